@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What travels between two ranks of a group over one TCP connection: a hello
+ * from the side that connected, then messages, each a header and its payload.
+ * Little endian. Unknown kinds, versions and non-zero reserved fields end the
+ * connection.
+ */
+#ifndef COLL_WIRE_H
+#define COLL_WIRE_H
+
+#include <linux/types.h>
+
+#define COLL_WIRE_MAGIC		0x6b6e696cu	/* "link" */
+#define COLL_WIRE_VERSION	1
+#define COLL_PROOF_BYTES	32
+
+struct coll_hello {
+	__u32 magic;
+	__u16 version;
+	__u16 zero;
+	__u32 from;		/* ranks in the group */
+	__u32 to;
+	__u64 group;
+	/* HMAC-SHA256 of all the above with the job's secret. */
+	__u8 proof[COLL_PROOF_BYTES];
+};
+
+enum coll_message_kind {
+	/* Payload of a send op: run, slot, hash and bytes say which. */
+	COLL_MESSAGE_DATA = 1,
+	/*
+	 * "Are you there? I wait in this run (number and hash)." Answered with a
+	 * pong. No payload.
+	 */
+	COLL_MESSAGE_PING,
+	/*
+	 * "I am. My latest run is this, and I suspect rank `slot`" (COLL_NONE:
+	 * nobody). No payload.
+	 */
+	COLL_MESSAGE_PONG,
+	/*
+	 * "The group has failed": rank `slot` is to blame, `hash` is the positive
+	 * errno, `run` another rank involved or COLL_NONE. No payload.
+	 */
+	COLL_MESSAGE_FAIL,
+	/* "I leave the group and send no more." No payload. */
+	COLL_MESSAGE_BYE,
+};
+
+struct coll_header {
+	__u8 kind;		/* enum coll_message_kind */
+	__u8 version;		/* COLL_WIRE_VERSION */
+	__u16 zero;
+	__u32 run;		/* number of the run in its group, from 0 */
+	__u32 slot;		/* the how-manieth message of this pair in the run */
+	__u32 hash;		/* of the call's arguments: equal on all ranks */
+	__u64 bytes;		/* of payload that follow */
+};
+
+#endif
