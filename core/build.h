@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Emitting a schedule. An algorithm says what one rank does, op by op:
+ *
+ *	emit_after(b, received);		// what the next op waits for
+ *	sent = emit_send(b, partner, place, bytes);
+ *
+ * emit_after(), emit_any(), emit_optional() and emit_unless() describe the op
+ * that is emitted next, and only that one. Passing COLL_NONE as an op is
+ * allowed and means nothing, so first rounds need no special case.
+ *
+ * The builder numbers slots, collects peers and reserves scratch. It remembers
+ * the first error and ignores everything after it; coll_build_finish() reports
+ * it. It allocates nothing: a schedule that does not fit gives -ENOSPC, and the
+ * caller emits again into more memory.
+ */
+#ifndef COLL_BUILD_H
+#define COLL_BUILD_H
+
+#include "schedule.h"
+
+struct coll_build {
+	struct coll_schedule *schedule;
+	struct coll_op *op;
+	struct coll_peer *peer;
+	u32 *wait;
+	u32 *hash;		/* rank -> peer index + 1, open addressing */
+	u32 capacity;		/* of op, peer */
+	u32 wait_capacity;
+	u32 hash_mask;
+	u32 next_wait;		/* first wait of the op to come */
+	u32 next_unless;
+	u8 next_flags;
+	u8 type;		/* of reduces */
+	u8 reduction;
+	int error;
+	const struct coll_part *part;	/* being emitted, or NULL */
+	u32 part_op;		/* its first op */
+	void *room;		/* an algorithm's own tables, which the caller provides */
+};
+
+/*
+ * A part: what is emitted between emit_part() and emit_part_end() is an
+ * algorithm of its own, for some of the ranks and other places. So any algorithm
+ * can be a phase of another one.
+ */
+struct coll_part {
+	const u32 *rank;	/* what rank i of the part is in the schedule */
+	u32 ranks;
+	u64 in, out;		/* the places of its IN and OUT: they do not overlap */
+	u32 after;		/* what its sends, reduces and copies wait for */
+	u32 recv_after;		/* what its receives wait for */
+};
+
+/* Ops: COLL_NONE if there is nothing to wait for. */
+struct coll_part_end {
+	u32 ready;		/* all but the sends is done: what should be there is there */
+	u32 sent;		/* with `ready`, the sends are done: what they read may change */
+};
+
+/*
+ * Starts a schedule in `memory` (8-byte aligned). About 110 bytes are needed an
+ * op; the finished schedule begins at `memory` too.
+ */
+void coll_build_init(struct coll_build *b, void *memory, u64 bytes, u32 rank, u32 ranks);
+
+/* What the reduces to come compute. `element`: bytes of an opaque element, else 0. */
+void coll_build_reduction(struct coll_build *b, u32 type, u32 reduction, u32 element);
+
+/* States how large the application's buffers are. */
+void coll_build_buffers(struct coll_build *b, u64 in_bytes, u64 out_bytes);
+
+/*
+ * Completes the schedule: sorts peers, closes gaps. Returns 0, -ENOSPC (try
+ * again with more memory), -EINVAL (the algorithm broke a rule), -E2BIG (a
+ * limit is exceeded).
+ */
+int coll_build_finish(struct coll_build *b, struct coll_schedule **schedule);
+
+/* Reserves scratch, 64-byte aligned; returns its place. */
+u64 emit_scratch(struct coll_build *b, u64 bytes);
+
+/* The op emitted next waits for `op` (and for others so named). */
+void emit_after(struct coll_build *b, u32 op);
+/* The op emitted next waits for any one of the ops so named. */
+void emit_any(struct coll_build *b, u32 op);
+/* The op emitted next is optional. */
+void emit_optional(struct coll_build *b);
+/* The op emitted next, optional, is skipped if `op` is done before it starts. */
+void emit_unless(struct coll_build *b, u32 op);
+
+/* Parts do not nest. `part` is read until its end. */
+void emit_part(struct coll_build *b, const struct coll_part *part);
+struct coll_part_end emit_part_end(struct coll_build *b);
+
+/* Each returns the op's index. Peers are ranks. */
+u32 emit_send(struct coll_build *b, u32 peer, u64 from, u64 bytes);
+u32 emit_recv(struct coll_build *b, u32 peer, u64 to, u64 bytes);
+u32 emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 bytes);
+u32 emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes);
+u32 emit_connect(struct coll_build *b, u32 peer);
+u32 emit_release(struct coll_build *b, u32 peer);
+/* A meeting point: does nothing, waits for what emit_after/emit_any said. */
+u32 emit_join(struct coll_build *b);
+
+/* The meeting point of two ops, either of which may be COLL_NONE. */
+static inline u32 emit_both(struct coll_build *b, u32 one, u32 other)
+{
+	emit_after(b, one);
+	emit_after(b, other);
+	return emit_join(b);
+}
+
+#endif

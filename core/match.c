@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "match.h"
+
+int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 *op)
+{
+	const struct coll_plan *plan = step->plan;
+	u32 peer = coll_peer_find(plan->schedule, rank);
+
+	if (peer == COLL_NONE || slot >= coll_peers(plan->schedule)[peer].recvs)
+		return -EPROTO;
+	*op = plan->recv[plan->first_recv[peer] + slot];
+	if (coll_ops(plan->schedule)[*op].bytes != bytes)
+		return -EPROTO;
+
+	switch (step->state[*op]) {
+	case COLL_OP_STARTED:
+		return coll_step_finished(step) ? COLL_MATCH_LATE : COLL_MATCH_POSTED;
+	case COLL_OP_WAITING:
+	case COLL_OP_READY:
+		return coll_step_finished(step) ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
+	case COLL_OP_SKIPPED:
+		return COLL_MATCH_LATE;
+	default:
+		return -EPROTO;
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * An arrived message meets its receive, whichever comes first. A message names
+ * its sender and its slot; the schedule knows which op that is, so matching is
+ * two look-ups and keeps no queue.
+ */
+#ifndef COLL_MATCH_H
+#define COLL_MATCH_H
+
+#include "step.h"
+
+enum coll_match {
+	COLL_MATCH_POSTED,	/* the receive has started: deliver to its place */
+	COLL_MATCH_EARLY,	/* it has not: keep the message until it does */
+	COLL_MATCH_LATE,	/* nobody needs it any more: throw it away */
+};
+
+/*
+ * Which receive a message of `bytes` from `rank` with `slot` is for; *op is set
+ * unless an error is returned. -EPROTO: the schedule has no such message, or it
+ * has another size, or it came before (the caller's message is hostile or the
+ * two ranks run different schedules).
+ */
+int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 *op);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A schedule as somebody said it, in text or JSON, becoming a schedule. Private
+ * to core/text*.c.
+ */
+#ifndef COLL_TEXT_SAID_H
+#define COLL_TEXT_SAID_H
+
+#include "build.h"
+#include "text.h"
+
+struct coll_said {
+	u64 rank, ranks, element;
+	u64 buffer[COLL_BUFFERS];
+};
+
+struct coll_said_op {
+	u32 kind;
+	u64 peer, slot;		/* COLL_NONE: not said */
+	u32 type, reduction;
+	u64 bytes, result, left, right;
+	u64 unless;		/* COLL_NONE: not said */
+	bool any, optional;
+};
+#define COLL_SAID_NOTHING \
+	((struct coll_said_op){ .peer = COLL_NONE, .slot = COLL_NONE, .unless = COLL_NONE })
+
+/* Fills in error->reason; returns -EINVAL. */
+__attribute__((format(printf, 2, 3)))
+int coll_said_wrong(struct coll_text_error *error, const char *format, ...);
+
+/* Decimal digits and nothing else; not above `most`. */
+bool coll_said_number(const char *word, size_t length, u64 most, u64 *number);
+/* "scratch+64" */
+bool coll_said_place(const char *word, size_t length, u64 *place);
+
+/* The op to come waits for that one. */
+int coll_said_wait(struct coll_build *b, u64 op, bool any, struct coll_text_error *error);
+/* Emits the op. Its waits have been said. */
+int coll_said_emit(struct coll_build *b, const struct coll_said_op *op,
+		   struct coll_text_error *error);
+
+/* Emits all ops that `source` says; returns 0, the builder's error or -EINVAL. */
+typedef int coll_said_ops(struct coll_build *b, const void *source,
+			  struct coll_text_error *error);
+
+/*
+ * A checked schedule of the header and the ops. `hint`: bytes that it may need;
+ * with too few, the ops are asked for again. *refused is the op that
+ * coll_check() did not like, or COLL_NONE.
+ */
+int coll_said_schedule(const struct coll_said *said, coll_said_ops *ops, const void *source,
+		       u64 hint, struct coll_schedule **schedule, u32 *refused,
+		       struct coll_text_error *error);
+
+#endif

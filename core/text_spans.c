@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Events from files that others write, and from captures. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text_noise.h"
+#include "text_said.h"
+
+struct spans {
+	struct coll_noise_span *span;
+	u32 count;
+	u32 cpu;	/* COLL_NONE: not chosen yet */
+	u64 length;
+};
+
+static int add(struct spans *spans, u64 start, u64 duration, struct coll_text_error *error)
+{
+	struct coll_noise_span *more;
+
+	if (spans->count == COLL_NOISE_SPANS_MAX)
+		return coll_said_wrong(error, "more than %u events", COLL_NOISE_SPANS_MAX);
+	if (!(spans->count & (spans->count - 1))) {
+		more = realloc(spans->span, (2 * (size_t)spans->count + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		spans->span = more;
+	}
+	spans->span[spans->count++] = (struct coll_noise_span){ start, duration };
+	if (start + duration > spans->length)
+		spans->length = start + duration;
+	return 0;
+}
+
+/* Whether events of this CPU are wanted; the first CPU is, unless one was asked for. */
+static bool wanted(struct spans *spans, u32 cpu)
+{
+	if (spans->cpu == COLL_NONE)
+		spans->cpu = cpu;
+	return spans->cpu == cpu;
+}
+
+/* ---- text --------------------------------------------------------------------- */
+
+/* "100 25", "100.00\t25.00": Netgauge and LogGOPSim. */
+static int read_pair(struct spans *spans, const char *line, struct coll_text_error *error)
+{
+	double start, duration;
+	char rest;
+
+	if (sscanf(line, "%lf %lf %c", &start, &duration, &rest) != 2 ||
+	    !(start >= 0 && start < 0x1p62) ||
+	    !(duration >= 0 && duration <= COLL_NOISE_DURATION_MAX))
+		return coll_said_wrong(error, "line %u is not 'start_ns duration_ns'", error->line);
+	if (spans->count && start < spans->span[spans->count - 1].start)
+		return coll_said_wrong(error, "line %u starts before the one above it",
+				       error->line);
+	return add(spans, llround(start), llround(duration), error);
+}
+
+/* "name-8 [008] .. 5.1: irq_noise: local_timer:236 start 5789.857529929 duration 1845 ns" */
+static int read_osnoise(struct spans *spans, const char *line, struct coll_text_error *error)
+{
+	const char *bracket = strstr(line, " ["), *start = strstr(line, " start ");
+	u64 seconds, ns, duration;
+	unsigned int cpu = 0;
+
+	if (bracket)
+		sscanf(bracket, " [%u]", &cpu);
+	if (!start || sscanf(start, " start %" SCNu64 ".%9" SCNu64 " duration %" SCNu64 " ns",
+			     (uint64_t *)&seconds, (uint64_t *)&ns, (uint64_t *)&duration) != 3 ||
+	    seconds >> 32 || duration > COLL_NOISE_DURATION_MAX)
+		return coll_said_wrong(error, "line %u has no 'start S.NS duration NS ns'",
+				       error->line);
+	return wanted(spans, cpu) ? add(spans, seconds * 1000000000 + ns, duration, error) : 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	u64 left = ((const struct coll_noise_span *)a)->start;
+	u64 right = ((const struct coll_noise_span *)b)->start;
+
+	return (left > right) - (left < right);
+}
+
+/* A trace comes in the order of ends, on a clock that began at boot. */
+static void from_zero(struct spans *spans)
+{
+	u64 first;
+	u32 i;
+
+	qsort(spans->span, spans->count, sizeof(*spans->span), by_start);
+	first = spans->span[0].start;
+	for (i = 0; i < spans->count; i++)
+		spans->span[i].start -= first;
+	spans->length -= first;
+}
+
+static int read_text(struct spans *spans, FILE *file, struct coll_text_error *error)
+{
+	bool osnoise = false;
+	char line[512];
+	int wrong = 0;
+
+	while (!wrong && fgets(line, sizeof(line), file)) {
+		error->line++;
+		line[strcspn(line, "#\r\n")] = 0;
+		if (strstr(line, "_noise: ")) {
+			osnoise = true;
+			wrong = read_osnoise(spans, line, error);
+		} else if (!osnoise && !strstr(line, "sample_threshold: ") &&
+			   line[strspn(line, " \t")]) {
+			wrong = read_pair(spans, line, error);
+		}
+	}
+	if (!wrong && osnoise && spans->count)
+		from_zero(spans);
+	return wrong;
+}
+
+/* ---- captures ------------------------------------------------------------------- */
+
+static int cut_short(struct coll_text_error *error)
+{
+	return coll_said_wrong(error, "the capture is cut short");
+}
+
+/* The entry of the CPU that is wanted. */
+static int find_cpu(struct spans *spans, FILE *file, u32 cpus, struct coll_noise_cpu *found,
+		    struct coll_text_error *error)
+{
+	struct coll_noise_cpu cpu;
+	u32 i;
+
+	for (i = 0; i < cpus; i++) {
+		if (fread(&cpu, sizeof(cpu), 1, file) != 1)
+			return cut_short(error);
+		if (wanted(spans, cpu.cpu))
+			*found = cpu;
+	}
+	return 0;
+}
+
+static int read_capture(struct spans *spans, FILE *file, struct coll_text_error *error)
+{
+	struct coll_noise_capture head;
+	struct coll_noise_cpu cpu = { 0 };
+	struct coll_noise_event event;
+	u64 i;
+	int wrong;
+
+	if (fread(&head, sizeof(head), 1, file) != 1)
+		return cut_short(error);
+	if (head.version != COLL_NOISE_VERSION || head.sources > COLL_NOISE_SPANS_MAX)
+		return coll_said_wrong(error, "a capture of version %u; valid: %u", head.version,
+				       COLL_NOISE_VERSION);
+	wrong = find_cpu(spans, file, head.cpus, &cpu, error);
+	if (!wrong && fseek(file, head.sources * sizeof(struct coll_noise_source), SEEK_CUR))
+		wrong = cut_short(error);
+	for (i = 0; i < head.events && !wrong; i++) {
+		if (fread(&event, sizeof(event), 1, file) != 1)
+			wrong = cut_short(error);
+		else if (event.cpu == spans->cpu &&
+			 (event.start < cpu.first || event.start >> 62 || event.duration >> 62))
+			wrong = coll_said_wrong(error, "event %llu is outside the time watched",
+						(unsigned long long)i);
+		else if (event.cpu == spans->cpu)
+			wrong = add(spans, event.start - cpu.first, event.duration, error);
+	}
+	if (cpu.watched > spans->length)
+		spans->length = cpu.watched;
+	return wrong;
+}
+
+/* ---- files -------------------------------------------------------------------- */
+
+static bool is_capture(FILE *file)
+{
+	u64 magic = 0;
+	bool is = fread(&magic, sizeof(magic), 1, file) == 1 && magic == COLL_NOISE_MAGIC;
+
+	rewind(file);
+	return is;
+}
+
+int coll_noise_read_spans(const char *path, u32 cpu, struct coll_noise_span **table, u32 *count,
+			  u64 *length, struct coll_text_error *error)
+{
+	struct spans spans = { .cpu = cpu };
+	FILE *file = fopen(path, "re");
+	int wrong;
+
+	if (!file)
+		return coll_said_wrong(error, "cannot read %s: %s", path, strerror(errno));
+	wrong = is_capture(file) ? read_capture(&spans, file, error) :
+				   read_text(&spans, file, error);
+	fclose(file);
+	if (!wrong && !spans.count && cpu != COLL_NONE)
+		wrong = coll_said_wrong(error, "%s has no events of CPU %u", path, cpu);
+	else if (!wrong && !spans.count)
+		wrong = coll_said_wrong(error, "%s has no events", path);
+	if (wrong) {
+		free(spans.span);
+		return wrong;
+	}
+	*table = spans.span;
+	*count = spans.count;
+	*length = spans.length;
+	return 0;
+}
