@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What an algorithm is: a name, what it is good for, and a function that emits
+ * one rank's schedule. It knows nothing of sockets, time or memory.
+ */
+#ifndef COLL_ALGO_H
+#define COLL_ALGO_H
+
+#include "../core/build.h"
+
+enum coll_collective {
+	COLL_BARRIER,
+	COLL_BCAST,
+	COLL_GATHER,
+	COLL_GATHERV,
+	COLL_SCATTER,
+	COLL_SCATTERV,
+	COLL_ALLGATHER,
+	COLL_ALLGATHERV,
+	COLL_ALLTOALL,
+	COLL_ALLTOALLV,
+	COLL_REDUCE,
+	COLL_ALLREDUCE,
+	COLL_REDUCE_SCATTER,
+	COLL_REDUCE_SCATTER_BLOCK,
+	COLL_SCAN,
+	COLL_EXSCAN,
+	COLL_COLLECTIVES,
+};
+
+/*
+ * One rank's call. Counts and displacements are in elements. Buffers, with p
+ * ranks, rank r, n = count:
+ *
+ *   collective       IN                       OUT
+ *   barrier          -                        -
+ *   bcast            -                        n (the data, on every rank)
+ *   gather(v)        n: my block              root: p blocks (v: at displs)
+ *   scatter(v)       root: p blocks           n: my block
+ *   allgather(v)     n: my block              p blocks
+ *   alltoall(v)      p blocks, one a rank     p blocks
+ *   reduce           n                        root: n
+ *   allreduce, scan, exscan   n               n
+ *   reduce_scatter(_block)    p blocks        n: my block
+ *
+ * In place there is no IN:
+ *   gather(v)        root: its block is in OUT already
+ *   scatter(v)       root: its block stays in IN, there is no OUT at the root
+ *   allgather(v)     my block is in OUT already
+ *   alltoall(v), allreduce, reduce (root), scan, exscan: the input is in OUT
+ *   reduce_scatter(_block): the input is in OUT (p blocks); my result goes to
+ *                    the beginning of OUT, the rest of OUT is then undefined
+ *   For reduce and gather `in_place` is set on the root only, likewise scatter.
+ *
+ * The forms without v are the v forms with equal counts: algorithms use
+ * call_block() and friends of blocks.h and need not tell them apart.
+ */
+struct coll_call {
+	enum coll_collective collective;
+	u32 rank, ranks, root;
+	u32 type;		/* enum coll_type, or COLL_OPAQUE_TYPE */
+	u32 reduction;		/* enum coll_reduction */
+	u32 element;		/* bytes of one element */
+	bool commutative;
+	bool in_place;
+	u64 count;
+	/*
+	 * v forms: per rank, on every rank; but gatherv and scatterv may have
+	 * NULL off the root, then only algorithms without `needs_counts` fit.
+	 * Displacements: gatherv OUT, scatterv IN (root), allgatherv OUT;
+	 * reduce_scatter has none, its blocks follow each other.
+	 */
+	const u64 *counts, *displs;
+	/* alltoallv: what goes to and what comes from each rank. */
+	const u64 *send_counts, *send_displs, *recv_counts, *recv_displs;
+	/*
+	 * Per rank the cluster it is in: 0 .. clusters - 1, none of them empty.
+	 * NULL, and then `clusters` is not looked at: all ranks are near each other.
+	 */
+	const u32 *cluster;
+	u32 clusters;
+};
+
+/*
+ * How an algorithm is tuned: `NAME:T=2,segment=64K`. COLL_UNSET: the algorithm
+ * chooses for itself. Start from COLL_TUNING_UNSET.
+ */
+#define COLL_UNSET (~(u64)0)
+struct coll_tuning {
+	u64 redundancy;		/* T: redundant exchanges of the butterfly */
+	u64 segment;		/* bytes a pipelined message carries at most */
+	u64 bound;		/* alltoallv bruck: elements of a block that go round */
+	u64 ports;		/* k: circuits a node can hold at once */
+	u64 lanes;		/* n: links in use at once between two clusters */
+};
+#define COLL_TUNING_UNSET \
+	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET })
+
+/* What is known of the machine; all zero: nothing. */
+struct coll_machine {
+	double alpha;		/* seconds a message takes */
+	double overhead;	/* of these, those in which its sender can do nothing else */
+	double beta;		/* seconds a byte takes */
+	double gamma;		/* seconds a byte's reduction takes */
+	double crowding;	/* ranks that share a core; up to 1: none do */
+	/* Between clusters; zero: as inside. */
+	double wan_alpha;	/* seconds a message takes */
+	double wan_beta;	/* seconds a byte takes, of all that goes one way together */
+	/*
+	 * What overload costs: links that together could carry x times what the
+	 * WAN does carry 1 / (1 + congestion (x - 1)) of it.
+	 */
+	double congestion;
+};
+
+struct coll_algo {
+	enum coll_collective collective;
+	const char *name;
+	const char *about;	/* one line: how it works and what it costs */
+	bool ordered;		/* keeps rank order: fits operations that do not commute */
+	bool needs_counts;	/* gatherv, scatterv: counts must be known on every rank */
+	bool power_of_two;	/* fits only 2^k ranks */
+	bool clusters;		/* made for clusters: at most n links between any two */
+	bool baseline;		/* to compare with: chosen by name only */
+	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */
+	/*
+	 * Why it cannot serve this call beyond the flags above, in words; NULL:
+	 * it can. The function itself may be NULL.
+	 */
+	const char *(*refuses)(const struct coll_call *call, const struct coll_tuning *tuning);
+	/* Seconds it should take: the formula in the head of its file. */
+	double (*cost)(const struct coll_call *call, const struct coll_tuning *tuning,
+		       const struct coll_machine *machine);
+	void (*emit)(struct coll_build *b, const struct coll_call *call,
+		     const struct coll_tuning *tuning);
+};
+
+/* --- table.c ----------------------------------------------------------- */
+
+/* All algorithms, by collective and name; the array ends with .name NULL. */
+extern const struct coll_algo *const coll_algos[];
+
+extern const char *const coll_collective_names[COLL_COLLECTIVES];
+
+/* The algorithm of this name, or NULL. */
+const struct coll_algo *coll_algo_find(enum coll_collective collective, const char *name);
+
+/* Why this algorithm cannot serve this call; NULL: it can. */
+const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_call *call,
+			      const struct coll_tuning *tuning);
+
+/*
+ * The algorithm for this call: the one with the least predicted cost among
+ * those that fit; of several clusters, among those made for them, if any fits. The
+ * same on every rank: it looks only at what all ranks of a call agree on. Zero
+ * fields of `machine` are replaced by those of a usual one.
+ */
+const struct coll_algo *coll_algo_choose(const struct coll_call *call,
+					 const struct coll_tuning *tuning,
+					 const struct coll_machine *machine);
+
+/*
+ * n, the links that one call should use at once between two clusters: as many as
+ * fill the WAN and no more, at most the ranks of the smallest cluster.
+ */
+u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
+
+/*
+ * Emits and finishes: checks `refuses`, states buffers and reduction, calls
+ * emit, finishes. Returns 0, -EOPNOTSUPP (refused), or the builder's error
+ * (-ENOSPC: more memory, please).
+ */
+int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
+		   const struct coll_tuning *tuning, void *memory, u64 bytes,
+		   struct coll_schedule **schedule);
+
+#endif

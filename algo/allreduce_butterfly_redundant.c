@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The butterfly that absorbs jitter (paper 1): after K exchanges, T redundant
+ * ones with the partners of exchanges 1 .. T carry the *final* result. After
+ * exchange j the ranks fall into 2^j classes that no longer need each other; a
+ * class that is not delayed hands its result to one that is. A rank is done at
+ * its own last reduction or at the first final result it receives, whichever
+ * is first; then it passes the result on, except to those it came from.
+ *
+ * Any number of ranks: a guest of the fold is served not by its host alone but
+ * by the host's partners in the redundant exchanges as well, so it is rescued
+ * whenever its host is.
+ *
+ * Why it cannot deadlock although a rank that is done abandons the rest of its
+ * butterfly, and why all ranks get the same bits: docs/redundant-butterfly.md.
+ *
+ * Everything a late message or an abandoned op may touch is scratch. The cost
+ * without noise: T messages a rank (2 T where there are guests to serve), and
+ * two copies of the vector.
+ */
+#include "partial.h"
+
+static u32 redundancy_of(const struct fold *fold, const struct coll_tuning *tuning)
+{
+	u64 t = tuning->redundancy == COLL_UNSET ? 1 : tuning->redundancy;
+
+	return t < fold->exchanges ? t : fold->exchanges;
+}
+
+/* A guest gives its part and takes the first final result that comes. */
+static void emit_served(struct coll_build *b, const struct coll_call *call,
+			const struct fold *fold, u32 redundancy)
+{
+	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u32 seat = call->rank / 2;
+	u32 sent, copied[STEPS_MAX + 1], count = 0, j;
+
+	sent = emit_send(b, fold_rank(fold, seat), call_input(call), n);
+	for (j = 0; j <= redundancy; j++) {
+		u32 from = fold_rank(fold, j ? seat ^ 1u << (j - 1) : seat);
+		u64 final = emit_scratch(b, n);
+		u32 received;
+
+		emit_optional(b);
+		received = emit_recv(b, from, final, n);
+		emit_after(b, received);
+		if (call->in_place)
+			emit_after(b, sent);
+		emit_optional(b);
+		copied[count++] = emit_copy(b, out, final, n);
+	}
+	for (j = 0; j < count; j++)
+		emit_any(b, copied[j]);
+	emit_join(b);
+}
+
+/* The redundant receives of a seat. */
+struct rescue {
+	u32 count;			/* T */
+	u64 final[STEPS_MAX];		/* where they go */
+	u32 received[STEPS_MAX];
+	u32 any;			/* done as soon as one of them is */
+};
+
+static void emit_rescues(struct coll_build *b, const struct coll_call *call,
+			 const struct fold *fold, struct rescue *rescue)
+{
+	const u32 seat = fold_seat(fold, call->rank);
+	u32 j;
+
+	for (j = 0; j < rescue->count; j++) {
+		rescue->final[j] = emit_scratch(b, call_bytes(call));
+		emit_optional(b);
+		rescue->received[j] = emit_recv(b, fold_rank(fold, seat ^ 1u << j),
+						rescue->final[j], call_bytes(call));
+	}
+	if (!rescue->count)
+		return;
+	for (j = 0; j < rescue->count; j++)
+		emit_any(b, rescue->received[j]);
+	emit_optional(b);
+	rescue->any = emit_join(b);
+}
+
+/*
+ * The K exchanges. What a rank that is done leaves behind goes on moving, so all
+ * of it is optional and in scratch. The last reduction makes the result in a
+ * place of its own, where no late message comes, and not after a rescue.
+ */
+static struct partial emit_exchanges(struct coll_build *b, const struct coll_call *call,
+				     const struct fold *fold, struct partial mine,
+				     struct rescue *rescue)
+{
+	const u32 seat = fold_seat(fold, call->rank);
+	const u64 n = call_bytes(call);
+	u32 i;
+
+	for (i = 0; i < fold->exchanges; i++) {
+		const u32 partner = fold_rank(fold, seat ^ 1u << i);
+		const bool below = partner < call->rank, last = i + 1 == fold->exchanges;
+		const u64 theirs = emit_scratch(b, n), next = last ? emit_scratch(b, n) : theirs;
+		u32 received;
+
+		emit_optional(b);
+		received = emit_recv(b, partner, theirs, n);
+		emit_after(b, mine.ready);
+		emit_optional(b);
+		emit_send(b, partner, mine.place, n);
+		if (last)
+			emit_rescues(b, call, fold, rescue);
+		emit_after(b, mine.ready);
+		emit_after(b, received);
+		emit_optional(b);
+		if (last)
+			emit_unless(b, rescue->any);
+		mine.ready = emit_reduce(b, next, below ? theirs : mine.place,
+					 below ? mine.place : theirs, n);
+		mine.place = next;
+	}
+	return mine;
+}
+
+/* Waits for the result to be there: own last reduction or any final result. */
+static void after_result(struct coll_build *b, const u32 *ways, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		emit_any(b, ways[i]);
+}
+
+/*
+ * The result goes to those who may lack it, and then to OUT: that ends the run,
+ * and ops start in list order, so by then the sends have begun.
+ */
+static void emit_relays(struct coll_build *b, const struct coll_call *call,
+			const struct fold *fold, const struct rescue *rescue, u64 result,
+			const u32 *ways, u32 count)
+{
+	const u32 seat = fold_seat(fold, call->rank);
+	const u64 n = call_bytes(call);
+	u32 j;
+
+	if (fold_has_guest(fold, seat)) {
+		after_result(b, ways, count);
+		emit_optional(b);
+		emit_send(b, fold_guest(seat), result, n);
+	}
+	for (j = 0; j < rescue->count; j++) {
+		const u32 partner = seat ^ 1u << j;
+
+		after_result(b, ways, count);
+		emit_optional(b);
+		emit_unless(b, rescue->received[j]);
+		emit_send(b, fold_rank(fold, partner), result, n);
+		if (fold_has_guest(fold, partner)) {
+			after_result(b, ways, count);
+			emit_optional(b);
+			emit_send(b, fold_guest(partner), result, n);
+		}
+	}
+	after_result(b, ways, count);
+	emit_copy(b, COLL_PLACE(COLL_OUT, 0), result, n);
+}
+
+static void emit_seat(struct coll_build *b, const struct coll_call *call,
+		      const struct fold *fold, u32 redundancy)
+{
+	const u32 seat = fold_seat(fold, call->rank);
+	struct rescue rescue = { .count = redundancy, .any = COLL_NONE };
+	u32 ways[STEPS_MAX + 1], count = 0, j;
+	struct partial mine;
+
+	if (fold_has_guest(fold, seat)) {
+		mine = emit_host(b, call, fold_guest(seat), call_input(call), COLL_ANYWHERE);
+	} else {
+		mine.place = emit_scratch(b, call_bytes(call));
+		mine.ready = emit_copy(b, mine.place, call_input(call), call_bytes(call));
+	}
+	mine = emit_exchanges(b, call, fold, mine, &rescue);
+
+	/*
+	 * By the time `any` is done, the last reduction is done or will be
+	 * skipped. Several rescues may still write the result one after the
+	 * other, also while it is sent: all of them write the same bits.
+	 */
+	ways[count++] = mine.ready;
+	for (j = 0; j < redundancy; j++) {
+		emit_after(b, rescue.received[j]);
+		emit_after(b, rescue.any);
+		emit_optional(b);
+		emit_unless(b, mine.ready);
+		ways[count++] = emit_copy(b, mine.place, rescue.final[j], call_bytes(call));
+	}
+	emit_relays(b, call, fold, &rescue, mine.place, ways, count);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const u32 redundancy = redundancy_of(&fold, tuning);
+
+	if (fold_is_guest(&fold, call->rank))
+		emit_served(b, call, &fold, redundancy);
+	else
+		emit_seat(b, call, &fold, redundancy);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const double n = call_bytes(call);
+	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
+
+	return symmetric_cost(m, messages * (m->alpha + n * (m->beta + m->gamma)) +
+					 redundancy_of(&fold, tuning) * (fold.surplus ? 2 : 1) *
+						 (m->alpha + n * m->beta) +
+					 2 * n * m->gamma);
+}
+
+const struct coll_algo coll_allreduce_butterfly_redundant = {
+	.collective = COLL_ALLREDUCE,
+	.name = "butterfly-redundant",
+	.about = "butterfly with T redundant exchanges of the result: absorbs jitter",
+	.ordered = true,
+	.options = "T",
+	.cost = cost,
+	.emit = emit,
+};

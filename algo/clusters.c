@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "clusters.h"
+
+extern const struct coll_algo coll_bcast_binomial;
+extern const struct coll_algo coll_bcast_vandegeijn;
+extern const struct coll_algo coll_reduce_scatter_pairwise;
+extern const struct coll_algo coll_reduce_scatter_ring;
+
+enum { LONG_BYTES = 1 << 15 };	/* from here on a scatter pays inside a cluster */
+
+u64 clusters_room(u32 ranks)
+{
+	/* counts, displs, before, and one more; first, member, lane, op, and one more. */
+	return ((u64)ranks * 3 + 1) * sizeof(u64) + ((u64)ranks * 4 + 1) * sizeof(u32);
+}
+
+u32 clusters_count(const struct coll_call *call)
+{
+	return call->cluster ? call->clusters : 1;
+}
+
+static u32 size_of(const struct coll_call *call, u32 cluster)
+{
+	u32 size = 0, rank;
+
+	for (rank = 0; rank < call->ranks; rank++)
+		size += cluster_of(call, rank) == cluster;
+	return size;
+}
+
+u32 clusters_smallest(const struct coll_call *call)
+{
+	u32 least = call->ranks, i;
+
+	for (i = 0; i < clusters_count(call); i++) {
+		u32 size = size_of(call, i);
+
+		least = size < least ? size : least;
+	}
+	return least;
+}
+
+u32 clusters_largest(const struct coll_call *call)
+{
+	u32 most = 0, i;
+
+	for (i = 0; i < clusters_count(call); i++) {
+		u32 size = size_of(call, i);
+
+		most = size > most ? size : most;
+	}
+	return most;
+}
+
+u32 clusters_lanes(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	const u32 most = clusters_smallest(call);
+
+	return tuning->lanes < most ? (tuning->lanes ? tuning->lanes : 1) : most;
+}
+
+bool clusters_are_runs(const struct coll_call *call)
+{
+	u32 rank;
+
+	for (rank = 1; rank < call->ranks; rank++)
+		if (cluster_of(call, rank) < cluster_of(call, rank - 1))
+			return false;
+	return true;
+}
+
+u32 cluster_index(const struct clusters *c, u32 cluster, u32 rank)
+{
+	const u32 *member = cluster_ranks(c, cluster);
+	u32 low = 0, high = cluster_size(c, cluster) - 1;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (member[middle] < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct clusters clusters_make(struct coll_build *b, const struct coll_call *call,
+			      const struct coll_tuning *tuning)
+{
+	const u32 p = call->ranks, count = clusters_count(call);
+	u64 *counts = b->room;
+	u32 *first = (u32 *)(counts + 3 * (size_t)p + 1), *member = first + count + 1, i;
+	struct clusters c = {
+		.count = count,
+		.lanes = clusters_lanes(call, tuning),
+		.first = first,
+		.member = member,
+		.mine = cluster_of(call, call->rank),
+		.lane = member + p,
+		.counts = counts,
+		.displs = counts + p,
+		.before = counts + 2 * (size_t)p,
+		.op = member + 2 * (size_t)p,
+	};
+
+	/* first[k + 1] counts up from the beginning of cluster k to its end. */
+	memset(first, 0, (count + 1) * sizeof(*first));
+	for (i = 0; i < p; i++)
+		if (cluster_of(call, i) + 2 <= count)
+			first[cluster_of(call, i) + 2]++;
+	for (i = 1; i <= count; i++)
+		first[i] += first[i - 1];
+	for (i = 0; i < p; i++)
+		member[first[cluster_of(call, i) + 1]++] = i;
+	c.index = cluster_index(&c, c.mine, call->rank);
+	return c;
+}
+
+const u32 *lane_ranks(const struct clusters *c, u32 lane)
+{
+	u32 i;
+
+	for (i = 0; i < c->count; i++)
+		c->lane[i] = gateway_rank(c, i, lane);
+	return c->lane;
+}
+
+void order_blocks(const struct clusters *c, const struct coll_call *call)
+{
+	u32 i;
+
+	c->before[0] = 0;
+	for (i = 0; i < call->ranks; i++)
+		c->before[i + 1] = c->before[i] + (call->counts ? call->counts[c->member[i]] :
+								  call->count);
+}
+
+u32 head_index(const struct clusters *c, const struct coll_call *call, u32 root)
+{
+	return c->mine == cluster_of(call, root) ? cluster_index(c, c->mine, root) : 0;
+}
+
+const u32 *head_ranks(const struct clusters *c, const struct coll_call *call, u32 root)
+{
+	u32 i;
+
+	for (i = 0; i < c->count; i++)
+		c->lane[i] = cluster_ranks(c, i)[0];
+	c->lane[cluster_of(call, root)] = root;
+	return c->lane;
+}
+
+const char *order_refuses(const struct coll_call *call)
+{
+	if (call->commutative || clusters_are_runs(call))
+		return NULL;
+	return "the operation does not commute, and the clusters are no runs of ranks";
+}
+
+const struct coll_algo *bcast_inside(const struct coll_call *call)
+{
+	return call_bytes(call) < LONG_BYTES ? &coll_bcast_binomial : &coll_bcast_vandegeijn;
+}
+
+struct coll_part_end emit_phase(struct coll_build *b, const struct coll_algo *algo,
+				const struct coll_call *call, const struct coll_part *part)
+{
+	const struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	emit_part(b, part);
+	algo->emit(b, call, &tuning);
+	return emit_part_end(b);
+}
+
+void share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector)
+{
+	const u32 size = cluster_size(c, cluster);
+	u32 i, lane = 0;
+
+	for (i = 0; i < size; i++) {
+		bool gateway = lane < c->lanes && gateway_index(c, cluster, lane) == i;
+
+		c->displs[i] = part_offset(vector, c->lanes, lane) / vector->element;
+		c->counts[i] = 0;
+		if (gateway)
+			c->counts[i] = part_bytes(vector, c->lanes, lane++) / vector->element;
+	}
+}
+
+const struct coll_algo *reduce_scatter_inside(const struct coll_call *call)
+{
+	return call->commutative ? &coll_reduce_scatter_ring : &coll_reduce_scatter_pairwise;
+}
+
+struct coll_part_end emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
+					  const struct coll_call *vector, u64 in, u64 sum)
+{
+	struct coll_call inside = call_inside(c, vector, COLL_REDUCE_SCATTER);
+	const struct coll_part part = {
+		.rank = cluster_ranks(c, c->mine),
+		.ranks = inside.ranks,
+		.in = in,
+		.out = sum,
+		.after = COLL_NONE,
+		.recv_after = COLL_NONE,
+	};
+
+	share_lanes(c, c->mine, vector);
+	inside.counts = c->counts;
+	inside.count = c->counts[inside.rank];
+	inside.in_place = false;
+	return emit_phase(b, reduce_scatter_inside(vector), &inside, &part);
+}
+
+/* ---- costs -------------------------------------------------------------- */
+
+double across_beta(const struct coll_machine *m, u32 lanes)
+{
+	const double overload = m->wan_beta > 0 ? lanes * m->wan_beta / m->beta : 0;
+	double whole = m->beta / lanes;
+
+	if (overload > 1)
+		whole = m->wan_beta * (1 + m->congestion * (overload - 1));
+	return whole;
+}
+
+double across_alpha(const struct coll_call *call, const struct coll_machine *m)
+{
+	if (clusters_count(call) == 1)
+		return 0;
+	return m->wan_alpha > m->alpha ? m->wan_alpha : m->alpha;
+}
+
+double across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m, double n)
+{
+	if (clusters_count(call) == 1)
+		return 0;
+	return n * across_beta(m, clusters_lanes(call, tuning));
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Clusters: ranks near each other, with long ways between (paper 2). Of each
+ * cluster n ranks, its *gateways*, talk across; gateway j of all clusters
+ * together are *lane* j. Between two clusters nothing but the n lanes carries
+ * data, so never more than n links are in use at once, whatever the timing. A
+ * rank that is no gateway hands what has to go across to the gateway of its
+ * lane, and gets from it what comes.
+ *
+ * n is what is asked for, but no more than the smallest cluster has ranks.
+ */
+#ifndef COLL_CLUSTERS_H
+#define COLL_CLUSTERS_H
+
+#include "blocks.h"
+#include "ranks.h"
+
+struct clusters {
+	u32 count, lanes;
+	const u32 *first;	/* per cluster, and one more: where its ranks begin in member[] */
+	const u32 *member;	/* the ranks by cluster, ascending in each */
+	u32 mine, index;	/* my cluster, and which of its members I am */
+	u32 *lane;		/* room for the ranks of a lane: see lane_ranks() */
+	u64 *counts, *displs;	/* room for a v form's, of as many ranks as there are */
+	u64 *before;		/* see order_blocks() */
+	u32 *op;		/* room for an op a rank */
+};
+
+/* Bytes of tables that clusters_make() needs, of b->room. */
+u64 clusters_room(u32 ranks);
+
+struct clusters clusters_make(struct coll_build *b, const struct coll_call *call,
+			      const struct coll_tuning *tuning);
+
+/* Without tables, for costs: O(ranks). */
+u32 clusters_count(const struct coll_call *call);
+u32 clusters_smallest(const struct coll_call *call);
+u32 clusters_largest(const struct coll_call *call);
+/* n as it will be. */
+u32 clusters_lanes(const struct coll_call *call, const struct coll_tuning *tuning);
+/* Whether each cluster is a run of ranks, and lower clusters have lower ranks. */
+bool clusters_are_runs(const struct coll_call *call);
+
+static inline u32 cluster_of(const struct coll_call *call, u32 rank)
+{
+	return call->cluster ? call->cluster[rank] : 0;
+}
+
+static inline u32 cluster_size(const struct clusters *c, u32 cluster)
+{
+	return c->first[cluster + 1] - c->first[cluster];
+}
+
+static inline const u32 *cluster_ranks(const struct clusters *c, u32 cluster)
+{
+	return c->member + c->first[cluster];
+}
+
+/* Which of its cluster's members a rank is. */
+u32 cluster_index(const struct clusters *c, u32 cluster, u32 rank);
+
+/*
+ * A lane serves a run of members, from the first on; the last of them is its
+ * gateway: what goes around the ring reaches that one soon.
+ */
+static inline u32 lane_first(const struct clusters *c, u32 cluster, u32 lane)
+{
+	return (u64)lane * cluster_size(c, cluster) / c->lanes;
+}
+
+static inline u32 gateway_index(const struct clusters *c, u32 cluster, u32 lane)
+{
+	return lane_first(c, cluster, lane + 1) - 1;
+}
+
+static inline u32 gateway_rank(const struct clusters *c, u32 cluster, u32 lane)
+{
+	return cluster_ranks(c, cluster)[gateway_index(c, cluster, lane)];
+}
+
+/* The lane that serves a member. */
+static inline u32 lane_of(const struct clusters *c, u32 cluster, u32 index)
+{
+	return ((u64)(index + 1) * c->lanes - 1) / cluster_size(c, cluster);
+}
+
+static inline bool is_gateway(const struct clusters *c)
+{
+	return gateway_index(c, c->mine, lane_of(c, c->mine, c->index)) == c->index;
+}
+
+/* Lists the gateways of a lane, by cluster, in c->lane. */
+const u32 *lane_ranks(const struct clusters *c, u32 lane);
+
+/*
+ * The call's blocks in the order of member[]: before[i] elements come before that
+ * of member[i]; before[ranks] is all.
+ */
+void order_blocks(const struct clusters *c, const struct coll_call *call);
+
+/*
+ * Where one rank of each cluster is enough, that is its *head*: the root at home,
+ * the first member elsewhere; without a root, with rank 0 for one, everywhere the
+ * first member. head_ranks() lists them, by cluster, in c->lane.
+ */
+u32 head_index(const struct clusters *c, const struct coll_call *call, u32 root);
+const u32 *head_ranks(const struct clusters *c, const struct coll_call *call, u32 root);
+
+/* The call as my cluster's ranks, or a lane's, make it among themselves. */
+static inline struct coll_call call_inside(const struct clusters *c, const struct coll_call *call,
+					   enum coll_collective collective)
+{
+	struct coll_call part = *call;
+
+	part.collective = collective;
+	part.rank = c->index;
+	part.ranks = cluster_size(c, c->mine);
+	part.root = 0;
+	part.cluster = NULL;
+	part.counts = part.displs = NULL;
+	return part;
+}
+
+static inline struct coll_call call_across(const struct clusters *c, const struct coll_call *call,
+					   enum coll_collective collective)
+{
+	struct coll_call part = call_inside(c, call, collective);
+
+	part.rank = c->mine;
+	part.ranks = c->count;
+	return part;
+}
+
+/*
+ * Combines in order if the clusters are runs of ranks: why they had better be, if
+ * the operation does not commute. NULL: all is well.
+ */
+const char *order_refuses(const struct coll_call *call);
+
+/* Phases of whole vectors: pieces that are done with one after the other. */
+static inline u32 phase_segments(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	return tuning->segment == COLL_UNSET ? 1 : pipeline_parts(call, tuning, 0);
+}
+
+/* Broadcasts inside: by tree, or by scatter and allgather if it is long. */
+const struct coll_algo *bcast_inside(const struct coll_call *call);
+
+/* Emits `algo` for the part of the ranks that it names. */
+struct coll_part_end emit_phase(struct coll_build *b, const struct coll_algo *algo,
+				const struct coll_call *call, const struct coll_part *part);
+
+/*
+ * A reduce-scatter inside, of few large blocks: around the ring each byte enters and
+ * leaves a rank once, however few own a block. If the operation does not commute,
+ * each block goes straight to its owner, in rank order.
+ */
+const struct coll_algo *reduce_scatter_inside(const struct coll_call *call);
+
+/* Reduces a vector at `in` inside my cluster: each gateway gets its lane's part at `sum`. */
+struct coll_part_end emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
+					  const struct coll_call *vector, u64 in, u64 sum);
+
+/* A vector's parts, one a lane: to counts[] and displs[] at the gateways of a cluster. */
+void share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector);
+
+/* ---- costs -------------------------------------------------------------- */
+
+/* Seconds a byte takes between clusters if `lanes` links go there together. */
+double across_beta(const struct coll_machine *m, u32 lanes);
+
+/* Seconds of the way across, and those that n bytes on all lanes take besides. */
+double across_alpha(const struct coll_call *call, const struct coll_machine *m);
+double across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m, double n);
+
+/* Two things that overlap but for the first and the last of so many segments. */
+static inline double overlap_cost(double one, double other, double segments)
+{
+	return one > other ? one + other / segments : other + one / segments;
+}
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "exchange.h"
+
+u32 emit_take(struct coll_build *b, const struct exchange *x, u32 rank)
+{
+	const struct block block = block_from(x->call, rank);
+
+	if (!block.bytes)
+		return COLL_NONE;
+	if (!x->call->in_place)
+		return emit_recv(b, rank, block.place, block.bytes);
+	x->c.displs[rank] = emit_scratch(b, block.bytes);
+	return emit_recv(b, rank, x->c.displs[rank], block.bytes);
+}
+
+u32 emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32 after)
+{
+	const struct block block = block_to(x->call, rank);
+
+	if (!block.bytes)
+		return COLL_NONE;
+	emit_after(b, after);
+	return emit_send(b, rank, block.place, block.bytes);
+}
+
+void emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 given, u32 taken)
+{
+	const struct block block = block_from(x->call, rank);
+
+	if (!x->call->in_place || !block.bytes)
+		return;
+	emit_after(b, given);
+	emit_after(b, taken);
+	emit_copy(b, block.place, x->c.displs[rank], block.bytes);
+}
+
+void emit_exchange_inside(struct coll_build *b, const struct exchange *x)
+{
+	const struct clusters *c = &x->c;
+	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
+	u32 distance;
+
+	for (distance = 1; distance < size; distance++) {
+		const u32 below = rank[rank_minus(c->index, distance, size)];
+
+		c->op[below] = emit_take(b, x, below);
+	}
+	for (distance = 1; distance < size; distance++) {
+		const u32 above = rank[rank_plus(c->index, distance, size)];
+
+		emit_land(b, x, above, emit_give(b, x, above, COLL_NONE), c->op[above]);
+	}
+	emit_copy_own(b, x->call);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Exchanging blocks with one rank after another, as alltoall(v) does. In place the
+ * block that comes has to wait, in scratch, until the one in its place has gone.
+ */
+#ifndef COLL_EXCHANGE_H
+#define COLL_EXCHANGE_H
+
+#include "clusters.h"
+
+struct exchange {
+	struct clusters c;	/* displs[], op[]: the exchange's own */
+	const struct coll_call *call;
+};
+
+/* Receives the block of `rank`: to its place, or in place to scratch, at displs[rank]. */
+u32 emit_take(struct coll_build *b, const struct exchange *x, u32 rank);
+/* Sends `rank` its block, after an op. COLL_NONE: it is empty. */
+u32 emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32 after);
+/* In place: what was taken goes to its place, once the block there was given. */
+void emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 given, u32 taken);
+
+/* My cluster's ranks exchange all their blocks, at once; my own block too. */
+void emit_exchange_inside(struct coll_build *b, const struct exchange *x);
+
+#endif

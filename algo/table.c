@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The list of algorithms, and the one function that chooses among them.
+ * A new algorithm is a file and two lines here.
+ */
+#include "clusters.h"
+
+extern const struct coll_algo coll_allgather_bruck;
+extern const struct coll_algo coll_allgather_circulant;
+extern const struct coll_algo coll_allgather_doubling;
+extern const struct coll_algo coll_allgather_ring;
+extern const struct coll_algo coll_allgather_vandegeijn_extended;
+extern const struct coll_algo coll_allgather_world;
+extern const struct coll_algo coll_allgatherv_bruck;
+extern const struct coll_algo coll_allgatherv_circulant;
+extern const struct coll_algo coll_allgatherv_doubling;
+extern const struct coll_algo coll_allgatherv_ring;
+extern const struct coll_algo coll_allgatherv_vandegeijn_extended;
+extern const struct coll_algo coll_allgatherv_world;
+extern const struct coll_algo coll_allreduce_butterfly;
+extern const struct coll_algo coll_allreduce_butterfly_redundant;
+extern const struct coll_algo coll_allreduce_rabenseifner;
+extern const struct coll_algo coll_allreduce_rabenseifner_extended;
+extern const struct coll_algo coll_allreduce_reduce_bcast;
+extern const struct coll_algo coll_allreduce_ring;
+extern const struct coll_algo coll_allreduce_twotier;
+extern const struct coll_algo coll_allreduce_world;
+extern const struct coll_algo coll_alltoall_bruck;
+extern const struct coll_algo coll_alltoall_direct;
+extern const struct coll_algo coll_alltoall_gateways;
+extern const struct coll_algo coll_alltoall_linear;
+extern const struct coll_algo coll_alltoall_pairwise;
+extern const struct coll_algo coll_alltoall_turns;
+extern const struct coll_algo coll_alltoall_world;
+extern const struct coll_algo coll_alltoallv_bruck;
+extern const struct coll_algo coll_alltoallv_direct;
+extern const struct coll_algo coll_alltoallv_linear;
+extern const struct coll_algo coll_alltoallv_pairwise;
+extern const struct coll_algo coll_alltoallv_turns;
+extern const struct coll_algo coll_alltoallv_world;
+extern const struct coll_algo coll_barrier_butterfly;
+extern const struct coll_algo coll_barrier_dissemination;
+extern const struct coll_algo coll_barrier_twotier;
+extern const struct coll_algo coll_barrier_world;
+extern const struct coll_algo coll_bcast_binomial;
+extern const struct coll_algo coll_bcast_chain;
+extern const struct coll_algo coll_bcast_circulant;
+extern const struct coll_algo coll_bcast_farfirst;
+extern const struct coll_algo coll_bcast_linear;
+extern const struct coll_algo coll_bcast_vandegeijn;
+extern const struct coll_algo coll_bcast_vandegeijn_extended;
+extern const struct coll_algo coll_bcast_world;
+extern const struct coll_algo coll_exscan_doubling;
+extern const struct coll_algo coll_exscan_linear;
+extern const struct coll_algo coll_exscan_twotier;
+extern const struct coll_algo coll_exscan_world;
+extern const struct coll_algo coll_gather_binomial;
+extern const struct coll_algo coll_gather_direct;
+extern const struct coll_algo coll_gather_linear;
+extern const struct coll_algo coll_gather_rendezvous;
+extern const struct coll_algo coll_gather_twotier;
+extern const struct coll_algo coll_gather_world;
+extern const struct coll_algo coll_gatherv_binomial;
+extern const struct coll_algo coll_gatherv_direct;
+extern const struct coll_algo coll_gatherv_linear;
+extern const struct coll_algo coll_gatherv_rendezvous;
+extern const struct coll_algo coll_gatherv_twotier;
+extern const struct coll_algo coll_gatherv_world;
+extern const struct coll_algo coll_reduce_binomial;
+extern const struct coll_algo coll_reduce_rabenseifner;
+extern const struct coll_algo coll_reduce_rabenseifner_extended;
+extern const struct coll_algo coll_reduce_scatter_block_circulant;
+extern const struct coll_algo coll_reduce_scatter_block_halving;
+extern const struct coll_algo coll_reduce_scatter_block_pairwise;
+extern const struct coll_algo coll_reduce_scatter_block_rabenseifner_extended;
+extern const struct coll_algo coll_reduce_scatter_block_ring;
+extern const struct coll_algo coll_reduce_scatter_block_world;
+extern const struct coll_algo coll_reduce_scatter_circulant;
+extern const struct coll_algo coll_reduce_scatter_halving;
+extern const struct coll_algo coll_reduce_scatter_pairwise;
+extern const struct coll_algo coll_reduce_scatter_rabenseifner_extended;
+extern const struct coll_algo coll_reduce_scatter_ring;
+extern const struct coll_algo coll_reduce_scatter_world;
+extern const struct coll_algo coll_reduce_twotier;
+extern const struct coll_algo coll_reduce_world;
+extern const struct coll_algo coll_scan_doubling;
+extern const struct coll_algo coll_scan_linear;
+extern const struct coll_algo coll_scan_twotier;
+extern const struct coll_algo coll_scan_world;
+extern const struct coll_algo coll_scatter_binomial;
+extern const struct coll_algo coll_scatter_direct;
+extern const struct coll_algo coll_scatter_linear;
+extern const struct coll_algo coll_scatter_turns;
+extern const struct coll_algo coll_scatter_twotier;
+extern const struct coll_algo coll_scatter_world;
+extern const struct coll_algo coll_scatterv_binomial;
+extern const struct coll_algo coll_scatterv_direct;
+extern const struct coll_algo coll_scatterv_linear;
+extern const struct coll_algo coll_scatterv_turns;
+extern const struct coll_algo coll_scatterv_twotier;
+extern const struct coll_algo coll_scatterv_world;
+
+const struct coll_algo *const coll_algos[] = {
+	&coll_allgather_bruck,
+	&coll_allgather_circulant,
+	&coll_allgather_doubling,
+	&coll_allgather_ring,
+	&coll_allgather_vandegeijn_extended,
+	&coll_allgather_world,
+	&coll_allgatherv_bruck,
+	&coll_allgatherv_circulant,
+	&coll_allgatherv_doubling,
+	&coll_allgatherv_ring,
+	&coll_allgatherv_vandegeijn_extended,
+	&coll_allgatherv_world,
+	&coll_allreduce_butterfly,
+	&coll_allreduce_butterfly_redundant,
+	&coll_allreduce_rabenseifner,
+	&coll_allreduce_rabenseifner_extended,
+	&coll_allreduce_reduce_bcast,
+	&coll_allreduce_ring,
+	&coll_allreduce_twotier,
+	&coll_allreduce_world,
+	&coll_alltoall_bruck,
+	&coll_alltoall_direct,
+	&coll_alltoall_gateways,
+	&coll_alltoall_linear,
+	&coll_alltoall_pairwise,
+	&coll_alltoall_turns,
+	&coll_alltoall_world,
+	&coll_alltoallv_bruck,
+	&coll_alltoallv_direct,
+	&coll_alltoallv_linear,
+	&coll_alltoallv_pairwise,
+	&coll_alltoallv_turns,
+	&coll_alltoallv_world,
+	&coll_barrier_butterfly,
+	&coll_barrier_dissemination,
+	&coll_barrier_twotier,
+	&coll_barrier_world,
+	&coll_bcast_binomial,
+	&coll_bcast_chain,
+	&coll_bcast_circulant,
+	&coll_bcast_farfirst,
+	&coll_bcast_linear,
+	&coll_bcast_vandegeijn,
+	&coll_bcast_vandegeijn_extended,
+	&coll_bcast_world,
+	&coll_exscan_doubling,
+	&coll_exscan_linear,
+	&coll_exscan_twotier,
+	&coll_exscan_world,
+	&coll_gather_binomial,
+	&coll_gather_direct,
+	&coll_gather_linear,
+	&coll_gather_rendezvous,
+	&coll_gather_twotier,
+	&coll_gather_world,
+	&coll_gatherv_binomial,
+	&coll_gatherv_direct,
+	&coll_gatherv_linear,
+	&coll_gatherv_rendezvous,
+	&coll_gatherv_twotier,
+	&coll_gatherv_world,
+	&coll_reduce_binomial,
+	&coll_reduce_rabenseifner,
+	&coll_reduce_rabenseifner_extended,
+	&coll_reduce_scatter_block_circulant,
+	&coll_reduce_scatter_block_halving,
+	&coll_reduce_scatter_block_pairwise,
+	&coll_reduce_scatter_block_rabenseifner_extended,
+	&coll_reduce_scatter_block_ring,
+	&coll_reduce_scatter_block_world,
+	&coll_reduce_scatter_circulant,
+	&coll_reduce_scatter_halving,
+	&coll_reduce_scatter_pairwise,
+	&coll_reduce_scatter_rabenseifner_extended,
+	&coll_reduce_scatter_ring,
+	&coll_reduce_scatter_world,
+	&coll_reduce_twotier,
+	&coll_reduce_world,
+	&coll_scan_doubling,
+	&coll_scan_linear,
+	&coll_scan_twotier,
+	&coll_scan_world,
+	&coll_scatter_binomial,
+	&coll_scatter_direct,
+	&coll_scatter_linear,
+	&coll_scatter_turns,
+	&coll_scatter_twotier,
+	&coll_scatter_world,
+	&coll_scatterv_binomial,
+	&coll_scatterv_direct,
+	&coll_scatterv_linear,
+	&coll_scatterv_turns,
+	&coll_scatterv_twotier,
+	&coll_scatterv_world,
+	NULL,
+};
+
+const char *const coll_collective_names[COLL_COLLECTIVES] = {
+	[COLL_BARRIER] = "barrier",
+	[COLL_BCAST] = "bcast",
+	[COLL_GATHER] = "gather",
+	[COLL_GATHERV] = "gatherv",
+	[COLL_SCATTER] = "scatter",
+	[COLL_SCATTERV] = "scatterv",
+	[COLL_ALLGATHER] = "allgather",
+	[COLL_ALLGATHERV] = "allgatherv",
+	[COLL_ALLTOALL] = "alltoall",
+	[COLL_ALLTOALLV] = "alltoallv",
+	[COLL_REDUCE] = "reduce",
+	[COLL_ALLREDUCE] = "allreduce",
+	[COLL_REDUCE_SCATTER] = "reduce_scatter",
+	[COLL_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+	[COLL_SCAN] = "scan",
+	[COLL_EXSCAN] = "exscan",
+};
+
+static bool names_equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+const struct coll_algo *coll_algo_find(enum coll_collective collective, const char *name)
+{
+	const struct coll_algo *const *algo;
+
+	for (algo = coll_algos; *algo; algo++)
+		if ((*algo)->collective == collective && names_equal((*algo)->name, name))
+			return *algo;
+	return NULL;
+}
+
+const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_call *call,
+			      const struct coll_tuning *tuning)
+{
+	if (!algo->ordered && !call->commutative)
+		return "it does not keep rank order, and the operation does not commute";
+	if (algo->power_of_two && call->ranks & (call->ranks - 1))
+		return "it needs a power of two of ranks";
+	if (algo->needs_counts && !call->counts)
+		return "it needs the counts of all ranks on every rank";
+	return algo->refuses ? algo->refuses(call, tuning) : NULL;
+}
+
+/* TCP as it usually is, where nothing has been measured. */
+static struct coll_machine machine_or_usual(const struct coll_machine *machine)
+{
+	struct coll_machine m = *machine;
+
+	if (m.alpha <= 0)
+		m.alpha = 20e-6;
+	if (m.overhead <= 0)
+		m.overhead = 3e-6;
+	if (m.beta <= 0)
+		m.beta = 0.25e-9;
+	if (m.gamma <= 0)
+		m.gamma = 0.1e-9;
+	return m;
+}
+
+u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine)
+{
+	const struct coll_machine m = machine_or_usual(machine);
+	const u32 most = clusters_smallest(call);
+	u32 best = 1, n;
+
+	/* Equally fast: the fewer. */
+	for (n = 2; n <= most; n++)
+		if (across_beta(&m, n) < across_beta(&m, best) * 0.999)
+			best = n;
+	return best;
+}
+
+/* The cheapest of those that are made for clusters, or of those that are not. */
+static const struct coll_algo *cheapest(const struct coll_call *call,
+					const struct coll_tuning *tuning,
+					const struct coll_machine *m, bool clusters)
+{
+	const struct coll_algo *const *algo, *best = NULL;
+	double least = 0;
+
+	for (algo = coll_algos; *algo; algo++) {
+		double cost;
+
+		/* Whether others know the counts is not known here: by name only. */
+		if ((*algo)->collective != call->collective || (*algo)->needs_counts ||
+		    (*algo)->baseline || (*algo)->clusters != clusters ||
+		    coll_algo_refuses(*algo, call, tuning))
+			continue;
+		cost = (*algo)->cost(call, tuning, m);
+		if (!best || cost < least) {
+			best = *algo;
+			least = cost;
+		}
+	}
+	return best;
+}
+
+/*
+ * Between clusters nobody but those made for them keeps to n links, so they are
+ * taken if one of them fits; else all ways are taken for far ones.
+ */
+const struct coll_algo *coll_algo_choose(const struct coll_call *call,
+					 const struct coll_tuning *tuning,
+					 const struct coll_machine *machine)
+{
+	struct coll_machine m = machine_or_usual(machine);
+	const struct coll_algo *best = NULL;
+
+	if (clusters_count(call) > 1) {
+		best = cheapest(call, tuning, &m, true);
+		m.alpha = across_alpha(call, &m);
+	}
+	return best ? best : cheapest(call, tuning, &m, false);
+}
+
+/* Bytes of the buffer that holds every rank's block: up to the furthest end. */
+static u64 extent(const struct coll_call *call, const u64 *counts, const u64 *displs)
+{
+	u64 end = 0, sum = 0;
+	u32 i;
+
+	if (!counts)
+		return call->count * call->ranks * call->element;
+	for (i = 0; i < call->ranks; i++) {
+		u64 start = displs ? displs[i] : sum;
+
+		sum += counts[i];
+		if (counts[i] && start + counts[i] > end)
+			end = start + counts[i];
+	}
+	return end * call->element;
+}
+
+/* How large the application's buffers are: the table in algo.h. */
+static void call_buffers(const struct coll_call *call, u64 *in, u64 *out)
+{
+	const u64 one = call_bytes(call);
+	const bool root = call->rank == call->root;
+
+	*in = 0;
+	*out = 0;
+	switch (call->collective) {
+	case COLL_BARRIER:
+		return;
+	case COLL_BCAST:
+		*out = one;
+		return;
+	case COLL_GATHER:
+	case COLL_GATHERV:
+		*in = one;
+		*out = root ? extent(call, call->counts, call->displs) : 0;
+		break;
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+		*in = root ? extent(call, call->counts, call->displs) : 0;
+		*out = call->in_place ? 0 : one;
+		return;
+	case COLL_ALLGATHER:
+	case COLL_ALLGATHERV:
+		*in = one;
+		*out = extent(call, call->counts, call->displs);
+		break;
+	case COLL_ALLTOALL:
+		*in = *out = one * call->ranks;
+		break;
+	case COLL_ALLTOALLV:
+		*in = extent(call, call->send_counts, call->send_displs);
+		*out = extent(call, call->recv_counts, call->recv_displs);
+		break;
+	case COLL_REDUCE:
+		*in = one;
+		*out = root ? one : 0;
+		break;
+	case COLL_REDUCE_SCATTER:
+	case COLL_REDUCE_SCATTER_BLOCK:
+		*in = extent(call, call->counts, NULL);
+		*out = call->in_place ? *in : block_bytes(call, call->rank);
+		break;
+	default:
+		*in = *out = one;
+		break;
+	}
+	if (call->in_place)
+		*in = 0;
+}
+
+int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
+		   const struct coll_tuning *tuning, void *memory, u64 bytes,
+		   struct coll_schedule **schedule)
+{
+	const u64 room = algo->clusters ? clusters_room(call->ranks) : 0;
+	struct coll_build b;
+	u64 in, out;
+
+	if (coll_algo_refuses(algo, call, tuning))
+		return -EOPNOTSUPP;
+	if (bytes < room)
+		return -ENOSPC;
+	bytes = (bytes - room) & ~(u64)7;	/* the tables lie behind the schedule */
+	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
+	b.room = (u8 *)memory + bytes;
+	call_buffers(call, &in, &out);
+	coll_build_buffers(&b, in, out);
+	coll_build_reduction(&b, call->type, call->reduction,
+			     call->type == COLL_OPAQUE_TYPE ? call->element : 0);
+	algo->emit(&b, call, tuning);
+	return coll_build_finish(&b, schedule);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tuning.h"
+
+static const struct option {
+	const char *key;
+	size_t member;
+	u64 least;
+} options[] = {
+	{ "T", offsetof(struct coll_tuning, redundancy), 0 },
+	{ "segment", offsetof(struct coll_tuning, segment), 1 },
+	{ "bound", offsetof(struct coll_tuning, bound), 0 },
+	{ "ports", offsetof(struct coll_tuning, ports), 1 },
+	{ "n", offsetof(struct coll_tuning, lanes), 1 },
+};
+
+enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+static u64 *option_value(struct coll_tuning *tuning, const struct option *option)
+{
+	return (u64 *)((char *)tuning + option->member);
+}
+
+/* Whether `list` ("T,segment", "T segment") has the word of this length. */
+static bool list_has(const char *list, const char *word, size_t length)
+{
+	while (*list) {
+		size_t here = strcspn(list, ", ");
+
+		if (here == length && !memcmp(list, word, length))
+			return true;
+		list += here;
+		list += strspn(list, ", ");
+	}
+	return false;
+}
+
+static const struct option *option_find(const struct coll_algo *algo, const char *key,
+					size_t length)
+{
+	size_t i;
+
+	if (algo && (!algo->options || !list_has(algo->options, key, length)))
+		return NULL;
+	for (i = 0; i < OPTIONS; i++)
+		if (strlen(options[i].key) == length && !memcmp(options[i].key, key, length))
+			return &options[i];
+	return NULL;
+}
+
+/* A whole number with an optional suffix, all of [text, text + length). */
+static bool parse_size(const char *text, size_t length, u64 *value)
+{
+	static const char suffixes[] = "KMG";
+	u64 limit = COLL_UNSET - 1, n = 0;
+	size_t i;
+
+	for (i = 0; i < length && isdigit((unsigned char)text[i]); i++) {
+		u64 digit = text[i] - '0';
+
+		if (n > (limit - digit) / 10)
+			return false;
+		n = n * 10 + digit;
+	}
+	if (!i)
+		return false;
+	if (i + 1 == length) {
+		const char *suffix = strchr(suffixes, toupper((unsigned char)text[i]));
+		unsigned int shift = suffix ? 10 * (suffix - suffixes + 1) : 0;
+
+		if (!suffix || n > limit >> shift)
+			return false;
+		n <<= shift;
+		i++;
+	}
+	*value = n;
+	return i == length;
+}
+
+static int refuse_key(const struct coll_algo *algo, const char *key, size_t length, char *why,
+		      size_t bytes)
+{
+	if (algo && !algo->options)
+		snprintf(why, bytes, "%s has no option '%.*s': it takes none", algo->name,
+			 (int)length, key);
+	else
+		snprintf(why, bytes, "%s has no option '%.*s'; valid: %s",
+			 algo ? algo->name : "no algorithm", (int)length, key,
+			 algo ? algo->options : "T, segment, bound, ports, n");
+	return -EINVAL;
+}
+
+/* One KEY=VALUE of this length. */
+static int parse_one(const struct coll_algo *algo, const char *text, size_t length,
+		     struct coll_tuning *tuning, char *why, size_t bytes)
+{
+	const char *equals = memchr(text, '=', length);
+	size_t key = equals ? (size_t)(equals - text) : length;
+	const struct option *option = option_find(algo, text, key);
+	u64 value;
+
+	if (!option)
+		return refuse_key(algo, text, key, why, bytes);
+	if (!equals || !parse_size(equals + 1, length - key - 1, &value) || value < option->least) {
+		snprintf(why, bytes,
+			 "option '%.*s': valid is %s=N, a whole number from %llu, suffix K, M or G",
+			 (int)length, text, option->key, (unsigned long long)option->least);
+		return -EINVAL;
+	}
+	*option_value(tuning, option) = value;
+	return 0;
+}
+
+int coll_tuning_parse(const struct coll_algo *algo, const char *text, struct coll_tuning *tuning,
+		      char *why, size_t bytes)
+{
+	struct coll_tuning parsed = *tuning;
+
+	if (bytes)
+		*why = '\0';
+	while (*text) {
+		size_t length = strcspn(text, ",");
+		int error = parse_one(algo, text, length, &parsed, why, bytes);
+
+		if (error)
+			return error;
+		text += length;
+		text += *text == ',';
+	}
+	*tuning = parsed;
+	return 0;
+}
+
+const char *coll_tuning_print(const struct coll_tuning *tuning, char *text, size_t bytes)
+{
+	struct coll_tuning copy = *tuning;
+	size_t used = 0, i;
+
+	if (bytes)
+		*text = '\0';
+	for (i = 0; i < OPTIONS && used < bytes; i++) {
+		u64 value = *option_value(&copy, &options[i]);
+
+		if (value != COLL_UNSET)
+			used += snprintf(text + used, bytes - used, "%s%s=%llu", used ? "," : "",
+					 options[i].key, (unsigned long long)value);
+	}
+	return text;
+}
