@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * How a process finds its job: its rank, how many there are, and a key-value
+ * store that all of them reach. One struct of functions, one file per way.
+ */
+#ifndef COLL_BOOT_H
+#define COLL_BOOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	COLL_SECRET_BYTES = 32,
+	COLL_BOOT_VALUE_MAX = 4096,
+	COLL_BOOT_KEY_MAX = 128,
+};
+
+struct coll_boot {
+	const struct coll_boot_ops *ops;
+	int rank, ranks;
+	int local_rank, local_ranks;	/* on this node; -1: not known */
+	char job[64];			/* names the job; the same on all ranks */
+	uint8_t secret[COLL_SECRET_BYTES];	/* the same on all ranks */
+	char from[64];			/* which environment told so, for coll_explain */
+	void *state;			/* the implementation's own */
+};
+
+struct coll_boot_ops {
+	const char *name;
+	/* Stores a value under a new key. Every rank can get it from the next fence on. */
+	int (*put)(struct coll_boot *boot, const char *key, const void *value, size_t bytes);
+	/*
+	 * Waits until the key is there, at most until `deadline` (ns,
+	 * CLOCK_MONOTONIC). *bytes: room in, size out. -ETIMEDOUT, -EMSGSIZE,
+	 * -ECONNRESET (the store is gone).
+	 */
+	int (*get)(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
+		   uint64_t deadline);
+	/*
+	 * Collective: what was put before can be got after. NULL where a value can
+	 * be got as soon as it was put.
+	 */
+	int (*fence)(struct coll_boot *boot, uint64_t deadline);
+	void (*close)(struct coll_boot *boot);
+};
+
+/*
+ * Finds out from the environment which job this is and joins its store. No job:
+ * a job of one rank. `why` gets the reason of a failure in words (may be NULL).
+ */
+int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why, size_t why_bytes);
+
+static inline int coll_boot_put(struct coll_boot *boot, const char *key, const void *value,
+				size_t bytes)
+{
+	return boot->ops->put(boot, key, value, bytes);
+}
+
+static inline int coll_boot_get(struct coll_boot *boot, const char *key, void *value,
+				size_t *bytes, uint64_t deadline)
+{
+	return boot->ops->get(boot, key, value, bytes, deadline);
+}
+
+static inline int coll_boot_fence(struct coll_boot *boot, uint64_t deadline)
+{
+	return boot->ops->fence ? boot->ops->fence(boot, deadline) : 0;
+}
+
+static inline void coll_boot_close(struct coll_boot *boot)
+{
+	if (boot)
+		boot->ops->close(boot);
+}
+
+#endif

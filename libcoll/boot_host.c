@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Rank 0's store in a process of its own, so that it outlives a rank 0 that
+ * leaves early and needs no thread in somebody else's program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "boot_job.h"
+#include "clock.h"
+
+/* The application's descriptors, handlers and terminal are none of our business. */
+static int detach(int fd)
+{
+	sigset_t none;
+	int null, i;
+
+	setsid();
+	for (i = 1; i < NSIG; i++)
+		signal(i, i == SIGPIPE ? SIG_IGN : SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+	if (fd < 0)
+		return -errno;
+	close_range(3, fd - 1, 0);
+	close_range(fd + 1, ~0u, 0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1);
+		close(null);
+	}
+	return chdir("/") ? -errno : fd;
+}
+
+struct process {
+	pid_t pid;
+	int fd;			/* readable once it is gone; -1: the kernel has no such thing */
+	uint64_t gone_since;	/* as far as we noticed; 0: it lives */
+};
+
+static bool gone(struct process *process)
+{
+	struct pollfd poll_fd = { .fd = process->fd, .events = POLLIN };
+
+	if (!process->gone_since &&
+	    (process->fd < 0 ? kill(process->pid, 0) && errno == ESRCH : poll(&poll_fd, 1, 0) > 0))
+		process->gone_since = coll_now();
+	return process->gone_since;
+}
+
+/*
+ * Rank 0 that left in good order may be gone while others still read; one that
+ * is gone otherwise has failed, and the job with it.
+ */
+static bool over(const struct coll_store *store, struct process *rank0)
+{
+	if (coll_store_finished(store))
+		return true;
+	if (!gone(rank0))
+		return false;
+	/* Its good-bye may not have been read yet. */
+	if (coll_store_here(store, 0) && coll_now() < rank0->gone_since + COLL_SECOND)
+		return false;
+	return !coll_store_left(store, 0) || !coll_store_present(store);
+}
+
+static void serve_until_over(struct coll_store *store, struct process *rank0)
+{
+	struct pollfd poll_fd[] = {
+		{ .fd = coll_store_fd(store), .events = POLLIN },
+		{ .fd = rank0->fd, .events = POLLIN },
+	};
+
+	while (!over(store, rank0)) {
+		/* Once rank 0 is gone its descriptor stays readable: only the store counts. */
+		if (poll(poll_fd, rank0->gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
+			return;
+		if (coll_store_turn(store, 0))
+			return;
+	}
+}
+
+static void host_main(int fd, const struct coll_boot *boot, const struct rendezvous *file,
+		      pid_t parent)
+{
+	char address[COLL_STORE_ADDRESS_MAX] = "";
+	struct process rank0 = { .pid = parent };
+	struct coll_store *store;
+
+	fd = detach(fd);
+	if (fd < 0)
+		return;
+	coll_store_address(fd, address, sizeof(address));
+	rank0.fd = syscall(SYS_pidfd_open, parent, 0);
+	if (!coll_store_open(&store, fd, boot->ranks, boot->job, boot->secret)) {
+		serve_until_over(store, &rank0);
+		coll_store_close(store);
+	}
+	if (file)
+		rendezvous_remove(file, address);
+}
+
+int boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file)
+{
+	pid_t self = getpid(), child;
+
+	child = fork();
+	if (!child) {
+		/* A grandchild is init's: the application never has to wait for it. */
+		if (!fork())
+			host_main(fd, boot, file, self);
+		_exit(0);
+	}
+	close(fd);
+	if (child < 0)
+		return -errno;
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}

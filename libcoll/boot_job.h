@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* What the environment says about the job; how the ways of booting hand it on. */
+#ifndef COLL_BOOT_JOB_H
+#define COLL_BOOT_JOB_H
+
+#include <stdbool.h>
+#include "boot.h"
+#include "store.h"
+
+struct boot_job {
+	int rank, ranks;
+	int local_rank, local_ranks;	/* -1: not known */
+	char job[64];
+	char from[64];
+	uint8_t secret[COLL_SECRET_BYTES];
+	bool has_secret;
+	bool served;		/* somebody else serves the store */
+	bool one_node;		/* as far as the environment tells */
+	/* Where the store may be, in the order to try; "": nothing was said. */
+	char store[2][COLL_STORE_ADDRESS_MAX];
+};
+
+/* Where a failure is put into words. */
+struct boot_why {
+	char *text;		/* may be NULL */
+	size_t bytes;
+};
+
+/* Writes the words and returns the error. */
+int boot_fail(const struct boot_why *why, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Reads the environment. A job of one rank has from = "none". -EINVAL names the variable. */
+int boot_job_read(struct boot_job *job, const struct boot_why *why);
+
+/* Both fill in boot->ops and boot->state. */
+int boot_alone_open(struct coll_boot *boot);
+int boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
+		    const struct boot_why *why);
+
+/*
+ * The rendezvous file: where a job of one node has its store, and its secret.
+ * Only this user can read or write it.
+ */
+struct rendezvous {
+	char path[512];
+};
+
+int rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why);
+/* -ENOENT: not there yet. -EPERM: it is not ours alone. */
+int rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
+		    uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
+/* Replaces it in one step. */
+int rendezvous_write(const struct rendezvous *file, const char *address,
+		     const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
+void rendezvous_remove(const struct rendezvous *file, const char *address);
+
+/*
+ * Serves the store from a process of its own on the listening socket `fd`, which
+ * is closed here. It ends by itself when all ranks have left, or when this
+ * process ended without leaving; `file` (may be NULL) is then removed.
+ */
+int boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+#ifndef COLL_CLOCK_H
+#define COLL_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define COLL_SECOND 1000000000ull	/* ns */
+#define COLL_FOREVER UINT64_MAX		/* as a deadline */
+
+/* Now, ns, CLOCK_MONOTONIC. All deadlines are on this clock. */
+static inline uint64_t coll_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * COLL_SECOND + now.tv_nsec;
+}
+
+#endif

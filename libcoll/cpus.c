@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cpus.h"
+
+/* "0-3,8" */
+static int parse_list(const char *text, cpu_set_t *cpus)
+{
+	char *end;
+	long first, last;
+
+	CPU_ZERO(cpus);
+	do {
+		first = last = strtol(text, &end, 10);
+		if (end == text)
+			return -EINVAL;
+		if (*end == '-') {
+			text = end + 1;
+			last = strtol(text, &end, 10);
+			if (end == text)
+				return -EINVAL;
+		}
+		if (first < 0 || last < first || last >= CPU_SETSIZE)
+			return -EINVAL;
+		for (; first <= last; first++)
+			CPU_SET(first, cpus);
+		text = end + 1;
+	} while (*end == ',');
+	return *end && *end != '\n' ? -EINVAL : 0;
+}
+
+static int online(cpu_set_t *cpus)
+{
+	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+	char line[1024];
+	int error = -ENODEV;
+
+	if (file && fgets(line, sizeof(line), file))
+		error = parse_list(line, cpus);
+	if (file)
+		fclose(file);
+	return error;
+}
+
+/* The main thread's binding is the process's. */
+static int others(cpu_set_t *cpus)
+{
+	cpu_set_t ours;
+	int error = online(cpus);
+
+	if (error)
+		return error;
+	if (sched_getaffinity(getpid(), sizeof(ours), &ours))
+		return -errno;
+	CPU_AND(&ours, &ours, cpus);
+	CPU_XOR(cpus, cpus, &ours);
+	return CPU_COUNT(cpus) ? 0 : -ENODEV;
+}
+
+int cpus_parse(const char *text, cpu_set_t *cpus)
+{
+	return strcmp(text, "others") ? parse_list(text, cpus) : others(cpus);
+}
+
+int cpus_bind(const char *text)
+{
+	cpu_set_t cpus;
+	int error = cpus_parse(text, &cpus);
+
+	if (error)
+		return error;
+	return sched_setaffinity(0, sizeof(cpus), &cpus) ? -errno : 0;
+}

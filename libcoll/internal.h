@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The library's own objects and how they hang together:
+ *
+ *	context ── engine			one thread at a time uses it all
+ *	   └─ group ── link (one a peer)	bytes between two ranks
+ *	        ├─ planned			a call's schedule, made once, cached
+ *	        └─ exec				one execution of a planned schedule
+ *
+ * Lifetime of an exec: started by exec_start(); *over* when its schedule is
+ * finished or its group has failed; *home* when besides no op of it is in the
+ * engine's hands or in a link's queue. Only then its memory serves another run.
+ */
+#ifndef COLL_INTERNAL_H
+#define COLL_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "../algo/algo.h"
+#include "../core/match.h"
+#include "../uapi/coll_wire.h"
+#include "boot.h"
+#include "clock.h"
+#include "coll.h"
+#include "options.h"
+
+struct coll_engine_ops;
+struct coll_progress_ops;
+
+/* Interest in one readiness of a descriptor; called once, then free again. */
+struct watch {
+	void (*ready)(struct watch *watch, int events);	/* poll(2) events */
+	void *owner;
+	int fd;
+	bool armed;
+	struct coll_context *context;
+	void *engine;			/* the engine's own part */
+};
+
+/* ---- link --------------------------------------------------------------- */
+
+enum {
+	/* Payloads up to this are sent from the message itself: done at once. */
+	MESSAGE_INLINE_MAX = 200,
+	/* Larger expected payloads are received straight to their place. */
+	DIRECT_MIN = 4096,
+	/* A guess where payload goes is limited, so that a wrong one costs little. */
+	GUESS_MAX = 65536,
+	/* One system call moves no more than this (its length has 32 bits). */
+	TRANSFER_MAX = 1 << 30,
+	SEND_IOV_MAX = 16,
+};
+
+/* One message under way from us; lives in its exec, or on the heap (control). */
+struct coll_message {
+	struct coll_message *next;
+	struct coll_exec *exec;		/* NULL: control message, freed when sent */
+	const uint8_t *payload;		/* NULL: in small[] */
+	uint32_t op;
+	bool reported;			/* the op is done already */
+	struct coll_header header;
+	uint8_t small[MESSAGE_INLINE_MAX];
+};
+
+enum link_state {
+	LINK_IDLE,		/* never used */
+	LINK_CONNECTING,
+	LINK_UP,
+	LINK_LEFT,		/* the peer said goodbye */
+	LINK_LOST,		/* it broke: the group will fail, for this or a better reason */
+	LINK_CLOSED,		/* ended by us or lost */
+};
+
+struct coll_link {
+	struct coll_group *group;
+	uint32_t rank;			/* the peer's, in the group */
+	enum link_state state;
+	bool attached;			/* the engine knows it */
+	bool heard;			/* something has come from the peer */
+	bool leaving;			/* we said goodbye, or the socket is shut down */
+	int fd;
+	uint32_t attempts;		/* addresses tried so far */
+	struct watch connecting;
+	bool touched;			/* in the context's list of links to look at */
+	struct coll_link *next_touched;
+
+	/* Sending: a queue, of whose first message `sent` bytes are gone. */
+	struct coll_message *queue, **queue_end;
+	uint64_t sent;
+	bool sending;			/* the engine has the head of the queue */
+	uint32_t in_iov;		/* how many messages of it */
+	int broken;			/* why no more can be sent; what came is read yet */
+	bool cut;			/* injected: not all of these bytes are sent */
+
+	/*
+	 * Receiving: what comes next follows from what is missing. Header first;
+	 * then payload_left bytes to `target` (NULL: thrown away).
+	 */
+	struct coll_header header;
+	uint32_t header_got;
+	uint64_t payload_left;
+	uint8_t *target;
+	struct coll_exec *exec;		/* whose payload it is, or NULL */
+	uint32_t op;
+	struct coll_early *early;	/* or the message is kept here */
+	struct coll_early *kept, **kept_end;	/* those that came early, oldest first */
+	uint32_t expected;		/* receives started and not arrived */
+	bool receiving;			/* the engine has a receive in flight */
+	uint8_t *guess;			/* where that one puts payload unseen, or NULL */
+	struct coll_exec *guess_exec;	/* whose memory that is */
+
+	uint64_t pinged;		/* since when a ping is unanswered, or 0 */
+	uint32_t suspect;		/* whom the peer suspects, or COLL_NONE */
+	void *engine;			/* the engine's own part */
+	struct inject_link *inject;	/* when something is injected */
+};
+
+/* ---- group -------------------------------------------------------------- */
+
+/* A message that came before its receive. */
+struct coll_early {
+	struct coll_early *next;
+	struct coll_header header;
+	uint64_t room;
+	bool complete;
+	uint8_t data[];
+};
+
+enum { PLANNED_MAX = 256, RECENT_RUNS = 64 };
+
+enum group_state {
+	GROUP_OK,
+	GROUP_FAILING,		/* the bad news is on its way to the others */
+	GROUP_FAILED,
+};
+
+struct coll_group {
+	struct coll_context *context;
+	struct coll_group *next;
+	uint64_t id;
+	uint32_t rank, ranks;
+	uint32_t *cluster;		/* per rank; NULL: all are near each other */
+	uint32_t clusters;
+	uint32_t *world;		/* rank in the job, per rank */
+	struct coll_link **links;	/* per rank, NULL until needed */
+	uint32_t open_links;		/* whose sockets are not closed yet */
+	bool watchful;			/* read links that nothing is expected from */
+	bool freed;			/* by the caller; goes when its links have gone */
+	uint32_t next_run;		/* number of the run to come */
+	uint32_t recent[RECENT_RUNS];	/* hashes of the latest runs, by number */
+	uint32_t splits;		/* so far: names the children */
+	uint32_t agrees;		/* so far: names the agreements */
+	struct coll_exec *active;	/* in order of start, until home */
+	struct coll_exec **active_end;
+	uint32_t lingering;		/* of these, over but not home */
+	struct planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
+	struct coll_early *early_free;	/* places to be used again */
+	uint64_t early_bytes;		/* of these and of those in use */
+	struct coll_options options;
+
+	enum group_state state;
+	int error;			/* why it failed */
+	uint32_t culprit, witness;	/* ranks, or COLL_NONE */
+	uint64_t failing_until;
+	struct coll_link *lost;		/* the first that was; the group fails for it ... */
+	uint64_t lost_until;		/* ... at this time */
+	int lost_error;
+	const char *lost_reason;
+	uint8_t *failed;		/* per rank: known to have failed */
+	char text[256];			/* why, or why the last call failed, in words */
+	char shown[256];		/* a copy for the application's thread */
+};
+
+/* ---- planned schedules and their execution ------------------------------ */
+
+struct planned {
+	struct planned *next;
+	uint32_t references;
+	uint32_t hash;			/* travels in each header */
+	struct coll_call call;		/* with its own copies of counts */
+	u64 *counts;			/* the copies' memory */
+	const struct coll_algo *algo;
+	struct coll_tuning tuning;
+	uint32_t user_op;		/* for a user reduction: which */
+	struct coll_schedule *schedule;
+	struct coll_plan plan;
+	struct coll_link **links;	/* per peer of the schedule */
+	struct coll_exec *spare;	/* execs at home */
+	uint32_t sends;
+	bool explained;
+};
+
+struct coll_exec {
+	struct coll_exec *next;		/* in group->active or planned->spare */
+	struct coll_group *group;
+	struct planned *planned;
+	struct coll_run *run;		/* the handle that waits for it, or NULL */
+	uint32_t number;
+	bool over;
+	int status;			/* once over */
+	uint32_t in_flight;		/* ops that others hold: keeps it from home */
+	uint64_t started, deadline, pinged, checked;
+	bool held;			/* over, and somebody waits for it to come home */
+	bool stepping;			/* ops are being started right now */
+	struct coll_step step;
+	uint8_t *buffer[COLL_BUFFERS];
+	struct coll_message *messages;	/* one per send op */
+	uint32_t *message_of;		/* per op */
+	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
+	uint32_t *posted;		/* per peer: receives started, not arrived */
+	uint8_t *arrived;		/* per op: the message is here */
+	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */
+};
+
+/*
+ * With a progress thread the owner has it while it is posted, and the
+ * application before and after.
+ */
+struct coll_run {
+	struct coll_run *next;		/* of those that the owner has started */
+	struct coll_group *group;
+	struct coll_call call;		/* until it is planned */
+	u64 *counts;			/* copies of the call's, or NULL */
+	uint32_t user_op;
+	struct planned *planned;
+	struct coll_exec *exec;		/* while it runs */
+	atomic_bool posted;		/* handed to a progress thread, not ended */
+	void *in, *out;
+	uint64_t deadline_ns;		/* 0: the group's */
+	bool persistent;
+	bool local;			/* on a caller's stack: a blocking call */
+	int status;
+	char *explanation;
+};
+
+/* ---- context ------------------------------------------------------------ */
+
+struct user_op {
+	coll_function *function;
+	void *argument;
+	bool commutative, used;
+};
+
+struct coll_context {
+	struct coll_options options;
+	struct coll_boot *boot;
+	const struct coll_progress_ops *progress;
+	void *progress_state;
+	pthread_t owner;		/* the thread that may touch what hangs on it */
+	const struct coll_engine_ops *engine;
+	void *engine_state;
+	struct coll_group *groups;	/* world is the last */
+	struct coll_group *world;
+	uint32_t *cluster;		/* per rank of the job, or NULL */
+	struct coll_link *touched;	/* links with work for the engine */
+	struct watch listener;
+	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
+	int listen_error;		/* why the last connection was not accepted, or 0 */
+	struct stranger *strangers;	/* accepted, not yet attached to a link */
+	uint32_t strangers_count;
+	char node[80];			/* names this machine and its network */
+	uint64_t next_check;		/* when health.c looks again */
+	bool losing;			/* a group has lost a link and has not failed yet */
+	struct user_op *ops;
+	uint32_t ops_count;
+	struct coll_counters counters;
+	struct inject *inject;
+	uint8_t *sink;			/* GUESS_MAX bytes: where useless payload goes */
+	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
+	int cores;			/* that this node's ranks share */
+	bool crowded;			/* more ranks than cores on this node */
+	char congestion[16];		/* what the latest link's TCP uses */
+	char error[320];
+};
+
+#endif

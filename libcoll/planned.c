@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A call's schedule is made once: choose the algorithm, emit, check, plan. The
+ * group keeps the latest, so that a loop of equal calls pays for a look-up only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/check.h"
+#include "exec.h"
+#include "link.h"
+#include "run.h"
+
+/* ---- a call's arrays -------------------------------------------------------- */
+
+enum { ARRAYS = 6 };
+
+/* All of a call's counts and displacements, in one order. */
+static const u64 **array_of(struct coll_call *call, uint32_t i)
+{
+	const u64 **const array[ARRAYS] = {
+		&call->counts,	    &call->displs,	&call->send_counts,
+		&call->send_displs, &call->recv_counts, &call->recv_displs,
+	};
+
+	return array[i];
+}
+
+static const u64 *array_in(const struct coll_call *call, uint32_t i)
+{
+	return *array_of((struct coll_call *)call, i);
+}
+
+/* ---- hashes ------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t mix_array(uint64_t hash, const u64 *values, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; values && i < count; i++)
+		hash = mix(hash, values[i]);
+	return hash;
+}
+
+/* What a call is looked up by: everything that shapes this rank's schedule. */
+static uint64_t call_key(const struct coll_call *call, uint32_t user_op)
+{
+	uint64_t hash = mix(user_op, call->collective);
+	uint32_t i;
+
+	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
+	hash = mix(hash, (uint64_t)call->element << 16 | call->reduction << 1 | call->in_place);
+	hash = mix(hash, call->count);
+	for (i = 0; i < ARRAYS; i++)
+		hash = mix_array(hash, array_in(call, i), call->ranks);
+	return hash;
+}
+
+static bool same_count_everywhere(enum coll_collective collective)
+{
+	return collective != COLL_GATHERV && collective != COLL_SCATTERV &&
+	       collective != COLL_ALLGATHERV && collective != COLL_ALLTOALLV &&
+	       collective != COLL_REDUCE_SCATTER;
+}
+
+/*
+ * What all ranks of a call must agree on; travels in every header. Not the number
+ * of a user's operation, which is each rank's own.
+ */
+static uint32_t call_hash(const struct planned *planned)
+{
+	const struct coll_call *call = &planned->call;
+	const struct coll_tuning *tuning = &planned->tuning;
+	const char *name;
+	uint64_t hash = mix(call->ranks, call->collective);
+
+	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
+	hash = mix(hash, (uint64_t)call->element << 8 | call->reduction);
+	if (same_count_everywhere(call->collective))
+		hash = mix(hash, call->count);
+	if (call->collective == COLL_ALLGATHERV || call->collective == COLL_REDUCE_SCATTER)
+		hash = mix_array(hash, call->counts, call->ranks);
+	for (name = planned->algo->name; *name; name++)
+		hash = mix(hash, *name);
+	hash = mix(hash, tuning->redundancy);
+	hash = mix(hash, tuning->segment);
+	hash = mix(hash, tuning->bound);
+	hash = mix(hash, tuning->lanes);
+	return hash ^ hash >> 32;
+}
+
+/* ---- copies of counts --------------------------------------------------- */
+
+static bool same_array(const u64 *a, const u64 *b, uint32_t count)
+{
+	return !a == !b && (!a || !memcmp(a, b, count * sizeof(*a)));
+}
+
+static bool same_arrays(const struct coll_call *a, const struct coll_call *b)
+{
+	bool same = true;
+	uint32_t i;
+
+	for (i = 0; i < ARRAYS; i++)
+		same &= same_array(array_in(a, i), array_in(b, i), a->ranks);
+	return same;
+}
+
+static bool same_call(const struct planned *planned, const struct coll_call *b, uint32_t user_op)
+{
+	const struct coll_call *a = &planned->call;
+
+	return a->collective == b->collective && a->root == b->root && a->type == b->type &&
+	       a->element == b->element && a->reduction == b->reduction &&
+	       a->in_place == b->in_place && a->commutative == b->commutative &&
+	       a->count == b->count && planned->user_op == user_op && same_arrays(a, b);
+}
+
+/* Copies the caller's arrays into memory of our own. */
+static int keep_arrays(struct coll_call *call, u64 **memory)
+{
+	u64 *copy = malloc(ARRAYS * (size_t)call->ranks * sizeof(*copy));
+	uint32_t i;
+
+	if (!copy)
+		return -ENOMEM;
+	*memory = copy;
+	for (i = 0; i < ARRAYS; i++, copy += call->ranks) {
+		const u64 **array = array_of(call, i);
+
+		if (*array)
+			*array = memcpy(copy, *array, call->ranks * sizeof(*copy));
+	}
+	return 0;
+}
+
+static bool has_arrays(const struct coll_call *call)
+{
+	bool has = false;
+	uint32_t i;
+
+	for (i = 0; i < ARRAYS; i++)
+		has |= array_in(call, i) != NULL;
+	return has;
+}
+
+int run_keep_counts(struct coll_run *run)
+{
+	return has_arrays(&run->call) ? keep_arrays(&run->call, &run->counts) : 0;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+static int choose_algo(struct coll_group *group, struct planned *planned)
+{
+	const struct coll_call *call = &planned->call;
+	const struct coll_options *options = &group->options;
+	const char *refusal;
+
+	planned->tuning = options->tuning[call->collective];
+	planned->algo = options->algo[call->collective];
+	if (call->cluster && planned->tuning.lanes == COLL_UNSET)
+		planned->tuning.lanes = coll_lanes_choose(call, &options->machine);
+	if (!planned->algo)
+		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
+	if (planned->algo && !planned->algo->clusters)
+		planned->tuning.lanes = COLL_UNSET;
+	if (!planned->algo) {
+		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
+			 coll_collective_names[call->collective]);
+		return -EOPNOTSUPP;
+	}
+	refusal = coll_algo_refuses(planned->algo, call, &planned->tuning);
+	if (!refusal)
+		return 0;
+	snprintf(group->text, sizeof(group->text), "%s cannot serve this %s: %s",
+		 planned->algo->name, coll_collective_names[call->collective], refusal);
+	return -EOPNOTSUPP;
+}
+
+/* Emits into memory that grows until it is enough. */
+static int make_schedule(struct planned *planned)
+{
+	uint64_t bytes = 16384;
+	void *memory = NULL;
+	int error;
+
+	do {
+		free(memory);
+		memory = malloc(bytes);
+		if (!memory)
+			return -ENOMEM;
+		error = coll_algo_emit(planned->algo, &planned->call, &planned->tuning, memory,
+				       bytes, &planned->schedule);
+		bytes *= 2;
+	} while (error == -ENOSPC);
+	if (error) {
+		free(memory);
+		planned->schedule = NULL;
+		return error;
+	}
+	memory = realloc(memory, planned->schedule->bytes);
+	planned->schedule = memory;
+	return memory ? 0 : -ENOMEM;
+}
+
+static int check_schedule(struct coll_group *group, struct planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	struct coll_refusal refusal;
+	void *work = malloc(coll_check_bytes(s, s->bytes) + 1);
+	int error;
+
+	if (!work)
+		return -ENOMEM;
+	error = coll_check(s, s->bytes, work, &refusal);
+	free(work);
+	if (error)
+		snprintf(group->text, sizeof(group->text), "schedule of %s refused: op %d: %s",
+			 planned->algo->name, (int)refusal.op, refusal.reason);
+	return error;
+}
+
+static int make_plan(struct coll_group *group, struct planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	void *memory = malloc(coll_plan_bytes(s));
+	uint32_t i;
+
+	if (!memory)
+		return -ENOMEM;
+	coll_plan_init(&planned->plan, s, memory);	/* plan.pending is `memory` */
+	planned->links = calloc(s->peers ? s->peers : 1, sizeof(*planned->links));
+	if (!planned->links)
+		return -ENOMEM;
+	for (i = 0; i < s->peers; i++) {
+		planned->links[i] = coll_link_get(group, coll_peers(s)[i].rank);
+		if (!planned->links[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < s->ops; i++)
+		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
+	return 0;
+}
+
+static int planned_make(struct coll_group *group, const struct coll_call *call,
+			uint32_t user_op, struct planned **made)
+{
+	struct planned *planned = calloc(1, sizeof(*planned));
+	int error;
+
+	if (!planned)
+		return -ENOMEM;
+	planned->references = 1;
+	planned->user_op = user_op;
+	planned->call = *call;
+	error = keep_arrays(&planned->call, &planned->counts);
+	if (!error)
+		error = choose_algo(group, planned);
+	if (!error)
+		error = make_schedule(planned);
+	if (!error)
+		error = check_schedule(group, planned);
+	if (!error)
+		error = make_plan(group, planned);
+	if (error) {
+		planned_put(planned);
+		return error;
+	}
+	planned->hash = call_hash(planned);
+	*made = planned;
+	return 0;
+}
+
+void planned_put(struct planned *planned)
+{
+	if (--planned->references)
+		return;
+	while (planned->spare) {
+		struct coll_exec *exec = planned->spare;
+
+		planned->spare = exec->next;
+		exec_free(exec);
+	}
+	free((void *)planned->plan.pending);
+	free(planned->schedule);
+	free(planned->links);
+	free(planned->counts);
+	free(planned);
+}
+
+int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
+		struct planned **result)
+{
+	struct planned **slot = &group->planned[call_key(call, user_op) % PLANNED_MAX];
+	int error;
+
+	if (!*slot || !same_call(*slot, call, user_op)) {
+		struct planned *planned = NULL;
+
+		error = planned_make(group, call, user_op, &planned);
+		if (error)
+			return error;
+		if (*slot)
+			planned_put(*slot);
+		*slot = planned;
+	}
+	(*slot)->references++;
+	*result = *slot;
+	return 0;
+}
+
+void planned_forget(struct coll_group *group)
+{
+	uint32_t i;
+
+	for (i = 0; i < PLANNED_MAX; i++) {
+		if (group->planned[i])
+			planned_put(group->planned[i]);
+		group->planned[i] = NULL;
+	}
+}

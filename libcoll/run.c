@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The user's handle on a run: start, test, wait, cancel, free, explain. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../algo/tuning.h"
+#include "context.h"
+#include "engine.h"
+#include "exec.h"
+#include "health.h"
+#include "progress.h"
+#include "run.h"
+#include "topology.h"
+
+enum { LINGERING_MAX = 128 };
+
+/* Why n is what it is: ", a link carries 2.5 MB/s, the WAN 25 MB/s". */
+static const char *lanes_explain(const struct planned *planned,
+				 const struct coll_machine *machine, char *text, size_t bytes)
+{
+	*text = 0;
+	if (!planned->call.cluster || planned->tuning.lanes == COLL_UNSET)
+		return text;
+	if (machine->wan_beta > 0 && machine->beta > 0)
+		snprintf(text, bytes, " (a link carries %.3g MB/s, the WAN %.3g, overload costs %g)",
+			 1e-6 / machine->beta, 1e-6 / machine->wan_beta, machine->congestion);
+	else
+		snprintf(text, bytes, " (what the WAN carries is not known: wan_beta)");
+	return text;
+}
+
+static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
+{
+	const struct planned *planned = run->planned;
+	const struct coll_call *call = &planned->call;
+	const struct coll_schedule *s = planned->schedule;
+	const bool asked = run->group->options.algo[call->collective] == planned->algo;
+	char tuning[128], clusters[256], lanes[128];
+
+	snprintf(text, bytes,
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s (%s), %u ops, %u peers, engine %s%s%s",
+		 coll_collective_names[call->collective], (unsigned long long)call->count,
+		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
+		 topology_print(run->group, clusters, sizeof(clusters)),
+		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)), planned->algo->name,
+		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "",
+		 tuning, asked ? "asked for" : "least predicted time of those that fit", s->ops,
+		 s->peers, run->group->context->engine->name,
+		 run->group->context->congestion[0] ? ", TCP " : "",
+		 run->group->context->congestion);
+	return text;
+}
+
+static struct coll_exec *oldest_lingering(const struct coll_group *group)
+{
+	struct coll_exec *exec = group->active;
+
+	while (exec && !exec->over)
+		exec = exec->next;
+	return exec;
+}
+
+/*
+ * A rank that only sends may run far ahead of those that receive; what has not
+ * left yet is bounded by waiting here for some of it, and for who takes it.
+ */
+static int run_throttle(struct coll_group *group, uint64_t ns)
+{
+	while (group->lingering >= LINGERING_MAX && group->state == GROUP_OK) {
+		int error;
+
+		health_hold(oldest_lingering(group), ns);
+		error = context_turn(group->context, COLL_FOREVER);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int run_start(struct coll_run *run)
+{
+	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
+	int error = run_throttle(run->group, ns);
+
+	if (error)
+		return error;
+
+	if (run->group->options.explain && !run->planned->explained) {
+		char text[512];
+
+		run->planned->explained = true;
+		if (!run->group->rank)
+			fprintf(stderr, "coll: %s\n", run_explain(run, text, sizeof(text)));
+	}
+	run->status = 0;
+	return exec_start(run, coll_now() + ns);
+}
+
+void run_flush(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	if (context->touched)
+		context->engine->advance(context, 0);
+}
+
+/*
+ * The engine works no more, so nothing that it holds comes back: the group fails,
+ * and when the news had time to leave, the run ends as it is.
+ */
+void run_engine_failed(struct coll_run *run, int error)
+{
+	struct coll_group *group = run->group;
+
+	group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
+		   "engine uring works in the thread that called coll_open() only" :
+		   "its engine failed");
+	if (group->state != GROUP_FAILED || !run->exec)
+		return;
+	run->status = group->error;
+	run->exec->run = NULL;
+	run->exec = NULL;
+}
+
+int run_wait(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	while (run->exec) {
+		int error = context_turn(context, COLL_FOREVER);
+
+		if (error)
+			run_engine_failed(run, error);
+	}
+	run_flush(run);
+	return run->status;
+}
+
+void run_ended(struct coll_run *run)
+{
+	if (run->persistent)
+		return;
+	if (run->planned)
+		planned_put(run->planned);
+	run->planned = NULL;
+	free(run->counts);
+	run->counts = NULL;
+}
+
+/* Frees the handle. */
+static void run_free(struct coll_run *run)
+{
+	free(run->explanation);
+	free(run);
+}
+
+static bool run_in_flight(struct coll_run *run)
+{
+	return progress_of(run->group->context)->in_flight(run);
+}
+
+int coll_start(struct coll_run *run)
+{
+	if (!run->persistent)
+		return -EINVAL;
+	if (run_in_flight(run))
+		return -EBUSY;
+	return progress_of(run->group->context)->start(run);
+}
+
+/* A nonblocking run that has ended is gone; a persistent one may start again. */
+static int run_gone(struct coll_run **run)
+{
+	struct coll_run *ended = *run;
+	int status = ended->status;
+
+	if (!ended->persistent) {
+		run_free(ended);
+		*run = NULL;
+	}
+	return status;
+}
+
+int coll_test(struct coll_run **run, int *done)
+{
+	int error;
+
+	*done = 1;
+	if (!*run)
+		return 0;
+	error = run_in_flight(*run) ? coll_progress((*run)->group->context) : 0;
+	if (error)
+		return error;
+	*done = !run_in_flight(*run);
+	if (!*done)
+		return 0;
+	progress_of((*run)->group->context)->wait(*run);
+	return run_gone(run);
+}
+
+int coll_wait(struct coll_run **run)
+{
+	if (!*run)
+		return 0;
+	progress_of((*run)->group->context)->wait(*run);
+	return run_gone(run);
+}
+
+int coll_waitall(struct coll_run **runs, size_t count)
+{
+	int first = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		int error = coll_wait(&runs[i]);
+
+		if (error && !first)
+			first = error;
+	}
+	return first;
+}
+
+int coll_cancel(struct coll_run *run)
+{
+	if (!run_in_flight(run))
+		return 0;
+	return coll_revoke(run->group);
+}
+
+static void unplan(void *argument)
+{
+	struct coll_run *run = argument;
+
+	run->persistent = false;
+	run_ended(run);
+}
+
+int coll_free(struct coll_run **run)
+{
+	if (!*run)
+		return 0;
+	if (run_in_flight(*run))
+		return -EBUSY;
+	progress_do((*run)->group->context, unplan, *run);
+	run_free(*run);
+	*run = NULL;
+	return 0;
+}
+
+struct deadline_change {
+	struct coll_run *run;
+	uint64_t ns;
+};
+
+static void change_deadline(void *argument)
+{
+	const struct deadline_change *change = argument;
+	struct coll_run *run = change->run;
+	struct coll_exec *exec = run->exec;
+
+	run->deadline_ns = change->ns;
+	if (!exec)
+		return;
+	exec->deadline = exec->started +
+			 (change->ns ? change->ns : run->group->options.deadline_ns);
+	health_check_at(run->group->context, 0);
+}
+
+int coll_run_deadline(struct coll_run *run, uint64_t ns)
+{
+	progress_do_now(run->group->context, change_deadline,
+			&(struct deadline_change){ run, ns });
+	return 0;
+}
+
+enum { EXPLANATION_BYTES = 512 };
+
+static void explain(void *argument)
+{
+	struct coll_run *run = argument;
+
+	if (run->planned)
+		run_explain(run, run->explanation, EXPLANATION_BYTES);
+	else
+		snprintf(run->explanation, EXPLANATION_BYTES, "%s",
+			 run_in_flight(run) ? "it waits for its turn" : "it has ended");
+}
+
+const char *coll_explain(struct coll_run *run)
+{
+	if (!run->explanation)
+		run->explanation = malloc(EXPLANATION_BYTES);
+	if (!run->explanation)
+		return "";
+	progress_do_now(run->group->context, explain, run);
+	return run->explanation;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_table.h"
+
+static uint32_t hash_of(uint32_t stay, const uint8_t *key, uint32_t bytes)
+{
+	uint32_t hash = 2166136261u ^ stay;
+
+	while (bytes--)
+		hash = (hash ^ *key++) * 16777619u;
+	return hash;
+}
+
+const struct store_entry *store_table_find(const struct store_table *table, uint32_t stay,
+					   const void *key, uint32_t key_bytes)
+{
+	uint32_t hash = hash_of(stay, key, key_bytes);
+	const struct store_entry *entry;
+
+	for (entry = table->bucket[hash % STORE_BUCKETS]; entry; entry = entry->next)
+		if (entry->hash == hash && entry->stay == stay && entry->key_bytes == key_bytes &&
+		    !memcmp(entry->data, key, key_bytes))
+			return entry;
+	return NULL;
+}
+
+int store_table_put(struct store_table *table, uint32_t stay, const void *key, uint32_t key_bytes,
+		    const void *value, uint32_t value_bytes)
+{
+	const struct store_entry *old = store_table_find(table, stay, key, key_bytes);
+	size_t bytes = sizeof(*old) + key_bytes + value_bytes;
+	struct store_entry *entry, **bucket;
+
+	if (old)
+		return old->value_bytes == value_bytes &&
+		       !memcmp(store_entry_value(old), value, value_bytes) ? 0 : -EEXIST;
+	if (bytes > STORE_BYTES_MAX - table->bytes)
+		return -ENOSPC;
+	entry = malloc(bytes);
+	if (!entry)
+		return -ENOMEM;
+	entry->stay = stay;
+	entry->hash = hash_of(stay, key, key_bytes);
+	entry->key_bytes = key_bytes;
+	entry->value_bytes = value_bytes;
+	memcpy(entry->data, key, key_bytes);
+	memcpy(entry->data + key_bytes, value, value_bytes);
+	bucket = &table->bucket[entry->hash % STORE_BUCKETS];
+	entry->next = *bucket;
+	*bucket = entry;
+	table->bytes += bytes;
+	return 0;
+}
+
+void store_table_free(struct store_table *table)
+{
+	struct store_entry *entry, *next;
+	int i;
+
+	for (i = 0; i < STORE_BUCKETS; i++)
+		for (entry = table->bucket[i]; entry; entry = next) {
+			next = entry->next;
+			free(entry);
+		}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Keys and their values, by stay (see coll_store_join). A value never changes. */
+#ifndef COLL_STORE_TABLE_H
+#define COLL_STORE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STORE_BUCKETS = 1024, STORE_BYTES_MAX = 1 << 28 };
+
+struct store_entry {
+	struct store_entry *next;
+	uint32_t stay, hash;
+	uint32_t key_bytes, value_bytes;
+	uint8_t data[];		/* key, value */
+};
+
+struct store_table {
+	struct store_entry *bucket[STORE_BUCKETS];
+	size_t bytes;
+};
+
+static inline const uint8_t *store_entry_value(const struct store_entry *entry)
+{
+	return entry->data + entry->key_bytes;
+}
+
+/* 0, also when the same value is there; -EEXIST: another one is; -ENOSPC, -ENOMEM. */
+int store_table_put(struct store_table *table, uint32_t stay, const void *key, uint32_t key_bytes,
+		    const void *value, uint32_t value_bytes);
+const struct store_entry *store_table_find(const struct store_table *table, uint32_t stay,
+					   const void *key, uint32_t key_bytes);
+void store_table_free(struct store_table *table);
+
+#endif

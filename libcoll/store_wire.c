@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <endian.h>
+#include <errno.h>
+#include <netdb.h>
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "store.h"
+#include "store_wire.h"
+
+void store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
+		 const uint8_t secret[COLL_SECRET_BYTES], const struct store_greeting *greeting,
+		 const struct store_hello *hello)
+{
+	static const char *const label[] = { "coll store client", "coll store server" };
+	struct hmac_sha256_ctx hmac;
+
+	hmac_sha256_set_key(&hmac, COLL_SECRET_BYTES, secret);
+	hmac_sha256_update(&hmac, strlen(label[side]), (const uint8_t *)label[side]);
+	hmac_sha256_update(&hmac, sizeof(*greeting), (const uint8_t *)greeting);
+	hmac_sha256_update(&hmac, offsetof(struct store_hello, proof), (const uint8_t *)hello);
+	hmac_sha256_digest(&hmac, STORE_PROOF_BYTES, proof);
+}
+
+bool store_proof_equal(const uint8_t *a, const uint8_t *b)
+{
+	return memeql_sec(a, b, STORE_PROOF_BYTES);
+}
+
+bool store_request_read(struct store_request *request, const void *wire)
+{
+	bool keyed;
+
+	memcpy(request, wire, sizeof(*request));
+	request->verb = le32toh(request->verb);
+	request->key_bytes = le32toh(request->key_bytes);
+	request->value_bytes = le32toh(request->value_bytes);
+	request->wait_ms = le32toh(request->wait_ms);
+
+	keyed = request->verb == STORE_PUT || request->verb == STORE_GET;
+	return request->verb && request->verb < STORE_VERBS &&
+	       request->key_bytes <= COLL_BOOT_KEY_MAX && keyed == !!request->key_bytes &&
+	       request->value_bytes <= COLL_BOOT_VALUE_MAX &&
+	       (request->verb == STORE_PUT || !request->value_bytes);
+}
+
+int store_split(const char *address, char *host, size_t bytes, const char **port)
+{
+	const char *colon = strrchr(address, ':'), *end = colon;
+	char *rest;
+	long number;
+
+	if (!colon || colon == address)
+		return -EINVAL;
+	if (*address == '[') {
+		address++;
+		end--;
+		if (*end != ']')
+			return -EINVAL;
+	} else if (memchr(address, ':', colon - address)) {
+		return -EINVAL;
+	}
+	if (end <= address || (size_t)(end - address) >= bytes)
+		return -EINVAL;
+	memcpy(host, address, end - address);
+	host[end - address] = '\0';
+
+	number = strtol(colon + 1, &rest, 10);
+	if (colon[1] < '0' || colon[1] > '9' || *rest || number > 65535)
+		return -EINVAL;
+	*port = colon + 1;
+	return 0;
+}
+
+int store_resolve(const char *address, bool listening, struct addrinfo **found)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	char host[COLL_STORE_ADDRESS_MAX];
+	const char *port;
+	int err;
+
+	err = store_split(address, host, sizeof(host), &port);
+	if (err)
+		return err;
+	hints.ai_flags |= AI_NUMERICHOST;
+	if (!getaddrinfo(host, port, &hints, found))
+		return 0;
+	hints.ai_flags &= ~AI_NUMERICHOST;
+	if (listening && strcmp(host, "localhost")) {
+		hints.ai_flags |= AI_PASSIVE;
+		return getaddrinfo(NULL, port, &hints, found) ? -EINVAL : 0;
+	}
+	switch (getaddrinfo(host, port, &hints, found)) {
+	case 0:
+		return 0;
+	case EAI_AGAIN:
+		return -ETIMEDOUT;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	default:
+		return -EINVAL;
+	}
+}

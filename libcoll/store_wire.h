@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What travels between the store and who joins it. Numbers are little-endian.
+ *
+ *	server: greeting		its nonce
+ *	client: hello			who it is, its nonce, proof of the secret
+ *	server: welcome			0 or a negative errno, proof of the secret
+ *	client: request, key, value	one at a time
+ *	server: reply, value
+ */
+#ifndef COLL_STORE_WIRE_H
+#define COLL_STORE_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "boot.h"
+
+#define STORE_MAGIC "collsto1"	/* the last character is the version */
+
+enum {
+	STORE_MAGIC_BYTES = 8,
+	STORE_NONCE_BYTES = 32,
+	STORE_PROOF_BYTES = 32,
+	STORE_JOB_BYTES = 64,
+};
+
+struct store_greeting {
+	char magic[STORE_MAGIC_BYTES];
+	uint8_t nonce[STORE_NONCE_BYTES];
+};
+
+struct store_hello {
+	char magic[STORE_MAGIC_BYTES];
+	uint32_t rank, ranks;
+	uint32_t process;	/* pid: two processes are not one rank */
+	uint32_t zero;
+	char job[STORE_JOB_BYTES];	/* padded with zeroes */
+	uint8_t nonce[STORE_NONCE_BYTES];
+	uint8_t proof[STORE_PROOF_BYTES];
+};
+
+struct store_welcome {
+	int32_t status;
+	uint32_t ranks;
+	uint8_t proof[STORE_PROOF_BYTES];
+};
+
+enum store_verb {
+	STORE_PUT = 1,		/* key, value */
+	STORE_GET,		/* key; replied once it is there or wait_ms are over */
+	STORE_ALL,		/* replied once all have joined, or with those missing */
+	STORE_LEAVE,		/* no reply */
+	STORE_VERBS,
+};
+
+struct store_request {
+	uint32_t verb;
+	uint32_t key_bytes, value_bytes;
+	uint32_t wait_ms;
+};
+
+struct store_reply {
+	int32_t status;
+	uint32_t bytes;
+};
+
+enum {
+	STORE_REQUEST_MAX = sizeof(struct store_request) + COLL_BOOT_KEY_MAX + COLL_BOOT_VALUE_MAX,
+	STORE_REPLY_MAX = sizeof(struct store_reply) + COLL_BOOT_VALUE_MAX,
+};
+
+enum store_side { STORE_CLIENT, STORE_SERVER };
+
+/* The proof that `side` knows the secret: an HMAC-SHA256 over all that was said so far. */
+void store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
+		 const uint8_t secret[COLL_SECRET_BYTES], const struct store_greeting *greeting,
+		 const struct store_hello *hello);
+
+/* In constant time. */
+bool store_proof_equal(const uint8_t *a, const uint8_t *b);
+
+/* A request in wire order to host order; false: it breaks a rule. */
+bool store_request_read(struct store_request *request, const void *wire);
+
+struct addrinfo;
+
+/*
+ * Splits "host:port" or "[host]:port"; *port points into `address`. -EINVAL. A
+ * bare IPv6 address would be ambiguous and is refused.
+ */
+int store_split(const char *address, char *host, size_t bytes, const char **port);
+
+/* Resolving a name may take as long as the resolver does; a number is resolved at once. */
+int store_resolve(const char *address, bool listening, struct addrinfo **found);
+
+#endif
