@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The code is written for the newest kernel; here it is taught to the older
+ * ones, from 6.1. The only file that asks for the version.
+ */
+#ifndef COLL_KMOD_COMPAT_H
+#define COLL_KMOD_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+#include <net/genetlink.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup coll_hrtimer_setup	/* some 6.12 stable may bring its own */
+static inline void coll_hrtimer_setup(struct hrtimer *timer,
+				      enum hrtimer_restart (*function)(struct hrtimer *),
+				      clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* What probes on sched_process_exit are given besides their data. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define COLL_PROCESS_EXIT_ARGS struct task_struct *task, bool group_dead
+#else
+#define COLL_PROCESS_EXIT_ARGS struct task_struct *task
+#endif
+
+/* The attributes of a dump's request. */
+static inline struct nlattr **coll_dump_attrs(struct netlink_callback *cb)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	return genl_dumpit_info(cb)->info.attrs;
+#else
+	return genl_dumpit_info(cb)->attrs;
+#endif
+}
+
+/* ---- commands over io_uring ---- */
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define coll_uring_sqe_command(command, type) io_uring_sqe_cmd((command)->sqe, type)
+#define COLL_TASK_WORK_ARGUMENTS struct io_tw_req request, io_tw_token_t token
+#define COLL_TASK_WORK_COMMAND io_uring_cmd_from_tw(request)
+#define COLL_TASK_WORK_FLAGS IO_URING_CMD_TASK_WORK_ISSUE_FLAGS
+#else
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#define coll_uring_sqe_command(command, type) ((const type *)io_uring_sqe_cmd((command)->sqe))
+#else
+#define coll_uring_sqe_command(command, type) ((const type *)(command)->cmd)
+#endif
+#define COLL_TASK_WORK_ARGUMENTS struct io_uring_cmd *task_command, unsigned int task_flags
+#define COLL_TASK_WORK_COMMAND task_command
+#define COLL_TASK_WORK_FLAGS task_flags
+#endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define coll_uring_cmd_done(command, result, flags) io_uring_cmd_done(command, result, flags)
+#else
+#define coll_uring_cmd_done(command, result, flags) io_uring_cmd_done(command, result, 0, flags)
+#endif
+
+/* Before 6.7 nobody cancels a command: the file's flush ends what is under way. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define coll_uring_cmd_mark_cancelable(command, flags) io_uring_cmd_mark_cancelable(command, flags)
+#define coll_uring_is_cancel(flags) ((flags) & IO_URING_F_CANCEL)
+#else
+#define coll_uring_cmd_mark_cancelable(command, flags) do { } while (0)
+#define coll_uring_is_cancel(flags) false
+#endif
+
+#endif

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/coll: opening it, its commands, its shared memory, and its end.
+ */
+#include <linux/cred.h>
+#include <linux/fdtable.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "device.h"
+#include "part.h"
+
+/* ---- words ---------------------------------------------------------------------- */
+
+void coll_device_complete(struct coll_device *device, u32 word, int status, u32 culprit,
+			  u32 witness)
+{
+	struct coll_device_word *w = &device->shared->word[word];
+	struct coll_waiter *waiter, *next;
+
+	w->status = status;
+	w->culprit = culprit;
+	w->witness = witness;
+	smp_store_release(&w->state, COLL_DEVICE_DONE);
+	list_for_each_entry_safe(waiter, next, &device->waiters, node)
+		if (waiter->word == word)
+			coll_waiter_complete(waiter, status);
+	if (wq_has_sleeper(&device->word_set))
+		wake_up_interruptible_all(&device->word_set);
+}
+
+/* The kernel's own view: what user space writes there harms itself alone. */
+static bool word_is_done(struct coll_device *device, u32 word)
+{
+	return smp_load_acquire(&device->shared->word[word].state) == COLL_DEVICE_DONE;
+}
+
+/* ---- commands ------------------------------------------------------------------- */
+
+static int do_setup(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_setup *asked = argument;
+	u64 bytes = PAGE_ALIGN(sizeof(*device->shared) +
+			       (u64)asked->words * sizeof(device->shared->word[0]));
+	int error;
+
+	if (device->thread)
+		return -EBUSY;
+	if (asked->version != COLL_DEVICE_VERSION)
+		return -EPROTONOSUPPORT;
+	if (!asked->words || asked->words > COLL_DEVICE_WORDS_MAX)
+		return -EINVAL;
+	error = coll_account(device, bytes >> PAGE_SHIFT, true);
+	if (error)
+		return error;
+	device->shared = vmalloc_user(bytes);
+	error = device->shared ? coll_runner_start(device, asked) : -ENOMEM;
+	if (error) {
+		vfree(device->shared);
+		device->shared = NULL;
+		coll_account(device, bytes >> PAGE_SHIFT, false);
+		return error;
+	}
+	device->words = asked->words;
+	return 0;
+}
+
+static u64 shared_pages(const struct coll_device *device)
+{
+	return DIV_ROUND_UP(sizeof(*device->shared) +
+				    (u64)device->words * sizeof(device->shared->word[0]),
+			    PAGE_SIZE);
+}
+
+static int do_buffer(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_buffer *asked = argument;
+	struct coll_memory *buffer;
+	int number;
+
+	if (asked->zero || asked->writable > 1)
+		return -EINVAL;
+	buffer = coll_memory_pin(device, asked->address, asked->bytes, asked->writable);
+	if (IS_ERR(buffer))
+		return PTR_ERR(buffer);
+	number = idr_alloc(&device->buffers, buffer, 0, COLL_DEVICE_NUMBERS_MAX,
+			   COLL_GFP);
+	if (number < 0)
+		coll_memory_put(buffer);
+	return number;
+}
+
+static int do_buffer_free(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_number *asked = argument;
+	struct coll_memory *buffer = asked->zero ? NULL : idr_find(&device->buffers, asked->number);
+
+	if (!buffer)
+		return asked->zero ? -EINVAL : -ENOENT;
+	idr_remove(&device->buffers, asked->number);
+	coll_memory_put(buffer);
+	return 0;
+}
+
+static int do_group(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_group *asked = argument;
+
+	return asked->zero ? -EINVAL : coll_group_make(device, asked);
+}
+
+static int do_group_free(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_number *asked = argument;
+	struct coll_group *group = asked->zero ? NULL :
+						 idr_find(&device->groups_by_number, asked->number);
+
+	if (!group)
+		return asked->zero ? -EINVAL : -ENOENT;
+	coll_group_free(group);
+	return 0;
+}
+
+static int do_link(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_link *asked = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct coll_link *link;
+
+	if (asked->zero)
+		return -EINVAL;
+	if (!group)
+		return -ENOENT;
+	if (asked->rank >= group->ranks || asked->rank == group->rank)
+		return -EINVAL;
+	link = coll_link_get(group, asked->rank);
+	return link ? coll_link_lend(link, asked->fd) : -ENOMEM;
+}
+
+static int do_load(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_load *asked = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+
+	return group ? coll_load(group, asked) : -ENOENT;
+}
+
+static int do_unload(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_number *asked = argument;
+	struct coll_loaded *loaded = asked->zero ? NULL :
+						   idr_find(&device->loaded_by_number, asked->number);
+
+	if (!loaded)
+		return asked->zero ? -EINVAL : -ENOENT;
+	coll_loaded_unload(loaded);
+	return 0;
+}
+
+static int do_run(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_run *asked = argument;
+	struct coll_loaded *loaded = idr_find(&device->loaded_by_number, asked->schedule);
+	int error;
+
+	if (asked->flags & ~COLL_DEVICE_QUIET || asked->word >= device->words)
+		return -EINVAL;
+	if (!loaded)
+		return -ENOENT;
+	error = coll_run_start(loaded, asked);
+	if (!error)
+		coll_runner_kick(device);
+	return error;
+}
+
+static int do_fail(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_fail *asked = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+
+	if (!group)
+		return -ENOENT;
+	if (!asked->error || asked->error > MAX_ERRNO)
+		return -EINVAL;
+	coll_group_fail(group, -(int)asked->error, asked->culprit, asked->witness);
+	return 0;
+}
+
+static int do_control_send(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_control *asked = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct coll_link *link;
+
+	if (!group)
+		return -ENOENT;
+	if (asked->header.kind <= COLL_MESSAGE_DATA || asked->header.kind > COLL_MESSAGE_BYE ||
+	    asked->header.version != COLL_WIRE_VERSION || asked->header.zero || asked->header.bytes)
+		return -EINVAL;
+	link = xa_load(&group->links, asked->rank);
+	if (!link || (link->state != COLL_LINK_UP && link->state != COLL_LINK_LEFT))
+		return -ENOTCONN;
+	return coll_link_send_control(link, &asked->header);
+}
+
+/* ---- commands that answer: they write to the caller's struct ------------------------ */
+
+static int answer(const struct coll_device_command *command, const void *from, size_t bytes)
+{
+	return copy_to_user((void __user *)(unsigned long)command->argument, from, bytes) ?
+		       -EFAULT : 0;
+}
+
+static int do_control_get(struct coll_device *device, const struct coll_device_command *command,
+			  void *argument)
+{
+	struct coll_device_control *reply = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, reply->group);
+	struct coll_control *control;
+
+	if (!group)
+		return -ENOENT;
+	control = list_first_entry_or_null(&group->control, struct coll_control, node);
+	if (!control)
+		return -EAGAIN;
+	reply->rank = control->rank;
+	reply->header = control->header;
+	list_del(&control->node);
+	kfree(control);
+	group->controls--;
+	WRITE_ONCE(device->shared->control, device->shared->control - 1);
+	return answer(command, reply, sizeof(*reply));
+}
+
+static int do_counters(struct coll_device *device, const struct coll_device_command *command)
+{
+	return answer(command, &device->counters, sizeof(device->counters));
+}
+
+/* ---- dispatch ---------------------------------------------------------------------- */
+
+/* One row a command: how long its struct is, and who does it. */
+static const struct command_row {
+	size_t bytes;
+	int (*does)(struct coll_device *device, const void *argument);
+} rows[] = {
+	[_IOC_NR(COLL_DEVICE_SETUP)] = { sizeof(struct coll_device_setup), do_setup },
+	[_IOC_NR(COLL_DEVICE_BUFFER)] = { sizeof(struct coll_device_buffer), do_buffer },
+	[_IOC_NR(COLL_DEVICE_BUFFER_FREE)] = { sizeof(struct coll_device_number), do_buffer_free },
+	[_IOC_NR(COLL_DEVICE_GROUP)] = { sizeof(struct coll_device_group), do_group },
+	[_IOC_NR(COLL_DEVICE_GROUP_FREE)] = { sizeof(struct coll_device_number), do_group_free },
+	[_IOC_NR(COLL_DEVICE_LINK)] = { sizeof(struct coll_device_link), do_link },
+	[_IOC_NR(COLL_DEVICE_LOAD)] = { sizeof(struct coll_device_load), do_load },
+	[_IOC_NR(COLL_DEVICE_UNLOAD)] = { sizeof(struct coll_device_number), do_unload },
+	[_IOC_NR(COLL_DEVICE_RUN)] = { sizeof(struct coll_device_run), do_run },
+	[_IOC_NR(COLL_DEVICE_WAIT)] = { sizeof(struct coll_device_number), NULL },
+	[_IOC_NR(COLL_DEVICE_FAIL)] = { sizeof(struct coll_device_fail), do_fail },
+	[_IOC_NR(COLL_DEVICE_CONTROL_SEND)] = { sizeof(struct coll_device_control),
+						do_control_send },
+	[_IOC_NR(COLL_DEVICE_CONTROL_GET)] = { sizeof(struct coll_device_control), NULL },
+	[_IOC_NR(COLL_DEVICE_COUNTERS)] = { sizeof(struct coll_device_counters), NULL },
+};
+
+union command_argument {
+	struct coll_device_setup setup;
+	struct coll_device_number number;
+	struct coll_device_load load;
+	struct coll_device_run run;
+	struct coll_device_control control;
+	struct coll_device_counters counters;
+};
+
+static long do_locked(struct coll_device *device, u32 op,
+		      const struct coll_device_command *command, union command_argument *argument,
+		      struct io_uring_cmd *uring, unsigned int issue_flags)
+{
+	long result;
+
+	if (device->ended)
+		return -ECANCELED;
+	if (!device->thread && op != COLL_DEVICE_SETUP)
+		return -ENODEV;
+	switch (op) {
+	case COLL_DEVICE_CONTROL_GET:
+		return do_control_get(device, command, argument);
+	case COLL_DEVICE_COUNTERS:
+		return do_counters(device, command);
+	case COLL_DEVICE_WAIT:
+		if (argument->number.zero || argument->number.number >= device->words)
+			return -EINVAL;
+		if (word_is_done(device, argument->number.number))
+			return device->shared->word[argument->number.number].status;
+		return uring ? coll_waiter_add(device, uring, argument->number.number, issue_flags) :
+			       -EINPROGRESS;
+	case COLL_DEVICE_RUN:
+		result = do_run(device, argument);
+		if (result || argument->run.flags & COLL_DEVICE_QUIET)
+			return result;
+		return uring ? coll_waiter_add(device, uring, argument->run.word, issue_flags) :
+			       -EINPROGRESS;
+	default:
+		return rows[_IOC_NR(op)].does(device, argument);
+	}
+}
+
+long coll_device_do(struct coll_device *device, u32 op, const struct coll_device_command *command,
+		    struct io_uring_cmd *uring, unsigned int issue_flags)
+{
+	union command_argument argument;
+	long result;
+
+	if (current->files != device->owner)
+		return -EPERM;
+	if (op != COLL_DEVICE_OP(_IOC_NR(op)) || _IOC_NR(op) >= ARRAY_SIZE(rows) ||
+	    !rows[_IOC_NR(op)].bytes)
+		return -EOPNOTSUPP;
+	if (command->zero || command->bytes != rows[_IOC_NR(op)].bytes)
+		return -EINVAL;
+	if (copy_from_user(&argument, (void __user *)(unsigned long)command->argument,
+			   command->bytes))
+		return -EFAULT;
+	mutex_lock(&device->lock);
+	result = do_locked(device, op, command, &argument, uring, issue_flags);
+	mutex_unlock(&device->lock);
+	if (result != -EINPROGRESS || uring)
+		return result;
+	/* By ioctl the caller sleeps here. The word stays set until its next run. */
+	result = op == COLL_DEVICE_RUN ? argument.run.word : argument.number.number;
+	if (wait_event_interruptible(device->word_set,
+				     word_is_done(device, result) || READ_ONCE(device->ended)))
+		return -EINTR;
+	return word_is_done(device, result) ? device->shared->word[result].status : -ECANCELED;
+}
+
+static long device_ioctl(struct file *file, unsigned int op, unsigned long address)
+{
+	struct coll_device_command command;
+
+	if (copy_from_user(&command, (void __user *)address, sizeof(command)))
+		return -EFAULT;
+	return coll_device_do(file->private_data, op, &command, NULL, 0);
+}
+
+/* ---- life -------------------------------------------------------------------------- */
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct coll_device *device = kzalloc(sizeof(*device), COLL_GFP);
+
+	if (!device)
+		return -ENOMEM;
+	mutex_init(&device->lock);
+	device->owner = current->files;
+	device->mm = current->mm;
+	mmgrab(device->mm);
+	device->cred = get_current_cred();
+	device->deadline = U64_MAX;
+	idr_init(&device->groups_by_number);
+	idr_init(&device->loaded_by_number);
+	idr_init(&device->buffers);
+	INIT_LIST_HEAD(&device->groups);
+	INIT_LIST_HEAD(&device->fresh);
+	INIT_LIST_HEAD(&device->waiters);
+	init_waitqueue_head(&device->word_set);
+	init_llist_head(&device->ready);
+	file->private_data = device;
+	return nonseekable_open(inode, file);
+}
+
+/* All runs end and everything is given back but the file's own memory. */
+static void device_end(struct coll_device *device)
+{
+	struct coll_group *group, *next_group;
+	struct coll_waiter *waiter, *next;
+	struct coll_memory *buffer;
+	int number;
+
+	mutex_lock(&device->lock);
+	WRITE_ONCE(device->ended, true);
+	list_for_each_entry_safe(group, next_group, &device->groups, node)
+		coll_group_free(group);
+	idr_for_each_entry(&device->buffers, buffer, number) {
+		idr_remove(&device->buffers, number);
+		coll_memory_put(buffer);
+	}
+	list_for_each_entry_safe(waiter, next, &device->waiters, node)
+		coll_waiter_complete(waiter, -ECANCELED);
+	mutex_unlock(&device->lock);
+	wake_up_interruptible_all(&device->word_set);
+}
+
+/*
+ * Any close by its opener ends it: a command in flight holds the file, so that
+ * release() would not come. A child that inherited the file ends nothing.
+ */
+static int device_flush(struct file *file, fl_owner_t id)
+{
+	struct coll_device *device = file->private_data;
+
+	if (id == device->owner)
+		device_end(device);
+	return 0;
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	struct coll_device *device = file->private_data;
+
+	device_end(device);
+	coll_runner_stop(device);
+	if (device->shared)
+		coll_account(device, shared_pages(device), false);
+	vfree(device->shared);
+	idr_destroy(&device->groups_by_number);
+	idr_destroy(&device->loaded_by_number);
+	idr_destroy(&device->buffers);
+	put_cred(device->cred);
+	mmdrop(device->mm);
+	kfree(device);
+	return 0;
+}
+
+static int device_mmap(struct file *file, struct vm_area_struct *area)
+{
+	struct coll_device *device = file->private_data;
+	int error;
+
+	mutex_lock(&device->lock);
+	error = !device->shared ? -ENODEV :
+		area->vm_pgoff	? -EINVAL :
+				  remap_vmalloc_range(area, device->shared, 0);
+	mutex_unlock(&device->lock);
+	return error;
+}
+
+static const struct file_operations device_operations = {
+	.owner = THIS_MODULE,
+	.open = device_open,
+	.flush = device_flush,
+	.release = device_release,
+	.mmap = device_mmap,
+	.unlocked_ioctl = device_ioctl,
+	.uring_cmd = coll_device_uring_cmd,
+};
+
+static struct miscdevice misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "coll",
+	.fops = &device_operations,
+	.mode = 0660,
+};
+
+static int device_init(void)
+{
+	return misc_register(&misc);
+}
+
+/* Nobody has it open: an open file holds the module. */
+static void device_exit(void)
+{
+	misc_deregister(&misc);
+}
+
+const struct coll_part coll_device_part = {
+	.name = "device",
+	.init = device_init,
+	.exit = device_exit,
+};

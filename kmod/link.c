@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A link: bytes between two ranks over a TCP socket that the process lent us.
+ *
+ * The socket keeps its callbacks: we hear of it through its wait queue, as
+ * epoll does, and never block on it. What is sent is copied into the socket, so
+ * a message that is gone holds no page of the application's. The receive state
+ * is not stored but follows from what is missing.
+ */
+#include <linux/bvec.h>
+#include <linux/file.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+#include <net/inet_connection_sock.h>
+#include <net/sock.h>
+
+#include "device.h"
+
+/* ---- waking ------------------------------------------------------------------- */
+
+void coll_link_wake(struct coll_link *link)
+{
+	if (test_and_set_bit(0, &link->woken))
+		return;
+	llist_add(&link->ready, &link->group->device->ready);
+	coll_runner_kick(link->group->device);
+}
+
+/* In softirq, with the socket's wait queue locked. */
+static int socket_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+{
+	coll_link_wake(container_of(wait, struct coll_link, wait));
+	return 0;
+}
+
+struct wait_install {
+	poll_table table;
+	struct coll_link *link;
+};
+
+static void install_wait(struct file *file, wait_queue_head_t *head, poll_table *table)
+{
+	struct coll_link *link = container_of(table, struct wait_install, table)->link;
+
+	if (link->wait_head)	/* a TCP socket has one queue */
+		return;
+	link->wait_head = head;
+	add_wait_queue(head, &link->wait);
+}
+
+/* ---- life ---------------------------------------------------------------------- */
+
+struct coll_link *coll_link_get(struct coll_group *group, u32 rank)
+{
+	struct coll_link *link = xa_load(&group->links, rank);
+
+	if (link || rank >= group->ranks || rank == group->rank)
+		return link;
+	link = kzalloc(sizeof(*link), COLL_GFP);
+	if (!link)
+		return NULL;
+	link->group = group;
+	link->rank = rank;
+	link->queue_end = &link->queue;
+	if (xa_err(xa_store(&group->links, rank, link, COLL_GFP))) {
+		kfree(link);
+		return NULL;
+	}
+	return link;
+}
+
+/* Nothing but a connected TCP socket of no other protocol's layering on top. */
+static int suitable(struct socket *socket)
+{
+	struct sock *sk = socket->sk;
+
+	if (socket->type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
+	    (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
+		return -EPROTONOSUPPORT;
+	if (inet_csk(sk)->icsk_ulp_ops)
+		return -EPROTONOSUPPORT;
+	if (sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_CLOSE_WAIT)
+		return -ENOTCONN;
+	return 0;
+}
+
+int coll_link_lend(struct coll_link *link, int fd)
+{
+	struct wait_install install = { .link = link };
+	int error;
+
+	if (link->state != COLL_LINK_ABSENT)
+		return -EEXIST;
+	link->socket = sockfd_lookup(fd, &error);
+	if (!link->socket)
+		return error;
+	error = suitable(link->socket);
+	link->stage = error ? NULL : kmalloc(COLL_STAGE_BYTES, COLL_GFP);
+	if (!error && !link->stage)
+		error = -ENOMEM;
+	if (error) {
+		sockfd_put(link->socket);
+		link->socket = NULL;
+		return error;
+	}
+	link->state = COLL_LINK_UP;
+	init_waitqueue_func_entry(&link->wait, socket_woke);
+	init_poll_funcptr(&install.table, install_wait);
+	vfs_poll(link->socket->file, &install.table);
+	coll_link_wake(link);
+	return 0;
+}
+
+/* ---- sending -------------------------------------------------------------------- */
+
+void coll_link_send(struct coll_link *link, struct coll_sending *sending)
+{
+	sending->next = NULL;
+	*link->queue_end = sending;
+	link->queue_end = &sending->next;
+	if (link->socket && link->state != COLL_LINK_LOST)
+		coll_link_wake(link);
+}
+
+int coll_link_send_control(struct coll_link *link, const struct coll_header *header)
+{
+	struct coll_sending *sending = kzalloc(sizeof(*sending), COLL_GFP);
+
+	if (!sending)
+		return -ENOMEM;
+	sending->header = *header;
+	coll_link_send(link, sending);
+	return 0;
+}
+
+static u64 message_bytes(const struct coll_sending *sending)
+{
+	return sizeof(sending->header) + sending->header.bytes;
+}
+
+static void sending_release(struct coll_sending *sending)
+{
+	if (sending->run)
+		coll_run_sent(sending->run, sending);
+	else
+		kfree(sending);
+}
+
+static struct coll_sending *queue_pop(struct coll_link *link)
+{
+	struct coll_sending *sending = link->queue;
+
+	link->queue = sending->next;
+	if (!link->queue)
+		link->queue_end = &link->queue;
+	link->sent = 0;
+	return sending;
+}
+
+void coll_link_drop(struct coll_link *link, bool all)
+{
+	struct coll_sending **keep = &link->queue, *sending;
+	struct coll_running *run = link->run;
+
+	if (run) {
+		link->run = NULL;
+		run->in_flight--;
+		coll_run_maybe_home(run);
+	}
+	while ((sending = *keep)) {
+		bool begun = sending == link->queue && link->sent;
+
+		if (!sending->run || (begun && !all)) {
+			keep = &sending->next;
+			continue;
+		}
+		if (begun)	/* the peer would take what follows for the rest of it */
+			link->broken = true;
+		*keep = sending->next;
+		sending_release(sending);
+	}
+	link->queue_end = keep;
+	if (!link->queue)
+		link->sent = 0;
+}
+
+/* Nothing can go out any more. */
+static void link_discard(struct coll_link *link)
+{
+	coll_link_drop(link, true);
+	while (link->queue)
+		sending_release(queue_pop(link));
+}
+
+static void header_bvec(struct coll_sending *sending, u64 skip, struct bio_vec *bvec)
+{
+	void *address = &sending->header;
+
+	bvec->bv_page = is_vmalloc_addr(address) ? vmalloc_to_page(address) :
+						   virt_to_page(address);
+	bvec->bv_offset = offset_in_page(address) + skip;
+	bvec->bv_len = sizeof(sending->header) - skip;
+}
+
+/* Pieces of what is queued, from byte link->sent on. Returns their number. */
+static int send_bvecs(struct coll_link *link, struct bio_vec *bvec, u64 *bytes)
+{
+	struct coll_sending *sending;
+	u64 skip = link->sent;
+	int n = 0;
+
+	*bytes = 0;
+	for (sending = link->queue; sending && n < COLL_BVECS; sending = sending->next) {
+		struct coll_running *run = sending->run;
+		u64 header = sizeof(sending->header), left, got;
+		const struct coll_op *op;
+
+		if (skip < header) {
+			header_bvec(sending, skip, &bvec[n++]);
+			*bytes += header - skip;
+			skip = header;
+		}
+		left = message_bytes(sending) - skip;
+		if (left) {
+			u32 buffer;
+
+			op = &coll_ops(run->loaded->schedule)[sending->op];
+			buffer = COLL_PLACE_BUFFER(op->left);
+			got = left;
+			n += coll_memory_bvecs(run->buffer[buffer],
+					       run->offset[buffer] + COLL_PLACE_OFFSET(op->left) +
+						       skip - header,
+					       &got, bvec + n, COLL_BVECS - n);
+			*bytes += got;
+			if (got < left)
+				break;
+		}
+		skip = 0;
+	}
+	return n;
+}
+
+static void link_sent(struct coll_link *link, u64 bytes)
+{
+	link->group->device->counters.sent_bytes += bytes;
+	link->sent += bytes;
+	while (link->queue && link->sent >= message_bytes(link->queue)) {
+		u64 rest = link->sent - message_bytes(link->queue);
+		struct coll_sending *sending = queue_pop(link);
+
+		link->sent = rest;
+		sending_release(sending);
+	}
+}
+
+/* Whether it could send more at once. */
+static bool link_turn_send(struct coll_link *link)
+{
+	struct bio_vec bvec[COLL_BVECS];
+	u64 bytes, done = 0;
+
+	while (link->queue && link->state != COLL_LINK_LOST && !link->broken) {
+		struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+		int n = send_bvecs(link, bvec, &bytes), sent;
+
+		iov_iter_bvec(&message.msg_iter, ITER_SOURCE, bvec, n, bytes);
+		sent = sock_sendmsg(link->socket, &message);
+		if (sent == -EAGAIN)
+			return false;
+		if (sent < 0) {
+			/* The peer may have said why before it closed: that is read first. */
+			link->broken = true;
+			return true;
+		}
+		link_sent(link, sent);
+		done += sent;
+		if (sent < bytes)
+			return false;	/* full: it wakes us when there is room */
+		if (done >= COLL_TURN_BYTES)
+			return true;
+	}
+	return false;
+}
+
+/* ---- ends ---------------------------------------------------------------------- */
+
+void coll_link_free(struct coll_link *link)
+{
+	if (link->socket && link->state != COLL_LINK_LOST)
+		link_turn_send(link);	/* a goodbye, if the socket takes it at once */
+	link_discard(link);
+	if (link->wait_head)
+		remove_wait_queue(link->wait_head, &link->wait);
+	if (link->socket)
+		sockfd_put(link->socket);
+	kfree(link->stage);
+	coll_runner_forget(link);
+	kfree(link);
+}
+
+void coll_link_cut(struct coll_link *link)
+{
+	link->state = COLL_LINK_LOST;
+	if (link->socket)
+		kernel_sock_shutdown(link->socket, SHUT_RDWR);
+	link_discard(link);
+}
+
+/* The connection ended, with an errno or at its end. */
+static void link_lost(struct coll_link *link, int error)
+{
+	struct coll_group *group = link->group;
+	bool left = link->state == COLL_LINK_LEFT;
+
+	link->state = COLL_LINK_LOST;
+	if (!left)
+		coll_group_fail(group, error == -ETIMEDOUT ? error : -ECONNRESET, link->rank,
+				COLL_NONE);
+	link_discard(link);
+}
+
+/* ---- receiving ------------------------------------------------------------------- */
+
+static bool awaited(const struct coll_link *link)
+{
+	struct coll_running *run;
+
+	list_for_each_entry(run, &link->group->runs, node)
+		if (coll_run_needs(run, link))
+			return true;
+	return false;
+}
+
+/* A message for later. False: there is no room, the link is not read for a while. */
+static bool receive_early(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+	u64 bytes = sizeof(struct coll_early) + link->header.bytes;
+	struct coll_early *early;
+
+	/* What lies behind it in the stream may be what an older run waits for. */
+	if ((s64)bytes > group->early_room && !awaited(link))
+		return false;
+	early = kvmalloc(bytes, COLL_GFP);
+	if (early)
+		early->accounted = (s64)bytes > group->early_room ? DIV_ROUND_UP(bytes, PAGE_SIZE) :
+								   0;
+	if (!early || coll_account(group->device, early->accounted, true)) {
+		kvfree(early);
+		coll_group_fail(group, -ENOBUFS, group->rank, link->rank);
+		return true;
+	}
+	group->early_room -= bytes;
+	early->header = link->header;
+	early->rank = link->rank;
+	early->complete = false;
+	list_add_tail(&early->node, &group->early);
+	link->early = early;
+	group->device->counters.early++;
+	return true;
+}
+
+/* Where does its payload go? False: nowhere yet. */
+static bool receive_data(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+	const struct coll_header *header = &link->header;
+	struct coll_running *run = coll_run_find(group, header->run);
+	int match = COLL_MATCH_LATE;
+	u32 op;
+
+	link->payload_left = header->bytes;
+	if (group->error) {
+		match = COLL_MATCH_LATE;
+	} else if (run && !run->over) {
+		if (header->hash != run->loaded->hash) {
+			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			return true;
+		}
+		match = coll_match(&run->step, link->rank, header->slot, header->bytes, &op);
+		if (match < 0 || run->arrived[op]) {
+			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			return true;
+		}
+	} else if ((s32)(header->run - group->next_run) >= 0) {
+		match = COLL_MATCH_EARLY;
+	}
+	if (match == COLL_MATCH_POSTED) {
+		link->run = run;
+		link->op = op;
+		run->in_flight++;
+	} else if (match == COLL_MATCH_EARLY) {
+		return receive_early(link);
+	} else {
+		group->device->counters.late++;
+	}
+	return true;
+}
+
+static void receive_control(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+	const struct coll_header *header = &link->header;
+	struct coll_header pong = {
+		.kind = COLL_MESSAGE_PONG,
+		.version = COLL_WIRE_VERSION,
+		.run = group->next_run - 1,
+		.slot = coll_group_suspect(group),
+	};
+
+	switch (header->kind) {
+	case COLL_MESSAGE_PING:		/* the process need not even run to answer */
+		coll_link_send_control(link, &pong);
+		return;
+	case COLL_MESSAGE_PONG:
+		link->answered = true;
+		link->pong_run = header->run;
+		link->pong_suspect = header->slot;
+		break;
+	case COLL_MESSAGE_FAIL:
+		coll_group_fail(group, header->hash && header->hash < 4096 ? -(int)header->hash :
+			-EPROTO, header->slot, header->run);
+		return;
+	case COLL_MESSAGE_BYE:
+		link->state = COLL_LINK_LEFT;
+		if (awaited(link))
+			coll_group_fail(group, -ECONNRESET, link->rank, COLL_NONE);
+		break;
+	}
+	coll_group_control(group, link->rank, header);
+}
+
+static bool header_done(struct coll_link *link)
+{
+	const struct coll_header *header = &link->header;
+	bool data = header->kind == COLL_MESSAGE_DATA;
+
+	link->payload_left = 0;
+	if (header->version != COLL_WIRE_VERSION || header->zero || !header->kind ||
+	    header->kind > COLL_MESSAGE_BYE || header->bytes > (data ? COLL_BYTES_MAX : 0)) {
+		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank);
+		coll_link_cut(link);
+		return true;
+	}
+	if (data)
+		return receive_data(link);
+	receive_control(link);
+	return true;
+}
+
+/* An early message is whole: it waits for its receive, or is not wanted any more. */
+static void early_done(struct coll_link *link, struct coll_early *early)
+{
+	struct coll_group *group = link->group;
+	struct coll_running *run = coll_run_find(group, early->header.run);
+	u32 op;
+
+	early->complete = true;
+	if (group->error || (run ? run->over : (s32)(early->header.run - group->next_run) < 0)) {
+		list_del(&early->node);
+		group->early_room += sizeof(*early) + early->header.bytes;
+		kvfree(early);
+		return;
+	}
+	if (run && coll_match(&run->step, link->rank, early->header.slot, early->header.bytes,
+			      &op) == COLL_MATCH_POSTED)
+		coll_run_take_early(run, op);
+}
+
+static void message_done(struct coll_link *link)
+{
+	struct coll_running *run = link->run;
+	struct coll_early *early = link->early;
+
+	link->header_got = 0;
+	link->run = NULL;
+	link->early = NULL;
+	if (early) {
+		early_done(link, early);
+	} else if (run) {
+		run->in_flight--;
+		run->arrived[link->op] = 1;
+		coll_run_received(run, link->op);
+	}
+}
+
+/* Bytes of payload, from the stage. */
+static void payload_from(struct coll_link *link, const u8 *from, u32 bytes)
+{
+	u64 done = link->header.bytes - link->payload_left;
+
+	if (link->early)
+		memcpy(link->early->data + done, from, bytes);
+	else if (link->run)
+		coll_run_write(link->run, link->op, done, from, bytes);
+	link->payload_left -= bytes;
+}
+
+/* Uses up the stage as far as there is a place for it. */
+static void consume(struct coll_link *link)
+{
+	while (link->state != COLL_LINK_LOST && !link->stalled) {
+		u32 have = link->stage_end - link->stage_at, part;
+		const u8 *from = link->stage + link->stage_at;
+		u32 missing = sizeof(link->header) - link->header_got;
+
+		if (missing) {
+			part = min(missing, have);
+			memcpy((u8 *)&link->header + link->header_got, from, part);
+			link->header_got += part;
+			link->stage_at += part;
+			if (part < missing)
+				return;
+			link->stalled = !header_done(link);
+			if (link->stalled)
+				return;
+		} else if (link->payload_left) {
+			part = min_t(u64, link->payload_left, have);
+			if (!part)
+				return;
+			payload_from(link, from, part);
+			link->stage_at += part;
+		}
+		if (!link->payload_left)
+			message_done(link);
+	}
+}
+
+static int receive_stage(struct coll_link *link)
+{
+	struct msghdr message = { .msg_flags = MSG_DONTWAIT };
+	struct kvec piece = { link->stage, COLL_STAGE_BYTES };
+	int got = kernel_recvmsg(link->socket, &message, &piece, 1, COLL_STAGE_BYTES,
+				 MSG_DONTWAIT);
+
+	if (got > 0) {
+		link->stage_at = 0;
+		link->stage_end = got;
+	}
+	return got;
+}
+
+/* Straight to where it belongs. */
+static int receive_payload(struct coll_link *link)
+{
+	struct msghdr message = { .msg_flags = MSG_DONTWAIT };
+	u64 done = link->header.bytes - link->payload_left;
+	u64 bytes = min_t(u64, link->payload_left, COLL_TURN_BYTES);
+	struct bio_vec bvec[COLL_BVECS];
+	struct kvec piece;
+	int n, got;
+
+	if (link->run) {
+		n = coll_run_bvecs(link->run, link->op, done, &bytes, bvec, COLL_BVECS);
+		iov_iter_bvec(&message.msg_iter, ITER_DEST, bvec, n, bytes);
+	} else {
+		piece.iov_base = link->early->data + done;
+		piece.iov_len = bytes;
+		iov_iter_kvec(&message.msg_iter, ITER_DEST, &piece, 1, bytes);
+	}
+	got = sock_recvmsg(link->socket, &message, MSG_DONTWAIT);
+	if (got > 0) {
+		link->payload_left -= got;
+		if (!link->payload_left)
+			message_done(link);
+	}
+	return got;
+}
+
+/* Whether there may be more to receive at once. */
+static bool link_turn_receive(struct coll_link *link)
+{
+	u64 done = 0;
+
+	if (link->stalled) {
+		link->stalled = !header_done(link);
+		if (link->stalled)
+			return false;
+		if (!link->payload_left)
+			message_done(link);
+		consume(link);
+	}
+	while (link->state != COLL_LINK_LOST && !link->stalled) {
+		bool direct = link->header_got == sizeof(link->header) &&
+			      link->payload_left >= COLL_STAGE_BYTES &&
+			      (link->run || link->early);
+		int got = direct ? receive_payload(link) : receive_stage(link);
+
+		if (got == -EAGAIN && !link->broken)
+			return false;
+		if (got <= 0) {
+			link_lost(link, got);
+			return false;
+		}
+		link->group->device->counters.recv_bytes += got;
+		if (!direct)
+			consume(link);
+		done += got;
+		if (done >= COLL_TURN_BYTES)
+			return true;
+	}
+	return false;
+}
+
+bool coll_link_turn(struct coll_link *link)
+{
+	bool more;
+
+	if (!link->socket || link->state == COLL_LINK_LOST)
+		return false;
+	more = link_turn_receive(link);
+	return link_turn_send(link) || more;
+}

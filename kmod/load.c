@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Schedules come in from user space: copied, checked as the hostile input they
+ * are, planned once. What has passed runs without further checks.
+ */
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../core/check.h"
+#include "../core/reduce.h"
+#include "device.h"
+
+/* A schedule for this group that we can run? The reason, or NULL. */
+static const char *unsuitable(const struct coll_group *group, const struct coll_schedule *s,
+			      u32 *op)
+{
+	const struct coll_op *ops = coll_ops(s);
+	u32 i;
+
+	*op = COLL_NONE;
+	if (s->rank != group->rank || s->ranks != group->ranks)
+		return "it is for another rank or number of ranks than the group's";
+	for (i = 0; i < s->ops; i++) {
+		*op = i;
+		if (ops[i].kind == COLL_OP_REDUCE && ops[i].reduction == COLL_USER_REDUCTION)
+			return "the application's own reduction cannot run in the kernel";
+	}
+	return NULL;
+}
+
+static int refuse(const struct coll_device_load *asked, u32 op, const char *reason, int error)
+{
+	struct coll_device_refusal refusal = { .op = op };
+
+	strscpy(refusal.reason, reason, sizeof(refusal.reason));
+	if (asked->refusal &&
+	    copy_to_user((void __user *)(unsigned long)asked->refusal, &refusal, sizeof(refusal)))
+		return -EFAULT;
+	return error;
+}
+
+static int check(struct coll_loaded *loaded, const struct coll_device_load *asked)
+{
+	struct coll_refusal refusal;
+	const char *reason;
+	u64 bytes = coll_check_bytes(loaded->schedule, asked->bytes);
+	void *work = kvmalloc(bytes ?: 1, COLL_GFP);
+	u32 op;
+	int error;
+
+	if (!work)
+		return -ENOMEM;
+	error = coll_check(loaded->schedule, asked->bytes, work, &refusal);
+	kvfree(work);
+	if (error)
+		return refuse(asked, refusal.op, refusal.reason, error);
+	reason = unsuitable(loaded->group, loaded->schedule, &op);
+	return reason ? refuse(asked, op, reason, -EOPNOTSUPP) : 0;
+}
+
+/* What is reduced or copied has to be mapped; what is only sent need not. */
+static void note_touched(struct coll_loaded *loaded)
+{
+	const struct coll_op *ops = coll_ops(loaded->schedule);
+	u32 i;
+
+	for (i = 0; i < loaded->schedule->ops; i++) {
+		loaded->sends += ops[i].kind == COLL_OP_SEND;
+		if (ops[i].kind != COLL_OP_REDUCE && ops[i].kind != COLL_OP_COPY)
+			continue;
+		loaded->touched |= 1u << COLL_PLACE_BUFFER(ops[i].result) |
+				   1u << COLL_PLACE_BUFFER(ops[i].left);
+		if (ops[i].kind == COLL_OP_REDUCE)
+			loaded->touched |= 1u << COLL_PLACE_BUFFER(ops[i].right);
+	}
+}
+
+static int find_links(struct coll_loaded *loaded)
+{
+	const struct coll_schedule *s = loaded->schedule;
+	u32 i;
+
+	loaded->links = kvcalloc(s->peers ?: 1, sizeof(*loaded->links), COLL_GFP);
+	if (!loaded->links)
+		return -ENOMEM;
+	for (i = 0; i < s->peers; i++) {
+		loaded->links[i] = coll_link_get(loaded->group, coll_peers(s)[i].rank);
+		if (!loaded->links[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int plan(struct coll_loaded *loaded)
+{
+	u64 bytes = coll_plan_bytes(loaded->schedule);
+	void *memory = kvmalloc(bytes, COLL_GFP);
+
+	if (!memory)
+		return -ENOMEM;
+	coll_plan_init(&loaded->plan, loaded->schedule, memory);
+	return 0;
+}
+
+static void loaded_free(struct coll_loaded *loaded)
+{
+	struct coll_device *device = loaded->group->device;
+
+	if (loaded->spare)
+		coll_run_free(loaded->spare);
+	kvfree(loaded->plan.pending);	/* where the plan's memory begins */
+	kvfree(loaded->links);
+	kvfree(loaded->schedule);
+	coll_account(device, loaded->accounted, false);
+	kfree(loaded);
+}
+
+static u64 schedule_pages(u64 bytes)
+{
+	/* Itself, its plan (smaller than it) and the work space of its check. */
+	return DIV_ROUND_UP(2 * bytes, PAGE_SIZE) + 1;
+}
+
+int coll_load(struct coll_group *group, const struct coll_device_load *asked)
+{
+	struct coll_device *device = group->device;
+	struct coll_loaded *loaded;
+	int number;
+
+	if (asked->bytes < sizeof(struct coll_schedule))
+		return refuse(asked, COLL_NONE, "it is shorter than its header", -EINVAL);
+	if (asked->bytes > coll_schedule_bytes(COLL_OPS_MAX, COLL_OPS_MAX, COLL_WAITS_MAX))
+		return refuse(asked, COLL_NONE, "it is longer than any schedule may be", -E2BIG);
+	loaded = kzalloc(sizeof(*loaded), COLL_GFP);
+	if (!loaded)
+		return -ENOMEM;
+	loaded->group = group;
+	number = coll_account(device, schedule_pages(asked->bytes), true);
+	if (number)
+		goto err_free;
+	loaded->accounted = schedule_pages(asked->bytes);
+	number = -ENOMEM;
+	loaded->schedule = kvmalloc(asked->bytes, COLL_GFP);
+	if (!loaded->schedule)
+		goto err_free;
+	number = -EFAULT;
+	if (copy_from_user(loaded->schedule, (void __user *)(unsigned long)asked->schedule,
+			   asked->bytes))
+		goto err_free;
+	number = check(loaded, asked) ?: plan(loaded) ?: find_links(loaded);
+	if (number)
+		goto err_free;
+	note_touched(loaded);
+	loaded->hash = asked->hash;
+	number = idr_alloc(&device->loaded_by_number, loaded, 0, COLL_DEVICE_NUMBERS_MAX,
+			   COLL_GFP);
+	if (number < 0)
+		goto err_free;
+	loaded->number = number;
+	list_add_tail(&loaded->node, &group->loaded);
+	return number;
+
+err_free:
+	loaded_free(loaded);
+	return number;
+}
+
+void coll_loaded_maybe_free(struct coll_loaded *loaded)
+{
+	if (loaded->number != COLL_NONE || loaded->running)
+		return;
+	list_del(&loaded->node);
+	loaded_free(loaded);
+}
+
+void coll_loaded_unload(struct coll_loaded *loaded)
+{
+	if (loaded->number != COLL_NONE)
+		idr_remove(&loaded->group->device->loaded_by_number, loaded->number);
+	loaded->number = COLL_NONE;
+	coll_loaded_maybe_free(loaded);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of runs: the application's pages, pinned so that they stay where they
+ * are whatever it does with its address space, or pages of our own. All of it
+ * is accounted against RLIMIT_MEMLOCK.
+ */
+#include <linux/bvec.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "device.h"
+
+enum { PIN_AT_ONCE = 4096 };	/* pages; between two of them a signal ends it */
+
+int coll_account(struct coll_device *device, u64 pages, bool more)
+{
+	if (!pages)
+		return 0;
+	if (pages > LONG_MAX >> PAGE_SHIFT)
+		return -ENOMEM;
+	return account_locked_vm(device->mm, pages, more);
+}
+
+static u64 accounted_pages(const struct coll_memory *buffer)
+{
+	return buffer->count + DIV_ROUND_UP((u64)buffer->count * sizeof(*buffer->pages), PAGE_SIZE);
+}
+
+static struct coll_memory *buffer_alloc(struct coll_device *device, u64 bytes, u32 first)
+{
+	struct coll_memory *buffer;
+	u64 count = DIV_ROUND_UP(first + bytes, PAGE_SIZE);
+
+	if (bytes > COLL_BYTES_MAX || count > INT_MAX)
+		return ERR_PTR(-E2BIG);
+	buffer = kzalloc(sizeof(*buffer), COLL_GFP);
+	if (!buffer)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&buffer->ref);
+	buffer->device = device;
+	buffer->bytes = bytes;
+	buffer->first = first;
+	buffer->count = count;
+	if (coll_account(device, accounted_pages(buffer), true))
+		goto err_free;
+	buffer->pages = kvcalloc(count ?: 1, sizeof(*buffer->pages), COLL_GFP);
+	if (!buffer->pages)
+		goto err_account;
+	return buffer;
+
+err_account:
+	coll_account(device, accounted_pages(buffer), false);
+err_free:
+	kfree(buffer);
+	return ERR_PTR(-ENOMEM);
+}
+
+static void buffer_release(struct kref *ref)
+{
+	struct coll_memory *buffer = container_of(ref, struct coll_memory, ref);
+
+	if (buffer->user) {
+		if (buffer->mapping)
+			vunmap(buffer->mapping);
+		unpin_user_pages_dirty_lock(buffer->pages, buffer->count, buffer->writable);
+	} else {
+		vfree(buffer->mapping);
+	}
+	coll_account(buffer->device, accounted_pages(buffer), false);
+	kvfree(buffer->pages);
+	kfree(buffer);
+}
+
+void coll_memory_put(struct coll_memory *buffer)
+{
+	if (buffer)
+		kref_put(&buffer->ref, buffer_release);
+}
+
+/* On an error, so many are pinned. */
+static int pin_pages(struct coll_memory *buffer, u64 start, u32 *pinned)
+{
+	unsigned int flags = FOLL_LONGTERM | (buffer->writable ? FOLL_WRITE : 0);
+
+	for (*pinned = 0; *pinned < buffer->count;) {
+		int want = min_t(u32, buffer->count - *pinned, PIN_AT_ONCE);
+		int got = pin_user_pages_fast(start + ((u64)*pinned << PAGE_SHIFT), want, flags,
+					      buffer->pages + *pinned);
+
+		if (got <= 0)
+			return got ?: -EFAULT;
+		*pinned += got;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+struct coll_memory *coll_memory_pin(struct coll_device *device, u64 address, u64 bytes,
+				    bool writable)
+{
+	struct coll_memory *buffer;
+	u32 pinned;
+	int error;
+
+	if (bytes && !access_ok((void __user *)(unsigned long)address, bytes))
+		return ERR_PTR(-EFAULT);
+	buffer = buffer_alloc(device, bytes, bytes ? offset_in_page(address) : 0);
+	if (IS_ERR(buffer))
+		return buffer;
+	buffer->user = true;
+	buffer->writable = writable;
+	error = pin_pages(buffer, address & PAGE_MASK, &pinned);
+	if (error) {
+		unpin_user_pages(buffer->pages, pinned);
+		coll_account(device, accounted_pages(buffer), false);
+		kvfree(buffer->pages);
+		kfree(buffer);
+		return ERR_PTR(error);
+	}
+	return buffer;
+}
+
+struct coll_memory *coll_memory_make(struct coll_device *device, u64 bytes)
+{
+	struct coll_memory *buffer = buffer_alloc(device, bytes, 0);
+	u32 i;
+
+	if (IS_ERR(buffer) || !bytes)
+		return buffer;
+	buffer->mapping = __vmalloc(bytes, COLL_GFP | __GFP_ZERO);
+	if (!buffer->mapping) {
+		coll_memory_put(buffer);
+		return ERR_PTR(-ENOMEM);
+	}
+	buffer->address = buffer->mapping;
+	buffer->writable = true;
+	for (i = 0; i < buffer->count; i++)
+		buffer->pages[i] = vmalloc_to_page(buffer->mapping + ((u64)i << PAGE_SHIFT));
+	return buffer;
+}
+
+int coll_memory_map(struct coll_memory *buffer)
+{
+	if (buffer->address || !buffer->bytes)
+		return 0;
+	if (buffer->count == 1) {
+		buffer->address = page_address(buffer->pages[0]) + buffer->first;
+		return 0;
+	}
+	buffer->mapping = vmap(buffer->pages, buffer->count, VM_MAP,
+			       buffer->writable ? PAGE_KERNEL : PAGE_KERNEL_RO);
+	if (!buffer->mapping)
+		return -ENOMEM;
+	buffer->address = buffer->mapping + buffer->first;
+	return 0;
+}
+
+int coll_memory_bvecs(const struct coll_memory *buffer, u64 offset, u64 *bytes,
+		      struct bio_vec *bvec, int max)
+{
+	u64 at = buffer->first + offset, left = *bytes;
+	int i;
+
+	for (i = 0; i < max && left; i++) {
+		u32 in_page = offset_in_page(at);
+		u32 part = min_t(u64, left, PAGE_SIZE - in_page);
+
+		bvec[i].bv_page = buffer->pages[at >> PAGE_SHIFT];
+		bvec[i].bv_offset = in_page;
+		bvec[i].bv_len = part;
+		at += part;
+		left -= part;
+	}
+	*bytes -= left;
+	return i;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The generic netlink family `coll`. The parts bring the commands; here is what
+ * they share: the family, the death of owners, permission, events.
+ *
+ * What it is for is the CPUs of the machine, which no namespace owns: whoever
+ * changes something comes from the first network namespace, and events are told
+ * there.
+ */
+#define pr_fmt(fmt) "coll: " fmt
+
+#include <linux/capability.h>
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <net/net_namespace.h>
+#include <net/netlink.h>
+
+#include "netlink.h"
+
+static const struct genl_multicast_group groups[] = {
+	{ .name = COLL_GENL_EVENTS },
+};
+
+/* The parts' commands in a row, and the parts. Written before the family is there. */
+static struct genl_ops commands[__COLL_CMD_MAX];
+static const struct coll_part *const *parts;
+static size_t part_count;
+static bool is_open;
+
+static struct genl_family family = {
+	.name = COLL_GENL_NAME,
+	.version = COLL_GENL_VERSION,
+	.netnsok = true,
+	.module = THIS_MODULE,
+	.ops = commands,
+	.mcgrps = groups,
+	.n_mcgrps = ARRAY_SIZE(groups),
+};
+
+/* ---- owners ------------------------------------------------------------------ */
+
+/* Every netlink socket of every protocol and namespace comes by here when it is closed. */
+static int socket_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct netlink_notify *notify = data;
+	const struct coll_owner owner = { .net = notify->net, .portid = notify->portid };
+	size_t i;
+
+	if (event != NETLINK_URELEASE || notify->protocol != NETLINK_GENERIC)
+		return NOTIFY_DONE;
+	for (i = 0; i < part_count; i++)
+		if (parts[i]->owner_gone)
+			parts[i]->owner_gone(&owner);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sockets = { .notifier_call = socket_event };
+
+/* ---- for commands -------------------------------------------------------------- */
+
+void *coll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command)
+{
+	return genlmsg_put_reply(skb, info, &family, 0, command);
+}
+
+const struct nla_policy coll_no_attributes[2] = { [1] = { .type = NLA_REJECT } };
+
+int coll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice)
+{
+	if (genl_info_net(info) != &init_net) {
+		NL_SET_ERR_MSG(info->extack, "only from the first network namespace");
+		return -EPERM;
+	}
+	if (nice && !netlink_capable(skb, CAP_SYS_NICE)) {
+		NL_SET_ERR_MSG(info->extack, "needs CAP_SYS_NICE");
+		return -EPERM;
+	}
+	return 0;
+}
+
+int coll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpumask *cpus)
+{
+	int error = cpulist_parse(nla_data(attr), cpus);
+
+	if (error != -ERANGE && (error || cpumask_empty(cpus))) {
+		NL_SET_ERR_MSG_ATTR(extack, attr, "cpus: a list such as 1-3,7");
+		return -EINVAL;
+	}
+	if (error || !cpumask_subset(cpus, cpu_present_mask)) {
+		NL_SET_ERR_MSG_ATTR(extack, attr,
+				    "cpus: some are not there; /sys/devices/system/cpu/present is valid");
+		return -ENXIO;
+	}
+	return 0;
+}
+
+int coll_cpus_of(struct genl_info *info, int attr, struct cpumask *cpus)
+{
+	if (!info->attrs[attr])
+		return coll_refuse(info, attr, -EINVAL, "cpus: missing; a list such as 1-3,7");
+	return coll_cpus_in(info->attrs[attr], info->extack, cpus);
+}
+
+void *coll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command)
+{
+	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
+			   NLM_F_MULTI, command);
+}
+
+/* ---- events -------------------------------------------------------------------- */
+
+static int put_happened(struct sk_buff *skb, const struct coll_happened *happened)
+{
+	void *header = genlmsg_put(skb, 0, 0, &family, 0, COLL_CMD_EVENT);
+
+	if (!header ||
+	    nla_put_u8(skb, COLL_EVENT_A_KIND, happened->kind) ||
+	    (happened->id && nla_put_u32(skb, COLL_EVENT_A_ID, happened->id)) ||
+	    (happened->cpu >= 0 && nla_put_u32(skb, COLL_EVENT_A_CPU, happened->cpu)) ||
+	    (happened->pid && nla_put_u32(skb, COLL_EVENT_A_PID, happened->pid)) ||
+	    (happened->name && nla_put_string(skb, COLL_EVENT_A_NAME, happened->name)) ||
+	    (happened->reason && nla_put_string(skb, COLL_EVENT_A_REASON, happened->reason)))
+		return -EMSGSIZE;
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+void coll_tell(const struct coll_happened *happened)
+{
+	struct sk_buff *skb;
+
+	if (!READ_ONCE(is_open) || !genl_has_listeners(&family, &init_net, 0))
+		return;
+	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!skb)
+		return;
+	if (put_happened(skb, happened)) {
+		nlmsg_free(skb);
+		return;
+	}
+	genlmsg_multicast_netns(&family, &init_net, skb, 0, 0, GFP_KERNEL);
+}
+
+/* ---- the family -------------------------------------------------------------- */
+
+static int join(const struct coll_part *part)
+{
+	unsigned int i;
+
+	for (i = 0; i < part->n_ops; i++) {
+		if (WARN_ON(family.n_ops == ARRAY_SIZE(commands)))
+			return -ENOSPC;
+		commands[family.n_ops++] = part->ops[i];
+	}
+	return 0;
+}
+
+/* A socket may own something as soon as the family is there: the notifier comes before it. */
+int coll_netlink_open(const struct coll_part *const *all, size_t count)
+{
+	size_t i;
+	int error;
+
+	parts = all;
+	part_count = count;
+	for (i = 0; i < count; i++) {
+		error = join(parts[i]);
+		if (error)
+			return error;
+	}
+	error = netlink_register_notifier(&sockets);
+	if (error)
+		return error;
+	error = genl_register_family(&family);
+	if (error) {
+		netlink_unregister_notifier(&sockets);
+		return error;
+	}
+	WRITE_ONCE(is_open, true);
+	return 0;
+}
+
+void coll_netlink_close(void)
+{
+	WRITE_ONCE(is_open, false);
+	genl_unregister_family(&family);
+	netlink_unregister_notifier(&sockets);
+}
+
+MODULE_ALIAS_GENL_FAMILY(COLL_GENL_NAME);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Noise on purpose: an injector is a plan on a set of CPUs. Each of them has a
+ * seat: the stream of the plan that strikes there, what strikes, the rails that
+ * bound it, and the log of what came. noise.c takes orders and keeps the
+ * injectors, noise_seat.c is what happens on a CPU.
+ */
+#ifndef COLL_KMOD_NOISE_H
+#define COLL_KMOD_NOISE_H
+
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+
+#include "../core/noise.h"
+#include "part.h"
+
+/* ---- rails ------------------------------------------------------------------- */
+
+#define COLL_NOISE_GAP_MIN	(20 * NSEC_PER_USEC)	/* mean time from event to event */
+#define COLL_NOISE_LIFETIME_MAX	(86400ull * NSEC_PER_SEC)
+#define COLL_NOISE_LIFETIME	(60ull * NSEC_PER_SEC)
+#define COLL_NOISE_SHARE_MAX_HERE 9000u			/* of 10000, for all injectors of a CPU */
+#define COLL_NOISE_SHARE	5000u
+#define COLL_NOISE_LOG_MAX	1048576u
+#define COLL_NOISE_INJECTORS	64u
+
+/* No event of this context lasts longer. */
+u64 coll_noise_context_longest(u8 context);
+
+/* ---- seats ------------------------------------------------------------------- */
+
+enum coll_noise_state {
+	COLL_NOISE_OVER,
+	COLL_NOISE_INJECTING,
+	COLL_NOISE_OFFLINE,
+};
+
+struct coll_noise_injector;
+
+/*
+ * Of one injector on one CPU. The CPU's timer or thread alone writes what is
+ * below `stream` while it is on; everybody else may read the counters, and the
+ * log behind `logged`.
+ */
+struct coll_noise_seat {
+	struct coll_noise_injector *injector;
+	unsigned int cpu;
+	u8 state;			/* under the mutex of noise.c */
+	bool on;			/* cleared by who stops it: nothing new begins */
+	bool due;			/* the timer's word to the thread */
+	struct hrtimer timer;
+	struct task_struct *thread;	/* of the contexts that have one */
+
+	struct coll_noise_stream stream;
+	struct coll_noise_span next;	/* not yet carried out; on the plan's clock */
+
+	u64 budget, budget_at;		/* ns it may take, as of then */
+	u64 busy, busy_end;		/* how long without a pause, until when */
+
+	u64 injected, missed, refused, taken, lost;
+
+	struct coll_noise_injected *log;	/* a ring of injector->log entries */
+	u64 logged, read;
+} ____cacheline_aligned_in_smp;
+
+struct coll_noise_injector {
+	struct list_head list;
+	u32 id;
+	struct coll_owner owner;
+	bool over;
+	u8 context;
+	struct coll_noise_model model;
+	struct coll_noise_plan plan;
+	struct coll_noise_span *table;
+	u64 epoch;		/* CLOCK_REALTIME */
+	u64 lifetime, deadline;	/* deadline: CLOCK_MONOTONIC */
+	u64 longest;		/* no event of the plan is longer */
+	u32 share, log, stream;
+	u32 seats;
+	struct coll_noise_seat *seat;
+};
+
+/*
+ * Makes the seat strike, from now on. Called with CPU hotplug held off, and the
+ * CPU online. May sleep.
+ */
+int coll_noise_seat_start(struct coll_noise_seat *seat);
+
+/* After it, nothing of the seat runs. The event that is under way ends early. May sleep. */
+void coll_noise_seat_stop(struct coll_noise_seat *seat);
+
+#endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pinning's orders: a set of rules, all at once; clear; look. There is one owner.
+ * When it dies its rules are cleared, or wait for another to take them over.
+ */
+#define pr_fmt(fmt) "coll: " fmt
+
+#include <linux/cgroup.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "netlink.h"
+#include "pin.h"
+
+static DEFINE_MUTEX(orders);		/* one at a time; outside the tasks' mutex */
+static struct coll_owner owner;
+static bool orphaned;			/* rules wait for a new owner */
+static u32 linger;
+
+static void end_linger(struct work_struct *work);
+static DECLARE_DELAYED_WORK(lingering, end_linger);
+
+static void clear(const char *reason)
+{
+	if (!pin_tasks_active())
+		return;
+	pin_tasks_clear();
+	orphaned = false;
+	coll_tell(&(struct coll_happened){
+		.kind = COLL_EVENT_PIN_OVER, .cpu = -1, .reason = reason });
+}
+
+static void end_linger(struct work_struct *work)
+{
+	mutex_lock(&orders);
+	if (orphaned)
+		clear("its owner is gone, and nobody took over");
+	mutex_unlock(&orders);
+}
+
+static void owner_gone(const struct coll_owner *who)
+{
+	mutex_lock(&orders);
+	if (pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
+		orphaned = linger;
+		if (orphaned)
+			mod_delayed_work(system_wq, &lingering, msecs_to_jiffies(linger));
+		else
+			clear("its owner is gone");
+	}
+	mutex_unlock(&orders);
+}
+
+/* ---- set: what was asked --------------------------------------------------------------- */
+
+static const struct nla_policy rule_policy[COLL_PIN_A_CPUS + 1] = {
+	[COLL_PIN_A_COMM] = { .type = NLA_NUL_STRING, .len = PIN_GLOB_MAX },
+	[COLL_PIN_A_CGROUP] = { .type = NLA_U64 },
+	[COLL_PIN_A_UID] = { .type = NLA_U32 },
+	[COLL_PIN_A_KTHREAD] = { .type = NLA_FLAG },
+	[COLL_PIN_A_PARENT] = { .type = NLA_U32 },
+	[COLL_PIN_A_KEEP] = { .type = NLA_FLAG },
+	[COLL_PIN_A_CPUS] = COLL_POLICY_CPUS,
+};
+
+static const struct nla_policy set_policy[COLL_PIN_A_RULE + 1] = {
+	[COLL_PIN_A_HOUSEKEEPING] = COLL_POLICY_CPUS,
+	[COLL_PIN_A_LINGER] = { .type = NLA_U32 },
+	[COLL_PIN_A_RULE] = NLA_POLICY_NESTED(rule_policy),
+};
+
+#define refuse(extack, attr, error, text) ({				\
+	NL_SET_ERR_MSG_ATTR(extack, attr, text);			\
+	(error);							\
+})
+
+static int read_cgroup(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rule *rule)
+{
+	struct cgroup *cgroup = cgroup_get_from_id(nla_get_u64(attr));
+
+	if (IS_ERR(cgroup))
+		return refuse(extack, attr, -ENOENT,
+			      "cgroup: no cgroup has this id, the inode of its folder");
+	rule->cgroup = cgroup;
+	return 0;
+}
+
+static int read_parent(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rule *rule)
+{
+	rule->parent = find_get_pid(nla_get_u32(attr));
+	return rule->parent ? 0 :
+			      refuse(extack, attr, -ESRCH, "parent: no process has this pid");
+}
+
+/* Where its tasks go: it must be possible now. */
+static int read_place(struct nlattr *attr, struct netlink_ext_ack *extack,
+		      const struct pin_rules *rules, struct pin_rule *rule)
+{
+	int error;
+
+	if (!attr) {
+		cpumask_copy(rule->cpus, rules->housekeeping);
+		return 0;
+	}
+	error = coll_cpus_in(attr, extack, rule->cpus);
+	if (error)
+		return error;
+	return cpumask_intersects(rule->cpus, cpu_online_mask) ? 0 :
+		refuse(extack, attr, -ENXIO, "cpus: none of them is online");
+}
+
+static int read_rule(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rules *rules)
+{
+	struct pin_rule *rule = &rules->rule[rules->count];
+	struct nlattr *part[COLL_PIN_A_CPUS + 1];
+	int error = nla_parse_nested(part, COLL_PIN_A_CPUS, attr, rule_policy, extack);
+
+	if (error)
+		return error;
+	if (!zalloc_cpumask_var(&rule->cpus, GFP_KERNEL_ACCOUNT))
+		return -ENOMEM;
+	rules->count++;		/* from here on it is freed with the others */
+	rule->kthread = part[COLL_PIN_A_KTHREAD];
+	rule->keep = part[COLL_PIN_A_KEEP];
+	rule->uid = INVALID_UID;
+	if (!part[COLL_PIN_A_COMM] && !part[COLL_PIN_A_CGROUP] && !part[COLL_PIN_A_UID] &&
+	    !part[COLL_PIN_A_PARENT] && !rule->kthread)
+		return refuse(extack, attr, -EINVAL,
+			      "rule: needs comm, cgroup, uid, parent or kthread");
+	if (part[COLL_PIN_A_COMM])
+		nla_strscpy(rule->comm, part[COLL_PIN_A_COMM], sizeof(rule->comm));
+	if (part[COLL_PIN_A_UID])
+		rule->uid = make_kuid(current_user_ns(), nla_get_u32(part[COLL_PIN_A_UID]));
+	if (part[COLL_PIN_A_UID] && !uid_valid(rule->uid))
+		return refuse(extack, part[COLL_PIN_A_UID], -EINVAL, "uid: below 4294967295");
+	if (part[COLL_PIN_A_CGROUP])
+		error = read_cgroup(part[COLL_PIN_A_CGROUP], extack, rule);
+	if (!error && part[COLL_PIN_A_PARENT])
+		error = read_parent(part[COLL_PIN_A_PARENT], extack, rule);
+	return error ? error : read_place(part[COLL_PIN_A_CPUS], extack, rules, rule);
+}
+
+static u32 count_rules(struct genl_info *info)
+{
+	struct nlattr *attr;
+	u32 count = 0;
+	int left;
+
+	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, left)
+		count += nla_type(attr) == COLL_PIN_A_RULE;
+	return count;
+}
+
+static int read_housekeeping(struct genl_info *info, struct pin_rules *rules)
+{
+	int error;
+
+	if (!info->attrs[COLL_PIN_A_HOUSEKEEPING])
+		return coll_refuse(info, COLL_PIN_A_HOUSEKEEPING, -EINVAL,
+				   "housekeeping: missing; a list of CPUs such as 0-1");
+	error = coll_cpus_of(info, COLL_PIN_A_HOUSEKEEPING, rules->housekeeping);
+	if (error)
+		return error;
+	if (!cpumask_intersects(rules->housekeeping, cpu_online_mask))
+		return coll_refuse(info, COLL_PIN_A_HOUSEKEEPING, -ENXIO,
+				   "housekeeping: none of these CPUs is online");
+	if (info->attrs[COLL_PIN_A_LINGER])
+		rules->linger = nla_get_u32(info->attrs[COLL_PIN_A_LINGER]);
+	if (rules->linger > PIN_LINGER_MAX)
+		return coll_refuse(info, COLL_PIN_A_LINGER, -ERANGE,
+				   "linger: at most 600000, in ms");
+	return 0;
+}
+
+static int read_rules(struct genl_info *info, struct pin_rules *rules)
+{
+	struct nlattr *attr;
+	int left, error = read_housekeeping(info, rules);
+
+	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, left) {
+		if (error)
+			break;
+		if (nla_type(attr) == COLL_PIN_A_RULE)
+			error = read_rule(attr, info->extack, rules);
+	}
+	return error;
+}
+
+static struct pin_rules *make_rules(u32 count)
+{
+	struct pin_rules *rules;
+
+	rules = kvzalloc(struct_size(rules, rule, count), GFP_KERNEL_ACCOUNT);
+	if (!rules)
+		return NULL;
+	if (!zalloc_cpumask_var(&rules->housekeeping, GFP_KERNEL_ACCOUNT)) {
+		kvfree(rules);
+		return NULL;
+	}
+	return rules;
+}
+
+/* ---- set, clear ------------------------------------------------------------------------ */
+
+static int take_over(struct genl_info *info, struct pin_rules *rules)
+{
+	const struct coll_owner who = coll_owner_of(info);
+	u32 stay = rules->linger;
+	int error;
+
+	if (pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
+		return coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
+				   "somebody else's rules hold; its socket must be closed first");
+	error = pin_tasks_set(rules);
+	if (error)
+		return error;
+	owner = who;
+	orphaned = false;
+	linger = stay;
+	return 0;
+}
+
+static int pin_set(struct sk_buff *skb, struct genl_info *info)
+{
+	int error = coll_may_change(skb, info, true);
+	struct pin_rules *rules;
+	u32 count;
+
+	if (error)
+		return error;
+	count = count_rules(info);
+	if (!count || count > PIN_RULES_MAX)
+		return coll_refuse(info, COLL_PIN_A_RULE, -EINVAL, "rule: 1 to 256 of them");
+	rules = make_rules(count);
+	if (!rules)
+		return -ENOMEM;
+	error = read_rules(info, rules);
+	if (!error) {
+		mutex_lock(&orders);
+		error = take_over(info, rules);
+		mutex_unlock(&orders);
+	}
+	if (error)
+		pin_rules_free(rules);
+	return error;
+}
+
+static int pin_clear(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct coll_owner who = coll_owner_of(info);
+	int error = coll_may_change(skb, info, true);
+
+	if (error)
+		return error;
+	mutex_lock(&orders);
+	if (pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
+		error = coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
+				    "somebody else's rules hold; its socket must be closed");
+	else
+		clear("they were cleared");
+	mutex_unlock(&orders);
+	return error;
+}
+
+/* ---- look ------------------------------------------------------------------------------ */
+
+struct look {
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+};
+
+/* Where a dump is: the next rule, then the next task. */
+struct place {
+	u64 task;
+	u32 rule;
+};
+
+static struct place *place_of(struct netlink_callback *cb)
+{
+	BUILD_BUG_ON(sizeof(struct place) > sizeof(cb->ctx));
+	return (struct place *)cb->ctx;
+}
+
+static int put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, COLL_PIN_A_PAD);
+}
+
+static int put_cpus(struct sk_buff *skb, int attr, const struct cpumask *cpus)
+{
+	char *list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(cpus));
+	int error = list ? nla_put_string(skb, attr, list) : -ENOMEM;
+
+	kfree(list);
+	return error;
+}
+
+static int put_conditions(struct sk_buff *skb, const struct pin_rule *rule)
+{
+	return (rule->comm[0] && nla_put_string(skb, COLL_PIN_A_COMM, rule->comm)) ||
+	       (rule->cgroup && put_u64(skb, COLL_PIN_A_CGROUP, cgroup_id(rule->cgroup))) ||
+	       (uid_valid(rule->uid) &&
+		nla_put_u32(skb, COLL_PIN_A_UID, from_kuid(&init_user_ns, rule->uid))) ||
+	       (rule->kthread && nla_put_flag(skb, COLL_PIN_A_KTHREAD)) ||
+	       (rule->parent && nla_put_u32(skb, COLL_PIN_A_PARENT, pid_nr(rule->parent))) ||
+	       (rule->keep && nla_put_flag(skb, COLL_PIN_A_KEEP)) ? -EMSGSIZE : 0;
+}
+
+static int put_rule(const struct pin_rule *rule, u32 index, void *data)
+{
+	struct look *look = data;
+	void *header = coll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
+
+	if (!header)
+		return -EMSGSIZE;
+	if (nla_put_u32(look->skb, COLL_PIN_A_INDEX, index) ||
+	    put_conditions(look->skb, rule) ||
+	    put_cpus(look->skb, COLL_PIN_A_CPUS, rule->cpus) ||
+	    put_u64(look->skb, COLL_PIN_A_MATCHED, rule->matched) ||
+	    put_u64(look->skb, COLL_PIN_A_MOVED, rule->moved) ||
+	    put_u64(look->skb, COLL_PIN_A_REFUSED, rule->refused) ||
+	    put_u64(look->skb, COLL_PIN_A_CHANGED, rule->changed)) {
+		genlmsg_cancel(look->skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(look->skb, header);
+	place_of(look->cb)->rule = index + 1;
+	return 0;
+}
+
+static int put_task(const struct pin_task *pinned, void *data)
+{
+	struct look *look = data;
+	void *header = coll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
+	char comm[TASK_COMM_LEN];
+
+	if (!header)
+		return -EMSGSIZE;
+	strscpy(comm, pinned->task->comm, sizeof(comm));
+	if (nla_put_u32(look->skb, COLL_PIN_A_PID, task_pid_nr(pinned->task)) ||
+	    nla_put_string(look->skb, COLL_PIN_A_COMM, comm) ||
+	    (pinned->rule >= 0 && nla_put_u32(look->skb, COLL_PIN_A_INDEX, pinned->rule)) ||
+	    nla_put_u8(look->skb, COLL_PIN_A_STATE, pinned->state) ||
+	    (pinned->error && nla_put_u32(look->skb, COLL_PIN_A_ERROR, pinned->error)) ||
+	    put_cpus(look->skb, COLL_PIN_A_SAVED, pinned->saved)) {
+		genlmsg_cancel(look->skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(look->skb, header);
+	place_of(look->cb)->task = pinned->number + 1;
+	return 0;
+}
+
+static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct look look = { .skb = skb, .cb = cb };
+	int error;
+
+	if (coll_dump_owner(cb).net != &init_net) {
+		NL_SET_ERR_MSG(cb->extack, "only from the first network namespace");
+		return -EPERM;
+	}
+	error = pin_tasks_each_rule(place_of(cb)->rule, put_rule, &look);
+	if (!error)
+		error = pin_tasks_each(place_of(cb)->task, put_task, &look);
+	return skb->len ? skb->len : error;
+}
+
+/* ---- the part -------------------------------------------------------------------------- */
+
+static const struct genl_ops ops[] = {
+	{
+		.cmd = COLL_CMD_PIN_SET, .flags = GENL_ADMIN_PERM, .doit = pin_set,
+		.policy = set_policy, .maxattr = ARRAY_SIZE(set_policy) - 1,
+	},
+	{
+		.cmd = COLL_CMD_PIN_CLEAR, .flags = GENL_ADMIN_PERM, .doit = pin_clear,
+		.policy = coll_no_attributes, .maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+	},
+	{
+		.cmd = COLL_CMD_PIN_GET, .dumpit = pin_get,
+		.policy = coll_no_attributes, .maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+	},
+};
+
+static int pin_init(void)
+{
+	return 0;
+}
+
+static void pin_exit(void)
+{
+	mutex_lock(&orders);
+	clear("coll.ko is unloaded");
+	mutex_unlock(&orders);
+	cancel_delayed_work_sync(&lingering);
+}
+
+const struct coll_part coll_pin = {
+	.name = "pin",
+	.init = pin_init,
+	.exit = pin_exit,
+	.ops = ops,
+	.n_ops = ARRAY_SIZE(ops),
+	.owner_gone = owner_gone,
+};

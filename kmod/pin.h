@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pinning: pin.c takes orders, pin_rules.c says which rule a task matches,
+ * pin_tasks.c finds the tasks, moves them and gives them back what they had.
+ */
+#ifndef COLL_KMOD_PIN_H
+#define COLL_KMOD_PIN_H
+
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/uidgid.h>
+
+#include "part.h"
+
+enum { PIN_RULES_MAX = 256, PIN_LINGER_MAX = 600000, PIN_GLOB_MAX = 63 };
+
+/* ---- rules ------------------------------------------------------------------- */
+
+struct pin_rule {
+	char comm[PIN_GLOB_MAX + 1];	/* "": any */
+	struct cgroup *cgroup;		/* NULL: any */
+	struct pid *parent;		/* NULL: any */
+	kuid_t uid;			/* INVALID_UID: any */
+	bool kthread, keep;
+	cpumask_var_t cpus;		/* where its tasks go */
+	u64 matched, moved, refused, changed;	/* under the tasks' mutex */
+};
+
+struct pin_rules {
+	cpumask_var_t housekeeping;
+	u32 linger;
+	u32 count;
+	struct pin_rule rule[];
+};
+
+/*
+ * The index of the first rule that the task matches; -1: none. It goes by
+ * `comm`, for in a probe the task may have its old name still. `was` is the rule
+ * that it is pinned by, or -1: whoever descends from a task goes on doing so when
+ * those between have died. Under RCU.
+ */
+int pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
+		    int was);
+void pin_rules_free(struct pin_rules *rules);
+
+/* ---- tasks ------------------------------------------------------------------- */
+
+/* A task that a rule found. What others than the mutex's holder may read, under the lock. */
+struct pin_task {
+	struct list_head list;		/* by ascending number */
+	struct hlist_node hash;
+	u64 number;
+	struct task_struct *task;	/* holds a reference */
+	int rule;
+	u8 state;			/* enum coll_pin_state */
+	int error;
+	bool inherited;			/* born pinned: to be looked at */
+	struct cpumask *saved, *set;
+};
+
+/*
+ * These three are serialised by the caller. The rules go over to the tasks;
+ * those set before are freed. On failure the old ones hold.
+ */
+int pin_tasks_set(struct pin_rules *rules);
+/* Gives every task back what it had. */
+void pin_tasks_clear(void);
+bool pin_tasks_active(void);
+
+/*
+ * For dumps: a rule or a task at a time, in order, as long as `each` returns 0.
+ * Counts of rules are read as they are; the mutex is held.
+ */
+int pin_tasks_each_rule(u32 from, int (*each)(const struct pin_rule *rule, u32 index, void *data),
+			void *data);
+int pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data), void *data);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/glob.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "pin.h"
+
+static bool comm_matches(const struct pin_rule *rule, struct task_struct *task, const char *comm)
+{
+	char of_process[TASK_COMM_LEN];
+
+	if (!rule->comm[0] || glob_match(rule->comm, comm))
+		return true;
+	if (thread_group_leader(task))
+		return false;
+	strscpy(of_process, READ_ONCE(task->group_leader)->comm, sizeof(of_process));
+	return glob_match(rule->comm, of_process);
+}
+
+static bool descends_from(struct task_struct *task, const struct pid *parent)
+{
+	struct task_struct *above = task;
+
+	while (above != &init_task) {
+		above = rcu_dereference(above->real_parent);
+		if (task_tgid(above) == parent)
+			return true;
+	}
+	return false;
+}
+
+static bool matches(const struct pin_rule *rule, struct task_struct *task, const char *comm,
+		    bool was)
+{
+	if (rule->kthread != !!(task->flags & PF_KTHREAD))
+		return false;
+	if (uid_valid(rule->uid) && !uid_eq(rule->uid, task_uid(task)))
+		return false;
+	if (rule->cgroup && !cgroup_is_descendant(task_dfl_cgroup(task), rule->cgroup))
+		return false;
+	if (rule->parent && !was && !descends_from(task, rule->parent))
+		return false;
+	return comm_matches(rule, task, comm);
+}
+
+int pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
+		    int was)
+{
+	u32 i;
+
+	for (i = 0; i < rules->count; i++)
+		if (matches(&rules->rule[i], task, comm, was == i))
+			return i;
+	return -1;
+}
+
+void pin_rules_free(struct pin_rules *rules)
+{
+	u32 i;
+
+	if (!rules)
+		return;
+	for (i = 0; i < rules->count; i++) {
+		if (rules->rule[i].cgroup)
+			cgroup_put(rules->rule[i].cgroup);
+		put_pid(rules->rule[i].parent);
+		free_cpumask_var(rules->rule[i].cpus);
+	}
+	free_cpumask_var(rules->housekeeping);
+	kvfree(rules);
+}

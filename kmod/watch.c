@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The attributor's commands: who took the time of a CPU. A CPU has one watcher;
+ * what it sees, every admin may read. Probes are attached while there is one.
+ *
+ * Locks: control, then the CPUs' hotplug lock. The table of watched CPUs is
+ * written under both; hotplug callbacks have it to themselves.
+ */
+#define pr_fmt(fmt) "coll: " fmt
+
+#include <linux/cpu.h>
+#include <linux/log2.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "netlink.h"
+#include "watch.h"
+
+static DEFINE_MUTEX(control);
+static DEFINE_PER_CPU(struct watch_cpu *, records);
+static unsigned int watched_cpus;	/* probes are attached while there are any */
+static int hotplug_state;
+
+/* ---- CPUs ---------------------------------------------------------------------------- */
+
+static void begin_here(void *data)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	coll_watch_begin(data);
+	local_irq_restore(flags);
+}
+
+static void end_here(void *data)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	coll_watch_end(data);
+	local_irq_restore(flags);
+}
+
+static void flush_here(void *data)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	coll_watch_flush(data);
+	local_irq_restore(flags);
+}
+
+/* On the CPU that comes, or goes. Its record stays: it may come back. */
+static int cpu_comes(unsigned int cpu)
+{
+	struct watch_cpu *watch = per_cpu(records, cpu);
+
+	if (watch && !watch->online)
+		begin_here(watch);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	struct watch_cpu *watch = per_cpu(records, cpu);
+
+	if (watch && watch->online)
+		end_here(watch);
+	return 0;
+}
+
+static void free_record(struct watch_cpu *watch)
+{
+	if (!watch)
+		return;
+	vfree(watch->log.events);
+	vfree(watch);
+}
+
+static int make_log(struct watch_cpu *watch, u32 size)
+{
+	if (!size)
+		return 0;
+	size = roundup_pow_of_two(size);
+	watch->log.events = vmalloc_node(array_size(size, sizeof(*watch->log.events)),
+					 cpu_to_node(watch->cpu));
+	if (!watch->log.events)
+		return -ENOMEM;
+	watch->log.size = size;
+	return 0;
+}
+
+static struct watch_cpu *make_record(unsigned int cpu, const struct coll_owner *owner, pid_t task,
+				     u32 log)
+{
+	struct watch_cpu *watch = vzalloc_node(sizeof(*watch), cpu_to_node(cpu));
+	u8 cause;
+
+	if (!watch)
+		return NULL;
+	watch->cpu = cpu;
+	watch->owner = *owner;
+	watch->task = task;
+	watch->steal_start = coll_watch_steal(watch);
+	for (cause = 0; cause < COLL_NOISE_CAUSES; cause++) {
+		watch->sources[cause].cause = cause;
+		watch->sources[cause].used = true;
+		strscpy(watch->sources[cause].name, "others", WATCH_NAME);
+	}
+	strscpy(watch->sources[COLL_NOISE_NMI].name, "nmi", WATCH_NAME);
+	strscpy(watch->sources[COLL_NOISE_STEAL].name, "steal", WATCH_NAME);
+	if (make_log(watch, log)) {
+		free_record(watch);
+		return NULL;
+	}
+	return watch;
+}
+
+/* ---- start, stop ------------------------------------------------------------------------ */
+
+/* All records of this owner, or of everybody; with `control` held. */
+static void stop_watching(const struct coll_owner *owner)
+{
+	struct watch_cpu *watch, *stopped = NULL;
+	unsigned int cpu;
+
+	lockdep_assert_held(&control);
+	cpus_read_lock();
+	for_each_possible_cpu(cpu) {
+		watch = per_cpu(records, cpu);
+		if (!watch || (owner && !coll_owner_is(owner, &watch->owner)))
+			continue;
+		if (watch->online)
+			smp_call_function_single(cpu, end_here, watch, 1);
+		per_cpu(records, cpu) = NULL;
+		watch->next = stopped;
+		stopped = watch;
+		watched_cpus--;
+	}
+	cpus_read_unlock();
+	if (!stopped)
+		return;
+	if (!watched_cpus)
+		coll_watch_detach();
+	synchronize_rcu();	/* probes of other CPUs that look at one of them */
+	while ((watch = stopped)) {
+		stopped = watch->next;
+		free_record(watch);
+	}
+}
+
+static int none_is_watched(struct genl_info *info, const struct cpumask *cpus)
+{
+	unsigned int cpu;
+
+	for_each_cpu(cpu, cpus)
+		if (per_cpu(records, cpu))
+			return coll_refuse(info, COLL_WATCH_A_CPUS, -EBUSY,
+					   "cpus: one of them is watched already");
+	return 0;
+}
+
+static int start_cpus(const struct cpumask *cpus, const struct coll_owner *owner, pid_t task,
+		      u32 log)
+{
+	struct watch_cpu *watch;
+	unsigned int cpu;
+	int error = 0;
+
+	cpus_read_lock();
+	for_each_cpu(cpu, cpus) {
+		watch = make_record(cpu, owner, task, log);
+		if (!watch) {
+			error = -ENOMEM;
+			break;
+		}
+		per_cpu(records, cpu) = watch;
+		watched_cpus++;
+		if (cpu_online(cpu))
+			smp_call_function_single(cpu, begin_here, watch, 1);
+	}
+	cpus_read_unlock();
+	return error;
+}
+
+/* A refusal changes nothing: an owner's CPUs of before are none of `cpus`, but stop too. */
+static int start_watching(struct genl_info *info, const struct cpumask *cpus, pid_t task, u32 log)
+{
+	const struct coll_owner owner = coll_owner_of(info);
+	int error;
+
+	mutex_lock(&control);
+	error = none_is_watched(info, cpus);
+	if (!error && !watched_cpus)
+		error = coll_watch_attach();
+	if (!error) {
+		error = start_cpus(cpus, &owner, task, log);
+		if (error)
+			stop_watching(&owner);
+	}
+	mutex_unlock(&control);
+	return error;
+}
+
+/* ---- commands ------------------------------------------------------------------------------ */
+
+static struct netlink_range_validation task_range = { .min = 1, .max = PID_MAX_LIMIT };
+static struct netlink_range_validation log_range = { .max = WATCH_LOG_MAX };
+static const struct nla_policy start_policy[] = {
+	[COLL_WATCH_A_CPUS] = COLL_POLICY_CPUS,
+	[COLL_WATCH_A_TASK] = NLA_POLICY_FULL_RANGE(NLA_U32, &task_range),
+	[COLL_WATCH_A_LOG] = NLA_POLICY_FULL_RANGE(NLA_U32, &log_range),
+};
+
+/* The thread group of that thread, in numbers of the first namespace; or -ESRCH. */
+static pid_t group_of(pid_t number)
+{
+	struct task_struct *task;
+	pid_t group = -ESRCH;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid(number), PIDTYPE_PID);
+	if (task)
+		group = task->tgid;
+	rcu_read_unlock();
+	return group;
+}
+
+static int watch_start(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr **attrs = info->attrs;
+	cpumask_var_t cpus;
+	pid_t task = 0;
+	u32 log = 0;
+	int error;
+
+	error = coll_may_change(skb, info, false);
+	if (error)
+		return error;
+	if (attrs[COLL_WATCH_A_LOG])
+		log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
+	if (attrs[COLL_WATCH_A_TASK]) {
+		task = group_of(nla_get_u32(attrs[COLL_WATCH_A_TASK]));
+		if (task < 0)
+			return coll_refuse(info, COLL_WATCH_A_TASK, task, "task: no such process");
+	}
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	error = coll_cpus_of(info, COLL_WATCH_A_CPUS, cpus);
+	if (!error)
+		error = start_watching(info, cpus, task, log);
+	free_cpumask_var(cpus);
+	return error;
+}
+
+static int watch_stop(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct coll_owner owner = coll_owner_of(info);
+
+	mutex_lock(&control);
+	stop_watching(&owner);
+	mutex_unlock(&control);
+	return 0;
+}
+
+static void owner_gone(const struct coll_owner *owner)
+{
+	mutex_lock(&control);
+	stop_watching(owner);
+	mutex_unlock(&control);
+}
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+/* Where a dump has come to. */
+struct position {
+	long cpu;
+	long source;	/* 0: the CPU's summary; then source - 1 */
+};
+
+static_assert(sizeof(struct position) <= sizeof_field(struct netlink_callback, args));
+
+static int put_u64(struct sk_buff *skb, int attribute, u64 value)
+{
+	return nla_put_u64_64bit(skb, attribute, READ_ONCE(value), COLL_WATCH_A_PAD);
+}
+
+static int put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
+{
+	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
+	       put_u64(skb, COLL_WATCH_A_WATCHED, watch->watched) ||
+	       put_u64(skb, COLL_WATCH_A_RAN, watch->ran) ||
+	       put_u64(skb, COLL_WATCH_A_IDLE, watch->idle) ||
+	       put_u64(skb, COLL_WATCH_A_COST, watch->cost) ||
+	       put_u64(skb, COLL_WATCH_A_LOST, watch->lost) ||
+	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch->online ? 1 : 2);
+}
+
+static int put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
+{
+	const struct watch_source *source = &watch->sources[index];
+	struct nlattr *nest;
+
+	if (nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu))
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, COLL_WATCH_A_SOURCE);
+	if (!nest ||
+	    nla_put_u32(skb, COLL_WATCH_A_INDEX, index + 1) ||
+	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
+	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
+	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
+	    (source->cgroup && put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
+	    put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
+	    put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
+	    put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
+	    nla_put_64bit(skb, COLL_WATCH_A_HISTOGRAM, sizeof(source->histogram),
+			  source->histogram, COLL_WATCH_A_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Everything one message of a dump: 0, or -EMSGSIZE when the buffer is full. */
+static int put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
+		       const struct watch_cpu *watch, long source)
+{
+	void *header = coll_dump_put(skb, cb, command);
+	int full;
+
+	if (!header)
+		return -EMSGSIZE;
+	full = source ? put_source(skb, watch, source - 1) : put_summary(skb, watch);
+	if (full) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+static int put_watch(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct watch_cpu *watch, struct position *at)
+{
+	const struct watch_source *source;
+
+	for (; at->source <= WATCH_SOURCES; at->source++) {
+		source = &watch->sources[at->source - 1];
+		/* Pairs with source_set(): its name is whole. */
+		if (at->source && (!smp_load_acquire(&source->used) || !source->total))
+			continue;
+		if (put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
+			return -EMSGSIZE;
+	}
+	at->source = 0;
+	return 0;
+}
+
+/* Every CPU counts what it has open, so that the sums add up. */
+static int watch_get_start(struct netlink_callback *cb)
+{
+	struct watch_cpu *watch;
+	unsigned int cpu;
+
+	mutex_lock(&control);
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		watch = per_cpu(records, cpu);
+		if (watch)
+			smp_call_function_single(cpu, flush_here, watch, 1);
+	}
+	cpus_read_unlock();
+	mutex_unlock(&control);
+	return 0;
+}
+
+static int watch_get(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct position *at = (void *)cb->args;
+	struct watch_cpu *watch;
+	int full = 0;
+
+	mutex_lock(&control);
+	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
+		watch = cpu_possible(at->cpu) ? per_cpu(records, at->cpu) : NULL;
+		if (watch)
+			full = put_watch(skb, cb, watch, at);
+	}
+	mutex_unlock(&control);
+	return skb->len;
+}
+
+/* ---- the log ----------------------------------------------------------------------------- */
+
+enum { EVENTS_A_MESSAGE = 128 };
+
+/* As many as one message takes; they are read once. */
+static int put_events(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch)
+{
+	struct watch_log *log = &watch->log;
+	struct coll_noise_event *event;
+	struct nlattr *events;
+	u32 head, count, i;
+	void *header;
+
+	head = smp_load_acquire(&log->head);	/* pairs with log_add(): they are whole */
+	count = min3(head - log->tail, log->size, (u32)EVENTS_A_MESSAGE);
+	header = coll_dump_put(skb, cb, COLL_CMD_WATCH_LOG);
+	if (!header)
+		return -EMSGSIZE;
+	events = nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ? NULL :
+		 nla_reserve_64bit(skb, COLL_WATCH_A_EVENTS, count * sizeof(*event),
+				   COLL_WATCH_A_PAD);
+	if (!events) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	event = nla_data(events);
+	for (i = 0; i < count; i++)
+		event[i] = log->events[(log->tail + i) & (log->size - 1)];
+	/* Read, before log_add() may write over it. */
+	smp_store_release(&log->tail, log->tail + count);
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+/* A CPU that fills its log faster than it is read would hold a dump up for ever. */
+static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
+		   struct position *at)
+{
+	const struct watch_log *log = &watch->log;
+
+	while (READ_ONCE(log->head) != log->tail && at->source <= log->size) {
+		if (put_events(skb, cb, watch))
+			return -EMSGSIZE;
+		at->source += EVENTS_A_MESSAGE;
+	}
+	at->source = 0;
+	return 0;
+}
+
+static int watch_log(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	const struct coll_owner owner = coll_dump_owner(cb);
+	struct position *at = (void *)cb->args;
+	struct watch_cpu *watch;
+	int full = 0;
+
+	mutex_lock(&control);
+	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
+		watch = cpu_possible(at->cpu) ? per_cpu(records, at->cpu) : NULL;
+		if (watch && coll_owner_is(&owner, &watch->owner))
+			full = put_log(skb, cb, watch, at);
+	}
+	mutex_unlock(&control);
+	return skb->len;
+}
+
+/* ---- the part ------------------------------------------------------------------------------ */
+
+static const struct genl_ops watch_ops[] = {
+	{
+		.cmd = COLL_CMD_WATCH_START,
+		.flags = GENL_ADMIN_PERM,
+		.doit = watch_start,
+		.policy = start_policy,
+		.maxattr = ARRAY_SIZE(start_policy) - 1,
+	},
+	{
+		.cmd = COLL_CMD_WATCH_STOP,
+		.flags = GENL_ADMIN_PERM,
+		.doit = watch_stop,
+		.policy = coll_no_attributes,
+		.maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+	},
+	{
+		.cmd = COLL_CMD_WATCH_GET,
+		.flags = GENL_ADMIN_PERM,
+		.start = watch_get_start,
+		.dumpit = watch_get,
+		.policy = coll_no_attributes,
+		.maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+	},
+	{
+		.cmd = COLL_CMD_WATCH_LOG,
+		.flags = GENL_ADMIN_PERM,
+		.dumpit = watch_log,
+		.policy = coll_no_attributes,
+		.maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+	},
+};
+
+static int watch_init(void)
+{
+	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "coll/watch:online",
+						  cpu_comes, cpu_goes);
+	return min(hotplug_state, 0);
+}
+
+static void watch_exit(void)
+{
+	mutex_lock(&control);
+	stop_watching(NULL);
+	mutex_unlock(&control);
+	cpuhp_remove_state_nocalls(hotplug_state);
+}
+
+const struct coll_part coll_watch = {
+	.name = "watch",
+	.init = watch_init,
+	.exit = watch_exit,
+	.ops = watch_ops,
+	.n_ops = ARRAY_SIZE(watch_ops),
+	.owner_gone = owner_gone,
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The attributor: who took the time of a CPU. watch_count.c counts, in the
+ * kernel's tracepoints; watch.c starts, stops and reads.
+ */
+#ifndef COLL_KMOD_WATCH_H
+#define COLL_KMOD_WATCH_H
+
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include "../uapi/coll_noise.h"
+#include "part.h"
+
+enum {
+	WATCH_SOURCES = 1024,	/* of a CPU; a power of two */
+	WATCH_BUCKETS = 32,	/* of a histogram */
+	WATCH_DEPTH = 8,	/* thread, softirq, interrupt, injected, and some to spare */
+	WATCH_NAME = 32,
+	WATCH_LOG_MAX = 1 << 20,
+};
+
+/*
+ * Who takes time. The first COLL_NOISE_CAUSES of a CPU are what is left of each
+ * cause when the others are all taken; `used` is set last.
+ */
+struct watch_source {
+	u8 cause;
+	bool used;
+	u32 number;
+	u64 cgroup;
+	u64 count;
+	u64 total;
+	u64 max;
+	u64 histogram[WATCH_BUCKETS];
+	char name[WATCH_NAME];
+};
+
+/* A source at work: while it is the topmost, time is its own. */
+struct watch_frame {
+	struct watch_source *source;	/* NULL: nobody, or the task itself */
+	u64 *nobody;			/* whose time it is then */
+	u64 start;
+	u64 spent;
+};
+
+struct watch_log {
+	u32 size;	/* a power of two; 0: no log */
+	u32 head;	/* the CPU's */
+	u32 tail;	/* the reader's */
+	struct coll_noise_event *events;
+};
+
+/*
+ * One watched CPU. The CPU alone writes it, with interrupts off, but for what
+ * NMIs write; others read whole words of it.
+ */
+struct watch_cpu {
+	struct watch_cpu *next;	/* of those that are to be freed */
+	u32 cpu;
+	struct coll_owner owner;
+	pid_t task;		/* 0: whatever runs */
+	bool online;		/* under the CPUs' hotplug lock, as all that follows until `last` */
+	u64 steal_start;
+
+	u64 last;		/* everything before is counted */
+	u64 watched;
+	u64 ran;
+	u64 idle;
+	u64 cost;
+	u64 hits;
+	u64 lost;
+	pid_t waiting;		/* thread of `task` that was preempted here: its time is taken */
+	u64 left;		/* when it went elsewhere */
+
+	u64 nmi_seen;		/* of nmi_total */
+	u64 nmi_start;
+	u64 nmi_total;		/* written by NMIs, as the source COLL_NOISE_NMI */
+	u64 nmi_hits;
+
+	int depth;
+	struct watch_frame frames[WATCH_DEPTH];
+	struct watch_log log;
+	struct watch_source sources[WATCH_SOURCES];
+};
+
+/* Set while this CPU is watched. Changed by the CPU itself, with interrupts off. */
+DECLARE_PER_CPU(struct watch_cpu *, coll_watched);
+
+/* What the hypervisor has taken from the CPU since it was booted. */
+u64 coll_watch_steal(const struct watch_cpu *watch);
+
+/* Probes on, for all CPUs; 0 or -errno. */
+int coll_watch_attach(void);
+void coll_watch_detach(void);
+
+/* On the CPU itself, interrupts off. */
+void coll_watch_begin(struct watch_cpu *watch);
+void coll_watch_end(struct watch_cpu *watch);
+/* Counts what is open up to now. */
+void coll_watch_flush(struct watch_cpu *watch);
+
+/*
+ * The injector brackets what it takes in an interrupt, softirq or thread;
+ * nothing may be scheduled between. Costs a load while nobody watches. Its
+ * threads are known by their names too: they begin with this.
+ */
+#define COLL_INJECTOR_COMM "coll-noise"
+void coll_watch_injected_begin(u32 id);
+void coll_watch_injected_end(u32 id);
+
+#endif

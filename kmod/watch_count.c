@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counting who takes the time of a CPU. What runs is a stack: a thread, a
+ * softirq on it, an interrupt on that. At every change the time since the last
+ * one goes to the topmost, so that nothing is counted twice and nothing is
+ * left over. An interruption is what a source took from when it came until it
+ * was over, without what came in between.
+ *
+ * An interruption that was under way when watching began is not counted as one;
+ * its time goes to the thread.
+ */
+#include <linux/cgroup.h>
+#include <linux/hash.h>
+#include <linux/interrupt.h>
+#include <linux/kernel_stat.h>
+#include <linux/log2.h>
+#include <linux/timekeeping.h>
+#include <trace/events/irq.h>
+#include <trace/events/nmi.h>
+#include <trace/events/sched.h>
+#ifdef CONFIG_X86_LOCAL_APIC
+#include <asm/trace/irq_vectors.h>
+#endif
+
+#include "coll_events.h"
+#include "compat.h"
+#include "trace.h"
+#include "watch.h"
+
+/* One probe in so many is timed to its end: what watching costs. */
+enum { COST_SAMPLE = 64 };
+
+DEFINE_PER_CPU(struct watch_cpu *, coll_watched);
+
+static u64 now_ns(void)
+{
+	return ktime_get_mono_fast_ns();
+}
+
+/* ---- sources -------------------------------------------------------------------- */
+
+static bool source_is(const struct watch_source *source, u8 cause, u32 number, const char *name)
+{
+	return source->cause == cause && source->number == number &&
+	       !strncmp(source->name, name, WATCH_NAME - 1);
+}
+
+static void source_set(struct watch_source *source, u8 cause, u32 number, const char *name)
+{
+	source->cause = cause;
+	source->number = number;
+	strscpy(source->name, name, WATCH_NAME);
+	smp_store_release(&source->used, true);	/* for who reads it on another CPU */
+}
+
+/* Finds it, or makes it; a short way from where it should be. */
+static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 number,
+				      const char *name)
+{
+	u32 slot = hash_32(number * COLL_NOISE_CAUSES + cause, ilog2(WATCH_SOURCES));
+	struct watch_source *source;
+	int tries;
+
+	for (tries = 0; tries < 32; tries++, slot++) {
+		source = &watch->sources[slot % WATCH_SOURCES];
+		if (source < &watch->sources[COLL_NOISE_CAUSES])
+			continue;
+		if (!source->used)
+			source_set(source, cause, number, name);
+		if (source_is(source, cause, number, name))
+			return source;
+	}
+	return &watch->sources[cause];
+}
+
+static void histogram_add(struct watch_source *source, u64 duration)
+{
+	source->histogram[min(duration ? ilog2(duration) : 0, WATCH_BUCKETS - 1)]++;
+	source->count++;
+	source->max = max(source->max, duration);
+}
+
+/* The reader frees room by moving the tail. */
+static void log_add(struct watch_cpu *watch, struct watch_source *source, u64 start, u64 duration)
+{
+	struct watch_log *log = &watch->log;
+
+	if (!log->size)
+		return;
+	/* Pairs with put_events(): what is written over was read. */
+	if (log->head - smp_load_acquire(&log->tail) == log->size) {
+		watch->lost++;
+		return;
+	}
+	log->events[log->head & (log->size - 1)] = (struct coll_noise_event){
+		.start = start,
+		.duration = duration,
+		.source = source - watch->sources + 1,
+		.cpu = watch->cpu,
+		.cause = source->cause,
+	};
+	smp_store_release(&log->head, log->head + 1);	/* whole, before it may be read */
+}
+
+/* ---- the stack -------------------------------------------------------------------- */
+
+/* What NMIs took since the last change, read together with the clock. */
+static u64 read_clock(const struct watch_cpu *watch, u64 *nmi_total)
+{
+	u64 hits, now;
+
+	do {
+		hits = READ_ONCE(watch->nmi_hits);
+		barrier();
+		now = now_ns();
+		*nmi_total = READ_ONCE(watch->nmi_total);
+		barrier();
+	} while (hits != READ_ONCE(watch->nmi_hits));
+	return now;
+}
+
+/* NMIs may not touch the log: their interruptions are written down here. */
+static u64 take_nmi(struct watch_cpu *watch, u64 nmi_total, u64 most)
+{
+	u64 taken = min(nmi_total - watch->nmi_seen, most);
+
+	if (nmi_total != watch->nmi_seen)
+		log_add(watch, &watch->sources[COLL_NOISE_NMI], READ_ONCE(watch->nmi_start), taken);
+	watch->nmi_seen = nmi_total;
+	return taken;
+}
+
+/* How much of it was taken from the task: it ran, or waited, or left meanwhile. */
+static u64 counted_part(const struct watch_cpu *watch, u64 passed)
+{
+	u64 left = READ_ONCE(watch->left);
+
+	if (!watch->task || watch->frames[0].nobody == &watch->ran || READ_ONCE(watch->waiting))
+		return passed;
+	return left > watch->last ? min(left - watch->last, passed) : 0;
+}
+
+/* Gives the time since the last change to the topmost. */
+static u64 charge(struct watch_cpu *watch)
+{
+	struct watch_frame *top = &watch->frames[watch->depth];
+	u64 nmi_total, now = read_clock(watch, &nmi_total), passed, own, counted;
+
+	if (now < watch->last)	/* the clock of NMIs may step back a little */
+		now = watch->last;
+	passed = now - watch->last;
+	own = passed - take_nmi(watch, nmi_total, passed);
+	counted = min(own, counted_part(watch, passed));
+	watch->last = now;
+	watch->watched += passed;
+	if (top->source) {
+		top->source->total += counted;
+		top->spent += counted;
+		watch->idle += own - counted;
+	} else {
+		*top->nobody += own;
+	}
+	return now;
+}
+
+static void push(struct watch_cpu *watch, u8 cause, u32 number, const char *name)
+{
+	struct watch_frame *frame;
+	u64 now = charge(watch);
+
+	if (watch->depth == WATCH_DEPTH - 1)
+		return;
+	frame = &watch->frames[++watch->depth];
+	frame->source = source_of(watch, cause, number, name);
+	frame->start = now;
+	frame->spent = 0;
+}
+
+/* The topmost is over. */
+static void finish(struct watch_cpu *watch)
+{
+	struct watch_frame *frame = &watch->frames[watch->depth];
+	struct watch_source *source = frame->source;
+
+	if (source && frame->spent) {
+		histogram_add(source, frame->spent);
+		log_add(watch, source, frame->start, frame->spent);
+		trace_coll_watch_taken(source->cause, source->number, frame->spent);
+	}
+	frame->spent = 0;
+}
+
+/* Its end; if its beginning was not seen, nothing. What it had left open is over too. */
+static void pop(struct watch_cpu *watch, u8 cause, u32 number)
+{
+	const struct watch_source *source;
+	int depth;
+
+	charge(watch);
+	for (depth = watch->depth; depth > 0; depth--) {
+		source = watch->frames[depth].source;
+		if (source->cause == cause &&
+		    (source->number == number || source == &watch->sources[cause]))
+			break;
+	}
+	if (!depth)
+		return;
+	while (watch->depth >= depth) {
+		finish(watch);
+		watch->depth--;
+	}
+}
+
+/* ---- threads ------------------------------------------------------------------------ */
+
+static u64 cgroup_of(struct task_struct *task)
+{
+	u64 id = 0;
+
+#ifdef CONFIG_CGROUPS
+	rcu_read_lock();
+	id = cgroup_id(task_dfl_cgroup(task));
+	rcu_read_unlock();
+#endif
+	return id;
+}
+
+static bool is_injector(const struct task_struct *task)
+{
+	return (task->flags & PF_KTHREAD) &&
+	       !strncmp(task->comm, COLL_INJECTOR_COMM, strlen(COLL_INJECTOR_COMM));
+}
+
+static void set_thread(struct watch_cpu *watch, struct task_struct *task)
+{
+	struct watch_frame *frame = &watch->frames[0];
+	struct watch_source *source = NULL;
+	u8 cause = is_injector(task) ? COLL_NOISE_INJECTED : COLL_NOISE_THREAD;
+
+	frame->start = watch->last;
+	frame->spent = 0;
+	frame->nobody = NULL;
+	if (watch->task && task->tgid == watch->task) {
+		frame->nobody = &watch->ran;
+	} else if (is_idle_task(task)) {
+		frame->nobody = &watch->idle;
+	} else {
+		source = source_of(watch, cause, task->pid, task->comm);
+		source->cgroup = cgroup_of(task);
+	}
+	frame->source = source;
+}
+
+static void switch_threads(struct watch_cpu *watch, const struct task_struct *prev,
+			   struct task_struct *next, bool runnable)
+{
+	charge(watch);
+	for (; watch->depth; watch->depth--)
+		finish(watch);
+	finish(watch);
+	if (watch->task && prev->tgid == watch->task)
+		WRITE_ONCE(watch->waiting, runnable ? prev->pid : 0);
+	if (watch->task && next->tgid == watch->task)
+		WRITE_ONCE(watch->waiting, 0);
+	set_thread(watch, next);
+}
+
+/* Called on any CPU: a thread that waits on a watched one goes elsewhere. */
+static void stop_waiting(const struct task_struct *task)
+{
+	struct watch_cpu *watch;
+
+	rcu_read_lock();
+	watch = READ_ONCE(per_cpu(coll_watched, task_cpu(task)));
+	if (watch && READ_ONCE(watch->waiting) == task->pid) {
+		WRITE_ONCE(watch->left, now_ns());
+		cmpxchg(&watch->waiting, task->pid, 0);
+	}
+	rcu_read_unlock();
+}
+
+/* ---- probes ------------------------------------------------------------------------- */
+
+/*
+ * Interrupts are off from begin to end, so that the stack is ours: an interrupt
+ * could put itself onto it half way.
+ */
+static struct watch_cpu *probe_begin(unsigned long *flags)
+{
+	struct watch_cpu *watch;
+
+	raw_local_irq_save(*flags);
+	watch = this_cpu_read(coll_watched);
+	if (!watch)
+		raw_local_irq_restore(*flags);
+	return watch;
+}
+
+static void probe_end(struct watch_cpu *watch, unsigned long flags)
+{
+	if (!(++watch->hits % COST_SAMPLE))
+		watch->cost += COST_SAMPLE * (now_ns() - watch->last);
+	raw_local_irq_restore(flags);
+}
+
+static void taken(u8 cause, u32 number, const char *name)
+{
+	unsigned long flags;
+	struct watch_cpu *watch = probe_begin(&flags);
+
+	if (!watch)
+		return;
+	push(watch, cause, number, name);
+	probe_end(watch, flags);
+}
+
+static void given_back(u8 cause, u32 number)
+{
+	unsigned long flags;
+	struct watch_cpu *watch = probe_begin(&flags);
+
+	if (!watch)
+		return;
+	pop(watch, cause, number);
+	probe_end(watch, flags);
+}
+
+static void probe_irq_handler_entry(void *data, int irq, struct irqaction *action)
+{
+	taken(COLL_NOISE_IRQ, irq, action->name ?: "?");
+}
+
+static void probe_irq_handler_exit(void *data, int irq, struct irqaction *action, int result)
+{
+	given_back(COLL_NOISE_IRQ, irq);
+}
+
+static const char *const softirqs[] = {
+	[HI_SOFTIRQ] = "hi",		[TIMER_SOFTIRQ] = "timer",
+	[NET_TX_SOFTIRQ] = "net_tx",	[NET_RX_SOFTIRQ] = "net_rx",
+	[BLOCK_SOFTIRQ] = "block",	[IRQ_POLL_SOFTIRQ] = "irq_poll",
+	[TASKLET_SOFTIRQ] = "tasklet",	[SCHED_SOFTIRQ] = "sched",
+	[HRTIMER_SOFTIRQ] = "hrtimer",	[RCU_SOFTIRQ] = "rcu",
+};
+
+static void probe_softirq_entry(void *data, unsigned int number)
+{
+	taken(COLL_NOISE_SOFTIRQ, number, number < ARRAY_SIZE(softirqs) ? softirqs[number] : "?");
+}
+
+static void probe_softirq_exit(void *data, unsigned int number)
+{
+	given_back(COLL_NOISE_SOFTIRQ, number);
+}
+
+static void probe_sched_switch(void *data, bool preempt, struct task_struct *prev,
+			       struct task_struct *next, unsigned int prev_state)
+{
+	unsigned long flags;
+	struct watch_cpu *watch = probe_begin(&flags);
+
+	if (!watch)
+		return;
+	switch_threads(watch, prev, next, preempt || !prev_state);
+	probe_end(watch, flags);
+}
+
+static void probe_sched_migrate_task(void *data, struct task_struct *task, int cpu)
+{
+	stop_waiting(task);
+}
+
+/* In NMI context: only what nobody else writes. `delta` is what the handler took. */
+static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
+{
+	struct watch_cpu *watch = this_cpu_read(coll_watched);
+	struct watch_source *source;
+
+	if (!watch || delta < 0)
+		return;
+	source = &watch->sources[COLL_NOISE_NMI];
+	WRITE_ONCE(watch->nmi_start, now_ns() - delta);
+	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
+	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
+	source->total += delta;
+	histogram_add(source, delta);
+}
+
+COLL_PROBE_CHECK(irq_handler_entry, probe_irq_handler_entry);
+COLL_PROBE_CHECK(irq_handler_exit, probe_irq_handler_exit);
+COLL_PROBE_CHECK(softirq_entry, probe_softirq_entry);
+COLL_PROBE_CHECK(softirq_exit, probe_softirq_exit);
+COLL_PROBE_CHECK(sched_switch, probe_sched_switch);
+COLL_PROBE_CHECK(sched_migrate_task, probe_sched_migrate_task);
+COLL_PROBE_CHECK(nmi_handler, probe_nmi_handler);
+
+/* The processor's own interrupts, which have no number in /proc/interrupts but a name. */
+#define VECTOR_PROBES(vector)							\
+	static void probe_##vector##_entry(void *data, int number)		\
+	{									\
+		taken(COLL_NOISE_IRQ, number, #vector);				\
+	}									\
+	static void probe_##vector##_exit(void *data, int number)		\
+	{									\
+		given_back(COLL_NOISE_IRQ, number);				\
+	}
+#define VECTOR(vector)								\
+	{ .name = #vector "_entry", .function = probe_##vector##_entry, .optional = true }, \
+	{ .name = #vector "_exit", .function = probe_##vector##_exit, .optional = true }
+
+#ifdef CONFIG_X86_LOCAL_APIC
+VECTOR_PROBES(local_timer)
+VECTOR_PROBES(reschedule)
+VECTOR_PROBES(call_function)
+VECTOR_PROBES(call_function_single)
+VECTOR_PROBES(irq_work)
+VECTOR_PROBES(x86_platform_ipi)
+VECTOR_PROBES(thermal_apic)
+VECTOR_PROBES(threshold_apic)
+VECTOR_PROBES(deferred_error_apic)
+VECTOR_PROBES(error_apic)
+VECTOR_PROBES(spurious_apic)
+COLL_PROBE_CHECK(local_timer_entry, probe_local_timer_entry);
+#endif
+
+#define PROBE(event) { .name = #event, .function = probe_##event }
+static struct coll_probe probes[] = {
+	PROBE(irq_handler_entry),
+	PROBE(irq_handler_exit),
+	PROBE(softirq_entry),
+	PROBE(softirq_exit),
+	PROBE(sched_switch),
+	PROBE(sched_migrate_task),
+	PROBE(nmi_handler),
+#ifdef CONFIG_X86_LOCAL_APIC
+	VECTOR(local_timer),
+	VECTOR(reschedule),
+	VECTOR(call_function),
+	VECTOR(call_function_single),
+	VECTOR(irq_work),
+	VECTOR(x86_platform_ipi),
+	VECTOR(thermal_apic),
+	VECTOR(threshold_apic),
+	VECTOR(deferred_error_apic),
+	VECTOR(error_apic),
+	VECTOR(spurious_apic),
+#endif
+};
+
+int coll_watch_attach(void)
+{
+	return coll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
+}
+
+void coll_watch_detach(void)
+{
+	coll_probes_detach(probes, ARRAY_SIZE(probes), NULL);
+}
+
+/* ---- for the injector ---------------------------------------------------------------- */
+
+void coll_watch_injected_begin(u32 id)
+{
+	taken(COLL_NOISE_INJECTED, id, "injected");
+}
+
+void coll_watch_injected_end(u32 id)
+{
+	given_back(COLL_NOISE_INJECTED, id);
+}
+
+/* ---- begin, end ------------------------------------------------------------------------ */
+
+u64 coll_watch_steal(const struct watch_cpu *watch)
+{
+	return kcpustat_cpu(watch->cpu).cpustat[CPUTIME_STEAL];
+}
+
+void coll_watch_begin(struct watch_cpu *watch)
+{
+	watch->online = true;
+	watch->depth = 0;
+	watch->last = now_ns();
+	watch->nmi_seen = watch->nmi_total;
+	set_thread(watch, current);
+	this_cpu_write(coll_watched, watch);
+}
+
+void coll_watch_flush(struct watch_cpu *watch)
+{
+	charge(watch);
+	watch->sources[COLL_NOISE_STEAL].total = coll_watch_steal(watch) - watch->steal_start;
+}
+
+void coll_watch_end(struct watch_cpu *watch)
+{
+	coll_watch_flush(watch);
+	this_cpu_write(coll_watched, NULL);
+	watch->online = false;
+}
