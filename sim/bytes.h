@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Real bytes in a simulated run: what a send carries is taken when it starts,
+ * and everything else happens when its op is done.
+ */
+#ifndef COLL_SIM_BYTES_H
+#define COLL_SIM_BYTES_H
+
+#include "program.h"
+
+struct bytes;
+
+/* in[] and out[]: each rank's buffers. The program is exact. */
+int bytes_new(const struct program *program, const void *const *in, void *const *out,
+	      struct bytes **bytes);
+void bytes_free(struct bytes *bytes);
+
+/* Rank's send `op` starts; it is for op `recv` of rank `to`. -ENOMEM. */
+int bytes_send(struct bytes *bytes, u32 rank, u32 op, u32 to, u32 recv);
+void bytes_done(struct bytes *bytes, u32 rank, u32 op);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calendar.h"
+
+struct calendar_node {
+	struct happening happening;
+	u32 next;		/* node + 1 */
+};
+
+enum {
+	FEW = 24,		/* sorted by insertion */
+	MANY = 192,		/* sorted by digits of the rank */
+};
+
+int calendar_init(struct calendar *calendar, sim_time width)
+{
+	memset(calendar, 0, sizeof(*calendar));
+	calendar->width = width;
+	return 0;
+}
+
+void calendar_free(struct calendar *calendar)
+{
+	free(calendar->node);
+	free(calendar->heap);
+	free(calendar->batch);
+	free(calendar->sorted);
+}
+
+/* More room for an array that doubles; NULL: none, and remembers it. */
+static void *grow(struct calendar *calendar, void *array, u64 count, size_t bytes)
+{
+	void *more = realloc(array, count * bytes);
+
+	if (!more)
+		calendar->error = -ENOMEM;
+	return more;
+}
+
+/* ---- far away: a heap ------------------------------------------------------ */
+
+static void heap_push(struct calendar *calendar, struct happening new)
+{
+	u64 i;
+
+	if (calendar->waiting == calendar->heap_room) {
+		u64 room = calendar->heap_room ? 2 * calendar->heap_room : 256;
+		void *more = grow(calendar, calendar->heap, room, sizeof(new));
+
+		if (!more)
+			return;
+		calendar->heap = more;
+		calendar->heap_room = room;
+	}
+	for (i = calendar->waiting++; i; i = (i - 1) / 2) {
+		if (calendar->heap[(i - 1) / 2].time <= new.time)
+			break;
+		calendar->heap[i] = calendar->heap[(i - 1) / 2];
+	}
+	calendar->heap[i] = new;
+}
+
+static struct happening heap_pop(struct calendar *calendar)
+{
+	struct happening *heap = calendar->heap, first = heap[0];
+	struct happening moved = heap[--calendar->waiting];
+	u64 i = 0, child;
+
+	while ((child = 2 * i + 1) < calendar->waiting) {
+		if (child + 1 < calendar->waiting && heap[child + 1].time < heap[child].time)
+			child++;
+		if (moved.time <= heap[child].time)
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = moved;
+	return first;
+}
+
+/* ---- near: lists ----------------------------------------------------------- */
+
+static u32 node_new(struct calendar *calendar)
+{
+	u32 node = calendar->free;
+
+	if (node) {
+		calendar->free = calendar->node[node - 1].next;
+		return node;
+	}
+	if (calendar->nodes == calendar->room) {
+		u32 room = calendar->room ? calendar->room + calendar->room / 2 : 256;
+		void *more = grow(calendar, calendar->node, room, sizeof(*calendar->node));
+
+		if (!more)
+			return 0;
+		calendar->node = more;
+		calendar->room = room;
+	}
+	return ++calendar->nodes;
+}
+
+static void list_add(struct calendar *calendar, u32 window, struct happening happening)
+{
+	u32 node = node_new(calendar);
+
+	if (!node)
+		return;
+	calendar->node[node - 1] = (struct calendar_node){ happening, calendar->head[window] };
+	calendar->head[window] = node;
+	calendar->filled[window / 64] |= 1ULL << window % 64;
+}
+
+void calendar_add(struct calendar *calendar, struct happening happening)
+{
+	s64 window = happening.time / calendar->width;
+
+	if (window / CALENDAR_WINDOWS == calendar->epoch)
+		list_add(calendar, window % CALENDAR_WINDOWS, happening);
+	else
+		heap_push(calendar, happening);
+}
+
+/* The first window with events; CALENDAR_WINDOWS: none. */
+static u32 first_window(const struct calendar *calendar)
+{
+	u32 i;
+
+	for (i = 0; i < CALENDAR_WINDOWS / 64; i++)
+		if (calendar->filled[i])
+			return 64 * i + __builtin_ctzll(calendar->filled[i]);
+	return CALENDAR_WINDOWS;
+}
+
+/* The present epoch is over: the next one that has events. */
+static void next_epoch(struct calendar *calendar)
+{
+	const sim_time ring = calendar->width * CALENDAR_WINDOWS;
+
+	if (!calendar->waiting)
+		return;
+	calendar->epoch = calendar->heap[0].time / ring;
+	while (calendar->waiting && calendar->heap[0].time / ring == calendar->epoch)
+		calendar_add(calendar, heap_pop(calendar));
+}
+
+/* ---- a window, sorted ------------------------------------------------------ */
+
+static bool earlier(const struct happening *a, const struct happening *b)
+{
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	if (a->time != b->time)
+		return a->time < b->time;
+	return a->what < b->what;
+}
+
+static void sort_few(struct happening *array, u32 count)
+{
+	u32 i, k;
+
+	for (i = 1; i < count; i++) {
+		struct happening moved = array[i];
+
+		for (k = i; k && earlier(&moved, &array[k - 1]); k--)
+			array[k] = array[k - 1];
+		array[k] = moved;
+	}
+}
+
+static int compare(const void *left, const void *right)
+{
+	return earlier(left, right) ? -1 : 1;
+}
+
+/* By eight bits of the rank, keeping the order of equals. */
+static void sort_digit(struct happening *to, const struct happening *from, u32 count, u32 shift)
+{
+	u32 start[256] = { 0 }, sum = 0, i;
+
+	for (i = 0; i < count; i++)
+		start[from[i].rank >> shift & 255]++;
+	for (i = 0; i < 256; i++) {
+		u32 here = start[i];
+
+		start[i] = sum;
+		sum += here;
+	}
+	for (i = 0; i < count; i++)
+		to[start[from[i].rank >> shift & 255]++] = from[i];
+}
+
+/* Sorts batch[]; the result may have changed places with sorted[]. */
+static void sort_many(struct calendar *calendar, u32 count, u32 ranks)
+{
+	struct happening *swap;
+	u32 shift, i, next;
+
+	for (shift = 0; ranks >> shift; shift += 8) {
+		sort_digit(calendar->sorted, calendar->batch, count, shift);
+		swap = calendar->batch;
+		calendar->batch = calendar->sorted;
+		calendar->sorted = swap;
+	}
+	for (i = 0; i < count; i = next) {
+		for (next = i + 1; next < count; next++)
+			if (calendar->batch[next].rank != calendar->batch[i].rank)
+				break;
+		if (next - i > FEW)
+			qsort(calendar->batch + i, next - i, sizeof(*swap), compare);
+		else if (next - i > 1)
+			sort_few(calendar->batch + i, next - i);
+	}
+}
+
+static bool batch_reserve(struct calendar *calendar, u32 count)
+{
+	u32 room = calendar->batch_room ? calendar->batch_room : 64;
+	void *batch, *sorted;
+
+	if (count <= calendar->batch_room)
+		return true;
+	while (room < count)
+		room *= 2;
+	batch = grow(calendar, calendar->batch, room, sizeof(*calendar->batch));
+	if (batch)
+		calendar->batch = batch;
+	sorted = batch ? grow(calendar, calendar->sorted, room, sizeof(*calendar->sorted)) : NULL;
+	if (!sorted)
+		return false;
+	calendar->sorted = sorted;
+	calendar->batch_room = room;
+	return true;
+}
+
+/* Moves a window's list into batch[] and gives its nodes back. */
+static u32 collect(struct calendar *calendar, u32 window, u32 *most)
+{
+	u32 count = 0, node, next;
+
+	*most = 0;
+	for (node = calendar->head[window]; node; node = next) {
+		struct calendar_node *n = &calendar->node[node - 1];
+
+		if (!batch_reserve(calendar, count + 1))
+			return 0;
+		calendar->batch[count++] = n->happening;
+		if (n->happening.rank > *most)
+			*most = n->happening.rank;
+		next = n->next;
+		n->next = calendar->free;
+		calendar->free = node;
+	}
+	calendar->head[window] = 0;
+	calendar->filled[window / 64] &= ~(1ULL << window % 64);
+	return count;
+}
+
+sim_time calendar_next(const struct calendar *calendar)
+{
+	const u32 window = first_window(calendar);
+
+	if (window < CALENDAR_WINDOWS)
+		return (calendar->epoch * CALENDAR_WINDOWS + window) * calendar->width;
+	return calendar->waiting ? calendar->heap[0].time / calendar->width * calendar->width :
+				   SIM_NEVER;
+}
+
+u32 calendar_take(struct calendar *calendar, const struct happening **batch, sim_time *end)
+{
+	u32 window = first_window(calendar), count, most;
+
+	if (window == CALENDAR_WINDOWS) {
+		next_epoch(calendar);
+		window = first_window(calendar);
+	}
+	if (window == CALENDAR_WINDOWS || calendar->error)
+		return 0;
+	count = collect(calendar, window, &most);
+	if (count <= FEW)
+		sort_few(calendar->batch, count);
+	else if (count < MANY)
+		qsort(calendar->batch, count, sizeof(*calendar->batch), compare);
+	else
+		sort_many(calendar, count, most);
+	*batch = calendar->batch;
+	*end = (calendar->epoch * CALENDAR_WINDOWS + window + 1) * calendar->width;
+	return count;
+}

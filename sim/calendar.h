@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What will happen, by windows of time. A window is no longer than the shortest
+ * way between two ranks, so nothing that happens in it can reach another rank
+ * within it: the events of a window may be taken rank by rank, in any order of
+ * ranks. That costs no comparison with events of other ranks, and touches each
+ * rank's memory once a window.
+ *
+ * Windows near in time are lists in a ring, the others wait in a heap.
+ */
+#ifndef COLL_SIM_CALENDAR_H
+#define COLL_SIM_CALENDAR_H
+
+#include "sim.h"
+
+/* Ordered by time, then `what`, within a rank. */
+struct happening {
+	sim_time time;
+	u32 rank, what;
+};
+
+enum { CALENDAR_WINDOWS = 4096 };
+
+struct calendar {
+	sim_time width;			/* of a window */
+	s64 epoch;			/* which ring of windows is the present one */
+	u32 head[CALENDAR_WINDOWS];	/* node + 1; 0: empty */
+	u64 filled[CALENDAR_WINDOWS / 64];
+	struct calendar_node *node;
+	u32 nodes, room, free;		/* free: node + 1 */
+	struct happening *heap;		/* of later epochs */
+	u64 waiting, heap_room;
+	struct happening *batch, *sorted;	/* of one window */
+	u32 batch_room;
+	int error;
+};
+
+int calendar_init(struct calendar *calendar, sim_time width);
+void calendar_free(struct calendar *calendar);
+
+/* Not before the window that was taken last has ended. Remembers -ENOMEM. */
+void calendar_add(struct calendar *calendar, struct happening happening);
+
+/* Nothing happens before; SIM_NEVER: nothing happens any more. */
+sim_time calendar_next(const struct calendar *calendar);
+
+/*
+ * Takes the next window that has events: *batch, valid until the next call, is
+ * sorted by rank, time and what; *end is where the window ends. Returns how many
+ * there are; 0: nothing will happen any more, or calendar->error is set.
+ */
+u32 calendar_take(struct calendar *calendar, const struct happening **batch, sim_time *end);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The path that can do everything: core/step steps every rank's schedule, a
+ * calendar keeps what will happen. The rules are in docs/simulator.md.
+ */
+#ifndef COLL_SIM_EVENTS_H
+#define COLL_SIM_EVENTS_H
+
+#include "bytes.h"
+#include "log.h"
+#include "machine.h"
+#include "program.h"
+
+/* Memory for runs of one program, one at a time; made once, used often. */
+struct events;
+
+int events_new(const struct program *program, struct events **events);
+void events_free(struct events *events);
+u64 events_bytes(const struct program *program);
+
+/* What a run is asked for besides times; each may be NULL. */
+struct extras {
+	sim_time *finish;	/* gets every rank's time */
+	struct bytes *bytes;	/* what is sent is really sent */
+	struct sim_log *log;	/* what every op did */
+};
+
+int events_run(struct events *events, const struct machine *machine, struct sim_outcome *outcome,
+	       const struct extras *extras);
+
+#endif

@@ -1,0 +1,263 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#
+# usage: BUILD=build sim/figures.sh [--quick]
+#
+# Figures 5 to 21 of "a collective algorithm that absorbs jitter" (docs/papers-1.md) and
+# figures 4 and 5 of the paper on two clusters (docs/papers-2.md) as the simulator has
+# them: CSV and SVG in $BUILD/figures. About half an hour of CPU; --quick: fewer points,
+# and fewer runs where there are many ranks, four minutes. LARGEST=K: at most 2^K ranks.
+set -e
+build=${BUILD:-build}
+out=$build/figures
+coll=$build/coll
+largest=${LARGEST:-17}
+quick=
+if [ "$1" = --quick ]; then
+	quick=1
+elif [ $# -gt 0 ]; then
+	echo "usage: $0 [--quick]" >&2
+	exit 2
+fi
+mkdir -p "$out"
+
+# ---- jitter -----------------------------------------------------------------------
+
+# runs EXPONENT EFFORT: 30, as the paper; when quick no more than EFFORT runs of 2^17 ranks
+# are worth in messages, and two at least
+runs() {
+	awk -v k="$1" -v e="$2" -v quick="$quick" 'BEGIN {
+		n = quick ? int(e * 2 ^ (17 - k)) : 30
+		print (n > 30 ? 30 : n < 2 ? 2 : n)
+	}'
+}
+
+# point X EXPONENT RUNS ARGUMENT...: a line of a family's CSV
+point() {
+	point_x=$1 point_k=$2 point_runs=$3
+	shift 3
+	"$coll" sim allreduce --algo butterfly,butterfly-redundant:T=best --beta 1e-9 \
+		--gamma 1e-10 --noise-semantics event --ranks $((1 << point_k)) \
+		--runs "$point_runs" --json "$@" | awk -v x="$point_x" -v k="$point_k" '
+	function number(name) {
+		if (!match($0, "\"" name "\": [^,}]*"))
+			return ""
+		return substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+	}
+	/"algo": "butterfly",/ { mean = number("mean_s") }
+	/"algo": "butterfly-redundant"/ {
+		printf "%s,%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%d,%.6g,%.6g\n", x, k, number("runs"),
+			mean, number("ideal_s"), mean / number("ideal_s"), number("mean_s"),
+			number("mean_s") / mean, number("best_T"), number("again_s"),
+			number("again_s") / mean
+	}'
+}
+
+# column FAMILY X EFFORT SEED ALPHA BYTES PERIOD DURATION
+column() {
+	k=2
+	while [ $k -le "$largest" ]; do
+		point "$2" $k "$(runs $k "$3")" --seed "$4" --alpha "$5" --size "$6" \
+			--os-noise "periodic:period=$7,duration=$8" \
+			--link-noise "poisson:rate=$(awk -v p="$7" 'BEGIN { print 1 / p }'),duration=$8"
+		k=$((k + 1))
+	done >>"$out/jitter-$1.csv"
+}
+
+begin() {	# FAMILY: its CSV
+	echo "jitter: $1" >&2
+	echo "x,log2_ranks,runs,butterfly_s,ideal_s,effect,proposed_s,ratio,best_T,again_s,again_ratio" \
+		>"$out/jitter-$1.csv"
+}
+
+# by_size FAMILY ALPHA PERIOD DURATION FIRST LAST STEP: x is Tcomm / duration, 10^FIRST to
+# 10^LAST. Where alpha alone is more than that: 8 bytes.
+by_size() {
+	begin "$1"
+	for e in $(seq "$5" "$7" "$6"); do
+		column "$1" "$(power "$e")" 1 "$((seed += 1))" "$2" \
+			"$(awk -v e="$e" -v a="$2" -v d="$4" 'BEGIN {
+				n = int((10 ^ e * d - a) / 1e-9 / 8 + 0.5) * 8
+				print (n < 8 ? 8 : n)
+			}')" "$3" "$4"
+	done
+}
+
+# by_duration FAMILY ALPHA PERIOD FIRST LAST STEP: x is duration / period. 1/100 is drawn
+# as lines too, and gets more runs.
+by_duration() {
+	begin "$1"
+	for e in $(seq "$4" "$6" "$5"); do
+		column "$1" "$(power "$e")" "$([ "$e" = -2 ] || [ "$e" = -2.0 ] && echo 8 || echo 1)" \
+			"$((seed += 1))" "$2" 8 "$3" \
+			"$(awk -v e="$e" -v p="$3" 'BEGIN { printf "%.6g", 10 ^ e * p }')"
+	done
+}
+
+power() {
+	awk -v e="$1" 'BEGIN { printf "%.4g", 10 ^ e }'
+}
+
+# pick FIGURE FAMILY COLUMN: what the figure shows, by itself
+pick() {
+	awk -F, -v OFS=, -v name="$3" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		{ print $1, $2, $at[name] }' "$out/jitter-$2.csv" >"$out/jitter-$1.csv"
+}
+
+# map FIGURE FAMILY COLUMN LEAST MOST TITLE X-LABEL: x against ranks, z as colour and number
+map() {
+	pick "$1" "$2" "$3"
+	gnuplot <<-END
+		set terminal svg size 640,560 font 'sans,12' background 'white'
+		set output '$out/jitter-$1.svg'
+		set datafile separator ','
+		set title "Figure $1: $6" noenhanced
+		set xlabel '$7'
+		set ylabel 'ranks'
+		set format x '10^{%g}'
+		stats '$out/jitter-$1.csv' skip 1 using (log10(\$1)):2 nooutput
+		step = (STATS_max_x - STATS_min_x) / (STATS_records / (STATS_max_y - STATS_min_y + 1) - 1)
+		set xrange [STATS_min_x - step / 2 : STATS_max_x + step / 2]
+		set yrange [STATS_min_y - 0.5 : STATS_max_y + 0.5]
+		set xtics 1
+		set ytics 1
+		set format y '2^{%g}'
+		set tics out nomirror
+		set cbrange [$4:$5]
+		set palette defined (0 '#fffff0', 1 '#fee391', 2 '#fe9929', 3 '#e8603c')
+		unset key
+		form(z) = z >= 10 || z == int(z) ? sprintf('%.0f', z) : \
+			z < 1 ? sprintf('%.2f', z) : sprintf('%.1f', z)
+		plot '$out/jitter-$1.csv' skip 1 using (log10(\$1)):2:3 with image pixels, \
+			'' skip 1 using (log10(\$1)):2:(form(\$3)) with labels font ',9'
+	END
+}
+
+# lines FIGURE FAMILY X TITLE: time of both against ranks
+lines() {
+	awk -F, 'NR == 1 || $1 == x' x="$3" "$out/jitter-$2.csv" >"$out/jitter-$1.csv.new"
+	mv "$out/jitter-$1.csv.new" "$out/jitter-$1.csv"
+	gnuplot <<-END
+		set terminal svg size 700,440 font 'sans,12' background 'white'
+		set output '$out/jitter-$1.svg'
+		set datafile separator ','
+		set datafile columnheaders
+		set title "Figure $1: $4" noenhanced
+		set xlabel 'ranks'
+		set ylabel 'us'
+		set format x '2^{%g}'
+		set xtics 1 nomirror
+		set ytics nomirror
+		set border 3
+		set grid ytics lc '#dddddd'
+		set key left top
+		set yrange [0:*]
+		plot '$out/jitter-$1.csv' using 2:(column('butterfly_s') * 1e6) \
+			with linespoints pt 7 ps 0.5 lw 1.6 title 'butterfly', \
+		     '' using 2:(column('proposed_s') * 1e6) \
+			with linespoints pt 7 ps 0.5 lw 1.6 title 'redundant, the least mean of all T', \
+		     '' using 2:(column('again_s') * 1e6) \
+			with linespoints pt 6 ps 0.5 lw 1 dt 2 title 'that T with fresh noise', \
+		     '' using 2:(column('ideal_s') * 1e6) with lines lc 'gray' title 'no jitter'
+	END
+}
+
+seed=0
+size_label='Tcomm / duration'
+share_label='duration / period'
+begin 12
+column 12 0.01 8 "$((seed += 1))" 1e-7 8 1e-3 1e-5
+lines 12 12 0.01 "alpha 0.1 us, period 1 ms, duration 10 us, 8 bytes"
+
+by_size size-1us 1e-6 1e-3 1e-5 -1 1 0.5
+what="alpha 1 us, period 1 ms, duration 10 us"
+map 5 size-1us effect 1 "*" "effect of jitter: $what" "$size_label"
+map 6 size-1us ratio 0 1 "redundant / butterfly: $what" "$size_label"
+map 7 size-1us best_T 0 17 "the best T: $what" "$size_label"
+
+if [ $quick ]; then
+	by_size size-0.1us 1e-7 1e-2 1e-4 -3 0 1
+else
+	by_size size-0.1us 1e-7 1e-2 1e-4 -3 1 0.5
+fi
+what="alpha 0.1 us, period 10 ms, duration 0.1 ms"
+map 8 size-0.1us effect 0 120 "effect of jitter: $what" "$size_label"
+map 9 size-0.1us effect 1 5 "the same, from 5 on red: $what" "$size_label"
+map 10 size-0.1us ratio 0 1 "redundant / butterfly: $what" "$size_label"
+map 11 size-0.1us best_T 0 17 "the best T: $what" "$size_label"
+
+by_duration share-1ms 1e-6 1e-3 -3 -1 0.5
+what="alpha 1 us, period 1 ms, 8 bytes"
+map 13 share-1ms effect 1 12 "effect of jitter: $what" "$share_label"
+map 14 share-1ms effect 1 3 "the same, from 3 on red: $what" "$share_label"
+map 15 share-1ms ratio 0 1 "redundant / butterfly: $what" "$share_label"
+map 16 share-1ms best_T 0 17 "the best T: $what" "$share_label"
+lines 21 share-1ms 0.01 "alpha 1 us, period 1 ms, duration 10 us, 8 bytes"
+
+by_duration share-10ms 1e-6 1e-2 -3 -1 0.5
+what="alpha 1 us, period 10 ms, 8 bytes"
+map 17 share-10ms effect 0 80 "effect of jitter: $what" "$share_label"
+map 18 share-10ms effect 1 5 "the same, from 5 on red: $what" "$share_label"
+map 19 share-10ms ratio 0 1 "redundant / butterfly: $what" "$share_label"
+map 20 share-10ms best_T 0 17 "the best T: $what" "$share_label"
+
+# ---- two clusters -----------------------------------------------------------------
+
+# clusters FIGURE COLLECTIVE FACTOR SIZES ALGORITHMS TITLE: 32 + 32 nodes, NICs of 1 Gbit/s,
+# 10 Gbit/s and 10 ms between; FACTOR x size / time. A byte keeps its sender's and its
+# receiver's NIC 8 ns.
+clusters() {
+	name=clusters-$1-$2
+	echo "clusters: $name" >&2
+	echo "size,algorithm,seconds,bytes_per_s" >"$out/$name.csv"
+	for size in $4; do
+		"$coll" sim "$2" --algo "$5" --size "$size" --ranks 64 --clusters 2 \
+			--alpha 50us --beta 8ns --nic 8ns --gamma 0.1ns \
+			--wan-alpha 10ms --wan-trunk 0.8ns --csv |
+			awk -F'"' -v factor="$3" 'NR > 1 {
+				split($3, value, ",")
+				printf "%d,\"%s\",%.6g,%.6g\n", value[3], $2, value[5], \
+					value[3] * factor / value[5]
+			}' >>"$out/$name.csv"
+	done
+	gnuplot <<-END
+		set terminal svg size 820,460 font 'sans,12' background 'white'
+		set output '$out/$name.svg'
+		set datafile separator ','
+		set datafile missing NaN
+		set title "Figure $1: $6, simulated" noenhanced
+		set xlabel 'bytes'
+		set ylabel 'MB/s'
+		set logscale x 2
+		set format x '2^{%L}'
+		set xtics nomirror
+		set ytics nomirror
+		set border 3
+		set grid ytics lc '#dddddd'
+		set yrange [0:*]
+		set key outside right noenhanced
+		names = '$(awk -F'"' 'NR > 1 && !seen[$2]++ { printf "%s ", $2 }' "$out/$name.csv")'
+		plot for [i=1:words(names)] '$out/$name.csv' skip 1 using 1: \
+			(strcol(2) eq word(names, i) ? \$4 / 1e6 : NaN) \
+			with linespoints lc i pt 7 ps 0.4 title word(names, i)
+	END
+}
+
+# each NAME: it with each number of links
+each() {
+	for n in 1 2 4 8 16 32; do
+		printf '%s:n=%d,' "$1" $n
+	done
+}
+
+sizes="16K 64K 256K 1M 4M$([ $quick ] || echo ' 16M 64M')"
+clusters 4 bcast 64 "$sizes" "$(each vandegeijn-extended)farfirst,world" "Bcast, M P / T"
+clusters 4 allreduce 4096 "$sizes" "$(each rabenseifner-extended)twotier,world" \
+	"Allreduce, M P^2 / T"
+clusters 5 gather 1 "16K 64K 256K 1M 4M 16M" "$(each rendezvous)direct,world" \
+	"Gather, bytes of a process / T"
+clusters 5 alltoall 64 "1K 4K 16K 64K 256K 1M" "$(each turns)direct,world" \
+	"Alltoall, bytes of a process / T"
+
+ls "$out"/jitter-*.svg "$out"/clusters-*.svg

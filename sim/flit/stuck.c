@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Packets that will never move again. A waiting head can go on some day if a
+ * channel it may take is free, or held by a packet that can go on some day. The
+ * others wait for each other: a deadlock, exactly.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "machine.h"
+
+struct view {
+	u32 *at;		/* per packet: where its head waits, or FLIT_NONE */
+	bool *stuck;
+};
+
+static u16 wished(const struct flit_choice *choice)
+{
+	return choice->escape | choice->free;
+}
+
+/* Channel y is free, is becoming so, or its packet can go on. */
+static bool can_be_had(const struct flit_sim *sim, const struct view *view, u32 y)
+{
+	u32 link = y >> sim->shift, bit = 1u << (y & (sim->stride - 1));
+	u32 holder = sim->vc[y].packet;
+
+	if (sim->spare[link] & bit || sim->kind[link] == FLIT_KIND_EJECT)
+		return true;
+	if (holder != FLIT_NONE)
+		return !view->stuck[holder];
+	/* Its last flits have gone, and credits are under way; or there is no such channel. */
+	return sim->vc[y].credit != (s16)sim->machine.buffer;
+}
+
+static bool can_go_on(const struct flit_sim *sim, const struct view *view, u32 x)
+{
+	const struct flit_wish *wish = &sim->wish[x];
+	u32 i, mask;
+
+	for (i = 0; i < wish->count; i++) {
+		const struct flit_choice *choice = &wish->choice[i];
+
+		for (mask = wished(choice) & ((1u << sim->stride) - 1); mask; mask &= mask - 1)
+			if (can_be_had(sim, view, choice->link << sim->shift | __builtin_ctz(mask)))
+				return true;
+	}
+	return false;
+}
+
+static void find_stuck(const struct flit_sim *sim, struct view *view)
+{
+	const u32 buffers = sim->vcs + sim->net->nodes;
+	bool changed = true;
+	u32 x, i;
+
+	for (i = 0; i < sim->packets_size; i++)
+		view->at[i] = FLIT_NONE;
+	for (x = 0; x < buffers; x++)
+		if (sim->wish[x].count) {
+			view->at[sim->vc[x].packet] = x;
+			view->stuck[sim->vc[x].packet] = true;
+		}
+	while (changed) {
+		changed = false;
+		for (x = 0; x < buffers; x++) {
+			u32 packet = sim->vc[x].packet;
+
+			if (sim->wish[x].count && view->stuck[packet] && can_go_on(sim, view, x)) {
+				view->stuck[packet] = false;
+				changed = true;
+			}
+		}
+	}
+}
+
+/* A channel that a stuck packet waits for. */
+static u32 waits_for(const struct flit_sim *sim, u32 x)
+{
+	const struct flit_choice *choice = &sim->wish[x].choice[sim->wish[x].count - 1];
+	u32 mask = choice->escape ? choice->escape : choice->free;
+
+	return choice->link << sim->shift | __builtin_ctz(mask);
+}
+
+/* From one stuck packet to the one it waits for, until one comes again. */
+static void note_ring(const struct flit_sim *sim, const struct view *view, u32 packet,
+		      struct flit_cycle *cycle)
+{
+	u32 steps, first, y;
+
+	for (steps = 0; steps < sim->packets_size; steps++)
+		packet = sim->vc[waits_for(sim, view->at[packet])].packet;
+	first = packet;
+	cycle->count = 0;
+	do {
+		y = waits_for(sim, view->at[packet]);
+		if (cycle->count < FLIT_CYCLE_MAX)
+			cycle->channel[cycle->count] = (struct flit_channel){
+				y >> sim->shift, y & (sim->stride - 1) };
+		cycle->count++;
+		packet = sim->vc[y].packet;
+	} while (packet != first);
+}
+
+bool flit_stuck(struct flit_sim *sim, struct flit_cycle *cycle)
+{
+	struct view view = { calloc(sim->packets_size + 1, sizeof(u32)),
+			     calloc(sim->packets_size + 1, sizeof(bool)) };
+	bool found = false;
+	u32 x;
+
+	if (!view.at || !view.stuck) {
+		sim->error = -ENOMEM;
+	} else {
+		find_stuck(sim, &view);
+		for (x = 0; x < sim->vcs && !found; x++)
+			if (sim->wish[x].count && view.stuck[sim->vc[x].packet]) {
+				note_ring(sim, &view, sim->vc[x].packet, cycle);
+				found = true;
+			}
+	}
+	free(view.at);
+	free(view.stuck);
+	return found;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../core/names.h"
+#include "log.h"
+
+static const struct program_class *class_of(const struct sim_log *log, u32 rank)
+{
+	return &log->program->class[program_class_of(log->program, rank)];
+}
+
+static const struct coll_schedule *schedule_of(const struct sim_log *log, u32 rank)
+{
+	return class_of(log, rank)->schedule;
+}
+
+int log_new(const struct program *program, struct sim_log **log)
+{
+	struct sim_log *l = calloc(1, sizeof(*l));
+	u64 ops = 0, i;
+	u32 rank;
+
+	if (!l)
+		return -ENOMEM;
+	l->program = program;
+	l->first = calloc(program->ranks, sizeof(*l->first));
+	for (rank = 0; rank < program->ranks && l->first; rank++) {
+		l->first[rank] = ops;
+		ops += schedule_of(l, rank)->ops;
+	}
+	l->span = malloc((ops + 1) * sizeof(*l->span));
+	if (!l->first || !l->span) {
+		sim_log_free(l);
+		return -ENOMEM;
+	}
+	for (i = 0; i < ops; i++)
+		l->span[i] = (struct span){ SIM_NEVER, SIM_NEVER, 0, SIM_NEVER, SIM_NEVER, 0 };
+	*log = l;
+	return 0;
+}
+
+void sim_log_free(struct sim_log *log)
+{
+	if (!log)
+		return;
+	free(log->first);
+	free(log->span);
+	free(log);
+}
+
+/* ---- the critical path ------------------------------------------------------------- */
+
+/* The wait of an op that let it go, or COLL_NONE; *ready is when. */
+static u32 last_wait(const struct sim_log *log, u32 rank, u32 index, sim_time *ready)
+{
+	const struct coll_schedule *s = schedule_of(log, rank);
+	const struct coll_op *op = &coll_ops(s)[index];
+	u32 found = COLL_NONE, i;
+
+	*ready = SIM_NEVER;
+	for (i = 0; i < op->waits; i++) {
+		const u32 wait = coll_waits(s)[op->wait + i];
+		const sim_time end = log_span(log, rank, wait)->end;
+
+		if (end == SIM_NEVER)
+			continue;
+		if (found == COLL_NONE || (op->flags & COLL_WAIT_ANY ? end < *ready : end > *ready)) {
+			found = wait;
+			*ready = end;
+		}
+	}
+	return found;
+}
+
+/* The op of this rank, before `op` or not, that had the CPU until `time`. */
+static u32 cpu_until(const struct sim_log *log, u32 rank, u32 op, sim_time time)
+{
+	u32 i;
+
+	for (i = 0; i < schedule_of(log, rank)->ops; i++)
+		if (i != op && log_span(log, rank, i)->work && log_span(log, rank, i)->end == time)
+			return i;
+	return COLL_NONE;
+}
+
+/* The op that ended last on the rank that did. */
+static u32 last_op(const struct sim_log *log, u32 rank)
+{
+	u32 found = COLL_NONE, i;
+
+	for (i = 0; i < schedule_of(log, rank)->ops; i++) {
+		const sim_time end = log_span(log, rank, i)->end;
+
+		if (end <= log->outcome.finish && (found == COLL_NONE ||
+						   end >= log_span(log, rank, found)->end))
+			found = i;
+	}
+	return found;
+}
+
+/* The way back from the end: op `op` of `rank` is what took time until `time`. */
+struct back {
+	const struct sim_log *log;
+	u32 rank, op;		/* COLL_NONE: the beginning */
+	sim_time time;
+	struct sim_stage *stage;
+	u32 count, room;
+	int error;
+};
+
+/* What took time from `begin` on; `alone` of it by itself. */
+static void add_stage(struct back *back, u32 from, sim_time begin, sim_time alone)
+{
+	const sim_time length = back->time - begin;
+	u32 room = back->room ? 2 * back->room : 64;
+	void *more;
+
+	if (length <= 0)
+		return;
+	if (back->count == back->room) {
+		more = realloc(back->stage, room * sizeof(*back->stage));
+		if (!more) {
+			back->error = -ENOMEM;
+			return;
+		}
+		back->stage = more;
+		back->room = room;
+	}
+	back->stage[back->count++] = (struct sim_stage){
+		.rank = back->rank,
+		.op = back->op,
+		.from = from,
+		.begin = begin,
+		.end = back->time,
+		.late = length > alone ? length - alone : 0,
+	};
+	back->time = begin;
+}
+
+static void step_back(struct back *back)
+{
+	const struct sim_log *log = back->log;
+	const struct program_class *class = class_of(log, back->rank);
+	const struct span *span = log_span(log, back->rank, back->op);
+	const bool recv = coll_ops(class->schedule)[back->op].kind == COLL_OP_RECV;
+	sim_time ready;
+	u32 wait = last_wait(log, back->rank, back->op, &ready), holder = COLL_NONE, from;
+
+	add_stage(back, back->rank, span->begin, span->work);
+	if (wait == COLL_NONE)
+		ready = INT64_MIN;
+	if (span->work && span->begin > ready && (!recv || span->begin > span->there))
+		holder = cpu_until(log, back->rank, back->op, span->begin);
+	if (holder != COLL_NONE) {
+		back->op = holder;
+	} else if (recv && span->there >= ready) {
+		from = program_peer_rank(log->program, &class->peer[back->op], back->rank);
+		add_stage(back, from, span->left, span->way);
+		back->op = program_match_op(log->program, class, back->op, back->rank);
+		back->rank = from;
+	} else {
+		back->op = wait;
+	}
+}
+
+int sim_log_path(const struct sim_log *log, struct sim_stage **path, u32 *count)
+{
+	struct back back = {
+		.log = log,
+		.rank = log->outcome.last,
+		.op = last_op(log, log->outcome.last),
+		.time = log->outcome.finish,
+	};
+	u32 i;
+
+	while (back.op != COLL_NONE && !back.error)
+		step_back(&back);
+	if (back.error) {
+		free(back.stage);
+		return back.error;
+	}
+	for (i = 0; i < back.count / 2; i++) {
+		struct sim_stage swap = back.stage[i];
+
+		back.stage[i] = back.stage[back.count - 1 - i];
+		back.stage[back.count - 1 - i] = swap;
+	}
+	*path = back.stage;
+	*count = back.count;
+	return 0;
+}
+
+/* ---- timelines -------------------------------------------------------------------- */
+
+static double microseconds(sim_time time)
+{
+	return time / 1e6;
+}
+
+static void trace_op(const struct sim_log *log, u32 rank, u32 index, FILE *to)
+{
+	const struct coll_op *op = &coll_ops(schedule_of(log, rank))[index];
+	const struct span *span = log_span(log, rank, index);
+
+	fprintf(to,
+		",\n{\"ph\":\"X\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f,\"name\":\"%s %u\","
+		"\"args\":{\"bytes\":%llu,\"late_us\":%.6f}}",
+		rank, microseconds(span->begin), microseconds(span->end - span->begin),
+		coll_op_kind_name(op->kind), index, (unsigned long long)op->bytes,
+		microseconds(span->end - span->begin - span->work));
+}
+
+/* An arrow from the send to the receive. */
+static void trace_message(const struct sim_log *log, u32 rank, u32 op, FILE *to)
+{
+	const struct span *span = log_span(log, rank, op);
+	const u32 from = program_peer_rank(log->program, &class_of(log, rank)->peer[op], rank);
+	const unsigned long long name = log->first[rank] + op;
+
+	fprintf(to,
+		",\n{\"ph\":\"s\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"id\":%llu,\"cat\":\"message\","
+		"\"name\":\"message\"}",
+		from, microseconds(span->left), name);
+	fprintf(to,
+		",\n{\"ph\":\"f\",\"bp\":\"e\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"id\":%llu,"
+		"\"cat\":\"message\",\"name\":\"message\"}",
+		rank, microseconds(span->there), name);
+}
+
+int sim_log_trace(const struct sim_log *log, FILE *to)
+{
+	u32 rank, op;
+
+	fprintf(to, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	fprintf(to, "{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\","
+		    "\"args\":{\"name\":\"coll sim\"}}");
+	for (rank = 0; rank < log->program->ranks; rank++) {
+		fprintf(to,
+			",\n{\"ph\":\"M\",\"pid\":0,\"tid\":%u,\"name\":\"thread_name\","
+			"\"args\":{\"name\":\"rank %u\"}}",
+			rank, rank);
+		for (op = 0; op < schedule_of(log, rank)->ops; op++) {
+			const struct span *span = log_span(log, rank, op);
+
+			if (span->end != SIM_NEVER && span->begin != SIM_NEVER)
+				trace_op(log, rank, op, to);
+			if (span->there != SIM_NEVER)
+				trace_message(log, rank, op, to);
+		}
+	}
+	fprintf(to, "\n]}\n");
+	return ferror(to) ? -EIO : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What every op of a run did, and when. Filled by events, read for timelines
+ * and for the critical path.
+ */
+#ifndef COLL_SIM_LOG_H
+#define COLL_SIM_LOG_H
+
+#include "program.h"
+
+/* Times are SIM_NEVER where it did not happen. */
+struct span {
+	sim_time begin, end;	/* of its CPU time; of a receive: once its message is there */
+	sim_time work;		/* what that takes without noise */
+	sim_time left, there;	/* of a receive: its message left the sender, came */
+	sim_time way;		/* what that takes by itself */
+};
+
+struct sim_log {
+	const struct program *program;
+	u64 *first;		/* per rank */
+	struct span *span;	/* per rank and op */
+	struct sim_outcome outcome;
+};
+
+int log_new(const struct program *program, struct sim_log **log);
+
+static inline struct span *log_span(const struct sim_log *log, u32 rank, u32 op)
+{
+	return &log->span[log->first[rank] + op];
+}
+
+#endif

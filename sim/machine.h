@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A model in integers, ready for one run: what ops and messages cost, and when.
+ * Both paths ask here, so they cannot disagree.
+ */
+#ifndef COLL_SIM_MACHINE_H
+#define COLL_SIM_MACHINE_H
+
+#include "../core/schedule.h"
+#include "noise.h"
+
+struct machine {
+	double alpha, beta, gamma, copy;	/* picoseconds (a byte) */
+	double gap, nic;
+	sim_time send, recv, redundant;
+	u64 eager;
+	enum sim_semantics semantics;
+	struct noise os, link;
+	u64 message_key;
+	const double *slowness;
+	const sim_time *start;
+	const struct sim_network *network;
+};
+
+void machine_init(struct machine *machine, const struct sim_model *model, u64 seed);
+
+/* Picoseconds, to the nearest. */
+static inline sim_time to_time(double picoseconds)
+{
+	return (sim_time)(picoseconds + 0.5);
+}
+
+/* How long a message is under way, without noise. Nothing is faster than time. */
+static inline sim_time machine_way(const struct machine *machine, u64 bytes)
+{
+	sim_time way = to_time(machine->alpha + bytes * machine->beta);
+
+	return way ? way : 1;
+}
+
+/* The link between two ranks; NULL: all are alike. */
+static inline const struct sim_link *machine_link(const struct machine *machine, u32 from, u32 to)
+{
+	const struct sim_network *n = machine->network;
+
+	return n ? &n->link[n->area[from] * n->areas + n->area[to]] : NULL;
+}
+
+/* As machine_way(), on that link. */
+static inline sim_time machine_way_on(const struct machine *machine, const struct sim_link *link,
+				      u64 bytes)
+{
+	sim_time way;
+
+	if (!link)
+		return machine_way(machine, bytes);
+	way = to_time((link->alpha + bytes * link->beta) * SIM_SECOND);
+	return way ? way : 1;
+}
+
+/* A send that hands on a result its peer may have already. */
+static inline bool op_is_redundant(const struct coll_op *op)
+{
+	return op->kind == COLL_OP_SEND &&
+	       (op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY)) == (COLL_OPTIONAL | COLL_WAIT_ANY);
+}
+
+/* Ops that the engine does by itself, whatever the rank is doing. */
+static inline bool op_is_free(const struct coll_op *op)
+{
+	return op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE ||
+	       (op->kind == COLL_OP_COPY && !op->bytes);
+}
+
+/* CPU time of an op, without noise. */
+static inline sim_time machine_work(const struct machine *machine, const struct coll_op *op)
+{
+	switch (op->kind) {
+	case COLL_OP_SEND:
+		return op_is_redundant(op) ? machine->redundant : machine->send;
+	case COLL_OP_RECV:
+		return machine->recv;
+	case COLL_OP_REDUCE:
+		return to_time(op->bytes * machine->gamma);
+	case COLL_OP_COPY:
+		return to_time(op->bytes * machine->copy);
+	default:
+		return 0;
+	}
+}
+
+static inline sim_time machine_start(const struct machine *machine, u32 rank)
+{
+	return machine->start ? machine->start[rank] : 0;
+}
+
+#endif

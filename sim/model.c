@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <math.h>
+
+#include "machine.h"
+
+enum { STREAM_OS, STREAM_LINK, STREAM_MESSAGE };
+
+u64 sim_seed(u64 seed, u64 run)
+{
+	return random_at(random_mix(seed + 0x9e3779b97f4a7c15ull), run);
+}
+
+/* No number of seconds: also NaN. */
+static bool bad(double seconds)
+{
+	return !(seconds >= 0 && seconds <= 1e4);
+}
+
+static const char *network_refuses(const struct sim_network *network)
+{
+	u32 i;
+
+	if (!network->areas || network->areas > 1 << 12)
+		return "a network of no area, or more than 4096";
+	for (i = 0; i < network->areas * network->areas; i++) {
+		const struct sim_link *link = &network->link[i];
+
+		if (bad(link->alpha) || bad(link->beta) || bad(link->trunk) || bad(link->loss))
+			return "a link whose cost is no time from 0 to 10000 seconds";
+		if (link->trunk > 0 && link->beta <= 0)
+			return "a trunk whose flows have no byte time of their own";
+	}
+	return NULL;
+}
+
+const char *sim_model_refuses(const struct sim_model *model)
+{
+	const struct sim_costs *c = &model->costs;
+	const char *refusal = NULL;
+	u32 i;
+
+	if (bad(c->alpha) || bad(c->beta) || bad(c->gamma) || bad(c->copy) || bad(c->send) ||
+	    bad(c->recv) || bad(c->redundant) || bad(c->gap) || bad(c->nic))
+		return "a cost that is no time from 0 to 10000 seconds";
+	if (model->semantics >= SIM_SEMANTICS)
+		return "noise of unknown semantics";
+	for (i = 0; i < SIM_SOURCES_MAX && !refusal; i++)
+		refusal = noise_refuses(&model->os[i]);
+	if (!refusal && model->network)
+		refusal = network_refuses(model->network);
+	return refusal ? refusal : noise_refuses(&model->link);
+}
+
+void machine_init(struct machine *machine, const struct sim_model *model, u64 seed)
+{
+	const struct sim_costs *c = &model->costs;
+
+	*machine = (struct machine){
+		.alpha = c->alpha * SIM_SECOND,
+		.beta = c->beta * SIM_SECOND,
+		.gamma = c->gamma * SIM_SECOND,
+		.copy = c->copy * SIM_SECOND,
+		.gap = c->gap * SIM_SECOND,
+		.nic = c->nic * SIM_SECOND,
+		.send = to_time(c->send * SIM_SECOND),
+		.recv = to_time(c->recv * SIM_SECOND),
+		.redundant = to_time(c->redundant * SIM_SECOND),
+		.eager = c->eager,
+		.semantics = model->semantics,
+		.message_key = random_at(seed, STREAM_MESSAGE),
+		.slowness = model->slowness,
+		.start = model->start,
+		.network = model->network,
+	};
+	noise_init(&machine->os, model->os, SIM_SOURCES_MAX, model->semantics,
+		   random_at(seed, STREAM_OS));
+	noise_init(&machine->link, &model->link, 1, model->semantics,
+		   random_at(seed, STREAM_LINK));
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Noise in integers, ready to be asked: when does an op end that starts now and
+ * needs so long? Nothing is remembered between questions: when events strike is
+ * a function of seed, stream (a rank or a message) and time, so any path asks in
+ * any order.
+ */
+#ifndef COLL_SIM_NOISE_H
+#define COLL_SIM_NOISE_H
+
+#include "../core/noise.h"
+#include "random.h"
+#include "sim.h"
+
+struct noise_source {
+	struct coll_noise_model model;
+	struct coll_noise_plan plan;	/* its model is the above: no copies */
+	sim_time period;
+	double per_period;	/* 1 / period */
+	sim_time duration, longest;
+	sim_time origin;	/* when the plan began, where it is not random for each stream */
+};
+
+struct noise {
+	enum sim_semantics semantics;
+	u32 sources;
+	struct noise_source source[SIM_SOURCES_MAX];
+};
+
+/* Why this is no noise, in words; NULL: it is. */
+const char *noise_refuses(const struct sim_noise *noise);
+
+void noise_init(struct noise *noise, const struct sim_noise *of, u32 count,
+		enum sim_semantics semantics, u64 seed);
+
+/* Remainder of x >= 0, without a division. */
+static inline sim_time noise_modulo(sim_time x, sim_time period, double per_period)
+{
+	sim_time rest = x - (sim_time)((double)x * per_period) * period;
+
+	if (rest < 0)
+		rest += period;
+	return rest >= period ? rest - period : rest;
+}
+
+/*
+ * Where a PERIODIC source is for this stream at time 0: an event begins whenever
+ * time + phase is a whole number of periods.
+ */
+sim_time noise_phase(const struct noise_source *source, u64 stream);
+
+/* A periodic source whose events are equally long, `event` semantics. */
+static inline sim_time noise_periodic_event(const struct noise_source *source, sim_time phase,
+					    sim_time start, sim_time length)
+{
+	sim_time inside, next;
+
+	if (!length)
+		return start;
+	inside = noise_modulo(start + phase, source->period, source->per_period);
+	next = inside ? source->period - inside : 0;
+	if (next >= length)
+		return start + length;
+	return start + length + (1 + (length - 1 - next) / source->period) * source->duration;
+}
+
+/* The same, `occupancy` semantics. */
+static inline sim_time noise_periodic_occupancy(const struct noise_source *source, sim_time phase,
+						sim_time start, sim_time length)
+{
+	sim_time inside = noise_modulo(start + phase, source->period, source->per_period);
+	sim_time quiet = source->period - source->duration, left;
+
+	if (inside < source->duration) {
+		start += source->duration - inside;
+		inside = source->duration;
+	}
+	left = source->period - inside;
+	if (length <= left)
+		return start + length;
+	return start + length + (1 + (length - left - 1) / quiet) * source->duration;
+}
+
+/* One such source and nothing else: an op's end is a matter of its phase. */
+static inline bool noise_is_periodic(const struct noise *noise)
+{
+	return noise->sources == 1 && noise->source[0].model.arrival == COLL_NOISE_PERIODIC &&
+	       noise->source[0].model.length == COLL_NOISE_FIXED && noise->semantics != SIM_GOAL;
+}
+
+static inline sim_time noise_end_periodic(const struct noise *noise, sim_time phase, sim_time start,
+					  sim_time length)
+{
+	return noise->semantics == SIM_EVENT ?
+		       noise_periodic_event(noise->source, phase, start, length) :
+		       noise_periodic_occupancy(noise->source, phase, start, length);
+}
+
+/* Any noise; slower. */
+sim_time noise_end_any(const struct noise *noise, u64 stream, sim_time start, sim_time length);
+
+/* When an op of the stream ends that starts at `start` and needs `length`. */
+static inline sim_time noise_end(const struct noise *noise, u64 stream, sim_time start,
+				 sim_time length)
+{
+	if (!noise->sources)
+		return start + length;
+	if (noise_is_periodic(noise))
+		return noise_end_periodic(noise, noise_phase(noise->source, stream), start, length);
+	return noise_end_any(noise, stream, start, length);
+}
+
+/*
+ * The phases of streams 0 to count - 1, to be asked for many ends; NULL: the
+ * noise has none, or there is no memory, and noise_end() must do. free() it.
+ */
+sim_time *noise_phases(const struct noise *noise, u32 count);
+
+static inline sim_time noise_end_at(const struct noise *noise, const sim_time *phases, u32 stream,
+				    sim_time start, sim_time length)
+{
+	if (phases)
+		return noise_end_periodic(noise, phases[stream], start, length);
+	return noise_end(noise, stream, start, length);
+}
+
+/*
+ * Noise of messages: each has a stream of its own. Of Poisson noise most
+ * messages see nothing, and that takes one comparison with `quiet`.
+ */
+struct wire {
+	sim_time length;	/* of the way */
+	u64 quiet;		/* a stream below it: no event on the way */
+};
+
+struct wire noise_wire(const struct noise *noise, sim_time length);
+sim_time noise_late(const struct noise *noise, u64 stream, struct wire wire);
+
+/* How long a message takes on this wire. */
+static inline sim_time noise_travel(const struct noise *noise, u64 stream, struct wire wire)
+{
+	if (!noise->sources || stream < wire.quiet)
+		return wire.length;
+	return noise_late(noise, stream, wire);
+}
+
+/* The stream of a message: `key` of the run, and its name in the schedules. */
+static inline u64 noise_message(u64 key, u32 from, u32 to, u32 slot)
+{
+	return random_at(key ^ slot, (u64)from << 24 | to);
+}
+
+#endif

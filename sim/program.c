@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../algo/ranks.h"
+#include "program.h"
+
+enum {
+	EMIT_BYTES = 1 << 14,	/* to begin with */
+	SAMPLES = 24,
+};
+
+/* What the reading of all ranks needs besides. */
+struct making {
+	struct program *p;
+	const struct sim_job *job;
+	const struct coll_schedule *const *schedule;	/* all of them; NULL: they are emitted */
+	bool exact;
+	bool sampled;		/* not all ranks are looked at */
+	void *memory;		/* that schedules are emitted into */
+	u64 bytes;
+	u32 *bucket;		/* hash of a shape -> class + 1, open addressing */
+	u32 buckets;
+	u64 kept;		/* bytes of shapes */
+	char *why;
+	size_t why_bytes;
+};
+
+static int wrong(const struct making *m, int error, const char *text)
+{
+	snprintf(m->why, m->why_bytes, "%s", text);
+	return error;
+}
+
+/* In place only where the call can be. */
+static bool rank_in_place(const struct coll_call *call, u32 rank)
+{
+	switch (call->collective) {
+	case COLL_REDUCE:
+	case COLL_GATHER:
+	case COLL_GATHERV:
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+		return call->in_place && rank == call->root;
+	default:
+		return call->in_place;
+	}
+}
+
+static int emit_rank(struct making *m, u32 rank, const struct coll_schedule **schedule)
+{
+	struct coll_call call = m->job->call;
+	struct coll_schedule *s = NULL;
+	const char *refusal;
+	int error;
+
+	call.rank = rank;
+	call.in_place = rank_in_place(&m->job->call, rank);
+	refusal = coll_algo_refuses(m->job->algo, &call, &m->job->tuning);
+	if (refusal)
+		return wrong(m, -EOPNOTSUPP, refusal);
+	for (;;) {
+		void *more;
+
+		error = m->memory ? coll_algo_emit(m->job->algo, &call, &m->job->tuning, m->memory,
+						   m->bytes, &s) :
+				    -ENOSPC;
+		if (error != -ENOSPC)
+			break;
+		m->bytes = m->bytes ? 2 * m->bytes : EMIT_BYTES;
+		more = realloc(m->memory, m->bytes);
+		if (!more)
+			return wrong(m, -ENOMEM, "out of memory");
+		m->memory = more;
+	}
+	*schedule = s;
+	return error ? wrong(m, error, "a schedule cannot be emitted: it is beyond a limit") : 0;
+}
+
+static int read_rank(struct making *m, u32 rank, const struct coll_schedule **s)
+{
+	if (!m->schedule)
+		return emit_rank(m, rank, s);
+	*s = m->schedule[rank];
+	return (*s)->rank == rank && (*s)->ranks == m->p->ranks ?
+		       0 :
+		       wrong(m, -EINVAL, "schedules that are not all ranks', in their order");
+}
+
+/* ---- shapes ----------------------------------------------------------------- */
+
+static u64 hash_of(u64 hash, u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static u64 shape_hash(const struct coll_schedule *s, bool exact)
+{
+	const struct coll_op *op = coll_ops(s);
+	u64 hash = hash_of(s->ops, s->waits);
+	u32 i;
+
+	for (i = 0; i < s->ops; i++) {
+		hash = hash_of(hash, op[i].kind | op[i].flags << 8 | (u64)op[i].slot << 16);
+		hash = hash_of(hash, op[i].bytes ^ (u64)op[i].unless << 32);
+		hash = hash_of(hash, op[i].waits);
+		if (exact)
+			hash = hash_of(hash, op[i].result ^ op[i].left * 3 ^ op[i].right * 5);
+	}
+	for (i = 0; i < s->waits; i++)
+		hash = hash_of(hash, coll_waits(s)[i]);
+	return hash;
+}
+
+static bool same_op(const struct coll_op *a, const struct coll_op *b, bool exact)
+{
+	if (a->kind != b->kind || a->flags != b->flags || a->slot != b->slot ||
+	    a->wait != b->wait || a->waits != b->waits || a->unless != b->unless ||
+	    a->bytes != b->bytes)
+		return false;
+	return !exact || (a->result == b->result && a->left == b->left && a->right == b->right);
+}
+
+static bool same_shape(const struct coll_schedule *a, const struct coll_schedule *b, bool exact)
+{
+	u32 i;
+
+	if (a->ops != b->ops || a->waits != b->waits ||
+	    memcmp(coll_waits(a), coll_waits(b), a->waits * sizeof(u32)))
+		return false;
+	if (exact && memcmp(a->buffer, b->buffer, sizeof(a->buffer)))
+		return false;
+	for (i = 0; i < a->ops; i++)
+		if (!same_op(&coll_ops(a)[i], &coll_ops(b)[i], exact))
+			return false;
+	return true;
+}
+
+static u32 shift_to(u32 rank, u32 peer, u32 ranks)
+{
+	return rank_minus(peer, rank, ranks);
+}
+
+/* The first member: peers are flips until another member says otherwise. */
+static int class_init(struct making *m, struct program_class *class, const struct coll_schedule *s)
+{
+	const u64 memory = (u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	u32 i;
+
+	*class = (struct program_class){ .members = 0 };
+	m->kept += s->bytes + coll_plan_bytes(s);
+	if (m->kept > memory / 4)
+		return wrong(m, -ENOMEM, "ranks have too many different schedules for the memory");
+	*class = (struct program_class){
+		.schedule = malloc(s->bytes),
+		.peer = calloc(s->ops + 1, sizeof(*class->peer)),
+		.match = malloc((s->ops + 1) * sizeof(u32)),
+		.match_list = calloc(s->ops + 1, sizeof(u32 *)),
+		.plan_memory = malloc(coll_plan_bytes(s)),
+	};
+	if (!class->schedule || !class->peer || !class->match || !class->match_list ||
+	    !class->plan_memory)
+		return wrong(m, -ENOMEM, "out of memory");
+	memcpy(class->schedule, s, s->bytes);
+	coll_plan_init(&class->plan, class->schedule, class->plan_memory);
+	for (i = 0; i < s->ops; i++) {
+		class->match[i] = COLL_NONE;
+		if (coll_ops(s)[i].peer != COLL_NONE)
+			class->peer[i].value = s->rank ^ coll_op_rank(s, &coll_ops(s)[i]);
+	}
+	return 0;
+}
+
+/* What an op's peer is for the first `members` ranks becomes a list. */
+static int peer_to_list(struct making *m, struct program_class *class, struct program_peer *peer)
+{
+	u32 *list = malloc(m->p->ranks * sizeof(u32)), i;
+
+	if (!list)
+		return wrong(m, -ENOMEM, "out of memory");
+	for (i = 0; i < class->members; i++)
+		list[i] = program_peer_rank(m->p, peer, class->rank[i]);
+	*peer = (struct program_peer){ .form = FORM_LIST, .list = list };
+	return 0;
+}
+
+/* The next member's peer must be what the form says, or the form changes. */
+static int peer_add(struct making *m, struct program_class *class, struct program_peer *peer,
+		    u32 rank, u32 to)
+{
+	const u32 ranks = m->p->ranks, first = class->rank[0];
+	struct program_peer shift = { .form = FORM_SHIFT };
+	u32 i;
+
+	if (peer->form != FORM_LIST && program_peer_rank(m->p, peer, rank) == to)
+		return 0;
+	if (peer->form == FORM_FLIP) {
+		shift.value = shift_to(first, first ^ peer->value, ranks);
+		for (i = 0; i < class->members; i++)
+			if (program_peer_rank(m->p, &shift, class->rank[i]) !=
+			    (class->rank[i] ^ peer->value))
+				break;
+		if (i == class->members && program_peer_rank(m->p, &shift, rank) == to) {
+			*peer = shift;
+			return 0;
+		}
+	}
+	if (peer->form != FORM_LIST) {
+		int error = peer_to_list(m, class, peer);
+
+		if (error)
+			return error;
+	}
+	peer->list[class->members] = to;
+	return 0;
+}
+
+/* Room for one more: arrays of members grow by doubling. */
+static int class_add(struct making *m, struct program_class *class, const struct coll_schedule *s)
+{
+	const u32 members = class->members;
+	u32 i;
+	int error = 0;
+
+	if (!(members & (members - 1))) {
+		u32 *more = realloc(class->rank, (members ? 2 * (size_t)members : 1) * sizeof(u32));
+
+		if (!more)
+			return wrong(m, -ENOMEM, "out of memory");
+		class->rank = more;
+	}
+	for (i = 0; members && i < s->ops && !error; i++)
+		if (coll_ops(s)[i].peer != COLL_NONE)
+			error = peer_add(m, class, &class->peer[i], s->rank,
+					 coll_op_rank(s, &coll_ops(s)[i]));
+	m->p->class_of[s->rank] = class - m->p->class;
+	m->p->member_of[s->rank] = members;
+	class->rank[class->members++] = s->rank;
+	return error;
+}
+
+static int buckets_grow(struct making *m)
+{
+	const u32 buckets = m->buckets ? 2 * m->buckets : 64;
+	u32 *bucket = calloc(buckets, sizeof(u32)), i, at;
+	struct program_class *class = realloc(m->p->class, buckets / 2 * sizeof(*class));
+
+	if (class)
+		m->p->class = class;
+	if (!bucket || !class) {
+		free(bucket);
+		return wrong(m, -ENOMEM, "out of memory");
+	}
+	for (i = 0; i < m->p->classes; i++) {
+		at = shape_hash(class[i].schedule, m->exact) & (buckets - 1);
+		while (bucket[at])
+			at = (at + 1) & (buckets - 1);
+		bucket[at] = i + 1;
+	}
+	free(m->bucket);
+	m->bucket = bucket;
+	m->buckets = buckets;
+	return 0;
+}
+
+/* The class of this shape, new or old. */
+static int class_find(struct making *m, const struct coll_schedule *s, u32 *index)
+{
+	struct program *p = m->p;
+	u32 at;
+	int error;
+
+	if (2 * (p->classes + 1) > m->buckets) {
+		error = buckets_grow(m);
+		if (error)
+			return error;
+	}
+	at = shape_hash(s, m->exact) & (m->buckets - 1);
+	for (; m->bucket[at]; at = (at + 1) & (m->buckets - 1)) {
+		*index = m->bucket[at] - 1;
+		if (same_shape(p->class[*index].schedule, s, m->exact))
+			return 0;
+	}
+	*index = p->classes++;
+	m->bucket[at] = p->classes;
+	return class_init(m, &p->class[*index], s);
+}
+
+static int read_all_ranks(struct making *m)
+{
+	struct program *p = m->p;
+	const struct coll_schedule *s;
+	u32 rank, index;
+	int error = 0;
+
+	p->class_of = malloc(p->ranks * sizeof(u32));
+	p->member_of = malloc(p->ranks * sizeof(u32));
+	if (!p->class_of || !p->member_of)
+		return wrong(m, -ENOMEM, "out of memory");
+	for (rank = 0; rank < p->ranks && !error; rank++) {
+		error = read_rank(m, rank, &s);
+		if (!error)
+			error = class_find(m, s, &index);
+		if (!error)
+			error = class_add(m, &p->class[index], s);
+	}
+	if (!error && p->classes == 1) {	/* members are ranks: no tables */
+		free(p->class_of);
+		free(p->member_of);
+		free(p->class[0].rank);
+		p->class_of = p->member_of = p->class[0].rank = NULL;
+	}
+	return error;
+}
+
+/* ---- matching --------------------------------------------------------------- */
+
+/* The receives of one rank, or its sends, by peer and slot. */
+struct inbox {
+	u32 rank, kind, count, room;
+	struct {
+		u32 peer, slot, op;
+	} *message;
+};
+
+/* Several are kept: the ops of a schedule talk to its peers in turn. */
+enum { INBOXES = 128 };
+
+static int compare_messages(const void *left, const void *right)
+{
+	const u32 *a = left, *b = right;	/* peer, slot */
+
+	if (a[0] != b[0])
+		return a[0] < b[0] ? -1 : 1;
+	return (a[1] > b[1]) - (a[1] < b[1]);
+}
+
+static int inbox_fill(const struct making *m, struct inbox *inbox, u32 rank, u32 kind)
+{
+	const struct program_class *class = &m->p->class[program_class_of(m->p, rank)];
+	const struct coll_op *op = coll_ops(class->schedule);
+	u32 i;
+
+	if (class->schedule->ops > inbox->room) {
+		void *more = realloc(inbox->message,
+				     class->schedule->ops * sizeof(*inbox->message));
+
+		if (!more)
+			return wrong(m, -ENOMEM, "out of memory");
+		inbox->message = more;
+		inbox->room = class->schedule->ops;
+	}
+	inbox->rank = rank;
+	inbox->kind = kind;
+	inbox->count = 0;
+	for (i = 0; i < class->schedule->ops; i++)
+		if (op[i].kind == kind) {
+			inbox->message[inbox->count].peer =
+				program_peer_rank(m->p, &class->peer[i], rank);
+			inbox->message[inbox->count].slot = op[i].slot;
+			inbox->message[inbox->count++].op = i;
+		}
+	if (inbox->count)
+		qsort(inbox->message, inbox->count, sizeof(*inbox->message), compare_messages);
+	return 0;
+}
+
+static u32 inbox_find(const struct inbox *inbox, u32 peer, u32 slot)
+{
+	const u32 key[2] = { peer, slot };
+	const u32 *found = inbox->count ? bsearch(key, inbox->message, inbox->count,
+						  sizeof(*inbox->message), compare_messages) :
+					  NULL;
+
+	return found ? found[2] : COLL_NONE;
+}
+
+static u32 other_kind(const struct coll_op *op)
+{
+	return op->kind == COLL_OP_SEND ? COLL_OP_RECV : COLL_OP_SEND;
+}
+
+/* Whether `op` of this rank and op `other` of its peer are one message. */
+static bool matches(const struct program *p, const struct program_class *class, u32 op, u32 rank,
+		    u32 other)
+{
+	const struct coll_op *mine = &coll_ops(class->schedule)[op], *theirs;
+	const u32 peer = program_peer_rank(p, &class->peer[op], rank);
+	const struct program_class *its = &p->class[program_class_of(p, peer)];
+
+	if (other >= its->schedule->ops)
+		return false;
+	theirs = &coll_ops(its->schedule)[other];
+	return theirs->kind == other_kind(mine) && theirs->slot == mine->slot &&
+	       theirs->bytes == mine->bytes &&
+	       program_peer_rank(p, &its->peer[other], peer) == rank;
+}
+
+static int find_match(struct making *m, struct inbox *inbox, const struct program_class *class,
+		      u32 op, u32 rank, u32 *other)
+{
+	const struct coll_op *mine = &coll_ops(class->schedule)[op];
+	const u32 peer = program_peer_rank(m->p, &class->peer[op], rank);
+	int error;
+
+	inbox += (2 * peer + (mine->kind == COLL_OP_SEND)) % INBOXES;
+	if (inbox->rank != peer || inbox->kind != other_kind(mine)) {
+		error = inbox_fill(m, inbox, peer, other_kind(mine));
+		if (error)
+			return error;
+	}
+	*other = inbox_find(inbox, rank, mine->slot);
+	if (*other != COLL_NONE && matches(m->p, class, op, rank, *other))
+		return 0;
+	snprintf(m->why, m->why_bytes, "rank %u, op %u: rank %u has no such message", rank, op,
+		 peer);
+	return -EINVAL;
+}
+
+/* Ranks that differ in all that has ever made a difference: ends, middles, parities. */
+static u32 sample_rank(u32 i, u32 ranks)
+{
+	if (i < 4)
+		return i % ranks;
+	if (i < 8)
+		return ranks - 1 - (i - 4) % ranks;
+	return (u64)(i - 7) * 2654435761u % ranks;
+}
+
+/* Whether the message of `op` is that of `other` for all members. */
+static bool all_match(const struct making *m, const struct program_class *class, u32 op, u32 other)
+{
+	const u32 count = m->sampled ? SAMPLES : class->members;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!matches(m->p, class, op,
+			     m->sampled ? sample_rank(i, m->p->ranks) : program_rank(class, i),
+			     other))
+			return false;
+	return true;
+}
+
+/* Peers of few classes: an op that was right for one member is right for many. */
+struct guesses {
+	u32 count, next;
+	u32 op[8];
+};
+
+static int guess_match(struct making *m, struct inbox *inbox, const struct program_class *class,
+		       u32 op, u32 rank, struct guesses *guesses, u32 *other)
+{
+	const u32 most = sizeof(guesses->op) / sizeof(*guesses->op);
+	u32 i;
+	int error;
+
+	for (i = 0; i < guesses->count; i++)
+		if (matches(m->p, class, op, rank, guesses->op[i])) {
+			*other = guesses->op[i];
+			return 0;
+		}
+	error = find_match(m, inbox, class, op, rank, other);
+	guesses->op[guesses->next] = *other;
+	guesses->next = (guesses->next + 1) % most;
+	guesses->count += guesses->count < most;
+	return error;
+}
+
+/* The same op of the peer for all members, if they agree; else each one's. */
+static int match_op(struct making *m, struct inbox *inbox, struct program_class *class, u32 op)
+{
+	struct guesses guesses = { 0 };
+	u32 other, i;
+	int error = find_match(m, inbox, class, op, program_rank(class, 0), &other);
+
+	if (error)
+		return error;
+	if (all_match(m, class, op, other)) {
+		class->match[op] = other;
+		return 0;
+	}
+	class->match_list[op] = malloc(class->members * sizeof(u32));
+	if (!class->match_list[op])
+		return wrong(m, -ENOMEM, "out of memory");
+	for (i = 0; i < class->members && !error; i++)
+		error = guess_match(m, inbox, class, op, program_rank(class, i), &guesses,
+				    &class->match_list[op][i]);
+	return error;
+}
+
+static int match_all(struct making *m)
+{
+	struct program *p = m->p;
+	struct inbox inbox[INBOXES] = { 0 };
+	u32 c, i;
+	int error = 0;
+
+	for (i = 0; i < INBOXES; i++)
+		inbox[i].rank = COLL_NONE;
+	for (c = 0; c < p->classes && !error; c++) {
+		struct program_class *class = &p->class[c];
+		const struct coll_op *op = coll_ops(class->schedule);
+
+		for (i = 0; i < class->schedule->ops && !error; i++) {
+			if (op[i].kind == COLL_OP_SEND || op[i].kind == COLL_OP_RECV)
+				error = match_op(m, inbox, class, i);
+			if (op[i].kind == COLL_OP_SEND)
+				p->sends += class->members;
+		}
+	}
+	for (i = 0; i < INBOXES; i++)
+		free(inbox[i].message);
+	return error;
+}
+
+/* ---- a program -------------------------------------------------------------- */
+
+static void class_free(struct program_class *class)
+{
+	u32 i;
+
+	for (i = 0; class->schedule && i < class->schedule->ops; i++) {
+		if (class->peer)
+			free(class->peer[i].list);
+		if (class->match_list)
+			free(class->match_list[i]);
+	}
+	free(class->schedule);
+	free(class->plan_memory);
+	free(class->rank);
+	free(class->peer);
+	free(class->match);
+	free(class->match_list);
+}
+
+void program_free(struct program *p)
+{
+	u32 i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->classes; i++)
+		class_free(&p->class[i]);
+	free(p->class);
+	free(p->class_of);
+	free(p->member_of);
+	free(p);
+}
+
+static int make(struct making *m, u32 ranks, int (*read)(struct making *m),
+		struct program **program)
+{
+	int error;
+
+	m->p = calloc(1, sizeof(*m->p));
+	if (!m->p)
+		return wrong(m, -ENOMEM, "out of memory");
+	m->p->ranks = ranks;
+	error = read(m);
+	if (!error)
+		error = match_all(m);
+	free(m->memory);
+	free(m->bucket);
+	if (error) {
+		program_free(m->p);
+		return error;
+	}
+	*program = m->p;
+	return 0;
+}
+
+int program_new(const struct program_source *source, bool exact, struct program **program,
+		char *why, size_t bytes)
+{
+	struct making m = { .job = source->job, .schedule = source->schedule, .exact = exact,
+			    .why = why, .why_bytes = bytes };
+
+	return make(&m, source->ranks, read_all_ranks, program);
+}
+
+u64 program_bytes(const struct program *p)
+{
+	u64 bytes = sizeof(*p) + (p->class_of ? 2 * (u64)p->ranks * sizeof(u32) : 0);
+	u32 c, i;
+
+	for (c = 0; c < p->classes; c++) {
+		const struct program_class *class = &p->class[c];
+
+		bytes += class->schedule->bytes + coll_plan_bytes(class->schedule);
+		bytes += class->schedule->ops *
+			 (sizeof(*class->peer) + sizeof(u32) + sizeof(u32 *));
+		bytes += class->rank ? class->members * sizeof(u32) : 0;
+		for (i = 0; i < class->schedule->ops; i++)
+			bytes += ((class->peer[i].list ? (u64)p->ranks : 0) +
+				  (class->match_list[i] ? class->members : 0)) *
+				 sizeof(u32);
+	}
+	return bytes;
+}
+
+/* ---- regular algorithms ----------------------------------------------------- */
+
+static const struct regular {
+	enum coll_collective collective;
+	const char *name;
+	bool power_of_two;	/* of ranks */
+	bool divisible;		/* equal parts only */
+} regulars[] = {
+	{ COLL_BARRIER, "dissemination", false, false },
+	{ COLL_BARRIER, "butterfly", true, false },
+	{ COLL_ALLREDUCE, "butterfly", true, false },
+	{ COLL_ALLREDUCE, "butterfly-redundant", true, false },
+	{ COLL_ALLREDUCE, "ring", false, true },
+	{ COLL_ALLREDUCE, "rabenseifner", true, true },
+	{ COLL_ALLGATHER, "ring", false, false },
+};
+
+bool program_regular(const struct sim_job *job)
+{
+	const struct coll_call *call = &job->call;
+	size_t i;
+
+	for (i = 0; i < sizeof(regulars) / sizeof(*regulars); i++)
+		if (regulars[i].collective == call->collective &&
+		    !strcmp(regulars[i].name, job->algo->name))
+			return call->ranks > 1 &&
+			       !(regulars[i].power_of_two && call->ranks & (call->ranks - 1)) &&
+			       !(regulars[i].divisible && call->count % call->ranks);
+	return false;
+}
+
+static int read_samples(struct making *m)
+{
+	struct program *p = m->p;
+	struct program_class class;
+	const struct coll_schedule *s;
+	u32 sampled[SAMPLES], i, k;
+	int error = emit_rank(m, 0, &s);
+
+	if (error)
+		return error;
+	p->class = calloc(1, sizeof(*p->class));
+	if (!p->class)
+		return wrong(m, -ENOMEM, "out of memory");
+	p->classes = 1;
+	error = class_init(m, p->class, s);
+	sampled[0] = 0;
+	class = *p->class;
+	class.rank = sampled;
+	class.members = 1;
+	for (i = 1; i < SAMPLES && !error; i++) {
+		error = emit_rank(m, sample_rank(i, p->ranks), &s);
+		if (!error && !same_shape(s, class.schedule, false))
+			error = wrong(m, -EINVAL, "a regular algorithm is not");
+		for (k = 0; k < class.schedule->ops && !error; k++)
+			if (coll_ops(s)[k].peer != COLL_NONE)
+				error = peer_add(m, &class, &class.peer[k], s->rank,
+						 coll_op_rank(s, &coll_ops(s)[k]));
+		if (!error)
+			sampled[class.members++] = s->rank;
+	}
+	for (k = 0; k < class.schedule->ops && !error; k++)
+		if (class.peer[k].form == FORM_LIST)
+			error = wrong(m, -EINVAL, "a regular algorithm is not");
+	p->class->members = p->ranks;
+	return error;
+}
+
+int program_new_regular(const struct sim_job *job, struct program **program, char *why,
+			size_t bytes)
+{
+	struct making m = { .job = job, .sampled = true, .why = why, .why_bytes = bytes };
+
+	return make(&m, job->call.ranks, read_samples, program);
+}

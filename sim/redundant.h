@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The fast path of the redundant butterfly on 2^K ranks. Its any-waits have no
+ * levels: a rank is done at the first of several results, hands it on, and
+ * abandons the rest. The times are found as a fixed point instead, and time
+ * itself says that there is only one: what happens depends on earlier things only.
+ */
+#ifndef COLL_SIM_REDUNDANT_H
+#define COLL_SIM_REDUNDANT_H
+
+#include "machine.h"
+
+/* Whether the job is one, and the machine has no costs but way and reduction. */
+bool redundant_fits(const struct sim_job *job, const struct machine *machine);
+
+/* -EOPNOTSUPP: it does not fit. Safe in several threads at once. */
+int redundant_run(const struct sim_job *job, const struct machine *machine,
+		  struct sim_outcome *outcome, sim_time *finish);
+
+#endif

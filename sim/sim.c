@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A job, ready to run: which path takes it, and many runs of it on many cores. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "events.h"
+#include "levels.h"
+#include "redundant.h"
+
+enum { THREADS_MAX = 256 };
+
+struct sim {
+	struct sim_job job;		/* .algo NULL: of given schedules */
+	struct program_source source;
+	pthread_mutex_t lock;		/* of the threads that repeat it */
+	struct program *program;
+	struct levels *levels;		/* NULL: the program has none */
+};
+
+static int open_program(struct sim *sim, char *why, size_t bytes)
+{
+	int error = sim->job.algo && program_regular(&sim->job) ?
+			    program_new_regular(&sim->job, &sim->program, why, bytes) :
+			    program_new(&sim->source, false, &sim->program, why, bytes);
+
+	if (error)
+		return error;
+	error = levels_new(sim->program, &sim->levels);
+	return error == -EOPNOTSUPP ? 0 : error;
+}
+
+static int open_source(const struct sim_job *job, const struct program_source *source,
+		       struct sim **sim, char *why, size_t bytes)
+{
+	struct sim *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s)
+		return -ENOMEM;
+	s->source = *source;
+	if (job) {
+		s->job = *job;
+		s->source.job = &s->job;
+	}
+	pthread_mutex_init(&s->lock, NULL);
+	error = open_program(s, why, bytes);
+	if (error)
+		sim_close(s);
+	else
+		*sim = s;
+	return error;
+}
+
+int sim_open(const struct sim_job *job, struct sim **sim, char *why, size_t bytes)
+{
+	const struct program_source source = { .ranks = job->call.ranks };
+
+	return open_source(job, &source, sim, why, bytes);
+}
+
+int sim_open_schedules(const struct coll_schedule *const *schedule, u32 ranks, struct sim **sim,
+		       char *why, size_t bytes)
+{
+	const struct program_source source = { .schedule = schedule, .ranks = ranks };
+
+	return open_source(NULL, &source, sim, why, bytes);
+}
+
+void sim_close(struct sim *sim)
+{
+	if (!sim)
+		return;
+	levels_free(sim->levels);
+	program_free(sim->program);
+	pthread_mutex_destroy(&sim->lock);
+	free(sim);
+}
+
+void sim_size(const struct sim *sim, struct sim_size *size)
+{
+	*size = (struct sim_size){
+		.ranks = sim->program->ranks,
+		.shapes = sim->program->classes,
+		.bytes = program_bytes(sim->program),
+		.run_bytes = events_bytes(sim->program),
+	};
+}
+
+/* One thread's memory for runs through events, made when it is needed. */
+struct worker {
+	struct sim *sim;
+	struct events *events;
+};
+
+static int run_levels(struct sim *sim, const struct machine *machine, struct sim_outcome *outcome,
+		      sim_time *finish)
+{
+	if (sim->job.algo && redundant_fits(&sim->job, machine))
+		return redundant_run(&sim->job, machine, outcome, finish);
+	return sim->levels ? levels_run(sim->levels, machine, outcome, finish) : -EOPNOTSUPP;
+}
+
+static int worker_run(struct worker *worker, const struct sim_model *model, u64 seed,
+		      enum sim_path path, struct sim_outcome *outcome, sim_time *finish)
+{
+	struct machine machine;
+	int error = -EOPNOTSUPP;
+
+	if (sim_model_refuses(model))
+		return -EINVAL;
+	machine_init(&machine, model, seed);
+	if (path != SIM_EVENTS)
+		error = run_levels(worker->sim, &machine, outcome, finish);
+	if (error != -EOPNOTSUPP || path == SIM_LEVELS)
+		return error;
+	if (!worker->events) {
+		error = events_new(worker->sim->program, &worker->events);
+		if (error)
+			return error;
+	}
+	return events_run(worker->events, &machine, outcome, &(struct extras){ .finish = finish });
+}
+
+int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_path path,
+	    struct sim_outcome *outcome, sim_time *finish)
+{
+	struct worker worker = { .sim = sim };
+	int error = worker_run(&worker, model, seed, path, outcome, finish);
+
+	events_free(worker.events);
+	return error;
+}
+
+int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
+		  const void *const *in, void *const *out, struct sim_outcome *outcome)
+{
+	struct program *program = NULL;
+	struct events *events = NULL;
+	struct bytes *bytes = NULL;
+	struct machine machine;
+	char why[8];
+	int error = sim_model_refuses(model) ? -EINVAL : 0;
+
+	if (!error)
+		error = program_new(&sim->source, true, &program, why, sizeof(why));
+	if (!error)
+		error = bytes_new(program, in, out, &bytes);
+	if (!error)
+		error = events_new(program, &events);
+	if (!error) {
+		machine_init(&machine, model, seed);
+		error = events_run(events, &machine, outcome, &(struct extras){ .bytes = bytes });
+	}
+	events_free(events);
+	bytes_free(bytes);
+	program_free(program);
+	return error;
+}
+
+int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
+		   struct sim_outcome *outcome, struct sim_log **log)
+{
+	struct events *events = NULL;
+	struct machine machine;
+	int error = sim_model_refuses(model) ? -EINVAL : log_new(sim->program, log);
+
+	if (error)
+		return error;
+	error = events_new(sim->program, &events);
+	if (!error) {
+		machine_init(&machine, model, seed);
+		error = events_run(events, &machine, outcome, &(struct extras){ .log = *log });
+		(*log)->outcome = *outcome;
+	}
+	events_free(events);
+	if (error)
+		sim_log_free(*log);
+	return error;
+}
+
+/* ---- many runs ---------------------------------------------------------------- */
+
+struct repeat {
+	struct sim *sim;
+	const struct sim_model *model;
+	u64 seed;
+	u32 runs, next, done;
+	enum sim_path path;
+	struct sim_outcome *outcome;
+	bool (*progress)(void *argument, u32 done);
+	void *argument;
+	int error;
+};
+
+/* The next run to do; false: there is none. */
+static bool next_run(struct repeat *repeat, u32 *run)
+{
+	bool more;
+
+	pthread_mutex_lock(&repeat->sim->lock);
+	more = !repeat->error && repeat->next < repeat->runs;
+	*run = repeat->next;
+	repeat->next += more;
+	pthread_mutex_unlock(&repeat->sim->lock);
+	return more;
+}
+
+static void run_done(struct repeat *repeat, int error)
+{
+	pthread_mutex_lock(&repeat->sim->lock);
+	repeat->done++;
+	if (!repeat->error)
+		repeat->error = error;
+	if (!repeat->error && repeat->progress &&
+	    !repeat->progress(repeat->argument, repeat->done))
+		repeat->error = -ECANCELED;
+	pthread_mutex_unlock(&repeat->sim->lock);
+}
+
+static void *repeat_thread(void *argument)
+{
+	struct repeat *repeat = argument;
+	struct worker worker = { .sim = repeat->sim };
+	u32 run;
+
+	while (next_run(repeat, &run))
+		run_done(repeat, worker_run(&worker, repeat->model, sim_seed(repeat->seed, run),
+					    repeat->path, &repeat->outcome[run], NULL));
+	events_free(worker.events);
+	return NULL;
+}
+
+int sim_repeat(struct sim *sim, const struct sim_model *model, u64 seed, u32 runs, u32 threads,
+	       enum sim_path path, struct sim_outcome *outcome,
+	       bool (*progress)(void *argument, u32 done), void *argument)
+{
+	struct repeat repeat = {
+		.sim = sim,
+		.model = model,
+		.seed = seed,
+		.runs = runs,
+		.path = path,
+		.outcome = outcome,
+		.progress = progress,
+		.argument = argument,
+	};
+	pthread_t thread[THREADS_MAX];
+	u32 count = 0, wanted = threads < runs ? threads : runs;
+
+	while (count + 1 < wanted && count < THREADS_MAX &&
+	       !pthread_create(&thread[count], NULL, repeat_thread, &repeat))
+		count++;
+	repeat_thread(&repeat);
+	while (count)
+		pthread_join(thread[--count], NULL);
+	return repeat.error;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include "trunk.h"
+
+void trunk_init(struct trunk *trunk, double end, double byte, double loss)
+{
+	*trunk = (struct trunk){
+		.end_rate = 1 / (end * SIM_SECOND),
+		.rate = 1 / (byte * SIM_SECOND),
+		.loss = loss,
+	};
+}
+
+void trunk_free(struct trunk *trunk)
+{
+	free(trunk->active);
+	free(trunk->coming);
+}
+
+/* ---- heaps --------------------------------------------------------------------- */
+
+typedef bool flow_order(const struct flow *a, const struct flow *b);
+
+static bool ends_before(const struct flow *a, const struct flow *b)
+{
+	return a->bytes != b->bytes ? a->bytes < b->bytes : a->name < b->name;
+}
+
+static bool starts_before(const struct flow *a, const struct flow *b)
+{
+	return a->start != b->start ? a->start < b->start : a->name < b->name;
+}
+
+static int reserve(struct flow **heap, u32 *room, u32 count)
+{
+	u32 more = *room ? 2 * *room : 16;
+	struct flow *bigger;
+
+	if (count <= *room)
+		return 0;
+	bigger = realloc(*heap, (more > count ? more : count) * sizeof(**heap));
+	if (!bigger)
+		return -ENOMEM;
+	*heap = bigger;
+	*room = more > count ? more : count;
+	return 0;
+}
+
+static void push(struct flow *heap, u32 *count, struct flow new, flow_order *before)
+{
+	u32 i;
+
+	for (i = (*count)++; i && before(&new, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = new;
+}
+
+static struct flow pop(struct flow *heap, u32 *count, flow_order *before)
+{
+	struct flow first = heap[0], moved = heap[--*count];
+	u32 i = 0, child;
+
+	while ((child = 2 * i + 1) < *count) {
+		if (child + 1 < *count && before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!before(&heap[child], &moved))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = moved;
+	return first;
+}
+
+/* ---- flowing ------------------------------------------------------------------- */
+
+/* Bytes a picosecond of each flow, while there are so many. */
+static double rate_each(const struct trunk *trunk)
+{
+	const double offered = trunk->actives * trunk->end_rate / trunk->rate;
+
+	if (offered <= 1)
+		return trunk->end_rate;
+	return trunk->rate / (1 + trunk->loss * (offered - 1)) / trunk->actives;
+}
+
+static sim_time next_end(const struct trunk *trunk)
+{
+	if (!trunk->actives)
+		return SIM_NEVER;
+	return trunk->now +
+	       (sim_time)((trunk->active[0].bytes - trunk->flowed) / rate_each(trunk) + 0.5);
+}
+
+/* Room for the flow when it comes, and when it is active. */
+int trunk_add(struct trunk *trunk, struct flow flow)
+{
+	if (reserve(&trunk->coming, &trunk->coming_room, trunk->comings + 1) ||
+	    reserve(&trunk->active, &trunk->active_room, trunk->actives + trunk->comings + 1))
+		return -ENOMEM;
+	push(trunk->coming, &trunk->comings, flow, starts_before);
+	return 0;
+}
+
+sim_time trunk_next(const struct trunk *trunk)
+{
+	const sim_time end = next_end(trunk);
+
+	return trunk->comings && trunk->coming[0].start < end ? trunk->coming[0].start : end;
+}
+
+static void flow_until(struct trunk *trunk, sim_time time)
+{
+	trunk->flowed += (time - trunk->now) * (trunk->actives ? rate_each(trunk) : 0);
+	trunk->now = time;
+}
+
+bool trunk_step(struct trunk *trunk, u64 *name)
+{
+	const sim_time end = next_end(trunk);
+	struct flow flow;
+
+	if (!trunk->comings || end <= trunk->coming[0].start) {
+		flow_until(trunk, end);
+		flow = pop(trunk->active, &trunk->actives, ends_before);
+		trunk->flowed = trunk->actives ? flow.bytes : 0;
+		*name = flow.name;
+		return true;
+	}
+	flow_until(trunk, trunk->coming[0].start);
+	flow = pop(trunk->coming, &trunk->comings, starts_before);
+	flow.bytes += trunk->flowed;
+	push(trunk->active, &trunk->actives, flow, ends_before);
+	return false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A trunk: a link that many ranks share. Its flows all have the same bandwidth
+ * at their ends, and share the trunk evenly where that is less than they could
+ * take together. Then it also loses some: with x times as much offered as fits,
+ * it carries 1 / (1 + loss (x - 1)) of what it could.
+ *
+ * What has flowed in each flow since time began is the same for all of them, so
+ * one number and a heap do: O(log flows) an event.
+ */
+#ifndef COLL_SIM_TRUNK_H
+#define COLL_SIM_TRUNK_H
+
+#include "sim.h"
+
+struct flow {
+	double bytes;		/* to send; in the trunk: what flowed in each when it ends */
+	sim_time start;
+	u64 name;		/* the caller's; the order of what happens at once */
+};
+
+struct trunk {
+	double end_rate;	/* bytes a picosecond at a flow's ends */
+	double rate;		/* of all of it */
+	double loss;
+	sim_time now;
+	double flowed;		/* in each flow */
+	struct flow *active, *coming;	/* heaps by bytes, and by start */
+	u32 actives, comings, active_room, coming_room;
+};
+
+/* Seconds a byte takes at a flow's end, and on the trunk. */
+void trunk_init(struct trunk *trunk, double end, double byte, double loss);
+void trunk_free(struct trunk *trunk);
+
+/* Not before trunk->now. -ENOMEM. */
+int trunk_add(struct trunk *trunk, struct flow flow);
+
+/* When a flow begins or ends next; SIM_NEVER: none does. */
+sim_time trunk_next(const struct trunk *trunk);
+
+/* Lets that happen. Returns whether a flow has ended: *name, at trunk->now. */
+bool trunk_step(struct trunk *trunk, u64 *name);
+
+#endif
