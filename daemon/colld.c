@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * colld: reads a policy, keeps it in force, tells how it goes. One thread, one
+ * poll(). Exit codes: 0 ok, 1 error, 2 usage.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "../core/text_noise.h"
+#include "../tools/noise_units.h"
+#include "../tools/noise_witness.h"
+#include "colld.h"
+
+enum { POLICY_MAX = 1 << 20 };
+
+struct colld {
+	const char *policy, *state, *address;
+	int port;		/* 0: no metrics */
+	u64 interval;
+	bool keep;		/* what was moved stays when it ends */
+	struct noise_rules rules;
+	struct colld_pin *pin;
+	struct colld_windows *windows;
+	struct colld_metrics *metrics;
+	int signals, timer;
+	u64 reloads, refusals;
+};
+
+static const char *const help[] = {
+	"usage: colld [OPTION ...]",
+	"",
+	"Keeps the policy of a node in force: who may be on which CPUs, and when.",
+	"",
+	"      --policy FILE      (default /etc/coll/policy); SIGHUP reads it again",
+	"      --state DIR        where the state is kept (default /run/coll)",
+	"      --interval T       look for what has come since, so often (default 5s)",
+	"      --metrics [A:]PORT Prometheus at http://A:PORT/metrics (default 127.0.0.1:9469; 0:",
+	"                         none)",
+	"      --keep             leave what was moved where it is, at the end",
+	"      --check            only read the policy, and say what is wrong with it",
+	NULL,
+};
+
+static const struct option options_known[] = {
+	{ "policy", required_argument, NULL, 'p' },
+	{ "state", required_argument, NULL, 's' },
+	{ "interval", required_argument, NULL, 'i' },
+	{ "metrics", required_argument, NULL, 'm' },
+	{ "keep", no_argument, NULL, 'k' },
+	{ "check", no_argument, NULL, 'c' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+void colld_say(int level, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	if (getenv("JOURNAL_STREAM"))
+		fprintf(stderr, "<%d>", level);
+	fprintf(stderr, "colld: ");
+	vfprintf(stderr, format, list);
+	fprintf(stderr, "\n");
+	va_end(list);
+}
+
+/* ---- the policy ------------------------------------------------------------------------------ */
+
+static int read_policy(const char *path, struct noise_rules *rules)
+{
+	struct coll_text_error error = { 0 };
+	FILE *from = fopen(path, "re");
+	char *text = calloc(1, POLICY_MAX);
+	int status = from && text ? 0 : from ? -ENOMEM : -errno;
+
+	*rules = (struct noise_rules){ .rules = 0 };
+	if (!status && (fread(text, 1, POLICY_MAX - 1, from) == POLICY_MAX - 1 || ferror(from)))
+		status = -EFBIG;
+	if (!status)
+		status = noise_rules_parse(text, rules, &error);
+	if (!status)
+		status = noise_rules_complete(rules, &error);
+	if (status && error.line)
+		colld_say(3, "%s:%u: %s", path, error.line, error.reason);
+	else if (status)
+		colld_say(3, "%s: %s", path, *error.reason ? error.reason : strerror(-status));
+	if (status)
+		noise_rules_free(rules);
+	if (from)
+		fclose(from);
+	free(text);
+	return status;
+}
+
+static int put_in_force(struct colld *colld)
+{
+	int error = colld_pin_open(&colld->pin, &colld->rules, colld->state);
+
+	noise_cpus_set_affinity(0, &colld->rules.housekeeping);
+	if (!error)
+		error = colld_windows_open(&colld->windows, &colld->rules);
+	if (error)
+		colld_say(3, "the policy is not in force: %s", strerror(-error));
+	return error;
+}
+
+static void lift(struct colld *colld, bool restore)
+{
+	colld_windows_close(colld->windows);
+	colld_pin_close(colld->pin, restore);
+	colld->windows = NULL;
+	colld->pin = NULL;
+}
+
+/* A policy that is wrong changes nothing: the one before stays. */
+static void reload(struct colld *colld)
+{
+	struct noise_rules rules;
+
+	colld_notify("RELOADING=1");
+	if (read_policy(colld->policy, &rules)) {
+		colld->refusals++;
+	} else {
+		lift(colld, true);
+		noise_rules_free(&colld->rules);
+		colld->rules = rules;
+		put_in_force(colld);
+		colld->reloads++;
+	}
+	colld_notify("READY=1");
+}
+
+/* ---- options ---------------------------------------------------------------------------------- */
+
+static bool read_address(struct colld *colld, char *text)
+{
+	char *colon = strrchr(text, ':'), *rest;
+	const char *port = colon ? colon + 1 : text;
+
+	colld->port = strtol(port, &rest, 10);
+	if (colon) {
+		*colon = 0;
+		colld->address = text;
+	}
+	if (rest != port && !*rest && colld->port >= 0 && colld->port < 65536)
+		return true;
+	fprintf(stderr, "colld: --metrics needs a port, or an address and a port: "
+		"127.0.0.1:9469\n");
+	return false;
+}
+
+static bool read_option(struct colld *colld, int key, char **argv, bool *check)
+{
+	switch (key) {
+	case 'p':
+		colld->policy = optarg;
+		return true;
+	case 's':
+		colld->state = optarg;
+		return true;
+	case 'i':
+		if (coll_text_time(optarg, NOISE_S, &colld->interval) &&
+		    colld->interval >= 10 * NOISE_MS && colld->interval <= 3600 * NOISE_S)
+			return true;
+		fprintf(stderr, "colld: --interval '%s'; valid: a time from 10ms to 1h\n", optarg);
+		return false;
+	case 'm':
+		return read_address(colld, optarg);
+	case 'k':
+		return colld->keep = true;
+	case 'c':
+		return *check = true;
+	default:
+		fprintf(stderr, "colld: no option '%s', or its value is missing; --help tells "
+			"more\n", argv[optind - 1]);
+		return false;
+	}
+}
+
+static bool read_options(int argc, char **argv, struct colld *colld, bool *check)
+{
+	const char *const *line;
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":h", options_known, NULL)) != -1) {
+		if (key == 'h') {
+			for (line = help; *line; line++)
+				puts(*line);
+			exit(0);
+		}
+		if (!read_option(colld, key, argv, check))
+			return false;
+	}
+	if (optind < argc)
+		fprintf(stderr, "colld: '%s' is one argument too many\n", argv[optind]);
+	return optind == argc;
+}
+
+/* ---- metrics ----------------------------------------------------------------------------------- */
+
+static void write_metrics(void *data, FILE *to)
+{
+	const struct colld *colld = data;
+	u32 cpu = noise_cpus_next(&colld->rules.application, 0);
+
+	if (colld->pin)
+		colld_pin_metrics(colld->pin, to);
+	if (colld->windows)
+		colld_windows_metrics(colld->windows, to);
+	fprintf(to, "# HELP coll_policy_reloads_total Times that the policy was read again.\n"
+		"# TYPE coll_policy_reloads_total counter\n"
+		"coll_policy_reloads_total{result=\"ok\"} %llu\n"
+		"coll_policy_reloads_total{result=\"refused\"} %llu\n"
+		"# HELP coll_steal_seconds_total Time that the hypervisor took.\n"
+		"# TYPE coll_steal_seconds_total counter\n",
+		(unsigned long long)colld->reloads, (unsigned long long)colld->refusals);
+	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&colld->rules.application, cpu + 1))
+		fprintf(to, "coll_steal_seconds_total{cpu=\"%u\"} %.2f\n", cpu,
+			noise_steal(cpu) / 1e9);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------- */
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_timer(u64 interval)
+{
+	const struct timespec time = { interval / NOISE_S, interval % NOISE_S };
+	const struct itimerspec every = { time, time };
+	const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0)
+		timerfd_settime(fd, 0, &every, NULL);
+	return fd;
+}
+
+/* False: it is to end. */
+static bool take_signal(struct colld *colld)
+{
+	struct signalfd_siginfo info;
+
+	if (read(colld->signals, &info, sizeof(info)) != sizeof(info))
+		return true;
+	if (info.ssi_signo != SIGHUP)
+		return false;
+	reload(colld);
+	return true;
+}
+
+static void watch(struct colld *colld)
+{
+	u64 expired;
+	bool goes_on = true;
+
+	while (goes_on) {
+		struct pollfd fds[] = {
+			{ colld->signals, POLLIN, 0 },
+			{ colld->timer, POLLIN, 0 },
+			{ colld->windows ? colld_windows_fd(colld->windows) : -1, POLLIN, 0 },
+			{ colld->metrics ? colld_metrics_fd(colld->metrics) : -1, POLLIN, 0 },
+		};
+
+		if (poll(fds, 4, -1) < 0 && errno != EINTR)
+			return;
+		/* Windows first: they are on the clock. */
+		if (fds[2].revents)
+			colld_windows_turn(colld->windows);
+		if (fds[3].revents)
+			colld_metrics_turn(colld->metrics);
+		if (fds[1].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
+			if (colld->pin)
+				colld_pin_renew(colld->pin);
+			if (colld->metrics)
+				colld_metrics_turn(colld->metrics);	/* who is too slow */
+		}
+		if (fds[0].revents)
+			goes_on = take_signal(colld);
+	}
+}
+
+static int serve(struct colld *colld)
+{
+	int error;
+
+	colld->signals = open_signals();
+	colld->timer = open_timer(colld->interval);
+	if (colld->signals < 0 || colld->timer < 0)
+		return 1;
+	error = put_in_force(colld);
+	if (!error && colld->port) {
+		error = colld_metrics_open(&colld->metrics, colld->address, colld->port,
+					   write_metrics, colld);
+		if (error)
+			colld_say(3, "no metrics at %s:%d: %s", colld->address, colld->port,
+				  strerror(-error));
+	}
+	if (!error) {
+		colld_notify("READY=1");
+		watch(colld);
+		colld_notify("STOPPING=1");
+	}
+	colld_metrics_close(colld->metrics);
+	lift(colld, !colld->keep);
+	close(colld->signals);
+	close(colld->timer);
+	return error ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct colld colld = { .policy = "/etc/coll/policy", .state = "/run/coll",
+			       .address = "127.0.0.1", .port = 9469, .interval = 5 * NOISE_S };
+	bool check = false;
+	int status;
+
+	if (!read_options(argc, argv, &colld, &check))
+		return 2;
+	if (read_policy(colld.policy, &colld.rules))
+		return 1;
+	status = check ? 0 : serve(&colld);
+	noise_rules_free(&colld.rules);
+	return status;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "colld.h"
+
+struct colld_metrics {
+	struct MHD_Daemon *daemon;
+	int fd;
+	colld_metrics_write *write;
+	void *data;
+};
+
+static enum MHD_Result answer(void *data, struct MHD_Connection *connection, const char *url,
+			      const char *method, const char *version, const char *upload,
+			      size_t *upload_bytes, void **state)
+{
+	static const char missing[] = "metrics are at /metrics\n";
+	const struct colld_metrics *metrics = data;
+	const bool found = !strcmp(url, "/metrics") && !strcmp(method, "GET");
+	struct MHD_Response *response;
+	enum MHD_Result queued;
+	size_t bytes = 0;
+	char *text = NULL;
+	FILE *to;
+
+	(void)version;
+	(void)upload;
+	(void)upload_bytes;
+	(void)state;
+	to = found ? open_memstream(&text, &bytes) : NULL;
+	if (to) {
+		metrics->write(metrics->data, to);
+		fclose(to);
+	}
+	response = text ? MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE) :
+			  MHD_create_response_from_buffer(strlen(missing), (void *)missing,
+							  MHD_RESPMEM_PERSISTENT);
+	MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4");
+	queued = MHD_queue_response(connection, text ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+int colld_metrics_open(struct colld_metrics **metrics, const char *address, int port,
+		       colld_metrics_write *write, void *data)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
+	const union MHD_DaemonInfo *info;
+
+	*metrics = calloc(1, sizeof(**metrics));
+	if (!*metrics)
+		return -ENOMEM;
+	if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
+		return -EINVAL;
+	(*metrics)->write = write;
+	(*metrics)->data = data;
+	/* No thread of its own: whoever is slow to read holds up nobody but itself. */
+	(*metrics)->daemon = MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, answer, *metrics,
+					      MHD_OPTION_SOCK_ADDR, &at,
+					      MHD_OPTION_CONNECTION_LIMIT, 16u,
+					      MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
+	info = (*metrics)->daemon ? MHD_get_daemon_info((*metrics)->daemon,
+							MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info)
+		return errno ? -errno : -EIO;
+	(*metrics)->fd = info->epoll_fd;
+	return 0;
+}
+
+int colld_metrics_fd(const struct colld_metrics *metrics)
+{
+	return metrics->fd;
+}
+
+void colld_metrics_turn(struct colld_metrics *metrics)
+{
+	MHD_run(metrics->daemon);
+}
+
+void colld_metrics_close(struct colld_metrics *metrics)
+{
+	if (metrics && metrics->daemon)
+		MHD_stop_daemon(metrics->daemon);
+	free(metrics);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Co-scheduling: the tasks of a cgroup run only in windows of the wall clock, so
+ * that on all nodes they run at the same time, and a collective meets them once
+ * and not once for each node. By the freezer: what is frozen takes no time at all,
+ * whatever it is, and thaws where it was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../tools/noise_units.h"
+#include "colld.h"
+
+struct window {
+	const struct noise_window *rule;
+	char path[512];
+	bool version1;		/* of cgroups */
+	bool open;
+	int error;		/* that was said */
+};
+
+struct colld_windows {
+	struct window *window;
+	u32 count;
+	int timer;
+	int keeper;		/* a pipe: closed when this process is no more */
+	pid_t keeper_pid;
+	u64 turns, late;	/* ns, the worst */
+};
+
+static u64 wall(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NOISE_S + now.tv_nsec;
+}
+
+/* ---- the freezer ------------------------------------------------------------------------- */
+
+static int find_freezer(struct window *window)
+{
+	static const char *const places[] = {
+		"/sys/fs/cgroup%s/cgroup.freeze",
+		"/sys/fs/cgroup/unified%s/cgroup.freeze",
+		"/sys/fs/cgroup/freezer%s/freezer.state",
+	};
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		int length;
+
+		window->version1 = i == 2;
+		/* The formats are the three above. */
+		length = snprintf(window->path, sizeof(window->path), places[i],
+				  window->rule->cgroup);
+		if (length < (int)sizeof(window->path) && !access(window->path, W_OK))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int freeze(const struct window *window, bool frozen)
+{
+	const char *word = window->version1 ? frozen ? "FROZEN" : "THAWED" : frozen ? "1" : "0";
+	const int fd = open(window->path, O_WRONLY | O_CLOEXEC);
+	const ssize_t written = fd < 0 ? -1 : write(fd, word, strlen(word));
+	const int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	return written < 0 ? -error : 0;
+}
+
+static void thaw_all(const struct colld_windows *windows)
+{
+	u32 i;
+
+	for (i = 0; i < windows->count; i++)
+		freeze(&windows->window[i], false);
+}
+
+/*
+ * A child that waits for the end of the pipe, and then thaws: it comes however this
+ * process ends.
+ */
+static int start_keeper(struct colld_windows *windows)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	windows->keeper_pid = fork();
+	if (windows->keeper_pid < 0)
+		return -errno;
+	if (windows->keeper_pid) {
+		close(ends[0]);
+		windows->keeper = ends[1];
+		return 0;
+	}
+	close(ends[1]);
+	setsid();
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	prctl(PR_SET_NAME, "colld-keeper");
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	thaw_all(windows);
+	_exit(0);
+}
+
+/* ---- turns --------------------------------------------------------------------------------- */
+
+/* Whether it is open now, and when that ends. */
+static bool is_open(const struct noise_window *rule, u64 now, u64 *edge)
+{
+	const u64 since = (now + rule->period - rule->phase) % rule->period;
+	const bool open = since < rule->open;
+
+	*edge = now - since + (open ? rule->open : rule->period);
+	return open;
+}
+
+static void turn(struct colld_windows *windows, struct window *window, bool open)
+{
+	int error;
+
+	if (window->open == open)
+		return;
+	error = freeze(window, !open);
+	if (error && error != window->error)
+		colld_say(3, "window %s: %s: %s", window->rule->cgroup, window->path,
+			  strerror(-error));
+	window->error = error;
+	window->open = open;
+	windows->turns++;
+}
+
+static void wake_at(const struct colld_windows *windows, u64 at)
+{
+	const struct itimerspec time = { .it_value = { at / NOISE_S, at % NOISE_S } };
+
+	/* Read at once too when somebody sets the clock. */
+	timerfd_settime(windows->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &time, NULL);
+}
+
+static u64 turn_all(struct colld_windows *windows)
+{
+	const u64 now = wall();
+	u64 next = UINT64_MAX, edge;
+	u32 i;
+
+	for (i = 0; i < windows->count; i++) {
+		struct window *window = &windows->window[i];
+
+		turn(windows, window, is_open(window->rule, now, &edge));
+		next = edge < next ? edge : next;
+	}
+	return next;
+}
+
+void colld_windows_turn(struct colld_windows *windows)
+{
+	u64 expired, next, now = wall();
+
+	if (read(windows->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN &&
+	    errno != ECANCELED)
+		return;
+	next = turn_all(windows);
+	wake_at(windows, next);
+	if (wall() - now > windows->late)
+		windows->late = wall() - now;
+}
+
+int colld_windows_open(struct colld_windows **windows, const struct noise_rules *rules)
+{
+	const struct sched_param priority = { .sched_priority = 1 };
+	struct colld_windows *new = calloc(1, sizeof(*new));
+	u32 i;
+	int error;
+
+	*windows = new;
+	if (!new)
+		return -ENOMEM;
+	new->keeper = -1;
+	new->timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	new->window = calloc(rules->windows + 1, sizeof(*new->window));
+	if (new->timer < 0 || !new->window)
+		return -ENOMEM;
+	for (i = 0; i < rules->windows; i++) {
+		struct window *window = &new->window[new->count];
+
+		*window = (struct window){ .rule = &rules->window[i], .open = true };
+		error = find_freezer(window);
+		if (error)
+			colld_say(4, "window %s: no such cgroup with a freezer here",
+				  rules->window[i].cgroup);
+		else
+			new->count++;
+	}
+	if (!new->count)
+		return 0;
+	error = start_keeper(new);
+	/* A node that is late keeps all the others waiting; each turn is short. */
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority))
+		colld_say(5, "windows may be late: no real-time priority is allowed");
+	if (!error)
+		wake_at(new, turn_all(new));
+	return error;
+}
+
+int colld_windows_fd(const struct colld_windows *windows)
+{
+	return windows->timer;
+}
+
+void colld_windows_close(struct colld_windows *windows)
+{
+	if (!windows)
+		return;
+	thaw_all(windows);
+	if (windows->keeper >= 0) {
+		close(windows->keeper);
+		waitpid(windows->keeper_pid, NULL, 0);
+	}
+	if (windows->timer >= 0)
+		close(windows->timer);
+	free(windows->window);
+	free(windows);
+}
+
+void colld_windows_metrics(const struct colld_windows *windows, FILE *to)
+{
+	fprintf(to, "# HELP coll_windows Cgroups that run only in windows of the clock.\n"
+		"# TYPE coll_windows gauge\ncoll_windows %u\n"
+		"# HELP coll_window_turns_total Times that one was frozen or thawed.\n"
+		"# TYPE coll_window_turns_total counter\ncoll_window_turns_total %llu\n"
+		"# HELP coll_window_turn_seconds_max The longest that took.\n"
+		"# TYPE coll_window_turn_seconds_max gauge\ncoll_window_turn_seconds_max %.9f\n",
+		windows->count, (unsigned long long)windows->turns, windows->late / 1e9);
+}
