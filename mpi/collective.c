@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The collectives as the program calls them, and whose each call is. */
+#include "shim.h"
+
+/* ---- whose it is --------------------------------------------------------- */
+
+static bool has_root(enum which which)
+{
+	return which == WHICH_Bcast || which == WHICH_Gather || which == WHICH_Gatherv ||
+	       which == WHICH_Scatter || which == WHICH_Scatterv || which == WHICH_Reduce;
+}
+
+static bool reduces(enum which which)
+{
+	return which >= WHICH_Reduce && which <= WHICH_Exscan;
+}
+
+static bool row_valid(MPI_Count count, MPI_Datatype type)
+{
+	return !count || (count > 0 && type_find(type));
+}
+
+static bool blocks_valid(const struct call *call, const void *counts, const void *displs,
+			 MPI_Datatype type, const MPI_Datatype *types)
+{
+	int i;
+
+	if (!counts || (!displs && call->which != WHICH_Reduce_scatter))
+		return false;
+	for (i = 0; i < call->met->ranks; i++)
+		if (!row_valid(count_at(call, counts, i), types ? types[i] : type))
+			return false;
+	return true;
+}
+
+static bool in_valid(const struct call *call)
+{
+	if (call->in == MPI_IN_PLACE)
+		return true;
+	return call->in_counts ? blocks_valid(call, call->in_counts, call->in_displs, call->in_type,
+					      call->in_types) :
+				 row_valid(call->in_count, call->in_type);
+}
+
+static bool out_valid(const struct call *call)
+{
+	if (call->out == MPI_IN_PLACE)
+		return call->which == WHICH_Scatter || call->which == WHICH_Scatterv;
+	return call->out_counts ? blocks_valid(call, call->out_counts, call->out_displs,
+					       call->out_type, call->out_types) :
+				  row_valid(call->out_count, call->out_type);
+}
+
+/*
+ * Arguments that the MPI is sure to refuse are left to it: it has the right error.
+ * What only the root needs is not looked at elsewhere.
+ */
+static bool valid(const struct call *call)
+{
+	const struct comm *comm = call->met;
+	bool root = call->root == comm->rank;
+
+	if (has_root(call->which) && (call->root < 0 || call->root >= comm->ranks))
+		return false;
+	switch (call->which) {
+	case WHICH_Barrier:
+		return true;
+	case WHICH_Gather:
+	case WHICH_Gatherv:
+		return in_valid(call) && (!root || out_valid(call));
+	case WHICH_Scatter:
+	case WHICH_Scatterv:
+		return out_valid(call) && (!root || in_valid(call));
+	case WHICH_Allgather:
+	case WHICH_Allgatherv:
+	case WHICH_Alltoall:
+	case WHICH_Alltoallv:
+	case WHICH_Alltoallw:
+		return in_valid(call) && out_valid(call);
+	default:
+		return out_valid(call);
+	}
+}
+
+static enum reason decide(struct call *call, enum form form)
+{
+	enum reason reason = OURS;
+
+	if (!(shim.settings.on >> call->which & 1))
+		return OTHER_SWITCHED_OFF;
+	if (call->comm == MPI_COMM_NULL)
+		return OTHER_REFUSED;
+	call->met = comm_find(call->comm);
+	if (!call->met && form == BLOCKING)
+		call->met = comm_meet(call->comm);
+	if (!call->met)
+		return OTHER_UNMET;
+	if (!call->met->group)
+		return call->met->reason;
+	if (reduces(call->which))
+		reason = op_find(call->op, call->out_type, &call->coll_type, &call->coll_op);
+	return reason != OURS ? reason : valid(call) ? OURS : OTHER_REFUSED;
+}
+
+/* Whether libcoll does it. If not, it is told here, and the MPI may block in it. */
+static bool ours(struct call *call, enum form form)
+{
+	enum reason reason;
+
+	if (!shim.on)
+		return false;
+	trace_begin();
+	shim_lock();
+	reason = decide(call, form);
+	if (reason == OURS)
+		shim.ours++;
+	else
+		report_handed(call->which, reason);
+	shim_unlock();
+	if (reason != OURS && reason != OTHER_REFUSED && form == BLOCKING)
+		comm_gather_round(call->comm);
+	return reason == OURS;
+}
+
+static int done(const struct call *call, enum form form, const MPI_Request *request, int code)
+{
+	if (shim.on)
+		trace_collective(call, form, request, code);
+	return code;
+}
+
+/* ---- what the program calls ----------------------------------------------- */
+
+#define UNWRAP(...) __VA_ARGS__
+
+/* The forms of a collective under one name each; INIT makes the persistent one. */
+#define CALL(Name, ...) { .which = WHICH_##Name, .comm = comm, LARGE, __VA_ARGS__ }
+#define FORMS_NAMED(Name, Blocking, Nonblocking, INIT, parameters, arguments, ...)          \
+	int MPI_##Blocking(UNWRAP parameters, MPI_Comm comm)                                \
+	{                                                                                   \
+		struct call call = CALL(Name, __VA_ARGS__);                                 \
+                                                                                            \
+		return done(&call, BLOCKING, NULL, ours(&call, BLOCKING) ?                  \
+			    task_block(&call) : real.Blocking(UNWRAP arguments, comm));     \
+	}                                                                                   \
+	ALSO(PMPI_##Blocking, MPI_##Blocking)                                               \
+	int MPI_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request)       \
+	{                                                                                   \
+		struct call call = CALL(Name, __VA_ARGS__);                                 \
+                                                                                            \
+		return done(&call, NONBLOCKING, request, ours(&call, NONBLOCKING) ?         \
+			    task_begin(&call, request) :                                    \
+			    real.Nonblocking(UNWRAP arguments, comm, request));             \
+	}                                                                                   \
+	ALSO(PMPI_##Nonblocking, MPI_##Nonblocking)                                         \
+	INIT(Name, parameters, arguments, __VA_ARGS__)
+
+#define PERSISTENT_FORM(Name, function, pfunction, Real, parameters, arguments, ...)        \
+	int function(UNWRAP parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request) \
+	{                                                                                   \
+		struct call call = CALL(Name, __VA_ARGS__);                                 \
+                                                                                            \
+		return done(&call, PERSISTENT, NULL, ours(&call, PERSISTENT) ?              \
+			    task_prepare(&call, request) :                                  \
+			    real.Real(UNWRAP arguments, comm, info, request));              \
+	}                                                                                   \
+	ALSO(pfunction, function)
+
+#if HAVE_INIT
+#define INIT_FORM(Name, ...) \
+	PERSISTENT_FORM(Name, INIT_NAME(Name), INIT_PNAME(Name), Name##_init, __VA_ARGS__)
+#else
+#define INIT_FORM(...)
+#endif
+#define LARGE_INIT_FORM(Name, ...)                                                      \
+	PERSISTENT_FORM(Name, MPI_##Name##_init_c, PMPI_##Name##_init_c, Name##_init_c, \
+			__VA_ARGS__)
+
+#define COUNT int
+#define DISPL int
+#define LARGE .large = false
+#define FORMS(Name, name, ...) FORMS_NAMED(Name, Name, I##name, INIT_FORM, __VA_ARGS__)
+#include "forms.h"
+#undef FORMS
+#undef LARGE
+#undef DISPL
+#undef COUNT
+
+#if HAVE_LARGE
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#define LARGE .large = true
+#define FORMS(Name, name, ...) \
+	FORMS_NAMED(Name, Name##_c, I##name##_c, LARGE_INIT_FORM, __VA_ARGS__)
+#include "forms.h"
+#undef LARGE
+#endif
+
+int MPI_Barrier(MPI_Comm comm)
+{
+	struct call call = { .which = WHICH_Barrier, .comm = comm };
+
+	return done(&call, BLOCKING, NULL, ours(&call, BLOCKING) ?
+		    task_block(&call) : real.Barrier(comm));
+}
+ALSO(PMPI_Barrier, MPI_Barrier)
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	struct call call = { .which = WHICH_Barrier, .comm = comm };
+
+	return done(&call, NONBLOCKING, request, ours(&call, NONBLOCKING) ?
+		    task_begin(&call, request) : real.Ibarrier(comm, request));
+}
+ALSO(PMPI_Ibarrier, MPI_Ibarrier)
+
+#if HAVE_INIT
+int INIT_NAME(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct call call = { .which = WHICH_Barrier, .comm = comm };
+
+	return done(&call, PERSISTENT, NULL, ours(&call, PERSISTENT) ?
+		    task_prepare(&call, request) : real.Barrier_init(comm, info, request));
+}
+ALSO(INIT_PNAME(Barrier), INIT_NAME(Barrier))
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What libcollmpi.so offers besides MPI's own functions, for tests and tools that
+ * look it up by dlsym().
+ */
+#ifndef COLLMPI_H
+#define COLLMPI_H
+
+#include <stdint.h>
+
+/*
+ * Collective calls of this rank so far that libcoll did, and that were handed to
+ * the MPI. Returns 1 if the shim is at work, else 0.
+ */
+int collmpi_counts(uint64_t *ours, uint64_t *handed);
+
+#endif

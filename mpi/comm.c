@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Communicators and their groups. A communicator is met once, by an agreement of
+ * all its ranks over the MPI below: when it is made, where we see that, or else in
+ * its first blocking collective. Nonblocking ones before that are the MPI's, since
+ * they may not wait for anybody. All ranks of a communicator call its collectives
+ * in the same order, so all know the same.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../libcoll/group.h"
+#include "shim.h"
+
+static struct comm *comms;
+static struct comm *latest;	/* found: most calls are on the same as the one before */
+static int keyval = MPI_KEYVAL_INVALID;
+static long long made;		/* names given by this rank */
+
+/* ---- life --------------------------------------------------------------- */
+
+static void comm_remove(struct comm *comm)
+{
+	struct comm **slot = &comms;
+
+	while (*slot != comm)
+		slot = &(*slot)->next;
+	*slot = comm->next;
+	if (latest == comm)
+		latest = NULL;
+	if (comm->group && comm->group != coll_world(shim.context))
+		coll_group_free(comm->group);
+	free(comm->members);
+	free(comm);
+}
+
+void comm_hold(struct comm *comm)
+{
+	comm->users++;
+}
+
+void comm_drop(struct comm *comm)
+{
+	if (!--comm->users && comm->freed)
+		comm_remove(comm);
+}
+
+/* The MPI calls this when a communicator is freed, in whichever language. */
+static int forget(MPI_Comm handle, int key, void *value, void *extra)
+{
+	struct comm *comm = value;
+
+	(void)handle, (void)key, (void)extra;
+	if (!shim.on)
+		return MPI_SUCCESS;
+	shim_lock();
+	comm->freed = true;
+	if (!comm->users)
+		comm_remove(comm);
+	shim_unlock();
+	return MPI_SUCCESS;
+}
+
+struct comm *comm_find(MPI_Comm handle)
+{
+	struct comm *comm;
+	int found = 0;
+
+	if (latest && latest->handle == handle && !latest->freed)
+		return latest;
+	if (real.Comm_get_attr(handle, keyval, &comm, &found) || !found)
+		return NULL;
+	latest = comm;
+	return comm;
+}
+
+/* ---- meeting ------------------------------------------------------------ */
+
+/* Which ranks of our job these are; NULL where one is of another job. Frees the group. */
+static uint32_t *members_of(MPI_Group group, int ranks)
+{
+	uint32_t *members = malloc(ranks * sizeof(*members));
+	int *mine = malloc(2 * ranks * sizeof(*mine)), *theirs = mine + ranks, i;
+
+	for (i = 0; mine && i < ranks; i++)
+		theirs[i] = i;
+	if (!members || !mine ||
+	    real.Group_translate_ranks(group, ranks, theirs, shim.world, mine)) {
+		free(members);
+		members = NULL;
+	}
+	for (i = 0; members && i < ranks; i++) {
+		members[i] = mine[i];
+		if (mine[i] == MPI_UNDEFINED) {
+			free(members);
+			members = NULL;
+		}
+	}
+	real.Group_free(&group);
+	free(mine);
+	return members;
+}
+
+static uint32_t *members_here(MPI_Comm handle, int ranks)
+{
+	MPI_Group group;
+
+	return real.Comm_group(handle, &group) ? NULL : members_of(group, ranks);
+}
+
+/* Whether the other side of an inter-communicator is of our job. */
+static bool other_side_ours(MPI_Comm handle)
+{
+	uint32_t *members;
+	MPI_Group group;
+	int ranks;
+
+	if (real.Comm_remote_group(handle, &group) || real.Group_size(group, &ranks))
+		return false;
+	members = members_of(group, ranks);
+	free(members);
+	return members;
+}
+
+/*
+ * One name for the group and the word of all ranks that they can have it, waiting
+ * in turns, so that what is in flight goes on.
+ */
+static int agree(MPI_Comm handle, struct comm *comm)
+{
+	long long mine[2] = { 0, comm->members ? 0 : 1 }, all[2];
+	struct pace pace = { 0 };
+	MPI_Request request;
+	int done = 0;
+
+	if (!comm->rank)
+		mine[0] = (shim.rank + 1ll) << 40 | ++made;
+	if (comm->ranks == 1) {
+		memcpy(all, mine, sizeof(all));
+	} else if (real.Iallreduce(mine, all, 2, MPI_LONG_LONG, MPI_MAX, handle, &request)) {
+		return -EIO;
+	} else {
+		while (!done) {
+			if (real.Test(&request, &done, MPI_STATUS_IGNORE))
+				return -EIO;
+			if (!done)
+				pace_poll(&pace);
+		}
+	}
+	comm->id = all[0];
+	return all[1] ? -ENOMEM : 0;
+}
+
+/* group_make() takes over the array it is given. */
+static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
+{
+	uint32_t *world = malloc(comm->ranks * sizeof(*world));
+
+	if (!world)
+		return -ENOMEM;
+	memcpy(world, comm->members, comm->ranks * sizeof(*world));
+	return group_make(shim.context, id, world, comm->rank, comm->ranks, group);
+}
+
+static struct comm *remember(MPI_Comm handle, struct comm *comm)
+{
+	comm->handle = handle;
+	if (real.Comm_set_attr(handle, keyval, comm)) {
+		free(comm->members);
+		free(comm);
+		return NULL;
+	}
+	comm->next = comms;
+	comms = comm;
+	return comm;
+}
+
+static struct comm *meet(MPI_Comm handle, enum reason reason)
+{
+	struct comm *comm = calloc(1, sizeof(*comm));
+	int inter = 0;
+
+	if (!comm)
+		return NULL;
+	comm->reason = reason;
+	if (real.Comm_test_inter(handle, &inter) || inter) {
+		comm->reason = other_side_ours(handle) ? OTHER_INTER : OTHER_JOB;
+	} else if (reason == OURS) {
+		real.Comm_rank(handle, &comm->rank);
+		real.Comm_size(handle, &comm->ranks);
+		comm->members = members_here(handle, comm->ranks);
+		if (!comm->members)
+			comm->reason = OTHER_JOB;
+		else if (agree(handle, comm) || make_group(comm, comm->id, &comm->group))
+			comm->reason = OTHER_FAILED;
+	}
+	return remember(handle, comm);
+}
+
+struct comm *comm_meet(MPI_Comm handle)
+{
+	return meet(handle, OURS);
+}
+
+int comm_own_group(struct comm *comm, struct coll_group **group)
+{
+	uint64_t id = comm->id ^ ++comm->inits * 0x9e3779b97f4a7c15ull;
+
+	id = (id ^ id >> 31) * 0xff51afd7ed558ccdull;
+	return make_group(comm, id ^ id >> 29, group);
+}
+
+/* Ranks of other jobs, and those of a session, may know nothing of us. */
+static bool all_know_us(MPI_Comm handle)
+{
+	const struct comm *comm;
+	uint32_t *members;
+	int inter = 0, ranks;
+
+	shim_lock();
+	comm = comm_find(handle);
+	shim_unlock();
+	if (comm)
+		return comm->reason != OTHER_JOB && comm->reason != OTHER_SESSION;
+	if (real.Comm_size(handle, &ranks) || real.Comm_test_inter(handle, &inter))
+		return false;
+	members = members_here(handle, ranks);
+	free(members);
+	return members && (!inter || other_side_ours(handle));
+}
+
+void comm_gather_round(MPI_Comm handle)
+{
+	struct pace pace = { 0 };
+	MPI_Request request;
+	int done = 0;
+
+	if (!all_know_us(handle) || real.Ibarrier(handle, &request))
+		return;
+	while (!done && !real.Test(&request, &done, MPI_STATUS_IGNORE))
+		if (!done)
+			pace_poll(&pace);
+}
+
+/* ---- communicators that the program makes -------------------------------- */
+
+/* A new one of all who call; of a communicator that is not ours it is not either. */
+static int made_from(MPI_Comm old, MPI_Comm *made_now, int code)
+{
+	struct comm *parent;
+
+	if (!shim.on || code || *made_now == MPI_COMM_NULL)
+		return code;
+	shim_lock();
+	parent = comm_find(old);
+	if (!comm_find(*made_now))
+		meet(*made_now, parent && parent->reason == OTHER_SESSION ? OTHER_SESSION : OURS);
+	shim_unlock();
+	return code;
+}
+
+static void before(MPI_Comm old)
+{
+	if (shim.on && old != MPI_COMM_NULL)
+		comm_gather_round(old);
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Comm_dup(comm, newcomm));
+}
+ALSO(PMPI_Comm_dup, MPI_Comm_dup)
+
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Comm_dup_with_info(comm, info, newcomm));
+}
+ALSO(PMPI_Comm_dup_with_info, MPI_Comm_dup_with_info)
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Comm_create(comm, group, newcomm));
+}
+ALSO(PMPI_Comm_create, MPI_Comm_create)
+
+/* Dissemination: in round k a message to whom is 2^k after us, from whom is 2^k before. */
+static void gather_members(const int *members, int ranks, int rank, int tag)
+{
+	MPI_Request requests[2];
+	MPI_Status statuses[2];
+	struct pace pace = { 0 };
+	int step, done;
+
+	for (step = 1; step < ranks; step *= 2) {
+		const int to = members[(rank + step) % ranks];
+		const int from = members[(rank + ranks - step) % ranks];
+
+		if (real.Irecv(NULL, 0, MPI_BYTE, from, tag, shim.all, &requests[0]) ||
+		    real.Isend(NULL, 0, MPI_BYTE, to, tag, shim.all, &requests[1]))
+			return;
+		for (done = 0; !done;) {
+			if (real.Testall(2, requests, &done, statuses))
+				return;
+			if (!done)
+				pace_poll(&pace);
+		}
+	}
+}
+
+/* As comm_gather_round(), of a group that has no communicator yet. */
+static void gather_group(MPI_Group group, int tag)
+{
+	int ranks = 0, rank = MPI_UNDEFINED, i, *members, *world;
+
+	if (!shim.on || group == MPI_GROUP_NULL || tag < 0 || real.Group_size(group, &ranks))
+		return;
+	members = malloc((2 * ranks + 1) * sizeof(*members));
+	world = members + ranks;
+	for (i = 0; members && i < ranks; i++)
+		members[i] = i;
+	if (members && !real.Group_translate_ranks(group, ranks, members, shim.world, world)) {
+		for (i = 0; i < ranks; i++)
+			rank = world[i] == shim.rank ? i : rank;
+		for (i = 0; i < ranks && world[i] != MPI_UNDEFINED; i++)
+			;
+		/* With ranks of another job nobody does this. */
+		if (i == ranks && rank != MPI_UNDEFINED)
+			gather_members(world, ranks, rank, tag);
+	}
+	free(members);
+}
+
+/* Only the group calls it: the old communicator's others know nothing. */
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+	gather_group(group, tag);
+	return made_from(comm, newcomm, real.Comm_create_group(comm, group, tag, newcomm));
+}
+ALSO(PMPI_Comm_create_group, MPI_Comm_create_group)
+
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Comm_split(comm, color, key, newcomm));
+}
+ALSO(PMPI_Comm_split, MPI_Comm_split)
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Comm_split_type(comm, type, key, info, newcomm));
+}
+ALSO(PMPI_Comm_split_type, MPI_Comm_split_type)
+
+int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+		    MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm,
+			 real.Cart_create(comm, ndims, dims, periods, reorder, newcomm));
+}
+ALSO(PMPI_Cart_create, MPI_Cart_create)
+
+int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Cart_sub(comm, remain_dims, newcomm));
+}
+ALSO(PMPI_Cart_sub, MPI_Cart_sub)
+
+int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+		     MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm,
+			 real.Graph_create(comm, nnodes, index, edges, reorder, newcomm));
+}
+ALSO(PMPI_Graph_create, MPI_Graph_create)
+
+int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
+			  const int destinations[], const int weights[], MPI_Info info,
+			  int reorder, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm,
+			 real.Dist_graph_create(comm, n, sources, degrees, destinations, weights,
+						info, reorder, newcomm));
+}
+ALSO(PMPI_Dist_graph_create, MPI_Dist_graph_create)
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+				   const int sourceweights[], int outdegree,
+				   const int destinations[], const int destweights[],
+				   MPI_Info info, int reorder, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm,
+			 real.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights,
+							 outdegree, destinations, destweights,
+							 info, reorder, newcomm));
+}
+ALSO(PMPI_Dist_graph_create_adjacent, MPI_Dist_graph_create_adjacent)
+
+int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm, real.Intercomm_merge(comm, high, newcomm));
+}
+ALSO(PMPI_Intercomm_merge, MPI_Intercomm_merge)
+
+int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag,
+			 MPI_Comm *newcomm)
+{
+	before(comm);
+	return made_from(comm, newcomm,
+			 real.Intercomm_create(comm, leader, peer, remote_leader, tag, newcomm));
+}
+ALSO(PMPI_Intercomm_create, MPI_Intercomm_create)
+
+#if MPI_VERSION >= 4
+/* Its ranks need not have called MPI_Init(), where we meet. */
+int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
+			       MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+	int code = real.Comm_create_from_group(group, tag, info, errhandler, newcomm);
+
+	if (!shim.on || code || *newcomm == MPI_COMM_NULL)
+		return code;
+	shim_lock();
+	meet(*newcomm, OTHER_SESSION);
+	shim_unlock();
+	return code;
+}
+#endif
+
+/* ---- start and end ------------------------------------------------------ */
+
+static struct comm *know(MPI_Comm handle, struct coll_group *group, uint64_t id)
+{
+	struct comm *comm = calloc(1, sizeof(*comm));
+	int i;
+
+	if (!comm)
+		return NULL;
+	comm->group = group;
+	comm->id = id;
+	real.Comm_rank(handle, &comm->rank);
+	real.Comm_size(handle, &comm->ranks);
+	comm->members = malloc(comm->ranks * sizeof(*comm->members));
+	for (i = 0; comm->members && i < comm->ranks; i++)
+		comm->members[i] = i;
+	return remember(handle, comm);
+}
+
+int comm_start(void)
+{
+	if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) ||
+	    !know(MPI_COMM_WORLD, coll_world(shim.context), 1) || !comm_meet(MPI_COMM_SELF))
+		return -ENOMEM;
+	return 0;
+}
+
+/* Attributes stay where they are, and mean nothing any more. */
+void comm_end(void)
+{
+	while (comms)
+		comm_remove(comms);
+	real.Comm_free_keyval(&keyval);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* MPI_Init to MPI_Finalize: joining and leaving, settings, locks, failing. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../libcoll/context.h"
+#include "collmpi.h"
+#include "shim.h"
+
+struct shim shim;
+
+const char *const which_names[WHICH_COUNT] = {
+#define NAME(Name, name) #name,
+	EACH_COLLECTIVE(NAME)
+};
+
+const char *const reason_texts[REASONS] = {
+	[OURS] = "",
+	[OTHER_SWITCHED_OFF] = "switched off by COLL_MPI",
+	[OTHER_INTER] = "inter-communicator",
+	[OTHER_JOB] = "communicator with ranks of another job",
+	[OTHER_SESSION] = "communicator of a session",
+	[OTHER_UNMET] = "nonblocking, and no blocking call on the communicator yet",
+	[OTHER_REFUSED] = "arguments that MPI refuses",
+	[OTHER_TYPE] = "reduction that libcoll and MPI_Reduce_local do not cover",
+	[OTHER_FAILED] = "no memory for the communicator's group",
+};
+
+/* ---- locks -------------------------------------------------------------- */
+
+static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+void shim_lock(void)
+{
+	if (shim.threads)
+		pthread_mutex_lock(&mutex);
+}
+
+void shim_unlock(void)
+{
+	if (shim.threads)
+		pthread_mutex_unlock(&mutex);
+}
+
+/* ---- failing ------------------------------------------------------------ */
+
+static int error_code(const char *text)
+{
+	char brief[MPI_MAX_ERROR_STRING];
+	int code;
+
+	snprintf(brief, sizeof(brief), "%.*s", (int)sizeof(brief) - 1, text);
+	if (real.Add_error_code(MPI_ERR_OTHER, &code))
+		return MPI_ERR_OTHER;
+	real.Add_error_string(code, brief);
+	return code;
+}
+
+int shim_fail(MPI_Comm comm, const char *what, int error, const char *why)
+{
+	char text[512];
+	int code;
+
+	snprintf(text, sizeof(text), "libcollmpi: rank %d: %s: %.300s", shim.rank, what,
+		 why && *why ? why : coll_strerror(error));
+	fprintf(stderr, "%s\n", text);
+	code = error_code(text);
+	if (comm != MPI_COMM_NULL)
+		real.Comm_call_errhandler(comm, code);
+	return code;
+}
+
+bool shim_all(bool mine)
+{
+	int good = mine, all = 0;
+
+	return !real.Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) && all;
+}
+
+/* ---- settings ----------------------------------------------------------- */
+
+static int setting_of(const char *name)
+{
+	int i;
+
+	for (i = 0; i < WHICH_COUNT; i++)
+		if (!strcmp(name, which_names[i]))
+			return i;
+	return -1;
+}
+
+/* "on", "off", or the collectives that are ours, with commas between. */
+static int read_on(const char *text, uint32_t *on)
+{
+	char copy[512], *save, *name;
+	int i;
+
+	*on = 0;
+	if (!text || !*text || !strcmp(text, "on") || !strcmp(text, "off")) {
+		*on = text && !strcmp(text, "off") ? 0 : ~0u;
+		return 0;
+	}
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		i = setting_of(name);
+		if (i < 0)
+			return -EINVAL;
+		*on |= 1u << i;
+	}
+	return 0;
+}
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0");
+}
+
+/* All ranks take what rank 0 was told: environments may differ. */
+static void share_settings(void)
+{
+	struct settings *settings = &shim.settings;
+
+	if (read_on(getenv("COLL_MPI"), &settings->on) && !shim.rank)
+		fprintf(stderr, "libcollmpi: COLL_MPI='%s' is not valid: on, off, or names of "
+			"collectives with commas between are; taken as off\n", getenv("COLL_MPI"));
+	settings->report = is_set("COLL_MPI_REPORT");
+	settings->trace = is_set("COLL_MPI_TRACE");
+	real.Bcast(settings, sizeof(*settings), MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+/*
+ * A rank of an MPI program may rightly wait for hours, so unless somebody says
+ * otherwise the deadline is a day. A ring serves one thread only.
+ */
+static void choose_options(char *text, size_t bytes, int level)
+{
+	struct coll_options options;
+	char why[200];
+	bool told = getenv("COLL_DEADLINE") || coll_options_init(&options, why, sizeof(why)) ||
+		    options.deadline_ns != 60 * COLL_SECOND;
+
+	snprintf(text, bytes, "%s%s", told ? "" : "deadline=86400s ",
+		 level >= MPI_THREAD_SERIALIZED ? "engine=epoll" : "");
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+static bool open_parts(void)
+{
+	return !real.Comm_dup(MPI_COMM_SELF, &shim.self) &&
+	       !real.Comm_dup(MPI_COMM_WORLD, &shim.all) &&
+	       !real.Comm_set_errhandler(shim.self, MPI_ERRORS_RETURN) &&
+	       !real.Comm_group(MPI_COMM_WORLD, &shim.world) && !type_start() && !op_start() &&
+	       !comm_start();
+}
+
+/* All ranks join, or none; without us the program runs as ever. */
+static void join(void)
+{
+	char options[64];
+	int level = MPI_THREAD_SINGLE;
+
+	real.Comm_rank(MPI_COMM_WORLD, &shim.rank);
+	real.Comm_size(MPI_COMM_WORLD, &shim.ranks);
+	share_settings();
+	if (!shim.settings.on)
+		return;
+	real.Query_thread(&level);
+	shim.threads = level == MPI_THREAD_MULTIPLE;
+	choose_options(options, sizeof(options), level);
+	if (boot_mpi_open(options, &shim.context))
+		return;
+	shim.on = shim_all(open_parts());
+	shim.opened = coll_now();
+	if (shim.on && shim.settings.trace)
+		trace_start();
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+	int code = real.Init(argc, argv);
+
+	if (!code)
+		join();
+	return code;
+}
+ALSO(PMPI_Init, MPI_Init)
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int code = real.Init_thread(argc, argv, required, provided);
+
+	if (!code)
+		join();
+	return code;
+}
+ALSO(PMPI_Init_thread, MPI_Init_thread)
+
+/* ---- end ---------------------------------------------------------------- */
+
+enum { CLOSING_S = 5 };
+
+/* Once all are here nobody needs what we still hold, and closing is quick. */
+static void leave(void)
+{
+	comm_gather_round(MPI_COMM_WORLD);
+	if (shim.settings.trace)
+		trace_end();
+	if (shim.settings.report)
+		report_print();
+	task_end();
+	comm_end();
+	shim.on = false;
+	type_end();
+	shim.context->options.deadline_ns = CLOSING_S * COLL_SECOND;
+	coll_close(shim.context);
+	shim.context = NULL;
+	real.Group_free(&shim.world);
+	real.Comm_free(&shim.self);
+	real.Comm_free(&shim.all);
+}
+
+int MPI_Finalize(void)
+{
+	if (shim.on)
+		leave();
+	return real.Finalize();
+}
+ALSO(PMPI_Finalize, MPI_Finalize)
+
+/* ---- for tests and tools ------------------------------------------------ */
+
+int collmpi_counts(uint64_t *ours, uint64_t *handed)
+{
+	*ours = shim.ours;
+	*handed = shim.handed;
+	return shim.on;
+}

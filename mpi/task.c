@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Collectives under way. Their requests are the MPI's own, made so that it treats
+ * them as any other: a generalised one for a nonblocking collective, a persistent
+ * receive of nothing from this rank itself for a persistent one, ended by a message.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../libcoll/context.h"
+#include "../libcoll/group.h"
+#include "shim.h"
+
+enum {
+	SLICE_FIRST_NS = 50000,
+	SLICE_MAX_NS = 200000,
+	POLLS = 16,		/* before the core is offered to others */
+};
+
+static struct task *running;		/* with requests; a blocking one is not among them */
+static bool lingering;			/* libcoll may have messages to send yet */
+static int tags;			/* used so far */
+
+/* ---- launching ------------------------------------------------------------ */
+
+static int launch(struct task *task, bool later)
+{
+	const struct call *call = &task->call;
+	const struct stage *s = &task->stage;
+	struct coll_group *group = task->group;
+	struct coll_run **run = &task->run;
+	const int type = COLL_UINT8, root = call->root;
+
+	lingering = true;
+#define LAUNCH(name, ...) \
+	(later ? coll_##name##_init(__VA_ARGS__, run) : coll_i##name(__VA_ARGS__, run))
+	switch (call->which) {
+	case WHICH_Barrier:
+		return LAUNCH(barrier, group);
+	case WHICH_Bcast:
+		return LAUNCH(bcast, s->out, s->count, type, root, group);
+	case WHICH_Gather:
+		return LAUNCH(gather, s->in, s->out, s->count, type, root, group);
+	case WHICH_Gatherv:
+		return LAUNCH(gatherv, s->in, s->count, s->out, s->counts, s->displs, type, root,
+			      group);
+	case WHICH_Scatter:
+		return LAUNCH(scatter, s->in, s->out, s->count, type, root, group);
+	case WHICH_Scatterv:
+		return LAUNCH(scatterv, s->in, s->counts, s->displs, s->out, s->count, type, root,
+			      group);
+	case WHICH_Allgather:
+		return LAUNCH(allgather, s->in, s->out, s->count, type, group);
+	case WHICH_Allgatherv:
+		return LAUNCH(allgatherv, s->in, s->count, s->out, s->counts, s->displs, type,
+			      group);
+	case WHICH_Alltoall:
+		return LAUNCH(alltoall, s->in, s->out, s->count, type, group);
+	case WHICH_Alltoallv:
+	case WHICH_Alltoallw:
+		return LAUNCH(alltoallv, s->in, s->counts, s->displs, s->out, s->out_counts,
+			      s->out_displs, type, group);
+	case WHICH_Reduce:
+		return LAUNCH(reduce, s->in, s->out, s->count, call->coll_type, call->coll_op,
+			      root, group);
+	case WHICH_Allreduce:
+		return LAUNCH(allreduce, s->in, s->out, s->count, call->coll_type, call->coll_op,
+			      group);
+	case WHICH_Reduce_scatter:
+		return LAUNCH(reduce_scatter, s->in, s->out, s->counts, call->coll_type,
+			      call->coll_op, group);
+	case WHICH_Reduce_scatter_block:
+		return LAUNCH(reduce_scatter_block, s->in, s->out, s->count, call->coll_type,
+			      call->coll_op, group);
+	case WHICH_Scan:
+		return LAUNCH(scan, s->in, s->out, s->count, call->coll_type, call->coll_op,
+			      group);
+	case WHICH_Exscan:
+		return LAUNCH(exscan, s->in, s->out, s->count, call->coll_type, call->coll_op,
+			      group);
+	default:
+		return -EINVAL;
+	}
+#undef LAUNCH
+}
+
+static int fail(const struct task *task, int error)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s of %d ranks", which_names[task->call.which],
+		 task->comm->ranks);
+	return shim_fail(task->comm->freed ? MPI_COMM_NULL : task->comm->handle, what, error,
+			 coll_last_error(task->group));
+}
+
+/* The run has ended: so has the task, but for telling the MPI. */
+static void conclude(struct task *task)
+{
+	const char *algo = task->run->planned->algo->name;
+	int error = coll_wait(&task->run);
+
+	if (error)
+		task->code = fail(task, error);
+	else
+		stage_unpack(&task->stage);
+	report_ours(task, algo, coll_now() - task->started);
+}
+
+static void task_init(struct task *task, const struct call *call, enum form form)
+{
+	memset(task, 0, sizeof(*task));
+	task->call = *call;
+	task->form = form;
+	task->comm = call->met;
+	task->group = call->met->group;
+	comm_hold(task->comm);
+	task->started = coll_now();
+}
+
+/* ---- waiting -------------------------------------------------------------- */
+
+/*
+ * The MPI's messages must not wait for ours. Looking for one from all ranks turns its engine;
+ * for one from this rank itself MPICH does not look into the network.
+ */
+static void poke(void)
+{
+	int flag;
+
+	real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, shim.all, &flag, MPI_STATUS_IGNORE);
+}
+
+/* Others may need the library while this thread waits. */
+static int turn_among_threads(struct pace *pace)
+{
+	int error;
+
+	shim_lock();
+	error = context_turn(shim.context, 0);
+	shim_unlock();
+	poke();
+	if (pace->rounds++ < POLLS)
+		sched_yield();
+	else
+		usleep(SLICE_FIRST_NS / 1000);
+	return error;
+}
+
+int pace_turn(struct pace *pace)
+{
+	int error;
+
+	if (shim.threads)
+		return turn_among_threads(pace);
+	if (pace->slice)
+		poke();
+	else
+		pace->slice = SLICE_FIRST_NS;
+	error = context_turn(shim.context, coll_now() + pace->slice);
+	if (pace->slice < SLICE_MAX_NS && pace->rounds++ > POLLS)
+		pace->slice = SLICE_MAX_NS;
+	return error;
+}
+
+void pace_poll(struct pace *pace)
+{
+	shim_lock();
+	context_turn(shim.context, 0);
+	shim_unlock();
+	if (pace->rounds++ >= POLLS)
+		sched_yield();
+}
+
+/* ---- blocking ------------------------------------------------------------- */
+
+/*
+ * A run may be over before its messages have left: to a rank that is not connected
+ * yet, say. The MPI may block in what the program calls next, and we do not see all
+ * of that, so they leave first. Optional ones may come too late, or not at all.
+ */
+static bool over(const struct coll_run *run)
+{
+	const struct planned *planned = run->planned;
+
+	if (__atomic_load_n(&run->exec, __ATOMIC_ACQUIRE))
+		return false;
+	return !__atomic_load_n(&run->group->lingering, __ATOMIC_RELAXED) ||
+	       planned->plan.mandatory < planned->schedule->ops ||
+	       run->group->state != GROUP_OK;
+}
+
+static void block_until_over(const struct coll_run *run)
+{
+	struct pace pace = { 0 };
+
+	shim_unlock();
+	while (!over(run) && !pace_turn(&pace))
+		;
+	shim_lock();
+}
+
+int task_block(const struct call *call)
+{
+	struct task task;
+	int error;
+
+	shim_lock();
+	task_init(&task, call, BLOCKING);
+	error = stage_make(&task);
+	if (!error) {
+		stage_pack(&task.stage);
+		error = launch(&task, false);
+		if (!error) {
+			block_until_over(task.run);
+			conclude(&task);
+		}
+		stage_free(&task.stage);
+	}
+	if (error)
+		task.code = fail(&task, error);
+	comm_drop(task.comm);
+	shim_unlock();
+	return task.code;
+}
+
+/* ---- requests ------------------------------------------------------------- */
+
+static bool is_reduction(enum which which)
+{
+	return which >= WHICH_Reduce && which <= WHICH_Exscan;
+}
+
+/* What the program may free before the task has ended. */
+static void hold_handles(struct task *task)
+{
+	struct stage *stage = &task->stage;
+	const struct call *call = &task->call;
+	uint32_t i;
+
+	for (i = 0; i < stage->pieces_count; i++) {
+		stage->pieces[i].held = stage->pieces[i].info->derived;
+		if (stage->pieces[i].held)
+			hold_type(stage->pieces[i].type);
+	}
+	if (is_reduction(call->which) && call->coll_op > COLL_USER_REDUCTION) {
+		hold_type(call->out_type);
+		hold_op(call->op);
+	}
+}
+
+static void drop_handles(struct task *task)
+{
+	struct stage *stage = &task->stage;
+	const struct call *call = &task->call;
+	uint32_t i;
+
+	for (i = 0; i < stage->pieces_count; i++)
+		if (stage->pieces[i].held)
+			drop_type(stage->pieces[i].type);
+	if (is_reduction(call->which) && call->coll_op > COLL_USER_REDUCTION) {
+		drop_type(call->out_type);
+		drop_op(call->op);
+	}
+}
+
+static void task_clear(struct task *task)
+{
+	drop_handles(task);
+	stage_free(&task->stage);
+	comm_drop(task->comm);
+}
+
+static void list_remove(struct task **slot, const struct task *task)
+{
+	while (*slot && *slot != task)
+		slot = &(*slot)->next;
+	if (*slot)
+		*slot = task->next;
+}
+
+static int query(void *state, MPI_Status *status)
+{
+	const struct task *task = state;
+
+	real.Status_set_elements(status, MPI_BYTE, 0);
+	real.Status_set_cancelled(status, 0);
+	status->MPI_SOURCE = MPI_UNDEFINED;
+	status->MPI_TAG = MPI_UNDEFINED;
+	return task->code;
+}
+
+static int release(void *state)
+{
+	free(state);
+	return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete)
+{
+	(void)state, (void)complete;
+	return MPI_SUCCESS;	/* collectives are not cancelled */
+}
+
+/* ---- persistent requests -------------------------------------------------- */
+
+/* One list for life and one for running: a persistent task may be in both. */
+struct kept {
+	struct kept *next;
+	struct task task;
+};
+
+static struct kept *kept;
+
+struct task *task_persistent(MPI_Request request)
+{
+	struct kept *one;
+
+	for (one = kept; one; one = one->next)
+		if (one->task.request == request)
+			return &one->task;
+	return NULL;
+}
+
+static void kept_free(struct task *task)
+{
+	struct kept **slot = &kept, *one;
+
+	while (&(*slot)->task != task)
+		slot = &(*slot)->next;
+	one = *slot;
+	*slot = one->next;
+	coll_free(&task->run);
+	task_clear(task);
+	coll_group_free(task->group);
+	free(one);
+}
+
+static int kept_tag(void)
+{
+	enum { TAGS = 32768 };
+
+	return tags++ % TAGS;
+}
+
+static int prepare(struct task *task)
+{
+	int error = comm_own_group(task->comm, &task->group);
+
+	if (error)
+		return error;
+	error = stage_make(task);
+	if (error)
+		goto err_free_group;
+	error = launch(task, true);
+	if (error)
+		goto err_free_stage;
+	task->tag = kept_tag();
+	if (!real.Recv_init(NULL, 0, MPI_BYTE, 0, task->tag, shim.self, &task->request))
+		return 0;
+	error = -ENOMEM;
+	coll_free(&task->run);
+err_free_stage:
+	stage_free(&task->stage);
+err_free_group:
+	coll_group_free(task->group);
+	task->group = task->comm->group;
+	return error;
+}
+
+int task_prepare(const struct call *call, MPI_Request *request)
+{
+	struct kept *one = calloc(1, sizeof(*one));
+	int error, code = MPI_SUCCESS;
+
+	if (!one)
+		return MPI_ERR_NO_MEM;
+	shim_lock();
+	task_init(&one->task, call, PERSISTENT);
+	error = prepare(&one->task);
+	if (error) {
+		code = fail(&one->task, error);
+		comm_drop(one->task.comm);
+		free(one);
+	} else {
+		hold_handles(&one->task);
+		one->next = kept;
+		kept = one;
+		*request = one->task.request;
+	}
+	shim_unlock();
+	return code;
+}
+
+int task_start(struct task *task)
+{
+	int error, code;
+
+	code = real.Start(&task->request);
+	if (code)
+		return code;
+	task->started = coll_now();
+	task->code = MPI_SUCCESS;
+	stage_pack(&task->stage);
+	lingering = true;
+	error = coll_start(task->run);
+	if (error)
+		return fail(task, error);
+	task->active = true;
+	task->next = running;
+	running = task;
+	return MPI_SUCCESS;
+}
+
+void task_free_persistent(struct task *task)
+{
+	if (task->active)
+		task->freed = true;
+	else
+		kept_free(task);
+}
+
+/* ---- under way ------------------------------------------------------------ */
+
+/* Messages of runs that are over leave while we turn the engine. */
+static bool any_lingering(void)
+{
+	const struct coll_group *group;
+
+	shim_lock();
+	for (group = shim.context->groups; group && !group->active; group = group->next)
+		;
+	lingering = group;
+	shim_unlock();
+	return group;
+}
+
+bool task_any(void)
+{
+	return running || (lingering && any_lingering());
+}
+
+static void finish(struct task *task)
+{
+	list_remove(&running, task);
+	conclude(task);
+	if (task->form == PERSISTENT) {
+		task->active = false;
+		real.Send(NULL, 0, MPI_BYTE, 0, task->tag, shim.self);
+		if (task->freed)
+			kept_free(task);
+		return;
+	}
+	task_clear(task);
+	real.Grequest_complete(task->request);	/* frees it, now or in a wait */
+}
+
+/* Completes what has ended, in whatever order. */
+static void finish_ended(void)
+{
+	struct task *task, *next;
+
+	for (task = running; task; task = next) {
+		next = task->next;
+		if (over(task->run))
+			finish(task);
+	}
+}
+
+/* The engine works no more: libcoll ends the runs, and tells why. */
+static void finish_all(void)
+{
+	while (running)
+		finish(running);
+}
+
+void task_progress(void)
+{
+	shim_lock();
+	if (context_turn(shim.context, 0))
+		finish_all();
+	else
+		finish_ended();
+	shim_unlock();
+}
+
+bool task_all_ours(int count, const MPI_Request *requests)
+{
+	const struct task *task;
+	bool all = true;
+	int i;
+
+	shim_lock();
+	for (i = 0; all && i < count; i++) {
+		if (requests[i] == MPI_REQUEST_NULL)
+			continue;
+		for (task = running; task && task->request != requests[i]; task = task->next)
+			;
+		all = task;
+	}
+	shim_unlock();
+	return all;
+}
+
+static int begin(struct task *task)
+{
+	int error = stage_make(task);
+
+	if (error)
+		return error;
+	stage_pack(&task->stage);
+	error = launch(task, false);
+	if (!error)
+		return 0;
+	stage_free(&task->stage);
+	return error;
+}
+
+int task_begin(const struct call *call, MPI_Request *request)
+{
+	struct task *task = malloc(sizeof(*task));
+	int error, code;
+
+	if (!task)
+		return MPI_ERR_NO_MEM;
+	shim_lock();
+	task_init(task, call, NONBLOCKING);
+	error = begin(task);
+	if (error) {
+		code = fail(task, error);
+		comm_drop(task->comm);
+		free(task);
+	} else {
+		hold_handles(task);
+		task->next = running;
+		running = task;
+		code = real.Grequest_start(query, release, cancel, task, &task->request);
+		*request = task->request;
+	}
+	shim_unlock();
+	return code;
+}
+
+void task_end(void)
+{
+	finish_ended();
+	while (kept)
+		kept_free(&kept->task);
+	lingering = false;
+}

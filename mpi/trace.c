@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * What this rank did, for the simulator to replay: computing, messages, collectives
+ * and waits, in their order and with their times; coll-trace(5) has the format. One
+ * file a rank. Only the outermost MPI call is an event: what it is made of is not.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+struct pending {
+	struct pending *next;
+	MPI_Request handle;
+	uint64_t number;
+};
+
+enum { BUCKETS = 1024 };
+
+static FILE *file;
+static struct pending *pending[BUCKETS];
+static uint64_t numbered;		/* requests so far */
+static int groups;			/* likewise */
+static int keyval = MPI_KEYVAL_INVALID;
+static _Thread_local int depth;
+static _Thread_local uint64_t began, ended;
+
+/* ---- groups ------------------------------------------------------------------ */
+
+static int forget(MPI_Comm handle, int key, void *value, void *extra)
+{
+	(void)handle, (void)key, (void)extra;
+	free(value);
+	return MPI_SUCCESS;
+}
+
+static void write_members(MPI_Comm handle, int number)
+{
+	MPI_Group group = MPI_GROUP_NULL;
+	int ranks = 0, i, *mine, *world;
+
+	real.Comm_size(handle, &ranks);
+	real.Comm_group(handle, &group);
+	mine = malloc((2 * ranks + 1) * sizeof(*mine));
+	world = mine + ranks;
+	for (i = 0; mine && i < ranks; i++)
+		mine[i] = i;
+	if (mine && !real.Group_translate_ranks(group, ranks, mine, shim.world, world)) {
+		fprintf(file, "group number=%d ranks=", number);
+		for (i = 0; i < ranks; i++)	/* -1: of another job */
+			fprintf(file, "%s%d", i ? "," : "",
+				world[i] == MPI_UNDEFINED ? -1 : world[i]);
+		fputc('\n', file);
+	}
+	if (group != MPI_GROUP_NULL)
+		real.Group_free(&group);
+	free(mine);
+}
+
+/* Known from its first event on. */
+static int group_of(MPI_Comm handle)
+{
+	int *number, found = 0;
+
+	if (handle == MPI_COMM_NULL || real.Comm_get_attr(handle, keyval, &number, &found))
+		return -1;
+	if (found)
+		return *number;
+	number = malloc(sizeof(*number));
+	if (!number)
+		return -1;
+	*number = groups++;
+	write_members(handle, *number);
+	real.Comm_set_attr(handle, keyval, number);
+	return *number;
+}
+
+/* ---- requests ---------------------------------------------------------------- */
+
+static struct pending **pending_find(MPI_Request handle)
+{
+	uint64_t bits = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
+	struct pending **slot = &pending[bits >> 54];
+
+	while (*slot && (*slot)->handle != handle)
+		slot = &(*slot)->next;
+	return slot;
+}
+
+static uint64_t request_new(MPI_Request handle)
+{
+	struct pending **slot = pending_find(handle);
+
+	if (!*slot)
+		*slot = calloc(1, sizeof(**slot));
+	if (!*slot)
+		return 0;
+	(*slot)->handle = handle;
+	return (*slot)->number = ++numbered;
+}
+
+/* 0: none that we know. */
+static uint64_t request_done(MPI_Request handle)
+{
+	struct pending **slot = pending_find(handle), *one = *slot;
+	uint64_t number = one ? one->number : 0;
+
+	if (one) {
+		*slot = one->next;
+		free(one);
+	}
+	return number;
+}
+
+/* ---- events ------------------------------------------------------------------ */
+
+bool trace_begin(void)
+{
+	if (!file || depth++)
+		return false;
+	began = coll_now();
+	return true;
+}
+
+/* Ends an event and writes the computing before it. True: it is to be written. */
+static bool end(int code)
+{
+	if (!file || --depth)
+		return false;
+	shim_lock();
+	if (began > ended)
+		fprintf(file, "cpu ns=%llu\n", (unsigned long long)(began - ended));
+	return !code;
+}
+
+/* The line is complete but for how long it took. */
+static void end_line(void)
+{
+	const uint64_t now = coll_now();
+
+	fprintf(file, " ns=%llu\n", (unsigned long long)(now - began));
+}
+
+/* Everything after counts as computing again, not what writing took. */
+static void go_on(void)
+{
+	if (!depth)
+		ended = coll_now();
+	shim_unlock();
+}
+
+void trace_nothing(MPI_Request *before)
+{
+	if (file)
+		depth--;	/* its time is computing */
+	free(before);
+}
+
+static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
+{
+	const struct type *info = count > 0 ? type_find(type) : NULL;
+
+	return info ? count * info->size : 0;
+}
+
+void trace_message(const char *what, const char *side, int peer, int tag, MPI_Count count,
+		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code)
+{
+	int group;
+
+	if (!file || !end(code)) {
+		if (file && !depth)
+			go_on();
+		return;
+	}
+	group = group_of(comm);
+	fprintf(file, "%s group=%d %s=%d tag=%d bytes=%lld", what, group, side,
+		peer == MPI_ANY_SOURCE || peer == MPI_PROC_NULL ? -1 : peer,
+		tag == MPI_ANY_TAG ? -1 : tag, (long long)bytes_of(count, type));
+	if (request)
+		fprintf(file, " request=%llu", (unsigned long long)request_new(*request));
+	end_line();
+	go_on();
+}
+
+/* Persistent ones keep their handle when they are done. */
+static bool is_done(MPI_Request before, MPI_Request after)
+{
+	const struct task *task;
+
+	if (before == MPI_REQUEST_NULL || before != after)
+		return before != MPI_REQUEST_NULL;
+	task = task_persistent(before);
+	return task && !task->active;
+}
+
+MPI_Request *trace_copy(int count, const MPI_Request *requests)
+{
+	MPI_Request *copy = file ? malloc((count + 1) * sizeof(*copy)) : NULL;
+
+	trace_begin();
+	if (copy)
+		memcpy(copy, requests, count * sizeof(*copy));
+	return copy;
+}
+
+void trace_wait(int count, MPI_Request *before, const MPI_Request *after, int code)
+{
+	const char *comma = "";
+	int i;
+
+	if (!file)
+		return;
+	if (end(code)) {
+		for (i = 0; before && i < count; i++) {
+			uint64_t number = is_done(before[i], after[i]) ? request_done(before[i]) :
+									 0;
+
+			if (!number)
+				continue;
+			fprintf(file, "%s%llu", *comma ? comma : "wait requests=",
+				(unsigned long long)number);
+			comma = ",";
+		}
+		if (*comma)
+			end_line();
+	}
+	if (!depth)
+		go_on();
+	free(before);
+}
+
+/* ---- collectives --------------------------------------------------------------- */
+
+static void write_list(const struct call *call, const char *name, const void *counts,
+		       MPI_Datatype type, const MPI_Datatype *types, int ranks)
+{
+	int i;
+
+	fprintf(file, " %s=", name);
+	for (i = 0; i < ranks; i++)
+		fprintf(file, "%s%lld", i ? "," : "",
+			(long long)bytes_of(count_at(call, counts, i), types ? types[i] : type));
+}
+
+static MPI_Count block_bytes(const struct call *call, bool root)
+{
+	bool in = call->which == WHICH_Gather || call->which == WHICH_Gatherv;
+
+	if (call->which == WHICH_Scatter && root)
+		in = true;
+	if (call->which == WHICH_Gather && root)
+		in = false;
+	return in ? bytes_of(call->in_count, call->in_type) :
+		    bytes_of(call->out_count, call->out_type);
+}
+
+static void write_sizes(const struct call *call)
+{
+	int ranks = 0, rank = 0;
+	bool root, lists = call->in_counts || call->out_counts;
+
+	real.Comm_size(call->comm, &ranks);
+	real.Comm_rank(call->comm, &rank);
+	root = call->root == rank;
+	if (call->which == WHICH_Gatherv || call->which == WHICH_Scatterv)
+		lists = root;
+	if (!lists) {
+		fprintf(file, " bytes=%lld", (long long)block_bytes(call, root));
+		return;
+	}
+	if (call->in_counts && call->in != MPI_IN_PLACE)
+		write_list(call, "send", call->in_counts, call->in_type, call->in_types, ranks);
+	if (call->out_counts)
+		write_list(call, "recv", call->out_counts, call->out_type, call->out_types, ranks);
+}
+
+static void write_reduction(const struct call *call)
+{
+	const struct type *info = type_find(call->out_type);
+	int commutative = 1;
+
+	if (call->op != MPI_OP_NULL)
+		real.Op_commutative(call->op, &commutative);
+	fprintf(file, " element=%lld commutative=%d", (long long)(info ? info->size : 0),
+		commutative);
+}
+
+static bool has_root(enum which which)
+{
+	return which == WHICH_Bcast || which == WHICH_Gather || which == WHICH_Gatherv ||
+	       which == WHICH_Scatter || which == WHICH_Scatterv || which == WHICH_Reduce;
+}
+
+void trace_collective(const struct call *call, enum form form, const MPI_Request *request,
+		      int code)
+{
+	int group;
+
+	if (!file)
+		return;
+	/* A persistent one happens when it is started. */
+	if (end(code) && (form != PERSISTENT || request)) {
+		group = group_of(call->comm);
+		fprintf(file, "%s%s group=%d", form == BLOCKING ? "" : "i",
+			which_names[call->which], group);
+		if (has_root(call->which))
+			fprintf(file, " root=%d", call->root);
+		if (call->which != WHICH_Barrier)
+			write_sizes(call);
+		if (call->which >= WHICH_Reduce)
+			write_reduction(call);
+		if (request)
+			fprintf(file, " request=%llu", (unsigned long long)request_new(*request));
+		end_line();
+	}
+	if (!depth)
+		go_on();
+}
+
+/* ---- start and end ------------------------------------------------------------- */
+
+void trace_start(void)
+{
+	const char *prefix = getenv("COLL_MPI_TRACE");
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s.%d", prefix && *prefix && strcmp(prefix, "1") ? prefix :
+		 "coll-trace", shim.rank);
+	file = fopen(name, "w");
+	if (!file || real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL)) {
+		fprintf(stderr, "libcollmpi: rank %d: cannot write %s\n", shim.rank, name);
+		file = NULL;
+		return;
+	}
+	fprintf(file, "coll-trace version=1 rank=%d ranks=%d\n", shim.rank, shim.ranks);
+	ended = coll_now();
+}
+
+void trace_end(void)
+{
+	if (!file)
+		return;
+	fprintf(file, "end\n");
+	fclose(file);
+	file = NULL;
+}
