@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+#ifndef COLL_COMMAND_H
+#define COLL_COMMAND_H
+
+enum command_status {
+	COMMAND_OK = 0,
+	COMMAND_ERROR = 1,
+	COMMAND_USAGE = 2,
+};
+
+struct command {
+	const char *name;
+	int (*main)(int argc, char **argv);	/* argv[0] is the command's name */
+	const char *about;			/* one line */
+};
+
+int cmd_bench(int argc, char **argv);
+int cmd_lab(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_schedule(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
+int cmd_sim_flit(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_wan(int argc, char **argv);
+
+#endif

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# make demo: what noise costs an allreduce of 8 ranks on real sockets, and what
+# redundant exchanges save. Takes about a minute. DEMO_SECONDS: for each of the
+# nine cells (3 sizes x 3 kinds of noise).
+set -e
+build=${BUILD:-build}
+out=$build/demo
+seconds=${DEMO_SECONDS:-6}
+ranks=${DEMO_RANKS:-8}
+algos=butterfly,butterfly-redundant:T=1,butterfly-redundant:T=2,butterfly-redundant:T=3
+algos=$algos,rabenseifner,ring
+os=os:periodic:period=10ms,duration=1ms
+link=link:poisson:rate=100,duration=2ms
+mkdir -p "$out"
+
+echo "Allreduce of doubles (sum): $ranks ranks, processes on the $(nproc) cores of this machine, over TCP."
+echo "Six algorithms run in turn, so each meets the same machine; every result is checked."
+echo
+
+measure() {	# NAME SPEC WHAT
+	echo "measuring with $3 ..."
+	"$build/coll" bench allreduce -n "$ranks" --algo "$algos" --size 8,8K,1M --warmup 3 \
+		--time "$seconds" --inject "$2" --csv >"$out/$1.csv"
+}
+
+measure none off "no noise"
+measure os "$os" "OS noise: each rank stands still for 1 ms in every 10 ms, at its own phase"
+measure link "$link" "link noise: 100 times a second a link delays what it carries by 2 ms"
+
+# One file: noise,size,algorithm,iterations,mean,p50,p90,p99,p99.9,max,min
+{
+	echo "noise,size,algorithm,iterations,mean_us,p50_us,p90_us,p99_us,p999_us,max_us,min_us"
+	for noise in none os link; do
+		sed -e 1d -e 's/"[^"]*",//' -e 's/"//g' "$out/$noise.csv" |
+			awk -F, -v OFS=, -v noise=$noise \
+				'{ print noise, $4, $5, $6, $8, $9, $10, $11, $12, $13, $14 }'
+		rm "$out/$noise.csv"
+	done
+} >"$out/allreduce.csv"
+
+bold= plain=
+if [ -t 1 ]; then
+	bold=$(printf '\033[1;32m') plain=$(printf '\033[0m')
+fi
+echo
+awk -F, -v bold="$bold" -v plain="$plain" -f tools/demo_table.awk "$out/allreduce.csv"
+
+awk -F, -v ranks="$ranks" -f tools/demo_plot.awk "$out/allreduce.csv" >"$out/allreduce.gp"
+for kind in svg png; do
+	if ! gnuplot -e "kind='$kind'; file='$out/allreduce.$kind'" "$out/allreduce.gp" \
+			2>"$out/gnuplot.err"; then
+		echo "no $kind: $(head -1 "$out/gnuplot.err")"
+		rm -f "$out/allreduce.$kind"
+	fi
+done
+rm -f "$out/gnuplot.err"
+echo
+echo "Data and picture: $(ls "$out"/allreduce.* | tr '\n' ' ')"

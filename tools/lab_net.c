@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Namespaces, switches and links, made by ip(8) and tc(8) of iproute2:
+ *
+ *	node's namespace          the lab's namespace
+ *	  rail0 ── veth ────────── p<node>.0 ── bridge s<cluster> ── w<cluster>
+ *	  (tbf: its NIC out)       (tbf: the switch's port)            │ veth
+ *	                           forwarder, or bridge wan ──────── x<cluster>
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lab.h"
+
+enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>, the next rail 10.78... */
+
+/* ---- commands ----------------------------------------------------------- */
+
+/* Runs `ip -batch -` or `tc -batch -` on these lines. */
+static bool batch(const char *program, const char *lines)
+{
+	int pipefd[2], status;
+	size_t length = strlen(lines);
+	pid_t pid;
+
+	if (pipe2(pipefd, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (!pid) {
+		dup2(pipefd[0], STDIN_FILENO);
+		execlp(program, program, "-batch", "-", (char *)NULL);
+		fprintf(stderr, "coll lab: cannot run %s (package iproute2): %s\n", program,
+			strerror(errno));
+		_exit(127);
+	}
+	close(pipefd[0]);
+	if (pid < 0 || write(pipefd[1], lines, length) != (ssize_t)length)
+		status = -1;
+	close(pipefd[1]);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* Lines of a batch under construction. */
+struct lines {
+	char text[1 << 16];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void line(struct lines *lines, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	lines->used += vsnprintf(lines->text + lines->used, sizeof(lines->text) - lines->used,
+				 format, arguments);
+	va_end(arguments);
+	if (lines->used + 2 > sizeof(lines->text))
+		lines->used = sizeof(lines->text) - 2;
+	lines->text[lines->used++] = '\n';
+	lines->text[lines->used] = 0;
+}
+
+static bool setting(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool fine = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+
+	if (fd >= 0)
+		close(fd);
+	return fine;
+}
+
+/* ---- a node ------------------------------------------------------------- */
+
+void lab_address(const struct lab *lab, uint32_t node, uint32_t rail, char *text, size_t bytes)
+{
+	const struct lab_node *n = &lab->node[node];
+
+	if (lab->ipv6)
+		snprintf(text, bytes, "fd%u:%u::%u:%u", SUBNET, rail, n->cluster, n->index + 1);
+	else
+		snprintf(text, bytes, "10.%u.%u.%u", SUBNET + rail, n->cluster, n->index + 1);
+}
+
+/* A limit that holds back the sender (a NIC) or drops (a switch's port). */
+static void limit(struct lines *lines, const struct lab *lab, const char *device, double queue)
+{
+	if (lab->nic > 0)
+		line(lines, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %.0f", device,
+		     lab->nic, lab->nic / 8 * 1e-3 > 4000 ? lab->nic / 8 * 1e-3 : 4000, queue);
+}
+
+/* In the node's own namespace, its veths being there. */
+static bool configure_node(const struct lab *lab, uint32_t node)
+{
+	static struct lines ip, tc;
+	char address[64];
+	uint32_t rail;
+
+	ip.used = tc.used = 0;
+	line(&ip, "link set lo up");
+	for (rail = 0; rail < lab->rails; rail++) {
+		char device[32];
+
+		snprintf(device, sizeof(device), "rail%u", rail);
+		lab_address(lab, node, rail, address, sizeof(address));
+		line(&ip, "addr add %s/%d dev %s%s", address, lab->ipv6 ? 64 : 16, device,
+		     lab->ipv6 ? " nodad" : "");
+		line(&ip, "link set %s up", device);
+		/* A host tells its own connections that it is full; they hold back. */
+		limit(&tc, lab, device, 65536);
+	}
+	if (!lab->ipv6)
+		setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+	return batch("ip", ip.text) && (!tc.used || batch("tc", tc.text));
+}
+
+static bool hear(int fd)
+{
+	char byte;
+
+	return read(fd, &byte, 1) == 1;
+}
+
+static bool say(int fd)
+{
+	return write(fd, "", 1) == 1;
+}
+
+/* In a process of its own, which ends with the lab. */
+static void be_node(const struct lab *lab, uint32_t node, int go, int said, lab_life *life,
+		    void *argument)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (unshare(CLONE_NEWNET) || !say(said) || !hear(go) || !configure_node(lab, node) ||
+	    !say(said) || !hear(go))
+		_exit(1);
+	close(go);
+	close(said);
+	life(lab, node, argument);
+	_exit(127);
+}
+
+static bool start_node(struct lab *lab, uint32_t node, lab_life *life, void *argument)
+{
+	int go[2], said[2];
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
+		return false;
+	lab->node[node].pid = fork();
+	if (!lab->node[node].pid) {
+		close(go[1]);
+		close(said[0]);
+		be_node(lab, node, go[0], said[1], life, argument);
+	}
+	close(go[0]);
+	close(said[1]);
+	lab->node[node].go = go[1];
+	lab->node[node].said = said[0];
+	return lab->node[node].pid > 0 && hear(said[0]);
+}
+
+/* ---- the lab's namespace -------------------------------------------------- */
+
+/* Without root's rights: root of a user namespace of our own. */
+static bool become_root(void)
+{
+	char map[64];
+	const uid_t uid = geteuid();
+	const gid_t gid = getegid();
+
+	if (!uid)
+		return true;
+	if (unshare(CLONE_NEWUSER))
+		return false;
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	if (!setting("/proc/self/uid_map", map))
+		return false;
+	setting("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", gid);
+	return setting("/proc/self/gid_map", map);
+}
+
+/*
+ * The forwarder sees what is on the wire, so the sender's side must cut its large
+ * segments into frames and complete their checksums.
+ */
+static bool plain_frames(int fd, const char *device)
+{
+	static const uint32_t offloads[] = { ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_STXCSUM };
+	bool fine = true;
+	size_t i;
+
+	for (i = 0; i < sizeof(offloads) / sizeof(offloads[0]); i++) {
+		struct ethtool_value off = { .cmd = offloads[i] };
+		struct ifreq request = { .ifr_data = (char *)&off };
+
+		snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+		fine &= !ioctl(fd, SIOCETHTOOL, &request);
+	}
+	return fine;
+}
+
+/* All frames that come out of x<cluster>, with the times they came. */
+static int open_port(uint32_t cluster)
+{
+	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	const int yes = 1, room = 64 << 20;
+	char near[32], far[32];
+	int fd;
+
+	snprintf(near, sizeof(near), "w%u", cluster);
+	snprintf(far, sizeof(far), "x%u", cluster);
+	address.sll_ifindex = if_nametoindex(far);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	/* Without the right to force it, the system's largest. */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	if (!plain_frames(fd, near) || !plain_frames(fd, far) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof(yes)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes)) ||
+	    bind(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Every rail has switches of its own, joined by the same WAN. */
+static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster, uint32_t rail)
+{
+	uint32_t i;
+
+	line(ip, "link add s%u.%u type bridge stp_state 0 mcast_snooping 0", cluster, rail);
+	line(ip, "link set s%u.%u up", cluster, rail);
+	for (i = 0; i < lab->nodes; i++) {
+		if (lab->node[i].cluster != cluster)
+			continue;
+		line(ip, "link add p%u.%u type veth peer name rail%u netns %d", i, rail, rail,
+		     (int)lab->node[i].pid);
+		line(ip, "link set p%u.%u master s%u.%u up", i, rail, cluster, rail);
+	}
+}
+
+static bool start_forwarder(struct lab *lab)
+{
+	int port[LAB_CLUSTERS_MAX];
+	uint32_t i;
+
+	for (i = 0; i < lab->clusters; i++) {
+		port[i] = open_port(i);
+		if (port[i] < 0) {
+			fprintf(stderr, "coll lab: the WAN's port: %s\n", strerror(errno));
+			return false;
+		}
+	}
+	lab->wan_pid = fork();
+	if (!lab->wan_pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		lab_forward(lab, port, lab->clusters);
+	}
+	for (i = 0; i < lab->clusters; i++)
+		close(port[i]);
+	return lab->wan_pid > 0;
+}
+
+static bool add_wan(struct lab *lab)
+{
+	static struct lines ip, tc;
+	uint32_t i;
+
+	ip.used = tc.used = 0;
+	if (lab->netem)
+		line(&ip, "link add wan up type bridge stp_state 0 mcast_snooping 0");
+	for (i = 0; i < lab->clusters; i++) {
+		line(&ip, "link add w%u type veth peer name x%u", i, i);
+		line(&ip, "link set w%u master s%u.0 up", i, i);
+		line(&ip, "link set x%u %s up", i, lab->netem ? "master wan" : "");
+		line(&tc, "qdisc add dev w%u root netem delay %.0fus rate %.0fbit limit %.0f loss %f%%",
+		     i, lab->delay * 1e6, lab->wan > 0 ? lab->wan : 1e11,
+		     (lab->queue + lab->wan / 8 * lab->delay) / 1500 + 1, lab->loss * 100);
+	}
+	if (!batch("ip", ip.text))
+		return false;
+	return lab->netem ? batch("tc", tc.text) : start_forwarder(lab);
+}
+
+/* Rails beyond the first reach the other clusters by the first one's switch. */
+static void join_rails(struct lines *ip, const struct lab *lab, uint32_t cluster)
+{
+	uint32_t rail;
+
+	for (rail = 1; rail < lab->rails; rail++) {
+		line(ip, "link add u%u.%u type veth peer name v%u.%u", cluster, rail, cluster, rail);
+		line(ip, "link set u%u.%u master s%u.%u up", cluster, rail, cluster, rail);
+		line(ip, "link set v%u.%u master s%u.0 up", cluster, rail, cluster);
+	}
+}
+
+static bool build_network(struct lab *lab)
+{
+	static struct lines ip, tc;
+	char device[32];
+	uint32_t i, rail;
+
+	setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+	for (i = 0; i < lab->clusters; i++) {
+		for (rail = 0; rail < lab->rails; rail++)
+			add_switch(&ip, lab, i, rail);
+		join_rails(&ip, lab, i);
+	}
+	for (i = 0; i < lab->nodes; i++)
+		for (rail = 0; rail < lab->rails; rail++) {
+			snprintf(device, sizeof(device), "p%u.%u", i, rail);
+			limit(&tc, lab, device, lab->port_queue);
+		}
+	return batch("ip", ip.text) && (!tc.used || batch("tc", tc.text)) &&
+	       (lab->clusters == 1 || add_wan(lab));
+}
+
+int lab_enter(int (*inside)(void *argument), void *argument)
+{
+	sigset_t all, before;
+	int status;
+	pid_t pid;
+
+	if (!become_root() || unshare(CLONE_NEWNET | CLONE_NEWPID)) {
+		fprintf(stderr, "coll lab: no namespaces for us: %s\n", strerror(errno));
+		return 1;
+	}
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exit(inside(argument));
+	}
+	/* Signals are for the one inside, which ends everything and says with what code. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	for (;;) {
+		const int signal = sigwaitinfo(&all, NULL);
+
+		if (pid < 0 || waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		if (signal > 0 && signal != SIGCHLD)
+			kill(pid, signal);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid < 0 ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool lab_build(struct lab *lab, lab_life *life, void *argument)
+{
+	uint32_t i, k;
+
+	for (i = 0, lab->nodes = 0; i < lab->clusters; i++)
+		for (k = 0; k < lab->size[i]; k++)
+			lab->node[lab->nodes++] = (struct lab_node){ .cluster = i, .index = k };
+	for (i = 0; i < lab->nodes; i++)
+		if (!start_node(lab, i, life, argument)) {
+			fprintf(stderr, "coll lab: node %u does not start\n", i);
+			return false;
+		}
+	if (!build_network(lab)) {
+		fprintf(stderr, "coll lab: the network cannot be built\n");
+		return false;
+	}
+	for (i = 0; i < lab->nodes; i++)
+		if (!say(lab->node[i].go) || !hear(lab->node[i].said)) {
+			fprintf(stderr, "coll lab: node %u has no network\n", i);
+			return false;
+		}
+	return true;
+}
+
+void lab_begin(struct lab *lab)
+{
+	uint32_t i;
+
+	for (i = 0; i < lab->nodes; i++) {
+		say(lab->node[i].go);
+		close(lab->node[i].go);
+		close(lab->node[i].said);
+	}
+}
+
+void lab_end(struct lab *lab)
+{
+	uint32_t i;
+
+	for (i = 0; i < lab->nodes; i++)
+		if (lab->node[i].pid > 0) {
+			kill(lab->node[i].pid, SIGKILL);
+			waitpid(lab->node[i].pid, NULL, 0);
+			lab->node[i].pid = 0;
+		}
+	if (lab->wan_pid > 0) {
+		kill(lab->wan_pid, SIGKILL);
+		waitpid(lab->wan_pid, NULL, 0);
+		lab->wan_pid = 0;
+	}
+}
+
+bool lab_down(const struct lab *lab, const struct lab_event *event)
+{
+	static struct lines ip;
+	uint32_t i;
+
+	ip.used = 0;
+	for (i = 0; i < (event->node < 0 ? lab->clusters : lab->rails); i++) {
+		if (event->node < 0)
+			line(&ip, "link set w%u down", i);
+		else
+			line(&ip, "link set p%d.%u down", event->node, i);
+	}
+	return batch("ip", ip.text);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The subcommands of collnoise. */
+#ifndef COLL_NOISE_COMMANDS_H
+#define COLL_NOISE_COMMANDS_H
+
+int noise_calibrate(int argc, char **argv);
+int noise_check(int argc, char **argv);
+int noise_export(int argc, char **argv);
+int noise_import_files(int argc, char **argv);
+int noise_inject(int argc, char **argv);
+int noise_measure(int argc, char **argv);
+int noise_pin(int argc, char **argv);
+int noise_record(int argc, char **argv);
+int noise_report(int argc, char **argv);
+int noise_replay(int argc, char **argv);
+
+#endif

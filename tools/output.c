@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output.h"
+
+enum {
+	SINK_FULL = 1 << 18,	/* no more is read from the ranks meanwhile */
+	LINE_MAX_BYTES = 1 << 20,	/* a longer line is cut into several */
+};
+
+bool output_wanted(const struct output_sink *sink)
+{
+	return sink->bytes < SINK_FULL;
+}
+
+/* Appends; what memory has no room for is lost, which beats ending the job. */
+static void append(char **data, size_t *bytes, size_t *room, const char *more, size_t count)
+{
+	size_t need = *bytes + count;
+	char *bigger;
+
+	if (!count)
+		return;
+	if (need > *room) {
+		bigger = realloc(*data, 2 * need);
+		if (!bigger)
+			return;
+		*data = bigger;
+		*room = 2 * need;
+	}
+	memcpy(*data + *bytes, more, count);
+	*bytes += count;
+}
+
+static void to_sink(struct output_sink *sink, const char *data, size_t bytes)
+{
+	if (!sink->broken)
+		append(&sink->data, &sink->bytes, &sink->room, data, bytes);
+}
+
+static void end_line(struct output_source *source)
+{
+	char prefix[24];
+	int n = snprintf(prefix, sizeof(prefix), "[%d] ", source->rank);
+
+	to_sink(source->sink, prefix, n);
+	to_sink(source->sink, source->line, source->bytes);
+	to_sink(source->sink, "\n", 1);
+	source->bytes = 0;
+}
+
+static void split_lines(struct output_source *source, const char *data, size_t bytes)
+{
+	const char *end;
+	size_t count;
+
+	while (bytes) {
+		end = memchr(data, '\n', bytes);
+		count = end ? (size_t)(end - data) : bytes;
+		append(&source->line, &source->bytes, &source->room, data, count);
+		if (end || source->bytes >= LINE_MAX_BYTES)
+			end_line(source);
+		count += !!end;
+		data += count;
+		bytes -= count;
+	}
+}
+
+void output_end(struct output_source *source)
+{
+	if (source->fd < 0)
+		return;
+	if (source->bytes)
+		end_line(source);
+	close(source->fd);
+	source->fd = -1;
+	free(source->line);
+	source->line = NULL;
+}
+
+void output_take(struct output_source *source)
+{
+	char data[16384];
+	ssize_t n;
+
+	if (source->sink->broken) {
+		output_end(source);	/* the rank learns of it by EPIPE, as without us */
+		return;
+	}
+	n = read(source->fd, data, sizeof(data));
+	if (n > 0)
+		split_lines(source, data, n);
+	else if (!n || (errno != EAGAIN && errno != EINTR))
+		output_end(source);
+}
+
+/* A pipe that polls writable has room for PIPE_BUF bytes; whole lines if they fit. */
+static size_t portion(const struct output_sink *sink)
+{
+	size_t most = sink->bytes < PIPE_BUF ? sink->bytes : PIPE_BUF;
+	const char *end = memrchr(sink->data, '\n', most);
+
+	return end ? (size_t)(end + 1 - sink->data) : most;
+}
+
+void output_give(struct output_sink *sink)
+{
+	ssize_t n;
+
+	if (!sink->bytes)
+		return;
+	n = write(sink->fd, sink->data, portion(sink));
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		sink->broken = true;
+		sink->inside_line = false;
+		sink->bytes = 0;
+		return;
+	}
+	sink->inside_line = sink->data[n - 1] != '\n';
+	sink->bytes -= n;
+	memmove(sink->data, sink->data + n, sink->bytes);
+}
