@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#
+# usage: man/install.sh MANDIR
+#
+# Installs the pages, and for every other name a page is found by a link to it:
+# the names in the page's NAME section, and the three forms of each collective
+# that coll.h declares.
+set -e
+source=$(dirname "$0")
+mandir=${1:?usage: man/install.sh MANDIR}
+
+link() {	# NAME PAGE
+	page=${2##*/}
+	section=${page##*.}
+	[ -e "$mandir/man$section/$1.$section" ] ||
+		echo ".so man$section/$page" >"$mandir/man$section/$1.$section"
+}
+
+names() {	# PAGE: what its NAME section names
+	sed -n '/^\.SH NAME/,/\\-/p' "$1" | sed '1d; s/\\-.*//; s/[,\\]/ /g; s/&//g'
+}
+
+for page in "$source"/*.[1-9]; do
+	install -d "$mandir/man${page##*.}"
+	install -m 644 "$page" "$mandir/man${page##*.}"
+done
+for page in "$source"/*.3; do
+	for name in $(names "$page"); do
+		link "$name" "$page"
+	done
+done
+for name in $(sed -n 's/^COLL_FORMS(\([a-z_]*\),.*/\1/p' "$source/../libcoll/coll.h"); do
+	link "coll_$name" coll_allreduce.3
+	link "coll_i$name" coll_allreduce.3
+	link "coll_${name}_init" coll_allreduce.3
+done
