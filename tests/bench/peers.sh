@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Side by side with the MPIs that Debian packages, over TCP on loopback, in turn
+# within each round: prints a table of medians and of ratios to the better MPI.
+#
+#	tests/bench/peers.sh [ROUNDS [SECONDS_PER_CELL [RANKS ...]]]
+#
+# Each cell is the median over the rounds of a round's median; a sample is the
+# slowest rank's time of a call that began after a barrier. Where an MPI polls
+# without end, yield.so is preloaded, which only helps it.
+set -u
+BUILD=${BUILD:-build}
+rounds=${1:-5} seconds=${2:-0.3}
+[ $# -ge 2 ] && shift 2 || set --
+ranks=${*:-2 4 8}
+collectives=barrier,bcast,allreduce,alltoall
+sizes=8,1024,16384,65536,1048576
+patience=${PEER_PATIENCE:-60}	# seconds for MPICH, which may hang when it ends
+here=$(dirname "$0")
+out=$BUILD/bench
+mkdir -p "$out"
+
+build() {
+	if ! command -v mpicc.openmpi >/dev/null || ! command -v mpicc.mpich >/dev/null; then
+		"$here/../../.ci/deps" openmpi-bin libopenmpi-dev mpich libmpich-dev || exit 1
+	fi
+	gcc -O2 -Wall -Ilibcoll -Iuapi "$here/peer.c" "$BUILD/libcoll.a" -luring -lnettle -lm \
+		-o "$out/peer.coll" &&
+		mpicc.openmpi -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.openmpi" &&
+		mpicc.mpich -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.mpich" &&
+		gcc -O2 -fPIC -shared "$here/yield.c" -o "$out/yield.so"
+}
+
+# One round of one library: appends "library ranks collective bytes median p99 min mean".
+# What MPICH prints before it hangs counts.
+run() {
+	library=$1 p=$2
+	case $library in
+	coll)
+		timeout 300 "$BUILD/coll" run --no-prefix -n "$p" -- \
+			"$out/peer.coll" "$seconds" $collectives $sizes
+		;;
+	openmpi)
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 300 \
+			mpirun.openmpi --oversubscribe --bind-to none --mca pml ob1 \
+			--mca btl tcp,self -np "$p" \
+			"$out/peer.openmpi" "$seconds" $collectives $sizes
+		;;
+	mpich)
+		MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo timeout "$patience" \
+			mpirun.mpich -genv LD_PRELOAD "$PWD/$out/yield.so" -np "$p" \
+			"$out/peer.mpich" "$seconds" $collectives $sizes
+		;;
+	esac 2>>"$out/errors.txt" | grep -E '^[a-z]+ [0-9]+ ' |
+		sed "s/^/$library $p /" >>"$out/peers.txt"
+}
+
+table() {
+	sort -k2n -k3,3 -k4n -k1,1 -k5n "$out/peers.txt" | awk -v csv="$out/peers.csv" '
+	function flush() {
+		if (count) median[key] = value[int((count + 1) / 2)]
+		count = 0
+	}
+	{
+		cell = $2 " " $3 " " $4
+		if (cell " " $1 != key) { flush(); key = cell " " $1 }
+		if (!(cell in seen)) { seen[cell] = 1; cells[++n] = cell }
+		value[++count] = $5
+	}
+	END {
+		flush()
+		print "ranks,collective,bytes,coll_us,openmpi_us,mpich_us,ratio" > csv
+		print "| ranks | collective | bytes | coll µs | Open MPI µs | MPICH µs | coll / better |"
+		print "|---|---|---|---|---|---|---|"
+		for (i = 1; i <= n; i++) {
+			c = median[cells[i] " coll"]; o = median[cells[i] " openmpi"]
+			m = median[cells[i] " mpich"]
+			better = o && (!m || o < m) ? o : m
+			split(cells[i], part, " ")
+			ratio = better ? sprintf("%.2f", c / better) : "-"
+			printf "| %s | %s | %s | %.1f | %.1f | %.1f | %s |\n", \
+				part[1], part[2], part[3], c, o, m, ratio
+			printf "%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], c, o, m, ratio > csv
+			if (better) { cellcount++; slower += c > better }
+		}
+		printf "\n%d cells, %d slower than the better MPI\n", cellcount, slower
+	}' | tee "$out/peers.md"
+}
+
+build || exit 1
+: >"$out/peers.txt"
+: >"$out/errors.txt"
+round=1
+while [ "$round" -le "$rounds" ]; do
+	for p in $ranks; do
+		for library in coll openmpi mpich; do
+			[ -t 2 ] && printf '\rround %s of %s, %s ranks, %-8s' "$round" "$rounds" "$p" \
+				"$library" >&2
+			run "$library" "$p"
+		done
+	done
+	round=$((round + 1))
+done
+[ -t 2 ] && printf '\r%60s\r' '' >&2
+table

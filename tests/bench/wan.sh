@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Paper 2's experiment, scaled to one machine, on real sockets: two clusters of 8
+# nodes with NICs of 10 Mbit/s, a WAN of 40 Mbit/s and 10 ms. The latency is the
+# paper's; rates are a hundredth, so that forwarding takes little of a core, and
+# sizes a sixteenth; the WAN carries as much as 4 NICs, so that the best n lies
+# inside. CSV and SVG go to $BUILD/figures. Takes about ten minutes.
+#
+# usage: BUILD=build tests/bench/wan.sh [bcast|allreduce|gather|alltoall ...]
+set -e
+build=${BUILD:-build}
+out=$build/figures
+mkdir -p "$out"
+export COLL_CONGESTION="${COLL_CONGESTION:-cubic}" COLL_DEADLINE=60s COLL_BUFFER_BYTES=64K
+
+bench() {	# COLLECTIVE SIZES ALGORITHMS
+	for size in $2; do
+		"$build/coll" lab -c 8+8 --nic 10M --wan 40M --delay 10ms --port-queue 64K -t 240 -- \
+			"$build/coll" bench "$1" --algo "$3" --size "$size" --iterations 3 \
+			--warmup 1 --csv
+	done | awk 'NR == 1 || !/^collective,/' >"$out/wan_$1.csv"
+}
+
+each_n() {	# ALGORITHM [,MORE]
+	printf '%s' "$1:n=1$2,$1:n=2$2,$1:n=4$2,$1:n=8$2"
+}
+
+for what in ${*:-bcast allreduce gather alltoall}; do
+	case $what in
+	bcast)
+		bench bcast "16K 64K 256K 1M" "$(each_n vandegeijn-extended ,segment=16K),$(each_n vandegeijn-extended ,segment=1G),farfirst,world" ;;
+	allreduce)
+		bench allreduce "16K 64K 256K 1M" "$(each_n rabenseifner-extended ,segment=16K),$(each_n rabenseifner-extended ,segment=1G),twotier,world" ;;
+	gather)
+		bench gather "1K 8K 64K 256K" "$(each_n rendezvous),twotier,direct" ;;
+	alltoall)
+		bench alltoall "128 1K 8K 64K" "$(each_n turns),$(each_n gateways),direct" ;;
+	*)
+		echo "wan.sh: no experiment '$what'" >&2
+		exit 2 ;;
+	esac
+done
+sh "$(dirname "$0")/wan_plot.sh" "$out"

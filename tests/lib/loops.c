@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loops.h"
+
+static int barrier(struct loop *l)
+{
+	return coll_barrier(l->group);
+}
+
+static int bcast(struct loop *l)
+{
+	return coll_bcast(l->out, l->count, COLL_INT32, l->root, l->group);
+}
+
+static int gather(struct loop *l)
+{
+	return coll_gather(l->in, l->out, l->count, COLL_INT32, l->root, l->group);
+}
+
+static int gatherv(struct loop *l)
+{
+	return coll_gatherv(l->in, l->count, l->out, l->counts, l->displs, COLL_INT32, l->root,
+			    l->group);
+}
+
+static int scatter(struct loop *l)
+{
+	return coll_scatter(l->in, l->out, l->count, COLL_INT32, l->root, l->group);
+}
+
+static int scatterv(struct loop *l)
+{
+	return coll_scatterv(l->in, l->counts, l->displs, l->out, l->count, COLL_INT32, l->root,
+			     l->group);
+}
+
+static int allgather(struct loop *l)
+{
+	return coll_allgather(l->in, l->out, l->count, COLL_INT32, l->group);
+}
+
+static int allgatherv(struct loop *l)
+{
+	return coll_allgatherv(l->in, l->count, l->out, l->counts, l->displs, COLL_INT32,
+			       l->group);
+}
+
+static int alltoall(struct loop *l)
+{
+	return coll_alltoall(l->in, l->out, l->count, COLL_INT32, l->group);
+}
+
+static int alltoallv(struct loop *l)
+{
+	return coll_alltoallv(l->in, l->counts, l->displs, l->out, l->counts, l->displs,
+			      COLL_INT32, l->group);
+}
+
+static int reduce(struct loop *l)
+{
+	return coll_reduce(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->root, l->group);
+}
+
+static int allreduce(struct loop *l)
+{
+	return coll_allreduce(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+}
+
+static int reduce_scatter(struct loop *l)
+{
+	return coll_reduce_scatter(l->in, l->out, l->counts, COLL_INT32, COLL_SUM, l->group);
+}
+
+static int reduce_scatter_block(struct loop *l)
+{
+	return coll_reduce_scatter_block(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+}
+
+static int scan(struct loop *l)
+{
+	return coll_scan(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+}
+
+static int exscan(struct loop *l)
+{
+	return coll_exscan(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+}
+
+const char *const loop_collectives[] = {
+	"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather",
+	"allgatherv", "alltoall", "alltoallv", "reduce", "allreduce", "reduce_scatter",
+	"reduce_scatter_block", "scan", "exscan", NULL,
+};
+
+static int (*const calls[])(struct loop *loop) = {
+	barrier, bcast, gather, gatherv, scatter, scatterv, allgather,
+	allgatherv, alltoall, alltoallv, reduce, allreduce, reduce_scatter,
+	reduce_scatter_block, scan, exscan,
+};
+
+struct loop loop_make(struct coll_group *group, const char *collective, size_t count)
+{
+	const size_t ranks = coll_ranks(group), bytes = ranks * count * sizeof(int);
+	struct loop loop = {
+		.group = group,
+		.collective = collective,
+		.count = count,
+		.in = calloc(1, bytes + 1),
+		.out = calloc(1, bytes + 1),
+		.counts = calloc(ranks, sizeof(size_t)),
+		.displs = calloc(ranks, sizeof(size_t)),
+	};
+	size_t i;
+
+	if (!loop.in || !loop.out || !loop.counts || !loop.displs)
+		abort();
+	for (i = 0; i < ranks; i++) {
+		loop.counts[i] = count;
+		loop.displs[i] = i * count;
+	}
+	return loop;
+}
+
+int loop_call(struct loop *loop)
+{
+	int i;
+
+	for (i = 0; loop_collectives[i]; i++)
+		if (!strcmp(loop_collectives[i], loop->collective))
+			return calls[i](loop);
+	return -ENOENT;
+}
+
+void loop_free(struct loop *loop)
+{
+	free(loop->in);
+	free(loop->out);
+	free(loop->counts);
+	free(loop->displs);
+}

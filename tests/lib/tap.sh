@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# For script tests: . "$(dirname "$0")/../lib/tap.sh"; then ok, is, like; last: tap_end.
+BUILD=${BUILD:-build}
+# A make that a test runs is its own master: it must not ask for the outer one's job slots.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+COLL=$BUILD/coll
+tap_count=0
+
+# ok WHAT COMMAND...: the command succeeds.
+ok() {
+	tap_what=$1
+	shift
+	tap_count=$((tap_count + 1))
+	if "$@"; then
+		echo "ok $tap_count - $tap_what"
+	else
+		echo "not ok $tap_count - $tap_what"
+		printf '%s\n' "failed: $*" | sed 's/^/# /'
+	fi
+}
+
+# is WHAT GOT WANTED
+is() {
+	ok "$1" test "$2" = "$3"
+}
+
+# like WHAT TEXT PATTERN: some line matches the extended regular expression.
+tap_like() {
+	printf '%s\n' "$1" | grep -Eq -e "$2"
+}
+like() {
+	ok "$1" tap_like "$2" "$3"
+}
+
+# skip WHAT WHY
+skip() {
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# quiet COMMAND...: what it says is shown only if it fails.
+quiet() {
+	tap_said=$("$@" 2>&1) && return
+	printf '%s\n' "$tap_said" | tail -20 | sed 's/^/# /'
+	return 1
+}
+
+# silent COMMAND...: it succeeds and says nothing.
+silent() {
+	tap_said=$("$@" 2>&1) && [ -z "$tap_said" ] && return
+	printf '%s\n' "$tap_said" | head -20 | sed 's/^/# /'
+	return 1
+}
+
+tap_end() {
+	echo "1..$tap_count"
+}

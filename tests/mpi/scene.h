@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* One collective call: made, started, awaited and checked against our own reference. */
+#ifndef SCENE_H
+#define SCENE_H
+
+#include "mpitest.h"
+
+enum what {
+	BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL,
+	ALLTOALLV, ALLTOALLW, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN,
+	EXSCAN, WHATS,
+};
+extern const char *const what_names[WHATS];
+
+enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+
+/* How the units of moved data (two longs each) lie in memory. */
+enum { LAYOUTS = 7, RANKS_MAX = 64 };
+
+/* The same on all ranks of the communicator, but for the layouts. */
+struct scene {
+	enum what what;
+	enum form form;
+	MPI_Comm comm;
+	int root;
+	int count;			/* units, or elements of a reduction */
+	bool in_place;
+	int in_layout, out_layout;	/* this rank's */
+	int type, op;			/* of a reduction: numbers, see below */
+	uint32_t seed;
+
+	int rank, ranks;
+	int counts[2][RANKS_MAX], displs[2][RANKS_MAX];
+	MPI_Datatype types[2][RANKS_MAX];
+	uint8_t *in, *out;
+	size_t in_bytes, out_bytes;
+	MPI_Request request;
+};
+
+void scenes_start(void);
+void scenes_end(void);
+int reductions(void);			/* pairs of type and op there are */
+void reduction_choose(struct scene *scene, int number);
+
+/* Calls it; nonblocking and persistent ones are then under way. */
+void scene_begin(struct scene *scene);
+/* After its request is done: checks, fails with what is wrong, frees. */
+void scene_check(struct scene *scene);
+/* A persistent one once more, after scene_check(..) said there is more to do. */
+void scene_again(struct scene *scene);
+void scene_free(struct scene *scene);
+/* For messages. */
+const char *scene_name(const struct scene *scene);
+
+#endif

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Unmodified MPI programs under libcollmpi.so: right results, and every call counted.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/mpi.sh"
+
+has() {		# PATTERN FILE
+	grep -Eq -e "$1" "$2"
+}
+
+all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
+	programs=$BUILD/tests/mpi/$1
+	for ranks in $2; do
+		ok "$1: every collective, $ranks ranks" quiet \
+			mpi_run "$1" "$ranks" "$programs/sweep"
+	done
+	for ranks in $3; do
+		ok "$1: random calls, $ranks ranks" quiet \
+			mpi_run "$1" "$ranks" "$programs/random" "$((ranks * 7 + 1))" 300
+	done
+	for ranks in 1 2 4; do
+		ok "$1: odd cases, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/odd"
+	done
+	ok "$1: odd cases by epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/odd"
+	ok "$1: threads" quiet mpi_run "$1" 3 "$programs/threads"
+	for program in mpif mpi f08; do
+		if [ -e "$programs/fortran_$program" ]; then
+			ok "$1: Fortran, $program" quiet mpi_run "$1" 3 "$programs/fortran_$program"
+		else
+			skip "$1: Fortran, $program" "gfortran is not installed"
+		fi
+	done
+	ok "$1: MPI loaded with RTLD_LOCAL" quiet \
+		mpi_run "$1" 2 "$BUILD/tests/mpi/local" "$programs/plugin.so"
+	ok "$1: overhead below a microsecond" quiet mpi_run "$1" 1 "$programs/overhead"
+
+	# A spawned job has no shim here; MPICH 4.0 of Debian cannot spawn at all.
+	if mpi_bare "$1" 2 "$programs/spawn" >/dev/null 2>&1; then
+		ok "$1: another job is spawned" quiet mpi_run "$1" 2 "$programs/spawn"
+	else
+		skip "$1: another job is spawned" "this MPI cannot"
+	fi
+
+	report=$(mktemp)
+	ok "$1: with a report" quiet mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/odd"
+	ok "$1: the report has the collectives" has '^ibcast|^bcast +nonblocking' "$report"
+	ok "$1: and what was handed on, and why" has 'calls: inter-communicator' "$report"
+	rm -f "$report"
+	ok "$1: switched off it is not there" quiet \
+		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=off "$programs/threads"
+	ok "$1: a rank that cannot join leaves all to the MPI" quiet \
+		mpi_run "$1" 3 sh -c 'unset EXPECT_SHIM
+			[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export COLL_ENGINE=none
+			exec "$0"' "$programs/threads"
+	ok "$1: clusters are learnt through the MPI" quiet \
+		mpi_run "$1" 3 sh -c 'COLL_CLUSTER=c$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) \
+			COLL_CLUSTERS=named exec "$0"' "$programs/threads"
+	ok "$1: some collectives only" quiet \
+		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=allreduce "$BUILD/tests/mpi/local" \
+		"$programs/plugin.so"
+}
+
+mpis=$(mpis)
+for mpi in $mpis; do
+	case $mpi in
+	mpich) all_of "$mpi" "1 3" "2 7" ;;
+	*) all_of "$mpi" "1 2 4" "3 8" ;;
+	esac
+done
+
+# The guide's program in Python, as it stands there.
+if command -v python3 >/dev/null; then
+	sums=$(mktemp)
+	awk '/^```python$/ { on = 1; next } /^```$/ { on = 0 } on' docs/mpi.md >"$sums"
+	said=$(LD_LIBRARY_PATH=$BUILD "$COLL" run -n 3 -- python3 "$sums" 2>&1)
+	like "the guide's Python program" "$said" '2 \[3\.0, 6\.0, 9\.0\]'
+	rm -f "$sums"
+else
+	skip "the guide's Python program" "python3 is not installed"
+fi
+
+case $mpis in
+*openmpi*mpich*)
+	said=$(LD_PRELOAD=$(realpath "$BUILD/mpi/openmpi/libcollmpi.so") \
+		"$BUILD/tests/mpi/mpich/threads" 2>&1)
+	like "the build for another MPI says so" "$said" "for another MPI than .*libmpich"
+	;;
+"") skip "unmodified MPI programs" "no MPI is installed" ;;
+esac
+tap_end

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Under Slurm: a controller and two nodes of its own on this machine, on loopback, gone
+# afterwards. MPICH by PMI-2 on both nodes; Open MPI by PMIx on one, since two nodes on
+# one machine get into each other's way there; libcoll's own programs by no MPI at all.
+here=$(dirname "$0")
+. "$here/../lib/tap.sh"
+. "$here/mpi.sh"
+BUILD=$(realpath "$BUILD")
+COLL=$BUILD/coll
+if [ "$(id -u)" != 0 ] || ! command -v slurmctld >/dev/null || ! command -v slurmd >/dev/null; then
+	skip "Slurm" "it needs root, slurmctld and slurmd"
+	tap_end
+	exit
+fi
+
+work=$(mktemp -d)
+port=$((20000 + $$ % 20000))
+node=$(hostname -s)
+export SLURM_CONF="$work/slurm.conf"
+cat >"$SLURM_CONF" <<CONF
+ClusterName=lab
+SlurmctldHost=$node(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool-%n
+SlurmctldPidFile=$work/ctld.pid
+SlurmdPidFile=$work/slurmd-%n.pid
+SlurmctldLogFile=$work/ctld.log
+SlurmdLogFile=$work/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+ReturnToService=2
+SlurmdParameters=config_overrides
+MpiDefault=none
+NodeName=n[1-2] NodeHostname=$node NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=4
+PartitionName=all Nodes=n[1-2] Default=YES MaxTime=INFINITE State=UP
+CONF
+mkdir "$work/state"
+
+daemons=
+start() {
+	"$@" >"$work/said" 2>&1 &
+	daemons="$daemons $!"
+}
+cleanup() {
+	kill $daemons 2>/dev/null
+	wait
+	rm -rf "$work"
+}
+trap cleanup EXIT
+start slurmctld -D -f "$SLURM_CONF"
+start slurmd -D -N n1 -f "$SLURM_CONF"
+start slurmd -D -N n2 -f "$SLURM_CONF"
+
+idle() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && return
+		sleep 1
+	done
+	sinfo
+	return 1
+}
+ok "two nodes are up" idle
+
+under() {	# MPI SRUN-OPTIONS... -- COMMAND...
+	shim=$BUILD/mpi/$1/libcollmpi.so
+	shift
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	timeout -k 5 100 srun $options env LD_PRELOAD="$shim" EXPECT_SHIM=1 "$@"
+}
+
+for mpi in $(mpis); do
+	programs=$BUILD/tests/mpi/$mpi
+	case $mpi in
+	openmpi) options="--mpi=pmix -N 1" ;;
+	*) options="--mpi=pmi2 -N 2" ;;
+	esac
+	for program in odd threads "random 3 200"; do
+		ok "$mpi, srun $options: $program" quiet \
+			under "$mpi" $options -n 4 -- "$programs/"$program
+	done
+done
+
+bench() {	# SRUN-OPTIONS...
+	timeout -k 5 100 srun "$@" "$COLL" bench barrier --time 0.1
+}
+ok "coll bench on one node" quiet bench -N 1 -n 4
+ok "coll bench on two, by COLL_STORE" quiet env COLL_STORE="127.0.0.1:$((port + 9))" \
+	COLL_SECRET="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" \
+	timeout -k 5 100 srun -N 2 -n 4 "$COLL" bench barrier --time 0.1
+timeout -k 5 60 srun -N 1 -n 2 "$COLL" bench nonsense >/dev/null 2>&1
+is "an exit code is handed on" $? 2
+cancelled() {
+	srun -N 1 -n 4 "$COLL" bench barrier --time 60 >/dev/null 2>&1 &
+	pid=$!
+	sleep 3
+	scancel --state=RUNNING
+	wait "$pid"
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		pgrep -f "$COLL bench barrier --time 60" >/dev/null || return 0
+		sleep 1
+	done
+	return 1
+}
+ok "scancel leaves nothing" cancelled
+tap_end

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll bench: it measures every collective, checks, and refuses what is wrong.
+build=${BUILD:-build}
+coll=$build/coll
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0
+
+result() {	# STATUS NAME
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		sed 's/^/# /' "$work/out" "$work/err" | head -40
+	fi
+}
+
+run() {		# EXPECTED-STATUS ARGUMENT ...
+	expected=$1
+	shift
+	timeout 60 "$coll" bench "$@" >"$work/out" 2>"$work/err"
+	[ $? -eq "$expected" ]
+}
+
+found() {	# PATTERN FILE: the file has a line like it
+	grep -Eq -- "$1" "$work/$2"
+}
+
+refused() {	# SAID ARGUMENT ...
+	said=$1
+	shift
+	run 2 "$@" && found "$said" err && [ ! -s "$work/out" ]
+	result $? "refused: coll bench $*"
+}
+
+# ---- what is measured ------------------------------------------------------------
+
+for collective in barrier bcast gather gatherv scatter scatterv allgather allgatherv \
+		alltoall alltoallv reduce allreduce reduce_scatter reduce_scatter_block scan exscan; do
+	ok=0
+	for n in 1 5; do
+		run 0 $collective -n $n --size 0,24,16K --iterations 6 --csv || ok=1
+		lines=4
+		[ $collective = barrier ] && lines=2
+		[ "$(wc -l <"$work/out")" -eq $lines ] || ok=1
+	done
+	result $ok "$collective of 1 and 5 ranks, 3 sizes"
+done
+
+for type in int8 uint64 fp16 bf16 float double_int32; do
+	op=sum
+	[ $type = double_int32 ] && op=minloc
+	run 0 allreduce -n 3 --type $type --op $op --size 4K --iterations 4 --algo butterfly,ring
+	result $? "allreduce of $type $op"
+done
+
+# ---- how it is told ---------------------------------------------------------------
+
+run 0 allreduce -n 4 --algo butterfly,butterfly-redundant:T=1,ring:segment=4K \
+	--size 8,8K --iterations 20 --json --counters &&
+	"$build/tests/multi/bench_json" allreduce 4 2 3 20 <"$work/out" >>"$work/err" 2>&1
+result $? "JSON: sizes, algorithms, percentiles in order, ratios, counters"
+
+run 0 allreduce -n 4 --algo butterfly --size 8 --iterations 20 --json --engine epoll &&
+	found '"engine": "epoll"' out
+result $? "the engine asked for is the one used"
+
+run 0 allreduce -n 2 --algo butterfly,ring --iterations 10 && found '^8 bytes +mean +median' out &&
+	found '^  ring .* [0-9]+\.[0-9]+$' out && found 'checked on every iteration' out
+result $? "table"
+
+if command -v gnuplot >/dev/null; then
+	run 0 allreduce -n 2 --algo butterfly,ring --size 8,1K,8K --iterations 5 \
+		--plot "$work/lines.svg" && grep -q '<svg' "$work/lines.svg" &&
+		[ -s "$work/lines.gp" ] &&
+		run 0 allreduce -n 2 --iterations 5 --plot "$work/bars.svg" &&
+		grep -q '<svg' "$work/bars.svg"
+	result $? "plots over sizes and of one size"
+else
+	count=$((count + 1))
+	echo "ok $count - plots # SKIP no gnuplot"
+fi
+
+timeout 60 "$coll" run -n 3 --no-prefix -- "$coll" bench barrier -n 7 --iterations 5 \
+	>"$work/out" 2>"$work/err" && found '^barrier, 3 ranks' out
+result $? "inside a job it is one of its ranks"
+
+COLL_INJECT=short:probability=0.5 run 0 allreduce -n 2 --iterations 3 &&
+	found '^injected: short:probability=0.5' out &&
+	COLL_INJECT=short:probability=0.5 run 0 allreduce -n 2 --iterations 3 --inject off &&
+	found '^injected: nothing' out
+result $? "COLL_INJECT counts, --inject wins"
+
+run 0 allreduce -n 3 --time 0.3 --json && [ "$(grep -c '"iterations"' "$work/out")" -eq 1 ]
+result $? "as many iterations as fit into a time"
+
+# ---- errors -----------------------------------------------------------------------
+
+refused "no collective 'foo'; valid: barrier" foo
+refused 'the collective is needed'
+refused 'one collective at a time' bcast reduce
+refused "'nope'; valid: auto, butterfly" allreduce --algo nope
+refused "ring has no option 'T'; valid: segment" allreduce --algo ring:T=1
+refused 'a multiple of the 8 bytes of double' allreduce --size 5
+refused '8,64K,1M' allreduce --size 8X
+refused 'not defined for --type double' allreduce --op band
+refused "no engine 'magic'; valid: auto, uring, epoll" allreduce --engine magic
+refused "valid: os:periodic, os:poisson" allreduce --inject wind
+refused 'a whole number from 1 to 1024' allreduce -n 0
+refused "no option '--frobnicate'; valid: --ranks" allreduce --frobnicate
+refused '--size needs a value' allreduce --size
+refused 'seconds above 0' allreduce --time -1
+refused 'ending in .svg' allreduce --plot picture.png
+
+run 1 alltoallv -n 3 --algo bruck --size 8 --iterations 3 && found 'it needs .bound' err
+result $? "an algorithm that cannot serve the call is an error"
+
+echo "1..$count"

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Groups, and many runs in flight.
+build=${BUILD:-build}
+count=0
+
+for ranks in 1 2 3 5 8; do
+	for engine in uring epoll; do
+		count=$((count + 1))
+		if said=$(COLL_ENGINE=$engine COLL_DEADLINE=30s "$build/coll" run -t 100 -n $ranks -- \
+			"$build/tests/multi/groups" 2>&1); then
+			echo "ok $count - $ranks ranks, $engine"
+		else
+			echo "not ok $count - $ranks ranks, $engine"
+			echo "$said" | head -20 | sed 's/^/# /'
+		fi
+	done
+done
+echo "1..$count"

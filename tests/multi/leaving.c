@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * leaving WHAT: ranks that leave before others have done with them.
+ *
+ *	early		rank 0 leaves at once while the others are busy: it need not
+ *			wait for them, and what it has sent still reaches them
+ *	ahead		rank 3 leaves before rank 0 has called: it waits until its part
+ *			is taken
+ *	unheard		rank 3 leaves, having its result by way of rank 2, before it has
+ *			taken the connection of rank 1, which gets its own from rank 0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../lib/files.h"
+#include "../lib/rank.h"
+
+enum { RANKS = 4, COUNT = 10000 };
+
+static const double prompt = 0.8;
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static void sleep_ms(int ms)
+{
+	usleep(ms * 1000);
+}
+
+/* Closes; how long that took. */
+static double leave(struct coll_context *context)
+{
+	const double start = now();
+
+	coll_close(context);
+	return now() - start;
+}
+
+static void early(struct coll_context *context, struct coll_group *world)
+{
+	const int rank = coll_rank(world);
+	static int data[COUNT];
+	double took;
+	int i;
+
+	rank_must(world, coll_barrier(world));
+	for (i = 0; i < COUNT; i++)
+		data[i] = rank ? 0 : i + 1;
+	if (rank)
+		sleep_ms(1200);
+	rank_must(world, coll_bcast(data, COUNT, COLL_INT32, 0, world));
+	for (i = 0; i < COUNT; i++)
+		rank_assert(world, data[i] == i + 1);
+	took = leave(context);
+	if (took > prompt)
+		printf("rank %d: leaving took %.2f s\n", rank, took);
+	else
+		printf("left\n");
+}
+
+static void ahead(struct coll_context *context, struct coll_group *world)
+{
+	const int rank = coll_rank(world);
+	int all[RANKS], i;
+	double took;
+
+	rank_must(world, coll_group_set(world, "gather", "linear"));
+	if (!rank)
+		sleep_ms(700);
+	rank_must(world, coll_gather(&rank, all, 1, COLL_INT32, 0, world));
+	for (i = 0; i < RANKS && !rank; i++)
+		rank_assert(world, all[i] == i);
+	took = leave(context);
+	if (took > 0.7 + prompt)
+		printf("rank %d: leaving took %.2f s\n", rank, took);
+	else
+		printf("left\n");
+}
+
+/* Moves what moves, for so long. */
+static void progress_for(struct coll_context *context, struct coll_group *group, int ms)
+{
+	for (; ms > 0; ms -= 5) {
+		rank_must(group, coll_progress(context));
+		sleep_ms(5);
+	}
+}
+
+static void unheard(struct coll_context *context, struct coll_group *world)
+{
+	struct coll_group *others, *redundant;
+	const int rank = coll_rank(world);
+	struct coll_run *run;
+	int mine = 1 << rank, sum = 0;
+
+	rank_must(world, coll_group_split(world, rank == 3 ? 1 : 0, rank, &others));
+	rank_must(others, coll_barrier(others));
+	rank_must(world, coll_group_dup(world, &redundant));
+	rank_must(redundant, coll_group_set(redundant, "allreduce", "butterfly-redundant:T=1"));
+	if (rank == 1)
+		sleep_ms(300);	/* rank 2 is the first to connect to rank 3 */
+	if (rank == 3)
+		files_leave(64, 1);
+	rank_must(redundant, coll_iallreduce(&mine, &sum, 1, COLL_INT32, COLL_SUM, redundant,
+					     &run));
+	if (rank == 1) {	/* its part is on the way; rank 3 leaves meanwhile */
+		progress_for(context, redundant, 100);
+		sleep_ms(1000);
+	}
+	rank_must(redundant, coll_wait(&run));
+	rank_assert(redundant, sum == 15);
+	if (rank < 3) {
+		progress_for(context, redundant, 200);
+		rank_assert(redundant, !*coll_last_error(redundant));
+		rank_assert(redundant, !coll_failed_ranks(redundant, NULL, 0));
+		rank_must(others, coll_barrier(others));
+	}
+	if (leave(context) < prompt)
+		printf("left\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct coll_context *context = rank_open("deadline=5s");
+	struct coll_group *world = coll_world(context);
+	const char *what = argc > 1 ? argv[1] : "";
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!strcmp(what, "early"))
+		early(context, world);
+	else if (!strcmp(what, "ahead"))
+		ahead(context, world);
+	else if (!strcmp(what, "unheard"))
+		unheard(context, world);
+	else
+		return 2;
+	return 0;
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# What the other tests try with progress by call, with a progress thread and with a
+# helper: COLL_TEST_ALL=1 all of it, else a part.
+build=${BUILD:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0
+every=60
+[ -n "$COLL_TEST_ALL" ] && every=1
+
+result() {	# STATUS NAME
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		head -30 "$work/out" | sed 's/^/# /'
+	fi
+}
+
+run() {		# RANKS PROGRAM [ARGUMENT ...]
+	ranks=$1 program=$2
+	shift 2
+	COLL_DEADLINE=${deadline:-30s} timeout -s KILL 110 "$build/coll" run -q -k -t 100 --no-prefix \
+		-n "$ranks" -- "$build/tests/multi/$program" "$@" >"$work/out" 2>&1
+}
+
+survive() {	# ENGINE WAY COLLECTIVE
+	COLL_ENGINE=$1 run 5 failures "$3" "$2" 3
+	[ "$(grep -c '^survived$' "$work/out")" -eq 4 ]
+}
+
+for COLL_PROGRESS in thread helper; do
+	export COLL_PROGRESS
+	for engine in uring epoll; do
+		for ranks in 1 3 8; do
+			COLL_ENGINE=$engine run $ranks every_collective $every $count
+			result $? "every collective, $ranks ranks, $engine, $COLL_PROGRESS"
+		done
+		COLL_ENGINE=$engine run 3 groups
+		result $? "groups, 3 ranks, $engine, $COLL_PROGRESS"
+		survive $engine kill allreduce
+		result $? "kill in allreduce, $engine, $COLL_PROGRESS"
+		survive $engine stop alltoall
+		result $? "stop in alltoall, $engine, $COLL_PROGRESS"
+		survive $engine link bcast
+		result $? "a cut link in bcast, $engine, $COLL_PROGRESS"
+	done
+	COLL_PROGRESS_CPUS=0 run 1 groups
+	result $? "on a chosen CPU, $COLL_PROGRESS"
+	COLL_PROGRESS_CPUS=99999 run 1 groups
+	grep -q 'progress_cpus.*CPUs as' "$work/out"
+	result $? "no such CPU, $COLL_PROGRESS"
+done
+echo "1..$count"

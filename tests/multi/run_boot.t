@@ -1,0 +1,189 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# A job finds together under every launcher we know, and strangers do not disturb it.
+. "$(dirname "$0")/../lib/tap.sh"
+
+MEET=$BUILD/tests/multi/boot_meet
+dir=$(mktemp -d)
+export XDG_RUNTIME_DIR="$dir"
+trap 'rm -rf "$dir"' EXIT
+secret=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
+
+port() {	# a port that was free just now, and so was the next; not one of those for clients
+	perl -MIO::Socket::INET -e '
+		sub free { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $_[0]) }
+		do { $port = 10000 + int rand 20000 } until free($port) && free($port + 1);
+		print $port'
+}
+
+# job RANKS VARIABLES...: starts that many processes; R in a variable is the rank.
+job() {
+	ranks=$1
+	shift
+	outs=$(mktemp -d "$dir/job.XXXXXX")
+	rank=0
+	while [ $rank -lt "$ranks" ]; do
+		env $(printf '%s\n' "$@" | sed "s/=R\$/=$rank/") $MEET "${seconds:-10}" "${times:-1}" \
+			>"$outs/$rank" 2>&1 &
+		rank=$((rank + 1))
+	done
+	wait
+	cat "$outs"/*
+}
+met() {
+	printf '%s\n' "$1" | grep -c 'met all'
+}
+hosts_gone() {	# the processes that served a store, and its files
+	tries=60
+	while [ -n "$(ls "$dir/coll" 2>/dev/null)" ] && [ $tries -gt 0 ]; do
+		sleep 0.05
+		tries=$((tries - 1))
+	done
+	[ -z "$(ls "$dir/coll" 2>/dev/null)" ] &&
+		! grep -lsz "^XDG_RUNTIME_DIR=$dir\$" /proc/[0-9]*/environ |
+			sed 's/environ/comm/' | xargs -r cat 2>/dev/null | grep -q boot_meet
+}
+
+out=$($COLL run -n 13 -- $MEET 10 3)
+is "coll run: 13 ranks meet three times" "$(met "$out")" 39
+
+out=$($COLL run -n 3 -- sh -c "$MEET && $MEET")
+is "two programs, one after the other" "$(met "$out")" 6
+
+is "no job: one rank" "$($MEET)" "rank 0 of 1: met all, told by none"
+
+out=$(job 4 COLL_RANK=R COLL_RANKS=4 COLL_STORE=127.0.0.1:$(port) COLL_SECRET=$secret)
+is "own variables, store at an address" "$(met "$out")" 4
+out=$(job 2 COLL_RANK=R COLL_RANKS=2 COLL_STORE=localhost:$(port) COLL_SECRET=$secret)
+is "... at a name" "$(met "$out")" 2
+if [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; then
+	out=$(job 3 COLL_RANK=R COLL_RANKS=3 "COLL_STORE=[::1]:$(port)" COLL_SECRET=$secret)
+	is "... over IPv6" "$(met "$out")" 3
+else
+	skip "... over IPv6" "no IPv6 here"
+fi
+out=$(job 3 COLL_RANK=R COLL_RANKS=3 COLL_JOB=by-file)
+is "own variables, store told by a file" "$(met "$out")" 3
+
+out=$(times=3 job 4 RANK=R WORLD_SIZE=4 LOCAL_RANK=R LOCAL_WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 \
+	MASTER_PORT=$(port) TORCHELASTIC_RUN_ID=none)
+is "torchrun, one node, three times" "$(met "$out")" 12
+out=$(job 4 RANK=R WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$(port) COLL_SECRET=$secret)
+is "torchrun, at MASTER_PORT" "$(met "$out")" 4
+
+# meet_past WHOM: three ranks whose MASTER_PORT is $taken.
+meet_past() {
+	pids=
+	for rank in 0 1 2; do
+		RANK=$rank WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$taken \
+			COLL_SECRET=$secret $MEET 15 >"$dir/out.$rank" 2>&1 &
+		pids="$pids $!"
+	done
+	wait $pids
+	is "torchrun, MASTER_PORT taken by $1: the next one" "$(met "$(cat "$dir"/out.*)")" 3
+	rm -f "$dir"/out.*
+}
+
+# torchrun's own store: accepts, says nothing.
+taken=$(port)
+perl -MIO::Socket::INET -e '
+	my $l = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]);
+	my @kept; $SIG{ALRM} = sub { exit }; alarm 20;
+	while (my $c = $l->accept) { push @kept, $c }' "$taken" &
+squatter=$!
+sleep 0.3
+meet_past "a stranger"
+kill $squatter
+wait $squatter 2>/dev/null
+
+# Another job's store: speaks our language, but has another secret.
+other=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
+COLL_RANK=0 COLL_RANKS=2 COLL_STORE=127.0.0.1:$taken COLL_SECRET=$other $MEET 8 >/dev/null 2>&1 &
+squatter=$!
+sleep 0.3
+meet_past "another job"
+kill $squatter
+wait $squatter 2>/dev/null
+
+out=$(job 5 OMPI_COMM_WORLD_RANK=R OMPI_COMM_WORLD_SIZE=5 OMPI_COMM_WORLD_LOCAL_RANK=R \
+	OMPI_COMM_WORLD_LOCAL_SIZE=5 PMIX_RANK=R PMIX_NAMESPACE=prterun-host-1@1)
+is "Open MPI" "$(met "$out")" 5
+like "... is recognised" "$out" 'told by Open MPI'
+out=$(job 3 PMI_RANK=R PMI_SIZE=3 MPI_LOCALRANKID=R MPI_LOCALNRANKS=3)
+is "Hydra" "$(met "$out")" 3
+like "... is recognised" "$out" 'told by Hydra'
+out=$(job 4 SLURM_PROCID=R SLURM_NTASKS=4 SLURM_LOCALID=R SLURM_JOB_ID=4711 SLURM_STEP_ID=0)
+is "Slurm" "$(met "$out")" 4
+like "... is recognised" "$out" 'told by Slurm'
+out=$(job 2 PMIX_RANK=R PMIX_NAMESPACE=space COLL_RANKS=2)
+is "PMIx, told the size" "$(met "$out")" 2
+ok "no server and no file is left over" hosts_gone
+
+# Two jobs at once.
+job 3 OMPI_COMM_WORLD_RANK=R OMPI_COMM_WORLD_SIZE=3 PMIX_NAMESPACE=one >"$dir/one" &
+out=$(job 3 OMPI_COMM_WORLD_RANK=R OMPI_COMM_WORLD_SIZE=3 PMIX_NAMESPACE=two)
+wait
+is "two jobs at once do not mix" "$(met "$out") $(met "$(cat "$dir/one")")" "3 3"
+rm -f "$dir/one"
+
+# A file that a dead job left.
+mkdir -p -m 700 "$dir/coll"
+(umask 077; echo "127.0.0.1:$(port) $secret" >"$dir/coll/job-stale")
+out=$(job 3 COLL_RANK=R COLL_RANKS=3 COLL_JOB=stale)
+is "a stale rendezvous file does no harm" "$(met "$out")" 3
+
+# ---- what goes wrong ----
+start=$(date +%s%N)
+COLL_RANK=0 COLL_RANKS=3 COLL_JOB=missing $MEET 2 >"$dir/a" & a=$!
+COLL_RANK=2 COLL_RANKS=3 COLL_JOB=missing $MEET 2 >"$dir/b" & b=$!
+wait $a; rc=$?
+wait $b; rc="$rc $?"
+ms=$((($(date +%s%N) - start) / 1000000))
+is "a missing rank: -ETIMEDOUT on the others" "$rc" "3 3"
+ok "... within the deadline" test $ms -lt 2500
+like "... and it is named" "$(cat "$dir/a" "$dir/b")" 'rank 1 of 3 .* did not come in time'
+
+$COLL run -q -n 3 -- sh -c "[ \$COLL_RANK = 1 ] && exec sleep 3; exec $MEET 1" >"$dir/a" 2>&1
+is "... under coll run too" "$?" 3
+like "... and named" "$(cat "$dir/a")" 'rank 1 of 3 .* did not come'
+
+COLL_RANK=0 COLL_RANKS=2 COLL_JOB=dies $MEET 30 >"$dir/a" & a=$!
+COLL_RANK=1 COLL_RANKS=3 COLL_JOB=dies $MEET 3 >"$dir/b" & b=$!
+wait $b
+like "another number of ranks is told" "$(cat "$dir/b")" 'does not have 3 ranks'
+kill -9 $a
+wait $a 2>/dev/null
+ok "rank 0 killed: its store goes with it" hosts_gone
+
+COLL_RANK=1 COLL_RANKS=2 COLL_STORE=127.0.0.1:1x COLL_SECRET=$secret $MEET >"$dir/a"
+like "a malformed variable is named" "$(cat "$dir/a")" "COLL_STORE='127.0.0.1:1x' is not valid: host:port"
+
+# ---- strangers ----
+$COLL run -n 4 -- sh -c "echo \$COLL_STORE >$dir/store; sleep 1; exec $MEET 10 2" >"$dir/a" 2>"$dir/b" & a=$!
+sleep 0.3
+store=$(sed 's/.*://' "$dir/store")
+ok "the store's port is known to the attack" test -n "$store"
+perl -MIO::Socket::INET -e '
+	srand 7;
+	my @kept;
+	for my $i (1 .. 150) {
+		my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ARGV[0]) or next;
+		$SIG{PIPE} = "IGNORE";
+		print $s "GET / HTTP/1.1\r\n\r\n" if $i % 3 == 0;
+		print $s join "", map { chr int rand 256 } 1 .. 500 if $i % 3 == 1;
+		$s->flush;
+		$i % 2 ? push @kept, $s : close $s;
+	}
+	sleep 2' "$store" &
+stranger=$!
+COLL_RANK=1 COLL_RANKS=4 COLL_STORE=127.0.0.1:$store COLL_STORE_SERVED=1 COLL_JOB=run-$a \
+	COLL_SECRET=$(printf '%064d' 0) $MEET 5 >"$dir/c"
+like "a wrong secret is refused" "$(cat "$dir/c")" 'refused rank 1: its secret'
+wait $a
+rc=$?
+is "noise, port scan and wrong secret do not disturb the job" "$rc $(grep -c 'met all' "$dir/a")" "0 8"
+is "... and are told once" "$(grep -c 'refused a connection from 127.0.0.1' "$dir/b")" 1
+kill $stranger 2>/dev/null
+wait $stranger 2>/dev/null
+
+tap_end

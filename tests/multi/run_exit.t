@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# How a job ends, and what coll run says about it.
+. "$(dirname "$0")/../lib/tap.sh"
+
+now() { date +%s%N | cut -c1-13; }
+# Runs, keeps $out (both streams), $rc and $ms.
+try() {
+	start=$(now)
+	out=$("$@" 2>&1)
+	rc=$?
+	ms=$(($(now) - start))
+}
+
+try $COLL run -n 4 -- true
+is "all ranks well: 0" "$rc" 0
+is "... and no word" "$out" ""
+
+try $COLL run -n 4 -- sh -c '[ $COLL_RANK != 2 ] || exit 7; sleep 30'
+is "the failing rank's exit code" "$rc" 7
+like "... and which rank it was" "$out" '^coll run: rank 2 exited with code 7$'
+ok "... without waiting for the rest" test "$ms" -lt 4000
+
+try $COLL run -n 4 -- sh -c '[ $COLL_RANK != 3 ] || kill -9 $$; sleep 30'
+is "a rank killed by a signal: 128 + signal" "$rc" 137
+like "... and which, and how" "$out" '^coll run: rank 3 was killed by signal 9 \(Killed\)$'
+
+try $COLL run -n 3 --grace 0.3 -- sh -c 'trap "" TERM; [ $COLL_RANK != 0 ] || exit 1; while :; do sleep 1; done'
+is "ranks that ignore SIGTERM are killed after the grace" "$rc" 1
+ok "... soon" test "$ms" -lt 4000
+
+try $COLL run -n 3 --keep-going -- sh -c '[ $COLL_RANK != 0 ] || exit 5; sleep 0.3; echo done'
+is "--keep-going: still the first failure's code" "$rc" 5
+is "... but the others finish" "$(printf '%s\n' "$out" | grep -c done)" 2
+
+try $COLL run -n 2 --quiet -- false
+is "--quiet: the code" "$rc" 1
+is "... without words" "$out" ""
+
+try $COLL run -n 2 --timeout 0.5 -- sleep 30
+is "--timeout: 124" "$rc" 124
+like "... told" "$out" 'did not end within 0.5 s'
+ok "... in time" test "$ms" -lt 4000
+
+try $COLL run -n 3 -- ./no/such/program
+is "no such program: 127" "$rc" 127
+is "... told once" "$out" "coll run: cannot run './no/such/program': No such file or directory"
+try $COLL run -n 3 -- /dev/null
+is "not executable: 126" "$rc" 126
+
+for wrong in "" "-n 0 true" "-n x true" "-n 2" "-n 2 --bind socket true" "-n 2 --nonsense true" \
+	"-n 2 --env X true" "-n 2 --timeout soon true" "-n 70000 true"; do
+	try $COLL run $wrong
+	is "usage error '$wrong': 2" "$rc" 2
+done
+like "a wrong value is told with what is valid" "$out" "-n '70000' is not valid: a number from 1 to 65536 is"
+try $COLL run -n 2 --bind socket true
+like "... --bind too" "$out" "'socket' is not valid: auto, none or core is"
+try $COLL run -n 2 --hosts a,b true
+is "--hosts is refused" "$rc" 2
+like "... with words" "$out" 'not there yet'
+try $COLL run --help
+is "--help: 0" "$rc" 0
+like "... and the options" "$out" '--keep-going'
+
+try $COLL run -n 1 -e A=1 --env B=x=y -- sh -c 'echo $A $B'
+is "--env sets variables" "$out" "1 x=y"
+try $COLL run -n 2 --bind core -- sh -c 'grep Cpus_allowed_list /proc/self/status'
+ok "--bind core leaves each rank one core" \
+	test "$(printf '%s\n' "$out" | grep -Ec ':[[:space:]]*[0-9]+$')" = 2
+
+try $COLL run -n 256 -- sh -c 'echo $COLL_RANK/$COLL_RANKS/$COLL_LOCAL_RANK/$COLL_LOCAL_RANKS'
+is "256 ranks start and end" "$rc" 0
+is "... all of them" "$(printf '%s\n' "$out" | sort -u | wc -l)" 256
+like "... with their numbers" "$out" '^\[255\] 255/256/255/256$'
+try sh -c "ulimit -Sn 64; $COLL run -n 100 -- sh -c 'ulimit -Sn'"
+is "few file descriptors do not matter, and ranks get their limit back" \
+	"$rc $(printf '%s\n' "$out" | grep -c '\] 64$')" "0 100"
+
+tap_end

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll wan: what it measures of a network is what that is, and n follows from it.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
+	echo "1..0 # SKIP no network namespaces here: $(head -1 "$work/why")"
+	exit 0
+fi
+export COLL_DEADLINE=20s COLL_CONGESTION=cubic COLL_BUFFER_BYTES=64K
+net="-c 3+3 --nic 10M --wan 15M --delay 5ms --port-queue 64K -t 60"
+
+# Without being told who is near whom. Payload is 94.7 % of a full frame.
+measured() {
+	for try in 1 2 3; do
+		"$COLL" lab $net --no-clusters -- "$COLL" wan >"$work/config" 2>&1 || break
+		awk -F' = ' '
+		function off(value, wanted) { return value / wanted > 1.2 || value / wanted < 0.8 }
+		$1 == "beta" { n++; wrong += off($2 + 0, 845) }
+		$1 == "wan_beta" { n++; wrong += off($2 + 0, 563) }
+		$1 == "wan_alpha" { n++; wrong += off($2 + 0, 10.3) }
+		END { exit n != 3 || wrong }' "$work/config" && return
+	done
+	cat "$work/config"
+	return 1
+}
+ok "links of 10 Mbit/s, a WAN of 15 Mbit/s and 10 ms both ways" silent measured
+
+# One link does not fill it; two do.
+chosen() {
+	COLL_CONFIG=$work/config COLL_EXPLAIN=1 "$COLL" lab $net -- "$COLL" bench allreduce \
+		--size 64K --iterations 2 --warmup 0 >"$work/out" 2>&1
+	grep -q 'in clusters of 3+3 (a link carries .*: rabenseifner-extended:n=2 ' "$work/out" ||
+		{ cat "$work/out"; return 1; }
+}
+ok "n is chosen by what was measured" silent chosen
+
+alone() {
+	! "$COLL" run -n 2 -- "$COLL" wan >"$work/out" 2>&1 && grep -q 'one cluster' "$work/out"
+}
+ok "one cluster has no WAN" silent alone
+
+tap_end

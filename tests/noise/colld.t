@@ -1,0 +1,165 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# colld keeps a policy in force, takes over from one that died, and puts everything back.
+. "$(dirname "$0")/../lib/tap.sh"
+colld=$BUILD/colld
+work=$(mktemp -d)
+pids=
+group=
+cleanup() {
+	kill $pids 2>/dev/null
+	if [ -n "$group" ]; then
+		for file in cgroup.freeze:0 freezer.state:THAWED; do
+			[ -e "$group/${file%:*}" ] && echo "${file#*:}" >"$group/${file%:*}"
+		done
+		sleep 0.2
+		rmdir "$group"
+	fi
+	rm -rf "$work"
+} 2>/dev/null
+trap cleanup EXIT
+
+if [ "$(nproc)" -lt 2 ]; then
+	echo "1..0 # SKIP one CPU: there is nowhere to go"
+	exit 0
+fi
+allowed=$(taskset -pc $$ | sed 's/.*: //')
+first=$(echo "$allowed" | sed 's/[-,].*//')
+last=$(echo "$allowed" | sed 's/.*[-,]//')
+port=$((20000 + $$ % 10000))
+name=cld$$
+
+cpus_of() {	# PID
+	taskset -pc "$1" 2>/dev/null | sed 's/.*: //'
+}
+becomes() {	# WANTED COMMAND...: within five seconds
+	wanted=$1
+	shift
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+		[ "$("$@")" = "$wanted" ] && return
+		sleep 0.2
+	done
+	return 1
+}
+begin() {	# ARGUMENT...
+	"$colld" --policy "$work/policy" --state "$work/state" --metrics $port --interval 200ms "$@" \
+		2>>"$work/said" &
+	daemon=$!
+	pids="$pids $daemon"
+}
+get() {		# PATH
+	perl -MIO::Socket::INET -e '
+		my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$ARGV[0]", Timeout => 5) or exit 1;
+		print $s "GET $ARGV[1] HTTP/1.0\r\n\r\n";
+		print while <$s>' $port "$1"
+}
+
+cp "$(command -v sleep)" "$work/$name"
+"$work/$name" 60 &
+one=$!
+pids="$pids $one"
+policy="housekeeping $first
+application $last
+pin comm=$name"
+echo "$policy" >"$work/policy"
+
+# ---- the policy ------------------------------------------------------------------------------
+
+ok "a policy is checked" "$colld" --check --policy "$work/policy"
+printf 'pin comm=a\nwindow cgroup=/x period=1s\n' >"$work/wrong"
+ok "a wrong one" sh -c "! '$colld' --check --policy '$work/wrong' 2>'$work/why'"
+like "has its line named" "$(cat "$work/why")" 'wrong:2: a window needs cgroup=, period='
+ok "none" sh -c "! '$colld' --check --policy '$work/none' 2>'$work/why'"
+"$colld" --interval 1ns 2>"$work/why"
+is "wrong options are exit code 2" $? 2
+
+begin
+ok "who is there is moved" becomes "$first" cpus_of $one
+"$work/$name" 60 &
+two=$!
+pids="$pids $two"
+ok "who comes later is too" becomes "$first" cpus_of $two
+like "metrics" "$(get /metrics)" '^coll_pinned\{state="moved"\} 2'
+like "are at /metrics only" "$(get /)" '404'
+taskset -pc "$last" $two >"$work/out"
+changed() {
+	get /metrics | sed -n 's/^coll_pinned{state="changed"} //p'
+}
+ok "what others change is counted" becomes 1 changed
+is "and left alone" "$(cpus_of $two)" "$last"
+
+# ---- it dies, and comes back --------------------------------------------------------------------
+
+kill -9 $daemon
+wait $daemon 2>/dev/null
+is "when it dies, nothing changes" "$(cpus_of $one)" "$first"
+begin
+ok "another one takes over" becomes 1 sh -c "grep -c 'took over' '$work/said'"
+echo "pin comm=\"" >"$work/policy"
+echo "nonsense" >>"$work/policy"
+kill -HUP $daemon
+ok "a wrong policy is refused" becomes 1 sh -c "grep -c \"there is no 'nonsense'\" '$work/said'"
+is "and the one before stays" "$(cpus_of $one)" "$first"
+kill $daemon
+wait $daemon
+is "told to end, it does" $? 0
+is "and puts everything back" "$(cpus_of $one)" "$allowed"
+ok "and forgets it" test ! -e "$work/state/pin.state"
+
+# ---- systemd --------------------------------------------------------------------------------------
+
+echo "$policy" >"$work/policy"
+perl -MSocket -e '$| = 1; socket(my $s, AF_UNIX, SOCK_DGRAM, 0); bind($s, pack_sockaddr_un($ARGV[0]));
+	alarm 10; while (defined(recv($s, my $text, 100, 0))) { print "$text\n"; last if $text =~ /STOPPING/ }' \
+	"$work/notify" >"$work/told" &
+ear=$!
+pids="$pids $ear"
+becomes yes sh -c "test -e '$work/notify' && echo yes"
+NOTIFY_SOCKET=$work/notify
+export NOTIFY_SOCKET
+begin
+unset NOTIFY_SOCKET
+ok "systemd is told that it is ready" becomes READY=1 head -1 "$work/told"
+kill $daemon
+wait $daemon
+wait $ear
+is "and that it ends" "$(tail -1 "$work/told")" "STOPPING=1"
+
+# ---- windows ----------------------------------------------------------------------------------------
+
+for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/freezer; do
+	[ "$(id -u)" = 0 ] && mkdir "$root/$name" 2>/dev/null || continue
+	if [ -e "$root/$name/cgroup.freeze" ] || [ -e "$root/$name/freezer.state" ]; then
+		group=$root/$name
+		break
+	fi
+	rmdir "$root/$name"
+done
+frozen() {
+	cat "$group/cgroup.freeze" "$group/freezer.state" 2>/dev/null | sed 's/FROZEN/1/; s/FREEZING/1/; s/THAWED/0/'
+}
+if [ -n "$group" ]; then
+	# A counter: how often it came round says how much of the time it could run.
+	sh -c 'echo $$ >"$0/cgroup.procs"; while :; do date +%s.%N; sleep 0.01; done' "$group" >"$work/ran" &
+	pids="$pids $!"
+	echo "window cgroup=/$name period=500ms open=100ms phase=200ms" >>"$work/policy"
+	begin
+	ok "a cgroup is frozen" becomes 1 frozen
+	sleep 3
+	# Of what runs at any time, 64 % would come outside.
+	ok "and thawed in its windows" awk '{ at = ($1 % 0.5) - 0.2; all++
+		if (NR > 5 && (at < -0.02 || at > 0.16)) outside++ }
+		END { print outside, "of", all, "outside"; exit !(all > 10 && outside < all * 0.4) }' "$work/ran"
+	like "which are counted" "$(get /metrics)" '^coll_window_turns_total [0-9]+'
+	becomes 1 frozen
+	kill -9 $daemon
+	wait $daemon 2>/dev/null
+	ok "when it dies, nothing stays frozen" becomes 0 frozen
+	begin
+	kill $daemon
+	wait $daemon
+	is "nor when it ends" "$(frozen)" 0
+else
+	skip "windows" "not root, or no cgroup with a freezer can be made"
+fi
+tap_end

@@ -1,0 +1,159 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# collnoise measures, records, reports, and speaks the formats of others.
+. "$(dirname "$0")/../lib/tap.sh"
+noise=$BUILD/collnoise
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset COLL_RANK COLL_CONFIG
+
+status() {	# EXPECTED ARGUMENT...: what it says is in $work/out and $work/err
+	expected=$1
+	shift
+	timeout 60 "$noise" "$@" >"$work/out" 2>"$work/err"
+	[ $? -eq "$expected" ]
+}
+
+holds() {	# WHAT FILTER [FILE]: jq's answer is true
+	ok "$1" quiet jq -e "$2" "${3:-$work/out}"
+}
+
+refused() {	# SAID ARGUMENT...
+	said=$1
+	shift
+	ok "refused: collnoise $*" status 2 "$@"
+	like "  it says why" "$(cat "$work/err")" "$said"
+}
+
+# ---- measure -------------------------------------------------------------------------
+
+cpus=$(nproc)
+ok "measure" status 0 measure --duration 0.3s --json
+holds "every CPU, for so long" "(.cpus | length) == $cpus and
+	all(.cpus[]; .watched_ns > 250e6 and .watched_ns < 3e9)"
+holds "a turn of the loop takes nanoseconds" 'all(.cpus[]; .loop_ns > 0.1 and .loop_ns < 500)'
+holds "the clock's rate is known" '.clock.error_ppm < 50'
+holds "percentiles are in order" 'all(.cpus[].duration; .count == 0 or
+	(.min_ns <= .p20_ns and .p20_ns <= .p50_ns and .p50_ns <= .p80_ns and .p80_ns <= .p90_ns and
+	 .p90_ns <= .p99_ns and .p99_ns <= .p999_ns and .p999_ns <= .max_ns))'
+holds "the histogram holds all events" 'all(.cpus[];
+	([.histogram[].count] | add // 0) == .duration.count and
+	([.histogram[].total_ns] | add // 0) == .duration.total_ns)'
+holds "the share is what was taken" 'all(.cpus[];
+	(.share - .duration.total_ns / .watched_ns | fabs) < 1e-6 and .share < 1)'
+holds "no event is shorter than the threshold" 'all(.cpus[].duration; .count == 0 or .min_ns >= 190)'
+holds "it says that causes are not known" '.module | test("not loaded") or . == "loaded"'
+
+ok "one CPU, in parts" status 0 measure -c 0 -d 0.3s -p 20ms -r 5ms --json
+holds "so much of it was watched" '(.cpus | length) == 1 and .cpus[0].watched_ns > 20e6 and
+	.cpus[0].watched_ns < 150e6'
+ok "rtla's histogram" status 0 measure -d 0.2s --histogram -b 10 -E 5
+like "its head" "$(cat "$work/out")" '^# RTLA osnoise histogram$'
+like "its CPUs" "$(cat "$work/out")" '^Index +CPU-000'
+like "its end" "$(cat "$work/out")" '^count: +[0-9]+'
+ok "the table" status 0 measure -d 0.2s -D
+like "has a line for each CPU" "$(cat "$work/out")" '^0 +[0-9.]+% '
+like "and -D tells of the clock" "$(cat "$work/err")" '^clock [a-z_]+: [0-9.]+ ns a tick'
+
+# ---- thresholds ------------------------------------------------------------------------
+
+ok "a verdict passed" status 0 measure -d 0.1s --max-share 100% --max-length 1h --max-rate 1e9 --json
+holds "says so" '.verdict.passed and (.verdict.limits | length) > 0'
+ok "a verdict not passed is exit code 2" status 2 measure -d 0.5s --max-rate 0 --json
+holds "says which limit" '(.verdict.passed | not) and any(.verdict.limits[]; .what == "rate" and
+	(.passed | not) and .limit == 0 and .value > 0)'
+ok "-s ends it, with exit code 2" status 2 measure -c 0 -d 50s -T 1us -s 1us --json
+holds "at once" '.stopped_by_threshold and .all.watched_ns < 20e9 and .all.duration.max_ns >= 990'
+ok "so does -S" status 2 measure -c 0 -d 50s -S 5us -p 100ms -r 100ms --json
+ok "a profile" status 2 measure -d 0.5s -T 50ns --profile isolated
+like "has a name" "$(cat "$work/out")" '^verdict isolated: FAILED'
+
+# ---- captures -----------------------------------------------------------------------------
+
+capture=$work/capture
+ok "record" status 0 record -d 0.3s -o "$capture" --json
+cp "$work/out" "$work/first"
+ok "report reads it" status 0 report "$capture" --json
+is "the same figures" "$(jq -S '[.cpus, .spectrum, .sources, .epoch_ns]' "$work/out")" \
+	"$(jq -S '[.cpus, .spectrum, .sources, .epoch_ns]' "$work/first")"
+ok "compared with itself" status 0 report "$capture" --compare "$capture" --json
+holds "there is no difference" '(.compare.significant | not) and .compare.ks_distance == 0 and
+	.compare.share_ratio == 1'
+ok "measure compares" status 0 measure -d 0.2s --compare "$capture"
+like "in words" "$(cat "$work/out")" 'taken: [+-][0-9.]+ points'
+
+totals='[.cpus[] | [.duration.count, .duration.total_ns]]'
+for format in netgauge osnoise ftq; do
+	ok "export to $format" status 0 export --to $format "$capture" -o "$work/$format"
+	case $format in
+	osnoise) set -- "$work/$format" ;;
+	*) set -- "$work/$format".[0-9]* ;;
+	esac
+	is "files of $format" $# "$([ $format = osnoise ] && echo 1 || echo "$cpus")"
+	ok "import from $format" status 0 import -o "$work/again" "$@"
+	ok "report of it" status 0 report "$work/again" --json
+	if [ $format = ftq ]; then
+		ok "the same shares" quiet jq -es "[.[0].cpus, .[1].cpus] | transpose |
+			all((.[0].share - .[1].share | fabs) < 0.05)" "$work/out" "$work/first"
+	else
+		is "the same events" "$(jq -c "$totals" "$work/out")" \
+			"$(jq -c "$totals" "$work/first")"
+	fi
+done
+ok "LogGOPSim's lines" awk -F '\t' '/^#/ { next } NF != 2 || $1 !~ /^[0-9]+$/ || $2 !~ /^[0-9]+$/ ||
+	$1 < last { exit 1 } { last = $1 }' "$work/netgauge.0"
+ok "csv" status 0 export --to csv "$capture"
+is "has a line an event" "$(($(wc -l <"$work/out") - 1))" "$(jq '.all.duration.count' "$work/first")"
+
+if command -v gnuplot >/dev/null; then
+	ok "report as a picture" status 0 report "$capture" "$work/noise.svg"
+	like "with its panels" "$(cat "$work/noise.svg")" 'How regularly'
+	ok "report as a page" status 0 report "$capture" "$work/noise.html"
+	like "with picture and tables" "$(tr '\n' ' ' <"$work/noise.html")" '<svg.*</svg>.*<pre>.*CPU'
+	ok "that asks for no other file" sh -c "! grep -Eq '(src|href)=\"[^#]' '$work/noise.html'"
+else
+	skip "report as a picture" "no gnuplot"
+fi
+
+# ---- without privileges -------------------------------------------------------------------
+
+ok "check" status 0 check --json
+holds "finds things, and advises" '(.findings | length) > 10 and all(.findings[];
+	.what != "" and .value != null and (.state != "better" or .advice != ""))'
+ok "check --strict" sh -c "'$noise' check --strict >/dev/null; test \$? -eq 2 -o \$? -eq 0"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	cp "$noise" "$work/collnoise"
+	nobody() {
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$work/collnoise" "$@" >"$work/out"
+	}
+	ok "nobody may check" nobody check --json
+	ok "nobody may measure" nobody measure -d 0.2s --json
+	holds "and sees noise" '.all.watched_ns > 0'
+	ok "nobody may calibrate" nobody calibrate --user -d 1s --json
+	holds "and find everything" '.recall_twice_threshold >= 0.999 and .measured_as == "other"'
+fi
+
+# ---- what is wrong -------------------------------------------------------------------------
+
+refused "no command 'foo'" foo
+refused "'x'; valid: a time from" measure -d x
+refused "at least|from 50 ns" measure -T 10ns
+refused "valid: a list like 0,2-3, of the CPUs" measure -c 9999
+refused "no profile 'x'; valid: k-computer" measure --profile x
+refused "one argument too many" measure -d 1s foo
+refused "no option '--foo'; valid: --cpus" measure --foo
+refused "-p and -r go together" measure -p 10ms
+refused "o:NICE" measure -P x:1
+refused "ending in .svg" measure --plot x.png
+refused "-o FILE is needed" record -d 1s
+refused "-o CAPTURE is needed" import /dev/null
+refused "--to FORMAT is needed" export "$capture"
+refused "no format 'foo'; valid: capture, netgauge, osnoise" export --to foo "$capture"
+refused "ending in .html or .svg" report "$capture" x.pdf
+ok "a file that is none" status 1 report /that/is/not
+like "is named" "$(cat "$work/err")" '/that/is/not: No such file'
+echo "1 2 3" >"$work/bad"
+ok "a file with a wrong line" status 1 import -o "$work/again" "$work/bad"
+like "is named with it" "$(cat "$work/err")" "bad:1: '1 2 3' is not"
+tap_end

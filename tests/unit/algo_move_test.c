@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The algorithms that move data, against the definitions of their collectives:
+ * every one of them, 1 to 33 ranks, many counts and roots, in place and not, with
+ * unequal blocks, each in a random order of everything that may happen in any
+ * order (tests/lib/interpret.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../algo/blocks.h"
+#include "../../core/schedule.h"
+#include "../lib/interpret.h"
+
+enum { RANKS_MAX = 33, BLOCK_MAX = 5 };
+
+/* One call on all ranks. */
+struct scene {
+	const struct coll_algo *algo;
+	struct coll_tuning tuning;
+	struct coll_call call[RANKS_MAX];
+	u64 counts[RANKS_MAX];				/* gatherv, scatterv, allgatherv */
+	u64 displs[RANKS_MAX][RANKS_MAX];		/* each rank may have its own */
+	u64 matrix[RANKS_MAX][RANKS_MAX];		/* alltoallv: from, to */
+	u64 send_displs[RANKS_MAX][RANKS_MAX];
+	u64 recv_counts[RANKS_MAX][RANKS_MAX];
+	u64 recv_displs[RANKS_MAX][RANKS_MAX];
+	u64 random;
+};
+
+static bool is_v(const struct coll_algo *algo)
+{
+	return algo->collective == COLL_GATHERV || algo->collective == COLL_SCATTERV ||
+	       algo->collective == COLL_ALLGATHERV || algo->collective == COLL_ALLTOALLV;
+}
+
+static bool moves_data(const struct coll_algo *algo)
+{
+	return algo->collective >= COLL_BCAST && algo->collective <= COLL_ALLTOALLV;
+}
+
+static bool has_root(const struct coll_algo *algo)
+{
+	return algo->collective >= COLL_BCAST && algo->collective <= COLL_SCATTERV;
+}
+
+/* ---- unequal blocks ------------------------------------------------------------- */
+
+static u64 some_count(u64 *random, u32 pattern)
+{
+	switch (pattern) {
+	case 0:
+		return interpret_random(random, BLOCK_MAX + 1);
+	case 1:
+		return interpret_random(random, 3) ? 0 : 1 + interpret_random(random, BLOCK_MAX);
+	case 2:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+/* Where blocks lie: one after the other, or in any order with gaps. */
+static void some_displs(u64 *random, const u64 *counts, u32 ranks, bool packed, u64 *displs)
+{
+	u32 order[RANKS_MAX], i;
+	u64 end = 0;
+
+	for (i = 0; i < ranks; i++)
+		order[i] = i;
+	for (i = ranks; !packed && i > 1; i--) {
+		u32 k = interpret_random(random, i), other = order[k];
+
+		order[k] = order[i - 1];
+		order[i - 1] = other;
+	}
+	for (i = 0; i < ranks; i++) {
+		end += packed ? 0 : interpret_random(random, 3);
+		displs[order[i]] = end;
+		end += counts[order[i]];
+	}
+}
+
+static void unequal(struct scene *scene, u32 ranks, u32 pattern, bool in_place)
+{
+	u32 r, i;
+
+	for (r = 0; r < ranks; r++)
+		scene->counts[r] = some_count(&scene->random, pattern);
+	for (r = 0; r < ranks; r++)
+		for (i = 0; i < ranks; i++)
+			scene->matrix[r][i] = in_place && i < r ?
+				scene->matrix[i][r] : some_count(&scene->random, pattern);
+	for (r = 0; r < ranks; r++) {
+		for (i = 0; i < ranks; i++)
+			scene->recv_counts[r][i] = scene->matrix[i][r];
+		some_displs(&scene->random, scene->counts, ranks, (pattern + r) % 2,
+			    scene->displs[r]);
+		some_displs(&scene->random, scene->matrix[r], ranks, r % 2, scene->send_displs[r]);
+		some_displs(&scene->random, scene->recv_counts[r], ranks, r % 3,
+			    scene->recv_displs[r]);
+	}
+}
+
+static void call_unequal(struct scene *scene, struct coll_call *call, u32 r)
+{
+	const bool everywhere = call->collective == COLL_ALLGATHERV;
+
+	call->count = scene->counts[r];
+	if (call->collective == COLL_ALLTOALLV) {
+		call->count = 0;
+		if (!call->in_place) {
+			call->send_counts = scene->matrix[r];
+			call->send_displs = scene->send_displs[r];
+		}
+		call->recv_counts = scene->recv_counts[r];
+		call->recv_displs = scene->recv_displs[r];
+		return;
+	}
+	if (everywhere || r == call->root || scene->algo->needs_counts)
+		call->counts = scene->counts;
+	if (everywhere || r == call->root)
+		call->displs = scene->displs[r];
+}
+
+static void scene_calls(struct scene *scene, u32 ranks, u64 count, u32 root, bool in_place)
+{
+	u32 r;
+
+	for (r = 0; r < ranks; r++) {
+		struct coll_call *call = &scene->call[r];
+
+		*call = (struct coll_call){
+			.collective = scene->algo->collective,
+			.rank = r,
+			.ranks = ranks,
+			.root = root,
+			.type = COLL_OPAQUE_TYPE,
+			.element = 1 + (u32)(ranks + count) % 3,
+			.commutative = true,
+			.in_place = in_place && (!has_root(scene->algo) || r == root),
+			.count = count,
+		};
+		if (is_v(scene->algo))
+			call_unequal(scene, call, r);
+	}
+}
+
+/* ---- the definition --------------------------------------------------------------- */
+
+static u8 datum(u32 from, u32 to, u64 i)
+{
+	u32 x = from * 2654435761u ^ (to + 1) * 2246822519u ^ (u32)i * 3266489917u;
+
+	return x ^ x >> 8 ^ x >> 16 ^ x >> 24;
+}
+
+static void put(void *buffer, u64 offset, u32 from, u32 to, u64 bytes)
+{
+	u8 *byte = (u8 *)buffer + offset;
+	u64 i;
+
+	for (i = 0; i < bytes; i++)
+		byte[i] = datum(from, to, i);
+}
+
+static u64 in_offset(const struct coll_call *call, u32 to)
+{
+	return COLL_PLACE_OFFSET(block_to(call, to).place);
+}
+
+/* What rank r brings, into `buffer`, which is the one the call has it in. */
+static void put_input(const struct coll_call *call, void *in, void *out)
+{
+	void *buffer = call->in_place ? out : in;
+	u32 i;
+
+	switch (call->collective) {
+	case COLL_BCAST:
+		if (call->rank == call->root)
+			put(out, 0, call->root, 0, call_bytes(call));
+		break;
+	case COLL_GATHER:
+	case COLL_GATHERV:
+	case COLL_ALLGATHER:
+	case COLL_ALLGATHERV:
+		put(buffer, call->in_place ? block_offset(call, call->rank) : 0, call->rank, 0,
+		    call_bytes(call));
+		break;
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+		for (i = 0; i < call->ranks && call->rank == call->root; i++)
+			put(in, block_offset(call, i), call->root, i, block_bytes(call, i));
+		break;
+	default:
+		for (i = 0; i < call->ranks; i++)
+			put(buffer, in_offset(call, i), call->rank, i, block_to(call, i).bytes);
+		break;
+	}
+}
+
+/* What rank r's OUT must hold in the end; what is not written here stays. */
+static void put_output(const struct coll_call *call, void *out)
+{
+	u32 i;
+
+	switch (call->collective) {
+	case COLL_BCAST:
+		put(out, 0, call->root, 0, call_bytes(call));
+		break;
+	case COLL_GATHER:
+	case COLL_GATHERV:
+		if (call->rank != call->root)
+			break;
+		/* fall through */
+	case COLL_ALLGATHER:
+	case COLL_ALLGATHERV:
+		for (i = 0; i < call->ranks; i++)
+			put(out, block_offset(call, i), i, 0, block_bytes(call, i));
+		break;
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+		if (!call->in_place)
+			put(out, 0, call->root, call->rank, call_bytes(call));
+		break;
+	default:
+		for (i = 0; i < call->ranks; i++)
+			put(out, COLL_PLACE_OFFSET(block_from(call, i).place), i, call->rank,
+			    block_from(call, i).bytes);
+		break;
+	}
+}
+
+/* ---- playing a scene ---------------------------------------------------------------- */
+
+static void *copy_of(struct interpret *world, u32 rank, enum coll_buffer buffer)
+{
+	u64 bytes = interpret_schedule(world, rank)->buffer[buffer];
+	void *copy = malloc(bytes + 1);
+
+	assert_non_null(copy);
+	return memcpy(copy, interpret_buffer(world, rank, buffer), bytes);
+}
+
+static void scene_fail(const struct scene *scene, const char *what, u64 seed)
+{
+	const struct coll_call *call = &scene->call[0];
+
+	fail_msg("%s %s, %u ranks, count %llu, element %u, root %u, in place %d, seed %llu: %s",
+		 coll_collective_names[call->collective], scene->algo->name, call->ranks,
+		 (unsigned long long)call->count, call->element, call->root,
+		 scene->call[call->root].in_place, (unsigned long long)seed, what);
+}
+
+static void play_once(struct scene *scene, struct interpret *world, u64 seed)
+{
+	void *in[RANKS_MAX], *out[RANKS_MAX];
+	u32 ranks = world->ranks, r;
+
+	for (r = 0; r < ranks; r++) {
+		put_input(&scene->call[r], interpret_buffer(world, r, COLL_IN),
+			  interpret_buffer(world, r, COLL_OUT));
+		in[r] = copy_of(world, r, COLL_IN);
+		out[r] = copy_of(world, r, COLL_OUT);
+		put_output(&scene->call[r], out[r]);
+	}
+	if (interpret_run(world, seed))
+		scene_fail(scene, world->error, seed);
+	for (r = 0; r < ranks; r++) {
+		const u64 *bytes = interpret_schedule(world, r)->buffer;
+
+		if (memcmp(in[r], interpret_buffer(world, r, COLL_IN), bytes[COLL_IN]))
+			scene_fail(scene, "the input was changed", seed);
+		if (memcmp(out[r], interpret_buffer(world, r, COLL_OUT), bytes[COLL_OUT]))
+			scene_fail(scene, "wrong result", seed);
+		free(in[r]);
+		free(out[r]);
+	}
+}
+
+static void play(struct scene *scene, u32 runs)
+{
+	struct interpret *world = interpret_new(scene->algo, scene->call, scene->call[0].ranks,
+						&scene->tuning);
+	u32 i;
+
+	if (world->error[0])
+		scene_fail(scene, world->error, 0);
+	for (i = 0; i < runs; i++) {
+		scene->random = scene->random * 6364136223846793005u + 1442695040888963407u;
+		play_once(scene, world, scene->random);
+	}
+	interpret_free(world);
+}
+
+/* Options that make the algorithm do what its defaults would not with little data. */
+static void tune(struct scene *scene, u32 variant)
+{
+	scene->tuning = COLL_TUNING_UNSET;
+	if (scene->algo->collective == COLL_ALLTOALLV)
+		scene->tuning.bound = variant % 4 * 2;	/* none of a block to all of it */
+	if (scene->algo->options && !strcmp(scene->algo->options, "segment") && variant % 4)
+		scene->tuning.segment = variant % 4 == 1 ? 1 : 3 * (variant % 4);
+}
+
+static void play_counts(struct scene *scene, u32 ranks, u32 root, bool in_place)
+{
+	const u64 counts[] = { 0, 1, 2, ranks - 1, ranks, ranks + 1, 29 };
+	u32 i;
+
+	for (i = 0; i < 7; i++) {
+		/* As many counts as patterns of unequal blocks, with different displacements. */
+		if (is_v(scene->algo))
+			unequal(scene, ranks, i % 4, in_place);
+		tune(scene, i + ranks);
+		scene_calls(scene, ranks, counts[i], root, in_place);
+		play(scene, ranks < 10 ? 4 : 1);
+	}
+}
+
+static void play_all(struct scene *scene)
+{
+	u32 ranks, root, in_place;
+
+	scene->random = 1;
+	for (ranks = 1; ranks <= RANKS_MAX; ranks++)
+		for (root = 0; root < (has_root(scene->algo) ? ranks : 1); root++)
+			for (in_place = 0; in_place < 2; in_place++) {
+				if (ranks > 9 && (root * 7 + in_place) % 5 && root != ranks - 1)
+					continue;
+				if (in_place && scene->algo->collective == COLL_BCAST)
+					continue;
+				play_counts(scene, ranks, root, in_place);
+			}
+}
+
+static void test_collective(void **state)
+{
+	const enum coll_collective collective = *(const enum coll_collective *)*state;
+	struct scene *scene = malloc(sizeof(*scene));
+	const struct coll_algo *const *algo;
+	u32 played = 0;
+
+	assert_non_null(scene);
+	for (algo = coll_algos; *algo; algo++) {
+		if ((*algo)->collective != collective)
+			continue;
+		assert_true(moves_data(*algo));
+		scene->algo = *algo;
+		play_all(scene);
+		played++;
+	}
+	free(scene);
+	assert_true(played >= 2);
+}
+
+/* ---- barriers: nobody leaves before all have come ----------------------------------- */
+
+static void check_barrier(const struct coll_algo *algo, u32 ranks)
+{
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call[RANKS_MAX] = { 0 };
+	struct interpret *world;
+	u32 r, seed;
+
+	for (r = 0; r < ranks; r++)
+		call[r] = (struct coll_call){ .collective = COLL_BARRIER, .rank = r, .ranks = ranks,
+					      .commutative = true };
+	world = interpret_new(algo, call, ranks, &tuning);
+	for (r = 0; r < ranks; r++)
+		for (seed = 0; seed < 2; seed++)
+			if (interpret_without(world, r, seed))
+				fail_msg("%s, %u ranks: %s", algo->name, ranks, world->error);
+	for (seed = 0; seed < 8; seed++)
+		if (interpret_run(world, seed))
+			fail_msg("%s, %u ranks: %s", algo->name, ranks, world->error);
+	interpret_free(world);
+}
+
+static void test_barriers(void **state)
+{
+	const struct coll_algo *const *algo;
+	u32 ranks, played = 0;
+
+	(void)state;
+	for (algo = coll_algos; *algo; algo++) {
+		if ((*algo)->collective != COLL_BARRIER)
+			continue;
+		for (ranks = 1; ranks <= RANKS_MAX; ranks++)
+			check_barrier(*algo, ranks);
+		played++;
+	}
+	assert_true(played >= 2);
+}
+
+/* ---- the circulant broadcast in rounds ------------------------------------------------ */
+
+/*
+ * Its promise beyond a right result: every block comes once, and N-1 + ceil(log2 p)
+ * rounds in which a rank sends one block at most, one that it had before the round.
+ */
+static u32 receives(const struct coll_schedule *s)
+{
+	const struct coll_op *ops = coll_ops(s);
+	u32 count = 0, i;
+
+	for (i = 0; i < s->ops; i++)
+		count += ops[i].kind == COLL_OP_RECV;
+	return count;
+}
+
+static struct coll_schedule *circulant(u32 rank, u32 ranks, u32 blocks, void *memory, u64 bytes)
+{
+	const struct coll_call call = { .collective = COLL_BCAST, .rank = rank, .ranks = ranks,
+					.root = ranks / 3, .type = COLL_INT8, .element = 1,
+					.commutative = true, .count = blocks };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_schedule *schedule;
+
+	tuning.segment = 1;
+	assert_int_equal(coll_algo_emit(coll_algo_find(COLL_BCAST, "circulant"), &call, &tuning,
+					memory, bytes, &schedule), 0);
+	return schedule;
+}
+
+/* A rank in lockstep with the others: its sends happen in list order. */
+struct walker {
+	struct coll_schedule *schedule;
+	u32 next;		/* op to look at */
+	u32 *since;		/* per block: round it came in, 0: not yet */
+};
+
+/* Sends the next block if the rank had it before this round; 1 if it did. */
+static u32 walk(struct walker *walkers, u32 r, u32 round)
+{
+	struct walker *me = &walkers[r];
+	const struct coll_schedule *s = me->schedule;
+	const struct coll_op *ops = coll_ops(s);
+	u32 block, to;
+
+	while (me->next < s->ops && ops[me->next].kind != COLL_OP_SEND)
+		me->next++;
+	if (me->next == s->ops)
+		return 0;
+	block = COLL_PLACE_OFFSET(ops[me->next].left);
+	to = coll_op_rank(s, &ops[me->next]);
+	if (!me->since[block] || me->since[block] == round)
+		return 0;
+	assert_int_equal(walkers[to].since[block], 0);
+	walkers[to].since[block] = round;
+	me->next++;
+	return 1;
+}
+
+/* How many rounds all blocks take to all ranks. */
+static u32 lockstep(u32 ranks, u32 blocks)
+{
+	const u64 bytes = 1 << 16;
+	struct walker *walkers = calloc(ranks, sizeof(*walkers));
+	u32 *since = calloc((u64)ranks * blocks, sizeof(*since));
+	u8 *memory = malloc(ranks * bytes);
+	u32 left = (ranks - 1) * blocks, round, moved, r;
+
+	assert_true(walkers && since && memory);
+	for (r = 0; r < ranks; r++) {
+		walkers[r].schedule = circulant(r, ranks, blocks, memory + r * bytes, bytes);
+		walkers[r].since = since + (u64)r * blocks;
+		assert_int_equal(receives(walkers[r].schedule), r == ranks / 3 ? 0 : blocks);
+		if (r == ranks / 3)	/* the root: before all rounds */
+			memset(walkers[r].since, 0xff, blocks * sizeof(*since));
+	}
+	for (round = 0; left; left -= moved) {
+		round++;
+		for (r = 0, moved = 0; r < ranks; r++)
+			moved += walk(walkers, r, round);
+		assert_true(moved);
+	}
+	free(walkers);
+	free(since);
+	free(memory);
+	return round;
+}
+
+static void test_circulant_rounds(void **state)
+{
+	static const u32 blocks[] = { 1, 2, 3, 7, 12, 20 };
+	u32 ranks, i, rounds;
+
+	(void)state;
+	for (ranks = 2; ranks <= 300; ranks++) {
+		for (rounds = 0; 1u << rounds < ranks; rounds++)
+			;
+		for (i = 0; i < 6; i++)
+			assert_true(lockstep(ranks, blocks[i]) <= blocks[i] - 1 + rounds);
+	}
+}
+
+/* ---- refusing ------------------------------------------------------------------------- */
+
+static void test_refusals(void **state)
+{
+	const u64 counts[2] = { 3, 4 }, displs[2] = { 0, 4 };
+	struct coll_call call = { .ranks = 2, .element = 8, .commutative = true, .count = 1 << 20,
+				  .send_counts = counts, .send_displs = displs,
+				  .recv_counts = counts, .recv_displs = displs };
+	const struct coll_algo *bruck = coll_algo_find(COLL_ALLTOALLV, "bruck");
+	const struct coll_algo *chain = coll_algo_find(COLL_BCAST, "chain");
+	const struct coll_algo *binomial = coll_algo_find(COLL_GATHERV, "binomial");
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	(void)state;
+	assert_non_null(coll_algo_refuses(bruck, &call, &tuning));
+	tuning.bound = 3;	/* less than a block that only two ranks know of */
+	assert_null(coll_algo_refuses(bruck, &call, &tuning));
+	tuning.bound = COLL_UNSET - 1;
+	assert_non_null(coll_algo_refuses(bruck, &call, &tuning));
+
+	assert_null(coll_algo_refuses(chain, &call, &tuning));
+	tuning.segment = 0;
+	assert_non_null(coll_algo_refuses(chain, &call, &tuning));
+	tuning.segment = 8;
+	assert_non_null(coll_algo_refuses(chain, &call, &tuning));
+	tuning.segment = 4096;
+	assert_null(coll_algo_refuses(chain, &call, &tuning));
+
+	assert_non_null(coll_algo_refuses(binomial, &call, &tuning));
+	call.counts = counts;
+	assert_null(coll_algo_refuses(binomial, &call, &tuning));
+}
+
+/* What ranks choose must not depend on what only some of them know. */
+static void test_choice_is_common(void **state)
+{
+	const struct coll_machine machine = { .alpha = 0 };
+	const u64 counts[4] = { 1 << 20, 1, 2, 3 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_GATHERV, .ranks = 4, .element = 1,
+				  .commutative = true, .count = 3 };
+	const struct coll_algo *elsewhere = coll_algo_choose(&call, &tuning, &machine);
+
+	(void)state;
+	call.counts = counts;
+	call.count = counts[0];
+	assert_non_null(elsewhere);
+	assert_ptr_equal(coll_algo_choose(&call, &tuning, &machine), elsewhere);
+}
+
+/* Every cost is a time, and the choice follows the size. */
+static void test_costs(void **state)
+{
+	const struct coll_machine machine = { .alpha = 20e-6, .overhead = 3e-6,
+					      .beta = 0.25e-9, .gamma = 0.1e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 1,
+				  .commutative = true };
+	const struct coll_algo *few, *small, *large;
+	const struct coll_algo *const *algo;
+	u32 ranks;
+
+	(void)state;
+	tuning.bound = 8;
+	for (algo = coll_algos; *algo; algo++)
+		for (ranks = 1; ranks <= 40; ranks += 3) {
+			struct coll_call any = { .collective = (*algo)->collective, .ranks = ranks,
+						 .element = 8, .count = 100 };
+			double seconds = (*algo)->cost(&any, &tuning, &machine);
+
+			if (moves_data(*algo) || (*algo)->collective == COLL_BARRIER)
+				assert_true(ranks == 1 ? seconds < 1e-6 :
+							 seconds > 1e-6 && seconds < 1);
+		}
+	call.count = 8;
+	few = coll_algo_choose(&call, &tuning, &machine);
+	call.ranks = 64;
+	small = coll_algo_choose(&call, &tuning, &machine);
+	call.count = 64 << 20;
+	large = coll_algo_choose(&call, &tuning, &machine);
+	assert_string_equal(few->name, "linear");
+	assert_string_equal(small->name, "binomial");
+	assert_string_equal(large->name, "circulant");
+}
+
+static enum coll_collective moving[] = {
+	COLL_BCAST, COLL_GATHER, COLL_GATHERV, COLL_SCATTER, COLL_SCATTERV,
+	COLL_ALLGATHER, COLL_ALLGATHERV, COLL_ALLTOALL, COLL_ALLTOALLV,
+};
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_prestate(test_collective, &moving[0]),
+		cmocka_unit_test_prestate(test_collective, &moving[1]),
+		cmocka_unit_test_prestate(test_collective, &moving[2]),
+		cmocka_unit_test_prestate(test_collective, &moving[3]),
+		cmocka_unit_test_prestate(test_collective, &moving[4]),
+		cmocka_unit_test_prestate(test_collective, &moving[5]),
+		cmocka_unit_test_prestate(test_collective, &moving[6]),
+		cmocka_unit_test_prestate(test_collective, &moving[7]),
+		cmocka_unit_test_prestate(test_collective, &moving[8]),
+		cmocka_unit_test(test_barriers),
+		cmocka_unit_test(test_circulant_rounds),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_choice_is_common),
+		cmocka_unit_test(test_costs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Which job an environment describes, and what is said about a wrong one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "boot_job.h"
+#include "clock.h"
+
+#define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+static struct boot_job job;
+static char why_text[512];
+static const struct boot_why why = { why_text, sizeof(why_text) };
+
+static void set(const char *assignments)
+{
+	char *copy = strdup(assignments), *rest = NULL, *word, *equals;
+
+	for (word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		equals = strchr(word, '=');
+		*equals = '\0';
+		setenv(word, equals + 1, 1);
+	}
+	free(copy);
+}
+
+/* Empties the environment, but for what tells cmocka how to report. */
+static void forget(void)
+{
+	const char *output = getenv("CMOCKA_MESSAGE_OUTPUT");
+	char *kept = output ? strdup(output) : NULL;
+
+	clearenv();
+	if (kept)
+		setenv("CMOCKA_MESSAGE_OUTPUT", kept, 1);
+	free(kept);
+}
+
+static int read_from(const char *assignments)
+{
+	forget();
+	set(assignments);
+	*why_text = '\0';
+	return boot_job_read(&job, &why);
+}
+
+static void assert_job(const char *assignments, int rank, int ranks, int local_rank,
+		       int local_ranks, const char *name)
+{
+	assert_int_equal(read_from(assignments), 0);
+	assert_int_equal(job.rank, rank);
+	assert_int_equal(job.ranks, ranks);
+	assert_int_equal(job.local_rank, local_rank);
+	assert_int_equal(job.local_ranks, local_ranks);
+	if (name)
+		assert_string_equal(job.job, name);
+}
+
+/* The words name the variable and say what would be valid. */
+static void assert_refused(const char *assignments, const char *variable, const char *valid)
+{
+	assert_int_equal(read_from(assignments), -EINVAL);
+	assert_ptr_equal(strstr(why_text, variable), why_text);
+	assert_non_null(strstr(why_text, valid));
+}
+
+static void each_launcher_is_recognised(void **state)
+{
+	(void)state;
+	assert_job("", 0, 1, 0, 1, "alone");
+	assert_string_equal(job.from, "none");
+	assert_job("COLL_RANK=2 COLL_RANKS=4 COLL_LOCAL_RANK=2 COLL_LOCAL_RANKS=4 COLL_JOB=j "
+		   "COLL_STORE=127.0.0.1:99 COLL_STORE_SERVED=1 COLL_SECRET=" SECRET,
+		   2, 4, 2, 4, "j");
+	assert_string_equal(job.store[0], "127.0.0.1:99");
+	assert_true(job.served);
+	assert_int_equal(job.secret[31], 0x1f);
+	assert_job("RANK=5 WORLD_SIZE=8 LOCAL_RANK=5 LOCAL_WORLD_SIZE=8 MASTER_ADDR=h "
+		   "MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=1",
+		   5, 8, 5, 8, "none.1.29500");
+	assert_string_equal(job.store[0], "");
+	assert_job("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_RANK=1 "
+		   "OMPI_COMM_WORLD_LOCAL_SIZE=3 PMIX_RANK=1 PMIX_NAMESPACE=prte-7@1",
+		   1, 3, 1, 3, "prte-7@1");
+	assert_job("PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2", 1, 2, 1, 2, NULL);
+	assert_non_null(strstr(job.job, "parent-"));
+	assert_job("SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_LOCALID=3 SLURM_JOB_ID=77 SLURM_STEP_ID=0 "
+		   "SLURM_STEP_NUM_NODES=1", 3, 4, 3, 4, "77.0");
+	assert_job("PMIX_RANK=1 PMIX_NAMESPACE=n COLL_RANKS=2", 1, 2, 1, 2, "n");
+}
+
+static void the_own_variables_come_first(void **state)
+{
+	(void)state;
+	assert_job("COLL_RANK=0 COLL_RANKS=1 RANK=1 WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=2 "
+		   "OMPI_COMM_WORLD_SIZE=4 SLURM_PROCID=3 SLURM_NTASKS=9 SLURM_STEP_ID=0",
+		   0, 1, 0, 1, NULL);
+	assert_job("RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "
+		   "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4", 1, 2, 1, 2, "1");
+	assert_job("COLL_RANK=1 COLL_RANKS=2 COLL_STORE=h:1 COLL_SECRET=" SECRET, 1, 2, -1, -1, NULL);
+}
+
+/* sbatch gives its script a rank, but the script is not a rank. */
+static void a_batch_script_is_no_rank(void **state)
+{
+	(void)state;
+	assert_job("SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_JOB_ID=77", 0, 1, 0, 1, "alone");
+}
+
+static void wrong_variables_are_named(void **state)
+{
+	(void)state;
+	assert_refused("COLL_RANK=0", "COLL_RANKS", "is not set");
+	assert_refused("COLL_RANK=x COLL_RANKS=2", "COLL_RANK='x'", "from 0 to 1");
+	assert_refused("COLL_RANK=2 COLL_RANKS=2", "COLL_RANK='2'", "from 0 to 1");
+	assert_refused("COLL_RANK=-1 COLL_RANKS=2", "COLL_RANK='-1'", "from 0 to 1");
+	assert_refused("COLL_RANK=0 COLL_RANKS=0", "COLL_RANKS='0'", "from 1 to");
+	assert_refused("COLL_RANK=0 COLL_RANKS=99999999999999999999", "COLL_RANKS", "from 1 to");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_LOCAL_RANK=2", "COLL_LOCAL_RANK='2'",
+		       "from 0 to 1");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_SECRET=12", "COLL_SECRET", "64 hexadecimal");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:1", "COLL_SECRET", "is not set");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h COLL_SECRET=" SECRET,
+		       "COLL_STORE='h'", "host:port");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:0 COLL_SECRET=" SECRET,
+		       "COLL_STORE='h:0'", "port from 1");
+	assert_refused("RANK=0 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=x COLL_SECRET=" SECRET,
+		       "MASTER_PORT='x'", "from 1 to");
+	assert_refused("RANK=0 WORLD_SIZE=2 COLL_SECRET=" SECRET, "MASTER_ADDR", "is not set");
+	assert_refused("RANK=0 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=5", "COLL_SECRET",
+		       "is not set");
+	assert_refused("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE", "is not set");
+	assert_refused("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 "
+		       "OMPI_COMM_WORLD_LOCAL_SIZE=2", "COLL_STORE", "several nodes");
+	assert_refused("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_ID=0 SLURM_STEP_NUM_NODES=2",
+		       "COLL_STORE", "several nodes");
+	assert_refused("PMIX_RANK=0", "COLL_RANKS", "is not set");
+}
+
+static void torchrun_says_where_the_store_is(void **state)
+{
+	(void)state;
+	assert_int_equal(read_from("RANK=0 WORLD_SIZE=2 MASTER_ADDR=::1 MASTER_PORT=29500 "
+				   "COLL_SECRET=" SECRET), 0);
+	assert_string_equal(job.store[0], "[::1]:29500");
+	assert_string_equal(job.store[1], "[::1]:29501");
+	assert_int_equal(read_from("RANK=0 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500 "
+				   "TORCHELASTIC_USE_AGENT_STORE=True COLL_SECRET=" SECRET), 0);
+	assert_string_equal(job.store[0], "h:29501");
+	assert_string_equal(job.store[1], "");
+}
+
+static void long_names_stay_different(void **state)
+{
+	char first[64];
+
+	(void)state;
+	assert_job("COLL_RANK=0 COLL_RANKS=1 COLL_JOB=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1", 0, 1, 0, 1, NULL);
+	strcpy(first, job.job);
+	assert_job("COLL_RANK=0 COLL_RANKS=1 COLL_JOB=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2", 0, 1, 0, 1, NULL);
+	assert_string_not_equal(first, job.job);
+}
+
+static void a_job_of_one_has_a_store(void **state)
+{
+	struct coll_boot *boot;
+	char value[8];
+	size_t bytes = sizeof(value);
+
+	(void)state;
+	forget();
+	assert_int_equal(coll_boot_open(&boot, coll_now() + COLL_SECOND, NULL, 0), 0);
+	assert_int_equal(coll_boot_put(boot, "key", "value", 5), 0);
+	assert_int_equal(coll_boot_put(boot, "key", "other", 5), -EEXIST);
+	assert_int_equal(coll_boot_get(boot, "key", value, &bytes, coll_now()), 0);
+	assert_memory_equal(value, "value", 5);
+	assert_int_equal(coll_boot_get(boot, "none", value, &bytes, coll_now()), -ETIMEDOUT);
+	coll_boot_close(boot);
+}
+
+static void alone_it_fails_in_time_and_in_words(void **state)
+{
+	struct coll_boot *boot;
+	uint64_t start = coll_now();
+
+	(void)state;
+	forget();
+	set("COLL_RANK=1 COLL_RANKS=2 COLL_JOB=nobody-comes");
+	assert_int_equal(coll_boot_open(&boot, start + COLL_SECOND / 2, why_text,
+					sizeof(why_text)), -ETIMEDOUT);
+	assert_in_range(coll_now() - start, COLL_SECOND / 4, COLL_SECOND);
+	assert_non_null(strstr(why_text, "rank 0 has not come"));
+	assert_null(boot);
+
+	start = coll_now();
+	setenv("COLL_RANK", "0", 1);
+	assert_int_equal(coll_boot_open(&boot, start + COLL_SECOND / 2, why_text,
+					sizeof(why_text)), -ETIMEDOUT);
+	assert_in_range(coll_now() - start, COLL_SECOND / 4, COLL_SECOND);
+	assert_non_null(strstr(why_text, "rank 1 of 2"));
+}
+
+/* ---- the rendezvous file ------------------------------------------------- */
+
+static char directory[] = "/tmp/boot_test.XXXXXX";
+
+static void its_file_is_for_us_alone(void **state)
+{
+	uint8_t secret[COLL_SECRET_BYTES] = { 1, 2, 3 }, got[COLL_SECRET_BYTES];
+	char address[COLL_STORE_ADDRESS_MAX], link[600];
+	struct rendezvous file;
+	struct stat st;
+
+	(void)state;
+	setenv("XDG_RUNTIME_DIR", directory, 1);
+	assert_int_equal(rendezvous_name(&file, "a/../b 1", &why), 0);
+	assert_null(strstr(file.path, ".."  "/"));
+	assert_int_equal(rendezvous_read(&file, address, got, &why), -ENOENT);
+	assert_int_equal(rendezvous_write(&file, "127.0.0.1:9", secret, &why), 0);
+	assert_int_equal(stat(file.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(rendezvous_read(&file, address, got, &why), 0);
+	assert_string_equal(address, "127.0.0.1:9");
+	assert_memory_equal(secret, got, sizeof(secret));
+
+	rendezvous_remove(&file, "127.0.0.1:10");
+	assert_int_equal(rendezvous_read(&file, address, got, &why), 0);
+	assert_int_equal(chmod(file.path, 0644), 0);
+	assert_int_equal(rendezvous_read(&file, address, got, &why), -EPERM);
+	assert_non_null(strstr(why_text, file.path));
+	assert_int_equal(chmod(file.path, 0600), 0);
+	snprintf(link, sizeof(link), "%s.link", file.path);
+	assert_int_equal(rename(file.path, link), 0);
+	assert_int_equal(symlink(link, file.path), 0);
+	assert_int_equal(rendezvous_read(&file, address, got, &why), -EPERM);
+	unlink(file.path);
+	unlink(link);
+}
+
+static void a_directory_open_to_others_is_refused(void **state)
+{
+	struct rendezvous file;
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/coll", directory);
+	setenv("XDG_RUNTIME_DIR", directory, 1);
+	assert_int_equal(chmod(path, 0770), 0);
+	assert_int_equal(rendezvous_name(&file, "job", &why), -EPERM);
+	assert_non_null(strstr(why_text, path));
+	rmdir(path);
+	assert_int_equal(symlink("/tmp", path), 0);
+	assert_int_equal(rendezvous_name(&file, "job", &why), -EPERM);
+	unlink(path);
+	if (!geteuid()) {
+		mkdir(path, 0700);
+		assert_int_equal(chown(path, 12345, 12345), 0);
+		assert_int_equal(rendezvous_name(&file, "job", &why), -EPERM);
+		rmdir(path);
+	}
+}
+
+static int make_directory(void **state)
+{
+	(void)state;
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/coll", directory);
+	rmdir(path);
+	return rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_launcher_is_recognised),
+		cmocka_unit_test(the_own_variables_come_first),
+		cmocka_unit_test(a_batch_script_is_no_rank),
+		cmocka_unit_test(wrong_variables_are_named),
+		cmocka_unit_test(torchrun_says_where_the_store_is),
+		cmocka_unit_test(long_names_stay_different),
+		cmocka_unit_test(a_job_of_one_has_a_store),
+		cmocka_unit_test(alone_it_fails_in_time_and_in_words),
+		cmocka_unit_test(its_file_is_for_us_alone),
+		cmocka_unit_test(a_directory_open_to_others_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Parts of a schedule, and what is chosen for clusters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../algo/clusters.h"
+
+enum { RANKS = 16 };
+
+static const u64 in = COLL_PLACE(COLL_IN, 0), out = COLL_PLACE(COLL_OUT, 0);
+
+static struct coll_build begin(u64 *memory, u64 bytes)
+{
+	struct coll_build b;
+
+	coll_build_init(&b, memory, bytes, 3, RANKS);
+	coll_build_buffers(&b, 1000, 1000);
+	return b;
+}
+
+/* Ranks and places are the part's, scratch is shared, and ops wait for `after`. */
+static void parts_are_translated(void **state)
+{
+	static const u32 rank[] = { 9, 3, 7 };
+	u64 memory[1000];
+	struct coll_build b = begin(memory, sizeof(memory));
+	const u32 first = emit_copy(&b, out, in, 8);
+	const struct coll_part part = {
+		.rank = rank, .ranks = 3, .in = out + 100, .out = in + 200,
+		.after = first, .recv_after = COLL_NONE,
+	};
+	struct coll_schedule *s;
+	struct coll_part_end end;
+	u32 received;
+
+	(void)state;
+	emit_part(&b, &part);
+	received = emit_recv(&b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	emit_after(&b, received);
+	emit_send(&b, 2, in + 5, 8);
+	end = emit_part_end(&b);
+	assert_int_equal(end.ready, 1);	/* the receive, of which only a send is the successor */
+	assert_int_equal(end.sent, 2);
+	assert_int_equal(coll_build_finish(&b, &s), 0);
+	assert_int_equal(coll_op_rank(s, &coll_ops(s)[1]), 9);
+	assert_int_equal(coll_ops(s)[1].waits, 0);
+	assert_int_equal(coll_op_rank(s, &coll_ops(s)[2]), 7);
+	assert_int_equal(coll_ops(s)[2].left, out + 105);
+	assert_int_equal(coll_ops(s)[2].waits, 2);
+	assert_int_equal(coll_ops(s)[1].zero | coll_ops(s)[2].zero, 0);
+}
+
+static void an_empty_part_is_ready_when_it_may_begin(void **state)
+{
+	static const u32 rank[] = { 3 };
+	u64 memory[1000];
+	struct coll_build b = begin(memory, sizeof(memory));
+	const struct coll_part part = { .rank = rank, .ranks = 1, .after = emit_copy(&b, out, in, 8),
+					.recv_after = COLL_NONE };
+	struct coll_part_end end;
+
+	(void)state;
+	emit_part(&b, &part);
+	end = emit_part_end(&b);
+	assert_int_equal(end.ready, part.after);
+	assert_int_equal(end.sent, COLL_NONE);
+}
+
+static void wrong_parts_are_refused(void **state)
+{
+	static const u32 rank[] = { 3, 4 };
+	u64 memory[1000];
+	struct coll_build nested = begin(memory, sizeof(memory)), beyond;
+	const struct coll_part part = { .rank = rank, .ranks = 2, .after = COLL_NONE,
+					.recv_after = COLL_NONE };
+	struct coll_schedule *s;
+
+	(void)state;
+	emit_part(&nested, &part);
+	emit_part(&nested, &part);
+	assert_int_equal(coll_build_finish(&nested, &s), -EINVAL);
+	beyond = begin(memory, sizeof(memory));
+	emit_part(&beyond, &part);
+	emit_send(&beyond, 2, in, 8);
+	emit_part_end(&beyond);
+	assert_int_equal(coll_build_finish(&beyond, &s), -EINVAL);
+}
+
+static struct coll_call call_of(enum coll_collective collective, u64 count, const u32 *cluster)
+{
+	return (struct coll_call){
+		.collective = collective, .ranks = RANKS, .element = 8, .count = count,
+		.commutative = true, .cluster = cluster, .clusters = 2,
+	};
+}
+
+/* As many links as fill the WAN; no more than the smaller cluster has; one if it is narrow. */
+static void lanes_fill_the_wan(void **state)
+{
+	u32 even[RANKS], uneven[RANKS], i;
+	struct coll_call call = call_of(COLL_BCAST, 1 << 20, even);
+	struct coll_machine m = { .beta = 1e-6 };
+
+	(void)state;
+	for (i = 0; i < RANKS; i++) {
+		even[i] = i >= 8;
+		uneven[i] = i >= 13;
+	}
+	assert_int_equal(coll_lanes_choose(&call, &m), 8);
+	m.wan_beta = 0.25e-6;
+	assert_int_equal(coll_lanes_choose(&call, &m), 4);
+	m.wan_beta = 0.3e-6;		/* 3.3 links' worth: the fourth fills it ... */
+	assert_int_equal(coll_lanes_choose(&call, &m), 4);
+	m.congestion = 1;		/* ... unless overload costs more than it brings */
+	assert_int_equal(coll_lanes_choose(&call, &m), 3);
+	m.wan_beta = 5e-6;
+	assert_int_equal(coll_lanes_choose(&call, &m), 1);
+	call.cluster = uneven;
+	m.wan_beta = 0;
+	assert_int_equal(coll_lanes_choose(&call, &m), 3);
+}
+
+static void clusters_are_chosen_for(void **state)
+{
+	u32 cluster[RANKS], i, c;
+	struct coll_machine m = { .beta = 8e-9, .wan_alpha = 10e-3, .wan_beta = 0.8e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	const struct coll_algo *algo;
+
+	(void)state;
+	for (i = 0; i < RANKS; i++)
+		cluster[i] = i >= 8;
+	for (c = 0; c < COLL_COLLECTIVES; c++)
+		for (i = 0; i < 20; i += 4) {
+			struct coll_call call = call_of(c, 1 << i, cluster);
+
+			algo = coll_algo_choose(&call, &tuning, &m);
+			assert_non_null(algo);
+			assert_false(algo->baseline);
+			if (!algo->clusters)
+				fail_msg("%s of %u: %s", coll_collective_names[c], 1 << i, algo->name);
+			call.cluster = NULL;
+			algo = coll_algo_choose(&call, &tuning, &m);
+			assert_false(algo->clusters || algo->baseline);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_are_translated),
+		cmocka_unit_test(an_empty_part_is_ready_when_it_may_begin),
+		cmocka_unit_test(wrong_parts_are_refused),
+		cmocka_unit_test(lanes_fill_the_wan),
+		cmocka_unit_test(clusters_are_chosen_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# What is installed is enough to build and run the program of README.md.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+there=$root/opt/coll
+unset COLL_RANK COLL_CONFIG
+
+# PREFIX is where it will be; DESTDIR comes before it while it is packed.
+ok "make install" quiet make --no-print-directory install DESTDIR="$root" PREFIX=/opt/coll
+for file in bin/coll bin/collnoise sbin/colld lib/systemd/system/colld.service lib/libcoll.so lib/libcoll.so.0 lib/libcoll.a include/coll.h \
+	include/coll_types.h lib/pkgconfig/libcoll.pc share/man/man7/coll.7 \
+	share/man/man3/coll_ialltoallv.3 share/doc/coll/COPYING; do
+	ok "$file" test -e "$there/$file"
+done
+
+export PKG_CONFIG_PATH="$there/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
+export LD_LIBRARY_PATH="$there/lib"
+flags=$(pkg-config --cflags --libs libcoll 2>&1)
+
+is "pkg-config knows the version" "$(pkg-config --modversion libcoll 2>&1)" \
+	"$(awk '/define COLL_VERSION_/ { v = v dot $3; dot = "." } END { print v }' libcoll/coll.h)"
+
+awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' README.md >"$work/sum.c"
+ok "README's program compiles as C99" quiet ${CC:-gcc} -std=c99 -pedantic -Wall -Wextra -Werror \
+	"$work/sum.c" -o "$work/sum" $flags
+is "it runs under coll run, and all ranks have the sum" \
+	"$("$there/bin/coll" run -n 3 --no-prefix -- "$work/sum" 2>&1 | sort)" \
+	"rank 0 of 3: sum 6
+rank 1 of 3: sum 6
+rank 2 of 3: sum 6"
+is "it runs alone" "$("$work/sum" 2>&1)" "rank 0 of 1: sum 1"
+
+ok "it links statically" quiet ${CC:-gcc} "$work/sum.c" -o "$work/static" \
+	-I"$there/include" "$there/lib/libcoll.a" -luring -lnettle -ljansson -lm -lpthread
+is "and runs so" "$(env -u LD_LIBRARY_PATH "$work/static" 2>&1)" "rank 0 of 1: sum 1"
+
+printf '#include <coll.h>\nint main() { return !coll_version(); }\n' >"$work/version.cc"
+ok "coll.h compiles and links as C++" quiet ${CXX:-g++} -std=c++11 -pedantic -Wall -Wextra -Werror \
+	"$work/version.cc" -o "$work/version" $flags
+
+# What coll.h declares is what the library has, under a version.
+sed -n -e 's/^[a-z][a-z_0-9 ]*[ *]\(coll_[a-z_]*\)(.*/\1/p' \
+	-e 's/^COLL_FORMS(\([a-z_]*\),.*/coll_\1 coll_i\1 coll_\1_init/p' libcoll/coll.h |
+	tr ' ' '\n' | grep -v '^coll_function$' | sort >"$work/declared"
+nm -D --defined-only "$there/lib/libcoll.so.0" | awk '$2 == "T" { print $3 }' |
+	sed 's/@@COLL_[0-9.]*$//' | sort >"$work/exported"
+ok "coll.h declares something" test "$(wc -l <"$work/declared")" -gt 70
+ok "which the library has, and nothing else" quiet diff "$work/declared" "$work/exported"
+tap_end

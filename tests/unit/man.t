@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Man pages format without a warning, and leave out no function, option or algorithm.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for page in man/*.[1-9]; do
+	if command -v groff >/dev/null; then
+		ok "$page" silent groff -ww -t -mandoc -z "$page"
+	else
+		skip "$page" "groff is not installed"
+	fi
+done
+
+ok "pages are installed" quiet sh man/install.sh "$work/man"
+
+# unexplained LEAST FOUND: of the words that come in, those that FOUND does not find,
+# a complaint if there are fewer than LEAST of them.
+unexplained() {
+	words=0
+	while read -r word; do
+		words=$((words + 1))
+		"$2" "$word" || echo "$word"
+	done
+	[ $words -ge "$1" ] || echo "only $words words were found"
+}
+
+has_page() {
+	[ -e "$work/man/man3/$1.3" ]
+}
+
+functions() {	# declared one by one, and three at a time
+	sed -n -e 's/^[a-z][a-z_0-9 ]*[ *]\(coll_[a-z_]*\)(.*/\1/p' \
+		-e 's/^COLL_FORMS(\([a-z_]*\),.*/coll_\1 coll_i\1 coll_\1_init/p' libcoll/coll.h |
+		tr ' ' '\n' | grep -v '^coll_function$' | unexplained 70 has_page
+}
+ok "every function of coll.h has a page" silent functions
+
+in_overview() {
+	sed 's/\\-/-/g' man/coll.7 | grep -Fqw -- "$1"
+}
+
+options() {
+	sed -n '/^static const struct option table/,/^};/s/^\t{ "\([a-z_]*\)".*/\1/p' \
+		libcoll/options.c | unexplained 10 in_overview
+}
+ok "every option of the library is in coll.7" silent options
+
+algorithms() {
+	"$COLL" verify --list | awk '{ print $2 }' | sort -u | unexplained 10 in_overview
+}
+ok "every algorithm is in coll.7" silent algorithms
+
+# said_by COMMAND...: the options that its help lists.
+said_by() {
+	"$@" --help | grep -Eo '(^ +|, +)--[a-z-]+' | tr -d ' ,' | sort -u
+}
+in_page() {	# PAGE OPTION
+	sed 's/\\-/-/g' "man/$1" | grep -Fqw -- "$2"
+}
+in_collnoise() {
+	in_page collnoise.1 "$1"
+}
+in_colld() {
+	in_page colld.8 "$1"
+}
+noise_options() {
+	for command in measure report inject replay calibrate import export check pin; do
+		said_by "$BUILD/collnoise" $command
+	done | sort -u | unexplained 35 in_collnoise
+}
+ok "every option of collnoise is in its page" silent noise_options
+colld_options() {
+	said_by "$BUILD/colld" | unexplained 5 in_colld
+}
+ok "every option of colld is in its page" silent colld_options
+
+tap_end

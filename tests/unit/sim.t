@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll sim as a command: what it prints, the same for the same seed, and what it refuses.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+sim() {
+	"$COLL" sim "$@" 2>&1
+}
+
+json() {	# ALGORITHM NAME: what JSON says
+	sed -n "s/.*\"algo\": \"$1\".* \"$2\": \([^,}]*\).*/\1/p" "$work/json"
+}
+
+between() {	# VALUE LEAST MOST
+	awk -v v="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(v != "" && v + 0 >= a && v + 0 <= b) }'
+}
+
+noise="--os-noise periodic:period=1e-3,duration=1e-5 --link-noise poisson:rate=1000,duration=1e-5"
+paper="allreduce --ranks 4096 --size 8 --alpha 1e-7 --beta 1e-9 --gamma 1e-10 $noise
+	--noise-semantics event --algo butterfly,butterfly-redundant:T=best --runs 30 --seed 1 --json"
+
+# shellcheck disable=SC2086
+sim $paper >"$work/json"
+ok "the effect of jitter on the butterfly" between "$(json butterfly effect)" 7 16
+ok "its ideal time" between "$(json butterfly ideal_s)" 1.3055e-6 1.3057e-6
+ok "the redundant one is faster" between "$(json butterfly-redundant ratio)" 0.05 0.2
+ok "at a T of its own" between "$(json butterfly-redundant best_T)" 2 12
+# shellcheck disable=SC2086
+sim $paper --threads 1 >"$work/again"
+ok "same seed, same bytes" cmp "$work/json" "$work/again"
+# shellcheck disable=SC2086
+sim $paper --path events --ranks 64 >"$work/events"
+# shellcheck disable=SC2086
+sim $paper --path levels --ranks 64 >"$work/levels"
+is "both paths say the same" "$(sed 's/"levels"/"events"/' "$work/levels")" "$(cat "$work/events")"
+
+like "LogGOPSim's time of 2^20 ranks" \
+	"$(sim barrier --algo dissemination --alpha 2542ns --overhead 1500ns --ranks 1048576 --json)" \
+	'"mean_s": 0.00011084,'
+like "results are proved" "$(sim allreduce --algo ring --ranks 9 --size 999 --prove --json)" \
+	'"proved": true'
+like "a critical path" "$(sim bcast --algo binomial --ranks 8 --critical-path)" \
+	'message from rank 0 to rank'
+sim bcast --algo binomial --ranks 8 --timeline "$work/trace" >/dev/null
+like "a timeline" "$(cat "$work/trace")" '"ph":"X"'
+like "CSV" "$(sim scan --ranks 4..16 --csv --algo linear)" '^scan,"linear",16,8,'
+like "a histogram" "$(sim allreduce --algo butterfly $noise --runs 9 --histogram 3 --json)" \
+	'"histogram": .*"runs": \[[0-9]*, [0-9]*, [0-9]*\]'
+like "two clusters" \
+	"$(sim barrier --algo butterfly --ranks 8 --clusters 2 --wan-alpha 5ms --alpha 1us --csv)" \
+	',0.005002,'
+like "help" "$(sim --help)" 'usage: coll sim'
+like "an unknown collective" "$(sim foo)" "no collective 'foo'; valid: barrier"
+like "an unknown algorithm" "$(sim bcast --algo foo)" "no algorithm 'foo'; valid:.*binomial"
+like "a bad duration" "$(sim bcast --alpha 1x)" "alpha '1x'; valid"
+like "bad noise" "$(sim bcast --os-noise periodic:period=1ms)" "needs duration"
+like "a path that cannot" "$(sim bcast --algo binomial --nic 1ns --path levels)" "not on that path"
+tap_end

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll sim flit: what it prints, what it refuses and how.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+flit() {
+	"$COLL" sim flit "$@" 2>&1
+}
+
+# fails STATUS ARGUMENT...: it ends with this status.
+fails() {
+	fails_want=$1
+	shift
+	flit "$@" >/dev/null
+	[ $? -eq "$fails_want" ]
+}
+
+small="--net mesh:4x4 --rate 0.01 --cycles 2000"
+
+like "coll sim names it" "$("$COLL" sim --help)" "coll sim flit|^  flit "
+like "help" "$(flit --help)" "^usage: coll sim flit"
+like "a table" "$(flit $small)" "^occupancy +0\.01 +[0-9]+\.[0-9]+"
+like "it says that it cannot deadlock" "$(flit $small)" "free of deadlock: [0-9]+ dependencies"
+is "the same seed, the same figures" "$(flit $small --csv --seeds 3 | cut -d, -f1-60)" \
+	"$(flit $small --csv --seeds 3 --jobs 3 | cut -d, -f1-60)"
+is "CSV: a heading, and a line a policy and rate" \
+	"$(flit $small --csv --rate 0.002:0.01:0.004 --policy rr,age,hold | wc -l)" 10
+like "JSON" "$(flit $small --json)" '"policy": "rr", "rate": 0\.01, "latency": [0-9.]+, '
+ok "series and distribution" quiet flit $small --series "$work/series" --interval 100 \
+	--distribution "$work/latency" --bin 5
+is "a point every interval" "$(grep -c '^rr,' "$work/series")" 19
+like "bins" "$(cat "$work/latency")" '^occupancy,0\.01,0,[0-9]*[05],[0-9]+$'
+
+# A message alone: 16 to set up, 1 in, 3 routers of 2, then 21 flits of 3.
+printf '# a trace\n5 0 2 16\n' >"$work/trace"
+like "a trace" "$(flit --net mesh:4x4 --trace "$work/trace" --policy rr --csv)" '^rr,0,1,86\.0000'
+printf '5 0 16 1\n' >"$work/trace"
+like "a trace that does not fit" "$(flit --net mesh:4x4 --trace "$work/trace")" 'trace:1: no such node'
+printf '5 0 1 1\n4 0 1 1\n' >"$work/trace"
+like "a trace that goes back" "$(flit --net mesh:4x4 --trace "$work/trace")" 'trace:2: .*not go back'
+
+like "a collective's schedules" "$(flit --net mesh:4x4 --traffic schedule --collective allreduce \
+	--algorithm butterfly-redundant:T=1 --ranks 13 --bytes 64,1K --place random)" "^rr +1024 "
+like "fft" "$(flit --net tesh:1,2,0 --traffic fft --data 1,2 --jitter 9 --seeds 2)" "^occupancy +2 "
+like "four directions" "$(flit --net tesh:1,2,0 --traffic four --rounds 2)" "^occupancy +2 "
+for traffic in hotspot transpose complement; do
+	ok "$traffic" quiet "$COLL" sim flit $small --traffic $traffic
+done
+
+ok "proof" quiet "$COLL" sim flit --net tesh:2,2,0 --routing adaptive --proof
+ok "classes that are broken: refused" fails 1 $small --net torus:6x6 --break-classes
+like "with the ring of channels" "$(flit --net torus:6x6 --break-classes)" \
+	'can deadlock: 6 channels.*\([0-5],1\)->\([0-5],1\) vc 0'
+like "run all the same, it stops and says where" \
+	"$(flit --net tesh:2,2,0 --break-classes --unsafe --rate 0.002 --policy rr)" \
+	'deadlock after [0-9]+ cycles: [0-9]+ channels .*\([0-3],[0-3]\)\(0,[03]\)->'
+
+for wrong in "--net ring:4" "--net mesh:1x4" "--net tesh:2,9,0" "--policy best" "--traffic noise" \
+	"--rate 2" "--rate 1:2" "--vcs 0" "--vcs 13" "--routing tesh" "--routing north-last --net torus:4x4" \
+	"--credit 0 --machine booksim" "--one-port 1" "--warmup 20000" "--traffic trace" "--hot 300 --traffic hotspot" \
+	"--traffic fft --net mesh:3x3" "--net torus:4x4 --vcs 1" "--length" "--nonsense" "extra"; do
+	ok "refused: $wrong" fails 2 $wrong
+done
+like "an error names what is valid" "$(flit --policy best)" 'valid: rr, occupancy, .*hold'
+tap_end

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The store: what it promises to friends, and what strangers cannot do to it. */
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "clock.h"
+#include "store.h"
+#include "store_wire.h"
+
+enum { RANKS = 5 };
+
+static const uint8_t secret[COLL_SECRET_BYTES] = "the secret of this test's job";
+
+struct server {
+	struct coll_store *store;
+	char address[COLL_STORE_ADDRESS_MAX];
+	pthread_t thread;
+	atomic_bool stop;
+};
+
+static uint64_t in_ms(unsigned int ms)
+{
+	return coll_now() + ms * 1000000ull;
+}
+
+static void *serve(void *argument)
+{
+	struct server *server = argument;
+
+	while (!server->stop)
+		coll_store_turn(server->store, 10);
+	return NULL;
+}
+
+static void server_start_at(struct server *server, const char *address)
+{
+	int fd;
+
+	assert_int_equal(coll_store_listen(address, &fd), 0);
+	assert_int_equal(coll_store_address(fd, server->address, sizeof(server->address)), 0);
+	assert_int_equal(coll_store_open(&server->store, fd, RANKS, "test", secret), 0);
+	server->stop = false;
+	pthread_create(&server->thread, NULL, serve, server);
+}
+
+static int server_start(void **state)
+{
+	struct server *server = calloc(1, sizeof(*server));
+
+	*state = server;
+	server_start_at(server, "127.0.0.1:0");
+	return 0;
+}
+
+static void server_halt(struct server *server)
+{
+	server->stop = true;
+	pthread_join(server->thread, NULL);
+}
+
+static int server_stop(void **state)
+{
+	struct server *server = *state;
+
+	server_halt(server);
+	coll_store_close(server->store);
+	free(server);
+	return 0;
+}
+
+static struct coll_store_who rank_of_job(int rank)
+{
+	return (struct coll_store_who){ .rank = rank, .ranks = RANKS, .job = "test",
+					.secret = secret };
+}
+
+static struct coll_store_client *join(struct server *server, int rank)
+{
+	struct coll_store_who who = rank_of_job(rank);
+	struct coll_store_client *client = NULL;
+
+	assert_int_equal(coll_store_join(&client, &who, server->address, in_ms(5000)), 0);
+	return client;
+}
+
+static void assert_value(struct coll_store_client *client, const char *key, const char *want)
+{
+	char value[COLL_BOOT_VALUE_MAX];
+	size_t bytes = sizeof(value);
+
+	assert_int_equal(coll_store_get(client, key, value, &bytes, in_ms(5000)), 0);
+	assert_int_equal(bytes, strlen(want));
+	assert_memory_equal(value, want, bytes);
+}
+
+static void what_is_put_is_got(void **state)
+{
+	struct coll_store_client *a = join(*state, 0), *b = join(*state, 1);
+	char small[2];
+	size_t bytes = sizeof(small);
+
+	assert_int_equal(coll_store_put(a, "key", "value", 5), 0);
+	assert_value(b, "key", "value");
+	assert_int_equal(coll_store_put(b, "key", "value", 5), 0);
+	assert_int_equal(coll_store_put(b, "key", "other", 5), -EEXIST);
+	assert_value(a, "key", "value");
+	assert_int_equal(coll_store_put(a, "empty", "", 0), 0);
+	assert_value(b, "empty", "");
+	assert_int_equal(coll_store_get(b, "key", small, &bytes, in_ms(5000)), -EMSGSIZE);
+	assert_int_equal(bytes, 5);
+	assert_value(b, "key", "value");
+	coll_store_leave(a);
+	coll_store_leave(b);
+}
+
+static void sizes_are_bounded(void **state)
+{
+	struct coll_store_client *a = join(*state, 0);
+	char key[COLL_BOOT_KEY_MAX + 2], value[COLL_BOOT_VALUE_MAX + 1];
+	size_t bytes = sizeof(value);
+
+	memset(value, 'v', sizeof(value));
+	memset(key, 'k', sizeof(key) - 1);
+	key[sizeof(key) - 1] = '\0';
+	assert_int_equal(coll_store_put(a, key, "v", 1), -EINVAL);
+	assert_int_equal(coll_store_get(a, key, value, &bytes, in_ms(100)), -EINVAL);
+	assert_int_equal(coll_store_put(a, "", "v", 1), -EINVAL);
+	assert_int_equal(coll_store_put(a, "k", value, sizeof(value)), -EINVAL);
+	key[sizeof(key) - 2] = '\0';
+	assert_int_equal(coll_store_put(a, key, value, COLL_BOOT_VALUE_MAX), 0);
+	assert_int_equal(coll_store_get(a, key, value, &bytes, in_ms(5000)), 0);
+	assert_int_equal(bytes, COLL_BOOT_VALUE_MAX);
+	coll_store_leave(a);
+}
+
+static void *put_later(void *argument)
+{
+	struct coll_store_client *client = argument;
+
+	usleep(100000);
+	assert_int_equal(coll_store_put(client, "late", "value", 5), 0);
+	return NULL;
+}
+
+static void get_waits_for_put(void **state)
+{
+	struct coll_store_client *a = join(*state, 0), *b = join(*state, 1);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, put_later, a);
+	assert_value(b, "late", "value");
+	pthread_join(thread, NULL);
+	coll_store_leave(a);
+	coll_store_leave(b);
+}
+
+static void get_ends_at_its_deadline(void **state)
+{
+	struct coll_store_client *a = join(*state, 0);
+	char value[8];
+	size_t bytes = sizeof(value);
+	uint64_t start = coll_now();
+
+	assert_int_equal(coll_store_get(a, "never", value, &bytes, in_ms(400)), -ETIMEDOUT);
+	assert_in_range(coll_now() - start, 300000000, 900000000);
+	assert_int_equal(coll_store_get(a, "never", value, &bytes, coll_now()), -ETIMEDOUT);
+	assert_int_equal(coll_store_put(a, "never", "now", 3), 0);
+	assert_value(a, "never", "now");
+	coll_store_leave(a);
+}
+
+static void who_is_missing_is_named(void **state)
+{
+	struct coll_store_client *a = join(*state, 0), *c = join(*state, 2), *rest[3];
+	char missing[64];
+
+	assert_int_equal(coll_store_all(a, missing, sizeof(missing), in_ms(300)), -ETIMEDOUT);
+	assert_string_equal(missing, "1, 3-4");
+	rest[0] = join(*state, 1);
+	rest[1] = join(*state, 3);
+	rest[2] = join(*state, 4);
+	assert_int_equal(coll_store_all(a, missing, sizeof(missing), in_ms(5000)), 0);
+	assert_string_equal(missing, "");
+	coll_store_leave(a);
+	coll_store_leave(c);
+	coll_store_leave(rest[0]);
+	coll_store_leave(rest[1]);
+	coll_store_leave(rest[2]);
+}
+
+static void a_second_stay_has_its_own_keys(void **state)
+{
+	struct coll_store_client *a = join(*state, 0), *b = join(*state, 1), *again;
+
+	assert_int_equal(coll_store_put(a, "key", "first", 5), 0);
+	again = join(*state, 0);
+	assert_int_equal(coll_store_put(again, "key", "second", 6), 0);
+	assert_value(b, "key", "first");
+	assert_value(again, "key", "second");
+	coll_store_leave(a);
+	coll_store_leave(b);
+	coll_store_leave(again);
+}
+
+static void the_server_knows_when_all_have_left(void **state)
+{
+	struct server *server = *state;
+	struct coll_store_client *client[RANKS];
+	int rank;
+
+	for (rank = 0; rank < RANKS; rank++)
+		client[rank] = join(server, rank);
+	coll_store_leave(client[0]);
+	usleep(100000);
+	server_halt(server);
+	assert_true(coll_store_left(server->store, 0));
+	assert_false(coll_store_left(server->store, 1));
+	assert_false(coll_store_finished(server->store));
+	assert_int_equal(coll_store_present(server->store), RANKS - 1);
+	server->stop = false;
+	pthread_create(&server->thread, NULL, serve, server);
+	for (rank = 1; rank < RANKS; rank++)
+		coll_store_leave(client[rank]);
+	usleep(100000);
+	server_halt(server);
+	assert_true(coll_store_finished(server->store));
+	server->stop = false;
+	pthread_create(&server->thread, NULL, serve, server);
+}
+
+static int try_join(struct server *server, const struct coll_store_who *who)
+{
+	struct coll_store_client *client = NULL;
+	int err = coll_store_join(&client, who, server->address, in_ms(5000));
+
+	coll_store_leave(client);
+	return err;
+}
+
+static void who_does_not_belong_is_refused(void **state)
+{
+	static const uint8_t guess[COLL_SECRET_BYTES] = "a guess";
+	struct coll_store_who who = rank_of_job(1);
+
+	who.secret = guess;
+	assert_int_equal(try_join(*state, &who), -EACCES);
+	who = rank_of_job(1);
+	who.job = "another";
+	assert_int_equal(try_join(*state, &who), -EACCES);
+	who = rank_of_job(1);
+	who.ranks = RANKS + 1;
+	assert_int_equal(try_join(*state, &who), -EPROTO);
+	who = rank_of_job(RANKS);
+	assert_int_equal(try_join(*state, &who), -EPROTO);
+	who = rank_of_job(1);
+	assert_int_equal(try_join(*state, &who), 0);
+}
+
+static void two_processes_are_not_one_rank(void **state)
+{
+	struct coll_store_client *a = join(*state, 1);
+	struct coll_store_who who = rank_of_job(1);
+	int status;
+
+	if (!fork())
+		_exit(try_join(*state, &who) == -EEXIST ? 0 : 1);
+	wait(&status);
+	assert_int_equal(status, 0);
+	coll_store_leave(a);
+}
+
+/* Many contexts a process are many connections a rank: none takes another's place. */
+static void a_rank_may_be_here_often(void **state)
+{
+	struct coll_store_client *client[4 * RANKS + 100];
+	const int count = sizeof(client) / sizeof(*client);
+	int i;
+
+	for (i = 0; i < count; i++)
+		client[i] = join(*state, i % RANKS);
+	assert_int_equal(coll_store_put(client[0], "key", "value", 5), 0);
+	for (i = 0; i < RANKS; i++)	/* those of the same stay */
+		assert_value(client[i], "key", "value");
+	for (i = 0; i < count; i++)
+		coll_store_leave(client[i]);
+}
+
+/* ---- strangers ----------------------------------------------------------- */
+
+static int plain_connect(const struct server *server)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	to.sin_port = htons(atoi(strrchr(server->address, ':') + 1));
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void silent_strangers_block_nobody(void **state)
+{
+	int fd[200], i;
+	struct coll_store_client *a;
+
+	for (i = 0; i < 200; i++)
+		fd[i] = plain_connect(*state);
+	a = join(*state, 0);
+	assert_int_equal(coll_store_put(a, "key", "value", 5), 0);
+	assert_value(a, "key", "value");
+	coll_store_leave(a);
+	for (i = 0; i < 200; i++)
+		close(fd[i]);
+}
+
+static void slow_strangers_are_sent_away(void **state)
+{
+	struct store_greeting greeting;
+	struct timeval patience = { .tv_sec = 10 };
+	int fd = plain_connect(*state);
+	uint64_t start = coll_now();
+	char byte;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
+	assert_int_equal(send(fd, STORE_MAGIC, 3, 0), 3);
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 8 * COLL_SECOND);
+	close(fd);
+}
+
+/* A connection that has proven the secret, to be misused. */
+static int member_connect(struct server *server, int rank)
+{
+	struct store_hello hello = { .rank = htole32(rank), .ranks = htole32(RANKS),
+				     .process = htole32(getpid()), .job = "test" };
+	struct store_greeting greeting;
+	struct store_welcome welcome;
+	int fd = plain_connect(server);
+
+	memcpy(hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
+	store_prove(hello.proof, STORE_CLIENT, secret, &greeting, &hello);
+	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(recv(fd, &welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
+	assert_int_equal(welcome.status, 0);
+	return fd;
+}
+
+static bool server_hangs_up(int fd)
+{
+	struct timeval patience = { .tv_sec = 3 };
+	char byte;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return recv(fd, &byte, 1, 0) == 0 || errno == ECONNRESET;
+}
+
+static void malformed_requests_end_their_connection(void **state)
+{
+	static const struct store_request bad[] = {
+		{ .verb = 0 },
+		{ .verb = STORE_VERBS },
+		{ .verb = UINT32_MAX },
+		{ .verb = STORE_PUT },
+		{ .verb = STORE_PUT, .key_bytes = COLL_BOOT_KEY_MAX + 1 },
+		{ .verb = STORE_PUT, .key_bytes = UINT32_MAX },
+		{ .verb = STORE_PUT, .key_bytes = 1, .value_bytes = COLL_BOOT_VALUE_MAX + 1 },
+		{ .verb = STORE_PUT, .key_bytes = 1, .value_bytes = UINT32_MAX },
+		{ .verb = STORE_GET },
+		{ .verb = STORE_GET, .key_bytes = 1, .value_bytes = 1 },
+		{ .verb = STORE_ALL, .key_bytes = 1 },
+		{ .verb = STORE_LEAVE, .value_bytes = 1 },
+	};
+	struct coll_store_client *a = join(*state, 0);
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		fd = member_connect(*state, 1);
+		assert_int_equal(send(fd, &bad[i], sizeof(bad[i]), 0), sizeof(bad[i]));
+		assert_true(server_hangs_up(fd));
+		close(fd);
+	}
+	assert_int_equal(coll_store_put(a, "key", "value", 5), 0);
+	assert_value(a, "key", "value");
+	coll_store_leave(a);
+}
+
+static uint32_t random_next(uint32_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+/* Half noise, half requests with a bit wrong, in pieces. */
+static void send_hostile(int fd, uint32_t *seed)
+{
+	struct store_request request;
+	uint8_t data[512];
+	size_t bytes = 1 + random_next(seed) % sizeof(data), i;
+
+	for (i = 0; i < bytes; i++)
+		data[i] = random_next(seed);
+	if (random_next(seed) % 2) {
+		request.verb = htole32(1 + random_next(seed) % 3);
+		request.key_bytes = htole32(random_next(seed) % 40);
+		request.value_bytes = htole32(random_next(seed) % 300);
+		request.wait_ms = htole32(random_next(seed) % 50);
+		memcpy(data, &request, sizeof(request));
+	}
+	send(fd, data, bytes, MSG_NOSIGNAL);
+}
+
+static void noise_harms_nobody(void **state)
+{
+	struct coll_store_client *a = join(*state, 0);
+	uint32_t seed = 20250607;
+	char key[32];
+	int round, piece, fd;
+
+	for (round = 0; round < 300; round++) {
+		fd = round % 2 ? member_connect(*state, 1 + round % (RANKS - 1)) :
+				 plain_connect(*state);
+		for (piece = random_next(&seed) % 4; piece >= 0; piece--)
+			send_hostile(fd, &seed);
+		if (round % 10 == 0) {
+			snprintf(key, sizeof(key), "key/%d", round);
+			assert_int_equal(coll_store_put(a, key, key, strlen(key)), 0);
+			assert_value(a, key, key);
+		}
+		close(fd);
+	}
+	coll_store_leave(a);
+}
+
+/* ---- servers that are none ------------------------------------------------ */
+
+struct impostor {
+	int fd;
+	bool talks;
+};
+
+static void *impostor_main(void *argument)
+{
+	struct impostor *impostor = argument;
+	struct store_greeting greeting = { .nonce = { 1 } };
+	struct store_welcome welcome = { .status = 0 };
+	struct store_hello hello;
+	int fd;
+
+	/* The listening socket does not block. */
+	while ((fd = accept(impostor->fd, NULL, NULL)) < 0 && errno == EAGAIN)
+		usleep(1000);
+	memcpy(greeting.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	if (impostor->talks) {
+		send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL);
+		recv(fd, &hello, sizeof(hello), MSG_WAITALL);
+		send(fd, &welcome, sizeof(welcome), MSG_NOSIGNAL);
+	}
+	recv(fd, &hello, 1, 0);
+	close(fd);
+	return NULL;
+}
+
+static int join_impostor(bool talks)
+{
+	struct impostor impostor = { .talks = talks };
+	struct coll_store_who who = rank_of_job(0);
+	struct coll_store_client *client = NULL;
+	char address[COLL_STORE_ADDRESS_MAX];
+	pthread_t thread;
+	int err;
+
+	assert_int_equal(coll_store_listen("127.0.0.1:0", &impostor.fd), 0);
+	assert_int_equal(coll_store_address(impostor.fd, address, sizeof(address)), 0);
+	pthread_create(&thread, NULL, impostor_main, &impostor);
+	err = coll_store_join(&client, &who, address, in_ms(600));
+	coll_store_leave(client);
+	pthread_join(thread, NULL);
+	close(impostor.fd);
+	return err;
+}
+
+static void an_impostor_is_not_believed(void **state)
+{
+	(void)state;
+	assert_int_equal(join_impostor(true), -EBADMSG);
+	assert_int_equal(join_impostor(false), -ETIMEDOUT);
+}
+
+static void addresses_are_checked(void **state)
+{
+	static const char *const bad[] = { "", ":", "host", "host:", ":80", "host:http", "[::1]",
+					   "[::1:80", "::1:80", "host:65536", "host:-1", "[]:80",
+					   "host:80x" };
+	static const char *const good[] = { "host:80", "[::1]:80", "127.0.0.1:65535", "a.b:0" };
+	char host[64];
+	const char *port;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(store_split(bad[i], host, sizeof(host), &port), -EINVAL);
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_int_equal(store_split(good[i], host, sizeof(host), &port), 0);
+}
+
+static void it_serves_ipv6(void **state)
+{
+	struct server server;
+	struct coll_store_client *a;
+	int fd;
+
+	(void)state;
+	if (coll_store_listen("[::1]:0", &fd)) {
+		print_message("no IPv6 here: skipped\n");
+		skip();
+	}
+	close(fd);
+	server_start_at(&server, "[::1]:0");
+	assert_int_equal(server.address[0], '[');
+	a = join(&server, 0);
+	assert_int_equal(coll_store_put(a, "key", "value", 5), 0);
+	assert_value(a, "key", "value");
+	coll_store_leave(a);
+	server_halt(&server);
+	coll_store_close(server.store);
+}
+
+#define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, server_start, server_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_SERVER(what_is_put_is_got),
+		WITH_SERVER(sizes_are_bounded),
+		WITH_SERVER(get_waits_for_put),
+		WITH_SERVER(get_ends_at_its_deadline),
+		WITH_SERVER(who_is_missing_is_named),
+		WITH_SERVER(a_second_stay_has_its_own_keys),
+		WITH_SERVER(the_server_knows_when_all_have_left),
+		WITH_SERVER(who_does_not_belong_is_refused),
+		WITH_SERVER(two_processes_are_not_one_rank),
+		WITH_SERVER(a_rank_may_be_here_often),
+		WITH_SERVER(silent_strangers_block_nobody),
+		WITH_SERVER(slow_strangers_are_sent_away),
+		WITH_SERVER(malformed_requests_end_their_connection),
+		WITH_SERVER(noise_harms_nobody),
+		cmocka_unit_test(an_impostor_is_not_believed),
+		cmocka_unit_test(addresses_are_checked),
+		cmocka_unit_test(it_serves_ipv6),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

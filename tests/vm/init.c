@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * PID 1 of the test machine. Each line of /tests is a program with its
+ * arguments: coll.ko is loaded, the program is run, coll.ko unloaded, and what
+ * the kernel logged meanwhile is searched for its complaints.
+ *
+ * All results go through the kernel's log to the serial console, "vm: " before
+ * them: so they never tear each other's lines, and stay in order with what the
+ * kernel says. tests/vm/run takes them out again, numbers them, and counts on
+ * the "vm: end" as the last.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vm.h"
+
+enum { ARGUMENTS_MAX = 32, LINE_BYTES = 900 };
+
+static int kmsg;	/* for writing */
+static int kernel_log;	/* for reading, at what was not looked at yet */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+	char line[LINE_BYTES];
+	va_list arguments;
+	int length = snprintf(line, sizeof(line), "<3>vm: ");
+
+	va_start(arguments, format);
+	vsnprintf(line + length, sizeof(line) - length, format, arguments);
+	va_end(arguments);
+	if (write(kmsg, line, strlen(line)) < 0)
+		perror("/dev/kmsg");
+}
+
+static void result(bool good, const char *what, const char *more)
+{
+	say("%s - %s%s", good ? "ok" : "not ok", what, more);
+}
+
+/* ---- the kernel's log ----------------------------------------------------------- */
+
+static const char *const complaints[] = {
+	"BUG:", "WARNING:", "KASAN", "UBSAN", "Oops", "INFO: possible", "INFO: task", "INFO: rcu",
+	"suspicious", "unreferenced object", "scheduling while atomic", "sleeping function",
+	"general protection", "Call Trace", "soft lockup", "stall", "list_del corruption",
+	"list_add corruption", "refcount_t", "Voluntary context switch", "ODEBUG", "not unloaded",
+};
+
+static bool complains(const char *text)
+{
+	for (size_t i = 0; i < sizeof(complaints) / sizeof(*complaints); i++)
+		if (strstr(text, complaints[i]))
+			return true;
+	return false;
+}
+
+/* One record: "6,339,5140900,-;text\n more". False: there is none any more. */
+static bool read_record(char *text, size_t bytes)
+{
+	char record[8192];
+	ssize_t length;
+	char *start;
+
+	do {
+		length = read(kernel_log, record, sizeof(record) - 1);
+	} while (length < 0 && errno == EPIPE);	/* some were overwritten: go on after them */
+	if (length <= 0)
+		return false;
+	record[length] = '\0';
+	record[strcspn(record, "\n")] = '\0';
+	start = strchr(record, ';');
+	snprintf(text, bytes, "%.*s", (int)bytes - 1, start ? start + 1 : record);
+	return true;
+}
+
+/* Reads what is new. How many complaints there were; all of it is shown if `show`. */
+static int scan_log(bool show)
+{
+	char text[LINE_BYTES - 100];
+	int count = 0;
+
+	while (read_record(text, sizeof(text))) {
+		if (!strncmp(text, "vm: ", 4))
+			continue;
+		count += complains(text);
+		if (show)
+			say("#   kernel: %s", text);
+	}
+	return count;
+}
+
+static void check_log(const char *name, bool failed)
+{
+	int count = scan_log(failed);
+
+	if (count)
+		say("# the kernel complained %d times: see the console's log", count);
+	result(!count, name, ": the kernel's log is clean");
+}
+
+/* ---- a test ---------------------------------------------------------------------- */
+
+/* A test's own lines: results are passed on, its plan is not, all else is a comment. */
+static void pass_on(const char *name, char *line, int *results, int *bad)
+{
+	bool good = !strncmp(line, "ok", 2), wrong = !strncmp(line, "not ok", 6);
+	char *text = line + (wrong ? 6 : 2);
+
+	if (!good && !wrong) {
+		if (strncmp(line, "1..", 3))
+			say("# %s: %s", name, line + strspn(line, "# "));
+		return;
+	}
+	text += strspn(text, " 0123456789");
+	if (!strncmp(text, "- ", 2))
+		text += 2;
+	++*results;
+	*bad += wrong;
+	say("%s - %s: %s", wrong ? "not ok" : "ok", name, text);
+}
+
+/* Passes lines on until the other side is closed: false, the deadline came first. */
+static bool pass_lines(const char *name, int from, time_t seconds, int *results, int *bad)
+{
+	struct pollfd wait = { .fd = from, .events = POLLIN };
+	time_t end = time(NULL) + seconds;
+	char line[LINE_BYTES - 100];
+	size_t length = 0;
+	ssize_t got;
+	char byte;
+
+	for (;;) {
+		if (time(NULL) >= end || !poll(&wait, 1, (end - time(NULL)) * 1000))
+			return false;
+		got = read(from, &byte, 1);
+		if (got <= 0)
+			return true;
+		if (byte != '\n' && length < sizeof(line) - 1) {
+			line[length++] = byte;
+			continue;
+		}
+		line[length] = '\0';
+		if (length)
+			pass_on(name, line, results, bad);
+		length = 0;
+	}
+}
+
+static pid_t start(char **arguments, int output)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	setsid();
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	execvp(arguments[0], arguments);
+	printf("%s: %s\n", arguments[0], strerror(errno));
+	_exit(127);
+}
+
+/* The kernel hands on to us what it does not know of its command line. */
+static time_t test_seconds(void)
+{
+	const char *seconds = getenv("TEST_SECONDS");
+
+	return seconds ? atoi(seconds) : 120;
+}
+
+static void run_program(char **arguments)
+{
+	const char *name = arguments[0];
+	int pipes[2], status, results = 0, bad = 0;
+	bool in_time;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0) {
+		result(false, name, ": no pipe");
+		return;
+	}
+	pid = start(arguments, pipes[1]);
+	close(pipes[1]);
+	in_time = pass_lines(name, pipes[0], test_seconds(), &results, &bad);
+	close(pipes[0]);
+	kill(-pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	if (!in_time)
+		result(false, name, ": was over in time");
+	else if (!WIFEXITED(status))
+		result(false, name, ": died of a signal");
+	else if (WEXITSTATUS(status) && !bad)
+		result(false, name, ": exit status 0");
+	else if (!results)
+		result(false, name, ": gave a result");
+	check_log(name, !in_time || bad || status);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static void run_test(char *line)
+{
+	char *arguments[ARGUMENTS_MAX + 1] = { 0 };
+	char *rest = line, *word;
+	int count = 0, error;
+
+	while (count < ARGUMENTS_MAX && (word = strtok_r(rest, " \t\n", &rest)))
+		arguments[count++] = word;
+	if (!count)
+		return;
+	error = vm_load("");
+	if (error) {
+		say("# loading: %s", strerror(-error));
+		result(false, arguments[0], ": coll.ko loads");
+		check_log(arguments[0], true);
+		return;
+	}
+	run_program(arguments);
+	error = vm_unload();
+	if (error)
+		say("# unloading: %s", strerror(-error));
+	result(!error, arguments[0], ": coll.ko unloads");
+}
+
+static void run_tests(void)
+{
+	FILE *tests = fopen("/tests", "r");
+	char *line = NULL;
+	size_t bytes = 0;
+
+	while (tests && getline(&line, &bytes, tests) > 0)
+		run_test(line);
+	free(line);
+	if (tests)
+		fclose(tests);
+}
+
+/* ---- the machine ------------------------------------------------------------------- */
+
+/* kmemleak believes in a leak when the object is over 5 seconds old, seen twice. */
+static void check_leaks(void)
+{
+	char report[4096], *rest = report, *line;
+
+	if (vm_write("/sys/kernel/debug/kmemleak", "scan"))
+		return;
+	say("# kmemleak scans, which takes a while");
+	sleep(6);
+	vm_write("/sys/kernel/debug/kmemleak", "scan");
+	sleep(1);
+	vm_write("/sys/kernel/debug/kmemleak", "scan");
+	vm_read("/sys/kernel/debug/kmemleak", report, sizeof(report));
+	result(!report[0], "kmemleak", " found nothing");
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			say("# %s", line);
+}
+
+static void mount_all(void)
+{
+	static const struct {
+		const char *type, *where;
+	} mounts[] = {
+		{ "proc", "/proc" },
+		{ "sysfs", "/sys" },
+		{ "devtmpfs", "/dev" },
+		{ "tmpfs", "/tmp" },
+		{ "debugfs", "/sys/kernel/debug" },
+		{ "tracefs", "/sys/kernel/tracing" },
+		{ "cgroup2", "/sys/fs/cgroup" },
+	};
+
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
+		mkdir(mounts[i].where, 0755);
+		mount(mounts[i].type, mounts[i].where, mounts[i].type, 0, NULL);
+	}
+}
+
+int main(void)
+{
+	mount_all();
+	setenv("PATH", "/bin:/usr/bin:/sbin:/usr/sbin", 1);
+	setenv("HOME", "/tmp", 1);
+	kmsg = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	vm_loopback_up();
+	scan_log(false);
+	run_tests();
+	check_leaks();
+	say("end");
+	sync();
+	reboot(RB_AUTOBOOT);
+	return 0;
+}

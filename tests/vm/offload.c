@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "offload.h"
+
+static void must(bool right, const char *what)
+{
+	if (right)
+		return;
+	printf("Bail out! %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+uint64_t offload_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+long offload_do(int fd, unsigned int op, void *argument, uint32_t bytes)
+{
+	struct coll_device_command command = {
+		.argument = (uintptr_t)argument,
+		.bytes = bytes,
+	};
+	int result = ioctl(fd, op, &command);
+
+	return result < 0 ? -errno : result;
+}
+
+void offload_connect(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32_t ranks)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	uint32_t a, b;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	must(!bind(listener, (struct sockaddr *)&address, sizeof(address)), "bind");
+	must(!listen(listener, 64), "listen");
+	must(!getsockname(listener, (struct sockaddr *)&address, &length), "getsockname");
+	for (a = 0; a < ranks; a++)
+		links[a][a] = -1;
+	for (a = 0; a < ranks; a++)
+		for (b = a + 1; b < ranks; b++) {
+			links[a][b] = socket(AF_INET, SOCK_STREAM, 0);
+			must(!connect(links[a][b], (struct sockaddr *)&address, sizeof(address)),
+			     "connect");
+			links[b][a] = accept(listener, NULL, NULL);
+			must(links[b][a] >= 0, "accept");
+			setsockopt(links[a][b], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			setsockopt(links[b][a], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		}
+	close(listener);
+}
+
+static int lend_links(struct offload *o, const int *links)
+{
+	uint32_t peer;
+
+	for (peer = 0; peer < o->ranks; peer++) {
+		struct coll_device_link link = {
+			.group = o->group,
+			.rank = peer,
+			.fd = links[peer],
+		};
+		long result;
+
+		o->links[peer] = links[peer];
+		if (peer == o->rank)
+			continue;
+		result = offload_do(o->fd, COLL_DEVICE_LINK, &link, sizeof(link));
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+int offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const int *links)
+{
+	return offload_open_on(o, rank, ranks, links, COLL_NONE);
+}
+
+int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int *links,
+		    uint32_t cpu)
+{
+	struct coll_device_setup setup = {
+		.version = COLL_DEVICE_VERSION,
+		.words = OFFLOAD_WORDS,
+		.cpu = cpu,
+	};
+	struct coll_device_group group = { .rank = rank, .ranks = ranks };
+	long result;
+
+	*o = (struct offload){ .rank = rank, .ranks = ranks };
+	o->fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+	if (o->fd < 0)
+		return -errno;
+	result = offload_do(o->fd, COLL_DEVICE_SETUP, &setup, sizeof(setup));
+	if (result)
+		return result;
+	o->shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, o->fd, 0);
+	if (o->shared == MAP_FAILED)
+		return -errno;
+	result = offload_do(o->fd, COLL_DEVICE_GROUP, &group, sizeof(group));
+	if (result < 0)
+		return result;
+	o->group = result;
+	return lend_links(o, links);
+}
+
+/* The others may still be busy: nobody closes before all have said goodbye. */
+static void leave(struct offload *o)
+{
+	struct coll_device_control bye = {
+		.group = o->group,
+		.header = { .kind = COLL_MESSAGE_BYE, .version = COLL_WIRE_VERSION },
+	};
+	const uint64_t until = offload_now() + UINT64_C(20000000000);
+	uint32_t left = 0;
+
+	for (bye.rank = 0; bye.rank < o->ranks; bye.rank++)
+		if (bye.rank != o->rank)
+			left += !offload_do(o->fd, COLL_DEVICE_CONTROL_SEND, &bye, sizeof(bye));
+	while (left && offload_now() < until) {
+		struct coll_device_control got = { .group = o->group };
+
+		if (offload_do(o->fd, COLL_DEVICE_CONTROL_GET, &got, sizeof(got)))
+			usleep(1000);
+		else
+			left -= got.header.kind == COLL_MESSAGE_BYE;
+	}
+}
+
+void offload_close(struct offload *o)
+{
+	leave(o);
+	munmap(o->shared, 4096);
+	close(o->fd);
+}
+
+long offload_load(struct offload *o, const struct coll_schedule *s, uint32_t hash)
+{
+	struct coll_device_refusal refusal = { 0 };
+	struct coll_device_load load = {
+		.group = o->group,
+		.hash = hash,
+		.schedule = (uintptr_t)s,
+		.bytes = s->bytes,
+		.refusal = (uintptr_t)&refusal,
+	};
+	long result = offload_do(o->fd, COLL_DEVICE_LOAD, &load, sizeof(load));
+
+	if (result < 0)
+		printf("# not loaded: %s, op %d: %s\n", strerror(-result), (int)refusal.op,
+		       refusal.reason);
+	return result;
+}
+
+long offload_run(struct offload *o, long schedule, const void *in, void *out, uint32_t word,
+		 uint64_t deadline)
+{
+	struct coll_device_run run = {
+		.schedule = schedule,
+		.number = o->next_run,
+		.word = word,
+		.flags = COLL_DEVICE_QUIET,
+		.in = { .address = (uintptr_t)in, .buffer = COLL_NONE },
+		.out = { .address = (uintptr_t)out, .buffer = COLL_NONE },
+		.deadline = deadline,
+	};
+	long result = offload_do(o->fd, COLL_DEVICE_RUN, &run, sizeof(run));
+
+	o->next_run += !result;
+	return result;
+}
+
+int offload_poll(struct offload *o, uint32_t word, int seconds)
+{
+	const uint64_t until = offload_now() + seconds * UINT64_C(1000000000);
+
+	while (__atomic_load_n(&o->shared->word[word].state, __ATOMIC_ACQUIRE) !=
+	       COLL_DEVICE_DONE) {
+		if (offload_now() > until)
+			return -ETIME;
+		usleep(20);	/* the thread may need this CPU */
+	}
+	return o->shared->word[word].status;
+}
+
+long offload_wait(struct offload *o, uint32_t word)
+{
+	struct coll_device_number number = { .number = word };
+
+	return offload_do(o->fd, COLL_DEVICE_WAIT, &number, sizeof(number));
+}
+
+static void close_others(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32_t ranks,
+			 uint32_t keep)
+{
+	uint32_t a, b;
+
+	for (a = 0; a < ranks; a++)
+		for (b = 0; b < ranks; b++)
+			if (a != keep && a != b)
+				close(links[a][b]);
+}
+
+int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, const int *links),
+		  int seconds)
+{
+	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], status, failed = 0;
+	uint32_t rank;
+
+	offload_connect(links, ranks);
+	fflush(stdout);
+	for (rank = 0; rank < ranks; rank++) {
+		pid_t child = fork();
+
+		must(child >= 0, "fork");
+		if (child)
+			continue;
+		close_others(links, ranks, rank);
+		alarm(seconds);
+		status = body(rank, ranks, links[rank]);
+		fflush(stdout);
+		_exit(status ? 1 : 0);
+	}
+	close_others(links, ranks, OFFLOAD_RANKS_MAX);
+	for (rank = 0; rank < ranks; rank++) {
+		wait(&status);
+		if (status)
+			printf("# a rank ended with %s %d\n",
+			       WIFSIGNALED(status) ? "signal" : "status",
+			       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		failed += status != 0;
+	}
+	return failed;
+}

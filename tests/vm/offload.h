@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Using /dev/coll from a test: commands by ioctl or io_uring, ranks as
+ * processes that are connected with each other.
+ */
+#ifndef TESTS_VM_OFFLOAD_H
+#define TESTS_VM_OFFLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../uapi/coll_device.h"
+#include "../../uapi/coll_schedule.h"
+
+enum { OFFLOAD_RANKS_MAX = 8, OFFLOAD_WORDS = 64 };
+
+struct offload {
+	int fd;
+	int group;
+	uint32_t rank, ranks;
+	uint32_t next_run;
+	int links[OFFLOAD_RANKS_MAX];	/* sockets to the others; -1 at our own place */
+	struct coll_device_shared *shared;
+};
+
+/* One command by ioctl: its result, or a negative errno. */
+long offload_do(int fd, unsigned int op, void *argument, uint32_t bytes);
+
+/* Connected TCP sockets of each rank to each other one, made before the ranks are. */
+void offload_connect(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32_t ranks);
+
+/* Opens and sets up the device, makes a group of it and lends it the links. 0 or -errno. */
+int offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const int *links);
+/* The same with the thread on this CPU. */
+int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int *links,
+		    uint32_t cpu);
+/* Says goodbye first, so that the others' runs do not fail. */
+void offload_close(struct offload *o);
+
+/* A schedule's number, or -errno. */
+long offload_load(struct offload *o, const struct coll_schedule *s, uint32_t hash);
+
+/* Starts a run quietly; 0 or -errno. */
+long offload_run(struct offload *o, long schedule, const void *in, void *out, uint32_t word,
+		 uint64_t deadline);
+
+/* Polls the word, at most so many seconds: its status, or -ETIME. */
+int offload_poll(struct offload *o, uint32_t word, int seconds);
+/* Sleeps until the word is set: its status. */
+long offload_wait(struct offload *o, uint32_t word);
+
+/* Runs `body` as each rank, in processes of their own; how many failed. */
+int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, const int *links),
+		  int seconds);
+
+uint64_t offload_now(void);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * What the kernel thread costs: turns, sleeps and CPU time per op of small runs;
+ * and that it does nothing when nothing is in flight.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/schedules.h"
+#include "offload.h"
+#include "vm.h"
+
+enum { RUNS = 200, COUNT = 1 };
+
+static struct coll_device_counters counters_of(struct offload *o)
+{
+	struct coll_device_counters counters = { 0 };
+
+	offload_do(o->fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
+	return counters;
+}
+
+/* The other ranks may be at their last messages yet: one idle second of ten will do. */
+static int idle(struct offload *o)
+{
+	struct coll_device_counters before, after;
+	int tries;
+
+	for (tries = 0; tries < 10; tries++) {
+		before = counters_of(o);
+		usleep(1000000);
+		after = counters_of(o);
+		if (after.turns == before.turns && after.sleeps == before.sleeps)
+			return 0;
+	}
+	printf("# %llu turns, %llu sleeps in an idle second\n",
+	       (unsigned long long)(after.turns - before.turns),
+	       (unsigned long long)(after.sleeps - before.sleeps));
+	return 1;
+}
+
+static int small_runs(u32 rank, u32 ranks, const int *links)
+{
+	const struct coll_algo *algo = coll_algo_find(COLL_ALLREDUCE, "butterfly");
+	struct coll_device_counters before, after;
+	double in = rank, out = 0;
+	struct usual_call usual;
+	struct coll_schedule *s;
+	struct offload o;
+	long schedule;
+	u64 start;
+	int i, error = 0;
+
+	if (offload_open(&o, rank, ranks, links))
+		return 1;
+	usual_call(&usual, algo, ranks, COUNT, COLL_DOUBLE);
+	usual.call.rank = rank;
+	s = emit_schedule(algo, &usual.call, &usual.tuning);
+	schedule = offload_load(&o, s, 1);
+	free(s);
+	before = counters_of(&o);
+	start = offload_now();
+	for (i = 0; i < RUNS && !error; i++)
+		error = offload_run(&o, schedule, &in, &out, 0, 0) ?: offload_poll(&o, 0, 30);
+	after = counters_of(&o);
+	error |= out != ranks * (ranks - 1) / 2;
+	if (!rank)
+		printf("# %d runs of %u ranks: per run %.1f us, %.1f ops, %.1f turns, %.1f sleeps; "
+		       "%.2f us of the thread's CPU an op (emulated)\n", RUNS, ranks,
+		       (offload_now() - start) / 1e3 / RUNS,
+		       (double)(after.ops - before.ops) / RUNS,
+		       (double)(after.turns - before.turns) / RUNS,
+		       (double)(after.sleeps - before.sleeps) / RUNS,
+		       (after.busy - before.busy) / 1e3 / (after.ops - before.ops));
+	error |= idle(&o);
+	offload_close(&o);
+	return error;
+}
+
+int main(void)
+{
+	vm_loopback_up();
+	vm_ok(!offload_ranks(2, small_runs, 60), "two ranks, and no turn when idle");
+	vm_ok(!offload_ranks(4, small_runs, 60), "four ranks, and no turn when idle");
+	return vm_end();
+}

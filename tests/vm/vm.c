@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vm.h"
+
+static int checks, failures;
+
+/* ---- checks ------------------------------------------------------------------- */
+
+bool vm_ok(bool good, const char *format, ...)
+{
+	va_list arguments;
+
+	checks++;
+	failures += !good;
+	printf("%sok %d - ", good ? "" : "not ", checks);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\n");
+	fflush(stdout);
+	return good;
+}
+
+void vm_note(const char *format, ...)
+{
+	va_list arguments;
+
+	printf("# ");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\n");
+	fflush(stdout);
+}
+
+bool vm_is(long long got, long long wanted, const char *what)
+{
+	if (got != wanted)
+		vm_note("got %lld, wanted %lld", got, wanted);
+	return vm_ok(got == wanted, "%s", what);
+}
+
+bool vm_says(const char *text, const char *part, const char *what)
+{
+	if (!strstr(text, part))
+		vm_note("got '%s', wanted '%s' in it", text, part);
+	return vm_ok(strstr(text, part), "%s", what);
+}
+
+void vm_skip(const char *what, const char *why)
+{
+	vm_ok(true, "%s # SKIP %s", what, why);
+}
+
+int vm_end(void)
+{
+	printf("1..%d\n", checks);
+	fflush(stdout);
+	return failures != 0;
+}
+
+/* ---- files, module --------------------------------------------------------------- */
+
+int vm_read(const char *path, char *text, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t got = 0;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return -errno;
+	while (length < bytes - 1 && (got = read(fd, text + length, bytes - 1 - length)) > 0)
+		length += got;
+	text[length] = '\0';
+	close(fd);
+	return got < 0 ? -errno : 0;
+}
+
+int vm_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t put;
+
+	if (fd < 0)
+		return -errno;
+	put = write(fd, text, strlen(text));
+	if (put < 0)
+		put = -errno;
+	close(fd);
+	return put < 0 ? put : 0;
+}
+
+int vm_load(const char *parameters)
+{
+	int fd = open("/coll.ko", O_RDONLY | O_CLOEXEC);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (syscall(SYS_finit_module, fd, parameters, 0))
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+int vm_unload(void)
+{
+	for (int i = 0; i < 200; i++) {
+		if (!syscall(SYS_delete_module, "coll", O_NONBLOCK))
+			return 0;
+		if (errno != EAGAIN && errno != EBUSY)
+			return -errno;
+		vm_sleep_ms(10);
+	}
+	return -EBUSY;
+}
+
+/* ---- time, CPUs ------------------------------------------------------------------- */
+
+uint64_t vm_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+void vm_sleep_ms(unsigned int ms)
+{
+	struct timespec rest = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&rest, &rest) && errno == EINTR)
+		;
+}
+
+int vm_cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+int vm_run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
+int vm_cpu_online(int cpu, bool online)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return vm_write(path, online ? "1" : "0");
+}
+
+void vm_loopback_up(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ioctl(fd, SIOCSIFFLAGS, &lo);
+	close(fd);
+}

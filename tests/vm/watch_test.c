@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The attributor: a known thread and a known interrupt get the time that they
+ * say they took, everything adds up, and what is wrong is refused with the
+ * attribute named.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../tools/netlink.h"
+#include "../../uapi/coll_noise.h"
+#include "vm.h"
+
+enum { CPU = 1, SOURCES_MAX = 512 };
+
+/* ---- what was read ----------------------------------------------------------------- */
+
+struct source {
+	uint32_t index, number;
+	uint8_t cause;
+	uint64_t count, total, max, histogram[32];
+	char name[64];
+};
+
+struct reading {
+	uint64_t watched, ran, idle, cost, lost;
+	int summaries, state;
+	int count;
+	struct source source[SOURCES_MAX];
+};
+
+static uint64_t u64_of(struct nlattr *attribute)
+{
+	return attribute ? nla_get_u64(attribute) : 0;
+}
+
+static int take_source(struct reading *reading, struct nlattr *nest)
+{
+	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
+	struct source *source = &reading->source[reading->count];
+
+	if (reading->count == SOURCES_MAX || nla_parse_nested(member, __COLL_WATCH_A_MAX - 1, nest, NULL))
+		return -EPROTO;
+	source->index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
+	source->number = nla_get_u32(member[COLL_WATCH_A_NUMBER]);
+	source->cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
+	source->count = u64_of(member[COLL_WATCH_A_COUNT]);
+	source->total = u64_of(member[COLL_WATCH_A_TOTAL]);
+	source->max = u64_of(member[COLL_WATCH_A_MAX]);
+	memcpy(source->histogram, nla_data(member[COLL_WATCH_A_HISTOGRAM]),
+	       sizeof(source->histogram));
+	snprintf(source->name, sizeof(source->name), "%s",
+		 nla_get_string(member[COLL_WATCH_A_NAME]));
+	reading->count++;
+	return 0;
+}
+
+static int take(enum coll_command command, struct nlattr **attributes, void *data)
+{
+	struct reading *reading = data;
+
+	(void)command;
+	if (nla_get_u32(attributes[COLL_WATCH_A_CPU]) != CPU)
+		return 0;
+	if (attributes[COLL_WATCH_A_SOURCE])
+		return take_source(reading, attributes[COLL_WATCH_A_SOURCE]);
+	reading->summaries++;
+	reading->watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
+	reading->ran = u64_of(attributes[COLL_WATCH_A_RAN]);
+	reading->idle = u64_of(attributes[COLL_WATCH_A_IDLE]);
+	reading->cost = u64_of(attributes[COLL_WATCH_A_COST]);
+	reading->lost = u64_of(attributes[COLL_WATCH_A_LOST]);
+	reading->state = nla_get_u8(attributes[COLL_WATCH_A_STATE]);
+	return 0;
+}
+
+static struct reading *read_watch(struct netlink *netlink)
+{
+	static struct reading reading;
+	int error;
+
+	memset(&reading, 0, sizeof(reading));
+	error = netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), take,
+			    &reading);
+	if (error)
+		vm_ok(false, "reading: %s", netlink_reason(netlink));
+	return &reading;
+}
+
+/* All sources of that cause and name together: how much, how often. */
+static uint64_t total_of(const struct reading *reading, int cause, const char *name,
+			 uint64_t *count)
+{
+	uint64_t total = 0;
+
+	if (count)
+		*count = 0;
+	for (int i = 0; i < reading->count; i++) {
+		if (reading->source[i].cause != cause || strcmp(reading->source[i].name, name))
+			continue;
+		total += reading->source[i].total;
+		if (count)
+			*count += reading->source[i].count;
+	}
+	return total;
+}
+
+static void show(const struct reading *reading)
+{
+	vm_note("watched %llu ran %llu idle %llu cost %llu ns (%.2f %%)",
+		(unsigned long long)reading->watched, (unsigned long long)reading->ran,
+		(unsigned long long)reading->idle, (unsigned long long)reading->cost,
+		100.0 * reading->cost / reading->watched);
+	for (int i = 0; i < reading->count; i++)
+		vm_note("cause %d number %u %s: %llu times, %llu ns, at most %llu",
+			reading->source[i].cause, reading->source[i].number, reading->source[i].name,
+			(unsigned long long)reading->source[i].count,
+			(unsigned long long)reading->source[i].total,
+			(unsigned long long)reading->source[i].max);
+}
+
+/* ---- commands ----------------------------------------------------------------------- */
+
+static int start(struct netlink *netlink, const char *cpus, uint32_t task, uint32_t log)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
+
+	if (cpus)
+		nla_put_string(message, COLL_WATCH_A_CPUS, cpus);
+	if (task)
+		nla_put_u32(message, COLL_WATCH_A_TASK, task);
+	if (log)
+		nla_put_u32(message, COLL_WATCH_A_LOG, log);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
+static int stop(struct netlink *netlink)
+{
+	return netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_STOP, 0), NULL, NULL);
+}
+
+static void refused(struct netlink *netlink, const char *cpus, uint32_t task, uint32_t log,
+		    int error, const char *reason)
+{
+	vm_is(start(netlink, cpus, task, log), error, reason);
+	vm_says(netlink_reason(netlink), reason, "and says so");
+}
+
+static void refusals(struct netlink *netlink)
+{
+	struct nl_msg *message;
+	struct netlink *second;
+
+	refused(netlink, NULL, 0, 0, -EINVAL, "cpus: missing");
+	refused(netlink, "one", 0, 0, -EINVAL, "cpus: a list such as 1-3,7");
+	refused(netlink, "", 0, 0, -EINVAL, "cpus: a list such as 1-3,7");
+	refused(netlink, "1-63", 0, 0, -ENXIO, "cpus: some are not there");
+	refused(netlink, "1", 4194303, 0, -ESRCH, "task: no such process");
+	refused(netlink, "1", 5000000, 0, -ERANGE, "task: integer out of range (valid: 1 to ");
+	refused(netlink, "1", 0, 2000000, -ERANGE, "log: integer out of range (valid: 0 to 1048576)");
+
+	message = netlink_message(netlink, COLL_CMD_WATCH_STOP, 0);
+	nla_put_u32(message, COLL_WATCH_A_CPUS, 1);
+	vm_is(netlink_ask(netlink, message, NULL, NULL), -EINVAL, "stop takes no attribute");
+	vm_says(netlink_reason(netlink), "cpus: ", "and names it");
+	message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
+	nla_put_u32(message, COLL_WATCH_A_HISTOGRAM, 1);
+	vm_is(netlink_ask(netlink, message, NULL, NULL), -EINVAL, "an answer's attribute is no argument");
+	vm_says(netlink_reason(netlink), "histogram: ", "and is named");
+	message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
+	nla_put_u8(message, COLL_WATCH_A_TASK, 1);
+	vm_ok(netlink_ask(netlink, message, NULL, NULL) < 0, "a number of the wrong size is refused");
+	vm_says(netlink_reason(netlink), "task: ", "and named");
+
+	vm_is(start(netlink, "1", 0, 0), 0, "CPU 1 is watched");
+	vm_is(netlink_open(&second), 0, "somebody else");
+	refused(second, "0-1", 0, 0, -EBUSY, "cpus: one of them is watched already");
+	vm_is(stop(second), 0, "who watches nothing may stop it");
+	vm_is(read_watch(second)->summaries, 1, "and read what others watch");
+	netlink_close(second);
+	vm_is(read_watch(netlink)->state, 1, "which goes on");
+	vm_is(stop(netlink), 0, "until it is stopped");
+	vm_is(read_watch(netlink)->summaries, 0, "then nothing is read");
+}
+
+/* ---- known noise -------------------------------------------------------------------- */
+
+/*
+ * A process on CPU 1 that works when it is told to, before all others, and then
+ * says how long it did: by the clock on the wall, which has in it what took the
+ * CPU from it, and which the emulator does not bend.
+ */
+struct daemon {
+	pid_t pid;
+	int orders, answers;
+};
+
+static uint64_t spin(uint64_t ns)
+{
+	uint64_t began = vm_now(), now;
+
+	do {
+		now = vm_now();
+	} while (now - began < ns);
+	return now - began;
+}
+
+static void serve(int orders, int answers)
+{
+	uint64_t ran = 0;
+	int bursts;
+
+	while (read(orders, &bursts, sizeof(bursts)) == sizeof(bursts)) {
+		for (ran = 0; bursts--; vm_sleep_ms(2))
+			ran += spin(20000000);
+		if (write(answers, &ran, sizeof(ran)) != sizeof(ran))
+			break;
+	}
+	_exit(0);
+}
+
+static uint64_t work(struct daemon *daemon, int bursts)
+{
+	uint64_t ran = 0;
+
+	if (write(daemon->orders, &bursts, sizeof(bursts)) != sizeof(bursts) ||
+	    read(daemon->answers, &ran, sizeof(ran)) != sizeof(ran))
+		vm_ok(false, "the daemon works");
+	vm_sleep_ms(10);
+	return ran;
+}
+
+static struct daemon start_daemon(const char *name)
+{
+	struct daemon daemon = { 0 };
+	int orders[2], answers[2];
+
+	if (pipe(orders) || pipe(answers))
+		return daemon;
+	daemon.pid = fork();
+	if (!daemon.pid) {
+		close(orders[1]);
+		prctl(PR_SET_NAME, name);
+		vm_run_on(CPU);
+		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
+		serve(orders[0], answers[1]);
+	}
+	close(orders[0]);
+	close(answers[1]);
+	daemon.orders = orders[1];
+	daemon.answers = answers[0];
+	work(&daemon, 1);
+	return daemon;
+}
+
+static void end_daemon(struct daemon *daemon)
+{
+	close(daemon->orders);
+	close(daemon->answers);
+	waitpid(daemon->pid, NULL, 0);
+}
+
+static bool near(uint64_t got, uint64_t wanted, double share)
+{
+	double error = (double)got - (double)wanted;
+
+	return error <= share * wanted && -error <= share * wanted;
+}
+
+static void adds_up(const struct reading *reading)
+{
+	uint64_t sum = reading->ran + reading->idle;
+
+	for (int i = 0; i < reading->count; i++)
+		if (reading->source[i].cause != COLL_NOISE_STEAL)
+			sum += reading->source[i].total;
+	if (!vm_ok(near(sum, reading->watched, 0.0001), "all time has an owner, and one only"))
+		vm_note("sum %llu of %llu", (unsigned long long)sum,
+			(unsigned long long)reading->watched);
+	for (int i = 0; i < reading->count; i++) {
+		const struct source *source = &reading->source[i];
+		uint64_t events = 0;
+
+		for (int k = 0; k < 32; k++)
+			events += source->histogram[k];
+		if (events != source->count || source->max > source->total)
+			vm_ok(false, "%s: its histogram has its count, its total its longest",
+			      source->name);
+	}
+}
+
+/* All but idle time and the task's own. */
+static uint64_t taken(const struct reading *reading)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < reading->count; i++)
+		if (reading->source[i].cause != COLL_NOISE_STEAL)
+			total += reading->source[i].total;
+	return total;
+}
+
+/*
+ * What the daemon says is what the attributor saw of it, and perhaps of what
+ * interrupted it. The emulator is stopped by its host, for longer than a burst
+ * at times, while the daemon comes and goes: one good round of some is asked for.
+ */
+static struct reading *work_and_read(struct netlink *netlink, struct daemon *daemon, int bursts,
+				     const char *what)
+{
+	struct reading *reading = read_watch(netlink);
+	uint64_t said, seen, all, turns, before;
+	bool good = false;
+
+	for (int round = 0; round < 8 && !good; round++) {
+		seen = total_of(reading, COLL_NOISE_THREAD, "known-daemon", &before);
+		all = taken(reading);
+		said = work(daemon, bursts);
+		reading = read_watch(netlink);
+		seen = total_of(reading, COLL_NOISE_THREAD, "known-daemon", &turns) - seen;
+		all = taken(reading) - all;
+		vm_note("the daemon says %llu ns, the attributor %llu of %llu",
+			(unsigned long long)said, (unsigned long long)seen, (unsigned long long)all);
+		good = seen <= 1.05 * said && all >= 0.95 * said;
+	}
+	show(reading);
+	vm_ok(good, "%s", what);
+	vm_ok(turns - before >= (uint64_t)bursts, "every one of its turns is counted");
+	return reading;
+}
+
+static void a_known_daemon(struct netlink *netlink)
+{
+	struct daemon daemon = start_daemon("known-daemon");
+	struct reading *reading;
+	uint64_t began, took;
+
+	began = vm_now();
+	vm_is(start(netlink, "1", 0, 0), 0, "watching CPU 1");
+	reading = work_and_read(netlink, &daemon, 10, "a daemon gets what it says it took");
+	took = vm_now() - began;
+	vm_ok(reading->watched <= took && reading->watched > took / 2, "watched as long as it was");
+	vm_ok(total_of(reading, COLL_NOISE_IRQ, "local_timer", NULL) > 0, "the timer is there by name");
+	vm_ok(reading->cost > 0 && reading->cost < reading->watched / 5, "watching has its cost");
+	adds_up(reading);
+	vm_is(stop(netlink), 0, "stopped");
+	end_daemon(&daemon);
+}
+
+/* ---- a known interrupt ----------------------------------------------------------------- */
+
+/* What /proc/interrupts says of that line on CPU 1. */
+static uint64_t interrupts_of(const char *line)
+{
+	static char text[65536];
+	char *at;
+
+	vm_read("/proc/interrupts", text, sizeof(text));
+	at = strstr(text, line);
+	if (!at)
+		return 0;
+	strtoull(at + strlen(line), &at, 10);
+	return strtoull(at, NULL, 10);
+}
+
+static void a_known_interrupt(struct netlink *netlink)
+{
+	uint64_t before_start, started, before_reading, read, count;
+	struct reading *reading;
+
+	vm_run_on(CPU);
+	before_start = interrupts_of("LOC:");
+	vm_is(start(netlink, "1", 0, 0), 0, "watching CPU 1");
+	started = interrupts_of("LOC:");
+	for (int i = 0; i < 300; i++)
+		vm_sleep_ms(1);		/* a timer of this CPU */
+	before_reading = interrupts_of("LOC:");
+	reading = read_watch(netlink);
+	read = interrupts_of("LOC:");
+	total_of(reading, COLL_NOISE_IRQ, "local_timer", &count);
+	vm_note("/proc/interrupts says %llu to %llu, the attributor %llu",
+		(unsigned long long)(before_reading - started),
+		(unsigned long long)(read - before_start), (unsigned long long)count);
+	vm_ok(count >= 300 && count >= before_reading - started && count <= read - before_start,
+	      "every interrupt of the timer is counted");
+	adds_up(reading);
+	vm_is(stop(netlink), 0, "stopped");
+	vm_run_on(0);
+}
+
+/* ---- a task that others disturb ---------------------------------------------------------- */
+
+/*
+ * The application wants the CPU all the time; the daemon takes some of it, and
+ * the timer some of both. What is in its gaps is theirs and adds up.
+ */
+static void a_disturbed_task(struct netlink *netlink)
+{
+	struct daemon daemon = start_daemon("known-daemon");
+	uint64_t stolen = 0, app = 0;
+	struct reading *reading;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_NAME, "application");
+		vm_run_on(CPU);
+		for (;;)
+			;
+	}
+	vm_sleep_ms(50);
+	vm_is(start(netlink, "1", pid, 0), 0, "watching a task on CPU 1");
+	reading = work_and_read(netlink, &daemon, 10,
+				"a daemon takes from the task what it says it took");
+	for (int i = 0; i < reading->count; i++) {
+		if (reading->source[i].cause != COLL_NOISE_STEAL)
+			stolen += reading->source[i].total;
+		if (!strcmp(reading->source[i].name, "application"))
+			app += reading->source[i].total;
+	}
+	vm_is(app, 0, "the task takes nothing from itself");
+	vm_ok(reading->ran > 0 && reading->idle < reading->watched / 20,
+	      "it ran or was kept from running all the time");
+	vm_ok(near(reading->ran + reading->idle + stolen, reading->watched, 0.0001),
+	      "what it ran and what was taken is all there is");
+	adds_up(reading);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	end_daemon(&daemon);
+	vm_is(stop(netlink), 0, "stopped");
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+struct logged {
+	uint64_t count, time, began;
+	uint64_t of_source[SOURCES_MAX * 4];
+	bool timely, known;
+};
+
+static int take_events(enum coll_command command, struct nlattr **attributes, void *data)
+{
+	const struct coll_noise_event *event = nla_data(attributes[COLL_WATCH_A_EVENTS]);
+	int count = nla_len(attributes[COLL_WATCH_A_EVENTS]) / sizeof(*event);
+	struct logged *logged = data;
+
+	(void)command;
+	for (int i = 0; i < count; i++) {
+		logged->count++;
+		logged->time += event[i].duration;
+		if (event[i].source < SOURCES_MAX * 4)
+			logged->of_source[event[i].source] += event[i].duration;
+		logged->known &= event[i].source > 0 && event[i].cpu == CPU && !event[i].zero;
+		logged->timely &= event[i].start >= logged->began && event[i].duration > 0 &&
+				  event[i].start + event[i].duration <= vm_now();
+	}
+	return 0;
+}
+
+static void the_log(struct netlink *netlink)
+{
+	struct daemon daemon = start_daemon("known-daemon");
+	static struct logged logged, again;
+	struct reading *reading;
+	uint64_t count = 0;
+	bool same = true;
+
+	logged.timely = logged.known = true;
+	logged.began = vm_now();
+	vm_is(start(netlink, "1", 0, 100000), 0, "watching with a log");
+	work(&daemon, 20);
+	vm_is(netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_LOG, NLM_F_DUMP),
+			  take_events, &logged), 0, "the log is read in bulk");
+	reading = read_watch(netlink);
+	for (int i = 0; i < reading->count; i++) {
+		const struct source *source = &reading->source[i];
+
+		count += source->count;
+		if (logged.of_source[source->index] > source->total)
+			same = false;
+	}
+	vm_ok(logged.count >= 40 && logged.count <= count && logged.count + 100 >= count,
+	      "every interruption is in it: %llu of %llu", (unsigned long long)logged.count,
+	      (unsigned long long)count);
+	vm_ok(same && logged.time <= reading->watched, "with the durations that are in the sums");
+	vm_ok(logged.known, "each has its source and CPU");
+	vm_ok(logged.timely, "and its time, of the monotonic clock");
+	vm_is(reading->lost, 0, "none is lost");
+	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_LOG, NLM_F_DUMP), take_events,
+		    &again);
+	vm_ok(again.count < logged.count, "they are read once");
+	vm_is(stop(netlink), 0, "stopped");
+
+	vm_is(start(netlink, "1", 0, 16), 0, "watching with a log of 16");
+	work(&daemon, 20);
+	vm_ok(read_watch(netlink)->lost > 0, "what finds no room is counted");
+	vm_is(stop(netlink), 0, "stopped");
+	end_daemon(&daemon);
+}
+
+/* ---- what comes in between ------------------------------------------------------------------- */
+
+static void cpu_goes_and_comes(struct netlink *netlink)
+{
+	uint64_t watched;
+
+	vm_is(start(netlink, "1", 0, 0), 0, "watching CPU 1");
+	vm_sleep_ms(20);
+	vm_is(vm_cpu_online(CPU, false), 0, "CPU 1 is taken offline");
+	vm_is(read_watch(netlink)->state, 2, "which the watch says");
+	watched = read_watch(netlink)->watched;
+	vm_sleep_ms(50);
+	vm_ok(watched && read_watch(netlink)->watched == watched, "and keeps what it had");
+	vm_is(vm_cpu_online(CPU, true), 0, "it comes back");
+	vm_sleep_ms(50);
+	vm_is(read_watch(netlink)->state, 1, "and is watched again");
+	vm_ok(read_watch(netlink)->watched > watched, "from where it was");
+	adds_up(read_watch(netlink));
+	vm_is(vm_cpu_online(CPU, false), 0, "offline once more");
+	vm_is(stop(netlink), 0, "to be stopped like this");
+	vm_is(start(netlink, "1", 0, 0), 0, "and started like this");
+	vm_is(read_watch(netlink)->state, 2, "which waits for the CPU");
+	vm_is(vm_cpu_online(CPU, true), 0, "until it comes");
+	vm_is(read_watch(netlink)->state, 1, "then it is watched");
+	vm_is(stop(netlink), 0, "stopped");
+}
+
+static void owner_is_killed(struct netlink *netlink)
+{
+	struct netlink *own;
+	int pipes[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(pipes))
+		return;
+	pid = fork();
+	if (!pid) {
+		byte = !netlink_open(&own) && !start(own, "0-1", 0, 1000);
+		_exit(write(pipes[1], &byte, 1) + pause());
+	}
+	vm_ok(read(pipes[0], &byte, 1) == 1 && byte, "another process watches");
+	vm_is(read_watch(netlink)->state, 1, "which we see");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	vm_is(read_watch(netlink)->summaries, 0, "it is killed, and nothing is watched");
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void without_rights(struct netlink *netlink)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		netlink_close(netlink);
+		if (setuid(1000) || netlink_open(&netlink))
+			_exit(1);
+		if (start(netlink, "1", 0, 0) != -EPERM || !strstr(netlink_reason(netlink), "root"))
+			_exit(2);
+		if (netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP),
+				NULL, NULL) != -EPERM)
+			_exit(3);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	vm_is(status, 0, "a user may neither watch nor read");
+
+	pid = fork();
+	if (!pid) {
+		netlink_close(netlink);
+		if (unshare(CLONE_NEWNET) || netlink_open(&netlink))
+			_exit(1);
+		if (start(netlink, "1", 0, 0) != -EPERM ||
+		    !strstr(netlink_reason(netlink), "first network namespace"))
+			_exit(2);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	vm_is(status, 0, "nor may root of another network namespace");
+}
+
+static void unloaded_while_watching(struct netlink *netlink)
+{
+	vm_is(start(netlink, "0-1", 0, 1000), 0, "both CPUs are watched");
+	vm_is(vm_unload(), 0, "while coll.ko is unloaded");
+	vm_ok(stop(netlink) < 0, "then the family is gone");
+	vm_is(vm_load(""), 0, "and comes back");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct netlink *netlink);
+} tests[] = {
+	{ "refusals", refusals },
+	{ "daemon", a_known_daemon },
+	{ "interrupt", a_known_interrupt },
+	{ "task", a_disturbed_task },
+	{ "log", the_log },
+	{ "hotplug", cpu_goes_and_comes },
+	{ "owner", owner_is_killed },
+	{ "rights", without_rights },
+	{ "unload", unloaded_while_watching },
+};
+
+/* All, or those that are named. */
+int main(int argc, char **argv)
+{
+	struct netlink *netlink;
+
+	vm_run_on(0);
+	if (!vm_ok(!netlink_open(&netlink), "the family"))
+		return vm_end();
+	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
+		for (int k = argc > 1 ? 1 : 0; k < argc; k++)
+			if (argc == 1 || !strcmp(argv[k], tests[i].name))
+				tests[i].run(netlink);
+	netlink_close(netlink);
+	return vm_end();
+}
