@@ -30,6 +30,14 @@ int vm_unload(void);
 int vm_read(const char *path, char *text, size_t bytes);
 int vm_write(const char *path, const char *text);
 
+/* Whether it becomes true, within twenty seconds. */
+#define VM_COMES(condition) ({ \
+	int tries = 4000; \
+	while (!(condition) && --tries) \
+		vm_sleep_ms(5); \
+	tries > 0; \
+})
+
 uint64_t vm_now(void);			/* CLOCK_MONOTONIC, ns */
 void vm_sleep_ms(unsigned int ms);
 int vm_cpus(void);			/* online */
