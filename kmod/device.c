@@ -13,7 +13,6 @@
 #include <linux/vmalloc.h>
 
 #include "device.h"
-#include "part.h"
 
 /* ---- words ---------------------------------------------------------------------- */
 

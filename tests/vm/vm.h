@@ -22,6 +22,8 @@ void vm_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* return vm_end(): 0 if all was good. */
 int vm_end(void);
 
+/* Any module of this machine's: 0 or -errno. */
+int vm_insert(const char *path, const char *parameters);
 /* coll.ko: 0 or -errno. Unloading waits up to two seconds for who still holds it. */
 int vm_load(const char *parameters);
 int vm_unload(void);
