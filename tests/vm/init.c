@@ -281,12 +281,12 @@ static void check_leaks(void)
 
 /*
  * What all the above is worth: on the debug kernel, defects are made and must be
- * seen. At the end, for after the first wrong order of locks lockdep looks no more.
+ * seen. At the end, for lockdep looks no more after the first of most of them.
  */
 static void check_checks(void)
 {
-	static const char *const defects[] = { "use-after-free", "out-of-bounds", "sleep", "timer",
-					       "shift", "lock-order" };
+	static const char *const defects[] = { "lock-order", "sleep", "use-after-free",
+					       "out-of-bounds", "timer", "shift" };
 	char parameters[40], report[4096] = "";
 
 	if (access("/plant.ko", R_OK))
