@@ -25,7 +25,7 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 	w->status = status;
 	w->culprit = culprit;
 	w->witness = witness;
-	smp_store_release(&w->state, COLL_DEVICE_DONE);
+	smp_store_release(&w->state, COLL_DEVICE_DONE);		/* whoever polls has the result */
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
 		if (waiter->word == word)
 			coll_waiter_complete(waiter, status);
@@ -36,6 +36,7 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 /* The kernel's own view: what user space writes there harms itself alone. */
 static bool word_is_done(struct coll_device *device, u32 word)
 {
+	/* Its status is read next. */
 	return smp_load_acquire(&device->shared->word[word].state) == COLL_DEVICE_DONE;
 }
 
@@ -150,9 +151,10 @@ static int do_load(struct coll_device *device, const void *argument)
 static int do_unload(struct coll_device *device, const void *argument)
 {
 	const struct coll_device_number *asked = argument;
-	struct coll_loaded *loaded = asked->zero ? NULL :
-						   idr_find(&device->loaded_by_number, asked->number);
+	struct coll_loaded *loaded = NULL;
 
+	if (!asked->zero)
+		loaded = idr_find(&device->loaded_by_number, asked->number);
 	if (!loaded)
 		return asked->zero ? -EINVAL : -ENOENT;
 	coll_loaded_unload(loaded);
@@ -292,8 +294,9 @@ static long do_locked(struct coll_device *device, u32 op,
 			return -EINVAL;
 		if (word_is_done(device, argument->number.number))
 			return device->shared->word[argument->number.number].status;
-		return uring ? coll_waiter_add(device, uring, argument->number.number, issue_flags) :
-			       -EINPROGRESS;
+		if (!uring)
+			return -EINPROGRESS;
+		return coll_waiter_add(device, uring, argument->number.number, issue_flags);
 	case COLL_DEVICE_RUN:
 		result = do_run(device, argument);
 		if (result || argument->run.flags & COLL_DEVICE_QUIET)
@@ -429,7 +432,7 @@ static int device_release(struct inode *inode, struct file *file)
 static int device_mmap(struct file *file, struct vm_area_struct *area)
 {
 	struct coll_device *device = file->private_data;
-	struct coll_device_shared *shared = smp_load_acquire(&device->shared);
+	struct coll_device_shared *shared = smp_load_acquire(&device->shared);	/* and its size */
 	unsigned long bytes = area->vm_end - area->vm_start, at;
 	int error = 0;
 

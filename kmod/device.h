@@ -189,7 +189,7 @@ struct coll_waiter {
 };
 
 struct coll_device {
-	struct mutex lock;
+	struct mutex lock;		/* of all of it */
 	void *owner;			/* its current->files: compared, never looked into */
 	struct mm_struct *mm;		/* for the account of locked memory */
 	const struct cred *cred;	/* sockets see the user, not the thread */
