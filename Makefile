@@ -65,6 +65,9 @@ $(BUILD)/core/reduce.o $(BUILD)/core/reduce_float.o: CFLAGS += -O3 -ffp-contract
 # And those over all ranks, where it is the simulator's.
 $(BUILD)/sim/levels.o $(BUILD)/sim/redundant.o: CFLAGS += -O3
 
+# Loaded when a PMIx server starts a rank; without its header that way is left out.
+$(BUILD)/libcoll/boot_pmix.o: CFLAGS += $(shell pkg-config --cflags pmix 2>/dev/null)
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
@@ -109,7 +112,7 @@ define shim_test_rules
 $(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/scene.c tests/mpi/scene.h tests/mpi/mpitest.h
 	@mkdir -p $$(@D)
 	$(call mpicc,$(1)) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $$(CFLAGS) $$< \
-		$$(if $$(filter %/sweep %/random,$$@),tests/mpi/scene.c) -lpthread -ldl -o $$@
+		$$(if $$(filter %/sweep %/random %/alike,$$@),tests/mpi/scene.c) -lpthread -ldl -o $$@
 
 $(BUILD)/tests/mpi/$(1)/overhead: tests/mpi/overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a
 	@mkdir -p $$(@D)
@@ -130,9 +133,13 @@ endef
 $(foreach mpi,$(MPIS),$(eval $(call shim_test_rules,$(mpi))))
 
 MPITESTS := $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
-	    sweep random odd threads spawn overhead plugin.so \
+	    sweep random alike odd threads spawn overhead plugin.so \
 	    $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
-	    $(if $(MPIS),$(BUILD)/tests/mpi/local)
+	    $(if $(MPIS),$(BUILD)/tests/mpi/local $(BUILD)/tests/mpi/yield.so)
+
+$(BUILD)/tests/mpi/yield.so: tests/bench/yield.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -fPIC -shared $< -o $@
 
 $(BUILD)/tests/mpi/local: tests/mpi/local.c
 	@mkdir -p $(@D)
@@ -182,7 +189,7 @@ $(BUILD)/freestanding/%.o: %.c
 PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-dev libcmocka-dev \
 	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libmicrohttpd-dev \
 	   qemu-system-x86 cpio sparse \
-	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran
+	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev
 
 deps:
 	@./.ci/deps $(PACKAGES)

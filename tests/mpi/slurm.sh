@@ -100,6 +100,9 @@ ok "coll bench on one node" quiet bench -N 1 -n 4
 ok "coll bench on two, by COLL_STORE" quiet env COLL_STORE="127.0.0.1:$((port + 9))" \
 	COLL_SECRET="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" \
 	timeout -k 5 100 srun -N 2 -n 4 "$COLL" bench barrier --time 0.1
+ok "coll bench on one, by PMIx" quiet env COLL_BOOT=pmix \
+	timeout -k 5 100 srun --mpi=pmix -N 1 -n 4 "$COLL" bench barrier --time 0.1
+ok "coll bench on one, by PMI-2" quiet bench --mpi=pmi2 -N 1 -n 4
 timeout -k 5 60 srun -N 1 -n 2 "$COLL" bench nonsense >/dev/null 2>&1
 is "an exit code is handed on" $? 2
 cancelled() {
