@@ -234,10 +234,11 @@ check-mpi: all $(MPITESTS)
 	BUILD=$(BUILD) prove $(wildcard tests/mpi/*.t)
 
 # Programs that others wrote, from Debian, which it installs.
-check-mpi-programs: all $(MPITESTS)
-	@./.ci/deps hpcc lammps libfftw3-dev python3-mpi4py slurmctld slurmd slurm-client \
-		slurm-wlm-basic-plugins
+check-mpi-programs: all $(MPITESTS) $(BUILD)/tests/multi/boot_meet
+	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
+		slurm-client slurm-wlm-basic-plugins openssh-server
 	BUILD=$(BUILD) prove --exec sh tests/mpi/programs.sh tests/mpi/slurm.sh
+	BUILD=$(BUILD) prove tests/multi/run_hosts.t
 
 check-unit: $(UNIT)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -j2 --exec '' $(UNIT)
