@@ -316,6 +316,14 @@ install: all
 	install -m 755 $(BUILD)/colld $(DESTDIR)$(PREFIX)/sbin
 	sed 's|/usr/local/|$(PREFIX)/|' daemon/colld.service \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/colld.service
+	sed 's|/usr/local/|$(PREFIX)/|' daemon/coll-job@.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/coll-job@.service
+	sed 's|/usr/local/|$(PREFIX)/|' daemon/coll-job >$(DESTDIR)$(PREFIX)/sbin/coll-job
+	install -d $(DESTDIR)$(LIBDIR)/coll
+	printf '#!/bin/sh\nexec $(PREFIX)/sbin/coll-job begin\n' >$(DESTDIR)$(LIBDIR)/coll/slurm-prolog
+	printf '#!/bin/sh\nexec $(PREFIX)/sbin/coll-job end\n' >$(DESTDIR)$(LIBDIR)/coll/slurm-epilog
+	chmod 755 $(DESTDIR)$(PREFIX)/sbin/coll-job $(DESTDIR)$(LIBDIR)/coll/slurm-prolog \
+		$(DESTDIR)$(LIBDIR)/coll/slurm-epilog
 	install -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libcoll.so
 	install -m 644 $(BUILD)/libcoll.a $(DESTDIR)$(LIBDIR)
