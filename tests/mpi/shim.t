@@ -88,17 +88,6 @@ for mpi in $mpis; do
 	esac
 done
 
-# The guide's program in Python, as it stands there.
-if command -v python3 >/dev/null; then
-	sums=$(mktemp)
-	awk '/^```python$/ { on = 1; next } /^```$/ { on = 0 } on' docs/mpi.md >"$sums"
-	said=$(LD_LIBRARY_PATH=$BUILD "$COLL" run -n 3 -- python3 "$sums" 2>&1)
-	like "the guide's Python program" "$said" '2 \[3\.0, 6\.0, 9\.0\]'
-	rm -f "$sums"
-else
-	skip "the guide's Python program" "python3 is not installed"
-fi
-
 case $mpis in
 *openmpi*mpich*)
 	said=$(LD_PRELOAD=$(realpath "$BUILD/mpi/openmpi/libcollmpi.so") \
