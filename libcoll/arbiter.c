@@ -5,9 +5,12 @@
 #include "health.h"
 #include "link.h"
 
+#define CHUNK_SECONDS 0.002
+
 enum {
-	CHUNK_NEAR = 1 << 20,
 	CHUNK_FAR = 1 << 16,
+	CHUNK_MAX = 1 << 23,
+	FINISHING_CHUNKS = 2,
 	STALL_MIN_NS = 100000000,
 	STALL_USUALS = 4,
 	USUAL_FADES = 16,		/* by a 16th a chunk */
@@ -25,9 +28,23 @@ static const char *policy(const struct coll_link *link)
 
 uint64_t arbiter_chunk(const struct coll_link *link)
 {
-	const uint64_t asked = link->group->context->options.link_chunk;
+	const struct coll_options *options = &link->group->context->options;
+	const double beta = options->machine.beta;
 
-	return asked ? asked : coll_link_is_far(link) ? CHUNK_FAR : CHUNK_NEAR;
+	if (options->link_chunk)
+		return options->link_chunk;
+	if (coll_link_is_far(link) || beta * CHUNK_FAR > CHUNK_SECONDS)
+		return CHUNK_FAR;
+	return beta * CHUNK_MAX > CHUNK_SECONDS ? CHUNK_SECONDS / beta : CHUNK_MAX;
+}
+
+/* What is on its way when the exit is full, where that is known. */
+static uint64_t exit_bytes(const struct coll_link *link)
+{
+	const struct coll_machine *machine = &link->group->context->options.machine;
+	const double beta = machine->beta > machine->wan_beta ? machine->beta : machine->wan_beta;
+
+	return beta > 0 && machine->wan_alpha > 0 ? 2 * machine->wan_alpha / beta : 0;
 }
 
 /* ---- the exit ----------------------------------------------------------- */
@@ -52,7 +69,7 @@ static bool has_bulk(const struct coll_link *link)
 
 static bool has_work_for_exit(const struct coll_link *link)
 {
-	return link->attached && !link->broken && !link->stalled &&
+	return link->attached && !link->broken && !link->stalled && !link->finishing &&
 	       link->state != LINK_CLOSED && link->state != LINK_LOST && shares_exit(link) &&
 	       has_bulk(link);
 }
@@ -64,7 +81,7 @@ static bool goes_before(const struct coll_link *link, const struct coll_link *ot
 
 	if (far != coll_link_is_far(other))
 		return far;
-	return link->queue->born < other->queue->born;
+	return link->queue->age < other->queue->age;
 }
 
 /* Of those that could begin at once; NULL: none. */
@@ -131,7 +148,13 @@ static uint64_t exit_patience(const struct arbiter *arbiter)
 	return ns > STALL_MIN_NS ? ns : STALL_MIN_NS;
 }
 
-static void exit_take(struct coll_link *link)
+/* Whether no more than `bytes` of it are left. */
+static bool finishes(const struct coll_message *message, uint64_t bytes)
+{
+	return message->header.bytes - message->header.offset <= bytes;
+}
+
+static void exit_take(struct coll_link *link, const struct coll_message *message)
 {
 	struct coll_context *context = link->group->context;
 	struct arbiter *arbiter = &context->arbiter;
@@ -139,11 +162,16 @@ static void exit_take(struct coll_link *link)
 	if (!link->contends || arbiter->holder == link)
 		return;
 	arbiter->holder = link;
+	if (finishes(message, FINISHING_CHUNKS * arbiter_chunk(link) + 2 * exit_bytes(link))) {
+		link->finishing = true;
+		arbiter_look(link);
+		return;
+	}
 	arbiter->since = coll_now();
 	health_check_at(context, arbiter->since + exit_patience(arbiter));
 }
 
-static void exit_give(struct coll_link *link)
+static void exit_give(struct coll_link *link, bool whole)
 {
 	struct arbiter *arbiter = &link->group->context->arbiter;
 	uint64_t took;
@@ -155,6 +183,7 @@ static void exit_give(struct coll_link *link)
 			arbiter->usual = took;
 	}
 	link->stalled = false;
+	link->finishing &= !whole;
 	arbiter_look(link);
 	if (arbiter->holder == link)
 		exit_free(arbiter);
@@ -192,12 +221,12 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 {
 	struct coll_message *bulk = *link->urgent_end;
 
+	bulk = bulk && is_bulk(bulk) ? bulk : NULL;
 	/* It has waited for others long enough: it is before this one, and those to come. */
 	if (bulk && link->overtaken >= arbiter_chunk(link) && arbiter_lets(link, bulk) &&
 	    !link->promoted) {
 		link->promoted = true;
 		link->urgent_end = &bulk->next;
-		bulk = *link->urgent_end;
 	}
 	if (bulk) {
 		link->overtaken += sizeof(message->header) + message->header.bytes;
@@ -207,19 +236,33 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 	link->urgent_end = &message->next;
 }
 
+/* In turn: behind all others. But nothing may come after a goodbye. */
+static void insert_bulk(struct coll_link *link, struct coll_message *message)
+{
+	struct coll_message **slot = link->urgent_end;
+
+	coll_chunk_cut(&message->header, arbiter_chunk(link));
+	if (!strcmp(policy(link), "rr") && !link->leaving)
+		slot = link->queue_end;
+	else
+		while (*slot && is_bulk(*slot) && (*slot)->age < message->age)
+			slot = &(*slot)->next;
+	insert(link, slot, message);
+}
+
 void arbiter_queue(struct coll_link *link, struct coll_message *message)
 {
-	const bool bye = message->header.kind == COLL_MESSAGE_BYE;
+	struct arbiter *arbiter = &link->group->context->arbiter;
 
-	message->born = link->group->context->arbiter.born++;
-	if (is_bulk(message))
-		coll_chunk_cut(&message->header, arbiter_chunk(link));
-	if (is_bulk(message) || bye)
-		insert(link, link->queue_end, message);
-	else
-		insert_urgent(link, message);
-	if (is_bulk(message))
+	if (is_bulk(message)) {
+		message->age = (uint64_t)message->exec->age << 32 | arbiter->bulk++;
+		insert_bulk(link, message);
 		arbiter_look(link);
+	} else if (message->header.kind == COLL_MESSAGE_BYE) {
+		insert(link, link->queue_end, message);
+	} else {
+		insert_urgent(link, message);
+	}
 }
 
 struct coll_message *arbiter_pop(struct coll_link *link)
@@ -234,14 +277,9 @@ struct coll_message *arbiter_pop(struct coll_link *link)
 	return message;
 }
 
-/* After a goodbye nothing may come. */
 void arbiter_queue_again(struct coll_link *link, struct coll_message *message)
 {
-	coll_chunk_cut(&message->header, arbiter_chunk(link));
-	if (!strcmp(policy(link), "rr") && !link->leaving)
-		insert(link, link->queue_end, message);
-	else
-		insert(link, link->urgent_end, message);
+	insert_bulk(link, message);
 }
 
 void arbiter_begin(struct coll_link *link, struct coll_message **slot)
@@ -249,12 +287,12 @@ void arbiter_begin(struct coll_link *link, struct coll_message **slot)
 	if (slot == link->urgent_end)
 		link->urgent_end = &(*slot)->next;
 	if (is_bulk(*slot))
-		exit_take(link);
+		exit_take(link, *slot);
 }
 
-void arbiter_chunk_gone(struct coll_link *link)
+void arbiter_chunk_gone(struct coll_link *link, bool whole)
 {
 	link->overtaken = 0;
 	link->promoted = false;
-	exit_give(link);
+	exit_give(link, whole);
 }

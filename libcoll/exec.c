@@ -471,6 +471,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 	exec->group = group;
 	exec->run = run;
 	exec->number = group->next_run++;
+	exec->age = group->context->arbiter.runs++;
 	group->recent[exec->number % RECENT_RUNS] = planned->hash;
 	exec->over = false;
 	exec->started = coll_now();

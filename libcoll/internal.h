@@ -63,7 +63,7 @@ struct coll_message {
 	struct coll_message *next;
 	struct coll_exec *exec;		/* NULL: control message, freed when sent */
 	const uint8_t *payload;		/* NULL: in small[] */
-	uint64_t born;			/* its number of all that the context sends */
+	uint64_t age;			/* of bulk: the lower the older (arbiter.c) */
 	uint32_t op;
 	bool reported;			/* the op is done already */
 	struct coll_header header;	/* of the chunk that is next, or under way */
@@ -105,6 +105,7 @@ struct coll_link {
 	uint32_t in_iov;		/* how many messages of it */
 	bool contends;			/* its bulk waits for the exit, or has it */
 	bool stalled;			/* it had the exit and did not use it */
+	bool finishing;			/* the last of its message goes while others have begun */
 	struct coll_link *next_contender;
 	int broken;			/* why no more can be sent; what came is read yet */
 	bool cut;			/* injected: not all of these bytes are sent */
@@ -215,6 +216,7 @@ struct coll_exec {
 	struct planned *planned;
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
+	uint32_t age;			/* of all the context's runs: the lower the older */
 	bool over;
 	int status;			/* once over */
 	uint32_t in_flight;		/* ops that others hold: keeps it from home */
@@ -261,7 +263,8 @@ struct arbiter {
 	struct coll_link *holder;	/* of these, the one whose chunk is under way, or NULL */
 	uint64_t since;			/* that was handed to the engine */
 	uint64_t usual;			/* ns that a chunk takes, of late */
-	uint64_t born;			/* messages so far */
+	uint32_t runs;			/* so far: tells their age */
+	uint32_t bulk;			/* messages so far */
 };
 
 struct user_op {

@@ -191,15 +191,17 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 {
 	struct coll_header *header = &message->header;
 	const bool bulk = header->bytes > URGENT_MAX;
+	bool whole;
 
 	link->group->context->counters.chunks += header->chunk || header->offset;
 	header->offset += coll_chunk_bytes(header);
-	if (header->offset < header->bytes && link->group->state == GROUP_OK)
+	whole = header->offset == header->bytes || link->group->state != GROUP_OK;
+	if (!whole)
 		arbiter_queue_again(link, message);
-	else
-		message_release(message);
 	if (bulk)
-		arbiter_chunk_gone(link);
+		arbiter_chunk_gone(link, whole);
+	if (whole)
+		message_release(message);
 }
 
 void coll_link_sent(struct coll_link *link, ssize_t result)

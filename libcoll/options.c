@@ -225,7 +225,7 @@ static const struct option table[] = {
 	  "rr, occupancy or occupancy-hier",
 	  "whose bulk a link carries: chunks in turn, first come first served, far first" },
 	{ "link_chunk", read_chunk, show_number, FIELD(link_chunk), "0 or a size from 4K to 128M",
-	  "what of a message goes at once; 0: 1M, between clusters 64K" },
+	  "what of a message goes at once; 0: of 2 ms by beta (8M), between clusters 64K" },
 	{ "clusters", read_clusters, show_text, FIELD(clusters),
 	  "off, sizes like 8+8, named, a file's path with a /, auto or auto:1ms",
 	  "which ranks are near each other; what rank 0 says" },
