@@ -105,7 +105,12 @@ int vm_write(const char *path, const char *text)
 
 int vm_load(const char *parameters)
 {
-	int fd = open("/coll.ko", O_RDONLY | O_CLOEXEC);
+	return vm_load_file("/coll.ko", parameters);
+}
+
+int vm_load_file(const char *path, const char *parameters)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int error = 0;
 
 	if (fd < 0)

@@ -24,6 +24,8 @@ int vm_end(void);
 
 /* coll.ko: 0 or -errno. Unloading waits up to two seconds for who still holds it. */
 int vm_load(const char *parameters);
+/* Any module. */
+int vm_load_file(const char *path, const char *parameters);
 int vm_unload(void);
 
 /* A small file: 0 or -errno; the text ends with a zero. */
