@@ -26,6 +26,7 @@
 #include "engine.h"
 #include "health.h"
 #include "link.h"
+#include "offload.h"
 
 enum {
 	BACKLOG = 4096,
@@ -149,6 +150,8 @@ static int link_attach(struct coll_link *link, int fd)
 	context->counters.links++;
 	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
 		health_tell(link);
+	else if (link->group->offload.lent)
+		return offload_link(link);
 	coll_link_touch(link);
 	return 0;
 }

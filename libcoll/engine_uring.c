@@ -40,6 +40,8 @@ enum {
 	QUIET_WAIT_NS = 10000000,
 	/* A message between two cores takes about this: not worth giving one away. */
 	KEEP_CORE_NS = 5000,
+	/* A canceled receive ends at once; this is only so that nothing hangs. */
+	PAUSE_MAX_NS = 100000000,
 };
 
 enum tag {
@@ -62,7 +64,7 @@ struct uring_link {
 	bool quiet;			/* nobody waits for the send in flight */
 	int parts;			/* of the receive in flight: 0: to any buffer */
 	bool whole;			/* all of it is sure to come */
-	bool detaching;
+	bool detaching, pausing;
 	uint8_t *buffer;		/* where the kernel has no buffer rings */
 	struct msghdr send, recv;
 	struct iovec send_iov[SEND_IOV_MAX], recv_iov[2];
@@ -464,7 +466,7 @@ static void recv_end(struct uring_link *own, const uint8_t *data, int result)
 
 	if (detaching)
 		result = -ECANCELED;
-	if (try_again(result))
+	if (try_again(result) || (own->pausing && result == -ECANCELED))
 		coll_link_received_none(link);
 	else if (own->parts)
 		coll_link_received(link, result);
@@ -569,6 +571,55 @@ static void reap(struct coll_context *context)
 		io_uring_cqe_seen(&uring->ring, cqe);
 		complete(context, &copy);
 	}
+}
+
+/* ---- pausing ------------------------------------------------------------ */
+
+/* The receive in flight ends, with what it has or without. */
+static int cancel_recv(struct coll_context *context, struct uring_link *own)
+{
+	struct uring *uring = uring_of(context);
+	struct io_uring_sync_cancel_reg cancel = {
+		.addr = (uintptr_t)own | TAG_RECV,
+		.fd = -1,
+		.timeout = { -1, -1 },
+	};
+	int error;
+
+	if (io_uring_sq_ready(&uring->ring))
+		submit(context);
+	error = io_uring_register_sync_cancel(&uring->ring, &cancel);
+	if (error == -ENOENT || error == -EALREADY)	/* it has ended, or is about to */
+		error = 0;
+	return error;
+}
+
+static int uring_pause(struct coll_link *link)
+{
+	const uint64_t until = coll_now() + PAUSE_MAX_NS;
+	struct coll_context *context = link->group->context;
+	struct uring *uring = uring_of(context);
+	struct uring_link *own = link->engine;
+	int error = 0;
+
+	own->pausing = true;
+	if (uring->looked_at == own) {
+		uring->looked_at = NULL;
+		recv_end(own, NULL, -EAGAIN);
+	}
+	if (link->receiving)
+		error = cancel_recv(context, own);
+	while (!error && link->receiving && coll_now() < until) {
+		io_uring_get_events(&uring->ring);
+		reap(context);
+	}
+	own->pausing = false;
+	return error ? error : link->receiving ? -EBUSY : 0;
+}
+
+static void uring_resume(struct coll_link *link)
+{
+	(void)link;	/* the next touch submits */
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -794,6 +845,8 @@ const struct coll_engine_ops coll_engine_uring = {
 	.open = uring_open,
 	.close = uring_close,
 	.attach = uring_attach,
+	.pause = uring_pause,
+	.resume = uring_resume,
 	.detach = uring_detach,
 	.advance = uring_advance,
 	.watch = uring_watch,

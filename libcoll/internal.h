@@ -81,6 +81,7 @@ struct coll_link {
 	uint32_t rank;			/* the peer's, in the group */
 	enum link_state state;
 	bool attached;			/* the engine knows it */
+	bool lent;			/* to the kernel: the engine lets it be */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
 	int fd;
@@ -163,6 +164,15 @@ struct coll_group {
 	uint64_t early_bytes;		/* of these and of those in use */
 	struct coll_options options;
 
+	/* What of it is in /dev/coll (offload.c). */
+	struct {
+		uint32_t number;
+		bool made, gone;	/* it is known there; it was */
+		bool lent;		/* all links that are up, and those to come */
+		uint32_t flying;	/* runs there */
+		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
+	} offload;
+
 	enum group_state state;
 	int error;			/* why it failed */
 	uint32_t culprit, witness;	/* ranks, or COLL_NONE */
@@ -193,6 +203,9 @@ struct planned {
 	struct coll_exec *spare;	/* execs at home */
 	uint32_t sends;
 	bool explained;
+	struct coll_group *group;
+	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
+	const char *aside;		/* why the latest run was not the kernel's, or NULL */
 };
 
 struct coll_exec {
@@ -228,7 +241,12 @@ struct coll_run {
 	u64 *counts;			/* copies of the call's, or NULL */
 	uint32_t user_op;
 	struct planned *planned;
-	struct coll_exec *exec;		/* while it runs */
+	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
+	uint32_t word;			/* one more than its completion word, or 0 */
+	uint32_t number;
+	uint64_t until, allowed;	/* its deadline, and how long that was from the start */
+	bool waiting;			/* for its start */
+	struct coll_run *next_offloaded;
 	atomic_bool posted;		/* handed to a progress thread, not ended */
 	void *in, *out;
 	uint64_t deadline_ns;		/* 0: the group's */
@@ -254,6 +272,8 @@ struct coll_context {
 	pthread_t owner;		/* the thread that may touch what hangs on it */
 	const struct coll_engine_ops *engine;
 	void *engine_state;
+	struct offload *offload;	/* /dev/coll, or NULL */
+	bool polled;			/* somebody may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */

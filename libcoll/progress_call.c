@@ -21,7 +21,7 @@ static int call_start(struct coll_run *run)
 
 	if (!error)
 		error = run_start(run);
-	if (!error && !run->local)	/* a blocking call turns the engine at once */
+	if (!error && run->exec && !run->local)	/* a blocking call turns the engine at once */
 		run_flush(run);
 	if (error)
 		run_ended(run);
@@ -30,7 +30,7 @@ static int call_start(struct coll_run *run)
 
 static bool call_in_flight(struct coll_run *run)
 {
-	return run->exec;
+	return run_moving(run);
 }
 
 static int call_wait(struct coll_run *run)
@@ -71,12 +71,29 @@ const struct coll_progress_ops coll_progress_call = {
 	.fd = call_fd,
 };
 
+/*
+ * The kernel carries runs on by itself; what it does not take, and the making of
+ * connections, moves on as with `call`. context_begin() opens the device.
+ */
+const struct coll_progress_ops coll_progress_kernel = {
+	.name = "kernel",
+	.open = context_begin,
+	.close = context_end,
+	.call = call_call,
+	.start = call_start,
+	.in_flight = call_in_flight,
+	.wait = call_wait,
+	.turn = call_turn,
+	.fd = call_fd,
+};
+
 /* ---- which ---------------------------------------------------------------- */
 
 static const struct coll_progress_ops *const modes[] = {
 	&coll_progress_call,
 	&coll_progress_thread,
 	&coll_progress_helper,
+	&coll_progress_kernel,
 	NULL,
 };
 

@@ -53,4 +53,10 @@ for COLL_PROGRESS in thread helper; do
 	grep -q 'progress_cpus.*CPUs as' "$work/out"
 	result $? "no such CPU, $COLL_PROGRESS"
 done
+# Without the module that mode says so; with it, tests/vm has the same as above.
+if [ ! -e /dev/coll ]; then
+	COLL_PROGRESS=kernel run 2 groups
+	grep -q "option progress: 'kernel' is not possible: /dev/coll: coll.ko is not loaded" "$work/out"
+	result $? "progress in the kernel without the module"
+fi
 echo "1..$count"

@@ -196,9 +196,9 @@ static void wrong_runs(struct offload *o)
 	vm_is(offload_run(o, schedule, in, (void *)wrong_sockets, 0, 0), -EFAULT, "OUT is read-only");
 	vm_is(offload_run(o, schedule, in, out, OFFLOAD_WORDS, 0), -EINVAL, "no such word");
 	vm_is(offload_run(o, schedule + 1, in, out, 0, 0), -ENOENT, "no such schedule");
-	o->next_run += 5;
-	vm_is(offload_run(o, schedule, in, out, 0, 0), -ESTALE, "a run number out of turn");
 	o->next_run -= 5;
+	vm_is(offload_run(o, schedule, in, out, 0, 0), -ESTALE, "a run number out of turn");
+	o->next_run += 5;
 	buffer = offload_do(o->fd, COLL_DEVICE_BUFFER, &small, sizeof(small));
 	vm_ok(buffer >= 0, "a buffer is pinned");
 	run = (struct coll_device_run){
