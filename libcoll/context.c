@@ -147,8 +147,8 @@ static double thread_crowding(const struct coll_context *context)
 {
 	const double crowding = node_crowding(context->boot, context->cores);
 
-	const bool thread = context->progress != &coll_progress_call &&
-			    context->progress != &coll_progress_kernel;
+	const bool thread = context->progress == &coll_progress_thread ||
+			    context->progress == &coll_progress_helper;
 
 	return thread ? 2 * crowding : crowding;
 }
@@ -170,9 +170,11 @@ static int open_offload(struct coll_context *context)
 	char why[200] = "";
 	int error;
 
-	if (context->progress != &coll_progress_kernel)
+	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
 		return 0;
 	error = offload_open(context, why, sizeof(why));
+	if (context->progress == &coll_progress_auto)
+		return 0;	/* it does without, then */
 	return error ? context_open_fail(error, "option progress: 'kernel' is not possible: %s; "
 					 "valid here: call, thread, helper", why) : 0;
 }
@@ -355,6 +357,8 @@ int context_turn(struct coll_context *context, uint64_t deadline)
 	if (context->listen_again && deadline > context->listen_again)
 		deadline = context->listen_again;
 	error = context->engine->advance(context, deadline);
+	if (context->polled && context->offload)
+		offload_arm(context);
 	if (context->next_check != COLL_FOREVER) {
 		now = coll_now();
 		if (now >= context->next_check)

@@ -29,6 +29,7 @@
 #include "engine.h"
 #include "exec.h"
 #include "link.h"
+#include "progress.h"
 
 enum {
 	ENTRIES = 256,
@@ -55,6 +56,8 @@ enum tag {
 /* A watch in the kernel's hands; outlives the watch if that is withdrawn. */
 struct uring_poll {
 	struct watch *watch;		/* NULL: withdrawn */
+	bool stopped;			/* by let_go() */
+	int events;
 	struct uring_poll *next, **slot;	/* all of them, for the end */
 };
 
@@ -83,6 +86,7 @@ struct uring {
 	pthread_t thread;		/* the ring serves this one only */
 	struct uring_poll *polls;
 	int event_fd;			/* for coll_fd(); -1: nobody asked */
+	bool letting_go;		/* what ends now goes on in another thread */
 };
 
 static struct uring *uring_of(const struct coll_context *context)
@@ -98,7 +102,7 @@ static struct uring *uring_of(const struct coll_context *context)
  * we look around before sleeping, each look is a sched_yield(), so COOP brings
  * completions without an enter of their own; else DEFER is cheaper.
  */
-static int open_ring(struct io_uring *ring, bool yields)
+static int open_ring(struct io_uring *ring, bool yields, bool moves)
 {
 	static const unsigned int all[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
@@ -108,8 +112,9 @@ static int open_ring(struct io_uring *ring, bool yields)
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL,
 		0,
 	};
-	const unsigned int *flags = yields ? all + 1 : all;
-	const unsigned int count = sizeof(all) / sizeof(*all) - yields;
+	const unsigned int skip = moves ? 2 : yields;
+	const unsigned int *flags = all + skip;
+	const unsigned int count = sizeof(all) / sizeof(*all) - skip;
 	unsigned int i;
 	int error = -ENOSYS;
 
@@ -129,7 +134,8 @@ static int open_ring(struct io_uring *ring, bool yields)
 		io_uring_queue_exit(ring);
 		return -ENOSYS;
 	}
-	io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
+	if (!moves)
+		io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
 	return 0;
 }
 
@@ -171,7 +177,8 @@ static int uring_open(struct coll_context *context)
 	if (!uring)
 		return -ENOMEM;
 	uring->spin_ns = context->options.spin_ns;
-	error = open_ring(&uring->ring, context->crowded && uring->spin_ns);
+	error = open_ring(&uring->ring, context->crowded && uring->spin_ns,
+			  context->progress == &coll_progress_auto);
 	if (error) {
 		free(uring);
 		return error;
@@ -451,7 +458,7 @@ static void send_complete(struct coll_context *context, struct uring_link *own, 
 		uring->others--;
 	if (detaching)
 		result = -ECANCELED;
-	else if (try_again(result))
+	else if (try_again(result) || (uring->letting_go && result == -ECANCELED))
 		result = 0;
 	coll_link_sent(link, result);
 	if (detaching && !link->receiving)
@@ -466,7 +473,8 @@ static void recv_end(struct uring_link *own, const uint8_t *data, int result)
 
 	if (detaching)
 		result = -ECANCELED;
-	if (try_again(result) || (own->pausing && result == -ECANCELED))
+	if (try_again(result) || ((own->pausing || uring_of(link->group->context)->letting_go) &&
+				  result == -ECANCELED && !detaching))
 		coll_link_received_none(link);
 	else if (own->parts)
 		coll_link_received(link, result);
@@ -534,6 +542,10 @@ static void poll_complete(struct uring_poll *own, int result)
 {
 	struct watch *watch = own->watch;
 
+	if (watch && result == -ECANCELED && uring_of(watch->context)->letting_go) {
+		own->stopped = true;
+		return;
+	}
 	poll_free(own);
 	if (!watch)
 		return;
@@ -792,6 +804,9 @@ static int uring_watch(struct coll_context *context, struct watch *watch, int ev
 	sqe = get_sqe(context);
 	io_uring_prep_poll_add(sqe, watch->fd, events);
 	finish_sqe(sqe, own, TAG_WATCH);
+	own->stopped = false;
+	own->events = events;
+	watch->context = context;
 	watch->armed = true;
 	watch->engine = own;
 	submit(context);
@@ -805,6 +820,10 @@ static void uring_unwatch(struct coll_context *context, struct watch *watch)
 
 	own->watch = NULL;
 	watch->armed = false;
+	if (own->stopped) {
+		poll_free(own);
+		return;
+	}
 	if (!have_room(context, 1))	/* it ends with the ring, then */
 		return;
 	sqe = get_sqe(context);
@@ -840,6 +859,66 @@ static void uring_deliver(struct coll_link *link, struct coll_exec *exec, uint32
 	coll_exec_received(exec, op);
 }
 
+/* ---- changing threads --------------------------------------------------- */
+
+static bool all_ended(const struct uring *uring)
+{
+	const struct uring_poll *poll;
+
+	for (poll = uring->polls; poll; poll = poll->next)
+		if (!poll->stopped)
+			return false;
+	return !uring->others && !uring->quiet_sends;
+}
+
+/*
+ * What a thread has submitted completes on that thread, which may now compute for
+ * long: so all of it ends here, with what it has done, and begins again there.
+ */
+static void uring_let_go(struct coll_context *context)
+{
+	const uint64_t until = coll_now() + PAUSE_MAX_NS;
+	struct uring *uring = uring_of(context);
+	struct io_uring_sync_cancel_reg all = {
+		.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL,
+		.fd = -1,
+		.timeout = { -1, -1 },
+	};
+
+	uring->letting_go = true;
+	submit_looked_at(context);
+	submit(context);
+	io_uring_register_sync_cancel(&uring->ring, &all);
+	reap(context);
+	while (!all_ended(uring) && coll_now() < until) {
+		if (io_uring_sq_ready(&uring->ring))	/* what the ends led to */
+			submit(context);
+		io_uring_register_sync_cancel(&uring->ring, &all);
+		io_uring_get_events(&uring->ring);
+		reap(context);
+	}
+	uring->letting_go = false;
+}
+
+static void uring_take(struct coll_context *context)
+{
+	struct uring *uring = uring_of(context);
+	struct uring_poll *poll;
+
+	uring->thread = pthread_self();
+	for (poll = uring->polls; poll; poll = poll->next) {
+		struct io_uring_sqe *sqe;
+
+		if (!poll->stopped || !have_room(context, 1))
+			continue;
+		poll->stopped = false;
+		sqe = get_sqe(context);
+		io_uring_prep_poll_add(sqe, poll->watch->fd, poll->events);
+		finish_sqe(sqe, poll, TAG_WATCH);
+	}
+	submit(context);
+}
+
 const struct coll_engine_ops coll_engine_uring = {
 	.name = "uring",
 	.open = uring_open,
@@ -847,6 +926,8 @@ const struct coll_engine_ops coll_engine_uring = {
 	.attach = uring_attach,
 	.pause = uring_pause,
 	.resume = uring_resume,
+	.let_go = uring_let_go,
+	.take = uring_take,
 	.detach = uring_detach,
 	.advance = uring_advance,
 	.watch = uring_watch,

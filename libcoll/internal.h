@@ -186,6 +186,28 @@ struct coll_group {
 	char shown[256];		/* a copy for the application's thread */
 };
 
+/* ---- progress that is chosen ---------------------------------------------- */
+
+enum auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
+enum { AUTO_CALLS = 256 };
+
+/* What was seen of the runs of a call, found by its hash: who shares a place errs a little. */
+struct auto_call {
+	bool seen;
+	uint64_t absence;		/* ns that the application stayed away meanwhile */
+};
+
+/* What is seen of the application, which alone touches it. */
+struct autopilot {
+	uint64_t called;		/* when it called in last */
+	uint64_t absence;		/* the longest while something is in flight */
+	uint32_t flying;		/* nonblocking runs */
+	uint32_t agreed;		/* runs in a row that want its thread to be the owner */
+	double idle;			/* cores */
+	uint64_t looked, idle_ns;	/* when, and what the counters said */
+	struct auto_call of[AUTO_CALLS];
+};
+
 /* ---- planned schedules and their execution ------------------------------ */
 
 struct planned {
@@ -206,6 +228,7 @@ struct planned {
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
 	const char *aside;		/* why the latest run was not the kernel's, or NULL */
+	enum auto_choice chosen;	/* for the latest run, if that is chosen */
 };
 
 struct coll_exec {
@@ -251,6 +274,9 @@ struct coll_run {
 	void *in, *out;
 	uint64_t deadline_ns;		/* 0: the group's */
 	bool persistent;
+	struct auto_call *evidence;	/* counted in the autopilot's, or NULL */
+	enum auto_choice chosen;
+	char choice[96];		/* why */
 	bool local;			/* on a caller's stack: a blocking call */
 	int status;
 	char *explanation;
@@ -273,6 +299,8 @@ struct coll_context {
 	const struct coll_engine_ops *engine;
 	void *engine_state;
 	struct offload *offload;	/* /dev/coll, or NULL */
+	bool to_kernel;			/* unless the choice is another just now */
+	struct autopilot autopilot;
 	bool polled;			/* somebody may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;

@@ -131,6 +131,7 @@ int offload_open(struct coll_context *context, char *why, size_t why_bytes)
 		return error;
 	}
 	context->offload = offload;
+	context->to_kernel = true;
 	error = set_up(context, why, why_bytes);
 	if (error) {
 		close(offload->fd);
@@ -493,6 +494,11 @@ bool offload_moving(struct coll_run *run)
 	return run->word || run->waiting;
 }
 
+struct coll_run *offload_flying(const struct coll_context *context)
+{
+	return context->offload ? context->offload->flying : NULL;
+}
+
 bool offload_needs_link(const struct coll_link *link)
 {
 	const struct coll_run *run;
@@ -581,6 +587,8 @@ static const char *unfit(const struct coll_run *run)
 {
 	if (run->planned->call.reduction == COLL_USER_REDUCTION)
 		return "the application's own reduction runs in user space";
+	if (!run->group->context->to_kernel)
+		return "progress auto chose otherwise";
 	if (run->group->context->inject)
 		return "faults are injected in user space";
 	if (run->group->offload.gone)
@@ -700,14 +708,21 @@ static bool end_and_start(struct coll_context *context, bool *waiting)
 	return any;
 }
 
+void offload_arm(struct coll_context *context)
+{
+	struct offload *offload = context->offload;
+
+	if (offload->flying && !offload->watch.armed)
+		context->engine->watch(context, &offload->watch, POLLIN);
+}
+
 /* Nothing wakes us when the last message of the kernel's is out. */
 uint64_t offload_turn(struct coll_context *context, uint64_t deadline)
 {
-	struct offload *offload = context->offload;
 	bool waiting = false, any = end_and_start(context, &waiting);
 
-	if ((deadline || context->polled) && offload->flying && !offload->watch.armed)
-		context->engine->watch(context, &offload->watch, POLLIN);
+	if (deadline)
+		offload_arm(context);
 	if (any || !deadline)
 		return 0;
 	return waiting && deadline > coll_now() + RETRY_NS ? coll_now() + RETRY_NS : deadline;

@@ -22,6 +22,8 @@ void offload_close(struct coll_context *context);
 int offload_start(struct coll_run *run, uint64_t deadline);
 /* Whether it waits for its start or is in the kernel. 20 ns: no system call. */
 bool offload_moving(struct coll_run *run);
+/* The runs in the kernel, one after the other by next_offloaded. */
+struct coll_run *offload_flying(const struct coll_context *context);
 void offload_deadline(const struct coll_run *run, uint64_t deadline);
 
 /*
@@ -29,6 +31,8 @@ void offload_deadline(const struct coll_run *run, uint64_t deadline);
  * wait, at most `deadline`: it wakes up when the kernel ends another.
  */
 uint64_t offload_turn(struct coll_context *context, uint64_t deadline);
+/* The engine tells, coll_fd() too, of what ends after the latest such turn began. */
+void offload_arm(struct coll_context *context);
 
 /* A new link of a group whose links are lent. */
 int offload_link(struct coll_link *link);

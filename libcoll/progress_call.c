@@ -5,6 +5,7 @@
 #include "context.h"
 #include "engine.h"
 #include "progress.h"
+#include "progress_thread.h"
 #include "run.h"
 
 static void call_call(struct coll_context *context, void (*function)(void *), void *argument,
@@ -94,6 +95,7 @@ static const struct coll_progress_ops *const modes[] = {
 	&coll_progress_thread,
 	&coll_progress_helper,
 	&coll_progress_kernel,
+	&coll_progress_auto,
 	NULL,
 };
 
@@ -108,8 +110,11 @@ const struct coll_progress_ops *progress_find(const char *name)
 
 const struct coll_progress_ops *progress_of(const struct coll_context *context)
 {
-	return pthread_equal(context->owner, pthread_self()) ? &coll_progress_call :
-							       context->progress;
+	const bool owner = context->progress == &coll_progress_auto ?
+				   thread_is_this(context) :
+				   pthread_equal(context->owner, pthread_self());
+
+	return owner ? &coll_progress_call : context->progress;
 }
 
 void progress_do(struct coll_context *context, void (*function)(void *), void *argument)

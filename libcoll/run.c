@@ -16,14 +16,29 @@
 
 enum { LINGERING_MAX = 128, EXPLANATION_BYTES = 640 };
 
+/* What progress was chosen, if it is chosen. */
+static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	static const char *const chosen[] = { "call", "thread", "kernel" };
+
+	*text = 0;
+	if (run->choice[0])
+		snprintf(text, bytes, "progress %s (auto: %s)", chosen[run->chosen], run->choice);
+	return text;
+}
+
 /* Who carries it on: "engine uring", "the kernel", and why not. */
 static const char *place_explain(const struct coll_run *run, char *text, size_t bytes)
 {
 	const struct coll_context *context = run->group->context;
 	const char *aside = run->planned->aside;
+	char choice[160];
 
+	choice_explain(run, choice, sizeof(choice));
 	if (context->offload && !aside)
-		snprintf(text, bytes, "in the kernel");
+		snprintf(text, bytes, "in the kernel%s%s", *choice ? ", " : "", choice);
+	else if (*choice)
+		snprintf(text, bytes, "engine %s, %s", context->engine->name, choice);
 	else
 		snprintf(text, bytes, "engine %s%s%s%s", context->engine->name,
 			 aside ? " (not in the kernel: " : "", aside ? aside : "", aside ? ")" : "");
@@ -51,7 +66,7 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128], place[160];
+	char tuning[128], clusters[256], lanes[128], place[320];
 
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s (%s), %u ops, %u peers, %s%s%s",
@@ -112,6 +127,9 @@ int run_start(struct coll_run *run)
 	if (error)
 		return error;
 	run->status = 0;
+	if (run->chosen != run->planned->chosen)
+		run->planned->explained = false;
+	run->planned->chosen = run->chosen;
 	if (run->group->context->offload) {
 		run->allowed = ns;
 		error = offload_start(run, coll_now() + ns);
@@ -325,12 +343,14 @@ int coll_run_deadline(struct coll_run *run, uint64_t ns)
 static void explain(void *argument)
 {
 	struct coll_run *run = argument;
+	char choice[160];
 
 	if (run->planned)
 		run_explain(run, run->explanation, EXPLANATION_BYTES);
 	else
-		snprintf(run->explanation, EXPLANATION_BYTES, "%s",
-			 run_in_flight(run) ? "it waits for its turn" : "it has ended");
+		snprintf(run->explanation, EXPLANATION_BYTES, "%s%s%s",
+			 run_in_flight(run) ? "it waits for its turn" : "it has ended",
+			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
 }
 
 const char *coll_explain(struct coll_run *run)
