@@ -167,13 +167,16 @@ static void plan_here(void *argument)
 	run->status = run_plan(run);
 }
 
-/* One that did not is in nobody's way. */
+/* From here on the application is away. A run that did not start does not count. */
 static int started(struct coll_run *run, int error)
 {
+	struct autopilot *pilot = pilot_of(run->group->context);
+
 	if (error && run->evidence) {
 		run->evidence = NULL;
-		pilot_of(run->group->context)->flying--;
+		pilot->flying--;
 	}
+	pilot->called = coll_now();
 	return error;
 }
 
