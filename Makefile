@@ -210,6 +210,11 @@ $(BUILD)/figures/%.svg: $(BUILD)/coll
 	$(BUILD)/coll schedule $(subst ., ,$*) --dot >$(@:.svg=.dot)
 	dot -Tsvg $(@:.svg=.dot) -o $@
 
+# Jobs of many ranks on a machine with other work to do: what fails is shown in full, alone,
+# and has failed if it fails there too.
+STATE = --statefile=$(BUILD)/proved --state
+prove = prove $(STATE)=save $(1) || prove -v $(STATE)=failed
+
 # First the most of it with every memory access checked, and what has threads with
 # every race, then everything as it is built. Scripts take turns: they start jobs
 # of many ranks.
@@ -220,8 +225,8 @@ check: deps
 	@$(MAKE) --no-print-directory -j2 check-all
 
 check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
-	BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
-		prove -j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SCRIPTS)
+	export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP; \
+		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SCRIPTS))
 
 check-mpi: all $(MPITESTS)
 	BUILD=$(BUILD) prove $(wildcard tests/mpi/*.t)
@@ -278,17 +283,17 @@ SANITIZED = tests/multi/every_collective.t tests/multi/groups.t tests/multi/mism
 	    tests/multi/survivors.t tests/multi/strays.t tests/multi/clusters.t \
 	    tests/multi/leaving.t tests/multi/progress.t
 sanitized: all $(UNIT) $(MULTI)
-	BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1 \
-		prove -j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED)
+	export BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1; \
+		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED))
 
 check-threads:
 	@$(MAKE) --no-print-directory -j2 SANITIZE=thread threaded
 
 THREADED = tests/multi/threads.t
 threaded: $(BUILD)/coll $(addprefix $(BUILD)/tests/,unit/store_test unit/boot_test multi/threads)
-	BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
-		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp" \
-		prove $(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED)
+	export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
+		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp"; \
+		$(call prove,$(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED))
 
 check-scripts: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
 	BUILD=$(BUILD) prove $(SCRIPTS)
