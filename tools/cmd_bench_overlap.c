@@ -38,6 +38,7 @@ enum {
 	OPTION_ITERATIONS,
 	OPTION_ROUNDS,
 	OPTION_PLACE,
+	OPTION_PACE,
 	OPTION_INJECT,
 	OPTION_JSON,
 	OPTION_PLOT,
@@ -59,10 +60,11 @@ static const char *const help[] = {
 	"      --modes M,M,...   call, thread, helper, kernel, auto (default: all)",
 	"      --place P         shared: progress runs on the rank's CPU (default);",
 	"                        own: on one where nobody computes",
+	"      --pace BYTES      a second that a link carries, as a network would (default: no limit)",
 	"      --threads N       that share a rank's product, 1 to 64 (default 1)",
 	"      --matrix N        N x N doubles (default 500)",
 	"      --rows N          of them a product has, again and again (default: so many that it",
-	"                        takes as long as the collectives)",
+	"                        takes 1.5 times as long as the collectives)",
 	"      --calls N         into the library, in the case that has some (default 50)",
 	"      --iterations N    of each case and round (default 30)",
 	"      --rounds N        of all modes in turn (default 3)",
@@ -87,6 +89,7 @@ static const struct option options_known[] = {
 	{ "calls", required_argument, NULL, OPTION_CALLS },
 	{ "iterations", required_argument, NULL, OPTION_ITERATIONS },
 	{ "rounds", required_argument, NULL, OPTION_ROUNDS },
+	{ "pace", required_argument, NULL, OPTION_PACE },
 	{ "inject", required_argument, NULL, OPTION_INJECT },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
@@ -209,6 +212,8 @@ static bool read_option(struct overlap_options *options, int key, char *const *a
 		return read_number("--iterations", 1, 100000, &options->iterations);
 	case OPTION_ROUNDS:
 		return read_number("--rounds", 1, 1000, &options->rounds);
+	case OPTION_PACE:
+		return bench_read_size(optarg, &options->pace);
 	case OPTION_INJECT:
 		return read_inject(options, optarg);
 	case OPTION_JSON:
@@ -301,13 +306,25 @@ static void take_result(struct overlap_report *report, struct overlap_mode *mode
 	json_decref(all);
 }
 
+/* Each rank is a cluster of its own, so that all links are paced. */
+static void pace_links(const struct overlap_options *options, char *clusters, char *pace,
+		       size_t bytes)
+{
+	int i;
+
+	strcpy(clusters, "COLL_CLUSTERS=1");
+	for (i = 1; i < options->ranks; i++)
+		strcat(clusters, "+1");
+	snprintf(pace, bytes, "COLL_WAN_PACING=%llu", (unsigned long long)options->pace);
+}
+
 /* Later jobs have as many rows as the first found. */
 static int run_job(struct overlap_report *report, struct overlap_mode *mode, int argc, char **argv)
 {
 	const struct overlap_options *options = report->options;
 	char path[] = "/tmp/coll.overlap.XXXXXX", self[] = "/proc/self/exe", bench[] = "bench";
-	char mode_text[64], result[64], cpus[64], rows[32], progress[16];
-	char *environment[] = { mode_text, result, NULL, NULL };
+	char mode_text[64], result[64], cpus[64], rows[32], progress[16], clusters[2 * RANKS_MAX + 32];
+	char pace[64], *environment[] = { mode_text, result, NULL, NULL, NULL, NULL };
 	char **again = memory_grow(NULL, argc + 4, sizeof(*again));
 	struct launch job = {
 		.ranks = options->ranks,
@@ -317,7 +334,7 @@ static int run_job(struct overlap_report *report, struct overlap_mode *mode, int
 		.argv = again,
 		.quiet = true,
 	};
-	int fd = mkstemp(path), compute, status, i, last = 0;
+	int fd = mkstemp(path), compute, status, i, last = 0, variables = 2;
 
 	if (fd < 0)
 		return -errno;
@@ -326,7 +343,12 @@ static int run_job(struct overlap_report *report, struct overlap_mode *mode, int
 	snprintf(result, sizeof(result), "%s=%s", result_variable, path);
 	if (options->own && overlap_place(true, 0, &compute, progress, sizeof(progress))) {
 		snprintf(cpus, sizeof(cpus), "COLL_PROGRESS_CPUS=%s", progress);
-		environment[2] = cpus;
+		environment[variables++] = cpus;
+	}
+	if (options->pace) {
+		pace_links(options, clusters, pace, sizeof(pace));
+		environment[variables++] = clusters;
+		environment[variables++] = pace;
 	}
 	again[last++] = self;
 	again[last++] = bench;

@@ -31,6 +31,7 @@ struct overlap_options {
 	const char *algo;
 	int ranks, threads, flight;
 	uint64_t bytes, matrix, rows, calls, iterations, rounds;
+	uint64_t pace;			/* bytes a second of a link; 0: as fast as it goes */
 	bool mode[OVERLAP_MODES];
 	bool own;			/* progress has a CPU of its own */
 	char inject[512];

@@ -74,7 +74,11 @@ void overlap_print_table(struct overlap_report *report)
 	       bench_size(options->bytes, text), options->ranks, (unsigned long long)report->rows,
 	       (unsigned long long)options->matrix, options->threads,
 	       options->own ? "a CPU of its own" : "the rank's CPU");
-	printf("injected: %s\n", options->inject[0] ? options->inject : "nothing");
+	printf("injected: %s; a link carries ", options->inject[0] ? options->inject : "nothing");
+	if (options->pace)
+		printf("%s bytes a second\n", bench_size(options->pace, text));
+	else
+		printf("what it can\n");
 	printf("times in us, of the slowest rank; speed-up over %s's noovlp; overlap in %%; what "
 	       "the product lost in us\n", "the first mode");
 	printf("  %-12s %10s %10s %10s %9s %8s %9s\n", "case", "median", "p90", "min", "speed-up",
@@ -157,6 +161,7 @@ void overlap_print_json(struct overlap_report *report)
 	json_object_set_new(all, "rows", json_integer(report->rows));
 	json_object_set_new(all, "calls", json_integer(options->calls));
 	json_object_set_new(all, "place", json_string(options->own ? "own" : "shared"));
+	json_object_set_new(all, "pace", json_integer(options->pace));
 	json_object_set_new(all, "inject", json_string(options->inject));
 	for (i = 0; i < OVERLAP_MODES; i++)
 		if (report->mode[i].name)
@@ -179,11 +184,11 @@ static void write_script(const struct overlap_report *report, FILE *to)
 	fprintf(to, "set terminal svg size 900,480 font 'sans,13' background 'white'\n"
 		"set output '%s'\nset key outside right noenhanced\nset grid ytics lc '#dddddd'\n"
 		"set border 3\nset tics nomirror\nset ylabel 'speed-up over no overlap'\n"
-		"set title \"%d x %s of %s bytes, %d ranks, progress on %s\\n"
+		"set title \"%d x %s of %s bytes, %d ranks%s, progress on %s\\n"
 		"{/*0.8 injected: %s}\" noenhanced\n$modes << EOD\n",
 		options->plot, options->flight, coll_collective_names[options->collective],
 		bench_size(options->bytes, text), options->ranks,
-		options->own ? "a CPU of its own" : "the rank's CPU",
+		options->pace ? ", paced links" : "", options->own ? "a CPU of its own" : "the rank's CPU",
 		options->inject[0] ? options->inject : "nothing");
 	for (i = 0; i < OVERLAP_MODES; i++) {
 		if (!report->mode[i].samples)

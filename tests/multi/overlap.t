@@ -44,9 +44,9 @@ run -n 2 $quick --json && jq -e '
 result $? "every mode, as JSON"
 
 run -n 3 $quick --modes thread,auto --in-flight 5 --collective allreduce --algo ring --place own \
-	--inject os:periodic:period=5ms,duration=200us && grep -q '^thread .*alone' "$work/out" &&
+	--inject os:periodic:period=5ms,duration=200us --pace 10M && grep -q '^thread .*alone' "$work/out" &&
 	grep -q '^auto .*alone' "$work/out" && ! grep -q WRONG "$work/out"
-result $? "several in flight, a CPU of its own, noise"
+result $? "several in flight, a CPU of its own, paced links, noise"
 
 run -n 1 $quick --modes call --threads 3 --rows 100 && grep -q '100 rows of 500, 3 threads' "$work/out"
 result $? "threads, and a number of rows"
