@@ -67,7 +67,7 @@ struct uring_link {
 	bool quiet;			/* nobody waits for the send in flight */
 	int parts;			/* of the receive in flight: 0: to any buffer */
 	bool whole;			/* all of it is sure to come */
-	bool detaching, pausing;
+	bool detaching;
 	uint8_t *buffer;		/* where the kernel has no buffer rings */
 	struct msghdr send, recv;
 	struct iovec send_iov[SEND_IOV_MAX], recv_iov[2];
@@ -318,9 +318,10 @@ static void submit_recv(struct coll_context *context, struct uring_link *own)
 	uring->others++;
 }
 
+/* Canceled is what we cancel ourselves, to pause or to let go, even if it ends late. */
 static bool try_again(int result)
 {
-	return result == -EAGAIN || result == -EINTR || result == -ENOBUFS;
+	return result == -EAGAIN || result == -EINTR || result == -ENOBUFS || result == -ECANCELED;
 }
 
 /* Straight to the socket; what it does not take goes by the ring. */
@@ -458,7 +459,7 @@ static void send_complete(struct coll_context *context, struct uring_link *own, 
 		uring->others--;
 	if (detaching)
 		result = -ECANCELED;
-	else if (try_again(result) || (uring->letting_go && result == -ECANCELED))
+	else if (try_again(result))
 		result = 0;
 	coll_link_sent(link, result);
 	if (detaching && !link->receiving)
@@ -473,8 +474,7 @@ static void recv_end(struct uring_link *own, const uint8_t *data, int result)
 
 	if (detaching)
 		result = -ECANCELED;
-	if (try_again(result) || ((own->pausing || uring_of(link->group->context)->letting_go) &&
-				  result == -ECANCELED && !detaching))
+	if (!detaching && try_again(result))
 		coll_link_received_none(link);
 	else if (own->parts)
 		coll_link_received(link, result);
@@ -538,12 +538,27 @@ static void poll_free(struct uring_poll *own)
 	free(own);
 }
 
+/* It was canceled, and somebody still wants it. */
+static void poll_again(struct coll_context *context, struct uring_poll *own)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!have_room(context, 1))
+		return;
+	own->stopped = false;
+	sqe = get_sqe(context);
+	io_uring_prep_poll_add(sqe, own->watch->fd, own->events);
+	finish_sqe(sqe, own, TAG_WATCH);
+}
+
 static void poll_complete(struct uring_poll *own, int result)
 {
 	struct watch *watch = own->watch;
 
-	if (watch && result == -ECANCELED && uring_of(watch->context)->letting_go) {
+	if (watch && result == -ECANCELED) {
 		own->stopped = true;
+		if (!uring_of(watch->context)->letting_go)
+			poll_again(watch->context, own);
 		return;
 	}
 	poll_free(own);
@@ -614,7 +629,6 @@ static int uring_pause(struct coll_link *link)
 	struct uring_link *own = link->engine;
 	int error = 0;
 
-	own->pausing = true;
 	if (uring->looked_at == own) {
 		uring->looked_at = NULL;
 		recv_end(own, NULL, -EAGAIN);
@@ -625,7 +639,6 @@ static int uring_pause(struct coll_link *link)
 		io_uring_get_events(&uring->ring);
 		reap(context);
 	}
-	own->pausing = false;
 	return error ? error : link->receiving ? -EBUSY : 0;
 }
 
@@ -906,16 +919,9 @@ static void uring_take(struct coll_context *context)
 	struct uring_poll *poll;
 
 	uring->thread = pthread_self();
-	for (poll = uring->polls; poll; poll = poll->next) {
-		struct io_uring_sqe *sqe;
-
-		if (!poll->stopped || !have_room(context, 1))
-			continue;
-		poll->stopped = false;
-		sqe = get_sqe(context);
-		io_uring_prep_poll_add(sqe, poll->watch->fd, poll->events);
-		finish_sqe(sqe, poll, TAG_WATCH);
-	}
+	for (poll = uring->polls; poll; poll = poll->next)
+		if (poll->stopped)
+			poll_again(context, poll);
 	submit(context);
 }
 
