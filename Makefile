@@ -170,7 +170,7 @@ spec:
 	awk -f tools/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
 
 # Programs of the test machine, where there is no other file: static.
-vm: $(VM)
+vm: $(VM) $(BUILD)/coll $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
 	    tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
@@ -249,16 +249,16 @@ check-unit: $(UNIT)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -j2 --exec '' $(UNIT)
 
 # In an emulated machine, on the kernels that Debian has.
-check-vm: $(VM)
+check-vm: vm
 	BUILD=$(BUILD) prove -v $(wildcard tests/vm/*.t)
 
-check-vm-long: $(VM)
+check-vm-long: vm
 	BUILD=$(BUILD) prove -v tests/vm/all :: -l 6.1
 
 # On a kernel that looks after itself: KASAN, lockdep, kmemleak. To build it takes five
 # minutes of two idle CPUs, once a machine. LONG=-l: 10^6 messages and 10,000 cycles.
 DEBUG_PACKAGES = flex bison bc libelf-dev xz-utils
-check-vm-debug: $(VM)
+check-vm-debug: vm
 	@./.ci/deps $(DEBUG_PACKAGES)
 	tests/vm/debug build
 	BUILD=$(BUILD) prove -v tests/vm/all :: $(LONG) debug
