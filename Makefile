@@ -34,7 +34,7 @@ LIBCOLL		:= $(wildcard libcoll/*.c)
 SIM		:= $(wildcard sim/*.c sim/flit/*.c)
 COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildcard tools/*.c))
 COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/netlink.c $(wildcard tools/noise_*.c)
-COLLD		:= $(wildcard daemon/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
+COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
 		   noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
 UNIT		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
@@ -88,7 +88,11 @@ $(BUILD)/collnoise: $(call objects,$(COLLNOISE)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
 $(BUILD)/colld: $(call objects,$(COLLD)) $(BUILD)/libcoll.a
-	$(CC) $(ALL_LDFLAGS) $^ $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
+	$(CC) $(ALL_LDFLAGS) $^ $(SWITCH_LIBS) $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
+
+# What switches are spoken to with.
+SWITCH_LIBS	= $(shell pkg-config --libs libcurl libnl-route-3.0)
+$(BUILD)/daemon/circuit/switch_emul.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
 
 # One binary for each MPI: their handles and numbers differ.
 SHIM = $(patsubst %.c,%.o,$(wildcard mpi/*.c))
@@ -180,7 +184,8 @@ $(BUILD)/freestanding/%.o: %.c
 # ---- what is run -------------------------------------------------------------
 
 PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-dev libcmocka-dev \
-	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libmicrohttpd-dev \
+	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libmicrohttpd-dev \
+	   libcurl4-openssl-dev \
 	   qemu-system-x86 cpio sparse \
 	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran
 

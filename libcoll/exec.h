@@ -21,7 +21,7 @@ void planned_forget(struct coll_group *group);
 /* Starts a run, which may be over at once. */
 int exec_start(struct coll_run *run, uint64_t deadline);
 
-/* A started receive has its bytes. */
+/* A started receive has its bytes, or a connect op its circuit. */
 void coll_exec_received(struct coll_exec *exec, uint32_t op);
 /* The bytes of a receive are there, though it may be reported later. */
 void exec_arrived(struct coll_exec *exec, uint32_t op);

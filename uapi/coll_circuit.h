@@ -38,13 +38,18 @@ enum coll_circuit_want {
 	 * circuit is made when the same holder (the same job) wants it from both ends.
 	 */
 	COLL_CIRCUIT_ALONE = 1 << 1,
+	/*
+	 * From `node` to `peer` for as long as colld runs, whatever becomes of the
+	 * connection, until a RELEASE that names both. Of the holder "operator"; root's.
+	 */
+	COLL_CIRCUIT_STANDING = 1 << 2,
 };
 
 enum coll_circuit_kind {
 	/* To colld. */
 	COLL_CIRCUIT_HELLO = 1,	/* holder: job; node: where the client is; value: priority */
 	COLL_CIRCUIT_WANT,	/* cookie, peer, flags; time: it fails so many ns from now */
-	COLL_CIRCUIT_RELEASE,	/* cookie */
+	COLL_CIRCUIT_RELEASE,	/* cookie; or node and peer of a standing one */
 	COLL_CIRCUIT_SHOW,	/* answered by NODEs, HOLDERs, CIRCUITs, a SWITCH and an ANSWER */
 	COLL_CIRCUIT_WATCH,	/* from now on each change as a CIRCUIT */
 	COLL_CIRCUIT_PORTS,	/* node, value: it has so many ports from now on */
