@@ -145,6 +145,13 @@ $(BUILD)/tests/mpi/local: tests/mpi/local.c
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ -lcmocka $(LIBS) -o $@
 
+# Drivers of switches, and a switch that is none.
+$(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/circuit/*.c)) | \
+		$(BUILD)/tests/circuit/optical_switch
+$(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
+$(BUILD)/tests/circuit/optical_switch: $(BUILD)/tests/circuit/optical_switch.o
+	$(CC) $(ALL_LDFLAGS) $^ -lmicrohttpd $(LIBS) -o $@
+
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 

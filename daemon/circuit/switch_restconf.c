@@ -151,13 +151,19 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 /* ---- orders ------------------------------------------------------------------------------- */
 
 /* Only a refusal is of interest; the rest is seen when it is read back. */
-static void carry_out(struct circuit_switch *s, struct switch_order *order)
+static void carry_out(struct circuit_switch *s, struct switch_order *order,
+		      const struct switch_path *path, int paths)
 {
 	u32 end;
 
 	for (end = 0; end < 2; end++) {
 		const bool up = order->what == COLL_CIRCUIT_UP;
-		long status = up ? set_path(s, order->port[end], order->port[!end]) :
+		long status;
+
+		/* The key is one port only: where it leads elsewhere is not ours to take. */
+		if (up == has_path(path, paths, order->port[end], order->port[!end]))
+			continue;
+		status = up ? set_path(s, order->port[end], order->port[!end]) :
 				   remove_path(s, order->port[end]);
 
 		if (status == -ECONNRESET)	/* once more, whatever it has done of it */
@@ -178,18 +184,24 @@ static void restconf_change(struct circuit_switch *s, struct switch_order *order
 {
 	static struct switch_path path[SWITCH_PORTS_MAX];
 	char why[SWITCH_WHY] = "";
-	int paths, pass;
+	int paths = restconf_read(s, path, SWITCH_PORTS_MAX, why), pass;
 	u32 i;
 
+	if (paths == -ECONNRESET)
+		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
 	for (pass = COLL_CIRCUIT_DOWN; pass >= COLL_CIRCUIT_UP; pass--)
 		for (i = 0; i < orders; i++) {
 			if ((int)order[i].what != pass)
 				continue;
 			order[i].error = 0;
 			order[i].why[0] = 0;
-			carry_out(s, &order[i]);
+			if (paths >= 0)
+				carry_out(s, &order[i], path, paths);
 		}
-	paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
+	if (paths >= 0)
+		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
+	if (paths == -ECONNRESET)
+		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
 	for (i = 0; i < orders; i++) {
 		const u32 *port = order[i].port;
 		const bool there = has_path(path, paths, port[0], port[1]);
