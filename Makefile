@@ -149,6 +149,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM))
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/circuit/*.c)) | \
 		$(BUILD)/tests/circuit/optical_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
+CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs)
+$(BUILD)/tests/circuit/jobs: $(BUILD)/tests/circuit/jobs.o
+	$(CC) $(ALL_LDFLAGS) $^ -lpthread -o $@
 $(BUILD)/tests/circuit/optical_switch: $(BUILD)/tests/circuit/optical_switch.o
 	$(CC) $(ALL_LDFLAGS) $^ -lmicrohttpd $(LIBS) -o $@
 
@@ -231,7 +234,7 @@ check: deps
 	@$(MAKE) --no-print-directory -j2 SANITIZE=thread threaded
 	@$(MAKE) --no-print-directory -j2 check-all
 
-check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
+check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS)
 	BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove -j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SCRIPTS)
 
@@ -302,7 +305,7 @@ threaded: $(BUILD)/coll $(addprefix $(BUILD)/tests/,unit/store_test unit/boot_te
 		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp" \
 		prove $(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED)
 
-check-scripts: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
+check-scripts: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS)
 	BUILD=$(BUILD) prove $(SCRIPTS)
 
 # ---- what is installed -------------------------------------------------------
