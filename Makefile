@@ -165,7 +165,7 @@ $(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
 NETLINK_LIBS	= $(shell pkg-config --libs libnl-genl-3.0)
-$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/daemon/pin.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tools/netlink.o: CFLAGS += -I$(BUILD)/tools
 $(BUILD)/tools/netlink.o: $(BUILD)/tools/netlink_names.h
 $(BUILD)/tools/netlink_names.h: tools/netlink_names.awk uapi/coll_netlink.h
@@ -251,16 +251,16 @@ check-unit: $(UNIT)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -j2 --exec '' $(UNIT)
 
 # In an emulated machine, on the kernels that Debian has.
-check-vm: $(VM)
+check-vm: $(VM) $(BUILD)/colld
 	BUILD=$(BUILD) prove -v $(wildcard tests/vm/*.t)
 
-check-vm-long: $(VM)
+check-vm-long: $(VM) $(BUILD)/colld
 	BUILD=$(BUILD) prove -v tests/vm/all :: -l 6.1
 
 # On a kernel that looks after itself: KASAN, lockdep, kmemleak. To build it takes five
 # minutes of two idle CPUs, once a machine. LONG=-l: 10^6 messages and 10,000 cycles.
 DEBUG_PACKAGES = flex bison bc libelf-dev xz-utils
-check-vm-debug: $(VM)
+check-vm-debug: $(VM) $(BUILD)/colld
 	@./.ci/deps $(DEBUG_PACKAGES)
 	tests/vm/debug build
 	BUILD=$(BUILD) prove -v tests/vm/all :: $(LONG) debug

@@ -88,8 +88,14 @@ static void tell_news(struct colld_circuits *circuits)
 	while (coll_circuit_news(&circuits->c, switch_now(), &told)) {
 		struct circuit_client *client = circuits->owner[told.lease];
 
-		if (told.news == COLL_CIRCUIT_NEWS_OVER)
+		const bool kernels = circuits->is_kernels[told.lease];
+
+		if (told.news == COLL_CIRCUIT_NEWS_OVER) {
 			circuits->owner[told.lease] = NULL;
+			circuits->is_kernels[told.lease] = false;
+		}
+		if (kernels)
+			circuit_kernel_tell(circuits, &told);
 		if (client)
 			circuit_client_tell(circuits, client, &told);
 		if (told.news == COLL_CIRCUIT_NEWS_LIT)
@@ -312,6 +318,10 @@ int colld_circuits_open(struct colld_circuits **made, const struct circuit_setup
 			}
 	if (!error)
 		error = circuit_clients_open(circuits);
+	if (!error && setup->kernel != COLL_CIRCUIT_NONE)
+		error = circuit_kernel_open(circuits);
+	if (!error && circuits->kernel)
+		error = watch_fd(circuits, circuit_kernel_fd(circuits), &circuits->kernel);
 	if (!error)
 		error = watch_fd(circuits, circuits->timer, &circuits->timer);
 	if (!error)
@@ -344,6 +354,8 @@ void colld_circuits_turn(struct colld_circuits *circuits)
 		} else if (event.data.ptr == &circuits->timer) {
 			if (read(circuits->timer, &expired, sizeof(expired)) > 0)
 				coll_circuit_tick(&circuits->c, switch_now());
+		} else if (event.data.ptr == &circuits->kernel) {
+			circuit_kernel_read(circuits);
 		} else if (event.data.ptr == &circuits->listener) {
 			circuit_clients_accept(circuits);
 		} else {
@@ -358,6 +370,7 @@ void colld_circuits_close(struct colld_circuits *circuits)
 	if (!circuits)
 		return;
 	circuit_clients_close(circuits);
+	circuit_kernel_close(circuits);
 	switch_worker_stop(circuits->worker);
 	if (circuits->s.ops)
 		circuits->s.ops->close(&circuits->s);

@@ -6,6 +6,7 @@
  *	circuit_setup	the file that says which nodes and which switch there are
  *	circuit		the manager: one thread, one descriptor
  *	circuit_client	who asks, over the daemon socket
+ *	circuit_kernel	the traffic that coll.ko holds
  *	circuit/	the switch
  */
 #ifndef COLL_DAEMON_CIRCUIT_H
@@ -29,6 +30,8 @@ struct circuit_node {
 	char name[COLL_CIRCUIT_NAME];
 	u32 ports;
 	u32 port[COLL_CIRCUIT_PORTS_MAX];	/* of the switch */
+	u8 address[16];			/* for the module */
+	int address_bytes;		/* 4, 16, or 0: not said */
 };
 
 struct circuit_setup {
@@ -36,6 +39,8 @@ struct circuit_setup {
 	char driver[16], argument[CIRCUIT_ARGUMENT];
 	u64 reconcile;			/* ns between two looks at the switch */
 	struct coll_circuit_policy policy;
+	u32 kernel;			/* the node whose traffic coll.ko holds; or NONE */
+	u8 kernel_prefix;		/* of its addresses */
 	u32 nodes;
 	struct circuit_node node[CIRCUIT_NODES_MAX];
 };
@@ -76,6 +81,8 @@ struct colld_circuits {
 	struct coll_circuit_holder holder[CIRCUIT_HOLDERS_MAX];
 	struct circuit_job job[CIRCUIT_HOLDERS_MAX];
 	struct circuit_client *owner[CIRCUIT_LEASES_MAX];
+	bool is_kernels[CIRCUIT_LEASES_MAX];
+	struct circuit_kernel *kernel;	/* NULL: its traffic is not held */
 	char why[CIRCUITS_MAX][SWITCH_WHY];	/* what the switch said of each, last */
 	struct circuit_times {		/* of the latest set-up; `given` 0: of none */
 		u64 given, begun, moved, locked;
@@ -98,6 +105,12 @@ void circuits_follow(struct colld_circuits *circuits);
 u32 circuits_node(const struct colld_circuits *circuits, const char *name);
 /* Median of the latest samples. */
 u64 circuits_median(const struct colld_circuits *circuits, u32 which);
+
+int circuit_kernel_open(struct colld_circuits *circuits);
+int circuit_kernel_fd(const struct colld_circuits *circuits);
+void circuit_kernel_read(struct colld_circuits *circuits);
+void circuit_kernel_tell(struct colld_circuits *circuits, const struct coll_circuit_told *told);
+void circuit_kernel_close(struct colld_circuits *circuits);
 
 int circuit_clients_open(struct colld_circuits *circuits);
 void circuit_clients_accept(struct colld_circuits *circuits);

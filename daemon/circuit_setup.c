@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,8 +8,8 @@
 #include "../core/text_noise.h"
 #include "circuit.h"
 
-static const char valid[] = "socket PATH, switch DRIVER ..., node NAME PORT[,PORT...], limit N, "
-	"retries N, or lease, grace, keep, timeout, retry or reconcile and a time";
+static const char valid[] = "socket PATH, switch DRIVER ..., node NAME PORT[,PORT...] [ADDRESS], "
+	"kernel NODE PREFIX, limit N, retries N, or lease, grace, keep, timeout, retry or reconcile and a time";
 
 struct reading {
 	struct circuit_setup *setup;
@@ -58,7 +59,7 @@ static bool read_ports(struct reading *reading, struct circuit_node *node, char 
 	return true;
 }
 
-static bool read_node(struct reading *reading, const char *name, char *ports)
+static bool read_node(struct reading *reading, const char *name, char *ports, const char *address)
 {
 	struct circuit_setup *setup = reading->setup;
 	struct circuit_node *node = &setup->node[setup->nodes];
@@ -75,7 +76,32 @@ static bool read_node(struct reading *reading, const char *name, char *ports)
 	*node = (struct circuit_node){ .ports = 0 };
 	strcpy(node->name, name);
 	setup->nodes++;
+	if (address && inet_pton(AF_INET, address, node->address) == 1)
+		node->address_bytes = 4;
+	else if (address && inet_pton(AF_INET6, address, node->address) == 1)
+		node->address_bytes = 16;
+	else if (address)
+		return refuse(reading, "node: '%s' is no address of IPv4 or IPv6", address);
 	return read_ports(reading, node, ports);
+}
+
+/* Whose traffic is held: this host's node, known by its address. */
+static bool read_kernel(struct reading *reading, const char *name, const char *prefix)
+{
+	struct circuit_setup *setup = reading->setup;
+	u32 i, bits;
+
+	for (i = 0; name && i < setup->nodes; i++)
+		if (!strcmp(setup->node[i].name, name) && setup->node[i].address_bytes)
+			break;
+	if (!name || i == setup->nodes)
+		return refuse(reading, "kernel: a node that is there already, with an address");
+	if (!read_number(reading, "kernel: the prefix", prefix, 8 * setup->node[i].address_bytes,
+			 &bits))
+		return false;
+	setup->kernel = i;
+	setup->kernel_prefix = bits;
+	return true;
 }
 
 static bool read_switch(struct reading *reading, char *text)
@@ -114,8 +140,13 @@ static bool read_line(struct reading *reading, char *text)
 	if (!strcmp(key, "switch"))
 		return read_switch(reading, save);
 	value = strtok_r(NULL, " \t", &save);
-	if (!strcmp(key, "node"))
-		return read_node(reading, value, strtok_r(NULL, " \t", &save));
+	if (!strcmp(key, "node")) {
+		char *ports = strtok_r(NULL, " \t", &save);
+
+		return read_node(reading, value, ports, strtok_r(NULL, " \t", &save));
+	}
+	if (!strcmp(key, "kernel"))
+		return read_kernel(reading, value, strtok_r(NULL, " \t", &save));
 	if (!strcmp(key, "limit"))
 		return read_number(reading, key, value, CIRCUITS_MAX, &setup->policy.limit);
 	if (!strcmp(key, "retries"))
@@ -145,7 +176,7 @@ int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why,
 	reading = (struct reading){ .setup = setup, .why = said, .bytes = sizeof(said) };
 	*setup = (struct circuit_setup){ .socket = COLL_CIRCUIT_SOCKET,
 					 .policy = coll_circuit_policy_default,
-					 .reconcile = 2000000000 };
+					 .reconcile = 2000000000, .kernel = COLL_CIRCUIT_NONE };
 	if (!from) {
 		snprintf(why, bytes, "%s: %s", path, strerror(errno));
 		return -errno;

@@ -10,10 +10,10 @@
 
 #include "switch.h"
 
-extern const struct switch_ops switch_fake, switch_scpi, switch_restconf;
+extern const struct switch_ops switch_fake, switch_emul, switch_scpi, switch_restconf;
 
 const struct switch_ops *const switch_drivers[] = {
-	&switch_fake, &switch_scpi, &switch_restconf, NULL,
+	&switch_fake, &switch_emul, &switch_scpi, &switch_restconf, NULL,
 };
 
 const struct switch_ops *switch_find(const char *name)

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * No switch at all: a table of paths that takes its time, which is drawn from an
- * exponential distribution between its least and its most. For tests, and to learn
- * what a set-up time does to a program.
+ * No switch at all: a table of paths that takes its time. For tests, and to learn what a
+ * set-up time does to a program.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "../../core/text_noise.h"
+#include "delay.h"
 #include "switch.h"
 
 struct fake {
-	u64 delta, most;		/* mean and longest set-up, ns */
+	struct switch_delay delay;
 	double fails;			/* so many of 1 */
-	struct drand48_data random;
 	u32 leads[SWITCH_PORTS_MAX + 1];
 };
 
@@ -26,10 +22,8 @@ static bool set(struct fake *fake, struct circuit_switch *s, const char *key, co
 	char *rest;
 	u64 number;
 
-	if (!strcmp(key, "delta"))
-		return coll_text_time(value, 1000000000, &fake->delta);
-	if (!strcmp(key, "most"))
-		return coll_text_time(value, 1000000000, &fake->most);
+	if (switch_delay_set(&fake->delay, key, value))
+		return true;
 	if (!strcmp(key, "fails")) {
 		fake->fails = strtod(value, &rest);
 		return rest != value && !*rest && fake->fails >= 0 && fake->fails <= 1;
@@ -37,8 +31,6 @@ static bool set(struct fake *fake, struct circuit_switch *s, const char *key, co
 	number = strtoull(value, &rest, 10);
 	if (rest == value || *rest)
 		return false;
-	if (!strcmp(key, "seed"))
-		return !srand48_r(number, &fake->random);
 	s->ports = number;
 	return !strcmp(key, "ports") && number > 0 && number <= SWITCH_PORTS_MAX;
 }
@@ -51,7 +43,7 @@ static int fake_open(struct circuit_switch *s, const char *argument, char *why)
 	s->state = fake;
 	if (!fake)
 		return -ENOMEM;
-	fake->delta = 10000000;
+	fake->delay.mean = 10000000;
 	snprintf(copy, sizeof(copy), "%s", argument);
 	for (word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
 		equals = strchr(word, '=');
@@ -63,24 +55,7 @@ static int fake_open(struct circuit_switch *s, const char *argument, char *why)
 			return -EINVAL;
 		}
 	}
-	if (!fake->most)
-		fake->most = 2 * fake->delta;
 	return 0;
-}
-
-static void take_time(struct fake *fake)
-{
-	struct timespec left;
-	double uniform, ns;
-
-	drand48_r(&fake->random, &uniform);
-	/* Half of it is sure, the other half on average. */
-	ns = fake->delta / 2. - log(1 - uniform) * fake->delta / 2.;
-	if (ns > fake->most)
-		ns = fake->most;
-	left = (struct timespec){ ns / 1e9, (u64)ns % 1000000000 };
-	while (nanosleep(&left, &left) && errno == EINTR)
-		;
 }
 
 static void fake_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
@@ -96,11 +71,11 @@ static void fake_change(struct circuit_switch *s, struct switch_order *order, u3
 		if (order[i].what == COLL_CIRCUIT_DOWN)
 			fake->leads[order[i].port[0]] = fake->leads[order[i].port[1]] = 0;
 	if (moves)
-		take_time(fake);
+		switch_delay_take(&fake->delay);
 	for (i = 0; i < orders; i++) {
 		if (order[i].what != COLL_CIRCUIT_UP)
 			continue;
-		drand48_r(&fake->random, &uniform);
+		drand48_r(&fake->delay.random, &uniform);
 		if (uniform < fake->fails || fake->leads[order[i].port[0]] ||
 		    fake->leads[order[i].port[1]]) {
 			order[i].error = uniform < fake->fails ? -EIO : -EBUSY;
