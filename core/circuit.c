@@ -14,7 +14,7 @@ const char *const coll_circuit_state_names[COLL_CIRCUIT_STATES] = {
 	"dark", "asked", "moving", "lit", "draining", "failed",
 };
 
-/* ---- tables -------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------- */
 
 void coll_circuits_init(struct coll_circuits *c)
 {
@@ -93,7 +93,7 @@ static bool has_ports(const struct coll_circuit *circuit)
 	       circuit->state == COLL_CIRCUIT_LIT || circuit->state == COLL_CIRCUIT_DRAINING;
 }
 
-/* ---- ports ----------------------------------------------------------------------- */
+/* ---- ports --------------------------------------------------------------- */
 
 static u32 count_bits(u64 bits)
 {
@@ -133,7 +133,7 @@ static void give_ports(struct coll_circuits *c, struct coll_circuit *circuit)
 	c->with_ports--;
 }
 
-/* ---- port time --------------------------------------------------------------------- */
+/* ---- port time ----------------------------------------------------------- */
 
 /* Each holder pays for the circuits that it wants and has, in full. */
 static void charge(struct coll_circuits *c, u64 now)
@@ -163,7 +163,7 @@ static void catch_up(struct coll_circuits *c, u32 holder)
 		c->holder[holder].used = least;
 }
 
-/* ---- states ------------------------------------------------------------------------- */
+/* ---- states -------------------------------------------------------------- */
 
 static void set_state(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, u8 state,
 		      u64 until)
@@ -219,6 +219,7 @@ static void give_up(struct coll_circuits *c, u32 number, int error)
 {
 	struct coll_circuit_lease *lease = &c->lease[number];
 
+	lease->was = lease->circuit;
 	detach(c, number);
 	lease->lit = false;
 	lease->news = COLL_CIRCUIT_NEWS_OVER;
@@ -294,7 +295,7 @@ static void is_dark(struct coll_circuits *c, struct coll_circuit *circuit, u64 n
 		give_up(c, circuit->leases, error);
 }
 
-/* ---- who is served --------------------------------------------------------------------- */
+/* ---- who is served ------------------------------------------------------- */
 
 struct claim {
 	bool ahead;
@@ -478,7 +479,7 @@ static void serve(struct coll_circuits *c, u64 now)
 	}
 }
 
-/* ---- nodes and holders --------------------------------------------------------------- */
+/* ---- nodes and holders --------------------------------------------------- */
 
 void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports)
 {
@@ -549,7 +550,7 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder)
 	serve(c, now);
 }
 
-/* ---- wants ---------------------------------------------------------------------------- */
+/* ---- wants --------------------------------------------------------------- */
 
 int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u32 peer, u32 flags,
 		      u64 deadline, u64 cookie, u32 *number)
@@ -617,7 +618,8 @@ bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_tol
 		if (!lease->used || !lease->news)
 			continue;
 		*told = (struct coll_circuit_told){
-			.lease = i, .circuit = lease->circuit, .holder = lease->holder,
+			.lease = i, .holder = lease->holder,
+			.circuit = lease->circuit == NONE ? lease->was : lease->circuit,
 			.news = lease->news, .error = lease->error, .cookie = lease->cookie,
 		};
 		if (lease->circuit != NONE)
@@ -631,7 +633,7 @@ bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_tol
 	return false;
 }
 
-/* ---- the switch -------------------------------------------------------------------------- */
+/* ---- the switch ---------------------------------------------------------- */
 
 bool coll_circuit_order(struct coll_circuits *c, u64 now, struct coll_circuit_order *order)
 {
@@ -760,7 +762,7 @@ void coll_circuit_drain(struct coll_circuits *c, u64 now, u32 number)
 	serve(c, now);
 }
 
-/* ---- time ------------------------------------------------------------------------------- */
+/* ---- time ---------------------------------------------------------------- */
 
 static u64 earlier(u64 a, u64 b)
 {
@@ -828,7 +830,7 @@ void coll_circuit_tick(struct coll_circuits *c, u64 now)
 	serve(c, now);
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking ------------------------------------------------------------- */
 
 bool coll_circuit_changed(struct coll_circuits *c, u32 *number)
 {

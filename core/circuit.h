@@ -81,6 +81,7 @@ struct coll_circuit_lease {	/* a want, and the lease while it is lit */
 	bool lit;		/* as far as its holder knows */
 	int error;
 	u32 circuit, holder;
+	u32 was;		/* the circuit, when it is over */
 	u32 next;		/* of the circuit's */
 	u64 deadline;
 	u64 ticket;		/* age; new after each time it was taken away */
@@ -137,7 +138,7 @@ struct coll_circuits {
 /* After the caller has set memory, sizes and policy. */
 void coll_circuits_init(struct coll_circuits *c);
 
-/* ---- nodes and holders -------------------------------------------------------- */
+/* ---- nodes and holders --------------------------------------------------- */
 
 /* A node's ports from now on. Circuits on ports that it has no more are drained. */
 void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports);
@@ -147,7 +148,7 @@ u32 coll_circuit_join(struct coll_circuits *c, u32 priority);
 /* All its wants are released, without news. */
 void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder);
 
-/* ---- wants ---------------------------------------------------------------------- */
+/* ---- wants --------------------------------------------------------------- */
 
 /*
  * The holder wants a circuit from the node to the peer: *lease is its number, and
@@ -160,7 +161,7 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 void coll_circuit_release(struct coll_circuits *c, u64 now, u32 lease);
 
 struct coll_circuit_told {
-	u32 lease, circuit, holder;	/* circuit: COLL_CIRCUIT_NONE when it is over */
+	u32 lease, circuit, holder;	/* of one that is over: which it was of */
 	enum coll_circuit_news news;
 	int error;
 	u64 time;		/* lit: ns guaranteed; notice: ns that are left */
@@ -169,7 +170,7 @@ struct coll_circuit_told {
 /* The next one to be told, or false. */
 bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_told *told);
 
-/* ---- the switch ------------------------------------------------------------------ */
+/* ---- the switch ---------------------------------------------------------- */
 
 struct coll_circuit_order {
 	enum coll_circuit_todo what;
@@ -190,7 +191,7 @@ int coll_circuit_adopt(struct coll_circuits *c, u64 now, u32 node, u8 port, u32 
 /* After a notice; who wants it gets it again later. */
 void coll_circuit_drain(struct coll_circuits *c, u64 now, u32 circuit);
 
-/* ---- time and looking ------------------------------------------------------------- */
+/* ---- time and looking ---------------------------------------------------- */
 
 /* When coll_circuit_tick() is due. */
 u64 coll_circuit_next(const struct coll_circuits *c);

@@ -26,7 +26,7 @@ u32 circuits_node(const struct colld_circuits *circuits, const char *name)
 	return COLL_CIRCUIT_NONE;
 }
 
-/* ---- set-up times ------------------------------------------------------------------- */
+/* ---- set-up times -------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -62,7 +62,7 @@ static void take_sample(struct colld_circuits *circuits, u32 circuit)
 	time->given = 0;
 }
 
-/* ---- what follows from an event --------------------------------------------------------- */
+/* ---- what follows from an event ------------------------------------------ */
 
 static void give_orders(struct colld_circuits *circuits)
 {
@@ -126,7 +126,7 @@ void circuits_follow(struct colld_circuits *circuits)
 	set_timer(circuits);
 }
 
-/* ---- the switch's side -------------------------------------------------------------------- */
+/* ---- the switch's side --------------------------------------------------- */
 
 static void done(struct colld_circuits *circuits, const struct switch_order *order)
 {
@@ -138,10 +138,10 @@ static void done(struct colld_circuits *circuits, const struct switch_order *ord
 		circuits->time[order->circuit] = (struct circuit_times){
 			order->given, order->begun, order->moved, order->locked };
 	if (order->error)
-		colld_say(4, "circuit %s - %s: %s: %s",
-			  circuits->setup.node[circuit->node[0]].name,
+		colld_say(4, "circuit %s - %s: %s: %s", circuits->setup.node[circuit->node[0]].name,
 			  circuits->setup.node[circuit->node[1]].name,
-			  order->what == COLL_CIRCUIT_UP ? "not set up" : "not taken down", order->why);
+			  order->what == COLL_CIRCUIT_UP ? "not set up" : "not taken down",
+			  order->why);
 	coll_circuit_done(&circuits->c, switch_now(), order->circuit, order->serial, order->error);
 }
 
@@ -238,7 +238,7 @@ static int take_over(struct colld_circuits *circuits, char *why)
 	return 0;
 }
 
-/* ---- open, turn, close ------------------------------------------------------------------- */
+/* ---- open, turn, close --------------------------------------------------- */
 
 static void machine_init(struct colld_circuits *circuits)
 {
@@ -379,7 +379,7 @@ void colld_circuits_close(struct colld_circuits *circuits)
 	free(circuits);
 }
 
-/* ---- metrics ------------------------------------------------------------------------------ */
+/* ---- metrics ------------------------------------------------------------- */
 
 void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 {

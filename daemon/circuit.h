@@ -24,7 +24,7 @@ enum {
 	CIRCUIT_ARGUMENT = 512,
 };
 
-/* ---- circuit_setup ------------------------------------------------------------------ */
+/* ---- circuit_setup ------------------------------------------------------- */
 
 struct circuit_node {
 	char name[COLL_CIRCUIT_NAME];
@@ -48,7 +48,7 @@ struct circuit_setup {
 /* 0, or -errno and in `why` the line and what is valid. */
 int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why, size_t bytes);
 
-/* ---- circuit ------------------------------------------------------------------------- */
+/* ---- circuit ------------------------------------------------------------- */
 
 struct colld_circuits;
 
@@ -60,7 +60,7 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to);
 /* What is lit stays lit. */
 void colld_circuits_close(struct colld_circuits *circuits);
 
-/* ---- between circuit and circuit_client ------------------------------------------------ */
+/* ---- between circuit and circuit_client ---------------------------------- */
 
 struct circuit_client;
 

@@ -22,7 +22,7 @@ struct circuit_client {
 	struct coll_circuit_message message;
 };
 
-/* ---- sending ------------------------------------------------------------------------ */
+/* ---- sending ------------------------------------------------------------- */
 
 /* Who does not read is let go: nobody waits for it. */
 static void send_message(struct circuit_client *client, struct coll_circuit_message *message)
@@ -66,9 +66,11 @@ static void put_circuit(const struct colld_circuits *circuits, u32 number,
 	};
 	copy_name(message->node, circuits->setup.node[circuit->node[0]].name);
 	copy_name(message->peer, circuits->setup.node[circuit->node[1]].name);
-	for (lease = circuit->leases; lease != COLL_CIRCUIT_NONE; lease = circuits->lease[lease].next) {
+	for (lease = circuit->leases; lease != COLL_CIRCUIT_NONE;
+	     lease = circuits->lease[lease].next) {
 		if (!message->value++)
-			copy_name(message->holder, circuits->job[circuits->lease[lease].holder].name);
+			copy_name(message->holder,
+				  circuits->job[circuits->lease[lease].holder].name);
 	}
 	if (circuit->error || circuit->state == COLL_CIRCUIT_FAILED)
 		snprintf(message->text, sizeof(message->text), "%s", circuits->why[number]);
@@ -86,6 +88,18 @@ void circuit_clients_changed(struct colld_circuits *circuits, u32 circuit)
 		}
 }
 
+static const char *why_over(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return "no port was free in time, or its peer did not ask";
+	case -ENOLINK:
+		return "its circuit goes dark by itself";
+	default:
+		return "the switch cannot set up its circuit";
+	}
+}
+
 void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client *client,
 			 const struct coll_circuit_told *told)
 {
@@ -100,17 +114,14 @@ void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client 
 		.error = told->error,
 	};
 
-	(void)circuits;
 	if (told->news == COLL_CIRCUIT_NEWS_OVER)
-		snprintf(message.text, sizeof(message.text), "%s", told->error == -ETIMEDOUT ?
-			 "its circuit was not lit in time: no port, or the other end did not ask" :
-			 told->error == -EBUSY ? "the switch refuses its circuit: a port is in use" :
-			 told->error == -ENOLINK ? "its circuit goes dark by itself, again and again" :
-						   "the switch cannot set up its circuit");
+		snprintf(message.text, sizeof(message.text), "%.60s%s%.90s", why_over(told->error),
+			 told->error == -ETIMEDOUT ? "" : ": ",
+			 told->error == -ETIMEDOUT ? "" : circuits->why[told->circuit]);
 	send_message(client, &message);
 }
 
-/* ---- requests ------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static u32 find_job(struct colld_circuits *circuits, const char *name, u32 priority)
 {
@@ -379,7 +390,7 @@ static void take(struct colld_circuits *circuits, struct circuit_client *client)
 	}
 }
 
-/* ---- connections ------------------------------------------------------------------------ */
+/* ---- connections --------------------------------------------------------- */
 
 static void part(struct colld_circuits *circuits, struct circuit_client *client)
 {
@@ -403,7 +414,8 @@ static void part(struct colld_circuits *circuits, struct circuit_client *client)
 void circuit_client_read(struct colld_circuits *circuits, struct circuit_client *client)
 {
 	u8 *to = (u8 *)&client->message + client->got;
-	const ssize_t got = recv(client->fd, to, sizeof(client->message) - client->got, MSG_DONTWAIT);
+	const ssize_t got =
+		recv(client->fd, to, sizeof(client->message) - client->got, MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

@@ -42,7 +42,7 @@ static void answer(struct circuit_kernel *kernel, u32 id, u8 state, int error)
 		colld_say(4, "the module: %s", netlink_reason(kernel->owner));
 }
 
-/* ---- orders ------------------------------------------------------------------------- */
+/* ---- orders -------------------------------------------------------------- */
 
 static u32 node_at(const struct colld_circuits *circuits, struct nlattr *address)
 {
@@ -132,7 +132,7 @@ void circuit_kernel_tell(struct colld_circuits *circuits, const struct coll_circ
 	}
 }
 
-/* ---- open, close ----------------------------------------------------------------------- */
+/* ---- open, close --------------------------------------------------------- */
 
 static int begin_domain(struct colld_circuits *circuits)
 {

@@ -9,7 +9,8 @@
 #include "circuit.h"
 
 static const char valid[] = "socket PATH, switch DRIVER ..., node NAME PORT[,PORT...] [ADDRESS], "
-	"kernel NODE PREFIX, limit N, retries N, or lease, grace, keep, timeout, retry or reconcile and a time";
+			    "kernel NODE PREFIX, limit N, retries N, or lease, grace, keep, "
+			    "timeout, retry or reconcile and a time";
 
 struct reading {
 	struct circuit_setup *setup;
@@ -51,8 +52,10 @@ static bool read_ports(struct reading *reading, struct circuit_node *node, char 
 		if (!read_number(reading, "node: a port", word, SWITCH_PORTS_MAX, &port))
 			return false;
 		if (!port || reading->taken[port] || node->ports == COLL_CIRCUIT_PORTS_MAX)
-			return refuse(reading, "node: port %u: ports count from 1, each is one node's, "
-				      "and a node has %d at most", port, COLL_CIRCUIT_PORTS_MAX);
+			return refuse(reading,
+				      "node: port %u: ports count from 1, each is one node's, "
+				      "and a node has %d at most",
+				      port, COLL_CIRCUIT_PORTS_MAX);
 		reading->taken[port] = true;
 		node->port[node->ports++] = port;
 	}
@@ -191,7 +194,8 @@ int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why,
 	if (fine && !setup->driver[0])
 		fine = refuse(&reading, "no switch; valid: switch DRIVER ...");
 	if (fine && setup->nodes < 2)
-		fine = refuse(&reading, "%u nodes; valid: 2 and more, each: node NAME PORT[,PORT...]",
+		fine = refuse(&reading,
+			      "%u nodes; valid: 2 and more, each: node NAME PORT[,PORT...]",
 			      setup->nodes);
 	if (fine)
 		return 0;

@@ -108,7 +108,7 @@ static void kick(struct domain *d)
 		mod_delayed_work(queue, &d->work, 0);
 }
 
-/* ---- peers ----------------------------------------------------------------------- */
+/* ---- peers --------------------------------------------------------------- */
 
 static struct hlist_head *bucket_of(struct domain *d, const struct in6_addr *address)
 {
@@ -166,7 +166,7 @@ static void traffic_wants(struct domain *d, struct peer *peer, u64 now)
 	kick(d);
 }
 
-/* ---- the hook -------------------------------------------------------------------------- */
+/* ---- the hook ------------------------------------------------------------ */
 
 /* As if the host could not be reached: sockets hear of it. Not under the lock. */
 static void answer_unreachable(struct sk_buff *skb)
@@ -247,7 +247,7 @@ static const struct nf_hook_ops hooks[] = {
 	  .priority = NF_IP6_PRI_LAST },
 };
 
-/* ---- what was held ------------------------------------------------------------------------- */
+/* ---- what was held ------------------------------------------------------- */
 
 static struct sk_buff *take_held(struct peer *peer)
 {
@@ -323,7 +323,7 @@ static void check_age(struct domain *d, struct peer *peer, u64 now, u64 *next)
 	}
 }
 
-/* ---- news and orders ------------------------------------------------------------------------- */
+/* ---- news and orders ----------------------------------------------------- */
 
 static const char *const news_names[] = {
 	[COLL_CIRCUIT_NEWS_LIT] = "lit", [COLL_CIRCUIT_NEWS_NOTICE] = "notice",
@@ -339,7 +339,8 @@ struct telling {
 static void address_of(struct telling *t, const struct peer *peer)
 {
 	t->address = peer->address;
-	t->happened.address = is_v4(&t->address) ? &t->address.s6_addr32[3] : &t->address.s6_addr32[0];
+	t->happened.address =
+		is_v4(&t->address) ? &t->address.s6_addr32[3] : &t->address.s6_addr32[0];
 	t->happened.address_bytes = is_v4(&t->address) ? 4 : 16;
 }
 
@@ -444,7 +445,7 @@ static void circuit_work(struct work_struct *work)
 	spin_unlock_bh(&d->lock);
 }
 
-/* ---- domains that come and go ------------------------------------------------------------------ */
+/* ---- domains that come and go -------------------------------------------- */
 
 static struct domain *domain_make(struct net *net)
 {
@@ -524,7 +525,7 @@ static int domain_begin(struct domain *d)
 	return 0;
 }
 
-/* ---- commands -------------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------ */
 
 #define MS_ATTR { .type = NLA_U32 }
 static const struct nla_policy domain_policy[COLL_CIRCUIT_A_RETRIES + 1] = {
@@ -707,7 +708,8 @@ static const struct nla_policy request_policy[COLL_CIRCUIT_A_DEADLINE + 1] = {
 	[COLL_CIRCUIT_A_DEADLINE] = { .type = NLA_U32 },
 };
 
-static int want(struct domain *d, struct genl_info *info, const struct in6_addr *address, u32 *lease)
+static int want(struct domain *d, struct genl_info *info, const struct in6_addr *address,
+		u32 *lease)
 {
 	const struct nlattr *deadline = info->attrs[COLL_CIRCUIT_A_DEADLINE];
 	const struct coll_owner who = coll_owner_of(info);
@@ -864,8 +866,8 @@ static int put_u64(struct sk_buff *skb, int attr, u64 value)
 
 static int put_address(struct sk_buff *skb, const struct in6_addr *address)
 {
-	return is_v4(address) ? nla_put_in_addr(skb, COLL_CIRCUIT_A_ADDRESS, address->s6_addr32[3]) :
-				nla_put_in6_addr(skb, COLL_CIRCUIT_A_ADDRESS, address);
+	return is_v4(address) ? nla_put_in_addr(skb, COLL_CIRCUIT_A_ADDRESS, address->s6_addr32[3])
+			      : nla_put_in6_addr(skb, COLL_CIRCUIT_A_ADDRESS, address);
 }
 
 static int put_domain(struct sk_buff *skb, const struct domain *d)
@@ -888,11 +890,15 @@ static int put_circuit(struct sk_buff *skb, const struct domain *d, const struct
 	     l = d->lease[l].next)
 		wants++;
 	return (circuit && nla_put_u32(skb, COLL_CIRCUIT_A_ID, i + 1)) ||
-	       (circuit && nla_put_u32(skb, COLL_CIRCUIT_A_SERIAL, circuit->serial)) ||
-	       (circuit && circuit->port[0] != COLL_CIRCUIT_NO_PORT &&
-		nla_put_u32(skb, COLL_CIRCUIT_A_PORT, circuit->port[0])) ||
-	       nla_put_u8(skb, COLL_CIRCUIT_A_STATE, circuit ? circuit->state : COLL_CIRCUIT_DARK) ||
-	       nla_put_u32(skb, COLL_CIRCUIT_A_WANTS, wants) ? -EMSGSIZE : 0;
+			       (circuit &&
+				nla_put_u32(skb, COLL_CIRCUIT_A_SERIAL, circuit->serial)) ||
+			       (circuit && circuit->port[0] != COLL_CIRCUIT_NO_PORT &&
+				nla_put_u32(skb, COLL_CIRCUIT_A_PORT, circuit->port[0])) ||
+			       nla_put_u8(skb, COLL_CIRCUIT_A_STATE,
+					  circuit ? circuit->state : COLL_CIRCUIT_DARK) ||
+			       nla_put_u32(skb, COLL_CIRCUIT_A_WANTS, wants)
+		       ? -EMSGSIZE
+		       : 0;
 }
 
 static int put_peer(struct sk_buff *skb, const struct domain *d, const struct peer *peer)
@@ -949,7 +955,7 @@ static const struct genl_ops circuit_ops[] = {
 	  .policy = coll_no_attributes, .maxattr = 1 },
 };
 
-/* ---- owners, namespaces, the part -------------------------------------------------------------------- */
+/* ---- owners, namespaces, the part ---------------------------------------- */
 
 static void owner_gone(const struct coll_owner *who)
 {

@@ -32,7 +32,7 @@ struct circuit_want {
 	bool done;			/* the op is: the circuit was lit once */
 };
 
-struct circuits {
+struct circuit_client {
 	struct coll_context *context;
 	char path[108], node[COLL_CIRCUIT_NAME];
 	char (*peer)[COLL_CIRCUIT_NAME];	/* per rank of the job; "": not asked yet */
@@ -43,9 +43,9 @@ struct circuits {
 	struct coll_circuit_message message;
 };
 
-/* ---- the manager's socket -------------------------------------------------------------- */
+/* ---- the manager's socket ------------------------------------------------ */
 
-static int dial(struct circuits *circuits)
+static int dial(struct circuit_client *circuits)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -60,7 +60,8 @@ static int dial(struct circuits *circuits)
 }
 
 /* A socket that takes no more is one whose manager stands still: it is met again. */
-static bool send_message(struct circuits *circuits, int fd, struct coll_circuit_message *message)
+static bool send_message(struct circuit_client *circuits, int fd,
+			 struct coll_circuit_message *message)
 {
 	message->magic = COLL_CIRCUIT_MAGIC;
 	message->version = COLL_CIRCUIT_VERSION;
@@ -69,7 +70,7 @@ static bool send_message(struct circuits *circuits, int fd, struct coll_circuit_
 	       sizeof(*message);
 }
 
-static bool say_hello(struct circuits *circuits, int fd)
+static bool say_hello(struct circuit_client *circuits, int fd)
 {
 	struct coll_circuit_message hello = { .kind = COLL_CIRCUIT_HELLO };
 
@@ -79,7 +80,7 @@ static bool say_hello(struct circuits *circuits, int fd)
 	return send_message(circuits, fd, &hello);
 }
 
-static bool ask_for(struct circuits *circuits, const struct circuit_want *want)
+static bool ask_for(struct circuit_client *circuits, const struct circuit_want *want)
 {
 	const struct coll_exec *exec = want->exec;
 	const uint64_t now = coll_now(), left = exec->deadline > now ? exec->deadline - now : 0;
@@ -87,13 +88,14 @@ static bool ask_for(struct circuits *circuits, const struct circuit_want *want)
 		.kind = COLL_CIRCUIT_WANT, .cookie = want->cookie, .time = left - left / EARLIER,
 	};
 
-	strcpy(message.peer, circuits->peer[exec->group->world[exec->planned->links[want->peer]->rank]]);
+	strcpy(message.peer,
+	       circuits->peer[exec->group->world[exec->planned->links[want->peer]->rank]]);
 	return send_message(circuits, circuits->watch.fd, &message);
 }
 
-/* ---- a manager that has gone --------------------------------------------------------------- */
+/* ---- a manager that has gone --------------------------------------------- */
 
-static void set_timer(const struct circuits *circuits, uint64_t ns)
+static void set_timer(const struct circuit_client *circuits, uint64_t ns)
 {
 	const struct itimerspec in = { .it_value = { ns / COLL_SECOND, ns % COLL_SECOND } };
 
@@ -101,7 +103,7 @@ static void set_timer(const struct circuits *circuits, uint64_t ns)
 }
 
 /* Looks for it soon, as long as somebody wants something of it. */
-static void lose_manager(struct circuits *circuits)
+static void lose_manager(struct circuit_client *circuits)
 {
 	const struct coll_engine_ops *engine = circuits->context->engine;
 
@@ -119,7 +121,7 @@ static void lose_manager(struct circuits *circuits)
 
 static void find_manager(struct watch *watch, int events)
 {
-	struct circuits *circuits = watch->owner;
+	struct circuit_client *circuits = watch->owner;
 	struct circuit_want *want;
 	uint64_t expired;
 
@@ -142,9 +144,9 @@ static void find_manager(struct watch *watch, int events)
 		}
 }
 
-/* ---- what it tells --------------------------------------------------------------------------- */
+/* ---- what it tells ------------------------------------------------------- */
 
-static struct circuit_want *find_want(const struct circuits *circuits, uint64_t cookie)
+static struct circuit_want *find_want(const struct circuit_client *circuits, uint64_t cookie)
 {
 	struct circuit_want *want;
 
@@ -168,7 +170,7 @@ static void is_lit(struct circuit_want *want)
 	coll_exec_received(exec, op);	/* may release the want */
 }
 
-static void take_message(struct circuits *circuits)
+static void take_message(struct circuit_client *circuits)
 {
 	const struct coll_circuit_message *m = &circuits->message;
 	struct circuit_want *want = find_want(circuits, m->cookie);
@@ -187,7 +189,7 @@ static void take_message(struct circuits *circuits)
 
 static void read_manager(struct watch *watch, int events)
 {
-	struct circuits *circuits = watch->owner;
+	struct circuit_client *circuits = watch->owner;
 	uint8_t *to = (uint8_t *)&circuits->message;
 	ssize_t got;
 
@@ -212,10 +214,11 @@ static void read_manager(struct watch *watch, int events)
 		circuits->context->engine->watch(circuits->context, watch, POLLIN);
 }
 
-/* ---- ops --------------------------------------------------------------------------------------- */
+/* ---- ops ----------------------------------------------------------------- */
 
 /* The node of a peer of the schedule; NULL: it has told none. "" is never one. */
-static const char *peer_node(struct circuits *circuits, const struct coll_exec *exec, uint32_t peer)
+static const char *peer_node(struct circuit_client *circuits, const struct coll_exec *exec,
+			     uint32_t peer)
 {
 	const uint32_t rank = exec->group->world[exec->planned->links[peer]->rank];
 	char *name = circuits->peer[rank], key[32];
@@ -243,7 +246,7 @@ static bool has_connect(const struct coll_exec *exec, uint32_t peer)
 
 bool circuits_free(const struct coll_exec *exec, uint32_t peer)
 {
-	struct circuits *circuits = exec->group->context->circuits;
+	struct circuit_client *circuits = exec->group->context->circuits;
 	const char *node;
 
 	if (!circuits || !has_connect(exec, peer))
@@ -254,7 +257,7 @@ bool circuits_free(const struct coll_exec *exec, uint32_t peer)
 
 bool circuits_connect(struct coll_exec *exec, uint32_t op)
 {
-	struct circuits *circuits = exec->group->context->circuits;
+	struct circuit_client *circuits = exec->group->context->circuits;
 	const uint32_t peer = coll_ops(exec->planned->schedule)[op].peer;
 	struct circuit_want *want;
 	const char *node;
@@ -279,7 +282,7 @@ bool circuits_connect(struct coll_exec *exec, uint32_t op)
 	return false;
 }
 
-static void give_back(struct circuits *circuits, struct circuit_want **slot)
+static void give_back(struct circuit_client *circuits, struct circuit_want **slot)
 {
 	struct circuit_want *want = *slot;
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_RELEASE,
@@ -294,7 +297,7 @@ static void give_back(struct circuits *circuits, struct circuit_want **slot)
 /* The oldest of this peer: the list has the latest first. */
 void circuits_release(struct coll_exec *exec, uint32_t op)
 {
-	struct circuits *circuits = exec->group->context->circuits;
+	struct circuit_client *circuits = exec->group->context->circuits;
 	const uint32_t peer = coll_ops(exec->planned->schedule)[op].peer;
 	struct circuit_want **slot, **oldest = NULL;
 
@@ -309,7 +312,7 @@ void circuits_release(struct coll_exec *exec, uint32_t op)
 
 void circuits_run_over(struct coll_exec *exec)
 {
-	struct circuits *circuits = exec->group->context->circuits;
+	struct circuit_client *circuits = exec->group->context->circuits;
 	struct circuit_want **slot;
 
 	if (!circuits)
@@ -322,10 +325,10 @@ void circuits_run_over(struct coll_exec *exec)
 			slot = &(*slot)->next;
 }
 
-/* ---- open and close ------------------------------------------------------------------------------ */
+/* ---- open and close ------------------------------------------------------ */
 
 /* Waits for the answer to the hello: what is wrong with it is said at the start. */
-static int meet(struct circuits *circuits, char *why, size_t why_bytes)
+static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
 {
 	const struct timeval patience = { .tv_sec = HELLO_S };
 	struct coll_circuit_message answer;
@@ -349,7 +352,7 @@ static int meet(struct circuits *circuits, char *why, size_t why_bytes)
 	return answer.error;
 }
 
-static int begin(struct circuits *circuits, char *why, size_t why_bytes)
+static int begin(struct circuit_client *circuits, char *why, size_t why_bytes)
 {
 	struct coll_context *context = circuits->context;
 	char key[32];
@@ -373,7 +376,7 @@ static int begin(struct circuits *circuits, char *why, size_t why_bytes)
 int circuits_open(struct coll_context *context, char *why, size_t why_bytes)
 {
 	const char *path = context->options.circuits;
-	struct circuits *circuits;
+	struct circuit_client *circuits;
 	int error;
 
 	if (!*path || !strcmp(path, "off"))
@@ -399,7 +402,7 @@ int circuits_open(struct coll_context *context, char *why, size_t why_bytes)
 
 void circuits_close(struct coll_context *context)
 {
-	struct circuits *circuits = context->circuits;
+	struct circuit_client *circuits = context->circuits;
 
 	if (!circuits)
 		return;

@@ -49,7 +49,7 @@ struct asked {
 	int fd;
 };
 
-/* ---- the daemon's socket ------------------------------------------------------------ */
+/* ---- the daemon's socket ------------------------------------------------- */
 
 static int connect_daemon(struct asked *asked)
 {
@@ -125,7 +125,7 @@ static bool name_to(char *to, const char *what, const char *name)
 	return false;
 }
 
-/* ---- show ------------------------------------------------------------------------------ */
+/* ---- show ---------------------------------------------------------------- */
 
 static const char *const counts[] = {
 	[COLL_CIRCUIT_SET_UPS] = "set_ups", [COLL_CIRCUIT_FAILURES] = "failures",
@@ -239,7 +239,7 @@ static void print_tables(json_t *root)
 	       ms(s, "notify_ns"));
 }
 
-/* ---- the port map ------------------------------------------------------------------------- */
+/* ---- the port map -------------------------------------------------------- */
 
 static u32 index_of(json_t *nodes, const char *name)
 {
@@ -329,7 +329,7 @@ static int show(struct asked *asked)
 	return status;
 }
 
-/* ---- watch, and the others ------------------------------------------------------------------ */
+/* ---- watch, and the others ----------------------------------------------- */
 
 static double seconds(void)
 {
@@ -446,7 +446,7 @@ static int ports(struct asked *asked, const char *node, const char *number)
 	return request(asked, &m, NULL, NULL);
 }
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options ------------------------------------------------------------- */
 
 static bool read_time(const char *what, const char *text, double *value)
 {
@@ -525,8 +525,10 @@ int cmd_circuit(int argc, char **argv)
 	if (what < WHATS && arguments >= whats[what].least && arguments <= whats[what].most)
 		return act(&asked, what, argv + optind + 1, arguments);
 	if (what == WHATS)
-		fprintf(stderr, "coll circuit: no '%s'; valid: show, watch, request, release, drain, "
-			"ports\n", argv[optind]);
+		fprintf(stderr,
+			"coll circuit: no '%s'; valid: show, watch, request, release, drain, "
+			"ports\n",
+			argv[optind]);
 	else
 		fprintf(stderr, "coll circuit %s: %d arguments; valid: %d to %d\n", argv[optind],
 			arguments, whats[what].least, whats[what].most);

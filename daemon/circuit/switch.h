@@ -64,7 +64,7 @@ extern const struct switch_ops *const switch_drivers[];	/* up to a NULL */
 /* NULL: there is none. */
 const struct switch_ops *switch_find(const char *name);
 
-/* ---- the worker ------------------------------------------------------------------- */
+/* ---- the worker ---------------------------------------------------------- */
 
 struct switch_worker;
 

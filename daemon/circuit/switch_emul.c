@@ -42,7 +42,7 @@ struct emul {
 	int ifindex[SWITCH_PORTS_MAX + 1];	/* 0: no such device */
 };
 
-/* ---- text ------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------- */
 
 /* A name with a number, or a name, in it: what the format says. */
 static void fill(char *to, size_t bytes, const char *format, u32 number, const char *name)
@@ -82,7 +82,7 @@ static bool set(struct emul *emul, const char *key, const char *value)
 	return switch_delay_set(&emul->delay, key, value);
 }
 
-/* ---- devices ------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------- */
 
 static int index_of(struct nl_sock *socket, const char *name)
 {
@@ -126,7 +126,7 @@ static bool has_carrier(struct emul *emul, u32 port)
 	return running;
 }
 
-/* ---- paths -------------------------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
 #define INGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)
 
@@ -191,7 +191,8 @@ static u32 path_from(struct emul *emul, u32 ports, u32 in)
 
 	if (rtnl_cls_alloc_cache(emul->socket, emul->ifindex[in], INGRESS, &cache))
 		return 0;
-	for (object = nl_cache_get_first(cache); object && !out; object = nl_cache_get_next(object)) {
+	for (object = nl_cache_get_first(cache); object && !out;
+	     object = nl_cache_get_next(object)) {
 		struct rtnl_act *act = rtnl_u32_get_action((struct rtnl_cls *)object);
 		const int to = act ? (int)rtnl_mirred_get_ifindex(act) : 0;
 
@@ -203,7 +204,7 @@ static u32 path_from(struct emul *emul, u32 ports, u32 in)
 	return out;
 }
 
-/* ---- routes in the nodes' namespaces -------------------------------------------------------- */
+/* ---- routes in the nodes' namespaces ------------------------------------- */
 
 static struct nl_addr *address_of(const struct emul *emul, const struct switch_node *node)
 {
@@ -272,7 +273,7 @@ static int enter_node(struct emul *emul, const struct switch_node *node, char *w
 	return error;
 }
 
-/* ---- orders ------------------------------------------------------------------------------------ */
+/* ---- orders -------------------------------------------------------------- */
 
 static void take_down(struct circuit_switch *s, struct switch_order *order)
 {
@@ -382,7 +383,7 @@ static int emul_remove(struct circuit_switch *s, struct switch_path path)
 	return error ? -EIO : 0;
 }
 
-/* ---- open, close ----------------------------------------------------------------------------------- */
+/* ---- open, close --------------------------------------------------------- */
 
 static int read_argument(struct emul *emul, const char *argument, char *why)
 {
@@ -394,9 +395,11 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 		if (equals)
 			*equals = 0;
 		if (!equals || !set(emul, word, equals + 1)) {
-			snprintf(why, SWITCH_WHY, "'%.30s': not one of delta=10ms most=20ms seed=1 "
-				 "device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
-				 word);
+			snprintf(
+				why, SWITCH_WHY,
+				"'%.30s': not one of delta=10ms most=20ms seed=1 "
+				"device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
+				word);
 			return -EINVAL;
 		}
 	}

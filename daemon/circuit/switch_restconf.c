@@ -24,7 +24,7 @@ struct restconf {
 	char said[CURL_ERROR_SIZE];
 };
 
-/* ---- requests ------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static size_t keep_body(char *data, size_t size, size_t count, void *to)
 {
@@ -87,7 +87,7 @@ static void explain(const struct restconf *r, long status, char *why)
 	json_decref(body);
 }
 
-/* ---- paths ------------------------------------------------------------------------------ */
+/* ---- paths --------------------------------------------------------------- */
 
 static int restconf_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
 {
@@ -148,7 +148,7 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 	return false;
 }
 
-/* ---- orders ------------------------------------------------------------------------------- */
+/* ---- orders -------------------------------------------------------------- */
 
 /* Only a refusal is of interest; the rest is seen when it is read back. */
 static void carry_out(struct circuit_switch *s, struct switch_order *order,
@@ -206,7 +206,8 @@ static void restconf_change(struct circuit_switch *s, struct switch_order *order
 		const u32 *port = order[i].port;
 		const bool there = has_path(path, paths, port[0], port[1]);
 		const bool back = has_path(path, paths, port[1], port[0]);
-		const bool good = order[i].what == COLL_CIRCUIT_UP ? there && back : !there && !back;
+		const bool good =
+			order[i].what == COLL_CIRCUIT_UP ? there && back : !there && !back;
 
 		if (paths < 0) {
 			order[i].error = paths;
@@ -229,7 +230,7 @@ static int restconf_remove(struct circuit_switch *s, struct switch_path path)
 	return status == 404 || (status >= 200 && status < 300) ? 0 : -EIO;
 }
 
-/* ---- open, close ---------------------------------------------------------------------------- */
+/* ---- open, close --------------------------------------------------------- */
 
 static int restconf_open(struct circuit_switch *s, const char *argument, char *why)
 {

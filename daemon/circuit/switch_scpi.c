@@ -32,7 +32,7 @@ struct scpi {
 	char said[SWITCH_WHY];		/* the latest error of the switch's queue */
 };
 
-/* ---- lines -------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static void hang_up(struct scpi *scpi)
 {
@@ -91,10 +91,13 @@ static int read_line(struct circuit_switch *s, char *line, size_t bytes)
 			memmove(scpi->buffer, end + 1, scpi->used);
 			return 0;
 		}
-		got = scpi->used == sizeof(scpi->buffer) ? 0 :
-		      recv(scpi->fd, scpi->buffer + scpi->used, sizeof(scpi->buffer) - scpi->used, 0);
+		got = scpi->used == sizeof(scpi->buffer)
+			      ? 0
+			      : recv(scpi->fd, scpi->buffer + scpi->used,
+				     sizeof(scpi->buffer) - scpi->used, 0);
 		if (got <= 0) {
-			const int error = got ? (errno == EAGAIN ? -ETIMEDOUT : -errno) : -ECONNRESET;
+			const int error =
+				got ? (errno == EAGAIN ? -ETIMEDOUT : -errno) : -ECONNRESET;
 
 			hang_up(scpi);
 			return error;
@@ -128,7 +131,7 @@ static int ask(struct circuit_switch *s, const char *question, char *answer, siz
 	return error ? error : read_line(s, answer, bytes);
 }
 
-/* ---- lists of ports ------------------------------------------------------------------- */
+/* ---- lists of ports ------------------------------------------------------ */
 
 /* "(@1,2,3)" from *text on; returns how many, and *text is behind it. -1: it is none. */
 static int parse_list(const char **text, u32 *port, u32 max)
@@ -177,7 +180,7 @@ static int read_paths(struct circuit_switch *s, struct switch_path *path, u32 ma
 	return error ? error : parse_paths(line, s->ports, path, max);
 }
 
-/* ---- orders ------------------------------------------------------------------------------ */
+/* ---- orders -------------------------------------------------------------- */
 
 /* Both ways of these circuits, as "(@...),(@...)". */
 static void put_list(const struct circuit_switch *s, const struct switch_order *order, u32 orders,
@@ -191,10 +194,11 @@ static void put_list(const struct circuit_switch *s, const struct switch_order *
 
 		used += snprintf(text + used, bytes - used, side ? "),(@" : "(@");
 		for (i = 0; i < orders; i++)
-			for (end = 0; end < 2 && order[i].what == what && used + 16 < bytes; end++) {
-				used += snprintf(text + used, bytes - used, "%s%u", first ? "" : ",",
-						 side ? order[i].port[!end] + s->ports :
-							order[i].port[end]);
+			for (end = 0; end < 2 && order[i].what == what && used + 16 < bytes;
+			     end++) {
+				used += snprintf(
+					text + used, bytes - used, "%s%u", first ? "" : ",",
+					side ? order[i].port[!end] + s->ports : order[i].port[end]);
 				first = false;
 			}
 	}
@@ -267,7 +271,8 @@ static int judge(struct circuit_switch *s, struct switch_order *order, u32 order
 	for (i = 0; paths >= 0 && i < orders; i++) {
 		const bool there = has_path(path, paths, order[i].port[0], order[i].port[1]);
 		const bool back = has_path(path, paths, order[i].port[1], order[i].port[0]);
-		const bool good = order[i].what == COLL_CIRCUIT_UP ? there && back : !there && !back;
+		const bool good =
+			order[i].what == COLL_CIRCUIT_UP ? there && back : !there && !back;
 
 		order[i].error = good ? 0 : -EIO;
 		*missing += !good;
@@ -356,7 +361,7 @@ static int scpi_remove(struct circuit_switch *s, struct switch_path path)
 	return scpi->fd < 0 ? -ENOTCONN : ask(s, text, line, sizeof(line));
 }
 
-/* ---- open, close --------------------------------------------------------------------------- */
+/* ---- open, close --------------------------------------------------------- */
 
 static int scpi_open(struct circuit_switch *s, const char *argument, char *why)
 {

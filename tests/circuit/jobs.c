@@ -70,7 +70,8 @@ static bool hear(int fd, struct coll_circuit_message *m)
 {
 	struct pollfd p = { fd, POLLIN, 0 };
 
-	return poll(&p, 1, DEADLINE_S * 1000) > 0 && recv(fd, m, sizeof(*m), MSG_WAITALL) == sizeof(*m);
+	return poll(&p, 1, DEADLINE_S * 1000) > 0 &&
+	       recv(fd, m, sizeof(*m), MSG_WAITALL) == sizeof(*m);
 }
 
 static int hello(const struct rank *r)

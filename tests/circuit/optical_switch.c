@@ -39,7 +39,7 @@ static int slow, stuck, drop, hangup, paths, most;
 static const char *queue[ERRORS_MAX];	/* of SCPI errors */
 static int errors;
 
-/* ---- the crossbar: under the lock ----------------------------------------------------- */
+/* ---- the crossbar: under the lock ---------------------------------------- */
 
 static void complain(const char *text)
 {
@@ -99,7 +99,7 @@ static void move(void)
 		usleep(slow * 1000);
 }
 
-/* ---- SCPI ---------------------------------------------------------------------------------- */
+/* ---- SCPI ---------------------------------------------------------------- */
 
 static int read_list(char **text, int *port)
 {
@@ -280,7 +280,7 @@ static void *accept_scpi(void *argument)
 	return NULL;
 }
 
-/* ---- RESTCONF ---------------------------------------------------------------------------------- */
+/* ---- RESTCONF ------------------------------------------------------------ */
 
 #define PATHS "/api/data/optical-switch:cross-connects"
 
@@ -291,8 +291,9 @@ struct upload {
 
 static enum MHD_Result reply(struct MHD_Connection *connection, int status, char *text)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(text ? strlen(text) : 0,
-			text ? text : (void *)"", text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		text ? strlen(text) : 0, text ? text : (void *)"",
+		text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 	enum MHD_Result result;
 
 	MHD_add_response_header(response, "Content-Type", "application/yang-data+json");
@@ -416,7 +417,7 @@ static void forget(void *data, struct MHD_Connection *connection, void **state,
 	*state = NULL;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------ */
+/* ---- both ---------------------------------------------------------------- */
 
 int main(void)
 {

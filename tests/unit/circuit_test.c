@@ -105,7 +105,7 @@ static u8 state(u32 node, u32 peer)
 	return i == COLL_CIRCUIT_NONE ? (u8)COLL_CIRCUIT_DARK : w.circuit[i].state;
 }
 
-/* ---- each rule --------------------------------------------------------------------- */
+/* ---- each rule ----------------------------------------------------------- */
 
 static void both_ends(void **unused)
 {
@@ -159,7 +159,8 @@ static void leases(void **unused)
 
 static void priorities(void **unused)
 {
-	const u32 low = (begin(4, 1), coll_circuit_join(&w.c, 0)), high = coll_circuit_join(&w.c, 5);
+	const u32 low = (begin(4, 1), coll_circuit_join(&w.c, 0)),
+		  high = coll_circuit_join(&w.c, 5);
 
 	(void)unused;
 	want(low, 0, 1, COLL_CIRCUIT_ALONE, 1);
@@ -364,7 +365,7 @@ static void gangs(void **unused)
 	assert_in_range(w.holder[holder[0]].used * 100 / w.holder[holder[1]].used, 80, 125);
 }
 
-/* ---- anything --------------------------------------------------------------------------- */
+/* ---- anything ------------------------------------------------------------ */
 
 static u64 seed, latest;
 
@@ -548,7 +549,8 @@ static void random_events(u64 number)
 			if (w.told[i] == COLL_CIRCUIT_NEWS_OVER) {
 				held[i] = 0;
 				open--;
-			} else if (w.told[i] == COLL_CIRCUIT_NEWS_LIT && until[i] > w.now + 100 * MS) {
+			} else if (w.told[i] == COLL_CIRCUIT_NEWS_LIT &&
+				   until[i] > w.now + 100 * MS) {
 				until[i] = w.now + chance(100) * MS;
 			} else if (w.now >= until[i] && (w.lit[i] || (!ending && !chance(50)))) {
 				release(i);

@@ -27,7 +27,7 @@ static struct { pid_t pid; int in, scpi, http, control; } fake;
 static struct circuit_switch s;
 static const char *driver;
 
-/* ---- the switch that is none ------------------------------------------------------------ */
+/* ---- the switch that is none --------------------------------------------- */
 
 static void start_fake(void)
 {
@@ -75,7 +75,7 @@ static void order_fault(const char *what, int a, int b)
 	assert_true(read(fake.control, text, sizeof(text)) > 0);
 }
 
-/* ---- the driver ----------------------------------------------------------------------------- */
+/* ---- the driver ---------------------------------------------------------- */
 
 static void open_driver(u64 timeout)
 {
@@ -123,7 +123,7 @@ static void finish(void)
 	stop_fake();
 }
 
-/* ---- each fault --------------------------------------------------------------------------------- */
+/* ---- each fault ---------------------------------------------------------- */
 
 static void no_fault(void)
 {
@@ -271,7 +271,8 @@ static void somebody_else(void)
 	assert_true(await(worker, SWITCH_DONE, &event));
 	assert_int_equal(event.order.error, 0);
 	assert_int_equal(event.order.circuit, 7);
-	assert_true(event.order.given <= event.order.begun && event.order.begun <= event.order.moved);
+	assert_true(event.order.given <= event.order.begun &&
+		    event.order.begun <= event.order.moved);
 	order_fault("pair", 10, 11);
 	assert_true(await(worker, SWITCH_DRIFT, &event));
 	assert_int_equal(event.order.port[0], 10);

@@ -32,7 +32,7 @@ enum { PORT = 4000, PATIENCE_MS = 20000 };
 
 static struct netlink *owner, *events;
 
-/* ---- two nodes: 10.9.0.1 here, 10.9.0.2 and 10.9.0.3 there ------------------------------ */
+/* ---- two nodes: 10.9.0.1 here, 10.9.0.2 and 10.9.0.3 there --------------- */
 
 static void load_veth(void)
 {
@@ -53,7 +53,8 @@ static int make_veth(pid_t peer)
 	struct nlmsghdr *header;
 	ssize_t got;
 
-	nlmsg_put(message, 0, 1, RTM_NEWLINK, 0, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK);
+	nlmsg_put(message, 0, 1, RTM_NEWLINK, 0,
+		  NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK);
 	nlmsg_append(message, (void *)&info, sizeof(info), NLMSG_ALIGNTO);
 	nla_put_string(message, IFLA_IFNAME, "near");
 	linkinfo = nla_nest_start(message, IFLA_LINKINFO);
@@ -67,7 +68,8 @@ static int make_veth(pid_t peer)
 	nla_nest_end(message, data);
 	nla_nest_end(message, linkinfo);
 	header = nlmsg_hdr(message);
-	got = send(fd, header, header->nlmsg_len, 0) < 0 ? -1 : recv(fd, &answer, sizeof(answer), 0);
+	got = send(fd, header, header->nlmsg_len, 0) < 0 ? -1
+							 : recv(fd, &answer, sizeof(answer), 0);
 	nlmsg_free(message);
 	close(fd);
 	return got < (ssize_t)sizeof(answer.header) + 4 ? -EIO : answer.error.error;
@@ -126,7 +128,9 @@ static void be_far(int go)
 	tcp = bound(SOCK_STREAM, PORT);
 	__atomic_store_n(&far->ready, 2, __ATOMIC_SEQ_CST);
 	for (;;) {
-		struct pollfd fds[] = { { udp, POLLIN, 0 }, { tcp, POLLIN, 0 }, { one, POLLIN, 0 } };
+		struct pollfd fds[] = { { udp, POLLIN, 0 },
+					{ tcp, POLLIN, 0 },
+					{ one, POLLIN, 0 } };
 		ssize_t got;
 
 		poll(fds, 3, -1);
@@ -183,7 +187,7 @@ static pid_t make_nodes(void)
 	return child;
 }
 
-/* ---- the module --------------------------------------------------------------------------- */
+/* ---- the module ---------------------------------------------------------- */
 
 static uint32_t address_of(const char *text)
 {
@@ -223,7 +227,8 @@ static int take_event(enum coll_command command, struct nlattr **a, void *data)
 {
 	(void)command;
 	(void)data;
-	last = (struct event){ .kind = a[COLL_EVENT_A_KIND] ? nla_get_u8(a[COLL_EVENT_A_KIND]) : -1 };
+	last = (struct event){ .kind = a[COLL_EVENT_A_KIND] ? nla_get_u8(a[COLL_EVENT_A_KIND])
+							    : -1 };
 	if (a[COLL_EVENT_A_ID])
 		last.id = nla_get_u32(a[COLL_EVENT_A_ID]);
 	if (a[COLL_EVENT_A_SERIAL])
@@ -233,7 +238,8 @@ static int take_event(enum coll_command command, struct nlattr **a, void *data)
 	if (a[COLL_EVENT_A_NAME])
 		snprintf(last.name, sizeof(last.name), "%s", nla_get_string(a[COLL_EVENT_A_NAME]));
 	if (last.kind == wanted.kind && (!wanted.address || last.address == wanted.address) &&
-	    (!*wanted.name || !strcmp(last.name, wanted.name)) && (!wanted.id || last.id == wanted.id))
+	    (!*wanted.name || !strcmp(last.name, wanted.name)) &&
+	    (!wanted.id || last.id == wanted.id))
 		wanted = last, wanted.kind = -2;	/* found */
 	return 0;
 }
@@ -243,7 +249,9 @@ static bool await(int kind, const char *address, const char *name, uint32_t id)
 {
 	const uint64_t end = vm_now() + PATIENCE_MS * 1000000ull;
 
-	wanted = (struct event){ .kind = kind, .address = address ? address_of(address) : 0, .id = id };
+	wanted = (struct event){ .kind = kind,
+				 .address = address ? address_of(address) : 0,
+				 .id = id };
 	snprintf(wanted.name, sizeof(wanted.name), "%s", name ? name : "");
 	while (wanted.kind != -2 && vm_now() < end) {
 		struct pollfd fd = { netlink_fd(events), POLLIN, 0 };
@@ -345,7 +353,7 @@ static int send_some(int fd, int first, int count)
 	return taken;
 }
 
-/* ---- what is tested --------------------------------------------------------------------------- */
+/* ---- what is tested ------------------------------------------------------ */
 
 static void held_in_order(void)
 {
@@ -437,8 +445,9 @@ static void failures(void)
 	begin(1, 1 << 20, 60000, false);
 	fd = sender("10.9.0.2");
 	send_some(fd, 0, 5);
-	vm_ok(await(COLL_EVENT_CIRCUIT_UP, "10.9.0.2", NULL, 0) && !set(COLL_CIRCUIT_FAILED, EBUSY) &&
-	      darken("10.9.0.2"), "the switch cannot");
+	vm_ok(await(COLL_EVENT_CIRCUIT_UP, "10.9.0.2", NULL, 0) &&
+		      !set(COLL_CIRCUIT_FAILED, EBUSY) && darken("10.9.0.2"),
+	      "the switch cannot");
 	vm_ok(hears(fd, EHOSTUNREACH), "the sender hears of it");
 	look("10.9.0.2");
 	vm_is(counters.expired, 5, "what was held is counted");
@@ -492,7 +501,8 @@ static void tcp(void)
 		if (got > sizeof(in) / 2 && !interrupted) {
 			interrupted = true;
 			set(COLL_CIRCUIT_DARK, 0);	/* lost: `wanted` is the circuit yet */
-			vm_ok(darken("10.9.0.2") && light("10.9.0.2"), "it is lost, and made again");
+			vm_ok(darken("10.9.0.2") && light("10.9.0.2"),
+			      "it is lost, and made again");
 		}
 	}
 	vm_ok(interrupted && got == sizeof(in) && !memcmp(in, out, sizeof(in)),
@@ -557,8 +567,8 @@ static void refusals(void)
 
 	begin(1, 1 << 20, 60000, false);
 	netlink_open(&other);
-	vm_is(netlink_ask(other, netlink_message(other, COLL_CMD_CIRCUIT_CLEAR, 0), NULL, NULL), -EBUSY,
-	      "a domain is one socket's");
+	vm_is(netlink_ask(other, netlink_message(other, COLL_CMD_CIRCUIT_CLEAR, 0), NULL, NULL),
+	      -EBUSY, "a domain is one socket's");
 	vm_is(want(other, "10.8.0.1"), 0, "an address of no domain");
 	vm_says(netlink_reason(other), "of no domain", "says so");
 	message = netlink_message(owner, COLL_CMD_CIRCUIT_SET, 0);
@@ -596,8 +606,8 @@ static void with_colld(void)
 	fclose(file);
 	colld = fork();
 	if (!colld) {
-		execl("/bin/colld", "colld", "--circuits", "/tmp/setup", "--metrics", "0", "--state",
-		      "/tmp/state", (char *)NULL);
+		execl("/bin/colld", "colld", "--circuits", "/tmp/setup", "--metrics", "0",
+		      "--state", "/tmp/state", (char *)NULL);
 		_exit(127);
 	}
 	for (int ms = 0; ms < PATIENCE_MS && access("/tmp/circuits", F_OK); ms += 10)
@@ -647,7 +657,8 @@ static void ends(void)
 		owner = mine;
 		set_address("far", "10.8.0.1");
 		set_address("near", "10.9.0.1");
-		_exit(domain(1, 1 << 20, 60000, false) || send_some(sender("10.9.0.2"), 0, 20) != 20);
+		_exit(domain(1, 1 << 20, 60000, false) ||
+		      send_some(sender("10.9.0.2"), 0, 20) != 20);
 	}
 	waitpid(child, &status, 0);
 	vm_is(status, 0, "a namespace is removed with packets held");
