@@ -331,16 +331,42 @@ static void look(const char *text)
 		    &address);
 }
 
-static int sender(const char *text)
+/* Does as the module orders, until the circuit to it is in that state. */
+static bool settle(const char *address, int state)
+{
+	const uint64_t end = vm_now() + PATIENCE_MS * 1000000ull;
+
+	for (look(address); counters.state != state && vm_now() < end; look(address)) {
+		struct pollfd fd = { netlink_fd(events), POLLIN, 0 };
+
+		if (poll(&fd, 1, 100) <= 0)
+			continue;
+		wanted = (struct event){ .kind = -1 };
+		netlink_events(events, take_event, NULL);
+		wanted = last;
+		if (last.kind == COLL_EVENT_CIRCUIT_UP)
+			set(COLL_CIRCUIT_LIT, 0);
+		else if (last.kind == COLL_EVENT_CIRCUIT_DOWN)
+			set(COLL_CIRCUIT_DARK, 0);
+	}
+	return counters.state == state;
+}
+
+static int sender_that_hears(const char *text, int on)
 {
 	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT),
 					.sin_addr.s_addr = address_of(text) };
-	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	/* Else a socket is not told that a host cannot be reached: it may be for now only. */
 	setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
 	connect(fd, (struct sockaddr *)&to, sizeof(to));
 	return fd;
+}
+
+static int sender(const char *text)
+{
+	return sender_that_hears(text, 0);
 }
 
 /* How many were taken, of those with the numbers from `first` on. */
@@ -443,7 +469,7 @@ static void failures(void)
 	int fd, tcp;
 
 	begin(1, 1 << 20, 60000, false);
-	fd = sender("10.9.0.2");
+	fd = sender_that_hears("10.9.0.2", 1);
 	send_some(fd, 0, 5);
 	vm_ok(await(COLL_EVENT_CIRCUIT_UP, "10.9.0.2", NULL, 0) &&
 		      !set(COLL_CIRCUIT_FAILED, EBUSY) && darken("10.9.0.2"),
@@ -455,7 +481,7 @@ static void failures(void)
 	close(fd);
 
 	begin(1, 1 << 20, 100, false);
-	fd = sender("10.9.0.2");
+	fd = sender_that_hears("10.9.0.2", 1);
 	send_some(fd, 0, 5);
 	vm_ok(hears(fd, EHOSTUNREACH), "held for too long: the sender hears of it");
 	close(fd);
@@ -551,12 +577,12 @@ static void leases(void)
 	      "a socket is given a circuit");
 	b = want(two, "10.9.0.3");
 	vm_is(release(two, a), -ENOENT, "another cannot release it");
-	vm_ok(b && darken("10.9.0.2") && light("10.9.0.3"), "which takes its turn");
-	vm_ok(darken("10.9.0.3") && light("10.9.0.2"), "and then the first again");
+	vm_ok(b && settle("10.9.0.3", COLL_CIRCUIT_LIT), "which takes its turn");
+	vm_ok(settle("10.9.0.2", COLL_CIRCUIT_LIT), "and then the first again");
 	netlink_close(one);
-	vm_ok(darken("10.9.0.2") && light("10.9.0.3"), "one that is closed has nothing any more");
+	vm_ok(settle("10.9.0.3", COLL_CIRCUIT_LIT), "one that is closed has nothing any more");
 	vm_is(release(two, b), 0, "released");
-	vm_ok(darken("10.9.0.3"), "and gone");
+	vm_ok(settle("10.9.0.3", COLL_CIRCUIT_DARK), "and gone");
 	netlink_close(two);
 }
 
