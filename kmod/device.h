@@ -34,6 +34,7 @@
 
 #include "../core/match.h"
 #include "../uapi/coll_device.h"
+#include "part.h"
 
 struct io_uring_cmd;
 
@@ -43,9 +44,6 @@ enum {
 	COLL_BVECS = 24,		/* pieces of one send or receive */
 	COLL_CONTROL_MAX = 1024,	/* messages kept for CONTROL_GET, a group */
 };
-
-/* Sizes come from users: they pay, and a size too large is no news for the log. */
-#define COLL_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /* ---- memory (memory.c) ------------------------------------------------------- */
 
@@ -191,7 +189,7 @@ struct coll_waiter {
 };
 
 struct coll_device {
-	struct mutex lock;
+	struct mutex lock;		/* of all of it */
 	void *owner;			/* its current->files: compared, never looked into */
 	struct mm_struct *mm;		/* for the account of locked memory */
 	const struct cred *cred;	/* sockets see the user, not the thread */

@@ -389,12 +389,10 @@ static bool receive_data(struct coll_link *link)
 		link->run = run;
 		link->op = op;
 		run->in_flight++;
-	} else if (match == COLL_MATCH_EARLY) {
-		return receive_early(link);
-	} else {
+	} else if (match != COLL_MATCH_EARLY) {
 		group->device->counters.late++;
 	}
-	return true;
+	return match != COLL_MATCH_EARLY || receive_early(link);
 }
 
 static void receive_control(struct coll_link *link)

@@ -18,6 +18,7 @@ enum {
 	FPU_SECTION = 16384,		/* bytes; preemption is off for some microseconds */
 	INTEGER_SECTION = 1 << 18,
 };
+
 static const u64 deadline_default = 60 * NSEC_PER_SEC;
 
 /* ---- memory ------------------------------------------------------------------ */
@@ -454,6 +455,7 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 	run->deadline = max(asked->deadline ?: run->started + deadline_default, run->started);
 	run->next_ping = run->started + (run->deadline - run->started) / 2;
 	device->deadline = min(device->deadline, run->next_ping);
+	/* Whoever polls sees no result of the run before. */
 	smp_store_release(&device->shared->word[run->word].state, COLL_DEVICE_RUNNING);
 	loaded->running++;
 	list_add_tail(&run->node, &group->runs);

@@ -219,7 +219,7 @@ static const struct option table[] = {
 	  "faults and noise to inject, for tests and measurements" },
 	{ "alpha", read_seconds, show_seconds, FIELD(machine.alpha), "a duration: 20us",
 	  "what a message costs, for the choice of algorithms" },
-	{ "overhead", read_seconds, show_seconds, FIELD(machine.overhead), "a duration: 3us",
+	{ "overhead", read_seconds, show_seconds, FIELD(machine.overhead), "a duration: 2us",
 	  "what of this keeps the sender busy" },
 	{ "beta", read_seconds, show_seconds, FIELD(machine.beta), "a duration: 0.5ns",
 	  "what a byte's transport costs" },
