@@ -123,6 +123,7 @@ struct coll_machine {
 	struct coll_noise_rate noise[COLL_NOISES_MAX];	/* of a rank */
 	struct coll_noise_rate link_noise;		/* of a message */
 	bool noise_event;	/* it counts where it begins inside an op only: paper 1 */
+	double grain;		/* seconds that ranks compute before a call; 0: nothing is known */
 };
 
 struct coll_algo {

@@ -12,10 +12,12 @@
 #include "redundancy.h"
 
 enum {
-	DELAYS = 5,		/* so many one after the other are looked at */
-	T_MAX = 6,		/* more classes are as good as these */
+	DELAYS = 5,		/* so many one after the other are looked at, */
+	CELLS = 6,		/* each in so many parts where rests of events matter */
+	POINTS = DELAYS * CELLS,
+	T_MAX = 5,		/* more classes are as good as these */
 	CLASSES_MAX = 1 << T_MAX,
-	RELAYS_MAX = 4,
+	RELAYS_MAX = 3,
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -47,34 +49,48 @@ struct redundancy redundancy_relayed_of(const struct coll_call *call,
 
 struct kind {
 	u32 exchanges;		/* K */
-	double duration;
+	double duration, rate;
 	double fresh;		/* chance that it holds up a rank (a message) in one exchange */
-	double resuming;	/* the same of a rank that has waited for a delay */
-	double start;		/* the same before the first exchange */
-	bool own;		/* who is held up is late whatever others do */
+	double grain;		/* seconds before the first exchange in which it may come */
+	u32 cells;		/* of a duration */
+	bool own;		/* a rank is held up whenever it is on, and late by itself */
+	bool link;
 };
 
-static struct kind kind_of_ranks(const struct coll_noise_rate *noise, bool event, u32 exchanges,
-				 double way, double work)
+static struct kind kind_of_ranks(const struct coll_noise_rate *noise, const struct coll_machine *m,
+				 u32 exchanges, double way, double work)
 {
-	const double window = event ? work : way + work;
-	struct kind kind = { .exchanges = exchanges, .duration = noise->duration };
+	const double window = m->noise_event ? work : way + work;
 
-	kind.fresh = -expm1(-noise->rate * window);
-	kind.resuming = event ? kind.fresh : -expm1(-noise->rate * noise->duration);
-	kind.start = event ? 0 : kind.resuming;
-	kind.own = !event;
-	return kind;
+	return (struct kind){
+		.exchanges = exchanges, .duration = noise->duration, .rate = noise->rate,
+		.fresh = -expm1(-noise->rate * window), .grain = m->grain,
+		.cells = m->noise_event ? 1 : CELLS, .own = !m->noise_event,
+	};
 }
 
 static struct kind kind_of_messages(const struct coll_noise_rate *noise, bool event, u32 exchanges,
 				    double way)
 {
-	struct kind kind = { .exchanges = exchanges, .duration = noise->duration };
+	const double window = way + (event ? 0 : noise->duration);
 
-	kind.fresh = -expm1(-noise->rate * (way + (event ? 0 : noise->duration)));
-	kind.resuming = kind.fresh;
-	return kind;
+	return (struct kind){
+		.exchanges = exchanges, .duration = noise->duration, .rate = noise->rate,
+		.fresh = -expm1(-noise->rate * window), .cells = 1, .link = true,
+	};
+}
+
+static u32 points_of(const struct kind *kind)
+{
+	return DELAYS * kind->cells;
+}
+
+/* Chance that a rank is late by more than point j when it begins: a rest, or the grain's. */
+static double start_tail(const struct kind *kind, u32 j)
+{
+	if (!kind->own || j >= kind->cells)
+		return 0;
+	return -expm1(-kind->rate * (kind->grain + kind->duration * (1 - (double)j / kind->cells)));
 }
 
 /*
@@ -110,29 +126,54 @@ static double power_of_two(u32 exponent)
 	return ldexp(1, exponent);
 }
 
-/* Chance that a rank is held up in exchange i for the k-th time after others were k - 1 times. */
-static double crossing(const struct kind *kind, double before)
+/*
+ * From tail[j], the chance that a rank is late by more than point j before an
+ * exchange, to cross[j]: that neither it nor its partner is, but it is after it.
+ */
+static void crossing(const struct kind *kind, const double *tail, double *cross)
 {
-	return before * (before * kind->fresh + (1 - before) * kind->resuming);
+	const double part = kind->rate * kind->duration / kind->cells;
+	const u32 points = points_of(kind);
+	double chance[POINTS + 1], step[POINTS + CELLS + 2] = { 0 };
+	u32 a, b, j;
+
+	for (j = 0; j <= points; j++)
+		chance[j] = (j ? tail[j - 1] : 1) - (j < points ? tail[j] : 0);
+	for (a = 0; a < points; a++)
+		for (b = 0; b < points; b++) {
+			const double both = chance[a] * chance[b];
+			const u32 top = a > b ? a : b, wait = b > a ? b - a : 0;
+			const u32 hit = wait < kind->cells ? wait : kind->cells;
+
+			/* Held up anew for all of an event; of a message, the partner's. */
+			if (!kind->link || b == top) {
+				step[top] += both * kind->fresh;
+				step[top + kind->cells] -= both * kind->fresh;
+			}
+			/* An event that began while it waited: its rest. */
+			for (j = 0; kind->own && j < hit; j++) {
+				step[top] += both * part;
+				step[top + kind->cells - j] -= both * part;
+			}
+		}
+	for (j = 0, cross[0] = step[0]; j + 1 < points; j++)
+		cross[j + 1] = cross[j] + step[j + 1];
 }
 
 /*
  * The chance that a block of 2^to ranks is not late in exchanges from + 1 .. to,
- * if it was not before. before[i]: that of a rank being late once less after i.
+ * if it was not before. hits[i]: that of one rank of it becoming late in exchange i.
  */
-static double block_clean(const struct kind *kind, const double *before, u32 from, u32 to,
-			  u32 redundancy)
+static double block_clean(const double *hits, u32 from, u32 to, u32 redundancy)
 {
 	const u32 depth = redundancy < to ? redundancy : to;
-	double value[2 * CLASSES_MAX + 1];
+	double value[CLASSES_MAX + 1];
 	u32 classes = 1u << depth, m, i;
 
 	for (m = 0; m <= classes; m++)
 		value[m] = m > 0;
 	for (i = to; i > from; i--) {
-		const double hits = crossing(kind, before[i - 1]) * power_of_two(to - i);
-
-		thin(value, classes, exp(-hits));
+		thin(value, classes, exp(-hits[i] * power_of_two(to - i)));
 		if (i > depth) {	/* two halves of the block, both must be clean */
 			for (m = 0; m <= classes; m++)
 				value[m] *= value[m];
@@ -144,96 +185,128 @@ static double block_clean(const struct kind *kind, const double *before, u32 fro
 	return from > depth ? pow(value[classes], power_of_two(from - depth)) : value[classes];
 }
 
-/*
- * late[i]: that of a rank being late (k times) after exchange i, with k - 1 times
- * in before[]. Returns that of the last rank.
- */
-static double spread(const struct kind *kind, struct redundancy with, const double *before,
-		     double start, double *late)
+/* Exchanges from + 1 .. to of all ranks; *all of them clean at point j is made less. */
+static void stage(const struct kind *kind, u32 from, u32 to, u32 redundancy, double *tail,
+		  double *all)
 {
-	double clean = exp(-start * power_of_two(kind->exchanges)), all = clean;
-	u32 from = 0, i, k;
+	const u32 points = points_of(kind);
+	double hits[POINTS][LOG2_RANKS_MAX + 1], cross[POINTS], before[POINTS];
+	u32 i, j;
 
-	late[0] = start;
+	for (j = 0; j < points; j++)
+		before[j] = tail[j];
+	for (i = from + 1; i <= to; i++) {
+		crossing(kind, tail, cross);
+		for (j = 0; j < points; j++) {
+			const double both = (1 - tail[j]) * (1 - tail[j]);
+
+			hits[j][i] = both > cross[j] ? cross[j] / both : both > 1e-300;
+			tail[j] = both > cross[j] ? 1 - (both - cross[j]) : 1;
+		}
+	}
+	for (j = 0; j < points; j++) {
+		const double clean = block_clean(hits[j], from, to, redundancy);
+
+		all[j] *= pow(clean, power_of_two(kind->exchanges - to));
+		tail[j] = 1 - clean * pow(1 - before[j], power_of_two(to - from));
+	}
+}
+
+/* late[j]: the chance that the result is later than point j somewhere. */
+static void delays(const struct kind *kind, struct redundancy with, double *late)
+{
+	const u32 points = points_of(kind);
+	double tail[POINTS], all[POINTS];
+	u32 from = 0, j, k;
+
+	for (j = 0; j < points; j++) {
+		tail[j] = start_tail(kind, j);
+		all[j] = pow(1 - tail[j], power_of_two(kind->exchanges));
+	}
 	for (k = 1; k <= with.relays + 1; k++) {
 		const u32 to = k > with.relays ? kind->exchanges :
 				   redundancy_relay_after(kind->exchanges, with, k);
 
-		if (to == from)
-			continue;
-		for (i = from + 1; i <= to; i++)
-			late[i] = 1 - (1 - late[i - 1]) * (1 - late[i - 1]) *
-					      (1 - crossing(kind, before[i - 1]));
-		clean = block_clean(kind, before, from, to, with.exchanges);
-		all *= pow(clean, power_of_two(kind->exchanges - to));
-		late[to] = 1 - clean * pow(1 - late[from], power_of_two(to - from));
+		if (to > from)
+			stage(kind, from, to, with.exchanges, tail, all);
 		from = to;
 	}
-	return 1 - all;
+	for (j = 0; j < points; j++)
+		late[j] = 1 - all[j];
 }
 
-/* chance[k - 1]: that the last rank is late k times or more. */
-static void delays(const struct kind *kind, struct redundancy with, double *chance)
+/* That some rank is held up for longer than point j, whatever becomes of the others. */
+static double held(const struct kind *kind, u32 j, double seconds)
 {
-	double memory[2][LOG2_RANKS_MAX + 1], *before = memory[0], *late = memory[1], *swap;
-	u32 i, k;
+	if (j >= kind->cells)
+		return 0;
+	return -expm1(-power_of_two(kind->exchanges) * kind->rate *
+		      (seconds + kind->duration * (1 - (double)j / kind->cells)));
+}
 
-	for (i = 0; i <= kind->exchanges; i++)
-		before[i] = 1;
-	for (k = 0; k < DELAYS; k++) {
-		chance[k] = spread(kind, with, before, k ? 0 : kind->start, late);
-		swap = before;
-		before = late;
-		late = swap;
+static double first_held(const struct kind *kind, u32 j)
+{
+	return held(kind, j, kind->grain + kind->exchanges * kind->fresh / kind->rate);
+}
+
+/* Who is held up when the result comes is late for that alone. */
+static void add_own(const struct kind *kind, double *late)
+{
+	const u32 points = points_of(kind);
+	double sum[POINTS];
+	u32 a, j;
+
+	for (j = 0; j < points; j++) {
+		sum[j] = (1 - late[0]) * first_held(kind, j) + late[j];
+		for (a = 1; a <= j; a++)
+			sum[j] += (late[a - 1] - late[a]) * held(kind, j - a, 0);
 	}
+	for (j = 0; j < points; j++)
+		late[j] = fmin(1, fmax(sum[j], first_held(kind, j)));
 }
 
-/* Who is still held up when the result comes is late for that alone. */
-static void add_own(const struct kind *kind, double first, double *chance)
+/* Mean seconds; rests are spread evenly over a cell, whole events are not. */
+static double mean_of(const struct kind *kind, const double *late)
 {
-	const double held = -expm1(-kind->resuming * power_of_two(kind->exchanges));
-	double before = chance[0];
-	u32 k;
+	const u32 points = points_of(kind);
+	double sum = kind->own ? -late[0] / 2 : 0;
+	u32 j;
 
-	chance[0] = first;
-	for (k = 1; k < DELAYS; k++) {
-		const double here = chance[k];
-
-		chance[k] = here + (before - here) * held;
-		before = here;
-	}
-}
-
-/*
- * The longest rest of an event, of those that hold somebody up: their number is
- * Poisson distributed, and the rests are uniform.
- */
-static double longest_rest(double chance)
-{
-	if (chance >= 1)
-		return 1;
-	return chance < 1e-9 ? chance / 2 : 1 + chance / log1p(-chance);
+	for (j = 0; j < points; j++)
+		sum += late[j];
+	return sum * kind->duration / kind->cells;
 }
 
 /* Mean seconds that this kind adds. `hop`: what a result handed on costs instead. */
 static double delay_of(const struct kind *kind, struct redundancy with, double hop)
 {
-	double plain[DELAYS], chance[DELAYS], sum = 0;
-	u32 k;
+	const u32 points = points_of(kind);
+	double plain[POINTS], late[POINTS], hops = 0;
+	u32 j;
 
 	delays(kind, (struct redundancy){ 0, 0 }, plain);
-	delays(kind, with, chance);
-	if (kind->own && with.exchanges)
-		add_own(kind, plain[0], chance);
-	for (k = 0; k < DELAYS; k++) {
-		const bool rests = kind->own && (k || kind->start > kind->fresh);
-		const double most = chance[k] < plain[k] ? chance[k] : plain[k];
-		const double length = rests ? longest_rest(most) : most;
-
-		sum += length * kind->duration +
-		       (plain[k] - most) * (hop < kind->duration ? hop : kind->duration);
+	if (!with.exchanges)
+		return mean_of(kind, plain);
+	delays(kind, with, late);
+	if (kind->own)
+		add_own(kind, late);
+	for (j = 0; j < points; j++) {
+		late[j] = fmin(late[j], plain[j]);
+		if (!(j % kind->cells))
+			hops += (plain[j] - late[j]) * fmin(hop, kind->duration);
 	}
-	return sum;
+	return mean_of(kind, late) + hops;
+}
+
+/* Of that, what the first event of some rank does by itself. */
+static double first_of(const struct kind *kind)
+{
+	double late[POINTS] = { 0 };
+	u32 j;
+
+	for (j = 0; j < kind->cells; j++)
+		late[j] = first_held(kind, j);
+	return kind->own ? mean_of(kind, late) : 0;
 }
 
 /* ---- all of it -------------------------------------------------------------- */
@@ -249,8 +322,8 @@ static double extra_of(const struct coll_call *call, const struct coll_machine *
 	return m->overhead + call_bytes(call) * m->beta;
 }
 
-double redundancy_delay(const struct coll_call *call, struct redundancy with,
-			const struct coll_machine *m)
+static double delay_with(const struct coll_call *call, struct redundancy with,
+			 const struct coll_machine *m, bool again)
 {
 	const u32 exchanges = log2_ceil(call->ranks);
 	const double way = way_of(call, m), work = call_bytes(call) * m->gamma;
@@ -262,14 +335,28 @@ double redundancy_delay(const struct coll_call *call, struct redundancy with,
 	if (with.exchanges > T_MAX)
 		with.exchanges = T_MAX;
 	for (i = 0; i < COLL_NOISES_MAX && m->noise[i].rate > 0; i++) {
-		kind = kind_of_ranks(&m->noise[i], m->noise_event, exchanges, way, work);
+		kind = kind_of_ranks(&m->noise[i], m, exchanges, way, work);
 		sum += delay_of(&kind, with, hop);
+		if (again)
+			sum -= first_of(&kind);
 	}
 	if (m->link_noise.rate > 0) {
 		kind = kind_of_messages(&m->link_noise, m->noise_event, exchanges, way);
 		sum += delay_of(&kind, with, hop);
 	}
-	return sum;
+	return sum > 0 ? sum : 0;
+}
+
+double redundancy_delay(const struct coll_call *call, struct redundancy with,
+			const struct coll_machine *m)
+{
+	return delay_with(call, with, m, false);
+}
+
+double redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+			      const struct coll_machine *m)
+{
+	return delay_with(call, with, m, true);
 }
 
 double redundancy_cost(const struct coll_call *call, struct redundancy with,

@@ -51,9 +51,14 @@ double redundancy_cost(const struct coll_call *call, struct redundancy with,
 double redundancy_delay(const struct coll_call *call, struct redundancy with,
 			const struct coll_machine *m);
 
+/* Of that, what comes on top of what one rank's event does by itself. */
+double redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+			      const struct coll_machine *m);
+
 /*
  * The T (up to `most` relays besides) with the least time, noise and messages
- * together; as few as do within 1 %. Without noise: none. Takes 3 ms at most.
+ * together; as few as do within 1 %. Without noise: none. Takes some milliseconds a
+ * kind of noise.
  */
 struct redundancy redundancy_choose(const struct coll_call *call, u32 most_relays,
 				    const struct coll_machine *m);

@@ -19,7 +19,7 @@
 #include "../../algo/redundancy.h"
 #include "../../sim/sim.h"
 
-enum { WAYS_MAX = 64, T_LIST = 6, RELAYS_LIST = 4 };
+enum { T_LIST = 6 };
 static const u32 t_list[T_LIST] = { 1, 2, 3, 4, 5, 6 };
 
 struct noise_case {
@@ -57,6 +57,7 @@ static struct sim_model model_of(const struct point *p)
 				   .semantics = p->semantics };
 
 	model.costs.redundant = p->overhead;
+	model.costs.nic = 1e-9;
 	if (p->noise->os_period > 0)
 		model.os[0] = sim_periodic(p->noise->os_period, p->noise->os_duration);
 	if (p->noise->link_rate > 0)
@@ -157,7 +158,7 @@ static struct regret scan_all(u32 most_relays)
 {
 	static const double alphas[] = { 1e-7, 1e-6 };
 	static const u64 sizes[] = { 8, 1024 };
-	const u32 most = number("REGRET_RANKS", 1024), runs = number("REGRET_RUNS", 6);
+	const u32 most = number("REGRET_RANKS", 1024), runs = number("REGRET_RUNS", 8);
 	struct regret regret = { 0 };
 	struct point p;
 	size_t i, k, a;
@@ -173,7 +174,8 @@ static struct regret scan_all(u32 most_relays)
 						p.alpha = alphas[a];
 						p.bytes = sizes[k];
 						p.overhead = p.alpha / 10;
-						scan(&p, runs, most_relays, &regret);
+						scan(&p, p.ranks < 256 ? 3 * runs : runs,
+						     most_relays, &regret);
 					}
 	printf("# up to %u relays: mean regret %.1f %%, most %.0f %%; of the butterfly: mean %.0f %%\n",
 	       most_relays, 100 * regret.sum / regret.points, 100 * regret.most,
