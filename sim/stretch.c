@@ -13,7 +13,7 @@
 
 #include "stretch.h"
 
-enum { STEPS_WANTED = 1 << 22, PIECES_MIN = 4, PIECES_MAX = 64 };
+enum { STEPS_WANTED = 1 << 18, PIECES_MIN = 2, PIECES_MAX = 64 };
 
 /* The events of a recording, merged; `place` in free time. */
 struct recording {
@@ -115,19 +115,24 @@ static int add_free(struct stretch *stretch, const struct recording *r, double w
 	return 0;
 }
 
-/* Work that begins inside an event. */
-static void add_rests(struct stretch *stretch, const struct recording *r, double work, u32 pieces)
+/*
+ * Work that begins inside an event: as often as events begin while a rank waits.
+ * Waits are few and long rather than many and short, so the rest is uniform.
+ */
+static void add_rests(struct stretch *stretch, const struct recording *r, double work, double wait,
+		      u32 pieces)
 {
 	u32 i, k;
 
 	for (i = 0; i < r->events; i++) {
-		const double free = r->place[i] + fmin(work, r->free) * 1e-9;
-		const double rest = work + taken_before(r, r->place[i] + work) -
-				    taken_before(r, free > r->place[i] ? free : r->place[i] + 1e-3);
+		/* Behind the event, and so not met again. */
+		const double after = nextafter(r->place[i], INFINITY);
+		const double clear = work + taken_before(r, r->place[i] + work) -
+				     taken_before(r, after);
 
 		for (k = 0; k < pieces; k++)
-			add_step(stretch, fmax(rest, work) + r->duration[i] * (k + 0.5) / pieces,
-				 r->duration[i] / pieces);
+			add_step(stretch, fmax(clear, work) + r->duration[i] * (k + 0.5) / pieces,
+				 fmin(r->duration[i], wait) / pieces);
 	}
 }
 
@@ -139,7 +144,7 @@ static u32 pieces_for(u32 events)
 }
 
 int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u32 events,
-		u64 watched, double work)
+		u64 watched, double work, double wait)
 {
 	const u32 pieces = pieces_for(events);
 	const u64 room = stretch->steps + (u64)events * (pieces + 2) + 2;
@@ -159,7 +164,7 @@ int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u3
 	if (!error)
 		error = add_free(stretch, &r, work);
 	if (!error) {
-		add_rests(stretch, &r, work, pieces);
+		add_rests(stretch, &r, work, wait, pieces);
 		stretch->watched += watched;
 	}
 	free(r.place);

@@ -21,11 +21,12 @@ struct stretch {
 
 /*
  * Adds what `work` ns take that begin anywhere in a recording of `watched` ns,
- * which is followed by itself. Events in order of start; those that overlap are
- * merged. 0, -ENOMEM, or -EINVAL if events leave no time or lie outside.
+ * which is followed by itself, after `wait` ns in which events cost nothing: with
+ * INFINITY the work may begin anywhere inside an event, with 0 never. Events in
+ * order of start; those that overlap are merged. 0, -ENOMEM, or -EINVAL if events leave no time or lie outside.
  */
 int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u32 events,
-		u64 watched, double work);
+		u64 watched, double work, double wait);
 /* After the last of them. */
 void stretch_finish(struct stretch *stretch);
 void stretch_free(struct stretch *stretch);

@@ -21,7 +21,7 @@
 #include "noise_rates.h"
 #include "noise_view.h"
 
-enum { COUNTS_MAX = 32, WITHOUT_MAX = 16, CAPTURES_MAX = 64 };
+enum { COUNTS_MAX = 32, WITHOUT_MAX = 16, CAPTURES_MAX = 64, ROUNDS_MAX = 8 };
 
 enum {
 	OPTION_JSON = 256,
@@ -32,6 +32,7 @@ enum {
 	OPTION_GAMMA,
 	OPTION_OVERHEAD,
 	OPTION_IDEAL,
+	OPTION_IDLE,
 	OPTION_WITHOUT,
 };
 
@@ -51,6 +52,7 @@ struct predict {
 	int collective;
 	u64 bytes, grain;
 	double ideal;			/* s; 0: the algorithm's formula */
+	double idle;			/* s between steps in which noise costs nothing */
 	struct coll_machine machine;
 	u32 ranks[COUNTS_MAX], counts;
 	const char *without[WITHOUT_MAX];
@@ -63,13 +65,17 @@ struct predict {
 	bool json;
 };
 
+struct times {
+	double mean, p99;
+};
+
 /* At one N, seconds. */
 struct row {
 	u32 ranks;
 	const char *algo;
 	double base;			/* a step without noise */
 	struct redundancy with;
-	struct { double mean, p99; } of[REMEDIES];
+	struct times of[REMEDIES];
 	bool beyond;			/* more ranks than the captures have windows */
 };
 
@@ -87,6 +93,7 @@ static const char *const help[] = {
 	"      --alpha T --beta T --gamma T --overhead T   a message, a byte, a byte's reduction,",
 	"                        a message's sender (2us, 0.1ns, 0.1ns, 0.3us)",
 	"      --ideal T         the collective's time without noise, where it was measured",
+	"      --idle T          between steps, not counted, in which noise costs nothing (0)",
 	"      --without CAUSE|NAME   pinned away (again for more): a cause (irq, softirq, thread,",
 	"                        ...) or a source's name; default: thread, irq and softirq",
 	"      --json            for programs",
@@ -104,6 +111,7 @@ static const struct option options_known[] = {
 	{ "gamma", required_argument, NULL, OPTION_GAMMA },
 	{ "overhead", required_argument, NULL, OPTION_OVERHEAD },
 	{ "ideal", required_argument, NULL, OPTION_IDEAL },
+	{ "idle", required_argument, NULL, OPTION_IDLE },
 	{ "without", required_argument, NULL, OPTION_WITHOUT },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
@@ -184,6 +192,8 @@ static bool read_option(struct predict *p, int key, char **argv)
 		return read_seconds("--overhead", optarg, &p->machine.overhead);
 	case OPTION_IDEAL:
 		return read_seconds("--ideal", optarg, &p->ideal);
+	case OPTION_IDLE:
+		return read_seconds("--idle", optarg, &p->idle);
 	case OPTION_WITHOUT:
 		return read_without(optarg, p);
 	case OPTION_JSON:
@@ -299,7 +309,7 @@ static void rates_of(const struct noise_capture *capture, u32 captures,
 			rate[kinds++] = (struct coll_noise_rate){ count[k], total[k] / count[k] };
 }
 
-static int add_cpu(const struct noise_capture *capture, u32 cpu, double work,
+static int add_cpu(const struct noise_capture *capture, u32 cpu, double work, double wait,
 		   struct stretch *stretch)
 {
 	const struct coll_noise_event *event = noise_capture_events(capture, cpu);
@@ -317,22 +327,23 @@ static int add_cpu(const struct noise_capture *capture, u32 cpu, double work,
 		if (start + event[i].duration > watched)
 			watched = start + event[i].duration;
 	}
-	status = stretch_add(stretch, span, c->events, watched, work);
+	status = stretch_add(stretch, span, c->events, watched, work, wait);
 	free(span);
 	return status;
 }
 
 static int stretch_of(const struct noise_capture *capture, u32 captures, double seconds,
-		      struct stretch *stretch)
+		      double wait, struct stretch *stretch)
 {
 	int status = 0;
 	u32 i, c;
 
-	*stretch = (struct stretch){ 0 };
+	stretch_free(stretch);
 	for (i = 0; i < captures; i++)
 		for (c = 0; c < capture[i].head.cpus && !status; c++)
 			if (capture[i].cpu[c].watched)
-				status = add_cpu(&capture[i], c, seconds * 1e9, stretch);
+				status = add_cpu(&capture[i], c, seconds * 1e9, wait * 1e9,
+						 stretch);
 	if (status == -EINVAL || (!status && !stretch->steps))
 		fprintf(stderr, "collnoise predict: a capture leaves no time to compute in\n");
 	if (!status)
@@ -354,11 +365,32 @@ static struct coll_call call_of(const struct predict *p, u32 ranks)
 	};
 }
 
-static void longest(const struct stretch *stretch, double ranks, double more, double *mean,
-		    double *p99)
+/*
+ * The step of the last of `ranks`, and `more`. A rank that has waited for others
+ * may begin inside an event, one that has not cannot: how long ranks wait on
+ * average and how long the step takes follow from each other.
+ */
+static int longest(const struct predict *p, const struct noise_capture *capture, double seconds,
+		   double ranks, double more, struct times *times, double *watched)
 {
-	*mean = stretch_mean(stretch, ranks) * 1e-9 + more;
-	*p99 = stretch_quantile(stretch, ranks, 0.99) * 1e-9 + more;
+	struct stretch stretch = { 0 };
+	double wait = p->idle, before;
+	int status, round = 0;
+
+	do {
+		status = stretch_of(capture, p->captures, seconds, wait, &stretch);
+		if (status)
+			break;
+		times->mean = stretch_mean(&stretch, ranks) * 1e-9 + more;
+		before = wait;
+		wait = p->idle + times->mean - stretch_mean(&stretch, 1) * 1e-9;
+	} while (ranks > 1 && ++round < ROUNDS_MAX && fabs(wait - before) > 0.01 * times->mean);
+	if (!status) {
+		times->p99 = stretch_quantile(&stretch, ranks, 0.99) * 1e-9 + more;
+		*watched = stretch.watched;
+	}
+	stretch_free(&stretch);
+	return status;
 }
 
 /* Seconds of the collective without noise, by the algorithm that would be chosen. */
@@ -383,7 +415,8 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	const double grain = p->grain * 1e-9;
 	struct coll_machine m = p->machine, pinned = p->machine;
 	const double ideal = ideal_of(p, &call, &row->algo);
-	struct stretch step = { 0 }, alone = { 0 }, clean = { 0 };
+	struct times *of = row->of;
+	double watched = 0, extra, again;
 	int status;
 
 	m.grain = pinned.grain = grain;
@@ -392,28 +425,21 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	row->ranks = ranks;
 	row->base = grain + ideal;
 	row->with = p->collective == COLL_ALLREDUCE ? redundancy_choose(&call, ~0u, &m) : plain;
-	status = stretch_of(p->capture, p->captures, row->base, &step);
+	again = redundancy_delay_again(&call, plain, &m);
+	extra = redundancy_delay_again(&call, row->with, &m) +
+		redundancy_cost(&call, row->with, &m) - redundancy_cost(&call, plain, &m);
+	status = longest(p, p->capture, row->base, ranks, again, &of[NOTHING], &watched);
+	row->beyond = ranks * (row->base * 1e9 + 1000) > watched;
 	if (!status)
-		status = stretch_of(p->pinned, p->captures, row->base, &clean);
+		status = longest(p, p->pinned, row->base, ranks,
+				 redundancy_delay_again(&call, plain, &pinned), &of[PINNED],
+				 &watched);
 	if (!status)
-		status = stretch_of(p->capture, p->captures, grain, &alone);
-	if (!status) {
-		longest(&step, ranks, redundancy_delay_again(&call, plain, &m),
-			&row->of[NOTHING].mean, &row->of[NOTHING].p99);
-		longest(&clean, ranks, redundancy_delay_again(&call, plain, &pinned),
-			&row->of[PINNED].mean, &row->of[PINNED].p99);
-		longest(&step, 1, 0, &row->of[TOGETHER].mean, &row->of[TOGETHER].p99);
-		longest(&step, ranks,
-			redundancy_delay_again(&call, row->with, &m) +
-				redundancy_cost(&call, row->with, &m) -
-				redundancy_cost(&call, plain, &m),
-			&row->of[REDUNDANT].mean, &row->of[REDUNDANT].p99);
-		longest(&alone, ranks, ideal, &row->of[OFFLOADED].mean, &row->of[OFFLOADED].p99);
-		row->beyond = ranks * (row->base * 1e9 + 1000) > step.watched;
-	}
-	stretch_free(&step);
-	stretch_free(&clean);
-	stretch_free(&alone);
+		status = longest(p, p->capture, row->base, 1, 0, &of[TOGETHER], &watched);
+	if (!status)
+		status = longest(p, p->capture, row->base, ranks, extra, &of[REDUNDANT], &watched);
+	if (!status)
+		status = longest(p, p->capture, grain, ranks, ideal, &of[OFFLOADED], &watched);
 	return status;
 }
 
