@@ -244,7 +244,8 @@ static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 				add_shapes(list, c);
 			}
 		}
-	if (coll_algo_has_option(algo, "T"))
+	/* With relays a rank may be ahead of its own exchanges, and stop there. */
+	if (coll_algo_has_option(algo, "T") && !coll_algo_has_option(algo, "relays"))
 		add_rescues(list, c);
 }
 

@@ -662,6 +662,7 @@ bool verify_case(struct world *w, const struct verify_case *c,
 	w->vcase = c;
 	w->ranks = c->ranks;
 	w->random = case_seed(c, options->seed);
+	w->mode = w->random % SEND_MODES;
 	emit_all(w);
 	if (w->refused)
 		return true;
