@@ -33,7 +33,8 @@ ALGO		:= $(wildcard algo/*.c)
 LIBCOLL		:= $(wildcard libcoll/*.c)
 SIM		:= $(wildcard sim/*.c sim/flit/*.c)
 COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildcard tools/*.c))
-COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/netlink.c $(wildcard tools/noise_*.c)
+COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/netlink.c sim/stretch.c \
+		   $(wildcard tools/noise_*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
 		   noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
@@ -293,7 +294,7 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -o build/fuzz/$$fuzz; \
+			$(CORE) $(ALGO) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
 	done
