@@ -148,6 +148,7 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 	emit_waits(b, s, &op, any, skip, new_index);
 	if (target && (defect == SKIP_SEND || defect == SKIP_RECV || defect == SKIP_LOCAL))
 		return emit_join(b);
+	emit_one_way(b, op.flags & COLL_ONE_WAY);
 	again = emit_kind(b, &op, peer);
 	if (!target || defect != DOUBLE_REDUCE)
 		return again;

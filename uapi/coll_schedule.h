@@ -88,8 +88,13 @@ enum coll_op_flags {
 	COLL_WAIT_ANY = 1 << 0,
 	/* The run may finish without it; not begun by then, it never begins. */
 	COLL_OPTIONAL = 1 << 1,
+	/* connect, release: a circuit that carries data from here only, ... */
+	COLL_CIRCUIT_OUT = 1 << 2,
+	/* ... or to here only; with neither of the two, both ways. */
+	COLL_CIRCUIT_IN = 1 << 3,
 };
-#define COLL_OP_FLAGS	(COLL_WAIT_ANY | COLL_OPTIONAL)
+#define COLL_ONE_WAY	(COLL_CIRCUIT_OUT | COLL_CIRCUIT_IN)
+#define COLL_OP_FLAGS	(COLL_WAIT_ANY | COLL_OPTIONAL | COLL_ONE_WAY)
 
 struct coll_op {
 	__u8 kind;		/* enum coll_op_kind */
