@@ -27,7 +27,8 @@ void *room_get_zero(struct room *room, u64 count, u64 size)
 {
 	void *got = room_get(room, count, size);
 
-	return got ? memset(got, 0, count * size) : NULL;
+	/* All of it: what is taken piece by piece is one array. */
+	return got ? memset(got, 0, (count * size + 7) & ~(u64)7) : NULL;
 }
 
 /* What `rank` is asked for, as far as the others know: in place shows at the root only. */
