@@ -5,9 +5,9 @@
  *  rounds	all ranks' schedules are played in lock-step: which message goes in
  *		which round.
  *  sessions	Rounds are gathered into *epochs*, as many as fit the ports of every
- *		node; a round that does not fit is split (edges coloured first fit,
- *		nodes taking as many of a colour as they have ports). A session is one
- *		circuit from the first to the last of the epochs in a row that use it.
+ *		node; a round that does not fit is split (edges coloured first fit, as
+ *		many colours to an epoch as fit). A session is one circuit from the
+ *		first to the last of the epochs in a row that use it.
  *  ports	Sessions are to ports what values are to registers: in order of their
  *		epochs each takes, at both its ends, the port that is free first. The
  *		wavelengths of the network are ports of one more node.
@@ -63,9 +63,14 @@ struct rounds {
 	struct happened *happened;
 };
 
-/* 0, -ENOSPC, or what emitting gave; -EINVAL: the schedules never come to an end. */
+/*
+ * `in_turn`: a rank sends one message a round, in the order of its list; else all that
+ * are ready. 0, -ENOSPC, or what emitting gave; -EINVAL: the schedules never come to
+ * an end.
+ */
 int rounds_play(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, struct rounds *rounds);
+		const struct coll_tuning *tuning, struct room *room, bool in_turn,
+		struct rounds *rounds);
 
 /* ---- sessions and ports ---------------------------------------------------- */
 

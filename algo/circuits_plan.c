@@ -24,10 +24,12 @@ struct planning {
 		u32 end[2];
 		u32 session;	/* its last one, or COLL_NONE */
 		u32 epoch;
+		u32 colour;	/* of a round that is split; COLL_NONE: kept up */
 	} *edge;
 	u32 edges;
-	/* its split: per epoch of the split, per place */
-	u32 *split, *split_in_all, *first_free;
+	bool split;		/* some round was */
+	/* its colours: per colour and place whether an edge has it; edges of each */
+	u32 *coloured, *of_colour, *first_free;
 };
 
 static u32 place_of(const struct circuits *c, const u32 *end, u32 side)
@@ -87,7 +89,7 @@ static void find_edges(struct planning *p, u32 round)
 		if (!last || last->end[0] != end[0] || last->end[1] != end[1]) {
 			known = table_find(p, end);
 			last = &p->edge[p->edges++];
-			*last = (struct edge){ { end[0], end[1] }, *known - 1, 0 };
+			*last = (struct edge){ { end[0], end[1] }, *known - 1, 0, 0 };
 		}
 		m->session = p->edges - 1;	/* the edge, for now */
 	}
@@ -137,73 +139,112 @@ static bool join_epoch(struct planning *p)
 	return i == p->edges;
 }
 
-/* First fit: the first epoch of the split with room at both ends. Returns epochs. */
-static int split_edge(struct planning *p, struct edge *edge, u32 *epochs)
+/* First fit: the first colour that neither end has. A colour has at most W edges. */
+static int colour_edge(struct planning *p, struct edge *edge, u32 *colours)
 {
-	const u32 a = place_of(p->c, edge->end, 0), b = place_of(p->c, edge->end, 1);
-	u32 at = p->first_free[a] > p->first_free[b] ? p->first_free[a] : p->first_free[b];
-	u32 side;
+	const u32 place[2] = { place_of(p->c, edge->end, 0), place_of(p->c, edge->end, 1) };
+	u32 at = p->first_free[place[0]], side;
 
+	if (at < p->first_free[place[1]])
+		at = p->first_free[place[1]];
 	for (;; at++) {
-		u32 *load = p->split + (u64)at * p->places;
+		const u32 *row = p->coloured + (u64)at * p->places;
 
-		if (at == *epochs) {	/* the room at the end is free: split[] grows into it */
-			u32 *more = room_get_zero(p->room, p->places + 2, sizeof(u32));
-
-			if (!more)
+		if (at == *colours) {	/* the room at the end is free: coloured[] grows */
+			if (!room_get_zero(p->room, p->places + 2, sizeof(u32)))
 				return -ENOSPC;
-			p->split_in_all[(*epochs)++] = 0;
+			p->of_colour[(*colours)++] = 0;
 		}
-		if (fits(p, edge, load, p->split_in_all[at])) {
-			take(p, edge, load, &p->split_in_all[at], 1);
+		if (!row[place[0]] && !row[place[1]] && p->of_colour[at] < p->wavelengths)
 			break;
-		}
 	}
-	edge->epoch = at;
+	edge->colour = at;
+	p->of_colour[at]++;
 	for (side = 0; side < 2; side++) {
-		const u32 place = side ? b : a;
-		u32 *first = &p->first_free[place];
+		u32 *first = &p->first_free[place[side]];
 
-		while (*first < *epochs &&
-		       p->split[(u64)*first * p->places + place] == p->ports[place])
+		p->coloured[(u64)at * p->places + place[side]] = 1;
+		while (*first < *colours && p->coloured[(u64)*first * p->places + place[side]])
 			++*first;
 	}
 	return 0;
 }
 
-/* The round in epochs of its own, first what is up already. */
+static int colour_round(struct planning *p, u32 *colours)
+{
+	int error = 0;
+	u32 i;
+
+	*colours = 0;
+	p->of_colour = room_get(p->room, p->edges + 1, sizeof(u32));
+	p->first_free = room_get_zero(p->room, p->places, sizeof(u32));
+	p->coloured = (u32 *)p->room->at;
+	if (!p->of_colour || !p->first_free)
+		return -ENOSPC;
+	for (i = 0; i < p->edges && !error; i++)
+		if (p->edge[i].colour != COLL_NONE)
+			error = colour_edge(p, &p->edge[i], colours);
+	return error;
+}
+
+static void next_epoch(struct planning *p)
+{
+	p->epoch = p->begun ? p->epoch + 1 : 0;
+	p->begun = true;
+	memset(p->load, 0, p->places * sizeof(u32));
+	p->load_in_all = 0;
+}
+
+/* All edges of a colour into the current epoch, or nothing of them. */
+static bool pack_colour(struct planning *p, u32 colour)
+{
+	u32 i;
+
+	for (i = 0; i < p->edges; i++)
+		if (p->edge[i].colour == colour && !fits(p, &p->edge[i], p->load, 0))
+			return false;
+	if (p->load_in_all + p->of_colour[colour] > p->wavelengths)
+		return false;
+	for (i = 0; i < p->edges; i++)
+		if (p->edge[i].colour == colour) {
+			take(p, &p->edge[i], p->load, &p->load_in_all, 1);
+			p->edge[i].epoch = p->epoch;
+		}
+	return true;
+}
+
+/*
+ * The round in epochs of its own: first, with what is up already, as many colours as
+ * fit, and so on.
+ */
 static int split_round(struct planning *p)
 {
-	const u32 base = p->begun ? p->epoch + 1 : 0;
-	const bool keep = p->c->ahead == COLL_AHEAD_PORTS;
 	const struct room before = *p->room;
-	u32 epochs = 0, pass, i;
-	int error = 0;
+	u32 colours, i;
+	int error;
 
-	p->split_in_all = room_get(p->room, p->edges + 1, sizeof(u32));
-	p->first_free = room_get_zero(p->room, p->places, sizeof(u32));
-	p->split = (u32 *)p->room->at;
-	if (!p->split_in_all || !p->first_free)
-		return -ENOSPC;
-	for (pass = 0; pass < 2; pass++)
-		for (i = 0; i < p->edges && !error; i++)
-			if ((keep && is_up(p, &p->edge[i])) == !pass)
-				error = split_edge(p, &p->edge[i], &epochs);
-	if (error)
-		return error;
 	for (i = 0; i < p->edges; i++) {
 		struct edge *edge = &p->edge[i];
 
-		if (!(keep && is_up(p, edge)) || edge->epoch)
+		edge->colour = p->c->ahead == COLL_AHEAD_PORTS && is_up(p, edge) ? COLL_NONE : 0;
+		if (!edge->colour)
 			edge->session = COLL_NONE;
-		edge->epoch += base;
 	}
-	memcpy(p->load, p->split + (u64)(epochs - 1) * p->places, p->places * sizeof(u32));
-	p->load_in_all = p->split_in_all[epochs - 1];
-	p->epoch = base + epochs - 1;
-	p->begun = true;
+	next_epoch(p);
+	for (i = 0; i < p->edges; i++)
+		if (p->edge[i].colour == COLL_NONE) {
+			take(p, &p->edge[i], p->load, &p->load_in_all, 1);
+			p->edge[i].epoch = p->epoch;
+		}
+	error = colour_round(p, &colours);
+	for (i = 0; i < colours && !error; i++)
+		if (!pack_colour(p, i)) {
+			next_epoch(p);
+			pack_colour(p, i);
+			p->split = true;
+		}
 	*p->room = before;
-	return 0;
+	return error;
 }
 
 static int name_sessions(struct planning *p, u32 round)
@@ -245,8 +286,6 @@ static int plan_round(struct planning *p, u32 round)
 		p->c->epoch_of[round] = p->begun ? p->epoch + 1 : 0;
 		error = split_round(p);
 	}
-	if (p->edges && p->c->epoch_of[round] > p->edge[0].epoch)
-		p->c->epoch_of[round] = p->edge[0].epoch;
 	return error ? error : name_sessions(p, round);
 }
 
@@ -366,8 +405,9 @@ static int prepare(struct planning *p, const struct coll_call *call,
 	return 0;
 }
 
-int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, struct room *room, struct circuits *c)
+static int plan(const struct coll_algo *algo, const struct coll_call *call,
+		const struct coll_tuning *tuning, struct room *room, bool in_turn,
+		struct circuits *c, bool *split)
 {
 	struct planning p = { .c = c, .room = room };
 	int error;
@@ -377,17 +417,42 @@ int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
 		.ahead = tuning->ahead == COLL_UNSET ? COLL_AHEAD_PORTS : tuning->ahead,
 		.simplex = tuning->simplex == 1,
 	};
-	error = rounds_play(algo, call, tuning, room, &c->rounds);
+	error = rounds_play(algo, call, tuning, room, in_turn, &c->rounds);
 	if (!error)
 		error = prepare(&p, call, tuning);
 	for (i = 0; i < c->rounds.rounds && !error; i++)
 		error = plan_round(&p, i);
 	if (error)
 		return error;
+	*split = p.split;
 	c->epochs = p.epoch + 1;
 	c->epoch_of[c->rounds.rounds] = p.epoch;
 	error = sort_sessions(&p);
 	return error ? error : take_ports(&p);
+}
+
+/*
+ * All messages that can go at once are coloured well where everybody sends to
+ * everybody; a tree wants each rank to send one after another, in its own order. What
+ * gives fewer epochs is taken.
+ */
+int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
+		  const struct coll_tuning *tuning, struct room *room, struct circuits *c)
+{
+	const struct room before = *room;
+	bool split = false;
+	u32 epochs;
+	int error = plan(algo, call, tuning, room, false, c, &split);
+
+	if (error || !split)
+		return error;
+	epochs = c->epochs;
+	*room = before;
+	error = plan(algo, call, tuning, room, true, c, &split);
+	if (error || c->epochs < epochs)
+		return error;
+	*room = before;
+	return plan(algo, call, tuning, room, false, c, &split);
 }
 
 const char *circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,

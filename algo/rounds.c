@@ -166,24 +166,75 @@ static int prepare(struct rounds *r, struct room *room, struct coll_plan **plans
 	return 0;
 }
 
-/* All that a rank can do now. Messages that are complete are appended to order[]. */
-static u32 advance(struct rounds *r, struct coll_step *step, u32 rank, u32 round, u32 sent)
+/* Sends of a rank that wait for their turn, as a list through `next`. */
+struct turn {
+	u32 first, last;
+};
+
+struct playing {
+	struct rounds *r;
+	struct coll_step *step;
+	struct turn *turn;	/* per rank; NULL: all at once */
+	u32 *next;		/* per message */
+	u32 sent;
+};
+
+/* One end of a message is ready; with both it is appended to order[]. */
+static void start(struct playing *p, u32 number)
 {
+	struct message *m = &p->r->message[number];
+
+	if (++m->started < 2)
+		return;
+	m->round = p->r->rounds;
+	p->r->order[p->sent++] = number;
+}
+
+static void queue(struct playing *p, u32 rank, u32 number)
+{
+	struct turn *turn = &p->turn[rank];
+
+	p->next[number] = COLL_NONE;
+	if (turn->first == COLL_NONE)
+		turn->first = number;
+	else
+		p->next[turn->last] = number;
+	turn->last = number;
+}
+
+/* All that a rank can do now. */
+static void advance(struct playing *p, u32 rank)
+{
+	struct rounds *r = p->r;
 	u32 op;
 
-	while ((op = coll_step_next(step)) != COLL_NONE) {
+	while ((op = coll_step_next(&p->step[rank])) != COLL_NONE) {
 		const u32 number = r->message_of[rank][op];
-		struct message *m = number == COLL_NONE ? NULL : &r->message[number];
 
-		if (!m) {
+		if (number == COLL_NONE) {
 			r->happened[r->happenings++] = (struct happened){ rank, op };
-			coll_step_done(step, op);
-		} else if (++m->started == 2) {
-			m->round = round;
-			r->order[sent++] = number;
+			coll_step_done(&p->step[rank], op);
+		} else if (p->turn && r->message[number].from == rank) {
+			queue(p, rank, number);
+		} else {
+			start(p, number);
 		}
 	}
-	return sent;
+	if (p->turn && p->turn[rank].first != COLL_NONE) {
+		op = p->turn[rank].first;
+		p->turn[rank].first = p->next[op];
+		start(p, op);
+	}
+}
+
+static bool waiting(const struct playing *p)
+{
+	u32 i;
+
+	for (i = 0; p->turn && i < p->r->ranks; i++)
+		if (p->turn[i].first != COLL_NONE)
+			return true;
+	return false;
 }
 
 /* Messages of a round, as every rank has them in the same order. */
@@ -204,26 +255,33 @@ static void sort_round(const struct rounds *r, struct sort_item *item, u32 first
 		r->order[i] = item[i - first].value;
 }
 
-static int play(struct rounds *r, struct room *room, struct coll_step *step)
+static int play(struct rounds *r, struct room *room, struct coll_step *step, bool in_turn)
 {
 	struct sort_item *item = room_get(room, r->messages, sizeof(*item));
-	u32 sent = 0, before, ops = r->messages, i;
+	struct playing p = { .r = r, .step = step };
+	u32 before, ops = r->messages, i;
 
 	for (i = 0; i < r->ranks; i++)
 		ops += r->schedule[i]->ops;
 	r->happened = room_get(room, ops, sizeof(*r->happened));
-	r->first = room_get(room, r->messages + 2, sizeof(u32));
-	if (!item || !r->happened || !r->first)
+	r->first = room_get(room, 2 * (u64)r->messages + 2, sizeof(u32));
+	p.next = room_get(room, r->messages, sizeof(u32));
+	p.turn = room_get(room, r->ranks, sizeof(*p.turn));
+	if (!item || !r->happened || !r->first || !p.next || !p.turn)
 		return -ENOSPC;
+	memset(p.turn, 0xff, r->ranks * sizeof(*p.turn));
+	if (!in_turn)
+		p.turn = NULL;
 	for (;;) {
-		before = sent;
+		before = p.sent;
 		r->first[r->rounds] = before;
 		for (i = 0; i < r->ranks; i++)
-			sent = advance(r, &step[i], i, r->rounds, sent);
-		if (sent == before)
+			advance(&p, i);
+		/* Sends that started may wait for receives, and others for their turn. */
+		if (p.sent == before && !waiting(&p))
 			break;
-		sort_round(r, item, before, sent);
-		for (i = before; i < sent; i++) {
+		sort_round(r, item, before, p.sent);
+		for (i = before; i < p.sent; i++) {
 			const struct message *m = &r->message[r->order[i]];
 
 			r->happened[r->happenings++] = (struct happened){ COLL_NONE, r->order[i] };
@@ -232,11 +290,12 @@ static int play(struct rounds *r, struct room *room, struct coll_step *step)
 		}
 		r->rounds++;
 	}
-	return sent == r->messages ? 0 : -EINVAL;
+	return p.sent == r->messages ? 0 : -EINVAL;
 }
 
 int rounds_play(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, struct rounds *r)
+		const struct coll_tuning *tuning, struct room *room, bool in_turn,
+		struct rounds *r)
 {
 	struct coll_plan *plan;
 	struct coll_step *step;
@@ -249,6 +308,6 @@ int rounds_play(const struct coll_algo *algo, const struct coll_call *call,
 	if (!error)
 		error = join_all(r, room, plan);
 	if (!error)
-		error = play(r, room, step);
+		error = play(r, room, step, in_turn);
 	return error;
 }

@@ -208,7 +208,8 @@ sim_time circuits_ask(struct circuits_state *s, u32 rank, u32 peer, u8 flags, u3
 	return lit;
 }
 
-bool circuits_give_back(struct circuits_state *s, u32 rank, u32 peer, u8 flags, sim_time now)
+sim_time circuits_give_back(struct circuits_state *s, u32 rank, u32 peer, u8 flags,
+			    sim_time now)
 {
 	const u8 way = flags & COLL_ONE_WAY;
 	const u32 side = rank > peer;
@@ -216,14 +217,14 @@ bool circuits_give_back(struct circuits_state *s, u32 rank, u32 peer, u8 flags, 
 	struct pair *pair = pair_of(s, rank, peer, way);
 
 	if (!port || !pair)
-		return false;
+		return -1;
 	port->free = port->drained > now ? port->drained : now;
 	pair->ended[side]++;
 	if (pair->ended[side] > pair->ended[!side])
 		pair->end = port->free;
 	else
 		note_change(s, port->free > pair->end ? port->free : pair->end, -1);
-	return true;
+	return port->free;
 }
 
 sim_time circuits_carry(struct circuits_state *s, u32 from, u32 to, u64 bytes, sim_time time,

@@ -23,8 +23,9 @@ void circuits_free(struct circuits_state *state);
  */
 sim_time circuits_ask(struct circuits_state *state, u32 rank, u32 peer, u8 flags, u32 op,
 		      sim_time now, u32 *peer_op);
-/* False: it was not asked for. */
-bool circuits_give_back(struct circuits_state *state, u32 rank, u32 peer, u8 flags, sim_time now);
+/* Returns when its port is free; -1: it was not asked for. */
+sim_time circuits_give_back(struct circuits_state *state, u32 rank, u32 peer, u8 flags,
+			    sim_time now);
 
 /*
  * A message of this length, ready at `time`, on the circuit to `to`. Returns when it

@@ -470,10 +470,14 @@ static sim_time start_release(struct events *e, u32 index)
 {
 	const u32 peer = program_peer_rank(e->program, &e->class->peer[index], e->rank);
 
-	if (e->circuits && !circuits_give_back(e->circuits, e->rank, peer,
-					       coll_ops(e->class->schedule)[index].flags, e->now))
+	sim_time freed = e->now;
+
+	if (e->circuits)
+		freed = circuits_give_back(e->circuits, e->rank, peer,
+					   coll_ops(e->class->schedule)[index].flags, e->now);
+	if (freed < 0)
 		e->error = -ENOTCONN;
-	return e->now;
+	return freed;
 }
 
 static sim_time start_op(struct events *e, u32 index)

@@ -78,7 +78,10 @@ enum coll_op_kind {
 	 * Done when the circuit can carry data; at once where there are none.
 	 */
 	COLL_OP_CONNECT,
-	/* Give the circuit to the peer back. Done at once. */
+	/*
+	 * Give the circuit to the peer back. Done when all that was sent through it is
+	 * through, and its port free for another; at once where there are none.
+	 */
 	COLL_OP_RELEASE,
 	COLL_OP_KINDS,
 };
