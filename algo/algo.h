@@ -79,6 +79,8 @@ struct coll_call {
 	 */
 	const u32 *cluster;
 	u32 clusters;
+	/* Per rank its k, where nodes differ; NULL: all have tuning->ports. */
+	const u32 *ports;
 };
 
 /*
@@ -90,13 +92,29 @@ struct coll_tuning {
 	u64 redundancy;		/* T: redundant exchanges of the butterfly */
 	u64 segment;		/* bytes a pipelined message carries at most */
 	u64 bound;		/* alltoallv bruck: elements of a block that go round */
-	u64 ports;		/* k: circuits a node can hold at once */
 	u64 lanes;		/* n: links in use at once between two clusters */
 	u64 relays;		/* redundant exchanges on the butterfly's way: after so many of it */
+	u64 radix;		/* of a de Bruijn graph: how many each rank sends to */
+	/*
+	 * Circuits, if `ports` is set: any algorithm's schedule gets the ops that ask
+	 * for them and give them back (algo/circuits.h).
+	 */
+	u64 ports;		/* k: circuits a node can hold at once */
+	u64 wavelengths;	/* W: circuits there can be at once in all */
+	u64 ahead;		/* enum coll_ahead */
+	u64 simplex;		/* 1: a circuit goes one way, a port is a sender and a receiver */
 };
 #define COLL_TUNING_UNSET \
 	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
-			       COLL_UNSET })
+			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET })
+
+/* When circuits are asked for. */
+enum coll_ahead {
+	COLL_AHEAD_NOT,		/* "naive": each for one message, when it is to go */
+	COLL_AHEAD_TURNS,	/* paper 5: k together, when the last k have been used */
+	COLL_AHEAD_PORTS,	/* each as soon as a port is free; kept for the next round */
+	COLL_AHEADS,
+};
 
 /* Noise of one kind: so often on each rank (or link), each time so long; seconds. */
 struct coll_noise_rate {
@@ -124,6 +142,7 @@ struct coll_machine {
 	struct coll_noise_rate link_noise;		/* of a message */
 	bool noise_event;	/* it counts where it begins inside an op only: paper 1 */
 	double grain;		/* seconds that ranks compute before a call; 0: nothing is known */
+	double delta;		/* seconds from asking for a circuit until it is lit */
 };
 
 struct coll_algo {
@@ -135,6 +154,7 @@ struct coll_algo {
 	bool power_of_two;	/* fits only 2^k ranks */
 	bool clusters;		/* made for clusters: at most n links between any two */
 	bool baseline;		/* to compare with: chosen by name only */
+	u32 room;		/* bytes of b->room it needs for each rank */
 	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */
 	/*
 	 * Why it cannot serve this call beyond the flags above, in words; NULL:

@@ -7,13 +7,19 @@
  * Cut into S segments that go around on their own, a part's reduction hides behind
  * the transport of another: n gamma / S, for 2 (p - 1) S alpha.
  *
+ * With k ports for circuits, k rings that share no link carry a k-th each:
+ * 2 (p - 1) alpha + (1 - 1/p) n (2 beta + gamma) / k, and one set-up. No schedule
+ * brings the bytes of an allreduce through k ports in less time.
+ *
  * A part is summed in scratch, where it arrives, and completed into OUT by one
  * rank alone, so all ranks have the same bits.
  */
 #include "partial.h"
+#include "rings.h"
 
 struct ring {
 	const struct coll_call *call;
+	u32 stride;		/* ranks from one to the next */
 	u32 left, right;
 	u64 offset;		/* where the segment that goes around begins */
 };
@@ -21,7 +27,7 @@ struct ring {
 /* The part that is `steps` before mine on the ring. */
 static u32 part_before(const struct ring *ring, u32 steps)
 {
-	return rank_minus(ring->call->rank, steps, ring->call->ranks);
+	return ring_down(ring->call->rank, ring->stride, steps, ring->call->ranks);
 }
 
 static u64 offset_of(const struct ring *ring, u32 part)
@@ -94,28 +100,47 @@ static u32 segments_of(const struct coll_call *call, const struct coll_tuning *t
 	return pipeline_parts(&message, tuning, 0);
 }
 
+/* Once around and once more, with part `i` of `parts` of the vector. */
+static void emit_part_of(struct coll_build *b, const struct coll_call *call, u32 stride, u32 parts,
+			 u32 i)
+{
+	struct coll_call part = *call;
+	const struct ring ring = {
+		.call = &part,
+		.stride = stride,
+		.left = ring_down(call->rank, stride, 1, call->ranks),
+		.right = ring_up(call->rank, stride, 1, call->ranks),
+		.offset = part_offset(call, parts, i),
+	};
+	u32 reduced, sent;
+
+	part.count = part_bytes(call, parts, i) / call->element;
+	reduced = emit_reduce_scatter(b, &ring, &sent);
+	emit_allgather(b, &ring, reduced, sent);
+}
+
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	const u32 segments = segments_of(call, tuning);
-	struct coll_call part = *call;
-	struct ring ring = {
-		.call = &part,
-		.left = rank_minus(call->rank, 1, call->ranks),
-		.right = rank_plus(call->rank, 1, call->ranks),
-	};
-	u32 reduced, sent, i;
+	u32 i;
 
-	if (call->ranks == 1) {
+	if (call->ranks == 1)
 		emit_alone(b, call, call_bytes(call));
-		return;
-	}
-	for (i = 0; i < segments; i++) {
-		ring.offset = part_offset(call, segments, i);
-		part.count = part_bytes(call, segments, i) / call->element;
-		reduced = emit_reduce_scatter(b, &ring, &sent);
-		emit_allgather(b, &ring, reduced, sent);
-	}
+	for (i = 0; call->ranks > 1 && i < segments; i++)
+		emit_part_of(b, call, 1, segments, i);
+}
+
+static void emit_rings(struct coll_build *b, const struct coll_call *call,
+		       const struct coll_tuning *tuning)
+{
+	const struct rings rings = rings_of(call->ranks, tuning->ports);
+	u32 i;
+
+	if (call->ranks == 1)
+		emit_alone(b, call, call_bytes(call));
+	for (i = 0; call->ranks > 1 && i < rings.count; i++)
+		emit_part_of(b, call, rings.stride[i], rings.count, i);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
@@ -135,4 +160,22 @@ const struct coll_algo coll_allreduce_ring = {
 	.refuses = pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
+};
+
+static double cost_rings(const struct coll_call *call, const struct coll_tuning *tuning,
+			 const struct coll_machine *m)
+{
+	const double p = call->ranks, n = call_bytes(call);
+	const double k = rings_of(call->ranks, tuning->ports).count;
+
+	return symmetric_cost(m, k * 2 * (p - 1) * m->alpha +
+					 (1 - 1 / p) * n * (2 * m->beta + m->gamma));
+}
+
+const struct coll_algo coll_allreduce_rings = {
+	.collective = COLL_ALLREDUCE,
+	.name = "rings",
+	.about = "as many rings as there are ports, a part on each: circuits, long vectors",
+	.cost = cost_rings,
+	.emit = emit_rings,
 };

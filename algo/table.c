@@ -3,6 +3,7 @@
  * The list of algorithms, and the one function that chooses among them.
  * A new algorithm is a file and two lines here.
  */
+#include "circuits.h"
 #include "clusters.h"
 #include "redundancy.h"
 #include "tuning.h"
@@ -11,6 +12,7 @@ extern const struct coll_algo coll_allgather_bruck;
 extern const struct coll_algo coll_allgather_circulant;
 extern const struct coll_algo coll_allgather_doubling;
 extern const struct coll_algo coll_allgather_ring;
+extern const struct coll_algo coll_allgather_rings;
 extern const struct coll_algo coll_allgather_vandegeijn_extended;
 extern const struct coll_algo coll_allgather_world;
 extern const struct coll_algo coll_allgatherv_bruck;
@@ -23,13 +25,16 @@ extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_allreduce_butterfly_redundant;
 extern const struct coll_algo coll_allreduce_butterfly_relayed;
 extern const struct coll_algo coll_allreduce_linear;
+extern const struct coll_algo coll_allreduce_debruijn;
 extern const struct coll_algo coll_allreduce_rabenseifner;
 extern const struct coll_algo coll_allreduce_rabenseifner_extended;
 extern const struct coll_algo coll_allreduce_reduce_bcast;
 extern const struct coll_algo coll_allreduce_ring;
+extern const struct coll_algo coll_allreduce_rings;
 extern const struct coll_algo coll_allreduce_twotier;
 extern const struct coll_algo coll_allreduce_world;
 extern const struct coll_algo coll_alltoall_bruck;
+extern const struct coll_algo coll_alltoall_debruijn;
 extern const struct coll_algo coll_alltoall_direct;
 extern const struct coll_algo coll_alltoall_gateways;
 extern const struct coll_algo coll_alltoall_linear;
@@ -110,6 +115,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allgather_circulant,
 	&coll_allgather_doubling,
 	&coll_allgather_ring,
+	&coll_allgather_rings,
 	&coll_allgather_vandegeijn_extended,
 	&coll_allgather_world,
 	&coll_allgatherv_bruck,
@@ -122,13 +128,16 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allreduce_butterfly_redundant,
 	&coll_allreduce_butterfly_relayed,
 	&coll_allreduce_linear,
+	&coll_allreduce_debruijn,
 	&coll_allreduce_rabenseifner,
 	&coll_allreduce_rabenseifner_extended,
 	&coll_allreduce_reduce_bcast,
 	&coll_allreduce_ring,
+	&coll_allreduce_rings,
 	&coll_allreduce_twotier,
 	&coll_allreduce_world,
 	&coll_alltoall_bruck,
+	&coll_alltoall_debruijn,
 	&coll_alltoall_direct,
 	&coll_alltoall_gateways,
 	&coll_alltoall_linear,
@@ -251,7 +260,9 @@ const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_ca
 		return "it needs a power of two of ranks";
 	if (algo->needs_counts && !call->counts)
 		return "it needs the counts of all ranks on every rank";
-	return algo->refuses ? algo->refuses(call, tuning) : NULL;
+	if (algo->refuses && algo->refuses(call, tuning))
+		return algo->refuses(call, tuning);
+	return circuits_refuse(algo, call, tuning);
 }
 
 /* TCP as it usually is, where nothing has been measured. */
@@ -428,16 +439,15 @@ static void call_buffers(const struct coll_call *call, u64 *in, u64 *out)
 		*in = 0;
 }
 
-int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
-		   const struct coll_tuning *tuning, void *memory, u64 bytes,
-		   struct coll_schedule **schedule)
+int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_tuning *tuning, void *memory, u64 bytes,
+			 struct coll_schedule **schedule)
 {
-	const u64 room = algo->clusters ? clusters_room(call->ranks) : 0;
+	const u64 room = algo->clusters ? clusters_room(call->ranks) :
+					  (u64)algo->room * call->ranks;
 	struct coll_build b;
 	u64 in, out;
 
-	if (coll_algo_refuses(algo, call, tuning))
-		return -EOPNOTSUPP;
 	if (bytes < room)
 		return -ENOSPC;
 	bytes = (bytes - room) & ~(u64)7;	/* the tables lie behind the schedule */
@@ -449,4 +459,15 @@ int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
 			     call->type == COLL_OPAQUE_TYPE ? call->element : 0);
 	algo->emit(&b, call, tuning);
 	return coll_build_finish(&b, schedule);
+}
+
+int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
+		   const struct coll_tuning *tuning, void *memory, u64 bytes,
+		   struct coll_schedule **schedule)
+{
+	if (coll_algo_refuses(algo, call, tuning))
+		return -EOPNOTSUPP;
+	if (tuning->ports != COLL_UNSET || call->ports)
+		return circuits_emit(algo, call, tuning, memory, bytes, schedule);
+	return coll_algo_emit_plain(algo, call, tuning, memory, bytes, schedule);
 }

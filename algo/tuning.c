@@ -13,10 +13,17 @@ static const struct option {
 	{ "T", offsetof(struct coll_tuning, redundancy), 0 },
 	{ "segment", offsetof(struct coll_tuning, segment), 1 },
 	{ "bound", offsetof(struct coll_tuning, bound), 0 },
-	{ "ports", offsetof(struct coll_tuning, ports), 1 },
 	{ "n", offsetof(struct coll_tuning, lanes), 1 },
 	{ "relays", offsetof(struct coll_tuning, relays), 0 },
+	{ "radix", offsetof(struct coll_tuning, radix), 2 },
+	{ "ports", offsetof(struct coll_tuning, ports), 1 },
+	{ "wavelengths", offsetof(struct coll_tuning, wavelengths), 1 },
+	{ "ahead", offsetof(struct coll_tuning, ahead), 0 },
+	{ "simplex", offsetof(struct coll_tuning, simplex), 0 },
 };
+
+/* What every algorithm understands: how its schedule asks for circuits. */
+static const char everybody[] = "ports,wavelengths,ahead,simplex";
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
@@ -49,7 +56,8 @@ static const struct option *option_find(const struct coll_algo *algo, const char
 {
 	size_t i;
 
-	if (algo && (!algo->options || !list_has(algo->options, key, length)))
+	if (algo && !list_has(everybody, key, length) &&
+	    (!algo->options || !list_has(algo->options, key, length)))
 		return NULL;
 	for (i = 0; i < OPTIONS; i++)
 		if (strlen(options[i].key) == length && !memcmp(options[i].key, key, length))
@@ -95,7 +103,8 @@ static int refuse_key(const struct coll_algo *algo, const char *key, size_t leng
 	else
 		snprintf(why, bytes, "%s has no option '%.*s'; valid: %s",
 			 algo ? algo->name : "no algorithm", (int)length, key,
-			 algo ? algo->options : "T, segment, bound, ports, n, relays");
+			 algo ? algo->options :
+				"T, segment, bound, n, relays, radix, ports, wavelengths, ahead, simplex");
 	return -EINVAL;
 }
 

@@ -132,6 +132,11 @@ void emit_optional(struct coll_build *b)
 	b->next_flags |= COLL_OPTIONAL;
 }
 
+void emit_one_way(struct coll_build *b, u8 way)
+{
+	b->next_flags |= way;
+}
+
 void emit_unless(struct coll_build *b, u32 op)
 {
 	b->next_unless = op;

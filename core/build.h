@@ -5,8 +5,8 @@
  *	emit_after(b, received);		// what the next op waits for
  *	sent = emit_send(b, partner, place, bytes);
  *
- * emit_after(), emit_any(), emit_optional() and emit_unless() describe the op
- * that is emitted next, and only that one. Passing COLL_NONE as an op is
+ * emit_after(), emit_any(), emit_optional(), emit_unless() and emit_one_way()
+ * describe the op that is emitted next, and only that one. Passing COLL_NONE as an op is
  * allowed and means nothing, so first rounds need no special case.
  *
  * The builder numbers slots, collects peers and reserves scratch. It remembers
@@ -86,6 +86,8 @@ void emit_after(struct coll_build *b, u32 op);
 void emit_any(struct coll_build *b, u32 op);
 /* The op emitted next is optional. */
 void emit_optional(struct coll_build *b);
+/* The circuit asked for or given back next goes one way: COLL_CIRCUIT_OUT or _IN; 0: both. */
+void emit_one_way(struct coll_build *b, u8 way);
 /* The op emitted next, optional, is skipped if `op` is done before it starts. */
 void emit_unless(struct coll_build *b, u32 op);
 

@@ -203,6 +203,10 @@ static const char *check_op(struct check *c, u32 index)
 		return "unknown flags";
 	if (op->zero)
 		return "its reserved field is not zero";
+	if (op->flags & COLL_ONE_WAY && op->kind != COLL_OP_CONNECT && op->kind != COLL_OP_RELEASE)
+		return "only a circuit can be one-way";
+	if ((op->flags & COLL_ONE_WAY) == COLL_ONE_WAY)
+		return "a circuit of two ways at once has no such flag";
 	if ((reason = check_waits(c, op, index)) || (reason = check_peer(c, op)) ||
 	    (reason = check_places(c->schedule, op)))
 		return reason;

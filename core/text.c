@@ -35,6 +35,8 @@ static void print_action(const struct coll_schedule *s, const struct coll_op *op
 		fprintf(to, " %s %u", from ? "from" : "to", coll_op_rank(s, op));
 	if (op->slot != COLL_NONE)
 		fprintf(to, " slot %u", op->slot);
+	if (op->flags & COLL_ONE_WAY)
+		fprintf(to, op->flags & COLL_CIRCUIT_OUT ? " out" : " in");
 }
 
 static void print_conditions(const struct coll_schedule *s, const struct coll_op *op, FILE *to)
@@ -233,8 +235,14 @@ static int read_peer(struct reader *r, struct coll_said_op *op)
 
 	if (!status)
 		status = read_number(r, COLL_RANKS_MAX, "a rank", &op->peer);
-	if (status || op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE)
+	if (status)
 		return status;
+	if (op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE) {
+		op->way = accept_word(r, "out") ? COLL_CIRCUIT_OUT :
+			  accept_word(r, "in")	? COLL_CIRCUIT_IN :
+						  0;
+		return 0;
+	}
 	status = read_keyword(r, "slot");
 	return status ? status : read_number(r, COLL_OPS_MAX, "a slot", &op->slot);
 }

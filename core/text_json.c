@@ -7,7 +7,7 @@
  *	  {"kind": "reduce", "bytes": 8, "result": ..., "left": ..., "right": ...,
  *	   "type": "double", "reduction": "sum", "after": [0]}, ...]}
  *
- * Waits are "after" (all) or "after_any"; flags are "optional": true and
+ * Circuits may have a "way", "out" or "in". Waits are "after" (all) or "after_any"; flags are "optional": true and
  * "unless": 7. An op has the members that its kind has, and no others.
  */
 #include <string.h>
@@ -51,6 +51,9 @@ static void set_action(json_t *object, const struct coll_schedule *s, const stru
 		set_number(object, "peer", coll_op_rank(s, op));
 	if (message)
 		set_number(object, "slot", op->slot);
+	if (op->flags & COLL_ONE_WAY)
+		json_object_set_new(object, "way",
+				    json_string(op->flags & COLL_CIRCUIT_OUT ? "out" : "in"));
 }
 
 static void set_conditions(json_t *object, const struct coll_schedule *s,
@@ -181,6 +184,19 @@ static int get_name(json_t *object, const char *key, int (*find)(const char *, s
 	return 0;
 }
 
+/* A circuit's way, if it is said. */
+static int get_way(json_t *object, u8 *way, struct coll_text_error *error)
+{
+	const char *text = json_string_value(json_object_get(object, "way"));
+
+	if (!json_object_get(object, "way"))
+		return 0;
+	if (!text || (strcmp(text, "out") && strcmp(text, "in")))
+		return coll_said_wrong(error, "the \"way\" is neither \"out\" nor \"in\"");
+	*way = strcmp(text, "out") ? COLL_CIRCUIT_IN : COLL_CIRCUIT_OUT;
+	return 0;
+}
+
 static int get_waits(json_t *object, const char *key, bool any, struct coll_build *b,
 		     struct coll_text_error *error)
 {
@@ -224,13 +240,19 @@ static int get_action(json_t *object, struct coll_said_op *op, struct coll_text_
 {
 	static const char *const conditions[] = { "after", "after_any", "optional", "unless",
 						  NULL };
+	static const char *const circuit[] = { "after", "after_any", "optional", "unless", "way",
+					       NULL };
 	int status;
 
 	if (!json_object_get(object, "kind"))
 		return coll_said_wrong(error, "it has no \"kind\"");
 	if ((status = get_name(object, "kind", coll_op_kind_find, &op->kind, error)) ||
 	    (status = object_is(object, coll_op_kind_name(op->kind), members_of(op->kind),
-				conditions, error)) ||
+				op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE ?
+					circuit :
+					conditions,
+				error)) ||
+	    (status = get_way(object, &op->way, error)) ||
 	    (status = get_number(object, "bytes", COLL_BYTES_MAX, &op->bytes, error)) ||
 	    (status = get_place(object, "result", &op->result, error)) ||
 	    (status = get_place(object, "left", &op->left, error)) ||

@@ -106,6 +106,7 @@ int coll_said_emit(struct coll_build *b, const struct coll_said_op *op,
 	if (op->optional)
 		emit_optional(b);
 	emit_unless(b, op->unless);
+	emit_one_way(b, op->way);
 	index = said_emit_kind(b, op);
 	if (b->error)
 		return b->error;

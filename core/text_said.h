@@ -20,6 +20,7 @@ struct coll_said_op {
 	u32 type, reduction;
 	u64 bytes, result, left, right;
 	u64 unless;		/* COLL_NONE: not said */
+	u8 way;			/* circuits: COLL_CIRCUIT_OUT, _IN or 0 */
 	bool any, optional;
 };
 #define COLL_SAID_NOTHING \

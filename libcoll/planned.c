@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../algo/circuits.h"
 #include "../core/check.h"
 #include "exec.h"
 #include "link.h"
@@ -160,6 +161,40 @@ int run_keep_counts(struct coll_run *run)
 
 /* ---- making ------------------------------------------------------------- */
 
+/*
+ * The cheapest with circuits, by what its schedule would take. What cannot have
+ * circuits planned goes without: its links are made when they are needed.
+ */
+static int choose_with_circuits(struct planned *planned, const struct coll_machine *machine)
+{
+	struct coll_machine known = *machine;
+	struct circuits_choice choice = { .algo = NULL };
+	uint64_t bytes = 1 << 18;
+	void *memory;
+	int error;
+
+	known.alpha = known.alpha > 0 ? known.alpha : 20e-6;
+	known.beta = known.beta > 0 ? known.beta : 0.8e-9;
+	known.delta = known.delta > 0 ? known.delta : 10e-3;
+	do {
+		memory = malloc(bytes);
+		if (!memory)
+			return -ENOMEM;
+		error = circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes,
+					&choice);
+		free(memory);
+		bytes *= 2;
+	} while (error == -ENOSPC);
+	if (!error) {
+		planned->algo = choice.algo;
+		planned->tuning = choice.tuning;
+	} else if (error == -EOPNOTSUPP) {
+		planned->tuning.ports = COLL_UNSET;
+		error = 0;
+	}
+	return error;
+}
+
 static int choose_algo(struct coll_group *group, struct planned *planned)
 {
 	const struct coll_call *call = &planned->call;
@@ -170,6 +205,9 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 	planned->algo = options->algo[call->collective];
 	if (call->cluster && planned->tuning.lanes == COLL_UNSET)
 		planned->tuning.lanes = coll_lanes_choose(call, &options->machine);
+	if (!planned->algo && planned->tuning.ports != COLL_UNSET &&
+	    choose_with_circuits(planned, &options->machine))
+		return -ENOMEM;
 	if (!planned->algo)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
 	if (planned->algo && !planned->algo->clusters)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "calendar.h"
+#include "circuits.h"
 #include "events.h"
 #include "trunk.h"
 
@@ -54,6 +55,7 @@ struct events {
 	u32 crossings, crossing_room, free;
 	struct bytes *carried;	/* or NULL */
 	struct sim_log *log;	/* or NULL */
+	struct circuits_state *circuits;	/* or NULL */
 	struct sim_outcome *outcome;
 	u64 running;		/* ranks that are not done */
 	/* the rank being served */
@@ -365,6 +367,13 @@ static sim_time depart(struct events *e, u32 op, sim_time time)
 
 	if (time < e->state->out)
 		time = e->state->out;
+	if (e->circuits && send->bytes) {
+		time = sim_circuits_carry(e->circuits, e->rank, to, send->bytes, time, wire.length);
+		if (time < 0) {
+			e->error = -ENOTCONN;
+			return e->now;
+		}
+	}
 	e->state->out = time + nic_time(machine, send->bytes);
 	if (link)
 		wire = noise_wire(&machine->link, machine_way_on(machine, link, send->bytes));
@@ -439,6 +448,38 @@ static sim_time start_recv(struct events *e, u32 op)
 	return take_in(e, op);
 }
 
+/* Done when it is lit: for both ends, by the one that asked last. */
+static sim_time start_connect(struct events *e, u32 index)
+{
+	const u32 peer = program_peer_rank(e->program, &e->class->peer[index], e->rank);
+	u32 other = COLL_NONE;
+	sim_time lit;
+
+	if (!e->circuits)
+		return e->now;
+	lit = sim_circuits_ask(e->circuits, e->rank, peer,
+			   coll_ops(e->class->schedule)[index].flags, index, e->now, &other);
+	if (lit < 0)
+		e->error = -EBUSY;
+	else if (lit != SIM_NEVER)
+		later_at(e, peer, lit, other, WHAT_DONE);
+	return lit < 0 ? SIM_NEVER : lit;
+}
+
+static sim_time start_release(struct events *e, u32 index)
+{
+	const u32 peer = program_peer_rank(e->program, &e->class->peer[index], e->rank);
+
+	sim_time freed = e->now;
+
+	if (e->circuits)
+		freed = circuits_give_back(e->circuits, e->rank, peer,
+					   coll_ops(e->class->schedule)[index].flags, e->now);
+	if (freed < 0)
+		e->error = -ENOTCONN;
+	return freed;
+}
+
 static sim_time start_op(struct events *e, u32 index)
 {
 	const struct coll_op *op = &coll_ops(e->class->schedule)[index];
@@ -449,6 +490,10 @@ static sim_time start_op(struct events *e, u32 index)
 		return start_send(e, index);
 	case COLL_OP_RECV:
 		return start_recv(e, index);
+	case COLL_OP_CONNECT:
+		return start_connect(e, index);
+	case COLL_OP_RELEASE:
+		return start_release(e, index);
 	default:
 		if (op_is_free(op))
 			return e->now;
@@ -620,7 +665,10 @@ static sim_time prepare_wires(struct events *e)
 				prepare_wire(e, &e->wire[e->first_op[c] + i], coll_ops(s)[i].bytes,
 					     &least);
 	}
-	return least;
+	/* A circuit is news to its other end when it is lit, not before. */
+	if (e->circuits && least > to_time(e->machine->circuits->setup * SIM_SECOND))
+		least = to_time(e->machine->circuits->setup * SIM_SECOND);
+	return least > 0 ? least : 1;
 }
 
 static void first_unfinished(struct events *e)
@@ -724,7 +772,8 @@ int events_run(struct events *e, const struct machine *machine, struct sim_outco
 	e->running = e->program->ranks;
 	e->error = 0;
 	e->phase = noise_phases(&machine->os, e->program->ranks);
-	error = trunks_init(e);
+	e->circuits = machine->circuits ? sim_circuits_new(machine, e->program->ranks) : NULL;
+	error = machine->circuits && !e->circuits ? -ENOMEM : trunks_init(e);
 	if (!error)
 		error = calendar_init(&e->calendar, prepare_wires(e));
 	for (i = 0; i < e->program->ranks && !error; i++)
@@ -733,6 +782,13 @@ int events_run(struct events *e, const struct machine *machine, struct sim_outco
 		;
 	if (!error)
 		error = e->error ? e->error : e->calendar.error;
+	if (!error && e->circuits) {
+		sim_circuits_count(e->circuits, outcome);
+		if (machine->circuits->wavelengths &&
+		    outcome->circuits > machine->circuits->wavelengths)
+			error = -EBUSY;
+	}
+	sim_circuits_free(e->circuits);
 	calendar_free(&e->calendar);
 	trunks_free(e);
 	free(e->phase);

@@ -4,8 +4,8 @@
 # usage: BUILD=build sim/figures.sh [--quick]
 #
 # Figures 5 to 21 of "a collective algorithm that absorbs jitter" (docs/papers-1.md) and
-# figures 4 and 5 of the paper on two clusters (docs/papers-2.md) as the simulator has
-# them: CSV and SVG in $BUILD/figures. About half an hour of CPU; --quick: fewer points,
+# figures 4 and 5 of the paper on two clusters (docs/papers-2.md), and figures 6 to 9 of that
+# on circuits (docs/papers-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About half an hour of CPU; --quick: fewer points,
 # and fewer runs where there are many ranks, four minutes. LARGEST=K: at most 2^K ranks.
 set -e
 build=${BUILD:-build}
@@ -260,4 +260,44 @@ clusters 5 gather 1 "16K 64K 256K 1M 4M 16M" "$(each rendezvous)direct,world" \
 clusters 5 alltoall 64 "1K 4K 16K 64K 256K 1M" "$(each turns)direct,world" \
 	"Alltoall, bytes of a process / T"
 
-ls "$out"/jitter-*.svg "$out"/clusters-*.svg
+# ---- circuits ---------------------------------------------------------------------
+
+echo "circuits" >&2
+"$coll" sim circuit --table --csv >"$out/circuits.csv"
+
+# circuits FIGURE ALGORITHM TITLE
+circuits() {
+	name=circuits-$1-$2
+	awk -F, -v OFS=, -v name="$2" 'NR == 1 || $1 == name' "$out/circuits.csv" >"$out/$name.csv"
+	gnuplot <<-END
+		set terminal svg size 700,440 font 'sans,12' background 'white'
+		set output '$out/$name.svg'
+		set datafile separator ','
+		set datafile missing NaN
+		set title "Figure $1: $3, 32 nodes" noenhanced
+		set xlabel 'bytes'
+		set ylabel 'ms'
+		set logscale x 2
+		set logscale y
+		set format x '2^{%L}'
+		set tics nomirror
+		set border 3
+		set grid ytics lc '#dddddd'
+		set key outside right noenhanced
+		names = 'naive:0 ports:2 ports:3 ports:4 ideal:0'
+		titles = "naive '2 ports' '3 ports' '4 ports' ideal"
+		plot for [i=1:words(names)] '$out/$name.csv' skip 1 using 2: \
+			(strcol(3) . ':' . strcol(4) eq word(names, i) ? \$6 * 1e3 : NaN) \
+			with points lc i pt 7 ps 0.5 title word(titles, i), \
+		     for [i=1:words(names)] '' skip 1 using 2: \
+			(strcol(3) . ':' . strcol(4) eq word(names, i) ? \$5 * 1e3 : NaN) \
+			with lines lc i notitle
+	END
+}
+
+circuits 6 linear "one to all, linear"
+circuits 7 ring "allgather, ring"
+circuits 8 doubling "allgather, recursive doubling"
+circuits 9 binomial "broadcast, binomial tree"
+
+ls "$out"/circuits-*.svg "$out"/jitter-*.svg "$out"/clusters-*.svg

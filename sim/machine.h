@@ -20,6 +20,8 @@ struct machine {
 	const double *slowness;
 	const sim_time *start;
 	const struct sim_network *network;
+	const struct sim_circuits *circuits;
+	u64 circuit_key;
 };
 
 void machine_init(struct machine *machine, const struct sim_model *model, u64 seed);

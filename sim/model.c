@@ -3,7 +3,7 @@
 
 #include "machine.h"
 
-enum { STREAM_OS, STREAM_LINK, STREAM_MESSAGE };
+enum { STREAM_OS, STREAM_LINK, STREAM_MESSAGE, STREAM_CIRCUIT };
 
 u64 sim_seed(u64 seed, u64 run)
 {
@@ -33,6 +33,17 @@ static const char *network_refuses(const struct sim_network *network)
 	return NULL;
 }
 
+static const char *circuits_refuse(const struct sim_circuits *circuits)
+{
+	if (!(circuits->setup > 0) || bad(circuits->setup))
+		return "a circuit's set-up that takes no time, or more than 10000 seconds";
+	if (!circuits->ports || circuits->ports > COLL_PORTS_MAX)
+		return "ports that are not 1 to 64";
+	if (!(circuits->failures >= 0 && circuits->failures < 1))
+		return "a share of set-ups that fail that is not from 0 to below 1";
+	return NULL;
+}
+
 const char *sim_model_refuses(const struct sim_model *model)
 {
 	const struct sim_costs *c = &model->costs;
@@ -48,6 +59,8 @@ const char *sim_model_refuses(const struct sim_model *model)
 		refusal = noise_refuses(&model->os[i]);
 	if (!refusal && model->network)
 		refusal = network_refuses(model->network);
+	if (!refusal && model->circuits)
+		refusal = circuits_refuse(model->circuits);
 	return refusal ? refusal : noise_refuses(&model->link);
 }
 
@@ -71,6 +84,8 @@ void machine_init(struct machine *machine, const struct sim_model *model, u64 se
 		.slowness = model->slowness,
 		.start = model->start,
 		.network = model->network,
+		.circuits = model->circuits,
+		.circuit_key = random_at(seed, STREAM_CIRCUIT),
 	};
 	noise_init(&machine->os, model->os, SIM_SOURCES_MAX, model->semantics,
 		   random_at(seed, STREAM_OS));

@@ -625,6 +625,8 @@ bool program_regular(const struct sim_job *job)
 	const struct coll_call *call = &job->call;
 	size_t i;
 
+	if (job->tuning.ports != COLL_UNSET || call->ports)
+		return false;
 	for (i = 0; i < sizeof(regulars) / sizeof(*regulars); i++)
 		if (regulars[i].collective == call->collective &&
 		    !strcmp(regulars[i].name, job->algo->name))

@@ -111,7 +111,7 @@ static int worker_run(struct worker *worker, const struct sim_model *model, u64 
 	if (sim_model_refuses(model))
 		return -EINVAL;
 	machine_init(&machine, model, seed);
-	if (path != SIM_EVENTS)
+	if (path != SIM_EVENTS && !model->circuits)
 		error = run_levels(worker->sim, &machine, outcome, finish);
 	if (error != -EOPNOTSUPP || path == SIM_LEVELS)
 		return error;

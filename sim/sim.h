@@ -118,6 +118,18 @@ struct sim_network {
 };
 
 /*
+ * Circuits: a message with data goes on one that its schedule has asked for, or not at
+ * all. By events only. Two ends that both ask have it `setup` seconds later.
+ */
+struct sim_circuits {
+	double setup;		/* delta: seconds, more than 0 */
+	u32 ports;		/* k: 1 .. COLL_PORTS_MAX; in simplex as many each way */
+	const u32 *of_rank;	/* k of each rank, at most `ports`, or NULL */
+	u32 wavelengths;	/* W: more at once are an error; 0: there are enough */
+	double failures;	/* the share of set-ups that fail and are tried again; below 1 */
+};
+
+/*
  * What paper 2 measured: with 1 Gbit/s at the ends of a trunk of 10 Gbit/s, 8
  * flows are better than 16. Any loss above 0.42 says so.
  */
@@ -130,6 +142,7 @@ struct sim_model {
 	struct sim_noise link;			/* of a message, each on its own */
 	const double *slowness;			/* a factor for each rank's CPU costs, or NULL */
 	const struct sim_network *network;	/* links of several kinds, or NULL */
+	const struct sim_circuits *circuits;	/* or NULL: connects cost nothing */
 	const sim_time *start;			/* when each rank begins, or NULL: at 0 */
 };
 
@@ -160,6 +173,9 @@ struct sim_outcome {
 	enum sim_path path;
 	u64 messages;		/* sent */
 	u64 events;		/* sends, receives, messages, reductions: LogGOPSim's count */
+	u64 setups;		/* of circuits; and tries that failed */
+	u64 setups_failed;
+	u32 circuits;		/* at once, at most, from being set up to being given back */
 };
 
 struct sim;
@@ -178,7 +194,9 @@ int sim_open_schedules(const struct coll_schedule *const *schedule, u32 ranks, s
 
 /*
  * One run. `finish`, if not NULL, gets every rank's time. -EOPNOTSUPP: that path
- * cannot do it; -EDEADLK: ranks wait for ever (outcome->last is one of them).
+ * cannot do it; -EDEADLK: ranks wait for ever (outcome->last is one of them);
+ * -ENOTCONN: a message has no circuit; -EBUSY: more circuits than ports or
+ * wavelengths.
  */
 int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_path path,
 	    struct sim_outcome *outcome, sim_time *finish);

@@ -17,6 +17,7 @@
 #include "sim.h"
 
 static const struct command others[] = {
+	{ "circuit", cmd_sim_circuit, "collectives over circuits that take time to set up" },
 	{ "flit", cmd_sim_flit, "wormhole routers with virtual channels, cycle by cycle" },
 	{ NULL, NULL, NULL },
 };

@@ -49,7 +49,9 @@ static const char help[] =
 "\n"
 "Runs every algorithm symbolically, all ranks in random order, and checks that\n"
 "each element of the result holds each contribution exactly once; and that no\n"
-"more than n links between two clusters are ever in use at once.\n"
+"more than n links between two clusters are ever in use at once. With circuits:\n"
+"that no message goes without one, no node ever asks for more than its k at once,\n"
+"and there are never more than W.\n"
 "\n"
 "  --quick           fewer rank counts and runs: under half a minute\n"
 "  --collective X    only this collective\n"
@@ -62,7 +64,8 @@ static const char help[] =
 "  --plant DEFECT    break one op in every case: the verifier must find it\n"
 "\n"
 "DEFECT: drop-wait, any-wait, swap-operands, wrong-peer, skip-send, skip-recv,\n"
-"skip-local, wrong-offset, short-message, double-reduce.\n"
+"skip-local, wrong-offset, short-message, double-reduce, skip-connect,\n"
+"skip-release, early-connect, early-release.\n"
 "\n"
 "Exit status: 0 all hold, 1 a failure (its schedule is shown), 2 wrong usage.\n";
 

@@ -9,6 +9,7 @@
  *	verify_match	what can be said of the schedules without running them
  *	verify_order	which ops are surely done when an op starts
  *	verify_links	how many links between clusters are in use at once
+ *	verify_circuits	that no op needs a circuit that is not there, and no node too many
  *	verify_world	running them
  *	verify_rescue	running them with ranks that stand still
  *	verify_plant	breaking them on purpose
@@ -48,6 +49,7 @@ struct verify_case {
 	bool in_place;
 	bool commutative;
 	bool root_counts;	/* gatherv, scatterv: only the root knows the counts */
+	bool ports_differ;	/* k is 1, 2, ..., tuning.ports, 1, ... from rank to rank */
 };
 
 /* What to run and how hard. */
@@ -98,6 +100,7 @@ enum item_kind {
 	ITEM_SENT,		/* a send is done */
 	ITEM_ARRIVE,		/* a message reaches the rank that has this receive */
 	ITEM_RECEIVED,		/* a receive is done */
+	ITEM_LIT,		/* a circuit is there: a connect is done */
 };
 
 /* Something that can happen now. */
@@ -129,6 +132,8 @@ struct verify_rank {
 	bool *key;		/* per op: counts towards the rank's freezing */
 	u32 keys, keys_left;
 	u32 *coming;		/* per rank of another cluster: messages with data on the way */
+	struct light *light;	/* per rank: the circuits to it */
+	u32 held[2];		/* senders and receivers in use; duplex: the first counts */
 	bool to_freeze, frozen, pulling, finished, slow;
 };
 
@@ -158,6 +163,8 @@ struct world {
 	u64 planted;		/* cases with a defect in them */
 	u32 links[CLUSTERS_MAX][CLUSTERS_MAX];	/* in use now, between lower and higher */
 	u32 most_links;		/* in use at once, so far */
+	u32 *ports;		/* per rank, or NULL: its k */
+	u32 lit;		/* circuits that are up now */
 	bool refused;		/* the algorithm cannot serve this case, and says so */
 	void *emit_memory;
 	size_t emit_bytes, emit_capacity;
@@ -215,6 +222,38 @@ void links_begin(struct world *world, u32 from, u32 to, u64 bytes);
 void links_end(struct world *world, u32 from, u32 to, u64 bytes);
 /* n of the case. */
 u32 links_bound(const struct world *world);
+
+/* The largest number of things of which none is before another. before[a * count + b]. */
+u32 order_at_once(struct world *world, const bool *before, u32 count);
+
+/* ---- verify_circuits ---------------------------------------------------- */
+
+/*
+ * In every run: each message with data lies between a connect and a release at both
+ * its ends, the same ones; a node never asks for more than k circuits at once; and,
+ * for what fits, there are never more than W.
+ */
+void match_circuits(struct world *world, struct world_order *order);
+/* The same in one run, in which a circuit is up when both ends have asked for it. */
+void verify_circuits_reset(struct world *world);
+void verify_circuits_connect(struct world *world, u32 rank, u32 op);
+void verify_circuits_release(struct world *world, u32 rank, u32 op);
+void verify_circuits_send(struct world *world, u32 rank, u32 op);
+void verify_circuits_arrive(struct world *world, u32 rank, u32 op);
+
+/* One way of a circuit, as its one end sees it. */
+struct light {
+	struct {
+		bool asked, lit;
+		u32 connect;	/* the op that waits for it */
+	} way[3];		/* both, out, in */
+};
+
+/* Ops that are surely done when op i of a schedule starts, `words` words each. */
+u64 *order_in_rank(struct world *world, const struct coll_schedule *s, u32 words);
+
+/* Something is going to happen. */
+void world_happen(struct world *world, enum item_kind kind, u32 rank, u32 op);
 
 /* Brings all ranks to the start of a run. */
 void world_reset(struct world *world);

@@ -71,6 +71,22 @@ static void layout_matrix(struct world *w, u64 *random)
 		b->send_displs = b->recv_displs;
 }
 
+/* k of each rank, if there are circuits at all. */
+static void layout_ports(struct world *w)
+{
+	const struct verify_case *c = w->vcase;
+	u32 i;
+
+	w->ports = NULL;
+	if (c->tuning.ports == COLL_UNSET)
+		return;
+	w->ports = arena_get(&w->arena, w->ranks, sizeof(u32));
+	for (i = 0; i < w->ranks; i++)
+		w->ports[i] = c->tuning.ahead == COLL_AHEAD_NOT ? 1 :
+			      c->ports_differ		       ? 1 + i % c->tuning.ports :
+								 c->tuning.ports;
+}
+
 /* Cluster by cluster, or one rank each in turn while they have room. */
 static void layout_clusters(struct world *w)
 {
@@ -100,6 +116,7 @@ void layout_blocks(struct world *w)
 	u64 random = w->random;
 	u32 i;
 
+	layout_ports(w);
 	layout_clusters(w);
 	if (w->vcase->algo->collective == COLL_ALLTOALLV) {
 		layout_matrix(w, &random);
@@ -175,6 +192,7 @@ void layout_call(const struct world *w, u32 rank, struct coll_call *call)
 		.count = c->count,
 		.cluster = w->cluster,
 		.clusters = w->clusters,
+		.ports = w->vcase->ports_differ ? w->ports : NULL,
 	};
 	call_v(w, rank, call);
 }

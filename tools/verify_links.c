@@ -6,9 +6,7 @@
  *
  * Of two links one is *before* the other if all its data has surely come when the
  * other's first sets off. Links that are in use at once are pairwise not before
- * each other, so never more are in use than the largest set of such links has. By
- * Dilworth's theorem that is the number of links less the pairs of a largest
- * matching of each link with one that it is before.
+ * each other, so never more are in use than the largest set of such links has.
  */
 #include <string.h>
 
@@ -95,7 +93,6 @@ struct links {
 	u32 crossings, count;
 	u32 *number;		/* per pair of ranks: the link's + 1 */
 	bool *before;		/* per pair of links */
-	u32 *match, *tried;	/* per link: the one it is the later of, + 1 */
 };
 
 static u32 link_number(struct world *w, struct links *l, u32 one, u32 other)
@@ -147,34 +144,11 @@ static void find_order(struct world *w, struct links *l, struct world_order *ord
 		}
 }
 
-/* Finds a later link for this one, moving others to different ones if need be. */
-static bool match_link(struct links *l, u32 link, u32 round)
-{
-	u32 later;
-
-	for (later = 0; later < l->count; later++) {
-		if (!l->before[(size_t)link * l->count + later] || l->tried[later] == round)
-			continue;
-		l->tried[later] = round;
-		if (!l->match[later] || match_link(l, l->match[later] - 1, round)) {
-			l->match[later] = link + 1;
-			return true;
-		}
-	}
-	return false;
-}
-
 static u32 links_at_once(struct world *w, struct links *l, struct world_order *order)
 {
-	u32 matched = 0, i;
-
 	l->before = arena_get(&w->arena, (size_t)l->count * l->count, sizeof(bool));
-	l->match = arena_get_zero(&w->arena, l->count, sizeof(u32));
-	l->tried = arena_get_zero(&w->arena, l->count, sizeof(u32));
 	find_order(w, l, order);
-	for (i = 0; i < l->count; i++)
-		matched += match_link(l, i, i + 1);
-	return l->count - matched;
+	return order_at_once(w, l->before, l->count);
 }
 
 static u32 most_messages(const struct world *w)

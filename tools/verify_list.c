@@ -16,6 +16,8 @@ enum {
 	OPTION_VALUES = 32,
 	CLUSTERED_RANKS = 24,		/* every split in two, every n, up to here */
 	QUICK_CLUSTERED_RANKS = 9,
+	CIRCUIT_RANKS = 24,		/* circuits, up to here */
+	QUICK_CIRCUIT_RANKS = 9,
 };
 
 /* ... and these. */
@@ -155,10 +157,10 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].bound = (c->count + 1) >> i;
 		}
-	if (coll_algo_has_option(c->algo, "ports"))
-		for (i = 1; i <= 3; i++) {
+	if (coll_algo_has_option(c->algo, "radix"))
+		for (i = 2; i <= 5; i++) {
 			values[n] = COLL_TUNING_UNSET;
-			values[n++].ports = i;
+			values[n++].radix = i;
 		}
 	return n;
 }
@@ -301,6 +303,49 @@ static void add_clusters(struct list *list, const struct coll_algo *algo, u32 ra
 	}
 }
 
+/* ---- circuits ----------------------------------------------------------- */
+
+/*
+ * Ports, ways to use them and wavelengths. All of them up to FEW_RANKS, else some in
+ * turn; roots, counts and tunings always take turns.
+ */
+static void add_circuits(struct list *list, const struct coll_algo *algo, u32 ranks)
+{
+	static const u64 waves[] = { COLL_UNSET, 1, 3, COLL_UNSET };
+	const u32 ways = 4 * COLL_AHEADS * 2 * 4;
+	const u32 step = list->quick || ranks > FEW_RANKS ? 13 : 1;
+	struct coll_tuning tunings[OPTION_VALUES];
+	u32 roots[3], way, turn;
+	u64 counts[5];
+
+	for (way = ranks % step; way < ways; way += step) {
+		struct verify_case c = { .algo = algo, .ranks = ranks, .runs = 1 };
+		const struct list quick = { .quick = list->quick };
+
+		turn = way + ranks;
+		c.root = roots[turn % root_values(&c, roots)];
+		c.count = counts[turn / 3 % count_values(&quick, &c, counts)];
+		c.tuning = tunings[turn / 2 % tuning_values(&quick, &c, tunings)];
+		c.tuning.ports = 1 + way % 4;
+		c.tuning.ahead = way / 4 % COLL_AHEADS;
+		c.tuning.simplex = way / 12 % 2;
+		c.tuning.wavelengths = waves[way / 24];
+		c.ports_differ = turn % 3 == 0;
+		c.shape = is_v(algo->collective) && c.count > 1 ? turn % SHAPES : 0;
+		c.in_place = has_in_place(algo->collective) && turn % 2;
+		c.commutative = !algo->ordered || turn % 4;
+		add_if_fit(list, &c);
+	}
+}
+
+static bool takes_circuits(const struct coll_algo *algo)
+{
+	const enum coll_collective collective = algo->collective;
+
+	return !algo->baseline && !coll_algo_has_option(algo, "T") && collective != COLL_GATHERV &&
+	       collective != COLL_SCATTERV && collective != COLL_ALLTOALLV;
+}
+
 /* A baseline is another one by a second name. */
 static void add_any(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
@@ -309,6 +354,8 @@ static void add_any(struct list *list, const struct coll_algo *algo, u32 ranks)
 	add_algo(list, algo, ranks);
 	if (algo->clusters && ranks <= (list->quick ? QUICK_CLUSTERED_RANKS : CLUSTERED_RANKS))
 		add_clusters(list, algo, ranks);
+	if (takes_circuits(algo) && ranks <= (list->quick ? QUICK_CIRCUIT_RANKS : CIRCUIT_RANKS))
+		add_circuits(list, algo, ranks);
 }
 
 static void add_ranks(struct list *list, const struct verify_filter *filter, u32 ranks)

@@ -182,7 +182,7 @@ static u32 touches_of(const struct coll_schedule *s, struct touch *touch)
  * before[i]: the ops that are surely done when op i starts; `words` words each.
  * Of an *any* wait only what all its ways have in common is sure.
  */
-static u64 *sure_order(struct world *w, const struct coll_schedule *s, u32 words)
+u64 *order_in_rank(struct world *w, const struct coll_schedule *s, u32 words)
 {
 	u64 *before = arena_get_zero(&w->arena, (size_t)s->ops * words, sizeof(u64));
 	u64 *way = arena_get(&w->arena, words, sizeof(u64));
@@ -305,7 +305,7 @@ static void match_order(struct world *w, struct world_order *order, u32 rank)
 	const struct coll_schedule *s = w->rank[rank].schedule;
 	const u32 words = (s->ops + 63) / 64;
 	struct touch *touch = arena_get(&w->arena, 3 * (size_t)s->ops, sizeof(*touch));
-	const u64 *before = sure_order(w, s, words);
+	const u64 *before = order_in_rank(w, s, words);
 	const u32 n = touches_of(s, touch);
 	u32 i, k;
 
@@ -334,4 +334,6 @@ void match_schedules(struct world *w)
 		match_order(w, &order, i);
 	if (!w->failure.failed)
 		match_links(w, &order);
+	if (!w->failure.failed)
+		match_circuits(w, &order);
 }

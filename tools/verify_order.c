@@ -110,3 +110,47 @@ bool order_is_sure(struct world *w, struct world_order *o, u32 first_rank, u32 f
 	o->asked = asked;
 	return o->sure[number / 64] >> number % 64 & 1;
 }
+
+/* ---- at once --------------------------------------------------------------- */
+
+struct matching {
+	const bool *before;
+	u32 count;
+	u32 *match, *tried;	/* per thing: the one it is the later of, + 1 */
+};
+
+/* Finds a later thing for this one, moving others to different ones if need be. */
+static bool match_later(struct matching *m, u32 thing, u32 round)
+{
+	u32 later;
+
+	for (later = 0; later < m->count; later++) {
+		if (!m->before[(size_t)thing * m->count + later] || m->tried[later] == round)
+			continue;
+		m->tried[later] = round;
+		if (!m->match[later] || match_later(m, m->match[later] - 1, round)) {
+			m->match[later] = thing + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * By Dilworth's theorem: as many as there are, less the pairs of a largest matching
+ * of each with one that it is before.
+ */
+u32 order_at_once(struct world *w, const bool *before, u32 count)
+{
+	struct matching m = {
+		.before = before,
+		.count = count,
+		.match = arena_get_zero(&w->arena, count, sizeof(u32)),
+		.tried = arena_get_zero(&w->arena, count, sizeof(u32)),
+	};
+	u32 matched = 0, i;
+
+	for (i = 0; i < count; i++)
+		matched += match_later(&m, i, i + 1);
+	return count - matched;
+}

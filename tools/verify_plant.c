@@ -10,7 +10,8 @@
 
 enum defect {
 	DROP_WAIT, ANY_WAIT, SWAP_OPERANDS, WRONG_PEER, SKIP_SEND, SKIP_RECV, SKIP_LOCAL,
-	WRONG_OFFSET, SHORT_MESSAGE, DOUBLE_REDUCE,
+	WRONG_OFFSET, SHORT_MESSAGE, DOUBLE_REDUCE, SKIP_CONNECT, SKIP_RELEASE, EARLY_CONNECT,
+	EARLY_RELEASE,
 };
 
 const char *const plant_names[] = {
@@ -24,6 +25,10 @@ const char *const plant_names[] = {
 	[WRONG_OFFSET] = "wrong-offset",	/* an op works one element off */
 	[SHORT_MESSAGE] = "short-message",	/* an element less is sent */
 	[DOUBLE_REDUCE] = "double-reduce",	/* an operand is reduced once more */
+	[SKIP_CONNECT] = "skip-connect",	/* a circuit is not asked for */
+	[SKIP_RELEASE] = "skip-release",	/* ... or not given back */
+	[EARLY_CONNECT] = "early-connect",	/* ... asked for before a port is free */
+	[EARLY_RELEASE] = "early-release",	/* ... given back before a message is done */
 	NULL,
 };
 
@@ -74,6 +79,14 @@ static bool change_op(const struct coll_schedule *s, enum defect defect, struct 
 		return send && op->bytes + ELEMENT;
 	case DOUBLE_REDUCE:
 		return op->kind == COLL_OP_REDUCE && op->bytes;
+	case SKIP_CONNECT:
+		return op->kind == COLL_OP_CONNECT;
+	case SKIP_RELEASE:
+		return op->kind == COLL_OP_RELEASE;
+	case EARLY_CONNECT:
+		return op->kind == COLL_OP_CONNECT && op->waits;
+	case EARLY_RELEASE:
+		return op->kind == COLL_OP_RELEASE && op->waits > 1;
 	}
 	return false;
 }
@@ -96,7 +109,9 @@ static u32 emit_kind(struct coll_build *b, const struct coll_op *op, u32 peer)
 	}
 }
 
-/* Says what the op to come waits for; `skip`: but for the wait of this number. */
+enum { SKIP_ALL = COLL_NONE - 1 };
+
+/* Says what the op to come waits for; `skip`: but for the wait of this number, or all. */
 static void emit_waits(struct coll_build *b, const struct coll_schedule *s,
 		       const struct coll_op *op, bool any, u32 skip, const u32 *new_index)
 {
@@ -105,7 +120,7 @@ static void emit_waits(struct coll_build *b, const struct coll_schedule *s,
 	for (k = 0; k < op->waits; k++) {
 		u32 earlier = new_index[coll_waits(s)[op->wait + k]];
 
-		if (k == skip)
+		if (k == skip || skip == SKIP_ALL)
 			continue;
 		if (any)
 			emit_any(b, earlier);
@@ -140,14 +155,20 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 		change_op(s, defect, &op);
 		if (defect == DROP_WAIT)
 			skip = dice_below(&w->random, op.waits);
+		if (defect == EARLY_CONNECT)
+			skip = SKIP_ALL;
+		if (defect == EARLY_RELEASE)	/* the first is its connect */
+			skip = 1 + dice_below(&w->random, op.waits - 1);
 		any |= defect == ANY_WAIT;
 		if (defect == WRONG_PEER)
 			peer = other_rank(w, s->rank, peer);
 	}
 	coll_build_reduction(b, op.type, op.reduction, s->element);
 	emit_waits(b, s, &op, any, skip, new_index);
-	if (target && (defect == SKIP_SEND || defect == SKIP_RECV || defect == SKIP_LOCAL))
+	if (target && (defect == SKIP_SEND || defect == SKIP_RECV || defect == SKIP_LOCAL ||
+		       defect == SKIP_CONNECT || defect == SKIP_RELEASE))
 		return emit_join(b);
+	emit_one_way(b, op.flags & COLL_ONE_WAY);
 	again = emit_kind(b, &op, peer);
 	if (!target || defect != DOUBLE_REDUCE)
 		return again;

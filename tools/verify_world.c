@@ -84,9 +84,14 @@ static void pool_add(struct pool *pool, struct item item)
 static void happen(struct world *w, enum item_kind kind, u32 rank, u32 op)
 {
 	/* The network is nobody's: it goes on while a rank is slow or stands still. */
-	bool slow = kind != ITEM_READ && w->rank[rank].slow;
+	bool slow = kind != ITEM_READ && kind != ITEM_LIT && w->rank[rank].slow;
 
 	pool_add(slow ? &w->slow : &w->now, (struct item){ kind, rank, op });
+}
+
+void world_happen(struct world *w, enum item_kind kind, u32 rank, u32 op)
+{
+	happen(w, kind, rank, op);
 }
 
 /* Takes something that can happen out of the pool; false: nothing can. */
@@ -101,7 +106,7 @@ static bool take(struct world *w, struct item *item)
 			i = (random >> 32) * pool->count >> 32;
 		*item = pool->item[i];
 		pool->item[i] = pool->item[--pool->count];
-		if (item->kind == ITEM_READ || !w->rank[item->rank].frozen)
+		if (item->kind == ITEM_READ || item->kind == ITEM_LIT || !w->rank[item->rank].frozen)
 			return true;
 		pool_add(&w->frozen, *item);
 	}
@@ -169,6 +174,7 @@ static void begin_send(struct world *w, u32 rank, u32 op)
 	enum send_mode mode = w->mode;
 
 	links_begin(w, rank, to, op_of(w, rank, op)->bytes);
+	verify_circuits_send(w, rank, op);
 	if (mode == SEND_MIXED)
 		mode = dice_below(&w->random, SEND_MIXED);
 	if (mode == SEND_EARLY) {
@@ -209,6 +215,9 @@ static void begin_op(struct world *w, u32 rank, u32 op)
 		break;
 	case COLL_OP_RECV:
 		begin_recv(w, rank, op);
+		break;
+	case COLL_OP_CONNECT:
+		verify_circuits_connect(w, rank, op);
 		break;
 	default:
 		happen(w, ITEM_LOCAL, rank, op);
@@ -282,6 +291,8 @@ static void do_local(struct world *w, u32 rank, u32 op)
 	/* The application has its buffers back; no engine leaves a local op for later. */
 	if (w->rank[rank].finished)
 		return;
+	if (op_of(w, rank, op)->kind == COLL_OP_RELEASE)
+		verify_circuits_release(w, rank, op);
 	if (op_of(w, rank, op)->bytes) {
 		if (op_of(w, rank, op)->kind == COLL_OP_REDUCE)
 			do_reduce(w, rank, op);
@@ -341,7 +352,11 @@ static void perform(struct world *w, const struct item *item)
 		op_done(w, item->rank, item->op);
 		break;
 	case ITEM_ARRIVE:
+		verify_circuits_arrive(w, item->rank, item->op);
 		arrive(w, item->rank, item->op);
+		break;
+	case ITEM_LIT:
+		op_done(w, item->rank, item->op);
 		break;
 	}
 }
@@ -525,6 +540,7 @@ static void prepare_rank(struct world *w, u32 rank)
 		r->memory[i] = arena_get(&w->arena, s->buffer[i] / ELEMENT, sizeof(u32));
 	r->mail = arena_get(&w->arena, s->ops, sizeof(*r->mail));
 	r->key = arena_get_zero(&w->arena, s->ops, sizeof(bool));
+	r->light = w->ports ? arena_get(&w->arena, w->ranks, sizeof(*r->light)) : NULL;
 	r->coming = w->cluster ? arena_get(&w->arena, w->ranks, sizeof(u32)) : NULL;
 	if (r->want.in_elements)
 		memcpy(r->memory[COLL_IN], r->want.in, r->want.in_elements * sizeof(u32));
@@ -554,6 +570,7 @@ void world_reset(struct world *w)
 
 	w->now.count = w->slow.count = w->frozen.count = 0;
 	links_reset(w);
+	verify_circuits_reset(w);
 	w->last_first = last_first[dice_below(&w->random, 4)];
 	for (i = 0; i < w->ranks; i++) {
 		reset_rank(w, i);
@@ -639,7 +656,8 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 		seed, c->algo->collective, c->ranks, c->root, c->count, c->tuning.redundancy,
 		c->tuning.segment, c->tuning.bound, c->tuning.ports, c->frozen_exchanges,
 		c->tuning.lanes, c->tuning.relays, c->cluster[0], c->cluster[1], c->cluster[2], c->dealt,
-		c->shape, c->in_place, c->commutative, c->root_counts,
+		c->shape, c->in_place, c->commutative, c->root_counts, c->tuning.ahead,
+		c->tuning.radix, c->tuning.wavelengths, c->tuning.simplex, c->ports_differ,
 	};
 	u64 state = 0;
 	size_t i;
@@ -688,7 +706,7 @@ bool verify_case(struct world *w, const struct verify_case *c,
 const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 {
 	static const char *const shapes[SHAPES] = { "", ", unequal blocks", ", one rank has all" };
-	char tuning[80], frozen[80] = "", clusters[80] = "";
+	char tuning[120], frozen[80] = "", clusters[80] = "";
 	u32 used = 0, i;
 
 	coll_tuning_print(&c->tuning, tuning, sizeof(tuning));
@@ -698,12 +716,12 @@ const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 	for (i = 0; i < CLUSTERS_MAX && c->cluster[i]; i++)
 		used += snprintf(clusters + used, sizeof(clusters) - used, "%s%u",
 				 i ? "+" : c->dealt ? " dealt " : " in ", c->cluster[i]);
-	snprintf(text, bytes, "%s %s: %u ranks%s, root %u, count %llu%s%s%s%s%s%s%s",
+	snprintf(text, bytes, "%s %s: %u ranks%s, root %u, count %llu%s%s%s%s%s%s%s%s",
 		 coll_collective_names[c->algo->collective], c->algo->name, c->ranks, clusters,
 		 c->root, (unsigned long long)c->count, shapes[c->shape], c->in_place ? ", in place" : "",
 		 c->commutative ? "" : ", in rank order",
 		 c->root_counts ? ", counts on the root only" : "", *tuning ? ", " : "", tuning,
-		 frozen);
+		 c->ports_differ ? ", fewer on some" : "", frozen);
 	return text;
 }
 

@@ -78,7 +78,10 @@ enum coll_op_kind {
 	 * Done when the circuit can carry data; at once where there are none.
 	 */
 	COLL_OP_CONNECT,
-	/* Give the circuit to the peer back. Done at once. */
+	/*
+	 * Give the circuit to the peer back. Done when all that was sent through it is
+	 * through, and its port free for another; at once where there are none.
+	 */
 	COLL_OP_RELEASE,
 	COLL_OP_KINDS,
 };
@@ -88,8 +91,13 @@ enum coll_op_flags {
 	COLL_WAIT_ANY = 1 << 0,
 	/* The run may finish without it; not begun by then, it never begins. */
 	COLL_OPTIONAL = 1 << 1,
+	/* connect, release: a circuit that carries data from here only, ... */
+	COLL_CIRCUIT_OUT = 1 << 2,
+	/* ... or to here only; with neither of the two, both ways. */
+	COLL_CIRCUIT_IN = 1 << 3,
 };
-#define COLL_OP_FLAGS	(COLL_WAIT_ANY | COLL_OPTIONAL)
+#define COLL_ONE_WAY	(COLL_CIRCUIT_OUT | COLL_CIRCUIT_IN)
+#define COLL_OP_FLAGS	(COLL_WAIT_ANY | COLL_OPTIONAL | COLL_ONE_WAY)
 
 struct coll_op {
 	__u8 kind;		/* enum coll_op_kind */

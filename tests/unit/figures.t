@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Papers 1 and 2: sim/figures.sh writes every figure, and their claims hold (docs/papers-1.md).
+# Papers 1, 2 and 5: sim/figures.sh writes every figure, and their claims hold (docs/papers-1.md).
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -53,6 +53,7 @@ ok "the figures" quiet env BUILD="$work" LARGEST=4 sh "$here/../../sim/figures.s
 missing=
 for figure in jitter-5 jitter-6 jitter-7 jitter-8 jitter-9 jitter-10 jitter-11 jitter-12 \
 	jitter-13 jitter-14 jitter-15 jitter-16 jitter-17 jitter-18 jitter-19 jitter-20 jitter-21 \
+	circuits-6-linear circuits-7-ring circuits-8-doubling circuits-9-binomial \
 	clusters-4-bcast clusters-4-allreduce clusters-5-gather clusters-5-alltoall; do
 	[ "$(wc -l <"$work/figures/$figure.csv")" -gt 3 ] &&
 		grep -q '</svg>' "$work/figures/$figure.svg" || missing="$missing $figure"

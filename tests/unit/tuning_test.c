@@ -34,7 +34,7 @@ static void says_what_is_wrong(void **state)
 		const struct coll_algo *algo;
 		const char *text, *said;
 	} wrong[] = {
-		{ &takes_two, "ports=1", "two has no option 'ports'; valid: T,segment" },
+		{ &takes_two, "bound=1", "two has no option 'bound'; valid: T,segment" },
 		{ &takes_none, "T=1", "none has no option 'T': it takes none" },
 		{ &takes_two, "T=1,,segment=1", "two has no option ''" },
 		{ &takes_two, "T", "'T'" },
@@ -47,7 +47,7 @@ static void says_what_is_wrong(void **state)
 		{ &takes_two, "segment=17179869184G", "segment=N" },
 		{ &takes_two, "segment=1KK", "segment=N" },
 		{ &takes_two, "seg=1", "no option 'seg'" },
-		{ NULL, "Q=1", "valid: T, segment, bound, ports, n" },
+		{ NULL, "Q=1", "valid: T, segment, bound, n, relays, radix, ports" },
 	};
 	size_t i;
 

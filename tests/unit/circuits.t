@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Paper 5: its formulas and the schedules agree, its claims hold (docs/papers-5.md), and the
+# verifier finds what is wrong with circuits.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# agree CSV: formula and simulation in all rows, but for rounding
+agree() {
+	awk -F, 'NR > 1 && $5 != "" {
+		rows++
+		if (($5 - $6) ^ 2 > (1e-6 * $5) ^ 2) { bad = 1; print "# " $0 }
+	}
+	END { exit bad || rows < 100 }' "$1"
+}
+
+# cell ALGORITHM BYTES MODE PORTS COLUMN
+cell() {
+	awk -F, -v a="$1" -v b="$2" -v m="$3" -v p="$4" -v c="$5" \
+		'$1 == a && $2 == b && $3 == m && $4 == p { print $c }' "$work/32.csv"
+}
+
+for ranks in 32 16 8 2; do
+	"$COLL" sim circuit --table --csv --ranks $ranks --ports 1,2,3,4 >"$work/$ranks.csv"
+	ok "$ranks ranks: the schedules take what the formulas say" agree "$work/$ranks.csv"
+done
+is "3 and 4 ports coincide in recursive doubling of 32" \
+	"$(cell doubling 32 ports 3 6)" "$(cell doubling 32 ports 4 6)"
+is "a naive ring sets up 2 (p - 1) circuits of a node: 62 x 32 / 2" \
+	"$(cell ring 32 naive 0 7)" 992
+ok "and takes 0.6 s at least" \
+	awk -v t="$(cell ring 32 naive 0 6)" 'BEGIN { exit !(t > 0.6) }'
+is "with two ports it sets up each circuit once" "$(cell ring 32 ports 2 7)" 32
+for ranks in 3 7 12; do
+	ok "$ranks ranks are simulated as well" quiet \
+		"$COLL" sim circuit --table --ranks $ranks --ports 1,2,5
+done
+
+# plan ARGUMENT...: the chosen row
+plan() {
+	"$COLL" sim circuit --json --plan "$@" | grep '"chosen": true'
+}
+like "short vectors go over a static graph" \
+	"$(plan allreduce --size 8 --ranks 16 --ports 4 --simplex)" '"debruijn".*"gap": 1\.0'
+like "long ones around rings" "$(plan allreduce --size 4M --ranks 16 --ports 4)" '"rings"'
+like "large blocks straight" \
+	"$(plan alltoall --size 16M --ranks 16 --ports 4 --beta 0.8ns)" 'radix=16|"linear"'
+like "few wavelengths are kept to" \
+	"$(plan allgather --size 64 --ranks 8 --ports 2 --wavelengths 3)" '"circuits_at_once": [123]}'
+
+"$COLL" sim circuit --trace "$(dirname "$0")/../../sim/traces/ft-a-16.trace" >"$work/trace"
+ok "a program's trace: naive is slowest, ours fastest" awk '
+	$1 == "ideal" { ideal = $2 } $1 == "naive" { naive = $2 }
+	$1 == "turns" && $4 == 2 { two = $5 } $1 == "turns" && $4 == 4 { four = $5 }
+	$1 == "best" && $4 == 4 { best = $5 }
+	END { exit !(best < four && ideal < four && four < two && two < naive) }' "$work/trace"
+
+refused() {
+	"$COLL" "$@" >"$work/out" 2>&1
+	[ $? -eq 2 ]
+}
+ok "no time for a set-up is refused" refused sim circuit --delta 0
+ok "no ports are refused" refused sim circuit --ports 0
+ok "a share of failures of 1 is refused" refused sim circuit --failures 1
+
+# found DEFECT PATTERN: planted in the circuits of a doubling
+found() {
+	"$COLL" verify --quick --plant "$1" --collective allgather --algorithm doubling \
+		--ranks 4-9 >"$work/out" 2>&1
+	[ $? -eq 1 ] && grep -Eq "$2" "$work/out"
+}
+ok "planted: skip-connect" found skip-connect 'circuit'
+ok "planted: skip-release" found skip-release 'never gives it back|may have'
+ok "planted: early-connect" found early-connect 'at once|may have'
+ok "planted: early-release" found early-release 'without a circuit|not surely held|from circuit'
+tap_end
