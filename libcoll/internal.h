@@ -346,6 +346,7 @@ struct coll_context {
 	uint32_t ops_count;
 	struct coll_counters counters;
 	struct inject *inject;
+	struct circuit_client *circuits;	/* NULL: every peer is reachable at all times */
 	uint8_t *sink;			/* GUESS_MAX bytes: where useless payload goes */
 	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
 	int cores;			/* that this node's ranks share */
