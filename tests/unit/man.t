@@ -66,7 +66,7 @@ in_colld() {
 	in_page colld.8 "$1"
 }
 noise_options() {
-	for command in measure report inject replay calibrate import export check pin; do
+	for command in measure predict report inject replay calibrate import export check pin; do
 		said_by "$BUILD/collnoise" $command
 	done | sort -u | unexplained 35 in_collnoise
 }
