@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Programs that others wrote, under the shim: hpcc and lammps, which Debian has for Open MPI,
-# ScaLAPACK's LU (Fortran) for MPICH, and an FFT of ours with both. They check their own results; the reports show what of
-# them went through libcoll. Takes some minutes on few cores.
+# ScaLAPACK's LU (Fortran) for MPICH, and an FFT of ours with both. They check their own
+# results; the reports show what of them went through libcoll. Takes some minutes on few cores.
 here=$(dirname "$0")
 . "$here/../lib/tap.sh"
 . "$here/mpi.sh"
