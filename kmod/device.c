@@ -13,7 +13,6 @@
 #include <linux/vmalloc.h>
 
 #include "device.h"
-#include "part.h"
 
 /* ---- words ---------------------------------------------------------------------- */
 
@@ -26,7 +25,7 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 	w->status = status;
 	w->culprit = culprit;
 	w->witness = witness;
-	smp_store_release(&w->state, COLL_DEVICE_DONE);
+	smp_store_release(&w->state, COLL_DEVICE_DONE);		/* whoever polls has the result */
 	smp_store_release(&device->shared->ended, device->shared->ended + 1);
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
 		if (waiter->word == word)
@@ -38,6 +37,7 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 /* The kernel's own view: what user space writes there harms itself alone. */
 static bool word_is_done(struct coll_device *device, u32 word)
 {
+	/* Its status is read next. */
 	return smp_load_acquire(&device->shared->word[word].state) == COLL_DEVICE_DONE;
 }
 
@@ -46,8 +46,8 @@ static bool word_is_done(struct coll_device *device, u32 word)
 static int do_setup(struct coll_device *device, const void *argument)
 {
 	const struct coll_device_setup *asked = argument;
-	u64 bytes = PAGE_ALIGN(sizeof(*device->shared) +
-			       (u64)asked->words * sizeof(device->shared->word[0]));
+	struct coll_device_shared *shared;
+	u64 bytes = PAGE_ALIGN(struct_size(shared, word, asked->words));
 	int error;
 
 	if (device->thread)
@@ -59,23 +59,21 @@ static int do_setup(struct coll_device *device, const void *argument)
 	error = coll_account(device, bytes >> PAGE_SHIFT, true);
 	if (error)
 		return error;
-	device->shared = vmalloc_user(bytes);
-	error = device->shared ? coll_runner_start(device, asked) : -ENOMEM;
+	shared = __vmalloc(bytes, COLL_GFP | __GFP_ZERO);
+	error = shared ? coll_runner_start(device, asked) : -ENOMEM;
 	if (error) {
-		vfree(device->shared);
-		device->shared = NULL;
+		vfree(shared);
 		coll_account(device, bytes >> PAGE_SHIFT, false);
 		return error;
 	}
 	device->words = asked->words;
+	smp_store_release(&device->shared, shared);	/* device_mmap() takes no lock */
 	return 0;
 }
 
 static u64 shared_pages(const struct coll_device *device)
 {
-	return DIV_ROUND_UP(sizeof(*device->shared) +
-				    (u64)device->words * sizeof(device->shared->word[0]),
-			    PAGE_SIZE);
+	return DIV_ROUND_UP(struct_size(device->shared, word, device->words), PAGE_SIZE);
 }
 
 static int do_buffer(struct coll_device *device, const void *argument)
@@ -164,9 +162,10 @@ static int do_load(struct coll_device *device, const void *argument)
 static int do_unload(struct coll_device *device, const void *argument)
 {
 	const struct coll_device_number *asked = argument;
-	struct coll_loaded *loaded = asked->zero ? NULL :
-						   idr_find(&device->loaded_by_number, asked->number);
+	struct coll_loaded *loaded = NULL;
 
+	if (!asked->zero)
+		loaded = idr_find(&device->loaded_by_number, asked->number);
 	if (!loaded)
 		return asked->zero ? -EINVAL : -ENOENT;
 	coll_loaded_unload(loaded);
@@ -218,8 +217,7 @@ static int do_control_send(struct coll_device *device, const void *argument)
 
 	if (!group)
 		return -ENOENT;
-	if (asked->header.kind <= COLL_MESSAGE_DATA || asked->header.kind > COLL_MESSAGE_BYE ||
-	    asked->header.version != COLL_WIRE_VERSION || asked->header.zero || asked->header.bytes)
+	if (asked->header.kind == COLL_MESSAGE_DATA || !coll_header_valid(&asked->header))
 		return -EINVAL;
 	link = xa_load(&group->links, asked->rank);
 	if (!link || (link->state != COLL_LINK_UP && link->state != COLL_LINK_LEFT))
@@ -319,8 +317,9 @@ static long do_locked(struct coll_device *device, u32 op,
 			return -EINVAL;
 		if (word_is_done(device, argument->number.number))
 			return device->shared->word[argument->number.number].status;
-		return uring ? coll_waiter_add(device, uring, argument->number.number, issue_flags) :
-			       -EINPROGRESS;
+		if (!uring)
+			return -EINPROGRESS;
+		return coll_waiter_add(device, uring, argument->number.number, issue_flags);
 	case COLL_DEVICE_RUN:
 		result = do_run(device, argument);
 		if (result || argument->run.flags & COLL_DEVICE_QUIET)
@@ -449,16 +448,24 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/*
+ * Under the lock of the process's memory map, which commands take with the device's lock
+ * held: so not that one here. What is shared stays, once it is there.
+ */
 static int device_mmap(struct file *file, struct vm_area_struct *area)
 {
 	struct coll_device *device = file->private_data;
-	int error;
+	struct coll_device_shared *shared = smp_load_acquire(&device->shared);	/* and its size */
+	unsigned long bytes = area->vm_end - area->vm_start, at;
+	int error = 0;
 
-	mutex_lock(&device->lock);
-	error = !device->shared ? -ENODEV :
-		area->vm_pgoff	? -EINVAL :
-				  remap_vmalloc_range(area, device->shared, 0);
-	mutex_unlock(&device->lock);
+	if (!shared)
+		return -ENODEV;
+	if (area->vm_pgoff || bytes >> PAGE_SHIFT > shared_pages(device))
+		return -EINVAL;
+	for (at = 0; at < bytes && !error; at += PAGE_SIZE)
+		error = vm_insert_page(area, area->vm_start + at,
+				       vmalloc_to_page((char *)shared + at));
 	return error;
 }
 

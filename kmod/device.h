@@ -34,6 +34,7 @@
 
 #include "../core/match.h"
 #include "../uapi/coll_device.h"
+#include "part.h"
 
 struct io_uring_cmd;
 
@@ -43,9 +44,6 @@ enum {
 	COLL_BVECS = 24,		/* pieces of one send or receive */
 	COLL_CONTROL_MAX = 1024,	/* messages kept for CONTROL_GET, a group */
 };
-
-/* Sizes come from users: they pay, and a size too large is no news for the log. */
-#define COLL_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /* ---- memory (memory.c) ------------------------------------------------------- */
 
@@ -77,6 +75,7 @@ struct coll_early {
 	struct coll_header header;
 	u32 rank;
 	bool complete;
+	u64 got;			/* bytes of it that are here */
 	u64 accounted;			/* pages, if it went beyond the group's room */
 	u8 data[];
 };
@@ -104,7 +103,7 @@ struct coll_link {
 	struct coll_sending *queue, **queue_end;
 	u64 sent;
 
-	/* Receiving: the header, then payload_left bytes for somebody or nobody. */
+	/* Receiving: the header, then payload_left bytes, of its chunk, for somebody or nobody. */
 	struct coll_header header;
 	u32 header_got;
 	u64 payload_left;
@@ -178,6 +177,7 @@ struct coll_running {
 	struct coll_sending *sends;
 	u32 *send_of;			/* per op */
 	u8 *arrived;			/* per op */
+	u64 *got;			/* per op: bytes of its message that are here */
 	u64 accounted;
 };
 
@@ -192,7 +192,7 @@ struct coll_waiter {
 };
 
 struct coll_device {
-	struct mutex lock;
+	struct mutex lock;		/* of all of it */
 	void *owner;			/* its current->files: compared, never looked into */
 	struct mm_struct *mm;		/* for the account of locked memory */
 	const struct cred *cred;	/* sockets see the user, not the thread */

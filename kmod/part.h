@@ -11,6 +11,9 @@
 
 #include "../uapi/coll_netlink.h"
 
+/* Sizes come from users: they pay, and a size too large is no news for the log. */
+#define COLL_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
 /*
  * The netlink socket that started something. `net` is compared only, never
  * followed: the namespace may be gone.
@@ -41,6 +44,7 @@ struct coll_part {
 extern const struct coll_part coll_noise;
 extern const struct coll_part coll_pin;
 extern const struct coll_part coll_watch;
+extern const struct coll_part coll_circuit_part;
 extern const struct coll_part coll_device_part;
 
 static inline bool coll_owner_is(const struct coll_owner *a, const struct coll_owner *b)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "circuit.h"
 #include "context.h"
 #include "engine.h"
 #include "exec.h"
@@ -188,6 +189,14 @@ static int learn_clusters(struct coll_context *context)
 				 *why ? why : "who is in which cluster cannot be learnt") : 0;
 }
 
+static int open_circuits(struct coll_context *context)
+{
+	char why[300] = "";
+	int error = circuits_open(context, why, sizeof(why));
+
+	return error ? context_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
+}
+
 int context_begin(struct coll_context *context)
 {
 	int error;
@@ -214,6 +223,9 @@ int context_begin(struct coll_context *context)
 				  context->error[0] ? context->error : strerror(-error));
 		goto err_close_engine;
 	}
+	error = open_circuits(context);
+	if (error)
+		goto err_close_engine;
 	error = share_machine(context);
 	if (error) {
 		context_open_fail(error, "rank 0 does not say what machine this is: %s",
@@ -236,6 +248,7 @@ int context_begin(struct coll_context *context)
 	return error;
 
 err_close_engine:
+	circuits_close(context);
 	coll_listen_stop(context);
 	context->engine->close(context);
 err_close_offload:
@@ -325,6 +338,7 @@ void context_end(struct coll_context *context)
 	while (context->groups && coll_now() < until)
 		if (context_turn(context, until))
 			break;
+	circuits_close(context);
 	coll_listen_stop(context);
 	offload_close(context);
 	context->engine->close(context);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../core/reduce.h"
+#include "circuit.h"
 #include "early.h"
 #include "engine.h"
 #include "exec.h"
@@ -35,8 +36,9 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	const struct coll_schedule *s = planned->schedule;
 	const size_t scratch = s->buffer[COLL_SCRATCH];
 	size_t step = aligned(coll_step_bytes(&planned->plan));
+	size_t longs = aligned(s->ops * sizeof(uint64_t));
 	size_t words = aligned((s->ops + 2 * (size_t)s->peers) * sizeof(uint32_t));
-	struct coll_exec *exec = calloc(1, aligned(sizeof(*exec)) + step + words + s->ops);
+	struct coll_exec *exec = calloc(1, aligned(sizeof(*exec)) + step + longs + words + s->ops);
 	uint8_t *memory = (uint8_t *)exec;
 	uint32_t i, sends = 0;
 
@@ -45,6 +47,8 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	memory += aligned(sizeof(*exec));
 	coll_step_init(&exec->step, &planned->plan, memory);
 	memory += step;
+	exec->got = (uint64_t *)memory;
+	memory += longs;
 	exec->message_of = (uint32_t *)memory;
 	exec->cursor = exec->message_of + s->ops;
 	exec->posted = exec->cursor + s->peers;
@@ -227,6 +231,7 @@ static void exec_over(struct coll_exec *exec, int status)
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->lingering++;
 	health_run_over(exec);
+	circuits_run_over(exec);
 	if (!status)
 		exec_tell_run(exec);
 }
@@ -387,7 +392,12 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 			memcpy(exec_place(exec, op->result), exec_place(exec, op->left),
 			       op->bytes);
 		break;
-	default:	/* connect, release: every peer is reachable at all times */
+	case COLL_OP_CONNECT:
+		if (!circuits_connect(exec, index))
+			return;
+		break;
+	case COLL_OP_RELEASE:
+		circuits_release(exec, index);
 		break;
 	}
 	coll_step_done(&exec->step, index);
@@ -434,12 +444,12 @@ void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
 
 /* ---- start -------------------------------------------------------------- */
 
-void exec_open_links(const struct planned *planned)
+void exec_open_links(const struct planned *planned, const struct coll_exec *exec)
 {
 	uint32_t peer;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
-		if (planned->links[peer]->state == LINK_IDLE)
+		if (planned->links[peer]->state == LINK_IDLE && (!exec || circuits_free(exec, peer)))
 			coll_link_open(planned->links[peer]);
 }
 
@@ -457,6 +467,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 		coll_step_reset(&exec->step);
 		memset(exec->cursor, 0, planned->schedule->peers * sizeof(*exec->cursor));
 		memset(exec->arrived, 0, planned->schedule->ops);
+		memset(exec->got, 0, planned->schedule->ops * sizeof(*exec->got));
 	} else {
 		exec = exec_make(planned, group->context->inject);
 		if (!exec)
@@ -467,6 +478,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 	exec->group = group;
 	exec->run = run;
 	exec->number = group->next_run++;
+	exec->age = group->context->arbiter.runs++;
 	group->recent[exec->number % RECENT_RUNS] = planned->hash;
 	exec->over = false;
 	exec->started = coll_now();
@@ -485,7 +497,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 	health_check_at(group->context, exec->started + (deadline - exec->started) / 4);
 	if (group->context->inject)
 		coll_inject_started(group);
-	exec_open_links(planned);
+	exec_open_links(planned, exec);
 	exec_step(exec);
 	return 0;
 }

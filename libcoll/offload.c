@@ -591,6 +591,8 @@ static const char *unfit(const struct coll_run *run)
 		return "progress auto chose otherwise";
 	if (run->group->context->inject)
 		return "faults are injected in user space";
+	if (run->group->context->circuits)
+		return "circuits are asked for in user space";
 	if (run->group->offload.gone)
 		return "the kernel's part of the group has ended";
 	return NULL;
@@ -609,7 +611,7 @@ static const char *try_kernel(struct coll_run *run)
 		return reason;
 	error = load(run->planned);
 	if (!error) {
-		exec_open_links(run->planned);
+		exec_open_links(run->planned, NULL);
 		error = group->state == GROUP_OK ? run_in_kernel(run) : 0;
 	}
 	if (error)

@@ -23,11 +23,15 @@ struct coll_options {
 	char congestion[16];	/* "": the system's */
 	uint64_t early_bytes;	/* of early messages a group keeps */
 	uint64_t buffer_bytes;	/* SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
+	char link_policy[16];	/* rr, occupancy, occupancy-hier */
+	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */
 	char wan_congestion[16];	/* "": as the others' */
 	uint64_t wan_pacing;	/* bytes a second of a link to another cluster; 0: no limit */
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
 	char clusters[256];	/* how it is known who is near; "": all are */
 	char cluster[64];	/* the name of this rank's, or "" */
+	char circuits[108];	/* the manager's socket; "on", "off" */
+	char node[64];		/* this node's name there; "": the host's */
 	uint64_t explain;	/* 1: say on stderr what was chosen and why */
 	char inject[512];
 	struct coll_machine machine;

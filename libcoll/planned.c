@@ -94,6 +94,7 @@ static uint32_t call_hash(const struct planned *planned)
 	hash = mix(hash, tuning->segment);
 	hash = mix(hash, tuning->bound);
 	hash = mix(hash, tuning->lanes);
+	hash = mix(hash, tuning->relays);
 	return hash ^ hash >> 32;
 }
 
@@ -173,6 +174,8 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
 	if (planned->algo && !planned->algo->clusters)
 		planned->tuning.lanes = COLL_UNSET;
+	if (planned->algo)
+		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
 	if (!planned->algo) {
 		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
 			 coll_collective_names[call->collective]);

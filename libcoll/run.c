@@ -60,22 +60,54 @@ static const char *lanes_explain(const struct planned *planned,
 	return text;
 }
 
+/* Why T and relays are what they are: ", T for noise of 1000x1e-05s". */
+static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	const struct planned *planned = run->planned;
+	const struct coll_options *options = &run->group->options;
+	const struct coll_noise_rate *noise = options->machine.noise;
+	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
+			   options->tuning[planned->call.collective].relays != COLL_UNSET;
+	size_t used;
+	u32 k;
+
+	*text = 0;
+	if (!coll_algo_has_option(planned->algo, "T") || asked)
+		return text;
+	if (noise->rate <= 0 && options->machine.link_noise.rate <= 0) {
+		snprintf(text, bytes, " (noise is not known: option noise)");
+		return text;
+	}
+	used = snprintf(text, bytes, " (least time with noise");
+	for (k = 0; k < COLL_NOISES_MAX && noise[k].rate > 0 && used < bytes; k++)
+		used += snprintf(text + used, bytes - used, "%s %.3gx%.3gus", k ? " +" : "",
+				 noise[k].rate, noise[k].duration * 1e6);
+	if (options->machine.link_noise.rate > 0 && used < bytes)
+		used += snprintf(text + used, bytes - used, ", of links %.3gx%.3gus",
+				 options->machine.link_noise.rate,
+				 options->machine.link_noise.duration * 1e6);
+	if (used < bytes)
+		snprintf(text + used, bytes - used, ")");
+	return text;
+}
+
 static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 {
 	const struct planned *planned = run->planned;
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128], place[320];
+	char tuning[128], clusters[256], lanes[128], noise[300], place[320];
 
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s (%s), %u ops, %u peers, %s%s%s",
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s), %u ops, %u peers, %s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 topology_print(run->group, clusters, sizeof(clusters)),
 		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)), planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "",
-		 tuning, asked ? "asked for" : "least predicted time of those that fit", s->ops,
+		 tuning, noise_explain(run, noise, sizeof(noise)),
+		 asked ? "asked for" : "least predicted time of those that fit", s->ops,
 		 s->peers, place_explain(run, place, sizeof(place)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
 		 run->group->context->congestion);
