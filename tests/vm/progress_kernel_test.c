@@ -43,7 +43,7 @@ static const struct play plays[] = {
 	{ "groups and many runs", "uring", "3", { "groups" }, NULL, 0 },
 	{ "groups and many runs", "epoll", "2", { "groups" }, NULL, 0 },
 	{ "a run that nobody attends to", "uring", "3", { "unattended" }, NULL, 0 },
-	{ "auto finds the kernel", "uring", "2", { "auto", "kernel" }, NULL, 0 },
+	{ "auto finds the kernel", "uring", "2", { "auto", "kernel", "1" }, NULL, 0 },
 	MIXED("4", "uring", "every_collective", "60", "7"),
 	MIXED("3", "epoll", "every_collective", "60", "7"),
 	MIXED("3", "uring", "groups"),
