@@ -12,7 +12,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -28,6 +27,8 @@
 #include "engine.h"
 #include "health.h"
 #include "link.h"
+#include "places.h"
+#include "offload.h"
 
 enum {
 	BACKLOG = 4096,
@@ -159,6 +160,8 @@ static int link_attach(struct coll_link *link, int fd)
 	context->counters.links++;
 	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
 		health_tell(link);
+	else if (link->group->offload.lent)
+		return offload_link(link);
 	coll_link_touch(link);
 	return 0;
 }
@@ -562,36 +565,6 @@ static void node_name(char *node, size_t bytes)
 	snprintf(node, bytes, "%s:%lu", boot, (unsigned long)namespace.st_ino);
 }
 
-/* Appends this host's addresses that others may reach; returns the new length. */
-static size_t list_addresses(char *line, size_t length, size_t room)
-{
-	struct ifaddrs *all, *one;
-
-	if (getifaddrs(&all))
-		return length;
-	for (one = all; one; one = one->ifa_next) {
-		char text[INET6_ADDRSTRLEN];
-		const void *address;
-
-		if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || one->ifa_flags & IFF_LOOPBACK)
-			continue;
-		if (one->ifa_addr->sa_family == AF_INET) {
-			address = &((struct sockaddr_in *)one->ifa_addr)->sin_addr;
-		} else if (one->ifa_addr->sa_family == AF_INET6) {
-			address = &((struct sockaddr_in6 *)one->ifa_addr)->sin6_addr;
-			if (IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)address))
-				continue;
-		} else {
-			continue;
-		}
-		inet_ntop(one->ifa_addr->sa_family, address, text, sizeof(text));
-		if (length + strlen(text) + 2 < room)
-			length += sprintf(line + length, " %s", text);
-	}
-	freeifaddrs(all);
-	return length;
-}
-
 /* The addresses that the option names, checked. */
 static int list_chosen(const char *chosen, char *line, size_t length, size_t room)
 {
@@ -621,7 +594,7 @@ int coll_listen(struct coll_context *context)
 	if (context->options.address[0])
 		length = list_chosen(context->options.address, line, length, sizeof(line));
 	else
-		length = list_addresses(line, length, sizeof(line));
+		length = node_addresses(line, length, sizeof(line));
 	if (length < 0) {
 		snprintf(context->error, sizeof(context->error),
 			 "option address: '%s' is not a list of IP addresses",

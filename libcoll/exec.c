@@ -437,7 +437,7 @@ void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
 
 /* ---- start -------------------------------------------------------------- */
 
-static void exec_open_links(const struct planned *planned)
+void exec_open_links(const struct planned *planned)
 {
 	uint32_t peer;
 

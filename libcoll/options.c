@@ -204,8 +204,8 @@ static void show_seconds(const void *field, FILE *to)
 static const struct option table[] = {
 	{ "engine", read_engine, show_text, FIELD(engine), "auto, uring or epoll",
 	  "what moves the bytes; auto: io_uring where it is allowed" },
-	{ "progress", read_progress, show_text, FIELD(progress), "call, thread or helper",
-	  "who moves runs: the application when it calls, a thread, a thread one by one" },
+	{ "progress", read_progress, show_text, FIELD(progress), "call, thread, helper, kernel or auto",
+	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the fittest" },
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },

@@ -10,6 +10,7 @@
 #include "../core/check.h"
 #include "exec.h"
 #include "link.h"
+#include "offload.h"
 #include "run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
@@ -259,6 +260,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	if (!planned)
 		return -ENOMEM;
 	planned->references = 1;
+	planned->group = group;
 	planned->user_op = user_op;
 	planned->call = *call;
 	error = keep_arrays(&planned->call, &planned->counts);
@@ -289,6 +291,7 @@ void planned_put(struct planned *planned)
 		planned->spare = exec->next;
 		exec_free(exec);
 	}
+	offload_forget(planned);
 	free((void *)planned->plan.pending);
 	free(planned->schedule);
 	free(planned->links);

@@ -103,12 +103,7 @@ int vm_write(const char *path, const char *text)
 	return put < 0 ? put : 0;
 }
 
-int vm_load(const char *parameters)
-{
-	return vm_load_file("/coll.ko", parameters);
-}
-
-int vm_load_file(const char *path, const char *parameters)
+int vm_insert(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int error = 0;
@@ -119,6 +114,11 @@ int vm_load_file(const char *path, const char *parameters)
 		error = -errno;
 	close(fd);
 	return error;
+}
+
+int vm_load(const char *parameters)
+{
+	return vm_insert("/coll.ko", parameters);
 }
 
 int vm_unload(void)
