@@ -13,7 +13,7 @@ enum {
 	FINISHING_CHUNKS = 2,
 	STALL_MIN_NS = 100000000,
 	STALL_USUALS = 4,
-	USUAL_FADES = 16,		/* by a 16th a chunk */
+	USUAL_FADES = 16, /* by a 16th a chunk */
 };
 
 static bool is_bulk(const struct coll_message *message)
@@ -54,8 +54,7 @@ static bool shares_exit(const struct coll_link *link)
 {
 	if (!link->group->cluster || !strcmp(policy(link), "rr"))
 		return false;
-	return coll_link_is_far(link) ||
-	       (!link->local && !strcmp(policy(link), "occupancy-hier"));
+	return coll_link_is_far(link) || (!link->local && !strcmp(policy(link), "occupancy-hier"));
 }
 
 static bool has_bulk(const struct coll_link *link)
@@ -90,7 +89,8 @@ static struct coll_link *best_contender(const struct arbiter *arbiter)
 	struct coll_link *link, *best = NULL;
 
 	for (link = arbiter->contenders; link; link = link->next_contender)
-		if (!link->sending && is_bulk(link->queue) && (!best || goes_before(link, best)))
+		if (!link->sending && link->queue && is_bulk(link->queue) &&
+		    (!best || goes_before(link, best)))
 			best = link;
 	return best;
 }
@@ -208,8 +208,7 @@ void arbiter_check(struct coll_context *context, uint64_t now)
 
 /* ---- a link's queue ----------------------------------------------------- */
 
-static void insert(struct coll_link *link, struct coll_message **slot,
-		   struct coll_message *message)
+static void insert(struct coll_link *link, struct coll_message **slot, struct coll_message *message)
 {
 	message->next = *slot;
 	if (link->queue_end == slot)

@@ -22,9 +22,9 @@ struct flight {
 	struct coll_group *group;
 	struct coll_run *run;
 	bool reduces;
-	size_t bytes;			/* of a block or the vector: whole elements */
+	size_t bytes; /* of a block or the vector: whole elements */
 	int64_t *in, *out;
-	double done;			/* s since the round began, on the last rank */
+	double done; /* s since the round began, on the last rank */
 };
 
 static double now(void)
@@ -48,8 +48,8 @@ static void start(struct flight *f)
 		rank_must(f->group, coll_iallreduce(f->in, f->out, count, COLL_INT64, COLL_SUM,
 						    f->group, &f->run));
 	else
-		rank_must(f->group, coll_ialltoall(f->in, f->out, count, COLL_INT64, f->group,
-						   &f->run));
+		rank_must(f->group,
+			  coll_ialltoall(f->in, f->out, count, COLL_INT64, f->group, &f->run));
 }
 
 /* Element i of rank r's input is i + r, and of its block for rank q q more. */
@@ -71,9 +71,9 @@ static void check(const struct flight *f, int round)
 	for (i = 0; i < elements(f); i++) {
 		const int64_t at = i % count + round;
 
-		rank_assert(f->group, f->out[i] == (f->reduces ?
-				    ranks * at + ranks * (ranks - 1) / 2 :
-				    at + rank + (int64_t)(i / count)));
+		rank_assert(f->group,
+			    f->out[i] == (f->reduces ? ranks * at + ranks * (ranks - 1) / 2
+						     : at + rank + (int64_t)(i / count)));
 	}
 }
 
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 		f->out = calloc(elements(f) + 1, sizeof(*f->out));
 		rank_assert(world, f->in && f->out);
 	}
-	fly(world, flight, count, 0);	/* connects */
+	fly(world, flight, count, 0); /* connects */
 	for (round = 0; round < rounds; round++) {
 		fly(world, flight, count, round + 1);
 		mean[round] = last[round] = 0;
