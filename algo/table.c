@@ -19,6 +19,7 @@ extern const struct coll_algo coll_allgatherv_vandegeijn_extended;
 extern const struct coll_algo coll_allgatherv_world;
 extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_allreduce_butterfly_redundant;
+extern const struct coll_algo coll_allreduce_linear;
 extern const struct coll_algo coll_allreduce_rabenseifner;
 extern const struct coll_algo coll_allreduce_rabenseifner_extended;
 extern const struct coll_algo coll_allreduce_reduce_bcast;
@@ -40,6 +41,7 @@ extern const struct coll_algo coll_alltoallv_turns;
 extern const struct coll_algo coll_alltoallv_world;
 extern const struct coll_algo coll_barrier_butterfly;
 extern const struct coll_algo coll_barrier_dissemination;
+extern const struct coll_algo coll_barrier_linear;
 extern const struct coll_algo coll_barrier_twotier;
 extern const struct coll_algo coll_barrier_world;
 extern const struct coll_algo coll_bcast_binomial;
@@ -115,6 +117,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allgatherv_world,
 	&coll_allreduce_butterfly,
 	&coll_allreduce_butterfly_redundant,
+	&coll_allreduce_linear,
 	&coll_allreduce_rabenseifner,
 	&coll_allreduce_rabenseifner_extended,
 	&coll_allreduce_reduce_bcast,
@@ -136,6 +139,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_alltoallv_world,
 	&coll_barrier_butterfly,
 	&coll_barrier_dissemination,
+	&coll_barrier_linear,
 	&coll_barrier_twotier,
 	&coll_barrier_world,
 	&coll_bcast_binomial,
@@ -254,7 +258,7 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 	if (m.alpha <= 0)
 		m.alpha = 20e-6;
 	if (m.overhead <= 0)
-		m.overhead = 3e-6;
+		m.overhead = 2e-6;
 	if (m.beta <= 0)
 		m.beta = 0.25e-9;
 	if (m.gamma <= 0)

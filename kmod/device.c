@@ -198,8 +198,7 @@ static int do_control_send(struct coll_device *device, const void *argument)
 
 	if (!group)
 		return -ENOENT;
-	if (asked->header.kind <= COLL_MESSAGE_DATA || asked->header.kind > COLL_MESSAGE_BYE ||
-	    asked->header.version != COLL_WIRE_VERSION || asked->header.zero || asked->header.bytes)
+	if (asked->header.kind == COLL_MESSAGE_DATA || !coll_header_valid(&asked->header))
 		return -EINVAL;
 	link = xa_load(&group->links, asked->rank);
 	if (!link || (link->state != COLL_LINK_UP && link->state != COLL_LINK_LEFT))

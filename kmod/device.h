@@ -75,6 +75,7 @@ struct coll_early {
 	struct coll_header header;
 	u32 rank;
 	bool complete;
+	u64 got;			/* bytes of it that are here */
 	u64 accounted;			/* pages, if it went beyond the group's room */
 	u8 data[];
 };
@@ -102,7 +103,7 @@ struct coll_link {
 	struct coll_sending *queue, **queue_end;
 	u64 sent;
 
-	/* Receiving: the header, then payload_left bytes for somebody or nobody. */
+	/* Receiving: the header, then payload_left bytes, of its chunk, for somebody or nobody. */
 	struct coll_header header;
 	u32 header_got;
 	u64 payload_left;
@@ -175,6 +176,7 @@ struct coll_running {
 	struct coll_sending *sends;
 	u32 *send_of;			/* per op */
 	u8 *arrived;			/* per op */
+	u64 *got;			/* per op: bytes of its message that are here */
 	u64 accounted;
 };
 

@@ -354,10 +354,25 @@ static bool receive_early(struct coll_link *link)
 	early->header = link->header;
 	early->rank = link->rank;
 	early->complete = false;
+	early->got = 0;
 	list_add_tail(&early->node, &group->early);
 	link->early = early;
 	group->device->counters.early++;
 	return true;
+}
+
+/* The message that this chunk goes on with, if it is kept here. */
+static struct coll_early *early_begun(const struct coll_link *link)
+{
+	const struct coll_header *header = &link->header;
+	struct coll_early *early;
+
+	list_for_each_entry(early, &link->group->early, node)
+		if (early->rank == link->rank && !early->complete &&
+		    early->header.run == header->run && early->header.slot == header->slot &&
+		    early->header.bytes == header->bytes && early->got == header->offset)
+			return early;
+	return NULL;
 }
 
 /* Where does its payload go? False: nowhere yet. */
@@ -369,7 +384,10 @@ static bool receive_data(struct coll_link *link)
 	int match = COLL_MATCH_LATE;
 	u32 op;
 
-	link->payload_left = header->bytes;
+	link->payload_left = coll_chunk_bytes(header);
+	link->early = header->offset ? early_begun(link) : NULL;
+	if (link->early)
+		return true;
 	if (group->error) {
 		match = COLL_MATCH_LATE;
 	} else if (run && !run->over) {
@@ -378,11 +396,16 @@ static bool receive_data(struct coll_link *link)
 			return true;
 		}
 		match = coll_match(&run->step, link->rank, header->slot, header->bytes, &op);
-		if (match < 0 || run->arrived[op]) {
+		if (match < 0 || run->arrived[op] || (match == COLL_MATCH_EARLY && header->offset) ||
+		    (match == COLL_MATCH_POSTED && run->got[op] != header->offset)) {
 			coll_group_fail(group, -EPROTO, link->rank, group->rank);
 			return true;
 		}
 	} else if ((s32)(header->run - group->next_run) >= 0) {
+		if (header->offset) {
+			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			return true;
+		}
 		match = COLL_MATCH_EARLY;
 	}
 	if (match == COLL_MATCH_POSTED) {
@@ -431,16 +454,14 @@ static void receive_control(struct coll_link *link)
 static bool header_done(struct coll_link *link)
 {
 	const struct coll_header *header = &link->header;
-	bool data = header->kind == COLL_MESSAGE_DATA;
 
 	link->payload_left = 0;
-	if (header->version != COLL_WIRE_VERSION || header->zero || !header->kind ||
-	    header->kind > COLL_MESSAGE_BYE || header->bytes > (data ? COLL_BYTES_MAX : 0)) {
+	if (!coll_header_valid(header)) {
 		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank);
 		coll_link_cut(link);
 		return true;
 	}
-	if (data)
+	if (header->kind == COLL_MESSAGE_DATA)
 		return receive_data(link);
 	receive_control(link);
 	return true;
@@ -455,9 +476,7 @@ static void early_done(struct coll_link *link, struct coll_early *early)
 
 	early->complete = true;
 	if (group->error || (run ? run->over : (s32)(early->header.run - group->next_run) < 0)) {
-		list_del(&early->node);
-		group->early_room += sizeof(*early) + early->header.bytes;
-		kvfree(early);
+		coll_group_early_free(group, early);
 		return;
 	}
 	if (run && coll_match(&run->step, link->rank, early->header.slot, early->header.bytes,
@@ -465,27 +484,43 @@ static void early_done(struct coll_link *link, struct coll_early *early)
 		coll_run_take_early(run, op);
 }
 
-static void message_done(struct coll_link *link)
+/* Header and payload are here: a message, or a chunk of one. */
+static void chunk_done(struct coll_link *link)
 {
 	struct coll_running *run = link->run;
 	struct coll_early *early = link->early;
+	const u64 got = link->header.offset + coll_chunk_bytes(&link->header);
+	const bool whole = got == link->header.bytes;
 
 	link->header_got = 0;
 	link->run = NULL;
 	link->early = NULL;
 	if (early) {
-		early_done(link, early);
+		early->got = got;
+		if (whole)
+			early_done(link, early);
 	} else if (run) {
 		run->in_flight--;
-		run->arrived[link->op] = 1;
-		coll_run_received(run, link->op);
+		run->got[link->op] = got;
+		if (whole) {
+			run->arrived[link->op] = 1;
+			coll_run_received(run, link->op);
+		} else {
+			coll_run_maybe_home(run);
+		}
 	}
+}
+
+/* Of the message's payload so much is here. */
+static u64 payload_done(const struct coll_link *link)
+{
+	return link->header.offset + coll_chunk_bytes(&link->header) - link->payload_left;
 }
 
 /* Bytes of payload, from the stage. */
 static void payload_from(struct coll_link *link, const u8 *from, u32 bytes)
 {
-	u64 done = link->header.bytes - link->payload_left;
+	const u64 done = payload_done(link);
 
 	if (link->early)
 		memcpy(link->early->data + done, from, bytes);
@@ -520,7 +555,7 @@ static void consume(struct coll_link *link)
 			link->stage_at += part;
 		}
 		if (!link->payload_left)
-			message_done(link);
+			chunk_done(link);
 	}
 }
 
@@ -542,7 +577,7 @@ static int receive_stage(struct coll_link *link)
 static int receive_payload(struct coll_link *link)
 {
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT };
-	u64 done = link->header.bytes - link->payload_left;
+	const u64 done = payload_done(link);
 	u64 bytes = min_t(u64, link->payload_left, COLL_TURN_BYTES);
 	struct bio_vec bvec[COLL_BVECS];
 	struct kvec piece;
@@ -560,7 +595,7 @@ static int receive_payload(struct coll_link *link)
 	if (got > 0) {
 		link->payload_left -= got;
 		if (!link->payload_left)
-			message_done(link);
+			chunk_done(link);
 	}
 	return got;
 }
@@ -575,7 +610,7 @@ static bool link_turn_receive(struct coll_link *link)
 		if (link->stalled)
 			return false;
 		if (!link->payload_left)
-			message_done(link);
+			chunk_done(link);
 		consume(link);
 	}
 	while (link->state != COLL_LINK_LOST && !link->stalled) {

@@ -37,7 +37,7 @@ static struct coll_running *run_make(struct coll_loaded *loaded)
 	const u64 head = ALIGN(sizeof(struct coll_running), 32);
 	const u64 sends = (u64)loaded->sends * sizeof(struct coll_sending);
 	const u64 step = ALIGN(coll_step_bytes(&loaded->plan), 8);
-	const u64 bytes = head + sends + step + (u64)s->ops * (sizeof(u32) + sizeof(u8));
+	const u64 bytes = head + sends + step + (u64)s->ops * (sizeof(u64) + sizeof(u32) + sizeof(u8));
 	const u64 pages = DIV_ROUND_UP(bytes, PAGE_SIZE);
 	struct coll_running *run;
 	struct coll_memory *scratch;
@@ -61,7 +61,8 @@ static struct coll_running *run_make(struct coll_loaded *loaded)
 	run->sends = memory + head;
 	memory += head + sends;
 	coll_step_init(&run->step, &loaded->plan, memory);
-	run->send_of = memory + step;
+	run->got = memory + step;
+	run->send_of = (u32 *)(run->got + s->ops);
 	run->arrived = (u8 *)(run->send_of + s->ops);
 	for (i = 0; i < s->ops; i++) {
 		if (coll_ops(s)[i].kind != COLL_OP_SEND)
@@ -82,6 +83,7 @@ static struct coll_running *run_take(struct coll_loaded *loaded)
 	loaded->spare = NULL;
 	coll_step_reset(&run->step);
 	memset(run->arrived, 0, loaded->schedule->ops);
+	memset(run->got, 0, loaded->schedule->ops * sizeof(*run->got));
 	run->over = false;
 	run->told = false;
 	return run;

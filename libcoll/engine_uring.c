@@ -294,7 +294,7 @@ static void submit_recv(struct coll_context *context, struct uring_link *own)
 	struct io_uring_sqe *sqe = get_sqe(context);
 
 	if (own->parts == 2) {
-		io_uring_prep_recvmsg(sqe, 0, &own->recv, 0);
+		io_uring_prep_recvmsg(sqe, 0, &own->recv, own->whole ? MSG_WAITALL : 0);
 	} else if (own->parts == 1) {
 		io_uring_prep_recv(sqe, 0, own->recv_iov[0].iov_base, own->recv_iov[0].iov_len,
 				   own->whole ? MSG_WAITALL : 0);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arbiter.h"
 #include "early.h"
 #include "exec.h"
 #include "health.h"
@@ -155,6 +156,7 @@ void health_lost(struct coll_link *link, int error, const char *reason)
 	const uint64_t grace = failing_time(group);
 
 	link->state = LINK_LOST;
+	arbiter_look(link);
 	if (group->lost)
 		return;
 	group->lost = link;
@@ -192,9 +194,9 @@ static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
 {
 	const struct coll_message *message = exec->planned->links[peer]->queue;
 
-	while (message && !message->exec)	/* a ping may have gone half */
+	while (message && message->exec != exec)
 		message = message->next;
-	return exec->posted[peer] || (message && message->exec == exec);
+	return exec->posted[peer] || message;
 }
 
 /*
@@ -462,6 +464,7 @@ void health_check(struct coll_context *context, uint64_t now)
 
 	context->next_check = COLL_FOREVER;
 	context->losing = false;
+	arbiter_check(context, now);
 	for (group = context->groups; group; group = group->next) {
 		context->losing |= group_losing(group, now);
 		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {

@@ -49,6 +49,8 @@ enum {
 	MESSAGE_INLINE_MAX = 200,
 	/* Larger expected payloads are received straight to their place. */
 	DIRECT_MIN = 4096,
+	/* Messages up to this overtake longer ones. */
+	URGENT_MAX = 4096,
 	/* A guess where payload goes is limited, so that a wrong one costs little. */
 	GUESS_MAX = 65536,
 	/* One system call moves no more than this (its length has 32 bits). */
@@ -61,9 +63,10 @@ struct coll_message {
 	struct coll_message *next;
 	struct coll_exec *exec;		/* NULL: control message, freed when sent */
 	const uint8_t *payload;		/* NULL: in small[] */
+	uint64_t age;			/* of bulk: the lower the older (arbiter.c) */
 	uint32_t op;
 	bool reported;			/* the op is done already */
-	struct coll_header header;
+	struct coll_header header;	/* of the chunk that is next, or under way */
 	uint8_t small[MESSAGE_INLINE_MAX];
 };
 
@@ -81,6 +84,7 @@ struct coll_link {
 	uint32_t rank;			/* the peer's, in the group */
 	enum link_state state;
 	bool attached;			/* the engine knows it */
+	bool local;			/* the peer is on this machine */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
 	int fd;
@@ -89,19 +93,29 @@ struct coll_link {
 	bool touched;			/* in the context's list of links to look at */
 	struct coll_link *next_touched;
 
-	/* Sending: a queue, of whose first message `sent` bytes are gone. */
-	struct coll_message *queue, **queue_end;
+	/*
+	 * Sending: a queue, of whose first message's chunk `sent` bytes are gone. In it
+	 * the messages that are under way, the urgent, the bulk (arbiter.h).
+	 */
+	struct coll_message *queue, **queue_end, **urgent_end;
 	uint64_t sent;
+	uint64_t overtaken;		/* bytes of urgent messages since bulk has waited */
+	bool promoted;			/* the first bulk counts as urgent, having waited */
 	bool sending;			/* the engine has the head of the queue */
 	uint32_t in_iov;		/* how many messages of it */
+	bool contends;			/* its bulk waits for the exit, or has it */
+	bool stalled;			/* it had the exit and did not use it */
+	bool finishing;			/* the last of its message goes while others have begun */
+	struct coll_link *next_contender;
 	int broken;			/* why no more can be sent; what came is read yet */
 	bool cut;			/* injected: not all of these bytes are sent */
 
 	/*
 	 * Receiving: what comes next follows from what is missing. Header first;
-	 * then payload_left bytes to `target` (NULL: thrown away).
+	 * then payload_left bytes to `target` (NULL: thrown away); with them comes
+	 * the next header, where another chunk is sure to follow.
 	 */
-	struct coll_header header;
+	struct coll_header header, next_header;
 	uint32_t header_got;
 	uint64_t payload_left;
 	uint8_t *target;
@@ -127,6 +141,7 @@ struct coll_early {
 	struct coll_early *next;
 	struct coll_header header;
 	uint64_t room;
+	uint64_t got;			/* bytes of it that are here */
 	bool complete;
 	uint8_t data[];
 };
@@ -201,6 +216,7 @@ struct coll_exec {
 	struct planned *planned;
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
+	uint32_t age;			/* of all the context's runs: the lower the older */
 	bool over;
 	int status;			/* once over */
 	uint32_t in_flight;		/* ops that others hold: keeps it from home */
@@ -214,6 +230,7 @@ struct coll_exec {
 	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
 	uint32_t *posted;		/* per peer: receives started, not arrived */
 	uint8_t *arrived;		/* per op: the message is here */
+	uint64_t *got;			/* per op: so many bytes of it */
 	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */
 };
 
@@ -240,6 +257,16 @@ struct coll_run {
 
 /* ---- context ------------------------------------------------------------ */
 
+/* What the links that arbiter.h speaks of share: one at a time sends bulk. */
+struct arbiter {
+	struct coll_link *contenders;
+	struct coll_link *holder;	/* of these, the one whose chunk is under way, or NULL */
+	uint64_t since;			/* that was handed to the engine */
+	uint64_t usual;			/* ns that a chunk takes, of late */
+	uint32_t runs;			/* so far: tells their age */
+	uint32_t bulk;			/* messages so far */
+};
+
 struct user_op {
 	coll_function *function;
 	void *argument;
@@ -258,6 +285,7 @@ struct coll_context {
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	struct coll_link *touched;	/* links with work for the engine */
+	struct arbiter arbiter;
 	struct watch listener;
 	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */

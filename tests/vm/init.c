@@ -236,6 +236,22 @@ static void run_test(char *line)
 	result(!error, arguments[0], ": coll.ko unloads");
 }
 
+/* Those of the kernel's own that the tests need. */
+static void load_modules(void)
+{
+	FILE *modules = fopen("/modules", "r");
+	char path[100];
+	int error;
+
+	while (modules && fscanf(modules, "%99s", path) == 1) {
+		error = vm_insert(path, "");
+		if (error)
+			say("# loading %s: %s", path, strerror(-error));
+	}
+	if (modules)
+		fclose(modules);
+}
+
 static void run_tests(void)
 {
 	FILE *tests = fopen("/tests", "r");
@@ -332,6 +348,7 @@ int main(void)
 	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	vm_loopback_up();
 	scan_log(false);
+	load_modules();
 	run_tests();
 	check_leaks();
 	check_checks();
