@@ -33,8 +33,9 @@ ALGO		:= $(wildcard algo/*.c)
 LIBCOLL		:= $(wildcard libcoll/*.c)
 SIM		:= $(wildcard sim/*.c sim/flit/*.c)
 COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildcard tools/*.c))
-COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/netlink.c $(wildcard tools/noise_*.c)
-COLLD		:= $(wildcard daemon/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
+COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/netlink.c sim/stretch.c \
+		   $(wildcard tools/noise_*.c)
+COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
 		   noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
 UNIT		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
@@ -91,7 +92,11 @@ $(BUILD)/collnoise: $(call objects,$(COLLNOISE)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
 $(BUILD)/colld: $(call objects,$(COLLD)) $(BUILD)/libcoll.a
-	$(CC) $(ALL_LDFLAGS) $^ $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
+	$(CC) $(ALL_LDFLAGS) $^ $(SWITCH_LIBS) $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
+
+# What switches are spoken to with.
+SWITCH_LIBS	= $(shell pkg-config --libs libcurl libnl-route-3.0)
+$(BUILD)/daemon/circuit/switch_emul.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
 
 # One binary for each MPI: their handles and numbers differ.
 SHIM = $(patsubst %.c,%.o,$(wildcard mpi/*.c))
@@ -148,6 +153,16 @@ $(BUILD)/tests/mpi/local: tests/mpi/local.c
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ -lcmocka $(LIBS) -o $@
 
+# Drivers of switches, and a switch that is none.
+$(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/circuit/*.c)) | \
+		$(BUILD)/tests/circuit/optical_switch
+$(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
+CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs)
+$(BUILD)/tests/circuit/jobs: $(BUILD)/tests/circuit/jobs.o
+	$(CC) $(ALL_LDFLAGS) $^ -lpthread -o $@
+$(BUILD)/tests/circuit/optical_switch: $(BUILD)/tests/circuit/optical_switch.o
+	$(CC) $(ALL_LDFLAGS) $^ -lmicrohttpd $(LIBS) -o $@
+
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
@@ -158,7 +173,7 @@ $(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
 NETLINK_LIBS	= $(shell pkg-config --libs libnl-genl-3.0)
-$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/daemon/pin.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tools/netlink.o: CFLAGS += -I$(BUILD)/tools
 $(BUILD)/tools/netlink.o: $(BUILD)/tools/netlink_names.h
 $(BUILD)/tools/netlink_names.h: tools/netlink_names.awk uapi/coll_netlink.h
@@ -170,7 +185,7 @@ spec:
 	awk -f tools/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
 
 # Programs of the test machine, where there is no other file: static.
-vm: $(VM)
+vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
 	    tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
@@ -187,7 +202,8 @@ $(BUILD)/freestanding/%.o: %.c
 # ---- what is run -------------------------------------------------------------
 
 PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-dev libcmocka-dev \
-	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libmicrohttpd-dev \
+	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libmicrohttpd-dev \
+	   libcurl4-openssl-dev \
 	   qemu-system-x86 cpio sparse \
 	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev
 
@@ -231,7 +247,7 @@ check: deps
 	@$(MAKE) --no-print-directory -j2 SANITIZE=thread threaded
 	@$(MAKE) --no-print-directory -j2 check-all
 
-check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
+check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS)
 	export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP; \
 		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SCRIPTS))
 
@@ -249,16 +265,16 @@ check-unit: $(UNIT)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -j2 --exec '' $(UNIT)
 
 # In an emulated machine, on the kernels that Debian has.
-check-vm: $(VM)
+check-vm: vm
 	BUILD=$(BUILD) prove -v $(wildcard tests/vm/*.t)
 
-check-vm-long: $(VM)
+check-vm-long: vm
 	BUILD=$(BUILD) prove -v tests/vm/all :: -l 6.1
 
 # On a kernel that looks after itself: KASAN, lockdep, kmemleak. To build it takes five
 # minutes of two idle CPUs, once a machine. LONG=-l: 10^6 messages and 10,000 cycles.
 DEBUG_PACKAGES = flex bison bc libelf-dev xz-utils
-check-vm-debug: $(VM)
+check-vm-debug: vm
 	@./.ci/deps $(DEBUG_PACKAGES)
 	tests/vm/debug build
 	BUILD=$(BUILD) prove -v tests/vm/all :: $(LONG) debug
@@ -278,7 +294,7 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -o build/fuzz/$$fuzz; \
+			$(CORE) $(ALGO) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
 	done
@@ -303,7 +319,7 @@ threaded: $(BUILD)/coll $(addprefix $(BUILD)/tests/,unit/store_test unit/boot_te
 		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp"; \
 		$(call prove,$(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED))
 
-check-scripts: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
+check-scripts: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS)
 	BUILD=$(BUILD) prove $(SCRIPTS)
 
 # ---- what is installed -------------------------------------------------------

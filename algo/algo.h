@@ -92,9 +92,17 @@ struct coll_tuning {
 	u64 bound;		/* alltoallv bruck: elements of a block that go round */
 	u64 ports;		/* k: circuits a node can hold at once */
 	u64 lanes;		/* n: links in use at once between two clusters */
+	u64 relays;		/* redundant exchanges on the butterfly's way: after so many of it */
 };
 #define COLL_TUNING_UNSET \
-	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET })
+	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
+			       COLL_UNSET })
+
+/* Noise of one kind: so often on each rank (or link), each time so long; seconds. */
+struct coll_noise_rate {
+	double rate, duration;
+};
+enum { COLL_NOISES_MAX = 8 };
 
 /* What is known of the machine; all zero: nothing. */
 struct coll_machine {
@@ -111,6 +119,11 @@ struct coll_machine {
 	 * WAN does carry 1 / (1 + congestion (x - 1)) of it.
 	 */
 	double congestion;
+	/* Noise; the first without rate ends it. */
+	struct coll_noise_rate noise[COLL_NOISES_MAX];	/* of a rank */
+	struct coll_noise_rate link_noise;		/* of a message */
+	bool noise_event;	/* it counts where it begins inside an op only: paper 1 */
+	double grain;		/* seconds that ranks compute before a call; 0: nothing is known */
 };
 
 struct coll_algo {
@@ -164,6 +177,14 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
  * fill the WAN and no more, at most the ranks of the smallest cluster.
  */
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
+
+/*
+ * T and relays of the butterflies with redundant exchanges, where `tuning` leaves
+ * them open: those with the least time under the machine's noise. Where nothing is
+ * known of noise they stay open.
+ */
+void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
+			    const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /*
  * Emits and finishes: checks `refuses`, states buffers and reduction, calls

@@ -4,6 +4,8 @@
  * A new algorithm is a file and two lines here.
  */
 #include "clusters.h"
+#include "redundancy.h"
+#include "tuning.h"
 
 extern const struct coll_algo coll_allgather_bruck;
 extern const struct coll_algo coll_allgather_circulant;
@@ -19,6 +21,7 @@ extern const struct coll_algo coll_allgatherv_vandegeijn_extended;
 extern const struct coll_algo coll_allgatherv_world;
 extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_allreduce_butterfly_redundant;
+extern const struct coll_algo coll_allreduce_butterfly_relayed;
 extern const struct coll_algo coll_allreduce_linear;
 extern const struct coll_algo coll_allreduce_rabenseifner;
 extern const struct coll_algo coll_allreduce_rabenseifner_extended;
@@ -117,6 +120,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allgatherv_world,
 	&coll_allreduce_butterfly,
 	&coll_allreduce_butterfly_redundant,
+	&coll_allreduce_butterfly_relayed,
 	&coll_allreduce_linear,
 	&coll_allreduce_rabenseifner,
 	&coll_allreduce_rabenseifner_extended,
@@ -279,6 +283,33 @@ u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *m
 	return best;
 }
 
+void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
+			    const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const bool relayed = coll_algo_has_option(algo, "relays");
+	const struct coll_machine m = machine_or_usual(machine);
+	struct redundancy best;
+
+	if (!coll_algo_has_option(algo, "T") || tuning->redundancy != COLL_UNSET ||
+	    tuning->relays != COLL_UNSET ||
+	    (m.noise[0].rate <= 0 && m.link_noise.rate <= 0))
+		return;
+	best = redundancy_choose(call, relayed ? ~0u : 0, &m);
+	tuning->redundancy = best.exchanges;
+	if (relayed)
+		tuning->relays = best.relays;
+}
+
+/* What an algorithm has of them; most have nothing. */
+static struct redundancy redundancy_in(const struct coll_algo *algo, const struct coll_call *call,
+				       const struct coll_tuning *tuning)
+{
+	if (!coll_algo_has_option(algo, "T"))
+		return (struct redundancy){ 0, 0 };
+	return coll_algo_has_option(algo, "relays") ? redundancy_relayed_of(call, tuning) :
+					    redundancy_of(call, tuning);
+}
+
 /* The cheapest of those that are made for clusters, or of those that are not. */
 static const struct coll_algo *cheapest(const struct coll_call *call,
 					const struct coll_tuning *tuning,
@@ -290,12 +321,16 @@ static const struct coll_algo *cheapest(const struct coll_call *call,
 	for (algo = coll_algos; *algo; algo++) {
 		double cost;
 
+		struct coll_tuning chosen = *tuning;
+
 		/* Whether others know the counts is not known here: by name only. */
 		if ((*algo)->collective != call->collective || (*algo)->needs_counts ||
 		    (*algo)->baseline || (*algo)->clusters != clusters ||
 		    coll_algo_refuses(*algo, call, tuning))
 			continue;
-		cost = (*algo)->cost(call, tuning, m);
+		coll_redundancy_choose(*algo, call, m, &chosen);
+		cost = (*algo)->cost(call, &chosen, m) +
+		       redundancy_delay(call, redundancy_in(*algo, call, &chosen), m);
 		if (!best || cost < least) {
 			best = *algo;
 			least = cost;

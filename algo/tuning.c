@@ -15,6 +15,7 @@ static const struct option {
 	{ "bound", offsetof(struct coll_tuning, bound), 0 },
 	{ "ports", offsetof(struct coll_tuning, ports), 1 },
 	{ "n", offsetof(struct coll_tuning, lanes), 1 },
+	{ "relays", offsetof(struct coll_tuning, relays), 0 },
 };
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
@@ -36,6 +37,11 @@ static bool list_has(const char *list, const char *word, size_t length)
 		list += strspn(list, ", ");
 	}
 	return false;
+}
+
+bool coll_algo_has_option(const struct coll_algo *algo, const char *key)
+{
+	return algo->options && list_has(algo->options, key, strlen(key));
 }
 
 static const struct option *option_find(const struct coll_algo *algo, const char *key,
@@ -89,7 +95,7 @@ static int refuse_key(const struct coll_algo *algo, const char *key, size_t leng
 	else
 		snprintf(why, bytes, "%s has no option '%.*s'; valid: %s",
 			 algo ? algo->name : "no algorithm", (int)length, key,
-			 algo ? algo->options : "T, segment, bound, ports, n");
+			 algo ? algo->options : "T, segment, bound, ports, n, relays");
 	return -EINVAL;
 }
 

@@ -18,6 +18,9 @@
 int coll_tuning_parse(const struct coll_algo *algo, const char *text, struct coll_tuning *tuning,
 		      char *why, size_t bytes);
 
+/* Whether the algorithm understands the option "T", "segment", ... */
+bool coll_algo_has_option(const struct coll_algo *algo, const char *key);
+
 /* "T=2,segment=65536": what is set; "" if nothing is. Returns `text`. */
 const char *coll_tuning_print(const struct coll_tuning *tuning, char *text, size_t bytes);
 

@@ -17,12 +17,14 @@
 #include "../core/text_noise.h"
 #include "../tools/noise_units.h"
 #include "../tools/noise_witness.h"
+#include "circuit.h"
 #include "colld.h"
 
+#define DEFAULT_POLICY	"/etc/coll/policy"
 enum { POLICY_MAX = 1 << 20 };
 
 struct colld {
-	const char *policy, *state, *address;
+	const char *policy, *state, *address, *circuits_file;
 	int port;		/* 0: no metrics */
 	u64 interval;
 	bool keep;		/* what was moved stays when it ends */
@@ -30,6 +32,8 @@ struct colld {
 	struct colld_pin *pin;
 	struct colld_windows *windows;
 	struct colld_metrics *metrics;
+	struct circuit_setup *setup;	/* NULL: no circuits */
+	struct colld_circuits *circuits;
 	int signals, timer;
 	u64 reloads, refusals;
 };
@@ -37,20 +41,24 @@ struct colld {
 static const char *const help[] = {
 	"usage: colld [OPTION ...]",
 	"",
-	"Keeps the policy of a node in force: who may be on which CPUs, and when.",
+	"Keeps the policy of a node in force: who may be on which CPUs, and when; and manages",
+	"the circuits of an optical switch.",
 	"",
-	"      --policy FILE      (default /etc/coll/policy); SIGHUP reads it again",
+	"      --policy FILE      (default /etc/coll/policy, which need not be there with",
+	"                         --circuits); SIGHUP reads it again",
+	"      --circuits FILE    nodes and their ports, and the switch: manages its circuits",
 	"      --state DIR        where the state is kept (default /run/coll)",
 	"      --interval T       look for what has come since, so often (default 5s)",
 	"      --metrics [A:]PORT Prometheus at http://A:PORT/metrics (default 127.0.0.1:9469; 0:",
 	"                         none)",
 	"      --keep             leave what was moved where it is, at the end",
-	"      --check            only read the policy, and say what is wrong with it",
+	"      --check            only read the files, and say what is wrong with them",
 	NULL,
 };
 
 static const struct option options_known[] = {
 	{ "policy", required_argument, NULL, 'p' },
+	{ "circuits", required_argument, NULL, 'o' },
 	{ "state", required_argument, NULL, 's' },
 	{ "interval", required_argument, NULL, 'i' },
 	{ "metrics", required_argument, NULL, 'm' },
@@ -103,8 +111,11 @@ static int read_policy(const char *path, struct noise_rules *rules)
 
 static int put_in_force(struct colld *colld)
 {
-	int error = colld_pin_open(&colld->pin, &colld->rules, colld->state);
+	int error;
 
+	if (!colld->policy)
+		return 0;
+	error = colld_pin_open(&colld->pin, &colld->rules, colld->state);
 	noise_cpus_set_affinity(0, &colld->rules.housekeeping);
 	if (!error)
 		error = colld_windows_open(&colld->windows, &colld->rules);
@@ -127,7 +138,9 @@ static void reload(struct colld *colld)
 	struct noise_rules rules;
 
 	colld_notify("RELOADING=1");
-	if (read_policy(colld->policy, &rules)) {
+	if (!colld->policy) {
+		colld_say(4, "no policy to read: circuits' files are read at the start only");
+	} else if (read_policy(colld->policy, &rules)) {
 		colld->refusals++;
 	} else {
 		lift(colld, true);
@@ -163,6 +176,9 @@ static bool read_option(struct colld *colld, int key, char **argv, bool *check)
 	switch (key) {
 	case 'p':
 		colld->policy = optarg;
+		return true;
+	case 'o':
+		colld->circuits_file = optarg;
 		return true;
 	case 's':
 		colld->state = optarg;
@@ -217,6 +233,8 @@ static void write_metrics(void *data, FILE *to)
 		colld_pin_metrics(colld->pin, to);
 	if (colld->windows)
 		colld_windows_metrics(colld->windows, to);
+	if (colld->circuits)
+		colld_circuits_metrics(colld->circuits, to);
 	fprintf(to, "# HELP coll_policy_reloads_total Times that the policy was read again.\n"
 		"# TYPE coll_policy_reloads_total counter\n"
 		"coll_policy_reloads_total{result=\"ok\"} %llu\n"
@@ -279,13 +297,16 @@ static void watch(struct colld *colld)
 			{ colld->timer, POLLIN, 0 },
 			{ colld->windows ? colld_windows_fd(colld->windows) : -1, POLLIN, 0 },
 			{ colld->metrics ? colld_metrics_fd(colld->metrics) : -1, POLLIN, 0 },
+			{ colld->circuits ? colld_circuits_fd(colld->circuits) : -1, POLLIN, 0 },
 		};
 
-		if (poll(fds, 4, -1) < 0 && errno != EINTR)
+		if (poll(fds, 5, -1) < 0 && errno != EINTR)
 			return;
 		/* Windows first: they are on the clock. */
 		if (fds[2].revents)
 			colld_windows_turn(colld->windows);
+		if (fds[4].revents)
+			colld_circuits_turn(colld->circuits);
 		if (fds[3].revents)
 			colld_metrics_turn(colld->metrics);
 		if (fds[1].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
@@ -308,6 +329,8 @@ static int serve(struct colld *colld)
 	if (colld->signals < 0 || colld->timer < 0)
 		return 1;
 	error = put_in_force(colld);
+	if (!error && colld->setup)
+		error = colld_circuits_open(&colld->circuits, colld->setup);
 	if (!error && colld->port) {
 		error = colld_metrics_open(&colld->metrics, colld->address, colld->port,
 					   write_metrics, colld);
@@ -321,24 +344,42 @@ static int serve(struct colld *colld)
 		colld_notify("STOPPING=1");
 	}
 	colld_metrics_close(colld->metrics);
+	colld_circuits_close(colld->circuits);
 	lift(colld, !colld->keep);
 	close(colld->signals);
 	close(colld->timer);
 	return error ? 1 : 0;
 }
 
+static bool read_circuits(struct colld *colld)
+{
+	char why[1200] = "no memory";
+
+	colld->setup = malloc(sizeof(*colld->setup));
+	if (colld->setup && !circuit_setup_read(colld->circuits_file, colld->setup, why,
+						sizeof(why)))
+		return true;
+	colld_say(3, "%s", why);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	struct colld colld = { .policy = "/etc/coll/policy", .state = "/run/coll",
-			       .address = "127.0.0.1", .port = 9469, .interval = 5 * NOISE_S };
+	struct colld colld = { .state = "/run/coll", .address = "127.0.0.1", .port = 9469,
+			       .interval = 5 * NOISE_S };
 	bool check = false;
 	int status;
 
 	if (!read_options(argc, argv, &colld, &check))
 		return 2;
-	if (read_policy(colld.policy, &colld.rules))
+	if (!colld.policy && (!colld.circuits_file || !access(DEFAULT_POLICY, F_OK)))
+		colld.policy = DEFAULT_POLICY;
+	if (colld.policy && read_policy(colld.policy, &colld.rules))
+		return 1;
+	if (colld.circuits_file && !read_circuits(&colld))
 		return 1;
 	status = check ? 0 : serve(&colld);
 	noise_rules_free(&colld.rules);
+	free(colld.setup);
 	return status;
 }

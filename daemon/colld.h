@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * colld, one a node: keeps the policy of a file (tools/noise_rules.h) in force.
- * Its parts; each is one thread's.
+ * colld, one a node: keeps the policy of a file (tools/noise_rules.h) in force, and
+ * manages circuits (circuit.h). Its parts; each is one thread's.
  */
 #ifndef COLL_COLLD_H
 #define COLL_COLLD_H

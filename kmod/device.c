@@ -26,6 +26,7 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 	w->culprit = culprit;
 	w->witness = witness;
 	smp_store_release(&w->state, COLL_DEVICE_DONE);		/* whoever polls has the result */
+	smp_store_release(&device->shared->ended, device->shared->ended + 1);
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
 		if (waiter->word == word)
 			coll_waiter_complete(waiter, status);
@@ -137,7 +138,17 @@ static int do_link(struct coll_device *device, const void *argument)
 	if (asked->rank >= group->ranks || asked->rank == group->rank)
 		return -EINVAL;
 	link = coll_link_get(group, asked->rank);
-	return link ? coll_link_lend(link, asked->fd) : -ENOMEM;
+	return link ? coll_link_lend(link, asked) : -ENOMEM;
+}
+
+static long do_unlink(struct coll_device *device, const struct coll_device_link *asked)
+{
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct coll_link *link = group ? xa_load(&group->links, asked->rank) : NULL;
+
+	if (asked->zero || asked->fd != -1)
+		return -EINVAL;
+	return link && link->socket ? coll_link_unlend(link, asked) : -ENOENT;
 }
 
 static int do_load(struct coll_device *device, const void *argument)
@@ -175,6 +186,14 @@ static int do_run(struct coll_device *device, const void *argument)
 	if (!error)
 		coll_runner_kick(device);
 	return error;
+}
+
+static int do_deadline(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_deadline *asked = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+
+	return group ? coll_run_deadline(group, asked) : -ENOENT;
 }
 
 static int do_fail(struct coll_device *device, const void *argument)
@@ -253,9 +272,11 @@ static const struct command_row {
 	[_IOC_NR(COLL_DEVICE_GROUP)] = { sizeof(struct coll_device_group), do_group },
 	[_IOC_NR(COLL_DEVICE_GROUP_FREE)] = { sizeof(struct coll_device_number), do_group_free },
 	[_IOC_NR(COLL_DEVICE_LINK)] = { sizeof(struct coll_device_link), do_link },
+	[_IOC_NR(COLL_DEVICE_UNLINK)] = { sizeof(struct coll_device_link), NULL },
 	[_IOC_NR(COLL_DEVICE_LOAD)] = { sizeof(struct coll_device_load), do_load },
 	[_IOC_NR(COLL_DEVICE_UNLOAD)] = { sizeof(struct coll_device_number), do_unload },
 	[_IOC_NR(COLL_DEVICE_RUN)] = { sizeof(struct coll_device_run), do_run },
+	[_IOC_NR(COLL_DEVICE_DEADLINE)] = { sizeof(struct coll_device_deadline), do_deadline },
 	[_IOC_NR(COLL_DEVICE_WAIT)] = { sizeof(struct coll_device_number), NULL },
 	[_IOC_NR(COLL_DEVICE_FAIL)] = { sizeof(struct coll_device_fail), do_fail },
 	[_IOC_NR(COLL_DEVICE_CONTROL_SEND)] = { sizeof(struct coll_device_control),
@@ -266,6 +287,7 @@ static const struct command_row {
 
 union command_argument {
 	struct coll_device_setup setup;
+	struct coll_device_link link;
 	struct coll_device_number number;
 	struct coll_device_load load;
 	struct coll_device_run run;
@@ -288,6 +310,8 @@ static long do_locked(struct coll_device *device, u32 op,
 		return do_control_get(device, command, argument);
 	case COLL_DEVICE_COUNTERS:
 		return do_counters(device, command);
+	case COLL_DEVICE_UNLINK:
+		return do_unlink(device, &argument->link);
 	case COLL_DEVICE_WAIT:
 		if (argument->number.zero || argument->number.number >= device->words)
 			return -EINVAL;
@@ -445,12 +469,26 @@ static int device_mmap(struct file *file, struct vm_area_struct *area)
 	return error;
 }
 
+/* What user space writes to `seen` wakes or leaves asleep itself alone. */
+static __poll_t device_poll(struct file *file, poll_table *table)
+{
+	struct coll_device *device = file->private_data;
+	const struct coll_device_shared *shared = READ_ONCE(device->shared);
+
+	poll_wait(file, &device->word_set, table);
+	if (READ_ONCE(device->ended) || !shared)
+		return EPOLLERR;
+	return smp_load_acquire(&shared->ended) == READ_ONCE(shared->seen) ? 0 :
+									     EPOLLIN | EPOLLRDNORM;
+}
+
 static const struct file_operations device_operations = {
 	.owner = THIS_MODULE,
 	.open = device_open,
 	.flush = device_flush,
 	.release = device_release,
 	.mmap = device_mmap,
+	.poll = device_poll,
 	.unlocked_ioctl = device_ioctl,
 	.uring_cmd = coll_device_uring_cmd,
 };

@@ -113,6 +113,7 @@ struct coll_link {
 	bool answered;			/* a pong came: */
 	u32 pong_run, pong_suspect;	/* the peer's latest run, and whom it waits for */
 	bool stalled;			/* no room for early messages: not read */
+	bool handed;			/* what comes was read by the program: there is room */
 	bool broken;			/* no more can be sent; what came is read yet */
 	u8 *stage;			/* bytes taken from the socket in advance */
 	u32 stage_at, stage_end;
@@ -262,6 +263,7 @@ void coll_loaded_maybe_free(struct coll_loaded *loaded);
 
 /* run.c */
 int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *asked);
+int coll_run_deadline(struct coll_group *group, const struct coll_device_deadline *asked);
 /* Ready ops are begun, until there are none or the run is over. */
 void coll_run_step(struct coll_running *run);
 void coll_run_over(struct coll_running *run, int status);
@@ -285,7 +287,9 @@ void coll_run_received(struct coll_running *run, u32 op);
 
 /* link.c */
 struct coll_link *coll_link_get(struct coll_group *group, u32 rank);
-int coll_link_lend(struct coll_link *link, int fd);
+int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked);
+/* As COLL_DEVICE_UNLINK. */
+long coll_link_unlend(struct coll_link *link, const struct coll_device_link *asked);
 void coll_link_free(struct coll_link *link);
 void coll_link_send(struct coll_link *link, struct coll_sending *sending);
 int coll_link_send_control(struct coll_link *link, const struct coll_header *header);

@@ -84,13 +84,25 @@ static int suitable(struct socket *socket)
 	return 0;
 }
 
-int coll_link_lend(struct coll_link *link, int fd)
+/* Hears of the socket no more, and lets it go. */
+static void let_socket_go(struct coll_link *link)
+{
+	if (link->wait_head)
+		remove_wait_queue(link->wait_head, &link->wait);
+	link->wait_head = NULL;
+	if (link->socket)
+		sockfd_put(link->socket);
+	link->socket = NULL;
+	kfree(link->stage);
+	link->stage = NULL;
+	coll_runner_forget(link);
+}
+
+static int lend_socket(struct coll_link *link, int fd)
 {
 	struct wait_install install = { .link = link };
 	int error;
 
-	if (link->state != COLL_LINK_ABSENT)
-		return -EEXIST;
 	link->socket = sockfd_lookup(fd, &error);
 	if (!link->socket)
 		return error;
@@ -99,15 +111,13 @@ int coll_link_lend(struct coll_link *link, int fd)
 	if (!error && !link->stage)
 		error = -ENOMEM;
 	if (error) {
-		sockfd_put(link->socket);
-		link->socket = NULL;
+		let_socket_go(link);
 		return error;
 	}
 	link->state = COLL_LINK_UP;
 	init_waitqueue_func_entry(&link->wait, socket_woke);
 	init_poll_funcptr(&install.table, install_wait);
 	vfs_poll(link->socket->file, &install.table);
-	coll_link_wake(link);
 	return 0;
 }
 
@@ -289,12 +299,7 @@ void coll_link_free(struct coll_link *link)
 	if (link->socket && link->state != COLL_LINK_LOST)
 		link_turn_send(link);	/* a goodbye, if the socket takes it at once */
 	link_discard(link);
-	if (link->wait_head)
-		remove_wait_queue(link->wait_head, &link->wait);
-	if (link->socket)
-		sockfd_put(link->socket);
-	kfree(link->stage);
-	coll_runner_forget(link);
+	let_socket_go(link);
 	kfree(link);
 }
 
@@ -339,7 +344,7 @@ static bool receive_early(struct coll_link *link)
 	struct coll_early *early;
 
 	/* What lies behind it in the stream may be what an older run waits for. */
-	if ((s64)bytes > group->early_room && !awaited(link))
+	if ((s64)bytes > group->early_room && !link->handed && !awaited(link))
 		return false;
 	early = kvmalloc(bytes, COLL_GFP);
 	if (early)
@@ -558,6 +563,146 @@ static void consume(struct coll_link *link)
 			chunk_done(link);
 	}
 }
+
+/* ---- lending and taking back ------------------------------------------------------- */
+
+/* What the program has read from the socket comes before what is still in there. */
+static int take_over_bytes(struct coll_link *link, const struct coll_device_link *asked)
+{
+	u64 done;
+
+	link->handed = true;
+	for (done = 0; done < asked->bytes && link->state != COLL_LINK_LOST;
+	     done += link->stage_end) {
+		link->stage_at = 0;
+		link->stage_end = min_t(u64, asked->bytes - done, COLL_STAGE_BYTES);
+		if (copy_from_user(link->stage,
+				   (void __user *)(unsigned long)(asked->address + done),
+				   link->stage_end)) {
+			link->stage_end = 0;
+			coll_group_fail(link->group, -EFAULT, link->group->rank, link->rank);
+			return -EFAULT;
+		}
+		consume(link);
+	}
+	link->handed = false;
+	return 0;
+}
+
+int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked)
+{
+	int error;
+
+	if (link->state != COLL_LINK_ABSENT)
+		return -EEXIST;
+	error = lend_socket(link, asked->fd);
+	if (!error && asked->bytes)
+		error = take_over_bytes(link, asked);
+	coll_link_wake(link);
+	return error;
+}
+
+/* Where the bytes go that are given back; beyond its room they are only counted. */
+struct giving {
+	u64 address, room, bytes;
+	bool fault;
+};
+
+static void give(struct giving *giving, const void *from, u64 bytes)
+{
+	if (giving->bytes + bytes <= giving->room &&
+	    copy_to_user((void __user *)(unsigned long)(giving->address + giving->bytes), from,
+			 bytes))
+		giving->fault = true;
+	giving->bytes += bytes;
+}
+
+static bool belongs_to(const struct coll_early *early, const struct coll_link *link)
+{
+	return early->rank == link->rank && early != link->early;
+}
+
+/* The message that is coming in. Of one that is thrown away only the rest is. */
+static void give_begun(struct coll_link *link, struct giving *giving)
+{
+	struct coll_header header = link->header;
+
+	if (link->header_got == sizeof(header) && !link->early && !link->stalled)
+		header.bytes = link->payload_left;
+	give(giving, &header, link->header_got);
+	if (link->early)
+		give(giving, link->early->data, link->header.bytes - link->payload_left);
+	give(giving, link->stage + link->stage_at, link->stage_end - link->stage_at);
+}
+
+/* The stream as if nothing of what is given had left the socket. */
+static void give_stream(struct coll_link *link, struct giving *giving)
+{
+	const struct coll_header bye = {
+		.kind = COLL_MESSAGE_BYE,
+		.version = COLL_WIRE_VERSION,
+	};
+	const struct coll_early *early;
+
+	list_for_each_entry(early, &link->group->early, node) {
+		if (!belongs_to(early, link))
+			continue;
+		give(giving, &early->header, sizeof(early->header));
+		give(giving, early->data, early->header.bytes);
+	}
+	if (link->state == COLL_LINK_LEFT)
+		give(giving, &bye, sizeof(bye));
+	give_begun(link, giving);
+}
+
+static void forget_stream(struct coll_link *link)
+{
+	struct coll_early *early, *next;
+
+	list_for_each_entry_safe(early, next, &link->group->early, node)
+		if (early->rank == link->rank)
+			coll_group_early_free(link->group, early);
+	link->early = NULL;
+	link->header_got = 0;
+	link->payload_left = 0;
+	link->stalled = false;
+	link->stage_at = 0;
+	link->stage_end = 0;
+}
+
+static bool busy(const struct coll_link *link)
+{
+	const struct coll_running *run;
+
+	list_for_each_entry(run, &link->group->runs, node)
+		if (!run->over)
+			return true;
+	return link->queue || link->run;
+}
+
+long coll_link_unlend(struct coll_link *link, const struct coll_device_link *asked)
+{
+	struct giving giving = { .address = asked->address, .room = asked->bytes };
+
+	if (busy(link))
+		return -EBUSY;
+	give_stream(link, &giving);
+	if (giving.fault)
+		return -EFAULT;
+	if (giving.bytes > INT_MAX)
+		return -EMSGSIZE;
+	if (giving.bytes > giving.room)
+		return giving.bytes;
+	forget_stream(link);
+	let_socket_go(link);
+	clear_bit(0, &link->woken);
+	link->state = COLL_LINK_ABSENT;
+	link->answered = false;
+	link->broken = false;
+	return giving.bytes;
+}
+
+/* ---- the thread's turn --------------------------------------------------------------- */
 
 static int receive_stage(struct coll_link *link)
 {

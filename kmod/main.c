@@ -14,6 +14,7 @@ static const struct coll_part *const parts[] = {
 	&coll_noise,
 	&coll_watch,
 	&coll_pin,
+	&coll_circuit_part,
 	&coll_device_part,
 };
 

@@ -3,9 +3,9 @@
  * The generic netlink family `coll`. The parts bring the commands; here is what
  * they share: the family, the death of owners, permission, events.
  *
- * What it is for is the CPUs of the machine, which no namespace owns: whoever
+ * Most of what it is for is the CPUs of the machine, which no namespace owns: whoever
  * changes something comes from the first network namespace, and events are told
- * there.
+ * there. Circuits are each network namespace's own.
  */
 #define pr_fmt(fmt) "coll: " fmt
 
@@ -119,7 +119,12 @@ static int put_happened(struct sk_buff *skb, const struct coll_happened *happene
 	    (happened->cpu >= 0 && nla_put_u32(skb, COLL_EVENT_A_CPU, happened->cpu)) ||
 	    (happened->pid && nla_put_u32(skb, COLL_EVENT_A_PID, happened->pid)) ||
 	    (happened->name && nla_put_string(skb, COLL_EVENT_A_NAME, happened->name)) ||
-	    (happened->reason && nla_put_string(skb, COLL_EVENT_A_REASON, happened->reason)))
+	    (happened->reason && nla_put_string(skb, COLL_EVENT_A_REASON, happened->reason)) ||
+	    (happened->serial && nla_put_u32(skb, COLL_EVENT_A_SERIAL, happened->serial)) ||
+	    (happened->serial && happened->port >= 0 &&
+	     nla_put_u32(skb, COLL_EVENT_A_PORT, happened->port)) ||
+	    (happened->address && nla_put(skb, COLL_EVENT_A_ADDRESS, happened->address_bytes,
+					  happened->address)))
 		return -EMSGSIZE;
 	genlmsg_end(skb, header);
 	return 0;
@@ -127,9 +132,10 @@ static int put_happened(struct sk_buff *skb, const struct coll_happened *happene
 
 void coll_tell(const struct coll_happened *happened)
 {
+	struct net *net = happened->net ? happened->net : &init_net;
 	struct sk_buff *skb;
 
-	if (!READ_ONCE(is_open) || !genl_has_listeners(&family, &init_net, 0))
+	if (!READ_ONCE(is_open) || !genl_has_listeners(&family, net, 0))
 		return;
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
@@ -138,7 +144,7 @@ void coll_tell(const struct coll_happened *happened)
 		nlmsg_free(skb);
 		return;
 	}
-	genlmsg_multicast_netns(&family, &init_net, skb, 0, 0, GFP_KERNEL);
+	genlmsg_multicast_netns(&family, net, skb, 0, 0, GFP_KERNEL);
 }
 
 /* ---- the family -------------------------------------------------------------- */

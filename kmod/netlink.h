@@ -71,6 +71,11 @@ struct coll_happened {
 	u32 pid;
 	const char *name;
 	const char *reason;
+	u32 serial;
+	int port;		/* with a serial; not sent below 0 */
+	const void *address;
+	u32 address_bytes;
+	struct net *net;	/* whose listeners are told; NULL: the first namespace's */
 };
 
 /* Tells the group "events"; free when nobody listens. Process context. */

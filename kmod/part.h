@@ -44,6 +44,7 @@ struct coll_part {
 extern const struct coll_part coll_noise;
 extern const struct coll_part coll_pin;
 extern const struct coll_part coll_watch;
+extern const struct coll_part coll_circuit_part;
 extern const struct coll_part coll_device_part;
 
 static inline bool coll_owner_is(const struct coll_owner *a, const struct coll_owner *b)

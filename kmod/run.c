@@ -139,14 +139,14 @@ void coll_run_maybe_home(struct coll_running *run)
 	coll_loaded_maybe_free(loaded);
 }
 
-static void drop_early(struct coll_group *group, u32 number)
+/* Those of runs from `first` on and before `end`. */
+static void drop_early(struct coll_group *group, u32 first, u32 end)
 {
 	struct coll_early *early, *next;
 
 	list_for_each_entry_safe(early, next, &group->early, node) {
-		if (!early->complete || early->header.run != number)
-			continue;
-		coll_group_early_free(group, early);
+		if (early->complete && early->header.run - first < end - first)
+			coll_group_early_free(group, early);
 	}
 }
 
@@ -162,7 +162,7 @@ void coll_run_over(struct coll_running *run, int status)
 	run->status = status;
 	list_del_init(&run->fresh);
 	group->device->counters.runs++;
-	drop_early(group, run->number);
+	drop_early(group, run->number, run->number + 1);
 	if (!status)
 		run_tell(run);
 }
@@ -428,6 +428,24 @@ static int bind(struct coll_running *run, u32 which, const struct coll_device_pl
 	return 0;
 }
 
+static u64 deadline_from(u64 asked, u64 now)
+{
+	return max(asked ?: now + deadline_default, now);
+}
+
+int coll_run_deadline(struct coll_group *group, const struct coll_device_deadline *asked)
+{
+	struct coll_running *run = coll_run_find(group, asked->number);
+
+	if (!run || run->over)
+		return -ENOENT;
+	run->deadline = deadline_from(asked->deadline, run->started);
+	run->next_ping = run->started + (run->deadline - run->started) / 2;
+	group->device->deadline = 0;	/* look again when */
+	coll_runner_kick(group->device);
+	return 0;
+}
+
 int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *asked)
 {
 	struct coll_group *group = loaded->group;
@@ -439,7 +457,7 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 
 	if (group->error)
 		return group->error;
-	if (asked->number != group->next_run)
+	if ((s32)(asked->number - group->next_run) < 0)
 		return -ESTALE;
 	run = run_take(loaded);
 	if (IS_ERR(run))
@@ -451,10 +469,13 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 		run_give(run);
 		return error;
 	}
-	run->number = group->next_run++;
+	/* Of runs that the program did itself nobody wants what came here. */
+	drop_early(group, group->next_run, asked->number);
+	run->number = asked->number;
+	group->next_run = asked->number + 1;
 	run->word = asked->word;
 	run->started = ktime_get_ns();
-	run->deadline = max(asked->deadline ?: run->started + deadline_default, run->started);
+	run->deadline = deadline_from(asked->deadline, run->started);
 	run->next_ping = run->started + (run->deadline - run->started) / 2;
 	device->deadline = min(device->deadline, run->next_ping);
 	/* Whoever polls sees no result of the run before. */

@@ -28,6 +28,7 @@
 #include "health.h"
 #include "link.h"
 #include "places.h"
+#include "offload.h"
 
 enum {
 	BACKLOG = 4096,
@@ -159,6 +160,8 @@ static int link_attach(struct coll_link *link, int fd)
 	context->counters.links++;
 	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
 		health_tell(link);
+	else if (link->group->offload.lent)
+		return offload_link(link);
 	coll_link_touch(link);
 	return 0;
 }

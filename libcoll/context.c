@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "circuit.h"
 #include "context.h"
 #include "engine.h"
 #include "exec.h"
@@ -13,6 +14,7 @@
 #include "health.h"
 #include "inject.h"
 #include "link.h"
+#include "offload.h"
 #include "progress.h"
 #include "topology.h"
 
@@ -146,7 +148,10 @@ static double thread_crowding(const struct coll_context *context)
 {
 	const double crowding = node_crowding(context->boot, context->cores);
 
-	return context->progress == &coll_progress_call ? crowding : 2 * crowding;
+	const bool thread = context->progress == &coll_progress_thread ||
+			    context->progress == &coll_progress_helper;
+
+	return thread ? 2 * crowding : crowding;
 }
 
 static int open_boot(struct coll_context *context)
@@ -161,6 +166,20 @@ static int open_boot(struct coll_context *context)
 	return error ? context_open_fail(error, "%s", why) : 0;
 }
 
+static int open_offload(struct coll_context *context)
+{
+	char why[200] = "";
+	int error;
+
+	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
+		return 0;
+	error = offload_open(context, why, sizeof(why));
+	if (context->progress == &coll_progress_auto)
+		return 0;	/* it does without, then */
+	return error ? context_open_fail(error, "option progress: 'kernel' is not possible: %s; "
+					 "valid here: call, thread, helper", why) : 0;
+}
+
 static int learn_clusters(struct coll_context *context)
 {
 	char why[200] = "";
@@ -168,6 +187,14 @@ static int learn_clusters(struct coll_context *context)
 
 	return error ? context_open_fail(error, "%s",
 				 *why ? why : "who is in which cluster cannot be learnt") : 0;
+}
+
+static int open_circuits(struct coll_context *context)
+{
+	char why[300] = "";
+	int error = circuits_open(context, why, sizeof(why));
+
+	return error ? context_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
 }
 
 int context_begin(struct coll_context *context)
@@ -184,15 +211,21 @@ int context_begin(struct coll_context *context)
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
 	context->crowded = thread_crowding(context) > 1;
-	error = open_engine(context);
+	error = open_offload(context);
 	if (error)
 		goto err_close_boot;
+	error = open_engine(context);
+	if (error)
+		goto err_close_offload;
 	error = coll_listen(context);
 	if (error) {
 		context_open_fail(error, "cannot listen: %s",
 				  context->error[0] ? context->error : strerror(-error));
 		goto err_close_engine;
 	}
+	error = open_circuits(context);
+	if (error)
+		goto err_close_engine;
 	error = share_machine(context);
 	if (error) {
 		context_open_fail(error, "rank 0 does not say what machine this is: %s",
@@ -215,8 +248,11 @@ int context_begin(struct coll_context *context)
 	return error;
 
 err_close_engine:
+	circuits_close(context);
 	coll_listen_stop(context);
 	context->engine->close(context);
+err_close_offload:
+	offload_close(context);
 err_close_boot:
 	coll_boot_close(context->boot);
 	free(context->cluster);
@@ -302,7 +338,9 @@ void context_end(struct coll_context *context)
 	while (context->groups && coll_now() < until)
 		if (context_turn(context, until))
 			break;
+	circuits_close(context);
 	coll_listen_stop(context);
+	offload_close(context);
 	context->engine->close(context);
 	coll_boot_close(context->boot);
 	free(context->ops);
@@ -326,11 +364,15 @@ int context_turn(struct coll_context *context, uint64_t deadline)
 	uint64_t now;
 	int error;
 
+	if (context->offload)
+		deadline = offload_turn(context, deadline);
 	if (deadline > context->next_check)
 		deadline = context->next_check ? context->next_check : 1;
 	if (context->listen_again && deadline > context->listen_again)
 		deadline = context->listen_again;
 	error = context->engine->advance(context, deadline);
+	if (context->polled && context->offload)
+		offload_arm(context);
 	if (context->next_check != COLL_FOREVER) {
 		now = coll_now();
 		if (now >= context->next_check)
@@ -349,6 +391,7 @@ int coll_progress(struct coll_context *context)
 
 int coll_fd(struct coll_context *context)
 {
+	context->polled = true;
 	return progress_of(context)->fd(context);
 }
 

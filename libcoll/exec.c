@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../core/reduce.h"
+#include "circuit.h"
 #include "early.h"
 #include "engine.h"
 #include "exec.h"
@@ -230,6 +231,7 @@ static void exec_over(struct coll_exec *exec, int status)
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->lingering++;
 	health_run_over(exec);
+	circuits_run_over(exec);
 	if (!status)
 		exec_tell_run(exec);
 }
@@ -390,7 +392,12 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 			memcpy(exec_place(exec, op->result), exec_place(exec, op->left),
 			       op->bytes);
 		break;
-	default:	/* connect, release: every peer is reachable at all times */
+	case COLL_OP_CONNECT:
+		if (!circuits_connect(exec, index))
+			return;
+		break;
+	case COLL_OP_RELEASE:
+		circuits_release(exec, index);
 		break;
 	}
 	coll_step_done(&exec->step, index);
@@ -437,12 +444,12 @@ void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
 
 /* ---- start -------------------------------------------------------------- */
 
-static void exec_open_links(const struct planned *planned)
+void exec_open_links(const struct planned *planned, const struct coll_exec *exec)
 {
 	uint32_t peer;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
-		if (planned->links[peer]->state == LINK_IDLE)
+		if (planned->links[peer]->state == LINK_IDLE && (!exec || circuits_free(exec, peer)))
 			coll_link_open(planned->links[peer]);
 }
 
@@ -490,7 +497,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 	health_check_at(group->context, exec->started + (deadline - exec->started) / 4);
 	if (group->context->inject)
 		coll_inject_started(group);
-	exec_open_links(planned);
+	exec_open_links(planned, exec);
 	exec_step(exec);
 	return 0;
 }

@@ -18,10 +18,15 @@ void planned_put(struct planned *planned);
 /* Drops the group's cache. */
 void planned_forget(struct coll_group *group);
 
+/*
+ * Makes the links of a schedule, those that are ours to make: with `exec` those only that
+ * wait for no circuit.
+ */
+void exec_open_links(const struct planned *planned, const struct coll_exec *exec);
 /* Starts a run, which may be over at once. */
 int exec_start(struct coll_run *run, uint64_t deadline);
 
-/* A started receive has its bytes. */
+/* A started receive has its bytes, or a connect op its circuit. */
 void coll_exec_received(struct coll_exec *exec, uint32_t op);
 /* The bytes of a receive are there, though it may be reported later. */
 void exec_arrived(struct coll_exec *exec, uint32_t op);

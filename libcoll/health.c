@@ -8,6 +8,7 @@
 #include "exec.h"
 #include "health.h"
 #include "link.h"
+#include "offload.h"
 
 enum {
 	/* How long the bad news may take to leave: at most this, or so of a deadline. */
@@ -117,6 +118,7 @@ void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t 
 		group->failed[culprit] = 1;
 	for (exec = group->active; exec; exec = exec->next)
 		coll_step_fail(&exec->step, error);
+	offload_fail(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];
 
@@ -125,7 +127,7 @@ void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t 
 		coll_link_drop_queue(link, true);
 		if (link->state == LINK_LOST)
 			coll_link_close(link);
-		else if (link->state == LINK_UP)
+		else if (link->state == LINK_UP && !link->lent)	/* else the kernel does */
 			health_tell(link);
 		coll_link_touch(link);
 	}
@@ -474,6 +476,7 @@ void health_check(struct coll_context *context, uint64_t now)
 		}
 		if (group->state != GROUP_FAILING)
 			continue;
+		offload_return(group);	/* the kernel has told those that it has links to */
 		if (now >= group->failing_until || group_news_out(group))
 			group_failed(group);
 		else

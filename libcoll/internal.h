@@ -85,6 +85,7 @@ struct coll_link {
 	enum link_state state;
 	bool attached;			/* the engine knows it */
 	bool local;			/* the peer is on this machine */
+	bool lent;			/* to the kernel: the engine lets it be */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
 	int fd;
@@ -178,6 +179,15 @@ struct coll_group {
 	uint64_t early_bytes;		/* of these and of those in use */
 	struct coll_options options;
 
+	/* What of it is in /dev/coll (offload.c). */
+	struct {
+		uint32_t number;
+		bool made, gone;	/* it is known there; it was */
+		bool lent;		/* all links that are up, and those to come */
+		uint32_t flying;	/* runs there */
+		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
+	} offload;
+
 	enum group_state state;
 	int error;			/* why it failed */
 	uint32_t culprit, witness;	/* ranks, or COLL_NONE */
@@ -189,6 +199,28 @@ struct coll_group {
 	uint8_t *failed;		/* per rank: known to have failed */
 	char text[256];			/* why, or why the last call failed, in words */
 	char shown[256];		/* a copy for the application's thread */
+};
+
+/* ---- progress that is chosen ---------------------------------------------- */
+
+enum auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
+enum { AUTO_CALLS = 256 };
+
+/* What was seen of the runs of a call, found by its hash: who shares a place errs a little. */
+struct auto_call {
+	bool seen;
+	uint64_t absence;		/* ns that the application stayed away meanwhile */
+};
+
+/* What is seen of the application, which alone touches it. */
+struct autopilot {
+	uint64_t called;		/* when it called in last */
+	uint64_t absence;		/* the longest while something is in flight */
+	uint32_t flying;		/* nonblocking runs */
+	uint32_t agreed;		/* runs in a row that want its thread to be the owner */
+	double idle;			/* cores */
+	uint64_t looked, idle_ns;	/* when, and what the counters said */
+	struct auto_call of[AUTO_CALLS];
 };
 
 /* ---- planned schedules and their execution ------------------------------ */
@@ -208,6 +240,10 @@ struct planned {
 	struct coll_exec *spare;	/* execs at home */
 	uint32_t sends;
 	bool explained;
+	struct coll_group *group;
+	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
+	const char *aside;		/* why the latest run was not the kernel's, or NULL */
+	enum auto_choice chosen;	/* for the latest run, if that is chosen */
 };
 
 struct coll_exec {
@@ -245,11 +281,19 @@ struct coll_run {
 	u64 *counts;			/* copies of the call's, or NULL */
 	uint32_t user_op;
 	struct planned *planned;
-	struct coll_exec *exec;		/* while it runs */
+	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
+	uint32_t word;			/* one more than its completion word, or 0 */
+	uint32_t number;
+	uint64_t until, allowed;	/* its deadline, and how long that was from the start */
+	bool waiting;			/* for its start */
+	struct coll_run *next_offloaded;
 	atomic_bool posted;		/* handed to a progress thread, not ended */
 	void *in, *out;
 	uint64_t deadline_ns;		/* 0: the group's */
 	bool persistent;
+	struct auto_call *evidence;	/* counted in the autopilot's, or NULL */
+	enum auto_choice chosen;
+	char choice[96];		/* why */
 	bool local;			/* on a caller's stack: a blocking call */
 	int status;
 	char *explanation;
@@ -281,6 +325,10 @@ struct coll_context {
 	pthread_t owner;		/* the thread that may touch what hangs on it */
 	const struct coll_engine_ops *engine;
 	void *engine_state;
+	struct offload *offload;	/* /dev/coll, or NULL */
+	bool to_kernel;			/* unless the choice is another just now */
+	struct autopilot autopilot;
+	bool polled;			/* somebody may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
@@ -298,6 +346,7 @@ struct coll_context {
 	uint32_t ops_count;
 	struct coll_counters counters;
 	struct inject *inject;
+	struct circuit_client *circuits;	/* NULL: every peer is reachable at all times */
 	uint8_t *sink;			/* GUESS_MAX bytes: where useless payload goes */
 	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
 	int cores;			/* that this node's ranks share */

@@ -12,6 +12,7 @@
 #include "health.h"
 #include "inject.h"
 #include "link.h"
+#include "offload.h"
 
 void coll_link_touch(struct coll_link *link)
 {
@@ -97,7 +98,7 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 
 bool coll_link_wants_send(struct coll_link *link)
 {
-	return link->queue && !link->sending && link->attached && !link->broken &&
+	return link->queue && !link->sending && link->attached && !link->lent && !link->broken &&
 	       link->state != LINK_CLOSED && link->state != LINK_LOST &&
 	       (link->sent || arbiter_lets(link, link->queue));
 }
@@ -261,7 +262,7 @@ static const char *loss_reason(const struct coll_link *link, int error)
 static bool link_may_go(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
-	       (!link->heard && !exec_needs_link(link));
+	       (!link->heard && !exec_needs_link(link) && !offload_needs_link(link));
 }
 
 /* Not closed before the group fails: what is queued would count as sent. */
@@ -456,7 +457,7 @@ bool coll_link_wants_recv(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
 
-	if (link->receiving || !link->attached || link->state == LINK_CLOSED ||
+	if (link->receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
 	    link->state == LINK_LOST)
 		return false;
 	if (link->expected || link->leaving || link->broken || group->state != GROUP_OK)
@@ -633,7 +634,7 @@ bool coll_link_delivered(const struct coll_link *link)
 {
 	int left;
 
-	return !link->queue && !link->sending && (ioctl(link->fd, SIOCOUTQ, &left) || !left);
+	return !link->queue && !link->sending && !link->lent && (ioctl(link->fd, SIOCOUTQ, &left) || !left);
 }
 
 void coll_link_leave(struct coll_link *link)
@@ -662,6 +663,8 @@ void coll_link_close(struct coll_link *link)
 {
 	if (link->state == LINK_CLOSED)
 		return;
+	if (link->lent)
+		offload_drop(link->group);
 	link->state = LINK_CLOSED;
 	if (link->attached) {
 		shutdown(link->fd, SHUT_RDWR);

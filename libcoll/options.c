@@ -198,14 +198,73 @@ static void show_seconds(const void *field, FILE *to)
 	fprintf(to, "%gs", *(const double *)field);
 }
 
+/* "1003x2.1us+0.5x4ms": so many a second, each so long; "none". */
+static int read_noise(void *field, size_t size, const char *value)
+{
+	struct coll_noise_rate rate[COLL_NOISES_MAX] = { { 0, 0 } };
+	const u32 most = size / sizeof(*rate);
+	u32 kinds = 0;
+
+	while (*value && strcmp(value, "none")) {
+		size_t length = strcspn(value, "+");
+		char text[64], *rest;
+
+		if (kinds == most || length >= sizeof(text))
+			return -EINVAL;
+		memcpy(text, value, length);
+		text[length] = 0;
+		rate[kinds].rate = strtod(text, &rest);
+		if (*rest != 'x' || !(rate[kinds].rate > 0 && rate[kinds].rate <= 1e9) ||
+		    coll_options_time(rest + 1, &rate[kinds].duration) ||
+		    !(rate[kinds].duration > 0 && rate[kinds].duration <= 1000))
+			return -EINVAL;
+		kinds++;
+		value += length;
+		if (*value && !*++value)
+			return -EINVAL;
+	}
+	memcpy(field, rate, size);
+	return 0;
+}
+
+static int read_one_noise(void *field, size_t size, const char *value)
+{
+	struct coll_noise_rate rate[1];
+
+	if (read_noise(rate, sizeof(rate), value))
+		return -EINVAL;
+	memcpy(field, rate, size);
+	return 0;
+}
+
+static void show_rates(const struct coll_noise_rate *rate, u32 most, FILE *to)
+{
+	u32 k;
+
+	for (k = 0; k < most && rate[k].rate > 0; k++)
+		fprintf(to, "%s%gx%gs", k ? "+" : "", rate[k].rate, rate[k].duration);
+	if (!k)
+		fputs("none", to);
+}
+
+static void show_noise(const void *field, FILE *to)
+{
+	show_rates(field, COLL_NOISES_MAX, to);
+}
+
+static void show_one_noise(const void *field, FILE *to)
+{
+	show_rates(field, 1, to);
+}
+
 #define FIELD(member) \
 	offsetof(struct coll_options, member), sizeof(((struct coll_options *)0)->member)
 
 static const struct option table[] = {
 	{ "engine", read_engine, show_text, FIELD(engine), "auto, uring or epoll",
 	  "what moves the bytes; auto: io_uring where it is allowed" },
-	{ "progress", read_progress, show_text, FIELD(progress), "call, thread or helper",
-	  "who moves runs: the application when it calls, a thread, a thread one by one" },
+	{ "progress", read_progress, show_text, FIELD(progress), "call, thread, helper, kernel or auto",
+	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the fittest" },
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },
@@ -231,6 +290,11 @@ static const struct option table[] = {
 	  "which ranks are near each other; what rank 0 says" },
 	{ "cluster", read_text, show_text, FIELD(cluster), "a name of at most 63 characters",
 	  "the cluster that this rank is in, where clusters are named" },
+	{ "circuits", read_text, show_text, FIELD(circuits),
+	  "off, on, or the path of colld's socket, of at most 107 bytes",
+	  "who sets up circuits for connect ops; off: they are always there" },
+	{ "node", read_text, show_text, FIELD(node), "a name of at most 63 bytes",
+	  "this node's name in the circuit manager's file; default: the host's name" },
 	{ "explain", read_bool, show_number, FIELD(explain), "0 or 1",
 	  "say on standard error what was chosen and why" },
 	{ "inject", read_text, show_text, FIELD(inject), "a fault specification, see coll(7)",
@@ -243,6 +307,13 @@ static const struct option table[] = {
 	  "what a byte's transport costs" },
 	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
 	  "what a byte's reduction costs" },
+	{ "noise", read_noise, show_noise, FIELD(machine.noise),
+	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms",
+	  "what takes time from every rank, for the choice of T; collnoise measure --settings" },
+	{ "link_noise", read_one_noise, show_one_noise, FIELD(machine.link_noise),
+	  "none, or RATExDURATION: 10x2ms", "what delays messages, for the choice of T" },
+	{ "grain", read_seconds, show_seconds, FIELD(machine.grain), "a duration: 1ms",
+	  "how long ranks compute before they call, for the choice of T" },
 	{ "wan_alpha", read_seconds, show_seconds, FIELD(machine.wan_alpha), "a duration: 10ms",
 	  "what a message between clusters costs" },
 	{ "wan_beta", read_seconds, show_seconds, FIELD(machine.wan_beta), "a duration: 0.8ns",

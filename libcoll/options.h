@@ -30,6 +30,8 @@ struct coll_options {
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
 	char clusters[256];	/* how it is known who is near; "": all are */
 	char cluster[64];	/* the name of this rank's, or "" */
+	char circuits[108];	/* the manager's socket; "on", "off" */
+	char node[64];		/* this node's name there; "": the host's */
 	uint64_t explain;	/* 1: say on stderr what was chosen and why */
 	char inject[512];
 	struct coll_machine machine;

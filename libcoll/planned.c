@@ -10,6 +10,7 @@
 #include "../core/check.h"
 #include "exec.h"
 #include "link.h"
+#include "offload.h"
 #include "run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
@@ -93,6 +94,7 @@ static uint32_t call_hash(const struct planned *planned)
 	hash = mix(hash, tuning->segment);
 	hash = mix(hash, tuning->bound);
 	hash = mix(hash, tuning->lanes);
+	hash = mix(hash, tuning->relays);
 	return hash ^ hash >> 32;
 }
 
@@ -172,6 +174,8 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
 	if (planned->algo && !planned->algo->clusters)
 		planned->tuning.lanes = COLL_UNSET;
+	if (planned->algo)
+		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
 	if (!planned->algo) {
 		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
 			 coll_collective_names[call->collective]);
@@ -259,6 +263,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	if (!planned)
 		return -ENOMEM;
 	planned->references = 1;
+	planned->group = group;
 	planned->user_op = user_op;
 	planned->call = *call;
 	error = keep_arrays(&planned->call, &planned->counts);
@@ -289,6 +294,7 @@ void planned_put(struct planned *planned)
 		planned->spare = exec->next;
 		exec_free(exec);
 	}
+	offload_forget(planned);
 	free((void *)planned->plan.pending);
 	free(planned->schedule);
 	free(planned->links);

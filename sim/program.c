@@ -614,6 +614,7 @@ static const struct regular {
 	{ COLL_BARRIER, "butterfly", true, false },
 	{ COLL_ALLREDUCE, "butterfly", true, false },
 	{ COLL_ALLREDUCE, "butterfly-redundant", true, false },
+	{ COLL_ALLREDUCE, "butterfly-relayed", true, false },
 	{ COLL_ALLREDUCE, "ring", false, true },
 	{ COLL_ALLREDUCE, "rabenseifner", true, true },
 	{ COLL_ALLGATHER, "ring", false, false },

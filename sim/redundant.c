@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../algo/ranks.h"
+#include "../algo/redundancy.h"
 #include "redundant.h"
 
 enum { PASSES_MAX = 100 };
@@ -31,13 +31,6 @@ struct redundant {
 	u64 messages, reductions;
 	bool abandoned;		/* somebody had no need to go on */
 };
-
-static u32 redundancy_of(const struct sim_job *job, u32 exchanges)
-{
-	u64 t = job->tuning.redundancy == COLL_UNSET ? 1 : job->tuning.redundancy;
-
-	return t < exchanges ? t : exchanges;
-}
 
 static u64 vector_bytes(const struct sim_job *job)
 {
@@ -218,7 +211,7 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		.machine = machine,
 		.ranks = ranks,
 		.exchanges = log2_floor(ranks),
-		.redundancy = redundancy_of(job, log2_floor(ranks)),
+		.redundancy = redundancy_of(&job->call, &job->tuning).exchanges,
 		.work = to_time(vector_bytes(job) * machine->gamma),
 		.wire = noise_wire(&machine->link, machine_way(machine, vector_bytes(job))),
 		.reduced = malloc(ranks * sizeof(sim_time)),

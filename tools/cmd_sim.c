@@ -319,10 +319,31 @@ static void compare_rows(struct sim_row *row, u32 rows)
 		}
 }
 
+static struct coll_noise_rate rate_of(const struct sim_noise *noise)
+{
+	const struct coll_noise_plan plan = { &noise->model, noise->table, noise->spans };
+	const double spans = noise->model.arrival == COLL_NOISE_REPLAY ? noise->spans : 1;
+
+	return (struct coll_noise_rate){ spans / (noise->model.period * 1e-9),
+					 coll_noise_load(&plan) * 1e-9 / spans };
+}
+
+/* What the model has of noise, as far as the choice of T wants to know it. */
+static void add_noise(const struct sim_model *model, struct coll_machine *machine)
+{
+	u32 i;
+
+	machine->noise_event = model->semantics == SIM_EVENT;
+	for (i = 0; i < SIM_SOURCES_MAX && model->os[i].model.period; i++)
+		machine->noise[i] = rate_of(&model->os[i]);
+	if (model->link.model.period)
+		machine->link_noise = rate_of(&model->link);
+}
+
 static void choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
 {
 	const struct sim_costs *costs = &options->model.costs;
-	const struct coll_machine machine = {
+	struct coll_machine machine = {
 		.alpha = costs->alpha + costs->send + costs->recv,
 		.overhead = costs->send,
 		.beta = costs->beta,
@@ -336,8 +357,10 @@ static void choose(struct sim_options *options, u32 ranks, struct sim_choice *ch
 
 	call.cluster = area;
 	call.clusters = options->clusters;
+	add_noise(&options->model, &machine);
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
 	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
+	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);
 	free(area);
 }
 

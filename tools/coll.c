@@ -12,6 +12,7 @@ const char argument_program[] = "coll";
 
 static const struct command commands[] = {
 	{ "bench", cmd_bench, "measure collectives, also under injected noise" },
+	{ "circuit", cmd_circuit, "show and manage the circuits of an optical switch" },
 	{ "lab", cmd_lab, "run a job on clusters and a WAN made of namespaces" },
 	{ "run", cmd_run, "start the ranks of a job on this node" },
 	{ "schedule", cmd_schedule, "print the schedules of a collective, or check one" },

@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{ "inject", noise_inject, "make noise after a model" },
 	{ "measure", noise_measure, "see noise from user space, and judge it" },
 	{ "pin", noise_pin, "move daemons and interrupts away from CPUs, and back" },
+	{ "predict", noise_predict, "what noise costs at N ranks, and what would help" },
 	{ "record", noise_record, "measure, and keep every event in a file" },
 	{ "report", noise_report, "draw a capture: one picture, or one page" },
 	{ "replay", noise_replay, "make the noise of a capture again" },

@@ -15,6 +15,7 @@ struct command {
 };
 
 int cmd_bench(int argc, char **argv);
+int cmd_circuit(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_schedule(int argc, char **argv);

@@ -40,7 +40,10 @@ const char *netlink_attribute_name(enum coll_command command, int attribute)
 	const char *const *names = noise_attributes;
 	size_t count = LENGTH(noise_attributes);
 
-	if (command >= COLL_CMD_PIN_SET) {
+	if (command >= COLL_CMD_CIRCUIT_DOMAIN) {
+		names = circuit_attributes;
+		count = LENGTH(circuit_attributes);
+	} else if (command >= COLL_CMD_PIN_SET) {
 		names = pin_attributes;
 		count = LENGTH(pin_attributes);
 	} else if (command >= COLL_CMD_WATCH_START) {

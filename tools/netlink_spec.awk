@@ -139,7 +139,7 @@ function write_command(number,	name, set, text, kind, sides) {
 	split(text, sides, "->")
 	sides[1] = part("request", sides[1], set)
 	sides[2] = part("reply", sides[2], set)
-	printf "      flags: [ admin-perm ]\n"
+	printf "      flags: [ %s ]\n", set == "circuit" ? "uns-admin-perm" : "admin-perm"
 	if (sides[1] sides[2] == "")
 		printf "      %s: {}\n", kind
 	else

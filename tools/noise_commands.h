@@ -10,6 +10,7 @@ int noise_import_files(int argc, char **argv);
 int noise_inject(int argc, char **argv);
 int noise_measure(int argc, char **argv);
 int noise_pin(int argc, char **argv);
+int noise_predict(int argc, char **argv);
 int noise_record(int argc, char **argv);
 int noise_report(int argc, char **argv);
 int noise_replay(int argc, char **argv);

@@ -11,6 +11,7 @@
 #include "noise_module.h"
 #include "noise_options.h"
 #include "noise_plot.h"
+#include "noise_rates.h"
 #include "noise_verdict.h"
 #include "noise_watch.h"
 #include "noise_witness.h"
@@ -26,13 +27,14 @@ enum {
 	OPTION_ROOM,
 	OPTION_HISTOGRAM,
 	OPTION_PLOT,
+	OPTION_SETTINGS,
 };
 
 struct measure {
 	const char *command;
 	struct noise_watch_options watch;
 	struct noise_limits limits;
-	const char *output, *compare, *plot;
+	const char *output, *compare, *plot, *settings;
 	u64 bucket;		/* ns; 0: no histogram of rtla's */
 	u64 entries;
 	bool json, debug;
@@ -60,6 +62,7 @@ static const char *const help[] = {
 	"      --warm-up T       watch so long before (default 0; a bare number: seconds)",
 	"      --room N          events to keep room for on each CPU (default 1048576)",
 	"  -o, --output FILE     keep the capture: every event, for report, replay, export, ...",
+	"      --settings FILE   write what libcoll's option noise takes; for COLL_CONFIG",
 	"      --compare FILE    also what changed since that capture (any format of import)",
 	"      --profile NAME    a verdict; exit code 2 if it is not passed:",
 	NULL,
@@ -100,6 +103,7 @@ static const struct option options_known[] = {
 	{ "bucket-size", required_argument, NULL, 'b' },
 	{ "entries", required_argument, NULL, 'E' },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
+	{ "settings", required_argument, NULL, OPTION_SETTINGS },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "debug", no_argument, NULL, 'D' },
@@ -201,6 +205,9 @@ static bool read_option(struct measure *m, int key, char **argv)
 	case OPTION_PLOT:
 		m->plot = optarg;
 		return ends_in_svg(m->command, optarg);
+	case OPTION_SETTINGS:
+		m->settings = optarg;
+		return true;
 	case 'o':
 		m->output = optarg;
 		return true;
@@ -453,7 +460,8 @@ static int measure(struct measure *m)
 	if (m->compare && (noise_load(m->command, m->compare, &any, &earlier) ||
 			   noise_view_init(&before, &earlier)))
 		return COMMAND_ERROR;
-	if (!watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)))
+	if (!watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
+	    !(m->settings && noise_rates_write(m->command, &capture, m->settings)))
 		status = tell(m, &w, &capture, m->compare ? &before : NULL);
 	noise_watch_free(&w);
 	noise_capture_free(&capture);

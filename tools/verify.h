@@ -254,8 +254,6 @@ struct verify_filter {
 	u32 first_rank, last_rank;	/* 0, 0: the usual rank counts */
 };
 
-bool algo_has_option(const struct coll_algo *algo, const char *key);
-
 /* All cases that pass, fewest ranks first. To be freed with memory_free(). */
 struct verify_case *list_cases(const struct verify_filter *filter, bool quick, u32 *count);
 

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "../algo/tuning.h"
 #include "verify.h"
 
 u32 links_bound(const struct world *w)
@@ -19,7 +20,7 @@ u32 links_bound(const struct world *w)
 	u32 least = w->ranks, i;
 
 	/* Without the option it is one rank that talks across. */
-	if (!algo_has_option(w->vcase->algo, "n"))
+	if (!coll_algo_has_option(w->vcase->algo, "n"))
 		return 1;
 	for (i = 0; i < w->clusters; i++)
 		least = w->vcase->cluster[i] < least ? w->vcase->cluster[i] : least;

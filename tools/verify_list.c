@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../algo/ranks.h"
+#include "../algo/tuning.h"
 #include "verify.h"
 
 enum {
@@ -113,21 +114,6 @@ static u32 count_values(const struct list *list, const struct verify_case *c, u6
 	return n;
 }
 
-bool algo_has_option(const struct coll_algo *algo, const char *key)
-{
-	const char *at = algo->options;
-
-	while (at && *at) {
-		size_t length = strcspn(at, ", ");
-
-		if (length == strlen(key) && !memcmp(at, key, length))
-			return true;
-		at += length;
-		at += strspn(at, ", ");
-	}
-	return false;
-}
-
 /* At most what is cut into segments. */
 static u64 vector_bytes(const struct verify_case *c)
 {
@@ -143,14 +129,20 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 	const bool few = list->quick || c->ranks > RANKS_MAX;
 	u32 n = 0, i;
 
-	if (!algo_has_option(c->algo, "bound"))
+	if (!coll_algo_has_option(c->algo, "bound"))
 		values[n++] = COLL_TUNING_UNSET;
-	if (algo_has_option(c->algo, "T"))
+	if (coll_algo_has_option(c->algo, "T"))
 		for (i = 0; i <= log2_floor(c->ranks); i++) {
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].redundancy = i;
 		}
-	if (algo_has_option(c->algo, "segment"))
+	if (coll_algo_has_option(c->algo, "relays"))
+		for (i = 0; i < log2_floor(c->ranks); i++) {
+			values[n] = COLL_TUNING_UNSET;
+			values[n].redundancy = 1 + i % 2;
+			values[n++].relays = i;
+		}
+	if (coll_algo_has_option(c->algo, "segment"))
 		for (i = 0; i < (few ? 2 : 4); i++) {
 			/* Many tiny segments are the same again: few ranks will do. */
 			if (c->ranks > 16 && vector_bytes(c) > 16 * segments[i])
@@ -158,12 +150,12 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].segment = segments[i];
 		}
-	if (algo_has_option(c->algo, "bound"))
+	if (coll_algo_has_option(c->algo, "bound"))
 		for (i = 0; i < 3; i++) {	/* all of a block, and less */
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].bound = (c->count + 1) >> i;
 		}
-	if (algo_has_option(c->algo, "ports"))
+	if (coll_algo_has_option(c->algo, "ports"))
 		for (i = 1; i <= 3; i++) {
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].ports = i;
@@ -252,7 +244,8 @@ static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 				add_shapes(list, c);
 			}
 		}
-	if (algo_has_option(algo, "T"))
+	/* With relays a rank may be ahead of its own exchanges, and stop there. */
+	if (coll_algo_has_option(algo, "T") && !coll_algo_has_option(algo, "relays"))
 		add_rescues(list, c);
 }
 
@@ -270,7 +263,7 @@ static void add_layout(struct list *list, struct verify_case c, u32 *turn)
 
 	for (i = 0; i < CLUSTERS_MAX && c.cluster[i]; i++)
 		least = c.cluster[i] < least ? c.cluster[i] : least;
-	if (!algo_has_option(c.algo, "n"))
+	if (!coll_algo_has_option(c.algo, "n"))
 		least = 1;
 	for (n = 1; n <= least; n++, ++*turn) {
 		const struct list quick = { .quick = list->quick };

@@ -221,6 +221,22 @@ static bool waits_for(const struct coll_schedule *s, const struct coll_op *op, u
 	return false;
 }
 
+/* Content with `writer` or another way, by itself or through a join that it waits for. */
+static bool waits_for_way(const struct coll_schedule *s, const struct coll_op *op, u32 writer)
+{
+	u32 k;
+
+	if (op->flags & COLL_WAIT_ANY)
+		return waits_for(s, op, writer);
+	for (k = 0; k < op->waits; k++) {
+		const struct coll_op *join = &coll_ops(s)[coll_waits(s)[op->wait + k]];
+
+		if (join->flags & COLL_WAIT_ANY && waits_for(s, join, writer))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Several ways to the same contents, as in the redundant butterfly: `writer` is
  * one way, and `other` is another way to exactly this place, or an op that is
@@ -236,7 +252,7 @@ static bool is_redundant(const struct coll_schedule *s, u32 writer, u32 other, b
 	if (other_writes)
 		return b->flags & COLL_OPTIONAL && is_local(b) && a->result == b->result &&
 		       a->bytes == b->bytes;
-	return b->flags & COLL_WAIT_ANY && waits_for(s, b, writer);
+	return waits_for_way(s, b, writer);
 }
 
 /* ---- order through other ranks ------------------------------------------ */

@@ -638,7 +638,7 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 	const u64 numbers[] = {
 		seed, c->algo->collective, c->ranks, c->root, c->count, c->tuning.redundancy,
 		c->tuning.segment, c->tuning.bound, c->tuning.ports, c->frozen_exchanges,
-		c->tuning.lanes, c->cluster[0], c->cluster[1], c->cluster[2], c->dealt,
+		c->tuning.lanes, c->tuning.relays, c->cluster[0], c->cluster[1], c->cluster[2], c->dealt,
 		c->shape, c->in_place, c->commutative, c->root_counts,
 	};
 	u64 state = 0;
@@ -662,6 +662,7 @@ bool verify_case(struct world *w, const struct verify_case *c,
 	w->vcase = c;
 	w->ranks = c->ranks;
 	w->random = case_seed(c, options->seed);
+	w->mode = w->random % SEND_MODES;
 	emit_all(w);
 	if (w->refused)
 		return true;

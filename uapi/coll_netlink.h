@@ -6,12 +6,14 @@
  *	noise	inject it; a log of what really came
  *	watch	who took the time of a CPU
  *	pin	keep tasks away from CPUs
+ *	circuit	hold traffic until its circuit is lit
  *
  * Whoever starts something owns it: when the socket that asked is closed, the
  * kernel undoes it. Commands that change something need CAP_NET_ADMIN in the
  * first user namespace (and CAP_SYS_NICE where they move or outrank tasks) and
  * come from the first network namespace, for CPUs belong to nobody's namespace
- * but that one. A refusal names the attribute and what is valid in its extended
+ * but that one. Circuits belong to a network namespace: its root rules them, from
+ * within, and their events are told there. A refusal names the attribute and what is valid in its extended
  * acknowledgement.
  */
 #ifndef COLL_NETLINK_H
@@ -36,6 +38,13 @@ enum coll_command {
 	COLL_CMD_PIN_SET,	/* PIN_HOUSEKEEPING PIN_LINGER PIN_RULE: replaces the rules there are */
 	COLL_CMD_PIN_CLEAR,	/* restores every affinity that was changed */
 	COLL_CMD_PIN_GET,	/* dump: -> PIN_*: rules with their counts, tasks with their state */
+
+	COLL_CMD_CIRCUIT_DOMAIN, /* CIRCUIT_*: this socket manages these addresses; again: changes it */
+	COLL_CMD_CIRCUIT_CLEAR,	/* no more; held traffic goes its way */
+	COLL_CMD_CIRCUIT_REQUEST, /* CIRCUIT_ADDRESS CIRCUIT_AHEAD CIRCUIT_DEADLINE -> CIRCUIT_ID: a lease of this socket */
+	COLL_CMD_CIRCUIT_RELEASE, /* CIRCUIT_ID */
+	COLL_CMD_CIRCUIT_SET,	/* CIRCUIT_ID CIRCUIT_SERIAL CIRCUIT_STATE CIRCUIT_ERROR: what became of an order */
+	COLL_CMD_CIRCUIT_GET,	/* dump: -> CIRCUIT_*: the domain, then each peer */
 	COLL_CMD_EVENT,		/* multicast: -> EVENT_* */
 	__COLL_CMD_MAX,
 };
@@ -167,16 +176,62 @@ enum coll_pin_state {
 	COLL_PIN_CHANGED,	/* moved, then somebody else changed it: left alone */
 };
 
+/* ---- circuit ---------------------------------------------------------------- */
+
+/*
+ * A domain is the addresses that this network namespace reaches by circuits. Traffic to
+ * one whose circuit is not lit asks for it, and is held meanwhile: up to BYTES a peer
+ * and AGE. When it is lit, what was held leaves first, in order. What cannot be held,
+ * or is not to be (REFUSE), is counted and answered as if the host were unreachable.
+ * Who manages the domain is told to set up and take down by events, and says by
+ * CIRCUIT_SET what became of it; when its socket is closed the domain is no more, and
+ * what is held goes its way.
+ */
+enum coll_circuit_attr {
+	COLL_CIRCUIT_A_UNSPEC,
+	COLL_CIRCUIT_A_ADDRESS,	/* binary: 4 bytes of IPv4, 16 of IPv6 */
+	COLL_CIRCUIT_A_PREFIX,	/* u8: its bits that all of the domain share; default all */
+	COLL_CIRCUIT_A_PORTS,	/* u32: 0 to 64 circuits at once */
+	COLL_CIRCUIT_A_BYTES,	/* u32: of memory for traffic held for a peer; default 1 MiB, at most 64 */
+	COLL_CIRCUIT_A_AGE,	/* u32: ms that it is held; default 150, at most 60000 */
+	COLL_CIRCUIT_A_REFUSE,	/* flag: hold nothing */
+	COLL_CIRCUIT_A_LEASE,	/* u32: ms guaranteed to who has a circuit; default 2000 */
+	COLL_CIRCUIT_A_GRACE,	/* u32: ms from the notice to the dark; default 20 */
+	COLL_CIRCUIT_A_KEEP,	/* u32: ms that a circuit stays after its last use; default 1000 */
+	COLL_CIRCUIT_A_TIMEOUT,	/* u32: ms for an order; default 2000 */
+	COLL_CIRCUIT_A_RETRY,	/* u32: ms after a failure; default 50 */
+	COLL_CIRCUIT_A_RETRIES,	/* u32: default 4, at most 100 */
+	COLL_CIRCUIT_A_AHEAD,	/* flag: with ports only that nobody needs now */
+	COLL_CIRCUIT_A_DEADLINE, /* u32: ms; a request fails when it is not lit by then; default never */
+	COLL_CIRCUIT_A_ID,	/* u32: of a lease; in SET and GET and events of a circuit */
+	COLL_CIRCUIT_A_SERIAL,	/* u32: of the order */
+	COLL_CIRCUIT_A_STATE,	/* u8: enum coll_circuit_state; SET takes moving, lit, dark, failed */
+	COLL_CIRCUIT_A_ERROR,	/* u32: errno */
+	COLL_CIRCUIT_A_PORT,	/* u32, in answers from here on */
+	COLL_CIRCUIT_A_WANTS,	/* u32: leases, with the traffic's */
+	COLL_CIRCUIT_A_QUEUED,	/* u32: bytes of memory held now */
+	COLL_CIRCUIT_A_PASSED,	/* u64: packets that found it lit */
+	COLL_CIRCUIT_A_HELD,	/* u64: packets that were held so far */
+	COLL_CIRCUIT_A_SENT,	/* u64: of these, that left when it was lit */
+	COLL_CIRCUIT_A_REFUSED,	/* u64: packets with no room, or not to be held */
+	COLL_CIRCUIT_A_EXPIRED,	/* u64: held too long, or in vain */
+	COLL_CIRCUIT_A_PAD,
+	__COLL_CIRCUIT_A_MAX,
+};
+
 /* ---- events ----------------------------------------------------------------- */
 
 enum coll_event_attr {
 	COLL_EVENT_A_UNSPEC,
 	COLL_EVENT_A_KIND,	/* u8: enum coll_event */
-	COLL_EVENT_A_ID,	/* u32: the injector */
+	COLL_EVENT_A_ID,	/* u32: the injector, the circuit, the lease */
 	COLL_EVENT_A_CPU,	/* u32 */
 	COLL_EVENT_A_PID,	/* u32 */
 	COLL_EVENT_A_NAME,	/* string */
 	COLL_EVENT_A_REASON,	/* string, for people */
+	COLL_EVENT_A_SERIAL,	/* u32: of an order */
+	COLL_EVENT_A_PORT,	/* u32: the circuit's */
+	COLL_EVENT_A_ADDRESS,	/* binary: the circuit's peer */
 	__COLL_EVENT_A_MAX,
 };
 
@@ -186,6 +241,11 @@ enum coll_event {
 	COLL_EVENT_NOISE_OFFLINE,	/* its CPU went */
 	COLL_EVENT_PIN_CHANGED,		/* somebody else moved a task that was pinned */
 	COLL_EVENT_PIN_OVER,		/* REASON: cleared, owner gone, unloaded */
+	COLL_EVENT_CIRCUIT_UP,		/* an order: ID SERIAL PORT ADDRESS */
+	COLL_EVENT_CIRCUIT_DOWN,	/* an order */
+	COLL_EVENT_CIRCUIT_STATE,	/* ID ADDRESS; NAME: its state now */
+	COLL_EVENT_CIRCUIT_LEASE,	/* ID: of the lease; NAME: lit, notice, dark, over */
+	COLL_EVENT_CIRCUIT_OVER,	/* no domain any more. REASON */
 };
 
 #endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The circuit manager of colld: core/circuit.c, with a switch at one side and
+ * clients at the other. The parts:
+ *
+ *	circuit_setup	the file that says which nodes and which switch there are
+ *	circuit		the manager: one thread, one descriptor
+ *	circuit_client	who asks, over the daemon socket
+ *	circuit_kernel	the traffic that coll.ko holds
+ *	circuit/	the switch
+ */
+#ifndef COLL_DAEMON_CIRCUIT_H
+#define COLL_DAEMON_CIRCUIT_H
+
+#include <stdio.h>
+
+#include "circuit/switch.h"
+
+enum {
+	CIRCUIT_NODES_MAX = 256,
+	CIRCUIT_HOLDERS_MAX = 256,
+	CIRCUIT_LEASES_MAX = 8192,
+	CIRCUITS_MAX = 4096,
+	CIRCUIT_ARGUMENT = 512,
+};
+
+/* ---- circuit_setup ------------------------------------------------------- */
+
+struct circuit_node {
+	char name[COLL_CIRCUIT_NAME];
+	u32 ports;
+	u32 port[COLL_CIRCUIT_PORTS_MAX];	/* of the switch */
+	u8 address[16];			/* for the module */
+	int address_bytes;		/* 4, 16, or 0: not said */
+};
+
+struct circuit_setup {
+	char socket[108];
+	char driver[16], argument[CIRCUIT_ARGUMENT];
+	u64 reconcile;			/* ns between two looks at the switch */
+	struct coll_circuit_policy policy;
+	u32 kernel;			/* the node whose traffic coll.ko holds; or NONE */
+	u8 kernel_prefix;		/* of its addresses */
+	u32 nodes;
+	struct circuit_node node[CIRCUIT_NODES_MAX];
+};
+
+/* 0, or -errno and in `why` the line and what is valid. */
+int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why, size_t bytes);
+
+/* ---- circuit ------------------------------------------------------------- */
+
+struct colld_circuits;
+
+/* Says itself why it fails. Takes over what the switch has and is of this setup. */
+int colld_circuits_open(struct colld_circuits **circuits, const struct circuit_setup *setup);
+int colld_circuits_fd(const struct colld_circuits *circuits);	/* readable: it is its turn */
+void colld_circuits_turn(struct colld_circuits *circuits);
+void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to);
+/* What is lit stays lit. */
+void colld_circuits_close(struct colld_circuits *circuits);
+
+/* ---- between circuit and circuit_client ---------------------------------- */
+
+struct circuit_client;
+
+struct circuit_job {		/* a holder: all clients that gave this name */
+	char name[COLL_CIRCUIT_NAME];
+	u32 clients;
+};
+
+
+enum { CIRCUIT_SAMPLES = 64 };
+
+struct colld_circuits {
+	struct circuit_setup setup;
+	struct coll_circuits c;
+	struct coll_circuit_node node[CIRCUIT_NODES_MAX];
+	struct coll_circuit circuit[CIRCUITS_MAX];
+	struct coll_circuit_lease lease[CIRCUIT_LEASES_MAX];
+	struct coll_circuit_holder holder[CIRCUIT_HOLDERS_MAX];
+	struct circuit_job job[CIRCUIT_HOLDERS_MAX];
+	struct circuit_client *owner[CIRCUIT_LEASES_MAX];
+	bool is_kernels[CIRCUIT_LEASES_MAX];
+	struct circuit_kernel *kernel;	/* NULL: its traffic is not held */
+	char why[CIRCUITS_MAX][SWITCH_WHY];	/* what the switch said of each, last */
+	struct circuit_times {		/* of the latest set-up; `given` 0: of none */
+		u64 given, begun, moved, locked;
+	} time[CIRCUITS_MAX];
+	struct circuit_switch s;
+	struct switch_node at[SWITCH_PORTS_MAX + 1];
+	struct switch_worker *worker;
+	struct circuit_client *clients;
+	int epoll, listener, timer;
+	u32 operator;			/* its holder, or COLL_CIRCUIT_NONE */
+	u64 drift, refused;
+	/* Set-up times of late, ns: enum coll_circuit_count from BATCH_NS on. */
+	u64 sample[5][CIRCUIT_SAMPLES];
+	u64 samples;
+};
+
+/* New orders, news and the next tick: after every event. */
+void circuits_follow(struct colld_circuits *circuits);
+/* Number of the node, or COLL_CIRCUIT_NONE. */
+u32 circuits_node(const struct colld_circuits *circuits, const char *name);
+/* Median of the latest samples. */
+u64 circuits_median(const struct colld_circuits *circuits, u32 which);
+
+int circuit_kernel_open(struct colld_circuits *circuits);
+int circuit_kernel_fd(const struct colld_circuits *circuits);
+void circuit_kernel_read(struct colld_circuits *circuits);
+void circuit_kernel_tell(struct colld_circuits *circuits, const struct coll_circuit_told *told);
+void circuit_kernel_close(struct colld_circuits *circuits);
+
+int circuit_clients_open(struct colld_circuits *circuits);
+void circuit_clients_accept(struct colld_circuits *circuits);
+void circuit_client_read(struct colld_circuits *circuits, struct circuit_client *client);
+void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client *client,
+			 const struct coll_circuit_told *told);
+/* To all that watch. */
+void circuit_clients_changed(struct colld_circuits *circuits, u32 circuit);
+void circuit_clients_close(struct colld_circuits *circuits);
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "switch.h"
+
+extern const struct switch_ops switch_fake, switch_emul, switch_scpi, switch_restconf;
+
+const struct switch_ops *const switch_drivers[] = {
+	&switch_fake, &switch_emul, &switch_scpi, &switch_restconf, NULL,
+};
+
+const struct switch_ops *switch_find(const char *name)
+{
+	u32 i;
+
+	for (i = 0; switch_drivers[i]; i++)
+		if (!strcmp(switch_drivers[i]->name, name))
+			return switch_drivers[i];
+	return NULL;
+}
+
+u64 switch_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+/* ---- the worker ---------------------------------------------------------- */
+
+enum { BATCH_MAX = 256 };
+
+struct queued {
+	struct queued *next;
+	struct switch_event event;
+};
+
+struct queue {
+	struct queued *first, **end;
+};
+
+struct switch_worker {
+	struct circuit_switch *s;
+	pthread_t thread;
+	pthread_mutex_t lock;		/* of the queues and `stop` */
+	pthread_cond_t orders_come;
+	struct queue orders, events;
+	bool stop;
+	int fd;
+	u64 reconcile;
+	/* The thread's own: where each port leads to, as ordered; 0: nowhere. */
+	u32 leads[SWITCH_PORTS_MAX + 1];
+	bool in_trouble;
+};
+
+/* Under the lock. */
+static int push(struct queue *queue, const struct switch_event *event)
+{
+	struct queued *queued = malloc(sizeof(*queued));
+
+	if (!queued)
+		return -ENOMEM;
+	*queued = (struct queued){ .event = *event };
+	*queue->end = queued;
+	queue->end = &queued->next;
+	return 0;
+}
+
+static bool pull(struct queue *queue, struct switch_event *event)
+{
+	struct queued *queued = queue->first;
+
+	if (!queued)
+		return false;
+	*event = queued->event;
+	queue->first = queued->next;
+	if (!queue->first)
+		queue->end = &queue->first;
+	free(queued);
+	return true;
+}
+
+static void tell(struct switch_worker *worker, const struct switch_event *event)
+{
+	const u64 one = 1;
+
+	pthread_mutex_lock(&worker->lock);
+	push(&worker->events, event);
+	pthread_mutex_unlock(&worker->lock);
+	if (write(worker->fd, &one, sizeof(one)) < 0)
+		return;		/* the counter is full: it is readable anyway */
+}
+
+static void tell_order(struct switch_worker *worker, int kind, const struct switch_order *order)
+{
+	struct switch_event event = { .kind = kind, .order = *order };
+
+	tell(worker, &event);
+}
+
+static void carry_out(struct switch_worker *worker, struct switch_order *order, u32 orders)
+{
+	const u64 begun = switch_now();
+	u32 i, end;
+
+	for (i = 0; i < orders; i++) {
+		order[i].begun = begun;
+		order[i].moved = order[i].locked = 0;
+		tell_order(worker, SWITCH_BEGUN, &order[i]);
+	}
+	worker->s->ops->change(worker->s, order, orders);
+	for (i = 0; i < orders; i++) {
+		if (!order[i].moved)
+			order[i].moved = switch_now();
+		if (!order[i].locked)
+			order[i].locked = order[i].moved;
+		for (end = 0; !order[i].error && end < 2; end++)
+			worker->leads[order[i].port[end]] =
+				order[i].what == COLL_CIRCUIT_UP ? order[i].port[!end] : 0;
+		tell_order(worker, SWITCH_DONE, &order[i]);
+	}
+}
+
+/* What the switch has, against what it should have. */
+static void reconcile(struct switch_worker *worker)
+{
+	struct circuit_switch *s = worker->s;
+	struct switch_path path[SWITCH_PORTS_MAX];
+	u32 has[SWITCH_PORTS_MAX + 1] = { 0 }, port;
+	struct switch_event event = { .kind = SWITCH_TROUBLE };
+	const int paths = s->ops->read(s, path, SWITCH_PORTS_MAX, event.order.why);
+	int i;
+
+	if (paths < 0) {
+		event.order.error = paths;
+		if (!worker->in_trouble)
+			tell(worker, &event);
+		worker->in_trouble = true;
+		return;
+	}
+	worker->in_trouble = false;
+	for (i = 0; i < paths; i++) {
+		if (path[i].in > SWITCH_PORTS_MAX || path[i].out > SWITCH_PORTS_MAX)
+			continue;
+		has[path[i].in] = path[i].out;
+	}
+	for (port = 1; port <= SWITCH_PORTS_MAX; port++) {
+		const u32 leads = worker->leads[port];
+
+		if (has[port] == leads)
+			continue;
+		event = (struct switch_event){ .kind = SWITCH_DRIFT,
+					       .order.port = { port, has[port] } };
+		tell(worker, &event);
+		if (has[port])
+			s->ops->remove(s, (struct switch_path){ port, has[port] });
+		if (!leads)
+			continue;
+		worker->leads[port] = worker->leads[leads] = 0;
+		event = (struct switch_event){ .kind = SWITCH_LOST,
+					       .order.port = { port, leads } };
+		tell(worker, &event);
+	}
+}
+
+/* Under the lock: waits for orders, or until it is time to reconcile. */
+static u32 take_batch(struct switch_worker *worker, struct switch_order *order, u64 until)
+{
+	const struct timespec end = { until / 1000000000, until % 1000000000 };
+	struct switch_event event;
+	u32 orders = 0;
+
+	while (!worker->orders.first && !worker->stop)
+		if (pthread_cond_timedwait(&worker->orders_come, &worker->lock, &end))
+			break;
+	while (orders < BATCH_MAX && !worker->stop && pull(&worker->orders, &event)) {
+		order[orders++] = event.order;
+		/* Those after it may be for the ports that it frees: in the next batch. */
+		if (worker->orders.first && order[orders - 1].what == COLL_CIRCUIT_UP &&
+		    worker->orders.first->event.order.what == COLL_CIRCUIT_DOWN)
+			break;
+	}
+	return orders;
+}
+
+static void *work(void *argument)
+{
+	static struct switch_order order[BATCH_MAX];	/* there is one worker */
+	struct switch_worker *worker = argument;
+	u64 next = switch_now() + worker->reconcile;
+
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->stop) {
+		const u32 orders = take_batch(worker, order, next);
+
+		if (worker->stop)
+			break;
+		pthread_mutex_unlock(&worker->lock);
+		if (orders)
+			carry_out(worker, order, orders);
+		if (switch_now() >= next) {
+			reconcile(worker);
+			next = switch_now() + worker->reconcile;
+		}
+		pthread_mutex_lock(&worker->lock);
+	}
+	pthread_mutex_unlock(&worker->lock);
+	return NULL;
+}
+
+int switch_worker_start(struct switch_worker **made, struct circuit_switch *s, u64 reconcile_ns)
+{
+	struct switch_worker *worker = calloc(1, sizeof(*worker));
+	pthread_condattr_t attributes;
+
+	if (!worker)
+		return -ENOMEM;
+	worker->s = s;
+	worker->reconcile = reconcile_ns;
+	worker->orders.end = &worker->orders.first;
+	worker->events.end = &worker->events.first;
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&worker->orders_come, &attributes);
+	worker->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	*made = worker;
+	return worker->fd < 0 ? -errno : 0;
+}
+
+int switch_worker_adopt(struct switch_worker *worker, const u32 *port)
+{
+	worker->leads[port[0]] = port[1];
+	worker->leads[port[1]] = port[0];
+	return 0;
+}
+
+int switch_worker_give(struct switch_worker *worker, const struct switch_order *order)
+{
+	const struct switch_event event = { .order = *order };
+	int error = 0;
+
+	if (!worker->thread)
+		error = -pthread_create(&worker->thread, NULL, work, worker);
+	if (error || !order->what)
+		return error;
+	pthread_mutex_lock(&worker->lock);
+	error = push(&worker->orders, &event);
+	pthread_cond_signal(&worker->orders_come);
+	pthread_mutex_unlock(&worker->lock);
+	return error;
+}
+
+int switch_worker_fd(const struct switch_worker *worker)
+{
+	return worker->fd;
+}
+
+bool switch_worker_event(struct switch_worker *worker, struct switch_event *event)
+{
+	bool there;
+	u64 count;
+
+	if (read(worker->fd, &count, sizeof(count)) < 0)
+		count = 0;	/* read before */
+	pthread_mutex_lock(&worker->lock);
+	there = pull(&worker->events, event);
+	pthread_mutex_unlock(&worker->lock);
+	return there;
+}
+
+void switch_worker_stop(struct switch_worker *worker)
+{
+	struct switch_event event;
+
+	if (!worker)
+		return;
+	pthread_mutex_lock(&worker->lock);
+	worker->stop = true;
+	pthread_cond_signal(&worker->orders_come);
+	pthread_mutex_unlock(&worker->lock);
+	if (worker->thread)
+		pthread_join(worker->thread, NULL);
+	while (pull(&worker->orders, &event) || pull(&worker->events, &event))
+		;
+	close(worker->fd);
+	pthread_cond_destroy(&worker->orders_come);
+	pthread_mutex_destroy(&worker->lock);
+	free(worker);
+}

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A switch made of this machine's network: port P is the device sw<P> in this namespace,
+ * one end of a veth whose other end is a port of a node, which is a namespace of its own.
+ * A path is a filter that hands on what comes in at the one device to the other. In the
+ * dark there is no filter and the device is down: frames are lost, and the node's end has
+ * no carrier.
+ *
+ * A node with several ports reaches a peer through the one that has the circuit: where
+ * `netns` and `address` are given, that route is set in the node's namespace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/tc_act/tc_mirred.h>
+#include <netlink/route/act/mirred.h>
+#include <netlink/route/classifier.h>
+#include <netlink/route/cls/u32.h>
+#include <netlink/route/link.h>
+#include <netlink/route/nexthop.h>
+#include <netlink/route/qdisc.h>
+#include <netlink/route/route.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "delay.h"
+#include "switch.h"
+
+enum { EMUL_NODES_MAX = 256, PRIORITY = 1, CARRIER_LOOK_US = 200 };
+
+struct emul {
+	struct switch_delay delay;
+	char device[32], port[32];	/* with %u: the switch's port; the node's, from 0 */
+	char netns[128], address[64];	/* with %s: the node's name; with %u: its index + 1 */
+	struct nl_sock *socket;
+	struct nl_sock *node[EMUL_NODES_MAX];	/* in the nodes' namespaces */
+	int ifindex[SWITCH_PORTS_MAX + 1];	/* 0: no such device */
+};
+
+/* ---- text ---------------------------------------------------------------- */
+
+/* A name with a number, or a name, in it: what the format says. */
+static void fill(char *to, size_t bytes, const char *format, u32 number, const char *name)
+{
+	size_t used = 0;
+
+	for (; *format && used + 1 < bytes; format++) {
+		if (format[0] == '%' && (format[1] == 'u' || format[1] == 's')) {
+			if (*++format == 'u')
+				used += snprintf(to + used, bytes - used, "%u", number);
+			else
+				used += snprintf(to + used, bytes - used, "%s", name);
+			if (used >= bytes)
+				used = bytes - 1;
+		} else {
+			to[used++] = *format;
+		}
+	}
+	to[used] = 0;
+}
+
+static bool set(struct emul *emul, const char *key, const char *value)
+{
+	const struct { const char *key; char *to; size_t bytes; } texts[] = {
+		{ "device", emul->device, sizeof(emul->device) },
+		{ "port", emul->port, sizeof(emul->port) },
+		{ "netns", emul->netns, sizeof(emul->netns) },
+		{ "address", emul->address, sizeof(emul->address) },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strcmp(key, texts[i].key) && strlen(value) < texts[i].bytes) {
+			strcpy(texts[i].to, value);
+			return true;
+		}
+	return switch_delay_set(&emul->delay, key, value);
+}
+
+/* ---- devices ------------------------------------------------------------- */
+
+static int index_of(struct nl_sock *socket, const char *name)
+{
+	struct rtnl_link *link;
+	int index;
+
+	if (rtnl_link_get_kernel(socket, 0, name, &link))
+		return 0;
+	index = rtnl_link_get_ifindex(link);
+	rtnl_link_put(link);
+	return index;
+}
+
+static int set_up(struct emul *emul, u32 port, bool up)
+{
+	struct rtnl_link *old = rtnl_link_alloc(), *change = rtnl_link_alloc();
+	int error = old && change ? 0 : -NLE_NOMEM;
+
+	if (!error) {
+		rtnl_link_set_ifindex(old, emul->ifindex[port]);
+		if (up)
+			rtnl_link_set_flags(change, IFF_UP);
+		else
+			rtnl_link_unset_flags(change, IFF_UP);
+		error = rtnl_link_change(emul->socket, old, change, 0);
+	}
+	rtnl_link_put(old);
+	rtnl_link_put(change);
+	return error;
+}
+
+static bool has_carrier(struct emul *emul, u32 port)
+{
+	struct rtnl_link *link;
+	bool running;
+
+	if (rtnl_link_get_kernel(emul->socket, emul->ifindex[port], NULL, &link))
+		return false;
+	running = rtnl_link_get_flags(link) & IFF_RUNNING;
+	rtnl_link_put(link);
+	return running;
+}
+
+/* ---- paths --------------------------------------------------------------- */
+
+#define INGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)
+
+static void add_clsact(struct emul *emul, u32 port)
+{
+	struct rtnl_qdisc *qdisc = rtnl_qdisc_alloc();
+
+	rtnl_tc_set_ifindex(TC_CAST(qdisc), emul->ifindex[port]);
+	rtnl_tc_set_parent(TC_CAST(qdisc), TC_H_CLSACT);
+	rtnl_tc_set_handle(TC_CAST(qdisc), TC_HANDLE(TC_H_CLSACT >> 16, 0));
+	rtnl_tc_set_kind(TC_CAST(qdisc), "clsact");
+	rtnl_qdisc_add(emul->socket, qdisc, NLM_F_CREATE);	/* it may be there already */
+	rtnl_qdisc_put(qdisc);
+}
+
+static struct rtnl_cls *filter_of(struct emul *emul, u32 port)
+{
+	struct rtnl_cls *cls = rtnl_cls_alloc();
+
+	rtnl_tc_set_ifindex(TC_CAST(cls), emul->ifindex[port]);
+	rtnl_tc_set_parent(TC_CAST(cls), INGRESS);
+	rtnl_tc_set_kind(TC_CAST(cls), "u32");
+	rtnl_cls_set_prio(cls, PRIORITY);
+	rtnl_cls_set_protocol(cls, ETH_P_ALL);
+	return cls;
+}
+
+static int add_path(struct emul *emul, u32 in, u32 out)
+{
+	struct rtnl_cls *cls = filter_of(emul, in);
+	struct rtnl_act *act = rtnl_act_alloc();
+	int error;
+
+	rtnl_tc_set_kind(TC_CAST(act), "mirred");
+	rtnl_mirred_set_action(act, TCA_EGRESS_REDIR);
+	rtnl_mirred_set_policy(act, TC_ACT_STOLEN);
+	rtnl_mirred_set_ifindex(act, emul->ifindex[out]);
+	rtnl_u32_add_key(cls, 0, 0, 0, 0);
+	rtnl_u32_set_cls_terminal(cls);
+	error = rtnl_u32_add_action(cls, act);
+	if (!error)
+		error = rtnl_cls_add(emul->socket, cls, NLM_F_CREATE);
+	rtnl_cls_put(cls);
+	return error;
+}
+
+static int remove_path(struct emul *emul, u32 in)
+{
+	struct rtnl_cls *cls = filter_of(emul, in);
+	const int error = rtnl_cls_delete(emul->socket, cls, 0);
+
+	rtnl_cls_put(cls);
+	return error == -NLE_OBJ_NOTFOUND || error == -NLE_INVAL ? 0 : error;
+}
+
+/* Where it leads to, or 0. */
+static u32 path_from(struct emul *emul, u32 ports, u32 in)
+{
+	struct nl_cache *cache;
+	struct nl_object *object;
+	u32 out = 0, port;
+
+	if (rtnl_cls_alloc_cache(emul->socket, emul->ifindex[in], INGRESS, &cache))
+		return 0;
+	for (object = nl_cache_get_first(cache); object && !out;
+	     object = nl_cache_get_next(object)) {
+		struct rtnl_act *act = rtnl_u32_get_action((struct rtnl_cls *)object);
+		const int to = act ? (int)rtnl_mirred_get_ifindex(act) : 0;
+
+		for (port = 1; to > 0 && port <= ports && !out; port++)
+			if (emul->ifindex[port] == to)
+				out = port;
+	}
+	nl_cache_free(cache);
+	return out;
+}
+
+/* ---- routes in the nodes' namespaces ------------------------------------- */
+
+static struct nl_addr *address_of(const struct emul *emul, const struct switch_node *node)
+{
+	struct nl_addr *address = NULL;
+	char text[80];
+
+	fill(text, sizeof(text), emul->address, node->index + 1, node->name);
+	return nl_addr_parse(text, AF_UNSPEC, &address) ? NULL : address;
+}
+
+/* From the one's node to the other's, over the port that has the circuit; or no more. */
+static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
+{
+	struct emul *emul = s->state;
+	const struct switch_node *here = &s->at[from], *peer = &s->at[to];
+	struct nl_sock *socket = here->index < EMUL_NODES_MAX ? emul->node[here->index] : NULL;
+	struct nl_addr *destination, *source;
+	struct rtnl_nexthop *nexthop;
+	struct rtnl_route *route;
+	char device[64];
+
+	if (!socket)
+		return;
+	fill(device, sizeof(device), emul->port, here->port, here->name);
+	destination = address_of(emul, peer);
+	source = address_of(emul, here);
+	route = rtnl_route_alloc();
+	nexthop = rtnl_route_nh_alloc();
+	rtnl_route_set_family(route, nl_addr_get_family(destination));
+	rtnl_route_set_table(route, RT_TABLE_MAIN);
+	rtnl_route_set_scope(route, RT_SCOPE_LINK);
+	rtnl_route_set_dst(route, destination);
+	rtnl_route_set_pref_src(route, source);
+	rtnl_route_nh_set_ifindex(nexthop, index_of(socket, device));
+	rtnl_route_add_nexthop(route, nexthop);
+	if (there)
+		rtnl_route_add(socket, route, NLM_F_CREATE | NLM_F_REPLACE);
+	else
+		rtnl_route_delete(socket, route, 0);
+	rtnl_route_put(route);
+	nl_addr_put(destination);
+	nl_addr_put(source);
+}
+
+/* A socket that stays in that namespace, though this thread comes back. */
+static int enter_node(struct emul *emul, const struct switch_node *node, char *why)
+{
+	const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	char path[256];
+	int there, error = 0;
+
+	fill(path, sizeof(path), emul->netns, node->index + 1, node->name);
+	there = open(path, O_RDONLY | O_CLOEXEC);
+	if (there < 0 || setns(there, CLONE_NEWNET)) {
+		error = -errno;
+		snprintf(why, SWITCH_WHY, "%.100s: %s", path, strerror(errno));
+	} else {
+		emul->node[node->index] = nl_socket_alloc();
+		if (nl_connect(emul->node[node->index], NETLINK_ROUTE))
+			error = -EIO;
+		if (setns(home, CLONE_NEWNET))
+			error = -errno;
+	}
+	close(there);
+	close(home);
+	return error;
+}
+
+/* ---- orders -------------------------------------------------------------- */
+
+static void take_down(struct circuit_switch *s, struct switch_order *order)
+{
+	struct emul *emul = s->state;
+	u32 end;
+
+	for (end = 0; end < 2; end++) {
+		const int error = remove_path(emul, order->port[end]);
+
+		set_up(emul, order->port[end], false);
+		set_route(s, order->port[end], order->port[!end], false);
+		if (error) {
+			order->error = -EIO;
+			snprintf(order->why, SWITCH_WHY, "the filter of port %u stays: %s",
+				 order->port[end], nl_geterror(error));
+		}
+	}
+}
+
+static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
+{
+	struct emul *emul = s->state;
+	const u64 end = switch_now() + s->timeout;
+
+	while (!has_carrier(emul, order->port[0]) || !has_carrier(emul, order->port[1])) {
+		if (switch_now() > end) {
+			order->error = -ETIMEDOUT;
+			snprintf(order->why, SWITCH_WHY, "no carrier at port %u or %u",
+				 order->port[0], order->port[1]);
+			return;
+		}
+		usleep(CARRIER_LOOK_US);
+	}
+	order->locked = switch_now();
+}
+
+static void make_path(struct circuit_switch *s, struct switch_order *order)
+{
+	struct emul *emul = s->state;
+	int error = 0;
+	u32 end;
+
+	for (end = 0; end < 2; end++)
+		if (path_from(emul, s->ports, order->port[end])) {
+			order->error = -EBUSY;
+			snprintf(order->why, SWITCH_WHY, "port %u is in use", order->port[end]);
+			return;
+		}
+	for (end = 0; end < 2 && !error; end++) {
+		error = set_up(emul, order->port[end], true);
+		if (!error)
+			error = add_path(emul, order->port[end], order->port[!end]);
+	}
+	if (error) {
+		order->error = -EIO;
+		snprintf(order->why, SWITCH_WHY, "ports %u and %u: %s", order->port[0],
+			 order->port[1], nl_geterror(error));
+		return;
+	}
+	order->moved = switch_now();
+	wait_carrier(s, order);
+	for (end = 0; end < 2 && !order->error; end++)
+		set_route(s, order->port[end], order->port[!end], true);
+}
+
+static void emul_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
+{
+	struct emul *emul = s->state;
+	bool moves = false;
+	u32 i;
+
+	for (i = 0; i < orders; i++) {
+		order[i].error = 0;
+		if (order[i].what == COLL_CIRCUIT_DOWN)
+			take_down(s, &order[i]);
+		else
+			moves = true;
+	}
+	if (moves)
+		switch_delay_take(&emul->delay);
+	for (i = 0; i < orders; i++)
+		if (order[i].what == COLL_CIRCUIT_UP)
+			make_path(s, &order[i]);
+}
+
+static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
+{
+	struct emul *emul = s->state;
+	u32 port, count = 0;
+
+	(void)why;
+	for (port = 1; port <= s->ports && count < max; port++) {
+		const u32 out = emul->ifindex[port] ? path_from(emul, s->ports, port) : 0;
+
+		if (out)
+			path[count++] = (struct switch_path){ port, out };
+	}
+	return count;
+}
+
+static int emul_remove(struct circuit_switch *s, struct switch_path path)
+{
+	struct emul *emul = s->state;
+	const int error = remove_path(emul, path.in);
+
+	set_up(emul, path.in, false);
+	return error ? -EIO : 0;
+}
+
+/* ---- open, close --------------------------------------------------------- */
+
+static int read_argument(struct emul *emul, const char *argument, char *why)
+{
+	char copy[512], *save, *word, *equals;
+
+	snprintf(copy, sizeof(copy), "%s", argument);
+	for (word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		equals = strchr(word, '=');
+		if (equals)
+			*equals = 0;
+		if (!equals || !set(emul, word, equals + 1)) {
+			snprintf(
+				why, SWITCH_WHY,
+				"'%.30s': not one of delta=10ms most=20ms seed=1 "
+				"device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
+				word);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int emul_open(struct circuit_switch *s, const char *argument, char *why)
+{
+	struct emul *emul = calloc(1, sizeof(*emul));
+	char device[64];
+	u32 port;
+	int error;
+
+	s->state = emul;
+	if (!emul)
+		return -ENOMEM;
+	emul->delay.mean = 10000000;
+	strcpy(emul->device, "sw%u");
+	strcpy(emul->port, "port%u");
+	error = read_argument(emul, argument, why);
+	emul->socket = nl_socket_alloc();
+	if (!error && nl_connect(emul->socket, NETLINK_ROUTE))
+		error = -EIO;
+	for (port = 1; !error && port <= SWITCH_PORTS_MAX; port++) {
+		const struct switch_node *at = &s->at[port];
+
+		if (!at->name)
+			continue;
+		s->ports = port;
+		fill(device, sizeof(device), emul->device, port, at->name);
+		emul->ifindex[port] = index_of(emul->socket, device);
+		if (!emul->ifindex[port]) {
+			snprintf(why, SWITCH_WHY, "port %u: no device %.40s here", port, device);
+			return -ENODEV;
+		}
+		add_clsact(emul, port);
+		if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
+		    !emul->node[at->index])
+			error = enter_node(emul, at, why);
+	}
+	for (port = 1; !error && port <= s->ports; port++)
+		if (emul->ifindex[port] && !path_from(emul, s->ports, port))
+			set_up(emul, port, false);
+	return error;
+}
+
+static void emul_close(struct circuit_switch *s)
+{
+	struct emul *emul = s->state;
+	u32 i;
+
+	if (!emul)
+		return;
+	for (i = 0; i < EMUL_NODES_MAX; i++)
+		nl_socket_free(emul->node[i]);
+	nl_socket_free(emul->socket);
+	free(emul);
+}
+
+const struct switch_ops switch_emul = {
+	.name = "emul", .valid = "[delta=10ms] [most=20ms] [seed=1] [device=sw%u] "
+		"[port=port%u netns=/run/netns/%s address=10.0.0.%u]",
+	.open = emul_open, .close = emul_close, .change = emul_change, .read = emul_read,
+	.remove = emul_remove,
+};

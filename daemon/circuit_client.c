@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "circuit.h"
+#include "colld.h"
+
+enum { CLIENTS_MAX = 4096, SEND_BYTES = 8 << 20 };
+
+struct circuit_client {
+	struct circuit_client *next;
+	int fd;
+	u32 holder, node;	/* COLL_CIRCUIT_NONE: did not say hello */
+	bool watches, broken;
+	size_t got;
+	struct coll_circuit_message message;
+};
+
+/* ---- sending ------------------------------------------------------------- */
+
+/* Who does not read is let go: nobody waits for it. */
+static void send_message(struct circuit_client *client, struct coll_circuit_message *message)
+{
+	message->magic = COLL_CIRCUIT_MAGIC;
+	message->version = COLL_CIRCUIT_VERSION;
+	if (!client->broken && send(client->fd, message, sizeof(*message),
+				    MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(*message)) {
+		client->broken = true;
+		shutdown(client->fd, SHUT_RDWR);	/* comes back as its end */
+	}
+}
+
+static void answer(struct colld_circuits *circuits, struct circuit_client *client, u64 cookie,
+		   int error, const char *text)
+{
+	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_ANSWER, .cookie = cookie,
+						.error = error };
+
+	circuits->refused += error != 0;
+	snprintf(message.text, sizeof(message.text), "%s", text);
+	send_message(client, &message);
+}
+
+static void copy_name(char *to, const char *name)
+{
+	snprintf(to, COLL_CIRCUIT_NAME, "%s", name);
+}
+
+static void put_circuit(const struct colld_circuits *circuits, u32 number,
+			struct coll_circuit_message *message)
+{
+	const struct coll_circuit *circuit = &circuits->circuit[number];
+	const u64 now = switch_now();
+	u32 lease;
+
+	*message = (struct coll_circuit_message){
+		.kind = COLL_CIRCUIT_CIRCUIT, .state = circuit->state, .error = circuit->error,
+		.port = { circuit->port[0], circuit->port[1] },
+		.time = now > circuit->since ? now - circuit->since : 0,
+	};
+	copy_name(message->node, circuits->setup.node[circuit->node[0]].name);
+	copy_name(message->peer, circuits->setup.node[circuit->node[1]].name);
+	for (lease = circuit->leases; lease != COLL_CIRCUIT_NONE;
+	     lease = circuits->lease[lease].next) {
+		if (!message->value++)
+			copy_name(message->holder,
+				  circuits->job[circuits->lease[lease].holder].name);
+	}
+	if (circuit->error || circuit->state == COLL_CIRCUIT_FAILED)
+		snprintf(message->text, sizeof(message->text), "%s", circuits->why[number]);
+}
+
+void circuit_clients_changed(struct colld_circuits *circuits, u32 circuit)
+{
+	struct coll_circuit_message message;
+	struct circuit_client *client;
+
+	for (client = circuits->clients; client; client = client->next)
+		if (client->watches) {
+			put_circuit(circuits, circuit, &message);
+			send_message(client, &message);
+		}
+}
+
+static const char *why_over(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return "no port was free in time, or its peer did not ask";
+	case -ENOLINK:
+		return "its circuit goes dark by itself";
+	default:
+		return "the switch cannot set up its circuit";
+	}
+}
+
+void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client *client,
+			 const struct coll_circuit_told *told)
+{
+	static const u16 kinds[] = {
+		[COLL_CIRCUIT_NEWS_LIT] = COLL_CIRCUIT_IS_LIT,
+		[COLL_CIRCUIT_NEWS_NOTICE] = COLL_CIRCUIT_NOTICE,
+		[COLL_CIRCUIT_NEWS_DARK] = COLL_CIRCUIT_IS_DARK,
+		[COLL_CIRCUIT_NEWS_OVER] = COLL_CIRCUIT_NEVER,
+	};
+	struct coll_circuit_message message = {
+		.kind = kinds[told->news], .cookie = told->cookie, .time = told->time,
+		.error = told->error,
+	};
+
+	if (told->news == COLL_CIRCUIT_NEWS_OVER)
+		snprintf(message.text, sizeof(message.text), "%.60s%s%.90s", why_over(told->error),
+			 told->error == -ETIMEDOUT ? "" : ": ",
+			 told->error == -ETIMEDOUT ? "" : circuits->why[told->circuit]);
+	send_message(client, &message);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static u32 find_job(struct colld_circuits *circuits, const char *name, u32 priority)
+{
+	u32 i;
+
+	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++)
+		if (circuits->job[i].clients && !strcmp(circuits->job[i].name, name))
+			break;
+	if (i == CIRCUIT_HOLDERS_MAX) {
+		i = coll_circuit_join(&circuits->c, priority);
+		if (i == COLL_CIRCUIT_NONE)
+			return i;
+		copy_name(circuits->job[i].name, name);
+	}
+	circuits->job[i].clients++;
+	return i;
+}
+
+static void hello(struct colld_circuits *circuits, struct circuit_client *client,
+		  const struct coll_circuit_message *m)
+{
+	if (client->holder != COLL_CIRCUIT_NONE || !m->holder[0]) {
+		answer(circuits, client, m->cookie, -EINVAL, client->holder == COLL_CIRCUIT_NONE ?
+		       "hello: no name of a job" : "hello: it was said before");
+		return;
+	}
+	client->node = circuits_node(circuits, m->node);
+	if (client->node == COLL_CIRCUIT_NONE) {
+		char text[COLL_CIRCUIT_TEXT];
+
+		snprintf(text, sizeof(text), "node '%s' has no ports at the switch: not in colld's "
+			 "file", m->node);
+		answer(circuits, client, m->cookie, -ENOENT, text);
+		return;
+	}
+	client->holder = find_job(circuits, m->holder, m->value);
+	answer(circuits, client, m->cookie, client->holder == COLL_CIRCUIT_NONE ? -ENOSPC : 0,
+	       client->holder == COLL_CIRCUIT_NONE ? "too many jobs" : "");
+}
+
+static u32 find_lease(const struct colld_circuits *circuits, const struct circuit_client *client,
+		      u64 cookie)
+{
+	u32 i;
+
+	for (i = 0; i < CIRCUIT_LEASES_MAX; i++)
+		if (circuits->owner[i] == client && circuits->lease[i].cookie == cookie)
+			return i;
+	return COLL_CIRCUIT_NONE;
+}
+
+/* The operator's: nobody's in particular. */
+static void want_standing(struct colld_circuits *circuits, struct circuit_client *client,
+			  const struct coll_circuit_message *m)
+{
+	const u32 node = circuits_node(circuits, m->node), peer = circuits_node(circuits, m->peer);
+	u32 lease;
+	int error;
+
+	if (circuits->operator == COLL_CIRCUIT_NONE)
+		circuits->operator = find_job(circuits, "operator", 0);
+	error = coll_circuit_want(&circuits->c, switch_now(), circuits->operator, node, peer,
+				  COLL_CIRCUIT_ALONE | (m->flags & COLL_CIRCUIT_AHEAD),
+				  COLL_CIRCUIT_FOREVER, 0, &lease);
+	answer(circuits, client, m->cookie, error, error == -EINVAL ?
+	       "two different nodes of colld's file are needed" : error ? "too many wants" : "");
+}
+
+static void release_standing(struct colld_circuits *circuits, struct circuit_client *client,
+			     const struct coll_circuit_message *m)
+{
+	const u32 node = circuits_node(circuits, m->node), peer = circuits_node(circuits, m->peer);
+	const u32 circuit = node == COLL_CIRCUIT_NONE || peer == COLL_CIRCUIT_NONE ?
+			    COLL_CIRCUIT_NONE : coll_circuit_find(&circuits->c, node, peer);
+	u32 i, released = 0;
+
+	for (i = 0; circuit != COLL_CIRCUIT_NONE && i < CIRCUIT_LEASES_MAX; i++)
+		if (circuits->lease[i].used && circuits->lease[i].circuit == circuit &&
+		    circuits->lease[i].holder == circuits->operator) {
+			coll_circuit_release(&circuits->c, switch_now(), i);
+			released++;
+		}
+	answer(circuits, client, m->cookie, released ? 0 : -ENOENT,
+	       released ? "" : "the operator has not asked for this circuit");
+}
+
+static void want(struct colld_circuits *circuits, struct circuit_client *client,
+		 const struct coll_circuit_message *m)
+{
+	const u32 peer = circuits_node(circuits, m->peer);
+	const u64 now = switch_now();
+	char text[COLL_CIRCUIT_TEXT] = "";
+	u32 lease;
+	int error;
+
+	if (client->holder == COLL_CIRCUIT_NONE) {
+		answer(circuits, client, m->cookie, -EPROTO, "say hello first");
+		return;
+	}
+	if (peer == COLL_CIRCUIT_NONE || peer == client->node) {
+		snprintf(text, sizeof(text), "peer '%s' is %s", m->peer, peer == client->node ?
+			 "this node itself" : "not in colld's file");
+		answer(circuits, client, m->cookie, -ENOENT, text);
+		return;
+	}
+	if (find_lease(circuits, client, m->cookie) != COLL_CIRCUIT_NONE) {
+		answer(circuits, client, m->cookie, -EEXIST, "this cookie is in use");
+		return;
+	}
+	error = coll_circuit_want(&circuits->c, now, client->holder, client->node, peer, m->flags,
+				  m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time :
+									 COLL_CIRCUIT_FOREVER,
+				  m->cookie, &lease);
+	if (!error)
+		circuits->owner[lease] = client;
+	answer(circuits, client, m->cookie, error, error ? "too many wants" : "");
+}
+
+static void release(struct colld_circuits *circuits, struct circuit_client *client, u64 cookie)
+{
+	const u32 lease = find_lease(circuits, client, cookie);
+
+	if (lease == COLL_CIRCUIT_NONE)
+		return;		/* it was over by itself, and the news are on their way */
+	circuits->owner[lease] = NULL;
+	coll_circuit_release(&circuits->c, switch_now(), lease);
+}
+
+static void show(struct colld_circuits *circuits, struct circuit_client *client)
+{
+	struct coll_circuit_message m;
+	u32 i;
+
+	for (i = 0; i < circuits->setup.nodes; i++) {
+		m = (struct coll_circuit_message){
+			.kind = COLL_CIRCUIT_NODE,
+			.value = __builtin_popcountll(circuits->node[i].ports),
+			.count = { __builtin_popcountll(circuits->node[i].taken) },
+		};
+		copy_name(m.node, circuits->setup.node[i].name);
+		send_message(client, &m);
+	}
+	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++) {
+		if (!circuits->job[i].clients)
+			continue;
+		m = (struct coll_circuit_message){
+			.kind = COLL_CIRCUIT_HOLDER, .value = circuits->holder[i].priority,
+			.count = { circuits->holder[i].wants, circuits->holder[i].used },
+		};
+		copy_name(m.holder, circuits->job[i].name);
+		send_message(client, &m);
+	}
+	for (i = 0; i < circuits->c.made; i++) {
+		put_circuit(circuits, i, &m);
+		if (m.state != COLL_CIRCUIT_DARK || m.value)
+			send_message(client, &m);
+	}
+	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_SWITCH,
+		.value = circuits->setup.policy.limit,
+		.count = { circuits->c.set_ups, circuits->c.failures, circuits->c.lost,
+			   circuits->drift, circuits->c.revoked } };
+	for (i = COLL_CIRCUIT_BATCH_NS; i <= COLL_CIRCUIT_DELTA_NS; i++)
+		m.count[i] = circuits_median(circuits, i);
+	snprintf(m.text, sizeof(m.text), "%s %.120s", circuits->setup.driver,
+		 strcmp(circuits->setup.driver, "restconf") ? circuits->setup.argument : "");
+	send_message(client, &m);
+}
+
+static void set_ports(struct colld_circuits *circuits, struct circuit_client *client,
+		      const struct coll_circuit_message *m)
+{
+	const u32 node = circuits_node(circuits, m->node);
+	char text[COLL_CIRCUIT_TEXT];
+
+	if (node == COLL_CIRCUIT_NONE || m->value > circuits->setup.node[node].ports) {
+		if (node == COLL_CIRCUIT_NONE)
+			snprintf(text, sizeof(text), "node '%s' is not in colld's file", m->node);
+		else
+			snprintf(text, sizeof(text), "ports: from 0 to %u, which node '%s' has",
+				 circuits->setup.node[node].ports, m->node);
+		answer(circuits, client, m->cookie, -EINVAL, text);
+		return;
+	}
+	coll_circuit_ports(&circuits->c, switch_now(), node,
+			   m->value == 64 ? ~0ull : (1ull << m->value) - 1);
+	answer(circuits, client, m->cookie, 0, "");
+}
+
+static void drain(struct colld_circuits *circuits, struct circuit_client *client,
+		  const struct coll_circuit_message *m)
+{
+	const u32 node = circuits_node(circuits, m->node);
+	const u32 peer = m->peer[0] ? circuits_node(circuits, m->peer) : COLL_CIRCUIT_NONE;
+	u32 i;
+
+	if (node == COLL_CIRCUIT_NONE || (m->peer[0] && peer == COLL_CIRCUIT_NONE)) {
+		answer(circuits, client, m->cookie, -ENOENT, "a node that is not in colld's file");
+		return;
+	}
+	for (i = 0; i < circuits->c.made; i++) {
+		const u32 *end = circuits->circuit[i].node;
+
+		if ((end[0] == node && (!m->peer[0] || end[1] == peer)) ||
+		    (end[1] == node && (!m->peer[0] || end[0] == peer)))
+			coll_circuit_drain(&circuits->c, switch_now(), i);
+	}
+	answer(circuits, client, m->cookie, 0, "");
+}
+
+/* Who manages the node for others: root, and who colld runs as. */
+static bool may_manage(const struct circuit_client *client)
+{
+	struct ucred who = { .uid = ~0u };
+	socklen_t bytes = sizeof(who);
+
+	getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	return !who.uid || who.uid == geteuid();
+}
+
+static void take(struct colld_circuits *circuits, struct circuit_client *client)
+{
+	struct coll_circuit_message *m = &client->message;
+
+	m->holder[COLL_CIRCUIT_NAME - 1] = m->node[COLL_CIRCUIT_NAME - 1] = 0;
+	m->peer[COLL_CIRCUIT_NAME - 1] = m->text[COLL_CIRCUIT_TEXT - 1] = 0;
+	if ((m->kind == COLL_CIRCUIT_PORTS || m->kind == COLL_CIRCUIT_DRAIN || m->node[0]) &&
+	    m->kind != COLL_CIRCUIT_HELLO && !may_manage(client)) {
+		answer(circuits, client, m->cookie, -EPERM, "only root may do that");
+		return;
+	}
+	switch (m->kind) {
+	case COLL_CIRCUIT_HELLO:
+		if (m->value && !may_manage(client))
+			answer(circuits, client, m->cookie, -EPERM, "only root has priority");
+		else
+			hello(circuits, client, m);
+		break;
+	case COLL_CIRCUIT_WANT:
+		if (m->flags & COLL_CIRCUIT_STANDING && m->node[0])
+			want_standing(circuits, client, m);
+		else
+			want(circuits, client, m);
+		break;
+	case COLL_CIRCUIT_RELEASE:
+		if (m->node[0])
+			release_standing(circuits, client, m);
+		else
+			release(circuits, client, m->cookie);
+		break;
+	case COLL_CIRCUIT_SHOW:
+		show(circuits, client);
+		answer(circuits, client, m->cookie, 0, "");
+		break;
+	case COLL_CIRCUIT_WATCH:
+		client->watches = true;
+		answer(circuits, client, m->cookie, 0, "");
+		break;
+	case COLL_CIRCUIT_PORTS:
+		set_ports(circuits, client, m);
+		break;
+	case COLL_CIRCUIT_DRAIN:
+		drain(circuits, client, m);
+		break;
+	default:
+		answer(circuits, client, m->cookie, -EINVAL, "no such request");
+	}
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static void part(struct colld_circuits *circuits, struct circuit_client *client)
+{
+	struct circuit_client **slot = &circuits->clients;
+	u32 i;
+
+	for (i = 0; i < CIRCUIT_LEASES_MAX; i++)
+		if (circuits->owner[i] == client) {
+			circuits->owner[i] = NULL;
+			coll_circuit_release(&circuits->c, switch_now(), i);
+		}
+	if (client->holder != COLL_CIRCUIT_NONE && !--circuits->job[client->holder].clients)
+		coll_circuit_leave(&circuits->c, switch_now(), client->holder);
+	while (*slot != client)
+		slot = &(*slot)->next;
+	*slot = client->next;
+	close(client->fd);
+	free(client);
+}
+
+void circuit_client_read(struct colld_circuits *circuits, struct circuit_client *client)
+{
+	u8 *to = (u8 *)&client->message + client->got;
+	const ssize_t got =
+		recv(client->fd, to, sizeof(client->message) - client->got, MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0) {
+		part(circuits, client);
+		return;
+	}
+	client->got += got;
+	if (client->got < sizeof(client->message))
+		return;
+	client->got = 0;
+	if (client->message.magic != COLL_CIRCUIT_MAGIC ||
+	    client->message.version != COLL_CIRCUIT_VERSION) {
+		colld_say(4, "a stranger at the circuits' socket: not our protocol");
+		part(circuits, client);
+		return;
+	}
+	take(circuits, client);
+}
+
+void circuit_clients_accept(struct colld_circuits *circuits)
+{
+	const int fd = accept4(circuits->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct circuit_client *client, *other;
+	const int bytes = SEND_BYTES;
+	struct epoll_event event = { .events = EPOLLIN };
+	u32 count = 0;
+
+	if (fd < 0)
+		return;
+	for (other = circuits->clients; other; other = other->next)
+		count++;
+	client = count < CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+	event.data.ptr = client;
+	if (!client || epoll_ctl(circuits->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		free(client);
+		close(fd);
+		return;
+	}
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	client->fd = fd;
+	client->holder = client->node = COLL_CIRCUIT_NONE;
+	client->next = circuits->clients;
+	circuits->clients = client;
+}
+
+int circuit_clients_open(struct colld_circuits *circuits)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char *slash;
+	int error = 0;
+
+	strcpy(address.sun_path, circuits->setup.socket);
+	slash = strrchr(address.sun_path, '/');
+	if (slash && slash != address.sun_path) {
+		*slash = 0;
+		mkdir(address.sun_path, 0755);
+		*slash = '/';
+	}
+	/* A socket that nobody listens to is left over. */
+	if (!connect(probe, (struct sockaddr *)&address, sizeof(address)))
+		error = -EADDRINUSE;
+	else
+		unlink(address.sun_path);
+	close(probe);
+	if (!error && (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+		       chmod(address.sun_path, 0666) || listen(fd, 128)))
+		error = -errno;
+	if (error) {
+		colld_say(3, "socket %s: %s", address.sun_path, strerror(-error));
+		close(fd);
+		return error;
+	}
+	circuits->listener = fd;
+	return 0;
+}
+
+void circuit_clients_close(struct colld_circuits *circuits)
+{
+	while (circuits->clients) {
+		struct circuit_client *client = circuits->clients;
+
+		circuits->clients = client->next;
+		close(client->fd);
+		free(client);
+	}
+	if (circuits->listener >= 0) {
+		unlink(circuits->setup.socket);
+		close(circuits->listener);
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * How long work takes under recorded noise, and the longest of N ranks: order
+ * statistics, exact but for events' rests, which are cut into pieces. No schedule
+ * and no virtual time; docs/predict.md says what it is good for.
+ */
+#ifndef COLL_SIM_STRETCH_H
+#define COLL_SIM_STRETCH_H
+
+#include "../core/port.h"
+#include "../uapi/coll_noise.h"
+
+/* A distribution of times, in ns: steps of a weight each. All zero: none yet. */
+struct stretch {
+	struct stretch_step {
+		double time, weight;
+	} *step;
+	u64 steps, room;
+	double watched;		/* ns of recordings that it is from */
+};
+
+/*
+ * Adds what `work` ns take that begin anywhere in a recording of `watched` ns,
+ * which is followed by itself, after `wait` ns in which events cost nothing: with
+ * INFINITY the work may begin anywhere inside an event, with 0 never. Events in
+ * order of start; those that overlap are merged. 0, -ENOMEM, or -EINVAL if events leave no time or lie outside.
+ */
+int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u32 events,
+		u64 watched, double work, double wait);
+/* After the last of them. */
+void stretch_finish(struct stretch *stretch);
+void stretch_free(struct stretch *stretch);
+
+/* Mean of the longest of `ranks`, each by itself; and the time it stays below with `share`. */
+double stretch_mean(const struct stretch *stretch, double ranks);
+double stretch_quantile(const struct stretch *stretch, double ranks, double share);
+
+#endif

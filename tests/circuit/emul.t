@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# A switch made of namespaces and tc: light carries, the dark loses frames and has no carrier.
+if [ -z "$EMUL_INSIDE" ]; then
+	unshare -mn true 2>/dev/null && [ "$(id -u)" = 0 ] || {
+		echo "1..0 # SKIP no network namespaces of our own here"
+		exit 0
+	}
+	# All that is made is gone with these namespaces.
+	EMUL_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
+fi
+. "$(dirname "$0")/../lib/tap.sh"
+mount -t tmpfs none /run || exit 1
+mkdir -p /run/netns
+work=$(mktemp -d) || exit 1
+colld=
+finish() {
+	[ -z "$colld" ] || kill "$colld" 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+socket=$work/socket
+
+# Three nodes: n0 has two ports, the others one.
+make_node() {	# NUMBER SWITCH-PORT...
+	node=$1
+	shift
+	ip netns add "n$node"
+	ip -n "n$node" link set lo up
+	ip -n "n$node" addr add "10.78.0.$((node + 1))/32" dev lo
+	number=0
+	for port; do
+		ip link add "sw$port" type veth peer name "port$number" netns "n$node"
+		# One address for all, and no ARP: whoever a port leads to takes the frame.
+		ip -n "n$node" link set "port$number" arp off address 02:00:00:00:00:01 up
+		number=$((number + 1))
+	done
+}
+network() {
+	ip link set lo up && make_node 0 1 2 && make_node 1 3 && make_node 2 4
+}
+if ! quiet network; then
+	echo "1..0 # SKIP no veth here"
+	exit 0
+fi
+cat >"$work/circuits" <<END
+socket $socket
+switch emul delta=20ms seed=3 netns=/run/netns/%s address=10.78.0.%u
+node n0 1,2
+node n1 3
+node n2 4
+keep 0s
+END
+circuit() {
+	"$COLL" circuit "$@" --socket "$socket"
+}
+start_colld() {
+	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
+		2>>"$work/colld.log" &
+	colld=$!
+	for _ in $(seq 1 200); do
+		circuit show >/dev/null 2>&1 && return
+		kill -0 "$colld" 2>/dev/null || { cat "$work/colld.log"; return 1; }
+		sleep 0.1
+	done
+	return 1
+}
+reaches() {	# FROM TO
+	address=10.78.0.$(($2 + 1))
+	ip netns exec "n$2" perl -MIO::Socket::INET -e '
+		alarm 2;
+		$s = IO::Socket::INET->new(Proto => "udp", LocalAddr => shift, LocalPort => 4000);
+		$s->recv($said, 9);
+		exit($said ne "light")' "$address" 2>/dev/null &
+	listener=$!
+	ip netns exec "n$1" perl -MIO::Socket::INET -e '
+		for (1 .. 12) {
+			$s = IO::Socket::INET->new(Proto => "udp", PeerAddr => $ARGV[0], PeerPort => 4000);
+			$s->send("light") if $s;
+			select(undef, undef, undef, 0.15);
+		}' "$address"
+	wait "$listener" 2>/dev/null
+}
+does_not() {
+	! "$@" >/dev/null 2>&1
+}
+carrier() {	# NODE PORT
+	ip -n "n$1" -o link show "port$2" | grep -q LOWER_UP
+}
+until_ok() {
+	for _ in $(seq 1 100); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	return 1
+}
+
+ok "colld makes a switch of them" start_colld
+ok "in the dark a node has no carrier" does_not carrier 0 0
+ok "and reaches nobody" does_not reaches 0 1
+ok "a circuit" silent circuit request n0 n1 --wait 60s
+ok "has carrier at both ends" carrier 0 0
+ok "the other" carrier 1 0
+ok "and carries" reaches 0 1
+ok "both ways" reaches 1 0
+ok "to this node only" does_not reaches 0 2
+ok "a second one, over the second port" silent circuit request n0 n2 --wait 60s
+ok "carries" reaches 0 2
+ok "beside the first" reaches 0 1
+ok "a set-up takes what was ordered, half of 20 ms at least" test "$(circuit show --json |
+	jq '.switch.switch_ns >= 10000000 and .switch.delta_ns >= .switch.switch_ns')" = true
+
+kill -KILL "$colld"
+wait "$colld" 2>/dev/null
+ok "colld is killed: the circuits carry on" reaches 1 0
+ok "it comes back" start_colld
+is "and has them both" "$(circuit show --json |
+	jq '[.circuits[] | select(.state == "lit")] | length')" 2
+ok "they carry" reaches 0 2
+ok "wanted again" silent circuit request n0 n1 --wait 60s
+ok "and drained" silent circuit ports n0 0
+ok "there is no carrier" until_ok does_not carrier 1 0
+ok "and nothing arrives" does_not reaches 0 1
+tap_end

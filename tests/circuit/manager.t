@@ -1,0 +1,167 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# colld manages circuits: jobs that share ports, a restart, refusals in words, pictures.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+colld= switch=
+finish() {
+	[ -z "$colld" ] || kill "$colld" 2>/dev/null
+	exec 5>&-
+	[ -z "$switch" ] || kill "$switch" 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+socket=$work/socket
+
+circuit() {
+	"$COLL" circuit "$@" --socket "$socket"
+}
+start_colld() {
+	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
+		>>"$work/colld.log" 2>&1 &
+	colld=$!
+	for _ in $(seq 1 200); do
+		circuit show >/dev/null 2>&1 && return
+		kill -0 "$colld" 2>/dev/null || return 1
+		sleep 0.1
+	done
+	return 1
+}
+stop_colld() {	# SIGNAL
+	kill -"$1" "$colld" 2>/dev/null
+	wait "$colld" 2>/dev/null
+	colld=
+}
+said() {	# jq's expression over `coll circuit show --json`
+	circuit show --json | jq -r "$1"
+}
+until_said() {	# EXPRESSION WANTED
+	for _ in $(seq 1 200); do
+		[ "$(said "$1" 2>/dev/null)" = "$2" ] && return
+		sleep 0.1
+	done
+	circuit show
+	return 1
+}
+refused() {	# PATTERN COMMAND...
+	pattern=$1
+	shift
+	why=$("$@" 2>&1) && return 1
+	printf '%s\n' "$why" | grep -Eq "$pattern" || { echo "# $why"; return 1; }
+}
+
+# ---- the file ------------------------------------------------------------------------
+
+check() {	# LINE...: what colld says of a file with these lines
+	printf '%s\n' "$@" >"$work/circuits"
+	"$BUILD/colld" --circuits "$work/circuits" --check
+}
+ok "a file that is right" silent check "switch fake" "node a 1,2" "node b 3"
+ok "no switch" refused "no switch" check "node a 1" "node b 2"
+ok "a switch that nobody knows" refused "circuits:1: switch: 'pigeon'; valid: .*scpi" \
+	check "switch pigeon" "node a 1" "node b 2"
+ok "a port twice" refused "circuits:3: node: port 1: .* each is one node's" \
+	check "switch fake" "node a 1" "node b 1"
+ok "a word that means nothing" refused "no 'speed'; valid: socket PATH" check "speed 3"
+ok "one node is too few" refused "1 nodes; valid: 2 and more" check "switch fake" "node a 1"
+ok "no file" refused "No such file" "$BUILD/colld" --circuits "$work/nothing" --check
+ok "no colld" refused "is colld --circuits running" circuit show
+
+# ---- a switch over SCPI, four nodes of one port each -----------------------------------
+
+mkfifo "$work/stdin"
+"$BUILD/tests/circuit/optical_switch" <"$work/stdin" >"$work/ports" &
+switch=$!
+exec 5>"$work/stdin"
+for _ in $(seq 1 100); do
+	[ -s "$work/ports" ] && break
+	sleep 0.1
+done
+read -r scpi http <"$work/ports"
+cat >"$work/circuits" <<END
+socket $socket
+switch scpi 127.0.0.1:$scpi
+node n0 1
+node n1 2
+node n2 3
+node n3 4
+keep 100ms
+reconcile 200ms
+END
+ok "colld meets the switch" start_colld
+
+share() {
+	"$BUILD/tests/circuit/jobs" "$socket" 4 2 12 5 >"$work/jobs" || { cat "$work/jobs"; return 1; }
+}
+ok "two jobs share the ports, and all of both is done" share
+read -r all fewest <"$work/jobs"
+ok "when the one is done the other has had at least half: $fewest of $all" \
+	test "$fewest" -ge $((all / 2))
+
+request() {
+	silent circuit request n0 n1 --wait 60s && silent circuit request n2 n3 --wait 60s
+}
+ok "circuits can be requested" request
+is "and are lit" "$(said '[.circuits[] | select(.state == "lit")] | length')" 2
+ok "a set-up time is measured, the sum of its parts" test "$(said '.switch |
+	.delta_ns > 0 and .switch_ns > 0 and .delta_ns >= .switch_ns')" = true
+ok "one that finds no port says so" refused "not lit after 0.2 s, but" \
+	circuit request n0 n2 --wait 200ms
+ok "released" silent circuit release n0 n2
+ok "twice is refused" refused "has not asked for this circuit" circuit release n0 n2
+ok "a node that is none" refused "two different nodes" circuit request n0 n9
+ok "ports that are none" refused "ports: from 0 to 1" circuit ports n0 5
+ok "a wrong number of arguments" refused "1 arguments; valid: 2 to 2" circuit request n0
+ok "no such word" refused "valid: show, watch, request" circuit dance
+ok "a picture" silent circuit show --svg "$work/map.svg"
+ok "which is one" grep -q "<svg" "$work/map.svg"
+
+# ---- a restart: the switch has them, and they stay ----------------------------------------
+
+before=$(said .switch.set_ups)
+stop_colld KILL
+ok "colld is killed, and comes back" start_colld
+ok "it took over what the switch had" grep -q "took over 2 circuits" "$work/colld.log"
+is "which is lit" "$(said '[.circuits[] | select(.state == "lit")] | length')" 2
+is "without a new set-up" "$(said .switch.set_ups)" 0
+ok "before there were some" test "$before" -ge 2
+
+"$BUILD/tests/circuit/jobs" "$socket" 4 2 12 5 >"$work/jobs" &
+jobs=$!
+sleep 1
+stop_colld KILL
+ok "it is killed in the middle of two jobs" start_colld
+ended() {
+	wait "$jobs" || { cat "$work/jobs"; return 1; }
+}
+ok "both end well" ended
+
+# ---- ports that go and come ------------------------------------------------------------------
+
+silent circuit request n0 n1 --wait 60s
+ok "a node loses its port" silent circuit ports n0 0
+ok "its circuit goes dark" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' dark
+ok "and gets it back" silent circuit ports n0 1
+ok "it comes again" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' lit
+ok "drained, it comes again too" silent circuit drain n0
+ok "lit" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' lit
+circuit watch --json --for 3s >"$work/watched" &
+watcher=$!
+sleep 0.5
+circuit drain n0
+wait "$watcher"
+ok "who watches sees it drained and lit" sh -c \
+	'jq -r .state "$0" | tr "\n" " " | grep -q "draining.*lit"' "$work/watched"
+stop_colld TERM
+
+# ---- the same by RESTCONF -------------------------------------------------------------------------
+
+sed -i "s|^switch.*|switch restconf http://admin:root@127.0.0.1:$http ports=16|" "$work/circuits"
+ok "colld meets the switch by RESTCONF" start_colld
+ok "and two jobs share it" share
+stop_colld TERM
+sed -i "s|^switch.*|switch restconf http://admin:wrong@127.0.0.1:$http ports=16|" "$work/circuits"
+ok "a wrong password is an error in words" refused "HTTP 401" \
+	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state"
+tap_end

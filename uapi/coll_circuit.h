@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Circuits: their states, which everybody shows, and what travels over the daemon
+ * socket of colld, a unix stream socket: messages of one size each way, in this
+ * machine's byte order. A client says hello, then asks; colld answers each request
+ * at once, by an answer with its cookie, and tells later what becomes of a lease.
+ * What a connection leases is given back when it is closed.
+ */
+#ifndef COLL_CIRCUIT_H
+#define COLL_CIRCUIT_H
+
+#include <linux/types.h>
+
+#define COLL_CIRCUIT_SOCKET	"/run/coll/circuits"
+#define COLL_CIRCUIT_MAGIC	0x74637263u	/* "crct" */
+enum {
+	COLL_CIRCUIT_VERSION = 1,
+	COLL_CIRCUIT_NAME = 64,		/* bytes of a name with the zero at its end */
+	COLL_CIRCUIT_TEXT = 160,
+	COLL_CIRCUIT_PORTS_MAX = 64,	/* of a node */
+	COLL_CIRCUIT_NO_PORT = 255,
+};
+
+enum coll_circuit_state {
+	COLL_CIRCUIT_DARK,
+	COLL_CIRCUIT_ASKED,	/* it has a port at both ends, and the switch was asked */
+	COLL_CIRCUIT_MOVING,	/* the switch is at work */
+	COLL_CIRCUIT_LIT,	/* carries data */
+	COLL_CIRCUIT_DRAINING,	/* to be dark soon: after a notice, and the switch's work */
+	COLL_CIRCUIT_FAILED,	/* the switch could not: tried again after a while */
+	COLL_CIRCUIT_STATES,
+};
+
+enum coll_circuit_want {
+	COLL_CIRCUIT_AHEAD = 1 << 0,	/* for later: only with ports that nobody needs now */
+	/*
+	 * Whether the other end wants it too does not matter. Without this flag the
+	 * circuit is made when the same holder (the same job) wants it from both ends.
+	 */
+	COLL_CIRCUIT_ALONE = 1 << 1,
+	/*
+	 * From `node` to `peer` for as long as colld runs, whatever becomes of the
+	 * connection, until a RELEASE that names both. Of the holder "operator"; root's.
+	 */
+	COLL_CIRCUIT_STANDING = 1 << 2,
+};
+
+enum coll_circuit_kind {
+	/* To colld. */
+	COLL_CIRCUIT_HELLO = 1,	/* holder: job; node: where the client is; value: priority */
+	COLL_CIRCUIT_WANT,	/* cookie, peer, flags; time: it fails so many ns from now */
+	COLL_CIRCUIT_RELEASE,	/* cookie; or node and peer of a standing one */
+	COLL_CIRCUIT_SHOW,	/* answered by NODEs, HOLDERs, CIRCUITs, a SWITCH and an ANSWER */
+	COLL_CIRCUIT_WATCH,	/* from now on each change as a CIRCUIT */
+	COLL_CIRCUIT_PORTS,	/* node, value: it has so many ports from now on */
+	COLL_CIRCUIT_DRAIN,	/* node and peer (empty: all of the node's) */
+
+	/* From colld. */
+	COLL_CIRCUIT_ANSWER = 64,	/* cookie, error (0 or a negative errno), text: why */
+	COLL_CIRCUIT_IS_LIT,	/* cookie: the lease is on; time: ns that are guaranteed */
+	COLL_CIRCUIT_NOTICE,	/* cookie: it will be dark in so many ns; the want stays */
+	COLL_CIRCUIT_IS_DARK,	/* cookie: it is, and comes back when it is its turn */
+	COLL_CIRCUIT_NEVER,	/* cookie, error, text: the want is over */
+	COLL_CIRCUIT_NODE,	/* node; value: ports; count[0]: taken */
+	COLL_CIRCUIT_HOLDER,	/* holder; value: priority; count[0]: wants, [1]: port ns used */
+	COLL_CIRCUIT_CIRCUIT,	/* node, peer, port, state; value: wants; time: ns in this state */
+	COLL_CIRCUIT_SWITCH,	/* text: driver; value: limit; count: enum coll_circuit_count */
+};
+
+/* What the switch did so far, and the parts of the latest set-up times, in ns. */
+enum coll_circuit_count {
+	COLL_CIRCUIT_SET_UPS,
+	COLL_CIRCUIT_FAILURES,
+	COLL_CIRCUIT_LOST,	/* circuits that went dark by themselves */
+	COLL_CIRCUIT_DRIFT,	/* differences found by reading back */
+	COLL_CIRCUIT_REVOKED,
+	COLL_CIRCUIT_BATCH_NS,	/* waited for the orders before it: median of the latest */
+	COLL_CIRCUIT_SWITCH_NS,	/* the switch's own time */
+	COLL_CIRCUIT_LOCK_NS,	/* until the link was up */
+	COLL_CIRCUIT_NOTIFY_NS,	/* until the holders were told */
+	COLL_CIRCUIT_DELTA_NS,	/* all of it: what a schedule's connect op costs */
+	COLL_CIRCUIT_COUNTS = 12,
+};
+
+struct coll_circuit_message {
+	__u32 magic;
+	__u16 version;
+	__u16 kind;		/* enum coll_circuit_kind */
+	__u64 cookie;		/* the client's own number */
+	__u64 time;		/* ns */
+	__s32 error;
+	__u32 flags;		/* enum coll_circuit_want */
+	__u32 value;
+	__u8 state;		/* enum coll_circuit_state */
+	__u8 port[2];		/* at node and at peer; COLL_CIRCUIT_NO_PORT: none */
+	__u8 zero;
+	__u64 count[COLL_CIRCUIT_COUNTS];
+	char holder[COLL_CIRCUIT_NAME];
+	char node[COLL_CIRCUIT_NAME];
+	char peer[COLL_CIRCUIT_NAME];
+	char text[COLL_CIRCUIT_TEXT];
+};
+
+#endif
