@@ -195,7 +195,7 @@ int main(void)
 
 	vm_loopback_up();
 	for (i = 0; i < sizeof(ranks) / sizeof(*ranks); i++)
-		vm_ok(!offload_ranks(ranks[i], every_algorithm, 100),
+		vm_ok(!offload_ranks(ranks[i], every_algorithm, 400),
 		      "every algorithm on %u ranks", ranks[i]);
 	vm_ok(!offload_ranks(4, many_in_flight, 60), "eight runs in flight");
 	return vm_end();

@@ -165,7 +165,7 @@ static void refusals(struct netlink *netlink)
 	refused(netlink, "one", 0, 0, -EINVAL, "cpus: a list such as 1-3,7");
 	refused(netlink, "", 0, 0, -EINVAL, "cpus: a list such as 1-3,7");
 	refused(netlink, "1-63", 0, 0, -ENXIO, "cpus: some are not there");
-	refused(netlink, "1", 4194303, 0, -ESRCH, "task: no such process");
+	refused(netlink, "1", 32767, 0, -ESRCH, "task: no such process");
 	refused(netlink, "1", 5000000, 0, -ERANGE, "task: integer out of range (valid: 1 to ");
 	refused(netlink, "1", 0, 2000000, -ERANGE, "log: integer out of range (valid: 0 to 1048576)");
 
