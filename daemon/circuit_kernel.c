@@ -13,7 +13,7 @@
 #include "circuit.h"
 #include "colld.h"
 
-enum { ORDERS_MAX = 256 };
+enum { ORDERS_MAX = 256, AGE_MAX_MS = 60000 };
 
 /* By the kernel's number of the circuit. */
 struct kernel_order {
@@ -140,9 +140,13 @@ static int begin_domain(struct colld_circuits *circuits)
 	const struct circuit_node *node = &setup->node[setup->kernel];
 	struct circuit_kernel *kernel = circuits->kernel;
 	struct nl_msg *message = netlink_message(kernel->owner, COLL_CMD_CIRCUIT_DOMAIN, 0);
+	/* Its turn may take a lease, and the switch its time: it is held until then. */
+	const u64 age = (setup->policy.lease + setup->policy.grace + setup->policy.timeout) / 1000000;
 
 	if (!message)
 		return -ENOMEM;
+	nla_put_u32(message, COLL_CIRCUIT_A_AGE, age < AGE_MAX_MS ? age : AGE_MAX_MS);
+	nla_put_u32(message, COLL_CIRCUIT_A_GRACE, setup->policy.grace / 1000000);
 	nla_put(message, COLL_CIRCUIT_A_ADDRESS, node->address_bytes, node->address);
 	nla_put_u8(message, COLL_CIRCUIT_A_PREFIX, setup->kernel_prefix);
 	nla_put_u32(message, COLL_CIRCUIT_A_PORTS, node->ports);

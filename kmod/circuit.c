@@ -68,7 +68,7 @@ struct domain {
 	u64 age;
 	bool refuse;
 
-	spinlock_t lock;
+	spinlock_t lock;	/* of the machine, the peers and their queues */
 	struct coll_circuits c;
 	struct coll_circuit_node node[PEERS_MAX + 1];
 	struct coll_circuit circuit[PEERS_MAX];
@@ -292,7 +292,7 @@ static void refuse_held(struct domain *d, struct peer *peer)
 		spin_lock_bh(&d->lock);
 		peer->refuse = false;
 		skb = take_held(peer);
-		peer->expired += skb != NULL;
+		peer->expired += !!skb;
 		spin_unlock_bh(&d->lock);
 		if (!skb)
 			return;

@@ -327,8 +327,8 @@ void circuits_run_over(struct coll_exec *exec)
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* Waits for the answer to the hello: what is wrong with it is said at the start. */
-static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
+/* The answer to the hello; -ECONNRESET: the manager was killed meanwhile. */
+static int try_to_meet(struct circuit_client *circuits, char *why, size_t why_bytes)
 {
 	const struct timeval patience = { .tv_sec = HELLO_S };
 	struct coll_circuit_message answer;
@@ -344,12 +344,28 @@ static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
 	    recv(fd, &answer, sizeof(answer), MSG_WAITALL) != sizeof(answer)) {
 		snprintf(why, why_bytes, "circuits: the manager at %s does not answer",
 			 circuits->path);
-		return -EPROTO;
+		close(fd);
+		circuits->watch.fd = -1;
+		return -ECONNRESET;
 	}
 	if (!answer.error)
 		return 0;
 	snprintf(why, why_bytes, "circuits: %.*s", (int)sizeof(answer.text) - 1, answer.text);
 	return answer.error;
+}
+
+/* What is wrong is said at the start; a manager that is started again is waited for. */
+static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
+{
+	const uint64_t end = coll_now() + HELLO_S * COLL_SECOND;
+	int error = try_to_meet(circuits, why, why_bytes);
+	bool was_there = error == -ECONNRESET;
+
+	while (was_there && circuits->watch.fd < 0 && coll_now() < end) {
+		usleep(AGAIN_NS / 1000);
+		error = try_to_meet(circuits, why, why_bytes);
+	}
+	return error;
 }
 
 static int begin(struct circuit_client *circuits, char *why, size_t why_bytes)
