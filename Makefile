@@ -65,6 +65,9 @@ $(BUILD)/core/reduce.o $(BUILD)/core/reduce_float.o: CFLAGS += -O3 -ffp-contract
 # And those over all ranks, where it is the simulator's.
 $(BUILD)/sim/levels.o $(BUILD)/sim/redundant.o: CFLAGS += -O3
 
+# Loaded when a PMIx server starts a rank; without its header that way is left out.
+$(BUILD)/libcoll/boot_pmix.o: CFLAGS += $(shell pkg-config --cflags pmix 2>/dev/null)
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
@@ -109,7 +112,7 @@ define shim_test_rules
 $(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/scene.c tests/mpi/scene.h tests/mpi/mpitest.h
 	@mkdir -p $$(@D)
 	$(call mpicc,$(1)) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $$(CFLAGS) $$< \
-		$$(if $$(filter %/sweep %/random,$$@),tests/mpi/scene.c) -lpthread -ldl -o $$@
+		$$(if $$(filter %/sweep %/random %/alike,$$@),tests/mpi/scene.c) -lpthread -ldl -o $$@
 
 $(BUILD)/tests/mpi/$(1)/overhead: tests/mpi/overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a
 	@mkdir -p $$(@D)
@@ -130,9 +133,13 @@ endef
 $(foreach mpi,$(MPIS),$(eval $(call shim_test_rules,$(mpi))))
 
 MPITESTS := $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
-	    sweep random odd threads spawn overhead plugin.so \
+	    sweep random alike odd threads spawn overhead plugin.so \
 	    $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
-	    $(if $(MPIS),$(BUILD)/tests/mpi/local)
+	    $(if $(MPIS),$(BUILD)/tests/mpi/local $(BUILD)/tests/mpi/yield.so)
+
+$(BUILD)/tests/mpi/yield.so: tests/bench/yield.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -fPIC -shared $< -o $@
 
 $(BUILD)/tests/mpi/local: tests/mpi/local.c
 	@mkdir -p $(@D)
@@ -163,7 +170,7 @@ spec:
 	awk -f tools/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
 
 # Programs of the test machine, where there is no other file: static.
-vm: $(VM)
+vm: $(VM) $(BUILD)/coll $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
 	    tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
@@ -182,7 +189,7 @@ $(BUILD)/freestanding/%.o: %.c
 PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-dev libcmocka-dev \
 	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libmicrohttpd-dev \
 	   qemu-system-x86 cpio sparse \
-	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran
+	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev
 
 deps:
 	@./.ci/deps $(PACKAGES)
@@ -210,6 +217,11 @@ $(BUILD)/figures/%.svg: $(BUILD)/coll
 	$(BUILD)/coll schedule $(subst ., ,$*) --dot >$(@:.svg=.dot)
 	dot -Tsvg $(@:.svg=.dot) -o $@
 
+# Jobs of many ranks on a machine with other work to do: what fails is shown in full, alone,
+# and has failed if it fails there too.
+STATE = --statefile=$(BUILD)/proved --state
+prove = prove $(STATE)=save $(1) || prove -v $(STATE)=failed
+
 # First the most of it with every memory access checked, and what has threads with
 # every race, then everything as it is built. Scripts take turns: they start jobs
 # of many ranks.
@@ -220,32 +232,33 @@ check: deps
 	@$(MAKE) --no-print-directory -j2 check-all
 
 check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
-	BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
-		prove -j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SCRIPTS)
+	export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP; \
+		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SCRIPTS))
 
 check-mpi: all $(MPITESTS)
 	BUILD=$(BUILD) prove $(wildcard tests/mpi/*.t)
 
 # Programs that others wrote, from Debian, which it installs.
-check-mpi-programs: all $(MPITESTS)
-	@./.ci/deps hpcc lammps libfftw3-dev python3-mpi4py slurmctld slurmd slurm-client \
-		slurm-wlm-basic-plugins
+check-mpi-programs: all $(MPITESTS) $(BUILD)/tests/multi/boot_meet
+	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
+		slurm-client slurm-wlm-basic-plugins openssh-server
 	BUILD=$(BUILD) prove --exec sh tests/mpi/programs.sh tests/mpi/slurm.sh
+	BUILD=$(BUILD) prove tests/multi/run_hosts.t
 
 check-unit: $(UNIT)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -j2 --exec '' $(UNIT)
 
 # In an emulated machine, on the kernels that Debian has.
-check-vm: $(VM)
+check-vm: vm
 	BUILD=$(BUILD) prove -v $(wildcard tests/vm/*.t)
 
-check-vm-long: $(VM)
+check-vm-long: vm
 	BUILD=$(BUILD) prove -v tests/vm/all :: -l 6.1
 
 # On a kernel that looks after itself: KASAN, lockdep, kmemleak. To build it takes five
 # minutes of two idle CPUs, once a machine. LONG=-l: 10^6 messages and 10,000 cycles.
 DEBUG_PACKAGES = flex bison bc libelf-dev xz-utils
-check-vm-debug: $(VM)
+check-vm-debug: vm
 	@./.ci/deps $(DEBUG_PACKAGES)
 	tests/vm/debug build
 	BUILD=$(BUILD) prove -v tests/vm/all :: $(LONG) debug
@@ -278,17 +291,17 @@ SANITIZED = tests/multi/every_collective.t tests/multi/groups.t tests/multi/mism
 	    tests/multi/survivors.t tests/multi/strays.t tests/multi/clusters.t \
 	    tests/multi/leaving.t tests/multi/progress.t
 sanitized: all $(UNIT) $(MULTI)
-	BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1 \
-		prove -j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED)
+	export BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1; \
+		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED))
 
 check-threads:
 	@$(MAKE) --no-print-directory -j2 SANITIZE=thread threaded
 
 THREADED = tests/multi/threads.t
 threaded: $(BUILD)/coll $(addprefix $(BUILD)/tests/,unit/store_test unit/boot_test multi/threads)
-	BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
-		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp" \
-		prove $(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED)
+	export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
+		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp"; \
+		$(call prove,$(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED))
 
 check-scripts: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS)
 	BUILD=$(BUILD) prove $(SCRIPTS)
@@ -308,6 +321,14 @@ install: all
 	install -m 755 $(BUILD)/colld $(DESTDIR)$(PREFIX)/sbin
 	sed 's|/usr/local/|$(PREFIX)/|' daemon/colld.service \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/colld.service
+	sed 's|/usr/local/|$(PREFIX)/|' daemon/coll-job@.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/coll-job@.service
+	sed 's|/usr/local/|$(PREFIX)/|' daemon/coll-job >$(DESTDIR)$(PREFIX)/sbin/coll-job
+	install -d $(DESTDIR)$(LIBDIR)/coll
+	printf '#!/bin/sh\nexec $(PREFIX)/sbin/coll-job begin\n' >$(DESTDIR)$(LIBDIR)/coll/slurm-prolog
+	printf '#!/bin/sh\nexec $(PREFIX)/sbin/coll-job end\n' >$(DESTDIR)$(LIBDIR)/coll/slurm-epilog
+	chmod 755 $(DESTDIR)$(PREFIX)/sbin/coll-job $(DESTDIR)$(LIBDIR)/coll/slurm-prolog \
+		$(DESTDIR)$(LIBDIR)/coll/slurm-epilog
 	install -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libcoll.so
 	install -m 644 $(BUILD)/libcoll.a $(DESTDIR)$(LIBDIR)

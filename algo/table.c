@@ -22,6 +22,7 @@ extern const struct coll_algo coll_allgatherv_world;
 extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_allreduce_butterfly_redundant;
 extern const struct coll_algo coll_allreduce_debruijn;
+extern const struct coll_algo coll_allreduce_linear;
 extern const struct coll_algo coll_allreduce_rabenseifner;
 extern const struct coll_algo coll_allreduce_rabenseifner_extended;
 extern const struct coll_algo coll_allreduce_reduce_bcast;
@@ -45,6 +46,7 @@ extern const struct coll_algo coll_alltoallv_turns;
 extern const struct coll_algo coll_alltoallv_world;
 extern const struct coll_algo coll_barrier_butterfly;
 extern const struct coll_algo coll_barrier_dissemination;
+extern const struct coll_algo coll_barrier_linear;
 extern const struct coll_algo coll_barrier_twotier;
 extern const struct coll_algo coll_barrier_world;
 extern const struct coll_algo coll_bcast_binomial;
@@ -122,6 +124,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allreduce_butterfly,
 	&coll_allreduce_butterfly_redundant,
 	&coll_allreduce_debruijn,
+	&coll_allreduce_linear,
 	&coll_allreduce_rabenseifner,
 	&coll_allreduce_rabenseifner_extended,
 	&coll_allreduce_reduce_bcast,
@@ -145,6 +148,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_alltoallv_world,
 	&coll_barrier_butterfly,
 	&coll_barrier_dissemination,
+	&coll_barrier_linear,
 	&coll_barrier_twotier,
 	&coll_barrier_world,
 	&coll_bcast_binomial,
@@ -265,7 +269,7 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 	if (m.alpha <= 0)
 		m.alpha = 20e-6;
 	if (m.overhead <= 0)
-		m.overhead = 3e-6;
+		m.overhead = 2e-6;
 	if (m.beta <= 0)
 		m.beta = 0.25e-9;
 	if (m.gamma <= 0)

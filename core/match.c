@@ -24,3 +24,30 @@ int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 
 		return -EPROTO;
 	}
 }
+
+bool coll_header_valid(const struct coll_header *header)
+{
+	if (header->version != COLL_WIRE_VERSION || !header->kind ||
+	    header->kind > COLL_MESSAGE_BYE)
+		return false;
+	if (header->kind != COLL_MESSAGE_DATA)
+		return !header->chunk && !header->bytes && !header->offset;
+	return header->bytes <= COLL_BYTES_MAX &&
+	       (header->offset < header->bytes || (!header->offset && !header->chunk));
+}
+
+u64 coll_chunk_bytes(const struct coll_header *header)
+{
+	const u64 left = header->bytes - header->offset;
+	const u64 chunk = (u64)header->chunk * COLL_CHUNK_UNIT;
+
+	return chunk && chunk < left ? chunk : left;
+}
+
+void coll_chunk_cut(struct coll_header *header, u64 most)
+{
+	const u64 units = most / COLL_CHUNK_UNIT;
+
+	header->chunk = header->bytes - header->offset <= most ? 0 :
+			units < 0xffff ? (units ? units : 1) : 0xffff;
+}

@@ -7,6 +7,7 @@
 #ifndef COLL_MATCH_H
 #define COLL_MATCH_H
 
+#include "../uapi/coll_wire.h"
 #include "step.h"
 
 enum coll_match {
@@ -22,5 +23,14 @@ enum coll_match {
  * two ranks run different schedules).
  */
 int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 *op);
+
+/* Whether a header is one that the wire may carry; says nothing of runs and slots. */
+bool coll_header_valid(const struct coll_header *header);
+
+/* How much payload follows a valid header. */
+u64 coll_chunk_bytes(const struct coll_header *header);
+
+/* Cuts what is sent next of the message, from header->offset on, at `most` bytes. */
+void coll_chunk_cut(struct coll_header *header, u64 most);
 
 #endif

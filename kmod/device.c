@@ -13,7 +13,6 @@
 #include <linux/vmalloc.h>
 
 #include "device.h"
-#include "part.h"
 
 /* ---- words ---------------------------------------------------------------------- */
 
@@ -26,7 +25,8 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 	w->status = status;
 	w->culprit = culprit;
 	w->witness = witness;
-	smp_store_release(&w->state, COLL_DEVICE_DONE);
+	smp_store_release(&w->state, COLL_DEVICE_DONE);		/* whoever polls has the result */
+	smp_store_release(&device->shared->ended, device->shared->ended + 1);
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
 		if (waiter->word == word)
 			coll_waiter_complete(waiter, status);
@@ -37,6 +37,7 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 /* The kernel's own view: what user space writes there harms itself alone. */
 static bool word_is_done(struct coll_device *device, u32 word)
 {
+	/* Its status is read next. */
 	return smp_load_acquire(&device->shared->word[word].state) == COLL_DEVICE_DONE;
 }
 
@@ -45,8 +46,8 @@ static bool word_is_done(struct coll_device *device, u32 word)
 static int do_setup(struct coll_device *device, const void *argument)
 {
 	const struct coll_device_setup *asked = argument;
-	u64 bytes = PAGE_ALIGN(sizeof(*device->shared) +
-			       (u64)asked->words * sizeof(device->shared->word[0]));
+	struct coll_device_shared *shared;
+	u64 bytes = PAGE_ALIGN(struct_size(shared, word, asked->words));
 	int error;
 
 	if (device->thread)
@@ -58,23 +59,21 @@ static int do_setup(struct coll_device *device, const void *argument)
 	error = coll_account(device, bytes >> PAGE_SHIFT, true);
 	if (error)
 		return error;
-	device->shared = vmalloc_user(bytes);
-	error = device->shared ? coll_runner_start(device, asked) : -ENOMEM;
+	shared = __vmalloc(bytes, COLL_GFP | __GFP_ZERO);
+	error = shared ? coll_runner_start(device, asked) : -ENOMEM;
 	if (error) {
-		vfree(device->shared);
-		device->shared = NULL;
+		vfree(shared);
 		coll_account(device, bytes >> PAGE_SHIFT, false);
 		return error;
 	}
 	device->words = asked->words;
+	smp_store_release(&device->shared, shared);	/* device_mmap() takes no lock */
 	return 0;
 }
 
 static u64 shared_pages(const struct coll_device *device)
 {
-	return DIV_ROUND_UP(sizeof(*device->shared) +
-				    (u64)device->words * sizeof(device->shared->word[0]),
-			    PAGE_SIZE);
+	return DIV_ROUND_UP(struct_size(device->shared, word, device->words), PAGE_SIZE);
 }
 
 static int do_buffer(struct coll_device *device, const void *argument)
@@ -139,7 +138,17 @@ static int do_link(struct coll_device *device, const void *argument)
 	if (asked->rank >= group->ranks || asked->rank == group->rank)
 		return -EINVAL;
 	link = coll_link_get(group, asked->rank);
-	return link ? coll_link_lend(link, asked->fd) : -ENOMEM;
+	return link ? coll_link_lend(link, asked) : -ENOMEM;
+}
+
+static long do_unlink(struct coll_device *device, const struct coll_device_link *asked)
+{
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct coll_link *link = group ? xa_load(&group->links, asked->rank) : NULL;
+
+	if (asked->zero || asked->fd != -1)
+		return -EINVAL;
+	return link && link->socket ? coll_link_unlend(link, asked) : -ENOENT;
 }
 
 static int do_load(struct coll_device *device, const void *argument)
@@ -153,9 +162,10 @@ static int do_load(struct coll_device *device, const void *argument)
 static int do_unload(struct coll_device *device, const void *argument)
 {
 	const struct coll_device_number *asked = argument;
-	struct coll_loaded *loaded = asked->zero ? NULL :
-						   idr_find(&device->loaded_by_number, asked->number);
+	struct coll_loaded *loaded = NULL;
 
+	if (!asked->zero)
+		loaded = idr_find(&device->loaded_by_number, asked->number);
 	if (!loaded)
 		return asked->zero ? -EINVAL : -ENOENT;
 	coll_loaded_unload(loaded);
@@ -176,6 +186,14 @@ static int do_run(struct coll_device *device, const void *argument)
 	if (!error)
 		coll_runner_kick(device);
 	return error;
+}
+
+static int do_deadline(struct coll_device *device, const void *argument)
+{
+	const struct coll_device_deadline *asked = argument;
+	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+
+	return group ? coll_run_deadline(group, asked) : -ENOENT;
 }
 
 static int do_fail(struct coll_device *device, const void *argument)
@@ -199,8 +217,7 @@ static int do_control_send(struct coll_device *device, const void *argument)
 
 	if (!group)
 		return -ENOENT;
-	if (asked->header.kind <= COLL_MESSAGE_DATA || asked->header.kind > COLL_MESSAGE_BYE ||
-	    asked->header.version != COLL_WIRE_VERSION || asked->header.zero || asked->header.bytes)
+	if (asked->header.kind == COLL_MESSAGE_DATA || !coll_header_valid(&asked->header))
 		return -EINVAL;
 	link = xa_load(&group->links, asked->rank);
 	if (!link || (link->state != COLL_LINK_UP && link->state != COLL_LINK_LEFT))
@@ -255,9 +272,11 @@ static const struct command_row {
 	[_IOC_NR(COLL_DEVICE_GROUP)] = { sizeof(struct coll_device_group), do_group },
 	[_IOC_NR(COLL_DEVICE_GROUP_FREE)] = { sizeof(struct coll_device_number), do_group_free },
 	[_IOC_NR(COLL_DEVICE_LINK)] = { sizeof(struct coll_device_link), do_link },
+	[_IOC_NR(COLL_DEVICE_UNLINK)] = { sizeof(struct coll_device_link), NULL },
 	[_IOC_NR(COLL_DEVICE_LOAD)] = { sizeof(struct coll_device_load), do_load },
 	[_IOC_NR(COLL_DEVICE_UNLOAD)] = { sizeof(struct coll_device_number), do_unload },
 	[_IOC_NR(COLL_DEVICE_RUN)] = { sizeof(struct coll_device_run), do_run },
+	[_IOC_NR(COLL_DEVICE_DEADLINE)] = { sizeof(struct coll_device_deadline), do_deadline },
 	[_IOC_NR(COLL_DEVICE_WAIT)] = { sizeof(struct coll_device_number), NULL },
 	[_IOC_NR(COLL_DEVICE_FAIL)] = { sizeof(struct coll_device_fail), do_fail },
 	[_IOC_NR(COLL_DEVICE_CONTROL_SEND)] = { sizeof(struct coll_device_control),
@@ -268,6 +287,7 @@ static const struct command_row {
 
 union command_argument {
 	struct coll_device_setup setup;
+	struct coll_device_link link;
 	struct coll_device_number number;
 	struct coll_device_load load;
 	struct coll_device_run run;
@@ -290,13 +310,16 @@ static long do_locked(struct coll_device *device, u32 op,
 		return do_control_get(device, command, argument);
 	case COLL_DEVICE_COUNTERS:
 		return do_counters(device, command);
+	case COLL_DEVICE_UNLINK:
+		return do_unlink(device, &argument->link);
 	case COLL_DEVICE_WAIT:
 		if (argument->number.zero || argument->number.number >= device->words)
 			return -EINVAL;
 		if (word_is_done(device, argument->number.number))
 			return device->shared->word[argument->number.number].status;
-		return uring ? coll_waiter_add(device, uring, argument->number.number, issue_flags) :
-			       -EINPROGRESS;
+		if (!uring)
+			return -EINPROGRESS;
+		return coll_waiter_add(device, uring, argument->number.number, issue_flags);
 	case COLL_DEVICE_RUN:
 		result = do_run(device, argument);
 		if (result || argument->run.flags & COLL_DEVICE_QUIET)
@@ -425,17 +448,38 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/*
+ * Under the lock of the process's memory map, which commands take with the device's lock
+ * held: so not that one here. What is shared stays, once it is there.
+ */
 static int device_mmap(struct file *file, struct vm_area_struct *area)
 {
 	struct coll_device *device = file->private_data;
-	int error;
+	struct coll_device_shared *shared = smp_load_acquire(&device->shared);	/* and its size */
+	unsigned long bytes = area->vm_end - area->vm_start, at;
+	int error = 0;
 
-	mutex_lock(&device->lock);
-	error = !device->shared ? -ENODEV :
-		area->vm_pgoff	? -EINVAL :
-				  remap_vmalloc_range(area, device->shared, 0);
-	mutex_unlock(&device->lock);
+	if (!shared)
+		return -ENODEV;
+	if (area->vm_pgoff || bytes >> PAGE_SHIFT > shared_pages(device))
+		return -EINVAL;
+	for (at = 0; at < bytes && !error; at += PAGE_SIZE)
+		error = vm_insert_page(area, area->vm_start + at,
+				       vmalloc_to_page((char *)shared + at));
 	return error;
+}
+
+/* What user space writes to `seen` wakes or leaves asleep itself alone. */
+static __poll_t device_poll(struct file *file, poll_table *table)
+{
+	struct coll_device *device = file->private_data;
+	const struct coll_device_shared *shared = READ_ONCE(device->shared);
+
+	poll_wait(file, &device->word_set, table);
+	if (READ_ONCE(device->ended) || !shared)
+		return EPOLLERR;
+	return smp_load_acquire(&shared->ended) == READ_ONCE(shared->seen) ? 0 :
+									     EPOLLIN | EPOLLRDNORM;
 }
 
 static const struct file_operations device_operations = {
@@ -444,6 +488,7 @@ static const struct file_operations device_operations = {
 	.flush = device_flush,
 	.release = device_release,
 	.mmap = device_mmap,
+	.poll = device_poll,
 	.unlocked_ioctl = device_ioctl,
 	.uring_cmd = coll_device_uring_cmd,
 };

@@ -34,6 +34,7 @@
 
 #include "../core/match.h"
 #include "../uapi/coll_device.h"
+#include "part.h"
 
 struct io_uring_cmd;
 
@@ -43,9 +44,6 @@ enum {
 	COLL_BVECS = 24,		/* pieces of one send or receive */
 	COLL_CONTROL_MAX = 1024,	/* messages kept for CONTROL_GET, a group */
 };
-
-/* Sizes come from users: they pay, and a size too large is no news for the log. */
-#define COLL_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /* ---- memory (memory.c) ------------------------------------------------------- */
 
@@ -77,6 +75,7 @@ struct coll_early {
 	struct coll_header header;
 	u32 rank;
 	bool complete;
+	u64 got;			/* bytes of it that are here */
 	u64 accounted;			/* pages, if it went beyond the group's room */
 	u8 data[];
 };
@@ -104,7 +103,7 @@ struct coll_link {
 	struct coll_sending *queue, **queue_end;
 	u64 sent;
 
-	/* Receiving: the header, then payload_left bytes for somebody or nobody. */
+	/* Receiving: the header, then payload_left bytes, of its chunk, for somebody or nobody. */
 	struct coll_header header;
 	u32 header_got;
 	u64 payload_left;
@@ -114,6 +113,7 @@ struct coll_link {
 	bool answered;			/* a pong came: */
 	u32 pong_run, pong_suspect;	/* the peer's latest run, and whom it waits for */
 	bool stalled;			/* no room for early messages: not read */
+	bool handed;			/* what comes was read by the program: there is room */
 	bool broken;			/* no more can be sent; what came is read yet */
 	u8 *stage;			/* bytes taken from the socket in advance */
 	u32 stage_at, stage_end;
@@ -177,6 +177,7 @@ struct coll_running {
 	struct coll_sending *sends;
 	u32 *send_of;			/* per op */
 	u8 *arrived;			/* per op */
+	u64 *got;			/* per op: bytes of its message that are here */
 	u64 accounted;
 };
 
@@ -191,7 +192,7 @@ struct coll_waiter {
 };
 
 struct coll_device {
-	struct mutex lock;
+	struct mutex lock;		/* of all of it */
 	void *owner;			/* its current->files: compared, never looked into */
 	struct mm_struct *mm;		/* for the account of locked memory */
 	const struct cred *cred;	/* sockets see the user, not the thread */
@@ -262,6 +263,7 @@ void coll_loaded_maybe_free(struct coll_loaded *loaded);
 
 /* run.c */
 int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *asked);
+int coll_run_deadline(struct coll_group *group, const struct coll_device_deadline *asked);
 /* Ready ops are begun, until there are none or the run is over. */
 void coll_run_step(struct coll_running *run);
 void coll_run_over(struct coll_running *run, int status);
@@ -285,7 +287,9 @@ void coll_run_received(struct coll_running *run, u32 op);
 
 /* link.c */
 struct coll_link *coll_link_get(struct coll_group *group, u32 rank);
-int coll_link_lend(struct coll_link *link, int fd);
+int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked);
+/* As COLL_DEVICE_UNLINK. */
+long coll_link_unlend(struct coll_link *link, const struct coll_device_link *asked);
 void coll_link_free(struct coll_link *link);
 void coll_link_send(struct coll_link *link, struct coll_sending *sending);
 int coll_link_send_control(struct coll_link *link, const struct coll_header *header);

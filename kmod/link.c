@@ -84,13 +84,25 @@ static int suitable(struct socket *socket)
 	return 0;
 }
 
-int coll_link_lend(struct coll_link *link, int fd)
+/* Hears of the socket no more, and lets it go. */
+static void let_socket_go(struct coll_link *link)
+{
+	if (link->wait_head)
+		remove_wait_queue(link->wait_head, &link->wait);
+	link->wait_head = NULL;
+	if (link->socket)
+		sockfd_put(link->socket);
+	link->socket = NULL;
+	kfree(link->stage);
+	link->stage = NULL;
+	coll_runner_forget(link);
+}
+
+static int lend_socket(struct coll_link *link, int fd)
 {
 	struct wait_install install = { .link = link };
 	int error;
 
-	if (link->state != COLL_LINK_ABSENT)
-		return -EEXIST;
 	link->socket = sockfd_lookup(fd, &error);
 	if (!link->socket)
 		return error;
@@ -99,15 +111,13 @@ int coll_link_lend(struct coll_link *link, int fd)
 	if (!error && !link->stage)
 		error = -ENOMEM;
 	if (error) {
-		sockfd_put(link->socket);
-		link->socket = NULL;
+		let_socket_go(link);
 		return error;
 	}
 	link->state = COLL_LINK_UP;
 	init_waitqueue_func_entry(&link->wait, socket_woke);
 	init_poll_funcptr(&install.table, install_wait);
 	vfs_poll(link->socket->file, &install.table);
-	coll_link_wake(link);
 	return 0;
 }
 
@@ -289,12 +299,7 @@ void coll_link_free(struct coll_link *link)
 	if (link->socket && link->state != COLL_LINK_LOST)
 		link_turn_send(link);	/* a goodbye, if the socket takes it at once */
 	link_discard(link);
-	if (link->wait_head)
-		remove_wait_queue(link->wait_head, &link->wait);
-	if (link->socket)
-		sockfd_put(link->socket);
-	kfree(link->stage);
-	coll_runner_forget(link);
+	let_socket_go(link);
 	kfree(link);
 }
 
@@ -339,7 +344,7 @@ static bool receive_early(struct coll_link *link)
 	struct coll_early *early;
 
 	/* What lies behind it in the stream may be what an older run waits for. */
-	if ((s64)bytes > group->early_room && !awaited(link))
+	if ((s64)bytes > group->early_room && !link->handed && !awaited(link))
 		return false;
 	early = kvmalloc(bytes, COLL_GFP);
 	if (early)
@@ -354,10 +359,25 @@ static bool receive_early(struct coll_link *link)
 	early->header = link->header;
 	early->rank = link->rank;
 	early->complete = false;
+	early->got = 0;
 	list_add_tail(&early->node, &group->early);
 	link->early = early;
 	group->device->counters.early++;
 	return true;
+}
+
+/* The message that this chunk goes on with, if it is kept here. */
+static struct coll_early *early_begun(const struct coll_link *link)
+{
+	const struct coll_header *header = &link->header;
+	struct coll_early *early;
+
+	list_for_each_entry(early, &link->group->early, node)
+		if (early->rank == link->rank && !early->complete &&
+		    early->header.run == header->run && early->header.slot == header->slot &&
+		    early->header.bytes == header->bytes && early->got == header->offset)
+			return early;
+	return NULL;
 }
 
 /* Where does its payload go? False: nowhere yet. */
@@ -369,7 +389,10 @@ static bool receive_data(struct coll_link *link)
 	int match = COLL_MATCH_LATE;
 	u32 op;
 
-	link->payload_left = header->bytes;
+	link->payload_left = coll_chunk_bytes(header);
+	link->early = header->offset ? early_begun(link) : NULL;
+	if (link->early)
+		return true;
 	if (group->error) {
 		match = COLL_MATCH_LATE;
 	} else if (run && !run->over) {
@@ -378,23 +401,26 @@ static bool receive_data(struct coll_link *link)
 			return true;
 		}
 		match = coll_match(&run->step, link->rank, header->slot, header->bytes, &op);
-		if (match < 0 || run->arrived[op]) {
+		if (match < 0 || run->arrived[op] || (match == COLL_MATCH_EARLY && header->offset) ||
+		    (match == COLL_MATCH_POSTED && run->got[op] != header->offset)) {
 			coll_group_fail(group, -EPROTO, link->rank, group->rank);
 			return true;
 		}
 	} else if ((s32)(header->run - group->next_run) >= 0) {
+		if (header->offset) {
+			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			return true;
+		}
 		match = COLL_MATCH_EARLY;
 	}
 	if (match == COLL_MATCH_POSTED) {
 		link->run = run;
 		link->op = op;
 		run->in_flight++;
-	} else if (match == COLL_MATCH_EARLY) {
-		return receive_early(link);
-	} else {
+	} else if (match != COLL_MATCH_EARLY) {
 		group->device->counters.late++;
 	}
-	return true;
+	return match != COLL_MATCH_EARLY || receive_early(link);
 }
 
 static void receive_control(struct coll_link *link)
@@ -433,16 +459,14 @@ static void receive_control(struct coll_link *link)
 static bool header_done(struct coll_link *link)
 {
 	const struct coll_header *header = &link->header;
-	bool data = header->kind == COLL_MESSAGE_DATA;
 
 	link->payload_left = 0;
-	if (header->version != COLL_WIRE_VERSION || header->zero || !header->kind ||
-	    header->kind > COLL_MESSAGE_BYE || header->bytes > (data ? COLL_BYTES_MAX : 0)) {
+	if (!coll_header_valid(header)) {
 		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank);
 		coll_link_cut(link);
 		return true;
 	}
-	if (data)
+	if (header->kind == COLL_MESSAGE_DATA)
 		return receive_data(link);
 	receive_control(link);
 	return true;
@@ -457,9 +481,7 @@ static void early_done(struct coll_link *link, struct coll_early *early)
 
 	early->complete = true;
 	if (group->error || (run ? run->over : (s32)(early->header.run - group->next_run) < 0)) {
-		list_del(&early->node);
-		group->early_room += sizeof(*early) + early->header.bytes;
-		kvfree(early);
+		coll_group_early_free(group, early);
 		return;
 	}
 	if (run && coll_match(&run->step, link->rank, early->header.slot, early->header.bytes,
@@ -467,27 +489,43 @@ static void early_done(struct coll_link *link, struct coll_early *early)
 		coll_run_take_early(run, op);
 }
 
-static void message_done(struct coll_link *link)
+/* Header and payload are here: a message, or a chunk of one. */
+static void chunk_done(struct coll_link *link)
 {
 	struct coll_running *run = link->run;
 	struct coll_early *early = link->early;
+	const u64 got = link->header.offset + coll_chunk_bytes(&link->header);
+	const bool whole = got == link->header.bytes;
 
 	link->header_got = 0;
 	link->run = NULL;
 	link->early = NULL;
 	if (early) {
-		early_done(link, early);
+		early->got = got;
+		if (whole)
+			early_done(link, early);
 	} else if (run) {
 		run->in_flight--;
-		run->arrived[link->op] = 1;
-		coll_run_received(run, link->op);
+		run->got[link->op] = got;
+		if (whole) {
+			run->arrived[link->op] = 1;
+			coll_run_received(run, link->op);
+		} else {
+			coll_run_maybe_home(run);
+		}
 	}
+}
+
+/* Of the message's payload so much is here. */
+static u64 payload_done(const struct coll_link *link)
+{
+	return link->header.offset + coll_chunk_bytes(&link->header) - link->payload_left;
 }
 
 /* Bytes of payload, from the stage. */
 static void payload_from(struct coll_link *link, const u8 *from, u32 bytes)
 {
-	u64 done = link->header.bytes - link->payload_left;
+	const u64 done = payload_done(link);
 
 	if (link->early)
 		memcpy(link->early->data + done, from, bytes);
@@ -522,9 +560,149 @@ static void consume(struct coll_link *link)
 			link->stage_at += part;
 		}
 		if (!link->payload_left)
-			message_done(link);
+			chunk_done(link);
 	}
 }
+
+/* ---- lending and taking back ------------------------------------------------------- */
+
+/* What the program has read from the socket comes before what is still in there. */
+static int take_over_bytes(struct coll_link *link, const struct coll_device_link *asked)
+{
+	u64 done;
+
+	link->handed = true;
+	for (done = 0; done < asked->bytes && link->state != COLL_LINK_LOST;
+	     done += link->stage_end) {
+		link->stage_at = 0;
+		link->stage_end = min_t(u64, asked->bytes - done, COLL_STAGE_BYTES);
+		if (copy_from_user(link->stage,
+				   (void __user *)(unsigned long)(asked->address + done),
+				   link->stage_end)) {
+			link->stage_end = 0;
+			coll_group_fail(link->group, -EFAULT, link->group->rank, link->rank);
+			return -EFAULT;
+		}
+		consume(link);
+	}
+	link->handed = false;
+	return 0;
+}
+
+int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked)
+{
+	int error;
+
+	if (link->state != COLL_LINK_ABSENT)
+		return -EEXIST;
+	error = lend_socket(link, asked->fd);
+	if (!error && asked->bytes)
+		error = take_over_bytes(link, asked);
+	coll_link_wake(link);
+	return error;
+}
+
+/* Where the bytes go that are given back; beyond its room they are only counted. */
+struct giving {
+	u64 address, room, bytes;
+	bool fault;
+};
+
+static void give(struct giving *giving, const void *from, u64 bytes)
+{
+	if (giving->bytes + bytes <= giving->room &&
+	    copy_to_user((void __user *)(unsigned long)(giving->address + giving->bytes), from,
+			 bytes))
+		giving->fault = true;
+	giving->bytes += bytes;
+}
+
+static bool belongs_to(const struct coll_early *early, const struct coll_link *link)
+{
+	return early->rank == link->rank && early != link->early;
+}
+
+/* The message that is coming in. Of one that is thrown away only the rest is. */
+static void give_begun(struct coll_link *link, struct giving *giving)
+{
+	struct coll_header header = link->header;
+
+	if (link->header_got == sizeof(header) && !link->early && !link->stalled)
+		header.bytes = link->payload_left;
+	give(giving, &header, link->header_got);
+	if (link->early)
+		give(giving, link->early->data, link->header.bytes - link->payload_left);
+	give(giving, link->stage + link->stage_at, link->stage_end - link->stage_at);
+}
+
+/* The stream as if nothing of what is given had left the socket. */
+static void give_stream(struct coll_link *link, struct giving *giving)
+{
+	const struct coll_header bye = {
+		.kind = COLL_MESSAGE_BYE,
+		.version = COLL_WIRE_VERSION,
+	};
+	const struct coll_early *early;
+
+	list_for_each_entry(early, &link->group->early, node) {
+		if (!belongs_to(early, link))
+			continue;
+		give(giving, &early->header, sizeof(early->header));
+		give(giving, early->data, early->header.bytes);
+	}
+	if (link->state == COLL_LINK_LEFT)
+		give(giving, &bye, sizeof(bye));
+	give_begun(link, giving);
+}
+
+static void forget_stream(struct coll_link *link)
+{
+	struct coll_early *early, *next;
+
+	list_for_each_entry_safe(early, next, &link->group->early, node)
+		if (early->rank == link->rank)
+			coll_group_early_free(link->group, early);
+	link->early = NULL;
+	link->header_got = 0;
+	link->payload_left = 0;
+	link->stalled = false;
+	link->stage_at = 0;
+	link->stage_end = 0;
+}
+
+static bool busy(const struct coll_link *link)
+{
+	const struct coll_running *run;
+
+	list_for_each_entry(run, &link->group->runs, node)
+		if (!run->over)
+			return true;
+	return link->queue || link->run;
+}
+
+long coll_link_unlend(struct coll_link *link, const struct coll_device_link *asked)
+{
+	struct giving giving = { .address = asked->address, .room = asked->bytes };
+
+	if (busy(link))
+		return -EBUSY;
+	give_stream(link, &giving);
+	if (giving.fault)
+		return -EFAULT;
+	if (giving.bytes > INT_MAX)
+		return -EMSGSIZE;
+	if (giving.bytes > giving.room)
+		return giving.bytes;
+	forget_stream(link);
+	let_socket_go(link);
+	clear_bit(0, &link->woken);
+	link->state = COLL_LINK_ABSENT;
+	link->answered = false;
+	link->broken = false;
+	return giving.bytes;
+}
+
+/* ---- the thread's turn --------------------------------------------------------------- */
 
 static int receive_stage(struct coll_link *link)
 {
@@ -544,7 +722,7 @@ static int receive_stage(struct coll_link *link)
 static int receive_payload(struct coll_link *link)
 {
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT };
-	u64 done = link->header.bytes - link->payload_left;
+	const u64 done = payload_done(link);
 	u64 bytes = min_t(u64, link->payload_left, COLL_TURN_BYTES);
 	struct bio_vec bvec[COLL_BVECS];
 	struct kvec piece;
@@ -562,7 +740,7 @@ static int receive_payload(struct coll_link *link)
 	if (got > 0) {
 		link->payload_left -= got;
 		if (!link->payload_left)
-			message_done(link);
+			chunk_done(link);
 	}
 	return got;
 }
@@ -577,7 +755,7 @@ static bool link_turn_receive(struct coll_link *link)
 		if (link->stalled)
 			return false;
 		if (!link->payload_left)
-			message_done(link);
+			chunk_done(link);
 		consume(link);
 	}
 	while (link->state != COLL_LINK_LOST && !link->stalled) {

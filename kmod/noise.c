@@ -267,7 +267,7 @@ static int read_table(struct genl_info *info, struct coll_noise_injector *inject
 	    bytes / sizeof(*injector->table) > COLL_NOISE_SPANS_MAX)
 		return coll_refuse(info, COLL_NOISE_A_TABLE, -EINVAL,
 				   "table: whole struct coll_noise_span, at most 1048576");
-	injector->table = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	injector->table = kvmalloc(bytes, COLL_GFP);
 	if (!injector->table)
 		return -ENOMEM;
 	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, left) {
@@ -350,7 +350,7 @@ static int make_seats(struct coll_noise_injector *injector, const struct cpumask
 	struct coll_noise_seat *seat;
 	unsigned int cpu;
 
-	injector->seat = kvcalloc(cpumask_weight(cpus), sizeof(*seat), GFP_KERNEL_ACCOUNT);
+	injector->seat = kvcalloc(cpumask_weight(cpus), sizeof(*seat), COLL_GFP);
 	if (!injector->seat)
 		return -ENOMEM;
 	for_each_cpu(cpu, cpus) {
@@ -360,7 +360,7 @@ static int make_seats(struct coll_noise_injector *injector, const struct cpumask
 						 injector->stream + (u64)injector->seats++);
 		if (!injector->log)
 			continue;
-		seat->log = kvmalloc_array(injector->log, sizeof(*seat->log), GFP_KERNEL_ACCOUNT);
+		seat->log = kvmalloc_array(injector->log, sizeof(*seat->log), COLL_GFP);
 		if (!seat->log)
 			return -ENOMEM;
 	}

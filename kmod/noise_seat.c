@@ -8,7 +8,7 @@
  * An event that is due while another lasts joins it. One that comes late is
  * carried out late, in full; one that comes a period too late is missed. One
  * that would take more than the injector's share is refused. Every event of the
- * plan is counted as one of the three, or as injected.
+ * plan from start to stop is counted as one of the three, or as injected.
  */
 #define pr_fmt(fmt) "coll: " fmt
 
@@ -27,6 +27,7 @@
 #define BUDGET_TIME	(100ull * NSEC_PER_MSEC)	/* a share's worth of it may come at once */
 #define OWN_TIME_MAX	(20ull * NSEC_PER_USEC)		/* a longer step was somebody else's */
 #define SKIP_MAX	100				/* events passed one by one */
+#define SKIP_MAX_AT_END	100000
 
 u64 coll_noise_context_longest(u8 context)
 {
@@ -200,16 +201,14 @@ static u64 events_between(const struct coll_noise_plan *plan, const struct coll_
 	return max_t(s64, 0, (to->cell - from->cell) * a_cell + to->index - from->index);
 }
 
-/* Passes the events that are too old by now. */
-static void skip_missed(struct coll_noise_seat *seat)
+/* Passes the events before `oldest`, the first `most` of them one by one. */
+static void skip_missed(struct coll_noise_seat *seat, u64 oldest, int most)
 {
 	const struct coll_noise_injector *injector = seat->injector;
-	u64 patience = clamp_t(u64, injector->model.period, NSEC_PER_MSEC, 10 * NSEC_PER_MSEC);
-	u64 now = plan_now(injector), oldest = now > patience ? now - patience : 0;
 	struct coll_noise_stream before;
 	int i;
 
-	for (i = 0; i < SKIP_MAX && seat->next.start < oldest; i++) {
+	for (i = 0; i < most && seat->next.start < oldest; i++) {
 		seat->missed++;
 		take(seat);
 	}
@@ -225,10 +224,11 @@ static void skip_missed(struct coll_noise_seat *seat)
 static ktime_t strike_next(struct coll_noise_seat *seat)
 {
 	const struct coll_noise_injector *injector = seat->injector;
-	u64 entered = ktime_get_mono_fast_ns();
+	u64 patience = clamp_t(u64, injector->model.period, NSEC_PER_MSEC, 10 * NSEC_PER_MSEC);
+	u64 entered = ktime_get_mono_fast_ns(), now = plan_now(injector);
 	struct coll_noise_span event;
 
-	skip_missed(seat);
+	skip_missed(seat, now > patience ? now - patience : 0, SKIP_MAX);
 	if (seat->next.start <= plan_now(injector)) {
 		event = take_joined(seat);
 		if (may_take(seat, entered, event.duration))
@@ -353,5 +353,6 @@ void coll_noise_seat_stop(struct coll_noise_seat *seat)
 		hrtimer_cancel(&seat->timer);
 		seat->thread = NULL;
 	}
+	skip_missed(seat, plan_now(seat->injector), SKIP_MAX_AT_END);
 	seat->state = COLL_NOISE_OVER;
 }

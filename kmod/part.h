@@ -11,6 +11,9 @@
 
 #include "../uapi/coll_netlink.h"
 
+/* Sizes come from users: they pay, and a size too large is no news for the log. */
+#define COLL_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
 /*
  * The netlink socket that started something. `net` is compared only, never
  * followed: the namespace may be gone.

@@ -193,7 +193,7 @@ static struct pin_rules *make_rules(u32 count)
 {
 	struct pin_rules *rules;
 
-	rules = kvzalloc(struct_size(rules, rule, count), GFP_KERNEL_ACCOUNT);
+	rules = kvzalloc(struct_size(rules, rule, count), COLL_GFP);
 	if (!rules)
 		return NULL;
 	if (!zalloc_cpumask_var(&rules->housekeeping, GFP_KERNEL_ACCOUNT)) {

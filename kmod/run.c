@@ -18,6 +18,7 @@ enum {
 	FPU_SECTION = 16384,		/* bytes; preemption is off for some microseconds */
 	INTEGER_SECTION = 1 << 18,
 };
+
 static const u64 deadline_default = 60 * NSEC_PER_SEC;
 
 /* ---- memory ------------------------------------------------------------------ */
@@ -36,7 +37,7 @@ static struct coll_running *run_make(struct coll_loaded *loaded)
 	const u64 head = ALIGN(sizeof(struct coll_running), 32);
 	const u64 sends = (u64)loaded->sends * sizeof(struct coll_sending);
 	const u64 step = ALIGN(coll_step_bytes(&loaded->plan), 8);
-	const u64 bytes = head + sends + step + (u64)s->ops * (sizeof(u32) + sizeof(u8));
+	const u64 bytes = head + sends + step + (u64)s->ops * (sizeof(u64) + sizeof(u32) + sizeof(u8));
 	const u64 pages = DIV_ROUND_UP(bytes, PAGE_SIZE);
 	struct coll_running *run;
 	struct coll_memory *scratch;
@@ -60,7 +61,8 @@ static struct coll_running *run_make(struct coll_loaded *loaded)
 	run->sends = memory + head;
 	memory += head + sends;
 	coll_step_init(&run->step, &loaded->plan, memory);
-	run->send_of = memory + step;
+	run->got = memory + step;
+	run->send_of = (u32 *)(run->got + s->ops);
 	run->arrived = (u8 *)(run->send_of + s->ops);
 	for (i = 0; i < s->ops; i++) {
 		if (coll_ops(s)[i].kind != COLL_OP_SEND)
@@ -81,6 +83,7 @@ static struct coll_running *run_take(struct coll_loaded *loaded)
 	loaded->spare = NULL;
 	coll_step_reset(&run->step);
 	memset(run->arrived, 0, loaded->schedule->ops);
+	memset(run->got, 0, loaded->schedule->ops * sizeof(*run->got));
 	run->over = false;
 	run->told = false;
 	return run;
@@ -136,14 +139,14 @@ void coll_run_maybe_home(struct coll_running *run)
 	coll_loaded_maybe_free(loaded);
 }
 
-static void drop_early(struct coll_group *group, u32 number)
+/* Those of runs from `first` on and before `end`. */
+static void drop_early(struct coll_group *group, u32 first, u32 end)
 {
 	struct coll_early *early, *next;
 
 	list_for_each_entry_safe(early, next, &group->early, node) {
-		if (!early->complete || early->header.run != number)
-			continue;
-		coll_group_early_free(group, early);
+		if (early->complete && early->header.run - first < end - first)
+			coll_group_early_free(group, early);
 	}
 }
 
@@ -159,7 +162,7 @@ void coll_run_over(struct coll_running *run, int status)
 	run->status = status;
 	list_del_init(&run->fresh);
 	group->device->counters.runs++;
-	drop_early(group, run->number);
+	drop_early(group, run->number, run->number + 1);
 	if (!status)
 		run_tell(run);
 }
@@ -425,6 +428,24 @@ static int bind(struct coll_running *run, u32 which, const struct coll_device_pl
 	return 0;
 }
 
+static u64 deadline_from(u64 asked, u64 now)
+{
+	return max(asked ?: now + deadline_default, now);
+}
+
+int coll_run_deadline(struct coll_group *group, const struct coll_device_deadline *asked)
+{
+	struct coll_running *run = coll_run_find(group, asked->number);
+
+	if (!run || run->over)
+		return -ENOENT;
+	run->deadline = deadline_from(asked->deadline, run->started);
+	run->next_ping = run->started + (run->deadline - run->started) / 2;
+	group->device->deadline = 0;	/* look again when */
+	coll_runner_kick(group->device);
+	return 0;
+}
+
 int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *asked)
 {
 	struct coll_group *group = loaded->group;
@@ -436,7 +457,7 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 
 	if (group->error)
 		return group->error;
-	if (asked->number != group->next_run)
+	if ((s32)(asked->number - group->next_run) < 0)
 		return -ESTALE;
 	run = run_take(loaded);
 	if (IS_ERR(run))
@@ -448,12 +469,16 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 		run_give(run);
 		return error;
 	}
-	run->number = group->next_run++;
+	/* Of runs that the program did itself nobody wants what came here. */
+	drop_early(group, group->next_run, asked->number);
+	run->number = asked->number;
+	group->next_run = asked->number + 1;
 	run->word = asked->word;
 	run->started = ktime_get_ns();
-	run->deadline = max(asked->deadline ?: run->started + deadline_default, run->started);
+	run->deadline = deadline_from(asked->deadline, run->started);
 	run->next_ping = run->started + (run->deadline - run->started) / 2;
 	device->deadline = min(device->deadline, run->next_ping);
+	/* Whoever polls sees no result of the run before. */
 	smp_store_release(&device->shared->word[run->word].state, COLL_DEVICE_RUNNING);
 	loaded->running++;
 	list_add_tail(&run->node, &group->runs);

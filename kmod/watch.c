@@ -10,10 +10,10 @@
 
 #include <linux/cpu.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
-#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "netlink.h"
@@ -76,8 +76,8 @@ static void free_record(struct watch_cpu *watch)
 {
 	if (!watch)
 		return;
-	vfree(watch->log.events);
-	vfree(watch);
+	kvfree(watch->log.events);
+	kvfree(watch);
 }
 
 static int make_log(struct watch_cpu *watch, u32 size)
@@ -85,8 +85,8 @@ static int make_log(struct watch_cpu *watch, u32 size)
 	if (!size)
 		return 0;
 	size = roundup_pow_of_two(size);
-	watch->log.events = vmalloc_node(array_size(size, sizeof(*watch->log.events)),
-					 cpu_to_node(watch->cpu));
+	watch->log.events = kvmalloc_node(array_size(size, sizeof(*watch->log.events)), COLL_GFP,
+					  cpu_to_node(watch->cpu));
 	if (!watch->log.events)
 		return -ENOMEM;
 	watch->log.size = size;
@@ -96,7 +96,7 @@ static int make_log(struct watch_cpu *watch, u32 size)
 static struct watch_cpu *make_record(unsigned int cpu, const struct coll_owner *owner, pid_t task,
 				     u32 log)
 {
-	struct watch_cpu *watch = vzalloc_node(sizeof(*watch), cpu_to_node(cpu));
+	struct watch_cpu *watch = kvzalloc_node(sizeof(*watch), COLL_GFP, cpu_to_node(cpu));
 	u8 cause;
 
 	if (!watch)

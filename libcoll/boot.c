@@ -41,13 +41,19 @@ int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, s
 	*boot = NULL;
 	boot_fail(&why, 0, "%s", "");
 	err = boot_job_read(&job, &why);
+	if (!err && job.pmix)
+		err = boot_pmix_read(&job, &why);
 	if (err)
 		return err;
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return boot_fail(&why, -ENOMEM, "out of memory");
 	take_job(b, &job);
-	err = b->ranks == 1 ? boot_alone_open(b) : boot_store_open(b, &job, deadline, &why);
+	if (b->ranks > 1 && job.pmix)
+		err = boot_pmix_meet(b, &job, deadline, &why);
+	if (!err)
+		err = b->ranks == 1 ? boot_alone_open(b) :
+				      boot_store_open(b, &job, deadline, &why);
 	if (err) {
 		free(b);
 		return err;

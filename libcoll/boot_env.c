@@ -25,6 +25,7 @@ struct launcher {
 	const char *local_rank, *local_ranks;
 	const char *job[3];	/* together they name the job */
 	const char *nodes;	/* how many nodes, where the launcher tells */
+	bool pmix;		/* there may be a PMIx server */
 };
 
 static const struct launcher launchers[] = {
@@ -47,6 +48,7 @@ static const struct launcher launchers[] = {
 		.local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
 		.local_ranks = "OMPI_COMM_WORLD_LOCAL_SIZE",
 		.job = { "PMIX_NAMESPACE" },
+		.pmix = true,
 	}, {
 		.name = "Hydra",
 		.sign = { "PMI_RANK", "PMI_SIZE" },
@@ -61,13 +63,15 @@ static const struct launcher launchers[] = {
 		.local_rank = "SLURM_LOCALID",
 		.job = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
 		.nodes = "SLURM_STEP_NUM_NODES",
+		.pmix = true,
 	}, {
 		.name = "PMIx",
-		/* PMIx tells the size through its own library only. */
+		/* The size is told through PMIx's own library only. */
 		.sign = { "PMIX_RANK" },
 		.rank = "PMIX_RANK", .ranks = "COLL_RANKS",
 		.local_rank = "COLL_LOCAL_RANK", .local_ranks = "COLL_LOCAL_RANKS",
 		.job = { "PMIX_NAMESPACE" },
+		.pmix = true,
 	},
 };
 
@@ -277,16 +281,37 @@ static int read_master(struct boot_job *job, const struct boot_why *why)
 	return 0;
 }
 
+int boot_job_places(struct boot_job *job, const char *list)
+{
+	char host[COLL_STORE_ADDRESS_MAX];
+	const char *port, *end;
+	size_t bytes;
+	int i;
+
+	for (i = 0; i < PLACES_MAX; i++) {
+		end = strchrnul(list, ',');
+		bytes = end - list;
+		if (bytes >= COLL_STORE_ADDRESS_MAX)
+			return -EINVAL;
+		memcpy(job->store[i], list, bytes);
+		job->store[i][bytes] = '\0';
+		if (store_split(job->store[i], host, sizeof(host), &port) || !atoi(port))
+			return -EINVAL;
+		if (!*end)
+			return 0;
+		list = end + 1;
+	}
+	return -EINVAL;
+}
+
 static int read_own_store(struct boot_job *job, const struct boot_why *why)
 {
-	const char *store = variable("COLL_STORE"), *port;
-	char host[COLL_STORE_ADDRESS_MAX];
+	const char *store = variable("COLL_STORE");
 
-	if (strlen(store) >= COLL_STORE_ADDRESS_MAX ||
-	    store_split(store, host, sizeof(host), &port) || !atoi(port))
+	if (boot_job_places(job, store))
 		return boot_fail(why, -EINVAL, "COLL_STORE='%.300s' is not valid: host:port or "
-				 "[host]:port with a port from 1 to 65535 is", store);
-	strcpy(job->store[0], store);
+				 "[host]:port with a port from 1 to 65535 is, or up to %d of them "
+				 "with commas between", store, PLACES_MAX);
 	job->served = variable("COLL_STORE_SERVED");
 	return 0;
 }
@@ -329,6 +354,30 @@ static void read_locals(struct boot_job *job)
 		job->local_ranks = job->ranks;
 }
 
+/*
+ * A PMIx server is asked where the environment does not tell enough: how many ranks there
+ * are, or where those of other nodes find the store.
+ */
+static int read_pmix(struct boot_job *job, const struct launcher *launcher,
+		     const struct boot_why *why)
+{
+	const char *boot = variable("COLL_BOOT");
+	bool server = variable("PMIX_RANK") && variable("PMIX_NAMESPACE");
+
+	if (!boot || !strcmp(boot, "auto"))
+		job->pmix = server && launcher->pmix && !variable("COLL_STORE") &&
+			    (!variable(launcher->ranks) || !job->one_node);
+	else if (!strcmp(boot, "pmix"))
+		job->pmix = true;
+	else if (strcmp(boot, "store"))
+		return boot_fail(why, -EINVAL, "COLL_BOOT='%s' is not valid: auto, pmix or store "
+				 "is", boot);
+	return job->pmix && !server ?
+	       boot_fail(why, -EINVAL, "COLL_BOOT='pmix' is not valid here: no PMIx server started "
+			 "this rank (PMIX_RANK and PMIX_NAMESPACE are not set), as mpirun of Open "
+			 "MPI, prterun and srun --mpi=pmix do") : 0;
+}
+
 static void be_alone(struct boot_job *job)
 {
 	job->ranks = job->local_ranks = 1;
@@ -339,7 +388,7 @@ static void be_alone(struct boot_job *job)
 int boot_job_read(struct boot_job *job, const struct boot_why *why)
 {
 	const struct launcher *launcher = find_launcher();
-	int err;
+	int err = 0;
 
 	memset(job, 0, sizeof(*job));
 	if (!launcher) {
@@ -347,16 +396,20 @@ int boot_job_read(struct boot_job *job, const struct boot_why *why)
 		return 0;
 	}
 	snprintf(job->from, sizeof(job->from), "%s (%s)", launcher->name, launcher->rank);
-	err = read_ranks(job, launcher, why);
+	if (!launcher->pmix || variable(launcher->ranks) || !variable("PMIX_NAMESPACE"))
+		err = read_ranks(job, launcher, why);
 	if (!err)
 		err = read_secret(job, why);
 	if (!err)
 		err = read_nodes(job, launcher, why);
-	if (!err && job->ranks > 1)
+	if (!err)
+		err = read_pmix(job, launcher, why);
+	if (!err && job->ranks > 1 && !job->pmix)
 		err = read_store(job, launcher, why);
 	if (err)
 		return err;
 	read_name(job, launcher);
-	read_locals(job);
+	if (!job->pmix)
+		read_locals(job);
 	return 0;
 }

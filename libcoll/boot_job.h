@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include "boot.h"
+#include "places.h"
 #include "store.h"
 
 struct boot_job {
@@ -16,8 +17,9 @@ struct boot_job {
 	bool has_secret;
 	bool served;		/* somebody else serves the store */
 	bool one_node;		/* as far as the environment tells */
+	bool pmix;		/* a PMIx server tells the rest */
 	/* Where the store may be, in the order to try; "": nothing was said. */
-	char store[2][COLL_STORE_ADDRESS_MAX];
+	char store[PLACES_MAX][COLL_STORE_ADDRESS_MAX];
 };
 
 /* Where a failure is put into words. */
@@ -32,6 +34,15 @@ int boot_fail(const struct boot_why *why, int error, const char *format, ...)
 
 /* Reads the environment. A job of one rank has from = "none". -EINVAL names the variable. */
 int boot_job_read(struct boot_job *job, const struct boot_why *why);
+
+/* "host:port,[host]:port": at most PLACES_MAX. -EINVAL. */
+int boot_job_places(struct boot_job *job, const char *list);
+
+/* Fills in what the PMIx server of this node knows of the job. */
+int boot_pmix_read(struct boot_job *job, const struct boot_why *why);
+/* Rank 0 serves the store; all learn where it is, and boot->secret. */
+int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+		   const struct boot_why *why);
 
 /* Both fill in boot->ops and boot->state. */
 int boot_alone_open(struct coll_boot *boot);

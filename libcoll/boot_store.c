@@ -82,7 +82,7 @@ static int join_by_address(struct search *search)
 {
 	int err = -ECONNREFUSED, i;
 
-	for (i = 0; i < 2 && search->job->store[i][0]; i++) {
+	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
 		err = join(search, search->job->store[i]);
 		if (!err || err == -EPROTO || err == -EEXIST || err == -EINVAL)
 			break;
@@ -181,7 +181,7 @@ static int host_by_address(struct search *search)
 {
 	int fd, err = -EINVAL, i;
 
-	for (i = 0; i < 2 && search->job->store[i][0]; i++) {
+	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
 		err = coll_store_listen(search->job->store[i], &fd);
 		if (!err)
 			return boot_host(fd, search->boot, NULL);

@@ -120,6 +120,10 @@ struct coll_counters {
 	uint64_t allocations;	/* by started runs: should stay 0 */
 	uint64_t far_sends;	/* of sends, those to other clusters */
 	uint64_t far_bytes;	/* of sent_bytes */
+	uint64_t chunks;	/* that messages longer than one were cut into */
+	uint64_t overtakes;	/* small messages that went before bulk */
+	uint64_t held;		/* times that a link waited for another's bulk */
+	uint64_t passed;	/* times that one was passed over, being blocked */
 };
 int coll_counters(struct coll_context *context, struct coll_counters *counters);
 

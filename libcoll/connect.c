@@ -12,7 +12,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
+#include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,9 +23,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arbiter.h"
 #include "engine.h"
 #include "health.h"
 #include "link.h"
+#include "places.h"
+#include "offload.h"
 
 enum {
 	BACKLOG = 4096,
@@ -113,12 +116,18 @@ void coll_link_tune_far(const struct coll_link *link)
 {
 	const struct coll_options *options = &link->group->context->options;
 	const unsigned long pace = options->wan_pacing;
-	const int bytes = options->wan_buffer_bytes;
+	const int bytes = options->wan_buffer_bytes, first = TC_PRIO_INTERACTIVE;
+	const unsigned int unsent = arbiter_chunk(link);
 
 	if (link->fd < 0 || !coll_link_is_far(link))
 		return;
 	if (options->wan_congestion[0])
 		set_congestion(link->fd, options->wan_congestion);
+	/* What the kernel has taken nobody can overtake. */
+	setsockopt(link->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	/* Before others where this host queues, those of other processes as well. */
+	if (!strcmp(options->link_policy, "occupancy-hier"))
+		setsockopt(link->fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
 	if (pace)
 		setsockopt(link->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace));
 	if (bytes) {
@@ -134,7 +143,8 @@ static int link_attach(struct coll_link *link, int fd)
 	int error;
 
 	/* Loopback has no congestion, and what paces against it costs timers. */
-	if (!context->options.congestion[0] && peer_is_local(fd))
+	link->local = peer_is_local(fd);
+	if (!context->options.congestion[0] && link->local)
 		set_congestion(fd, "reno");
 	link->fd = fd;
 	coll_link_tune_far(link);
@@ -146,9 +156,12 @@ static int link_attach(struct coll_link *link, int fd)
 	}
 	link->state = LINK_UP;
 	link->attached = true;
+	arbiter_look(link);
 	context->counters.links++;
 	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
 		health_tell(link);
+	else if (link->group->offload.lent)
+		return offload_link(link);
 	coll_link_touch(link);
 	return 0;
 }
@@ -290,7 +303,7 @@ struct coll_link *coll_link_get(struct coll_group *group, uint32_t rank)
 	link->rank = rank;
 	link->fd = -1;
 	link->suspect = COLL_NONE;
-	link->queue_end = &link->queue;
+	link->queue_end = link->urgent_end = &link->queue;
 	link->kept_end = &link->kept;
 	group->links[rank] = link;
 	group->open_links++;
@@ -552,36 +565,6 @@ static void node_name(char *node, size_t bytes)
 	snprintf(node, bytes, "%s:%lu", boot, (unsigned long)namespace.st_ino);
 }
 
-/* Appends this host's addresses that others may reach; returns the new length. */
-static size_t list_addresses(char *line, size_t length, size_t room)
-{
-	struct ifaddrs *all, *one;
-
-	if (getifaddrs(&all))
-		return length;
-	for (one = all; one; one = one->ifa_next) {
-		char text[INET6_ADDRSTRLEN];
-		const void *address;
-
-		if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || one->ifa_flags & IFF_LOOPBACK)
-			continue;
-		if (one->ifa_addr->sa_family == AF_INET) {
-			address = &((struct sockaddr_in *)one->ifa_addr)->sin_addr;
-		} else if (one->ifa_addr->sa_family == AF_INET6) {
-			address = &((struct sockaddr_in6 *)one->ifa_addr)->sin6_addr;
-			if (IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)address))
-				continue;
-		} else {
-			continue;
-		}
-		inet_ntop(one->ifa_addr->sa_family, address, text, sizeof(text));
-		if (length + strlen(text) + 2 < room)
-			length += sprintf(line + length, " %s", text);
-	}
-	freeifaddrs(all);
-	return length;
-}
-
 /* The addresses that the option names, checked. */
 static int list_chosen(const char *chosen, char *line, size_t length, size_t room)
 {
@@ -611,7 +594,7 @@ int coll_listen(struct coll_context *context)
 	if (context->options.address[0])
 		length = list_chosen(context->options.address, line, length, sizeof(line));
 	else
-		length = list_addresses(line, length, sizeof(line));
+		length = node_addresses(line, length, sizeof(line));
 	if (length < 0) {
 		snprintf(context->error, sizeof(context->error),
 			 "option address: '%s' is not a list of IP addresses",

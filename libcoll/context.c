@@ -13,6 +13,7 @@
 #include "health.h"
 #include "inject.h"
 #include "link.h"
+#include "offload.h"
 #include "progress.h"
 #include "topology.h"
 
@@ -146,7 +147,10 @@ static double thread_crowding(const struct coll_context *context)
 {
 	const double crowding = node_crowding(context->boot, context->cores);
 
-	return context->progress == &coll_progress_call ? crowding : 2 * crowding;
+	const bool thread = context->progress == &coll_progress_thread ||
+			    context->progress == &coll_progress_helper;
+
+	return thread ? 2 * crowding : crowding;
 }
 
 static int open_boot(struct coll_context *context)
@@ -159,6 +163,20 @@ static int open_boot(struct coll_context *context)
 	error = coll_boot_open(&context->boot, coll_now() + context->options.deadline_ns, why,
 			       sizeof(why));
 	return error ? context_open_fail(error, "%s", why) : 0;
+}
+
+static int open_offload(struct coll_context *context)
+{
+	char why[200] = "";
+	int error;
+
+	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
+		return 0;
+	error = offload_open(context, why, sizeof(why));
+	if (context->progress == &coll_progress_auto)
+		return 0;	/* it does without, then */
+	return error ? context_open_fail(error, "option progress: 'kernel' is not possible: %s; "
+					 "valid here: call, thread, helper", why) : 0;
 }
 
 static int learn_clusters(struct coll_context *context)
@@ -184,9 +202,12 @@ int context_begin(struct coll_context *context)
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
 	context->crowded = thread_crowding(context) > 1;
-	error = open_engine(context);
+	error = open_offload(context);
 	if (error)
 		goto err_close_boot;
+	error = open_engine(context);
+	if (error)
+		goto err_close_offload;
 	error = coll_listen(context);
 	if (error) {
 		context_open_fail(error, "cannot listen: %s",
@@ -217,6 +238,8 @@ int context_begin(struct coll_context *context)
 err_close_engine:
 	coll_listen_stop(context);
 	context->engine->close(context);
+err_close_offload:
+	offload_close(context);
 err_close_boot:
 	coll_boot_close(context->boot);
 	free(context->cluster);
@@ -303,6 +326,7 @@ void context_end(struct coll_context *context)
 		if (context_turn(context, until))
 			break;
 	coll_listen_stop(context);
+	offload_close(context);
 	context->engine->close(context);
 	coll_boot_close(context->boot);
 	free(context->ops);
@@ -326,11 +350,15 @@ int context_turn(struct coll_context *context, uint64_t deadline)
 	uint64_t now;
 	int error;
 
+	if (context->offload)
+		deadline = offload_turn(context, deadline);
 	if (deadline > context->next_check)
 		deadline = context->next_check ? context->next_check : 1;
 	if (context->listen_again && deadline > context->listen_again)
 		deadline = context->listen_again;
 	error = context->engine->advance(context, deadline);
+	if (context->polled && context->offload)
+		offload_arm(context);
 	if (context->next_check != COLL_FOREVER) {
 		now = coll_now();
 		if (now >= context->next_check)
@@ -349,6 +377,7 @@ int coll_progress(struct coll_context *context)
 
 int coll_fd(struct coll_context *context)
 {
+	context->polled = true;
 	return progress_of(context)->fd(context);
 }
 

@@ -66,6 +66,27 @@ int cpus_parse(const char *text, cpu_set_t *cpus)
 	return strcmp(text, "others") ? parse_list(text, cpus) : others(cpus);
 }
 
+uint64_t cpus_idle_ns(void)
+{
+	const uint64_t tick = 1000000000ull / sysconf(_SC_CLK_TCK);
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long long idle, sum = 0;
+	char line[512];
+	cpu_set_t ours;
+	int cpu;
+
+	if (!file)
+		return 0;
+	if (sched_getaffinity(0, sizeof(ours), &ours))
+		CPU_ZERO(&ours);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "cpu%d %*u %*u %*u %llu", &cpu, &idle) == 2 && cpu >= 0 &&
+		    cpu < CPU_SETSIZE && CPU_ISSET(cpu, &ours))
+			sum += idle;
+	fclose(file);
+	return sum * tick;
+}
+
 int cpus_bind(const char *text)
 {
 	cpu_set_t cpus;

@@ -4,6 +4,7 @@
 #define COLL_CPUS_H
 
 #include <sched.h>
+#include <stdint.h>
 
 /*
  * Reads one; "others": those that are online and that this process is not bound
@@ -11,6 +12,9 @@
  * empty set.
  */
 int cpus_parse(const char *text, cpu_set_t *cpus);
+
+/* How long CPUs that this thread may use were idle, all together; 0: not known. */
+uint64_t cpus_idle_ns(void);
 
 /* Binds the calling thread. */
 int cpus_bind(const char *text);

@@ -34,12 +34,26 @@ struct coll_early *early_keep(struct coll_link *link)
 	if (!early)
 		return NULL;
 	early->header = link->header;
+	early->got = 0;
 	early->complete = false;
 	early->next = NULL;
 	*link->kept_end = early;
 	link->kept_end = &early->next;
 	link->group->context->counters.early++;
 	return early;
+}
+
+struct coll_early *early_begun(const struct coll_link *link)
+{
+	const struct coll_header *header = &link->header;
+	struct coll_early *early;
+
+	for (early = link->kept; early; early = early->next)
+		if (!early->complete && early->header.run == header->run &&
+		    early->header.slot == header->slot && early->header.bytes == header->bytes &&
+		    early->got == header->offset)
+			return early;
+	return NULL;
 }
 
 struct coll_early *early_find(const struct coll_link *link, uint32_t run, uint32_t slot)

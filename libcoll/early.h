@@ -12,6 +12,9 @@
 /* A place for the message that link->header announces. NULL: no memory. */
 struct coll_early *early_keep(struct coll_link *link);
 
+/* The one that the chunk of link->header goes on with, or NULL. */
+struct coll_early *early_begun(const struct coll_link *link);
+
 /* The message of this run and slot, if all of it is here, else NULL. */
 struct coll_early *early_find(const struct coll_link *link, uint32_t run, uint32_t slot);
 

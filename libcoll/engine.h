@@ -17,6 +17,19 @@ struct coll_engine_ops {
 	/* A link's socket is connected and introduced; it may be used from now on. */
 	int (*attach)(struct coll_link *link);
 	/*
+	 * Leaves the link's socket to somebody else, until resume(). Bytes that came
+	 * may be reported meanwhile, of this link and others. The link wants neither
+	 * to send nor to receive by now.
+	 */
+	int (*pause)(struct coll_link *link);
+	void (*resume)(struct coll_link *link);
+	/*
+	 * The calling thread stops: nothing of it is in the kernel's hands when this
+	 * returns. Another goes on where it calls take(). NULL: any thread may always.
+	 */
+	void (*let_go)(struct coll_context *context);
+	void (*take)(struct coll_context *context);
+	/*
 	 * The link's socket is to be closed. Whatever is in flight ends soon (its
 	 * socket has been shut down), and the engine then closes link->fd and
 	 * calls coll_link_detached().

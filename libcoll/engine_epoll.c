@@ -68,19 +68,28 @@ static void epoll_close(struct coll_context *context)
 
 /* ---- links -------------------------------------------------------------- */
 
-static int epoll_attach(struct coll_link *link)
+static int epoll_add(struct coll_link *link)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 				     .data.ptr = link };
+
+	return epoll_ctl(epoll_of(link->group->context)->fd, EPOLL_CTL_ADD, link->fd, &event) ?
+		       -errno : 0;
+}
+
+static int epoll_attach(struct coll_link *link)
+{
 	struct epoll_link *own = calloc(1, sizeof(*own));
+	int error;
 
 	if (!own)
 		return -ENOMEM;
 	own->link = link;
 	own->readable = own->writable = true;	/* until they say otherwise */
-	if (epoll_ctl(epoll_of(link->group->context)->fd, EPOLL_CTL_ADD, link->fd, &event)) {
+	error = epoll_add(link);
+	if (error) {
 		free(own);
-		return -errno;
+		return error;
 	}
 	link->engine = own;
 	return 0;
@@ -108,6 +117,21 @@ static void more_never(struct epoll *epoll, struct epoll_link *own)
 }
 
 /* Nothing is ever in flight here between two calls. */
+static int epoll_pause(struct coll_link *link)
+{
+	more_never(epoll_of(link->group->context), link->engine);
+	epoll_ctl(epoll_of(link->group->context)->fd, EPOLL_CTL_DEL, link->fd, NULL);
+	return 0;
+}
+
+static void epoll_resume(struct coll_link *link)
+{
+	struct epoll_link *own = link->engine;
+
+	own->readable = own->writable = true;
+	epoll_add(link);
+}
+
 static void epoll_detach(struct coll_link *link)
 {
 	more_never(epoll_of(link->group->context), link->engine);
@@ -317,6 +341,8 @@ const struct coll_engine_ops coll_engine_epoll = {
 	.open = epoll_open,
 	.close = epoll_close,
 	.attach = epoll_attach,
+	.pause = epoll_pause,
+	.resume = epoll_resume,
 	.detach = epoll_detach,
 	.advance = epoll_advance,
 	.watch = epoll_watch,

@@ -29,6 +29,7 @@
 #include "engine.h"
 #include "exec.h"
 #include "link.h"
+#include "progress.h"
 
 enum {
 	ENTRIES = 256,
@@ -40,6 +41,8 @@ enum {
 	QUIET_WAIT_NS = 10000000,
 	/* A message between two cores takes about this: not worth giving one away. */
 	KEEP_CORE_NS = 5000,
+	/* A canceled receive ends at once; this is only so that nothing hangs. */
+	PAUSE_MAX_NS = 100000000,
 };
 
 enum tag {
@@ -53,6 +56,8 @@ enum tag {
 /* A watch in the kernel's hands; outlives the watch if that is withdrawn. */
 struct uring_poll {
 	struct watch *watch;		/* NULL: withdrawn */
+	bool stopped;			/* by let_go() */
+	int events;
 	struct uring_poll *next, **slot;	/* all of them, for the end */
 };
 
@@ -81,6 +86,7 @@ struct uring {
 	pthread_t thread;		/* the ring serves this one only */
 	struct uring_poll *polls;
 	int event_fd;			/* for coll_fd(); -1: nobody asked */
+	bool letting_go;		/* what ends now goes on in another thread */
 };
 
 static struct uring *uring_of(const struct coll_context *context)
@@ -96,7 +102,7 @@ static struct uring *uring_of(const struct coll_context *context)
  * we look around before sleeping, each look is a sched_yield(), so COOP brings
  * completions without an enter of their own; else DEFER is cheaper.
  */
-static int open_ring(struct io_uring *ring, bool yields)
+static int open_ring(struct io_uring *ring, bool yields, bool moves)
 {
 	static const unsigned int all[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
@@ -106,8 +112,9 @@ static int open_ring(struct io_uring *ring, bool yields)
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL,
 		0,
 	};
-	const unsigned int *flags = yields ? all + 1 : all;
-	const unsigned int count = sizeof(all) / sizeof(*all) - yields;
+	const unsigned int skip = moves ? 2 : yields;
+	const unsigned int *flags = all + skip;
+	const unsigned int count = sizeof(all) / sizeof(*all) - skip;
 	unsigned int i;
 	int error = -ENOSYS;
 
@@ -127,7 +134,8 @@ static int open_ring(struct io_uring *ring, bool yields)
 		io_uring_queue_exit(ring);
 		return -ENOSYS;
 	}
-	io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
+	if (!moves)
+		io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
 	return 0;
 }
 
@@ -169,7 +177,8 @@ static int uring_open(struct coll_context *context)
 	if (!uring)
 		return -ENOMEM;
 	uring->spin_ns = context->options.spin_ns;
-	error = open_ring(&uring->ring, context->crowded && uring->spin_ns);
+	error = open_ring(&uring->ring, context->crowded && uring->spin_ns,
+			  context->progress == &coll_progress_auto);
 	if (error) {
 		free(uring);
 		return error;
@@ -294,7 +303,7 @@ static void submit_recv(struct coll_context *context, struct uring_link *own)
 	struct io_uring_sqe *sqe = get_sqe(context);
 
 	if (own->parts == 2) {
-		io_uring_prep_recvmsg(sqe, 0, &own->recv, 0);
+		io_uring_prep_recvmsg(sqe, 0, &own->recv, own->whole ? MSG_WAITALL : 0);
 	} else if (own->parts == 1) {
 		io_uring_prep_recv(sqe, 0, own->recv_iov[0].iov_base, own->recv_iov[0].iov_len,
 				   own->whole ? MSG_WAITALL : 0);
@@ -309,9 +318,10 @@ static void submit_recv(struct coll_context *context, struct uring_link *own)
 	uring->others++;
 }
 
+/* Canceled is what we cancel ourselves, to pause or to let go, even if it ends late. */
 static bool try_again(int result)
 {
-	return result == -EAGAIN || result == -EINTR || result == -ENOBUFS;
+	return result == -EAGAIN || result == -EINTR || result == -ENOBUFS || result == -ECANCELED;
 }
 
 /* Straight to the socket; what it does not take goes by the ring. */
@@ -464,7 +474,7 @@ static void recv_end(struct uring_link *own, const uint8_t *data, int result)
 
 	if (detaching)
 		result = -ECANCELED;
-	if (try_again(result))
+	if (!detaching && try_again(result))
 		coll_link_received_none(link);
 	else if (own->parts)
 		coll_link_received(link, result);
@@ -528,10 +538,29 @@ static void poll_free(struct uring_poll *own)
 	free(own);
 }
 
+/* It was canceled, and somebody still wants it. */
+static void poll_again(struct coll_context *context, struct uring_poll *own)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!have_room(context, 1))
+		return;
+	own->stopped = false;
+	sqe = get_sqe(context);
+	io_uring_prep_poll_add(sqe, own->watch->fd, own->events);
+	finish_sqe(sqe, own, TAG_WATCH);
+}
+
 static void poll_complete(struct uring_poll *own, int result)
 {
 	struct watch *watch = own->watch;
 
+	if (watch && result == -ECANCELED) {
+		own->stopped = true;
+		if (!uring_of(watch->context)->letting_go)
+			poll_again(watch->context, own);
+		return;
+	}
 	poll_free(own);
 	if (!watch)
 		return;
@@ -569,6 +598,53 @@ static void reap(struct coll_context *context)
 		io_uring_cqe_seen(&uring->ring, cqe);
 		complete(context, &copy);
 	}
+}
+
+/* ---- pausing ------------------------------------------------------------ */
+
+/* The receive in flight ends, with what it has or without. */
+static int cancel_recv(struct coll_context *context, struct uring_link *own)
+{
+	struct uring *uring = uring_of(context);
+	struct io_uring_sync_cancel_reg cancel = {
+		.addr = (uintptr_t)own | TAG_RECV,
+		.fd = -1,
+		.timeout = { -1, -1 },
+	};
+	int error;
+
+	if (io_uring_sq_ready(&uring->ring))
+		submit(context);
+	error = io_uring_register_sync_cancel(&uring->ring, &cancel);
+	if (error == -ENOENT || error == -EALREADY)	/* it has ended, or is about to */
+		error = 0;
+	return error;
+}
+
+static int uring_pause(struct coll_link *link)
+{
+	const uint64_t until = coll_now() + PAUSE_MAX_NS;
+	struct coll_context *context = link->group->context;
+	struct uring *uring = uring_of(context);
+	struct uring_link *own = link->engine;
+	int error = 0;
+
+	if (uring->looked_at == own) {
+		uring->looked_at = NULL;
+		recv_end(own, NULL, -EAGAIN);
+	}
+	if (link->receiving)
+		error = cancel_recv(context, own);
+	while (!error && link->receiving && coll_now() < until) {
+		io_uring_get_events(&uring->ring);
+		reap(context);
+	}
+	return error ? error : link->receiving ? -EBUSY : 0;
+}
+
+static void uring_resume(struct coll_link *link)
+{
+	(void)link;	/* the next touch submits */
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -741,6 +817,9 @@ static int uring_watch(struct coll_context *context, struct watch *watch, int ev
 	sqe = get_sqe(context);
 	io_uring_prep_poll_add(sqe, watch->fd, events);
 	finish_sqe(sqe, own, TAG_WATCH);
+	own->stopped = false;
+	own->events = events;
+	watch->context = context;
 	watch->armed = true;
 	watch->engine = own;
 	submit(context);
@@ -754,6 +833,10 @@ static void uring_unwatch(struct coll_context *context, struct watch *watch)
 
 	own->watch = NULL;
 	watch->armed = false;
+	if (own->stopped) {
+		poll_free(own);
+		return;
+	}
 	if (!have_room(context, 1))	/* it ends with the ring, then */
 		return;
 	sqe = get_sqe(context);
@@ -789,11 +872,68 @@ static void uring_deliver(struct coll_link *link, struct coll_exec *exec, uint32
 	coll_exec_received(exec, op);
 }
 
+/* ---- changing threads --------------------------------------------------- */
+
+static bool all_ended(const struct uring *uring)
+{
+	const struct uring_poll *poll;
+
+	for (poll = uring->polls; poll; poll = poll->next)
+		if (!poll->stopped)
+			return false;
+	return !uring->others && !uring->quiet_sends;
+}
+
+/*
+ * What a thread has submitted completes on that thread, which may now compute for
+ * long: so all of it ends here, with what it has done, and begins again there.
+ */
+static void uring_let_go(struct coll_context *context)
+{
+	const uint64_t until = coll_now() + PAUSE_MAX_NS;
+	struct uring *uring = uring_of(context);
+	struct io_uring_sync_cancel_reg all = {
+		.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL,
+		.fd = -1,
+		.timeout = { -1, -1 },
+	};
+
+	uring->letting_go = true;
+	submit_looked_at(context);
+	submit(context);
+	io_uring_register_sync_cancel(&uring->ring, &all);
+	reap(context);
+	while (!all_ended(uring) && coll_now() < until) {
+		if (io_uring_sq_ready(&uring->ring))	/* what the ends led to */
+			submit(context);
+		io_uring_register_sync_cancel(&uring->ring, &all);
+		io_uring_get_events(&uring->ring);
+		reap(context);
+	}
+	uring->letting_go = false;
+}
+
+static void uring_take(struct coll_context *context)
+{
+	struct uring *uring = uring_of(context);
+	struct uring_poll *poll;
+
+	uring->thread = pthread_self();
+	for (poll = uring->polls; poll; poll = poll->next)
+		if (poll->stopped)
+			poll_again(context, poll);
+	submit(context);
+}
+
 const struct coll_engine_ops coll_engine_uring = {
 	.name = "uring",
 	.open = uring_open,
 	.close = uring_close,
 	.attach = uring_attach,
+	.pause = uring_pause,
+	.resume = uring_resume,
+	.let_go = uring_let_go,
+	.take = uring_take,
 	.detach = uring_detach,
 	.advance = uring_advance,
 	.watch = uring_watch,

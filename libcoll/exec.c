@@ -35,8 +35,9 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	const struct coll_schedule *s = planned->schedule;
 	const size_t scratch = s->buffer[COLL_SCRATCH];
 	size_t step = aligned(coll_step_bytes(&planned->plan));
+	size_t longs = aligned(s->ops * sizeof(uint64_t));
 	size_t words = aligned((s->ops + 2 * (size_t)s->peers) * sizeof(uint32_t));
-	struct coll_exec *exec = calloc(1, aligned(sizeof(*exec)) + step + words + s->ops);
+	struct coll_exec *exec = calloc(1, aligned(sizeof(*exec)) + step + longs + words + s->ops);
 	uint8_t *memory = (uint8_t *)exec;
 	uint32_t i, sends = 0;
 
@@ -45,6 +46,8 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	memory += aligned(sizeof(*exec));
 	coll_step_init(&exec->step, &planned->plan, memory);
 	memory += step;
+	exec->got = (uint64_t *)memory;
+	memory += longs;
 	exec->message_of = (uint32_t *)memory;
 	exec->cursor = exec->message_of + s->ops;
 	exec->posted = exec->cursor + s->peers;
@@ -434,7 +437,7 @@ void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
 
 /* ---- start -------------------------------------------------------------- */
 
-static void exec_open_links(const struct planned *planned)
+void exec_open_links(const struct planned *planned)
 {
 	uint32_t peer;
 
@@ -457,6 +460,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 		coll_step_reset(&exec->step);
 		memset(exec->cursor, 0, planned->schedule->peers * sizeof(*exec->cursor));
 		memset(exec->arrived, 0, planned->schedule->ops);
+		memset(exec->got, 0, planned->schedule->ops * sizeof(*exec->got));
 	} else {
 		exec = exec_make(planned, group->context->inject);
 		if (!exec)
@@ -467,6 +471,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 	exec->group = group;
 	exec->run = run;
 	exec->number = group->next_run++;
+	exec->age = group->context->arbiter.runs++;
 	group->recent[exec->number % RECENT_RUNS] = planned->hash;
 	exec->over = false;
 	exec->started = coll_now();

@@ -18,6 +18,8 @@ void planned_put(struct planned *planned);
 /* Drops the group's cache. */
 void planned_forget(struct coll_group *group);
 
+/* Makes the links of a schedule, those that are ours to make. */
+void exec_open_links(const struct planned *planned);
 /* Starts a run, which may be over at once. */
 int exec_start(struct coll_run *run, uint64_t deadline);
 

@@ -8,6 +8,7 @@
 #include "group.h"
 #include "health.h"
 #include "link.h"
+#include "offload.h"
 #include "progress.h"
 #include "topology.h"
 
@@ -58,6 +59,7 @@ static void group_destroy(struct coll_group *group)
 		slot = &(*slot)->next;
 	*slot = group->next;
 	planned_forget(group);
+	offload_drop(group);
 	early_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (group->links[rank])
@@ -71,16 +73,23 @@ static void group_destroy(struct coll_group *group)
 	free(group);
 }
 
-void group_leave(struct coll_group *group)
+static void links_leave(struct coll_group *group)
 {
 	uint32_t rank;
 
-	if (group->freed)
-		return;
-	group->freed = true;
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank])
 			coll_link_leave(group->links[rank]);
+}
+
+/* Links that the kernel still uses say goodbye when it is done: groups_reap(). */
+void group_leave(struct coll_group *group)
+{
+	if (group->freed)
+		return;
+	group->freed = true;
+	if (!offload_return(group))
+		links_leave(group);
 }
 
 static void leave_here(void *argument)
@@ -128,6 +137,8 @@ void groups_reap(struct coll_context *context)
 
 	for (group = context->groups; group; group = next) {
 		next = group->next;
+		if (group->freed && group->offload.lent && !offload_return(group))
+			links_leave(group);
 		if (group->freed && !group->open_links && !group->active)
 			group_destroy(group);
 	}

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arbiter.h"
 #include "early.h"
 #include "exec.h"
 #include "health.h"
 #include "link.h"
+#include "offload.h"
 
 enum {
 	/* How long the bad news may take to leave: at most this, or so of a deadline. */
@@ -116,6 +118,7 @@ void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t 
 		group->failed[culprit] = 1;
 	for (exec = group->active; exec; exec = exec->next)
 		coll_step_fail(&exec->step, error);
+	offload_fail(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];
 
@@ -124,7 +127,7 @@ void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t 
 		coll_link_drop_queue(link, true);
 		if (link->state == LINK_LOST)
 			coll_link_close(link);
-		else if (link->state == LINK_UP)
+		else if (link->state == LINK_UP && !link->lent)	/* else the kernel does */
 			health_tell(link);
 		coll_link_touch(link);
 	}
@@ -155,6 +158,7 @@ void health_lost(struct coll_link *link, int error, const char *reason)
 	const uint64_t grace = failing_time(group);
 
 	link->state = LINK_LOST;
+	arbiter_look(link);
 	if (group->lost)
 		return;
 	group->lost = link;
@@ -192,9 +196,9 @@ static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
 {
 	const struct coll_message *message = exec->planned->links[peer]->queue;
 
-	while (message && !message->exec)	/* a ping may have gone half */
+	while (message && message->exec != exec)
 		message = message->next;
-	return exec->posted[peer] || (message && message->exec == exec);
+	return exec->posted[peer] || message;
 }
 
 /*
@@ -462,6 +466,7 @@ void health_check(struct coll_context *context, uint64_t now)
 
 	context->next_check = COLL_FOREVER;
 	context->losing = false;
+	arbiter_check(context, now);
 	for (group = context->groups; group; group = group->next) {
 		context->losing |= group_losing(group, now);
 		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {
@@ -471,6 +476,7 @@ void health_check(struct coll_context *context, uint64_t now)
 		}
 		if (group->state != GROUP_FAILING)
 			continue;
+		offload_return(group);	/* the kernel has told those that it has links to */
 		if (now >= group->failing_until || group_news_out(group))
 			group_failed(group);
 		else

@@ -49,6 +49,8 @@ enum {
 	MESSAGE_INLINE_MAX = 200,
 	/* Larger expected payloads are received straight to their place. */
 	DIRECT_MIN = 4096,
+	/* Messages up to this overtake longer ones. */
+	URGENT_MAX = 4096,
 	/* A guess where payload goes is limited, so that a wrong one costs little. */
 	GUESS_MAX = 65536,
 	/* One system call moves no more than this (its length has 32 bits). */
@@ -61,9 +63,10 @@ struct coll_message {
 	struct coll_message *next;
 	struct coll_exec *exec;		/* NULL: control message, freed when sent */
 	const uint8_t *payload;		/* NULL: in small[] */
+	uint64_t age;			/* of bulk: the lower the older (arbiter.c) */
 	uint32_t op;
 	bool reported;			/* the op is done already */
-	struct coll_header header;
+	struct coll_header header;	/* of the chunk that is next, or under way */
 	uint8_t small[MESSAGE_INLINE_MAX];
 };
 
@@ -81,6 +84,8 @@ struct coll_link {
 	uint32_t rank;			/* the peer's, in the group */
 	enum link_state state;
 	bool attached;			/* the engine knows it */
+	bool local;			/* the peer is on this machine */
+	bool lent;			/* to the kernel: the engine lets it be */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
 	int fd;
@@ -89,19 +94,29 @@ struct coll_link {
 	bool touched;			/* in the context's list of links to look at */
 	struct coll_link *next_touched;
 
-	/* Sending: a queue, of whose first message `sent` bytes are gone. */
-	struct coll_message *queue, **queue_end;
+	/*
+	 * Sending: a queue, of whose first message's chunk `sent` bytes are gone. In it
+	 * the messages that are under way, the urgent, the bulk (arbiter.h).
+	 */
+	struct coll_message *queue, **queue_end, **urgent_end;
 	uint64_t sent;
+	uint64_t overtaken;		/* bytes of urgent messages since bulk has waited */
+	bool promoted;			/* the first bulk counts as urgent, having waited */
 	bool sending;			/* the engine has the head of the queue */
 	uint32_t in_iov;		/* how many messages of it */
+	bool contends;			/* its bulk waits for the exit, or has it */
+	bool stalled;			/* it had the exit and did not use it */
+	bool finishing;			/* the last of its message goes while others have begun */
+	struct coll_link *next_contender;
 	int broken;			/* why no more can be sent; what came is read yet */
 	bool cut;			/* injected: not all of these bytes are sent */
 
 	/*
 	 * Receiving: what comes next follows from what is missing. Header first;
-	 * then payload_left bytes to `target` (NULL: thrown away).
+	 * then payload_left bytes to `target` (NULL: thrown away); with them comes
+	 * the next header, where another chunk is sure to follow.
 	 */
-	struct coll_header header;
+	struct coll_header header, next_header;
 	uint32_t header_got;
 	uint64_t payload_left;
 	uint8_t *target;
@@ -127,6 +142,7 @@ struct coll_early {
 	struct coll_early *next;
 	struct coll_header header;
 	uint64_t room;
+	uint64_t got;			/* bytes of it that are here */
 	bool complete;
 	uint8_t data[];
 };
@@ -163,6 +179,15 @@ struct coll_group {
 	uint64_t early_bytes;		/* of these and of those in use */
 	struct coll_options options;
 
+	/* What of it is in /dev/coll (offload.c). */
+	struct {
+		uint32_t number;
+		bool made, gone;	/* it is known there; it was */
+		bool lent;		/* all links that are up, and those to come */
+		uint32_t flying;	/* runs there */
+		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
+	} offload;
+
 	enum group_state state;
 	int error;			/* why it failed */
 	uint32_t culprit, witness;	/* ranks, or COLL_NONE */
@@ -174,6 +199,28 @@ struct coll_group {
 	uint8_t *failed;		/* per rank: known to have failed */
 	char text[256];			/* why, or why the last call failed, in words */
 	char shown[256];		/* a copy for the application's thread */
+};
+
+/* ---- progress that is chosen ---------------------------------------------- */
+
+enum auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
+enum { AUTO_CALLS = 256 };
+
+/* What was seen of the runs of a call, found by its hash: who shares a place errs a little. */
+struct auto_call {
+	bool seen;
+	uint64_t absence;		/* ns that the application stayed away meanwhile */
+};
+
+/* What is seen of the application, which alone touches it. */
+struct autopilot {
+	uint64_t called;		/* when it called in last */
+	uint64_t absence;		/* the longest while something is in flight */
+	uint32_t flying;		/* nonblocking runs */
+	uint32_t agreed;		/* runs in a row that want its thread to be the owner */
+	double idle;			/* cores */
+	uint64_t looked, idle_ns;	/* when, and what the counters said */
+	struct auto_call of[AUTO_CALLS];
 };
 
 /* ---- planned schedules and their execution ------------------------------ */
@@ -193,6 +240,10 @@ struct planned {
 	struct coll_exec *spare;	/* execs at home */
 	uint32_t sends;
 	bool explained;
+	struct coll_group *group;
+	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
+	const char *aside;		/* why the latest run was not the kernel's, or NULL */
+	enum auto_choice chosen;	/* for the latest run, if that is chosen */
 };
 
 struct coll_exec {
@@ -201,6 +252,7 @@ struct coll_exec {
 	struct planned *planned;
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
+	uint32_t age;			/* of all the context's runs: the lower the older */
 	bool over;
 	int status;			/* once over */
 	uint32_t in_flight;		/* ops that others hold: keeps it from home */
@@ -214,6 +266,7 @@ struct coll_exec {
 	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
 	uint32_t *posted;		/* per peer: receives started, not arrived */
 	uint8_t *arrived;		/* per op: the message is here */
+	uint64_t *got;			/* per op: so many bytes of it */
 	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */
 };
 
@@ -228,17 +281,35 @@ struct coll_run {
 	u64 *counts;			/* copies of the call's, or NULL */
 	uint32_t user_op;
 	struct planned *planned;
-	struct coll_exec *exec;		/* while it runs */
+	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
+	uint32_t word;			/* one more than its completion word, or 0 */
+	uint32_t number;
+	uint64_t until, allowed;	/* its deadline, and how long that was from the start */
+	bool waiting;			/* for its start */
+	struct coll_run *next_offloaded;
 	atomic_bool posted;		/* handed to a progress thread, not ended */
 	void *in, *out;
 	uint64_t deadline_ns;		/* 0: the group's */
 	bool persistent;
+	struct auto_call *evidence;	/* counted in the autopilot's, or NULL */
+	enum auto_choice chosen;
+	char choice[96];		/* why */
 	bool local;			/* on a caller's stack: a blocking call */
 	int status;
 	char *explanation;
 };
 
 /* ---- context ------------------------------------------------------------ */
+
+/* What the links that arbiter.h speaks of share: one at a time sends bulk. */
+struct arbiter {
+	struct coll_link *contenders;
+	struct coll_link *holder;	/* of these, the one whose chunk is under way, or NULL */
+	uint64_t since;			/* that was handed to the engine */
+	uint64_t usual;			/* ns that a chunk takes, of late */
+	uint32_t runs;			/* so far: tells their age */
+	uint32_t bulk;			/* messages so far */
+};
 
 struct user_op {
 	coll_function *function;
@@ -254,10 +325,15 @@ struct coll_context {
 	pthread_t owner;		/* the thread that may touch what hangs on it */
 	const struct coll_engine_ops *engine;
 	void *engine_state;
+	struct offload *offload;	/* /dev/coll, or NULL */
+	bool to_kernel;			/* unless the choice is another just now */
+	struct autopilot autopilot;
+	bool polled;			/* somebody may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	struct coll_link *touched;	/* links with work for the engine */
+	struct arbiter arbiter;
 	struct watch listener;
 	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */

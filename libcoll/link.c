@@ -5,12 +5,14 @@
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
 
+#include "arbiter.h"
 #include "early.h"
 #include "engine.h"
 #include "exec.h"
 #include "health.h"
 #include "inject.h"
 #include "link.h"
+#include "offload.h"
 
 void coll_link_touch(struct coll_link *link)
 {
@@ -39,9 +41,7 @@ static void link_untouch(struct coll_link *link)
 
 void coll_link_send(struct coll_link *link, struct coll_message *message)
 {
-	message->next = NULL;
-	*link->queue_end = message;
-	link->queue_end = &message->next;
+	arbiter_queue(link, message);
 	coll_link_touch(link);
 }
 
@@ -63,9 +63,10 @@ int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint3
 	return 0;
 }
 
-static uint64_t message_bytes(const struct coll_message *message)
+/* Of the message's chunk that is next. */
+static uint64_t chunk_bytes(const struct coll_message *message)
 {
-	return sizeof(message->header) + message->header.bytes;
+	return sizeof(message->header) + coll_chunk_bytes(&message->header);
 }
 
 static void message_release(struct coll_message *message)
@@ -74,18 +75,6 @@ static void message_release(struct coll_message *message)
 		coll_exec_sent(message->exec, message);
 	else
 		free(message);
-}
-
-/* Takes the first message off the queue. */
-static struct coll_message *queue_pop(struct coll_link *link)
-{
-	struct coll_message *message = link->queue;
-
-	link->queue = message->next;
-	if (!link->queue)
-		link->queue_end = &link->queue;
-	link->sent = 0;
-	return message;
 }
 
 void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
@@ -101,15 +90,17 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 		*keep = message->next;
 		message_release(message);
 	}
-	link->queue_end = keep;
+	link->queue_end = link->urgent_end = keep;
 	if (!link->queue)
 		link->sent = 0;
+	arbiter_look(link);
 }
 
-bool coll_link_wants_send(const struct coll_link *link)
+bool coll_link_wants_send(struct coll_link *link)
 {
-	return link->queue && !link->sending && link->attached && !link->broken &&
-	       link->state != LINK_CLOSED && link->state != LINK_LOST;
+	return link->queue && !link->sending && link->attached && !link->lent && !link->broken &&
+	       link->state != LINK_CLOSED && link->state != LINK_LOST &&
+	       (link->sent || arbiter_lets(link, link->queue));
 }
 
 /*
@@ -130,24 +121,30 @@ static int add_iov(struct iovec *iov, const void *base, uint64_t bytes, uint64_t
 
 static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 {
-	const struct coll_message *message;
+	struct coll_message *message, **slot;
 	uint64_t skip = link->sent;
 	int count = 0;
 
 	link->in_iov = 0;
-	for (message = link->queue; message && count + 2 <= max; message = message->next) {
+	for (slot = &link->queue; (message = *slot) && count + 2 <= max; slot = &message->next) {
 		const struct coll_header *header = &message->header;
 
+		if (!skip && !arbiter_lets(link, message))
+			break;
+		arbiter_begin(link, slot);
 		link->in_iov++;
-
 		if (message->payload) {
 			count += add_iov(&iov[count], header, sizeof(*header), &skip);
-			count += add_iov(&iov[count], message->payload, header->bytes, &skip);
+			count += add_iov(&iov[count], message->payload + header->offset,
+					 coll_chunk_bytes(header), &skip);
 		} else {	/* the payload follows the header in the message */
-			count += add_iov(&iov[count], header, message_bytes(message), &skip);
+			count += add_iov(&iov[count], header, chunk_bytes(message), &skip);
 		}
-		/* A failure cuts the queue behind what has begun: keep that short. */
-		if (message->header.bytes > GUESS_MAX)
+		/*
+		 * A failure cuts the queue behind what has begun, and what is urgent waits
+		 * for it: keep that short. A chunk is followed by whom the policy says.
+		 */
+		if (header->chunk || coll_chunk_bytes(header) > GUESS_MAX)
 			break;
 	}
 	return count;
@@ -190,6 +187,24 @@ static void link_send_broke(struct coll_link *link, int error)
 	coll_link_touch(link);
 }
 
+/* All of it, or a chunk; of a failed group nothing is waited for any more. */
+static void link_chunk_sent(struct coll_link *link, struct coll_message *message)
+{
+	struct coll_header *header = &message->header;
+	const bool bulk = header->bytes > URGENT_MAX;
+	bool whole;
+
+	link->group->context->counters.chunks += header->chunk || header->offset;
+	header->offset += coll_chunk_bytes(header);
+	whole = header->offset == header->bytes || link->group->state != GROUP_OK;
+	if (!whole)
+		arbiter_queue_again(link, message);
+	if (bulk)
+		arbiter_chunk_gone(link, whole);
+	if (whole)
+		message_release(message);
+}
+
 void coll_link_sent(struct coll_link *link, ssize_t result)
 {
 	struct coll_group *group = link->group;
@@ -200,11 +215,9 @@ void coll_link_sent(struct coll_link *link, ssize_t result)
 		return;
 	}
 	link->sent += result;
-	while (link->queue && link->sent >= message_bytes(link->queue)) {
-		uint64_t rest = link->sent - message_bytes(link->queue);
-
-		message_release(queue_pop(link));
-		link->sent = rest;
+	while (link->queue && link->sent >= chunk_bytes(link->queue)) {
+		link->sent -= chunk_bytes(link->queue);
+		link_chunk_sent(link, arbiter_pop(link));
 	}
 	if (link->queue)
 		coll_link_touch(link);
@@ -249,7 +262,7 @@ static const char *loss_reason(const struct coll_link *link, int error)
 static bool link_may_go(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
-	       (!link->heard && !exec_needs_link(link));
+	       (!link->heard && !exec_needs_link(link) && !offload_needs_link(link));
 }
 
 /* Not closed before the group fails: what is queued would count as sent. */
@@ -302,7 +315,12 @@ static void link_receive_data(struct coll_link *link)
 	uint32_t op;
 	int match = COLL_MATCH_LATE;
 
-	link->payload_left = header->bytes;
+	link->payload_left = coll_chunk_bytes(header);
+	link->early = header->offset ? early_begun(link) : NULL;
+	if (link->early) {
+		link->target = link->early->data + header->offset;
+		return;
+	}
 	if (group->state != GROUP_OK || group->freed) {
 		match = COLL_MATCH_LATE;
 	} else if (exec && !exec->over) {
@@ -311,13 +329,15 @@ static void link_receive_data(struct coll_link *link)
 			return;
 		}
 		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
-		if (match < 0 || exec->arrived[op]) {
+		if (match < 0 || exec->arrived[op] ||
+		    (match == COLL_MATCH_EARLY && header->offset) ||
+		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset)) {
 			group_fail(group, -EPROTO, link->rank, group->rank,
 				   "sent a message that the schedule does not have");
 			return;
 		}
 	} else if ((int32_t)(header->run - group->next_run) >= 0) {
-		match = COLL_MATCH_EARLY;
+		match = header->offset ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
 	} else if (differs_late(group, header)) {
 		group_mismatch(link);
 		return;
@@ -325,7 +345,8 @@ static void link_receive_data(struct coll_link *link)
 	if (match == COLL_MATCH_POSTED) {
 		link->exec = exec;
 		link->op = op;
-		link->target = exec_place(exec, coll_ops(exec->planned->schedule)[op].result);
+		link->target = exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
+			       header->offset;
 		exec->in_flight++;
 	} else if (match == COLL_MATCH_EARLY) {
 		link_receive_early(link);
@@ -337,18 +358,16 @@ static void link_receive_data(struct coll_link *link)
 static void link_header_done(struct coll_link *link)
 {
 	const struct coll_header *header = &link->header;
-	bool data = header->kind == COLL_MESSAGE_DATA;
 
 	link->target = NULL;
 	link->exec = NULL;
 	link->early = NULL;
 	link->payload_left = 0;
-	if (header->version != COLL_WIRE_VERSION || header->zero || !header->kind ||
-	    header->kind > COLL_MESSAGE_BYE || header->bytes > (data ? COLL_BYTES_MAX : 0)) {
+	if (!coll_header_valid(header)) {
 		group_fail(link->group, -EPROTO, link->rank, link->group->rank,
 			   "sent what is no message");
 		coll_link_close(link);
-	} else if (data) {
+	} else if (header->kind == COLL_MESSAGE_DATA) {
 		link_receive_data(link);
 	} else {
 		health_message(link, header);
@@ -371,9 +390,17 @@ static void early_done(struct coll_link *link, struct coll_early *early)
 		exec_take_early(exec, op);
 }
 
-/* Header and payload are here. */
-static void link_message_done(struct coll_link *link)
+/* Whether the message goes on behind the chunk whose header is here. */
+static bool link_more_follows(const struct coll_link *link)
 {
+	return link->header.offset + coll_chunk_bytes(&link->header) < link->header.bytes;
+}
+
+/* Header and payload are here: of a message, or of a chunk. */
+static void link_chunk_done(struct coll_link *link)
+{
+	const uint64_t got = link->header.offset + coll_chunk_bytes(&link->header);
+	const bool whole = got == link->header.bytes;
 	struct coll_exec *exec = link->exec;
 	struct coll_early *early = link->early;
 
@@ -382,9 +409,16 @@ static void link_message_done(struct coll_link *link)
 	link->early = NULL;
 	link->target = NULL;
 	if (early) {
-		early_done(link, early);
+		early->got = got;
+		if (whole)
+			early_done(link, early);
 	} else if (exec) {
 		exec->in_flight--;
+		exec->got[link->op] = got;
+		if (!whole) {
+			exec_maybe_home(exec);
+			return;
+		}
 		exec_arrived(exec, link->op);
 		link->group->context->engine->deliver(link, exec, link->op);
 	}
@@ -415,7 +449,7 @@ static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t b
 		data += part;
 		bytes -= part;
 		if (link->header_got == sizeof(link->header) && !link->payload_left)
-			link_message_done(link);
+			link_chunk_done(link);
 	}
 }
 
@@ -423,7 +457,7 @@ bool coll_link_wants_recv(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
 
-	if (link->receiving || !link->attached || link->state == LINK_CLOSED ||
+	if (link->receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
 	    link->state == LINK_LOST)
 		return false;
 	if (link->expected || link->leaving || link->broken || group->state != GROUP_OK)
@@ -437,6 +471,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	struct coll_exec *exec;
 	const struct coll_op *op;
 	uint32_t index;
+	uint64_t left;
 
 	if (link->header_got == sizeof(link->header)) {
 		const uint64_t max = link->target ? TRANSFER_MAX : GUESS_MAX;
@@ -445,24 +480,29 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 		iov[0].iov_base = link->target ? link->target : link->group->context->sink;
 		iov[0].iov_len = bytes;
 		*whole = true;
-		return 1;
+		if (bytes < link->payload_left || !link_more_follows(link))
+			return 1;
+		iov[1].iov_base = &link->next_header;
+		iov[1].iov_len = sizeof(link->next_header);
+		return 2;
 	}
 	exec = link->expected ? exec_expecting(link, &index) : NULL;
 	op = exec ? &coll_ops(exec->planned->schedule)[index] : NULL;
-	if (!op || op->bytes < DIRECT_MIN)
+	left = op ? op->bytes - exec->got[index] : 0;
+	if (left < DIRECT_MIN)
 		return 0;
 
 	/*
-	 * The place belongs to a receive that has started and has no bytes yet,
-	 * so writing there is harmless even if another message comes.
+	 * The place belongs to a receive that has started and has no bytes there
+	 * yet, so writing is harmless even if another message comes.
 	 */
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
-	link->guess = exec_place(exec, op->result);
+	link->guess = exec_place(exec, op->result) + exec->got[index];
 	link->guess_exec = exec;
 	exec->in_flight++;
 	iov[1].iov_base = link->guess;
-	iov[1].iov_len = op->bytes < GUESS_MAX ? op->bytes : GUESS_MAX;
+	iov[1].iov_len = left < GUESS_MAX ? left : GUESS_MAX;
 	*whole = false;
 	return 2;
 }
@@ -484,14 +524,24 @@ int coll_link_recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	return cut;
 }
 
-/* Some of a message's payload is at its place already. */
+/* Some of a chunk's payload is at its place already. */
 static void link_received_payload(struct coll_link *link, uint64_t bytes)
 {
 	if (link->target)
 		link->target += bytes;
 	link->payload_left -= bytes;
 	if (!link->payload_left)
-		link_message_done(link);
+		link_chunk_done(link);
+}
+
+/* The rest of a chunk's payload, and some of the header behind it. */
+static void link_received_rest(struct coll_link *link, uint64_t bytes)
+{
+	const uint64_t payload = bytes < link->payload_left ? bytes : link->payload_left;
+
+	link_received_payload(link, payload);
+	if (bytes > payload)
+		link_consume(link, (uint8_t *)&link->next_header, bytes - payload);
 }
 
 /* The engine lets go of where it would have put bytes unseen. */
@@ -559,7 +609,7 @@ void coll_link_received(struct coll_link *link, ssize_t result)
 	if (result <= 0)
 		link_received_nothing(link, result);
 	else if (link->header_got == sizeof(link->header))
-		link_received_payload(link, result);
+		link_received_rest(link, result);
 	else
 		link_received_guess(link, result);
 	if (coll_link_wants_recv(link))
@@ -584,7 +634,7 @@ bool coll_link_delivered(const struct coll_link *link)
 {
 	int left;
 
-	return !link->queue && !link->sending && (ioctl(link->fd, SIOCOUTQ, &left) || !left);
+	return !link->queue && !link->sending && !link->lent && (ioctl(link->fd, SIOCOUTQ, &left) || !left);
 }
 
 void coll_link_leave(struct coll_link *link)
@@ -613,6 +663,8 @@ void coll_link_close(struct coll_link *link)
 {
 	if (link->state == LINK_CLOSED)
 		return;
+	if (link->lent)
+		offload_drop(link->group);
 	link->state = LINK_CLOSED;
 	if (link->attached) {
 		shutdown(link->fd, SHUT_RDWR);

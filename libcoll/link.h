@@ -59,7 +59,7 @@ void coll_link_close(struct coll_link *link);
 /* ---- for engines -------------------------------------------------------- */
 
 /* Whether there is something to send and nobody is sending it. */
-bool coll_link_wants_send(const struct coll_link *link);
+bool coll_link_wants_send(struct coll_link *link);
 /* Fills iov with the bytes to send next; returns how many entries. */
 int coll_link_send_iov(struct coll_link *link, struct iovec *iov, int max);
 /* Whether nobody waits to hear that these bytes are gone: no op, no later message. */

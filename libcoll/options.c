@@ -134,6 +134,24 @@ static void show_number(const void *field, FILE *to)
 	fprintf(to, "%llu", (unsigned long long)*(const uint64_t *)field);
 }
 
+static int read_chunk(void *field, size_t size, const char *value)
+{
+	uint64_t bytes;
+	int error = read_bytes(&bytes, size, value);
+
+	if (error || (bytes && (bytes < 4096 || bytes > 128 << 20)))
+		return -EINVAL;
+	*(uint64_t *)field = bytes;
+	return 0;
+}
+
+static int read_policy(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "rr") && strcmp(value, "occupancy") && strcmp(value, "occupancy-hier"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 static int read_bool(void *field, size_t size, const char *value)
 {
 	(void)size;
@@ -186,8 +204,8 @@ static void show_seconds(const void *field, FILE *to)
 static const struct option table[] = {
 	{ "engine", read_engine, show_text, FIELD(engine), "auto, uring or epoll",
 	  "what moves the bytes; auto: io_uring where it is allowed" },
-	{ "progress", read_progress, show_text, FIELD(progress), "call, thread or helper",
-	  "who moves runs: the application when it calls, a thread, a thread one by one" },
+	{ "progress", read_progress, show_text, FIELD(progress), "call, thread, helper, kernel or auto",
+	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the fittest" },
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },
@@ -203,6 +221,11 @@ static const struct option table[] = {
 	  "early messages a group keeps (bytes) before it leaves more to the senders" },
 	{ "buffer_bytes", read_bytes, show_number, FIELD(buffer_bytes), "a size: 4M",
 	  "socket buffers; 0: the kernel decides" },
+	{ "link_policy", read_policy, show_text, FIELD(link_policy),
+	  "rr, occupancy or occupancy-hier",
+	  "whose bulk a link carries: chunks in turn, first come first served, far first" },
+	{ "link_chunk", read_chunk, show_number, FIELD(link_chunk), "0 or a size from 4K to 128M",
+	  "what of a message goes at once; 0: of 2 ms by beta (8M), between clusters 64K" },
 	{ "clusters", read_clusters, show_text, FIELD(clusters),
 	  "off, sizes like 8+8, named, a file's path with a /, auto or auto:1ms",
 	  "which ranks are near each other; what rank 0 says" },
@@ -214,7 +237,7 @@ static const struct option table[] = {
 	  "faults and noise to inject, for tests and measurements" },
 	{ "alpha", read_seconds, show_seconds, FIELD(machine.alpha), "a duration: 20us",
 	  "what a message costs, for the choice of algorithms" },
-	{ "overhead", read_seconds, show_seconds, FIELD(machine.overhead), "a duration: 3us",
+	{ "overhead", read_seconds, show_seconds, FIELD(machine.overhead), "a duration: 2us",
 	  "what of this keeps the sender busy" },
 	{ "beta", read_seconds, show_seconds, FIELD(machine.beta), "a duration: 0.5ns",
 	  "what a byte's transport costs" },
@@ -411,6 +434,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	memset(options, 0, sizeof(*options));
 	strcpy(options->engine, "auto");
 	strcpy(options->progress, "call");
+	strcpy(options->link_policy, "occupancy");
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
 	options->early_bytes = 16 << 20;

@@ -23,6 +23,8 @@ struct coll_options {
 	char congestion[16];	/* "": the system's */
 	uint64_t early_bytes;	/* of early messages a group keeps */
 	uint64_t buffer_bytes;	/* SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
+	char link_policy[16];	/* rr, occupancy, occupancy-hier */
+	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */
 	char wan_congestion[16];	/* "": as the others' */
 	uint64_t wan_pacing;	/* bytes a second of a link to another cluster; 0: no limit */
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */

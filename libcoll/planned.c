@@ -11,6 +11,7 @@
 #include "../core/check.h"
 #include "exec.h"
 #include "link.h"
+#include "offload.h"
 #include "run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
@@ -297,6 +298,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	if (!planned)
 		return -ENOMEM;
 	planned->references = 1;
+	planned->group = group;
 	planned->user_op = user_op;
 	planned->call = *call;
 	error = keep_arrays(&planned->call, &planned->counts);
@@ -327,6 +329,7 @@ void planned_put(struct planned *planned)
 		planned->spare = exec->next;
 		exec_free(exec);
 	}
+	offload_forget(planned);
 	free((void *)planned->plan.pending);
 	free(planned->schedule);
 	free(planned->links);

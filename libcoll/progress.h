@@ -8,6 +8,8 @@
  *	call	the application turns the engine when it calls in
  *	thread	a thread drives all runs in flight
  *	helper	a thread executes run after run, in the order of the calls
+ *	kernel	the kernel carries runs on; the application's thread owns the rest
+ *	auto	one of call, thread and kernel, chosen for each run
  */
 #ifndef COLL_PROGRESS_H
 #define COLL_PROGRESS_H
@@ -40,6 +42,8 @@ struct coll_progress_ops {
 extern const struct coll_progress_ops coll_progress_call;
 extern const struct coll_progress_ops coll_progress_thread;
 extern const struct coll_progress_ops coll_progress_helper;
+extern const struct coll_progress_ops coll_progress_kernel;
+extern const struct coll_progress_ops coll_progress_auto;
 
 /* The mode of this name, or NULL. */
 const struct coll_progress_ops *progress_find(const char *name);

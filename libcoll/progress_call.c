@@ -5,6 +5,7 @@
 #include "context.h"
 #include "engine.h"
 #include "progress.h"
+#include "progress_thread.h"
 #include "run.h"
 
 static void call_call(struct coll_context *context, void (*function)(void *), void *argument,
@@ -21,7 +22,7 @@ static int call_start(struct coll_run *run)
 
 	if (!error)
 		error = run_start(run);
-	if (!error && !run->local)	/* a blocking call turns the engine at once */
+	if (!error && run->exec && !run->local)	/* a blocking call turns the engine at once */
 		run_flush(run);
 	if (error)
 		run_ended(run);
@@ -30,7 +31,7 @@ static int call_start(struct coll_run *run)
 
 static bool call_in_flight(struct coll_run *run)
 {
-	return run->exec;
+	return run_moving(run);
 }
 
 static int call_wait(struct coll_run *run)
@@ -71,12 +72,30 @@ const struct coll_progress_ops coll_progress_call = {
 	.fd = call_fd,
 };
 
+/*
+ * The kernel carries runs on by itself; what it does not take, and the making of
+ * connections, moves on as with `call`. context_begin() opens the device.
+ */
+const struct coll_progress_ops coll_progress_kernel = {
+	.name = "kernel",
+	.open = context_begin,
+	.close = context_end,
+	.call = call_call,
+	.start = call_start,
+	.in_flight = call_in_flight,
+	.wait = call_wait,
+	.turn = call_turn,
+	.fd = call_fd,
+};
+
 /* ---- which ---------------------------------------------------------------- */
 
 static const struct coll_progress_ops *const modes[] = {
 	&coll_progress_call,
 	&coll_progress_thread,
 	&coll_progress_helper,
+	&coll_progress_kernel,
+	&coll_progress_auto,
 	NULL,
 };
 
@@ -91,8 +110,11 @@ const struct coll_progress_ops *progress_find(const char *name)
 
 const struct coll_progress_ops *progress_of(const struct coll_context *context)
 {
-	return pthread_equal(context->owner, pthread_self()) ? &coll_progress_call :
-							       context->progress;
+	const bool owner = context->progress == &coll_progress_auto ?
+				   thread_is_this(context) :
+				   pthread_equal(context->owner, pthread_self());
+
+	return owner ? &coll_progress_call : context->progress;
 }
 
 void progress_do(struct coll_context *context, void (*function)(void *), void *argument)

@@ -24,7 +24,9 @@
 #include "context.h"
 #include "cpus.h"
 #include "engine.h"
+#include "offload.h"
 #include "progress.h"
+#include "progress_thread.h"
 #include "run.h"
 
 enum {
@@ -47,7 +49,8 @@ struct handle {
 
 struct threaded {
 	struct coll_context *context;
-	pthread_t thread;
+	pthread_t thread;		/* as its creator knows it, */
+	pthread_t self;			/* and as it does */
 	const struct coll_progress_ops *mode;
 
 	/* Between the two threads, under the lock. */
@@ -56,6 +59,8 @@ struct threaded {
 	struct handle ring[HANDLES];
 	uint32_t head, count;
 	struct task *urgent;
+	bool parked;			/* the application owns the context */
+	pthread_cond_t unparked;
 	bool opened;
 	int open_error;
 	char why[256];
@@ -65,6 +70,7 @@ struct threaded {
 	int wake_fd;
 	struct watch wake;
 	struct coll_run *flying;
+	bool away;			/* it has given the context away */
 	bool stopped;
 };
 
@@ -112,7 +118,7 @@ static void collect(struct threaded *t)
 	struct coll_run **slot = &t->flying, *run;
 
 	while ((run = *slot)) {
-		if (run->exec) {
+		if (run_moving(run)) {
 			slot = &run->next;
 			continue;
 		}
@@ -208,13 +214,102 @@ static int owner_open(struct threaded *t)
 	return error;
 }
 
+/* ---- changing owners ---------------------------------------------------------------- */
+
+static void sleep_parked(struct threaded *t)
+{
+	pthread_mutex_lock(&t->lock);
+	while (t->parked)
+		pthread_cond_wait(&t->unparked, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+	t->away = false;
+	if (t->context->engine->take)
+		t->context->engine->take(t->context);
+}
+
+static void let_go(struct coll_context *context)
+{
+	if (context->engine->let_go)
+		context->engine->let_go(context);
+}
+
+/* On the owner's thread: the runs in flight are the application's again. */
+static void park(void *argument)
+{
+	struct threaded *t = argument;
+	struct coll_run *run;
+
+	collect(t);
+	let_go(t->context);
+	collect(t);
+	while ((run = t->flying)) {
+		t->flying = run->next;
+		run->posted = false;
+	}
+	t->parked = true;
+	t->away = true;
+}
+
+bool thread_is_parked(const struct coll_context *context)
+{
+	return threaded_of(context)->parked;
+}
+
+bool thread_is_this(const struct coll_context *context)
+{
+	return pthread_equal(threaded_of(context)->self, pthread_self());
+}
+
+void thread_give(struct coll_context *context)
+{
+	coll_progress_thread.call(context, park, threaded_of(context), false);
+	context->owner = pthread_self();
+	if (context->engine->take)
+		context->engine->take(context);
+}
+
+static void post(struct threaded *t, struct coll_run *run)
+{
+	if (!run || run->posted || !run_moving(run))
+		return;
+	run->posted = true;
+	run->next = t->flying;
+	t->flying = run;
+}
+
+void thread_take(struct coll_context *context)
+{
+	struct threaded *t = threaded_of(context);
+	struct coll_group *group;
+	struct coll_exec *exec;
+	struct coll_run *run, *next;
+
+	let_go(context);
+	for (group = context->groups; group; group = group->next) {
+		for (exec = group->active; exec; exec = exec->next)
+			post(t, exec->run);
+		for (run = group->offload.waiting; run; run = run->next_offloaded)
+			post(t, run);
+	}
+	for (run = offload_flying(context); run; run = next) {
+		next = run->next_offloaded;
+		post(t, run);
+	}
+	context->owner = t->self;
+	pthread_mutex_lock(&t->lock);
+	t->parked = false;
+	pthread_cond_broadcast(&t->unparked);
+	pthread_mutex_unlock(&t->lock);
+}
+
 static void *owner_main(void *argument)
 {
 	struct threaded *t = argument;
 	struct handle handle;
 	int error;
 
-	t->context->owner = pthread_self();
+	t->self = pthread_self();
+	t->context->owner = t->self;
 	error = owner_open(t);
 	pthread_mutex_lock(&t->lock);
 	t->opened = true;
@@ -223,14 +318,17 @@ static void *owner_main(void *argument)
 	pthread_cond_broadcast(&t->done);
 	pthread_mutex_unlock(&t->lock);
 	while (!error && !t->stopped) {
-		while (!t->stopped && next_handle(t, &handle)) {
+		if (t->away)
+			sleep_parked(t);
+		while (!t->stopped && !t->away && next_handle(t, &handle)) {
 			if (handle.task)
 				task_do(t, handle.task);
 			else
 				run_begin(t, handle.run);
-			collect(t);
+			if (!t->away)
+				collect(t);
 		}
-		if (!t->stopped)
+		if (!t->stopped && !t->away)
 			owner_turn(t);
 	}
 	return NULL;
@@ -349,6 +447,7 @@ static void threaded_free(struct threaded *t)
 	pthread_mutex_destroy(&t->lock);
 	pthread_cond_destroy(&t->room);
 	pthread_cond_destroy(&t->done);
+	pthread_cond_destroy(&t->unparked);
 	t->context->progress_state = NULL;
 	free(t);
 }
@@ -376,6 +475,7 @@ static int threaded_open(struct coll_context *context)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->room, NULL);
 	pthread_cond_init(&t->done, NULL);
+	pthread_cond_init(&t->unparked, NULL);
 	t->context = context;
 	t->mode = context->progress;
 	t->event_fd = -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The user's handle on a run: start, test, wait, cancel, free, explain. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "../algo/tuning.h"
@@ -8,11 +9,41 @@
 #include "engine.h"
 #include "exec.h"
 #include "health.h"
+#include "offload.h"
 #include "progress.h"
 #include "run.h"
 #include "topology.h"
 
-enum { LINGERING_MAX = 128 };
+enum { LINGERING_MAX = 128, EXPLANATION_BYTES = 640 };
+
+/* What progress was chosen, if it is chosen. */
+static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	static const char *const chosen[] = { "call", "thread", "kernel" };
+
+	*text = 0;
+	if (run->choice[0])
+		snprintf(text, bytes, "progress %s (auto: %s)", chosen[run->chosen], run->choice);
+	return text;
+}
+
+/* Who carries it on: "engine uring", "the kernel", and why not. */
+static const char *place_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	const struct coll_context *context = run->group->context;
+	const char *aside = run->planned->aside;
+	char choice[160];
+
+	choice_explain(run, choice, sizeof(choice));
+	if (context->offload && !aside)
+		snprintf(text, bytes, "in the kernel%s%s", *choice ? ", " : "", choice);
+	else if (*choice)
+		snprintf(text, bytes, "engine %s, %s", context->engine->name, choice);
+	else
+		snprintf(text, bytes, "engine %s%s%s%s", context->engine->name,
+			 aside ? " (not in the kernel: " : "", aside ? aside : "", aside ? ")" : "");
+	return text;
+}
 
 /* Why n is what it is: ", a link carries 2.5 MB/s, the WAN 25 MB/s". */
 static const char *lanes_explain(const struct planned *planned,
@@ -35,17 +66,17 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128];
+	char tuning[128], clusters[256], lanes[128], place[320];
 
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s (%s), %u ops, %u peers, engine %s%s%s",
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s (%s), %u ops, %u peers, %s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 topology_print(run->group, clusters, sizeof(clusters)),
 		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)), planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "",
 		 tuning, asked ? "asked for" : "least predicted time of those that fit", s->ops,
-		 s->peers, run->group->context->engine->name,
+		 s->peers, place_explain(run, place, sizeof(place)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
 		 run->group->context->congestion);
 	return text;
@@ -77,6 +108,17 @@ static int run_throttle(struct coll_group *group, uint64_t ns)
 	return 0;
 }
 
+static void explain_once(struct coll_run *run)
+{
+	char text[EXPLANATION_BYTES];
+
+	if (!run->group->options.explain || run->planned->explained)
+		return;
+	run->planned->explained = true;
+	if (!run->group->rank)
+		fprintf(stderr, "coll: %s\n", run_explain(run, text, sizeof(text)));
+}
+
 int run_start(struct coll_run *run)
 {
 	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
@@ -84,16 +126,33 @@ int run_start(struct coll_run *run)
 
 	if (error)
 		return error;
-
-	if (run->group->options.explain && !run->planned->explained) {
-		char text[512];
-
-		run->planned->explained = true;
-		if (!run->group->rank)
-			fprintf(stderr, "coll: %s\n", run_explain(run, text, sizeof(text)));
-	}
 	run->status = 0;
+	if (run->chosen != run->planned->chosen)
+		run->planned->explained = false;
+	run->planned->chosen = run->chosen;
+	if (run->group->context->offload) {
+		run->allowed = ns;
+		error = offload_start(run, coll_now() + ns);
+		if (!run->waiting)
+			explain_once(run);
+		return error;
+	}
+	explain_once(run);
 	return exec_start(run, coll_now() + ns);
+}
+
+bool run_moving(struct coll_run *run)
+{
+	return run->exec || ((run->word || run->waiting) && offload_moving(run));
+}
+
+/* Looks at the completion word before anybody sleeps; the thread may need this core. */
+static void look_at_word(struct coll_run *run)
+{
+	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
+
+	while (run->word && offload_moving(run) && coll_now() < until)
+		sched_yield();
 }
 
 void run_flush(struct coll_run *run)
@@ -126,7 +185,8 @@ int run_wait(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
-	while (run->exec) {
+	look_at_word(run);
+	while (run_moving(run)) {
 		int error = context_turn(context, COLL_FOREVER);
 
 		if (error)
@@ -259,6 +319,13 @@ static void change_deadline(void *argument)
 	struct coll_exec *exec = run->exec;
 
 	run->deadline_ns = change->ns;
+	if (run->word || run->waiting) {
+		const uint64_t ns = change->ns ? change->ns : run->group->options.deadline_ns;
+
+		run->until += ns - run->allowed;
+		run->allowed = ns;
+		offload_deadline(run, run->until);
+	}
 	if (!exec)
 		return;
 	exec->deadline = exec->started +
@@ -273,17 +340,17 @@ int coll_run_deadline(struct coll_run *run, uint64_t ns)
 	return 0;
 }
 
-enum { EXPLANATION_BYTES = 512 };
-
 static void explain(void *argument)
 {
 	struct coll_run *run = argument;
+	char choice[160];
 
 	if (run->planned)
 		run_explain(run, run->explanation, EXPLANATION_BYTES);
 	else
-		snprintf(run->explanation, EXPLANATION_BYTES, "%s",
-			 run_in_flight(run) ? "it waits for its turn" : "it has ended");
+		snprintf(run->explanation, EXPLANATION_BYTES, "%s%s%s",
+			 run_in_flight(run) ? "it waits for its turn" : "it has ended",
+			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
 }
 
 const char *coll_explain(struct coll_run *run)

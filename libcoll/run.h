@@ -10,6 +10,8 @@ int run_keep_counts(struct coll_run *run);
 /* Plans it if that is not done yet. */
 int run_plan(struct coll_run *run);
 int run_start(struct coll_run *run);
+/* Whether it has started and not ended, here or in the kernel. */
+bool run_moving(struct coll_run *run);
 /* Until it is over; its work is with the kernel when this returns. */
 int run_wait(struct coll_run *run);
 /* What was queued last goes to the kernel: nobody may come back here for long. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Messages between two ranks are the MPI's. But a rank that blocks in one may be
- * the one that a collective under way goes through, so then it polls instead.
+ * the one that a collective under way goes through, or one that keeps the core from
+ * whom it waits for, so then it polls instead.
  */
 #include <stdlib.h>
 
@@ -67,7 +68,7 @@ static int block_send(const void *data, int count, MPI_Datatype type, int to, in
 	MPI_Request request;
 	int code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Send(data, count, type, to, tag, comm);
 	code = real.Isend(data, count, type, to, tag, comm, &request);
 	return code ? code : complete(&request, MPI_STATUS_IGNORE);
@@ -90,7 +91,7 @@ static int block_ssend(const void *data, int count, MPI_Datatype type, int to, i
 	MPI_Request request;
 	int code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Ssend(data, count, type, to, tag, comm);
 	code = real.Issend(data, count, type, to, tag, comm, &request);
 	return code ? code : complete(&request, MPI_STATUS_IGNORE);
@@ -113,7 +114,7 @@ static int block_rsend(const void *data, int count, MPI_Datatype type, int to, i
 	MPI_Request request;
 	int code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Rsend(data, count, type, to, tag, comm);
 	code = real.Irsend(data, count, type, to, tag, comm, &request);
 	return code ? code : complete(&request, MPI_STATUS_IGNORE);
@@ -136,7 +137,7 @@ static int block_recv(void *data, int count, MPI_Datatype type, int from, int ta
 	MPI_Request request;
 	int code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Recv(data, count, type, from, tag, comm, status);
 	code = real.Irecv(data, count, type, from, tag, comm, &request);
 	return code ? code : complete(&request, status);
@@ -161,7 +162,7 @@ int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, 
 	MPI_Request recv, send;
 	int code, code_send;
 
-	if (!task_any() && !shim.settings.trace)
+	if (!must_poll() && !shim.settings.trace)
 		return real.Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type,
 				     from, in_tag, comm, status);
 	code = MPI_Irecv(in, in_count, in_type, from, in_tag, comm, &recv);
@@ -178,7 +179,7 @@ ALSO(PMPI_Sendrecv, MPI_Sendrecv)
 int MPI_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int out_tag, int from,
 			 int in_tag, MPI_Comm comm, MPI_Status *status)
 {
-	const struct type *info = task_any() || shim.settings.trace ? type_find(type) : NULL;
+	const struct type *info = must_poll() || shim.settings.trace ? type_find(type) : NULL;
 	MPI_Count bytes = info ? info->size * count : 0;
 	int code, position = 0;
 	void *copy;
@@ -220,7 +221,7 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 	struct pace pace = { 0 };
 	int flag = 0, code;
 
-	while (task_any()) {
+	while (must_poll()) {
 		task_progress();
 		code = real.Iprobe(from, tag, comm, &flag, status);
 		if (code || flag)
@@ -236,7 +237,7 @@ int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Statu
 	struct pace pace = { 0 };
 	int flag = 0, code;
 
-	while (task_any()) {
+	while (must_poll()) {
 		task_progress();
 		code = real.Improbe(from, tag, comm, &flag, message, status);
 		if (code || flag)
@@ -252,7 +253,7 @@ int MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *message, MP
 	MPI_Request request;
 	int code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Mrecv(data, count, type, message, status);
 	code = real.Imrecv(data, count, type, message, &request);
 	return code ? code : complete(&request, status);

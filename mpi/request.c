@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Waiting and testing. Our requests are the MPI's, so it knows when they are done;
- * but while any of our tasks is under way it must not block before they are.
+ * but while any of our tasks is under way, and on a crowded node, it must not block
+ * before they are.
  */
 #include <sched.h>
 
@@ -23,10 +24,10 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
 	bool only_ours;
 	int done = 0, code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Wait(request, status);
 	only_ours = task_all_ours(1, request);
-	for (task_progress(); task_any(); wait_turn(&pace, only_ours)) {
+	for (task_progress(); must_poll(); wait_turn(&pace, only_ours)) {
 		code = real.Test(request, &done, status);
 		if (code || done)
 			return code;
@@ -50,10 +51,10 @@ static int wait_all(int count, MPI_Request requests[], MPI_Status *statuses)
 	bool only_ours;
 	int done = 0, code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Waitall(count, requests, statuses);
 	only_ours = task_all_ours(count, requests);
-	for (task_progress(); task_any(); wait_turn(&pace, only_ours)) {
+	for (task_progress(); must_poll(); wait_turn(&pace, only_ours)) {
 		code = real.Testall(count, requests, &done, statuses);
 		if (code || done)
 			return code;
@@ -77,10 +78,10 @@ static int wait_any(int count, MPI_Request requests[], int *index, MPI_Status *s
 	bool only_ours;
 	int done = 0, code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Waitany(count, requests, index, status);
 	only_ours = task_all_ours(count, requests);
-	for (task_progress(); task_any(); wait_turn(&pace, only_ours)) {
+	for (task_progress(); must_poll(); wait_turn(&pace, only_ours)) {
 		code = real.Testany(count, requests, index, &done, status);
 		if (code || done)
 			return code;
@@ -105,10 +106,10 @@ static int wait_some(int count, MPI_Request requests[], int *done, int indices[]
 	bool only_ours;
 	int code;
 
-	if (!task_any())
+	if (!must_poll())
 		return real.Waitsome(count, requests, done, indices, statuses);
 	only_ours = task_all_ours(count, requests);
-	for (task_progress(); task_any(); wait_turn(&pace, only_ours)) {
+	for (task_progress(); must_poll(); wait_turn(&pace, only_ours)) {
 		code = real.Testsome(count, requests, done, indices, statuses);
 		if (code || *done)
 			return code;

@@ -67,6 +67,7 @@ struct settings {		/* rank 0's, on all ranks */
 struct shim {
 	bool on;		/* between MPI_Init and MPI_Finalize, unless COLL_MPI=off */
 	bool threads;		/* several at once: MPI_THREAD_MULTIPLE */
+	bool yields;		/* waits offer the core, which the MPI's own do not */
 	int rank, ranks;
 	struct coll_context *context;
 	MPI_Comm self, all;	/* communicators for our own messages */
@@ -239,6 +240,11 @@ void stage_free(struct stage *stage);
 
 /* Whether there is something that has to move while the MPI waits. */
 bool task_any(void);
+/* Whether the MPI must be asked again and again instead of being left to wait. */
+static inline bool must_poll(void)
+{
+	return shim.yields || task_any();
+}
 /* Turns the engine without waiting, and completes what has ended. */
 void task_progress(void);
 /* The three forms, of calls that are ours. They return an MPI code. */

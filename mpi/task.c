@@ -172,7 +172,7 @@ void pace_poll(struct pace *pace)
 	shim_lock();
 	context_turn(shim.context, 0);
 	shim_unlock();
-	if (pace->rounds++ >= POLLS)
+	if (shim.yields || pace->rounds++ >= POLLS)
 		sched_yield();
 }
 

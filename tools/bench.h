@@ -53,6 +53,9 @@ void bench_data_free(struct bench_data *data);
 /* Before a call: the output is made wrong everywhere, or the input put into it. */
 void bench_data_prepare(struct bench_data *data, int variant);
 int bench_data_call(struct bench_data *data, int variant, struct coll_group *group);
+/* The same, nonblocking. */
+int bench_data_start(struct bench_data *data, int variant, struct coll_group *group,
+		     struct coll_run **run);
 /* Where the result differs from what it should be; -1: nowhere. */
 ptrdiff_t bench_data_check(const struct bench_data *data, int variant);
 
@@ -94,6 +97,14 @@ struct bench_report {
 	struct bench_setting setting;
 	struct bench_result (*result)[BENCH_ALGOS_MAX];	/* [size][algo] */
 };
+
+/* ---- reading options (cmd_bench.c) ------------------------------------------------- */
+
+/* "8", "64K", "1M"; says what is wrong. */
+bool bench_read_size(const char *text, uint64_t *bytes);
+bool bench_is_svg(const char *path);
+/* getopt reorders what it reads, and reading cuts lists up: both on a copy. */
+char **bench_copy_arguments(int argc, char **argv);
 
 /* ---- telling ------------------------------------------------------------------- */
 

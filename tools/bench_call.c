@@ -309,6 +309,50 @@ int bench_data_call(struct bench_data *data, int variant, struct coll_group *gro
 	}
 }
 
+int bench_data_start(struct bench_data *data, int variant, struct coll_group *group,
+		     struct coll_run **run)
+{
+	const size_t n = data->count, *counts = data->counts, *displs = data->displs;
+	const int type = data->type, op = data->op, root = data->root;
+	const void *in = data->in[variant];
+	void *out = data->out;
+
+	switch (data->collective) {
+	case COLL_BARRIER:
+		return coll_ibarrier(group, run);
+	case COLL_BCAST:
+		return coll_ibcast(out, n, type, root, group, run);
+	case COLL_GATHER:
+		return coll_igather(in, out, n, type, root, group, run);
+	case COLL_GATHERV:
+		return coll_igatherv(in, n, out, counts, displs, type, root, group, run);
+	case COLL_SCATTER:
+		return coll_iscatter(in, out, n, type, root, group, run);
+	case COLL_SCATTERV:
+		return coll_iscatterv(in, counts, displs, out, n, type, root, group, run);
+	case COLL_ALLGATHER:
+		return coll_iallgather(in, out, n, type, group, run);
+	case COLL_ALLGATHERV:
+		return coll_iallgatherv(in, n, out, counts, displs, type, group, run);
+	case COLL_ALLTOALL:
+		return coll_ialltoall(in, out, n, type, group, run);
+	case COLL_ALLTOALLV:
+		return coll_ialltoallv(in, counts, displs, out, counts, displs, type, group, run);
+	case COLL_REDUCE:
+		return coll_ireduce(in, out, n, type, op, root, group, run);
+	case COLL_ALLREDUCE:
+		return coll_iallreduce(in, out, n, type, op, group, run);
+	case COLL_REDUCE_SCATTER:
+		return coll_ireduce_scatter(in, out, counts, type, op, group, run);
+	case COLL_REDUCE_SCATTER_BLOCK:
+		return coll_ireduce_scatter_block(in, out, n, type, op, group, run);
+	case COLL_SCAN:
+		return coll_iscan(in, out, n, type, op, group, run);
+	default:
+		return coll_iexscan(in, out, n, type, op, group, run);
+	}
+}
+
 ptrdiff_t bench_data_check(const struct bench_data *data, int variant)
 {
 	const uint8_t *out = data->out, *expected = data->expected[variant];

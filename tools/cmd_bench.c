@@ -18,6 +18,7 @@
 #include "bench.h"
 #include "command.h"
 #include "launch.h"
+#include "overlap.h"
 
 static const char command[] = "bench";
 
@@ -43,6 +44,7 @@ enum {
 
 static const char *const help[] = {
 	"usage: coll bench COLLECTIVE [OPTION ...]",
+	"       coll bench overlap [OPTION ...]      collectives beside a computation",
 	"",
 	"Measures a collective: starts its own ranks on this node, or is a rank itself under",
 	"coll run, mpirun, srun or torchrun. Several algorithms run in turn, in small batches.",
@@ -161,7 +163,7 @@ static bool read_algos(struct bench_options *options, char *text)
 	return options->algos > 0 || wrong("--algo", text, "names with commas between");
 }
 
-static bool read_size(struct bench_options *options, const char *text)
+bool bench_read_size(const char *text, uint64_t *size)
 {
 	static const char units[] = "KMG", valid[] = "bytes, with K, M or G: 8,64K,1M";
 	const char *unit;
@@ -178,10 +180,15 @@ static bool read_size(struct bench_options *options, const char *text)
 		bytes <<= 10 * (unit - units + 1);
 	if (bytes > (uint64_t)1 << 34)
 		return wrong("--size", text, "at most 16G");
+	*size = bytes;
+	return true;
+}
+
+static bool read_size(struct bench_options *options, const char *text)
+{
 	if (options->sizes == BENCH_SIZES_MAX)
 		return wrong("--size", text, "at most 32 sizes");
-	options->size[options->sizes++] = bytes;
-	return true;
+	return bench_read_size(text, &options->size[options->sizes++]);
 }
 
 static bool read_sizes(struct bench_options *options, char *text)
@@ -219,7 +226,7 @@ static bool read_inject(struct bench_options *options, const char *text)
 	return true;
 }
 
-static bool is_svg(const char *path)
+bool bench_is_svg(const char *path)
 {
 	const size_t length = strlen(path);
 
@@ -302,7 +309,7 @@ static bool read_option(struct bench_options *options, int key, char *const *arg
 		return true;
 	case OPTION_PLOT:
 		options->plot = optarg;
-		return is_svg(optarg) || wrong("--plot", optarg, "a file name ending in .svg");
+		return bench_is_svg(optarg) || wrong("--plot", optarg, "a file name ending in .svg");
 	case OPTION_COUNTERS:
 		options->counters = true;
 		return true;
@@ -428,8 +435,7 @@ static int start_ranks(const struct bench_options *options, int argc, char **arg
 	return status;
 }
 
-/* getopt reorders what it reads, and reading cuts lists up: both on a copy. */
-static char **copy_arguments(int argc, char **argv)
+char **bench_copy_arguments(int argc, char **argv)
 {
 	char **copy = calloc(argc + 1, sizeof(*copy));
 	int i;
@@ -452,9 +458,13 @@ int cmd_bench(int argc, char **argv)
 {
 	struct bench_options options = { .engine = "", .seconds = 1, .warmup = 10, .type = -1,
 					 .op = COLL_SUM, .check = true };
-	char **copy = copy_arguments(argc, argv), **given = calloc(argc + 1, sizeof(*given));
+	char **copy, **given;
 	int status = COMMAND_USAGE;
 
+	if (argc > 1 && !strcmp(argv[1], "overlap"))
+		return cmd_bench_overlap(argc - 1, argv + 1);
+	copy = bench_copy_arguments(argc, argv);
+	given = calloc(argc + 1, sizeof(*given));
 	if (!copy || !given)
 		return COMMAND_ERROR;
 	memcpy(given, copy, argc * sizeof(*given));	/* the copies, in any order */

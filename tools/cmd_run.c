@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "command.h"
 #include "launch.h"
+#include "launch_hosts.h"
 
 enum { RANKS_MAX = 65536 };
 
@@ -17,14 +19,21 @@ enum {
 	OPTION_NO_PREFIX,
 	OPTION_BIND,
 	OPTION_HOSTS,
+	OPTION_SSH,
+	OPTION_COLL,
+	OPTION_AGENT,
 };
 
 static const char *const help[] = {
 	"usage: coll run -n RANKS [OPTION ...] [--] PROGRAM [ARGUMENT ...]",
+	"       coll run --hosts NAME[:RANKS],... [OPTION ...] [--] PROGRAM [ARGUMENT ...]",
 	"",
-	"Starts RANKS copies of a program on this node as one job.",
+	"Starts RANKS copies of a program as one job, on this node or on several hosts.",
 	"",
-	"  -n, --ranks N      how many ranks",
+	"  -n, --ranks N      how many ranks (with --hosts: all that they have room for)",
+	"      --hosts LIST   host:ranks with commas between, in the order of the ranks",
+	"      --ssh COMMAND  the remote shell (default 'ssh -T -o BatchMode=yes')",
+	"      --coll PATH    where coll is on the hosts (default: where it is here)",
 	"  -t, --timeout S    end the job after S seconds (exit code 124)",
 	"  -k, --keep-going   let the other ranks go on when one fails",
 	"      --grace S      seconds from SIGTERM to SIGKILL (default 5)",
@@ -87,6 +96,44 @@ static int read_bind(const char *value, enum launch_bind *bind)
 	return 0;
 }
 
+static int read_hosts(const char *value, struct launch *launch)
+{
+	if (hosts_parse(value, &launch->hosts, &launch->hosts_count, &launch->all))
+		return wrong("--hosts", value, "name[:ranks] with commas between");
+	return 0;
+}
+
+/* As many ranks as there is room for, or fewer. */
+static int fit_hosts(struct launch *launch)
+{
+	static char self[4096];
+
+	if (!launch->ranks)
+		launch->ranks = launch->all;
+	if (launch->ranks > launch->all) {
+		fprintf(stderr, "coll run: -n %d is more than --hosts has room for, which is %d\n",
+			launch->ranks, launch->all);
+		return COMMAND_USAGE;
+	}
+	launch->hosts_count = hosts_limit(launch->hosts, launch->hosts_count, launch->ranks);
+	if (!launch->ssh)
+		launch->ssh = "ssh -T -o BatchMode=yes";
+	if (!launch->coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
+		launch->coll = self;
+	if (!launch->coll || strchr(launch->coll, '\''))
+		return wrong("--coll", launch->coll ? launch->coll : "", "a path without '");
+	return 0;
+}
+
+/* What --hosts starts on each of them. */
+static int run_agent(struct launch *launch_options)
+{
+	if (!hosts_take_order(STDIN_FILENO, launch_options))
+		return launch(launch_options);
+	fprintf(stderr, "coll run: --agent is for coll run itself, which gives it its order\n");
+	return COMMAND_USAGE;
+}
+
 static int add_variable(struct launch *launch, int *variables, char *text)
 {
 	char *equals = strchr(text, '=');
@@ -110,6 +157,9 @@ static int read_options(int argc, char **argv, struct launch *launch, int *prefi
 		{ "env", required_argument, NULL, 'e' },
 		{ "bind", required_argument, NULL, OPTION_BIND },
 		{ "hosts", required_argument, NULL, OPTION_HOSTS },
+		{ "ssh", required_argument, NULL, OPTION_SSH },
+		{ "coll", required_argument, NULL, OPTION_COLL },
+		{ "agent", no_argument, NULL, OPTION_AGENT },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -142,10 +192,16 @@ static int read_options(int argc, char **argv, struct launch *launch, int *prefi
 			err = read_bind(optarg, &launch->bind);
 			break;
 		case OPTION_HOSTS:
-			fprintf(stderr, "coll run: --hosts is not there yet: all ranks run on "
-				"this node. On several nodes start the ranks with mpirun, srun "
-				"or torchrun, or by hand with COLL_STORE (see coll-run(1)).\n");
-			err = COMMAND_USAGE;
+			err = read_hosts(optarg, launch);
+			break;
+		case OPTION_SSH:
+			launch->ssh = optarg;
+			break;
+		case OPTION_COLL:
+			launch->coll = optarg;
+			break;
+		case OPTION_AGENT:
+			launch->agent = true;
 			break;
 		case 'q':
 			launch->quiet = true;
@@ -182,6 +238,10 @@ int cmd_run(int argc, char **argv)
 	if (!options.environment)
 		return COMMAND_ERROR;
 	err = read_options(argc, argv, &options, &prefix);
+	if (!err && options.agent)
+		return run_agent(&options);
+	if (!err && options.hosts)
+		err = fit_hosts(&options);
 	if (!err) {
 		options.argv = argv + optind;
 		err = check_complete(&options);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * One loop serves the store, carries output, passes signals and sees ranks end.
+ * One loop serves the store, carries output, passes signals and sees ranks end. On
+ * several hosts its children are not ranks but the remote shells of the hosts' agents
+ * (launch_hosts.h).
  *
  * Nobody is left over: every rank leads a process group that is killed with it;
  * what fled from its group becomes our child (we are the subreaper) and is killed
@@ -27,8 +29,10 @@
 
 #include "clock.h"
 #include "launch.h"
+#include "launch_hosts.h"
 #include "leftover.h"
 #include "output.h"
+#include "places.h"
 #include "store.h"
 
 /* How long we wait for the end of output whose writers should be gone. */
@@ -37,7 +41,7 @@
 /* What the launcher, the guard and the ranks before exec have in common. */
 struct shared {
 	int exec_error;
-	pid_t group[];		/* by rank; 0: none */
+	pid_t group[];		/* by child; 0: none */
 };
 
 struct job {
@@ -45,7 +49,10 @@ struct job {
 	struct shared *shared;
 	size_t shared_bytes;
 	struct coll_store *store;
-	char address[COLL_STORE_ADDRESS_MAX];
+	int children;			/* ranks, or hosts */
+	int *order_fd;			/* inputs of the hosts' agents */
+	int kills;			/* SIGKILLs sent so far */
+	char address[1024];
 	char secret[2 * COLL_SECRET_BYTES + 1];
 	char name[64];
 	int signal_fd;
@@ -58,6 +65,7 @@ struct job {
 	bool failed;
 	int interrupts;			/* SIGINTs of ours */
 	bool told_to_end;		/* any signal that ends a program reached us */
+	bool orders_ended;		/* an agent's input */
 	uint64_t timeout_at, kill_at;	/* COLL_FOREVER: never */
 	struct output_sink sink[2];
 	struct output_source *source;	/* two a rank: stdout, stderr */
@@ -65,7 +73,7 @@ struct job {
 	struct pollfd *poll_fd;
 };
 
-enum { FD_SIGNAL, FD_STORE, FD_SINK, FD_SOURCE = FD_SINK + 2 };
+enum { FD_SIGNAL, FD_STORE, FD_ORDERS, FD_SINK, FD_SOURCE = FD_SINK + 2 };
 
 static void tell(const struct job *job, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -86,13 +94,29 @@ static void tell(const struct job *job, const char *format, ...)
 
 /* ---- ending -------------------------------------------------------------- */
 
-static void signal_ranks(const struct job *job, int signal)
+static void signal_children(const struct job *job, int signal)
 {
 	int i;
 
-	for (i = 0; i < job->launch->ranks; i++)
+	for (i = 0; i < job->children; i++)
 		if (job->shared->group[i])
 			kill(-job->shared->group[i], signal);
+}
+
+/* Through the agents, where there are any; one that does not hear ends with its shell. */
+static void signal_ranks(struct job *job, int signal)
+{
+	const char byte = signal;
+	int i;
+
+	job->kills += signal == SIGKILL;
+	if (!job->order_fd || job->kills > 1) {
+		signal_children(job, signal);
+		return;
+	}
+	for (i = 0; i < job->children; i++)
+		if (job->shared->group[i] && write(job->order_fd[i], &byte, 1) != 1)
+			kill(-job->shared->group[i], SIGKILL);
 }
 
 /* SIGTERM now, SIGKILL after the grace. Stopped ranks get to see it. */
@@ -137,7 +161,7 @@ static void guard_main(const struct job *job, int fd)
 		close(i);
 	if (read(fd, &byte, 1) == 1)
 		_exit(0);	/* all is well: the launcher has seen to it */
-	signal_ranks(job, SIGKILL);
+	signal_children(job, SIGKILL);
 	end_marked(job);
 	_exit(0);
 }
@@ -220,8 +244,8 @@ static void set_environment(const struct job *job, int rank)
 {
 	char **more;
 
-	set_number("COLL_RANK", rank);
-	set_number("COLL_RANKS", job->launch->ranks);
+	set_number("COLL_RANK", job->launch->first + rank);
+	set_number("COLL_RANKS", job->launch->agent ? job->launch->all : job->launch->ranks);
 	set_number("COLL_LOCAL_RANK", rank);
 	set_number("COLL_LOCAL_CORES", cores_count());
 	set_number("COLL_LOCAL_RANKS", job->launch->ranks);
@@ -235,39 +259,49 @@ static void set_environment(const struct job *job, int rank)
 
 /*
  * Only rank 0 reads our input, and not from a terminal: its process group is not
- * the terminal's, so reading would stop it.
+ * the terminal's, so reading would stop it. An agent's input is for itself.
  */
-static void set_input(int rank)
+static void set_input(int rank, bool agent)
 {
 	int null;
 
-	if (!rank && !isatty(STDIN_FILENO))
+	if (!rank && !agent && !isatty(STDIN_FILENO))
 		return;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
 }
 
-static void rank_main(struct job *job, int rank, const int output[2])
+static void exec_rank(const struct job *job, int rank)
+{
+	set_input(rank, job->launch->agent);
+	set_environment(job, rank);
+	if (should_bind(job->launch))
+		bind_core(rank);
+	execvp(job->launch->argv[0], job->launch->argv);
+	job->shared->exec_error = errno;
+}
+
+static void child_main(struct job *job, int child, const int output[2], int orders)
 {
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != job->self)
 		_exit(LAUNCH_CANNOT_RUN);
-	set_input(rank);
-	if (job->launch->prefix) {
+	if (output[0] >= 0) {
 		dup2(output[0], STDOUT_FILENO);
 		dup2(output[1], STDERR_FILENO);
 	}
-	set_environment(job, rank);
-	if (should_bind(job->launch))
-		bind_core(rank);
 	setrlimit(RLIMIT_NOFILE, &job->old_files);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
-	execvp(job->launch->argv[0], job->launch->argv);
-	job->shared->exec_error = errno;
-	_exit(errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
+	if (orders >= 0) {
+		dup2(orders, STDIN_FILENO);
+		job->shared->exec_error = hosts_exec(job->launch, child);
+	} else {
+		exec_rank(job, child);
+	}
+	_exit(job->shared->exec_error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
 }
 
 /* ---- starting ------------------------------------------------------------ */
@@ -286,7 +320,7 @@ static int open_sources(struct job *job, int rank, int output[2])
 		}
 		fcntl(fd[0], F_SETFL, O_NONBLOCK);
 		source[i].fd = fd[0];
-		source[i].rank = rank;
+		source[i].rank = job->order_fd ? -1 : job->launch->first + rank;
 		source[i].sink = &job->sink[i];
 		output[i] = fd[1];
 		job->sources++;
@@ -294,41 +328,101 @@ static int open_sources(struct job *job, int rank, int output[2])
 	return 0;
 }
 
-static int start_rank(struct job *job, int rank)
+/* The agent's input, with its order in it. Never blocks: a shell may be long in coming. */
+static int open_orders(struct job *job, int host, int *end)
 {
-	int output[2] = { -1, -1 }, err = 0;
+	size_t bytes;
+	char *order = hosts_order(job->launch, host, job->address, job->secret, job->name, &bytes);
+	int fd[2], err = 0;
+
+	if (!order)
+		return -E2BIG;
+	if (pipe2(fd, O_CLOEXEC)) {
+		free(order);
+		return -errno;
+	}
+	fcntl(fd[1], F_SETPIPE_SZ, (int)bytes + 4096);
+	fcntl(fd[1], F_SETFL, O_NONBLOCK);
+	if (write(fd[1], order, bytes) != (ssize_t)bytes)
+		err = -E2BIG;
+	free(order);
+	job->order_fd[host] = fd[1];
+	*end = fd[0];
+	return err;
+}
+
+static int start_child(struct job *job, int child)
+{
+	int output[2] = { -1, -1 }, orders = -1, err = 0;
+	bool carries = job->launch->prefix || job->order_fd;
 	pid_t pid;
 
-	if (job->launch->prefix)
-		err = open_sources(job, rank, output);
+	if (carries)
+		err = open_sources(job, child, output);
+	if (!err && job->order_fd)
+		err = open_orders(job, child, &orders);
 	if (err)
 		return err;
 	pid = fork();
 	if (!pid)
-		rank_main(job, rank, output);
+		child_main(job, child, output, orders);
 	err = pid < 0 ? -errno : 0;
-	if (job->launch->prefix) {
+	if (carries) {
 		close(output[0]);
 		close(output[1]);
 	}
+	if (orders >= 0)
+		close(orders);
 	if (err)
 		return err;
 	setpgid(pid, pid);	/* both sides do: neither may be late */
-	job->shared->group[rank] = pid;
+	job->shared->group[child] = pid;
 	job->running++;
 	return 0;
 }
 
-static int start_ranks(struct job *job)
+static int start_children(struct job *job)
 {
-	int rank, err;
+	int child, err;
 
-	for (rank = 0; rank < job->launch->ranks; rank++) {
-		err = start_rank(job, rank);
+	for (child = 0; child < job->children; child++) {
+		err = start_child(job, child);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+/* What an agent was told: the store is elsewhere. */
+static int take_store(struct job *job)
+{
+	const struct launch *launch = job->launch;
+
+	if (snprintf(job->address, sizeof(job->address), "%s", launch->store) >=
+	    (int)sizeof(job->address) || strlen(launch->secret) != 2 * COLL_SECRET_BYTES)
+		return -EPROTO;
+	strcpy(job->secret, launch->secret);
+	snprintf(job->name, sizeof(job->name), "%s", launch->job);
+	if (launch->directory && chdir(launch->directory))
+		dprintf(STDERR_FILENO, "coll run: cannot go to %s on this host: %s\n",
+			launch->directory, strerror(errno));
+	return 0;
+}
+
+/* Where the ranks find the store, on this node only or on all. */
+static int find_places(struct job *job, int fd)
+{
+	char address[COLL_STORE_ADDRESS_MAX];
+	int err = coll_store_address(fd, address, sizeof(address));
+
+	if (err)
+		return err;
+	if (!job->launch->hosts) {
+		strcpy(job->address, address);
+		return 0;
+	}
+	return node_places(job->address, sizeof(job->address), atoi(strrchr(address, ':') + 1)) ?
+	       0 : -EADDRNOTAVAIL;
 }
 
 static int open_store(struct job *job)
@@ -336,17 +430,19 @@ static int open_store(struct job *job)
 	uint8_t secret[COLL_SECRET_BYTES];
 	int fd, err, i;
 
+	if (job->launch->agent)
+		return take_store(job);
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return -EIO;
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		sprintf(job->secret + 2 * i, "%02x", secret[i]);
 	snprintf(job->name, sizeof(job->name), "run-%d", job->self);
-	err = coll_store_listen("127.0.0.1:0", &fd);
+	err = coll_store_listen(job->launch->hosts ? "0.0.0.0:0" : "127.0.0.1:0", &fd);
 	if (err)
-		err = coll_store_listen("[::1]:0", &fd);
+		err = coll_store_listen(job->launch->hosts ? "[::]:0" : "[::1]:0", &fd);
 	if (err)
 		return err;
-	err = coll_store_address(fd, job->address, sizeof(job->address));
+	err = find_places(job, fd);
 	if (err) {
 		close(fd);
 		return err;
@@ -385,7 +481,7 @@ static int raise_files(struct job *job)
 
 static int allocate(struct job *job)
 {
-	int ranks = job->launch->ranks;
+	int ranks = job->children;
 
 	job->shared_bytes = sizeof(*job->shared) + ranks * sizeof(pid_t);
 	job->shared = mmap(NULL, job->shared_bytes, PROT_READ | PROT_WRITE,
@@ -396,7 +492,9 @@ static int allocate(struct job *job)
 	}
 	job->source = calloc(2 * ranks, sizeof(*job->source));
 	job->poll_fd = calloc(FD_SOURCE + 2 * ranks, sizeof(*job->poll_fd));
-	return job->source && job->poll_fd ? 0 : -ENOMEM;
+	if (job->launch->hosts)
+		job->order_fd = calloc(ranks, sizeof(*job->order_fd));
+	return job->source && job->poll_fd && (job->order_fd || !job->launch->hosts) ? 0 : -ENOMEM;
 }
 
 static int open_job(struct job *job)
@@ -417,11 +515,11 @@ static int open_job(struct job *job)
 
 /* ---- seeing ranks end ---------------------------------------------------- */
 
-static int rank_of(const struct job *job, pid_t pid)
+static int child_of(const struct job *job, pid_t pid)
 {
 	int i;
 
-	for (i = 0; i < job->launch->ranks; i++)
+	for (i = 0; i < job->children; i++)
 		if (job->shared->group[i] == pid)
 			return i;
 	return -1;
@@ -432,9 +530,33 @@ static int exit_code_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void tell_end(const struct job *job, int rank, int status)
+enum { SHELL_FAILED = 255 };
+
+/* The agent tells of its ranks itself. */
+static void tell_host_end(const struct job *job, int host, int status)
 {
+	const char *name = job->launch->hosts[host].name;
+
 	if (job->shared->exec_error)
+		tell(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
+		     strerror(job->shared->exec_error));
+	else if (WIFSIGNALED(status))
+		tell(job, "host %s: the remote shell was killed by signal %d (%s)", name,
+		     WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == SHELL_FAILED)
+		tell(job, "host %s: the remote shell '%s' failed, or the connection broke", name,
+		     job->launch->ssh);
+	else if (WEXITSTATUS(status) == LAUNCH_NOT_FOUND)
+		tell(job, "host %s: no program, or no %s (see --coll)", name, job->launch->coll);
+}
+
+static void tell_end(const struct job *job, int child, int status)
+{
+	const int rank = job->launch->first + child;
+
+	if (job->order_fd)
+		tell_host_end(job, child, status);
+	else if (job->shared->exec_error)
 		tell(job, "cannot run '%s': %s", job->launch->argv[0],
 		     strerror(job->shared->exec_error));
 	else if (WIFSIGNALED(status))
@@ -472,6 +594,8 @@ static int bury(struct job *job, pid_t pid, int rank)
 	if (rank >= 0) {
 		kill(-pid, SIGKILL);
 		job->shared->group[rank] = 0;
+		if (job->order_fd)
+			close(job->order_fd[rank]);
 		job->running--;
 	}
 	waitpid(pid, &status, 0);
@@ -496,7 +620,7 @@ static void reap(struct job *job)
 	pid_t pid;
 
 	while (count < 64 && (pid = next_dead())) {
-		rank = rank_of(job, pid);
+		rank = child_of(job, pid);
 		status = bury(job, pid, rank);
 		if (rank >= 0)
 			death[count++] = (struct death){ rank, status };
@@ -527,6 +651,23 @@ static void take_signal(struct job *job, int signal)
 		return;
 	}
 	signal_ranks(job, signal);
+}
+
+/* Of an agent: signals for its ranks, until the end. */
+static void take_orders(struct job *job)
+{
+	unsigned char byte;
+
+	if (read(STDIN_FILENO, &byte, 1) == 1) {
+		job->told_to_end |= byte == SIGINT || byte == SIGTERM || byte == SIGHUP;
+		if (byte < NSIG)
+			signal_ranks(job, byte);
+		return;
+	}
+	job->orders_ended = true;
+	job->told_to_end = true;
+	fail(job, 128 + SIGHUP);
+	end_ranks(job);
 }
 
 static void take_signals(struct job *job)
@@ -593,7 +734,8 @@ static void turn(struct job *job, uint64_t until)
 	int i;
 
 	watch(job, FD_SIGNAL, job->signal_fd, POLLIN);
-	watch(job, FD_STORE, coll_store_fd(job->store), POLLIN);
+	watch(job, FD_STORE, job->store ? coll_store_fd(job->store) : -1, POLLIN);
+	watch(job, FD_ORDERS, job->launch->agent && !job->orders_ended ? STDIN_FILENO : -1, POLLIN);
 	for (i = 0; i < 2; i++)
 		watch(job, FD_SINK + i, may_write(job, i) ? job->sink[i].fd : -1, POLLOUT);
 	for (i = 0; i < job->sources; i++) {
@@ -604,6 +746,8 @@ static void turn(struct job *job, uint64_t until)
 		return;
 	if (job->poll_fd[FD_STORE].revents)
 		coll_store_turn(job->store, 0);
+	if (job->poll_fd[FD_ORDERS].revents)
+		take_orders(job);
 	carry_output(job);
 	if (job->poll_fd[FD_SIGNAL].revents)
 		take_signals(job);
@@ -671,6 +815,7 @@ static void close_job(struct job *job)
 		munmap(job->shared, job->shared_bytes);
 	free(job->source);
 	free(job->poll_fd);
+	free(job->order_fd);
 }
 
 int launch(const struct launch *options)
@@ -678,6 +823,7 @@ int launch(const struct launch *options)
 	struct job job = {
 		.launch = options,
 		.self = getpid(),
+		.children = options->hosts ? options->hosts_count : options->ranks,
 		.signal_fd = -1,
 		.timeout_at = options->timeout ? coll_now() + options->timeout : COLL_FOREVER,
 		.kill_at = COLL_FOREVER,
@@ -687,7 +833,7 @@ int launch(const struct launch *options)
 
 	err = open_job(&job);
 	if (!err)
-		err = start_ranks(&job);
+		err = start_children(&job);
 	if (err) {
 		dprintf(STDERR_FILENO, "coll run: cannot start %d ranks: %s\n", options->ranks,
 			strerror(-err));

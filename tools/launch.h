@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Starting the ranks of a job on this node, and ending every one of them. */
+/* Starting the ranks of a job, on this node or on several, and ending every one of them. */
 #ifndef COLL_LAUNCH_H
 #define COLL_LAUNCH_H
 
@@ -16,6 +16,12 @@ enum {
 	LAUNCH_NOT_FOUND = 127,
 };
 
+/* A host of the job, and which ranks it has. */
+struct launch_host {
+	const char *name;
+	int first, ranks;
+};
+
 struct launch {
 	int ranks;
 	uint64_t timeout;	/* ns; 0: none */
@@ -26,6 +32,16 @@ struct launch {
 	enum launch_bind bind;
 	char **environment;	/* "K=V", NULL-terminated, set in every rank */
 	char **argv;		/* the program, NULL-terminated */
+
+	struct launch_host *hosts;	/* NULL: all ranks on this node */
+	int hosts_count;
+	const char *ssh;	/* the remote shell, and options of it */
+	const char *coll;	/* where this command is on the hosts */
+
+	/* An agent, which starts a part of the job, has these from its order. */
+	bool agent;
+	int first, all;		/* the part's first rank, ranks of the job */
+	const char *store, *secret, *job, *directory;
 };
 
 /* Runs the job to its end. Returns the exit code; see coll-run(1). */

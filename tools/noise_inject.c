@@ -316,7 +316,7 @@ static bool share_is_allowed(const struct inject *inject)
 /* ---- what was done ------------------------------------------------------------------------- */
 
 struct tally {
-	u64 events, lost, merged;
+	u64 planned, events, lost, merged;
 	double asked, injected;		/* ns */
 	struct noise_quantiles late, error;
 };
@@ -333,7 +333,10 @@ static int tally(const struct noise_injector *injector, const struct noise_injec
 		free(error);
 		return -ENOMEM;
 	}
-	*tally = (struct tally){ .events = cpu->count, .lost = cpu->lost, .merged = cpu->merged };
+	*tally = (struct tally){
+		.planned = noise_injector_planned(injector, cpu - injector->cpu),
+		.events = cpu->count, .lost = cpu->lost, .merged = cpu->merged,
+	};
 	for (i = 0; i < cpu->count; i++) {
 		const struct coll_noise_injected e = noise_injector_entry(injector, &cpu->log[i]);
 
@@ -353,13 +356,15 @@ static void print_tally(const struct noise_injector_cpu *cpu, const struct tally
 {
 	char a[24], b[24], c[24], d[24];
 
-	printf("CPU %u: %llu events, asked %.4f %% of the time, injected %.4f %%; late: median %s, "
+	printf("CPU %u: %llu of %llu events, asked %.4f %% of the time, injected %.4f %%; late: median %s, "
 	       "p99 %s; length off by: median %s, p99 %s\n", cpu->cpu,
-	       (unsigned long long)t->events, 100 * t->asked / span, 100 * t->injected / span,
+	       (unsigned long long)t->events, (unsigned long long)t->planned,
+	       100 * t->asked / span, 100 * t->injected / span,
 	       noise_time_text(t->late.p50, a), noise_time_text(t->late.p99, b),
 	       noise_time_text(t->error.p50, c), noise_time_text(t->error.p99, d));
 	if (t->merged)
-		printf("CPU %u: %llu events touched the one before and were made part of it\n",
+		printf("CPU %u: %llu events touched the one before and were made part of it, or "
+		       "came too late to be made\n",
 		       cpu->cpu, (unsigned long long)t->merged);
 	if (cpu->refused)
 		printf("CPU %u: %llu events were refused: they would have gone over the share\n",
@@ -378,8 +383,9 @@ static json_t *tally_json(const struct inject *inject, const struct noise_inject
 
 	snprintf(fingerprint, sizeof(fingerprint), "%016llx",
 		 (unsigned long long)noise_plan_fingerprint(plan, cpu->stream));
-	return json_pack("{si ss sI sI sI sI sf sf so so}", "cpu", (int)cpu->cpu, "plan",
-			 fingerprint, "events", (json_int_t)t->events, "lost", (json_int_t)t->lost,
+	return json_pack("{si ss sI sI sI sI sI sf sf so so}", "cpu", (int)cpu->cpu, "plan",
+			 fingerprint, "planned", (json_int_t)t->planned, "events",
+			 (json_int_t)t->events, "lost", (json_int_t)t->lost,
 			 "merged", (json_int_t)t->merged, "refused", (json_int_t)cpu->refused,
 			 "asked_share", t->asked / span, "injected_share", t->injected / span,
 			 "late", noise_quantiles_json(&t->late), "duration_error",

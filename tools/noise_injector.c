@@ -146,6 +146,14 @@ static int refuse_module(struct noise_injector *injector, const char *command, i
 	return error;
 }
 
+/* Not before: what the plan has from then on is injected, or counted. */
+static void begin_at(struct noise_injector *injector, u64 wall)
+{
+	if (injector->from < wall)
+		injector->from = wall;
+	injector->until = injector->from + injector->options.duration;
+}
+
 /* Each CPU has an injector of its own where it has a plan of its own. */
 static int begin_module(struct noise_injector *injector, const char *command)
 {
@@ -170,7 +178,10 @@ static int begin_module(struct noise_injector *injector, const char *command)
 		else
 			error = noise_module_inject(injector->module, &order, &injector->cpu[i].id);
 	}
-	return error ? refuse_module(injector, command, error) : 0;
+	if (error)
+		return refuse_module(injector, command, error);
+	begin_at(injector, noise_clock_read(CLOCK_REALTIME));	/* if that took long */
+	return 0;
 }
 
 /* What the log says of our time, as if we had done it. */
@@ -280,9 +291,7 @@ static void choose_time(struct noise_injector *injector)
 	injector->from = noise_clock_read(CLOCK_REALTIME) + SETTLE_NS;
 	if (injector->options.from_now)
 		injector->options.epoch = injector->from;
-	if (injector->from < injector->options.epoch)
-		injector->from = injector->options.epoch;
-	injector->until = injector->from + injector->options.duration;
+	begin_at(injector, injector->options.epoch);
 }
 
 static int first_error(const struct noise_injector *injector, const char *command)
@@ -420,6 +429,19 @@ int noise_injector_capture(const struct noise_injector *injector, struct noise_c
 		}
 	}
 	return status ? status : noise_capture_finish(capture);
+}
+
+u64 noise_injector_planned(const struct noise_injector *injector, u32 index)
+{
+	const struct noise_injector_cpu *cpu = &injector->cpu[index];
+	const u64 epoch = injector->options.epoch;
+	struct coll_noise_stream stream = coll_noise_stream(plan_of(cpu), cpu->stream);
+	u64 count = 0;
+
+	coll_noise_seek(plan_of(cpu), &stream, injector->from - epoch);
+	while (epoch + coll_noise_next(plan_of(cpu), &stream).start < injector->until)
+		count++;
+	return count;
 }
 
 /* FNV-1a. */

@@ -43,7 +43,7 @@ struct noise_injector_cpu {
 	pthread_t thread;
 	u32 cpu, stream;
 	struct noise_injected *log;
-	u64 count, lost, merged;	/* logged; done, not logged; part of the one before */
+	u64 count, lost, merged;	/* logged; done, not logged; part of another, or missed */
 	u64 refused;		/* by the module: too much of the time */
 	u32 id;			/* of the module's injector */
 	int error;
@@ -78,6 +78,12 @@ void noise_injector_free(struct noise_injector *injector);
 struct coll_noise_injected noise_injector_entry(const struct noise_injector *injector,
 						const struct noise_injected *done);
 int noise_injector_capture(const struct noise_injector *injector, struct noise_capture *capture);
+
+/*
+ * Events of the plan that begin within its time on the CPU with that index. Each was injected,
+ * became part of another, was refused, or was missed.
+ */
+u64 noise_injector_planned(const struct noise_injector *injector, u32 index);
 
 /* A number that tells plans apart: of the first events of a stream. */
 u64 noise_plan_fingerprint(const struct coll_noise_plan *plan, u32 stream);

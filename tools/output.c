@@ -48,7 +48,8 @@ static void end_line(struct output_source *source)
 	char prefix[24];
 	int n = snprintf(prefix, sizeof(prefix), "[%d] ", source->rank);
 
-	to_sink(source->sink, prefix, n);
+	if (source->rank >= 0)
+		to_sink(source->sink, prefix, n);
 	to_sink(source->sink, source->line, source->bytes);
 	to_sink(source->sink, "\n", 1);
 	source->bytes = 0;

@@ -21,7 +21,7 @@ struct output_sink {
 /* Where they come from: one stream of one rank. */
 struct output_source {
 	int fd;			/* -1: ended */
-	int rank;
+	int rank;		/* -1: its lines have their prefixes already */
 	struct output_sink *sink;
 	char *line;		/* begun, not ended */
 	size_t bytes, room;

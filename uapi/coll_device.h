@@ -13,10 +13,12 @@
  * to the same struct. The result is a negative errno or what stands at the
  * command. Structs only grow at their ends; padding and unknown flags must be 0.
  *
- * Two ways to hear of a run's end, for a completion must not be noise itself:
+ * Three ways to hear of a run's end, for a completion must not be noise itself:
  *  - it sets a word in memory that the device shares (mmap offset 0): a program
  *    that looks in from time to time needs no interrupt and no system call;
- *  - COLL_DEVICE_WAIT's completion comes when the word is set: for who sleeps.
+ *  - COLL_DEVICE_WAIT's completion comes when the word is set: for who sleeps;
+ *  - the file polls readable while `ended` in that memory differs from `seen`:
+ *    for who sleeps and waits for other things as well.
  * A RUN without COLL_DEVICE_QUIET completes at the run's end itself.
  */
 #ifndef COLL_DEVICE_H
@@ -49,12 +51,20 @@ enum coll_device_op {
 	COLL_DEVICE_GROUP_FREE = COLL_DEVICE_OP(5),
 	/* coll_device_link: lends the group a socket; nobody else reads or writes it. 0. */
 	COLL_DEVICE_LINK = COLL_DEVICE_OP(6),
+	/*
+	 * coll_device_link: takes it back, with the bytes that came and that no run
+	 * has used. How many; if that is more than there is room for, nothing was
+	 * done. -EBUSY: a run is under way, or a message to the peer.
+	 */
+	COLL_DEVICE_UNLINK = COLL_DEVICE_OP(15),
 	/* coll_device_load: checks a schedule and keeps it. Its number. */
 	COLL_DEVICE_LOAD = COLL_DEVICE_OP(7),
 	/* coll_device_number: of a schedule; runs that use it keep it. 0. */
 	COLL_DEVICE_UNLOAD = COLL_DEVICE_OP(8),
 	/* coll_device_run. 0, or with COLL_DEVICE_QUIET 0 once it has begun. */
 	COLL_DEVICE_RUN = COLL_DEVICE_OP(9),
+	/* coll_device_deadline: of a run that is under way. 0; -ENOENT: it is not. */
+	COLL_DEVICE_DEADLINE = COLL_DEVICE_OP(16),
 	/* coll_device_number: of a completion word, when it is set. 0. */
 	COLL_DEVICE_WAIT = COLL_DEVICE_OP(10),
 	/* coll_device_fail: ends a group's runs and tells its peers why. 0. */
@@ -112,8 +122,14 @@ struct coll_device_group {
 
 struct coll_device_link {
 	__u32 group, rank;	/* the peer's rank */
-	__s32 fd;		/* a connected TCP socket, past its hello */
+	__s32 fd;		/* a connected TCP socket, past its hello; UNLINK: -1 */
 	__u32 zero;
+	/*
+	 * Bytes of the stream that have left the socket and that nobody has used:
+	 * LINK takes them as the first that come, UNLINK gives them back.
+	 */
+	__u64 address;
+	__u64 bytes;
 };
 
 struct coll_device_refusal {
@@ -142,11 +158,17 @@ struct coll_device_place {
 
 struct coll_device_run {
 	__u32 schedule;
-	__u32 number;		/* of the run: one more than the last of its group */
+	__u32 number;		/* of the run: more than the last of its group */
 	__u32 word;		/* which completion word; free again once it is set */
 	__u32 flags;
 	struct coll_device_place in, out;
 	__u64 deadline;		/* CLOCK_MONOTONIC, ns; 0: 60 s from now */
+};
+
+struct coll_device_deadline {
+	__u32 group;
+	__u32 number;		/* of the run */
+	__u64 deadline;		/* as in coll_device_run */
 };
 
 struct coll_device_fail {
@@ -182,7 +204,9 @@ struct coll_device_word {
 
 struct coll_device_shared {
 	__u32 control;		/* messages that wait for CONTROL_GET */
-	__u32 zero[3];
+	__u32 ended;		/* runs so far, counted after their words are set */
+	__u32 seen;		/* the program's: up to where it has looked */
+	__u32 zero;
 	struct coll_device_word word[];
 };
 

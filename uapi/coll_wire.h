@@ -4,6 +4,10 @@
  * from the side that connected, then messages, each a header and its payload.
  * Little endian. Unknown kinds, versions and non-zero reserved fields end the
  * connection.
+ *
+ * A long message may come in chunks, each with a header of its own: in order, and
+ * between them chunks of other messages and whole ones. Between those of one
+ * message only `chunk` and `offset` differ.
  */
 #ifndef COLL_WIRE_H
 #define COLL_WIRE_H
@@ -11,7 +15,9 @@
 #include <linux/types.h>
 
 #define COLL_WIRE_MAGIC		0x6b6e696cu	/* "link" */
-#define COLL_WIRE_VERSION	1
+#define COLL_WIRE_VERSION	2
+/* What coll_header.chunk counts. */
+#define COLL_CHUNK_UNIT		4096U
 #define COLL_PROOF_BYTES	32
 
 struct coll_hello {
@@ -26,7 +32,7 @@ struct coll_hello {
 };
 
 enum coll_message_kind {
-	/* Payload of a send op: run, slot, hash and bytes say which. */
+	/* Payload of a send op: run, slot, hash and bytes say which, offset what of it. */
 	COLL_MESSAGE_DATA = 1,
 	/*
 	 * "Are you there? I wait in this run (number and hash)." Answered with a
@@ -50,11 +56,16 @@ enum coll_message_kind {
 struct coll_header {
 	__u8 kind;		/* enum coll_message_kind */
 	__u8 version;		/* COLL_WIRE_VERSION */
-	__u16 zero;
+	/*
+	 * So much payload follows: this many units, unless the rest of the message
+	 * is less; 0: all the rest.
+	 */
+	__u16 chunk;
 	__u32 run;		/* number of the run in its group, from 0 */
 	__u32 slot;		/* the how-manieth message of this pair in the run */
 	__u32 hash;		/* of the call's arguments: equal on all ranks */
-	__u64 bytes;		/* of payload that follow */
+	__u64 bytes;		/* of the whole message's payload */
+	__u64 offset;		/* of what follows in it */
 };
 
 #endif

@@ -6,8 +6,9 @@
 #	tests/bench/peers.sh [ROUNDS [SECONDS_PER_CELL [RANKS ...]]]
 #
 # Each cell is the median over the rounds of a round's median; a sample is the
-# slowest rank's time of a call that began after a barrier. Where an MPI polls
-# without end, yield.so is preloaded, which only helps it.
+# slowest rank's time of a call that began after a barrier. The ratios of the single
+# rounds, least to greatest, say what of a cell's ratio is the machine's. Where an MPI
+# polls without end, yield.so is preloaded, which only helps it.
 set -u
 BUILD=${BUILD:-build}
 rounds=${1:-5} seconds=${2:-0.3}
@@ -56,35 +57,60 @@ run() {
 }
 
 table() {
-	sort -k2n -k3,3 -k4n -k1,1 -k5n "$out/peers.txt" | awk -v csv="$out/peers.csv" '
-	function flush() {
-		if (count) median[key] = value[int((count + 1) / 2)]
-		count = 0
+	awk -v csv="$out/peers.csv" '
+	# Of the values in list, by their numbers, the one in the middle.
+	function middle(list, count,	i, j, swap) {
+		for (i = 2; i <= count; i++)
+			for (j = i; j > 1 && list[j] < list[j - 1]; j--) {
+				swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
+			}
+		return list[int((count + 1) / 2)]
+	}
+	function median(cell, library,	i, list) {
+		for (i = 1; i <= rounds[cell, library]; i++)
+			list[i] = value[cell, library, i]
+		return middle(list, rounds[cell, library])
+	}
+	function better_of(a, b) {
+		return a && (!b || a < b) ? a : b
 	}
 	{
 		cell = $2 " " $3 " " $4
-		if (cell " " $1 != key) { flush(); key = cell " " $1 }
 		if (!(cell in seen)) { seen[cell] = 1; cells[++n] = cell }
-		value[++count] = $5
+		value[cell, $1, ++rounds[cell, $1]] = $5
 	}
 	END {
-		flush()
-		print "ranks,collective,bytes,coll_us,openmpi_us,mpich_us,ratio" > csv
-		print "| ranks | collective | bytes | coll µs | Open MPI µs | MPICH µs | coll / better |"
-		print "|---|---|---|---|---|---|---|"
+		print "ranks,collective,bytes,coll_us,openmpi_us,mpich_us,ratio,least,greatest" > csv
+		print "| ranks | collective | bytes | coll µs | Open MPI µs | MPICH µs |" \
+			" coll / better | in single rounds |"
+		print "|---|---|---|---|---|---|---|---|"
 		for (i = 1; i <= n; i++) {
-			c = median[cells[i] " coll"]; o = median[cells[i] " openmpi"]
-			m = median[cells[i] " mpich"]
-			better = o && (!m || o < m) ? o : m
-			split(cells[i], part, " ")
-			ratio = better ? sprintf("%.2f", c / better) : "-"
-			printf "| %s | %s | %s | %.1f | %.1f | %.1f | %s |\n", \
-				part[1], part[2], part[3], c, o, m, ratio
-			printf "%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], c, o, m, ratio > csv
-			if (better) { cellcount++; slower += c > better }
+			cell = cells[i]
+			c = median(cell, "coll"); o = median(cell, "openmpi"); m = median(cell, "mpich")
+			better = better_of(o, m)
+			if (!better)
+				continue
+			least = greatest = 0
+			for (r = 1; r <= rounds[cell, "coll"]; r++) {
+				peer = better_of(value[cell, "openmpi", r], value[cell, "mpich", r])
+				if (!peer)
+					continue
+				ratio = value[cell, "coll", r] / peer
+				if (!least || ratio < least) least = ratio
+				if (ratio > greatest) greatest = ratio
+			}
+			split(cell, part, " ")
+			printf "| %s | %s | %s | %.1f | %.1f | %.1f | %.2f | %.2f … %.2f |\n", part[1], \
+				part[2], part[3], c, o, m, c / better, least, greatest
+			printf "%s,%s,%s,%s,%s,%s,%.3f,%.3f,%.3f\n", part[1], part[2], part[3], c, o, \
+				m, c / better, least, greatest > csv
+			cellcount++
+			slower += c > better
+			always += least > 1
 		}
-		printf "\n%d cells, %d slower than the better MPI\n", cellcount, slower
-	}' | tee "$out/peers.md"
+		printf "\n%d cells, %d slower than the better MPI, %d of them in every round\n", \
+			cellcount, slower, always
+	}' "$out/peers.sorted" | tee "$out/peers.md"
 }
 
 build || exit 1
@@ -102,4 +128,5 @@ while [ "$round" -le "$rounds" ]; do
 	round=$((round + 1))
 done
 [ -t 2 ] && printf '\r%60s\r' '' >&2
+sort -s -k2n,2 -k3,3 -k4n,4 "$out/peers.txt" >"$out/peers.sorted"
 table

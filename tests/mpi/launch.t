@@ -17,6 +17,15 @@ none_left() {	# within five seconds
 	return 1
 }
 
+all_up() {	# that many ranks run; Open MPI that is ended before leaves some
+	tries=300
+	while [ "$(pgrep -fc "^$work/coll bench")" -lt "$1" ] && [ $tries -gt 0 ]; do
+		sleep 0.1
+		tries=$((tries - 1))
+	done
+	sleep 1
+}
+
 by() {		# NAME LAUNCHER...: with its options
 	name=$1
 	shift
@@ -27,11 +36,27 @@ by() {		# NAME LAUNCHER...: with its options
 	is "$name: its exit code is handed on" $? 2
 	timeout -k 5 100 "$@" -n 4 "$work/coll" bench barrier --time 60 >/dev/null 2>&1 &
 	launcher=$!
-	sleep 3
+	all_up 4
 	kill -TERM "$launcher"
 	wait "$launcher"
 	ok "$name: ended, it leaves nothing" none_left
 }
+
+# What PMIx tells is enough: neither size nor store in the environment.
+if command -v mpirun.openmpi >/dev/null && ldconfig -p | grep -q 'libpmix\.so\.2'; then
+	by "mpirun of openmpi, by PMIx" mpirun.openmpi -x COLL_BOOT=pmix
+	said=$(timeout -k 5 100 mpirun.openmpi -n 3 sh -c 'unset OMPI_COMM_WORLD_RANK \
+		OMPI_COMM_WORLD_SIZE; exec "$0" bench barrier --time 0.1' "$work/coll" 2>&1)
+	is "PMIx alone: coll bench ends well" $? 0
+	like "PMIx alone: it tells the size" "$said" 'barrier, 3 ranks'
+	said=$(timeout -k 5 100 mpirun.openmpi -n 2 sh -c '
+		[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exec sleep 4
+		COLL_BOOT=pmix COLL_DEADLINE=2s exec "$0" bench barrier --time 0.1' "$work/coll" 2>&1)
+	like "PMIx: a rank that does not come is an error in time" "$said" \
+		'not all of the 2 ranks of PMIx job .* came in time'
+else
+	skip "PMIx" "Open MPI or libpmix is not installed"
+fi
 
 for launcher in openmpi mpich; do
 	if command -v mpirun.$launcher >/dev/null; then

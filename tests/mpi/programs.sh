@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Programs that others wrote, under the shim: hpcc and lammps of Debian (Open MPI), and
-# an FFT of ours with both MPIs. They check their own results; the reports show what of
+# Programs that others wrote, under the shim: hpcc and lammps, which Debian has for Open MPI,
+# ScaLAPACK's tests (Fortran) with both MPIs, and an FFT of ours with both. They check their own results; the reports show what of
 # them went through libcoll. Takes some minutes on few cores.
 here=$(dirname "$0")
 . "$here/../lib/tap.sh"
@@ -31,6 +31,51 @@ for mpi in $(mpis); do
 		"$work/fft.$mpi" 64
 	show "$work/fft.$mpi.report"
 	is "$mpi: the trace has its 8 alltoall" "$(grep -c '^alltoall ' "$work/fft.$mpi.0")" 8
+done
+
+# ---- ScaLAPACK: LU, which checks its residuals ------------------------------------
+
+grids() {	# of its input files: fewer sizes, all ranks
+	cat <<INPUT
+'for the shim'
+'for the shim'
+'LU.out'		output file name (if any)
+6			device out
+2			number of problems sizes
+57 200			values of M
+50 200			values of N
+2			number of NB's
+3 16			values of NB
+1			number of NRHS's
+9			values of NRHS
+1			Number of NBRHS's
+3			values of NBRHS
+3			number of process grids (ordered pairs of P & Q)
+2 1 4			values of P
+2 4 1			values of Q
+1.0			threshold
+T			(T or F) Test Cond. Est. and Iter. Ref. Routines
+INPUT
+}
+scalapack() {	# MPI PROGRAM
+	cd "$work/scalapack" && mpi_run "$1" 4 env COLL_MPI_REPORT="$work/scalapack.$1.report" \
+		"$2" >"$work/scalapack.$1.out" 2>&1
+}
+for mpi in $(mpis); do
+	xdlu=/usr/lib/$(gcc -print-multiarch)/scalapack/$mpi-tests/xdlu
+	if [ ! -x "$xdlu" ]; then
+		skip "$mpi: ScaLAPACK" "$xdlu is not there"
+		continue
+	fi
+	mkdir -p "$work/scalapack"
+	grids >"$work/scalapack/LU.dat"
+	ok "$mpi: ScaLAPACK's LU runs" scalapack "$mpi" "$xdlu"
+	ok "$mpi: ScaLAPACK: tests passed" has '^ +[1-9][0-9]* tests completed and passed' \
+		"$work/scalapack.$mpi.out"
+	ok "$mpi: ScaLAPACK: none failed" has '^ +0 tests completed and failed' "$work/scalapack.$mpi.out"
+	ok "$mpi: ScaLAPACK: its collectives were ours" has '^(allreduce|bcast|reduce) +blocking' \
+		"$work/scalapack.$mpi.report"
+	show "$work/scalapack.$mpi.report"
 done
 
 [ -e "$BUILD/mpi/openmpi/libcollmpi.so" ] || { tap_end; exit; }

@@ -316,6 +316,10 @@ static struct value value_of(const struct scene *scene, int rank, int i)
 	struct value value = { .i = bits, .f = (int)(bits % 5) - 2, .g = (int)(bits / 5 % 5) - 2,
 			       .a = bits, .b = bits >> 32 };
 
+	if (scene->rounded) {
+		value.f = (int64_t)bits / 0x1p63L;
+		value.g = (int64_t)(bits * 0x9e3779b97f4a7c15ull) / 0x1p63L;
+	}
 	if (element->kind == PAIR) {
 		value.i = (int)(bits % 7) - 3;	/* so that some are equal */
 		value.f = value.i;
@@ -913,6 +917,66 @@ void scene_check(struct scene *scene)
 		check_reduction(scene);
 	else
 		check_moved(scene);
+}
+
+/* ---- writing ------------------------------------------------------------------- */
+
+static long double read_real(const uint8_t *place, int size)
+{
+	long double value = 0;
+	float f;
+	double d;
+
+	if (size == 4)
+		value = memcpy(&f, place, 4) ? f : 0;
+	else if (size == 8)
+		value = memcpy(&d, place, 8) ? d : 0;
+	else
+		memcpy(&value, place, 10);
+	return value;
+}
+
+/* Values are below 1: so many ranks' sum in another order is that near. */
+static void write_rounded(const struct scene *scene, const uint8_t *place, int size, FILE *to)
+{
+	const double epsilon = size == 4 ? 0x1p-23 : size == 8 ? 0x1p-52 : 0x1p-63;
+
+	fprintf(to, "%g %.20Lg\n", scene->ranks * scene->ranks * epsilon, read_real(place, size));
+}
+
+static void write_element(const struct scene *scene, const uint8_t *place, FILE *exact,
+			  FILE *rounded)
+{
+	const struct element *element = &elements[scene->type];
+
+	if (element->kind == REAL || element->kind == COMPLEX) {
+		write_rounded(scene, place, element->size, rounded);
+		if (element->kind == COMPLEX)
+			write_rounded(scene, place + element->second, element->size, rounded);
+		return;
+	}
+	fwrite(place, abs(element->size), 1, exact);
+	if (element->second)
+		fwrite(place + element->second, 4, 1, exact);
+}
+
+void scene_write(const struct scene *scene, FILE *exact, FILE *rounded)
+{
+	const struct element *element = &elements[scene->type];
+	int count = scene->count, i;
+
+	fprintf(exact, "%s\n", scene_name(scene));
+	if (!is_reduction(scene)) {	/* gaps too: they are not to be touched */
+		fwrite(scene->out + MARGIN, scene->out_bytes, 1, exact);
+		return;
+	}
+	if (scene->what == REDUCE_SCATTER || scene->what == REDUCE_SCATTER_BLOCK)
+		count = share(scene, scene->rank);
+	if ((scene->what == REDUCE && !is_root(scene)) || (scene->what == EXSCAN && !scene->rank))
+		count = 0;
+	for (i = 0; i < count; i++)
+		write_element(scene, scene->out + MARGIN + (size_t)i * element->extent, exact,
+			      rounded);
 }
 
 const char *scene_name(const struct scene *scene)

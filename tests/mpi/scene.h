@@ -27,6 +27,7 @@ struct scene {
 	bool in_place;
 	int in_layout, out_layout;	/* this rank's */
 	int type, op;			/* of a reduction: numbers, see below */
+	bool rounded;			/* its floating point values need more bits than there are */
 	uint32_t seed;
 
 	int rank, ranks;
@@ -49,6 +50,12 @@ void scene_check(struct scene *scene);
 /* A persistent one once more, after scene_check(..) said there is more to do. */
 void scene_again(struct scene *scene);
 void scene_free(struct scene *scene);
+/*
+ * Instead of checking: writes what MPI defines of the result. `exact` gets what must be
+ * the same bytes however ranks are added up, `rounded` a line a number: how far from
+ * another order's sum it may be, and the number.
+ */
+void scene_write(const struct scene *scene, FILE *exact, FILE *rounded);
 /* For messages. */
 const char *scene_name(const struct scene *scene);
 

@@ -44,7 +44,28 @@ PartitionName=all Nodes=n[1-2] Default=YES MaxTime=INFINITE State=UP
 CONF
 mkdir "$work/state"
 
-daemons=
+# A daemon that a job is to be free of: it is moved while one runs.
+if [ "$(nproc)" -gt 1 ]; then
+	allowed=$(taskset -pc $$ | sed 's/.*: //')
+	first=${allowed%%[-,]*} last=${allowed##*[-,]}
+	noisy=nsy$$
+	cp "$(command -v sleep)" "$work/$noisy"
+	"$work/$noisy" 600 &
+	noisy_pid=$!
+	cat >"$work/job" <<-CONF
+		COLLNOISE=$BUILD/collnoise STATE=$work/noise
+		PIN="-c $last -H $first --rule 'pin comm=$noisy'"
+		NOISE="-c $last --duration 200ms --max-share 1"
+	CONF
+	for edge in begin end; do
+		printf '#!/bin/sh\nCOLL_JOB_CONFIG=%s exec %s %s 2>>%s\n' "$work/job" \
+			"$(realpath "$here/../../daemon/coll-job")" $edge "$work/said.job" >"$work/$edge"
+		chmod +x "$work/$edge"
+	done
+	printf 'Prolog=%s\nEpilog=%s\nPrologFlags=Alloc\n' "$work/begin" "$work/end" >>"$SLURM_CONF"
+fi
+
+daemons=${noisy_pid:-}
 start() {
 	"$@" >"$work/said" 2>&1 &
 	daemons="$daemons $!"
@@ -96,10 +117,34 @@ done
 bench() {	# SRUN-OPTIONS...
 	timeout -k 5 100 srun "$@" "$COLL" bench barrier --time 0.1
 }
+cpus_of() {
+	taskset -pc "$1" | sed 's/.*: //'
+}
+back() {	# within ten seconds: an epilog runs after its job
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(cpus_of "$noisy_pid")" = "$allowed" ] && return
+		sleep 0.5
+	done
+	cat "$work/said.job"
+	return 1
+}
+if [ -n "${noisy_pid:-}" ]; then
+	ok "between jobs nothing is pinned" back
+	is "during a job the daemon is on the other CPU" \
+		"$(timeout -k 5 60 srun -N 1 -n 1 taskset -pc "$noisy_pid" | sed 's/.*: //')" "$first"
+	ok "after it, it is where it was" back
+	ok "the noise was judged" grep -q 'noise is within limits' "$work/said.job"
+else
+	skip "prolog and epilog" "one CPU: there is nowhere to go"
+fi
+
 ok "coll bench on one node" quiet bench -N 1 -n 4
 ok "coll bench on two, by COLL_STORE" quiet env COLL_STORE="127.0.0.1:$((port + 9))" \
 	COLL_SECRET="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" \
 	timeout -k 5 100 srun -N 2 -n 4 "$COLL" bench barrier --time 0.1
+ok "coll bench on one, by PMIx" quiet env COLL_BOOT=pmix \
+	timeout -k 5 100 srun --mpi=pmix -N 1 -n 4 "$COLL" bench barrier --time 0.1
+ok "coll bench on one, by PMI-2" quiet bench --mpi=pmi2 -N 1 -n 4
 timeout -k 5 60 srun -N 1 -n 2 "$COLL" bench nonsense >/dev/null 2>&1
 is "an exit code is handed on" $? 2
 cancelled() {

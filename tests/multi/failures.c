@@ -45,16 +45,18 @@ static double now(void)
 /* ---- hitting ------------------------------------------------------------ */
 
 /* The handler's: what a signal interrupts knows nothing. */
-static char opened_early[FILES];
 static const char *hit_way;
+static int store_port;
 
+/* To another rank: the one to the store stays. */
 static int is_connection(int fd)
 {
-	struct sockaddr_storage peer;
+	struct sockaddr_in6 peer;	/* its port is where IPv4's is */
 	socklen_t bytes = sizeof(peer);
 
 	return !getpeername(fd, (struct sockaddr *)&peer, &bytes) &&
-	       (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+	       (peer.sin6_family == AF_INET || peer.sin6_family == AF_INET6) &&
+	       ntohs(peer.sin6_port) != store_port;
 }
 
 /* Bytes that went over it, either way. */
@@ -67,13 +69,12 @@ static uint64_t traffic(int fd)
 	return info.tcpi_bytes_acked + info.tcpi_bytes_received;
 }
 
-/* The connection to the store is older than those to other ranks, and stays. */
 static int busiest_connection(void)
 {
 	int fd, busiest = -1;
 
 	for (fd = 0; fd < FILES; fd++)
-		if (!opened_early[fd] && is_connection(fd) &&
+		if (is_connection(fd) &&
 		    (busiest < 0 || traffic(fd) > traffic(busiest)))
 			busiest = fd;
 	return busiest;
@@ -84,7 +85,7 @@ static void cut_all(void)
 	int fd;
 
 	for (fd = 0; fd < FILES; fd++)
-		if (!opened_early[fd] && is_connection(fd))
+		if (is_connection(fd))
 			shutdown(fd, SHUT_RDWR);
 }
 
@@ -196,7 +197,7 @@ int main(int argc, char **argv)
 	struct coll_group *world;
 	struct loop loop;
 	double start = 0;
-	int error = 0, victim, fd, pid, *pids;
+	int error = 0, victim, rank, pid, *pids;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc < 4)
@@ -204,8 +205,7 @@ int main(int argc, char **argv)
 	victim = atoi(argv[3]);
 	context = rank_open("deadline=3s");
 	world = coll_world(context);
-	for (fd = 0; fd < FILES; fd++)
-		opened_early[fd] = is_connection(fd);
+	store_port = atoi(strrchr(getenv("COLL_STORE"), ':') + 1);
 	if (argc > 4)
 		rank_must(world, coll_group_set(world, argv[1], argv[4]));
 	loop = loop_make(world, argv[1], COUNT);
@@ -219,9 +219,9 @@ int main(int argc, char **argv)
 			return run_victim(context, &loop, argv[2]);
 	} while (!error);
 	check_error(world, error, now() - start, argv[2], victim);
-	fd = coll_rank(world);
-	leave(context, fd);
-	if (!strcmp(argv[2], "stop") && fd == !victim)
+	rank = coll_rank(world);
+	leave(context, rank);
+	if (!strcmp(argv[2], "stop") && rank == !victim)
 		end_stopped(pids[victim]);
 	free(pids);
 	loop_free(&loop);

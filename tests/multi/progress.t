@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What the other tests try with progress by call, with a progress thread and with a
-# helper: COLL_TEST_ALL=1 all of it, else a part.
+# What the other tests try with progress by call, with a progress thread, with a
+# helper, and as auto chooses: COLL_TEST_ALL=1 all of it, else a part.
 build=${BUILD:-build}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +31,7 @@ survive() {	# ENGINE WAY COLLECTIVE
 	[ "$(grep -c '^survived$' "$work/out")" -eq 4 ]
 }
 
-for COLL_PROGRESS in thread helper; do
+for COLL_PROGRESS in thread helper auto; do
 	export COLL_PROGRESS
 	for engine in uring epoll; do
 		for ranks in 1 3 8; do
@@ -47,10 +47,18 @@ for COLL_PROGRESS in thread helper; do
 		survive $engine link bcast
 		result $? "a cut link in bcast, $engine, $COLL_PROGRESS"
 	done
+	[ "$COLL_PROGRESS" = auto ] || run 3 unattended	# which auto learns first
+	result $? "a run that nobody attends to, $COLL_PROGRESS"
 	COLL_PROGRESS_CPUS=0 run 1 groups
 	result $? "on a chosen CPU, $COLL_PROGRESS"
 	COLL_PROGRESS_CPUS=99999 run 1 groups
 	grep -q 'progress_cpus.*CPUs as' "$work/out"
 	result $? "no such CPU, $COLL_PROGRESS"
 done
+# Without the module that mode says so; with it, tests/vm has the same as above.
+if [ ! -e /dev/coll ]; then
+	COLL_PROGRESS=kernel run 2 groups
+	grep -q "option progress: 'kernel' is not possible: /dev/coll: coll.ko is not loaded" "$work/out"
+	result $? "progress in the kernel without the module"
+fi
 echo "1..$count"

@@ -56,9 +56,6 @@ done
 like "a wrong value is told with what is valid" "$out" "-n '70000' is not valid: a number from 1 to 65536 is"
 try $COLL run -n 2 --bind socket true
 like "... --bind too" "$out" "'socket' is not valid: auto, none or core is"
-try $COLL run -n 2 --hosts a,b true
-is "--hosts is refused" "$rc" 2
-like "... with words" "$out" 'not there yet'
 try $COLL run --help
 is "--help: 0" "$rc" 0
 like "... and the options" "$out" '--keep-going'

@@ -96,6 +96,43 @@ static void each_launcher_is_recognised(void **state)
 	assert_job("PMIX_RANK=1 PMIX_NAMESPACE=n COLL_RANKS=2", 1, 2, 1, 2, "n");
 }
 
+static void pmix_is_asked_for_what_is_not_told(void **state)
+{
+	(void)state;
+	assert_int_equal(read_from("PMIX_RANK=1 PMIX_NAMESPACE=n"), 0);
+	assert_true(job.pmix);
+	assert_string_equal(job.job, "n");
+	assert_int_equal(read_from("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_ID=0 "
+				   "SLURM_STEP_NUM_NODES=2 PMIX_RANK=0 PMIX_NAMESPACE=n"), 0);
+	assert_true(job.pmix);
+	assert_int_equal(read_from("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 "
+				   "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=0 PMIX_NAMESPACE=n"), 0);
+	assert_false(job.pmix);
+	assert_int_equal(read_from("COLL_BOOT=pmix OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 "
+				   "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=0 PMIX_NAMESPACE=n"), 0);
+	assert_true(job.pmix);
+	assert_int_equal(read_from("PMIX_RANK=1 PMIX_NAMESPACE=n COLL_RANKS=2 COLL_STORE=h:1 "
+				   "COLL_SECRET=" SECRET), 0);
+	assert_false(job.pmix);
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_BOOT=pmix", "COLL_BOOT", "srun --mpi=pmix");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_BOOT=x", "COLL_BOOT='x'", "auto, pmix or store");
+}
+
+static void a_store_may_be_at_several_places(void **state)
+{
+	(void)state;
+	assert_int_equal(read_from("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=10.0.0.1:7,[fe::1]:7,h:7 "
+				   "COLL_SECRET=" SECRET), 0);
+	assert_string_equal(job.store[0], "10.0.0.1:7");
+	assert_string_equal(job.store[1], "[fe::1]:7");
+	assert_string_equal(job.store[2], "h:7");
+	assert_string_equal(job.store[3], "");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:1, COLL_SECRET=" SECRET, "COLL_STORE",
+		       "with commas between");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:1,h:2,h:3,h:4,h:5 COLL_SECRET=" SECRET,
+		       "COLL_STORE", "up to 4");
+}
+
 static void the_own_variables_come_first(void **state)
 {
 	(void)state;
@@ -289,6 +326,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_launcher_is_recognised),
+		cmocka_unit_test(pmix_is_asked_for_what_is_not_told),
+		cmocka_unit_test(a_store_may_be_at_several_places),
 		cmocka_unit_test(the_own_variables_come_first),
 		cmocka_unit_test(a_batch_script_is_no_rank),
 		cmocka_unit_test(wrong_variables_are_named),

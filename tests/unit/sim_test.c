@@ -122,6 +122,7 @@ static void any_number_of_ranks(u32 p, const struct sim_model *model)
 
 	assert_int_equal(time_of(COLL_BARRIER, "dissemination", p, 0, model),
 			 log2_ceil(p) * alpha);
+	assert_int_equal(time_of(COLL_BARRIER, "linear", p, 0, model), p > 1 ? 2 * alpha : 0);
 	assert_int_equal(time_of(COLL_BCAST, "binomial", p, 5, model),
 			 tree_depth(p) * (alpha + 40 * beta));
 	assert_int_equal(time_of(COLL_BCAST, "chain", p, 1, model), (p - 1) * (alpha + 8 * beta));

@@ -19,29 +19,42 @@ holds() {	# WHAT FILTER FILE
 	ok "$1" jq -e "$2" "$3"
 }
 
+comes() {	# WHAT COMMAND...	within twenty seconds
+	what=$1
+	shift
+	tries=200
+	until "$@" || [ $((tries -= 1)) = 0 ]; do sleep 0.1; done
+	ok "$what" "$@"
+}
+
+# What the plan has for the time that it ran: each event is in one of these.
+whole='.cpus[0] | .planned > 0 and .events + .lost + .merged + .refused >= .planned and .events > 0'
+
 note() {	# FILTER FILE
 	echo "# $(jq -c "$1" "$2")"
 }
 
 ok "measure" sh -c 'collnoise measure -c 1 -d 1s -T 1us --json >/tmp/plain'
 holds "the module says who" '.explained and .module == "loaded"' /tmp/plain
-holds "the timer's interrupt is among them" 'any(.who[]; .cause == "irq" and .events > 10)' /tmp/plain
+holds "the timer's interrupt is among them" 'any(.who[]; .cause == "irq" and .events > 0)' /tmp/plain
 note '[.who[] | [.cause, .name, .events, .total_ns]] | .[:8]' /tmp/plain
 
 ok "inject by the module" sh -c \
-	'collnoise inject periodic:period=10ms,duration=1ms -c 1 -d 3s --json >/tmp/injected &
-	collnoise measure -c 1 -d 2s -T 1us --warm-up 0.3s --json >/tmp/measured; wait'
-holds "as asked" '.context == "hardirq" and .cpus[0].events + .cpus[0].merged + .cpus[0].refused >= 295 and
-	.cpus[0].duration_error.p50_ns >= 0' /tmp/injected
+	'collnoise inject periodic:period=10ms,duration=1ms -c 1 -d 60s --json >/tmp/injected &
+	sleep 1
+	collnoise measure -c 1 -d 2s -T 1us --warm-up 0.3s --json >/tmp/measured
+	kill -INT $!
+	wait'
+holds "as asked" ".context == \"hardirq\" and .cpus[0].duration_error.p50_ns >= 0 and ($whole)" /tmp/injected
 holds "the kernel says what was injected, to the loop too" 'any(.sources[]; .cause == "injected" and
-	.times > 100 and .total_ns > 50e6) and any(.who[]; .cause == "injected")' /tmp/measured
+	.times > 0 and .total_ns >= .times * 0.99e6) and any(.who[]; .cause == "injected")' /tmp/measured
 note '[.who[] | [.cause, .name, .events, .total_ns]] | .[:8]' /tmp/measured
 note '.cpus[0]' /tmp/injected
 
 for context in softirq fifo other; do
 	ok "inject as $context" sh -c \
 		"collnoise inject poisson:rate=200,duration=200us --context $context -c 1 -d 1s --json >/tmp/injected"
-	holds "events came" '.cpus[0].events > 100' /tmp/injected
+	holds "events came" "$whole" /tmp/injected
 done
 ok "what the module refuses" sh -c \
 	'! collnoise inject periodic:period=10ms,duration=9ms --max-share 50% -c 1 -d 1s 2>/tmp/refusal'
@@ -49,7 +62,7 @@ ok "is refused in words" jq -Rse 'test("max-share|share")' /tmp/refusal
 
 printf '1000000\t200000\n5000000\t100000\n# Measurement period: 0.01 s\n' >/tmp/capture
 ok "replay by the module" sh -c 'collnoise replay /tmp/capture -c 1 -d 1s --json >/tmp/replayed'
-holds "its events came" '.cpus[0].events > 50' /tmp/replayed
+holds "its events came" "$whole" /tmp/replayed
 
 ok "calibrate" sh -c 'collnoise calibrate -c 1 -d 4s --json >/tmp/calibrated'
 holds "every event of twice the threshold is found" '.recall_twice_threshold >= 0.999' /tmp/calibrated
@@ -68,27 +81,42 @@ is() {		# WHAT GOT WANTED
 	ok "$1" test "$2" = "$3"
 }
 
+runs_on() {	# PID CPUS
+	[ "$(cpus_of "$1")" = "$2" ]
+}
+is_called() {	# PID COMM
+	[ "$(cat "/proc/$1/comm")" = "$2" ]
+}
+start_colld() {
+	colld --policy /tmp/policy --state /tmp/state --metrics 9469 2>/tmp/said &
+	daemon=$!
+}
+serves() {	# colld: it does when its policy is in force
+	jq -Rse 'test(":24FD [0:]+ 0A ")' /proc/net/tcp >/dev/null
+}
+
 echo 'housekeeping 0
 application 1
 pin comm=sleep' >/tmp/policy
-sleep 100 &
+sleep 1000 &
 one=$!
+comes "a task" is_called $one sleep
 before=$(cpus_of $one)
-colld --policy /tmp/policy --state /tmp/state --metrics 0 2>/tmp/said &
-daemon=$!
-sleep 2
-is "a task that is there goes where the policy says" "$(cpus_of $one)" 0
-sleep 100 &
+start_colld
+comes "is there, and goes where the policy says" runs_on $one 0
+comes "colld is ready" serves
+kill -STOP $daemon	# what is moved now, is by the module
+sleep 1000 &
 two=$!
-sleep 0.1
-is "one that comes later too, at once" "$(cpus_of $two)" 0
+comes "one that comes later" is_called $two sleep
+comes "is moved too, with nobody else about" runs_on $two 0
+kill -CONT $daemon
 kill -9 $daemon
-sleep 0.5
+wait $daemon 2>/dev/null
 is "when colld is killed they stay" "$(cpus_of $one)" 0
-colld --policy /tmp/policy --state /tmp/state --metrics 0 2>/tmp/said &
-daemon=$!
-sleep 2
-is "another takes over" "$(cpus_of $two)" 0
+start_colld
+comes "another one starts" serves
+is "and takes over" "$(cpus_of $two)" 0
 kill $daemon
 wait $daemon
 is "told to end, it puts back what was" "$(cpus_of $one)" "$before"

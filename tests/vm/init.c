@@ -236,6 +236,22 @@ static void run_test(char *line)
 	result(!error, arguments[0], ": coll.ko unloads");
 }
 
+/* Those of the kernel's own that the tests need. */
+static void load_modules(void)
+{
+	FILE *modules = fopen("/modules", "r");
+	char path[100];
+	int error;
+
+	while (modules && fscanf(modules, "%99s", path) == 1) {
+		error = vm_insert(path, "");
+		if (error)
+			say("# loading %s: %s", path, strerror(-error));
+	}
+	if (modules)
+		fclose(modules);
+}
+
 static void run_tests(void)
 {
 	FILE *tests = fopen("/tests", "r");
@@ -251,23 +267,56 @@ static void run_tests(void)
 
 /* ---- the machine ------------------------------------------------------------------- */
 
-/* kmemleak believes in a leak when the object is over 5 seconds old, seen twice. */
+#define KMEMLEAK "/sys/kernel/debug/kmemleak"
+
+/* It believes in a leak when the object is over 5 seconds old, seen twice. */
+static bool find_leaks(char *report, size_t bytes)
+{
+	if (vm_write(KMEMLEAK, "scan"))
+		return false;
+	say("# kmemleak scans, which takes a while");
+	sleep(6);
+	vm_write(KMEMLEAK, "scan");
+	sleep(1);
+	vm_write(KMEMLEAK, "scan");
+	vm_read(KMEMLEAK, report, bytes);
+	return true;
+}
+
 static void check_leaks(void)
 {
 	char report[4096], *rest = report, *line;
 
-	if (vm_write("/sys/kernel/debug/kmemleak", "scan"))
+	if (!find_leaks(report, sizeof(report)))
 		return;
-	say("# kmemleak scans, which takes a while");
-	sleep(6);
-	vm_write("/sys/kernel/debug/kmemleak", "scan");
-	sleep(1);
-	vm_write("/sys/kernel/debug/kmemleak", "scan");
-	vm_read("/sys/kernel/debug/kmemleak", report, sizeof(report));
 	result(!report[0], "kmemleak", " found nothing");
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			say("# %s", line);
+}
+
+/*
+ * What all the above is worth: on the debug kernel, defects are made and must be
+ * seen. At the end, for lockdep looks no more after the first of most of them.
+ */
+static void check_checks(void)
+{
+	static const char *const defects[] = { "lock-order", "sleep", "use-after-free",
+					       "out-of-bounds", "timer", "shift" };
+	char parameters[40], report[4096] = "";
+
+	if (access("/plant.ko", R_OK))
+		return;
+	scan_log(false);
+	for (size_t i = 0; i < sizeof(defects) / sizeof(*defects); i++) {
+		snprintf(parameters, sizeof(parameters), "what=%s", defects[i]);
+		result(vm_insert("/plant.ko", parameters) == -EAGAIN && scan_log(false) > 0,
+		       "a planted defect is seen: ", defects[i]);
+	}
+	vm_write(KMEMLEAK, "clear");
+	result(vm_insert("/plant.ko", "what=leak") == -EAGAIN &&
+	       find_leaks(report, sizeof(report)) && report[0],
+	       "a planted defect is seen: ", "leak");
 }
 
 static void mount_all(void)
@@ -299,8 +348,10 @@ int main(void)
 	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	vm_loopback_up();
 	scan_log(false);
+	load_modules();
 	run_tests();
 	check_leaks();
+	check_checks();
 	say("end");
 	sync();
 	reboot(RB_AUTOBOOT);

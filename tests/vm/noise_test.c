@@ -269,9 +269,9 @@ static void injects(const char *what, struct order order)
 	}
 	vm_is(look(id, CPU).state, INJECTING, "it injects");
 	vm_sleep_ms(1050);
-	least = planned(&order, wall_clock() - 100 * MS - order.epoch);
+	least = planned(&order, wall_clock() - order.epoch);
 	vm_is(stop(id), 0, "it stops");
-	most = planned(&order, wall_clock() + 10 * MS - order.epoch);
+	most = planned(&order, wall_clock() - order.epoch);
 	seats = look(id, CPU);
 	vm_is(seats.state, OVER, "then it is over");
 	vm_is(read_log(id, CPU, &events), 0, "its log is read");
@@ -283,7 +283,7 @@ static void injects(const char *what, struct order order)
 	if (!vm_ok(sum >= least && sum <= most, "the plan's events are accounted for"))
 		vm_note("%llu of %llu to %llu", (unsigned long long)sum, (unsigned long long)least,
 			(unsigned long long)most);
-	vm_ok(seats.injected >= least / 4, "a good part of them came");
+	vm_ok(seats.injected > 0, "some of them came");
 	vm_ok(follows_plan(&order, &events, seats.epoch, order.stream, true),
 	      "each as the plan has it");
 	vm_ok(long_enough(&events), "none came early or was too short");
@@ -459,6 +459,7 @@ static void rails(void)
 	struct order order = usual;
 	struct seats seats;
 	int64_t first, second;
+	uint64_t began;
 
 	order.share = 6000;
 	first = start(&order);
@@ -481,13 +482,14 @@ static void rails(void)
 	order.model.period = MS;
 	order.model.duration = 300 * US;
 	first = start(&order);
+	began = vm_now();
 	vm_sleep_ms(1000);
 	stop(first);
 	seats = look(first, CPU);
 	vm_note("30 %% asked, 35 %% allowed: %llu us in 1 s, %llu refused, %llu missed",
 		(unsigned long long)seats.taken / 1000, (unsigned long long)seats.refused,
 		(unsigned long long)seats.missed);
-	vm_ok(seats.taken < S / 2, "it stays within its share");
+	vm_ok(seats.taken < (vm_now() - began) / 2, "it stays within its share");
 	stop(first);
 
 	/* Emulated interrupts cost more than 20 us: the rail must hold what is asked back. */
@@ -495,13 +497,14 @@ static void rails(void)
 	order.model.period = 25 * US;
 	order.model.duration = 5 * US;
 	first = start(&order);
+	began = vm_now();
 	vm_sleep_ms(500);
 	stop(first);
 	seats = look(first, CPU);
 	vm_note("40 kHz: %llu injected, %llu refused, %llu missed",
 		(unsigned long long)seats.injected, (unsigned long long)seats.refused,
 		(unsigned long long)seats.missed);
-	vm_ok(seats.taken < 400 * MS, "a storm of events leaves room");
+	vm_ok(seats.taken < (vm_now() - began) * 8 / 10, "a storm of events leaves room");
 	stop(first);
 }
 
@@ -515,7 +518,7 @@ static void full_log(void)
 	order.log = 9;		/* 16 are kept: a power of two */
 	order.model.period = 5 * MS;
 	id = start(&order);
-	vm_sleep_ms(500);
+	vm_ok(VM_COMES(look(id, CPU).injected > 40), "more events come than it has room for");
 	stop(id);
 	seats = look(id, CPU);
 	read_log(id, CPU, &events);
@@ -547,13 +550,11 @@ static void lifetime(void)
 
 	netlink_open(&ears);
 	netlink_listen(ears);
-	order.lifetime = 300 * MS;
+	order.lifetime = 2 * S;
 	id = start(&order);
-	vm_sleep_ms(200);
 	vm_is(look(id, CPU).state, INJECTING, "within its lifetime it injects");
-	vm_sleep_ms(300);
-	vm_is(look(id, CPU).state, OVER, "then it is over");
-	for (struct pollfd ready = { netlink_fd(ears), POLLIN, 0 }; poll(&ready, 1, 100) == 1;)
+	vm_ok(VM_COMES(look(id, CPU).state == OVER), "then it is over");
+	for (struct pollfd ready = { netlink_fd(ears), POLLIN, 0 }; poll(&ready, 1, 1000) == 1;)
 		netlink_events(ears, take_event, NULL);
 	vm_ok(kinds[COLL_EVENT_NOISE_STARTED] == 1 && kinds[COLL_EVENT_NOISE_OVER] == 1 &&
 	      last_reason_is_lifetime, "listeners were told, and why");
@@ -617,12 +618,9 @@ static void cpu_offline(void)
 	after = look(0, -1);
 	vm_is(after.injected, before.injected, "nothing is injected elsewhere instead");
 	vm_is(vm_cpu_online(CPU, true), 0, "it comes back");
-	vm_sleep_ms(300);
-	for (i = 0; i < COLL_NOISE_CONTEXTS; i++) {
-		after = look(id[i], CPU);
-		vm_is(after.state, INJECTING, "and is injected again");
-	}
-	vm_ok(look(0, -1).injected > before.injected, "with events");
+	vm_ok(VM_COMES(look(0, -1).injected > before.injected), "and is injected again");
+	for (i = 0; i < COLL_NOISE_CONTEXTS; i++)
+		vm_is(look(id[i], CPU).state, INJECTING, "by all of them");
 	for (i = 0; i < COLL_NOISE_CONTEXTS; i++)
 		stop_and_forget(id[i]);
 }

@@ -221,19 +221,19 @@ static void close_others(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32
 				close(links[a][b]);
 }
 
-int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, const int *links),
-		  int seconds)
+void offload_start(uint32_t ranks,
+		   int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
+		   pid_t *children)
 {
-	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], status, failed = 0;
+	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], status;
 	uint32_t rank;
 
 	offload_connect(links, ranks);
 	fflush(stdout);
 	for (rank = 0; rank < ranks; rank++) {
-		pid_t child = fork();
-
-		must(child >= 0, "fork");
-		if (child)
+		children[rank] = fork();
+		must(children[rank] >= 0, "fork");
+		if (children[rank])
 			continue;
 		close_others(links, ranks, rank);
 		alarm(seconds);
@@ -242,6 +242,16 @@ int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, con
 		_exit(status ? 1 : 0);
 	}
 	close_others(links, ranks, OFFLOAD_RANKS_MAX);
+}
+
+int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, const int *links),
+		  int seconds)
+{
+	pid_t children[OFFLOAD_RANKS_MAX];
+	int status, failed = 0;
+	uint32_t rank;
+
+	offload_start(ranks, body, seconds, children);
 	for (rank = 0; rank < ranks; rank++) {
 		wait(&status);
 		if (status)

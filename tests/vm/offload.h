@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../../uapi/coll_device.h"
 #include "../../uapi/coll_schedule.h"
@@ -49,6 +50,10 @@ int offload_poll(struct offload *o, uint32_t word, int seconds);
 /* Sleeps until the word is set: its status. */
 long offload_wait(struct offload *o, uint32_t word);
 
+/* Starts `body` as each rank, in processes of their own that live so many seconds at most. */
+void offload_start(uint32_t ranks,
+		   int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
+		   pid_t *children);
 /* Runs `body` as each rank, in processes of their own; how many failed. */
 int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, const int *links),
 		  int seconds);

@@ -3,6 +3,7 @@
  * What the kernel thread costs: turns, sleeps and CPU time per op of small runs;
  * and that it does nothing when nothing is in flight.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,40 @@ static struct coll_device_counters counters_of(struct offload *o)
 
 	offload_do(o->fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
 	return counters;
+}
+
+static unsigned long long switches_in(const char *path)
+{
+	char text[4096], *line;
+	unsigned long long sum = 0;
+
+	if (vm_read(path, text, sizeof(text)))
+		return 0;
+	for (line = strstr(text, "voluntary_ctxt_switches:"); line;
+	     line = strstr(line + 1, "voluntary_ctxt_switches:"))
+		sum += strtoull(strchr(line, ':') + 1, NULL, 10);
+	return sum;
+}
+
+/* Of the kernel thread, which is named after us, so far; the involuntary ones too. */
+static unsigned long long context_switches(void)
+{
+	char name[32], path[300], comm[64];
+	unsigned long long sum = 0;
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+
+	snprintf(name, sizeof(name), "coll/%d\n", getpid());
+	while (proc && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		if (vm_read(path, comm, sizeof(comm)) || strcmp(comm, name))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
+		sum += switches_in(path);
+	}
+	if (proc)
+		closedir(proc);
+	return sum;
 }
 
 /* The other ranks may be at their last messages yet: one idle second of ten will do. */
@@ -47,6 +82,7 @@ static int small_runs(u32 rank, u32 ranks, const int *links)
 	struct coll_device_counters before, after;
 	double in = rank, out = 0;
 	struct usual_call usual;
+	unsigned long long switches;
 	struct coll_schedule *s;
 	struct offload o;
 	long schedule;
@@ -60,19 +96,21 @@ static int small_runs(u32 rank, u32 ranks, const int *links)
 	s = emit_schedule(algo, &usual.call, &usual.tuning);
 	schedule = offload_load(&o, s, 1);
 	free(s);
+	switches = context_switches();
 	before = counters_of(&o);
 	start = offload_now();
 	for (i = 0; i < RUNS && !error; i++)
 		error = offload_run(&o, schedule, &in, &out, 0, 0) ?: offload_poll(&o, 0, 30);
 	after = counters_of(&o);
-	error |= out != ranks * (ranks - 1) / 2;
+	switches = context_switches() - switches;
+	error |= !switches || out != ranks * (ranks - 1) / 2;
 	if (!rank)
-		printf("# %d runs of %u ranks: per run %.1f us, %.1f ops, %.1f turns, %.1f sleeps; "
-		       "%.2f us of the thread's CPU an op (emulated)\n", RUNS, ranks,
+		printf("# %d runs of %u ranks: per run %.1f us, %.1f ops, %.1f turns, %.1f sleeps, "
+		       "%.1f context switches; %.2f us of the thread's CPU an op (emulated)\n", RUNS, ranks,
 		       (offload_now() - start) / 1e3 / RUNS,
 		       (double)(after.ops - before.ops) / RUNS,
 		       (double)(after.turns - before.turns) / RUNS,
-		       (double)(after.sleeps - before.sleeps) / RUNS,
+		       (double)(after.sleeps - before.sleeps) / RUNS, (double)switches / RUNS,
 		       (after.busy - before.busy) / 1e3 / (after.ops - before.ops));
 	error |= idle(&o);
 	offload_close(&o);

@@ -106,7 +106,8 @@ static void each_command(struct offload *o)
 		COLL_DEVICE_BUFFER, COLL_DEVICE_BUFFER_FREE, COLL_DEVICE_GROUP,
 		COLL_DEVICE_GROUP_FREE, COLL_DEVICE_LINK, COLL_DEVICE_LOAD, COLL_DEVICE_UNLOAD,
 		COLL_DEVICE_RUN, COLL_DEVICE_WAIT, COLL_DEVICE_FAIL, COLL_DEVICE_CONTROL_SEND,
-		COLL_DEVICE_CONTROL_GET, COLL_DEVICE_COUNTERS,
+		COLL_DEVICE_CONTROL_GET, COLL_DEVICE_COUNTERS, COLL_DEVICE_UNLINK,
+		COLL_DEVICE_DEADLINE,
 	};
 	struct coll_device_command command = { .argument = 16, .bytes = 1 };
 	u8 ones[256];
@@ -196,9 +197,9 @@ static void wrong_runs(struct offload *o)
 	vm_is(offload_run(o, schedule, in, (void *)wrong_sockets, 0, 0), -EFAULT, "OUT is read-only");
 	vm_is(offload_run(o, schedule, in, out, OFFLOAD_WORDS, 0), -EINVAL, "no such word");
 	vm_is(offload_run(o, schedule + 1, in, out, 0, 0), -ENOENT, "no such schedule");
-	o->next_run += 5;
-	vm_is(offload_run(o, schedule, in, out, 0, 0), -ESTALE, "a run number out of turn");
 	o->next_run -= 5;
+	vm_is(offload_run(o, schedule, in, out, 0, 0), -ESTALE, "a run number out of turn");
+	o->next_run += 5;
 	buffer = offload_do(o->fd, COLL_DEVICE_BUFFER, &small, sizeof(small));
 	vm_ok(buffer >= 0, "a buffer is pinned");
 	run = (struct coll_device_run){

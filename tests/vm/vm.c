@@ -103,9 +103,9 @@ int vm_write(const char *path, const char *text)
 	return put < 0 ? put : 0;
 }
 
-int vm_load(const char *parameters)
+int vm_insert(const char *path, const char *parameters)
 {
-	int fd = open("/coll.ko", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int error = 0;
 
 	if (fd < 0)
@@ -114,6 +114,11 @@ int vm_load(const char *parameters)
 		error = -errno;
 	close(fd);
 	return error;
+}
+
+int vm_load(const char *parameters)
+{
+	return vm_insert("/coll.ko", parameters);
 }
 
 int vm_unload(void)

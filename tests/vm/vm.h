@@ -22,6 +22,8 @@ void vm_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* return vm_end(): 0 if all was good. */
 int vm_end(void);
 
+/* Any module of this machine's: 0 or -errno. */
+int vm_insert(const char *path, const char *parameters);
 /* coll.ko: 0 or -errno. Unloading waits up to two seconds for who still holds it. */
 int vm_load(const char *parameters);
 int vm_unload(void);
@@ -29,6 +31,14 @@ int vm_unload(void);
 /* A small file: 0 or -errno; the text ends with a zero. */
 int vm_read(const char *path, char *text, size_t bytes);
 int vm_write(const char *path, const char *text);
+
+/* Whether it becomes true, within twenty seconds. */
+#define VM_COMES(condition) ({ \
+	int tries = 4000; \
+	while (!(condition) && --tries) \
+		vm_sleep_ms(5); \
+	tries > 0; \
+})
 
 uint64_t vm_now(void);			/* CLOCK_MONOTONIC, ns */
 void vm_sleep_ms(unsigned int ms);

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <string.h>
+
+#include "arbiter.h"
+#include "health.h"
+#include "link.h"
+
+#define CHUNK_SECONDS 0.002
+
+enum {
+	CHUNK_FAR = 1 << 16,
+	CHUNK_MAX = 1 << 23,
+	FINISHING_CHUNKS = 2,
+	STALL_MIN_NS = 100000000,
+	STALL_USUALS = 4,
+	USUAL_FADES = 16,		/* by a 16th a chunk */
+};
+
+static bool is_bulk(const struct coll_message *message)
+{
+	return message->header.bytes > URGENT_MAX;
+}
+
+static const char *policy(const struct coll_link *link)
+{
+	return link->group->context->options.link_policy;
+}
+
+uint64_t arbiter_chunk(const struct coll_link *link)
+{
+	const struct coll_options *options = &link->group->context->options;
+	const double beta = options->machine.beta;
+
+	if (options->link_chunk)
+		return options->link_chunk;
+	if (coll_link_is_far(link) || beta * CHUNK_FAR > CHUNK_SECONDS)
+		return CHUNK_FAR;
+	return beta * CHUNK_MAX > CHUNK_SECONDS ? CHUNK_SECONDS / beta : CHUNK_MAX;
+}
+
+/* What is on its way when the exit is full, where that is known. */
+static uint64_t exit_bytes(const struct coll_link *link)
+{
+	const struct coll_machine *machine = &link->group->context->options.machine;
+	const double beta = machine->beta > machine->wan_beta ? machine->beta : machine->wan_beta;
+
+	return beta > 0 && machine->wan_alpha > 0 ? 2 * machine->wan_alpha / beta : 0;
+}
+
+/* ---- the exit ----------------------------------------------------------- */
+
+/* Whether its bulk takes turns with that of other links. */
+static bool shares_exit(const struct coll_link *link)
+{
+	if (!link->group->cluster || !strcmp(policy(link), "rr"))
+		return false;
+	return coll_link_is_far(link) ||
+	       (!link->local && !strcmp(policy(link), "occupancy-hier"));
+}
+
+static bool has_bulk(const struct coll_link *link)
+{
+	const struct coll_message *message = link->queue;
+
+	while (message && !is_bulk(message))
+		message = message->next;
+	return message;
+}
+
+static bool has_work_for_exit(const struct coll_link *link)
+{
+	return link->attached && !link->broken && !link->stalled && !link->finishing &&
+	       link->state != LINK_CLOSED && link->state != LINK_LOST && shares_exit(link) &&
+	       has_bulk(link);
+}
+
+/* Far ones before others; else the older message. Both have bulk first. */
+static bool goes_before(const struct coll_link *link, const struct coll_link *other)
+{
+	const bool far = coll_link_is_far(link);
+
+	if (far != coll_link_is_far(other))
+		return far;
+	return link->queue->age < other->queue->age;
+}
+
+/* Of those that could begin at once; NULL: none. */
+static struct coll_link *best_contender(const struct arbiter *arbiter)
+{
+	struct coll_link *link, *best = NULL;
+
+	for (link = arbiter->contenders; link; link = link->next_contender)
+		if (!link->sending && is_bulk(link->queue) && (!best || goes_before(link, best)))
+			best = link;
+	return best;
+}
+
+static void exit_free(struct arbiter *arbiter)
+{
+	struct coll_link *next;
+
+	arbiter->holder = NULL;
+	next = best_contender(arbiter);
+	if (next)
+		coll_link_touch(next);
+}
+
+void arbiter_look(struct coll_link *link)
+{
+	struct arbiter *arbiter = &link->group->context->arbiter;
+	struct coll_link **slot = &arbiter->contenders;
+	const bool contends = has_work_for_exit(link);
+
+	if (contends == link->contends)
+		return;
+	link->contends = contends;
+	if (contends) {
+		link->next_contender = *slot;
+		*slot = link;
+		return;
+	}
+	while (*slot != link)
+		slot = &(*slot)->next_contender;
+	*slot = link->next_contender;
+	if (!arbiter->holder || arbiter->holder == link)
+		exit_free(arbiter);
+}
+
+bool arbiter_lets(struct coll_link *link, const struct coll_message *message)
+{
+	struct coll_context *context = link->group->context;
+	const struct arbiter *arbiter = &context->arbiter;
+	const struct coll_link *best;
+
+	if (!is_bulk(message) || !link->contends || arbiter->holder == link)
+		return true;
+	best = arbiter->holder ? arbiter->holder : best_contender(arbiter);
+	if (!best || best == link)
+		return true;
+	context->counters.held++;
+	return false;
+}
+
+static uint64_t exit_patience(const struct arbiter *arbiter)
+{
+	const uint64_t ns = STALL_USUALS * arbiter->usual;
+
+	return ns > STALL_MIN_NS ? ns : STALL_MIN_NS;
+}
+
+/* Whether no more than `bytes` of it are left. */
+static bool finishes(const struct coll_message *message, uint64_t bytes)
+{
+	return message->header.bytes - message->header.offset <= bytes;
+}
+
+static void exit_take(struct coll_link *link, const struct coll_message *message)
+{
+	struct coll_context *context = link->group->context;
+	struct arbiter *arbiter = &context->arbiter;
+
+	if (!link->contends || arbiter->holder == link)
+		return;
+	arbiter->holder = link;
+	if (finishes(message, FINISHING_CHUNKS * arbiter_chunk(link) + 2 * exit_bytes(link))) {
+		link->finishing = true;
+		arbiter_look(link);
+		return;
+	}
+	arbiter->since = coll_now();
+	health_check_at(context, arbiter->since + exit_patience(arbiter));
+}
+
+static void exit_give(struct coll_link *link, bool whole)
+{
+	struct arbiter *arbiter = &link->group->context->arbiter;
+	uint64_t took;
+
+	if (arbiter->holder == link) {
+		took = coll_now() - arbiter->since;
+		arbiter->usual -= arbiter->usual / USUAL_FADES;
+		if (took > arbiter->usual)
+			arbiter->usual = took;
+	}
+	link->stalled = false;
+	link->finishing &= !whole;
+	arbiter_look(link);
+	if (arbiter->holder == link)
+		exit_free(arbiter);
+}
+
+void arbiter_check(struct coll_context *context, uint64_t now)
+{
+	struct arbiter *arbiter = &context->arbiter;
+	struct coll_link *holder = arbiter->holder;
+	const uint64_t until = arbiter->since + exit_patience(arbiter);
+
+	if (!holder)
+		return;
+	if (now < until) {
+		health_check_at(context, until);
+		return;
+	}
+	holder->stalled = true;
+	context->counters.passed++;
+	arbiter_look(holder);
+}
+
+/* ---- a link's queue ----------------------------------------------------- */
+
+static void insert(struct coll_link *link, struct coll_message **slot,
+		   struct coll_message *message)
+{
+	message->next = *slot;
+	if (link->queue_end == slot)
+		link->queue_end = &message->next;
+	*slot = message;
+}
+
+static void insert_urgent(struct coll_link *link, struct coll_message *message)
+{
+	struct coll_message *bulk = *link->urgent_end;
+
+	bulk = bulk && is_bulk(bulk) ? bulk : NULL;
+	/* It has waited for others long enough: it is before this one, and those to come. */
+	if (bulk && link->overtaken >= arbiter_chunk(link) && arbiter_lets(link, bulk) &&
+	    !link->promoted) {
+		link->promoted = true;
+		link->urgent_end = &bulk->next;
+	}
+	if (bulk) {
+		link->overtaken += sizeof(message->header) + message->header.bytes;
+		link->group->context->counters.overtakes++;
+	}
+	insert(link, link->urgent_end, message);
+	link->urgent_end = &message->next;
+}
+
+/* In turn: behind all others. But nothing may come after a goodbye. */
+static void insert_bulk(struct coll_link *link, struct coll_message *message)
+{
+	struct coll_message **slot = link->urgent_end;
+
+	coll_chunk_cut(&message->header, arbiter_chunk(link));
+	if (!strcmp(policy(link), "rr") && !link->leaving)
+		slot = link->queue_end;
+	else
+		while (*slot && is_bulk(*slot) && (*slot)->age < message->age)
+			slot = &(*slot)->next;
+	insert(link, slot, message);
+}
+
+void arbiter_queue(struct coll_link *link, struct coll_message *message)
+{
+	struct arbiter *arbiter = &link->group->context->arbiter;
+
+	if (is_bulk(message)) {
+		message->age = (uint64_t)message->exec->age << 32 | arbiter->bulk++;
+		insert_bulk(link, message);
+		arbiter_look(link);
+	} else if (message->header.kind == COLL_MESSAGE_BYE) {
+		insert(link, link->queue_end, message);
+	} else {
+		insert_urgent(link, message);
+	}
+}
+
+struct coll_message *arbiter_pop(struct coll_link *link)
+{
+	struct coll_message *message = link->queue;
+
+	link->queue = message->next;
+	if (link->urgent_end == &message->next)
+		link->urgent_end = &link->queue;
+	if (link->queue_end == &message->next)
+		link->queue_end = &link->queue;
+	return message;
+}
+
+void arbiter_queue_again(struct coll_link *link, struct coll_message *message)
+{
+	insert_bulk(link, message);
+}
+
+void arbiter_begin(struct coll_link *link, struct coll_message **slot)
+{
+	if (slot == link->urgent_end)
+		link->urgent_end = &(*slot)->next;
+	if (is_bulk(*slot))
+		exit_take(link, *slot);
+}
+
+void arbiter_chunk_gone(struct coll_link *link, bool whole)
+{
+	link->overtaken = 0;
+	link->promoted = false;
+	exit_give(link, whole);
+}

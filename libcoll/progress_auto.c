@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Progress that is chosen run by run, from what was seen of the runs before:
+ *
+ *	the kernel	the application stays away for long, and /dev/coll is there
+ *	a thread	it stays away for long, and a core is idle or the data is large
+ *	the caller	it calls in often, waits at once, or sleeps on nothing else
+ *
+ * "Long" is compared with what the run would take by itself, as predicted. What
+ * hangs on the context has one owner still; it goes from the thread to the
+ * application and back, with all that is in flight.
+ */
+#include <stdio.h>
+
+#include "context.h"
+#include "cpus.h"
+#include "engine.h"
+#include "progress.h"
+#include "progress_thread.h"
+#include "run.h"
+
+enum {
+	OFTEN = 4,			/* calls in such a part of a run's time are often */
+	SHORT_NS = 50000,		/* an absence that never matters */
+	LARGE_BYTES = 32768,		/* worth a thread that shares a core */
+	AGREED = 2,			/* runs that want the caller before it gets all back */
+	IDLE_LOOK_NS = 200000000,
+};
+
+static struct autopilot *pilot_of(const struct coll_context *context)
+{
+	return (struct autopilot *)&context->autopilot;
+}
+
+static bool is_ours(const struct coll_context *context)
+{
+	return thread_is_parked(context);
+}
+
+/* The owner's functions, as the application uses them. */
+static const struct coll_progress_ops *now_by(struct coll_context *context)
+{
+	if (!is_ours(context))
+		return &coll_progress_thread;
+	context->owner = pthread_self();
+	return &coll_progress_call;
+}
+
+/* ---- what is seen ----------------------------------------------------------------- */
+
+/* The application calls in. While something is in flight its longest absence counts. */
+static void called_in(struct coll_context *context)
+{
+	struct autopilot *pilot = pilot_of(context);
+	const uint64_t now = coll_now();
+
+	if (pilot->flying && now - pilot->called > pilot->absence)
+		pilot->absence = now - pilot->called;
+	pilot->called = now;
+}
+
+/* Half of what is known is the latest. */
+static void learn(struct coll_run *run)
+{
+	struct autopilot *pilot = pilot_of(run->group->context);
+
+	struct auto_call *evidence = run->evidence;
+
+	if (!evidence)
+		return;
+	run->evidence = NULL;
+	evidence->absence = evidence->seen ? (evidence->absence + pilot->absence) / 2 :
+					     pilot->absence;
+	evidence->seen = true;
+	pilot->absence = --pilot->flying ? pilot->absence : 0;
+}
+
+/* CPUs that nobody used, of those that progress may use; looked at now and then. */
+static double idle_cores(struct coll_context *context)
+{
+	struct autopilot *pilot = pilot_of(context);
+	const uint64_t now = coll_now();
+	uint64_t idle;
+
+	if (now - pilot->looked < IDLE_LOOK_NS)
+		return pilot->idle;
+	idle = cpus_idle_ns();
+	if (pilot->looked)
+		pilot->idle = (double)(idle - pilot->idle_ns) / (now - pilot->looked);
+	pilot->looked = now;
+	pilot->idle_ns = idle;
+	return pilot->idle;
+}
+
+/* ---- choosing ---------------------------------------------------------------------- */
+
+static uint64_t predicted_ns(const struct coll_run *run)
+{
+	const struct planned *planned = run->planned;
+	const double seconds = planned->algo->cost(&planned->call, &planned->tuning,
+						   &run->group->options.machine);
+
+	return seconds > 0 ? seconds * 1e9 : 0;
+}
+
+static uint64_t data_bytes(const struct coll_run *run)
+{
+	const struct coll_schedule *s = run->planned->schedule;
+
+	return s->buffer[COLL_IN] > s->buffer[COLL_OUT] ? s->buffer[COLL_IN] :
+							   s->buffer[COLL_OUT];
+}
+
+static struct auto_call *evidence_of(const struct coll_run *run)
+{
+	return &pilot_of(run->group->context)->of[run->planned->hash % AUTO_CALLS];
+}
+
+static enum auto_choice choose(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+	const uint64_t alone = predicted_ns(run), absence = evidence_of(run)->absence;
+	const double idle = idle_cores(context);
+	const size_t bytes = sizeof(run->choice);
+	char *why = run->choice;
+
+	if (run->local) {
+		snprintf(why, bytes, "the caller waits for it");
+		return AUTO_CALL;
+	}
+	if (absence <= SHORT_NS || absence <= alone / OFTEN) {
+		snprintf(why, bytes, "the program stays away for %.0f us at most", absence / 1e3);
+		return AUTO_CALL;
+	}
+	if (context->offload) {
+		snprintf(why, bytes, "the program stays away for %.0f us", absence / 1e3);
+		return AUTO_KERNEL;
+	}
+	snprintf(why, bytes, "the program stays away for %.0f us, %.1f cores are idle",
+		 absence / 1e3, idle);
+	return idle >= 0.5 || data_bytes(run) >= LARGE_BYTES ? AUTO_THREAD : AUTO_CALL;
+}
+
+/*
+ * Moving costs two switches between threads: at once where it is for overlap, back
+ * only when several runs want it.
+ */
+static void settle(struct coll_context *context, enum auto_choice choice)
+{
+	struct autopilot *pilot = pilot_of(context);
+
+	pilot->agreed = choice == AUTO_THREAD ? 0 : pilot->agreed + 1;
+	if (context->polled)	/* a thread is what wakes up who sleeps there */
+		choice = AUTO_THREAD;
+	if (choice == AUTO_THREAD && is_ours(context))
+		thread_take(context);
+	else if (choice != AUTO_THREAD && !is_ours(context) && pilot->agreed >= AGREED)
+		thread_give(context);
+	context->to_kernel = choice == AUTO_KERNEL;
+}
+
+/* What has been planned before is known by the plan; a plan is made by the owner. */
+static void plan_here(void *argument)
+{
+	struct coll_run *run = argument;
+
+	run->status = run_plan(run);
+}
+
+/* From here on the application is away. A run that did not start does not count. */
+static int started(struct coll_run *run, int error)
+{
+	struct autopilot *pilot = pilot_of(run->group->context);
+
+	if (error && run->evidence) {
+		run->evidence = NULL;
+		pilot->flying--;
+	}
+	pilot->called = coll_now();
+	return error;
+}
+
+static int auto_start(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+	struct autopilot *pilot = pilot_of(context);
+
+	called_in(context);
+	now_by(context)->call(context, plan_here, run, false);
+	if (run->status) {
+		run_ended(run);
+		return run->status;
+	}
+	run->chosen = choose(run);
+	settle(context, run->chosen);
+	if (!is_ours(context))
+		run->chosen = AUTO_THREAD;
+	if (!run->local) {
+		run->evidence = evidence_of(run);
+		pilot->flying++;
+	}
+	return started(run, now_by(context)->start(run));
+}
+
+/* ---- the application's functions --------------------------------------------------- */
+
+static void auto_call(struct coll_context *context, void (*function)(void *), void *argument,
+		      bool urgent)
+{
+	now_by(context)->call(context, function, argument, urgent);
+}
+
+static bool auto_in_flight(struct coll_run *run)
+{
+	return now_by(run->group->context)->in_flight(run);
+}
+
+static int auto_wait(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	called_in(context);
+	learn(run);
+	return now_by(context)->wait(run);
+}
+
+static int auto_turn(struct coll_context *context)
+{
+	called_in(context);
+	return now_by(context)->turn(context);
+}
+
+static int auto_fd(struct coll_context *context)
+{
+	if (is_ours(context))
+		thread_take(context);
+	return coll_progress_thread.fd(context);
+}
+
+static void auto_close(struct coll_context *context)
+{
+	if (is_ours(context))
+		thread_take(context);
+	coll_progress_thread.close(context);
+}
+
+static int auto_open(struct coll_context *context)
+{
+	int error = coll_progress_thread.open(context);
+
+	if (!error)
+		thread_give(context);
+	return error;
+}
+
+const struct coll_progress_ops coll_progress_auto = {
+	.name = "auto",
+	.open = auto_open,
+	.close = auto_close,
+	.call = auto_call,
+	.start = auto_start,
+	.in_flight = auto_in_flight,
+	.wait = auto_wait,
+	.turn = auto_turn,
+	.fd = auto_fd,
+};

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Several alltoalls and allreduces in flight over one link between clusters, by each
+# policy: when they are done on the mean, and when the last is. The link of the lab has
+# 20 Mbit/s and 10 ms. Rounds of 2, 4 and 8 collectives of equal sizes (512 KB) and of
+# mixed ones (64, 1024, 256, 704 KB: the same sum), in one group, and each in a group,
+# that is on a connection, of its own. CSV and SVG go to $BUILD/figures. Takes three minutes.
+set -e
+build=${BUILD:-build}
+out=$build/figures
+csv=$out/flights.csv
+mkdir -p "$out"
+export COLL_CONGESTION="${COLL_CONGESTION:-cubic}" COLL_DEADLINE=60s
+
+echo "policy,connections,sizes,in_flight,mean_ms,last_ms" >"$csv"
+for groups in "" groups; do
+	for sizes in equal mixed; do
+		case $sizes in
+		equal) bytes=524288 ;;
+		mixed) bytes=65536,1048576,262144,720896 ;;
+		esac
+		for flights in 2 4 8; do
+			for policy in rr occupancy occupancy-hier; do
+				COLL_LINK_POLICY=$policy "$build/coll" lab -c 1+1 --nic 20M --wan 20M \
+					--delay 10ms --port-queue 64K -t 60 -- \
+					"$build/tests/multi/flights" $flights $bytes "${ROUNDS:-3}" mixed $groups |
+					sed -n "s/.*mean \([0-9.]*\) ms last \([0-9.]*\) ms.*/$policy,${groups:+each its own},$sizes,$flights,\1,\2/p" >>"$csv"
+			done
+		done
+	done
+done
+
+# Bars: a policy each, in groups of how many are in flight.
+panel() {	# CONNECTIONS SIZES COLUMN
+	awk -F, -v connections="$1" -v sizes="$2" -v column="$3" '
+	$2 == connections && $3 == sizes { v[$4, $1] = $column }
+	END { for (n = 2; n <= 8; n *= 2)
+		print n, v[n, "rr"], v[n, "occupancy"], v[n, "occupancy-hier"] }' "$csv"
+}
+for sizes in equal mixed; do
+	panel "" $sizes 5 >"$out/flights.$sizes.one"
+	panel "each its own" $sizes 5 >"$out/flights.$sizes.own"
+done
+gnuplot <<END
+set terminal svg size 820,520 dynamic background "white"
+set output "$out/flights.svg"
+set multiplot layout 2,2 title "In flight over a link of 20 Mbit/s and 10 ms: mean time to completion"
+set style data histogram
+set style histogram clustered gap 1
+set style fill solid 0.7
+set yrange [0:]
+set ylabel "ms"
+set xlabel "collectives in flight"
+set key top left
+set grid ytics
+do for [c in "one own"] {
+	do for [s in "equal mixed"] {
+		set title s." sizes, ".(c eq "one" ? "one connection" : "a connection each")
+		plot for [i=2:3] "$out/flights.".s.".".c using i:xtic(1) title (i == 2 ? "rr" : "occupancy")
+	}
+}
+END
+rm -f "$out"/flights.*.one "$out"/flights.*.own
+cat "$csv"

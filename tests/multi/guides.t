@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# The programs of docs/programs.md, as they stand there.
+. "$(dirname "$0")/../lib/tap.sh"
+docs=$(dirname "$0")/../../docs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+LD_LIBRARY_PATH=$(realpath "$BUILD")
+export LD_LIBRARY_PATH
+flags="-Ilibcoll -Iuapi -L$BUILD -lcoll"
+
+example() {	# LANGUAGE FILE
+	awk -v mark="\`\`\`$1" '$0 == mark { on = 1; next } /^```$/ && on { exit } on' \
+		"$docs/programs.md" >"$work/$2"
+}
+run() {		# RANKS COMMAND...: keeps $said
+	ranks=$1
+	shift
+	said=$("$COLL" run -n "$ranks" --no-prefix -- "$@" 2>&1 | sort)
+}
+
+example c half.c
+ok "C: it compiles as C99" quiet ${CC:-gcc} -std=c99 -pedantic -Wall -Wextra -Werror \
+	"$work/half.c" -o "$work/half" $flags
+run 4 "$work/half"
+is "C: each half has its greatest" "$said" "rank 0: own 499500, greatest 1001
+rank 1: own 500500, greatest 1002
+rank 2: own 501500, greatest 1001
+rank 3: own 502500, greatest 1002"
+
+if command -v ${CXX:-g++} >/dev/null; then
+	example cpp sum.cc
+	ok "C++: it compiles as C++11" quiet ${CXX:-g++} -std=c++11 -pedantic -Wall -Wextra -Werror \
+		"$work/sum.cc" -o "$work/sum" $flags
+	run 2 "$work/sum"
+	is "C++: all have the sum" "$said" "rank 0: 3 3 3
+rank 1: 3 3 3"
+else
+	skip "C++" "there is no C++ compiler"
+fi
+
+if command -v python3 >/dev/null; then
+	example python sum.py
+	run 3 python3 "$work/sum.py"
+	is "Python: all have the sum" "$said" "0 [3.0, 6.0, 9.0]
+1 [3.0, 6.0, 9.0]
+2 [3.0, 6.0, 9.0]"
+else
+	skip "Python" "python3 is not installed"
+fi
+tap_end

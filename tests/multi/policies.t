@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Whose bytes go next on a link: every policy gives every collective's result, and
+# what it promises of order.
+build=${BUILD:-build}
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+export COLL_DEADLINE=30s COLL_CLUSTERS=2+2
+
+run() {		# PROGRAM ARGUMENT ...
+	"$build/coll" run -t 100 -n 4 -- "$build/tests/multi/$@" >"$work/out" 2>&1 ||
+		{ cat "$work/out"; return 1; }
+}
+
+value() {	# NAME
+	sed -n "s/.*\b$1 \([0-9.]*\).*/\1/p" "$work/out"
+}
+
+# With chunks so short that all is cut; in the second place with short reads and writes.
+every() {	# POLICY ENGINE INJECTED
+	COLL_LINK_POLICY=$1 COLL_ENGINE=$2 COLL_LINK_CHUNK=8K COLL_INJECT=$3 run groups &&
+		COLL_LINK_POLICY=$1 COLL_ENGINE=$2 COLL_LINK_CHUNK=4K COLL_INJECT=$3 \
+			run every_collective 30 1
+}
+for policy in rr occupancy occupancy-hier; do
+	ok "$policy: groups and every collective, uring" silent every $policy uring off
+	ok "$policy: groups and every collective, epoll, short reads and writes" \
+		silent every $policy epoll short:probability=0.2
+done
+
+# Long messages go straight to their place, cut or not.
+uncopied() {	# ENGINE POLICY
+	COLL_CLUSTERS=1+1 COLL_LINK_POLICY=$2 COLL_ENGINE=$1 COLL_LINK_CHUNK=64K \
+		"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 4000000 1 \
+		>"$work/out" 2>&1 || { cat "$work/out"; return 1; }
+	[ "$(value chunks)" -ge $((2 * 4 * 61)) ] &&
+		[ "$(value copied)" -lt 3200000 ] || { cat "$work/out"; return 1; }
+}
+ok "a long message is cut, and a tenth of it copied at most: uring" silent uncopied uring occupancy
+ok "the same with chunks in turn" silent uncopied uring rr
+ok "the same, epoll" silent uncopied epoll occupancy
+
+# The last that starts is the shortest. It overtakes none of the older (occupancy); in
+# turns it is through first (rr).
+order() {	# POLICY FIRST
+	COLL_CLUSTERS=1+1 COLL_SPIN=0s COLL_LINK_POLICY=$1 COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
+		"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 \
+		8000000,8000000,8000000,800000 1 >"$work/out" 2>&1 ||
+		{ cat "$work/out"; return 1; }
+	[ "$(value first-was)" = "$2" ] || { cat "$work/out"; return 1; }
+}
+ok "occupancy: first come, first served" silent order occupancy 0
+ok "rr: the short one is done first" silent order rr 3
+
+# Small messages go before bulk, and bulk is done nevertheless.
+overtake() {
+	COLL_CLUSTERS=1+1 COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
+		"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 \
+		8000000,8000000,800,4000 1 >"$work/out" 2>&1 || { cat "$work/out"; return 1; }
+	[ "$(value first-was)" -ge 2 ] && [ "$(value overtakes)" -ge 2 ] ||
+		{ cat "$work/out"; return 1; }
+}
+ok "small ones overtake" silent overtake
+
+# Groups have connections of their own: they wait for each other.
+held() {
+	COLL_CLUSTERS=1+1 COLL_LINK_CHUNK=64K COLL_LINK_POLICY=$1 "$build/coll" run -t 100 -n 2 -- \
+		"$build/tests/multi/flights" 4 4000000 1 alltoall groups >"$work/out" 2>&1 ||
+		{ cat "$work/out"; return 1; }
+	[ $(($(value held) > 0)) = "$2" ] || { cat "$work/out"; return 1; }
+}
+ok "occupancy: bulk of several links takes turns" silent held occupancy 1
+ok "rr: TCP shares" silent held rr 0
+
+refused() {
+	! COLL_LINK_POLICY=fair "$build/coll" run -n 1 -- "$build/tests/multi/flights" 1 8 \
+		>"$work/out" 2>&1 && grep -q 'rr, occupancy or occupancy-hier' "$work/out" &&
+		! COLL_LINK_CHUNK=100 "$build/coll" run -n 1 -- "$build/tests/multi/flights" 1 8 \
+			>"$work/out" 2>&1 && grep -q '4K to 128M' "$work/out"
+}
+ok "another policy, or too short a chunk, is refused" silent refused
+tap_end

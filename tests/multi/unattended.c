@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * unattended [SECONDS]: a collective of several rounds ends while the application
+ * makes no call: after that time (2) the first coll_test() finds it done. For
+ * progress that needs nobody. Then one that is canceled on its way, and the group's
+ * end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../lib/rank.h"
+
+enum { COUNT = 100000, WARMUP = 3, TIMES = 2 };
+
+static void stay_away(double seconds)
+{
+	struct timespec time = { seconds, (seconds - (long)seconds) * 1e9 };
+
+	nanosleep(&time, NULL);
+}
+
+static void check_unattended(struct coll_group *group, double *in, double *out, double seconds)
+{
+	const int ranks = coll_ranks(group);
+	struct coll_run *run;
+	int done, i;
+
+	for (i = 0; i < COUNT; i++) {
+		in[i] = coll_rank(group) + i % 8;
+		out[i] = -1;
+	}
+	rank_must(group, coll_barrier(group));
+	rank_must(group, coll_iallreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, group, &run));
+	stay_away(seconds);
+	rank_must(group, coll_test(&run, &done));
+	rank_assert(group, done);
+	for (i = 0; i < COUNT; i++)
+		rank_assert(group, out[i] == ranks * (ranks - 1) / 2. + ranks * (i % 8));
+}
+
+/* Rank 0 never calls it: it cannot end by itself. */
+static void check_cancel(struct coll_group *group, double *in, double *out)
+{
+	struct coll_run *run = NULL;
+	int error;
+
+	if (!coll_rank(group))
+		return;
+	rank_must(group, coll_iallreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, group, &run));
+	coll_cancel(run);
+	error = coll_wait(&run);
+	rank_assert(group, error == -ECANCELED);
+}
+
+int main(int argc, char **argv)
+{
+	const double seconds = argc > 1 ? atof(argv[1]) : 2;
+	struct coll_context *context = rank_open(NULL);
+	double *in = calloc(COUNT, sizeof(*in)), *out = calloc(COUNT, sizeof(*out));
+	struct coll_group *world = coll_world(context), *group;
+	int i;
+
+	rank_must(world, coll_group_set(world, "allreduce", "ring"));
+	for (i = 0; i < WARMUP; i++)	/* makes the links */
+		rank_must(world, coll_allreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, world));
+	for (i = 0; i < TIMES; i++)
+		check_unattended(world, in, out, seconds);
+	rank_must(world, coll_group_dup(world, &group));
+	rank_must(group, coll_barrier(group));
+	check_cancel(group, in, out);
+	rank_must(world, coll_barrier(world));	/* who leaves early is blamed for that */
+	coll_group_free(group);
+	coll_close(context);
+	free(in);
+	free(out);
+	return 0;
+}

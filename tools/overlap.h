@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * coll bench overlap: nonblocking collectives beside a matrix-vector product, by
+ * every way of progress. What is measured (cmd_bench_overlap.c), a rank of a job
+ * with one way of progress (overlap_rank.c), and what is told (overlap_report.c).
+ */
+#ifndef COLL_OVERLAP_H
+#define COLL_OVERLAP_H
+
+#include <jansson.h>
+
+#include "bench.h"
+
+enum { OVERLAP_MODES = 5, OVERLAP_FLIGHT_MAX = 64 };
+extern const char *const overlap_modes[OVERLAP_MODES + 1];
+
+enum overlap_case {
+	OVERLAP_COMPUTE,	/* the product alone */
+	OVERLAP_PURE,		/* start and wait, no product */
+	OVERLAP_BLOCKING,	/* blocking, then the product */
+	OVERLAP_NONE,		/* start and wait, then the product */
+	OVERLAP_TEST,		/* start, the product with calls in between, wait */
+	OVERLAP_NOTEST,		/* start, the product, wait */
+	OVERLAP_PRODUCT,	/* the product's own time within the one before */
+	OVERLAP_CASES,
+};
+extern const char *const overlap_cases[OVERLAP_CASES];
+
+struct overlap_options {
+	enum coll_collective collective;
+	const char *algo;
+	int ranks, threads, flight;
+	uint64_t bytes, matrix, rows, calls, iterations, rounds;
+	uint64_t pace;			/* bytes a second of a link; 0: as fast as it goes */
+	bool mode[OVERLAP_MODES];
+	bool own;			/* progress has a CPU of its own */
+	char inject[512];
+	bool json;
+	const char *plot;
+};
+
+/* ---- a rank --------------------------------------------------------------------- */
+
+/*
+ * Measures with the mode that the environment names. Rank 0 writes what came out as
+ * JSON to `result`. Exit code.
+ */
+int overlap_rank(const struct overlap_options *options, const char *result);
+
+/* The n-th CPU that computes here, and the list of those for progress; false: too few. */
+bool overlap_place(bool own, int n, int *compute, char *progress, size_t bytes);
+
+/* ---- the report ------------------------------------------------------------------ */
+
+/* One mode: all samples of all rounds, or why there are none. */
+struct overlap_mode {
+	const char *name;
+	char problem[300], explanation[700];
+	double *sample[OVERLAP_CASES];	/* us, of the slowest rank */
+	size_t samples;
+	uint64_t wrong;
+	double calls;			/* per run, in the case with calls */
+};
+
+struct overlap_report {
+	const struct overlap_options *options;
+	struct overlap_mode mode[OVERLAP_MODES];
+	uint64_t rows;
+};
+
+void overlap_print_table(struct overlap_report *report);
+void overlap_print_json(struct overlap_report *report);
+int overlap_plot(struct overlap_report *report);
+
+/* coll bench overlap; argv[0] is "overlap". */
+int cmd_bench_overlap(int argc, char **argv);
+
+#endif

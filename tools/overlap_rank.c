@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * One rank of the overlap benchmark. All cases take turns within an iteration, so
+ * they meet the same machine; a barrier, which is not timed, goes before each. The
+ * product's rows are shared by the rank's threads, in steps; between two steps the
+ * rank may call in.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../libcoll/clock.h"
+#include "../libcoll/inject.h"
+#include "arena.h"
+#include "command.h"
+#include "overlap.h"
+
+enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50 };
+
+struct rank {
+	const struct overlap_options *options;
+	struct coll_context *context;
+	struct coll_group *world, *group;
+	struct bench_data data[OVERLAP_FLIGHT_MAX];
+	struct coll_run *run[OVERLAP_FLIGHT_MAX];
+	double *matrix, *vector, *product;
+	uint64_t rows, wrong;
+	double *sample[OVERLAP_CASES];
+
+	/* The threads that share a step's rows. */
+	pthread_barrier_t begin, end;
+	uint64_t first, last;		/* rows of the step; none: the threads end */
+};
+
+/* ---- the product ---------------------------------------------------------------- */
+
+static void multiply(struct rank *rank, uint64_t first, uint64_t last)
+{
+	const uint64_t n = rank->options->matrix;
+	uint64_t row, column;
+
+	for (row = first; row < last; row++) {
+		const double *a = rank->matrix + row % n * n;
+		double sum = 0;
+
+		for (column = 0; column < n; column++)
+			sum += a[column] * rank->vector[column];
+		rank->product[row % n] = sum;
+	}
+}
+
+static void multiply_share(struct rank *rank, int thread)
+{
+	const uint64_t rows = rank->last - rank->first, threads = rank->options->threads;
+
+	multiply(rank, rank->first + rows * thread / threads,
+		 rank->first + rows * (thread + 1) / threads);
+}
+
+struct worker {
+	struct rank *rank;
+	int thread;
+	pthread_t id;
+};
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct rank *rank = worker->rank;
+
+	for (;;) {
+		pthread_barrier_wait(&rank->begin);
+		if (rank->first == rank->last)
+			return NULL;
+		multiply_share(rank, worker->thread);
+		pthread_barrier_wait(&rank->end);
+	}
+}
+
+static void step(struct rank *rank, uint64_t first, uint64_t last)
+{
+	if (rank->options->threads == 1) {
+		multiply(rank, first, last);
+		return;
+	}
+	rank->first = first;
+	rank->last = last;
+	pthread_barrier_wait(&rank->begin);
+	multiply_share(rank, 0);
+	pthread_barrier_wait(&rank->end);
+}
+
+/* All rows; `calls`: the rank calls in after each step. */
+static int product(struct rank *rank, bool calls)
+{
+	const uint64_t steps = rank->options->calls;
+	uint64_t i;
+	int error = 0;
+
+	for (i = 0; i < steps && !error; i++) {
+		uint64_t first = rank->rows * i / steps, last = rank->rows * (i + 1) / steps;
+
+		if (first < last)
+			step(rank, first, last);
+		if (calls)
+			error = coll_progress(rank->context);
+	}
+	return error;
+}
+
+/* ---- the cases ------------------------------------------------------------------ */
+
+static int start_all(struct rank *rank, int variant)
+{
+	int i, error = 0;
+
+	for (i = 0; i < rank->options->flight && !error; i++)
+		error = bench_data_start(&rank->data[i], variant, rank->group, &rank->run[i]);
+	return error;
+}
+
+static int call_all(struct rank *rank, int variant)
+{
+	int i, error = 0;
+
+	for (i = 0; i < rank->options->flight && !error; i++)
+		error = bench_data_call(&rank->data[i], variant, rank->group);
+	return error;
+}
+
+static int wait_all(struct rank *rank)
+{
+	return coll_waitall(rank->run, rank->options->flight);
+}
+
+static int play(struct rank *rank, enum overlap_case what, int variant, double *product_us)
+{
+	uint64_t start;
+	int error = 0;
+
+	switch (what) {
+	case OVERLAP_COMPUTE:
+		return product(rank, false);
+	case OVERLAP_BLOCKING:
+		error = call_all(rank, variant);
+		return error ? error : product(rank, false);
+	case OVERLAP_PURE:
+	case OVERLAP_NONE:
+		error = start_all(rank, variant);
+		error = error ? error : wait_all(rank);
+		return error || what == OVERLAP_PURE ? error : product(rank, false);
+	default:
+		error = start_all(rank, variant);
+		start = coll_now();
+		error = error ? error : product(rank, what == OVERLAP_TEST);
+		*product_us = (coll_now() - start) / 1e3;
+		return error ? error : wait_all(rank);
+	}
+}
+
+static void check(struct rank *rank, enum overlap_case what, int variant)
+{
+	int i;
+
+	for (i = 0; what != OVERLAP_COMPUTE && i < rank->options->flight; i++)
+		rank->wrong += bench_data_check(&rank->data[i], variant) >= 0;
+}
+
+/* Microseconds, or a negative errno. */
+static double timed(struct rank *rank, enum overlap_case what, int variant, double *product_us)
+{
+	uint64_t start;
+	int i, error;
+
+	for (i = 0; i < rank->options->flight; i++)
+		bench_data_prepare(&rank->data[i], variant);
+	error = coll_barrier(rank->world);
+	start = coll_now();
+	error = error ? error : play(rank, what, variant, product_us);
+	if (error)
+		return error;
+	check(rank, what, variant);
+	return (coll_now() - start) / 1e3;
+}
+
+/* ---- the loop ------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median over some tries, the same on all ranks: the slowest one's. */
+static double slowest_median(struct rank *rank, enum overlap_case what)
+{
+	double time[CALIBRATION], unused, all;
+	int i;
+
+	for (i = 0; i < CALIBRATION; i++)
+		time[i] = timed(rank, what, i % BENCH_VARIANTS, &unused);
+	qsort(time, CALIBRATION, sizeof(*time), by_value);
+	all = time[CALIBRATION / 2];
+	coll_allreduce(COLL_IN_PLACE, &all, 1, COLL_DOUBLE, COLL_MAX, rank->world);
+	return all;
+}
+
+/* As many rows as take half as long again as the collectives alone: all may be hidden. */
+static void calibrate(struct rank *rank)
+{
+	double rows, alone;
+	int i;
+
+	if (rank->options->rows) {
+		rank->rows = rank->options->rows;
+		return;
+	}
+	rank->rows = rank->options->matrix;
+	slowest_median(rank, OVERLAP_PURE);	/* makes the links */
+	alone = slowest_median(rank, OVERLAP_PURE);
+	for (i = 0; i < 2; i++) {	/* the second time from nearly as many */
+		rows = 1.5 * rank->rows * alone / slowest_median(rank, OVERLAP_COMPUTE);
+		rank->rows = rows > rank->options->calls ? rows : rank->options->calls;
+		coll_bcast(&rank->rows, 1, COLL_UINT64, 0, rank->world);
+	}
+}
+
+static int iterate(struct rank *rank, int64_t i)
+{
+	int what;
+
+	for (what = 0; what < OVERLAP_PRODUCT; what++) {
+		double own = 0, time = timed(rank, what, i & 1, &own);
+
+		if (time < 0)
+			return time;
+		if (i < 0)
+			continue;
+		rank->sample[what][i] = time;
+		if (what == OVERLAP_NOTEST)
+			rank->sample[OVERLAP_PRODUCT][i] = own;
+	}
+	return 0;
+}
+
+static int measure(struct rank *rank)
+{
+	const int64_t iterations = rank->options->iterations;
+	int64_t i;
+	int what, error = 0;
+
+	calibrate(rank);
+	for (i = -WARMUP; i < iterations && !error; i++)
+		error = iterate(rank, i);
+	for (what = 0; what < OVERLAP_CASES && !error; what++)
+		error = coll_allreduce(COLL_IN_PLACE, rank->sample[what], iterations, COLL_DOUBLE,
+				       COLL_MAX, rank->world);
+	if (!error)
+		error = coll_allreduce(COLL_IN_PLACE, &rank->wrong, 1, COLL_UINT64, COLL_SUM,
+				       rank->world);
+	return error;
+}
+
+/* ---- noise ---------------------------------------------------------------------- */
+
+static void spin_until(uint64_t end)
+{
+	while (coll_now() < end)
+		;
+}
+
+/* Takes the CPU that this rank computes on, ahead of it where that is allowed. */
+static void *make_noise(void *argument)
+{
+	const struct sched_param priority = { .sched_priority = NOISE_PRIORITY };
+	struct inject_plan *plan = argument;
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	for (;;) {
+		struct coll_noise_span span = coll_inject_plan_next(plan);
+		struct timespec start = { span.start / COLL_SECOND, span.start % COLL_SECOND };
+
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start, NULL) == EINTR)
+			;
+		spin_until(span.start + span.duration);
+	}
+	return NULL;
+}
+
+static bool start_noise(struct rank *rank, pthread_t *thread)
+{
+	static struct inject_config config;
+	static struct inject_plan plan;
+	char why[400];
+
+	if (!rank->options->inject[0] ||
+	    coll_inject_parse(&config, rank->options->inject, why, sizeof(why)))
+		return false;
+	coll_inject_plan_init(&plan, &config.spec[0], coll_rank(rank->world), coll_now());
+	return !pthread_create(thread, NULL, make_noise, &plan);
+}
+
+/* ---- a rank ---------------------------------------------------------------------- */
+
+static void make_work(struct rank *rank)
+{
+	const struct overlap_options *options = rank->options;
+	const uint64_t n = options->matrix;
+	uint64_t i;
+	int what;
+
+	rank->matrix = memory_grow(NULL, n * n, sizeof(double));
+	rank->vector = memory_grow(NULL, n, sizeof(double));
+	rank->product = memory_grow(NULL, n, sizeof(double));
+	for (i = 0; i < n * n; i++)
+		rank->matrix[i] = i % 7;
+	for (i = 0; i < n; i++)
+		rank->vector[i] = i % 5;
+	for (what = 0; what < OVERLAP_CASES; what++)
+		rank->sample[what] = memory_grow(NULL, options->iterations, sizeof(double));
+	for (i = 0; i < (uint64_t)options->flight; i++) {
+		const bool reduces = bench_reduces(options->collective);
+
+		rank->data[i] = (struct bench_data){
+			.collective = options->collective,
+			.type = reduces ? COLL_DOUBLE : COLL_UINT8,
+			.op = COLL_SUM,
+			.rank = coll_rank(rank->world),
+			.ranks = coll_ranks(rank->world),
+			.count = reduces ? options->bytes / sizeof(double) : options->bytes,
+		};
+		bench_data_make(&rank->data[i]);
+	}
+}
+
+static void start_workers(struct rank *rank, struct worker *worker)
+{
+	int i;
+
+	pthread_barrier_init(&rank->begin, NULL, rank->options->threads);
+	pthread_barrier_init(&rank->end, NULL, rank->options->threads);
+	for (i = 1; i < rank->options->threads; i++) {
+		worker[i] = (struct worker){ .rank = rank, .thread = i };
+		pthread_create(&worker[i].id, NULL, work, &worker[i]);
+	}
+}
+
+static void stop_workers(struct rank *rank, struct worker *worker)
+{
+	int i;
+
+	if (rank->options->threads == 1)
+		return;
+	rank->first = rank->last = 0;
+	pthread_barrier_wait(&rank->begin);
+	for (i = 1; i < rank->options->threads; i++)
+		pthread_join(worker[i].id, NULL);
+}
+
+static json_t *result_json(const struct rank *rank, const char *explanation)
+{
+	json_t *all = json_object(), *cases = json_object();
+	uint64_t i;
+	int what;
+
+	for (what = 0; what < OVERLAP_CASES; what++) {
+		json_t *samples = json_array();
+
+		for (i = 0; i < rank->options->iterations; i++)
+			json_array_append_new(samples, json_real(rank->sample[what][i]));
+		json_object_set_new(cases, overlap_cases[what], samples);
+	}
+	json_object_set_new(all, "rows", json_integer(rank->rows));
+	json_object_set_new(all, "wrong", json_integer(rank->wrong));
+	json_object_set_new(all, "explanation", json_string(explanation));
+	json_object_set_new(all, "cases", cases);
+	return all;
+}
+
+static int write_result(const char *path, json_t *all)
+{
+	int error = json_dump_file(all, path, JSON_REAL_PRECISION(9));
+
+	if (error)
+		fprintf(stderr, "coll bench: cannot write %s\n", path);
+	json_decref(all);
+	return error;
+}
+
+/* The run's explanation, after the measurement: what was chosen in the end. */
+static void explain(struct rank *rank, char *text, size_t bytes)
+{
+	if (bench_data_start(&rank->data[0], 0, rank->group, &rank->run[0]))
+		return;
+	snprintf(text, bytes, "%s", coll_explain(rank->run[0]));
+	coll_wait(&rank->run[0]);
+}
+
+static void bind_here(bool own)
+{
+	const char *rank = getenv("COLL_RANK");
+	char progress[16];
+	cpu_set_t cpus;
+	int cpu;
+
+	if (!rank || !overlap_place(own, atoi(rank), &cpu, progress, sizeof(progress)))
+		return;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* A way of progress that is not possible here is a result too. */
+static int tell_problem(const char *result)
+{
+	const char *rank = getenv("COLL_RANK");
+	json_t *all = json_object();
+
+	json_object_set_new(all, "problem", json_string(coll_context_error(NULL)));
+	if (!rank || !atoi(rank))
+		write_result(result, all);
+	else
+		json_decref(all);
+	return COMMAND_ERROR;
+}
+
+int overlap_rank(const struct overlap_options *options, const char *result)
+{
+	struct rank rank = { .options = options };
+	struct worker *worker = memory_grow(NULL, options->threads, sizeof(*worker));
+	char explanation[700] = "";
+	pthread_t noise;
+	bool noisy;
+	int error;
+
+	if (options->threads == 1)
+		bind_here(options->own);
+	if (coll_open(NULL, &rank.context))
+		return tell_problem(result);
+	rank.world = coll_world(rank.context);
+	error = coll_group_dup(rank.world, &rank.group);
+	if (!error && options->algo)
+		error = coll_group_set(rank.group, coll_collective_names[options->collective],
+				       options->algo);
+	make_work(&rank);
+	start_workers(&rank, worker);
+	noisy = start_noise(&rank, &noise);
+	error = error ? error : measure(&rank);
+	if (noisy)
+		pthread_cancel(noise);
+	if (error)
+		fprintf(stderr, "coll bench: rank %d: %s\n", coll_rank(rank.world),
+			*coll_last_error(rank.group) ? coll_last_error(rank.group) :
+						       coll_strerror(error));
+	else
+		explain(&rank, explanation, sizeof(explanation));
+	if (!error && !coll_rank(rank.world))
+		error = write_result(result, result_json(&rank, explanation));
+	stop_workers(&rank, worker);
+	coll_group_free(rank.group);
+	coll_close(rank.context);
+	return error || rank.wrong ? COMMAND_ERROR : COMMAND_OK;
+}
