@@ -133,6 +133,22 @@ static void list_signals(struct emitting *e, u32 session)
 	}
 }
 
+/*
+ * Where several circuits come up at once, sends begin in the order of the connects: in
+ * that of the rank's own list.
+ */
+static u64 first_use(const struct emitting *e, u32 session)
+{
+	u64 first = ~(u64)0, use;
+	u32 op;
+
+	for (op = e->first_in_session[session]; op != COLL_NONE; op = e->next_in_session[op]) {
+		use = (u64)e->round[op] << 32 | op;
+		first = use < first ? use : first;
+	}
+	return first;
+}
+
 static void list_sessions(struct emitting *e)
 {
 	u32 i;
@@ -144,7 +160,7 @@ static void list_sessions(struct emitting *e)
 			list_signals(e, i);
 		if (!is_mine(e, s))
 			continue;
-		list(e, s->first, PHASE_CONNECT, i, value_of(WHAT_CONNECT, 0, i));
+		list(e, s->first, PHASE_CONNECT, first_use(e, i), value_of(WHAT_CONNECT, 0, i));
 		list(e, s->last, PHASE_RELEASE, i, value_of(WHAT_RELEASE, 0, i));
 	}
 }

@@ -24,8 +24,8 @@ extern const struct coll_algo coll_allgatherv_world;
 extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_allreduce_butterfly_redundant;
 extern const struct coll_algo coll_allreduce_butterfly_relayed;
-extern const struct coll_algo coll_allreduce_linear;
 extern const struct coll_algo coll_allreduce_debruijn;
+extern const struct coll_algo coll_allreduce_linear;
 extern const struct coll_algo coll_allreduce_rabenseifner;
 extern const struct coll_algo coll_allreduce_rabenseifner_extended;
 extern const struct coll_algo coll_allreduce_reduce_bcast;
@@ -127,8 +127,8 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allreduce_butterfly,
 	&coll_allreduce_butterfly_redundant,
 	&coll_allreduce_butterfly_relayed,
-	&coll_allreduce_linear,
 	&coll_allreduce_debruijn,
+	&coll_allreduce_linear,
 	&coll_allreduce_rabenseifner,
 	&coll_allreduce_rabenseifner_extended,
 	&coll_allreduce_reduce_bcast,

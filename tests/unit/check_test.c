@@ -105,7 +105,8 @@ static const struct rule {
 	{ "a peer's reserved field is not zero", -EINVAL, COLL_NONE, { { PEER(0, zero), 1 } } },
 
 	{ "unknown kind of op", -EINVAL, 2, { { OP(2, kind), COLL_OP_KINDS } } },
-	{ "unknown flags", -EINVAL, 2, { { OP(2, flags), 4 } } },
+	{ "unknown flags", -EINVAL, 2, { { OP(2, flags), 16 } } },
+	{ "only a circuit can be one-way", -EINVAL, 2, { { OP(2, flags), COLL_CIRCUIT_IN } } },
 	{ "its reserved field is not zero", -EINVAL, 2, { { OP(2, zero), 1 } } },
 
 	{ "its waits do not follow those of the op before", -EINVAL, 3, { { OP(3, wait), 1 } } },

@@ -18,10 +18,10 @@ agree() {
 # cell ALGORITHM BYTES MODE PORTS COLUMN
 cell() {
 	awk -F, -v a="$1" -v b="$2" -v m="$3" -v p="$4" -v c="$5" \
-		'$1 == a && $2 == b && $3 == m && $4 == p { print $c }' "$work/32.csv"
+		'$1 == a && $2 == b && $3 == m && $4 == p { print $c; exit }' "$work/32.csv"
 }
 
-for ranks in 32 16 8 2; do
+for ranks in 32 16 8; do
 	"$COLL" sim circuit --table --csv --ranks $ranks --ports 1,2,3,4 >"$work/$ranks.csv"
 	ok "$ranks ranks: the schedules take what the formulas say" agree "$work/$ranks.csv"
 done
