@@ -51,3 +51,12 @@ void coll_chunk_cut(struct coll_header *header, u64 most)
 	header->chunk = header->bytes - header->offset <= most ? 0 :
 			units < 0xffff ? (units ? units : 1) : 0xffff;
 }
+
+struct coll_header coll_chunk_first(const struct coll_header *header, u64 bytes)
+{
+	struct coll_header first = *header;
+
+	first.offset = 0;
+	first.chunk = bytes == header->bytes ? 0 : bytes / COLL_CHUNK_UNIT;
+	return first;
+}

@@ -30,6 +30,12 @@ bool coll_header_valid(const struct coll_header *header);
 /* How much payload follows a valid header. */
 u64 coll_chunk_bytes(const struct coll_header *header);
 
+/*
+ * The header under which the first `bytes` of the message come in one chunk, where a chunk
+ * of it ended there.
+ */
+struct coll_header coll_chunk_first(const struct coll_header *header, u64 bytes);
+
 /* Cuts what is sent next of the message, from header->offset on, at `most` bytes. */
 void coll_chunk_cut(struct coll_header *header, u64 most);
 

@@ -626,12 +626,20 @@ static bool belongs_to(const struct coll_early *early, const struct coll_link *l
 static void give_begun(struct coll_link *link, struct giving *giving)
 {
 	struct coll_header header = link->header;
+	const u64 end = header.offset + coll_chunk_bytes(&header);
 
-	if (link->header_got == sizeof(header) && !link->early && !link->stalled)
-		header.bytes = link->payload_left;
+	if (link->header_got == sizeof(header) && !link->stalled) {
+		if (link->early) {
+			header = coll_chunk_first(&header, end);
+		} else {
+			header.bytes = link->payload_left;
+			header.offset = 0;
+			header.chunk = 0;
+		}
+	}
 	give(giving, &header, link->header_got);
 	if (link->early)
-		give(giving, link->early->data, link->header.bytes - link->payload_left);
+		give(giving, link->early->data, end - link->payload_left);
 	give(giving, link->stage + link->stage_at, link->stage_end - link->stage_at);
 }
 
@@ -643,12 +651,14 @@ static void give_stream(struct coll_link *link, struct giving *giving)
 		.version = COLL_WIRE_VERSION,
 	};
 	const struct coll_early *early;
+	struct coll_header header;
 
 	list_for_each_entry(early, &link->group->early, node) {
 		if (!belongs_to(early, link))
 			continue;
-		give(giving, &early->header, sizeof(early->header));
-		give(giving, early->data, early->header.bytes);
+		header = coll_chunk_first(&early->header, early->got);
+		give(giving, &header, sizeof(header));
+		give(giving, early->data, early->got);
 	}
 	if (link->state == COLL_LINK_LEFT)
 		give(giving, &bye, sizeof(bye));

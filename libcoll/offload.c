@@ -187,28 +187,37 @@ static int stream_add(struct stream *stream, const void *from, uint64_t bytes)
 static int stream_add_begun(struct stream *stream, const struct coll_link *link)
 {
 	struct coll_header header = link->header;
+	const uint64_t end = header.offset + coll_chunk_bytes(&header);
 	int error;
 
-	if (link->header_got == sizeof(header) && !link->early)
-		header.bytes = link->payload_left;
+	if (link->header_got == sizeof(header)) {
+		if (link->early) {
+			header = coll_chunk_first(&header, end);
+		} else {
+			header.bytes = link->payload_left;
+			header.offset = 0;
+			header.chunk = 0;
+		}
+	}
 	error = stream_add(stream, &header, link->header_got);
 	if (!error && link->early)
-		error = stream_add(stream, link->early->data,
-				   link->header.bytes - link->payload_left);
+		error = stream_add(stream, link->early->data, end - link->payload_left);
 	return error;
 }
 
 static int stream_take(struct stream *stream, const struct coll_link *link)
 {
 	const struct coll_early *early;
+	struct coll_header header;
 	int error = 0;
 
 	for (early = link->kept; early && !error; early = early->next) {
 		if (early == link->early)
 			continue;
-		error = stream_add(stream, &early->header, sizeof(early->header));
+		header = coll_chunk_first(&early->header, early->got);
+		error = stream_add(stream, &header, sizeof(header));
 		if (!error)
-			error = stream_add(stream, early->data, early->header.bytes);
+			error = stream_add(stream, early->data, early->got);
 	}
 	return error ? error : stream_add_begun(stream, link);
 }

@@ -228,6 +228,17 @@ u32 order_at_once(struct world *world, const bool *before, u32 count);
 
 /* ---- verify_circuits ---------------------------------------------------- */
 
+static inline const struct coll_op *world_op(const struct world *w, u32 rank, u32 op)
+{
+	return &coll_ops(w->rank[rank].schedule)[op];
+}
+
+/* The rank of its peer. */
+static inline u32 world_partner(const struct world *w, u32 rank, u32 op)
+{
+	return coll_op_rank(w->rank[rank].schedule, world_op(w, rank, op));
+}
+
 /*
  * In every run: each message with data lies between a connect and a release at both
  * its ends, the same ones; a node never asks for more than k circuits at once; and,

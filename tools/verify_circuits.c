@@ -21,16 +21,6 @@ static u32 way_back(u32 way)
 	return way == OUT ? IN : way == IN ? OUT : BOTH;
 }
 
-static const struct coll_op *op_of(const struct world *w, u32 rank, u32 op)
-{
-	return &coll_ops(w->rank[rank].schedule)[op];
-}
-
-static u32 peer_of(const struct world *w, u32 rank, u32 op)
-{
-	return coll_op_rank(w->rank[rank].schedule, op_of(w, rank, op));
-}
-
 static u32 wavelengths(const struct world *w)
 {
 	const u64 most = w->vcase->tuning.wavelengths;
@@ -53,7 +43,7 @@ void verify_circuits_reset(struct world *w)
 
 void verify_circuits_connect(struct world *w, u32 rank, u32 op)
 {
-	const u32 peer = peer_of(w, rank, op), way = way_of(op_of(w, rank, op));
+	const u32 peer = world_partner(w, rank, op), way = way_of(world_op(w, rank, op));
 	struct light *mine, *theirs;
 	u32 held;
 
@@ -84,7 +74,7 @@ void verify_circuits_connect(struct world *w, u32 rank, u32 op)
 
 void verify_circuits_release(struct world *w, u32 rank, u32 op)
 {
-	const u32 peer = peer_of(w, rank, op), way = way_of(op_of(w, rank, op));
+	const u32 peer = world_partner(w, rank, op), way = way_of(world_op(w, rank, op));
 	struct light *mine, *theirs;
 
 	if (!w->ports)
@@ -112,17 +102,17 @@ static bool is_held(const struct world *w, u32 rank, u32 peer, u32 way, bool lit
 
 void verify_circuits_send(struct world *w, u32 rank, u32 op)
 {
-	const u32 peer = peer_of(w, rank, op);
+	const u32 peer = world_partner(w, rank, op);
 
-	if (w->ports && op_of(w, rank, op)->bytes && !is_held(w, rank, peer, OUT, true))
+	if (w->ports && world_op(w, rank, op)->bytes && !is_held(w, rank, peer, OUT, true))
 		world_fail(w, rank, op, "it sends to rank %u, to which no circuit is up", peer);
 }
 
 void verify_circuits_arrive(struct world *w, u32 rank, u32 op)
 {
-	const u32 peer = peer_of(w, rank, op);
+	const u32 peer = world_partner(w, rank, op);
 
-	if (w->ports && op_of(w, rank, op)->bytes && !is_held(w, rank, peer, IN, false))
+	if (w->ports && world_op(w, rank, op)->bytes && !is_held(w, rank, peer, IN, false))
 		world_fail(w, rank, op, "its message comes when the circuit to rank %u is given back",
 			   peer);
 }
@@ -156,13 +146,13 @@ static bool find_spans(struct world *w, u32 rank, struct spans *spans)
 	spans->before = order_in_rank(w, s, spans->words);
 	spans->span = arena_get(&w->arena, s->ops, sizeof(*spans->span));
 	for (i = 0; i < s->ops; i++) {
-		const struct coll_op *op = op_of(w, rank, i);
+		const struct coll_op *op = world_op(w, rank, i);
 		struct span *last = NULL;
 
 		if (op->kind != COLL_OP_CONNECT && op->kind != COLL_OP_RELEASE)
 			continue;
 		for (k = spans->count; k-- > 0 && !last;)
-			if (spans->span[k].peer == peer_of(w, rank, i) &&
+			if (spans->span[k].peer == world_partner(w, rank, i) &&
 			    spans->span[k].way == way_of(op))
 				last = &spans->span[k];
 		if (op->kind == COLL_OP_CONNECT) {
@@ -170,7 +160,7 @@ static bool find_spans(struct world *w, u32 rank, struct spans *spans)
 				     !is_before(spans, last->release, i)))
 				world_fail(w, rank, i, "it asks for a circuit that it may have");
 			spans->span[spans->count++] = (struct span){
-				peer_of(w, rank, i), way_of(op), i, COLL_NONE,
+				world_partner(w, rank, i), way_of(op), i, COLL_NONE,
 				last ? last->number + 1 : 0
 			};
 		} else if (!last || last->release != COLL_NONE ||
@@ -195,14 +185,14 @@ static bool find_spans(struct world *w, u32 rank, struct spans *spans)
 static const struct span *span_of(struct world *w, u32 rank, u32 index,
 				  const struct spans *spans)
 {
-	const struct coll_op *op = op_of(w, rank, index);
+	const struct coll_op *op = world_op(w, rank, index);
 	const u32 way = op->kind == COLL_OP_SEND ? OUT : IN;
 	u32 i;
 
 	for (i = 0; i < spans->count; i++) {
 		const struct span *span = &spans->span[i];
 
-		if (span->peer != peer_of(w, rank, index) ||
+		if (span->peer != world_partner(w, rank, index) ||
 		    (span->way != BOTH && span->way != way) ||
 		    !is_before(spans, index, span->release))
 			continue;
@@ -217,8 +207,8 @@ static void match_messages_of(struct world *w, u32 rank, const struct spans *all
 	u32 i;
 
 	for (i = 0; i < w->rank[rank].schedule->ops && !w->failure.failed; i++) {
-		const struct coll_op *op = op_of(w, rank, i);
-		const u32 peer = peer_of(w, rank, i), other = w->rank[rank].counterpart[i];
+		const struct coll_op *op = world_op(w, rank, i);
+		const u32 peer = world_partner(w, rank, i), other = w->rank[rank].counterpart[i];
 		const struct span *here, *there;
 
 		if (op->kind != COLL_OP_SEND || !op->bytes)

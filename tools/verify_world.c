@@ -55,16 +55,6 @@ void world_fail(struct world *w, u32 rank, u32 op, const char *format, ...)
 	va_end(arguments);
 }
 
-static const struct coll_op *op_of(const struct world *w, u32 rank, u32 op)
-{
-	return &coll_ops(w->rank[rank].schedule)[op];
-}
-
-static u32 partner_of(const struct world *w, u32 rank, u32 op)
-{
-	return coll_op_rank(w->rank[rank].schedule, op_of(w, rank, op));
-}
-
 static u32 *symbols_at(const struct world *w, u32 rank, u64 place)
 {
 	return w->rank[rank].memory[COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place) / ELEMENT;
@@ -127,7 +117,7 @@ static void release_parked(struct world *w, u32 rank)
 		if (!r->mail[op].parked)
 			continue;
 		r->mail[op].parked = false;
-		happen(w, ITEM_READ, partner_of(w, rank, op), r->counterpart[op]);
+		happen(w, ITEM_READ, world_partner(w, rank, op), r->counterpart[op]);
 	}
 }
 
@@ -156,8 +146,8 @@ static void op_done(struct world *w, u32 rank, u32 op)
 /* The bytes leave the sender. */
 static void read_message(struct world *w, u32 rank, u32 op)
 {
-	const struct coll_op *send = op_of(w, rank, op);
-	const u32 to = partner_of(w, rank, op), recv = w->rank[rank].counterpart[op];
+	const struct coll_op *send = world_op(w, rank, op);
+	const u32 to = world_partner(w, rank, op), recv = w->rank[rank].counterpart[op];
 	const size_t elements = send->bytes / ELEMENT;
 	u32 *content = arena_get(&w->arena, elements, sizeof(u32));
 
@@ -169,11 +159,11 @@ static void read_message(struct world *w, u32 rank, u32 op)
 
 static void begin_send(struct world *w, u32 rank, u32 op)
 {
-	const u32 to = partner_of(w, rank, op), recv = w->rank[rank].counterpart[op];
+	const u32 to = world_partner(w, rank, op), recv = w->rank[rank].counterpart[op];
 	struct verify_rank *receiver = &w->rank[to];
 	enum send_mode mode = w->mode;
 
-	links_begin(w, rank, to, op_of(w, rank, op)->bytes);
+	links_begin(w, rank, to, world_op(w, rank, op)->bytes);
 	verify_circuits_send(w, rank, op);
 	if (mode == SEND_MIXED)
 		mode = dice_below(&w->random, SEND_MIXED);
@@ -191,7 +181,7 @@ static void begin_send(struct world *w, u32 rank, u32 op)
 /* From now on the network may write there, piece by piece. */
 static void begin_recv(struct world *w, u32 rank, u32 op)
 {
-	const struct coll_op *recv = op_of(w, rank, op);
+	const struct coll_op *recv = world_op(w, rank, op);
 	struct mail *mail = &w->rank[rank].mail[op];
 
 	if (recv->bytes)
@@ -201,7 +191,7 @@ static void begin_recv(struct world *w, u32 rank, u32 op)
 		happen(w, ITEM_ARRIVE, rank, op);
 	if (mail->parked) {
 		mail->parked = false;
-		happen(w, ITEM_READ, partner_of(w, rank, op), w->rank[rank].counterpart[op]);
+		happen(w, ITEM_READ, world_partner(w, rank, op), w->rank[rank].counterpart[op]);
 	}
 }
 
@@ -209,7 +199,7 @@ static void begin_op(struct world *w, u32 rank, u32 op)
 {
 	struct verify_rank *r = &w->rank[rank];
 
-	switch (op_of(w, rank, op)->kind) {
+	switch (world_op(w, rank, op)->kind) {
 	case COLL_OP_SEND:
 		begin_send(w, rank, op);
 		break;
@@ -257,7 +247,7 @@ static void write_symbol(struct world *w, u32 rank, u32 op, u32 *to, u32 symbol)
 
 static void do_reduce(struct world *w, u32 rank, u32 index)
 {
-	const struct coll_op *op = op_of(w, rank, index);
+	const struct coll_op *op = world_op(w, rank, index);
 	const u32 *left = symbols_at(w, rank, op->left), *right = symbols_at(w, rank, op->right);
 	u32 *result = symbols_at(w, rank, op->result);
 	u64 i;
@@ -277,7 +267,7 @@ static void do_reduce(struct world *w, u32 rank, u32 index)
 
 static void do_copy(struct world *w, u32 rank, u32 index)
 {
-	const struct coll_op *op = op_of(w, rank, index);
+	const struct coll_op *op = world_op(w, rank, index);
 	const u32 *from = symbols_at(w, rank, op->left);
 	u32 *to = symbols_at(w, rank, op->result);
 	u64 i;
@@ -291,10 +281,10 @@ static void do_local(struct world *w, u32 rank, u32 op)
 	/* The application has its buffers back; no engine leaves a local op for later. */
 	if (w->rank[rank].finished)
 		return;
-	if (op_of(w, rank, op)->kind == COLL_OP_RELEASE)
+	if (world_op(w, rank, op)->kind == COLL_OP_RELEASE)
 		verify_circuits_release(w, rank, op);
-	if (op_of(w, rank, op)->bytes) {
-		if (op_of(w, rank, op)->kind == COLL_OP_REDUCE)
+	if (world_op(w, rank, op)->bytes) {
+		if (world_op(w, rank, op)->kind == COLL_OP_REDUCE)
 			do_reduce(w, rank, op);
 		else
 			do_copy(w, rank, op);
@@ -306,11 +296,11 @@ static void do_local(struct world *w, u32 rank, u32 op)
 
 static void arrive(struct world *w, u32 rank, u32 expected)
 {
-	const struct coll_op *recv = op_of(w, rank, expected);
+	const struct coll_op *recv = world_op(w, rank, expected);
 	struct mail *mail = &w->rank[rank].mail[expected];
 	u32 op = COLL_NONE;
 
-	switch (coll_match(&w->rank[rank].step, partner_of(w, rank, expected), recv->slot,
+	switch (coll_match(&w->rank[rank].step, world_partner(w, rank, expected), recv->slot,
 			   recv->bytes, &op)) {
 	case COLL_MATCH_POSTED:
 		if (recv->bytes)
@@ -345,8 +335,8 @@ static void perform(struct world *w, const struct item *item)
 		happen(w, ITEM_SENT, item->rank, item->op);
 		break;
 	case ITEM_RECEIVED:
-		links_end(w, partner_of(w, item->rank, item->op), item->rank,
-			  op_of(w, item->rank, item->op)->bytes);
+		links_end(w, world_partner(w, item->rank, item->op), item->rank,
+			  world_op(w, item->rank, item->op)->bytes);
 		/* fall through */
 	case ITEM_SENT:
 		op_done(w, item->rank, item->op);
@@ -448,7 +438,7 @@ static bool stuck_in(struct world *w, u32 rank, bool begun)
 	u32 i;
 
 	for (i = 0; i < r->schedule->ops; i++) {
-		const struct coll_op *op = op_of(w, rank, i);
+		const struct coll_op *op = world_op(w, rank, i);
 
 		if (op->flags & COLL_OPTIONAL || r->step.state[i] == COLL_OP_DONE ||
 		    (r->step.state[i] == COLL_OP_STARTED) != begun)
@@ -458,7 +448,7 @@ static bool stuck_in(struct world *w, u32 rank, bool begun)
 				   kind_names[op->kind]);
 		else
 			world_fail(w, rank, i, "deadlock: this %s with rank %u is never done",
-				   kind_names[op->kind], partner_of(w, rank, i));
+				   kind_names[op->kind], world_partner(w, rank, i));
 		return true;
 	}
 	return false;

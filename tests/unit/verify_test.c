@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../../tools/arena.c"
+#include "../../tools/verify_circuits.c"
 #include "../../tools/verify_layout.c"
 #include "../../tools/verify_links.c"
 #include "../../tools/verify_list.c"

@@ -197,6 +197,9 @@ static uint32_t address_of(const char *text)
 	return address;
 }
 
+/* How often a circuit that failed or was lost is asked for again. */
+static uint32_t retries;
+
 static int domain(uint32_t ports, uint32_t bytes, uint32_t age, bool refuse)
 {
 	struct nl_msg *message = netlink_message(owner, COLL_CMD_CIRCUIT_DOMAIN, 0);
@@ -211,7 +214,7 @@ static int domain(uint32_t ports, uint32_t bytes, uint32_t age, bool refuse)
 	nla_put_u32(message, COLL_CIRCUIT_A_GRACE, 0);
 	nla_put_u32(message, COLL_CIRCUIT_A_LEASE, 200);
 	nla_put_u32(message, COLL_CIRCUIT_A_TIMEOUT, 30000);
-	nla_put_u32(message, COLL_CIRCUIT_A_RETRIES, 0);
+	nla_put_u32(message, COLL_CIRCUIT_A_RETRIES, retries);
 	if (refuse)
 		nla_put_flag(message, COLL_CIRCUIT_A_REFUSE);
 	return netlink_ask(owner, message, NULL, NULL);
@@ -508,7 +511,9 @@ static void tcp(void)
 	bool interrupted = false;
 	int fd;
 
+	retries = 3;
 	begin(1, 4 << 20, 60000, false);
+	retries = 0;
 	for (i = 0; i < sizeof(out); i++)
 		out[i] = i * 7 + i / 251;
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -57,8 +57,8 @@ static void write_chunk(int socket, u32 run, u32 offset, u32 units)
 
 	for (i = 0; i < bytes; i++)
 		data[i] = byte_at(run, offset + i);
-	if (send(socket, &header, sizeof(header), 0) != sizeof(header) ||
-	    send(socket, data, bytes, 0) != bytes)
+	if (send(socket, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header) ||
+	    send(socket, data, bytes, MSG_NOSIGNAL) != bytes)
 		perror("# send");
 }
 
@@ -67,7 +67,7 @@ static void write_bye(int socket)
 	const struct coll_header bye = { .kind = COLL_MESSAGE_BYE, .version = COLL_WIRE_VERSION };
 	char rest[256];
 
-	send(socket, &bye, sizeof(bye), 0);
+	send(socket, &bye, sizeof(bye), MSG_NOSIGNAL);
 	while (recv(socket, rest, sizeof(rest), 0) > 0)
 		;
 }
