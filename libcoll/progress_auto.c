@@ -215,13 +215,23 @@ static bool auto_in_flight(struct coll_run *run)
 	return now_by(run->group->context)->in_flight(run);
 }
 
+static void end_here(void *run)
+{
+	run_ended(run);
+}
+
+/* A run that was over when the thread took the context has nobody else to end it. */
 static int auto_wait(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
+	int status;
 
 	called_in(context);
 	learn(run);
-	return now_by(context)->wait(run);
+	status = now_by(context)->wait(run);
+	if (run->planned && !run->persistent)
+		now_by(context)->call(context, end_here, run, false);
+	return status;
 }
 
 static int auto_turn(struct coll_context *context)

@@ -275,7 +275,8 @@ static void check_copies(const struct test_case *c, const struct coll_schedule *
 
 static void check_schedule(const struct test_case *c, const struct coll_schedule *s)
 {
-	const bool redundant = strstr(c->algo->name, "redundant");
+	const bool redundant = strstr(c->algo->name, "redundant") ||
+			       strstr(c->algo->name, "relayed");
 	u8 *work = malloc(coll_check_bytes(s, s->bytes) + 1);
 	struct coll_refusal refusal;
 
@@ -283,10 +284,11 @@ static void check_schedule(const struct test_case *c, const struct coll_schedule
 		say(c, s->rank, refusal.reason);
 	free(work);
 	if (redundant)
-		return;		/* its order is shown in docs/redundant-butterfly.md */
+		return;		/* its order is shown in docs/redundant-butterfly.md, choosing-T.md */
 	if (c->ranks <= 17 && s->ops <= OPS_MAX)	/* its cost grows with the square */
 		check_order(c, s);
-	if (c->algo->collective == COLL_ALLREDUCE && c->ranks > 1 && !c->algo->clusters)
+	if (c->algo->collective == COLL_ALLREDUCE && c->ranks > 1 && !c->algo->clusters &&
+	    strcmp(c->algo->name, "debruijn"))	/* for short ones */
 		check_copies(c, s);
 }
 

@@ -67,7 +67,7 @@ static void assert_refused(const char *name, struct coll_schedule *const *s, u32
 	assert_int_equal(bytes, 0);
 	free(text);
 	assert_true(strstr(error.reason, "waits for any of") || strstr(error.reason, "optional"));
-	assert_string_equal(name, "butterfly-redundant");
+	assert_true(!strcmp(name, "butterfly-redundant") || !strcmp(name, "butterfly-relayed"));
 }
 
 static void export(const char *name, struct coll_schedule *const *s, u32 ranks, void *argument)
@@ -97,8 +97,9 @@ static void every_algorithm_runs_or_is_refused(void **state)
 	for (algo = coll_algos; *algo; algo++)
 		algos++;
 	each_collective(17, export, &tally);
-	assert_int_equal(tally.exported, (algos - 1) * 17);
-	assert_int_equal(tally.refused, 17);
+	/* Two butterflies have optional ops; allreduce by de Bruijn serves 5 of the 17 rank counts. */
+	assert_int_equal(tally.exported, (algos - 2) * 17 - 12);
+	assert_int_equal(tally.refused, 2 * 17);
 }
 
 /* ---- times --------------------------------------------------------------- */
