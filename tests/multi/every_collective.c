@@ -601,6 +601,13 @@ static bool too_large(const struct player *player, const struct scene *scene)
 	return scene->count * blocks * coll_ranks(player->group) > ELEMENTS_MAX;
 }
 
+/* It serves powers of two, or of a radix that is two unless another is named. */
+static bool powers_only(const struct coll_algo *algo)
+{
+	return algo->power_of_two || (algo->collective == COLL_ALLREDUCE && algo->options &&
+				      strstr(algo->options, "radix"));
+}
+
 /* Counts, roots, in place and form for one algorithm, in turn. */
 static void play_algo(struct player *player, const struct coll_algo *algo, const char *name)
 {
@@ -624,7 +631,7 @@ static void play_algo(struct player *player, const struct coll_algo *algo, const
 				break;
 		}
 	}
-	if (!served && (!algo->power_of_two || !(ranks & (ranks - 1))))
+	if (!served && (!powers_only(algo) || !(ranks & (ranks - 1))))
 		rank_fail(player->group, "%s %s served nothing",
 			  coll_collective_names[algo->collective], name);
 }
