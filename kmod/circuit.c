@@ -997,7 +997,8 @@ static int circuit_init(void)
 {
 	int error;
 
-	queue = alloc_workqueue("coll_circuit", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	/* Nobody reclaims memory through it: no rescuer, which would be a thread of ours. */
+	queue = alloc_workqueue("coll_circuit", WQ_UNBOUND, 0);
 	if (!queue)
 		return -ENOMEM;
 	error = register_pernet_subsys(&circuit_net_ops);
