@@ -41,7 +41,8 @@ fi
 
 if command -v python3 >/dev/null; then
 	example python sum.py
-	run 3 python3 "$work/sum.py"
+	# A line at a time: ranks share the pipe.
+	run 3 env PYTHONUNBUFFERED= python3 "$work/sum.py"
 	is "Python: all have the sum" "$said" "0 [3.0, 6.0, 9.0]
 1 [3.0, 6.0, 9.0]
 2 [3.0, 6.0, 9.0]"
