@@ -2,8 +2,7 @@
 /*
  * coll: one command, a table of subcommands. Exit codes: 0 ok, 1 error, 2 usage.
  */
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "arguments.h"
 #include "command.h"
@@ -22,32 +21,7 @@ static const struct command commands[] = {
 	{ NULL, NULL, NULL },
 };
 
-static void usage(FILE *to)
-{
-	const struct command *command;
-
-	fprintf(to, "usage: coll COMMAND [ARGUMENT ...]\n\n");
-	for (command = commands; command->name; command++)
-		fprintf(to, "  %-10s %s\n", command->name, command->about);
-	fprintf(to, "\ncoll COMMAND --help tells more.\n");
-}
-
 int main(int argc, char **argv)
 {
-	const struct command *command;
-
-	if (argc < 2) {
-		usage(stderr);
-		return COMMAND_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
-		return COMMAND_OK;
-	}
-	for (command = commands; command->name; command++)
-		if (!strcmp(argv[1], command->name))
-			return command->main(argc - 1, argv + 1);
-	fprintf(stderr, "coll: no command '%s'\n", argv[1]);
-	usage(stderr);
-	return COMMAND_USAGE;
+	return command_run(commands, argc, argv);
 }

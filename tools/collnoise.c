@@ -3,8 +3,7 @@
  * collnoise: what takes time from programs. One command, a table of subcommands.
  * Exit codes: 0 ok, 1 error, 2 usage or a threshold that was passed.
  */
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "arguments.h"
 #include "command.h"
@@ -27,32 +26,7 @@ static const struct command commands[] = {
 	{ NULL, NULL, NULL },
 };
 
-static void usage(FILE *to)
-{
-	const struct command *command;
-
-	fprintf(to, "usage: collnoise COMMAND [ARGUMENT ...]\n\n");
-	for (command = commands; command->name; command++)
-		fprintf(to, "  %-10s %s\n", command->name, command->about);
-	fprintf(to, "\ncollnoise COMMAND --help tells more.\n");
-}
-
 int main(int argc, char **argv)
 {
-	const struct command *command;
-
-	if (argc < 2) {
-		usage(stderr);
-		return COMMAND_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
-		return COMMAND_OK;
-	}
-	for (command = commands; command->name; command++)
-		if (!strcmp(argv[1], command->name))
-			return command->main(argc - 1, argv + 1);
-	fprintf(stderr, "collnoise: no command '%s'\n", argv[1]);
-	usage(stderr);
-	return COMMAND_USAGE;
+	return command_run(commands, argc, argv);
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "command.h"
+
+static void usage(const struct command *commands, FILE *to)
+{
+	const struct command *command;
+
+	fprintf(to, "usage: %s COMMAND [ARGUMENT ...]\n\n", argument_program);
+	for (command = commands; command->name; command++)
+		fprintf(to, "  %-10s %s\n", command->name, command->about);
+	fprintf(to, "\n%s COMMAND --help tells more.\n", argument_program);
+}
+
+int command_run(const struct command *commands, int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		usage(commands, stderr);
+		return COMMAND_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(commands, stdout);
+		return COMMAND_OK;
+	}
+	for (command = commands; command->name; command++)
+		if (!strcmp(argv[1], command->name))
+			return command->main(argc - 1, argv + 1);
+	fprintf(stderr, "%s: no command '%s'\n", argument_program, argv[1]);
+	usage(commands, stderr);
+	return COMMAND_USAGE;
+}
