@@ -60,3 +60,11 @@ struct coll_header coll_chunk_first(const struct coll_header *header, u64 bytes)
 	first.chunk = bytes == header->bytes ? 0 : bytes / COLL_CHUNK_UNIT;
 	return first;
 }
+
+struct coll_header coll_chunk_rest(const struct coll_header *header, u64 bytes)
+{
+	struct coll_header rest = *header;
+
+	rest.bytes = bytes;
+	return coll_chunk_first(&rest, bytes);
+}

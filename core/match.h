@@ -35,6 +35,8 @@ u64 coll_chunk_bytes(const struct coll_header *header);
  * of it ended there.
  */
 struct coll_header coll_chunk_first(const struct coll_header *header, u64 bytes);
+/* As a message of its own: the `bytes` that are yet to come, to be thrown away. */
+struct coll_header coll_chunk_rest(const struct coll_header *header, u64 bytes);
 
 /* Cuts what is sent next of the message, from header->offset on, at `most` bytes. */
 void coll_chunk_cut(struct coll_header *header, u64 most);

@@ -628,15 +628,9 @@ static void give_begun(struct coll_link *link, struct giving *giving)
 	struct coll_header header = link->header;
 	const u64 end = header.offset + coll_chunk_bytes(&header);
 
-	if (link->header_got == sizeof(header) && !link->stalled) {
-		if (link->early) {
-			header = coll_chunk_first(&header, end);
-		} else {
-			header.bytes = link->payload_left;
-			header.offset = 0;
-			header.chunk = 0;
-		}
-	}
+	if (link->header_got == sizeof(header) && !link->stalled)
+		header = link->early ? coll_chunk_first(&header, end) :
+				       coll_chunk_rest(&header, link->payload_left);
 	give(giving, &header, link->header_got);
 	if (link->early)
 		give(giving, link->early->data, end - link->payload_left);

@@ -190,15 +190,9 @@ static int stream_add_begun(struct stream *stream, const struct coll_link *link)
 	const uint64_t end = header.offset + coll_chunk_bytes(&header);
 	int error;
 
-	if (link->header_got == sizeof(header)) {
-		if (link->early) {
-			header = coll_chunk_first(&header, end);
-		} else {
-			header.bytes = link->payload_left;
-			header.offset = 0;
-			header.chunk = 0;
-		}
-	}
+	if (link->header_got == sizeof(header))
+		header = link->early ? coll_chunk_first(&header, end) :
+				       coll_chunk_rest(&header, link->payload_left);
 	error = stream_add(stream, &header, link->header_got);
 	if (!error && link->early)
 		error = stream_add(stream, link->early->data, end - link->payload_left);
