@@ -8,8 +8,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$COLL" "$work/coll"		# found again by its path
 
-none_left() {	# within five seconds
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+none_left() {	# within 20 seconds
+	for _ in $(seq 1 40); do
 		pgrep -f "$work/coll" >/dev/null || return 0
 		sleep 0.5
 	done

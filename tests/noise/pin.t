@@ -75,7 +75,7 @@ ok "init again" status 1 init "$@"
 like "is refused" "$(cat "$work/err")" 'pin.state is there already: collnoise pin fini first'
 
 echo go >&3
-for _ in 1 2 3 4 5 6 7 8 9 10; do
+for _ in $(seq 1 200); do
 	[ -s "$work/order.child" ] && break
 	sleep 0.1
 done
