@@ -48,6 +48,30 @@ skip() {
 	echo "ok $tap_count - $1 # SKIP $2"
 }
 
+# exits WANTED COMMAND...: with that code, in time; what it says is in $work/out and $work/err.
+exits() {
+	tap_wanted=$1
+	shift
+	timeout 100 "$@" >"$work/out" 2>"$work/err"
+	[ $? -eq "$tap_wanted" ]
+}
+
+# found PATTERN FILE: a line of $work/FILE is like it.
+found() {
+	grep -Eq -- "$1" "$work/$2"
+}
+
+# holds WHAT FILTER [FILE]: jq's answer is true.
+holds() {
+	ok "$1" quiet jq -e "$2" "${3:-$work/out}"
+}
+
+# result STATUS WHAT: of a line of commands that kept what they said.
+result() {
+	ok "$2" test "$1" -eq 0
+	[ "$1" -eq 0 ] || cat "$work/out" "$work/err" 2>/dev/null | head -40 | sed 's/^/# /'
+}
+
 # quiet COMMAND...: what it says is shown only if it fails.
 quiet() {
 	tap_said=$("$@" 2>&1) && return

@@ -6,15 +6,10 @@ noise=$BUILD/collnoise
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-status() {	# EXPECTED ARGUMENT...: what it says is in $work/out and $work/err
+status() {	# EXPECTED ARGUMENT...
 	expected=$1
 	shift
-	timeout 60 "$noise" "$@" >"$work/out" 2>"$work/err"
-	[ $? -eq "$expected" ]
-}
-
-holds() {	# WHAT FILTER [FILE]: jq's answer is true
-	ok "$1" quiet jq -e "$2" "${3:-$work/out}"
+	exits "$expected" "$noise" "$@"
 }
 
 refused() {	# SAID ARGUMENT...

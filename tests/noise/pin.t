@@ -15,15 +15,10 @@ allowed=$(taskset -pc $$ | sed 's/.*: //')
 first=$(echo "$allowed" | sed 's/[-,].*//')
 last=$(echo "$allowed" | sed 's/.*[-,]//')
 
-status() {	# EXPECTED ARGUMENT...: what it says is in $work/out and $work/err
+status() {	# EXPECTED ARGUMENT...
 	expected=$1
 	shift
-	timeout 60 "$noise" pin "$@" >"$work/out" 2>"$work/err"
-	[ $? -eq "$expected" ]
-}
-
-holds() {	# WHAT FILTER: jq's answer is true
-	ok "$1" quiet jq -e "$2" "$work/out"
+	exits "$expected" "$noise" pin "$@"
 }
 
 refused() {	# SAID ARGUMENT...
