@@ -234,9 +234,9 @@ $(BUILD)/figures/%.svg: $(BUILD)/coll
 	dot -Tsvg $(@:.svg=.dot) -o $@
 
 # Jobs of many ranks on a machine with other work to do: what fails is shown in full, alone,
-# and has failed if it fails there too.
-STATE = --statefile=$(BUILD)/proved --state
-prove = prove $(STATE)=save $(1) || prove -v $(STATE)=failed
+# and has failed if it fails there too. None takes longer than a quarter of an hour.
+PROVE = prove --exec 'timeout -k 5 900' --statefile=$(BUILD)/proved
+prove = $(PROVE) --state=save $(1) || $(PROVE) -v --state=failed
 
 # First the most of it with every memory access checked, and what has threads with
 # every race, then everything as it is built. Scripts take turns: they start jobs

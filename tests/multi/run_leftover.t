@@ -22,8 +22,8 @@ start() {
 	name=$1
 	shift
 	: >"$dir/$name"
-	# A shell's background jobs ignore SIGINT unless told otherwise.
-	env --default-signal=INT $COLL run -n 3 --env "RUN_LEFTOVER=$dir/$name" "$@" >"$dir/$name.out" 2>&1 &
+	# A background job ignores SIGINT, one under nohup SIGHUP, unless told otherwise.
+	env --default-signal=INT,HUP $COLL run -n 3 -t 100 --env "RUN_LEFTOVER=$dir/$name" "$@" >"$dir/$name.out" 2>&1 &
 	job=$!
 	tries=400
 	while [ "$(grep -c up "$dir/$name")" -lt 3 ] && [ $tries -gt 0 ]; do
