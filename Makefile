@@ -257,8 +257,8 @@ check-mpi: all $(MPITESTS)
 # Programs that others wrote, from Debian, which it installs.
 check-mpi-programs: all $(MPITESTS) $(BUILD)/tests/multi/boot_meet
 	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
-		slurm-client slurm-wlm-basic-plugins openssh-server
-	BUILD=$(BUILD) prove --exec sh tests/mpi/programs.sh tests/mpi/slurm.sh
+		slurm-client slurm-wlm-basic-plugins libpmi0 python3-torch openssh-server
+	BUILD=$(BUILD) prove --exec sh $(addprefix tests/mpi/,programs.sh slurm.sh torchrun.sh)
 	BUILD=$(BUILD) prove tests/multi/run_hosts.t
 
 check-unit: $(UNIT)
