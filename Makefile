@@ -169,6 +169,7 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 $(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
 		$(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
+$(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
@@ -294,7 +295,8 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -o build/fuzz/$$fuzz; \
+			$(CORE) $(ALGO) $(SIM) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
 	done
