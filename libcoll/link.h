@@ -22,6 +22,12 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 	return cluster && cluster[link->rank] != cluster[link->group->rank];
 }
 
+/* Makes a link or a stream of one as good as new. */
+void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
+
+/* Whether its end fails nobody: the peer, or we, have left, or never needed it. */
+bool link_may_go(const struct coll_link *link);
+
 /* Sets up the socket of a connected link that is far: its pace, its buffers. */
 void coll_link_tune_far(const struct coll_link *link);
 
