@@ -114,14 +114,14 @@ static void socket_tune(const struct coll_context *context, int fd)
 }
 
 /* What a long fat way needs: it is not known before who the peer is. */
-void coll_link_tune_far(const struct coll_link *link)
+static void link_tune_far(const struct coll_link *link)
 {
 	const struct coll_options *options = &link->group->context->options;
 	const unsigned long pace = options->wan_pacing;
 	const int bytes = options->wan_buffer_bytes, first = TC_PRIO_INTERACTIVE;
 	const unsigned int unsent = arbiter_chunk(link);
 
-	if (link->fd < 0 || !coll_link_is_far(link))
+	if (!coll_link_is_far(link))
 		return;
 	if (options->wan_congestion[0])
 		set_congestion(link->fd, options->wan_congestion);
@@ -152,7 +152,7 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 	if (!context->options.congestion[0] && link->local)
 		set_congestion(fd, "reno");
 	link->fd = fd;
-	coll_link_tune_far(link);
+	link_tune_far(link);
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
 	error = context->engine->attach(link);
 	if (error) {
