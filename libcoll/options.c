@@ -145,6 +145,17 @@ static int read_chunk(void *field, size_t size, const char *value)
 	return 0;
 }
 
+static int read_streams(void *field, size_t size, const char *value)
+{
+	uint64_t streams;
+	int error = read_bytes(&streams, size, value);
+
+	if (error || streams < 1 || streams > WAN_STREAMS_MAX)
+		return -EINVAL;
+	*(uint64_t *)field = streams;
+	return 0;
+}
+
 static int read_policy(void *field, size_t size, const char *value)
 {
 	if (strcmp(value, "rr") && strcmp(value, "occupancy") && strcmp(value, "occupancy-hier"))
@@ -322,6 +333,8 @@ static const struct option table[] = {
 	  "a congestion control: bbr", "of links between clusters; default: as of the others" },
 	{ "wan_pacing", read_bytes, show_number, FIELD(wan_pacing), "bytes a second: 1M",
 	  "how fast a link between clusters may send; 0: as fast as TCP likes" },
+	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 1 to 16",
+	  "connections that carry the bulk of a link between clusters; 1: its only one" },
 	{ "wan_buffer_bytes", read_bytes, show_number, FIELD(wan_buffer_bytes), "a size: 4M",
 	  "socket buffers of links between clusters; 0: the kernel decides" },
 	{ "wan_loss", read_number, show_real, FIELD(machine.congestion), "a number: 0.1",
@@ -509,6 +522,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
 	options->early_bytes = 16 << 20;
+	options->wan_streams = 1;
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		options->tuning[i] = COLL_TUNING_UNSET;
 	if (path && *path)

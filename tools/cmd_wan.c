@@ -37,6 +37,7 @@ struct point {
 
 struct found {
 	double near_alpha, near_rate, far_alpha;
+	int streams;		/* that carry the bulk of a link; 0: its own connection */
 	struct point point[POINTS];
 	int points;
 };
@@ -158,12 +159,21 @@ static bool measure_near(const struct measure *m, struct found *found)
 	return ok;
 }
 
+static int streams_made(const struct measure *m)
+{
+	struct coll_counters counters = { .size = sizeof(counters) };
+
+	coll_counters(m->context, &counters);
+	return counters.streams;
+}
+
 /* `links` pairs across at once. */
 static bool measure_far(const struct measure *m, int links, struct found *found)
 {
 	struct point *point = &found->point[found->points++];
 	struct coll_group *pair;
 	int colour = -1, i;
+	const int before = streams_made(m);
 	double alpha, rate;
 	bool ok;
 
@@ -173,8 +183,10 @@ static bool measure_far(const struct measure *m, int links, struct found *found)
 	if (!fine(m, "split", coll_group_split(m->world, colour, m->cluster[m->rank], &pair)))
 		return false;
 	ok = measure_pairs(m, pair, &alpha, &rate);
-	if (links == 1)
+	if (links == 1) {
 		found->far_alpha = alpha;
+		found->streams = streams_made(m) - before;
+	}
 	*point = (struct point){ links, links * rate };
 	coll_group_free(pair);
 	return ok;
@@ -207,8 +219,9 @@ static void print_found(const struct measure *m, const struct found *found)
 
 	if (m->json)
 		printf("{\"alpha\": %g, \"beta\": %g, \"wan_alpha\": %g, \"wan_beta\": %g, "
-		       "\"wan_loss\": %g, \"links\": [", found->near_alpha, 1 / link,
-		       found->far_alpha, wan > 0 ? 1 / wan : 0, loss);
+		       "\"wan_loss\": %g, \"wan_streams\": %d, \"links\": [", found->near_alpha,
+		       1 / link, found->far_alpha, wan > 0 ? 1 / wan : 0, loss,
+		       found->streams ? found->streams : 1);
 	for (i = 0; i < found->points; i++)
 		printf(m->json ? "%s{\"links\": %d, \"rate\": %g}" :
 				 "%s# %3d links across: %10.3f MB/s\n", m->json && i ? ", " : "",
@@ -217,6 +230,8 @@ static void print_found(const struct measure *m, const struct found *found)
 		printf("]}\n");
 		return;
 	}
+	if (found->streams)
+		printf("wan_streams = %d\n", found->streams);
 	if (found->near_alpha > 0)
 		printf("alpha = %.1fus\n", found->near_alpha * 1e6);
 	printf("beta = %.4fns\nwan_alpha = %.3fms\n", 1e9 / link, found->far_alpha * 1e3);
