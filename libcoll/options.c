@@ -63,6 +63,15 @@ static int read_cpus(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_priority(void *field, size_t size, const char *value)
+{
+	struct priority priority;
+
+	if (*value && priority_parse(value, &priority))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 /* A number and one of the units; `scale` gets the unit's factor. */
 static int read_scaled(const char *value, const char *const *units, const double *scales,
 		       double *result)
@@ -279,6 +288,9 @@ static const struct option table[] = {
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },
+	{ "progress_priority", read_priority, show_text, FIELD(progress_priority),
+	  "nice:-20 to nice:19, or fifo:1 to fifo:99",
+	  "how urgent the progress thread is; default: as the process" },
 	{ "deadline", read_deadline, show_duration, FIELD(deadline_ns),
 	  "a duration of at least 1ms: 500ms, 5s, 2m", "how long any call may take" },
 	{ "spin", read_duration, show_duration, FIELD(spin_ns), "a duration: 20us",

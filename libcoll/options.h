@@ -19,6 +19,7 @@ struct coll_options {
 	char engine[16];	/* auto, uring, epoll */
 	char progress[16];	/* call, thread, helper */
 	char progress_cpus[128];	/* of the progress thread; "": the caller's */
+	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;
 	uint64_t spin_ns;	/* looks around so long before it sleeps */
 	char address[256];	/* comma-separated; "": all of this host's */

@@ -54,7 +54,25 @@ for COLL_PROGRESS in thread helper auto; do
 	COLL_PROGRESS_CPUS=99999 run 1 groups
 	grep -q 'progress_cpus.*CPUs as' "$work/out"
 	result $? "no such CPU, $COLL_PROGRESS"
+	COLL_PROGRESS_PRIORITY=nice:5 run 1 groups
+	result $? "less urgent, $COLL_PROGRESS"
+	COLL_PROGRESS_PRIORITY=fifo:100 run 1 groups
+	grep -q "progress_priority.*fifo:1 to fifo:99" "$work/out"
+	result $? "no such priority, $COLL_PROGRESS"
 done
+# Who may not be more urgent is told so, and what it takes.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	cp "$COLL" "$BUILD/tests/multi/groups" "$work/"
+	(
+		ulimit -r 0
+		COLL_PROGRESS=thread COLL_PROGRESS_PRIORITY=fifo:1 setpriv --reuid=65534 --regid=65534 \
+			--clear-groups --bounding-set=-all --inh-caps=-all \
+			"$work/coll" run -n 1 -- "$work/groups" >"$work/out" 2>&1
+	)
+	grep -q "option progress_priority: 'fifo:1': .*CAP_SYS_NICE" "$work/out"
+	result $? "a priority without the right to it"
+fi
 # Without the module that mode says so; with it, tests/vm has the same as above.
 if [ ! -e /dev/coll ]; then
 	COLL_PROGRESS=kernel run 2 groups
