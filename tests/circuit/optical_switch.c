@@ -31,7 +31,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PORTS = 16, ERRORS_MAX = 16 };
+enum { PORTS = 64, ERRORS_MAX = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int leads[PORTS + 1];		/* 1..PORTS, or 0 */
