@@ -283,15 +283,24 @@ static const char *peer_node(const struct planned *planned, uint32_t peer, uint6
 	return circuits_node(group->context, group->world[planned->links[peer]->rank], deadline);
 }
 
-static bool has_connect(const struct coll_exec *exec, uint32_t peer)
+/* Messages without bytes go beside the circuits, when it may be dark. */
+static bool needs_circuit(const struct coll_exec *exec, uint32_t peer)
 {
 	const struct coll_schedule *s = exec->planned->schedule;
+	bool needs = false;
 	uint32_t i;
 
-	for (i = 0; i < s->ops; i++)
-		if (coll_ops(s)[i].kind == COLL_OP_CONNECT && coll_ops(s)[i].peer == peer)
-			return true;
-	return false;
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		if (op->peer != peer)
+			continue;
+		if (op->kind == COLL_OP_CONNECT)
+			needs = true;
+		else if (op->kind != COLL_OP_RELEASE && !op->bytes)
+			return false;
+	}
+	return needs;
 }
 
 bool circuits_free(const struct coll_exec *exec, uint32_t peer)
@@ -299,7 +308,7 @@ bool circuits_free(const struct coll_exec *exec, uint32_t peer)
 	struct circuit_client *circuits = exec->group->context->circuits;
 	const char *node;
 
-	if (!circuits || !has_connect(exec, peer))
+	if (!circuits || !needs_circuit(exec, peer))
 		return true;
 	node = peer_node(exec->planned, peer, exec->deadline);
 	return node && !strcmp(node, circuits->node);
@@ -404,12 +413,30 @@ void circuits_run_over(struct coll_exec *exec)
 
 /* ---- persistent runs -------------------------------------------------------- */
 
+/* What is for the run, but not by this plan; without a run, for all of the group. */
+static void forget(const struct coll_group *group, const struct coll_run *run,
+		   const struct planned *but)
+{
+	struct circuit_client *circuits = group->context->circuits;
+	struct circuit_want **slot;
+
+	if (!circuits)
+		return;
+	slot = &circuits->wants;
+	while (*slot)
+		if ((*slot)->run && (*slot)->planned != but &&
+		    (run ? (*slot)->run == run : (*slot)->planned->group == group))
+			give_back(circuits, slot);
+		else
+			slot = &(*slot)->next;
+}
+
 static bool circuits_wanted(const struct circuit_client *circuits, const struct coll_run *run)
 {
 	const struct circuit_want *want;
 
 	for (want = circuits->wants; want; want = want->next)
-		if (want->run == run)
+		if (want->run == run && want->planned == run->planned)
 			return true;
 	return false;
 }
@@ -441,32 +468,17 @@ void circuits_prefetch(struct coll_run *run)
 					       .peer = op->peer };
 		add_want(circuits, want);
 	}
-}
-
-/* The run's; or, without one, the group's. */
-static void forget(const struct coll_group *group, const struct coll_run *run)
-{
-	struct circuit_client *circuits = group->context->circuits;
-	struct circuit_want **slot;
-
-	if (!circuits)
-		return;
-	slot = &circuits->wants;
-	while (*slot)
-		if ((*slot)->run && (run ? (*slot)->run == run : (*slot)->planned->group == group))
-			give_back(circuits, slot);
-		else
-			slot = &(*slot)->next;
+	forget(run->group, run, planned);
 }
 
 void circuits_forget(const struct coll_run *run)
 {
-	forget(run->group, run);
+	forget(run->group, run, NULL);
 }
 
 void circuits_forget_group(const struct coll_group *group)
 {
-	forget(group, NULL);
+	forget(group, NULL, NULL);
 }
 
 void circuits_started(const struct coll_run *run)

@@ -54,7 +54,7 @@ void circuits_run_over(struct coll_exec *exec);
 
 /*
  * A persistent run: the circuits that it needs first are asked for before it is started,
- * with ports that nobody needs now.
+ * with ports that nobody needs now. Those of an earlier plan are given back.
  */
 void circuits_prefetch(struct coll_run *run);
 /* It has started: where ports are needed more than once, they are the run's alone now. */

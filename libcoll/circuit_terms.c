@@ -22,7 +22,7 @@ enum {
 };
 
 /* A measured set-up time counts as another one if it is so many times as long. */
-static const double otherwise = 1.5;
+static const double otherwise = 2;
 
 static size_t terms_bytes(const struct coll_group *group)
 {

@@ -467,9 +467,9 @@ int planned_renew(struct coll_run *run)
 	error = planned_get(run->group, &call, old->user_op, &renewed);
 	if (error)
 		return error;
-	circuits_forget(run);
-	planned_put(old);
 	run->planned = renewed;
+	circuits_prefetch(run);
+	planned_put(old);
 	return 0;
 }
 
