@@ -157,7 +157,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM))
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/circuit/*.c)) | \
 		$(BUILD)/tests/circuit/optical_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
-CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs)
+CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs calls)
+$(BUILD)/tests/circuit/calls: $(BUILD)/tests/circuit/calls.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
+	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 $(BUILD)/tests/circuit/jobs: $(BUILD)/tests/circuit/jobs.o
 	$(CC) $(ALL_LDFLAGS) $^ -lpthread -o $@
 $(BUILD)/tests/circuit/optical_switch: $(BUILD)/tests/circuit/optical_switch.o

@@ -255,11 +255,17 @@ int context_begin(struct coll_context *context)
 		goto err_close_engine;
 	if (context->cluster && topology_is_measured(context->options.clusters))
 		error = topology_measure(context, context->options.clusters);
-	if (error) {
+	if (error)
 		context_open_fail(error, "who is near whom cannot be measured: %s",
 				  coll_last_error(context->world));
-		context_end(context);
+	if (!error && circuits_are_planned(context) && context->boot->ranks > 1) {
+		error = circuits_agree(context->world);
+		if (error)
+			context_open_fail(error, "rank 0 does not say what circuits there are: %s",
+					  coll_last_error(context->world));
 	}
+	if (error)
+		context_end(context);
 	return error;
 
 err_close_engine:

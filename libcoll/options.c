@@ -172,6 +172,13 @@ static int read_policy(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_ports(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "off"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 static int read_bool(void *field, size_t size, const char *value)
 {
 	(void)size;
@@ -318,6 +325,8 @@ static const struct option table[] = {
 	  "who sets up circuits for connect ops; off: they are always there" },
 	{ "node", read_text, show_text, FIELD(node), "a name of at most 63 bytes",
 	  "this node's name in the circuit manager's file; default: the host's name" },
+	{ "circuit_ports", read_ports, show_text, FIELD(circuit_ports), "auto or off",
+	  "whether calls that name no ports plan for what the circuit manager says" },
 	{ "explain", read_bool, show_number, FIELD(explain), "0 or 1",
 	  "say on standard error what was chosen and why" },
 	{ "inject", read_text, show_text, FIELD(inject), "a fault specification, see coll(7)",
@@ -531,6 +540,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	strcpy(options->engine, "auto");
 	strcpy(options->progress, "call");
 	strcpy(options->link_policy, "occupancy");
+	strcpy(options->circuit_ports, "auto");
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
 	options->early_bytes = 16 << 20;

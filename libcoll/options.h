@@ -36,6 +36,7 @@ struct coll_options {
 	char cluster[64];	/* the name of this rank's, or "" */
 	char circuits[108];	/* the manager's socket; "on", "off" */
 	char node[64];		/* this node's name there; "": the host's */
+	char circuit_ports[16];	/* auto, off: of calls that name no ports */
 	uint64_t explain;	/* 1: say on stderr what was chosen and why */
 	char inject[512];
 	struct coll_machine machine;
