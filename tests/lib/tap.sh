@@ -52,7 +52,7 @@ skip() {
 exits() {
 	tap_wanted=$1
 	shift
-	timeout 100 "$@" >"$work/out" 2>"$work/err"
+	timeout 300 "$@" >"$work/out" 2>"$work/err"
 	[ $? -eq "$tap_wanted" ]
 }
 
