@@ -397,6 +397,7 @@ static void pin_exit(void)
 	clear("coll.ko is unloaded");
 	mutex_unlock(&orders);
 	cancel_delayed_work_sync(&lingering);
+	pin_tasks_end();
 }
 
 const struct coll_part coll_pin = {
