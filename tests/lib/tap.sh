@@ -86,6 +86,17 @@ silent() {
 	return 1
 }
 
+# soon SECONDS COMMAND...: it succeeds by then.
+soon() {
+	tap_tries=$(($1 * 10))
+	shift
+	until "$@"; do
+		[ $tap_tries -gt 0 ] || return 1
+		sleep 0.1
+		tap_tries=$((tap_tries - 1))
+	done
+}
+
 tap_end() {
 	echo "1..$tap_count"
 }
