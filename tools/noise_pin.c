@@ -173,7 +173,7 @@ static bool read_options(int argc, char **argv, struct pin *pin, int arguments)
 	pin->state = "/run/coll";
 	while ((key = getopt_long(argc, argv, ":c:H:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(pin, key, argv))
@@ -647,7 +647,7 @@ int noise_pin(int argc, char **argv)
 	int status = COMMAND_USAGE;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		option_help(help, stdout);
+		argument_help(help, stdout);
 		return COMMAND_OK;
 	}
 	for (i = 0; argc > 1 && i < sizeof(actions) / sizeof(*actions); i++)

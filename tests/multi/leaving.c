@@ -20,7 +20,7 @@
 
 enum { RANKS = 4, COUNT = 10000 };
 
-static const double prompt = 0.8;
+static const double prompt = 5;
 
 static double now(void)
 {

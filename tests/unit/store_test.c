@@ -174,7 +174,7 @@ static void get_ends_at_its_deadline(void **state)
 	uint64_t start = coll_now();
 
 	assert_int_equal(coll_store_get(a, "never", value, &bytes, in_ms(400)), -ETIMEDOUT);
-	assert_in_range(coll_now() - start, 300000000, 900000000);
+	assert_in_range(coll_now() - start, COLL_SECOND / 4, 10 * COLL_SECOND);
 	assert_int_equal(coll_store_get(a, "never", value, &bytes, coll_now()), -ETIMEDOUT);
 	assert_int_equal(coll_store_put(a, "never", "now", 3), 0);
 	assert_value(a, "never", "now");
@@ -337,7 +337,7 @@ static void slow_strangers_are_sent_away(void **state)
 	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
 	assert_int_equal(send(fd, STORE_MAGIC, 3, 0), 3);
 	assert_int_equal(recv(fd, &byte, 1, 0), 0);
-	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 8 * COLL_SECOND);
+	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 9 * COLL_SECOND);
 	close(fd);
 }
 
