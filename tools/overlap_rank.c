@@ -30,7 +30,7 @@ struct rank {
 	double *matrix, *vector, *product;
 	uint64_t rows, wrong;
 	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
-	double began;			/* us, of the sample at hand */
+	double began, product_began;	/* us, of the sample at hand */
 
 	/* The threads that share a step's rows. */
 	pthread_barrier_t begin, end;
@@ -159,6 +159,7 @@ static int play(struct rank *rank, enum overlap_case what, int variant, double *
 		start = coll_now();
 		error = error ? error : product(rank, what == OVERLAP_TEST);
 		*product_us = (coll_now() - start) / 1e3;
+		rank->product_began = start / 1e3;
 		return error ? error : wait_all(rank);
 	}
 }
@@ -266,8 +267,10 @@ static int iterate(struct rank *rank, int64_t i)
 			continue;
 		rank->sample[what][i] = time;
 		rank->begin_of[what][i] = rank->began;
-		if (what == OVERLAP_NOTEST)
-			rank->sample[OVERLAP_PRODUCT][i] = own;
+		if (what != OVERLAP_NOTEST)
+			continue;
+		rank->sample[OVERLAP_PRODUCT][i] = own;
+		rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
 	}
 	return 0;
 }
@@ -348,7 +351,6 @@ static void make_work(struct rank *rank)
 	for (what = 0; what < OVERLAP_CASES; what++) {
 		rank->sample[what] = memory_grow(NULL, options->iterations, sizeof(double));
 		rank->begin_of[what] = memory_grow(NULL, options->iterations, sizeof(double));
-		memset(rank->begin_of[what], 0, options->iterations * sizeof(double));
 	}
 	for (i = 0; i < (uint64_t)options->flight; i++) {
 		const bool reduces = bench_reduces(options->collective);
