@@ -36,7 +36,7 @@ COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildca
 COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c sim/stretch.c \
 		   $(wildcard tools/noise_*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
-		   noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
+		   noise_pin_module.c noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
 UNIT		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
 MULTI		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/multi/*.c))
@@ -176,7 +176,7 @@ $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
 NETLINK_LIBS	= $(shell pkg-config --libs libnl-genl-3.0)
-$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/tools/noise_pin.o $(BUILD)/tools/noise_pin_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tools/netlink.o: CFLAGS += -I$(BUILD)/tools
 $(BUILD)/tools/netlink.o: $(BUILD)/tools/netlink_names.h
 $(BUILD)/tools/netlink_names.h: tools/netlink_names.awk uapi/coll_netlink.h

@@ -32,7 +32,7 @@
 enum { FILES = 1024, COUNT = 3000 };
 enum { IN_USE = 1024 };		/* bytes over a connection: more than its hello */
 
-static const double deadline = 3, slack = 5, closing = 10, patience = 15;
+static const double deadline = 3, slack = 5, closing = 10, patience = 25;
 
 static double now(void)
 {
