@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "circuit.h"
 #include "early.h"
 #include "exec.h"
 #include "group.h"
@@ -10,6 +11,7 @@
 #include "link.h"
 #include "offload.h"
 #include "progress.h"
+#include "stream.h"
 #include "topology.h"
 
 int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
@@ -58,12 +60,16 @@ static void group_destroy(struct coll_group *group)
 	while (*slot != group)
 		slot = &(*slot)->next;
 	*slot = group->next;
+	circuits_forget_group(group);
 	planned_forget(group);
+	free(group->terms);
 	offload_drop(group);
 	early_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
-		if (group->links[rank])
+		if (group->links[rank]) {
+			streams_free(group->links[rank]);
 			free(group->links[rank]->inject);
+		}
 		free(group->links[rank]);
 	}
 	free(group->links);
@@ -114,7 +120,7 @@ bool groups_close_delivered(struct coll_context *context)
 			struct coll_link *link = group->links[rank];
 
 			if (!link || !link->attached || link->state == LINK_CLOSED ||
-			    !coll_link_delivered(link))
+			    !coll_link_delivered(link) || !streams_delivered(link))
 				continue;
 			coll_link_close(link);
 			any = true;
@@ -282,6 +288,8 @@ static void split_here(void *argument)
 		group->splits++;
 		if (colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
+		if (!split->error && split->part && group->terms && split->part->ranks > 1)
+			split->error = circuits_agree(split->part);
 	}
 	free(all);
 }

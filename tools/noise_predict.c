@@ -214,7 +214,7 @@ static bool read_options(int argc, char **argv, struct predict *p)
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":g:n:s:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(p, key, argv))
