@@ -34,6 +34,9 @@ struct emitting {
 	u32 turn, turns_from;	/* COLL_AHEAD_TURNS: what the next turn waits for */
 	u32 turn_epoch;
 	u32 *released, releases;
+	bool aside;		/* the input is in OUT: it is copied first, */
+	u64 input;		/* here, */
+	u32 copied;		/* by this op */
 };
 
 static u64 value_of(enum what what, u32 side, u32 id)
@@ -246,6 +249,15 @@ static void emit_signal(struct emitting *e, enum what what, u32 side, u32 sessio
 	emit_send(&e->b, s->end[0], COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
+/* Where the op reads: of the input that was put aside, that copy. */
+static u64 read_place(struct emitting *e, u64 place)
+{
+	if (!e->aside || COLL_PLACE_BUFFER(place) != COLL_IN)
+		return place;
+	emit_after(&e->b, e->copied);
+	return e->input + COLL_PLACE_OFFSET(place);
+}
+
 /* False: it waits for what is not emitted yet. */
 static bool emit_op(struct emitting *e, u32 index)
 {
@@ -267,16 +279,17 @@ static bool emit_op(struct emitting *e, u32 index)
 	case COLL_OP_SEND:
 		if (session != COLL_NONE)
 			emit_after(&e->b, e->connect[session]);
-		e->op[index] = emit_send(&e->b, peer, op->left, op->bytes);
+		e->op[index] = emit_send(&e->b, peer, read_place(e, op->left), op->bytes);
 		break;
 	case COLL_OP_RECV:
 		e->op[index] = emit_recv(&e->b, peer, op->result, op->bytes);
 		break;
 	case COLL_OP_REDUCE:
-		e->op[index] = emit_reduce(&e->b, op->result, op->left, op->right, op->bytes);
+		e->op[index] = emit_reduce(&e->b, op->result, read_place(e, op->left),
+					   read_place(e, op->right), op->bytes);
 		break;
 	default:
-		e->op[index] = emit_copy(&e->b, op->result, op->left, op->bytes);
+		e->op[index] = emit_copy(&e->b, op->result, read_place(e, op->left), op->bytes);
 		break;
 	}
 	return e->op[index] != COLL_NONE || e->b.error;
@@ -341,14 +354,19 @@ static int emit_all(struct emitting *e, struct coll_schedule **schedule)
 	return coll_build_finish(&e->b, schedule);
 }
 
-/* The rank's own schedule: as it was played, but for what only the root knows. */
+/*
+ * The rank's own schedule: as it was played, but for what only the root knows. A
+ * reduction in place could want its messages in another order; so its input is put
+ * aside, and it is as if it were not.
+ */
 static int own_schedule(struct emitting *e, const struct coll_algo *algo,
 			const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	struct coll_schedule *s = e->c->rounds.schedule[call->rank];
 	int error = 0;
 
-	if (call->in_place && call->rank == call->root) {
+	e->aside = call->in_place && call->rank == call->root && call->collective == COLL_REDUCE;
+	if (call->in_place && call->rank == call->root && !e->aside) {
 		error = coll_algo_emit_plain(algo, call, tuning, e->room->at, e->room->left, &s);
 		if (!error)
 			room_get(e->room, s->bytes, 1);
@@ -361,10 +379,15 @@ static int own_schedule(struct emitting *e, const struct coll_algo *algo,
 static void begin(struct emitting *e, const struct coll_call *call, void *memory, u64 bytes)
 {
 	coll_build_init(&e->b, memory, bytes, call->rank, call->ranks);
-	coll_build_buffers(&e->b, e->s->buffer[COLL_IN], e->s->buffer[COLL_OUT]);
+	coll_build_buffers(&e->b, e->aside ? 0 : e->s->buffer[COLL_IN], e->s->buffer[COLL_OUT]);
 	coll_build_reduction(&e->b, call->type, call->reduction, e->s->element);
 	if (e->s->buffer[COLL_SCRATCH])
 		emit_scratch(&e->b, e->s->buffer[COLL_SCRATCH]);
+	if (e->aside) {
+		e->input = emit_scratch(&e->b, e->s->buffer[COLL_IN]);
+		e->copied = emit_copy(&e->b, e->input, COLL_PLACE(COLL_OUT, 0),
+				      e->s->buffer[COLL_IN]);
+	}
 }
 
 int circuits_emit(const struct coll_algo *algo, const struct coll_call *call,

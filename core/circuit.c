@@ -111,11 +111,14 @@ static u32 free_ports(const struct coll_circuit_node *node)
 
 static u8 take_port(struct coll_circuit_node *node)
 {
+	u64 free = node->ports & ~node->taken;
 	u8 port = 0;
 
 	if (node->unbounded)
 		return COLL_CIRCUIT_NO_PORT;
-	while (!((node->ports & ~node->taken) >> port & 1))
+	if (free & ~node->suspect)
+		free &= ~node->suspect;
+	while (!(free >> port & 1))
 		port++;
 	node->taken |= 1ull << port;
 	return port;
@@ -133,6 +136,20 @@ static void give_ports(struct coll_circuits *c, struct coll_circuit *circuit)
 	c->with_ports--;
 }
 
+/* Which of the two ends has failed nobody knows. */
+static void suspect_ports(struct coll_circuits *c, const struct coll_circuit *circuit, bool failed)
+{
+	u32 end;
+
+	for (end = 0; end < 2; end++) {
+		struct coll_circuit_node *node = &c->node[circuit->node[end]];
+		const u64 bit = circuit->port[end] < COLL_CIRCUIT_PORTS_MAX ?
+				1ull << circuit->port[end] : 0;
+
+		node->suspect = failed ? node->suspect | bit : node->suspect & ~bit;
+	}
+}
+
 /* ---- port time ----------------------------------------------------------- */
 
 /* Each holder pays for the circuits that it wants and has, in full. */
@@ -145,7 +162,8 @@ static void charge(struct coll_circuits *c, u64 now)
 
 		if (circuit->state == COLL_CIRCUIT_LIT)
 			for (l = circuit->leases; l != NONE; l = c->lease[l].next)
-				c->holder[c->lease[l].holder].used += now - circuit->charged;
+				if (c->lease[l].lit)
+					c->holder[c->lease[l].holder].used += now - circuit->charged;
 		circuit->charged = now;
 	}
 }
@@ -188,7 +206,7 @@ static void tell(struct coll_circuits *c, struct coll_circuit *circuit, u8 news,
 	for (l = circuit->leases; l != NONE; l = c->lease[l].next) {
 		struct coll_circuit_lease *lease = &c->lease[l];
 
-		if (news == COLL_CIRCUIT_NEWS_DARK && !lease->lit)
+		if (!lease->lit)
 			continue;
 		lease->lit = lit;
 		lease->news = news;
@@ -263,6 +281,7 @@ static void drain(struct coll_circuits *c, struct coll_circuit *circuit, u64 now
 static void fail(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, int error)
 {
 	circuit->error = error;
+	suspect_ports(c, circuit, true);
 	c->failures++;
 	drain(c, circuit, now, 0);
 }
@@ -314,7 +333,7 @@ static bool comes_before(const struct claim *a, const struct claim *b)
 	return a->ticket < b->ticket;
 }
 
-/* Whether this want counts: the other end must want it too. */
+/* Whether this want counts: the other end must want it too, for the same use. */
 static bool is_matched(const struct coll_circuits *c, const struct coll_circuit *circuit,
 		       const struct coll_circuit_lease *want)
 {
@@ -323,9 +342,34 @@ static bool is_matched(const struct coll_circuits *c, const struct coll_circuit 
 	if (want->flags & COLL_CIRCUIT_ALONE)
 		return true;
 	for (l = circuit->leases; l != NONE; l = c->lease[l].next)
-		if (c->lease[l].holder == want->holder && c->lease[l].side != want->side)
+		if (c->lease[l].holder == want->holder && c->lease[l].side != want->side &&
+		    c->lease[l].session == want->session)
 			return true;
 	return false;
+}
+
+/* There is light, for those that wait for it and whose other end has come. */
+static void tell_lit(struct coll_circuits *c, struct coll_circuit *circuit)
+{
+	u32 l;
+
+	for (l = circuit->leases; l != NONE; l = c->lease[l].next) {
+		struct coll_circuit_lease *lease = &c->lease[l];
+
+		if (lease->lit || !is_matched(c, circuit, lease))
+			continue;
+		lease->lit = c->told = true;
+		lease->news = COLL_CIRCUIT_NEWS_LIT;
+	}
+}
+
+static bool is_used(const struct coll_circuits *c, const struct coll_circuit *circuit)
+{
+	u32 l;
+
+	for (l = circuit->leases; l != NONE && !c->lease[l].lit; l = c->lease[l].next)
+		;
+	return l != NONE;
 }
 
 /* The best of its wants that count, or false. */
@@ -360,7 +404,7 @@ static u32 expendable(const struct coll_circuits *c, const struct coll_circuit *
 
 	if (circuit->state != COLL_CIRCUIT_LIT)
 		return 0;
-	if (circuit->leases == NONE)
+	if (!is_used(c, circuit))
 		return 4;
 	if (for_whom->ahead)
 		return 0;
@@ -553,7 +597,7 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder)
 /* ---- wants --------------------------------------------------------------- */
 
 int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u32 peer, u32 flags,
-		      u64 deadline, u64 cookie, u32 *number)
+		      u64 session, u64 deadline, u64 cookie, u32 *number)
 {
 	struct coll_circuit_lease *lease;
 	struct coll_circuit *circuit;
@@ -577,16 +621,16 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 	*lease = (struct coll_circuit_lease){
 		.used = true, .side = node != circuit->node[0], .flags = flags, .circuit = i,
 		.holder = holder, .next = circuit->leases, .deadline = deadline,
-		.ticket = c->ticket++, .cookie = cookie,
+		.session = session, .ticket = c->ticket++, .cookie = cookie,
 	};
 	if (circuit->state == COLL_CIRCUIT_LIT) {
 		if (circuit->leases == NONE)
 			circuit->since = now;	/* a lease begins */
 		circuit->until = COLL_CIRCUIT_FOREVER;
-		lease->lit = c->told = true;
-		lease->news = COLL_CIRCUIT_NEWS_LIT;
 	}
 	circuit->leases = *number;
+	if (circuit->state == COLL_CIRCUIT_LIT)
+		tell_lit(c, circuit);
 	circuit->changed = c->changes = true;
 	serve(c, now);
 	return 0;
@@ -683,9 +727,10 @@ void coll_circuit_moving(struct coll_circuits *c, u64 now, u32 number, u32 seria
 static void is_lit(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
 {
 	circuit->attempts = 0;
+	suspect_ports(c, circuit, false);
 	c->set_ups++;
 	set_state(c, circuit, now, COLL_CIRCUIT_LIT, COLL_CIRCUIT_FOREVER);
-	tell(c, circuit, COLL_CIRCUIT_NEWS_LIT, true);
+	tell_lit(c, circuit);
 	unwanted(c, circuit, now);
 }
 

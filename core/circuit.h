@@ -13,6 +13,7 @@
  *
  * - A port is taken from the order up until the order down is confirmed: whatever
  *   the switch does late, a node never has more circuits than ports.
+ * - A port whose set-up has failed is taken again when no other is free.
  * - Both ports are taken at once or none, so nobody waits for one with the other in
  *   its hand.
  * - Who waits is served in this order: what is needed now before what is for later,
@@ -53,6 +54,7 @@ extern const struct coll_circuit_policy coll_circuit_policy_default;
 struct coll_circuit_node {
 	u64 ports;		/* a bit each */
 	u64 taken;		/* may have bits that are not in ports any more */
+	u64 suspect;		/* the latest set-up of these has failed: taken last */
 	bool unbounded;		/* its ports are not managed here */
 	u32 reserved;		/* used inside one pass */
 };
@@ -84,6 +86,7 @@ struct coll_circuit_lease {	/* a want, and the lease while it is lit */
 	u32 was;		/* the circuit, when it is over */
 	u32 next;		/* of the circuit's */
 	u64 deadline;
+	u64 session;		/* which of the uses of the circuit that follow each other */
 	u64 ticket;		/* age; new after each time it was taken away */
 	u64 cookie;		/* the caller's own */
 };
@@ -152,11 +155,13 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder);
 
 /*
  * The holder wants a circuit from the node to the peer: *lease is its number, and
- * `cookie` comes back in its news. `deadline`: when to give up if it is not lit by
- * then; COLL_CIRCUIT_FOREVER. -EINVAL: no such node, or both are one. -ENOSPC.
+ * `cookie` comes back in its news. `session` names a use of the circuit: it is lit for
+ * an end when the other end has asked for the same, be it lit for an earlier one; else
+ * one end could be through before the other has come. `deadline`: when to give up if it
+ * is not lit by then; COLL_CIRCUIT_FOREVER. -EINVAL: no such node, or both are one. -ENOSPC.
  */
 int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u32 peer, u32 flags,
-		      u64 deadline, u64 cookie, u32 *lease);
+		      u64 session, u64 deadline, u64 cookie, u32 *lease);
 /* Not after its news were OVER. */
 void coll_circuit_release(struct coll_circuits *c, u64 now, u32 lease);
 

@@ -185,7 +185,7 @@ static void want_standing(struct colld_circuits *circuits, struct circuit_client
 		circuits->operator = find_job(circuits, "operator", 0);
 	error = coll_circuit_want(&circuits->c, switch_now(), circuits->operator, node, peer,
 				  COLL_CIRCUIT_ALONE | (m->flags & COLL_CIRCUIT_AHEAD),
-				  COLL_CIRCUIT_FOREVER, 0, &lease);
+				  0, COLL_CIRCUIT_FOREVER, 0, &lease);
 	answer(circuits, client, m->cookie, error, error == -EINVAL ?
 	       "two different nodes of colld's file are needed" : error ? "too many wants" : "");
 }
@@ -232,7 +232,7 @@ static void want(struct colld_circuits *circuits, struct circuit_client *client,
 		return;
 	}
 	error = coll_circuit_want(&circuits->c, now, client->holder, client->node, peer, m->flags,
-				  m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time :
+				  m->count[0], m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time :
 									 COLL_CIRCUIT_FOREVER,
 				  m->cookie, &lease);
 	if (!error)

@@ -73,7 +73,7 @@ static void up(struct colld_circuits *circuits, u32 id, u32 peer)
 	give_up(circuits, order);
 	error = peer == COLL_CIRCUIT_NONE ? -EHOSTUNREACH :
 		coll_circuit_want(&circuits->c, switch_now(), kernel->holder,
-				  circuits->setup.kernel, peer, COLL_CIRCUIT_ALONE,
+				  circuits->setup.kernel, peer, COLL_CIRCUIT_ALONE, 0,
 				  switch_now() + circuits->setup.policy.timeout, id, &order->lease);
 	if (error) {
 		order->lease = COLL_CIRCUIT_NONE;

@@ -160,7 +160,7 @@ static void traffic_wants(struct domain *d, struct peer *peer, u64 now)
 	if (peer->lease != NO_LEASE)
 		return;
 	if (coll_circuit_want(&d->c, now, TRAFFIC, 0, node_of(d, peer), COLL_CIRCUIT_ALONE,
-			      COLL_CIRCUIT_FOREVER, node_of(d, peer), &lease))
+			      0, COLL_CIRCUIT_FOREVER, node_of(d, peer), &lease))
 		return;
 	peer->lease = lease;
 	kick(d);
@@ -724,7 +724,7 @@ static int want(struct domain *d, struct genl_info *info, const struct in6_addr 
 		peer = peer_of(d, address);
 	error = !peer ? -ENOSPC :
 		coll_circuit_want(&d->c, now, holder, 0, node_of(d, peer), COLL_CIRCUIT_ALONE |
-				  (info->attrs[COLL_CIRCUIT_A_AHEAD] ? COLL_CIRCUIT_AHEAD : 0),
+				  (info->attrs[COLL_CIRCUIT_A_AHEAD] ? COLL_CIRCUIT_AHEAD : 0), 0,
 				  deadline ? now + nla_get_u32(deadline) * (u64)NSEC_PER_MSEC :
 					     COLL_CIRCUIT_FOREVER, 0, lease);
 	kick(d);

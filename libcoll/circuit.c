@@ -23,12 +23,15 @@ enum {
 	EARLIER = 8,			/* it gives up an eighth of the time before we would */
 };
 
-/* A connect op that was not released yet. */
+/* A connect op that was not released yet; or, ahead of its start, a run's. */
 struct circuit_want {
 	struct circuit_want *next;
 	uint64_t cookie;
-	struct coll_exec *exec;
+	struct coll_exec *exec;		/* or NULL: */
+	const struct coll_run *run;
+	const struct planned *planned;
 	uint32_t op, peer;
+	uint64_t session;		/* 0: for none in particular */
 	bool done;			/* the op is: the circuit was lit once */
 };
 
@@ -45,7 +48,7 @@ struct circuit_client {
 
 /* ---- the manager's socket ------------------------------------------------ */
 
-static int dial(struct circuit_client *circuits)
+static int dial(const struct circuit_client *circuits)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -57,6 +60,11 @@ static int dial(struct circuit_client *circuits)
 		return fd;
 	close(fd);
 	return -errno;
+}
+
+int circuits_dial(const struct coll_context *context)
+{
+	return dial(context->circuits);
 }
 
 /* A socket that takes no more is one whose manager stands still: it is met again. */
@@ -82,14 +90,18 @@ static bool say_hello(struct circuit_client *circuits, int fd)
 
 static bool ask_for(struct circuit_client *circuits, const struct circuit_want *want)
 {
-	const struct coll_exec *exec = want->exec;
-	const uint64_t now = coll_now(), left = exec->deadline > now ? exec->deadline - now : 0;
+	const uint64_t now = coll_now();
+	const uint64_t left = want->exec && want->exec->deadline > now ?
+			      want->exec->deadline - now : 0;
 	struct coll_circuit_message message = {
-		.kind = COLL_CIRCUIT_WANT, .cookie = want->cookie, .time = left - left / EARLIER,
+		.kind = COLL_CIRCUIT_WANT, .cookie = want->cookie,
+		.time = want->exec ? left - left / EARLIER : COLL_FOREVER,
+		.flags = want->exec ? 0 : COLL_CIRCUIT_AHEAD,
+		.count = { want->session },
 	};
 
-	strcpy(message.peer,
-	       circuits->peer[exec->group->world[exec->planned->links[want->peer]->rank]]);
+	strcpy(message.peer, circuits->peer[want->planned->group->world[
+			want->planned->links[want->peer]->rank]]);
 	return send_message(circuits, circuits->watch.fd, &message);
 }
 
@@ -156,13 +168,17 @@ static struct circuit_want *find_want(const struct circuit_client *circuits, uin
 	return NULL;
 }
 
-static void is_lit(struct circuit_want *want)
+/*
+ * There is light; or there will be none, and what is sent goes over the network that is
+ * beside the circuits, as barriers do.
+ */
+static void may_go(struct circuit_want *want)
 {
 	struct coll_exec *exec = want->exec;
-	struct coll_link *link = exec->planned->links[want->peer];
+	struct coll_link *link = want->planned->links[want->peer];
 	const uint32_t op = want->op;
 
-	if (want->done)
+	if (want->done || !exec)
 		return;
 	want->done = true;
 	if (link->state == LINK_IDLE)
@@ -170,21 +186,49 @@ static void is_lit(struct circuit_want *want)
 	coll_exec_received(exec, op);	/* may release the want */
 }
 
+/*
+ * The switch cannot: after as many attempts as the manager makes, by other ports where
+ * there are some. Where there was no port in time, or nobody may ask, the call fails.
+ */
+static void is_never(struct circuit_client *circuits, struct circuit_want *want,
+		     const struct coll_circuit_message *m)
+{
+	const struct planned *planned = want->planned;
+	const uint32_t rank = planned->links[want->peer]->rank;
+	struct circuit_want **slot = &circuits->wants;
+	char text[COLL_CIRCUIT_TEXT];
+
+	snprintf(text, sizeof(text), "%.*s", (int)sizeof(m->text) - 1, m->text);
+	if (!want->exec) {
+		while (*slot != want)
+			slot = &(*slot)->next;
+		*slot = want->next;
+		free(want);
+		return;
+	}
+	if (want->done)
+		return;		/* it had its use */
+	if (m->kind == COLL_CIRCUIT_NEVER && m->error != -ETIMEDOUT) {
+		if (circuits->context->options.explain)
+			fprintf(stderr, "coll: no circuit from rank %u to %u (%s): what they send "
+				"goes beside\n", planned->group->rank, rank, text);
+		may_go(want);
+		return;
+	}
+	group_fail(want->exec->group, m->error ? m->error : -EIO, rank, COLL_NONE, text);
+}
+
 static void take_message(struct circuit_client *circuits)
 {
 	const struct coll_circuit_message *m = &circuits->message;
 	struct circuit_want *want = find_want(circuits, m->cookie);
-	char text[COLL_CIRCUIT_TEXT];
 
 	if (!want)
 		return;
 	if (m->kind == COLL_CIRCUIT_IS_LIT)
-		is_lit(want);
-	if (m->kind == COLL_CIRCUIT_NEVER || (m->kind == COLL_CIRCUIT_ANSWER && m->error)) {
-		snprintf(text, sizeof(text), "%.*s", (int)sizeof(m->text) - 1, m->text);
-		group_fail(want->exec->group, m->error ? m->error : -EIO,
-			   want->exec->planned->links[want->peer]->rank, COLL_NONE, text);
-	}
+		may_go(want);
+	if (m->kind == COLL_CIRCUIT_NEVER || (m->kind == COLL_CIRCUIT_ANSWER && m->error))
+		is_never(circuits, want, m);
 }
 
 static void read_manager(struct watch *watch, int events)
@@ -216,32 +260,47 @@ static void read_manager(struct watch *watch, int events)
 
 /* ---- ops ----------------------------------------------------------------- */
 
-/* The node of a peer of the schedule; NULL: it has told none. "" is never one. */
-static const char *peer_node(struct circuit_client *circuits, const struct coll_exec *exec,
-			     uint32_t peer)
+/* "" is never one. */
+const char *circuits_node(struct coll_context *context, uint32_t world_rank, uint64_t deadline)
 {
-	const uint32_t rank = exec->group->world[exec->planned->links[peer]->rank];
-	char *name = circuits->peer[rank], key[32];
+	char *name = context->circuits->peer[world_rank], key[32];
 	size_t bytes = COLL_CIRCUIT_NAME - 1;
 
 	if (*name)
 		return name;
-	snprintf(key, sizeof(key), "circuit/%u", rank);
-	if (coll_boot_get(circuits->context->boot, key, name, &bytes, exec->deadline))
+	snprintf(key, sizeof(key), "circuit/%u", world_rank);
+	if (coll_boot_get(context->boot, key, name, &bytes, deadline))
 		return NULL;
 	name[bytes] = 0;
 	return name;
 }
 
-static bool has_connect(const struct coll_exec *exec, uint32_t peer)
+/* Of a peer of the schedule. */
+static const char *peer_node(const struct planned *planned, uint32_t peer, uint64_t deadline)
+{
+	const struct coll_group *group = planned->group;
+
+	return circuits_node(group->context, group->world[planned->links[peer]->rank], deadline);
+}
+
+/* Messages without bytes go beside the circuits, when it may be dark. */
+static bool needs_circuit(const struct coll_exec *exec, uint32_t peer)
 {
 	const struct coll_schedule *s = exec->planned->schedule;
+	bool needs = false;
 	uint32_t i;
 
-	for (i = 0; i < s->ops; i++)
-		if (coll_ops(s)[i].kind == COLL_OP_CONNECT && coll_ops(s)[i].peer == peer)
-			return true;
-	return false;
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		if (op->peer != peer)
+			continue;
+		if (op->kind == COLL_OP_CONNECT)
+			needs = true;
+		else if (op->kind != COLL_OP_RELEASE && !op->bytes)
+			return false;
+	}
+	return needs;
 }
 
 bool circuits_free(const struct coll_exec *exec, uint32_t peer)
@@ -249,10 +308,37 @@ bool circuits_free(const struct coll_exec *exec, uint32_t peer)
 	struct circuit_client *circuits = exec->group->context->circuits;
 	const char *node;
 
-	if (!circuits || !has_connect(exec, peer))
+	if (!circuits || !needs_circuit(exec, peer))
 		return true;
-	node = peer_node(circuits, exec, peer);
+	node = peer_node(exec->planned, peer, exec->deadline);
 	return node && !strcmp(node, circuits->node);
+}
+
+static void add_want(struct circuit_client *circuits, struct circuit_want *want)
+{
+	want->next = circuits->wants;
+	want->cookie = ++circuits->cookie;
+	circuits->wants = want;
+	if (circuits->watch.fd >= 0 && !ask_for(circuits, want))
+		lose_manager(circuits);
+}
+
+/*
+ * Both ends of a circuit have its uses in the same order, so they are numbered; where
+ * circuits go one way, those of each way.
+ */
+static uint64_t session_of(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	const uint32_t way = op->flags & COLL_ONE_WAY;
+	const uint32_t from = way == COLL_CIRCUIT_OUT ? exec->group->rank + 1 :
+			      way == COLL_CIRCUIT_IN ? exec->planned->links[op->peer]->rank + 1 : 0;
+	const uint32_t number = ++exec->connects[2 * op->peer + (way == COLL_CIRCUIT_OUT)];
+	uint64_t session = exec->group->id ^ (uint64_t)exec->number << 32 ^ number;
+
+	session = (session ^ session >> 31) * 0xff51afd7ed558ccdull ^ from;
+	session = (session ^ session >> 29) * 0xc4ceb9fe1a85ec53ull;
+	return session ? session : 1;
 }
 
 bool circuits_connect(struct coll_exec *exec, uint32_t op)
@@ -264,7 +350,7 @@ bool circuits_connect(struct coll_exec *exec, uint32_t op)
 
 	if (!circuits)
 		return true;
-	node = peer_node(circuits, exec, peer);
+	node = peer_node(exec->planned, peer, exec->deadline);
 	if (node && !strcmp(node, circuits->node))
 		return true;
 	want = node ? malloc(sizeof(*want)) : NULL;
@@ -274,11 +360,9 @@ bool circuits_connect(struct coll_exec *exec, uint32_t op)
 					     "it has no circuit manager, and this rank has");
 		return false;
 	}
-	*want = (struct circuit_want){ .next = circuits->wants, .cookie = ++circuits->cookie,
-				       .exec = exec, .op = op, .peer = peer };
-	circuits->wants = want;
-	if (circuits->watch.fd >= 0 && !ask_for(circuits, want))
-		lose_manager(circuits);
+	*want = (struct circuit_want){ .exec = exec, .planned = exec->planned, .op = op,
+				       .peer = peer, .session = session_of(exec, op) };
+	add_want(circuits, want);
 	return false;
 }
 
@@ -323,6 +407,92 @@ void circuits_run_over(struct coll_exec *exec)
 			give_back(circuits, slot);
 		else
 			slot = &(*slot)->next;
+	if (exec->run && exec->run->persistent && !exec->status)
+		circuits_prefetch(exec->run);
+}
+
+/* ---- persistent runs -------------------------------------------------------- */
+
+/* What is for the run, but not by this plan; without a run, for all of the group. */
+static void forget(const struct coll_group *group, const struct coll_run *run,
+		   const struct planned *but)
+{
+	struct circuit_client *circuits = group->context->circuits;
+	struct circuit_want **slot;
+
+	if (!circuits)
+		return;
+	slot = &circuits->wants;
+	while (*slot)
+		if ((*slot)->run && (*slot)->planned != but &&
+		    (run ? (*slot)->run == run : (*slot)->planned->group == group))
+			give_back(circuits, slot);
+		else
+			slot = &(*slot)->next;
+}
+
+static bool circuits_wanted(const struct circuit_client *circuits, const struct coll_run *run)
+{
+	const struct circuit_want *want;
+
+	for (want = circuits->wants; want; want = want->next)
+		if (want->run == run && want->planned == run->planned)
+			return true;
+	return false;
+}
+
+/* Those that wait for no other's release: with them the run begins. */
+void circuits_prefetch(struct coll_run *run)
+{
+	struct circuit_client *circuits = run->group->context->circuits;
+	const struct planned *planned = run->planned;
+	const struct coll_schedule *s = planned->schedule;
+	uint32_t i;
+
+	if (!circuits || circuits_wanted(circuits, run))
+		return;
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+		struct circuit_want *want;
+		const char *node;
+
+		if (op->kind != COLL_OP_CONNECT || op->waits)
+			continue;
+		node = peer_node(planned, op->peer, coll_now() + run->group->options.deadline_ns);
+		if (!node || !strcmp(node, circuits->node))
+			continue;
+		want = malloc(sizeof(*want));
+		if (!want)
+			return;		/* it is asked for when it is needed */
+		*want = (struct circuit_want){ .run = run, .planned = planned, .op = i,
+					       .peer = op->peer };
+		add_want(circuits, want);
+	}
+	forget(run->group, run, planned);
+}
+
+void circuits_forget(const struct coll_run *run)
+{
+	forget(run->group, run, NULL);
+}
+
+void circuits_forget_group(const struct coll_group *group)
+{
+	forget(group, NULL, NULL);
+}
+
+void circuits_started(const struct coll_run *run)
+{
+	const struct coll_schedule *s = run->planned->schedule;
+	uint32_t i;
+
+	if (!run->group->context->circuits)
+		return;
+	for (i = 0; i < s->ops; i++)
+		if (coll_ops(s)[i].kind == COLL_OP_CONNECT && coll_ops(s)[i].waits) {
+			circuits_forget(run);
+			return;
+		}
 }
 
 /* ---- open and close ------------------------------------------------------ */

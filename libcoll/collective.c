@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "../core/reduce.h"
+#include "circuit.h"
 #include "exec.h"
 #include "progress.h"
 #include "run.h"
@@ -250,8 +251,12 @@ static void plan_here(void *argument)
 	struct coll_run *run = argument;
 
 	run->status = run_plan(run);
-	if (run->status)
+	if (run->status) {
 		run_ended(run);
+		return;
+	}
+	run->persistent = true;
+	circuits_prefetch(run);
 }
 
 static int prepare(struct request request, struct coll_run **made)
@@ -268,7 +273,6 @@ static int prepare(struct request request, struct coll_run **made)
 		free(run);
 		return error;
 	}
-	run->persistent = true;
 	*made = run;
 	return 0;
 }
@@ -291,12 +295,14 @@ static int later(struct request request, struct coll_run **made)
 }
 
 #define ARGUMENTS(...) __VA_ARGS__
-/* The three public functions of a collective whose request `make` makes. */
+/* The three public functions of a collective whose request `name` makes. */
 #define FORMS(name, parameters, arguments)                                                 \
 	int coll_##name(parameters)                                                        \
 	{                                                                                  \
 		return now(name(arguments));                                               \
 	}                                                                                  \
+	LATER_FORMS(name, ARGUMENTS(parameters), ARGUMENTS(arguments))
+#define LATER_FORMS(name, parameters, arguments)                                           \
 	int coll_i##name(parameters, struct coll_run **run)                                \
 	{                                                                                  \
 		return later(name(arguments), run);                                        \
@@ -312,7 +318,17 @@ static struct request barrier(struct coll_group *group)
 {
 	return begin(COLL_BARRIER, group);
 }
-FORMS(barrier, struct coll_group *group, group)
+
+/* The blocking one is where a group's plans of circuits may change. */
+int coll_barrier(struct coll_group *group)
+{
+	int error = now(barrier(group));
+
+	if (!error && group->terms)
+		progress_do(group->context, circuits_agree_again, group);
+	return error;
+}
+LATER_FORMS(barrier, struct coll_group *group, group)
 
 static struct request bcast(void *data, size_t count, int type, int root,
 			    struct coll_group *group)

@@ -37,7 +37,7 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	const size_t scratch = s->buffer[COLL_SCRATCH];
 	size_t step = aligned(coll_step_bytes(&planned->plan));
 	size_t longs = aligned(s->ops * sizeof(uint64_t));
-	size_t words = aligned((s->ops + 2 * (size_t)s->peers) * sizeof(uint32_t));
+	size_t words = aligned((s->ops + 4 * (size_t)s->peers) * sizeof(uint32_t));
 	struct coll_exec *exec = calloc(1, aligned(sizeof(*exec)) + step + longs + words + s->ops);
 	uint8_t *memory = (uint8_t *)exec;
 	uint32_t i, sends = 0;
@@ -52,6 +52,7 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	exec->message_of = (uint32_t *)memory;
 	exec->cursor = exec->message_of + s->ops;
 	exec->posted = exec->cursor + s->peers;
+	exec->connects = exec->posted + s->peers;
 	exec->arrived = memory + words;
 	exec->planned = planned;
 	exec->messages = calloc(planned->sends ? planned->sends : 1, sizeof(*exec->messages));
@@ -475,6 +476,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 		planned->spare = exec->next;
 		coll_step_reset(&exec->step);
 		memset(exec->cursor, 0, planned->schedule->peers * sizeof(*exec->cursor));
+		memset(exec->connects, 0, 2 * planned->schedule->peers * sizeof(*exec->connects));
 		memset(exec->arrived, 0, planned->schedule->ops);
 		memset(exec->got, 0, planned->schedule->ops * sizeof(*exec->got));
 	} else {
@@ -508,5 +510,7 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 		coll_inject_started(group);
 	exec_open_links(planned, exec);
 	exec_step(exec);
+	if (run->persistent && run->exec)
+		circuits_started(run);
 	return 0;
 }

@@ -15,6 +15,10 @@
 int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		struct planned **planned);
 void planned_put(struct planned *planned);
+/* A run whose circuits were planned for other ports than there are now is planned again. */
+int planned_renew(struct coll_run *run);
+/* What its circuits should cost; NULL: it has none planned. */
+const struct circuits_cost *planned_cost(struct planned *planned);
 /* Drops the group's cache. */
 void planned_forget(struct coll_group *group);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "circuit.h"
 #include "early.h"
 #include "exec.h"
 #include "group.h"
@@ -59,7 +60,9 @@ static void group_destroy(struct coll_group *group)
 	while (*slot != group)
 		slot = &(*slot)->next;
 	*slot = group->next;
+	circuits_forget_group(group);
 	planned_forget(group);
+	free(group->terms);
 	offload_drop(group);
 	early_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
@@ -285,6 +288,8 @@ static void split_here(void *argument)
 		group->splits++;
 		if (colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
+		if (!split->error && split->part && group->terms && split->part->ranks > 1)
+			split->error = circuits_agree(split->part);
 	}
 	free(all);
 }

@@ -188,6 +188,9 @@ struct coll_group {
 	struct coll_exec **active_end;
 	uint32_t lingering;		/* of these, over but not home */
 	struct planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
+	struct circuit_terms *terms;	/* what circuits are planned for, or NULL: none are */
+	uint32_t terms_told;		/* their version that all ranks have */
+	uint64_t terms_looked;		/* rank 0: when the manager was asked */
 	struct coll_early *early_free;	/* places to be used again */
 	uint64_t early_bytes;		/* of these and of those in use */
 	struct coll_options options;
@@ -252,6 +255,11 @@ struct planned {
 	struct coll_link **links;	/* per peer of the schedule */
 	struct coll_exec *spare;	/* execs at home */
 	uint32_t sends;
+	uint32_t terms;			/* version of the group's; 0: it was planned without */
+	uint32_t *ports;		/* per rank, from these; or NULL */
+	double delta;			/* seconds, for the prediction */
+	struct circuits_cost *cost;	/* predicted, if `ports` are planned for and it was asked */
+	double bound;			/* seconds: no schedule takes less */
 	bool explained;
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
@@ -278,6 +286,7 @@ struct coll_exec {
 	uint32_t *message_of;		/* per op */
 	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
 	uint32_t *posted;		/* per peer: receives started, not arrived */
+	uint32_t *connects;		/* per peer, and way: connect ops so far */
 	uint8_t *arrived;		/* per op: the message is here */
 	uint64_t *got;			/* per op: so many bytes of it */
 	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */

@@ -63,6 +63,15 @@ static int read_cpus(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_priority(void *field, size_t size, const char *value)
+{
+	struct priority priority;
+
+	if (*value && priority_parse(value, &priority))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 /* A number and one of the units; `scale` gets the unit's factor. */
 static int read_scaled(const char *value, const char *const *units, const double *scales,
 		       double *result)
@@ -159,6 +168,13 @@ static int read_streams(void *field, size_t size, const char *value)
 static int read_policy(void *field, size_t size, const char *value)
 {
 	if (strcmp(value, "rr") && strcmp(value, "occupancy") && strcmp(value, "occupancy-hier"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+static int read_ports(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "off"))
 		return -EINVAL;
 	return read_text(field, size, value);
 }
@@ -279,6 +295,9 @@ static const struct option table[] = {
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },
+	{ "progress_priority", read_priority, show_text, FIELD(progress_priority),
+	  "nice:-20 to nice:19, or fifo:1 to fifo:99",
+	  "how urgent the progress thread is; default: as the process" },
 	{ "deadline", read_deadline, show_duration, FIELD(deadline_ns),
 	  "a duration of at least 1ms: 500ms, 5s, 2m", "how long any call may take" },
 	{ "spin", read_duration, show_duration, FIELD(spin_ns), "a duration: 20us",
@@ -306,6 +325,8 @@ static const struct option table[] = {
 	  "who sets up circuits for connect ops; off: they are always there" },
 	{ "node", read_text, show_text, FIELD(node), "a name of at most 63 bytes",
 	  "this node's name in the circuit manager's file; default: the host's name" },
+	{ "circuit_ports", read_ports, show_text, FIELD(circuit_ports), "auto or off",
+	  "whether calls that name no ports plan for what the circuit manager says" },
 	{ "explain", read_bool, show_number, FIELD(explain), "0 or 1",
 	  "say on standard error what was chosen and why" },
 	{ "inject", read_text, show_text, FIELD(inject), "a fault specification, see coll(7)",
@@ -318,6 +339,8 @@ static const struct option table[] = {
 	  "what a byte's transport costs" },
 	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
 	  "what a byte's reduction costs" },
+	{ "delta", read_seconds, show_seconds, FIELD(machine.delta), "a duration: 10ms",
+	  "what it takes to set up a circuit, until the manager has measured it" },
 	{ "noise", read_noise, show_noise, FIELD(machine.noise),
 	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms",
 	  "what takes time from every rank, for the choice of T; collnoise measure --settings" },
@@ -519,6 +542,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	strcpy(options->engine, "auto");
 	strcpy(options->progress, "call");
 	strcpy(options->link_policy, "occupancy");
+	strcpy(options->circuit_ports, "auto");
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
 	options->early_bytes = 16 << 20;

@@ -19,6 +19,7 @@ struct coll_options {
 	char engine[16];	/* auto, uring, epoll */
 	char progress[16];	/* call, thread, helper */
 	char progress_cpus[128];	/* of the progress thread; "": the caller's */
+	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;
 	uint64_t spin_ns;	/* looks around so long before it sleeps */
 	char address[256];	/* comma-separated; "": all of this host's */
@@ -35,6 +36,7 @@ struct coll_options {
 	char cluster[64];	/* the name of this rank's, or "" */
 	char circuits[108];	/* the manager's socket; "on", "off" */
 	char node[64];		/* this node's name there; "": the host's */
+	char circuit_ports[16];	/* auto, off: of calls that name no ports */
 	uint64_t explain;	/* 1: say on stderr what was chosen and why */
 	char inject[512];
 	struct coll_machine machine;

@@ -9,6 +9,7 @@
 
 #include "../algo/circuits.h"
 #include "../core/check.h"
+#include "circuit.h"
 #include "exec.h"
 #include "link.h"
 #include "offload.h"
@@ -51,10 +52,16 @@ static uint64_t mix_array(uint64_t hash, const u64 *values, uint32_t count)
 	return hash;
 }
 
-/* What a call is looked up by: everything that shapes this rank's schedule. */
-static uint64_t call_key(const struct coll_call *call, uint32_t user_op)
+static uint32_t terms_version(const struct coll_group *group)
 {
-	uint64_t hash = mix(user_op, call->collective);
+	return group->terms ? group->terms->version : 0;
+}
+
+/* What a call is looked up by: everything that shapes this rank's schedule. */
+static uint64_t call_key(const struct coll_group *group, const struct coll_call *call,
+			 uint32_t user_op)
+{
+	uint64_t hash = mix(mix(user_op, call->collective), terms_version(group));
 	uint32_t i;
 
 	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
@@ -81,6 +88,7 @@ static uint32_t call_hash(const struct planned *planned)
 	const struct coll_call *call = &planned->call;
 	const struct coll_tuning *tuning = &planned->tuning;
 	const char *name;
+	uint32_t i;
 	uint64_t hash = mix(call->ranks, call->collective);
 
 	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
@@ -96,6 +104,12 @@ static uint32_t call_hash(const struct planned *planned)
 	hash = mix(hash, tuning->bound);
 	hash = mix(hash, tuning->lanes);
 	hash = mix(hash, tuning->relays);
+	hash = mix(hash, tuning->radix);
+	hash = mix(hash, tuning->ports);
+	hash = mix(hash, tuning->wavelengths);
+	hash = mix(hash, tuning->ahead << 1 ^ tuning->simplex);
+	for (i = 0; planned->ports && i < call->ranks; i++)
+		hash = mix(hash, planned->ports[i]);
 	return hash ^ hash >> 32;
 }
 
@@ -161,21 +175,35 @@ int run_keep_counts(struct coll_run *run)
 
 /* ---- making ------------------------------------------------------------- */
 
+/* What is not known of the machine is taken to be a network of 10 Gbit/s. */
+static struct coll_machine machine_with_circuits(const struct planned *planned)
+{
+	struct coll_machine known = planned->group->options.machine;
+
+	known.alpha = known.alpha > 0 ? known.alpha : 20e-6;
+	known.beta = known.beta > 0 ? known.beta : 0.8e-9;
+	known.delta = planned->delta;
+	return known;
+}
+
+static void go_without_circuits(struct planned *planned)
+{
+	planned->tuning.ports = planned->tuning.wavelengths = COLL_UNSET;
+	planned->call.ports = NULL;
+}
+
 /*
  * The cheapest with circuits, by what its schedule would take. What cannot have
  * circuits planned goes without: its links are made when they are needed.
  */
-static int choose_with_circuits(struct planned *planned, const struct coll_machine *machine)
+static int choose_with_circuits(struct planned *planned)
 {
-	struct coll_machine known = *machine;
+	const struct coll_machine known = machine_with_circuits(planned);
 	struct circuits_choice choice = { .algo = NULL };
 	uint64_t bytes = 1 << 18;
 	void *memory;
 	int error;
 
-	known.alpha = known.alpha > 0 ? known.alpha : 20e-6;
-	known.beta = known.beta > 0 ? known.beta : 0.8e-9;
-	known.delta = known.delta > 0 ? known.delta : 10e-3;
 	do {
 		memory = malloc(bytes);
 		if (!memory)
@@ -189,10 +217,70 @@ static int choose_with_circuits(struct planned *planned, const struct coll_machi
 		planned->algo = choice.algo;
 		planned->tuning = choice.tuning;
 	} else if (error == -EOPNOTSUPP) {
-		planned->tuning.ports = COLL_UNSET;
+		go_without_circuits(planned);
 		error = 0;
 	}
 	return error;
+}
+
+/* Ports of each rank, as the manager says, for a call that names none. */
+static int take_terms(struct coll_group *group, struct planned *planned)
+{
+	const struct circuit_terms *terms = group->terms;
+	const struct coll_call *call = &planned->call;
+	uint32_t rank;
+
+	planned->terms = terms_version(group);
+	if (terms)
+		planned->delta = terms->delta;
+	if (!planned->terms || planned->tuning.ports != COLL_UNSET ||
+	    call->collective == COLL_BARRIER)
+		return 0;
+	planned->ports = malloc(call->ranks * sizeof(*planned->ports));
+	if (!planned->ports)
+		return -ENOMEM;
+	memcpy(planned->ports, terms->ports, call->ranks * sizeof(*planned->ports));
+	planned->call.ports = planned->ports;
+	planned->tuning.ports = 1;
+	for (rank = 0; rank < call->ranks; rank++)
+		if (planned->tuning.ports < terms->ports[rank])
+			planned->tuning.ports = terms->ports[rank];
+	if (terms->limit && planned->tuning.wavelengths == COLL_UNSET)
+		planned->tuning.wavelengths = terms->limit;
+	if (planned->algo && coll_algo_refuses(planned->algo, call, &planned->tuning))
+		go_without_circuits(planned);
+	return 0;
+}
+
+static struct circuits_cost *predict(struct planned *planned)
+{
+	const struct coll_machine known = machine_with_circuits(planned);
+	struct circuits_cost *cost = malloc(sizeof(*cost));
+	uint64_t bytes = 1 << 18;
+	int error = cost ? -ENOSPC : -ENOMEM;
+
+	while (error == -ENOSPC) {
+		void *memory = malloc(bytes);
+
+		error = memory ? circuits_cost(planned->algo, &planned->call, &planned->tuning,
+					       &known, memory, bytes, cost) : -ENOMEM;
+		free(memory);
+		bytes *= 2;
+	}
+	planned->bound = circuits_bound(&planned->call, &planned->tuning, &known);
+	if (!error)
+		return cost;
+	free(cost);
+	return NULL;
+}
+
+const struct circuits_cost *planned_cost(struct planned *planned)
+{
+	if (planned->tuning.ports == COLL_UNSET)
+		return NULL;
+	if (!planned->cost)
+		planned->cost = predict(planned);
+	return planned->cost;
 }
 
 static int choose_algo(struct coll_group *group, struct planned *planned)
@@ -205,8 +293,10 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 	planned->algo = options->algo[call->collective];
 	if (call->cluster && planned->tuning.lanes == COLL_UNSET)
 		planned->tuning.lanes = coll_lanes_choose(call, &options->machine);
-	if (!planned->algo && planned->tuning.ports != COLL_UNSET &&
-	    choose_with_circuits(planned, &options->machine))
+	planned->delta = options->machine.delta > 0 ? options->machine.delta : CIRCUIT_DELTA;
+	if (take_terms(group, planned))
+		return -ENOMEM;
+	if (!planned->algo && planned->tuning.ports != COLL_UNSET && choose_with_circuits(planned))
 		return -ENOMEM;
 	if (!planned->algo)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
@@ -337,16 +427,20 @@ void planned_put(struct planned *planned)
 	free(planned->schedule);
 	free(planned->links);
 	free(planned->counts);
+	free(planned->ports);
+	free(planned->cost);
 	free(planned);
 }
 
 int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		struct planned **result)
 {
-	struct planned **slot = &group->planned[call_key(call, user_op) % PLANNED_MAX];
+	struct planned **slot = &group->planned[call_key(group, call, user_op) %
+						       PLANNED_MAX];
 	int error;
 
-	if (!*slot || !same_call(*slot, call, user_op)) {
+	if (!*slot || (*slot)->terms != terms_version(group) ||
+	    !same_call(*slot, call, user_op)) {
 		struct planned *planned = NULL;
 
 		error = planned_make(group, call, user_op, &planned);
@@ -358,6 +452,24 @@ int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t
 	}
 	(*slot)->references++;
 	*result = *slot;
+	return 0;
+}
+
+int planned_renew(struct coll_run *run)
+{
+	struct planned *old = run->planned, *renewed;
+	struct coll_call call = old->call;
+	int error;
+
+	if (old->terms == terms_version(run->group))
+		return 0;
+	call.ports = NULL;
+	error = planned_get(run->group, &call, old->user_op, &renewed);
+	if (error)
+		return error;
+	run->planned = renewed;
+	circuits_prefetch(run);
+	planned_put(old);
 	return 0;
 }
 

@@ -4,7 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "../algo/circuits.h"
 #include "../algo/tuning.h"
+#include "circuit.h"
 #include "context.h"
 #include "engine.h"
 #include "exec.h"
@@ -14,7 +16,7 @@
 #include "run.h"
 #include "topology.h"
 
-enum { LINGERING_MAX = 128, EXPLANATION_BYTES = 640 };
+enum { LINGERING_MAX = 128, EXPLANATION_BYTES = 800 };
 
 /* What progress was chosen, if it is chosen. */
 static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
@@ -103,23 +105,38 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 	return text;
 }
 
+/* What the plan of its circuits should take, and what any would. */
+static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
+{
+	const struct circuits_cost *cost = planned_cost(planned);
+
+	*text = 0;
+	if (cost)
+		snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
+			 "%u of a node", cost->seconds * 1e3, planned->bound * 1e3, cost->setups,
+			 planned->delta * 1e3, cost->most_setups);
+	return text;
+}
+
 static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 {
-	const struct planned *planned = run->planned;
+	struct planned *planned = run->planned;
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128], noise[300], place[320], streams[64];
+	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[160];
+	char streams[64];
 
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s), %u ops, %u peers, %s%s%s%s",
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, %s%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 topology_print(run->group, clusters, sizeof(clusters)),
 		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)), planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "",
 		 tuning, noise_explain(run, noise, sizeof(noise)),
-		 asked ? "asked for" : "least predicted time of those that fit", s->ops,
+		 asked ? "asked for" : "least predicted time of those that fit",
+		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops,
 		 s->peers, place_explain(run, place, sizeof(place)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
 		 run->group->context->congestion,
@@ -169,6 +186,8 @@ int run_start(struct coll_run *run)
 	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
 	int error = run_throttle(run->group, ns);
 
+	if (!error)
+		error = planned_renew(run);
 	if (error)
 		return error;
 	run->status = 0;
@@ -337,6 +356,7 @@ static void unplan(void *argument)
 	struct coll_run *run = argument;
 
 	run->persistent = false;
+	circuits_forget(run);
 	run_ended(run);
 }
 

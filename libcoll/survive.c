@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "circuit.h"
 #include "context.h"
 #include "group.h"
 #include "progress.h"
@@ -270,6 +271,8 @@ static int shrink(struct coll_group *group, struct coll_group **survivors)
 	error = group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
 	if (!error)
 		(*survivors)->options = group->options;
+	if (!error && group->terms && ranks > 1)
+		circuits_agree(*survivors);	/* if it fails, the new group has failed */
 	return error;
 }
 

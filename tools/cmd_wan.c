@@ -77,24 +77,29 @@ static bool most(const struct measure *m, double *value)
 						   m->world));
 }
 
-/* How long the pair takes for so many bytes and an answer; nobody else waits for it. */
+/* How long so many bytes and an answer take, by the clock of the pair's first, who may have
+ * left the barrier first or last; nobody else waits for it. */
 static bool time_pair(const struct measure *m, struct coll_group *pair, size_t bytes,
 		      double *seconds)
 {
 	int error = coll_barrier(m->world);
-	const double start = now();
+	double start;
 
 	*seconds = 0;
+	if (!error && pair)	/* both have left it now */
+		error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
+	start = now();
 	if (!error && pair) {
-		error = bytes ? coll_bcast(m->data, bytes, COLL_UINT8, 0, pair) : 0;
+		error = coll_bcast(m->data, bytes, COLL_UINT8, 0, pair);
 		if (!error)
-			error = coll_barrier(pair);
-		*seconds = now() - start;
+			error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
+		if (!coll_rank(pair))
+			*seconds = now() - start;
 	}
 	return fine(m, "bcast", error) && most(m, seconds);
 }
 
-/* Seconds of a message without bytes, and bytes per second of one pair among all. */
+/* Seconds of a message of one byte, and bytes per second of one pair among all. */
 static bool measure_pairs(const struct measure *m, struct coll_group *pair, double *alpha,
 			  double *rate)
 {
@@ -103,11 +108,11 @@ static bool measure_pairs(const struct measure *m, struct coll_group *pair, doub
 	int i;
 
 	for (i = 0; i < PINGS; i++) {
-		if (!time_pair(m, pair, 0, &seconds))
+		if (!time_pair(m, pair, 1, &seconds))
 			return false;
 		best = seconds < best ? seconds : best;
 	}
-	*alpha = best;
+	*alpha = best / 2;
 	for (bytes = BYTES_FIRST; ; bytes *= 4) {
 		if (!time_pair(m, pair, bytes, &seconds))
 			return false;

@@ -48,7 +48,11 @@ enum coll_circuit_want {
 enum coll_circuit_kind {
 	/* To colld. */
 	COLL_CIRCUIT_HELLO = 1,	/* holder: job; node: where the client is; value: priority */
-	COLL_CIRCUIT_WANT,	/* cookie, peer, flags; time: it fails so many ns from now */
+	/*
+	 * cookie, peer, flags; time: it fails so many ns from now; count[0]: the number of
+	 * this use of the circuit, the same at both ends and for no other use of it.
+	 */
+	COLL_CIRCUIT_WANT,
 	COLL_CIRCUIT_RELEASE,	/* cookie; or node and peer of a standing one */
 	COLL_CIRCUIT_SHOW,	/* answered by NODEs, HOLDERs, CIRCUITs, a SWITCH and an ANSWER */
 	COLL_CIRCUIT_WATCH,	/* from now on each change as a CIRCUIT */

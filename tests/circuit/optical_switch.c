@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * An optical switch that is none: one crossbar behind two front ends, SCPI and RESTCONF,
- * with faults to order. It prints "SCPI-PORT HTTP-PORT" and serves until its stdin ends.
+ * optical_switch [PORTS [LOG]]: an optical switch that is none: one crossbar of 16 ports,
+ * or so many, behind two front ends, SCPI and RESTCONF, with faults to order. It prints
+ * "SCPI-PORT HTTP-PORT" and serves until its stdin ends. In the file LOG is each path that
+ * came or went, "up IN OUT" or "down IN", and each that was refused, "no IN OUT".
  *
  * What it answers is, where the words of others attest it (public clients of Polatis
  * switches), what these have seen: the grammar, the empty answer to commands, the lists,
@@ -15,6 +17,7 @@
  *	:fake:hangup N		the N-th request from now on ends its connection, half done
  *	:fake:pair IN,OUT	somebody else connects these, OUT from 1
  *	:fake:cut IN		somebody else takes the path away
+ *	:fake:mark N		a line of the log, "mark N"; answered when it is there
  *	:fake:most?		the most paths there ever were at once
  */
 #include <arpa/inet.h>
@@ -31,10 +34,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PORTS = 16, ERRORS_MAX = 16 };
+enum { PORTS_MAX = 64, ERRORS_MAX = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int leads[PORTS + 1];		/* 1..PORTS, or 0 */
+static int leads[PORTS_MAX + 1];	/* 1..ports, or 0 */
+static int ports = 16;
+static FILE *journal;			/* of what it did, or NULL */
 static int slow, stuck, drop, hangup, paths, most;
 static const char *queue[ERRORS_MAX];	/* of SCPI errors */
 static int errors;
@@ -47,20 +52,28 @@ static void complain(const char *text)
 		queue[errors++] = text;
 }
 
+static void note(const char *what, int in, int out)
+{
+	if (!journal)
+		return;
+	fprintf(journal, out ? "%s %d %d\n" : "%s %d\n", what, in, out);
+	fflush(journal);
+}
+
 /* Who leads to that side's port, or 0. */
 static int led_by(int out)
 {
 	int in;
 
-	for (in = 1; in <= PORTS; in++)
+	for (in = 1; in <= ports; in++)
 		if (leads[in] == out)
 			return in;
 	return 0;
 }
 
-static const char *may_join(int in, int out)
+static const char *why_not(int in, int out)
 {
-	if (in < 1 || in > PORTS || out < 1 || out > PORTS)
+	if (in < 1 || in > ports || out < 1 || out > ports)
 		return "-222,\"Data out of range\"";
 	if (leads[in] == out)
 		return NULL;
@@ -71,13 +84,25 @@ static const char *may_join(int in, int out)
 	return NULL;
 }
 
+static const char *may_join(int in, int out)
+{
+	const char *wrong = why_not(in, out);
+
+	if (wrong)
+		note("no", in, out);
+	return wrong;
+}
+
 static void join_ports(int in, int out)
 {
 	if (!leads[in])
 		paths++;
+	if (leads[in] != out)
+		note("up", in, out);
 	leads[in] = out;
 	most = paths > most ? paths : most;
 	if (drop && !--drop) {
+		note("down", in, 0);
 		leads[in] = 0;
 		paths--;
 	}
@@ -87,6 +112,7 @@ static bool part_ports(int in)
 {
 	if (!leads[in])
 		return false;
+	note("down", in, 0);
 	leads[in] = 0;
 	paths--;
 	return true;
@@ -108,7 +134,7 @@ static int read_list(char **text, int *port)
 
 	if (!at)
 		return -1;
-	for (at += 2; *at && *at != ')' && count < 2 * PORTS; at = rest + (*rest == ',')) {
+	for (at += 2; *at && *at != ')' && count < 2 * ports; at = rest + (*rest == ',')) {
 		port[count] = strtol(at, &rest, 10);
 		if (rest == at)
 			return -1;
@@ -120,7 +146,7 @@ static int read_list(char **text, int *port)
 
 static void change(char *list, bool up)
 {
-	int in[2 * PORTS], out[2 * PORTS], i;
+	int in[2 * PORTS_MAX], out[2 * PORTS_MAX], i;
 	const int ins = read_list(&list, in), outs = read_list(&list, out);
 	const char *wrong = NULL;
 
@@ -129,15 +155,15 @@ static void change(char *list, bool up)
 		return;
 	}
 	for (i = 0; up && i < ins && !wrong; i++)
-		wrong = may_join(in[i], out[i] - PORTS);
+		wrong = may_join(in[i], out[i] - ports);
 	if (wrong) {
 		complain(wrong);
 		return;
 	}
 	for (i = 0; i < ins; i++) {
 		if (up)
-			join_ports(in[i], out[i] - PORTS);
-		else if (in[i] < 1 || in[i] > PORTS || leads[in[i]] != out[i] - PORTS ||
+			join_ports(in[i], out[i] - ports);
+		else if (in[i] < 1 || in[i] > ports || leads[in[i]] != out[i] - ports ||
 			 !part_ports(in[i]))
 			complain("-221,\"Settings conflict; not connected\"");
 	}
@@ -152,9 +178,9 @@ static void put_state(FILE *to)
 		const char *comma = "";
 
 		fprintf(to, side ? ",(@" : "(@");
-		for (in = 1; in <= PORTS; in++)
+		for (in = 1; in <= ports; in++)
 			if (leads[in]) {
-				fprintf(to, "%s%d", comma, side ? leads[in] + PORTS : in);
+				fprintf(to, "%s%d", comma, side ? leads[in] + ports : in);
 				comma = ",";
 			}
 		fprintf(to, ")");
@@ -164,13 +190,13 @@ static void put_state(FILE *to)
 
 static void put_ports(char *list, FILE *to)
 {
-	int port[2 * PORTS], i;
+	int port[2 * PORTS_MAX], i;
 	const int count = read_list(&list, port);
 
 	fprintf(to, "(");
 	for (i = 0; i < count; i++)
 		fprintf(to, "%s%c", i ? "," : "", stuck && (port[i] == stuck ||
-			port[i] == stuck + PORTS) ? 'F' : 'E');
+			port[i] == stuck + ports) ? 'F' : 'E');
 	fprintf(to, ")\r\n");
 }
 
@@ -192,7 +218,10 @@ static void fake(char *what, FILE *to)
 		part_ports(a);
 	else if (!strcmp(word, "pair"))
 		join_ports(a, b);
-	else if (!strcmp(word, "most"))
+	else if (!strcmp(word, "mark")) {
+		note("mark", a, 0);
+		fprintf(to, "marked\r\n");
+	} else if (!strcmp(word, "most"))
 		fprintf(to, "%d\r\n", most);
 }
 
@@ -210,7 +239,7 @@ static void execute(char *command, FILE *to)
 		if (errors)
 			memmove(queue, queue + 1, --errors * sizeof(*queue));
 	} else if (!strncasecmp(command, ":oxc:swit:size?", 15)) {
-		fprintf(to, "%d,%d\r\n", PORTS, PORTS);
+		fprintf(to, "%d,%d\r\n", ports, ports);
 	} else if (!strncasecmp(command, ":oxc:swit:conn:stat?", 20)) {
 		put_state(to);
 	} else if (!strncasecmp(command, ":oxc:swit:conn:add ", 19)) {
@@ -318,10 +347,10 @@ static enum MHD_Result get_paths(struct MHD_Connection *connection)
 	char *text;
 	int in;
 
-	for (in = 1; in <= PORTS; in++)
+	for (in = 1; in <= ports; in++)
 		if (leads[in])
 			json_array_append_new(list, json_pack("{s:i, s:i}", "ingress", in, "egress",
-							      leads[in] + PORTS));
+							      leads[in] + ports));
 	if (!json_array_size(list)) {
 		json_decref(list);
 		return reply(connection, 204, NULL);
@@ -337,7 +366,7 @@ static enum MHD_Result post_path(struct MHD_Connection *connection, const char *
 	json_t *body = json_loads(text, 0, NULL);
 	json_t *pair = json_array_get(json_object_get(body, "optical-switch:pair"), 0);
 	const int in = json_integer_value(json_object_get(pair, "ingress"));
-	const int out = json_integer_value(json_object_get(pair, "egress")) - PORTS;
+	const int out = json_integer_value(json_object_get(pair, "egress")) - ports;
 	const char *wrong = may_join(in, out);
 
 	json_decref(body);
@@ -369,7 +398,7 @@ static enum MHD_Result serve(struct MHD_Connection *connection, const char *url,
 	if (!strncmp(url, PATHS "/pair=", strlen(PATHS) + 6) && !strcmp(method, "DELETE")) {
 		const int in = atoi(url + strlen(PATHS) + 6);
 
-		if (in < 1 || in > PORTS || !part_ports(in))
+		if (in < 1 || in > ports || !part_ports(in))
 			return refuse(connection, 404, "no such patch");
 		move();
 		return reply(connection, 204, NULL);
@@ -419,7 +448,7 @@ static void forget(void *data, struct MHD_Connection *connection, void **state,
 
 /* ---- both ---------------------------------------------------------------- */
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -430,6 +459,12 @@ int main(void)
 	pthread_t thread;
 	char byte;
 
+	if (argc > 1)
+		ports = atoi(argv[1]);
+	if (argc > 2)
+		journal = fopen(argv[2], "w");
+	if (ports < 1 || ports > PORTS_MAX || (argc > 2 && !journal))
+		return 2;
 	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8) ||
 	    getsockname(listener, (struct sockaddr *)&address, &bytes))
 		return 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * every_collective [EVERY [FIRST]]: one rank calls every collective in every way
- * and compares with a reference computed on the spot. All ranks go through the
- * same list of scenes, or every EVERY-th of them beginning with FIRST. Rank 0
- * says how many there were.
+ * every_collective [EVERY [FIRST [MOST]]]: one rank calls every collective in every
+ * way and compares with a reference computed on the spot. All ranks go through the
+ * same list of scenes, or every EVERY-th of them beginning with FIRST, of at most MOST
+ * elements. Rank 0 says how many there were.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -57,7 +57,7 @@ struct player {
 	struct coll_context *context;
 	struct coll_group *group;
 	int commuting, ordered;		/* the reference's functions, as the library knows them */
-	size_t every, first;		/* which scenes to play */
+	size_t every, first, most;	/* which scenes to play */
 	size_t passed, scenes, refused;
 };
 
@@ -620,7 +620,8 @@ static void play_algo(struct player *player, const struct coll_algo *algo, const
 
 	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		scene.count = counts[i];
-		if (too_large(player, &scene) || (counts[i] && algo->collective == COLL_BARRIER))
+		if (scene.count > player->most || too_large(player, &scene) ||
+		    (counts[i] && algo->collective == COLL_BARRIER))
 			continue;
 		for (variant = 0; variant < 6; variant++) {
 			scene.form = (i + variant) % FORMS;
@@ -808,6 +809,7 @@ int main(int argc, char **argv)
 
 	player.every = argc > 1 ? atoi(argv[1]) : 1;
 	player.first = argc > 2 ? atoi(argv[2]) % player.every : 0;
+	player.most = argc > 3 ? strtoul(argv[3], NULL, 10) : SIZE_MAX;
 	player.group = coll_world(player.context);
 	rank_must(player.group, coll_op_create(player.context, reference_commuting, NULL, 1,
 					       &player.commuting));

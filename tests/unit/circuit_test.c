@@ -62,7 +62,7 @@ static void hear(void)
 
 static void want(u32 holder, u32 node, u32 peer, u32 flags, u64 cookie)
 {
-	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, flags,
+	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, flags, 0,
 					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
 }
 
@@ -119,7 +119,7 @@ static void both_ends(void **unused)
 	assert_int_equal(obey(), 1);
 	assert_int_equal(state(1, 0), COLL_CIRCUIT_LIT);
 	assert_int_equal(w.told[1], COLL_CIRCUIT_NEWS_LIT);
-	assert_int_equal(w.told[2], COLL_CIRCUIT_NEWS_LIT);
+	assert_int_equal(w.told[2], COLL_CIRCUIT_NO_NEWS);
 	/* One end is enough where it says so; the port is idle when all have released. */
 	want(one, 1, 2, COLL_CIRCUIT_ALONE, 4);
 	assert_int_equal(obey(), 0);
@@ -130,9 +130,9 @@ static void both_ends(void **unused)
 	assert_int_equal(obey(), 2);
 	assert_int_equal(state(0, 1), COLL_CIRCUIT_DARK);
 	assert_int_equal(w.told[4], COLL_CIRCUIT_NEWS_LIT);
-	assert_int_equal(coll_circuit_want(&w.c, w.now, one, 1, 1, 0, 0, 9, &w.number[9]), -EINVAL);
-	assert_int_equal(coll_circuit_want(&w.c, w.now, one, 1, 3, 0, 0, 9, &w.number[9]), -EINVAL);
-	assert_int_equal(coll_circuit_want(&w.c, w.now, 3, 1, 2, 0, 0, 9, &w.number[9]), -EINVAL);
+	assert_int_equal(coll_circuit_want(&w.c, w.now, one, 1, 1, 0, 0, 0, 9, &w.number[9]), -EINVAL);
+	assert_int_equal(coll_circuit_want(&w.c, w.now, one, 1, 3, 0, 0, 0, 9, &w.number[9]), -EINVAL);
+	assert_int_equal(coll_circuit_want(&w.c, w.now, 3, 1, 2, 0, 0, 0, 9, &w.number[9]), -EINVAL);
 }
 
 static void leases(void **unused)
@@ -259,7 +259,7 @@ static void deadlines(void **unused)
 	struct coll_circuit_order order;
 
 	(void)unused;
-	assert_int_equal(coll_circuit_want(&w.c, w.now, one, 0, 1, 0, w.now + MS, 1, &w.number[1]),
+	assert_int_equal(coll_circuit_want(&w.c, w.now, one, 0, 1, 0, 0, w.now + MS, 1, &w.number[1]),
 			 0);
 	assert_int_equal(coll_circuit_next(&w.c), w.now + MS);
 	pass(MS);
@@ -337,8 +337,65 @@ static void adopting(void **unused)
 	assert_int_equal(coll_circuit_adopt(&w.c, w.now, 2, 1, 1, 0), -EBUSY);
 	assert_int_equal(coll_circuit_adopt(&w.c, w.now, 3, 2, 1, 0), -EBUSY);	/* no such port */
 	want(one, 0, 2, 0, 1);
+	assert_int_equal(w.told[1], COLL_CIRCUIT_NO_NEWS);
+	want(one, 2, 0, 0, 2);
 	assert_int_equal(obey(), 0);
 	assert_int_equal(w.told[1], COLL_CIRCUIT_NEWS_LIT);
+}
+
+static void want_use(u32 holder, u32 node, u32 peer, u64 session, u64 cookie)
+{
+	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, 0, session,
+					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
+}
+
+/* An end that is ahead is not through with the next use while the other has the last. */
+static void uses(void **unused)
+{
+	const u32 one = (begin(3, 1), coll_circuit_join(&w.c, 0));
+
+	(void)unused;
+	want_use(one, 0, 1, 7, 1);
+	want_use(one, 1, 0, 7, 2);
+	obey();
+	assert_int_equal(w.told[2], COLL_CIRCUIT_NEWS_LIT);
+	release(1);
+	want_use(one, 0, 1, 8, 3);
+	obey();
+	assert_int_equal(w.told[3], COLL_CIRCUIT_NO_NEWS);
+	release(2);
+	want_use(one, 1, 0, 8, 4);
+	assert_int_equal(obey(), 0);
+	assert_int_equal(w.told[3], COLL_CIRCUIT_NEWS_LIT);
+	assert_int_equal(w.told[4], COLL_CIRCUIT_NEWS_LIT);
+	/* Who has come alone holds no port: others have it without a notice. */
+	release(3);
+	release(4);
+	want_use(one, 0, 1, 9, 5);
+	want_use(one, 1, 2, 1, 6);
+	want_use(one, 2, 1, 1, 7);
+	assert_int_equal(obey(), 2);
+	assert_int_equal(w.told[7], COLL_CIRCUIT_NEWS_LIT);
+}
+
+/* A port whose set-up has failed is taken again when no other is free. */
+static void other_port(void **unused)
+{
+	const u32 one = (begin(2, 3), coll_circuit_join(&w.c, 0));
+	struct coll_circuit_order order;
+	u8 first;
+
+	(void)unused;
+	want(one, 0, 1, COLL_CIRCUIT_ALONE, 1);
+	assert_true(coll_circuit_order(&w.c, w.now, &order));
+	first = order.port[0];
+	coll_circuit_done(&w.c, w.now, order.circuit, order.serial, -EIO);
+	assert_true(coll_circuit_order(&w.c, w.now, &order));
+	coll_circuit_done(&w.c, w.now, order.circuit, order.serial, 0);
+	pass(w.c.policy.retry);
+	assert_int_equal(state(0, 1), COLL_CIRCUIT_LIT);
+	assert_true(w.c.circuit[coll_circuit_find(&w.c, 0, 1)].port[0] != first);
+	assert_true(w.c.circuit[coll_circuit_find(&w.c, 0, 1)].port[1] != first);
 }
 
 /* Two jobs want all of a ring at once; neither can have it while the other has a part. */
@@ -522,7 +579,7 @@ static void random_events(u64 number)
 				deadline = chance(3) ? COLL_CIRCUIT_FOREVER :
 						       w.now + chance(300) * MS;
 				assert_int_equal(coll_circuit_want(&w.c, w.now, who, end ? b : a,
-						end ? a : b, flags, deadline, cookie,
+						end ? a : b, flags, 0, deadline, cookie,
 						&w.number[cookie]), 0);
 				held[cookie] = 1;
 				until[cookie++] = w.now + 5000 * MS;
@@ -666,7 +723,9 @@ int main(void)
 		cmocka_unit_test(both_ends), cmocka_unit_test(leases), cmocka_unit_test(priorities),
 		cmocka_unit_test(ahead), cmocka_unit_test(keeping), cmocka_unit_test(failures),
 		cmocka_unit_test(deadlines), cmocka_unit_test(ports), cmocka_unit_test(limits),
-		cmocka_unit_test(adopting), cmocka_unit_test(gangs), cmocka_unit_test(fair),
+		cmocka_unit_test(adopting),
+		cmocka_unit_test(uses),
+		cmocka_unit_test(other_port), cmocka_unit_test(gangs), cmocka_unit_test(fair),
 		cmocka_unit_test_teardown(anything, say_seed),
 	};
 

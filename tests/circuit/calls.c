@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * calls SCENE: a rank that calls collectives over the circuits of a fake switch, whose
+ * SCPI port is in FAKE_SCPI. Rank 0 marks in the switch's log what happens when.
+ *
+ *	again		1, a call, 2, the same call, 3
+ *	persistent	a persistent call is made; when the switch has been still, 1;
+ *			three starts of it; 2
+ *	ports		a call, and a persistent one, before and after node n1 is left one
+ *			port; rank 0 prints what is planned
+ *	stuck PORT	1, a call while the switch's port has failed, 2
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../libcoll/coll.h"
+#include "../../uapi/coll_circuit.h"
+#include "../lib/rank.h"
+
+enum { COUNT = 4096, LOOKS = 600, LOOK_US = 50000, STILL = 4 };
+
+static struct coll_group *world;
+static double in[COUNT], out[COUNT];
+static int calls;
+
+/* ---- the fake switch and its manager -------------------------------------- */
+
+/* Returns when it was carried out. */
+static void order_switch(const char *what, int number)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				       .sin_port = htons(atoi(getenv("FAKE_SCPI"))) };
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char text[80];
+
+	snprintf(text, sizeof(text), ":fake:%s %d\n:fake:most?\n", what, number);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    write(fd, text, strlen(text)) < 0 || read(fd, text, sizeof(text)) <= 0)
+		rank_fail(world, "the fake switch does not answer");
+	close(fd);
+}
+
+static void mark(int number)
+{
+	rank_check(world, coll_barrier(world), "coll_barrier");
+	if (!coll_rank(world))
+		order_switch("mark", number);
+	rank_check(world, coll_barrier(world), "coll_barrier");
+}
+
+/* Asks the manager; returns the set-ups that it tells of, if it does. */
+static unsigned long long ask_manager(struct coll_circuit_message m)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	unsigned long long set_ups = 0;
+
+	strcpy(address.sun_path, getenv("COLL_CIRCUITS"));
+	m.magic = COLL_CIRCUIT_MAGIC;
+	m.version = COLL_CIRCUIT_VERSION;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    send(fd, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m))
+		rank_fail(world, "the manager cannot be asked");
+	do {
+		if (recv(fd, &m, sizeof(m), MSG_WAITALL) != sizeof(m))
+			rank_fail(world, "the manager does not answer");
+		if (m.kind == COLL_CIRCUIT_SWITCH)
+			set_ups = m.count[COLL_CIRCUIT_SET_UPS];
+	} while (m.kind != COLL_CIRCUIT_ANSWER);
+	close(fd);
+	if (m.error)
+		rank_fail(world, "the manager: %s", m.text);
+	return set_ups;
+}
+
+/* Until so many looks in a row have seen no new set-up, after the first. */
+static void await_stillness(void)
+{
+	unsigned long long before = 0, now;
+	int looks, still = 0;
+
+	for (looks = 0; looks < LOOKS && still < STILL; looks++) {
+		now = ask_manager((struct coll_circuit_message){ .kind = COLL_CIRCUIT_SHOW });
+		still = now && now == before ? still + 1 : 0;
+		before = now;
+		usleep(LOOK_US);
+	}
+	if (still < STILL)
+		rank_fail(world, "nothing is set up ahead");
+}
+
+/* ---- calls ------------------------------------------------------------------ */
+
+static void fill(void)
+{
+	int i;
+
+	calls++;
+	for (i = 0; i < COUNT; i++)
+		in[i] = (coll_rank(world) + 1) * (i % 7 + calls);
+	memset(out, 0, sizeof(out));
+}
+
+static void check(void)
+{
+	const int ranks = coll_ranks(world);
+	int i;
+
+	for (i = 0; i < COUNT; i++)
+		if (out[i] != ranks * (ranks + 1) / 2. * (i % 7 + calls))
+			rank_fail(world, "call %d: element %d is %g", calls, i, out[i]);
+}
+
+static void tell(const char *when, struct coll_run *run)
+{
+	if (!coll_rank(world))
+		printf("%s: %s\n", when, coll_explain(run));
+}
+
+static void call(const char *when)
+{
+	struct coll_run *run;
+
+	fill();
+	rank_check(world, coll_iallreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, world, &run),
+		   "coll_iallreduce");
+	tell(when, run);
+	rank_check(world, coll_wait(&run), "coll_wait");
+	check();
+}
+
+static void start(const char *when, struct coll_run *run)
+{
+	fill();
+	rank_check(world, coll_start(run), "coll_start");
+	tell(when, run);
+	rank_check(world, coll_wait(&run), "coll_wait");
+	check();
+}
+
+static struct coll_run *prepare(void)
+{
+	struct coll_run *run;
+
+	rank_check(world, coll_allreduce_init(in, out, COUNT, COLL_DOUBLE, COLL_SUM, world, &run),
+		   "coll_allreduce_init");
+	return run;
+}
+
+/* ---- scenes ------------------------------------------------------------------ */
+
+static void play_again(void)
+{
+	mark(1);
+	call("first");
+	mark(2);
+	call("second");
+	mark(3);
+}
+
+static void play_persistent(void)
+{
+	struct coll_run *run = prepare();
+	int i;
+
+	rank_check(world, coll_barrier(world), "coll_barrier");
+	if (!coll_rank(world))
+		await_stillness();
+	mark(1);
+	for (i = 0; i < 3; i++)
+		start("started", run);
+	mark(2);
+	rank_check(world, coll_free(&run), "coll_free");
+}
+
+static void play_ports(void)
+{
+	struct coll_circuit_message less = { .kind = COLL_CIRCUIT_PORTS, .node = "n1", .value = 1 };
+	struct coll_run *run = prepare();
+
+	call("call before");
+	start("start before", run);
+	rank_check(world, coll_barrier(world), "coll_barrier");
+	if (!coll_rank(world)) {
+		ask_manager(less);
+		usleep(2 * LOOK_US);	/* the library does not ask more often */
+	}
+	rank_check(world, coll_barrier(world), "coll_barrier");
+	call("call after");
+	start("start after", run);
+	rank_check(world, coll_free(&run), "coll_free");
+}
+
+static void play_stuck(int port)
+{
+	if (!coll_rank(world))
+		order_switch("stuck", port);
+	mark(1);
+	call("stuck");
+	mark(2);
+}
+
+int main(int argc, char **argv)
+{
+	struct coll_context *context = rank_open(NULL);
+
+	world = coll_world(context);
+	if (argc == 2 && !strcmp(argv[1], "again"))
+		play_again();
+	else if (argc == 2 && !strcmp(argv[1], "persistent"))
+		play_persistent();
+	else if (argc == 2 && !strcmp(argv[1], "ports"))
+		play_ports();
+	else if (argc == 3 && !strcmp(argv[1], "stuck"))
+		play_stuck(atoi(argv[2]));
+	else
+		return 2;
+	coll_close(context);
+	return 0;
+}

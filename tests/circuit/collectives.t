@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Ranks, colld and a switch: every collective with planned circuits, and what the switch's
+# own log says of it.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+colld= switch=
+stop() {
+	[ -z "$colld" ] || { kill "$colld" && wait "$colld"; } 2>/dev/null
+	exec 5>&-
+	[ -z "$switch" ] || wait "$switch" 2>/dev/null
+	colld= switch=
+}
+finish() {
+	stop
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+export COLL_CIRCUITS="$work/socket" COLL_DEADLINE=60s
+unset COLL_EXPLAIN COLL_CIRCUIT_PORTS
+mkfifo "$work/stdin"
+
+# A switch of exactly the nodes' ports: n0 has ports 1 to K, n1 the next, ...
+start() {	# NODES K LINE...: lines of colld's file
+	nodes=$1 k=$2
+	shift 2
+	"$BUILD/tests/circuit/optical_switch" $((nodes * k)) "$work/log" <"$work/stdin" \
+		>"$work/ports" 5>&- &
+	switch=$!
+	exec 5>"$work/stdin"
+	for _ in $(seq 1 100); do
+		[ -s "$work/ports" ] && break
+		sleep 0.1
+	done
+	read -r FAKE_SCPI _ <"$work/ports"
+	export FAKE_SCPI
+	{
+		printf 'socket %s\nswitch scpi 127.0.0.1:%s\n' "$work/socket" "$FAKE_SCPI"
+		seq 0 $((nodes - 1)) | awk -v k="$k" '{
+			for (i = 1; i <= k; i++)
+				list = list (i > 1 ? "," : "") $1 * k + i
+			print "node n" $1, list
+			list = "" }'
+		printf '%s\n' "$@"
+	} >"$work/circuits"
+	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
+		2>"$work/colld.log" 5>&- &
+	colld=$!
+	for _ in $(seq 1 200); do
+		"$COLL" circuit show --socket "$work/socket" >/dev/null 2>&1 && return
+		kill -0 "$colld" 2>/dev/null || { cat "$work/colld.log"; return 1; }
+		sleep 0.1
+	done
+	return 1
+}
+ranks() {	# PROGRAM ARGUMENT...: a rank on each node
+	"$COLL" run --no-prefix -q -t 150 -n "$nodes" -- sh -c 'COLL_NODE=n$COLL_RANK exec "$@"' - "$@"
+}
+right() {	# the same, silent if it ends well
+	quiet ranks "$@"
+}
+
+# No node had more circuits than ports, and nothing was asked of a port in use. Says how
+# many paths there were; a circuit is two.
+legal() {
+	awk -v k="$k" '
+	$1 == "no" { print "refused:", $0; bad = 1 }
+	$1 == "up" { leads[$2] = $3; if (++count[node($2)] > k) bad = 1; paths++
+		if (count[node($2)] > most) most = count[node($2)] }
+	$1 == "down" { count[node($2)]--; delete leads[$2] }
+	function node(port) { return int((port - 1) / k) }
+	END { if (bad || !paths || most > k) { print "paths", paths, "most", most; exit 1 } }
+	' "$work/log"
+}
+set_ups() {	# FROM TO: marks in the log
+	awk -v from="$1" -v to="$2" '
+	$1 == "mark" { here = $2 >= from && $2 < to }
+	$1 == "up" && here { n++ }
+	END { print n / 2 + 0 }' "$work/log"
+}
+
+for k in 1 2 3; do
+	ok "five nodes, ports: $k" start 5 "$k" "keep $((k * 20 - 20))ms"
+	ok "every collective, with the ports that colld tells" \
+		right "$BUILD/tests/multi/every_collective" 40 "$k" 1000
+	ok "never more circuits than ports" legal
+	stop
+done
+
+start 4 2 "keep 0s" "limit 2"
+ok "two wavelengths in all" right "$BUILD/tests/multi/every_collective" 160 7 1000
+ok "never more" awk '
+	$1 == "up" { if (++paths > 4) bad = 1; n++ }
+	$1 == "down" { paths-- }
+	END { exit bad || !n }' "$work/log"
+stop
+
+start 4 2 "keep 100s"
+said=$(ranks "$BUILD/tests/circuit/calls" again)
+ok "a call" test "$(set_ups 1 2)" -ge 3
+is "called again it finds its circuits" "$(set_ups 2 3)" 0
+like "what is chosen is said, with the prediction and the bound" "$said" \
+	"first: allreduce .*ports=2.*predicted [0-9.]+ ms, at least [0-9.]+ ms: [0-9]+ set-ups of"
+stop
+
+# Even where nothing is kept, what a persistent call needs is there before it starts.
+export COLL_ALLREDUCE=ring
+start 4 2 "keep 0s"
+ok "a persistent call" right "$BUILD/tests/circuit/calls" persistent
+ok "is prepared before it starts" test "$(grep -c up "$work/log")" -ge 8
+is "and sets nothing up after" "$(set_ups 1 2)" 0
+stop
+unset COLL_ALLREDUCE
+
+start 4 3 "keep 0s"
+said=$(ranks "$BUILD/tests/circuit/calls" ports)
+like "three ports" "$said" "call before: .*ports=3"
+circuits_of() {	# what a line says from the algorithm on
+	printf '%s\n' "$said" | sed -n "s/^$1: [^:]*: //p"
+}
+ok "when a node is left one, the next call is planned for that" \
+	test "$(circuits_of "call before")" != "$(circuits_of "call after")"
+ok "and so is a persistent one" test "$(circuits_of "start before")" != "$(circuits_of "start after")"
+ok "legally" legal
+stop
+
+start 3 2 "keep 0s" "retry 1ms"
+export COLL_EXPLAIN=1
+said=$(ranks "$BUILD/tests/circuit/calls" stuck 3 2>&1)
+ok "a port that has failed: the other is taken" test "$(set_ups 1 2)" -ge 2
+like "and the call ends well" "$said" "^stuck: allreduce"
+stop
+start 3 1 "keep 0s" "retry 1ms" "retries 1"
+said=$(ranks "$BUILD/tests/circuit/calls" stuck 2 2>&1)
+like "where it was the only one, what is sent goes beside" "$said" "no circuit .* goes beside"
+like "and the call ends well" "$said" "^stuck: allreduce"
+ok "legally" grep -q "^mark 2" "$work/log"
+stop
+tap_end
