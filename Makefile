@@ -257,11 +257,11 @@ check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TEST
 check-mpi: all $(MPITESTS)
 	BUILD=$(BUILD) prove $(wildcard tests/mpi/*.t)
 
-# Programs that others wrote, from Debian, which it installs.
+# Programs and launchers that others wrote, from Debian, which it installs; every rank count.
 check-mpi-programs: all $(MPITESTS) $(BUILD)/tests/multi/boot_meet
 	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
 		slurm-client slurm-wlm-basic-plugins libpmi0 python3-torch openssh-server
-	BUILD=$(BUILD) prove --exec sh $(addprefix tests/mpi/,programs.sh slurm.sh torchrun.sh)
+	BUILD=$(BUILD) prove --exec sh $(addprefix tests/mpi/,programs.sh ranks.sh slurm.sh torchrun.sh)
 	BUILD=$(BUILD) prove tests/multi/run_hosts.t
 
 check-unit: $(UNIT)

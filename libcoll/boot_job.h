@@ -95,8 +95,9 @@ void rendezvous_remove(const struct rendezvous *file, const char *address);
 
 /*
  * Serves the store from a process of its own on the listening socket `fd`, which
- * is closed here. It ends by itself when all ranks have left, or when this
- * process ended without leaving; `file` (may be NULL) is then removed.
+ * is closed here. It ends by itself when all ranks have left, or all but one for
+ * boot->patience, or when this process ended without leaving; `file` (may be NULL)
+ * is then removed.
  */
 int boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file);
 

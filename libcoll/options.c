@@ -339,6 +339,8 @@ static const struct option table[] = {
 	  "what a byte's transport costs" },
 	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
 	  "what a byte's reduction costs" },
+	{ "delta", read_seconds, show_seconds, FIELD(machine.delta), "a duration: 10ms",
+	  "what it takes to set up a circuit, until the manager has measured it" },
 	{ "noise", read_noise, show_noise, FIELD(machine.noise),
 	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms",
 	  "what takes time from every rank, for the choice of T; collnoise measure --settings" },

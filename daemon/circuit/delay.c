@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "../../core/text_noise.h"
 #include "delay.h"
+#include "switch.h"
 
 bool switch_delay_set(struct switch_delay *delay, const char *key, const char *value)
 {
@@ -15,23 +14,21 @@ bool switch_delay_set(struct switch_delay *delay, const char *key, const char *v
 		return coll_text_time(value, 1000000000, &delay->mean);
 	if (!strcmp(key, "most"))
 		return coll_text_time(value, 1000000000, &delay->most);
+	if (!strcmp(key, "sure"))
+		return coll_text_time(value, 1000000000, &delay->sure);
 	if (strcmp(key, "seed"))
 		return false;
 	srand48_r(strtol(value, &rest, 10), &delay->random);
 	return rest != value && !*rest;
 }
 
-void switch_delay_take(struct switch_delay *delay)
+u64 switch_delay_end(struct switch_delay *delay)
 {
 	const double most = delay->most ? delay->most : 2. * delay->mean;
-	struct timespec left;
+	const double sure = delay->sure ? delay->sure : delay->mean / 2.;
 	double uniform, ns;
 
 	drand48_r(&delay->random, &uniform);
-	ns = delay->mean / 2. - log(1 - uniform) * delay->mean / 2.;
-	if (ns > most)
-		ns = most;
-	left = (struct timespec){ ns / 1e9, (u64)ns % 1000000000 };
-	while (nanosleep(&left, &left) && errno == EINTR)
-		;
+	ns = sure - log(1 - uniform) * (delay->mean > sure ? delay->mean - sure : 0);
+	return switch_now() + (u64)(ns > most ? most : ns);
 }

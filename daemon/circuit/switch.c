@@ -58,6 +58,7 @@ struct switch_worker {
 	u64 reconcile;
 	/* The thread's own: where each port leads to, as ordered; 0: nowhere. */
 	u32 leads[SWITCH_PORTS_MAX + 1];
+	struct queued *moving;		/* begun: mirrors that move side by side */
 	bool in_trouble;
 };
 
@@ -106,27 +107,88 @@ static void tell_order(struct switch_worker *worker, int kind, const struct swit
 	tell(worker, &event);
 }
 
+static void is_done(struct switch_worker *worker, struct switch_order *order)
+{
+	u32 end;
+
+	if (!order->moved)
+		order->moved = switch_now();
+	if (!order->locked)
+		order->locked = order->moved;
+	for (end = 0; !order->error && end < 2; end++)
+		worker->leads[order->port[end]] =
+			order->what == COLL_CIRCUIT_UP ? order->port[!end] : 0;
+	tell_order(worker, SWITCH_DONE, order);
+}
+
+static bool shares_port(const struct switch_order *a, const struct switch_order *b)
+{
+	return a->port[0] == b->port[0] || a->port[0] == b->port[1] ||
+	       a->port[1] == b->port[0] || a->port[1] == b->port[1];
+}
+
+/* Ends what is due; without a time, what an order down takes the port of. */
+static void end_moving(struct switch_worker *worker, u64 now, const struct switch_order *down)
+{
+	struct queued **slot = &worker->moving;
+
+	while (*slot) {
+		struct queued *one = *slot;
+		struct switch_order *order = &one->event.order;
+
+		if (down ? !shares_port(order, down) : order->ready > now) {
+			slot = &one->next;
+			continue;
+		}
+		*slot = one->next;
+		if (down)
+			order->error = -ECANCELED;
+		else
+			worker->s->ops->settle(worker->s, order);
+		is_done(worker, order);
+		free(one);
+	}
+}
+
+static void is_moving(struct switch_worker *worker, const struct switch_order *order)
+{
+	struct queued *one = malloc(sizeof(*one));
+
+	if (!one)
+		return;		/* the manager's time-out tries again */
+	one->event.order = *order;
+	one->next = worker->moving;
+	worker->moving = one;
+}
+
+static u64 next_moving(const struct switch_worker *worker, u64 until)
+{
+	const struct queued *one;
+
+	for (one = worker->moving; one; one = one->next)
+		if (one->event.order.ready < until)
+			until = one->event.order.ready;
+	return until;
+}
+
 static void carry_out(struct switch_worker *worker, struct switch_order *order, u32 orders)
 {
 	const u64 begun = switch_now();
-	u32 i, end;
+	u32 i;
 
 	for (i = 0; i < orders; i++) {
 		order[i].begun = begun;
-		order[i].moved = order[i].locked = 0;
+		order[i].ready = order[i].moved = order[i].locked = 0;
 		tell_order(worker, SWITCH_BEGUN, &order[i]);
+		if (order[i].what == COLL_CIRCUIT_DOWN)
+			end_moving(worker, 0, &order[i]);
 	}
 	worker->s->ops->change(worker->s, order, orders);
-	for (i = 0; i < orders; i++) {
-		if (!order[i].moved)
-			order[i].moved = switch_now();
-		if (!order[i].locked)
-			order[i].locked = order[i].moved;
-		for (end = 0; !order[i].error && end < 2; end++)
-			worker->leads[order[i].port[end]] =
-				order[i].what == COLL_CIRCUIT_UP ? order[i].port[!end] : 0;
-		tell_order(worker, SWITCH_DONE, &order[i]);
-	}
+	for (i = 0; i < orders; i++)
+		if (order[i].ready && !order[i].error)
+			is_moving(worker, &order[i]);
+		else
+			is_done(worker, &order[i]);
 }
 
 /* What the switch has, against what it should have. */
@@ -199,13 +261,14 @@ static void *work(void *argument)
 
 	pthread_mutex_lock(&worker->lock);
 	while (!worker->stop) {
-		const u32 orders = take_batch(worker, order, next);
+		const u32 orders = take_batch(worker, order, next_moving(worker, next));
 
 		if (worker->stop)
 			break;
 		pthread_mutex_unlock(&worker->lock);
 		if (orders)
 			carry_out(worker, order, orders);
+		end_moving(worker, switch_now(), NULL);
 		if (switch_now() >= next) {
 			reconcile(worker);
 			next = switch_now() + worker->reconcile;
@@ -291,6 +354,12 @@ void switch_worker_stop(struct switch_worker *worker)
 		pthread_join(worker->thread, NULL);
 	while (pull(&worker->orders, &event) || pull(&worker->events, &event))
 		;
+	while (worker->moving) {
+		struct queued *one = worker->moving;
+
+		worker->moving = one->next;
+		free(one);
+	}
 	close(worker->fd);
 	pthread_cond_destroy(&worker->orders_come);
 	pthread_mutex_destroy(&worker->lock);

@@ -25,6 +25,7 @@ struct switch_order {
 	u32 port[2];			/* of the switch */
 	int error;			/* what became of it */
 	char why[SWITCH_WHY];
+	u64 ready;			/* change() has only begun it; settle() is due then */
 	u64 given, begun, moved, locked;	/* when, CLOCK_MONOTONIC */
 };
 
@@ -41,6 +42,8 @@ struct switch_ops {
 	void (*close)(struct circuit_switch *s);
 	/* The whole batch at once, those down first. Sets error and why of each. */
 	void (*change)(struct circuit_switch *s, struct switch_order *order, u32 orders);
+	/* Ends what change() has begun. NULL: change() is never done before it is done. */
+	void (*settle)(struct circuit_switch *s, struct switch_order *order);
 	/* All paths that there are, sorted or not: their number, or a negative errno. */
 	int (*read)(struct circuit_switch *s, struct switch_path *path, u32 max, char *why);
 	/* Takes away a path that is nobody's. */

@@ -114,16 +114,30 @@ static int set_up(struct emul *emul, u32 port, bool up)
 	return error;
 }
 
-static bool has_carrier(struct emul *emul, u32 port)
+static bool is_running(struct nl_sock *socket, int index, const char *name)
 {
 	struct rtnl_link *link;
 	bool running;
 
-	if (rtnl_link_get_kernel(emul->socket, emul->ifindex[port], NULL, &link))
+	if (rtnl_link_get_kernel(socket, index, name, &link))
 		return false;
 	running = rtnl_link_get_flags(link) & IFF_RUNNING;
 	rtnl_link_put(link);
 	return running;
+}
+
+/* At both ends of the veth: until it is, what the node sends is thrown away. */
+static bool has_carrier(struct circuit_switch *s, u32 port)
+{
+	struct emul *emul = s->state;
+	const struct switch_node *at = &s->at[port];
+	struct nl_sock *node = at->index < EMUL_NODES_MAX ? emul->node[at->index] : NULL;
+	char device[64];
+
+	if (!is_running(emul->socket, emul->ifindex[port], NULL))
+		return false;
+	fill(device, sizeof(device), emul->port, at->port, at->name);
+	return !node || is_running(node, 0, device);
 }
 
 /* ---- paths --------------------------------------------------------------- */
@@ -295,10 +309,9 @@ static void take_down(struct circuit_switch *s, struct switch_order *order)
 
 static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
 {
-	struct emul *emul = s->state;
 	const u64 end = switch_now() + s->timeout;
 
-	while (!has_carrier(emul, order->port[0]) || !has_carrier(emul, order->port[1])) {
+	while (!has_carrier(s, order->port[0]) || !has_carrier(s, order->port[1])) {
 		if (switch_now() > end) {
 			order->error = -ETIMEDOUT;
 			snprintf(order->why, SWITCH_WHY, "no carrier at port %u or %u",
@@ -342,21 +355,15 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 static void emul_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
 {
 	struct emul *emul = s->state;
-	bool moves = false;
 	u32 i;
 
 	for (i = 0; i < orders; i++) {
 		order[i].error = 0;
-		if (order[i].what == COLL_CIRCUIT_DOWN)
-			take_down(s, &order[i]);
-		else
-			moves = true;
-	}
-	if (moves)
-		switch_delay_take(&emul->delay);
-	for (i = 0; i < orders; i++)
 		if (order[i].what == COLL_CIRCUIT_UP)
-			make_path(s, &order[i]);
+			order[i].ready = switch_delay_end(&emul->delay);
+		else
+			take_down(s, &order[i]);
+	}
 }
 
 static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
@@ -397,7 +404,7 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 		if (!equals || !set(emul, word, equals + 1)) {
 			snprintf(
 				why, SWITCH_WHY,
-				"'%.30s': not one of delta=10ms most=20ms seed=1 "
+				"'%.30s': not one of delta=10ms most=20ms sure=5ms seed=1 "
 				"device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
 				word);
 			return -EINVAL;
@@ -460,8 +467,9 @@ static void emul_close(struct circuit_switch *s)
 }
 
 const struct switch_ops switch_emul = {
-	.name = "emul", .valid = "[delta=10ms] [most=20ms] [seed=1] [device=sw%u] "
+	.name = "emul", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [seed=1] [device=sw%u] "
 		"[port=port%u netns=/run/netns/%s address=10.0.0.%u]",
-	.open = emul_open, .close = emul_close, .change = emul_change, .read = emul_read,
+	.open = emul_open, .close = emul_close, .change = emul_change,
+	.settle = make_path, .read = emul_read,
 	.remove = emul_remove,
 };

@@ -61,32 +61,31 @@ static int fake_open(struct circuit_switch *s, const char *argument, char *why)
 static void fake_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
 {
 	struct fake *fake = s->state;
-	bool moves = false;
-	double uniform;
 	u32 i;
 
-	for (i = 0; i < orders; i++)
-		moves |= order[i].what == COLL_CIRCUIT_UP;
-	for (i = 0; i < orders; i++)
-		if (order[i].what == COLL_CIRCUIT_DOWN)
-			fake->leads[order[i].port[0]] = fake->leads[order[i].port[1]] = 0;
-	if (moves)
-		switch_delay_take(&fake->delay);
 	for (i = 0; i < orders; i++) {
-		if (order[i].what != COLL_CIRCUIT_UP)
-			continue;
-		drand48_r(&fake->delay.random, &uniform);
-		if (uniform < fake->fails || fake->leads[order[i].port[0]] ||
-		    fake->leads[order[i].port[1]]) {
-			order[i].error = uniform < fake->fails ? -EIO : -EBUSY;
-			snprintf(order[i].why, SWITCH_WHY, "the fake switch %s ports %u and %u",
-				 uniform < fake->fails ? "failed, as ordered, at" : "uses",
-				 order[i].port[0], order[i].port[1]);
-			continue;
-		}
-		fake->leads[order[i].port[0]] = order[i].port[1];
-		fake->leads[order[i].port[1]] = order[i].port[0];
+		if (order[i].what == COLL_CIRCUIT_UP)
+			order[i].ready = switch_delay_end(&fake->delay);
+		else
+			fake->leads[order[i].port[0]] = fake->leads[order[i].port[1]] = 0;
 	}
+}
+
+static void fake_settle(struct circuit_switch *s, struct switch_order *order)
+{
+	struct fake *fake = s->state;
+	double uniform;
+
+	drand48_r(&fake->delay.random, &uniform);
+	if (uniform < fake->fails || fake->leads[order->port[0]] || fake->leads[order->port[1]]) {
+		order->error = uniform < fake->fails ? -EIO : -EBUSY;
+		snprintf(order->why, SWITCH_WHY, "the fake switch %s ports %u and %u",
+			 uniform < fake->fails ? "failed, as ordered, at" : "uses",
+			 order->port[0], order->port[1]);
+		return;
+	}
+	fake->leads[order->port[0]] = order->port[1];
+	fake->leads[order->port[1]] = order->port[0];
 }
 
 static int fake_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
@@ -113,7 +112,8 @@ static void fake_close(struct circuit_switch *s)
 }
 
 const struct switch_ops switch_fake = {
-	.name = "fake", .valid = "[delta=10ms] [most=20ms] [fails=0.1] [seed=1] [ports=32]",
-	.open = fake_open, .close = fake_close, .change = fake_change, .read = fake_read,
+	.name = "fake", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [fails=0.1] [seed=1] [ports=32]",
+	.open = fake_open, .close = fake_close, .change = fake_change,
+	.settle = fake_settle, .read = fake_read,
 	.remove = fake_remove,
 };

@@ -52,7 +52,7 @@ skip() {
 exits() {
 	tap_wanted=$1
 	shift
-	timeout 100 "$@" >"$work/out" 2>"$work/err"
+	timeout 300 "$@" >"$work/out" 2>"$work/err"
 	[ $? -eq "$tap_wanted" ]
 }
 
@@ -84,6 +84,17 @@ silent() {
 	tap_said=$("$@" 2>&1) && [ -z "$tap_said" ] && return
 	printf '%s\n' "$tap_said" | head -20 | sed 's/^/# /'
 	return 1
+}
+
+# soon SECONDS COMMAND...: it succeeds by then.
+soon() {
+	tap_tries=$(($1 * 10))
+	shift
+	until "$@"; do
+		[ $tap_tries -gt 0 ] || return 1
+		sleep 0.1
+		tap_tries=$((tap_tries - 1))
+	done
 }
 
 tap_end() {

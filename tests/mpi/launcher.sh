@@ -1,17 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # What each launcher has to do with a program of libcoll's; the caller has made $work.
 
-# soon SECONDS COMMAND...: it succeeds by then.
-soon() {
-	soon_tries=$(($1 * 10))
-	shift
-	until "$@"; do
-		[ $soon_tries -gt 0 ] || return 1
-		sleep 0.1
-		soon_tries=$((soon_tries - 1))
-	done
-}
-
 said() {	# PATTERN FILE
 	grep -Eq -e "$1" "$2"
 }

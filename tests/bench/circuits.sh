@@ -1,0 +1,212 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Collectives over circuits, for real: nodes are network namespaces, the switch is colld's
+# `emul` (a mean of 10 ms to set up), a port carries 50 Mbit/s. Measured from a dark network,
+# beside what the planner predicts from alpha, beta and the measured set-up time, and
+# the bound. What the emulator itself costs is measured too. Per collective and k: naive
+# (a circuit for each message, one port), paper 5's (k ports in turns), and what the
+# planner chooses. CSV and SVG go to $BUILD/figures.
+#
+# usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
+#	--quick		k = 2 only, fewer sizes and runs
+#	--fresh		forgets what was measured before; else that is left out
+#	NODES=16 ITERATIONS=5 SECONDS_MAX=900: what is not measured by then is left for the next time
+if [ -z "$CIRCUITS_INSIDE" ]; then
+	# All that is made is gone with these namespaces.
+	CIRCUITS_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
+fi
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${BUILD:-build}" && pwd)
+out=$build/figures
+csv=$out/circuits_run.csv
+nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports="2 3 4"
+vectors="8 64K 1M" blocks="8 4K 64K"
+began=$(date +%s)
+fresh=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick) iterations=2 ports=2 vectors="8 64K" blocks="8 4K" ;;
+	--fresh) fresh=yes ;;
+	-*) echo "circuits.sh: no option '$1'; valid: --quick, --fresh" >&2; exit 2 ;;
+	*) break ;;
+	esac
+	shift
+done
+mkdir -p "$out"
+[ -z "$fresh" ] || rm -f "$csv"
+[ -s "$csv" ] || echo "collective,ports,variant,algorithm,bytes,measured_ms,fastest_ms,model_ms,bound_ms,delta_ms,set_ups" >"$csv"
+
+# ---- nodes ---------------------------------------------------------------------
+
+work=$(mktemp -d)
+colld= jobs=
+finish() {
+	# shellcheck disable=SC2086
+	kill $jobs $colld 2>/dev/null || true
+	for i in $(seq 0 $((nodes - 1))); do
+		ip netns del "n$i" 2>/dev/null || true
+	done
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+mount -t tmpfs none /run
+mkdir -p /run/netns
+ip link set lo up
+ip link add packets type bridge
+ip link set packets up
+
+# Beside the circuits is a packet network: for the rendezvous, barriers and late ACKs.
+make_node() {	# NUMBER PORTS
+	ip netns add "n$1"
+	ip -n "n$1" link set lo up
+	ip link add "p$1" type veth peer name packets netns "n$1"
+	ip link set "p$1" master packets up
+	ip -n "n$1" addr add "10.78.0.$(($1 + 1))/24" dev packets
+	ip -n "n$1" link set packets up
+	# An ACK that is lost in the dark is not to cost 200 ms.
+	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=5000 2>/dev/null || true
+	for port in $(seq 0 $(($2 - 1))); do
+		ip link add "sw$(($1 * $2 + port + 1))" type veth peer name "port$port" netns "n$1"
+		ip -n "n$1" link set "port$port" arp off address 02:00:00:00:00:01 up
+		tc -n "n$1" qdisc add dev "port$port" root tbf rate 50mbit burst 4k limit 4m
+	done
+}
+
+network() {	# PORTS
+	for i in $(seq 0 $((nodes - 1))); do
+		ip netns del "n$i" 2>/dev/null || true
+	done
+	rm -f "$work/socket"
+	{
+		echo "socket $work/socket"
+		echo "switch emul delta=10ms sure=9ms seed=1 netns=/run/netns/%s address=10.78.0.%u"
+		echo "keep 0s"
+		seq 0 $((nodes - 1)) | awk -v k="$1" '{
+			for (i = 1; i <= k; i++)
+				list = list (i > 1 ? "," : "") $1 * k + i
+			print "node n" $1, list
+			list = "" }'
+	} >"$work/circuits"
+	for i in $(seq 0 $((nodes - 1))); do
+		make_node "$i" "$1"
+	done
+	"$build/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
+		2>>"$work/colld.log" &
+	colld=$!
+	for _ in $(seq 1 100); do
+		"$build/coll" circuit show --socket "$work/socket" >/dev/null 2>&1 && return
+		kill -0 $colld
+		sleep 0.1
+	done
+	return 1
+}
+no_network() {
+	kill $colld
+	wait $colld || true
+	colld=
+}
+delta_ms() {
+	"$build/coll" circuit show --json --socket "$work/socket" | jq "(.switch.${1:-delta}_ns) / 1e6"
+}
+
+# ---- jobs -----------------------------------------------------------------------
+
+port=7000 secret=$(openssl rand -hex 32)
+job() {	# RANKS PROGRAM...: what rank 0 says
+	ranks=$1
+	shift
+	port=$((port + 1))
+	jobs=
+	for rank in $(seq 1 $((ranks - 1))) 0; do
+		COLL_NODE=n$rank COLL_RANK=$rank COLL_RANKS=$ranks COLL_JOB=bench$port \
+			COLL_STORE=10.78.0.1:$port COLL_SECRET=$secret \
+			COLL_ADDRESS=10.78.0.$((rank + 1)) COLL_CIRCUITS=$work/socket \
+			COLL_CIRCUIT_PORTS=off COLL_DEADLINE=40s \
+			ip netns exec "n$rank" "$@" >"$work/out.$rank" 2>"$work/err.$rank" &
+		jobs="$jobs $!"
+	done
+	for pid in $jobs; do
+		wait "$pid" || { tail -3 "$work/err.0" >&2; return 1; }
+	done
+	jobs=
+}
+
+# A message's latency over a lit circuit, there and back by two.
+alpha() {
+	"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
+	COLL_ALLREDUCE=butterfly job 2 "$build/coll" bench allreduce --size 8 --iterations 200 --csv
+	awk -F, 'NR == 2 { printf "%.1f\n", $(NF - 5) }' "$work/out.0"
+	"$build/coll" circuit release n0 n1 --socket "$work/socket" >/dev/null
+}
+
+bytes_of() {
+	case $1 in *K) echo $((${1%K} * 1024)) ;; *M) echo $((${1%M} * 1048576)) ;; *) echo "$1" ;; esac
+}
+
+# One line of the CSV for each size: the medians, with the prediction that rank 0 explains.
+measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
+	for size in $5; do
+		awk -F, -v what="$1" -v k="$2" -v variant="$3" -v bytes="$(bytes_of "$size")" '
+			$1 == what && $2 == k && $3 == variant && $5 == bytes { found = 1 }
+			END { exit !found }' "$csv" && continue
+		if [ $(($(date +%s) - began)) -ge "${SECONDS_MAX:-900}" ]; then
+			left=$((${left:-0} + 1))
+			continue
+		fi
+		COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=160ns COLL_DELTA=${delta}ms \
+			job "$nodes" "$build/coll" bench "$1" --algo "$4" --size "$size" \
+			--iterations "$iterations" --warmup 1 --no-check --csv || continue
+		awk -v what="$1" -v k="$2" -v variant="$3" -v bytes="$(bytes_of "$size")" -v delta="$delta" '
+		FNR == NR && index($0, "coll: " what " of") && /, predicted [0-9]/ {
+			chosen = $0; sub(/.* ranks: /, "", chosen); sub(/ \(.*/, "", chosen)
+			gsub(/,/, " ", chosen)
+			match($0, /predicted [0-9.e+]+/); model = substr($0, RSTART + 10, RLENGTH - 10)
+			match($0, /at least [0-9.e+]+/); bound = substr($0, RSTART + 9, RLENGTH - 9)
+			match($0, /ms: [0-9]+ set-ups/); n = substr($0, RSTART + 4, RLENGTH - 12)
+		}
+		FNR != NR && FNR == 2 {
+			sub(/.*",/, ""); split($0, v, ",")
+			printf "%s,%d,%s,%s,%d,%.2f,%.2f,%.2f,%.2f,%.2f,%d\n", what, k, variant, chosen,
+				bytes, v[4] / 1e3, v[9] / 1e3, model, bound, delta, n
+		}' "$work/err.0" "$work/out.0" >>"$csv"
+		tail -1 "$csv"
+	done
+}
+
+paper_of() {	# the algorithm of paper 5, or the nearest to it
+	case $1 in
+	bcast | reduce) echo binomial ;;
+	gather | scatter) echo linear ;;
+	allgather) echo ring ;;
+	alltoall) echo pairwise ;;
+	allreduce) echo butterfly ;;
+	reduce_scatter_block) echo halving ;;
+	scan) echo doubling ;;
+	esac
+}
+
+for k in $ports; do
+	network "$k"
+	alpha=$(alpha)
+	for _ in $(seq 1 20); do	# the set-up time is the median of these
+		"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
+		"$build/coll" circuit release n0 n1 --socket "$work/socket"
+	done
+	delta=$(delta_ms)
+	echo "# k = $k: alpha $alpha us, set-up $delta ms = queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
+	for what in ${*:-bcast allgather allreduce alltoall scatter gather reduce reduce_scatter_block scan}; do
+		case $what in
+		bcast | reduce | allreduce | scan) sizes=$vectors ;;
+		*) sizes=$blocks ;;
+		esac
+		algo=$(paper_of "$what")
+		[ "$k" != "${ports%% *}" ] || measure "$what" 1 naive "$algo:ports=1,ahead=0" "$sizes"
+		measure "$what" "$k" paper "$algo:ports=$k,ahead=1" "$sizes"
+		measure "$what" "$k" best "auto:ports=$k" "$sizes"
+	done
+	no_network
+done
+[ -z "${left:-}" ] || echo "circuits.sh: $left points are left for the next time" >&2
+sh "$here/circuits_plot.sh" "$out"
