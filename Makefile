@@ -36,7 +36,7 @@ COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildca
 COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c sim/stretch.c \
 		   $(wildcard tools/noise_*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
-		   noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
+		   noise_pin_module.c noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
 UNIT		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
 MULTI		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/multi/*.c))
@@ -171,11 +171,12 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 $(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
 		$(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
+$(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
 NETLINK_LIBS	= $(shell pkg-config --libs libnl-genl-3.0)
-$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/tools/noise_pin.o $(BUILD)/tools/noise_pin_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tools/netlink.o: CFLAGS += -I$(BUILD)/tools
 $(BUILD)/tools/netlink.o: $(BUILD)/tools/netlink_names.h
 $(BUILD)/tools/netlink_names.h: tools/netlink_names.awk uapi/coll_netlink.h
@@ -236,9 +237,9 @@ $(BUILD)/figures/%.svg: $(BUILD)/coll
 	dot -Tsvg $(@:.svg=.dot) -o $@
 
 # Jobs of many ranks on a machine with other work to do: what fails is shown in full, alone,
-# and has failed if it fails there too.
-STATE = --statefile=$(BUILD)/proved --state
-prove = prove $(STATE)=save $(1) || prove -v $(STATE)=failed
+# and has failed if it fails there too. None takes longer than a quarter of an hour.
+PROVE = prove --exec 'timeout -k 5 900' --statefile=$(BUILD)/proved
+prove = $(PROVE) --state=save $(1) || $(PROVE) -v --state=failed
 
 # First the most of it with every memory access checked, and what has threads with
 # every race, then everything as it is built. Scripts take turns: they start jobs
@@ -256,11 +257,11 @@ check-all: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TEST
 check-mpi: all $(MPITESTS)
 	BUILD=$(BUILD) prove $(wildcard tests/mpi/*.t)
 
-# Programs that others wrote, from Debian, which it installs.
+# Programs and launchers that others wrote, from Debian, which it installs; every rank count.
 check-mpi-programs: all $(MPITESTS) $(BUILD)/tests/multi/boot_meet
 	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
-		slurm-client slurm-wlm-basic-plugins openssh-server
-	BUILD=$(BUILD) prove --exec sh tests/mpi/programs.sh tests/mpi/slurm.sh
+		slurm-client slurm-wlm-basic-plugins libpmi0 python3-torch openssh-server
+	BUILD=$(BUILD) prove --exec sh $(addprefix tests/mpi/,programs.sh ranks.sh slurm.sh torchrun.sh)
 	BUILD=$(BUILD) prove tests/multi/run_hosts.t
 
 check-unit: $(UNIT)
@@ -296,7 +297,8 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -o build/fuzz/$$fuzz; \
+			$(CORE) $(ALGO) $(SIM) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
 	done

@@ -31,6 +31,7 @@ struct colld {
 	struct noise_rules rules;
 	struct colld_pin *pin;
 	struct colld_windows *windows;
+	struct colld_stops *stops;
 	struct colld_metrics *metrics;
 	struct circuit_setup *setup;	/* NULL: no circuits */
 	struct colld_circuits *circuits;
@@ -119,6 +120,8 @@ static int put_in_force(struct colld *colld)
 	noise_cpus_set_affinity(0, &colld->rules.housekeeping);
 	if (!error)
 		error = colld_windows_open(&colld->windows, &colld->rules);
+	if (!error)
+		error = colld_stops_open(&colld->stops, &colld->rules, colld->state);
 	if (error)
 		colld_say(3, "the policy is not in force: %s", strerror(-error));
 	return error;
@@ -126,7 +129,9 @@ static int put_in_force(struct colld *colld)
 
 static void lift(struct colld *colld, bool restore)
 {
+	colld_stops_close(colld->stops);
 	colld_windows_close(colld->windows);
+	colld->stops = NULL;
 	colld_pin_close(colld->pin, restore);
 	colld->windows = NULL;
 	colld->pin = NULL;
@@ -233,6 +238,8 @@ static void write_metrics(void *data, FILE *to)
 		colld_pin_metrics(colld->pin, to);
 	if (colld->windows)
 		colld_windows_metrics(colld->windows, to);
+	if (colld->stops)
+		colld_stops_metrics(colld->stops, to);
 	if (colld->circuits)
 		colld_circuits_metrics(colld->circuits, to);
 	fprintf(to, "# HELP coll_policy_reloads_total Times that the policy was read again.\n"
@@ -298,15 +305,18 @@ static void watch(struct colld *colld)
 			{ colld->windows ? colld_windows_fd(colld->windows) : -1, POLLIN, 0 },
 			{ colld->metrics ? colld_metrics_fd(colld->metrics) : -1, POLLIN, 0 },
 			{ colld->circuits ? colld_circuits_fd(colld->circuits) : -1, POLLIN, 0 },
+			{ colld->stops ? colld_stops_fd(colld->stops) : -1, POLLIN, 0 },
 		};
 
-		if (poll(fds, 5, -1) < 0 && errno != EINTR)
+		if (poll(fds, 6, -1) < 0 && errno != EINTR)
 			return;
 		/* Windows first: they are on the clock. */
 		if (fds[2].revents)
 			colld_windows_turn(colld->windows);
 		if (fds[4].revents)
 			colld_circuits_turn(colld->circuits);
+		if (fds[5].revents)
+			colld_stops_turn(colld->stops);
 		if (fds[3].revents)
 			colld_metrics_turn(colld->metrics);
 		if (fds[1].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {

@@ -44,6 +44,22 @@ void colld_windows_turn(struct colld_windows *windows);
 void colld_windows_close(struct colld_windows *windows);
 void colld_windows_metrics(const struct colld_windows *windows, FILE *to);
 
+/* ---- stop.c: who stands still while a job runs -------------------------------------------- */
+
+struct colld_stops;
+
+/*
+ * While there is a file in the folder `jobs` of the state: cgroups are frozen, units
+ * stopped. All comes back afterwards, and when this process ends or dies.
+ */
+int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules,
+		     const char *state);
+/* Readable when a job has begun or ended; -1: nothing is ever stopped. */
+int colld_stops_fd(const struct colld_stops *stops);
+void colld_stops_turn(struct colld_stops *stops);
+void colld_stops_close(struct colld_stops *stops);
+void colld_stops_metrics(const struct colld_stops *stops, FILE *to);
+
 /* ---- metrics.c: Prometheus --------------------------------------------------------------- */
 
 struct colld_metrics;

@@ -6,24 +6,20 @@
  * whatever it is, and thaws where it was.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../tools/noise_units.h"
 #include "colld.h"
+#include "freezer.h"
 
 struct window {
 	const struct noise_window *rule;
-	char path[512];
-	bool version1;		/* of cgroups */
+	struct freezer freezer;
 	bool open;
 	int error;		/* that was said */
 };
@@ -32,8 +28,7 @@ struct colld_windows {
 	struct window *window;
 	u32 count;
 	int timer;
-	int keeper;		/* a pipe: closed when this process is no more */
-	pid_t keeper_pid;
+	struct keeper keeper;	/* thaws */
 	u64 turns, late;	/* ns, the worst */
 };
 
@@ -45,79 +40,13 @@ static u64 wall(void)
 	return now.tv_sec * NOISE_S + now.tv_nsec;
 }
 
-/* ---- the freezer ------------------------------------------------------------------------- */
-
-static int find_freezer(struct window *window)
+static void thaw_all(void *data)
 {
-	static const char *const places[] = {
-		"/sys/fs/cgroup%s/cgroup.freeze",
-		"/sys/fs/cgroup/unified%s/cgroup.freeze",
-		"/sys/fs/cgroup/freezer%s/freezer.state",
-	};
-	u32 i;
-
-	for (i = 0; i < 3; i++) {
-		int length;
-
-		window->version1 = i == 2;
-		/* The formats are the three above. */
-		length = snprintf(window->path, sizeof(window->path), places[i],
-				  window->rule->cgroup);
-		if (length < (int)sizeof(window->path) && !access(window->path, W_OK))
-			return 0;
-	}
-	return -ENOENT;
-}
-
-static int freeze(const struct window *window, bool frozen)
-{
-	const char *word = window->version1 ? frozen ? "FROZEN" : "THAWED" : frozen ? "1" : "0";
-	const int fd = open(window->path, O_WRONLY | O_CLOEXEC);
-	const ssize_t written = fd < 0 ? -1 : write(fd, word, strlen(word));
-	const int error = errno;
-
-	if (fd >= 0)
-		close(fd);
-	return written < 0 ? -error : 0;
-}
-
-static void thaw_all(const struct colld_windows *windows)
-{
+	const struct colld_windows *windows = data;
 	u32 i;
 
 	for (i = 0; i < windows->count; i++)
-		freeze(&windows->window[i], false);
-}
-
-/*
- * A child that waits for the end of the pipe, and then thaws: it comes however this
- * process ends.
- */
-static int start_keeper(struct colld_windows *windows)
-{
-	int ends[2];
-	char byte;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	windows->keeper_pid = fork();
-	if (windows->keeper_pid < 0)
-		return -errno;
-	if (windows->keeper_pid) {
-		close(ends[0]);
-		windows->keeper = ends[1];
-		return 0;
-	}
-	close(ends[1]);
-	setsid();
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	prctl(PR_SET_NAME, "colld-keeper");
-	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-		;
-	thaw_all(windows);
-	_exit(0);
+		freezer_set(&windows->window[i].freezer, false);
 }
 
 /* ---- turns --------------------------------------------------------------------------------- */
@@ -138,10 +67,10 @@ static void turn(struct colld_windows *windows, struct window *window, bool open
 
 	if (window->open == open)
 		return;
-	error = freeze(window, !open);
+	error = freezer_set(&window->freezer, !open);
 	if (error && error != window->error)
-		colld_say(3, "window %s: %s: %s", window->rule->cgroup, window->path,
-			  strerror(-error));
+		colld_say(3, "window %s: %s: %s", window->rule->cgroup,
+			  window->freezer.path, strerror(-error));
 	window->error = error;
 	window->open = open;
 	windows->turns++;
@@ -193,7 +122,7 @@ int colld_windows_open(struct colld_windows **windows, const struct noise_rules 
 	*windows = new;
 	if (!new)
 		return -ENOMEM;
-	new->keeper = -1;
+	new->keeper = KEEPER_NONE;
 	new->timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	new->window = calloc(rules->windows + 1, sizeof(*new->window));
 	if (new->timer < 0 || !new->window)
@@ -202,7 +131,7 @@ int colld_windows_open(struct colld_windows **windows, const struct noise_rules 
 		struct window *window = &new->window[new->count];
 
 		*window = (struct window){ .rule = &rules->window[i], .open = true };
-		error = find_freezer(window);
+		error = freezer_find(&window->freezer, window->rule->cgroup);
 		if (error)
 			colld_say(4, "window %s: no such cgroup with a freezer here",
 				  rules->window[i].cgroup);
@@ -211,7 +140,7 @@ int colld_windows_open(struct colld_windows **windows, const struct noise_rules 
 	}
 	if (!new->count)
 		return 0;
-	error = start_keeper(new);
+	error = keeper_start(&new->keeper, thaw_all, new);
 	/* A node that is late keeps all the others waiting; each turn is short. */
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority))
 		colld_say(5, "windows may be late: no real-time priority is allowed");
@@ -230,10 +159,7 @@ void colld_windows_close(struct colld_windows *windows)
 	if (!windows)
 		return;
 	thaw_all(windows);
-	if (windows->keeper >= 0) {
-		close(windows->keeper);
-		waitpid(windows->keeper_pid, NULL, 0);
-	}
+	keeper_end(&windows->keeper);
 	if (windows->timer >= 0)
 		close(windows->timer);
 	free(windows->window);

@@ -7,6 +7,7 @@
 #define COLL_KMOD_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/sched.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
 
@@ -25,6 +26,13 @@ static inline void coll_hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* Tasks that look like a program's, but never return to user space. */
+#ifdef PF_USER_WORKER
+#define COLL_PF_WORKER (PF_IO_WORKER | PF_USER_WORKER)
+#else
+#define COLL_PF_WORKER PF_IO_WORKER
 #endif
 
 /* What probes on sched_process_exit are given besides their data. */

@@ -46,9 +46,9 @@ static void owner_gone(const struct coll_owner *who)
 	mutex_lock(&orders);
 	if (pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
 		orphaned = linger;
-		if (orphaned)
+		if (orphaned && linger != PIN_LINGER_ON)
 			mod_delayed_work(system_wq, &lingering, msecs_to_jiffies(linger));
-		else
+		else if (!orphaned)
 			clear("its owner is gone");
 	}
 	mutex_unlock(&orders);
@@ -169,9 +169,9 @@ static int read_housekeeping(struct genl_info *info, struct pin_rules *rules)
 				   "housekeeping: none of these CPUs is online");
 	if (info->attrs[COLL_PIN_A_LINGER])
 		rules->linger = nla_get_u32(info->attrs[COLL_PIN_A_LINGER]);
-	if (rules->linger > PIN_LINGER_MAX)
+	if (rules->linger > PIN_LINGER_MAX && rules->linger != PIN_LINGER_ON)
 		return coll_refuse(info, COLL_PIN_A_LINGER, -ERANGE,
-				   "linger: at most 600000, in ms");
+				   "linger: at most 600000, in ms, or 4294967295: until cleared");
 	return 0;
 }
 
@@ -397,6 +397,7 @@ static void pin_exit(void)
 	clear("coll.ko is unloaded");
 	mutex_unlock(&orders);
 	cancel_delayed_work_sync(&lingering);
+	pin_tasks_end();
 }
 
 const struct coll_part coll_pin = {

@@ -15,6 +15,7 @@
 #include "part.h"
 
 enum { PIN_RULES_MAX = 256, PIN_LINGER_MAX = 600000, PIN_GLOB_MAX = 63 };
+#define PIN_LINGER_ON U32_MAX		/* until somebody clears */
 
 /* ---- rules ------------------------------------------------------------------- */
 
@@ -68,6 +69,8 @@ int pin_tasks_set(struct pin_rules *rules);
 /* Gives every task back what it had. */
 void pin_tasks_clear(void);
 bool pin_tasks_active(void);
+/* Before the module goes, when all are cleared: no task has a call into it left. */
+void pin_tasks_end(void);
 
 /*
  * For dumps: a rule or a task at a time, in order, as long as `each` returns 0.

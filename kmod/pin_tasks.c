@@ -2,9 +2,11 @@
 /*
  * Tasks found, moved and given back. Probes see forks, execs, renames, changes
  * of cgroup and exits; they may not sleep, so they put the task on a list, for a
- * thread on the housekeeping CPUs that may. The thread also looks at all tasks
- * once a second: for what no probe sees (a uid that changes) and for changes by
- * somebody else.
+ * thread on the housekeeping CPUs that may. If that has not come to it before the
+ * task goes on in user space, the task looks after the list itself: so none that
+ * matches ever computes where it does not belong. The thread also looks at all
+ * tasks once a second: for what no probe sees (a uid that changes) and for changes
+ * by somebody else.
  *
  * A child is born with its parent's CPUs. It is known to be pinned from then
  * on, for it has to be given back what its parent had before.
@@ -22,6 +24,8 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
+#include <linux/wait.h>
 
 #include <trace/events/cgroup.h>
 #include <trace/events/sched.h>
@@ -49,6 +53,9 @@ static struct cpumask target;			/* of the move that the mutex's holder makes */
 static struct task_struct *thread;
 static LLIST_HEAD(seen);
 static bool look_at_all;
+static atomic_t promised = ATOMIC_INIT(0);	/* tasks that will serve the list themselves */
+static bool any_promised;			/* ever */
+static DECLARE_WAIT_QUEUE_HEAD(all_kept);
 
 /* ---- entries -------------------------------------------------------------------- */
 
@@ -323,6 +330,42 @@ struct sight {
 	char comm[TASK_COMM_LEN];
 };
 
+static void serve(void);
+
+/* The task itself, before it goes on in user space. */
+static void keep_promise(struct callback_head *head)
+{
+	kfree(head);
+	mutex_lock(&mutex);
+	serve();
+	mutex_unlock(&mutex);
+	if (atomic_dec_and_test(&promised))
+		wake_up(&all_kept);
+}
+
+/*
+ * A task that is on its way to user space: itself, or newly born. Who never goes
+ * there, or may be held up by its tracer, is left to the thread. In a probe.
+ */
+static void promise(struct task_struct *task)
+{
+	struct callback_head *head;
+
+	if (task->flags & (PF_KTHREAD | COLL_PF_WORKER) || task->ptrace)
+		return;
+	head = kmalloc(sizeof(*head), GFP_NOWAIT | __GFP_NOWARN);
+	if (!head)
+		return;
+	init_task_work(head, keep_promise);
+	WRITE_ONCE(any_promised, true);
+	atomic_inc(&promised);
+	if (!task_work_add(task, head, TWA_RESUME))
+		return;
+	kfree(head);		/* it exits */
+	if (atomic_dec_and_test(&promised))
+		wake_up(&all_kept);
+}
+
 /* From any context, with preemption off. */
 static void report(struct task_struct *task, const char *comm, bool exited)
 {
@@ -362,10 +405,13 @@ static bool is_wanted(struct task_struct *task, const char *comm)
 	return wanted;
 }
 
-static void report_if_ours(struct task_struct *task, const char *comm)
+static void report_if_ours(struct task_struct *task, const char *comm, bool on_its_way)
 {
-	if (is_tracked(task) || is_wanted(task, comm))
-		report(task, comm, false);
+	if (!is_tracked(task) && !is_wanted(task, comm))
+		return;
+	report(task, comm, false);
+	if (on_its_way)
+		promise(task);
 }
 
 /* Under the lock: what a child of this one has to know. */
@@ -416,7 +462,7 @@ static void probe_fork(void *data, struct task_struct *parent, struct task_struc
 	if (inherit(parent, child))
 		report(child, child->comm, false);
 	else
-		report_if_ours(child, child->comm);
+		report_if_ours(child, child->comm, true);
 	preempt_enable_notrace();
 }
 
@@ -424,14 +470,14 @@ static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
 		       struct linux_binprm *binprm)
 {
 	preempt_disable_notrace();
-	report_if_ours(task, task->comm);
+	report_if_ours(task, task->comm, true);
 	preempt_enable_notrace();
 }
 
 static void probe_rename(void *data, struct task_struct *task, const char *comm)
 {
 	preempt_disable_notrace();
-	report_if_ours(task, comm);	/* it has its old name still */
+	report_if_ours(task, comm, task == current);	/* it has its old name still */
 	preempt_enable_notrace();
 }
 
@@ -694,6 +740,18 @@ void pin_tasks_clear(void)
 	thread = NULL;
 	restore_late_children(cleared_at);
 	empty();
+}
+
+/*
+ * No task can be told to forget its promise: it keeps it when it next leaves the
+ * kernel. After the wait one may still be on its way out of keep_promise().
+ */
+void pin_tasks_end(void)
+{
+	if (!any_promised)
+		return;
+	wait_event(all_kept, !atomic_read(&promised));
+	synchronize_rcu_tasks();
 }
 
 /* ---- for dumps ------------------------------------------------------------------------- */

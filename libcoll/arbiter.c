@@ -4,6 +4,7 @@
 #include "arbiter.h"
 #include "health.h"
 #include "link.h"
+#include "stream.h"
 
 #define CHUNK_SECONDS 0.002
 
@@ -57,30 +58,43 @@ static bool shares_exit(const struct coll_link *link)
 	return coll_link_is_far(link) || (!link->local && !strcmp(policy(link), "occupancy-hier"));
 }
 
-static bool has_bulk(const struct coll_link *link)
+static struct coll_message **first_bulk(struct coll_link *link)
 {
-	const struct coll_message *message = link->queue;
+	struct coll_message **slot = &link->queue;
 
-	while (message && !is_bulk(message))
-		message = message->next;
-	return message;
+	while (*slot && !is_bulk(*slot))
+		slot = &(*slot)->next;
+	return slot;
 }
 
-static bool has_work_for_exit(const struct coll_link *link)
+bool arbiter_has_bulk(struct coll_link *link)
+{
+	return *first_bulk(link);
+}
+
+static bool has_work_for_exit(struct coll_link *link)
 {
 	return link->attached && !link->broken && !link->stalled && !link->finishing &&
 	       link->state != LINK_CLOSED && link->state != LINK_LOST && shares_exit(link) &&
-	       has_bulk(link);
+	       arbiter_has_bulk(link);
 }
 
-/* Far ones before others; else the older message. Both have bulk first. */
-static bool goes_before(const struct coll_link *link, const struct coll_link *other)
+/* Of its bulk what could begin at once, or NULL. */
+static const struct coll_message *ready_bulk(struct coll_link *link)
+{
+	if (link->streams ? !stream_idle(link) : link->sending || link->queue != *first_bulk(link))
+		return NULL;
+	return *first_bulk(link);
+}
+
+/* Far ones before others; else the older message. Both have bulk that is ready. */
+static bool goes_before(struct coll_link *link, struct coll_link *other)
 {
 	const bool far = coll_link_is_far(link);
 
 	if (far != coll_link_is_far(other))
 		return far;
-	return link->queue->age < other->queue->age;
+	return ready_bulk(link)->age < ready_bulk(other)->age;
 }
 
 /* Of those that could begin at once; NULL: none. */
@@ -89,8 +103,7 @@ static struct coll_link *best_contender(const struct arbiter *arbiter)
 	struct coll_link *link, *best = NULL;
 
 	for (link = arbiter->contenders; link; link = link->next_contender)
-		if (!link->sending && link->queue && is_bulk(link->queue) &&
-		    (!best || goes_before(link, best)))
+		if (ready_bulk(link) && (!best || goes_before(link, best)))
 			best = link;
 	return best;
 }
@@ -109,7 +122,7 @@ void arbiter_look(struct coll_link *link)
 {
 	struct arbiter *arbiter = &link->group->context->arbiter;
 	struct coll_link **slot = &arbiter->contenders;
-	const bool contends = has_work_for_exit(link);
+	const bool contends = link == link->whole && has_work_for_exit(link);
 
 	if (contends == link->contends)
 		return;
@@ -126,19 +139,30 @@ void arbiter_look(struct coll_link *link)
 		exit_free(arbiter);
 }
 
-bool arbiter_lets(struct coll_link *link, const struct coll_message *message)
+/* Whether bulk of this link may begin now. */
+static bool exit_lets(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
 	const struct arbiter *arbiter = &context->arbiter;
 	const struct coll_link *best;
 
-	if (!is_bulk(message) || !link->contends || arbiter->holder == link)
+	if (!link->contends || arbiter->holder == link)
 		return true;
 	best = arbiter->holder ? arbiter->holder : best_contender(arbiter);
 	if (!best || best == link)
 		return true;
 	context->counters.held++;
 	return false;
+}
+
+bool arbiter_lets(struct coll_link *link, const struct coll_message *message)
+{
+	return !is_bulk(message) || (!link->streams && exit_lets(link));
+}
+
+bool arbiter_offers(struct coll_link *link)
+{
+	return arbiter_has_bulk(link) && exit_lets(link);
 }
 
 static uint64_t exit_patience(const struct arbiter *arbiter)
@@ -220,7 +244,7 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 {
 	struct coll_message *bulk = *link->urgent_end;
 
-	bulk = bulk && is_bulk(bulk) ? bulk : NULL;
+	bulk = bulk && is_bulk(bulk) && !link->streams ? bulk : NULL;
 	/* It has waited for others long enough: it is before this one, and those to come. */
 	if (bulk && link->overtaken >= arbiter_chunk(link) && arbiter_lets(link, bulk) &&
 	    !link->promoted) {
@@ -264,15 +288,34 @@ void arbiter_queue(struct coll_link *link, struct coll_message *message)
 	}
 }
 
+static struct coll_message *take_out(struct coll_link *link, struct coll_message **slot)
+{
+	struct coll_message *message = *slot;
+
+	*slot = message->next;
+	if (link->urgent_end == &message->next)
+		link->urgent_end = slot;
+	if (link->queue_end == &message->next)
+		link->queue_end = slot;
+	return message;
+}
+
 struct coll_message *arbiter_pop(struct coll_link *link)
 {
-	struct coll_message *message = link->queue;
+	return take_out(link, &link->queue);
+}
 
-	link->queue = message->next;
-	if (link->urgent_end == &message->next)
-		link->urgent_end = &link->queue;
-	if (link->queue_end == &message->next)
-		link->queue_end = &link->queue;
+struct coll_message *arbiter_deal(struct coll_link *link, struct coll_header *chunk)
+{
+	struct coll_message **slot = first_bulk(link), *message = *slot;
+
+	exit_take(link, message);
+	take_out(link, slot);
+	*chunk = message->header;
+	message->header.offset += coll_chunk_bytes(chunk);
+	if (message->header.offset < message->header.bytes)
+		insert_bulk(link, message);
+	arbiter_look(link);
 	return message;
 }
 

@@ -11,7 +11,7 @@
  * Bounds, C being the chunk: an urgent message waits for those before it, for what
  * the kernel has taken (between clusters at most C and what is on its way), and for
  * one chunk for every C bytes of them. A chunk of bulk waits for at most C bytes of
- * messages that came after it.
+ * messages that came after it. With streams neither waits for the other.
  *
  * A chunk is what 2 ms carry by the option beta, 64K to 8M; to other clusters 64K.
  *
@@ -39,6 +39,13 @@ struct coll_message *arbiter_pop(struct coll_link *link);
 
 /* A chunk of this message, which is off the queue, is gone and was not its last. */
 void arbiter_queue_again(struct coll_link *link, struct coll_message *message);
+
+/* Whether there is bulk in the link's queue. */
+bool arbiter_has_bulk(struct coll_link *link);
+/* Whether bulk of a link with streams may be dealt now. */
+bool arbiter_offers(struct coll_link *link);
+/* Deals the next chunk, of which *chunk becomes the header; returns whose part it is. */
+struct coll_message *arbiter_deal(struct coll_link *link, struct coll_header *chunk);
 
 /* Whether this message of the queue may be handed to the engine now. */
 bool arbiter_lets(struct coll_link *link, const struct coll_message *message);

@@ -41,7 +41,7 @@ int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, s
 	*boot = NULL;
 	boot_fail(&why, 0, "%s", "");
 	err = boot_job_read(&job, &why);
-	if (!err && job.pmix)
+	if (!err && job.by == BOOT_PMIX)
 		err = boot_pmix_read(&job, &why);
 	if (err)
 		return err;
@@ -49,8 +49,11 @@ int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, s
 	if (!b)
 		return boot_fail(&why, -ENOMEM, "out of memory");
 	take_job(b, &job);
-	if (b->ranks > 1 && job.pmix)
+	b->patience = deadline - coll_now();
+	if (b->ranks > 1 && job.by == BOOT_PMIX)
 		err = boot_pmix_meet(b, &job, deadline, &why);
+	else if (b->ranks > 1 && job.by == BOOT_PMI)
+		err = boot_pmi_meet(b, &job, deadline, &why);
 	if (!err)
 		err = b->ranks == 1 ? boot_alone_open(b) :
 				      boot_store_open(b, &job, deadline, &why);

@@ -4,6 +4,7 @@
  * recognised counts. Our own variables COLL_STORE, COLL_SECRET and COLL_JOB
  * may complete any of them.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
@@ -26,6 +27,7 @@ struct launcher {
 	const char *job[3];	/* together they name the job */
 	const char *nodes;	/* how many nodes, where the launcher tells */
 	bool pmix;		/* there may be a PMIx server */
+	bool pmi;		/* it speaks PMI-1 */
 };
 
 static const struct launcher launchers[] = {
@@ -51,10 +53,12 @@ static const struct launcher launchers[] = {
 		.pmix = true,
 	}, {
 		.name = "Hydra",
-		.sign = { "PMI_RANK", "PMI_SIZE" },
+		/* Slurm's plugins set PMI_RANK, too. */
+		.sign = { "PMI_RANK", "MPI_LOCALNRANKS" },
 		.rank = "PMI_RANK", .ranks = "PMI_SIZE",
 		.local_rank = "MPI_LOCALRANKID", .local_ranks = "MPI_LOCALNRANKS",
 		.job = { "PMI_JOBID" },
+		.pmi = true,
 	}, {
 		.name = "Slurm",
 		/* A batch script has a SLURM_PROCID too; only srun makes steps. */
@@ -64,6 +68,14 @@ static const struct launcher launchers[] = {
 		.job = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
 		.nodes = "SLURM_STEP_NUM_NODES",
 		.pmix = true,
+		.pmi = true,
+	}, {
+		.name = "PMI",
+		.sign = { "PMI_RANK", "PMI_SIZE" },
+		.rank = "PMI_RANK", .ranks = "PMI_SIZE",
+		.local_rank = "PMI_LOCAL_RANK", .local_ranks = "PMI_LOCAL_SIZE",
+		.job = { "PMI_JOBID" },
+		.pmi = true,
 	}, {
 		.name = "PMIx",
 		/* The size is told through PMIx's own library only. */
@@ -189,7 +201,7 @@ static void name_by_launcher(char *name, size_t bytes, const struct boot_job *jo
 		if (variable(launcher->job[i]) && at < bytes)
 			at += snprintf(name + at, bytes - at, "%s%s", at ? "." : "",
 				       variable(launcher->job[i]));
-	if (!at && job->store[0][0])
+	if (!at && (job->store[0][0] || job->by == BOOT_PMI))
 		snprintf(name, bytes, "unnamed");	/* the secret keeps jobs apart */
 	else if (!at)
 		name_by_parent(name, bytes);
@@ -246,6 +258,8 @@ static int read_nodes(struct boot_job *job, const struct launcher *launcher,
 		job->one_node = job->local_ranks == job->ranks;
 	else if (!strcmp(launcher->name, "torchrun"))
 		job->one_node = !master || loopback(master);
+	else if (launcher->pmi)
+		job->one_node = !variable("PMI_FD");
 	else
 		job->one_node = true;
 	return 0;
@@ -354,28 +368,49 @@ static void read_locals(struct boot_job *job)
 		job->local_ranks = job->ranks;
 }
 
+/* Slurm ends a job whose rank says hello by PMI twice: where there is an MPI, that is its word. */
+static bool mpi_here(void)
+{
+	return dlsym(RTLD_DEFAULT, "MPI_Init");
+}
+
 /*
- * A PMIx server is asked where the environment does not tell enough: how many ranks there
+ * The launcher is asked where the environment does not tell enough: how many ranks there
  * are, or where those of other nodes find the store.
  */
-static int read_pmix(struct boot_job *job, const struct launcher *launcher,
-		     const struct boot_why *why)
+static enum boot_by asked(const struct boot_job *job, const struct launcher *launcher, bool pmix)
+{
+	if (variable("COLL_STORE"))
+		return BOOT_STORE;
+	if (pmix && launcher->pmix && (!variable(launcher->ranks) || !job->one_node))
+		return BOOT_PMIX;
+	return launcher->pmi && !job->one_node && !mpi_here() ? BOOT_PMI : BOOT_STORE;
+}
+
+static int read_by(struct boot_job *job, const struct launcher *launcher,
+		   const struct boot_why *why)
 {
 	const char *boot = variable("COLL_BOOT");
-	bool server = variable("PMIX_RANK") && variable("PMIX_NAMESPACE");
+	bool pmix = variable("PMIX_RANK") && variable("PMIX_NAMESPACE");
 
 	if (!boot || !strcmp(boot, "auto"))
-		job->pmix = server && launcher->pmix && !variable("COLL_STORE") &&
-			    (!variable(launcher->ranks) || !job->one_node);
+		job->by = asked(job, launcher, pmix);
 	else if (!strcmp(boot, "pmix"))
-		job->pmix = true;
+		job->by = BOOT_PMIX;
+	else if (!strcmp(boot, "pmi"))
+		job->by = BOOT_PMI;
 	else if (strcmp(boot, "store"))
-		return boot_fail(why, -EINVAL, "COLL_BOOT='%s' is not valid: auto, pmix or store "
-				 "is", boot);
-	return job->pmix && !server ?
-	       boot_fail(why, -EINVAL, "COLL_BOOT='pmix' is not valid here: no PMIx server started "
-			 "this rank (PMIX_RANK and PMIX_NAMESPACE are not set), as mpirun of Open "
-			 "MPI, prterun and srun --mpi=pmix do") : 0;
+		return boot_fail(why, -EINVAL, "COLL_BOOT='%s' is not valid: auto, pmix, pmi or "
+				 "store is", boot);
+	if (job->by == BOOT_PMIX && !pmix)
+		return boot_fail(why, -EINVAL, "COLL_BOOT='pmix' is not valid here: no PMIx server "
+				 "started this rank (PMIX_RANK and PMIX_NAMESPACE are not set), as "
+				 "mpirun of Open MPI, prterun and srun --mpi=pmix do");
+	if (job->by == BOOT_PMI && !launcher->pmi)
+		return boot_fail(why, -EINVAL, "COLL_BOOT='pmi' is not valid here: no launcher with "
+				 "PMI started this rank (PMI_RANK and SLURM_PROCID are not set), "
+				 "as mpirun of MPICH and srun do");
+	return 0;
 }
 
 static void be_alone(struct boot_job *job)
@@ -403,13 +438,13 @@ int boot_job_read(struct boot_job *job, const struct boot_why *why)
 	if (!err)
 		err = read_nodes(job, launcher, why);
 	if (!err)
-		err = read_pmix(job, launcher, why);
-	if (!err && job->ranks > 1 && !job->pmix)
+		err = read_by(job, launcher, why);
+	if (!err && job->ranks > 1 && job->by == BOOT_STORE)
 		err = read_store(job, launcher, why);
 	if (err)
 		return err;
 	read_name(job, launcher);
-	if (!job->pmix)
+	if (job->by == BOOT_STORE)
 		read_locals(job);
 	return 0;
 }

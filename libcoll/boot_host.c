@@ -56,32 +56,56 @@ static bool gone(struct process *process)
 	return process->gone_since;
 }
 
+/* What ends the service. */
+struct watch {
+	const struct coll_store *store;
+	struct process rank0;
+	uint64_t patience;	/* ns */
+	uint64_t alone_since;	/* 0: the one rank that is here is not the last of all */
+};
+
+/* Who is alone finds nobody here any more; it may be stopped, and never leave. */
+static bool alone_too_long(struct watch *watch)
+{
+	const uint64_t now = coll_now();
+
+	if (!coll_store_met(watch->store) || coll_store_present(watch->store) > 1)
+		watch->alone_since = 0;
+	else if (!watch->alone_since)
+		watch->alone_since = now;
+	return watch->alone_since && now - watch->alone_since >= watch->patience;
+}
+
 /*
  * Rank 0 that left in good order may be gone while others still read; one that
  * is gone otherwise has failed, and the job with it.
  */
-static bool over(const struct coll_store *store, struct process *rank0)
+static bool over(struct watch *watch)
 {
-	if (coll_store_finished(store))
+	const struct coll_store *store = watch->store;
+
+	if (coll_store_met(store) && !coll_store_present(store))
 		return true;
-	if (!gone(rank0))
+	if (alone_too_long(watch))
+		return true;
+	if (!gone(&watch->rank0))
 		return false;
 	/* Its good-bye may not have been read yet. */
-	if (coll_store_here(store, 0) && coll_now() < rank0->gone_since + COLL_SECOND)
+	if (coll_store_here(store, 0) && coll_now() < watch->rank0.gone_since + COLL_SECOND)
 		return false;
 	return !coll_store_left(store, 0) || !coll_store_present(store);
 }
 
-static void serve_until_over(struct coll_store *store, struct process *rank0)
+static void serve_until_over(struct coll_store *store, struct watch *watch)
 {
 	struct pollfd poll_fd[] = {
 		{ .fd = coll_store_fd(store), .events = POLLIN },
-		{ .fd = rank0->fd, .events = POLLIN },
+		{ .fd = watch->rank0.fd, .events = POLLIN },
 	};
 
-	while (!over(store, rank0)) {
+	while (!over(watch)) {
 		/* Once rank 0 is gone its descriptor stays readable: only the store counts. */
-		if (poll(poll_fd, rank0->gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
+		if (poll(poll_fd, watch->rank0.gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
 			return;
 		if (coll_store_turn(store, 0))
 			return;
@@ -92,16 +116,17 @@ static void host_main(int fd, const struct coll_boot *boot, const struct rendezv
 		      pid_t parent)
 {
 	char address[COLL_STORE_ADDRESS_MAX] = "";
-	struct process rank0 = { .pid = parent };
+	struct watch watch = { .rank0 = { .pid = parent }, .patience = boot->patience };
 	struct coll_store *store;
 
 	fd = detach(fd);
 	if (fd < 0)
 		return;
 	coll_store_address(fd, address, sizeof(address));
-	rank0.fd = syscall(SYS_pidfd_open, parent, 0);
+	watch.rank0.fd = syscall(SYS_pidfd_open, parent, 0);
 	if (!coll_store_open(&store, fd, boot->ranks, boot->job, boot->secret)) {
-		serve_until_over(store, &rank0);
+		watch.store = store;
+		serve_until_over(store, &watch);
 		coll_store_close(store);
 	}
 	if (file)

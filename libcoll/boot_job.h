@@ -8,6 +8,13 @@
 #include "places.h"
 #include "store.h"
 
+/* Who tells where the store is. */
+enum boot_by {
+	BOOT_STORE,		/* the environment, or a file */
+	BOOT_PMIX,		/* a PMIx server, and how many ranks there are */
+	BOOT_PMI,		/* a launcher that speaks PMI-1 */
+};
+
 struct boot_job {
 	int rank, ranks;
 	int local_rank, local_ranks;	/* -1: not known */
@@ -17,7 +24,7 @@ struct boot_job {
 	bool has_secret;
 	bool served;		/* somebody else serves the store */
 	bool one_node;		/* as far as the environment tells */
-	bool pmix;		/* a PMIx server tells the rest */
+	enum boot_by by;
 	/* Where the store may be, in the order to try; "": nothing was said. */
 	char store[PLACES_MAX][COLL_STORE_ADDRESS_MAX];
 };
@@ -43,6 +50,26 @@ int boot_pmix_read(struct boot_job *job, const struct boot_why *why);
 /* Rank 0 serves the store; all learn where it is, and boot->secret. */
 int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
 		   const struct boot_why *why);
+int boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+		  const struct boot_why *why);
+
+/* What both carry. PMI's values have room for 1024 bytes. */
+enum { INVITATION_MAX = 1024 };
+
+/* Serves the store at any free port, with a fresh secret, and puts both in words. */
+int invitation_write(struct coll_boot *boot, const struct boot_job *job,
+		     char words[INVITATION_MAX], const struct boot_why *why);
+/* Sets boot->secret and job->store; cuts the words. -EPROTO. */
+int invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
+		    const struct boot_why *why);
+
+/* What another thread will say. Given once, taken once; whoever is last frees it. */
+struct answer;
+
+struct answer *answer_new(void);
+void answer_give(struct answer *answer, int status);
+/* false: not by the deadline; it may be given yet, and is freed then. */
+bool answer_take(struct answer *answer, uint64_t deadline, int *status);
 
 /* Both fill in boot->ops and boot->state. */
 int boot_alone_open(struct coll_boot *boot);
@@ -68,8 +95,9 @@ void rendezvous_remove(const struct rendezvous *file, const char *address);
 
 /*
  * Serves the store from a process of its own on the listening socket `fd`, which
- * is closed here. It ends by itself when all ranks have left, or when this
- * process ended without leaving; `file` (may be NULL) is then removed.
+ * is closed here. It ends by itself when all ranks have left, or all but one for
+ * boot->patience, or when this process ended without leaving; `file` (may be NULL)
+ * is then removed.
  */
 int boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file);
 

@@ -19,7 +19,6 @@
 #if __has_include(<pmix.h>)
 #include <dlfcn.h>
 #include <pmix.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define EACH_FUNCTION(X) \
@@ -126,122 +125,29 @@ int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
 
 /* ---- meeting ------------------------------------------------------------- */
 
-/* What the callback writes to; kept when we gave up, since it may yet come. */
-struct fence {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	bool done, forsaken;
-	pmix_status_t status;
-};
-
-static void fence_free(struct fence *fence)
+static void fence_done(pmix_status_t status, void *answer)
 {
-	pthread_cond_destroy(&fence->cond);
-	pthread_mutex_destroy(&fence->lock);
-	free(fence);
-}
-
-static void fence_done(pmix_status_t status, void *data)
-{
-	struct fence *fence = data;
-	bool forsaken;
-
-	pthread_mutex_lock(&fence->lock);
-	fence->done = true;
-	fence->status = status;
-	forsaken = fence->forsaken;
-	pthread_cond_signal(&fence->cond);
-	pthread_mutex_unlock(&fence->lock);
-	if (forsaken)
-		fence_free(fence);
-}
-
-static struct fence *fence_new(void)
-{
-	struct fence *fence = calloc(1, sizeof(*fence));
-	pthread_condattr_t monotonic;
-
-	if (!fence)
-		return NULL;
-	pthread_mutex_init(&fence->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&fence->cond, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	return fence;
-}
-
-static bool fence_wait(struct fence *fence, uint64_t deadline)
-{
-	struct timespec until = { deadline / COLL_SECOND, deadline % COLL_SECOND };
-	bool done;
-
-	pthread_mutex_lock(&fence->lock);
-	while (!fence->done)
-		if (pthread_cond_timedwait(&fence->cond, &fence->lock, &until))
-			break;
-	done = fence->done;
-	fence->forsaken = !done;
-	pthread_mutex_unlock(&fence->lock);
-	return done;
+	answer_give(answer, status);
 }
 
 /* What was put before can be got after. Not every server knows a time-out: we do. */
 static int meet(const struct boot_job *job, uint64_t deadline, const struct boot_why *why)
 {
 	pmix_info_t collect = { .key = PMIX_COLLECT_DATA, .value = { .type = PMIX_BOOL } };
-	struct fence *fence = fence_new();
+	struct answer *fence = answer_new();
 	pmix_status_t status;
 
 	if (!fence)
 		return -ENOMEM;
 	collect.value.data.flag = true;
 	status = pmix.Fence_nb(NULL, 0, &collect, 1, fence_done, fence);
-	if (status == PMIX_SUCCESS && !fence_wait(fence, deadline))
+	if (status != PMIX_SUCCESS)	/* then nobody calls */
+		answer_give(fence, status);
+	if (!answer_take(fence, deadline, &status))
 		return boot_fail(why, -ETIMEDOUT, "not all of the %d ranks of PMIx job '%s' came "
 				 "in time", job->ranks, job->job);
-	if (status == PMIX_SUCCESS)
-		status = fence->status;
-	fence_free(fence);
 	return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ?
 	       0 : explain(why, "PMIx_Fence", status);
-}
-
-/* "place,place,... secret" */
-enum { WORDS_MAX = 2048 };
-
-/* The port of a listening socket. */
-static int port_of(int fd)
-{
-	char address[COLL_STORE_ADDRESS_MAX];
-
-	return coll_store_address(fd, address, sizeof(address)) ? -1 :
-	       atoi(strrchr(address, ':') + 1);
-}
-
-static int serve(struct coll_boot *boot, const struct boot_job *job, char words[WORDS_MAX],
-		 const struct boot_why *why)
-{
-	int fd, err, i, length;
-
-	if (getrandom(boot->secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
-		return -EIO;
-	err = coll_store_listen(job->one_node ? "127.0.0.1:0" : "0.0.0.0:0", &fd);
-	if (err)
-		return boot_fail(why, err, "cannot serve the store: %s", strerror(-err));
-	if (job->one_node)
-		err = coll_store_address(fd, words, COLL_STORE_ADDRESS_MAX);
-	else if (!node_places(words, WORDS_MAX - 2 * COLL_SECRET_BYTES - 2, port_of(fd)))
-		err = -EADDRNOTAVAIL;
-	if (err) {
-		close(fd);
-		return boot_fail(why, err, "this node has no address that others can reach");
-	}
-	length = strlen(words);
-	words[length++] = ' ';
-	for (i = 0; i < COLL_SECRET_BYTES; i++)
-		length += sprintf(words + length, "%02x", boot->secret[i]);
-	return boot_host(fd, boot, NULL);
 }
 
 static int tell(const char *key, const char *words, const struct boot_why *why)
@@ -256,52 +162,36 @@ static int tell(const char *key, const char *words, const struct boot_why *why)
 	return status == PMIX_SUCCESS ? 0 : explain(why, "PMIx_Put", status);
 }
 
-static bool read_words(struct coll_boot *boot, struct boot_job *job, char *words)
-{
-	char *hex = strchr(words, ' ');
-	int i;
-
-	if (!hex)
-		return false;
-	*hex++ = '\0';
-	for (i = 0; i < COLL_SECRET_BYTES; i++)
-		if (sscanf(hex + 2 * i, "%2hhx", &boot->secret[i]) != 1)
-			return false;
-	return !boot_job_places(job, words);
-}
-
 static int learn(struct coll_boot *boot, struct boot_job *job, const char *key,
 		 const struct boot_why *why)
 {
 	pmix_proc_t first = pmix.self;
 	pmix_value_t *value = NULL;
 	pmix_status_t status;
-	bool right = false;
+	int err = -EPROTO;
 
 	first.rank = 0;
 	status = pmix.Get(&first, key, NULL, 0, &value);
 	if (status != PMIX_SUCCESS)
 		return explain(why, "PMIx_Get of what rank 0 told", status);
 	if (value->type == PMIX_STRING && value->data.string) {
-		right = read_words(boot, job, value->data.string);
+		err = invitation_read(boot, job, value->data.string, why);
 		free(value->data.string);
 	}
 	free(value);
-	job->served = true;
-	return right ? 0 : boot_fail(why, -EPROTO, "what rank 0 told by PMIx is not the address of "
-				     "a store");
+	return err;
 }
 
 int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
 		   const struct boot_why *why)
 {
-	char key[32], words[WORDS_MAX];
+	char key[32], words[INVITATION_MAX];
 	int err = 0;
 
 	pthread_mutex_lock(&pmix_lock);
 	snprintf(key, sizeof(key), "coll.store.%u", pmix.stays++);
 	if (!boot->rank)
-		err = serve(boot, job, words, why);
+		err = invitation_write(boot, job, words, why);
 	if (!boot->rank && !err)
 		err = tell(key, words, why);
 	if (!err)

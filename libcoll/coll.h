@@ -124,6 +124,8 @@ struct coll_counters {
 	uint64_t overtakes;	/* small messages that went before bulk */
 	uint64_t held;		/* times that a link waited for another's bulk */
 	uint64_t passed;	/* times that one was passed over, being blocked */
+	uint64_t streams;	/* connections made for bulk alone, beside those of links */
+	uint64_t streamed;	/* chunks and messages that went over these */
 };
 int coll_counters(struct coll_context *context, struct coll_counters *counters);
 

@@ -28,6 +28,7 @@
 #include "health.h"
 #include "link.h"
 #include "places.h"
+#include "stream.h"
 #include "offload.h"
 
 enum {
@@ -68,7 +69,8 @@ static bool hello_proven(const struct coll_context *context, const struct coll_h
 	for (i = 0; i < COLL_PROOF_BYTES; i++)	/* in constant time */
 		difference |= proof[i] ^ hello->proof[i];
 	return !difference && hello->magic == COLL_WIRE_MAGIC &&
-	       hello->version == COLL_WIRE_VERSION && !hello->zero;
+	       hello->version == COLL_WIRE_VERSION && hello->streams <= WAN_STREAMS_MAX &&
+	       hello->stream <= hello->streams;
 }
 
 /* ---- sockets ------------------------------------------------------------ */
@@ -112,14 +114,14 @@ static void socket_tune(const struct coll_context *context, int fd)
 }
 
 /* What a long fat way needs: it is not known before who the peer is. */
-void coll_link_tune_far(const struct coll_link *link)
+static void link_tune_far(const struct coll_link *link)
 {
 	const struct coll_options *options = &link->group->context->options;
 	const unsigned long pace = options->wan_pacing;
 	const int bytes = options->wan_buffer_bytes, first = TC_PRIO_INTERACTIVE;
 	const unsigned int unsent = arbiter_chunk(link);
 
-	if (link->fd < 0 || !coll_link_is_far(link))
+	if (!coll_link_is_far(link))
 		return;
 	if (options->wan_congestion[0])
 		set_congestion(link->fd, options->wan_congestion);
@@ -136,18 +138,21 @@ void coll_link_tune_far(const struct coll_link *link)
 	}
 }
 
-static int link_attach(struct coll_link *link, int fd)
+/* The link's own connection, with so many streams to come, or one of these. */
+static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 {
 	struct coll_context *context = link->group->context;
 	socklen_t bytes = sizeof(context->congestion);
-	int error;
+	int error = link->number ? 0 : streams_make(link, streams);
 
+	if (error)
+		return error;
 	/* Loopback has no congestion, and what paces against it costs timers. */
 	link->local = peer_is_local(fd);
 	if (!context->options.congestion[0] && link->local)
 		set_congestion(fd, "reno");
 	link->fd = fd;
-	coll_link_tune_far(link);
+	link_tune_far(link);
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
 	error = context->engine->attach(link);
 	if (error) {
@@ -156,12 +161,17 @@ static int link_attach(struct coll_link *link, int fd)
 	}
 	link->state = LINK_UP;
 	link->attached = true;
-	arbiter_look(link);
+	arbiter_look(link->whole);
+	if (link->number) {
+		context->counters.streams++;
+		coll_link_touch(link);
+		return 0;
+	}
 	context->counters.links++;
 	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
 		health_tell(link);
 	else if (link->group->offload.lent)
-		return offload_link(link);
+		return link->streams ? -EOPNOTSUPP : offload_link(link);
 	coll_link_touch(link);
 	return 0;
 }
@@ -213,35 +223,53 @@ static int address_choose(const struct coll_link *link, char *line, struct addre
 	}
 	if (link->attempts >= count)
 		return -ENOENT;
-	text = texts[(group->rank + link->rank + link->attempts) % count];
+	text = texts[(group->rank + link->rank + link->number + link->attempts) % count];
 	return address_parse(address, text, atoi(port));
 }
 
 static int link_try_next(struct coll_link *link);
 
-/* Connected or not: says hello, or tries the next address. */
-static void link_connected(struct watch *watch, int events)
+/* How many streams a link has that we make. */
+static uint32_t streams_wanted(const struct coll_link *link)
 {
-	struct coll_link *link = watch->owner;
-	struct coll_group *group = link->group;
+	const uint64_t streams = link->group->context->options.wan_streams;
+
+	return coll_link_is_far(link) && streams > 1 ? streams : 0;
+}
+
+/* A fresh socket's buffer always takes this little. */
+static bool link_say_hello(const struct coll_link *link, int fd)
+{
+	const struct coll_group *group = link->group;
 	struct coll_hello hello = {
 		.magic = COLL_WIRE_MAGIC,
 		.version = COLL_WIRE_VERSION,
+		.streams = streams_wanted(link),
+		.stream = link->number,
 		.from = group->rank,
 		.to = link->rank,
 		.group = group->id,
 	};
+
+	hello_prove(group->context, &hello, hello.proof);
+	return send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello);
+}
+
+/* Connected or not: says hello, or tries the next address. */
+static void link_connected(struct watch *watch, int events)
+{
+	struct coll_link *link = watch->owner;
 	int error = 0;
 	socklen_t bytes = sizeof(error);
+	uint32_t i;
 
 	(void)events;
 	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-	if (!error) {
-		hello_prove(group->context, &hello, hello.proof);
-		/* A fresh socket's buffer always takes this little. */
-		if (send(watch->fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) &&
-		    !link_attach(link, watch->fd))
-			return;
+	if (!error && link_say_hello(link, watch->fd) &&
+	    !link_attach(link, watch->fd, streams_wanted(link))) {
+		for (i = 0; i < link->streams && link->state == LINK_UP; i++)
+			coll_link_open(&link->stream[i]);
+		return;
 	}
 	close(watch->fd);
 	watch->fd = -1;
@@ -250,25 +278,44 @@ static void link_connected(struct watch *watch, int events)
 		coll_link_lost(link, error);
 }
 
-/* Begins with the next address of the peer. */
-static int link_try_next(struct coll_link *link)
+/* What the peer has published. Its streams' connections need not ask again. */
+static int link_where(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1])
 {
-	struct coll_context *context = link->group->context;
-	char key[32], line[COLL_BOOT_VALUE_MAX + 1];
+	struct coll_link *whole = link->whole;
 	size_t bytes = COLL_BOOT_VALUE_MAX;
-	struct address address;
-	int error, fd;
+	char key[32];
+	int error;
 
+	if (whole->where) {
+		strcpy(line, whole->where);
+		return 0;
+	}
 	snprintf(key, sizeof(key), "addr/%u", link->group->world[link->rank]);
-	error = coll_boot_get(context->boot, key, line, &bytes,
+	error = coll_boot_get(link->group->context->boot, key, line, &bytes,
 			      coll_now() + link->group->options.deadline_ns);
 	if (error)
 		return error;
 	line[bytes] = 0;
+	if (streams_wanted(whole))
+		whole->where = strdup(line);
+	return 0;
+}
+
+/* Begins with the next address of the peer. */
+static int link_try_next(struct coll_link *link)
+{
+	struct coll_context *context = link->group->context;
+	char line[COLL_BOOT_VALUE_MAX + 1];
+	struct address address;
+	int error, fd;
+
+	error = link_where(link, line);
+	if (error)
+		return error;
 	for (;;) {
 		char copy[sizeof(line)];
 
-		memcpy(copy, line, bytes + 1);
+		strcpy(copy, line);
 		error = address_choose(link, copy, &address);
 		if (error)
 			return error == -ENOENT ? -EHOSTUNREACH : error;
@@ -290,6 +337,15 @@ static int link_try_next(struct coll_link *link)
 	return error;
 }
 
+void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank)
+{
+	*link = (struct coll_link){ .group = group, .rank = rank, .whole = link, .fd = -1,
+				    .suspect = COLL_NONE };
+	link->queue_end = link->urgent_end = &link->queue;
+	link->kept_end = &link->kept;
+	group->open_links++;
+}
+
 struct coll_link *coll_link_get(struct coll_group *group, uint32_t rank)
 {
 	struct coll_link *link = group->links[rank];
@@ -299,14 +355,8 @@ struct coll_link *coll_link_get(struct coll_group *group, uint32_t rank)
 	link = calloc(1, sizeof(*link));
 	if (!link)
 		return NULL;
-	link->group = group;
-	link->rank = rank;
-	link->fd = -1;
-	link->suspect = COLL_NONE;
-	link->queue_end = link->urgent_end = &link->queue;
-	link->kept_end = &link->kept;
+	coll_link_init(link, group, rank);
 	group->links[rank] = link;
-	group->open_links++;
 	return link;
 }
 
@@ -329,6 +379,8 @@ void coll_link_abandon_connect(struct coll_link *link)
 	if (!link->connecting.armed)
 		return;
 	context->engine->unwatch(context, &link->connecting);
+	if (link->number)	/* connected since: the other side shall know who that was */
+		link_say_hello(link, link->connecting.fd);
 	close(link->connecting.fd);
 	link->connecting.fd = -1;
 }
@@ -378,6 +430,31 @@ static void stranger_tell_failure(struct stranger *stranger, const struct coll_g
 	stranger_remove(stranger);
 }
 
+/* As part of a link that has its own connection already; else it waits for that. */
+static void stranger_introduce_stream(struct stranger *stranger, struct coll_group *group)
+{
+	const struct coll_hello *hello = &stranger->hello;
+	struct coll_link *link = group->links[hello->from], *stream;
+
+	if (!group->freed && (!link || link->state == LINK_IDLE))
+		return;
+	if (!link || link->state == LINK_CLOSED) {	/* it was late */
+		close(stranger->watch.fd);
+		stranger_remove(stranger);
+		return;
+	}
+	stream = hello->stream <= link->streams ? &link->stream[hello->stream - 1] : NULL;
+	if (!stream || stream->state != LINK_IDLE) {
+		stranger_refuse(stranger, "that rank has no such stream");
+		return;
+	}
+	if (link_attach(stream, stranger->watch.fd, 0)) {
+		close(stranger->watch.fd);
+		coll_link_lost(stream, -ENOMEM);
+	}
+	stranger_remove(stranger);
+}
+
 /* Gives an introduced connection to its link, if its group exists already. */
 static void stranger_introduce(struct stranger *stranger)
 {
@@ -400,6 +477,10 @@ static void stranger_introduce(struct stranger *stranger)
 		stranger_tell_failure(stranger, group);
 		return;
 	}
+	if (hello->stream) {
+		stranger_introduce_stream(stranger, group);
+		return;
+	}
 	/* A freed group takes only what it still has something to say to. */
 	link = group->freed ? group->links[hello->from] : coll_link_get(group, hello->from);
 	if (group->freed && (!link || link->state != LINK_IDLE)) {
@@ -411,12 +492,27 @@ static void stranger_introduce(struct stranger *stranger)
 		stranger_refuse(stranger, "that rank is connected already");
 		return;
 	}
-	error = link_attach(link, stranger->watch.fd);
+	error = link_attach(link, stranger->watch.fd, hello->streams);
 	if (error) {
 		close(stranger->watch.fd);
 		coll_link_lost(link, error);
 	}
 	stranger_remove(stranger);
+}
+
+/* Those of a group that have said hello: links first, then their streams. */
+static void strangers_introduce(struct coll_context *context, uint64_t group)
+{
+	struct stranger *stranger, *next;
+	int streams;
+
+	for (streams = 0; streams < 2; streams++)
+		for (stranger = context->strangers; stranger; stranger = next) {
+			next = stranger->next;
+			if (stranger->got == sizeof(stranger->hello) &&
+			    stranger->hello.group == group && !stranger->hello.stream == !streams)
+				stranger_introduce(stranger);
+		}
 }
 
 static void stranger_read(struct watch *watch, int events)
@@ -439,7 +535,7 @@ static void stranger_read(struct watch *watch, int events)
 	else if (!hello_proven(context, &stranger->hello))
 		stranger_refuse(stranger, "it is no rank of this job");
 	else
-		stranger_introduce(stranger);
+		strangers_introduce(context, stranger->hello.group);
 }
 
 void coll_listen_check(struct coll_context *context)
@@ -504,14 +600,7 @@ static void listener_ready(struct watch *watch, int events)
 
 void coll_listen_adopt(struct coll_group *group)
 {
-	struct stranger *stranger, *next;
-
-	for (stranger = group->context->strangers; stranger; stranger = next) {
-		next = stranger->next;
-		if (stranger->got == sizeof(stranger->hello) &&
-		    stranger->hello.group == group->id)
-			stranger_introduce(stranger);
-	}
+	strangers_introduce(group->context, group->id);
 }
 
 /* IPv6 and IPv4 on one socket where the kernel has IPv6, else IPv4. */

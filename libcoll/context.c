@@ -95,6 +95,20 @@ static double node_crowding(const struct coll_boot *boot, int cores)
 }
 
 /*
+ * What nobody has told of a machine whose ranks are all on one node: TCP over loopback
+ * comes sooner than over a network, and both ends' copies take turns on its cores.
+ */
+static void assume_loopback(struct coll_machine *machine, const struct coll_boot *boot)
+{
+	if (boot->local_ranks != boot->ranks)
+		return;
+	if (machine->alpha <= 0)
+		machine->alpha = 10e-6;
+	if (machine->beta <= 0)
+		machine->beta = 0.5e-9;
+}
+
+/*
  * All ranks must choose the same algorithms, so all take what rank 0 knows of
  * the machine, though nodes and environments may differ. Comes after
  * coll_listen(), so that one fence serves the addresses too.
@@ -210,6 +224,7 @@ int context_begin(struct coll_context *context)
 		goto err_close_boot;
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
+	assume_loopback(&context->options.machine, context->boot);
 	context->crowded = thread_crowding(context) > 1;
 	error = open_offload(context);
 	if (error)

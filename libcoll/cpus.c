@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cpus.h"
@@ -95,4 +96,37 @@ int cpus_bind(const char *text)
 	if (error)
 		return error;
 	return sched_setaffinity(0, sizeof(cpus), &cpus) ? -errno : 0;
+}
+
+int priority_parse(const char *text, struct priority *priority)
+{
+	const char *number = strchr(text, ':');
+	char *end;
+	long value;
+
+	if (!number)
+		return -EINVAL;
+	priority->fifo = !strncmp(text, "fifo:", 5);
+	if (!priority->fifo && strncmp(text, "nice:", 5))
+		return -EINVAL;
+	value = strtol(++number, &end, 10);
+	if (end == number || *end || value < (priority->fifo ? 1 : -20) ||
+	    value > (priority->fifo ? 99 : 19))
+		return -EINVAL;
+	priority->value = value;
+	return 0;
+}
+
+int priority_take(const char *text)
+{
+	struct priority priority;
+	struct sched_param fifo = { 0 };
+	int error = priority_parse(text, &priority);
+
+	if (error)
+		return error;
+	if (!priority.fifo)	/* of this thread alone, with Linux */
+		return setpriority(PRIO_PROCESS, 0, priority.value) ? -errno : 0;
+	fifo.sched_priority = priority.value;
+	return sched_setscheduler(0, SCHED_FIFO, &fifo) ? -errno : 0;
 }

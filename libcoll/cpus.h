@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Sets of CPUs as people write them: "3", "0-1,4", or "others". */
+/* Where and how urgently threads run. Sets of CPUs: "3", "0-1,4", or "others". */
 #ifndef COLL_CPUS_H
 #define COLL_CPUS_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -18,5 +19,16 @@ uint64_t cpus_idle_ns(void);
 
 /* Binds the calling thread. */
 int cpus_bind(const char *text);
+
+/* How urgent a thread is, as people write it: "fifo:50", or "nice:-5". */
+struct priority {
+	bool fifo;
+	int value;		/* 1 ... 99, or a nice value, -20 ... 19 */
+};
+
+/* -EINVAL: no such text. */
+int priority_parse(const char *text, struct priority *priority);
+/* For the calling thread. -EPERM, -EACCES: it has no right to that. */
+int priority_take(const char *text);
 
 #endif

@@ -37,8 +37,8 @@ struct coll_early *early_keep(struct coll_link *link)
 	early->got = 0;
 	early->complete = false;
 	early->next = NULL;
-	*link->kept_end = early;
-	link->kept_end = &early->next;
+	*link->whole->kept_end = early;
+	link->whole->kept_end = &early->next;
 	link->group->context->counters.early++;
 	return early;
 }
@@ -48,10 +48,10 @@ struct coll_early *early_begun(const struct coll_link *link)
 	const struct coll_header *header = &link->header;
 	struct coll_early *early;
 
-	for (early = link->kept; early; early = early->next)
+	for (early = link->whole->kept; early; early = early->next)
 		if (!early->complete && early->header.run == header->run &&
 		    early->header.slot == header->slot && early->header.bytes == header->bytes &&
-		    early->got == header->offset)
+		    (link->whole->streams || early->got == header->offset))
 			return early;
 	return NULL;
 }

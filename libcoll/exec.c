@@ -165,14 +165,23 @@ static bool exec_needs(const struct coll_exec *exec, const struct coll_link *los
 	return needs;
 }
 
+static bool message_needed(const struct coll_message *message)
+{
+	return message->exec && !(coll_ops(message->exec->planned->schedule)[message->op].flags &
+				  COLL_OPTIONAL);
+}
+
 bool exec_needs_link(const struct coll_link *link)
 {
 	const struct coll_message *message;
 	const struct coll_exec *exec;
+	uint32_t i;
 
 	for (message = link->queue; message; message = message->next)
-		if (message->exec && !(coll_ops(message->exec->planned->schedule)[message->op].flags &
-				       COLL_OPTIONAL))
+		if (message_needed(message))
+			return true;
+	for (i = 0; i < link->streams; i++)
+		if (link->stream[i].message && message_needed(link->stream[i].message))
 			return true;
 	for (exec = link->group->active; exec; exec = exec->next)
 		if (!exec->over && coll_peer_find(exec->planned->schedule, link->rank) != COLL_NONE &&
@@ -369,7 +378,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 		return;
 	if (link_gone(link) && !(op->flags & COLL_OPTIONAL))
 		exec_needs_gone(exec, link);
-	else if (coll_link_wants_recv(link))
+	else if (link->streams || coll_link_wants_recv(link))
 		coll_link_touch(link);
 }
 

@@ -11,6 +11,7 @@
 #include "link.h"
 #include "offload.h"
 #include "progress.h"
+#include "stream.h"
 #include "topology.h"
 
 int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
@@ -65,8 +66,10 @@ static void group_destroy(struct coll_group *group)
 	offload_drop(group);
 	early_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
-		if (group->links[rank])
+		if (group->links[rank]) {
+			streams_free(group->links[rank]);
 			free(group->links[rank]->inject);
+		}
 		free(group->links[rank]);
 	}
 	free(group->links);
@@ -117,7 +120,7 @@ bool groups_close_delivered(struct coll_context *context)
 			struct coll_link *link = group->links[rank];
 
 			if (!link || !link->attached || link->state == LINK_CLOSED ||
-			    !coll_link_delivered(link))
+			    !coll_link_delivered(link) || !streams_delivered(link))
 				continue;
 			coll_link_close(link);
 			any = true;

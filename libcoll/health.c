@@ -9,6 +9,7 @@
 #include "health.h"
 #include "link.h"
 #include "offload.h"
+#include "stream.h"
 
 enum {
 	/* How long the bad news may take to leave: at most this, or so of a deadline. */
@@ -194,11 +195,12 @@ void group_mismatch(struct coll_link *link)
 /* Whether this run cannot end before something comes from, or goes to, the link. */
 static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
 {
-	const struct coll_message *message = exec->planned->links[peer]->queue;
+	const struct coll_link *link = exec->planned->links[peer];
+	const struct coll_message *message = link->queue;
 
 	while (message && message->exec != exec)
 		message = message->next;
-	return exec->posted[peer] || message;
+	return exec->posted[peer] || message || streams_send_for(link, exec);
 }
 
 /*
@@ -290,8 +292,29 @@ static void health_ping(struct coll_link *link, const struct coll_header *header
 	coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, suspect, 0);
 }
 
-void health_message(struct coll_link *link, const struct coll_header *header)
+/* It has left when it has said so on the link and on those of its streams that it used. */
+static void health_farewell(struct coll_link *said, const struct coll_header *header)
 {
+	struct coll_link *link = said->whole;
+
+	said->farewell = true;
+	if (!said->number)
+		said->farewells = header->slot;
+	else if (said->state == LINK_UP)
+		said->state = LINK_LEFT;
+	if (!link->farewell || streams_talk(link))
+		return;
+	if (link->state == LINK_UP)
+		link->state = LINK_LEFT;
+	coll_link_touch(link);
+	if (link->group->state == GROUP_OK && needed_from(link))
+		group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,
+			   "it has left the group");
+}
+
+void health_message(struct coll_link *said, const struct coll_header *header)
+{
+	struct coll_link *link = said->whole;
 	struct coll_group *group = link->group;
 
 	switch (header->kind) {
@@ -313,11 +336,7 @@ void health_message(struct coll_link *link, const struct coll_header *header)
 							       "failed");
 		break;
 	case COLL_MESSAGE_BYE:
-		if (link->state == LINK_UP)
-			link->state = LINK_LEFT;
-		if (group->state == GROUP_OK && needed_from(link))
-			group_fail(group, -ECONNRESET, link->rank, COLL_NONE,
-				   "it has left the group");
+		health_farewell(said, header);
 		break;
 	}
 }

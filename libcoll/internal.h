@@ -66,6 +66,7 @@ struct coll_message {
 	uint64_t age;			/* of bulk: the lower the older (arbiter.c) */
 	uint32_t op;
 	bool reported;			/* the op is done already */
+	uint32_t streaming;		/* chunks of it that streams have */
 	struct coll_header header;	/* of the chunk that is next, or under way */
 	uint8_t small[MESSAGE_INLINE_MAX];
 };
@@ -83,6 +84,18 @@ struct coll_link {
 	struct coll_group *group;
 	uint32_t rank;			/* the peer's, in the group */
 	enum link_state state;
+	/*
+	 * Between clusters a link may have streams: connections of their own, links to
+	 * the engine, which carry its bulk and nothing else (stream.h).
+	 */
+	struct coll_link *whole;	/* of a stream: its link; else this one */
+	struct coll_link *stream;	/* `streams` of them */
+	uint32_t streams, number;	/* which of them it is, from 1; 0: no stream */
+	struct coll_message *chunk;	/* of a stream: what it sends, a part of ... */
+	struct coll_message *message;	/* ... this one; or NULL */
+	char *where;			/* the peer's published line, kept for streams */
+	bool farewell;			/* the peer said goodbye on this connection ... */
+	uint32_t farewells;		/* ... and will on these streams (bits) */
 	bool attached;			/* the engine knows it */
 	bool local;			/* the peer is on this machine */
 	bool lent;			/* to the kernel: the engine lets it be */

@@ -13,11 +13,15 @@
 #include "inject.h"
 #include "link.h"
 #include "offload.h"
+#include "stream.h"
 
 void coll_link_touch(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
+	uint32_t i;
 
+	for (i = 0; i < link->streams; i++)
+		coll_link_touch(&link->stream[i]);
 	if (link->touched || !link->attached)
 		return;
 	link->touched = true;
@@ -69,9 +73,16 @@ static uint64_t chunk_bytes(const struct coll_message *message)
 	return sizeof(message->header) + coll_chunk_bytes(&message->header);
 }
 
-static void message_release(struct coll_message *message)
+static void message_release(struct coll_link *link, struct coll_message *message)
 {
-	if (message->exec)
+	if (message == link->chunk) {
+		message = stream_chunk_over(link);
+		if (!message)
+			return;
+	}
+	if (message->streaming)		/* the streams that have the rest release it */
+		message->header.offset = message->header.bytes;
+	else if (message->exec)
 		coll_exec_sent(message->exec, message);
 	else
 		free(message);
@@ -88,7 +99,7 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 		keep = &(*keep)->next;
 	while ((message = *keep)) {
 		*keep = message->next;
-		message_release(message);
+		message_release(link, message);
 	}
 	link->queue_end = link->urgent_end = keep;
 	if (!link->queue)
@@ -98,9 +109,12 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 
 bool coll_link_wants_send(struct coll_link *link)
 {
-	return link->queue && !link->sending && link->attached && !link->lent && !link->broken &&
-	       link->state != LINK_CLOSED && link->state != LINK_LOST &&
-	       (link->sent || arbiter_lets(link, link->queue));
+	if (link->sending || !link->attached || link->lent || link->broken ||
+	    link->state == LINK_CLOSED || link->state == LINK_LOST)
+		return false;
+	if (!link->queue)
+		return link->number && stream_has_work(link);
+	return link->sent || arbiter_lets(link, link->queue);
 }
 
 /*
@@ -125,6 +139,8 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 	uint64_t skip = link->sent;
 	int count = 0;
 
+	if (!link->queue)
+		stream_take(link);
 	link->in_iov = 0;
 	for (slot = &link->queue; (message = *slot) && count + 2 <= max; slot = &message->next) {
 		const struct coll_header *header = &message->header;
@@ -132,6 +148,8 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 		if (!skip && !arbiter_lets(link, message))
 			break;
 		arbiter_begin(link, slot);
+		if (header->kind == COLL_MESSAGE_BYE)
+			message->header.slot = streams_attached(link);
 		link->in_iov++;
 		if (message->payload) {
 			count += add_iov(&iov[count], header, sizeof(*header), &skip);
@@ -179,7 +197,7 @@ bool coll_link_sends_quietly(const struct coll_link *link)
  */
 static void link_send_broke(struct coll_link *link, int error)
 {
-	if (link->group->state != GROUP_OK || link->leaving) {
+	if (link->group->state != GROUP_OK || link->whole->leaving) {
 		coll_link_lost(link, error);
 		return;
 	}
@@ -195,6 +213,14 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	bool whole;
 
 	link->group->context->counters.chunks += header->chunk || header->offset;
+	link->group->context->counters.streamed += link->number && bulk;
+	if (message == link->chunk) {
+		message = stream_chunk_over(link);
+		arbiter_chunk_gone(link->whole, message);
+		if (message)
+			message_release(link->whole, message);
+		return;
+	}
 	header->offset += coll_chunk_bytes(header);
 	whole = header->offset == header->bytes || link->group->state != GROUP_OK;
 	if (!whole)
@@ -202,7 +228,7 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	if (bulk)
 		arbiter_chunk_gone(link, whole);
 	if (whole)
-		message_release(message);
+		message_release(link, message);
 }
 
 void coll_link_sent(struct coll_link *link, ssize_t result)
@@ -219,7 +245,7 @@ void coll_link_sent(struct coll_link *link, ssize_t result)
 		link->sent -= chunk_bytes(link->queue);
 		link_chunk_sent(link, arbiter_pop(link));
 	}
-	if (link->queue)
+	if (link->queue || (link->number && !link->leaving))
 		coll_link_touch(link);
 	else if (link->leaving)
 		shutdown(link->fd, SHUT_WR);
@@ -259,7 +285,7 @@ static const char *loss_reason(const struct coll_link *link, int error)
  * A peer may have ended before it took our connection, if it waits for nothing
  * from us; then neither may we wait for it.
  */
-static bool link_may_go(const struct coll_link *link)
+bool link_may_go(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
 	       (!link->heard && !exec_needs_link(link) && !offload_needs_link(link));
@@ -274,7 +300,10 @@ void coll_link_lost(struct coll_link *link, int error)
 		return;
 	if (is_our_lack(error) && group->state == GROUP_OK) {
 		group_fail(group, error, group->rank, COLL_NONE, "it cannot make a connection");
-	} else if (group->state == GROUP_OK && !link_may_go(link)) {
+	} else if (group->state == GROUP_OK && link->number && !stream_may_go(link)) {
+		stream_lost(link, error);
+		return;
+	} else if (group->state == GROUP_OK && !link->number && !link_may_go(link)) {
 		health_lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
 			    loss_reason(link, error));
 		return;
@@ -294,7 +323,7 @@ static void link_receive_early(struct coll_link *link)
 		return;
 	}
 	link->early = early;
-	link->target = early->data;
+	link->target = early->data + link->header.offset;
 }
 
 /* A late message of a run that we called otherwise: nothing of it was awaited. */
@@ -312,11 +341,12 @@ static void link_receive_data(struct coll_link *link)
 	struct coll_group *group = link->group;
 	const struct coll_header *header = &link->header;
 	struct coll_exec *exec = exec_find(group, header->run);
+	const bool any_order = link->whole->streams, begun = header->offset || any_order;
 	uint32_t op;
 	int match = COLL_MATCH_LATE;
 
 	link->payload_left = coll_chunk_bytes(header);
-	link->early = header->offset ? early_begun(link) : NULL;
+	link->early = begun ? early_begun(link) : NULL;
 	if (link->early) {
 		link->target = link->early->data + header->offset;
 		return;
@@ -330,14 +360,14 @@ static void link_receive_data(struct coll_link *link)
 		}
 		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
 		if (match < 0 || exec->arrived[op] ||
-		    (match == COLL_MATCH_EARLY && header->offset) ||
-		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset)) {
+		    (match == COLL_MATCH_EARLY && header->offset && !any_order) ||
+		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
 			group_fail(group, -EPROTO, link->rank, group->rank,
 				   "sent a message that the schedule does not have");
 			return;
 		}
 	} else if ((int32_t)(header->run - group->next_run) >= 0) {
-		match = header->offset ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
+		match = header->offset && !any_order ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
 	} else if (differs_late(group, header)) {
 		group_mismatch(link);
 		return;
@@ -396,11 +426,19 @@ static bool link_more_follows(const struct coll_link *link)
 	return link->header.offset + coll_chunk_bytes(&link->header) < link->header.bytes;
 }
 
+/* Adds the chunk that is here; whether the message is whole. */
+static bool link_got(struct coll_link *link, uint64_t *got)
+{
+	*got += coll_chunk_bytes(&link->header);
+	if (*got > link->header.bytes)
+		group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+			   "sent a part of a message twice");
+	return *got == link->header.bytes;
+}
+
 /* Header and payload are here: of a message, or of a chunk. */
 static void link_chunk_done(struct coll_link *link)
 {
-	const uint64_t got = link->header.offset + coll_chunk_bytes(&link->header);
-	const bool whole = got == link->header.bytes;
 	struct coll_exec *exec = link->exec;
 	struct coll_early *early = link->early;
 
@@ -409,18 +447,16 @@ static void link_chunk_done(struct coll_link *link)
 	link->early = NULL;
 	link->target = NULL;
 	if (early) {
-		early->got = got;
-		if (whole)
-			early_done(link, early);
+		if (link_got(link, &early->got))
+			early_done(link->whole, early);
 	} else if (exec) {
 		exec->in_flight--;
-		exec->got[link->op] = got;
-		if (!whole) {
+		if (!link_got(link, &exec->got[link->op])) {
 			exec_maybe_home(exec);
 			return;
 		}
 		exec_arrived(exec, link->op);
-		link->group->context->engine->deliver(link, exec, link->op);
+		link->group->context->engine->deliver(link->whole, exec, link->op);
 	}
 }
 
@@ -460,7 +496,10 @@ bool coll_link_wants_recv(const struct coll_link *link)
 	if (link->receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
 	    link->state == LINK_LOST)
 		return false;
-	if (link->expected || link->leaving || link->broken || group->state != GROUP_OK)
+	if (link->farewell && link->state != LINK_LEFT && !link->broken)
+		return false;		/* its streams come first */
+	if (link->whole->expected || link->whole->leaving || link->broken ||
+	    group->state != GROUP_OK)
 		return true;
 	/* Enough early messages: what nobody waits for stays with its sender. */
 	return group->watchful && !early_too_many(group);
@@ -480,13 +519,19 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 		iov[0].iov_base = link->target ? link->target : link->group->context->sink;
 		iov[0].iov_len = bytes;
 		*whole = true;
-		if (bytes < link->payload_left || !link_more_follows(link))
+		if (bytes < link->payload_left || link->number || !link_more_follows(link))
 			return 1;
 		iov[1].iov_base = &link->next_header;
 		iov[1].iov_len = sizeof(link->next_header);
 		return 2;
 	}
-	exec = link->expected ? exec_expecting(link, &index) : NULL;
+	if (link->number) {		/* nobody knows which chunk comes next */
+		iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
+		iov[0].iov_len = sizeof(link->header) - link->header_got;
+		*whole = false;
+		return 1;
+	}
+	exec = link->expected && !link->streams ? exec_expecting(link, &index) : NULL;
 	op = exec ? &coll_ops(exec->planned->schedule)[index] : NULL;
 	left = op ? op->bytes - exec->got[index] : 0;
 	if (left < DIRECT_MIN)
@@ -605,7 +650,7 @@ void coll_link_received_none(struct coll_link *link)
 void coll_link_received(struct coll_link *link, ssize_t result)
 {
 	link->receiving = false;
-	link->heard |= result > 0;
+	link->whole->heard |= result > 0;
 	if (result <= 0)
 		link_received_nothing(link, result);
 	else if (link->header_got == sizeof(link->header))
@@ -619,7 +664,7 @@ void coll_link_received(struct coll_link *link, ssize_t result)
 void coll_link_received_in(struct coll_link *link, const uint8_t *data, ssize_t result)
 {
 	link->receiving = false;
-	link->heard |= result > 0;
+	link->whole->heard |= result > 0;
 	if (result <= 0)
 		link_received_nothing(link, result);
 	else
@@ -661,8 +706,12 @@ void coll_link_leave(struct coll_link *link)
  */
 void coll_link_close(struct coll_link *link)
 {
+	uint32_t i;
+
 	if (link->state == LINK_CLOSED)
 		return;
+	for (i = 0; i < link->streams; i++)
+		coll_link_close(&link->stream[i]);
 	if (link->lent)
 		offload_drop(link->group);
 	link->state = LINK_CLOSED;

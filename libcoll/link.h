@@ -22,8 +22,11 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 	return cluster && cluster[link->rank] != cluster[link->group->rank];
 }
 
-/* Sets up the socket of a connected link that is far: its pace, its buffers. */
-void coll_link_tune_far(const struct coll_link *link);
+/* Makes a link or a stream of one as good as new. */
+void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
+
+/* Whether its end fails nobody: the peer, or we, have left, or never needed it. */
+bool link_may_go(const struct coll_link *link);
 
 /* Begins to connect if that is our part and nobody has yet. Else it is lost. */
 void coll_link_open(struct coll_link *link);

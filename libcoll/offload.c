@@ -71,6 +71,16 @@ static int thread_cpu(const struct coll_context *context, uint32_t *cpu)
 	return 0;
 }
 
+static void thread_priority(const char *text, struct coll_device_setup *setup)
+{
+	struct priority priority;
+
+	if (!*text || priority_parse(text, &priority))
+		return;
+	setup->policy = priority.fifo ? COLL_DEVICE_FIFO : COLL_DEVICE_NORMAL;
+	setup->priority = priority.value;
+}
+
 static const char *open_problem(int error)
 {
 	switch (error) {
@@ -92,12 +102,16 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 	struct coll_device_setup setup = { .version = COLL_DEVICE_VERSION, .words = WORDS };
 	int error = thread_cpu(context, &setup.cpu);
 
+	const char *priority = context->options.progress_priority;
+
+	thread_priority(priority, &setup);
 	if (!error)
 		error = command(offload, COLL_DEVICE_SETUP, &setup, sizeof(setup));
 	if (error) {
-		snprintf(why, why_bytes, "/dev/coll: %s%s%s", strerror(-error),
+		snprintf(why, why_bytes, "/dev/coll: %s%s%s%s%s", strerror(-error),
 			 setup.cpu == COLL_NONE ? "" : ": option progress_cpus ",
-			 setup.cpu == COLL_NONE ? "" : context->options.progress_cpus);
+			 setup.cpu == COLL_NONE ? "" : context->options.progress_cpus,
+			 *priority ? ": option progress_priority " : "", priority);
 		return error;
 	}
 	offload->shared_bytes = sizeof(*offload->shared) + WORDS * sizeof(offload->shared->word[0]);
@@ -596,6 +610,8 @@ static const char *unfit(const struct coll_run *run)
 		return "faults are injected in user space";
 	if (run->group->context->circuits)
 		return "circuits are asked for in user space";
+	if (run->group->clusters > 1 && run->group->context->options.wan_streams > 1)
+		return "links with streams are kept in user space";
 	if (run->group->offload.gone)
 		return "the kernel's part of the group has ended";
 	return NULL;

@@ -63,6 +63,15 @@ static int read_cpus(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_priority(void *field, size_t size, const char *value)
+{
+	struct priority priority;
+
+	if (*value && priority_parse(value, &priority))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 /* A number and one of the units; `scale` gets the unit's factor. */
 static int read_scaled(const char *value, const char *const *units, const double *scales,
 		       double *result)
@@ -142,6 +151,17 @@ static int read_chunk(void *field, size_t size, const char *value)
 	if (error || (bytes && (bytes < 4096 || bytes > 128 << 20)))
 		return -EINVAL;
 	*(uint64_t *)field = bytes;
+	return 0;
+}
+
+static int read_streams(void *field, size_t size, const char *value)
+{
+	uint64_t streams;
+	int error = read_bytes(&streams, size, value);
+
+	if (error || streams < 1 || streams > WAN_STREAMS_MAX)
+		return -EINVAL;
+	*(uint64_t *)field = streams;
 	return 0;
 }
 
@@ -275,6 +295,9 @@ static const struct option table[] = {
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },
+	{ "progress_priority", read_priority, show_text, FIELD(progress_priority),
+	  "nice:-20 to nice:19, or fifo:1 to fifo:99",
+	  "how urgent the progress thread is; default: as the process" },
 	{ "deadline", read_deadline, show_duration, FIELD(deadline_ns),
 	  "a duration of at least 1ms: 500ms, 5s, 2m", "how long any call may take" },
 	{ "spin", read_duration, show_duration, FIELD(spin_ns), "a duration: 20us",
@@ -333,6 +356,8 @@ static const struct option table[] = {
 	  "a congestion control: bbr", "of links between clusters; default: as of the others" },
 	{ "wan_pacing", read_bytes, show_number, FIELD(wan_pacing), "bytes a second: 1M",
 	  "how fast a link between clusters may send; 0: as fast as TCP likes" },
+	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 1 to 16",
+	  "connections that carry the bulk of a link between clusters; 1: its only one" },
 	{ "wan_buffer_bytes", read_bytes, show_number, FIELD(wan_buffer_bytes), "a size: 4M",
 	  "socket buffers of links between clusters; 0: the kernel decides" },
 	{ "wan_loss", read_number, show_real, FIELD(machine.congestion), "a number: 0.1",
@@ -521,6 +546,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
 	options->early_bytes = 16 << 20;
+	options->wan_streams = 1;
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		options->tuning[i] = COLL_TUNING_UNSET;
 	if (path && *path)

@@ -13,10 +13,13 @@
 
 #include "../algo/algo.h"
 
+enum { WAN_STREAMS_MAX = 16 };
+
 struct coll_options {
 	char engine[16];	/* auto, uring, epoll */
 	char progress[16];	/* call, thread, helper */
 	char progress_cpus[128];	/* of the progress thread; "": the caller's */
+	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;
 	uint64_t spin_ns;	/* looks around so long before it sleeps */
 	char address[256];	/* comma-separated; "": all of this host's */
@@ -27,6 +30,7 @@ struct coll_options {
 	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */
 	char wan_congestion[16];	/* "": as the others' */
 	uint64_t wan_pacing;	/* bytes a second of a link to another cluster; 0: no limit */
+	uint64_t wan_streams;	/* its connections for bulk */
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
 	char clusters[256];	/* how it is known who is near; "": all are */
 	char cluster[64];	/* the name of this rank's, or "" */

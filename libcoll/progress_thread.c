@@ -195,6 +195,24 @@ static void owner_turn(struct threaded *t)
 	collect(t);
 }
 
+/* Where this thread runs, and how urgently. */
+static int settle(const struct coll_context *context)
+{
+	const char *cpus = context->options.progress_cpus;
+	const char *priority = context->options.progress_priority;
+	int error = *cpus ? cpus_bind(cpus) : 0;
+
+	if (error)
+		return context_open_fail(error, "option progress_cpus: '%s': %s", cpus,
+					 strerror(-error));
+	error = *priority ? priority_take(priority) : 0;
+	if (error)
+		return context_open_fail(error, "option progress_priority: '%s': %s%s", priority,
+					 strerror(-error), error == -EPERM || error == -EACCES ?
+					 " (it needs CAP_SYS_NICE, or ulimit -r or -e)" : "");
+	return 0;
+}
+
 static int owner_open(struct threaded *t)
 {
 	struct coll_context *context = t->context;
@@ -204,13 +222,10 @@ static int owner_open(struct threaded *t)
 		return error;
 	t->wake = (struct watch){ .ready = woken, .owner = t, .fd = t->wake_fd };
 	error = context->engine->watch(context, &t->wake, POLLIN);
-	if (!error && context->options.progress_cpus[0])
-		error = cpus_bind(context->options.progress_cpus);
-	if (error) {
-		context_open_fail(error, "option progress_cpus: '%s': %s",
-				  context->options.progress_cpus, strerror(-error));
+	if (!error)
+		error = settle(context);
+	if (error)
 		context_end(context);
-	}
 	return error;
 }
 

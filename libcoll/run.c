@@ -62,6 +62,18 @@ static const char *lanes_explain(const struct planned *planned,
 	return text;
 }
 
+/* ", 4 streams to a link between clusters". */
+static const char *streams_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	const uint64_t streams = run->group->context->options.wan_streams;
+
+	*text = 0;
+	if (run->planned->call.cluster && streams > 1)
+		snprintf(text, bytes, ", %llu streams to a link between clusters",
+			 (unsigned long long)streams);
+	return text;
+}
+
 /* Why T and relays are what they are: ", T for noise of 1000x1e-05s". */
 static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
 {
@@ -113,9 +125,10 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
 	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[160];
+	char streams[64];
 
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, %s%s%s",
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, %s%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 topology_print(run->group, clusters, sizeof(clusters)),
@@ -126,7 +139,8 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops,
 		 s->peers, place_explain(run, place, sizeof(place)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
-		 run->group->context->congestion);
+		 run->group->context->congestion,
+		 streams_explain(run, streams, sizeof(streams)));
 	return text;
 }
 

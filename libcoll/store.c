@@ -716,9 +716,9 @@ int coll_store_present(const struct coll_store *store)
 	return present;
 }
 
-bool coll_store_finished(const struct coll_store *store)
+bool coll_store_met(const struct coll_store *store)
 {
-	return stays_complete(store) && !coll_store_present(store);
+	return stays_complete(store);
 }
 
 bool coll_store_here(const struct coll_store *store, int rank)

@@ -46,8 +46,8 @@ int coll_store_fd(const struct coll_store *store);
  */
 int coll_store_turn(struct coll_store *store, int timeout_ms);
 
-/* Every rank has been here, and nobody is here now. */
-bool coll_store_finished(const struct coll_store *store);
+/* Every rank has been here. */
+bool coll_store_met(const struct coll_store *store);
 
 /* Ranks that are connected now. */
 int coll_store_present(const struct coll_store *store);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "group.h"
 #include "link.h"
 #include "topology.h"
 
@@ -293,24 +294,43 @@ static int measure(struct coll_group *world, double limit, struct view *view)
 	return 0;
 }
 
+/* Of all ranks: the world's links shall know when they are made whether they are far. */
+static int measuring_group(struct coll_group *world, struct coll_group **made)
+{
+	uint32_t *all = malloc(world->ranks * sizeof(*all));
+	int error;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, world->world, world->ranks * sizeof(*all));
+	error = group_make(world->context, ~world->id, all, world->rank, world->ranks, made);
+	if (error)
+		return error;
+	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
+	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
+	(*made)->options.explain = 0;
+	return 0;
+}
+
 int topology_measure(struct coll_context *context, const char *how)
 {
 	struct coll_group *world = context->world;
-	const struct coll_options before = world->options;
 	struct view *view = calloc(1, sizeof(*view) + world->ranks);
+	struct coll_group *group;
 	double limit = near_limit;
-	int error = -ENOMEM;
+	int error;
 
+	if (!view)
+		return -ENOMEM;
 	if (how[4])
 		coll_options_time(how + 5, &limit);
-	world->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
-	world->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
-	world->options.explain = 0;
-	if (view)
-		error = measure(world, limit, view);
+	error = measuring_group(world, &group);
+	if (!error) {
+		error = measure(group, limit, view);
+		memcpy(world->text, group->text, sizeof(world->text));
+		coll_group_free(group);
+	}
 	free(view);
-	planned_forget(world);
-	world->options = before;
 	world->options.machine = context->options.machine;
 	return error ? error : topology_of_group(world);
 }
@@ -341,9 +361,6 @@ int topology_of_group(struct coll_group *group)
 		group->cluster[i] = *mine;
 	}
 	free(number);
-	for (i = 0; i < group->ranks; i++)	/* those that measured it */
-		if (group->links[i])
-			coll_link_tune_far(group->links[i]);
 	return 0;
 }
 

@@ -48,7 +48,12 @@ static void write_members(MPI_Comm handle, int number)
 	for (i = 0; mine && i < ranks; i++)
 		mine[i] = i;
 	if (mine && !real.Group_translate_ranks(group, ranks, mine, shim.world, world)) {
-		fprintf(file, "group number=%d ranks=", number);
+		const struct comm *comm = comm_find(handle);
+
+		fprintf(file, "group number=%d", number);
+		if (comm && comm->id)
+			fprintf(file, " id=%llu", (unsigned long long)comm->id);
+		fprintf(file, " ranks=");
 		for (i = 0; i < ranks; i++)	/* -1: of another job */
 			fprintf(file, "%s%d", i ? "," : "",
 				world[i] == MPI_UNDEFINED ? -1 : world[i]);
@@ -177,7 +182,7 @@ void trace_message(const char *what, const char *side, int peer, int tag, MPI_Co
 	}
 	group = group_of(comm);
 	fprintf(file, "%s group=%d %s=%d tag=%d bytes=%lld", what, group, side,
-		peer == MPI_ANY_SOURCE || peer == MPI_PROC_NULL ? -1 : peer,
+		peer == MPI_ANY_SOURCE ? -1 : peer == MPI_PROC_NULL ? -2 : peer,
 		tag == MPI_ANY_TAG ? -1 : tag, (long long)bytes_of(count, type));
 	if (request)
 		fprintf(file, " request=%llu", (unsigned long long)request_new(*request));

@@ -191,6 +191,54 @@ int sim_log_path(const struct sim_log *log, struct sim_stage **path, u32 *count)
 	return 0;
 }
 
+/* ---- shares ---------------------------------------------------------------------- */
+
+/* When the rank was done: its run over, and what it had begun to send sent. */
+static sim_time rank_done(const struct sim_log *log, u32 rank)
+{
+	const struct coll_schedule *s = schedule_of(log, rank);
+	sim_time done = 0, sent = 0;
+	u32 i;
+
+	for (i = 0; i < s->ops; i++) {
+		const struct span *span = log_span(log, rank, i);
+
+		if (span->end != SIM_NEVER && !(coll_ops(s)[i].flags & COLL_OPTIONAL) &&
+		    span->end > done)
+			done = span->end;
+	}
+	for (i = 0; i < s->ops; i++) {
+		const struct span *span = log_span(log, rank, i);
+
+		if (coll_ops(s)[i].kind == COLL_OP_SEND && span->begin <= done &&
+		    span->end != SIM_NEVER && span->end > sent)
+			sent = span->end;
+	}
+	return sent > done ? sent : done;
+}
+
+struct sim_share sim_log_share(const struct sim_log *log, u32 rank)
+{
+	const struct coll_schedule *s = schedule_of(log, rank);
+	struct sim_share share = { .done = rank_done(log, rank) };
+	u32 i;
+
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+		const struct span *span = log_span(log, rank, i);
+
+		if (!span->work || span->end == SIM_NEVER || span->end > share.done)
+			continue;
+		if (op->kind == COLL_OP_REDUCE && op->reduction == COLL_USER_REDUCTION)
+			share.computing += span->work;
+		else
+			share.working += span->work;
+		if (op->kind != COLL_OP_SEND)
+			share.late += span->end - span->begin - span->work;
+	}
+	return share;
+}
+
 /* ---- timelines -------------------------------------------------------------------- */
 
 static double microseconds(sim_time time)

@@ -10,7 +10,7 @@
 #include "noise.h"
 
 struct machine {
-	double alpha, beta, gamma, copy;	/* picoseconds (a byte) */
+	double alpha, beta, gamma, copy, user;	/* picoseconds (a byte) */
 	double gap, nic;
 	sim_time send, recv, redundant;
 	u64 eager;
@@ -83,7 +83,8 @@ static inline sim_time machine_work(const struct machine *machine, const struct 
 	case COLL_OP_RECV:
 		return machine->recv;
 	case COLL_OP_REDUCE:
-		return to_time(op->bytes * machine->gamma);
+		return to_time(op->bytes * (op->reduction == COLL_USER_REDUCTION ? machine->user :
+										   machine->gamma));
 	case COLL_OP_COPY:
 		return to_time(op->bytes * machine->copy);
 	default:

@@ -50,8 +50,8 @@ const char *sim_model_refuses(const struct sim_model *model)
 	const char *refusal = NULL;
 	u32 i;
 
-	if (bad(c->alpha) || bad(c->beta) || bad(c->gamma) || bad(c->copy) || bad(c->send) ||
-	    bad(c->recv) || bad(c->redundant) || bad(c->gap) || bad(c->nic))
+	if (bad(c->alpha) || bad(c->beta) || bad(c->gamma) || bad(c->copy) || bad(c->user) ||
+	    bad(c->send) || bad(c->recv) || bad(c->redundant) || bad(c->gap) || bad(c->nic))
 		return "a cost that is no time from 0 to 10000 seconds";
 	if (model->semantics >= SIM_SEMANTICS)
 		return "noise of unknown semantics";
@@ -73,6 +73,7 @@ void machine_init(struct machine *machine, const struct sim_model *model, u64 se
 		.beta = c->beta * SIM_SECOND,
 		.gamma = c->gamma * SIM_SECOND,
 		.copy = c->copy * SIM_SECOND,
+		.user = (c->user > 0 ? c->user : c->gamma) * SIM_SECOND,
 		.gap = c->gap * SIM_SECOND,
 		.nic = c->nic * SIM_SECOND,
 		.send = to_time(c->send * SIM_SECOND),

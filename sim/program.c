@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include "../algo/ranks.h"
+#include "emit.h"
 #include "program.h"
 
-enum {
-	EMIT_BYTES = 1 << 14,	/* to begin with */
-	SAMPLES = 24,
-};
+enum { SAMPLES = 24 };
 
 /* What the reading of all ranks needs besides. */
 struct making {
@@ -20,8 +18,7 @@ struct making {
 	const struct coll_schedule *const *schedule;	/* all of them; NULL: they are emitted */
 	bool exact;
 	bool sampled;		/* not all ranks are looked at */
-	void *memory;		/* that schedules are emitted into */
-	u64 bytes;
+	struct emit_room room;	/* that schedules are emitted into */
 	u32 *bucket;		/* hash of a shape -> class + 1, open addressing */
 	u32 buckets;
 	u64 kept;		/* bytes of shapes */
@@ -62,20 +59,9 @@ static int emit_rank(struct making *m, u32 rank, const struct coll_schedule **sc
 	refusal = coll_algo_refuses(m->job->algo, &call, &m->job->tuning);
 	if (refusal)
 		return wrong(m, -EOPNOTSUPP, refusal);
-	for (;;) {
-		void *more;
-
-		error = m->memory ? coll_algo_emit(m->job->algo, &call, &m->job->tuning, m->memory,
-						   m->bytes, &s) :
-				    -ENOSPC;
-		if (error != -ENOSPC)
-			break;
-		m->bytes = m->bytes ? 2 * m->bytes : EMIT_BYTES;
-		more = realloc(m->memory, m->bytes);
-		if (!more)
-			return wrong(m, -ENOMEM, "out of memory");
-		m->memory = more;
-	}
+	error = emit_into(&m->room, m->job->algo, &call, &m->job->tuning, &s);
+	if (error == -ENOMEM)
+		return wrong(m, -ENOMEM, "out of memory");
 	*schedule = s;
 	return error ? wrong(m, error, "a schedule cannot be emitted: it is beyond a limit") : 0;
 }
@@ -105,7 +91,8 @@ static u64 shape_hash(const struct coll_schedule *s, bool exact)
 	u32 i;
 
 	for (i = 0; i < s->ops; i++) {
-		hash = hash_of(hash, op[i].kind | op[i].flags << 8 | (u64)op[i].slot << 16);
+		hash = hash_of(hash, op[i].kind | op[i].flags << 8 | (u64)op[i].reduction << 16 |
+					   (u64)op[i].slot << 32);
 		hash = hash_of(hash, op[i].bytes ^ (u64)op[i].unless << 32);
 		hash = hash_of(hash, op[i].waits);
 		if (exact)
@@ -118,7 +105,8 @@ static u64 shape_hash(const struct coll_schedule *s, bool exact)
 
 static bool same_op(const struct coll_op *a, const struct coll_op *b, bool exact)
 {
-	if (a->kind != b->kind || a->flags != b->flags || a->slot != b->slot ||
+	if (a->kind != b->kind || a->flags != b->flags || a->reduction != b->reduction ||
+	    a->slot != b->slot ||
 	    a->wait != b->wait || a->waits != b->waits || a->unless != b->unless ||
 	    a->bytes != b->bytes)
 		return false;
@@ -563,7 +551,7 @@ static int make(struct making *m, u32 ranks, int (*read)(struct making *m),
 	error = read(m);
 	if (!error)
 		error = match_all(m);
-	free(m->memory);
+	free(m->room.memory);
 	free(m->bucket);
 	if (error) {
 		program_free(m->p);

@@ -43,6 +43,11 @@ struct sim_costs {
 	double beta;		/* a byte's transport */
 	double gamma;		/* CPU: a byte's reduction */
 	double copy;		/* CPU: a byte's copy */
+	/*
+	 * CPU: a byte of a reduction of the application's own; 0: as gamma. Computing
+	 * is one without data (sim/tape.h).
+	 */
+	double user;
 	double send;		/* CPU: a message sent (LogGP's o) */
 	double recv;		/* CPU: a message received */
 	/*
@@ -188,7 +193,10 @@ struct sim;
 int sim_open(const struct sim_job *job, struct sim **sim, char *why, size_t bytes);
 void sim_close(struct sim *sim);
 
-/* The same of schedules that are there: every rank's, checked, in order of ranks. */
+/*
+ * The same of schedules that are there: every rank's, checked, in order of ranks. But
+ * slots need not follow the list, and an op's `unless` may come after it.
+ */
 int sim_open_schedules(const struct coll_schedule *const *schedule, u32 ranks, struct sim **sim,
 		       char *why, size_t bytes);
 
@@ -232,6 +240,18 @@ struct sim_stage {
 	sim_time late;		/* of that: noise, congestion */
 };
 int sim_log_path(const struct sim_log *log, struct sim_stage **path, u32 *count);
+
+/*
+ * What a rank's CPU did until it was done. The rest of that time it waited, or slept
+ * through noise while it had nothing to do.
+ */
+struct sim_share {
+	sim_time done;
+	sim_time computing;	/* reductions of the application's own */
+	sim_time working;	/* of other ops, without noise */
+	sim_time late;		/* what noise added; not to sends */
+};
+struct sim_share sim_log_share(const struct sim_log *log, u32 rank);
 
 /*
  * `runs` runs, the i-th with seed sim_seed(seed, i); outcome[i] is its outcome.

@@ -7,6 +7,19 @@
 
 #include "arguments.h"
 
+bool argument_refuse(const char *command, const char *what, const char *text, const char *valid)
+{
+	fprintf(stderr, "%s %s: %s '%s'; valid: %s\n", argument_program, command, what, text,
+		valid);
+	return false;
+}
+
+void argument_help(const char *const *lines, FILE *to)
+{
+	for (; *lines; lines++)
+		fprintf(to, "%s\n", *lines);
+}
+
 /* Reads a number at *text and moves behind it. */
 static bool read_number(const char **text, u64 least, u64 most, u64 *value)
 {

@@ -7,11 +7,17 @@
 #define COLL_ARGUMENTS_H
 
 #include <getopt.h>
+#include <stdio.h>
 
 #include "../algo/algo.h"
 
 /* What the messages begin with; each program has its own. */
 extern const char argument_program[];
+
+/* Says that `text` is not what `what` takes; always false. */
+bool argument_refuse(const char *command, const char *what, const char *text, const char *valid);
+/* The text of --help: lines up to a NULL. */
+void argument_help(const char *const *lines, FILE *to);
 
 /* A whole number; `what` is the option or argument as the user knows it. */
 bool argument_number(const char *command, const char *what, const char *text, u64 least, u64 most,

@@ -63,6 +63,7 @@ static void count(struct bench_counts *sums, const struct coll_counters *before,
 	sums->allocations += after->allocations - before->allocations;
 	sums->far_sends += after->far_sends - before->far_sends;
 	sums->far_bytes += after->far_bytes - before->far_bytes;
+	sums->streamed += after->streamed - before->streamed;
 }
 
 static void add_sample(struct cell *cell, double microseconds)

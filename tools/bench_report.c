@@ -52,16 +52,16 @@ static void print_counts(const struct bench_options *options, const struct bench
 {
 	int algo;
 
-	printf("%-28s %8s %8s %8s %10s %10s %7s %7s %7s %7s %10s\n", "  per run and rank",
+	printf("%-28s %8s %8s %8s %10s %10s %7s %7s %7s %7s %10s %8s\n", "  per run and rank",
 	       "enters", "syscalls", "sends", "bytes", "copied", "early", "late", "allocs", "far",
-	       "far bytes");
+	       "far bytes", "streamed");
 	for (algo = 0; algo < options->algos; algo++) {
 		const struct bench_counts *c = &result[algo].counts;
 
-		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f\n",
+		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f %8.2f\n",
 		       options->algo[algo], c->enters, c->syscalls, c->sends, c->sent_bytes,
 		       c->copied_bytes, c->early, c->late, c->allocations, c->far_sends,
-		       c->far_bytes);
+		       c->far_bytes, c->streamed);
 	}
 }
 
@@ -134,6 +134,7 @@ static json_t *counts_json(const struct bench_counts *c)
 	set_real(object, "allocations", c->allocations);
 	set_real(object, "far_sends", c->far_sends);
 	set_real(object, "far_bytes", c->far_bytes);
+	set_real(object, "streamed", c->streamed);
 	return object;
 }
 

@@ -68,6 +68,7 @@ static const char *const help[] = {
 	"      --plot FILE.svg   also a picture, and its gnuplot script beside it",
 	"",
 	"Exit code: 0; 1 if a call failed or a result was wrong; 2 for wrong options.",
+	NULL,
 };
 
 static const struct option options_known[] = {
@@ -92,21 +93,7 @@ static const struct option options_known[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(FILE *to)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(help) / sizeof(*help); i++)
-		fprintf(to, "%s\n", help[i]);
-}
-
 /* ---- values -------------------------------------------------------------------- */
-
-static bool wrong(const char *what, const char *value, const char *valid)
-{
-	fprintf(stderr, "coll bench: %s '%s'; valid: %s\n", what, value, valid);
-	return false;
-}
 
 static bool read_algo(struct bench_options *options, char *text)
 {
@@ -116,7 +103,7 @@ static bool read_algo(struct bench_options *options, char *text)
 	size_t length = strcspn(text, ":"), used = 0;
 
 	if (options->algos == BENCH_ALGOS_MAX)
-		return wrong("--algo", text, "at most 16 algorithms");
+		return argument_refuse(command, "--algo", text, "at most 16 algorithms");
 	used = snprintf(why, sizeof(why), "auto");
 	for (each = coll_algos; *each; each++)
 		if ((*each)->collective == options->collective) {
@@ -128,7 +115,7 @@ static bool read_algo(struct bench_options *options, char *text)
 						 (*each)->name);
 		}
 	if (!algo && (length != 4 || strncmp(text, "auto", 4)))
-		return wrong("--algo", text, why);
+		return argument_refuse(command, "--algo", text, why);
 	if (text[length] && coll_tuning_parse(algo, text + length + 1, &tuning, why, sizeof(why))) {
 		fprintf(stderr, "coll bench: --algo '%s': %s\n", text, why);
 		return false;
@@ -160,7 +147,8 @@ static bool read_algos(struct bench_options *options, char *text)
 			return false;
 		text = end + more;
 	}
-	return options->algos > 0 || wrong("--algo", text, "names with commas between");
+	return options->algos > 0 ||
+	       argument_refuse(command, "--algo", text, "names with commas between");
 }
 
 bool bench_read_size(const char *text, uint64_t *size)
@@ -175,11 +163,11 @@ bool bench_read_size(const char *text, uint64_t *size)
 	unit = *rest ? strchr(units, *rest) : NULL;
 	if (*text < '0' || *text > '9' || errno || (*rest && (!unit || rest[1])) ||
 	    bytes > (uint64_t)1 << 34)
-		return wrong("--size", text, valid);
+		return argument_refuse(command, "--size", text, valid);
 	if (unit)
 		bytes <<= 10 * (unit - units + 1);
 	if (bytes > (uint64_t)1 << 34)
-		return wrong("--size", text, "at most 16G");
+		return argument_refuse(command, "--size", text, "at most 16G");
 	*size = bytes;
 	return true;
 }
@@ -187,7 +175,7 @@ bool bench_read_size(const char *text, uint64_t *size)
 static bool read_size(struct bench_options *options, const char *text)
 {
 	if (options->sizes == BENCH_SIZES_MAX)
-		return wrong("--size", text, "at most 32 sizes");
+		return argument_refuse(command, "--size", text, "at most 32 sizes");
 	return bench_read_size(text, &options->size[options->sizes++]);
 }
 
@@ -198,7 +186,8 @@ static bool read_sizes(struct bench_options *options, char *text)
 	for (one = strtok_r(text, ",", &save); one; one = strtok_r(NULL, ",", &save))
 		if (!read_size(options, one))
 			return false;
-	return options->sizes > 0 || wrong("--size", text, "sizes with commas between: 8,8K,1M");
+	return options->sizes > 0 || argument_refuse(command, "--size", text,
+						     "sizes with commas between: 8,8K,1M");
 }
 
 static bool read_seconds(const char *text, double *seconds)
@@ -207,7 +196,7 @@ static bool read_seconds(const char *text, double *seconds)
 
 	*seconds = strtod(text, &rest);
 	return (rest != text && !*rest && *seconds > 0 && *seconds <= 86400) ||
-	       wrong("--time", text, "seconds above 0, at most 86400");
+	       argument_refuse(command, "--time", text, "seconds above 0, at most 86400");
 }
 
 static bool read_inject(struct bench_options *options, const char *text)
@@ -216,7 +205,7 @@ static bool read_inject(struct bench_options *options, const char *text)
 	char why[400];
 
 	if (strlen(text) >= sizeof(options->inject) - 32)
-		return wrong("--inject", text, "at most 479 characters");
+		return argument_refuse(command, "--inject", text, "at most 479 characters");
 	if (coll_inject_parse(&config, text, why, sizeof(why))) {
 		fprintf(stderr, "coll bench: %s\n", why);
 		return false;
@@ -237,16 +226,18 @@ static bool read_type(const char *text, int *type)
 {
 	*type = coll_type_find(text, strlen(text));
 	return (*type >= 0 && *type < COLL_TYPES) ||
-	       wrong("--type", text, "int8 ... int64, uint8 ... uint64, fp16, bf16, float, double, "
-		     "complex_float, ... (see coll.h)");
+	       argument_refuse(command, "--type", text,
+			       "int8 ... int64, uint8 ... uint64, fp16, bf16, float, double, "
+			       "complex_float, ... (see coll.h)");
 }
 
 static bool read_op(const char *text, int *op)
 {
 	*op = coll_reduction_find(text, strlen(text));
 	return (*op >= 0 && *op < COLL_REDUCTIONS) ||
-	       wrong("--op", text, "sum, prod, min, max, land, lor, lxor, band, bor, bxor, minloc, "
-		     "maxloc");
+	       argument_refuse(command, "--op", text,
+			       "sum, prod, min, max, land, lor, lxor, band, bor, bxor, minloc, "
+			       "maxloc");
 }
 
 static bool read_engine(struct bench_options *options, const char *text)
@@ -309,7 +300,8 @@ static bool read_option(struct bench_options *options, int key, char *const *arg
 		return true;
 	case OPTION_PLOT:
 		options->plot = optarg;
-		return bench_is_svg(optarg) || wrong("--plot", optarg, "a file name ending in .svg");
+		return bench_is_svg(optarg) || argument_refuse(command, "--plot", optarg,
+							       "a file name ending in .svg");
 	case OPTION_COUNTERS:
 		options->counters = true;
 		return true;
@@ -373,7 +365,7 @@ static bool read_options(int argc, char **argv, struct bench_options *options)
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":n:a:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			usage(stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		/* Algorithms belong to a collective: read them when that is known. */
@@ -383,7 +375,7 @@ static bool read_options(int argc, char **argv, struct bench_options *options)
 	if (optind + 1 != argc) {
 		fprintf(stderr, optind < argc ? "coll bench: one collective at a time\n" :
 						"coll bench: the collective is needed\n");
-		usage(stderr);
+		argument_help(help, stderr);
 		return false;
 	}
 	if (!argument_collective(command, argv[optind], &collective))

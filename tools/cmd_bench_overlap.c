@@ -73,6 +73,7 @@ static const char *const help[] = {
 	"      --plot FILE.svg   also a picture",
 	"",
 	"Exit code: 0; 1 if a call failed or a result was wrong; 2 for wrong options.",
+	NULL,
 };
 
 static const struct option options_known[] = {
@@ -97,21 +98,7 @@ static const struct option options_known[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(FILE *to)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(help) / sizeof(*help); i++)
-		fprintf(to, "%s\n", help[i]);
-}
-
 /* ---- values -------------------------------------------------------------------- */
-
-static bool wrong(const char *what, const char *value, const char *valid)
-{
-	fprintf(stderr, "coll bench overlap: %s '%s'; valid: %s\n", what, value, valid);
-	return false;
-}
 
 static bool read_modes(struct overlap_options *options, char *text)
 {
@@ -141,7 +128,7 @@ static bool read_inject(struct overlap_options *options, const char *text)
 	       strlen(text) < sizeof(options->inject);
 	coll_inject_release(&config);
 	if (!good)
-		return wrong("--inject", text, "one specification that begins with os:");
+		return argument_refuse(command, "--inject", text, "one specification that begins with os:");
 	strcpy(options->inject, text);
 	return true;
 }
@@ -221,7 +208,8 @@ static bool read_option(struct overlap_options *options, int key, char *const *a
 		return true;
 	case OPTION_PLOT:
 		options->plot = optarg;
-		return bench_is_svg(optarg) || wrong("--plot", optarg, "a file name ending in .svg");
+		return bench_is_svg(optarg) || argument_refuse(command, "--plot", optarg,
+							       "a file name ending in .svg");
 	default:
 		return argument_unknown(command, key, argv, options_known);
 	}
@@ -235,16 +223,16 @@ static bool read_options(int argc, char **argv, struct overlap_options *options)
 	optind = 0;
 	while ((key = getopt_long(argc, argv, ":n:a:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			usage(stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(options, key, argv))
 			return false;
 	}
 	if (optind < argc)
-		return wrong("argument", argv[optind], "options only");
+		return argument_refuse(command, "argument", argv[optind], "options only");
 	if (bench_reduces(options->collective) && options->bytes % sizeof(double))
-		return wrong("--size", "", "a multiple of the 8 bytes of double");
+		return argument_refuse(command, "--size", "", "a multiple of the 8 bytes of double");
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "clock.h"
 #include "command.h"
 #include "launch.h"
@@ -45,15 +46,8 @@ static const char *const help[] = {
 	"",
 	"Exit code: 0 if every rank's was, else that of the first rank that failed",
 	"(128 + signal if it was killed); 126, 127 if the program cannot be run.",
+	NULL,
 };
-
-static void usage(FILE *to)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(help) / sizeof(*help); i++)
-		fprintf(to, "%s\n", help[i]);
-}
 
 static int wrong(const char *option, const char *value, const char *valid)
 {
@@ -207,7 +201,7 @@ static int read_options(int argc, char **argv, struct launch *launch, int *prefi
 			launch->quiet = true;
 			break;
 		case 'h':
-			usage(stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		default:
 			fprintf(stderr, "coll run --help lists the options.\n");
@@ -225,7 +219,7 @@ static int check_complete(const struct launch *launch)
 		fprintf(stderr, "coll run: the program to run is needed\n");
 	else
 		return 0;
-	usage(stderr);
+	argument_help(help, stderr);
 	return COMMAND_USAGE;
 }
 

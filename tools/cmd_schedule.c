@@ -17,12 +17,12 @@
 #include "arena.h"
 #include "arguments.h"
 #include "command.h"
+#include "emit.h"
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_GOAL };
 
 enum {
 	ALL_RANKS_MAX = 1 << 16,	/* without --rank */
-	EMIT_BYTES = 1 << 16,		/* to begin with */
 	CLUSTERS_MAX = 64,
 };
 
@@ -62,44 +62,10 @@ static const char help[] =
 
 /* ---- emitting ----------------------------------------------------------- */
 
-/* v forms: equal blocks one after the other. */
-static void fill_blocks(struct settings *settings, u64 *memory)
-{
-	struct coll_call *call = &settings->call;
-	u64 *counts = memory, *displs = memory + call->ranks;
-	u32 i;
-
-	for (i = 0; i < call->ranks; i++) {
-		counts[i] = call->count;
-		displs[i] = i * call->count;
-	}
-	switch (call->collective) {
-	case COLL_GATHERV:
-	case COLL_SCATTERV:
-	case COLL_ALLGATHERV:
-		call->displs = displs;
-		/* fall through */
-	case COLL_REDUCE_SCATTER:
-		call->counts = counts;
-		break;
-	case COLL_ALLTOALLV:
-		call->send_counts = call->recv_counts = counts;
-		call->send_displs = call->recv_displs = displs;
-		break;
-	default:
-		break;
-	}
-}
-
 /* The schedule of one rank; free() it. NULL: said why not. */
 static struct coll_schedule *emit_rank(const struct settings *settings, u32 rank)
 {
 	struct coll_call call = settings->call;
-	struct coll_schedule *s;
-	void *memory = NULL;
-	size_t bytes = EMIT_BYTES;
-	const char *why;
-	int error;
 
 	call.rank = rank;
 	if (call.in_place && rank != call.root &&
@@ -107,22 +73,7 @@ static struct coll_schedule *emit_rank(const struct settings *settings, u32 rank
 	     call.collective == COLL_GATHERV || call.collective == COLL_SCATTER ||
 	     call.collective == COLL_SCATTERV))
 		call.in_place = false;
-	why = coll_algo_refuses(settings->algo, &call, &settings->tuning);
-	if (why) {
-		fprintf(stderr, "coll schedule: %s refuses: %s\n", settings->algo->name, why);
-		return NULL;
-	}
-	do {
-		memory = memory_grow(memory, 1, bytes);
-		error = coll_algo_emit(settings->algo, &call, &settings->tuning, memory, bytes, &s);
-		bytes *= 4;
-	} while (error == -ENOSPC);
-	if (!error)
-		return s;
-	fprintf(stderr, "coll schedule: rank %u: %s\n", rank,
-		error == -E2BIG ? "a limit of schedules is exceeded" : strerror(-error));
-	free(memory);
-	return NULL;
+	return emit_schedule("schedule", settings->algo, &call, &settings->tuning);
 }
 
 /* ---- printing ----------------------------------------------------------- */
@@ -201,11 +152,10 @@ static int show_schedules(struct settings *settings)
 	const bool all = settings->rank == COLL_NONE;
 	const u32 first = all ? 0 : settings->rank, count = all ? settings->call.ranks : 1;
 	struct coll_schedule **s = memory_grow(NULL, count, sizeof(*s));
-	u64 *blocks = memory_grow(NULL, 2 * (size_t)settings->call.ranks, sizeof(u64));
+	u64 *blocks = emit_blocks(&settings->call);
 	int status = COMMAND_ERROR;
 	u32 made;
 
-	fill_blocks(settings, blocks);
 	for (made = 0; made < count; made++) {
 		s[made] = emit_rank(settings, first + made);
 		if (!s[made])

@@ -14,43 +14,17 @@
 #include "../algo/ranks.h"
 #include "arena.h"
 #include "command.h"
+#include "emit.h"
 #include "sim.h"
 
 static const struct command others[] = {
 	{ "circuit", cmd_sim_circuit, "collectives over circuits that take time to set up" },
+	{ "replay", cmd_sim_replay, "a program's traces, or a GOAL program" },
 	{ "flit", cmd_sim_flit, "wormhole routers with virtual channels, cycle by cycle" },
 	{ NULL, NULL, NULL },
 };
 
 /* ---- a job ----------------------------------------------------------------- */
-
-/* v forms: equal blocks one after the other. */
-static u64 *fill_blocks(struct coll_call *call)
-{
-	u64 *counts = memory_grow(NULL, 2 * (size_t)call->ranks, sizeof(u64));
-	u64 *displs = counts + call->ranks;
-	u32 i;
-
-	for (i = 0; i < call->ranks; i++) {
-		counts[i] = call->count;
-		displs[i] = i * call->count;
-	}
-	if (call->collective == COLL_ALLTOALLV) {
-		call->send_counts = call->recv_counts = counts;
-		call->send_displs = call->recv_displs = displs;
-	} else {
-		call->counts = counts;
-		call->displs = call->collective == COLL_REDUCE_SCATTER ? NULL : displs;
-	}
-	return counts;
-}
-
-static bool takes_counts(enum coll_collective collective)
-{
-	return collective == COLL_GATHERV || collective == COLL_SCATTERV ||
-	       collective == COLL_ALLGATHERV || collective == COLL_ALLTOALLV ||
-	       collective == COLL_REDUCE_SCATTER;
-}
 
 static struct coll_call call_of(const struct sim_options *options, u32 ranks)
 {
@@ -69,14 +43,6 @@ static struct coll_call call_of(const struct sim_options *options, u32 ranks)
 	};
 }
 
-/* The model for so many ranks; `tables` is what it points to. */
-struct tables {
-	double *slowness;
-	u32 *area;
-	struct sim_link link[64 * 64];
-	struct sim_network network;
-};
-
 /* Runs of ranks, as equal as can be. */
 static u32 *areas_of(const struct sim_options *options, u32 ranks)
 {
@@ -87,7 +53,7 @@ static u32 *areas_of(const struct sim_options *options, u32 ranks)
 	return area;
 }
 
-static void add_clusters(const struct sim_options *options, u32 ranks, struct tables *tables,
+static void add_clusters(const struct sim_options *options, u32 ranks, struct sim_tables *tables,
 			 struct sim_model *model)
 {
 	const u32 n = options->clusters;
@@ -103,8 +69,8 @@ static void add_clusters(const struct sim_options *options, u32 ranks, struct ta
 	model->network = &tables->network;
 }
 
-static struct sim_model model_of(const struct sim_options *options, u32 ranks,
-				 struct tables *tables)
+struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
+			      struct sim_tables *tables)
 {
 	struct sim_model model = options->model;
 	u32 i;
@@ -123,6 +89,12 @@ static struct sim_model model_of(const struct sim_options *options, u32 ranks,
 	if (options->clusters > 1)
 		add_clusters(options, ranks, tables, &model);
 	return model;
+}
+
+void sim_tables_free(struct sim_tables *tables)
+{
+	free(tables->slowness);
+	free(tables->area);
 }
 
 /* ---- rows ------------------------------------------------------------------ */
@@ -200,11 +172,11 @@ static double cpu_seconds(void)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-static int simulate(struct sim *sim, const struct sim_options *options,
-		    const struct sim_model *model, u64 seed, struct sim_row *row)
+int sim_measure(struct sim *sim, const struct sim_options *options, const struct sim_model *model,
+		const char *name, u64 seed, struct sim_row *row)
 {
 	struct sim_outcome *outcome = memory_grow(NULL, options->runs, sizeof(*outcome));
-	struct progress progress = { row->choice->algo->name, row->ranks, options->runs,
+	struct progress progress = { name, row->ranks, options->runs,
 				     row->tuning.redundancy };
 	int error = find_ideal(sim, options, *model, &row->ideal);
 
@@ -223,12 +195,14 @@ static int simulate(struct sim *sim, const struct sim_options *options,
 	return error;
 }
 
-static bool explain(const struct sim_row *row, int error, const char *why)
+bool sim_explain(const char *name, u32 ranks, int error, const char *why)
 {
-	fprintf(stderr, "coll sim: %s, %u ranks: %s\n", row->choice->algo->name, row->ranks,
+	fprintf(stderr, "coll sim: %s, %u ranks: %s\n", name, ranks,
 		*why		      ? why :
 		error == -EOPNOTSUPP  ? "not on that path; --path any chooses one that can" :
 		error == -EDEADLK     ? "ranks wait for ever" :
+		error == -EBUSY	      ? "more circuits at once than ports or wavelengths" :
+		error == -ENOTCONN    ? "a message has no circuit" :
 					strerror(-error));
 	return false;
 }
@@ -237,9 +211,9 @@ static bool explain(const struct sim_row *row, int error, const char *why)
 static bool run_one(const struct sim_options *options, u64 seed, struct sim_row *row)
 {
 	struct sim_job job = { row->choice->algo, call_of(options, row->ranks), row->tuning };
-	u64 *blocks = takes_counts(job.call.collective) ? fill_blocks(&job.call) : NULL;
-	struct tables tables;
-	struct sim_model model = model_of(options, row->ranks, &tables);
+	u64 *blocks = emit_blocks(&job.call);
+	struct sim_tables tables;
+	struct sim_model model = sim_model_of(options, row->ranks, &tables);
 	struct sim *sim = NULL;
 	char why[200] = "";
 	bool fine = true;
@@ -249,16 +223,15 @@ static bool run_one(const struct sim_options *options, u64 seed, struct sim_row 
 	job.call.clusters = options->clusters;
 	error = sim_open(&job, &sim, why, sizeof(why));
 	if (!error)
-		error = simulate(sim, options, &model, seed, row);
+		error = sim_measure(sim, options, &model, row->choice->algo->name, seed, row);
 	if (!error && options->prove)
 		fine = sim_prove(&job.call, sim, &model, sim_seed(seed, 0));
 	if (!error && fine && (options->timeline || options->critical_path))
 		fine = sim_show_run(options, sim, &model, sim_seed(seed, 0));
 	sim_close(sim);
-	free(tables.slowness);
-	free(tables.area);
+	sim_tables_free(&tables);
 	free(blocks);
-	return error ? explain(row, error, why) : fine;
+	return error ? sim_explain(row->choice->algo->name, row->ranks, error, why) : fine;
 }
 
 /*
@@ -341,7 +314,7 @@ static void add_noise(const struct sim_model *model, struct coll_machine *machin
 		machine->link_noise = rate_of(&model->link);
 }
 
-static void choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
+struct coll_machine sim_machine_of(const struct sim_options *options)
 {
 	const struct sim_costs *costs = &options->model.costs;
 	struct coll_machine machine = {
@@ -352,13 +325,21 @@ static void choose(struct sim_options *options, u32 ranks, struct sim_choice *ch
 		.wan_alpha = options->wan.alpha,
 		.wan_beta = options->wan.trunk,
 		.congestion = options->wan.loss,
+		.delta = options->delta,
 	};
+
+	add_noise(&options->model, &machine);
+	return machine;
+}
+
+static void choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
+{
+	const struct coll_machine machine = sim_machine_of(options);
 	struct coll_call call = call_of(options, ranks);
 	u32 *area = options->clusters > 1 ? areas_of(options, ranks) : NULL;
 
 	call.cluster = area;
 	call.clusters = options->clusters;
-	add_noise(&options->model, &machine);
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
 	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
 	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);

@@ -37,6 +37,7 @@ struct point {
 
 struct found {
 	double near_alpha, near_rate, far_alpha;
+	int streams;		/* that carry the bulk of a link; 0: its own connection */
 	struct point point[POINTS];
 	int points;
 };
@@ -76,24 +77,29 @@ static bool most(const struct measure *m, double *value)
 						   m->world));
 }
 
-/* How long the pair takes for so many bytes and an answer; nobody else waits for it. */
+/* How long so many bytes and an answer take, by the clock of the pair's first, who may have
+ * left the barrier first or last; nobody else waits for it. */
 static bool time_pair(const struct measure *m, struct coll_group *pair, size_t bytes,
 		      double *seconds)
 {
 	int error = coll_barrier(m->world);
-	const double start = now();
+	double start;
 
 	*seconds = 0;
+	if (!error && pair)	/* both have left it now */
+		error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
+	start = now();
 	if (!error && pair) {
-		error = bytes ? coll_bcast(m->data, bytes, COLL_UINT8, 0, pair) : 0;
+		error = coll_bcast(m->data, bytes, COLL_UINT8, 0, pair);
 		if (!error)
-			error = coll_barrier(pair);
-		*seconds = now() - start;
+			error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
+		if (!coll_rank(pair))
+			*seconds = now() - start;
 	}
 	return fine(m, "bcast", error) && most(m, seconds);
 }
 
-/* Seconds of a message without bytes, and bytes per second of one pair among all. */
+/* Seconds of a message of one byte, and bytes per second of one pair among all. */
 static bool measure_pairs(const struct measure *m, struct coll_group *pair, double *alpha,
 			  double *rate)
 {
@@ -102,11 +108,11 @@ static bool measure_pairs(const struct measure *m, struct coll_group *pair, doub
 	int i;
 
 	for (i = 0; i < PINGS; i++) {
-		if (!time_pair(m, pair, 0, &seconds))
+		if (!time_pair(m, pair, 1, &seconds))
 			return false;
 		best = seconds < best ? seconds : best;
 	}
-	*alpha = best;
+	*alpha = best / 2;
 	for (bytes = BYTES_FIRST; ; bytes *= 4) {
 		if (!time_pair(m, pair, bytes, &seconds))
 			return false;
@@ -153,12 +159,21 @@ static bool measure_near(const struct measure *m, struct found *found)
 	return ok;
 }
 
+static int streams_made(const struct measure *m)
+{
+	struct coll_counters counters = { .size = sizeof(counters) };
+
+	coll_counters(m->context, &counters);
+	return counters.streams;
+}
+
 /* `links` pairs across at once. */
 static bool measure_far(const struct measure *m, int links, struct found *found)
 {
 	struct point *point = &found->point[found->points++];
 	struct coll_group *pair;
 	int colour = -1, i;
+	const int before = streams_made(m);
 	double alpha, rate;
 	bool ok;
 
@@ -168,8 +183,10 @@ static bool measure_far(const struct measure *m, int links, struct found *found)
 	if (!fine(m, "split", coll_group_split(m->world, colour, m->cluster[m->rank], &pair)))
 		return false;
 	ok = measure_pairs(m, pair, &alpha, &rate);
-	if (links == 1)
+	if (links == 1) {
 		found->far_alpha = alpha;
+		found->streams = streams_made(m) - before;
+	}
 	*point = (struct point){ links, links * rate };
 	coll_group_free(pair);
 	return ok;
@@ -202,8 +219,9 @@ static void print_found(const struct measure *m, const struct found *found)
 
 	if (m->json)
 		printf("{\"alpha\": %g, \"beta\": %g, \"wan_alpha\": %g, \"wan_beta\": %g, "
-		       "\"wan_loss\": %g, \"links\": [", found->near_alpha, 1 / link,
-		       found->far_alpha, wan > 0 ? 1 / wan : 0, loss);
+		       "\"wan_loss\": %g, \"wan_streams\": %d, \"links\": [", found->near_alpha,
+		       1 / link, found->far_alpha, wan > 0 ? 1 / wan : 0, loss,
+		       found->streams ? found->streams : 1);
 	for (i = 0; i < found->points; i++)
 		printf(m->json ? "%s{\"links\": %d, \"rate\": %g}" :
 				 "%s# %3d links across: %10.3f MB/s\n", m->json && i ? ", " : "",
@@ -212,6 +230,8 @@ static void print_found(const struct measure *m, const struct found *found)
 		printf("]}\n");
 		return;
 	}
+	if (found->streams)
+		printf("wan_streams = %d\n", found->streams);
 	if (found->near_alpha > 0)
 		printf("alpha = %.1fus\n", found->near_alpha * 1e6);
 	printf("beta = %.4fns\nwan_alpha = %.3fms\n", 1e9 / link, found->far_alpha * 1e3);

@@ -25,6 +25,7 @@ int cmd_schedule(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_circuit(int argc, char **argv);
 int cmd_sim_flit(int argc, char **argv);
+int cmd_sim_replay(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_wan(int argc, char **argv);
 

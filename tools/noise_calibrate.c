@@ -202,7 +202,7 @@ static bool read_options(int argc, char **argv, struct calibrate *k)
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":c:d:T:P:qh", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(k, key, argv))

@@ -395,7 +395,7 @@ static bool read_options(int argc, char **argv, struct check *check)
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":c:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (key == 'j')

@@ -138,7 +138,7 @@ static bool read_options(int argc, char **argv, struct files *f, const struct op
 	f->quantum = NOISE_MS;
 	while ((key = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(f, key, argv, known))

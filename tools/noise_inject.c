@@ -191,8 +191,8 @@ static bool read_options(int argc, char **argv, struct inject *inject)
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":c:d:P:o:qh", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(inject->replay ? help_replay : help_inject, stdout);
-			option_help(help_rest, stdout);
+			argument_help(inject->replay ? help_replay : help_inject, stdout);
+			argument_help(help_rest, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(inject, key, argv))

@@ -113,9 +113,9 @@ static const struct option options_known[] = {
 
 static void usage(void)
 {
-	option_help(help, stdout);
+	argument_help(help, stdout);
 	noise_limits_list(stdout);
-	option_help(help_rest, stdout);
+	argument_help(help_rest, stdout);
 }
 
 /* ---- options ----------------------------------------------------------------------------- */

@@ -5,13 +5,6 @@
 #include "../core/text_noise.h"
 #include "noise_options.h"
 
-static bool wrong(const char *command, const char *what, const char *text, const char *valid)
-{
-	fprintf(stderr, "%s %s: %s '%s'; valid: %s\n", argument_program, command, what, text,
-		valid);
-	return false;
-}
-
 bool option_time(const char *command, const char *what, const char *text, u64 unit, u64 least,
 		 u64 most, u64 *ns)
 {
@@ -22,7 +15,7 @@ bool option_time(const char *command, const char *what, const char *text, u64 un
 	snprintf(valid, sizeof(valid), "a time from %s to %s: 250ns, 5us, 2.5ms, 10s, 1m, 1h%s",
 		 noise_time_text(least, low), noise_time_text(most, high),
 		 unit == NOISE_S ? "; s without a unit" : "; us without a unit");
-	return wrong(command, what, text, valid);
+	return argument_refuse(command, what, text, valid);
 }
 
 bool option_cpus(const char *command, const char *what, const char *text, struct noise_cpus *cpus)
@@ -40,13 +33,13 @@ bool option_cpus(const char *command, const char *what, const char *text, struct
 	}
 	snprintf(valid, sizeof(valid), "a list like 0,2-3, of the CPUs %s",
 		 noise_cpus_list(&online, list, sizeof(list)));
-	return wrong(command, what, text, valid);
+	return argument_refuse(command, what, text, valid);
 }
 
 bool option_share(const char *command, const char *what, const char *text, double *share)
 {
 	return noise_share_read(text, share) ||
-	       wrong(command, what, text, "a share of the time: 2.5%, or 0.025");
+	       argument_refuse(command, what, text, "a share of the time: 2.5%, or 0.025");
 }
 
 bool option_real(const char *command, const char *what, const char *text, double least, double most,
@@ -58,14 +51,14 @@ bool option_real(const char *command, const char *what, const char *text, double
 	if (rest != text && !*rest && *value >= least && *value <= most)
 		return true;
 	snprintf(valid, sizeof(valid), "a number from %g to %g", least, most);
-	return wrong(command, what, text, valid);
+	return argument_refuse(command, what, text, valid);
 }
 
 bool option_policy(const char *command, const char *what, const char *text,
 		   struct noise_policy *policy)
 {
 	return noise_policy_read(policy, text) ||
-	       wrong(command, what, text,
+	       argument_refuse(command, what, text,
 		     "o:NICE, r:PRIORITY, f:PRIORITY (1 to 99) or d:RUNTIME:PERIOD (us)");
 }
 
@@ -76,10 +69,4 @@ bool option_no_more(const char *command, int argc, char **argv)
 	fprintf(stderr, "%s %s: '%s' is one argument too many; --help tells more\n",
 		argument_program, command, argv[optind]);
 	return false;
-}
-
-void option_help(const char *const *lines, FILE *to)
-{
-	for (; *lines; lines++)
-		fprintf(to, "%s\n", *lines);
 }

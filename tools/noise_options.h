@@ -26,7 +26,4 @@ bool option_policy(const char *command, const char *what, const char *text,
 /* No argument is left; else one is said to be too many. */
 bool option_no_more(const char *command, int argc, char **argv);
 
-/* Lines up to a NULL. */
-void option_help(const char *const *lines, FILE *to);
-
 #endif

@@ -4,12 +4,15 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "netlink.h"
 #include "noise_commands.h"
 #include "noise_compare.h"
 #include "noise_formats.h"
 #include "noise_options.h"
+#include "noise_pin_module.h"
 #include "noise_pinning.h"
 #include "noise_watch.h"
 
@@ -19,6 +22,7 @@ enum {
 	OPTION_STATE,
 	OPTION_DRY_RUN,
 	OPTION_WORKQUEUES,
+	OPTION_MODULE,
 	OPTION_MEASURE,
 	OPTION_JSON,
 	OPTION_ALL,
@@ -53,6 +57,8 @@ static const char *const help[] = {
 	"      --workqueues      also the kernel's unbound work. Some kernels leave work undone "
 	"when",
 	"                        this is changed (mlx5 then stalls): not unless asked for",
+	"      --module          the module moves the tasks, also those that come later, until",
+	"                        fini; what the caller's parent has started is kept",
 	"      --state DIR       where the state is kept (default /run/coll)",
 	"      --measure T       measure before and after, each for so long, and compare",
 	"      --dry-run         say what would be done, as commands, and do nothing",
@@ -70,6 +76,7 @@ static const struct option options_known[] = {
 	{ "rules", required_argument, NULL, OPTION_RULES },
 	{ "rule", required_argument, NULL, OPTION_RULE },
 	{ "workqueues", no_argument, NULL, OPTION_WORKQUEUES },
+	{ "module", no_argument, NULL, OPTION_MODULE },
 	{ "state", required_argument, NULL, OPTION_STATE },
 	{ "measure", required_argument, NULL, OPTION_MEASURE },
 	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
@@ -84,10 +91,11 @@ struct pin {
 	const char *rules_file, *state;
 	char *text;		/* of the rules */
 	size_t length;
-	bool workqueues, dry_run, all, json;
+	bool workqueues, module, dry_run, all, json;
 	u64 measure;
 	struct noise_rules rules;
 	struct noise_pinning pinning;
+	struct noise_pin_counts counts;	/* the module's */
 	const char *capture;
 };
 
@@ -138,6 +146,8 @@ static bool read_option(struct pin *pin, int key, char **argv)
 		return add_text(pin, optarg, strlen(optarg));
 	case OPTION_WORKQUEUES:
 		return pin->workqueues = true;
+	case OPTION_MODULE:
+		return pin->module = true;
 	case OPTION_STATE:
 		pin->state = optarg;
 		return true;
@@ -163,7 +173,7 @@ static bool read_options(int argc, char **argv, struct pin *pin, int arguments)
 	pin->state = "/run/coll";
 	while ((key = getopt_long(argc, argv, ":c:H:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(pin, key, argv))
@@ -251,6 +261,10 @@ static void print_all(const struct pin *p)
 	for (i = 0; i < p->pinning.count; i++)
 		if (is_worth_a_line(p, &p->pinning.pin[i]))
 			print_pin(&p->pinning.pin[i]);
+	if (p->module)
+		printf("by the module: %llu tasks matched, %llu moved, %llu refused\n",
+		       (unsigned long long)p->counts.matched, (unsigned long long)p->counts.moved,
+		       (unsigned long long)p->counts.refused);
 	for (state = 0; state < NOISE_PIN_STATES; state++)
 		if (noise_pinning_count(&p->pinning, state))
 			printf("%u %s\n", noise_pinning_count(&p->pinning, state),
@@ -319,6 +333,88 @@ static int measure(const struct pin *p, struct noise_capture *capture, struct no
 	return status ? status : noise_view_init(view, capture);
 }
 
+/* ---- by the module -------------------------------------------------------------------------- */
+
+static void module_path(const struct pin *p, char path[4096])
+{
+	snprintf(path, 4096, "%s/pin.module", p->state);
+}
+
+static void rests(const struct noise_rule *rule)
+{
+	fprintf(stderr, "collnoise pin: line %u: there is no cgroup %s (the module takes no globs of "
+		"cgroups); the rule rests\n", rule->line, rule->cgroup);
+}
+
+/* Whose descendants stay: the caller's parent, so that the caller is one of them. */
+static u32 kept_by_module(void)
+{
+	const struct noise_task *caller;
+	struct noise_tasks tasks;
+	u32 kept = getppid();
+
+	if (noise_tasks_look(&tasks))
+		return kept;
+	caller = noise_tasks_find(&tasks, kept);
+	if (caller && caller->parent > 2)	/* all descend from these */
+		kept = caller->parent;
+	noise_tasks_free(&tasks);
+	return kept;
+}
+
+static int refused_by_module(struct netlink *netlink, int error)
+{
+	fprintf(stderr, "collnoise pin: the module: %s\n",
+		netlink && *netlink_reason(netlink) ? netlink_reason(netlink) : strerror(-error));
+	return error;
+}
+
+/* A file says that it holds rules: fini has them cleared. */
+static int module_begins(struct pin *p)
+{
+	struct netlink *netlink = NULL;
+	char path[4096];
+	FILE *file;
+	int error;
+
+	module_path(p, path);
+	file = fopen(path, "we");
+	if (!file || fclose(file))
+		return -errno;
+	error = netlink_open(&netlink);
+	if (!error)
+		error = noise_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(), rests);
+	if (!error)
+		error = noise_pin_module_count(netlink, &p->counts);
+	if (error) {
+		refused_by_module(netlink, error);
+		unlink(path);
+	}
+	netlink_close(netlink);
+	return error;
+}
+
+/* Unloaded meanwhile, it has put everything back by itself. */
+static int module_ends(const struct pin *p)
+{
+	struct netlink *netlink = NULL;
+	char path[4096];
+	int error;
+
+	module_path(p, path);
+	if (access(path, F_OK))
+		return 0;
+	error = netlink_open(&netlink);
+	if (!error)
+		error = noise_pin_module_clear(netlink);
+	if (error == -ENOENT)
+		error = 0;
+	else if (error)
+		refused_by_module(netlink, error);
+	netlink_close(netlink);
+	return error ? error : unlink(path) ? -errno : 0;
+}
+
 /* ---- doing it --------------------------------------------------------------------------- */
 
 static int fail(const char *what, const char *path, int error)
@@ -334,6 +430,11 @@ static int tell(const struct pin *p, const struct noise_view *before,
 
 	if (p->json) {
 		all = pins_json(p);
+		if (p->module)
+			json_object_set_new(all, "module", json_pack("{sI sI sI}", "matched",
+				(json_int_t)p->counts.matched, "moved",
+				(json_int_t)p->counts.moved, "refused",
+				(json_int_t)p->counts.refused));
 		if (after)
 			json_object_set_new(all, "noise", noise_compare_json(before, after));
 		noise_json_print(all, stdout);
@@ -358,6 +459,21 @@ static int check(struct pin *p)
 	return tell(p, NULL, NULL);
 }
 
+/* What is left to do from here. */
+static int plan(struct pin *p)
+{
+	struct noise_rules left;
+	int status;
+
+	if (!p->module)
+		return noise_pinning_plan(&p->pinning, &p->rules);
+	status = noise_pin_module_left(&p->rules, &left);
+	if (!status)
+		status = noise_pinning_plan(&p->pinning, &left);
+	free(left.rule);
+	return status;
+}
+
 static int apply(struct pin *p)
 {
 	int status = noise_pinning_save(&p->pinning, p->state, false);
@@ -369,6 +485,10 @@ static int apply(struct pin *p)
 	}
 	if (status)
 		return fail("cannot keep the state in", p->state, status);
+	if (p->module && module_begins(p)) {
+		noise_pinning_forget(p->state);
+		return COMMAND_ERROR;
+	}
 	noise_pinning_apply(&p->pinning);
 	status = noise_pinning_save(&p->pinning, p->state, true);
 	return status ? fail("cannot keep the state in", p->state, status) : COMMAND_OK;
@@ -386,7 +506,7 @@ static int init(struct pin *p)
 		return COMMAND_USAGE;
 	if (p->measure && measure(p, &before, &was))
 		return COMMAND_ERROR;
-	if (noise_pinning_plan(&p->pinning, &p->rules))
+	if (plan(p))
 		return COMMAND_ERROR;
 	status = apply(p);
 	if (status == COMMAND_OK && p->measure && measure(p, &after, &is))
@@ -411,6 +531,8 @@ static int fini(struct pin *p)
 	}
 	if (status)
 		return fail("cannot read the state in", p->state, status);
+	if (module_ends(p))
+		return COMMAND_ERROR;
 	noise_pinning_undo(&p->pinning);
 	status = noise_pinning_count(&p->pinning, NOISE_PIN_REFUSED)
 			 ? -EPERM
@@ -525,7 +647,7 @@ int noise_pin(int argc, char **argv)
 	int status = COMMAND_USAGE;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		option_help(help, stdout);
+		argument_help(help, stdout);
 		return COMMAND_OK;
 	}
 	for (i = 0; argc > 1 && i < sizeof(actions) / sizeof(*actions); i++)

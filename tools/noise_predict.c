@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../algo/redundancy.h"
 #include "../core/text_noise.h"
@@ -213,7 +214,7 @@ static bool read_options(int argc, char **argv, struct predict *p)
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":g:n:s:h", options_known, NULL)) != -1) {
 		if (key == 'h') {
-			option_help(help, stdout);
+			argument_help(help, stdout);
 			exit(COMMAND_OK);
 		}
 		if (!read_option(p, key, argv))
@@ -365,28 +366,55 @@ static struct coll_call call_of(const struct predict *p, u32 ranks)
 	};
 }
 
-/*
- * The step of the last of `ranks`, and `more`. A rank that has waited for others
- * may begin inside an event, one that has not cannot: how long ranks wait on
- * average and how long the step takes follow from each other.
- */
-static int longest(const struct predict *p, const struct noise_capture *capture, double seconds,
-		   double ranks, double more, struct times *times, double *watched)
+/* What comes on top of the last rank's work, in seconds. */
+struct top {
+	double again;		/* delays after the first, of a call that comes out of the blue */
+	double more;		/* in any case */
+};
+
+/* Seconds that noise adds to the last of `ranks` if it may begin anywhere in an event. */
+static int delay_anywhere(const struct predict *p, const struct noise_capture *capture,
+			  double seconds, double ranks, double *delay)
 {
 	struct stretch stretch = { 0 };
-	double wait = p->idle, before;
+	int status = stretch_of(capture, p->captures, seconds, INFINITY, &stretch);
+
+	if (!status)
+		*delay = stretch_mean(&stretch, ranks) * 1e-9 - seconds;
+	stretch_free(&stretch);
+	return status;
+}
+
+/*
+ * The step of the last of `ranks`. A rank that has waited for others may begin inside
+ * an event, one that has not cannot: how long ranks wait on average and how long the
+ * step takes follow from each other. Delays after the first are as many times less as
+ * the first is than that of a call that comes out of the blue.
+ */
+static int longest(const struct predict *p, const struct noise_capture *capture, double seconds,
+		   double ranks, struct top top, struct times *times, double *watched)
+{
+	struct stretch stretch = { 0 };
+	double wait = p->idle, before, delay, again = 0, anywhere = 0;
 	int status, round = 0;
 
+	if (top.again > 0) {
+		status = delay_anywhere(p, capture, seconds, ranks, &anywhere);
+		if (status)
+			return status;
+	}
 	do {
 		status = stretch_of(capture, p->captures, seconds, wait, &stretch);
 		if (status)
 			break;
-		times->mean = stretch_mean(&stretch, ranks) * 1e-9 + more;
+		delay = stretch_mean(&stretch, ranks) * 1e-9 - seconds;
+		again = anywhere > 0 ? top.again * fmin(1, delay / anywhere) : 0;
+		times->mean = seconds + delay + again + top.more;
 		before = wait;
 		wait = p->idle + times->mean - stretch_mean(&stretch, 1) * 1e-9;
 	} while (ranks > 1 && ++round < ROUNDS_MAX && fabs(wait - before) > 0.01 * times->mean);
 	if (!status) {
-		times->p99 = stretch_quantile(&stretch, ranks, 0.99) * 1e-9 + more;
+		times->p99 = stretch_quantile(&stretch, ranks, 0.99) * 1e-9 + again + top.more;
 		*watched = stretch.watched;
 	}
 	stretch_free(&stretch);
@@ -416,7 +444,8 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	struct coll_machine m = p->machine, pinned = p->machine;
 	const double ideal = ideal_of(p, &call, &row->algo);
 	struct times *of = row->of;
-	double watched = 0, extra, again;
+	struct top without = { 0 }, redundant, others = { 0 }, offloaded = { .more = ideal };
+	double watched = 0;
 	int status;
 
 	m.grain = pinned.grain = grain;
@@ -425,21 +454,24 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	row->ranks = ranks;
 	row->base = grain + ideal;
 	row->with = p->collective == COLL_ALLREDUCE ? redundancy_choose(&call, ~0u, &m) : plain;
-	again = redundancy_delay_again(&call, plain, &m);
-	extra = redundancy_delay_again(&call, row->with, &m) +
-		redundancy_cost(&call, row->with, &m) - redundancy_cost(&call, plain, &m);
-	status = longest(p, p->capture, row->base, ranks, again, &of[NOTHING], &watched);
+	without.again = redundancy_delay_again(&call, plain, &m);
+	others.again = redundancy_delay_again(&call, plain, &pinned);
+	redundant = (struct top){
+		.again = redundancy_delay_again(&call, row->with, &m),
+		.more = redundancy_cost(&call, row->with, &m) - redundancy_cost(&call, plain, &m),
+	};
+	status = longest(p, p->capture, row->base, ranks, without, &of[NOTHING], &watched);
 	row->beyond = ranks * (row->base * 1e9 + 1000) > watched;
 	if (!status)
-		status = longest(p, p->pinned, row->base, ranks,
-				 redundancy_delay_again(&call, plain, &pinned), &of[PINNED],
+		status = longest(p, p->pinned, row->base, ranks, others, &of[PINNED], &watched);
+	if (!status)
+		status = longest(p, p->capture, row->base, 1, (struct top){ 0 }, &of[TOGETHER],
 				 &watched);
 	if (!status)
-		status = longest(p, p->capture, row->base, 1, 0, &of[TOGETHER], &watched);
+		status = longest(p, p->capture, row->base, ranks, redundant, &of[REDUNDANT],
+				 &watched);
 	if (!status)
-		status = longest(p, p->capture, row->base, ranks, extra, &of[REDUNDANT], &watched);
-	if (!status)
-		status = longest(p, p->capture, grain, ranks, ideal, &of[OFFLOADED], &watched);
+		status = longest(p, p->capture, grain, ranks, offloaded, &of[OFFLOADED], &watched);
 	return status;
 }
 
@@ -543,14 +575,27 @@ static int draw(const struct predict *p, const struct row *row)
 	return -EIO;
 }
 
+/* A capture of an hour and many ranks take their time. */
+static void show_progress(const struct predict *p, u32 done)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\r\033[K");
+	if (done < p->counts)
+		fprintf(stderr, "%u ranks: %u of %u", p->ranks[done], done + 1, p->counts);
+}
+
 static int predict(struct predict *p, char **paths, u32 count)
 {
 	struct row row[COUNTS_MAX] = { { 0 } };
 	int status = load(p, paths, count);
 	u32 i;
 
-	for (i = 0; i < p->counts && !status; i++)
+	for (i = 0; i < p->counts && !status; i++) {
+		show_progress(p, i);
 		status = predict_one(p, p->ranks[i], &row[i]);
+	}
+	show_progress(p, p->counts);
 	if (!status)
 		(p->json ? print_json : print_table)(p, row);
 	if (!status && p->plot)

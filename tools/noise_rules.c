@@ -156,6 +156,34 @@ static int read_window(struct noise_rules *rules, char **save, struct coll_text_
 	return 0;
 }
 
+/* ---- what is stopped ------------------------------------------------------------------------ */
+
+static bool is_unit(const char *name)
+{
+	return *name && *name != '-' && strlen(name) < 200 && strchr(name, '.') &&
+	       !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			    "0123456789:-_.\\@")];
+}
+
+static int read_stop(struct noise_rules *rules, char **save, struct coll_text_error *error)
+{
+	struct noise_stop *more = reallocarray(rules->stop, rules->stops + 1, sizeof(*more));
+	const char *word = strtok_r(NULL, " \t\r", save);
+
+	if (!more)
+		return -ENOMEM;
+	rules->stop = more;
+	more += rules->stops++;
+	*more = (struct noise_stop){ NULL, NULL };
+	if (word && !strtok_r(NULL, " \t\r", save)) {
+		if (!strncmp(word, "cgroup=/", 8) && word[8])
+			return keep_text(word + 7, &more->cgroup);
+		if (!strncmp(word, "unit=", 5) && is_unit(word + 5))
+			return keep_text(word + 5, &more->unit);
+	}
+	return refuse(error, "stop needs cgroup=/name or unit=name.service");
+}
+
 static int read_cpus(struct noise_cpus *cpus, const char *what, char **save,
 		     struct coll_text_error *error)
 {
@@ -184,9 +212,11 @@ static int read_line(struct noise_rules *rules, char *text, u32 line,
 		return read_rule(rules, *word == 'k', &save, line, error);
 	if (!strcmp(word, "window"))
 		return read_window(rules, &save, error);
+	if (!strcmp(word, "stop"))
+		return read_stop(rules, &save, error);
 	if (strcmp(word, "workqueues"))
 		return refuse(error, "there is no '%s'; valid: housekeeping, application, keep, "
-			      "pin, workqueues, window", word);
+			      "pin, workqueues, window, stop", word);
 	rules->workqueues = true;
 	return 0;
 }
@@ -221,9 +251,28 @@ void noise_rules_free(struct noise_rules *rules)
 	}
 	for (i = 0; i < rules->windows; i++)
 		free(rules->window[i].cgroup);
+	for (i = 0; i < rules->stops; i++) {
+		free(rules->stop[i].cgroup);
+		free(rules->stop[i].unit);
+	}
+	free(rules->stop);
 	free(rules->window);
 	free(rules->rule);
 	*rules = (struct noise_rules){ .rules = 0 };
+}
+
+/* Two that freeze and thaw one cgroup would be at odds. */
+static int check_stops(const struct noise_rules *rules, struct coll_text_error *error)
+{
+	u32 i, k;
+
+	for (i = 0; i < rules->stops; i++)
+		for (k = 0; k < rules->windows; k++)
+			if (rules->stop[i].cgroup &&
+			    !strcmp(rules->stop[i].cgroup, rules->window[k].cgroup))
+				return refuse(error, "cgroup %s has a window, so it cannot be "
+					      "stopped too", rules->stop[i].cgroup);
+	return 0;
 }
 
 int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *error)
@@ -231,6 +280,8 @@ int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *erro
 	struct noise_cpus online, both;
 
 	error->line = 0;
+	if (check_stops(rules, error))
+		return -EINVAL;
 	if (!noise_cpus_file(&online, "/sys/devices/system/cpu/online"))
 		noise_cpus_affinity(0, &online);
 	if (!noise_cpus_count(&rules->housekeeping)) {

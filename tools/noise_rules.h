@@ -16,7 +16,9 @@
  *	window cgroup=/backup period=1s open=50ms phase=0s
  *					its tasks run only in the first 50 ms of each
  *					second since 1970, on all nodes at once; of no
- *					meaning to collnoise pin
+ *					meaning to collnoise pin, no more than
+ *	stop cgroup=/backup		stands still while a job runs (coll-job)
+ *	stop unit=cron.service		is stopped by systemctl meanwhile
  */
 #ifndef COLL_NOISE_RULES_H
 #define COLL_NOISE_RULES_H
@@ -41,6 +43,11 @@ struct noise_window {
 	u64 period, open, phase;
 };
 
+/* What stands still while a job runs: one of the two. */
+struct noise_stop {
+	char *cgroup, *unit;
+};
+
 struct noise_rules {
 	struct noise_cpus housekeeping, application;
 	bool workqueues;
@@ -48,6 +55,8 @@ struct noise_rules {
 	u32 rules;
 	struct noise_window *window;
 	u32 windows;
+	struct noise_stop *stop;
+	u32 stops;
 };
 
 /* -EINVAL with the line and the reason; -ENOMEM. Free it in any case. */

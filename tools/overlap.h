@@ -56,7 +56,7 @@ bool overlap_place(bool own, int n, int *compute, char *progress, size_t bytes);
 struct overlap_mode {
 	const char *name;
 	char problem[300], explanation[700];
-	double *sample[OVERLAP_CASES];	/* us, of the slowest rank */
+	double *sample[OVERLAP_CASES];	/* us, from the first rank's begin to the last one's end */
 	size_t samples;
 	uint64_t wrong;
 	double calls;			/* per run, in the case with calls */

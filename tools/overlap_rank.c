@@ -29,7 +29,8 @@ struct rank {
 	struct coll_run *run[OVERLAP_FLIGHT_MAX];
 	double *matrix, *vector, *product;
 	uint64_t rows, wrong;
-	double *sample[OVERLAP_CASES];
+	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
+	double began, product_began;	/* us, of the sample at hand */
 
 	/* The threads that share a step's rows. */
 	pthread_barrier_t begin, end;
@@ -158,6 +159,7 @@ static int play(struct rank *rank, enum overlap_case what, int variant, double *
 		start = coll_now();
 		error = error ? error : product(rank, what == OVERLAP_TEST);
 		*product_us = (coll_now() - start) / 1e3;
+		rank->product_began = start / 1e3;
 		return error ? error : wait_all(rank);
 	}
 }
@@ -170,7 +172,10 @@ static void check(struct rank *rank, enum overlap_case what, int variant)
 		rank->wrong += bench_data_check(&rank->data[i], variant) >= 0;
 }
 
-/* Microseconds, or a negative errno. */
+/*
+ * Microseconds, or a negative errno. When it began is kept: where ranks share a CPU one
+ * begins when the other has ended, and the time of both is what counts.
+ */
 static double timed(struct rank *rank, enum overlap_case what, int variant, double *product_us)
 {
 	uint64_t start;
@@ -180,6 +185,7 @@ static double timed(struct rank *rank, enum overlap_case what, int variant, doub
 		bench_data_prepare(&rank->data[i], variant);
 	error = coll_barrier(rank->world);
 	start = coll_now();
+	rank->began = start / 1e3;
 	error = error ? error : play(rank, what, variant, product_us);
 	if (error)
 		return error;
@@ -196,18 +202,36 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median over some tries, the same on all ranks: the slowest one's. */
-static double slowest_median(struct rank *rank, enum overlap_case what)
+/* From the first rank's beginning to the last one's end; all ranks are of one node. */
+static int span_all(struct rank *rank, double *begin, double *time, uint64_t count)
 {
-	double time[CALIBRATION], unused, all;
+	uint64_t i;
+	int error;
+
+	for (i = 0; i < count; i++)
+		time[i] += begin[i];
+	error = coll_allreduce(COLL_IN_PLACE, time, count, COLL_DOUBLE, COLL_MAX, rank->world);
+	if (!error)
+		error = coll_allreduce(COLL_IN_PLACE, begin, count, COLL_DOUBLE, COLL_MIN,
+				       rank->world);
+	for (i = 0; i < count; i++)
+		time[i] -= begin[i];
+	return error;
+}
+
+/* The median over some tries, the same on all ranks. */
+static double median_of_all(struct rank *rank, enum overlap_case what)
+{
+	double begin[CALIBRATION], time[CALIBRATION], unused;
 	int i;
 
-	for (i = 0; i < CALIBRATION; i++)
+	for (i = 0; i < CALIBRATION; i++) {
 		time[i] = timed(rank, what, i % BENCH_VARIANTS, &unused);
+		begin[i] = rank->began;
+	}
+	span_all(rank, begin, time, CALIBRATION);
 	qsort(time, CALIBRATION, sizeof(*time), by_value);
-	all = time[CALIBRATION / 2];
-	coll_allreduce(COLL_IN_PLACE, &all, 1, COLL_DOUBLE, COLL_MAX, rank->world);
-	return all;
+	return time[CALIBRATION / 2];
 }
 
 /* As many rows as take half as long again as the collectives alone: all may be hidden. */
@@ -221,10 +245,10 @@ static void calibrate(struct rank *rank)
 		return;
 	}
 	rank->rows = rank->options->matrix;
-	slowest_median(rank, OVERLAP_PURE);	/* makes the links */
-	alone = slowest_median(rank, OVERLAP_PURE);
+	median_of_all(rank, OVERLAP_PURE);	/* makes the links */
+	alone = median_of_all(rank, OVERLAP_PURE);
 	for (i = 0; i < 2; i++) {	/* the second time from nearly as many */
-		rows = 1.5 * rank->rows * alone / slowest_median(rank, OVERLAP_COMPUTE);
+		rows = 1.5 * rank->rows * alone / median_of_all(rank, OVERLAP_COMPUTE);
 		rank->rows = rows > rank->options->calls ? rows : rank->options->calls;
 		coll_bcast(&rank->rows, 1, COLL_UINT64, 0, rank->world);
 	}
@@ -242,8 +266,11 @@ static int iterate(struct rank *rank, int64_t i)
 		if (i < 0)
 			continue;
 		rank->sample[what][i] = time;
-		if (what == OVERLAP_NOTEST)
-			rank->sample[OVERLAP_PRODUCT][i] = own;
+		rank->begin_of[what][i] = rank->began;
+		if (what != OVERLAP_NOTEST)
+			continue;
+		rank->sample[OVERLAP_PRODUCT][i] = own;
+		rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
 	}
 	return 0;
 }
@@ -258,8 +285,7 @@ static int measure(struct rank *rank)
 	for (i = -WARMUP; i < iterations && !error; i++)
 		error = iterate(rank, i);
 	for (what = 0; what < OVERLAP_CASES && !error; what++)
-		error = coll_allreduce(COLL_IN_PLACE, rank->sample[what], iterations, COLL_DOUBLE,
-				       COLL_MAX, rank->world);
+		error = span_all(rank, rank->begin_of[what], rank->sample[what], iterations);
 	if (!error)
 		error = coll_allreduce(COLL_IN_PLACE, &rank->wrong, 1, COLL_UINT64, COLL_SUM,
 				       rank->world);
@@ -322,8 +348,10 @@ static void make_work(struct rank *rank)
 		rank->matrix[i] = i % 7;
 	for (i = 0; i < n; i++)
 		rank->vector[i] = i % 5;
-	for (what = 0; what < OVERLAP_CASES; what++)
+	for (what = 0; what < OVERLAP_CASES; what++) {
 		rank->sample[what] = memory_grow(NULL, options->iterations, sizeof(double));
+		rank->begin_of[what] = memory_grow(NULL, options->iterations, sizeof(double));
+	}
 	for (i = 0; i < (uint64_t)options->flight; i++) {
 		const bool reduces = bench_reduces(options->collective);
 

@@ -44,6 +44,16 @@ struct sim_options {
 	bool speed;			/* say what it took */
 	u32 clusters;
 	struct sim_link wan;		/* between them */
+	/* coll sim replay */
+	bool replay;
+	char *const *file;
+	u32 files;
+	bool alike;			/* one rank's trace stands for all */
+	double cpu;			/* how long what took 1 s takes here */
+	double unit;			/* seconds of a GOAL calc's 1 */
+	struct sim_choice chosen[COLL_COLLECTIVES];	/* algo NULL: automatic */
+	double delta;			/* of circuits; 0: there are none */
+	u32 ports, wavelengths;
 	u32 slow_count;
 	struct { u32 rank; double factor; } slow[SIM_SLOW_MAX];
 };
@@ -75,6 +85,35 @@ bool sim_show_run(const struct sim_options *options, struct sim *sim,
 /* A run with real bytes has the right result on every rank. */
 bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_model *model,
 	       u64 seed);
+
+/* The model for so many ranks; `tables` is what it points to. */
+struct sim_tables {
+	double *slowness;
+	u32 *area;
+	struct sim_link link[64 * 64];
+	struct sim_network network;
+};
+struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
+			      struct sim_tables *tables);
+void sim_tables_free(struct sim_tables *tables);
+
+/* What is known of the machine when an algorithm is chosen for a call. */
+struct coll_machine sim_machine_of(const struct sim_options *options);
+
+/* All runs, and the one without noise; `name` is for the progress. Errors as sim_run(). */
+int sim_measure(struct sim *sim, const struct sim_options *options, const struct sim_model *model,
+		const char *name, u64 seed, struct sim_row *row);
+/* Says on stderr why it did not run; false. */
+bool sim_explain(const char *name, u32 ranks, int error, const char *why);
+
+/* "12.3 us" */
+const char *sim_duration(double seconds, char *text, size_t bytes);
+/* ', "NAME": NUMBER' */
+void sim_json_number(FILE *to, const char *name, double number);
+/* What was said: "costs" and "noise". */
+void sim_json_model(const struct sim_options *options, FILE *to);
+/* Mean, ideal, effect and the distribution of the runs. */
+void sim_json_times(const struct sim_row *row, FILE *to);
 
 double sim_row_percentile(const struct sim_row *row, double percent);
 void sim_report(const struct sim_options *options, const struct sim_row *row, u32 rows, FILE *to);

@@ -9,6 +9,7 @@
 #include "../core/reduce.h"
 #include "arena.h"
 #include "arguments.h"
+#include "emit.h"
 #include "sim_flit.h"
 
 /* ---- traces ------------------------------------------------------------- */
@@ -95,47 +96,6 @@ static const struct coll_algo *find_algo(const struct flit_collective *names,
 	return algo;
 }
 
-/* Blocks of equal size, for those that ask for counts. */
-static void equal_blocks(struct coll_call *call, u64 *counts, u64 *displs)
-{
-	u32 i;
-
-	for (i = 0; i < call->ranks; i++) {
-		counts[i] = call->count;
-		displs[i] = i * call->count;
-	}
-	call->counts = call->send_counts = call->recv_counts = counts;
-	call->displs = call->send_displs = call->recv_displs = displs;
-	if (call->collective == COLL_REDUCE_SCATTER ||
-	    call->collective == COLL_REDUCE_SCATTER_BLOCK)
-		call->displs = NULL;
-}
-
-static struct coll_schedule *emit(const struct coll_algo *algo, const struct coll_call *call,
-				  const struct coll_tuning *tuning)
-{
-	const char *why = coll_algo_refuses(algo, call, tuning);
-	struct coll_schedule *s = NULL;
-	void *memory = NULL;
-	size_t bytes = 1 << 14;
-	int error;
-
-	if (why) {
-		fprintf(stderr, "coll sim flit: %s refuses: %s\n", algo->name, why);
-		return NULL;
-	}
-	do {
-		memory = memory_grow(memory, 1, bytes);
-		error = coll_algo_emit(algo, call, tuning, memory, bytes, &s);
-		bytes *= 4;
-	} while (error == -ENOSPC);
-	if (!error)
-		return s;
-	fprintf(stderr, "coll sim flit: rank %u: %s\n", call->rank, strerror(-error));
-	memory_free(memory);
-	return NULL;
-}
-
 /* Where the ranks are: in a row, or dealt out one way or the other. */
 static bool place_ranks(const struct flit_collective *names, u32 nodes, u64 seed, u32 *place)
 {
@@ -186,12 +146,11 @@ bool flit_emit(const struct flit_collective *names, u64 bytes, u32 nodes, u64 se
 		return false;
 	call.collective = algo->collective;
 	schedule = memory_grow(NULL, names->ranks, sizeof(*schedule));
-	counts = memory_grow(NULL, 2 * (size_t)names->ranks, sizeof(*counts));
 	place = memory_grow(NULL, names->ranks, sizeof(*place));
-	equal_blocks(&call, counts, counts + names->ranks);
+	counts = emit_blocks(&call);
 	for (work->ranks = 0; fine && work->ranks < names->ranks; ) {
 		call.rank = work->ranks;
-		schedule[work->ranks] = emit(algo, &call, &tuning);
+		schedule[work->ranks] = emit_schedule("sim flit", algo, &call, &tuning);
 		fine = schedule[work->ranks];
 		work->ranks += fine;
 	}

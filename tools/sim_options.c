@@ -10,9 +10,11 @@
 
 static const char help[] =
 "usage: coll sim COLLECTIVE [OPTION ...]\n"
-"       coll sim flit [OPTION ...]\n"
+"       coll sim replay FILE ... [OPTION ...]\n"
+"       coll sim circuit | flit [OPTION ...]\n"
 "\n"
-"Runs a collective's schedules in virtual time. flit: a network on a chip instead.\n"
+"Runs a collective's schedules in virtual time. replay: a whole program's instead; circuit:\n"
+"over circuits; flit: a network on a chip. Each has its --help.\n"
 "\n"
 "  --algo A[:K=V,...],...   algorithms; T=best: the T with the least mean time\n"
 "                           (without: the one that would be chosen)\n"
@@ -55,12 +57,32 @@ static const char help[] =
 "coll verify --list names collectives, algorithms and their options.\n"
 "Exit status: 0 ok, 1 it cannot be simulated, 2 wrong usage.\n";
 
+static const char replay_help[] =
+"usage: coll sim replay FILE ... [OPTION ...]\n"
+"\n"
+"Runs a program in virtual time: traces of all its ranks (coll-trace(5)), the prefix that\n"
+"COLL_MPI_TRACE was, or one GOAL program.\n"
+"\n"
+"  --alike                  one rank's trace stands for all; it has collectives only\n"
+"  --algo COLLECTIVE=A[:K=V,...]   for these calls; may be repeated (as would be chosen)\n"
+"  --cpu X                  computing takes X times as long (1)\n"
+"  --unit T                 GOAL: a calc's 1 (1ns)\n"
+"circuits: collectives ask ahead for theirs, each other message for its own\n"
+"  --delta T                to set one up\n"
+"  --ports K                at once a rank (1)\n"
+"  --wavelengths W          at once in all (0: enough)\n"
+"and of coll sim --help: costs, --slow, --clusters, --wan-..., noise, --runs, --seed,\n"
+"--threads, --path, --json, --all-runs, --timeline, --critical-path\n"
+"\n"
+"Exit status: 0 ok, 1 it cannot be simulated, 2 wrong usage.\n";
+
 enum key {
 	KEY_ALGO, KEY_RANKS, KEY_SIZE, KEY_ROOT, KEY_ALPHA, KEY_BETA, KEY_GAMMA, KEY_COPY,
 	KEY_OVERHEAD, KEY_SEND, KEY_RECV, KEY_REDUNDANT, KEY_GAP, KEY_NIC, KEY_EAGER, KEY_OS,
 	KEY_LINK, KEY_SEMANTICS, KEY_RUNS, KEY_SEED, KEY_THREADS, KEY_PATH, KEY_JSON, KEY_CSV,
 	KEY_ALL_RUNS, KEY_HISTOGRAM, KEY_TIMELINE, KEY_CRITICAL_PATH, KEY_PROVE, KEY_SPEED, KEY_SLOW,
 	KEY_CLUSTERS, KEY_WAN_ALPHA, KEY_WAN_BETA, KEY_WAN_TRUNK, KEY_WAN_LOSS, KEY_HELP,
+	KEY_ALIKE, KEY_CPU, KEY_UNIT, KEY_DELTA, KEY_PORTS, KEY_WAVELENGTHS,
 };
 
 static const struct option long_options[] = {
@@ -102,6 +124,12 @@ static const struct option long_options[] = {
 	{ "wan-trunk", required_argument, NULL, KEY_WAN_TRUNK },
 	{ "wan-loss", required_argument, NULL, KEY_WAN_LOSS },
 	{ "help", no_argument, NULL, KEY_HELP },
+	{ "alike", no_argument, NULL, KEY_ALIKE },
+	{ "cpu", required_argument, NULL, KEY_CPU },
+	{ "unit", required_argument, NULL, KEY_UNIT },
+	{ "delta", required_argument, NULL, KEY_DELTA },
+	{ "ports", required_argument, NULL, KEY_PORTS },
+	{ "wavelengths", required_argument, NULL, KEY_WAVELENGTHS },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -197,6 +225,28 @@ static bool add_tuning(struct sim_choice *choice, const char *text)
 		return true;
 	fprintf(stderr, "coll sim: %s\n", why);
 	return false;
+}
+
+/* "allreduce=butterfly-redundant:T=2" */
+static bool read_chosen(const char *text, struct sim_options *options)
+{
+	const char *equals = strchrnul(text, '='), *colon = strchrnul(equals, ':');
+	char name[32];
+
+	if (!*equals)
+		return wrong("algo", text, "COLLECTIVE=ALGORITHM[:KEY=VALUE,...]");
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+	if (!argument_collective("sim replay", name, &options->collective))
+		return false;
+	options->choices = 0;
+	if (!add_algorithm(options, equals + 1, colon - equals - 1) ||
+	    (*colon && !add_tuning(&options->choice[0], colon + 1)))
+		return false;
+	if (options->choice[0].best)
+		return wrong("algo", text, "T=best is for one collective; here T is a number");
+	options->chosen[options->collective] = options->choice[0];
+	options->choices = 0;
+	return true;
 }
 
 /* "butterfly,ring:segment=64K,butterfly-redundant:T=best" */
@@ -306,6 +356,15 @@ static bool read_slow(const char *text, struct sim_options *options)
 	return wrong("slow", text, "RANK:FACTOR, up to 16 with commas between");
 }
 
+static bool read_cpu(const char *text, double *factor)
+{
+	char *rest;
+
+	*factor = strtod(text, &rest);
+	return (rest != text && !*rest && *factor >= 1e-6 && *factor <= 1e6) ||
+	       wrong("cpu", text, "a number from 1e-6 to 1e6");
+}
+
 static bool read_loss(const char *text, double *loss)
 {
 	char *rest;
@@ -360,7 +419,22 @@ static bool apply(int key, const char *text, struct sim_options *options)
 
 	switch (key) {
 	case KEY_ALGO:
-		return read_algorithms(text, options);
+		return options->replay ? read_chosen(text, options) :
+					 read_algorithms(text, options);
+	case KEY_ALIKE:
+		options->alike = true;
+		return true;
+	case KEY_CPU:
+		return read_cpu(text, &options->cpu);
+	case KEY_UNIT:
+		return read_time("unit", text, &options->unit) &&
+		       (options->unit > 0 || wrong("unit", text, "more than 0"));
+	case KEY_DELTA:
+		return read_time("delta", text, &options->delta);
+	case KEY_PORTS:
+		return read_u32("--ports", text, 1, COLL_PORTS_MAX, &options->ports);
+	case KEY_WAVELENGTHS:
+		return read_u32("--wavelengths", text, 0, 1 << 24, &options->wavelengths);
 	case KEY_RANKS:
 		return read_ranks(text, options);
 	case KEY_SIZE:
@@ -458,6 +532,43 @@ static bool settle(struct sim_options *options)
 	return !refusal;
 }
 
+/* Whether this kind of run has the option at all. */
+static bool belongs(int key, const struct sim_options *options)
+{
+	switch (key) {
+	case KEY_ALIKE:
+	case KEY_CPU:
+	case KEY_UNIT:
+	case KEY_DELTA:
+	case KEY_PORTS:
+	case KEY_WAVELENGTHS:
+		return options->replay;
+	case KEY_RANKS:
+	case KEY_SIZE:
+	case KEY_ROOT:
+	case KEY_CSV:
+	case KEY_HISTOGRAM:
+	case KEY_PROVE:
+	case KEY_SPEED:
+		return !options->replay;
+	default:
+		return true;
+	}
+}
+
+static bool settle_replay(int argc, char **argv, struct sim_options *options)
+{
+	options->file = argv + optind;
+	options->files = argc - optind;
+	options->rank_counts = 0;	/* the files say */
+	if (options->files && (options->delta > 0 || (options->ports == 1 && !options->wavelengths)))
+		return settle(options);
+	fprintf(stderr, "coll sim replay: %s\n", options->files ?
+		"--ports and --wavelengths are of circuits, which --delta asks for" :
+		"no file; --help tells more");
+	return false;
+}
+
 bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *helped)
 {
 	int key, index = 0;
@@ -468,6 +579,10 @@ bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *
 		.rank_counts = 1,
 		.ranks = { 64 },
 		.size = 8,
+		.replay = !strcmp(argv[0], "replay"),
+		.cpu = 1,
+		.unit = 1e-9,
+		.ports = 1,
 		.clusters = 1,
 		.wan = { .alpha = 10e-3, .beta = -1, .loss = SIM_TCP_LOSS },
 		.seed = 1,
@@ -475,19 +590,24 @@ bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *
 	};
 	*helped = argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
 	if (*helped) {
-		fputs(help, argc < 2 ? stderr : stdout);
+		fputs(options->replay ? replay_help : help, argc < 2 ? stderr : stdout);
 		return false;
 	}
-	if (!argument_collective("sim", argv[1], &options->collective))
+	if (!options->replay && !argument_collective("sim", argv[1], &options->collective))
 		return false;
-	optind = 2;
+	optind = options->replay ? 1 : 2;
 	opterr = 0;
 	while ((key = getopt_long(argc, argv, ":", long_options, &index)) != -1) {
 		if (key == '?' || key == ':')
 			return argument_unknown("sim", key, argv, long_options);
 		if (key == KEY_HELP) {
 			*helped = true;
-			fputs(help, stdout);
+			fputs(options->replay ? replay_help : help, stdout);
+			return false;
+		}
+		if (!belongs(key, options)) {
+			fprintf(stderr, "coll sim: --%s is not for %s\n", long_options[index].name,
+				options->replay ? "a replay" : "one collective");
 			return false;
 		}
 		if (key >= KEY_ALPHA && key <= KEY_EAGER ?
@@ -495,6 +615,8 @@ bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *
 			    !apply(key, optarg, options))
 			return false;
 	}
+	if (options->replay)
+		return settle_replay(argc, argv, options);
 	if (optind < argc)
 		return unexpected(argv[optind]);
 	return settle(options);

@@ -31,7 +31,7 @@ static const char *row_name(const struct sim_row *row, char *text, size_t bytes)
 
 /* ---- table ------------------------------------------------------------------- */
 
-static void duration(double seconds, char *text, size_t bytes)
+const char *sim_duration(double seconds, char *text, size_t bytes)
 {
 	static const char *const units[] = { "s", "ms", "us", "ns" };
 	u32 unit = 0;
@@ -41,6 +41,7 @@ static void duration(double seconds, char *text, size_t bytes)
 		unit++;
 	}
 	snprintf(text, bytes, "%.4g %s", seconds, units[unit]);
+	return text;
 }
 
 static void print_speed(const struct sim_row *row, FILE *to)
@@ -60,11 +61,11 @@ static void print_table(const struct sim_options *options, const struct sim_row 
 	fprintf(to, "%9s  %-28s %11s %11s %8s %11s %11s %11s %8s\n", "ranks", "algorithm", "mean",
 		"ideal", "effect", "median", "p99", "max", "ratio");
 	for (i = 0; i < rows; i++) {
-		duration(row[i].mean, mean, sizeof(mean));
-		duration(row[i].ideal, ideal, sizeof(ideal));
-		duration(sim_row_percentile(&row[i], 50), median, sizeof(median));
-		duration(sim_row_percentile(&row[i], 99), p99, sizeof(p99));
-		duration(sim_row_percentile(&row[i], 100), most, sizeof(most));
+		sim_duration(row[i].mean, mean, sizeof(mean));
+		sim_duration(row[i].ideal, ideal, sizeof(ideal));
+		sim_duration(sim_row_percentile(&row[i], 50), median, sizeof(median));
+		sim_duration(sim_row_percentile(&row[i], 99), p99, sizeof(p99));
+		sim_duration(sim_row_percentile(&row[i], 100), most, sizeof(most));
 		fprintf(to, "%9u  %-28s %11s %11s %8.4g %11s %11s %11s", row[i].ranks,
 			row_name(&row[i], name, sizeof(name)), mean, ideal,
 			row[i].mean / row[i].ideal, median, p99, most);
@@ -78,7 +79,7 @@ static void print_table(const struct sim_options *options, const struct sim_row 
 
 /* ---- JSON -------------------------------------------------------------------- */
 
-static void json_number(FILE *to, const char *name, double number)
+void sim_json_number(FILE *to, const char *name, double number)
 {
 	if (isfinite(number))
 		fprintf(to, ", \"%s\": %.12g", name, number);
@@ -113,6 +114,19 @@ static void json_histogram(FILE *to, const struct sim_row *row, u32 bins)
 	fputs("]}", to);
 }
 
+void sim_json_times(const struct sim_row *row, FILE *to)
+{
+	sim_json_number(to, "mean_s", row->mean);
+	sim_json_number(to, "ideal_s", row->ideal);
+	sim_json_number(to, "effect", row->mean / row->ideal);
+	sim_json_number(to, "sd_s", row->deviation);
+	sim_json_number(to, "min_s", row->time[0]);
+	sim_json_number(to, "median_s", sim_row_percentile(row, 50));
+	sim_json_number(to, "p90_s", sim_row_percentile(row, 90));
+	sim_json_number(to, "p99_s", sim_row_percentile(row, 99));
+	sim_json_number(to, "max_s", row->time[row->runs - 1]);
+}
+
 static void json_row(const struct sim_options *options, const struct sim_row *row, FILE *to)
 {
 	char tuning[80];
@@ -120,30 +134,22 @@ static void json_row(const struct sim_options *options, const struct sim_row *ro
 	fprintf(to, "{\"algo\": \"%s\", \"options\": \"%s\", \"ranks\": %u, \"runs\": %u",
 		row->choice->algo->name, coll_tuning_print(&row->tuning, tuning, sizeof(tuning)),
 		row->ranks, row->runs);
-	json_number(to, "mean_s", row->mean);
-	json_number(to, "ideal_s", row->ideal);
-	json_number(to, "effect", row->mean / row->ideal);
-	json_number(to, "sd_s", row->deviation);
-	json_number(to, "min_s", row->time[0]);
-	json_number(to, "median_s", sim_row_percentile(row, 50));
-	json_number(to, "p90_s", sim_row_percentile(row, 90));
-	json_number(to, "p99_s", sim_row_percentile(row, 99));
-	json_number(to, "max_s", row->time[row->runs - 1]);
+	sim_json_times(row, to);
 	if (row->reference) {
-		json_number(to, "ratio", row->ratio);
+		sim_json_number(to, "ratio", row->ratio);
 		fprintf(to, ", \"reference\": \"%s\"", row->reference->choice->algo->name);
 	}
 	if (row->scanned) {
 		fprintf(to, ", \"best_T\": %llu", (unsigned long long)row->tuning.redundancy);
 		json_list(to, "mean_s_by_T", row->scan, row->scanned);
-		json_number(to, "again_s", row->again);
+		sim_json_number(to, "again_s", row->again);
 	}
 	fprintf(to, ", \"messages\": %llu, \"path\": \"%s\"", (unsigned long long)row->messages,
 		path_names[row->path]);
 	if (options->speed) {
-		json_number(to, "cpu_s", row->cpu);
-		json_number(to, "messages_per_cpu_s", row->messages * row->runs / row->cpu);
-		json_number(to, "events_per_cpu_s", row->events * row->runs / row->cpu);
+		sim_json_number(to, "cpu_s", row->cpu);
+		sim_json_number(to, "messages_per_cpu_s", row->messages * row->runs / row->cpu);
+		sim_json_number(to, "events_per_cpu_s", row->events * row->runs / row->cpu);
 	}
 	if (options->prove)
 		fputs(", \"proved\": true", to);
@@ -157,14 +163,14 @@ static void json_row(const struct sim_options *options, const struct sim_row *ro
 static void json_costs(const struct sim_costs *costs, FILE *to)
 {
 	fprintf(to, "\"alpha_s\": %.12g", costs->alpha);
-	json_number(to, "beta_s", costs->beta);
-	json_number(to, "gamma_s", costs->gamma);
-	json_number(to, "copy_s", costs->copy);
-	json_number(to, "send_s", costs->send);
-	json_number(to, "recv_s", costs->recv);
-	json_number(to, "redundant_s", costs->redundant);
-	json_number(to, "gap_s", costs->gap);
-	json_number(to, "nic_s", costs->nic);
+	sim_json_number(to, "beta_s", costs->beta);
+	sim_json_number(to, "gamma_s", costs->gamma);
+	sim_json_number(to, "copy_s", costs->copy);
+	sim_json_number(to, "send_s", costs->send);
+	sim_json_number(to, "recv_s", costs->recv);
+	sim_json_number(to, "redundant_s", costs->redundant);
+	sim_json_number(to, "gap_s", costs->gap);
+	sim_json_number(to, "nic_s", costs->nic);
 	if (costs->eager != SIM_ALWAYS_EAGER)
 		fprintf(to, ", \"eager\": %llu", (unsigned long long)costs->eager);
 }
@@ -198,6 +204,15 @@ static void json_noise(const struct sim_options *options, FILE *to)
 		fputs("null", to);
 }
 
+void sim_json_model(const struct sim_options *options, FILE *to)
+{
+	fprintf(to, " \"costs\": {");
+	json_costs(&options->model.costs, to);
+	fprintf(to, "},\n \"noise\": {");
+	json_noise(options, to);
+	fprintf(to, "},\n");
+}
+
 static void print_json(const struct sim_options *options, const struct sim_row *row, u32 rows,
 		       FILE *to)
 {
@@ -206,11 +221,8 @@ static void print_json(const struct sim_options *options, const struct sim_row *
 	fprintf(to, "{\"collective\": \"%s\", \"size\": %llu, \"root\": %u, \"seed\": %llu,\n",
 		coll_collective_names[options->collective], (unsigned long long)options->size,
 		options->root, (unsigned long long)options->seed);
-	fprintf(to, " \"costs\": {");
-	json_costs(&options->model.costs, to);
-	fprintf(to, "},\n \"noise\": {");
-	json_noise(options, to);
-	fprintf(to, "},\n \"algorithms\": [\n");
+	sim_json_model(options, to);
+	fprintf(to, " \"algorithms\": [\n");
 	for (i = 0; i < rows; i++) {
 		fputs("  ", to);
 		json_row(options, &row[i], to);

@@ -141,7 +141,7 @@ enum coll_watch_attr {
 enum coll_pin_attr {
 	COLL_PIN_A_UNSPEC,
 	COLL_PIN_A_HOUSEKEEPING, /* string: CPU list where matching tasks go */
-	COLL_PIN_A_LINGER,	/* u32: ms that rules outlive their owner; default 0, at most 600000 */
+	COLL_PIN_A_LINGER,	/* u32: ms that rules outlive their owner; default 0, at most 600000, or 2^32 - 1: until cleared */
 	COLL_PIN_A_RULE,	/* nest, repeated, at most 256; in it the attributes up to CPUS */
 	COLL_PIN_A_COMM,	/* string: a glob; of the task or of its process */
 	COLL_PIN_A_CGROUP,	/* u64: id; tasks in it or below */

@@ -8,6 +8,9 @@
  * A long message may come in chunks, each with a header of its own: in order, and
  * between them chunks of other messages and whole ones. Between those of one
  * message only `chunk` and `offset` differ.
+ *
+ * A link may have further connections, its streams: messages of more than 4 KB go
+ * over these, chunk by chunk over whichever is free, in any order.
  */
 #ifndef COLL_WIRE_H
 #define COLL_WIRE_H
@@ -23,7 +26,9 @@
 struct coll_hello {
 	__u32 magic;
 	__u16 version;
-	__u16 zero;
+	/* Connections that carry the link's bulk; and which of them this is, from 1; 0: the link's own. */
+	__u8 streams;
+	__u8 stream;
 	__u32 from;		/* ranks in the group */
 	__u32 to;
 	__u64 group;
@@ -49,7 +54,10 @@ enum coll_message_kind {
 	 * errno, `run` another rank involved or COLL_NONE. No payload.
 	 */
 	COLL_MESSAGE_FAIL,
-	/* "I leave the group and send no more." No payload. */
+	/*
+	 * "I leave the group and send no more." On the link's own connection `slot` has
+	 * a bit (from 0) for each stream that says so as well. No payload.
+	 */
 	COLL_MESSAGE_BYE,
 };
 

@@ -5,88 +5,91 @@
 
 #include "loops.h"
 
-static int barrier(struct loop *l)
+/* Starts it, or calls and waits: run is NULL. */
+#define CALL(name, ...) (run ? coll_i##name(__VA_ARGS__, run) : coll_##name(__VA_ARGS__))
+
+static int barrier(struct loop *l, struct coll_run **run)
 {
-	return coll_barrier(l->group);
+	return CALL(barrier, l->group);
 }
 
-static int bcast(struct loop *l)
+static int bcast(struct loop *l, struct coll_run **run)
 {
-	return coll_bcast(l->out, l->count, COLL_INT32, l->root, l->group);
+	return CALL(bcast, l->out, l->count, COLL_INT32, l->root, l->group);
 }
 
-static int gather(struct loop *l)
+static int gather(struct loop *l, struct coll_run **run)
 {
-	return coll_gather(l->in, l->out, l->count, COLL_INT32, l->root, l->group);
+	return CALL(gather, l->in, l->out, l->count, COLL_INT32, l->root, l->group);
 }
 
-static int gatherv(struct loop *l)
+static int gatherv(struct loop *l, struct coll_run **run)
 {
-	return coll_gatherv(l->in, l->count, l->out, l->counts, l->displs, COLL_INT32, l->root,
+	return CALL(gatherv, l->in, l->count, l->out, l->counts, l->displs, COLL_INT32, l->root,
 			    l->group);
 }
 
-static int scatter(struct loop *l)
+static int scatter(struct loop *l, struct coll_run **run)
 {
-	return coll_scatter(l->in, l->out, l->count, COLL_INT32, l->root, l->group);
+	return CALL(scatter, l->in, l->out, l->count, COLL_INT32, l->root, l->group);
 }
 
-static int scatterv(struct loop *l)
+static int scatterv(struct loop *l, struct coll_run **run)
 {
-	return coll_scatterv(l->in, l->counts, l->displs, l->out, l->count, COLL_INT32, l->root,
+	return CALL(scatterv, l->in, l->counts, l->displs, l->out, l->count, COLL_INT32, l->root,
 			     l->group);
 }
 
-static int allgather(struct loop *l)
+static int allgather(struct loop *l, struct coll_run **run)
 {
-	return coll_allgather(l->in, l->out, l->count, COLL_INT32, l->group);
+	return CALL(allgather, l->in, l->out, l->count, COLL_INT32, l->group);
 }
 
-static int allgatherv(struct loop *l)
+static int allgatherv(struct loop *l, struct coll_run **run)
 {
-	return coll_allgatherv(l->in, l->count, l->out, l->counts, l->displs, COLL_INT32,
+	return CALL(allgatherv, l->in, l->count, l->out, l->counts, l->displs, COLL_INT32,
 			       l->group);
 }
 
-static int alltoall(struct loop *l)
+static int alltoall(struct loop *l, struct coll_run **run)
 {
-	return coll_alltoall(l->in, l->out, l->count, COLL_INT32, l->group);
+	return CALL(alltoall, l->in, l->out, l->count, COLL_INT32, l->group);
 }
 
-static int alltoallv(struct loop *l)
+static int alltoallv(struct loop *l, struct coll_run **run)
 {
-	return coll_alltoallv(l->in, l->counts, l->displs, l->out, l->counts, l->displs,
+	return CALL(alltoallv, l->in, l->counts, l->displs, l->out, l->counts, l->displs,
 			      COLL_INT32, l->group);
 }
 
-static int reduce(struct loop *l)
+static int reduce(struct loop *l, struct coll_run **run)
 {
-	return coll_reduce(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->root, l->group);
+	return CALL(reduce, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->root, l->group);
 }
 
-static int allreduce(struct loop *l)
+static int allreduce(struct loop *l, struct coll_run **run)
 {
-	return coll_allreduce(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+	return CALL(allreduce, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
 
-static int reduce_scatter(struct loop *l)
+static int reduce_scatter(struct loop *l, struct coll_run **run)
 {
-	return coll_reduce_scatter(l->in, l->out, l->counts, COLL_INT32, COLL_SUM, l->group);
+	return CALL(reduce_scatter, l->in, l->out, l->counts, COLL_INT32, COLL_SUM, l->group);
 }
 
-static int reduce_scatter_block(struct loop *l)
+static int reduce_scatter_block(struct loop *l, struct coll_run **run)
 {
-	return coll_reduce_scatter_block(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+	return CALL(reduce_scatter_block, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
 
-static int scan(struct loop *l)
+static int scan(struct loop *l, struct coll_run **run)
 {
-	return coll_scan(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+	return CALL(scan, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
 
-static int exscan(struct loop *l)
+static int exscan(struct loop *l, struct coll_run **run)
 {
-	return coll_exscan(l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
+	return CALL(exscan, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
 
 const char *const loop_collectives[] = {
@@ -95,7 +98,7 @@ const char *const loop_collectives[] = {
 	"reduce_scatter_block", "scan", "exscan", NULL,
 };
 
-static int (*const calls[])(struct loop *loop) = {
+static int (*const calls[])(struct loop *loop, struct coll_run **run) = {
 	barrier, bcast, gather, gatherv, scatter, scatterv, allgather,
 	allgatherv, alltoall, alltoallv, reduce, allreduce, reduce_scatter,
 	reduce_scatter_block, scan, exscan,
@@ -124,14 +127,19 @@ struct loop loop_make(struct coll_group *group, const char *collective, size_t c
 	return loop;
 }
 
-int loop_call(struct loop *loop)
+int loop_start(struct loop *loop, struct coll_run **run)
 {
 	int i;
 
 	for (i = 0; loop_collectives[i]; i++)
 		if (!strcmp(loop_collectives[i], loop->collective))
-			return calls[i](loop);
+			return calls[i](loop, run);
 	return -ENOENT;
+}
+
+int loop_call(struct loop *loop)
+{
+	return loop_start(loop, NULL);
 }
 
 void loop_free(struct loop *loop)

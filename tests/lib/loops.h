@@ -20,6 +20,8 @@ extern const char *const loop_collectives[];
 struct loop loop_make(struct coll_group *group, const char *collective, size_t count);
 /* One blocking call. -ENOENT: no such collective. */
 int loop_call(struct loop *loop);
+/* Starts a nonblocking one. */
+int loop_start(struct loop *loop, struct coll_run **run);
 void loop_free(struct loop *loop);
 
 #endif

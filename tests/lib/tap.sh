@@ -32,10 +32,44 @@ like() {
 	ok "$1" tap_like "$2" "$3"
 }
 
+# What a machine with nothing else to do keeps to (QUIET=1), and what any machine does:
+# tolerances in time are for the first, what no delay excuses is for the second.
+limit() {	# QUIET ANY
+	if [ -n "$QUIET" ]; then
+		echo "$1"
+	else
+		echo "$2"
+	fi
+}
+
 # skip WHAT WHY
 skip() {
 	tap_count=$((tap_count + 1))
 	echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# exits WANTED COMMAND...: with that code, in time; what it says is in $work/out and $work/err.
+exits() {
+	tap_wanted=$1
+	shift
+	timeout 300 "$@" >"$work/out" 2>"$work/err"
+	[ $? -eq "$tap_wanted" ]
+}
+
+# found PATTERN FILE: a line of $work/FILE is like it.
+found() {
+	grep -Eq -- "$1" "$work/$2"
+}
+
+# holds WHAT FILTER [FILE]: jq's answer is true.
+holds() {
+	ok "$1" quiet jq -e "$2" "${3:-$work/out}"
+}
+
+# result STATUS WHAT: of a line of commands that kept what they said.
+result() {
+	ok "$2" test "$1" -eq 0
+	[ "$1" -eq 0 ] || cat "$work/out" "$work/err" 2>/dev/null | head -40 | sed 's/^/# /'
 }
 
 # quiet COMMAND...: what it says is shown only if it fails.
@@ -50,6 +84,17 @@ silent() {
 	tap_said=$("$@" 2>&1) && [ -z "$tap_said" ] && return
 	printf '%s\n' "$tap_said" | head -20 | sed 's/^/# /'
 	return 1
+}
+
+# soon SECONDS COMMAND...: it succeeds by then.
+soon() {
+	tap_tries=$(($1 * 10))
+	shift
+	until "$@"; do
+		[ $tap_tries -gt 0 ] || return 1
+		sleep 0.1
+		tap_tries=$((tap_tries - 1))
+	done
 }
 
 tap_end() {

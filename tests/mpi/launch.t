@@ -1,77 +1,48 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # The launchers people have start a program of libcoll's, end it cleanly when they are
-# ended, and hand on its exit code.
+# ended, and hand on its exit code. Slurm's and PyTorch's: slurm.sh, torchrun.sh.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/mpi.sh"
+. "$(dirname "$0")/launcher.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$COLL" "$work/coll"		# found again by its path
-
-none_left() {	# within five seconds
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		pgrep -f "$work/coll" >/dev/null || return 0
-		sleep 0.5
-	done
-	pgrep -af "$work/coll"
-	return 1
-}
-
-all_up() {	# that many ranks run; Open MPI that is ended before leaves some
-	tries=300
-	while [ "$(pgrep -fc "^$work/coll bench")" -lt "$1" ] && [ $tries -gt 0 ]; do
-		sleep 0.1
-		tries=$((tries - 1))
-	done
-	sleep 1
-}
-
-by() {		# NAME LAUNCHER...: with its options
-	name=$1
-	shift
-	said=$(timeout -k 5 100 "$@" -n 4 "$work/coll" bench barrier --time 0.1 2>&1)
-	is "$name: coll bench ends well" $? 0
-	like "$name: on 4 ranks" "$said" 'barrier, 4 ranks'
-	timeout -k 5 100 "$@" -n 2 "$work/coll" bench nonsense >/dev/null 2>&1
-	is "$name: its exit code is handed on" $? 2
-	timeout -k 5 100 "$@" -n 4 "$work/coll" bench barrier --time 60 >/dev/null 2>&1 &
-	launcher=$!
-	all_up 4
-	kill -TERM "$launcher"
-	wait "$launcher"
-	ok "$name: ended, it leaves nothing" none_left
-}
 
 # What PMIx tells is enough: neither size nor store in the environment.
 if command -v mpirun.openmpi >/dev/null && ldconfig -p | grep -q 'libpmix\.so\.2'; then
-	by "mpirun of openmpi, by PMIx" mpirun.openmpi -x COLL_BOOT=pmix
+	by "mpirun of openmpi, by PMIx" 2 mpirun.openmpi -x COLL_BOOT=pmix -n
 	said=$(timeout -k 5 100 mpirun.openmpi -n 3 sh -c 'unset OMPI_COMM_WORLD_RANK \
-		OMPI_COMM_WORLD_SIZE; exec "$0" bench barrier --time 0.1' "$work/coll" 2>&1)
+		OMPI_COMM_WORLD_SIZE; exec "$0" bench barrier --time 0.1' "$COLL" 2>&1)
 	is "PMIx alone: coll bench ends well" $? 0
 	like "PMIx alone: it tells the size" "$said" 'barrier, 3 ranks'
 	said=$(timeout -k 5 100 mpirun.openmpi -n 2 sh -c '
 		[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exec sleep 4
-		COLL_BOOT=pmix COLL_DEADLINE=2s exec "$0" bench barrier --time 0.1' "$work/coll" 2>&1)
+		COLL_BOOT=pmix COLL_DEADLINE=2s exec "$0" bench barrier --time 0.1' "$COLL" 2>&1)
 	like "PMIx: a rank that does not come is an error in time" "$said" \
 		'not all of the 2 ranks of PMIx job .* came in time'
 else
 	skip "PMIx" "Open MPI or libpmix is not installed"
 fi
 
-for launcher in openmpi mpich; do
-	if command -v mpirun.$launcher >/dev/null; then
-		by "mpirun of $launcher" mpirun.$launcher
+# Two hosts as far as Hydra knows: a proxy and a local size for each.
+if command -v mpirun.mpich >/dev/null; then
+	hosts="-launcher fork -hosts 127.0.0.1:2,localhost:2"
+	by "mpirun of mpich on two hosts, by PMI" 2 mpirun.mpich $hosts -n
+	said=$(timeout -k 5 100 mpirun.mpich $hosts -n 4 sh -c '[ "$PMI_RANK" != 1 ] || exec sleep 4
+		COLL_DEADLINE=2s exec "$0" bench barrier --time 0.1' "$COLL" 2>&1)
+	like "PMI: a rank that does not come is an error in time" "$said" \
+		"not all of the 4 ranks came to PMI's barrier in time"
+else
+	skip "PMI" "MPICH is not installed"
+fi
+
+for mpi in openmpi mpich; do
+	if command -v mpirun.$mpi >/dev/null; then
+		by "mpirun of $mpi" 2 mpirun.$mpi -n
 	else
-		skip "mpirun of $launcher" "it is not installed"
+		skip "mpirun of $mpi" "it is not installed"
 	fi
 done
-
-# A controller and a node have to be there: no test sets them up.
-if srun -t 1 -n 1 true >/dev/null 2>&1; then
-	by "srun" srun
-else
-	skip "srun" "no Slurm controller answers here"
-fi
 
 # As torchrun starts ranks: by variables only.
 torch() {	# RANKS COMMAND...
@@ -88,6 +59,6 @@ torch() {	# RANKS COMMAND...
 		wait "$pid" || return
 	done
 }
-ok "torchrun's variables: coll bench ends well" torch 4 "$work/coll" bench barrier --time 0.1
+ok "torchrun's variables: coll bench ends well" torch 4 "$COLL" bench barrier --time 0.1
 like "torchrun's variables: on 4 ranks" "$(cat "$work/torch.0")" 'barrier, 4 ranks'
 tap_end

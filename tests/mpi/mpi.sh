@@ -15,6 +15,10 @@ mpi_launcher() {
 	if [ "$1" = mpi ]; then echo mpirun; else echo "mpirun.$1"; fi
 }
 
+mpi_compiler() {
+	if [ "$1" = mpi ]; then echo mpicc; else echo "mpicc.$1"; fi
+}
+
 # mpi_run MPI RANKS COMMAND...: under the shim; mpi_bare: without.
 mpi_run() {
 	mpi_shim=$(realpath "$BUILD/mpi/$1/libcollmpi.so")

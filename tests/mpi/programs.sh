@@ -35,11 +35,11 @@ done
 
 # ---- ScaLAPACK: LU with Debian's own input, which checks its residuals ------------
 
-scalapack() {
+scalapack() (	# in a directory of its own
 	cd "$work/scalapack" && cp /usr/share/scalapack/LU.dat . &&
 		mpi_run mpich 4 env COLL_MPI_REPORT="$work/scalapack.report" "$xdlu" \
 			>"$work/scalapack.out" 2>&1
-}
+)
 xdlu=/usr/lib/$(gcc -print-multiarch)/scalapack/mpich-tests/xdlu
 if [ -x "$xdlu" ] && [ -e "$BUILD/mpi/mpich/libcollmpi.so" ]; then
 	mkdir -p "$work/scalapack"
@@ -103,10 +103,10 @@ HPL.out      output file name (if any)
 40 9 8 13 13 20 16 32 64        values of NB
 INPUT
 
-hpcc_run() {
+hpcc_run() (
 	cd "$work" && rm -f hpccoutf.txt &&
 		mpi_run openmpi 4 env COLL_MPI_REPORT="$work/hpcc.report" hpcc
-}
+)
 ok "hpcc runs" quiet hpcc_run
 ok "hpcc: its own checks succeed" has '^Success=1' "$work/hpccoutf.txt"
 ok "hpcc: linpack's residual passes" has '1 tests completed and passed residual checks' \

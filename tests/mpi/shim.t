@@ -22,6 +22,13 @@ same_results() {	# PREFIX PREFIX RANKS
 	done
 }
 
+linked() {	# MPI
+	$(mpi_compiler "$1") -std=gnu11 -D_GNU_SOURCE "$(dirname "$0")/threads.c" \
+		-L"$BUILD/mpi/$1" -lcollmpi -lpthread -ldl -o "$BUILD/tests/mpi/$1/linked" &&
+		mpi_bare "$1" 3 env LD_LIBRARY_PATH="$(realpath "$BUILD/mpi/$1")" EXPECT_SHIM=1 \
+			"$BUILD/tests/mpi/$1/linked"
+}
+
 all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	programs=$BUILD/tests/mpi/$1
 	for ranks in $2; do
@@ -43,6 +50,7 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	done
 	ok "$1: odd cases by epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/odd"
 	ok "$1: threads" quiet mpi_run "$1" 3 "$programs/threads"
+	ok "$1: linked before the MPI, not preloaded" quiet linked "$1"
 	for program in mpif mpi f08; do
 		if [ -e "$programs/fortran_$program" ]; then
 			ok "$1: Fortran, $program" quiet mpi_run "$1" 3 "$programs/fortran_$program"

@@ -1,31 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # coll bench: it measures every collective, checks, and refuses what is wrong.
-build=${BUILD:-build}
-coll=$build/coll
+. "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-count=0
-
-result() {	# STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		sed 's/^/# /' "$work/out" "$work/err" | head -40
-	fi
-}
 
 run() {		# EXPECTED-STATUS ARGUMENT ...
 	expected=$1
 	shift
-	timeout 60 "$coll" bench "$@" >"$work/out" 2>"$work/err"
-	[ $? -eq "$expected" ]
-}
-
-found() {	# PATTERN FILE: the file has a line like it
-	grep -Eq -- "$1" "$work/$2"
+	exits "$expected" "$COLL" bench "$@"
 }
 
 refused() {	# SAID ARGUMENT ...
@@ -60,7 +43,7 @@ done
 
 run 0 allreduce -n 4 --algo butterfly,butterfly-redundant:T=1,ring:segment=4K \
 	--size 8,8K --iterations 20 --json --counters &&
-	"$build/tests/multi/bench_json" allreduce 4 2 3 20 <"$work/out" >>"$work/err" 2>&1
+	"$BUILD/tests/multi/bench_json" allreduce 4 2 3 20 <"$work/out" >>"$work/err" 2>&1
 result $? "JSON: sizes, algorithms, percentiles in order, ratios, counters"
 
 run 0 allreduce -n 4 --algo butterfly --size 8 --iterations 20 --json --engine epoll &&
@@ -79,11 +62,10 @@ if command -v gnuplot >/dev/null; then
 		grep -q '<svg' "$work/bars.svg"
 	result $? "plots over sizes and of one size"
 else
-	count=$((count + 1))
-	echo "ok $count - plots # SKIP no gnuplot"
+	skip "plots" "no gnuplot"
 fi
 
-timeout 60 "$coll" run -n 3 --no-prefix -- "$coll" bench barrier -n 7 --iterations 5 \
+timeout 60 "$COLL" run -n 3 --no-prefix -- "$COLL" bench barrier -n 7 --iterations 5 \
 	>"$work/out" 2>"$work/err" && found '^barrier, 3 ranks' out
 result $? "inside a job it is one of its ranks"
 
@@ -117,4 +99,4 @@ refused 'ending in .svg' allreduce --plot picture.png
 run 1 alltoallv -n 3 --algo bruck --size 8 --iterations 3 && found 'it needs .bound' err
 result $? "an algorithm that cannot serve the call is an error"
 
-echo "1..$count"
+tap_end

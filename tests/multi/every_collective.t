@@ -5,6 +5,8 @@
 # COLL_TEST_ALL=1 plays all, COLL_TEST_LITTLE=1 a twentieth.
 build=${BUILD:-build}
 count=0
+patience=170
+[ -z "$COLL_TEST_ALL" ] || patience=1700
 
 every() {	# RANKS: one scene in how many
 	if [ -n "$COLL_TEST_LITTLE" ]; then
@@ -20,7 +22,7 @@ every() {	# RANKS: one scene in how many
 
 play() {	# RANKS ENGINE EVERY WHAT
 	count=$((count + 1))
-	if said=$(COLL_ENGINE=$2 COLL_DEADLINE=30s "$build/coll" run -t 170 -n "$1" -- \
+	if said=$(COLL_ENGINE=$2 COLL_DEADLINE=30s "$build/coll" run -t $patience -n "$1" -- \
 		"$build/tests/multi/every_collective" "$3" $count 2>&1); then
 		echo "ok $count - $1 ranks, $2$4"
 	else

@@ -32,7 +32,7 @@
 enum { FILES = 1024, COUNT = 3000 };
 enum { IN_USE = 1024 };		/* bytes over a connection: more than its hello */
 
-static const double deadline = 3, slack = 1, closing = 1.5;
+static const double deadline = 3, slack = 5, closing = 10, patience = 25;
 
 static double now(void)
 {
@@ -167,11 +167,16 @@ static void leave(struct coll_context *context, int rank)
 		printf("survived\n");
 }
 
-/* A stopped process ends when the others have had their time to notice. */
-static void end_stopped(int pid)
+/* A stopped process ends when the others have noticed, left and ended: before, it has only died. */
+static void end_stopped(const int *pids, int ranks, int self, int victim)
 {
-	usleep(700000);
-	kill(pid, SIGKILL);
+	const double until = now() + patience;
+	int rank;
+
+	for (rank = 0; rank < ranks; rank++)
+		while (rank != self && rank != victim && !kill(pids[rank], 0) && now() < until)
+			usleep(10000);
+	kill(pids[victim], SIGKILL);
 }
 
 /* The victim of a cut sees all others go; what it says of that is its own. */
@@ -197,7 +202,7 @@ int main(int argc, char **argv)
 	struct coll_group *world;
 	struct loop loop;
 	double start = 0;
-	int error = 0, victim, rank, pid, *pids;
+	int error = 0, victim, rank, ranks, pid, *pids;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc < 4)
@@ -220,9 +225,10 @@ int main(int argc, char **argv)
 	} while (!error);
 	check_error(world, error, now() - start, argv[2], victim);
 	rank = coll_rank(world);
+	ranks = coll_ranks(world);
 	leave(context, rank);
 	if (!strcmp(argv[2], "stop") && rank == !victim)
-		end_stopped(pids[victim]);
+		end_stopped(pids, ranks, rank, victim);
 	free(pids);
 	loop_free(&loop);
 	return 0;

@@ -4,6 +4,7 @@
  *
  *	early		rank 0 leaves at once while the others are busy: it need not
  *			wait for them, and what it has sent still reaches them
+ *	queued		the same, with thousands of small messages that have yet to leave
  *	ahead		rank 3 leaves before rank 0 has called: it waits until its part
  *			is taken
  *	unheard		rank 3 leaves, having its result by way of rank 2, before it has
@@ -20,7 +21,7 @@
 
 enum { RANKS = 4, COUNT = 10000 };
 
-static const double prompt = 0.8;
+static const double prompt = 5;
 
 static double now(void)
 {
@@ -64,6 +65,24 @@ static void early(struct coll_context *context, struct coll_group *world)
 		printf("rank %d: leaving took %.2f s\n", rank, took);
 	else
 		printf("left\n");
+}
+
+static void queued(struct coll_context *context, struct coll_group *world)
+{
+	const int rank = coll_rank(world);
+	int i, data;
+
+	rank_must(world, coll_group_set(world, "bcast", "linear"));
+	rank_must(world, coll_barrier(world));
+	if (rank)
+		sleep_ms(300);
+	for (i = 0; i < COUNT; i++) {
+		data = rank ? -1 : i;
+		rank_must(world, coll_bcast(&data, 1, COLL_INT32, 0, world));
+		rank_assert(world, data == i);
+	}
+	leave(context);
+	printf("left\n");
 }
 
 static void ahead(struct coll_context *context, struct coll_group *world)
@@ -129,13 +148,16 @@ static void unheard(struct coll_context *context, struct coll_group *world)
 
 int main(int argc, char **argv)
 {
-	struct coll_context *context = rank_open("deadline=5s");
-	struct coll_group *world = coll_world(context);
 	const char *what = argc > 1 ? argv[1] : "";
+	struct coll_context *context = rank_open(strcmp(what, "queued") ? "deadline=5s" :
+						 "deadline=30s buffer_bytes=4K");
+	struct coll_group *world = coll_world(context);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!strcmp(what, "early"))
 		early(context, world);
+	else if (!strcmp(what, "queued"))
+		queued(context, world);
 	else if (!strcmp(what, "ahead"))
 		ahead(context, world);
 	else if (!strcmp(what, "unheard"))

@@ -23,7 +23,7 @@ finish() {	# ENGINE PROGRAM ARGUMENT WORD
 }
 
 for engine in uring epoll; do
-	for what in early ahead unheard; do
+	for what in early queued ahead unheard; do
 		start $engine leaving $what
 	done
 	for short in 0 1 3; do
@@ -32,7 +32,7 @@ for engine in uring epoll; do
 done
 wait
 for engine in uring epoll; do
-	for what in early ahead unheard; do
+	for what in early queued ahead unheard; do
 		finish $engine leaving $what left
 	done
 	for short in 0 1 3; do

@@ -92,10 +92,10 @@ int main(int argc, char **argv)
 		rank_fail(world, "%s: nobody is named: %s", what, text);
 	if (ended && !strstr(text, argv[2]))
 		rank_fail(world, "%s: rank %s is not named: %s", what, argv[2], text);
-	if (now() - start > 4)
+	if (now() - start > 20)
 		rank_fail(world, "%s: it took %.2f s", what, now() - start);
 	start = now();
 	coll_close(context);
-	printf(now() - start < 1.5 ? "told\n" : "told, but closing took long\n");
+	printf(now() - start < 20 ? "told\n" : "told, but closing took long\n");
 	return 0;
 }

@@ -2,24 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # coll bench overlap: every way of progress is measured and its results are right, or it
 # is told why not; wrong options are refused. And progress=auto follows the application.
-build=${BUILD:-build}
-coll=$build/coll
+. "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-count=0
-
-result() {	# STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		sed 's/^/# /' "$work/out" "$work/err" | head -40
-	fi
-}
 
 run() {		# ARGUMENT ...
-	timeout 100 "$coll" bench overlap "$@" >"$work/out" 2>"$work/err"
+	timeout 100 "$COLL" bench overlap "$@" >"$work/out" 2>"$work/err"
 }
 
 refused() {	# SAID ARGUMENT ...
@@ -55,8 +43,7 @@ if command -v gnuplot >/dev/null; then
 	run $quick --modes call,thread --plot "$work/plot.svg" && grep -q '<svg' "$work/plot.svg"
 	result $? "a picture"
 else
-	count=$((count + 1))
-	echo "ok $count - a picture # SKIP no gnuplot"
+	skip "a picture" "no gnuplot"
 fi
 
 refused "valid: call, thread, helper, kernel, auto" --modes fast
@@ -68,8 +55,8 @@ refused "ending in .svg" --plot a.png
 refused "no option '--frob'" --frob
 
 for engine in uring epoll; do
-	COLL_ENGINE=$engine COLL_DEADLINE=30s timeout 100 "$coll" run -q -n 3 -- \
-		"$build/tests/multi/auto" thread >"$work/out" 2>"$work/err"
+	COLL_ENGINE=$engine COLL_DEADLINE=30s timeout 100 "$COLL" run -q -n 3 -- \
+		"$BUILD/tests/multi/auto" thread >"$work/out" 2>"$work/err"
 	result $? "auto: to a thread and back, twice, $engine"
 done
-echo "1..$count"
+tap_end

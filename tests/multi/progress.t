@@ -2,28 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # What the other tests try with progress by call, with a progress thread, with a
 # helper, and as auto chooses: COLL_TEST_ALL=1 all of it, else a part.
-build=${BUILD:-build}
+. "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-count=0
 every=60
 [ -n "$COLL_TEST_ALL" ] && every=1
-
-result() {	# STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		head -30 "$work/out" | sed 's/^/# /'
-	fi
-}
 
 run() {		# RANKS PROGRAM [ARGUMENT ...]
 	ranks=$1 program=$2
 	shift 2
-	COLL_DEADLINE=${deadline:-30s} timeout -s KILL 110 "$build/coll" run -q -k -t 100 --no-prefix \
-		-n "$ranks" -- "$build/tests/multi/$program" "$@" >"$work/out" 2>&1
+	COLL_DEADLINE=${deadline:-30s} timeout -s KILL 110 "$COLL" run -q -k -t 100 --no-prefix \
+		-n "$ranks" -- "$BUILD/tests/multi/$program" "$@" >"$work/out" 2>&1
 }
 
 survive() {	# ENGINE WAY COLLECTIVE
@@ -35,7 +24,7 @@ for COLL_PROGRESS in thread helper auto; do
 	export COLL_PROGRESS
 	for engine in uring epoll; do
 		for ranks in 1 3 8; do
-			COLL_ENGINE=$engine run $ranks every_collective $every $count
+			COLL_ENGINE=$engine run $ranks every_collective $every $((tap_count + 1))
 			result $? "every collective, $ranks ranks, $engine, $COLL_PROGRESS"
 		done
 		COLL_ENGINE=$engine run 3 groups
@@ -54,11 +43,29 @@ for COLL_PROGRESS in thread helper auto; do
 	COLL_PROGRESS_CPUS=99999 run 1 groups
 	grep -q 'progress_cpus.*CPUs as' "$work/out"
 	result $? "no such CPU, $COLL_PROGRESS"
+	COLL_PROGRESS_PRIORITY=nice:5 run 1 groups
+	result $? "less urgent, $COLL_PROGRESS"
+	COLL_PROGRESS_PRIORITY=fifo:100 run 1 groups
+	grep -q "progress_priority.*fifo:1 to fifo:99" "$work/out"
+	result $? "no such priority, $COLL_PROGRESS"
 done
+# Who may not be more urgent is told so, and what it takes.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	cp "$COLL" "$BUILD/tests/multi/groups" "$work/"
+	(
+		ulimit -r 0
+		COLL_PROGRESS=thread COLL_PROGRESS_PRIORITY=fifo:1 setpriv --reuid=65534 --regid=65534 \
+			--clear-groups --bounding-set=-all --inh-caps=-all \
+			"$work/coll" run -n 1 -- "$work/groups" >"$work/out" 2>&1
+	)
+	grep -q "option progress_priority: 'fifo:1': .*CAP_SYS_NICE" "$work/out"
+	result $? "a priority without the right to it"
+fi
 # Without the module that mode says so; with it, tests/vm has the same as above.
 if [ ! -e /dev/coll ]; then
 	COLL_PROGRESS=kernel run 2 groups
 	grep -q "option progress: 'kernel' is not possible: /dev/coll: coll.ko is not loaded" "$work/out"
 	result $? "progress in the kernel without the module"
 fi
-echo "1..$count"
+tap_end

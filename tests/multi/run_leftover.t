@@ -9,8 +9,8 @@ trap 'rm -rf "$dir"' EXIT
 alive() {	# processes of job "$1": those with its mark in their environment
 	grep -lsz "^RUN_LEFTOVER=$dir/$1\$" /proc/[0-9]*/environ | wc -l
 }
-gone() {	# within 3 s
-	tries=60
+gone() {	# within 20 s
+	tries=400
 	while [ "$(alive "$1")" != 0 ] && [ $tries -gt 0 ]; do
 		sleep 0.05
 		tries=$((tries - 1))
@@ -22,10 +22,10 @@ start() {
 	name=$1
 	shift
 	: >"$dir/$name"
-	# A shell's background jobs ignore SIGINT unless told otherwise.
-	env --default-signal=INT $COLL run -n 3 --env "RUN_LEFTOVER=$dir/$name" "$@" >"$dir/$name.out" 2>&1 &
+	# A background job ignores SIGINT, one under nohup SIGHUP, unless told otherwise.
+	env --default-signal=INT,HUP $COLL run -n 3 -t 100 --env "RUN_LEFTOVER=$dir/$name" "$@" >"$dir/$name.out" 2>&1 &
 	job=$!
-	tries=100
+	tries=400
 	while [ "$(grep -c up "$dir/$name")" -lt 3 ] && [ $tries -gt 0 ]; do
 		sleep 0.05
 		tries=$((tries - 1))

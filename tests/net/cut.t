@@ -19,9 +19,9 @@ cut() {	# ENGINE WHAT OPTION ...
 		"$@" -- "$BUILD/tests/multi/cut" >"$work/said" 2>&1
 }
 
-# Every rank has said something, after at most the deadline and a second.
+# Every rank has said something, soon after the deadline of 2 s.
 in_time() {
-	awk '/^rank [0-9]+: [0-9.]+ s: / { n++; late += $3 > 3 } END { exit n != 4 || late }' \
+	awk '/^rank [0-9]+: [0-9.]+ s: / { n++; late += $3 > 7 } END { exit n != 4 || late }' \
 		"$work/said"
 }
 

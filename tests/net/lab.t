@@ -11,23 +11,26 @@ if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
 	exit 0
 fi
 
-# Of three tries the best: this machine has other things to do.
-calibrated() {	# WAN DELAY WITHIN_MS
+# Nothing is earlier or faster than asked, and what finds the queue full is dropped. How
+# much later and slower it may be is this machine's affair, unless it is quiet: then the
+# best of three tries is within 0.2 ms, 3 % and 15 % of the queue.
+calibrated() {	# WAN DELAY
 	for try in 1 2 3; do
 		"$COLL" lab -c 1+1 --wan "$1" --delay "$2" --calibrate --json >"$work/out" || return 1
-		tr -d '{}",:' <"$work/out" | awk -v within="$3" '
-		function off(a, b) { return a > b ? a - b : b - a }
-		{ for (i = 1; i <= NF; i++) v[$(i - 1) i] = $i; delay = $3; median = $5
-		  rate = $10; got = $12; queue = $15; waited = $17 }
-		END { exit !(off(delay, median) * 1e3 <= within && off(rate, got) <= rate * 0.03 &&
-			     off(queue, waited) <= queue * 0.15) }' && return
+		jq -e --argjson late "$(limit 0.0002 10)" --argjson slow "$(limit 0.03 0.9)" \
+			--argjson waits "$(limit 0.15 10)" '
+			(.delay.median - .delay.asked) as $later |
+			(1 - .rate.measured / .rate.asked) as $slower |
+			(.queue.measured / .queue.asked - 1) as $longer |
+			$later >= -0.0002 and $later <= $late and $slower >= -0.03 and
+			$slower <= $slow and $longer >= -0.15 and $longer <= $waits and
+			.lost > 0.1' "$work/out" >/dev/null && return
 	done
 	cat "$work/out"
 	return 1
 }
-ok "50 Mbit/s, 10 ms: delay within 0.2 ms, rate within 3 %, the queue drops" \
-	silent calibrated 50M 10ms 0.2
-ok "20 Mbit/s, 40 ms" silent calibrated 20M 40ms 0.2
+ok "50 Mbit/s, 10 ms: the delay, the rate, a queue that drops" silent calibrated 50M 10ms
+ok "20 Mbit/s, 40 ms" silent calibrated 20M 40ms
 
 runs() {	# OPTION ...
 	COLL_DEADLINE=20s quiet "$COLL" lab -t 40 "$@" -- "$COLL" bench allreduce --size 64K \

@@ -13,30 +13,33 @@ fi
 export COLL_DEADLINE=20s COLL_CONGESTION=cubic COLL_BUFFER_BYTES=64K
 net="-c 3+3 --nic 10M --wan 15M --delay 5ms --port-queue 64K -t 60"
 
-# Without being told who is near whom. Payload is 94.7 % of a full frame.
+# Without being told who is near whom. Payload is 94.7 % of a full frame. Nothing is faster
+# than the wires; how much slower is this machine's affair, unless it is quiet.
 measured() {
 	for try in 1 2 3; do
 		"$COLL" lab $net --no-clusters -- "$COLL" wan >"$work/config" 2>&1 || break
-		awk -F' = ' '
-		function off(value, wanted) { return value / wanted > 1.2 || value / wanted < 0.8 }
+		awk -F' = ' -v most="$(limit 1.2 5)" '
+		function off(value, wanted) { return value / wanted > most || value / wanted < 0.8 }
 		$1 == "beta" { n++; wrong += off($2 + 0, 845) }
 		$1 == "wan_beta" { n++; wrong += off($2 + 0, 563) }
-		$1 == "wan_alpha" { n++; wrong += off($2 + 0, 10.3) }
+		$1 == "wan_alpha" { n++; wrong += off($2 + 0, 5.2) }
 		END { exit n != 3 || wrong }' "$work/config" && return
 	done
 	cat "$work/config"
 	return 1
 }
-ok "links of 10 Mbit/s, a WAN of 15 Mbit/s and 10 ms both ways" silent measured
+ok "links of 10 Mbit/s, a WAN of 15 Mbit/s and 5 ms" silent measured
 
 # One link does not fill it; two do.
-chosen() {
-	COLL_CONFIG=$work/config COLL_EXPLAIN=1 "$COLL" lab $net -- "$COLL" bench allreduce \
+chosen() {	# CONFIG ALGORITHM
+	COLL_CONFIG=$1 COLL_EXPLAIN=1 "$COLL" lab $net -- "$COLL" bench allreduce \
 		--size 64K --iterations 2 --warmup 0 >"$work/out" 2>&1
-	grep -q 'in clusters of 3+3 (a link carries .*: rabenseifner-extended:n=2 ' "$work/out" ||
+	grep -q "in clusters of 3+3 (a link carries .*: $2 " "$work/out" ||
 		{ cat "$work/out"; return 1; }
 }
-ok "n is chosen by what was measured" silent chosen
+printf '%s\n' "alpha = 600us" "beta = 845ns" "wan_beta = 563ns" "wan_alpha = 5.2ms" >"$work/quiet"
+ok "what was measured is a configuration" silent chosen "$work/config" '[^ ]*'
+ok "n is chosen by what it says" silent chosen "$work/quiet" rabenseifner-extended:n=2
 
 alone() {
 	! "$COLL" run -n 2 -- "$COLL" wan >"$work/out" 2>&1 && grep -q 'one cluster' "$work/out"

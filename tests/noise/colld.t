@@ -32,10 +32,10 @@ name=cld$$
 cpus_of() {	# PID
 	taskset -pc "$1" 2>/dev/null | sed 's/.*: //'
 }
-becomes() {	# WANTED COMMAND...: within five seconds
+becomes() {	# WANTED COMMAND...: within 20 seconds
 	wanted=$1
 	shift
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+	for _ in $(seq 1 100); do
 		[ "$("$@")" = "$wanted" ] && return
 		sleep 0.2
 	done

@@ -7,15 +7,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset COLL_RANK COLL_CONFIG
 
-status() {	# EXPECTED ARGUMENT...: what it says is in $work/out and $work/err
+status() {	# EXPECTED ARGUMENT...
 	expected=$1
 	shift
-	timeout 60 "$noise" "$@" >"$work/out" 2>"$work/err"
-	[ $? -eq "$expected" ]
-}
-
-holds() {	# WHAT FILTER [FILE]: jq's answer is true
-	ok "$1" quiet jq -e "$2" "${3:-$work/out}"
+	exits "$expected" "$noise" "$@"
 }
 
 refused() {	# SAID ARGUMENT...
@@ -30,9 +25,9 @@ refused() {	# SAID ARGUMENT...
 cpus=$(nproc)
 ok "measure" status 0 measure --duration 0.3s --json
 holds "every CPU, for so long" "(.cpus | length) == $cpus and
-	all(.cpus[]; .watched_ns > 250e6 and .watched_ns < 3e9)"
-holds "a turn of the loop takes nanoseconds" 'all(.cpus[]; .loop_ns > 0.1 and .loop_ns < 500)'
-holds "the clock's rate is known" '.clock.error_ppm < 50'
+	all(.cpus[]; .watched_ns > 250e6 and .watched_ns < 20e9)"
+holds "a turn of the loop takes nanoseconds" 'all(.cpus[]; .loop_ns > 0.1 and .loop_ns < 5000)'
+holds "the clock's rate is known" ".clock.error_ppm < $(limit 50 10000)"
 holds "percentiles are in order" 'all(.cpus[].duration; .count == 0 or
 	(.min_ns <= .p20_ns and .p20_ns <= .p50_ns and .p50_ns <= .p80_ns and .p80_ns <= .p90_ns and
 	 .p90_ns <= .p99_ns and .p99_ns <= .p999_ns and .p999_ns <= .max_ns))'
@@ -46,7 +41,7 @@ holds "it says that causes are not known" '.module | test("not loaded") or . == 
 
 ok "one CPU, in parts" status 0 measure -c 0 -d 0.3s -p 20ms -r 5ms --json
 holds "so much of it was watched" '(.cpus | length) == 1 and .cpus[0].watched_ns > 20e6 and
-	.cpus[0].watched_ns < 150e6'
+	.cpus[0].watched_ns < 250e6'
 ok "rtla's histogram" status 0 measure -d 0.2s --histogram -b 10 -E 5
 like "its head" "$(cat "$work/out")" '^# RTLA osnoise histogram$'
 like "its CPUs" "$(cat "$work/out")" '^Index +CPU-000'
@@ -94,7 +89,7 @@ for format in netgauge osnoise ftq; do
 	ok "report of it" status 0 report "$work/again" --json
 	if [ $format = ftq ]; then
 		ok "the same shares" quiet jq -es "[.[0].cpus, .[1].cpus] | transpose |
-			all((.[0].share - .[1].share | fabs) < 0.05)" "$work/out" "$work/first"
+			all((.[0].share - .[1].share | fabs) < $(limit 0.05 0.4))" "$work/out" "$work/first"
 	else
 		is "the same events" "$(jq -c "$totals" "$work/out")" \
 			"$(jq -c "$totals" "$work/first")"

@@ -1,20 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # What programs are linked with: the header in C99 and C++, the symbols, the soname.
-build=${BUILD:-build}
+. "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-count=0
-
-result() {	# STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		head -20 "$work/said" | sed 's/^/# /'
-	fi
-}
 
 cat >"$work/use.c" <<'END'
 #include <coll.h>
@@ -32,28 +21,28 @@ END
 cp "$work/use.c" "$work/use.cc"
 strict="-pedantic -Wall -Wextra -Werror -Ilibcoll -Iuapi"
 
-gcc -std=c99 $strict -c "$work/use.c" -o "$work/use.o" >"$work/said" 2>&1
+gcc -std=c99 $strict -c "$work/use.c" -o "$work/use.o" >"$work/out" 2>&1
 result $? "coll.h is C99"
-g++ -std=c++11 $strict -c "$work/use.cc" -o "$work/use++.o" >"$work/said" 2>&1
+g++ -std=c++11 $strict -c "$work/use.cc" -o "$work/use++.o" >"$work/out" 2>&1
 result $? "coll.h is C++11"
 
 # A sanitized library wants its runtime first: then the plain program cannot load it.
 for object in use use++; do
-	{ g++ "$work/$object.o" -L"$build" -lcoll ${SANITIZE:+-fsanitize=$SANITIZE} \
-		-o "$work/$object" && env -u COLL_STORE LD_LIBRARY_PATH="$build" "$work/$object"
-	} >"$work/said" 2>&1
+	{ g++ "$work/$object.o" -L"$BUILD" -lcoll ${SANITIZE:+-fsanitize=$SANITIZE} \
+		-o "$work/$object" && env -u COLL_STORE LD_LIBRARY_PATH="$BUILD" "$work/$object"
+	} >"$work/out" 2>&1
 	result $? "a program links with libcoll.so and runs ($object)"
 done
 
 gcc -E -P -Ilibcoll -Iuapi "$work/use.c" | tr ';' '\n' | sed '/int main/,$d' |
 	grep -v typedef | grep -o '\bcoll_[a-z0-9_]*(' | tr -d '(' | sort -u >"$work/declared"
-nm -D --defined-only "$build/libcoll.so" | awk '$2 != "A" { sub("@.*", "", $3); print $3 }' |
+nm -D --defined-only "$BUILD/libcoll.so" | awk '$2 != "A" { sub("@.*", "", $3); print $3 }' |
 	sort -u >"$work/exported"
 { [ "$(wc -l <"$work/declared")" -gt 60 ] && diff "$work/declared" "$work/exported"; } \
-	>"$work/said" 2>&1
+	>"$work/out" 2>&1
 result $? "libcoll.so exports exactly what coll.h declares"
 
-readelf -d "$build/libcoll.so" >"$work/said" 2>&1 && grep -q 'SONAME.*\[libcoll\.so\.0\]' "$work/said"
+readelf -d "$BUILD/libcoll.so" >"$work/out" 2>&1 && grep -q 'SONAME.*\[libcoll\.so\.0\]' "$work/out"
 result $? "the soname is libcoll.so.0"
 
-echo "1..$count"
+tap_end

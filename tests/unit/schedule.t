@@ -1,30 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # coll schedule: prints, draws, exports, reads back.
-coll=${BUILD:-build}/coll
+. "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-count=0
-
-result() {	# STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		sed 's/^/# /' "$work/out" "$work/err" | head -40
-	fi
-}
 
 run() {		# EXPECTED-STATUS ARGUMENT ...
 	expected=$1
 	shift
-	"$coll" schedule "$@" >"$work/out" 2>"$work/err"
-	[ $? -eq "$expected" ]
-}
-
-found() {	# PATTERN FILE: the file has a line like it
-	grep -Eq -- "$1" "$work/$2"
+	exits "$expected" "$COLL" schedule "$@"
 }
 
 redundant="allreduce butterfly-redundant 8 --option T=2"
@@ -86,4 +70,4 @@ result $? "wrong use: what is valid"
 run 0 --help && found 'usage: coll schedule' out
 result $? "help"
 
-echo "1..$count"
+tap_end

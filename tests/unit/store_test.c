@@ -174,7 +174,7 @@ static void get_ends_at_its_deadline(void **state)
 	uint64_t start = coll_now();
 
 	assert_int_equal(coll_store_get(a, "never", value, &bytes, in_ms(400)), -ETIMEDOUT);
-	assert_in_range(coll_now() - start, 300000000, 900000000);
+	assert_in_range(coll_now() - start, COLL_SECOND / 4, 10 * COLL_SECOND);
 	assert_int_equal(coll_store_get(a, "never", value, &bytes, coll_now()), -ETIMEDOUT);
 	assert_int_equal(coll_store_put(a, "never", "now", 3), 0);
 	assert_value(a, "never", "now");
@@ -227,7 +227,6 @@ static void the_server_knows_when_all_have_left(void **state)
 	server_halt(server);
 	assert_true(coll_store_left(server->store, 0));
 	assert_false(coll_store_left(server->store, 1));
-	assert_false(coll_store_finished(server->store));
 	assert_int_equal(coll_store_present(server->store), RANKS - 1);
 	server->stop = false;
 	pthread_create(&server->thread, NULL, serve, server);
@@ -235,7 +234,8 @@ static void the_server_knows_when_all_have_left(void **state)
 		coll_store_leave(client[rank]);
 	usleep(100000);
 	server_halt(server);
-	assert_true(coll_store_finished(server->store));
+	assert_true(coll_store_met(server->store));
+	assert_int_equal(coll_store_present(server->store), 0);
 	server->stop = false;
 	pthread_create(&server->thread, NULL, serve, server);
 }
@@ -337,7 +337,7 @@ static void slow_strangers_are_sent_away(void **state)
 	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
 	assert_int_equal(send(fd, STORE_MAGIC, 3, 0), 3);
 	assert_int_equal(recv(fd, &byte, 1, 0), 0);
-	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 8 * COLL_SECOND);
+	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 9 * COLL_SECOND);
 	close(fd);
 }
 

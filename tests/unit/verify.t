@@ -1,30 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # coll verify: the algorithms hold, and planted defects are found.
-coll=${BUILD:-build}/coll
+. "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-count=0
-
-result() {	# STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		sed 's/^/# /' "$work/out" "$work/err" | head -40
-	fi
-}
 
 run() {		# EXPECTED-STATUS ARGUMENT ...
 	expected=$1
 	shift
-	"$coll" "$@" >"$work/out" 2>"$work/err"
-	[ $? -eq "$expected" ]
-}
-
-found() {	# PATTERN FILE: the file has a line like it
-	grep -Eq -- "$1" "$work/$2"
+	exits "$expected" "$COLL" "$@"
 }
 
 run 0 verify --quick && found '^verified [0-9]+ schedules, 0 failures$' out
@@ -95,4 +79,4 @@ result $? "an unknown option: what is valid"
 run 0 verify --help && found 'usage: coll verify' out
 result $? "help"
 
-echo "1..$count"
+tap_end

@@ -3,5 +3,5 @@
 # collnoise and colld with the module, on Debian's kernel 6.12.
 here=$(dirname "$0")
 exec "$here/run" -p "${BUILD:-build}/collnoise" -p "${BUILD:-build}/colld" -p /bin/sh -p "$(command -v jq)" \
-	-p "$(command -v sleep)" -p "$(command -v cat)" \
+	-p "$(command -v sleep)" -p "$(command -v cat)" -p "$(command -v setsid)" \
 	-p "$here/collnoise_inside.sh" 6.12 collnoise_inside.sh

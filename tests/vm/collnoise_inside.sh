@@ -121,3 +121,24 @@ kill $daemon
 wait $daemon
 is "told to end, it puts back what was" "$(cpus_of $one)" "$before"
 kill $one $two
+
+# ---- collnoise pin: the same rules, with nobody about ------------------------------------------
+
+sleep 1000 &
+one=$!
+comes "a task" is_called $one sleep
+before=$(cpus_of $one)
+# In a session of its own: what the caller's parent has started is kept.
+echo 'collnoise pin init --module -c 1 -H 0 --rule "pin comm=sleep" --state /tmp/pin --json >/tmp/pinned' >/tmp/begin
+ok "pin by the module" setsid -w sh -c 'sh /tmp/begin; true'
+holds "which counts" '.module.matched >= 1 and .module.moved >= 1' /tmp/pinned
+is "a task is moved" "$(cpus_of $one)" 0
+sleep 1000 &
+two=$!
+comes "another comes" is_called $two sleep
+comes "and is moved, too" runs_on $two 0
+ok "pinned twice" sh -c '! collnoise pin init --module -c 1 -H 0 --state /tmp/pin 2>/tmp/said'
+ok "back" collnoise pin fini --state /tmp/pin
+is "what was is" "$(cpus_of $one)" "$before"
+is "for the other one, too" "$(cpus_of $two)" "$before"
+kill $one $two

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Daemons that stand still while a job runs: a cgroup by its freezer, a unit of
+ * systemd by systemctl. A job is a file in the state's folder `jobs`, which
+ * coll-job makes and removes. Units that were stopped are written down before, and
+ * those that were not running are left alone; so all of it comes back after the
+ * last job, when colld ends, and when it dies.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "colld.h"
+#include "freezer.h"
+
+enum { SYSTEMCTL_MS = 10000, UNIT_MAX = 256 };
+
+extern char **environ;
+
+struct stop {
+	const struct noise_stop *rule;
+	struct freezer freezer;
+};
+
+struct colld_stops {
+	struct stop *stop;
+	u32 count;
+	char jobs[512], stopped[512];	/* the folder; the file of units */
+	int watch;			/* inotify */
+	struct keeper keeper;
+	bool in_force;
+	u64 times;
+};
+
+/* ---- units -------------------------------------------------------------------------------- */
+
+/* Its exit code, or -errno; systemctl answers at once, or it is ended. */
+static int systemctl(const char *verb, const char *unit)
+{
+	char *const arguments[] = { "systemctl", "--no-block", "--quiet", (char *)verb,
+				    (char *)unit, NULL };
+	const struct timespec glance = { 0, 10000000 };
+	posix_spawnattr_t attributes;
+	int status, error, ms;
+	sigset_t none;
+	pid_t pid;
+
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	error = posix_spawnp(&pid, arguments[0], NULL, &attributes, arguments, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (error)
+		return -error;
+	for (ms = 0; !waitpid(pid, &status, WNOHANG); ms += 10) {
+		if (ms >= SYSTEMCTL_MS) {
+			kill(pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			return -ETIMEDOUT;
+		}
+		nanosleep(&glance, NULL);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
+}
+
+/* The keeper of a colld that died may be at it still. Closing lets go; -1: no lock. */
+static int lock(const struct colld_stops *stops)
+{
+	const int fd = open(stops->jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
+}
+
+static void unlock(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Written before it is stopped, so that it is started again in any case. */
+static int write_down(const struct colld_stops *stops, const char *unit)
+{
+	FILE *to = fopen(stops->stopped, "ae");
+	bool good;
+
+	if (!to)
+		return -errno;
+	fprintf(to, "%s\n", unit);
+	good = !fflush(to) && !fsync(fileno(to));
+	return fclose(to) || !good ? -EIO : 0;
+}
+
+static void stop_unit(const struct colld_stops *stops, const char *unit)
+{
+	int error = systemctl("is-active", unit);
+
+	if (error > 0)
+		return;		/* it does not run: nothing to bring back */
+	if (!error)
+		error = write_down(stops, unit);
+	if (!error)
+		error = systemctl("stop", unit);
+	if (error)
+		colld_say(3, "stop %s: %s", unit, error < 0 ? strerror(-error) :
+			  "systemctl refuses");
+}
+
+static void start_units(const struct colld_stops *stops)
+{
+	const int locked = lock(stops);
+	FILE *from = fopen(stops->stopped, "re");
+	char unit[UNIT_MAX];
+	int error;
+
+	while (from && fgets(unit, sizeof(unit), from)) {
+		unit[strcspn(unit, "\n")] = 0;
+		error = systemctl("start", unit);
+		if (error)
+			colld_say(3, "start %s: %s", unit, error < 0 ? strerror(-error) :
+				  "systemctl refuses");
+	}
+	if (from)
+		fclose(from);
+	unlink(stops->stopped);
+	unlock(locked);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static void freeze_all(const struct colld_stops *stops, bool frozen)
+{
+	u32 i;
+	int error;
+
+	for (i = 0; i < stops->count; i++) {
+		if (stops->stop[i].rule->unit)
+			continue;
+		error = freezer_set(&stops->stop[i].freezer, frozen);
+		if (error)
+			colld_say(3, "stop %s: %s: %s", stops->stop[i].rule->cgroup,
+				  stops->stop[i].freezer.path, strerror(-error));
+	}
+}
+
+static void go_on(void *data)
+{
+	struct colld_stops *stops = data;
+
+	freeze_all(stops, false);
+	start_units(stops);
+	stops->in_force = false;
+}
+
+static void stand_still(struct colld_stops *stops)
+{
+	const int locked = lock(stops);
+	u32 i;
+
+	freeze_all(stops, true);
+	for (i = 0; i < stops->count; i++)
+		if (stops->stop[i].rule->unit)
+			stop_unit(stops, stops->stop[i].rule->unit);
+	unlock(locked);
+	stops->in_force = true;
+	stops->times++;
+}
+
+static bool any_job(const struct colld_stops *stops)
+{
+	DIR *jobs = opendir(stops->jobs);
+	struct dirent *entry;
+	bool any = false;
+
+	while (jobs && !any && (entry = readdir(jobs)))
+		any = *entry->d_name != '.';
+	if (jobs)
+		closedir(jobs);
+	return any;
+}
+
+void colld_stops_turn(struct colld_stops *stops)
+{
+	char events[4096] __attribute__((aligned(8)));
+	bool any;
+
+	while (read(stops->watch, events, sizeof(events)) > 0)
+		;
+	any = any_job(stops);
+	if (any && !stops->in_force)
+		stand_still(stops);
+	else if (!any && stops->in_force)
+		go_on(stops);
+}
+
+static int watch_jobs(struct colld_stops *stops, const char *state)
+{
+	int length = snprintf(stops->jobs, sizeof(stops->jobs), "%s/jobs", state);
+
+	if (length >= (int)sizeof(stops->jobs) ||
+	    snprintf(stops->stopped, sizeof(stops->stopped), "%s/stopped", state) >=
+		    (int)sizeof(stops->stopped))
+		return -ENAMETOOLONG;
+	if ((mkdir(state, 0755) && errno != EEXIST) || (mkdir(stops->jobs, 0755) && errno != EEXIST))
+		return -errno;
+	stops->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (stops->watch < 0 ||
+	    inotify_add_watch(stops->watch, stops->jobs, IN_CREATE | IN_DELETE | IN_MOVE) < 0)
+		return -errno;
+	return 0;
+}
+
+int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules,
+		     const char *state)
+{
+	struct colld_stops *new = calloc(1, sizeof(*new));
+	int error;
+	u32 i;
+
+	*stops = new;
+	if (!new)
+		return -ENOMEM;
+	new->keeper = KEEPER_NONE;
+	new->watch = -1;
+	new->stop = calloc(rules->stops + 1, sizeof(*new->stop));
+	if (!new->stop)
+		return -ENOMEM;
+	for (i = 0; i < rules->stops; i++) {
+		struct stop *stop = &new->stop[new->count];
+
+		*stop = (struct stop){ .rule = &rules->stop[i] };
+		if (!stop->rule->unit && freezer_find(&stop->freezer, stop->rule->cgroup))
+			colld_say(4, "stop %s: no such cgroup with a freezer here",
+				  stop->rule->cgroup);
+		else
+			new->count++;
+	}
+	if (!rules->stops)
+		return 0;
+	error = watch_jobs(new, state);
+	if (!error)
+		error = keeper_start(&new->keeper, go_on, new);
+	if (error)
+		return error;
+	start_units(new);	/* of one that died with its keeper */
+	colld_stops_turn(new);
+	return 0;
+}
+
+int colld_stops_fd(const struct colld_stops *stops)
+{
+	return stops->watch;
+}
+
+void colld_stops_close(struct colld_stops *stops)
+{
+	if (!stops)
+		return;
+	if (stops->in_force)
+		go_on(stops);
+	keeper_end(&stops->keeper);
+	if (stops->watch >= 0)
+		close(stops->watch);
+	free(stops->stop);
+	free(stops);
+}
+
+void colld_stops_metrics(const struct colld_stops *stops, FILE *to)
+{
+	fprintf(to, "# HELP coll_stopped Daemons that stand still now, for a job.\n"
+		"# TYPE coll_stopped gauge\ncoll_stopped %u\n"
+		"# HELP coll_stops_total Times that they were made to.\n"
+		"# TYPE coll_stops_total counter\ncoll_stops_total %llu\n",
+		stops->in_force ? stops->count : 0, (unsigned long long)stops->times);
+}

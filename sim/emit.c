@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include "emit.h"
+
+enum { EMIT_BYTES = 1 << 14 };	/* to begin with */
+
+int emit_into(struct emit_room *room, const struct coll_algo *algo, const struct coll_call *call,
+	      const struct coll_tuning *tuning, struct coll_schedule **schedule)
+{
+	for (;;) {
+		void *more;
+		int error = room->memory ? coll_algo_emit(algo, call, tuning, room->memory,
+							  room->bytes, schedule) : -ENOSPC;
+
+		if (error != -ENOSPC)
+			return error;
+		room->bytes = room->bytes ? 2 * room->bytes : EMIT_BYTES;
+		more = realloc(room->memory, room->bytes);
+		if (!more)
+			return -ENOMEM;
+		room->memory = more;
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* An algorithm's schedule, in as much memory as it takes. */
+#ifndef COLL_SIM_EMIT_H
+#define COLL_SIM_EMIT_H
+
+#include "../algo/algo.h"
+
+/* All zero to begin with; free(memory) in the end. */
+struct emit_room {
+	void *memory;
+	u64 bytes;
+};
+
+/*
+ * As coll_algo_emit(), but the room grows until it fits; -ENOMEM. The schedule begins
+ * where room->memory does, until the next one is emitted into it.
+ */
+int emit_into(struct emit_room *room, const struct coll_algo *algo, const struct coll_call *call,
+	      const struct coll_tuning *tuning, struct coll_schedule **schedule);
+
+#endif

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "goal.h"
+#include "tape.h"
+
+enum goal_kind { GOAL_SEND, GOAL_RECV, GOAL_CALC };
+
+/* An op as the file has it. */
+struct goal_op {
+	enum goal_kind kind;
+	u32 line, peer, tag;
+	u64 size;
+	u32 need;		/* the first of its needs, + 1; they are chained */
+	u32 place;		/* in the tape; COLL_NONE: not there yet */
+	bool begun;		/* its needs are being placed */
+};
+
+struct goal_need {
+	u32 op;
+	u32 next;
+	bool start_only;	/* irequires */
+};
+
+struct label {
+	const char *text;
+	u32 length, op;
+};
+
+/* So many messages of a tag with a peer so far, to it or from it. */
+struct count {
+	u32 peer, tag, kind, used;
+	u32 messages;
+};
+
+struct goal {
+	const char *name, *at, *end;
+	u32 line;
+	char *why;
+	size_t why_bytes;
+	u32 ranks;		/* that the file says */
+	struct tape *tape;
+	u32 tapes, tape_room;
+	/* the rank being read */
+	struct goal_op *op;
+	struct goal_need *need;
+	struct label *label;	/* a hash, open addressing; NULL text: free */
+	struct count *count;	/* likewise */
+	u32 *stack;
+	u32 ops, op_room, needs, need_room, labels, label_slots, counts, count_slots, depth,
+		stack_room;
+};
+
+static int __attribute__((format(printf, 2, 3))) wrong(struct goal *g, const char *format, ...)
+{
+	char text[160];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	snprintf(g->why, g->why_bytes, "%s:%u: %s", g->name, g->line, text);
+	return -EINVAL;
+}
+
+static int no_memory(struct goal *g)
+{
+	snprintf(g->why, g->why_bytes, "out of memory");
+	return -ENOMEM;
+}
+
+/* Makes *array at least count + 1 long. */
+static bool grow(void **array, u32 *room, u32 count, size_t piece)
+{
+	u32 wanted = *room ? 2 * *room : 64;
+	void *more;
+
+	if (count < *room)
+		return true;
+	more = realloc(*array, wanted * piece);
+	if (!more)
+		return false;
+	*array = more;
+	*room = wanted;
+	return true;
+}
+
+/* ---- words ------------------------------------------------------------------------ */
+
+/* Blanks and comments; false: a comment without an end. */
+static bool skip_blank(struct goal *g)
+{
+	while (g->at < g->end) {
+		if (g->end - g->at > 1 && g->at[0] == '/' && g->at[1] == '/') {
+			while (g->at < g->end && *g->at != '\n')
+				g->at++;
+		} else if (g->end - g->at > 1 && g->at[0] == '/' && g->at[1] == '*') {
+			const char *stop = memmem(g->at + 2, g->end - g->at - 2, "*/", 2);
+
+			if (!stop)
+				return false;
+			for (; g->at < stop + 2; g->at++)
+				g->line += *g->at == '\n';
+		} else if (isspace((unsigned char)*g->at)) {
+			g->line += *g->at++ == '\n';
+		} else {
+			break;
+		}
+	}
+	return true;
+}
+
+/* The next word, number or mark; its length, 0 at the end of the file. */
+static u32 next_token(struct goal *g, const char **token)
+{
+	const char *at;
+
+	if (!skip_blank(g))
+		g->at = g->end;
+	*token = at = g->at;
+	while (at < g->end && (isalnum((unsigned char)*at) || *at == '_' ||
+			       (*at == '-' && at == g->at)) && at - g->at < 4096)
+		at++;
+	if (at == g->at && at < g->end)
+		at++;
+	g->at = at;
+	return at - *token;
+}
+
+static u32 peek_token(struct goal *g, const char **token)
+{
+	struct goal before;
+	u32 length;
+
+	skip_blank(g);
+	before = *g;
+	length = next_token(g, token);
+	g->at = before.at;
+	g->line = before.line;
+	return length;
+}
+
+static bool is(const char *token, u32 length, const char *word)
+{
+	return strlen(word) == length && !memcmp(token, word, length);
+}
+
+static int expect(struct goal *g, const char *word)
+{
+	const char *token;
+	u32 length = next_token(g, &token);
+
+	if (is(token, length, word))
+		return 0;
+	return wrong(g, "'%s' expected, not '%.*s'", word, (int)length, token);
+}
+
+/* A number of at most `most`, perhaps with this letter behind. */
+static int number(struct goal *g, const char *what, u64 most, char letter, u64 *value)
+{
+	const char *token;
+	const u32 length = next_token(g, &token);
+	u32 i;
+
+	*value = 0;
+	for (i = 0; i < length && isdigit((unsigned char)token[i]); i++) {
+		*value = *value * 10 + (token[i] - '0');
+		if (*value > most)
+			return wrong(g, "%s '%.*s': at most %llu", what, (int)length, token,
+				     (unsigned long long)most);
+	}
+	if (i && (i == length || (i + 1 == length && letter && token[i] == letter)))
+		return 0;
+	if (is(token, length, "-1"))
+		return wrong(g, "%s -1: messages from anybody, or of any tag, are not replayed",
+			     what);
+	return wrong(g, "%s '%.*s' is no number", what, (int)length, token);
+}
+
+/* ---- labels and messages -------------------------------------------------------------- */
+
+static u32 hash_text(const char *text, u32 length)
+{
+	u32 hash = 2166136261u;
+
+	while (length--)
+		hash = (hash ^ (unsigned char)*text++) * 16777619u;
+	return hash ^ hash >> 15;
+}
+
+static struct label *label_slot(const struct goal *g, const char *text, u32 length)
+{
+	u32 at = hash_text(text, length) & (g->label_slots - 1);
+
+	while (g->label[at].text && (g->label[at].length != length ||
+				     memcmp(g->label[at].text, text, length)))
+		at = (at + 1) & (g->label_slots - 1);
+	return &g->label[at];
+}
+
+static int labels_grow(struct goal *g)
+{
+	const u32 old_slots = g->label_slots;
+	struct label *old = g->label;
+	u32 i;
+
+	g->label_slots = old_slots ? 2 * old_slots : 64;
+	g->label = calloc(g->label_slots, sizeof(*g->label));
+	for (i = 0; i < old_slots && g->label; i++)
+		if (old[i].text)
+			*label_slot(g, old[i].text, old[i].length) = old[i];
+	free(old);
+	return g->label ? 0 : no_memory(g);
+}
+
+static int add_label(struct goal *g, const char *text, u32 length, u32 op)
+{
+	struct label *slot;
+	int error = 2 * (g->labels + 1) > g->label_slots ? labels_grow(g) : 0;
+
+	if (error)
+		return error;
+	slot = label_slot(g, text, length);
+	if (slot->text)
+		return wrong(g, "label '%.*s' is there twice", (int)length, text);
+	*slot = (struct label){ text, length, op };
+	g->labels++;
+	return 0;
+}
+
+static struct count *count_slot(const struct goal *g, u32 peer, u32 tag, u32 kind)
+{
+	u32 at = (peer * 2654435761u ^ tag * 2246822519u ^ kind) & (g->count_slots - 1);
+
+	while (g->count[at].used && (g->count[at].peer != peer || g->count[at].tag != tag ||
+				     g->count[at].kind != kind))
+		at = (at + 1) & (g->count_slots - 1);
+	return &g->count[at];
+}
+
+static int counts_grow(struct goal *g)
+{
+	const u32 old_slots = g->count_slots;
+	struct count *old = g->count;
+	u32 i;
+
+	g->count_slots = old_slots ? 2 * old_slots : 64;
+	g->count = calloc(g->count_slots, sizeof(*g->count));
+	for (i = 0; i < old_slots && g->count; i++)
+		if (old[i].used)
+			*count_slot(g, old[i].peer, old[i].tag, old[i].kind) = old[i];
+	free(old);
+	return g->count ? 0 : no_memory(g);
+}
+
+/* What tells this message from others: its tag, and which of them it is. */
+static int message_key(struct goal *g, const struct goal_op *op, u64 *key)
+{
+	struct count *count;
+	int error = 2 * (g->counts + 1) > g->count_slots ? counts_grow(g) : 0;
+
+	if (error)
+		return error;
+	count = count_slot(g, op->peer, op->tag, op->kind);
+	g->counts += !count->used;
+	count->used = 1;
+	count->peer = op->peer;
+	count->tag = op->tag;
+	count->kind = op->kind;
+	*key = (u64)op->tag << 32 | count->messages++;
+	return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------- */
+
+/* "tag T", "cpu C", "nic N" behind an op. */
+static int read_rest(struct goal *g, struct goal_op *op)
+{
+	const char *token;
+	u32 length;
+	u64 value;
+	int error;
+
+	for (;;) {
+		length = peek_token(g, &token);
+		if (is(token, length, "tag") && op->kind != GOAL_CALC) {
+			next_token(g, &token);
+			error = number(g, "tag", COLL_NONE, 0, &value);
+			op->tag = value;
+		} else if (is(token, length, "cpu")) {
+			next_token(g, &token);
+			error = number(g, "cpu", 255, 0, &value);
+			if (!error && value)
+				error = wrong(g, "cpu %u: a rank has one CPU here, number 0",
+					      (u32)value);
+		} else if (is(token, length, "nic")) {
+			next_token(g, &token);
+			error = number(g, "nic", 255, 0, &value);
+		} else {
+			return 0;
+		}
+		if (error)
+			return error;
+	}
+}
+
+static int read_op(struct goal *g, enum goal_kind kind)
+{
+	struct goal_op op = { .kind = kind, .line = g->line, .place = COLL_NONE };
+	const bool message = kind != GOAL_CALC;
+	u64 peer = 0;
+	int error = number(g, message ? "size" : "calc", COLL_BYTES_MAX, message ? 'b' : 0,
+			   &op.size);
+
+	if (!error && message)
+		error = expect(g, kind == GOAL_SEND ? "to" : "from");
+	if (!error && message)
+		error = number(g, "rank", g->ranks - 1, 0, &peer);
+	if (!error && message && peer == g->tapes)
+		error = wrong(g, "rank %u has a message with itself", g->tapes);
+	op.peer = peer;
+	if (!error)
+		error = read_rest(g, &op);
+	if (error)
+		return error;
+	if (g->ops == COLL_OPS_MAX)
+		return wrong(g, "more ops than a schedule can have");
+	if (!grow((void **)&g->op, &g->op_room, g->ops, sizeof(op)))
+		return no_memory(g);
+	g->op[g->ops++] = op;
+	return 0;
+}
+
+static int find_label(struct goal *g, const char *text, u32 length, u32 *op)
+{
+	const struct label *slot = g->labels ? label_slot(g, text, length) : NULL;
+
+	if (!slot || !slot->text)
+		return wrong(g, "there is no op '%.*s' above", (int)length, text);
+	*op = slot->op;
+	return 0;
+}
+
+static int read_need(struct goal *g, const char *text, u32 length, bool start_only)
+{
+	struct goal_need need = { .start_only = start_only };
+	const char *other;
+	u32 other_length, op = 0;
+	int error = find_label(g, text, length, &op);
+
+	other_length = next_token(g, &other);
+	if (!error)
+		error = find_label(g, other, other_length, &need.op);
+	if (error)
+		return error;
+	if (g->needs == COLL_WAITS_MAX)
+		return wrong(g, "more waits than a schedule can have");
+	if (!grow((void **)&g->need, &g->need_room, g->needs, sizeof(need)))
+		return no_memory(g);
+	need.next = g->op[op].need;
+	g->need[g->needs++] = need;
+	g->op[op].need = g->needs;
+	return 0;
+}
+
+static bool read_kind(const char *token, u32 length, enum goal_kind *kind)
+{
+	*kind = is(token, length, "send") ? GOAL_SEND :
+		is(token, length, "recv") ? GOAL_RECV : GOAL_CALC;
+	return *kind != GOAL_CALC || is(token, length, "calc");
+}
+
+/* "LABEL: OP", "OP", or "LABEL requires LABEL". */
+static int read_line(struct goal *g, const char *token, u32 length)
+{
+	const char *next;
+	u32 next_length;
+	enum goal_kind kind;
+	int error;
+
+	if (read_kind(token, length, &kind))
+		return read_op(g, kind);
+	if (!isalpha((unsigned char)*token))
+		return wrong(g, "'%.*s' is no op and no label", (int)length, token);
+	next_length = next_token(g, &next);
+	if (is(next, next_length, "requires") || is(next, next_length, "irequires"))
+		return read_need(g, token, length, *next == 'i');
+	if (!is(next, next_length, ":"))
+		return wrong(g, "after '%.*s': ':', requires or irequires expected", (int)length,
+			     token);
+	error = add_label(g, token, length, g->ops);
+	if (error)
+		return error;
+	length = next_token(g, &token);
+	return read_kind(token, length, &kind) ?
+		       read_op(g, kind) :
+		       wrong(g, "send, recv or calc expected, not '%.*s'", (int)length, token);
+}
+
+/* ---- an order ------------------------------------------------------------------------ */
+
+/* Says to the tape what an op waits for. All of that is placed. */
+static void say_needs(const struct goal *g, struct tape *t, const struct goal_op *op)
+{
+	u32 i, k;
+
+	for (i = op->need; i; i = g->need[i - 1].next) {
+		const u32 place = g->op[g->need[i - 1].op].place;
+
+		if (!g->need[i - 1].start_only)
+			tape_after(t, place);
+		for (k = 0; g->need[i - 1].start_only && k < t->op[place].waits && !t->error; k++)
+			tape_after(t, t->wait[t->op[place].wait + k]);
+	}
+}
+
+static int place_op(struct goal *g, struct tape *t, struct goal_op *op)
+{
+	u64 key = 0;
+	int error = 0;
+
+	t->line = op->line;
+	say_needs(g, t, op);
+	if (op->kind != GOAL_CALC)
+		error = message_key(g, op, &key);
+	if (error)
+		return error;
+	op->place = op->kind == GOAL_SEND ? tape_send(t, op->peer, op->size, key) :
+		    op->kind == GOAL_RECV ? tape_recv(t, op->peer, op->size, key) :
+					    tape_compute(t, op->size);
+	return t->error;
+}
+
+static int push(struct goal *g, u32 op)
+{
+	if (!grow((void **)&g->stack, &g->stack_room, g->depth, sizeof(*g->stack)))
+		return no_memory(g);
+	g->stack[g->depth++] = op;
+	return 0;
+}
+
+/* Before an op what it needs; else in the order of the file. */
+static int place_from(struct goal *g, struct tape *t, u32 first)
+{
+	int error = push(g, first);
+	u32 i;
+
+	while (!error && g->depth) {
+		const u32 top = g->stack[g->depth - 1];
+		const u32 depth = g->depth;
+		struct goal_op *op = &g->op[top];
+
+		for (i = op->place == COLL_NONE ? op->need : 0; i && !error;
+		     i = g->need[i - 1].next) {
+			const struct goal_op *other = &g->op[g->need[i - 1].op];
+
+			if (other->place != COLL_NONE)
+				continue;
+			if (other->begun || other == op) {
+				g->line = op->line;
+				error = wrong(g, "this op requires itself, by way of others");
+			} else {
+				error = push(g, g->need[i - 1].op);
+			}
+		}
+		op->begun = true;
+		if (error || g->depth > depth)
+			continue;
+		g->depth--;
+		if (op->place == COLL_NONE)
+			error = place_op(g, t, op);
+	}
+	return error;
+}
+
+/* ---- ranks ----------------------------------------------------------------------------- */
+
+static void rank_begin(struct goal *g)
+{
+	g->ops = g->needs = g->labels = g->counts = g->depth = 0;
+	if (g->label)
+		memset(g->label, 0, g->label_slots * sizeof(*g->label));
+	if (g->count)
+		memset(g->count, 0, g->count_slots * sizeof(*g->count));
+}
+
+static int read_rank(struct goal *g)
+{
+	struct tape *t;
+	const char *token;
+	u32 length, i;
+	u64 rank;
+	int error = expect(g, "rank");
+
+	if (!error)
+		error = number(g, "rank", g->ranks - 1, 0, &rank);
+	if (!error && rank != g->tapes)
+		error = wrong(g, "rank %llu, but rank %u is the next", (unsigned long long)rank,
+			      g->tapes);
+	if (!error)
+		error = expect(g, "{");
+	rank_begin(g);
+	while (!error) {
+		length = next_token(g, &token);
+		if (is(token, length, "}"))
+			break;
+		error = length ? read_line(g, token, length) :
+				 wrong(g, "the file ends inside of rank %u", g->tapes);
+	}
+	if (error)
+		return error;
+	if (!grow((void **)&g->tape, &g->tape_room, g->tapes, sizeof(*t)))
+		return no_memory(g);
+	t = &g->tape[g->tapes];
+	*t = (struct tape){ .name = g->name, .rank = g->tapes, .line = g->line };
+	g->tapes++;
+	for (i = 0; i < g->ops && !error; i++)
+		error = place_from(g, t, i);
+	return error == t->error ? 0 : error;	/* that one is said in the end */
+}
+
+static int read_all(struct goal *g)
+{
+	const char *token;
+	u64 ranks = 0;
+	int error = expect(g, "num_ranks");
+
+	if (!error)
+		error = number(g, "num_ranks", COLL_RANKS_MAX, 0, &ranks);
+	if (!error && !ranks)
+		error = wrong(g, "num_ranks 0: a program has a rank");
+	g->ranks = ranks;
+	while (!error && g->tapes < g->ranks)
+		error = read_rank(g);
+	if (!error && next_token(g, &token))
+		error = wrong(g, "something is behind the last rank");
+	return error;
+}
+
+int goal_read(const char *name, const char *text, size_t bytes, struct coll_schedule ***schedule,
+	      u32 *ranks, char *why, size_t why_bytes)
+{
+	struct goal g = { .name = name, .at = text, .end = text + bytes, .line = 1, .why = why,
+			  .why_bytes = why_bytes };
+	int error = read_all(&g);
+	u32 i;
+
+	*schedule = NULL;
+	if (!error) {
+		*ranks = g.tapes;
+		*schedule = malloc(g.tapes * sizeof(**schedule));
+		error = *schedule ? tapes_finish(g.tape, g.tapes, *schedule, why, why_bytes) :
+				    no_memory(&g);
+	}
+	if (error) {
+		free(*schedule);
+		*schedule = NULL;
+	}
+	for (i = 0; i < g.tapes; i++)
+		tape_free(&g.tape[i]);
+	free(g.tape);
+	free(g.op);
+	free(g.need);
+	free(g.label);
+	free(g.count);
+	free(g.stack);
+	return error;
+}

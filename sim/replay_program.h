@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* What has been read of a program. Private to sim/replay*.c. */
+#ifndef COLL_SIM_REPLAY_PROGRAM_H
+#define COLL_SIM_REPLAY_PROGRAM_H
+
+#include "replay.h"
+
+enum event_kind { EVENT_CPU, EVENT_SEND, EVENT_RECV, EVENT_WAIT, EVENT_COLLECTIVE };
+
+enum { REPLAY_ANY = -1, REPLAY_NONE = -2 };	/* for a peer or a tag */
+
+struct replay_event {
+	u8 kind;		/* enum event_kind */
+	u8 collective;		/* enum coll_collective */
+	bool nonblocking, commutative;
+	u32 line;
+	u32 group;		/* of the program */
+	s32 peer;		/* rank of the job, REPLAY_ANY, REPLAY_NONE */
+	s32 tag;
+	u32 root;		/* in the group */
+	u32 element;		/* bytes; 0: not said */
+	u64 bytes;		/* cpu: nanoseconds */
+	u64 took;		/* nanoseconds, as recorded */
+	/* Parts of the rank's `list`: wait: events; collectives: what is sent and received. */
+	u32 sent, sents, received, receiveds;
+	u64 message;		/* that it sends or takes; 0: none */
+	u32 call;		/* collective: which of its group's */
+};
+
+struct replay_group {
+	u64 id;
+	u32 nth;		/* of those with these ranks and no id */
+	u32 ranks;
+	u32 *rank;		/* of the job */
+	u32 *index;		/* of each rank of the job in it, or COLL_NONE */
+};
+
+struct replay_rank {
+	char *name;		/* of the file */
+	struct replay_event *event;
+	u64 *list;
+	u32 events, event_room, lists, list_room;
+	u32 *group;		/* its numbers -> those of the program, + 1 */
+	u32 *calls;		/* per group of the program: collectives so far */
+	u32 groups, group_room, call_room;
+};
+
+struct replay {
+	u32 ranks, read;	/* of the program; traces read */
+	bool alike, matched;
+	struct replay_rank *rank;
+	struct replay_group *group;
+	u32 groups, group_room;
+};
+
+/* Room for one more of `count`; doubles. */
+bool replay_grow(void **array, u32 *room, u32 count, size_t piece);
+
+/* "NAME:LINE: ..." Returns -EINVAL. */
+__attribute__((format(printf, 5, 6)))
+int replay_wrong(char *why, size_t bytes, const struct replay_rank *rank, u32 line,
+		 const char *format, ...);
+
+/* Gives every send and receive its message. Errors as replay_add(). */
+int replay_match(struct replay *replay, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A tape: one rank's part of a whole program, as a schedule that grows. Ops are said
+ * one after the other, or whole schedules are spliced in; in the end the tapes of all
+ * ranks become schedules that sim_open_schedules() takes.
+ *
+ * Slots of messages are not counted in the order of the list, as those of a builder
+ * are: a program's receives need not come in the order of the sends. A message has a
+ * key instead, the same at both ends, and tapes_finish() gives slots by the keys.
+ */
+#ifndef COLL_SIM_TAPE_H
+#define COLL_SIM_TAPE_H
+
+#include "../core/schedule.h"
+
+struct tape_message {
+	u32 from, to;
+	u64 key;	/* of all messages from `from` to `to` this one only */
+	u32 part;	/* which of the spliced schedule that has this key; else 0 */
+	u32 op, line;
+	bool room;	/* a receive that may have more room than there are bytes */
+};
+
+struct tape {
+	const char *name;	/* of the file it was read from, and the line that is read */
+	u32 line;
+	u32 rank;
+	struct coll_op *op;
+	u32 *wait;
+	struct tape_message *message;
+	u32 ops, op_room, waits, wait_room, messages, message_room;
+	u32 next_wait;
+	int error;		/* -ENOMEM, -E2BIG: nothing is added any more */
+};
+
+void tape_free(struct tape *tape);
+
+/* The op that is said next waits for `op`; COLL_NONE means nothing. */
+void tape_after(struct tape *tape, u32 op);
+
+/* Each returns the op's index, COLL_NONE after an error. `peer` is another rank. */
+u32 tape_send(struct tape *tape, u32 peer, u64 bytes, u64 key);
+/* Takes a message of up to so many bytes. */
+u32 tape_recv(struct tape *tape, u32 peer, u64 bytes, u64 key);
+/* CPU time: a reduction of the application's own, as struct sim_costs has it. */
+u32 tape_compute(struct tape *tape, u64 units);
+u32 tape_join(struct tape *tape);
+u32 tape_connect(struct tape *tape, u32 peer);
+u32 tape_release(struct tape *tape, u32 peer);
+
+/*
+ * A whole schedule, whose rank i is rank[i] here; it begins when `after` is done.
+ * Returns the op that is done when it is over: what is optional and has not begun by
+ * then never does, as in a run of its own.
+ */
+u32 tape_splice(struct tape *tape, const struct coll_schedule *s, const u32 *rank, u32 after,
+		u64 key);
+
+static inline bool tape_computes(const struct coll_op *op)
+{
+	return op->kind == COLL_OP_REDUCE && op->reduction == COLL_USER_REDUCTION;
+}
+
+/*
+ * Schedules of all ranks, to free() one by one. 0, or -EINVAL: a message has one end
+ * only or its ends differ; -ENOMEM, -E2BIG; `why` says where.
+ */
+int tapes_finish(struct tape *tape, u32 ranks, struct coll_schedule **schedule, char *why,
+		 size_t bytes);
+
+#endif

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Links of several streams: every result is right however chunks overtake each other,
+# bulk goes over streams and nothing else does, and the end of one is the link's.
+build=${BUILD:-build}
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+export COLL_DEADLINE=30s
+
+run() {		# RANKS PROGRAM ARGUMENT ...
+	ranks=$1
+	shift
+	"$build/coll" run -q -t 100 -n $ranks --no-prefix -- "$build/tests/multi/$@" >"$work/out" 2>&1 ||
+		{ cat "$work/out"; return 1; }
+}
+
+# With chunks so short that all is cut; in the second place with short reads and writes.
+every() {	# STREAMS ENGINE POLICY INJECTED
+	export COLL_CLUSTERS=2+2 COLL_WAN_STREAMS=$1 COLL_ENGINE=$2 COLL_LINK_POLICY=$3 COLL_INJECT=$4
+	COLL_LINK_CHUNK=8K run 4 groups && COLL_LINK_CHUNK=4K run 4 every_collective 30 1
+	status=$?
+	unset COLL_CLUSTERS COLL_WAN_STREAMS COLL_ENGINE COLL_LINK_POLICY COLL_INJECT
+	return $status
+}
+ok "groups and every collective, 3 streams, uring" silent every 3 uring occupancy off
+ok "2 streams, chunks in turn, short reads and writes, epoll" \
+	silent every 2 epoll rr short:probability=0.2
+ok "16 streams, short reads and writes, uring" \
+	silent every 16 uring occupancy-hier short:probability=0.2
+
+# Per rank, of two of whom one sends 10 chunks: what streams carried, and all that crossed.
+carried() {	# STREAMS SIZE STREAMED FAR_BYTES
+	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=$1 "$build/coll" bench bcast -n 2 --algo linear --size $2 \
+		--iterations 4 --warmup 1 --counters --json >"$work/out" 2>&1
+	grep -Eq "\"streamed\": *$3(\.0)?,?\$" "$work/out" &&
+		grep -Eq "\"far_bytes\": *$4(\.0)?,?\$" "$work/out" || { cat "$work/out"; return 1; }
+}
+ok "bulk goes over streams, each chunk once" silent carried 4 640K 5 327680
+ok "small messages do not" silent carried 4 4K 0 2048
+ok "without streams none is used" silent carried 1 640K 0 327680
+
+near() {
+	COLL_WAN_STREAMS=4 COLL_CLUSTERS=2 "$build/coll" bench bcast -n 2 --algo linear --size 640K \
+		--iterations 2 --counters --json >"$work/out" 2>&1
+	grep -Eq '"streamed": *0(\.0)?,?$' "$work/out" || { cat "$work/out"; return 1; }
+}
+ok "near links have one connection" silent near
+
+# The busiest connection, which is a stream, or all of a rank.
+fails() {	# ENGINE WAY COLLECTIVE
+	COLL_CLUSTERS=3+2 COLL_WAN_STREAMS=3 COLL_ENGINE=$1 timeout -s KILL 60 "$build/coll" run -q -k \
+		-n 5 -t 30 --no-prefix -- "$build/tests/multi/failures" $3 $2 3 >"$work/out.$1.$2" 2>&1
+	[ "$(grep -c '^survived$' "$work/out.$1.$2")" -eq 4 ] ||
+		{ cat "$work/out.$1.$2"; return 1; }
+}
+for engine in uring epoll; do
+	ok "a stream breaks: both ends blame each other, all hear of it, $engine" \
+		silent fails $engine link alltoall
+	ok "a rank dies, $engine" silent fails $engine kill allreduce
+	ok "a rank stops, $engine" silent fails $engine stop bcast
+done
+
+# Who leaves has sent all it said, over streams too.
+leaves() {	# ENGINE
+	for what in early ahead unheard; do
+		COLL_CLUSTERS=2+2 COLL_WAN_STREAMS=3 COLL_ENGINE=$1 timeout -s KILL 60 \
+			"$build/coll" run -q -n 4 -t 30 --no-prefix -- "$build/tests/multi/leaving" $what \
+			>"$work/out" 2>&1
+		[ "$(grep -c '^left$' "$work/out")" -eq 4 ] || { cat "$work/out"; return 1; }
+	done
+}
+ok "ranks leave, uring" silent leaves uring
+ok "ranks leave, epoll" silent leaves epoll
+
+explained() {
+	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=4 COLL_EXPLAIN=1 "$build/coll" bench bcast -n 2 --size 8K \
+		--iterations 1 >"$work/out" 2>&1
+	grep -q '4 streams to a link between clusters' "$work/out" || { cat "$work/out"; return 1; }
+}
+ok "COLL_EXPLAIN says how many" silent explained
+
+refused() {	# STREAMS
+	! COLL_WAN_STREAMS=$1 "$build/coll" run -n 1 -- "$build/tests/multi/flights" 1 8 >"$work/out" 2>&1 &&
+		grep -q 'from 1 to 16' "$work/out" || { cat "$work/out"; return 1; }
+}
+ok "no stream is refused" silent refused 0
+ok "too many are refused" silent refused 17
+tap_end
