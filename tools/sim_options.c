@@ -11,7 +11,8 @@
 static const char help[] =
 "usage: coll sim COLLECTIVE [OPTION ...]\n"
 "       coll sim replay FILE ... [OPTION ...]\n"
-"       coll sim circuit | flit [OPTION ...]\n"
+"       coll sim circuit [OPTION ...]\n"
+"       coll sim flit [OPTION ...]\n"
 "\n"
 "Runs a collective's schedules in virtual time. replay: a whole program's instead; circuit:\n"
 "over circuits; flit: a network on a chip. Each has its --help.\n"
