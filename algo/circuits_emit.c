@@ -258,6 +258,14 @@ static u64 read_place(struct emitting *e, u64 place)
 	return e->input + COLL_PLACE_OFFSET(place);
 }
 
+/* What is put aside is read before it is written over. */
+static u64 write_place(struct emitting *e, u64 place)
+{
+	if (e->aside && COLL_PLACE_BUFFER(place) == COLL_OUT)
+		emit_after(&e->b, e->copied);
+	return place;
+}
+
 /* False: it waits for what is not emitted yet. */
 static bool emit_op(struct emitting *e, u32 index)
 {
@@ -282,14 +290,15 @@ static bool emit_op(struct emitting *e, u32 index)
 		e->op[index] = emit_send(&e->b, peer, read_place(e, op->left), op->bytes);
 		break;
 	case COLL_OP_RECV:
-		e->op[index] = emit_recv(&e->b, peer, op->result, op->bytes);
+		e->op[index] = emit_recv(&e->b, peer, write_place(e, op->result), op->bytes);
 		break;
 	case COLL_OP_REDUCE:
-		e->op[index] = emit_reduce(&e->b, op->result, read_place(e, op->left),
+		e->op[index] = emit_reduce(&e->b, write_place(e, op->result), read_place(e, op->left),
 					   read_place(e, op->right), op->bytes);
 		break;
 	default:
-		e->op[index] = emit_copy(&e->b, op->result, read_place(e, op->left), op->bytes);
+		e->op[index] = emit_copy(&e->b, write_place(e, op->result),
+					 read_place(e, op->left), op->bytes);
 		break;
 	}
 	return e->op[index] != COLL_NONE || e->b.error;

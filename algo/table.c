@@ -24,6 +24,7 @@ extern const struct coll_algo coll_allgatherv_world;
 extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_allreduce_butterfly_redundant;
 extern const struct coll_algo coll_allreduce_butterfly_relayed;
+extern const struct coll_algo coll_allreduce_cayley;
 extern const struct coll_algo coll_allreduce_debruijn;
 extern const struct coll_algo coll_allreduce_linear;
 extern const struct coll_algo coll_allreduce_rabenseifner;
@@ -34,6 +35,7 @@ extern const struct coll_algo coll_allreduce_rings;
 extern const struct coll_algo coll_allreduce_twotier;
 extern const struct coll_algo coll_allreduce_world;
 extern const struct coll_algo coll_alltoall_bruck;
+extern const struct coll_algo coll_alltoall_cayley;
 extern const struct coll_algo coll_alltoall_debruijn;
 extern const struct coll_algo coll_alltoall_direct;
 extern const struct coll_algo coll_alltoall_gateways;
@@ -127,6 +129,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allreduce_butterfly,
 	&coll_allreduce_butterfly_redundant,
 	&coll_allreduce_butterfly_relayed,
+	&coll_allreduce_cayley,
 	&coll_allreduce_debruijn,
 	&coll_allreduce_linear,
 	&coll_allreduce_rabenseifner,
@@ -137,6 +140,7 @@ const struct coll_algo *const coll_algos[] = {
 	&coll_allreduce_twotier,
 	&coll_allreduce_world,
 	&coll_alltoall_bruck,
+	&coll_alltoall_cayley,
 	&coll_alltoall_debruijn,
 	&coll_alltoall_direct,
 	&coll_alltoall_gateways,

@@ -478,6 +478,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 	poll_wait(file, &device->word_set, table);
 	if (READ_ONCE(device->ended) || !shared)
 		return EPOLLERR;
+	/* Whoever sees that a run has ended sees its word. */
 	return smp_load_acquire(&shared->ended) == READ_ONCE(shared->seen) ? 0 :
 									     EPOLLIN | EPOLLRDNORM;
 }

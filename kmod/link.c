@@ -401,7 +401,8 @@ static bool receive_data(struct coll_link *link)
 			return true;
 		}
 		match = coll_match(&run->step, link->rank, header->slot, header->bytes, &op);
-		if (match < 0 || run->arrived[op] || (match == COLL_MATCH_EARLY && header->offset) ||
+		if (match < 0 || run->arrived[op] ||
+		    (match == COLL_MATCH_EARLY && header->offset) ||
 		    (match == COLL_MATCH_POSTED && run->got[op] != header->offset)) {
 			coll_group_fail(group, -EPROTO, link->rank, group->rank);
 			return true;

@@ -37,7 +37,8 @@ static struct coll_running *run_make(struct coll_loaded *loaded)
 	const u64 head = ALIGN(sizeof(struct coll_running), 32);
 	const u64 sends = (u64)loaded->sends * sizeof(struct coll_sending);
 	const u64 step = ALIGN(coll_step_bytes(&loaded->plan), 8);
-	const u64 bytes = head + sends + step + (u64)s->ops * (sizeof(u64) + sizeof(u32) + sizeof(u8));
+	const u64 per_op = sizeof(u64) + sizeof(u32) + sizeof(u8);
+	const u64 bytes = head + sends + step + s->ops * per_op;
 	const u64 pages = DIV_ROUND_UP(bytes, PAGE_SIZE);
 	struct coll_running *run;
 	struct coll_memory *scratch;

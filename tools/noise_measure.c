@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* collnoise measure and collnoise record: watch CPUs from user space. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "noise_commands.h"
@@ -28,6 +30,8 @@ enum {
 	OPTION_HISTOGRAM,
 	OPTION_PLOT,
 	OPTION_SETTINGS,
+	OPTION_ACTION,
+	ACTIONS_MAX = 8,
 };
 
 struct measure {
@@ -35,6 +39,8 @@ struct measure {
 	struct noise_watch_options watch;
 	struct noise_limits limits;
 	const char *output, *compare, *plot, *settings;
+	const char *action[ACTIONS_MAX];	/* when a threshold is passed */
+	int actions;
 	u64 bucket;		/* ns; 0: no histogram of rtla's */
 	u64 entries;
 	bool json, debug;
@@ -58,6 +64,8 @@ static const char *const help[] = {
 	"  -r, --runtime T       for so long",
 	"  -s, --stop T          stop when an event is longer than this: exit code 2",
 	"  -S, --stop-total T    stop when the events of a period add up to more: exit code 2",
+	"      --on-threshold ACTION  then, too; again and again, as with rtla:",
+	"                        shell,command=COMMAND or signal,num=N,pid=PID (or pid=parent)",
 	"  -P, --priority SPEC   o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
 	"      --warm-up T       watch so long before (default 0; a bare number: seconds)",
 	"      --room N          events to keep room for on each CPU (default 1048576)",
@@ -90,6 +98,7 @@ static const struct option options_known[] = {
 	{ "runtime", required_argument, NULL, 'r' },
 	{ "stop", required_argument, NULL, 's' },
 	{ "stop-total", required_argument, NULL, 'S' },
+	{ "on-threshold", required_argument, NULL, OPTION_ACTION },
 	{ "priority", required_argument, NULL, 'P' },
 	{ "warm-up", required_argument, NULL, OPTION_WARM_UP },
 	{ "room", required_argument, NULL, OPTION_ROOM },
@@ -137,6 +146,54 @@ static bool read_limit(struct measure *m, int key)
 		return true;
 	default:
 		return option_real(m->command, "--max-rate", optarg, 0, 1e9, &m->limits.rate);
+	}
+}
+
+/* ---- actions, in the words of rtla ----------------------------------------------------------- */
+
+/* "signal,num=2,pid=parent" */
+static bool read_signal(const char *text, int *number, pid_t *pid)
+{
+	int end = 0;
+
+	if (sscanf(text, "signal,num=%d,pid=%d%n", number, pid, &end) == 2 && !text[end])
+		return *number > 0 && *number <= SIGRTMAX && *pid > 0;
+	end = 0;
+	*pid = getppid();
+	return sscanf(text, "signal,num=%d,pid=parent%n", number, &end) == 1 && end &&
+	       !text[end] && *number > 0 && *number <= SIGRTMAX;
+}
+
+static bool read_action(struct measure *m, const char *text)
+{
+	static const char shell[] = "shell,command=";
+	int number;
+	pid_t pid;
+
+	if (m->actions < ACTIONS_MAX &&
+	    ((!strncmp(text, shell, strlen(shell)) && text[strlen(shell)]) ||
+	     read_signal(text, &number, &pid))) {
+		m->action[m->actions++] = text;
+		return true;
+	}
+	fprintf(stderr, "collnoise %s: --on-threshold '%s'; valid: shell,command=COMMAND and "
+		"signal,num=N,pid=PID or pid=parent, %d of them at most\n", m->command, text,
+		ACTIONS_MAX);
+	return false;
+}
+
+static void act(const struct measure *m)
+{
+	int i, number;
+	pid_t pid;
+
+	fflush(stdout);
+	for (i = 0; i < m->actions; i++) {
+		const bool is_signal = read_signal(m->action[i], &number, &pid);
+
+		if (is_signal ? kill(pid, number) : system(strchr(m->action[i], '=') + 1))
+			fprintf(stderr, "collnoise %s: --on-threshold %s: %s\n", m->command,
+				m->action[i], is_signal ? strerror(errno) : "it failed");
 	}
 }
 
@@ -205,6 +262,8 @@ static bool read_option(struct measure *m, int key, char **argv)
 	case OPTION_PLOT:
 		m->plot = optarg;
 		return ends_in_svg(m->command, optarg);
+	case OPTION_ACTION:
+		return read_action(m, optarg);
 	case OPTION_SETTINGS:
 		m->settings = optarg;
 		return true;
@@ -463,6 +522,8 @@ static int measure(struct measure *m)
 	if (!watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
 	    !(m->settings && noise_rates_write(m->command, &capture, m->settings)))
 		status = tell(m, &w, &capture, m->compare ? &before : NULL);
+	if (w.passed)
+		act(m);
 	noise_watch_free(&w);
 	noise_capture_free(&capture);
 	noise_view_free(&before);

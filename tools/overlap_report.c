@@ -79,7 +79,7 @@ void overlap_print_table(struct overlap_report *report)
 		printf("%s bytes a second\n", bench_size(options->pace, text));
 	else
 		printf("what it can\n");
-	printf("times in us, of the slowest rank; speed-up over %s's noovlp; overlap in %%; what "
+	printf("times in us, of all ranks together; speed-up over %s's noovlp; overlap in %%; what "
 	       "the product lost in us\n", "the first mode");
 	printf("  %-12s %10s %10s %10s %9s %8s %9s\n", "case", "median", "p90", "min", "speed-up",
 	       "overlap", "lost");

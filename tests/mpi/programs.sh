@@ -27,10 +27,11 @@ for mpi in $(mpis); do
 		ok "$mpi: fft, $ranks ranks" quiet mpi_run "$mpi" "$ranks" "$work/fft.$mpi" 32
 	done
 	ok "$mpi: fft with a trace" quiet mpi_run "$mpi" 4 \
-		env COLL_MPI_TRACE="$work/fft.$mpi" COLL_MPI_REPORT="$work/fft.$mpi.report" \
+		env COLL_MPI_TRACE="$work/trace.$mpi" COLL_MPI_REPORT="$work/fft.$mpi.report" \
 		"$work/fft.$mpi" 64
 	show "$work/fft.$mpi.report"
-	is "$mpi: the trace has its 8 alltoall" "$(grep -c '^alltoall ' "$work/fft.$mpi.0")" 8
+	is "$mpi: the trace has its 8 alltoall" "$(grep -c '^alltoall ' "$work/trace.$mpi.0")" 8
+	ok "$mpi: and runs in the simulator" quiet "$BUILD/coll" sim replay "$work/trace.$mpi"
 done
 
 # ---- ScaLAPACK: LU with Debian's own input, which checks its residuals ------------

@@ -60,6 +60,15 @@ holds "says which limit" '(.verdict.passed | not) and any(.verdict.limits[]; .wh
 ok "-s ends it, with exit code 2" status 2 measure -c 0 -d 50s -T 1us -s 1us --json
 holds "at once" '.stopped_by_threshold and .all.watched_ns < 20e9 and .all.duration.max_ns >= 990'
 ok "so does -S" status 2 measure -c 0 -d 50s -S 5us -p 100ms -r 100ms --json
+ok "and acts are done" status 2 measure -c 0 -d 50s -T 1us -s 1us --on-threshold "shell,command=echo a, b >'$work/act'"
+is "as they were asked for" "$(cat "$work/act")" "a, b"
+sleep 60 &
+victim=$!
+ok "a signal is sent" status 2 measure -c 0 -d 50s -T 1us -s 1us --on-threshold signal,num=9,pid=$victim
+wait $victim
+is "to whom was named" $? 137
+ok "without a threshold nothing is" status 0 measure -d 0.1s --on-threshold "shell,command=touch '$work/not'"
+ok "indeed" test ! -e "$work/not"
 ok "a profile" status 2 measure -d 0.5s -T 50ns --profile isolated
 like "has a name" "$(cat "$work/out")" '^verdict isolated: FAILED'
 
@@ -139,6 +148,8 @@ refused "no profile 'x'; valid: k-computer" measure --profile x
 refused "one argument too many" measure -d 1s foo
 refused "no option '--foo'; valid: --cpus" measure --foo
 refused "-p and -r go together" measure -p 10ms
+refused "valid: shell,command=COMMAND" measure -s 1us --on-threshold trace
+refused "valid: shell,command=COMMAND" measure -s 1us --on-threshold signal,num=0,pid=1
 refused "o:NICE" measure -P x:1
 refused "ending in .svg" measure --plot x.png
 refused "-o FILE is needed" record -d 1s

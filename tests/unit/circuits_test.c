@@ -67,6 +67,7 @@ static const struct {
 	{ COLL_ALLREDUCE, "ring" },   { COLL_ALLREDUCE, "rings" },
 	{ COLL_ALLREDUCE, "butterfly" }, { COLL_ALLREDUCE, "rabenseifner" },
 	{ COLL_ALLREDUCE, "debruijn" }, { COLL_ALLTOALL, "linear" },
+	{ COLL_ALLREDUCE, "cayley" }, { COLL_ALLTOALL, "cayley" },
 	{ COLL_ALLTOALL, "bruck" },   { COLL_ALLTOALL, "debruijn" },
 	{ COLL_REDUCE, "binomial" },  { COLL_SCATTER, "binomial" },
 };
@@ -206,13 +207,15 @@ static void targets_are_reached(void **state)
 		double least, most;
 	} target[] = {
 		{ COLL_ALLREDUCE, "debruijn", 8, true, 10.08, 10.0901 },
+		{ COLL_ALLREDUCE, "cayley", 8, false, 10.12, 10.151 },
+		{ COLL_ALLTOALL, "cayley", 64 << 10, false, 11.6, 12.89 },
 		{ COLL_ALLREDUCE, "rings", 64 << 20, false, 40, 46.8 },
 		{ COLL_ALLTOALL, "debruijn", 64 << 10, true, 11.6, 12.61 },
 	};
 	u32 i;
 
 	(void)state;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < sizeof(target) / sizeof(target[0]); i++) {
 		const struct sim_circuits circuits = { .setup = 10e-3, .ports = 4 };
 		struct sim_job job = job_of(target[i].collective, target[i].name, 64,
 					    target[i].bytes / 8);
