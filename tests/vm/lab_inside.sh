@@ -19,6 +19,12 @@ ok() {	# WHAT COMMAND...
 ok "allreduce over netem's WAN, results right" \
 	coll lab -c 2+2 $net -- coll bench allreduce --size 8,20000 --iterations 3 --warmup 1
 
+streams() {
+	COLL_WAN_STREAMS=3 coll lab -c 2+2 $net --loss 0.01 -- coll bench allreduce --size 100000 \
+		--iterations 2 --warmup 1
+}
+ok "the same with 3 streams to a link, and one packet in a hundred lost" streams
+
 # "[0] mean 52.1 ms last 52.1 ms ...": 100 KB take 40 ms, and the way 10.
 slow() {
 	coll lab -c 1+1 $net -- flights 1 100000 1 >/tmp/flights 2>&1
