@@ -80,6 +80,23 @@ static void set_congestion(int fd, const char *name)
 	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name));
 }
 
+/*
+ * A TCP socket that is not paced. Loopback has no congestion, and pacing against it costs
+ * timers; and a connection that began with bbr is paced for good, whatever follows. So all
+ * begin with reno; those that leave the machine take the system's when they are up.
+ */
+static int socket_unpaced(struct coll_context *context, int family)
+{
+	const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(context->usual_congestion);
+
+	if (fd < 0)
+		return -errno;
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->usual_congestion, &bytes);
+	set_congestion(fd, "reno");
+	return fd;
+}
+
 /* Whether the peer is on this very machine, by its address. */
 static bool peer_is_local(int fd)
 {
@@ -147,10 +164,9 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 
 	if (error)
 		return error;
-	/* Loopback has no congestion, and what paces against it costs timers. */
 	link->local = peer_is_local(fd);
-	if (!context->options.congestion[0] && link->local)
-		set_congestion(fd, "reno");
+	if (!context->options.congestion[0] && !link->local)
+		set_congestion(fd, context->usual_congestion);
 	link->fd = fd;
 	link_tune_far(link);
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
@@ -320,10 +336,9 @@ static int link_try_next(struct coll_link *link)
 		if (error)
 			return error == -ENOENT ? -EHOSTUNREACH : error;
 		link->attempts++;
-		fd = socket(address.socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			    0);
+		fd = socket_unpaced(context, address.socket.ss_family);
 		if (fd < 0)
-			return -errno;
+			return fd;
 		socket_tune(context, fd);
 		if (!connect(fd, (struct sockaddr *)&address.socket, address.bytes) ||
 		    errno == EINPROGRESS)
@@ -604,14 +619,14 @@ void coll_listen_adopt(struct coll_group *group)
 }
 
 /* IPv6 and IPv4 on one socket where the kernel has IPv6, else IPv4. */
-static int listen_any(uint16_t *port)
+static int listen_any(struct coll_context *context, uint16_t *port)
 {
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT };
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
-	const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, zero = 0;
+	const int zero = 0;
 	struct sockaddr_storage bound;
 	socklen_t bytes = sizeof(bound);
-	int fd = socket(AF_INET6, type, 0);
+	int fd = socket_unpaced(context, AF_INET6);
 
 	if (fd >= 0) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
@@ -621,9 +636,9 @@ static int listen_any(uint16_t *port)
 		}
 	}
 	if (fd < 0) {
-		fd = socket(AF_INET, type, 0);
+		fd = socket_unpaced(context, AF_INET);
 		if (fd < 0)
-			return -errno;
+			return fd;
 		if (bind(fd, (struct sockaddr *)&v4, sizeof(v4)))
 			goto err_close;
 	}
@@ -674,7 +689,7 @@ int coll_listen(struct coll_context *context)
 {
 	char key[32], line[COLL_BOOT_VALUE_MAX];
 	uint16_t port = 0;
-	int fd = listen_any(&port), length;
+	int fd = listen_any(context, &port), length;
 
 	if (fd < 0)
 		return fd;

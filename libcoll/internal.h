@@ -374,6 +374,7 @@ struct coll_context {
 	int cores;			/* that this node's ranks share */
 	bool crowded;			/* more ranks than cores on this node */
 	char congestion[16];		/* what the latest link's TCP uses */
+	char usual_congestion[16];	/* the system's */
 	char error[320];
 };
 
