@@ -96,7 +96,7 @@ static double node_crowding(const struct coll_boot *boot, int cores)
 
 /*
  * What nobody has told of a machine whose ranks are all on one node: TCP over loopback
- * comes sooner than over a network, and both ends' copies take turns on its cores.
+ * comes sooner than over a network.
  */
 static void assume_loopback(struct coll_machine *machine, const struct coll_boot *boot)
 {
@@ -104,8 +104,6 @@ static void assume_loopback(struct coll_machine *machine, const struct coll_boot
 		return;
 	if (machine->alpha <= 0)
 		machine->alpha = 10e-6;
-	if (machine->beta <= 0)
-		machine->beta = 0.5e-9;
 }
 
 /*
