@@ -31,12 +31,15 @@ for policy in rr occupancy occupancy-hier; do
 		silent every $policy epoll short:probability=0.2
 done
 
+# Bytes a second: a link slower than its ranks, where messages do wait for each other.
+slow=100000000
+
 # Long messages go straight to their place, cut or not. What comes before its receive has
 # started is copied: of several tries one in which the ranks keep step.
 uncopied() {	# ENGINE POLICY
 	for try in 1 2 3 4 5; do
-		COLL_CLUSTERS=1+1 COLL_LINK_POLICY=$2 COLL_ENGINE=$1 COLL_LINK_CHUNK=64K \
-			"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 4000000 1 \
+		COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_LINK_POLICY=$2 COLL_ENGINE=$1 \
+			COLL_LINK_CHUNK=64K "$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 4000000 1 \
 			>"$work/out" 2>&1 || break
 		[ "$(value chunks)" -ge $((2 * 4 * 61)) ] || break
 		[ "$(value copied)" -lt 3200000 ] && return
@@ -51,9 +54,9 @@ ok "the same, epoll" silent uncopied epoll occupancy
 # The last that starts is the shortest. It overtakes none of the older (occupancy); in
 # turns it is through first (rr).
 order() {	# POLICY FIRST
-	COLL_CLUSTERS=1+1 COLL_SPIN=0s COLL_LINK_POLICY=$1 COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
-		"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 \
-		8000000,8000000,8000000,800000 1 >"$work/out" 2>&1 ||
+	COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_SPIN=0s COLL_LINK_POLICY=$1 \
+		COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K "$build/coll" run -t 100 -n 2 -- \
+		"$build/tests/multi/flights" 4 8000000,8000000,8000000,800000 1 >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
 	[ "$(value first-was)" = "$2" ] || { cat "$work/out"; return 1; }
 }
@@ -62,7 +65,7 @@ ok "rr: the short one is done first" silent order rr 3
 
 # Small messages go before bulk, and bulk is done nevertheless.
 overtake() {
-	COLL_CLUSTERS=1+1 COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
+	COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
 		"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 \
 		8000000,8000000,800,4000 1 >"$work/out" 2>&1 || { cat "$work/out"; return 1; }
 	[ "$(value first-was)" -ge 2 ] && [ "$(value overtakes)" -ge 2 ] ||

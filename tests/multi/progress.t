@@ -52,7 +52,7 @@ done
 # Who may not be more urgent is told so, and what it takes.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$work"
-	cp "$build/coll" "$build/tests/multi/groups" "$work/"
+	cp "$COLL" "$BUILD/tests/multi/groups" "$work/"
 	(
 		ulimit -r 0
 		COLL_PROGRESS=thread COLL_PROGRESS_PRIORITY=fifo:1 setpriv --reuid=65534 --regid=65534 \
