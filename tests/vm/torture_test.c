@@ -211,6 +211,7 @@ static int both_cpus(void)
 	cpu_set_t cpus;
 
 	sched_getaffinity(0, sizeof(cpus), &cpus);
+	vm_note("CPUs:%s%s", CPU_ISSET(0, &cpus) ? " 0" : "", CPU_ISSET(1, &cpus) ? " 1" : "");
 	return CPU_COUNT(&cpus);
 }
 
@@ -253,7 +254,7 @@ int main(int argc, char **argv)
 	}
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	vm_cpu_online(1, true);
+	vm_is(vm_cpu_online(1, true), 0, "the other CPU is online");
 	vm_sleep_ms(500);		/* rules may linger */
 	vm_ok(true, "it was survived");
 	vm_is(vm_unload(), 0, "coll.ko is unloaded");
