@@ -191,34 +191,43 @@ static void set_where(struct pin_task *pinned)
 	raw_spin_unlock_irqrestore(&lock, flags);
 }
 
+static void put_back(const struct pin_task *pinned)
+{
+	/* All of them offline by now: anywhere, as the scheduler would. */
+	if (set_cpus_allowed_ptr(pinned->task, pinned->saved) == -EINVAL)
+		set_cpus_allowed_ptr(pinned->task, cpu_possible_mask);
+}
+
 /*
  * Before the task moves the entry says that it has, and what it had: a child born
- * meanwhile is told that, whichever CPUs it was born with.
+ * meanwhile is told that, whichever CPUs it was born with. Who was moved by an
+ * earlier rule and cannot go where this one wants it gets back what it had.
  */
 static void move(struct pin_task *pinned, struct pin_rule *rule)
 {
+	const bool had_moved = pinned->state == COLL_PIN_MOVED;
 	int error, state;
 
 	cpumask_copy(&target, rule->cpus);
 	state = may_move(pinned->task, pinned->saved, &target, &error);
-	set_state(pinned, state, error);
 	if (state == COLL_PIN_MOVED) {
+		set_state(pinned, COLL_PIN_MOVED, 0);
 		error = -set_cpus_allowed_ptr(pinned->task, &target);
-		set_where(pinned);
 		if (error)
-			set_state(pinned, COLL_PIN_REFUSED, error);
+			state = COLL_PIN_REFUSED;
 	}
-	rule->moved += pinned->state == COLL_PIN_MOVED;
-	rule->refused += pinned->state == COLL_PIN_REFUSED;
+	if (had_moved && state != COLL_PIN_MOVED)
+		put_back(pinned);
+	set_state(pinned, state, error);
+	set_where(pinned);
+	rule->moved += state == COLL_PIN_MOVED;
+	rule->refused += state == COLL_PIN_REFUSED;
 }
 
 static void give_back(struct pin_task *pinned)
 {
-	if (pinned->state != COLL_PIN_MOVED || !is_where_we_put_it(pinned))
-		return;
-	/* All of them offline by now: anywhere, as the scheduler would. */
-	if (set_cpus_allowed_ptr(pinned->task, pinned->saved) == -EINVAL)
-		set_cpus_allowed_ptr(pinned->task, cpu_possible_mask);
+	if (pinned->state == COLL_PIN_MOVED && is_where_we_put_it(pinned))
+		put_back(pinned);
 }
 
 static void tell_changed(struct pin_task *pinned)
