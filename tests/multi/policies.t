@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Whose bytes go next on a link: every policy gives every collective's result, and
 # what it promises of order.
-build=${BUILD:-build}
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -11,7 +10,7 @@ trap 'exit 1' HUP INT TERM
 export COLL_DEADLINE=30s COLL_CLUSTERS=2+2
 
 run() {		# PROGRAM ARGUMENT ...
-	"$build/coll" run -t 100 -n 4 -- "$build/tests/multi/$@" >"$work/out" 2>&1 ||
+	"$COLL" run -t 100 -n 4 -- "$BUILD/tests/multi/$@" >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
 }
 
@@ -39,7 +38,7 @@ slow=100000000
 uncopied() {	# ENGINE POLICY
 	for try in 1 2 3 4 5; do
 		COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_LINK_POLICY=$2 COLL_ENGINE=$1 \
-			COLL_LINK_CHUNK=64K "$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 4000000 1 \
+			COLL_LINK_CHUNK=64K "$COLL" run -t 100 -n 2 -- "$BUILD/tests/multi/flights" 4 4000000 1 \
 			>"$work/out" 2>&1 || break
 		[ "$(value chunks)" -ge $((2 * 4 * 61)) ] || break
 		[ "$(value copied)" -lt 3200000 ] && return
@@ -55,8 +54,8 @@ ok "the same, epoll" silent uncopied epoll occupancy
 # turns it is through first (rr).
 order() {	# POLICY FIRST
 	COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_SPIN=0s COLL_LINK_POLICY=$1 \
-		COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K "$build/coll" run -t 100 -n 2 -- \
-		"$build/tests/multi/flights" 4 8000000,8000000,8000000,800000 1 >"$work/out" 2>&1 ||
+		COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K "$COLL" run -t 100 -n 2 -- \
+		"$BUILD/tests/multi/flights" 4 8000000,8000000,8000000,800000 1 >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
 	[ "$(value first-was)" = "$2" ] || { cat "$work/out"; return 1; }
 }
@@ -66,7 +65,7 @@ ok "rr: the short one is done first" silent order rr 3
 # Small messages go before bulk, and bulk is done nevertheless.
 overtake() {
 	COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
-		"$build/coll" run -t 100 -n 2 -- "$build/tests/multi/flights" 4 \
+		"$COLL" run -t 100 -n 2 -- "$BUILD/tests/multi/flights" 4 \
 		8000000,8000000,800,4000 1 >"$work/out" 2>&1 || { cat "$work/out"; return 1; }
 	[ "$(value first-was)" -ge 2 ] && [ "$(value overtakes)" -ge 2 ] ||
 		{ cat "$work/out"; return 1; }
@@ -75,8 +74,8 @@ ok "small ones overtake" silent overtake
 
 # Groups have connections of their own: they wait for each other.
 held() {
-	COLL_CLUSTERS=1+1 COLL_LINK_CHUNK=64K COLL_LINK_POLICY=$1 "$build/coll" run -t 100 -n 2 -- \
-		"$build/tests/multi/flights" 4 4000000 1 alltoall groups >"$work/out" 2>&1 ||
+	COLL_CLUSTERS=1+1 COLL_LINK_CHUNK=64K COLL_LINK_POLICY=$1 "$COLL" run -t 100 -n 2 -- \
+		"$BUILD/tests/multi/flights" 4 4000000 1 alltoall groups >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
 	[ $(($(value held) > 0)) = "$2" ] || { cat "$work/out"; return 1; }
 }
@@ -84,9 +83,9 @@ ok "occupancy: bulk of several links takes turns" silent held occupancy 1
 ok "rr: TCP shares" silent held rr 0
 
 refused() {
-	! COLL_LINK_POLICY=fair "$build/coll" run -n 1 -- "$build/tests/multi/flights" 1 8 \
+	! COLL_LINK_POLICY=fair "$COLL" run -n 1 -- "$BUILD/tests/multi/flights" 1 8 \
 		>"$work/out" 2>&1 && grep -q 'rr, occupancy or occupancy-hier' "$work/out" &&
-		! COLL_LINK_CHUNK=100 "$build/coll" run -n 1 -- "$build/tests/multi/flights" 1 8 \
+		! COLL_LINK_CHUNK=100 "$COLL" run -n 1 -- "$BUILD/tests/multi/flights" 1 8 \
 			>"$work/out" 2>&1 && grep -q '4K to 128M' "$work/out"
 }
 ok "another policy, or too short a chunk, is refused" silent refused

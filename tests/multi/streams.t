@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Links of several streams: every result is right however chunks overtake each other,
 # bulk goes over streams and nothing else does, and the end of one is the link's.
-build=${BUILD:-build}
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -13,7 +12,7 @@ export COLL_DEADLINE=30s
 run() {		# RANKS PROGRAM ARGUMENT ...
 	ranks=$1
 	shift
-	"$build/coll" run -q -t 100 -n $ranks --no-prefix -- "$build/tests/multi/$@" >"$work/out" 2>&1 ||
+	"$COLL" run -q -t 100 -n $ranks --no-prefix -- "$BUILD/tests/multi/$@" >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
 }
 
@@ -33,7 +32,7 @@ ok "16 streams, short reads and writes, uring" \
 
 # Per rank, of two of whom one sends 10 chunks: what streams carried, and all that crossed.
 carried() {	# STREAMS SIZE STREAMED FAR_BYTES
-	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=$1 "$build/coll" bench bcast -n 2 --algo linear --size $2 \
+	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=$1 "$COLL" bench bcast -n 2 --algo linear --size $2 \
 		--iterations 4 --warmup 1 --counters --json >"$work/out" 2>&1
 	grep -Eq "\"streamed\": *$3(\.0)?,?\$" "$work/out" &&
 		grep -Eq "\"far_bytes\": *$4(\.0)?,?\$" "$work/out" || { cat "$work/out"; return 1; }
@@ -43,7 +42,7 @@ ok "small messages do not" silent carried 4 4K 0 2048
 ok "without streams none is used" silent carried 1 640K 0 327680
 
 near() {
-	COLL_WAN_STREAMS=4 COLL_CLUSTERS=2 "$build/coll" bench bcast -n 2 --algo linear --size 640K \
+	COLL_WAN_STREAMS=4 COLL_CLUSTERS=2 "$COLL" bench bcast -n 2 --algo linear --size 640K \
 		--iterations 2 --counters --json >"$work/out" 2>&1
 	grep -Eq '"streamed": *0(\.0)?,?$' "$work/out" || { cat "$work/out"; return 1; }
 }
@@ -51,8 +50,8 @@ ok "near links have one connection" silent near
 
 # The busiest connection, which is a stream, or all of a rank.
 fails() {	# ENGINE WAY COLLECTIVE
-	COLL_CLUSTERS=3+2 COLL_WAN_STREAMS=3 COLL_ENGINE=$1 timeout -s KILL 60 "$build/coll" run -q -k \
-		-n 5 -t 30 --no-prefix -- "$build/tests/multi/failures" $3 $2 3 >"$work/out.$1.$2" 2>&1
+	COLL_CLUSTERS=3+2 COLL_WAN_STREAMS=3 COLL_ENGINE=$1 timeout -s KILL 60 "$COLL" run -q -k \
+		-n 5 -t 30 --no-prefix -- "$BUILD/tests/multi/failures" $3 $2 3 >"$work/out.$1.$2" 2>&1
 	[ "$(grep -c '^survived$' "$work/out.$1.$2")" -eq 4 ] ||
 		{ cat "$work/out.$1.$2"; return 1; }
 }
@@ -67,7 +66,7 @@ ok "a rank stops" silent fails uring stop bcast
 leaves() {	# ENGINE
 	for what in early ahead unheard; do
 		COLL_CLUSTERS=2+2 COLL_WAN_STREAMS=3 COLL_ENGINE=$1 timeout -s KILL 60 \
-			"$build/coll" run -q -n 4 -t 30 --no-prefix -- "$build/tests/multi/leaving" $what \
+			"$COLL" run -q -n 4 -t 30 --no-prefix -- "$BUILD/tests/multi/leaving" $what \
 			>"$work/out" 2>&1
 		[ "$(grep -c '^left$' "$work/out")" -eq 4 ] || { cat "$work/out"; return 1; }
 	done
@@ -76,14 +75,14 @@ ok "ranks leave, uring" silent leaves uring
 ok "ranks leave, epoll" silent leaves epoll
 
 explained() {
-	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=4 COLL_EXPLAIN=1 "$build/coll" bench bcast -n 2 --size 8K \
+	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=4 COLL_EXPLAIN=1 "$COLL" bench bcast -n 2 --size 8K \
 		--iterations 1 >"$work/out" 2>&1
 	grep -q '4 streams to a link between clusters' "$work/out" || { cat "$work/out"; return 1; }
 }
 ok "COLL_EXPLAIN says how many" silent explained
 
 refused() {	# STREAMS
-	! COLL_WAN_STREAMS=$1 "$build/coll" run -n 1 -- "$build/tests/multi/flights" 1 8 >"$work/out" 2>&1 &&
+	! COLL_WAN_STREAMS=$1 "$COLL" run -n 1 -- "$BUILD/tests/multi/flights" 1 8 >"$work/out" 2>&1 &&
 		grep -q 'from 1 to 16' "$work/out" || { cat "$work/out"; return 1; }
 }
 ok "no stream is refused" silent refused 0

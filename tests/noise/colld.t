@@ -127,17 +127,7 @@ is "and that it ends" "$(tail -1 "$work/told")" "STOPPING=1"
 
 # ---- windows ----------------------------------------------------------------------------------------
 
-for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/freezer; do
-	[ "$(id -u)" = 0 ] && mkdir "$root/$name" 2>/dev/null || continue
-	if [ -e "$root/$name/cgroup.freeze" ] || [ -e "$root/$name/freezer.state" ]; then
-		group=$root/$name
-		break
-	fi
-	rmdir "$root/$name"
-done
-frozen() {
-	cat "$group/cgroup.freeze" "$group/freezer.state" 2>/dev/null | sed 's/FROZEN/1/; s/FREEZING/1/; s/THAWED/0/'
-}
+. "$(dirname "$0")/cgroup.sh"
 if [ -n "$group" ]; then
 	# A counter: how often it came round says how much of the time it could run.
 	sh -c 'echo $$ >"$0/cgroup.procs"; while :; do date +%s.%N; sleep 0.01; done' "$group" >"$work/ran" &

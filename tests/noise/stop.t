@@ -116,18 +116,7 @@ wait $daemon
 
 # ---- cgroups ---------------------------------------------------------------------------------
 
-for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/freezer; do
-	[ "$(id -u)" = 0 ] && mkdir "$root/$name" 2>/dev/null || continue
-	if [ -e "$root/$name/cgroup.freeze" ] || [ -e "$root/$name/freezer.state" ]; then
-		group=$root/$name
-		break
-	fi
-	rmdir "$root/$name"
-done
-frozen() {
-	cat "$group/cgroup.freeze" "$group/freezer.state" 2>/dev/null |
-		sed 's/FROZEN/1/; s/FREEZING/1/; s/THAWED/0/'
-}
+. "$(dirname "$0")/cgroup.sh"
 thaw() {
 	for file in cgroup.freeze:0 freezer.state:THAWED; do
 		[ -e "$group/${file%:*}" ] && echo "${file#*:}" >"$group/${file%:*}"
