@@ -39,7 +39,6 @@ struct redundant {
 	sim_time work;		/* of a reduction */
 	struct wire wire;
 	u32 block;		/* exchanges of blocks: below K */
-	sim_time *memory;
 	sim_time *reduced[ROUNDS_MAX];	/* e(i) from i = block on */
 	sim_time *result;	/* when it is there */
 	sim_time *done, *old;	/* when the rank is; and was before the last change */
@@ -113,6 +112,11 @@ static inline sim_time arrives(const struct redundant *r, u32 from, u32 to, u32 
 static inline sim_time work_of(const struct redundant *r, u32 rank)
 {
 	return r->machine->slowness ? to_time(r->work * r->machine->slowness[rank]) : r->work;
+}
+
+static inline u32 set_words(u32 ranks)
+{
+	return (ranks + WORD - 1) / WORD;
 }
 
 static inline void add_to_set(u64 *set, u32 rank, bool added)
@@ -200,7 +204,7 @@ static void exchange_first(struct redundant *r, u32 first, u32 count)
 		exchange(r, r->reduced[count - 1], r->reduced[count], 0, rank, rank + half);
 }
 
-/* When the result of `from` is there, if that could be before `limit`; else never. */
+/* When the result of `from` is there, if that could be by `limit`; else never. */
 static sim_time rescue(const struct redundant *r, u32 from, u32 to, sim_time limit)
 {
 	if (r->result[from] == SIM_NEVER || r->result[from] + r->wire.length > limit)
@@ -208,26 +212,37 @@ static sim_time rescue(const struct redundant *r, u32 from, u32 to, sim_time lim
 	return awake(r, to, arrives(r, from, to, 1, awake(r, from, r->result[from])));
 }
 
+/* The one of two partners that has its result later may have it from the other. */
+static inline bool help(struct redundant *r, u32 a, u32 b)
+{
+	const sim_time of_a = r->result[a], of_b = r->result[b];
+	const u32 from = of_a < of_b ? a : b, to = from ^ a ^ b;
+	sim_time there;
+
+	if (of_b - r->wire.length <= of_a && of_a - r->wire.length <= of_b)
+		return false;
+	there = rescue(r, from, to, r->result[to]);
+	if (there >= r->result[to])
+		return false;
+	r->result[to] = there;
+	return true;
+}
+
 /* Results go to partners, all among `count` ranks, until that helps nobody any more. */
 static void hand_on(struct redundant *r, u32 first, u32 count)
 {
+	const u32 end = first + count;
 	bool helped = true;
-	u32 rank, j;
+	u32 half, k, rank;
 
 	memcpy(r->result + first, r->reduced[r->exchanges] + first,
 	       count * sizeof(*r->result));
 	while (helped) {
 		helped = false;
-		for (j = 0; j < r->redundancy; j++)
-			for (rank = first; rank < first + count; rank++) {
-				sim_time there = rescue(r, rank ^ 1u << j, rank,
-							r->result[rank]);
-
-				if (there < r->result[rank]) {
-					r->result[rank] = there;
-					helped = true;
-				}
-			}
+		for (half = 1; half < count; half *= 2)
+			for (k = first; k < end; k += 2 * half)
+				for (rank = k; rank < k + half; rank++)
+					helped |= help(r, rank, rank + half);
 	}
 }
 
@@ -296,7 +311,7 @@ static u64 lower_half(u32 i)
 
 static void revise_exchange(struct redundant *r, u32 i)
 {
-	const u32 words = (r->ranks + WORD - 1) / WORD, apart = (1u << i) / WORD;
+	const u32 words = set_words(r->ranks), apart = (1u << i) / WORD;
 	u32 word;
 
 	memset(r->next, 0, words * sizeof(*r->next));
@@ -352,7 +367,7 @@ static void revise_block(struct redundant *r, u32 first)
 
 static void revise(struct redundant *r)
 {
-	const u32 words = (r->ranks + WORD - 1) / WORD;
+	const u32 words = set_words(r->ranks);
 	u32 first, i;
 
 	memset(r->changed, 0, words * sizeof(*r->changed));
@@ -439,7 +454,7 @@ static bool run_pass(struct redundant *r, bool again)
 		r->messages = r->reductions = 0;
 		exchange_first(r, 0, r->exchanges);
 	}
-	memset(r->moved, 0, (r->ranks + WORD - 1) / WORD * sizeof(*r->moved));
+	memset(r->moved, 0, set_words(r->ranks) * sizeof(*r->moved));
 	for (first = 0; first < r->ranks; first += count) {
 		if (again && !any_changed(r, first, count))
 			continue;
@@ -493,19 +508,35 @@ static sim_time *times_new(u64 count)
 	return memory;
 }
 
-static bool redundant_new(struct redundant *r)
+void redundant_free(struct redundant_memory *memory)
 {
-	const u64 ranks = r->ranks, words = (ranks + WORD - 1) / WORD;
+	free(memory->times);
+	free(memory->sets);
+	*memory = (struct redundant_memory){ 0 };
+}
+
+/* The same for every run of a job. */
+static bool memory_new(const struct redundant *r, struct redundant_memory *memory)
+{
+	if (!memory->times)
+		memory->times = times_new((r->exchanges - r->block + 5ull) * r->ranks);
+	if (!memory->sets)
+		memory->sets = calloc(3 * set_words(r->ranks), sizeof(u64));
+	return memory->times && memory->sets;
+}
+
+static bool redundant_new(struct redundant *r, struct redundant_memory *memory)
+{
+	const u64 ranks = r->ranks, words = set_words(r->ranks);
 	u32 i;
 
 	r->block = r->exchanges - 1 < BLOCK_BITS ? r->exchanges - 1 : BLOCK_BITS;
-	r->memory = times_new((r->exchanges - r->block + 1 + (r->phase ? 4 : 3)) * ranks);
-	r->moved = calloc(3 * words, sizeof(*r->moved));
-	if (!r->memory || !r->moved)
+	if (!memory_new(r, memory))
 		return false;
+	r->moved = memory->sets;
 	r->changed = r->moved + words;
 	r->next = r->changed + words;
-	r->result = r->memory;
+	r->result = memory->times;
 	r->done = r->result + ranks;
 	r->old = r->done + ranks;
 	for (i = r->block; i <= r->exchanges; i++)
@@ -515,7 +546,7 @@ static bool redundant_new(struct redundant *r)
 }
 
 int redundant_run(const struct sim_job *job, const struct machine *machine,
-		  struct sim_outcome *outcome, sim_time *finish)
+		  struct redundant_memory *memory, struct sim_outcome *outcome, sim_time *finish)
 {
 	const u32 ranks = job->call.ranks;
 	struct redundant r = {
@@ -528,10 +559,8 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		.phase = noise_phases(&machine->os, ranks),
 	};
 	const struct noise_source *noise = machine->os.source;
-	u64 *sets;
-	int error = redundant_new(&r) ? 0 : -ENOMEM;
+	int error = redundant_new(&r, memory) ? 0 : -ENOMEM;
 
-	sets = r.moved;
 	if (r.phase)
 		r.calm = machine->semantics == SIM_EVENT ? noise->period - 1 :
 							   noise->period - noise->duration;
@@ -542,8 +571,6 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		count_redundant(&r);
 		report(&r, outcome, finish);
 	}
-	free(r.memory);
-	free(sets);
 	free(r.phase);
 	return error;
 }
