@@ -2,7 +2,7 @@
 /*
  * Linear: all blocks go at once, straight from and to their places; everybody
  * begins with its neighbour, so that not all fall upon one rank.
- * alpha + (2p-3) o + (p-1) n beta for blocks of n bytes and an overhead of o.
+ * alpha + n beta + (2p-3) o + (p-2) n G for blocks of n bytes and an overhead of o.
  */
 #include "blocks.h"
 #include "ranks.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The root sends the vector to everybody: alpha + (p-2) o + (p-1) n beta. For few ranks.
+ * The root sends the vector to everybody: alpha + n beta + (p-2) (o + n G). For few ranks.
  */
 #include "blocks.h"
 #include "ranks.h"

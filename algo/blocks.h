@@ -202,7 +202,9 @@ static inline double tree_share(const struct coll_call *call, double once)
 /* So many messages of n bytes, under way together, from or to one rank. */
 static inline double fan_cost(const struct coll_machine *m, u32 messages, double n)
 {
-	return messages ? m->alpha + (messages - 1) * m->overhead + messages * n * m->beta : 0;
+	if (!messages)
+		return 0;
+	return m->alpha + n * m->beta + (messages - 1) * (m->overhead + n * m->byte_gap);
 }
 
 #endif

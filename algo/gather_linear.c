@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Everybody sends its block straight to its place at the root:
- * alpha + (p-2) o + (p-1) n beta for blocks of n bytes. gatherv needs no counts but the
+ * alpha + n beta + (p-2) (o + n G) for blocks of n bytes. gatherv needs no counts but the
  * root's.
  */
 #include "blocks.h"

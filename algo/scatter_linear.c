@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * The root sends everybody its block, straight from the vector:
- * alpha + (p-2) o + (p-1) n beta for blocks of n bytes. scatterv needs no counts but the
+ * alpha + n beta + (p-2) (o + n G) for blocks of n bytes. scatterv needs no counts but the
  * root's.
  */
 #include "blocks.h"
