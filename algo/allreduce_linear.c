@@ -51,7 +51,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = call_bytes(call);
 
 	(void)tuning;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    2 * fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * n * m->gamma,
 			    tree_share(call, 2 * (m->alpha + n * m->beta) + n * m->gamma));
 }

@@ -61,7 +61,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = block_usual_bytes(call, tuning);
 
 	/* Each rank sends and receives as many, and one wake-up serves several. */
-	return crowded_cost(m, fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * m->overhead,
+	return crowded_cost(call, m,
+			    fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * m->overhead,
 			    (call->ranks - 1) * (m->alpha / 2 + n * m->beta));
 }
 

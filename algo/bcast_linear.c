@@ -26,7 +26,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	(void)tuning;
-	return crowded_cost(m, fan_cost(m, call->ranks - 1, call_bytes(call)),
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
 			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
 }
 

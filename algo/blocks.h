@@ -179,18 +179,24 @@ static inline const char *pipeline_refuses(const struct coll_call *call,
 /* ---- costs -------------------------------------------------------------- */
 
 /*
- * Where ranks share cores, the others' work comes on top of the way through the
- * schedule: a rank's mean share of the work, in seconds, once for each of them.
+ * The time of a schedule from its longest way and a rank's mean share of the work, both in
+ * seconds. Where ranks share cores, these must do the work of all, and while the longest
+ * way is gone some of them may have nothing to do: Graham's bound of list scheduling
+ * (SIAM J. Appl. Math. 17, 1969), work / cores + (1 - 1 / cores) way.
  */
-static inline double crowded_cost(const struct coll_machine *m, double path, double share)
+static inline double crowded_cost(const struct coll_call *call, const struct coll_machine *m,
+				  double path, double share)
 {
-	return path + (m->crowding > 1 ? (m->crowding - 1) * share : 0);
+	if (m->crowding <= 1)
+		return path;
+	return m->crowding * share + (1 - m->crowding / call->ranks) * path;
 }
 
 /* Where every rank does all along the path what any one does. */
-static inline double symmetric_cost(const struct coll_machine *m, double path)
+static inline double symmetric_cost(const struct coll_call *call, const struct coll_machine *m,
+				    double path)
 {
-	return crowded_cost(m, path, path);
+	return crowded_cost(call, m, path, path);
 }
 
 /* A rank's mean share where each but one gets (or gives) once, for `once` seconds. */
