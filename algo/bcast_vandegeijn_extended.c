@@ -142,7 +142,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		return 0;
 	return across_alpha(call, m) +
 	       overlap_cost(across_cost(call, tuning, m, n), 2 * n * m->beta, s) +
-	       (p + s) * m->alpha + p * part * m->beta;
+	       (p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
+	       p * part * m->beta;
 }
 
 const struct coll_algo coll_bcast_vandegeijn_extended = {

@@ -302,8 +302,10 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
 	if (planned->algo && !planned->algo->clusters)
 		planned->tuning.lanes = COLL_UNSET;
-	if (planned->algo)
+	if (planned->algo) {
+		coll_segment_choose(planned->algo, call, &options->machine, &planned->tuning);
 		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
+	}
 	if (!planned->algo) {
 		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
 			 coll_collective_names[call->collective]);
