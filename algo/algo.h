@@ -200,7 +200,7 @@ u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *m
 
 /*
  * The segment of an algorithm made for clusters, where `tuning` leaves it open: a power
- * of two of parts, by the algorithm's own cost.
+ * of two of parts, by the algorithm's own cost. Of less than 16 KB it stays open.
  */
 void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_machine *machine, struct coll_tuning *tuning);

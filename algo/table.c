@@ -311,10 +311,10 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
 	double least = 0, cost;
 	u64 parts;
 
-	if (!algo->clusters || !coll_algo_has_option(algo, "segment") || !n ||
+	if (!algo->clusters || !coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
 	    tuning->segment != COLL_UNSET)
 		return;
-	for (parts = 1; parts == 1 || n / parts >= SEGMENT_MIN; parts *= 2) {
+	for (parts = 1; n / parts >= SEGMENT_MIN; parts *= 2) {
 		tried.segment = (n + parts - 1) / parts;
 		cost = algo->cost(call, &tried, &m);
 		if (parts > 1 && cost >= least)
