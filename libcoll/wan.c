@@ -286,9 +286,9 @@ static int measure(struct coll_context *context, const struct measure *m)
 	if (error)
 		return error;
 	fit(found);
-	found->streams = context->streams;
 	take(&context->options.machine, found);
 	wan_settle(context);
+	found->streams = context->streams;
 	return 0;
 }
 

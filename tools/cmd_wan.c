@@ -38,6 +38,17 @@ static void print_json(const struct coll_wan *wan)
 	printf("]}\n");
 }
 
+/* Whether this host lets a connection that was idle begin slowly again, as is usual. */
+static bool idle_links_cool(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "re");
+	const bool cool = file && fgetc(file) == '1';
+
+	if (file)
+		fclose(file);
+	return cool;
+}
+
 static void print_options(const struct coll_wan *wan)
 {
 	uint32_t i;
@@ -53,6 +64,9 @@ static void print_options(const struct coll_wan *wan)
 	else
 		printf("# wan_beta: all links together did not fill the WAN\n");
 	printf("wan_streams = %u\n", wan->streams);
+	if (idle_links_cool())
+		printf("# sysctl net.ipv4.tcp_slow_start_after_idle=0 on all nodes: links that were\n"
+		       "# idle are fast at once\n");
 }
 
 static int print(struct coll_context *context, bool json)
