@@ -127,6 +127,7 @@ struct coll_machine {
 	double alpha;		/* seconds a message takes */
 	double overhead;	/* of these, those in which its sender can do nothing else */
 	double beta;		/* seconds a byte takes */
+	double byte_gap;	/* of these, those in which its sender can send no other (LogGP's G) */
 	double gamma;		/* seconds a byte's reduction takes */
 	double crowding;	/* ranks that share a core; up to 1: none do */
 	/* Between clusters; zero: as inside. */

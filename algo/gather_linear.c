@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Everybody sends its block straight to its place at the root:
- * alpha + (p-2) o + (p-1) n beta for blocks of n bytes. gatherv needs no counts but the
+ * alpha + n beta + (p-2) (o + n G) for blocks of n bytes. gatherv needs no counts but the
  * root's.
  */
 #include "blocks.h"
@@ -42,7 +42,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	/* Of gatherv the ranks know no size in common. */
 	if (call->collective == COLL_GATHERV)
 		return fan_cost(m, call->ranks - 1, 0);
-	return crowded_cost(m, fan_cost(m, call->ranks - 1, call_bytes(call)),
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
 			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
 }
 

@@ -280,6 +280,8 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 		m.overhead = 2e-6;
 	if (m.beta <= 0)
 		m.beta = 0.25e-9;
+	if (m.byte_gap <= 0)
+		m.byte_gap = m.beta;
 	if (m.gamma <= 0)
 		m.gamma = 0.1e-9;
 	return m;

@@ -97,7 +97,8 @@ static double node_crowding(const struct coll_boot *boot, int cores)
 
 /*
  * What nobody has told of a machine whose ranks are all on one node: TCP over loopback
- * comes sooner than over a network.
+ * comes sooner than over a network, and there is no wire that a byte keeps busy: its sender
+ * copies it in, its receiver out, each on its own.
  */
 static void assume_loopback(struct coll_machine *machine, const struct coll_boot *boot)
 {
@@ -105,6 +106,10 @@ static void assume_loopback(struct coll_machine *machine, const struct coll_boot
 		return;
 	if (machine->alpha <= 0)
 		machine->alpha = 10e-6;
+	if (machine->beta <= 0)
+		machine->beta = 0.25e-9;
+	if (machine->byte_gap <= 0)
+		machine->byte_gap = machine->beta / 2;
 }
 
 /*

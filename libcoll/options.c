@@ -337,6 +337,8 @@ static const struct option table[] = {
 	  "what of this keeps the sender busy" },
 	{ "beta", read_seconds, show_seconds, FIELD(machine.beta), "a duration: 0.5ns",
 	  "what a byte's transport costs" },
+	{ "byte_gap", read_seconds, show_seconds, FIELD(machine.byte_gap), "a duration: 0.2ns",
+	  "what of this keeps the sender from its next byte" },
 	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
 	  "what a byte's reduction costs" },
 	{ "delta", read_seconds, show_seconds, FIELD(machine.delta), "a duration: 10ms",

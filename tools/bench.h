@@ -33,6 +33,7 @@ struct bench_options {
 	double seconds;			/* per size, all algorithms together */
 	uint64_t warmup;
 	bool json, csv, counters, check;
+	bool clock;	/* ranks begin by the clock, not when they leave a barrier */
 	const char *plot;
 };
 
