@@ -200,6 +200,13 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
 
 /*
+ * The segment of an algorithm made for clusters, where `tuning` leaves it open: a power
+ * of two of parts, by the algorithm's own cost. Of less than 16 KB it stays open.
+ */
+void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_machine *machine, struct coll_tuning *tuning);
+
+/*
  * T and relays of the butterflies with redundant exchanges, where `tuning` leaves
  * them open: those with the least time under the machine's noise. Where nothing is
  * known of noise they stay open.

@@ -17,6 +17,7 @@
 #include "offload.h"
 #include "progress.h"
 #include "topology.h"
+#include "wan.h"
 
 enum {
 	WORLD_ID = 1,
@@ -119,6 +120,7 @@ static void assume_loopback(struct coll_machine *machine, const struct coll_boot
 struct shared {
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
+	char wan[sizeof(((struct coll_options *)0)->wan)];
 };
 
 static int share_machine(struct coll_context *context)
@@ -134,6 +136,7 @@ static int share_machine(struct coll_context *context)
 	if (context->boot->ranks == 1)
 		return 0;
 	strcpy(shared.clusters, options->clusters);
+	strcpy(shared.wan, options->wan);
 	if (!context->boot->rank)
 		error = coll_boot_put(context->boot, "machine", &shared, bytes);
 	if (!error)
@@ -144,6 +147,7 @@ static int share_machine(struct coll_context *context)
 		return error;
 	options->machine = shared.machine;
 	strcpy(options->clusters, shared.clusters);
+	strcpy(options->wan, shared.wan);
 	return 0;
 }
 
@@ -261,6 +265,13 @@ int context_begin(struct coll_context *context)
 	if (error)
 		context_open_fail(error, "who is near whom cannot be measured: %s",
 				  coll_last_error(context->world));
+	wan_settle(context);
+	if (!error && wan_is_measured(context)) {
+		error = wan_measure(context);
+		if (error)
+			context_open_fail(error, "the ways between clusters cannot be measured: %s",
+					  coll_last_error(context->world));
+	}
 	if (!error && circuits_are_planned(context) && context->boot->ranks > 1) {
 		error = circuits_agree(context->world);
 		if (error)
