@@ -33,8 +33,8 @@ ALGO		:= $(wildcard algo/*.c)
 LIBCOLL		:= $(wildcard libcoll/*.c)
 SIM		:= $(wildcard sim/*.c sim/flit/*.c)
 COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildcard tools/*.c))
-COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c sim/stretch.c \
-		   $(wildcard tools/noise_*.c)
+COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c \
+		   $(wildcard sim/*.c tools/noise_*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
 		   noise_pin_module.c noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../core/reduce.h"
@@ -104,6 +105,14 @@ static int begin_by_clock(struct bench *bench, uint64_t *start)
 	return error;
 }
 
+static void sleep_for(uint64_t ns)
+{
+	const struct timespec time = { ns / COLL_SECOND, ns % COLL_SECOND };
+
+	if (ns)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
 static int iterate(struct bench *bench, int algo, bool warmup)
 {
 	struct coll_counters before = { .size = sizeof(before) }, after = before;
@@ -113,6 +122,7 @@ static int iterate(struct bench *bench, int algo, bool warmup)
 
 	if (bench->options->check)
 		bench_data_prepare(&bench->data, variant);
+	sleep_for(bench->options->pause);
 	error = coll_barrier(bench->sync);
 	if (!error && bench->options->clock)
 		error = begin_by_clock(bench, &start);
@@ -194,6 +204,24 @@ static int measure(struct bench *bench, int size)
 	return error;
 }
 
+/* In the order of the calls. */
+static int write_samples(const char *path, const double *sample, uint64_t samples)
+{
+	FILE *to = fopen(path, "we");
+	uint64_t i;
+	int error = 0;
+
+	for (i = 0; to && i < samples; i++)
+		fprintf(to, "%.3f\n", sample[i]);
+	if (!to || ferror(to))
+		error = -errno;
+	if (to && fclose(to) && !error)
+		error = -errno;
+	if (error)
+		fprintf(stderr, "coll bench: --samples %s: %s\n", path, strerror(-error));
+	return error;
+}
+
 /* Brings the ranks' samples and counts of one cell together, on rank 0. */
 static int collect(struct bench *bench, struct cell *cell, struct bench_result *result)
 {
@@ -222,6 +250,8 @@ static int collect(struct bench *bench, struct cell *cell, struct bench_result *
 		.wrong = wrong,
 		.counts = counts,
 	};
+	if (!bench->rank && !error && bench->options->samples)
+		error = write_samples(bench->options->samples, slowest, n);
 	if (!bench->rank && !error) {
 		result->slowest = bench_figures(slowest, n);
 		result->ranks = bench_figures(sum, n);
