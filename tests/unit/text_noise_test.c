@@ -256,7 +256,7 @@ static void captures(void **state)
 	capture.event[0].start = 1;
 	refused_file(&capture, sizeof(capture), "", "event 0 is outside the time watched");
 	capture.head.version = 9;
-	refused_file(&capture, sizeof(capture), "", "a capture of version 9; valid: 1");
+	refused_file(&capture, sizeof(capture), "", "a capture of version 9; valid: 2");
 }
 
 static void bad_files_are_refused(void **state)
