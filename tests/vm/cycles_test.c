@@ -115,6 +115,8 @@ static void repeat(int (*cycle)(long turn), long cycles, const char *what)
 	while (!error && (cycles ? done < cycles : vm_now() < end)) {
 		error = cycle(done + 1);
 		done += !error;
+		if (done % 1000 == 0)
+			vm_note("%s %ld times", what, done);
 	}
 	vm_note("%s: %.1f ms each", what, (vm_now() - begin) / 1e6 / (done ? done : 1));
 	vm_ok(!error && done > 0, "%s %ld times: %s", what, done, strerror(-error));
