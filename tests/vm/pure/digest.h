@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * What core/ computes, boiled down to numbers: compiled into a module and into a program,
  * which compares. What is right, its unit tests say in user space. Includes nothing:

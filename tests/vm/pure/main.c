@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* core/ in the kernel: /sys/module/pure/parameters/digest says what it computes there. */
 #include <linux/module.h>
 #include <asm/fpu/api.h>
