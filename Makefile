@@ -297,7 +297,7 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(SIM) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			$(CORE) $(ALGO) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
 			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \

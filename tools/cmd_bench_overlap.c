@@ -295,6 +295,7 @@ static void take_result(struct overlap_report *report, struct overlap_mode *mode
 			 problem ? problem : "its job failed");
 	} else {
 		take_samples(mode, json_object_get(all, "cases"));
+		mode->idle_call = json_real_value(json_object_get(all, "idle_call"));
 		mode->wrong += json_integer_value(json_object_get(all, "wrong"));
 		snprintf(mode->explanation, sizeof(mode->explanation), "%s",
 			 json_string_value(json_object_get(all, "explanation")));

@@ -71,7 +71,7 @@ struct overlap_mode {
 	double *sample[OVERLAP_CASES];	/* us, from the first rank's begin to the last one's end */
 	size_t samples;
 	uint64_t wrong;
-	double calls;			/* per run, in the case with calls */
+	double idle_call;		/* ns of a call when nothing is in flight; the last round's */
 };
 
 struct overlap_report {

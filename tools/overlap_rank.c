@@ -21,7 +21,7 @@
 #include "command.h"
 #include "overlap.h"
 
-enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50 };
+enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000 };
 
 struct rank {
 	const struct overlap_options *options;
@@ -34,6 +34,7 @@ struct rank {
 	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
 	double began, product_began;	/* us, of the sample at hand */
 	double taken;			/* us of its product when others had the CPU */
+	double idle_call;		/* ns */
 	int cpus;			/* that ranks compute on */
 
 	/* The threads that share a step's rows. */
@@ -314,7 +315,7 @@ static int measure(struct rank *rank)
 	int what, error = 0;
 
 	calibrate(rank);
-	for (i = -WARMUP; i < iterations && !error; i++)
+	for (i = iterations < WARMUP ? -iterations : -WARMUP; i < iterations && !error; i++)
 		error = iterate(rank, i);
 	for (what = 0; what < OVERLAP_CASES && !error; what++)
 		error = span_all(rank, rank->begin_of[what], rank->sample[what], iterations);
@@ -322,6 +323,17 @@ static int measure(struct rank *rank)
 		error = coll_allreduce(COLL_IN_PLACE, &rank->wrong, 1, COLL_UINT64, COLL_SUM,
 				       rank->world);
 	return error;
+}
+
+/* What calling in costs when nothing is in flight, ns of CPU time. */
+static double idle_call(struct rank *rank)
+{
+	const uint64_t start = own_cpu_ns();
+	int i;
+
+	for (i = 0; i < IDLE_CALLS; i++)
+		coll_progress(rank->context);
+	return (double)(own_cpu_ns() - start) / IDLE_CALLS;
 }
 
 /* ---- noise ---------------------------------------------------------------------- */
@@ -439,6 +451,7 @@ static json_t *result_json(const struct rank *rank, const char *explanation)
 	json_object_set_new(all, "rows", json_integer(rank->rows));
 	json_object_set_new(all, "wrong", json_integer(rank->wrong));
 	json_object_set_new(all, "explanation", json_string(explanation));
+	json_object_set_new(all, "idle_call", json_real(rank->idle_call));
 	json_object_set_new(all, "cases", cases);
 	return all;
 }
@@ -514,6 +527,7 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	start_workers(&rank, worker);
 	noisy = start_noise(&rank, &noise);
 	error = error ? error : measure(&rank);
+	rank.idle_call = error ? 0 : idle_call(&rank);
 	if (noisy)
 		pthread_cancel(noise);
 	if (error)
