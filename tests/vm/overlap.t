@@ -19,17 +19,12 @@ measure() {	# CPUS ARGUMENTS: the machine's tests passed, $work/json is there
 	! grep '^not ok' "$work/out" | grep -v 'gave a result' | grep .
 }
 
-holds() {	# FILTER
-	jq -e ".modes | map({(.mode): .}) | add | $1" "$work/json" >"$work/err" 2>&1
-}
+ok "in the kernel, on a CPU of its own" measure 2 "--place own --modes kernel"
+holds "hides $(jq '.modes[0].overlap' "$work/json") % of 64 KB: 90 and more" \
+	'.modes[0] | .wrong == 0 and .overlap >= 90' "$work/json"
 
-measure 2 "--place own --modes kernel"
-result $? "in the kernel, on a CPU of its own"
-holds '.kernel.wrong == 0 and .kernel.overlap >= 90'
-result $? "hides $(jq '.modes[0].overlap' "$work/json") % of 64 KB: 90 and more"
-
-measure 3 "--place kernel --modes thread,kernel"
-result $? "in the kernel elsewhere, and by a thread on the application's CPU"
-holds '.kernel.taken_us < .thread.taken_us / 2'
-result $? "of the CPU it takes $(jq -c '.modes | map(.taken_us | round)' "$work/json") us: the kernel the less"
+ok "in the kernel elsewhere, and by a thread on the application's CPU" \
+	measure 3 "--place kernel --modes thread,kernel"
+holds "of whose time they take $(jq -c '.modes | map(.taken_us | round)' "$work/json") us: the kernel less" \
+	'.modes | map({(.mode): .taken_us}) | add | .kernel < .thread / 2' "$work/json"
 tap_end
