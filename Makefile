@@ -190,7 +190,7 @@ spec:
 # Programs of the test machine, where there is no other file: static.
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
-	    tests/lib/schedules.c) $(BUILD)/libcoll.a
+	    tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
 		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@
@@ -303,7 +303,7 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(SIM) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			$(CORE) $(ALGO) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
 			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
