@@ -3,8 +3,9 @@
  * A switch made of this machine's network: port P is the device sw<P> in this namespace,
  * one end of a veth whose other end is a port of a node, which is a namespace of its own.
  * A path is a filter that hands on what comes in at the one device to the other. In the
- * dark there is no filter and the device is down: frames are lost, and the node's end has
- * no carrier.
+ * dark the filter hands on nothing and the device is down: frames are lost, and the node's
+ * end has no carrier. With `hold` it keeps its carrier for so long, as a port does whose
+ * link is debounced: to take a device down and up costs this machine 0.6 ms.
  *
  * A node with several ports reaches a peer through the one that has the circuit: where
  * `netns` and `address` are given, that route is set in the node's namespace.
@@ -26,20 +27,39 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../core/text_noise.h"
 #include "delay.h"
 #include "switch.h"
 
-enum { EMUL_NODES_MAX = 256, PRIORITY = 1, CARRIER_LOOK_US = 200 };
+enum {
+	EMUL_NODES_MAX = 256,
+	PRIORITY = 1,
+	FILTER = 0x80000800,	/* the only one of its device */
+	CARRIER_LOOK_US = 100,
+	ANSWER_BYTES = 32768,
+};
 
 struct emul {
 	struct switch_delay delay;
+	u64 hold;			/* ns */
 	char device[32], port[32];	/* with %u: the switch's port; the node's, from 0 */
 	char netns[128], address[64];	/* with %s: the node's name; with %u: its index + 1 */
 	struct nl_sock *socket;
-	struct nl_sock *node[EMUL_NODES_MAX];	/* in the nodes' namespaces */
-	int ifindex[SWITCH_PORTS_MAX + 1];	/* 0: no such device */
+	int flags;			/* a socket to ask for a device's flags by */
+	struct emul_node {		/* in the node's namespace; NULL: not told */
+		struct nl_sock *socket;
+		int flags;
+	} node[EMUL_NODES_MAX];
+	struct emul_port {
+		int ifindex;		/* 0: no such device */
+		int at_node;		/* of its other end */
+		u32 leads;		/* to this port; 0: nowhere */
+		u64 down;		/* when it loses its carrier; 0: not by itself */
+	} at[SWITCH_PORTS_MAX + 1];
 };
 
 /* ---- text ---------------------------------------------------------------- */
@@ -79,6 +99,8 @@ static bool set(struct emul *emul, const char *key, const char *value)
 			strcpy(texts[i].to, value);
 			return true;
 		}
+	if (!strcmp(key, "hold"))
+		return coll_text_time(value, 1000000000, &emul->hold);
 	return switch_delay_set(&emul->delay, key, value);
 }
 
@@ -102,7 +124,7 @@ static int set_up(struct emul *emul, u32 port, bool up)
 	int error = old && change ? 0 : -NLE_NOMEM;
 
 	if (!error) {
-		rtnl_link_set_ifindex(old, emul->ifindex[port]);
+		rtnl_link_set_ifindex(old, emul->at[port].ifindex);
 		if (up)
 			rtnl_link_set_flags(change, IFF_UP);
 		else
@@ -114,30 +136,46 @@ static int set_up(struct emul *emul, u32 port, bool up)
 	return error;
 }
 
-static bool is_running(struct nl_sock *socket, int index, const char *name)
+/* A socket's namespace is the one that it was made in. */
+static bool has_flag(int socket, const char *device, short flag)
 {
-	struct rtnl_link *link;
-	bool running;
+	struct ifreq request = { .ifr_flags = 0 };
 
-	if (rtnl_link_get_kernel(socket, index, name, &link))
-		return false;
-	running = rtnl_link_get_flags(link) & IFF_RUNNING;
-	rtnl_link_put(link);
-	return running;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", device);
+	return !ioctl(socket, SIOCGIFFLAGS, &request) && request.ifr_flags & flag;
+}
+
+static const struct emul_node *node_at(const struct circuit_switch *s, u32 port)
+{
+	const struct emul *emul = s->state;
+	const u32 index = s->at[port].index;
+
+	return index < EMUL_NODES_MAX && emul->node[index].socket ? &emul->node[index] : NULL;
+}
+
+static void name_device(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
+{
+	fill(device, bytes, ((const struct emul *)s->state)->device, port, s->at[port].name);
+}
+
+static void name_port(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
+{
+	fill(device, bytes, ((const struct emul *)s->state)->port, s->at[port].port,
+	     s->at[port].name);
 }
 
 /* At both ends of the veth: until it is, what the node sends is thrown away. */
-static bool has_carrier(struct circuit_switch *s, u32 port)
+static bool has_carrier(const struct circuit_switch *s, u32 port)
 {
-	struct emul *emul = s->state;
-	const struct switch_node *at = &s->at[port];
-	struct nl_sock *node = at->index < EMUL_NODES_MAX ? emul->node[at->index] : NULL;
+	const struct emul *emul = s->state;
+	const struct emul_node *node = node_at(s, port);
 	char device[64];
 
-	if (!is_running(emul->socket, emul->ifindex[port], NULL))
+	name_device(s, port, device, sizeof(device));
+	if (!has_flag(emul->flags, device, IFF_RUNNING))
 		return false;
-	fill(device, sizeof(device), emul->port, at->port, at->name);
-	return !node || is_running(node, 0, device);
+	name_port(s, port, device, sizeof(device));
+	return !node || has_flag(node->flags, device, IFF_RUNNING);
 }
 
 /* ---- paths --------------------------------------------------------------- */
@@ -148,7 +186,7 @@ static void add_clsact(struct emul *emul, u32 port)
 {
 	struct rtnl_qdisc *qdisc = rtnl_qdisc_alloc();
 
-	rtnl_tc_set_ifindex(TC_CAST(qdisc), emul->ifindex[port]);
+	rtnl_tc_set_ifindex(TC_CAST(qdisc), emul->at[port].ifindex);
 	rtnl_tc_set_parent(TC_CAST(qdisc), TC_H_CLSACT);
 	rtnl_tc_set_handle(TC_CAST(qdisc), TC_HANDLE(TC_H_CLSACT >> 16, 0));
 	rtnl_tc_set_kind(TC_CAST(qdisc), "clsact");
@@ -160,7 +198,7 @@ static struct rtnl_cls *filter_of(struct emul *emul, u32 port)
 {
 	struct rtnl_cls *cls = rtnl_cls_alloc();
 
-	rtnl_tc_set_ifindex(TC_CAST(cls), emul->ifindex[port]);
+	rtnl_tc_set_ifindex(TC_CAST(cls), emul->at[port].ifindex);
 	rtnl_tc_set_parent(TC_CAST(cls), INGRESS);
 	rtnl_tc_set_kind(TC_CAST(cls), "u32");
 	rtnl_cls_set_prio(cls, PRIORITY);
@@ -168,42 +206,40 @@ static struct rtnl_cls *filter_of(struct emul *emul, u32 port)
 	return cls;
 }
 
-static int add_path(struct emul *emul, u32 in, u32 out)
+/* What comes in is handed on to a port; 0: to none. */
+static int lead(struct emul *emul, u32 in, u32 out)
 {
 	struct rtnl_cls *cls = filter_of(emul, in);
-	struct rtnl_act *act = rtnl_act_alloc();
-	int error;
+	struct rtnl_act *act = out ? rtnl_act_alloc() : NULL;
+	int error = 0;
 
-	rtnl_tc_set_kind(TC_CAST(act), "mirred");
-	rtnl_mirred_set_action(act, TCA_EGRESS_REDIR);
-	rtnl_mirred_set_policy(act, TC_ACT_STOLEN);
-	rtnl_mirred_set_ifindex(act, emul->ifindex[out]);
+	rtnl_tc_set_handle(TC_CAST(cls), FILTER);
 	rtnl_u32_add_key(cls, 0, 0, 0, 0);
+	rtnl_u32_set_classid(cls, TC_HANDLE(1, 1));
 	rtnl_u32_set_cls_terminal(cls);
-	error = rtnl_u32_add_action(cls, act);
+	if (act) {
+		rtnl_tc_set_kind(TC_CAST(act), "mirred");
+		rtnl_mirred_set_action(act, TCA_EGRESS_REDIR);
+		rtnl_mirred_set_policy(act, TC_ACT_STOLEN);
+		rtnl_mirred_set_ifindex(act, emul->at[out].ifindex);
+		error = rtnl_u32_add_action(cls, act);
+	}
 	if (!error)
 		error = rtnl_cls_add(emul->socket, cls, NLM_F_CREATE);
 	rtnl_cls_put(cls);
+	if (!error)
+		emul->at[in].leads = out;
 	return error;
 }
 
-static int remove_path(struct emul *emul, u32 in)
-{
-	struct rtnl_cls *cls = filter_of(emul, in);
-	const int error = rtnl_cls_delete(emul->socket, cls, 0);
-
-	rtnl_cls_put(cls);
-	return error == -NLE_OBJ_NOTFOUND || error == -NLE_INVAL ? 0 : error;
-}
-
-/* Where it leads to, or 0. */
-static u32 path_from(struct emul *emul, u32 ports, u32 in)
+/* Where it leads to by the kernel's tables, or 0. */
+static u32 look_where(struct emul *emul, u32 ports, u32 in)
 {
 	struct nl_cache *cache;
 	struct nl_object *object;
 	u32 out = 0, port;
 
-	if (rtnl_cls_alloc_cache(emul->socket, emul->ifindex[in], INGRESS, &cache))
+	if (rtnl_cls_alloc_cache(emul->socket, emul->at[in].ifindex, INGRESS, &cache))
 		return 0;
 	for (object = nl_cache_get_first(cache); object && !out;
 	     object = nl_cache_get_next(object)) {
@@ -211,10 +247,11 @@ static u32 path_from(struct emul *emul, u32 ports, u32 in)
 		const int to = act ? (int)rtnl_mirred_get_ifindex(act) : 0;
 
 		for (port = 1; to > 0 && port <= ports && !out; port++)
-			if (emul->ifindex[port] == to)
+			if (emul->at[port].ifindex == to)
 				out = port;
 	}
 	nl_cache_free(cache);
+	emul->at[in].leads = out;
 	return out;
 }
 
@@ -234,15 +271,13 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 {
 	struct emul *emul = s->state;
 	const struct switch_node *here = &s->at[from], *peer = &s->at[to];
-	struct nl_sock *socket = here->index < EMUL_NODES_MAX ? emul->node[here->index] : NULL;
+	const struct emul_node *node = node_at(s, from);
 	struct nl_addr *destination, *source;
 	struct rtnl_nexthop *nexthop;
 	struct rtnl_route *route;
-	char device[64];
 
-	if (!socket)
+	if (!node)
 		return;
-	fill(device, sizeof(device), emul->port, here->port, here->name);
 	destination = address_of(emul, peer);
 	source = address_of(emul, here);
 	route = rtnl_route_alloc();
@@ -252,33 +287,43 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 	rtnl_route_set_scope(route, RT_SCOPE_LINK);
 	rtnl_route_set_dst(route, destination);
 	rtnl_route_set_pref_src(route, source);
-	rtnl_route_nh_set_ifindex(nexthop, index_of(socket, device));
+	rtnl_route_nh_set_ifindex(nexthop, emul->at[from].at_node);
 	rtnl_route_add_nexthop(route, nexthop);
 	if (there)
-		rtnl_route_add(socket, route, NLM_F_CREATE | NLM_F_REPLACE);
+		rtnl_route_add(node->socket, route, NLM_F_CREATE | NLM_F_REPLACE);
 	else
-		rtnl_route_delete(socket, route, 0);
+		rtnl_route_delete(node->socket, route, 0);
 	rtnl_route_put(route);
 	nl_addr_put(destination);
 	nl_addr_put(source);
 }
 
-/* A socket that stays in that namespace, though this thread comes back. */
-static int enter_node(struct emul *emul, const struct switch_node *node, char *why)
+static int open_sockets(struct nl_sock **made, int *flags)
+{
+	*made = nl_socket_alloc();
+	if (!*made || nl_connect(*made, NETLINK_ROUTE))
+		return -EIO;
+	nl_socket_set_msg_buf_size(*made, ANSWER_BYTES);
+	nl_socket_disable_msg_peek(*made);
+	*flags = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return *flags < 0 ? -errno : 0;
+}
+
+/* Sockets that stay in that namespace, though this thread comes back. */
+static int enter_node(struct emul *emul, const struct switch_node *at, char *why)
 {
 	const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	struct emul_node *node = &emul->node[at->index];
 	char path[256];
 	int there, error = 0;
 
-	fill(path, sizeof(path), emul->netns, node->index + 1, node->name);
+	fill(path, sizeof(path), emul->netns, at->index + 1, at->name);
 	there = open(path, O_RDONLY | O_CLOEXEC);
 	if (there < 0 || setns(there, CLONE_NEWNET)) {
 		error = -errno;
 		snprintf(why, SWITCH_WHY, "%.100s: %s", path, strerror(errno));
 	} else {
-		emul->node[node->index] = nl_socket_alloc();
-		if (nl_connect(emul->node[node->index], NETLINK_ROUTE))
-			error = -EIO;
+		error = open_sockets(&node->socket, &node->flags);
 		if (setns(home, CLONE_NEWNET))
 			error = -errno;
 	}
@@ -289,22 +334,48 @@ static int enter_node(struct emul *emul, const struct switch_node *node, char *w
 
 /* ---- orders -------------------------------------------------------------- */
 
+static void lose_carrier(struct emul *emul, u32 port)
+{
+	emul->at[port].down = 0;
+	set_up(emul, port, false);
+}
+
 static void take_down(struct circuit_switch *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
 	u32 end;
 
 	for (end = 0; end < 2; end++) {
-		const int error = remove_path(emul, order->port[end]);
+		const u32 port = order->port[end];
+		const int error = lead(emul, port, 0);
 
-		set_up(emul, order->port[end], false);
-		set_route(s, order->port[end], order->port[!end], false);
+		if (emul->hold)
+			emul->at[port].down = switch_now() + emul->hold;
+		else
+			lose_carrier(emul, port);
+		set_route(s, port, order->port[!end], false);
 		if (error) {
 			order->error = -EIO;
-			snprintf(order->why, SWITCH_WHY, "the filter of port %u stays: %s",
-				 order->port[end], nl_geterror(error));
+			snprintf(order->why, SWITCH_WHY, "the filter of port %u stays: %s", port,
+				 nl_geterror(error));
 		}
 	}
+}
+
+/* Ports that have been dark for long. */
+static u64 emul_tick(struct circuit_switch *s, u64 now)
+{
+	struct emul *emul = s->state;
+	u64 next = COLL_CIRCUIT_FOREVER;
+	u32 port;
+
+	for (port = 1; emul->hold && port <= s->ports; port++) {
+		if (emul->at[port].down && emul->at[port].down <= now)
+			lose_carrier(emul, port);
+		if (emul->at[port].down && emul->at[port].down < next)
+			next = emul->at[port].down;
+	}
+	return next;
 }
 
 static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
@@ -323,6 +394,17 @@ static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
 	order->locked = switch_now();
 }
 
+static int light_up(struct emul *emul, u32 port, u32 to)
+{
+	int error = 0;
+
+	if (emul->at[port].down)
+		emul->at[port].down = 0;	/* it has carrier still */
+	else
+		error = set_up(emul, port, true);
+	return error ? error : lead(emul, port, to);
+}
+
 static void make_path(struct circuit_switch *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
@@ -330,16 +412,13 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 	u32 end;
 
 	for (end = 0; end < 2; end++)
-		if (path_from(emul, s->ports, order->port[end])) {
+		if (emul->at[order->port[end]].leads) {
 			order->error = -EBUSY;
 			snprintf(order->why, SWITCH_WHY, "port %u is in use", order->port[end]);
 			return;
 		}
-	for (end = 0; end < 2 && !error; end++) {
-		error = set_up(emul, order->port[end], true);
-		if (!error)
-			error = add_path(emul, order->port[end], order->port[!end]);
-	}
+	for (end = 0; end < 2 && !error; end++)
+		error = light_up(emul, order->port[end], order->port[!end]);
 	if (error) {
 		order->error = -EIO;
 		snprintf(order->why, SWITCH_WHY, "ports %u and %u: %s", order->port[0],
@@ -373,7 +452,7 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 
 	(void)why;
 	for (port = 1; port <= s->ports && count < max; port++) {
-		const u32 out = emul->ifindex[port] ? path_from(emul, s->ports, port) : 0;
+		const u32 out = emul->at[port].ifindex ? look_where(emul, s->ports, port) : 0;
 
 		if (out)
 			path[count++] = (struct switch_path){ port, out };
@@ -384,9 +463,9 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 static int emul_remove(struct circuit_switch *s, struct switch_path path)
 {
 	struct emul *emul = s->state;
-	const int error = remove_path(emul, path.in);
+	const int error = lead(emul, path.in, 0);
 
-	set_up(emul, path.in, false);
+	lose_carrier(emul, path.in);
 	return error ? -EIO : 0;
 }
 
@@ -404,7 +483,7 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 		if (!equals || !set(emul, word, equals + 1)) {
 			snprintf(
 				why, SWITCH_WHY,
-				"'%.30s': not one of delta=10ms most=20ms sure=5ms seed=1 "
+				"'%.30s': not one of delta=10ms most=20ms sure=5ms hold=0ms seed=1 "
 				"device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
 				word);
 			return -EINVAL;
@@ -413,44 +492,65 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 	return 0;
 }
 
+/* The two ends of its veth. */
+static int find_port(struct circuit_switch *s, u32 port, char *why)
+{
+	struct emul *emul = s->state;
+	const struct switch_node *at = &s->at[port];
+	const struct emul_node *node;
+	char device[64];
+	int error = 0;
+
+	name_device(s, port, device, sizeof(device));
+	emul->at[port].ifindex = index_of(emul->socket, device);
+	if (!emul->at[port].ifindex) {
+		snprintf(why, SWITCH_WHY, "port %u: no device %.40s here", port, device);
+		return -ENODEV;
+	}
+	add_clsact(emul, port);
+	if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
+	    !emul->node[at->index].socket)
+		error = enter_node(emul, at, why);
+	node = node_at(s, port);
+	if (node && !error) {
+		name_port(s, port, device, sizeof(device));
+		emul->at[port].at_node = index_of(node->socket, device);
+	}
+	return error;
+}
+
 static int emul_open(struct circuit_switch *s, const char *argument, char *why)
 {
 	struct emul *emul = calloc(1, sizeof(*emul));
-	char device[64];
 	u32 port;
 	int error;
 
 	s->state = emul;
 	if (!emul)
 		return -ENOMEM;
+	emul->flags = -1;
 	emul->delay.mean = 10000000;
 	strcpy(emul->device, "sw%u");
 	strcpy(emul->port, "port%u");
 	error = read_argument(emul, argument, why);
-	emul->socket = nl_socket_alloc();
-	if (!error && nl_connect(emul->socket, NETLINK_ROUTE))
-		error = -EIO;
-	for (port = 1; !error && port <= SWITCH_PORTS_MAX; port++) {
-		const struct switch_node *at = &s->at[port];
-
-		if (!at->name)
-			continue;
-		s->ports = port;
-		fill(device, sizeof(device), emul->device, port, at->name);
-		emul->ifindex[port] = index_of(emul->socket, device);
-		if (!emul->ifindex[port]) {
-			snprintf(why, SWITCH_WHY, "port %u: no device %.40s here", port, device);
-			return -ENODEV;
+	if (!error)
+		error = open_sockets(&emul->socket, &emul->flags);
+	for (port = 1; !error && port <= SWITCH_PORTS_MAX; port++)
+		if (s->at[port].name) {
+			s->ports = port;
+			error = find_port(s, port, why);
 		}
-		add_clsact(emul, port);
-		if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
-		    !emul->node[at->index])
-			error = enter_node(emul, at, why);
-	}
 	for (port = 1; !error && port <= s->ports; port++)
-		if (emul->ifindex[port] && !path_from(emul, s->ports, port))
-			set_up(emul, port, false);
+		if (emul->at[port].ifindex && !look_where(emul, s->ports, port))
+			lose_carrier(emul, port);
 	return error;
+}
+
+static void close_sockets(struct nl_sock *socket, int flags)
+{
+	if (socket && flags >= 0)
+		close(flags);
+	nl_socket_free(socket);
 }
 
 static void emul_close(struct circuit_switch *s)
@@ -461,15 +561,15 @@ static void emul_close(struct circuit_switch *s)
 	if (!emul)
 		return;
 	for (i = 0; i < EMUL_NODES_MAX; i++)
-		nl_socket_free(emul->node[i]);
-	nl_socket_free(emul->socket);
+		close_sockets(emul->node[i].socket, emul->node[i].flags);
+	close_sockets(emul->socket, emul->flags);
 	free(emul);
 }
 
 const struct switch_ops switch_emul = {
-	.name = "emul", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [seed=1] [device=sw%u] "
-		"[port=port%u netns=/run/netns/%s address=10.0.0.%u]",
+	.name = "emul", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [hold=0ms] [seed=1] "
+		"[device=sw%u] [port=port%u netns=/run/netns/%s address=10.0.0.%u]",
 	.open = emul_open, .close = emul_close, .change = emul_change,
 	.settle = make_path, .read = emul_read,
-	.remove = emul_remove,
+	.remove = emul_remove, .tick = emul_tick,
 };
