@@ -2,9 +2,9 @@
 /*
  * A switch made of this machine's network: port P is the device sw<P> in this namespace,
  * one end of a veth whose other end is a port of a node, which is a namespace of its own.
- * A path is a filter that hands on what comes in at the one device to the other. In the
- * dark the filter hands on nothing and the device is down: frames are lost, and the node's
- * end has no carrier. With `hold` it keeps its carrier for so long, as a port does whose
+ * A crossbar of filters hands on what comes in at the one device to the other. In the dark
+ * it hands on nothing and the device is down: frames are lost, and the node's end has no
+ * carrier. With `hold` it keeps its carrier for so long, as a port does whose
  * link is debounced: to take a device down and up costs this machine 0.6 ms.
  *
  * A node with several ports reaches a peer through the one that has the circuit: where
@@ -13,13 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
-#include <linux/if_ether.h>
-#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
-#include <linux/tc_act/tc_mirred.h>
-#include <netlink/route/act/mirred.h>
-#include <netlink/route/classifier.h>
-#include <netlink/route/cls/u32.h>
 #include <netlink/route/link.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/qdisc.h>
@@ -32,13 +26,12 @@
 #include <unistd.h>
 
 #include "../../core/text_noise.h"
+#include "crossbar.h"
 #include "delay.h"
 #include "switch.h"
 
 enum {
 	EMUL_NODES_MAX = 256,
-	PRIORITY = 1,
-	FILTER = 0x80000800,	/* the only one of its device */
 	CARRIER_LOOK_US = 100,
 	ANSWER_BYTES = 32768,
 };
@@ -48,6 +41,7 @@ struct emul {
 	u64 hold;			/* ns */
 	char device[32], port[32];	/* with %u: the switch's port; the node's, from 0 */
 	char netns[128], address[64];	/* with %s: the node's name; with %u: its index + 1 */
+	struct crossbar crossbar;
 	struct nl_sock *socket;
 	int flags;			/* a socket to ask for a device's flags by */
 	struct emul_node {		/* in the node's namespace; NULL: not told */
@@ -57,8 +51,8 @@ struct emul {
 	struct emul_port {
 		int ifindex;		/* 0: no such device */
 		int at_node;		/* of its other end */
-		u32 leads;		/* to this port; 0: nowhere */
 		u64 down;		/* when it loses its carrier; 0: not by itself */
+		u32 routed, route;	/* over it to this port's node; and to be; 0: none */
 	} at[SWITCH_PORTS_MAX + 1];
 };
 
@@ -180,8 +174,6 @@ static bool has_carrier(const struct circuit_switch *s, u32 port)
 
 /* ---- paths --------------------------------------------------------------- */
 
-#define INGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)
-
 static void add_clsact(struct emul *emul, u32 port)
 {
 	struct rtnl_qdisc *qdisc = rtnl_qdisc_alloc();
@@ -194,65 +186,28 @@ static void add_clsact(struct emul *emul, u32 port)
 	rtnl_qdisc_put(qdisc);
 }
 
-static struct rtnl_cls *filter_of(struct emul *emul, u32 port)
+/* Between two ports, both ways; or nowhere. */
+static int lead(struct emul *emul, const u32 *port, bool there)
 {
-	struct rtnl_cls *cls = rtnl_cls_alloc();
-
-	rtnl_tc_set_ifindex(TC_CAST(cls), emul->at[port].ifindex);
-	rtnl_tc_set_parent(TC_CAST(cls), INGRESS);
-	rtnl_tc_set_kind(TC_CAST(cls), "u32");
-	rtnl_cls_set_prio(cls, PRIORITY);
-	rtnl_cls_set_protocol(cls, ETH_P_ALL);
-	return cls;
-}
-
-/* What comes in is handed on to a port; 0: to none. */
-static int lead(struct emul *emul, u32 in, u32 out)
-{
-	struct rtnl_cls *cls = filter_of(emul, in);
-	struct rtnl_act *act = out ? rtnl_act_alloc() : NULL;
 	int error = 0;
+	u32 end;
 
-	rtnl_tc_set_handle(TC_CAST(cls), FILTER);
-	rtnl_u32_add_key(cls, 0, 0, 0, 0);
-	rtnl_u32_set_classid(cls, TC_HANDLE(1, 1));
-	rtnl_u32_set_cls_terminal(cls);
-	if (act) {
-		rtnl_tc_set_kind(TC_CAST(act), "mirred");
-		rtnl_mirred_set_action(act, TCA_EGRESS_REDIR);
-		rtnl_mirred_set_policy(act, TC_ACT_STOLEN);
-		rtnl_mirred_set_ifindex(act, emul->at[out].ifindex);
-		error = rtnl_u32_add_action(cls, act);
-	}
-	if (!error)
-		error = rtnl_cls_add(emul->socket, cls, NLM_F_CREATE);
-	rtnl_cls_put(cls);
-	if (!error)
-		emul->at[in].leads = out;
+	for (end = 0; end < 2 && !error; end++)
+		error = crossbar_lead(&emul->crossbar, emul->at[port[end]].ifindex,
+				      there ? emul->at[port[!end]].ifindex : 0);
 	return error;
 }
 
-/* Where it leads to by the kernel's tables, or 0. */
-static u32 look_where(struct emul *emul, u32 ports, u32 in)
+/* Where it leads to, or 0. */
+static u32 path_from(const struct emul *emul, u32 ports, u32 in)
 {
-	struct nl_cache *cache;
-	struct nl_object *object;
-	u32 out = 0, port;
+	const int out = crossbar_where(&emul->crossbar, emul->at[in].ifindex);
+	u32 port;
 
-	if (rtnl_cls_alloc_cache(emul->socket, emul->at[in].ifindex, INGRESS, &cache))
-		return 0;
-	for (object = nl_cache_get_first(cache); object && !out;
-	     object = nl_cache_get_next(object)) {
-		struct rtnl_act *act = rtnl_u32_get_action((struct rtnl_cls *)object);
-		const int to = act ? (int)rtnl_mirred_get_ifindex(act) : 0;
-
-		for (port = 1; to > 0 && port <= ports && !out; port++)
-			if (emul->at[port].ifindex == to)
-				out = port;
-	}
-	nl_cache_free(cache);
-	emul->at[in].leads = out;
-	return out;
+	for (port = 1; out && port <= ports; port++)
+		if (emul->at[port].ifindex == out)
+			return port;
+	return 0;
 }
 
 /* ---- routes in the nodes' namespaces ------------------------------------- */
@@ -296,6 +251,19 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 	rtnl_route_put(route);
 	nl_addr_put(destination);
 	nl_addr_put(source);
+}
+
+static void set_routes(struct circuit_switch *s, u32 port)
+{
+	struct emul_port *at = &((struct emul *)s->state)->at[port];
+
+	if (at->routed == at->route)
+		return;
+	if (at->routed)
+		set_route(s, port, at->routed, false);
+	if (at->route)
+		set_route(s, port, at->route, true);
+	at->routed = at->route;
 }
 
 static int open_sockets(struct nl_sock **made, int *flags)
@@ -343,37 +311,48 @@ static void lose_carrier(struct emul *emul, u32 port)
 static void take_down(struct circuit_switch *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
+	const int error = lead(emul, order->port, false);
 	u32 end;
 
 	for (end = 0; end < 2; end++) {
 		const u32 port = order->port[end];
-		const int error = lead(emul, port, 0);
 
 		if (emul->hold)
 			emul->at[port].down = switch_now() + emul->hold;
 		else
 			lose_carrier(emul, port);
-		set_route(s, port, order->port[!end], false);
-		if (error) {
-			order->error = -EIO;
-			snprintf(order->why, SWITCH_WHY, "the filter of port %u stays: %s", port,
-				 nl_geterror(error));
-		}
+		emul->at[port].route = 0;
+	}
+	if (error) {
+		order->error = error;
+		snprintf(order->why, SWITCH_WHY, "the path of port %u stays: %s", order->port[0],
+			 strerror(-error));
 	}
 }
 
-/* Ports that have been dark for long. */
+/*
+ * While nobody waits for it: routes, also of circuits that are being set up, and the
+ * carrier of ports that have been dark for long. One at a time, for others may be due.
+ */
 static u64 emul_tick(struct circuit_switch *s, u64 now)
 {
 	struct emul *emul = s->state;
 	u64 next = COLL_CIRCUIT_FOREVER;
 	u32 port;
 
-	for (port = 1; emul->hold && port <= s->ports; port++) {
-		if (emul->at[port].down && emul->at[port].down <= now)
+	for (port = 1; port <= s->ports; port++) {
+		struct emul_port *at = &emul->at[port];
+
+		if (at->routed != at->route) {
+			set_routes(s, port);
+			return now;
+		}
+		if (at->down && at->down <= now) {
 			lose_carrier(emul, port);
-		if (emul->at[port].down && emul->at[port].down < next)
-			next = emul->at[port].down;
+			return now;
+		}
+		if (at->down && at->down < next)
+			next = at->down;
 	}
 	return next;
 }
@@ -394,15 +373,12 @@ static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
 	order->locked = switch_now();
 }
 
-static int light_up(struct emul *emul, u32 port, u32 to)
+static int light_up(struct emul *emul, u32 port)
 {
-	int error = 0;
-
-	if (emul->at[port].down)
-		emul->at[port].down = 0;	/* it has carrier still */
-	else
-		error = set_up(emul, port, true);
-	return error ? error : lead(emul, port, to);
+	if (!emul->at[port].down)
+		return set_up(emul, port, true);
+	emul->at[port].down = 0;	/* it has carrier still */
+	return 0;
 }
 
 static void make_path(struct circuit_switch *s, struct switch_order *order)
@@ -412,36 +388,41 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 	u32 end;
 
 	for (end = 0; end < 2; end++)
-		if (emul->at[order->port[end]].leads) {
+		if (path_from(emul, s->ports, order->port[end])) {
 			order->error = -EBUSY;
 			snprintf(order->why, SWITCH_WHY, "port %u is in use", order->port[end]);
 			return;
 		}
-	for (end = 0; end < 2 && !error; end++)
-		error = light_up(emul, order->port[end], order->port[!end]);
+	for (end = 0; end < 2 && !error; end++) {
+		set_routes(s, order->port[end]);
+		error = light_up(emul, order->port[end]);
+	}
+	if (!error)
+		error = lead(emul, order->port, true);
 	if (error) {
 		order->error = -EIO;
-		snprintf(order->why, SWITCH_WHY, "ports %u and %u: %s", order->port[0],
-			 order->port[1], nl_geterror(error));
+		snprintf(order->why, SWITCH_WHY, "no path between ports %u and %u", order->port[0],
+			 order->port[1]);
 		return;
 	}
 	order->moved = switch_now();
 	wait_carrier(s, order);
-	for (end = 0; end < 2 && !order->error; end++)
-		set_route(s, order->port[end], order->port[!end], true);
 }
 
 static void emul_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
 {
 	struct emul *emul = s->state;
-	u32 i;
+	u32 i, end;
 
 	for (i = 0; i < orders; i++) {
 		order[i].error = 0;
-		if (order[i].what == COLL_CIRCUIT_UP)
-			order[i].ready = switch_delay_end(&emul->delay);
-		else
+		if (order[i].what == COLL_CIRCUIT_DOWN) {
 			take_down(s, &order[i]);
+			continue;
+		}
+		order[i].ready = switch_delay_end(&emul->delay);
+		for (end = 0; end < 2; end++)
+			emul->at[order[i].port[end]].route = order[i].port[!end];
 	}
 }
 
@@ -452,7 +433,7 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 
 	(void)why;
 	for (port = 1; port <= s->ports && count < max; port++) {
-		const u32 out = emul->at[port].ifindex ? look_where(emul, s->ports, port) : 0;
+		const u32 out = emul->at[port].ifindex ? path_from(emul, s->ports, port) : 0;
 
 		if (out)
 			path[count++] = (struct switch_path){ port, out };
@@ -463,10 +444,11 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 static int emul_remove(struct circuit_switch *s, struct switch_path path)
 {
 	struct emul *emul = s->state;
-	const int error = lead(emul, path.in, 0);
+	const int error = crossbar_lead(&emul->crossbar, emul->at[path.in].ifindex, 0);
 
+	emul->at[path.in].route = 0;
 	lose_carrier(emul, path.in);
-	return error ? -EIO : 0;
+	return error;
 }
 
 /* ---- open, close --------------------------------------------------------- */
@@ -508,6 +490,14 @@ static int find_port(struct circuit_switch *s, u32 port, char *why)
 		return -ENODEV;
 	}
 	add_clsact(emul, port);
+	if (emul->crossbar.table < 0)
+		error = crossbar_open(&emul->crossbar, emul->socket, emul->at[port].ifindex);
+	if (!error)
+		error = crossbar_attach(&emul->crossbar, emul->socket, emul->at[port].ifindex);
+	if (error) {
+		snprintf(why, SWITCH_WHY, "port %u: no filter: %s", port, strerror(-error));
+		return error;
+	}
 	if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
 	    !emul->node[at->index].socket)
 		error = enter_node(emul, at, why);
@@ -528,7 +518,7 @@ static int emul_open(struct circuit_switch *s, const char *argument, char *why)
 	s->state = emul;
 	if (!emul)
 		return -ENOMEM;
-	emul->flags = -1;
+	emul->flags = emul->crossbar.table = emul->crossbar.program = -1;
 	emul->delay.mean = 10000000;
 	strcpy(emul->device, "sw%u");
 	strcpy(emul->port, "port%u");
@@ -540,9 +530,11 @@ static int emul_open(struct circuit_switch *s, const char *argument, char *why)
 			s->ports = port;
 			error = find_port(s, port, why);
 		}
-	for (port = 1; !error && port <= s->ports; port++)
-		if (emul->at[port].ifindex && !look_where(emul, s->ports, port))
+	for (port = 1; !error && port <= s->ports; port++) {
+		emul->at[port].route = path_from(emul, s->ports, port);
+		if (emul->at[port].ifindex && !emul->at[port].route)
 			lose_carrier(emul, port);
+	}
 	return error;
 }
 
@@ -563,6 +555,7 @@ static void emul_close(struct circuit_switch *s)
 	for (i = 0; i < EMUL_NODES_MAX; i++)
 		close_sockets(emul->node[i].socket, emul->node[i].flags);
 	close_sockets(emul->socket, emul->flags);
+	crossbar_close(&emul->crossbar);
 	free(emul);
 }
 
