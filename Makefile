@@ -96,7 +96,7 @@ $(BUILD)/colld: $(call objects,$(COLLD)) $(BUILD)/libcoll.a
 
 # What switches are spoken to with.
 SWITCH_LIBS	= $(shell pkg-config --libs libcurl libnl-route-3.0)
-$(BUILD)/daemon/circuit/switch_emul.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
+$(BUILD)/daemon/circuit/switch_emul.o $(BUILD)/daemon/circuit/crossbar.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
 
 # One binary for each MPI: their handles and numbers differ.
 SHIM = $(patsubst %.c,%.o,$(wildcard mpi/*.c))

@@ -81,6 +81,8 @@ struct coll_call {
 	u32 clusters;
 	/* Per rank its k, where nodes differ; NULL: all have tuning->ports. */
 	const u32 *ports;
+	/* What the algorithm's share() has made for all ranks; NULL: each makes it itself. */
+	const void *shared;
 };
 
 /*
@@ -156,6 +158,7 @@ struct coll_algo {
 	bool clusters;		/* made for clusters: at most n links between any two */
 	bool baseline;		/* to compare with: chosen by name only */
 	u32 room;		/* bytes of b->room it needs for each rank */
+	u32 shared;		/* bytes for each rank of what share() makes */
 	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */
 	/*
 	 * Why it cannot serve this call beyond the flags above, in words; NULL:
@@ -167,6 +170,9 @@ struct coll_algo {
 		       const struct coll_machine *machine);
 	void (*emit)(struct coll_build *b, const struct coll_call *call,
 		     const struct coll_tuning *tuning);
+	/* What is the same for all ranks and long in the making, for call->shared; or NULL. */
+	void (*share)(const struct coll_call *call, const struct coll_tuning *tuning,
+		      void *memory);
 };
 
 /* --- table.c ----------------------------------------------------------- */
