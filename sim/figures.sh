@@ -5,8 +5,9 @@
 #
 # Figures 5 to 21 of "a collective algorithm that absorbs jitter" (docs/papers-1.md) and
 # figures 4 and 5 of the paper on two clusters (docs/papers-2.md), and figures 6 to 9 of that
-# on circuits (docs/papers-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About half an
-# hour of CPU; --quick: fewer points, and fewer runs where there are many ranks, a minute and a half. LARGEST=K: at most 2^K ranks.
+# on circuits (docs/papers-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About
+# half an hour of CPU; --quick: fewer points, and fewer runs where there are many ranks, a minute
+# and a half; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks.
 set -e
 build=${BUILD:-build}
 out=$build/figures
@@ -164,7 +165,8 @@ lines() {
 }
 
 seed=0 columns=$([ $quick ] && echo 20 || echo 25)
-few=$([ $quick ] && echo 0.25 || echo 1) many=$([ $quick ] && echo 2 || echo 8)
+effort=${EFFORT:-1}
+few=$(awk -v e="$effort" 'BEGIN { print e / 4 }') many=$((2 * effort))
 size_label='Tcomm / duration'
 share_label='duration / period'
 begin 12

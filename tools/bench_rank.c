@@ -3,7 +3,9 @@
  * The measuring loop. Each algorithm has a group of its own; small batches of
  * each in turn meet the same machine, so ratios hold where times do not. Before
  * each call all ranks meet in a barrier of another group, which is not timed and
- * in which nothing is injected. A sample is the time of the slowest rank.
+ * in which nothing is injected. A sample is the time of the slowest rank: of its own,
+ * or from a moment on that all have agreed on. The latter also counts what a rank
+ * loses that leaves the barrier late, for it waits for a core.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,7 +22,7 @@
 #include "bench.h"
 #include "command.h"
 
-enum { BATCH = 4, WRONG_SHOWN = 3 };
+enum { BATCH = 4, WRONG_SHOWN = 3, AHEAD_NS = 300 * 1000 };
 
 /* One algorithm at one size. */
 struct cell {
@@ -91,6 +93,18 @@ static void check(const struct bench *bench, struct cell *cell, int algo, int va
 			(unsigned long long)cell->samples, at);
 }
 
+/* All at once by the clock of their node. Who waits offers its core to the others. */
+static int begin_by_clock(struct bench *bench, uint64_t *start)
+{
+	int error;
+
+	*start = coll_now() + AHEAD_NS;
+	error = coll_bcast(start, 1, COLL_UINT64, 0, bench->sync);
+	while (!error && coll_now() < *start)
+		sched_yield();
+	return error;
+}
+
 static void sleep_for(uint64_t ns)
 {
 	const struct timespec time = { ns / COLL_SECOND, ns % COLL_SECOND };
@@ -110,10 +124,13 @@ static int iterate(struct bench *bench, int algo, bool warmup)
 		bench_data_prepare(&bench->data, variant);
 	sleep_for(bench->options->pause);
 	error = coll_barrier(bench->sync);
+	if (!error && bench->options->clock)
+		error = begin_by_clock(bench, &start);
 	if (error)
 		return fail(bench, bench->sync, "barrier between iterations", error);
 	coll_counters(bench->context, &before);
-	start = coll_now();
+	if (!bench->options->clock)
+		start = coll_now();
 	error = bench_data_call(&bench->data, variant, bench->group[algo]);
 	end = coll_now();
 	coll_counters(bench->context, &after);
@@ -293,6 +310,17 @@ static void describe(const struct bench *bench, struct bench_setting *setting)
 		 context->crowded ? " (more ranks than cores)" : "");
 }
 
+static int refuse_clocks(const struct bench *bench)
+{
+	const struct coll_boot *boot = bench->context->boot;
+
+	if (!bench->options->clock || boot->local_ranks == boot->ranks)
+		return 0;
+	fprintf(stderr, "coll bench: --start clock: the ranks are not all of one node, and the "
+		"clocks of several differ; valid here: barrier\n");
+	return -EINVAL;
+}
+
 static int make_groups(struct bench *bench)
 {
 	struct coll_group *world = coll_world(bench->context);
@@ -353,7 +381,9 @@ static int run(struct bench *bench)
 	int size, error;
 
 	all.result = memory_grow(NULL, options->sizes, sizeof(*all.result));
-	error = make_groups(bench);
+	error = refuse_clocks(bench);
+	if (!error)
+		error = make_groups(bench);
 	for (size = 0; size < options->sizes && !error; size++)
 		error = measure_size(bench, size, all.result[size]);
 	if (!error && !bench->rank)

@@ -30,6 +30,7 @@ enum {
 	OPTION_ITERATIONS,
 	OPTION_TIME,
 	OPTION_WARMUP,
+	OPTION_START,
 	OPTION_PAUSE,
 	OPTION_TYPE,
 	OPTION_OP,
@@ -64,6 +65,8 @@ static const char *const help[] = {
 	"      --time SECONDS    to measure each size, all algorithms together (default 1)",
 	"      --iterations N    instead, for each algorithm",
 	"      --warmup N        iterations before (default 10)",
+	"      --start HOW       barrier: each rank when it leaves one (default); clock: all at",
+	"                        a moment agreed on, for ranks of one node",
 	"      --pause T         before each call the ranks sleep so long (0): calls that come rarely",
 	"      --type T --op O   of a reduction (default double sum; else uint8)",
 	"      --no-check        do not check every result",
@@ -85,6 +88,7 @@ static const struct option options_known[] = {
 	{ "iterations", required_argument, NULL, OPTION_ITERATIONS },
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "warmup", required_argument, NULL, OPTION_WARMUP },
+	{ "start", required_argument, NULL, OPTION_START },
 	{ "pause", required_argument, NULL, OPTION_PAUSE },
 	{ "type", required_argument, NULL, OPTION_TYPE },
 	{ "op", required_argument, NULL, OPTION_OP },
@@ -268,6 +272,17 @@ static bool read_engine(struct bench_options *options, const char *text)
 	return true;
 }
 
+static bool read_start(struct bench_options *options, const char *text)
+{
+	static const char *const ways[] = { "barrier", "clock" };
+	u32 index;
+
+	if (!argument_word(command, "start", text, ways, 2, &index))
+		return false;
+	options->clock = index;
+	return true;
+}
+
 /* ---- options --------------------------------------------------------------------- */
 
 static bool read_count(const char *what, const char *text, u64 least, u64 most, uint64_t *count)
@@ -305,6 +320,8 @@ static bool read_option(struct bench_options *options, int key, char *const *arg
 		return read_seconds(optarg, &options->seconds);
 	case OPTION_WARMUP:
 		return read_count("--warmup", optarg, 0, 1000000, &options->warmup);
+	case OPTION_START:
+		return read_start(options, optarg);
 	case OPTION_PAUSE:
 		return read_pause(options, optarg);
 	case OPTION_SAMPLES:
