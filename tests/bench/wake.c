@@ -35,6 +35,7 @@ static void one(int process, int processes, double seconds)
 	const long long end = now() + seconds * 1e9;
 	cpu_set_t cpu;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);	/* lines of several processes stay whole */
 	if (processes <= cores) {
 		CPU_ZERO(&cpu);
 		CPU_SET(process, &cpu);
@@ -46,7 +47,6 @@ static void one(int process, int processes, double seconds)
 		sleep_until(until);
 		printf("%.3f\n", (now() - until) / 1e3);
 	}
-	fflush(stdout);
 }
 
 int main(int argc, char **argv)
