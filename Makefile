@@ -33,8 +33,8 @@ ALGO		:= $(wildcard algo/*.c)
 LIBCOLL		:= $(wildcard libcoll/*.c)
 SIM		:= $(wildcard sim/*.c sim/flit/*.c)
 COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildcard tools/*.c))
-COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c sim/stretch.c \
-		   $(wildcard tools/noise_*.c)
+COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c \
+		   $(wildcard sim/*.c tools/noise_*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
 		   noise_pin_module.c noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
@@ -96,7 +96,7 @@ $(BUILD)/colld: $(call objects,$(COLLD)) $(BUILD)/libcoll.a
 
 # What switches are spoken to with.
 SWITCH_LIBS	= $(shell pkg-config --libs libcurl libnl-route-3.0)
-$(BUILD)/daemon/circuit/switch_emul.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
+$(BUILD)/daemon/circuit/switch_emul.o $(BUILD)/daemon/circuit/crossbar.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
 
 # One binary for each MPI: their handles and numbers differ.
 SHIM = $(patsubst %.c,%.o,$(wildcard mpi/*.c))
@@ -190,7 +190,7 @@ spec:
 # Programs of the test machine, where there is no other file: static.
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
-	    tests/lib/schedules.c) $(BUILD)/libcoll.a
+	    tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
 		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@
@@ -303,7 +303,7 @@ fuzz: $(FUZZ)
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
-			$(CORE) $(ALGO) $(SIM) $(TESTLIB) tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			$(CORE) $(ALGO) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
 			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
