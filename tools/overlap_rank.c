@@ -21,7 +21,7 @@
 #include "command.h"
 #include "overlap.h"
 
-enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000 };
+enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000, LATER_US = 20000 };
 
 struct rank {
 	const struct overlap_options *options;
@@ -33,6 +33,7 @@ struct rank {
 	uint64_t rows, wrong;
 	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
 	double began, product_began;	/* us, of the sample at hand */
+	double started;			/* us that its starts took */
 	double taken;			/* us of its product when others had the CPU */
 	double idle_call;		/* ns */
 	int cpus;			/* that ranks compute on */
@@ -143,10 +144,12 @@ static double product(struct rank *rank, bool calls)
 
 static int start_all(struct rank *rank, int variant)
 {
+	const uint64_t start = coll_now();
 	int i, error = 0;
 
 	for (i = 0; i < rank->options->flight && !error; i++)
 		error = bench_data_start(&rank->data[i], variant, rank->group, &rank->run[i]);
+	rank->started = (coll_now() - start) / 1e3;
 	return error;
 }
 
@@ -288,7 +291,7 @@ static int iterate(struct rank *rank, int64_t i)
 {
 	int what;
 
-	for (what = 0; what < OVERLAP_PRODUCT; what++) {
+	for (what = 0; what < OVERLAP_START; what++) {
 		double own = 0, time = timed(rank, what, i & 1, &own);
 
 		if (time < 0)
@@ -301,6 +304,7 @@ static int iterate(struct rank *rank, int64_t i)
 			rank->sample[OVERLAP_TAKEN_ALONE][i] = rank->taken;
 		if (what != OVERLAP_NOTEST)
 			continue;
+		rank->sample[OVERLAP_START][i] = rank->started;
 		rank->sample[OVERLAP_TAKEN][i] = rank->taken;
 		rank->sample[OVERLAP_PRODUCT][i] = own;
 		rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
@@ -466,9 +470,14 @@ static int write_result(const char *path, json_t *all)
 	return error;
 }
 
-/* The run's explanation, after the measurement: what was chosen in the end. */
+/*
+ * The run's explanation, after the measurement: what was chosen in the end. The others
+ * come later, so that there is a run to explain yet.
+ */
 static void explain(struct rank *rank, char *text, size_t bytes)
 {
+	if (coll_rank(rank->world))
+		usleep(LATER_US);
 	if (bench_data_start(&rank->data[0], 0, rank->group, &rank->run[0]))
 		return;
 	snprintf(text, bytes, "%s", coll_explain(rank->run[0]));
