@@ -81,6 +81,8 @@ struct coll_call {
 	u32 clusters;
 	/* Per rank its k, where nodes differ; NULL: all have tuning->ports. */
 	const u32 *ports;
+	/* What the algorithm's share() has made for all ranks; NULL: each makes it itself. */
+	const void *shared;
 };
 
 /*
@@ -127,6 +129,7 @@ struct coll_machine {
 	double alpha;		/* seconds a message takes */
 	double overhead;	/* of these, those in which its sender can do nothing else */
 	double beta;		/* seconds a byte takes */
+	double byte_gap;	/* of these, those in which its sender can send no other (LogGP's G) */
 	double gamma;		/* seconds a byte's reduction takes */
 	double crowding;	/* ranks that share a core; up to 1: none do */
 	/* Between clusters; zero: as inside. */
@@ -155,6 +158,7 @@ struct coll_algo {
 	bool clusters;		/* made for clusters: at most n links between any two */
 	bool baseline;		/* to compare with: chosen by name only */
 	u32 room;		/* bytes of b->room it needs for each rank */
+	u32 shared;		/* bytes for each rank of what share() makes */
 	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */
 	/*
 	 * Why it cannot serve this call beyond the flags above, in words; NULL:
@@ -166,6 +170,9 @@ struct coll_algo {
 		       const struct coll_machine *machine);
 	void (*emit)(struct coll_build *b, const struct coll_call *call,
 		     const struct coll_tuning *tuning);
+	/* What is the same for all ranks and long in the making, for call->shared; or NULL. */
+	void (*share)(const struct coll_call *call, const struct coll_tuning *tuning,
+		      void *memory);
 };
 
 /* --- table.c ----------------------------------------------------------- */
@@ -197,6 +204,13 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
  * fill the WAN and no more, at most the ranks of the smallest cluster.
  */
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
+
+/*
+ * The segment of an algorithm made for clusters, where `tuning` leaves it open: a power
+ * of two of parts, by the algorithm's own cost. Of less than 16 KB it stays open.
+ */
+void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /*
  * T and relays of the butterflies with redundant exchanges, where `tuning` leaves

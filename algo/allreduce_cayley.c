@@ -16,23 +16,16 @@ struct gathering {
 	struct partial *part;	/* per element g: the vector of rank v / g */
 };
 
-static bool comes(const struct gathering *a, u32 element, u32 step, u32 letter)
+static bool comes(const void *user, u32 element, u32 step, u32 letter)
 {
+	const struct gathering *a = user;
+
 	return a->g.way[element].level == step && a->g.way[element].letter == letter;
 }
 
-static u64 parts_of(const struct gathering *a, u32 step, u32 letter)
+static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
 {
-	u64 parts = 0;
-	u32 element;
-
-	for (element = 1; element < a->g.ranks; element++)
-		parts += comes(a, element, step, letter);
-	return parts;
-}
-
-static void emit_letter_send(struct gathering *a, u32 step, u32 letter, u64 parts)
-{
+	struct gathering *a = user;
 	const u32 to = cayley_product(&a->g, a->call->rank, a->g.generator[letter]);
 	const u64 message = emit_scratch(a->b, parts * a->bytes);
 	u32 packed = COLL_NONE, element, i = 0;
@@ -50,8 +43,9 @@ static void emit_letter_send(struct gathering *a, u32 step, u32 letter, u64 part
 	emit_send(a->b, to, message, parts * a->bytes);
 }
 
-static void emit_letter_recv(struct gathering *a, u32 step, u32 letter, u64 parts)
+static void emit_letter_recv(void *user, u32 step, u32 letter, u32 parts)
 {
+	struct gathering *a = user;
 	const u32 from = cayley_product(&a->g, a->call->rank,
 					cayley_inverse(&a->g, a->g.generator[letter]));
 	const u64 landing = emit_scratch(a->b, parts * a->bytes);
@@ -62,6 +56,8 @@ static void emit_letter_recv(struct gathering *a, u32 step, u32 letter, u64 part
 		if (comes(a, element, step, letter))
 			a->part[element] = (struct partial){ landing + i++ * a->bytes, come };
 }
+
+static const struct cayley_walk walk = { comes, emit_letter_send, emit_letter_recv };
 
 /* The vector of this rank, which is v / g. */
 static struct partial part_of(const struct gathering *a, u32 rank)
@@ -91,13 +87,12 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 {
 	const u32 p = call->ranks;
 	struct gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
-	u32 step, letter;
 
 	if (!a.bytes || p == 1) {
 		emit_alone(b, call, a.bytes);
 		return;
 	}
-	a.g = cayley_of(p, tuning, b->room);
+	a.g = cayley_for(call, tuning, b->room);
 	a.part = (struct partial *)((char *)b->room + p * CAYLEY_ROOM);
 	a.part[0] = partial_input(call);
 	if (call->in_place) {	/* the result may come while the input is still being sent */
@@ -105,14 +100,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 		a.part[0] = (struct partial){ kept, emit_copy(b, kept, a.part[0].place, a.bytes) };
 	}
-	for (step = 1; step <= a.g.depth; step++) {
-		for (letter = 0; letter < a.g.letters; letter++)
-			if (parts_of(&a, step, letter))
-				emit_letter_send(&a, step, letter, parts_of(&a, step, letter));
-		for (letter = 0; letter < a.g.letters; letter++)
-			if (parts_of(&a, step, letter))
-				emit_letter_recv(&a, step, letter, parts_of(&a, step, letter));
-	}
+	cayley_steps(&a.g, &walk, &a);
 	emit_sum(&a);
 }
 
@@ -122,8 +110,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const u32 depth = cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
 
-	return symmetric_cost(m, depth * (m->alpha + 2 * m->overhead) +
-					 n * (m->beta + 2 * m->gamma));
+	return symmetric_cost(call, m,
+			      depth * (m->alpha + 2 * m->overhead) + n * (m->beta + 2 * m->gamma));
 }
 
 const struct coll_algo coll_allreduce_cayley = {
@@ -133,7 +121,9 @@ const struct coll_algo coll_allreduce_cayley = {
 	.ordered = true,
 	.options = "radix",
 	.room = CAYLEY_ROOM + sizeof(struct partial),
+	.shared = CAYLEY_SHARED,
 	.refuses = cayley_refuses,
 	.cost = cost,
 	.emit = emit,
+	.share = cayley_share,
 };

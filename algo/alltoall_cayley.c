@@ -21,24 +21,17 @@ struct routing {
 	u32 packed;		/* in place: what still reads OUT, joined */
 };
 
-static bool goes(const struct routing *r, u32 element, u32 step, u32 letter)
+static bool goes(const void *user, u32 element, u32 step, u32 letter)
 {
+	const struct routing *r = user;
+
 	return r->g.way[element].level >= step &&
 	       cayley_letter(&r->g, element, step) == letter;
 }
 
-static u64 blocks_of(const struct routing *r, u32 step, u32 letter)
+static void emit_letter_send(void *user, u32 step, u32 letter, u32 blocks)
 {
-	u64 blocks = 0;
-	u32 element;
-
-	for (element = 1; element < r->g.ranks; element++)
-		blocks += goes(r, element, step, letter);
-	return blocks;
-}
-
-static void emit_letter_send(struct routing *r, u32 step, u32 letter, u64 blocks)
-{
+	struct routing *r = user;
 	const u32 to = cayley_product(&r->g, r->call->rank, r->g.generator[letter]);
 	const u64 message = emit_scratch(r->b, blocks * r->bytes);
 	u32 packed = COLL_NONE, element, i = 0;
@@ -56,8 +49,9 @@ static void emit_letter_send(struct routing *r, u32 step, u32 letter, u64 blocks
 	emit_send(r->b, to, message, blocks * r->bytes);
 }
 
-static void emit_letter_recv(struct routing *r, u32 step, u32 letter, u64 blocks)
+static void emit_letter_recv(void *user, u32 step, u32 letter, u32 blocks)
 {
+	struct routing *r = user;
 	const u32 from = cayley_product(&r->g, r->call->rank,
 					cayley_inverse(&r->g, r->g.generator[letter]));
 	const u64 landing = emit_scratch(r->b, blocks * r->bytes);
@@ -69,17 +63,7 @@ static void emit_letter_recv(struct routing *r, u32 step, u32 letter, u64 blocks
 			r->held[element] = (struct held){ landing + i++ * r->bytes, come };
 }
 
-static void emit_step(struct routing *r, u32 step)
-{
-	u32 letter;
-
-	for (letter = 0; letter < r->g.letters; letter++)
-		if (blocks_of(r, step, letter))
-			emit_letter_send(r, step, letter, blocks_of(r, step, letter));
-	for (letter = 0; letter < r->g.letters; letter++)
-		if (blocks_of(r, step, letter))
-			emit_letter_recv(r, step, letter, blocks_of(r, step, letter));
-}
+static const struct cayley_walk walk = { goes, emit_letter_send, emit_letter_recv };
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
@@ -87,21 +71,20 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	const u32 p = call->ranks;
 	struct routing r = { .b = b, .call = call, .bytes = call_bytes(call),
 			     .packed = COLL_NONE };
-	u32 step, element;
+	u32 element;
 
 	if (!r.bytes)
 		return;
 	emit_copy_own(b, call);
 	if (p == 1)
 		return;
-	r.g = cayley_of(p, tuning, b->room);
+	r.g = cayley_for(call, tuning, b->room);
 	r.held = (struct held *)((char *)b->room + p * CAYLEY_ROOM);
 	for (element = 1; element < p; element++)
 		r.held[element] = (struct held){
 			block_to(call, cayley_product(&r.g, call->rank, element)).place, COLL_NONE,
 		};
-	for (step = 1; step <= r.g.depth; step++)
-		emit_step(&r, step);
+	cayley_steps(&r.g, &walk, &r);
 	for (element = 1; element < p; element++) {
 		const u32 origin = cayley_product(&r.g, call->rank, cayley_inverse(&r.g, element));
 
@@ -117,8 +100,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const u32 depth = cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
 
-	return symmetric_cost(m, depth * (m->alpha + 2 * m->overhead +
-					  n * (m->beta + 2 * m->gamma)));
+	return symmetric_cost(call, m,
+			      depth * (m->alpha + 2 * m->overhead + n * (m->beta + 2 * m->gamma)));
 }
 
 const struct coll_algo coll_alltoall_cayley = {
@@ -128,7 +111,9 @@ const struct coll_algo coll_alltoall_cayley = {
 	.ordered = true,
 	.options = "radix",
 	.room = CAYLEY_ROOM + sizeof(struct held),
+	.shared = CAYLEY_SHARED,
 	.refuses = cayley_refuses,
 	.cost = cost,
 	.emit = emit,
+	.share = cayley_share,
 };

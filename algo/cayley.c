@@ -225,6 +225,37 @@ struct cayley cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
 	return best;
 }
 
+void cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory)
+{
+	struct cayley *g = memory;
+
+	*g = cayley_of(call->ranks, tuning, g + 1);
+}
+
+struct cayley cayley_for(const struct coll_call *call, const struct coll_tuning *tuning, void *room)
+{
+	return call->shared ? *(const struct cayley *)call->shared :
+			      cayley_of(call->ranks, tuning, room);
+}
+
+void cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user)
+{
+	u32 elements[CAYLEY_LETTERS_MAX], step, letter, element;
+
+	for (step = 1; step <= g->depth; step++) {
+		for (letter = 0; letter < g->letters; letter++) {
+			elements[letter] = 0;
+			for (element = 1; element < g->ranks; element++)
+				elements[letter] += walk->goes(user, element, step, letter);
+			if (elements[letter])
+				walk->send(user, step, letter, elements[letter]);
+		}
+		for (letter = 0; letter < g->letters; letter++)
+			if (elements[letter])
+				walk->recv(user, step, letter, elements[letter]);
+	}
+}
+
 const char *cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	if (tuning->radix != COLL_UNSET && tuning->radix < 2)

@@ -35,8 +35,9 @@ struct cayley {
 	struct cayley_way *way;	/* per element */
 };
 
-/* What cayley_of() needs for each rank, in bytes. */
+/* What cayley_of() needs for each rank, in bytes; and cayley_share(), of one rank or more. */
 #define CAYLEY_ROOM	(2 * sizeof(struct cayley_way))
+#define CAYLEY_SHARED	(CAYLEY_ROOM + sizeof(struct cayley))
 
 u32 cayley_product(const struct cayley *g, u32 a, u32 b);
 u32 cayley_inverse(const struct cayley *g, u32 a);
@@ -44,8 +45,25 @@ u32 cayley_inverse(const struct cayley *g, u32 a);
 /* Generators: option `radix`, else as many as the ports, else 4; at least 2. */
 struct cayley cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
 
+/* The same, made once for all ranks: it is call->shared. */
+void cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory);
+/* That, where it was made. */
+struct cayley cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
+			 void *room);
+
 /* The letter that a way has at `level`, from 1 on. */
 u32 cayley_letter(const struct cayley *g, u32 element, u32 level);
+
+/*
+ * In each step, over each letter's circuit: the elements that are sent there, and then
+ * those that come from there; none, and there is no message.
+ */
+struct cayley_walk {
+	bool (*goes)(const void *user, u32 element, u32 step, u32 letter);
+	void (*send)(void *user, u32 step, u32 letter, u32 elements);
+	void (*recv)(void *user, u32 step, u32 letter, u32 elements);
+};
+void cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user);
 
 const char *cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
 

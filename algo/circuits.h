@@ -56,6 +56,7 @@ struct happened {
 struct rounds {
 	u32 ranks, rounds, messages, happenings;
 	struct coll_schedule **schedule;	/* per rank */
+	struct coll_plan *plan;			/* per rank */
 	u32 **message_of;			/* per rank and op; COLL_NONE: a local op */
 	struct message *message;
 	u32 *order;				/* messages by round, then by their ranks */
@@ -63,14 +64,14 @@ struct rounds {
 	struct happened *happened;
 };
 
+/* All ranks' schedules, to be played as often as one likes. 0, -ENOSPC, or what emitting gave. */
+int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
+		const struct coll_tuning *tuning, struct room *room, struct rounds *rounds);
 /*
  * `in_turn`: a rank sends one message a round, in the order of its list; else all that
- * are ready. 0, -ENOSPC, or what emitting gave; -EINVAL: the schedules never come to
- * an end.
+ * are ready. 0, -ENOSPC; -EINVAL: the schedules never come to an end.
  */
-int rounds_play(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, bool in_turn,
-		struct rounds *rounds);
+int rounds_play(struct rounds *rounds, struct room *room, bool in_turn);
 
 /* ---- sessions and ports ---------------------------------------------------- */
 

@@ -310,6 +310,7 @@ int circuits_choose(const struct coll_call *call, const struct coll_tuning *tuni
 {
 	const u64 k = tuning->ports;
 	const u64 radix[] = { k, k / 2, k - 1, 2, call->ranks };
+	u32 same;
 	const struct coll_algo *const *algo;
 	int error = 0;
 	u32 i;
@@ -327,7 +328,9 @@ int circuits_choose(const struct coll_call *call, const struct coll_tuning *tuni
 		}
 		for (i = 0; i < sizeof(radix) / sizeof(radix[0]) && !error; i++) {
 			one.radix = radix[i];
-			if (radix[i] >= 2)
+			for (same = 0; radix[same] != radix[i]; same++)
+				;
+			if (radix[i] >= 2 && same == i)
 				error = try_one(*algo, call, &one, machine, memory, bytes, choice);
 		}
 	}

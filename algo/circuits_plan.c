@@ -405,19 +405,14 @@ static int prepare(struct planning *p, const struct coll_call *call,
 	return 0;
 }
 
-static int plan(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, bool in_turn,
-		struct circuits *c, bool *split)
+static int plan(const struct coll_call *call, const struct coll_tuning *tuning, struct room *room,
+		bool in_turn, struct circuits *c, bool *split)
 {
 	struct planning p = { .c = c, .room = room };
 	int error;
 	u32 i;
 
-	*c = (struct circuits){
-		.ahead = tuning->ahead == COLL_UNSET ? COLL_AHEAD_PORTS : tuning->ahead,
-		.simplex = tuning->simplex == 1,
-	};
-	error = rounds_play(algo, call, tuning, room, in_turn, &c->rounds);
+	error = rounds_play(&c->rounds, room, in_turn);
 	if (!error)
 		error = prepare(&p, call, tuning);
 	for (i = 0; i < c->rounds.rounds && !error; i++)
@@ -439,20 +434,24 @@ static int plan(const struct coll_algo *algo, const struct coll_call *call,
 int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
 		  const struct coll_tuning *tuning, struct room *room, struct circuits *c)
 {
-	const struct room before = *room;
+	struct circuits in_turn;
 	bool split = false;
-	u32 epochs;
-	int error = plan(algo, call, tuning, room, false, c, &split);
+	int error;
 
+	*c = (struct circuits){
+		.ahead = tuning->ahead == COLL_UNSET ? COLL_AHEAD_PORTS : tuning->ahead,
+		.simplex = tuning->simplex == 1,
+	};
+	error = rounds_emit(algo, call, tuning, room, &c->rounds);
+	in_turn = *c;
+	if (!error)
+		error = plan(call, tuning, room, false, c, &split);
 	if (error || !split)
 		return error;
-	epochs = c->epochs;
-	*room = before;
-	error = plan(algo, call, tuning, room, true, c, &split);
-	if (error || c->epochs < epochs)
-		return error;
-	*room = before;
-	return plan(algo, call, tuning, room, false, c, &split);
+	error = plan(call, tuning, room, true, &in_turn, &split);
+	if (!error && in_turn.epochs < c->epochs)
+		*c = in_turn;
+	return error;
 }
 
 const char *circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,

@@ -72,16 +72,23 @@ static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
 		    const struct coll_tuning *tuning, struct room *room, struct rounds *r)
 {
 	u64 guess = FIRST_GUESS;
+	void *shared = NULL;
 	int error = 0;
 	u32 i;
 
+	if (algo->share) {
+		shared = room_get(room, r->ranks, algo->shared);
+		if (!shared)
+			return -ENOSPC;
+		algo->share(call, tuning, shared);
+	}
 	r->schedule = room_get(room, r->ranks, sizeof(*r->schedule));
-	r->message_of = room_get(room, r->ranks, sizeof(*r->message_of));
-	if (!r->schedule || !r->message_of)
+	if (!r->schedule)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks && !error; i++) {
-		const struct coll_call theirs = call_of(call, i);
+		struct coll_call theirs = call_of(call, i);
 
+		theirs.shared = shared;
 		error = emit_rank(algo, &theirs, tuning, room, &guess, &r->schedule[i]);
 	}
 	return error;
@@ -90,9 +97,10 @@ static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
 /* ---- messages ------------------------------------------------------------ */
 
 /* The sends of one rank, each with the op that receives it. */
-static int join_sends(struct rounds *r, const struct coll_plan *plan, u32 rank)
+static int join_sends(struct rounds *r, u32 rank)
 {
 	const struct coll_schedule *s = r->schedule[rank];
+	const struct coll_plan *plan = r->plan;
 	u32 i;
 
 	for (i = 0; i < s->ops; i++) {
@@ -115,11 +123,14 @@ static int join_sends(struct rounds *r, const struct coll_plan *plan, u32 rank)
 	return 0;
 }
 
-static int join_all(struct rounds *r, struct room *room, const struct coll_plan *plan)
+static int join_all(struct rounds *r, struct room *room)
 {
 	u32 sends = 0, i, k;
 	int error = 0;
 
+	r->message_of = room_get(room, r->ranks, sizeof(*r->message_of));
+	if (!r->message_of)
+		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
 		const struct coll_schedule *s = r->schedule[i];
 
@@ -135,35 +146,42 @@ static int join_all(struct rounds *r, struct room *room, const struct coll_plan 
 	if (!r->message || !r->order)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks && !error; i++)
-		error = join_sends(r, plan, i);
+		error = join_sends(r, i);
 	return error;
 }
 
 /* ---- playing --------------------------------------------------------------- */
 
-static int prepare(struct rounds *r, struct room *room, struct coll_plan **plans,
-		   struct coll_step **steps)
+static int make_plans(struct rounds *r, struct room *room)
 {
-	struct coll_plan *plan = room_get(room, r->ranks, sizeof(*plan));
-	struct coll_step *step = room_get(room, r->ranks, sizeof(*step));
 	u32 i;
 
-	if (!plan || !step)
+	r->plan = room_get(room, r->ranks, sizeof(*r->plan));
+	if (!r->plan)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
 		void *memory = room_get(room, 1, coll_plan_bytes(r->schedule[i]));
 
 		if (!memory)
 			return -ENOSPC;
-		coll_plan_init(&plan[i], r->schedule[i], memory);
-		memory = room_get(room, 1, coll_step_bytes(&plan[i]));
-		if (!memory)
-			return -ENOSPC;
-		coll_step_init(&step[i], &plan[i], memory);
+		coll_plan_init(&r->plan[i], r->schedule[i], memory);
 	}
-	*plans = plan;
-	*steps = step;
 	return 0;
+}
+
+static struct coll_step *begin_steps(const struct rounds *r, struct room *room)
+{
+	struct coll_step *step = room_get(room, r->ranks, sizeof(*step));
+	u32 i;
+
+	for (i = 0; step && i < r->ranks; i++) {
+		void *memory = room_get(room, 1, coll_step_bytes(&r->plan[i]));
+
+		if (!memory)
+			return NULL;
+		coll_step_init(&step[i], &r->plan[i], memory);
+	}
+	return step;
 }
 
 /* Sends of a rank that wait for their turn, as a list through `next`. */
@@ -293,21 +311,24 @@ static int play(struct rounds *r, struct room *room, struct coll_step *step, boo
 	return p.sent == r->messages ? 0 : -EINVAL;
 }
 
-int rounds_play(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, bool in_turn,
-		struct rounds *r)
+int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
+		const struct coll_tuning *tuning, struct room *room, struct rounds *r)
 {
-	struct coll_plan *plan;
-	struct coll_step *step;
 	int error;
 
 	*r = (struct rounds){ .ranks = call->ranks };
 	error = emit_all(algo, call, tuning, room, r);
-	if (!error)
-		error = prepare(r, room, &plan, &step);
-	if (!error)
-		error = join_all(r, room, plan);
-	if (!error)
-		error = play(r, room, step, in_turn);
-	return error;
+	return error ? error : make_plans(r, room);
+}
+
+int rounds_play(struct rounds *r, struct room *room, bool in_turn)
+{
+	struct coll_step *step = begin_steps(r, room);
+	int error;
+
+	r->rounds = r->messages = r->happenings = 0;
+	if (!step)
+		return -ENOSPC;
+	error = join_all(r, room);
+	return error ? error : play(r, room, step, in_turn);
 }

@@ -587,7 +587,7 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder)
 {
 	u32 i;
 
-	for (i = 0; i < c->leases; i++)
+	for (i = 0; i < c->leased; i++)
 		if (c->lease[i].used && c->lease[i].holder == holder)
 			drop(c, now, i);
 	c->holder[holder].known = false;
@@ -617,6 +617,8 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 	*number = c->free_lease;
 	lease = &c->lease[*number];
 	c->free_lease = lease->next;
+	if (c->leased <= *number)
+		c->leased = *number + 1;
 	circuit = &c->circuit[i];
 	*lease = (struct coll_circuit_lease){
 		.used = true, .side = node != circuit->node[0], .flags = flags, .circuit = i,
@@ -656,7 +658,7 @@ bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_tol
 
 	if (!c->told)
 		return false;
-	for (i = 0; i < c->leases; i++) {
+	for (i = 0; i < c->leased; i++) {
 		struct coll_circuit_lease *lease = &c->lease[i];
 
 		if (!lease->used || !lease->news)
@@ -820,7 +822,7 @@ u64 coll_circuit_next(const struct coll_circuits *c)
 	bool waiting = false;
 	u32 i;
 
-	for (i = 0; i < c->leases; i++)
+	for (i = 0; i < c->leased; i++)
 		if (c->lease[i].used && c->lease[i].circuit != NONE && !c->lease[i].lit) {
 			next = earlier(next, c->lease[i].deadline);
 			waiting = true;
@@ -863,7 +865,7 @@ void coll_circuit_tick(struct coll_circuits *c, u64 now)
 	for (i = 0; i < c->made; i++)
 		if (now >= c->circuit[i].until)
 			time_out(c, &c->circuit[i], now);
-	for (i = 0; i < c->leases; i++) {
+	for (i = 0; i < c->leased; i++) {
 		const u32 number = c->lease[i].circuit;
 
 		if (!c->lease[i].used || number == NONE || c->lease[i].lit ||

@@ -131,6 +131,7 @@ struct coll_circuits {
 	u32 bucket[COLL_CIRCUIT_BUCKETS];
 	u32 made;		/* circuits that were ever used; dark ones serve again */
 	u32 free_lease;
+	u32 leased;		/* leases that were ever used: none has a higher number */
 	u32 with_ports;		/* circuits that have ports: `limit` is for these */
 	bool todos, told, changes;	/* whether there may be some */
 	u64 ticket;

@@ -167,7 +167,7 @@ static u32 find_lease(const struct colld_circuits *circuits, const struct circui
 {
 	u32 i;
 
-	for (i = 0; i < CIRCUIT_LEASES_MAX; i++)
+	for (i = 0; i < circuits->c.leased; i++)
 		if (circuits->owner[i] == client && circuits->lease[i].cookie == cookie)
 			return i;
 	return COLL_CIRCUIT_NONE;
@@ -198,7 +198,7 @@ static void release_standing(struct colld_circuits *circuits, struct circuit_cli
 			    COLL_CIRCUIT_NONE : coll_circuit_find(&circuits->c, node, peer);
 	u32 i, released = 0;
 
-	for (i = 0; circuit != COLL_CIRCUIT_NONE && i < CIRCUIT_LEASES_MAX; i++)
+	for (i = 0; circuit != COLL_CIRCUIT_NONE && i < circuits->c.leased; i++)
 		if (circuits->lease[i].used && circuits->lease[i].circuit == circuit &&
 		    circuits->lease[i].holder == circuits->operator) {
 			coll_circuit_release(&circuits->c, switch_now(), i);
@@ -397,7 +397,7 @@ static void part(struct colld_circuits *circuits, struct circuit_client *client)
 	struct circuit_client **slot = &circuits->clients;
 	u32 i;
 
-	for (i = 0; i < CIRCUIT_LEASES_MAX; i++)
+	for (i = 0; i < circuits->c.leased; i++)
 		if (circuits->owner[i] == client) {
 			circuits->owner[i] = NULL;
 			coll_circuit_release(&circuits->c, switch_now(), i);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../algo/circuits.h"
+#include "../algo/tuning.h"
 #include "../core/check.h"
 #include "circuit.h"
 #include "exec.h"
@@ -130,11 +131,13 @@ static bool same_arrays(const struct coll_call *a, const struct coll_call *b)
 	return same;
 }
 
-static bool same_call(const struct planned *planned, const struct coll_call *b, uint32_t user_op)
+/* Whether that is what this rank's schedule for the call would be. */
+static bool same_call(const struct planned *planned, const struct coll_group *group,
+		      const struct coll_call *b, uint32_t user_op)
 {
 	const struct coll_call *a = &planned->call;
 
-	return a->collective == b->collective && a->root == b->root && a->type == b->type &&
+	return planned->terms == terms_version(group) && a->collective == b->collective && a->root == b->root && a->type == b->type &&
 	       a->element == b->element && a->reduction == b->reduction &&
 	       a->in_place == b->in_place && a->commutative == b->commutative &&
 	       a->count == b->count && planned->user_op == user_op && same_arrays(a, b);
@@ -192,35 +195,55 @@ static void go_without_circuits(struct planned *planned)
 	planned->call.ports = NULL;
 }
 
+/* To plan circuits in; what of it is not needed costs nothing. */
+enum { PLANNING_BYTES = 1 << 26 };
+
+/* Memory that grows until it is enough for what is to be made in it. */
+static int in_memory(uint64_t bytes, void **memory, struct planned *planned,
+		     int (*make)(struct planned *planned, void *memory, uint64_t bytes, void *made),
+		     void *made)
+{
+	int error;
+
+	do {
+		*memory = malloc(bytes);
+		error = *memory ? make(planned, *memory, bytes, made) : -ENOMEM;
+		if (error) {
+			free(*memory);
+			*memory = NULL;
+		}
+		bytes *= 2;
+	} while (error == -ENOSPC);
+	return error;
+}
+
+static int make_choice(struct planned *planned, void *memory, uint64_t bytes, void *choice)
+{
+	const struct coll_machine known = machine_with_circuits(planned);
+
+	return circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes, choice);
+}
+
 /*
  * The cheapest with circuits, by what its schedule would take. What cannot have
  * circuits planned goes without: its links are made when they are needed.
  */
 static int choose_with_circuits(struct planned *planned)
 {
-	const struct coll_machine known = machine_with_circuits(planned);
-	struct circuits_choice choice = { .algo = NULL };
-	uint64_t bytes = 1 << 18;
+	struct circuits_choice choice;
 	void *memory;
-	int error;
+	int error = in_memory(PLANNING_BYTES, &memory, planned, make_choice, &choice);
 
-	do {
-		memory = malloc(bytes);
-		if (!memory)
-			return -ENOMEM;
-		error = circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes,
-					&choice);
-		free(memory);
-		bytes *= 2;
-	} while (error == -ENOSPC);
-	if (!error) {
-		planned->algo = choice.algo;
-		planned->tuning = choice.tuning;
-	} else if (error == -EOPNOTSUPP) {
+	free(memory);
+	if (error == -EOPNOTSUPP) {
 		go_without_circuits(planned);
-		error = 0;
+		return 0;
 	}
-	return error;
+	if (error)
+		return error;
+	planned->algo = choice.algo;
+	planned->tuning = choice.tuning;
+	return 0;
 }
 
 /* Ports of each rank, as the manager says, for a call that names none. */
@@ -252,26 +275,29 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 	return 0;
 }
 
+static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *cost)
+{
+	const struct coll_machine known = machine_with_circuits(planned);
+
+	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &known, memory, bytes,
+			     cost);
+}
+
 static struct circuits_cost *predict(struct planned *planned)
 {
 	const struct coll_machine known = machine_with_circuits(planned);
 	struct circuits_cost *cost = malloc(sizeof(*cost));
-	uint64_t bytes = 1 << 18;
-	int error = cost ? -ENOSPC : -ENOMEM;
+	void *memory;
 
-	while (error == -ENOSPC) {
-		void *memory = malloc(bytes);
-
-		error = memory ? circuits_cost(planned->algo, &planned->call, &planned->tuning,
-					       &known, memory, bytes, cost) : -ENOMEM;
-		free(memory);
-		bytes *= 2;
-	}
 	planned->bound = circuits_bound(&planned->call, &planned->tuning, &known);
-	if (!error)
-		return cost;
-	free(cost);
-	return NULL;
+	if (!cost)
+		return NULL;
+	if (in_memory(PLANNING_BYTES, &memory, planned, make_cost, cost)) {
+		free(cost);
+		return NULL;
+	}
+	free(memory);
+	return cost;
 }
 
 const struct circuits_cost *planned_cost(struct planned *planned)
@@ -300,10 +326,12 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 		return -ENOMEM;
 	if (!planned->algo)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
-	if (planned->algo && !planned->algo->clusters)
+	if (planned->algo && !coll_algo_has_option(planned->algo, "n"))
 		planned->tuning.lanes = COLL_UNSET;
-	if (planned->algo)
+	if (planned->algo) {
+		coll_segment_choose(planned->algo, call, &options->machine, &planned->tuning);
 		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
+	}
 	if (!planned->algo) {
 		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
 			 coll_collective_names[call->collective]);
@@ -317,24 +345,20 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 	return -EOPNOTSUPP;
 }
 
-/* Emits into memory that grows until it is enough. */
+static int emit_into(struct planned *planned, void *memory, uint64_t bytes, void *schedule)
+{
+	return coll_algo_emit(planned->algo, &planned->call, &planned->tuning, memory, bytes,
+			      schedule);
+}
+
+/* A builder's time grows with its memory; with circuits it has a quarter, and all plan in it. */
 static int make_schedule(struct planned *planned)
 {
-	uint64_t bytes = 16384;
-	void *memory = NULL;
-	int error;
+	const uint64_t bytes = planned->tuning.ports == COLL_UNSET ? 16384 : PLANNING_BYTES / 8;
+	void *memory;
+	int error = in_memory(bytes, &memory, planned, emit_into, &planned->schedule);
 
-	do {
-		free(memory);
-		memory = malloc(bytes);
-		if (!memory)
-			return -ENOMEM;
-		error = coll_algo_emit(planned->algo, &planned->call, &planned->tuning, memory,
-				       bytes, &planned->schedule);
-		bytes *= 2;
-	} while (error == -ENOSPC);
 	if (error) {
-		free(memory);
 		planned->schedule = NULL;
 		return error;
 	}
@@ -439,8 +463,7 @@ int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t
 						       PLANNED_MAX];
 	int error;
 
-	if (!*slot || (*slot)->terms != terms_version(group) ||
-	    !same_call(*slot, call, user_op)) {
+	if (!*slot || !same_call(*slot, group, call, user_op)) {
 		struct planned *planned = NULL;
 
 		error = planned_make(group, call, user_op, &planned);

@@ -136,39 +136,51 @@ static struct coll_machine machine_of(const struct circuit_network *n)
 	};
 }
 
-enum { FIRST_BYTES = 1 << 22 };
+/* What of it is not needed costs nothing. */
+enum { FIRST_BYTES = 1 << 26 };
 
-int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct circuit_network *n, struct circuits_choice *choice)
+/* What is to be costed, or chosen: `algo` is NULL. */
+struct question {
+	const struct coll_algo *algo;
+	const struct coll_call *call;
+	const struct coll_tuning *tuning;
+	const struct circuit_network *n;
+	void *answer;
+};
+
+static int ask(const struct question *q, void *memory, u64 bytes)
 {
-	const struct coll_machine machine = machine_of(n);
+	const struct coll_machine machine = machine_of(q->n);
+
+	return q->algo ? circuits_cost(q->algo, q->call, q->tuning, &machine, memory, bytes,
+				       q->answer) :
+			 circuits_choose(q->call, q->tuning, &machine, memory, bytes, q->answer);
+}
+
+/* In memory that grows until it is enough. */
+static int answer(const struct question *q)
+{
 	u64 bytes = FIRST_BYTES;
 	void *memory = NULL;
 	int error;
 
 	do {
 		memory = memory_grow(memory, bytes, 1);
-		error = circuits_choose(call, tuning, &machine, memory, bytes, choice);
+		error = ask(q, memory, bytes);
 		bytes *= 2;
 	} while (error == -ENOSPC);
 	free(memory);
 	return error;
 }
 
+int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct circuit_network *n, struct circuits_choice *choice)
+{
+	return answer(&(struct question){ NULL, call, tuning, n, choice });
+}
+
 int circuit_cost(const struct sim_job *job, const struct circuit_network *n,
 		 struct circuits_cost *cost)
 {
-	const struct coll_machine machine = machine_of(n);
-	u64 bytes = FIRST_BYTES;
-	void *memory = NULL;
-	int error;
-
-	do {
-		memory = memory_grow(memory, bytes, 1);
-		error = circuits_cost(job->algo, &job->call, &job->tuning, &machine, memory, bytes,
-				      cost);
-		bytes *= 2;
-	} while (error == -ENOSPC);
-	free(memory);
-	return error;
+	return answer(&(struct question){ job->algo, &job->call, &job->tuning, n, cost });
 }

@@ -59,6 +59,7 @@ struct switch_worker {
 	/* The thread's own: where each port leads to, as ordered; 0: nowhere. */
 	u32 leads[SWITCH_PORTS_MAX + 1];
 	struct queued *moving;		/* begun: mirrors that move side by side */
+	u64 tick;			/* when the driver's is due */
 	bool in_trouble;
 };
 
@@ -165,6 +166,9 @@ static u64 next_moving(const struct switch_worker *worker, u64 until)
 {
 	const struct queued *one;
 
+	if (worker->tick < until)
+		until = worker->tick;
+
 	for (one = worker->moving; one; one = one->next)
 		if (one->event.order.ready < until)
 			until = one->event.order.ready;
@@ -269,6 +273,8 @@ static void *work(void *argument)
 		if (orders)
 			carry_out(worker, order, orders);
 		end_moving(worker, switch_now(), NULL);
+		if (worker->s->ops->tick)
+			worker->tick = worker->s->ops->tick(worker->s, switch_now());
 		if (switch_now() >= next) {
 			reconcile(worker);
 			next = switch_now() + worker->reconcile;
@@ -288,6 +294,7 @@ int switch_worker_start(struct switch_worker **made, struct circuit_switch *s, u
 		return -ENOMEM;
 	worker->s = s;
 	worker->reconcile = reconcile_ns;
+	worker->tick = COLL_CIRCUIT_FOREVER;
 	worker->orders.end = &worker->orders.first;
 	worker->events.end = &worker->events.first;
 	pthread_mutex_init(&worker->lock, NULL);

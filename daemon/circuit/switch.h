@@ -48,6 +48,8 @@ struct switch_ops {
 	int (*read)(struct circuit_switch *s, struct switch_path *path, u32 max, char *why);
 	/* Takes away a path that is nobody's. */
 	int (*remove)(struct circuit_switch *s, struct switch_path path);
+	/* Does what is due by itself; when it is next. NULL: nothing is. */
+	u64 (*tick)(struct circuit_switch *s, u64 now);
 };
 
 struct circuit_switch {

@@ -2,9 +2,10 @@
 /*
  * A switch made of this machine's network: port P is the device sw<P> in this namespace,
  * one end of a veth whose other end is a port of a node, which is a namespace of its own.
- * A path is a filter that hands on what comes in at the one device to the other. In the
- * dark there is no filter and the device is down: frames are lost, and the node's end has
- * no carrier.
+ * A crossbar of filters hands on what comes in at the one device to the other. In the dark
+ * it hands on nothing and the device is down: frames are lost, and the node's end has no
+ * carrier. With `hold` it keeps its carrier for so long, as a port does whose
+ * link is debounced: to take a device down and up costs this machine 0.6 ms.
  *
  * A node with several ports reaches a peer through the one that has the circuit: where
  * `netns` and `address` are given, that route is set in the node's namespace.
@@ -12,13 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
-#include <linux/if_ether.h>
-#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
-#include <linux/tc_act/tc_mirred.h>
-#include <netlink/route/act/mirred.h>
-#include <netlink/route/classifier.h>
-#include <netlink/route/cls/u32.h>
 #include <netlink/route/link.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/qdisc.h>
@@ -26,20 +21,39 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../core/text_noise.h"
+#include "crossbar.h"
 #include "delay.h"
 #include "switch.h"
 
-enum { EMUL_NODES_MAX = 256, PRIORITY = 1, CARRIER_LOOK_US = 200 };
+enum {
+	EMUL_NODES_MAX = 256,
+	CARRIER_LOOK_US = 100,
+	ANSWER_BYTES = 32768,
+};
 
 struct emul {
 	struct switch_delay delay;
+	u64 hold;			/* ns */
 	char device[32], port[32];	/* with %u: the switch's port; the node's, from 0 */
 	char netns[128], address[64];	/* with %s: the node's name; with %u: its index + 1 */
+	struct crossbar crossbar;
 	struct nl_sock *socket;
-	struct nl_sock *node[EMUL_NODES_MAX];	/* in the nodes' namespaces */
-	int ifindex[SWITCH_PORTS_MAX + 1];	/* 0: no such device */
+	int flags;			/* a socket to ask for a device's flags by */
+	struct emul_node {		/* in the node's namespace; NULL: not told */
+		struct nl_sock *socket;
+		int flags;
+	} node[EMUL_NODES_MAX];
+	struct emul_port {
+		int ifindex;		/* 0: no such device */
+		int at_node;		/* of its other end */
+		u64 down;		/* when it loses its carrier; 0: not by itself */
+		u32 routed, route;	/* over it to this port's node; and to be; 0: none */
+	} at[SWITCH_PORTS_MAX + 1];
 };
 
 /* ---- text ---------------------------------------------------------------- */
@@ -79,6 +93,8 @@ static bool set(struct emul *emul, const char *key, const char *value)
 			strcpy(texts[i].to, value);
 			return true;
 		}
+	if (!strcmp(key, "hold"))
+		return coll_text_time(value, 1000000000, &emul->hold);
 	return switch_delay_set(&emul->delay, key, value);
 }
 
@@ -102,7 +118,7 @@ static int set_up(struct emul *emul, u32 port, bool up)
 	int error = old && change ? 0 : -NLE_NOMEM;
 
 	if (!error) {
-		rtnl_link_set_ifindex(old, emul->ifindex[port]);
+		rtnl_link_set_ifindex(old, emul->at[port].ifindex);
 		if (up)
 			rtnl_link_set_flags(change, IFF_UP);
 		else
@@ -114,41 +130,55 @@ static int set_up(struct emul *emul, u32 port, bool up)
 	return error;
 }
 
-static bool is_running(struct nl_sock *socket, int index, const char *name)
+/* A socket's namespace is the one that it was made in. */
+static bool has_flag(int socket, const char *device, short flag)
 {
-	struct rtnl_link *link;
-	bool running;
+	struct ifreq request = { .ifr_flags = 0 };
 
-	if (rtnl_link_get_kernel(socket, index, name, &link))
-		return false;
-	running = rtnl_link_get_flags(link) & IFF_RUNNING;
-	rtnl_link_put(link);
-	return running;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", device);
+	return !ioctl(socket, SIOCGIFFLAGS, &request) && request.ifr_flags & flag;
+}
+
+static const struct emul_node *node_at(const struct circuit_switch *s, u32 port)
+{
+	const struct emul *emul = s->state;
+	const u32 index = s->at[port].index;
+
+	return index < EMUL_NODES_MAX && emul->node[index].socket ? &emul->node[index] : NULL;
+}
+
+static void name_device(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
+{
+	fill(device, bytes, ((const struct emul *)s->state)->device, port, s->at[port].name);
+}
+
+static void name_port(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
+{
+	fill(device, bytes, ((const struct emul *)s->state)->port, s->at[port].port,
+	     s->at[port].name);
 }
 
 /* At both ends of the veth: until it is, what the node sends is thrown away. */
-static bool has_carrier(struct circuit_switch *s, u32 port)
+static bool has_carrier(const struct circuit_switch *s, u32 port)
 {
-	struct emul *emul = s->state;
-	const struct switch_node *at = &s->at[port];
-	struct nl_sock *node = at->index < EMUL_NODES_MAX ? emul->node[at->index] : NULL;
+	const struct emul *emul = s->state;
+	const struct emul_node *node = node_at(s, port);
 	char device[64];
 
-	if (!is_running(emul->socket, emul->ifindex[port], NULL))
+	name_device(s, port, device, sizeof(device));
+	if (!has_flag(emul->flags, device, IFF_RUNNING))
 		return false;
-	fill(device, sizeof(device), emul->port, at->port, at->name);
-	return !node || is_running(node, 0, device);
+	name_port(s, port, device, sizeof(device));
+	return !node || has_flag(node->flags, device, IFF_RUNNING);
 }
 
 /* ---- paths --------------------------------------------------------------- */
-
-#define INGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)
 
 static void add_clsact(struct emul *emul, u32 port)
 {
 	struct rtnl_qdisc *qdisc = rtnl_qdisc_alloc();
 
-	rtnl_tc_set_ifindex(TC_CAST(qdisc), emul->ifindex[port]);
+	rtnl_tc_set_ifindex(TC_CAST(qdisc), emul->at[port].ifindex);
 	rtnl_tc_set_parent(TC_CAST(qdisc), TC_H_CLSACT);
 	rtnl_tc_set_handle(TC_CAST(qdisc), TC_HANDLE(TC_H_CLSACT >> 16, 0));
 	rtnl_tc_set_kind(TC_CAST(qdisc), "clsact");
@@ -156,66 +186,28 @@ static void add_clsact(struct emul *emul, u32 port)
 	rtnl_qdisc_put(qdisc);
 }
 
-static struct rtnl_cls *filter_of(struct emul *emul, u32 port)
+/* Between two ports, both ways; or nowhere. */
+static int lead(struct emul *emul, const u32 *port, bool there)
 {
-	struct rtnl_cls *cls = rtnl_cls_alloc();
+	int error = 0;
+	u32 end;
 
-	rtnl_tc_set_ifindex(TC_CAST(cls), emul->ifindex[port]);
-	rtnl_tc_set_parent(TC_CAST(cls), INGRESS);
-	rtnl_tc_set_kind(TC_CAST(cls), "u32");
-	rtnl_cls_set_prio(cls, PRIORITY);
-	rtnl_cls_set_protocol(cls, ETH_P_ALL);
-	return cls;
-}
-
-static int add_path(struct emul *emul, u32 in, u32 out)
-{
-	struct rtnl_cls *cls = filter_of(emul, in);
-	struct rtnl_act *act = rtnl_act_alloc();
-	int error;
-
-	rtnl_tc_set_kind(TC_CAST(act), "mirred");
-	rtnl_mirred_set_action(act, TCA_EGRESS_REDIR);
-	rtnl_mirred_set_policy(act, TC_ACT_STOLEN);
-	rtnl_mirred_set_ifindex(act, emul->ifindex[out]);
-	rtnl_u32_add_key(cls, 0, 0, 0, 0);
-	rtnl_u32_set_cls_terminal(cls);
-	error = rtnl_u32_add_action(cls, act);
-	if (!error)
-		error = rtnl_cls_add(emul->socket, cls, NLM_F_CREATE);
-	rtnl_cls_put(cls);
+	for (end = 0; end < 2 && !error; end++)
+		error = crossbar_lead(&emul->crossbar, emul->at[port[end]].ifindex,
+				      there ? emul->at[port[!end]].ifindex : 0);
 	return error;
 }
 
-static int remove_path(struct emul *emul, u32 in)
-{
-	struct rtnl_cls *cls = filter_of(emul, in);
-	const int error = rtnl_cls_delete(emul->socket, cls, 0);
-
-	rtnl_cls_put(cls);
-	return error == -NLE_OBJ_NOTFOUND || error == -NLE_INVAL ? 0 : error;
-}
-
 /* Where it leads to, or 0. */
-static u32 path_from(struct emul *emul, u32 ports, u32 in)
+static u32 path_from(const struct emul *emul, u32 ports, u32 in)
 {
-	struct nl_cache *cache;
-	struct nl_object *object;
-	u32 out = 0, port;
+	const int out = crossbar_where(&emul->crossbar, emul->at[in].ifindex);
+	u32 port;
 
-	if (rtnl_cls_alloc_cache(emul->socket, emul->ifindex[in], INGRESS, &cache))
-		return 0;
-	for (object = nl_cache_get_first(cache); object && !out;
-	     object = nl_cache_get_next(object)) {
-		struct rtnl_act *act = rtnl_u32_get_action((struct rtnl_cls *)object);
-		const int to = act ? (int)rtnl_mirred_get_ifindex(act) : 0;
-
-		for (port = 1; to > 0 && port <= ports && !out; port++)
-			if (emul->ifindex[port] == to)
-				out = port;
-	}
-	nl_cache_free(cache);
-	return out;
+	for (port = 1; out && port <= ports; port++)
+		if (emul->at[port].ifindex == out)
+			return port;
+	return 0;
 }
 
 /* ---- routes in the nodes' namespaces ------------------------------------- */
@@ -234,15 +226,13 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 {
 	struct emul *emul = s->state;
 	const struct switch_node *here = &s->at[from], *peer = &s->at[to];
-	struct nl_sock *socket = here->index < EMUL_NODES_MAX ? emul->node[here->index] : NULL;
+	const struct emul_node *node = node_at(s, from);
 	struct nl_addr *destination, *source;
 	struct rtnl_nexthop *nexthop;
 	struct rtnl_route *route;
-	char device[64];
 
-	if (!socket)
+	if (!node)
 		return;
-	fill(device, sizeof(device), emul->port, here->port, here->name);
 	destination = address_of(emul, peer);
 	source = address_of(emul, here);
 	route = rtnl_route_alloc();
@@ -252,33 +242,56 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 	rtnl_route_set_scope(route, RT_SCOPE_LINK);
 	rtnl_route_set_dst(route, destination);
 	rtnl_route_set_pref_src(route, source);
-	rtnl_route_nh_set_ifindex(nexthop, index_of(socket, device));
+	rtnl_route_nh_set_ifindex(nexthop, emul->at[from].at_node);
 	rtnl_route_add_nexthop(route, nexthop);
 	if (there)
-		rtnl_route_add(socket, route, NLM_F_CREATE | NLM_F_REPLACE);
+		rtnl_route_add(node->socket, route, NLM_F_CREATE | NLM_F_REPLACE);
 	else
-		rtnl_route_delete(socket, route, 0);
+		rtnl_route_delete(node->socket, route, 0);
 	rtnl_route_put(route);
 	nl_addr_put(destination);
 	nl_addr_put(source);
 }
 
-/* A socket that stays in that namespace, though this thread comes back. */
-static int enter_node(struct emul *emul, const struct switch_node *node, char *why)
+static void set_routes(struct circuit_switch *s, u32 port)
+{
+	struct emul_port *at = &((struct emul *)s->state)->at[port];
+
+	if (at->routed == at->route)
+		return;
+	if (at->routed)
+		set_route(s, port, at->routed, false);
+	if (at->route)
+		set_route(s, port, at->route, true);
+	at->routed = at->route;
+}
+
+static int open_sockets(struct nl_sock **made, int *flags)
+{
+	*made = nl_socket_alloc();
+	if (!*made || nl_connect(*made, NETLINK_ROUTE))
+		return -EIO;
+	nl_socket_set_msg_buf_size(*made, ANSWER_BYTES);
+	nl_socket_disable_msg_peek(*made);
+	*flags = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return *flags < 0 ? -errno : 0;
+}
+
+/* Sockets that stay in that namespace, though this thread comes back. */
+static int enter_node(struct emul *emul, const struct switch_node *at, char *why)
 {
 	const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	struct emul_node *node = &emul->node[at->index];
 	char path[256];
 	int there, error = 0;
 
-	fill(path, sizeof(path), emul->netns, node->index + 1, node->name);
+	fill(path, sizeof(path), emul->netns, at->index + 1, at->name);
 	there = open(path, O_RDONLY | O_CLOEXEC);
 	if (there < 0 || setns(there, CLONE_NEWNET)) {
 		error = -errno;
 		snprintf(why, SWITCH_WHY, "%.100s: %s", path, strerror(errno));
 	} else {
-		emul->node[node->index] = nl_socket_alloc();
-		if (nl_connect(emul->node[node->index], NETLINK_ROUTE))
-			error = -EIO;
+		error = open_sockets(&node->socket, &node->flags);
 		if (setns(home, CLONE_NEWNET))
 			error = -errno;
 	}
@@ -289,22 +302,59 @@ static int enter_node(struct emul *emul, const struct switch_node *node, char *w
 
 /* ---- orders -------------------------------------------------------------- */
 
+static void lose_carrier(struct emul *emul, u32 port)
+{
+	emul->at[port].down = 0;
+	set_up(emul, port, false);
+}
+
 static void take_down(struct circuit_switch *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
+	const int error = lead(emul, order->port, false);
 	u32 end;
 
 	for (end = 0; end < 2; end++) {
-		const int error = remove_path(emul, order->port[end]);
+		const u32 port = order->port[end];
 
-		set_up(emul, order->port[end], false);
-		set_route(s, order->port[end], order->port[!end], false);
-		if (error) {
-			order->error = -EIO;
-			snprintf(order->why, SWITCH_WHY, "the filter of port %u stays: %s",
-				 order->port[end], nl_geterror(error));
-		}
+		if (emul->hold)
+			emul->at[port].down = switch_now() + emul->hold;
+		else
+			lose_carrier(emul, port);
+		emul->at[port].route = 0;
 	}
+	if (error) {
+		order->error = error;
+		snprintf(order->why, SWITCH_WHY, "the path of port %u stays: %s", order->port[0],
+			 strerror(-error));
+	}
+}
+
+/*
+ * While nobody waits for it: routes, also of circuits that are being set up, and the
+ * carrier of ports that have been dark for long. One at a time, for others may be due.
+ */
+static u64 emul_tick(struct circuit_switch *s, u64 now)
+{
+	struct emul *emul = s->state;
+	u64 next = COLL_CIRCUIT_FOREVER;
+	u32 port;
+
+	for (port = 1; port <= s->ports; port++) {
+		struct emul_port *at = &emul->at[port];
+
+		if (at->routed != at->route) {
+			set_routes(s, port);
+			return now;
+		}
+		if (at->down && at->down <= now) {
+			lose_carrier(emul, port);
+			return now;
+		}
+		if (at->down && at->down < next)
+			next = at->down;
+	}
+	return next;
 }
 
 static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
@@ -323,6 +373,14 @@ static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
 	order->locked = switch_now();
 }
 
+static int light_up(struct emul *emul, u32 port)
+{
+	if (!emul->at[port].down)
+		return set_up(emul, port, true);
+	emul->at[port].down = 0;	/* it has carrier still */
+	return 0;
+}
+
 static void make_path(struct circuit_switch *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
@@ -336,33 +394,35 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 			return;
 		}
 	for (end = 0; end < 2 && !error; end++) {
-		error = set_up(emul, order->port[end], true);
-		if (!error)
-			error = add_path(emul, order->port[end], order->port[!end]);
+		set_routes(s, order->port[end]);
+		error = light_up(emul, order->port[end]);
 	}
+	if (!error)
+		error = lead(emul, order->port, true);
 	if (error) {
 		order->error = -EIO;
-		snprintf(order->why, SWITCH_WHY, "ports %u and %u: %s", order->port[0],
-			 order->port[1], nl_geterror(error));
+		snprintf(order->why, SWITCH_WHY, "no path between ports %u and %u", order->port[0],
+			 order->port[1]);
 		return;
 	}
 	order->moved = switch_now();
 	wait_carrier(s, order);
-	for (end = 0; end < 2 && !order->error; end++)
-		set_route(s, order->port[end], order->port[!end], true);
 }
 
 static void emul_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
 {
 	struct emul *emul = s->state;
-	u32 i;
+	u32 i, end;
 
 	for (i = 0; i < orders; i++) {
 		order[i].error = 0;
-		if (order[i].what == COLL_CIRCUIT_UP)
-			order[i].ready = switch_delay_end(&emul->delay);
-		else
+		if (order[i].what == COLL_CIRCUIT_DOWN) {
 			take_down(s, &order[i]);
+			continue;
+		}
+		order[i].ready = switch_delay_end(&emul->delay);
+		for (end = 0; end < 2; end++)
+			emul->at[order[i].port[end]].route = order[i].port[!end];
 	}
 }
 
@@ -373,7 +433,7 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 
 	(void)why;
 	for (port = 1; port <= s->ports && count < max; port++) {
-		const u32 out = emul->ifindex[port] ? path_from(emul, s->ports, port) : 0;
+		const u32 out = emul->at[port].ifindex ? path_from(emul, s->ports, port) : 0;
 
 		if (out)
 			path[count++] = (struct switch_path){ port, out };
@@ -384,10 +444,11 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 static int emul_remove(struct circuit_switch *s, struct switch_path path)
 {
 	struct emul *emul = s->state;
-	const int error = remove_path(emul, path.in);
+	const int error = crossbar_lead(&emul->crossbar, emul->at[path.in].ifindex, 0);
 
-	set_up(emul, path.in, false);
-	return error ? -EIO : 0;
+	emul->at[path.in].route = 0;
+	lose_carrier(emul, path.in);
+	return error;
 }
 
 /* ---- open, close --------------------------------------------------------- */
@@ -404,7 +465,7 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 		if (!equals || !set(emul, word, equals + 1)) {
 			snprintf(
 				why, SWITCH_WHY,
-				"'%.30s': not one of delta=10ms most=20ms sure=5ms seed=1 "
+				"'%.30s': not one of delta=10ms most=20ms sure=5ms hold=0ms seed=1 "
 				"device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
 				word);
 			return -EINVAL;
@@ -413,44 +474,75 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 	return 0;
 }
 
+/* The two ends of its veth. */
+static int find_port(struct circuit_switch *s, u32 port, char *why)
+{
+	struct emul *emul = s->state;
+	const struct switch_node *at = &s->at[port];
+	const struct emul_node *node;
+	char device[64];
+	int error = 0;
+
+	name_device(s, port, device, sizeof(device));
+	emul->at[port].ifindex = index_of(emul->socket, device);
+	if (!emul->at[port].ifindex) {
+		snprintf(why, SWITCH_WHY, "port %u: no device %.40s here", port, device);
+		return -ENODEV;
+	}
+	add_clsact(emul, port);
+	if (emul->crossbar.table < 0)
+		error = crossbar_open(&emul->crossbar, emul->socket, emul->at[port].ifindex);
+	if (!error)
+		error = crossbar_attach(&emul->crossbar, emul->socket, emul->at[port].ifindex);
+	if (error) {
+		snprintf(why, SWITCH_WHY, "port %u: no filter: %s", port, strerror(-error));
+		return error;
+	}
+	if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
+	    !emul->node[at->index].socket)
+		error = enter_node(emul, at, why);
+	node = node_at(s, port);
+	if (node && !error) {
+		name_port(s, port, device, sizeof(device));
+		emul->at[port].at_node = index_of(node->socket, device);
+	}
+	return error;
+}
+
 static int emul_open(struct circuit_switch *s, const char *argument, char *why)
 {
 	struct emul *emul = calloc(1, sizeof(*emul));
-	char device[64];
 	u32 port;
 	int error;
 
 	s->state = emul;
 	if (!emul)
 		return -ENOMEM;
+	emul->flags = emul->crossbar.table = emul->crossbar.program = -1;
 	emul->delay.mean = 10000000;
 	strcpy(emul->device, "sw%u");
 	strcpy(emul->port, "port%u");
 	error = read_argument(emul, argument, why);
-	emul->socket = nl_socket_alloc();
-	if (!error && nl_connect(emul->socket, NETLINK_ROUTE))
-		error = -EIO;
-	for (port = 1; !error && port <= SWITCH_PORTS_MAX; port++) {
-		const struct switch_node *at = &s->at[port];
-
-		if (!at->name)
-			continue;
-		s->ports = port;
-		fill(device, sizeof(device), emul->device, port, at->name);
-		emul->ifindex[port] = index_of(emul->socket, device);
-		if (!emul->ifindex[port]) {
-			snprintf(why, SWITCH_WHY, "port %u: no device %.40s here", port, device);
-			return -ENODEV;
+	if (!error)
+		error = open_sockets(&emul->socket, &emul->flags);
+	for (port = 1; !error && port <= SWITCH_PORTS_MAX; port++)
+		if (s->at[port].name) {
+			s->ports = port;
+			error = find_port(s, port, why);
 		}
-		add_clsact(emul, port);
-		if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
-		    !emul->node[at->index])
-			error = enter_node(emul, at, why);
+	for (port = 1; !error && port <= s->ports; port++) {
+		emul->at[port].route = path_from(emul, s->ports, port);
+		if (emul->at[port].ifindex && !emul->at[port].route)
+			lose_carrier(emul, port);
 	}
-	for (port = 1; !error && port <= s->ports; port++)
-		if (emul->ifindex[port] && !path_from(emul, s->ports, port))
-			set_up(emul, port, false);
 	return error;
+}
+
+static void close_sockets(struct nl_sock *socket, int flags)
+{
+	if (socket && flags >= 0)
+		close(flags);
+	nl_socket_free(socket);
 }
 
 static void emul_close(struct circuit_switch *s)
@@ -461,15 +553,16 @@ static void emul_close(struct circuit_switch *s)
 	if (!emul)
 		return;
 	for (i = 0; i < EMUL_NODES_MAX; i++)
-		nl_socket_free(emul->node[i]);
-	nl_socket_free(emul->socket);
+		close_sockets(emul->node[i].socket, emul->node[i].flags);
+	close_sockets(emul->socket, emul->flags);
+	crossbar_close(&emul->crossbar);
 	free(emul);
 }
 
 const struct switch_ops switch_emul = {
-	.name = "emul", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [seed=1] [device=sw%u] "
-		"[port=port%u netns=/run/netns/%s address=10.0.0.%u]",
+	.name = "emul", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [hold=0ms] [seed=1] "
+		"[device=sw%u] [port=port%u netns=/run/netns/%s address=10.0.0.%u]",
 	.open = emul_open, .close = emul_close, .change = emul_change,
 	.settle = make_path, .read = emul_read,
-	.remove = emul_remove,
+	.remove = emul_remove, .tick = emul_tick,
 };

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Collectives over circuits, for real: nodes are network namespaces, the switch is colld's
-# `emul` (a mean of 10 ms to set up), a port carries 50 Mbit/s. Measured from a dark network,
-# beside what the planner predicts from alpha, beta and the measured set-up time, and
-# the bound. What the emulator itself costs is measured too. Per collective and k: naive
-# (a circuit for each message, one port), paper 5's (k ports in turns), and what the
-# planner chooses. CSV and SVG go to $BUILD/figures.
+# `emul` (10 ms to set up), a port carries 50 Mbit/s. Measured from a dark network, beside
+# what the planner predicts and the bound. The model's parameters are measured before, each
+# by itself: alpha, a message's latency while all ranks send (a butterfly's step, on the
+# network beside the circuits); beta, of 1 MiB over one circuit; delta, the manager's set-up
+# time while every node asks at once. Per collective and k: naive (a circuit for each message,
+# one port), paper 5's (k ports in turns), and what the planner chooses. CSV and SVG go to
+# $BUILD/figures.
 #
 # usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
 #	--quick		k = 2 only, fewer sizes and runs
 #	--fresh		forgets what was measured before; else that is left out
-#	NODES=16 ITERATIONS=5 SECONDS_MAX=900: what is not measured by then is left for the next time
+#	NODES=16 ITERATIONS=5 DELTA=10 (ms) SECONDS_MAX=900: what is not measured by then is left for the next time
 if [ -z "$CIRCUITS_INSIDE" ]; then
 	# All that is made is gone with these namespaces.
 	CIRCUITS_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
@@ -19,8 +21,8 @@ set -e
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/figures
-csv=$out/circuits_run.csv
-nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports="2 3 4"
+csv=$out/circuits_run${DELTA:+_$DELTA}.csv
+nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports="2 3 4" dark=${DELTA:-10}
 vectors="8 64K 1M" blocks="8 4K 64K"
 began=$(date +%s)
 fresh=
@@ -81,8 +83,10 @@ network() {	# PORTS
 	rm -f "$work/socket"
 	{
 		echo "socket $work/socket"
-		echo "switch emul delta=10ms sure=9ms seed=1 netns=/run/netns/%s address=10.78.0.%u"
+		echo "switch emul delta=${dark}ms sure=${dark}ms most=${dark}ms hold=1s" \
+			"netns=/run/netns/%s address=10.78.0.%u"
 		echo "keep 0s"
+		echo "reconcile 60s"
 		seq 0 $((nodes - 1)) | awk -v k="$1" '{
 			for (i = 1; i <= k; i++)
 				list = list (i > 1 ? "," : "") $1 * k + i
@@ -113,7 +117,7 @@ delta_ms() {
 
 # ---- jobs -----------------------------------------------------------------------
 
-port=7000 secret=$(openssl rand -hex 32)
+port=7000 asked= secret=$(openssl rand -hex 32)
 job() {	# RANKS PROGRAM...: what rank 0 says
 	ranks=$1
 	shift
@@ -123,7 +127,7 @@ job() {	# RANKS PROGRAM...: what rank 0 says
 		COLL_NODE=n$rank COLL_RANK=$rank COLL_RANKS=$ranks COLL_JOB=bench$port \
 			COLL_STORE=10.78.0.1:$port COLL_SECRET=$secret \
 			COLL_ADDRESS=10.78.0.$((rank + 1)) COLL_CIRCUITS=$work/socket \
-			COLL_CIRCUIT_PORTS=off COLL_DEADLINE=40s \
+			COLL_CIRCUIT_PORTS=off COLL_DEADLINE=40s COLL_CONGESTION=cubic \
 			ip netns exec "n$rank" "$@" >"$work/out.$rank" 2>"$work/err.$rank" &
 		jobs="$jobs $!"
 	done
@@ -133,12 +137,36 @@ job() {	# RANKS PROGRAM...: what rank 0 says
 	jobs=
 }
 
-# A message's latency over a lit circuit, there and back by two.
-alpha() {
-	"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
-	COLL_ALLREDUCE=butterfly job 2 "$build/coll" bench allreduce --size 8 --iterations 200 --csv
+median_us() {
 	awk -F, 'NR == 2 { printf "%.1f\n", $(NF - 5) }' "$work/out.0"
+}
+# A step of all ranks: what a message takes when everybody sends, on this machine's CPUs.
+alpha() {
+	job "$nodes" "$build/coll" bench allreduce --algo butterfly --size 8 --iterations 200 --csv
+	median_us | awk -v p="$nodes" '{ printf "%.1f\n", $1 / log(p) * log(2) }'
+}
+beta() {	# ns a byte, over a lit circuit
+	"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
+	job 2 "$build/coll" bench bcast --algo linear --size 1M --iterations 5 --no-check --csv
+	median_us | awk '{ printf "%.1f\n", $1 * 1e3 / 1048576 }'
 	"$build/coll" circuit release n0 n1 --socket "$work/socket" >/dev/null
+}
+pairs() {	# COMMAND: at once, for each two neighbours
+	for i in $(seq 0 2 $((nodes - 2))); do
+		"$build/coll" circuit "$1" "n$i" "n$((i + 1))" --socket "$work/socket" >/dev/null &
+		asked="$asked $!"
+	done
+	# shellcheck disable=SC2086
+	wait $asked
+	asked=
+}
+set_ups() {	# the set-up time is the median of the latest 64
+	for _ in $(seq 1 10); do
+		pairs request
+		sleep "$(awk -v ms="$dark" 'BEGIN { print (ms + 30) / 1e3 }')"
+		pairs release
+		sleep 0.02
+	done
 }
 
 bytes_of() {
@@ -155,7 +183,7 @@ measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
 			left=$((${left:-0} + 1))
 			continue
 		fi
-		COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=160ns COLL_DELTA=${delta}ms \
+		COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=${beta}ns COLL_DELTA=${delta}ms \
 			job "$nodes" "$build/coll" bench "$1" --algo "$4" --size "$size" \
 			--iterations "$iterations" --warmup 1 --no-check --csv || continue
 		awk -v what="$1" -v k="$2" -v variant="$3" -v bytes="$(bytes_of "$size")" -v delta="$delta" '
@@ -190,12 +218,10 @@ paper_of() {	# the algorithm of paper 5, or the nearest to it
 for k in $ports; do
 	network "$k"
 	alpha=$(alpha)
-	for _ in $(seq 1 20); do	# the set-up time is the median of these
-		"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
-		"$build/coll" circuit release n0 n1 --socket "$work/socket"
-	done
+	beta=$(beta)
+	set_ups
 	delta=$(delta_ms)
-	echo "# k = $k: alpha $alpha us, set-up $delta ms = queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
+	echo "# k = $k: alpha $alpha us, beta $beta ns, set-up $delta ms = queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
 	for what in ${*:-bcast allgather allreduce alltoall scatter gather reduce reduce_scatter_block scan}; do
 		case $what in
 		bcast | reduce | allreduce | scan) sizes=$vectors ;;
@@ -209,4 +235,4 @@ for k in $ports; do
 	no_network
 done
 [ -z "${left:-}" ] || echo "circuits.sh: $left points are left for the next time" >&2
-sh "$here/circuits_plot.sh" "$out"
+sh "$here/circuits_plot.sh" "$out" "$csv"

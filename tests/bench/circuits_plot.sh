@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # What circuits.sh measured as a picture, a panel for each collective: measured, model, bound.
-# usage: circuits_plot.sh DIRECTORY
+# usage: circuits_plot.sh DIRECTORY [CSV]
 set -e
-out=${1:?usage: circuits_plot.sh DIRECTORY}
-csv=$out/circuits_run.csv
+out=${1:?usage: circuits_plot.sh DIRECTORY [CSV]}
+csv=${2:-$out/circuits_run.csv}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -14,8 +14,8 @@ column() {	# COLLECTIVE PORTS VARIANT COLUMN
 }
 {
 	echo "set terminal svg size 1200,1000 dynamic background 'white'"
-	echo "set output '$out/circuits_run.svg'"
-	echo "set multiplot layout 3,3 title 'Collectives over circuits of 50 Mbit/s that take 10 ms: points measured, lines model, dashed bound'"
+	echo "set output '${csv%.csv}.svg'"
+	echo "set multiplot layout 3,3 title 'Collectives over circuits of 50 Mbit/s: points measured, lines model, dashed bound'"
 	echo "set logscale xy; set grid; set xlabel 'bytes'; set ylabel 'ms'; set key top left font ',8'"
 	awk -F, 'NR > 1 && !seen[$1]++ { print $1 }' "$csv" | while read -r what; do
 		lines= colour=0
