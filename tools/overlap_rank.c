@@ -9,6 +9,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,6 +349,8 @@ static void spin_until(uint64_t end)
 		;
 }
 
+static atomic_bool noise_over;
+
 /* Takes the CPU that this rank computes on, ahead of it where that is allowed. */
 static void *make_noise(void *argument)
 {
@@ -355,8 +358,7 @@ static void *make_noise(void *argument)
 	struct inject_plan *plan = argument;
 
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	for (;;) {
+	while (!atomic_load(&noise_over)) {
 		struct coll_noise_span span = coll_inject_plan_next(plan);
 		struct timespec start = { span.start / COLL_SECOND, span.start % COLL_SECOND };
 
@@ -367,17 +369,19 @@ static void *make_noise(void *argument)
 	return NULL;
 }
 
-static bool start_noise(struct rank *rank, pthread_t *thread)
+static void start_noise(struct rank *rank)
 {
 	static struct inject_config config;
 	static struct inject_plan plan;
 	char why[400];
+	pthread_t noise;
 
 	if (!rank->options->inject[0] ||
 	    coll_inject_parse(&config, rank->options->inject, why, sizeof(why)))
-		return false;
+		return;
 	coll_inject_plan_init(&plan, &config.spec[0], coll_rank(rank->world), coll_now());
-	return !pthread_create(thread, NULL, make_noise, &plan);
+	if (!pthread_create(&noise, NULL, make_noise, &plan))
+		pthread_detach(noise);
 }
 
 /* ---- a rank ---------------------------------------------------------------------- */
@@ -520,8 +524,6 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	struct rank rank = { .options = options };
 	struct worker *worker = memory_grow(NULL, options->threads, sizeof(*worker));
 	char explanation[700] = "";
-	pthread_t noise;
-	bool noisy;
 	int error;
 
 	rank.cpus = bind_here(options);
@@ -534,11 +536,10 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 				       options->algo);
 	make_work(&rank);
 	start_workers(&rank, worker);
-	noisy = start_noise(&rank, &noise);
+	start_noise(&rank);
 	error = error ? error : measure(&rank);
 	rank.idle_call = error ? 0 : idle_call(&rank);
-	if (noisy)
-		pthread_cancel(noise);
+	atomic_store(&noise_over, true);
 	if (error)
 		fprintf(stderr, "coll bench: rank %d: %s\n", coll_rank(rank.world),
 			*coll_last_error(rank.group) ? coll_last_error(rank.group) :
