@@ -5,7 +5,7 @@
 #
 # How much of a collective is hidden without a call in between, where coll.ko can be
 # loaded: in the emulated machine whose time is what it executes (tests/vm/run -i), so that
-# the load of this one does not count. Links carry 10 MB/s, for 64 KB 5. Parts, of a minute or
+# the load of this one does not count. Links carry 10 MB/s, for 64 KB 3. Parts, of a minute or
 # two each:
 #
 #	own	call, thread and kernel, each with a CPU of its own; an allreduce of 64 KB by a ring,
@@ -20,7 +20,7 @@ kernel=${1:-6.12}
 [ $# -gt 0 ] || set -- own sizes noise share cost
 build=${BUILD:-build}
 overlap="coll bench overlap --rounds 1 --pace 10M"
-small="--collective allreduce --algo ring --size 64K --iterations 4 --pace 5M"
+small="--collective allreduce --algo ring --size 64K --iterations 4 --pace 3M"
 
 measure() {	# CPUS TEST...
 	cpus=$1

@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # The two parts, as tests/bench/offload.sh has them, as JSON.
-overlap="coll bench overlap --json --rounds 1 --iterations 3 --pace 5M --size 64K \
+overlap="coll bench overlap --json --rounds 1 --iterations 2 --pace 3M --size 64K \
 --collective allreduce --algo ring"
 
 measure() {	# CPUS ARGUMENTS: the machine's tests passed, $work/json is there
