@@ -177,12 +177,16 @@ int run_keep_counts(struct coll_run *run)
 
 /* ---- making ------------------------------------------------------------- */
 
-/* What is not known of the machine is taken to be a network of 10 Gbit/s. */
+/*
+ * What the options do not say: the latency as it was measured; else the machine is taken
+ * to be a network of 10 Gbit/s.
+ */
 static struct coll_machine machine_with_circuits(const struct planned *planned)
 {
 	struct coll_machine known = planned->group->options.machine;
 
-	known.alpha = known.alpha > 0 ? known.alpha : 20e-6;
+	if (known.alpha <= 0)
+		known.alpha = planned->alpha > 0 ? planned->alpha : 20e-6;
 	known.beta = known.beta > 0 ? known.beta : 0.8e-9;
 	known.delta = planned->delta;
 	return known;
@@ -255,6 +259,8 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 	planned->terms = terms_version(group);
 	if (terms)
 		planned->delta = terms->delta;
+	if (planned->terms)	/* all ranks know them */
+		planned->alpha = terms->alpha;
 	if (!planned->terms || planned->tuning.ports != COLL_UNSET ||
 	    call->collective == COLL_BARRIER)
 		return 0;

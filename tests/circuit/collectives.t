@@ -25,6 +25,7 @@ mkfifo "$work/stdin"
 start() {	# NODES K LINE...: lines of colld's file
 	nodes=$1 k=$2
 	shift 2
+	rm -f "$work/ports"
 	"$BUILD/tests/circuit/optical_switch" $((nodes * k)) "$work/log" <"$work/stdin" \
 		>"$work/ports" 5>&- &
 	switch=$!
