@@ -6,6 +6,9 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
+said() {
+	printf '%s\n' "$said" | grep -q "$1"
+}
 lab() {
 	timeout 100 "$COLL" lab "$@"
 }
@@ -18,7 +21,13 @@ if [ "$(id -u)" != 0 ] || ! quiet unshare -n true; then
 fi
 said=$(COLL_EXPLAIN=1 lab -c 4 --circuits 2 --set-up 5ms -- "$COLL" bench allreduce --size 8 \
 	--iterations 2 2>&1)
-is "four nodes of two ports" $? 0
+code=$?
+if said "no filter: Operation not permitted"; then
+	skip "a lab with circuits" "no BPF filters here"
+	tap_end
+	exit
+fi
+is "four nodes of two ports" $code 0
 like "a call is planned for them" "$said" "coll: allreduce of .*ports=2.* set-ups of"
 cat >"$work/program" <<'END'
 "$1" circuit show --json --socket "$COLL_CIRCUITS" >"$2/shown.$COLL_RANK"
