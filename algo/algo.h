@@ -129,6 +129,7 @@ struct coll_machine {
 	double alpha;		/* seconds a message takes */
 	double overhead;	/* of these, those in which its sender can do nothing else */
 	double beta;		/* seconds a byte takes */
+	double byte_gap;	/* of these, those in which its sender can send no other (LogGP's G) */
 	double gamma;		/* seconds a byte's reduction takes */
 	double crowding;	/* ranks that share a core; up to 1: none do */
 	/* Between clusters; zero: as inside. */
@@ -203,6 +204,13 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
  * fill the WAN and no more, at most the ranks of the smallest cluster.
  */
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
+
+/*
+ * The segment of an algorithm made for clusters, where `tuning` leaves it open: a power
+ * of two of parts, by the algorithm's own cost. Of less than 16 KB it stays open.
+ */
+void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /*
  * T and relays of the butterflies with redundant exchanges, where `tuning` leaves

@@ -35,7 +35,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
 
 	(void)tuning;
-	return symmetric_cost(m, log2_ceil(call->ranks) * m->alpha + (p - 1) / p * n * m->beta);
+	return symmetric_cost(call, m,
+			      log2_ceil(call->ranks) * m->alpha + (p - 1) / p * n * m->beta);
 }
 
 const struct coll_algo coll_allgather_circulant = {

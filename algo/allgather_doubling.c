@@ -64,8 +64,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
 
 	(void)tuning;
-	return symmetric_cost(m, (fold.exchanges + (fold.surplus ? 2 : 0)) * m->alpha +
-					 ((p - 1) / p + (fold.surplus ? 1 : 0)) * n * m->beta);
+	return symmetric_cost(call, m,
+			      (fold.exchanges + (fold.surplus ? 2 : 0)) * m->alpha +
+				      ((p - 1) / p + (fold.surplus ? 1 : 0)) * n * m->beta);
 }
 
 const struct coll_algo coll_allgather_doubling = {

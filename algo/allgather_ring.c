@@ -76,8 +76,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks;
 
 	(void)tuning;
-	return symmetric_cost(
-		m, (p - 1) * m->alpha + (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta);
+	return symmetric_cost(call, m,
+			      (p - 1) * m->alpha +
+				      (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta);
 }
 
 const struct coll_algo coll_allgather_ring = {
@@ -123,8 +124,9 @@ static double cost_many(const struct coll_call *call, const struct coll_tuning *
 {
 	const double p = call->ranks, k = rings_of(call->ranks, tuning->ports).count;
 
-	return symmetric_cost(m, k * (p - 1) * m->alpha + (p - 1) / p *
-						blocks_bytes(call, 0, call->ranks) * m->beta);
+	return symmetric_cost(call, m,
+			      k * (p - 1) * m->alpha +
+				      (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta);
 }
 
 const struct coll_algo coll_allgather_rings = {

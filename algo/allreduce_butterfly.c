@@ -60,7 +60,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
 
 	(void)tuning;
-	return symmetric_cost(m, messages * (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+	return symmetric_cost(call, m,
+			      messages * (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
 }
 
 const struct coll_algo coll_allreduce_butterfly = {

@@ -103,8 +103,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	const double n = call_bytes(call);
 
-	return symmetric_cost(m, g.steps * (m->alpha + (g.radix - 1) * m->overhead +
-					    g.radix * n * m->beta + (g.radix - 1) * n * m->gamma));
+	return symmetric_cost(call, m,
+			      g.steps * (m->alpha + (g.radix - 1) * m->overhead +
+					 g.radix * n * m->beta + (g.radix - 1) * n * m->gamma));
 }
 
 const struct coll_algo coll_allreduce_debruijn = {

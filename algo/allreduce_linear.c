@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Everybody sends its vector to rank 0, which adds them up in the order of ranks and sends
- * the result to everybody: 2 (alpha + (p-2) o + (p-1) n beta) + (p-1) n gamma. For short
+ * the result to everybody: 2 (alpha + n beta + (p-2) (o + n G)) + (p-1) n gamma. For short
  * vectors where ranks share cores: 2 (p-1) messages, 2 on the way of each but rank 0.
  */
 #include "partial.h"
@@ -51,7 +51,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = call_bytes(call);
 
 	(void)tuning;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    2 * fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * n * m->gamma,
 			    tree_share(call, 2 * (m->alpha + n * m->beta) + n * m->gamma));
 }

@@ -85,7 +85,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = call_bytes(call), s = pipeline_parts(call, tuning, 0);
 
 	return symmetric_cost(
-		m,
+		call, m,
 		s * 2 * fold.exchanges * m->alpha +
 			(1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma / s) +
 			(fold.surplus ? 2 * (s * m->alpha + n * m->beta) + n * m->gamma / s : 0));

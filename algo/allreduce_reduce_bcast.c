@@ -49,7 +49,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = call_bytes(call);
 
 	(void)tuning;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    log2_ceil(call->ranks) * (2 * (m->alpha + n * m->beta) + n * m->gamma),
 			    tree_share(call, 2 * (m->alpha + n * m->beta) + n * m->gamma));
 }

@@ -148,8 +148,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 {
 	const double p = call->ranks, n = call_bytes(call), s = segments_of(call, tuning);
 
-	return symmetric_cost(m, s * 2 * (p - 1) * m->alpha +
-					 (1 - 1 / p) * n * (2 * m->beta + m->gamma / s));
+	return symmetric_cost(call, m,
+			      s * 2 * (p - 1) * m->alpha +
+				      (1 - 1 / p) * n * (2 * m->beta + m->gamma / s));
 }
 
 const struct coll_algo coll_allreduce_ring = {
@@ -168,8 +169,8 @@ static double cost_rings(const struct coll_call *call, const struct coll_tuning 
 	const double p = call->ranks, n = call_bytes(call);
 	const double k = rings_of(call->ranks, tuning->ports).count;
 
-	return symmetric_cost(m, k * 2 * (p - 1) * m->alpha +
-					 (1 - 1 / p) * n * (2 * m->beta + m->gamma));
+	return symmetric_cost(
+		call, m, k * 2 * (p - 1) * m->alpha + (1 - 1 / p) * n * (2 * m->beta + m->gamma));
 }
 
 const struct coll_algo coll_allreduce_rings = {

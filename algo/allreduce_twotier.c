@@ -3,7 +3,8 @@
  * Two tiers: each cluster reduces to its head, the heads combine their sums, and
  * each cluster has a broadcast. What MPIs for grids do, which take the WAN to be
  * narrow (paper 2): A + n beta + 4 n beta + n gamma for n bytes and a way across
- * of A. With `segment` the vector goes piece by piece, and the tiers overlap.
+ * of A. The vector goes in segments, in each tier one after the other. All of it goes
+ * through the heads three times, so the tiers hardly overlap.
  */
 #include "clusters.h"
 #include "partial.h"
@@ -12,7 +13,7 @@ extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_reduce_rabenseifner;
 
 static void emit_segment(struct coll_build *b, const struct clusters *c,
-			 const struct coll_call *vector, u64 offset)
+			 const struct coll_algo *bcast, const struct coll_call *vector, u64 offset)
 {
 	const bool head = !c->index;
 	struct coll_call call = call_inside(c, vector, COLL_REDUCE);
@@ -48,7 +49,7 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 	part.out = COLL_PLACE(COLL_OUT, offset);
 	part.after = across.ready;
 	part.recv_after = unread;
-	emit_phase(b, bcast_inside(&call), &call, &part);
+	emit_phase(b, bcast, &call, &part);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
@@ -65,7 +66,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 	for (i = 0; i < segments; i++) {
 		vector.count = part_bytes(call, segments, i) / call->element;
-		emit_segment(b, &c, &vector, part_offset(call, segments, i));
+		emit_segment(b, &c, bcast_inside(call), &vector, part_offset(call, segments, i));
 	}
 }
 
@@ -80,7 +81,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(clusters_count(call));
+	const double rounds = log2_ceil(clusters_count(call)), n = call_bytes(call);
 	const u32 s = phase_segments(call, tuning);
 	struct coll_call inside = *call;
 
@@ -90,10 +91,10 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	inside.ranks = clusters_largest(call);
 	inside.root = 0;
 	inside.count = part_bytes(call, s, 0) / call->element;
-	return rounds * across_alpha(call, m) +
-	       overlap_cost(rounds * across_cost(call, &one, m, call_bytes(call)),
-			    s * (coll_reduce_rabenseifner.cost(&inside, tuning, m) +
-				 bcast_inside(&inside)->cost(&inside, tuning, m)), s);
+	return rounds * (across_alpha(call, m) + across_cost(call, &one, m, n)) +
+	       s * (coll_reduce_rabenseifner.cost(&inside, tuning, m) +
+		    bcast_inside(call)->cost(&inside, tuning, m)) +
+	       2 * NIC_SHARED * n / s * m->beta;
 }
 
 const struct coll_algo coll_allreduce_twotier = {

@@ -181,7 +181,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 {
 	const double n = (double)call->ranks * padded_bytes(call, tuning);
 
-	return symmetric_cost(m,
+	return symmetric_cost(call, m,
 			      log2_ceil(call->ranks) * (m->alpha + n / 2 * (m->beta + m->gamma)) +
 				      n * m->gamma);
 }

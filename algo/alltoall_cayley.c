@@ -100,8 +100,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const u32 depth = cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
 
-	return symmetric_cost(m, depth * (m->alpha + 2 * m->overhead +
-					  n * (m->beta + 2 * m->gamma)));
+	return symmetric_cost(call, m,
+			      depth * (m->alpha + 2 * m->overhead + n * (m->beta + 2 * m->gamma)));
 }
 
 const struct coll_algo coll_alltoall_cayley = {

@@ -208,8 +208,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	const double n = (double)call_bytes(call) * call->ranks;
 
-	return symmetric_cost(m, g.steps * (m->alpha + (g.radix - 1) * m->overhead +
-					    n * (m->beta + 2 * m->gamma)));
+	return symmetric_cost(
+		call, m,
+		g.steps * (m->alpha + (g.radix - 1) * m->overhead + n * (m->beta + 2 * m->gamma)));
 }
 
 const struct coll_algo coll_alltoall_debruijn = {

@@ -2,7 +2,7 @@
 /*
  * Linear: all blocks go at once, straight from and to their places; everybody
  * begins with its neighbour, so that not all fall upon one rank.
- * alpha + (2p-3) o + (p-1) n beta for blocks of n bytes and an overhead of o.
+ * alpha + n beta + (2p-3) o + (p-2) n G for blocks of n bytes and an overhead of o.
  */
 #include "blocks.h"
 #include "ranks.h"
@@ -61,7 +61,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = block_usual_bytes(call, tuning);
 
 	/* Each rank sends and receives as many, and one wake-up serves several. */
-	return crowded_cost(m, fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * m->overhead,
+	return crowded_cost(call, m,
+			    fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * m->overhead,
 			    (call->ranks - 1) * (m->alpha / 2 + n * m->beta));
 }
 

@@ -76,8 +76,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	(void)tuning;
-	return symmetric_cost(m, (call->ranks - 1) *
-					 (m->alpha + block_usual_bytes(call, tuning) * m->beta));
+	return symmetric_cost(call, m,
+			      (call->ranks - 1) *
+				      (m->alpha + block_usual_bytes(call, tuning) * m->beta));
 }
 
 const struct coll_algo coll_alltoall_pairwise = {

@@ -43,7 +43,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const struct fold fold = fold_of(call->ranks);
 
 	(void)tuning;
-	return symmetric_cost(machine, (fold.exchanges + (fold.surplus ? 2 : 0)) * machine->alpha);
+	return symmetric_cost(call, machine,
+			      (fold.exchanges + (fold.surplus ? 2 : 0)) * machine->alpha);
 }
 
 const struct coll_algo coll_barrier_butterfly = {

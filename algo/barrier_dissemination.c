@@ -28,7 +28,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *machine)
 {
 	(void)tuning;
-	return symmetric_cost(machine, log2_ceil(call->ranks) * machine->alpha);
+	return symmetric_cost(call, machine, log2_ceil(call->ranks) * machine->alpha);
 }
 
 const struct coll_algo coll_barrier_dissemination = {

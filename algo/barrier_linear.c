@@ -35,7 +35,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	(void)tuning;
-	return crowded_cost(m, 2 * fan_cost(m, call->ranks - 1, 0),
+	return crowded_cost(call, m, 2 * fan_cost(m, call->ranks - 1, 0),
 			    2 * tree_share(call, m->alpha));
 }
 

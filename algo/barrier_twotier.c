@@ -35,8 +35,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	(void)tuning;
-	return symmetric_cost(m, 2 * log2_ceil(clusters_largest(call)) * m->alpha +
-					 log2_ceil(clusters_count(call)) * across_alpha(call, m));
+	return symmetric_cost(call, m,
+			      2 * log2_ceil(clusters_largest(call)) * m->alpha +
+				      log2_ceil(clusters_count(call)) * across_alpha(call, m));
 }
 
 const struct coll_algo coll_barrier_twotier = {

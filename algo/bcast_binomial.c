@@ -29,7 +29,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	(void)tuning;
-	return crowded_cost(m, log2_ceil(call->ranks) * (m->alpha + call_bytes(call) * m->beta),
+	return crowded_cost(call, m,
+			    log2_ceil(call->ranks) * (m->alpha + call_bytes(call) * m->beta),
 			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
 }
 

@@ -44,7 +44,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(m, (parts + p - 2) * (m->alpha + call_bytes(call) / parts * m->beta),
+	return crowded_cost(call, m,
+			    (parts + p - 2) * (m->alpha + call_bytes(call) / parts * m->beta),
 			    tree_share(call, parts * m->alpha + call_bytes(call) * m->beta));
 }
 

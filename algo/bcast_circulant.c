@@ -234,7 +234,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    (blocks - 1 + log2_ceil(call->ranks)) *
 				    (m->alpha + call_bytes(call) / blocks * m->beta),
 			    tree_share(call, blocks * m->alpha + call_bytes(call) * m->beta));

@@ -5,8 +5,9 @@
  * grids do, which take the WAN to be narrow (paper 2): A + n beta + 2 n beta for n
  * bytes and a way across of A.
  *
- * With `segment` the vector goes piece by piece, and the clusters are at work on
- * one while the next crosses.
+ * In segments the vector goes piece by piece, and the clusters are at work on one
+ * while the next crosses: without, the root's messages share its NIC, and what is to
+ * be handed on comes late (NIC_SHARED).
  */
 #include "clusters.h"
 
@@ -28,7 +29,7 @@ static u32 emit_far(struct coll_build *b, const struct clusters *c, const struct
 	return done;
 }
 
-static void emit_near(struct coll_build *b, const struct clusters *c,
+static void emit_near(struct coll_build *b, const struct clusters *c, const struct coll_algo *bcast,
 		      const struct coll_call *call, u64 place, u32 after)
 {
 	struct coll_call inside = call_inside(c, call, COLL_BCAST);
@@ -41,7 +42,7 @@ static void emit_near(struct coll_build *b, const struct clusters *c,
 	};
 
 	inside.root = head_index(c, call, call->root);
-	emit_phase(b, bcast_inside(&inside), &inside, &part);
+	emit_phase(b, bcast, &inside, &part);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
@@ -56,26 +57,31 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		const u64 place = COLL_PLACE(COLL_OUT, part_offset(call, segments, i));
 
 		vector.count = part_bytes(call, segments, i) / call->element;
-		emit_near(b, &c, &vector, place, emit_far(b, &c, &vector, place));
+		emit_near(b, &c, bcast_inside(call), &vector, place,
+			  emit_far(b, &c, &vector, place));
 	}
 }
 
+/*
+ * The root's far copies and its part of the broadcast inside leave by one NIC, one
+ * after the other: nothing of that overlaps.
+ */
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
 	const u32 s = phase_segments(call, tuning);
+	const double n = call_bytes(call);
 	struct coll_call inside = *call;
-	double near;
 
 	if (call->ranks == 1)
 		return 0;
 	inside.ranks = clusters_largest(call);
 	inside.count = part_bytes(call, s, 0) / call->element;
-	near = s * bcast_inside(&inside)->cost(&inside, tuning, m);
 	return across_alpha(call, m) +
-	       overlap_cost(across_cost(call, &one, m, call_bytes(call)) *
-				    (clusters_count(call) - 1), near, s);
+	       across_cost(call, &one, m, n) * (clusters_count(call) - 1) +
+	       s * bcast_inside(call)->cost(&inside, tuning, m) +
+	       NIC_SHARED * n / s * m->beta;
 }
 
 const struct coll_algo coll_bcast_farfirst = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The root sends the vector to everybody: alpha + (p-2) o + (p-1) n beta. For few ranks.
+ * The root sends the vector to everybody: alpha + n beta + (p-2) (o + n G). For few ranks.
  */
 #include "blocks.h"
 #include "ranks.h"
@@ -26,7 +26,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	(void)tuning;
-	return crowded_cost(m, fan_cost(m, call->ranks - 1, call_bytes(call)),
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
 			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
 }
 

@@ -98,7 +98,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks;
 
 	(void)tuning;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    (log2_ceil(call->ranks) + p - 1) * m->alpha +
 				    2 * (p - 1) / p * call_bytes(call) * m->beta,
 			    tree_share(call, p * m->alpha + 2 * call_bytes(call) * m->beta));

@@ -8,8 +8,10 @@
  *
  * with A the way across and B_wan a byte's time over all lanes together. Cut into
  * S segments the three overlap: while one crosses, the next is scattered and the
- * one before goes around. What is left is the slowest of the three, the root's two
- * sends of every byte, and 1/S of the others; a ring of p ranks takes p steps more.
+ * one before goes around. What is left is the slowest of the three, the root's sends
+ * (to the gateways, to its neighbour in the ring, and its own part across: each byte
+ * (2 (p - 1) + 1) / p times), and 1/S of the others; a ring of p ranks takes p steps
+ * more.
  */
 #include "clusters.h"
 
@@ -135,14 +137,16 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const double n = call_bytes(call), p = clusters_largest(call);
+	const double root = (2 * (p - 1) + clusters_count(call) - 1) / p * n * m->beta;
 	const double s = pipeline_parts(call, tuning, p);
 	const double part = n / s / clusters_lanes(call, tuning);
 
 	if (call->ranks == 1)
 		return 0;
 	return across_alpha(call, m) +
-	       overlap_cost(across_cost(call, tuning, m, n), 2 * n * m->beta, s) +
-	       (p + s) * m->alpha + p * part * m->beta;
+	       overlap_cost(across_cost(call, tuning, m, n), root, s) +
+	       (p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
+	       p * part * m->beta;
 }
 
 const struct coll_algo coll_bcast_vandegeijn_extended = {

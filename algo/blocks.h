@@ -179,18 +179,24 @@ static inline const char *pipeline_refuses(const struct coll_call *call,
 /* ---- costs -------------------------------------------------------------- */
 
 /*
- * Where ranks share cores, the others' work comes on top of the way through the
- * schedule: a rank's mean share of the work, in seconds, once for each of them.
+ * The time of a schedule from its longest way and a rank's mean share of the work, both in
+ * seconds. Where ranks share cores, these must do the work of all, and while the longest
+ * way is gone some of them may have nothing to do: Graham's bound of list scheduling
+ * (SIAM J. Appl. Math. 17, 1969), work / cores + (1 - 1 / cores) way.
  */
-static inline double crowded_cost(const struct coll_machine *m, double path, double share)
+static inline double crowded_cost(const struct coll_call *call, const struct coll_machine *m,
+				  double path, double share)
 {
-	return path + (m->crowding > 1 ? (m->crowding - 1) * share : 0);
+	if (m->crowding <= 1)
+		return path;
+	return m->crowding * share + (1 - m->crowding / call->ranks) * path;
 }
 
 /* Where every rank does all along the path what any one does. */
-static inline double symmetric_cost(const struct coll_machine *m, double path)
+static inline double symmetric_cost(const struct coll_call *call, const struct coll_machine *m,
+				    double path)
 {
-	return crowded_cost(m, path, path);
+	return crowded_cost(call, m, path, path);
 }
 
 /* A rank's mean share where each but one gets (or gives) once, for `once` seconds. */
@@ -202,7 +208,9 @@ static inline double tree_share(const struct coll_call *call, double once)
 /* So many messages of n bytes, under way together, from or to one rank. */
 static inline double fan_cost(const struct coll_machine *m, u32 messages, double n)
 {
-	return messages ? m->alpha + (messages - 1) * m->overhead + messages * n * m->beta : 0;
+	if (!messages)
+		return 0;
+	return m->alpha + n * m->beta + (messages - 1) * (m->overhead + n * m->byte_gap);
 }
 
 #endif

@@ -137,13 +137,16 @@ static inline struct coll_call call_across(const struct clusters *c, const struc
  */
 const char *order_refuses(const struct coll_call *call);
 
-/* Phases of whole vectors: pieces that are done with one after the other. */
+/* Phases of whole vectors: one, as in the paper, unless `segment` is asked for or chosen. */
 static inline u32 phase_segments(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	return tuning->segment == COLL_UNSET ? 1 : pipeline_parts(call, tuning, 0);
 }
 
-/* Broadcasts inside: by tree, or by scatter and allgather if it is long. */
+/*
+ * Broadcasts inside: by tree, or by scatter and allgather if it is long. For segments
+ * what counts is the whole vector: their latencies overlap, their bytes do not.
+ */
 const struct coll_algo *bcast_inside(const struct coll_call *call);
 
 /* Emits `algo` for the part of the ranks that it names. */
@@ -173,6 +176,21 @@ double across_beta(const struct coll_machine *m, u32 lanes);
 double across_alpha(const struct coll_call *call, const struct coll_machine *m);
 double across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m, double n);
+
+/*
+ * A phase of one block: messages that leave a NIC together share it, so those that
+ * are to be handed on come late, by so many times the block. With van de Geijn's tree
+ * of 8 ranks 11/8; docs/clusters.md has what was measured.
+ */
+#define NIC_SHARED 1.5
+
+enum { HEADER_BYTES = 98 };	/* ours, TCP's, IP's and Ethernet's */
+
+/* What each message costs its sender besides its payload. */
+static inline double message_cost(const struct coll_machine *m)
+{
+	return m->overhead + HEADER_BYTES * m->beta;
+}
 
 /* Two things that overlap but for the first and the last of so many segments. */
 static inline double overlap_cost(double one, double other, double segments)

@@ -48,7 +48,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = call_bytes(call);
 
 	(void)tuning;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    log2_ceil(call->ranks) * (m->alpha + n * (m->beta + m->gamma)) +
 				    (top_of(call) == call->root ? 0 : m->alpha + n * m->beta),
 			    tree_share(call, m->alpha + n * (m->beta + m->gamma)));

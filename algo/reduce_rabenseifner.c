@@ -78,9 +78,10 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = call_bytes(call);
 
 	(void)tuning;
-	return symmetric_cost(m, 2 * fold.exchanges * m->alpha +
-					 (1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma) +
-					 (fold.surplus ? m->alpha + n * (m->beta + m->gamma) : 0));
+	return symmetric_cost(call, m,
+			      2 * fold.exchanges * m->alpha +
+				      (1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma) +
+				      (fold.surplus ? m->alpha + n * (m->beta + m->gamma) : 0));
 }
 
 const struct coll_algo coll_reduce_rabenseifner = {

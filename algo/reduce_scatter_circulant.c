@@ -163,8 +163,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks, n = block_offset(call, call->ranks);
 
 	(void)tuning;
-	return symmetric_cost(m, log2_ceil(call->ranks) * m->alpha +
-					 (1 - 1 / p) * n * (m->beta + m->gamma));
+	return symmetric_cost(call, m,
+			      log2_ceil(call->ranks) * m->alpha +
+				      (1 - 1 / p) * n * (m->beta + m->gamma));
 }
 
 const struct coll_algo coll_reduce_scatter_circulant = {

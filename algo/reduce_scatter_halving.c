@@ -117,11 +117,12 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double n = block_offset(call, call->ranks);
 
 	(void)tuning;
-	return symmetric_cost(m, fold.exchanges * m->alpha +
-					 (1 - 1.0 / fold.seats) * n * (m->beta + m->gamma) +
-					 (fold.surplus ? 2 * m->alpha + n * (m->beta + m->gamma) +
-								 n / call->ranks * m->beta
-						       : 0));
+	return symmetric_cost(call, m,
+			      fold.exchanges * m->alpha +
+				      (1 - 1.0 / fold.seats) * n * (m->beta + m->gamma) +
+				      (fold.surplus ? 2 * m->alpha + n * (m->beta + m->gamma) +
+							      n / call->ranks * m->beta
+						    : 0));
 }
 
 const struct coll_algo coll_reduce_scatter_halving = {

@@ -240,7 +240,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 
 	if (call->ranks == 1)
 		return 0;
-	return across_alpha(call, m) + (k - 1) * s * m->overhead +
+	return across_alpha(call, m) + (k - 1) * s * clusters_lanes(call, tuning) * message_cost(m) +
 	       overlap_cost(across_cost(call, tuning, m, n / k * (k - 1)),
 			    n * (m->beta + 2 * m->gamma), s) +
 	       (p + s) * m->alpha + n / k / clusters_lanes(call, tuning) / s * m->beta;

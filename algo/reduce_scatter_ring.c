@@ -47,7 +47,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks, n = block_offset(call, call->ranks);
 
 	(void)tuning;
-	return symmetric_cost(m, (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
+	return symmetric_cost(call, m, (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
 }
 
 const struct coll_algo coll_reduce_scatter_ring = {

@@ -367,9 +367,10 @@ double redundancy_cost(const struct coll_call *call, struct redundancy with,
 	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
 	const u32 redundant = with.exchanges * (with.relays + (fold.surplus ? 2 : 1));
 
-	return symmetric_cost(m, messages * (way_of(call, m) + n * m->gamma) +
-					 redundant * extra_of(call, m) +
-					 (with.exchanges ? 2 * n * m->gamma : 0));
+	return symmetric_cost(call, m,
+			      messages * (way_of(call, m) + n * m->gamma) +
+				      redundant * extra_of(call, m) +
+				      (with.exchanges ? 2 * n * m->gamma : 0));
 }
 
 static double total(const struct coll_call *call, struct redundancy with,

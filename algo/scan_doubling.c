@@ -142,8 +142,9 @@ static double cost_scan(const struct coll_call *call, const struct coll_tuning *
 			const struct coll_machine *m)
 {
 	(void)tuning;
-	return symmetric_cost(m, log2_ceil(call->ranks) *
-					 (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+	return symmetric_cost(call, m,
+			      log2_ceil(call->ranks) *
+				      (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
 }
 
 /* The second sum, but for the first round. */

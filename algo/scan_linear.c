@@ -93,7 +93,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	if (call->ranks == 1)
 		return 0;
 	return crowded_cost(
-		m,
+		call, m,
 		(call->ranks - 2 + segments) *
 			(m->alpha + (double)call_bytes(call) / segments * (m->beta + m->gamma)),
 		tree_share(call,

@@ -104,7 +104,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	const double p = call->ranks;
 
 	(void)tuning;
-	return crowded_cost(m,
+	return crowded_cost(call, m,
 			    log2_ceil(call->ranks) * m->alpha +
 				    (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta,
 			    tree_share(call, m->alpha) +

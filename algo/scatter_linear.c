@@ -1,58 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/*
- * The root sends everybody its block, straight from the vector:
- * alpha + (p-2) o + (p-1) n beta for blocks of n bytes. scatterv needs no counts but the
- * root's.
- */
-#include "blocks.h"
-#include "ranks.h"
-
-static void emit_root(struct coll_build *b, const struct coll_call *call)
-{
-	u32 distance;
-
-	for (distance = 0; distance < call->ranks; distance++) {
-		u32 rank = rank_plus(call->root, distance, call->ranks);
-		u64 place = COLL_PLACE(COLL_IN, block_offset(call, rank));
-		u64 bytes = block_bytes(call, rank);
-
-		if (!bytes)
-			continue;
-		if (distance)
-			emit_send(b, rank, place, bytes);
-		else if (!call->in_place)
-			emit_copy(b, COLL_PLACE(COLL_OUT, 0), place, bytes);
-	}
-}
-
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
-{
-	(void)tuning;
-	if (call->rank == call->root)
-		emit_root(b, call);
-	else if (call_bytes(call))
-		emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
-}
-
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
-{
-	(void)tuning;
-	/* Of scatterv the ranks know no size in common. */
-	if (call->collective == COLL_SCATTERV)
-		return fan_cost(m, call->ranks - 1, 0);
-	return crowded_cost(m, fan_cost(m, call->ranks - 1, call_bytes(call)),
-			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
-}
+/* The root sends everybody its block, straight from the vector. */
+#include "fan.h"
 
 const struct coll_algo coll_scatter_linear = {
 	.collective = COLL_SCATTER,
 	.name = "linear",
 	.about = "the root sends everybody its block, straight from the vector",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = fan_blocks_cost,
+	.emit = emit_fan,
 };
 
 const struct coll_algo coll_scatter_direct = {
@@ -60,8 +16,8 @@ const struct coll_algo coll_scatter_direct = {
 	.name = "direct",
 	.about = "all blocks at once, whatever the way: linear",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = fan_blocks_cost,
+	.emit = emit_fan,
 	.baseline = true,
 };
 
@@ -70,8 +26,8 @@ const struct coll_algo coll_scatterv_linear = {
 	.name = "linear",
 	.about = "the root sends everybody its block, straight from the vector",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = fan_blocks_cost,
+	.emit = emit_fan,
 };
 
 const struct coll_algo coll_scatterv_direct = {
@@ -79,7 +35,7 @@ const struct coll_algo coll_scatterv_direct = {
 	.name = "direct",
 	.about = "all blocks at once, whatever the way: linear",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = fan_blocks_cost,
+	.emit = emit_fan,
 	.baseline = true,
 };

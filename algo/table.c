@@ -280,6 +280,8 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 		m.overhead = 2e-6;
 	if (m.beta <= 0)
 		m.beta = 0.25e-9;
+	if (m.byte_gap <= 0)
+		m.byte_gap = m.beta;
 	if (m.gamma <= 0)
 		m.gamma = 0.1e-9;
 	return m;
@@ -296,6 +298,32 @@ u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *m
 		if (across_beta(&m, n) < across_beta(&m, best) * 0.999)
 			best = n;
 	return best;
+}
+
+enum { SEGMENT_MIN = 1 << 13 };	/* shorter ones are not tried: headers, and urgent messages */
+
+void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const bool blocks = call->collective == COLL_REDUCE_SCATTER ||
+			    call->collective == COLL_REDUCE_SCATTER_BLOCK;
+	const u64 n = blocks ? blocks_bytes(call, 0, call->ranks) : call_bytes(call);
+	const struct coll_machine m = machine_or_usual(machine);
+	struct coll_tuning tried = *tuning;
+	double least = 0, cost;
+	u64 parts;
+
+	if (!algo->clusters || !coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
+	    tuning->segment != COLL_UNSET)
+		return;
+	for (parts = 1; n / parts >= SEGMENT_MIN; parts *= 2) {
+		tried.segment = (n + parts - 1) / parts;
+		cost = algo->cost(call, &tried, &m);
+		if (parts > 1 && cost >= least)
+			continue;
+		tuning->segment = tried.segment;
+		least = cost;
+	}
 }
 
 void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
@@ -343,6 +371,7 @@ static const struct coll_algo *cheapest(const struct coll_call *call,
 		    (*algo)->baseline || (*algo)->clusters != clusters ||
 		    coll_algo_refuses(*algo, call, tuning))
 			continue;
+		coll_segment_choose(*algo, call, m, &chosen);
 		coll_redundancy_choose(*algo, call, m, &chosen);
 		cost = (*algo)->cost(call, &chosen, m) +
 		       redundancy_delay(call, redundancy_in(*algo, call, &chosen), m);

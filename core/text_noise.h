@@ -55,6 +55,29 @@ void coll_noise_print(const struct coll_noise_plan *plan, FILE *to);
 int coll_noise_read_spans(const char *path, u32 cpu, struct coll_noise_span **table, u32 *spans,
 			  u64 *length, struct coll_text_error *error);
 
+/*
+ * One line of the kernel's osnoise tracer: an event of its *_noise tracepoints, or a whole
+ * gap (sample_threshold, cause hardware) with the number of those within it.
+ */
+struct coll_noise_traced {
+	u8 cause;
+	u32 cpu;
+	u32 number;		/* irq, softirq vector or pid */
+	u32 interference;
+	u64 start;		/* since boot */
+	u64 duration;
+	char name[40];		/* "": none */
+};
+
+/* 1: an event; 0: another line; -EINVAL: an event that cannot be read. */
+int coll_noise_traced(const char *line, struct coll_noise_traced *traced);
+/* Two numbers in a line, fractions rounded: "100 25", "100.00\t25.00 # as selfish has it". */
+bool coll_noise_pair(const char *line, u64 *first, u64 *second);
+/* Nothing in it, or a comment. */
+bool coll_noise_line_is_empty(const char *line);
+/* "12.5" times `unit`, exact in its whole part and below 2^62; what follows, or NULL. */
+const char *coll_text_scaled(const char *text, u64 unit, u64 *value);
+
 /* "250us", "2.5ms", "1h"; without a unit it is `unit` ns. Not negative, below 2^62. */
 bool coll_text_time(const char *text, u64 unit, u64 *ns);
 /* The same in seconds, with what is less than a nanosecond; without a unit it is seconds. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Events from files that others write, and from captures. */
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,37 +42,30 @@ static bool wanted(struct spans *spans, u32 cpu)
 
 /* ---- text --------------------------------------------------------------------- */
 
-/* "100 25", "100.00\t25.00": Netgauge and LogGOPSim. */
+/* Netgauge and LogGOPSim. */
 static int read_pair(struct spans *spans, const char *line, struct coll_text_error *error)
 {
-	double start, duration;
-	char rest;
+	u64 start, duration;
 
-	if (sscanf(line, "%lf %lf %c", &start, &duration, &rest) != 2 ||
-	    !(start >= 0 && start < 0x1p62) ||
-	    !(duration >= 0 && duration <= COLL_NOISE_DURATION_MAX))
+	if (!coll_noise_pair(line, &start, &duration) || duration > COLL_NOISE_DURATION_MAX)
 		return coll_said_wrong(error, "line %u is not 'start_ns duration_ns'", error->line);
 	if (spans->count && start < spans->span[spans->count - 1].start)
 		return coll_said_wrong(error, "line %u starts before the one above it",
 				       error->line);
-	return add(spans, llround(start), llround(duration), error);
+	return add(spans, start, duration, error);
 }
 
-/* "name-8 [008] .. 5.1: irq_noise: local_timer:236 start 5789.857529929 duration 1845 ns" */
-static int read_osnoise(struct spans *spans, const char *line, struct coll_text_error *error)
+/* The parts of a gap, or what has none. */
+static int add_traced(struct spans *spans, const struct coll_noise_traced *traced,
+		      struct coll_text_error *error)
 {
-	const char *bracket = strstr(line, " ["), *start = strstr(line, " start ");
-	u64 seconds, ns, duration;
-	unsigned int cpu = 0;
-
-	if (bracket)
-		sscanf(bracket, " [%u]", &cpu);
-	if (!start || sscanf(start, " start %" SCNu64 ".%9" SCNu64 " duration %" SCNu64 " ns",
-			     (uint64_t *)&seconds, (uint64_t *)&ns, (uint64_t *)&duration) != 3 ||
-	    seconds >> 32 || duration > COLL_NOISE_DURATION_MAX)
-		return coll_said_wrong(error, "line %u has no 'start S.NS duration NS ns'",
-				       error->line);
-	return wanted(spans, cpu) ? add(spans, seconds * 1000000000 + ns, duration, error) : 0;
+	if (traced->duration > COLL_NOISE_DURATION_MAX)
+		return coll_said_wrong(error, "line %u: longer than %llu ns", error->line,
+				       COLL_NOISE_DURATION_MAX);
+	if (traced->cause == COLL_NOISE_HARDWARE && traced->interference)
+		return 0;
+	return wanted(spans, traced->cpu) ?
+		       add(spans, traced->start, traced->duration, error) : 0;
 }
 
 static int by_start(const void *a, const void *b)
@@ -100,20 +91,22 @@ static void from_zero(struct spans *spans)
 
 static int read_text(struct spans *spans, FILE *file, struct coll_text_error *error)
 {
+	struct coll_noise_traced traced;
 	bool osnoise = false;
 	char line[512];
-	int wrong = 0;
+	int wrong = 0, found;
 
 	while (!wrong && fgets(line, sizeof(line), file)) {
 		error->line++;
-		line[strcspn(line, "#\r\n")] = 0;
-		if (strstr(line, "_noise: ")) {
-			osnoise = true;
-			wrong = read_osnoise(spans, line, error);
-		} else if (!osnoise && !strstr(line, "sample_threshold: ") &&
-			   line[strspn(line, " \t")]) {
+		found = coll_noise_line_is_empty(line) ? 0 : coll_noise_traced(line, &traced);
+		osnoise |= found;
+		if (found < 0)
+			wrong = coll_said_wrong(error, "line %u has no 'start S.NS duration NS ns'",
+						error->line);
+		else if (found)
+			wrong = add_traced(spans, &traced, error);
+		else if (!osnoise && !coll_noise_line_is_empty(line))
 			wrong = read_pair(spans, line, error);
-		}
 	}
 	if (!wrong && osnoise && spans->count)
 		from_zero(spans);

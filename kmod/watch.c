@@ -315,6 +315,7 @@ static int put_source(struct sk_buff *skb, const struct watch_cpu *watch, long i
 	    (source->cgroup && put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
 	    put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
 	    put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
+	    put_u64(skb, COLL_WATCH_A_INCLUSIVE, source->inclusive) ||
 	    put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
 	    nla_put_64bit(skb, COLL_WATCH_A_HISTOGRAM, sizeof(source->histogram),
 			  source->histogram, COLL_WATCH_A_PAD))

@@ -31,6 +31,7 @@ struct watch_source {
 	u64 cgroup;
 	u64 count;
 	u64 total;
+	u64 inclusive;		/* with what interrupted it */
 	u64 max;
 	u64 histogram[WATCH_BUCKETS];
 	char name[WATCH_NAME];

@@ -140,6 +140,19 @@ static u64 counted_part(const struct watch_cpu *watch, u64 passed)
 	return left > watch->last ? min(left - watch->last, passed) : 0;
 }
 
+/*
+ * To all that are under way: also to a thread, whose own clock runs on while it is
+ * interrupted (but for kernels with IRQ_TIME_ACCOUNTING).
+ */
+static void charge_inclusive(struct watch_cpu *watch, u64 time)
+{
+	int depth;
+
+	for (depth = watch->depth; depth >= 0; depth--)
+		if (watch->frames[depth].source)
+			watch->frames[depth].source->inclusive += time;
+}
+
 /* Gives the time since the last change to the topmost. */
 static u64 charge(struct watch_cpu *watch)
 {
@@ -153,6 +166,7 @@ static u64 charge(struct watch_cpu *watch)
 	counted = min(own, counted_part(watch, passed));
 	watch->last = now;
 	watch->watched += passed;
+	charge_inclusive(watch, counted + passed - own);
 	if (top->source) {
 		top->source->total += counted;
 		top->spent += counted;
@@ -383,6 +397,7 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
 	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
 	source->total += delta;
+	source->inclusive += delta;
 	histogram_add(source, delta);
 }
 
@@ -490,6 +505,7 @@ void coll_watch_flush(struct watch_cpu *watch)
 {
 	charge(watch);
 	watch->sources[COLL_NOISE_STEAL].total = coll_watch_steal(watch) - watch->steal_start;
+	watch->sources[COLL_NOISE_STEAL].inclusive = watch->sources[COLL_NOISE_STEAL].total;
 }
 
 void coll_watch_end(struct watch_cpu *watch)

@@ -129,6 +129,26 @@ struct coll_counters {
 };
 int coll_counters(struct coll_context *context, struct coll_counters *counters);
 
+/*
+ * What links inside a cluster and between clusters carry, measured by coll_open() with
+ * the option wan=auto (coll wan prints it). -ENODATA: it was not, or there is one
+ * cluster only.
+ */
+struct coll_wan {
+	uint64_t size;		/* sizeof of this struct, set by the caller */
+	double alpha, beta;	/* inside a cluster: s a small message takes, s a byte */
+	double wan_alpha;	/* s a small message takes across */
+	double wan_beta;	/* s a byte takes of all that goes across; 0: it was not filled */
+	double wan_loss;	/* what overload of that costs; see option wan_loss */
+	uint32_t streams;	/* connections that carry the bulk of a link across */
+	uint32_t points;	/* how many of these were measured */
+	struct coll_wan_point {
+		uint64_t links;	/* at once */
+		double rate;	/* bytes a second, together */
+	} point[32];
+};
+int coll_wan(struct coll_context *context, struct coll_wan *wan);
+
 /* ---- groups: ranks that act together ---------------------------------- */
 
 /* All ranks of the job. Belongs to the context: never freed by the caller. */

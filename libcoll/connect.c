@@ -248,7 +248,7 @@ static int link_try_next(struct coll_link *link);
 /* How many streams a link has that we make. */
 static uint32_t streams_wanted(const struct coll_link *link)
 {
-	const uint64_t streams = link->group->context->options.wan_streams;
+	const uint32_t streams = link->group->context->streams;
 
 	return coll_link_is_far(link) && streams > 1 ? streams : 0;
 }

@@ -17,6 +17,7 @@
 #include "offload.h"
 #include "progress.h"
 #include "topology.h"
+#include "wan.h"
 
 enum {
 	WORLD_ID = 1,
@@ -96,7 +97,8 @@ static double node_crowding(const struct coll_boot *boot, int cores)
 
 /*
  * What nobody has told of a machine whose ranks are all on one node: TCP over loopback
- * comes sooner than over a network.
+ * comes sooner than over a network, and there is no wire that a byte keeps busy: its sender
+ * copies it in, its receiver out, each on its own.
  */
 static void assume_loopback(struct coll_machine *machine, const struct coll_boot *boot)
 {
@@ -104,6 +106,10 @@ static void assume_loopback(struct coll_machine *machine, const struct coll_boot
 		return;
 	if (machine->alpha <= 0)
 		machine->alpha = 10e-6;
+	if (machine->beta <= 0)
+		machine->beta = 0.25e-9;
+	if (machine->byte_gap <= 0)
+		machine->byte_gap = machine->beta / 2;
 }
 
 /*
@@ -114,6 +120,7 @@ static void assume_loopback(struct coll_machine *machine, const struct coll_boot
 struct shared {
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
+	char wan[sizeof(((struct coll_options *)0)->wan)];
 };
 
 static int share_machine(struct coll_context *context)
@@ -129,6 +136,7 @@ static int share_machine(struct coll_context *context)
 	if (context->boot->ranks == 1)
 		return 0;
 	strcpy(shared.clusters, options->clusters);
+	strcpy(shared.wan, options->wan);
 	if (!context->boot->rank)
 		error = coll_boot_put(context->boot, "machine", &shared, bytes);
 	if (!error)
@@ -139,6 +147,7 @@ static int share_machine(struct coll_context *context)
 		return error;
 	options->machine = shared.machine;
 	strcpy(options->clusters, shared.clusters);
+	strcpy(options->wan, shared.wan);
 	return 0;
 }
 
@@ -256,6 +265,13 @@ int context_begin(struct coll_context *context)
 	if (error)
 		context_open_fail(error, "who is near whom cannot be measured: %s",
 				  coll_last_error(context->world));
+	wan_settle(context);
+	if (!error && wan_is_measured(context)) {
+		error = wan_measure(context);
+		if (error)
+			context_open_fail(error, "the ways between clusters cannot be measured: %s",
+					  coll_last_error(context->world));
+	}
 	if (!error && circuits_are_planned(context) && context->boot->ranks > 1) {
 		error = circuits_agree(context->world);
 		if (error)

@@ -52,6 +52,23 @@ err_free_world:
 	return -ENOMEM;
 }
 
+int group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
+{
+	uint32_t *all = malloc(world->ranks * sizeof(*all));
+	int error;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, world->world, world->ranks * sizeof(*all));
+	error = group_make(world->context, id, all, world->rank, world->ranks, made);
+	if (error)
+		return error;
+	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
+	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
+	(*made)->options.explain = 0;
+	return 0;
+}
+
 static void group_destroy(struct coll_group *group)
 {
 	struct coll_group **slot = &group->context->groups;

@@ -10,6 +10,11 @@
  */
 int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
 	       uint32_t ranks, struct coll_group **group);
+/*
+ * All ranks of `world` once more, with links of their own, to measure by: the world's
+ * shall know when they are made what was found.
+ */
+int group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made);
 
 /* Says goodbye on all links; the group goes when they have closed. */
 void group_leave(struct coll_group *group);

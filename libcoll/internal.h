@@ -373,6 +373,9 @@ struct coll_context {
 	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
 	int cores;			/* that this node's ranks share */
 	bool crowded;			/* more ranks than cores on this node */
+	struct coll_wan wan;		/* points 0: not measured */
+	uint64_t window;		/* bytes on their way in one connection between clusters */
+	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
 	char error[320];

@@ -610,7 +610,7 @@ static const char *unfit(const struct coll_run *run)
 		return "faults are injected in user space";
 	if (run->group->context->circuits)
 		return "circuits are asked for in user space";
-	if (run->group->clusters > 1 && run->group->context->options.wan_streams > 1)
+	if (run->group->clusters > 1 && run->group->context->streams > 1)
 		return "links with streams are kept in user space";
 	if (run->group->offload.gone)
 		return "the kernel's part of the group has ended";

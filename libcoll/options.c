@@ -159,7 +159,7 @@ static int read_streams(void *field, size_t size, const char *value)
 	uint64_t streams;
 	int error = read_bytes(&streams, size, value);
 
-	if (error || streams < 1 || streams > WAN_STREAMS_MAX)
+	if (error || streams > WAN_STREAMS_MAX)
 		return -EINVAL;
 	*(uint64_t *)field = streams;
 	return 0;
@@ -172,7 +172,7 @@ static int read_policy(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
-static int read_ports(void *field, size_t size, const char *value)
+static int read_auto(void *field, size_t size, const char *value)
 {
 	if (strcmp(value, "auto") && strcmp(value, "off"))
 		return -EINVAL;
@@ -325,7 +325,7 @@ static const struct option table[] = {
 	  "who sets up circuits for connect ops; off: they are always there" },
 	{ "node", read_text, show_text, FIELD(node), "a name of at most 63 bytes",
 	  "this node's name in the circuit manager's file; default: the host's name" },
-	{ "circuit_ports", read_ports, show_text, FIELD(circuit_ports), "auto or off",
+	{ "circuit_ports", read_auto, show_text, FIELD(circuit_ports), "auto or off",
 	  "whether calls that name no ports plan for what the circuit manager says" },
 	{ "explain", read_bool, show_number, FIELD(explain), "0 or 1",
 	  "say on standard error what was chosen and why" },
@@ -337,6 +337,8 @@ static const struct option table[] = {
 	  "what of this keeps the sender busy" },
 	{ "beta", read_seconds, show_seconds, FIELD(machine.beta), "a duration: 0.5ns",
 	  "what a byte's transport costs" },
+	{ "byte_gap", read_seconds, show_seconds, FIELD(machine.byte_gap), "a duration: 0.2ns",
+	  "what of this keeps the sender from its next byte" },
 	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
 	  "what a byte's reduction costs" },
 	{ "delta", read_seconds, show_seconds, FIELD(machine.delta), "a duration: 10ms",
@@ -348,6 +350,8 @@ static const struct option table[] = {
 	  "none, or RATExDURATION: 10x2ms", "what delays messages, for the choice of T" },
 	{ "grain", read_seconds, show_seconds, FIELD(machine.grain), "a duration: 1ms",
 	  "how long ranks compute before they call, for the choice of T" },
+	{ "wan", read_auto, show_text, FIELD(wan), "auto or off",
+	  "whether alpha, beta and what is between clusters are measured when a job starts" },
 	{ "wan_alpha", read_seconds, show_seconds, FIELD(machine.wan_alpha), "a duration: 10ms",
 	  "what a message between clusters costs" },
 	{ "wan_beta", read_seconds, show_seconds, FIELD(machine.wan_beta), "a duration: 0.8ns",
@@ -356,8 +360,8 @@ static const struct option table[] = {
 	  "a congestion control: bbr", "of links between clusters; default: as of the others" },
 	{ "wan_pacing", read_bytes, show_number, FIELD(wan_pacing), "bytes a second: 1M",
 	  "how fast a link between clusters may send; 0: as fast as TCP likes" },
-	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 1 to 16",
-	  "connections that carry the bulk of a link between clusters; 1: its only one" },
+	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 0 to 16",
+	  "connections that carry the bulk of a link between clusters; 1: its only one; 0: by its way" },
 	{ "wan_buffer_bytes", read_bytes, show_number, FIELD(wan_buffer_bytes), "a size: 4M",
 	  "socket buffers of links between clusters; 0: the kernel decides" },
 	{ "wan_loss", read_number, show_real, FIELD(machine.congestion), "a number: 0.1",
@@ -546,7 +550,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
 	options->early_bytes = 16 << 20;
-	options->wan_streams = 1;
+	strcpy(options->wan, "off");
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		options->tuning[i] = COLL_TUNING_UNSET;
 	if (path && *path)

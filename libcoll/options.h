@@ -30,7 +30,8 @@ struct coll_options {
 	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */
 	char wan_congestion[16];	/* "": as the others' */
 	uint64_t wan_pacing;	/* bytes a second of a link to another cluster; 0: no limit */
-	uint64_t wan_streams;	/* its connections for bulk */
+	char wan[8];		/* off, auto: measured at start */
+	uint64_t wan_streams;	/* its connections for bulk; 0: wan.h says */
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
 	char clusters[256];	/* how it is known who is near; "": all are */
 	char cluster[64];	/* the name of this rank's, or "" */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../algo/circuits.h"
+#include "../algo/tuning.h"
 #include "../core/check.h"
 #include "circuit.h"
 #include "exec.h"
@@ -331,10 +332,12 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 		return -ENOMEM;
 	if (!planned->algo)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
-	if (planned->algo && !planned->algo->clusters)
+	if (planned->algo && !coll_algo_has_option(planned->algo, "n"))
 		planned->tuning.lanes = COLL_UNSET;
-	if (planned->algo)
+	if (planned->algo) {
+		coll_segment_choose(planned->algo, call, &options->machine, &planned->tuning);
 		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
+	}
 	if (!planned->algo) {
 		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
 			 coll_collective_names[call->collective]);

@@ -15,6 +15,7 @@
 #include "progress.h"
 #include "run.h"
 #include "topology.h"
+#include "wan.h"
 
 enum { LINGERING_MAX = 128, EXPLANATION_BYTES = 800 };
 
@@ -59,18 +60,6 @@ static const char *lanes_explain(const struct planned *planned,
 			 1e-6 / machine->beta, 1e-6 / machine->wan_beta, machine->congestion);
 	else
 		snprintf(text, bytes, " (what the WAN carries is not known: wan_beta)");
-	return text;
-}
-
-/* ", 4 streams to a link between clusters". */
-static const char *streams_explain(const struct coll_run *run, char *text, size_t bytes)
-{
-	const uint64_t streams = run->group->context->options.wan_streams;
-
-	*text = 0;
-	if (run->planned->call.cluster && streams > 1)
-		snprintf(text, bytes, ", %llu streams to a link between clusters",
-			 (unsigned long long)streams);
 	return text;
 }
 
@@ -125,8 +114,10 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
 	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[160];
-	char streams[64];
+	char streams[128] = "";
 
+	if (call->cluster)
+		wan_streams_explain(run->group->context, streams, sizeof(streams));
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, %s%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
@@ -140,7 +131,7 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 		 s->peers, place_explain(run, place, sizeof(place)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
 		 run->group->context->congestion,
-		 streams_explain(run, streams, sizeof(streams)));
+		 streams);
 	return text;
 }
 

@@ -294,24 +294,6 @@ static int measure(struct coll_group *world, double limit, struct view *view)
 	return 0;
 }
 
-/* Of all ranks: the world's links shall know when they are made whether they are far. */
-static int measuring_group(struct coll_group *world, struct coll_group **made)
-{
-	uint32_t *all = malloc(world->ranks * sizeof(*all));
-	int error;
-
-	if (!all)
-		return -ENOMEM;
-	memcpy(all, world->world, world->ranks * sizeof(*all));
-	error = group_make(world->context, ~world->id, all, world->rank, world->ranks, made);
-	if (error)
-		return error;
-	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
-	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
-	(*made)->options.explain = 0;
-	return 0;
-}
-
 int topology_measure(struct coll_context *context, const char *how)
 {
 	struct coll_group *world = context->world;
@@ -324,7 +306,7 @@ int topology_measure(struct coll_context *context, const char *how)
 		return -ENOMEM;
 	if (how[4])
 		coll_options_time(how + 5, &limit);
-	error = measuring_group(world, &group);
+	error = group_to_measure(world, ~world->id, &group);
 	if (!error) {
 		error = measure(group, limit, view);
 		memcpy(world->text, group->text, sizeof(world->text));

@@ -131,24 +131,19 @@ static struct coll_noise_span walk_next(struct walk *walk)
 
 /* ---- ops under noise ------------------------------------------------------------- */
 
-struct event {
-	sim_time start, duration;
-};
-
-static struct event event_of(const struct walk *walk, struct coll_noise_span span)
+static struct noise_event event_of(const struct walk *walk, struct coll_noise_span span)
 {
-	return (struct event){ (sim_time)(span.start * NS) - walk->shift, span.duration * NS };
+	return (struct noise_event){ (sim_time)(span.start * NS) - walk->shift, span.duration * NS };
 }
 
-/* The first event of any source that ends after x. Its start says whether x is in it. */
-static struct event next_event(const struct noise *noise, u64 stream, sim_time x)
+struct noise_event noise_next(const struct noise *noise, u64 stream, sim_time x)
 {
-	struct event first = { .start = SIM_NEVER };
+	struct noise_event first = { .start = SIM_NEVER };
 	struct walk walk;
 	u32 i;
 
 	for (i = 0; i < noise->sources; i++) {
-		struct event event;
+		struct noise_event event;
 
 		walk_init(&walk, &noise->source[i], stream, x - noise->source[i].longest);
 		do
@@ -163,7 +158,7 @@ static struct event next_event(const struct noise *noise, u64 stream, sim_time x
 static sim_time end_occupancy(const struct noise *noise, u64 stream, sim_time now, sim_time left)
 {
 	for (;;) {
-		struct event event = next_event(noise, stream, now);
+		struct noise_event event = noise_next(noise, stream, now);
 
 		if (event.start > now) {
 			if (left <= event.start - now)
@@ -182,7 +177,7 @@ static sim_time sum_starting(const struct noise *noise, u64 stream, sim_time sta
 	u32 i;
 
 	for (i = 0; i < noise->sources; i++) {
-		struct event event;
+		struct noise_event event;
 
 		walk_init(&walk, &noise->source[i], stream, start);
 		while ((event = event_of(&walk, walk_next(&walk))).start < start + length)
@@ -195,7 +190,7 @@ static sim_time sum_starting(const struct noise *noise, u64 stream, sim_time sta
 /* LogGOPSim: the rest of what covers the start, and all that starts later inside. */
 static sim_time end_goal(const struct noise *noise, u64 stream, sim_time start, sim_time length)
 {
-	struct event cover = next_event(noise, stream, start);
+	struct noise_event cover = noise_next(noise, stream, start);
 	sim_time late = cover.start <= start ? cover.start + cover.duration - start : 0;
 
 	if (length > 1)

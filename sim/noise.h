@@ -99,6 +99,12 @@ static inline sim_time noise_end_periodic(const struct noise *noise, sim_time ph
 /* Any noise; slower. */
 sim_time noise_end_any(const struct noise *noise, u64 stream, sim_time start, sim_time length);
 
+/* The first event of any source that ends after `time`: its start says whether that is in it. */
+struct noise_event {
+	sim_time start, duration;
+};
+struct noise_event noise_next(const struct noise *noise, u64 stream, sim_time time);
+
 /* When an op of the stream ends that starts at `start` and needs `length`. */
 static inline sim_time noise_end(const struct noise *noise, u64 stream, sim_time start,
 				 sim_time length)

@@ -8,14 +8,17 @@
  *	result(r) = min(e(K, r), arrivals of the results of its T partners)
  *
  * First nobody abandons anything; then those do who had no need to go on, until
- * nothing changes any more.
+ * nothing changes any more. The first pass goes over all exchanges. The later ones
+ * revise what follows from ranks that now abandon, or do no more: all e(i, r) are kept,
+ * but for those of the first exchanges, which blocks of ranks have among themselves, in
+ * the cache, again if need be.
  *
- * Ranks are gone through in blocks, so that what a block's exchanges need is in the
- * cache, and each remembers until when it is free of noise, so that most questions for
- * the end of something are two comparisons.
+ * Each rank remembers until when it is free of noise, so that most questions for the end
+ * of something are two comparisons.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <string.h>
 
 #include "../algo/redundancy.h"
@@ -23,17 +26,24 @@
 
 enum {
 	PASSES_MAX = 100,
-	BLOCK_BITS = 8,		/* ranks that take their first exchanges together */
+	BLOCK_BITS = 8,		/* exchanges that a block has by itself */
+	ROUNDS_MAX = 33,
+	WORD = 64,		/* ranks in a word of a set */
 };
+
+#define HUGE_PAGE (2ull << 20)
 
 struct redundant {
 	const struct machine *machine;
 	u32 ranks, exchanges, redundancy;
 	sim_time work;		/* of a reduction */
 	struct wire wire;
-	sim_time *reduced, *before;	/* e(i); e(K - 1) */
+	u32 block;		/* exchanges of blocks: below K */
+	sim_time *reduced[ROUNDS_MAX];	/* e(i) from i = block on */
 	sim_time *result;	/* when it is there */
-	sim_time *done;		/* when the rank is; of the pass before at first */
+	sim_time *done, *old;	/* when the rank is; and was before the last change */
+	/* Sets of ranks: whose `done` has moved across some e(i); whose e(i) has changed. */
+	u64 *moved, *changed, *next;
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	/*
 	 * With phases: a time at which noise strikes the rank again. What starts at most
@@ -41,7 +51,6 @@ struct redundant {
 	 */
 	sim_time *strike, calm;
 	u64 messages, reductions;
-	bool abandoned;		/* somebody had no need to go on */
 };
 
 static u64 vector_bytes(const struct sim_job *job)
@@ -105,10 +114,30 @@ static inline sim_time work_of(const struct redundant *r, u32 rank)
 	return r->machine->slowness ? to_time(r->work * r->machine->slowness[rank]) : r->work;
 }
 
-/* Whether the rank sends what it has reduced so far. */
-static inline bool goes_on(const struct redundant *r, u32 rank)
+static inline u32 set_words(u32 ranks)
 {
-	return r->reduced[rank] != SIM_NEVER && r->reduced[rank] <= r->done[rank];
+	return (ranks + WORD - 1) / WORD;
+}
+
+static inline void add_to_set(u64 *set, u32 rank, bool added)
+{
+	set[rank / WORD] |= (u64)added << rank % WORD;
+}
+
+static inline bool in_set(const u64 *set, u32 rank)
+{
+	return set[rank / WORD] >> rank % WORD & 1;
+}
+
+static inline sim_time least(sim_time a, sim_time b)
+{
+	return a < b ? a : b;
+}
+
+/* Whether a rank sends what it has reduced so far. */
+static inline bool goes_on_until(sim_time reduced, sim_time done)
+{
+	return reduced != SIM_NEVER && reduced <= done;
 }
 
 /* e(i + 1) of a rank that has `ready` and gets what its partner had at `left`. */
@@ -121,10 +150,14 @@ static inline sim_time reduce(const struct redundant *r, u32 rank, sim_time read
 	return end_of(r, rank, ready > there ? ready : there, work_of(r, rank));
 }
 
-static inline void exchange(struct redundant *r, u32 a, u32 b)
+/* Ranks first + x and first + y exchange what they have from[], and have to[] then. */
+static inline void exchange(struct redundant *r, const sim_time *from, sim_time *to, u32 first,
+			    u32 x, u32 y)
 {
-	const sim_time from_a = r->reduced[a], from_b = r->reduced[b];
-	const bool a_goes = goes_on(r, a), b_goes = goes_on(r, b);
+	const u32 a = first + x, b = first + y;
+	const sim_time from_a = from[x], from_b = from[y];
+	const bool a_goes = goes_on_until(from_a, r->done[a]);
+	const bool b_goes = goes_on_until(from_b, r->done[b]);
 	const sim_time a_leaves = a_goes ? awake(r, a, from_a) : SIM_NEVER;
 	const sim_time b_leaves = b_goes ? awake(r, b, from_b) : SIM_NEVER;
 	const bool a_reduces = b_goes && from_a != SIM_NEVER;
@@ -132,41 +165,46 @@ static inline void exchange(struct redundant *r, u32 a, u32 b)
 
 	r->messages += a_goes + b_goes;
 	r->reductions += a_reduces + b_reduces;
-	r->reduced[a] = a_reduces ? reduce(r, a, from_a, b, b_leaves) : SIM_NEVER;
-	r->reduced[b] = b_reduces ? reduce(r, b, from_b, a, a_leaves) : SIM_NEVER;
+	to[x] = a_reduces ? reduce(r, a, from_a, b, b_leaves) : SIM_NEVER;
+	to[y] = b_reduces ? reduce(r, b, from_b, a, a_leaves) : SIM_NEVER;
 }
 
-/* Exchange number `i` of the 2^(i + 1) ranks from `first` on. */
-static void exchange_block(struct redundant *r, u32 first, u32 i)
+/* The exchanges of the block that begins with this rank; the last gives `to`. */
+static void exchange_block(struct redundant *r, u32 first, sim_time *to)
 {
-	const u32 half = 1u << i;
-	u32 rank;
+	const u32 ranks = 1u << r->block;
+	sim_time time[2][1 << BLOCK_BITS], *from = r->block ? time[0] : to;
+	u32 i, k, x;
 
-	if (i + 1 == r->exchanges)
-		memcpy(r->before + first, r->reduced + first, 2 * (size_t)half * sizeof(sim_time));
-	for (rank = first; rank < first + half; rank++)
-		exchange(r, rank, rank + half);
+	for (x = 0; x < ranks; x++)
+		from[x] = awake(r, first + x, machine_start(r->machine, first + x));
+	for (i = 0; i < r->block; i++) {
+		sim_time *next = i + 1 == r->block ? to : time[1 - i % 2];
+
+		for (k = 0; k < ranks; k += 2u << i)
+			for (x = k; x < k + (1u << i); x++)
+				exchange(r, from, next, first, x, x + (1u << i));
+		from = next;
+	}
 }
 
 /* The first `count` exchanges of 2^count ranks. */
 static void exchange_first(struct redundant *r, u32 first, u32 count)
 {
-	u32 rank, i, k;
+	const u32 half = 1u << count >> 1;
+	u32 rank;
 
-	if (count > BLOCK_BITS) {
-		exchange_first(r, first, count - 1);
-		exchange_first(r, first + (1u << (count - 1)), count - 1);
-		exchange_block(r, first, count - 1);
+	if (count == r->block) {
+		exchange_block(r, first, r->reduced[count] + first);
 		return;
 	}
-	for (rank = first; rank < first + (1u << count); rank++)
-		r->reduced[rank] = awake(r, rank, machine_start(r->machine, rank));
-	for (i = 0; i < count; i++)
-		for (k = 0; k < 1u << count; k += 2u << i)
-			exchange_block(r, first + k, i);
+	exchange_first(r, first, count - 1);
+	exchange_first(r, first + half, count - 1);
+	for (rank = first; rank < first + half; rank++)
+		exchange(r, r->reduced[count - 1], r->reduced[count], 0, rank, rank + half);
 }
 
-/* When the result of `from` is there, if that could be before `limit`; else never. */
+/* When the result of `from` is there, if that could be by `limit`; else never. */
 static sim_time rescue(const struct redundant *r, u32 from, u32 to, sim_time limit)
 {
 	if (r->result[from] == SIM_NEVER || r->result[from] + r->wire.length > limit)
@@ -174,45 +212,215 @@ static sim_time rescue(const struct redundant *r, u32 from, u32 to, sim_time lim
 	return awake(r, to, arrives(r, from, to, 1, awake(r, from, r->result[from])));
 }
 
+/* The one of two partners that has its result later may have it from the other. */
+static inline bool help(struct redundant *r, u32 a, u32 b)
+{
+	const sim_time of_a = r->result[a], of_b = r->result[b];
+	const u32 from = of_a < of_b ? a : b, to = from ^ a ^ b;
+	sim_time there;
+
+	if (of_b - r->wire.length <= of_a && of_a - r->wire.length <= of_b)
+		return false;
+	there = rescue(r, from, to, r->result[to]);
+	if (there >= r->result[to])
+		return false;
+	r->result[to] = there;
+	return true;
+}
+
 /* Results go to partners, all among `count` ranks, until that helps nobody any more. */
 static void hand_on(struct redundant *r, u32 first, u32 count)
 {
+	const u32 end = first + count;
 	bool helped = true;
-	u32 rank, j;
+	u32 half, k, rank;
 
-	memcpy(r->result + first, r->reduced + first, count * sizeof(*r->result));
+	memcpy(r->result + first, r->reduced[r->exchanges] + first,
+	       count * sizeof(*r->result));
 	while (helped) {
 		helped = false;
-		for (j = 0; j < r->redundancy; j++)
-			for (rank = first; rank < first + count; rank++) {
-				sim_time there = rescue(r, rank ^ 1u << j, rank,
-							r->result[rank]);
-
-				if (there < r->result[rank]) {
-					r->result[rank] = there;
-					helped = true;
-				}
-			}
+		for (half = 1; half < count; half *= 2)
+			for (k = first; k < end; k += 2 * half)
+				for (rank = k; rank < k + half; rank++)
+					helped |= help(r, rank, rank + half);
 	}
 }
 
-/* Returns whether any of the ranks is done at another time than in the pass before. */
+/* Returns whether that may change what any of the ranks sends. e(i) grows with i. */
 static bool conclude(struct redundant *r, u32 first, u32 count)
 {
-	bool changed = false;
+	const sim_time *most = r->reduced[r->exchanges - 1];
+	bool moved = false;
 	u32 rank;
 
 	for (rank = first; rank < first + count; rank++) {
-		sim_time done = r->result[rank] == SIM_NEVER ?
-					SIM_NEVER :
-					awake(r, rank, r->result[rank]);
+		const sim_time old = r->done[rank], done = r->result[rank] == SIM_NEVER ?
+					SIM_NEVER : awake(r, rank, r->result[rank]);
 
-		changed |= done != r->done[rank];
+		if (done == old)
+			continue;
+		r->old[rank] = old;
 		r->done[rank] = done;
-		r->abandoned |= r->before[rank] > done;
+		if (most[rank] > least(done, old)) {
+			add_to_set(r->moved, rank, true);
+			moved = true;
+		}
 	}
-	return changed;
+	return moved;
 }
+
+/* ---- what has changed ----------------------------------------------------------------- */
+
+/* Of these ranks those that go on after `i` reductions now, and did not before, or vice versa. */
+static u64 turned(const struct redundant *r, u32 i, u32 word)
+{
+	const sim_time *reduced = r->reduced[i] + (size_t)word * WORD;
+	const sim_time *done = r->done + (size_t)word * WORD, *old = r->old + (size_t)word * WORD;
+	u64 rest = r->moved[word], set = 0;
+
+	for (; rest; rest &= rest - 1) {
+		const u32 k = __builtin_ctzll(rest);
+
+		set |= (u64)(goes_on_until(reduced[k], done[k]) !=
+			     goes_on_until(reduced[k], old[k])) << k;
+	}
+	return set;
+}
+
+/* Exchange `i` again of the pairs whose lower rank is in the set. */
+static void exchange_again(struct redundant *r, u32 i, u32 word, u64 set)
+{
+	const u32 half = 1u << i;
+	sim_time *reduced = r->reduced[i + 1];
+
+	for (; set; set &= set - 1) {
+		const u32 a = word * WORD + __builtin_ctzll(set), b = a + half;
+		const sim_time of_a = reduced[a], of_b = reduced[b];
+
+		exchange(r, r->reduced[i], reduced, 0, a, b);
+		add_to_set(r->next, a, reduced[a] != of_a);
+		add_to_set(r->next, b, reduced[b] != of_b);
+	}
+}
+
+/* In each word the bits of ranks that have the lower half of 2^(i + 1). */
+static u64 lower_half(u32 i)
+{
+	return ~0ull / ((1ull << (1u << i)) + 1);
+}
+
+static void revise_exchange(struct redundant *r, u32 i)
+{
+	const u32 words = set_words(r->ranks), apart = (1u << i) / WORD;
+	u32 word;
+
+	memset(r->next, 0, words * sizeof(*r->next));
+	for (word = 0; word < words; word++) {
+		u64 set;
+
+		if (word & apart)
+			continue;
+		set = r->changed[word] | turned(r, i, word);
+		if (apart)
+			set |= r->changed[word + apart] | turned(r, i, word + apart);
+		else
+			set = (set | set >> (1u << i)) & lower_half(i);
+		exchange_again(r, i, word, set);
+	}
+}
+
+/* Whether e(K) of any of these ranks has changed. */
+static bool any_changed(const struct redundant *r, u32 first, u32 count)
+{
+	u32 word;
+
+	if (count < WORD)
+		return r->changed[first / WORD] >> first % WORD & ((1ull << count) - 1);
+	for (word = first / WORD; word < (first + count) / WORD; word++)
+		if (r->changed[word])
+			return true;
+	return false;
+}
+
+/* Whether one of the block's ranks may have turned in its exchanges. */
+static bool block_turned(const struct redundant *r, u32 first)
+{
+	const sim_time *most = r->reduced[r->block];
+	u32 rank;
+
+	for (rank = first; rank < first + (1u << r->block); rank++)
+		if (in_set(r->moved, rank) && most[rank] > least(r->old[rank], r->done[rank]))
+			return true;
+	return false;
+}
+
+static void revise_block(struct redundant *r, u32 first)
+{
+	sim_time now[1 << BLOCK_BITS], *reduced = r->reduced[r->block] + first;
+	u32 x;
+
+	exchange_block(r, first, now);
+	for (x = 0; x < 1u << r->block; x++)
+		add_to_set(r->changed, first + x, now[x] != reduced[x]);
+	memcpy(reduced, now, sizeof(*now) << r->block);
+}
+
+static void revise(struct redundant *r)
+{
+	const u32 words = set_words(r->ranks);
+	u32 first, i;
+
+	memset(r->changed, 0, words * sizeof(*r->changed));
+	for (first = 0; first < r->ranks; first += 1u << r->block)
+		if (block_turned(r, first))
+			revise_block(r, first);
+	for (i = r->block; i < r->exchanges; i++) {
+		u64 *changed = r->changed;
+
+		revise_exchange(r, i);
+		r->changed = r->next;
+		r->next = changed;
+	}
+}
+
+/* What the ranks of a block send in its exchanges, in the end. */
+static void count_block(struct redundant *r, u32 first)
+{
+	const u32 ranks = 1u << r->block;
+	sim_time unused[1 << BLOCK_BITS];
+	u32 x;
+
+	for (x = first; x < first + ranks; x++)
+		if (r->reduced[r->block][x] > r->done[x]) {
+			exchange_block(r, first, unused);
+			return;
+		}
+	r->messages += ranks * r->block;
+	r->reductions += ranks * r->block;
+}
+
+/* What all send, in the end. Every rank is done some time. */
+static void count_exchanges(struct redundant *r)
+{
+	u32 rank, i;
+
+	r->messages = r->reductions = 0;
+	for (rank = 0; rank < r->ranks; rank += 1u << r->block)
+		count_block(r, rank);
+	for (i = r->block; i < r->exchanges; i++) {
+		const sim_time *now = r->reduced[i], *then = r->reduced[i + 1];
+		u64 messages = 0, reductions = 0;
+
+		for (rank = 0; rank < r->ranks; rank++) {
+			messages += now[rank] <= r->done[rank];
+			reductions += then[rank] != SIM_NEVER;
+		}
+		r->messages += messages;
+		r->reductions += reductions;
+	}
+}
+
+/* ---- the whole ------------------------------------------------------------------------ */
 
 /* Whether the result came from a partner, who is spared then. */
 static bool was_rescued(const struct redundant *r, u32 rank)
@@ -233,21 +441,27 @@ static void count_redundant(struct redundant *r)
 		r->messages += r->redundancy - was_rescued(r, rank);
 }
 
-/* Returns whether it came out otherwise than the pass before. */
-static bool run_pass(struct redundant *r)
+/* One pass; returns whether there must be another. */
+static bool run_pass(struct redundant *r, bool again)
 {
 	const u32 count = 1u << r->redundancy;
-	bool changed = false;
+	bool moved = false;
 	u32 first;
 
-	r->messages = r->reductions = 0;
-	r->abandoned = false;
-	exchange_first(r, 0, r->exchanges);
-	for (first = 0; first < r->ranks; first += count) {
-		hand_on(r, first, count);
-		changed |= conclude(r, first, count);
+	if (again) {
+		revise(r);
+	} else {
+		r->messages = r->reductions = 0;
+		exchange_first(r, 0, r->exchanges);
 	}
-	return changed;
+	memset(r->moved, 0, set_words(r->ranks) * sizeof(*r->moved));
+	for (first = 0; first < r->ranks; first += count) {
+		if (again && !any_changed(r, first, count))
+			continue;
+		hand_on(r, first, count);
+		moved |= conclude(r, first, count);
+	}
+	return moved;
 }
 
 static int find_times(struct redundant *r)
@@ -260,8 +474,11 @@ static int find_times(struct redundant *r)
 			r->strike[rank] = INT64_MIN / 2;	/* never asked */
 	}
 	for (pass = 0; pass < PASSES_MAX; pass++)
-		if (!run_pass(r) || (!pass && !r->abandoned))
+		if (!run_pass(r, pass)) {
+			if (pass)
+				count_exchanges(r);
 			return 0;
+		}
 	return -EOPNOTSUPP;
 }
 
@@ -280,8 +497,56 @@ static void report(const struct redundant *r, struct sim_outcome *outcome, sim_t
 		memcpy(finish, r->done, r->ranks * sizeof(*finish));
 }
 
+/* Times of so many ranks, in pages as large as can be. */
+static sim_time *times_new(u64 count)
+{
+	const u64 bytes = (count * sizeof(sim_time) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	void *memory = aligned_alloc(HUGE_PAGE, bytes);
+
+	if (memory && bytes > HUGE_PAGE)
+		madvise(memory, bytes, MADV_HUGEPAGE);
+	return memory;
+}
+
+void redundant_free(struct redundant_memory *memory)
+{
+	free(memory->times);
+	free(memory->sets);
+	*memory = (struct redundant_memory){ 0 };
+}
+
+/* The same for every run of a job. */
+static bool memory_new(const struct redundant *r, struct redundant_memory *memory)
+{
+	if (!memory->times)
+		memory->times = times_new((r->exchanges - r->block + 5ull) * r->ranks);
+	if (!memory->sets)
+		memory->sets = calloc(3 * set_words(r->ranks), sizeof(u64));
+	return memory->times && memory->sets;
+}
+
+static bool redundant_new(struct redundant *r, struct redundant_memory *memory)
+{
+	const u64 ranks = r->ranks, words = set_words(r->ranks);
+	u32 i;
+
+	r->block = r->exchanges - 1 < BLOCK_BITS ? r->exchanges - 1 : BLOCK_BITS;
+	if (!memory_new(r, memory))
+		return false;
+	r->moved = memory->sets;
+	r->changed = r->moved + words;
+	r->next = r->changed + words;
+	r->result = memory->times;
+	r->done = r->result + ranks;
+	r->old = r->done + ranks;
+	for (i = r->block; i <= r->exchanges; i++)
+		r->reduced[i] = r->old + (i - r->block + 1) * ranks;
+	r->strike = r->phase ? r->reduced[r->exchanges] + ranks : NULL;
+	return true;
+}
+
 int redundant_run(const struct sim_job *job, const struct machine *machine,
-		  struct sim_outcome *outcome, sim_time *finish)
+		  struct redundant_memory *memory, struct sim_outcome *outcome, sim_time *finish)
 {
 	const u32 ranks = job->call.ranks;
 	struct redundant r = {
@@ -291,32 +556,21 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		.redundancy = redundancy_of(&job->call, &job->tuning).exchanges,
 		.work = to_time(vector_bytes(job) * machine->gamma),
 		.wire = noise_wire(&machine->link, machine_way(machine, vector_bytes(job))),
-		.reduced = malloc(ranks * sizeof(sim_time)),
-		.before = malloc(ranks * sizeof(sim_time)),
-		.result = malloc(ranks * sizeof(sim_time)),
-		.done = malloc(ranks * sizeof(sim_time)),
 		.phase = noise_phases(&machine->os, ranks),
 	};
 	const struct noise_source *noise = machine->os.source;
-	int error = -ENOMEM;
+	int error = redundant_new(&r, memory) ? 0 : -ENOMEM;
 
-	if (r.phase) {
-		r.strike = malloc(ranks * sizeof(sim_time));
+	if (r.phase)
 		r.calm = machine->semantics == SIM_EVENT ? noise->period - 1 :
 							   noise->period - noise->duration;
-	}
 	*outcome = (struct sim_outcome){ .path = SIM_LEVELS };
-	if (r.reduced && r.before && r.result && r.done && (r.strike || !r.phase))
+	if (!error)
 		error = find_times(&r);
 	if (!error) {
 		count_redundant(&r);
 		report(&r, outcome, finish);
 	}
-	free(r.reduced);
-	free(r.before);
-	free(r.strike);
-	free(r.result);
-	free(r.done);
 	free(r.phase);
 	return error;
 }

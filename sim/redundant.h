@@ -13,8 +13,15 @@
 /* Whether the job is one, and the machine has no costs but way and reduction. */
 bool redundant_fits(const struct sim_job *job, const struct machine *machine);
 
-/* -EOPNOTSUPP: it does not fit. Safe in several threads at once. */
+/* All zero at first; serves one job, one run at a time. */
+struct redundant_memory {
+	sim_time *times;
+	u64 *sets;
+};
+void redundant_free(struct redundant_memory *memory);
+
+/* -EOPNOTSUPP: it does not fit. Safe in several threads at once, each with its memory. */
 int redundant_run(const struct sim_job *job, const struct machine *machine,
-		  struct sim_outcome *outcome, sim_time *finish);
+		  struct redundant_memory *memory, struct sim_outcome *outcome, sim_time *finish);
 
 #endif

@@ -88,17 +88,26 @@ void sim_size(const struct sim *sim, struct sim_size *size)
 	};
 }
 
-/* One thread's memory for runs through events, made when it is needed. */
+/* One thread's memory, made when it is needed. */
 struct worker {
 	struct sim *sim;
 	struct events *events;
+	struct redundant_memory redundant;
 };
 
-static int run_levels(struct sim *sim, const struct machine *machine, struct sim_outcome *outcome,
-		      sim_time *finish)
+static void worker_free(struct worker *worker)
 {
+	events_free(worker->events);
+	redundant_free(&worker->redundant);
+}
+
+static int run_levels(struct worker *worker, const struct machine *machine,
+		      struct sim_outcome *outcome, sim_time *finish)
+{
+	const struct sim *sim = worker->sim;
+
 	if (sim->job.algo && redundant_fits(&sim->job, machine))
-		return redundant_run(&sim->job, machine, outcome, finish);
+		return redundant_run(&sim->job, machine, &worker->redundant, outcome, finish);
 	return sim->levels ? levels_run(sim->levels, machine, outcome, finish) : -EOPNOTSUPP;
 }
 
@@ -112,7 +121,7 @@ static int worker_run(struct worker *worker, const struct sim_model *model, u64 
 		return -EINVAL;
 	machine_init(&machine, model, seed);
 	if (path != SIM_EVENTS && !model->circuits)
-		error = run_levels(worker->sim, &machine, outcome, finish);
+		error = run_levels(worker, &machine, outcome, finish);
 	if (error != -EOPNOTSUPP || path == SIM_LEVELS)
 		return error;
 	if (!worker->events) {
@@ -129,7 +138,7 @@ int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_p
 	struct worker worker = { .sim = sim };
 	int error = worker_run(&worker, model, seed, path, outcome, finish);
 
-	events_free(worker.events);
+	worker_free(&worker);
 	return error;
 }
 
@@ -228,7 +237,7 @@ static void *repeat_thread(void *argument)
 	while (next_run(repeat, &run))
 		run_done(repeat, worker_run(&worker, repeat->model, sim_seed(repeat->seed, run),
 					    repeat->path, &repeat->outcome[run], NULL));
-	events_free(worker.events);
+	worker_free(&worker);
 	return NULL;
 }
 

@@ -32,8 +32,11 @@ struct bench_options {
 	uint64_t iterations;		/* 0: as many as fit into `seconds` */
 	double seconds;			/* per size, all algorithms together */
 	uint64_t warmup;
+	uint64_t pause;			/* ns before each call, in which the ranks sleep */
 	bool json, csv, counters, check;
+	bool clock;	/* ranks begin by the clock, not when they leave a barrier */
 	const char *plot;
+	const char *samples;		/* file of the slowest rank's times, or NULL */
 };
 
 /* ---- one call (bench_call.c) --------------------------------------------------- */

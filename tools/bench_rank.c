@@ -3,13 +3,17 @@
  * The measuring loop. Each algorithm has a group of its own; small batches of
  * each in turn meet the same machine, so ratios hold where times do not. Before
  * each call all ranks meet in a barrier of another group, which is not timed and
- * in which nothing is injected. A sample is the time of the slowest rank.
+ * in which nothing is injected. A sample is the time of the slowest rank: of its own,
+ * or from a moment on that all have agreed on. The latter also counts what a rank
+ * loses that leaves the barrier late, for it waits for a core.
  */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../core/reduce.h"
@@ -18,7 +22,7 @@
 #include "bench.h"
 #include "command.h"
 
-enum { BATCH = 4, WRONG_SHOWN = 3 };
+enum { BATCH = 4, WRONG_SHOWN = 3, AHEAD_NS = 300 * 1000 };
 
 /* One algorithm at one size. */
 struct cell {
@@ -89,6 +93,26 @@ static void check(const struct bench *bench, struct cell *cell, int algo, int va
 			(unsigned long long)cell->samples, at);
 }
 
+/* All at once by the clock of their node. Who waits offers its core to the others. */
+static int begin_by_clock(struct bench *bench, uint64_t *start)
+{
+	int error;
+
+	*start = coll_now() + AHEAD_NS;
+	error = coll_bcast(start, 1, COLL_UINT64, 0, bench->sync);
+	while (!error && coll_now() < *start)
+		sched_yield();
+	return error;
+}
+
+static void sleep_for(uint64_t ns)
+{
+	const struct timespec time = { ns / COLL_SECOND, ns % COLL_SECOND };
+
+	if (ns)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
 static int iterate(struct bench *bench, int algo, bool warmup)
 {
 	struct coll_counters before = { .size = sizeof(before) }, after = before;
@@ -98,11 +122,15 @@ static int iterate(struct bench *bench, int algo, bool warmup)
 
 	if (bench->options->check)
 		bench_data_prepare(&bench->data, variant);
+	sleep_for(bench->options->pause);
 	error = coll_barrier(bench->sync);
+	if (!error && bench->options->clock)
+		error = begin_by_clock(bench, &start);
 	if (error)
 		return fail(bench, bench->sync, "barrier between iterations", error);
 	coll_counters(bench->context, &before);
-	start = coll_now();
+	if (!bench->options->clock)
+		start = coll_now();
 	error = bench_data_call(&bench->data, variant, bench->group[algo]);
 	end = coll_now();
 	coll_counters(bench->context, &after);
@@ -176,6 +204,24 @@ static int measure(struct bench *bench, int size)
 	return error;
 }
 
+/* In the order of the calls. */
+static int write_samples(const char *path, const double *sample, uint64_t samples)
+{
+	FILE *to = fopen(path, "we");
+	uint64_t i;
+	int error = 0;
+
+	for (i = 0; to && i < samples; i++)
+		fprintf(to, "%.3f\n", sample[i]);
+	if (!to || ferror(to))
+		error = -errno;
+	if (to && fclose(to) && !error)
+		error = -errno;
+	if (error)
+		fprintf(stderr, "coll bench: --samples %s: %s\n", path, strerror(-error));
+	return error;
+}
+
 /* Brings the ranks' samples and counts of one cell together, on rank 0. */
 static int collect(struct bench *bench, struct cell *cell, struct bench_result *result)
 {
@@ -204,6 +250,8 @@ static int collect(struct bench *bench, struct cell *cell, struct bench_result *
 		.wrong = wrong,
 		.counts = counts,
 	};
+	if (!bench->rank && !error && bench->options->samples)
+		error = write_samples(bench->options->samples, slowest, n);
 	if (!bench->rank && !error) {
 		result->slowest = bench_figures(slowest, n);
 		result->ranks = bench_figures(sum, n);
@@ -260,6 +308,17 @@ static void describe(const struct bench *bench, struct bench_setting *setting)
 	snprintf(setting->wait, sizeof(setting->wait), "look for %g us, then sleep%s",
 		 context->options.spin_ns / 1e3,
 		 context->crowded ? " (more ranks than cores)" : "");
+}
+
+static int refuse_clocks(const struct bench *bench)
+{
+	const struct coll_boot *boot = bench->context->boot;
+
+	if (!bench->options->clock || boot->local_ranks == boot->ranks)
+		return 0;
+	fprintf(stderr, "coll bench: --start clock: the ranks are not all of one node, and the "
+		"clocks of several differ; valid here: barrier\n");
+	return -EINVAL;
 }
 
 static int make_groups(struct bench *bench)
@@ -322,7 +381,9 @@ static int run(struct bench *bench)
 	int size, error;
 
 	all.result = memory_grow(NULL, options->sizes, sizeof(*all.result));
-	error = make_groups(bench);
+	error = refuse_clocks(bench);
+	if (!error)
+		error = make_groups(bench);
 	for (size = 0; size < options->sizes && !error; size++)
 		error = measure_size(bench, size, all.result[size]);
 	if (!error && !bench->rank)

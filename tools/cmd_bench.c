@@ -12,6 +12,7 @@
 #include "../algo/tuning.h"
 #include "../core/names.h"
 #include "../core/reduce.h"
+#include "../core/text_noise.h"
 #include "../libcoll/clock.h"
 #include "../libcoll/inject.h"
 #include "arguments.h"
@@ -29,11 +30,14 @@ enum {
 	OPTION_ITERATIONS,
 	OPTION_TIME,
 	OPTION_WARMUP,
+	OPTION_START,
+	OPTION_PAUSE,
 	OPTION_TYPE,
 	OPTION_OP,
 	OPTION_JSON,
 	OPTION_CSV,
 	OPTION_PLOT,
+	OPTION_SAMPLES,
 	OPTION_COUNTERS,
 	OPTION_SEED,
 	OPTION_CHECK,
@@ -61,10 +65,14 @@ static const char *const help[] = {
 	"      --time SECONDS    to measure each size, all algorithms together (default 1)",
 	"      --iterations N    instead, for each algorithm",
 	"      --warmup N        iterations before (default 10)",
+	"      --start HOW       barrier: each rank when it leaves one (default); clock: all at",
+	"                        a moment agreed on, for ranks of one node",
+	"      --pause T         before each call the ranks sleep so long (0): calls that come rarely",
 	"      --type T --op O   of a reduction (default double sum; else uint8)",
 	"      --no-check        do not check every result",
 	"      --counters        also what the engine did, per run and rank",
 	"      --json, --csv     for programs",
+	"      --samples FILE    also each call's time in us, a line a call (one algorithm, one size)",
 	"      --plot FILE.svg   also a picture, and its gnuplot script beside it",
 	"",
 	"Exit code: 0; 1 if a call failed or a result was wrong; 2 for wrong options.",
@@ -80,10 +88,13 @@ static const struct option options_known[] = {
 	{ "iterations", required_argument, NULL, OPTION_ITERATIONS },
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "warmup", required_argument, NULL, OPTION_WARMUP },
+	{ "start", required_argument, NULL, OPTION_START },
+	{ "pause", required_argument, NULL, OPTION_PAUSE },
 	{ "type", required_argument, NULL, OPTION_TYPE },
 	{ "op", required_argument, NULL, OPTION_OP },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "csv", no_argument, NULL, OPTION_CSV },
+	{ "samples", required_argument, NULL, OPTION_SAMPLES },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
 	{ "counters", no_argument, NULL, OPTION_COUNTERS },
 	{ "seed", required_argument, NULL, OPTION_SEED },
@@ -199,6 +210,16 @@ static bool read_seconds(const char *text, double *seconds)
 	       argument_refuse(command, "--time", text, "seconds above 0, at most 86400");
 }
 
+static bool read_pause(struct bench_options *options, const char *text)
+{
+	double seconds;
+
+	if (!coll_text_seconds(text, &seconds) || seconds > 10)
+		return argument_refuse(command, "--pause", text, "a time up to 10s: 3ms");
+	options->pause = seconds * COLL_SECOND;
+	return true;
+}
+
 static bool read_inject(struct bench_options *options, const char *text)
 {
 	struct inject_config config;
@@ -251,6 +272,17 @@ static bool read_engine(struct bench_options *options, const char *text)
 	return true;
 }
 
+static bool read_start(struct bench_options *options, const char *text)
+{
+	static const char *const ways[] = { "barrier", "clock" };
+	u32 index;
+
+	if (!argument_word(command, "start", text, ways, 2, &index))
+		return false;
+	options->clock = index;
+	return true;
+}
+
 /* ---- options --------------------------------------------------------------------- */
 
 static bool read_count(const char *what, const char *text, u64 least, u64 most, uint64_t *count)
@@ -288,6 +320,13 @@ static bool read_option(struct bench_options *options, int key, char *const *arg
 		return read_seconds(optarg, &options->seconds);
 	case OPTION_WARMUP:
 		return read_count("--warmup", optarg, 0, 1000000, &options->warmup);
+	case OPTION_START:
+		return read_start(options, optarg);
+	case OPTION_PAUSE:
+		return read_pause(options, optarg);
+	case OPTION_SAMPLES:
+		options->samples = optarg;
+		return true;
 	case OPTION_TYPE:
 		return read_type(optarg, &options->type);
 	case OPTION_OP:
@@ -345,6 +384,10 @@ static bool complete(struct bench_options *options)
 	if (reduces && !coll_reduction_fits(options->type, options->op)) {
 		fprintf(stderr, "coll bench: --op %s is not defined for --type %s\n",
 			coll_reduction_name(options->op), coll_type_name(options->type));
+		return false;
+	}
+	if (options->samples && (options->algos > 1 || options->sizes > 1)) {
+		fprintf(stderr, "coll bench: --samples is for one algorithm and one size\n");
 		return false;
 	}
 	for (i = 0; i < options->sizes; i++)

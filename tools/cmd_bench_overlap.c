@@ -26,6 +26,8 @@ const char *const overlap_modes[OVERLAP_MODES + 1] = {
 	"call", "thread", "helper", "kernel", "auto", NULL,
 };
 
+const char *const overlap_places[OVERLAP_PLACES + 1] = { "shared", "own", "kernel", NULL };
+
 enum {
 	OPTION_COLLECTIVE = 256,
 	OPTION_SIZE,
@@ -59,7 +61,8 @@ static const char *const help[] = {
 	"      --in-flight N     collectives at once, 1 to 64 (default 1)",
 	"      --modes M,M,...   call, thread, helper, kernel, auto (default: all)",
 	"      --place P         shared: progress runs on the rank's CPU (default);",
-	"                        own: on one where nobody computes",
+	"                        own: on one where nobody computes; kernel: there if it is the",
+	"                        kernel's, else on the rank's",
 	"      --pace BYTES      a second that a link carries, as a network would (default: no limit)",
 	"      --threads N       that share a rank's product, 1 to 64 (default 1)",
 	"      --matrix N        N x N doubles (default 500)",
@@ -135,12 +138,11 @@ static bool read_inject(struct overlap_options *options, const char *text)
 
 static bool read_place(struct overlap_options *options, const char *text)
 {
-	static const char *const places[] = { "shared", "own" };
 	u32 index;
 
-	if (!argument_word(command, "place", text, places, 2, &index))
+	if (!argument_word(command, "place", text, overlap_places, OVERLAP_PLACES, &index))
 		return false;
-	options->own = index;
+	options->place = index;
 	return true;
 }
 
@@ -238,21 +240,29 @@ static bool read_options(int argc, char **argv, struct overlap_options *options)
 
 /* ---- places -------------------------------------------------------------------- */
 
-bool overlap_place(bool own, int n, int *compute, char *progress, size_t bytes)
+int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress)
 {
+	const int spare = place != OVERLAP_SHARED;
 	cpu_set_t cpus;
 	int list[CPU_SETSIZE], count = 0, cpu;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
-		return false;
+		return 0;
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &cpus))
 			list[count++] = cpu;
-	if (own && count < 2)
-		return false;
-	*compute = list[n % (own ? count - 1 : count)];
-	snprintf(progress, bytes, "%d", own ? list[count - 1] : *compute);
-	return true;
+	if (count <= spare)
+		return 0;
+	*compute = list[n % (count - spare)];
+	*progress = list[count - 1];
+	return count - spare;
+}
+
+/* Whether this mode's progress has the CPU where nobody computes. */
+static bool apart(enum overlap_place place, const char *mode)
+{
+	return place == OVERLAP_OWN ||
+	       (place == OVERLAP_KERNEL && (!strcmp(mode, "kernel") || !strcmp(mode, "auto")));
 }
 
 /* ---- jobs ------------------------------------------------------------------------ */
@@ -285,6 +295,7 @@ static void take_result(struct overlap_report *report, struct overlap_mode *mode
 			 problem ? problem : "its job failed");
 	} else {
 		take_samples(mode, json_object_get(all, "cases"));
+		mode->idle_call = json_real_value(json_object_get(all, "idle_call"));
 		mode->wrong += json_integer_value(json_object_get(all, "wrong"));
 		snprintf(mode->explanation, sizeof(mode->explanation), "%s",
 			 json_string_value(json_object_get(all, "explanation")));
@@ -311,7 +322,7 @@ static int run_job(struct overlap_report *report, struct overlap_mode *mode, int
 {
 	const struct overlap_options *options = report->options;
 	char path[] = "/tmp/coll.overlap.XXXXXX", self[] = "/proc/self/exe", bench[] = "bench";
-	char mode_text[64], result[64], cpus[64], rows[32], progress[16], clusters[2 * RANKS_MAX + 32];
+	char mode_text[64], result[64], cpus[64], rows[32], clusters[2 * RANKS_MAX + 32];
 	char pace[64], *environment[] = { mode_text, result, NULL, NULL, NULL, NULL };
 	char **again = memory_grow(NULL, argc + 4, sizeof(*again));
 	struct launch job = {
@@ -322,15 +333,16 @@ static int run_job(struct overlap_report *report, struct overlap_mode *mode, int
 		.argv = again,
 		.quiet = true,
 	};
-	int fd = mkstemp(path), compute, status, i, last = 0, variables = 2;
+	int fd = mkstemp(path), compute, progress, status, i, last = 0, variables = 2;
 
 	if (fd < 0)
 		return -errno;
 	close(fd);
 	snprintf(mode_text, sizeof(mode_text), "COLL_PROGRESS=%s", mode->name);
 	snprintf(result, sizeof(result), "%s=%s", result_variable, path);
-	if (options->own && overlap_place(true, 0, &compute, progress, sizeof(progress))) {
-		snprintf(cpus, sizeof(cpus), "COLL_PROGRESS_CPUS=%s", progress);
+	if (apart(options->place, mode->name) &&
+	    overlap_cpus(options->place, 0, &compute, &progress)) {
+		snprintf(cpus, sizeof(cpus), "COLL_PROGRESS_CPUS=%d", progress);
 		environment[variables++] = cpus;
 	}
 	if (options->pace) {

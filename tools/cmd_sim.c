@@ -342,6 +342,7 @@ static void choose(struct sim_options *options, u32 ranks, struct sim_choice *ch
 	call.clusters = options->clusters;
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
 	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
+	coll_segment_choose(choice->algo, &call, &machine, &choice->tuning);
 	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);
 	free(area);
 }

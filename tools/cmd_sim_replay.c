@@ -123,6 +123,7 @@ static const struct coll_algo *choose(void *argument, const struct coll_call *ca
 	}
 	if (!algo) {
 		algo = coll_algo_choose(call, tuning, &machine);
+		coll_segment_choose(algo, call, &machine, tuning);
 		coll_redundancy_choose(algo, call, &machine, tuning);
 	}
 	return algo;

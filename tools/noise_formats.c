@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/text_noise.h"
 #include "arguments.h"
 #include "noise_figures.h"
 #include "noise_formats.h"
@@ -62,32 +63,6 @@ static const char *skip_space(const char *text)
 	return text + strspn(text, " \t");
 }
 
-/* "12.5" times `unit`, exact in its whole part; below 2^62. NULL: no such number. */
-static const char *read_scaled(const char *text, u64 unit, u64 *value)
-{
-	char *rest;
-	u64 place = unit, whole;
-
-	if (!isdigit((unsigned char)*text))
-		return NULL;
-	errno = 0;
-	whole = strtoull(text, &rest, 10);
-	if (errno || whole >= (1ull << TIME_BITS) / unit)
-		return NULL;
-	*value = whole * unit;
-	if (*rest != '.')
-		return rest;
-	for (rest++; isdigit((unsigned char)*rest); rest++) {
-		if (place == 1 && *rest >= '5') {
-			++*value;	/* rounds the first digit beyond ns */
-			place = 0;
-		}
-		place /= 10;
-		*value += place * (*rest - '0');
-	}
-	return rest;
-}
-
 /* ---- netgauge ----------------------------------------------------------------------------- */
 
 /* "# Measurement period: 2.00 s" */
@@ -96,7 +71,7 @@ static void read_period(const char *comment, u64 *watched)
 	static const char says[] = "# Measurement period: ";
 
 	if (strncmp(comment, says, strlen(says)) ||
-	    !read_scaled(comment + strlen(says), NOISE_S, watched))
+	    !coll_text_scaled(comment + strlen(says), NOISE_S, watched))
 		*watched = 0;
 }
 
@@ -126,12 +101,9 @@ static int parse_netgauge(struct lines *lines, u32 cpu, struct noise_capture *ca
 
 		if (*at == '#' && !watched)
 			read_period(at, &watched);
-		if (!*at || *at == '#')
+		if (coll_noise_line_is_empty(at))
 			continue;
-		at = read_scaled(at, 1, &start);
-		at = at && isspace((unsigned char)*at) ? skip_space(at) : NULL;
-		at = at ? read_scaled(at, 1, &duration) : NULL;
-		if (!at || *skip_space(at))
+		if (!coll_noise_pair(at, &start, &duration))
 			return wrong(error, lines->number,
 				     "'%.60s' is not \"start duration\" in ns", lines->line);
 		if (noise_capture_add_event(capture, start, duration, cpu, COLL_NOISE_UNKNOWN, 0))
@@ -164,90 +136,26 @@ static void print_netgauge(const struct noise_capture *capture, u32 index, FILE 
 
 /* ---- osnoise ------------------------------------------------------------------------------ */
 
-static const struct tracepoint {
-	const char *name;
-	enum coll_noise_cause cause;
-} tracepoints[] = {
-	{ " nmi_noise: ", COLL_NOISE_NMI },
-	{ " irq_noise: ", COLL_NOISE_IRQ },
-	{ " softirq_noise: ", COLL_NOISE_SOFTIRQ },
-	{ " thread_noise: ", COLL_NOISE_THREAD },
-	{ " sample_threshold: ", COLL_NOISE_HARDWARE },
-};
-
-/* "local_timer:236 start 5789.857529929 duration 1845 ns", or without a name. */
-static const char *read_noise(const char *body, char *name, size_t room, u32 *number, u64 *start,
-			      u64 *duration)
-{
-	const char *at = body, *next, *colon;
-
-	body = skip_space(body);
-	if (!strncmp(body, "start ", 6)) {
-		at = body;
-	} else {
-		for (next = strstr(body, " start "); next; next = strstr(next + 1, " start "))
-			at = next + 1;	/* the last: names may hold anything */
-		if (at == body || strncmp(at, "start ", 6))
-			return NULL;
-		colon = memrchr(body, ':', at - body);
-		if (!colon || !isdigit((unsigned char)colon[1]))
-			return NULL;
-		*number = strtoul(colon + 1, NULL, 10);
-		snprintf(name, room, "%.*s", (int)(colon - body), body);
-	}
-	at = read_scaled(at + 6, NOISE_S, start);
-	if (!at || strncmp(at, " duration ", 10))
-		return NULL;
-	at = read_scaled(at + 10, 1, duration);
-	return at && !strncmp(at, " ns", 3) ? at + 3 : NULL;
-}
-
-/* "osnoise/8-961 [008] d.h. ..." */
-static bool read_trace_cpu(const char *line, u32 *cpu)
-{
-	const char *open = strchr(line, '[');
-
-	for (; open; open = strchr(open + 1, '[')) {
-		char *rest;
-		const unsigned long value = strtoul(open + 1, &rest, 10);
-
-		if (rest > open + 1 && *rest == ']' && value <= UINT16_MAX) {
-			*cpu = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static int parse_trace_line(struct lines *lines, const struct noise_import *import,
 			    struct noise_capture *capture, struct coll_text_error *error)
 {
-	char name[40] = "";
-	const char *body = NULL, *rest;
-	u32 cpu, number = 0, source = 0;
-	u64 start, duration;
-	bool sample;
-	size_t i;
+	struct coll_noise_traced traced;
+	const int found = coll_noise_traced(lines->line, &traced);
+	const bool sample = traced.cause == COLL_NOISE_HARDWARE;
+	u32 source = 0;
 
-	for (i = 0; i < sizeof(tracepoints) / sizeof(*tracepoints) && !body; i++)
-		body = strstr(lines->line, tracepoints[i].name);
-	if (!body)
+	if (!found)
 		return 0;
-	i--;
-	sample = tracepoints[i].cause == COLL_NOISE_HARDWARE;
-	rest = read_noise(body + strlen(tracepoints[i].name), name, sizeof(name), &number, &start,
-			  &duration);
-	if (!rest || !read_trace_cpu(lines->line, &cpu))
+	if (found < 0)
 		return wrong(error, lines->number, "'%.60s' is no event of osnoise", lines->line);
 	/* A gap that nothing interfered with is hardware; other gaps are their parts. */
-	if (import->samples ? !sample
-			    : sample && strtoul(rest + strcspn(rest, "0123456789"), NULL, 10))
+	if (import->samples ? !sample : sample && traced.interference)
 		return 0;
-	if (*name && noise_capture_source(capture, tracepoints[i].cause, number, name, &source))
+	if (*traced.name && noise_capture_source(capture, traced.cause, traced.number, traced.name,
+						 &source))
 		return -ENOMEM;
-	return noise_capture_add_event(capture, start, duration, cpu,
-				       import->samples ? COLL_NOISE_UNKNOWN : tracepoints[i].cause,
-				       source);
+	return noise_capture_add_event(capture, traced.start, traced.duration, traced.cpu,
+				       import->samples ? COLL_NOISE_UNKNOWN : traced.cause, source);
 }
 
 /* The trace's clock began when the machine did: count from the first event. */
@@ -318,12 +226,10 @@ static int read_quanta(struct lines *lines, struct quantum **list, u64 *count,
 		struct quantum q;
 		const char *at = skip_space(lines->line);
 
-		if (!*at || *at == '#')
+		if (coll_noise_line_is_empty(at))
 			continue;
-		at = read_scaled(at, 1, &q.time);
-		at = at && isspace((unsigned char)*at) ? skip_space(at) : NULL;
-		at = at ? read_scaled(at, 1, &q.work) : NULL;
-		if (!at || *skip_space(at) || (*count && q.time <= (*list)[*count - 1].time))
+		if (!coll_noise_pair(at, &q.time, &q.work) ||
+		    (*count && q.time <= (*list)[*count - 1].time))
 			return wrong(error, lines->number,
 				     "'%.60s' is not \"time work\", times rising", lines->line);
 		if (*count == room) {

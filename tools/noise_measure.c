@@ -14,6 +14,7 @@
 #include "noise_options.h"
 #include "noise_plot.h"
 #include "noise_rates.h"
+#include "noise_trace.h"
 #include "noise_verdict.h"
 #include "noise_watch.h"
 #include "noise_witness.h"
@@ -31,6 +32,8 @@ enum {
 	OPTION_PLOT,
 	OPTION_SETTINGS,
 	OPTION_ACTION,
+	OPTION_FILTER,
+	OPTION_TRIGGER,
 	ACTIONS_MAX = 8,
 };
 
@@ -38,7 +41,8 @@ struct measure {
 	const char *command;
 	struct noise_watch_options watch;
 	struct noise_limits limits;
-	const char *output, *compare, *plot, *settings;
+	struct noise_trace trace;
+	const char *output, *compare, *plot, *settings, *cgroup;
 	const char *action[ACTIONS_MAX];	/* when a threshold is passed */
 	int actions;
 	u64 bucket;		/* ns; 0: no histogram of rtla's */
@@ -66,6 +70,11 @@ static const char *const help[] = {
 	"  -S, --stop-total T    stop when the events of a period add up to more: exit code 2",
 	"      --on-threshold ACTION  then, too; again and again, as with rtla:",
 	"                        shell,command=COMMAND or signal,num=N,pid=PID (or pid=parent)",
+	"  -t, --trace[=FILE]    then, too: every event as a trace of osnoise (osnoise_trace.txt),",
+	"  -e, --event SYS[:EVENT]  and with it what the kernel traced of this meanwhile;",
+	"      --filter F, --trigger T  of the -e before it",
+	"  -a, --auto T          -s T -T 1us -t",
+	"  -C, --cgroup[=PATH]   in that cgroup (default: the caller's)",
 	"  -P, --priority SPEC   o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
 	"      --warm-up T       watch so long before (default 0; a bare number: seconds)",
 	"      --room N          events to keep room for on each CPU (default 1048576)",
@@ -99,6 +108,12 @@ static const struct option options_known[] = {
 	{ "stop", required_argument, NULL, 's' },
 	{ "stop-total", required_argument, NULL, 'S' },
 	{ "on-threshold", required_argument, NULL, OPTION_ACTION },
+	{ "trace", optional_argument, NULL, 't' },
+	{ "event", required_argument, NULL, 'e' },
+	{ "filter", required_argument, NULL, OPTION_FILTER },
+	{ "trigger", required_argument, NULL, OPTION_TRIGGER },
+	{ "auto", required_argument, NULL, 'a' },
+	{ "cgroup", optional_argument, NULL, 'C' },
 	{ "priority", required_argument, NULL, 'P' },
 	{ "warm-up", required_argument, NULL, OPTION_WARM_UP },
 	{ "room", required_argument, NULL, OPTION_ROOM },
@@ -197,6 +212,60 @@ static void act(const struct measure *m)
 	}
 }
 
+/* ---- a trace, in the words of rtla ------------------------------------------------------------- */
+
+static bool add_trace_event(struct measure *m)
+{
+	if (m->trace.events < NOISE_TRACE_EVENTS) {
+		m->trace.event[m->trace.events++].name = optarg;
+		return true;
+	}
+	fprintf(stderr, "collnoise %s: -e '%s'; valid: %d of them at most\n", m->command, optarg,
+		NOISE_TRACE_EVENTS);
+	return false;
+}
+
+static bool of_trace_event(struct measure *m, int key)
+{
+	struct noise_trace_event *event = &m->trace.event[m->trace.events - 1];
+
+	if (!m->trace.events) {
+		fprintf(stderr, "collnoise %s: --%s '%s' goes after the -e that it is for\n",
+			m->command, key == OPTION_FILTER ? "filter" : "trigger", optarg);
+		return false;
+	}
+	*(key == OPTION_FILTER ? &event->filter : &event->trigger) = optarg;
+	return true;
+}
+
+/* What an optional argument is, which may have come as -t=FILE. */
+static const char *given(const char *otherwise)
+{
+	if (!optarg)
+		return otherwise;
+	return optarg + (*optarg == '=');
+}
+
+static bool read_trace_option(struct measure *m, int key)
+{
+	static const char usual[] = "osnoise_trace.txt";
+
+	switch (key) {
+	case 't':
+		m->trace.file = given(usual);
+		return true;
+	case 'e':
+		return add_trace_event(m);
+	case 'a':
+		m->watch.threshold = NOISE_US;
+		m->trace.file = m->trace.file ? m->trace.file : usual;
+		return option_time(m->command, "-a", optarg, NOISE_US, 1, 3600 * NOISE_S,
+				   &m->watch.stop);
+	default:
+		return of_trace_event(m, key);
+	}
+}
+
 static bool read_watch_option(struct measure *m, int key)
 {
 	struct noise_watch_options *w = &m->watch;
@@ -276,6 +345,15 @@ static bool read_option(struct measure *m, int key, char **argv)
 	case 'D':
 		m->debug = true;
 		return true;
+	case 'C':
+		m->cgroup = given(NULL);
+		return true;
+	case 't':
+	case 'e':
+	case 'a':
+	case OPTION_FILTER:
+	case OPTION_TRIGGER:
+		return read_trace_option(m, key);
 	case ':':
 	case '?':
 		return argument_unknown(m->command, key, argv, options_known);
@@ -295,6 +373,16 @@ static bool complete(struct measure *m)
 			"the period\n", m->command);
 		return false;
 	}
+	if (m->trace.events && !m->trace.file) {
+		fprintf(stderr, "collnoise %s: -e goes with -t, which writes what it traced\n",
+			m->command);
+		return false;
+	}
+	if (m->trace.file && !w->stop && !w->stop_total) {
+		fprintf(stderr, "collnoise %s: -t goes with -s or -S: a trace is written when one of "
+			"them stops it; -o keeps every capture\n", m->command);
+		return false;
+	}
 	/* Sums are over a second where there is no period, as rtla has it. */
 	if (w->stop_total && !w->period)
 		w->period = w->runtime = NOISE_S;
@@ -306,7 +394,7 @@ static bool read_options(int argc, char **argv, struct measure *m)
 	int key;
 
 	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":c:H:d:T:p:r:s:S:P:o:b:E:qDh", options_known,
+	while ((key = getopt_long(argc, argv, ":c:H:d:T:p:r:s:S:P:t::e:a:C::o:b:E:qDh", options_known,
 				  NULL)) != -1) {
 		if (key == 'h') {
 			usage();
@@ -484,6 +572,7 @@ static int watch(struct measure *m, struct noise_watch *watch, struct noise_capt
 	m->explained = !status;
 	status = m->explained ? watch_with_module(m, module, watch, capture) :
 				look_about(m, watch, capture);
+	noise_trace_stop(&m->trace);
 	noise_module_close(module);
 	return status;
 }
@@ -516,16 +605,24 @@ static int measure(struct measure *m)
 	struct noise_watch w;
 	int status = COMMAND_ERROR;
 
+	if (m->cgroup && noise_cgroup_enter(m->cgroup, m->command))
+		return COMMAND_ERROR;
 	if (m->compare && (noise_load(m->command, m->compare, &any, &earlier) ||
 			   noise_view_init(&before, &earlier)))
 		return COMMAND_ERROR;
+	if (noise_trace_begin(&m->trace, m->command))
+		goto forget;
 	if (!watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
 	    !(m->settings && noise_rates_write(m->command, &capture, m->settings)))
 		status = tell(m, &w, &capture, m->compare ? &before : NULL);
+	if (w.passed && m->trace.file && noise_trace_write(&m->trace, &capture, m->command))
+		status = COMMAND_ERROR;
+	noise_trace_end(&m->trace);
 	if (w.passed)
 		act(m);
 	noise_watch_free(&w);
 	noise_capture_free(&capture);
+forget:
 	noise_view_free(&before);
 	noise_capture_free(&earlier);
 	return status;

@@ -114,6 +114,7 @@ static int take_source(struct noise_module *module, u32 cpu, struct nlattr *nest
 	source = &module->capture->source[name.source - 1];
 	source->times += u64_of(member[COLL_WATCH_A_COUNT]);
 	source->total += u64_of(member[COLL_WATCH_A_TOTAL]);
+	source->inclusive += u64_of(member[COLL_WATCH_A_INCLUSIVE]);
 	return add_name(module, &name);
 }
 

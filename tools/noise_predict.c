@@ -4,7 +4,8 @@
  * remedies would save. One step is a grain of computing and a collective; it ends
  * when the last rank has both, which is order statistics of sim/stretch.h, and
  * what comes on top of a delay while others wait for it, which is the model of
- * algo/redundancy.h. docs/predict.md derives it and says how well it holds.
+ * algo/redundancy.h. Up to NOISE_STEPS_RANKS_MAX ranks the schedules themselves are run
+ * in virtual time instead. docs/predict.md derives it and says how well it holds.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "../algo/redundancy.h"
+#include "../algo/tuning.h"
 #include "../core/text_noise.h"
 #include "../sim/stretch.h"
 #include "command.h"
@@ -20,6 +22,7 @@
 #include "noise_formats.h"
 #include "noise_options.h"
 #include "noise_rates.h"
+#include "noise_steps.h"
 #include "noise_view.h"
 
 enum { COUNTS_MAX = 32, WITHOUT_MAX = 16, CAPTURES_MAX = 64, ROUNDS_MAX = 8 };
@@ -34,6 +37,8 @@ enum {
 	OPTION_OVERHEAD,
 	OPTION_IDEAL,
 	OPTION_IDLE,
+	OPTION_BASE,
+	OPTION_ALGO,
 	OPTION_WITHOUT,
 };
 
@@ -54,6 +59,10 @@ struct predict {
 	u64 bytes, grain;
 	double ideal;			/* s; 0: the algorithm's formula */
 	double idle;			/* s between steps in which noise costs nothing */
+	struct noise_base base;		/* the collective's times as measured; none: formula */
+	const struct coll_algo *algo;	/* NULL: the one that would be chosen */
+	struct coll_tuning tuning;
+	const char *algo_text;
 	struct coll_machine machine;
 	u32 ranks[COUNTS_MAX], counts;
 	const char *without[WITHOUT_MAX];
@@ -77,6 +86,7 @@ struct row {
 	double base;			/* a step without noise */
 	struct redundancy with;
 	struct times of[REMEDIES];
+	bool simulated;			/* by the schedules, not by order statistics */
 	bool beyond;			/* more ranks than the captures have windows */
 };
 
@@ -91,9 +101,13 @@ static const char *const help[] = {
 	"  -n, --ranks LIST      such as 16,1024,10000000 (default: 10 to 10^7 by tens)",
 	"      --collective C    which (allreduce)",
 	"  -s, --size BYTES      of its vector or of a block (8)",
+	"      --algo A[:K=V,..] by which algorithm (the one that would be chosen)",
 	"      --alpha T --beta T --gamma T --overhead T   a message, a byte, a byte's reduction,",
 	"                        a message's sender (2us, 0.1ns, 0.1ns, 0.3us)",
 	"      --ideal T         the collective's time without noise, where it was measured",
+	"      --base FILE       its times without this noise, as coll bench --samples writes them,",
+	"                        for one N of at most 1024: the median is taken for --ideal, and",
+	"                        what the others are off it comes on top",
 	"      --idle T          between steps, not counted, in which noise costs nothing (0)",
 	"      --without CAUSE|NAME   pinned away (again for more): a cause (irq, softirq, thread,",
 	"                        ...) or a source's name; default: thread, irq and softirq",
@@ -113,6 +127,8 @@ static const struct option options_known[] = {
 	{ "overhead", required_argument, NULL, OPTION_OVERHEAD },
 	{ "ideal", required_argument, NULL, OPTION_IDEAL },
 	{ "idle", required_argument, NULL, OPTION_IDLE },
+	{ "base", required_argument, NULL, OPTION_BASE },
+	{ "algo", required_argument, NULL, OPTION_ALGO },
 	{ "without", required_argument, NULL, OPTION_WITHOUT },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
@@ -172,6 +188,45 @@ static bool read_plot(const char *text, struct predict *p)
 	return false;
 }
 
+/* When the collective is known. */
+static bool read_algo(struct predict *p)
+{
+	const char *text = p->algo_text;
+	const struct coll_algo *const *each;
+	char why[300];
+	size_t length = text ? strcspn(text, ":") : 0, used = 0;
+
+	if (!text)
+		return true;
+	*why = 0;
+	for (each = coll_algos; *each; each++) {
+		if ((int)(*each)->collective != p->collective)
+			continue;
+		if (strlen((*each)->name) == length && !strncmp((*each)->name, text, length))
+			p->algo = *each;
+		if (used < sizeof(why))
+			used += snprintf(why + used, sizeof(why) - used, "%s%s", used ? ", " : "",
+					 (*each)->name);
+	}
+	if (!p->algo)
+		return argument_refuse("predict", "--algo", text, why);
+	if (!text[length] ||
+	    !coll_tuning_parse(p->algo, text + length + 1, &p->tuning, why, sizeof(why)))
+		return true;
+	fprintf(stderr, "collnoise predict: --algo '%s': %s\n", text, why);
+	return false;
+}
+
+static bool base_fits(const struct predict *p)
+{
+	if (!p->base.samples || (p->counts == 1 && p->ranks[0] > 1 &&
+				 p->ranks[0] <= NOISE_STEPS_RANKS_MAX))
+		return true;
+	fprintf(stderr, "collnoise predict: --base was measured with one number of ranks: give -n "
+		"one from 2 to %d\n", NOISE_STEPS_RANKS_MAX);
+	return false;
+}
+
 static bool read_option(struct predict *p, int key, char **argv)
 {
 	switch (key) {
@@ -195,6 +250,14 @@ static bool read_option(struct predict *p, int key, char **argv)
 		return read_seconds("--ideal", optarg, &p->ideal);
 	case OPTION_IDLE:
 		return read_seconds("--idle", optarg, &p->idle);
+	case OPTION_BASE:
+		if (noise_base_read(optarg, &p->base))
+			return false;
+		p->ideal = p->base.median;
+		return true;
+	case OPTION_ALGO:
+		p->algo_text = optarg;
+		return true;
 	case OPTION_WITHOUT:
 		return read_without(optarg, p);
 	case OPTION_JSON:
@@ -220,6 +283,8 @@ static bool read_options(int argc, char **argv, struct predict *p)
 		if (!read_option(p, key, argv))
 			return false;
 	}
+	if (!read_algo(p) || !base_fits(p))
+		return false;
 	if (optind < argc && argc - optind <= CAPTURES_MAX)
 		return true;
 	fprintf(stderr, "collnoise predict: from 1 to %d captures are needed; collnoise record "
@@ -422,18 +487,74 @@ static int longest(const struct predict *p, const struct noise_capture *capture,
 }
 
 /* Seconds of the collective without noise, by the algorithm that would be chosen. */
-static double ideal_of(const struct predict *p, const struct coll_call *call, const char **name)
+static double ideal_of(const struct predict *p, const struct coll_call *call,
+		       const struct coll_algo **algo)
 {
-	const struct coll_tuning tuning = COLL_TUNING_UNSET;
-	const struct coll_algo *algo;
 	struct coll_machine quiet = p->machine;
 
 	memset(quiet.noise, 0, sizeof(quiet.noise));
-	algo = coll_algo_choose(call, &tuning, &quiet);
-	*name = algo ? algo->name : "?";
+	*algo = p->algo ? p->algo : coll_algo_choose(call, &p->tuning, &quiet);
 	if (call->ranks == 1)
 		return 0;
-	return p->ideal > 0 ? p->ideal : algo ? algo->cost(call, &tuning, &quiet) : 0;
+	return p->ideal > 0 ? p->ideal : *algo ? (*algo)->cost(call, &p->tuning, &quiet) : 0;
+}
+
+/* ---- the same by the schedules ------------------------------------------------------------- */
+
+static int simulate(const struct predict *p, const struct noise_capture *capture, bool together,
+		    struct noise_steps *steps, struct times *times)
+{
+	struct coll_noise_span *table;
+	int status = noise_steps_noise(capture, p->captures, together, &steps->noise, &table);
+
+	if (!status)
+		status = noise_steps_run(steps, &times->mean, &times->p99);
+	free(table);
+	return status;
+}
+
+static void redundant_job(const struct redundancy with, struct sim_job *job)
+{
+	job->algo = coll_algo_find(COLL_ALLREDUCE, with.relays ? "butterfly-relayed" :
+								 "butterfly-redundant");
+	job->tuning = COLL_TUNING_UNSET;
+	job->tuning.redundancy = with.exchanges;
+	if (with.relays)
+		job->tuning.relays = with.relays;
+}
+
+/* -E2BIG: the captures are too large for it. */
+static int predict_steps(const struct predict *p, const struct coll_call *call,
+			 const struct coll_algo *algo, struct row *row)
+{
+	struct noise_steps steps = {
+		.job = { .algo = algo, .call = *call, .tuning = p->tuning },
+		.costs = SIM_COSTS(p->machine.alpha, p->machine.beta, p->machine.gamma),
+		.steps = { .grain = p->grain * 1e-9, .idle = p->idle },
+		.base = p->base.samples ? &p->base : NULL,
+	};
+	struct times *of = row->of;
+	int status;
+
+	steps.costs.send = steps.costs.redundant = p->machine.overhead;
+	status = noise_steps_scale(&steps, row->base - p->grain * 1e-9);
+	if (!status)
+		status = simulate(p, p->capture, false, &steps, &of[NOTHING]);
+	if (!status)
+		status = simulate(p, p->pinned, false, &steps, &of[PINNED]);
+	if (!status)
+		status = simulate(p, p->capture, true, &steps, &of[TOGETHER]);
+	steps.steps.offloaded = true;
+	if (!status)
+		status = simulate(p, p->capture, false, &steps, &of[OFFLOADED]);
+	steps.steps.offloaded = false;
+	of[REDUNDANT] = of[NOTHING];
+	if (row->with.exchanges || row->with.relays) {
+		redundant_job(row->with, &steps.job);
+		if (!status)
+			status = simulate(p, p->capture, false, &steps, &of[REDUNDANT]);
+	}
+	return status;
 }
 
 static int predict_one(const struct predict *p, u32 ranks, struct row *row)
@@ -442,7 +563,8 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	const struct redundancy plain = { 0, 0 };
 	const double grain = p->grain * 1e-9;
 	struct coll_machine m = p->machine, pinned = p->machine;
-	const double ideal = ideal_of(p, &call, &row->algo);
+	const struct coll_algo *algo;
+	const double ideal = ideal_of(p, &call, &algo);
 	struct times *of = row->of;
 	struct top without = { 0 }, redundant, others = { 0 }, offloaded = { .more = ideal };
 	double watched = 0;
@@ -452,6 +574,7 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	rates_of(p->capture, p->captures, m.noise);
 	rates_of(p->pinned, p->captures, pinned.noise);
 	row->ranks = ranks;
+	row->algo = algo ? algo->name : "?";
 	row->base = grain + ideal;
 	row->with = p->collective == COLL_ALLREDUCE ? redundancy_choose(&call, ~0u, &m) : plain;
 	without.again = redundancy_delay_again(&call, plain, &m);
@@ -472,7 +595,11 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 				 &watched);
 	if (!status)
 		status = longest(p, p->capture, grain, ranks, offloaded, &of[OFFLOADED], &watched);
-	return status;
+	if (status || ranks == 1 || ranks > NOISE_STEPS_RANKS_MAX || !algo)
+		return status;
+	status = predict_steps(p, &call, algo, row);
+	row->simulated = !status;
+	return status == -E2BIG ? 0 : status;
 }
 
 /* ---- what is said -------------------------------------------------------------------------- */
@@ -519,8 +646,9 @@ static void print_json(const struct predict *p, const struct row *row)
 	u32 i, r;
 
 	for (i = 0; i < p->counts; i++) {
-		json_t *one = json_pack("{sI ss sf sb si si}", "ranks", (json_int_t)row[i].ranks,
-					"algo", row[i].algo, "quiet_s", row[i].base, "beyond_capture",
+		json_t *one = json_pack("{sI ss ss sf sb si si}", "ranks", (json_int_t)row[i].ranks,
+					"algo", row[i].algo, "by", row[i].simulated ? "schedules" :
+					"order statistics", "quiet_s", row[i].base, "beyond_capture",
 					row[i].beyond, "T", (int)row[i].with.exchanges, "relays",
 					(int)row[i].with.relays);
 
@@ -612,6 +740,7 @@ int noise_predict(int argc, char **argv)
 	static struct predict p = {
 		.collective = COLL_ALLREDUCE,
 		.bytes = 8,
+		.tuning = COLL_TUNING_UNSET,
 		.machine = { .alpha = 2e-6, .beta = 0.1e-9, .gamma = 0.1e-9, .overhead = 0.3e-6 },
 		.ranks = { 10, 100, 1000, 10000, 100000, 1000000, 10000000 },
 		.counts = 7,

@@ -191,22 +191,38 @@ static const struct coll_noise_source **suspects(const struct noise_capture *cap
 	return list;
 }
 
+static bool kernel_counted(const struct noise_capture *capture)
+{
+	u32 i;
+
+	for (i = 0; i < capture->head.sources; i++)
+		if (capture->source[i].inclusive)
+			return true;
+	return false;
+}
+
 static void print_suspects(const struct noise_view *view, FILE *to)
 {
 	const struct coll_noise_source **list = suspects(view->capture);
-	char text[80], total[24];
+	char text[80], total[24], inclusive[24];
 	u32 i, shown[COLL_NOISE_CAUSES] = { 0 };
 
 	if (list && *list)
-		fprintf(to, "\nwho was about there meanwhile (/proc; not joined to events):\n");
+		fprintf(to, "\nwho was about there meanwhile (%s; not joined to events):\n",
+			kernel_counted(view->capture) ? "the module: its own time, and with what "
+							"interrupted it" : "/proc");
 	for (i = 0; list && list[i]; i++) {
 		const struct noise_blame blame = { .source = list[i], .cause = list[i]->cause };
 
 		if ((!list[i]->times && !list[i]->total) || shown[list[i]->cause]++ >= 8)
 			continue;
-		fprintf(to, "  %-48s %9llu times%s%s\n", noise_blame_text(&blame, text),
-			(unsigned long long)list[i]->times, list[i]->total ? ", " : "",
-			list[i]->total ? noise_time_text(list[i]->total, total) : "");
+		fprintf(to, "  %-48s %9llu times", noise_blame_text(&blame, text),
+			(unsigned long long)list[i]->times);
+		if (list[i]->total)
+			fprintf(to, ", %9s", noise_time_text(list[i]->total, total));
+		if (list[i]->inclusive)
+			fprintf(to, ", %9s", noise_time_text(list[i]->inclusive, inclusive));
+		fprintf(to, "\n");
 	}
 	free(list);
 }
@@ -398,10 +414,10 @@ static json_t *sources_json(const struct noise_capture *capture)
 	for (i = 0; i < capture->head.sources; i++) {
 		const struct coll_noise_source *s = &capture->source[i];
 
-		json_array_append_new(list, json_pack("{ss sI ss* sI sI}", "cause",
+		json_array_append_new(list, json_pack("{ss sI ss* sI sI sI}", "cause",
 			noise_cause_name(s->cause), "number", (json_int_t)s->number, "name",
 			s->name, "times", (json_int_t)s->times, "total_ns",
-			(json_int_t)s->total));
+			(json_int_t)s->total, "inclusive_ns", (json_int_t)s->inclusive));
 	}
 	return list;
 }

@@ -22,9 +22,21 @@ enum overlap_case {
 	OVERLAP_TEST,		/* start, the product with calls in between, wait */
 	OVERLAP_NOTEST,		/* start, the product, wait */
 	OVERLAP_PRODUCT,	/* the product's own time within the one before */
+	OVERLAP_TAKEN,		/* of that, what others ran on its CPU */
+	OVERLAP_TAKEN_ALONE,	/* the same where the product is alone */
 	OVERLAP_CASES,
 };
 extern const char *const overlap_cases[OVERLAP_CASES];
+
+/* Where progress runs. */
+enum overlap_place {
+	OVERLAP_SHARED,		/* on the rank's CPU */
+	OVERLAP_OWN,		/* on one where nobody computes */
+	OVERLAP_KERNEL,		/* there if it is the kernel's, else on the rank's */
+	OVERLAP_PLACES,
+};
+
+extern const char *const overlap_places[OVERLAP_PLACES + 1];
 
 struct overlap_options {
 	enum coll_collective collective;
@@ -33,7 +45,7 @@ struct overlap_options {
 	uint64_t bytes, matrix, rows, calls, iterations, rounds;
 	uint64_t pace;			/* bytes a second of a link; 0: as fast as it goes */
 	bool mode[OVERLAP_MODES];
-	bool own;			/* progress has a CPU of its own */
+	enum overlap_place place;
 	char inject[512];
 	bool json;
 	const char *plot;
@@ -47,8 +59,8 @@ struct overlap_options {
  */
 int overlap_rank(const struct overlap_options *options, const char *result);
 
-/* The n-th CPU that computes here, and the list of those for progress; false: too few. */
-bool overlap_place(bool own, int n, int *compute, char *progress, size_t bytes);
+/* How many CPUs compute here, the n-th of them, and the last of all; 0: there are too few. */
+int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress);
 
 /* ---- the report ------------------------------------------------------------------ */
 
@@ -59,7 +71,7 @@ struct overlap_mode {
 	double *sample[OVERLAP_CASES];	/* us, from the first rank's begin to the last one's end */
 	size_t samples;
 	uint64_t wrong;
-	double calls;			/* per run, in the case with calls */
+	double idle_call;		/* ns of a call when nothing is in flight; the last round's */
 };
 
 struct overlap_report {

@@ -6,11 +6,13 @@
  * rank may call in.
  */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../libcoll/clock.h"
@@ -19,7 +21,7 @@
 #include "command.h"
 #include "overlap.h"
 
-enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50 };
+enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000 };
 
 struct rank {
 	const struct overlap_options *options;
@@ -31,6 +33,9 @@ struct rank {
 	uint64_t rows, wrong;
 	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
 	double began, product_began;	/* us, of the sample at hand */
+	double taken;			/* us of its product when others had the CPU */
+	double idle_call;		/* ns */
+	int cpus;			/* that ranks compute on */
 
 	/* The threads that share a step's rows. */
 	pthread_barrier_t begin, end;
@@ -95,8 +100,16 @@ static void step(struct rank *rank, uint64_t first, uint64_t last)
 	pthread_barrier_wait(&rank->end);
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * COLL_SECOND + used.tv_nsec;
+}
+
 /* All rows; `calls`: the rank calls in after each step. */
-static int product(struct rank *rank, bool calls)
+static int all_rows(struct rank *rank, bool calls)
 {
 	const uint64_t steps = rank->options->calls;
 	uint64_t i;
@@ -111,6 +124,19 @@ static int product(struct rank *rank, bool calls)
 			error = coll_progress(rank->context);
 	}
 	return error;
+}
+
+/* Microseconds, or a negative errno. What others took is what it did not run itself. */
+static double product(struct rank *rank, bool calls)
+{
+	const uint64_t start = coll_now(), used = own_cpu_ns();
+	int error = all_rows(rank, calls);
+	uint64_t took;
+
+	rank->product_began = start / 1e3;
+	took = coll_now() - start;
+	rank->taken = (took - (double)(own_cpu_ns() - used)) / 1e3;
+	return error ? error : took / 1e3;
 }
 
 /* ---- the cases ------------------------------------------------------------------ */
@@ -140,28 +166,28 @@ static int wait_all(struct rank *rank)
 
 static int play(struct rank *rank, enum overlap_case what, int variant, double *product_us)
 {
-	uint64_t start;
 	int error = 0;
 
 	switch (what) {
 	case OVERLAP_COMPUTE:
-		return product(rank, false);
+		break;
 	case OVERLAP_BLOCKING:
 		error = call_all(rank, variant);
-		return error ? error : product(rank, false);
+		break;
 	case OVERLAP_PURE:
 	case OVERLAP_NONE:
 		error = start_all(rank, variant);
 		error = error ? error : wait_all(rank);
-		return error || what == OVERLAP_PURE ? error : product(rank, false);
+		break;
 	default:
 		error = start_all(rank, variant);
-		start = coll_now();
-		error = error ? error : product(rank, what == OVERLAP_TEST);
-		*product_us = (coll_now() - start) / 1e3;
-		rank->product_began = start / 1e3;
-		return error ? error : wait_all(rank);
 	}
+	if (error || what == OVERLAP_PURE)
+		return error;
+	*product_us = product(rank, what == OVERLAP_TEST);
+	if (*product_us < 0)
+		return *product_us;
+	return what == OVERLAP_TEST || what == OVERLAP_NOTEST ? wait_all(rank) : 0;
 }
 
 static void check(struct rank *rank, enum overlap_case what, int variant)
@@ -234,9 +260,13 @@ static double median_of_all(struct rank *rank, enum overlap_case what)
 	return time[CALIBRATION / 2];
 }
 
-/* As many rows as take half as long again as the collectives alone: all may be hidden. */
+/*
+ * As many rows as take half as long again as the collectives alone: all may be hidden.
+ * Ranks that share a CPU take turns, and each has but its own turn to hide in.
+ */
 static void calibrate(struct rank *rank)
 {
+	const double turns = ceil((double)rank->options->ranks / rank->cpus);
 	double rows, alone;
 	int i;
 
@@ -248,7 +278,7 @@ static void calibrate(struct rank *rank)
 	median_of_all(rank, OVERLAP_PURE);	/* makes the links */
 	alone = median_of_all(rank, OVERLAP_PURE);
 	for (i = 0; i < 2; i++) {	/* the second time from nearly as many */
-		rows = 1.5 * rank->rows * alone / median_of_all(rank, OVERLAP_COMPUTE);
+		rows = 1.5 * turns * rank->rows * alone / median_of_all(rank, OVERLAP_COMPUTE);
 		rank->rows = rows > rank->options->calls ? rows : rank->options->calls;
 		coll_bcast(&rank->rows, 1, COLL_UINT64, 0, rank->world);
 	}
@@ -267,8 +297,11 @@ static int iterate(struct rank *rank, int64_t i)
 			continue;
 		rank->sample[what][i] = time;
 		rank->begin_of[what][i] = rank->began;
+		if (what == OVERLAP_COMPUTE)
+			rank->sample[OVERLAP_TAKEN_ALONE][i] = rank->taken;
 		if (what != OVERLAP_NOTEST)
 			continue;
+		rank->sample[OVERLAP_TAKEN][i] = rank->taken;
 		rank->sample[OVERLAP_PRODUCT][i] = own;
 		rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
 	}
@@ -282,7 +315,7 @@ static int measure(struct rank *rank)
 	int what, error = 0;
 
 	calibrate(rank);
-	for (i = -WARMUP; i < iterations && !error; i++)
+	for (i = iterations < WARMUP ? -iterations : -WARMUP; i < iterations && !error; i++)
 		error = iterate(rank, i);
 	for (what = 0; what < OVERLAP_CASES && !error; what++)
 		error = span_all(rank, rank->begin_of[what], rank->sample[what], iterations);
@@ -290,6 +323,17 @@ static int measure(struct rank *rank)
 		error = coll_allreduce(COLL_IN_PLACE, &rank->wrong, 1, COLL_UINT64, COLL_SUM,
 				       rank->world);
 	return error;
+}
+
+/* What calling in costs when nothing is in flight, ns of CPU time. */
+static double idle_call(struct rank *rank)
+{
+	const uint64_t start = own_cpu_ns();
+	int i;
+
+	for (i = 0; i < IDLE_CALLS; i++)
+		coll_progress(rank->context);
+	return (double)(own_cpu_ns() - start) / IDLE_CALLS;
 }
 
 /* ---- noise ---------------------------------------------------------------------- */
@@ -407,6 +451,7 @@ static json_t *result_json(const struct rank *rank, const char *explanation)
 	json_object_set_new(all, "rows", json_integer(rank->rows));
 	json_object_set_new(all, "wrong", json_integer(rank->wrong));
 	json_object_set_new(all, "explanation", json_string(explanation));
+	json_object_set_new(all, "idle_call", json_real(rank->idle_call));
 	json_object_set_new(all, "cases", cases);
 	return all;
 }
@@ -430,18 +475,21 @@ static void explain(struct rank *rank, char *text, size_t bytes)
 	coll_wait(&rank->run[0]);
 }
 
-static void bind_here(bool own)
+/* Of how many CPUs to compute on. Where they are too few, or a rank has threads, of all. */
+static int bind_here(const struct overlap_options *options)
 {
 	const char *rank = getenv("COLL_RANK");
-	char progress[16];
+	int cpu, progress, count = 0;
 	cpu_set_t cpus;
-	int cpu;
 
-	if (!rank || !overlap_place(own, atoi(rank), &cpu, progress, sizeof(progress)))
-		return;
+	if (rank && options->threads == 1)
+		count = overlap_cpus(options->place, atoi(rank), &cpu, &progress);
+	if (!count)
+		return options->ranks;
 	CPU_ZERO(&cpus);
 	CPU_SET(cpu, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
+	return count;
 }
 
 /* A way of progress that is not possible here is a result too. */
@@ -467,8 +515,7 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	bool noisy;
 	int error;
 
-	if (options->threads == 1)
-		bind_here(options->own);
+	rank.cpus = bind_here(options);
 	if (coll_open(NULL, &rank.context))
 		return tell_problem(result);
 	rank.world = coll_world(rank.context);
@@ -480,6 +527,7 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	start_workers(&rank, worker);
 	noisy = start_noise(&rank, &noise);
 	error = error ? error : measure(&rank);
+	rank.idle_call = error ? 0 : idle_call(&rank);
 	if (noisy)
 		pthread_cancel(noise);
 	if (error)

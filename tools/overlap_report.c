@@ -7,6 +7,7 @@
 
 const char *const overlap_cases[OVERLAP_CASES] = {
 	"compute", "pure", "blocking", "noovlp", "ovlp-test", "ovlp-notest", "product",
+	"taken", "taken-alone",
 };
 
 static struct bench_figures figures(const struct overlap_mode *mode, enum overlap_case what)
@@ -27,6 +28,28 @@ static double overlap(const struct overlap_mode *mode, enum overlap_case what)
 	return pure > 0 ? 100 * (share < 0 ? 0 : share > 1 ? 1 : share) : 0;
 }
 
+/* How much longer the product took beside the collective, us. */
+static double lost(const struct overlap_mode *mode)
+{
+	return figures(mode, OVERLAP_PRODUCT).p50 - figures(mode, OVERLAP_COMPUTE).p50;
+}
+
+/* How much more of its CPU's time others had then, us. What interrupts take is not seen. */
+static double taken(const struct overlap_mode *mode)
+{
+	return figures(mode, OVERLAP_TAKEN).p50 - figures(mode, OVERLAP_TAKEN_ALONE).p50;
+}
+
+/* Where progress was, for a title. */
+static const char *where(enum overlap_place place)
+{
+	static const char *const text[OVERLAP_PLACES] = {
+		"the rank's CPU", "a CPU of its own", "the rank's CPU, the kernel's on one of its own",
+	};
+
+	return text[place];
+}
+
 /* What the others are compared with: the application's own progress, no overlap. */
 static double base(const struct overlap_report *report)
 {
@@ -45,8 +68,9 @@ static void print_mode(const struct overlap_mode *mode, double first)
 	const double compute = figures(mode, OVERLAP_COMPUTE).p50;
 	int what;
 
-	printf("\n%-8s collective alone %.1f us, product alone %.1f us%s\n", mode->name,
-	       figures(mode, OVERLAP_PURE).p50, compute, mode->wrong ? "  WRONG RESULTS" : "");
+	printf("\n%-8s collective alone %.1f us, product alone %.1f us, calling in for nothing %.0f ns%s\n",
+	       mode->name, figures(mode, OVERLAP_PURE).p50, compute, mode->idle_call,
+	       mode->wrong ? "  WRONG RESULTS" : "");
 	for (what = OVERLAP_BLOCKING; what <= OVERLAP_NOTEST; what++) {
 		const struct bench_figures f = figures(mode, what);
 
@@ -55,7 +79,7 @@ static void print_mode(const struct overlap_mode *mode, double first)
 		if (what >= OVERLAP_TEST)
 			printf(" %8.1f", overlap(mode, what));
 		if (what == OVERLAP_NOTEST)
-			printf(" %9.1f", figures(mode, OVERLAP_PRODUCT).p50 - compute);
+			printf(" %9.1f %9.1f", lost(mode), taken(mode));
 		printf("\n");
 	}
 	if (mode->explanation[0])
@@ -73,16 +97,16 @@ void overlap_print_table(struct overlap_report *report)
 	       "progress on %s\n", options->flight, coll_collective_names[options->collective],
 	       bench_size(options->bytes, text), options->ranks, (unsigned long long)report->rows,
 	       (unsigned long long)options->matrix, options->threads,
-	       options->own ? "a CPU of its own" : "the rank's CPU");
+	       where(options->place));
 	printf("injected: %s; a link carries ", options->inject[0] ? options->inject : "nothing");
 	if (options->pace)
 		printf("%s bytes a second\n", bench_size(options->pace, text));
 	else
 		printf("what it can\n");
 	printf("times in us, of all ranks together; speed-up over %s's noovlp; overlap in %%; what "
-	       "the product lost in us\n", "the first mode");
-	printf("  %-12s %10s %10s %10s %9s %8s %9s\n", "case", "median", "p90", "min", "speed-up",
-	       "overlap", "lost");
+	       "the product lost,\nand of it to others on its CPU, in us\n", "the first mode");
+	printf("  %-12s %10s %10s %10s %9s %8s %9s %9s\n", "case", "median", "p90", "min",
+	       "speed-up", "overlap", "lost", "taken");
 	for (i = 0; i < OVERLAP_MODES; i++) {
 		if (report->mode[i].samples)
 			print_mode(&report->mode[i], first);
@@ -136,8 +160,9 @@ static json_t *mode_json(const struct overlap_mode *mode, double first)
 	set_real(object, "compute_us", figures(mode, OVERLAP_COMPUTE).p50);
 	set_real(object, "total_us", figures(mode, OVERLAP_NOTEST).p50);
 	set_real(object, "overlap", overlap(mode, OVERLAP_NOTEST));
-	set_real(object, "lost_us", figures(mode, OVERLAP_PRODUCT).p50 -
-				    figures(mode, OVERLAP_COMPUTE).p50);
+	set_real(object, "lost_us", lost(mode));
+	set_real(object, "taken_us", taken(mode));
+	set_real(object, "idle_call_ns", mode->idle_call);
 	json_object_set_new(object, "explanation", json_string(mode->explanation));
 	json_object_set_new(object, "cases", cases);
 	return object;
@@ -160,7 +185,7 @@ void overlap_print_json(struct overlap_report *report)
 	json_object_set_new(all, "matrix", json_integer(options->matrix));
 	json_object_set_new(all, "rows", json_integer(report->rows));
 	json_object_set_new(all, "calls", json_integer(options->calls));
-	json_object_set_new(all, "place", json_string(options->own ? "own" : "shared"));
+	json_object_set_new(all, "place", json_string(overlap_places[options->place]));
 	json_object_set_new(all, "pace", json_integer(options->pace));
 	json_object_set_new(all, "inject", json_string(options->inject));
 	for (i = 0; i < OVERLAP_MODES; i++)
@@ -188,7 +213,7 @@ static void write_script(const struct overlap_report *report, FILE *to)
 		"{/*0.8 injected: %s}\" noenhanced\n$modes << EOD\n",
 		options->plot, options->flight, coll_collective_names[options->collective],
 		bench_size(options->bytes, text), options->ranks,
-		options->pace ? ", paced links" : "", options->own ? "a CPU of its own" : "the rank's CPU",
+		options->pace ? ", paced links" : "", where(options->place),
 		options->inject[0] ? options->inject : "nothing");
 	for (i = 0; i < OVERLAP_MODES; i++) {
 		if (!report->mode[i].samples)

@@ -158,7 +158,8 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 			values[n++].bound = (c->count + 1) >> i;
 		}
 	if (coll_algo_has_option(c->algo, "radix"))
-		for (i = 2; i <= 5; i++) {
+		/* Few neighbours of a Cayley graph: a ring, and p^2 / 4 blocks under way at each. */
+		for (i = c->ranks > RANKS_MAX ? 4 : 2; i <= 5; i++) {
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].radix = i;
 		}

@@ -143,6 +143,15 @@ const char *symbol_reduce(struct symbols *s, u32 left, u32 right, u32 *result)
 	return NULL;
 }
 
+/* Of the 64 numbers from `first` on a bit for each of low to high - 1. */
+static u64 range_bits(u32 first, u32 low, u32 high)
+{
+	const u32 from = low > first ? low - first : 0, to = high > first ? high - first : 0;
+	const u64 below_to = to >= 64 ? ~0ull : (1ull << to) - 1;
+
+	return from >= 64 ? 0 : below_to & ~((1ull << from) - 1);
+}
+
 bool symbol_is_reduction(const struct symbols *s, u32 number, u32 element, u32 low, u32 high)
 {
 	const u64 *set = symbol_set(s, number);
@@ -150,8 +159,8 @@ bool symbol_is_reduction(const struct symbols *s, u32 number, u32 element, u32 l
 
 	if (!symbol_is_defined(number) || s->symbol[number].element != element)
 		return false;
-	for (i = 0; i < s->words * 64; i++)
-		if ((set[i / 64] >> i % 64 & 1) != (i >= low && i < high))
+	for (i = 0; i < s->words; i++)
+		if (set[i] != range_bits(64 * i, low, high))
 			return false;
 	return true;
 }

@@ -116,6 +116,7 @@ enum coll_watch_attr {
 	COLL_WATCH_A_CGROUP,	/* u64: id of a thread's cgroup */
 	COLL_WATCH_A_COUNT,	/* u64 */
 	COLL_WATCH_A_TOTAL,	/* u64: ns, without what interrupted it in turn */
+	COLL_WATCH_A_INCLUSIVE,	/* u64: ns, with that: what a thread's own CPU clock says */
 	COLL_WATCH_A_MAX,	/* u64: ns */
 	COLL_WATCH_A_HISTOGRAM,	/* binary: __u64[32], [i] counts 2^i <= ns < 2^(i+1) */
 	COLL_WATCH_A_EVENTS,	/* binary: struct coll_noise_event[] */

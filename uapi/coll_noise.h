@@ -114,7 +114,7 @@ enum coll_noise_context {
  * events in order of (cpu, start).
  */
 #define COLL_NOISE_MAGIC	0x65736f6e6c6c6f63ull	/* "collnose" as bytes */
-enum { COLL_NOISE_VERSION = 1 };
+enum { COLL_NOISE_VERSION = 2 };
 
 struct coll_noise_capture {
 	__u64 magic;
@@ -147,7 +147,8 @@ struct coll_noise_source {
 	__u8 zero[3];
 	__u32 number;		/* irq, softirq vector or pid */
 	__u64 times;
-	__u64 total;		/* ns; 0: not counted */
+	__u64 total;		/* ns, without what interrupted it; 0: not counted */
+	__u64 inclusive;	/* ns, with that: as a thread's own clock has it; 0: not counted */
 	char name[40];
 };
 

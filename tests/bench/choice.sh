@@ -29,7 +29,7 @@ for p in $ranks; do
 		reduce_scatter_block scan; do
 		[ $collective = barrier ] && sized="" || sized="--size $sizes"
 		[ -t 2 ] && printf '\r%-60s' "$p ranks: $collective" >&2
-		"$BUILD/coll" bench $collective -n "$p" $sized --time "$seconds" \
+		"$BUILD/coll" bench $collective -n "$p" $sized --time "$seconds" --start clock \
 			--algo "$(algorithms $collective)" --csv 2>>"$out/errors.txt" | tail -n +2
 	done
 done | sed 's/"[^"]*",//' >"$out/choice.csv"

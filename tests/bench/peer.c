@@ -5,11 +5,17 @@
  *
  *	<collective> <bytes> <median> <p99> <min> <mean>
  *
- * in microseconds, where one sample is the slowest rank's time of one call that
- * began after a barrier. Progress goes to nobody; failures end the program.
+ * in microseconds, where one sample is the time from a moment that all ranks have agreed
+ * on until the last of them has returned. Failures end the program.
+ *
+ * Why not each rank's own time after a barrier: who leaves the barrier late, for it waited
+ * for a core, finds the data there and seems fast. What is measured then is the barrier
+ * (Hunold and Carpen-Amarie, "Reproducible MPI benchmarking is still not as easy as you
+ * think", IEEE TPDS 2016).
  *
  *	peer SECONDS COLLECTIVE[,..] BYTES[,..]
  */
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,9 +65,9 @@ static void peer_slowest(double *mine, double *slowest, int count)
 	MPI_Reduce(mine, slowest, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 }
 
-static void peer_tell(int *value)
+static void peer_tell(double *value)
 {
-	MPI_Bcast(value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Bcast(value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 }
 #else
 #include "coll.h"
@@ -118,9 +124,9 @@ static void peer_slowest(double *mine, double *slowest, int count)
 	must(coll_reduce(mine, slowest, count, COLL_DOUBLE, COLL_MAX, 0, world));
 }
 
-static void peer_tell(int *value)
+static void peer_tell(double *value)
 {
-	must(coll_bcast(value, 1, COLL_INT32, 0, world));
+	must(coll_bcast(value, 1, COLL_DOUBLE, 0, world));
 }
 #endif
 
@@ -139,7 +145,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-enum { SAMPLES_MAX = 20000, WARMUP = 20 };
+enum { SAMPLES_MAX = 20000, WARMUP = 20, WINDOW_US = 300 };
 
 static float *in, *out;
 
@@ -179,26 +185,38 @@ static void verify(const char *collective, int count)
 	}
 }
 
+/*
+ * Rank 0 names the moment at which all begin, WINDOW_US from now, or none (0) when it has
+ * enough; all are of one node and share its clock. Who waits offers its core: others may
+ * need it to get there in time.
+ */
+static double wait_for_start(int enough)
+{
+	double start = rank || enough ? 0 : now_us() + WINDOW_US;
+
+	peer_tell(&start);
+	while (now_us() < start)
+		sched_yield();
+	return start;
+}
+
 static void measure(const char *collective, int bytes, double seconds)
 {
 	static double mine[SAMPLES_MAX], slowest[SAMPLES_MAX];
-	int count = bytes / sizeof(float), samples = 0, i, go = 1;
-	double start, sum = 0;
+	int count = bytes / sizeof(float), samples = 0, i;
+	double end, start, sum = 0;
 
 	verify(collective, count);
 	for (i = 0; i < WARMUP; i++)
 		call(collective, count);
-	for (start = now_us(); go && samples < SAMPLES_MAX; samples++) {
-		double before;
-
+	end = now_us() + seconds * 1e6;
+	for (;;) {
 		peer_barrier();
-		before = now_us();
+		start = wait_for_start(now_us() > end || samples == SAMPLES_MAX);
+		if (!start)
+			break;
 		call(collective, count);
-		mine[samples] = now_us() - before;
-		if (samples % 32 == 31) {
-			go = now_us() - start < seconds * 1e6;
-			peer_tell(&go);
-		}
+		mine[samples++] = now_us() - start;
 	}
 	peer_slowest(mine, slowest, samples);
 	if (rank)

@@ -5,8 +5,8 @@
 #
 #	tests/bench/peers.sh [ROUNDS [SECONDS_PER_CELL [RANKS ...]]]
 #
-# Each cell is the median over the rounds of a round's median; a sample is the
-# slowest rank's time of a call that began after a barrier. The ratios of the single
+# Each cell is the median over the rounds of a round's median; a sample is the time from
+# a moment all ranks agreed on until the last has returned. The ratios of the single
 # rounds, least to greatest, say what of a cell's ratio is the machine's. Where an MPI
 # polls without end, yield.so is preloaded, which only helps it.
 set -u

@@ -1,45 +1,85 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What collnoise predict says against what real ranks measure: noise is injected
-# into coll bench, and the same model, written down as a capture, is predicted.
-#	BUILD=build sh tests/bench/predict.sh [RANKS ...]
-# CSV: ranks, mean and p99 of both in us, and how far the prediction is off. The model gets
-# the median without injection as the ideal: the mean has the machine's own delays in it.
+# What collnoise predict says against what real ranks measure: noise is injected into
+# coll bench, and a capture of the same noise is predicted from.
+#	BUILD=build sh tests/bench/predict.sh [PAUSE [SECONDS [RANKS ...]]]
+# PAUSE: of each rank before a call, 2ms; 0: calls one after the other. SECONDS of each
+# measurement: 20. CSV. The model gets the collective's times without injection, measured
+# before and after on the same machine, and how long ranks do something else between calls;
+# nothing is fitted. Where ranks outnumber cores noise has to sleep: what spins
+# takes the core from other ranks, too.
 set -eu
 build=${BUILD:-build}
+pause=${1:-2ms} seconds=${2:-20}
+[ $# -lt 2 ] || shift
+[ $# -lt 1 ] || shift
+ranks_list=${*:-2 4 8 16}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-period_ms=20 duration_ms=2
 
-awk -v p=$((period_ms * 1000000)) -v d=$((duration_ms * 1000000)) 'BEGIN {
-	for (i = 0; i < 500; i++) printf "%.0f %.0f\n", i * p, d }' >"$work/noise"
+# Captures of 200 s of each kind: start and length in ns.
+make_capture() {	# RATE MEAN-MS LENGTH: fixed or exponential
+	awk -v rate="$1" -v ms="$2" -v length_is="$3" 'BEGIN {
+		srand(rate)
+		for (t = 0; (t += -log(1 - rand()) / rate) < 200;)
+			printf "%.0f %.0f\n", t * 1e9,
+				ms * 1e6 * (length_is == "fixed" ? 1 : -log(1 - rand()))
+	}'
+}
+make_capture 50 2 fixed >"$work/fixed"
+make_capture 100 1 exponential >"$work/exponential"
+{ make_capture 200 0.25 fixed; make_capture 20 2 fixed; make_capture 5 5 fixed; } |
+	sort -n >"$work/mixed"
 
-bench() {
-	"$build/coll" bench allreduce -n "$1" --algo butterfly --size 8 --iterations "$2" \
-		--warmup 20 --json ${3:+--inject "$3"}
+injection() {	# KIND
+	case $1 in
+	fixed) echo os:poisson:rate=50,duration=2ms,how=sleep ;;
+	exponential) echo os:poisson:rate=100,duration=1ms,length=exponential,how=sleep ;;
+	mixed) echo "os:replay:$work/mixed,how=sleep" ;;
+	fixed-spin) echo os:poisson:rate=50,duration=2ms,how=spin ;;
+	esac
+}
+
+bench() {	# RANKS SECONDS [INJECTION]: figures in $work/out, times in $work/times
+	"$build/coll" bench allreduce -n "$1" --algo butterfly --size 8 --time "$2" --warmup 20 \
+		--pause "$pause" --samples "$work/times" --json ${3:+--inject "$3"} >"$work/out"
 }
 
 figure() {	# NAME: of the last run
 	jq "[.. | .$1? // empty] | .[0]" "$work/out"
 }
 
-echo 'ranks,quiet_p50_us,quiet_mean_us,measured_mean_us,predicted_mean_us,off,measured_p99_us,predicted_p99_us,off'
-for ranks in ${*:-2 4 8 16}; do
-	bench "$ranks" 500 >"$work/out"
-	# Phases and rare delays even out over some hundred events: 3 s of calls and more.
-	calls=$(awk -v t="$(figure p50_us)" 'BEGIN { printf "%.0f", t < 15 ? 2e5 : 3e6 / t }')
-	bench "$ranks" "$calls" >"$work/out"
-	ideal=$(figure p50_us) quiet=$(figure mean_us)
-	bench "$ranks" "$calls" \
-		"os:periodic:period=${period_ms}ms,duration=${duration_ms}ms,how=sleep" >"$work/out"
-	"$build/collnoise" predict "$work/noise" -n "$ranks" --ideal "${ideal}us" \
-		--idle "${ideal}us" --json >"$work/predicted"
-	# What the machine's own delays add to the mean stays.
-	jq -r --argjson ranks "$ranks" --argjson ideal "$ideal" --argjson quiet "$quiet" \
-		--argjson mean "$(figure mean_us)" --argjson p99 "$(figure p99_us)" \
-		'.predictions[0].as_is |
-		(.mean_s * 1e6 + $quiet - $ideal) as $predicted |
-		[$ranks, $ideal, $quiet, $mean, $predicted, $predicted / $mean - 1,
-		 $p99, .p99_s * 1e6, .p99_s * 1e6 / $p99 - 1] | map(. * 1000 | round / 1000) | @csv' \
-		"$work/predicted"
+half=4
+echo 'ranks,noise,quiet_p50_us,quiet_mean_us,quiet_p99_us,calls,measured_mean_us,predicted_mean_us,off,measured_p99_us,predicted_p99_us,off'
+for ranks in $ranks_list; do
+	kinds='fixed exponential mixed'
+	[ "$ranks" -gt "$(nproc)" ] || kinds="$kinds fixed-spin"
+	bench "$ranks" "$half"
+	mv "$work/times" "$work/quiet"
+	idle=$(awk -v t="$half" -v n="$(figure iterations)" -v mean="$(figure mean_us)" \
+		'BEGIN { printf "%.1f", t * 1e6 / n - mean }')
+	for kind in $kinds; do
+		bench "$ranks" "$seconds" "$(injection $kind)"
+		figure mean_us >"$work/mean.$kind"
+		figure p99_us >"$work/p99.$kind"
+		figure iterations >"$work/calls.$kind"
+	done
+	bench "$ranks" "$half"
+	cat "$work/times" >>"$work/quiet"
+	for kind in $kinds; do
+		"$build/collnoise" predict "$work/${kind%-spin}" -n "$ranks" --algo butterfly \
+			--base "$work/quiet" --idle "${idle}us" --json >"$work/predicted"
+		sort -n "$work/quiet" | awk -v ranks="$ranks" -v kind="$kind" \
+			-v calls="$(cat "$work/calls.$kind")" -v mean="$(cat "$work/mean.$kind")" \
+			-v p99="$(cat "$work/p99.$kind")" \
+			-v pmean="$(jq '.predictions[0].as_is.mean_s * 1e6' "$work/predicted")" \
+			-v pp99="$(jq '.predictions[0].as_is.p99_s * 1e6' "$work/predicted")" '
+			{ t[NR] = $1; sum += $1 }
+			END {
+				printf "%d,%s,%.0f,%.0f,%.0f,%d,%.0f,%.0f,%+.1f %%,%.0f,%.0f,%+.1f %%\n",
+					ranks, kind, t[int(NR / 2) + 1], sum / NR,
+					t[int(NR * 0.99) + 1], calls, mean, pmean,
+					100 * (pmean / mean - 1), p99, pp99, 100 * (pp99 / p99 - 1)
+			}'
+	done
 done

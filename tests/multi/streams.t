@@ -81,10 +81,22 @@ explained() {
 }
 ok "COLL_EXPLAIN says how many" silent explained
 
+# 10 MB/s there and back in 20 ms are 200 KB on the way; the windows are 64 KB.
+chosen() {	# WAN_ALPHA STREAMS
+	COLL_CLUSTERS=1+1 COLL_BETA=100ns COLL_WAN_ALPHA=$1 COLL_BUFFER_BYTES=64K COLL_EXPLAIN=1 \
+		"$COLL" bench bcast -n 2 --algo linear --size 640K --iterations 4 --warmup 1 \
+		--counters --json >"$work/out" 2>"$work/why"
+	grep -q "$2 to a link between clusters ($3 KB are on its way, a window is 65.5 KB)" \
+		"$work/why" || { cat "$work/why"; return 1; }
+	grep -Eq "\"streamed\": *$4(\.0)?,?\$" "$work/out" || { cat "$work/out"; return 1; }
+}
+ok "as many as fill the way are chosen" silent chosen 10ms "4 streams" 200 5
+ok "one where that is enough" silent chosen 3ms "1 stream" 60 0
+
 refused() {	# STREAMS
 	! COLL_WAN_STREAMS=$1 "$COLL" run -n 1 -- "$BUILD/tests/multi/flights" 1 8 >"$work/out" 2>&1 &&
-		grep -q 'from 1 to 16' "$work/out" || { cat "$work/out"; return 1; }
+		grep -q 'from 0 to 16' "$work/out" || { cat "$work/out"; return 1; }
 }
-ok "no stream is refused" silent refused 0
+ok "less than none is refused" silent refused -1
 ok "too many are refused" silent refused 17
 tap_end

@@ -39,7 +39,17 @@ chosen() {	# CONFIG ALGORITHM
 }
 printf '%s\n' "alpha = 600us" "beta = 845ns" "wan_beta = 563ns" "wan_alpha = 5.2ms" >"$work/quiet"
 ok "what was measured is a configuration" silent chosen "$work/config" '[^ ]*'
-ok "n is chosen by what it says" silent chosen "$work/quiet" rabenseifner-extended:n=2
+ok "n is chosen by what it says" silent chosen "$work/quiet" 'rabenseifner-extended:[^ ]*n=2'
+
+# The same without a file: measured when the job starts, by all as rank 0 says.
+at_start() {
+	COLL_WAN=auto COLL_EXPLAIN=1 "$COLL" lab $net -- "$COLL" bench bcast \
+		--size 64K --iterations 2 --warmup 0 >"$work/out" 2>&1
+	grep -q 'a link carries .* the WAN .*: vandegeijn-extended:segment=[0-9]*,n=[1-3] ' "$work/out" &&
+		grep -q ' to a link between clusters (.* are on its way' "$work/out" ||
+		{ cat "$work/out"; return 1; }
+}
+ok "COLL_WAN=auto measures at the start" silent at_start
 
 alone() {
 	! "$COLL" run -n 2 -- "$COLL" wan >"$work/out" 2>&1 && grep -q 'one cluster' "$work/out"

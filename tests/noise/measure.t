@@ -23,9 +23,9 @@ refused() {	# SAID ARGUMENT...
 # ---- measure -------------------------------------------------------------------------
 
 cpus=$(nproc)
-ok "measure" status 0 measure --duration 0.3s --json
-holds "every CPU, for so long" "(.cpus | length) == $cpus and
-	all(.cpus[]; .watched_ns > 250e6 and .watched_ns < 20e9)"
+ok "measure" status 0 measure --duration 2s --json
+holds "every CPU, but for how late a busy machine lets it start" "(.cpus | length) == $cpus and
+	all(.cpus[]; .watched_ns > 100e6 and .watched_ns < 20e9)"
 holds "a turn of the loop takes nanoseconds" 'all(.cpus[]; .loop_ns > 0.1 and .loop_ns < 5000)'
 holds "the clock's rate is known" ".clock.error_ppm < $(limit 50 10000)"
 holds "percentiles are in order" 'all(.cpus[].duration; .count == 0 or
@@ -69,6 +69,30 @@ wait $victim
 is "to whom was named" $? 137
 ok "without a threshold nothing is" status 0 measure -d 0.1s --on-threshold "shell,command=touch '$work/not'"
 ok "indeed" test ! -e "$work/not"
+ok "a trace of what stopped it" status 2 measure -c 0 -d 50s -T 1us -s 1us "-t=$work/trace" -q
+like "is in osnoise's words" "$(cat "$work/trace")" \
+	'sample_threshold: start [0-9]+[.][0-9]{9} duration [0-9]+ ns interference 0'
+ok "which import understands" status 0 import --from osnoise -o "$work/traced" "$work/trace"
+cd "$work"
+noise=$(cd - >/dev/null && realpath "$noise")
+ok "-a is all three" status 2 measure -c 0 -d 50s -a 1 -q
+cd - >/dev/null
+like "with rtla's name for the file" "$(cat "$work/osnoise_trace.txt")" 'sample_threshold: start'
+ok "one that is not stopped writes none" status 0 measure -c 0 -d 0.1s -s 1h "-t=$work/none"
+ok "indeed not" test ! -e "$work/none"
+what="the kernel's own events beside it"
+if [ -w /sys/kernel/tracing/instances ]; then
+	ok "$what" status 2 measure -c 0 -d 50s -s 1us -e sched:sched_switch --filter 'prev_prio > 0' \
+		-e irq "-t=$work/both" -q
+	like "are in the trace" "$(cat "$work/both")" '^# tracer: nop'
+	ok "no event" status 1 measure -s 1us -t -e nosuch:event
+	like "  is named" "$(cat "$work/err")" "-e 'nosuch:event'.*valid: a line of available_events"
+	ok "a bad filter" status 1 measure -s 1us -t -e sched:sched_switch --filter '(('
+	like "  is named" "$(cat "$work/err")" "-e 'sched:sched_switch', --filter"
+	is "and nothing is left" "$(ls /sys/kernel/tracing/instances | grep -c collnoise)" 0
+else
+	skip "$what" "no tracefs here that this user may write"
+fi
 ok "a profile" status 2 measure -d 0.5s -T 50ns --profile isolated
 like "has a name" "$(cat "$work/out")" '^verdict isolated: FAILED'
 
@@ -151,6 +175,12 @@ refused "-p and -r go together" measure -p 10ms
 refused "valid: shell,command=COMMAND" measure -s 1us --on-threshold trace
 refused "valid: shell,command=COMMAND" measure -s 1us --on-threshold signal,num=0,pid=1
 refused "o:NICE" measure -P x:1
+refused "--filter 'x' goes after the -e" measure --filter x
+refused "-e goes with -t" measure -s 1us -e irq
+refused "-t goes with -s or -S" measure -t
+refused "'x'; valid: a time from" measure -a x
+ok "no cgroup" status 1 measure -d 1s -C=/no/such
+like "  it says why" "$(cat "$work/err")" "-C '/no/such': .*valid: a folder below /sys/fs/cgroup"
 refused "ending in .svg" measure --plot x.png
 refused "-o FILE is needed" record -d 1s
 refused "-o CAPTURE is needed" import /dev/null

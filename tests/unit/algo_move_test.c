@@ -584,6 +584,32 @@ static void test_costs(void **state)
 	assert_string_equal(large->name, "circulant");
 }
 
+/*
+ * Eight ranks on two cores: never sooner than the work of all is done, and few messages
+ * beat short ways. What the sender's next byte does not wait for favours its sending to all.
+ */
+static void test_costs_where_cores_are_shared(void **state)
+{
+	struct coll_machine machine = { .alpha = 10e-6, .overhead = 2e-6, .beta = 0.25e-9,
+					.byte_gap = 0.25e-9, .gamma = 0.1e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_BARRIER, .ranks = 8, .element = 1,
+				  .commutative = true };
+	const struct coll_algo *butterfly = coll_algo_find(COLL_BARRIER, "butterfly");
+	const double apart = butterfly->cost(&call, &tuning, &machine);
+
+	(void)state;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "butterfly");
+	machine.crowding = 4;
+	assert_true(butterfly->cost(&call, &tuning, &machine) >= 4 * apart);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	call.collective = COLL_BCAST;
+	call.count = 16384;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "binomial");
+	machine.byte_gap /= 2;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+}
+
 static enum coll_collective moving[] = {
 	COLL_BCAST, COLL_GATHER, COLL_GATHERV, COLL_SCATTER, COLL_SCATTERV,
 	COLL_ALLGATHER, COLL_ALLGATHERV, COLL_ALLTOALL, COLL_ALLTOALLV,
@@ -606,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_choice_is_common),
 		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_costs_where_cores_are_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,57 @@ static void lanes_fill_the_wan(void **state)
 	assert_int_equal(coll_lanes_choose(&call, &m), 3);
 }
 
+static u64 segment_of(const char *name, enum coll_collective collective, u64 count,
+		      const struct coll_machine *m)
+{
+	u32 cluster[RANKS], i;
+	struct coll_call call = call_of(collective, count, cluster);
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	for (i = 0; i < RANKS; i++)
+		cluster[i] = i >= 8;
+	tuning.lanes = 4;
+	coll_segment_choose(coll_algo_find(collective, name), &call, m, &tuning);
+	return tuning.segment;
+}
+
+/* Many segments where bytes are slow, one where messages are; never so short as to be
+ * headers for the most part; and what is asked for stays. */
+static void segments_fit_the_machine(void **state)
+{
+	static const struct {
+		enum coll_collective collective;
+		const char *name;
+	} algo[] = {
+		{ COLL_BCAST, "farfirst" }, { COLL_BCAST, "vandegeijn-extended" },
+		{ COLL_ALLREDUCE, "twotier" }, { COLL_ALLREDUCE, "rabenseifner-extended" },
+		{ COLL_REDUCE, "rabenseifner-extended" },
+	};
+	const struct coll_machine slow = { .alpha = 30e-6, .beta = 800e-9, .wan_alpha = 10e-3,
+					   .wan_beta = 200e-9 };
+	const struct coll_machine late = { .alpha = 10e-3, .beta = 0.1e-9, .wan_alpha = 20e-3,
+					   .wan_beta = 0.1e-9 };
+	const u64 mega = 1 << 20;
+	struct coll_tuning asked = COLL_TUNING_UNSET;
+	struct coll_call call = call_of(COLL_BCAST, mega / 8, NULL);
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < sizeof(algo) / sizeof(*algo); i++) {
+		const u64 segment = segment_of(algo[i].name, algo[i].collective, mega / 8, &slow);
+
+		assert_in_range(segment, 8 << 10, 64 << 10);
+		assert_int_equal(segment_of(algo[i].name, algo[i].collective, mega / 8, &late), mega);
+		assert_int_equal(segment_of(algo[i].name, algo[i].collective, 1, &slow),
+				 COLL_UNSET);
+	}
+	assert_int_equal(segment_of("twotier", COLL_REDUCE, mega, &slow), COLL_UNSET);
+	assert_int_equal(segment_of("chain", COLL_BCAST, mega, &slow), COLL_UNSET);
+	asked.segment = 77;
+	coll_segment_choose(coll_algo_find(COLL_BCAST, "farfirst"), &call, &slow, &asked);
+	assert_int_equal(asked.segment, 77);
+}
+
 static void clusters_are_chosen_for(void **state)
 {
 	u32 cluster[RANKS], i, c;
@@ -156,6 +207,7 @@ int main(void)
 		cmocka_unit_test(an_empty_part_is_ready_when_it_may_begin),
 		cmocka_unit_test(wrong_parts_are_refused),
 		cmocka_unit_test(lanes_fill_the_wan),
+		cmocka_unit_test(segments_fit_the_machine),
 		cmocka_unit_test(clusters_are_chosen_for),
 	};
 

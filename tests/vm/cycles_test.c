@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Over and over: coll.ko loaded and unloaded, a watch started and stopped. As
- * often as fits into the seconds given, or with a number of cycles as second
- * argument, that often.
+ *	cycles_test [CYCLES]
+ *
+ * Over and over: coll.ko loaded and unloaded, at every tenth time amid noise and a
+ * watch; noise and a watch started and ended, by a command and by their owner's
+ * going away. As often as fits into some seconds, or that many cycles of each.
+ *
+ * Most of a cycle is waiting for grace periods of RCU: those that are counted have
+ * them expedited, those that are timed have them as they are.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,78 +15,127 @@
 #include <string.h>
 
 #include "../../tools/netlink.h"
+#include "../../uapi/coll_noise.h"
 #include "vm.h"
 
-/* How many went well before one did not, time was up, or it was enough. */
-static long repeat(int (*cycle)(void), long cycles, double seconds, int *error)
+enum { SECONDS = 4, AMID = 10, SLACK_KIB = 20000 };
+
+/* ---- what is started ---------------------------------------------------------------- */
+
+static int start_watch(struct netlink *on)
 {
-	uint64_t end = vm_now() + seconds * 1e9;
-	long done = 0;
-
-	*error = 0;
-	while (done < cycles && (cycles != LONG_MAX || vm_now() < end) && !*error) {
-		*error = cycle();
-		done += !*error;
-	}
-	return done;
-}
-
-static int load_and_unload(void)
-{
-	int error = vm_load("");
-
-	return error ? error : vm_unload();
-}
-
-static struct netlink *netlink;
-
-static int start_and_stop(void)
-{
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
-	int error;
+	struct nl_msg *message = netlink_message(on, COLL_CMD_WATCH_START, 0);
 
 	nla_put_string(message, COLL_WATCH_A_CPUS, "0-1");
 	nla_put_u32(message, COLL_WATCH_A_LOG, 100);
-	error = netlink_ask(netlink, message, NULL, NULL);
-	if (error)
-		return error;
-	return netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_STOP, 0), NULL, NULL);
+	return netlink_ask(on, message, NULL, NULL);
 }
 
-/* Its end is its socket's. */
-static int start_and_close(void)
+static int start_noise(struct netlink *on)
 {
-	struct nl_msg *message;
-	int error = netlink_open(&netlink);
+	const struct coll_noise_model model = { .period = 1000000, .duration = 10000 };
+	static uint8_t context;
+	struct nl_msg *message = netlink_message(on, COLL_CMD_NOISE_START, 0);
 
-	if (!error) {
-		message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
-		nla_put_string(message, COLL_WATCH_A_CPUS, "0-1");
-		error = netlink_ask(netlink, message, NULL, NULL);
+	nla_put_string(message, COLL_NOISE_A_CPUS, "1");
+	nla_put_u8(message, COLL_NOISE_A_CONTEXT, context++ % COLL_NOISE_CONTEXTS);
+	nla_put(message, COLL_NOISE_A_MODEL, sizeof(model), &model);
+	return netlink_ask(on, message, NULL, NULL);
+}
+
+/* ---- cycles -------------------------------------------------------------------------- */
+
+static int load_and_unload(long turn)
+{
+	struct netlink *netlink = NULL;
+	int error = vm_load("");
+
+	if (!error && turn % AMID == 0) {
+		error = netlink_open(&netlink);
+		if (!error)
+			error = start_watch(netlink);
+		if (!error)
+			error = start_noise(netlink);
 	}
+	if (!error)
+		error = vm_unload();
 	netlink_close(netlink);
 	return error;
 }
 
+/* It ends with a command, or when the socket of its owner closes. */
+static int start_and_end(long turn, int (*start)(struct netlink *), enum coll_command stop)
+{
+	static struct netlink *netlink;
+	int error = netlink ? 0 : netlink_open(&netlink);
+
+	if (!error)
+		error = start(netlink);
+	if (!error && turn % 2)
+		return netlink_ask(netlink, netlink_message(netlink, stop, 0), NULL, NULL);
+	netlink_close(netlink);
+	netlink = NULL;
+	return error;
+}
+
+static int watch(long turn)
+{
+	return start_and_end(turn, start_watch, COLL_CMD_WATCH_STOP);
+}
+
+static int noise(long turn)
+{
+	return start_and_end(turn, start_noise, COLL_CMD_NOISE_STOP);
+}
+
+/* ---- over and over -------------------------------------------------------------------- */
+
+/* What is free of the machine's memory, in KiB. */
+static long available(void)
+{
+	char text[4096], *at;
+
+	vm_sleep_ms(500);	/* what waits for a grace period */
+	if (vm_read("/proc/meminfo", text, sizeof(text)))
+		return 0;
+	at = strstr(text, "MemAvailable:");
+	return at ? atol(at + strlen("MemAvailable:")) : 0;
+}
+
+static void repeat(int (*cycle)(long turn), long cycles, const char *what)
+{
+	uint64_t begin, end;
+	long done = 0, free_before, less;
+	int error = 0;
+
+	error = cycle(0);	/* what is kept of the first, is not lost */
+	free_before = available();
+	begin = vm_now();
+	end = begin + SECONDS * 1000000000ull;
+	while (!error && (cycles ? done < cycles : vm_now() < end)) {
+		error = cycle(done + 1);
+		done += !error;
+		if (done % 1000 == 0)
+			vm_note("%s %ld times", what, done);
+	}
+	vm_note("%s: %.1f ms each", what, (vm_now() - begin) / 1e6 / (done ? done : 1));
+	vm_ok(!error && done > 0, "%s %ld times: %s", what, done, strerror(-error));
+	less = free_before - available();
+	vm_ok(less < done / 4 + SLACK_KIB, "%ld KiB less are free than before", less);
+}
+
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 5;
-	long cycles = argc > 2 ? atol(argv[2]) : LONG_MAX, done;
-	int error;
+	long cycles = argc > 1 ? atol(argv[1]) : 0;
 
-	vm_unload();
-	done = repeat(load_and_unload, cycles, seconds, &error);
-	vm_ok(!error && done > 0, "loaded and unloaded %ld times: %s", done, strerror(-error));
+	vm_is(vm_unload(), 0, "unloaded");
+	if (cycles)
+		vm_is(vm_write("/sys/kernel/rcu_expedited", "1"), 0, "RCU is in a hurry");
+	repeat(load_and_unload, cycles, "loaded and unloaded");
 	vm_is(vm_load(""), 0, "and once more");
-
-	if (!vm_ok(!netlink_open(&netlink), "the family is there"))
-		return vm_end();
-	done = repeat(start_and_stop, cycles, seconds, &error);
-	vm_ok(!error && done > 0, "a watch started and stopped %ld times: %s", done,
-	      strerror(-error));
-	netlink_close(netlink);
-	done = repeat(start_and_close, cycles, seconds, &error);
-	vm_ok(!error && done > 0, "a watch started and its owner gone %ld times: %s", done,
-	      strerror(-error));
+	repeat(watch, cycles, "a watch started and ended");
+	repeat(noise, cycles, "noise started and ended");
+	if (cycles)
+		vm_is(vm_write("/sys/kernel/rcu_expedited", "0"), 0, "RCU is not any more");
 	return vm_end();
 }

@@ -112,6 +112,41 @@ static void check_log(const char *name, bool failed)
 	result(!count, name, ": the kernel's log is clean");
 }
 
+/* ---- what is left ------------------------------------------------------------------ */
+
+/* A number of /proc: the one after this name; 0 if it is not there. */
+static long long number_in(const char *path, const char *name)
+{
+	char text[16384], *at;
+
+	vm_read(path, text, sizeof(text));
+	at = strstr(text, name);
+	return at ? atoll(at + strlen(name)) : 0;
+}
+
+static long long pinned_pages(void)
+{
+	return number_in("/proc/vmstat", "nr_foll_pin_acquired ") -
+	       number_in("/proc/vmstat", "nr_foll_pin_released ");
+}
+
+static long long tcp_sockets(void)
+{
+	return number_in("/proc/net/sockstat", "TCP: inuse ");
+}
+
+/* When the module is gone nobody has pages pinned or sockets; the latter take their time. */
+static void check_left(const char *name)
+{
+	int i;
+
+	for (i = 0; i < 100 && (pinned_pages() || tcp_sockets()); i++)
+		vm_sleep_ms(100);
+	if (pinned_pages() || tcp_sockets())
+		say("# %lld pages, %lld sockets", pinned_pages(), tcp_sockets());
+	result(!pinned_pages() && !tcp_sockets(), name, ": no pinned page or socket is left");
+}
+
 /* ---- a test ---------------------------------------------------------------------- */
 
 /* A test's own lines: results are passed on, its plan is not, all else is a comment. */
@@ -234,6 +269,7 @@ static void run_test(char *line)
 	if (error)
 		say("# unloading: %s", strerror(-error));
 	result(!error, arguments[0], ": coll.ko unloads");
+	check_left(arguments[0]);
 }
 
 /* Those of the kernel's own that the tests need. */

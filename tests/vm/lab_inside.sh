@@ -25,6 +25,26 @@ streams() {
 }
 ok "the same with 3 streams to a link, and one packet in a hundred lost" streams
 
+# "delay 10.000 ms asked, 10.052 median, ..." in us; "rate 4.00 Mbit/s asked, 3.98 ..." in
+# kbit/s. The emulated clock and CPU may make everything later and slower, nothing earlier.
+thousands() {	# NUMBER
+	fraction=${1#*.}000
+	[ "${1#*.}" != "$1" ] || fraction=000
+	echo "${1%%.*}$(printf %.3s "$fraction")"
+}
+calibrated() {
+	coll lab -c 1+1 --by netem --wan 4M --delay 10ms --calibrate >/tmp/calibrated || return 1
+	delay= rate=
+	while read -r what asked unit word value rest; do
+		echo "$what $asked $unit $word $value $rest"
+		[ "$what" != delay ] || delay=$(thousands "$value")
+		[ "$what" != rate ] || rate=$(thousands "$value")
+	done </tmp/calibrated
+	[ "$delay" -ge 9800 ] && [ "$rate" -le 4120 ] && [ "$rate" -gt 0 ]
+}
+ok "netem's WAN is not earlier than 10 ms, nor faster than 4 Mbit/s" calibrated
+while read -r line; do echo "# $line"; done </tmp/calibrated
+
 # "[0] mean 52.1 ms last 52.1 ms ...": 100 KB take 40 ms, and the way 10.
 slow() {
 	coll lab -c 1+1 $net -- flights 1 100000 1 >/tmp/flights 2>&1

@@ -225,6 +225,8 @@ void offload_start(uint32_t ranks,
 		   int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
 		   pid_t *children)
 {
+	/* A kernel that looks after every access of its own. */
+	const bool slow = !access("/sys/kernel/debug/kmemleak", F_OK);
 	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], status;
 	uint32_t rank;
 
@@ -236,7 +238,7 @@ void offload_start(uint32_t ranks,
 		if (children[rank])
 			continue;
 		close_others(links, ranks, rank);
-		alarm(seconds);
+		alarm(slow ? 5 * seconds : seconds);
 		status = body(rank, ranks, links[rank]);
 		fflush(stdout);
 		_exit(status ? 1 : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What the kernel thread costs: turns, sleeps and CPU time per op of small runs;
- * and that it does nothing when nothing is in flight.
+ * What a run costs: its start, and turns, sleeps, context switches and CPU time per op of
+ * the kernel thread; and that it does nothing when nothing is in flight.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "offload.h"
 #include "vm.h"
 
-enum { RUNS = 200, COUNT = 1 };
+enum { RUNS = 200, COUNT = 1, STARTS = 20 };
 
 static struct coll_device_counters counters_of(struct offload *o)
 {
@@ -117,9 +117,46 @@ static int small_runs(u32 rank, u32 ranks, const int *links)
 	return error;
 }
 
+/* What starting costs the application, whose pages are pinned for each run. */
+static void start_costs(void)
+{
+	static const int nobody[OFFLOAD_RANKS_MAX] = { -1 };
+	static const u64 sizes[] = { 8, 64 << 10, 512 << 10, 4 << 20 };
+	const struct coll_algo *algo = coll_algo_find(COLL_ALLREDUCE, "ring");
+	u8 *in = calloc(2, sizes[3]), *out = in + sizes[3];
+	struct offload o;
+	size_t i;
+
+	if (!vm_is(offload_open(&o, 0, 1, nobody), 0, "a group of one"))
+		return;
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct usual_call usual;
+		struct coll_schedule *s;
+		u64 start, took = 0;
+		long schedule;
+		int run, error = 0;
+
+		usual_call(&usual, algo, 1, sizes[i], COLL_UINT8);
+		s = emit_schedule(algo, &usual.call, &usual.tuning);
+		schedule = offload_load(&o, s, 1);
+		free(s);
+		for (run = -STARTS; run < STARTS && !error; run++) {
+			start = offload_now();
+			error = offload_run(&o, schedule, in, out, 0, 0);
+			took += run < 0 ? 0 : offload_now() - start;
+			error = error ?: offload_poll(&o, 0, 30);
+		}
+		vm_ok(!error, "%llu bytes: %.1f us to start (emulated)", (unsigned long long)sizes[i],
+		      took / 1e3 / STARTS);
+	}
+	offload_close(&o);
+	free(in);
+}
+
 int main(void)
 {
 	vm_loopback_up();
+	start_costs();
 	vm_ok(!offload_ranks(2, small_runs, 60), "two ranks, and no turn when idle");
 	vm_ok(!offload_ranks(4, small_runs, 60), "four ranks, and no turn when idle");
 	return vm_end();

@@ -5,6 +5,7 @@
  * or shut down by their owner.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,21 +19,30 @@
 #include "offload.h"
 #include "vm.h"
 
-enum { COUNT = 200000 };	/* floats: more than sockets hold */
+enum {
+	COUNT = 200000,		/* floats: more than sockets hold */
+	RING = 4,
+	HASH = 3,
+};
 static const u64 second = 1000000000;
 static u32 *ready, *done;		/* how many ranks are; they share it */
+static struct coll_device_counters *seen;	/* by the one that will be killed */
 
-static long load_ring(struct offload *o, u64 count)
+static struct coll_schedule *ring(u32 rank, u32 ranks, u64 count)
 {
 	const struct coll_algo *algo = coll_algo_find(COLL_ALLREDUCE, "ring");
 	struct usual_call usual;
-	struct coll_schedule *s;
-	long number;
 
-	usual_call(&usual, algo, o->ranks, count, COLL_FLOAT);
-	usual.call.rank = o->rank;
-	s = emit_schedule(algo, &usual.call, &usual.tuning);
-	number = offload_load(o, s, 3);
+	usual_call(&usual, algo, ranks, count, COLL_FLOAT);
+	usual.call.rank = rank;
+	return emit_schedule(algo, &usual.call, &usual.tuning);
+}
+
+static long load_ring(struct offload *o, u64 count)
+{
+	struct coll_schedule *s = ring(o->rank, o->ranks, count);
+	long number = offload_load(o, s, HASH);
+
 	free(s);
 	return number;
 }
@@ -204,11 +214,125 @@ static void killed_anywhere(int times)
 	vm_ok(!failed, "%d times one of three is killed in the middle, and the others end", times);
 }
 
+/* ---- killed at every op ------------------------------------------------------------ */
+
+/* After so many commands it only looks how far its run is, until it is killed. */
+static void victim(const int *links, u64 count, int commands)
+{
+	static float in[COUNT], out[COUNT];
+	struct offload o = { .fd = -1 };
+	long schedule;
+
+	if (commands == 1)
+		o.fd = open("/dev/coll", O_RDWR);
+	if (commands > 1 && offload_open(&o, 1, RING, links))
+		_exit(1);
+	if (commands > 2 && (schedule = load_ring(&o, count)) < 0)
+		_exit(1);
+	if (commands > 3 && offload_run(&o, schedule, in, out, 0, 0))
+		_exit(1);
+	tell(ready);
+	for (;;) {
+		if (commands > 1)
+			offload_do(o.fd, COLL_DEVICE_COUNTERS, seen, sizeof(*seen));
+		usleep(200);
+	}
+}
+
+/* What its receives wait for, in their order: so many halves of messages. Bytes. */
+static u64 feed(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], const struct coll_schedule *s,
+		int halves)
+{
+	static u8 message[sizeof(struct coll_header) + COUNT];
+	const struct coll_op *ops = coll_ops(s);
+	u64 fed = 0, bytes;
+	u32 i;
+
+	for (i = 0; i < s->ops && halves > 0; i++) {
+		const struct coll_header header = {
+			.kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION,
+			.slot = ops[i].slot, .hash = HASH, .bytes = ops[i].bytes,
+		};
+
+		if (ops[i].kind != COLL_OP_RECV)
+			continue;
+		memcpy(message, &header, sizeof(header));
+		bytes = sizeof(header) + ops[i].bytes;
+		if (halves == 1)
+			bytes /= 2;
+		if (write(links[coll_op_rank(s, &ops[i])][1], message, bytes) != (ssize_t)bytes)
+			return 0;
+		fed += bytes;
+		halves -= 2;
+	}
+	return halves > 0 ? 0 : fed;
+}
+
+/* False: it was not alive at that point. *ops: so many of its ops had begun. */
+static bool killed_at(u64 count, int commands, int halves, u64 *ops)
+{
+	struct coll_schedule *s = ring(1, RING, count);
+	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], status;
+	const u64 until = offload_now() + 20 * second;
+	u64 fed = 0;
+	bool there;
+	u32 a, b;
+	pid_t child;
+
+	*ready = 0;
+	memset(seen, 0, sizeof(*seen));
+	offload_connect(links, RING);
+	child = fork();
+	if (!child)
+		victim(links[1], count, commands);
+	while (!__atomic_load_n(ready, __ATOMIC_SEQ_CST) && offload_now() < until)
+		usleep(200);
+	if (halves)
+		fed = feed(links, s, halves);
+	while (__atomic_load_n(&seen->recv_bytes, __ATOMIC_SEQ_CST) < fed && offload_now() < until)
+		usleep(200);
+	*ops = seen->ops;
+	there = *ready && (!halves || fed) && offload_now() < until;
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	for (a = 0; a < RING; a++)
+		for (b = 0; b < RING; b++)
+			if (a != b)
+				close(links[a][b]);
+	free(s);
+	return there && WIFSIGNALED(status);
+}
+
+/* Its peers feed it half a message after the other, and read nothing. */
+static void killed_at_every_op(void)
+{
+	enum { COMMANDS = 4 };
+	const int halves = 2 * 2 * (RING - 1);
+	u64 ops = 0, before;
+	int i, points = 0, steps = 0;
+	bool good = true;
+
+	for (i = 0; i < COMMANDS; i++, points++)
+		good &= killed_at(1000, i, 0, &ops);
+	for (i = 0; i <= halves; i++, points++) {
+		before = ops;
+		good &= killed_at(1000, COMMANDS, i, &ops);
+		steps += ops > before;
+	}
+	for (i = 0; i < 4; i++, points++)	/* its send is stuck as well */
+		good &= killed_at(COUNT, COMMANDS, i, &before);
+	vm_ok(good, "killed at each of %d points from its first command to its last op", points);
+	/* At the start, and with each message but the last. */
+	vm_ok(steps == halves / 2, "between which ops had begun %d times, %llu in all", steps,
+	      (unsigned long long)ops);
+}
+
 int main(void)
 {
 	vm_loopback_up();
 	ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	done = ready + 1;
+	seen = (void *)(ready + 16);
 	vm_ok(!offload_ranks(3, peer_dies, 60), "a peer dies: its survivors know its name");
 	*done = 0;
 	vm_ok(!offload_ranks(3, peer_is_late, 60), "a peer is late: the deadline names it");
@@ -216,5 +340,6 @@ int main(void)
 	vm_ok(!offload_ranks(2, sockets_go, 60), "sockets are closed and shut down");
 	vm_ok(!offload_ranks(2, file_closes, 60), "the file is closed during a run");
 	killed_anywhere(5);
+	killed_at_every_op();
 	return vm_end();
 }

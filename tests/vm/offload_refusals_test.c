@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A hostile or confused program: wrong arguments of each command, wrong sockets,
- * schedules changed at random, buffers that are not there. Clear errnos, and a
- * clean log.
+ * buffers that are not there. Clear errnos, and a clean log.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -255,42 +254,6 @@ static void locked_memory(void)
 	vm_is(WEXITSTATUS(status), 0, "RLIMIT_MEMLOCK holds, and what is freed counts no more");
 }
 
-/* Schedules with some bytes changed: refused, or harmless. */
-static void hostile_schedules(struct offload *o, u64 tries)
-{
-	struct coll_schedule *s = sum_schedule(0, 1, 64);
-	const u64 bytes = s->bytes;
-	u8 *changed = malloc(bytes);
-	static u8 in[1 << 16], out[1 << 16];
-	u64 random = 1, i, loaded = 0;
-
-	for (i = 0; i < tries; i++) {
-		struct coll_device_load load = {
-			.group = o->group, .schedule = (uintptr_t)changed, .bytes = bytes,
-		};
-		int flips = 1 + random_next(&random) % 4;
-		long number;
-
-		memcpy(changed, s, bytes);
-		while (flips--)
-			changed[random_next(&random) % bytes] ^= 1 << random_next(&random) % 8;
-		number = offload_do(o->fd, COLL_DEVICE_LOAD, &load, sizeof(load));
-		if (number < 0)
-			continue;
-		loaded++;
-		if (((struct coll_schedule *)changed)->buffer[COLL_IN] <= sizeof(in) &&
-		    ((struct coll_schedule *)changed)->buffer[COLL_OUT] <= sizeof(out) &&
-		    !offload_run(o, number, in, out, 1, 0))
-			offload_poll(o, 1, 10);
-		offload_do(o->fd, COLL_DEVICE_UNLOAD,
-			   &(struct coll_device_number){ .number = number }, 8);
-	}
-	vm_ok(true, "%llu hostile schedules, %llu of which still were schedules",
-	      (unsigned long long)tries, (unsigned long long)loaded);
-	free(changed);
-	free(s);
-}
-
 /* A child that inherited the file: may not use it, and its end ends nothing. */
 static void inherited(struct offload *o)
 {
@@ -307,7 +270,7 @@ static void inherited(struct offload *o)
 	      "whose runs go on when the child ends");
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	struct offload o;
 
@@ -321,7 +284,6 @@ int main(int argc, char **argv)
 	wrong_runs(&o);
 	inherited(&o);
 	locked_memory();
-	hostile_schedules(&o, argc > 1 ? strtoull(argv[1], NULL, 0) : 20000);
 	offload_close(&o);
 	return vm_end();
 }

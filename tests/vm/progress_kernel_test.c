@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The programs of tests/multi with progress in the kernel, in groups where only
- * some ranks have it, and with failing ranks. tests/vm/run -p brings `coll` and
+ * The programs of tests/multi with progress in the kernel, by the other ways, in groups
+ * where only some ranks have it, and with failing ranks. tests/vm/run -p brings `coll` and
  * the programs along.
  *
  *	progress_kernel_test			the test
@@ -22,28 +22,38 @@ static const char output[] = "/tmp/progress_kernel.out";
 
 struct play {
 	const char *what, *engine, *ranks;
+	const char *mode;		/* NULL: kernel */
 	const char *program[6];
 	const char *says;		/* a line that `count` ranks say, or NULL: exit code 0 */
 	int count;
 };
 
 #define EVERY(ranks, engine, every) \
-	{ "every collective", engine, ranks, { "every_collective", every, "3" }, NULL, 0 }
+	{ "every collective", engine, ranks, NULL, { "every_collective", every, "3" }, NULL, 0 }
+#define BY(mode, ranks, every) \
+	{ "every collective by " mode, "uring", ranks, mode, { "every_collective", every, "5" }, NULL, 0 }
 #define MIXED(ranks, engine, ...) \
-	{ "even ranks without", engine, ranks, { "progress_kernel_test", "mixed", __VA_ARGS__ }, \
+	{ "even ranks without", engine, ranks, NULL, { "progress_kernel_test", "mixed", __VA_ARGS__ }, \
 	  NULL, 0 }
 #define FAILURE(engine, way, collective) \
-	{ "a failure", engine, "5", { "failures", collective, way, "3" }, "survived", 4 }
+	{ "a failure", engine, "5", NULL, { "failures", collective, way, "3" }, "survived", 4 }
 
 static const struct play plays[] = {
 	EVERY("2", "uring", "40"),
 	EVERY("3", "epoll", "40"),
 	EVERY("5", "uring", "80"),
 	EVERY("8", "uring", "160"),
-	{ "groups and many runs", "uring", "3", { "groups" }, NULL, 0 },
-	{ "groups and many runs", "epoll", "2", { "groups" }, NULL, 0 },
-	{ "a run that nobody attends to", "uring", "3", { "unattended" }, NULL, 0 },
-	{ "auto finds the kernel", "uring", "2", { "auto", "kernel", "1" }, NULL, 0 },
+	BY("call", "2", "120"),
+	BY("call", "8", "400"),
+	BY("thread", "2", "120"),
+	BY("thread", "8", "400"),
+	BY("helper", "2", "120"),
+	BY("helper", "8", "400"),
+	BY("auto", "4", "300"),
+	{ "groups and many runs", "uring", "3", NULL, { "groups" }, NULL, 0 },
+	{ "groups and many runs", "epoll", "2", NULL, { "groups" }, NULL, 0 },
+	{ "a run that nobody attends to", "uring", "3", NULL, { "unattended" }, NULL, 0 },
+	{ "auto finds the kernel", "uring", "2", NULL, { "auto", "kernel", "1" }, NULL, 0 },
 	MIXED("4", "uring", "every_collective", "60", "7"),
 	MIXED("3", "epoll", "every_collective", "60", "7"),
 	MIXED("3", "uring", "groups"),
@@ -80,7 +90,7 @@ static void start(const struct play *play)
 		arguments[count++] = play->program[i];
 	dup2(fd, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);
-	setenv("COLL_PROGRESS", "kernel", 1);
+	setenv("COLL_PROGRESS", play->mode ? play->mode : "kernel", 1);
 	setenv("COLL_ENGINE", play->engine, 1);
 	if (!play->says)
 		setenv("COLL_DEADLINE", "60s", 1);

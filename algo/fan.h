@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Every block straight between the root and its rank, all at once: gather and scatter,
+ * each the other turned round. alpha + n beta + (p-2) (o + n G) for blocks of n bytes. The
+ * v forms need no counts but the root's.
+ */
+#ifndef COLL_FAN_H
+#define COLL_FAN_H
+
+#include "blocks.h"
+#include "ranks.h"
+
+static inline bool fan_gathers(const struct coll_call *call)
+{
+	return call->collective == COLL_GATHER || call->collective == COLL_GATHERV;
+}
+
+static inline void emit_fan_at_root(struct coll_build *b, const struct coll_call *call)
+{
+	const bool gathers = fan_gathers(call);
+	const u64 near = COLL_PLACE(gathers ? COLL_IN : COLL_OUT, 0);
+	u32 distance;
+
+	for (distance = 0; distance < call->ranks; distance++) {
+		const u32 rank = rank_plus(call->root, distance, call->ranks);
+		const u64 place =
+			COLL_PLACE(gathers ? COLL_OUT : COLL_IN, block_offset(call, rank));
+		const u64 bytes = block_bytes(call, rank);
+
+		if (!bytes || (!distance && call->in_place))
+			continue;
+		if (!distance)
+			emit_copy(b, gathers ? place : near, gathers ? near : place, bytes);
+		else if (gathers)
+			emit_recv(b, rank, place, bytes);
+		else
+			emit_send(b, rank, place, bytes);
+	}
+}
+
+static inline void emit_fan(struct coll_build *b, const struct coll_call *call,
+			    const struct coll_tuning *tuning)
+{
+	(void)tuning;
+	if (call->rank == call->root)
+		emit_fan_at_root(b, call);
+	else if (!call_bytes(call))
+		return;
+	else if (fan_gathers(call))
+		emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
+	else
+		emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+}
+
+static inline double fan_blocks_cost(const struct coll_call *call,
+				     const struct coll_tuning *tuning,
+				     const struct coll_machine *m)
+{
+	(void)tuning;
+	/* Of the v forms the ranks know no size in common. */
+	if (call->collective == COLL_GATHERV || call->collective == COLL_SCATTERV)
+		return fan_cost(m, call->ranks - 1, 0);
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
+			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Steps one after the other in virtual time: every rank computes for a grain, then all
+ * call the collective. Noise goes on from step to step, so whoever still stands still
+ * when a step begins begins late; steps that no noise meets are counted, not simulated.
+ */
+#ifndef COLL_SIM_STEPS_H
+#define COLL_SIM_STEPS_H
+
+#include "sim.h"
+
+struct sim_steps {
+	double grain;		/* seconds of computing, more under noise */
+	/*
+	 * Seconds after the last rank is done until all begin again, in which noise costs
+	 * nothing; 0: each rank goes on when it is done itself.
+	 */
+	double idle;
+	bool offloaded;		/* the collective is not held up by the ranks' noise */
+	u32 struck;		/* ends when so many steps took longer than without noise, */
+	u64 runs;		/* or so many were simulated; 1 at least */
+};
+
+/* So many steps took so long. */
+struct sim_step {
+	double seconds;
+	u64 times;
+};
+
+/*
+ * step[] has room for 1 + `struck`: first those without noise, if there were any, then
+ * the others one by one; *count says how many. Errors as of sim_run().
+ */
+int sim_steps(struct sim *sim, const struct sim_model *model, u64 seed,
+	      const struct sim_steps *steps, struct sim_step *step, u32 *count);
+
+#endif

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#
+#	tests/bench/offload.sh [6.1|6.12] [PART]...
+#
+# How much of a collective is hidden without a call in between, where coll.ko can be
+# loaded: in the emulated machine whose time is what it executes (tests/vm/run -i), so that
+# the load of this one does not count. Links carry 10 MB/s. Parts, of a minute or two each:
+#
+#	own	call, thread and kernel, each with a CPU of its own; 64 KB
+#	sizes	the kernel at 512 KB and 4 MB
+#	noise	as own, with 2 ms of noise every 20 ms on the CPU that computes
+#	share	a thread on the rank's CPU, and the kernel's on another one: what each takes
+#	cost	starts of runs, and what a small run takes
+cd "$(dirname "$0")/../.." || exit 1
+kernel=${1:-6.12}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- own sizes noise share cost
+build=${BUILD:-build}
+overlap="coll bench overlap --rounds 1 --pace 10M"
+small="--size 64K --iterations 4"
+
+measure() {	# CPUS TEST...
+	cpus=$1
+	shift
+	tests/vm/run -i -c "$cpus" -p "$build/coll" -t 900 -s 800 "$kernel" "$@" |
+		sed -n 's/^# \(coll\|offload_cost_test\): //p; s/^ok.*offload_cost_test: \([0-9].*\)/\1/p; /^not ok.*\(clean\|unloads\|machine\)/p'
+}
+
+for part; do
+	echo "== $part"
+	case $part in
+	own) measure 2 "$overlap $small --place own --modes call,thread,kernel" ;;
+	sizes) measure 2 "$overlap --iterations 1 --place own --modes kernel --size 512K --rows 25000" \
+		"$overlap --iterations 1 --place own --modes kernel --size 4M --rows 200000" ;;
+	noise) measure 2 "$overlap $small --place own --modes call,thread,kernel \
+--inject os:periodic:period=20ms,duration=2ms" ;;
+	share) measure 3 "$overlap $small --place kernel --modes thread,kernel" ;;
+	cost) measure 2 offload_cost_test ;;
+	*) echo "no part '$part'" >&2; exit 2 ;;
+	esac
+done
