@@ -138,10 +138,9 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool wrong(const char *what, const char *text, const char *valid)
+static bool wrong(const char *option, const char *text, const char *valid)
 {
-	fprintf(stderr, "coll sim: --%s '%s'; valid: %s\n", what, text, valid);
-	return false;
+	return argument_refuse_option("sim", option, text, valid);
 }
 
 static bool unexpected(const char *text)
