@@ -405,16 +405,22 @@ static void explain(void *argument)
 		run_explain(run, run->explanation, EXPLANATION_BYTES);
 	else
 		snprintf(run->explanation, EXPLANATION_BYTES, "%s%s%s",
-			 run_in_flight(run) ? "it waits for its turn" : "it has ended",
+			 run->posted || run_in_flight(run) ? "it waits for its turn" : "it has ended",
 			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
 }
 
 const char *coll_explain(struct coll_run *run)
 {
+	struct coll_context *context = run->group->context;
+
 	if (!run->explanation)
 		run->explanation = malloc(EXPLANATION_BYTES);
 	if (!run->explanation)
 		return "";
-	progress_do_now(run->group->context, explain, run);
+	/* Behind the run's own start, when it is planned; but a helper would first end it. */
+	if (context->progress == &coll_progress_helper)
+		progress_do_now(context, explain, run);
+	else
+		progress_do(context, explain, run);
 	return run->explanation;
 }

@@ -21,7 +21,8 @@ enum overlap_case {
 	OVERLAP_NONE,		/* start and wait, then the product */
 	OVERLAP_TEST,		/* start, the product with calls in between, wait */
 	OVERLAP_NOTEST,		/* start, the product, wait */
-	OVERLAP_PRODUCT,	/* the product's own time within the one before */
+	OVERLAP_START,		/* of the one before: until all collectives had started */
+	OVERLAP_PRODUCT,	/* and the product's own time */
 	OVERLAP_TAKEN,		/* of that, what others ran on its CPU */
 	OVERLAP_TAKEN_ALONE,	/* the same where the product is alone */
 	OVERLAP_CASES,

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #include "command.h"
 #include "overlap.h"
 
-enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000 };
+enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000, LATER_US = 20000 };
 
 struct rank {
 	const struct overlap_options *options;
@@ -33,6 +34,7 @@ struct rank {
 	uint64_t rows, wrong;
 	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
 	double began, product_began;	/* us, of the sample at hand */
+	double started;			/* us that its starts took */
 	double taken;			/* us of its product when others had the CPU */
 	double idle_call;		/* ns */
 	int cpus;			/* that ranks compute on */
@@ -143,10 +145,12 @@ static double product(struct rank *rank, bool calls)
 
 static int start_all(struct rank *rank, int variant)
 {
+	const uint64_t start = coll_now();
 	int i, error = 0;
 
 	for (i = 0; i < rank->options->flight && !error; i++)
 		error = bench_data_start(&rank->data[i], variant, rank->group, &rank->run[i]);
+	rank->started = (coll_now() - start) / 1e3;
 	return error;
 }
 
@@ -288,7 +292,7 @@ static int iterate(struct rank *rank, int64_t i)
 {
 	int what;
 
-	for (what = 0; what < OVERLAP_PRODUCT; what++) {
+	for (what = 0; what < OVERLAP_START; what++) {
 		double own = 0, time = timed(rank, what, i & 1, &own);
 
 		if (time < 0)
@@ -301,6 +305,7 @@ static int iterate(struct rank *rank, int64_t i)
 			rank->sample[OVERLAP_TAKEN_ALONE][i] = rank->taken;
 		if (what != OVERLAP_NOTEST)
 			continue;
+		rank->sample[OVERLAP_START][i] = rank->started;
 		rank->sample[OVERLAP_TAKEN][i] = rank->taken;
 		rank->sample[OVERLAP_PRODUCT][i] = own;
 		rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
@@ -344,6 +349,8 @@ static void spin_until(uint64_t end)
 		;
 }
 
+static atomic_bool noise_over;
+
 /* Takes the CPU that this rank computes on, ahead of it where that is allowed. */
 static void *make_noise(void *argument)
 {
@@ -351,8 +358,7 @@ static void *make_noise(void *argument)
 	struct inject_plan *plan = argument;
 
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	for (;;) {
+	while (!atomic_load(&noise_over)) {
 		struct coll_noise_span span = coll_inject_plan_next(plan);
 		struct timespec start = { span.start / COLL_SECOND, span.start % COLL_SECOND };
 
@@ -363,17 +369,19 @@ static void *make_noise(void *argument)
 	return NULL;
 }
 
-static bool start_noise(struct rank *rank, pthread_t *thread)
+static void start_noise(struct rank *rank)
 {
 	static struct inject_config config;
 	static struct inject_plan plan;
 	char why[400];
+	pthread_t noise;
 
 	if (!rank->options->inject[0] ||
 	    coll_inject_parse(&config, rank->options->inject, why, sizeof(why)))
-		return false;
+		return;
 	coll_inject_plan_init(&plan, &config.spec[0], coll_rank(rank->world), coll_now());
-	return !pthread_create(thread, NULL, make_noise, &plan);
+	if (!pthread_create(&noise, NULL, make_noise, &plan))
+		pthread_detach(noise);
 }
 
 /* ---- a rank ---------------------------------------------------------------------- */
@@ -466,9 +474,14 @@ static int write_result(const char *path, json_t *all)
 	return error;
 }
 
-/* The run's explanation, after the measurement: what was chosen in the end. */
+/*
+ * The run's explanation, after the measurement: what was chosen in the end. The others
+ * come later, so that there is a run to explain yet.
+ */
 static void explain(struct rank *rank, char *text, size_t bytes)
 {
+	if (coll_rank(rank->world))
+		usleep(LATER_US);
 	if (bench_data_start(&rank->data[0], 0, rank->group, &rank->run[0]))
 		return;
 	snprintf(text, bytes, "%s", coll_explain(rank->run[0]));
@@ -511,8 +524,6 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	struct rank rank = { .options = options };
 	struct worker *worker = memory_grow(NULL, options->threads, sizeof(*worker));
 	char explanation[700] = "";
-	pthread_t noise;
-	bool noisy;
 	int error;
 
 	rank.cpus = bind_here(options);
@@ -525,11 +536,10 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 				       options->algo);
 	make_work(&rank);
 	start_workers(&rank, worker);
-	noisy = start_noise(&rank, &noise);
+	start_noise(&rank);
 	error = error ? error : measure(&rank);
 	rank.idle_call = error ? 0 : idle_call(&rank);
-	if (noisy)
-		pthread_cancel(noise);
+	atomic_store(&noise_over, true);
 	if (error)
 		fprintf(stderr, "coll bench: rank %d: %s\n", coll_rank(rank.world),
 			*coll_last_error(rank.group) ? coll_last_error(rank.group) :

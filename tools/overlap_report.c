@@ -6,7 +6,7 @@
 #include "overlap.h"
 
 const char *const overlap_cases[OVERLAP_CASES] = {
-	"compute", "pure", "blocking", "noovlp", "ovlp-test", "ovlp-notest", "product",
+	"compute", "pure", "blocking", "noovlp", "ovlp-test", "ovlp-notest", "start", "product",
 	"taken", "taken-alone",
 };
 
@@ -68,8 +68,9 @@ static void print_mode(const struct overlap_mode *mode, double first)
 	const double compute = figures(mode, OVERLAP_COMPUTE).p50;
 	int what;
 
-	printf("\n%-8s collective alone %.1f us, product alone %.1f us, calling in for nothing %.0f ns%s\n",
-	       mode->name, figures(mode, OVERLAP_PURE).p50, compute, mode->idle_call,
+	printf("\n%-8s collective alone %.1f us, product alone %.1f us, starting %.1f us, calling in for "
+	       "nothing %.0f ns%s\n", mode->name, figures(mode, OVERLAP_PURE).p50, compute,
+	       figures(mode, OVERLAP_START).p50, mode->idle_call,
 	       mode->wrong ? "  WRONG RESULTS" : "");
 	for (what = OVERLAP_BLOCKING; what <= OVERLAP_NOTEST; what++) {
 		const struct bench_figures f = figures(mode, what);
@@ -160,6 +161,7 @@ static json_t *mode_json(const struct overlap_mode *mode, double first)
 	set_real(object, "compute_us", figures(mode, OVERLAP_COMPUTE).p50);
 	set_real(object, "total_us", figures(mode, OVERLAP_NOTEST).p50);
 	set_real(object, "overlap", overlap(mode, OVERLAP_NOTEST));
+	set_real(object, "start_us", figures(mode, OVERLAP_START).p50);
 	set_real(object, "lost_us", lost(mode));
 	set_real(object, "taken_us", taken(mode));
 	set_real(object, "idle_call_ns", mode->idle_call);

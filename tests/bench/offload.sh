@@ -5,10 +5,12 @@
 #
 # How much of a collective is hidden without a call in between, where coll.ko can be
 # loaded: in the emulated machine whose time is what it executes (tests/vm/run -i), so that
-# the load of this one does not count. Links carry 10 MB/s. Parts, of a minute or two each:
+# the load of this one does not count. Links carry 10 MB/s, for 64 KB 3. Parts, of a minute or
+# two each:
 #
-#	own	call, thread and kernel, each with a CPU of its own; 64 KB
-#	sizes	the kernel at 512 KB and 4 MB
+#	own	call, thread and kernel, each with a CPU of its own; an allreduce of 64 KB by a ring,
+#		for an alltoall of two ranks that fits into the sockets needs nobody
+#	sizes	alltoall of 512 KB by call and the kernel, of 4 MB by the kernel
 #	noise	as own, with 2 ms of noise every 20 ms on the CPU that computes
 #	share	a thread on the rank's CPU, and the kernel's on another one: what each takes
 #	cost	starts of runs, and what a small run takes
@@ -18,7 +20,7 @@ kernel=${1:-6.12}
 [ $# -gt 0 ] || set -- own sizes noise share cost
 build=${BUILD:-build}
 overlap="coll bench overlap --rounds 1 --pace 10M"
-small="--size 64K --iterations 4"
+small="--collective allreduce --algo ring --size 64K --iterations 4 --pace 3M"
 
 measure() {	# CPUS TEST...
 	cpus=$1
@@ -31,7 +33,7 @@ for part; do
 	echo "== $part"
 	case $part in
 	own) measure 2 "$overlap $small --place own --modes call,thread,kernel" ;;
-	sizes) measure 2 "$overlap --iterations 1 --place own --modes kernel --size 512K --rows 25000" \
+	sizes) measure 2 "$overlap --iterations 1 --place own --modes call,kernel --size 512K --rows 25000" \
 		"$overlap --iterations 1 --place own --modes kernel --size 4M --rows 200000" ;;
 	noise) measure 2 "$overlap $small --place own --modes call,thread,kernel \
 --inject os:periodic:period=20ms,duration=2ms" ;;

@@ -26,7 +26,8 @@ run -n 2 $quick --json && jq -e '
 	([.modes[] | select(.mode != "kernel") | .available] | all) and
 	([.modes[] | select(.available) | .wrong == 0 and .iterations == 3 and
 		([.cases[].case] | index("noovlp") and index("ovlp-test") and index("ovlp-notest") and
-		 index("blocking")) and .overlap >= 0 and .overlap <= 100] | all) and
+		 index("blocking")) and .overlap >= 0 and .overlap <= 100 and .start_us > 0] | all) and
+	(.modes[] | select(.mode == "thread") | .explanation | contains("alltoall of 16384")) and
 	([.modes[] | select(.available | not) | .reason | contains("/dev/coll")] | all)
 	' "$work/out" >"$work/err"
 result $? "every mode, as JSON"
@@ -47,7 +48,7 @@ else
 fi
 
 refused "valid: call, thread, helper, kernel, auto" --modes fast
-refused "no place 'else'; valid: shared, own" --place else
+refused "no place 'else'; valid: shared, own, kernel" --place else
 refused "that begins with os:" --inject link:poisson:rate=1,duration=1ms
 refused "from 1 to 64" --in-flight 0
 refused "options only" allreduce

@@ -2,7 +2,7 @@
 /*
  * Runs that end badly: a peer dies, a deadline passes, a process is killed or
  * closes its file with runs under way, memory is unmapped, sockets are closed
- * or shut down by their owner.
+ * or shut down by their owner, the module is to go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,6 +131,29 @@ static int memory_goes(u32 rank, u32 ranks, const int *links)
 	bad = expect("run", offload_run(&o, schedule, in, out, 0, 0), 0);
 	munmap(in, bytes);
 	munmap(out, bytes);
+	bad |= expect("status", offload_wait(&o, 0), 0);
+	offload_close(&o);
+	return bad;
+}
+
+/* The module is to be unloaded in the middle: it stays, and so does the run. */
+static int module_stays(u32 rank, u32 ranks, const int *links)
+{
+	static float in[COUNT], out[COUNT];
+	struct offload o;
+	long schedule;
+	int bad;
+
+	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+		return 1;
+	if (rank)
+		wait_for(done, 1);
+	bad = expect("run", offload_run(&o, schedule, in, out, 0, 0), 0);
+	if (!rank) {
+		bad |= expect("unload", syscall(SYS_delete_module, "coll", O_NONBLOCK) ? -errno : 0,
+			      -EAGAIN);
+		tell(done);
+	}
 	bad |= expect("status", offload_wait(&o, 0), 0);
 	offload_close(&o);
 	return bad;
@@ -337,6 +361,8 @@ int main(void)
 	*done = 0;
 	vm_ok(!offload_ranks(3, peer_is_late, 60), "a peer is late: the deadline names it");
 	vm_ok(!offload_ranks(2, memory_goes, 60), "memory is unmapped during a run");
+	*done = 0;
+	vm_ok(!offload_ranks(2, module_stays, 60), "the module cannot be unloaded during a run");
 	vm_ok(!offload_ranks(2, sockets_go, 60), "sockets are closed and shut down");
 	vm_ok(!offload_ranks(2, file_closes, 60), "the file is closed during a run");
 	killed_anywhere(5);
