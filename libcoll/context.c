@@ -96,20 +96,21 @@ static double node_crowding(const struct coll_boot *boot, int cores)
 }
 
 /*
- * What nobody has told of a machine whose ranks are all on one node: TCP over loopback
- * comes sooner than over a network, and there is no wire that a byte keeps busy: its sender
- * copies it in, its receiver out, each on its own.
+ * What nobody has told or measured of a machine whose ranks are all on one node: TCP over
+ * loopback comes sooner than over a network, and there is no wire that a byte keeps busy: its
+ * sender copies it in, its receiver out, each on its own.
  */
-static void assume_loopback(struct coll_machine *machine, const struct coll_boot *boot)
+static void assume_loopback(struct coll_context *context)
 {
-	if (boot->local_ranks != boot->ranks)
-		return;
+	struct coll_machine *machine = &context->options.machine;
+
 	if (machine->alpha <= 0)
 		machine->alpha = 10e-6;
 	if (machine->beta <= 0)
 		machine->beta = 0.25e-9;
 	if (machine->byte_gap <= 0)
 		machine->byte_gap = machine->beta / 2;
+	context->world->options.machine = *machine;
 }
 
 /*
@@ -121,9 +122,10 @@ struct shared {
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
 	char wan[sizeof(((struct coll_options *)0)->wan)];
+	bool one_node;		/* all ranks are on it */
 };
 
-static int share_machine(struct coll_context *context)
+static int share_machine(struct coll_context *context, bool *one_node)
 {
 	struct coll_options *options = &context->options;
 	uint64_t deadline = coll_now() + options->deadline_ns;
@@ -133,8 +135,10 @@ static int share_machine(struct coll_context *context)
 
 	if (options->cluster[0] && !options->clusters[0])
 		strcpy(options->clusters, "named");
+	*one_node = context->boot->local_ranks == context->boot->ranks;
 	if (context->boot->ranks == 1)
 		return 0;
+	shared.one_node = *one_node;
 	strcpy(shared.clusters, options->clusters);
 	strcpy(shared.wan, options->wan);
 	if (!context->boot->rank)
@@ -148,6 +152,7 @@ static int share_machine(struct coll_context *context)
 	options->machine = shared.machine;
 	strcpy(options->clusters, shared.clusters);
 	strcpy(options->wan, shared.wan);
+	*one_node = shared.one_node;
 	return 0;
 }
 
@@ -220,6 +225,7 @@ static int open_circuits(struct coll_context *context)
 
 int context_begin(struct coll_context *context)
 {
+	bool one_node = false;
 	int error;
 
 	context->owner = pthread_self();
@@ -231,7 +237,6 @@ int context_begin(struct coll_context *context)
 		goto err_close_boot;
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
-	assume_loopback(&context->options.machine, context->boot);
 	context->crowded = thread_crowding(context) > 1;
 	error = open_offload(context);
 	if (error)
@@ -248,7 +253,7 @@ int context_begin(struct coll_context *context)
 	error = open_circuits(context);
 	if (error)
 		goto err_close_engine;
-	error = share_machine(context);
+	error = share_machine(context, &one_node);
 	if (error) {
 		context_open_fail(error, "rank 0 does not say what machine this is: %s",
 				  strerror(-error));
@@ -272,6 +277,8 @@ int context_begin(struct coll_context *context)
 			context_open_fail(error, "the ways between clusters cannot be measured: %s",
 					  coll_last_error(context->world));
 	}
+	if (one_node)
+		assume_loopback(context);
 	if (!error && circuits_are_planned(context) && context->boot->ranks > 1) {
 		error = circuits_agree(context->world);
 		if (error)
