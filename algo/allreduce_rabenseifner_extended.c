@@ -132,9 +132,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		return 0;
 	return rounds * across_alpha(call, m) +
 	       overlap_cost(rounds * across_cost(call, tuning, m, n),
-			    n * (2 * m->beta + m->gamma), s) +
+			    n * ((p > 1 ? 2 * m->beta : 0) + m->gamma), s) +
 	       2 * ((p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
-		    p * part * m->beta);
+		    (p - 1) * part * m->beta);
 }
 
 const struct coll_algo coll_allreduce_rabenseifner_extended = {

@@ -94,7 +94,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	return rounds * (across_alpha(call, m) + across_cost(call, &one, m, n)) +
 	       s * (coll_reduce_rabenseifner.cost(&inside, tuning, m) +
 		    bcast_inside(call)->cost(&inside, tuning, m)) +
-	       2 * NIC_SHARED * n / s * m->beta;
+	       s * message_cost(m) + 2 * nic_shared(inside.ranks) * n / s * m->beta;
 }
 
 const struct coll_algo coll_allreduce_twotier = {

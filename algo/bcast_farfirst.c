@@ -7,7 +7,7 @@
  *
  * In segments the vector goes piece by piece, and the clusters are at work on one
  * while the next crosses: without, the root's messages share its NIC, and what is to
- * be handed on comes late (NIC_SHARED).
+ * be handed on comes late (nic_shared()).
  */
 #include "clusters.h"
 
@@ -81,7 +81,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	return across_alpha(call, m) +
 	       across_cost(call, &one, m, n) * (clusters_count(call) - 1) +
 	       s * bcast_inside(call)->cost(&inside, tuning, m) +
-	       NIC_SHARED * n / s * m->beta;
+	       s * message_cost(m) + nic_shared(inside.ranks) * n / s * m->beta;
 }
 
 const struct coll_algo coll_bcast_farfirst = {

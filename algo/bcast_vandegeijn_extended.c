@@ -137,7 +137,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const double n = call_bytes(call), p = clusters_largest(call);
-	const double root = (2 * (p - 1) + clusters_count(call) - 1) / p * n * m->beta;
+	/* Alone in its cluster it sends across only, and that overlaps with nothing. */
+	const double root = p > 1 ? (2 * (p - 1) + clusters_count(call) - 1) / p * n * m->beta : 0;
 	const double s = pipeline_parts(call, tuning, p);
 	const double part = n / s / clusters_lanes(call, tuning);
 
@@ -146,7 +147,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	return across_alpha(call, m) +
 	       overlap_cost(across_cost(call, tuning, m, n), root, s) +
 	       (p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
-	       p * part * m->beta;
+	       (p - 1) * part * m->beta;
 }
 
 const struct coll_algo coll_bcast_vandegeijn_extended = {

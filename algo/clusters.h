@@ -182,7 +182,10 @@ double across_cost(const struct coll_call *call, const struct coll_tuning *tunin
  * are to be handed on come late, by so many times the block. With van de Geijn's tree
  * of 8 ranks 11/8; docs/clusters.md has what was measured.
  */
-#define NIC_SHARED 1.5
+static inline double nic_shared(u32 ranks)
+{
+	return 1.5 * (ranks - 1) / ranks;
+}
 
 enum { HEADER_BYTES = 98 };	/* ours, TCP's, IP's and Ethernet's */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * What a group plans its circuits for: the ports of each rank, the wavelengths, the
- * set-up time, as the manager says. Rank 0 asks it and tells the others, when the group
+ * set-up time, as the manager says; and the latency, as barriers take. Rank 0 asks it and tells the others, when the group
  * is made and in its blocking barriers: only where all agree may a plan change.
  */
 #include <errno.h>
@@ -19,6 +19,7 @@
 enum {
 	ANSWER_S = 2,			/* the manager has so long to tell all */
 	AGAIN_NS = 50000000,		/* it is not asked more often */
+	BARRIERS = 5,			/* the fastest tells the latency; the first connects */
 };
 
 /* A measured set-up time counts as another one if it is so many times as long. */
@@ -118,13 +119,38 @@ static struct circuit_terms *terms_make(const struct coll_group *group)
 	return terms;
 }
 
+/*
+ * A message's latency while all ranks send, which with more ranks than CPUs is not that
+ * of a message alone: the step of a barrier, on the network beside the circuits.
+ */
+static int measure_latency(struct coll_group *group, double *alpha)
+{
+	uint64_t fastest = UINT64_MAX;
+	uint32_t steps = 0, i;
+	int error = 0;
+
+	while ((group->ranks - 1) >> steps)
+		steps++;
+	for (i = 0; i < BARRIERS && steps && !error; i++) {
+		const uint64_t begun = coll_now();
+
+		error = coll_barrier(group);
+		if (coll_now() - begun < fastest)
+			fastest = coll_now() - begun;
+	}
+	if (steps)
+		*alpha = fastest * 1e-9 / steps;
+	return error;
+}
+
 /* Told without circuits: what these are planned from cannot need them. */
 int circuits_agree(struct coll_group *group)
 {
 	struct circuit_terms *terms = group->terms ? group->terms : terms_make(group);
 	const uint64_t now = coll_now(), explain = group->options.explain;
+	const bool first = !group->terms;
 	uint32_t version;
-	int error;
+	int error = 0;
 
 	if (!terms)
 		return -ENOMEM;
@@ -135,7 +161,10 @@ int circuits_agree(struct coll_group *group)
 	group->terms = NULL;
 	group->options.explain = 0;
 	version = terms->version;
-	error = coll_bcast(&version, 1, COLL_UINT32, 0, group);
+	if (first)
+		error = measure_latency(group, &terms->alpha);
+	if (!error)
+		error = coll_bcast(&version, 1, COLL_UINT32, 0, group);
 	if (!error && version != group->terms_told)
 		error = coll_bcast(terms, terms_bytes(group), COLL_UINT8, 0, group);
 	group->options.explain = explain;

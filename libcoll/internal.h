@@ -257,7 +257,7 @@ struct planned {
 	uint32_t sends;
 	uint32_t terms;			/* version of the group's; 0: it was planned without */
 	uint32_t *ports;		/* per rank, from these; or NULL */
-	double delta;			/* seconds, for the prediction */
+	double delta, alpha;		/* seconds, for the prediction; alpha 0: not measured */
 	struct circuits_cost *cost;	/* predicted, if `ports` are planned for and it was asked */
 	double bound;			/* seconds: no schedule takes less */
 	bool explained;

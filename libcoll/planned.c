@@ -137,10 +137,10 @@ static bool same_call(const struct planned *planned, const struct coll_group *gr
 {
 	const struct coll_call *a = &planned->call;
 
-	return planned->terms == terms_version(group) && a->collective == b->collective && a->root == b->root && a->type == b->type &&
-	       a->element == b->element && a->reduction == b->reduction &&
-	       a->in_place == b->in_place && a->commutative == b->commutative &&
-	       a->count == b->count && planned->user_op == user_op && same_arrays(a, b);
+	return planned->terms == terms_version(group) && a->collective == b->collective &&
+	       a->root == b->root && a->type == b->type && a->element == b->element &&
+	       a->reduction == b->reduction && a->in_place == b->in_place &&
+	       a->commutative == b->commutative && a->count == b->count && planned->user_op == user_op && same_arrays(a, b);
 }
 
 /* Copies the caller's arrays into memory of our own. */
@@ -178,12 +178,16 @@ int run_keep_counts(struct coll_run *run)
 
 /* ---- making ------------------------------------------------------------- */
 
-/* What is not known of the machine is taken to be a network of 10 Gbit/s. */
+/*
+ * What the options do not say: the latency as it was measured; else the machine is taken
+ * to be a network of 10 Gbit/s.
+ */
 static struct coll_machine machine_with_circuits(const struct planned *planned)
 {
 	struct coll_machine known = planned->group->options.machine;
 
-	known.alpha = known.alpha > 0 ? known.alpha : 20e-6;
+	if (known.alpha <= 0)
+		known.alpha = planned->alpha > 0 ? planned->alpha : 20e-6;
 	known.beta = known.beta > 0 ? known.beta : 0.8e-9;
 	known.delta = planned->delta;
 	return known;
@@ -256,6 +260,8 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 	planned->terms = terms_version(group);
 	if (terms)
 		planned->delta = terms->delta;
+	if (planned->terms)	/* all ranks know them */
+		planned->alpha = terms->alpha;
 	if (!planned->terms || planned->tuning.ports != COLL_UNSET ||
 	    call->collective == COLL_BARRIER)
 		return 0;

@@ -77,8 +77,8 @@ const char *wan_streams_explain(const struct coll_context *context, char *text, 
 
 	*text = 0;
 	if (!context->options.wan_streams && way > 0)
-		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.3g KB are on "
-			 "its way, a window is %.3g KB)", streams, streams > 1 ? "s" : "",
+		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB are on "
+			 "its way, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
 			 way / 1e3, context->window / 1e3);
 	else if (streams > 1)
 		snprintf(text, bytes, ", %u streams to a link between clusters", streams);
@@ -226,11 +226,22 @@ static int measure_far(const struct measure *m, uint32_t links, double *alpha)
 	return error;
 }
 
-/*
- * What the WAN carries, if some number of links filled it; and what overload costs.
- * As long as twice the links carry twice as much, it is not full, however little each
- * of them carries.
- */
+/* Whether any number of links carried that many times what one did: the WAN was not full,
+ * however little each of them carries. */
+static bool in_proportion(const struct coll_wan *found)
+{
+	uint32_t i;
+
+	for (i = 1; i < found->points; i++) {
+		const double each = found->point[i].rate / found->point[i].links;
+
+		if (each < 0.9 * found->point[0].rate || each > 1.1 * found->point[0].rate)
+			return false;
+	}
+	return found->points > 1;
+}
+
+/* What the WAN carries, if some number of links filled it; and what overload costs. */
 static void fit(struct coll_wan *found)
 {
 	const struct coll_wan_point *last = &found->point[found->points - 1];
@@ -243,8 +254,7 @@ static void fit(struct coll_wan *found)
 	for (i = 0; i < found->points; i++)
 		if (found->point[i].rate > wan)
 			wan = found->point[i].rate;
-	if (wan > 0.9 * last->links * link ||
-	    (last->links > 1 && last->rate > 0.9 * last->links * one))
+	if (wan > 0.9 * last->links * link || in_proportion(found))
 		return;
 	times = last->links * link / wan;
 	found->wan_beta = 1 / wan;

@@ -5,8 +5,9 @@
 #
 # Figures 5 to 21 of "a collective algorithm that absorbs jitter" (docs/papers-1.md) and
 # figures 4 and 5 of the paper on two clusters (docs/papers-2.md), and figures 6 to 9 of that
-# on circuits (docs/papers-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About half an hour of CPU; --quick: fewer points,
-# and fewer runs where there are many ranks, four minutes. LARGEST=K: at most 2^K ranks.
+# on circuits (docs/papers-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About
+# half an hour of CPU; --quick: fewer points, and fewer runs where there are many ranks, a minute
+# and a half; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks.
 set -e
 build=${BUILD:-build}
 out=$build/figures
@@ -55,6 +56,7 @@ point() {
 
 # column FAMILY X EFFORT SEED ALPHA BYTES PERIOD DURATION
 column() {
+	echo "jitter: column $4 of $columns, $2 of $1" >&2
 	k=2
 	while [ $k -le "$largest" ]; do
 		point "$2" $k "$(runs $k "$3")" --seed "$4" --alpha "$5" --size "$6" \
@@ -65,7 +67,6 @@ column() {
 }
 
 begin() {	# FAMILY: its CSV
-	echo "jitter: $1" >&2
 	echo "x,log2_ranks,runs,butterfly_s,ideal_s,effect,proposed_s,ratio,best_T,again_s,again_ratio" \
 		>"$out/jitter-$1.csv"
 }
@@ -75,7 +76,7 @@ begin() {	# FAMILY: its CSV
 by_size() {
 	begin "$1"
 	for e in $(seq "$5" "$7" "$6"); do
-		column "$1" "$(power "$e")" 1 "$((seed += 1))" "$2" \
+		column "$1" "$(power "$e")" $few "$((seed += 1))" "$2" \
 			"$(awk -v e="$e" -v a="$2" -v d="$4" 'BEGIN {
 				n = int((10 ^ e * d - a) / 1e-9 / 8 + 0.5) * 8
 				print (n < 8 ? 8 : n)
@@ -88,7 +89,7 @@ by_size() {
 by_duration() {
 	begin "$1"
 	for e in $(seq "$4" "$6" "$5"); do
-		column "$1" "$(power "$e")" "$([ "$e" = -2 ] || [ "$e" = -2.0 ] && echo 8 || echo 1)" \
+		column "$1" "$(power "$e")" "$([ "$e" = -2 ] || [ "$e" = -2.0 ] && echo $many || echo $few)" \
 			"$((seed += 1))" "$2" 8 "$3" \
 			"$(awk -v e="$e" -v p="$3" 'BEGIN { printf "%.6g", 10 ^ e * p }')"
 	done
@@ -163,11 +164,13 @@ lines() {
 	END
 }
 
-seed=0
+seed=0 columns=$([ $quick ] && echo 20 || echo 25)
+effort=${EFFORT:-1}
+few=$(awk -v e="$effort" 'BEGIN { print e / 4 }') many=$((2 * effort))
 size_label='Tcomm / duration'
 share_label='duration / period'
 begin 12
-column 12 0.01 8 "$((seed += 1))" 1e-7 8 1e-3 1e-5
+column 12 0.01 $many "$((seed += 1))" 1e-7 8 1e-3 1e-5
 lines 12 12 0.01 "alpha 0.1 us, period 1 ms, duration 10 us, 8 bytes"
 
 by_size size-1us 1e-6 1e-3 1e-5 -1 1 0.5

@@ -17,6 +17,7 @@ struct sim {
 	pthread_mutex_t lock;		/* of the threads that repeat it */
 	struct program *program;
 	struct levels *levels;		/* NULL: the program has none */
+	struct redundant_memory spare;	/* of the last run, for the next */
 };
 
 static int open_program(struct sim *sim, char *why, size_t bytes)
@@ -72,6 +73,7 @@ void sim_close(struct sim *sim)
 {
 	if (!sim)
 		return;
+	redundant_free(&sim->spare);
 	levels_free(sim->levels);
 	program_free(sim->program);
 	pthread_mutex_destroy(&sim->lock);
@@ -95,10 +97,27 @@ struct worker {
 	struct redundant_memory redundant;
 };
 
+static struct worker worker_new(struct sim *sim)
+{
+	struct worker worker = { .sim = sim };
+
+	pthread_mutex_lock(&sim->lock);
+	worker.redundant = sim->spare;
+	sim->spare = (struct redundant_memory){ 0 };
+	pthread_mutex_unlock(&sim->lock);
+	return worker;
+}
+
 static void worker_free(struct worker *worker)
 {
+	struct redundant_memory *spare = &worker->sim->spare, more;
+
 	events_free(worker->events);
-	redundant_free(&worker->redundant);
+	pthread_mutex_lock(&worker->sim->lock);
+	more = *spare;
+	*spare = worker->redundant;
+	pthread_mutex_unlock(&worker->sim->lock);
+	redundant_free(&more);
 }
 
 static int run_levels(struct worker *worker, const struct machine *machine,
@@ -135,7 +154,7 @@ static int worker_run(struct worker *worker, const struct sim_model *model, u64 
 int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_path path,
 	    struct sim_outcome *outcome, sim_time *finish)
 {
-	struct worker worker = { .sim = sim };
+	struct worker worker = worker_new(sim);
 	int error = worker_run(&worker, model, seed, path, outcome, finish);
 
 	worker_free(&worker);
@@ -231,7 +250,7 @@ static void run_done(struct repeat *repeat, int error)
 static void *repeat_thread(void *argument)
 {
 	struct repeat *repeat = argument;
-	struct worker worker = { .sim = repeat->sim };
+	struct worker worker = worker_new(repeat->sim);
 	u32 run;
 
 	while (next_run(repeat, &run))

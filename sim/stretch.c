@@ -163,10 +163,8 @@ int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u3
 	}
 	if (!error)
 		error = add_free(stretch, &r, work);
-	if (!error) {
+	if (!error)
 		add_rests(stretch, &r, work, wait, pieces);
-		stretch->watched += watched;
-	}
 	free(r.place);
 	return error;
 }

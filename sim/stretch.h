@@ -16,7 +16,6 @@ struct stretch {
 		double time, weight;
 	} *step;
 	u64 steps, room;
-	double watched;		/* ns of recordings that it is from */
 };
 
 /*

@@ -14,6 +14,15 @@ bool argument_refuse(const char *command, const char *what, const char *text, co
 	return false;
 }
 
+bool argument_refuse_option(const char *command, const char *option, const char *text,
+			    const char *valid)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "--%s", option);
+	return argument_refuse(command, what, text, valid);
+}
+
 void argument_help(const char *const *lines, FILE *to)
 {
 	for (; *lines; lines++)

@@ -16,6 +16,9 @@ extern const char argument_program[];
 
 /* Says that `text` is not what `what` takes; always false. */
 bool argument_refuse(const char *command, const char *what, const char *text, const char *valid);
+/* The same of --OPTION. */
+bool argument_refuse_option(const char *command, const char *option, const char *text,
+			    const char *valid);
 /* The text of --help: lines up to a NULL. */
 void argument_help(const char *const *lines, FILE *to);
 

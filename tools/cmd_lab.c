@@ -52,6 +52,9 @@ static const char help[] =
 "      --down WHAT@TIME  a node's links, or wan, go down so long after the start\n"
 "      --by forwarder|netem  what delays and limits (forwarder)\n"
 "      --no-clusters     do not tell the ranks which cluster they are in\n"
+"      --circuits K      an optical switch, to which each node has K ports (none): colld\n"
+"                        makes the circuits; one cluster, as root\n"
+"      --set-up TIME     of a circuit (10ms)\n"
 "  -t, --timeout S       end the job after S seconds (exit code 124)\n"
 "      --calibrate       measure the WAN itself: delay, rate, queue\n"
 "      --json            ... as JSON\n"
@@ -85,6 +88,12 @@ static void be_rank(const struct lab *lab, uint32_t node, void *argument)
 	setenv("COLL_STORE", store, 1);
 	setenv("COLL_JOB", settings->job, 1);
 	setenv("COLL_SECRET", settings->secret, 1);
+	if (lab->ports) {
+		snprintf(store, sizeof(store), "%s/socket", lab->directory);
+		setenv("COLL_CIRCUITS", store, 0);
+		snprintf(store, sizeof(store), "n%u", node);
+		setenv("COLL_NODE", store, 0);
+	}
 	if (settings->tell && lab->clusters > 1)
 		setenv("COLL_CLUSTERS", settings->clusters, 0);
 	execvp(settings->program[0], settings->program);
@@ -209,6 +218,7 @@ static int calibrate(void *argument)
 enum option_key {
 	KEY_HELP = 256, KEY_NIC, KEY_WAN, KEY_DELAY, KEY_QUEUE, KEY_PORT_QUEUE, KEY_LOSS, KEY_RAILS,
 	KEY_IPV6, KEY_DOWN, KEY_BY, KEY_NO_CLUSTERS, KEY_CALIBRATE, KEY_JSON,
+	KEY_CIRCUITS, KEY_SET_UP,
 };
 
 static const struct option long_options[] = {
@@ -224,6 +234,8 @@ static const struct option long_options[] = {
 	{ "down", required_argument, NULL, KEY_DOWN },
 	{ "by", required_argument, NULL, KEY_BY },
 	{ "no-clusters", no_argument, NULL, KEY_NO_CLUSTERS },
+	{ "circuits", required_argument, NULL, KEY_CIRCUITS },
+	{ "set-up", required_argument, NULL, KEY_SET_UP },
 	{ "timeout", required_argument, NULL, 't' },
 	{ "calibrate", no_argument, NULL, KEY_CALIBRATE },
 	{ "json", no_argument, NULL, KEY_JSON },
@@ -325,6 +337,13 @@ static bool apply_option(int key, char *const *argv, struct settings *settings)
 			return false;
 		lab->netem = way;
 		return true;
+	case KEY_CIRCUITS:
+		if (!argument_number("lab", "--circuits", optarg, 1, LAB_PORTS_MAX, &number))
+			return false;
+		lab->ports = number;
+		return true;
+	case KEY_SET_UP:
+		return read_time("--set-up", &lab->set_up);
 	case KEY_NO_CLUSTERS:
 		settings->tell = false;
 		return true;
@@ -353,6 +372,11 @@ static bool settle(struct settings *settings)
 				lab->event[i].node, nodes);
 			return false;
 		}
+	if (lab->ports && (lab->clusters > 1 || lab->ipv6 || nodes > 99)) {
+		fprintf(stderr, "coll lab: --circuits takes one cluster of up to 99 nodes (-c 8) and "
+			"IPv4\n");
+		return false;
+	}
 	lab->queue = settings->queue >= 0 ? settings->queue : lab->wan / 8 * 2 * lab->delay;
 	if (lab->wan > 0 && settings->queue < 0 && lab->queue < 65536)
 		lab->queue = 65536;
@@ -371,7 +395,7 @@ static bool settle(struct settings *settings)
 int cmd_lab(int argc, char **argv)
 {
 	struct settings settings = {
-		.lab = { .rails = 1, .delay = 10e-3, .port_queue = 256 << 10 },
+		.lab = { .rails = 1, .delay = 10e-3, .set_up = 10e-3, .port_queue = 256 << 10 },
 		.queue = -1,
 		.tell = true,
 	};

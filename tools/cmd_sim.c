@@ -387,6 +387,7 @@ static int sim_collective(int argc, char **argv)
 	fine = run_all(&options, row);
 	if (fine)
 		sim_report(&options, row, rows, stdout);
+	fine = fine && (!options.plot || sim_plot(&options, row));
 	for (i = 0; i < rows; i++) {
 		free(row[i].time);
 		free(row[i].scan);

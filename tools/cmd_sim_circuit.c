@@ -262,8 +262,7 @@ static const struct option long_options[] = {
 
 static bool wrong(const char *option, const char *text, const char *valid)
 {
-	fprintf(stderr, "coll sim circuit: --%s '%s'; valid: %s\n", option, text, valid);
-	return false;
+	return argument_refuse_option("sim circuit", option, text, valid);
 }
 
 static bool read_ports(const char *text, struct settings *s)
@@ -346,8 +345,8 @@ static bool apply(int key, char *const *argv, struct settings *s)
 	case KEY_GAMMA:
 		return read_time("gamma", optarg, &n->gamma);
 	case KEY_DELTA:
-		return (read_time("delta", optarg, &n->delta) && n->delta > 0) ||
-		       wrong("delta", optarg, "a time of more than 0");
+		return read_time("delta", optarg, &n->delta) &&
+		       (n->delta > 0 || wrong("delta", optarg, "a time of more than 0"));
 	case KEY_WAVELENGTHS:
 		return read_u32("--wavelengths", optarg, 1, 1 << 24, &n->wavelengths);
 	case KEY_FAILURES:

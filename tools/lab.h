@@ -7,6 +7,7 @@
  *
  *	lab_net		namespaces, switches, links
  *	lab_wan		the WAN: a forwarder that delays and limits
+ *	lab_circuits	an optical switch, and colld that drives it
  *	lab_check	whether the WAN is as it should be
  */
 #ifndef COLL_LAB_H
@@ -21,6 +22,8 @@ enum {
 	LAB_NODES_MAX = 250,		/* of a cluster, and in all */
 	LAB_RAILS_MAX = 4,
 	LAB_EVENTS_MAX = 8,
+	LAB_PORTS_MAX = 16,
+	LAB_NAMESPACE_FD = 500,		/* a node's, of its own namespace */
 };
 
 struct lab_event {
@@ -40,7 +43,11 @@ struct lab {
 	struct lab_event event[LAB_EVENTS_MAX];
 	uint32_t events;
 
-	pid_t wan_pid;
+	uint32_t ports;			/* for circuits, of a node; 0: there is no switch */
+	double set_up;			/* seconds: of a circuit */
+	char directory[32];		/* colld's */
+
+	pid_t wan_pid, colld;
 	struct lab_node {
 		pid_t pid;
 		int go;			/* tells it to go on */
@@ -80,6 +87,14 @@ void lab_address(const struct lab *lab, uint32_t node, uint32_t rail, char *text
  */
 void lab_forward(const struct lab *lab, const int *port, uint32_t ports)
 	__attribute__((noreturn));
+
+/* ---- lab_circuits -------------------------------------------------------- */
+
+/* Before its nodes start, which are to know where colld will be. */
+bool lab_circuits_prepare(struct lab *lab);
+/* Of a lab that is built: colld manages the nodes' ports. False: said on stderr why not. */
+bool lab_circuits_start(struct lab *lab);
+void lab_circuits_end(struct lab *lab);
 
 /* ---- lab_check ---------------------------------------------------------- */
 

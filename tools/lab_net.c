@@ -128,6 +128,14 @@ static bool configure_node(const struct lab *lab, uint32_t node)
 		/* A host tells its own connections that it is full; they hold back. */
 		limit(&tc, lab, device, 65536);
 	}
+	for (rail = 0; rail < lab->ports; rail++) {
+		char device[32];
+
+		/* One address for all, and no ARP: whoever a port leads to takes the frame. */
+		snprintf(device, sizeof(device), "port%u", rail);
+		line(&ip, "link set %s arp off address 02:00:00:00:00:01 up", device);
+		limit(&tc, lab, device, 4 << 20);
+	}
 	if (!lab->ipv6)
 		setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
 	return batch("ip", ip.text) && (!tc.used || batch("tc", tc.text));
@@ -145,12 +153,22 @@ static bool say(int fd)
 	return write(fd, "", 1) == 1;
 }
 
+/* For colld, by the number of the fd. */
+static bool show_namespace(void)
+{
+	const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	const bool fine = fd >= 0 && dup3(fd, LAB_NAMESPACE_FD, O_CLOEXEC) >= 0;
+
+	close(fd);
+	return fine;
+}
+
 /* In a process of its own, which ends with the lab. */
 static void be_node(const struct lab *lab, uint32_t node, int go, int said, lab_life *life,
 		    void *argument)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (unshare(CLONE_NEWNET) || !say(said) || !hear(go) || !configure_node(lab, node) ||
+	if (unshare(CLONE_NEWNET) || !show_namespace() || !say(said) || !hear(go) || !configure_node(lab, node) ||
 	    !say(said) || !hear(go))
 		_exit(1);
 	close(go);
@@ -250,7 +268,7 @@ static int open_port(uint32_t cluster)
 /* Every rail has switches of its own, joined by the same WAN. */
 static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster, uint32_t rail)
 {
-	uint32_t i;
+	uint32_t i, port;
 
 	line(ip, "link add s%u.%u type bridge stp_state 0 mcast_snooping 0", cluster, rail);
 	line(ip, "link set s%u.%u up", cluster, rail);
@@ -260,6 +278,9 @@ static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster
 		line(ip, "link add p%u.%u type veth peer name rail%u netns %d", i, rail, rail,
 		     (int)lab->node[i].pid);
 		line(ip, "link set p%u.%u master s%u.%u up", i, rail, cluster, rail);
+		for (port = 0; port < lab->ports; port++)
+			line(ip, "link add sw%u type veth peer name port%u netns %d",
+			     i * lab->ports + port + 1, port, (int)lab->node[i].pid);
 	}
 }
 
@@ -376,6 +397,8 @@ bool lab_build(struct lab *lab, lab_life *life, void *argument)
 	for (i = 0, lab->nodes = 0; i < lab->clusters; i++)
 		for (k = 0; k < lab->size[i]; k++)
 			lab->node[lab->nodes++] = (struct lab_node){ .cluster = i, .index = k };
+	if (lab->ports && !lab_circuits_prepare(lab))
+		return false;
 	for (i = 0; i < lab->nodes; i++)
 		if (!start_node(lab, i, life, argument)) {
 			fprintf(stderr, "coll lab: node %u does not start\n", i);
@@ -390,7 +413,7 @@ bool lab_build(struct lab *lab, lab_life *life, void *argument)
 			fprintf(stderr, "coll lab: node %u has no network\n", i);
 			return false;
 		}
-	return true;
+	return !lab->ports || lab_circuits_start(lab);
 }
 
 void lab_begin(struct lab *lab)
@@ -414,6 +437,7 @@ void lab_end(struct lab *lab)
 			waitpid(lab->node[i].pid, NULL, 0);
 			lab->node[i].pid = 0;
 		}
+	lab_circuits_end(lab);
 	if (lab->wan_pid > 0) {
 		kill(lab->wan_pid, SIGKILL);
 		waitpid(lab->wan_pid, NULL, 0);

@@ -173,6 +173,28 @@ bool noise_cpus_file(struct noise_cpus *cpus, const char *path)
 	return there && noise_cpus_read_list(cpus, text);
 }
 
+bool noise_cpus_siblings(struct noise_cpus *siblings, const char *root)
+{
+	struct noise_cpus online, core;
+	char path[200];
+	u32 cpu;
+
+	*siblings = (struct noise_cpus){ { 0 } };
+	snprintf(path, sizeof(path), "%s/online", root);
+	if (!noise_cpus_file(&online, path))
+		return false;
+	for (cpu = noise_cpus_next(&online, 0); cpu < NOISE_CPUS_MAX;
+	     cpu = noise_cpus_next(&online, cpu + 1)) {
+		snprintf(path, sizeof(path), "%s/cpu%u/topology/thread_siblings_list", root, cpu);
+		if (!noise_cpus_file(&core, path))
+			continue;
+		noise_cpus_keep(&core, &online);
+		if (noise_cpus_next(&core, 0) != cpu)
+			noise_cpus_add(siblings, cpu);
+	}
+	return noise_cpus_count(siblings) > 0;
+}
+
 /* ---- tasks ---------------------------------------------------------------------- */
 
 int noise_cpus_affinity(int task, struct noise_cpus *cpus)

@@ -33,6 +33,12 @@ char *noise_cpus_mask(const struct noise_cpus *cpus, char *text, size_t bytes);
 /* Of a file under /sys or /proc that holds a list; false: there is none. */
 bool noise_cpus_file(struct noise_cpus *cpus, const char *path);
 
+/*
+ * What a core has of threads beside its first, of those online: idle, they still keep house
+ * for it. `root` is /sys/devices/system/cpu. False: no core has two.
+ */
+bool noise_cpus_siblings(struct noise_cpus *siblings, const char *root);
+
 /* Those that a task (0: the caller) may run on, and its move to others. 0 or -errno. */
 int noise_cpus_affinity(int task, struct noise_cpus *cpus);
 int noise_cpus_set_affinity(int task, const struct noise_cpus *cpus);

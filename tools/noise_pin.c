@@ -43,7 +43,8 @@ static const char *const help[] = {
 	"Tasks, interrupts and the kernel's unbound work leave the CPUs of the application.",
 	"",
 	"  -c, --cpus LIST       the application's CPUs (default: all but housekeeping)",
-	"  -H, --house-keeping LIST  where everything goes (default: the first CPU, or all but -c)",
+	"  -H, --house-keeping LIST  where everything goes (default: the first CPU, or all but -c);",
+	"                        siblings: all threads of each core but its first",
 	"      --rules FILE      what is moved: lines such as",
 	"                          keep comm=ptp4l",
 	"                          pin cgroup=/system.slice",
@@ -133,13 +134,22 @@ static bool read_rules_file(struct pin *pin, const char *path)
 	return good;
 }
 
+static bool read_housekeeping(struct pin *pin)
+{
+	if (strcmp(optarg, "siblings"))
+		return option_cpus(command, "-H", optarg, &pin->housekeeping);
+	return noise_cpus_siblings(&pin->housekeeping, "/sys/devices/system/cpu") ||
+	       argument_refuse(command, "-H", optarg,
+			       "a list: no core of this machine has two threads");
+}
+
 static bool read_option(struct pin *pin, int key, char **argv)
 {
 	switch (key) {
 	case 'c':
 		return option_cpus(command, "-c", optarg, &pin->cpus);
 	case 'H':
-		return option_cpus(command, "-H", optarg, &pin->housekeeping);
+		return read_housekeeping(pin);
 	case OPTION_RULES:
 		return read_rules_file(pin, optarg);
 	case OPTION_RULE:

@@ -106,7 +106,7 @@ static const char *const help[] = {
 	"                        a message's sender (2us, 0.1ns, 0.1ns, 0.3us)",
 	"      --ideal T         the collective's time without noise, where it was measured",
 	"      --base FILE       its times without this noise, as coll bench --samples writes them,",
-	"                        for one N of at most 1024: the median is taken for --ideal, and",
+	"                        for one N of at most 128: the median is taken for --ideal, and",
 	"                        what the others are off it comes on top",
 	"      --idle T          between steps, not counted, in which noise costs nothing (0)",
 	"      --without CAUSE|NAME   pinned away (again for more): a cause (irq, softirq, thread,",
@@ -457,7 +457,7 @@ static int delay_anywhere(const struct predict *p, const struct noise_capture *c
  * the first is than that of a call that comes out of the blue.
  */
 static int longest(const struct predict *p, const struct noise_capture *capture, double seconds,
-		   double ranks, struct top top, struct times *times, double *watched)
+		   double ranks, struct top top, struct times *times)
 {
 	struct stretch stretch = { 0 };
 	double wait = p->idle, before, delay, again = 0, anywhere = 0;
@@ -478,10 +478,8 @@ static int longest(const struct predict *p, const struct noise_capture *capture,
 		before = wait;
 		wait = p->idle + times->mean - stretch_mean(&stretch, 1) * 1e-9;
 	} while (ranks > 1 && ++round < ROUNDS_MAX && fabs(wait - before) > 0.01 * times->mean);
-	if (!status) {
+	if (!status)
 		times->p99 = stretch_quantile(&stretch, ranks, 0.99) * 1e-9 + again + top.more;
-		*watched = stretch.watched;
-	}
 	stretch_free(&stretch);
 	return status;
 }
@@ -557,49 +555,65 @@ static int predict_steps(const struct predict *p, const struct coll_call *call,
 	return status;
 }
 
+static int predict_order(const struct predict *p, const struct coll_call *call, double ideal,
+			 const struct coll_machine *m, const struct coll_machine *pinned,
+			 struct row *row)
+{
+	const struct redundancy plain = { 0, 0 };
+	const double grain = p->grain * 1e-9;
+	const struct top without = { .again = redundancy_delay_again(call, plain, m) };
+	const struct top others = { .again = redundancy_delay_again(call, plain, pinned) };
+	const struct top redundant = {
+		.again = redundancy_delay_again(call, row->with, m),
+		.more = redundancy_cost(call, row->with, m) - redundancy_cost(call, plain, m),
+	};
+	const struct top offloaded = { .more = ideal };
+	struct times *of = row->of;
+	int status;
+
+	status = longest(p, p->capture, row->base, row->ranks, without, &of[NOTHING]);
+	if (!status)
+		status = longest(p, p->pinned, row->base, row->ranks, others, &of[PINNED]);
+	if (!status)
+		status = longest(p, p->capture, row->base, 1, (struct top){ 0 }, &of[TOGETHER]);
+	if (!status)
+		status = longest(p, p->capture, row->base, row->ranks, redundant, &of[REDUNDANT]);
+	if (!status)
+		status = longest(p, p->capture, grain, row->ranks, offloaded, &of[OFFLOADED]);
+	return status;
+}
+
+static double watched_of(const struct predict *p)
+{
+	double watched = 0;
+	u32 i, c;
+
+	for (i = 0; i < p->captures; i++)
+		for (c = 0; c < p->capture[i].head.cpus; c++)
+			watched += p->capture[i].cpu[c].watched;
+	return watched;
+}
+
 static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 {
 	const struct coll_call call = call_of(p, ranks);
-	const struct redundancy plain = { 0, 0 };
-	const double grain = p->grain * 1e-9;
 	struct coll_machine m = p->machine, pinned = p->machine;
 	const struct coll_algo *algo;
 	const double ideal = ideal_of(p, &call, &algo);
-	struct times *of = row->of;
-	struct top without = { 0 }, redundant, others = { 0 }, offloaded = { .more = ideal };
-	double watched = 0;
-	int status;
+	int status = -E2BIG;
 
-	m.grain = pinned.grain = grain;
+	m.grain = pinned.grain = p->grain * 1e-9;
 	rates_of(p->capture, p->captures, m.noise);
 	rates_of(p->pinned, p->captures, pinned.noise);
-	row->ranks = ranks;
-	row->algo = algo ? algo->name : "?";
-	row->base = grain + ideal;
-	row->with = p->collective == COLL_ALLREDUCE ? redundancy_choose(&call, ~0u, &m) : plain;
-	without.again = redundancy_delay_again(&call, plain, &m);
-	others.again = redundancy_delay_again(&call, plain, &pinned);
-	redundant = (struct top){
-		.again = redundancy_delay_again(&call, row->with, &m),
-		.more = redundancy_cost(&call, row->with, &m) - redundancy_cost(&call, plain, &m),
-	};
-	status = longest(p, p->capture, row->base, ranks, without, &of[NOTHING], &watched);
-	row->beyond = ranks * (row->base * 1e9 + 1000) > watched;
-	if (!status)
-		status = longest(p, p->pinned, row->base, ranks, others, &of[PINNED], &watched);
-	if (!status)
-		status = longest(p, p->capture, row->base, 1, (struct top){ 0 }, &of[TOGETHER],
-				 &watched);
-	if (!status)
-		status = longest(p, p->capture, row->base, ranks, redundant, &of[REDUNDANT],
-				 &watched);
-	if (!status)
-		status = longest(p, p->capture, grain, ranks, offloaded, &of[OFFLOADED], &watched);
-	if (status || ranks == 1 || ranks > NOISE_STEPS_RANKS_MAX || !algo)
-		return status;
-	status = predict_steps(p, &call, algo, row);
+	*row = (struct row){ .ranks = ranks, .algo = algo ? algo->name : "?",
+			     .base = m.grain + ideal };
+	if (p->collective == COLL_ALLREDUCE)
+		row->with = redundancy_choose(&call, ~0u, &m);
+	row->beyond = ranks * (row->base * 1e9 + 1000) > watched_of(p);
+	if (ranks > 1 && ranks <= NOISE_STEPS_RANKS_MAX && algo)
+		status = predict_steps(p, &call, algo, row);
 	row->simulated = !status;
-	return status == -E2BIG ? 0 : status;
+	return status == -E2BIG ? predict_order(p, &call, ideal, &m, &pinned, row) : status;
 }
 
 /* ---- what is said -------------------------------------------------------------------------- */

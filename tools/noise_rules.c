@@ -187,11 +187,14 @@ static int read_stop(struct noise_rules *rules, char **save, struct coll_text_er
 static int read_cpus(struct noise_cpus *cpus, const char *what, char **save,
 		     struct coll_text_error *error)
 {
-	const char *list = strtok_r(NULL, " \t", save);
+	const char *list = strtok_r(NULL, " \t\r", save);
 
+	if (list && !strcmp(list, "siblings") && !strtok_r(NULL, " \t\r", save))
+		return noise_cpus_siblings(cpus, "/sys/devices/system/cpu") ? 0 :
+		       refuse(error, "%s siblings: no core of this machine has two threads", what);
 	if (!list || !noise_cpus_read_list(cpus, list) || !noise_cpus_count(cpus) ||
-	    strtok_r(NULL, " \t", save))
-		return refuse(error, "%s needs a list of CPUs: 0-1,8", what);
+	    strtok_r(NULL, " \t\r", save))
+		return refuse(error, "%s needs a list of CPUs: 0-1,8, or siblings", what);
 	return 0;
 }
 

@@ -9,9 +9,9 @@
 #include "noise_steps.h"
 
 enum {
-	WORK = 4000000,		/* messages in all, about: seconds of CPU time */
+	WORK = 500000,		/* messages in all, about: seconds of CPU time */
 	STRUCK_MIN = 300,	/* steps that noise meets: 6 % of standard error, at worst */
-	STRUCK_MAX = 5000,
+	STRUCK_MAX = 3000,
 	RUNS = 20,		/* for each of these at most, where noise seldom meets any */
 	BISECTIONS = 60,
 };

@@ -9,7 +9,7 @@
 #include "../sim/steps.h"
 #include "noise_capture.h"
 
-enum { NOISE_STEPS_RANKS_MAX = 1024 };
+enum { NOISE_STEPS_RANKS_MAX = 128 };
 
 /* Measured times of the collective without this noise, seconds, ascending; none: NULL. */
 struct noise_base {

@@ -38,6 +38,7 @@ struct sim_options {
 	enum sim_format format;
 	bool all_runs;			/* each run's time as well */
 	u32 bins;			/* of a histogram; 0: none */
+	const char *plot;		/* FILE.svg, or NULL */
 	const char *timeline;		/* file for that of the first run, or NULL */
 	bool critical_path;		/* of the first run */
 	bool prove;			/* with real bytes */
@@ -117,5 +118,7 @@ void sim_json_times(const struct sim_row *row, FILE *to);
 
 double sim_row_percentile(const struct sim_row *row, double percent);
 void sim_report(const struct sim_options *options, const struct sim_row *row, u32 rows, FILE *to);
+/* Draws options->plot; false: it said why not. */
+bool sim_plot(const struct sim_options *options, const struct sim_row *row);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "../algo/tuning.h"
 #include "arguments.h"
+#include "bench.h"
 #include "sim.h"
 
 static const char help[] =
@@ -50,6 +51,8 @@ static const char help[] =
 "  --json, --csv            instead of a table\n"
 "  --all-runs               each run's time as well (JSON)\n"
 "  --histogram N            the runs' times in N bins (JSON)\n"
+"  --plot FILE.svg          also a picture: means over the ranks, or of one number of ranks\n"
+"                           the distribution of the runs\n"
 "  --timeline FILE          what every op of one run did, for chrome://tracing\n"
 "  --critical-path          what the last rank of that run waited for\n"
 "  --prove                  one run with real bytes: the results must be right\n"
@@ -81,7 +84,7 @@ enum key {
 	KEY_ALGO, KEY_RANKS, KEY_SIZE, KEY_ROOT, KEY_ALPHA, KEY_BETA, KEY_GAMMA, KEY_COPY,
 	KEY_OVERHEAD, KEY_SEND, KEY_RECV, KEY_REDUNDANT, KEY_GAP, KEY_NIC, KEY_EAGER, KEY_OS,
 	KEY_LINK, KEY_SEMANTICS, KEY_RUNS, KEY_SEED, KEY_THREADS, KEY_PATH, KEY_JSON, KEY_CSV,
-	KEY_ALL_RUNS, KEY_HISTOGRAM, KEY_TIMELINE, KEY_CRITICAL_PATH, KEY_PROVE, KEY_SPEED, KEY_SLOW,
+	KEY_ALL_RUNS, KEY_HISTOGRAM, KEY_PLOT, KEY_TIMELINE, KEY_CRITICAL_PATH, KEY_PROVE, KEY_SPEED, KEY_SLOW,
 	KEY_CLUSTERS, KEY_WAN_ALPHA, KEY_WAN_BETA, KEY_WAN_TRUNK, KEY_WAN_LOSS, KEY_HELP,
 	KEY_ALIKE, KEY_CPU, KEY_UNIT, KEY_DELTA, KEY_PORTS, KEY_WAVELENGTHS,
 };
@@ -114,6 +117,7 @@ static const struct option long_options[] = {
 	{ "csv", no_argument, NULL, KEY_CSV },
 	{ "all-runs", no_argument, NULL, KEY_ALL_RUNS },
 	{ "histogram", required_argument, NULL, KEY_HISTOGRAM },
+	{ "plot", required_argument, NULL, KEY_PLOT },
 	{ "timeline", required_argument, NULL, KEY_TIMELINE },
 	{ "critical-path", no_argument, NULL, KEY_CRITICAL_PATH },
 	{ "prove", no_argument, NULL, KEY_PROVE },
@@ -134,10 +138,9 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool wrong(const char *what, const char *text, const char *valid)
+static bool wrong(const char *option, const char *text, const char *valid)
 {
-	fprintf(stderr, "coll sim: --%s '%s'; valid: %s\n", what, text, valid);
-	return false;
+	return argument_refuse_option("sim", option, text, valid);
 }
 
 static bool unexpected(const char *text)
@@ -385,6 +388,13 @@ static bool read_u32(const char *what, const char *text, u32 least, u32 most, u3
 	return true;
 }
 
+static bool read_plot(const char *text, struct sim_options *options)
+{
+	options->plot = text;
+	return bench_is_svg(text) ||
+	       argument_refuse("sim", "--plot", text, "a file name ending in .svg");
+}
+
 static bool read_cost(int key, const char *what, const char *text, struct sim_costs *costs)
 {
 	switch (key) {
@@ -473,6 +483,8 @@ static bool apply(int key, const char *text, struct sim_options *options)
 		return true;
 	case KEY_HISTOGRAM:
 		return read_u32("--histogram", text, 1, 1000, &options->bins);
+	case KEY_PLOT:
+		return read_plot(text, options);
 	case KEY_TIMELINE:
 		options->timeline = text;
 		return true;
@@ -549,6 +561,7 @@ static bool belongs(int key, const struct sim_options *options)
 	case KEY_ROOT:
 	case KEY_CSV:
 	case KEY_HISTOGRAM:
+	case KEY_PLOT:
 	case KEY_PROVE:
 	case KEY_SPEED:
 		return !options->replay;

@@ -16,13 +16,14 @@ csv=$out/flights.csv
 mkdir -p "$out"
 export COLL_CONGESTION="${COLL_CONGESTION:-cubic}" COLL_DEADLINE=60s
 
-echo "policy,connections,sizes,in_flight,mean_ms,last_ms" >"$csv"
+[ -s "$csv" ] || echo "policy,connections,sizes,in_flight,mean_ms,last_ms" >"$csv"
 for connections in ${*:-one own kept}; do
 	groups=groups idle=1
 	case $connections in
 	one) groups= ;;
 	kept) idle=0 ;;
 	esac
+	sed -i "/,$connections,/d" "$csv"	# what was measured before of the others stays
 	for sizes in equal mixed; do
 		case $sizes in
 		equal) bytes=524288 ;;

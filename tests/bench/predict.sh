@@ -6,8 +6,9 @@
 # PAUSE: of each rank before a call, 2ms; 0: calls one after the other. SECONDS of each
 # measurement: 20. CSV. The model gets the collective's times without injection, measured
 # before and after on the same machine, and how long ranks do something else between calls;
-# nothing is fitted. Where ranks outnumber cores noise has to sleep: what spins
-# takes the core from other ranks, too.
+# nothing is fitted. Noise sleeps, for what spins would take its core from other ranks, too,
+# where they share it; so an event lasts until the rank wakes, and how late that is, is
+# measured as well (wake.c). With a core for each rank some of it spins.
 set -eu
 build=${BUILD:-build}
 pause=${1:-2ms} seconds=${2:-20}
@@ -17,8 +18,10 @@ ranks_list=${*:-2 4 8 16}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Captures of 200 s of each kind: start and length in ns.
-make_capture() {	# RATE MEAN-MS LENGTH: fixed or exponential
+cc -O2 "${0%/*}/wake.c" -o "$work/wake"
+
+# 200 s of a kind of noise: start and length in ns.
+plan() {	# RATE MEAN-MS LENGTH: fixed or exponential
 	awk -v rate="$1" -v ms="$2" -v length_is="$3" 'BEGIN {
 		srand(rate)
 		for (t = 0; (t += -log(1 - rand()) / rate) < 200;)
@@ -26,10 +29,19 @@ make_capture() {	# RATE MEAN-MS LENGTH: fixed or exponential
 				ms * 1e6 * (length_is == "fixed" ? 1 : -log(1 - rand()))
 	}'
 }
-make_capture 50 2 fixed >"$work/fixed"
-make_capture 100 1 exponential >"$work/exponential"
-{ make_capture 200 0.25 fixed; make_capture 20 2 fixed; make_capture 5 5 fixed; } |
-	sort -n >"$work/mixed"
+plan 50 2 fixed >"$work/fixed"
+plan 100 1 exponential >"$work/exponential"
+{ plan 200 0.25 fixed; plan 20 2 fixed; plan 5 5 fixed; } | sort -n >"$work/mixed"
+
+# A capture of it as it comes: each event as long as planned, and until the rank wakes.
+capture() {	# KIND
+	case $1 in
+	*-spin) cat "$work/${1%-spin}" ;;
+	*) awk 'NR == FNR { late[n++] = $1; next }
+		{ printf "%s %.0f\n", $1, $2 + 1000 * late[int(rand() * n)] }' \
+		"$work/late" "$work/$1" ;;
+	esac
+}
 
 injection() {	# KIND
 	case $1 in
@@ -56,6 +68,7 @@ for ranks in $ranks_list; do
 	[ "$ranks" -gt "$(nproc)" ] || kinds="$kinds fixed-spin"
 	bench "$ranks" "$half"
 	mv "$work/times" "$work/quiet"
+	"$work/wake" "$ranks" 2 >"$work/late"
 	idle=$(awk -v t="$half" -v n="$(figure iterations)" -v mean="$(figure mean_us)" \
 		'BEGIN { printf "%.1f", t * 1e6 / n - mean }')
 	for kind in $kinds; do
@@ -67,7 +80,8 @@ for ranks in $ranks_list; do
 	bench "$ranks" "$half"
 	cat "$work/times" >>"$work/quiet"
 	for kind in $kinds; do
-		"$build/collnoise" predict "$work/${kind%-spin}" -n "$ranks" --algo butterfly \
+		capture $kind >"$work/capture"
+		"$build/collnoise" predict "$work/capture" -n "$ranks" --algo butterfly \
 			--base "$work/quiet" --idle "${idle}us" --json >"$work/predicted"
 		sort -n "$work/quiet" | awk -v ranks="$ranks" -v kind="$kind" \
 			-v calls="$(cat "$work/calls.$kind")" -v mean="$(cat "$work/mean.$kind")" \

@@ -8,7 +8,8 @@
 # that, or there is one (segment=1G), which is the paper's form: phase after phase. CSV and
 # SVG go to $BUILD/figures. Takes about a quarter of an hour.
 #
-# usage: BUILD=build tests/bench/wan.sh [bcast|allreduce|gather|alltoall ...]
+# usage: BUILD=build tests/bench/wan.sh [bcast|allreduce|gather|alltoall|reduce|allgather|
+#        reduce_scatter_block|scatter ...]
 set -e
 build=${BUILD:-build}
 out=$build/figures
@@ -32,7 +33,7 @@ each_n() {	# ALGORITHM [,MORE]
 
 lab "$build/coll" wan >"$out/wan.config"
 export COLL_CONFIG=$out/wan.config
-for what in ${*:-bcast allreduce gather alltoall}; do
+for what in ${*:-bcast allreduce gather alltoall reduce allgather reduce_scatter_block scatter}; do
 	case $what in
 	bcast)
 		bench bcast "16K 64K 256K 1M" "$(each_n vandegeijn-extended),$(each_n vandegeijn-extended ,segment=1G),farfirst,farfirst:segment=1G,world" ;;
@@ -42,6 +43,14 @@ for what in ${*:-bcast allreduce gather alltoall}; do
 		bench gather "1K 8K 64K 256K" "$(each_n rendezvous),twotier,direct" ;;
 	alltoall)
 		bench alltoall "128 1K 8K 64K" "$(each_n turns),$(each_n gateways),direct" ;;
+	reduce)
+		bench reduce "1M" "$(each_n rabenseifner-extended),twotier,world" ;;
+	allgather)
+		bench allgather "64K" "$(each_n vandegeijn-extended),world" ;;
+	reduce_scatter_block)
+		bench reduce_scatter_block "64K" "$(each_n rabenseifner-extended),world" ;;
+	scatter)
+		bench scatter "64K" "$(each_n turns),twotier,direct" ;;
 	*)
 		echo "wan.sh: no experiment '$what'" >&2
 		exit 2 ;;

@@ -25,14 +25,12 @@ mkfifo "$work/stdin"
 start() {	# NODES K LINE...: lines of colld's file
 	nodes=$1 k=$2
 	shift 2
+	rm -f "$work/ports"
 	"$BUILD/tests/circuit/optical_switch" $((nodes * k)) "$work/log" <"$work/stdin" \
 		>"$work/ports" 5>&- &
 	switch=$!
 	exec 5>"$work/stdin"
-	for _ in $(seq 1 100); do
-		[ -s "$work/ports" ] && break
-		sleep 0.1
-	done
+	soon 10 test -s "$work/ports"
 	read -r FAKE_SCPI _ <"$work/ports"
 	export FAKE_SCPI
 	{
@@ -122,6 +120,27 @@ circuits_of() {	# what a line says from the algorithm on
 ok "when a node is left one, the next call is planned for that" \
 	test "$(circuits_of "call before")" != "$(circuits_of "call after")"
 ok "and so is a persistent one" test "$(circuits_of "start before")" != "$(circuits_of "start after")"
+ok "legally" legal
+stop
+
+# In mid-collective: who loses its port waits its turn for another. Nothing is planned anew.
+start 4 2 "keep 0s" "lease 20ms" "grace 2ms"
+come_and_go() {
+	while :; do
+		for ports in 1 2; do
+			"$COLL" circuit ports n1 $ports --socket "$work/socket" >/dev/null 2>&1
+			sleep 0.05
+		done
+	done
+}
+come_and_go 5>&- &
+changer=$!
+ok "a node's second port comes and goes in mid-collective: every one ends, and is right" \
+	right "$BUILD/tests/multi/every_collective" 20 5 1000
+kill "$changer"
+wait "$changer" 2>/dev/null
+ok "circuits were taken away" test "$("$COLL" circuit show --json --socket "$work/socket" |
+	jq .switch.revoked)" -ge 1
 ok "legally" legal
 stop
 

@@ -96,7 +96,11 @@ until_ok() {
 	return 1
 }
 
-ok "colld makes a switch of them" start_colld
+if ! start_colld >"$work/said" && grep -q "no filter: Operation not permitted" "$work/said"; then
+	echo "1..0 # SKIP no BPF filters here"
+	exit 0
+fi
+ok "colld makes a switch of them" test -S "$socket"
 ok "in the dark a node has no carrier" does_not carrier 0 0
 ok "and reaches nobody" does_not reaches 0 1
 ok "a circuit" silent circuit request n0 n1 --wait 60s

@@ -74,10 +74,7 @@ mkfifo "$work/stdin"
 "$BUILD/tests/circuit/optical_switch" <"$work/stdin" >"$work/ports" &
 switch=$!
 exec 5>"$work/stdin"
-for _ in $(seq 1 100); do
-	[ -s "$work/ports" ] && break
-	sleep 0.1
-done
+soon 10 test -s "$work/ports"
 read -r scpi http <"$work/ports"
 cat >"$work/circuits" <<END
 socket $socket

@@ -168,6 +168,18 @@ static void segments_fit_the_machine(void **state)
 		assert_int_equal(segment_of(algo[i].name, algo[i].collective, 1, &slow),
 				 COLL_UNSET);
 	}
+	for (i = 0; i < sizeof(algo) / sizeof(*algo); i++) {	/* alone at home: nothing overlaps */
+		const u32 each[] = { 0, 1 };
+		struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+		call = call_of(algo[i].collective, mega / 8, each);
+		call.ranks = 2;
+		tuning.lanes = 1;
+		coll_segment_choose(coll_algo_find(call.collective, algo[i].name), &call, &slow,
+				    &tuning);
+		assert_int_equal(tuning.segment, mega);
+	}
+	call = call_of(COLL_BCAST, mega / 8, NULL);
 	assert_int_equal(segment_of("twotier", COLL_REDUCE, mega, &slow), COLL_UNSET);
 	assert_int_equal(segment_of("chain", COLL_BCAST, mega, &slow), COLL_UNSET);
 	asked.segment = 77;

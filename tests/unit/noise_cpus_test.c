@@ -5,10 +5,45 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "../../tools/noise_cpus.c"
 #include "../../tools/noise_policy.c"
 #include "../../tools/noise_units.c"
+
+static void put(const char *root, const char *name, const char *text)
+{
+	char command[300];
+
+	snprintf(command, sizeof(command), "mkdir -p $(dirname %s/%s) && echo %s >%s/%s", root, name,
+		 text, root, name);
+	assert_int_equal(system(command), 0);
+}
+
+/* Four cores of two threads each, numbered as Intel does; the last is offline. */
+static void siblings_are_found(void **state)
+{
+	char root[] = "/tmp/noise_cpus_XXXXXX", name[100], core[20], command[100];
+	struct noise_cpus cpus;
+	int cpu;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	assert_false(noise_cpus_siblings(&cpus, root));
+	put(root, "online", "0-3");
+	for (cpu = 0; cpu < 8; cpu++) {
+		snprintf(name, sizeof(name), "cpu%d/topology/thread_siblings_list", cpu);
+		snprintf(core, sizeof(core), "%d,%d", cpu % 4, cpu % 4 + 4);
+		put(root, name, core);
+	}
+	assert_false(noise_cpus_siblings(&cpus, root));
+	put(root, "online", "0-6");
+	assert_true(noise_cpus_siblings(&cpus, root));
+	assert_string_equal(noise_cpus_list(&cpus, command, sizeof(command)), "4-6");
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
 
 static void lists_and_masks_come_back(void **state)
 {
@@ -115,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_and_masks_come_back),
+		cmocka_unit_test(siblings_are_found),
 		cmocka_unit_test(other_text_is_none),
 		cmocka_unit_test(sets_are_sets),
 		cmocka_unit_test(priorities_are_read),

@@ -111,7 +111,7 @@ static void damaged_captures_are_refused(void **state)
 		size_t at;
 		u8 value;
 	} damage[] = {
-		{ 8, 2 },	/* the version */
+		{ 8, COLL_NOISE_VERSION + 1 },
 		{ 12, 200 },	/* the number of CPUs, */
 		{ 16, 77 },	/* of sources, */
 		{ 27, 1 },	/* of events */

@@ -48,6 +48,17 @@ like "a timeline" "$(cat "$work/trace")" '"ph":"X"'
 like "CSV" "$(sim scan --ranks 4..16 --csv --algo linear)" '^scan,"linear",16,8,'
 like "a histogram" "$(sim allreduce --algo butterfly $noise --runs 9 --histogram 3 --json)" \
 	'"histogram": .*"runs": \[[0-9]*, [0-9]*, [0-9]*\]'
+if command -v gnuplot >/dev/null; then
+	for ranks in 4..16 8; do
+		sim allreduce --algo butterfly,butterfly-redundant:T=best $noise --runs 3 \
+			--ranks $ranks --plot "$work/plot.svg" >/dev/null
+		like "a picture, $ranks ranks" "$(tr -d '\n' <"$work/plot.svg")" 'butterfly-redundant:T=best.*</svg>'
+		rm -f "$work/plot.svg"
+	done
+else
+	skip "a picture" "no gnuplot"
+fi
+like "a picture of another kind" "$(sim allreduce --plot x.png)" "plot 'x.png'; valid: .*svg"
 like "two clusters" \
 	"$(sim barrier --algo butterfly --ranks 8 --clusters 2 --wan-alpha 5ms --alpha 1us --csv)" \
 	',0.005002,'

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../tools/netlink.h"
 #include "../../uapi/coll_noise.h"
@@ -121,7 +122,9 @@ static void repeat(int (*cycle)(long turn), long cycles, const char *what)
 	vm_note("%s: %.1f ms each", what, (vm_now() - begin) / 1e6 / (done ? done : 1));
 	vm_ok(!error && done > 0, "%s %ld times: %s", what, done, strerror(-error));
 	less = free_before - available();
-	vm_ok(less < done / 4 + SLACK_KIB, "%ld KiB less are free than before", less);
+	vm_note("%ld KiB less are free than before", less);
+	if (access("/sys/kernel/debug/kmemleak", F_OK))	/* which keeps what was freed, and looks */
+		vm_ok(less < done / 4 + SLACK_KIB, "memory comes back");
 }
 
 int main(int argc, char **argv)

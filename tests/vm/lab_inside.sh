@@ -35,10 +35,10 @@ thousands() {	# NUMBER
 calibrated() {
 	coll lab -c 1+1 --by netem --wan 4M --delay 10ms --calibrate >/tmp/calibrated || return 1
 	delay= rate=
-	while read -r what asked unit word value rest; do
-		echo "$what $asked $unit $word $value $rest"
-		[ "$what" != delay ] || delay=$(thousands "$value")
-		[ "$what" != rate ] || rate=$(thousands "$value")
+	while read -r field asked unit word value rest; do
+		echo "$field $asked $unit $word $value $rest"
+		[ "$field" != delay ] || delay=$(thousands "$value")
+		[ "$field" != rate ] || rate=$(thousands "$value")
 	done </tmp/calibrated
 	[ "$delay" -ge 9800 ] && [ "$rate" -le 4120 ] && [ "$rate" -gt 0 ]
 }

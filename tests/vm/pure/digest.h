@@ -93,8 +93,10 @@ static u64 pure_refusals(void)
 	u32 i, k;
 
 	for (i = 0; i < PURE_MODELS; i++) {
-		for (k = 0; k < sizeof(any) / 8; k++)
-			any.word[k] = pure_random(&state) >> pure_random(&state) % 64;
+		for (k = 0; k < sizeof(any) / 8; k++) {
+			any.word[k] = pure_random(&state);
+			any.word[k] >>= pure_random(&state) % 64;
+		}
 		any.word[0] &= i % 2 ? 0x30303 : ~0ull;
 		wrong = "";
 		if (coll_noise_check(&plan, &wrong))

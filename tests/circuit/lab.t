@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll lab with an optical switch: namespaces, colld and its emul driver, made and gone.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+said() {
+	printf '%s\n' "$said" | grep -q "$1"
+}
+lab() {
+	timeout 100 "$COLL" lab "$@"
+}
+like "circuits are for one cluster" "$(lab -c 2+2 --circuits 1 -- true 2>&1)" "takes one cluster"
+like "a number of ports" "$(lab -c 4 --circuits none -- true 2>&1)" "circuits 'none'"
+if [ "$(id -u)" != 0 ] || ! quiet unshare -n true; then
+	skip "a lab with circuits" "not root here"
+	tap_end
+	exit
+fi
+said=$(COLL_EXPLAIN=1 lab -c 4 --circuits 2 --set-up 5ms -- "$COLL" bench allreduce --size 8 \
+	--iterations 2 2>&1)
+code=$?
+if said "no filter: Operation not permitted"; then
+	skip "a lab with circuits" "no BPF filters here"
+	tap_end
+	exit
+fi
+is "four nodes of two ports" $code 0
+like "a call is planned for them" "$said" "coll: allreduce of .*ports=2.* set-ups of"
+cat >"$work/program" <<'END'
+"$1" circuit show --json --socket "$COLL_CIRCUITS" >"$2/shown.$COLL_RANK"
+echo "$COLL_CIRCUITS" >"$2/socket"
+END
+lab -c 3 --circuits 2 -- sh "$work/program" "$COLL" "$work"
+is "three nodes" $? 0
+is "each sees the switch's nodes" "$(jq -r '.nodes | length' "$work"/shown.* | tr '\n' ' ')" "3 3 3 "
+ok "nothing is left of it" test ! -e "$(dirname "$(cat "$work/socket")")"
+tap_end
