@@ -140,7 +140,8 @@ static bool same_call(const struct planned *planned, const struct coll_group *gr
 	return planned->terms == terms_version(group) && a->collective == b->collective &&
 	       a->root == b->root && a->type == b->type && a->element == b->element &&
 	       a->reduction == b->reduction && a->in_place == b->in_place &&
-	       a->commutative == b->commutative && a->count == b->count && planned->user_op == user_op && same_arrays(a, b);
+	       a->commutative == b->commutative && a->count == b->count &&
+	       planned->user_op == user_op && same_arrays(a, b);
 }
 
 /* Copies the caller's arrays into memory of our own. */
