@@ -9,6 +9,11 @@
 #include "internal.h"
 
 /*
+ * A call by everything that shapes this rank's schedule, but for circuits' terms: the same
+ * for the same call, and hardly ever for another. Any thread's.
+ */
+uint64_t call_key(const struct coll_call *call, uint32_t user_op);
+/*
  * The planned schedule for this call, from the group's cache or made now; the
  * caller holds a reference. `user_op`: which function a user reduction is.
  */

@@ -222,9 +222,12 @@ struct coll_group {
 enum auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
 enum { AUTO_CALLS = 256 };
 
-/* What was seen of the runs of a call, found by its hash: who shares a place errs a little. */
+/* What is known of a call, found by its key: who shares a place errs a little. */
 struct auto_call {
-	bool seen;
+	uint64_t key;			/* of the latest here */
+	uint64_t alone;			/* ns that it would take by itself */
+	uint64_t bytes;			/* of its larger buffer */
+	bool seen;			/* runs of it: */
 	uint64_t absence;		/* ns that the application stayed away meanwhile */
 };
 

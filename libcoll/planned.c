@@ -58,11 +58,9 @@ static uint32_t terms_version(const struct coll_group *group)
 	return group->terms ? group->terms->version : 0;
 }
 
-/* What a call is looked up by: everything that shapes this rank's schedule. */
-static uint64_t call_key(const struct coll_group *group, const struct coll_call *call,
-			 uint32_t user_op)
+uint64_t call_key(const struct coll_call *call, uint32_t user_op)
 {
-	uint64_t hash = mix(mix(user_op, call->collective), terms_version(group));
+	uint64_t hash = mix(user_op, call->collective);
 	uint32_t i;
 
 	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
@@ -466,8 +464,8 @@ void planned_put(struct planned *planned)
 int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		struct planned **result)
 {
-	struct planned **slot = &group->planned[call_key(group, call, user_op) %
-						       PLANNED_MAX];
+	const uint64_t key = mix(call_key(call, user_op), terms_version(group));
+	struct planned **slot = &group->planned[key % PLANNED_MAX];
 	int error;
 
 	if (!*slot || !same_call(*slot, group, call, user_op)) {

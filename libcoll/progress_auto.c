@@ -15,6 +15,7 @@
 #include "context.h"
 #include "cpus.h"
 #include "engine.h"
+#include "exec.h"
 #include "progress.h"
 #include "progress_thread.h"
 #include "run.h"
@@ -111,15 +112,17 @@ static uint64_t data_bytes(const struct coll_run *run)
 							   s->buffer[COLL_OUT];
 }
 
-static struct auto_call *evidence_of(const struct coll_run *run)
+/* The caller of a persistent run may have taken its counts away since. */
+static uint64_t key_of(const struct coll_run *run)
 {
-	return &pilot_of(run->group->context)->of[run->planned->hash % AUTO_CALLS];
+	return run->group->id ^
+	       call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
 }
 
-static enum auto_choice choose(struct coll_run *run)
+static enum auto_choice choose(struct coll_run *run, const struct auto_call *known)
 {
 	struct coll_context *context = run->group->context;
-	const uint64_t alone = predicted_ns(run), absence = evidence_of(run)->absence;
+	const uint64_t absence = known->absence;
 	const double idle = idle_cores(context);
 	const size_t bytes = sizeof(run->choice);
 	char *why = run->choice;
@@ -128,7 +131,7 @@ static enum auto_choice choose(struct coll_run *run)
 		snprintf(why, bytes, "the caller waits for it");
 		return AUTO_CALL;
 	}
-	if (absence <= SHORT_NS || absence <= alone / OFTEN) {
+	if (absence <= SHORT_NS || absence <= known->alone / OFTEN) {
 		snprintf(why, bytes, "the program stays away for %.0f us at most", absence / 1e3);
 		return AUTO_CALL;
 	}
@@ -138,7 +141,7 @@ static enum auto_choice choose(struct coll_run *run)
 	}
 	snprintf(why, bytes, "the program stays away for %.0f us, %.1f cores are idle",
 		 absence / 1e3, idle);
-	return idle >= 0.5 || data_bytes(run) >= LARGE_BYTES ? AUTO_THREAD : AUTO_CALL;
+	return idle >= 0.5 || known->bytes >= LARGE_BYTES ? AUTO_THREAD : AUTO_CALL;
 }
 
 /*
@@ -159,12 +162,33 @@ static void settle(struct coll_context *context, enum auto_choice choice)
 	context->to_kernel = choice == AUTO_KERNEL;
 }
 
-/* What has been planned before is known by the plan; a plan is made by the owner. */
 static void plan_here(void *argument)
 {
 	struct coll_run *run = argument;
 
 	run->status = run_plan(run);
+}
+
+/*
+ * What is known of this call. A plan is made by the owner; to ask the thread for one and
+ * wait costs two switches, so it is done for a call's first run only.
+ */
+static struct auto_call *look_up(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+	const uint64_t key = key_of(run);
+	struct auto_call *known = &pilot_of(context)->of[key % AUTO_CALLS];
+
+	run->status = 0;
+	if (!run->planned && (known->key != key || is_ours(context)))
+		now_by(context)->call(context, plan_here, run, false);
+	if (known->key != key)
+		*known = (struct auto_call){ .key = key };
+	if (run->planned && !run->status) {
+		known->alone = predicted_ns(run);
+		known->bytes = data_bytes(run);
+	}
+	return known;
 }
 
 /* From here on the application is away. A run that did not start does not count. */
@@ -184,19 +208,21 @@ static int auto_start(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 	struct autopilot *pilot = pilot_of(context);
+	struct auto_call *known;
 
 	called_in(context);
-	now_by(context)->call(context, plan_here, run, false);
+	known = look_up(run);
 	if (run->status) {
+		known->key = 0;
 		run_ended(run);
 		return run->status;
 	}
-	run->chosen = choose(run);
+	run->chosen = choose(run, known);
 	settle(context, run->chosen);
 	if (!is_ours(context))
 		run->chosen = AUTO_THREAD;
 	if (!run->local) {
-		run->evidence = evidence_of(run);
+		run->evidence = known;
 		pilot->flying++;
 	}
 	return started(run, now_by(context)->start(run));

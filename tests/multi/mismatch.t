@@ -10,7 +10,7 @@ ranks=4
 whats="count type op root collective algorithm revoke cancel"
 for what in $whats; do
 	for engine in uring epoll; do
-		COLL_ENGINE=$engine "$build/coll" run -q -k -n $ranks -t 30 --no-prefix -- \
+		COLL_ENGINE=$engine "$build/coll" run -q -k -n $ranks -t 150 --no-prefix -- \
 			"$build/tests/multi/mismatch" $what 2 >"$work/$what.$engine" 2>&1 &
 	done
 done
