@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Every source file says its licence in its first lines, the one of its folder.
+# Every source file says its licence in its first lines, the one of its folder; and scripts
+# of tests are programs, or nothing runs them.
 . "$(dirname "$0")/../lib/tap.sh"
 kernel="GPL-2.0 OR BSD-3-Clause"
 rest="LGPL-2.1-or-later OR BSD-3-Clause"
@@ -31,8 +32,15 @@ unlicensed() {
 	done
 }
 
+no_programs() {
+	files | grep '\.t$' | while read -r file; do
+		[ -x "$file" ] || echo "$file: chmod +x"
+	done
+}
+
 ok "there are sources" test "$(sources | wc -l)" -gt 100
 ok "sources say their licence" silent unlicensed
+ok "scripts of tests are programs" silent no_programs
 for name in GPL-2.0 LGPL-2.1 BSD-3-Clause; do
 	ok "the text of $name is there" test -s "LICENSES/$name"
 done
