@@ -3,7 +3,7 @@
  * Bruck: in round k send all I have to the rank 2^k below, get as much from the
  * rank 2^k above. The blocks lie in scratch from my own on, so that each round
  * is one message for any p; then they are copied to their places.
- * ceil(log2 p) alpha + (p-1)/p n beta, and n gamma for the copies, for n bytes
+ * ceil(log2 p) alpha + (p-1)/p n beta, and o + n gamma for the copies, for n bytes
  * in all.
  */
 #include "area.h"
@@ -32,11 +32,12 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
+	const double turned = call->ranks > 1 ? m->overhead + n * m->gamma : 0;	/* into place */
 
 	(void)tuning;
 	return symmetric_cost(call, m,
 			      log2_ceil(call->ranks) * m->alpha + (p - 1) / p * n * m->beta +
-				      n * m->gamma);
+				      turned);
 }
 
 const struct coll_algo coll_allgather_bruck = {

@@ -4,7 +4,7 @@
  * I have not, skip(k+1) - skip(k) of them. Any p, the least rounds and bytes,
  * every block straight to its place; a run of blocks that goes round after the
  * last rank travels as two messages at once.
- * ceil(log2 p) alpha + (p-1)/p n beta for n bytes in all. (Träff 2024)
+ * ceil(log2 p) alpha + o + (p-1)/p n beta for n bytes in all. (Träff 2024)
  */
 #include "area.h"
 #include "ranks.h"
@@ -33,10 +33,12 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
+	const double around = call->ranks > 2 ? m->overhead : 0;	/* the second message */
 
 	(void)tuning;
 	return symmetric_cost(call, m,
-			      log2_ceil(call->ranks) * m->alpha + (p - 1) / p * n * m->beta);
+			      log2_ceil(call->ranks) * m->alpha + around +
+				      (p - 1) / p * n * m->beta);
 }
 
 const struct coll_algo coll_allgather_circulant = {
