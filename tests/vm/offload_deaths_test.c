@@ -68,6 +68,12 @@ static void wait_for(const u32 *count, u32 wanted)
 		usleep(1000);
 }
 
+/* The number of a ring's schedule, to be run on these links; negative: it failed. */
+static long begin(struct offload *o, u32 rank, u32 ranks, const int *links)
+{
+	return offload_open(o, rank, ranks, links) ? -1 : load_ring(o, COUNT);
+}
+
 /* Rank 2 dies when the others have begun; they hear who it was. */
 static int peer_dies(u32 rank, u32 ranks, const int *links)
 {
@@ -76,7 +82,7 @@ static int peer_dies(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int bad;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	if (rank == 2) {
 		wait_for(ready, 2);
@@ -100,7 +106,7 @@ static int peer_is_late(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int bad;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	if (rank == 1) {
 		wait_for(done, ranks - 1);
@@ -124,7 +130,7 @@ static int memory_goes(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int bad;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	if (rank)
 		usleep(300000);
@@ -144,7 +150,7 @@ static int module_stays(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int bad;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	if (rank)
 		wait_for(done, 1);
@@ -168,7 +174,7 @@ static int sockets_go(u32 rank, u32 ranks, const int *links)
 	int bad, keep = dup(links[!rank]);
 	u32 peer;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	for (peer = 0; peer < ranks; peer++)
 		if (peer != rank)
@@ -189,7 +195,7 @@ static int file_closes(u32 rank, u32 ranks, const int *links)
 	struct offload o;
 	long schedule;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	if (rank)
 		usleep(100000);
@@ -207,7 +213,7 @@ static int runs_on(u32 rank, u32 ranks, const int *links)
 	struct offload o;
 	long schedule;
 
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_ring(&o, COUNT)) < 0)
+	if ((schedule = begin(&o, rank, ranks, links)) < 0)
 		return 1;
 	tell(ready);
 	while (!offload_run(&o, schedule, in, out, 0, 0) && !offload_wait(&o, 0))
