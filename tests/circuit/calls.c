@@ -9,6 +9,7 @@
  *	ports		a call, and a persistent one, before and after node n1 is left one
  *			port; rank 0 prints what is planned
  *	bytes		a long bcast before and after ranks have measured what a byte takes
+ *	late FILE	a call that the last rank enters when there is this file
  *	stuck PORT	1, a call while the switch's port has failed, 2
  */
 #include <arpa/inet.h>
@@ -224,6 +225,16 @@ static void play_bytes(void)
 	call_long("bytes after");
 }
 
+static void play_late(const char *file)
+{
+	int looks;
+
+	if (coll_rank(world) == coll_ranks(world) - 1)
+		for (looks = 0; looks < LOOKS && access(file, F_OK); looks++)
+			usleep(LOOK_US);
+	call("late");
+}
+
 static void play_stuck(int port)
 {
 	if (!coll_rank(world))
@@ -246,6 +257,8 @@ int main(int argc, char **argv)
 		play_ports();
 	else if (argc == 2 && !strcmp(argv[1], "bytes"))
 		play_bytes();
+	else if (argc == 3 && !strcmp(argv[1], "late"))
+		play_late(argv[2]);
 	else if (argc == 3 && !strcmp(argv[1], "stuck"))
 		play_stuck(atoi(argv[2]));
 	else
