@@ -23,12 +23,12 @@ build=$(cd "${BUILD:-build}" && pwd)
 out=$build/figures
 csv=$out/circuits_run${DELTA:+_$DELTA}.csv
 nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-50} mtu=${MTU:-4000}
-vectors="8 64K 1M" blocks="8 4K 64K"
+vectors="${VECTORS:-1 64K 1M}" blocks="${BLOCKS:-1 4K 64K}"
 began=$(date +%s)
 fresh=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--quick) iterations=2 ports=2 vectors="8 64K" blocks="8 4K" ;;
+	--quick) iterations=2 ports=2 vectors="1 64K" blocks="1 4K" ;;
 	--fresh) fresh=yes ;;
 	-*) echo "circuits.sh: no option '$1'; valid: --quick, --fresh" >&2; exit 2 ;;
 	*) break ;;
@@ -67,8 +67,11 @@ make_node() {	# NUMBER PORTS
 	ip link set "p$1" master packets up
 	ip -n "n$1" addr add "10.78.0.$(($1 + 1))/24" dev packets
 	ip -n "n$1" link set packets up
-	# An ACK that is lost in the dark is not to cost 200 ms.
-	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=5000 2>/dev/null || true
+	# A circuit that comes again is as wide as it was: TCP is not to begin anew after each dark,
+	# nor with what it has kept of the network that was this way before.
+	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 \
+		net.ipv4.tcp_no_metrics_save=1
+	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=20000 2>/dev/null || true
 	for port in $(seq 0 $(($2 - 1))); do
 		ip link add "sw$(($1 * $2 + port + 1))" mtu "$mtu" type veth peer name "port$port" mtu "$mtu" netns "n$1"
 		ip -n "n$1" link set "port$port" arp off address 02:00:00:00:00:01 up
@@ -193,7 +196,7 @@ measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
 	fi
 	COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=${beta}ns COLL_DELTA=${delta}ms \
 		job "$nodes" "$build/coll" bench "$1" --algo "$4" --size "$sizes_left" \
-		--iterations "$iterations" --warmup 1 --no-check --csv || return 0
+		--type uint8 --iterations "$iterations" --warmup 1 --no-check --csv || return 0
 	awk -v what="$1" -v k="$2" -v variant="$3" -v delta="$delta" \
 		-v sizes="$(for size in $(echo "$sizes_left" | tr , ' '); do bytes_of "$size"; done |
 			tr '\n' ' ')" '

@@ -7,7 +7,7 @@
  *	persistent	a persistent call is made; when the switch has been still, 1;
  *			three starts of it; 2
  *	ports		a call, and a persistent one, before and after node n1 is left one
- *			port; rank 0 prints what is planned
+ *			port, and when it has three again; rank 0 prints what is planned
  *	bytes		a long bcast before and after ranks have measured what a byte takes
  *	late FILE	a call that the last rank enters when there is this file
  *	stuck PORT	1, a call while the switch's port has failed, 2
@@ -182,21 +182,29 @@ static void play_persistent(void)
 	rank_check(world, coll_free(&run), "coll_free");
 }
 
+static void give_ports(int ports)
+{
+	rank_check(world, coll_barrier(world), "coll_barrier");
+	if (!coll_rank(world)) {
+		ask_manager((struct coll_circuit_message){ .kind = COLL_CIRCUIT_PORTS, .node = "n1",
+							   .value = ports });
+		usleep(2 * LOOK_US);	/* the library does not ask more often */
+	}
+	rank_check(world, coll_barrier(world), "coll_barrier");
+}
+
 static void play_ports(void)
 {
-	struct coll_circuit_message less = { .kind = COLL_CIRCUIT_PORTS, .node = "n1", .value = 1 };
 	struct coll_run *run = prepare();
 
 	call("call before");
 	start("start before", run);
-	rank_check(world, coll_barrier(world), "coll_barrier");
-	if (!coll_rank(world)) {
-		ask_manager(less);
-		usleep(2 * LOOK_US);	/* the library does not ask more often */
-	}
-	rank_check(world, coll_barrier(world), "coll_barrier");
+	give_ports(1);
 	call("call after");
 	start("start after", run);
+	give_ports(3);
+	call("call again");
+	start("start again", run);
 	rank_check(world, coll_free(&run), "coll_free");
 }
 

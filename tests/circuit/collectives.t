@@ -112,14 +112,18 @@ stop
 unset COLL_ALLREDUCE
 
 start 4 3 "keep 0s"
-said=$(ranks "$BUILD/tests/circuit/calls" ports)
+said=$(COLL_ALLREDUCE=butterfly COLL_ALPHA=1us COLL_BETA=0.1ns \
+	ranks "$BUILD/tests/circuit/calls" ports)
 like "three ports" "$said" "call before: .*ports=3"
-circuits_of() {	# what a line says from the algorithm on
-	printf '%s\n' "$said" | sed -n "s/^$1: [^:]*: //p"
+times_delta() {	# CALL: the predicted time, in set-up times
+	printf '%s\n' "$said" | sed -n "s/^$1: .*predicted \([0-9.e+]*\) ms.*set-ups of \([0-9.e+]*\) ms.*/\1 \2/p" |
+		awk '{ printf "%.0f\n", $1 / $2 }'
 }
-ok "when a node is left one, the next call is planned for that" \
-	test "$(circuits_of "call before")" != "$(circuits_of "call after")"
-ok "and so is a persistent one" test "$(circuits_of "start before")" != "$(circuits_of "start after")"
+is "both of a butterfly's steps are set up at once" "$(times_delta "call before")" 1
+is "when a node is left one port, the next call is planned for that" "$(times_delta "call after")" 2
+is "and so is a persistent one" "$(times_delta "start after")" 2
+is "when it has them again, so is the next call" "$(times_delta "call again")" 1
+is "and the persistent one" "$(times_delta "start again")" 1
 ok "legally" legal
 stop
 
