@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,15 +379,6 @@ static void give_back(struct circuit_client *circuits, struct circuit_want **slo
 		lose_manager(circuits);
 }
 
-/* What has come is acknowledged while there is light: not when TCP's timer says, in the dark. */
-static void acknowledge(const struct coll_link *link)
-{
-	const int now = 1;
-
-	if (link->fd >= 0)
-		setsockopt(link->fd, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof(now));
-}
-
 /* The oldest of this peer: the list has the latest first. */
 void circuits_release(struct coll_exec *exec, uint32_t op)
 {
@@ -402,10 +391,8 @@ void circuits_release(struct coll_exec *exec, uint32_t op)
 	for (slot = &circuits->wants; *slot; slot = &(*slot)->next)
 		if ((*slot)->exec == exec && (*slot)->peer == peer)
 			oldest = slot;
-	if (!oldest)
-		return;
-	acknowledge(exec->planned->links[peer]);
-	give_back(circuits, oldest);
+	if (oldest)
+		give_back(circuits, oldest);
 }
 
 void circuits_run_over(struct coll_exec *exec)

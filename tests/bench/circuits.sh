@@ -71,7 +71,7 @@ make_node() {	# NUMBER PORTS
 	# nor with what it has kept of the network that was this way before.
 	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 \
 		net.ipv4.tcp_no_metrics_save=1
-	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=20000 2>/dev/null || true
+	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=5000 2>/dev/null || true
 	for port in $(seq 0 $(($2 - 1))); do
 		ip link add "sw$(($1 * $2 + port + 1))" mtu "$mtu" type veth peer name "port$port" mtu "$mtu" netns "n$1"
 		ip -n "n$1" link set "port$port" arp off address 02:00:00:00:00:01 up
