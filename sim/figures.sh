@@ -71,7 +71,7 @@ column() {
 	family=$1
 	shift
 	kept=$out/columns/$family-$1-to-$largest${quick:+-quick-$2}.csv
-	if [ "$kept" -nt "$coll" ]; then
+	if [ "$(find "$kept" -newer "$coll" 2>/dev/null)" ]; then
 		echo "jitter: column $3 of $columns, $1 of $family: kept" >&2
 	else
 		echo "jitter: column $3 of $columns, $1 of $family$(time_left "$3")" >&2
