@@ -9,10 +9,13 @@
 # one port), paper 5's (k ports in turns), and what the planner chooses. CSV and SVG go to
 # $BUILD/figures.
 #
+# The table of docs/circuits.md comes last.
+#
 # usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
 #	--quick		k = 2 only, fewer sizes and runs
 #	--fresh		forgets what was measured before; else that is left out
-#	NODES=16 ITERATIONS=5 DELTA=10 (ms) SECONDS_MAX=900: what is not measured by then is left for the next time
+#	NODES=16 PORTS="2 3 4" ITERATIONS=5 DELTA=10 (ms) RATE=50 (Mbit/s) MTU=4000 VECTORS="1 64K 1M"
+#	BLOCKS="1 4K 64K" SECONDS_MAX=900: what is not measured by then is left for the next time
 if [ -z "$CIRCUITS_INSIDE" ]; then
 	# All that is made is gone with these namespaces.
 	CIRCUITS_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
@@ -263,3 +266,4 @@ for k in $ports; do
 done
 [ "$left" = 0 ] || echo "circuits.sh: $left rows are left for the next time" >&2
 sh "$here/circuits_plot.sh" "$out" "$csv"
+sh "$here/circuits_table.sh" "$csv"
