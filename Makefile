@@ -276,7 +276,7 @@ check-vm: vm
 	BUILD=$(BUILD) prove -v $(wildcard tests/vm/*.t)
 
 # 10^6 messages, 10,000 cycles: three quarters of an hour a kernel. KERNELS=6.12 for one of them;
-# KERNELS=debug for the debug kernel, in some hours.
+# KERNELS=debug for the debug kernel, two hours or more.
 KERNELS ?= 6.1 6.12
 check-vm-long: vm
 	BUILD=$(BUILD) prove -v tests/vm/exact.t :: -l
