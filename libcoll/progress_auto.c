@@ -86,7 +86,7 @@ static double idle_cores(struct coll_context *context)
 
 	if (now - pilot->looked < IDLE_LOOK_NS)
 		return pilot->idle;
-	idle = cpus_idle_ns();
+	idle = cpus_idle_ns(context->options.progress_cpus);
 	if (pilot->looked)
 		pilot->idle = (double)(idle - pilot->idle_ns) / (now - pilot->looked);
 	pilot->looked = now;
@@ -120,11 +120,16 @@ static uint64_t key_of(const struct coll_run *run)
 	       call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
 }
 
-/* A small one loses little if it is not carried on, and a change of the owner costs more. */
-static bool worth_a_thread(struct auto_call *known, double idle)
+/*
+ * A small one loses little if it is not carried on, and a change of the owner costs more.
+ * What the thread does itself is no reason to take it away.
+ */
+static bool worth_a_thread(const struct coll_context *context, struct auto_call *known,
+			   double idle)
 {
 	known->away++;
-	return known->bytes >= LARGE_BYTES || (idle >= 0.5 && known->away >= STEADY);
+	return known->bytes >= LARGE_BYTES ||
+	       (known->away >= STEADY && (idle >= 0.5 || !is_ours(context)));
 }
 
 static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
@@ -150,7 +155,7 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 	}
 	snprintf(why, bytes, "the program stays away for %.0f us, %.1f cores are idle",
 		 absence / 1e3, idle);
-	return worth_a_thread(known, idle) ? AUTO_THREAD : AUTO_CALL;
+	return worth_a_thread(context, known, idle) ? AUTO_THREAD : AUTO_CALL;
 }
 
 /*
