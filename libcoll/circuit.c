@@ -225,9 +225,10 @@ static void take_message(struct circuit_client *circuits)
 
 	if (!want)
 		return;
-	if (m->kind == COLL_CIRCUIT_IS_LIT)
+	if (m->kind == COLL_CIRCUIT_IS_LIT) {
+		want->planned->links[want->peer]->lit = true;
 		may_go(want);
-	if (m->kind == COLL_CIRCUIT_NEVER || (m->kind == COLL_CIRCUIT_ANSWER && m->error))
+	} else if (m->kind == COLL_CIRCUIT_NEVER || (m->kind == COLL_CIRCUIT_ANSWER && m->error))
 		is_never(circuits, want, m);
 }
 

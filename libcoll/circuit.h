@@ -30,7 +30,7 @@ const char *circuits_node(struct coll_context *context, uint32_t world_rank, uin
 struct circuit_terms {
 	uint32_t version;	/* from 1 on */
 	uint32_t limit;		/* circuits at once in all; 0: as many as the ports allow */
-	double delta, alpha;	/* seconds */
+	double delta, alpha, beta;	/* seconds; alpha and beta 0: not measured */
 	uint32_t ports[];	/* per rank: its share of its node's */
 };
 

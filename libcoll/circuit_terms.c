@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * What a group plans its circuits for: the ports of each rank, the wavelengths, the
- * set-up time, as the manager says; and the latency, as barriers take. Rank 0 asks it and tells the others, when the group
- * is made and in its blocking barriers: only where all agree may a plan change.
+ * set-up time, as the manager says; the latency, as barriers take; the byte time, as
+ * long messages took. Rank 0 asks the manager and tells the others, when the group is made
+ * and in its blocking barriers: only where all agree may a plan change.
  */
 #include <errno.h>
+#include <linux/tcp.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,7 +25,7 @@ enum {
 	BARRIERS = 5,			/* the fastest tells the latency; the first connects */
 };
 
-/* A measured set-up time counts as another one if it is so many times as long. */
+/* A measured time counts as another one if it is so many times as long. */
 static const double otherwise = 2;
 
 static size_t terms_bytes(const struct coll_group *group)
@@ -78,11 +81,15 @@ static int ask(struct coll_group *group, int fd, struct circuit_terms *terms)
 	return -EIO;
 }
 
+static bool same_time(double a, double b)
+{
+	return a <= otherwise * b && b <= otherwise * a;
+}
+
 static bool same_terms(const struct coll_group *group, const struct circuit_terms *a,
 		       const struct circuit_terms *b)
 {
-	return a->limit == b->limit && a->delta <= otherwise * b->delta &&
-	       b->delta <= otherwise * a->delta &&
+	return a->limit == b->limit && same_time(a->delta, b->delta) &&
 	       !memcmp(a->ports, b->ports, group->ranks * sizeof(*a->ports));
 }
 
@@ -109,13 +116,17 @@ static void look(struct coll_group *group, struct circuit_terms *terms)
 static struct circuit_terms *terms_make(const struct coll_group *group)
 {
 	struct circuit_terms *terms = calloc(1, terms_bytes(group));
+	const struct coll_group *world = group->context->world;
 	const double delta = group->options.machine.delta;
 	uint32_t rank;
 
 	for (rank = 0; terms && rank < group->ranks; rank++)
 		terms->ports[rank] = 1;
-	if (terms)
-		terms->delta = delta > 0 ? delta : CIRCUIT_DELTA;
+	if (!terms)
+		return NULL;
+	terms->delta = delta > 0 ? delta : CIRCUIT_DELTA;
+	if (world && world->terms)
+		terms->beta = world->terms->beta;	/* rank 0's is told to all */
 	return terms;
 }
 
@@ -143,13 +154,61 @@ static int measure_latency(struct coll_group *group, double *alpha)
 	return error;
 }
 
+/* ---- the byte time ---------------------------------------------------------- */
+
+/*
+ * Bytes a second in TCP's latest sample of a link that had more to send; 0: no long
+ * message went over a circuit.
+ */
+static uint64_t link_rate(const struct coll_link *link)
+{
+	struct tcp_info info = { 0 };
+	socklen_t bytes = sizeof(info);
+
+	if (!link || !link->lit || link->fd < 0 ||
+	    getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) ||
+	    info.tcpi_delivery_rate_app_limited)
+		return 0;
+	return info.tcpi_delivery_rate;
+}
+
+/*
+ * Circuits are alike, and what disturbs a sample makes it slower: the fastest of all ranks'
+ * links counts. True: all plan for another one now.
+ */
+static int measure_bytes(struct coll_group *group, struct circuit_terms *terms, bool *other)
+{
+	uint64_t mine = 0, fastest = 0, rate;
+	uint32_t rank;
+	int error;
+
+	for (rank = 0; rank < group->ranks; rank++) {
+		rate = link_rate(group->links[rank]);
+		mine = rate > mine ? rate : mine;
+	}
+	error = coll_allreduce(&mine, &fastest, 1, COLL_UINT64, COLL_MAX, group);
+	*other = !error && fastest && !same_time(terms->beta, 1. / fastest);
+	if (*other)
+		terms->beta = 1. / fastest;
+	return error;
+}
+
+/* ---- agreeing ----------------------------------------------------------------- */
+
+/* What rank 0 says first. */
+struct told {
+	uint32_t version, measure;
+};
+
 /* Told without circuits: what these are planned from cannot need them. */
 int circuits_agree(struct coll_group *group)
 {
 	struct circuit_terms *terms = group->terms ? group->terms : terms_make(group);
 	const uint64_t now = coll_now(), explain = group->options.explain;
+	const struct coll_machine *known = &group->options.machine;
 	const bool first = !group->terms;
-	uint32_t version;
+	struct told told = { 0 };
+	bool other = false;
 	int error = 0;
 
 	if (!terms)
@@ -157,18 +216,23 @@ int circuits_agree(struct coll_group *group)
 	if (!group->rank && (!terms->version || now - group->terms_looked > AGAIN_NS)) {
 		look(group, terms);
 		group->terms_looked = now;
+		told.measure = !first && terms->version && known->beta <= 0;
 	}
+	told.version = terms->version;
 	group->terms = NULL;
 	group->options.explain = 0;
-	version = terms->version;
-	if (first)
+	if (first && known->alpha <= 0)
 		error = measure_latency(group, &terms->alpha);
 	if (!error)
-		error = coll_bcast(&version, 1, COLL_UINT32, 0, group);
-	if (!error && version != group->terms_told)
+		error = coll_bcast(&told, sizeof(told), COLL_UINT8, 0, group);
+	if (!error && told.measure)
+		error = measure_bytes(group, terms, &other);
+	if (other)	/* the same at all ranks */
+		terms->version = ++told.version;
+	if (!error && told.version != group->terms_told)
 		error = coll_bcast(terms, terms_bytes(group), COLL_UINT8, 0, group);
 	group->options.explain = explain;
-	group->terms_told = version;
+	group->terms_told = told.version;
 	group->terms = terms;
 	return error;
 }

@@ -24,6 +24,8 @@ void planned_put(struct planned *planned);
 int planned_renew(struct coll_run *run);
 /* What its circuits should cost; NULL: it has none planned. */
 const struct circuits_cost *planned_cost(struct planned *planned);
+/* What circuits are planned for. */
+struct coll_machine planned_machine(const struct planned *planned);
 /* Drops the group's cache. */
 void planned_forget(struct coll_group *group);
 

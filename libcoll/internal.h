@@ -99,6 +99,7 @@ struct coll_link {
 	bool attached;			/* the engine knows it */
 	bool local;			/* the peer is on this machine */
 	bool lent;			/* to the kernel: the engine lets it be */
+	bool lit;			/* there was a circuit to it once */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
 	int fd;
@@ -261,7 +262,7 @@ struct planned {
 	uint32_t sends;
 	uint32_t terms;			/* version of the group's; 0: it was planned without */
 	uint32_t *ports;		/* per rank, from these; or NULL */
-	double delta, alpha;		/* seconds, for the prediction; alpha 0: not measured */
+	double delta, alpha, beta;	/* seconds, for the prediction; 0: not measured */
 	struct circuits_cost *cost;	/* predicted, if `ports` are planned for and it was asked */
 	double bound;			/* seconds: no schedule takes less */
 	bool explained;

@@ -178,16 +178,16 @@ int run_keep_counts(struct coll_run *run)
 /* ---- making ------------------------------------------------------------- */
 
 /*
- * What the options do not say: the latency as it was measured; else the machine is taken
- * to be a network of 10 Gbit/s.
+ * What the options do not say, as it was measured; until then a network of 10 Gbit/s.
  */
-static struct coll_machine machine_with_circuits(const struct planned *planned)
+struct coll_machine planned_machine(const struct planned *planned)
 {
 	struct coll_machine known = planned->group->options.machine;
 
 	if (known.alpha <= 0)
 		known.alpha = planned->alpha > 0 ? planned->alpha : 20e-6;
-	known.beta = known.beta > 0 ? known.beta : 0.8e-9;
+	if (known.beta <= 0)
+		known.beta = planned->beta > 0 ? planned->beta : 0.8e-9;
 	known.delta = planned->delta;
 	return known;
 }
@@ -222,7 +222,7 @@ static int in_memory(uint64_t bytes, void **memory, struct planned *planned,
 
 static int make_choice(struct planned *planned, void *memory, uint64_t bytes, void *choice)
 {
-	const struct coll_machine known = machine_with_circuits(planned);
+	const struct coll_machine known = planned_machine(planned);
 
 	return circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes, choice);
 }
@@ -259,8 +259,10 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 	planned->terms = terms_version(group);
 	if (terms)
 		planned->delta = terms->delta;
-	if (planned->terms)	/* all ranks know them */
+	if (planned->terms) {	/* all ranks know them */
 		planned->alpha = terms->alpha;
+		planned->beta = terms->beta;
+	}
 	if (!planned->terms || planned->tuning.ports != COLL_UNSET ||
 	    call->collective == COLL_BARRIER)
 		return 0;
@@ -282,7 +284,7 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 
 static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *cost)
 {
-	const struct coll_machine known = machine_with_circuits(planned);
+	const struct coll_machine known = planned_machine(planned);
 
 	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &known, memory, bytes,
 			     cost);
@@ -290,7 +292,7 @@ static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void
 
 static struct circuits_cost *predict(struct planned *planned)
 {
-	const struct coll_machine known = machine_with_circuits(planned);
+	const struct coll_machine known = planned_machine(planned);
 	struct circuits_cost *cost = malloc(sizeof(*cost));
 	void *memory;
 

@@ -98,12 +98,14 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
 {
 	const struct circuits_cost *cost = planned_cost(planned);
+	const struct coll_machine machine = planned_machine(planned);
 
 	*text = 0;
 	if (cost)
 		snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
-			 "%u of a node", cost->seconds * 1e3, planned->bound * 1e3, cost->setups,
-			 planned->delta * 1e3, cost->most_setups);
+			 "%u of a node, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
+			 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
+			 machine.alpha * 1e6, machine.beta * 1e9);
 	return text;
 }
 

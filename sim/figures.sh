@@ -6,8 +6,9 @@
 # Figures 5 to 21 of "a collective algorithm that absorbs jitter" (docs/papers-1.md) and
 # figures 4 and 5 of the paper on two clusters (docs/papers-2.md), and figures 6 to 9 of that
 # on circuits (docs/papers-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About
-# half an hour of CPU; --quick: fewer points, and fewer runs where there are many ranks, a minute
-# and a half; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks.
+# twenty minutes of CPU; --quick: fewer points, and fewer runs where there are many ranks, a minute
+# and a half; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks. What was stopped
+# goes on: columns of the maps are kept until $BUILD/coll is newer.
 set -e
 build=${BUILD:-build}
 out=$build/figures
@@ -20,7 +21,7 @@ elif [ $# -gt 0 ]; then
 	echo "usage: $0 [--quick]" >&2
 	exit 2
 fi
-mkdir -p "$out"
+mkdir -p "$out/columns"
 
 # ---- jitter -----------------------------------------------------------------------
 
@@ -54,16 +55,41 @@ point() {
 	}'
 }
 
-# column FAMILY X EFFORT SEED ALPHA BYTES PERIOD DURATION
-column() {
-	echo "jitter: column $4 of $columns, $2 of $1" >&2
+# points X EFFORT SEED ALPHA BYTES PERIOD DURATION: all numbers of ranks
+points() {
 	k=2
 	while [ $k -le "$largest" ]; do
-		point "$2" $k "$(runs $k "$3")" --seed "$4" --alpha "$5" --size "$6" \
-			--os-noise "periodic:period=$7,duration=$8" \
-			--link-noise "poisson:rate=$(awk -v p="$7" 'BEGIN { print 1 / p }'),duration=$8"
+		point "$1" $k "$(runs $k "$2")" --seed "$3" --alpha "$4" --size "$5" \
+			--os-noise "periodic:period=$6,duration=$7" \
+			--link-noise "poisson:rate=$(awk -v p="$6" 'BEGIN { print 1 / p }'),duration=$7"
 		k=$((k + 1))
-	done >>"$out/jitter-$1.csv"
+	done
+}
+
+# column FAMILY X EFFORT SEED ALPHA BYTES PERIOD DURATION: made, or kept from before
+column() {
+	family=$1
+	shift
+	kept=$out/columns/$family-$1-to-$largest${quick:+-quick-$2}.csv
+	if [ "$(find "$kept" -newer "$coll" 2>/dev/null)" ]; then
+		echo "jitter: column $3 of $columns, $1 of $family: kept" >&2
+	else
+		echo "jitter: column $3 of $columns, $1 of $family$(time_left "$3")" >&2
+		points "$@" >"$kept.new"
+		[ "$(wc -l <"$kept.new")" -eq $((largest - 1)) ] || {
+			echo "$0: a simulation failed" >&2
+			exit 1
+		}
+		mv "$kept.new" "$kept"
+		made=$((made + 1))
+	fi
+	cat "$kept" >>"$out/jitter-$family.csv"
+}
+
+# time_left COLUMN: by those made since the beginning
+time_left() {
+	[ $made = 0 ] ||
+		echo "; $(((($(date +%s) - begun) * (columns - $1 + 1) / made + 59) / 60)) min left"
 }
 
 begin() {	# FAMILY: its CSV
@@ -164,7 +190,8 @@ lines() {
 	END
 }
 
-seed=0 columns=$([ $quick ] && echo 20 || echo 25)
+seed=0 made=0 begun=$(date +%s)
+columns=$([ $quick ] && echo 20 || echo 25)
 effort=${EFFORT:-1}
 few=$(awk -v e="$effort" 'BEGIN { print e / 4 }') many=$((2 * effort))
 size_label='Tcomm / duration'

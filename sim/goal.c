@@ -27,15 +27,18 @@ struct goal_need {
 	bool start_only;	/* irequires */
 };
 
-struct label {
+/* What is looked up: a label, or (its text is empty) all messages of a tag with a peer. */
+struct name {
 	const char *text;
-	u32 length, op;
+	u32 length;
+	u32 peer, tag, kind;
 };
 
-/* So many messages of a tag with a peer so far, to it or from it. */
-struct count {
-	u32 peer, tag, kind, used;
-	u32 messages;
+/* Of a label its op; else how many messages so far, to the peer or from it. */
+struct entry {
+	struct name name;
+	bool used;
+	u32 value;
 };
 
 struct goal {
@@ -49,11 +52,9 @@ struct goal {
 	/* the rank being read */
 	struct goal_op *op;
 	struct goal_need *need;
-	struct label *label;	/* a hash, open addressing; NULL text: free */
-	struct count *count;	/* likewise */
+	struct entry *entry;	/* a hash, open addressing */
 	u32 *stack;
-	u32 ops, op_room, needs, need_room, labels, label_slots, counts, count_slots, depth,
-		stack_room;
+	u32 ops, op_room, needs, need_room, entries, slots, depth, stack_room;
 };
 
 static int __attribute__((format(printf, 2, 3))) wrong(struct goal *g, const char *format, ...)
@@ -184,95 +185,86 @@ static int number(struct goal *g, const char *what, u64 most, char letter, u64 *
 
 /* ---- labels and messages -------------------------------------------------------------- */
 
-static u32 hash_text(const char *text, u32 length)
+static u32 hash_name(const struct name *name)
 {
-	u32 hash = 2166136261u;
+	u32 hash = 2166136261u, i;
 
-	while (length--)
-		hash = (hash ^ (unsigned char)*text++) * 16777619u;
+	for (i = 0; i < name->length; i++)
+		hash = (hash ^ (unsigned char)name->text[i]) * 16777619u;
+	hash ^= name->peer * 2654435761u ^ name->tag * 2246822519u ^ name->kind;
 	return hash ^ hash >> 15;
 }
 
-static struct label *label_slot(const struct goal *g, const char *text, u32 length)
+static bool same_name(const struct name *a, const struct name *b)
 {
-	u32 at = hash_text(text, length) & (g->label_slots - 1);
-
-	while (g->label[at].text && (g->label[at].length != length ||
-				     memcmp(g->label[at].text, text, length)))
-		at = (at + 1) & (g->label_slots - 1);
-	return &g->label[at];
+	return a->length == b->length && a->peer == b->peer && a->tag == b->tag &&
+	       a->kind == b->kind && !memcmp(a->text, b->text, a->length);
 }
 
-static int labels_grow(struct goal *g)
+/* The name's entry, or the free one that it would have. */
+static struct entry *find_entry(const struct goal *g, const struct name *name)
 {
-	const u32 old_slots = g->label_slots;
-	struct label *old = g->label;
+	u32 at = hash_name(name) & (g->slots - 1);
+
+	while (g->entry[at].used && !same_name(&g->entry[at].name, name))
+		at = (at + 1) & (g->slots - 1);
+	return &g->entry[at];
+}
+
+static bool entries_grow(struct goal *g)
+{
+	const u32 old_slots = g->slots;
+	struct entry *old = g->entry;
 	u32 i;
 
-	g->label_slots = old_slots ? 2 * old_slots : 64;
-	g->label = calloc(g->label_slots, sizeof(*g->label));
-	for (i = 0; i < old_slots && g->label; i++)
-		if (old[i].text)
-			*label_slot(g, old[i].text, old[i].length) = old[i];
+	g->slots = old_slots ? 2 * old_slots : 64;
+	g->entry = calloc(g->slots, sizeof(*g->entry));
+	for (i = 0; i < old_slots && g->entry; i++)
+		if (old[i].used)
+			*find_entry(g, &old[i].name) = old[i];
 	free(old);
-	return g->label ? 0 : no_memory(g);
+	return g->entry;
+}
+
+/* The name's entry, a new one if there is none: then *is_new. NULL: no memory. */
+static struct entry *add_entry(struct goal *g, const struct name *name, bool *is_new)
+{
+	struct entry *entry;
+
+	if (2 * (g->entries + 1) > g->slots && !entries_grow(g))
+		return NULL;
+	entry = find_entry(g, name);
+	*is_new = !entry->used;
+	if (*is_new) {
+		*entry = (struct entry){ *name, true, 0 };
+		g->entries++;
+	}
+	return entry;
 }
 
 static int add_label(struct goal *g, const char *text, u32 length, u32 op)
 {
-	struct label *slot;
-	int error = 2 * (g->labels + 1) > g->label_slots ? labels_grow(g) : 0;
+	bool is_new;
+	struct entry *entry = add_entry(g, &(struct name){ text, length, 0, 0, 0 }, &is_new);
 
-	if (error)
-		return error;
-	slot = label_slot(g, text, length);
-	if (slot->text)
+	if (!entry)
+		return no_memory(g);
+	if (!is_new)
 		return wrong(g, "label '%.*s' is there twice", (int)length, text);
-	*slot = (struct label){ text, length, op };
-	g->labels++;
+	entry->value = op;
 	return 0;
-}
-
-static struct count *count_slot(const struct goal *g, u32 peer, u32 tag, u32 kind)
-{
-	u32 at = (peer * 2654435761u ^ tag * 2246822519u ^ kind) & (g->count_slots - 1);
-
-	while (g->count[at].used && (g->count[at].peer != peer || g->count[at].tag != tag ||
-				     g->count[at].kind != kind))
-		at = (at + 1) & (g->count_slots - 1);
-	return &g->count[at];
-}
-
-static int counts_grow(struct goal *g)
-{
-	const u32 old_slots = g->count_slots;
-	struct count *old = g->count;
-	u32 i;
-
-	g->count_slots = old_slots ? 2 * old_slots : 64;
-	g->count = calloc(g->count_slots, sizeof(*g->count));
-	for (i = 0; i < old_slots && g->count; i++)
-		if (old[i].used)
-			*count_slot(g, old[i].peer, old[i].tag, old[i].kind) = old[i];
-	free(old);
-	return g->count ? 0 : no_memory(g);
 }
 
 /* What tells this message from others: its tag, and which of them it is. */
 static int message_key(struct goal *g, const struct goal_op *op, u64 *key)
 {
-	struct count *count;
-	int error = 2 * (g->counts + 1) > g->count_slots ? counts_grow(g) : 0;
+	const struct name name = { "", 0, op->peer, op->tag, op->kind };
+	bool is_new;
+	struct entry *entry = add_entry(g, &name, &is_new);
 
-	if (error)
-		return error;
-	count = count_slot(g, op->peer, op->tag, op->kind);
-	g->counts += !count->used;
-	count->used = 1;
-	count->peer = op->peer;
-	count->tag = op->tag;
-	count->kind = op->kind;
-	*key = (u64)op->tag << 32 | count->messages++;
+	if (!entry)
+		return no_memory(g);
+	*key = (u64)op->tag << 32 | entry->value++;
 	return 0;
 }
 
@@ -338,11 +330,12 @@ static int read_op(struct goal *g, enum goal_kind kind)
 
 static int find_label(struct goal *g, const char *text, u32 length, u32 *op)
 {
-	const struct label *slot = g->labels ? label_slot(g, text, length) : NULL;
+	const struct name name = { text, length, 0, 0, 0 };
+	const struct entry *entry = g->entries ? find_entry(g, &name) : NULL;
 
-	if (!slot || !slot->text)
+	if (!entry || !entry->used)
 		return wrong(g, "there is no op '%.*s' above", (int)length, text);
-	*op = slot->op;
+	*op = entry->value;
 	return 0;
 }
 
@@ -482,11 +475,9 @@ static int place_from(struct goal *g, struct tape *t, u32 first)
 
 static void rank_begin(struct goal *g)
 {
-	g->ops = g->needs = g->labels = g->counts = g->depth = 0;
-	if (g->label)
-		memset(g->label, 0, g->label_slots * sizeof(*g->label));
-	if (g->count)
-		memset(g->count, 0, g->count_slots * sizeof(*g->count));
+	g->ops = g->needs = g->entries = g->depth = 0;
+	if (g->entry)
+		memset(g->entry, 0, g->slots * sizeof(*g->entry));
 }
 
 static int read_rank(struct goal *g)
@@ -566,8 +557,7 @@ int goal_read(const char *name, const char *text, size_t bytes, struct coll_sche
 	free(g.tape);
 	free(g.op);
 	free(g.need);
-	free(g.label);
-	free(g.count);
+	free(g.entry);
 	free(g.stack);
 	return error;
 }

@@ -37,6 +37,7 @@ struct bench_options {
 	bool clock;	/* ranks begin by the clock, not when they leave a barrier */
 	const char *plot;
 	const char *samples;		/* file of the slowest rank's times, or NULL */
+	const char *base;		/* the same of calls without injection, in turn */
 };
 
 /* ---- one call (bench_call.c) --------------------------------------------------- */

@@ -24,7 +24,7 @@
 
 enum { BATCH = 4, WRONG_SHOWN = 3, AHEAD_NS = 300 * 1000 };
 
-/* One algorithm at one size. */
+/* One algorithm at one size; with --base, which has one only, the second: it without injection. */
 struct cell {
 	double *sample;			/* µs of this rank, per iteration */
 	uint64_t samples, room, wrong;
@@ -41,6 +41,16 @@ struct bench {
 	int rank, ranks;
 	bool progress;
 };
+
+static int cells(const struct bench_options *options)
+{
+	return options->algos + !!options->base;
+}
+
+static const char *cell_algo(const struct bench_options *options, int cell)
+{
+	return options->algo[cell < options->algos ? cell : 0];
+}
 
 static int fail(const struct bench *bench, const struct coll_group *group, const char *what,
 		int error)
@@ -89,7 +99,7 @@ static void check(const struct bench *bench, struct cell *cell, int algo, int va
 		fprintf(stderr, "coll bench: rank %d: %s %s, %zu elements, iteration %llu: "
 			"wrong result at byte %td\n", bench->rank,
 			coll_collective_names[bench->data.collective],
-			bench->options->algo[algo], bench->data.count,
+			cell_algo(bench->options, algo), bench->data.count,
 			(unsigned long long)cell->samples, at);
 }
 
@@ -135,7 +145,7 @@ static int iterate(struct bench *bench, int algo, bool warmup)
 	end = coll_now();
 	coll_counters(bench->context, &after);
 	if (error)
-		return fail(bench, bench->group[algo], bench->options->algo[algo], error);
+		return fail(bench, bench->group[algo], cell_algo(bench->options, algo), error);
 	check(bench, cell, algo, variant);
 	if (warmup)
 		return 0;
@@ -151,7 +161,7 @@ static int warm_up(struct bench *bench)
 	uint64_t i;
 	int algo, error = 0;
 
-	for (algo = 0; algo < bench->options->algos; algo++)
+	for (algo = 0; algo < cells(bench->options); algo++)
 		for (i = 0; i < bench->options->warmup && !error; i++)
 			error = iterate(bench, algo, true);
 	return error;
@@ -191,7 +201,7 @@ static int measure(struct bench *bench, int size)
 	int algo, error = next_batch(bench, start, &batch);
 
 	while (!error && batch) {
-		for (algo = 0; algo < bench->options->algos; algo++)
+		for (algo = 0; algo < cells(bench->options); algo++)
 			for (i = 0; i < batch && !error; i++)
 				error = iterate(bench, algo, false);
 		if (!error)
@@ -205,7 +215,8 @@ static int measure(struct bench *bench, int size)
 }
 
 /* In the order of the calls. */
-static int write_samples(const char *path, const double *sample, uint64_t samples)
+static int write_samples(const char *option, const char *path, const double *sample,
+			 uint64_t samples)
 {
 	FILE *to = fopen(path, "we");
 	uint64_t i;
@@ -218,8 +229,19 @@ static int write_samples(const char *path, const double *sample, uint64_t sample
 	if (to && fclose(to) && !error)
 		error = -errno;
 	if (error)
-		fprintf(stderr, "coll bench: --samples %s: %s\n", path, strerror(-error));
+		fprintf(stderr, "coll bench: --%s %s: %s\n", option, path,
+			strerror(-error));
 	return error;
+}
+
+static int write_cell(const struct bench *bench, const struct cell *cell, const double *slowest)
+{
+	const struct bench_options *options = bench->options;
+
+	if (cell == &bench->cell[options->algos])
+		return write_samples("base", options->base, slowest, cell->samples);
+	return options->samples ?
+		       write_samples("samples", options->samples, slowest, cell->samples) : 0;
 }
 
 /* Brings the ranks' samples and counts of one cell together, on rank 0. */
@@ -250,8 +272,8 @@ static int collect(struct bench *bench, struct cell *cell, struct bench_result *
 		.wrong = wrong,
 		.counts = counts,
 	};
-	if (!bench->rank && !error && bench->options->samples)
-		error = write_samples(bench->options->samples, slowest, n);
+	if (!bench->rank && !error)
+		error = write_cell(bench, cell, slowest);
 	if (!bench->rank && !error) {
 		result->slowest = bench_figures(slowest, n);
 		result->ranks = bench_figures(sum, n);
@@ -279,7 +301,7 @@ static int measure_size(struct bench *bench, int size, struct bench_result *resu
 	error = warm_up(bench);
 	if (!error)
 		error = measure(bench, size);
-	for (algo = 0; algo < options->algos; algo++) {
+	for (algo = 0; algo < cells(options); algo++) {
 		struct cell *cell = &bench->cell[algo];
 
 		if (!error)
@@ -332,17 +354,18 @@ static int make_groups(struct bench *bench)
 		error = coll_group_set(bench->sync, "inject", "off");
 	if (error)
 		return fail(bench, world, "making groups", error);
-	for (algo = 0; algo < options->algos; algo++) {
+	for (algo = 0; algo < cells(options); algo++) {
 		/* By way of the group in which nothing is injected. */
 		error = coll_group_dup(bench->sync, &bench->group[algo]);
 		if (error)
 			return fail(bench, bench->sync, "making groups", error);
-		coll_group_set(bench->group[algo], "inject", *inject ? inject : "off");
+		coll_group_set(bench->group[algo], "inject",
+			       *inject && algo < options->algos ? inject : "off");
 		error = coll_group_set(bench->group[algo],
 				       coll_collective_names[options->collective],
-				       options->algo[algo]);
+				       cell_algo(options, algo));
 		if (error)
-			return fail(bench, bench->group[algo], options->algo[algo], error);
+			return fail(bench, bench->group[algo], cell_algo(options, algo), error);
 	}
 	return 0;
 }
@@ -368,7 +391,7 @@ static bool all_right(const struct bench_report *all)
 	int size, algo;
 
 	for (size = 0; size < all->options->sizes; size++)
-		for (algo = 0; algo < all->options->algos; algo++)
+		for (algo = 0; algo < cells(all->options); algo++)
 			if (all->result[size][algo].wrong)
 				return false;
 	return true;

@@ -38,6 +38,7 @@ enum {
 	OPTION_CSV,
 	OPTION_PLOT,
 	OPTION_SAMPLES,
+	OPTION_BASE,
 	OPTION_COUNTERS,
 	OPTION_SEED,
 	OPTION_CHECK,
@@ -73,6 +74,7 @@ static const char *const help[] = {
 	"      --counters        also what the engine did, per run and rank",
 	"      --json, --csv     for programs",
 	"      --samples FILE    also each call's time in us, a line a call (one algorithm, one size)",
+	"      --base FILE       with --inject: the same of calls without, in turn with the others",
 	"      --plot FILE.svg   also a picture, and its gnuplot script beside it",
 	"",
 	"Exit code: 0; 1 if a call failed or a result was wrong; 2 for wrong options.",
@@ -95,6 +97,7 @@ static const struct option options_known[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "csv", no_argument, NULL, OPTION_CSV },
 	{ "samples", required_argument, NULL, OPTION_SAMPLES },
+	{ "base", required_argument, NULL, OPTION_BASE },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
 	{ "counters", no_argument, NULL, OPTION_COUNTERS },
 	{ "seed", required_argument, NULL, OPTION_SEED },
@@ -327,6 +330,9 @@ static bool read_option(struct bench_options *options, int key, char *const *arg
 	case OPTION_SAMPLES:
 		options->samples = optarg;
 		return true;
+	case OPTION_BASE:
+		options->base = optarg;
+		return true;
 	case OPTION_TYPE:
 		return read_type(optarg, &options->type);
 	case OPTION_OP:
@@ -386,8 +392,13 @@ static bool complete(struct bench_options *options)
 			coll_reduction_name(options->op), coll_type_name(options->type));
 		return false;
 	}
-	if (options->samples && (options->algos > 1 || options->sizes > 1)) {
-		fprintf(stderr, "coll bench: --samples is for one algorithm and one size\n");
+	if ((options->samples || options->base) && (options->algos > 1 || options->sizes > 1)) {
+		fprintf(stderr, "coll bench: --%s is for one algorithm and one size\n",
+			options->samples ? "samples" : "base");
+		return false;
+	}
+	if (options->base && !*options->inject) {
+		fprintf(stderr, "coll bench: --base is for what --inject leaves out\n");
 		return false;
 	}
 	for (i = 0; i < options->sizes; i++)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,17 +96,28 @@ bool lab_circuits_prepare(struct lab *lab)
 	return false;
 }
 
+/* That its socket is there does not say that it listens yet. */
+static bool colld_answers(const struct lab *lab)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool answers;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/socket", lab->directory);
+	answers = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address));
+	close(fd);
+	return answers;
+}
+
 bool lab_circuits_start(struct lab *lab)
 {
-	char socket[PATH_MAX];
 	uint32_t waited;
 
 	lab->colld = fork();
 	if (!lab->colld)
 		be_colld(lab);
-	snprintf(socket, sizeof(socket), "%s/socket", lab->directory);
 	for (waited = 0; lab->colld > 0 && waited < PATIENCE_MS; waited += LOOK_MS) {
-		if (!access(socket, F_OK))
+		if (colld_answers(lab))
 			return true;
 		if (waitpid(lab->colld, NULL, WNOHANG) == lab->colld)
 			lab->colld = 0;

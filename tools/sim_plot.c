@@ -28,54 +28,65 @@ static const char *line_name(const struct sim_options *options, const struct sim
 	return text;
 }
 
-/* $lineK: ranks, mean, p99 and ideal in us. */
+/* Ranks, mean, p99 and ideal in us. */
 static void write_means(const struct sim_options *options, const struct sim_row *row, FILE *to)
 {
-	const u32 lines = lines_of(options);
-	char name[120];
-	u32 i, k;
+	u32 i;
 
-	for (k = 0; k < lines; k++) {
-		fprintf(to, "$line%u << EOD\n", k);
-		for (i = 0; i < options->rank_counts; i++) {
-			const struct sim_row *r = &row[i * lines + k];
-
-			fprintf(to, "%u %g %g %g\n", r->ranks, r->mean * 1e6,
-				sim_row_percentile(r, 99) * 1e6, r->ideal * 1e6);
-		}
-		fprintf(to, "EOD\n");
-	}
-	fprintf(to, "set logscale xy\nset xlabel 'ranks'\nset ylabel 'us'\nset key left top\nplot");
-	for (k = 0; k < lines; k++)
-		fprintf(to, "%s $line%u using 1:2 with linespoints lc %u pt 7 ps 0.5 title '%s', "
-			"'' using 1:4 with lines lc %u dt 3 notitle", k ? "," : "", k, k + 1,
-			line_name(options, &row[k], name, sizeof(name)), k + 1);
-	fprintf(to, "\n");
+	for (i = 0; i < options->rank_counts; i++, row += lines_of(options))
+		fprintf(to, "%u %g %g %g\n", row->ranks, row->mean * 1e6,
+			sim_row_percentile(row, 99) * 1e6, row->ideal * 1e6);
 }
 
-/* $lineK: a run's time in us, and the share of runs that took at most that. */
+/* A run's time in us, and the share of runs that took at most that. */
 static void write_shares(const struct sim_options *options, const struct sim_row *row, FILE *to)
+{
+	u32 i;
+
+	(void)options;
+	for (i = 0; i < row->runs; i++)
+		fprintf(to, "%g %g\n", row->time[i] * 1e6, (i + 1.0) / row->runs);
+}
+
+static const struct kind {
+	void (*write)(const struct sim_options *options, const struct sim_row *row, FILE *to);
+	const char *about, *axes, *drawn;
+	bool ideal;		/* a dotted line of column 4, too */
+} means = {
+	write_means, " (dotted: without noise)",
+	"set logscale xy\nset xlabel 'ranks'\nset ylabel 'us'\nset key left top",
+	"with linespoints pt 7 ps 0.5", true,
+}, shares = {
+	write_shares, "",
+	"set xlabel 'us'\nset ylabel 'share of the runs'\nset yrange [0:1]\nset key right bottom",
+	"with steps lw 2", false,
+};
+
+static void write_lines(const struct kind *kind, const struct sim_options *options,
+			const struct sim_row *row, FILE *to)
 {
 	const u32 lines = lines_of(options);
 	char name[120];
-	u32 i, k;
+	u32 k;
 
 	for (k = 0; k < lines; k++) {
 		fprintf(to, "$line%u << EOD\n", k);
-		for (i = 0; i < row[k].runs; i++)
-			fprintf(to, "%g %g\n", row[k].time[i] * 1e6, (i + 1.0) / row[k].runs);
+		kind->write(options, &row[k], to);
 		fprintf(to, "EOD\n");
 	}
-	fprintf(to, "set xlabel 'us'\nset ylabel 'share of the runs'\nset yrange [0:1]\n"
-		"set key right bottom\nplot");
-	for (k = 0; k < lines; k++)
-		fprintf(to, "%s $line%u using 1:2 with steps lc %u lw 2 title '%s'", k ? "," : "", k,
-			k + 1, line_name(options, &row[k], name, sizeof(name)));
+	fprintf(to, "%s\nplot", kind->axes);
+	for (k = 0; k < lines; k++) {
+		fprintf(to, "%s $line%u using 1:2 %s lc %u title '%s'", k ? "," : "", k,
+			kind->drawn, k + 1, line_name(options, &row[k], name, sizeof(name)));
+		if (kind->ideal)
+			fprintf(to, ", '' using 1:4 with lines lc %u dt 3 notitle", k + 1);
+	}
 	fprintf(to, "\n");
 }
 
 bool sim_plot(const struct sim_options *options, const struct sim_row *row)
 {
+	const struct kind *kind = options->rank_counts > 1 ? &means : &shares;
 	FILE *to;
 
 	fflush(stdout);
@@ -85,12 +96,8 @@ bool sim_plot(const struct sim_options *options, const struct sim_row *row)
 			"background 'white'\nset output '%s'\nset grid lc '#dddddd'\nset border 3\n"
 			"set tics nomirror\nset key noenhanced\nset title '%s of %llu bytes%s' noenhanced\n",
 			options->plot, coll_collective_names[options->collective],
-			(unsigned long long)options->size,
-			options->rank_counts > 1 ? " (dotted: without noise)" : "");
-		if (options->rank_counts > 1)
-			write_means(options, row, to);
-		else
-			write_shares(options, row, to);
+			(unsigned long long)options->size, kind->about);
+		write_lines(kind, options, row, to);
 		if (!pclose(to))
 			return true;
 	}

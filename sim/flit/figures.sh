@@ -5,7 +5,8 @@
 #
 # The thesis' figures 5.3 to 5.20 and 6.3 to 6.16 and its tables 5.2 and 6.2 as the
 # simulator has them, and the comparison with BookSim: CSV and SVG in
-# $BUILD/figures. About eight CPU minutes; --quick: fewer points and seeds, about one.
+# $BUILD/figures. About five CPU minutes; --quick: fewer points and seeds, about one. What was
+# stopped goes on: what was measured is kept until $BUILD/coll is newer.
 set -e
 build=${BUILD:-build}
 out=$build/figures
@@ -19,19 +20,26 @@ elif [ $# -gt 0 ]; then
 	exit 2
 fi
 all=rr,occupancy,occupancy-hier,age,occupancy-age
-mkdir -p "$out"
+mkdir -p "$out/columns"
 
 # steps FIRST LAST STEP: the same range with fewer points when quick
 steps() {
 	awk -v a="$1" -v b="$2" -v s="$3" -v f=$fine 'BEGIN { printf "%g:%g:%g", a, b, s * f }'
 }
 
-# measure NAME ARGUMENT...: a CSV
+# measure NAME ARGUMENT...: a CSV, made, or kept from before
 measure() {
 	measured=$1
+	kept=$out/columns/flit-$1-seeds-$seeds.csv
 	shift
-	echo "flit: figure $measured" >&2
-	"$coll" sim flit --seeds $seeds --no-proof --csv "$@" >"$out/flit-$measured.csv"
+	if [ "$(find "$kept" -newer "$coll" 2>/dev/null)" ]; then
+		echo "flit: figure $measured: kept" >&2
+	else
+		echo "flit: figure $measured" >&2
+		"$coll" sim flit --seeds $seeds --no-proof --csv "$@" >"$kept.new"
+		mv "$kept.new" "$kept"
+	fi
+	cp "$kept" "$out/flit-$measured.csv"
 }
 
 # draw NAME TITLE X-COLUMN X-LABEL Y-COLUMN Y-LABEL POLICIES DATA [GNUPLOT...]
@@ -133,12 +141,13 @@ both 5.9 "" "mesh, 16 targets in a line, length 16" rr,occupancy,occupancy-age $
 	--traffic hotspot --hot-step 16 --rate "$(steps 0.0001 0.0012 0.0001)"
 both 5.9-row "" "mesh, 16 targets, a line across the last dimension" rr,occupancy,occupancy-age \
 	$mesh --traffic hotspot --rate "$(steps 0.0001 0.0012 0.0001)"
-measure 5.10 $mesh --rate 0.008 --cycles $cycles --interval 200 --series "$out/flit-5.10-series.csv"
+mesh_series=$out/columns/flit-5.10-series-$seeds.csv
+measure 5.10 $mesh --rate 0.008 --cycles $cycles --interval 200 --series "$mesh_series"
 for figure in 5.12 5.13 5.14; do
-	cp "$out/flit-5.10-series.csv" "$out/flit-$figure.csv"
+	cp "$mesh_series" "$out/flit-$figure.csv"
 done
 cp "$out/flit-5.10.csv" "$out/flit-table-5.2.csv"
-mv "$out/flit-5.10-series.csv" "$out/flit-5.10.csv"
+cp "$mesh_series" "$out/flit-5.10.csv"
 series 5.10 use "mesh, length 16, rate 8.0e-3: links in use" '%' "$out/flit-5.10.csv"
 series 5.12 none "links that are idle: no packet" 'of 960 links' "$out/flit-5.12.csv"
 series 5.13 gap "links that are idle: gap between flits" 'of 960 links' "$out/flit-5.13.csv"
@@ -154,12 +163,13 @@ tesh="--net tesh:2,2,0"
 both 6.3 6.4 "TESH(2,2,0), length 16" $all $tesh --rate "$(steps 0.0002 0.0016 0.0001)"
 both 6.3-adaptive 6.4-adaptive "TESH(2,2,0), adaptive routing" $all $tesh --routing adaptive \
 	--rate "$(steps 0.0002 0.0016 0.0001)"
-measure 6.5 $tesh --rate 0.001 --cycles $cycles --interval 200 --series "$out/flit-6.5-series.csv"
+tesh_series=$out/columns/flit-6.5-series-$seeds.csv
+measure 6.5 $tesh --rate 0.001 --cycles $cycles --interval 200 --series "$tesh_series"
 for figure in 6.6 6.7 6.8; do
-	cp "$out/flit-6.5-series.csv" "$out/flit-$figure.csv"
+	cp "$tesh_series" "$out/flit-$figure.csv"
 done
 cp "$out/flit-6.5.csv" "$out/flit-table-6.2.csv"
-mv "$out/flit-6.5-series.csv" "$out/flit-6.5.csv"
+cp "$tesh_series" "$out/flit-6.5.csv"
 series 6.5 outer_use "TESH(2,2,0), length 16, rate 1.0e-3: links between modules in use" '%' \
 	"$out/flit-6.5.csv"
 series 6.6 outer_none "links between modules that are idle: no packet" 'of 32 links' "$out/flit-6.6.csv"

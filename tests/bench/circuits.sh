@@ -22,7 +22,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/figures
 csv=$out/circuits_run${DELTA:+_$DELTA}.csv
-nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports="2 3 4" dark=${DELTA:-10}
+nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-50} mtu=${MTU:-4000}
 vectors="8 64K 1M" blocks="8 4K 64K"
 began=$(date +%s)
 fresh=
@@ -70,9 +70,9 @@ make_node() {	# NUMBER PORTS
 	# An ACK that is lost in the dark is not to cost 200 ms.
 	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=5000 2>/dev/null || true
 	for port in $(seq 0 $(($2 - 1))); do
-		ip link add "sw$(($1 * $2 + port + 1))" type veth peer name "port$port" netns "n$1"
+		ip link add "sw$(($1 * $2 + port + 1))" mtu "$mtu" type veth peer name "port$port" mtu "$mtu" netns "n$1"
 		ip -n "n$1" link set "port$port" arp off address 02:00:00:00:00:01 up
-		tc -n "n$1" qdisc add dev "port$port" root tbf rate 50mbit burst 4k limit 4m
+		tc -n "n$1" qdisc add dev "port$port" root tbf rate ${rate}mbit burst 4k limit 4m
 	done
 }
 
@@ -128,6 +128,7 @@ job() {	# RANKS PROGRAM...: what rank 0 says
 			COLL_STORE=10.78.0.1:$port COLL_SECRET=$secret \
 			COLL_ADDRESS=10.78.0.$((rank + 1)) COLL_CIRCUITS=$work/socket \
 			COLL_CIRCUIT_PORTS=off COLL_DEADLINE=40s COLL_CONGESTION=cubic \
+			COLL_SPIN=0 \
 			ip netns exec "n$rank" "$@" >"$work/out.$rank" 2>"$work/err.$rank" &
 		jobs="$jobs $!"
 	done
@@ -173,33 +174,52 @@ bytes_of() {
 	case $1 in *K) echo $((${1%K} * 1024)) ;; *M) echo $((${1%M} * 1048576)) ;; *) echo "$1" ;; esac
 }
 
-# One line of the CSV for each size: the medians, with the prediction that rank 0 explains.
-measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
-	for size in $5; do
+left=0
+missing() {	# COLLECTIVE PORTS VARIANT SIZES: those that are not in the CSV, with commas
+	for size in $4; do
 		awk -F, -v what="$1" -v k="$2" -v variant="$3" -v bytes="$(bytes_of "$size")" '
 			$1 == what && $2 == k && $3 == variant && $5 == bytes { found = 1 }
-			END { exit !found }' "$csv" && continue
-		if [ $(($(date +%s) - began)) -ge "${SECONDS_MAX:-900}" ]; then
-			left=$((${left:-0} + 1))
-			continue
-		fi
-		COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=${beta}ns COLL_DELTA=${delta}ms \
-			job "$nodes" "$build/coll" bench "$1" --algo "$4" --size "$size" \
-			--iterations "$iterations" --warmup 1 --no-check --csv || continue
-		awk -v what="$1" -v k="$2" -v variant="$3" -v bytes="$(bytes_of "$size")" -v delta="$delta" '
-		FNR == NR && index($0, "coll: " what " of") && /, predicted [0-9]/ {
-			chosen = $0; sub(/.* ranks: /, "", chosen); sub(/ \(.*/, "", chosen)
-			gsub(/,/, " ", chosen)
-			match($0, /predicted [0-9.e+]+/); model = substr($0, RSTART + 10, RLENGTH - 10)
-			match($0, /at least [0-9.e+]+/); bound = substr($0, RSTART + 9, RLENGTH - 9)
-			match($0, /ms: [0-9]+ set-ups/); n = substr($0, RSTART + 4, RLENGTH - 12)
-		}
-		FNR != NR && FNR == 2 {
-			sub(/.*",/, ""); split($0, v, ",")
-			printf "%s,%d,%s,%s,%d,%.2f,%.2f,%.2f,%.2f,%.2f,%d\n", what, k, variant, chosen,
-				bytes, v[4] / 1e3, v[9] / 1e3, model, bound, delta, n
-		}' "$work/err.0" "$work/out.0" >>"$csv"
-		tail -1 "$csv"
+			END { exit !found }' "$csv" || printf '%s ' "$size"
+	done | sed 's/ $//; s/ /,/g'
+}
+
+# A line of the CSV for each size: the medians, with the predictions that rank 0 explains.
+measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
+	sizes_left=$(missing "$1" "$2" "$3" "$5")
+	[ -n "$sizes_left" ] || return 0
+	if [ $(($(date +%s) - began)) -ge "${SECONDS_MAX:-900}" ]; then
+		left=$((left + 1))
+		return
+	fi
+	COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=${beta}ns COLL_DELTA=${delta}ms \
+		job "$nodes" "$build/coll" bench "$1" --algo "$4" --size "$sizes_left" \
+		--iterations "$iterations" --warmup 1 --no-check --csv || return 0
+	awk -v what="$1" -v k="$2" -v variant="$3" -v delta="$delta" \
+		-v sizes="$(for size in $(echo "$sizes_left" | tr , ' '); do bytes_of "$size"; done |
+			tr '\n' ' ')" '
+	FNR == NR && index($0, "coll: " what " of") && /, predicted [0-9]/ {
+		said = $0; sub(/ ranks: .*/, "", said)
+		if (seen[said]++)
+			next
+		n++
+		chosen[n] = $0; sub(/.* ranks: /, "", chosen[n]); sub(/ \(.*/, "", chosen[n])
+		gsub(/,/, " ", chosen[n])
+		match($0, /predicted [0-9.e+]+/); model[n] = substr($0, RSTART + 10, RLENGTH - 10)
+		match($0, /at least [0-9.e+]+/); bound[n] = substr($0, RSTART + 9, RLENGTH - 9)
+		match($0, /ms: [0-9]+ set-ups/); ups[n] = substr($0, RSTART + 4, RLENGTH - 12)
+	}
+	FNR != NR && FNR > 1 {
+		split(sizes, bytes, " "); i = FNR - 1
+		sub(/.*",/, ""); split($0, v, ",")
+		printf "%s,%d,%s,%s,%d,%.2f,%.2f,%.2f,%.2f,%.2f,%d\n", what, k, variant, chosen[i],
+			bytes[i], v[4] / 1e3, v[9] / 1e3, model[i], bound[i], delta, ups[i]
+	}' "$work/err.0" "$work/out.0" | tee -a "$csv"
+}
+
+# Nodes that have but one port cannot set the next circuit up while the last one still sends.
+ports_are() {	# PORTS
+	for i in $(seq 0 $((nodes - 1))); do
+		"$build/coll" circuit ports "n$i" "$1" --socket "$work/socket" >/dev/null
 	done
 }
 
@@ -228,11 +248,15 @@ for k in $ports; do
 		*) sizes=$blocks ;;
 		esac
 		algo=$(paper_of "$what")
-		[ "$k" != "${ports%% *}" ] || measure "$what" 1 naive "$algo:ports=1,ahead=0" "$sizes"
+		if [ "$k" = "${ports%% *}" ] && [ -n "$(missing "$what" 1 naive "$sizes")" ]; then
+			ports_are 1
+			measure "$what" 1 naive "$algo:ports=1,ahead=0" "$sizes"
+			ports_are "$k"
+		fi
 		measure "$what" "$k" paper "$algo:ports=$k,ahead=1" "$sizes"
 		measure "$what" "$k" best "auto:ports=$k" "$sizes"
 	done
 	no_network
 done
-[ -z "${left:-}" ] || echo "circuits.sh: $left points are left for the next time" >&2
+[ "$left" = 0 ] || echo "circuits.sh: $left rows are left for the next time" >&2
 sh "$here/circuits_plot.sh" "$out" "$csv"

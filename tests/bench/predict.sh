@@ -4,11 +4,13 @@
 # coll bench, and a capture of the same noise is predicted from.
 #	BUILD=build sh tests/bench/predict.sh [PAUSE [SECONDS [RANKS ...]]]
 # PAUSE: of each rank before a call, 2ms; 0: calls one after the other. SECONDS of each
-# measurement: 20. CSV. The model gets the collective's times without injection, measured
-# before and after on the same machine, and how long ranks do something else between calls;
-# nothing is fitted. Noise sleeps, for what spins would take its core from other ranks, too,
-# where they share it; so an event lasts until the rank wakes, and how late that is, is
-# measured as well (wake.c). With a core for each rank some of it spins.
+# measurement: 20. CSV. The model gets the collective's times without injection, of calls in turn
+# with those of the measurement (a machine is not the same a minute later), and how long ranks do
+# something else between calls; nothing is fitted. Noise sleeps, for what spins would take its
+# core from other ranks, too, where they share it; so an event lasts until the rank wakes, and
+# how late that is, is measured before and after (wake.c). With a core for each rank some spins.
+# Ranks go before all else that runs on the machine, for its noise is not that which is compared;
+# AMONG=1: as others do.
 set -eu
 build=${BUILD:-build}
 pause=${1:-2ms} seconds=${2:-20}
@@ -17,6 +19,9 @@ pause=${1:-2ms} seconds=${2:-20}
 ranks_list=${*:-2 4 8 16}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+ahead=
+[ "${AMONG:-}" ] || ! chrt -f 10 true 2>/dev/null || ahead='chrt -f 10'
 
 cc -O2 "${0%/*}/wake.c" -o "$work/wake"
 
@@ -52,48 +57,46 @@ injection() {	# KIND
 	esac
 }
 
-bench() {	# RANKS SECONDS [INJECTION]: figures in $work/out, times in $work/times
-	"$build/coll" bench allreduce -n "$1" --algo butterfly --size 8 --time "$2" --warmup 20 \
-		--pause "$pause" --samples "$work/times" --json ${3:+--inject "$3"} >"$work/out"
-}
-
 figure() {	# NAME: of the last run
 	jq "[.. | .$1? // empty] | .[0]" "$work/out"
 }
 
-half=4
+# What collnoise predict says of the last run, and how far that is off.
+compare() {	# RANKS KIND
+	capture "$2" >"$work/capture"
+	"$build/collnoise" predict "$work/capture" -n "$1" --algo butterfly \
+		--base "$work/quiet" --idle "$(idle)us" --json >"$work/predicted"
+	sort -n "$work/quiet" | awk -v ranks="$1" -v kind="$2" \
+		-v calls="$(figure iterations)" -v mean="$(figure mean_us)" -v p99="$(figure p99_us)" \
+		-v pmean="$(jq '.predictions[0].as_is.mean_s * 1e6' "$work/predicted")" \
+		-v pp99="$(jq '.predictions[0].as_is.p99_s * 1e6' "$work/predicted")" '
+		{ t[NR] = $1; sum += $1 }
+		END {
+			printf "%d,%s,%.0f,%.0f,%.0f,%d,%.0f,%.0f,%+.1f %%,%.0f,%.0f,%+.1f %%\n",
+				ranks, kind, t[int(NR / 2) + 1], sum / NR,
+				t[int(NR * 0.99) + 1], calls, mean, pmean,
+				100 * (pmean / mean - 1), p99, pp99, 100 * (pp99 / p99 - 1)
+		}'
+}
+
+# Microseconds from call to call.
+idle() {
+	cat "$work/times" "$work/quiet" | awk -v s="$seconds" '
+		{ sum += $1 }
+		END { printf "%.1f", (s * 1e6 - sum) / NR }'
+}
+
 echo 'ranks,noise,quiet_p50_us,quiet_mean_us,quiet_p99_us,calls,measured_mean_us,predicted_mean_us,off,measured_p99_us,predicted_p99_us,off'
 for ranks in $ranks_list; do
 	kinds='fixed exponential mixed'
 	[ "$ranks" -gt "$(nproc)" ] || kinds="$kinds fixed-spin"
-	bench "$ranks" "$half"
-	mv "$work/times" "$work/quiet"
-	"$work/wake" "$ranks" 2 >"$work/late"
-	idle=$(awk -v t="$half" -v n="$(figure iterations)" -v mean="$(figure mean_us)" \
-		'BEGIN { printf "%.1f", t * 1e6 / n - mean }')
 	for kind in $kinds; do
-		bench "$ranks" "$seconds" "$(injection $kind)"
-		figure mean_us >"$work/mean.$kind"
-		figure p99_us >"$work/p99.$kind"
-		figure iterations >"$work/calls.$kind"
-	done
-	bench "$ranks" "$half"
-	cat "$work/times" >>"$work/quiet"
-	for kind in $kinds; do
-		capture $kind >"$work/capture"
-		"$build/collnoise" predict "$work/capture" -n "$ranks" --algo butterfly \
-			--base "$work/quiet" --idle "${idle}us" --json >"$work/predicted"
-		sort -n "$work/quiet" | awk -v ranks="$ranks" -v kind="$kind" \
-			-v calls="$(cat "$work/calls.$kind")" -v mean="$(cat "$work/mean.$kind")" \
-			-v p99="$(cat "$work/p99.$kind")" \
-			-v pmean="$(jq '.predictions[0].as_is.mean_s * 1e6' "$work/predicted")" \
-			-v pp99="$(jq '.predictions[0].as_is.p99_s * 1e6' "$work/predicted")" '
-			{ t[NR] = $1; sum += $1 }
-			END {
-				printf "%d,%s,%.0f,%.0f,%.0f,%d,%.0f,%.0f,%+.1f %%,%.0f,%.0f,%+.1f %%\n",
-					ranks, kind, t[int(NR / 2) + 1], sum / NR,
-					t[int(NR * 0.99) + 1], calls, mean, pmean,
-					100 * (pmean / mean - 1), p99, pp99, 100 * (pp99 / p99 - 1)
-			}'
+		$ahead "$work/wake" "$ranks" 1 >"$work/late"
+		$ahead "$build/coll" bench allreduce -n "$ranks" --algo butterfly --size 8 \
+			--time "$seconds" --warmup 20 --pause "$pause" --json \
+			--inject "$(injection $kind)" --samples "$work/times" \
+			--base "$work/quiet" >"$work/out"
+		$ahead "$work/wake" "$ranks" 1 >>"$work/late"
+		compare "$ranks" $kind
 	done
 done

@@ -8,9 +8,12 @@
  *			three starts of it; 2
  *	ports		a call, and a persistent one, before and after node n1 is left one
  *			port; rank 0 prints what is planned
+ *	bytes		a long bcast before and after ranks have measured what a byte takes
+ *	late FILE	a call that the last rank enters when there is this file
  *	stuck PORT	1, a call while the switch's port has failed, 2
  */
 #include <arpa/inet.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +25,7 @@
 #include "../../uapi/coll_circuit.h"
 #include "../lib/rank.h"
 
-enum { COUNT = 4096, LOOKS = 600, LOOK_US = 50000, STILL = 4 };
+enum { COUNT = 4096, LONG = 1 << 20, LOOKS = 600, LOOK_US = 50000, STILL = 4 };
 
 static struct coll_group *world;
 static double in[COUNT], out[COUNT];
@@ -197,6 +200,41 @@ static void play_ports(void)
 	rank_check(world, coll_free(&run), "coll_free");
 }
 
+static void call_long(const char *when)
+{
+	static uint8_t data[LONG];
+	struct coll_run *run;
+	int i;
+
+	for (i = 0; i < LONG; i++)
+		data[i] = coll_rank(world) ? 0 : (calls + i) % 251;
+	rank_check(world, coll_ibcast(data, LONG, COLL_UINT8, 0, world, &run), "coll_ibcast");
+	tell(when, run);
+	rank_check(world, coll_wait(&run), "coll_wait");
+	for (i = 0; i < LONG; i++)
+		if (data[i] != (calls + i) % 251)
+			rank_fail(world, "%s: byte %d is %d", when, i, data[i]);
+	calls++;
+}
+
+static void play_bytes(void)
+{
+	call_long("bytes before");
+	usleep(2 * LOOK_US);	/* the library does not look more often */
+	rank_check(world, coll_barrier(world), "coll_barrier");
+	call_long("bytes after");
+}
+
+static void play_late(const char *file)
+{
+	int looks;
+
+	if (coll_rank(world) == coll_ranks(world) - 1)
+		for (looks = 0; looks < LOOKS && access(file, F_OK); looks++)
+			usleep(LOOK_US);
+	call("late");
+}
+
 static void play_stuck(int port)
 {
 	if (!coll_rank(world))
@@ -217,6 +255,10 @@ int main(int argc, char **argv)
 		play_persistent();
 	else if (argc == 2 && !strcmp(argv[1], "ports"))
 		play_ports();
+	else if (argc == 2 && !strcmp(argv[1], "bytes"))
+		play_bytes();
+	else if (argc == 3 && !strcmp(argv[1], "late"))
+		play_late(argv[2]);
 	else if (argc == 3 && !strcmp(argv[1], "stuck"))
 		play_stuck(atoi(argv[2]));
 	else

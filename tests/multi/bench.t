@@ -75,6 +75,15 @@ COLL_INJECT=short:probability=0.5 run 0 allreduce -n 2 --iterations 3 &&
 	found '^injected: nothing' out
 result $? "COLL_INJECT counts, --inject wins"
 
+middle() {	# FILE of 12 times
+	[ "$(wc -l <"$1")" -eq 12 ] && sort -g "$1" | sed -n 6p
+}
+run 0 allreduce -n 2 --iterations 12 --pause 6ms --inject os:periodic:period=50ms,duration=45ms \
+	--samples "$work/samples" --base "$work/base" &&
+	awk -v with="$(middle "$work/samples")" -v without="$(middle "$work/base")" \
+		'BEGIN { exit !(without > 0 && with > without) }'
+result $? "calls without injection, in turn"
+
 run 0 allreduce -n 3 --time 0.3 --json && [ "$(grep -c '"iterations"' "$work/out")" -eq 1 ]
 result $? "as many iterations as fit into a time"
 
@@ -90,6 +99,8 @@ refused '8,64K,1M' allreduce --size 8X
 refused 'not defined for --type double' allreduce --op band
 refused "no engine 'magic'; valid: auto, uring, epoll" allreduce --engine magic
 refused "valid: os:periodic, os:poisson" allreduce --inject wind
+refused 'what --inject leaves out' allreduce --base "$work/base"
+refused 'one algorithm and one size' allreduce --inject off --base "$work/base" --size 8,16
 refused 'a whole number from 1 to 1024' allreduce -n 0
 refused "no option '--frobnicate'; valid: --ranks" allreduce --frobnicate
 refused '--size needs a value' allreduce --size

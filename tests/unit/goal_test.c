@@ -13,7 +13,7 @@
 #include "../lib/goal.h"
 #include "../lib/schedules.h"
 
-enum { RANKS_MAX = 64 };
+enum { RANKS_MAX = 1024 };
 
 static const struct goal_costs costs = { .latency = 1000, .overhead = 500, .byte = 1 };
 static const double reduce_ns = 62.5;	/* a double: 500 */
@@ -162,6 +162,13 @@ static void times_are_those_of_the_formulas(void **state)
 	}
 }
 
+/* What LogGOPSim itself said of butterflies with these costs. */
+static void butterflies_are_loggopsims(void **state)
+{
+	(void)state;
+	assert_int_equal(finish(COLL_ALLREDUCE, "butterfly", 1024, 1), 25070);
+}
+
 /* ---- the reader ---------------------------------------------------------- */
 
 static void the_reader_finds_what_is_wrong(void **state)
@@ -218,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_algorithm_runs_or_is_refused),
 		cmocka_unit_test(times_are_those_of_the_formulas),
+		cmocka_unit_test(butterflies_are_loggopsims),
 		cmocka_unit_test(the_reader_finds_what_is_wrong),
 	};
 
