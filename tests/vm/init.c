@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/io.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -364,6 +365,24 @@ static void check_checks(bool leaks)
 	       "a planted defect is seen: ", "leak");
 }
 
+/*
+ * CPUs that take turns do so when a timer of the machine's is due, and the first one goes
+ * first: one that computes would have it all between two ticks. So its clock ticks 8192
+ * times a second, and nobody need hear of it.
+ */
+static void take_short_turns(void)
+{
+	enum { ADDRESS = 0x70, DATA = 0x71, A = 10, B = 11, RATE_8192 = 3, PERIODIC = 0x40 };
+
+	if (!getenv("SHORT_TURNS") || ioperm(ADDRESS, 2, 1))
+		return;
+	outb(A, ADDRESS);
+	outb((inb(DATA) & 0xf0) | RATE_8192, DATA);
+	outb(B, ADDRESS);
+	outb(inb(DATA) | PERIODIC, DATA);
+	ioperm(ADDRESS, 2, 0);
+}
+
 static void mount_all(void)
 {
 	static const struct {
@@ -394,6 +413,7 @@ int main(void)
 	vm_loopback_up();
 	scan_log(false);
 	load_modules();
+	take_short_turns();
 	run_tests();
 	check_checks(check_leaks());
 	say("end");
