@@ -27,7 +27,7 @@ bench() {	# COLLECTIVE SIZES ALGORITHMS
 	for size in $2; do
 		lab "$build/coll" bench "$1" --algo "$3" --size "$size" \
 			--iterations "${ITERATIONS:-3}" --warmup 1 --csv
-	done | awk 'NR == 1 || !/^collective,/' >"$out/wan_$1.csv"
+	done | awk 'NR == 1 || !/^collective,/' >"$out/wan-$1.csv"
 }
 
 # Of the lab's 8 + 8 nodes those of the first cluster become the even ranks.
