@@ -154,7 +154,7 @@ struct coll_loaded {
 	u32 running;			/* runs that are not home */
 	u32 sends;
 	u64 accounted;			/* pages */
-	u32 touched;			/* bit b: buffer b is reduced or copied, so mapped */
+	u32 touched;			/* bit b: buffer b is reduced, so mapped */
 	struct coll_schedule *schedule;
 	struct coll_plan plan;
 	struct coll_link **links;	/* per peer */

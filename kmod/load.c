@@ -59,7 +59,7 @@ static int check(struct coll_loaded *loaded, const struct coll_device_load *aske
 	return reason ? refuse(asked, op, reason, -EOPNOTSUPP) : 0;
 }
 
-/* What is reduced or copied has to be mapped; what is only sent need not. */
+/* What is reduced has to be mapped; what is sent, received or copied need not. */
 static void note_touched(struct coll_loaded *loaded)
 {
 	const struct coll_op *ops = coll_ops(loaded->schedule);
@@ -67,12 +67,10 @@ static void note_touched(struct coll_loaded *loaded)
 
 	for (i = 0; i < loaded->schedule->ops; i++) {
 		loaded->sends += ops[i].kind == COLL_OP_SEND;
-		if (ops[i].kind != COLL_OP_REDUCE && ops[i].kind != COLL_OP_COPY)
-			continue;
-		loaded->touched |= 1u << COLL_PLACE_BUFFER(ops[i].result) |
-				   1u << COLL_PLACE_BUFFER(ops[i].left);
 		if (ops[i].kind == COLL_OP_REDUCE)
-			loaded->touched |= 1u << COLL_PLACE_BUFFER(ops[i].right);
+			loaded->touched |= 1u << COLL_PLACE_BUFFER(ops[i].result) |
+					   1u << COLL_PLACE_BUFFER(ops[i].left) |
+					   1u << COLL_PLACE_BUFFER(ops[i].right);
 	}
 }
 

@@ -216,6 +216,35 @@ static void run_reduce(struct coll_running *run, const struct coll_op *op)
 	}
 }
 
+/* The piece of a page that begins at `place`, of so many bytes at most. */
+static struct bio_vec piece_at(const struct coll_running *run, u64 place, u64 bytes)
+{
+	u32 buffer = COLL_PLACE_BUFFER(place);
+	struct bio_vec piece;
+
+	coll_memory_bvecs(run->buffer[buffer], run->offset[buffer] + COLL_PLACE_OFFSET(place),
+			  &bytes, &piece, 1);
+	return piece;
+}
+
+/*
+ * Page by page: to map the application's memory for it would cost more, and an interrupt
+ * on every CPU when the mappings are flushed.
+ */
+static void run_copy(struct coll_running *run, const struct coll_op *op)
+{
+	u64 done, part;
+
+	for (done = 0; done < op->bytes; done += part) {
+		struct bio_vec to = piece_at(run, op->result + done, op->bytes - done);
+		struct bio_vec from = piece_at(run, op->left + done, to.bv_len);
+
+		part = from.bv_len;
+		memcpy_page(to.bv_page, to.bv_offset, from.bv_page, from.bv_offset, part);
+		cond_resched();
+	}
+}
+
 static void run_send(struct coll_running *run, u32 index, const struct coll_op *op)
 {
 	struct coll_loaded *loaded = run->loaded;
@@ -345,7 +374,7 @@ static void run_op(struct coll_running *run, u32 index)
 		run_reduce(run, op);
 		break;
 	case COLL_OP_COPY:
-		memcpy(place(run, op->result), place(run, op->left), op->bytes);
+		run_copy(run, op);
 		break;
 	default:	/* connect, release: who uses sockets has its peers always */
 		break;

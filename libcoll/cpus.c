@@ -67,7 +67,7 @@ int cpus_parse(const char *text, cpu_set_t *cpus)
 	return strcmp(text, "others") ? parse_list(text, cpus) : others(cpus);
 }
 
-uint64_t cpus_idle_ns(void)
+uint64_t cpus_idle_ns(const char *text)
 {
 	const uint64_t tick = 1000000000ull / sysconf(_SC_CLK_TCK);
 	FILE *file = fopen("/proc/stat", "re");
@@ -78,7 +78,7 @@ uint64_t cpus_idle_ns(void)
 
 	if (!file)
 		return 0;
-	if (sched_getaffinity(0, sizeof(ours), &ours))
+	if (*text ? cpus_parse(text, &ours) : sched_getaffinity(0, sizeof(ours), &ours))
 		CPU_ZERO(&ours);
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "cpu%d %*u %*u %*u %llu", &cpu, &idle) == 2 && cpu >= 0 &&

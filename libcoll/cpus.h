@@ -14,8 +14,8 @@
  */
 int cpus_parse(const char *text, cpu_set_t *cpus);
 
-/* How long CPUs that this thread may use were idle, all together; 0: not known. */
-uint64_t cpus_idle_ns(void);
+/* How long these CPUs, or those that this thread may use (""), were idle; 0: not known. */
+uint64_t cpus_idle_ns(const char *text);
 
 /* Binds the calling thread. */
 int cpus_bind(const char *text);

@@ -230,6 +230,7 @@ struct auto_call {
 	uint64_t bytes;			/* of its larger buffer */
 	bool seen;			/* runs of it: */
 	uint64_t absence;		/* ns that the application stayed away meanwhile */
+	uint32_t away;			/* of the latest so many, for long */
 };
 
 /* What is seen of the application, which alone touches it. */
@@ -237,7 +238,7 @@ struct autopilot {
 	uint64_t called;		/* when it called in last */
 	uint64_t absence;		/* the longest while something is in flight */
 	uint32_t flying;		/* nonblocking runs */
-	uint32_t agreed;		/* runs in a row that want its thread to be the owner */
+	uint32_t agreed;		/* runs of late that want its thread to be the owner */
 	double idle;			/* cores */
 	uint64_t looked, idle_ns;	/* when, and what the counters said */
 	struct auto_call of[AUTO_CALLS];

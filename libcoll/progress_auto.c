@@ -24,7 +24,8 @@ enum {
 	OFTEN = 4,			/* calls in such a part of a run's time are often */
 	SHORT_NS = 50000,		/* an absence that never matters */
 	LARGE_BYTES = 32768,		/* worth a thread that shares a core */
-	AGREED = 2,			/* runs that want the caller before it gets all back */
+	STEADY = 4,			/* runs of a small call in a row, before it is worth one */
+	AGREED = 16,			/* runs that want the caller before it gets all back */
 	IDLE_LOOK_NS = 200000000,
 };
 
@@ -85,7 +86,7 @@ static double idle_cores(struct coll_context *context)
 
 	if (now - pilot->looked < IDLE_LOOK_NS)
 		return pilot->idle;
-	idle = cpus_idle_ns();
+	idle = cpus_idle_ns(context->options.progress_cpus);
 	if (pilot->looked)
 		pilot->idle = (double)(idle - pilot->idle_ns) / (now - pilot->looked);
 	pilot->looked = now;
@@ -119,7 +120,19 @@ static uint64_t key_of(const struct coll_run *run)
 	       call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
 }
 
-static enum auto_choice choose(struct coll_run *run, const struct auto_call *known)
+/*
+ * A small one loses little if it is not carried on, and a change of the owner costs more.
+ * What the thread does itself is no reason to take it away.
+ */
+static bool worth_a_thread(const struct coll_context *context, struct auto_call *known,
+			   double idle)
+{
+	known->away++;
+	return known->bytes >= LARGE_BYTES ||
+	       (known->away >= STEADY && (idle >= 0.5 || !is_ours(context)));
+}
+
+static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 {
 	struct coll_context *context = run->group->context;
 	const uint64_t absence = known->absence;
@@ -132,6 +145,7 @@ static enum auto_choice choose(struct coll_run *run, const struct auto_call *kno
 		return AUTO_CALL;
 	}
 	if (absence <= SHORT_NS || absence <= known->alone / OFTEN) {
+		known->away = 0;
 		snprintf(why, bytes, "the program stays away for %.0f us at most", absence / 1e3);
 		return AUTO_CALL;
 	}
@@ -141,18 +155,19 @@ static enum auto_choice choose(struct coll_run *run, const struct auto_call *kno
 	}
 	snprintf(why, bytes, "the program stays away for %.0f us, %.1f cores are idle",
 		 absence / 1e3, idle);
-	return idle >= 0.5 || known->bytes >= LARGE_BYTES ? AUTO_THREAD : AUTO_CALL;
+	return worth_a_thread(context, known, idle) ? AUTO_THREAD : AUTO_CALL;
 }
 
 /*
- * Moving costs two switches between threads: at once where it is for overlap, back
- * only when several runs want it.
+ * Moving costs two switches between threads, and milliseconds where another rank has the
+ * core meanwhile: at once where it is for overlap, back only when most of many runs want it,
+ * for blocking calls and barriers between those that overlap are carried on by either.
  */
 static void settle(struct coll_context *context, enum auto_choice choice)
 {
 	struct autopilot *pilot = pilot_of(context);
 
-	pilot->agreed = choice == AUTO_THREAD ? 0 : pilot->agreed + 1;
+	pilot->agreed = choice == AUTO_THREAD ? pilot->agreed / 2 : pilot->agreed + 1;
 	if (context->polled)	/* a thread is what wakes up who sleeps there */
 		choice = AUTO_THREAD;
 	if (choice == AUTO_THREAD && is_ours(context))

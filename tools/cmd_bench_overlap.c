@@ -253,8 +253,8 @@ int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress)
 			list[count++] = cpu;
 	if (count <= spare)
 		return 0;
-	*compute = list[n % (count - spare)];
-	*progress = list[count - 1];
+	*compute = list[spare + n % (count - spare)];
+	*progress = list[0];
 	return count - spare;
 }
 
