@@ -275,13 +275,15 @@ check-unit: $(UNIT)
 check-vm: vm
 	BUILD=$(BUILD) prove -v $(wildcard tests/vm/*.t)
 
-# 10^6 messages, 10,000 cycles: three quarters of an hour a kernel. KERNELS=6.12 for one of them.
+# 10^6 messages, 10,000 cycles: three quarters of an hour a kernel. KERNELS=6.12 for one of them;
+# KERNELS=debug for the debug kernel, two hours or more.
 KERNELS ?= 6.1 6.12
 check-vm-long: vm
+	BUILD=$(BUILD) prove -v tests/vm/exact.t :: -l
 	set -e; for kernel in $(KERNELS); do BUILD=$(BUILD) prove -v tests/vm/all :: -l $$kernel; done
 
 # On a kernel that looks after itself: KASAN, lockdep, kmemleak. To build it takes five
-# minutes of two idle CPUs, once a machine. LONG=-l: 10^6 messages and 10,000 cycles.
+# minutes of two idle CPUs, once a machine. LONG=-l: 10^6 messages and 10,000 cycles alone.
 DEBUG_PACKAGES = flex bison bc libelf-dev xz-utils
 check-vm-debug: vm
 	@./.ci/deps $(DEBUG_PACKAGES)
@@ -316,7 +318,7 @@ check-sanitize:
 SANITIZED = tests/multi/every_collective.t tests/multi/groups.t tests/multi/mismatch.t \
 	    tests/multi/survivors.t tests/multi/strays.t tests/multi/clusters.t \
 	    tests/multi/leaving.t tests/multi/progress.t tests/multi/policies.t \
-	    tests/multi/streams.t
+	    tests/multi/streams.t tests/net/cut.t tests/net/torn.t
 sanitized: all $(UNIT) $(MULTI)
 	export BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1; \
 		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED))

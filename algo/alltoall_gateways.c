@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Alltoall by gateways: what goes to another cluster is collected by the n gateways,
- * crosses in few messages, and is handed out there. Inside a cluster all blocks go
- * at once. For two clusters of p ranks and blocks of m bytes
+ * crosses in few messages, and is handed out there. For clusters of p and q ranks and
+ * blocks of m bytes
  *
- *	A + p p m B_wan + (p + p / n) p m beta
+ *	A + p q m B_wan + ((p / n - 1) q + (p - 1) q / n) m beta + (p - 1) m beta
  *
- * besides what stays inside: one way across and n streams that are used to the
- * full, for the price of every byte's two extra ways inside, but for a gateway's
- * own. The fewest messages: for short blocks, and for all where n = p.
+ * for crossing, collecting, handing out, and what stays inside: one way across and n
+ * streams that are used to the full, for the price of every byte's two extra ways
+ * inside, but for a gateway's own. The fewest messages: for short blocks, and for all
+ * where n = p.
  *
  * A lane's blocks to a cluster are put in order of their targets, so that each
  * target's lie together. Long ones cross target by target, and are handed out while
@@ -207,7 +208,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 {
 	const double n = call_bytes(call), p = clusters_largest(call), q = call->ranks - p;
 	const double lanes = clusters_lanes(call, tuning);
-	const double near = (p - 1) * (2 * m->overhead + n * m->beta) + m->alpha;
+	const double near = (p - 1) * (m->alpha + n * m->beta);
 
 	if (call->ranks == 1)
 		return 0;
@@ -215,7 +216,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		return near;
 	return near + across_alpha(call, m) + across_cost(call, tuning, m, p * q * n) +
 	       (2 * p / lanes + 2) * m->alpha +
-	       (p / lanes - 1 + p) * q / lanes * n * (m->beta + m->gamma);
+	       (p / lanes - 1 + (p - 1) / lanes) * q * n * (m->beta + m->gamma);
 }
 
 const struct coll_algo coll_alltoall_gateways = {

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Alltoall in turns (paper 2): every block goes straight to its place. Inside a
- * cluster all at once; between two clusters n pairs of ranks exchange blocks at a
- * time. Lane by lane, each rank of the smaller cluster (the *asker*) exchanges with
- * all ranks of the other and then hands the turn to the next one of its lane.
+ * Alltoall in turns (paper 2): every block goes straight to its place; between two
+ * clusters n pairs of ranks exchange blocks at a time. Lane by lane, each rank of the
+ * smaller cluster (the *asker*) exchanges with all ranks of the other and then hands
+ * the turn to the next one of its lane.
  *
  * An asker says "go" to its partner, by a message without bytes, as it begins to
  * send; the partner sends its block upon that and says so when the asker's has come.
  * So a link is free on both sides before the next is used, at the price of a way
  * forth and back for each pair:
  *
- *	(p q / n) (2 A + m B_wan n)	for clusters of p and q and blocks of m bytes
+ *	(p q / n) (2 A + m max(beta, n B_wan)) + (p - 1) m beta
+ *
+ * for clusters of p and q and blocks of m bytes, the larger of p. Last in it are the
+ * blocks inside. Where ranks wait for turns these go before: on a NIC that carries
+ * both, a turn would take twice as long, and all behind it wait. Where all ranks of the
+ * smaller cluster have a turn at any time, both go at once: turns leave NICs idle for
+ * two ways across.
  *
  * Counts are needed of the two ranks alone whose blocks they are.
  */
@@ -56,12 +62,12 @@ static void emit_answer(struct coll_build *b, const struct exchange *x, u32 aske
 }
 
 /* The turns of a lane: askers `lane`, `lane` + n, ... one after the other. */
-static void emit_asker(struct coll_build *b, const struct exchange *x, u32 cluster)
+static void emit_asker(struct coll_build *b, const struct exchange *x, u32 cluster, u32 begin)
 {
 	const struct clusters *c = &x->c;
 	const u32 *near = cluster_ranks(c, c->mine), *far = cluster_ranks(c, cluster);
 	const u32 size = cluster_size(c, cluster);
-	u32 free = COLL_NONE, i;
+	u32 free = begin, i;
 
 	if (c->index >= c->lanes)
 		free = emit_signalled(b, near[c->index - c->lanes]);
@@ -83,14 +89,15 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 {
 	const struct exchange x = { .c = clusters_make(b, call, tuning), .call = call };
 	const struct clusters *c = &x.c;
+	const u32 inside = emit_exchange_inside(b, &x);
+	const u32 begin = c->lanes < clusters_smallest(call) ? inside : COLL_NONE;
 	u32 k, i;
 
-	emit_exchange_inside(b, &x);
 	for (k = 0; k < c->count; k++) {
 		if (k == c->mine)
 			continue;
 		if (asks(c, c->mine, k))
-			emit_asker(b, &x, k);
+			emit_asker(b, &x, k, begin);
 		else
 			for (i = 0; i < cluster_size(c, k); i++)
 				emit_answer(b, &x, cluster_ranks(c, k)[i]);
@@ -101,16 +108,16 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const double n = block_usual_bytes(call, tuning), p = clusters_largest(call);
-	const double lanes = clusters_lanes(call, tuning), k = clusters_count(call);
-	const double near = (p - 1) * (2 * m->overhead + n * m->beta) + m->alpha;
+	const double lanes = clusters_lanes(call, tuning);
+	const double near = (p - 1) * (m->alpha + n * m->beta);
 	const double pairs = p * (call->ranks - p) / lanes;
 
 	if (call->ranks == 1)
 		return 0;
-	if (k == 1)
+	if (clusters_count(call) == 1)
 		return near;
 	return pairs * (2 * across_alpha(call, m) +
-			n * lanes * across_beta(m, lanes)) + near / k;
+			n * lanes * across_beta(m, lanes)) + near;
 }
 
 const struct coll_algo coll_alltoall_turns = {

@@ -136,6 +136,29 @@ void order_blocks(const struct clusters *c, const struct coll_call *call)
 								  call->count);
 }
 
+u64 cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster)
+{
+	return (c->before[c->first[cluster + 1]] - c->before[c->first[cluster]]) * call->element;
+}
+
+struct coll_call call_inside_v(const struct clusters *c, const struct coll_call *call, u32 root)
+{
+	struct coll_call inside = call_inside(c, call, call->collective);
+	const u64 *before = c->before + c->first[c->mine];
+	u32 i;
+
+	inside.root = root;
+	if (call->collective != COLL_GATHERV && call->collective != COLL_SCATTERV)
+		return inside;
+	for (i = 0; i < inside.ranks; i++) {
+		c->counts[i] = before[i + 1] - before[i];
+		c->displs[i] = before[i] - before[0];
+	}
+	inside.counts = c->counts;
+	inside.displs = c->displs;
+	return inside;
+}
+
 u32 head_index(const struct clusters *c, const struct coll_call *call, u32 root)
 {
 	return c->mine == cluster_of(call, root) ? cluster_index(c, c->mine, root) : 0;
@@ -151,11 +174,19 @@ const u32 *head_ranks(const struct clusters *c, const struct coll_call *call, u3
 	return c->lane;
 }
 
-const char *order_refuses(const struct coll_call *call)
+const char *order_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
 {
+	(void)tuning;
 	if (call->commutative || clusters_are_runs(call))
 		return NULL;
 	return "the operation does not commute, and the clusters are no runs of ranks";
+}
+
+const char *order_pipeline_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	const char *why = order_refuses(call, tuning);
+
+	return why ? why : pipeline_refuses(call, tuning);
 }
 
 const struct coll_algo *bcast_inside(const struct coll_call *call)

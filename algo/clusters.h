@@ -98,6 +98,9 @@ const u32 *lane_ranks(const struct clusters *c, u32 lane);
  */
 void order_blocks(const struct clusters *c, const struct coll_call *call);
 
+/* Of a cluster's blocks together, in that order. */
+u64 cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster);
+
 /*
  * Where one rank of each cluster is enough, that is its *head*: the root at home,
  * the first member elsewhere; without a root, with rank 0 for one, everywhere the
@@ -121,6 +124,9 @@ static inline struct coll_call call_inside(const struct clusters *c, const struc
 	return part;
 }
 
+/* gather(v), scatter(v), with my cluster's blocks one after the other: needs order_blocks(). */
+struct coll_call call_inside_v(const struct clusters *c, const struct coll_call *call, u32 root);
+
 static inline struct coll_call call_across(const struct clusters *c, const struct coll_call *call,
 					   enum coll_collective collective)
 {
@@ -132,10 +138,11 @@ static inline struct coll_call call_across(const struct clusters *c, const struc
 }
 
 /*
- * Combines in order if the clusters are runs of ranks: why they had better be, if
- * the operation does not commute. NULL: all is well.
+ * For an algorithm's `refuses`, which combines in order if the clusters are runs of ranks:
+ * they had better be, if the operation does not commute. The other is for one in segments.
  */
-const char *order_refuses(const struct coll_call *call);
+const char *order_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
+const char *order_pipeline_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
 
 /* Phases of whole vectors: one, as in the paper, unless `segment` is asked for or chosen. */
 static inline u32 phase_segments(const struct coll_call *call, const struct coll_tuning *tuning)

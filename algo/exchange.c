@@ -34,11 +34,11 @@ void emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 giv
 	emit_copy(b, block.place, x->c.displs[rank], block.bytes);
 }
 
-void emit_exchange_inside(struct coll_build *b, const struct exchange *x)
+u32 emit_exchange_inside(struct coll_build *b, const struct exchange *x)
 {
 	const struct clusters *c = &x->c;
 	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
-	u32 distance;
+	u32 over = COLL_NONE, distance;
 
 	for (distance = 1; distance < size; distance++) {
 		const u32 below = rank[rank_minus(c->index, distance, size)];
@@ -48,7 +48,13 @@ void emit_exchange_inside(struct coll_build *b, const struct exchange *x)
 	for (distance = 1; distance < size; distance++) {
 		const u32 above = rank[rank_plus(c->index, distance, size)];
 
-		emit_land(b, x, above, emit_give(b, x, above, COLL_NONE), c->op[above]);
+		const u32 below = rank[rank_minus(c->index, distance, size)];
+		const u32 given = emit_give(b, x, above, over);
+
+		emit_land(b, x, above, given, c->op[above]);
+		if (given != COLL_NONE || c->op[below] != COLL_NONE)
+			over = emit_both(b, given, c->op[below]);
 	}
 	emit_copy_own(b, x->call);
+	return over;
 }

@@ -20,7 +20,10 @@ u32 emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32 afte
 /* In place: what was taken goes to its place, once the block there was given. */
 void emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 given, u32 taken);
 
-/* My cluster's ranks exchange all their blocks, at once; my own block too. */
-void emit_exchange_inside(struct coll_build *b, const struct exchange *x);
+/*
+ * My cluster's ranks exchange all their blocks, with one partner at a time, as pairwise
+ * does; my own block too. Returns the op that ends it.
+ */
+u32 emit_exchange_inside(struct coll_build *b, const struct exchange *x);
 
 #endif

@@ -17,12 +17,6 @@ struct tiers {
 	u64 base;		/* the root's place for them */
 };
 
-static u64 cluster_bytes(const struct tiers *t, u32 cluster)
-{
-	return (t->c.before[t->c.first[cluster + 1]] - t->c.before[t->c.first[cluster]]) *
-	       t->call->element;
-}
-
 static u64 cluster_place(const struct tiers *t, u32 cluster)
 {
 	return t->base + t->c.before[t->c.first[cluster]] * t->call->element;
@@ -33,7 +27,7 @@ static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u6
 {
 	const struct clusters *c = &t->c;
 	const struct coll_call *call = t->call;
-	struct coll_call inside = call_inside(c, call, call->collective);
+	struct coll_call inside = call_inside_v(c, call, head);
 	const struct coll_part part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
@@ -42,18 +36,7 @@ static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u6
 		.after = COLL_NONE,
 		.recv_after = COLL_NONE,
 	};
-	u32 i;
 
-	for (i = 0; i < inside.ranks; i++) {
-		c->counts[i] = c->before[c->first[c->mine] + i + 1] -
-			       c->before[c->first[c->mine] + i];
-		c->displs[i] = c->before[c->first[c->mine] + i] - c->before[c->first[c->mine]];
-	}
-	if (call->collective == COLL_GATHERV) {
-		inside.counts = c->counts;
-		inside.displs = c->displs;
-	}
-	inside.root = head;
 	inside.in_place = call->in_place && t->direct;
 	return emit_phase(b, call->collective == COLL_GATHERV ? &coll_gatherv_binomial :
 							       &coll_gather_binomial,
@@ -83,10 +66,11 @@ static void emit_root(struct coll_build *b, const struct tiers *t, u32 inside)
 	u32 k;
 
 	for (k = 0; k < t->c.count; k++) {
+		const u64 bytes = cluster_bytes(&t->c, t->call, k);
 		u32 ready = inside;
 
-		if (k != t->c.mine && cluster_bytes(t, k))
-			ready = emit_recv(b, head[k], cluster_place(t, k), cluster_bytes(t, k));
+		if (k != t->c.mine && bytes)
+			ready = emit_recv(b, head[k], cluster_place(t, k), bytes);
 		emit_unpack_cluster(b, t, k, ready);
 	}
 }
@@ -109,14 +93,14 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	if (root && !t.direct)
 		t.base = emit_scratch(b, t.c.before[call->ranks] * call->element);
 	place = root ? cluster_place(&t, t.c.mine) :
-		       emit_scratch(b, t.c.index == head ? cluster_bytes(&t, t.c.mine) : 0);
+		       emit_scratch(b, t.c.index == head ? cluster_bytes(&t.c, call, t.c.mine) : 0);
 	ready = emit_inside(b, &t, head, place);
 	if (root) {
 		emit_root(b, &t, ready);
 	} else if (t.c.index == head && t.c.mine != cluster_of(call, call->root) &&
-		   cluster_bytes(&t, t.c.mine)) {
+		   cluster_bytes(&t.c, call, t.c.mine)) {
 		emit_after(b, ready);
-		emit_send(b, call->root, place, cluster_bytes(&t, t.c.mine));
+		emit_send(b, call->root, place, cluster_bytes(&t.c, call, t.c.mine));
 	}
 }
 

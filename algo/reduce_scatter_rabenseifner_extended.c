@@ -225,13 +225,6 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
-{
-	const char *why = order_refuses(call);
-
-	return why ? why : pipeline_refuses(call, tuning);
-}
-
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
@@ -253,7 +246,7 @@ const struct coll_algo coll_reduce_scatter_rabenseifner_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n, segment",
-	.refuses = refuses,
+	.refuses = order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };
@@ -265,7 +258,7 @@ const struct coll_algo coll_reduce_scatter_block_rabenseifner_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n, segment",
-	.refuses = refuses,
+	.refuses = order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };

@@ -42,12 +42,6 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_phase(b, &coll_reduce_binomial, &tier, &part);
 }
 
-static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
-{
-	(void)tuning;
-	return order_refuses(call);
-}
-
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
@@ -71,7 +65,7 @@ const struct coll_algo coll_reduce_twotier = {
 	.about = "reduce inside each cluster, then the heads reduce to the root",
 	.ordered = true,
 	.clusters = true,
-	.refuses = refuses,
+	.refuses = order_refuses,
 	.cost = cost,
 	.emit = emit,
 };

@@ -17,12 +17,6 @@ struct tiers {
 	u64 base;		/* the root's place for them */
 };
 
-static u64 bytes_of(const struct tiers *t, u32 cluster)
-{
-	return (t->c.before[t->c.first[cluster + 1]] - t->c.before[t->c.first[cluster]]) *
-	       t->call->element;
-}
-
 /* Where the root has a cluster's blocks one after the other, once *ready is done. */
 static u64 emit_pack_cluster(struct coll_build *b, const struct tiers *t, u32 cluster, u32 *ready)
 {
@@ -51,11 +45,11 @@ static void emit_far(struct coll_build *b, const struct tiers *t)
 	for (k = 0; k < t->c.count; k++) {
 		u64 place;
 
-		if (k == t->c.mine || !bytes_of(t, k))
+		if (k == t->c.mine || !cluster_bytes(&t->c, t->call, k))
 			continue;
 		place = emit_pack_cluster(b, t, k, &ready);
 		emit_after(b, ready);
-		emit_send(b, head[k], place, bytes_of(t, k));
+		emit_send(b, head[k], place, cluster_bytes(&t->c, t->call, k));
 	}
 }
 
@@ -63,7 +57,7 @@ static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u
 {
 	const struct clusters *c = &t->c;
 	const bool v = t->call->collective == COLL_SCATTERV;
-	struct coll_call inside = call_inside(c, t->call, t->call->collective);
+	const struct coll_call inside = call_inside_v(c, t->call, head);
 	const struct coll_part part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
@@ -72,18 +66,7 @@ static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u
 		.after = ready,
 		.recv_after = COLL_NONE,
 	};
-	u32 i;
 
-	for (i = 0; i < inside.ranks; i++) {
-		c->counts[i] = c->before[c->first[c->mine] + i + 1] -
-			       c->before[c->first[c->mine] + i];
-		c->displs[i] = c->before[c->first[c->mine] + i] - c->before[c->first[c->mine]];
-	}
-	if (v) {
-		inside.counts = c->counts;
-		inside.displs = c->displs;
-	}
-	inside.root = head;
 	emit_phase(b, v ? &coll_scatterv_binomial : &coll_scatter_binomial, &inside, &part);
 }
 
@@ -110,9 +93,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	} else {
 		const bool gets = t.c.index == head && t.c.mine != cluster_of(call, call->root);
 
-		place = emit_scratch(b, gets ? bytes_of(&t, t.c.mine) : 0);
-		if (gets && bytes_of(&t, t.c.mine))
-			ready = emit_recv(b, call->root, place, bytes_of(&t, t.c.mine));
+		place = emit_scratch(b, gets ? cluster_bytes(&t.c, call, t.c.mine) : 0);
+		if (gets && cluster_bytes(&t.c, call, t.c.mine))
+			ready = emit_recv(b, call->root, place, cluster_bytes(&t.c, call, t.c.mine));
 	}
 	emit_inside(b, &t, head, place, ready);
 }

@@ -207,6 +207,7 @@ static const struct nla_policy start_policy[__COLL_NOISE_A_MAX] = {
 	[COLL_NOISE_A_SHARE] = { .type = NLA_U32 },
 	[COLL_NOISE_A_LOG] = { .type = NLA_U32 },
 	[COLL_NOISE_A_STREAM] = { .type = NLA_U32 },
+	[COLL_NOISE_A_COST] = { .type = NLA_U32 },
 };
 
 static u64 get_u64(struct genl_info *info, int attr, u64 none)
@@ -232,6 +233,7 @@ static int read_numbers(struct genl_info *info, struct coll_noise_injector *inje
 	injector->lifetime = get_u64(info, COLL_NOISE_A_LIFETIME, COLL_NOISE_LIFETIME);
 	injector->epoch = get_u64(info, COLL_NOISE_A_EPOCH, now + 10 * NSEC_PER_MSEC);
 	injector->stream = get_u32(info, COLL_NOISE_A_STREAM, 0);
+	injector->cost = get_u32(info, COLL_NOISE_A_COST, 0);
 	if (injector->context >= COLL_NOISE_CONTEXTS)
 		return coll_refuse(info, COLL_NOISE_A_CONTEXT, -EINVAL,
 				   "context: hard interrupt (0), tasklet (1), FIFO thread (2) or ordinary thread (3)");
@@ -247,6 +249,8 @@ static int read_numbers(struct genl_info *info, struct coll_noise_injector *inje
 	if (log > COLL_NOISE_LOG_MAX)
 		return coll_refuse(info, COLL_NOISE_A_LOG, -ERANGE,
 				   "log: at most 1048576 events a CPU");
+	if (injector->cost > COLL_NOISE_COST_MAX)
+		return coll_refuse(info, COLL_NOISE_A_COST, -ERANGE, "cost: at most 1 ms, in ns");
 	injector->log = log ? roundup_pow_of_two(log) : 0;
 	return 0;
 }
@@ -602,7 +606,8 @@ static int put_injector(struct sk_buff *skb, const struct coll_noise_injector *i
 	       put_u64(skb, COLL_NOISE_A_LIFETIME, injector->lifetime) ||
 	       nla_put_u32(skb, COLL_NOISE_A_SHARE, injector->share) ||
 	       nla_put_u32(skb, COLL_NOISE_A_LOG, injector->log) ||
-	       nla_put_u32(skb, COLL_NOISE_A_STREAM, injector->stream) ? -EMSGSIZE : 0;
+	       nla_put_u32(skb, COLL_NOISE_A_STREAM, injector->stream) ||
+	       nla_put_u32(skb, COLL_NOISE_A_COST, injector->cost) ? -EMSGSIZE : 0;
 }
 
 static int put_seat(struct sk_buff *skb, const struct coll_noise_seat *seat)

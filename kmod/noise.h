@@ -23,6 +23,7 @@
 #define COLL_NOISE_SHARE	5000u
 #define COLL_NOISE_LOG_MAX	1048576u
 #define COLL_NOISE_INJECTORS	64u
+#define COLL_NOISE_COST_MAX	1000000u
 
 /* No event of this context lasts longer. */
 u64 coll_noise_context_longest(u8 context);
@@ -76,6 +77,7 @@ struct coll_noise_injector {
 	u64 lifetime, deadline;	/* deadline: CLOCK_MONOTONIC */
 	u64 longest;		/* no event of the plan is longer */
 	u32 share, log, stream;
+	u32 cost;		/* ns; events are that much shorter */
 	u32 seats;
 	struct coll_noise_seat *seat;
 };

@@ -155,15 +155,16 @@ static void strike(struct coll_noise_seat *seat, const struct coll_noise_span *e
 	const struct coll_noise_injector *injector = seat->injector;
 	u64 start = injector->epoch + event->start;
 	s64 late = ktime_get_real() - start;
+	u64 spin = event->duration - min_t(u64, event->duration, injector->cost);
 	u64 from = ktime_get_mono_fast_ns(), taken, to;
 	struct coll_noise_injected entry;
 
 	if (!in_thread(injector))
 		coll_watch_injected_begin(injector->id);
 	if (injector->context == COLL_NOISE_OTHER)
-		taken = spin_own(seat, event->duration);
+		taken = spin_own(seat, spin);
 	else
-		taken = spin_until(seat, from + event->duration) - from;
+		taken = spin_until(seat, from + spin) - from;
 	if (!in_thread(injector))
 		coll_watch_injected_end(injector->id);
 

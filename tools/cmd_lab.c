@@ -46,6 +46,9 @@ static const char help[] =
 "      --delay TIME      of the WAN, one way (10ms)\n"
 "      --queue BYTES     that wait before the WAN at most (what it holds in two delays)\n"
 "      --port-queue BYTES  at a switch's port to a node (256K)\n"
+"      --nic-queue BYTES  in a node, before its NIC (64K)\n"
+"      --warm            connections that were idle stay fast: the sysctl of nodes\n"
+"                        net.ipv4.tcp_slow_start_after_idle=0\n"
 "      --loss P          of packets on the WAN, 0 to 1 (0)\n"
 "      --rails N         links of a node, with an address each (1)\n"
 "      --ipv6            the nodes have IPv6 only\n"
@@ -216,9 +219,9 @@ static int calibrate(void *argument)
 /* ---- options ------------------------------------------------------------ */
 
 enum option_key {
-	KEY_HELP = 256, KEY_NIC, KEY_WAN, KEY_DELAY, KEY_QUEUE, KEY_PORT_QUEUE, KEY_LOSS, KEY_RAILS,
-	KEY_IPV6, KEY_DOWN, KEY_BY, KEY_NO_CLUSTERS, KEY_CALIBRATE, KEY_JSON,
-	KEY_CIRCUITS, KEY_SET_UP,
+	KEY_HELP = 256, KEY_NIC, KEY_WAN, KEY_DELAY, KEY_QUEUE, KEY_PORT_QUEUE, KEY_NIC_QUEUE,
+	KEY_LOSS, KEY_RAILS, KEY_IPV6, KEY_DOWN, KEY_BY, KEY_NO_CLUSTERS, KEY_CALIBRATE, KEY_JSON,
+	KEY_WARM, KEY_CIRCUITS, KEY_SET_UP,
 };
 
 static const struct option long_options[] = {
@@ -228,6 +231,8 @@ static const struct option long_options[] = {
 	{ "delay", required_argument, NULL, KEY_DELAY },
 	{ "queue", required_argument, NULL, KEY_QUEUE },
 	{ "port-queue", required_argument, NULL, KEY_PORT_QUEUE },
+	{ "nic-queue", required_argument, NULL, KEY_NIC_QUEUE },
+	{ "warm", no_argument, NULL, KEY_WARM },
 	{ "loss", required_argument, NULL, KEY_LOSS },
 	{ "rails", required_argument, NULL, KEY_RAILS },
 	{ "ipv6", no_argument, NULL, KEY_IPV6 },
@@ -320,6 +325,11 @@ static bool apply_option(int key, char *const *argv, struct settings *settings)
 		return read_scaled("--queue", 1024, 1e12, &settings->queue);
 	case KEY_PORT_QUEUE:
 		return read_scaled("--port-queue", 1024, 1e12, &lab->port_queue);
+	case KEY_WARM:
+		lab->warm = true;
+		return true;
+	case KEY_NIC_QUEUE:
+		return read_scaled("--nic-queue", 1024, 1e12, &lab->nic_queue);
 	case KEY_LOSS:
 		return read_scaled("--loss", 1000, 1, &lab->loss);
 	case KEY_RAILS:
@@ -395,7 +405,8 @@ static bool settle(struct settings *settings)
 int cmd_lab(int argc, char **argv)
 {
 	struct settings settings = {
-		.lab = { .rails = 1, .delay = 10e-3, .set_up = 10e-3, .port_queue = 256 << 10 },
+		.lab = { .rails = 1, .delay = 10e-3, .set_up = 10e-3, .port_queue = 256 << 10,
+			 .nic_queue = 64 << 10 },
 		.queue = -1,
 		.tell = true,
 	};

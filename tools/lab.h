@@ -37,8 +37,10 @@ struct lab {
 	double nic, wan;		/* bit/s; 0: no limit */
 	double delay;			/* seconds, one way */
 	double queue, port_queue;	/* bytes before the WAN; at a switch's port */
+	double nic_queue;		/* bytes in a node, before its NIC */
 	double loss;			/* of packets, 0 .. 1 */
 	bool ipv6, netem;
+	bool warm;			/* connections that were idle go on as fast as before */
 	double timeout;			/* seconds; 0: none */
 	struct lab_event event[LAB_EVENTS_MAX];
 	uint32_t events;

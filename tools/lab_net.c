@@ -126,7 +126,7 @@ static bool configure_node(const struct lab *lab, uint32_t node)
 		     lab->ipv6 ? " nodad" : "");
 		line(&ip, "link set %s up", device);
 		/* A host tells its own connections that it is full; they hold back. */
-		limit(&tc, lab, device, 65536);
+		limit(&tc, lab, device, lab->nic_queue);
 	}
 	for (rail = 0; rail < lab->ports; rail++) {
 		char device[32];
@@ -138,6 +138,8 @@ static bool configure_node(const struct lab *lab, uint32_t node)
 	}
 	if (!lab->ipv6)
 		setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+	if (lab->warm && !setting("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"))
+		return false;
 	return batch("ip", ip.text) && (!tc.used || batch("tc", tc.text));
 }
 

@@ -289,7 +289,8 @@ static double usual_mean(double *value, u64 count)
  * What an event takes beyond its length: the way into the thread and out of it.
  * The longer since the last, the more (caches are cold), so it is found at the rate
  * of the model where that is fast enough; and where the machine is shared it varies
- * by the second, so each model has its own.
+ * by the second, so each model has its own. The first one wakes what nobody used for
+ * long, and does not count.
  */
 static int find_cost(struct bench *b, u64 period, u64 duration, const char *command)
 {
@@ -303,6 +304,7 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	const struct coll_noise_plan plan = { .model = &model };
 	struct noise_injector injector;
 	struct noise_match match = { 0 };
+	double cost = 0;
 	int status;
 	u64 i;
 
@@ -313,8 +315,10 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 		status = noise_match(b->done, injector.cpu->count, b->gap, b->loop.gaps, &match);
 	for (i = 0; i < match.alone; i++)
 		match.extra[i] = (match.extra[i] - c->turn) * c->clock.rate / 0x1p32;
-	if (!status && match.alone && usual_mean(match.extra, match.alone) > 0)
-		c->cost = usual_mean(match.extra, match.alone);
+	if (!status && match.alone > 1)
+		cost = usual_mean(match.extra + 1, match.alone - 1);
+	if (cost > 0)
+		c->cost = cost;
 	noise_match_free(&match);
 	noise_injector_free(&injector);
 	return status;

@@ -162,6 +162,7 @@ static int begin_module(struct noise_injector *injector, const char *command)
 		.cpus = &o->cpus, .context = o->context, .epoch = o->epoch,
 		.lifetime = injector->until - noise_clock_read(CLOCK_REALTIME) + SPARE_NS,
 		.share = o->max_share * 10000, .log = o->room < 1 << 20 ? o->room : 1 << 20,
+		.cost = o->cost,
 	};
 	int error = noise_module_open(&injector->module);
 	u32 i;

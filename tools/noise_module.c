@@ -300,6 +300,7 @@ int noise_module_inject(struct noise_module *module, const struct noise_module_o
 	nla_put_u32(message, COLL_NOISE_A_SHARE, order->share);
 	nla_put_u32(message, COLL_NOISE_A_LOG, order->log);
 	nla_put_u32(message, COLL_NOISE_A_STREAM, order->stream);
+	nla_put_u32(message, COLL_NOISE_A_COST, order->cost);
 	if (!put_table(message, order->plan)) {
 		nlmsg_free(message);
 		return -EMSGSIZE;

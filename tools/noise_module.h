@@ -41,6 +41,7 @@ struct noise_module_order {
 	enum coll_noise_context context;
 	u64 epoch, lifetime;
 	u32 share, log, stream;		/* share: in 1/10000 */
+	u32 cost;			/* ns; what an event takes beyond itself, and is shortened by */
 };
 
 extern const char *const noise_context_names[COLL_NOISE_CONTEXTS];

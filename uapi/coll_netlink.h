@@ -84,6 +84,7 @@ enum coll_noise_attr {
 	COLL_NOISE_A_EVENTS,	/* binary: struct coll_noise_injected[] */
 	COLL_NOISE_A_LOST,	/* u64: log entries that found no room */
 	COLL_NOISE_A_STATE,	/* u8: 0 over, 1 injecting, 2 its CPU is offline */
+	COLL_NOISE_A_COST,	/* u32: ns an event takes beyond itself and is shortened by; at most 1 ms, default 0 */
 	COLL_NOISE_A_PAD,
 	__COLL_NOISE_A_MAX,
 };

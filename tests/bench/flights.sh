@@ -5,7 +5,7 @@
 # 20 Mbit/s and 10 ms. Rounds of 2, 4 and 8 collectives of equal sizes (512 KB) and of
 # mixed ones (64, 1024, 256, 704 KB: the same sum), in one group; each in a group, that
 # is on a connection, of its own; and the same on hosts that do not make a connection
-# begin slowly again after each pause ("kept": tcp_slow_start_after_idle = 0). CSV and SVG
+# begin slowly again after each pause ("kept": coll lab --warm). CSV and SVG
 # go to $BUILD/figures. Takes five minutes.
 #
 # usage: BUILD=build tests/bench/flights.sh [one|own|kept ...]
@@ -18,10 +18,10 @@ export COLL_CONGESTION="${COLL_CONGESTION:-cubic}" COLL_DEADLINE=60s
 
 [ -s "$csv" ] || echo "policy,connections,sizes,in_flight,mean_ms,last_ms" >"$csv"
 for connections in ${*:-one own kept}; do
-	groups=groups idle=1
+	groups=groups warm=
 	case $connections in
 	one) groups= ;;
-	kept) idle=0 ;;
+	kept) warm=--warm ;;
 	esac
 	sed -i "/,$connections,/d" "$csv"	# what was measured before of the others stays
 	for sizes in equal mixed; do
@@ -32,9 +32,7 @@ for connections in ${*:-one own kept}; do
 		for flights in 2 4 8; do
 			for policy in rr occupancy occupancy-hier; do
 				COLL_LINK_POLICY=$policy "$build/coll" lab -c 1+1 --nic 20M --wan 20M \
-					--delay 10ms --port-queue 64K -t 60 -- sh -c '
-					echo $0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle
-					exec "$@"' $idle \
+					--delay 10ms --port-queue 64K $warm -t 60 -- \
 					"$build/tests/multi/flights" $flights $bytes "${ROUNDS:-3}" mixed $groups |
 					sed -n "s/.*mean \([0-9.]*\) ms last \([0-9.]*\) ms.*/$policy,$connections,$sizes,$flights,\1,\2/p" >>"$csv"
 			done

@@ -9,7 +9,10 @@
 # SVG go to $BUILD/figures. Takes about a quarter of an hour.
 #
 # usage: BUILD=build tests/bench/wan.sh [bcast|allreduce|gather|alltoall|reduce|allgather|
-#        reduce_scatter_block|scatter ...]
+#        reduce_scatter_block|scatter|dealt ...]
+#
+# dealt: allreduce where ranks are dealt to the clusters and the WAN carries what 2 NICs do.
+# Then world halves the farthest first, as the paper's does.
 set -e
 build=${BUILD:-build}
 out=$build/figures
@@ -24,7 +27,20 @@ bench() {	# COLLECTIVE SIZES ALGORITHMS
 	for size in $2; do
 		lab "$build/coll" bench "$1" --algo "$3" --size "$size" \
 			--iterations "${ITERATIONS:-3}" --warmup 1 --csv
-	done | awk 'NR == 1 || !/^collective,/' >"$out/wan_$1.csv"
+	done | awk 'NR == 1 || !/^collective,/' >"$out/wan-$1.csv"
+}
+
+# Of the lab's 8 + 8 nodes those of the first cluster become the even ranks.
+deal() {	# PROGRAM ...
+	"$build/coll" lab -c 8+8 --no-clusters --nic 10M --wan 20M --delay 10ms \
+		--port-queue 64K -t 240 -- sh -c '
+		if [ $COLL_RANK -lt 8 ]; then
+			COLL_CLUSTER=a COLL_RANK=$((2 * COLL_RANK))
+		else
+			COLL_CLUSTER=b COLL_RANK=$((2 * (COLL_RANK - 8) + 1))
+		fi
+		export COLL_CLUSTER COLL_RANK
+		exec "$@"' deal "$@"
 }
 
 each_n() {	# ALGORITHM [,MORE]
@@ -33,7 +49,7 @@ each_n() {	# ALGORITHM [,MORE]
 
 lab "$build/coll" wan >"$out/wan.config"
 export COLL_CONFIG=$out/wan.config
-for what in ${*:-bcast allreduce gather alltoall reduce allgather reduce_scatter_block scatter}; do
+for what in ${*:-bcast allreduce gather alltoall reduce allgather reduce_scatter_block scatter dealt}; do
 	case $what in
 	bcast)
 		bench bcast "16K 64K 256K 1M" "$(each_n vandegeijn-extended),$(each_n vandegeijn-extended ,segment=1G),farfirst,farfirst:segment=1G,world" ;;
@@ -51,6 +67,10 @@ for what in ${*:-bcast allreduce gather alltoall reduce allgather reduce_scatter
 		bench reduce_scatter_block "64K" "$(each_n rabenseifner-extended),world" ;;
 	scatter)
 		bench scatter "64K" "$(each_n turns),twotier,direct" ;;
+	dealt)
+		deal "$build/coll" bench allreduce --size 1M --iterations "${ITERATIONS:-3}" \
+			--algo "rabenseifner-extended:n=2,twotier,world" --warmup 1 --csv \
+			>"$out/wan_dealt.csv" ;;
 	*)
 		echo "wan.sh: no experiment '$what'" >&2
 		exit 2 ;;

@@ -17,17 +17,17 @@ curve() {	# CSV FACTOR ALGORITHM
 }
 
 plot() {	# COLLECTIVE FACTOR TITLE
-	csv=$out/wan_$1.csv
+	csv=$out/wan-$1.csv
 	[ -s "$csv" ] || return 0
-	awk -F'"' 'NR > 1 && !seen[$4]++ { print $4 }' "$csv" >"$out/wan_$1.names"
+	awk -F'"' 'NR > 1 && !seen[$4]++ { print $4 }' "$csv" >"$out/wan-$1.names"
 	lines=
 	while read -r name; do
-		curve "$csv" "$2" "$name" >"$out/wan_$1.$(echo "$name" | tr ':=,' '...').dat"
-		lines="$lines${lines:+, }'$out/wan_$1.$(echo "$name" | tr ':=,' '...').dat' with linespoints title '$(echo "$name" | sed 's/_/ /g')'"
-	done <"$out/wan_$1.names"
+		curve "$csv" "$2" "$name" >"$out/wan-$1.$(echo "$name" | tr ':=,' '...').dat"
+		lines="$lines${lines:+, }'$out/wan-$1.$(echo "$name" | tr ':=,' '...').dat' with linespoints title '$(echo "$name" | sed 's/_/ /g')'"
+	done <"$out/wan-$1.names"
 	gnuplot <<-END
 		set terminal svg size 760,460 dynamic background "white"
-		set output "$out/wan_$1.svg"
+		set output "$out/wan-$1.svg"
 		set title "$3, 8 + 8 nodes, NIC 10 Mbit/s, WAN 40 Mbit/s, 10 ms"
 		set xlabel "message size (bytes)"
 		set ylabel "throughput (MB/s)"
@@ -37,8 +37,8 @@ plot() {	# COLLECTIVE FACTOR TITLE
 		set key outside right
 		plot $lines
 	END
-	rm -f "$out/wan_$1".*.dat "$out/wan_$1.names"
-	echo "$out/wan_$1.svg"
+	rm -f "$out/wan-$1".*.dat "$out/wan-$1.names"
+	echo "$out/wan-$1.svg"
 }
 
 plot bcast 16 "Bcast, M P / T"

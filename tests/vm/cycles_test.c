@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- *	cycles_test [CYCLES]
+ *	cycles_test [CYCLES [load|watch|noise]...]
  *
  * Over and over: coll.ko loaded and unloaded, at every tenth time amid noise and a
  * watch; noise and a watch started and ended, by a command and by their owner's
- * going away. As often as fits into some seconds, or that many cycles of each.
+ * going away. As often as fits into some seconds, or that many cycles of each, or of those.
  *
  * Most of a cycle is waiting for grace periods of RCU: those that are counted have
  * them expedited, those that are timed have them as they are.
@@ -127,17 +127,39 @@ static void repeat(int (*cycle)(long turn), long cycles, const char *what)
 		vm_ok(less < done / 4 + SLACK_KIB, "memory comes back");
 }
 
+static const struct {
+	const char *name, *what;
+	int (*cycle)(long turn);
+	bool loaded;
+} kinds[] = {
+	{ "load", "loaded and unloaded", load_and_unload, false },
+	{ "watch", "a watch started and ended", watch, true },
+	{ "noise", "noise started and ended", noise, true },
+};
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc <= 2;
+}
+
 int main(int argc, char **argv)
 {
 	long cycles = argc > 1 ? atol(argv[1]) : 0;
 
-	vm_is(vm_unload(), 0, "unloaded");
 	if (cycles)
 		vm_is(vm_write("/sys/kernel/rcu_expedited", "1"), 0, "RCU is in a hurry");
-	repeat(load_and_unload, cycles, "loaded and unloaded");
-	vm_is(vm_load(""), 0, "and once more");
-	repeat(watch, cycles, "a watch started and ended");
-	repeat(noise, cycles, "noise started and ended");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (!wanted(kinds[i].name, argc, argv))
+			continue;
+		if (!kinds[i].loaded)
+			vm_is(vm_unload(), 0, "unloaded");
+		repeat(kinds[i].cycle, cycles, kinds[i].what);
+		if (!kinds[i].loaded)
+			vm_is(vm_load(""), 0, "and once more");
+	}
 	if (cycles)
 		vm_is(vm_write("/sys/kernel/rcu_expedited", "0"), 0, "RCU is not any more");
 	return vm_end();

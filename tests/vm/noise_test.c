@@ -34,7 +34,7 @@ struct order {
 	int context;			/* -1: not said */
 	struct coll_noise_model model;
 	const struct coll_noise_span *table;
-	uint32_t spans, share, log, stream;
+	uint32_t spans, share, log, stream, cost;
 	uint64_t lifetime, epoch;
 };
 
@@ -82,6 +82,8 @@ static int64_t start(const struct order *order)
 		nla_put_u32(message, COLL_NOISE_A_LOG, order->log);
 	if (order->stream)
 		nla_put_u32(message, COLL_NOISE_A_STREAM, order->stream);
+	if (order->cost)
+		nla_put_u32(message, COLL_NOISE_A_COST, order->cost);
 	if (order->lifetime)
 		nla_put_u64(message, COLL_NOISE_A_LIFETIME, order->lifetime);
 	if (order->epoch)
@@ -368,6 +370,7 @@ static void refusals(void)
 	refused(WITH(with.lifetime = 86401 * S), -ERANGE, "lifetime: from 1 ms to a day");
 	refused(WITH(with.epoch = ~0ull), -ERANGE, "epoch: before the lifetime ends");
 	refused(WITH(with.log = 1 << 21), -ERANGE, "log: at most 1048576");
+	refused(WITH(with.cost = 1000001), -ERANGE, "cost: at most 1 ms");
 	refused(WITH(with.model.arrival = 9), -EINVAL, "arrival: periodic (0)");
 	refused(WITH(with.model.phase = 9), -EINVAL, "phase: same (0)");
 	refused(WITH(with.model.length = 9), -EINVAL, "length: fixed (0)");

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../tools/netlink.h"
@@ -739,7 +740,8 @@ enum { FORKERS = 2, AT_ONCE = 8 };
 
 /* What came of a storm, in memory that all share. */
 struct tally {
-	int processes, wrong;
+	int processes, wrong, late;
+	uint64_t begin, period;		/* ns; of a forker's turns, 0: as fast as they go */
 };
 
 /* /bin/storm by another name, which the rules know: a child for each letter. */
@@ -756,11 +758,25 @@ static pid_t storm_process(const char *children)
 	return pid;
 }
 
+/* Waits for the turn's time; one that begins when the next should is late. */
+static void await_turn(struct tally *tally, int turn)
+{
+	const uint64_t due = tally->begin + turn * tally->period;
+	const struct timespec time = { due / 1000000000, due % 1000000000 };
+
+	if (!tally->period)
+		return;
+	if (vm_now() >= due + tally->period)
+		__atomic_add_fetch(&tally->late, 1, __ATOMIC_RELAXED);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
 static void forker(struct tally *tally, int processes, const char *children)
 {
-	int status, at_work;
+	int status, at_work, turn = 0;
 
 	while (processes > 0) {
+		await_turn(tally, turn++);
 		for (at_work = 0; at_work < AT_ONCE && storm_process(children) > 0; at_work++)
 			;
 		processes -= at_work;
@@ -775,10 +791,11 @@ static void forker(struct tally *tally, int processes, const char *children)
 }
 
 /*
- * So many forks and execs as fast as they go, from several processes that may run
- * anywhere: who matches never computes on the application's CPU, nor do its children.
+ * So many forks and execs, `rate` a second or (0) as fast as they go, from several
+ * processes that may run anywhere: who matches never computes on the application's CPU,
+ * nor do its children.
  */
-static void storm(int most, const char *children)
+static void storm(int most, const char *children, int rate)
 {
 	const int each = 2 + strlen(children);
 	static struct everybody before, after;
@@ -786,14 +803,15 @@ static void storm(int most, const char *children)
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[FORKERS];
 	double seconds;
-	uint64_t begin;
 	int i;
 
 	if (symlink("/bin/storm", "/tmp/storm-exec") && errno != EEXIST)
 		vm_note("no link: %s", strerror(errno));
 	note_everybody(&before);
 	vm_is(set_comm("storm-*"), 0, "rules are set");
-	begin = vm_now();
+	if (rate)
+		tally->period = 1000000000ull * FORKERS * AT_ONCE * each / rate;
+	tally->begin = vm_now();
 	for (i = 0; i < FORKERS; i++) {
 		pid[i] = fork();
 		if (!pid[i]) {
@@ -804,11 +822,13 @@ static void storm(int most, const char *children)
 	}
 	for (i = 0; i < FORKERS; i++)
 		waitpid(pid[i], NULL, 0);
-	seconds = (vm_now() - begin) / 1e9;
-	vm_note("%d forks and execs, %.0f a second", tally->processes * each,
-		tally->processes * each / seconds);
+	seconds = (vm_now() - tally->begin) / 1e9;
+	vm_note("%d forks and execs, %.0f a second for %.1f s", tally->processes * each,
+		tally->processes * each / seconds, seconds);
 	vm_ok(tally->processes * each >= most, "a storm of %d forks and execs",
 	      tally->processes * each);
+	if (rate)
+		vm_is(tally->late, 0, "at the rate that was asked for, all the time");
 	vm_is(tally->wrong, 0, "all were where they belong before they computed");
 	vm_ok(look(0).matched >= (uint64_t)tally->processes, "the rule counts them all");
 	vm_is(clear(), 0, "rules are cleared");
@@ -862,8 +882,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (!vm_is(netlink_open(&netlink), 0, "a socket"))
 		return vm_end();
-	if (argc == 4 && !strcmp(argv[1], "storm")) {	/* 10000 cccc: see storm() */
-		storm(atoi(argv[2]), argv[3]);
+	if (argc >= 4 && !strcmp(argv[1], "storm")) {	/* 10000 cccc [RATE]: see storm() */
+		storm(atoi(argv[2]), argv[3], argc > 4 ? atoi(argv[4]) : 0);
 		return vm_end();
 	}
 	refusals();
@@ -877,7 +897,7 @@ int main(int argc, char **argv)
 	somebody_else();
 	cpu_gone();
 	owners();
-	storm(10000, "cccccc");
+	storm(10000, "cccccc", 0);
 	storm_of_children();
 	netlink_close(netlink);
 	return vm_end();
