@@ -288,42 +288,47 @@ static void calibrate(struct rank *rank)
 	}
 }
 
-static int iterate(struct rank *rank, int64_t i)
+static void note(struct rank *rank, int what, int64_t i, double time, double own)
 {
-	int what;
+	rank->sample[what][i] = time;
+	rank->begin_of[what][i] = rank->began;
+	if (what == OVERLAP_COMPUTE)
+		rank->sample[OVERLAP_TAKEN_ALONE][i] = rank->taken;
+	if (what != OVERLAP_NOTEST)
+		return;
+	rank->sample[OVERLAP_START][i] = rank->started;
+	rank->sample[OVERLAP_TAKEN][i] = rank->taken;
+	rank->sample[OVERLAP_PRODUCT][i] = own;
+	rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
+}
 
-	for (what = 0; what < OVERLAP_START; what++) {
+/* A case at a time, as a program does one thing for long: that is what `auto` learns from. */
+static int iterate(struct rank *rank, int what)
+{
+	const int64_t iterations = rank->options->iterations;
+	int64_t i;
+
+	for (i = iterations < WARMUP ? -iterations : -WARMUP; i < iterations; i++) {
 		double own = 0, time = timed(rank, what, i & 1, &own);
 
 		if (time < 0)
 			return time;
-		if (i < 0)
-			continue;
-		rank->sample[what][i] = time;
-		rank->begin_of[what][i] = rank->began;
-		if (what == OVERLAP_COMPUTE)
-			rank->sample[OVERLAP_TAKEN_ALONE][i] = rank->taken;
-		if (what != OVERLAP_NOTEST)
-			continue;
-		rank->sample[OVERLAP_START][i] = rank->started;
-		rank->sample[OVERLAP_TAKEN][i] = rank->taken;
-		rank->sample[OVERLAP_PRODUCT][i] = own;
-		rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
+		if (i >= 0)
+			note(rank, what, i, time, own);
 	}
 	return 0;
 }
 
 static int measure(struct rank *rank)
 {
-	const int64_t iterations = rank->options->iterations;
-	int64_t i;
 	int what, error = 0;
 
 	calibrate(rank);
-	for (i = iterations < WARMUP ? -iterations : -WARMUP; i < iterations && !error; i++)
-		error = iterate(rank, i);
+	for (what = 0; what < OVERLAP_START && !error; what++)
+		error = iterate(rank, what);
 	for (what = 0; what < OVERLAP_CASES && !error; what++)
-		error = span_all(rank, rank->begin_of[what], rank->sample[what], iterations);
+		error = span_all(rank, rank->begin_of[what], rank->sample[what],
+				 rank->options->iterations);
 	if (!error)
 		error = coll_allreduce(COLL_IN_PLACE, &rank->wrong, 1, COLL_UINT64, COLL_SUM,
 				       rank->world);
