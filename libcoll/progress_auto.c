@@ -3,10 +3,11 @@
  * Progress that is chosen run by run, from what was seen of the runs before:
  *
  *	the kernel	the application stays away for long, and /dev/coll is there
- *	a thread	it stays away for long, and a core is idle or the data is large
+ *	a thread	it stays away for long, and the data is large; or it does so by bits,
+ *			each call for nothing, and a core is idle
  *	the caller	it calls in often, waits at once, or sleeps on nothing else
  *
- * "Long" is compared with what the run would take by itself, as predicted. What
+ * "Long" is compared with what the run would take by itself, as predicted or seen. What
  * hangs on the context has one owner still; it goes from the thread to the
  * application and back, with all that is in flight.
  */
@@ -23,10 +24,11 @@
 enum {
 	OFTEN = 4,			/* calls in such a part of a run's time are often */
 	SHORT_NS = 50000,		/* an absence that never matters */
-	LARGE_BYTES = 32768,		/* worth a thread that shares a core */
+	WORTH_NS = 20000,		/* away in all: worth a thread that has a core */
+	LARGE_BYTES = 524288,		/* worth a thread that shares a core */
 	STEADY = 4,			/* runs of a small call in a row, before it is worth one */
 	AGREED = 16,			/* runs that want the caller before it gets all back */
-	IDLE_LOOK_NS = 200000000,
+	IDLE_LOOK_NS = 50000000,
 };
 
 static struct autopilot *pilot_of(const struct coll_context *context)
@@ -50,34 +52,58 @@ static const struct coll_progress_ops *now_by(struct coll_context *context)
 
 /* ---- what is seen ----------------------------------------------------------------- */
 
-/* The application calls in. While something is in flight its longest absence counts. */
-static void called_in(struct coll_context *context)
+/* The application calls in. While something is in flight its absences count. The latest, ns. */
+static uint64_t called_in(struct coll_context *context)
 {
 	struct autopilot *pilot = pilot_of(context);
-	const uint64_t now = coll_now();
+	const uint64_t now = coll_now(), absence = now - pilot->called;
 
-	if (pilot->flying && now - pilot->called > pilot->absence)
-		pilot->absence = now - pilot->called;
+	if (pilot->flying) {
+		if (absence > pilot->absence)
+			pilot->absence = absence;
+		pilot->outside += absence;
+	}
 	pilot->called = now;
+	return absence;
 }
 
 /* Half of what is known is the latest. */
-static void learn(struct coll_run *run)
+static uint64_t blend(uint64_t known, uint64_t latest, bool seen)
+{
+	return seen ? (known + latest) / 2 : latest;
+}
+
+/* The application goes: what was done in here is no absence. */
+static void leaves(struct coll_context *context)
+{
+	pilot_of(context)->called = coll_now();
+}
+
+/*
+ * At the end of a run; `since`: how long nobody had looked when it was found to be over, so
+ * that it has lasted for as much less.
+ */
+static void learn(struct coll_run *run, uint64_t since)
 {
 	struct autopilot *pilot = pilot_of(run->group->context);
-
 	struct auto_call *evidence = run->evidence;
 
 	if (!evidence)
 		return;
 	run->evidence = NULL;
-	evidence->absence = evidence->seen ? (evidence->absence + pilot->absence) / 2 :
-					     pilot->absence;
+	evidence->absence = blend(evidence->absence, pilot->absence, evidence->seen);
+	evidence->outside = blend(evidence->outside, pilot->outside, evidence->seen);
+	evidence->lasted = blend(evidence->lasted, coll_now() - run->began - since,
+				 evidence->seen);
 	evidence->seen = true;
-	pilot->absence = --pilot->flying ? pilot->absence : 0;
+	if (!--pilot->flying)
+		pilot->absence = pilot->outside = 0;
 }
 
-/* CPUs that nobody used, of those that progress may use; looked at now and then. */
+/*
+ * CPUs that nobody else used, of those that progress may use; looked at now and then. What
+ * our thread does itself is no reason to take it away.
+ */
 static double idle_cores(struct coll_context *context)
 {
 	struct autopilot *pilot = pilot_of(context);
@@ -86,7 +112,7 @@ static double idle_cores(struct coll_context *context)
 
 	if (now - pilot->looked < IDLE_LOOK_NS)
 		return pilot->idle;
-	idle = cpus_idle_ns(context->options.progress_cpus);
+	idle = cpus_idle_ns(context->options.progress_cpus) + thread_cpu_ns(context);
 	if (pilot->looked)
 		pilot->idle = (double)(idle - pilot->idle_ns) / (now - pilot->looked);
 	pilot->looked = now;
@@ -120,16 +146,19 @@ static uint64_t key_of(const struct coll_run *run)
 	       call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
 }
 
-/*
- * A small one loses little if it is not carried on, and a change of the owner costs more.
- * What the thread does itself is no reason to take it away.
- */
+/* Enough of a core for a thread that mostly waits, which keeps it until others take more. */
+static bool has_a_core(const struct coll_context *context, double idle)
+{
+	return idle >= (is_ours(context) ? 0.25 : 0.1);
+}
+
+/* A small one loses little if it is not carried on, and a change of the owner costs more. */
 static bool worth_a_thread(const struct coll_context *context, struct auto_call *known,
 			   double idle)
 {
 	known->away++;
 	return known->bytes >= LARGE_BYTES ||
-	       (known->away >= STEADY && (idle >= 0.5 || !is_ours(context)));
+	       (known->away >= STEADY && has_a_core(context, idle));
 }
 
 static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
@@ -137,6 +166,9 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 	struct coll_context *context = run->group->context;
 	const uint64_t absence = known->absence;
 	const double idle = idle_cores(context);
+	const uint64_t alone = known->alone > known->lasted ? known->alone : known->lasted;
+	const bool away = absence > SHORT_NS && absence > alone / OFTEN;
+	const bool worth = known->outside > WORTH_NS && has_a_core(context, idle);
 	const size_t bytes = sizeof(run->choice);
 	char *why = run->choice;
 
@@ -144,7 +176,7 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 		snprintf(why, bytes, "the caller waits for it");
 		return AUTO_CALL;
 	}
-	if (absence <= SHORT_NS || absence <= known->alone / OFTEN) {
+	if (!away && (!worth || context->offload)) {
 		known->away = 0;
 		snprintf(why, bytes, "the program stays away for %.0f us at most", absence / 1e3);
 		return AUTO_CALL;
@@ -153,8 +185,8 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 		snprintf(why, bytes, "the program stays away for %.0f us", absence / 1e3);
 		return AUTO_KERNEL;
 	}
-	snprintf(why, bytes, "the program stays away for %.0f us, %.1f cores are idle",
-		 absence / 1e3, idle);
+	snprintf(why, bytes, "the program stays away for %.0f us, %.0f in all, %.1f cores are idle",
+		 absence / 1e3, known->outside / 1e3, idle);
 	return worth_a_thread(context, known, idle) ? AUTO_THREAD : AUTO_CALL;
 }
 
@@ -215,7 +247,7 @@ static int started(struct coll_run *run, int error)
 		run->evidence = NULL;
 		pilot->flying--;
 	}
-	pilot->called = coll_now();
+	leaves(run->group->context);
 	return error;
 }
 
@@ -238,6 +270,7 @@ static int auto_start(struct coll_run *run)
 		run->chosen = AUTO_THREAD;
 	if (!run->local) {
 		run->evidence = known;
+		run->began = pilot->called;
 		pilot->flying++;
 	}
 	return started(run, now_by(context)->start(run));
@@ -248,7 +281,9 @@ static int auto_start(struct coll_run *run)
 static void auto_call(struct coll_context *context, void (*function)(void *), void *argument,
 		      bool urgent)
 {
+	called_in(context);
 	now_by(context)->call(context, function, argument, urgent);
+	leaves(context);
 }
 
 static bool auto_in_flight(struct coll_run *run)
@@ -265,11 +300,13 @@ static void end_here(void *run)
 static int auto_wait(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
+	const uint64_t absence = called_in(context);
+	const bool over = !auto_in_flight(run);
 	int status;
 
-	called_in(context);
-	learn(run);
 	status = now_by(context)->wait(run);
+	learn(run, over ? absence : 0);
+	leaves(context);
 	if (run->planned && !run->persistent)
 		now_by(context)->call(context, end_here, run, false);
 	return status;
@@ -277,8 +314,14 @@ static int auto_wait(struct coll_run *run)
 
 static int auto_turn(struct coll_context *context)
 {
+	struct autopilot *pilot = pilot_of(context);
+	int error;
+
 	called_in(context);
-	return now_by(context)->turn(context);
+	error = now_by(context)->turn(context);
+	if (pilot->flying)
+		leaves(context);
+	return error;
 }
 
 static int auto_fd(struct coll_context *context)

@@ -270,6 +270,16 @@ bool thread_is_parked(const struct coll_context *context)
 	return threaded_of(context)->parked;
 }
 
+uint64_t thread_cpu_ns(const struct coll_context *context)
+{
+	struct timespec time = { 0 };
+	clockid_t clock;
+
+	if (!pthread_getcpuclockid(threaded_of(context)->thread, &clock))
+		clock_gettime(clock, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
 bool thread_is_this(const struct coll_context *context)
 {
 	return pthread_equal(threaded_of(context)->self, pthread_self());

@@ -4,16 +4,22 @@
 # together, in us, medians of ROUNDS jobs in turn.
 #	BUILD=build sh tests/bench/auto.sh [SIZE ...]
 # A line: where progress runs, bytes, with calls in between or without, each mode's time, and how
-# much longer `auto` takes than the least of the others. ROUNDS: 5, each of ITERATIONS: 40.
+# much longer `auto` takes than the least of the others. ROUNDS: 3; each has so many calls of a
+# case that they take SECONDS_EACH or so, 0.2: what learns needs time for that.
 set -eu
 build=${BUILD:-build}
 [ $# -gt 0 ] || set -- 8 1K 4K 16K 64K 256K
+
+# So many calls of 2 ranks, by what the bytes take.
+iterations() {	# SIZE
+	numfmt --from=iec "$1" | awk -v s="${SECONDS_EACH:-0.2}" '{ print int(s / (1e-4 + $1 * 6e-8)) + 40 }'
+}
 
 echo 'progress,size,calls,call,thread,helper,kernel,auto,over the best'
 for place in own shared; do
 	for size; do
 		"$build/coll" bench overlap -n 2 --place $place --pace 50M --size "$size" \
-			--iterations "${ITERATIONS:-40}" --rounds "${ROUNDS:-5}" --json |
+			--iterations "$(iterations "$size")" --rounds "${ROUNDS:-3}" --json |
 			jq -r --arg place $place --arg size "$size" '
 			[.modes[] | select(.available)] as $modes
 			| ("ovlp-test", "ovlp-notest") as $case
