@@ -3,6 +3,7 @@
 # Ranks, colld and a switch: every collective with planned circuits, and what the switch's
 # own log says of it.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/colld.sh"
 work=$(mktemp -d) || exit 1
 colld= switch=
 stop() {
@@ -42,15 +43,8 @@ start() {	# NODES K LINE...: lines of colld's file
 			list = "" }'
 		printf '%s\n' "$@"
 	} >"$work/circuits"
-	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
-		2>"$work/colld.log" 5>&- &
-	colld=$!
-	for _ in $(seq 1 200); do
-		"$COLL" circuit show --socket "$work/socket" >/dev/null 2>&1 && return
-		kill -0 "$colld" 2>/dev/null || { cat "$work/colld.log"; return 1; }
-		sleep 0.1
-	done
-	return 1
+	: >"$work/colld.log"
+	start_colld
 }
 ranks() {	# PROGRAM ARGUMENT...: a rank on each node
 	"$COLL" run --no-prefix -q -t 150 -n "$nodes" -- sh -c 'COLL_NODE=n$COLL_RANK exec "$@"' - "$@"

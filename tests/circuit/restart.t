@@ -8,6 +8,7 @@ if [ -z "$RESTART_INSIDE" ] && [ "$(id -u)" = 0 ] && unshare -mn true 2>/dev/nul
 	RESTART_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
 fi
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/colld.sh"
 work=$(mktemp -d) || exit 1
 colld= switch= ranks=
 finish() {
@@ -23,17 +24,6 @@ trap 'exit 1' HUP INT TERM
 export COLL_CIRCUITS="$work/socket" COLL_DEADLINE=60s
 unset COLL_EXPLAIN COLL_CIRCUIT_PORTS
 
-start_colld() {
-	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
-		2>>"$work/colld.log" 5>&- &
-	colld=$!
-	for _ in $(seq 1 200); do
-		"$COLL" circuit show --socket "$work/socket" >/dev/null 2>&1 && return
-		kill -0 "$colld" 2>/dev/null || { cat "$work/colld.log"; return 1; }
-		sleep 0.1
-	done
-	return 1
-}
 kill_colld() {
 	kill -KILL "$colld"
 	wait "$colld" 2>/dev/null
@@ -41,13 +31,6 @@ kill_colld() {
 lit() {	# HOW-MANY
 	[ "$("$COLL" circuit show --json --socket "$work/socket" |
 		jq '[.circuits[] | select(.state == "lit" and .wants > 0)] | length')" = "$1" ]
-}
-until_lit() {
-	for _ in $(seq 1 200); do
-		lit "$1" && return
-		sleep 0.1
-	done
-	return 1
 }
 ended() {
 	wait "$ranks" || { cat "$work/said"; ranks=; return 1; }
@@ -95,11 +78,11 @@ have_set_up() {	# HOW-MANY
 ok "colld meets the switch" start_colld
 export COLL_ALLREDUCE=ring
 job "$BUILD/tests/circuit/calls" late "$work/come"
-ok "a ring waits for one of its four ranks: two circuits are lit" until_lit 2
+ok "a ring waits for one of its four ranks: two circuits are lit" soon 20 lit 2
 kill_colld
 ok "colld is killed, and comes back" start_colld
 ok "it took over the two" grep -q "took over 2 circuits" "$work/colld.log"
-ok "the ranks have them" until_lit 2
+ok "the ranks have them" soon 20 lit 2
 : >"$work/come"
 ok "the last rank comes, and the result is right" ended
 is "each of the ring's circuits was set up once" "$(set_ups)" 4
