@@ -174,7 +174,7 @@ static uint64_t link_rate(const struct coll_link *link)
 
 /*
  * Circuits are alike, and what disturbs a sample makes it slower: the fastest of all ranks'
- * links counts. True: all plan for another one now.
+ * links counts. *other: all plan for another one now.
  */
 static int measure_bytes(struct coll_group *group, struct circuit_terms *terms, bool *other)
 {

@@ -153,12 +153,10 @@ static bool has_a_core(const struct coll_context *context, double idle)
 }
 
 /* A small one loses little if it is not carried on, and a change of the owner costs more. */
-static bool worth_a_thread(const struct coll_context *context, struct auto_call *known,
-			   double idle)
+static bool worth_a_thread(struct auto_call *known, bool core)
 {
 	known->away++;
-	return known->bytes >= LARGE_BYTES ||
-	       (known->away >= STEADY && has_a_core(context, idle));
+	return known->bytes >= LARGE_BYTES || (known->away >= STEADY && core);
 }
 
 static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
@@ -168,7 +166,7 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 	const double idle = idle_cores(context);
 	const uint64_t alone = known->alone > known->lasted ? known->alone : known->lasted;
 	const bool away = absence > SHORT_NS && absence > alone / OFTEN;
-	const bool worth = known->outside > WORTH_NS && has_a_core(context, idle);
+	const bool core = has_a_core(context, idle);
 	const size_t bytes = sizeof(run->choice);
 	char *why = run->choice;
 
@@ -176,7 +174,7 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 		snprintf(why, bytes, "the caller waits for it");
 		return AUTO_CALL;
 	}
-	if (!away && (!worth || context->offload)) {
+	if (!away && (known->outside <= WORTH_NS || !core || context->offload)) {
 		known->away = 0;
 		snprintf(why, bytes, "the program stays away for %.0f us at most", absence / 1e3);
 		return AUTO_CALL;
@@ -187,7 +185,7 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
 	}
 	snprintf(why, bytes, "the program stays away for %.0f us, %.0f in all, %.1f cores are idle",
 		 absence / 1e3, known->outside / 1e3, idle);
-	return worth_a_thread(context, known, idle) ? AUTO_THREAD : AUTO_CALL;
+	return worth_a_thread(known, core) ? AUTO_THREAD : AUTO_CALL;
 }
 
 /*
