@@ -51,6 +51,7 @@ struct emul {
 	struct emul_port {
 		int ifindex;		/* 0: no such device */
 		int at_node;		/* of its other end */
+		u32 mtu;		/* of that; 0: no node told */
 		u64 down;		/* when it loses its carrier; 0: not by itself */
 		u32 routed, route;	/* over it to this port's node; and to be; 0: none */
 	} at[SWITCH_PORTS_MAX + 1];
@@ -100,7 +101,8 @@ static bool set(struct emul *emul, const char *key, const char *value)
 
 /* ---- devices ------------------------------------------------------------- */
 
-static int index_of(struct nl_sock *socket, const char *name)
+/* 0: no such device. */
+static int index_of(struct nl_sock *socket, const char *name, u32 *mtu)
 {
 	struct rtnl_link *link;
 	int index;
@@ -108,6 +110,7 @@ static int index_of(struct nl_sock *socket, const char *name)
 	if (rtnl_link_get_kernel(socket, 0, name, &link))
 		return 0;
 	index = rtnl_link_get_ifindex(link);
+	*mtu = rtnl_link_get_mtu(link);
 	rtnl_link_put(link);
 	return index;
 }
@@ -221,7 +224,11 @@ static struct nl_addr *address_of(const struct emul *emul, const struct switch_n
 	return nl_addr_parse(text, AF_UNSPEC, &address) ? NULL : address;
 }
 
-/* From the one's node to the other's, over the port that has the circuit; or no more. */
+/*
+ * From the one's node to the other's, over the port that has the circuit; or no more. The
+ * route says its MTU: a connection that had a route which is gone is left with the kernel's
+ * blackhole device, whose MTU is 68, and would begin its next message in pieces of 36 bytes.
+ */
 static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 {
 	struct emul *emul = s->state;
@@ -244,6 +251,7 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 	rtnl_route_set_pref_src(route, source);
 	rtnl_route_nh_set_ifindex(nexthop, emul->at[from].at_node);
 	rtnl_route_add_nexthop(route, nexthop);
+	rtnl_route_set_metric(route, RTAX_MTU, emul->at[from].mtu);
 	if (there)
 		rtnl_route_add(node->socket, route, NLM_F_CREATE | NLM_F_REPLACE);
 	else
@@ -481,10 +489,11 @@ static int find_port(struct circuit_switch *s, u32 port, char *why)
 	const struct switch_node *at = &s->at[port];
 	const struct emul_node *node;
 	char device[64];
+	u32 mtu;
 	int error = 0;
 
 	name_device(s, port, device, sizeof(device));
-	emul->at[port].ifindex = index_of(emul->socket, device);
+	emul->at[port].ifindex = index_of(emul->socket, device, &mtu);
 	if (!emul->at[port].ifindex) {
 		snprintf(why, SWITCH_WHY, "port %u: no device %.40s here", port, device);
 		return -ENODEV;
@@ -504,7 +513,8 @@ static int find_port(struct circuit_switch *s, u32 port, char *why)
 	node = node_at(s, port);
 	if (node && !error) {
 		name_port(s, port, device, sizeof(device));
-		emul->at[port].at_node = index_of(node->socket, device);
+		emul->at[port].at_node = index_of(node->socket, device,
+						  &emul->at[port].mtu);
 	}
 	return error;
 }
