@@ -8,7 +8,9 @@
  * link is debounced: to take a device down and up costs this machine 0.6 ms.
  *
  * A node with several ports reaches a peer through the one that has the circuit: where
- * `netns` and `address` are given, that route is set in the node's namespace.
+ * `netns` and `address` are given, that route is set in the node's namespace, when there is
+ * light, and removed before it goes dark: nothing is sent into the dark, what is said in the
+ * meantime goes by the network beside the circuits, if there is one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +55,7 @@ struct emul {
 		int at_node;		/* of its other end */
 		u32 mtu;		/* of that; 0: no node told */
 		u64 down;		/* when it loses its carrier; 0: not by itself */
-		u32 routed, route;	/* over it to this port's node; and to be; 0: none */
+		u32 route;		/* over it to this port's node; 0: none */
 	} at[SWITCH_PORTS_MAX + 1];
 };
 
@@ -261,17 +263,16 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 	nl_addr_put(source);
 }
 
-static void set_routes(struct circuit_switch *s, u32 port)
+/* Over this port to that one's node; 0: to none. */
+static void lead_node(struct circuit_switch *s, u32 port, u32 to)
 {
 	struct emul_port *at = &((struct emul *)s->state)->at[port];
 
-	if (at->routed == at->route)
-		return;
-	if (at->routed)
-		set_route(s, port, at->routed, false);
-	if (at->route)
-		set_route(s, port, at->route, true);
-	at->routed = at->route;
+	if (at->route && at->route != to)
+		set_route(s, port, at->route, false);
+	if (to)
+		set_route(s, port, to, true);
+	at->route = to;
 }
 
 static int open_sockets(struct nl_sock **made, int *flags)
@@ -319,18 +320,17 @@ static void lose_carrier(struct emul *emul, u32 port)
 static void take_down(struct circuit_switch *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
-	const int error = lead(emul, order->port, false);
 	u32 end;
+	int error;
 
-	for (end = 0; end < 2; end++) {
-		const u32 port = order->port[end];
-
+	for (end = 0; end < 2; end++)
+		lead_node(s, order->port[end], 0);
+	error = lead(emul, order->port, false);
+	for (end = 0; end < 2; end++)
 		if (emul->hold)
-			emul->at[port].down = switch_now() + emul->hold;
+			emul->at[order->port[end]].down = switch_now() + emul->hold;
 		else
-			lose_carrier(emul, port);
-		emul->at[port].route = 0;
-	}
+			lose_carrier(emul, order->port[end]);
 	if (error) {
 		order->error = error;
 		snprintf(order->why, SWITCH_WHY, "the path of port %u stays: %s", order->port[0],
@@ -338,10 +338,7 @@ static void take_down(struct circuit_switch *s, struct switch_order *order)
 	}
 }
 
-/*
- * While nobody waits for it: routes, also of circuits that are being set up, and the
- * carrier of ports that have been dark for long. One at a time, for others may be due.
- */
+/* The carrier of ports that have been dark for long. One at a time, for others may be due. */
 static u64 emul_tick(struct circuit_switch *s, u64 now)
 {
 	struct emul *emul = s->state;
@@ -351,10 +348,6 @@ static u64 emul_tick(struct circuit_switch *s, u64 now)
 	for (port = 1; port <= s->ports; port++) {
 		struct emul_port *at = &emul->at[port];
 
-		if (at->routed != at->route) {
-			set_routes(s, port);
-			return now;
-		}
 		if (at->down && at->down <= now) {
 			lose_carrier(emul, port);
 			return now;
@@ -365,7 +358,7 @@ static u64 emul_tick(struct circuit_switch *s, u64 now)
 	return next;
 }
 
-static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
+static bool wait_carrier(struct circuit_switch *s, struct switch_order *order)
 {
 	const u64 end = switch_now() + s->timeout;
 
@@ -374,11 +367,11 @@ static void wait_carrier(struct circuit_switch *s, struct switch_order *order)
 			order->error = -ETIMEDOUT;
 			snprintf(order->why, SWITCH_WHY, "no carrier at port %u or %u",
 				 order->port[0], order->port[1]);
-			return;
+			return false;
 		}
 		usleep(CARRIER_LOOK_US);
 	}
-	order->locked = switch_now();
+	return true;
 }
 
 static int light_up(struct emul *emul, u32 port)
@@ -401,10 +394,8 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 			snprintf(order->why, SWITCH_WHY, "port %u is in use", order->port[end]);
 			return;
 		}
-	for (end = 0; end < 2 && !error; end++) {
-		set_routes(s, order->port[end]);
+	for (end = 0; end < 2 && !error; end++)
 		error = light_up(emul, order->port[end]);
-	}
 	if (!error)
 		error = lead(emul, order->port, true);
 	if (error) {
@@ -414,23 +405,24 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 		return;
 	}
 	order->moved = switch_now();
-	wait_carrier(s, order);
+	if (!wait_carrier(s, order))
+		return;
+	for (end = 0; end < 2; end++)
+		lead_node(s, order->port[end], order->port[!end]);
+	order->locked = switch_now();
 }
 
 static void emul_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
 {
 	struct emul *emul = s->state;
-	u32 i, end;
+	u32 i;
 
 	for (i = 0; i < orders; i++) {
 		order[i].error = 0;
-		if (order[i].what == COLL_CIRCUIT_DOWN) {
+		if (order[i].what == COLL_CIRCUIT_DOWN)
 			take_down(s, &order[i]);
-			continue;
-		}
-		order[i].ready = switch_delay_end(&emul->delay);
-		for (end = 0; end < 2; end++)
-			emul->at[order[i].port[end]].route = order[i].port[!end];
+		else
+			order[i].ready = switch_delay_end(&emul->delay);
 	}
 }
 
@@ -452,9 +444,10 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 static int emul_remove(struct circuit_switch *s, struct switch_path path)
 {
 	struct emul *emul = s->state;
-	const int error = crossbar_lead(&emul->crossbar, emul->at[path.in].ifindex, 0);
+	int error;
 
-	emul->at[path.in].route = 0;
+	lead_node(s, path.in, 0);
+	error = crossbar_lead(&emul->crossbar, emul->at[path.in].ifindex, 0);
 	lose_carrier(emul, path.in);
 	return error;
 }

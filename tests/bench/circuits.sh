@@ -49,9 +49,7 @@ colld= jobs=
 finish() {
 	# shellcheck disable=SC2086
 	kill $jobs $colld 2>/dev/null || true
-	for i in $(seq 0 $((nodes - 1))); do
-		ip netns del "n$i" 2>/dev/null || true
-	done
+	no_nodes
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -82,10 +80,16 @@ make_node() {	# NUMBER PORTS
 	done
 }
 
-network() {	# PORTS
+# A namespace's devices go some time after it; with their other ends, at once.
+no_nodes() {
+	ip -o link show type veth | sed 's/^[0-9]*: //; s/[@:].*//' | xargs -rn 1 ip link del
 	for i in $(seq 0 $((nodes - 1))); do
 		ip netns del "n$i" 2>/dev/null || true
 	done
+}
+
+network() {	# PORTS
+	no_nodes
 	rm -f "$work/socket"
 	{
 		echo "socket $work/socket"
