@@ -11,6 +11,8 @@
 
 #define ADOPTED_KEEP_NS	5000000000ull
 
+enum { EVENTS_MAX = 64 };		/* in a turn */
+
 static u32 port_of(const struct colld_circuits *circuits, u32 node, u8 port)
 {
 	return circuits->setup.node[node].port[port];
@@ -108,6 +110,9 @@ static void set_timer(struct colld_circuits *circuits)
 	const u64 next = coll_circuit_next(&circuits->c);
 	struct itimerspec at = { .it_value = { next / 1000000000, next % 1000000000 } };
 
+	if (next == circuits->next)
+		return;
+	circuits->next = next;
 	if (next == COLL_CIRCUIT_FOREVER)
 		at = (struct itimerspec){ .it_value = { 0, 0 } };
 	else if (!next)
@@ -304,6 +309,7 @@ int colld_circuits_open(struct colld_circuits **made, const struct circuit_setup
 	circuits->setup = *setup;
 	circuits->listener = -1;
 	circuits->operator = COLL_CIRCUIT_NONE;
+	circuits->next = COLL_CIRCUIT_FOREVER;
 	circuits->epoll = epoll_create1(EPOLL_CLOEXEC);
 	circuits->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	machine_init(circuits);
@@ -345,15 +351,20 @@ void colld_circuits_turn(struct colld_circuits *circuits)
 	struct switch_event said;
 	struct epoll_event event;
 	u64 expired;
+	u32 i;
 
-	/* One at a time: a client may be gone after the turn of another. */
-	while (epoll_wait(circuits->epoll, &event, 1, 0) > 0) {
+	/*
+	 * One at a time: a client may be gone after the turn of another. What follows from all
+	 * of them follows once: ranks of a job ask together.
+	 */
+	for (i = 0; i < EVENTS_MAX && epoll_wait(circuits->epoll, &event, 1, 0) > 0; i++) {
 		if (event.data.ptr == &circuits->worker) {
 			while (switch_worker_event(circuits->worker, &said))
 				switch_said(circuits, &said);
 		} else if (event.data.ptr == &circuits->timer) {
 			if (read(circuits->timer, &expired, sizeof(expired)) > 0)
 				coll_circuit_tick(&circuits->c, switch_now());
+			circuits->next = COLL_CIRCUIT_FOREVER;	/* it is set no more */
 		} else if (event.data.ptr == &circuits->kernel) {
 			circuit_kernel_read(circuits);
 		} else if (event.data.ptr == &circuits->listener) {
@@ -361,8 +372,9 @@ void colld_circuits_turn(struct colld_circuits *circuits)
 		} else {
 			circuit_client_read(circuits, event.data.ptr);
 		}
-		circuits_follow(circuits);
 	}
+	if (i)
+		circuits_follow(circuits);
 }
 
 void colld_circuits_close(struct colld_circuits *circuits)

@@ -92,6 +92,7 @@ struct colld_circuits {
 	struct switch_worker *worker;
 	struct circuit_client *clients;
 	int epoll, listener, timer;
+	u64 next;			/* what the timer is set to */
 	u32 operator;			/* its holder, or COLL_CIRCUIT_NONE */
 	u64 drift, refused;
 	/* Set-up times of late, ns: enum coll_circuit_count from BATCH_NS on. */
@@ -99,7 +100,7 @@ struct colld_circuits {
 	u64 samples;
 };
 
-/* New orders, news and the next tick: after every event. */
+/* New orders, news and the next tick: after events. */
 void circuits_follow(struct colld_circuits *circuits);
 /* Number of the node, or COLL_CIRCUIT_NONE. */
 u32 circuits_node(const struct colld_circuits *circuits, const char *name);

@@ -11,7 +11,7 @@
 #include "circuit.h"
 #include "colld.h"
 
-enum { CLIENTS_MAX = 4096, SEND_BYTES = 8 << 20 };
+enum { CLIENTS_MAX = 4096, SEND_BYTES = 8 << 20, READ_MESSAGES = 8 };
 
 struct circuit_client {
 	struct circuit_client *next;
@@ -19,7 +19,7 @@ struct circuit_client {
 	u32 holder, node;	/* COLL_CIRCUIT_NONE: did not say hello */
 	bool watches, broken;
 	size_t got;
-	struct coll_circuit_message message;
+	struct coll_circuit_message message[READ_MESSAGES];
 };
 
 /* ---- sending ------------------------------------------------------------- */
@@ -237,7 +237,8 @@ static void want(struct colld_circuits *circuits, struct circuit_client *client,
 				  m->cookie, &lease);
 	if (!error)
 		circuits->owner[lease] = client;
-	answer(circuits, client, m->cookie, error, error ? "too many wants" : "");
+	if (error || !(m->flags & COLL_CIRCUIT_QUIET))
+		answer(circuits, client, m->cookie, error, error ? "too many wants" : "");
 }
 
 static void release(struct colld_circuits *circuits, struct circuit_client *client, u64 cookie)
@@ -341,10 +342,9 @@ static bool may_manage(const struct circuit_client *client)
 	return !who.uid || who.uid == geteuid();
 }
 
-static void take(struct colld_circuits *circuits, struct circuit_client *client)
+static void take(struct colld_circuits *circuits, struct circuit_client *client,
+		 struct coll_circuit_message *m)
 {
-	struct coll_circuit_message *m = &client->message;
-
 	m->holder[COLL_CIRCUIT_NAME - 1] = m->node[COLL_CIRCUIT_NAME - 1] = 0;
 	m->peer[COLL_CIRCUIT_NAME - 1] = m->text[COLL_CIRCUIT_TEXT - 1] = 0;
 	if ((m->kind == COLL_CIRCUIT_PORTS || m->kind == COLL_CIRCUIT_DRAIN || m->node[0]) &&
@@ -413,9 +413,10 @@ static void part(struct colld_circuits *circuits, struct circuit_client *client)
 
 void circuit_client_read(struct colld_circuits *circuits, struct circuit_client *client)
 {
-	u8 *to = (u8 *)&client->message + client->got;
-	const ssize_t got =
-		recv(client->fd, to, sizeof(client->message) - client->got, MSG_DONTWAIT);
+	u8 *from = (u8 *)client->message;
+	const ssize_t got = recv(client->fd, from + client->got,
+				 sizeof(client->message) - client->got, MSG_DONTWAIT);
+	struct coll_circuit_message *m;
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -424,16 +425,16 @@ void circuit_client_read(struct colld_circuits *circuits, struct circuit_client 
 		return;
 	}
 	client->got += got;
-	if (client->got < sizeof(client->message))
-		return;
-	client->got = 0;
-	if (client->message.magic != COLL_CIRCUIT_MAGIC ||
-	    client->message.version != COLL_CIRCUIT_VERSION) {
-		colld_say(4, "a stranger at the circuits' socket: not our protocol");
-		part(circuits, client);
-		return;
+	for (m = client->message; client->got >= sizeof(*m); m++) {
+		if (m->magic != COLL_CIRCUIT_MAGIC || m->version != COLL_CIRCUIT_VERSION) {
+			colld_say(4, "a stranger at the circuits' socket: not our protocol");
+			part(circuits, client);
+			return;
+		}
+		take(circuits, client, m);
+		client->got -= sizeof(*m);
 	}
-	take(circuits, client);
+	memmove(client->message, m, client->got);
 }
 
 void circuit_clients_accept(struct colld_circuits *circuits)

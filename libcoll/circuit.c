@@ -68,12 +68,10 @@ int circuits_dial(const struct coll_context *context)
 }
 
 /* A socket that takes no more is one whose manager stands still: it is met again. */
-static bool send_message(struct circuit_client *circuits, int fd,
-			 struct coll_circuit_message *message)
+static bool send_message(int fd, struct coll_circuit_message *message)
 {
 	message->magic = COLL_CIRCUIT_MAGIC;
 	message->version = COLL_CIRCUIT_VERSION;
-	(void)circuits;
 	return send(fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	       sizeof(*message);
 }
@@ -85,7 +83,7 @@ static bool say_hello(struct circuit_client *circuits, int fd)
 	strcpy(hello.node, circuits->node);
 	snprintf(hello.holder, sizeof(hello.holder), "%s", circuits->context->boot->job[0] ?
 		 circuits->context->boot->job : "job");
-	return send_message(circuits, fd, &hello);
+	return send_message(fd, &hello);
 }
 
 static bool ask_for(struct circuit_client *circuits, const struct circuit_want *want)
@@ -96,13 +94,13 @@ static bool ask_for(struct circuit_client *circuits, const struct circuit_want *
 	struct coll_circuit_message message = {
 		.kind = COLL_CIRCUIT_WANT, .cookie = want->cookie,
 		.time = want->exec ? left - left / EARLIER : COLL_FOREVER,
-		.flags = want->exec ? 0 : COLL_CIRCUIT_AHEAD,
+		.flags = COLL_CIRCUIT_QUIET | (want->exec ? 0 : COLL_CIRCUIT_AHEAD),
 		.count = { want->session },
 	};
 
 	strcpy(message.peer, circuits->peer[want->planned->group->world[
 			want->planned->links[want->peer]->rank]]);
-	return send_message(circuits, circuits->watch.fd, &message);
+	return send_message(circuits->watch.fd, &message);
 }
 
 /* ---- a manager that has gone --------------------------------------------- */
@@ -375,7 +373,7 @@ static void give_back(struct circuit_client *circuits, struct circuit_want **slo
 
 	*slot = want->next;
 	free(want);
-	if (circuits->watch.fd >= 0 && !send_message(circuits, circuits->watch.fd, &message))
+	if (circuits->watch.fd >= 0 && !send_message(circuits->watch.fd, &message))
 		lose_manager(circuits);
 }
 

@@ -3,7 +3,8 @@
  * Circuits: their states, which everybody shows, and what travels over the daemon
  * socket of colld, a unix stream socket: messages of one size each way, in this
  * machine's byte order. A client says hello, then asks; colld answers each request
- * at once, by an answer with its cookie, and tells later what becomes of a lease.
+ * at once, by an answer with its cookie (but see COLL_CIRCUIT_QUIET), and tells later what
+ * becomes of a lease.
  * What a connection leases is given back when it is closed.
  */
 #ifndef COLL_CIRCUIT_H
@@ -43,6 +44,7 @@ enum coll_circuit_want {
 	 * connection, until a RELEASE that names both. Of the holder "operator"; root's.
 	 */
 	COLL_CIRCUIT_STANDING = 1 << 2,
+	COLL_CIRCUIT_QUIET = 1 << 3,	/* no answer unless it is refused: its news will do */
 };
 
 enum coll_circuit_kind {

@@ -93,11 +93,13 @@ static bool pull(struct queue *queue, struct switch_event *event)
 static void tell(struct switch_worker *worker, const struct switch_event *event)
 {
 	const u64 one = 1;
+	bool first;
 
 	pthread_mutex_lock(&worker->lock);
+	first = !worker->events.first;
 	push(&worker->events, event);
 	pthread_mutex_unlock(&worker->lock);
-	if (write(worker->fd, &one, sizeof(one)) < 0)
+	if (first && write(worker->fd, &one, sizeof(one)) < 0)
 		return;		/* the counter is full: it is readable anyway */
 }
 
@@ -334,17 +336,23 @@ int switch_worker_fd(const struct switch_worker *worker)
 	return worker->fd;
 }
 
-bool switch_worker_event(struct switch_worker *worker, struct switch_event *event)
+static bool take_event(struct switch_worker *worker, struct switch_event *event)
 {
 	bool there;
-	u64 count;
 
-	if (read(worker->fd, &count, sizeof(count)) < 0)
-		count = 0;	/* read before */
 	pthread_mutex_lock(&worker->lock);
 	there = pull(&worker->events, event);
 	pthread_mutex_unlock(&worker->lock);
 	return there;
+}
+
+bool switch_worker_event(struct switch_worker *worker, struct switch_event *event)
+{
+	u64 count;
+
+	/* One that comes between the two would be told by the counter that is read here. */
+	return take_event(worker, event) ||
+	       (read(worker->fd, &count, sizeof(count)) > 0 && take_event(worker, event));
 }
 
 void switch_worker_stop(struct switch_worker *worker)
