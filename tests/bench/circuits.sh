@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Collectives over circuits, for real: nodes are network namespaces, the switch is colld's
-# `emul` (10 ms to set up), a port carries 50 Mbit/s. Measured from a dark network, beside
+# `emul` (10 ms to set up), a port carries 25 Mbit/s. Measured from a dark network, beside
 # what the planner predicts and the bound. The model's parameters are measured before, each
 # by itself: alpha, a message's latency while all ranks send (a butterfly's step, on the
 # network beside the circuits); beta, of 1 MiB over one circuit; delta, the manager's set-up
-# time while every node asks at once. Per collective and k: naive (a circuit for each message,
+# time while all nodes ask for all their ports at once. Per collective and k: naive (a circuit for each message,
 # one port), paper 5's (k ports in turns), and what the planner chooses. CSV and SVG go to
 # $BUILD/figures.
 #
@@ -14,7 +14,7 @@
 # usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
 #	--quick		k = 2 only, fewer sizes and runs
 #	--fresh		forgets what was measured before; else that is left out
-#	NODES=16 PORTS="2 3 4" ITERATIONS=5 DELTA=10 (ms) RATE=50 (Mbit/s) MTU=4000 VECTORS="1 64K 1M"
+#	NODES=16 PORTS="2 3 4" ITERATIONS=5 DELTA=10 (ms) RATE=25 (Mbit/s) MTU=4000 VECTORS="1 64K 1M"
 #	BLOCKS="1 4K 64K" SECONDS_MAX=900: what is not measured by then is left for the next time
 if [ -z "$CIRCUITS_INSIDE" ]; then
 	# All that is made is gone with these namespaces.
@@ -25,7 +25,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/figures
 csv=$out/circuits_run${DELTA:+_$DELTA}.csv
-nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-50} mtu=${MTU:-4000}
+nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-25} mtu=${MTU:-4000}
 vectors="${VECTORS:-1 64K 1M}" blocks="${BLOCKS:-1 4K 64K}"
 began=$(date +%s)
 fresh=
@@ -76,7 +76,7 @@ make_node() {	# NUMBER PORTS
 	for port in $(seq 0 $(($2 - 1))); do
 		ip link add "sw$(($1 * $2 + port + 1))" mtu "$mtu" type veth peer name "port$port" mtu "$mtu" netns "n$1"
 		ip -n "n$1" link set "port$port" arp off address 02:00:00:00:00:01 up
-		tc -n "n$1" qdisc add dev "port$port" root tbf rate ${rate}mbit burst 4k limit 4m
+		tc -n "n$1" qdisc add dev "port$port" root tbf rate ${rate}mbit burst $((mtu + 64)) limit 4m
 	done
 }
 
@@ -127,7 +127,7 @@ delta_ms() {
 
 # ---- jobs -----------------------------------------------------------------------
 
-port=7000 asked= secret=$(openssl rand -hex 32)
+port=7000 secret=$(openssl rand -hex 32)
 job() {	# RANKS PROGRAM...: what rank 0 says
 	ranks=$1
 	shift
@@ -162,22 +162,10 @@ beta() {	# ns a byte, over a lit circuit
 	median_us | awk '{ printf "%.1f\n", $1 * 1e3 / 1048576 }'
 	"$build/coll" circuit release n0 n1 --socket "$work/socket" >/dev/null
 }
-pairs() {	# COMMAND: at once, for each two neighbours
-	for i in $(seq 0 2 $((nodes - 2))); do
-		"$build/coll" circuit "$1" "n$i" "n$((i + 1))" --socket "$work/socket" >/dev/null &
-		asked="$asked $!"
-	done
-	# shellcheck disable=SC2086
-	wait $asked
-	asked=
-}
-set_ups() {	# the set-up time is the median of the latest 64
-	for _ in $(seq 1 10); do
-		pairs request
-		sleep "$(awk -v ms="$dark" 'BEGIN { print (ms + 30) / 1e3 }')"
-		pairs release
-		sleep 0.02
-	done
+# From the dark each time, all circuits of all nodes together.
+set_ups() {	# PORTS; the set-up time is the median of the latest 64
+	job "$nodes" "$build/coll" bench allreduce --algo "cayley:ports=$1" --size 1 --type uint8 \
+		--iterations 10 --no-check --csv
 }
 
 bytes_of() {
@@ -236,9 +224,8 @@ ports_are() {	# PORTS
 paper_of() {	# the algorithm of paper 5, or the nearest to it
 	case $1 in
 	bcast | reduce) echo binomial ;;
-	gather | scatter) echo linear ;;
+	gather | scatter | alltoall) echo linear ;;
 	allgather) echo ring ;;
-	alltoall) echo pairwise ;;
 	allreduce) echo butterfly ;;
 	reduce_scatter_block) echo halving ;;
 	scan) echo doubling ;;
@@ -249,7 +236,7 @@ for k in $ports; do
 	network "$k"
 	alpha=$(alpha)
 	beta=$(beta)
-	set_ups
+	set_ups "$k"
 	delta=$(delta_ms)
 	echo "# k = $k: alpha $alpha us, beta $beta ns, set-up $delta ms = queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
 	for what in ${*:-bcast allgather allreduce alltoall scatter gather reduce reduce_scatter_block scan}; do
