@@ -65,7 +65,10 @@ static struct bpf_insn insn(int code, int to, int from, int offset, int value)
 				  .imm = value };
 }
 
-/* out = table[skb->ifindex]; return out ? redirect(out) : drop */
+/*
+ * out = table[skb->ifindex]; return out ? redirect_peer(out) : drop
+ * Straight in at the other end of that veth: a queue and a softirq less a frame.
+ */
 static int make_program(int table)
 {
 	static const char license[] = "Dual BSD/GPL";
@@ -82,7 +85,7 @@ static int make_program(int table)
 		insn(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_1, BPF_REG_0, 0, 0),
 		insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_1, 0, 3, 0),
 		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0),
-		insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect),
+		insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_peer),
 		insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, TC_ACT_SHOT),
 		insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),

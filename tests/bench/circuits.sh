@@ -57,14 +57,15 @@ trap 'exit 1' HUP INT TERM
 mount -t tmpfs none /run
 mkdir -p /run/netns
 ip link set lo up
-ip link add packets type bridge
+ip link add packets mtu "$mtu" type bridge
 ip link set packets up
 
-# Beside the circuits is a packet network: for the rendezvous, barriers and late ACKs.
+# Beside the circuits is a packet network: for the rendezvous, barriers and late ACKs. Its frames
+# are as long: in what was usual there, a connection begins its next message over a circuit.
 make_node() {	# NUMBER PORTS
 	ip netns add "n$1"
 	ip -n "n$1" link set lo up
-	ip link add "p$1" type veth peer name packets netns "n$1"
+	ip link add "p$1" mtu "$mtu" type veth peer name packets mtu "$mtu" netns "n$1"
 	ip link set "p$1" master packets up
 	ip -n "n$1" addr add "10.78.0.$(($1 + 1))/24" dev packets
 	ip -n "n$1" link set packets up
