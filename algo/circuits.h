@@ -114,7 +114,8 @@ struct circuits_cost {
 
 /*
  * What the schedule with its circuits takes: each message on a circuit of its own
- * alpha + n beta, the next on it n beta later. The same arithmetic as the simulator's.
+ * alpha + n beta, the next on it n beta later, and others of its rank an overhead later.
+ * The same arithmetic as the simulator's.
  */
 int circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
 		  const struct coll_tuning *tuning, const struct coll_machine *machine,

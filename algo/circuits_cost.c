@@ -12,7 +12,7 @@ struct timing {
 	const struct circuits *c;
 	const struct coll_machine *m;
 	double **done;		/* per rank and op */
-	double *cpu;		/* per rank: busy until then */
+	struct busy { double from, until; } *cpu;	/* per rank: of late */
 	double *lit;		/* per session; negative: not asked for yet */
 	double *freed;		/* per session: its last byte has come */
 	double *busy;		/* per session and way */
@@ -74,8 +74,27 @@ static double lit(struct timing *t, u32 session)
 	return t->lit[session] = asked + t->m->delta;
 }
 
+/*
+ * A CPU does one thing after the other: when it begins this. What comes before all that it
+ * did of late finds it idle, for things are not timed quite in their order.
+ */
+static double on_cpu(struct timing *t, u32 rank, double time, double work)
+{
+	struct busy *cpu = &t->cpu[rank];
+
+	if (work <= 0 || time + work <= cpu->from)
+		return time;
+	if (time < cpu->until)
+		time = cpu->until;
+	else
+		cpu->from = time;
+	cpu->until = time + work;
+	return time;
+}
+
 static void time_message(struct timing *t, const struct message *m)
 {
+	const double overhead = t->m->overhead;
 	double sent = waited(t, m->from, m->send), come;
 	const u32 way = m->session == COLL_NONE ? 0 : m->from == t->c->session[m->session].end[0];
 	double *busy = m->session == COLL_NONE ? NULL : &t->busy[2 * m->session + way];
@@ -83,9 +102,12 @@ static void time_message(struct timing *t, const struct message *m)
 	if (busy) {
 		at_least(&sent, lit(t, m->session));
 		at_least(&sent, *busy);
-		*busy = sent + m->bytes * t->m->beta;
 	}
+	sent = on_cpu(t, m->from, sent, overhead);
+	if (busy)
+		*busy = sent + m->bytes * t->m->beta;
 	come = sent + t->m->alpha + m->bytes * t->m->beta;
+	come = on_cpu(t, m->to, come - overhead, overhead) + overhead;
 	if (busy)
 		at_least(&t->freed[m->session], come);
 	t->done[m->from][m->send] = sent;
@@ -100,12 +122,7 @@ static void time_local(struct timing *t, u32 rank, u32 index)
 	const double work = op->kind == COLL_OP_REDUCE ? op->bytes * t->m->gamma : 0;
 	double *done = &t->done[rank][index];
 
-	*done = waited(t, rank, index);
-	if (work > 0) {
-		at_least(done, t->cpu[rank]);
-		*done += work;
-		t->cpu[rank] = *done;
-	}
+	*done = on_cpu(t, rank, waited(t, rank, index), work) + work;
 	at_least(&t->finish, *done);
 }
 
@@ -140,7 +157,7 @@ static int prepare(struct timing *t, struct room *room)
 	u32 i;
 
 	t->done = room_get(room, r->ranks, sizeof(*t->done));
-	t->cpu = room_get_zero(room, r->ranks, sizeof(double));
+	t->cpu = room_get_zero(room, r->ranks, sizeof(*t->cpu));
 	t->turn = room_get_zero(room, r->ranks, sizeof(double));
 	t->lit = room_get(room, sessions, sizeof(double));
 	t->freed = room_get_zero(room, sessions, sizeof(double));

@@ -38,6 +38,7 @@ static const char help[] =
 "  --ports K,...        ports of a node, up to 8 numbers (2,3,4)\n"
 "  --size N             --plan: bytes of the vector, or of a block (8)\n"
 "  --alpha T            latency (100us)\n"
+"  --overhead T         of it a rank's CPU, at each end: no other message then (0)\n"
 "  --beta T             a byte's transport (8ns)\n"
 "  --gamma T            a byte's reduction (0)\n"
 "  --delta T            a circuit's set-up (10ms)\n"
@@ -234,7 +235,7 @@ static bool show_plans(const struct settings *s)
 /* ---- options ------------------------------------------------------------------------ */
 
 enum option_key {
-	KEY_TABLE, KEY_PLAN, KEY_TRACE, KEY_RANKS, KEY_PORTS, KEY_SIZE, KEY_ALPHA, KEY_BETA,
+	KEY_TABLE, KEY_PLAN, KEY_TRACE, KEY_RANKS, KEY_PORTS, KEY_SIZE, KEY_ALPHA, KEY_OVERHEAD, KEY_BETA,
 	KEY_GAMMA, KEY_DELTA, KEY_WAVELENGTHS, KEY_FAILURES, KEY_SIMPLEX, KEY_SEED, KEY_JSON,
 	KEY_CSV, KEY_HELP,
 };
@@ -247,6 +248,7 @@ static const struct option long_options[] = {
 	{ "ports", required_argument, NULL, KEY_PORTS },
 	{ "size", required_argument, NULL, KEY_SIZE },
 	{ "alpha", required_argument, NULL, KEY_ALPHA },
+	{ "overhead", required_argument, NULL, KEY_OVERHEAD },
 	{ "beta", required_argument, NULL, KEY_BETA },
 	{ "gamma", required_argument, NULL, KEY_GAMMA },
 	{ "delta", required_argument, NULL, KEY_DELTA },
@@ -340,6 +342,8 @@ static bool apply(int key, char *const *argv, struct settings *s)
 		return read_bytes(optarg, &s->size);
 	case KEY_ALPHA:
 		return read_time("alpha", optarg, &n->alpha);
+	case KEY_OVERHEAD:
+		return read_time("overhead", optarg, &n->overhead);
 	case KEY_BETA:
 		return read_time("beta", optarg, &n->beta);
 	case KEY_GAMMA:
@@ -392,6 +396,11 @@ int cmd_sim_circuit(int argc, char **argv)
 	if (optind < argc) {
 		fprintf(stderr, "coll sim circuit: it takes options only, not '%s'; --help lists them\n",
 			argv[optind]);
+		return COMMAND_USAGE;
+	}
+	if (2 * s.network.overhead > s.network.alpha) {
+		fprintf(stderr, "coll sim circuit: --overhead %g s: valid: at most half of --alpha, %g s\n",
+			s.network.overhead, s.network.alpha);
 		return COMMAND_USAGE;
 	}
 	if (s.trace)

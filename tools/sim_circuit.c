@@ -100,13 +100,14 @@ bool circuit_run(const struct sim_job *job, const struct circuit_network *n, boo
 		.failures = n->failures,
 	};
 	struct sim_model model = {
-		.costs = SIM_COSTS(n->alpha, n->beta, n->gamma),
+		.costs = SIM_COSTS(n->alpha - 2 * n->overhead, n->beta, n->gamma),
 		.circuits = lit ? NULL : &circuits,
 	};
 	char why[200] = "";
 	struct sim *sim;
 	int error;
 
+	model.costs.send = model.costs.recv = n->overhead;
 	if (one_nic) {
 		model.costs.gap = n->alpha;
 		model.costs.nic = n->beta;
@@ -132,7 +133,8 @@ bool circuit_run(const struct sim_job *job, const struct circuit_network *n, boo
 static struct coll_machine machine_of(const struct circuit_network *n)
 {
 	return (struct coll_machine){
-		.alpha = n->alpha, .beta = n->beta, .gamma = n->gamma, .delta = n->delta,
+		.alpha = n->alpha, .overhead = n->overhead, .beta = n->beta, .gamma = n->gamma,
+		.delta = n->delta,
 	};
 }
 

@@ -19,7 +19,7 @@ extern const char *const circuit_family_names[FAMILIES];
 
 struct circuit_network {
 	u32 ranks;
-	double alpha, beta, gamma, delta;
+	double alpha, overhead, beta, gamma, delta;	/* of alpha the CPU's, at each end */
 	u32 wavelengths;	/* 0: enough */
 	double failures;
 	bool simplex;

@@ -39,11 +39,11 @@ static struct sim_job job_of(enum coll_collective collective, const char *name, 
 	return job;
 }
 
-static int run(const struct sim_job *job, const struct sim_circuits *circuits,
-	       struct sim_outcome *outcome)
+static int run(const struct sim_job *job, const struct coll_machine *m,
+	       const struct sim_circuits *circuits, struct sim_outcome *outcome)
 {
-	const struct sim_model model = {
-		.costs = SIM_COSTS(machine.alpha, machine.beta, machine.gamma),
+	struct sim_model model = {
+		.costs = SIM_COSTS(m->alpha - 2 * m->overhead, m->beta, m->gamma),
 		.circuits = circuits,
 	};
 	struct sim *sim;
@@ -52,6 +52,7 @@ static int run(const struct sim_job *job, const struct sim_circuits *circuits,
 
 	if (error)
 		fail_msg("%s: %s", job->algo->name, why);
+	model.costs.send = model.costs.recv = m->overhead;
 	error = sim_run(sim, &model, 7, SIM_ANY_PATH, outcome, NULL);
 	sim_close(sim);
 	return error;
@@ -72,36 +73,40 @@ static const struct {
 	{ COLL_REDUCE, "binomial" },  { COLL_SCATTER, "binomial" },
 };
 
-static void compare(struct sim_job *job, void *memory)
+static void compare(struct sim_job *job, const struct coll_machine *m, void *memory)
 {
-	const struct sim_circuits circuits = { .setup = machine.delta, .ports = job->tuning.ports };
+	const struct sim_circuits circuits = { .setup = m->delta, .ports = job->tuning.ports };
 	struct circuits_cost cost;
 	struct sim_outcome outcome;
 	double found;
 
 	if (coll_algo_refuses(job->algo, &job->call, &job->tuning))
 		return;
-	assert_int_equal(circuits_cost(job->algo, &job->call, &job->tuning, &machine, memory,
+	assert_int_equal(circuits_cost(job->algo, &job->call, &job->tuning, m, memory,
 				       MEMORY, &cost), 0);
-	assert_int_equal(run(job, &circuits, &outcome), 0);
+	assert_int_equal(run(job, m, &circuits, &outcome), 0);
 	found = sim_seconds(outcome.finish);
-	if (fabs(found - cost.seconds) > 0.05 * cost.seconds)
-		fail_msg("%s %s, %u ranks, k=%u ahead=%u simplex=%u: predicted %.9g, simulated %.9g",
+	/* The planner times messages in order of rounds, a CPU in order of time. */
+	if (fabs(found - cost.seconds) > (m->overhead > 0 ? 0.1 : 0.05) * cost.seconds)
+		fail_msg("%s %s, %u ranks, k=%u ahead=%u simplex=%u, o=%g: predicted %.9g, simulated %.9g",
 			 coll_collective_names[job->call.collective], job->algo->name,
 			 job->call.ranks, (u32)job->tuning.ports, (u32)job->tuning.ahead,
-			 (u32)job->tuning.simplex, cost.seconds, found);
+			 (u32)job->tuning.simplex, m->overhead, cost.seconds, found);
 	assert_int_equal(outcome.setups, cost.setups);
-	assert_true(found >= circuits_bound(&job->call, &job->tuning, &machine) * (1 - 1e-9));
+	assert_true(found >= circuits_bound(&job->call, &job->tuning, m) * (1 - 1e-9));
 }
 
 static void predicted_is_simulated(void **state)
 {
 	static const u32 ranks[] = { 2, 3, 5, 8, 9, 16 };
+	struct coll_machine crowded = machine;
 	void *memory = malloc(MEMORY);
 	size_t i, r;
 	u32 way;
 
 	(void)state;
+	crowded.alpha = 200e-6;
+	crowded.overhead = 80e-6;
 	for (i = 0; i < sizeof(some) / sizeof(some[0]); i++)
 		for (r = 0; r < sizeof(ranks) / sizeof(ranks[0]); r++)
 			for (way = 0; way < 4 * COLL_AHEADS * 2; way++) {
@@ -111,7 +116,8 @@ static void predicted_is_simulated(void **state)
 				job.tuning.ports = 1 + way % 4;
 				job.tuning.ahead = way / 4 % COLL_AHEADS;
 				job.tuning.simplex = way / 12;
-				compare(&job, memory);
+				compare(&job, &machine, memory);
+				compare(&job, &crowded, memory);
 			}
 	free(memory);
 }
@@ -133,7 +139,7 @@ static void wavelengths_are_kept(void **state)
 			job.tuning.wavelengths = w;
 			if (coll_algo_refuses(job.algo, &job.call, &job.tuning))
 				continue;
-			assert_int_equal(run(&job, &circuits, &outcome), 0);
+			assert_int_equal(run(&job, &machine, &circuits, &outcome), 0);
 			assert_in_range(outcome.circuits, 1, w);
 		}
 }
@@ -147,15 +153,15 @@ static void too_few_are_found(void **state)
 
 	(void)state;
 	job.tuning.ports = 2;
-	assert_int_equal(run(&job, &circuits, &outcome), -EBUSY);
+	assert_int_equal(run(&job, &machine, &circuits, &outcome), -EBUSY);
 	circuits.ports = 2;
 	circuits.wavelengths = 7;
-	assert_int_equal(run(&job, &circuits, &outcome), -EBUSY);
+	assert_int_equal(run(&job, &machine, &circuits, &outcome), -EBUSY);
 	circuits.wavelengths = 8;
-	assert_int_equal(run(&job, &circuits, &outcome), 0);
+	assert_int_equal(run(&job, &machine, &circuits, &outcome), 0);
 	assert_int_equal(outcome.circuits, 8);
 	job.tuning.ports = COLL_UNSET;	/* no circuit is ever asked for */
-	assert_int_equal(run(&job, &circuits, &outcome), -ENOTCONN);
+	assert_int_equal(run(&job, &machine, &circuits, &outcome), -ENOTCONN);
 }
 
 static void nodes_may_differ(void **state)
@@ -175,7 +181,7 @@ static void nodes_may_differ(void **state)
 		job.call.ports = ports;
 		if (coll_algo_refuses(job.algo, &job.call, &job.tuning))
 			continue;
-		assert_int_equal(run(&job, &circuits, &outcome), 0);
+		assert_int_equal(run(&job, &machine, &circuits, &outcome), 0);
 	}
 }
 
@@ -187,9 +193,9 @@ static void failures_cost_time(void **state)
 
 	(void)state;
 	job.tuning.ports = 2;
-	assert_int_equal(run(&job, &circuits, &with), 0);
+	assert_int_equal(run(&job, &machine, &circuits, &with), 0);
 	circuits.failures = 0;
-	assert_int_equal(run(&job, &circuits, &without), 0);
+	assert_int_equal(run(&job, &machine, &circuits, &without), 0);
 	assert_int_equal(with.setups, without.setups);
 	assert_int_equal(without.setups_failed, 0);
 	assert_in_range(with.setups_failed, 1, 31);
@@ -223,7 +229,7 @@ static void targets_are_reached(void **state)
 
 		job.tuning.ports = 4;
 		job.tuning.simplex = target[i].simplex;
-		assert_int_equal(run(&job, &circuits, &outcome), 0);
+		assert_int_equal(run(&job, &machine, &circuits, &outcome), 0);
 		if (sim_seconds(outcome.finish) * 1e3 < target[i].least ||
 		    sim_seconds(outcome.finish) * 1e3 > target[i].most)
 			fail_msg("%s %s: %.4f ms", coll_collective_names[target[i].collective],
