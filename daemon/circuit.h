@@ -104,8 +104,8 @@ struct colld_circuits {
 void circuits_follow(struct colld_circuits *circuits);
 /* Number of the node, or COLL_CIRCUIT_NONE. */
 u32 circuits_node(const struct colld_circuits *circuits, const char *name);
-/* Median of the latest samples. */
-u64 circuits_median(const struct colld_circuits *circuits, u32 which);
+/* Of the latest samples: the median of a part, or what nine of ten do not exceed. */
+u64 circuits_sampled(const struct colld_circuits *circuits, enum coll_circuit_count which);
 
 int circuit_kernel_open(struct colld_circuits *circuits);
 int circuit_kernel_fd(const struct colld_circuits *circuits);

@@ -284,8 +284,8 @@ static void show(struct colld_circuits *circuits, struct circuit_client *client)
 		.value = circuits->setup.policy.limit,
 		.count = { circuits->c.set_ups, circuits->c.failures, circuits->c.lost,
 			   circuits->drift, circuits->c.revoked } };
-	for (i = COLL_CIRCUIT_BATCH_NS; i <= COLL_CIRCUIT_DELTA_NS; i++)
-		m.count[i] = circuits_median(circuits, i);
+	for (i = COLL_CIRCUIT_BATCH_NS; i <= COLL_CIRCUIT_LATE_NS; i++)
+		m.count[i] = circuits_sampled(circuits, i);
 	snprintf(m.text, sizeof(m.text), "%s %.120s", circuits->setup.driver,
 		 strcmp(circuits->setup.driver, "restconf") ? circuits->setup.argument : "");
 	send_message(client, &m);

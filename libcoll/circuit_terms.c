@@ -75,8 +75,9 @@ static int ask(struct coll_group *group, int fd, struct circuit_terms *terms)
 		if (m.kind != COLL_CIRCUIT_SWITCH)
 			continue;
 		terms->limit = m.value;
-		if (m.count[COLL_CIRCUIT_DELTA_NS])
-			terms->delta = m.count[COLL_CIRCUIT_DELTA_NS] * 1e-9;
+		/* Who waits for several waits for the slowest. */
+		if (m.count[COLL_CIRCUIT_LATE_NS])
+			terms->delta = m.count[COLL_CIRCUIT_LATE_NS] * 1e-9;
 	}
 	return -EIO;
 }

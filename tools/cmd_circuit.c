@@ -133,6 +133,7 @@ static const char *const counts[] = {
 	[COLL_CIRCUIT_REVOKED] = "revoked", [COLL_CIRCUIT_BATCH_NS] = "batch_ns",
 	[COLL_CIRCUIT_SWITCH_NS] = "switch_ns", [COLL_CIRCUIT_LOCK_NS] = "lock_ns",
 	[COLL_CIRCUIT_NOTIFY_NS] = "notify_ns", [COLL_CIRCUIT_DELTA_NS] = "delta_ns",
+	[COLL_CIRCUIT_LATE_NS] = "late_ns",
 };
 
 static const char *state_name(const struct coll_circuit_message *m)
@@ -234,9 +235,9 @@ static void print_tables(json_t *root)
 	       (int)json_integer_value(json_object_get(s, "lost")),
 	       (int)json_integer_value(json_object_get(s, "drift")),
 	       (int)json_integer_value(json_object_get(s, "revoked")));
-	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians)\n",
+	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians); nine of ten: %.3f\n",
 	       ms(s, "delta_ns"), ms(s, "batch_ns"), ms(s, "switch_ns"), ms(s, "lock_ns"),
-	       ms(s, "notify_ns"));
+	       ms(s, "notify_ns"), ms(s, "late_ns"));
 }
 
 /* ---- the port map -------------------------------------------------------- */
