@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Collectives over circuits, for real: nodes are network namespaces, the switch is colld's
-# `emul` (10 ms to set up), a port carries 25 Mbit/s. Measured from a dark network, beside
+# `emul` (10 ms to set up), a port carries 40 Mbit/s. Measured from a dark network, beside
 # what the planner predicts and the bound. The model's parameters are measured before, each
 # by itself: alpha, a message's latency while all ranks send (a butterfly's step, on the
-# network beside the circuits); beta, of 1 MiB over one circuit; delta, the manager's set-up
-# time while all nodes ask for all their ports at once. Per collective and k: naive (a circuit for each message,
+# network beside the circuits); of it overhead, what each further message of a rank takes;
+# beta, of 1 MiB over one circuit; delta, the set-up time that the manager tells schedules to
+# count with, while all nodes ask for all their ports at once. Per collective and k: naive (a circuit for each message,
 # one port), paper 5's (k ports in turns), and what the planner chooses. CSV and SVG go to
 # $BUILD/figures.
 #
@@ -14,7 +15,7 @@
 # usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
 #	--quick		k = 2 only, fewer sizes and runs
 #	--fresh		forgets what was measured before; else that is left out
-#	NODES=16 PORTS="2 3 4" ITERATIONS=5 DELTA=10 (ms) RATE=25 (Mbit/s) MTU=4000 VECTORS="1 64K 1M"
+#	NODES=16 PORTS="2 3 4" ITERATIONS=5 DELTA=10 (ms) RATE=40 (Mbit/s) MTU=4000 VECTORS="1 64K 1M"
 #	BLOCKS="1 4K 64K" SECONDS_MAX=900: what is not measured by then is left for the next time
 if [ -z "$CIRCUITS_INSIDE" ]; then
 	# All that is made is gone with these namespaces.
@@ -25,7 +26,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/figures
 csv=$out/circuits_run${DELTA:+_$DELTA}.csv
-nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-25} mtu=${MTU:-4000}
+nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-40} mtu=${MTU:-4000}
 vectors="${VECTORS:-1 64K 1M}" blocks="${BLOCKS:-1 4K 64K}"
 began=$(date +%s)
 fresh=
@@ -157,6 +158,13 @@ alpha() {
 	job "$nodes" "$build/coll" bench allreduce --algo butterfly --size 8 --iterations 200 --csv
 	median_us | awk -v p="$nodes" '{ printf "%.1f\n", $1 / log(p) * log(2) }'
 }
+# Of 2 p - 3 further messages each (alltoall_linear.c); at most half of what one takes.
+overhead() {
+	job "$nodes" "$build/coll" bench alltoall --algo linear --size 1 --type uint8 --iterations 200 --csv
+	median_us | awk -v p="$nodes" -v alpha="$alpha" '{
+		o = ($1 - alpha) / (2 * p - 3)
+		printf "%.1f\n", o < alpha / 2 ? o : alpha / 2 }'
+}
 beta() {	# ns a byte, over a lit circuit
 	"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
 	job 2 "$build/coll" bench bcast --algo linear --size 1M --iterations 5 --no-check --csv
@@ -190,7 +198,7 @@ measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
 		left=$((left + 1))
 		return
 	fi
-	COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_BETA=${beta}ns COLL_DELTA=${delta}ms \
+	COLL_EXPLAIN=1 COLL_ALPHA=${alpha}us COLL_OVERHEAD=${overhead}us COLL_BETA=${beta}ns COLL_DELTA=${delta}ms \
 		job "$nodes" "$build/coll" bench "$1" --algo "$4" --size "$sizes_left" \
 		--type uint8 --iterations "$iterations" --warmup 1 --no-check --csv || return 0
 	awk -v what="$1" -v k="$2" -v variant="$3" -v delta="$delta" \
@@ -236,10 +244,11 @@ paper_of() {	# the algorithm of paper 5, or the nearest to it
 for k in $ports; do
 	network "$k"
 	alpha=$(alpha)
+	overhead=$(overhead)
 	beta=$(beta)
 	set_ups "$k"
-	delta=$(delta_ms)
-	echo "# k = $k: alpha $alpha us, beta $beta ns, set-up $delta ms = queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
+	delta=$(delta_ms late)
+	echo "# k = $k: alpha $alpha us, overhead $overhead us, beta $beta ns, set-up $delta ms; medians: queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
 	for what in ${*:-bcast allgather allreduce alltoall scatter gather reduce reduce_scatter_block scan}; do
 		case $what in
 		bcast | reduce | allreduce | scan) sizes=$vectors ;;
