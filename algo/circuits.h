@@ -110,6 +110,7 @@ struct circuits_cost {
 	double seconds;		/* from a dark network to the last rank's end */
 	u32 setups;		/* in all */
 	u32 most_setups;	/* of one node */
+	bool fits;		/* all at once: who keeps them has no set-up in the next call */
 };
 
 /*

@@ -185,9 +185,13 @@ static int count_setups(const struct circuits *c, struct room *room, struct circ
 	if (!of)
 		return -ENOSPC;
 	cost->setups = c->sessions;
+	cost->fits = true;
 	for (i = 0; i < 2 * c->sessions; i++) {
-		const u32 rank = c->session[i / 2].end[i % 2];
+		const struct session *s = &c->session[i / 2];
+		const u32 rank = s->end[i % 2];
 
+		if (s->before[i % 2] != COLL_NONE || s->before_in_all != COLL_NONE)
+			cost->fits = false;
 		if (c->simplex && i % 2)
 			continue;
 		if (++of[rank] > cost->most_setups)

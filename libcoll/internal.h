@@ -267,6 +267,7 @@ struct planned {
 	double delta, alpha, beta;	/* seconds, for the prediction; 0: not measured */
 	struct circuits_cost *cost;	/* predicted, if `ports` are planned for and it was asked */
 	double bound;			/* seconds: no schedule takes less */
+	double lit;			/* seconds when its circuits are lit; 0: they do not fit at once */
 	bool explained;
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */

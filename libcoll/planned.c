@@ -290,10 +290,19 @@ static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void
 			     cost);
 }
 
+static int make_lit_cost(struct planned *planned, void *memory, uint64_t bytes, void *cost)
+{
+	struct coll_machine known = planned_machine(planned);
+
+	known.delta = 0;
+	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &known, memory, bytes,
+			     cost);
+}
+
 static struct circuits_cost *predict(struct planned *planned)
 {
 	const struct coll_machine known = planned_machine(planned);
-	struct circuits_cost *cost = malloc(sizeof(*cost));
+	struct circuits_cost *cost = malloc(sizeof(*cost)), lit;
 	void *memory;
 
 	planned->bound = circuits_bound(&planned->call, &planned->tuning, &known);
@@ -304,6 +313,10 @@ static struct circuits_cost *predict(struct planned *planned)
 		return NULL;
 	}
 	free(memory);
+	if (cost->fits && !in_memory(PLANNING_BYTES, &memory, planned, make_lit_cost, &lit)) {
+		planned->lit = lit.seconds;
+		free(memory);
+	}
 	return cost;
 }
 

@@ -99,13 +99,16 @@ static const char *circuits_explain(struct planned *planned, char *text, size_t 
 {
 	const struct circuits_cost *cost = planned_cost(planned);
 	const struct coll_machine machine = planned_machine(planned);
+	char lit[48] = "";
 
 	*text = 0;
+	if (cost && planned->lit > 0)
+		snprintf(lit, sizeof(lit), ", lit already %.4g ms", planned->lit * 1e3);
 	if (cost)
 		snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
-			 "%u of a node, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
+			 "%u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
 			 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
-			 machine.alpha * 1e6, machine.beta * 1e9);
+			 lit, machine.alpha * 1e6, machine.beta * 1e9);
 	return text;
 }
 
@@ -115,7 +118,7 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
 	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[160];
+	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[208];
 	char streams[128] = "";
 
 	if (call->cluster)
