@@ -15,7 +15,7 @@ column() {	# COLLECTIVE PORTS VARIANT COLUMN
 {
 	echo "set terminal svg size 1200,1000 dynamic background 'white'"
 	echo "set output '${csv%.csv}.svg'"
-	echo "set multiplot layout 3,3 title 'Collectives over circuits of 50 Mbit/s: points measured, lines model, dashed bound'"
+	echo "set multiplot layout 3,3 title 'Collectives over circuits: points measured, lines model, dashed bound'"
 	echo "set logscale xy; set grid; set xlabel 'bytes'; set ylabel 'ms'; set key top left font ',8'"
 	awk -F, 'NR > 1 && !seen[$1]++ { print $1 }' "$csv" | while read -r what; do
 		lines= colour=0
