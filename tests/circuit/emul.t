@@ -88,6 +88,9 @@ does_not() {
 carrier() {	# NODE PORT
 	ip -n "n$1" -o link show "port$2" | grep -q LOWER_UP
 }
+routed() {	# FROM TO
+	ip -n "n$1" route show "10.78.0.$(($2 + 1))" | grep -q "mtu 1500"
+}
 until_ok() {
 	for _ in $(seq 1 100); do
 		"$@" >/dev/null 2>&1 && return
@@ -103,9 +106,11 @@ fi
 ok "colld makes a switch of them" test -S "$socket"
 ok "in the dark a node has no carrier" does_not carrier 0 0
 ok "and reaches nobody" does_not reaches 0 1
+ok "nor has a route there" does_not routed 0 1
 ok "a circuit" silent circuit request n0 n1 --wait 60s
 ok "has carrier at both ends" carrier 0 0
 ok "the other" carrier 1 0
+ok "and a route, which says its MTU" routed 0 1
 ok "and carries" reaches 0 1
 ok "both ways" reaches 1 0
 ok "to this node only" does_not reaches 0 2
@@ -125,5 +130,6 @@ ok "they carry" reaches 0 2
 ok "wanted again" silent circuit request n0 n1 --wait 60s
 ok "and drained" silent circuit ports n0 0
 ok "there is no carrier" until_ok does_not carrier 1 0
+ok "the route is gone" does_not routed 0 1
 ok "and nothing arrives" does_not reaches 0 1
 tap_end
