@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../core/circuit.h"
 #include "../core/text_noise.h"
 #include "arguments.h"
+#include "circuit_socket.h"
 #include "command.h"
 
 static const char help[] =
@@ -53,19 +53,16 @@ struct asked {
 
 static int connect_daemon(struct asked *asked)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	if (strlen(asked->socket) >= sizeof(address.sun_path)) {
-		fprintf(stderr, "coll circuit: --socket: a path of at most %zu bytes\n",
-			sizeof(address.sun_path) - 1);
+	asked->fd = circuit_socket(asked->socket);
+	if (asked->fd >= 0)
+		return COMMAND_OK;
+	if (asked->fd == -ENAMETOOLONG) {
+		fprintf(stderr, "coll circuit: --socket: a path of at most %d bytes\n",
+			CIRCUIT_SOCKET_MAX);
 		return COMMAND_USAGE;
 	}
-	strcpy(address.sun_path, asked->socket);
-	asked->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (!connect(asked->fd, (struct sockaddr *)&address, sizeof(address)))
-		return COMMAND_OK;
 	fprintf(stderr, "coll circuit: %s: %s (is colld --circuits running?)\n", asked->socket,
-		strerror(errno));
+		strerror(-asked->fd));
 	return COMMAND_ERROR;
 }
 

@@ -11,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "circuit_socket.h"
 #include "lab.h"
 
 /*
@@ -99,14 +98,14 @@ bool lab_circuits_prepare(struct lab *lab)
 /* That its socket is there does not say that it listens yet. */
 static bool colld_answers(const struct lab *lab)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool answers;
+	char path[PATH_MAX];
+	int fd;
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/socket", lab->directory);
-	answers = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address));
-	close(fd);
-	return answers;
+	snprintf(path, sizeof(path), "%s/socket", lab->directory);
+	fd = circuit_socket(path);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 bool lab_circuits_start(struct lab *lab)
