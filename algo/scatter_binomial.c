@@ -10,6 +10,8 @@
 #include "area.h"
 #include "ranks.h"
 
+extern const struct coll_algo coll_gather_binomial;
+
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
 	const struct area area = emit_area(b, call, COLL_IN, 0);
@@ -98,17 +100,11 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		emit_root(b, call);
 }
 
+/* It is the gather the other way round. */
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double p = call->ranks;
-
-	(void)tuning;
-	return crowded_cost(call, m,
-			    log2_ceil(call->ranks) * m->alpha +
-				    (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta,
-			    tree_share(call, m->alpha) +
-				    log2_ceil(call->ranks) / 2.0 * call_bytes(call) * m->beta);
+	return coll_gather_binomial.cost(call, tuning, m);
 }
 
 const struct coll_algo coll_scatter_binomial = {

@@ -7,6 +7,7 @@
 #include "area.h"
 #include "clusters.h"
 
+extern const struct coll_algo coll_gather_twotier;
 extern const struct coll_algo coll_scatter_binomial;
 extern const struct coll_algo coll_scatterv_binomial;
 
@@ -100,20 +101,11 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_inside(b, &t, head, place, ready);
 }
 
+/* It is the gather the other way round. */
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const struct coll_tuning one = { .lanes = 1 };
-	const double p = clusters_largest(call), n = blocks_bytes(call, 0, call->ranks);
-	struct coll_call inside = *call;
-
-	if (call->ranks == 1)
-		return 0;
-	inside.cluster = NULL;
-	inside.ranks = p;
-	inside.root = 0;
-	return coll_scatter_binomial.cost(&inside, tuning, m) + across_alpha(call, m) +
-	       across_cost(call, &one, m, n * (1 - p / call->ranks)) + n * m->gamma;
+	return coll_gather_twotier.cost(call, tuning, m);
 }
 
 const struct coll_algo coll_scatter_twotier = {
