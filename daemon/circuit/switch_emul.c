@@ -507,8 +507,7 @@ static int find_port(struct circuit_switch *s, u32 port, char *why)
 	node = node_at(s, port);
 	if (node && !error) {
 		name_port(s, port, device, sizeof(device));
-		emul->at[port].at_node = index_of(node->socket, device,
-						  &emul->at[port].mtu);
+		emul->at[port].at_node = index_of(node->socket, device, &emul->at[port].mtu);
 	}
 	return error;
 }
@@ -535,8 +534,11 @@ static int emul_open(struct circuit_switch *s, const char *argument, char *why)
 			error = find_port(s, port, why);
 		}
 	for (port = 1; !error && port <= s->ports; port++) {
-		emul->at[port].route = path_from(emul, s->ports, port);
-		if (emul->at[port].ifindex && !emul->at[port].route)
+		const u32 to = path_from(emul, s->ports, port);
+
+		if (to)		/* who made it may have died before the route was set */
+			lead_node(s, port, to);
+		else if (emul->at[port].ifindex)
 			lose_carrier(emul, port);
 	}
 	return error;
