@@ -6,9 +6,9 @@
 # by itself: alpha, a message's latency while all ranks send (a butterfly's step, on the
 # network beside the circuits); of it overhead, what each further message of a rank takes;
 # beta, of 1 MiB over one circuit; delta, the set-up time that the manager tells schedules to
-# count with, while all nodes ask for all their ports at once. Per collective and k: naive (a circuit for each message,
-# one port), paper 5's (k ports in turns), and what the planner chooses. CSV and SVG go to
-# $BUILD/figures.
+# count with, while all nodes ask for all their ports at once. Per collective and k: naive (a
+# circuit for each message, one port), paper 5's (k ports in turns), and what the planner
+# chooses. CSV and SVG go to $BUILD/figures.
 #
 # The table of docs/circuits.md comes last.
 #
