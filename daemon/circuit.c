@@ -417,7 +417,8 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 		(unsigned long long)c->set_ups, (unsigned long long)c->failures,
 		(unsigned long long)c->lost, (unsigned long long)c->revoked,
 		(unsigned long long)circuits->drift);
-	fprintf(to, "# HELP coll_circuit_setup_seconds Median of the latest %d set-ups; late: nine of ten.\n"
+	fprintf(to, "# HELP coll_circuit_setup_seconds Median of the latest %d set-ups; late: nine of "
+		"ten.\n"
 		"# TYPE coll_circuit_setup_seconds gauge\n", CIRCUIT_SAMPLES);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		fprintf(to, "coll_circuit_setup_seconds{part=\"%s\"} %.9f\n", parts[i],

@@ -282,41 +282,44 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 	return 0;
 }
 
-static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *cost)
-{
-	const struct coll_machine known = planned_machine(planned);
+struct prediction {
+	struct coll_machine machine;
+	struct circuits_cost cost;
+};
 
-	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &known, memory, bytes,
-			     cost);
+static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *made)
+{
+	struct prediction *prediction = made;
+
+	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &prediction->machine,
+			     memory, bytes, &prediction->cost);
 }
 
-static int make_lit_cost(struct planned *planned, void *memory, uint64_t bytes, void *cost)
+static int predict_on(struct planned *planned, struct prediction *prediction)
 {
-	struct coll_machine known = planned_machine(planned);
+	void *memory;
+	const int error = in_memory(PLANNING_BYTES, &memory, planned, make_cost, prediction);
 
-	known.delta = 0;
-	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &known, memory, bytes,
-			     cost);
+	free(memory);
+	return error;
 }
 
 static struct circuits_cost *predict(struct planned *planned)
 {
-	const struct coll_machine known = planned_machine(planned);
-	struct circuits_cost *cost = malloc(sizeof(*cost)), lit;
-	void *memory;
+	struct prediction prediction = { .machine = planned_machine(planned) };
+	struct circuits_cost *cost = malloc(sizeof(*cost));
 
-	planned->bound = circuits_bound(&planned->call, &planned->tuning, &known);
+	planned->bound = circuits_bound(&planned->call, &planned->tuning, &prediction.machine);
 	if (!cost)
 		return NULL;
-	if (in_memory(PLANNING_BYTES, &memory, planned, make_cost, cost)) {
+	if (predict_on(planned, &prediction)) {
 		free(cost);
 		return NULL;
 	}
-	free(memory);
-	if (cost->fits && !in_memory(PLANNING_BYTES, &memory, planned, make_lit_cost, &lit)) {
-		planned->lit = lit.seconds;
-		free(memory);
-	}
+	*cost = prediction.cost;
+	prediction.machine.delta = 0;
+	if (cost->fits && !predict_on(planned, &prediction))
+		planned->lit = prediction.cost.seconds;
 	return cost;
 }
 

@@ -102,13 +102,14 @@ static const char *circuits_explain(struct planned *planned, char *text, size_t 
 	char lit[48] = "";
 
 	*text = 0;
-	if (cost && planned->lit > 0)
+	if (!cost)
+		return text;
+	if (planned->lit > 0)
 		snprintf(lit, sizeof(lit), ", lit already %.4g ms", planned->lit * 1e3);
-	if (cost)
-		snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
-			 "%u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
-			 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
-			 lit, machine.alpha * 1e6, machine.beta * 1e9);
+	snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
+		 "%u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
+		 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
+		 lit, machine.alpha * 1e6, machine.beta * 1e9);
 	return text;
 }
 

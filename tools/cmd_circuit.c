@@ -232,7 +232,8 @@ static void print_tables(json_t *root)
 	       (int)json_integer_value(json_object_get(s, "lost")),
 	       (int)json_integer_value(json_object_get(s, "drift")),
 	       (int)json_integer_value(json_object_get(s, "revoked")));
-	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians); nine of ten: %.3f\n",
+	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians); "
+	       "nine of ten: %.3f\n",
 	       ms(s, "delta_ns"), ms(s, "batch_ns"), ms(s, "switch_ns"), ms(s, "lock_ns"),
 	       ms(s, "notify_ns"), ms(s, "late_ns"));
 }

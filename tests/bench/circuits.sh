@@ -47,6 +47,14 @@ mkdir -p "$out"
 
 work=$(mktemp -d)
 colld= jobs=
+# A namespace's devices go some time after it; with their other ends, at once.
+no_nodes() {
+	ip -o link show type veth | sed 's/^[0-9]*: //; s/[@:].*//' | xargs -rn 1 ip link del || true
+	for i in $(seq 0 $((nodes - 1))); do
+		ip netns del "n$i" 2>/dev/null || true
+	done
+}
+
 finish() {
 	# shellcheck disable=SC2086
 	kill $jobs $colld 2>/dev/null || true
@@ -79,14 +87,6 @@ make_node() {	# NUMBER PORTS
 		ip link add "sw$(($1 * $2 + port + 1))" mtu "$mtu" type veth peer name "port$port" mtu "$mtu" netns "n$1"
 		ip -n "n$1" link set "port$port" arp off address 02:00:00:00:00:01 up
 		tc -n "n$1" qdisc add dev "port$port" root tbf rate ${rate}mbit burst $((mtu + 64)) limit 4m
-	done
-}
-
-# A namespace's devices go some time after it; with their other ends, at once.
-no_nodes() {
-	ip -o link show type veth | sed 's/^[0-9]*: //; s/[@:].*//' | xargs -rn 1 ip link del
-	for i in $(seq 0 $((nodes - 1))); do
-		ip netns del "n$i" 2>/dev/null || true
 	done
 }
 
@@ -172,7 +172,7 @@ beta() {	# ns a byte, over a lit circuit
 	"$build/coll" circuit release n0 n1 --socket "$work/socket" >/dev/null
 }
 # From the dark each time, all circuits of all nodes together.
-set_ups() {	# PORTS; the set-up time is the median of the latest 64
+set_ups() {	# PORTS; colld's set-up times are of the latest 64
 	job "$nodes" "$build/coll" bench allreduce --algo "cayley:ports=$1" --size 1 --type uint8 \
 		--iterations 10 --no-check --csv
 }

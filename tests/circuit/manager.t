@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # colld manages circuits: jobs that share ports, a restart, refusals in words, pictures.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/colld.sh"
 work=$(mktemp -d) || exit 1
 colld= switch=
 finish() {
@@ -16,17 +17,6 @@ socket=$work/socket
 
 circuit() {
 	"$COLL" circuit "$@" --socket "$socket"
-}
-start_colld() {
-	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
-		>>"$work/colld.log" 2>&1 &
-	colld=$!
-	for _ in $(seq 1 200); do
-		circuit show >/dev/null 2>&1 && return
-		kill -0 "$colld" 2>/dev/null || return 1
-		sleep 0.1
-	done
-	return 1
 }
 stop_colld() {	# SIGNAL
 	kill -"$1" "$colld" 2>/dev/null
