@@ -157,9 +157,11 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM))
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/circuit/*.c)) | \
 		$(BUILD)/tests/circuit/optical_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
-CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs calls)
+CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs calls half_told)
 $(BUILD)/tests/circuit/calls: $(BUILD)/tests/circuit/calls.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
+$(BUILD)/tests/circuit/half_told: $(BUILD)/tests/circuit/half_told.o
+	$(CC) $(ALL_LDFLAGS) $^ -o $@
 $(BUILD)/tests/circuit/jobs: $(BUILD)/tests/circuit/jobs.o
 	$(CC) $(ALL_LDFLAGS) $^ -lpthread -o $@
 $(BUILD)/tests/circuit/optical_switch: $(BUILD)/tests/circuit/optical_switch.o

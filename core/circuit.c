@@ -333,22 +333,30 @@ static bool comes_before(const struct claim *a, const struct claim *b)
 	return a->ticket < b->ticket;
 }
 
-/* Whether this want counts: the other end must want it too, for the same use. */
-static bool is_matched(const struct coll_circuits *c, const struct coll_circuit *circuit,
-		       const struct coll_circuit_lease *want)
+/* The other end's want for the same use, with all of these flags, or NONE. */
+static u32 other_end(const struct coll_circuits *c, const struct coll_circuit *circuit,
+		     const struct coll_circuit_lease *want, u32 flags)
 {
 	u32 l;
 
-	if (want->flags & COLL_CIRCUIT_ALONE)
-		return true;
 	for (l = circuit->leases; l != NONE; l = c->lease[l].next)
 		if (c->lease[l].holder == want->holder && c->lease[l].side != want->side &&
-		    c->lease[l].session == want->session)
-			return true;
-	return false;
+		    c->lease[l].session == want->session && (c->lease[l].flags & flags) == flags)
+			break;
+	return l;
 }
 
-/* There is light, for those that wait for it and whose other end has come. */
+/* Whether this want counts: the other end must want it too. */
+static bool is_matched(const struct coll_circuits *c, const struct coll_circuit *circuit,
+		       const struct coll_circuit_lease *want)
+{
+	return want->flags & COLL_CIRCUIT_ALONE || other_end(c, circuit, want, 0) != NONE;
+}
+
+/*
+ * There is light, for those that wait for it and whose other end has come. From now on each
+ * counts by itself: the other end may release first, with its last bytes still on their way.
+ */
 static void tell_lit(struct coll_circuits *c, struct coll_circuit *circuit)
 {
 	u32 l;
@@ -360,6 +368,8 @@ static void tell_lit(struct coll_circuits *c, struct coll_circuit *circuit)
 			continue;
 		lease->lit = c->told = true;
 		lease->news = COLL_CIRCUIT_NEWS_LIT;
+		if (!(lease->flags & COLL_CIRCUIT_AHEAD))
+			lease->flags |= COLL_CIRCUIT_ALONE;
 	}
 }
 
@@ -601,7 +611,7 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 {
 	struct coll_circuit_lease *lease;
 	struct coll_circuit *circuit;
-	u32 i;
+	u32 i, other;
 
 	if (node >= c->nodes || peer >= c->nodes || node == peer || holder >= c->holders ||
 	    !c->holder[holder].known)
@@ -631,6 +641,12 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 		circuit->until = COLL_CIRCUIT_FOREVER;
 	}
 	circuit->leases = *number;
+	other = flags & COLL_CIRCUIT_PAST ? other_end(c, circuit, lease, COLL_CIRCUIT_PAST) : NONE;
+	if (other != NONE) {	/* both have had it */
+		give_up(c, *number, -EALREADY);
+		give_up(c, other, -EALREADY);
+		unwanted(c, circuit, now);
+	}
 	if (circuit->state == COLL_CIRCUIT_LIT)
 		tell_lit(c, circuit);
 	circuit->changed = c->changes = true;

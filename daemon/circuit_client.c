@@ -93,6 +93,8 @@ static const char *why_over(int error)
 	switch (error) {
 	case -ETIMEDOUT:
 		return "no port was free in time, or its peer did not ask";
+	case -EALREADY:
+		return "both ends have had it";
 	case -ENOLINK:
 		return "its circuit goes dark by itself";
 	default:
@@ -109,6 +111,7 @@ void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client 
 		[COLL_CIRCUIT_NEWS_DARK] = COLL_CIRCUIT_IS_DARK,
 		[COLL_CIRCUIT_NEWS_OVER] = COLL_CIRCUIT_NEVER,
 	};
+	const bool switchs_fault = told->error != -ETIMEDOUT && told->error != -EALREADY;
 	struct coll_circuit_message message = {
 		.kind = kinds[told->news], .cookie = told->cookie, .time = told->time,
 		.error = told->error,
@@ -116,8 +119,8 @@ void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client 
 
 	if (told->news == COLL_CIRCUIT_NEWS_OVER)
 		snprintf(message.text, sizeof(message.text), "%.60s%s%.90s", why_over(told->error),
-			 told->error == -ETIMEDOUT ? "" : ": ",
-			 told->error == -ETIMEDOUT ? "" : circuits->why[told->circuit]);
+			 switchs_fault ? ": " : "",
+			 switchs_fault ? circuits->why[told->circuit] : "");
 	send_message(client, &message);
 }
 
@@ -384,6 +387,10 @@ static void take(struct colld_circuits *circuits, struct circuit_client *client,
 		break;
 	case COLL_CIRCUIT_DRAIN:
 		drain(circuits, client, m);
+		break;
+	case COLL_CIRCUIT_SYNC:
+		circuits_follow(circuits);
+		answer(circuits, client, m->cookie, 0, "");
 		break;
 	default:
 		answer(circuits, client, m->cookie, -EINVAL, "no such request");

@@ -12,6 +12,7 @@
 
 #include "../uapi/coll_circuit.h"
 #include "circuit.h"
+#include "context.h"
 #include "engine.h"
 #include "exec.h"
 #include "health.h"
@@ -22,17 +23,28 @@ enum {
 	AGAIN_NS = 20000000,		/* so often a manager that has gone is looked for */
 	EARLIER = 8,			/* it gives up an eighth of the time before we would */
 };
+#define PAST_NS		5000000000ull	/* so long after a restart the other end is waited for */
+#define NOT_YET		UINT64_MAX
 
-/* A connect op that was not released yet; or, ahead of its start, a run's. */
+/* A connect op's, or, ahead of its start, a run's; until it is released, but see `heard`. */
 struct circuit_want {
 	struct circuit_want *next;
 	uint64_t cookie;
 	struct coll_exec *exec;		/* or NULL: */
-	const struct coll_run *run;
+	const struct coll_run *run;	/* or NULL: it is past */
 	const struct planned *planned;
+	const char *node;		/* the peer's */
 	uint32_t op, peer;
 	uint64_t session;		/* 0: for none in particular */
 	bool done;			/* the op is: the circuit was lit once */
+	/*
+	 * A manager that was killed may have told us of the light and not the other end, which
+	 * then asks its successor for a use that we have had. So a want is kept, past its release,
+	 * until we know that both were told: this is the latest cookie when we were. The manager
+	 * tells all that it has to before it reads on, so what it says of a later cookie is the
+	 * proof. 0: we know, or have nothing to tell; NOT_YET: this manager has not told us.
+	 */
+	uint64_t heard;
 };
 
 struct circuit_client {
@@ -42,6 +54,7 @@ struct circuit_client {
 	struct watch watch, timer;
 	struct circuit_want *wants;
 	uint64_t cookie;
+	uint64_t synced;	/* the cookie of the latest COLL_CIRCUIT_SYNC */
 	size_t got;
 	struct coll_circuit_message message;
 };
@@ -67,13 +80,18 @@ int circuits_dial(const struct coll_context *context)
 	return dial(context->circuits);
 }
 
-/* A socket that takes no more is one whose manager stands still: it is met again. */
+/*
+ * A socket that takes no more is one whose manager has gone, or stands still: it is met
+ * again, after what it has said was read.
+ */
 static bool send_message(int fd, struct coll_circuit_message *message)
 {
 	message->magic = COLL_CIRCUIT_MAGIC;
 	message->version = COLL_CIRCUIT_VERSION;
-	return send(fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-	       sizeof(*message);
+	if (send(fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*message))
+		return true;
+	shutdown(fd, SHUT_RDWR);	/* the reader comes to its end */
+	return false;
 }
 
 static bool say_hello(struct circuit_client *circuits, int fd)
@@ -86,21 +104,37 @@ static bool say_hello(struct circuit_client *circuits, int fd)
 	return send_message(fd, &hello);
 }
 
-static bool ask_for(struct circuit_client *circuits, const struct circuit_want *want)
+static bool is_past(const struct circuit_want *want)
+{
+	return !want->exec && !want->run;
+}
+
+/* An op's that is done is in use, by this end at least: it counts by itself. */
+static void ask_for(const struct circuit_client *circuits, const struct circuit_want *want)
 {
 	const uint64_t now = coll_now();
 	const uint64_t left = want->exec && want->exec->deadline > now ?
 			      want->exec->deadline - now : 0;
 	struct coll_circuit_message message = {
 		.kind = COLL_CIRCUIT_WANT, .cookie = want->cookie,
-		.time = want->exec ? left - left / EARLIER : COLL_FOREVER,
-		.flags = COLL_CIRCUIT_QUIET | (want->exec ? 0 : COLL_CIRCUIT_AHEAD),
+		.time = is_past(want) ? PAST_NS : want->exec ? left - left / EARLIER : COLL_FOREVER,
+		.flags = COLL_CIRCUIT_QUIET | (want->run ? COLL_CIRCUIT_AHEAD : 0) |
+			 (is_past(want) ? COLL_CIRCUIT_PAST : want->done ? COLL_CIRCUIT_ALONE : 0),
 		.count = { want->session },
 	};
 
-	strcpy(message.peer, circuits->peer[want->planned->group->world[
-			want->planned->links[want->peer]->rank]]);
-	return send_message(circuits->watch.fd, &message);
+	strcpy(message.peer, want->node);
+	if (circuits->watch.fd >= 0)
+		send_message(circuits->watch.fd, &message);
+}
+
+static void release(const struct circuit_client *circuits, const struct circuit_want *want)
+{
+	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_RELEASE,
+						.cookie = want->cookie };
+
+	if (circuits->watch.fd >= 0)
+		send_message(circuits->watch.fd, &message);
 }
 
 /* ---- a manager that has gone --------------------------------------------- */
@@ -147,14 +181,40 @@ static void find_manager(struct watch *watch, int events)
 	}
 	circuits->context->engine->watch(circuits->context, &circuits->watch, POLLIN);
 	say_hello(circuits, circuits->watch.fd);
-	for (want = circuits->wants; want; want = want->next)
-		if (!ask_for(circuits, want)) {
-			lose_manager(circuits);
-			return;
-		}
+	for (want = circuits->wants; want; want = want->next) {
+		if (want->heard)
+			want->heard = NOT_YET;
+		ask_for(circuits, want);
+	}
 }
 
 /* ---- what it tells ------------------------------------------------------- */
+
+static void forget_want(struct circuit_want **slot)
+{
+	struct circuit_want *want = *slot;
+
+	*slot = want->next;
+	free(want);
+}
+
+/* It speaks of this want: so whoever was told of something before we asked for it knows. */
+static void all_know(struct circuit_client *circuits, uint64_t cookie)
+{
+	struct circuit_want **slot = &circuits->wants;
+
+	while (*slot) {
+		struct circuit_want *want = *slot;
+
+		if (want->heard < cookie && is_past(want)) {
+			forget_want(slot);
+			continue;
+		}
+		if (want->heard < cookie)
+			want->heard = 0;
+		slot = &want->next;
+	}
+}
 
 static struct circuit_want *find_want(const struct circuit_client *circuits, uint64_t cookie)
 {
@@ -170,7 +230,7 @@ static struct circuit_want *find_want(const struct circuit_client *circuits, uin
  * There is light; or there will be none, and what is sent goes over the network that is
  * beside the circuits, as barriers do.
  */
-static void may_go(struct circuit_want *want)
+static void may_go(const struct circuit_client *circuits, struct circuit_want *want)
 {
 	struct coll_exec *exec = want->exec;
 	struct coll_link *link = want->planned->links[want->peer];
@@ -179,6 +239,7 @@ static void may_go(struct circuit_want *want)
 	if (want->done || !exec)
 		return;
 	want->done = true;
+	want->heard = circuits->cookie;
 	if (link->state == LINK_IDLE)
 		coll_link_open(link);
 	coll_exec_received(exec, op);	/* may release the want */
@@ -191,26 +252,25 @@ static void may_go(struct circuit_want *want)
 static void is_never(struct circuit_client *circuits, struct circuit_want *want,
 		     const struct coll_circuit_message *m)
 {
-	const struct planned *planned = want->planned;
-	const uint32_t rank = planned->links[want->peer]->rank;
 	struct circuit_want **slot = &circuits->wants;
 	char text[COLL_CIRCUIT_TEXT];
+	uint32_t rank;
 
-	snprintf(text, sizeof(text), "%.*s", (int)sizeof(m->text) - 1, m->text);
 	if (!want->exec) {
 		while (*slot != want)
 			slot = &(*slot)->next;
-		*slot = want->next;
-		free(want);
+		forget_want(slot);
 		return;
 	}
 	if (want->done)
 		return;		/* it had its use */
+	rank = want->planned->links[want->peer]->rank;
+	snprintf(text, sizeof(text), "%.*s", (int)sizeof(m->text) - 1, m->text);
 	if (m->kind == COLL_CIRCUIT_NEVER && m->error != -ETIMEDOUT) {
 		if (circuits->context->options.explain)
 			fprintf(stderr, "coll: no circuit from rank %u to %u (%s): what they send "
-				"goes beside\n", planned->group->rank, rank, text);
-		may_go(want);
+				"goes beside\n", want->planned->group->rank, rank, text);
+		may_go(circuits, want);
 		return;
 	}
 	group_fail(want->exec->group, m->error ? m->error : -EIO, rank, COLL_NONE, text);
@@ -219,13 +279,18 @@ static void is_never(struct circuit_client *circuits, struct circuit_want *want,
 static void take_message(struct circuit_client *circuits)
 {
 	const struct coll_circuit_message *m = &circuits->message;
-	struct circuit_want *want = find_want(circuits, m->cookie);
+	struct circuit_want *want;
 
+	all_know(circuits, m->cookie);
+	want = find_want(circuits, m->cookie);
 	if (!want)
 		return;
-	if (m->kind == COLL_CIRCUIT_IS_LIT) {
+	if (m->kind == COLL_CIRCUIT_IS_LIT && is_past(want)) {
+		want->heard = circuits->cookie;
+		release(circuits, want);
+	} else if (m->kind == COLL_CIRCUIT_IS_LIT) {
 		want->planned->links[want->peer]->lit = true;
-		may_go(want);
+		may_go(circuits, want);
 	} else if (m->kind == COLL_CIRCUIT_NEVER || (m->kind == COLL_CIRCUIT_ANSWER && m->error))
 		is_never(circuits, want, m);
 }
@@ -248,8 +313,6 @@ static void read_manager(struct watch *watch, int events)
 			break;
 		}
 		take_message(circuits);
-		if (circuits->watch.fd < 0)
-			return;
 	}
 	if (!got || (errno != EAGAIN && errno != EINTR))
 		lose_manager(circuits);
@@ -318,8 +381,7 @@ static void add_want(struct circuit_client *circuits, struct circuit_want *want)
 	want->next = circuits->wants;
 	want->cookie = ++circuits->cookie;
 	circuits->wants = want;
-	if (circuits->watch.fd >= 0 && !ask_for(circuits, want))
-		lose_manager(circuits);
+	ask_for(circuits, want);
 }
 
 /*
@@ -360,7 +422,8 @@ bool circuits_connect(struct coll_exec *exec, uint32_t op)
 		return false;
 	}
 	*want = (struct circuit_want){ .exec = exec, .planned = exec->planned, .op = op,
-				       .peer = peer, .session = session_of(exec, op) };
+				       .peer = peer, .node = node,
+				       .session = session_of(exec, op) };
 	add_want(circuits, want);
 	return false;
 }
@@ -368,13 +431,19 @@ bool circuits_connect(struct coll_exec *exec, uint32_t op)
 static void give_back(struct circuit_client *circuits, struct circuit_want **slot)
 {
 	struct circuit_want *want = *slot;
-	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_RELEASE,
-						.cookie = want->cookie };
 
-	*slot = want->next;
-	free(want);
-	if (circuits->watch.fd >= 0 && !send_message(circuits->watch.fd, &message))
-		lose_manager(circuits);
+	release(circuits, want);
+	if (!want->heard) {
+		forget_want(slot);
+		return;
+	}
+	want->exec = NULL;
+	want->run = NULL;
+	want->planned = NULL;
+	if (want->heard == NOT_YET) {
+		want->cookie = ++circuits->cookie;	/* news of the old one are on their way */
+		ask_for(circuits, want);
+	}
 }
 
 /* The oldest of this peer: the list has the latest first. */
@@ -464,7 +533,7 @@ void circuits_prefetch(struct coll_run *run)
 		if (!want)
 			return;		/* it is asked for when it is needed */
 		*want = (struct circuit_want){ .run = run, .planned = planned, .op = i,
-					       .peer = op->peer };
+					       .peer = op->peer, .node = node };
 		add_want(circuits, want);
 	}
 	forget(run->group, run, planned);
@@ -528,7 +597,7 @@ static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
 {
 	const uint64_t end = coll_now() + HELLO_S * COLL_SECOND;
 	int error = try_to_meet(circuits, why, why_bytes);
-	bool was_there = error == -ECONNRESET;
+	const bool was_there = error == -ECONNRESET || error == -ECONNREFUSED;
 
 	while (was_there && circuits->watch.fd < 0 && coll_now() < end) {
 		usleep(AGAIN_NS / 1000);
@@ -585,6 +654,46 @@ int circuits_open(struct coll_context *context, char *why, size_t why_bytes)
 	return error;
 }
 
+/* Whether there are wants of the past; and `told`: of which it has told us since we asked. */
+static bool has_past(const struct circuit_client *circuits, bool *told)
+{
+	const struct circuit_want *want;
+	bool has = false;
+
+	*told = false;
+	for (want = circuits->wants; want; want = want->next) {
+		has |= is_past(want);
+		*told |= is_past(want) && want->heard != NOT_YET && want->heard >= circuits->synced;
+	}
+	return has;
+}
+
+/* Its answer is the proof. */
+static void sync_with_manager(struct circuit_client *circuits)
+{
+	struct coll_circuit_message sync = { .kind = COLL_CIRCUIT_SYNC };
+
+	if (circuits->watch.fd < 0)
+		return;
+	sync.cookie = circuits->synced = ++circuits->cookie;
+	send_message(circuits->watch.fd, &sync);
+}
+
+void circuits_leave(struct coll_context *context)
+{
+	const uint64_t deadline = context->options.deadline_ns;
+	const uint64_t until = coll_now() + (deadline < PAST_NS ? deadline : PAST_NS);
+	struct circuit_client *circuits = context->circuits;
+	bool told;
+
+	while (circuits && has_past(circuits, &told) && coll_now() < until) {
+		if (told)
+			sync_with_manager(circuits);
+		if (context_turn(context, coll_now() + AGAIN_NS))
+			break;
+	}
+}
+
 void circuits_close(struct coll_context *context)
 {
 	struct circuit_client *circuits = context->circuits;
@@ -599,12 +708,8 @@ void circuits_close(struct coll_context *context)
 		close(circuits->watch.fd);
 	if (circuits->timer.fd >= 0)
 		close(circuits->timer.fd);
-	while (circuits->wants) {
-		struct circuit_want *want = circuits->wants;
-
-		circuits->wants = want->next;
-		free(want);
-	}
+	while (circuits->wants)
+		forget_want(&circuits->wants);
 	free(circuits->peer);
 	free(circuits);
 	context->circuits = NULL;

@@ -18,6 +18,12 @@
  * node this is; after the boot, before its first fence. Why not is in `why`.
  */
 int circuits_open(struct coll_context *context, char *why, size_t why_bytes);
+/*
+ * Waits, before the connections are closed, until the other ends know of all circuits that
+ * we have had. An answer's time; five seconds at most, or the deadline, if the manager was
+ * killed shortly before.
+ */
+void circuits_leave(struct coll_context *context);
 void circuits_close(struct coll_context *context);
 
 /* A connection of its own to the manager: an fd, or a negative errno. */

@@ -373,6 +373,7 @@ void context_end(struct coll_context *context)
 	for (group = context->groups; group; group = group->next)
 		group_leave(group);
 	leave_groups(context, coll_now() + context->options.deadline_ns);
+	circuits_leave(context);
 	for (group = context->groups; group; group = group->next)
 		group_abandon(group);
 	until = coll_now() + CLOSING_MAX_S * COLL_SECOND;

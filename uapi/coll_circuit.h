@@ -45,6 +45,11 @@ enum coll_circuit_want {
 	 */
 	COLL_CIRCUIT_STANDING = 1 << 2,
 	COLL_CIRCUIT_QUIET = 1 << 3,	/* no answer unless it is refused: its news will do */
+	/*
+	 * This end had the use under a colld that was killed since, which may not have told the
+	 * other end: so it counts for that one, and is over when that one says the same.
+	 */
+	COLL_CIRCUIT_PAST = 1 << 4,
 };
 
 enum coll_circuit_kind {
@@ -60,6 +65,7 @@ enum coll_circuit_kind {
 	COLL_CIRCUIT_WATCH,	/* from now on each change as a CIRCUIT */
 	COLL_CIRCUIT_PORTS,	/* node, value: it has so many ports from now on */
 	COLL_CIRCUIT_DRAIN,	/* node and peer (empty: all of the node's) */
+	COLL_CIRCUIT_SYNC,	/* answered when all that there was to tell has been told */
 
 	/* From colld. */
 	COLL_CIRCUIT_ANSWER = 64,	/* cookie, error (0 or a negative errno), text: why */

@@ -10,6 +10,7 @@
  *			port, and when it has three again; rank 0 prints what is planned
  *	bytes		a long bcast before and after ranks have measured what a byte takes
  *	late FILE	a call that the last rank enters when there is this file
+ *	one-way FILE	a bcast; rank 0 makes this file when it has sent all
  *	stuck PORT	1, a call while the switch's port has failed, 2
  */
 #include <arpa/inet.h>
@@ -243,6 +244,21 @@ static void play_late(const char *file)
 	call("late");
 }
 
+static void play_one_way(const char *file)
+{
+	int i;
+
+	rank_check(world, coll_barrier(world), "coll_barrier");	/* they are connected */
+	for (i = 0; i < COUNT; i++)
+		out[i] = coll_rank(world) ? 0 : i;
+	rank_check(world, coll_bcast(out, COUNT, COLL_DOUBLE, 0, world), "coll_bcast");
+	for (i = 0; i < COUNT; i++)
+		if (out[i] != i)
+			rank_fail(world, "element %d is %g", i, out[i]);
+	if (!coll_rank(world))
+		fclose(fopen(file, "w"));
+}
+
 static void play_stuck(int port)
 {
 	if (!coll_rank(world))
@@ -267,6 +283,8 @@ int main(int argc, char **argv)
 		play_bytes();
 	else if (argc == 3 && !strcmp(argv[1], "late"))
 		play_late(argv[2]);
+	else if (argc == 3 && !strcmp(argv[1], "one-way"))
+		play_one_way(argv[2]);
 	else if (argc == 3 && !strcmp(argv[1], "stuck"))
 		play_stuck(atoi(argv[2]));
 	else

@@ -88,8 +88,9 @@ ok "the last rank comes, and the result is right" ended
 is "each of the ring's circuits was set up once" "$(set_ups)" 4
 unset COLL_ALLREDUCE
 
+before=$(set_ups)
 job "$BUILD/tests/multi/every_collective" 10 3 1000
-ok "ranks are at work" soon 30 have_set_up 5
+ok "ranks are at work" soon 30 have_set_up $((before + 1))
 restarts 8
 ok "every collective is right while colld is killed" ended
 ok "in the middle: $times times" test "$times" -ge 1
@@ -98,6 +99,20 @@ ok "no port was ever given twice" awk '
 	$1 == "up" { if (++count[int(($2 - 1) / 2)] > 2) bad = 1; n++ }
 	$1 == "down" { count[int(($2 - 1) / 2)]-- }
 	END { exit bad || !n }' "$work/log"
+kill "$colld" && wait "$colld" 2>/dev/null
+colld=
+
+# The worst moment: one end is told, has its use and would be gone; the other never was.
+"$BUILD/tests/circuit/half_told" "$work/socket" &
+half=$!
+soon 10 test -S "$work/socket"
+"$COLL" run --no-prefix -q -t 100 -n 2 -- sh -c 'COLL_NODE=n$COLL_RANK exec "$@"' - \
+	"$BUILD/tests/circuit/calls" one-way "$work/sent" >"$work/said" 2>&1 5>&- &
+ranks=$!
+ok "a manager is killed when one end was told and the other not" wait "$half"
+ok "the one has its use" soon 20 test -e "$work/sent"
+ok "colld comes" start_colld
+ok "and the other has it too" ended
 kill "$colld" && wait "$colld" 2>/dev/null
 colld=
 

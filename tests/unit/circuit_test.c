@@ -343,10 +343,15 @@ static void adopting(void **unused)
 	assert_int_equal(w.told[1], COLL_CIRCUIT_NEWS_LIT);
 }
 
+static void want_flagged(u32 holder, u32 node, u32 peer, u32 flags, u64 session, u64 cookie)
+{
+	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, flags, session,
+					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
+}
+
 static void want_use(u32 holder, u32 node, u32 peer, u64 session, u64 cookie)
 {
-	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, 0, session,
-					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
+	want_flagged(holder, node, peer, 0, session, cookie);
 }
 
 /* An end that is ahead is not through with the next use while the other has the last. */
@@ -376,6 +381,51 @@ static void uses(void **unused)
 	want_use(one, 2, 1, 1, 7);
 	assert_int_equal(obey(), 2);
 	assert_int_equal(w.told[7], COLL_CIRCUIT_NEWS_LIT);
+}
+
+/* Who still has a use whose other end is through gets the light back that it loses. */
+static void last_bytes(void **unused)
+{
+	const u32 one = (begin(3, 1), coll_circuit_join(&w.c, 0));
+
+	(void)unused;
+	want_use(one, 0, 1, 7, 1);
+	want_use(one, 1, 0, 7, 2);
+	obey();
+	release(1);
+	coll_circuit_drain(&w.c, w.now, coll_circuit_find(&w.c, 0, 1));
+	pass(w.c.policy.grace);
+	assert_int_equal(w.lit[2], 2);
+	assert_int_equal(state(0, 1), COLL_CIRCUIT_LIT);
+}
+
+/* A use that one end has had under another manager: it counts for an end that has not. */
+static void past(void **unused)
+{
+	const u32 one = (begin(3, 1), coll_circuit_join(&w.c, 0));
+
+	(void)unused;
+	want_flagged(one, 0, 1, COLL_CIRCUIT_PAST, 7, 1);
+	want_use(one, 1, 0, 7, 3);
+	assert_int_equal(obey(), 1);
+	assert_int_equal(w.told[1], COLL_CIRCUIT_NEWS_LIT);
+	assert_int_equal(w.told[3], COLL_CIRCUIT_NEWS_LIT);
+	release(1);
+	release(3);
+	/* Both have had it: it is over. */
+	want_flagged(one, 0, 1, COLL_CIRCUIT_PAST, 9, 7);
+	obey();
+	assert_int_equal(w.told[7], COLL_CIRCUIT_NO_NEWS);
+	want_flagged(one, 1, 0, COLL_CIRCUIT_PAST, 9, 8);
+	assert_int_equal(obey(), 0);
+	assert_int_equal(w.error[7], -EALREADY);
+	assert_int_equal(w.error[8], -EALREADY);
+	/* In nobody's way. */
+	want_flagged(one, 0, 1, COLL_CIRCUIT_PAST, 8, 4);
+	want_use(one, 1, 2, 1, 5);
+	want_use(one, 2, 1, 1, 6);
+	assert_int_equal(obey(), 2);
+	assert_int_equal(w.told[6], COLL_CIRCUIT_NEWS_LIT);
 }
 
 /* A port whose set-up has failed is taken again when no other is free. */
@@ -572,7 +622,8 @@ static void random_events(u64 number)
 		work_switch(well);
 		if (!ending && open < 40 && chance(2)) {
 			const u32 a = chance(nodes), b = chance(nodes);
-			const u32 who = holder[chance(HOLDERS)], flags = chance(4) ? 0 : chance(4);
+			const u32 who = holder[chance(HOLDERS)], flags = chance(4) ? 0 :
+					chance(4) | (chance(4) ? 0 : COLL_CIRCUIT_PAST);
 
 			/* Half of the wants have their partner, half of those without wait. */
 			for (end = 0; end < 2 && a != b; end++) {
@@ -725,6 +776,8 @@ int main(void)
 		cmocka_unit_test(deadlines), cmocka_unit_test(ports), cmocka_unit_test(limits),
 		cmocka_unit_test(adopting),
 		cmocka_unit_test(uses),
+		cmocka_unit_test(last_bytes),
+		cmocka_unit_test(past),
 		cmocka_unit_test(other_port), cmocka_unit_test(gangs), cmocka_unit_test(fair),
 		cmocka_unit_test_teardown(anything, say_seed),
 	};
