@@ -320,8 +320,8 @@ check-sanitize:
 SANITIZED = tests/multi/every_collective.t tests/multi/groups.t tests/multi/mismatch.t \
 	    tests/multi/survivors.t tests/multi/strays.t tests/multi/clusters.t \
 	    tests/multi/leaving.t tests/multi/progress.t tests/multi/policies.t \
-	    tests/multi/streams.t tests/net/cut.t tests/net/torn.t
-sanitized: all $(UNIT) $(MULTI)
+	    tests/multi/streams.t tests/net/cut.t tests/net/torn.t tests/circuit/restart.t
+sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
 	export BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1; \
 		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED))
 
