@@ -312,15 +312,25 @@ static bool near(uint64_t got, uint64_t wanted, double share)
 	return error <= share * wanted && -error <= share * wanted;
 }
 
-static void adds_up(const struct reading *reading)
+static uint64_t sum_of(const struct reading *reading)
 {
 	uint64_t sum = reading->ran + reading->idle;
 
 	for (int i = 0; i < reading->count; i++)
 		if (reading->source[i].cause != COLL_NOISE_STEAL)
 			sum += reading->source[i].total;
-	if (!vm_ok(near(sum, reading->watched, 0.0001), "all time has an owner, and one only"))
-		vm_note("sum %llu of %llu", (unsigned long long)sum,
+	return sum;
+}
+
+/* What comes while a CPU is read is in one number and not in another: so it is read again. */
+static void adds_up(struct netlink *netlink, const struct reading *reading)
+{
+	int tries;
+
+	for (tries = 10; tries && !near(sum_of(reading), reading->watched, 0.0001); tries--)
+		reading = read_watch(netlink);
+	if (!vm_ok(tries, "all time has an owner, and one only"))
+		vm_note("sum %llu of %llu", (unsigned long long)sum_of(reading),
 			(unsigned long long)reading->watched);
 	for (int i = 0; i < reading->count; i++) {
 		const struct source *source = &reading->source[i];
@@ -376,7 +386,7 @@ static void a_known_daemon(struct netlink *netlink)
 	vm_ok(reading->watched <= took && reading->watched > took / 2, "watched as long as it was");
 	vm_ok(total_of(reading, COLL_NOISE_IRQ, "local_timer", NULL) > 0, "the timer is there by name");
 	vm_ok(reading->cost > 0 && reading->cost < reading->watched / 5, "watching has its cost");
-	adds_up(reading);
+	adds_up(netlink, reading);
 	vm_is(stop(netlink), 0, "stopped");
 	end_daemon(&daemon);
 }
@@ -417,7 +427,7 @@ static void a_known_interrupt(struct netlink *netlink)
 		(unsigned long long)(read - before_start), (unsigned long long)count);
 	vm_ok(count >= 300 && count >= before_reading - started && count <= read - before_start,
 	      "every interrupt of the timer is counted");
-	adds_up(reading);
+	adds_up(netlink, reading);
 	vm_is(stop(netlink), 0, "stopped");
 	vm_run_on(0);
 }
@@ -456,7 +466,7 @@ static void a_disturbed_task(struct netlink *netlink)
 	      "it ran or was kept from running all the time");
 	vm_ok(near(reading->ran + reading->idle + stolen, reading->watched, 0.0001),
 	      "what it ran and what was taken is all there is");
-	adds_up(reading);
+	adds_up(netlink, reading);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	end_daemon(&daemon);
@@ -558,7 +568,7 @@ static bool one_round_at_once(struct netlink *netlink, struct daemon *daemon, bo
 	vm_ok(net < seen && seen - net <= injected + total_of_cause(reading, COLL_NOISE_IRQ) +
 	      total_of_cause(reading, COLL_NOISE_SOFTIRQ) + total_of_cause(reading, COLL_NOISE_NMI),
 	      "and is told how much of it was no work of its own");
-	adds_up(reading);
+	adds_up(netlink, reading);
 	vm_is(stop(netlink), 0, "stopped");
 	return daemons;
 }
@@ -775,8 +785,8 @@ static void cpu_goes_and_comes(struct netlink *netlink)
 	vm_sleep_ms(50);
 	vm_is(read_watch(netlink)->state, 1, "and is watched again");
 	vm_ok(read_watch(netlink)->watched > watched, "from where it was");
-	adds_up(read_watch(netlink));
 	vm_is(vm_cpu_online(CPU, false), 0, "offline once more");
+	adds_up(netlink, read_watch(netlink));
 	vm_is(stop(netlink), 0, "to be stopped like this");
 	vm_is(start(netlink, "1", 0, 0), 0, "and started like this");
 	vm_is(read_watch(netlink)->state, 2, "which waits for the CPU");
