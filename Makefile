@@ -190,7 +190,7 @@ spec:
 	awk -f tools/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
 
 # Programs of the test machine, where there is no other file: static.
-vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto)
+vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto late_links)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
 	    tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)

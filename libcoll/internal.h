@@ -201,6 +201,7 @@ struct coll_group {
 		uint32_t number;
 		bool made, gone;	/* it is known there; it was */
 		bool lent;		/* all links that are up, and those to come */
+		bool partly;		/* not all could be; those that were are to come back */
 		uint32_t flying;	/* runs there */
 		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
 	} offload;

@@ -331,7 +331,7 @@ int offload_return(struct coll_group *group)
 		if (error)
 			return error;
 	}
-	group->offload.lent = false;
+	group->offload.lent = group->offload.partly = false;
 	return 0;
 }
 
@@ -400,11 +400,13 @@ static const char *lend_all(struct coll_group *group)
 	for (rank = 0; rank < group->ranks && !error; rank++) {
 		struct coll_link *link = group->links[rank];
 
-		if (link && link->state == LINK_UP)
+		/* One that comes up while the engine stops at another is lent by itself. */
+		if (link && link->state == LINK_UP && !link->lent)
 			error = offload_link(link);
 	}
 	if (!error)
 		return NULL;
+	group->offload.partly = true;
 	offload_return(group);
 	return strerror(-error);
 }
@@ -624,6 +626,8 @@ static const char *try_kernel(struct coll_run *run)
 	const char *reason = unfit(run);
 	int error;
 
+	if (!reason && group->offload.partly)
+		reason = "not all of its links could be lent";
 	if (!reason && !group->offload.lent)
 		reason = lend_all(group);
 	if (reason || group->state != GROUP_OK)

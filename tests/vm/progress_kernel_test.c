@@ -53,6 +53,8 @@ static const struct play plays[] = {
 	{ "groups and many runs", "uring", "3", NULL, { "groups" }, NULL, 0 },
 	{ "groups and many runs", "epoll", "2", NULL, { "groups" }, NULL, 0 },
 	{ "a run that nobody attends to", "uring", "3", NULL, { "unattended" }, NULL, 0 },
+	{ "links that come while others are lent", "uring", "8", NULL, { "late_links" }, NULL, 0 },
+	{ "links that come while others are lent", "epoll", "8", NULL, { "late_links" }, NULL, 0 },
 	{ "auto finds the kernel", "uring", "2", NULL, { "auto", "kernel", "1" }, NULL, 0 },
 	MIXED("4", "uring", "every_collective", "60", "7"),
 	MIXED("3", "epoll", "every_collective", "60", "7"),
