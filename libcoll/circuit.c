@@ -163,10 +163,20 @@ static void lose_manager(struct circuit_client *circuits)
 	set_timer(circuits, AGAIN_NS);
 }
 
+/* For all, the oldest first, as they were asked for: the list has the latest first. */
+static void ask_again(const struct circuit_client *circuits, struct circuit_want *want)
+{
+	if (!want)
+		return;
+	ask_again(circuits, want->next);
+	if (want->heard)
+		want->heard = NOT_YET;
+	ask_for(circuits, want);
+}
+
 static void find_manager(struct watch *watch, int events)
 {
 	struct circuit_client *circuits = watch->owner;
-	struct circuit_want *want;
 	uint64_t expired;
 
 	(void)events;
@@ -181,11 +191,7 @@ static void find_manager(struct watch *watch, int events)
 	}
 	circuits->context->engine->watch(circuits->context, &circuits->watch, POLLIN);
 	say_hello(circuits, circuits->watch.fd);
-	for (want = circuits->wants; want; want = want->next) {
-		if (want->heard)
-			want->heard = NOT_YET;
-		ask_for(circuits, want);
-	}
+	ask_again(circuits, circuits->wants);
 }
 
 /* ---- what it tells ------------------------------------------------------- */
