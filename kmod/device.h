@@ -110,8 +110,8 @@ struct coll_link {
 	struct coll_running *run;	/* they go to a receive of this run, */
 	u32 op;
 	struct coll_early *early;	/* or are kept here, or thrown away */
-	bool answered;			/* a pong came: */
-	u32 pong_run, pong_suspect;	/* the peer's latest run, and whom it waits for */
+	u64 answered;			/* when the latest pong came, ns; 0: none */
+	u32 pong_suspect;		/* whom the peer waited for then */
 	bool stalled;			/* no room for early messages: not read */
 	bool handed;			/* what comes was read by the program: there is room */
 	bool broken;			/* no more can be sent; what came is read yet */

@@ -144,8 +144,9 @@ u32 coll_group_suspect(struct coll_group *group)
 		break;
 	}
 	link = rank == COLL_NONE ? NULL : xa_load(&group->links, rank);
-	if (!link || !link->answered || (s32)(link->pong_run - run->number) < 0 ||
-	    link->pong_suspect >= group->ranks || link->pong_suspect == group->rank)
+	/* It may be in an earlier run, and wait for another; who never came waits for nobody. */
+	if (!link || link->answered < run->started || link->pong_suspect >= group->ranks ||
+	    link->pong_suspect == group->rank)
 		return rank;
 	return link->pong_suspect;
 }

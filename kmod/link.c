@@ -9,6 +9,7 @@
  */
 #include <linux/bvec.h>
 #include <linux/file.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <net/inet_connection_sock.h>
@@ -440,8 +441,7 @@ static void receive_control(struct coll_link *link)
 		coll_link_send_control(link, &pong);
 		return;
 	case COLL_MESSAGE_PONG:
-		link->answered = true;
-		link->pong_run = header->run;
+		link->answered = ktime_get_ns();
 		link->pong_suspect = header->slot;
 		break;
 	case COLL_MESSAGE_FAIL:
@@ -702,7 +702,7 @@ long coll_link_unlend(struct coll_link *link, const struct coll_device_link *ask
 	let_socket_go(link);
 	clear_bit(0, &link->woken);
 	link->state = COLL_LINK_ABSENT;
-	link->answered = false;
+	link->answered = 0;
 	link->broken = false;
 	return giving.bytes;
 }

@@ -63,6 +63,7 @@ static const struct play plays[] = {
 	FAILURE("epoll", "kill", "alltoall"),
 	FAILURE("uring", "stop", "alltoall"),
 	FAILURE("uring", "absent", "reduce"),
+	FAILURE("uring", "stop", "bcast"),
 };
 
 /* ---- a rank of a mixed group ------------------------------------------------------ */
