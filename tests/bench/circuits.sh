@@ -40,7 +40,12 @@ while [ $# -gt 0 ]; do
 	shift
 done
 mkdir -p "$out"
-[ -z "$fresh" ] || rm -f "$csv"
+# What was measured otherwise is no part of this.
+of="$nodes nodes, $iterations times, $dark ms, $rate Mbit/s, MTU $mtu"
+if [ "$fresh" ] || [ "$(cat "$csv.of" 2>/dev/null)" != "$of" ]; then
+	rm -f "$csv"
+fi
+echo "$of" >"$csv.of"
 [ -s "$csv" ] || echo "collective,ports,variant,algorithm,bytes,measured_ms,fastest_ms,model_ms,bound_ms,delta_ms,set_ups" >"$csv"
 
 # ---- nodes ---------------------------------------------------------------------
