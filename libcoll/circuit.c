@@ -104,6 +104,14 @@ static bool say_hello(struct circuit_client *circuits, int fd)
 	return send_message(fd, &hello);
 }
 
+/* If there is one; the next is asked for all. */
+static void tell_manager(const struct circuit_client *circuits,
+			 struct coll_circuit_message *message)
+{
+	if (circuits->watch.fd >= 0)
+		send_message(circuits->watch.fd, message);
+}
+
 static bool is_past(const struct circuit_want *want)
 {
 	return !want->exec && !want->run;
@@ -124,8 +132,7 @@ static void ask_for(const struct circuit_client *circuits, const struct circuit_
 	};
 
 	strcpy(message.peer, want->node);
-	if (circuits->watch.fd >= 0)
-		send_message(circuits->watch.fd, &message);
+	tell_manager(circuits, &message);
 }
 
 static void release(const struct circuit_client *circuits, const struct circuit_want *want)
@@ -133,8 +140,7 @@ static void release(const struct circuit_client *circuits, const struct circuit_
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_RELEASE,
 						.cookie = want->cookie };
 
-	if (circuits->watch.fd >= 0)
-		send_message(circuits->watch.fd, &message);
+	tell_manager(circuits, &message);
 }
 
 /* ---- a manager that has gone --------------------------------------------- */
@@ -679,10 +685,8 @@ static void sync_with_manager(struct circuit_client *circuits)
 {
 	struct coll_circuit_message sync = { .kind = COLL_CIRCUIT_SYNC };
 
-	if (circuits->watch.fd < 0)
-		return;
 	sync.cookie = circuits->synced = ++circuits->cookie;
-	send_message(circuits->watch.fd, &sync);
+	tell_manager(circuits, &sync);
 }
 
 void circuits_leave(struct coll_context *context)

@@ -10,10 +10,10 @@ fi
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/colld.sh"
 work=$(mktemp -d) || exit 1
-colld= switch= ranks=
+colld= switch= ranks= half=
 finish() {
 	# shellcheck disable=SC2086
-	kill $ranks $colld 2>/dev/null
+	kill $ranks $colld $half 2>/dev/null
 	exec 5>&-
 	[ -z "$switch" ] || wait "$switch" 2>/dev/null
 	rm -rf "$work"
@@ -110,6 +110,7 @@ soon 10 test -S "$work/socket"
 	"$BUILD/tests/circuit/calls" one-way "$work/sent" >"$work/said" 2>&1 5>&- &
 ranks=$!
 ok "a manager is killed when one end was told and the other not" wait "$half"
+half=
 ok "the one has its use" soon 20 test -e "$work/sent"
 ok "colld comes" start_colld
 ok "and the other has it too" ended

@@ -60,10 +60,15 @@ static void hear(void)
 	}
 }
 
+static void want_flagged(u32 holder, u32 node, u32 peer, u32 flags, u64 session, u64 cookie)
+{
+	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, flags, session,
+					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
+}
+
 static void want(u32 holder, u32 node, u32 peer, u32 flags, u64 cookie)
 {
-	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, flags, 0,
-					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
+	want_flagged(holder, node, peer, flags, 0, cookie);
 }
 
 static void release(u64 cookie)
@@ -341,12 +346,6 @@ static void adopting(void **unused)
 	want(one, 2, 0, 0, 2);
 	assert_int_equal(obey(), 0);
 	assert_int_equal(w.told[1], COLL_CIRCUIT_NEWS_LIT);
-}
-
-static void want_flagged(u32 holder, u32 node, u32 peer, u32 flags, u64 session, u64 cookie)
-{
-	assert_int_equal(coll_circuit_want(&w.c, w.now, holder, node, peer, flags, session,
-					   COLL_CIRCUIT_FOREVER, cookie, &w.number[cookie]), 0);
 }
 
 static void want_use(u32 holder, u32 node, u32 peer, u64 session, u64 cookie)
