@@ -20,7 +20,7 @@ comma		:= ,
 CC		= gcc
 CFLAGS		= -O2 -g
 ALL_CFLAGS	= -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -fvisibility=hidden -fPIC \
-		  -Iuapi -Ilibcoll -D_GNU_SOURCE -MMD -MP \
+		  -iquote . -Iuapi -D_GNU_SOURCE -MMD -MP \
 		  $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
 		  -fno-omit-frame-pointer) $(CFLAGS)
 ALL_LDFLAGS	= $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
@@ -28,15 +28,17 @@ LIBS		= -luring -lnettle -ljansson -lm -lpthread
 
 objects		= $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-CORE		:= $(wildcard core/*.c)
-ALGO		:= $(wildcard algo/*.c)
-LIBCOLL		:= $(wildcard libcoll/*.c)
-SIM		:= $(wildcard sim/*.c sim/flit/*.c)
-COLL		:= $(filter-out tools/netlink.c tools/collnoise.c tools/noise_%.c,$(wildcard tools/*.c))
-COLLNOISE	:= tools/arguments.c tools/collnoise.c tools/command.c tools/netlink.c \
-		   $(wildcard sim/*.c tools/noise_*.c)
-COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c) $(addprefix tools/,netlink.c noise_capture.c noise_cpus.c \
-		   noise_pin_module.c noise_pinning.c noise_rules.c noise_task.c noise_witness.c)
+CORE		:= $(wildcard core/*.c core/*/*.c)
+ALGO		:= $(wildcard algo/*.c algo/*/*.c)
+LIBCOLL		:= $(wildcard libcoll/*/*.c)
+SIM		:= $(wildcard sim/*.c)
+FLIT		:= $(wildcard flit/*.c)
+NODE		:= $(wildcard node/*.c)
+ROOMS		:= run bench schedule verify lab circuit sim flit
+COLL		:= $(filter-out tools/collnoise.c,$(wildcard tools/*.c)) \
+		   $(foreach room,$(ROOMS),$(wildcard tools/$(room)/*.c))
+COLLNOISE	:= $(addprefix tools/,arguments.c collnoise.c command.c) $(wildcard tools/noise/*.c)
+COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
 UNIT		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
 MULTI		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/multi/*.c))
@@ -67,7 +69,7 @@ $(BUILD)/core/reduce.o $(BUILD)/core/reduce_float.o: CFLAGS += -O3 -ffp-contract
 $(BUILD)/sim/levels.o $(BUILD)/sim/redundant.o: CFLAGS += -O3
 
 # Loaded when a PMIx server starts a rank; without its header that way is left out.
-$(BUILD)/libcoll/boot_pmix.o: CFLAGS += $(shell pkg-config --cflags pmix 2>/dev/null)
+$(BUILD)/libcoll/boot/pmix.o: CFLAGS += $(shell pkg-config --cflags pmix 2>/dev/null)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -75,7 +77,7 @@ $(BUILD)/%.o: %.c
 
 $(BUILD)/libcoll.a: $(call objects,$(CORE) $(ALGO) $(LIBCOLL))
 	@rm -f $@
-	ar rcs $@ $^
+	ar qcs $@ $^
 
 SONAME = libcoll.so.0
 $(BUILD)/$(SONAME): $(call objects,$(CORE) $(ALGO) $(LIBCOLL)) libcoll/libcoll.map
@@ -85,13 +87,13 @@ $(BUILD)/$(SONAME): $(call objects,$(CORE) $(ALGO) $(LIBCOLL)) libcoll/libcoll.m
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
 
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM)) $(BUILD)/libcoll.a
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
-$(BUILD)/collnoise: $(call objects,$(COLLNOISE)) $(BUILD)/libcoll.a
+$(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
-$(BUILD)/colld: $(call objects,$(COLLD)) $(BUILD)/libcoll.a
+$(BUILD)/colld: $(call objects,$(COLLD) $(NODE)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(SWITCH_LIBS) $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
 
 # What switches are spoken to with.
@@ -121,7 +123,7 @@ $(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/scene.c tests/mpi/scene.h tes
 
 $(BUILD)/tests/mpi/$(1)/overhead: tests/mpi/overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a
 	@mkdir -p $$(@D)
-	$(call mpicc,$(1)) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $$(CFLAGS) -Iuapi -Ilibcoll $$< \
+	$(call mpicc,$(1)) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $$(CFLAGS) -iquote . -Iuapi $$< \
 		$(BUILD)/libcoll.a $$(LIBS) -ldl -o $$@
 
 $(BUILD)/tests/mpi/$(1)/plugin.so: tests/mpi/plugin.c tests/mpi/mpitest.h
@@ -150,7 +152,7 @@ $(BUILD)/tests/mpi/local: tests/mpi/local.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) $< -ldl -o $@
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM)) $(BUILD)/libcoll.a
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ -lcmocka $(LIBS) -o $@
 
 # Drivers of switches, and a switch that is none.
@@ -178,20 +180,20 @@ $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
 NETLINK_LIBS	= $(shell pkg-config --libs libnl-genl-3.0)
-$(BUILD)/tools/netlink.o $(BUILD)/tools/noise_module.o $(BUILD)/tools/noise_pin.o $(BUILD)/tools/noise_pin_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
-$(BUILD)/tools/netlink.o: CFLAGS += -I$(BUILD)/tools
-$(BUILD)/tools/netlink.o: $(BUILD)/tools/netlink_names.h
-$(BUILD)/tools/netlink_names.h: tools/netlink_names.awk uapi/coll_netlink.h
+$(BUILD)/node/netlink.o $(BUILD)/tools/noise/module.o $(BUILD)/tools/noise/pin.o $(BUILD)/node/pin_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/node/netlink.o: CFLAGS += -I$(BUILD)/node
+$(BUILD)/node/netlink.o: $(BUILD)/node/netlink_names.h
+$(BUILD)/node/netlink_names.h: node/netlink_names.awk uapi/coll_netlink.h
 	@mkdir -p $(@D)
 	awk -f $^ >$@
 
 # The family's description for YNL, from the header too. It is kept in the tree.
 spec:
-	awk -f tools/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
+	awk -f node/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
 
 # Programs of the test machine, where there is no other file: static.
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto late_links)
-VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c tools/netlink.c tests/lib/interpret.c \
+VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c node/netlink.c tests/lib/interpret.c \
 	    tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
@@ -202,10 +204,10 @@ $(BUILD)/tests/vm/storm: tests/vm/storm.c
 		-Wl,--build-id=none,-z,noseparate-code $< -o $@
 
 # core/ must compile for a world without a C library.
-FREESTANDING = $(patsubst %.c,$(BUILD)/freestanding/%.o,$(filter-out core/text%,$(CORE)))
+FREESTANDING = $(patsubst %.c,$(BUILD)/freestanding/%.o,$(filter-out core/text% core/noise/text%,$(CORE)))
 $(BUILD)/freestanding/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding -fno-builtin -nostdlib \
+	$(CC) -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding -fno-builtin -nostdlib -iquote . \
 		-MMD -MP -c $< -o $@
 
 # ---- what is run -------------------------------------------------------------
@@ -234,7 +236,7 @@ FIGURES = $(addprefix $(BUILD)/figures/,$(addsuffix .svg,barrier.dissemination.8
 figures: $(FIGURES)
 	@ls $^
 	@BUILD=$(BUILD) sh sim/figures.sh $(if $(QUICK),--quick)
-	@BUILD=$(BUILD) sh sim/flit/figures.sh $(if $(QUICK),--quick)
+	@BUILD=$(BUILD) sh flit/figures.sh $(if $(QUICK),--quick)
 
 $(BUILD)/figures/%.svg: $(BUILD)/coll
 	@command -v dot >/dev/null || ./.ci/deps graphviz
@@ -306,7 +308,7 @@ fuzz: $(FUZZ)
 	set -e; for fuzz in $(notdir $(FUZZ)); do \
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
-		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuapi \
+		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -iquote . -Iuapi \
 			$(CORE) $(ALGO) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
 			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
@@ -396,10 +398,10 @@ module:
 DKMSDIR		= $(PREFIX)/src/coll-$(VERSION)
 install: install-dkms
 install-dkms:
-	install -d $(addprefix $(DESTDIR)$(DKMSDIR)/,uapi core kmod)
+	install -d $(DESTDIR)$(DKMSDIR)
 	install -m 644 Kbuild dkms.conf $(DESTDIR)$(DKMSDIR)
-	set -e; for part in uapi core kmod; do \
-		install -m 644 $$part/* $(DESTDIR)$(DKMSDIR)/$$part; done
+	set -e; for file in $(wildcard uapi/* core/*.[ch] core/*/*.[ch] kmod/*.[ch] kmod/*/*.[ch]); do \
+		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file; done
 
 clean:
 	rm -rf build

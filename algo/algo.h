@@ -6,7 +6,7 @@
 #ifndef COLL_ALGO_H
 #define COLL_ALGO_H
 
-#include "../core/build.h"
+#include "core/build.h"
 
 enum coll_collective {
 	COLL_BARRIER,
@@ -99,7 +99,7 @@ struct coll_tuning {
 	u64 radix;		/* of a de Bruijn graph: how many each rank sends to */
 	/*
 	 * Circuits, if `ports` is set: any algorithm's schedule gets the ops that ask
-	 * for them and give them back (algo/circuits.h).
+	 * for them and give them back (algo/circuits/circuits.h).
 	 */
 	u64 ports;		/* k: circuits a node can hold at once */
 	u64 wavelengths;	/* W: circuits there can be at once in all */

@@ -3,9 +3,9 @@
  * The list of algorithms, and the one function that chooses among them.
  * A new algorithm is a file and two lines here.
  */
-#include "circuits.h"
-#include "clusters.h"
-#include "redundancy.h"
+#include "algo/circuits/circuits.h"
+#include "algo/common/clusters.h"
+#include "algo/redundancy/redundancy.h"
 #include "tuning.h"
 
 extern const struct coll_algo coll_allgather_bruck;

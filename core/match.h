@@ -7,7 +7,7 @@
 #ifndef COLL_MATCH_H
 #define COLL_MATCH_H
 
-#include "../uapi/coll_wire.h"
+#include "uapi/coll_wire.h"
 #include "step.h"
 
 enum coll_match {

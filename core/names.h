@@ -8,7 +8,7 @@
 #define COLL_NAMES_H
 
 #include "port.h"
-#include "../uapi/coll_schedule.h"
+#include "uapi/coll_schedule.h"
 
 const char *coll_type_name(u32 type);		/* "int8", ..., "opaque" */
 const char *coll_reduction_name(u32 reduction);	/* "sum", ..., "user" */

@@ -13,7 +13,7 @@
 #define COLL_REDUCE_H
 
 #include "port.h"
-#include "../uapi/coll_types.h"
+#include "uapi/coll_types.h"
 
 /* Bytes of one element; 0 for an unknown type or COLL_OPAQUE_TYPE. */
 u32 coll_type_bytes(u32 type);

@@ -8,7 +8,7 @@
 #define COLL_CORE_SCHEDULE_H
 
 #include "port.h"
-#include "../uapi/coll_schedule.h"
+#include "uapi/coll_schedule.h"
 
 static inline const struct coll_op *coll_ops(const struct coll_schedule *s)
 {

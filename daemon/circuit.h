@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The circuit manager of colld: core/circuit.c, with a switch at one side and
+ * The circuit manager of colld: core/circuit/circuit.c, with a switch at one side and
  * clients at the other. The parts:
  *
  *	circuit_setup	the file that says which nodes and which switch there are
@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#include "circuit/switch.h"
+#include "daemon/circuit/switch.h"
 
 enum {
 	CIRCUIT_NODES_MAX = 256,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/netlink.h"
+#include "node/netlink.h"
 #include "circuit.h"
 #include "colld.h"
 

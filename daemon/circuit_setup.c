@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/text_noise.h"
+#include "core/noise/text.h"
 #include "circuit.h"
 
 static const char valid[] = "socket PATH, switch DRIVER ..., node NAME PORT[,PORT...] [ADDRESS], "

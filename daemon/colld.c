@@ -14,9 +14,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "../core/text_noise.h"
-#include "../tools/noise_units.h"
-#include "../tools/noise_witness.h"
+#include "core/noise/text.h"
+#include "node/units.h"
+#include "node/witness.h"
 #include "circuit.h"
 #include "colld.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * colld, one a node: keeps the policy of a file (tools/noise_rules.h) in force, and
+ * colld, one a node: keeps the policy of a file (node/rules.h) in force, and
  * manages circuits (circuit.h). Its parts; each is one thread's.
  */
 #ifndef COLL_COLLD_H
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "../tools/noise_pinning.h"
+#include "node/pinning.h"
 
 /* A line on stderr, with the journal's level before it where it is read by systemd. */
 void colld_say(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));

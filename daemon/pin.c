@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/netlink.h"
-#include "../tools/noise_pin_module.h"
+#include "node/netlink.h"
+#include "node/pin_module.h"
 #include "colld.h"
 
 enum { LINGER_MS = 60000 };	/* rules wait so long for a colld that died */

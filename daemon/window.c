@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../tools/noise_units.h"
+#include "node/units.h"
 #include "colld.h"
 #include "freezer.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Circuits of a network namespace: the machine of core/circuit.c with this node in the
+ * Circuits of a network namespace: the machine of core/circuit/circuit.c with this node in the
  * middle and its peers around it, a hook that holds traffic while it is dark, and the
  * netlink of whoever drives the switch.
  *
@@ -34,7 +34,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "../core/circuit.h"
+#include "core/circuit/circuit.h"
 #include "compat.h"
 #include "netlink.h"
 

@@ -32,8 +32,8 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
-#include "../core/match.h"
-#include "../uapi/coll_device.h"
+#include "core/match.h"
+#include "uapi/coll_device.h"
 #include "part.h"
 
 struct io_uring_cmd;

@@ -7,8 +7,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../core/check.h"
-#include "../core/reduce.h"
+#include "core/check.h"
+#include "core/reduce.h"
 #include "device.h"
 
 /* A schedule for this group that we can run? The reason, or NULL. */

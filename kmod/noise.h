@@ -11,7 +11,7 @@
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 
-#include "../core/noise.h"
+#include "core/noise/noise.h"
 #include "part.h"
 
 /* ---- rails ------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 #include <net/genetlink.h>
 
-#include "../uapi/coll_netlink.h"
+#include "uapi/coll_netlink.h"
 
 /* Sizes come from users: they pay, and a size too large is no news for the log. */
 #define COLL_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)

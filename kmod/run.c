@@ -11,7 +11,7 @@
 
 #include <asm/fpu/api.h>
 
-#include "../core/reduce.h"
+#include "core/reduce.h"
 #include "device.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
-#include "../uapi/coll_noise.h"
+#include "uapi/coll_noise.h"
 #include "part.h"
 
 enum {

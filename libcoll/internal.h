@@ -21,13 +21,13 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "../algo/algo.h"
-#include "../core/match.h"
-#include "../uapi/coll_wire.h"
-#include "boot.h"
+#include "algo/algo.h"
+#include "core/match.h"
+#include "uapi/coll_wire.h"
+#include "libcoll/boot/boot.h"
 #include "clock.h"
 #include "coll.h"
-#include "options.h"
+#include "libcoll/api/options.h"
 
 struct coll_engine_ops;
 struct coll_progress_ops;

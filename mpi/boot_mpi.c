@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "../libcoll/context.h"
-#include "../libcoll/store_table.h"
+#include "libcoll/api/context.h"
+#include "libcoll/boot/store_table.h"
 #include "shim.h"
 
 /* What was put since the last fence: entry, key and value, one after the other. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../libcoll/group.h"
+#include "libcoll/api/group.h"
 #include "shim.h"
 
 static struct comm *comms;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../libcoll/context.h"
+#include "libcoll/api/context.h"
 #include "collmpi.h"
 #include "shim.h"
 

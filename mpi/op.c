@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/reduce.h"
+#include "core/reduce.h"
 #include "shim.h"
 
 /* One use of an operation on a type, as libcoll knows it. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../libcoll/engine.h"
+#include "libcoll/engine/engine.h"
 #include "shim.h"
 
 enum { ROWS = 1024, NAME_BYTES = 32 };

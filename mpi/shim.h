@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../libcoll/internal.h"
+#include "libcoll/internal.h"
 #include "real.h"
 
 enum which {

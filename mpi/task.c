@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../libcoll/context.h"
-#include "../libcoll/group.h"
+#include "libcoll/api/context.h"
+#include "libcoll/api/group.h"
 #include "shim.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/reduce.h"
+#include "core/reduce.h"
 #include "bytes.h"
 
 struct bytes {

@@ -20,7 +20,7 @@
 #ifndef COLL_SIM_GOAL_H
 #define COLL_SIM_GOAL_H
 
-#include "../core/schedule.h"
+#include "core/schedule.h"
 
 /*
  * `text` needs no end; `name` is what its errors call it. *schedule is an array of

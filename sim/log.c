@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../core/names.h"
+#include "core/names.h"
 #include "log.h"
 
 static const struct program_class *class_of(const struct sim_log *log, u32 rank)

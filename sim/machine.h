@@ -6,7 +6,7 @@
 #ifndef COLL_SIM_MACHINE_H
 #define COLL_SIM_MACHINE_H
 
-#include "../core/schedule.h"
+#include "core/schedule.h"
 #include "noise.h"
 
 struct machine {

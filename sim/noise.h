@@ -8,7 +8,7 @@
 #ifndef COLL_SIM_NOISE_H
 #define COLL_SIM_NOISE_H
 
-#include "../core/noise.h"
+#include "core/noise/noise.h"
 #include "random.h"
 #include "sim.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../algo/ranks.h"
+#include "algo/common/ranks.h"
 #include "emit.h"
 #include "program.h"
 

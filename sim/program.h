@@ -12,7 +12,7 @@
 #ifndef COLL_SIM_PROGRAM_H
 #define COLL_SIM_PROGRAM_H
 
-#include "../core/step.h"
+#include "core/step.h"
 #include "sim.h"
 
 enum form {

@@ -6,7 +6,7 @@
 #ifndef COLL_SIM_RANDOM_H
 #define COLL_SIM_RANDOM_H
 
-#include "../core/port.h"
+#include "core/port.h"
 
 /* splitmix64's finish (Steele, Lea, Flood 2014): a permutation. */
 static inline u64 random_mix(u64 z)

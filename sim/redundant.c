@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <string.h>
 
-#include "../algo/redundancy.h"
+#include "algo/redundancy/redundancy.h"
 #include "redundant.h"
 
 enum {

@@ -18,8 +18,8 @@
 
 #include <stdio.h>
 
-#include "../algo/algo.h"
-#include "../uapi/coll_noise.h"
+#include "algo/algo.h"
+#include "uapi/coll_noise.h"
 
 /* Virtual time: picoseconds since the first rank could have begun. */
 typedef s64 sim_time;

@@ -7,8 +7,8 @@
 #ifndef COLL_SIM_STRETCH_H
 #define COLL_SIM_STRETCH_H
 
-#include "../core/port.h"
-#include "../uapi/coll_noise.h"
+#include "core/port.h"
+#include "uapi/coll_noise.h"
 
 /* A distribution of times, in ns: steps of a weight each. All zero: none yet. */
 struct stretch {

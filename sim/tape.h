@@ -11,7 +11,7 @@
 #ifndef COLL_SIM_TAPE_H
 #define COLL_SIM_TAPE_H
 
-#include "../core/schedule.h"
+#include "core/schedule.h"
 
 struct tape_message {
 	u32 from, to;

@@ -9,7 +9,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-#include "../algo/algo.h"
+#include "algo/algo.h"
 
 /* What the messages begin with; each program has its own. */
 extern const char argument_program[];

@@ -7,7 +7,7 @@
 
 #include "arguments.h"
 #include "command.h"
-#include "noise_commands.h"
+#include "tools/noise/commands.h"
 
 const char argument_program[] = "collnoise";
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../sim/emit.h"
+#include "sim/emit.h"
 #include "arena.h"
 #include "emit.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../core/text_noise.h"
+#include "core/noise/text.h"
 #include "delay.h"
 #include "switch.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "../../core/port.h"
+#include "core/port.h"
 
 struct switch_delay {
 	u64 mean, most;		/* ns; most 0: twice the mean */

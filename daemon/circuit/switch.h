@@ -15,7 +15,7 @@
 #ifndef COLL_DAEMON_SWITCH_H
 #define COLL_DAEMON_SWITCH_H
 
-#include "../../core/circuit.h"
+#include "core/circuit/circuit.h"
 
 enum { SWITCH_PORTS_MAX = 1024, SWITCH_WHY = COLL_CIRCUIT_TEXT };
 

@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../core/text_noise.h"
+#include "core/noise/text.h"
 #include "crossbar.h"
 #include "delay.h"
 #include "switch.h"

@@ -70,7 +70,7 @@ static void peer_tell(double *value)
 	MPI_Bcast(value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 }
 #else
-#include "coll.h"
+#include "libcoll/coll.h"
 
 static struct coll_context *context;
 static struct coll_group *world;

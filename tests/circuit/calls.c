@@ -22,9 +22,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../libcoll/coll.h"
-#include "../../uapi/coll_circuit.h"
-#include "../lib/rank.h"
+#include "libcoll/coll.h"
+#include "uapi/coll_circuit.h"
+#include "tests/lib/rank.h"
 
 enum { COUNT = 4096, LONG = 1 << 20, LOOKS = 600, LOOK_US = 50000, STILL = 4 };
 

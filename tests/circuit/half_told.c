@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../uapi/coll_circuit.h"
+#include "uapi/coll_circuit.h"
 
 enum { CLIENTS_MAX = 8, PATIENCE_S = 60 };
 

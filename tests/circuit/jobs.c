@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../uapi/coll_circuit.h"
+#include "uapi/coll_circuit.h"
 
 enum { RANKS_MAX = 64, DEADLINE_S = 100 };
 

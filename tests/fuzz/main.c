@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/mutate.h"
-#include "../lib/schedules.h"
+#include "tests/lib/mutate.h"
+#include "tests/lib/schedules.h"
 #include "fuzz.h"
 
 struct seeds {

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../../core/text_noise.h"
+#include "core/noise/text.h"
 #include "fuzz.h"
 
 enum { EVENTS = 100 };

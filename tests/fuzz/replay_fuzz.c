@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sim/goal.h"
-#include "../../sim/replay.h"
-#include "../../sim/sim.h"
+#include "sim/goal.h"
+#include "sim/replay.h"
+#include "sim/sim.h"
 #include "fuzz.h"
 
 enum { RANKS_MAX = 64, OPS_MAX = 1 << 16 };	/* of what is run: or it takes too long */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/match.h"
-#include "../../core/text.h"
-#include "../lib/schedules.h"
+#include "core/match.h"
+#include "core/text.h"
+#include "tests/lib/schedules.h"
 #include "fuzz.h"
 
 static void match_everything(const struct coll_schedule *s)

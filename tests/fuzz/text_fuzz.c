@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/text.h"
-#include "../lib/schedules.h"
+#include "core/text.h"
+#include "tests/lib/schedules.h"
 #include "fuzz.h"
 
 typedef int print_function(const struct coll_schedule *s, FILE *to);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "../../core/schedule.h"
+#include "core/schedule.h"
 
 /* In nanoseconds: LogGOPSim's L, o and G; its g and O are 0. */
 struct goal_costs {

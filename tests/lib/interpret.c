@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "interpret.h"
-#include "../../core/check.h"
-#include "../../core/match.h"
-#include "../../core/step.h"
+#include "core/check.h"
+#include "core/match.h"
+#include "core/step.h"
 
 /* An op from its start until it is done. */
 struct flight {

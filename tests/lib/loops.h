@@ -3,7 +3,7 @@
 #ifndef TESTS_LOOPS_H
 #define TESTS_LOOPS_H
 
-#include "coll.h"
+#include "libcoll/coll.h"
 
 struct loop {
 	struct coll_group *group;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../core/port.h"
+#include "core/port.h"
 
 struct seed {
 	uint8_t *data;

@@ -3,7 +3,7 @@
 #ifndef TESTS_RANK_H
 #define TESTS_RANK_H
 
-#include "coll.h"
+#include "libcoll/coll.h"
 
 /* Joins the job; a failure ends the process with exit code 2. */
 struct coll_context *rank_open(const char *options);

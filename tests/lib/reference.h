@@ -6,7 +6,7 @@
 #ifndef TESTS_REFERENCE_H
 #define TESTS_REFERENCE_H
 
-#include "coll.h"
+#include "libcoll/coll.h"
 
 /* Numbers of our own for user functions, until coll_op_create() gives theirs. */
 enum { REFERENCE_COMMUTING = 1000, REFERENCE_ORDERED };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../core/reduce.h"
+#include "core/reduce.h"
 #include "schedules.h"
 
 enum { ELEMENTS = 5 };

@@ -5,9 +5,9 @@
 #ifndef TESTS_SCHEDULES_H
 #define TESTS_SCHEDULES_H
 
-#include "../../algo/algo.h"
-#include "../../core/check.h"
-#include "../../core/step.h"
+#include "algo/algo.h"
+#include "core/check.h"
+#include "core/step.h"
 
 /* One collective: s[i] is rank i's schedule. The caller of this frees them. */
 typedef void visit_collective(const char *name, struct coll_schedule *const *s, u32 ranks,

@@ -6,7 +6,7 @@
  */
 #include <time.h>
 
-#include "coll.h"
+#include "libcoll/coll.h"
 #include "mpitest.h"
 
 enum { ROUNDS = 20, CALLS = 20000 };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { BYTES = 65536, TRIES = 300, PHASES = 4 };
 

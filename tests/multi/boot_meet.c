@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "boot.h"
-#include "clock.h"
+#include "libcoll/boot/boot.h"
+#include "libcoll/clock.h"
 
 static int greet(struct coll_boot *boot, int round)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../../libcoll/coll.h"
+#include "libcoll/coll.h"
 
 enum { COUNT = 1000 };
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../algo/algo.h"
-#include "../lib/rank.h"
-#include "../lib/reference.h"
+#include "algo/algo.h"
+#include "tests/lib/rank.h"
+#include "tests/lib/reference.h"
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 static const char *const form_names[FORMS] = { "blocking", "nonblocking", "persistent" };

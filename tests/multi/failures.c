@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/loops.h"
-#include "../lib/rank.h"
+#include "tests/lib/loops.h"
+#include "tests/lib/rank.h"
 
 enum { FILES = 1024, COUNT = 3000 };
 enum { IN_USE = 1024 };		/* bytes over a connection: more than its hello */

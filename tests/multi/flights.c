@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { FLIGHTS_MAX = 64, ROUNDS_MAX = 64 };
 

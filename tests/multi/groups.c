@@ -9,7 +9,7 @@
 #include <string.h>
 #include <errno.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { IN_FLIGHT = 20, RESTARTS = 1000, LARGE = 30000 };
 

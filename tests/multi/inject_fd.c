@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "coll.h"
+#include "libcoll/coll.h"
 
 enum { RUNS = 30, PATIENCE_MS = 5000 };
 

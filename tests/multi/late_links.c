@@ -6,7 +6,7 @@
  */
 #include <unistd.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { GROUPS = 12, COUNT = 64, WAITED_US = 150000, LATE_US = 100000 };
 

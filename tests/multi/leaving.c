@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/files.h"
-#include "../lib/rank.h"
+#include "tests/lib/files.h"
+#include "tests/lib/rank.h"
 
 enum { RANKS = 4, COUNT = 10000 };
 

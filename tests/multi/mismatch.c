@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 static double now(void)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/files.h"
-#include "../lib/rank.h"
+#include "tests/lib/files.h"
+#include "tests/lib/rank.h"
 
 int main(int argc, char **argv)
 {

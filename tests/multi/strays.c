@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../uapi/coll_wire.h"
-#include "../lib/rank.h"
+#include "uapi/coll_wire.h"
+#include "tests/lib/rank.h"
 
 enum { ROUNDS = 60, KINDS = 5, FILES = 1024 };
 

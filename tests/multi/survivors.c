@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { ROUNDS = 3 };
 

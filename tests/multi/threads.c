@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { THREADS = 3, ROUNDS = 60, COUNT = 5000 };
 

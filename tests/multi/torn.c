@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../algo/algo.h"
-#include "../lib/loops.h"
-#include "../lib/rank.h"
+#include "algo/algo.h"
+#include "tests/lib/loops.h"
+#include "tests/lib/rank.h"
 
 enum { COUNT = 1500, MANY = 256 };
 

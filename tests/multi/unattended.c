@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../lib/rank.h"
+#include "tests/lib/rank.h"
 
 enum { COUNT = 100000, WARMUP = 3, TIMES = 2 };
 

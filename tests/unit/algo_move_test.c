@@ -12,9 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../algo/blocks.h"
-#include "../../core/schedule.h"
-#include "../lib/interpret.h"
+#include "algo/common/blocks.h"
+#include "core/schedule.h"
+#include "tests/lib/interpret.h"
 
 enum { RANKS_MAX = 33, BLOCK_MAX = 5 };
 

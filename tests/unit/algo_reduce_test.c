@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../lib/interpret.h"
-#include "../../core/check.h"
+#include "tests/lib/interpret.h"
+#include "core/check.h"
 
 enum {
 	RANKS_MAX = 33,

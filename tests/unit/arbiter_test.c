@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../libcoll/arbiter.h"
-#include "../../libcoll/link.h"
+#include "libcoll/link/arbiter.h"
+#include "libcoll/link/link.h"
 
 enum { CHUNK = 65536, SMALL = 1000, MANY = 4000, BULKS = 3, CHUNKS = 20 };
 

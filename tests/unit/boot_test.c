@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "boot_job.h"
-#include "clock.h"
+#include "libcoll/boot/job.h"
+#include "libcoll/clock.h"
 
 #define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/build.h"
-#include "../lib/schedules.h"
+#include "core/build.h"
+#include "tests/lib/schedules.h"
 
 static u64 memory[1 << 13];
 

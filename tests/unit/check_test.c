@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/build.h"
-#include "../lib/schedules.h"
+#include "core/build.h"
+#include "tests/lib/schedules.h"
 
 enum { OPS = 9, PEERS = 3, WAITS = 7, FLIPS = 200000 };
 

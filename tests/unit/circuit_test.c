@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/circuit.h"
+#include "core/circuit/circuit.h"
 
 #define MS 1000000ull
 enum { NODES = 8, CIRCUITS = 28, LEASES = 200, HOLDERS = 4 };

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../algo/circuits.h"
-#include "../../sim/sim.h"
+#include "algo/circuits/circuits.h"
+#include "sim/sim.h"
 
 enum { MEMORY = 32 << 20 };
 

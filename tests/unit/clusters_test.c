@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../algo/clusters.h"
+#include "algo/common/clusters.h"
 
 enum { RANKS = 16 };
 

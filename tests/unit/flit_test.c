@@ -10,9 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../sim/flit/policy.h"
-#include "../../sim/flit/sweep.h"
-#include "../lib/schedules.h"
+#include "flit/policy.h"
+#include "flit/sweep.h"
+#include "tests/lib/schedules.h"
 
 static struct flit_net net;
 static struct flit_result result;

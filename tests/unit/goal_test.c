@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/text.h"
-#include "../lib/goal.h"
-#include "../lib/schedules.h"
+#include "core/text.h"
+#include "tests/lib/goal.h"
+#include "tests/lib/schedules.h"
 
 enum { RANKS_MAX = 1024 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../libcoll/inject.h"
+#include "libcoll/engine/inject.h"
 
 #define MS 1000000ull
 

@@ -43,7 +43,7 @@ in_overview() {
 
 options() {
 	sed -n '/^static const struct option table/,/^};/s/^\t{ "\([a-z_]*\)".*/\1/p' \
-		libcoll/options.c | unexplained 10 in_overview
+		libcoll/api/options.c | unexplained 10 in_overview
 }
 ok "every option of the library is in coll.7" silent options
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../core/build.h"
-#include "../../core/match.h"
+#include "core/build.h"
+#include "core/match.h"
 
 static struct coll_plan plan;
 static struct coll_step step;

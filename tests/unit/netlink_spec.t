@@ -6,7 +6,7 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-awk -f tools/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >"$work/coll.yaml"
+awk -f node/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >"$work/coll.yaml"
 ok "uapi/coll.yaml is what make spec makes" quiet diff uapi/coll.yaml "$work/coll.yaml"
 
 # "COLL_WATCH_A_CPUS 1" for each attribute and command of the spec.

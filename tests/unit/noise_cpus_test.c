@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../tools/noise_cpus.c"
-#include "../../tools/noise_policy.c"
-#include "../../tools/noise_units.c"
+#include "node/cpus.c"
+#include "tools/noise/policy.c"
+#include "node/units.c"
 
 static void put(const char *root, const char *name, const char *text)
 {

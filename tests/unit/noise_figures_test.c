@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../tools/noise_capture.c"
-#include "../../tools/noise_figures.c"
-#include "../../tools/noise_match.c"
-#include "../../tools/noise_spectrum.c"
+#include "node/capture.c"
+#include "tools/noise/figures.c"
+#include "tools/noise/match.c"
+#include "tools/noise/spectrum.c"
 
 static u64 random_state = 1;
 

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../tools/noise_capture.c"
-#include "../../tools/noise_figures.c"
+#include "node/capture.c"
+#include "tools/noise/figures.c"
 #define wrong format_wrong
-#include "../../tools/noise_formats.c"
+#include "tools/noise/formats.c"
 
 const char argument_program[] = "test";
 

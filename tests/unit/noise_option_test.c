@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../algo/redundancy.h"
-#include "../../libcoll/options.h"
+#include "algo/redundancy/redundancy.h"
+#include "libcoll/api/options.h"
 
 static bool near(double a, double b)
 {

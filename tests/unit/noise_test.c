@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/noise.h"
+#include "core/noise/noise.h"
 
 #define US 1000ull
 #define MS 1000000ull

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/names.h"
-#include "../../core/reduce.h"
-#include "../lib/schedules.h"
+#include "core/names.h"
+#include "core/reduce.h"
+#include "tests/lib/schedules.h"
 
 enum { COUNT = 67, ELEMENT_MAX = 16, SPACE = COUNT * ELEMENT_MAX + 64 };
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../algo/redundancy.h"
-#include "../../sim/sim.h"
+#include "algo/redundancy/redundancy.h"
+#include "sim/sim.h"
 
 enum { T_LIST = 6 };
 static const u32 t_list[T_LIST] = { 1, 2, 3, 4, 5, 6 };

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../../algo/ranks.h"
-#include "../../algo/algo.h"
-#include "../../core/match.h"
-#include "../lib/interpret.h"
+#include "algo/common/ranks.h"
+#include "algo/algo.h"
+#include "core/match.h"
+#include "tests/lib/interpret.h"
 
 enum { RANKS_MAX = 33, MESSAGES_MAX = 4096 };
 

@@ -14,12 +14,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/text.h"
-#include "../../sim/goal.h"
-#include "../../sim/replay.h"
-#include "../../sim/sim.h"
-#include "../../sim/tape.h"
-#include "../lib/schedules.h"
+#include "core/text.h"
+#include "sim/goal.h"
+#include "sim/replay.h"
+#include "sim/sim.h"
+#include "sim/tape.h"
+#include "tests/lib/schedules.h"
 
 enum { NS = 1000, US = 1000 * NS, RANKS_MAX = 64 };	/* picoseconds */
 

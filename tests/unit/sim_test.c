@@ -14,11 +14,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../algo/ranks.h"
-#include "../../sim/sim.h"
-#include "../../sim/trunk.h"
-#include "../lib/interpret.h"
-#include "../lib/schedules.h"
+#include "algo/common/ranks.h"
+#include "sim/sim.h"
+#include "sim/trunk.h"
+#include "tests/lib/interpret.h"
+#include "tests/lib/schedules.h"
 
 enum { NS = 1000, US = 1000 * NS };	/* picoseconds */
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../core/build.h"
-#include "../../core/step.h"
-#include "../lib/schedules.h"
+#include "core/build.h"
+#include "core/step.h"
+#include "tests/lib/schedules.h"
 
 /* A schedule under construction, then a run of it. */
 struct run {

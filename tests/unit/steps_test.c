@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../sim/steps.h"
-#include "../../sim/stretch.h"
+#include "sim/steps.h"
+#include "sim/stretch.h"
 
 enum { STRUCK = 4000, SPANS = 5000 };
 

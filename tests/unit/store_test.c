@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "clock.h"
-#include "store.h"
-#include "store_wire.h"
+#include "libcoll/clock.h"
+#include "libcoll/boot/store.h"
+#include "libcoll/boot/store_wire.h"
 
 enum { RANKS = 5 };
 

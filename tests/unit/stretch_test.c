@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../algo/redundancy.h"
-#include "../../sim/random.h"
-#include "../../sim/sim.h"
-#include "../../sim/stretch.h"
+#include "algo/redundancy/redundancy.h"
+#include "sim/random.h"
+#include "sim/sim.h"
+#include "sim/stretch.h"
 
 enum { PERIOD = 1000000, DURATION = 50000, EVENTS = 2000 };
 

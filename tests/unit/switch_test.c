@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../daemon/circuit/switch.h"
+#include "daemon/circuit/switch.h"
 
 #define MS 1000000ull
 #define UP	COLL_CIRCUIT_UP

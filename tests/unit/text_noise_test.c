@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../core/text_noise.h"
+#include "core/noise/text.h"
 
 static struct coll_noise_said said;
 static struct coll_text_error error;

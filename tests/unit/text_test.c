@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../core/names.h"
-#include "../../core/text.h"
-#include "../lib/schedules.h"
+#include "core/names.h"
+#include "core/text.h"
+#include "tests/lib/schedules.h"
 
 typedef int print_function(const struct coll_schedule *s, FILE *to);
 typedef int parse_function(const char *text, size_t bytes, struct coll_schedule **s,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../algo/tuning.h"
+#include "algo/tuning.h"
 
 static const struct coll_algo takes_two = { .name = "two", .options = "T,segment" };
 static const struct coll_algo takes_none = { .name = "none" };

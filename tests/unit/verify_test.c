@@ -10,17 +10,17 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../tools/arena.c"
-#include "../../tools/verify_circuits.c"
-#include "../../tools/verify_layout.c"
-#include "../../tools/verify_links.c"
-#include "../../tools/verify_list.c"
-#include "../../tools/verify_match.c"
-#include "../../tools/verify_order.c"
-#include "../../tools/verify_plant.c"
-#include "../../tools/verify_rescue.c"
-#include "../../tools/verify_symbol.c"
-#include "../../tools/verify_world.c"
+#include "tools/arena.c"
+#include "tools/verify/circuits.c"
+#include "tools/verify/layout.c"
+#include "tools/verify/links.c"
+#include "tools/verify/list.c"
+#include "tools/verify/match.c"
+#include "tools/verify/order.c"
+#include "tools/verify/plant.c"
+#include "tools/verify/rescue.c"
+#include "tools/verify/symbol.c"
+#include "tools/verify/world.c"
 
 /* Verifies the algorithm; what was said of it, "" if it holds. */
 static const char *said(const struct coll_algo *algo, u32 ranks, u64 count, bool in_place)

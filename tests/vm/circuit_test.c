@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../tools/netlink.h"
-#include "../../uapi/coll_circuit.h"
+#include "node/netlink.h"
+#include "uapi/coll_circuit.h"
 #include "vm.h"
 
 enum { PORT = 4000, PATIENCE_MS = 20000 };

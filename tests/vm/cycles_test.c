@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../tools/netlink.h"
-#include "../../uapi/coll_noise.h"
+#include "node/netlink.h"
+#include "uapi/coll_noise.h"
 #include "vm.h"
 
 enum { SECONDS = 4, AMID = 10, SLACK_KIB = 20000 };

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <linux/genetlink.h>
 
-#include "../../tools/netlink.h"
+#include "node/netlink.h"
 #include "vm.h"
 
 static void there_and_gone(void)

@@ -15,8 +15,8 @@
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 
-#include "../../tools/netlink.h"
-#include "../../uapi/coll_noise.h"
+#include "node/netlink.h"
+#include "uapi/coll_noise.h"
 #include "vm.h"
 
 enum { BATCH = 32, MESSAGE_MAX = 1024, SOCKET_MESSAGES = 20000 };

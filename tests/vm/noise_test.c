@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../core/noise.h"
-#include "../../tools/netlink.h"
+#include "core/noise/noise.h"
+#include "node/netlink.h"
 #include "vm.h"
 
 #define US 1000ull

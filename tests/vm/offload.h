@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../uapi/coll_device.h"
-#include "../../uapi/coll_schedule.h"
+#include "uapi/coll_device.h"
+#include "uapi/coll_schedule.h"
 
 enum { OFFLOAD_RANKS_MAX = 8, OFFLOAD_WORDS = 64 };
 

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../uapi/coll_wire.h"
-#include "../lib/schedules.h"
+#include "uapi/coll_wire.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

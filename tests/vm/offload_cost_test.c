@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/schedules.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

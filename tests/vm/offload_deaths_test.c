@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/schedules.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <linux/capability.h>
 
-#include "../lib/mutate.h"
-#include "../lib/schedules.h"
+#include "tests/lib/mutate.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../lib/schedules.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

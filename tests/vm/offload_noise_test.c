@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../tools/netlink.h"
-#include "../../uapi/coll_noise.h"
-#include "../lib/schedules.h"
+#include "node/netlink.h"
+#include "uapi/coll_noise.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

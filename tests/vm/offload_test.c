@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/reduce.h"
-#include "../lib/interpret.h"
-#include "../lib/schedules.h"
+#include "core/reduce.h"
+#include "tests/lib/interpret.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

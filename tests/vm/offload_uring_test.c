@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/schedules.h"
+#include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../tools/netlink.h"
+#include "node/netlink.h"
 #include "vm.h"
 
 enum { HOUSE = 1, APP = 2, BOTH = 3 };	/* sets of CPUs, as bits */

@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../core/noise.h"
-#include "../../core/reduce.h"
-#include "pure/digest.h"
+#include "core/noise/noise.h"
+#include "core/reduce.h"
+#include "tests/vm/pure/digest.h"
 #include "vm.h"
 
 int main(void)

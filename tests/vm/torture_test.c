@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../tools/netlink.h"
-#include "../../uapi/coll_noise.h"
+#include "node/netlink.h"
+#include "uapi/coll_noise.h"
 #include "vm.h"
 
 #define US 1000ull

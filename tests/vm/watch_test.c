@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../tools/netlink.h"
-#include "../../uapi/coll_noise.h"
+#include "node/netlink.h"
+#include "uapi/coll_noise.h"
 #include "vm.h"
 
 enum { CPU = 1, SOURCES_MAX = 512 };

@@ -2,7 +2,7 @@
 /*
  * What core/ computes, boiled down to numbers: compiled into a module and into a program,
  * which compares. What is right, its unit tests say in user space. Includes nothing:
- * core/noise.h and core/reduce.h come before it.
+ * core/noise/noise.h and core/reduce.h come before it.
  */
 #ifndef COLL_TESTS_PURE_H
 #define COLL_TESTS_PURE_H

@@ -3,8 +3,8 @@
 #include <linux/module.h>
 #include <asm/fpu/api.h>
 
-#include "../core/noise.h"
-#include "../core/reduce.h"
+#include "core/noise/noise.h"
+#include "core/reduce.h"
 #include "digest.h"
 
 static unsigned long long digest[PURE_DIGESTS];

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Circulant graph: in round k get the blocks that the rank skip(k) above has and
+ * I have not, skip(k+1) - skip(k) of them. Any p, the least rounds and bytes,
+ * every block straight to its place; a run of blocks that goes round after the
+ * last rank travels as two messages at once.
+ * ceil(log2 p) alpha + o + (p-1)/p n beta for n bytes in all. (Träff 2024)
+ */
+#include "algo/common/area.h"
+#include "algo/common/ranks.h"
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 p = call->ranks, rounds = log2_ceil(p);
+	const struct area area = emit_area(b, call, COLL_OUT, 0);
+	u32 have = emit_own_block(b, call, &area), k;
+
+	(void)tuning;
+	for (k = 0; k < rounds; k++) {
+		u32 skip = circulant_skip(p, rounds, k);
+		u32 above = rank_plus(call->rank, skip, p);
+		u32 below = rank_minus(call->rank, skip, p), received;
+		u32 count = circulant_skip(p, rounds, k + 1) - skip;
+
+		received = emit_recv_blocks(b, call, &area, above, above, count);
+		emit_send_blocks(b, call, &area, below, call->rank, count, have);
+		have = emit_both(b, have, received);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
+	const double around = call->ranks > 2 ? m->overhead : 0;	/* the second message */
+
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      log2_ceil(call->ranks) * m->alpha + around +
+				      (p - 1) / p * n * m->beta);
+}
+
+const struct coll_algo coll_allgather_circulant = {
+	.collective = COLL_ALLGATHER,
+	.name = "circulant",
+	.about = "log2 p rounds for any p, the least bytes, straight into place",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_allgatherv_circulant = {
+	.collective = COLL_ALLGATHERV,
+	.name = "circulant",
+	.about = "log2 p rounds for any p, the least bytes, straight into place",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

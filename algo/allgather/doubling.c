@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Recursive doubling: in exchange i with the seat whose bit i differs both hand
+ * over all they have, so that it doubles. Guests of the fold give their block
+ * before and get all others after.
+ * K alpha + (p-1)/p n beta for 2^K ranks and n bytes in all; otherwise two
+ * messages more, and once more n beta.
+ *
+ * What a seat has is always a run of ranks: one message, no rotation.
+ */
+#include "algo/common/area.h"
+#include "algo/common/ranks.h"
+
+static void emit_guest(struct coll_build *b, const struct coll_call *call,
+		       const struct area *area)
+{
+	const u32 host = call->rank + 1;
+
+	emit_own_block(b, call, area);
+	if (block_bytes(call, call->rank))
+		emit_send(b, host, call_block(call), block_bytes(call, call->rank));
+	emit_recv_blocks(b, call, area, host, 0, call->rank);
+	emit_recv_blocks(b, call, area, host, host, call->ranks - host);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const struct area area = emit_area(b, call, COLL_OUT, 0);
+	const u32 seat = fold_seat(&fold, call->rank), guest = fold_guest(seat);
+	u32 have, i;
+
+	(void)tuning;
+	if (fold_is_guest(&fold, call->rank)) {
+		emit_guest(b, call, &area);
+		return;
+	}
+	have = emit_own_block(b, call, &area);
+	if (fold_has_guest(&fold, seat))
+		have = emit_both(b, have, emit_recv_blocks(b, call, &area, guest, guest, 1));
+	for (i = 0; i < fold.exchanges; i++) {
+		u32 mine = seat >> i << i, theirs = mine ^ 1u << i;
+		u32 partner = fold_rank(&fold, seat ^ 1u << i), received;
+		u32 first = fold_first(&fold, theirs);
+
+		received = emit_recv_blocks(b, call, &area, partner, first,
+					    fold_first(&fold, theirs + (1u << i)) - first);
+		first = fold_first(&fold, mine);
+		emit_send_blocks(b, call, &area, partner, first,
+				 fold_first(&fold, mine + (1u << i)) - first, have);
+		have = emit_both(b, have, received);
+	}
+	if (fold_has_guest(&fold, seat)) {
+		emit_send_blocks(b, call, &area, guest, 0, guest, have);
+		emit_send_blocks(b, call, &area, guest, guest + 1, call->ranks - guest - 1, have);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
+
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      (fold.exchanges + (fold.surplus ? 2 : 0)) * m->alpha +
+				      ((p - 1) / p + (fold.surplus ? 1 : 0)) * n * m->beta);
+}
+
+const struct coll_algo coll_allgather_doubling = {
+	.collective = COLL_ALLGATHER,
+	.name = "doubling",
+	.about = "recursive doubling: log2 p exchanges, two messages more if p is no power of two",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_allgatherv_doubling = {
+	.collective = COLL_ALLGATHERV,
+	.name = "doubling",
+	.about = "recursive doubling: log2 p exchanges, two messages more if p is no power of two",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

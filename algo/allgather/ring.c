@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Ring: in p-1 rounds everybody hands the block it got last to the next rank.
+ * (p-1) alpha + (p-1)/p n beta for n bytes in all, every block straight to its
+ * place. With k ports for circuits, k rings that share no link carry a k-th of
+ * every block each, in a k-th of the time for bytes, and one set-up.
+ */
+#include "algo/common/blocks.h"
+#include "algo/circuits/rings.h"
+
+/* Part `ring` of `rings` of a rank's block: its offset in OUT, or in the block. */
+struct piece {
+	u64 offset, bytes;
+};
+
+static struct piece piece_of(const struct coll_call *call, u32 rank, u32 rings, u32 ring)
+{
+	struct coll_call block = *call;
+
+	block.count = block_bytes(call, rank) / call->element;
+	return (struct piece){ part_offset(&block, rings, ring), part_bytes(&block, rings, ring) };
+}
+
+static void emit_ring(struct coll_build *b, const struct coll_call *call,
+		      const struct rings *rings, u32 ring)
+{
+	const u32 p = call->ranks, stride = rings->stride[ring];
+	const u32 above = ring_up(call->rank, stride, 1, p);
+	const u32 below = ring_down(call->rank, stride, 1, p);
+	struct piece piece = piece_of(call, call->rank, rings->count, ring);
+	u64 place = call_block(call) + piece.offset;
+	u32 received = COLL_NONE, step;
+
+	for (step = 1; step < p; step++) {
+		u32 coming = ring_down(call->rank, stride, step, p);
+
+		if (piece.bytes) {
+			emit_after(b, received);
+			emit_send(b, above, place, piece.bytes);
+		}
+		piece = piece_of(call, coming, rings->count, ring);
+		place = COLL_PLACE(COLL_OUT, block_offset(call, coming) + piece.offset);
+		if (piece.bytes)
+			received = emit_recv(b, below, place, piece.bytes);
+	}
+}
+
+static void emit_rings(struct coll_build *b, const struct coll_call *call, struct rings rings)
+{
+	const u64 bytes = block_bytes(call, call->rank);
+	u32 i;
+
+	if (!call->in_place && bytes)
+		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
+			  call_block(call), bytes);
+	for (i = 0; i < rings.count; i++)
+		emit_ring(b, call, &rings, i);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	(void)tuning;
+	emit_rings(b, call, rings_of(call->ranks, 1));
+}
+
+static void emit_many(struct coll_build *b, const struct coll_call *call,
+		      const struct coll_tuning *tuning)
+{
+	emit_rings(b, call, rings_of(call->ranks, tuning->ports));
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double p = call->ranks;
+
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      (p - 1) * m->alpha +
+				      (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta);
+}
+
+const struct coll_algo coll_allgather_ring = {
+	.collective = COLL_ALLGATHER,
+	.name = "ring",
+	.about = "p-1 rounds around the ring, one block in each: long vectors",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_allgather_world = {
+	.collective = COLL_ALLGATHER,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: ring",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};
+
+const struct coll_algo coll_allgatherv_ring = {
+	.collective = COLL_ALLGATHERV,
+	.name = "ring",
+	.about = "p-1 rounds around the ring, one block in each: long vectors",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_allgatherv_world = {
+	.collective = COLL_ALLGATHERV,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: ring",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};
+
+static double cost_many(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m)
+{
+	const double p = call->ranks, k = rings_of(call->ranks, tuning->ports).count;
+
+	return symmetric_cost(call, m,
+			      k * (p - 1) * m->alpha +
+				      (p - 1) / p * blocks_bytes(call, 0, call->ranks) * m->beta);
+}
+
+const struct coll_algo coll_allgather_rings = {
+	.collective = COLL_ALLGATHER,
+	.name = "rings",
+	.about = "as many rings as there are ports, a part on each: circuits, long vectors",
+	.ordered = true,
+	.cost = cost_many,
+	.emit = emit_many,
+};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Butterfly, or recursive doubling: exchange i is with the seat whose bit i
+ * differs, then both reduce. Guests of the fold go in before and out after.
+ * K (alpha + n beta + n gamma) for 2^K ranks, two messages more otherwise.
+ *
+ * Every exchange combines the same two operands in the same order on both
+ * sides, lower ranks to the left, so all ranks compute the same bits. A sum is
+ * made where the other operand arrived, so no send is waited for; only the last
+ * goes to OUT.
+ */
+#include "algo/common/partial.h"
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	struct partial mine = partial_input(call);
+	u32 seat, reading = COLL_NONE, i;
+
+	(void)tuning;
+	if (fold_is_guest(&fold, call->rank)) {
+		emit_guest(b, call, call->rank + 1, mine.place, out);
+		return;
+	}
+	seat = fold_seat(&fold, call->rank);
+	if (fold_has_guest(&fold, seat))
+		mine = emit_host(b, call, fold_guest(seat), mine.place, COLL_ANYWHERE);
+	for (i = 0; i < fold.exchanges; i++) {
+		const u32 partner = fold_rank(&fold, seat ^ 1u << i);
+		const bool below = partner < call->rank, last = i + 1 == fold.exchanges;
+		const u64 theirs = emit_scratch(b, n), next = last ? out : theirs;
+		u32 received = emit_recv(b, partner, theirs, n), sent;
+
+		emit_after(b, mine.ready);
+		sent = emit_send(b, partner, mine.place, n);
+		if (mine.place == out)
+			reading = sent;
+		emit_after(b, mine.ready);
+		emit_after(b, received);
+		if (last)	/* the result replaces what is being sent, in place */
+			emit_after(b, reading);
+		mine.ready = emit_reduce(b, next, below ? theirs : mine.place,
+					 below ? mine.place : theirs, n);
+		mine.place = next;
+	}
+	if (fold_has_guest(&fold, seat)) {
+		emit_after(b, mine.ready);
+		emit_send(b, fold_guest(seat), mine.place, n);
+	}
+	if (call->ranks == 1)
+		emit_alone(b, call, n);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
+
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      messages * (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+}
+
+const struct coll_algo coll_allreduce_butterfly = {
+	.collective = COLL_ALLREDUCE,
+	.name = "butterfly",
+	.about = "recursive doubling: log2 p exchanges of the whole vector",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

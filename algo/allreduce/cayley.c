@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Allreduce of short vectors on a Cayley graph of k neighbours: everybody's vector goes to
+ * all, shortest ways, over circuits that are set up once; then each rank reduces them
+ * all, in their order. D alpha + p / k n beta + p n gamma, D the diameter: with circuits
+ * for both ways the fewest steps that a few ports allow.
+ */
+#include "algo/circuits/cayley.h"
+#include "algo/common/partial.h"
+
+struct gathering {
+	struct coll_build *b;
+	const struct coll_call *call;
+	struct cayley g;
+	u64 bytes;
+	struct partial *part;	/* per element g: the vector of rank v / g */
+};
+
+static bool comes(const void *user, u32 element, u32 step, u32 letter)
+{
+	const struct gathering *a = user;
+
+	return a->g.way[element].level == step && a->g.way[element].letter == letter;
+}
+
+static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
+{
+	struct gathering *a = user;
+	const u32 to = cayley_product(&a->g, a->call->rank, a->g.generator[letter]);
+	const u64 message = emit_scratch(a->b, parts * a->bytes);
+	u32 packed = COLL_NONE, element, i = 0;
+
+	for (element = 1; element < a->g.ranks; element++) {
+		const struct partial *part = &a->part[a->g.way[element].parent];
+
+		if (!comes(a, element, step, letter))
+			continue;
+		emit_after(a->b, part->ready);
+		packed = emit_both(a->b, packed, emit_copy(a->b, message + i++ * a->bytes,
+							   part->place, a->bytes));
+	}
+	emit_after(a->b, packed);
+	emit_send(a->b, to, message, parts * a->bytes);
+}
+
+static void emit_letter_recv(void *user, u32 step, u32 letter, u32 parts)
+{
+	struct gathering *a = user;
+	const u32 from = cayley_product(&a->g, a->call->rank,
+					cayley_inverse(&a->g, a->g.generator[letter]));
+	const u64 landing = emit_scratch(a->b, parts * a->bytes);
+	const u32 come = emit_recv(a->b, from, landing, parts * a->bytes);
+	u32 element, i = 0;
+
+	for (element = 1; element < a->g.ranks; element++)
+		if (comes(a, element, step, letter))
+			a->part[element] = (struct partial){ landing + i++ * a->bytes, come };
+}
+
+static const struct cayley_walk walk = { comes, emit_letter_send, emit_letter_recv };
+
+/* The vector of this rank, which is v / g. */
+static struct partial part_of(const struct gathering *a, u32 rank)
+{
+	return a->part[cayley_product(&a->g, cayley_inverse(&a->g, rank), a->call->rank)];
+}
+
+static void emit_sum(struct gathering *a)
+{
+	const u64 sums = emit_scratch(a->b, a->bytes);
+	struct partial sum = part_of(a, 0);
+	u32 rank;
+
+	for (rank = 1; rank < a->g.ranks; rank++) {
+		const struct partial part = part_of(a, rank);
+		const u64 to = rank + 1 < a->g.ranks ? sums : COLL_PLACE(COLL_OUT, 0);
+
+		emit_after(a->b, sum.ready);
+		emit_after(a->b, part.ready);
+		sum.ready = emit_reduce(a->b, to, sum.place, part.place, a->bytes);
+		sum.place = to;
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 p = call->ranks;
+	struct gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
+
+	if (!a.bytes || p == 1) {
+		emit_alone(b, call, a.bytes);
+		return;
+	}
+	a.g = cayley_for(call, tuning, b->room);
+	a.part = (struct partial *)((char *)b->room + p * CAYLEY_ROOM);
+	a.part[0] = partial_input(call);
+	if (call->in_place) {	/* the result may come while the input is still being sent */
+		const u64 kept = emit_scratch(b, a.bytes);
+
+		a.part[0] = (struct partial){ kept, emit_copy(b, kept, a.part[0].place, a.bytes) };
+	}
+	cayley_steps(&a.g, &walk, &a);
+	emit_sum(&a);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const u32 depth = cayley_depth(call->ranks, tuning) + (call->ranks > 1);
+	const double n = (double)call_bytes(call) * call->ranks;
+
+	return symmetric_cost(call, m,
+			      depth * (m->alpha + 2 * m->overhead) + n * (m->beta + 2 * m->gamma));
+}
+
+const struct coll_algo coll_allreduce_cayley = {
+	.collective = COLL_ALLREDUCE,
+	.name = "cayley",
+	.about = "all vectors to all over the same k circuits, then reduced: short vectors",
+	.ordered = true,
+	.options = "radix",
+	.room = CAYLEY_ROOM + sizeof(struct partial),
+	.shared = CAYLEY_SHARED,
+	.refuses = cayley_refuses,
+	.cost = cost,
+	.emit = emit,
+	.share = cayley_share,
+};

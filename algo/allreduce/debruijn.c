@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Allreduce on a de Bruijn graph of r^D ranks: in each of D steps everybody sends
+ * what it has to r ranks and sums what r ranks have sent. One way leads from each
+ * rank to each in D steps, so all have each part once.
+ * D (alpha + n beta + (r - 1) n gamma), and one set-up of r circuits a rank.
+ *
+ * A rank's place in the graph is its number's digits backwards: then what is summed
+ * in a step are runs of ranks in order. They are the same sums everywhere, so all
+ * have the same bits.
+ */
+#include "algo/circuits/debruijn.h"
+#include "algo/common/partial.h"
+
+/* The digits backwards: between a rank and its place, either way. */
+static u32 reversed(const struct debruijn *g, u32 number)
+{
+	u32 turned = 0, i;
+
+	for (i = 0; i < g->steps; i++, number /= g->radix)
+		turned = turned * g->radix + number % g->radix;
+	return turned;
+}
+
+/*
+ * One step; `mine` is what I have, and after the last step the result is at `out`, if
+ * `read` is done: it read what lies there.
+ */
+static struct partial emit_step(struct coll_build *b, const struct coll_call *call,
+				const struct debruijn *g, struct partial mine, u64 out, u32 read)
+{
+	const u64 n = call_bytes(call);
+	const u32 place = reversed(g, call->rank), top = g->ranks / g->radix;
+	struct partial sum = { 0, COLL_NONE };
+	u64 to;
+	u32 i;
+
+	for (i = 0; i < g->radix; i++) {
+		const u32 next = reversed(g, debruijn_next(g, place, i));
+
+		if (next == call->rank)
+			continue;
+		emit_after(b, mine.ready);
+		emit_send(b, next, mine.place, n);
+	}
+	for (i = 0; i < g->radix; i++) {
+		const u32 from = reversed(g, place / g->radix + i * top);
+		struct partial part = mine;
+
+		if (from != call->rank) {
+			part.place = emit_scratch(b, n);
+			part.ready = emit_recv(b, from, part.place, n);
+		}
+		if (!i) {
+			sum = part;
+			continue;
+		}
+		to = i + 1 == g->radix && out != COLL_ANYWHERE ? out : emit_scratch(b, n);
+		emit_after(b, sum.ready);
+		emit_after(b, part.ready);
+		emit_after(b, to == out ? read : COLL_NONE);
+		sum.ready = emit_reduce(b, to, sum.place, part.place, n);
+		sum.place = to;
+	}
+	return sum;
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+	struct partial mine = partial_input(call);
+	const u64 n = call_bytes(call);
+	u32 read = COLL_NONE, i;
+	u64 kept;
+
+	if (!n || call->ranks == 1) {
+		emit_alone(b, call, n);
+		return;
+	}
+	if (call->in_place) {	/* the result may come while the input is still being sent */
+		kept = emit_scratch(b, n);
+		read = emit_copy(b, kept, mine.place, n);
+		mine = (struct partial){ kept, read };
+	}
+	for (i = 0; i < g.steps; i++)
+		mine = emit_step(b, call, &g, mine,
+				 i + 1 < g.steps ? COLL_ANYWHERE : COLL_PLACE(COLL_OUT, 0), read);
+}
+
+static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+
+	return debruijn_power(&g, g.steps) == call->ranks ?
+		       NULL :
+		       "the number of ranks is no power of `radix`";
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+	const double n = call_bytes(call);
+
+	return symmetric_cost(call, m,
+			      g.steps * (m->alpha + (g.radix - 1) * m->overhead +
+					 g.radix * n * m->beta + (g.radix - 1) * n * m->gamma));
+}
+
+const struct coll_algo coll_allreduce_debruijn = {
+	.collective = COLL_ALLREDUCE,
+	.name = "debruijn",
+	.about = "log_r p steps, to r ranks in each, always the same: circuits, short vectors",
+	.ordered = true,
+	.options = "radix",
+	.refuses = refuses,
+	.cost = cost,
+	.emit = emit,
+};

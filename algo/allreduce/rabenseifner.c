@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Rabenseifner: reduce-scatter by recursive halving, allgather by recursive
+ * doubling with the same partners in reverse. With 2^K seats
+ * 2 K alpha + (1 - 1/2^K) n (2 beta + gamma), and 2 (alpha + n beta) + n gamma
+ * more where there are guests.
+ *
+ * Halving goes nearest first, so order is kept. Every element is reduced to its
+ * end by one seat alone, so all ranks have the same bits. Nothing is copied:
+ * halves are sent from IN or OUT, received into scratch, reduced into OUT, and
+ * finished halves are received in OUT.
+ *
+ * Cut into S segments that go the same way on their own, the reduction of one
+ * hides behind the transport of another: n gamma / S, for 2 K S alpha.
+ */
+#include "algo/common/partial.h"
+
+static struct partial emit_doubling(struct coll_build *b, const struct coll_call *call,
+				    const struct fold *fold, u32 seat, const u32 *rank,
+				    struct partial mine, const u32 *reading)
+{
+	u32 i = fold->exchanges;
+
+	while (i--) {
+		const struct halves half = halves_at(call, fold->seats, seat, i);
+		u32 received;
+
+		emit_after(b, reading[i]);
+		received = emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		emit_after(b, mine.ready);
+		emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
+		emit_after(b, mine.ready);
+		emit_after(b, received);
+		mine.ready = emit_join(b);
+	}
+	return mine;
+}
+
+/* All of it for a part of the vector that begins at `offset`. */
+static void emit_segment(struct coll_build *b, const struct coll_call *part, u64 offset)
+{
+	const struct fold fold = fold_of(part->ranks);
+	const u64 out = COLL_PLACE(COLL_OUT, offset);
+	struct partial mine = { call_input(part) + offset, COLL_NONE };
+	u32 rank[STEPS_MAX], reading[STEPS_MAX], seat, i;
+
+	if (fold_is_guest(&fold, part->rank)) {
+		emit_guest(b, part, part->rank + 1, mine.place, out);
+		return;
+	}
+	seat = fold_seat(&fold, part->rank);
+	if (fold_has_guest(&fold, seat))
+		mine = emit_host(b, part, fold_guest(seat), mine.place, out);
+	for (i = 0; i < fold.exchanges; i++)
+		rank[i] = fold_rank(&fold, seat ^ 1u << i);
+	mine = emit_halving(b, part, &fold, seat, rank, mine, out, reading);
+	mine = emit_doubling(b, part, &fold, seat, rank, mine, reading);
+	if (fold_has_guest(&fold, seat)) {
+		emit_after(b, mine.ready);
+		emit_send(b, fold_guest(seat), mine.place, call_bytes(part));
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 segments = pipeline_parts(call, tuning, 0);
+	struct coll_call part = *call;
+	u32 i;
+
+	if (call->ranks == 1) {
+		emit_alone(b, call, call_bytes(call));
+		return;
+	}
+	for (i = 0; i < segments; i++) {
+		part.count = part_bytes(call, segments, i) / call->element;
+		emit_segment(b, &part, part_offset(call, segments, i));
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const double n = call_bytes(call), s = pipeline_parts(call, tuning, 0);
+
+	return symmetric_cost(
+		call, m,
+		s * 2 * fold.exchanges * m->alpha +
+			(1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma / s) +
+			(fold.surplus ? 2 * (s * m->alpha + n * m->beta) + n * m->gamma / s : 0));
+}
+
+const struct coll_algo coll_allreduce_rabenseifner = {
+	.collective = COLL_ALLREDUCE,
+	.name = "rabenseifner",
+	.about = "reduce-scatter by halving, allgather by doubling: 2 log2 p messages, 2 n bytes",
+	.ordered = true,
+	.options = "segment",
+	.refuses = pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_allreduce_world = {
+	.collective = COLL_ALLREDUCE,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: rabenseifner",
+	.ordered = true,
+	.options = "segment",
+	.refuses = pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};

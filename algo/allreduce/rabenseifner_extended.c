@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Rabenseifner, extended to clusters (paper 2): a reduce-scatter inside each leaves
+ * one part a lane with its gateway, the lanes combine theirs across, all n at once,
+ * and an allgather inside brings every part to everybody.
+ *
+ *	A + n B_wan + 2 n beta + n gamma	for n bytes, one after the other
+ *
+ * with A the way across and B_wan a byte's time over all lanes together. n bytes
+ * cross each way, the fewest that can, and once. Both phases inside are rings: each
+ * byte enters and leaves a rank once, however few the gateways are. In S segments
+ * the way across and the rings overlap.
+ *
+ * A part is completed by the ranks of one lane, which combine the same operands in
+ * the same order, so all ranks have the same bits. If the operation does not
+ * commute, each part goes straight to its gateway instead of around.
+ */
+#include "algo/common/clusters.h"
+#include "algo/common/partial.h"
+
+extern const struct coll_algo coll_allgatherv_ring;
+extern const struct coll_algo coll_allreduce_butterfly;
+
+struct segment {
+	const struct clusters *c;
+	const struct coll_call *vector;
+	u64 offset;
+	u32 lane;		/* mine, or `lanes`: I am no gateway */
+};
+
+static u64 my_bytes(const struct segment *s)
+{
+	return s->lane < s->c->lanes ? part_bytes(s->vector, s->c->lanes, s->lane) : 0;
+}
+
+/* From `sum` to its place in OUT, which nobody reads after `inside`. */
+static struct coll_part_end emit_across(struct coll_build *b, const struct segment *s, u64 sum,
+					const struct coll_part_end *inside)
+{
+	struct coll_call across = call_across(s->c, s->vector, COLL_ALLREDUCE);
+	struct coll_part part = {
+		.rank = lane_ranks(s->c, s->lane),
+		.ranks = across.ranks,
+		.in = sum,
+		.out = COLL_PLACE(COLL_OUT, s->offset +
+				  part_offset(s->vector, s->c->lanes, s->lane)),
+		.after = inside->ready,
+		.recv_after = COLL_NONE,
+	};
+
+	if (s->vector->in_place)
+		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
+	across.count = my_bytes(s) / s->vector->element;
+	across.in_place = false;
+	return emit_phase(b, &coll_allreduce_butterfly, &across, &part);
+}
+
+static void emit_spread(struct coll_build *b, const struct segment *s, u32 after,
+			const struct coll_part_end *inside)
+{
+	struct coll_call spread = call_inside(s->c, s->vector, COLL_ALLGATHERV);
+	struct coll_part part = {
+		.rank = cluster_ranks(s->c, s->c->mine),
+		.ranks = spread.ranks,
+		.out = COLL_PLACE(COLL_OUT, s->offset),
+		.after = after,
+		.recv_after = COLL_NONE,
+	};
+
+	if (s->vector->in_place)
+		part.recv_after = emit_both(b, inside->ready, inside->sent);
+	share_lanes(s->c, s->c->mine, s->vector);
+	spread.counts = s->c->counts;
+	spread.displs = s->c->displs;
+	spread.count = s->c->counts[spread.rank];
+	spread.in_place = true;
+	emit_phase(b, &coll_allgatherv_ring, &spread, &part);
+}
+
+static void emit_segment(struct coll_build *b, const struct segment *s)
+{
+	const u64 sum = emit_scratch(b, my_bytes(s));
+	const struct coll_part_end inside =
+		emit_reduce_to_lanes(b, s->c, s->vector, call_input(s->vector) + s->offset, sum);
+	u32 ready = COLL_NONE;
+
+	if (my_bytes(s))
+		ready = emit_across(b, s, sum, &inside).ready;
+	emit_spread(b, s, ready, &inside);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct clusters c = clusters_make(b, call, tuning);
+	const u32 segments = pipeline_parts(call, tuning, clusters_largest(call));
+	struct coll_call vector = *call;
+	struct segment segment = {
+		.c = &c,
+		.vector = &vector,
+		.lane = is_gateway(&c) ? lane_of(&c, c.mine, c.index) : c.lanes,
+	};
+	u32 i;
+
+	if (call->ranks == 1) {
+		emit_alone(b, call, call_bytes(call));
+		return;
+	}
+	for (i = 0; i < segments; i++) {
+		segment.offset = part_offset(call, segments, i);
+		vector.count = part_bytes(call, segments, i) / call->element;
+		emit_segment(b, &segment);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double n = call_bytes(call), p = clusters_largest(call);
+	const double s = pipeline_parts(call, tuning, p);
+	const double part = n / s / clusters_lanes(call, tuning);
+	const double rounds = log2_ceil(clusters_count(call));
+
+	if (call->ranks == 1)
+		return 0;
+	return rounds * across_alpha(call, m) +
+	       overlap_cost(rounds * across_cost(call, tuning, m, n),
+			    n * ((p > 1 ? 2 * m->beta : 0) + m->gamma), s) +
+	       2 * ((p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
+		    (p - 1) * part * m->beta);
+}
+
+const struct coll_algo coll_allreduce_rabenseifner_extended = {
+	.collective = COLL_ALLREDUCE,
+	.name = "rabenseifner-extended",
+	.about = "reduce-scatter inside, n gateways exchange across, allgather inside; all overlap",
+	.ordered = true,
+	.clusters = true,
+	.options = "n, segment",
+	.refuses = order_pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+};

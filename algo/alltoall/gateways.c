@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Alltoall by gateways: what goes to another cluster is collected by the n gateways,
+ * crosses in few messages, and is handed out there. For clusters of p and q ranks and
+ * blocks of m bytes
+ *
+ *	A + p q m B_wan + ((p / n - 1) q + (p - 1) q / n) m beta + (p - 1) m beta
+ *
+ * for crossing, collecting, handing out, and what stays inside: one way across and n
+ * streams that are used to the full, for the price of every byte's two extra ways
+ * inside, but for a gateway's own. The fewest messages: for short blocks, and for all
+ * where n = p.
+ *
+ * A lane's blocks to a cluster are put in order of their targets, so that each
+ * target's lie together. Long ones cross target by target, and are handed out while
+ * others cross.
+ */
+#include "algo/common/exchange.h"
+
+enum { PIECE_BYTES = 1 << 15 };	/* a target's blocks that are less are not sent alone */
+
+struct gateways {
+	struct exchange x;
+	u64 block;		/* bytes of one */
+	u32 lane;		/* mine */
+};
+
+static u32 lane_size(const struct clusters *c, u32 cluster, u32 lane)
+{
+	return lane_first(c, cluster, lane + 1) - lane_first(c, cluster, lane);
+}
+
+/* Whether some members of a cluster have consecutive ranks. */
+static bool is_run(const u32 *rank, u32 count)
+{
+	return rank[count - 1] - rank[0] == count - 1;
+}
+
+/* Targets whose blocks from one lane cross together. */
+static u32 piece_of(const struct gateways *g, u32 sources, u32 targets)
+{
+	return sources * g->block * targets < PIECE_BYTES ? targets : 1;
+}
+
+/*
+ * My blocks to another cluster, `stride` apart from `place` on: the copies that
+ * bring them there. The last of them ends all.
+ */
+static u32 emit_pack_mine(struct coll_build *b, const struct gateways *g, u32 cluster, u64 place,
+			  u64 stride)
+{
+	const struct clusters *c = &g->x.c;
+	const u32 *rank = cluster_ranks(c, cluster);
+	u32 packed = COLL_NONE, i;
+
+	for (i = 0; i < cluster_size(c, cluster); i++) {
+		emit_after(b, packed);
+		packed = emit_copy(b, place + i * stride, block_to(g->x.call, rank[i]).place,
+				   g->block);
+		c->op[rank[i]] = packed;
+	}
+	return packed;
+}
+
+/* Hands my gateway my blocks to another cluster. */
+static void emit_hand_up(struct coll_build *b, const struct gateways *g, u32 cluster)
+{
+	const struct clusters *c = &g->x.c;
+	const u32 *rank = cluster_ranks(c, cluster), size = cluster_size(c, cluster);
+	const u32 to = gateway_rank(c, c->mine, g->lane);
+	u64 place = block_to(g->x.call, rank[0]).place;
+	u32 packed = COLL_NONE, sent, i;
+
+	if (!is_run(rank, size)) {
+		place = emit_scratch(b, size * g->block);
+		packed = emit_pack_mine(b, g, cluster, place, g->block);
+	}
+	emit_after(b, packed);
+	sent = emit_send(b, to, place, size * g->block);
+	for (i = 0; i < size && packed == COLL_NONE; i++)
+		c->op[rank[i]] = sent;
+}
+
+/*
+ * A gateway collects what its lane sends to a cluster, by target and source, at
+ * `place`. Returns the op after which it is there.
+ */
+static u32 emit_collect(struct coll_build *b, const struct gateways *g, u32 cluster, u64 place)
+{
+	const struct clusters *c = &g->x.c;
+	const u32 targets = cluster_size(c, cluster), sources = lane_size(c, c->mine, g->lane);
+	const u32 first = lane_first(c, c->mine, g->lane);
+	u32 all = COLL_NONE, i, k;
+
+	for (i = 0; i + 1 < sources; i++) {
+		const u64 row = emit_scratch(b, targets * g->block);
+		const u32 come = emit_recv(b, cluster_ranks(c, c->mine)[first + i], row,
+					   targets * g->block);
+		u32 moved = come;
+
+		for (k = 0; k < targets; k++) {
+			emit_after(b, moved);
+			moved = emit_copy(b, place + (k * sources + i) * g->block,
+					  row + k * g->block, g->block);
+		}
+		all = emit_both(b, all, moved);
+	}
+	return emit_both(b, all, emit_pack_mine(b, g, cluster, place + i * g->block,
+						sources * g->block));
+}
+
+/* What came from another cluster's lane for me lies at `place` once `come` is done. */
+static void emit_take_column(struct coll_build *b, const struct gateways *g, u32 cluster, u32 lane,
+			     u64 place, u32 come)
+{
+	const struct clusters *c = &g->x.c;
+	const u32 *rank = cluster_ranks(c, cluster) + lane_first(c, cluster, lane);
+	u32 i;
+
+	for (i = 0; i < lane_size(c, cluster, lane); i++) {
+		emit_after(b, come);
+		if (g->x.call->in_place)
+			emit_after(b, c->op[rank[i]]);
+		emit_copy(b, block_from(g->x.call, rank[i]).place, place + i * g->block, g->block);
+	}
+}
+
+/* A gateway exchanges with that of another cluster, and hands out what comes. */
+static void emit_cross(struct coll_build *b, const struct gateways *g, u32 cluster)
+{
+	const struct clusters *c = &g->x.c;
+	const u32 far = gateway_rank(c, cluster, g->lane), *rank = cluster_ranks(c, c->mine);
+	const u32 mine = cluster_size(c, c->mine), theirs = cluster_size(c, cluster);
+	const u64 out = lane_size(c, c->mine, g->lane) * g->block;
+	const u64 in = lane_size(c, cluster, g->lane) * g->block;
+	const u64 up = emit_scratch(b, theirs * out), down = emit_scratch(b, mine * in);
+	const u32 collected = emit_collect(b, g, cluster, up);
+	u32 piece = piece_of(g, lane_size(c, c->mine, g->lane), theirs), i, k;
+
+	for (i = 0; i < theirs; i += piece) {
+		emit_after(b, collected);
+		emit_send(b, far, up + i * out, piece * out);
+	}
+	piece = piece_of(g, lane_size(c, cluster, g->lane), mine);
+	for (i = 0; i < mine; i += piece) {
+		const u32 come = emit_recv(b, far, down + i * in, piece * in);
+
+		for (k = i; k < i + piece; k++) {
+			if (k == c->index) {
+				emit_take_column(b, g, cluster, g->lane, down + k * in, come);
+				continue;
+			}
+			emit_after(b, come);
+			emit_send(b, rank[k], down + k * in, in);
+		}
+	}
+}
+
+/* From my cluster's gateways what came to me from another cluster. */
+static void emit_hand_down(struct coll_build *b, const struct gateways *g, u32 cluster)
+{
+	const struct clusters *c = &g->x.c;
+	u32 lane;
+
+	for (lane = 0; lane < c->lanes; lane++) {
+		const u32 from = gateway_rank(c, c->mine, lane), count = lane_size(c, cluster, lane);
+		const u32 *rank = cluster_ranks(c, cluster) + lane_first(c, cluster, lane);
+		u64 place;
+
+		if (from == g->x.call->rank)
+			continue;
+		if (!g->x.call->in_place && is_run(rank, count)) {
+			emit_recv(b, from, block_from(g->x.call, rank[0]).place, count * g->block);
+			continue;
+		}
+		place = emit_scratch(b, count * g->block);
+		emit_take_column(b, g, cluster, lane, place,
+				 emit_recv(b, from, place, count * g->block));
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	struct gateways g = {
+		.x = { .c = clusters_make(b, call, tuning), .call = call },
+		.block = call_bytes(call),
+	};
+	u32 k;
+
+	if (!g.block)
+		return;
+	g.lane = lane_of(&g.x.c, g.x.c.mine, g.x.c.index);
+	emit_exchange_inside(b, &g.x);
+	for (k = 0; k < g.x.c.count; k++) {
+		if (k == g.x.c.mine)
+			continue;
+		if (is_gateway(&g.x.c))
+			emit_cross(b, &g, k);
+		else
+			emit_hand_up(b, &g, k);
+		emit_hand_down(b, &g, k);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double n = call_bytes(call), p = clusters_largest(call), q = call->ranks - p;
+	const double lanes = clusters_lanes(call, tuning);
+	const double near = (p - 1) * (m->alpha + n * m->beta);
+
+	if (call->ranks == 1)
+		return 0;
+	if (clusters_count(call) == 1)
+		return near;
+	return near + across_alpha(call, m) + across_cost(call, tuning, m, p * q * n) +
+	       (2 * p / lanes + 2) * m->alpha +
+	       (p / lanes - 1 + (p - 1) / lanes) * q * n * (m->beta + m->gamma);
+}
+
+const struct coll_algo coll_alltoall_gateways = {
+	.collective = COLL_ALLTOALL,
+	.name = "gateways",
+	.about = "n gateways collect what goes across and hand out what comes: few messages",
+	.ordered = true,
+	.clusters = true,
+	.options = "n",
+	.cost = cost,
+	.emit = emit,
+};

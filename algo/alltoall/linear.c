@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Linear: all blocks go at once, straight from and to their places; everybody
+ * begins with its neighbour, so that not all fall upon one rank.
+ * alpha + n beta + (2p-3) o + (p-2) n G for blocks of n bytes and an overhead of o.
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+/* In place what comes lands in scratch until the block in its place is sent. */
+static void emit_in_place(struct coll_build *b, const struct coll_call *call)
+{
+	u32 distance;
+
+	for (distance = 1; distance < call->ranks; distance++) {
+		u32 rank = rank_plus(call->rank, distance, call->ranks), sent, received;
+		struct block block = block_from(call, rank);
+		u64 landing;
+
+		if (!block.bytes)
+			continue;
+		landing = emit_scratch(b, block.bytes);
+		received = emit_recv(b, rank, landing, block.bytes);
+		sent = emit_send(b, rank, block.place, block.bytes);
+		emit_after(b, received);
+		emit_after(b, sent);
+		emit_copy(b, block.place, landing, block.bytes);
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	u32 distance;
+
+	(void)tuning;
+	if (call->in_place) {
+		emit_in_place(b, call);
+		return;
+	}
+	for (distance = 1; distance < call->ranks; distance++) {
+		u32 below = rank_minus(call->rank, distance, call->ranks);
+		struct block block = block_from(call, below);
+
+		if (block.bytes)
+			emit_recv(b, below, block.place, block.bytes);
+	}
+	for (distance = 1; distance < call->ranks; distance++) {
+		u32 above = rank_plus(call->rank, distance, call->ranks);
+		struct block block = block_to(call, above);
+
+		if (block.bytes)
+			emit_send(b, above, block.place, block.bytes);
+	}
+	emit_copy_own(b, call);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double n = block_usual_bytes(call, tuning);
+
+	/* Each rank sends and receives as many, and one wake-up serves several. */
+	return crowded_cost(call, m,
+			    fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * m->overhead,
+			    (call->ranks - 1) * (m->alpha / 2 + n * m->beta));
+}
+
+const struct coll_algo coll_alltoall_linear = {
+	.collective = COLL_ALLTOALL,
+	.name = "linear",
+	.about = "all blocks at once, straight into place",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_alltoall_direct = {
+	.collective = COLL_ALLTOALL,
+	.name = "direct",
+	.about = "all blocks at once, whatever the way: linear",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};
+
+const struct coll_algo coll_alltoallv_linear = {
+	.collective = COLL_ALLTOALLV,
+	.name = "linear",
+	.about = "all blocks at once, straight into place",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_alltoallv_direct = {
+	.collective = COLL_ALLTOALLV,
+	.name = "direct",
+	.about = "all blocks at once, whatever the way: linear",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Pairwise: one block at a time, p-1 rounds: in round d to the rank d above, from
+ * the rank d below, straight into place. (p-1) (alpha + n beta) for blocks of n
+ * bytes, and no rank is sent to by two at once.
+ *
+ * In place a block's place is free only when the one that lies there has gone,
+ * so there ranks meet whose sum is the round, p rounds, each block exchanged
+ * with the one that replaces it; two blocks of scratch.
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+static u64 largest_block(const struct coll_call *call)
+{
+	u64 bytes = 0;
+	u32 rank;
+
+	for (rank = 0; rank < call->ranks; rank++)
+		if (rank != call->rank && block_from(call, rank).bytes > bytes)
+			bytes = block_from(call, rank).bytes;
+	return bytes;
+}
+
+static void emit_in_place(struct coll_build *b, const struct coll_call *call)
+{
+	const u64 bytes = largest_block(call);
+	const u64 landing[2] = { emit_scratch(b, bytes), emit_scratch(b, bytes) };
+	u32 copied[2] = { COLL_NONE, COLL_NONE }, exchanges = 0, round;
+
+	for (round = 0; round < call->ranks; round++) {
+		u32 partner = rank_minus(round, call->rank, call->ranks);
+		u32 mine = exchanges % 2, sent, received;
+		struct block block = block_from(call, partner);
+
+		if (partner == call->rank || !block.bytes)
+			continue;
+		emit_after(b, copied[mine]);
+		received = emit_recv(b, partner, landing[mine], block.bytes);
+		emit_after(b, copied[!mine]);
+		sent = emit_send(b, partner, block.place, block.bytes);
+		emit_after(b, received);
+		emit_after(b, sent);
+		copied[mine] = emit_copy(b, block.place, landing[mine], block.bytes);
+		exchanges++;
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	u32 sent = COLL_NONE, received = COLL_NONE, distance;
+
+	(void)tuning;
+	if (call->in_place) {
+		emit_in_place(b, call);
+		return;
+	}
+	emit_copy_own(b, call);
+	for (distance = 1; distance < call->ranks; distance++) {
+		u32 above = rank_plus(call->rank, distance, call->ranks);
+		u32 below = rank_minus(call->rank, distance, call->ranks);
+		struct block to = block_to(call, above), from = block_from(call, below);
+
+		if (to.bytes) {
+			emit_after(b, received);
+			emit_after(b, sent);
+			sent = emit_send(b, above, to.place, to.bytes);
+		}
+		if (from.bytes)
+			received = emit_recv(b, below, from.place, from.bytes);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      (call->ranks - 1) *
+				      (m->alpha + block_usual_bytes(call, tuning) * m->beta));
+}
+
+const struct coll_algo coll_alltoall_pairwise = {
+	.collective = COLL_ALLTOALL,
+	.name = "pairwise",
+	.about = "p-1 rounds, one partner at a time: long blocks",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_alltoall_world = {
+	.collective = COLL_ALLTOALL,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: pairwise",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};
+
+const struct coll_algo coll_alltoallv_pairwise = {
+	.collective = COLL_ALLTOALLV,
+	.name = "pairwise",
+	.about = "p-1 rounds, one partner at a time: long blocks",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_alltoallv_world = {
+	.collective = COLL_ALLTOALLV,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: pairwise",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};

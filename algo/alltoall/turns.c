@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Alltoall in turns (paper 2): every block goes straight to its place; between two
+ * clusters n pairs of ranks exchange blocks at a time. Lane by lane, each rank of the
+ * smaller cluster (the *asker*) exchanges with all ranks of the other and then hands
+ * the turn to the next one of its lane.
+ *
+ * An asker says "go" to its partner, by a message without bytes, as it begins to
+ * send; the partner sends its block upon that and says so when the asker's has come.
+ * So a link is free on both sides before the next is used, at the price of a way
+ * forth and back for each pair:
+ *
+ *	(p q / n) (2 A + m max(beta, n B_wan)) + (p - 1) m beta
+ *
+ * for clusters of p and q and blocks of m bytes, the larger of p. Last in it are the
+ * blocks inside. Where ranks wait for turns these go before: on a NIC that carries
+ * both, a turn would take twice as long, and all behind it wait. Where all ranks of the
+ * smaller cluster have a turn at any time, both go at once: turns leave NICs idle for
+ * two ways across.
+ *
+ * Counts are needed of the two ranks alone whose blocks they are.
+ */
+#include "algo/common/exchange.h"
+
+static u32 emit_signal(struct coll_build *b, u32 rank, u32 after)
+{
+	emit_after(b, after);
+	return emit_send(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+}
+
+static u32 emit_signalled(struct coll_build *b, u32 rank)
+{
+	return emit_recv(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+}
+
+/* The asker's side of one exchange, begun after `free`; returns when it is over. */
+static u32 emit_ask(struct coll_build *b, const struct exchange *x, u32 partner, u32 free)
+{
+	const bool gives = block_to(x->call, partner).bytes;
+	const bool takes = block_from(x->call, partner).bytes;
+	u32 given, taken, over;
+
+	if (takes)
+		emit_signal(b, partner, free);
+	taken = emit_take(b, x, partner);
+	given = emit_give(b, x, partner, free);
+	emit_land(b, x, partner, given, taken);
+	over = gives ? emit_signalled(b, partner) : COLL_NONE;
+	return takes || gives ? emit_both(b, over, taken) : free;
+}
+
+static void emit_answer(struct coll_build *b, const struct exchange *x, u32 asker)
+{
+	const bool gives = block_to(x->call, asker).bytes;
+	const bool takes = block_from(x->call, asker).bytes;
+	const u32 asked = gives ? emit_signalled(b, asker) : COLL_NONE;
+	const u32 taken = emit_take(b, x, asker), given = emit_give(b, x, asker, asked);
+
+	emit_land(b, x, asker, given, taken);
+	if (takes)
+		emit_signal(b, asker, taken);
+}
+
+/* The turns of a lane: askers `lane`, `lane` + n, ... one after the other. */
+static void emit_asker(struct coll_build *b, const struct exchange *x, u32 cluster, u32 begin)
+{
+	const struct clusters *c = &x->c;
+	const u32 *near = cluster_ranks(c, c->mine), *far = cluster_ranks(c, cluster);
+	const u32 size = cluster_size(c, cluster);
+	u32 free = begin, i;
+
+	if (c->index >= c->lanes)
+		free = emit_signalled(b, near[c->index - c->lanes]);
+	for (i = 0; i < size; i++)
+		free = emit_ask(b, x, far[rank_plus(c->index % size, i, size)], free);
+	if (c->index + c->lanes < cluster_size(c, c->mine))
+		emit_signal(b, near[c->index + c->lanes], free);
+}
+
+static bool asks(const struct clusters *c, u32 one, u32 other)
+{
+	const u32 a = cluster_size(c, one), b = cluster_size(c, other);
+
+	return a < b || (a == b && one < other);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct exchange x = { .c = clusters_make(b, call, tuning), .call = call };
+	const struct clusters *c = &x.c;
+	const u32 inside = emit_exchange_inside(b, &x);
+	const u32 begin = c->lanes < clusters_smallest(call) ? inside : COLL_NONE;
+	u32 k, i;
+
+	for (k = 0; k < c->count; k++) {
+		if (k == c->mine)
+			continue;
+		if (asks(c, c->mine, k))
+			emit_asker(b, &x, k, begin);
+		else
+			for (i = 0; i < cluster_size(c, k); i++)
+				emit_answer(b, &x, cluster_ranks(c, k)[i]);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double n = block_usual_bytes(call, tuning), p = clusters_largest(call);
+	const double lanes = clusters_lanes(call, tuning);
+	const double near = (p - 1) * (m->alpha + n * m->beta);
+	const double pairs = p * (call->ranks - p) / lanes;
+
+	if (call->ranks == 1)
+		return 0;
+	if (clusters_count(call) == 1)
+		return near;
+	return pairs * (2 * across_alpha(call, m) +
+			n * lanes * across_beta(m, lanes)) + near;
+}
+
+const struct coll_algo coll_alltoall_turns = {
+	.collective = COLL_ALLTOALL,
+	.name = "turns",
+	.about = "all blocks straight to their places, n pairs across at a time: long blocks",
+	.ordered = true,
+	.clusters = true,
+	.options = "n",
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_alltoallv_turns = {
+	.collective = COLL_ALLTOALLV,
+	.name = "turns",
+	.about = "all blocks straight to their places, n pairs across at a time",
+	.ordered = true,
+	.clusters = true,
+	.options = "n",
+	.cost = cost,
+	.emit = emit,
+};

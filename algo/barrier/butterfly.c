@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Butterfly, or recursive doubling: exchange i is with the seat whose bit i
+ * differs. Guests of the fold report before and are told after. K alpha for 2^K
+ * ranks, two messages more otherwise.
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const u64 nothing = COLL_PLACE(COLL_SCRATCH, 0);
+	const u32 seat = fold_seat(&fold, call->rank);
+	u32 heard = COLL_NONE, i;
+
+	(void)tuning;
+	if (fold_is_guest(&fold, call->rank)) {
+		emit_send(b, call->rank + 1, nothing, 0);
+		emit_recv(b, call->rank + 1, nothing, 0);
+		return;
+	}
+	if (fold_has_guest(&fold, seat))
+		heard = emit_recv(b, fold_guest(seat), nothing, 0);
+	for (i = 0; i < fold.exchanges; i++) {
+		u32 partner = fold_rank(&fold, seat ^ 1u << i);
+		u32 received = emit_recv(b, partner, nothing, 0);
+
+		emit_after(b, heard);
+		emit_send(b, partner, nothing, 0);
+		heard = emit_both(b, heard, received);
+	}
+	if (fold_has_guest(&fold, seat)) {
+		emit_after(b, heard);
+		emit_send(b, fold_guest(seat), nothing, 0);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *machine)
+{
+	const struct fold fold = fold_of(call->ranks);
+
+	(void)tuning;
+	return symmetric_cost(call, machine,
+			      (fold.exchanges + (fold.surplus ? 2 : 0)) * machine->alpha);
+}
+
+const struct coll_algo coll_barrier_butterfly = {
+	.collective = COLL_BARRIER,
+	.name = "butterfly",
+	.about = "log2 p exchanges, two messages more if p is no power of two",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Dissemination: in round k tell the rank 2^k above, hear from the rank 2^k
+ * below. ceil(log2 p) rounds for any p. (Hensgen, Finkel, Manber 1988)
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	u32 heard = COLL_NONE, distance;
+
+	(void)tuning;
+	for (distance = 1; distance < call->ranks; distance *= 2) {
+		u32 to = rank_plus(call->rank, distance, call->ranks);
+		u32 from = rank_minus(call->rank, distance, call->ranks);
+		u32 received = emit_recv(b, from, COLL_PLACE(COLL_SCRATCH, 0), 0);
+
+		/* Everything heard so far, not just the last round. */
+		emit_after(b, heard);
+		emit_send(b, to, COLL_PLACE(COLL_SCRATCH, 0), 0);
+		heard = emit_both(b, heard, received);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *machine)
+{
+	(void)tuning;
+	return symmetric_cost(call, machine, log2_ceil(call->ranks) * machine->alpha);
+}
+
+const struct coll_algo coll_barrier_dissemination = {
+	.collective = COLL_BARRIER,
+	.name = "dissemination",
+	.about = "log2 p rounds, each telling a rank twice as far away",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_barrier_world = {
+	.collective = COLL_BARRIER,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: dissemination",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Everybody tells rank 0, which then tells everybody: 2 (p-1) messages, 2 on the way of
+ * each but rank 0. Where ranks share cores few messages count more than few rounds.
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+static void emit_root(struct coll_build *b, const struct coll_call *call)
+{
+	u32 rank, heard = COLL_NONE;
+
+	for (rank = 1; rank < call->ranks; rank++)
+		heard = emit_both(b, heard,
+				  emit_recv(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0));
+	for (rank = 1; rank < call->ranks; rank++) {
+		emit_after(b, heard);
+		emit_send(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	(void)tuning;
+	if (!call->rank) {
+		emit_root(b, call);
+		return;
+	}
+	emit_send(b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	emit_recv(b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	(void)tuning;
+	return crowded_cost(call, m, 2 * fan_cost(m, call->ranks - 1, 0),
+			    2 * tree_share(call, m->alpha));
+}
+
+const struct coll_algo coll_barrier_linear = {
+	.collective = COLL_BARRIER,
+	.name = "linear",
+	.about = "all tell rank 0, which tells all: 2 (p-1) messages",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

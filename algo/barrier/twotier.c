@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Two tiers: when all of a cluster are there, its head meets the heads of the
+ * others, and the cluster meets once more. One way across for two clusters, of one
+ * link: A + 2 log2(p) alpha for clusters of p.
+ */
+#include "algo/common/clusters.h"
+
+extern const struct coll_algo coll_barrier_dissemination;
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct clusters c = clusters_make(b, call, tuning);
+	const struct coll_call inside = call_inside(&c, call, COLL_BARRIER);
+	const struct coll_call across = call_across(&c, call, COLL_BARRIER);
+	struct coll_part near = {
+		.rank = cluster_ranks(&c, c.mine),
+		.ranks = inside.ranks,
+		.after = COLL_NONE,
+		.recv_after = COLL_NONE,
+	};
+	struct coll_part far = near;
+
+	far.rank = head_ranks(&c, call, 0);
+	far.ranks = across.ranks;
+	far.after = near.after = emit_phase(b, &coll_barrier_dissemination, &inside, &near).ready;
+	if (!c.index)
+		near.after = emit_phase(b, &coll_barrier_dissemination, &across, &far).ready;
+	if (c.count > 1)
+		emit_phase(b, &coll_barrier_dissemination, &inside, &near);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      2 * log2_ceil(clusters_largest(call)) * m->alpha +
+				      log2_ceil(clusters_count(call)) * across_alpha(call, m));
+}
+
+const struct coll_algo coll_barrier_twotier = {
+	.collective = COLL_BARRIER,
+	.name = "twotier",
+	.about = "inside each cluster, among the heads, inside again: one way across",
+	.ordered = true,
+	.clusters = true,
+	.cost = cost,
+	.emit = emit,
+};

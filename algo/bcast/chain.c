@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Pipelined chain: every rank hands the vector to the next in N segments, each
+ * as soon as it is there. (N + p-2) (alpha + n/N beta); without the option
+ * `segment`, N = sqrt((p-2) n beta / alpha) for a usual machine.
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+static u32 parts_of(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	return pipeline_parts(call, tuning, call->ranks > 2 ? call->ranks - 2 : 0);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 relative = rank_minus(call->rank, call->root, call->ranks);
+	const u32 above = rank_plus(call->rank, 1, call->ranks);
+	const u32 below = rank_minus(call->rank, 1, call->ranks);
+	const u32 parts = parts_of(call, tuning);
+	u32 i;
+
+	if (!call_bytes(call))
+		return;
+	for (i = 0; i < parts; i++) {
+		u64 place = COLL_PLACE(COLL_OUT, part_offset(call, parts, i));
+		u64 bytes = part_bytes(call, parts, i);
+		u32 received = COLL_NONE;
+
+		if (relative)
+			received = emit_recv(b, below, place, bytes);
+		if (relative == call->ranks - 1)
+			continue;
+		emit_after(b, received);
+		emit_send(b, above, place, bytes);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double parts = parts_of(call, tuning), p = call->ranks;
+
+	if (call->ranks == 1)
+		return 0;
+	return crowded_cost(call, m,
+			    (parts + p - 2) * (m->alpha + call_bytes(call) / parts * m->beta),
+			    tree_share(call, parts * m->alpha + call_bytes(call) * m->beta));
+}
+
+const struct coll_algo coll_bcast_chain = {
+	.collective = COLL_BCAST,
+	.name = "chain",
+	.about = "pipeline of segments from rank to rank: long vectors, few ranks",
+	.ordered = true,
+	.options = "segment",
+	.refuses = pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+};

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Far first: the root sends the vector to one rank of each other cluster before
+ * anything else, and then each cluster has a broadcast of its own. What MPIs for
+ * grids do, which take the WAN to be narrow (paper 2): A + n beta + 2 n beta for n
+ * bytes and a way across of A.
+ *
+ * In segments the vector goes piece by piece, and the clusters are at work on one
+ * while the next crosses: without, the root's messages share its NIC, and what is to
+ * be handed on comes late (nic_shared()).
+ */
+#include "algo/common/clusters.h"
+
+/* Returns what the broadcast inside waits for: the far sends, or what came. */
+static u32 emit_far(struct coll_build *b, const struct clusters *c, const struct coll_call *call,
+		    u64 place)
+{
+	const u32 home = cluster_of(call, call->root), n = c->count;
+	u32 done = COLL_NONE, i;
+
+	if (c->index != head_index(c, call, call->root))
+		return COLL_NONE;
+	if (c->mine != home)
+		return emit_recv(b, call->root, place, call_bytes(call));
+	for (i = 0; i < n; i++)
+		if (i != home)
+			done = emit_both(b, done, emit_send(b, cluster_ranks(c, i)[0], place,
+							    call_bytes(call)));
+	return done;
+}
+
+static void emit_near(struct coll_build *b, const struct clusters *c, const struct coll_algo *bcast,
+		      const struct coll_call *call, u64 place, u32 after)
+{
+	struct coll_call inside = call_inside(c, call, COLL_BCAST);
+	const struct coll_part part = {
+		.rank = cluster_ranks(c, c->mine),
+		.ranks = inside.ranks,
+		.out = place,
+		.after = after,
+		.recv_after = COLL_NONE,
+	};
+
+	inside.root = head_index(c, call, call->root);
+	emit_phase(b, bcast, &inside, &part);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct clusters c = clusters_make(b, call, tuning);
+	const u32 segments = phase_segments(call, tuning);
+	struct coll_call vector = *call;
+	u32 i;
+
+	for (i = 0; i < segments && call_bytes(call); i++) {
+		const u64 place = COLL_PLACE(COLL_OUT, part_offset(call, segments, i));
+
+		vector.count = part_bytes(call, segments, i) / call->element;
+		emit_near(b, &c, bcast_inside(call), &vector, place,
+			  emit_far(b, &c, &vector, place));
+	}
+}
+
+/*
+ * The root's far copies and its part of the broadcast inside leave by one NIC, one
+ * after the other: nothing of that overlaps.
+ */
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct coll_tuning one = { .lanes = 1 };
+	const u32 s = phase_segments(call, tuning);
+	const double n = call_bytes(call);
+	struct coll_call inside = *call;
+
+	if (call->ranks == 1)
+		return 0;
+	inside.ranks = clusters_largest(call);
+	inside.count = part_bytes(call, s, 0) / call->element;
+	return across_alpha(call, m) +
+	       across_cost(call, &one, m, n) * (clusters_count(call) - 1) +
+	       s * bcast_inside(call)->cost(&inside, tuning, m) +
+	       s * message_cost(m) + nic_shared(inside.ranks) * n / s * m->beta;
+}
+
+const struct coll_algo coll_bcast_farfirst = {
+	.collective = COLL_BCAST,
+	.name = "farfirst",
+	.about = "the root crosses to each other cluster, then a broadcast inside each",
+	.ordered = true,
+	.clusters = true,
+	.options = "segment",
+	.refuses = pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+};

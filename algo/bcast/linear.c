@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The root sends the vector to everybody: alpha + n beta + (p-2) (o + n G). For few ranks.
+ */
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	u32 distance;
+
+	(void)tuning;
+	if (!n)
+		return;
+	if (call->rank != call->root) {
+		emit_recv(b, call->root, out, n);
+		return;
+	}
+	for (distance = 1; distance < call->ranks; distance++)
+		emit_send(b, rank_plus(call->root, distance, call->ranks), out, n);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	(void)tuning;
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
+			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
+}
+
+const struct coll_algo coll_bcast_linear = {
+	.collective = COLL_BCAST,
+	.name = "linear",
+	.about = "the root sends to everybody: p-1 messages of the whole vector",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

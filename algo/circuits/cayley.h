@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A Cayley graph: ranks are the elements of a group, and v is joined to v s for each of
+ * some generators s. It looks the same from every rank: a way from 0 to g, as a word of
+ * generators, leads from any v to v g, and when all go the same ways at once every
+ * circuit carries the same. Where circuits go both ways the generators have their
+ * inverses among them, and k ports are k neighbours: a graph of as many ranks as k - 1 to
+ * the number of steps, where de Bruijn's has k / 2 to that.
+ *
+ * The group is Z_m x Z_d with (a, b) (c, e) = (a + r^b c, b + e), r^d = 1 mod m. Which m, d,
+ * r and generators are best is not known by a formula: some hundred are tried, the same
+ * on all ranks, in a millisecond.
+ */
+#ifndef COLL_CAYLEY_H
+#define COLL_CAYLEY_H
+
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+enum { CAYLEY_RANKS_MAX = 512, CAYLEY_LETTERS_MAX = COLL_PORTS_MAX };
+
+/* Of an element g: the end of its shortest way from 0. */
+struct cayley_way {
+	u32 parent;		/* g without the last letter */
+	u32 order;		/* the i-th element by length of its way */
+	u32 power;		/* r^i mod m, of the i-th */
+	u16 level;		/* letters */
+	u8 letter;		/* the last; number of a generator */
+};
+
+struct cayley {
+	u32 ranks, m, d, r;
+	u32 letters, depth;
+	u32 generator[CAYLEY_LETTERS_MAX];
+	struct cayley_way *way;	/* per element */
+};
+
+/* What cayley_of() needs for each rank, in bytes; and cayley_share(), of one rank or more. */
+#define CAYLEY_ROOM	(2 * sizeof(struct cayley_way))
+#define CAYLEY_SHARED	(CAYLEY_ROOM + sizeof(struct cayley))
+
+u32 cayley_product(const struct cayley *g, u32 a, u32 b);
+u32 cayley_inverse(const struct cayley *g, u32 a);
+
+/* Generators: option `radix`, else as many as the ports, else 4; at least 2. */
+struct cayley cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
+
+/* The same, made once for all ranks: it is call->shared. */
+void cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory);
+/* That, where it was made. */
+struct cayley cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
+			 void *room);
+
+/* The letter that a way has at `level`, from 1 on. */
+u32 cayley_letter(const struct cayley *g, u32 element, u32 level);
+
+/*
+ * In each step, over each letter's circuit: the elements that are sent there, and then
+ * those that come from there; none, and there is no message.
+ */
+struct cayley_walk {
+	bool (*goes)(const void *user, u32 element, u32 step, u32 letter);
+	void (*send)(void *user, u32 step, u32 letter, u32 elements);
+	void (*recv)(void *user, u32 step, u32 letter, u32 elements);
+};
+void cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user);
+
+const char *cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
+
+/* About how long the longest way is, without looking. */
+u32 cayley_depth(u32 ranks, const struct coll_tuning *tuning);
+
+#endif

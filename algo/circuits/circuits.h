@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Circuits for any algorithm. Three steps, the same on every rank:
+ *
+ *  rounds	all ranks' schedules are played in lock-step: which message goes in
+ *		which round.
+ *  sessions	Rounds are gathered into *epochs*, as many as fit the ports of every
+ *		node; a round that does not fit is split (edges coloured first fit, as
+ *		many colours to an epoch as fit). A session is one circuit from the
+ *		first to the last of the epochs in a row that use it.
+ *  ports	Sessions are to ports what values are to registers: in order of their
+ *		epochs each takes, at both its ends, the port that is free first. The
+ *		wavelengths of the network are ports of one more node.
+ *
+ * A session's connect waits for the release of the session before it on its port,
+ * its sends wait for the connect, its release for all its messages. So a node of k
+ * ports never asks for more than k circuits. Nothing waits for ever: an op needs
+ * ops of its own epoch and of earlier ones only, and all circuits of an epoch fit
+ * at once when those of earlier epochs are given back.
+ *
+ * Cost: time and memory of all ranks' schedules, on every rank, once for a
+ * schedule. docs/circuits.md says what it gives.
+ */
+#ifndef COLL_CIRCUITS_H
+#define COLL_CIRCUITS_H
+
+#include "algo/algo.h"
+
+/* Memory that is handed out and never given back. */
+struct room {
+	u8 *at;
+	u64 left;
+};
+
+/* NULL: not enough; ask the caller for more memory (-ENOSPC). */
+void *room_get(struct room *room, u64 count, u64 size);
+/* The same, all zero. */
+void *room_get_zero(struct room *room, u64 count, u64 size);
+
+/* ---- rounds -------------------------------------------------------------- */
+
+struct message {
+	u32 from, to;
+	u32 send, recv;		/* the ops at its two ends */
+	u64 bytes;
+	u32 round, epoch;
+	u32 session;		/* COLL_NONE: without bytes it needs no circuit */
+	u32 started;		/* ends that are ready */
+};
+
+/* What happened in lock-step, in order: a local op, or (rank COLL_NONE) a message. */
+struct happened {
+	u32 rank, op;
+};
+
+struct rounds {
+	u32 ranks, rounds, messages, happenings;
+	struct coll_schedule **schedule;	/* per rank */
+	struct coll_plan *plan;			/* per rank */
+	u32 **message_of;			/* per rank and op; COLL_NONE: a local op */
+	struct message *message;
+	u32 *order;				/* messages by round, then by their ranks */
+	u32 *first;				/* per round, and one past the last: in order[] */
+	struct happened *happened;
+};
+
+/* All ranks' schedules, to be played as often as one likes. 0, -ENOSPC, or what emitting gave. */
+int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
+		const struct coll_tuning *tuning, struct room *room, struct rounds *rounds);
+/*
+ * `in_turn`: a rank sends one message a round, in the order of its list; else all that
+ * are ready. 0, -ENOSPC; -EINVAL: the schedules never come to an end.
+ */
+int rounds_play(struct rounds *rounds, struct room *room, bool in_turn);
+
+/* ---- sessions and ports ---------------------------------------------------- */
+
+struct session {
+	u32 end[2];		/* simplex: from, to; else the lower rank first */
+	u32 first, last;	/* epochs */
+	u32 before[2];		/* the session before it on its port, at either end */
+	u32 before_in_all;	/* ... and on its wavelength; COLL_NONE: none */
+	u32 before_same;	/* ... of the same circuit */
+};
+
+struct circuits {
+	struct rounds rounds;
+	struct session *session;	/* in order of their first epochs */
+	u32 sessions, epochs;
+	u32 *epoch_of;			/* per round: its first */
+	u32 ahead;			/* enum coll_ahead */
+	bool simplex;
+};
+
+int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
+		  const struct coll_tuning *tuning, struct room *room, struct circuits *circuits);
+
+/* As coll_algo_emit(), with circuits. */
+int circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
+		  const struct coll_tuning *tuning, void *memory, u64 bytes,
+		  struct coll_schedule **schedule);
+
+/* Why circuits cannot be planned for this; NULL: they can. */
+const char *circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,
+			    const struct coll_tuning *tuning);
+
+/* ---- costs ------------------------------------------------------------------ */
+
+struct circuits_cost {
+	double seconds;		/* from a dark network to the last rank's end */
+	u32 setups;		/* in all */
+	u32 most_setups;	/* of one node */
+	bool fits;		/* all at once: who keeps them has no set-up in the next call */
+};
+
+/*
+ * What the schedule with its circuits takes: each message on a circuit of its own
+ * alpha + n beta, the next on it n beta later, and others of its rank an overhead later.
+ * The same arithmetic as the simulator's.
+ */
+int circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
+		  const struct coll_tuning *tuning, const struct coll_machine *machine,
+		  void *memory, u64 bytes, struct circuits_cost *cost);
+
+/*
+ * No schedule is faster: one set-up, as many latencies as k-ary growth needs, and
+ * what must go through one node's ports (docs/circuits.md).
+ */
+double circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
+		      const struct coll_machine *machine);
+
+struct circuits_choice {
+	const struct coll_algo *algo;
+	struct coll_tuning tuning;
+	struct circuits_cost cost;
+	double bound;
+};
+
+/*
+ * The cheapest algorithm, and radix, for the ports in `tuning`. -EOPNOTSUPP: there
+ * is none; -ENOSPC: more memory, please.
+ */
+int circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
+		    const struct coll_machine *machine, void *memory, u64 bytes,
+		    struct circuits_choice *choice);
+
+/* --- table.c ----------------------------------------------------------------- */
+
+/* As coll_algo_emit(), of a tuning in which `ports` is but a hint. */
+int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_tuning *tuning, void *memory, u64 bytes,
+			 struct coll_schedule **schedule);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A collective in lock-step: in each round all local ops that can be done are, and
+ * a message goes when both its ends are ready.
+ */
+#include "core/step.h"
+#include "circuits.h"
+#include "algo/common/sort.h"
+
+enum { FIRST_GUESS = 4096 };
+
+void *room_get(struct room *room, u64 count, u64 size)
+{
+	const u64 bytes = (count * size + 7) & ~(u64)7;
+	void *got = room->at;
+
+	if (bytes > room->left) {
+		room->left = 0;
+		return NULL;
+	}
+	room->at += bytes;
+	room->left -= bytes;
+	return got;
+}
+
+void *room_get_zero(struct room *room, u64 count, u64 size)
+{
+	void *got = room_get(room, count, size);
+
+	/* All of it: what is taken piece by piece is one array. */
+	return got ? memset(got, 0, (count * size + 7) & ~(u64)7) : NULL;
+}
+
+/* What `rank` is asked for, as far as the others know: in place shows at the root only. */
+static struct coll_call call_of(const struct coll_call *call, u32 rank)
+{
+	struct coll_call theirs = *call;
+
+	theirs.rank = rank;
+	switch (call->collective) {
+	case COLL_REDUCE:
+	case COLL_GATHER:
+	case COLL_SCATTER:
+		theirs.in_place = false;
+		break;
+	default:
+		break;
+	}
+	return theirs;
+}
+
+/* With little memory first: the builder's time grows with what it is given. */
+static int emit_rank(const struct coll_algo *algo, const struct coll_call *call,
+		     const struct coll_tuning *tuning, struct room *room, u64 *guess,
+		     struct coll_schedule **schedule)
+{
+	int error;
+
+	for (;; *guess *= 2) {
+		const u64 bytes = *guess < room->left ? *guess : room->left;
+
+		error = coll_algo_emit_plain(algo, call, tuning, room->at, bytes, schedule);
+		if (error != -ENOSPC || bytes == room->left)
+			break;
+	}
+	if (!error)
+		room_get(room, (*schedule)->bytes, 1);
+	return error;
+}
+
+static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
+		    const struct coll_tuning *tuning, struct room *room, struct rounds *r)
+{
+	u64 guess = FIRST_GUESS;
+	void *shared = NULL;
+	int error = 0;
+	u32 i;
+
+	if (algo->share) {
+		shared = room_get(room, r->ranks, algo->shared);
+		if (!shared)
+			return -ENOSPC;
+		algo->share(call, tuning, shared);
+	}
+	r->schedule = room_get(room, r->ranks, sizeof(*r->schedule));
+	if (!r->schedule)
+		return -ENOSPC;
+	for (i = 0; i < r->ranks && !error; i++) {
+		struct coll_call theirs = call_of(call, i);
+
+		theirs.shared = shared;
+		error = emit_rank(algo, &theirs, tuning, room, &guess, &r->schedule[i]);
+	}
+	return error;
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* The sends of one rank, each with the op that receives it. */
+static int join_sends(struct rounds *r, u32 rank)
+{
+	const struct coll_schedule *s = r->schedule[rank];
+	const struct coll_plan *plan = r->plan;
+	u32 i;
+
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+		const u32 to = coll_op_rank(s, op);
+		u32 back, recv;
+
+		if (op->kind != COLL_OP_SEND)
+			continue;
+		back = coll_peer_find(r->schedule[to], rank);
+		if (back == COLL_NONE || op->slot >= coll_peers(r->schedule[to])[back].recvs)
+			return -EINVAL;
+		recv = plan[to].recv[plan[to].first_recv[back] + op->slot];
+		r->message_of[rank][i] = r->message_of[to][recv] = r->messages;
+		r->message[r->messages++] = (struct message){
+			.from = rank, .to = to, .send = i, .recv = recv, .bytes = op->bytes,
+			.session = COLL_NONE,
+		};
+	}
+	return 0;
+}
+
+static int join_all(struct rounds *r, struct room *room)
+{
+	u32 sends = 0, i, k;
+	int error = 0;
+
+	r->message_of = room_get(room, r->ranks, sizeof(*r->message_of));
+	if (!r->message_of)
+		return -ENOSPC;
+	for (i = 0; i < r->ranks; i++) {
+		const struct coll_schedule *s = r->schedule[i];
+
+		r->message_of[i] = room_get(room, s->ops, sizeof(u32));
+		if (!r->message_of[i])
+			return -ENOSPC;
+		memset(r->message_of[i], 0xff, s->ops * sizeof(u32));
+		for (k = 0; k < s->ops; k++)
+			sends += coll_ops(s)[k].kind == COLL_OP_SEND;
+	}
+	r->message = room_get(room, sends, sizeof(*r->message));
+	r->order = room_get(room, sends, sizeof(u32));
+	if (!r->message || !r->order)
+		return -ENOSPC;
+	for (i = 0; i < r->ranks && !error; i++)
+		error = join_sends(r, i);
+	return error;
+}
+
+/* ---- playing --------------------------------------------------------------- */
+
+static int make_plans(struct rounds *r, struct room *room)
+{
+	u32 i;
+
+	r->plan = room_get(room, r->ranks, sizeof(*r->plan));
+	if (!r->plan)
+		return -ENOSPC;
+	for (i = 0; i < r->ranks; i++) {
+		void *memory = room_get(room, 1, coll_plan_bytes(r->schedule[i]));
+
+		if (!memory)
+			return -ENOSPC;
+		coll_plan_init(&r->plan[i], r->schedule[i], memory);
+	}
+	return 0;
+}
+
+static struct coll_step *begin_steps(const struct rounds *r, struct room *room)
+{
+	struct coll_step *step = room_get(room, r->ranks, sizeof(*step));
+	u32 i;
+
+	for (i = 0; step && i < r->ranks; i++) {
+		void *memory = room_get(room, 1, coll_step_bytes(&r->plan[i]));
+
+		if (!memory)
+			return NULL;
+		coll_step_init(&step[i], &r->plan[i], memory);
+	}
+	return step;
+}
+
+/* Sends of a rank that wait for their turn, as a list through `next`. */
+struct turn {
+	u32 first, last;
+};
+
+struct playing {
+	struct rounds *r;
+	struct coll_step *step;
+	struct turn *turn;	/* per rank; NULL: all at once */
+	u32 *next;		/* per message */
+	u32 sent;
+};
+
+/* One end of a message is ready; with both it is appended to order[]. */
+static void start(struct playing *p, u32 number)
+{
+	struct message *m = &p->r->message[number];
+
+	if (++m->started < 2)
+		return;
+	m->round = p->r->rounds;
+	p->r->order[p->sent++] = number;
+}
+
+static void queue(struct playing *p, u32 rank, u32 number)
+{
+	struct turn *turn = &p->turn[rank];
+
+	p->next[number] = COLL_NONE;
+	if (turn->first == COLL_NONE)
+		turn->first = number;
+	else
+		p->next[turn->last] = number;
+	turn->last = number;
+}
+
+/* All that a rank can do now. */
+static void advance(struct playing *p, u32 rank)
+{
+	struct rounds *r = p->r;
+	u32 op;
+
+	while ((op = coll_step_next(&p->step[rank])) != COLL_NONE) {
+		const u32 number = r->message_of[rank][op];
+
+		if (number == COLL_NONE) {
+			r->happened[r->happenings++] = (struct happened){ rank, op };
+			coll_step_done(&p->step[rank], op);
+		} else if (p->turn && r->message[number].from == rank) {
+			queue(p, rank, number);
+		} else {
+			start(p, number);
+		}
+	}
+	if (p->turn && p->turn[rank].first != COLL_NONE) {
+		op = p->turn[rank].first;
+		p->turn[rank].first = p->next[op];
+		start(p, op);
+	}
+}
+
+static bool waiting(const struct playing *p)
+{
+	u32 i;
+
+	for (i = 0; p->turn && i < p->r->ranks; i++)
+		if (p->turn[i].first != COLL_NONE)
+			return true;
+	return false;
+}
+
+/* Messages of a round, as every rank has them in the same order. */
+static void sort_round(const struct rounds *r, struct sort_item *item, u32 first, u32 end)
+{
+	u32 i;
+
+	for (i = first; i < end; i++) {
+		const struct message *m = &r->message[r->order[i]];
+		const u32 low = m->from < m->to ? m->from : m->to, high = m->from ^ m->to ^ low;
+
+		item[i - first] = (struct sort_item){ (u64)low << 32 | high,
+						      (u64)(m->from > m->to) << 32 | m->send,
+						      r->order[i] };
+	}
+	sort_items(item, end - first);
+	for (i = first; i < end; i++)
+		r->order[i] = item[i - first].value;
+}
+
+static int play(struct rounds *r, struct room *room, struct coll_step *step, bool in_turn)
+{
+	struct sort_item *item = room_get(room, r->messages, sizeof(*item));
+	struct playing p = { .r = r, .step = step };
+	u32 before, ops = r->messages, i;
+
+	for (i = 0; i < r->ranks; i++)
+		ops += r->schedule[i]->ops;
+	r->happened = room_get(room, ops, sizeof(*r->happened));
+	r->first = room_get(room, 2 * (u64)r->messages + 2, sizeof(u32));
+	p.next = room_get(room, r->messages, sizeof(u32));
+	p.turn = room_get(room, r->ranks, sizeof(*p.turn));
+	if (!item || !r->happened || !r->first || !p.next || !p.turn)
+		return -ENOSPC;
+	memset(p.turn, 0xff, r->ranks * sizeof(*p.turn));
+	if (!in_turn)
+		p.turn = NULL;
+	for (;;) {
+		before = p.sent;
+		r->first[r->rounds] = before;
+		for (i = 0; i < r->ranks; i++)
+			advance(&p, i);
+		/* Sends that started may wait for receives, and others for their turn. */
+		if (p.sent == before && !waiting(&p))
+			break;
+		sort_round(r, item, before, p.sent);
+		for (i = before; i < p.sent; i++) {
+			const struct message *m = &r->message[r->order[i]];
+
+			r->happened[r->happenings++] = (struct happened){ COLL_NONE, r->order[i] };
+			coll_step_done(&step[m->from], m->send);
+			coll_step_done(&step[m->to], m->recv);
+		}
+		r->rounds++;
+	}
+	return p.sent == r->messages ? 0 : -EINVAL;
+}
+
+int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
+		const struct coll_tuning *tuning, struct room *room, struct rounds *r)
+{
+	int error;
+
+	*r = (struct rounds){ .ranks = call->ranks };
+	error = emit_all(algo, call, tuning, room, r);
+	return error ? error : make_plans(r, room);
+}
+
+int rounds_play(struct rounds *r, struct room *room, bool in_turn)
+{
+	struct coll_step *step = begin_steps(r, room);
+	int error;
+
+	r->rounds = r->messages = r->happenings = 0;
+	if (!step)
+		return -ENOSPC;
+	error = join_all(r, room);
+	return error ? error : play(r, room, step, in_turn);
+}

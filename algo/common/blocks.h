@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Where a call's data lies: places and sizes of blocks, the same for the plain
+ * and the v forms. All in bytes.
+ */
+#ifndef COLL_BLOCKS_H
+#define COLL_BLOCKS_H
+
+#include "algo/algo.h"
+
+/* My input when it is one vector: IN, or OUT when in place. */
+static inline u64 call_input(const struct coll_call *call)
+{
+	return COLL_PLACE(call->in_place ? COLL_OUT : COLL_IN, 0);
+}
+
+/* Bytes of `count` elements. */
+static inline u64 call_bytes(const struct coll_call *call)
+{
+	return call->count * call->element;
+}
+
+/* Bytes of the block that belongs to `rank` (gather, scatter, allgather, reduce_scatter). */
+static inline u64 block_bytes(const struct coll_call *call, u32 rank)
+{
+	return (call->counts ? call->counts[rank] : call->count) * call->element;
+}
+
+/* Offset of that block in the buffer that has all of them. */
+static inline u64 block_offset(const struct coll_call *call, u32 rank)
+{
+	u64 offset = 0;
+	u32 i;
+
+	if (call->displs)
+		return call->displs[rank] * call->element;
+	if (!call->counts)
+		return rank * call->count * call->element;
+	for (i = 0; i < rank; i++)	/* reduce_scatter: blocks follow each other */
+		offset += call->counts[i];
+	return offset * call->element;
+}
+
+/* Bytes of `count` blocks from that of `first` on, going round after the last rank. */
+static inline u64 blocks_bytes(const struct coll_call *call, u32 first, u32 count)
+{
+	u64 elements = 0;
+	u32 i;
+
+	if (!call->counts)
+		return count * call_bytes(call);
+	for (i = 0; i < count; i++)
+		elements += call->counts[((u64)first + i) % call->ranks];
+	return elements * call->element;
+}
+
+/* My own block where the call brings it: IN, or its place in OUT. */
+static inline u64 call_block(const struct coll_call *call)
+{
+	return call->in_place ? COLL_PLACE(COLL_OUT, block_offset(call, call->rank)) :
+				COLL_PLACE(COLL_IN, 0);
+}
+
+struct block {
+	u64 place, bytes;
+};
+
+/* alltoall(v): the block that comes from `rank`, and where it belongs. */
+static inline struct block block_from(const struct coll_call *call, u32 rank)
+{
+	const u64 n = call_bytes(call), element = call->element;
+
+	if (!call->recv_counts)
+		return (struct block){ COLL_PLACE(COLL_OUT, rank * n), n };
+	return (struct block){ COLL_PLACE(COLL_OUT, call->recv_displs[rank] * element),
+			       call->recv_counts[rank] * element };
+}
+
+/* alltoall(v): the block that goes to `rank`, and where it lies. */
+static inline struct block block_to(const struct coll_call *call, u32 rank)
+{
+	const u64 n = call_bytes(call), element = call->element;
+
+	if (call->in_place)
+		return block_from(call, rank);
+	if (!call->send_counts)
+		return (struct block){ COLL_PLACE(COLL_IN, rank * n), n };
+	return (struct block){ COLL_PLACE(COLL_IN, call->send_displs[rank] * element),
+			       call->send_counts[rank] * element };
+}
+
+/* alltoall(v): brings what goes to myself into OUT. */
+static inline void emit_copy_own(struct coll_build *b, const struct coll_call *call)
+{
+	if (!call->in_place && block_to(call, call->rank).bytes)
+		emit_copy(b, block_from(call, call->rank).place, block_to(call, call->rank).place,
+			  block_to(call, call->rank).bytes);
+}
+
+/*
+ * alltoall(v): bytes of a block, for predicting costs. Of alltoallv the ranks
+ * know no size in common but the bound.
+ */
+static inline u64 block_usual_bytes(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	if (call->collective == COLL_ALLTOALL)
+		return call_bytes(call);
+	return tuning->bound == COLL_UNSET ? 0 : tuning->bound * call->element;
+}
+
+/*
+ * A vector of `count` elements cut into `parts` nearly equal runs, the longer
+ * ones first: where part i begins, in bytes; part_offset(.., parts) is the end.
+ */
+static inline u64 part_offset(const struct coll_call *call, u32 parts, u32 i)
+{
+	u64 quotient = call->count / parts, rest = call->count % parts;
+
+	return (i * quotient + (i < rest ? i : rest)) * call->element;
+}
+
+static inline u64 part_bytes(const struct coll_call *call, u32 parts, u32 i)
+{
+	return part_offset(call, parts, i + 1) - part_offset(call, parts, i);
+}
+
+enum {
+	/* What a link carries in the time of one latency: 20 us at 2 GB/s. */
+	LATENCY_BYTES = 40000,
+	SEGMENTS_MAX = 1 << 16,
+};
+
+static inline u32 square_root(u64 square)
+{
+	u64 root = 0, bit;
+
+	for (bit = 1ull << 31; bit; bit /= 2)
+		if ((root + bit) * (root + bit) <= square)
+			root += bit;
+	return root;
+}
+
+/*
+ * Into how many parts a pipeline cuts the vector: as `segment` says, else
+ * sqrt(hops n beta / alpha), which makes (parts + hops) (alpha + n/parts beta)
+ * the least. No part is empty unless the vector is.
+ */
+static inline u32 pipeline_parts(const struct coll_call *call, const struct coll_tuning *tuning,
+				 u32 hops)
+{
+	const u64 n = call_bytes(call);
+	u64 parts, each;
+
+	if (tuning->segment != COLL_UNSET) {
+		each = tuning->segment / call->element;
+		parts = call->count / (each ? each : 1) + (each && call->count % each);
+	} else {
+		parts = square_root(n >> 32 ? n / LATENCY_BYTES * hops : n * hops / LATENCY_BYTES);
+		if (parts > call->count)
+			parts = call->count;
+	}
+	if (parts > SEGMENTS_MAX)	/* pipeline_refuses(), or past all use */
+		parts = SEGMENTS_MAX;
+	return parts ? parts : 1;
+}
+
+static inline const char *pipeline_refuses(const struct coll_call *call,
+					   const struct coll_tuning *tuning)
+{
+	if (tuning->segment == COLL_UNSET)
+		return NULL;
+	if (!tuning->segment)
+		return "`segment` must be at least 1 byte";
+	if (call_bytes(call) / tuning->segment >= SEGMENTS_MAX)
+		return "`segment` cuts the data into more than 65536 messages";
+	return NULL;
+}
+
+/* ---- costs -------------------------------------------------------------- */
+
+/*
+ * The time of a schedule from its longest way and a rank's mean share of the work, both in
+ * seconds. Where ranks share cores, these must do the work of all, and while the longest
+ * way is gone some of them may have nothing to do: Graham's bound of list scheduling
+ * (SIAM J. Appl. Math. 17, 1969), work / cores + (1 - 1 / cores) way.
+ */
+static inline double crowded_cost(const struct coll_call *call, const struct coll_machine *m,
+				  double path, double share)
+{
+	if (m->crowding <= 1)
+		return path;
+	return m->crowding * share + (1 - m->crowding / call->ranks) * path;
+}
+
+/* Where every rank does all along the path what any one does. */
+static inline double symmetric_cost(const struct coll_call *call, const struct coll_machine *m,
+				    double path)
+{
+	return crowded_cost(call, m, path, path);
+}
+
+/* A rank's mean share where each but one gets (or gives) once, for `once` seconds. */
+static inline double tree_share(const struct coll_call *call, double once)
+{
+	return (call->ranks - 1) * once / call->ranks;
+}
+
+/* So many messages of n bytes, under way together, from or to one rank. */
+static inline double fan_cost(const struct coll_machine *m, u32 messages, double n)
+{
+	if (!messages)
+		return 0;
+	return m->alpha + n * m->beta + (messages - 1) * (m->overhead + n * m->byte_gap);
+}
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Two tiers: each cluster gathers at its head, which sends the root everything in
+ * one message. A + p n beta for a far cluster of p ranks and blocks of n bytes: one
+ * way across and the fewest messages, for short blocks.
+ */
+#include "algo/common/area.h"
+#include "algo/common/clusters.h"
+
+extern const struct coll_algo coll_gather_binomial;
+extern const struct coll_algo coll_gatherv_binomial;
+
+struct tiers {
+	struct clusters c;
+	const struct coll_call *call;
+	bool direct;		/* the root's OUT has the blocks by cluster and member */
+	u64 base;		/* the root's place for them */
+};
+
+static u64 cluster_place(const struct tiers *t, u32 cluster)
+{
+	return t->base + t->c.before[t->c.first[cluster]] * t->call->element;
+}
+
+/* At the head, all of its cluster. */
+static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u64 place)
+{
+	const struct clusters *c = &t->c;
+	const struct coll_call *call = t->call;
+	struct coll_call inside = call_inside_v(c, call, head);
+	const struct coll_part part = {
+		.rank = cluster_ranks(c, c->mine),
+		.ranks = inside.ranks,
+		.in = call_block(call),
+		.out = place,
+		.after = COLL_NONE,
+		.recv_after = COLL_NONE,
+	};
+
+	inside.in_place = call->in_place && t->direct;
+	return emit_phase(b, call->collective == COLL_GATHERV ? &coll_gatherv_binomial :
+							       &coll_gather_binomial,
+			  &inside, &part).ready;
+}
+
+static void emit_unpack_cluster(struct coll_build *b, const struct tiers *t, u32 cluster,
+				u32 ready)
+{
+	const struct coll_call *call = t->call;
+	u32 i;
+
+	for (i = t->c.first[cluster]; i < t->c.first[cluster + 1] && !t->direct; i++) {
+		const u32 rank = t->c.member[i];
+
+		if (!block_bytes(call, rank) || (rank == call->rank && call->in_place))
+			continue;
+		emit_after(b, ready);
+		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, rank)),
+			  t->base + t->c.before[i] * call->element, block_bytes(call, rank));
+	}
+}
+
+static void emit_root(struct coll_build *b, const struct tiers *t, u32 inside)
+{
+	const u32 *head = head_ranks(&t->c, t->call, t->call->root);
+	u32 k;
+
+	for (k = 0; k < t->c.count; k++) {
+		const u64 bytes = cluster_bytes(&t->c, t->call, k);
+		u32 ready = inside;
+
+		if (k != t->c.mine && bytes)
+			ready = emit_recv(b, head[k], cluster_place(t, k), bytes);
+		emit_unpack_cluster(b, t, k, ready);
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	struct tiers t = {
+		.c = clusters_make(b, call, tuning),
+		.call = call,
+		.base = COLL_PLACE(COLL_OUT, 0),
+	};
+	const bool root = call->rank == call->root;
+	const u32 head = head_index(&t.c, call, call->root);
+	u64 place;
+	u32 ready;
+
+	order_blocks(&t.c, call);
+	t.direct = root && clusters_are_runs(call) && blocks_packed(call);
+	if (root && !t.direct)
+		t.base = emit_scratch(b, t.c.before[call->ranks] * call->element);
+	place = root ? cluster_place(&t, t.c.mine) :
+		       emit_scratch(b, t.c.index == head ? cluster_bytes(&t.c, call, t.c.mine) : 0);
+	ready = emit_inside(b, &t, head, place);
+	if (root) {
+		emit_root(b, &t, ready);
+	} else if (t.c.index == head && t.c.mine != cluster_of(call, call->root) &&
+		   cluster_bytes(&t.c, call, t.c.mine)) {
+		emit_after(b, ready);
+		emit_send(b, call->root, place, cluster_bytes(&t.c, call, t.c.mine));
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct coll_tuning one = { .lanes = 1 };
+	const double p = clusters_largest(call), n = blocks_bytes(call, 0, call->ranks);
+	struct coll_call inside = *call;
+
+	if (call->ranks == 1)
+		return 0;
+	inside.cluster = NULL;
+	inside.ranks = p;
+	inside.root = 0;
+	return coll_gather_binomial.cost(&inside, tuning, m) + across_alpha(call, m) +
+	       across_cost(call, &one, m, n * (1 - p / call->ranks)) + n * m->gamma;
+}
+
+const struct coll_algo coll_gather_twotier = {
+	.collective = COLL_GATHER,
+	.name = "twotier",
+	.about = "gather inside each cluster, one message across: short blocks",
+	.ordered = true,
+	.clusters = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_gatherv_twotier = {
+	.collective = COLL_GATHERV,
+	.name = "twotier",
+	.about = "gather inside each cluster, one message across: short blocks",
+	.ordered = true,
+	.clusters = true,
+	.needs_counts = true,
+	.cost = cost,
+	.emit = emit,
+};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Binomial tree: ceil(log2 p) (alpha + n beta + n gamma). The tree's top is the
+ * root; if the operation does not commute it is rank 0, so that every subtree is
+ * a run of ranks, and the result is sent on to the root: alpha + n beta more.
+ */
+#include "algo/common/partial.h"
+
+static u32 top_of(const struct coll_call *call)
+{
+	return call->commutative ? call->root : 0;
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u32 top = top_of(call), root = call->root;
+	struct partial sum;
+	u32 sent;
+
+	(void)tuning;
+	if (call->ranks == 1) {
+		emit_alone(b, call, n);
+		return;
+	}
+	if (call->rank == top) {
+		sum = emit_subtree(b, call, top, top == root ? out : COLL_ANYWHERE);
+		if (top != root) {
+			emit_after(b, sum.ready);
+			emit_send(b, root, sum.place, n);
+		}
+		return;
+	}
+	sum = emit_subtree(b, call, top, COLL_ANYWHERE);
+	emit_after(b, sum.ready);
+	sent = emit_send(b, subtree_parent(call, top), sum.place, n);
+	if (call->rank == root) {
+		if (call->in_place)	/* my part is read by the send or before it */
+			emit_after(b, sent);
+		emit_recv(b, top, out, n);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double n = call_bytes(call);
+
+	(void)tuning;
+	return crowded_cost(call, m,
+			    log2_ceil(call->ranks) * (m->alpha + n * (m->beta + m->gamma)) +
+				    (top_of(call) == call->root ? 0 : m->alpha + n * m->beta),
+			    tree_share(call, m->alpha + n * (m->beta + m->gamma)));
+}
+
+const struct coll_algo coll_reduce_binomial = {
+	.collective = COLL_REDUCE,
+	.name = "binomial",
+	.about = "binomial tree: log2 p messages of the whole vector",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Rabenseifner: reduce-scatter by recursive halving, then the shares are
+ * gathered back along the same partners to the root. With 2^K seats
+ * 2 K alpha + (1 - 1/2^K) n (2 beta + gamma), and alpha + n beta + n gamma more
+ * where there are guests.
+ *
+ * Halving goes nearest first, so order is kept. The root is never a guest: if
+ * the fold makes it one, it and its host change places, and the host hands its
+ * vector in.
+ */
+#include "algo/common/partial.h"
+
+static u32 seat_rank(const struct fold *fold, u32 root, u32 seat)
+{
+	u32 rank = fold_rank(fold, seat);
+
+	return fold_has_guest(fold, seat) && root == fold_guest(seat) ? root : rank;
+}
+
+/* From the last partner back to the first, towards the root. */
+static void emit_gather(struct coll_build *b, const struct coll_call *call,
+			const struct fold *fold, u32 seat, u32 root_seat, const u32 *rank,
+			struct partial mine, const u32 *reading)
+{
+	u32 i = fold->exchanges;
+
+	while (i--) {
+		const struct halves half = halves_at(call, fold->seats, seat, i);
+		u32 received;
+
+		if ((seat ^ root_seat) >> i & 1) {
+			emit_after(b, mine.ready);
+			emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
+			return;
+		}
+		emit_after(b, reading[i]);
+		received = emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		emit_after(b, mine.ready);
+		emit_after(b, received);
+		mine.ready = emit_join(b);
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const u32 root = call->root, me = call->rank;
+	/* A guest and its host are neighbours, and share a seat. */
+	const u32 seat = me < 2 * fold.surplus ? me / 2 : me - fold.surplus;
+	const u32 root_seat = root < 2 * fold.surplus ? root / 2 : root - fold.surplus;
+	const u64 out = me == root ? COLL_PLACE(COLL_OUT, 0) : COLL_ANYWHERE;
+	struct partial mine = partial_input(call);
+	u32 rank[STEPS_MAX], reading[STEPS_MAX], i;
+
+	(void)tuning;
+	if (call->ranks == 1) {
+		emit_alone(b, call, call_bytes(call));
+		return;
+	}
+	if (seat_rank(&fold, root, seat) != me) {
+		emit_send(b, me ^ 1, mine.place, call_bytes(call));
+		return;
+	}
+	if (fold_has_guest(&fold, seat))
+		mine = emit_host(b, call, me ^ 1, mine.place, out);
+	for (i = 0; i < fold.exchanges; i++)
+		rank[i] = seat_rank(&fold, root, seat ^ 1u << i);
+	mine = emit_halving(b, call, &fold, seat, rank, mine, out, reading);
+	emit_gather(b, call, &fold, seat, root_seat, rank, mine, reading);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const double n = call_bytes(call);
+
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      2 * fold.exchanges * m->alpha +
+				      (1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma) +
+				      (fold.surplus ? m->alpha + n * (m->beta + m->gamma) : 0));
+}
+
+const struct coll_algo coll_reduce_rabenseifner = {
+	.collective = COLL_REDUCE,
+	.name = "rabenseifner",
+	.about = "reduce-scatter by halving, then gather: each byte goes twice at most",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_reduce_world = {
+	.collective = COLL_REDUCE,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: rabenseifner",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};

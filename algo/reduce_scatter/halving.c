@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Recursive halving: the seats split into a lower and an upper half, each seat
+ * gives its opposite what belongs over there, and so on within the halves. With
+ * 2^K seats and n bytes in equal blocks K alpha + (1 - 1/2^K) n (beta + gamma);
+ * where there are guests, alpha + n beta + n gamma before it, and a block after.
+ *
+ * A guest and its host are neighbours, so a seat's blocks lie together. Farthest
+ * first keeps what is sent together too, at the price of the ranks' order.
+ */
+#include "algo/common/partial.h"
+
+/* Where the blocks of the seat (the host's and before it its guest's) begin. */
+static u64 seat_offset(const struct coll_call *call, const struct fold *fold, u32 seat)
+{
+	return block_offset(call, fold_first(fold, seat));
+}
+
+static void emit_surplus(struct coll_build *b, const struct coll_call *call)
+{
+	const u32 host = call->rank + 1;
+	u32 sent = emit_send_part(b, host, call_input(call), block_offset(call, call->ranks));
+
+	if (call->in_place)
+		emit_after(b, sent);
+	emit_recv_part(b, host, COLL_PLACE(COLL_OUT, 0), block_bytes(call, call->rank));
+}
+
+/* The host's vector and its guest's, summed where the guest's came in. */
+static struct partial emit_fold_in(struct coll_build *b, const struct coll_call *call, u32 guest)
+{
+	const u64 n = block_offset(call, call->ranks);
+	struct partial sum = { emit_scratch(b, n), COLL_NONE };
+	u32 received = emit_recv_part(b, guest, sum.place, n);
+
+	emit_after(b, received);
+	sum.ready = emit_reduce(b, sum.place, sum.place, call_input(call), n);
+	return sum;
+}
+
+/*
+ * The last step leaves a seat's own blocks: the guest's, which is reduced in
+ * scratch and sent, and mine, which is reduced into OUT once nobody reads there.
+ */
+static void emit_last(struct coll_build *b, const struct coll_call *call, bool has_guest,
+		      u64 theirs, u32 received, struct partial mine, u32 reading)
+{
+	const u64 n = block_bytes(call, call->rank);
+	u64 guests = has_guest ? block_bytes(call, call->rank - 1) : 0;
+	u32 reduced = mine.ready;
+
+	if (guests) {
+		emit_after(b, mine.ready);
+		emit_after(b, received);
+		reduced = emit_reduce(b, theirs, theirs, mine.place, guests);
+		emit_after(b, reduced);
+		emit_send(b, call->rank - 1, theirs, guests);
+	}
+	emit_after(b, reduced);
+	emit_after(b, received);
+	emit_after(b, reading);
+	emit_reduce_out(b, theirs + guests, mine.place + guests, theirs + guests, n);
+}
+
+static void emit_seat(struct coll_build *b, const struct coll_call *call, const struct fold *fold)
+{
+	const u32 seat = fold_seat(fold, call->rank);
+	const bool has_guest = fold_has_guest(fold, seat);
+	struct partial mine = partial_input(call);	/* offsets as in the whole vector */
+	u32 reading = COLL_NONE, i = fold->exchanges;
+
+	if (has_guest)
+		mine = emit_fold_in(b, call, fold_guest(seat));
+	while (i--) {
+		const u32 partner = seat ^ 1u << i, kept = seat >> i << i, sent = kept ^ 1u << i;
+		const u64 from = seat_offset(call, fold, kept);
+		const u64 n = seat_offset(call, fold, kept + (1u << i)) - from;
+		const u64 out_from = seat_offset(call, fold, sent);
+		const u64 out_n = seat_offset(call, fold, sent + (1u << i)) - out_from;
+		const u64 theirs = emit_scratch(b, n);
+		u32 received = emit_recv_part(b, fold_rank(fold, partner), theirs, n), gone;
+
+		emit_after(b, mine.ready);
+		gone = emit_send_part(b, fold_rank(fold, partner), mine.place + out_from, out_n);
+		if (call->in_place && mine.ready == COLL_NONE)	/* it is still the input */
+			reading = gone;
+		if (!i) {
+			mine.place += from;
+			emit_last(b, call, has_guest, theirs, received, mine, reading);
+			return;
+		}
+		emit_after(b, mine.ready);
+		emit_after(b, received);
+		mine.ready = emit_reduce(b, theirs, theirs, mine.place + from, n);
+		mine.place = theirs - from;
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const struct fold fold = fold_of(call->ranks);
+
+	(void)tuning;
+	if (call->ranks == 1)
+		emit_alone(b, call, block_bytes(call, 0));
+	else if (fold_is_guest(&fold, call->rank))
+		emit_surplus(b, call);
+	else
+		emit_seat(b, call, &fold);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const struct fold fold = fold_of(call->ranks);
+	const double n = block_offset(call, call->ranks);
+
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      fold.exchanges * m->alpha +
+				      (1 - 1.0 / fold.seats) * n * (m->beta + m->gamma) +
+				      (fold.surplus ? 2 * m->alpha + n * (m->beta + m->gamma) +
+							      n / call->ranks * m->beta
+						    : 0));
+}
+
+const struct coll_algo coll_reduce_scatter_halving = {
+	.collective = COLL_REDUCE_SCATTER,
+	.name = "halving",
+	.about = "recursive halving: log2 p messages; best with 2^k ranks",
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_reduce_scatter_world = {
+	.collective = COLL_REDUCE_SCATTER,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: halving",
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};
+
+const struct coll_algo coll_reduce_scatter_block_halving = {
+	.collective = COLL_REDUCE_SCATTER_BLOCK,
+	.name = "halving",
+	.about = "recursive halving: log2 p messages; best with 2^k ranks",
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_reduce_scatter_block_world = {
+	.collective = COLL_REDUCE_SCATTER_BLOCK,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: halving",
+	.cost = cost,
+	.emit = emit,
+	.baseline = true,
+};

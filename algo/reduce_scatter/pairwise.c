@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Pairwise: in step k my part of a block goes straight to its owner, the rank k
+ * above. (p - 1) alpha + (1 - 1/p) n (beta + gamma) for n bytes in equal blocks.
+ *
+ * What comes in comes from the ranks below me downwards, then from the last rank
+ * downwards to me: two runs of ranks, each summed as it comes, then joined. So
+ * order is kept.
+ */
+#include "algo/common/partial.h"
+
+/* One send under way at a time: no rank is flooded. Returns the last. */
+static u32 emit_sends(struct coll_build *b, const struct coll_call *call)
+{
+	u32 sent = COLL_NONE, k;
+
+	for (k = 1; k < call->ranks; k++) {
+		const u32 to = rank_plus(call->rank, k, call->ranks);
+
+		emit_after(b, sent);
+		sent = emit_send_part(b, to, call_input(call) + block_offset(call, to),
+				      block_bytes(call, to));
+	}
+	return sent;
+}
+
+/* The result: `spare` is one of the operands and lies in scratch. */
+static void emit_last(struct coll_build *b, const struct coll_call *call, u32 sent,
+		      const struct partial *left, const struct partial *right, u64 spare, u64 n)
+{
+	emit_after(b, left->ready);
+	emit_after(b, right->ready);
+	if (call->in_place)
+		emit_after(b, sent);
+	emit_reduce_out(b, left->place, right->place, spare, n);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 ranks = call->ranks, last = ranks - 1;
+	const u64 n = block_bytes(call, call->rank);
+	struct partial low = { call_input(call) + block_offset(call, call->rank), COLL_NONE };
+	struct partial high = { 0, COLL_NONE };
+	u32 sent, k;
+
+	(void)tuning;
+	if (ranks == 1) {
+		emit_alone(b, call, n);
+		return;
+	}
+	sent = emit_sends(b, call);
+	for (k = 1; n && k < ranks; k++) {
+		const u32 from = rank_minus(call->rank, k, ranks);
+		struct partial *sum = from < call->rank ? &low : &high, theirs;
+
+		theirs.place = emit_scratch(b, n);
+		theirs.ready = emit_recv(b, from, theirs.place, n);
+		if (from == last) {
+			high = theirs;
+		} else if (from == 0 && call->rank == last) {
+			emit_last(b, call, sent, &theirs, &low, theirs.place, n);
+		} else {
+			emit_after(b, theirs.ready);
+			emit_after(b, sum->ready);
+			sum->ready = emit_reduce(b, theirs.place, theirs.place, sum->place, n);
+			sum->place = theirs.place;
+		}
+	}
+	if (n && call->rank != last)
+		emit_last(b, call, sent, &low, &high, high.place, n);
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double p = call->ranks, n = block_offset(call, call->ranks);
+
+	(void)tuning;
+	return symmetric_cost(call, m, (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
+}
+
+const struct coll_algo coll_reduce_scatter_pairwise = {
+	.collective = COLL_REDUCE_SCATTER,
+	.name = "pairwise",
+	.about = "each part straight to its owner: p - 1 messages, fewest bytes",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_reduce_scatter_block_pairwise = {
+	.collective = COLL_REDUCE_SCATTER_BLOCK,
+	.name = "pairwise",
+	.about = "each part straight to its owner: p - 1 messages, fewest bytes",
+	.ordered = true,
+	.cost = cost,
+	.emit = emit,
+};

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Ring: every block travels once around, from the rank above its owner to the
+ * owner, and is summed on the way. (p - 1) alpha + (1 - 1/p) n (beta + gamma)
+ * for n bytes in equal blocks; only neighbours talk.
+ */
+#include "algo/common/partial.h"
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 ranks = call->ranks;
+	const u32 left = rank_minus(call->rank, 1, ranks), right = rank_plus(call->rank, 1, ranks);
+	const u64 input = call_input(call);
+	u32 first, reduced = COLL_NONE, k;
+
+	(void)tuning;
+	if (ranks == 1) {
+		emit_alone(b, call, block_bytes(call, 0));
+		return;
+	}
+	first = emit_send_part(b, right, input + block_offset(call, left), block_bytes(call, left));
+	for (k = 2; k <= ranks; k++) {
+		const u32 block = rank_minus(call->rank, k, ranks);
+		const u64 own = input + block_offset(call, block), n = block_bytes(call, block);
+		const u64 sum = emit_scratch(b, n);
+		u32 received = emit_recv_part(b, left, sum, n);
+
+		/* In a row, so that the last one finds nobody reading OUT. */
+		emit_after(b, reduced);
+		emit_after(b, received);
+		if (k == ranks) {
+			if (call->in_place)
+				emit_after(b, first);
+			emit_reduce_out(b, sum, own, sum, n);
+			return;
+		}
+		reduced = emit_reduce(b, sum, sum, own, n);
+		emit_after(b, reduced);
+		emit_send_part(b, right, sum, n);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const double p = call->ranks, n = block_offset(call, call->ranks);
+
+	(void)tuning;
+	return symmetric_cost(call, m, (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
+}
+
+const struct coll_algo coll_reduce_scatter_ring = {
+	.collective = COLL_REDUCE_SCATTER,
+	.name = "ring",
+	.about = "blocks go around the ring: p - 1 messages, fewest bytes, neighbours only",
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_reduce_scatter_block_ring = {
+	.collective = COLL_REDUCE_SCATTER_BLOCK,
+	.name = "ring",
+	.about = "blocks go around the ring: p - 1 messages, fewest bytes, neighbours only",
+	.cost = cost,
+	.emit = emit,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Redundant exchanges: how many, where, and what noise leaves of them. The model
+ * is derived in docs/choosing-T.md.
+ */
+#ifndef COLL_REDUNDANCY_H
+#define COLL_REDUNDANCY_H
+
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+
+enum {
+	REDUNDANCY_RELAYED_T = 3,	/* T of the relayed butterfly, if it is not said */
+	REDUNDANCY_RELAY_EVERY = 5,	/* and a relay after so many exchanges */
+};
+
+struct redundancy {
+	u32 exchanges;		/* T; 0: the plain butterfly */
+	u32 relays;		/* blocks' results are handed on after so many exchanges */
+};
+
+/* The k-th of the relays (1 .. relays) comes after this exchange of K: evenly spread. */
+static inline u32 redundancy_relay_after(u32 exchanges, struct redundancy with, u32 k)
+{
+	return exchanges * k / (with.relays + 1);
+}
+
+static inline bool redundancy_relays_at(u32 exchanges, struct redundancy with, u32 after)
+{
+	u32 k;
+
+	for (k = 1; with.exchanges && k <= with.relays; k++)
+		if (redundancy_relay_after(exchanges, with, k) == after)
+			return true;
+	return false;
+}
+
+/* What butterfly-redundant and butterfly-relayed make of their options. */
+struct redundancy redundancy_of(const struct coll_call *call, const struct coll_tuning *tuning);
+struct redundancy redundancy_relayed_of(const struct coll_call *call,
+					const struct coll_tuning *tuning);
+
+/* Seconds without noise. */
+double redundancy_cost(const struct coll_call *call, struct redundancy with,
+		       const struct coll_machine *m);
+
+/*
+ * Seconds that noise adds on average. `exchanges` may be more than ranks there
+ * are: with T = 0 this is what any algorithm suffers that has so many rounds.
+ */
+double redundancy_delay(const struct coll_call *call, struct redundancy with,
+			const struct coll_machine *m);
+
+/* Of that, what comes on top of what one rank's event does by itself. */
+double redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+			      const struct coll_machine *m);
+
+/*
+ * The T (up to `most` relays besides) with the least time, noise and messages
+ * together; as few as do within 1 %. Without noise: none. Takes some milliseconds a
+ * kind of noise.
+ */
+struct redundancy redundancy_choose(const struct coll_call *call, u32 most_relays,
+				    const struct coll_machine *m);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Recursive doubling: in round k what I have, the ranks (r - 2^k, r], goes to
+ * rank r + 2^k, and what rank r - 2^k has is put before it. Any number of ranks:
+ * ceil(log2 p) (alpha + n beta + n gamma). (Hillis, Steele 1986)
+ *
+ * Nothing is overwritten while it is sent: a sum is made where the other operand
+ * arrived, and only the last goes to OUT.
+ */
+#include "algo/common/partial.h"
+
+static bool has_below(const struct coll_call *call, u32 distance)
+{
+	return distance <= call->rank;
+}
+
+static bool has_above(const struct coll_call *call, u32 distance)
+{
+	return distance < call->ranks - call->rank;
+}
+
+static void emit_scan(struct coll_build *b, const struct coll_call *call,
+		      const struct coll_tuning *tuning)
+{
+	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	struct partial sum = partial_input(call);
+	u32 distance, first = COLL_NONE;	/* the send that reads my input */
+
+	(void)tuning;
+	for (distance = 1; distance < call->ranks; distance *= 2) {
+		const bool last = !has_below(call, 2 * distance);
+		u32 received = COLL_NONE, sent = COLL_NONE;
+		u64 below = out;
+
+		if (has_below(call, distance)) {
+			below = emit_scratch(b, n);
+			received = emit_recv(b, call->rank - distance, below, n);
+		}
+		if (has_above(call, distance)) {
+			emit_after(b, sum.ready);
+			sent = emit_send(b, call->rank + distance, sum.place, n);
+		}
+		if (distance == 1)
+			first = sent;
+		if (!has_below(call, distance))
+			continue;
+		emit_after(b, sum.ready);
+		emit_after(b, received);
+		if (last && call->in_place)
+			emit_after(b, first);
+		sum.ready = emit_reduce(b, last ? out : below, below, sum.place, n);
+		sum.place = last ? out : below;
+	}
+	if (!call->rank && !call->in_place)
+		emit_copy(b, out, sum.place, n);
+}
+
+/*
+ * Two sums: with my part, for the ranks above, and without it, the result. In
+ * place, the result stays in scratch until my part in OUT has been used.
+ */
+struct exscan {
+	const struct coll_call *call;
+	bool detour;
+	struct partial with, without;
+	u32 sent;	/* the send that reads my input */
+	u32 used;	/* the reduction that reads it and the first prefix */
+};
+
+/* Made first, and only while somebody waits for it. */
+static void add_with(struct coll_build *b, struct exscan *x, u32 distance, struct partial below)
+{
+	const u64 n = call_bytes(x->call), next = emit_scratch(b, n);
+
+	emit_after(b, x->with.ready);
+	emit_after(b, below.ready);
+	x->with.ready = emit_reduce(b, next, below.place, x->with.place, n);
+	x->with.place = next;
+	if (distance == 1)
+		x->used = x->with.ready;
+}
+
+static void add_without(struct coll_build *b, struct exscan *x, u32 distance, struct partial below)
+{
+	const bool last = !has_below(x->call, 2 * distance);
+	const u64 n = call_bytes(x->call), out = COLL_PLACE(COLL_OUT, 0);
+
+	if (distance == 1)
+		x->without = below;
+	if (distance == 1 && !(last && x->detour))
+		return;
+	emit_after(b, x->used);
+	emit_after(b, below.ready);
+	if (last && x->detour)
+		emit_after(b, x->sent);
+	if (distance == 1) {
+		emit_copy(b, out, below.place, n);
+		return;
+	}
+	emit_after(b, x->without.ready);
+	x->without.ready = emit_reduce(b, last ? out : x->without.place, below.place,
+				       x->without.place, n);
+}
+
+static void emit_exscan(struct coll_build *b, const struct coll_call *call,
+			const struct coll_tuning *tuning)
+{
+	const u64 n = call_bytes(call);
+	struct exscan x = {
+		.call = call,
+		.detour = call->in_place && has_above(call, 1),
+		.with = partial_input(call),
+		.sent = COLL_NONE,
+		.used = COLL_NONE,
+	};
+	u32 distance;
+
+	(void)tuning;
+	for (distance = 1; distance < call->ranks; distance *= 2) {
+		struct partial below = { COLL_PLACE(COLL_OUT, 0), COLL_NONE };
+		u32 sent;
+
+		if (has_below(call, distance)) {
+			if (distance > 1 || x.detour)
+				below.place = emit_scratch(b, n);
+			below.ready = emit_recv(b, call->rank - distance, below.place, n);
+		}
+		if (has_above(call, distance)) {
+			emit_after(b, x.with.ready);
+			sent = emit_send(b, call->rank + distance, x.with.place, n);
+			x.sent = distance == 1 ? sent : x.sent;
+		}
+		if (!has_below(call, distance))
+			continue;
+		if (has_above(call, 2 * distance))
+			add_with(b, &x, distance, below);
+		add_without(b, &x, distance, below);
+	}
+}
+
+static double cost_scan(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m)
+{
+	(void)tuning;
+	return symmetric_cost(call, m,
+			      log2_ceil(call->ranks) *
+				      (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+}
+
+/* The second sum, but for the first round. */
+static double cost_exscan(const struct coll_call *call, const struct coll_tuning *tuning,
+			  const struct coll_machine *m)
+{
+	const u32 rounds = log2_ceil(call->ranks);
+
+	return cost_scan(call, tuning, m) +
+	       (rounds ? rounds - 1 : 0) * (double)call_bytes(call) * m->gamma;
+}
+
+const struct coll_algo coll_scan_doubling = {
+	.collective = COLL_SCAN,
+	.name = "doubling",
+	.about = "recursive doubling: log2 p rounds of the whole vector",
+	.ordered = true,
+	.cost = cost_scan,
+	.emit = emit_scan,
+};
+
+const struct coll_algo coll_scan_world = {
+	.collective = COLL_SCAN,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: doubling",
+	.ordered = true,
+	.cost = cost_scan,
+	.emit = emit_scan,
+	.baseline = true,
+};
+
+const struct coll_algo coll_exscan_doubling = {
+	.collective = COLL_EXSCAN,
+	.name = "doubling",
+	.about = "recursive doubling of two sums: log2 p rounds of the whole vector",
+	.ordered = true,
+	.cost = cost_exscan,
+	.emit = emit_exscan,
+};
+
+const struct coll_algo coll_exscan_world = {
+	.collective = COLL_EXSCAN,
+	.name = "world",
+	.about = "over all ranks as if they were near each other: doubling",
+	.ordered = true,
+	.cost = cost_exscan,
+	.emit = emit_exscan,
+	.baseline = true,
+};

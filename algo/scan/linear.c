@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Linear: what the ranks below have comes from the neighbour below; with my own
+ * part it goes to the neighbour above. (p - 1) (alpha + n beta + n gamma), and
+ * cut into S segments (p + S - 2) (alpha + (n beta + n gamma) / S).
+ */
+#include "algo/common/partial.h"
+
+static u32 segments_of(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	return pipeline_parts(call, tuning, call->ranks > 2 ? call->ranks - 2 : 0);
+}
+
+/* The prefix of the ranks below, or COLL_NONE: there are none. */
+static u32 emit_below(struct coll_build *b, const struct coll_call *call, u64 to, u64 bytes)
+{
+	return call->rank ? emit_recv(b, call->rank - 1, to, bytes) : COLL_NONE;
+}
+
+static bool has_above(const struct coll_call *call)
+{
+	return call->rank + 1 < call->ranks;
+}
+
+static void emit_scan_segment(struct coll_build *b, const struct coll_call *call, u64 offset,
+			      u64 bytes)
+{
+	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
+	const u64 below = call->rank ? emit_scratch(b, bytes) : own;
+	const u32 received = emit_below(b, call, below, bytes);
+	struct partial sum = { own, COLL_NONE };
+
+	if (call->rank) {
+		emit_after(b, received);
+		sum.ready = emit_reduce(b, out, below, own, bytes);
+		sum.place = out;
+	}
+	if (has_above(call)) {
+		emit_after(b, sum.ready);
+		emit_send(b, call->rank + 1, sum.place, bytes);
+	}
+	if (!call->rank && !call->in_place)
+		emit_copy(b, out, own, bytes);
+}
+
+/* In place the prefix may not go to OUT before my part there has been used. */
+static void emit_exscan_segment(struct coll_build *b, const struct coll_call *call, u64 offset,
+				u64 bytes)
+{
+	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
+	const bool detour = call->rank && call->in_place && has_above(call);
+	const u64 below = detour ? emit_scratch(b, bytes) : out;
+	const u32 received = emit_below(b, call, below, bytes);
+	struct partial sum = { own, COLL_NONE };
+
+	if (!has_above(call))
+		return;
+	if (call->rank) {
+		sum.place = emit_scratch(b, bytes);
+		emit_after(b, received);
+		sum.ready = emit_reduce(b, sum.place, below, own, bytes);
+	}
+	emit_after(b, sum.ready);
+	emit_send(b, call->rank + 1, sum.place, bytes);
+	if (detour) {
+		emit_after(b, sum.ready);
+		emit_copy(b, out, below, bytes);
+	}
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	const u32 segments = segments_of(call, tuning);
+	u32 i;
+
+	for (i = 0; i < segments; i++) {
+		const u64 offset = part_offset(call, segments, i);
+		const u64 bytes = part_bytes(call, segments, i);
+
+		if (call->collective == COLL_SCAN)
+			emit_scan_segment(b, call, offset, bytes);
+		else
+			emit_exscan_segment(b, call, offset, bytes);
+	}
+}
+
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	const u32 segments = segments_of(call, tuning);
+
+	if (call->ranks == 1)
+		return 0;
+	return crowded_cost(
+		call, m,
+		(call->ranks - 2 + segments) *
+			(m->alpha + (double)call_bytes(call) / segments * (m->beta + m->gamma)),
+		tree_share(call,
+			   (double)segments * m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+}
+
+const struct coll_algo coll_scan_linear = {
+	.collective = COLL_SCAN,
+	.name = "linear",
+	.about = "from neighbour to neighbour: p - 1 messages in a row; in segments a pipeline",
+	.ordered = true,
+	.options = "segment",
+	.refuses = pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_exscan_linear = {
+	.collective = COLL_EXSCAN,
+	.name = "linear",
+	.about = "from neighbour to neighbour: p - 1 messages in a row; in segments a pipeline",
+	.ordered = true,
+	.options = "segment",
+	.refuses = pipeline_refuses,
+	.cost = cost,
+	.emit = emit,
+};

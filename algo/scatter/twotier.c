@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Two tiers: the root sends the head of each cluster all that goes there in one
+ * message, and each cluster scatters. A + p n beta for a far cluster of p ranks and
+ * blocks of n bytes: one way across and the fewest messages, for short blocks.
+ */
+#include "algo/common/area.h"
+#include "algo/common/clusters.h"
+
+extern const struct coll_algo coll_gather_twotier;
+extern const struct coll_algo coll_scatter_binomial;
+extern const struct coll_algo coll_scatterv_binomial;
+
+struct tiers {
+	struct clusters c;
+	const struct coll_call *call;
+	bool direct;		/* the root's IN has the blocks by cluster and member */
+	u64 base;		/* the root's place for them */
+};
+
+/* Where the root has a cluster's blocks one after the other, once *ready is done. */
+static u64 emit_pack_cluster(struct coll_build *b, const struct tiers *t, u32 cluster, u32 *ready)
+{
+	const struct coll_call *call = t->call;
+	u32 i;
+
+	*ready = COLL_NONE;
+	for (i = t->c.first[cluster]; i < t->c.first[cluster + 1] && !t->direct; i++) {
+		const u32 rank = t->c.member[i];
+
+		if (!block_bytes(call, rank))
+			continue;
+		emit_after(b, *ready);
+		*ready = emit_copy(b, t->base + t->c.before[i] * call->element,
+				   COLL_PLACE(COLL_IN, block_offset(call, rank)),
+				   block_bytes(call, rank));
+	}
+	return t->base + t->c.before[t->c.first[cluster]] * call->element;
+}
+
+static void emit_far(struct coll_build *b, const struct tiers *t)
+{
+	const u32 *head = head_ranks(&t->c, t->call, t->call->root);
+	u32 k, ready;
+
+	for (k = 0; k < t->c.count; k++) {
+		u64 place;
+
+		if (k == t->c.mine || !cluster_bytes(&t->c, t->call, k))
+			continue;
+		place = emit_pack_cluster(b, t, k, &ready);
+		emit_after(b, ready);
+		emit_send(b, head[k], place, cluster_bytes(&t->c, t->call, k));
+	}
+}
+
+static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u64 place, u32 ready)
+{
+	const struct clusters *c = &t->c;
+	const bool v = t->call->collective == COLL_SCATTERV;
+	const struct coll_call inside = call_inside_v(c, t->call, head);
+	const struct coll_part part = {
+		.rank = cluster_ranks(c, c->mine),
+		.ranks = inside.ranks,
+		.in = place,
+		.out = COLL_PLACE(COLL_OUT, 0),
+		.after = ready,
+		.recv_after = COLL_NONE,
+	};
+
+	emit_phase(b, v ? &coll_scatterv_binomial : &coll_scatter_binomial, &inside, &part);
+}
+
+static void emit(struct coll_build *b, const struct coll_call *call,
+		 const struct coll_tuning *tuning)
+{
+	struct tiers t = {
+		.c = clusters_make(b, call, tuning),
+		.call = call,
+		.base = COLL_PLACE(COLL_IN, 0),
+	};
+	const bool root = call->rank == call->root;
+	const u32 head = head_index(&t.c, call, call->root);
+	u32 ready = COLL_NONE;
+	u64 place;
+
+	order_blocks(&t.c, call);
+	t.direct = root && clusters_are_runs(call) && blocks_packed(call);
+	if (root && !t.direct)
+		t.base = emit_scratch(b, t.c.before[call->ranks] * call->element);
+	if (root) {
+		emit_far(b, &t);
+		place = emit_pack_cluster(b, &t, t.c.mine, &ready);
+	} else {
+		const bool gets = t.c.index == head && t.c.mine != cluster_of(call, call->root);
+
+		place = emit_scratch(b, gets ? cluster_bytes(&t.c, call, t.c.mine) : 0);
+		if (gets && cluster_bytes(&t.c, call, t.c.mine))
+			ready = emit_recv(b, call->root, place, cluster_bytes(&t.c, call, t.c.mine));
+	}
+	emit_inside(b, &t, head, place, ready);
+}
+
+/* It is the gather the other way round. */
+static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		   const struct coll_machine *m)
+{
+	return coll_gather_twotier.cost(call, tuning, m);
+}
+
+const struct coll_algo coll_scatter_twotier = {
+	.collective = COLL_SCATTER,
+	.name = "twotier",
+	.about = "one message to each cluster, which scatters inside: short blocks",
+	.ordered = true,
+	.clusters = true,
+	.cost = cost,
+	.emit = emit,
+};
+
+const struct coll_algo coll_scatterv_twotier = {
+	.collective = COLL_SCATTERV,
+	.name = "twotier",
+	.about = "one message to each cluster, which scatters inside: short blocks",
+	.ordered = true,
+	.clusters = true,
+	.needs_counts = true,
+	.cost = cost,
+	.emit = emit,
+};

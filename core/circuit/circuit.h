@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Who may have a circuit, and when: the manager of a domain, without any switch.
+ * Nodes have ports; a circuit takes one at both its ends. Holders (jobs, processes)
+ * want circuits; the caller carries out the orders that follow and says what became
+ * of them. The same code serves colld, which knows all nodes, and coll.ko, which
+ * knows its own and takes the peers' ports to be somebody else's business
+ * (`unbounded`).
+ *
+ *	dark ── order up ──▶ asked ──▶ moving ──▶ lit ── notice ──▶ draining ── dark
+ *	  ▲                    └── fails: order down ──▶ draining ──▶ failed ──┐
+ *	  └───────────────────────────── after a while ──────────────────────────┘
+ *
+ * - A port is taken from the order up until the order down is confirmed: whatever
+ *   the switch does late, a node never has more circuits than ports.
+ * - A port whose set-up has failed is taken again when no other is free.
+ * - Both ports are taken at once or none, so nobody waits for one with the other in
+ *   its hand.
+ * - Who waits is served in this order: what is needed now before what is for later,
+ *   priority, the holder that has had the least port time, the oldest. Who cannot be
+ *   served keeps what there is reserved: others do not overtake it for ever.
+ * - To serve it, idle circuits go first; then those made ahead of time, or for a
+ *   lower priority; then those whose lease (a time that is guaranteed) is over,
+ *   after a notice. Who loses one so waits for its turn again: a want ends by its
+ *   release, by its deadline, or when the switch has failed too often; never lost.
+ *
+ * No allocation, clock, lock or I/O: memory is the caller's, time (ns, monotonic) is
+ * passed in, one caller at a time. Cost: an event looks at all circuits, and at all
+ * that wait for each that waits: for some thousands of circuits.
+ */
+#ifndef COLL_CORE_CIRCUIT_H
+#define COLL_CORE_CIRCUIT_H
+
+#include "core/port.h"
+#include "uapi/coll_circuit.h"
+
+#define COLL_CIRCUIT_NONE	0xffffffffu
+#define COLL_CIRCUIT_FOREVER	(~(u64)0)
+
+/* Times in ns. */
+struct coll_circuit_policy {
+	u64 lease;		/* guaranteed to who has it, if others wait */
+	u64 grace;		/* between the notice and the dark */
+	u64 keep;		/* a circuit that nobody wants stays lit so long */
+	u64 timeout;		/* the switch has so long for an order */
+	u64 retry;		/* after a failure; twice as much after the next */
+	u32 retries;
+	u32 limit;		/* circuits at once in the domain (wavelengths); 0: no limit */
+};
+
+/* 2 s, 20 ms, 1 s, 2 s, 50 ms, 4, no limit */
+extern const struct coll_circuit_policy coll_circuit_policy_default;
+
+struct coll_circuit_node {
+	u64 ports;		/* a bit each */
+	u64 taken;		/* may have bits that are not in ports any more */
+	u64 suspect;		/* the latest set-up of these has failed: taken last */
+	bool unbounded;		/* its ports are not managed here */
+	u32 reserved;		/* used inside one pass */
+};
+
+struct coll_circuit_holder {
+	bool known;
+	u32 priority;		/* higher first */
+	u32 wants;
+	u64 used;		/* ns of port time */
+};
+
+/* What a holder is to be told of a want; the latest counts. */
+enum coll_circuit_news {
+	COLL_CIRCUIT_NO_NEWS,
+	COLL_CIRCUIT_NEWS_LIT,
+	COLL_CIRCUIT_NEWS_NOTICE,
+	COLL_CIRCUIT_NEWS_DARK,
+	COLL_CIRCUIT_NEWS_OVER,	/* with the error; the want's number is free again */
+};
+
+struct coll_circuit_lease {	/* a want, and the lease while it is lit */
+	bool used;
+	u8 side;		/* which end of the circuit the holder is at */
+	u8 flags;		/* enum coll_circuit_want */
+	u8 news;		/* enum coll_circuit_news */
+	bool lit;		/* as far as its holder knows */
+	int error;
+	u32 circuit, holder;
+	u32 was;		/* the circuit, when it is over */
+	u32 next;		/* of the circuit's */
+	u64 deadline;
+	u64 session;		/* which of the uses of the circuit that follow each other */
+	u64 ticket;		/* age; new after each time it was taken away */
+	u64 cookie;		/* the caller's own */
+};
+
+enum coll_circuit_todo {
+	COLL_CIRCUIT_NOTHING,
+	COLL_CIRCUIT_UP,
+	COLL_CIRCUIT_DOWN,
+};
+
+struct coll_circuit {
+	bool used;
+	u8 state;		/* enum coll_circuit_state */
+	u8 todo;		/* the order that nobody has fetched yet */
+	bool down;		/* draining: the order down was given */
+	bool passed;		/* used inside one pass */
+	bool changed;		/* since it was fetched last */
+	u8 port[2];
+	u32 node[2];
+	u32 serial;		/* of the latest order */
+	u32 attempts;		/* that failed, in a row */
+	int error;		/* of the latest */
+	u64 since;		/* in this state */
+	u64 until;		/* when the state ends by itself */
+	u64 charged;
+	u32 leases;		/* the first; COLL_CIRCUIT_NONE: nobody wants it */
+	u32 next;		/* of its bucket */
+};
+
+enum { COLL_CIRCUIT_BUCKETS = 256 };
+
+struct coll_circuits {
+	/* The caller's memory, all zero, and how much. */
+	struct coll_circuit_node *node;
+	struct coll_circuit *circuit;
+	struct coll_circuit_lease *lease;
+	struct coll_circuit_holder *holder;
+	u32 nodes, circuits, leases, holders;
+	struct coll_circuit_policy policy;
+
+	/* Its own. */
+	u32 bucket[COLL_CIRCUIT_BUCKETS];
+	u32 made;		/* circuits that were ever used; dark ones serve again */
+	u32 free_lease;
+	u32 leased;		/* leases that were ever used: none has a higher number */
+	u32 with_ports;		/* circuits that have ports: `limit` is for these */
+	bool todos, told, changes;	/* whether there may be some */
+	u64 ticket;
+	u64 served;		/* when it was looked last who may be served */
+	u64 set_ups, failures, lost, revoked;
+};
+
+/* After the caller has set memory, sizes and policy. */
+void coll_circuits_init(struct coll_circuits *c);
+
+/* ---- nodes and holders --------------------------------------------------- */
+
+/* A node's ports from now on. Circuits on ports that it has no more are drained. */
+void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports);
+
+/* A holder's number, or COLL_CIRCUIT_NONE: no room. */
+u32 coll_circuit_join(struct coll_circuits *c, u32 priority);
+/* All its wants are released, without news. */
+void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder);
+
+/* ---- wants --------------------------------------------------------------- */
+
+/*
+ * The holder wants a circuit from the node to the peer: *lease is its number, and
+ * `cookie` comes back in its news. `session` names a use of the circuit: it is lit for
+ * an end when the other end has asked for the same, be it lit for an earlier one; else
+ * one end could be through before the other has come. `deadline`: when to give up if it
+ * is not lit by then; COLL_CIRCUIT_FOREVER. -EINVAL: no such node, or both are one. -ENOSPC.
+ */
+int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u32 peer, u32 flags,
+		      u64 session, u64 deadline, u64 cookie, u32 *lease);
+/* Not after its news were OVER. */
+void coll_circuit_release(struct coll_circuits *c, u64 now, u32 lease);
+
+struct coll_circuit_told {
+	u32 lease, circuit, holder;	/* of one that is over: which it was of */
+	enum coll_circuit_news news;
+	int error;
+	u64 time;		/* lit: ns guaranteed; notice: ns that are left */
+	u64 cookie;
+};
+/* The next one to be told, or false. */
+bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_told *told);
+
+/* ---- the switch ---------------------------------------------------------- */
+
+struct coll_circuit_order {
+	enum coll_circuit_todo what;
+	u32 circuit, serial;
+	u32 node[2];
+	u8 port[2];
+};
+/* The next thing that the switch is to do, or false. Orders down come first. */
+bool coll_circuit_order(struct coll_circuits *c, u64 now, struct coll_circuit_order *order);
+
+/* What became of an order; late ones, by their serial, are ignored. error: 0 or negative. */
+void coll_circuit_moving(struct coll_circuits *c, u64 now, u32 circuit, u32 serial);
+void coll_circuit_done(struct coll_circuits *c, u64 now, u32 circuit, u32 serial, int error);
+/* A lit circuit is not lit any more, by itself or by somebody else. */
+void coll_circuit_lost(struct coll_circuits *c, u64 now, u32 circuit);
+/* The switch has this circuit already: lit, wanted by nobody yet. -EBUSY: not with these ports. */
+int coll_circuit_adopt(struct coll_circuits *c, u64 now, u32 node, u8 port, u32 peer, u8 peer_port);
+/* After a notice; who wants it gets it again later. */
+void coll_circuit_drain(struct coll_circuits *c, u64 now, u32 circuit);
+
+/* ---- time and looking ---------------------------------------------------- */
+
+/* When coll_circuit_tick() is due. */
+u64 coll_circuit_next(const struct coll_circuits *c);
+void coll_circuit_tick(struct coll_circuits *c, u64 now);
+
+/* COLL_CIRCUIT_NONE: there was none of late, so it is dark. */
+u32 coll_circuit_find(const struct coll_circuits *c, u32 node, u32 peer);
+/* The next circuit whose state has changed since it was given last, or false. */
+bool coll_circuit_changed(struct coll_circuits *c, u32 *circuit);
+
+extern const char *const coll_circuit_state_names[COLL_CIRCUIT_STATES];
+
+#endif

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libcoll/circuit/circuit.h"
+#include "context.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/exec/exec.h"
+#include "group.h"
+#include "libcoll/link/health.h"
+#include "libcoll/engine/inject.h"
+#include "libcoll/link/link.h"
+#include "libcoll/progress/offload.h"
+#include "libcoll/progress/progress.h"
+#include "libcoll/topology/topology.h"
+#include "libcoll/topology/wan.h"
+
+enum {
+	WORLD_ID = 1,
+	CLOSING_MAX_S = 2,	/* how long a link that is shut down may take to close */
+};
+
+static _Thread_local char open_error[256];
+
+int context_open_fail(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(open_error, sizeof(open_error), format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+/* ---- engines ------------------------------------------------------------ */
+
+static const struct coll_engine_ops *const engines[] = {
+	&coll_engine_uring,
+	&coll_engine_epoll,
+	NULL,
+};
+
+static int wrap_engine(struct coll_context *context)
+{
+	int error = coll_inject_open(context);
+
+	if (!error)
+		return 0;
+	context->engine->close(context);
+	return context_open_fail(error, "inject: %s", strerror(-error));
+}
+
+/* The engine asked for, or the first that works here. */
+static int open_engine(struct coll_context *context)
+{
+	const struct coll_engine_ops *const *engine;
+	bool any = !strcmp(context->options.engine, "auto");
+	int error = -EINVAL;
+
+	for (engine = engines; *engine; engine++) {
+		if (!any && strcmp(context->options.engine, (*engine)->name))
+			continue;
+		context->engine = *engine;
+		error = (*engine)->open(context);
+		if (!error)
+			return context->options.inject[0] ? wrap_engine(context) : 0;
+		context_open_fail(error, "engine %s: %s", (*engine)->name, strerror(-error));
+	}
+	context->engine = NULL;
+	return error;
+}
+
+/* The cores that this node's ranks share: what the launcher says, or what we see. */
+static int node_cores(void)
+{
+	const char *told = getenv("COLL_LOCAL_CORES");
+	int cores = told ? atoi(told) : 0;
+	cpu_set_t cpus;
+
+	if (cores > 0)
+		return cores;
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
+		cores = CPU_COUNT(&cpus);
+	/* A launcher that binds gives each rank a core of its own. */
+	return cores > 1 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Ranks of this node to a core. */
+static double node_crowding(const struct coll_boot *boot, int cores)
+{
+	return (double)(boot->local_ranks > 0 ? boot->local_ranks : boot->ranks) / cores;
+}
+
+/*
+ * What nobody has told or measured of a machine whose ranks are all on one node: TCP over
+ * loopback comes sooner than over a network, and there is no wire that a byte keeps busy: its
+ * sender copies it in, its receiver out, each on its own.
+ */
+static void assume_loopback(struct coll_context *context)
+{
+	struct coll_machine *machine = &context->options.machine;
+
+	if (machine->alpha <= 0)
+		machine->alpha = 10e-6;
+	if (machine->beta <= 0)
+		machine->beta = 0.25e-9;
+	if (machine->byte_gap <= 0)
+		machine->byte_gap = machine->beta / 2;
+	context->world->options.machine = *machine;
+}
+
+/*
+ * All ranks must choose the same algorithms, so all take what rank 0 knows of
+ * the machine, though nodes and environments may differ. Comes after
+ * coll_listen(), so that one fence serves the addresses too.
+ */
+struct shared {
+	struct coll_machine machine;
+	char clusters[sizeof(((struct coll_options *)0)->clusters)];
+	char wan[sizeof(((struct coll_options *)0)->wan)];
+	bool one_node;		/* all ranks are on it */
+};
+
+static int share_machine(struct coll_context *context, bool *one_node)
+{
+	struct coll_options *options = &context->options;
+	uint64_t deadline = coll_now() + options->deadline_ns;
+	struct shared shared = { .machine = options->machine };
+	size_t bytes = sizeof(shared);
+	int error = 0;
+
+	if (options->cluster[0] && !options->clusters[0])
+		strcpy(options->clusters, "named");
+	*one_node = context->boot->local_ranks == context->boot->ranks;
+	if (context->boot->ranks == 1)
+		return 0;
+	shared.one_node = *one_node;
+	strcpy(shared.clusters, options->clusters);
+	strcpy(shared.wan, options->wan);
+	if (!context->boot->rank)
+		error = coll_boot_put(context->boot, "machine", &shared, bytes);
+	if (!error)
+		error = coll_boot_fence(context->boot, deadline);
+	if (!error && context->boot->rank)
+		error = coll_boot_get(context->boot, "machine", &shared, &bytes, deadline);
+	if (error || !context->boot->rank)
+		return error;
+	options->machine = shared.machine;
+	strcpy(options->clusters, shared.clusters);
+	strcpy(options->wan, shared.wan);
+	*one_node = shared.one_node;
+	return 0;
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+static int open_world(struct coll_context *context)
+{
+	uint32_t ranks = context->boot->ranks, *world = malloc(ranks * sizeof(*world)), i;
+
+	if (!world)
+		return -ENOMEM;
+	for (i = 0; i < ranks; i++)
+		world[i] = i;
+	return group_make(context, WORLD_ID, world, context->boot->rank, ranks, &context->world);
+}
+
+/* With a thread besides, twice as many share the cores. */
+static double thread_crowding(const struct coll_context *context)
+{
+	const double crowding = node_crowding(context->boot, context->cores);
+
+	const bool thread = context->progress == &coll_progress_thread ||
+			    context->progress == &coll_progress_helper;
+
+	return thread ? 2 * crowding : crowding;
+}
+
+static int open_boot(struct coll_context *context)
+{
+	char why[200] = "";
+	int error;
+
+	if (context->boot)
+		return 0;
+	error = coll_boot_open(&context->boot, coll_now() + context->options.deadline_ns, why,
+			       sizeof(why));
+	return error ? context_open_fail(error, "%s", why) : 0;
+}
+
+static int open_offload(struct coll_context *context)
+{
+	char why[200] = "";
+	int error;
+
+	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
+		return 0;
+	error = offload_open(context, why, sizeof(why));
+	if (context->progress == &coll_progress_auto)
+		return 0;	/* it does without, then */
+	return error ? context_open_fail(error, "option progress: 'kernel' is not possible: %s; "
+					 "valid here: call, thread, helper", why) : 0;
+}
+
+static int learn_clusters(struct coll_context *context)
+{
+	char why[200] = "";
+	int error = topology_learn(context, context->options.clusters, why, sizeof(why));
+
+	return error ? context_open_fail(error, "%s",
+				 *why ? why : "who is in which cluster cannot be learnt") : 0;
+}
+
+static int open_circuits(struct coll_context *context)
+{
+	char why[300] = "";
+	int error = circuits_open(context, why, sizeof(why));
+
+	return error ? context_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
+}
+
+int context_begin(struct coll_context *context)
+{
+	bool one_node = false;
+	int error;
+
+	context->owner = pthread_self();
+	context->sink = malloc(GUESS_MAX);
+	context->shelf = malloc(GUESS_MAX);
+	error = context->sink && context->shelf ? open_boot(context) :
+						  context_open_fail(-ENOMEM, "out of memory");
+	if (error)
+		goto err_close_boot;
+	context->cores = node_cores();
+	context->options.machine.crowding = node_crowding(context->boot, context->cores);
+	context->crowded = thread_crowding(context) > 1;
+	error = open_offload(context);
+	if (error)
+		goto err_close_boot;
+	error = open_engine(context);
+	if (error)
+		goto err_close_offload;
+	error = coll_listen(context);
+	if (error) {
+		context_open_fail(error, "cannot listen: %s",
+				  context->error[0] ? context->error : strerror(-error));
+		goto err_close_engine;
+	}
+	error = open_circuits(context);
+	if (error)
+		goto err_close_engine;
+	error = share_machine(context, &one_node);
+	if (error) {
+		context_open_fail(error, "rank 0 does not say what machine this is: %s",
+				  strerror(-error));
+		goto err_close_engine;
+	}
+	error = learn_clusters(context);
+	if (error)
+		goto err_close_engine;
+	error = open_world(context);
+	if (error)
+		goto err_close_engine;
+	if (context->cluster && topology_is_measured(context->options.clusters))
+		error = topology_measure(context, context->options.clusters);
+	if (error)
+		context_open_fail(error, "who is near whom cannot be measured: %s",
+				  coll_last_error(context->world));
+	wan_settle(context);
+	if (!error && wan_is_measured(context)) {
+		error = wan_measure(context);
+		if (error)
+			context_open_fail(error, "the ways between clusters cannot be measured: %s",
+					  coll_last_error(context->world));
+	}
+	if (one_node)
+		assume_loopback(context);
+	if (!error && circuits_are_planned(context) && context->boot->ranks > 1) {
+		error = circuits_agree(context->world);
+		if (error)
+			context_open_fail(error, "rank 0 does not say what circuits there are: %s",
+					  coll_last_error(context->world));
+	}
+	if (error)
+		context_end(context);
+	return error;
+
+err_close_engine:
+	circuits_close(context);
+	coll_listen_stop(context);
+	context->engine->close(context);
+err_close_offload:
+	offload_close(context);
+err_close_boot:
+	coll_boot_close(context->boot);
+	free(context->cluster);
+	free(context->sink);
+	free(context->shelf);
+	return error;
+}
+
+/* What this process can know before it meets the others. */
+static int read_options(struct coll_context *context, const char *options)
+{
+	char why[200] = "";
+	int error = coll_options_init(&context->options, why, sizeof(why));
+
+	if (!error && options)
+		error = coll_options_parse(&context->options, options, why, sizeof(why));
+	return error ? context_open_fail(error, "%s", why) : 0;
+}
+
+int context_open(const char *options, struct coll_boot *boot, struct coll_context **opened)
+{
+	struct coll_context *context = calloc(1, sizeof(*context));
+	int error;
+
+	*opened = NULL;
+	open_error[0] = 0;
+	if (!context) {
+		coll_boot_close(boot);
+		return context_open_fail(-ENOMEM, "out of memory");
+	}
+	context->listener.fd = -1;
+	context->next_check = COLL_FOREVER;
+	context->boot = boot;
+	error = read_options(context, options);
+	if (error) {
+		coll_boot_close(boot);
+	} else {
+		context->progress = boot ? &coll_progress_call :
+					   progress_find(context->options.progress);
+		error = context->progress->open(context);
+	}
+	if (error)
+		free(context);
+	else
+		*opened = context;
+	return error;
+}
+
+int coll_open(const char *options, struct coll_context **opened)
+{
+	return context_open(options, NULL, opened);
+}
+
+/*
+ * Closed too soon, a connection would take what is still on its way; what has
+ * arrived at the peer's host stays, whenever the peer reads it. Nothing tells of
+ * the arrival, so it is looked for.
+ */
+static void leave_groups(struct coll_context *context, uint64_t until)
+{
+	const uint64_t look = COLL_SECOND / 1000;
+	int error = 0;
+
+	while (!error && context->groups && coll_now() < until) {
+		error = context_turn(context, 0);
+		if (!error && context->groups && !groups_close_delivered(context))
+			error = context_turn(context, coll_now() + look);
+	}
+}
+
+void context_end(struct coll_context *context)
+{
+	struct coll_group *group;
+	uint64_t until;
+
+	for (group = context->groups; group; group = group->next)
+		group_leave(group);
+	leave_groups(context, coll_now() + context->options.deadline_ns);
+	circuits_leave(context);
+	for (group = context->groups; group; group = group->next)
+		group_abandon(group);
+	until = coll_now() + CLOSING_MAX_S * COLL_SECOND;
+	groups_reap(context);
+	while (context->groups && coll_now() < until)
+		if (context_turn(context, until))
+			break;
+	circuits_close(context);
+	coll_listen_stop(context);
+	offload_close(context);
+	context->engine->close(context);
+	coll_boot_close(context->boot);
+	free(context->ops);
+	free(context->cluster);
+	free(context->sink);
+	free(context->shelf);
+}
+
+void coll_close(struct coll_context *context)
+{
+	if (!context)
+		return;
+	context->progress->close(context);
+	free(context);
+}
+
+/* ---- turning ------------------------------------------------------------ */
+
+int context_turn(struct coll_context *context, uint64_t deadline)
+{
+	uint64_t now;
+	int error;
+
+	if (context->offload)
+		deadline = offload_turn(context, deadline);
+	if (deadline > context->next_check)
+		deadline = context->next_check ? context->next_check : 1;
+	if (context->listen_again && deadline > context->listen_again)
+		deadline = context->listen_again;
+	error = context->engine->advance(context, deadline);
+	if (context->polled && context->offload)
+		offload_arm(context);
+	if (context->next_check != COLL_FOREVER) {
+		now = coll_now();
+		if (now >= context->next_check)
+			health_check(context, now);
+	}
+	if (context->strangers || context->listen_again)
+		coll_listen_check(context);
+	groups_reap(context);
+	return error;
+}
+
+int coll_progress(struct coll_context *context)
+{
+	return progress_of(context)->turn(context);
+}
+
+int coll_fd(struct coll_context *context)
+{
+	context->polled = true;
+	return progress_of(context)->fd(context);
+}
+
+struct coll_group *coll_world(struct coll_context *context)
+{
+	return context->world;
+}
+
+const char *coll_context_error(const struct coll_context *context)
+{
+	return context ? context->error : open_error;
+}
+
+struct counters_copy {
+	struct coll_context *context;
+	struct coll_counters *to;
+};
+
+static void copy_counters(void *argument)
+{
+	const struct counters_copy *copy = argument;
+
+	memcpy(copy->to, &copy->context->counters, copy->to->size);
+}
+
+int coll_counters(struct coll_context *context, struct coll_counters *counters)
+{
+	uint64_t size = counters->size;
+
+	if (size < sizeof(uint64_t) || size > sizeof(*counters))
+		return -EINVAL;
+	progress_do_now(context, copy_counters, &(struct counters_copy){ context, counters });
+	counters->size = size;
+	return 0;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+/* op_create() and op_free(), where the operations are. */
+struct op_change {
+	struct coll_context *context;
+	struct user_op user;
+	int op, error;
+};
+
+static void op_create(void *argument)
+{
+	struct op_change *change = argument;
+	struct coll_context *context = change->context;
+	struct user_op *ops;
+	uint32_t i;
+
+	for (i = 0; i < context->ops_count && context->ops[i].used; i++)
+		;
+	if (i == context->ops_count) {
+		ops = realloc(context->ops, (i + 1) * sizeof(*ops));
+		if (!ops) {
+			change->error = -ENOMEM;
+			return;
+		}
+		context->ops = ops;
+		context->ops_count++;
+	}
+	context->ops[i] = change->user;
+	change->op = COLL_USER_REDUCTION + 1 + i;
+}
+
+int coll_op_create(struct coll_context *context, coll_function *function, void *argument,
+		   int commutative, int *op)
+{
+	struct op_change change = { .context = context,
+				    .user = { function, argument, commutative, true } };
+
+	if (!function)
+		return -EINVAL;
+	progress_do(context, op_create, &change);
+	if (!change.error)
+		*op = change.op;
+	return change.error;
+}
+
+static void op_free(void *argument)
+{
+	struct op_change *change = argument;
+	struct coll_context *context = change->context;
+	uint32_t i = change->op - COLL_USER_REDUCTION - 1;
+
+	if (change->op <= COLL_USER_REDUCTION || i >= context->ops_count || !context->ops[i].used)
+		change->error = -EINVAL;
+	else
+		context->ops[i].used = false;
+}
+
+int coll_op_free(struct coll_context *context, int op)
+{
+	struct op_change change = { .context = context, .op = op };
+
+	progress_do(context, op_free, &change);
+	return change.error;
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+const char *coll_version(void)
+{
+	return "0.1";
+}
+
+const char *coll_strerror(int error)
+{
+	switch (error < 0 ? -error : error) {
+	case 0:
+		return "ok";
+	case EINVAL:
+		return "invalid argument";
+	case EOPNOTSUPP:
+		return "the algorithm cannot serve this call";
+	case EPROTO:
+		return "the ranks' arguments do not match";
+	case ETIMEDOUT:
+		return "the deadline passed";
+	case ECONNRESET:
+		return "a rank was lost";
+	case ECANCELED:
+		return "canceled";
+	case ENOMEM:
+		return "out of memory";
+	case EBUSY:
+		return "in use";
+	default:
+		return strerror(error < 0 ? -error : error);
+	}
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libcoll/circuit/circuit.h"
+#include "libcoll/link/early.h"
+#include "libcoll/exec/exec.h"
+#include "group.h"
+#include "libcoll/link/health.h"
+#include "libcoll/link/link.h"
+#include "libcoll/progress/offload.h"
+#include "libcoll/progress/progress.h"
+#include "libcoll/link/stream.h"
+#include "libcoll/topology/topology.h"
+
+int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
+	       uint32_t ranks, struct coll_group **made)
+{
+	struct coll_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		goto err_free_world;
+	group->links = calloc(ranks, sizeof(*group->links));
+	group->failed = calloc(ranks, 1);
+	if (!group->links || !group->failed)
+		goto err_free_group;
+	group->context = context;
+	group->id = id;
+	group->rank = rank;
+	group->ranks = ranks;
+	group->world = world;
+	group->active_end = &group->active;
+	group->culprit = COLL_NONE;
+	group->witness = COLL_NONE;
+	group->options = context->options;
+	if (topology_of_group(group))
+		goto err_free_group;
+	group->next = context->groups;
+	context->groups = group;
+	coll_listen_adopt(group);
+	*made = group;
+	return 0;
+
+err_free_group:
+	free(group->cluster);
+	free(group->links);
+	free(group->failed);
+	free(group);
+err_free_world:
+	free(world);
+	return -ENOMEM;
+}
+
+int group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
+{
+	uint32_t *all = malloc(world->ranks * sizeof(*all));
+	int error;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, world->world, world->ranks * sizeof(*all));
+	error = group_make(world->context, id, all, world->rank, world->ranks, made);
+	if (error)
+		return error;
+	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
+	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
+	(*made)->options.explain = 0;
+	return 0;
+}
+
+static void group_destroy(struct coll_group *group)
+{
+	struct coll_group **slot = &group->context->groups;
+	uint32_t rank;
+
+	while (*slot != group)
+		slot = &(*slot)->next;
+	*slot = group->next;
+	circuits_forget_group(group);
+	planned_forget(group);
+	free(group->terms);
+	offload_drop(group);
+	early_free_all(group);
+	for (rank = 0; rank < group->ranks; rank++) {
+		if (group->links[rank]) {
+			streams_free(group->links[rank]);
+			free(group->links[rank]->inject);
+		}
+		free(group->links[rank]);
+	}
+	free(group->links);
+	free(group->failed);
+	free(group->world);
+	free(group->cluster);
+	free(group);
+}
+
+static void links_leave(struct coll_group *group)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->links[rank])
+			coll_link_leave(group->links[rank]);
+}
+
+/* Links that the kernel still uses say goodbye when it is done: groups_reap(). */
+void group_leave(struct coll_group *group)
+{
+	if (group->freed)
+		return;
+	group->freed = true;
+	if (!offload_return(group))
+		links_leave(group);
+}
+
+static void leave_here(void *argument)
+{
+	group_leave(argument);
+}
+
+void coll_group_free(struct coll_group *group)
+{
+	if (group)
+		progress_do(group->context, leave_here, group);
+}
+
+bool groups_close_delivered(struct coll_context *context)
+{
+	struct coll_group *group;
+	bool any = false;
+	uint32_t rank;
+
+	for (group = context->groups; group; group = group->next)
+		for (rank = 0; group->freed && rank < group->ranks; rank++) {
+			struct coll_link *link = group->links[rank];
+
+			if (!link || !link->attached || link->state == LINK_CLOSED ||
+			    !coll_link_delivered(link) || !streams_delivered(link))
+				continue;
+			coll_link_close(link);
+			any = true;
+		}
+	return any;
+}
+
+void group_abandon(struct coll_group *group)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->links[rank])
+			coll_link_close(group->links[rank]);
+}
+
+void groups_reap(struct coll_context *context)
+{
+	struct coll_group *group, *next;
+
+	for (group = context->groups; group; group = next) {
+		next = group->next;
+		if (group->freed && group->offload.lent && !offload_return(group))
+			links_leave(group);
+		if (group->freed && !group->open_links && !group->active)
+			group_destroy(group);
+	}
+}
+
+int coll_rank(const struct coll_group *group)
+{
+	return group->rank;
+}
+
+int coll_ranks(const struct coll_group *group)
+{
+	return group->ranks;
+}
+
+static void show_here(void *argument)
+{
+	struct coll_group *group = argument;
+
+	memcpy(group->shown, group->text, sizeof(group->shown));
+}
+
+const char *coll_last_error(const struct coll_group *group)
+{
+	progress_do_now(group->context, show_here, (struct coll_group *)group);
+	return group->shown;
+}
+
+struct setting {
+	struct coll_group *group;
+	const char *key, *value;
+	int error;
+};
+
+static void set_here(void *argument)
+{
+	struct setting *setting = argument;
+	struct coll_group *group = setting->group;
+	const char *key = setting->key, *value = setting->value;
+
+	setting->error = -EINVAL;
+	if (!strcmp(key, "inject") && strcmp(value, "off") &&
+	    strcmp(value, group->context->options.inject)) {
+		snprintf(group->text, sizeof(group->text),
+			 "option inject of a group: valid are off and the context's own");
+		return;
+	}
+	setting->error = coll_options_set(&group->options, key, value, group->text,
+					  sizeof(group->text));
+	if (!setting->error)
+		planned_forget(group);	/* chosen under the old options */
+}
+
+int coll_group_set(struct coll_group *group, const char *key, const char *value)
+{
+	struct setting setting = { .group = group, .key = key, .value = value };
+
+	progress_do(group->context, set_here, &setting);
+	return setting.error;
+}
+
+/* ---- splitting ---------------------------------------------------------- */
+
+struct colour_key {
+	int32_t colour, key;
+};
+
+struct member {
+	int32_t key;
+	uint32_t rank;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->rank < y->rank ? -1 : 1;
+}
+
+/* Names the part: the same on all its ranks, different from all other groups. */
+static uint64_t part_id(const struct coll_group *group, int colour)
+{
+	uint64_t id = group->id ^ 0x9e3779b97f4a7c15ull;
+
+	id = (id ^ group->splits) * 0xff51afd7ed558ccdull;
+	id = (id ^ id >> 32 ^ (uint32_t)colour) * 0xc4ceb9fe1a85ec53ull;
+	return id ^ id >> 29;
+}
+
+static int make_part(struct coll_group *group, const struct colour_key *all, int colour,
+		     struct coll_group **part)
+{
+	struct member *member = malloc(group->ranks * sizeof(*member));
+	uint32_t *world = malloc(group->ranks * sizeof(*world));
+	uint32_t count = 0, rank, mine = 0, i;
+	int error;
+
+	if (!member || !world) {
+		free(member);
+		free(world);
+		return -ENOMEM;
+	}
+	for (rank = 0; rank < group->ranks; rank++)
+		if (all[rank].colour == colour)
+			member[count++] = (struct member){ all[rank].key, rank };
+	qsort(member, count, sizeof(*member), by_key);
+	for (i = 0; i < count; i++) {
+		world[i] = group->world[member[i].rank];
+		if (member[i].rank == group->rank)
+			mine = i;
+	}
+	free(member);
+	error = group_make(group->context, part_id(group, colour), world, mine, count, part);
+	if (!error)
+		(*part)->options = group->options;
+	return error;
+}
+
+struct split {
+	struct coll_group *group;
+	int colour, key;
+	struct coll_group *part;
+	int error;
+};
+
+static void split_here(void *argument)
+{
+	struct split *split = argument;
+	struct coll_group *group = split->group;
+	const int colour = split->colour;
+	struct colour_key mine = { .colour = colour < 0 ? -1 : colour, .key = split->key };
+	struct colour_key *all = malloc(group->ranks * sizeof(*all));
+
+	split->error = -ENOMEM;
+	if (!all)
+		return;
+	split->error = coll_allgather(&mine, all, sizeof(mine), COLL_UINT8, group);
+	if (!split->error) {
+		group->splits++;
+		if (colour >= 0)
+			split->error = make_part(group, all, colour, &split->part);
+		if (!split->error && split->part && group->terms && split->part->ranks > 1)
+			split->error = circuits_agree(split->part);
+	}
+	free(all);
+}
+
+int coll_group_split(struct coll_group *group, int colour, int key, struct coll_group **part)
+{
+	struct split split = { .group = group, .colour = colour, .key = key };
+
+	progress_do(group->context, split_here, &split);
+	*part = split.part;
+	return split.error;
+}
+
+int coll_group_dup(struct coll_group *group, struct coll_group **copy)
+{
+	return coll_group_split(group, 0, group->rank, copy);
+}
+
+/* ---- failed groups ------------------------------------------------------ */
+
+static void revoke_here(void *argument)
+{
+	struct coll_group *group = argument;
+
+	group_fail(group, -ECANCELED, group->rank, COLL_NONE, "revoked the group");
+}
+
+int coll_revoke(struct coll_group *group)
+{
+	progress_do_now(group->context, revoke_here, group);
+	return coll_progress(group->context);
+}
+
+struct failed_list {
+	const struct coll_group *group;
+	int *ranks, max, count;
+};
+
+static void list_failed(void *argument)
+{
+	struct failed_list *list = argument;
+	uint32_t rank;
+
+	for (rank = 0; rank < list->group->ranks; rank++) {
+		if (!list->group->failed[rank])
+			continue;
+		if (list->count < list->max)
+			list->ranks[list->count] = rank;
+		list->count++;
+	}
+}
+
+int coll_failed_ranks(struct coll_group *group, int *ranks, int max)
+{
+	struct failed_list list = { .group = group, .ranks = ranks, .max = max };
+
+	progress_do_now(group->context, list_failed, &list);
+	return list.count;
+}

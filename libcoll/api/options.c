@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo/tuning.h"
+#include "core/noise/text.h"
+#include "libcoll/clock.h"
+#include "libcoll/progress/cpus.h"
+#include "libcoll/engine/inject.h"
+#include "options.h"
+#include "libcoll/progress/progress.h"
+
+enum { SPIN_NS = 100000 };
+
+/* ---- values ------------------------------------------------------------- */
+
+/* How an option's value is read; `size` is the room for a text. */
+struct option {
+	const char *name;
+	int (*read)(void *field, size_t size, const char *value);
+	void (*show)(const void *field, FILE *to);
+	size_t offset, size;
+	const char *valid;		/* for errors: "a duration: 500ms, 5s, 2m" */
+	const char *about;
+};
+
+static int read_text(void *field, size_t size, const char *value)
+{
+	if (strlen(value) >= size)
+		return -EINVAL;
+	strcpy(field, value);
+	return 0;
+}
+
+static void show_text(const void *field, FILE *to)
+{
+	fputs(field, to);
+}
+
+static int read_engine(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "uring") && strcmp(value, "epoll"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+static int read_progress(void *field, size_t size, const char *value)
+{
+	return progress_find(value) ? read_text(field, size, value) : -EINVAL;
+}
+
+/* Whether there are others is seen when they are needed. */
+static int read_cpus(void *field, size_t size, const char *value)
+{
+	cpu_set_t cpus;
+
+	if (*value && strcmp(value, "others") && cpus_parse(value, &cpus))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+static int read_priority(void *field, size_t size, const char *value)
+{
+	struct priority priority;
+
+	if (*value && priority_parse(value, &priority))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+/* A number and one of the units; `scale` gets the unit's factor. */
+static int read_scaled(const char *value, const char *const *units, const double *scales,
+		       double *result)
+{
+	char *end;
+	int i;
+
+	errno = 0;
+	*result = strtod(value, &end);
+	if (end == value || errno || !isfinite(*result) || *result < 0)
+		return -EINVAL;
+	for (i = 0; units[i]; i++)
+		if (!strcmp(end, units[i])) {
+			*result *= scales[i];
+			return 0;
+		}
+	return -EINVAL;
+}
+
+int coll_options_time(const char *value, double *seconds)
+{
+	return coll_text_seconds(value, seconds) ? 0 : -EINVAL;
+}
+
+static int read_duration(void *field, size_t size, const char *value)
+{
+	double seconds;
+
+	(void)size;
+	if (coll_options_time(value, &seconds) || seconds > 1e9)
+		return -EINVAL;
+	*(uint64_t *)field = seconds * COLL_SECOND;
+	return 0;
+}
+
+static int read_deadline(void *field, size_t size, const char *value)
+{
+	uint64_t ns;
+	int error = read_duration(&ns, size, value);
+
+	if (error || ns < COLL_SECOND / 1000)
+		return -EINVAL;
+	*(uint64_t *)field = ns;
+	return 0;
+}
+
+static void show_duration(const void *field, FILE *to)
+{
+	uint64_t ns = *(const uint64_t *)field;
+
+	fprintf(to, "%gs", (double)ns / COLL_SECOND);
+}
+
+static int read_bytes(void *field, size_t size, const char *value)
+{
+	static const char *const units[] = { "", "K", "M", "G", NULL };
+	static const double scales[] = { 1, 1 << 10, 1 << 20, 1 << 30 };
+	double bytes;
+
+	(void)size;
+	if (read_scaled(value, units, scales, &bytes) || bytes > 1e15)
+		return -EINVAL;
+	*(uint64_t *)field = bytes;
+	return 0;
+}
+
+static void show_number(const void *field, FILE *to)
+{
+	fprintf(to, "%llu", (unsigned long long)*(const uint64_t *)field);
+}
+
+static int read_chunk(void *field, size_t size, const char *value)
+{
+	uint64_t bytes;
+	int error = read_bytes(&bytes, size, value);
+
+	if (error || (bytes && (bytes < 4096 || bytes > 128 << 20)))
+		return -EINVAL;
+	*(uint64_t *)field = bytes;
+	return 0;
+}
+
+static int read_streams(void *field, size_t size, const char *value)
+{
+	uint64_t streams;
+	int error = read_bytes(&streams, size, value);
+
+	if (error || streams > WAN_STREAMS_MAX)
+		return -EINVAL;
+	*(uint64_t *)field = streams;
+	return 0;
+}
+
+static int read_policy(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "rr") && strcmp(value, "occupancy") && strcmp(value, "occupancy-hier"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+static int read_auto(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "off"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+static int read_bool(void *field, size_t size, const char *value)
+{
+	(void)size;
+	if (strcmp(value, "0") && strcmp(value, "1"))
+		return -EINVAL;
+	*(uint64_t *)field = *value == '1';
+	return 0;
+}
+
+static int read_clusters(void *field, size_t size, const char *value)
+{
+	double seconds;
+
+	if (!strncmp(value, "auto:", 5) && (coll_options_time(value + 5, &seconds) || !seconds))
+		return -EINVAL;
+	if (strcmp(value, "off") && strcmp(value, "named") && strncmp(value, "auto", 4) &&
+	    !strchr(value, '/') && value[strspn(value, "0123456789+")])
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
+static int read_number(void *field, size_t size, const char *value)
+{
+	static const char *const units[] = { "", NULL };
+	static const double scales[] = { 1 };
+
+	(void)size;
+	return read_scaled(value, units, scales, field);
+}
+
+static void show_real(const void *field, FILE *to)
+{
+	fprintf(to, "%g", *(const double *)field);
+}
+
+static int read_seconds(void *field, size_t size, const char *value)
+{
+	(void)size;
+	return coll_options_time(value, field);
+}
+
+static void show_seconds(const void *field, FILE *to)
+{
+	fprintf(to, "%gs", *(const double *)field);
+}
+
+/* "1003x2.1us+0.5x4ms": so many a second, each so long; "none". */
+static int read_noise(void *field, size_t size, const char *value)
+{
+	struct coll_noise_rate rate[COLL_NOISES_MAX] = { { 0, 0 } };
+	const u32 most = size / sizeof(*rate);
+	u32 kinds = 0;
+
+	while (*value && strcmp(value, "none")) {
+		size_t length = strcspn(value, "+");
+		char text[64], *rest;
+
+		if (kinds == most || length >= sizeof(text))
+			return -EINVAL;
+		memcpy(text, value, length);
+		text[length] = 0;
+		rate[kinds].rate = strtod(text, &rest);
+		if (*rest != 'x' || !(rate[kinds].rate > 0 && rate[kinds].rate <= 1e9) ||
+		    coll_options_time(rest + 1, &rate[kinds].duration) ||
+		    !(rate[kinds].duration > 0 && rate[kinds].duration <= 1000))
+			return -EINVAL;
+		kinds++;
+		value += length;
+		if (*value && !*++value)
+			return -EINVAL;
+	}
+	memcpy(field, rate, size);
+	return 0;
+}
+
+static int read_one_noise(void *field, size_t size, const char *value)
+{
+	struct coll_noise_rate rate[1];
+
+	if (read_noise(rate, sizeof(rate), value))
+		return -EINVAL;
+	memcpy(field, rate, size);
+	return 0;
+}
+
+static void show_rates(const struct coll_noise_rate *rate, u32 most, FILE *to)
+{
+	u32 k;
+
+	for (k = 0; k < most && rate[k].rate > 0; k++)
+		fprintf(to, "%s%gx%gs", k ? "+" : "", rate[k].rate, rate[k].duration);
+	if (!k)
+		fputs("none", to);
+}
+
+static void show_noise(const void *field, FILE *to)
+{
+	show_rates(field, COLL_NOISES_MAX, to);
+}
+
+static void show_one_noise(const void *field, FILE *to)
+{
+	show_rates(field, 1, to);
+}
+
+#define FIELD(member) \
+	offsetof(struct coll_options, member), sizeof(((struct coll_options *)0)->member)
+
+static const struct option table[] = {
+	{ "engine", read_engine, show_text, FIELD(engine), "auto, uring or epoll",
+	  "what moves the bytes; auto: io_uring where it is allowed" },
+	{ "progress", read_progress, show_text, FIELD(progress), "call, thread, helper, kernel or auto",
+	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the fittest" },
+	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
+	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
+	  "where the progress thread runs; default: where the process does" },
+	{ "progress_priority", read_priority, show_text, FIELD(progress_priority),
+	  "nice:-20 to nice:19, or fifo:1 to fifo:99",
+	  "how urgent the progress thread is; default: as the process" },
+	{ "deadline", read_deadline, show_duration, FIELD(deadline_ns),
+	  "a duration of at least 1ms: 500ms, 5s, 2m", "how long any call may take" },
+	{ "spin", read_duration, show_duration, FIELD(spin_ns), "a duration: 20us",
+	  "how long to look, offering the core each time, before sleeping" },
+	{ "address", read_text, show_text, FIELD(address), "IP addresses with commas between",
+	  "where others reach this rank; default: every address of the host" },
+	{ "congestion", read_text, show_text, FIELD(congestion), "a congestion control: cubic",
+	  "TCP congestion control; default: reno on loopback, else the system's" },
+	{ "early_bytes", read_bytes, show_number, FIELD(early_bytes), "a size: 16M",
+	  "early messages a group keeps (bytes) before it leaves more to the senders" },
+	{ "buffer_bytes", read_bytes, show_number, FIELD(buffer_bytes), "a size: 4M",
+	  "socket buffers; 0: the kernel decides" },
+	{ "link_policy", read_policy, show_text, FIELD(link_policy),
+	  "rr, occupancy or occupancy-hier",
+	  "whose bulk a link carries: chunks in turn, first come first served, far first" },
+	{ "link_chunk", read_chunk, show_number, FIELD(link_chunk), "0 or a size from 4K to 128M",
+	  "what of a message goes at once; 0: of 2 ms by beta (8M), between clusters 64K" },
+	{ "clusters", read_clusters, show_text, FIELD(clusters),
+	  "off, sizes like 8+8, named, a file's path with a /, auto or auto:1ms",
+	  "which ranks are near each other; what rank 0 says" },
+	{ "cluster", read_text, show_text, FIELD(cluster), "a name of at most 63 characters",
+	  "the cluster that this rank is in, where clusters are named" },
+	{ "circuits", read_text, show_text, FIELD(circuits),
+	  "off, on, or the path of colld's socket, of at most 107 bytes",
+	  "who sets up circuits for connect ops; off: they are always there" },
+	{ "node", read_text, show_text, FIELD(node), "a name of at most 63 bytes",
+	  "this node's name in the circuit manager's file; default: the host's name" },
+	{ "circuit_ports", read_auto, show_text, FIELD(circuit_ports), "auto or off",
+	  "whether calls that name no ports plan for what the circuit manager says" },
+	{ "explain", read_bool, show_number, FIELD(explain), "0 or 1",
+	  "say on standard error what was chosen and why" },
+	{ "inject", read_text, show_text, FIELD(inject), "a fault specification, see coll(7)",
+	  "faults and noise to inject, for tests and measurements" },
+	{ "alpha", read_seconds, show_seconds, FIELD(machine.alpha), "a duration: 20us",
+	  "what a message costs, for the choice of algorithms" },
+	{ "overhead", read_seconds, show_seconds, FIELD(machine.overhead), "a duration: 2us",
+	  "what of this keeps the sender busy" },
+	{ "beta", read_seconds, show_seconds, FIELD(machine.beta), "a duration: 0.5ns",
+	  "what a byte's transport costs" },
+	{ "byte_gap", read_seconds, show_seconds, FIELD(machine.byte_gap), "a duration: 0.2ns",
+	  "what of this keeps the sender from its next byte" },
+	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
+	  "what a byte's reduction costs" },
+	{ "delta", read_seconds, show_seconds, FIELD(machine.delta), "a duration: 10ms",
+	  "what it takes to set up a circuit, until the manager has measured it" },
+	{ "noise", read_noise, show_noise, FIELD(machine.noise),
+	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms",
+	  "what takes time from every rank, for the choice of T; collnoise measure --settings" },
+	{ "link_noise", read_one_noise, show_one_noise, FIELD(machine.link_noise),
+	  "none, or RATExDURATION: 10x2ms", "what delays messages, for the choice of T" },
+	{ "grain", read_seconds, show_seconds, FIELD(machine.grain), "a duration: 1ms",
+	  "how long ranks compute before they call, for the choice of T" },
+	{ "wan", read_auto, show_text, FIELD(wan), "auto or off",
+	  "whether alpha, beta and what is between clusters are measured when a job starts" },
+	{ "wan_alpha", read_seconds, show_seconds, FIELD(machine.wan_alpha), "a duration: 10ms",
+	  "what a message between clusters costs" },
+	{ "wan_beta", read_seconds, show_seconds, FIELD(machine.wan_beta), "a duration: 0.8ns",
+	  "what a byte costs of all that goes one way between clusters" },
+	{ "wan_congestion", read_text, show_text, FIELD(wan_congestion),
+	  "a congestion control: bbr", "of links between clusters; default: as of the others" },
+	{ "wan_pacing", read_bytes, show_number, FIELD(wan_pacing), "bytes a second: 1M",
+	  "how fast a link between clusters may send; 0: as fast as TCP likes" },
+	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 0 to 16",
+	  "connections that carry the bulk of a link between clusters; 1: its only one; 0: by its way" },
+	{ "wan_buffer_bytes", read_bytes, show_number, FIELD(wan_buffer_bytes), "a size: 4M",
+	  "socket buffers of links between clusters; 0: the kernel decides" },
+	{ "wan_loss", read_number, show_real, FIELD(machine.congestion), "a number: 0.1",
+	  "what overload of that costs: 1 / (1 + loss (x - 1)) is left under x times the load" },
+	{ NULL, NULL, NULL, 0, 0, NULL, NULL },
+};
+
+/* ---- algorithms --------------------------------------------------------- */
+
+static int collective_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < COLL_COLLECTIVES; i++)
+		if (!strcmp(coll_collective_names[i], name))
+			return i;
+	return -1;
+}
+
+static void list_algos(enum coll_collective collective, char *text, size_t bytes)
+{
+	const struct coll_algo *const *algo;
+	size_t length = snprintf(text, bytes, "auto");
+
+	for (algo = coll_algos; *algo && length < bytes; algo++)
+		if ((*algo)->collective == collective)
+			length += snprintf(text + length, bytes - length, ", %s", (*algo)->name);
+}
+
+/* "butterfly-redundant:T=2", or "auto". */
+static int set_algo(struct coll_options *options, enum coll_collective collective,
+		    const char *value, char *why, size_t why_bytes)
+{
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	const struct coll_algo *algo = NULL;
+	const char *colon = strchrnul(value, ':');
+	char name[64], valid[200];
+	int error = 0;
+
+	snprintf(name, sizeof(name), "%.*s", (int)(colon - value), value);
+	if (strcmp(name, "auto")) {
+		algo = coll_algo_find(collective, name);
+		if (!algo) {
+			list_algos(collective, valid, sizeof(valid));
+			snprintf(why, why_bytes, "%s has no algorithm '%s'; it has %s",
+				 coll_collective_names[collective], name, valid);
+			return -EINVAL;
+		}
+	}
+	if (*colon)
+		error = coll_tuning_parse(algo, colon + 1, &tuning, why, why_bytes);
+	if (error)
+		return error;
+	options->algo[collective] = algo;
+	options->tuning[collective] = tuning;
+	return 0;
+}
+
+/* "off" is the empty text. */
+static int set_inject(struct coll_options *options, const char *value, char *why,
+		      size_t why_bytes)
+{
+	struct inject_config config;
+	int error = coll_inject_parse(&config, value, why, why_bytes);
+
+	if (error)
+		return error;
+	coll_inject_release(&config);
+	if (strlen(value) >= sizeof(options->inject)) {
+		snprintf(why, why_bytes, "option inject: at most %zu characters are valid",
+			 sizeof(options->inject) - 1);
+		return -EINVAL;
+	}
+	strcpy(options->inject, strcmp(value, "off") ? value : "");
+	return 0;
+}
+
+/* ---- setting ------------------------------------------------------------ */
+
+int coll_options_set(struct coll_options *options, const char *key, const char *value,
+		     char *why, size_t why_bytes)
+{
+	const struct option *option;
+	int collective = collective_find(key);
+
+	if (collective >= 0)
+		return set_algo(options, collective, value, why, why_bytes);
+	if (!strcmp(key, "inject"))
+		return set_inject(options, value, why, why_bytes);
+	for (option = table; option->name; option++)
+		if (!strcmp(option->name, key))
+			break;
+	if (!option->name) {
+		snprintf(why, why_bytes, "no option '%s'; coll(7) lists them", key);
+		return -EINVAL;
+	}
+	if (option->read((uint8_t *)options + option->offset, option->size, value)) {
+		snprintf(why, why_bytes, "option %s: '%s' is not %s", key, value, option->valid);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int coll_options_parse(struct coll_options *options, const char *text, char *why,
+		       size_t why_bytes)
+{
+	char *copy = strdup(text), *save, *pair;
+	int error = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	for (pair = strtok_r(copy, " \t\n", &save); pair && !error;
+	     pair = strtok_r(NULL, " \t\n", &save)) {
+		char *value = strchr(pair, '=');
+
+		if (!value) {
+			snprintf(why, why_bytes, "'%s' is not key=value", pair);
+			error = -EINVAL;
+			break;
+		}
+		*value++ = 0;
+		error = coll_options_set(options, pair, value, why, why_bytes);
+	}
+	free(copy);
+	return error;
+}
+
+/* COLL_<NAME> for one option; its value may be anything the option takes. */
+static int from_environment(struct coll_options *options, const char *name, char *why,
+			    size_t why_bytes)
+{
+	char variable[64] = "COLL_";
+	const char *value;
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(variable) - 6; i++)
+		variable[5 + i] = toupper((unsigned char)name[i]);
+	variable[5 + i] = 0;
+	value = getenv(variable);
+	if (!value)
+		return 0;
+	if (!coll_options_set(options, name, value, why, why_bytes))
+		return 0;
+	snprintf(why + strlen(why), why_bytes - strlen(why), " (from %s)", variable);
+	return -EINVAL;
+}
+
+/* Lines of "key = value"; # begins a comment. */
+static int from_file(struct coll_options *options, const char *path, char *why, size_t why_bytes)
+{
+	FILE *file = fopen(path, "re");
+	char line[1024], key[64], value[800];
+	int number = 0, error = 0;
+
+	if (!file) {
+		snprintf(why, why_bytes, "COLL_CONFIG: cannot read %s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	while (!error && fgets(line, sizeof(line), file)) {
+		number++;
+		line[strcspn(line, "#\n")] = 0;
+		if (strspn(line, " \t") == strlen(line))
+			continue;
+		if (sscanf(line, " %63[^ =\t] = %799[^ \t]", key, value) != 2) {
+			snprintf(why, why_bytes, "%s:%d: not key = value", path, number);
+			error = -EINVAL;
+		} else {
+			error = coll_options_set(options, key, value, why, why_bytes);
+		}
+	}
+	fclose(file);
+	return error;
+}
+
+int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
+{
+	const char *path = getenv("COLL_CONFIG");
+	const struct option *option;
+	int i, error = 0;
+
+	memset(options, 0, sizeof(*options));
+	strcpy(options->engine, "auto");
+	strcpy(options->progress, "call");
+	strcpy(options->link_policy, "occupancy");
+	strcpy(options->circuit_ports, "auto");
+	options->deadline_ns = 60 * COLL_SECOND;
+	options->spin_ns = SPIN_NS;
+	options->early_bytes = 16 << 20;
+	strcpy(options->wan, "off");
+	for (i = 0; i < COLL_COLLECTIVES; i++)
+		options->tuning[i] = COLL_TUNING_UNSET;
+	if (path && *path)
+		error = from_file(options, path, why, why_bytes);
+	for (option = table; option->name && !error; option++)
+		error = from_environment(options, option->name, why, why_bytes);
+	for (i = 0; i < COLL_COLLECTIVES && !error; i++)
+		error = from_environment(options, coll_collective_names[i], why, why_bytes);
+	return error;
+}
+
+void coll_options_print(const struct coll_options *options, FILE *to)
+{
+	const struct option *option;
+
+	for (option = table; option->name; option++) {
+		fprintf(to, "%-14s", option->name);
+		option->show((const uint8_t *)options + option->offset, to);
+		fprintf(to, "\n              %s (%s)\n", option->about, option->valid);
+	}
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Every option, its default and its name in the environment: one table, in
+ * options.c. Precedence: coll_open()'s string or coll_group_set(), environment
+ * COLL_<NAME>, file $COLL_CONFIG, default.
+ */
+#ifndef COLL_OPTIONS_H
+#define COLL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "algo/algo.h"
+
+enum { WAN_STREAMS_MAX = 16 };
+
+struct coll_options {
+	char engine[16];	/* auto, uring, epoll */
+	char progress[16];	/* call, thread, helper */
+	char progress_cpus[128];	/* of the progress thread; "": the caller's */
+	char progress_priority[16];	/* its priority; "": the caller's */
+	uint64_t deadline_ns;
+	uint64_t spin_ns;	/* looks around so long before it sleeps */
+	char address[256];	/* comma-separated; "": all of this host's */
+	char congestion[16];	/* "": the system's */
+	uint64_t early_bytes;	/* of early messages a group keeps */
+	uint64_t buffer_bytes;	/* SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
+	char link_policy[16];	/* rr, occupancy, occupancy-hier */
+	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */
+	char wan_congestion[16];	/* "": as the others' */
+	uint64_t wan_pacing;	/* bytes a second of a link to another cluster; 0: no limit */
+	char wan[8];		/* off, auto: measured at start */
+	uint64_t wan_streams;	/* its connections for bulk; 0: wan.h says */
+	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
+	char clusters[256];	/* how it is known who is near; "": all are */
+	char cluster[64];	/* the name of this rank's, or "" */
+	char circuits[108];	/* the manager's socket; "on", "off" */
+	char node[64];		/* this node's name there; "": the host's */
+	char circuit_ports[16];	/* auto, off: of calls that name no ports */
+	uint64_t explain;	/* 1: say on stderr what was chosen and why */
+	char inject[512];
+	struct coll_machine machine;
+	const struct coll_algo *algo[COLL_COLLECTIVES];	/* NULL: automatic */
+	struct coll_tuning tuning[COLL_COLLECTIVES];
+};
+
+/* Defaults, then the file, then the environment. `why` says what is wrong. */
+int coll_options_init(struct coll_options *options, char *why, size_t why_bytes);
+
+/* One option by name. -EINVAL: no such option or value; `why` says what is valid. */
+int coll_options_set(struct coll_options *options, const char *key, const char *value,
+		     char *why, size_t why_bytes);
+
+/* "key=value key=value ..." */
+int coll_options_parse(struct coll_options *options, const char *text, char *why,
+		       size_t why_bytes);
+
+/* A time: a number and ns, us, ms, s, m, h, d or nothing (seconds). */
+int coll_options_time(const char *value, double *seconds);
+
+/* All options, their values and what they mean, for people. */
+void coll_options_print(const struct coll_options *options, FILE *to);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A job of one rank: the store is its own memory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "job.h"
+#include "libcoll/clock.h"
+#include "store_table.h"
+
+static int alone_put(struct coll_boot *boot, const char *key, const void *value, size_t bytes)
+{
+	size_t key_bytes = strlen(key);
+
+	if (!key_bytes || key_bytes > COLL_BOOT_KEY_MAX || bytes > COLL_BOOT_VALUE_MAX)
+		return -EINVAL;
+	return store_table_put(boot->state, 0, key, key_bytes, value, bytes);
+}
+
+/* What is not there will not come while its only writer waits for it. */
+static int alone_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
+		     uint64_t deadline)
+{
+	const struct store_entry *entry = store_table_find(boot->state, 0, key, strlen(key));
+	size_t room = *bytes;
+
+	(void)deadline;
+	if (!entry)
+		return -ETIMEDOUT;
+	*bytes = entry->value_bytes;
+	if (*bytes)
+		memcpy(value, store_entry_value(entry), *bytes < room ? *bytes : room);
+	return *bytes > room ? -EMSGSIZE : 0;
+}
+
+static void alone_close(struct coll_boot *boot)
+{
+	store_table_free(boot->state);
+	free(boot->state);
+	free(boot);
+}
+
+static const struct coll_boot_ops alone_ops = {
+	.name = "alone",
+	.put = alone_put,
+	.get = alone_get,
+	.close = alone_close,
+};
+
+int boot_alone_open(struct coll_boot *boot)
+{
+	boot->state = calloc(1, sizeof(struct store_table));
+	if (!boot->state)
+		return -ENOMEM;
+	if (getrandom(boot->secret, sizeof(boot->secret), 0) != sizeof(boot->secret)) {
+		free(boot->state);
+		return -EIO;
+	}
+	boot->ops = &alone_ops;
+	return 0;
+}

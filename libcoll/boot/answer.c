@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What another thread will say, if it does so in time. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "job.h"
+#include "libcoll/clock.h"
+
+struct answer {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool given, forsaken;
+	int status;
+};
+
+struct answer *answer_new(void)
+{
+	struct answer *answer = calloc(1, sizeof(*answer));
+	pthread_condattr_t monotonic;
+
+	if (!answer)
+		return NULL;
+	pthread_mutex_init(&answer->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&answer->cond, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return answer;
+}
+
+static void answer_free(struct answer *answer)
+{
+	pthread_cond_destroy(&answer->cond);
+	pthread_mutex_destroy(&answer->lock);
+	free(answer);
+}
+
+void answer_give(struct answer *answer, int status)
+{
+	bool forsaken;
+
+	pthread_mutex_lock(&answer->lock);
+	answer->given = true;
+	answer->status = status;
+	forsaken = answer->forsaken;
+	pthread_cond_signal(&answer->cond);
+	pthread_mutex_unlock(&answer->lock);
+	if (forsaken)
+		answer_free(answer);
+}
+
+bool answer_take(struct answer *answer, uint64_t deadline, int *status)
+{
+	struct timespec until = { deadline / COLL_SECOND, deadline % COLL_SECOND };
+	bool given;
+
+	pthread_mutex_lock(&answer->lock);
+	while (!answer->given)
+		if (pthread_cond_timedwait(&answer->cond, &answer->lock, &until))
+			break;
+	given = answer->given;
+	answer->forsaken = !given;
+	*status = answer->status;
+	pthread_mutex_unlock(&answer->lock);
+	if (given)
+		answer_free(answer);
+	return given;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "libcoll/clock.h"
+
+int boot_fail(const struct boot_why *why, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	if (why->text && why->bytes) {
+		va_start(arguments, format);
+		vsnprintf(why->text, why->bytes, format, arguments);
+		va_end(arguments);
+	}
+	return error;
+}
+
+static void take_job(struct coll_boot *boot, const struct boot_job *job)
+{
+	boot->rank = job->rank;
+	boot->ranks = job->ranks;
+	boot->local_rank = job->local_rank;
+	boot->local_ranks = job->local_ranks;
+	memcpy(boot->job, job->job, sizeof(boot->job));
+	memcpy(boot->from, job->from, sizeof(boot->from));
+	memcpy(boot->secret, job->secret, sizeof(boot->secret));
+}
+
+int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, size_t why_bytes)
+{
+	struct boot_why why = { why_text, why_bytes };
+	struct boot_job job;
+	struct coll_boot *b;
+	int err;
+
+	*boot = NULL;
+	boot_fail(&why, 0, "%s", "");
+	err = boot_job_read(&job, &why);
+	if (!err && job.by == BOOT_PMIX)
+		err = boot_pmix_read(&job, &why);
+	if (err)
+		return err;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return boot_fail(&why, -ENOMEM, "out of memory");
+	take_job(b, &job);
+	b->patience = deadline - coll_now();
+	if (b->ranks > 1 && job.by == BOOT_PMIX)
+		err = boot_pmix_meet(b, &job, deadline, &why);
+	else if (b->ranks > 1 && job.by == BOOT_PMI)
+		err = boot_pmi_meet(b, &job, deadline, &why);
+	if (!err)
+		err = b->ranks == 1 ? boot_alone_open(b) :
+				      boot_store_open(b, &job, deadline, &why);
+	if (err) {
+		free(b);
+		return err;
+	}
+	*boot = b;
+	return 0;
+}

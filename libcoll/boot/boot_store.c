@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Joining the job's store over TCP. Where nobody serves it, rank 0 does: at the
+ * address the environment names, else at any free port of this node, told to the
+ * others by the rendezvous file.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "libcoll/clock.h"
+#include "store.h"
+
+#define NAP_FIRST_US 2000
+#define NAP_LAST_US 100000
+
+/* One search for the store. */
+struct search {
+	struct coll_boot *boot;
+	const struct boot_job *job;
+	struct rendezvous file;
+	bool by_file;
+	uint64_t deadline;
+	const struct boot_why *why;
+	struct coll_store_client *client;
+};
+
+static int store_put(struct coll_boot *boot, const char *key, const void *value, size_t bytes)
+{
+	return coll_store_put(boot->state, key, value, bytes);
+}
+
+static int store_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
+		     uint64_t deadline)
+{
+	return coll_store_get(boot->state, key, value, bytes, deadline);
+}
+
+static void store_close(struct coll_boot *boot)
+{
+	coll_store_leave(boot->state);
+	free(boot);
+}
+
+static const struct coll_boot_ops store_ops = {
+	.name = "store",
+	.put = store_put,
+	.get = store_get,
+	.close = store_close,
+};
+
+static int join(struct search *search, const char *address)
+{
+	const struct coll_boot *boot = search->boot;
+	struct coll_store_who who = {
+		.rank = boot->rank,
+		.ranks = boot->ranks,
+		.job = boot->job,
+		.secret = boot->secret,
+	};
+
+	return coll_store_join(&search->client, &who, address, search->deadline);
+}
+
+/* Reads the rendezvous file anew each time: a stale one may have been replaced. */
+static int join_by_file(struct search *search)
+{
+	char address[COLL_STORE_ADDRESS_MAX];
+	int err;
+
+	err = rendezvous_read(&search->file, address, search->boot->secret, search->why);
+	if (err)
+		return err;
+	err = join(search, address);
+	return err == -EACCES ? -ECONNREFUSED : err;	/* a stale file led us astray */
+}
+
+static int join_by_address(struct search *search)
+{
+	int err = -ECONNREFUSED, i;
+
+	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
+		err = join(search, search->job->store[i]);
+		if (!err || err == -EPROTO || err == -EEXIST || err == -EINVAL)
+			break;
+	}
+	/* Where there are two places, the stranger at one may be another job's. */
+	return err == -EACCES && search->job->store[1][0] ? -ECONNREFUSED : err;
+}
+
+static int join_once(struct search *search)
+{
+	return search->by_file ? join_by_file(search) : join_by_address(search);
+}
+
+static bool may_come_yet(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET ||
+	       err == -ETIMEDOUT || err == -EBADMSG || err == -EHOSTUNREACH ||
+	       err == -ENETUNREACH || err == -EAGAIN;
+}
+
+static const char *place(const struct search *search)
+{
+	return search->by_file ? search->file.path : search->job->store[0];
+}
+
+static int explain(const struct search *search, int err)
+{
+	const struct coll_boot *boot = search->boot;
+
+	switch (err) {
+	case -EACCES:
+		return boot_fail(search->why, err, "the store at %s refused rank %d: its secret "
+				 "(COLL_SECRET) or job '%s' is another", place(search),
+				 boot->rank, boot->job);
+	case -EPROTO:
+		return boot_fail(search->why, err, "the job of the store at %s does not have %d "
+				 "ranks, as %s says here", place(search), boot->ranks, boot->from);
+	case -EEXIST:
+		return boot_fail(search->why, err, "another process is rank %d of job '%s' already",
+				 boot->rank, boot->job);
+	case -EINVAL:
+		return boot_fail(search->why, err, "'%s' is not the address of a store: host:port "
+				 "or [host]:port is", place(search));
+	case -EPERM:
+		return err;	/* told by rendezvous_read() */
+	default:
+		return boot_fail(search->why, err, "cannot join the store at %s: %s", place(search),
+				 strerror(-err));
+	}
+}
+
+static int join_until(struct search *search)
+{
+	uint64_t nap = NAP_FIRST_US;
+	int err;
+
+	for (;;) {
+		err = join_once(search);
+		if (!err)
+			return 0;
+		if (!may_come_yet(err))
+			return explain(search, err);
+		if (coll_now() + nap * 1000 >= search->deadline)
+			return boot_fail(search->why, -ETIMEDOUT, "rank 0 has not come: no store "
+					 "of job '%s' at %s (%s)", search->boot->job,
+					 place(search), strerror(-err));
+		usleep(nap);
+		nap = nap * 2 < NAP_LAST_US ? nap * 2 : NAP_LAST_US;
+	}
+}
+
+static int host_by_file(struct search *search)
+{
+	char address[COLL_STORE_ADDRESS_MAX];
+	uint8_t *secret = search->boot->secret;
+	int fd, err;
+
+	if (getrandom(secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
+		return -EIO;
+	err = coll_store_listen("127.0.0.1:0", &fd);
+	if (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT)
+		err = coll_store_listen("[::1]:0", &fd);
+	if (err)
+		return err;
+	err = coll_store_address(fd, address, sizeof(address));
+	if (!err)
+		err = rendezvous_write(&search->file, address, secret, search->why);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return boot_host(fd, search->boot, &search->file);
+}
+
+static int host_by_address(struct search *search)
+{
+	int fd, err = -EINVAL, i;
+
+	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
+		err = coll_store_listen(search->job->store[i], &fd);
+		if (!err)
+			return boot_host(fd, search->boot, NULL);
+		if (err != -EADDRINUSE)
+			break;
+	}
+	return err;
+}
+
+/* Rank 0, where nobody serves yet. An earlier stay's store may live still: use that. */
+static int host(struct search *search)
+{
+	int err;
+
+	err = join_once(search);
+	if (!err)
+		return 0;
+	if (err == -EEXIST || err == -EPROTO)
+		return explain(search, err);
+	err = search->by_file ? host_by_file(search) : host_by_address(search);
+	if (err == -EPERM)
+		return err;
+	return err ? boot_fail(search->why, err, "cannot serve the store at %s: %s",
+			       place(search), strerror(-err)) : 0;
+}
+
+static int meet_all(struct search *search)
+{
+	char missing[256];
+	int err;
+
+	err = coll_store_all(search->client, missing, sizeof(missing), search->deadline);
+	if (err == -ETIMEDOUT && *missing)
+		return boot_fail(search->why, err, "rank %s of %d of job '%s' did not come in time",
+				 missing, search->boot->ranks, search->boot->job);
+	return err ? boot_fail(search->why, err, "lost the store at %s while waiting for the "
+			       "other ranks: %s", place(search), strerror(-err)) : 0;
+}
+
+int boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
+		    const struct boot_why *why)
+{
+	struct search search = {
+		.boot = boot,
+		.job = job,
+		.by_file = !job->store[0][0],
+		.deadline = deadline,
+		.why = why,
+	};
+	int err = 0;
+
+	if (search.by_file)
+		err = rendezvous_name(&search.file, boot->job, why);
+	if (!err && !boot->rank && !job->served)
+		err = host(&search);
+	if (!err && !search.client)
+		err = join_until(&search);
+	if (!err)
+		err = meet_all(&search);
+	if (err) {
+		coll_store_leave(search.client);
+		return err;
+	}
+	boot->state = search.client;
+	boot->ops = &store_ops;
+	return 0;
+}

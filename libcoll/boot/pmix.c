@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A job that a PMIx server started: it tells how many ranks there are, and it carries
+ * where rank 0 serves the store, and the secret, to the others, also between nodes. From
+ * then on the store is as everywhere.
+ *
+ * libpmix is loaded when it is needed: a program under another launcher does without it
+ * and all that it brings along.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "libcoll/clock.h"
+
+#if __has_include(<pmix.h>)
+#include <dlfcn.h>
+#include <pmix.h>
+#include <unistd.h>
+
+#define EACH_FUNCTION(X) \
+	X(Init) X(Finalize) X(Put) X(Commit) X(Fence_nb) X(Get) X(Error_string)
+
+static struct {
+#define POINTER(name) __typeof__(&PMIx_##name) name;
+	EACH_FUNCTION(POINTER)
+	pmix_proc_t self;
+	pid_t process;		/* that said hello to the server; 0: none */
+	unsigned int stays;
+} pmix;
+
+static pthread_mutex_t pmix_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int load(const struct boot_why *why)
+{
+	void *library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return boot_fail(why, -ENOSYS, "a PMIx server started this rank, but libpmix "
+				 "cannot be loaded: %s", dlerror());
+#define LOAD(name)                                                                              \
+	pmix.name = (__typeof__(pmix.name))dlsym(library, "PMIx_" #name);                       \
+	if (!pmix.name)                                                                         \
+		return boot_fail(why, -ENOSYS, "libpmix.so.2 has no PMIx_" #name);
+	EACH_FUNCTION(LOAD)
+	return 0;
+}
+
+static int explain(const struct boot_why *why, const char *what, pmix_status_t status)
+{
+	return boot_fail(why, -ECONNREFUSED, "%s: the PMIx server of this node says: %s", what,
+			 pmix.Error_string(status));
+}
+
+/* A rank that leaves without a good-bye is taken for one that failed. */
+static void say_goodbye(void)
+{
+	if (pmix.process == getpid())
+		pmix.Finalize(NULL, 0);
+}
+
+/* Once for a process, until it exits: not every server takes a rank back. */
+static int say_hello(const struct boot_why *why)
+{
+	pmix_status_t status;
+	int err;
+
+	if (pmix.process == getpid())
+		return 0;
+	err = load(why);
+	if (err)
+		return err;
+	status = pmix.Init(&pmix.self, NULL, 0);
+	if (status != PMIX_SUCCESS)
+		return explain(why, "PMIx_Init", status);
+	if (!pmix.process)
+		atexit(say_goodbye);
+	pmix.process = getpid();
+	return 0;
+}
+
+/* One number of the job's, or -1. Servers differ in the types they use. */
+static int ask_number(pmix_rank_t whose, const char *key)
+{
+	pmix_value_t *value = NULL;
+	pmix_proc_t proc = pmix.self;
+	int number = -1;
+
+	proc.rank = whose;
+	if (pmix.Get(&proc, key, NULL, 0, &value) != PMIX_SUCCESS || !value)
+		return -1;
+	if (value->type == PMIX_UINT32 || value->type == PMIX_UINT)
+		number = value->data.uint32;
+	else if (value->type == PMIX_UINT16)
+		number = value->data.uint16;
+	else if (value->type == PMIX_INT || value->type == PMIX_INT32)
+		number = value->data.int32;
+	free(value);
+	return number;
+}
+
+int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
+{
+	int nodes, err;
+
+	pthread_mutex_lock(&pmix_lock);
+	err = say_hello(why);
+	if (!err) {
+		job->rank = pmix.self.rank;
+		job->ranks = ask_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
+		job->local_rank = ask_number(pmix.self.rank, PMIX_LOCAL_RANK);
+		job->local_ranks = ask_number(PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE);
+		nodes = ask_number(PMIX_RANK_WILDCARD, PMIX_NUM_NODES);
+		job->one_node = nodes > 0 ? nodes == 1 : job->local_ranks == job->ranks;
+		if (job->ranks < 1 || job->rank < 0 || job->rank >= job->ranks)
+			err = boot_fail(why, -EPROTO, "the PMIx server says that this is rank %d "
+					"of %d", job->rank, job->ranks);
+	}
+	pthread_mutex_unlock(&pmix_lock);
+	return err;
+}
+
+/* ---- meeting ------------------------------------------------------------- */
+
+static void fence_done(pmix_status_t status, void *answer)
+{
+	answer_give(answer, status);
+}
+
+/* What was put before can be got after. Not every server knows a time-out: we do. */
+static int meet(const struct boot_job *job, uint64_t deadline, const struct boot_why *why)
+{
+	pmix_info_t collect = { .key = PMIX_COLLECT_DATA, .value = { .type = PMIX_BOOL } };
+	struct answer *fence = answer_new();
+	pmix_status_t status;
+
+	if (!fence)
+		return -ENOMEM;
+	collect.value.data.flag = true;
+	status = pmix.Fence_nb(NULL, 0, &collect, 1, fence_done, fence);
+	if (status != PMIX_SUCCESS)	/* then nobody calls */
+		answer_give(fence, status);
+	if (!answer_take(fence, deadline, &status))
+		return boot_fail(why, -ETIMEDOUT, "not all of the %d ranks of PMIx job '%s' came "
+				 "in time", job->ranks, job->job);
+	return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ?
+	       0 : explain(why, "PMIx_Fence", status);
+}
+
+static int tell(const char *key, const char *words, const struct boot_why *why)
+{
+	pmix_value_t value = { .type = PMIX_STRING };
+	pmix_status_t status;
+
+	value.data.string = (char *)words;
+	status = pmix.Put(PMIX_GLOBAL, key, &value);
+	if (status == PMIX_SUCCESS)
+		status = pmix.Commit();
+	return status == PMIX_SUCCESS ? 0 : explain(why, "PMIx_Put", status);
+}
+
+static int learn(struct coll_boot *boot, struct boot_job *job, const char *key,
+		 const struct boot_why *why)
+{
+	pmix_proc_t first = pmix.self;
+	pmix_value_t *value = NULL;
+	pmix_status_t status;
+	int err = -EPROTO;
+
+	first.rank = 0;
+	status = pmix.Get(&first, key, NULL, 0, &value);
+	if (status != PMIX_SUCCESS)
+		return explain(why, "PMIx_Get of what rank 0 told", status);
+	if (value->type == PMIX_STRING && value->data.string) {
+		err = invitation_read(boot, job, value->data.string, why);
+		free(value->data.string);
+	}
+	free(value);
+	return err;
+}
+
+int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+		   const struct boot_why *why)
+{
+	char key[32], words[INVITATION_MAX];
+	int err = 0;
+
+	pthread_mutex_lock(&pmix_lock);
+	snprintf(key, sizeof(key), "coll.store.%u", pmix.stays++);
+	if (!boot->rank)
+		err = invitation_write(boot, job, words, why);
+	if (!boot->rank && !err)
+		err = tell(key, words, why);
+	if (!err)
+		err = meet(job, deadline, why);
+	if (!err)
+		err = learn(boot, job, key, why);
+	pthread_mutex_unlock(&pmix_lock);
+	return err;
+}
+#else
+int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
+{
+	(void)job;
+	return boot_fail(why, -ENOSYS, "libcoll was built without PMIx (pmix.h was not there): set "
+			 "COLL_STORE and COLL_SECRET, and COLL_RANKS where the launcher tells no "
+			 "size");
+}
+
+int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+		   const struct boot_why *why)
+{
+	(void)boot, (void)deadline;
+	return boot_pmix_read(job, why);
+}
+#endif

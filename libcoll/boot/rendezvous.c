@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The rendezvous file. /tmp belongs to everybody, so nothing found there is
+ * believed before its owner and mode are checked on the opened descriptor, and
+ * no symbolic link is followed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <nettle/base16.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job.h"
+
+static int check_ours(int fd, const char *path, const struct boot_why *why)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_uid != geteuid() || st.st_mode & 077)
+		return boot_fail(why, -EPERM, "%s must belong to this user and be closed to all "
+				 "others (it has owner %u, mode %03o): remove it, or set "
+				 "XDG_RUNTIME_DIR", path, st.st_uid, st.st_mode & 0777);
+	return 0;
+}
+
+static int open_ours(const char *path, int flags, const struct boot_why *why)
+{
+	int fd, err;
+
+	fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ELOOP || errno == ENOTDIR || errno == EACCES ?
+		       boot_fail(why, -EPERM, "%s is not ours: %s", path, strerror(errno)) :
+		       -errno;
+	err = check_ours(fd, path, why);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int make_directory(const char *path, const struct boot_why *why)
+{
+	int fd;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return boot_fail(why, -EPERM, "cannot make %s: %s", path, strerror(errno));
+	fd = open_ours(path, O_RDONLY | O_DIRECTORY, why);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* Different names stay different: what a file name cannot hold becomes %XX. */
+static void escape(char *to, const char *from)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789._-";
+
+	for (; *from; from++)
+		to += sprintf(to, strchr(plain, *from) ? "%c" : "%%%02X", (unsigned char)*from);
+	*to = '\0';
+}
+
+int rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char directory[256], name[3 * 64];
+	int n, err;
+
+	if (runtime && *runtime == '/' && !access(runtime, W_OK))
+		n = snprintf(directory, sizeof(directory), "%s/coll", runtime);
+	else
+		n = snprintf(directory, sizeof(directory), "/tmp/coll-%u", geteuid());
+	if (n >= (int)sizeof(directory))
+		return boot_fail(why, -EINVAL, "XDG_RUNTIME_DIR is too long");
+	err = make_directory(directory, why);
+	if (err)
+		return err;
+	escape(name, job);
+	snprintf(file->path, sizeof(file->path), "%s/job-%s", directory, name);
+	return 0;
+}
+
+static int parse(char *text, char *address, uint8_t *secret)
+{
+	struct base16_decode_ctx decode;
+	size_t bytes = COLL_SECRET_BYTES;
+	char *space = strchr(text, ' ');
+
+	if (!space || space - text >= COLL_STORE_ADDRESS_MAX ||
+	    strspn(space + 1, "0123456789abcdef") != 2 * COLL_SECRET_BYTES)
+		return -ENOENT;	/* not whole: as good as not there */
+	*space = '\0';
+	strcpy(address, text);
+	base16_decode_init(&decode);
+	return base16_decode_update(&decode, &bytes, secret, 2 * COLL_SECRET_BYTES, space + 1) ?
+	       0 : -ENOENT;
+}
+
+int rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
+		    uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
+{
+	char text[COLL_STORE_ADDRESS_MAX + 2 * COLL_SECRET_BYTES + 8];
+	ssize_t n;
+	int fd;
+
+	fd = open_ours(file->path, O_RDONLY, why);
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return parse(text, address, secret);
+}
+
+static int write_text(int fd, const char *text)
+{
+	ssize_t n = write(fd, text, strlen(text));
+
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t)strlen(text) ? 0 : -ENOSPC;
+}
+
+int rendezvous_write(const struct rendezvous *file, const char *address,
+		     const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
+{
+	char text[COLL_STORE_ADDRESS_MAX + 2 * COLL_SECRET_BYTES + 8];
+	char hex[2 * COLL_SECRET_BYTES + 1] = "";
+	char fresh[sizeof(file->path) + 8];
+	int fd, err;
+
+	base16_encode_update(hex, COLL_SECRET_BYTES, secret);
+	snprintf(text, sizeof(text), "%s %s\n", address, hex);
+	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", file->path);
+	fd = mkostemp(fresh, O_CLOEXEC);
+	if (fd < 0)
+		return boot_fail(why, -EPERM, "cannot make %s: %s", fresh, strerror(errno));
+	err = write_text(fd, text);
+	close(fd);
+	if (!err && rename(fresh, file->path))
+		err = -errno;
+	if (err)
+		unlink(fresh);
+	return err;
+}
+
+/* Only while it still tells of this address: a later job may have replaced it. */
+void rendezvous_remove(const struct rendezvous *file, const char *address)
+{
+	const struct boot_why silent = { NULL, 0 };
+	char now[COLL_STORE_ADDRESS_MAX];
+	uint8_t secret[COLL_SECRET_BYTES];
+
+	if (!rendezvous_read(file, now, secret, &silent) && !strcmp(now, address))
+		unlink(file->path);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A rank's side of the store: one request at a time, each with a deadline. */
+#include <endian.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libcoll/clock.h"
+#include "store.h"
+#include "store_wire.h"
+
+/* What we grant the server to answer, also when the deadline is nearer than that. */
+#define ANSWER_NS (COLL_SECOND / 4)
+
+struct coll_store_client {
+	int fd;
+	int error;		/* the connection is out of step: said to every later call */
+};
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Milliseconds left, rounded up, so that a poll does not spin in the last one. */
+static int ms_until(uint64_t deadline)
+{
+	uint64_t now = coll_now(), ms;
+
+	if (deadline <= now)
+		return 0;
+	ms = (deadline - now - 1) / 1000000 + 1;
+	return ms > 1000000000 ? 1000000000 : ms;
+}
+
+static int wait_for(int fd, short events, uint64_t deadline)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = events };
+	int n;
+
+	do {
+		n = poll(&poll_fd, 1, ms_until(deadline));
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
+}
+
+static int send_all(int fd, const void *data, size_t bytes, uint64_t deadline)
+{
+	const char *at = data;
+	ssize_t n;
+	int err;
+
+	while (bytes) {
+		n = send(fd, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n >= 0) {
+			at += n;
+			bytes -= n;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return errno == EPIPE ? -ECONNRESET : -errno;
+		err = wait_for(fd, POLLOUT, deadline);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int recv_all(int fd, void *data, size_t bytes, uint64_t deadline)
+{
+	char *at = data;
+	ssize_t n;
+	int err;
+
+	while (bytes) {
+		n = recv(fd, at, bytes, MSG_DONTWAIT);
+		if (!n)
+			return -ECONNRESET;
+		if (n > 0) {
+			at += n;
+			bytes -= n;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return -errno;
+		err = wait_for(fd, POLLIN, deadline);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int connect_to(const struct addrinfo *to, uint64_t deadline)
+{
+	int fd, err = 0, one = 1;
+	socklen_t bytes = sizeof(err);
+
+	fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, to->ai_addr, to->ai_addrlen)) {
+		err = errno == EINPROGRESS ? wait_for(fd, POLLOUT, deadline) : -errno;
+		if (!err && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes))
+			err = -err;
+	}
+	if (err) {
+		close(fd);
+		return err;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
+static int connect_any(const char *address, uint64_t deadline)
+{
+	struct addrinfo *found, *to;
+	int fd;
+
+	fd = store_resolve(address, false, &found);
+	if (fd)
+		return fd;
+	fd = -ECONNREFUSED;
+	for (to = found; to && fd < 0; to = to->ai_next)
+		fd = connect_to(to, deadline);
+	freeaddrinfo(found);
+	return fd;
+}
+
+static int fill_hello(struct store_hello *hello, const struct coll_store_who *who)
+{
+	memset(hello, 0, sizeof(*hello));
+	memcpy(hello->magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	hello->rank = htole32(who->rank);
+	hello->ranks = htole32(who->ranks);
+	hello->process = htole32(getpid());
+	strncpy(hello->job, who->job, sizeof(hello->job) - 1);
+	return getrandom(hello->nonce, sizeof(hello->nonce), 0) == sizeof(hello->nonce) ? 0 : -EIO;
+}
+
+static int introduce(int fd, const struct coll_store_who *who, uint64_t deadline)
+{
+	uint64_t soon = earlier(deadline, coll_now() + COLL_STORE_PATIENCE);
+	uint8_t proof[STORE_PROOF_BYTES];
+	struct store_greeting greeting;
+	struct store_welcome welcome;
+	struct store_hello hello;
+	int err;
+
+	err = recv_all(fd, &greeting, sizeof(greeting), soon);
+	if (err)
+		return err;
+	if (memcmp(greeting.magic, STORE_MAGIC, STORE_MAGIC_BYTES))
+		return -EBADMSG;
+	err = fill_hello(&hello, who);
+	if (err)
+		return err;
+	store_prove(hello.proof, STORE_CLIENT, who->secret, &greeting, &hello);
+	err = send_all(fd, &hello, sizeof(hello), deadline);
+	if (!err)
+		err = recv_all(fd, &welcome, sizeof(welcome), deadline);
+	if (err)
+		return err;
+	err = (int32_t)le32toh(welcome.status);
+	if (err)
+		return err == -EPROTO || err == -EEXIST || err == -EACCES ? err : -EBADMSG;
+	store_prove(proof, STORE_SERVER, who->secret, &greeting, &hello);
+	return store_proof_equal(proof, welcome.proof) ? 0 : -EBADMSG;
+}
+
+int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,
+		    const char *address, uint64_t deadline)
+{
+	int fd, err;
+
+	fd = connect_any(address, earlier(deadline, coll_now() + COLL_STORE_PATIENCE));
+	if (fd < 0)
+		return fd;
+	err = introduce(fd, who, deadline);
+	*client = err ? NULL : malloc(sizeof(**client));
+	if (!*client) {
+		close(fd);
+		return err ? err : -ENOMEM;
+	}
+	(*client)->fd = fd;
+	(*client)->error = 0;
+	return 0;
+}
+
+static int send_request(struct coll_store_client *client, enum store_verb verb, const char *key,
+			const void *value, size_t bytes, uint64_t deadline, uint32_t wait_ms)
+{
+	uint8_t wire[STORE_REQUEST_MAX];
+	size_t key_bytes = strlen(key);
+	struct store_request request = {
+		.verb = htole32(verb),
+		.key_bytes = htole32(key_bytes),
+		.value_bytes = htole32(bytes),
+		.wait_ms = htole32(wait_ms),
+	};
+
+	memcpy(wire, &request, sizeof(request));
+	memcpy(wire + sizeof(request), key, key_bytes);
+	if (bytes)
+		memcpy(wire + sizeof(request) + key_bytes, value, bytes);
+	return send_all(client->fd, wire, sizeof(request) + key_bytes + bytes, deadline);
+}
+
+static int recv_reply(struct coll_store_client *client, void *value, size_t *bytes,
+		      uint64_t deadline)
+{
+	uint8_t data[COLL_BOOT_VALUE_MAX];
+	struct store_reply reply;
+	size_t room = *bytes;
+	int err;
+
+	err = recv_all(client->fd, &reply, sizeof(reply), deadline);
+	if (err)
+		return client->error = err;
+	*bytes = le32toh(reply.bytes);
+	if (*bytes > sizeof(data))
+		return client->error = -EBADMSG;
+	err = recv_all(client->fd, data, *bytes, deadline);
+	if (err)
+		return client->error = err;
+	if (*bytes)
+		memcpy(value, data, *bytes < room ? *bytes : room);
+	err = (int32_t)le32toh(reply.status);
+	return err ? err : *bytes > room ? -EMSGSIZE : 0;
+}
+
+/*
+ * The server gives up a little before we do, so that its answer still arrives
+ * and the connection stays in step.
+ */
+static uint32_t server_wait(uint64_t deadline)
+{
+	uint32_t ms = ms_until(deadline);
+
+	return ms - (ms < 4000 ? ms / 8 : 500);
+}
+
+static int ask(struct coll_store_client *client, enum store_verb verb, const char *key,
+	       void *value, size_t *bytes, uint64_t deadline)
+{
+	uint64_t soon = coll_now() + ANSWER_NS;
+	uint32_t wait_ms = server_wait(deadline);
+	int err;
+
+	if (client->error)
+		return client->error;
+	if (deadline < soon)
+		deadline = soon;
+	err = send_request(client, verb, key, NULL, 0, deadline, wait_ms);
+	return err ? (client->error = err) : recv_reply(client, value, bytes, deadline);
+}
+
+int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes,
+		   uint64_t deadline)
+{
+	size_t got = bytes - 1;
+	int err = ask(client, STORE_ALL, "", missing, &got, deadline);
+
+	missing[err == -ETIMEDOUT && !client->error && got < bytes ? got : 0] = '\0';
+	return err;
+}
+
+static bool key_fits(const char *key)
+{
+	size_t bytes = strnlen(key, COLL_BOOT_KEY_MAX + 1);
+
+	return bytes && bytes <= COLL_BOOT_KEY_MAX;
+}
+
+int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
+		   size_t bytes)
+{
+	/* The server answers at once; a server that does not is as good as gone. */
+	uint64_t deadline = coll_now() + 30 * COLL_SECOND;
+	size_t none = 0;
+	int err;
+
+	if (!key_fits(key) || bytes > COLL_BOOT_VALUE_MAX)
+		return -EINVAL;
+	if (client->error)
+		return client->error;
+	err = send_request(client, STORE_PUT, key, value, bytes, deadline, 0);
+	return err ? (client->error = err) : recv_reply(client, NULL, &none, deadline);
+}
+
+int coll_store_get(struct coll_store_client *client, const char *key, void *value,
+		   size_t *bytes, uint64_t deadline)
+{
+	return key_fits(key) ? ask(client, STORE_GET, key, value, bytes, deadline) : -EINVAL;
+}
+
+void coll_store_leave(struct coll_store_client *client)
+{
+	if (!client)
+		return;
+	if (!client->error)
+		send_request(client, STORE_LEAVE, "", NULL, 0, coll_now() + COLL_SECOND, 0);
+	close(client->fd);
+	free(client);
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * An engine around another: all is done by that one, but ranks stop, messages
+ * are late, reads and writes are short, connections break and ranks die as the
+ * option `inject` says.
+ *
+ * A late message is late at its receiver: its bytes are in place, and the run
+ * hears of it when it is due. The sender is not slowed. Groups whose option
+ * `inject` is off are left alone.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "libcoll/exec/exec.h"
+#include "inject.h"
+
+/* A message that is here and not yet reported; keeps its exec from home. */
+struct delayed {
+	struct delayed *next;
+	struct coll_exec *exec;
+	uint32_t op;
+	uint64_t due;
+};
+
+struct inject {
+	struct coll_engine_ops ops;		/* what the context calls */
+	const struct coll_engine_ops *real;
+	struct inject_config config;
+	uint64_t origin;
+	struct inject_plan plan[INJECT_SPECS_MAX];	/* of OS noise */
+	uint64_t random;			/* for short reads and writes */
+	uint64_t started;			/* runs of groups that are injected */
+	struct delayed *queue, *spare;		/* queue: in order of `due` */
+	int fd, timer;				/* for coll_fd(), made when asked for */
+};
+
+struct inject_link {
+	uint64_t arrived;			/* when its last message did */
+	uint64_t messages;
+	struct inject_plan plan[INJECT_SPECS_MAX];
+};
+
+static bool group_injected(const struct coll_group *group)
+{
+	return group->options.inject[0];
+}
+
+static bool spec_hits(const struct inject_spec *spec, const struct coll_context *context)
+{
+	return spec->rank == COLL_UNSET || spec->rank == (uint64_t)context->boot->rank;
+}
+
+/* ---- OS noise: the rank stops ------------------------------------------------ */
+
+static bool context_at_work(const struct coll_context *context)
+{
+	const struct coll_group *group;
+	const struct coll_exec *exec;
+
+	for (group = context->groups; group; group = group->next)
+		for (exec = group_injected(group) ? group->active : NULL; exec; exec = exec->next)
+			if (!exec->over)
+				return true;
+	return false;
+}
+
+static void pass(uint64_t until, enum inject_how how)
+{
+	struct timespec time = { until / COLL_SECOND, until % COLL_SECOND };
+
+	if (how == INJECT_SLEEP)
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
+			;
+	while (coll_now() < until)
+		;
+}
+
+/* Stops for the rest of every event that the rank is in. */
+static void pause_for_noise(struct coll_context *context)
+{
+	struct inject *inject = context->inject;
+	uint32_t i;
+
+	for (i = 0; i < inject->config.count; i++) {
+		const struct inject_spec *spec = &inject->config.spec[i];
+		uint64_t until;
+
+		if (spec->kind != INJECT_OS || !spec_hits(spec, context))
+			continue;
+		until = coll_inject_plan_busy(&inject->plan[i], coll_now());
+		if (until)
+			pass(until, spec->how);
+	}
+}
+
+/* ---- link noise: messages are late ------------------------------------------- */
+
+/* Names the stream of a link: both ranks, in the job, and the group. */
+static uint64_t link_stream(const struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+	uint64_t stream = group->id;
+
+	stream = stream * 0x2545f4914f6cdd1dull + group->world[group->rank] + 1;
+	return stream * 0x2545f4914f6cdd1dull + group->world[link->rank] + 1;
+}
+
+static struct inject_link *link_state(struct coll_link *link)
+{
+	struct inject *inject = link->group->context->inject;
+	struct inject_link *state = link->inject;
+	uint32_t i;
+
+	if (state)
+		return state;
+	state = link->inject = calloc(1, sizeof(*state));
+	for (i = 0; state && i < inject->config.count; i++)
+		if (inject->config.spec[i].kind == INJECT_LINK)
+			coll_inject_plan_init(&state->plan[i], &inject->config.spec[i],
+					      link_stream(link), inject->origin);
+	return state;
+}
+
+/*
+ * When a message that was awaited since `posted` and has arrived now is due. The
+ * time before the link's last message was that one's.
+ */
+static uint64_t message_due(struct coll_context *context, struct inject_link *state,
+			    uint64_t posted, uint64_t now)
+{
+	const struct inject_config *config = &context->inject->config;
+	uint64_t from = posted > state->arrived ? posted : state->arrived;
+	uint64_t due = now, busy;
+	uint32_t i;
+
+	for (i = 0; i < config->count; i++) {
+		const struct inject_spec *spec = &config->spec[i];
+
+		if (spec->kind != INJECT_LINK || !spec_hits(spec, context))
+			continue;
+		if (spec->model == INJECT_EVENT) {
+			due += coll_inject_plan_strikes(&state->plan[i], from, now);
+		} else {
+			busy = coll_inject_plan_busy(&state->plan[i], now);
+			due += busy ? busy - now : 0;
+		}
+	}
+	state->arrived = now;
+	return due;
+}
+
+static void set_timer(const struct inject *inject)
+{
+	struct itimerspec when = { 0 };
+
+	if (inject->timer < 0)
+		return;
+	if (inject->queue) {
+		when.it_value.tv_sec = inject->queue->due / COLL_SECOND;
+		when.it_value.tv_nsec = inject->queue->due % COLL_SECOND;
+	}
+	timerfd_settime(inject->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static int delay(struct inject *inject, struct coll_exec *exec, uint32_t op, uint64_t due)
+{
+	struct delayed *delayed = inject->spare, **slot = &inject->queue;
+
+	if (delayed)
+		inject->spare = delayed->next;
+	else
+		delayed = malloc(sizeof(*delayed));
+	if (!delayed)
+		return -ENOMEM;
+	while (*slot && (*slot)->due <= due)
+		slot = &(*slot)->next;
+	*delayed = (struct delayed){ *slot, exec, op, due };
+	*slot = delayed;
+	exec->in_flight++;
+	set_timer(inject);
+	return 0;
+}
+
+/* Reports what is due, and what no run waits for any more. Returns how many. */
+static int deliver_due(struct inject *inject)
+{
+	struct delayed **slot = &inject->queue, *delayed;
+	uint64_t now = inject->queue ? coll_now() : 0;
+	int count = 0;
+
+	while ((delayed = *slot)) {
+		struct coll_exec *exec = delayed->exec;
+
+		if (delayed->due > now && !exec->over) {
+			slot = &delayed->next;
+			continue;
+		}
+		*slot = delayed->next;
+		delayed->next = inject->spare;
+		inject->spare = delayed;
+		exec->in_flight--;
+		coll_exec_received(exec, delayed->op);
+		slot = &inject->queue;	/* that may have queued others */
+		count++;
+	}
+	if (count)
+		set_timer(inject);
+	return count;
+}
+
+static void drop_after(const struct coll_context *context, const struct coll_link *link,
+		       const struct inject_link *state)
+{
+	const struct inject_config *config = &context->inject->config;
+	uint32_t i;
+
+	for (i = 0; i < config->count; i++)
+		if (config->spec[i].kind == INJECT_DROP && spec_hits(&config->spec[i], context) &&
+		    config->spec[i].after == state->messages && link->fd >= 0)
+			shutdown(link->fd, SHUT_RDWR);
+}
+
+static void inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+{
+	struct coll_context *context = link->group->context;
+	struct inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
+	uint64_t now, due;
+
+	if (!state) {
+		coll_exec_received(exec, op);
+		return;
+	}
+	state->messages++;
+	drop_after(context, link, state);
+	now = coll_now();
+	due = message_due(context, state, exec->posted_at[op], now);
+	if (due <= now || exec->over || delay(context->inject, exec, op, due))
+		coll_exec_received(exec, op);
+}
+
+/* ---- short reads and writes ---------------------------------------------------- */
+
+int coll_inject_clip(struct coll_link *link, struct iovec *iov, int count, bool *cut)
+{
+	struct coll_context *context = link->group->context;
+	struct inject *inject = context->inject;
+	uint64_t bytes = 0, keep;
+	double probability = 0;
+	uint32_t i;
+	int j;
+
+	for (i = 0; i < inject->config.count; i++)
+		if (inject->config.spec[i].kind == INJECT_SHORT &&
+		    spec_hits(&inject->config.spec[i], context))
+			probability = inject->config.spec[i].probability;
+	for (j = 0; j < count; j++)
+		bytes += iov[j].iov_len;
+	*cut = bytes > 1 && (coll_inject_random(&inject->random) >> 11) * 0x1p-53 < probability;
+	if (!*cut)
+		return count;
+	keep = 1 + coll_inject_random(&inject->random) % (bytes - 1);
+	for (j = 0; j < count && keep; j++) {
+		if (iov[j].iov_len > keep)
+			iov[j].iov_len = keep;
+		keep -= iov[j].iov_len;
+	}
+	return j;
+}
+
+/* ---- dead and stopped ranks ------------------------------------------------------ */
+
+void coll_inject_started(struct coll_group *group)
+{
+	if (group_injected(group))
+		group->context->inject->started++;
+}
+
+/* The run's first messages have gone out: it is under way everywhere. */
+static void strike_down(const struct coll_context *context)
+{
+	struct inject *inject = context->inject;
+	uint32_t i;
+
+	for (i = 0; i < inject->config.count; i++) {
+		struct inject_spec *spec = &inject->config.spec[i];
+
+		if ((spec->kind != INJECT_KILL && spec->kind != INJECT_STOP) ||
+		    !spec_hits(spec, context) || inject->started < spec->after)
+			continue;
+		spec->after = UINT64_MAX;	/* once */
+		raise(spec->kind == INJECT_KILL ? SIGKILL : SIGSTOP);
+	}
+}
+
+/* ---- the engine ----------------------------------------------------------------- */
+
+static int inject_advance(struct coll_context *context, uint64_t deadline)
+{
+	struct inject *inject = context->inject;
+	bool at_work = context_at_work(context), waits = deadline;
+	int error;
+
+	if (at_work)
+		pause_for_noise(context);
+	if (deliver_due(inject))
+		deadline = 0;
+	if (inject->queue && inject->queue->due < deadline)
+		deadline = inject->queue->due;
+	error = inject->real->advance(context, deadline);
+	if (at_work) {
+		strike_down(context);
+		pause_for_noise(context);
+	}
+	if (deliver_due(inject) && !waits && !error)	/* what follows goes out now */
+		error = inject->real->advance(context, 0);
+	return error;
+}
+
+static void close_descriptors(struct inject *inject)
+{
+	if (inject->fd >= 0)
+		close(inject->fd);
+	if (inject->timer >= 0)
+		close(inject->timer);
+	inject->fd = inject->timer = -1;
+}
+
+/* Readable when the real one is, and when a late message is due. */
+static int inject_fd(struct coll_context *context)
+{
+	struct inject *inject = context->inject;
+	struct epoll_event event = { .events = EPOLLIN };
+	int real, error;
+
+	if (inject->fd >= 0)
+		return inject->fd;
+	real = inject->real->fd(context);
+	if (real < 0)
+		return real;
+	inject->fd = epoll_create1(EPOLL_CLOEXEC);
+	inject->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (inject->fd < 0 || inject->timer < 0 ||
+	    epoll_ctl(inject->fd, EPOLL_CTL_ADD, inject->timer, &event) ||
+	    epoll_ctl(inject->fd, EPOLL_CTL_ADD, real, &event)) {
+		error = -errno;
+		close_descriptors(inject);
+		return error;
+	}
+	set_timer(inject);
+	return inject->fd;
+}
+
+static void free_delayed(struct delayed *list)
+{
+	while (list) {
+		struct delayed *next = list->next;
+
+		free(list);
+		list = next;
+	}
+}
+
+static void inject_close(struct coll_context *context)
+{
+	struct inject *inject = context->inject;
+
+	context->engine = inject->real;
+	context->engine->close(context);
+	context->inject = NULL;
+	close_descriptors(inject);
+	free_delayed(inject->queue);
+	free_delayed(inject->spare);
+	coll_inject_release(&inject->config);
+	free(inject);
+}
+
+/* A rank's own streams; those of links begin with their first message. */
+static void start_plans(struct inject *inject, uint64_t rank)
+{
+	const struct inject_config *config = &inject->config;
+	uint32_t i;
+
+	inject->origin = coll_now();
+	inject->random = config->seed + (rank << 32);
+	for (i = 0; i < config->count; i++)
+		if (config->spec[i].kind == INJECT_OS)
+			coll_inject_plan_init(&inject->plan[i], &config->spec[i], rank,
+					      inject->origin);
+}
+
+int coll_inject_open(struct coll_context *context)
+{
+	struct inject *inject = calloc(1, sizeof(*inject));
+	char why[200];
+	int error;
+
+	if (!inject)
+		return -ENOMEM;
+	error = coll_inject_parse(&inject->config, context->options.inject, why, sizeof(why));
+	if (error) {
+		free(inject);
+		return error;
+	}
+	start_plans(inject, context->boot->rank);
+	inject->fd = inject->timer = -1;
+	inject->real = context->engine;
+	inject->ops = *context->engine;
+	inject->ops.close = inject_close;
+	inject->ops.advance = inject_advance;
+	inject->ops.fd = inject_fd;
+	inject->ops.deliver = inject_deliver;
+	context->inject = inject;
+	context->engine = &inject->ops;
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Faults and noise on purpose: what is asked for (a specification, read once),
+ * when it strikes (plans, the same for the same seed), and the hooks of the
+ * engine that carries it out (engine_inject.c).
+ */
+#ifndef COLL_INJECT_H
+#define COLL_INJECT_H
+
+#include "core/noise/text.h"
+#include "libcoll/internal.h"
+
+enum { INJECT_SPECS_MAX = 16 };
+
+enum inject_kind {
+	INJECT_OS,	/* a rank stops */
+	INJECT_LINK,	/* a message is late */
+	INJECT_SHORT,	/* a read or write ends early */
+	INJECT_DROP,	/* a connection breaks */
+	INJECT_KILL,	/* a rank dies */
+	INJECT_STOP,	/* a rank is stopped */
+};
+
+enum inject_how { INJECT_SLEEP, INJECT_SPIN };
+enum inject_model { INJECT_EVENT, INJECT_OCCUPANCY };
+
+struct inject_spec {
+	enum inject_kind kind;
+	enum inject_how how;
+	enum inject_model model;
+	struct coll_noise_said noise;	/* of INJECT_OS and INJECT_LINK */
+	uint64_t rank;			/* in the job; COLL_UNSET: every rank */
+	double probability;
+	uint64_t after;			/* messages or runs */
+};
+
+struct inject_config {
+	uint64_t seed;
+	uint32_t count;
+	struct inject_spec spec[INJECT_SPECS_MAX];
+};
+
+/* Reads a specification, see coll-bench(1). -EINVAL: `why` says what is valid. */
+int coll_inject_parse(struct inject_config *config, const char *text, char *why, size_t bytes);
+void coll_inject_release(struct inject_config *config);
+
+/* ---- plans: when noise strikes --------------------------------------------------- */
+
+/* Time only moves forward in a plan. */
+struct inject_plan {
+	struct coll_noise_plan noise;
+	struct coll_noise_stream stream;
+	struct coll_noise_span next;
+	uint64_t busy_until;		/* latest end of the events passed */
+};
+
+/*
+ * From `now` on, on the caller's clock, which is the same for all that shall be
+ * in phase. `stream` tells plans of the same seed apart.
+ */
+void coll_inject_plan_init(struct inject_plan *plan, const struct inject_spec *spec,
+			   uint64_t stream, uint64_t now);
+/* The next event; moves past it. */
+struct coll_noise_span coll_inject_plan_next(struct inject_plan *plan);
+/* How long the events last that start after `from` and not after `to`. Moves to `to`. */
+uint64_t coll_inject_plan_strikes(struct inject_plan *plan, uint64_t from, uint64_t to);
+/* When the event that `now` lies in ends; 0: it lies in none. Moves to `now`. */
+uint64_t coll_inject_plan_busy(struct inject_plan *plan, uint64_t now);
+
+/* A random number; moves the state. */
+uint64_t coll_inject_random(uint64_t *state);
+
+/* ---- hooks (engine_inject.c) ------------------------------------------------ */
+
+/* Wraps the context's open engine in one that injects what its options say. */
+int coll_inject_open(struct coll_context *context);
+
+/* A run of this group has started. */
+void coll_inject_started(struct coll_group *group);
+
+/*
+ * Cuts what is to be sent or received next to its first bytes, sometimes.
+ * Returns the number of entries left.
+ */
+int coll_inject_clip(struct coll_link *link, struct iovec *iov, int count, bool *cut);
+
+#endif

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A call's schedule is made once: choose the algorithm, emit, check, plan. The
+ * group keeps the latest, so that a loop of equal calls pays for a look-up only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo/circuits/circuits.h"
+#include "algo/tuning.h"
+#include "core/check.h"
+#include "libcoll/circuit/circuit.h"
+#include "exec.h"
+#include "libcoll/link/link.h"
+#include "libcoll/progress/offload.h"
+#include "libcoll/api/run.h"
+
+/* ---- a call's arrays -------------------------------------------------------- */
+
+enum { ARRAYS = 6 };
+
+/* All of a call's counts and displacements, in one order. */
+static const u64 **array_of(struct coll_call *call, uint32_t i)
+{
+	const u64 **const array[ARRAYS] = {
+		&call->counts,	    &call->displs,	&call->send_counts,
+		&call->send_displs, &call->recv_counts, &call->recv_displs,
+	};
+
+	return array[i];
+}
+
+static const u64 *array_in(const struct coll_call *call, uint32_t i)
+{
+	return *array_of((struct coll_call *)call, i);
+}
+
+/* ---- hashes ------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t mix_array(uint64_t hash, const u64 *values, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; values && i < count; i++)
+		hash = mix(hash, values[i]);
+	return hash;
+}
+
+static uint32_t terms_version(const struct coll_group *group)
+{
+	return group->terms ? group->terms->version : 0;
+}
+
+uint64_t call_key(const struct coll_call *call, uint32_t user_op)
+{
+	uint64_t hash = mix(user_op, call->collective);
+	uint32_t i;
+
+	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
+	hash = mix(hash, (uint64_t)call->element << 16 | call->reduction << 1 | call->in_place);
+	hash = mix(hash, call->count);
+	for (i = 0; i < ARRAYS; i++)
+		hash = mix_array(hash, array_in(call, i), call->ranks);
+	return hash;
+}
+
+static bool same_count_everywhere(enum coll_collective collective)
+{
+	return collective != COLL_GATHERV && collective != COLL_SCATTERV &&
+	       collective != COLL_ALLGATHERV && collective != COLL_ALLTOALLV &&
+	       collective != COLL_REDUCE_SCATTER;
+}
+
+/*
+ * What all ranks of a call must agree on; travels in every header. Not the number
+ * of a user's operation, which is each rank's own.
+ */
+static uint32_t call_hash(const struct planned *planned)
+{
+	const struct coll_call *call = &planned->call;
+	const struct coll_tuning *tuning = &planned->tuning;
+	const char *name;
+	uint32_t i;
+	uint64_t hash = mix(call->ranks, call->collective);
+
+	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
+	hash = mix(hash, (uint64_t)call->element << 8 | call->reduction);
+	if (same_count_everywhere(call->collective))
+		hash = mix(hash, call->count);
+	if (call->collective == COLL_ALLGATHERV || call->collective == COLL_REDUCE_SCATTER)
+		hash = mix_array(hash, call->counts, call->ranks);
+	for (name = planned->algo->name; *name; name++)
+		hash = mix(hash, *name);
+	hash = mix(hash, tuning->redundancy);
+	hash = mix(hash, tuning->segment);
+	hash = mix(hash, tuning->bound);
+	hash = mix(hash, tuning->lanes);
+	hash = mix(hash, tuning->relays);
+	hash = mix(hash, tuning->radix);
+	hash = mix(hash, tuning->ports);
+	hash = mix(hash, tuning->wavelengths);
+	hash = mix(hash, tuning->ahead << 1 ^ tuning->simplex);
+	for (i = 0; planned->ports && i < call->ranks; i++)
+		hash = mix(hash, planned->ports[i]);
+	return hash ^ hash >> 32;
+}
+
+/* ---- copies of counts --------------------------------------------------- */
+
+static bool same_array(const u64 *a, const u64 *b, uint32_t count)
+{
+	return !a == !b && (!a || !memcmp(a, b, count * sizeof(*a)));
+}
+
+static bool same_arrays(const struct coll_call *a, const struct coll_call *b)
+{
+	bool same = true;
+	uint32_t i;
+
+	for (i = 0; i < ARRAYS; i++)
+		same &= same_array(array_in(a, i), array_in(b, i), a->ranks);
+	return same;
+}
+
+/* Whether that is what this rank's schedule for the call would be. */
+static bool same_call(const struct planned *planned, const struct coll_group *group,
+		      const struct coll_call *b, uint32_t user_op)
+{
+	const struct coll_call *a = &planned->call;
+
+	return planned->terms == terms_version(group) && a->collective == b->collective &&
+	       a->root == b->root && a->type == b->type && a->element == b->element &&
+	       a->reduction == b->reduction && a->in_place == b->in_place &&
+	       a->commutative == b->commutative && a->count == b->count &&
+	       planned->user_op == user_op && same_arrays(a, b);
+}
+
+/* Copies the caller's arrays into memory of our own. */
+static int keep_arrays(struct coll_call *call, u64 **memory)
+{
+	u64 *copy = malloc(ARRAYS * (size_t)call->ranks * sizeof(*copy));
+	uint32_t i;
+
+	if (!copy)
+		return -ENOMEM;
+	*memory = copy;
+	for (i = 0; i < ARRAYS; i++, copy += call->ranks) {
+		const u64 **array = array_of(call, i);
+
+		if (*array)
+			*array = memcpy(copy, *array, call->ranks * sizeof(*copy));
+	}
+	return 0;
+}
+
+static bool has_arrays(const struct coll_call *call)
+{
+	bool has = false;
+	uint32_t i;
+
+	for (i = 0; i < ARRAYS; i++)
+		has |= array_in(call, i) != NULL;
+	return has;
+}
+
+int run_keep_counts(struct coll_run *run)
+{
+	return has_arrays(&run->call) ? keep_arrays(&run->call, &run->counts) : 0;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+/*
+ * What the options do not say, as it was measured; until then a network of 10 Gbit/s.
+ */
+struct coll_machine planned_machine(const struct planned *planned)
+{
+	struct coll_machine known = planned->group->options.machine;
+
+	if (known.alpha <= 0)
+		known.alpha = planned->alpha > 0 ? planned->alpha : 20e-6;
+	if (known.beta <= 0)
+		known.beta = planned->beta > 0 ? planned->beta : 0.8e-9;
+	known.delta = planned->delta;
+	return known;
+}
+
+static void go_without_circuits(struct planned *planned)
+{
+	planned->tuning.ports = planned->tuning.wavelengths = COLL_UNSET;
+	planned->call.ports = NULL;
+}
+
+/* To plan circuits in; what of it is not needed costs nothing. */
+enum { PLANNING_BYTES = 1 << 26 };
+
+/* Memory that grows until it is enough for what is to be made in it. */
+static int in_memory(uint64_t bytes, void **memory, struct planned *planned,
+		     int (*make)(struct planned *planned, void *memory, uint64_t bytes, void *made),
+		     void *made)
+{
+	int error;
+
+	do {
+		*memory = malloc(bytes);
+		error = *memory ? make(planned, *memory, bytes, made) : -ENOMEM;
+		if (error) {
+			free(*memory);
+			*memory = NULL;
+		}
+		bytes *= 2;
+	} while (error == -ENOSPC);
+	return error;
+}
+
+static int make_choice(struct planned *planned, void *memory, uint64_t bytes, void *choice)
+{
+	const struct coll_machine known = planned_machine(planned);
+
+	return circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes, choice);
+}
+
+/*
+ * The cheapest with circuits, by what its schedule would take. What cannot have
+ * circuits planned goes without: its links are made when they are needed.
+ */
+static int choose_with_circuits(struct planned *planned)
+{
+	struct circuits_choice choice;
+	void *memory;
+	int error = in_memory(PLANNING_BYTES, &memory, planned, make_choice, &choice);
+
+	free(memory);
+	if (error == -EOPNOTSUPP) {
+		go_without_circuits(planned);
+		return 0;
+	}
+	if (error)
+		return error;
+	planned->algo = choice.algo;
+	planned->tuning = choice.tuning;
+	return 0;
+}
+
+/* Ports of each rank, as the manager says, for a call that names none. */
+static int take_terms(struct coll_group *group, struct planned *planned)
+{
+	const struct circuit_terms *terms = group->terms;
+	const struct coll_call *call = &planned->call;
+	uint32_t rank;
+
+	planned->terms = terms_version(group);
+	if (terms)
+		planned->delta = terms->delta;
+	if (planned->terms) {	/* all ranks know them */
+		planned->alpha = terms->alpha;
+		planned->beta = terms->beta;
+	}
+	if (!planned->terms || planned->tuning.ports != COLL_UNSET ||
+	    call->collective == COLL_BARRIER)
+		return 0;
+	planned->ports = malloc(call->ranks * sizeof(*planned->ports));
+	if (!planned->ports)
+		return -ENOMEM;
+	memcpy(planned->ports, terms->ports, call->ranks * sizeof(*planned->ports));
+	planned->call.ports = planned->ports;
+	planned->tuning.ports = 1;
+	for (rank = 0; rank < call->ranks; rank++)
+		if (planned->tuning.ports < terms->ports[rank])
+			planned->tuning.ports = terms->ports[rank];
+	if (terms->limit && planned->tuning.wavelengths == COLL_UNSET)
+		planned->tuning.wavelengths = terms->limit;
+	if (planned->algo && coll_algo_refuses(planned->algo, call, &planned->tuning))
+		go_without_circuits(planned);
+	return 0;
+}
+
+struct prediction {
+	struct coll_machine machine;
+	struct circuits_cost cost;
+};
+
+static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *made)
+{
+	struct prediction *prediction = made;
+
+	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &prediction->machine,
+			     memory, bytes, &prediction->cost);
+}
+
+static int predict_on(struct planned *planned, struct prediction *prediction)
+{
+	void *memory;
+	const int error = in_memory(PLANNING_BYTES, &memory, planned, make_cost, prediction);
+
+	free(memory);
+	return error;
+}
+
+static struct circuits_cost *predict(struct planned *planned)
+{
+	struct prediction prediction = { .machine = planned_machine(planned) };
+	struct circuits_cost *cost = malloc(sizeof(*cost));
+
+	planned->bound = circuits_bound(&planned->call, &planned->tuning, &prediction.machine);
+	if (!cost)
+		return NULL;
+	if (predict_on(planned, &prediction)) {
+		free(cost);
+		return NULL;
+	}
+	*cost = prediction.cost;
+	prediction.machine.delta = 0;
+	if (cost->fits && !predict_on(planned, &prediction))
+		planned->lit = prediction.cost.seconds;
+	return cost;
+}
+
+const struct circuits_cost *planned_cost(struct planned *planned)
+{
+	if (planned->tuning.ports == COLL_UNSET)
+		return NULL;
+	if (!planned->cost)
+		planned->cost = predict(planned);
+	return planned->cost;
+}
+
+static int choose_algo(struct coll_group *group, struct planned *planned)
+{
+	const struct coll_call *call = &planned->call;
+	const struct coll_options *options = &group->options;
+	const char *refusal;
+
+	planned->tuning = options->tuning[call->collective];
+	planned->algo = options->algo[call->collective];
+	if (call->cluster && planned->tuning.lanes == COLL_UNSET)
+		planned->tuning.lanes = coll_lanes_choose(call, &options->machine);
+	planned->delta = options->machine.delta > 0 ? options->machine.delta : CIRCUIT_DELTA;
+	if (take_terms(group, planned))
+		return -ENOMEM;
+	if (!planned->algo && planned->tuning.ports != COLL_UNSET && choose_with_circuits(planned))
+		return -ENOMEM;
+	if (!planned->algo)
+		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
+	if (planned->algo && !coll_algo_has_option(planned->algo, "n"))
+		planned->tuning.lanes = COLL_UNSET;
+	if (planned->algo) {
+		coll_segment_choose(planned->algo, call, &options->machine, &planned->tuning);
+		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
+	}
+	if (!planned->algo) {
+		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
+			 coll_collective_names[call->collective]);
+		return -EOPNOTSUPP;
+	}
+	refusal = coll_algo_refuses(planned->algo, call, &planned->tuning);
+	if (!refusal)
+		return 0;
+	snprintf(group->text, sizeof(group->text), "%s cannot serve this %s: %s",
+		 planned->algo->name, coll_collective_names[call->collective], refusal);
+	return -EOPNOTSUPP;
+}
+
+static int emit_into(struct planned *planned, void *memory, uint64_t bytes, void *schedule)
+{
+	return coll_algo_emit(planned->algo, &planned->call, &planned->tuning, memory, bytes,
+			      schedule);
+}
+
+/* A builder's time grows with its memory; with circuits it has a quarter, and all plan in it. */
+static int make_schedule(struct planned *planned)
+{
+	const uint64_t bytes = planned->tuning.ports == COLL_UNSET ? 16384 : PLANNING_BYTES / 8;
+	void *memory;
+	int error = in_memory(bytes, &memory, planned, emit_into, &planned->schedule);
+
+	if (error) {
+		planned->schedule = NULL;
+		return error;
+	}
+	memory = realloc(memory, planned->schedule->bytes);
+	planned->schedule = memory;
+	return memory ? 0 : -ENOMEM;
+}
+
+static int check_schedule(struct coll_group *group, struct planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	struct coll_refusal refusal;
+	void *work = malloc(coll_check_bytes(s, s->bytes) + 1);
+	int error;
+
+	if (!work)
+		return -ENOMEM;
+	error = coll_check(s, s->bytes, work, &refusal);
+	free(work);
+	if (error)
+		snprintf(group->text, sizeof(group->text), "schedule of %s refused: op %d: %s",
+			 planned->algo->name, (int)refusal.op, refusal.reason);
+	return error;
+}
+
+static int make_plan(struct coll_group *group, struct planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	void *memory = malloc(coll_plan_bytes(s));
+	uint32_t i;
+
+	if (!memory)
+		return -ENOMEM;
+	coll_plan_init(&planned->plan, s, memory);	/* plan.pending is `memory` */
+	planned->links = calloc(s->peers ? s->peers : 1, sizeof(*planned->links));
+	if (!planned->links)
+		return -ENOMEM;
+	for (i = 0; i < s->peers; i++) {
+		planned->links[i] = coll_link_get(group, coll_peers(s)[i].rank);
+		if (!planned->links[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < s->ops; i++)
+		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
+	return 0;
+}
+
+static int planned_make(struct coll_group *group, const struct coll_call *call,
+			uint32_t user_op, struct planned **made)
+{
+	struct planned *planned = calloc(1, sizeof(*planned));
+	int error;
+
+	if (!planned)
+		return -ENOMEM;
+	planned->references = 1;
+	planned->group = group;
+	planned->user_op = user_op;
+	planned->call = *call;
+	error = keep_arrays(&planned->call, &planned->counts);
+	if (!error)
+		error = choose_algo(group, planned);
+	if (!error)
+		error = make_schedule(planned);
+	if (!error)
+		error = check_schedule(group, planned);
+	if (!error)
+		error = make_plan(group, planned);
+	if (error) {
+		planned_put(planned);
+		return error;
+	}
+	planned->hash = call_hash(planned);
+	*made = planned;
+	return 0;
+}
+
+void planned_put(struct planned *planned)
+{
+	if (--planned->references)
+		return;
+	while (planned->spare) {
+		struct coll_exec *exec = planned->spare;
+
+		planned->spare = exec->next;
+		exec_free(exec);
+	}
+	offload_forget(planned);
+	free((void *)planned->plan.pending);
+	free(planned->schedule);
+	free(planned->links);
+	free(planned->counts);
+	free(planned->ports);
+	free(planned->cost);
+	free(planned);
+}
+
+int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
+		struct planned **result)
+{
+	const uint64_t key = mix(call_key(call, user_op), terms_version(group));
+	struct planned **slot = &group->planned[key % PLANNED_MAX];
+	int error;
+
+	if (!*slot || !same_call(*slot, group, call, user_op)) {
+		struct planned *planned = NULL;
+
+		error = planned_make(group, call, user_op, &planned);
+		if (error)
+			return error;
+		if (*slot)
+			planned_put(*slot);
+		*slot = planned;
+	}
+	(*slot)->references++;
+	*result = *slot;
+	return 0;
+}
+
+int planned_renew(struct coll_run *run)
+{
+	struct planned *old = run->planned, *renewed;
+	struct coll_call call = old->call;
+	int error;
+
+	if (old->terms == terms_version(run->group))
+		return 0;
+	call.ports = NULL;
+	error = planned_get(run->group, &call, old->user_op, &renewed);
+	if (error)
+		return error;
+	run->planned = renewed;
+	circuits_prefetch(run);
+	planned_put(old);
+	return 0;
+}
+
+void planned_forget(struct coll_group *group)
+{
+	uint32_t i;
+
+	for (i = 0; i < PLANNED_MAX; i++) {
+		if (group->planned[i])
+			planned_put(group->planned[i]);
+		group->planned[i] = NULL;
+	}
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Going on after a failure: the survivors agree on one flag and on who has
+ * failed, through the store, whose keys are written once:
+ *
+ *	agree/<group>/<number>/<rank>		what that rank gives
+ *	agree/<group>/<number>/decision		what holds for all
+ *
+ * The lowest rank that is not known to have failed collects what the others
+ * give and decides. Who gives nothing in time has failed. Does the decision not
+ * come, the next rank decides with what is there. Several may decide; the first
+ * that writes is right, and everybody reads that one. So all that return have
+ * the same outcome, whoever dies meanwhile.
+ *
+ * Time, in parts of the group's deadline: 3/8 for all to come, 3/16 more for the
+ * decision, then 1/8 for each further rank that may have to take over. Ranks
+ * learn of a failure within 1/32 of each other (health.c), so these steps do not
+ * overlap.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libcoll/circuit/circuit.h"
+#include "libcoll/api/context.h"
+#include "libcoll/api/group.h"
+#include "libcoll/progress/progress.h"
+
+enum { SLICE_NS = 20000000 };	/* waits for the store between turns of the engine */
+
+/* What a rank gives, and the decision: the flag, then a bit for each failed rank. */
+struct opinion {
+	uint64_t flag;
+	uint8_t failed[COLL_BOOT_VALUE_MAX - sizeof(uint64_t)];
+};
+
+struct agreement {
+	struct coll_group *group;
+	uint32_t number;
+	size_t bytes;			/* of an opinion that are used */
+	uint64_t start, deadline_ns;
+	struct opinion mine, decision;
+};
+
+static bool has_failed(const struct opinion *opinion, uint32_t rank)
+{
+	return opinion->failed[rank / 8] >> rank % 8 & 1;
+}
+
+static void set_failed(struct opinion *opinion, uint32_t rank)
+{
+	opinion->failed[rank / 8] |= 1 << rank % 8;
+}
+
+/* ---- the store ---------------------------------------------------------- */
+
+static void key_of(const struct agreement *a, char *key, const char *what)
+{
+	snprintf(key, COLL_BOOT_KEY_MAX, "agree/%" PRIx64 "/%u/%s", a->group->id, a->number, what);
+}
+
+static int opinion_put(const struct agreement *a, const char *what, const struct opinion *opinion)
+{
+	char key[COLL_BOOT_KEY_MAX];
+
+	key_of(a, key, what);
+	return coll_boot_put(a->group->context->boot, key, opinion, a->bytes);
+}
+
+static int opinion_get(const struct agreement *a, const char *what, struct opinion *opinion,
+		       uint64_t until)
+{
+	struct coll_context *context = a->group->context;
+	char key[COLL_BOOT_KEY_MAX];
+	uint64_t now, slice;
+	size_t bytes;
+	int error;
+
+	key_of(a, key, what);
+	do {	/* others may still have to hear from us that the group has failed */
+		context_turn(context, 0);
+		now = coll_now();
+		slice = now + SLICE_NS < until ? now + SLICE_NS : until;
+		bytes = sizeof(*opinion);
+		error = coll_boot_get(context->boot, key, opinion, &bytes, slice);
+	} while (error == -ETIMEDOUT && slice < until);
+	return error ? error : bytes == a->bytes ? 0 : -EPROTO;
+}
+
+static int rank_opinion_get(const struct agreement *a, uint32_t rank, struct opinion *opinion,
+			    uint64_t until)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", rank);
+	return opinion_get(a, name, opinion, until);
+}
+
+/* ---- deciding ----------------------------------------------------------- */
+
+/* Adds what one rank gives, or that it gives nothing. */
+static int collect_one(struct agreement *a, uint32_t rank, uint64_t until)
+{
+	struct opinion theirs;
+	int error = rank_opinion_get(a, rank, &theirs, until);
+	size_t i;
+
+	if (error == -ETIMEDOUT) {
+		set_failed(&a->decision, rank);
+		return 0;
+	}
+	if (error)
+		return error;
+	a->decision.flag &= theirs.flag;
+	for (i = 0; i < sizeof(theirs.failed) && i + sizeof(theirs.flag) < a->bytes; i++)
+		a->decision.failed[i] |= theirs.failed[i];
+	return 0;
+}
+
+/* The first decision that is written holds, be it another's. */
+static int decide(struct agreement *a, uint64_t until)
+{
+	uint32_t rank;
+	int error;
+
+	a->decision = a->mine;
+	for (rank = 0; rank < a->group->ranks; rank++) {
+		error = rank == a->group->rank || has_failed(&a->mine, rank) ?
+				0 : collect_one(a, rank, until);
+		if (error)
+			return error;
+	}
+	error = opinion_put(a, "decision", &a->decision);
+	if (error == -EEXIST)
+		error = opinion_get(a, "decision", &a->decision,
+				    a->start + a->deadline_ns);
+	return error;
+}
+
+static uint64_t moment(const struct agreement *a, unsigned int sixteenths)
+{
+	return a->start + a->deadline_ns / 16 * sixteenths;
+}
+
+/* Waits for those before us, then decides. */
+static int come_to_decision(struct agreement *a)
+{
+	enum { ALL_CAME = 6, DECIDED = 9, TAKE_OVER = 2, LAST = 15 };
+	unsigned int collected = ALL_CAME, patience = DECIDED;
+	uint32_t rank;
+	int error;
+
+	for (rank = 0; rank < a->group->rank; rank++) {
+		if (has_failed(&a->mine, rank))
+			continue;
+		error = opinion_get(a, "decision", &a->decision, moment(a, patience));
+		if (error != -ETIMEDOUT)
+			return error;
+		set_failed(&a->mine, rank);
+		collected = patience;
+		patience += patience < LAST ? TAKE_OVER : 0;
+	}
+	return decide(a, moment(a, collected));
+}
+
+static void take_over_failed(const struct agreement *a)
+{
+	struct coll_group *group = a->group;
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		if (has_failed(&a->decision, rank))
+			group->failed[rank] = 1;
+}
+
+static int refuse(struct coll_group *group, int error, const char *reason)
+{
+	snprintf(group->text, sizeof(group->text), "%s: %s", coll_strerror(error), reason);
+	return error;
+}
+
+static int agree(struct coll_group *group, uint64_t flag, struct agreement *a)
+{
+	const size_t bits = (group->ranks + 7) / 8;
+	char name[16];
+	uint32_t rank;
+	int error;
+
+	memset(a, 0, sizeof(*a));
+	a->group = group;
+	a->number = group->agrees++;
+	a->bytes = sizeof(flag) + bits;
+	a->start = coll_now();
+	a->deadline_ns = group->options.deadline_ns;
+	a->mine.flag = flag;
+	if (bits > sizeof(a->mine.failed))
+		return refuse(group, -EOPNOTSUPP, "the group has too many ranks to agree");
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->failed[rank])
+			set_failed(&a->mine, rank);
+	snprintf(name, sizeof(name), "%u", group->rank);
+	error = opinion_put(a, name, &a->mine);
+	if (!error)
+		error = come_to_decision(a);
+	if (error)
+		return refuse(group, error, "the store of the job did not answer");
+	if (has_failed(&a->decision, group->rank))
+		return refuse(group, -ECONNRESET, "the others have given this rank up");
+	take_over_failed(a);
+	return 0;
+}
+
+struct agreeing {
+	struct coll_group *group;
+	uint64_t flag;
+	struct coll_group *survivors;
+	int error;
+};
+
+static void agree_here(void *argument)
+{
+	struct agreeing *agreeing = argument;
+	struct agreement a;
+
+	agreeing->error = agree(agreeing->group, agreeing->flag, &a);
+	agreeing->flag = a.decision.flag;
+}
+
+int coll_agree(struct coll_group *group, uint64_t *flag)
+{
+	struct agreeing agreeing = { .group = group, .flag = *flag };
+
+	progress_do(group->context, agree_here, &agreeing);
+	if (!agreeing.error)
+		*flag = agreeing.flag;
+	return agreeing.error;
+}
+
+/* ---- shrinking ---------------------------------------------------------- */
+
+/* Names the survivors' group; odd where part_id() of group.c multiplies. */
+static uint64_t survivors_id(const struct agreement *a)
+{
+	uint64_t id = (a->group->id ^ 0xd6e8feb86659fd93ull) + a->number;
+
+	id = (id ^ id >> 32) * 0xff51afd7ed558ccdull;
+	return id ^ id >> 31;
+}
+
+static int shrink(struct coll_group *group, struct coll_group **survivors)
+{
+	uint32_t *world, rank, ranks = 0, mine = 0;
+	struct agreement a;
+	int error;
+
+	error = agree(group, 0, &a);
+	if (error)
+		return error;
+	world = malloc(group->ranks * sizeof(*world));
+	if (!world)
+		return -ENOMEM;
+	for (rank = 0; rank < group->ranks; rank++) {
+		if (has_failed(&a.decision, rank))
+			continue;
+		if (rank == group->rank)
+			mine = ranks;
+		world[ranks++] = group->world[rank];
+	}
+	error = group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
+	if (!error)
+		(*survivors)->options = group->options;
+	if (!error && group->terms && ranks > 1)
+		circuits_agree(*survivors);	/* if it fails, the new group has failed */
+	return error;
+}
+
+static void shrink_here(void *argument)
+{
+	struct agreeing *agreeing = argument;
+
+	agreeing->error = shrink(agreeing->group, &agreeing->survivors);
+}
+
+int coll_shrink(struct coll_group *group, struct coll_group **survivors)
+{
+	struct agreeing agreeing = { .group = group };
+
+	progress_do(group->context, shrink_here, &agreeing);
+	*survivors = agreeing.survivors;
+	return agreeing.error;
+}

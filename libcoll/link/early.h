@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Messages that came before their receive: kept by link, in the order they came,
+ * which is nearly always the order they are asked for. Their memory is used
+ * again, and given back beyond the option early_bytes.
+ */
+#ifndef COLL_EARLY_H
+#define COLL_EARLY_H
+
+#include "libcoll/internal.h"
+
+/* A place for the message that link->header announces. NULL: no memory. */
+struct coll_early *early_keep(struct coll_link *link);
+
+/* The one that the chunk of link->header goes on with, or NULL. */
+struct coll_early *early_begun(const struct coll_link *link);
+
+/* The message of this run and slot, if all of it is here, else NULL. */
+struct coll_early *early_find(const struct coll_link *link, uint32_t run, uint32_t slot);
+
+/* It has been taken, or is of no use. */
+void early_release(struct coll_link *link, struct coll_early *early);
+
+/* Those of runs that are over go. */
+void early_drop_over(struct coll_link *link);
+
+/* More are kept than the group may: links are read only where something is expected. */
+static inline bool early_too_many(const struct coll_group *group)
+{
+	return group->early_bytes > group->options.early_bytes;
+}
+
+/* With the group. */
+void early_free_all(struct coll_group *group);
+
+#endif

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arbiter.h"
+#include "early.h"
+#include "libcoll/exec/exec.h"
+#include "health.h"
+#include "link.h"
+#include "libcoll/progress/offload.h"
+#include "stream.h"
+
+enum {
+	/* How long the bad news may take to leave: at most this, or so of a deadline. */
+	FAILING_MAX_NS = 500000000,
+	FAILINGS_PER_DEADLINE = 32,
+	DELIVERY_LOOK_NS = 1000000,	/* so often it is looked whether it has arrived */
+	/* A lost link is not blamed before others had so long to say why. */
+	LOST_MAX_NS = 5000000,
+	PINGS_PER_DEADLINE = 16,
+	PINGS_UNANSWERED = 2,		/* this many make a rank silent */
+};
+
+void health_check_at(struct coll_context *context, uint64_t when)
+{
+	if (when < context->next_check)
+		context->next_check = when;
+}
+
+/* ---- failing ------------------------------------------------------------ */
+
+static void group_describe(struct coll_group *group, const char *reason)
+{
+	const char *error = coll_strerror(group->error);
+
+	if (group->witness != COLL_NONE)
+		snprintf(group->text, sizeof(group->text), "%s: rank %u (seen by rank %u): %s",
+			 error, group->culprit, group->witness, reason);
+	else
+		snprintf(group->text, sizeof(group->text), "%s: rank %u: %s", error,
+			 group->culprit, reason);
+}
+
+/* Nothing of the group moves any more, and its runs end. */
+static void group_failed(struct coll_group *group)
+{
+	uint32_t rank;
+
+	group->state = GROUP_FAILED;
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->links[rank])
+			coll_link_close(group->links[rank]);
+	exec_fail_all(group, group->error);
+}
+
+/* Whether the bad news is with everybody who is to hear it; a rank that stands still need not. */
+static bool group_news_out(const struct coll_group *group)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++) {
+		const struct coll_link *link = group->links[rank];
+
+		if (rank == group->culprit && group->error == -ETIMEDOUT)
+			continue;
+		if (link && (link->state == LINK_CONNECTING ||
+			     (link->attached && link->state != LINK_CLOSED &&
+			      link->state != LINK_LOST && !coll_link_delivered(link))))
+			return false;
+	}
+	return true;
+}
+
+struct coll_header health_news(const struct coll_group *group)
+{
+	return (struct coll_header){
+		.kind = COLL_MESSAGE_FAIL,
+		.version = COLL_WIRE_VERSION,
+		.run = group->witness,
+		.slot = group->culprit,
+		.hash = -group->error,
+	};
+}
+
+void health_tell(struct coll_link *link)
+{
+	const struct coll_header news = health_news(link->group);
+
+	coll_link_control(link, news.kind, news.run, news.slot, news.hash);
+}
+
+static uint64_t failing_time(const struct coll_group *group)
+{
+	uint64_t ns = group->options.deadline_ns / FAILINGS_PER_DEADLINE;
+
+	return ns < FAILING_MAX_NS ? ns : FAILING_MAX_NS;
+}
+
+/*
+ * What a link has begun to send is finished first, since the news can only
+ * follow it; the rest of its queue is dropped. The culprit is told as well: it may
+ * live, with one connection cut, and would blame the first of us that closes.
+ */
+void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
+		const char *reason)
+{
+	struct coll_exec *exec;
+	uint32_t rank;
+
+	if (group->state != GROUP_OK)
+		return;
+	group->state = GROUP_FAILING;
+	group->error = error;
+	group->culprit = culprit;
+	group->witness = witness;
+	group_describe(group, reason);
+	if ((error == -ECONNRESET || error == -ETIMEDOUT) && culprit < group->ranks)
+		group->failed[culprit] = 1;
+	for (exec = group->active; exec; exec = exec->next)
+		coll_step_fail(&exec->step, error);
+	offload_fail(group);
+	for (rank = 0; rank < group->ranks; rank++) {
+		struct coll_link *link = group->links[rank];
+
+		if (!link)
+			continue;
+		coll_link_drop_queue(link, true);
+		if (link->state == LINK_LOST)
+			coll_link_close(link);
+		else if (link->state == LINK_UP && !link->lent)	/* else the kernel does */
+			health_tell(link);
+		coll_link_touch(link);
+	}
+	group->failing_until = coll_now() + failing_time(group);
+	health_check_at(group->context, 0);
+}
+
+/* From now on read every link, to hear pings and bad news. */
+static void group_watch(struct coll_group *group)
+{
+	uint32_t rank;
+
+	if (group->watchful)
+		return;
+	group->watchful = true;
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->links[rank])
+			coll_link_touch(group->links[rank]);
+}
+
+/*
+ * The peer may have closed because of a failure that is told on another link,
+ * which is read only after this one: that news shall be the first.
+ */
+void health_lost(struct coll_link *link, int error, const char *reason)
+{
+	struct coll_group *group = link->group;
+	const uint64_t grace = failing_time(group);
+
+	link->state = LINK_LOST;
+	arbiter_look(link);
+	if (group->lost)
+		return;
+	group->lost = link;
+	group->lost_error = error;
+	group->lost_reason = reason;
+	group->lost_until = coll_now() + (grace < LOST_MAX_NS ? grace : LOST_MAX_NS);
+	group->context->losing = true;
+	group_watch(group);
+	health_check_at(group->context, group->lost_until);
+}
+
+/* Whether the group still waits for a better reason than the link that it lost. */
+static bool group_losing(struct coll_group *group, uint64_t now)
+{
+	if (!group->lost || group->state != GROUP_OK || group->freed)
+		return false;
+	if (now < group->lost_until) {
+		health_check_at(group->context, group->lost_until);
+		return true;
+	}
+	group_fail(group, group->lost_error, group->lost->rank, COLL_NONE, group->lost_reason);
+	return false;
+}
+
+void group_mismatch(struct coll_link *link)
+{
+	group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+		   "called with different arguments");
+}
+
+/* ---- suspicion ---------------------------------------------------------- */
+
+/* Whether this run cannot end before something comes from, or goes to, the link. */
+static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
+{
+	const struct coll_link *link = exec->planned->links[peer];
+	const struct coll_message *message = link->queue;
+
+	while (message && message->exec != exec)
+		message = message->next;
+	return exec->posted[peer] || message || streams_send_for(link, exec);
+}
+
+/*
+ * Of the peers that have left a ping unanswered for this long the one that did
+ * so longest: who has only been slow of late is not blamed for who is gone.
+ */
+static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t patience)
+{
+	const struct planned *planned = exec->planned;
+	uint32_t silent = COLL_NONE, peer;
+	uint64_t since = now - patience + 1;
+
+	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		const struct coll_link *link = planned->links[peer];
+
+		if (exec_waits_for(exec, peer) && link->pinged && link->pinged < since) {
+			since = link->pinged;
+			silent = link->rank;
+		}
+	}
+	return silent;
+}
+
+/* Whom one of those we wait for suspects. */
+static uint32_t told_suspect(const struct coll_exec *exec)
+{
+	const struct planned *planned = exec->planned;
+	uint32_t peer;
+
+	for (peer = 0; peer < planned->schedule->peers; peer++)
+		if (exec_waits_for(exec, peer) && planned->links[peer]->suspect != COLL_NONE)
+			return planned->links[peer]->suspect;
+	return COLL_NONE;
+}
+
+static uint32_t exec_suspect(const struct coll_exec *exec, uint64_t now, uint64_t patience)
+{
+	uint32_t suspect = silent_peer(exec, now, patience);
+
+	return suspect != COLL_NONE ? suspect : told_suspect(exec);
+}
+
+static uint64_t exec_ping_period(const struct coll_exec *exec)
+{
+	return (exec->deadline - exec->started) / PINGS_PER_DEADLINE;
+}
+
+static uint64_t exec_patience(const struct coll_exec *exec)
+{
+	return exec_ping_period(exec) * PINGS_UNANSWERED;
+}
+
+/* Whether a run cannot end without a message from this link. */
+static bool needed_from(const struct coll_link *link)
+{
+	const struct coll_exec *exec;
+
+	for (exec = link->group->active; exec; exec = exec->next) {
+		const struct coll_plan *plan = &exec->planned->plan;
+		uint32_t peer = coll_peer_find(plan->schedule, link->rank), i;
+
+		if (exec->over || peer == COLL_NONE || !exec->posted[peer])
+			continue;
+		for (i = plan->first_recv[peer]; i < plan->first_recv[peer + 1]; i++)
+			if (!exec->arrived[plan->recv[i]] &&
+			    !(coll_ops(plan->schedule)[plan->recv[i]].flags & COLL_OPTIONAL))
+				return true;
+	}
+	return false;
+}
+
+/* ---- control messages --------------------------------------------------- */
+
+static void health_ping(struct coll_link *link, const struct coll_header *header)
+{
+	struct coll_group *group = link->group;
+	struct coll_exec *exec = exec_find(group, header->run), *oldest = group->active;
+	uint64_t now = coll_now();
+	uint32_t suspect = COLL_NONE;
+
+	if (exec && exec->planned->hash != header->hash) {
+		group_mismatch(link);
+		return;
+	}
+	while (oldest && oldest->over)
+		oldest = oldest->next;
+	if (oldest)
+		suspect = exec_suspect(oldest, now, exec_patience(oldest));
+	coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, suspect, 0);
+}
+
+/* It has left when it has said so on the link and on those of its streams that it used. */
+static void health_farewell(struct coll_link *said, const struct coll_header *header)
+{
+	struct coll_link *link = said->whole;
+
+	said->farewell = true;
+	if (!said->number)
+		said->farewells = header->slot;
+	else if (said->state == LINK_UP)
+		said->state = LINK_LEFT;
+	if (!link->farewell || streams_talk(link))
+		return;
+	if (link->state == LINK_UP)
+		link->state = LINK_LEFT;
+	coll_link_touch(link);
+	if (link->group->state == GROUP_OK && needed_from(link))
+		group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,
+			   "it has left the group");
+}
+
+void health_message(struct coll_link *said, const struct coll_header *header)
+{
+	struct coll_link *link = said->whole;
+	struct coll_group *group = link->group;
+
+	switch (header->kind) {
+	case COLL_MESSAGE_PING:
+		if (group->state == GROUP_OK && !group->freed)
+			health_ping(link, header);
+		break;
+	case COLL_MESSAGE_PONG:
+		link->pinged = 0;
+		link->suspect = header->slot < group->ranks ? header->slot : COLL_NONE;
+		break;
+	case COLL_MESSAGE_FAIL:
+		if (header->slot < group->ranks && !group->freed)
+			group_fail(group, header->hash ? -(int)header->hash : -ECONNRESET,
+				   header->slot,
+				   header->run < group->ranks ? header->run : link->rank,
+				   header->hash == EPROTO ? "called with different arguments" :
+				   header->hash == ECANCELED ? "revoked the group" :
+							       "failed");
+		break;
+	case COLL_MESSAGE_BYE:
+		health_farewell(said, header);
+		break;
+	}
+}
+
+/* ---- deadlines ---------------------------------------------------------- */
+
+static void exec_ping(struct coll_exec *exec, uint64_t now)
+{
+	const struct planned *planned = exec->planned;
+	uint32_t peer;
+
+	exec->pinged = now;
+	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		struct coll_link *link = planned->links[peer];
+
+		if (!exec_waits_for(exec, peer) || link->pinged)
+			continue;
+		link->pinged = now;
+		/* Without a connection there is nobody to ask: silence it is. */
+		if (link->state == LINK_UP)
+			coll_link_control(link, COLL_MESSAGE_PING, exec->number, COLL_NONE,
+					  planned->hash);
+	}
+}
+
+void health_run_over(const struct coll_exec *exec)
+{
+	const struct planned *planned = exec->planned;
+	uint32_t peer;
+
+	if (!exec->pinged)
+		return;
+	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		planned->links[peer]->pinged = 0;
+		planned->links[peer]->suspect = COLL_NONE;
+	}
+}
+
+/*
+ * Where early messages are too many, links are not read, nor the pings behind
+ * them: these ranks hear unasked that we are here and whom we suspect.
+ */
+static void group_reassure(struct coll_group *group, uint32_t suspect)
+{
+	uint32_t rank;
+
+	if (!early_too_many(group))
+		return;
+	for (rank = 0; rank < group->ranks; rank++) {
+		struct coll_link *link = group->links[rank];
+
+		if (link && link->state == LINK_UP && !link->expected && !link->queue)
+			coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, suspect, 0);
+	}
+}
+
+/* This rank itself stood still: what it has not read meanwhile blames nobody. */
+static void exec_forgive(const struct coll_exec *exec, uint64_t now)
+{
+	const struct planned *planned = exec->planned;
+	uint32_t peer;
+
+	for (peer = 0; peer < planned->schedule->peers; peer++)
+		if (planned->links[peer]->pinged)
+			planned->links[peer]->pinged = now;
+}
+
+/* Nobody can connect to us, so that is what we wait for. */
+static bool exec_blames_itself(struct coll_exec *exec, uint32_t suspect)
+{
+	struct coll_group *group = exec->group;
+	const struct coll_link *link = suspect < group->ranks ? group->links[suspect] : NULL;
+
+	if (!group->context->listen_error || !link || link->state != LINK_IDLE)
+		return false;
+	group_fail(group, group->context->listen_error, group->rank, COLL_NONE,
+		   "it cannot accept a connection");
+	return true;
+}
+
+/* The deadline has passed and everybody answers: blame whom we wait for. */
+static void exec_expire(struct coll_exec *exec, uint64_t now)
+{
+	const struct planned *planned = exec->planned;
+	uint32_t suspect = exec_suspect(exec, now, exec_patience(exec)), peer;
+	const char *reason = "nothing came from it before the deadline";
+
+	if (suspect == COLL_NONE)
+		suspect = silent_peer(exec, now, 0);
+	for (peer = 0; suspect == COLL_NONE && peer < planned->schedule->peers; peer++)
+		if (exec_waits_for(exec, peer))
+			suspect = planned->links[peer]->rank;
+	if (suspect == COLL_NONE)
+		suspect = exec->group->rank;
+	if (!exec_blames_itself(exec, suspect))
+		group_fail(exec->group, -ETIMEDOUT, suspect, COLL_NONE, reason);
+}
+
+static void exec_check(struct coll_exec *exec, uint64_t now)
+{
+	struct coll_context *context = exec->group->context;
+	const uint64_t whole = exec->deadline - exec->started, waited = now - exec->started;
+	const uint64_t period = exec_ping_period(exec), patience = exec_patience(exec);
+	uint32_t silent;
+
+	if (now >= exec->deadline) {
+		exec_expire(exec, now);
+		return;
+	}
+	if (now - exec->checked > patience && exec->pinged)
+		exec_forgive(exec, now);
+	exec->checked = now;
+	health_check_at(context, exec->deadline);
+	if (waited >= HEALTH_FIRST_NS || waited >= whole / 4)
+		group_watch(exec->group);
+	if (waited < whole / 2) {
+		health_check_at(context, exec->started + whole / 2);
+		return;
+	}
+	if (now - exec->pinged >= period) {
+		exec_ping(exec, now);
+		group_reassure(exec->group, exec_suspect(exec, now, patience));
+	}
+	health_check_at(context, now + period);
+	silent = waited >= whole / 10 * 9 ? silent_peer(exec, now, patience) : COLL_NONE;
+	if (silent != COLL_NONE && !exec_blames_itself(exec, silent))
+		group_fail(exec->group, -ETIMEDOUT, silent, COLL_NONE,
+			   "it does not answer: stopped, or out of reach");
+}
+
+void health_hold(struct coll_exec *exec, uint64_t ns)
+{
+	if (exec->held)
+		return;
+	exec->held = true;
+	exec->started = exec->checked = coll_now();
+	exec->deadline = exec->started + ns;
+	exec->pinged = 0;
+	health_check_at(exec->group->context, 0);
+}
+
+void health_check(struct coll_context *context, uint64_t now)
+{
+	struct coll_group *group;
+	struct coll_exec *exec, *next;
+
+	context->next_check = COLL_FOREVER;
+	context->losing = false;
+	arbiter_check(context, now);
+	for (group = context->groups; group; group = group->next) {
+		context->losing |= group_losing(group, now);
+		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {
+			next = exec->next;
+			if (!exec->over || exec->held)
+				exec_check(exec, now);
+		}
+		if (group->state != GROUP_FAILING)
+			continue;
+		offload_return(group);	/* the kernel has told those that it has links to */
+		if (now >= group->failing_until || group_news_out(group))
+			group_failed(group);
+		else
+			health_check_at(context, now + DELIVERY_LOOK_NS);
+	}
+}

@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
+
+#include "arbiter.h"
+#include "early.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/exec/exec.h"
+#include "health.h"
+#include "libcoll/engine/inject.h"
+#include "link.h"
+#include "libcoll/progress/offload.h"
+#include "stream.h"
+
+void coll_link_touch(struct coll_link *link)
+{
+	struct coll_context *context = link->group->context;
+	uint32_t i;
+
+	for (i = 0; i < link->streams; i++)
+		coll_link_touch(&link->stream[i]);
+	if (link->touched || !link->attached)
+		return;
+	link->touched = true;
+	link->next_touched = context->touched;
+	context->touched = link;
+}
+
+static void link_untouch(struct coll_link *link)
+{
+	struct coll_link **slot = &link->group->context->touched;
+
+	if (!link->touched)
+		return;
+	while (*slot != link)
+		slot = &(*slot)->next_touched;
+	*slot = link->next_touched;
+	link->touched = false;
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+void coll_link_send(struct coll_link *link, struct coll_message *message)
+{
+	arbiter_queue(link, message);
+	coll_link_touch(link);
+}
+
+int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint32_t run,
+		      uint32_t slot, uint32_t hash)
+{
+	struct coll_message *message = calloc(1, sizeof(*message));
+
+	if (!message)
+		return -ENOMEM;
+	message->header = (struct coll_header){
+		.kind = kind,
+		.version = COLL_WIRE_VERSION,
+		.run = run,
+		.slot = slot,
+		.hash = hash,
+	};
+	coll_link_send(link, message);
+	return 0;
+}
+
+/* Of the message's chunk that is next. */
+static uint64_t chunk_bytes(const struct coll_message *message)
+{
+	return sizeof(message->header) + coll_chunk_bytes(&message->header);
+}
+
+static void message_release(struct coll_link *link, struct coll_message *message)
+{
+	if (message == link->chunk) {
+		message = stream_chunk_over(link);
+		if (!message)
+			return;
+	}
+	if (message->streaming)		/* the streams that have the rest release it */
+		message->header.offset = message->header.bytes;
+	else if (message->exec)
+		coll_exec_sent(message->exec, message);
+	else
+		free(message);
+}
+
+void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
+{
+	struct coll_message **keep = &link->queue, *message;
+	uint32_t begun = 0;
+
+	if (keep_begun)
+		begun = link->sending ? link->in_iov : link->sent > 0;
+	while (*keep && begun--)
+		keep = &(*keep)->next;
+	while ((message = *keep)) {
+		*keep = message->next;
+		message_release(link, message);
+	}
+	link->queue_end = link->urgent_end = keep;
+	if (!link->queue)
+		link->sent = 0;
+	arbiter_look(link);
+}
+
+bool coll_link_wants_send(struct coll_link *link)
+{
+	if (link->sending || !link->attached || link->lent || link->broken ||
+	    link->state == LINK_CLOSED || link->state == LINK_LOST)
+		return false;
+	if (!link->queue)
+		return link->number && stream_has_work(link);
+	return link->sent || arbiter_lets(link, link->queue);
+}
+
+/*
+ * Adds `bytes` at `base` less those of `*skip` that are sent already. What one
+ * transfer cannot hold is cut: a message of that size is the last in its iov.
+ */
+static int add_iov(struct iovec *iov, const void *base, uint64_t bytes, uint64_t *skip)
+{
+	if (*skip >= bytes) {
+		*skip -= bytes;
+		return 0;
+	}
+	iov->iov_base = (uint8_t *)base + *skip;
+	iov->iov_len = bytes - *skip < TRANSFER_MAX ? bytes - *skip : TRANSFER_MAX;
+	*skip = 0;
+	return 1;
+}
+
+static int send_iov(struct coll_link *link, struct iovec *iov, int max)
+{
+	struct coll_message *message, **slot;
+	uint64_t skip = link->sent;
+	int count = 0;
+
+	if (!link->queue)
+		stream_take(link);
+	link->in_iov = 0;
+	for (slot = &link->queue; (message = *slot) && count + 2 <= max; slot = &message->next) {
+		const struct coll_header *header = &message->header;
+
+		if (!skip && !arbiter_lets(link, message))
+			break;
+		arbiter_begin(link, slot);
+		if (header->kind == COLL_MESSAGE_BYE)
+			message->header.slot = streams_attached(link);
+		link->in_iov++;
+		if (message->payload) {
+			count += add_iov(&iov[count], header, sizeof(*header), &skip);
+			count += add_iov(&iov[count], message->payload + header->offset,
+					 coll_chunk_bytes(header), &skip);
+		} else {	/* the payload follows the header in the message */
+			count += add_iov(&iov[count], header, chunk_bytes(message), &skip);
+		}
+		/*
+		 * A failure cuts the queue behind what has begun, and what is urgent waits
+		 * for it: keep that short. A chunk is followed by whom the policy says.
+		 */
+		if (header->chunk || coll_chunk_bytes(header) > GUESS_MAX)
+			break;
+	}
+	return count;
+}
+
+int coll_link_send_iov(struct coll_link *link, struct iovec *iov, int max)
+{
+	int count = send_iov(link, iov, max);
+
+	if (link->group->context->inject)
+		count = coll_inject_clip(link, iov, count, &link->cut);
+	return count;
+}
+
+bool coll_link_sends_quietly(const struct coll_link *link)
+{
+	const struct coll_message *message = link->queue;
+	uint32_t i;
+
+	if (link->cut)	/* the rest is to follow at once */
+		return false;
+	for (i = 0; i < link->in_iov; i++, message = message->next)
+		if (message->exec && !message->reported)
+			return false;
+	return !message;	/* the rest of the queue waits for them to be gone */
+}
+
+/*
+ * Who fails a group tells the others why and closes. One that only sends finds
+ * the connection broken before it has read the news, so it reads to the end
+ * before it blames the peer.
+ */
+static void link_send_broke(struct coll_link *link, int error)
+{
+	if (link->group->state != GROUP_OK || link->whole->leaving) {
+		coll_link_lost(link, error);
+		return;
+	}
+	link->broken = error;
+	coll_link_touch(link);
+}
+
+/* All of it, or a chunk; of a failed group nothing is waited for any more. */
+static void link_chunk_sent(struct coll_link *link, struct coll_message *message)
+{
+	struct coll_header *header = &message->header;
+	const bool bulk = header->bytes > URGENT_MAX;
+	bool whole;
+
+	link->group->context->counters.chunks += header->chunk || header->offset;
+	link->group->context->counters.streamed += link->number && bulk;
+	if (message == link->chunk) {
+		message = stream_chunk_over(link);
+		arbiter_chunk_gone(link->whole, message);
+		if (message)
+			message_release(link->whole, message);
+		return;
+	}
+	header->offset += coll_chunk_bytes(header);
+	whole = header->offset == header->bytes || link->group->state != GROUP_OK;
+	if (!whole)
+		arbiter_queue_again(link, message);
+	if (bulk)
+		arbiter_chunk_gone(link, whole);
+	if (whole)
+		message_release(link, message);
+}
+
+void coll_link_sent(struct coll_link *link, ssize_t result)
+{
+	struct coll_group *group = link->group;
+
+	link->sending = false;
+	if (result < 0) {
+		link_send_broke(link, result);
+		return;
+	}
+	link->sent += result;
+	while (link->queue && link->sent >= chunk_bytes(link->queue)) {
+		link->sent -= chunk_bytes(link->queue);
+		link_chunk_sent(link, arbiter_pop(link));
+	}
+	if (link->queue || (link->number && !link->leaving))
+		coll_link_touch(link);
+	else if (link->leaving)
+		shutdown(link->fd, SHUT_WR);
+	if (group->state == GROUP_FAILING)
+		health_check_at(group->context, coll_now());
+}
+
+/* ---- losing ------------------------------------------------------------- */
+
+/* What is missing is missing here. */
+static bool is_our_lack(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS ||
+	       error == -ENOSPC;
+}
+
+static const char *loss_reason(const struct coll_link *link, int error)
+{
+	const bool connecting = link->state == LINK_CONNECTING;
+
+	switch (error) {
+	case 0:
+	case -ECONNRESET:
+	case -EPIPE:
+		return "its connection ended: it has died or was cut off";
+	case -ETIMEDOUT:	/* of the store, or TCP_USER_TIMEOUT */
+		return connecting ? "it has not joined the job" : "it takes nothing any more";
+	case -EHOSTUNREACH:
+		return connecting ? "it takes no connection at any of its addresses" :
+				    "its host is out of reach";
+	default:
+		return strerror(-error);
+	}
+}
+
+/*
+ * A peer may have ended before it took our connection, if it waits for nothing
+ * from us; then neither may we wait for it.
+ */
+bool link_may_go(const struct coll_link *link)
+{
+	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
+	       (!link->heard && !exec_needs_link(link) && !offload_needs_link(link));
+}
+
+/* Not closed before the group fails: what is queued would count as sent. */
+void coll_link_lost(struct coll_link *link, int error)
+{
+	struct coll_group *group = link->group;
+
+	if (link->state == LINK_LOST)
+		return;
+	if (is_our_lack(error) && group->state == GROUP_OK) {
+		group_fail(group, error, group->rank, COLL_NONE, "it cannot make a connection");
+	} else if (group->state == GROUP_OK && link->number && !stream_may_go(link)) {
+		stream_lost(link, error);
+		return;
+	} else if (group->state == GROUP_OK && !link->number && !link_may_go(link)) {
+		health_lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
+			    loss_reason(link, error));
+		return;
+	}
+	coll_link_close(link);
+}
+
+/* ---- receiving ---------------------------------------------------------- */
+
+static void link_receive_early(struct coll_link *link)
+{
+	struct coll_early *early = early_keep(link);
+
+	if (!early) {
+		group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
+			   "no memory for a message that came before its receive");
+		return;
+	}
+	link->early = early;
+	link->target = early->data + link->header.offset;
+}
+
+/* A late message of a run that we called otherwise: nothing of it was awaited. */
+static bool differs_late(const struct coll_group *group, const struct coll_header *header)
+{
+	const uint32_t age = group->next_run - header->run;
+
+	return age && age <= RECENT_RUNS &&
+	       group->recent[header->run % RECENT_RUNS] != header->hash;
+}
+
+/* The header of a data message is complete: where does its payload go? */
+static void link_receive_data(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+	const struct coll_header *header = &link->header;
+	struct coll_exec *exec = exec_find(group, header->run);
+	const bool any_order = link->whole->streams, begun = header->offset || any_order;
+	uint32_t op;
+	int match = COLL_MATCH_LATE;
+
+	link->payload_left = coll_chunk_bytes(header);
+	link->early = begun ? early_begun(link) : NULL;
+	if (link->early) {
+		link->target = link->early->data + header->offset;
+		return;
+	}
+	if (group->state != GROUP_OK || group->freed) {
+		match = COLL_MATCH_LATE;
+	} else if (exec && !exec->over) {
+		if (header->hash != exec->planned->hash) {
+			group_mismatch(link);
+			return;
+		}
+		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
+		if (match < 0 || exec->arrived[op] ||
+		    (match == COLL_MATCH_EARLY && header->offset && !any_order) ||
+		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
+			group_fail(group, -EPROTO, link->rank, group->rank,
+				   "sent a message that the schedule does not have");
+			return;
+		}
+	} else if ((int32_t)(header->run - group->next_run) >= 0) {
+		match = header->offset && !any_order ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
+	} else if (differs_late(group, header)) {
+		group_mismatch(link);
+		return;
+	}
+	if (match == COLL_MATCH_POSTED) {
+		link->exec = exec;
+		link->op = op;
+		link->target = exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
+			       header->offset;
+		exec->in_flight++;
+	} else if (match == COLL_MATCH_EARLY) {
+		link_receive_early(link);
+	} else {
+		group->context->counters.late++;
+	}
+}
+
+static void link_header_done(struct coll_link *link)
+{
+	const struct coll_header *header = &link->header;
+
+	link->target = NULL;
+	link->exec = NULL;
+	link->early = NULL;
+	link->payload_left = 0;
+	if (!coll_header_valid(header)) {
+		group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+			   "sent what is no message");
+		coll_link_close(link);
+	} else if (header->kind == COLL_MESSAGE_DATA) {
+		link_receive_data(link);
+	} else {
+		health_message(link, header);
+	}
+}
+
+/* An early message is whole; its receive may have started meanwhile. */
+static void early_done(struct coll_link *link, struct coll_early *early)
+{
+	struct coll_exec *exec = exec_find(link->group, early->header.run);
+	uint32_t op;
+
+	early->complete = true;
+	if (exec ? exec->over : (int32_t)(early->header.run - link->group->next_run) < 0)
+		early_release(link, early);
+	else if (exec && early->header.hash != exec->planned->hash)
+		group_mismatch(link);
+	else if (exec && coll_match(&exec->step, link->rank, early->header.slot,
+				    early->header.bytes, &op) == COLL_MATCH_POSTED)
+		exec_take_early(exec, op);
+}
+
+/* Whether the message goes on behind the chunk whose header is here. */
+static bool link_more_follows(const struct coll_link *link)
+{
+	return link->header.offset + coll_chunk_bytes(&link->header) < link->header.bytes;
+}
+
+/* Adds the chunk that is here; whether the message is whole. */
+static bool link_got(struct coll_link *link, uint64_t *got)
+{
+	*got += coll_chunk_bytes(&link->header);
+	if (*got > link->header.bytes)
+		group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+			   "sent a part of a message twice");
+	return *got == link->header.bytes;
+}
+
+/* Header and payload are here: of a message, or of a chunk. */
+static void link_chunk_done(struct coll_link *link)
+{
+	struct coll_exec *exec = link->exec;
+	struct coll_early *early = link->early;
+
+	link->header_got = 0;
+	link->exec = NULL;
+	link->early = NULL;
+	link->target = NULL;
+	if (early) {
+		if (link_got(link, &early->got))
+			early_done(link->whole, early);
+	} else if (exec) {
+		exec->in_flight--;
+		if (!link_got(link, &exec->got[link->op])) {
+			exec_maybe_home(exec);
+			return;
+		}
+		exec_arrived(exec, link->op);
+		link->group->context->engine->deliver(link->whole, exec, link->op);
+	}
+}
+
+/* Bytes from a buffer of somebody else's, at a copy's cost. */
+static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t bytes)
+{
+	while (bytes && link->state != LINK_CLOSED) {
+		uint64_t part;
+
+		if (link->header_got < sizeof(link->header)) {
+			part = sizeof(link->header) - link->header_got;
+			part = part < bytes ? part : bytes;
+			memcpy((uint8_t *)&link->header + link->header_got, data, part);
+			link->header_got += part;
+			if (link->header_got == sizeof(link->header))
+				link_header_done(link);
+		} else {
+			part = link->payload_left < bytes ? link->payload_left : bytes;
+			if (link->target) {
+				memcpy(link->target, data, part);
+				link->target += part;
+				link->group->context->counters.copied_bytes += part;
+			}
+			link->payload_left -= part;
+		}
+		data += part;
+		bytes -= part;
+		if (link->header_got == sizeof(link->header) && !link->payload_left)
+			link_chunk_done(link);
+	}
+}
+
+bool coll_link_wants_recv(const struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+
+	if (link->receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
+	    link->state == LINK_LOST)
+		return false;
+	if (link->farewell && link->state != LINK_LEFT && !link->broken)
+		return false;		/* its streams come first */
+	if (link->whole->expected || link->whole->leaving || link->broken ||
+	    group->state != GROUP_OK)
+		return true;
+	/* Enough early messages: what nobody waits for stays with its sender. */
+	return group->watchful && !early_too_many(group);
+}
+
+static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
+{
+	struct coll_exec *exec;
+	const struct coll_op *op;
+	uint32_t index;
+	uint64_t left;
+
+	if (link->header_got == sizeof(link->header)) {
+		const uint64_t max = link->target ? TRANSFER_MAX : GUESS_MAX;
+		uint64_t bytes = link->payload_left < max ? link->payload_left : max;
+
+		iov[0].iov_base = link->target ? link->target : link->group->context->sink;
+		iov[0].iov_len = bytes;
+		*whole = true;
+		if (bytes < link->payload_left || link->number || !link_more_follows(link))
+			return 1;
+		iov[1].iov_base = &link->next_header;
+		iov[1].iov_len = sizeof(link->next_header);
+		return 2;
+	}
+	if (link->number) {		/* nobody knows which chunk comes next */
+		iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
+		iov[0].iov_len = sizeof(link->header) - link->header_got;
+		*whole = false;
+		return 1;
+	}
+	exec = link->expected && !link->streams ? exec_expecting(link, &index) : NULL;
+	op = exec ? &coll_ops(exec->planned->schedule)[index] : NULL;
+	left = op ? op->bytes - exec->got[index] : 0;
+	if (left < DIRECT_MIN)
+		return 0;
+
+	/*
+	 * The place belongs to a receive that has started and has no bytes there
+	 * yet, so writing is harmless even if another message comes.
+	 */
+	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
+	iov[0].iov_len = sizeof(link->header) - link->header_got;
+	link->guess = exec_place(exec, op->result) + exec->got[index];
+	link->guess_exec = exec;
+	exec->in_flight++;
+	iov[1].iov_base = link->guess;
+	iov[1].iov_len = left < GUESS_MAX ? left : GUESS_MAX;
+	*whole = false;
+	return 2;
+}
+
+/* To be cut, a header is received by itself and not into a buffer. */
+int coll_link_recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
+{
+	int count = recv_iov(link, iov, whole);
+	bool cut;
+
+	if (!link->group->context->inject)
+		return count;
+	if (count)
+		return coll_inject_clip(link, iov, count, &cut);
+	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
+	iov[0].iov_len = sizeof(link->header) - link->header_got;
+	*whole = false;
+	coll_inject_clip(link, iov, 1, &cut);
+	return cut;
+}
+
+/* Some of a chunk's payload is at its place already. */
+static void link_received_payload(struct coll_link *link, uint64_t bytes)
+{
+	if (link->target)
+		link->target += bytes;
+	link->payload_left -= bytes;
+	if (!link->payload_left)
+		link_chunk_done(link);
+}
+
+/* The rest of a chunk's payload, and some of the header behind it. */
+static void link_received_rest(struct coll_link *link, uint64_t bytes)
+{
+	const uint64_t payload = bytes < link->payload_left ? bytes : link->payload_left;
+
+	link_received_payload(link, payload);
+	if (bytes > payload)
+		link_consume(link, (uint8_t *)&link->next_header, bytes - payload);
+}
+
+/* The engine lets go of where it would have put bytes unseen. */
+static void link_forget_guess(struct coll_link *link)
+{
+	struct coll_exec *exec = link->guess_exec;
+
+	link->guess = NULL;
+	link->guess_exec = NULL;
+	if (exec) {
+		exec->in_flight--;
+		exec_maybe_home(exec);
+	}
+}
+
+/*
+ * A header, and maybe payload where it was guessed to belong. A right guess has
+ * it in place; else, and for what follows the message, it goes through the
+ * shelf.
+ */
+static void link_received_guess(struct coll_link *link, uint64_t bytes)
+{
+	uint64_t header = sizeof(link->header) - link->header_got, right = 0, rest;
+	uint8_t *guess = link->guess, *shelf = link->group->context->shelf;
+
+	if (bytes < header) {
+		link->header_got += bytes;
+		link_forget_guess(link);
+		return;
+	}
+	link->header_got = sizeof(link->header);
+	bytes -= header;
+	link_header_done(link);
+	if (guess && link->target == guess)
+		right = bytes < link->payload_left ? bytes : link->payload_left;
+	rest = bytes - right;
+	if (rest)
+		memcpy(shelf, guess + right, rest);
+	link_forget_guess(link);
+	if (link->header_got == sizeof(link->header))
+		link_received_payload(link, right);
+	if (rest)
+		link_consume(link, shelf, rest);
+}
+
+/* The engine's receive has ended, without bytes. */
+static void link_received_nothing(struct coll_link *link, ssize_t result)
+{
+	link_forget_guess(link);
+	coll_link_lost(link, link->broken ? link->broken : result);
+}
+
+void coll_link_received_none(struct coll_link *link)
+{
+	link->receiving = false;
+	link_forget_guess(link);
+	if (coll_link_wants_recv(link))
+		coll_link_touch(link);
+}
+
+void coll_link_received(struct coll_link *link, ssize_t result)
+{
+	link->receiving = false;
+	link->whole->heard |= result > 0;
+	if (result <= 0)
+		link_received_nothing(link, result);
+	else if (link->header_got == sizeof(link->header))
+		link_received_rest(link, result);
+	else
+		link_received_guess(link, result);
+	if (coll_link_wants_recv(link))
+		coll_link_touch(link);
+}
+
+void coll_link_received_in(struct coll_link *link, const uint8_t *data, ssize_t result)
+{
+	link->receiving = false;
+	link->whole->heard |= result > 0;
+	if (result <= 0)
+		link_received_nothing(link, result);
+	else
+		link_consume(link, data, result);
+	if (coll_link_wants_recv(link))
+		coll_link_touch(link);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+bool coll_link_delivered(const struct coll_link *link)
+{
+	int left;
+
+	return !link->queue && !link->sending && !link->lent && (ioctl(link->fd, SIOCOUTQ, &left) || !left);
+}
+
+void coll_link_leave(struct coll_link *link)
+{
+	if (link->leaving)
+		return;
+	/*
+	 * What is queued goes out first, even if the connection is still to come; and
+	 * who began to connect says goodbye, since the other may have something queued.
+	 */
+	if (link->state == LINK_CLOSED || link->state == LINK_LOST ||
+	    (link->state == LINK_IDLE && !link->queue)) {
+		coll_link_close(link);
+		return;
+	}
+	link->leaving = true;
+	coll_link_control(link, COLL_MESSAGE_BYE, 0, 0, 0);
+	coll_link_touch(link);
+}
+
+/*
+ * What the engine has in flight ends because the socket is shut down; it
+ * reports that, and detach() closes the socket after the last report.
+ */
+void coll_link_close(struct coll_link *link)
+{
+	uint32_t i;
+
+	if (link->state == LINK_CLOSED)
+		return;
+	for (i = 0; i < link->streams; i++)
+		coll_link_close(&link->stream[i]);
+	if (link->lent)
+		offload_drop(link->group);
+	link->state = LINK_CLOSED;
+	if (link->attached) {
+		shutdown(link->fd, SHUT_RDWR);
+		link->group->context->engine->detach(link);
+	} else {
+		coll_link_abandon_connect(link);
+		coll_link_detached(link);
+	}
+}
+
+void coll_link_detached(struct coll_link *link)
+{
+	struct coll_exec *exec = link->exec;
+
+	link_untouch(link);
+	link->attached = false;
+	link->fd = -1;
+	link->exec = NULL;
+	if (exec) {
+		exec->in_flight--;
+		exec_maybe_home(exec);
+	}
+	coll_link_drop_queue(link, false);
+	link->group->open_links--;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Progress that is chosen run by run, from what was seen of the runs before:
+ *
+ *	the kernel	the application stays away for long, and /dev/coll is there
+ *	a thread	it stays away for long, and the data is large; or it does so by bits,
+ *			each call for nothing, and a core is idle
+ *	the caller	it calls in often, waits at once, or sleeps on nothing else
+ *
+ * "Long" is compared with what the run would take by itself, as predicted or seen. What
+ * hangs on the context has one owner still; it goes from the thread to the
+ * application and back, with all that is in flight.
+ */
+#include <stdio.h>
+
+#include "libcoll/api/context.h"
+#include "cpus.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/exec/exec.h"
+#include "progress.h"
+#include "thread.h"
+#include "libcoll/api/run.h"
+
+enum {
+	OFTEN = 4,			/* calls in such a part of a run's time are often */
+	SHORT_NS = 50000,		/* an absence that never matters */
+	WORTH_NS = 20000,		/* away in all: worth a thread that has a core */
+	LARGE_BYTES = 524288,		/* worth a thread that shares a core */
+	STEADY = 4,			/* runs of a small call in a row, before it is worth one */
+	AGREED = 16,			/* runs that want the caller before it gets all back */
+	IDLE_LOOK_NS = 50000000,
+};
+
+static struct autopilot *pilot_of(const struct coll_context *context)
+{
+	return (struct autopilot *)&context->autopilot;
+}
+
+static bool is_ours(const struct coll_context *context)
+{
+	return thread_is_parked(context);
+}
+
+/* The owner's functions, as the application uses them. */
+static const struct coll_progress_ops *now_by(struct coll_context *context)
+{
+	if (!is_ours(context))
+		return &coll_progress_thread;
+	context->owner = pthread_self();
+	return &coll_progress_call;
+}
+
+/* ---- what is seen ----------------------------------------------------------------- */
+
+/* The application calls in. While something is in flight its absences count. The latest, ns. */
+static uint64_t called_in(struct coll_context *context)
+{
+	struct autopilot *pilot = pilot_of(context);
+	const uint64_t now = coll_now(), absence = now - pilot->called;
+
+	if (pilot->flying) {
+		if (absence > pilot->absence)
+			pilot->absence = absence;
+		pilot->outside += absence;
+	}
+	pilot->called = now;
+	return absence;
+}
+
+/* Half of what is known is the latest. */
+static uint64_t blend(uint64_t known, uint64_t latest, bool seen)
+{
+	return seen ? (known + latest) / 2 : latest;
+}
+
+/* The application goes: what was done in here is no absence. */
+static void leaves(struct coll_context *context)
+{
+	pilot_of(context)->called = coll_now();
+}
+
+/*
+ * At the end of a run; `since`: how long nobody had looked when it was found to be over, so
+ * that it has lasted for as much less.
+ */
+static void learn(struct coll_run *run, uint64_t since)
+{
+	struct autopilot *pilot = pilot_of(run->group->context);
+	struct auto_call *evidence = run->evidence;
+
+	if (!evidence)
+		return;
+	run->evidence = NULL;
+	evidence->absence = blend(evidence->absence, pilot->absence, evidence->seen);
+	evidence->outside = blend(evidence->outside, pilot->outside, evidence->seen);
+	evidence->lasted = blend(evidence->lasted, coll_now() - run->began - since,
+				 evidence->seen);
+	evidence->seen = true;
+	if (!--pilot->flying)
+		pilot->absence = pilot->outside = 0;
+}
+
+/*
+ * CPUs that nobody else used, of those that progress may use; looked at now and then. What
+ * our thread does itself is no reason to take it away.
+ */
+static double idle_cores(struct coll_context *context)
+{
+	struct autopilot *pilot = pilot_of(context);
+	const uint64_t now = coll_now();
+	uint64_t idle;
+
+	if (now - pilot->looked < IDLE_LOOK_NS)
+		return pilot->idle;
+	idle = cpus_idle_ns(context->options.progress_cpus) + thread_cpu_ns(context);
+	if (pilot->looked)
+		pilot->idle = (double)(idle - pilot->idle_ns) / (now - pilot->looked);
+	pilot->looked = now;
+	pilot->idle_ns = idle;
+	return pilot->idle;
+}
+
+/* ---- choosing ---------------------------------------------------------------------- */
+
+static uint64_t predicted_ns(const struct coll_run *run)
+{
+	const struct planned *planned = run->planned;
+	const double seconds = planned->algo->cost(&planned->call, &planned->tuning,
+						   &run->group->options.machine);
+
+	return seconds > 0 ? seconds * 1e9 : 0;
+}
+
+static uint64_t data_bytes(const struct coll_run *run)
+{
+	const struct coll_schedule *s = run->planned->schedule;
+
+	return s->buffer[COLL_IN] > s->buffer[COLL_OUT] ? s->buffer[COLL_IN] :
+							   s->buffer[COLL_OUT];
+}
+
+/* The caller of a persistent run may have taken its counts away since. */
+static uint64_t key_of(const struct coll_run *run)
+{
+	return run->group->id ^
+	       call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
+}
+
+/* Enough of a core for a thread that mostly waits, which keeps it until others take more. */
+static bool has_a_core(const struct coll_context *context, double idle)
+{
+	return idle >= (is_ours(context) ? 0.25 : 0.1);
+}
+
+/* A small one loses little if it is not carried on, and a change of the owner costs more. */
+static bool worth_a_thread(struct auto_call *known, bool core)
+{
+	known->away++;
+	return known->bytes >= LARGE_BYTES || (known->away >= STEADY && core);
+}
+
+static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
+{
+	struct coll_context *context = run->group->context;
+	const uint64_t absence = known->absence;
+	const double idle = idle_cores(context);
+	const uint64_t alone = known->alone > known->lasted ? known->alone : known->lasted;
+	const bool away = absence > SHORT_NS && absence > alone / OFTEN;
+	const bool core = has_a_core(context, idle);
+	const size_t bytes = sizeof(run->choice);
+	char *why = run->choice;
+
+	if (run->local) {
+		snprintf(why, bytes, "the caller waits for it");
+		return AUTO_CALL;
+	}
+	if (!away && (known->outside <= WORTH_NS || !core || context->offload)) {
+		known->away = 0;
+		snprintf(why, bytes, "the program stays away for %.0f us at most", absence / 1e3);
+		return AUTO_CALL;
+	}
+	if (context->offload) {
+		snprintf(why, bytes, "the program stays away for %.0f us", absence / 1e3);
+		return AUTO_KERNEL;
+	}
+	snprintf(why, bytes, "the program stays away for %.0f us, %.0f in all, %.1f cores are idle",
+		 absence / 1e3, known->outside / 1e3, idle);
+	return worth_a_thread(known, core) ? AUTO_THREAD : AUTO_CALL;
+}
+
+/*
+ * Moving costs two switches between threads, and milliseconds where another rank has the
+ * core meanwhile: at once where it is for overlap, back only when most of many runs want it,
+ * for blocking calls and barriers between those that overlap are carried on by either.
+ */
+static void settle(struct coll_context *context, enum auto_choice choice)
+{
+	struct autopilot *pilot = pilot_of(context);
+
+	pilot->agreed = choice == AUTO_THREAD ? pilot->agreed / 2 : pilot->agreed + 1;
+	if (context->polled)	/* a thread is what wakes up who sleeps there */
+		choice = AUTO_THREAD;
+	if (choice == AUTO_THREAD && is_ours(context))
+		thread_take(context);
+	else if (choice != AUTO_THREAD && !is_ours(context) && pilot->agreed >= AGREED)
+		thread_give(context);
+	context->to_kernel = choice == AUTO_KERNEL;
+}
+
+static void plan_here(void *argument)
+{
+	struct coll_run *run = argument;
+
+	run->status = run_plan(run);
+}
+
+/*
+ * What is known of this call. A plan is made by the owner; to ask the thread for one and
+ * wait costs two switches, so it is done for a call's first run only.
+ */
+static struct auto_call *look_up(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+	const uint64_t key = key_of(run);
+	struct auto_call *known = &pilot_of(context)->of[key % AUTO_CALLS];
+
+	run->status = 0;
+	if (!run->planned && (known->key != key || is_ours(context)))
+		now_by(context)->call(context, plan_here, run, false);
+	if (known->key != key)
+		*known = (struct auto_call){ .key = key };
+	if (run->planned && !run->status) {
+		known->alone = predicted_ns(run);
+		known->bytes = data_bytes(run);
+	}
+	return known;
+}
+
+/* From here on the application is away. A run that did not start does not count. */
+static int started(struct coll_run *run, int error)
+{
+	struct autopilot *pilot = pilot_of(run->group->context);
+
+	if (error && run->evidence) {
+		run->evidence = NULL;
+		pilot->flying--;
+	}
+	leaves(run->group->context);
+	return error;
+}
+
+static int auto_start(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+	struct autopilot *pilot = pilot_of(context);
+	struct auto_call *known;
+
+	called_in(context);
+	known = look_up(run);
+	if (run->status) {
+		known->key = 0;
+		run_ended(run);
+		return run->status;
+	}
+	run->chosen = choose(run, known);
+	settle(context, run->chosen);
+	if (!is_ours(context))
+		run->chosen = AUTO_THREAD;
+	if (!run->local) {
+		run->evidence = known;
+		run->began = pilot->called;
+		pilot->flying++;
+	}
+	return started(run, now_by(context)->start(run));
+}
+
+/* ---- the application's functions --------------------------------------------------- */
+
+static void auto_call(struct coll_context *context, void (*function)(void *), void *argument,
+		      bool urgent)
+{
+	called_in(context);
+	now_by(context)->call(context, function, argument, urgent);
+	leaves(context);
+}
+
+static bool auto_in_flight(struct coll_run *run)
+{
+	return now_by(run->group->context)->in_flight(run);
+}
+
+static void end_here(void *run)
+{
+	run_ended(run);
+}
+
+/* A run that was over when the thread took the context has nobody else to end it. */
+static int auto_wait(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+	const uint64_t absence = called_in(context);
+	const bool over = !auto_in_flight(run);
+	int status;
+
+	status = now_by(context)->wait(run);
+	learn(run, over ? absence : 0);
+	leaves(context);
+	if (run->planned && !run->persistent)
+		now_by(context)->call(context, end_here, run, false);
+	return status;
+}
+
+static int auto_turn(struct coll_context *context)
+{
+	struct autopilot *pilot = pilot_of(context);
+	int error;
+
+	called_in(context);
+	error = now_by(context)->turn(context);
+	if (pilot->flying)
+		leaves(context);
+	return error;
+}
+
+static int auto_fd(struct coll_context *context)
+{
+	if (is_ours(context))
+		thread_take(context);
+	return coll_progress_thread.fd(context);
+}
+
+static void auto_close(struct coll_context *context)
+{
+	if (is_ours(context))
+		thread_take(context);
+	coll_progress_thread.close(context);
+}
+
+static int auto_open(struct coll_context *context)
+{
+	int error = coll_progress_thread.open(context);
+
+	if (!error)
+		thread_give(context);
+	return error;
+}
+
+const struct coll_progress_ops coll_progress_auto = {
+	.name = "auto",
+	.open = auto_open,
+	.close = auto_close,
+	.call = auto_call,
+	.start = auto_start,
+	.in_flight = auto_in_flight,
+	.wait = auto_wait,
+	.turn = auto_turn,
+	.fd = auto_fd,
+};

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Progress by call: the application's thread is the owner. */
+#include <string.h>
+
+#include "libcoll/api/context.h"
+#include "libcoll/engine/engine.h"
+#include "progress.h"
+#include "thread.h"
+#include "libcoll/api/run.h"
+
+static void call_call(struct coll_context *context, void (*function)(void *), void *argument,
+		      bool urgent)
+{
+	(void)context;
+	(void)urgent;
+	function(argument);
+}
+
+static int call_start(struct coll_run *run)
+{
+	int error = run_plan(run);
+
+	if (!error)
+		error = run_start(run);
+	if (!error && run->exec && !run->local)	/* a blocking call turns the engine at once */
+		run_flush(run);
+	if (error)
+		run_ended(run);
+	return error;
+}
+
+static bool call_in_flight(struct coll_run *run)
+{
+	return run_moving(run);
+}
+
+static int call_wait(struct coll_run *run)
+{
+	int status = run_wait(run);
+
+	run_ended(run);
+	return status;
+}
+
+static int call_turn(struct coll_context *context)
+{
+	int error = context_turn(context, 0);
+
+	/* Nothing wakes the caller when the moment comes, and it is near. */
+	while (!error && context->losing)
+		error = context_turn(context, context->next_check);
+	/* What looking after health led to: the caller may sleep elsewhere now. */
+	if (!error && context->touched)
+		error = context->engine->advance(context, 0);
+	return error;
+}
+
+static int call_fd(struct coll_context *context)
+{
+	return context->engine->fd(context);
+}
+
+const struct coll_progress_ops coll_progress_call = {
+	.name = "call",
+	.open = context_begin,
+	.close = context_end,
+	.call = call_call,
+	.start = call_start,
+	.in_flight = call_in_flight,
+	.wait = call_wait,
+	.turn = call_turn,
+	.fd = call_fd,
+};
+
+/*
+ * The kernel carries runs on by itself; what it does not take, and the making of
+ * connections, moves on as with `call`. context_begin() opens the device.
+ */
+const struct coll_progress_ops coll_progress_kernel = {
+	.name = "kernel",
+	.open = context_begin,
+	.close = context_end,
+	.call = call_call,
+	.start = call_start,
+	.in_flight = call_in_flight,
+	.wait = call_wait,
+	.turn = call_turn,
+	.fd = call_fd,
+};
+
+/* ---- which ---------------------------------------------------------------- */
+
+static const struct coll_progress_ops *const modes[] = {
+	&coll_progress_call,
+	&coll_progress_thread,
+	&coll_progress_helper,
+	&coll_progress_kernel,
+	&coll_progress_auto,
+	NULL,
+};
+
+const struct coll_progress_ops *progress_find(const char *name)
+{
+	const struct coll_progress_ops *const *mode = modes;
+
+	while (*mode && strcmp((*mode)->name, name))
+		mode++;
+	return *mode;
+}
+
+const struct coll_progress_ops *progress_of(const struct coll_context *context)
+{
+	const bool owner = context->progress == &coll_progress_auto ?
+				   thread_is_this(context) :
+				   pthread_equal(context->owner, pthread_self());
+
+	return owner ? &coll_progress_call : context->progress;
+}
+
+void progress_do(struct coll_context *context, void (*function)(void *), void *argument)
+{
+	progress_of(context)->call(context, function, argument, false);
+}
+
+void progress_do_now(struct coll_context *context, void (*function)(void *), void *argument)
+{
+	progress_of(context)->call(context, function, argument, true);
+}

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Progress by a thread of the library's own. The application's thread puts runs
+ * into a ring queue, as handles, and waits for their ends; the owner takes them
+ * out and turns the engine. A full queue holds the application up until there is
+ * room. What else the application asks of a context goes the same way, as a task
+ * that it waits for.
+ *
+ * Two modes: `thread` starts what it finds and drives all runs together; `helper`
+ * takes the next handle when the one before has ended (Threaded Collective
+ * Communication). Besides, both answer whoever connects or asks for this rank.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <poll.h>
+
+#include "libcoll/api/context.h"
+#include "cpus.h"
+#include "libcoll/engine/engine.h"
+#include "offload.h"
+#include "progress.h"
+#include "thread.h"
+#include "libcoll/api/run.h"
+
+enum {
+	HANDLES = 64,
+	RETRY_NS = 10000000,	/* where a watch was refused for want of memory */
+};
+
+/* Something to do for the application, which waits for it. */
+struct task {
+	void (*function)(void *);
+	void *argument;
+	bool done;
+};
+
+/* One of the two. */
+struct handle {
+	struct coll_run *run;
+	struct task *task;
+};
+
+struct threaded {
+	struct coll_context *context;
+	pthread_t thread;		/* as its creator knows it, */
+	pthread_t self;			/* and as it does */
+	const struct coll_progress_ops *mode;
+
+	/* Between the two threads, under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t room, done;
+	struct handle ring[HANDLES];
+	uint32_t head, count;
+	struct task *urgent;
+	bool parked;			/* the application owns the context */
+	pthread_cond_t unparked;
+	bool opened;
+	int open_error;
+	char why[256];
+	atomic_int event_fd;		/* for coll_fd(); -1: nobody asked */
+
+	/* The owner's. */
+	int wake_fd;
+	struct watch wake;
+	struct coll_run *flying;
+	bool away;			/* it has given the context away */
+	bool stopped;
+};
+
+static struct threaded *threaded_of(const struct coll_context *context)
+{
+	return context->progress_state;
+}
+
+/* ---- the owner: runs ------------------------------------------------------------ */
+
+/* From the unlocking on the run is the application's again. */
+static void run_over(struct threaded *t, struct coll_run *run)
+{
+	const uint64_t one = 1;
+	int fd;
+
+	run_ended(run);
+	pthread_mutex_lock(&t->lock);
+	run->posted = false;
+	pthread_cond_broadcast(&t->done);
+	pthread_mutex_unlock(&t->lock);
+	fd = atomic_load(&t->event_fd);
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		return;		/* it is readable already */
+}
+
+static void run_begin(struct threaded *t, struct coll_run *run)
+{
+	int error = run_plan(run);
+
+	if (!error)
+		error = run_start(run);
+	if (error) {
+		run->status = error;
+		run_over(t, run);
+		return;
+	}
+	run->next = t->flying;
+	t->flying = run;
+}
+
+/* Tells of those that have ended. */
+static void collect(struct threaded *t)
+{
+	struct coll_run **slot = &t->flying, *run;
+
+	while ((run = *slot)) {
+		if (run_moving(run)) {
+			slot = &run->next;
+			continue;
+		}
+		*slot = run->next;
+		run_over(t, run);
+	}
+}
+
+static void fail_all(struct threaded *t, int error)
+{
+	struct coll_run *run, *next;
+
+	for (run = t->flying; run; run = next) {
+		next = run->next;
+		if (run->exec)
+			run_engine_failed(run, error);
+	}
+}
+
+/* ---- the owner: its loop ------------------------------------------------------------ */
+
+static void woken(struct watch *watch, int events)
+{
+	struct threaded *t = watch->owner;
+	uint64_t count;
+
+	(void)events;
+	if (read(t->wake_fd, &count, sizeof(count)) < 0)
+		count = 0;
+	t->context->engine->watch(t->context, watch, POLLIN);
+}
+
+/* What is urgent, else the next; a helper first ends what it has begun. */
+static bool next_handle(struct threaded *t, struct handle *handle)
+{
+	const bool busy = t->mode == &coll_progress_helper && t->flying;
+	bool any = true;
+
+	pthread_mutex_lock(&t->lock);
+	*handle = (struct handle){ .task = t->urgent };
+	t->urgent = NULL;
+	if (!handle->task && t->count && !busy) {
+		*handle = t->ring[t->head];
+		t->head = (t->head + 1) % HANDLES;
+		t->count--;
+		pthread_cond_broadcast(&t->room);
+	} else if (!handle->task) {
+		any = false;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return any;
+}
+
+static void task_do(struct threaded *t, struct task *task)
+{
+	task->function(task->argument);
+	pthread_mutex_lock(&t->lock);
+	task->done = true;
+	pthread_cond_broadcast(&t->done);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void owner_turn(struct threaded *t)
+{
+	const uint64_t until = t->wake.armed ? COLL_FOREVER : coll_now() + RETRY_NS;
+	int error = context_turn(t->context, until);
+
+	if (!t->wake.armed)
+		t->context->engine->watch(t->context, &t->wake, POLLIN);
+	if (error) {
+		fail_all(t, error);
+		sched_yield();
+	}
+	collect(t);
+}
+
+/* Where this thread runs, and how urgently. */
+static int settle(const struct coll_context *context)
+{
+	const char *cpus = context->options.progress_cpus;
+	const char *priority = context->options.progress_priority;
+	int error = *cpus ? cpus_bind(cpus) : 0;
+
+	if (error)
+		return context_open_fail(error, "option progress_cpus: '%s': %s", cpus,
+					 strerror(-error));
+	error = *priority ? priority_take(priority) : 0;
+	if (error)
+		return context_open_fail(error, "option progress_priority: '%s': %s%s", priority,
+					 strerror(-error), error == -EPERM || error == -EACCES ?
+					 " (it needs CAP_SYS_NICE, or ulimit -r or -e)" : "");
+	return 0;
+}
+
+static int owner_open(struct threaded *t)
+{
+	struct coll_context *context = t->context;
+	int error = context_begin(context);
+
+	if (error)
+		return error;
+	t->wake = (struct watch){ .ready = woken, .owner = t, .fd = t->wake_fd };
+	error = context->engine->watch(context, &t->wake, POLLIN);
+	if (!error)
+		error = settle(context);
+	if (error)
+		context_end(context);
+	return error;
+}
+
+/* ---- changing owners ---------------------------------------------------------------- */
+
+static void sleep_parked(struct threaded *t)
+{
+	pthread_mutex_lock(&t->lock);
+	while (t->parked)
+		pthread_cond_wait(&t->unparked, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+	t->away = false;
+	if (t->context->engine->take)
+		t->context->engine->take(t->context);
+}
+
+static void let_go(struct coll_context *context)
+{
+	if (context->engine->let_go)
+		context->engine->let_go(context);
+}
+
+/* On the owner's thread: the runs in flight are the application's again. */
+static void park(void *argument)
+{
+	struct threaded *t = argument;
+	struct coll_run *run;
+
+	collect(t);
+	let_go(t->context);
+	collect(t);
+	while ((run = t->flying)) {
+		t->flying = run->next;
+		run->posted = false;
+	}
+	t->parked = true;
+	t->away = true;
+}
+
+bool thread_is_parked(const struct coll_context *context)
+{
+	return threaded_of(context)->parked;
+}
+
+uint64_t thread_cpu_ns(const struct coll_context *context)
+{
+	struct timespec time = { 0 };
+	clockid_t clock;
+
+	if (!pthread_getcpuclockid(threaded_of(context)->thread, &clock))
+		clock_gettime(clock, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+bool thread_is_this(const struct coll_context *context)
+{
+	return pthread_equal(threaded_of(context)->self, pthread_self());
+}
+
+void thread_give(struct coll_context *context)
+{
+	coll_progress_thread.call(context, park, threaded_of(context), false);
+	context->owner = pthread_self();
+	if (context->engine->take)
+		context->engine->take(context);
+}
+
+static void post(struct threaded *t, struct coll_run *run)
+{
+	if (!run || run->posted || !run_moving(run))
+		return;
+	run->posted = true;
+	run->next = t->flying;
+	t->flying = run;
+}
+
+void thread_take(struct coll_context *context)
+{
+	struct threaded *t = threaded_of(context);
+	struct coll_group *group;
+	struct coll_exec *exec;
+	struct coll_run *run, *next;
+
+	let_go(context);
+	for (group = context->groups; group; group = group->next) {
+		for (exec = group->active; exec; exec = exec->next)
+			post(t, exec->run);
+		for (run = group->offload.waiting; run; run = run->next_offloaded)
+			post(t, run);
+	}
+	for (run = offload_flying(context); run; run = next) {
+		next = run->next_offloaded;
+		post(t, run);
+	}
+	context->owner = t->self;
+	pthread_mutex_lock(&t->lock);
+	t->parked = false;
+	pthread_cond_broadcast(&t->unparked);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void *owner_main(void *argument)
+{
+	struct threaded *t = argument;
+	struct handle handle;
+	int error;
+
+	t->self = pthread_self();
+	t->context->owner = t->self;
+	error = owner_open(t);
+	pthread_mutex_lock(&t->lock);
+	t->opened = true;
+	t->open_error = error;
+	snprintf(t->why, sizeof(t->why), "%s", coll_context_error(NULL));
+	pthread_cond_broadcast(&t->done);
+	pthread_mutex_unlock(&t->lock);
+	while (!error && !t->stopped) {
+		if (t->away)
+			sleep_parked(t);
+		while (!t->stopped && !t->away && next_handle(t, &handle)) {
+			if (handle.task)
+				task_do(t, handle.task);
+			else
+				run_begin(t, handle.run);
+			if (!t->away)
+				collect(t);
+		}
+		if (!t->stopped && !t->away)
+			owner_turn(t);
+	}
+	return NULL;
+}
+
+/* ---- the application's side ------------------------------------------------------------ */
+
+static void wake(struct threaded *t)
+{
+	const uint64_t one = 1;
+
+	if (write(t->wake_fd, &one, sizeof(one)) < 0)
+		return;		/* it is awake */
+}
+
+static void push(struct threaded *t, struct handle handle)
+{
+	pthread_mutex_lock(&t->lock);
+	while (t->count == HANDLES)
+		pthread_cond_wait(&t->room, &t->lock);
+	t->ring[(t->head + t->count++) % HANDLES] = handle;
+	pthread_mutex_unlock(&t->lock);
+	wake(t);
+}
+
+static void threaded_call(struct coll_context *context, void (*function)(void *), void *argument,
+			  bool urgent)
+{
+	struct threaded *t = threaded_of(context);
+	struct task task = { function, argument, false };
+
+	if (urgent) {
+		pthread_mutex_lock(&t->lock);
+		t->urgent = &task;	/* one thread of the application's at a time */
+		pthread_mutex_unlock(&t->lock);
+		wake(t);
+	} else {
+		push(t, (struct handle){ .task = &task });
+	}
+	pthread_mutex_lock(&t->lock);
+	while (!task.done)
+		pthread_cond_wait(&t->done, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int threaded_start(struct coll_run *run)
+{
+	struct threaded *t = threaded_of(run->group->context);
+	int error = 0;
+
+	/* The caller may do with its counts what it likes when this returns. */
+	if (!run->local && !run->planned)
+		error = run_keep_counts(run);
+	if (error)
+		return error;
+	run->posted = true;
+	push(t, (struct handle){ .run = run });
+	return 0;
+}
+
+static bool threaded_in_flight(struct coll_run *run)
+{
+	return run->posted;
+}
+
+/* Looks around before it sleeps, but where the owner needs the core. */
+static int threaded_wait(struct coll_run *run)
+{
+	struct threaded *t = threaded_of(run->group->context);
+	const struct coll_context *context = t->context;
+	const uint64_t until = coll_now() + (context->crowded ? 0 : context->options.spin_ns);
+
+	while (run->posted && coll_now() < until)
+		sched_yield();
+	pthread_mutex_lock(&t->lock);
+	while (run->posted)
+		pthread_cond_wait(&t->done, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+	return run->status;
+}
+
+/* Before anybody looks which runs have ended, so that no end is missed. */
+static int threaded_turn(struct coll_context *context)
+{
+	struct threaded *t = threaded_of(context);
+	const int fd = atomic_load(&t->event_fd);
+	uint64_t count;
+
+	if (fd >= 0 && read(fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return -errno;
+	return 0;
+}
+
+static int threaded_fd(struct coll_context *context)
+{
+	struct threaded *t = threaded_of(context);
+	int fd = atomic_load(&t->event_fd);
+
+	if (fd >= 0)
+		return fd;
+	fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);	/* a run may have ended already */
+	if (fd < 0)
+		return -errno;
+	atomic_store(&t->event_fd, fd);
+	return fd;
+}
+
+/* ---- opening and closing ---------------------------------------------------------------- */
+
+static void threaded_free(struct threaded *t)
+{
+	if (t->wake_fd >= 0)
+		close(t->wake_fd);
+	if (t->event_fd >= 0)
+		close(t->event_fd);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->room);
+	pthread_cond_destroy(&t->done);
+	pthread_cond_destroy(&t->unparked);
+	t->context->progress_state = NULL;
+	free(t);
+}
+
+/* Signals are the application's: none is taken by its library's thread. */
+static int thread_start(struct threaded *t)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&t->thread, NULL, owner_main, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -error;
+}
+
+static int threaded_open(struct coll_context *context)
+{
+	struct threaded *t = calloc(1, sizeof(*t));
+	int error;
+
+	if (!t)
+		return context_open_fail(-ENOMEM, "out of memory");
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->room, NULL);
+	pthread_cond_init(&t->done, NULL);
+	pthread_cond_init(&t->unparked, NULL);
+	t->context = context;
+	t->mode = context->progress;
+	t->event_fd = -1;
+	context->progress_state = t;
+	t->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	error = t->wake_fd < 0 ? -errno : thread_start(t);
+	if (error) {
+		threaded_free(t);
+		return context_open_fail(error, "no progress thread: %s", strerror(-error));
+	}
+	pthread_mutex_lock(&t->lock);
+	while (!t->opened)
+		pthread_cond_wait(&t->done, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+	error = t->open_error;
+	if (!error)
+		return 0;
+	pthread_join(t->thread, NULL);
+	context_open_fail(error, "%s", t->why);
+	threaded_free(t);
+	return error;
+}
+
+static void owner_close(void *argument)
+{
+	struct threaded *t = argument;
+
+	if (t->wake.armed)
+		t->context->engine->unwatch(t->context, &t->wake);
+	context_end(t->context);
+	while (t->flying) {	/* their handles outlive them */
+		struct coll_run *run = t->flying;
+
+		t->flying = run->next;
+		if (run->exec)
+			run->status = -ECANCELED;
+		run->exec = NULL;
+		run_over(t, run);
+	}
+	t->stopped = true;
+}
+
+/* Behind all runs that were handed over: they have started, or a helper's ended. */
+static void threaded_close(struct coll_context *context)
+{
+	struct threaded *t = threaded_of(context);
+
+	threaded_call(context, owner_close, t, false);
+	pthread_join(t->thread, NULL);
+	threaded_free(t);
+}
+
+const struct coll_progress_ops coll_progress_thread = {
+	.name = "thread",
+	.open = threaded_open,
+	.close = threaded_close,
+	.call = threaded_call,
+	.start = threaded_start,
+	.in_flight = threaded_in_flight,
+	.wait = threaded_wait,
+	.turn = threaded_turn,
+	.fd = threaded_fd,
+};
+
+const struct coll_progress_ops coll_progress_helper = {
+	.name = "helper",
+	.open = threaded_open,
+	.close = threaded_close,
+	.call = threaded_call,
+	.start = threaded_start,
+	.in_flight = threaded_in_flight,
+	.wait = threaded_wait,
+	.turn = threaded_turn,
+	.fd = threaded_fd,
+};

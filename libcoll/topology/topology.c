@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libcoll/exec/exec.h"
+#include "libcoll/api/group.h"
+#include "libcoll/link/link.h"
+#include "topology.h"
+
+enum {
+	NAME_MAX_BYTES = 64,
+	CHUNK = 1024,			/* ranks to a value of the store */
+	NOWHERE = 0xffff,
+	ROUNDS = 3,			/* of small messages, of which the fastest counts */
+};
+
+static const double near_limit = 1e-3;	/* seconds there and back: further is far */
+
+__attribute__((format(printf, 3, 4)))
+static int fail(char *why, size_t why_bytes, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, why_bytes, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+static int make_room(struct coll_context *context)
+{
+	context->cluster = calloc(context->boot->ranks, sizeof(*context->cluster));
+	return context->cluster ? 0 : -ENOMEM;
+}
+
+/* ---- "8+8": runs of ranks ------------------------------------------------ */
+
+static int learn_runs(struct coll_context *context, const char *how, char *why, size_t why_bytes)
+{
+	const unsigned long ranks = context->boot->ranks;
+	const char *all = how;
+	unsigned long next = 0, size;
+	uint32_t cluster = 0;
+	char *end;
+
+	for (; *how; how = end + (*end == '+'), cluster++) {
+		size = strtoul(how, &end, 10);
+		if (end == how || (*end && *end != '+') || !size || size > ranks - next)
+			break;
+		while (size--)
+			context->cluster[next++] = cluster;
+	}
+	if (*how || next != ranks)
+		return fail(why, why_bytes, "option clusters: '%s' is not the sizes of clusters, "
+			    "like 8+8, of %lu ranks together", all, ranks);
+	return 0;
+}
+
+/* ---- names ---------------------------------------------------------------- */
+
+/* Whether "3", "0-7" or a host's name means this rank. */
+static bool is_me(const char *who, uint32_t rank, const char *host)
+{
+	unsigned int low, high;
+	char rest;
+
+	if (sscanf(who, "%u-%u%c", &low, &high, &rest) == 2)
+		return rank >= low && rank <= high;
+	if (sscanf(who, "%u%c", &low, &rest) == 1)
+		return rank == low;
+	return !strcmp(who, host);
+}
+
+/* Lines of "WHO CLUSTER"; # begins a comment. Leaves `name` alone if none is meant. */
+static int name_from_file(const struct coll_context *context, const char *path, char *name)
+{
+	FILE *file = fopen(path, "re");
+	char line[512], who[256], cluster[NAME_MAX_BYTES], host[256] = "";
+
+	if (!file)
+		return -errno;
+	gethostname(host, sizeof(host) - 1);
+	while (!*name && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "#\n")] = 0;
+		if (sscanf(line, "%255s %63s", who, cluster) == 2 &&
+		    is_me(who, context->boot->rank, host))
+			strcpy(name, cluster);
+	}
+	fclose(file);
+	return 0;
+}
+
+/* Numbers by first appearance of the name, so cluster 0 is rank 0's. */
+static int number_names(struct coll_context *context, uint64_t deadline)
+{
+	const uint32_t ranks = context->boot->ranks;
+	char (*names)[NAME_MAX_BYTES] = calloc(ranks, sizeof(*names));
+	uint32_t rank, i, known = 0;
+	int error = names ? 0 : -ENOMEM;
+
+	for (rank = 0; rank < ranks && !error; rank++) {
+		char key[32], name[NAME_MAX_BYTES] = "";
+		size_t bytes = sizeof(name) - 1;
+
+		snprintf(key, sizeof(key), "cluster/%u", rank);
+		error = coll_boot_get(context->boot, key, name, &bytes, deadline);
+		for (i = 0; i < known && strcmp(names[i], name); i++)
+			;
+		if (i == known)
+			strcpy(names[known++], name);
+		context->cluster[rank] = *name ? i : NOWHERE;
+	}
+	free(names);
+	return error;
+}
+
+/* A piece that the store takes: from the numbers (put), or to them. */
+static int share_piece(struct coll_context *context, uint32_t first, uint32_t count,
+		       uint64_t deadline)
+{
+	uint16_t piece[CHUNK];
+	size_t bytes = count * sizeof(*piece);
+	char key[32];
+	uint32_t i;
+	int error;
+
+	snprintf(key, sizeof(key), "clusters/%u", first);
+	for (i = 0; i < count; i++)
+		piece[i] = context->cluster[first + i];
+	if (!context->boot->rank)
+		return coll_boot_put(context->boot, key, piece, bytes);
+	error = coll_boot_get(context->boot, key, piece, &bytes, deadline);
+	for (i = 0; i < count && !error; i++)
+		context->cluster[first + i] = piece[i];
+	return error;
+}
+
+static int share_pieces(struct coll_context *context, uint64_t deadline)
+{
+	const uint32_t ranks = context->boot->ranks;
+	uint32_t first;
+	int error = 0;
+
+	for (first = 0; first < ranks && !error; first += CHUNK)
+		error = share_piece(context, first, ranks - first < CHUNK ? ranks - first : CHUNK,
+				    deadline);
+	return error;
+}
+
+/* Rank 0's numbers for everybody. Whoever failed before comes to the fence all the same. */
+static int share_numbers(struct coll_context *context, int error, uint64_t deadline)
+{
+	const bool first = !context->boot->rank;
+	int fence;
+
+	if (!error && first)
+		error = share_pieces(context, deadline);
+	fence = coll_boot_fence(context->boot, deadline);
+	if (!error)
+		error = fence;
+	return error || first ? error : share_pieces(context, deadline);
+}
+
+static int learn_names(struct coll_context *context, const char *how, char *why, size_t why_bytes)
+{
+	const uint64_t deadline = coll_now() + context->options.deadline_ns;
+	char name[NAME_MAX_BYTES] = "", key[32];
+	uint32_t rank;
+	int error = 0, fence;
+
+	snprintf(name, sizeof(name), "%s", context->options.cluster);
+	if (strchr(how, '/') && !*name)
+		error = name_from_file(context, how, name);
+	if (error)
+		snprintf(why, why_bytes, "option clusters: %s: %s", how, strerror(-error));
+	snprintf(key, sizeof(key), "cluster/%d", context->boot->rank);
+	if (!error)
+		error = coll_boot_put(context->boot, key, name, strlen(name));
+	fence = coll_boot_fence(context->boot, deadline);
+	if (!error)
+		error = fence;
+	if (!error && !context->boot->rank)
+		error = number_names(context, deadline);
+	error = share_numbers(context, error, deadline);
+	for (rank = 0; rank < (uint32_t)context->boot->ranks && !error; rank++)
+		if (context->cluster[rank] == NOWHERE)
+			error = fail(why, why_bytes, "rank %u is in no cluster: %s names none for "
+				     "it, and it has no option cluster", rank,
+				     strchr(how, '/') ? how : "no file");
+	return error;
+}
+
+bool topology_is_measured(const char *how)
+{
+	return !strncmp(how, "auto", 4) && (!how[4] || how[4] == ':');
+}
+
+int topology_learn(struct coll_context *context, const char *how, char *why, size_t why_bytes)
+{
+	int error;
+
+	if (!*how || !strcmp(how, "off") || context->boot->ranks == 1)
+		return 0;
+	error = make_room(context);
+	if (error || topology_is_measured(how))
+		return error;
+	if (strchr(how, '/') || !strcmp(how, "named"))
+		return learn_names(context, how, why, why_bytes);
+	return learn_runs(context, how, why, why_bytes);
+}
+
+/* ---- measured -------------------------------------------------------------- */
+
+/* There and back at best, as the link's TCP saw it; 0: it has not. */
+static double link_seconds(const struct coll_link *link)
+{
+	struct tcp_info info = { 0 };
+	socklen_t bytes = sizeof(info);
+
+	if (!link || link->fd < 0 || getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes))
+		return 0;
+	return info.tcpi_min_rtt * 1e-6;
+}
+
+/* What one rank sees: its neighbours, and how far the others are. */
+struct view {
+	double far;		/* seconds to the farthest */
+	uint8_t near[];		/* per rank */
+};
+
+static void look(const struct coll_group *world, double limit, struct view *view)
+{
+	uint32_t rank;
+
+	view->far = 0;
+	for (rank = 0; rank < world->ranks; rank++) {
+		double seconds = rank == world->rank ? 0 : link_seconds(world->links[rank]);
+
+		view->near[rank] = seconds <= limit;
+		view->far = seconds > view->far ? seconds : view->far;
+	}
+}
+
+/* One rank talks to all others, and says who is near it. */
+static int view_from(struct coll_group *world, uint32_t root, double limit, struct view *view)
+{
+	const size_t bytes = sizeof(*view) + world->ranks;
+	uint8_t small = 0, *all = malloc(world->ranks);
+	int error = all ? 0 : -ENOMEM, i;
+
+	for (i = 0; i < ROUNDS && !error; i++) {
+		error = coll_bcast(&small, 1, COLL_UINT8, root, world);
+		if (!error)
+			error = coll_gather(&small, all, 1, COLL_UINT8, root, world);
+	}
+	free(all);
+	if (error)
+		return error;
+	if (world->rank == root)
+		look(world, limit, view);
+	return coll_bcast(view, bytes, COLL_UINT8, root, world);
+}
+
+/* The lowest rank that is in no cluster yet sees who is in its own. */
+static int measure(struct coll_group *world, double limit, struct view *view)
+{
+	struct coll_context *context = world->context;
+	uint32_t root = 0, clusters = 0, rank;
+	double far = 0;
+
+	memset(context->cluster, 0xff, world->ranks * sizeof(*context->cluster));
+	for (; root < world->ranks; root++) {
+		int error;
+
+		if (context->cluster[root] != COLL_NONE)
+			continue;
+		error = view_from(world, root, limit, view);
+		if (error)
+			return error;
+		far = view->far > far ? view->far : far;
+		for (rank = root; rank < world->ranks; rank++)
+			if (view->near[rank] && context->cluster[rank] == COLL_NONE)
+				context->cluster[rank] = clusters;
+		clusters++;
+	}
+	if (clusters > 1 && context->options.machine.wan_alpha <= 0)
+		context->options.machine.wan_alpha = far / 2;
+	return 0;
+}
+
+int topology_measure(struct coll_context *context, const char *how)
+{
+	struct coll_group *world = context->world;
+	struct view *view = calloc(1, sizeof(*view) + world->ranks);
+	struct coll_group *group;
+	double limit = near_limit;
+	int error;
+
+	if (!view)
+		return -ENOMEM;
+	if (how[4])
+		coll_options_time(how + 5, &limit);
+	error = group_to_measure(world, ~world->id, &group);
+	if (!error) {
+		error = measure(group, limit, view);
+		memcpy(world->text, group->text, sizeof(world->text));
+		coll_group_free(group);
+	}
+	free(view);
+	world->options.machine = context->options.machine;
+	return error ? error : topology_of_group(world);
+}
+
+/* ---- groups ---------------------------------------------------------------- */
+
+int topology_of_group(struct coll_group *group)
+{
+	const uint32_t *all = group->context->cluster, ranks = group->context->boot->ranks;
+	uint32_t *number, i;
+
+	if (!all)
+		return 0;
+	number = malloc(ranks * sizeof(*number));
+	if (!group->cluster)
+		group->cluster = malloc(group->ranks * sizeof(*group->cluster));
+	if (!number || !group->cluster) {
+		free(number);
+		return -ENOMEM;
+	}
+	memset(number, 0xff, ranks * sizeof(*number));
+	group->clusters = 0;
+	for (i = 0; i < group->ranks; i++) {
+		uint32_t *mine = &number[all[group->world[i]]];
+
+		if (*mine == COLL_NONE)
+			*mine = group->clusters++;
+		group->cluster[i] = *mine;
+	}
+	free(number);
+	return 0;
+}
+
+int coll_clusters(const struct coll_group *group, int *cluster)
+{
+	uint32_t i;
+
+	for (i = 0; i < group->ranks && cluster; i++)
+		cluster[i] = group->cluster ? group->cluster[i] : 0;
+	return group->clusters > 1 ? group->clusters : 1;
+}
+
+const char *topology_print(const struct coll_group *group, char *text, size_t bytes)
+{
+	uint32_t cluster, rank, size;
+	size_t used = 0;
+
+	*text = 0;
+	for (cluster = 0; cluster < group->clusters && group->clusters > 1 && used < bytes;
+	     cluster++) {
+		for (size = rank = 0; rank < group->ranks; rank++)
+			size += group->cluster[rank] == cluster;
+		used += snprintf(text + used, bytes - used, "%s%u", cluster ? "+" : "", size);
+	}
+	return text;
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libcoll/clock.h"
+#include "libcoll/api/group.h"
+#include "wan.h"
+
+enum { BYTES_FIRST = 1 << 14, BYTES_MAX = 1 << 28, PINGS = 5 };
+
+static const double long_enough = 0.3;	/* seconds: slow start is over long before */
+
+/* ---- streams -------------------------------------------------------------- */
+
+/* The which-th number of a file below /proc/sys/net; 0: it is not there. */
+static uint64_t sysctl_number(const char *name, int which)
+{
+	unsigned long long number[3] = { 0 };
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu %llu %llu", &number[0], &number[1], &number[2]) <= which)
+		number[which] = 0;
+	fclose(file);
+	return number[which];
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return b && b < a ? b : a;
+}
+
+/*
+ * Payload that a connection between clusters can have on its way. Half of what the
+ * kernel lets a socket grow to is its own accounting; of what is set it doubles.
+ */
+static uint64_t window_bytes(const struct coll_options *options)
+{
+	uint64_t set = options->wan_buffer_bytes ? options->wan_buffer_bytes :
+						   options->buffer_bytes;
+
+	if (set)
+		return less(less(set, sysctl_number("core/wmem_max", 0)),
+			    sysctl_number("core/rmem_max", 0));
+	return less(sysctl_number("ipv4/tcp_wmem", 2), sysctl_number("ipv4/tcp_rmem", 2)) / 2;
+}
+
+/* What is on the way of a link that sends as fast as it can. */
+static double way_bytes(const struct coll_machine *m)
+{
+	const double beta = m->beta > m->wan_beta ? m->beta : m->wan_beta;
+
+	return m->beta > 0 ? 2 * m->wan_alpha / beta : 0;
+}
+
+void wan_settle(struct coll_context *context)
+{
+	const struct coll_options *options = &context->options;
+	double streams = options->wan_streams;
+
+	context->window = window_bytes(options);
+	if (!options->wan_streams && context->window)
+		streams = way_bytes(&options->machine) / context->window + 1;
+	context->streams = streams > WAN_STREAMS_MAX ? WAN_STREAMS_MAX :
+			   streams < 1 ? 1 : (uint32_t)streams;
+}
+
+const char *wan_streams_explain(const struct coll_context *context, char *text, size_t bytes)
+{
+	const double way = way_bytes(&context->options.machine);
+	const uint32_t streams = context->streams;
+
+	*text = 0;
+	if (!context->options.wan_streams && way > 0)
+		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB are on "
+			 "its way, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
+			 way / 1e3, context->window / 1e3);
+	else if (streams > 1)
+		snprintf(text, bytes, ", %u streams to a link between clusters", streams);
+	return text;
+}
+
+/* ---- measuring ------------------------------------------------------------ */
+
+struct measure {
+	struct coll_group *all;
+	uint8_t *data;
+	struct coll_wan *found;
+};
+
+static double seconds_now(void)
+{
+	return coll_now() * 1e-9;
+}
+
+/* How long so many bytes and an answer take, by the clock of the pair's first, who may have
+ * left the barrier first or last; nobody else waits for it. The most that any pair says. */
+static int time_pair(const struct measure *m, struct coll_group *pair, size_t bytes,
+		     double *seconds)
+{
+	int error = coll_barrier(m->all);
+	double start;
+
+	*seconds = 0;
+	if (!error && pair)	/* both have left it now */
+		error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
+	start = seconds_now();
+	if (!error && pair) {
+		error = coll_bcast(m->data, bytes, COLL_UINT8, 0, pair);
+		if (!error)
+			error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
+		if (!coll_rank(pair))
+			*seconds = seconds_now() - start;
+	}
+	return error ? error : coll_allreduce(COLL_IN_PLACE, seconds, 1, COLL_DOUBLE, COLL_MAX,
+					      m->all);
+}
+
+/* Seconds of a message of one byte. */
+static int time_message(const struct measure *m, struct coll_group *pair, double *alpha)
+{
+	double seconds, best = 1e9;
+	int i, error = 0;
+
+	for (i = 0; i < PINGS && !error; i++) {
+		error = time_pair(m, pair, 1, &seconds);
+		best = seconds < best ? seconds : best;
+	}
+	*alpha = best / 2;
+	return error;
+}
+
+/* Bytes per second of one pair among all. */
+static int time_bytes(const struct measure *m, struct coll_group *pair, double alpha, double *rate)
+{
+	double seconds;
+	size_t bytes;
+
+	for (bytes = BYTES_FIRST; ; bytes *= 4) {
+		int error = time_pair(m, pair, bytes, &seconds);
+
+		if (error)
+			return error;
+		if (seconds > long_enough + 20 * alpha || bytes * 4 > BYTES_MAX)
+			break;
+	}
+	seconds -= 2 * alpha;
+	*rate = bytes / (seconds > 1e-9 ? seconds : 1e-9);
+	return 0;
+}
+
+/* The index-th rank of a cluster; -1: it has not so many. */
+static int member(const struct coll_group *group, uint32_t cluster, int index)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->cluster[rank] == cluster && !index--)
+			return rank;
+	return -1;
+}
+
+static int size_of(const struct coll_group *group, uint32_t cluster)
+{
+	int size = 0;
+
+	while (member(group, cluster, size) >= 0)
+		size++;
+	return size;
+}
+
+static int measure_near(const struct measure *m)
+{
+	const uint32_t cluster = size_of(m->all, 0) > 1 ? 0 : 1;
+	const int me = coll_rank(m->all);
+	const bool mine = me == member(m->all, cluster, 0) || me == member(m->all, cluster, 1);
+	struct coll_group *pair;
+	double rate;
+	int error;
+
+	if (size_of(m->all, cluster) < 2)
+		return 0;
+	error = coll_group_split(m->all, mine ? 0 : -1, 0, &pair);
+	if (error)
+		return error;
+	error = time_message(m, pair, &m->found->alpha);
+	if (!error)
+		error = time_bytes(m, pair, m->found->alpha, &rate);
+	if (!error)
+		m->found->beta = 1 / rate;
+	coll_group_free(pair);
+	return error;
+}
+
+/* `links` pairs across at once: what a message takes (*alpha), or what they carry. */
+static int measure_far(const struct measure *m, uint32_t links, double *alpha)
+{
+	struct coll_wan *found = m->found;
+	const int me = coll_rank(m->all);
+	struct coll_group *pair;
+	int colour = -1, error;
+	double rate;
+	uint32_t i;
+
+	for (i = 0; i < links; i++)
+		if (me == member(m->all, 0, i) || me == member(m->all, 1, i))
+			colour = i;
+	error = coll_group_split(m->all, colour, m->all->cluster[me], &pair);
+	if (error)
+		return error;
+	if (alpha) {
+		error = time_message(m, pair, alpha);
+	} else {
+		error = time_message(m, pair, &rate);	/* connects, and its streams */
+		if (!error)
+			error = time_bytes(m, pair, found->wan_alpha, &rate);
+		found->point[found->points++] =
+			(struct coll_wan_point){ .links = links, .rate = links * rate };
+	}
+	coll_group_free(pair);
+	return error;
+}
+
+/* Whether any number of links carried that many times what one did: the WAN was not full,
+ * however little each of them carries. */
+static bool in_proportion(const struct coll_wan *found)
+{
+	uint32_t i;
+
+	for (i = 1; i < found->points; i++) {
+		const double each = found->point[i].rate / found->point[i].links;
+
+		if (each < 0.9 * found->point[0].rate || each > 1.1 * found->point[0].rate)
+			return false;
+	}
+	return found->points > 1;
+}
+
+/* What the WAN carries, if some number of links filled it; and what overload costs. */
+static void fit(struct coll_wan *found)
+{
+	const struct coll_wan_point *last = &found->point[found->points - 1];
+	const double one = found->point[0].rate, link = found->beta > 0 ? 1 / found->beta : one;
+	double wan = 0, times;
+	uint32_t i;
+
+	if (found->beta <= 0)
+		found->beta = 1 / one;
+	for (i = 0; i < found->points; i++)
+		if (found->point[i].rate > wan)
+			wan = found->point[i].rate;
+	if (wan > 0.9 * last->links * link || in_proportion(found))
+		return;
+	times = last->links * link / wan;
+	found->wan_beta = 1 / wan;
+	if (times > 1.1 && last->rate < wan)
+		found->wan_loss = (wan / last->rate - 1) / (times - 1);
+}
+
+/* What nobody has told. */
+static void take(struct coll_machine *machine, const struct coll_wan *found)
+{
+	if (machine->alpha <= 0)
+		machine->alpha = found->alpha;
+	if (machine->beta <= 0)
+		machine->beta = found->beta;
+	if (machine->wan_alpha <= 0)
+		machine->wan_alpha = found->wan_alpha;
+	if (machine->wan_beta <= 0) {
+		machine->wan_beta = found->wan_beta;
+		machine->congestion = found->wan_loss;
+	}
+}
+
+static int measure(struct coll_context *context, const struct measure *m)
+{
+	const int here = size_of(m->all, 0), there = size_of(m->all, 1);
+	const uint32_t least = here < there ? here : there;
+	struct coll_wan *found = m->found;
+	uint32_t links;
+	int error = measure_near(m);
+
+	if (!error)
+		error = measure_far(m, 1, &found->wan_alpha);
+	take(&context->options.machine, found);
+	wan_settle(context);	/* from now on links are as they are going to be */
+	for (links = 1; links < least && !error; links *= 2)
+		error = measure_far(m, links, NULL);
+	if (!error)
+		error = measure_far(m, least, NULL);
+	if (error)
+		return error;
+	fit(found);
+	take(&context->options.machine, found);
+	wan_settle(context);
+	found->streams = context->streams;
+	return 0;
+}
+
+bool wan_is_measured(const struct coll_context *context)
+{
+	return !strcmp(context->options.wan, "auto") && context->world->clusters > 1;
+}
+
+int wan_measure(struct coll_context *context)
+{
+	struct coll_group *world = context->world;
+	struct measure m = { .data = malloc(BYTES_MAX), .found = &context->wan };
+	int error = m.data ? group_to_measure(world, ~world->id - 1, &m.all) : -ENOMEM;
+
+	if (!error) {
+		error = measure(context, &m);
+		memcpy(world->text, m.all->text, sizeof(world->text));
+		coll_group_free(m.all);
+	}
+	free(m.data);
+	world->options.machine = context->options.machine;
+	return error;
+}
+
+int coll_wan(struct coll_context *context, struct coll_wan *wan)
+{
+	const uint64_t size = wan->size;
+
+	if (size < sizeof(uint64_t) || size > sizeof(*wan))
+		return -EINVAL;
+	if (!context->wan.points)
+		return -ENODATA;
+	memcpy(wan, &context->wan, size);
+	wan->size = size;
+	return 0;
+}

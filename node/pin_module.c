@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "netlink.h"
+#include "pin_module.h"
+
+/* The kernel knows a cgroup by the number of its folder. */
+static int cgroup_id(const char *name, u64 *id)
+{
+	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct stat folder;
+	char path[512];
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/cgroup.procs", roots[i]);
+		if (stat(path, &folder))
+			continue;	/* not where version 2 is */
+		snprintf(path, sizeof(path), "%s%s", roots[i], name);
+		if (stat(path, &folder))
+			return -ENOENT;
+		*id = folder.st_ino;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static void put_rule(struct nl_msg *message, const struct noise_rule *rule, u64 cgroup)
+{
+	struct nlattr *nest = nla_nest_start(message, COLL_PIN_A_RULE);
+	char list[NOISE_CPUS_TEXT];
+
+	if (rule->comm)
+		nla_put_string(message, COLL_PIN_A_COMM, rule->comm);
+	if (rule->cgroup)
+		nla_put_u64(message, COLL_PIN_A_CGROUP, cgroup);
+	if (rule->uid >= 0)
+		nla_put_u32(message, COLL_PIN_A_UID, rule->uid);
+	if (rule->parent)
+		nla_put_u32(message, COLL_PIN_A_PARENT, rule->parent);
+	if (rule->kthread)
+		nla_put_flag(message, COLL_PIN_A_KTHREAD);
+	if (rule->keep)
+		nla_put_flag(message, COLL_PIN_A_KEEP);
+	if (rule->to)
+		nla_put_string(message, COLL_PIN_A_CPUS,
+			       noise_cpus_list(rule->to, list, sizeof(list)));
+	nla_nest_end(message, nest);
+}
+
+int noise_pin_module_set(struct netlink *netlink, const struct noise_rules *rules, u32 linger,
+			 u32 kept, void (*rests)(const struct noise_rule *rule))
+{
+	const struct noise_rule keep = { .keep = true, .uid = -1, .parent = kept };
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_SET, 0);
+	char list[NOISE_CPUS_TEXT];
+	u32 i, put = 0;
+
+	if (!message)
+		return -ENOMEM;
+	nla_put_string(message, COLL_PIN_A_HOUSEKEEPING,
+		       noise_cpus_list(&rules->housekeeping, list, sizeof(list)));
+	nla_put_u32(message, COLL_PIN_A_LINGER, linger);
+	if (kept)
+		put_rule(message, &keep, 0);
+	for (i = 0; i < rules->rules; i++) {
+		const struct noise_rule *rule = &rules->rule[i];
+		u64 cgroup = 0;
+
+		if (rule->irq)
+			continue;
+		if (rule->cgroup && cgroup_id(rule->cgroup, &cgroup)) {
+			rests(rule);
+			continue;
+		}
+		put_rule(message, rule, cgroup);
+		put++;
+	}
+	if (put)
+		return netlink_ask(netlink, message, NULL, NULL);
+	nlmsg_free(message);
+	return 0;
+}
+
+int noise_pin_module_clear(struct netlink *netlink)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_CLEAR, 0);
+
+	return message ? netlink_ask(netlink, message, NULL, NULL) : -ENOMEM;
+}
+
+static u64 value(struct nlattr *attribute)
+{
+	return attribute ? nla_get_u64(attribute) : 0;
+}
+
+static int take_rule(enum coll_command command, struct nlattr **attributes, void *data)
+{
+	struct noise_pin_counts *counts = data;
+
+	(void)command;
+	if (attributes[COLL_PIN_A_PID])
+		return 0;
+	counts->matched += value(attributes[COLL_PIN_A_MATCHED]);
+	counts->moved += value(attributes[COLL_PIN_A_MOVED]);
+	counts->refused += value(attributes[COLL_PIN_A_REFUSED]);
+	counts->changed += value(attributes[COLL_PIN_A_CHANGED]);
+	return 0;
+}
+
+int noise_pin_module_count(struct netlink *netlink, struct noise_pin_counts *counts)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_GET, NLM_F_DUMP);
+
+	*counts = (struct noise_pin_counts){ 0 };
+	return message ? netlink_ask(netlink, message, take_rule, counts) : -ENOMEM;
+}
+
+int noise_pin_module_left(const struct noise_rules *rules, struct noise_rules *left)
+{
+	u32 i;
+
+	*left = *rules;
+	left->rules = 0;
+	left->rule = calloc(rules->rules + 1, sizeof(*left->rule));
+	if (!left->rule)
+		return -ENOMEM;
+	for (i = 0; i < rules->rules; i++)
+		if (rules->rule[i].irq)
+			left->rule[left->rules++] = rules->rule[i];
+	return 0;
+}

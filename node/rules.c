@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/noise/text.h"
+#include "rules.h"
+#include "units.h"
+
+__attribute__((format(printf, 2, 3)))
+static int refuse(struct coll_text_error *error, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(error->reason, sizeof(error->reason), format, list);
+	va_end(list);
+	return -EINVAL;
+}
+
+static bool read_number(const char *text, u64 *number)
+{
+	char *rest;
+
+	errno = 0;
+	*number = strtoull(text, &rest, 10);
+	return *text >= '0' && *text <= '9' && !*rest && !errno && *number <= INT32_MAX;
+}
+
+static int keep_text(const char *value, char **to)
+{
+	free(*to);
+	*to = strdup(value);
+	return *to ? 0 : -ENOMEM;
+}
+
+/* ---- rules ------------------------------------------------------------------------------- */
+
+static int read_to(struct noise_rule *rule, const char *value, struct coll_text_error *error)
+{
+	struct noise_cpus cpus;
+
+	if (rule->keep || !noise_cpus_read_list(&cpus, value) || !noise_cpus_count(&cpus))
+		return refuse(error, "to '%s' is not a list of CPUs for what is pinned", value);
+	rule->to = malloc(sizeof(*rule->to));
+	if (!rule->to)
+		return -ENOMEM;
+	*rule->to = cpus;
+	return 0;
+}
+
+static int read_word(struct noise_rule *rule, char *word, struct coll_text_error *error)
+{
+	char *value = strchrnul(word, '=');
+	u64 number;
+
+	if (!strcmp(word, "kthread")) {
+		rule->kthread = true;
+		return 0;
+	}
+	if (!*value || !value[1])
+		return refuse(error, "'%s' is not comm=, cgroup=, uid=, parent=, irq=, to= or "
+			      "kthread", word);
+	*value++ = 0;
+	if (!strcmp(word, "comm"))
+		return keep_text(value, &rule->comm);
+	if (!strcmp(word, "cgroup"))
+		return keep_text(value, &rule->cgroup);
+	if (!strcmp(word, "irq"))
+		return keep_text(value, &rule->irq);
+	if (!strcmp(word, "to"))
+		return read_to(rule, value, error);
+	if (strcmp(word, "uid") && strcmp(word, "parent"))
+		return refuse(error, "there is no '%s'; valid: comm, cgroup, uid, parent, irq, to, "
+			      "kthread", word);
+	if (!read_number(value, &number))
+		return refuse(error, "%s '%s' is not a number", word, value);
+	if (*word == 'u')
+		rule->uid = number;
+	else
+		rule->parent = number;
+	return 0;
+}
+
+static int read_rule(struct noise_rules *rules, bool keep, char **save, u32 line,
+		     struct coll_text_error *error)
+{
+	struct noise_rule *more = reallocarray(rules->rule, rules->rules + 1, sizeof(*more)), *rule;
+	char *word;
+	bool any = false;
+	int status = 0;
+
+	if (!more)
+		return -ENOMEM;
+	rules->rule = more;
+	rule = &more[rules->rules++];
+	*rule = (struct noise_rule){ .keep = keep, .uid = -1, .line = line };
+	while (!status && (word = strtok_r(NULL, " \t", save))) {
+		any = true;
+		status = read_word(rule, word, error);
+	}
+	if (status)
+		return status;
+	if (!any)
+		return refuse(error, "a rule without words; comm=* is everything");
+	if (rule->irq && (rule->comm || rule->cgroup || rule->uid >= 0 || rule->parent ||
+			  rule->kthread))
+		return refuse(error, "a rule is for tasks or for interrupts");
+	return 0;
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+static int read_window_word(struct noise_window *window, char *word, struct coll_text_error *error)
+{
+	char *value = strchrnul(word, '=');
+	u64 *time;
+
+	if (*value)
+		*value++ = 0;
+	if (!strcmp(word, "cgroup"))
+		return *value == '/' ? keep_text(value, &window->cgroup) :
+				       refuse(error, "cgroup '%s' is no path: /name", value);
+	time = !strcmp(word, "period") ? &window->period : !strcmp(word, "open") ? &window->open :
+	       !strcmp(word, "phase") ? &window->phase : NULL;
+	if (!time)
+		return refuse(error, "there is no '%s'; valid: cgroup, period, open, phase", word);
+	return coll_text_time(value, NOISE_S, time) ? 0 :
+	       refuse(error, "%s '%s' is no time: 50ms", word, value);
+}
+
+static int read_window(struct noise_rules *rules, char **save, struct coll_text_error *error)
+{
+	struct noise_window *more, *window;
+	char *word;
+	int status = 0;
+
+	more = reallocarray(rules->window, rules->windows + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	rules->window = more;
+	window = &more[rules->windows++];
+	*window = (struct noise_window){ .phase = 0 };
+	while (!status && (word = strtok_r(NULL, " \t\r", save)))
+		status = read_window_word(window, word, error);
+	if (status)
+		return status;
+	if (!window->cgroup || window->period < 10 * NOISE_MS || window->period > 3600 * NOISE_S ||
+	    window->open < NOISE_MS || window->open >= window->period ||
+	    window->phase >= window->period)
+		return refuse(error, "a window needs cgroup=, period= from 10ms to 1h, open= from 1ms "
+			      "and shorter than that, and a phase= below it");
+	return 0;
+}
+
+/* ---- what is stopped ------------------------------------------------------------------------ */
+
+static bool is_unit(const char *name)
+{
+	return *name && *name != '-' && strlen(name) < 200 && strchr(name, '.') &&
+	       !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			    "0123456789:-_.\\@")];
+}
+
+static int read_stop(struct noise_rules *rules, char **save, struct coll_text_error *error)
+{
+	struct noise_stop *more = reallocarray(rules->stop, rules->stops + 1, sizeof(*more));
+	const char *word = strtok_r(NULL, " \t\r", save);
+
+	if (!more)
+		return -ENOMEM;
+	rules->stop = more;
+	more += rules->stops++;
+	*more = (struct noise_stop){ NULL, NULL };
+	if (word && !strtok_r(NULL, " \t\r", save)) {
+		if (!strncmp(word, "cgroup=/", 8) && word[8])
+			return keep_text(word + 7, &more->cgroup);
+		if (!strncmp(word, "unit=", 5) && is_unit(word + 5))
+			return keep_text(word + 5, &more->unit);
+	}
+	return refuse(error, "stop needs cgroup=/name or unit=name.service");
+}
+
+static int read_cpus(struct noise_cpus *cpus, const char *what, char **save,
+		     struct coll_text_error *error)
+{
+	const char *list = strtok_r(NULL, " \t\r", save);
+
+	if (list && !strcmp(list, "siblings") && !strtok_r(NULL, " \t\r", save))
+		return noise_cpus_siblings(cpus, "/sys/devices/system/cpu") ? 0 :
+		       refuse(error, "%s siblings: no core of this machine has two threads", what);
+	if (!list || !noise_cpus_read_list(cpus, list) || !noise_cpus_count(cpus) ||
+	    strtok_r(NULL, " \t\r", save))
+		return refuse(error, "%s needs a list of CPUs: 0-1,8, or siblings", what);
+	return 0;
+}
+
+static int read_line(struct noise_rules *rules, char *text, u32 line,
+		     struct coll_text_error *error)
+{
+	char *save, *word;
+
+	text[strcspn(text, "#")] = 0;
+	word = strtok_r(text, " \t\r", &save);
+	if (!word)
+		return 0;
+	if (!strcmp(word, "housekeeping"))
+		return read_cpus(&rules->housekeeping, word, &save, error);
+	if (!strcmp(word, "application"))
+		return read_cpus(&rules->application, word, &save, error);
+	if (!strcmp(word, "keep") || !strcmp(word, "pin"))
+		return read_rule(rules, *word == 'k', &save, line, error);
+	if (!strcmp(word, "window"))
+		return read_window(rules, &save, error);
+	if (!strcmp(word, "stop"))
+		return read_stop(rules, &save, error);
+	if (strcmp(word, "workqueues"))
+		return refuse(error, "there is no '%s'; valid: housekeeping, application, keep, "
+			      "pin, workqueues, window, stop", word);
+	rules->workqueues = true;
+	return 0;
+}
+
+int noise_rules_parse(const char *text, struct noise_rules *rules, struct coll_text_error *error)
+{
+	char *copy = strdup(text), *line = copy, *end;
+	int status = copy ? 0 : -ENOMEM;
+
+	*rules = (struct noise_rules){ .rules = 0 };
+	*error = (struct coll_text_error){ 0 };
+	for (; !status && line; line = end) {
+		end = strchr(line, '\n');
+		if (end)
+			*end++ = 0;
+		error->line++;
+		status = read_line(rules, line, error->line, error);
+	}
+	free(copy);
+	return status;
+}
+
+void noise_rules_free(struct noise_rules *rules)
+{
+	u32 i;
+
+	for (i = 0; i < rules->rules; i++) {
+		free(rules->rule[i].comm);
+		free(rules->rule[i].cgroup);
+		free(rules->rule[i].irq);
+		free(rules->rule[i].to);
+	}
+	for (i = 0; i < rules->windows; i++)
+		free(rules->window[i].cgroup);
+	for (i = 0; i < rules->stops; i++) {
+		free(rules->stop[i].cgroup);
+		free(rules->stop[i].unit);
+	}
+	free(rules->stop);
+	free(rules->window);
+	free(rules->rule);
+	*rules = (struct noise_rules){ .rules = 0 };
+}
+
+/* Two that freeze and thaw one cgroup would be at odds. */
+static int check_stops(const struct noise_rules *rules, struct coll_text_error *error)
+{
+	u32 i, k;
+
+	for (i = 0; i < rules->stops; i++)
+		for (k = 0; k < rules->windows; k++)
+			if (rules->stop[i].cgroup &&
+			    !strcmp(rules->stop[i].cgroup, rules->window[k].cgroup))
+				return refuse(error, "cgroup %s has a window, so it cannot be "
+					      "stopped too", rules->stop[i].cgroup);
+	return 0;
+}
+
+int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *error)
+{
+	struct noise_cpus online, both;
+
+	error->line = 0;
+	if (check_stops(rules, error))
+		return -EINVAL;
+	if (!noise_cpus_file(&online, "/sys/devices/system/cpu/online"))
+		noise_cpus_affinity(0, &online);
+	if (!noise_cpus_count(&rules->housekeeping)) {
+		if (noise_cpus_count(&rules->application)) {
+			rules->housekeeping = online;
+			noise_cpus_remove(&rules->housekeeping, &rules->application);
+		} else {
+			noise_cpus_add(&rules->housekeeping, noise_cpus_next(&online, 0));
+		}
+	}
+	if (!noise_cpus_count(&rules->application)) {
+		rules->application = online;
+		noise_cpus_remove(&rules->application, &rules->housekeeping);
+	}
+	noise_cpus_keep(&rules->housekeeping, &online);
+	noise_cpus_keep(&rules->application, &online);
+	both = rules->housekeeping;
+	noise_cpus_keep(&both, &rules->application);
+	if (!noise_cpus_count(&rules->housekeeping) || !noise_cpus_count(&rules->application))
+		return refuse(error, "no CPU is left for %s",
+			      noise_cpus_count(&rules->application) ? "housekeeping" :
+								      "the application");
+	if (noise_cpus_count(&both))
+		return refuse(error, "CPU %u is for housekeeping and for the application",
+			      noise_cpus_next(&both, 0));
+	return 0;
+}
+
+/* ---- matching ------------------------------------------------------------------------------ */
+
+static bool group_matches(const char *glob, const char *group)
+{
+	return !fnmatch(glob, group, FNM_LEADING_DIR);	/* it, or what is below */
+}
+
+/* Of the task, or of its process. */
+static bool comm_matches(const char *glob, const struct noise_task *task,
+			 const struct noise_tasks *tasks)
+{
+	const struct noise_task *process = noise_tasks_find(tasks, task->pid);
+
+	return !fnmatch(glob, task->comm, 0) || (process && !fnmatch(glob, process->comm, 0));
+}
+
+static bool task_matches(const struct noise_rule *rule, const struct noise_task *task,
+			 const struct noise_tasks *tasks)
+{
+	return !rule->irq && rule->kthread == task->kthread &&
+	       (rule->uid < 0 || task->uid == rule->uid) &&
+	       (!rule->comm || comm_matches(rule->comm, task, tasks)) &&
+	       (!rule->cgroup || group_matches(rule->cgroup, task->cgroup)) &&
+	       (!rule->parent || noise_tasks_below(tasks, task, rule->parent));
+}
+
+const struct noise_rule *noise_rules_task(const struct noise_rules *rules,
+					  const struct noise_task *task,
+					  const struct noise_tasks *tasks)
+{
+	u32 i;
+
+	for (i = 0; i < rules->rules; i++)
+		if (task_matches(&rules->rule[i], task, tasks))
+			return &rules->rule[i];
+	return NULL;
+}
+
+const struct noise_rule *noise_rules_irq(const struct noise_rules *rules, u32 number,
+					 const char *name)
+{
+	char text[16];
+	u32 i;
+
+	snprintf(text, sizeof(text), "%u", number);
+	for (i = 0; i < rules->rules; i++)
+		if (rules->rule[i].irq && (!fnmatch(rules->rule[i].irq, text, 0) ||
+					   !fnmatch(rules->rule[i].irq, name, 0)))
+			return &rules->rule[i];
+	return NULL;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "task.h"
+
+/* PF_KTHREAD and PF_NO_SETAFFINITY of <linux/sched.h>: field 9 of stat. */
+enum { FLAG_KTHREAD = 0x00200000, FLAG_BOUND = 0x04000000 };
+
+static bool read_small(const char *path, char *text, size_t bytes)
+{
+	FILE *from = fopen(path, "re");
+	size_t length = from ? fread(text, 1, bytes - 1, from) : 0;
+
+	text[length] = 0;
+	if (from)
+		fclose(from);
+	return length > 0;
+}
+
+static bool read_stat(const char *directory, struct noise_task *task)
+{
+	char path[160], text[1024], *open, *close;
+	unsigned int flags;
+	unsigned long long born;
+
+	snprintf(path, sizeof(path), "%s/stat", directory);
+	if (!read_small(path, text, sizeof(text)))
+		return false;
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || close < open ||
+	    sscanf(close + 1, " %*c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		   "%*d %*d %llu", &task->parent, &flags, &born) != 3)
+		return false;
+	snprintf(task->comm, sizeof(task->comm), "%.*s", (int)(close - open - 1), open + 1);
+	task->born = born;
+	task->kthread = flags & FLAG_KTHREAD;
+	task->bound = flags & FLAG_BOUND;
+	return true;
+}
+
+/* Of the first hierarchy listed that is not the root, or the root. */
+static void read_cgroup(const char *directory, struct noise_task *task)
+{
+	char path[160], text[4096], *save, *line;
+
+	strcpy(task->cgroup, "/");
+	snprintf(path, sizeof(path), "%s/cgroup", directory);
+	if (!read_small(path, text, sizeof(text)))
+		return;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		const char *colon = strchr(line, ':'),
+			   *group = colon ? strchr(colon + 1, ':') : NULL;
+
+		if (!group || !strcmp(group + 1, "/"))
+			continue;
+		snprintf(task->cgroup, sizeof(task->cgroup), "%s", group + 1);
+		return;
+	}
+}
+
+static bool read_task(u32 pid, u32 tid, struct noise_task *task)
+{
+	char directory[64];
+	struct stat owner;
+
+	*task = (struct noise_task){ .pid = pid, .tid = tid };
+	snprintf(directory, sizeof(directory), "/proc/%u/task/%u", pid, tid);
+	if (stat(directory, &owner) || !read_stat(directory, task))
+		return false;
+	task->uid = owner.st_uid;
+	read_cgroup(directory, task);
+	return !noise_cpus_affinity(tid, &task->may);
+}
+
+static int add_task(struct noise_tasks *tasks, const struct noise_task *task)
+{
+	if (tasks->count == tasks->room) {
+		const u32 room = tasks->room ? 2 * tasks->room : 256;
+		struct noise_task *more = reallocarray(tasks->task, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		tasks->task = more;
+		tasks->room = room;
+	}
+	tasks->task[tasks->count++] = *task;
+	return 0;
+}
+
+static int look_process(struct noise_tasks *tasks, u32 pid)
+{
+	struct noise_task task;
+	struct dirent *entry;
+	char path[64];
+	DIR *list;
+	int status = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	list = opendir(path);
+	while (!status && list && (entry = readdir(list)))
+		if (isdigit((unsigned char)*entry->d_name) &&
+		    read_task(pid, strtoul(entry->d_name, NULL, 10), &task))
+			status = add_task(tasks, &task);
+	if (list)
+		closedir(list);
+	return status;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct noise_task *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+int noise_tasks_look(struct noise_tasks *tasks)
+{
+	DIR *list = opendir("/proc");
+	struct dirent *entry;
+	int status = 0;
+
+	*tasks = (struct noise_tasks){ .count = 0 };
+	while (!status && list && (entry = readdir(list)))
+		if (isdigit((unsigned char)*entry->d_name))
+			status = look_process(tasks, strtoul(entry->d_name, NULL, 10));
+	if (list)
+		closedir(list);
+	if (tasks->count)
+		qsort(tasks->task, tasks->count, sizeof(*tasks->task), by_tid);
+	return status;
+}
+
+void noise_tasks_free(struct noise_tasks *tasks)
+{
+	free(tasks->task);
+	*tasks = (struct noise_tasks){ .count = 0 };
+}
+
+const struct noise_task *noise_tasks_find(const struct noise_tasks *tasks, u32 tid)
+{
+	const struct noise_task key = { .tid = tid };
+
+	return tasks->count ? bsearch(&key, tasks->task, tasks->count, sizeof(key), by_tid) : NULL;
+}
+
+bool noise_tasks_below(const struct noise_tasks *tasks, const struct noise_task *task, u32 pid)
+{
+	u32 steps;
+
+	/* A chain of parents is short; one that was read while it changed may be a ring. */
+	for (steps = 0; task && steps < 1000; steps++) {
+		if (task->pid == pid)
+			return true;
+		task = task->parent ? noise_tasks_find(tasks, task->parent) : NULL;
+	}
+	return false;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "units.h"
+#include "witness.h"
+
+struct seen {
+	struct coll_noise_source source;
+	bool here;		/* a thread that ran on these CPUs last */
+};
+
+/* In order of (cause, number, name). */
+struct noise_witness {
+	struct seen *seen;
+	u32 count, room;
+	struct noise_cpus cpus;
+};
+
+static int see(struct noise_witness *witness, const struct coll_noise_source *source, bool here)
+{
+	if (witness->count == witness->room) {
+		const u32 room = witness->room ? 2 * witness->room : 256;
+		struct seen *more = reallocarray(witness->seen, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		witness->seen = more;
+		witness->room = room;
+	}
+	witness->seen[witness->count++] = (struct seen){ *source, here };
+	return 0;
+}
+
+u64 noise_steal(u32 cpu)
+{
+	unsigned long long steal = 0;
+	char name[16], line[512];
+	FILE *from = fopen("/proc/stat", "re");
+	size_t length;
+
+	snprintf(name, sizeof(name), "cpu%u ", cpu);
+	length = strlen(name);
+	while (from && fgets(line, sizeof(line), from))
+		if (!strncmp(line, name, length) &&
+		    sscanf(line + length, "%*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
+			break;
+	if (from)
+		fclose(from);
+	return steal * (NOISE_S / sysconf(_SC_CLK_TCK));
+}
+
+/* ---- interrupts ---------------------------------------------------------------------- */
+
+enum { COLUMNS_MAX = NOISE_CPUS_MAX };
+
+/* The head line names the CPUs of the columns: those that are online. */
+static u32 read_columns(char *line, u32 *column)
+{
+	u32 columns = 0;
+	char *save, *word;
+
+	for (word = strtok_r(line, " \n", &save); word && columns < COLUMNS_MAX;
+	     word = strtok_r(NULL, " \n", &save))
+		if (!strncmp(word, "CPU", 3))
+			column[columns++] = strtoul(word + 3, NULL, 10);
+	return columns;
+}
+
+/* "IO-APIC 5-edge ACPI:Ged" or "Local timer interrupts": the last word, or all of it. */
+static const char *interrupt_name(char *text, bool numbered)
+{
+	char *end = text + strlen(text), *word;
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	text += strspn(text, " ");
+	word = strrchr(text, ' ');
+	return numbered && word ? word + 1 : text;
+}
+
+static int read_interrupt(struct noise_witness *witness, char *line, const u32 *column, u32 columns,
+			  bool soft, u32 row)
+{
+	char *colon = strchr(line, ':'), *label = line + strspn(line, " "), *at;
+	const bool numbered = isdigit((unsigned char)*label);
+	struct coll_noise_source source = {
+		.cause = soft ? COLL_NOISE_SOFTIRQ : COLL_NOISE_IRQ,
+		.number = soft ? row : numbered ? strtoul(label, NULL, 10) : 0,
+	};
+	const char *name;
+	u32 i;
+
+	if (!colon)
+		return 0;
+	*colon = 0;
+	at = colon + 1;
+	for (i = 0; i < columns; i++) {
+		char *rest;
+		const u64 times = strtoull(at, &rest, 10);
+
+		if (rest == at)
+			break;
+		at = rest;
+		if (noise_cpus_has(&witness->cpus, column[i]))
+			source.times += times;
+	}
+	if (!strcmp(label, "NMI"))
+		source.cause = COLL_NOISE_NMI;
+	name = soft ? label : interrupt_name(at, numbered);
+	strncpy(source.name, *name ? name : label, sizeof(source.name) - 1);
+	return see(witness, &source, true);
+}
+
+static int read_interrupts(struct noise_witness *witness, const char *path, bool soft)
+{
+	u32 *column = calloc(COLUMNS_MAX, sizeof(*column)), columns = 0, row = 0;
+	FILE *from = fopen(path, "re");
+	size_t room = 0;
+	char *line = NULL;
+	int status = column ? 0 : -ENOMEM;
+
+	if (from && column && getline(&line, &room, from) > 0)
+		columns = read_columns(line, column);
+	while (!status && from && getline(&line, &room, from) > 0)
+		status = read_interrupt(witness, line, column, columns, soft, row++);
+	if (from)
+		fclose(from);
+	free(line);
+	free(column);
+	return status;
+}
+
+/* ---- threads -------------------------------------------------------------------------- */
+
+static bool read_small(const char *path, char *text, size_t bytes)
+{
+	FILE *from = fopen(path, "re");
+	size_t length = from ? fread(text, 1, bytes - 1, from) : 0;
+
+	text[length] = 0;
+	if (from)
+		fclose(from);
+	return length > 0;
+}
+
+/* The CPU that it ran on last: field 39 of stat, the 36th behind the name. */
+static bool ran_on(const char *stat, const struct noise_cpus *cpus, char *name, size_t bytes)
+{
+	const char *open = strchr(stat, '('), *close = strrchr(stat, ')');
+	int field;
+
+	if (!open || !close || close < open)
+		return false;
+	snprintf(name, bytes, "%.*s", (int)(close - open - 1), open + 1);
+	for (field = 0; field < 37 && close; field++)
+		close = strchr(close + 1, ' ');
+	return close && noise_cpus_has(cpus, strtoul(close, NULL, 10));
+}
+
+static int read_thread(struct noise_witness *witness, const char *process, const char *thread)
+{
+	struct coll_noise_source source = { .cause = COLL_NOISE_THREAD };
+	char path[640], text[1024];
+	unsigned long long ran, times;
+	bool here;
+
+	snprintf(path, sizeof(path), "/proc/%s/task/%s/stat", process, thread);
+	if (!read_small(path, text, sizeof(text)))
+		return 0;
+	here = ran_on(text, &witness->cpus, source.name, sizeof(source.name));
+	snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", process, thread);
+	if (!read_small(path, text, sizeof(text)) ||
+	    sscanf(text, "%llu %*u %llu", &ran, &times) != 2)
+		return 0;
+	source.number = strtoul(thread, NULL, 10);
+	source.total = ran;
+	source.times = times;
+	return see(witness, &source, here);
+}
+
+static int read_process(struct noise_witness *witness, const char *process)
+{
+	char path[300];
+	struct dirent *entry;
+	DIR *tasks;
+	int status = 0;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", process);
+	tasks = opendir(path);
+	while (!status && tasks && (entry = readdir(tasks)))
+		if (isdigit((unsigned char)*entry->d_name))
+			status = read_thread(witness, process, entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return status;
+}
+
+/* All but this program. */
+static int read_threads(struct noise_witness *witness)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	int status = 0;
+
+	while (!status && processes && (entry = readdir(processes)))
+		if (isdigit((unsigned char)*entry->d_name) && atoi(entry->d_name) != getpid())
+			status = read_process(witness, entry->d_name);
+	if (processes)
+		closedir(processes);
+	return status;
+}
+
+/* ---- both ------------------------------------------------------------------------------- */
+
+static int in_order(const void *a, const void *b)
+{
+	const struct coll_noise_source *x = &((const struct seen *)a)->source;
+	const struct coll_noise_source *y = &((const struct seen *)b)->source;
+
+	if (x->cause != y->cause)
+		return x->cause < y->cause ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int add_steal(struct noise_witness *witness)
+{
+	struct coll_noise_source source = { .cause = COLL_NOISE_STEAL, .name = "hypervisor" };
+	u32 cpu = noise_cpus_next(&witness->cpus, 0);
+
+	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&witness->cpus, cpu + 1))
+		source.total += noise_steal(cpu);
+	return see(witness, &source, true);
+}
+
+struct noise_witness *noise_witness_look(const struct noise_cpus *cpus)
+{
+	struct noise_witness *witness = calloc(1, sizeof(*witness));
+
+	if (!witness)
+		return NULL;
+	witness->cpus = *cpus;
+	if (read_interrupts(witness, "/proc/interrupts", false) ||
+	    read_interrupts(witness, "/proc/softirqs", true) || read_threads(witness) ||
+	    add_steal(witness)) {
+		noise_witness_free(witness);
+		return NULL;
+	}
+	qsort(witness->seen, witness->count, sizeof(*witness->seen), in_order);
+	return witness;
+}
+
+int noise_witness_difference(const struct noise_witness *before, const struct noise_witness *after,
+			     struct noise_capture *capture)
+{
+	u32 i;
+
+	for (i = 0; i < after->count; i++) {
+		struct coll_noise_source source = after->seen[i].source;
+		const struct seen *was = bsearch(&after->seen[i], before->seen, before->count,
+						 sizeof(*was), in_order);
+
+		if (was) {
+			source.times -= was->source.times;
+			source.total -= was->source.total;
+		}
+		if (after->seen[i].here && (source.times || source.total) &&
+		    noise_capture_add_source(capture, &source))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void noise_witness_free(struct noise_witness *witness)
+{
+	if (witness)
+		free(witness->seen);
+	free(witness);
+}

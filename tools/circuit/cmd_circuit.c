@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* coll circuit: what colld's circuit manager does, and what it is to do. */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/circuit/circuit.h"
+#include "core/noise/text.h"
+#include "tools/arguments.h"
+#include "circuit_socket.h"
+#include "tools/command.h"
+
+static const char help[] =
+"usage: coll circuit show [--json | --svg FILE]\n"
+"       coll circuit watch [--json] [--for TIME]\n"
+"       coll circuit request NODE PEER [--ahead] [--wait TIME]\n"
+"       coll circuit release NODE PEER\n"
+"       coll circuit drain NODE [PEER]\n"
+"       coll circuit ports NODE N\n"
+"\n"
+"Shows and manages the circuits of an optical switch, through colld --circuits.\n"
+"\n"
+"  show      nodes and their ports, circuits, holders, the switch and its set-up times\n"
+"  watch     each change, a line\n"
+"  request   a circuit that stands until it is released; waits until it is lit\n"
+"  release   gives back what was requested so\n"
+"  drain     circuits go dark after a notice; who wants them gets them again later\n"
+"  ports     the node has N ports from now on\n"
+"\n"
+"      --socket PATH  colld's (" COLL_CIRCUIT_SOCKET ")\n"
+"      --json         JSON, when watching an object a line\n"
+"      --svg FILE     the port map as a picture, by gnuplot\n"
+"      --ahead        with ports only that nobody else needs\n"
+"      --wait TIME    for the light, at most (10s)\n"
+"      --for TIME     watch so long (until it is interrupted)\n";
+
+struct asked {
+	const char *socket, *svg;
+	bool json, ahead;
+	double wait, span;
+	int fd;
+};
+
+/* ---- the daemon's socket ------------------------------------------------- */
+
+static int connect_daemon(struct asked *asked)
+{
+	asked->fd = circuit_socket(asked->socket);
+	if (asked->fd >= 0)
+		return COMMAND_OK;
+	if (asked->fd == -ENAMETOOLONG) {
+		fprintf(stderr, "coll circuit: --socket: a path of at most %d bytes\n",
+			CIRCUIT_SOCKET_MAX);
+		return COMMAND_USAGE;
+	}
+	fprintf(stderr, "coll circuit: %s: %s (is colld --circuits running?)\n", asked->socket,
+		strerror(-asked->fd));
+	return COMMAND_ERROR;
+}
+
+static bool send_request(const struct asked *asked, struct coll_circuit_message *m)
+{
+	m->magic = COLL_CIRCUIT_MAGIC;
+	m->version = COLL_CIRCUIT_VERSION;
+	m->cookie = 1;
+	return send(asked->fd, m, sizeof(*m), MSG_NOSIGNAL) == sizeof(*m);
+}
+
+/* 1: a message; 0: none for so many ms; -1: the daemon has gone. */
+static int receive(const struct asked *asked, struct coll_circuit_message *m, int ms)
+{
+	struct pollfd fd = { asked->fd, POLLIN, 0 };
+	const int ready = poll(&fd, 1, ms);
+
+	if (ready <= 0)
+		return ready < 0 && errno != EINTR ? -1 : 0;
+	return recv(asked->fd, m, sizeof(*m), MSG_WAITALL) == sizeof(*m) &&
+	       m->magic == COLL_CIRCUIT_MAGIC ? 1 : -1;
+}
+
+/* Sends, and hands on what comes before the answer. */
+static int request(struct asked *asked, struct coll_circuit_message *m,
+		   void (*each)(const struct coll_circuit_message *m, void *data), void *data)
+{
+	enum { PATIENCE_MS = 10000 };
+
+	if (!send_request(asked, m) )
+		goto gone;
+	for (;;) {
+		if (receive(asked, m, PATIENCE_MS) <= 0)
+			goto gone;
+		if (m->kind == COLL_CIRCUIT_ANSWER)
+			break;
+		if (each)
+			each(m, data);
+	}
+	if (!m->error)
+		return COMMAND_OK;
+	fprintf(stderr, "coll circuit: %s: %s\n", strerror(-m->error), m->text);
+	return COMMAND_ERROR;
+gone:
+	fprintf(stderr, "coll circuit: colld does not answer\n");
+	return COMMAND_ERROR;
+}
+
+static bool name_to(char *to, const char *what, const char *name)
+{
+	if (strlen(name) < COLL_CIRCUIT_NAME) {
+		strcpy(to, name);
+		return true;
+	}
+	fprintf(stderr, "coll circuit: %s: a name of at most %d bytes\n", what,
+		COLL_CIRCUIT_NAME - 1);
+	return false;
+}
+
+/* ---- show ---------------------------------------------------------------- */
+
+static const char *const counts[] = {
+	[COLL_CIRCUIT_SET_UPS] = "set_ups", [COLL_CIRCUIT_FAILURES] = "failures",
+	[COLL_CIRCUIT_LOST] = "lost", [COLL_CIRCUIT_DRIFT] = "drift",
+	[COLL_CIRCUIT_REVOKED] = "revoked", [COLL_CIRCUIT_BATCH_NS] = "batch_ns",
+	[COLL_CIRCUIT_SWITCH_NS] = "switch_ns", [COLL_CIRCUIT_LOCK_NS] = "lock_ns",
+	[COLL_CIRCUIT_NOTIFY_NS] = "notify_ns", [COLL_CIRCUIT_DELTA_NS] = "delta_ns",
+	[COLL_CIRCUIT_LATE_NS] = "late_ns",
+};
+
+static const char *state_name(const struct coll_circuit_message *m)
+{
+	return m->state < COLL_CIRCUIT_STATES ? coll_circuit_state_names[m->state] : "?";
+}
+
+static json_t *circuit_json(const struct coll_circuit_message *m)
+{
+	json_t *circuit = json_pack("{s:s, s:s, s:s, s:i, s:I}", "node", m->node, "peer", m->peer,
+				    "state", state_name(m), "wants", (int)m->value,
+				    "ns", (json_int_t)m->time);
+
+	if (m->port[0] != COLL_CIRCUIT_NO_PORT)
+		json_object_set_new(circuit, "port", json_pack("[i,i]", m->port[0], m->port[1]));
+	if (m->holder[0])
+		json_object_set_new(circuit, "holder", json_string(m->holder));
+	if (m->text[0])
+		json_object_set_new(circuit, "why", json_string(m->text));
+	return circuit;
+}
+
+static void keep_json(const struct coll_circuit_message *m, void *data)
+{
+	json_t *root = data, *object;
+	size_t i;
+
+	switch (m->kind) {
+	case COLL_CIRCUIT_NODE:
+		json_array_append_new(json_object_get(root, "nodes"),
+			json_pack("{s:s, s:i, s:I}", "node", m->node, "ports", (int)m->value,
+				  "taken", (json_int_t)m->count[0]));
+		break;
+	case COLL_CIRCUIT_HOLDER:
+		json_array_append_new(json_object_get(root, "holders"),
+			json_pack("{s:s, s:i, s:I, s:I}", "holder", m->holder, "priority",
+				  (int)m->value, "wants", (json_int_t)m->count[0], "port_ns",
+				  (json_int_t)m->count[1]));
+		break;
+	case COLL_CIRCUIT_CIRCUIT:
+		json_array_append_new(json_object_get(root, "circuits"), circuit_json(m));
+		break;
+	case COLL_CIRCUIT_SWITCH:
+		object = json_pack("{s:s, s:i}", "driver", m->text, "limit", (int)m->value);
+		for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+			json_object_set_new(object, counts[i], json_integer(m->count[i]));
+		json_object_set_new(root, "switch", object);
+		break;
+	}
+}
+
+static void print_circuit(const char *node, const char *peer, const char *state, json_t *circuit)
+{
+	json_t *port = json_object_get(circuit, "port");
+	const char *holder = json_string_value(json_object_get(circuit, "holder"));
+	const char *why = json_string_value(json_object_get(circuit, "why"));
+	char ports[32] = "-";
+
+	if (port)
+		snprintf(ports, sizeof(ports), "%d-%d",
+			 (int)json_integer_value(json_array_get(port, 0)),
+			 (int)json_integer_value(json_array_get(port, 1)));
+	printf("%-16s %-16s %-7s %-9s %5d  %s%s%s\n", node, peer, ports, state,
+	       (int)json_integer_value(json_object_get(circuit, "wants")), holder ? holder : "",
+	       why ? " # " : "", why ? why : "");
+}
+
+static double ms(json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key)) / 1e6;
+}
+
+static void print_tables(json_t *root)
+{
+	json_t *s = json_object_get(root, "switch"), *each;
+	size_t i;
+
+	printf("%-16s %5s %5s\n", "NODE", "PORTS", "TAKEN");
+	json_array_foreach(json_object_get(root, "nodes"), i, each)
+		printf("%-16s %5d %5d\n", json_string_value(json_object_get(each, "node")),
+		       (int)json_integer_value(json_object_get(each, "ports")),
+		       (int)json_integer_value(json_object_get(each, "taken")));
+	printf("\n%-16s %-16s %-7s %-9s %5s  %s\n", "NODE", "PEER", "PORTS", "STATE", "WANTS",
+	       "HOLDER");
+	json_array_foreach(json_object_get(root, "circuits"), i, each)
+		print_circuit(json_string_value(json_object_get(each, "node")),
+			      json_string_value(json_object_get(each, "peer")),
+			      json_string_value(json_object_get(each, "state")), each);
+	printf("\n%-32s %8s %5s %14s\n", "HOLDER", "PRIORITY", "WANTS", "PORT SECONDS");
+	json_array_foreach(json_object_get(root, "holders"), i, each)
+		printf("%-32s %8d %5d %14.3f\n", json_string_value(json_object_get(each, "holder")),
+		       (int)json_integer_value(json_object_get(each, "priority")),
+		       (int)json_integer_value(json_object_get(each, "wants")),
+		       ms(each, "port_ns") / 1e3);
+	printf("\nswitch: %s\nset-ups %d, failures %d, lost %d, drift %d, revoked %d\n",
+	       json_string_value(json_object_get(s, "driver")),
+	       (int)json_integer_value(json_object_get(s, "set_ups")),
+	       (int)json_integer_value(json_object_get(s, "failures")),
+	       (int)json_integer_value(json_object_get(s, "lost")),
+	       (int)json_integer_value(json_object_get(s, "drift")),
+	       (int)json_integer_value(json_object_get(s, "revoked")));
+	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians); "
+	       "nine of ten: %.3f\n",
+	       ms(s, "delta_ns"), ms(s, "batch_ns"), ms(s, "switch_ns"), ms(s, "lock_ns"),
+	       ms(s, "notify_ns"), ms(s, "late_ns"));
+}
+
+/* ---- the port map -------------------------------------------------------- */
+
+static u32 index_of(json_t *nodes, const char *name)
+{
+	json_t *node;
+	size_t i;
+
+	json_array_foreach(nodes, i, node)
+		if (!strcmp(json_string_value(json_object_get(node, "node")), name))
+			return i;
+	return 0;
+}
+
+/* Nodes on a circle, a line for each circuit with its ports at both ends. */
+static void draw(FILE *to, json_t *root, const char *path)
+{
+	static const char *const colours[] = { "#cccccc", "#e0c000", "#e08000", "#209040",
+					       "#c06080", "#d02020" };
+	json_t *nodes = json_object_get(root, "nodes"), *each;
+	const size_t count = json_array_size(nodes);
+	size_t i, state;
+
+	fprintf(to, "set terminal svg size 640,640 enhanced background 'white'\nset output '%s'\n"
+		"unset border; unset tics; unset key\nset size ratio -1\n"
+		"set xrange [-1.35:1.35]; set yrange [-1.35:1.35]\n", path);
+	for (state = COLL_CIRCUIT_ASKED; state < COLL_CIRCUIT_STATES; state++)
+		fprintf(to, "set label '%s' at graph 0.02,%f tc rgb '%s'\n",
+			coll_circuit_state_names[state], 1.0 - 0.035 * state, colours[state]);
+	json_array_foreach(json_object_get(root, "circuits"), i, each) {
+		const char *name = json_string_value(json_object_get(each, "state"));
+		const double a = 2 * M_PI / count *
+			index_of(nodes, json_string_value(json_object_get(each, "node")));
+		const double b = 2 * M_PI / count *
+			index_of(nodes, json_string_value(json_object_get(each, "peer")));
+		json_t *port = json_object_get(each, "port");
+
+		for (state = 0; strcmp(coll_circuit_state_names[state], name); state++)
+			;
+		fprintf(to, "set arrow from %f,%f to %f,%f nohead lw 2 dt %d lc rgb '%s'\n", sin(a),
+			cos(a), sin(b), cos(b), state == COLL_CIRCUIT_LIT ? 1 : 2, colours[state]);
+		if (port)
+			fprintf(to, "set label '%d' at %f,%f center front font ',9'\n"
+				"set label '%d' at %f,%f center front font ',9'\n",
+				(int)json_integer_value(json_array_get(port, 0)),
+				0.85 * sin(a) + 0.15 * sin(b), 0.85 * cos(a) + 0.15 * cos(b),
+				(int)json_integer_value(json_array_get(port, 1)),
+				0.15 * sin(a) + 0.85 * sin(b), 0.15 * cos(a) + 0.85 * cos(b));
+	}
+	json_array_foreach(nodes, i, each)
+		fprintf(to, "set label \"%s\\n%d/%d\" at %f,%f center front noenhanced\n",
+			json_string_value(json_object_get(each, "node")),
+			(int)json_integer_value(json_object_get(each, "taken")),
+			(int)json_integer_value(json_object_get(each, "ports")),
+			1.18 * sin(2 * M_PI * i / count), 1.18 * cos(2 * M_PI * i / count));
+	fprintf(to, "plot '-' using 1:2 with points pt 7 ps 1.5 lc rgb '#303030'\n");
+	for (i = 0; i < count; i++)
+		fprintf(to, "%f %f\n", sin(2 * M_PI * i / count), cos(2 * M_PI * i / count));
+	fprintf(to, "e\n");
+}
+
+static int draw_svg(json_t *root, const char *path)
+{
+	FILE *gnuplot = strchr(path, '\'') ? NULL : popen("gnuplot", "w");
+
+	if (gnuplot)
+		draw(gnuplot, root, path);
+	if (gnuplot && !pclose(gnuplot))
+		return COMMAND_OK;
+	fprintf(stderr, "coll circuit: no picture at %s: gnuplot is needed\n", path);
+	return COMMAND_ERROR;
+}
+
+static int show(struct asked *asked)
+{
+	json_t *root = json_pack("{s:[], s:[], s:[]}", "nodes", "circuits", "holders");
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_SHOW };
+	int status = request(asked, &m, keep_json, root);
+
+	if (!status && asked->svg)
+		status = draw_svg(root, asked->svg);
+	else if (!status && asked->json)
+		status = json_dumpf(root, stdout, JSON_INDENT(2)) ? COMMAND_ERROR : COMMAND_OK;
+	else if (!status)
+		print_tables(root);
+	if (asked->json)
+		puts("");
+	json_decref(root);
+	return status;
+}
+
+/* ---- watch, and the others ----------------------------------------------- */
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec * 1e-9;
+}
+
+static void print_change(const struct asked *asked, const struct coll_circuit_message *m)
+{
+	json_t *circuit = circuit_json(m);
+
+	if (asked->json) {
+		json_dumpf(circuit, stdout, JSON_COMPACT);
+		puts("");
+	} else {
+		print_circuit(m->node, m->peer, state_name(m), circuit);
+	}
+	fflush(stdout);
+	json_decref(circuit);
+}
+
+static int watch(struct asked *asked)
+{
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WATCH };
+	const double end = asked->span > 0 ? seconds() + asked->span : INFINITY;
+	int status = request(asked, &m, NULL, NULL), got;
+
+	while (!status && seconds() < end) {
+		got = receive(asked, &m, isfinite(end) ? (int)((end - seconds()) * 1e3) + 1 : -1);
+		if (got < 0) {
+			fprintf(stderr, "coll circuit: colld has gone\n");
+			status = COMMAND_ERROR;
+		}
+		if (got > 0 && m.kind == COLL_CIRCUIT_CIRCUIT)
+			print_change(asked, &m);
+	}
+	return status;
+}
+
+static bool is_pair(const struct coll_circuit_message *m, const char *a, const char *b)
+{
+	return (!strcmp(m->node, a) && !strcmp(m->peer, b)) ||
+	       (!strcmp(m->node, b) && !strcmp(m->peer, a));
+}
+
+struct found {
+	const char *node, *peer;
+	bool lit;
+	char why[COLL_CIRCUIT_TEXT];
+};
+
+static void find_lit(const struct coll_circuit_message *m, void *data)
+{
+	struct found *found = data;
+
+	if (m->kind != COLL_CIRCUIT_CIRCUIT || !is_pair(m, found->node, found->peer))
+		return;
+	found->lit = m->state == COLL_CIRCUIT_LIT;
+	snprintf(found->why, sizeof(found->why), "%.100s%s%.40s", state_name(m),
+		 m->text[0] ? ": " : "", m->text);
+}
+
+static int wait_lit(struct asked *asked, const char *node, const char *peer)
+{
+	struct found found = { .node = node, .peer = peer };
+	const double end = seconds() + asked->wait;
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WATCH };
+	int status = request(asked, &m, find_lit, &found);
+
+	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_SHOW };
+	if (!status)
+		status = request(asked, &m, find_lit, &found);
+	while (!status && !found.lit && seconds() < end) {
+		const int got = receive(asked, &m, (int)((end - seconds()) * 1e3) + 1);
+
+		if (got < 0)
+			status = COMMAND_ERROR;
+		if (got > 0)
+			find_lit(&m, &found);
+	}
+	if (!status && !found.lit) {
+		fprintf(stderr, "coll circuit: %s - %s is not lit after %g s, but %s\n", node, peer,
+			asked->wait, found.why[0] ? found.why : "waits for ports");
+		status = COMMAND_ERROR;
+	}
+	return status;
+}
+
+static int pair(struct asked *asked, int kind, const char *node, const char *peer)
+{
+	struct coll_circuit_message m = {
+		.kind = kind,
+		.flags = COLL_CIRCUIT_STANDING | (asked->ahead ? COLL_CIRCUIT_AHEAD : 0),
+	};
+	int status;
+
+	if (!name_to(m.node, "NODE", node) || (peer && !name_to(m.peer, "PEER", peer)))
+		return COMMAND_USAGE;
+	status = request(asked, &m, NULL, NULL);
+	return status || kind != COLL_CIRCUIT_WANT ? status : wait_lit(asked, node, peer);
+}
+
+static int ports(struct asked *asked, const char *node, const char *number)
+{
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_PORTS };
+	u64 value;
+
+	if (!name_to(m.node, "NODE", node) ||
+	    !argument_number("circuit", "N", number, 0, COLL_CIRCUIT_PORTS_MAX, &value))
+		return COMMAND_USAGE;
+	m.value = value;
+	return request(asked, &m, NULL, NULL);
+}
+
+/* ---- options ------------------------------------------------------------- */
+
+static bool read_time(const char *what, const char *text, double *value)
+{
+	if (coll_text_seconds(text, value) && *value > 0)
+		return true;
+	fprintf(stderr, "coll circuit: %s '%s'; valid: a time such as 500ms\n", what, text);
+	return false;
+}
+
+static const struct what {
+	const char *name;
+	int least, most;	/* arguments */
+} whats[] = {
+	{ "show", 0, 0 }, { "watch", 0, 0 }, { "request", 2, 2 }, { "release", 2, 2 },
+	{ "drain", 1, 2 }, { "ports", 2, 2 },
+};
+enum { SHOW, WATCH, REQUEST, RELEASE, DRAIN, PORTS, WHATS };
+
+static int act(struct asked *asked, int what, char **argument, int arguments)
+{
+	int status = connect_daemon(asked);
+
+	if (status)
+		return status;
+	switch (what) {
+	case SHOW:
+		return show(asked);
+	case WATCH:
+		return watch(asked);
+	case REQUEST:
+		return pair(asked, COLL_CIRCUIT_WANT, argument[0], argument[1]);
+	case RELEASE:
+		return pair(asked, COLL_CIRCUIT_RELEASE, argument[0], argument[1]);
+	case DRAIN:
+		return pair(asked, COLL_CIRCUIT_DRAIN, argument[0],
+			    arguments > 1 ? argument[1] : NULL);
+	default:
+		return ports(asked, argument[0], argument[1]);
+	}
+}
+
+int cmd_circuit(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "socket", required_argument, NULL, 's' }, { "json", no_argument, NULL, 'j' },
+		{ "svg", required_argument, NULL, 'v' }, { "ahead", no_argument, NULL, 'a' },
+		{ "wait", required_argument, NULL, 'w' }, { "for", required_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	};
+	struct asked asked = { .socket = COLL_CIRCUIT_SOCKET, .wait = 10 };
+	int key, what, arguments;
+	bool good = true;
+
+	opterr = 0;
+	while (good && (key = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+		switch (key) {
+		case 's': asked.socket = optarg; break;
+		case 'j': asked.json = true; break;
+		case 'v': asked.svg = optarg; break;
+		case 'a': asked.ahead = true; break;
+		case 'w': good = read_time("--wait", optarg, &asked.wait); break;
+		case 'f': good = read_time("--for", optarg, &asked.span); break;
+		case 'h': fputs(help, stdout); return COMMAND_OK;
+		default: good = argument_unknown("circuit", key, argv, known);
+		}
+	}
+	if (!good)
+		return COMMAND_USAGE;
+	if (optind == argc) {
+		fputs(help, stderr);
+		return COMMAND_USAGE;
+	}
+	for (what = 0; what < WHATS && strcmp(whats[what].name, argv[optind]); what++)
+		;
+	arguments = argc - optind - 1;
+	if (what < WHATS && arguments >= whats[what].least && arguments <= whats[what].most)
+		return act(&asked, what, argv + optind + 1, arguments);
+	if (what == WHATS)
+		fprintf(stderr,
+			"coll circuit: no '%s'; valid: show, watch, request, release, drain, "
+			"ports\n",
+			argv[optind]);
+	else
+		fprintf(stderr, "coll circuit %s: %d arguments; valid: %d to %d\n", argv[optind],
+			arguments, whats[what].least, whats[what].most);
+	return COMMAND_USAGE;
+}

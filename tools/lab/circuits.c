@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * An optical switch in the lab: each node has ports, veths whose other ends are colld's
+ * `emul` switch. colld is started with the lab and ends with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/circuit/circuit_socket.h"
+#include "lab.h"
+
+/*
+ * colld finds node i's namespace at its fd "5" i, i from 1 on: the lab's /proc has other
+ * numbers for the processes in it.
+ */
+enum { PATIENCE_MS = 10000, LOOK_MS = 20 };
+
+static bool take_namespace(const struct lab *lab, uint32_t node)
+{
+	char number[16];
+	const int pid = syscall(SYS_pidfd_open, lab->node[node].pid, 0);
+	const int fd = syscall(SYS_pidfd_getfd, pid, LAB_NAMESPACE_FD, 0);
+	bool fine;
+
+	snprintf(number, sizeof(number), "5%u", node + 1);
+	fine = fd >= 0 && dup2(fd, atoi(number)) >= 0;	/* and not closed by exec */
+	if (!fine)
+		fprintf(stderr, "coll lab: node %u's namespace: %s\n", node, strerror(errno));
+	close(fd);
+	close(pid);
+	return fine;
+}
+
+static bool write_setup(const struct lab *lab)
+{
+	char path[PATH_MAX];
+	uint32_t i, k;
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/circuits", lab->directory);
+	to = fopen(path, "we");
+	if (!to)
+		return false;
+	fprintf(to, "socket %s/socket\n"
+		"switch emul delta=%.0fns hold=1s netns=/proc/self/fd/5%%u address=10.77.0.%%u\n",
+		lab->directory, lab->set_up * 1e9);
+	for (i = 0; i < lab->nodes; i++) {
+		fprintf(to, "node n%u ", i);
+		for (k = 0; k < lab->ports; k++)
+			fprintf(to, "%s%u", k ? "," : "", i * lab->ports + k + 1);
+		fputc('\n', to);
+	}
+	return !fclose(to);
+}
+
+/* The one beside this program, else the system's. Never returns. */
+static void be_colld(const struct lab *lab)
+{
+	char setup[PATH_MAX], path[PATH_MAX];
+	const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 8);
+	char *slash;
+	uint32_t i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0; i < lab->nodes; i++)
+		if (!take_namespace(lab, i))
+			_exit(1);
+	snprintf(setup, sizeof(setup), "%s/circuits", lab->directory);
+	path[length > 0 ? length : 0] = 0;
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "colld");
+	execl(path, "colld", "--circuits", setup, "--metrics", "0", "--state", lab->directory,
+	      (char *)NULL);
+	execlp("colld", "colld", "--circuits", setup, "--metrics", "0", "--state", lab->directory,
+	       (char *)NULL);
+	fprintf(stderr, "coll lab: cannot run colld: %s\n", strerror(errno));
+	_exit(127);
+}
+
+bool lab_circuits_prepare(struct lab *lab)
+{
+	strcpy(lab->directory, "/tmp/coll-lab-XXXXXX");
+	if (mkdtemp(lab->directory) && write_setup(lab))
+		return true;
+	fprintf(stderr, "coll lab: %s: %s\n", lab->directory, strerror(errno));
+	return false;
+}
+
+/* That its socket is there does not say that it listens yet. */
+static bool colld_answers(const struct lab *lab)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/socket", lab->directory);
+	fd = circuit_socket(path);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+bool lab_circuits_start(struct lab *lab)
+{
+	uint32_t waited;
+
+	lab->colld = fork();
+	if (!lab->colld)
+		be_colld(lab);
+	for (waited = 0; lab->colld > 0 && waited < PATIENCE_MS; waited += LOOK_MS) {
+		if (colld_answers(lab))
+			return true;
+		if (waitpid(lab->colld, NULL, WNOHANG) == lab->colld)
+			lab->colld = 0;
+		usleep(LOOK_MS * 1000);
+	}
+	fprintf(stderr, "coll lab: colld does not manage circuits here\n");
+	return false;
+}
+
+void lab_circuits_end(struct lab *lab)
+{
+	static const char *const files[] = { "circuits", "socket" };
+	char path[PATH_MAX];
+	size_t i;
+
+	if (lab->colld > 0) {
+		kill(lab->colld, SIGTERM);
+		waitpid(lab->colld, NULL, 0);
+		lab->colld = 0;
+	}
+	for (i = 0; lab->directory[0] && i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", lab->directory, files[i]);
+		unlink(path);
+	}
+	if (lab->directory[0])
+		rmdir(lab->directory);
+	lab->directory[0] = 0;
+}

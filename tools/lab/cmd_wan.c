@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * coll wan: as a rank of a job, has the library measure what the links inside a cluster
+ * and between clusters carry, one and many at once, and prints it as options of the
+ * library: from these it chooses algorithms, n and streams.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libcoll/coll.h"
+#include "tools/arguments.h"
+#include "tools/command.h"
+
+static const char help[] =
+"usage: coll run -n RANKS -- coll wan [--json]\n"
+"\n"
+"As the ranks of a job (coll run, coll lab, mpirun, srun): measures what a link inside\n"
+"a cluster carries, and what 1, 2, 4, ... links between the first two clusters carry\n"
+"together. Prints the library's options alpha, beta, wan_alpha, wan_beta, wan_loss and\n"
+"wan_streams: lines for the file $COLL_CONFIG. (With COLL_WAN=auto a job measures them\n"
+"itself when it starts.)\n"
+"\n"
+"Who is in which cluster: COLL_CLUSTERS, see coll(7); without it, that is measured.\n"
+"\n"
+"Exit status: 0 ok, 1 a call failed or there is one cluster only, 2 wrong usage.\n";
+
+static void print_json(const struct coll_wan *wan)
+{
+	uint32_t i;
+
+	printf("{\"alpha\": %g, \"beta\": %g, \"wan_alpha\": %g, \"wan_beta\": %g, "
+	       "\"wan_loss\": %g, \"wan_streams\": %u, \"links\": [", wan->alpha, wan->beta,
+	       wan->wan_alpha, wan->wan_beta, wan->wan_loss, wan->streams);
+	for (i = 0; i < wan->points; i++)
+		printf("%s{\"links\": %llu, \"rate\": %g}", i ? ", " : "",
+		       (unsigned long long)wan->point[i].links, wan->point[i].rate);
+	printf("]}\n");
+}
+
+/* Whether this host lets a connection that was idle begin slowly again, as is usual. */
+static bool idle_links_cool(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "re");
+	const bool cool = file && fgetc(file) == '1';
+
+	if (file)
+		fclose(file);
+	return cool;
+}
+
+static void print_options(const struct coll_wan *wan)
+{
+	uint32_t i;
+
+	for (i = 0; i < wan->points; i++)
+		printf("# %3llu links across: %10.3f MB/s\n",
+		       (unsigned long long)wan->point[i].links, wan->point[i].rate / 1e6);
+	if (wan->alpha > 0)
+		printf("alpha = %.1fus\n", wan->alpha * 1e6);
+	printf("beta = %.4fns\nwan_alpha = %.3fms\n", wan->beta * 1e9, wan->wan_alpha * 1e3);
+	if (wan->wan_beta > 0)
+		printf("wan_beta = %.4fns\nwan_loss = %.3f\n", wan->wan_beta * 1e9, wan->wan_loss);
+	else
+		printf("# wan_beta: all links together did not fill the WAN\n");
+	printf("wan_streams = %u\n", wan->streams);
+	if (idle_links_cool())
+		printf("# sysctl net.ipv4.tcp_slow_start_after_idle=0 on all nodes: links that were\n"
+		       "# idle are fast at once\n");
+}
+
+static int print(struct coll_context *context, bool json)
+{
+	struct coll_wan wan = { .size = sizeof(wan) };
+
+	if (coll_wan(context, &wan)) {
+		if (!coll_rank(coll_world(context)))
+			fprintf(stderr, "coll wan: all ranks are near each other: one cluster\n");
+		return COMMAND_ERROR;
+	}
+	if (!coll_rank(coll_world(context)))
+		(json ? print_json : print_options)(&wan);
+	return COMMAND_OK;
+}
+
+int cmd_wan(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct coll_context *context;
+	bool json = false;
+	int key, status;
+
+	optind = 1;
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		if (key == 'h') {
+			fputs(help, stdout);
+			return COMMAND_OK;
+		}
+		if (key != 'j')
+			return argument_unknown("wan", key, argv, long_options), COMMAND_USAGE;
+		json = true;
+	}
+	if (coll_open(getenv("COLL_CLUSTERS") ? "wan=auto" : "wan=auto clusters=auto", &context)) {
+		fprintf(stderr, "coll wan: %s\n", coll_context_error(NULL));
+		return COMMAND_ERROR;
+	}
+	status = print(context, json);
+	coll_close(context);
+	return status;
+}

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* collnoise calibrate: injects, measures, and says what was asked and what was seen. */
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/command.h"
+#include "calibration.h"
+#include "commands.h"
+#include "module.h"
+#include "options.h"
+#include "view.h"
+
+enum { OPTION_USER = 256, OPTION_JSON, OPTION_MODEL, OPTION_SEED, OPTION_PLOT, OPTION_STRICT,
+       OPTION_CONTEXT };
+
+/* What is to be reached; --strict makes it a threshold. */
+#define GOAL_RECALL 0.999	/* of events of twice the threshold and longer */
+#define GOAL_POINTS 0.0005	/* of the time, asked and seen */
+#define GOAL_CHANCE 0.01	/* that the gaps of a Poisson plan are such by chance */
+
+struct calibrate {
+	struct noise_calibration c;
+	u64 seed;
+	u32 context;
+	bool user, json, quiet, strict;
+	const char *plot;
+};
+
+static const char command[] = "calibrate";
+
+static const char *const help[] = {
+	"usage: collnoise calibrate [--user] [OPTION ...]",
+	"",
+	"Injects noise and looks for it on one CPU, and says what was asked and what was seen:",
+	"which lengths of events are found, how exactly, and how true the injector is.",
+	"",
+	"      --user            inject from user space; without it, by the module",
+	"      --context C       of the module: hardirq (default), softirq, fifo or other",
+	"  -c, --cpus CPU        where: one CPU (default: the last that this program may use)",
+	"  -d, --duration T      how long (default 10s; a bare number: seconds)",
+	"  -T, --threshold T     of the measuring loop (default 50ns)",
+	"      --model MODEL     inject this, see collnoise inject (up to 8 times; default: 2.5 %",
+	"                        of the time, periodic at 10, 100 and 1000 Hz, and Poisson)",
+	"      --seed N          of what is random (default 1)",
+	"  -P, --priority SPEC   of the measuring loop (default f:1 where that is allowed)",
+	"      --plot FILE.svg   recall, precision and errors against length, as a picture",
+	"      --strict          exit code 2 if not 99.9 % of the events of twice the threshold "
+	"and",
+	"                        longer were found, or asked and seen are 0.05 points apart",
+	"      --json            for programs",
+	"  -q, --quiet           no progress on the terminal",
+	NULL,
+};
+
+static const struct option options_known[] = {
+	{ "user", no_argument, NULL, OPTION_USER },
+	{ "context", required_argument, NULL, OPTION_CONTEXT },
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "duration", required_argument, NULL, 'd' },
+	{ "threshold", required_argument, NULL, 'T' },
+	{ "model", required_argument, NULL, OPTION_MODEL },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "priority", required_argument, NULL, 'P' },
+	{ "plot", required_argument, NULL, OPTION_PLOT },
+	{ "strict", no_argument, NULL, OPTION_STRICT },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- options ---------------------------------------------------------------------------- */
+
+static bool read_cpu(struct noise_calibration *c, const char *text)
+{
+	struct noise_cpus cpus;
+
+	if (!option_cpus(command, "-c", text, &cpus))
+		return false;
+	c->cpu = noise_cpus_next(&cpus, 0);
+	if (noise_cpus_count(&cpus) == 1)
+		return true;
+	fprintf(stderr, "collnoise calibrate: -c '%s'; valid: one CPU\n", text);
+	return false;
+}
+
+static bool add_model(struct calibrate *k, const char *text)
+{
+	if (k->c.models == NOISE_MODELS) {
+		fprintf(stderr, "collnoise calibrate: --model '%s'; valid: at most %d models\n",
+			text, NOISE_MODELS);
+		return false;
+	}
+	k->c.model[k->c.models++].text = text;
+	return true;
+}
+
+static bool read_option(struct calibrate *k, int key, char **argv)
+{
+	struct noise_calibration *c = &k->c;
+	const size_t length = optarg ? strlen(optarg) : 0;
+
+	switch (key) {
+	case OPTION_USER:
+		return k->user = true;
+	case OPTION_CONTEXT:
+		return argument_word(command, "context", optarg, noise_context_names,
+				     COLL_NOISE_CONTEXTS, &k->context);
+	case 'c':
+		return read_cpu(c, optarg);
+	case 'd':
+		return option_time(command, "-d", optarg, NOISE_S, NOISE_S, 86400 * NOISE_S,
+				   &c->duration);
+	case 'T':
+		return option_time(command, "-T", optarg, NOISE_US, 50, NOISE_MS, &c->threshold);
+	case OPTION_MODEL:
+		return add_model(k, optarg);
+	case OPTION_SEED:
+		return argument_number(command, "--seed", optarg, 0, UINT64_MAX, &k->seed);
+	case 'P':
+		return option_policy(command, "-P", optarg, &c->measure);
+	case OPTION_PLOT:
+		k->plot = optarg;
+		if (length > 4 && !strcmp(optarg + length - 4, ".svg"))
+			return true;
+		fprintf(stderr, "collnoise calibrate: --plot '%s'; valid: a file name ending in "
+			".svg\n", optarg);
+		return false;
+	case OPTION_STRICT:
+		return k->strict = true;
+	case OPTION_JSON:
+		return k->json = true;
+	case 'q':
+		return k->quiet = true;
+	default:
+		return argument_unknown(command, key, argv, options_known);
+	}
+}
+
+static void say_progress(const char *what)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%.60s\033[K", what);
+}
+
+/* The loop gives way to the injector, and to nobody else if that is allowed. */
+static void choose_policies(struct noise_calibration *c)
+{
+	c->inject = noise_injector_policy();
+	if (c->measure.policy || c->measure.nice)
+		return;
+	if (c->inject.policy == SCHED_FIFO)
+		c->measure = (struct noise_policy){ .policy = SCHED_FIFO, .priority = 1 };
+}
+
+static bool read_models(struct calibrate *k)
+{
+	static const char *const usual[] = {
+		"periodic:rate=10,duration=2500us", "periodic:rate=100,duration=250us",
+		"periodic:rate=1000,duration=25us", "poisson:rate=200,duration=125us",
+	};
+	struct coll_text_error error;
+	u32 i;
+
+	for (i = 0; !k->c.models || (k->c.model[0].text == usual[0] && i < 4); i++)
+		add_model(k, usual[i]);
+	for (i = 0; i < k->c.models; i++) {
+		struct noise_model_row *row = &k->c.model[i];
+
+		if (!coll_noise_parse(row->text, k->seed, &row->said, &error))
+			continue;
+		fprintf(stderr, "collnoise calibrate: %s: %s\n", row->text, error.reason);
+		return false;
+	}
+	return true;
+}
+
+static bool complete(struct calibrate *k)
+{
+	struct noise_cpus cpus;
+	u32 cpu;
+
+	k->c.module = !k->user;
+	k->c.context = k->context;
+	if (k->c.cpu == NOISE_CPUS_MAX && !noise_cpus_affinity(0, &cpus))
+		for (cpu = noise_cpus_next(&cpus, 0); cpu < NOISE_CPUS_MAX;
+		     cpu = noise_cpus_next(&cpus, cpu + 1))
+			k->c.cpu = cpu;
+	choose_policies(&k->c);
+	k->c.progress = k->quiet ? NULL : say_progress;
+	return read_models(k);
+}
+
+static bool read_options(int argc, char **argv, struct calibrate *k)
+{
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":c:d:T:P:qh", options_known, NULL)) != -1) {
+		if (key == 'h') {
+			argument_help(help, stdout);
+			exit(COMMAND_OK);
+		}
+		if (!read_option(k, key, argv))
+			return false;
+	}
+	return option_no_more(command, argc, argv) && complete(k);
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+static double share_of(u64 part, u64 all)
+{
+	return all ? (double)part / all : 1;
+}
+
+/* Of gaps about that long, those that were injected; net: without what was there anyway. */
+static double precision(const struct noise_detector_row *row, bool net)
+{
+	double seen = row->seen - (net ? row->background : 0);
+
+	if (seen < row->matched)
+		seen = row->matched;
+	return seen > 0 ? row->matched / seen : 1;
+}
+
+static bool recall_is_good(const struct noise_calibration *c, double *recall)
+{
+	u64 injected = 0, found = 0;
+	u32 i;
+
+	for (i = 0; i < NOISE_LENGTHS; i++)
+		if (c->detector[i].length >= 2 * c->threshold) {
+			injected += c->detector[i].injected;
+			found += c->detector[i].found;
+		}
+	*recall = share_of(found, injected);
+	return *recall >= GOAL_RECALL;
+}
+
+static bool model_is_good(const struct noise_model_row *row)
+{
+	return fabs(row->seen_share - row->asked_share) <= GOAL_POINTS &&
+	       (row->ks_plan < 0 || row->ks_plan >= GOAL_CHANCE);
+}
+
+static const char *say_model(const struct noise_model_row *row)
+{
+	return model_is_good(row) ? "good" :
+	       row->said.model.duration <= row->cost || row->seen_error > GOAL_POINTS ?
+	       "not to be told on this machine" : "NOT GOOD";
+}
+
+static bool all_is_good(const struct noise_calibration *c)
+{
+	double recall;
+	bool good = recall_is_good(c, &recall);
+	u32 i;
+
+	for (i = 0; i < c->models; i++)
+		good &= model_is_good(&c->model[i]);
+	return good;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+static void print_loop(const struct noise_calibration *c)
+{
+	const double ns = c->clock.rate / 0x1p32;
+	char threshold[24];
+
+	printf("CPU %u: clock %s, rate known to %.3f ppm; a turn of the loop takes %.1f ns, at "
+	       "least %.1f; threshold %s\n", c->cpu, noise_clock_name(&c->clock), c->clock.ppm,
+	       c->turn * ns, c->least * ns, noise_time_text(c->threshold, threshold));
+	printf("measuring: %s %d; injecting: %s%s\n", noise_policy_name(&c->measure),
+	       (int)c->measure.priority, c->module ? "the module, " : "",
+	       c->module ? noise_context_names[c->context] : noise_policy_name(&c->inject));
+	printf("without any injected: %.4f %% of the time taken, %.1f events/s\n",
+	       100 * c->background_share, c->background_rate);
+}
+
+static void print_detector(const struct noise_calibration *c)
+{
+	char length[24], a[24], b[24], d[24];
+	double recall;
+	const bool good = recall_is_good(c, &recall);
+	u32 i;
+
+	printf("\nthe detector, against time that the loop took from itself\n"
+	       "%10s %9s %9s %10s %10s %10s %12s %12s %12s\n", "length", "injected", "found",
+	       "recall", "precision", "net of bg", "error p50", "error p95", "stall p95");
+	for (i = 0; i < NOISE_LENGTHS; i++) {
+		const struct noise_detector_row *row = &c->detector[i];
+
+		printf("%10s %9llu %9llu %9.3f%% %9.2f%% %9.2f%% %12s %12s %12s\n",
+		       noise_time_text(row->length, length), (unsigned long long)row->injected,
+		       (unsigned long long)row->found, 100 * share_of(row->found, row->injected),
+		       100 * precision(row, false), 100 * precision(row, true),
+		       noise_time_text(row->error.p50, a), noise_time_text(row->error.p95, b),
+		       noise_time_text(row->stall.p95, d));
+	}
+	printf("twice the threshold and longer: %s (recall %.4f %%, wanted %.1f %%)\n",
+	       good ? "good" : "NOT GOOD", 100 * recall, 100 * GOAL_RECALL);
+}
+
+static void print_model(const struct noise_calibration *c, const struct noise_model_row *row)
+{
+	char a[24], b[24], d[24], e[24];
+
+	printf("\n%s  (plan %016llx)\n", row->text, (unsigned long long)row->fingerprint);
+	printf("  events: asked %llu, injected %llu, found %llu (%.3f %%)%s\n",
+	       (unsigned long long)row->asked, (unsigned long long)row->injected,
+	       (unsigned long long)row->found, 100 * share_of(row->found, row->injected),
+	       row->lost ? "; the log was full" : "");
+	printf("  of the time: asked %.4f %%, injected %.4f %%, seen %.4f +- %.4f %% (%+.4f "
+	       "points: "
+	       "%s); all gaps less the background %+.4f %%\n",
+	       100 * row->asked_share, 100 * row->injected_share, 100 * row->seen_share,
+	       100 * row->seen_error, 100 * (row->seen_share - row->asked_share), say_model(row),
+	       100 * (row->total_share - c->background_share));
+	printf("  an event takes %s beyond itself, which is taken off%s\n",
+	       noise_time_text(row->cost, a), row->said.model.duration <= row->cost ?
+	       ": too much for events this short, from user space" : "");
+	printf("  late: median %s, p95 %s, p99 %s, at most %s\n", noise_time_text(row->late.p50, a),
+	       noise_time_text(row->late.p95, b), noise_time_text(row->late.p99, d),
+	       noise_time_text(row->late.max, e));
+	printf("  length: injector off by median %s, p99 %s; seen off by median %s, p95 %s; "
+	       "%llu had company\n", noise_time_text(row->length.p50, a),
+	       noise_time_text(row->length.p99, b), noise_time_text(row->error.p50, d),
+	       noise_time_text(row->error.p95, e), (unsigned long long)row->disturbed);
+	if (row->ks_plan >= 0)
+		printf("  exponential, if these were chance: the plan's 10000 gaps %.3f, the idle "
+		       "times injected %.3f\n", row->ks_plan, row->ks_done);
+}
+
+static void print_all(const struct noise_calibration *c)
+{
+	u32 i;
+
+	print_loop(c);
+	print_detector(c);
+	printf("\nthe injector, %s\n", "seen by the loop on the same CPU");
+	for (i = 0; i < c->models; i++)
+		print_model(c, &c->model[i]);
+}
+
+/* ---- for programs ------------------------------------------------------------------------------
+ */
+
+static json_t *detector_json(const struct noise_calibration *c)
+{
+	json_t *list = json_array();
+	u32 i;
+
+	for (i = 0; i < NOISE_LENGTHS; i++) {
+		const struct noise_detector_row *row = &c->detector[i];
+
+		json_array_append_new(list, json_pack("{sI sI sI sf sI sI sf sf sf so so}",
+			"length_ns", (json_int_t)row->length, "injected", (json_int_t)row->injected,
+			"found", (json_int_t)row->found, "recall",
+			share_of(row->found, row->injected), "seen_about_that_long",
+			(json_int_t)row->seen, "of_these_injected", (json_int_t)row->matched,
+			"background_expected", row->background, "precision",
+			precision(row, false), "precision_net", precision(row, true),
+			"seen_error", noise_quantiles_json(&row->error), "stall_error",
+			noise_quantiles_json(&row->stall)));
+	}
+	return list;
+}
+
+static json_t *model_json(const struct noise_calibration *c, const struct noise_model_row *row)
+{
+	char fingerprint[24];
+	json_t *object;
+
+	snprintf(fingerprint, sizeof(fingerprint), "%016llx", (unsigned long long)row->fingerprint);
+	object = json_pack(
+		"{ss ss sI sI sI sI sI sf sf sf sf sf sf sf so so so sI sb}", "model", row->text,
+		"plan", fingerprint, "event_cost_ns", (json_int_t)row->cost, "asked",
+		(json_int_t)row->asked, "injected", (json_int_t)row->injected, "found",
+		(json_int_t)row->found, "lost", (json_int_t)row->lost, "recall",
+		share_of(row->found, row->injected), "asked_share", row->asked_share,
+		"injected_share", row->injected_share, "seen_share", row->seen_share, "points_off",
+		100 * (row->seen_share - row->asked_share), "points_error95", 100 * row->seen_error,
+		"net_share", row->total_share - c->background_share, "late",
+		noise_quantiles_json(&row->late), "duration_error",
+		noise_quantiles_json(&row->length), "seen_error", noise_quantiles_json(&row->error),
+		"disturbed", (json_int_t)row->disturbed, "good", model_is_good(row));
+	if (row->ks_plan >= 0) {
+		json_object_set_new(object, "ks_chance_plan", json_real(row->ks_plan));
+		json_object_set_new(object, "ks_chance_injected", json_real(row->ks_done));
+	}
+	return object;
+}
+
+static void print_json(const struct noise_calibration *c)
+{
+	const double ns = c->clock.rate / 0x1p32;
+	json_t *models = json_array();
+	double recall;
+	u32 i;
+
+	recall_is_good(c, &recall);
+	for (i = 0; i < c->models; i++)
+		json_array_append_new(models, model_json(c, &c->model[i]));
+	noise_json_print(json_pack(
+		"{si s{ss sf sf} sf sf sI ss ss s{sf sf} so sf so sb}", "cpu", (int)c->cpu,
+		"clock", "name", noise_clock_name(&c->clock), "ns_per_tick", ns, "error_ppm",
+		c->clock.ppm, "loop_ns", c->turn * ns, "least_loop_ns", c->least * ns,
+		"threshold_ns", (json_int_t)c->threshold, "measured_as",
+		noise_policy_name(&c->measure), "injected_as",
+		c->module ? noise_context_names[c->context] : noise_policy_name(&c->inject),
+		"background", "share", c->background_share,
+		"events_per_s", c->background_rate, "detector", detector_json(c),
+		"recall_twice_threshold", recall, "injector", models, "good", all_is_good(c)),
+		stdout);
+}
+
+/* ---- as a picture ----------------------------------------------------------------------- */
+
+static void write_plot(const struct noise_calibration *c, const char *path, FILE *to)
+{
+	u32 i;
+
+	fprintf(to, "set terminal svg size 1100,820 font 'sans,12' background 'white'\n"
+		"set output '%s'\n$d << EOD\n", path);
+	for (i = 0; i < NOISE_LENGTHS; i++) {
+		const struct noise_detector_row *r = &c->detector[i];
+
+		fprintf(to, "%llu %.6f %.6f %.6f %.1f %.1f %.1f\n", (unsigned long long)r->length,
+			100 * share_of(r->found, r->injected), 100 * precision(r, false),
+			100 * precision(r, true), r->error.p05, r->error.p50, r->error.p95);
+	}
+	fprintf(to, "EOD\n$m << EOD\n");
+	for (i = 0; i < c->models; i++)
+		fprintf(to, "%u %.6f %.6f %.6f %.3f %.3f %.3f\n", i,
+			100 * c->model[i].asked_share, 100 * c->model[i].injected_share,
+			100 * c->model[i].seen_share, c->model[i].late.p50 / 1e3,
+			c->model[i].late.p95 / 1e3, c->model[i].late.p99 / 1e3);
+	fprintf(to, "EOD\nset multiplot layout 2,2 title 'CPU %u: loop %.1f ns, threshold %llu ns, "
+		"background %.3f %%'\nset grid lc '#dddddd'\nset border 3\nset tics nomirror\n"
+		"set logscale x\nset format x '10^{%%T}'\nset xlabel 'length, ns'\n", c->cpu,
+		c->turn * c->clock.rate / 0x1p32, (unsigned long long)c->threshold,
+		100 * c->background_share);
+	fprintf(to, "set key bottom right\nset yrange [0:105]\nset ylabel '%%'\n"
+		    "set title 'Found of what was there'\n"
+		    "plot $d using 1:2 with linespoints lw 2 pt 7 ps 0.5 title 'recall', "
+		    "$d using 1:3 with linespoints lw 1 pt 7 ps 0.4 title 'precision', "
+		    "$d using 1:4 with linespoints lw 2 pt 7 ps 0.4 title 'precision, net of "
+		    "background'\n"
+		    "set yrange [*:*]\nset ylabel 'ns'\nset key top left\n"
+		    "set title 'Length seen, less length injected'\nset logscale y\n"
+		    "plot $d using 1:(abs($6)<1?1:abs($6)) with linespoints lw 2 pt 7 ps 0.5 title "
+		    "'median', "
+		    "$d using 1:(abs($7)<1?1:abs($7)) with linespoints pt 7 ps 0.4 title 'p95'\n"
+		    "unset logscale\nset format x '%%g'\nset xlabel ''\nset xtics (");
+	for (i = 0; i < c->models; i++)
+		fprintf(to, "%s'%.30s' %u", i ? ", " : "", c->model[i].text, i);
+	fprintf(to, ") noenhanced rotate by -20 font ',9'\nset rmargin 8\nset boxwidth 0.25\n"
+		"set style fill solid 0.6\nset xrange [-0.6:%.1f]\n"
+		"set title 'Of the time'\nset ylabel '%%'\nset yrange [0:*]\n"
+		"plot $m using ($1-0.27):2 with boxes title 'asked', "
+		"$m using 1:3 with boxes title 'injected', "
+		"$m using ($1+0.27):4 with boxes title 'seen'\n"
+		"set title 'Late'\nset ylabel 'us'\nset yrange [*:*]\nset logscale y\n"
+		"plot $m using ($1-0.27):5 with boxes title 'median', "
+		"$m using 1:6 with boxes title 'p95', $m using ($1+0.27):7 with boxes title 'p99'\n"
+		"unset multiplot\n", c->models - 0.4);
+}
+
+static int plot(const struct noise_calibration *c, const char *path)
+{
+	FILE *gnuplot;
+
+	fflush(stdout);
+	gnuplot = strchr(path, '\'') ? NULL : popen("gnuplot -", "we");
+	if (gnuplot)
+		write_plot(c, path, gnuplot);
+	if (gnuplot && !pclose(gnuplot))
+		return 0;
+	fprintf(stderr, "collnoise calibrate: gnuplot did not draw %s; is it installed, and the "
+		"file's folder writable?\n", path);
+	return -EIO;
+}
+
+int noise_calibrate(int argc, char **argv)
+{
+	struct calibrate k = {
+		.c = { .cpu = NOISE_CPUS_MAX, .duration = 10 * NOISE_S, .threshold = 50 },
+		.seed = 1,
+	};
+	int status = COMMAND_USAGE;
+	u32 i;
+
+	if (read_options(argc, argv, &k)) {
+		status = noise_calibrate_run(&k.c, command) ? COMMAND_ERROR : COMMAND_OK;
+		if (k.c.progress && isatty(STDERR_FILENO))
+			fprintf(stderr, "\r\033[K");
+		if (status == COMMAND_OK) {
+			(k.json ? print_json : print_all)(&k.c);
+			if (k.strict && !all_is_good(&k.c))
+				status = COMMAND_USAGE;
+			if (k.plot && plot(&k.c, k.plot))
+				status = COMMAND_ERROR;
+		}
+	}
+	for (i = 0; i < k.c.models; i++)
+		coll_noise_said_free(&k.c.model[i].said);
+	return status;
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* collnoise check: what this machine does to keep noise away, and could do. Changes nothing. */
+#include <ctype.h>
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/command.h"
+#include "commands.h"
+#include "module.h"
+#include "options.h"
+#include "view.h"
+
+enum { FINDINGS_MAX = 64, VALUE = 160 };
+
+enum level {
+	LEVEL_GOOD,
+	LEVEL_BETTER,		/* could be better */
+	LEVEL_FACT,		/* neither */
+};
+
+struct finding {
+	enum level level;
+	const char *what;
+	char value[VALUE];
+	const char *advice;	/* or NULL */
+};
+
+struct check {
+	struct noise_cpus cpus;		/* the application's */
+	struct finding finding[FINDINGS_MAX];
+	u32 findings;
+	bool json, strict;
+};
+
+static const char command[] = "check";
+
+static const char *const help[] = {
+	"usage: collnoise check [OPTION ...]",
+	"",
+	"Says how this machine keeps noise away from the CPUs of an application, and what could be",
+	"better. Needs no privileges and changes nothing.",
+	"",
+	"  -c, --cpus LIST       the application's CPUs (default: isolated and nohz_full ones, "
+	"else",
+	"                        all but the first)",
+	"      --strict          exit code 2 if anything could be better",
+	"      --json            for programs",
+	NULL,
+};
+
+static const struct option options_known[] = {
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "strict", no_argument, NULL, 's' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- findings -------------------------------------------------------------------------- */
+
+/* No advice: a fact. Otherwise good, or better with the advice. */
+__attribute__((format(printf, 5, 6)))
+static void find(struct check *check, const char *what, bool good, const char *advice,
+		 const char *format, ...)
+{
+	struct finding *finding = &check->finding[check->findings];
+	va_list list;
+
+	if (check->findings == FINDINGS_MAX)
+		return;
+	check->findings++;
+	finding->level = !advice ? LEVEL_FACT : good ? LEVEL_GOOD : LEVEL_BETTER;
+	finding->what = what;
+	finding->advice = good ? NULL : advice;
+	va_start(list, format);
+	vsnprintf(finding->value, VALUE, format, list);
+	va_end(list);
+}
+
+/* The first line of a file, or nothing. */
+static bool read_line(const char *path, char value[VALUE])
+{
+	FILE *from = fopen(path, "re");
+	const bool there = from && fgets(value, VALUE, from);
+
+	if (!there)
+		*value = 0;
+	value[strcspn(value, "\n")] = 0;
+	if (from)
+		fclose(from);
+	return there;
+}
+
+/* What is in [brackets] of a line of choices. */
+static void chosen(char value[VALUE])
+{
+	char *open = strchr(value, '['), *close = open ? strchr(open, ']') : NULL;
+
+	if (!close)
+		return;
+	*close = 0;
+	memmove(value, open + 1, close - open);
+}
+
+/* A switch that is best at `best`. */
+static void find_switch(struct check *check, const char *what, const char *path, const char *best,
+			const char *advice)
+{
+	char value[VALUE];
+
+	if (!read_line(path, value))
+		return;
+	chosen(value);
+	find(check, what, !strcmp(value, best), advice, "%s", value);
+}
+
+/* ---- what the kernel was told when it began ----------------------------------------------- */
+
+static void find_list(struct check *check, const char *what, const char *path, const char *advice)
+{
+	struct noise_cpus cpus, rest = check->cpus;
+	char text[100];
+
+	if (!noise_cpus_file(&cpus, path))
+		cpus = (struct noise_cpus){ { 0 } };
+	noise_cpus_remove(&rest, &cpus);
+	find(check, what, !noise_cpus_count(&rest), advice, "%s",
+	     noise_cpus_count(&cpus) ? noise_cpus_list(&cpus, text, sizeof(text)) : "none");
+}
+
+static void find_command_line(struct check *check)
+{
+	char line[4096] = "";
+	FILE *from = fopen("/proc/cmdline", "re");
+	size_t length = from ? fread(line, 1, sizeof(line) - 1, from) : 0;
+
+	line[length] = 0;
+	if (from)
+		fclose(from);
+	find_list(check, "isolated CPUs", "/sys/devices/system/cpu/isolated",
+		  "boot with isolcpus=, or make an isolated cpuset partition");
+	find_list(check, "CPUs without tick", "/sys/devices/system/cpu/nohz_full",
+		  "boot with nohz_full=: the tick stops where one task runs");
+	find(check, "RCU callbacks elsewhere", strstr(line, "rcu_nocbs") != NULL,
+	     "boot with rcu_nocbs= (nohz_full= does it too)", "%s",
+	     strstr(line, "rcu_nocbs") ? "rcu_nocbs=" : "no");
+	find(check, "command line", true, NULL, "%.150s", line);
+}
+
+/* ---- processors ------------------------------------------------------------------------------ */
+
+/* The same value on all of the CPUs, or "mixed". */
+static bool read_of_cpus(const struct noise_cpus *cpus, const char *file, char value[VALUE])
+{
+	u32 cpu = noise_cpus_next(cpus, 0);
+	char path[128], other[VALUE];
+	bool any = false;
+
+	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(cpus, cpu + 1)) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/%s", cpu, file);
+		if (!read_line(path, other))
+			continue;
+		if (any && strcmp(value, other))
+			strcpy(value, "mixed");
+		else
+			strcpy(value, other);
+		any = true;
+	}
+	return any;
+}
+
+/* The time to wake from the deepest sleep that is allowed, us. */
+static long deepest_sleep(u32 cpu)
+{
+	char path[128], value[VALUE];
+	long most = -1;
+	int state;
+
+	for (state = 0; state < 16; state++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%u/cpuidle/state%d/disable", cpu, state);
+		if (!read_line(path, value))
+			break;
+		if (*value != '0')
+			continue;
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%u/cpuidle/state%d/latency", cpu, state);
+		if (read_line(path, value) && atol(value) > most)
+			most = atol(value);
+	}
+	return most;
+}
+
+static void find_siblings(struct check *check)
+{
+	char value[VALUE], path[128], text[100];
+	struct noise_cpus siblings, all = { { 0 } };
+	u32 cpu = noise_cpus_next(&check->cpus, 0), i;
+
+	if (!read_line("/sys/devices/system/cpu/smt/active", value))
+		return;
+	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&check->cpus, cpu + 1)) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+		if (noise_cpus_file(&siblings, path))
+			for (i = 0; i < NOISE_CPUS_MAX / 64; i++)
+				all.bits[i] |= siblings.bits[i];
+	}
+	noise_cpus_remove(&all, &check->cpus);
+	if (*value == '0')
+		find(check, "SMT", true, NULL, "off");
+	else if (noise_cpus_count(&all))
+		find(check, "SMT", true, NULL, "on; siblings %s can be a home for daemons",
+		     noise_cpus_list(&all, text, sizeof(text)));
+	else
+		find(check, "SMT", false,
+		     "use one thread of each core: the sibling takes time that "
+		     "no tool sees as noise",
+		     "on, both threads are the application's");
+}
+
+static void find_processors(struct check *check)
+{
+	char value[VALUE];
+	const long sleep = deepest_sleep(noise_cpus_next(&check->cpus, 0));
+
+	if (read_of_cpus(&check->cpus, "cpufreq/scaling_governor", value))
+		find(check, "frequency governor", !strcmp(value, "performance"),
+		     "cpupower frequency-set -g performance", "%s", value);
+	if (sleep >= 0)
+		find(check, "deepest sleep", sleep <= 10,
+		     "forbid deep states for time-critical jobs: cpupower idle-set -D 10",
+		     "%ld us to wake", sleep);
+	find_siblings(check);
+	if (read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", value))
+		find(check, "clock source", !strstr("hpet acpi_pm jiffies", value),
+		     "a slow clock: see why the kernel distrusts the TSC", "%s", value);
+}
+
+/* ---- who may run where ------------------------------------------------------------------------
+ */
+
+static u32 count_interrupts(const struct noise_cpus *cpus, u32 *all)
+{
+	DIR *list = opendir("/proc/irq");
+	struct dirent *entry;
+	u32 count = 0;
+
+	*all = 0;
+	while (list && (entry = readdir(list))) {
+		char path[300];
+		struct noise_cpus may;
+
+		snprintf(path, sizeof(path), "/proc/irq/%s/smp_affinity_list", entry->d_name);
+		if (!isdigit((unsigned char)*entry->d_name) || !noise_cpus_file(&may, path))
+			continue;
+		++*all;
+		noise_cpus_keep(&may, cpus);
+		count += noise_cpus_count(&may) > 0;
+	}
+	if (list)
+		closedir(list);
+	return count;
+}
+
+/* Processes that may run there; those that may only run there are bound on purpose. */
+static u32 count_daemons(const struct noise_cpus *cpus, bool *balancer)
+{
+	DIR *list = opendir("/proc");
+	struct dirent *entry;
+	u32 count = 0;
+
+	*balancer = false;
+	while (list && (entry = readdir(list))) {
+		struct noise_cpus may, elsewhere;
+		char path[300], name[VALUE];
+
+		if (!isdigit((unsigned char)*entry->d_name) ||
+		    noise_cpus_affinity(atoi(entry->d_name), &may))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		if (read_line(path, name) && !strcmp(name, "irqbalance"))
+			*balancer = true;
+		elsewhere = may;
+		noise_cpus_remove(&elsewhere, cpus);
+		noise_cpus_keep(&may, cpus);
+		count += noise_cpus_count(&may) && noise_cpus_count(&elsewhere);
+	}
+	if (list)
+		closedir(list);
+	return count;
+}
+
+static void find_rights(struct check *check)
+{
+	u32 all, interrupts = count_interrupts(&check->cpus, &all), daemons;
+	struct noise_cpus works;
+	char value[VALUE];
+	bool balancer;
+
+	find(check, "interrupts", !interrupts, "collnoise pin init moves those that can be moved",
+	     "%u of %u may come to the application's CPUs", interrupts, all);
+	daemons = count_daemons(&check->cpus, &balancer);
+	find(check, "tasks", !daemons, "collnoise pin init moves those that can be moved",
+	     "%u may run there, and elsewhere too", daemons);
+	find(check, "irqbalance", !balancer,
+	     "it moves interrupts back: stop it, or ban these CPUs in its configuration", "%s",
+	     balancer ? "runs" : "does not run");
+	if (read_line("/sys/devices/virtual/workqueue/cpumask", value) &&
+	    noise_cpus_read_mask(&works, value)) {
+		noise_cpus_keep(&works, &check->cpus);
+		find(check, "unbound kernel work", !noise_cpus_count(&works),
+		     "collnoise pin init --workqueues", "cpumask %s", value);
+	}
+	find_switch(check, "timers move to other CPUs", "/proc/sys/kernel/timer_migration", "1",
+		    "sysctl kernel.timer_migration=1");
+}
+
+/* ---- what the kernel does on its own ------------------------------------------------------------
+ */
+
+static void find_services(struct check *check)
+{
+	struct timespec tick;
+
+	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &tick) && tick.tv_nsec)
+		find(check, "tick", true, NULL, "HZ=%ld", (long)(1e9 / tick.tv_nsec + 0.5));
+	find_switch(check, "soft-lockup watchdog", "/proc/sys/kernel/watchdog", "0",
+		    "sysctl kernel.watchdog=0, or watchdog_cpumask without these CPUs");
+	find_switch(check, "NMI watchdog", "/proc/sys/kernel/nmi_watchdog", "0",
+		    "sysctl kernel.nmi_watchdog=0");
+	find_switch(check, "transparent huge pages",
+		    "/sys/kernel/mm/transparent_hugepage/enabled", "madvise",
+		    "madvise leaves khugepaged little to do (always is fast too, with rare long "
+		    "events)");
+	find_switch(check, "compaction when a page is needed",
+		    "/sys/kernel/mm/transparent_hugepage/defrag", "madvise",
+		    "echo madvise to transparent_hugepage/defrag");
+	find_switch(check, "page merging (KSM)", "/sys/kernel/mm/ksm/run", "0",
+		    "echo 0 >/sys/kernel/mm/ksm/run");
+	find_switch(check, "NUMA balancing", "/proc/sys/kernel/numa_balancing", "0",
+		    "sysctl kernel.numa_balancing=0: its page faults are noise");
+	find_switch(check, "vm statistics, every s", "/proc/sys/vm/stat_interval", "10",
+		    "sysctl vm.stat_interval=10");
+	find_switch(check, "autogroups", "/proc/sys/kernel/sched_autogroup_enabled", "0",
+		    "sysctl kernel.sched_autogroup_enabled=0");
+}
+
+static void find_host(struct check *check)
+{
+	char line[4096];
+	FILE *from = fopen("/proc/cpuinfo", "re");
+	bool guest = false;
+
+	while (from && fgets(line, sizeof(line), from))
+		guest |= !strncmp(line, "flags", 5) && strstr(line, " hypervisor");
+	if (from)
+		fclose(from);
+	find(check, "hypervisor", !guest,
+	     "what the host takes shows as steal or as hardware; pin the virtual CPUs there", "%s",
+	     guest ? "this is a virtual machine" : "none");
+	find(check, "module", true, NULL, "%s", noise_module_state());
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+static void default_cpus(struct noise_cpus *cpus)
+{
+	struct noise_cpus more;
+	u32 i;
+
+	if (!noise_cpus_file(cpus, "/sys/devices/system/cpu/isolated"))
+		*cpus = (struct noise_cpus){ { 0 } };
+	if (noise_cpus_file(&more, "/sys/devices/system/cpu/nohz_full"))
+		for (i = 0; i < NOISE_CPUS_MAX / 64; i++)
+			cpus->bits[i] |= more.bits[i];
+	if (noise_cpus_count(cpus))
+		return;
+	noise_cpus_affinity(0, cpus);
+	if (noise_cpus_count(cpus) > 1) {
+		more = (struct noise_cpus){ { 0 } };
+		noise_cpus_add(&more, noise_cpus_next(cpus, 0));
+		noise_cpus_remove(cpus, &more);
+	}
+}
+
+static bool read_options(int argc, char **argv, struct check *check)
+{
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":c:h", options_known, NULL)) != -1) {
+		if (key == 'h') {
+			argument_help(help, stdout);
+			exit(COMMAND_OK);
+		}
+		if (key == 'j')
+			check->json = true;
+		else if (key == 's')
+			check->strict = true;
+		else if (key == 'c' ? !option_cpus(command, "-c", optarg, &check->cpus) :
+				      !argument_unknown(command, key, argv, options_known))
+			return false;
+	}
+	return option_no_more(command, argc, argv);
+}
+
+static void print(const struct check *check)
+{
+	static const char *const signs[] = { "ok", "better", "" };
+	char text[256];
+	u32 i;
+
+	printf("the application's CPUs: %s\n\n", noise_cpus_list(&check->cpus, text, sizeof(text)));
+	for (i = 0; i < check->findings; i++) {
+		const struct finding *f = &check->finding[i];
+
+		printf("%-7s %-34s %s\n", signs[f->level], f->what, f->value);
+		if (f->advice)
+			printf("%42s -> %s\n", "", f->advice);
+	}
+}
+
+static void print_json(const struct check *check)
+{
+	static const char *const names[] = { "good", "better", "fact" };
+	json_t *list = json_array();
+	char text[256];
+	u32 i;
+
+	for (i = 0; i < check->findings; i++) {
+		const struct finding *f = &check->finding[i];
+
+		json_array_append_new(list, json_pack("{ss ss ss ss*}", "what", f->what, "state",
+			names[f->level], "value", f->value, "advice", f->advice));
+	}
+	noise_json_print(json_pack("{ss so}", "cpus",
+				   noise_cpus_list(&check->cpus, text, sizeof(text)), "findings",
+				   list), stdout);
+}
+
+int noise_check(int argc, char **argv)
+{
+	struct check check = { .json = false };
+	u32 i, better = 0;
+
+	if (!read_options(argc, argv, &check))
+		return COMMAND_USAGE;
+	if (!noise_cpus_count(&check.cpus))
+		default_cpus(&check.cpus);
+	find_command_line(&check);
+	find_processors(&check);
+	find_rights(&check);
+	find_services(&check);
+	find_host(&check);
+	(check.json ? print_json : print)(&check);
+	for (i = 0; i < check.findings; i++)
+		better += check.finding[i].level == LEVEL_BETTER;
+	return check.strict && better ? COMMAND_USAGE : COMMAND_OK;
+}

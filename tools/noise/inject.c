@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* collnoise inject and collnoise replay: noise after a model, or after a capture. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/noise/text.h"
+#include "tools/command.h"
+#include "commands.h"
+#include "formats.h"
+#include "injector.h"
+#include "module.h"
+#include "options.h"
+#include "view.h"
+
+enum {
+	OPTION_USER = 256,
+	OPTION_JSON,
+	OPTION_SEED,
+	OPTION_EPOCH,
+	OPTION_LOG,
+	OPTION_COST,
+	OPTION_MAX_SHARE,
+	OPTION_ROOM,
+	OPTION_PHASE,
+	OPTION_CONTEXT,
+	ROOM = 1 << 20,
+};
+
+struct inject {
+	const char *command;
+	bool replay, user, json, quiet, epoch_given;
+	const char *what;		/* the model or the file */
+	struct noise_injector_options options;
+	u64 seed;
+	double max_share;
+	u32 phase, context;
+	const char *output, *log;
+	struct coll_noise_said said;	/* inject: owns the plan's model and table */
+	struct noise_capture capture;	/* replay */
+	struct coll_noise_model *model;	/* replay: one a CPU, */
+	struct coll_noise_span *table;	/* parts of one */
+	struct coll_noise_plan *plan;
+};
+
+static const char *const help_inject[] = {
+	"usage: collnoise inject [--user] MODEL [OPTION ...]",
+	"",
+	"Keeps CPUs busy as a model says:",
+	"",
+	"  periodic:period=10ms,duration=250us,phase=random",
+	"  periodic:rate=100,duration=250us,phase=staggered,streams=8",
+	"  poisson:rate=100,duration=50us,length=pareto,shape=1.5,longest=10ms",
+	"  poisson:period=10ms,table=FILE     lengths drawn from a file's events",
+	"",
+	"Starts are times of day, so nothing drifts and nodes with the same clock keep in phase.",
+	"The same seed gives the same events.",
+	"",
+	NULL,
+};
+
+static const char *const help_replay[] = {
+	"usage: collnoise replay [--user] FILE [OPTION ...]",
+	"",
+	"Keeps CPUs busy when somebody else did while the file was recorded: a capture of",
+	"collnoise record, a file of Netgauge or LogGOPSim, a trace of osnoise, or FTQ's output.",
+	"The file's first CPU is replayed on the first CPU of -c, and so on, over and over.",
+	"",
+	"      --phase same|random   random: each CPU begins elsewhere in the file (default same)",
+	NULL,
+};
+
+static const char *const help_rest[] = {
+	"      --user            from user space; without it, by the module, which needs root",
+	"      --context C       of the module: hardirq (default), softirq, fifo or other",
+	"  -c, --cpus LIST       where (default: all that this program may use)",
+	"  -d, --duration T      how long (default 10s; a bare number: seconds)",
+	"      --seed N          of what is random (default 1)",
+	"      --epoch T         the plan begins at this time of day, seconds since 1970 (default:",
+	"                        of a model 0, of a file now)",
+	"  -P, --priority SPEC   o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD (default f:50",
+	"                        where that is allowed, else o:0 with a short slice)",
+	"      --cost T          what an event takes beyond itself, and is shortened by (default "
+	"0;",
+	"                        collnoise calibrate measures it)",
+	"      --max-share S     refuse to take more of the time of a CPU (default 50%)",
+	"  -o, --output FILE     keep what was injected as a capture",
+	"      --log FILE        and as lines: cpu,asked_start_ns,late_ns,asked_ns,duration_ns",
+	"      --room N          events to keep room for on each CPU (default 1048576)",
+	"      --json            for programs",
+	"  -q, --quiet           no progress on the terminal",
+	NULL,
+};
+
+static const struct option options_known[] = {
+	{ "user", no_argument, NULL, OPTION_USER },
+	{ "context", required_argument, NULL, OPTION_CONTEXT },
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "duration", required_argument, NULL, 'd' },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "epoch", required_argument, NULL, OPTION_EPOCH },
+	{ "priority", required_argument, NULL, 'P' },
+	{ "cost", required_argument, NULL, OPTION_COST },
+	{ "max-share", required_argument, NULL, OPTION_MAX_SHARE },
+	{ "phase", required_argument, NULL, OPTION_PHASE },
+	{ "output", required_argument, NULL, 'o' },
+	{ "log", required_argument, NULL, OPTION_LOG },
+	{ "room", required_argument, NULL, OPTION_ROOM },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static bool read_phase(struct inject *inject)
+{
+	static const char *const phases[] = { "same", "random" };
+
+	if (!inject->replay) {
+		fprintf(stderr, "collnoise inject: the phase is part of the model: "
+			"periodic:...,phase=same\n");
+		return false;
+	}
+	return argument_word(inject->command, "--phase", optarg, phases, 2, &inject->phase);
+}
+
+static bool read_option(struct inject *inject, int key, char **argv)
+{
+	struct noise_injector_options *o = &inject->options;
+	const char *c = inject->command;
+
+	switch (key) {
+	case OPTION_USER:
+		return inject->user = true;
+	case OPTION_CONTEXT:
+		return argument_word(c, "context", optarg, noise_context_names,
+				     COLL_NOISE_CONTEXTS, &inject->context);
+	case 'c':
+		return option_cpus(c, "-c", optarg, &o->cpus);
+	case 'd':
+		return option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
+				   &o->duration);
+	case OPTION_SEED:
+		return argument_number(c, "--seed", optarg, 0, UINT64_MAX, &inject->seed);
+	case OPTION_EPOCH:
+		inject->epoch_given = true;
+		return option_time(c, "--epoch", optarg, NOISE_S, 0, 4000000000ull * NOISE_S,
+				   &o->epoch);
+	case 'P':
+		return option_policy(c, "-P", optarg, &o->policy);
+	case OPTION_COST:
+		return option_time(c, "--cost", optarg, NOISE_US, 0, NOISE_MS, &o->cost);
+	case OPTION_MAX_SHARE:
+		return option_share(c, "--max-share", optarg, &inject->max_share);
+	case OPTION_PHASE:
+		return read_phase(inject);
+	case OPTION_ROOM:
+		return argument_number(c, "--room", optarg, 1, 1ull << 32, &o->room);
+	case 'o':
+		inject->output = optarg;
+		return true;
+	case OPTION_LOG:
+		inject->log = optarg;
+		return true;
+	case OPTION_JSON:
+		return inject->json = true;
+	case 'q':
+		return inject->quiet = true;
+	default:
+		return argument_unknown(c, key, argv, options_known);
+	}
+}
+
+static bool complete(struct inject *inject)
+{
+	inject->options.module = !inject->user;
+	inject->options.context = inject->context;
+	inject->options.max_share = inject->max_share;
+	return noise_cpus_count(&inject->options.cpus) ||
+	       !noise_cpus_affinity(0, &inject->options.cpus);
+}
+
+static bool read_options(int argc, char **argv, struct inject *inject)
+{
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":c:d:P:o:qh", options_known, NULL)) != -1) {
+		if (key == 'h') {
+			argument_help(inject->replay ? help_replay : help_inject, stdout);
+			argument_help(help_rest, stdout);
+			exit(COMMAND_OK);
+		}
+		if (!read_option(inject, key, argv))
+			return false;
+	}
+	if (optind == argc) {
+		fprintf(stderr, "collnoise %s: the %s is needed; --help tells more\n",
+			inject->command, inject->replay ? "file" : "model");
+		return false;
+	}
+	inject->what = argv[optind++];
+	return option_no_more(inject->command, argc, argv) && complete(inject);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+/* COMMAND_*. */
+static int plan_model(struct inject *inject)
+{
+	struct coll_text_error error;
+
+	if (coll_noise_parse(inject->what, inject->seed, &inject->said, &error)) {
+		fprintf(stderr, "collnoise inject: %s: %s\n", inject->what, error.reason);
+		return COMMAND_USAGE;
+	}
+	inject->plan = calloc(1, sizeof(*inject->plan));
+	if (!inject->plan)
+		return COMMAND_ERROR;
+	*inject->plan = coll_noise_said_plan(&inject->said);
+	inject->options.plans = 1;
+	return COMMAND_OK;
+}
+
+/* The table of one of the capture's CPUs; starts are from when it was watched. */
+static u32 fill_table(const struct noise_capture *capture, u32 index, struct coll_noise_span *table)
+{
+	const struct coll_noise_cpu *cpu = &capture->cpu[index];
+	const struct coll_noise_event *event = noise_capture_events(capture, index);
+	u64 i;
+
+	for (i = 0; i < cpu->events; i++)
+		table[i] = (struct coll_noise_span){
+			event[i].start > cpu->first ? event[i].start - cpu->first : 0,
+			event[i].duration,
+		};
+	return cpu->events;
+}
+
+static bool plan_cpu(struct inject *inject, u32 stream, struct coll_noise_span *table)
+{
+	const u32 index = stream % inject->capture.head.cpus;
+	struct coll_noise_model *model = &inject->model[stream];
+	struct coll_noise_plan *plan = &inject->plan[stream];
+	const u32 spans = fill_table(&inject->capture, index, table);
+	const u64 end = spans ? table[spans - 1].start + table[spans - 1].duration : 0;
+	const u64 watched = inject->capture.cpu[index].watched;
+	const char *wrong;
+
+	*model = (struct coll_noise_model){
+		.arrival = COLL_NOISE_REPLAY,
+		.phase = inject->phase ? COLL_NOISE_RANDOM : COLL_NOISE_SAME,
+		.length = COLL_NOISE_TABLE,
+		.period = watched > end ? watched : end + 1,
+		.seed = inject->seed,
+	};
+	*plan = (struct coll_noise_plan){ model, table, spans };
+	if (spans && !coll_noise_check(plan, &wrong))
+		return true;
+	fprintf(stderr, "collnoise replay: %s: CPU %u: %s\n", inject->what,
+		inject->capture.cpu[index].cpu, spans ? wrong : "no events");
+	return false;
+}
+
+static int plan_file(struct inject *inject)
+{
+	const struct noise_import any = { .format = NOISE_GUESS };
+	const u32 cpus = noise_cpus_count(&inject->options.cpus);
+	u64 used = 0;
+	u32 i;
+
+	if (noise_load(inject->command, inject->what, &any, &inject->capture))
+		return COMMAND_ERROR;
+	if (!inject->capture.head.cpus) {
+		fprintf(stderr, "collnoise replay: %s: no events\n", inject->what);
+		return COMMAND_ERROR;
+	}
+	inject->plan = calloc(cpus, sizeof(*inject->plan));
+	inject->model = calloc(cpus, sizeof(*inject->model));
+	inject->table = calloc((cpus / inject->capture.head.cpus + 1) *
+			       (inject->capture.head.events + 1), sizeof(*inject->table));
+	if (!inject->plan || !inject->model || !inject->table)
+		return COMMAND_ERROR;
+	for (i = 0; i < cpus; i++) {
+		if (!plan_cpu(inject, i, inject->table + used))
+			return COMMAND_ERROR;
+		used += inject->plan[i].spans;
+	}
+	inject->options.plans = cpus;
+	inject->options.from_now = !inject->epoch_given;
+	return COMMAND_OK;
+}
+
+static bool share_is_allowed(const struct inject *inject)
+{
+	u32 i;
+
+	for (i = 0; i < inject->options.plans; i++) {
+		const struct coll_noise_plan *plan = &inject->plan[i];
+		const double share = (double)coll_noise_load(plan) / plan->model->period;
+
+		if (share <= inject->max_share)
+			continue;
+		fprintf(stderr, "collnoise %s: %s takes %.1f %% of the time, more than %.1f %% "
+			"(--max-share)\n", inject->command, inject->what, 100 * share,
+			100 * inject->max_share);
+		return false;
+	}
+	return true;
+}
+
+/* ---- what was done ------------------------------------------------------------------------- */
+
+struct tally {
+	u64 planned, events, lost, merged;
+	double asked, injected;		/* ns */
+	struct noise_quantiles late, error;
+};
+
+static int tally(const struct noise_injector *injector, const struct noise_injector_cpu *cpu,
+		 struct tally *tally)
+{
+	double *late = calloc(cpu->count + 1, sizeof(*late));
+	double *error = calloc(cpu->count + 1, sizeof(*error));
+	u64 i;
+
+	if (!late || !error) {
+		free(late);
+		free(error);
+		return -ENOMEM;
+	}
+	*tally = (struct tally){
+		.planned = noise_injector_planned(injector, cpu - injector->cpu),
+		.events = cpu->count, .lost = cpu->lost, .merged = cpu->merged,
+	};
+	for (i = 0; i < cpu->count; i++) {
+		const struct coll_noise_injected e = noise_injector_entry(injector, &cpu->log[i]);
+
+		late[i] = e.late;
+		error[i] = (double)e.duration - e.asked_duration;
+		tally->asked += e.asked_duration;
+		tally->injected += e.duration;
+	}
+	tally->late = noise_quantiles(late, cpu->count);
+	tally->error = noise_quantiles(error, cpu->count);
+	free(late);
+	free(error);
+	return 0;
+}
+
+static void print_tally(const struct noise_injector_cpu *cpu, const struct tally *t, double span)
+{
+	char a[24], b[24], c[24], d[24];
+
+	printf("CPU %u: %llu of %llu events, asked %.4f %% of the time, injected %.4f %%; late: median %s, "
+	       "p99 %s; length off by: median %s, p99 %s\n", cpu->cpu,
+	       (unsigned long long)t->events, (unsigned long long)t->planned,
+	       100 * t->asked / span, 100 * t->injected / span,
+	       noise_time_text(t->late.p50, a), noise_time_text(t->late.p99, b),
+	       noise_time_text(t->error.p50, c), noise_time_text(t->error.p99, d));
+	if (t->merged)
+		printf("CPU %u: %llu events touched the one before and were made part of it, or "
+		       "came too late to be made\n",
+		       cpu->cpu, (unsigned long long)t->merged);
+	if (cpu->refused)
+		printf("CPU %u: %llu events were refused: they would have gone over the share\n",
+		       cpu->cpu, (unsigned long long)cpu->refused);
+	if (t->lost)
+		printf("CPU %u: %llu events found no room in the log (--room)\n", cpu->cpu,
+		       (unsigned long long)t->lost);
+}
+
+static json_t *tally_json(const struct inject *inject, const struct noise_injector_cpu *cpu,
+			  const struct tally *t, double span)
+{
+	const struct coll_noise_plan *plan =
+		&inject->plan[inject->options.plans > 1 ? cpu->stream : 0];
+	char fingerprint[24];
+
+	snprintf(fingerprint, sizeof(fingerprint), "%016llx",
+		 (unsigned long long)noise_plan_fingerprint(plan, cpu->stream));
+	return json_pack("{si ss sI sI sI sI sI sf sf so so}", "cpu", (int)cpu->cpu, "plan",
+			 fingerprint, "planned", (json_int_t)t->planned, "events",
+			 (json_int_t)t->events, "lost", (json_int_t)t->lost,
+			 "merged", (json_int_t)t->merged, "refused", (json_int_t)cpu->refused,
+			 "asked_share", t->asked / span, "injected_share", t->injected / span,
+			 "late", noise_quantiles_json(&t->late), "duration_error",
+			 noise_quantiles_json(&t->error));
+}
+
+static int report(const struct inject *inject, const struct noise_injector *injector)
+{
+	const double span = injector->until - injector->from;
+	json_t *cpus = json_array();
+	struct tally t;
+	u32 i;
+
+	for (i = 0; i < injector->cpus; i++) {
+		if (tally(injector, &injector->cpu[i], &t))
+			return COMMAND_ERROR;
+		if (inject->json)
+			json_array_append_new(cpus, tally_json(inject, &injector->cpu[i], &t,
+							       span));
+		else
+			print_tally(&injector->cpu[i], &t, span);
+	}
+	if (!inject->json) {
+		json_decref(cpus);
+		return COMMAND_OK;
+	}
+	noise_json_print(json_pack("{ss ss sI sI so}", inject->replay ? "file" : "model",
+				   inject->what, "context",
+				   noise_injector_context(&injector->options), "from_ns",
+				   (json_int_t)injector->from, "duration_ns",
+				   (json_int_t)(injector->until - injector->from), "cpus", cpus),
+			 stdout);
+	return COMMAND_OK;
+}
+
+static int write_log(const struct noise_injector *injector, FILE *to)
+{
+	u32 c;
+	u64 i;
+
+	fprintf(to, "cpu,asked_start_ns,late_ns,asked_ns,duration_ns\n");
+	for (c = 0; c < injector->cpus; c++)
+		for (i = 0; i < injector->cpu[c].count; i++) {
+			const struct coll_noise_injected e =
+				noise_injector_entry(injector, &injector->cpu[c].log[i]);
+
+			fprintf(to, "%u,%llu,%lld,%u,%u\n", injector->cpu[c].cpu,
+				(unsigned long long)e.asked_start, (long long)e.late,
+				e.asked_duration, e.duration);
+		}
+	return ferror(to) ? -EIO : 0;
+}
+
+static int write_capture(const struct noise_injector *injector, FILE *to)
+{
+	struct noise_capture capture;
+	int status = noise_injector_capture(injector, &capture);
+
+	if (!status)
+		status = noise_capture_write(&capture, to);
+	noise_capture_free(&capture);
+	return status;
+}
+
+static int write_file(const struct inject *inject, const struct noise_injector *injector,
+		      const char *path, int (*write)(const struct noise_injector *, FILE *))
+{
+	FILE *to = fopen(path, "we");
+	int status = to ? write(injector, to) : -errno;
+
+	if (to && fclose(to) && !status)
+		status = -errno;
+	if (status)
+		fprintf(stderr, "collnoise %s: cannot write %s: %s\n", inject->command, path,
+			strerror(-status));
+	return status;
+}
+
+/* ---- doing it ------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static void wait_for_end(const struct inject *inject, struct noise_injector *injector)
+{
+	const bool progress = !inject->quiet && isatty(STDERR_FILENO);
+	const struct timespec glance = { .tv_nsec = 100 * NOISE_MS };
+	const struct sigaction action = { .sa_handler = interrupt };
+	u64 now;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while ((now = noise_clock_read(CLOCK_REALTIME)) < injector->until && !interrupted) {
+		const struct timespec rest = { .tv_nsec = injector->until - now };
+
+		if (progress && now > injector->from)
+			fprintf(stderr, "\r%.0f s of %.0f s\033[K",
+				(now - injector->from) / 1e9, injector->options.duration / 1e9);
+		nanosleep(injector->until - now < 100 * NOISE_MS ? &rest : &glance, NULL);
+	}
+	if (progress)
+		fprintf(stderr, "\r\033[K");
+	__atomic_store_n(&injector->stop, true, __ATOMIC_RELAXED);
+	noise_injector_wait(injector);
+	if (interrupted && now > injector->from && now < injector->until)
+		injector->until = now;
+}
+
+static int run(struct inject *inject)
+{
+	struct noise_injector injector;
+	struct noise_clock clock;
+	int status = COMMAND_ERROR;
+
+	inject->options.plan = inject->plan;
+	if (inject->user && !inject->options.policy.policy && !inject->options.policy.nice)
+		inject->options.policy = noise_injector_policy();
+	noise_clock_open(&clock);
+	if (!noise_injector_begin(&injector, &inject->options, &clock, inject->command)) {
+		wait_for_end(inject, &injector);
+		noise_clock_settle(&clock);
+		status = report(inject, &injector);
+		if ((inject->output &&
+		     write_file(inject, &injector, inject->output, write_capture)) ||
+		    (inject->log && write_file(inject, &injector, inject->log, write_log)))
+			status = COMMAND_ERROR;
+	}
+	noise_injector_free(&injector);
+	return status;
+}
+
+static int inject_command(int argc, char **argv, struct inject *inject)
+{
+	int status;
+
+	inject->seed = 1;
+	inject->max_share = 0.5;
+	inject->options.duration = 10 * NOISE_S;
+	inject->options.room = ROOM;
+	if (!read_options(argc, argv, inject))
+		return COMMAND_USAGE;
+	status = inject->replay ? plan_file(inject) : plan_model(inject);
+	if (status == COMMAND_OK)
+		status = share_is_allowed(inject) ? run(inject) : COMMAND_USAGE;
+	coll_noise_said_free(&inject->said);
+	noise_capture_free(&inject->capture);
+	free(inject->model);
+	free(inject->table);
+	free(inject->plan);
+	return status;
+}
+
+int noise_inject(int argc, char **argv)
+{
+	struct inject inject = { .command = "inject" };
+
+	return inject_command(argc, argv, &inject);
+}
+
+int noise_replay(int argc, char **argv)
+{
+	struct inject inject = { .command = "replay", .replay = true };
+
+	return inject_command(argc, argv, &inject);
+}

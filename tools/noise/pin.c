@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* collnoise pin: check, init, fini and suggest. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/command.h"
+#include "node/netlink.h"
+#include "commands.h"
+#include "compare.h"
+#include "formats.h"
+#include "options.h"
+#include "node/pin_module.h"
+#include "node/pinning.h"
+#include "watch.h"
+
+enum {
+	OPTION_RULES = 256,
+	OPTION_RULE,
+	OPTION_STATE,
+	OPTION_DRY_RUN,
+	OPTION_WORKQUEUES,
+	OPTION_MODULE,
+	OPTION_MEASURE,
+	OPTION_JSON,
+	OPTION_ALL,
+	RULES_MAX = 1 << 20,
+};
+
+static const char command[] = "pin";
+
+/* Where there are no others. */
+static const char usual_rules[] = "pin irq=*\npin comm=*\npin comm=* kthread\n";
+
+static const char *const help[] = {
+	"usage: collnoise pin check [OPTION ...]     what would be moved, and what could not be",
+	"       collnoise pin init [OPTION ...]      move it; what was is kept",
+	"       collnoise pin fini [OPTION ...]      put everything back",
+	"       collnoise pin suggest CAPTURE        rules, from who took the time there",
+	"",
+	"Tasks, interrupts and the kernel's unbound work leave the CPUs of the application.",
+	"",
+	"  -c, --cpus LIST       the application's CPUs (default: all but housekeeping)",
+	"  -H, --house-keeping LIST  where everything goes (default: the first CPU, or all but -c);",
+	"                        siblings: all threads of each core but its first",
+	"      --rules FILE      what is moved: lines such as",
+	"                          keep comm=ptp4l",
+	"                          pin cgroup=/system.slice",
+	"                          pin comm=kswapd* kthread",
+	"                          pin uid=33 to=1",
+	"                          pin irq=eth0-*",
+	"                        The first that matches decides (default: all interrupts and "
+	"tasks,",
+	"                        but for the caller and its parents).",
+	"      --rule TEXT       one more such line, after the file's; again and again",
+	"      --workqueues      also the kernel's unbound work. Some kernels leave work undone "
+	"when",
+	"                        this is changed (mlx5 then stalls): not unless asked for",
+	"      --module          the module moves the tasks, also those that come later, until",
+	"                        fini; what the caller's parent has started is kept",
+	"      --state DIR       where the state is kept (default /run/coll)",
+	"      --measure T       measure before and after, each for so long, and compare",
+	"      --dry-run         say what would be done, as commands, and do nothing",
+	"      --all             also list what stays where it is",
+	"      --json            for programs",
+	"",
+	"What could not be moved is listed with the reason. What others change meanwhile is left",
+	"alone by fini, and listed. Exit code: 0; 1 on errors; 2 for wrong options.",
+	NULL,
+};
+
+static const struct option options_known[] = {
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "house-keeping", required_argument, NULL, 'H' },
+	{ "rules", required_argument, NULL, OPTION_RULES },
+	{ "rule", required_argument, NULL, OPTION_RULE },
+	{ "workqueues", no_argument, NULL, OPTION_WORKQUEUES },
+	{ "module", no_argument, NULL, OPTION_MODULE },
+	{ "state", required_argument, NULL, OPTION_STATE },
+	{ "measure", required_argument, NULL, OPTION_MEASURE },
+	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
+	{ "all", no_argument, NULL, OPTION_ALL },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct pin {
+	struct noise_cpus cpus, housekeeping;
+	const char *rules_file, *state;
+	char *text;		/* of the rules */
+	size_t length;
+	bool workqueues, module, dry_run, all, json;
+	u64 measure;
+	struct noise_rules rules;
+	struct noise_pinning pinning;
+	struct noise_pin_counts counts;	/* the module's */
+	const char *capture;
+};
+
+/* ---- options and rules ------------------------------------------------------------------- */
+
+static bool add_text(struct pin *pin, const char *text, size_t length)
+{
+	char *more = realloc(pin->text, pin->length + length + 2);
+
+	if (!more)
+		return false;
+	pin->text = more;
+	memcpy(more + pin->length, text, length);
+	pin->length += length;
+	more[pin->length++] = '\n';
+	more[pin->length] = 0;
+	return true;
+}
+
+static bool read_rules_file(struct pin *pin, const char *path)
+{
+	FILE *from = fopen(path, "re");
+	char *text = malloc(RULES_MAX);
+	size_t length = from && text ? fread(text, 1, RULES_MAX, from) : 0;
+	const bool good = from && text && !ferror(from) && length < RULES_MAX &&
+			  !memchr(text, 0, length) && add_text(pin, text, length);
+
+	if (!good)
+		fprintf(stderr, "collnoise pin: cannot read rules from %s: %s\n", path,
+			from ? "no text, or more than 1 MB" : strerror(errno));
+	if (from)
+		fclose(from);
+	free(text);
+	pin->rules_file = path;
+	return good;
+}
+
+static bool read_housekeeping(struct pin *pin)
+{
+	if (strcmp(optarg, "siblings"))
+		return option_cpus(command, "-H", optarg, &pin->housekeeping);
+	return noise_cpus_siblings(&pin->housekeeping, "/sys/devices/system/cpu") ||
+	       argument_refuse(command, "-H", optarg,
+			       "a list: no core of this machine has two threads");
+}
+
+static bool read_option(struct pin *pin, int key, char **argv)
+{
+	switch (key) {
+	case 'c':
+		return option_cpus(command, "-c", optarg, &pin->cpus);
+	case 'H':
+		return read_housekeeping(pin);
+	case OPTION_RULES:
+		return read_rules_file(pin, optarg);
+	case OPTION_RULE:
+		return add_text(pin, optarg, strlen(optarg));
+	case OPTION_WORKQUEUES:
+		return pin->workqueues = true;
+	case OPTION_MODULE:
+		return pin->module = true;
+	case OPTION_STATE:
+		pin->state = optarg;
+		return true;
+	case OPTION_MEASURE:
+		return option_time(command, "--measure", optarg, NOISE_S, 100 * NOISE_MS,
+				   3600 * NOISE_S, &pin->measure);
+	case OPTION_DRY_RUN:
+		return pin->dry_run = true;
+	case OPTION_ALL:
+		return pin->all = true;
+	case OPTION_JSON:
+		return pin->json = true;
+	default:
+		return argument_unknown(command, key, argv, options_known);
+	}
+}
+
+static bool read_options(int argc, char **argv, struct pin *pin, int arguments)
+{
+	int key;
+
+	opterr = 0;
+	pin->state = "/run/coll";
+	while ((key = getopt_long(argc, argv, ":c:H:h", options_known, NULL)) != -1) {
+		if (key == 'h') {
+			argument_help(help, stdout);
+			exit(COMMAND_OK);
+		}
+		if (!read_option(pin, key, argv))
+			return false;
+	}
+	if (argc - optind < arguments) {
+		fprintf(stderr, "collnoise pin: a capture is needed; --help tells more\n");
+		return false;
+	}
+	pin->capture = arguments ? argv[optind++] : NULL;
+	return option_no_more(command, argc, argv);
+}
+
+static bool read_rules(struct pin *pin)
+{
+	struct coll_text_error error;
+	int status = noise_rules_parse(pin->length ? pin->text : usual_rules, &pin->rules, &error);
+
+	if (!status) {
+		if (noise_cpus_count(&pin->cpus))
+			pin->rules.application = pin->cpus;
+		if (noise_cpus_count(&pin->housekeeping))
+			pin->rules.housekeeping = pin->housekeeping;
+		pin->rules.workqueues |= pin->workqueues;
+		status = noise_rules_complete(&pin->rules, &error);
+	}
+	if (status) {
+		fprintf(stderr, "collnoise pin: %s", pin->rules_file ? pin->rules_file : "rules");
+		if (error.line)
+			fprintf(stderr, ":%u", error.line);
+		fprintf(stderr, ": %s\n", *error.reason ? error.reason : strerror(-status));
+	}
+	return !status;
+}
+
+/* ---- what is said --------------------------------------------------------------------------- */
+
+static const char *reason(const struct noise_pin *pin)
+{
+	switch (pin->state) {
+	case NOISE_PIN_KEPT:
+		return "a rule keeps it, or it is the caller or one of its parents";
+	case NOISE_PIN_PER_CPU:
+		return "a kernel thread that the kernel binds";
+	case NOISE_PIN_BOUND:
+		return "it may run nowhere else: bound on purpose, or by its cpuset";
+	case NOISE_PIN_MANAGED:
+		return "its driver binds it, or it is of one CPU";
+	case NOISE_PIN_CHANGED:
+		return "somebody else changed it since; left alone";
+	case NOISE_PIN_REFUSED:
+		return strerror(pin->error);
+	default:
+		return "";
+	}
+}
+
+static bool is_worth_a_line(const struct pin *p, const struct noise_pin *pin)
+{
+	return p->all || (pin->state != NOISE_PIN_AWAY && pin->state != NOISE_PIN_KEPT &&
+			  pin->state != NOISE_PIN_GONE);
+}
+
+static void print_pin(const struct noise_pin *pin)
+{
+	static const char *const kinds[] = { "task", "irq", "file" };
+	char what[96];
+
+	if (pin->kind == NOISE_PIN_FILE)
+		snprintf(what, sizeof(what), "%s", pin->name);
+	else
+		snprintf(what, sizeof(what), "%s %u %s", kinds[pin->kind], pin->number, pin->name);
+	printf("%-17s %-44s %s -> %s%s%s\n", noise_pin_state_name(pin->state), what, pin->before,
+	       pin->after, *reason(pin) ? "; " : "", reason(pin));
+}
+
+static void print_all(const struct pin *p)
+{
+	char application[256], housekeeping[256];
+	u32 i, state;
+
+	printf("application: %s; housekeeping: %s\n",
+	       noise_cpus_list(&p->rules.application, application, sizeof(application)),
+	       noise_cpus_list(&p->rules.housekeeping, housekeeping, sizeof(housekeeping)));
+	for (i = 0; i < p->pinning.count; i++)
+		if (is_worth_a_line(p, &p->pinning.pin[i]))
+			print_pin(&p->pinning.pin[i]);
+	if (p->module)
+		printf("by the module: %llu tasks matched, %llu moved, %llu refused\n",
+		       (unsigned long long)p->counts.matched, (unsigned long long)p->counts.moved,
+		       (unsigned long long)p->counts.refused);
+	for (state = 0; state < NOISE_PIN_STATES; state++)
+		if (noise_pinning_count(&p->pinning, state))
+			printf("%u %s\n", noise_pinning_count(&p->pinning, state),
+			       noise_pin_state_name(state));
+}
+
+static json_t *pins_json(const struct pin *p)
+{
+	static const char *const kinds[] = { "task", "irq", "file" };
+	json_t *pins = json_array(), *counts = json_object();
+	u32 i, state;
+
+	for (i = 0; i < p->pinning.count; i++) {
+		const struct noise_pin *pin = &p->pinning.pin[i];
+
+		if (is_worth_a_line(p, pin))
+			json_array_append_new(pins, json_pack("{ss sI ss* ss ss ss ss}", "kind",
+				kinds[pin->kind], "number", (json_int_t)pin->number, "name",
+				pin->name, "before", pin->before, "after", pin->after, "state",
+				noise_pin_state_name(pin->state), "reason", reason(pin)));
+	}
+	for (state = 0; state < NOISE_PIN_STATES; state++)
+		json_object_set_new(counts, noise_pin_state_name(state),
+				    json_integer(noise_pinning_count(&p->pinning, state)));
+	return json_pack("{so so}", "counts", counts, "pins", pins);
+}
+
+/* The same by hand. */
+static void print_commands(const struct pin *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->pinning.count; i++) {
+		const struct noise_pin *pin = &p->pinning.pin[i];
+
+		if (pin->state != NOISE_PIN_WANTED)
+			continue;
+		if (pin->kind == NOISE_PIN_TASK)
+			printf("taskset -pc %s %u\t# %s\n", pin->after, pin->number, pin->name);
+		else if (pin->kind == NOISE_PIN_IRQ)
+			printf("echo %s >/proc/irq/%u/smp_affinity\t# %s\n", pin->after,
+			       pin->number, pin->name);
+		else
+			printf("echo %s >%s\n", pin->after, pin->name);
+	}
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------
+ */
+
+static int measure(const struct pin *p, struct noise_capture *capture, struct noise_view *view)
+{
+	struct noise_watch_options options = noise_watch_defaults();
+	struct noise_watch watch;
+	int status;
+
+	options.cpus = p->rules.application;
+	options.housekeeping = p->rules.housekeeping;
+	options.duration = p->measure;
+	status = noise_watch_begin(&watch, &options, command);
+	if (!status)
+		status = noise_watch_wait(&watch);
+	if (!status)
+		status = noise_watch_capture(&watch, capture);
+	noise_watch_free(&watch);
+	return status ? status : noise_view_init(view, capture);
+}
+
+/* ---- by the module -------------------------------------------------------------------------- */
+
+static void module_path(const struct pin *p, char path[4096])
+{
+	snprintf(path, 4096, "%s/pin.module", p->state);
+}
+
+static void rests(const struct noise_rule *rule)
+{
+	fprintf(stderr, "collnoise pin: line %u: there is no cgroup %s (the module takes no globs of "
+		"cgroups); the rule rests\n", rule->line, rule->cgroup);
+}
+
+/* Whose descendants stay: the caller's parent, so that the caller is one of them. */
+static u32 kept_by_module(void)
+{
+	const struct noise_task *caller;
+	struct noise_tasks tasks;
+	u32 kept = getppid();
+
+	if (noise_tasks_look(&tasks))
+		return kept;
+	caller = noise_tasks_find(&tasks, kept);
+	if (caller && caller->parent > 2)	/* all descend from these */
+		kept = caller->parent;
+	noise_tasks_free(&tasks);
+	return kept;
+}
+
+static int refused_by_module(struct netlink *netlink, int error)
+{
+	fprintf(stderr, "collnoise pin: the module: %s\n",
+		netlink && *netlink_reason(netlink) ? netlink_reason(netlink) : strerror(-error));
+	return error;
+}
+
+/* A file says that it holds rules: fini has them cleared. */
+static int module_begins(struct pin *p)
+{
+	struct netlink *netlink = NULL;
+	char path[4096];
+	FILE *file;
+	int error;
+
+	module_path(p, path);
+	file = fopen(path, "we");
+	if (!file || fclose(file))
+		return -errno;
+	error = netlink_open(&netlink);
+	if (!error)
+		error = noise_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(), rests);
+	if (!error)
+		error = noise_pin_module_count(netlink, &p->counts);
+	if (error) {
+		refused_by_module(netlink, error);
+		unlink(path);
+	}
+	netlink_close(netlink);
+	return error;
+}
+
+/* Unloaded meanwhile, it has put everything back by itself. */
+static int module_ends(const struct pin *p)
+{
+	struct netlink *netlink = NULL;
+	char path[4096];
+	int error;
+
+	module_path(p, path);
+	if (access(path, F_OK))
+		return 0;
+	error = netlink_open(&netlink);
+	if (!error)
+		error = noise_pin_module_clear(netlink);
+	if (error == -ENOENT)
+		error = 0;
+	else if (error)
+		refused_by_module(netlink, error);
+	netlink_close(netlink);
+	return error ? error : unlink(path) ? -errno : 0;
+}
+
+/* ---- doing it --------------------------------------------------------------------------- */
+
+static int fail(const char *what, const char *path, int error)
+{
+	fprintf(stderr, "collnoise pin: %s %s: %s\n", what, path, strerror(-error));
+	return COMMAND_ERROR;
+}
+
+static int tell(const struct pin *p, const struct noise_view *before,
+		const struct noise_view *after)
+{
+	json_t *all;
+
+	if (p->json) {
+		all = pins_json(p);
+		if (p->module)
+			json_object_set_new(all, "module", json_pack("{sI sI sI}", "matched",
+				(json_int_t)p->counts.matched, "moved",
+				(json_int_t)p->counts.moved, "refused",
+				(json_int_t)p->counts.refused));
+		if (after)
+			json_object_set_new(all, "noise", noise_compare_json(before, after));
+		noise_json_print(all, stdout);
+		return COMMAND_OK;
+	}
+	print_all(p);
+	if (after)
+		noise_compare_print(before, after, stdout);
+	return COMMAND_OK;
+}
+
+static int check(struct pin *p)
+{
+	if (!read_rules(p))
+		return COMMAND_USAGE;
+	if (noise_pinning_plan(&p->pinning, &p->rules))
+		return COMMAND_ERROR;
+	if (p->dry_run) {
+		print_commands(p);
+		return COMMAND_OK;
+	}
+	return tell(p, NULL, NULL);
+}
+
+/* What is left to do from here. */
+static int plan(struct pin *p)
+{
+	struct noise_rules left;
+	int status;
+
+	if (!p->module)
+		return noise_pinning_plan(&p->pinning, &p->rules);
+	status = noise_pin_module_left(&p->rules, &left);
+	if (!status)
+		status = noise_pinning_plan(&p->pinning, &left);
+	free(left.rule);
+	return status;
+}
+
+static int apply(struct pin *p)
+{
+	int status = noise_pinning_save(&p->pinning, p->state, false);
+
+	if (status == -EEXIST) {
+		fprintf(stderr, "collnoise pin: %s/pin.state is there already: collnoise pin fini "
+			"first\n", p->state);
+		return COMMAND_ERROR;
+	}
+	if (status)
+		return fail("cannot keep the state in", p->state, status);
+	if (p->module && module_begins(p)) {
+		noise_pinning_forget(p->state);
+		return COMMAND_ERROR;
+	}
+	noise_pinning_apply(&p->pinning);
+	status = noise_pinning_save(&p->pinning, p->state, true);
+	return status ? fail("cannot keep the state in", p->state, status) : COMMAND_OK;
+}
+
+static int init(struct pin *p)
+{
+	struct noise_capture before = { 0 }, after = { 0 };
+	struct noise_view was = { 0 }, is = { 0 };
+	int status;
+
+	if (p->dry_run)
+		return check(p);
+	if (!read_rules(p))
+		return COMMAND_USAGE;
+	if (p->measure && measure(p, &before, &was))
+		return COMMAND_ERROR;
+	if (plan(p))
+		return COMMAND_ERROR;
+	status = apply(p);
+	if (status == COMMAND_OK && p->measure && measure(p, &after, &is))
+		status = COMMAND_ERROR;
+	if (status == COMMAND_OK)
+		status = tell(p, &was, p->measure ? &is : NULL);
+	noise_view_free(&was);
+	noise_view_free(&is);
+	noise_capture_free(&before);
+	noise_capture_free(&after);
+	return status;
+}
+
+static int fini(struct pin *p)
+{
+	int status = noise_pinning_load(&p->pinning, p->state);
+
+	if (status == -ENOENT) {
+		fprintf(stderr, "collnoise pin: nothing is pinned: there is no %s/pin.state\n",
+			p->state);
+		return COMMAND_ERROR;
+	}
+	if (status)
+		return fail("cannot read the state in", p->state, status);
+	if (module_ends(p))
+		return COMMAND_ERROR;
+	noise_pinning_undo(&p->pinning);
+	status = noise_pinning_count(&p->pinning, NOISE_PIN_REFUSED)
+			 ? -EPERM
+			 : noise_pinning_forget(p->state);
+	if (p->json)
+		noise_json_print(pins_json(p), stdout);
+	else
+		print_all(p);
+	return status ? fail("not everything was put back; the state stays in", p->state, status) :
+			COMMAND_OK;
+}
+
+/* What a rule could not say is any character there. */
+static const char *as_glob(const char *name, char glob[16])
+{
+	u32 i;
+
+	snprintf(glob, 16, "%.15s", name);
+	for (i = 0; glob[i]; i++)
+		if (strchr(" \t#*?[]\\", glob[i]))
+			glob[i] = '?';
+	return glob;
+}
+
+/* If it still is there. */
+static bool is_kthread(const struct coll_noise_source *source, const struct noise_tasks *tasks)
+{
+	const struct noise_task *task = noise_tasks_find(tasks, source->number);
+
+	return task && task->kthread && !strncmp(task->comm, source->name, 15);
+}
+
+/* Threads by the time they took, each name once; the kernel's that cannot move as comments. */
+static void suggest_rules(const struct noise_view *view, const struct noise_tasks *tasks)
+{
+	const struct noise_capture *capture = view->capture;
+	u32 i, k;
+
+	for (i = 0; i < capture->head.sources; i++) {
+		const struct coll_noise_source *source = &capture->source[i];
+		u64 total = 0, times = 0;
+		char time[24], glob[16];
+
+		if (source->cause != COLL_NOISE_THREAD && source->cause != COLL_NOISE_IRQ)
+			continue;
+		for (k = 0; k < capture->head.sources; k++)
+			if (capture->source[k].cause == source->cause &&
+			    !strcmp(capture->source[k].name, source->name)) {
+				if (k < i)
+					break;
+				total += capture->source[k].total;
+				times += capture->source[k].times;
+			}
+		if (k < capture->head.sources || (!total && !times))
+			continue;
+		for (k = 0; k < view->blames; k++)
+			if (view->blame[k].source && !strcmp(view->blame[k].source->name,
+							     source->name))
+				total = view->blame[k].total;
+		noise_time_text(total, time);
+		if (source->cause == COLL_NOISE_IRQ && !source->number)
+			printf("# %s: %llu times, cannot be moved\n", source->name,
+			       (unsigned long long)times);
+		else if (source->cause == COLL_NOISE_IRQ)
+			printf("pin irq=%s\t# %llu times\n", source->name,
+			       (unsigned long long)times);
+		else if (!fnmatch("*/[0-9]*", source->name, 0))
+			printf("# %s: %s, a kernel thread of one CPU\n", source->name, time);
+		else
+			printf("pin comm=%s%s\t# %s in %llu turns\n", as_glob(source->name, glob),
+			       is_kthread(source, tasks) ? " kthread" : "", time,
+			       (unsigned long long)times);
+	}
+}
+
+static int suggest(struct pin *p)
+{
+	const struct noise_import any = { .format = NOISE_GUESS };
+	struct noise_capture capture;
+	struct noise_tasks tasks;
+	struct noise_view view;
+	int status = COMMAND_ERROR;
+
+	if (noise_load(command, p->capture, &any, &capture))
+		return COMMAND_ERROR;
+	if (!noise_view_init(&view, &capture)) {
+		noise_tasks_look(&tasks);
+		suggest_rules(&view, &tasks);
+		noise_tasks_free(&tasks);
+		status = COMMAND_OK;
+		noise_view_free(&view);
+	}
+	noise_capture_free(&capture);
+	return status;
+}
+
+static const struct action {
+	const char *name;
+	int (*run)(struct pin *p);
+	int arguments;
+} actions[] = {
+	{ "check", check, 0 },
+	{ "init", init, 0 },
+	{ "fini", fini, 0 },
+	{ "suggest", suggest, 1 },
+};
+
+int noise_pin(int argc, char **argv)
+{
+	struct pin p = { .state = NULL };
+	size_t i;
+	int status = COMMAND_USAGE;
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		argument_help(help, stdout);
+		return COMMAND_OK;
+	}
+	for (i = 0; argc > 1 && i < sizeof(actions) / sizeof(*actions); i++)
+		if (!strcmp(argv[1], actions[i].name))
+			break;
+	if (argc < 2 || i == sizeof(actions) / sizeof(*actions)) {
+		fprintf(stderr, "collnoise pin: check, init, fini or suggest is needed, not '%s'\n",
+			argc > 1 ? argv[1] : "");
+		return COMMAND_USAGE;
+	}
+	if (read_options(argc - 1, argv + 1, &p, actions[i].arguments))
+		status = actions[i].run(&p);
+	noise_pinning_free(&p.pinning);
+	noise_rules_free(&p.rules);
+	free(p.text);
+	return status;
+}

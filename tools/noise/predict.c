@@ -1,0 +1,771 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * collnoise predict: what the noise in captures costs at N ranks, and what
+ * remedies would save. One step is a grain of computing and a collective; it ends
+ * when the last rank has both, which is order statistics of sim/stretch.h, and
+ * what comes on top of a delay while others wait for it, which is the model of
+ * algo/redundancy/redundancy.h. Up to NOISE_STEPS_RANKS_MAX ranks the schedules themselves are run
+ * in virtual time instead. docs/predict.md derives it and says how well it holds.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "algo/redundancy/redundancy.h"
+#include "algo/tuning.h"
+#include "core/noise/text.h"
+#include "sim/stretch.h"
+#include "tools/command.h"
+#include "commands.h"
+#include "formats.h"
+#include "options.h"
+#include "rates.h"
+#include "steps.h"
+#include "view.h"
+
+enum { COUNTS_MAX = 32, WITHOUT_MAX = 16, CAPTURES_MAX = 64, ROUNDS_MAX = 8 };
+
+enum {
+	OPTION_JSON = 256,
+	OPTION_PLOT,
+	OPTION_COLLECTIVE,
+	OPTION_ALPHA,
+	OPTION_BETA,
+	OPTION_GAMMA,
+	OPTION_OVERHEAD,
+	OPTION_IDEAL,
+	OPTION_IDLE,
+	OPTION_BASE,
+	OPTION_ALGO,
+	OPTION_WITHOUT,
+};
+
+enum remedy { NOTHING, PINNED, TOGETHER, REDUNDANT, OFFLOADED, REMEDIES };
+
+static const struct {
+	const char *key, *about;
+} remedies[REMEDIES] = {
+	[NOTHING] = { "as_is", "as it is" },
+	[PINNED] = { "pinned", "pinned" },
+	[TOGETHER] = { "coscheduled", "co-scheduled" },
+	[REDUNDANT] = { "redundant", "redundancy" },
+	[OFFLOADED] = { "offloaded", "offloaded" },
+};
+
+struct predict {
+	int collective;
+	u64 bytes, grain;
+	double ideal;			/* s; 0: the algorithm's formula */
+	double idle;			/* s between steps in which noise costs nothing */
+	struct noise_base base;		/* the collective's times as measured; none: formula */
+	const struct coll_algo *algo;	/* NULL: the one that would be chosen */
+	struct coll_tuning tuning;
+	const char *algo_text;
+	struct coll_machine machine;
+	u32 ranks[COUNTS_MAX], counts;
+	const char *without[WITHOUT_MAX];
+	u32 withouts;
+	struct noise_capture capture[CAPTURES_MAX];
+	struct noise_capture pinned[CAPTURES_MAX];	/* without those sources */
+	u32 captures;
+	double moved;			/* share of the noise that pinning takes away */
+	const char *plot;
+	bool json;
+};
+
+struct times {
+	double mean, p99;
+};
+
+/* At one N, seconds. */
+struct row {
+	u32 ranks;
+	const char *algo;
+	double base;			/* a step without noise */
+	struct redundancy with;
+	struct times of[REMEDIES];
+	bool simulated;			/* by the schedules, not by order statistics */
+	bool beyond;			/* more ranks than the captures have windows */
+};
+
+static const char *const help[] = {
+	"usage: collnoise predict CAPTURE... [OPTION ...]",
+	"",
+	"What the noise of these nodes (any format of import) costs at N ranks that compute for a",
+	"grain and then meet in a collective, over and over; and what it would be without causes",
+	"that can be pinned away, co-scheduled, with redundant exchanges, or offloaded.",
+	"",
+	"  -g, --grain T         computing between collectives (0; a bare number: microseconds)",
+	"  -n, --ranks LIST      such as 16,1024,10000000 (default: 10 to 10^7 by tens)",
+	"      --collective C    which (allreduce)",
+	"  -s, --size BYTES      of its vector or of a block (8)",
+	"      --algo A[:K=V,..] by which algorithm (the one that would be chosen)",
+	"      --alpha T --beta T --gamma T --overhead T   a message, a byte, a byte's reduction,",
+	"                        a message's sender (2us, 0.1ns, 0.1ns, 0.3us)",
+	"      --ideal T         the collective's time without noise, where it was measured",
+	"      --base FILE       its times without this noise, as coll bench --samples and --base",
+	"                        write them, for one N of at most 128: the median is taken for",
+	"                        --ideal, and what the others are off it comes on top",
+	"      --idle T          between steps, not counted, in which noise costs nothing (0)",
+	"      --without CAUSE|NAME   pinned away (again for more): a cause (irq, softirq, thread,",
+	"                        ...) or a source's name; default: thread, irq and softirq",
+	"      --json            for programs",
+	"      --plot FILE.svg   slow-down over ranks",
+	NULL,
+};
+
+static const struct option options_known[] = {
+	{ "grain", required_argument, NULL, 'g' },
+	{ "ranks", required_argument, NULL, 'n' },
+	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
+	{ "size", required_argument, NULL, 's' },
+	{ "alpha", required_argument, NULL, OPTION_ALPHA },
+	{ "beta", required_argument, NULL, OPTION_BETA },
+	{ "gamma", required_argument, NULL, OPTION_GAMMA },
+	{ "overhead", required_argument, NULL, OPTION_OVERHEAD },
+	{ "ideal", required_argument, NULL, OPTION_IDEAL },
+	{ "idle", required_argument, NULL, OPTION_IDLE },
+	{ "base", required_argument, NULL, OPTION_BASE },
+	{ "algo", required_argument, NULL, OPTION_ALGO },
+	{ "without", required_argument, NULL, OPTION_WITHOUT },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "plot", required_argument, NULL, OPTION_PLOT },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+static bool read_seconds(const char *what, const char *text, double *seconds)
+{
+	if (coll_text_seconds(text, seconds) && *seconds <= 3600)
+		return true;
+	fprintf(stderr, "collnoise predict: %s '%s'; valid: a time up to 1h: 2us, 0.1ns\n", what,
+		text);
+	return false;
+}
+
+static bool read_ranks(const char *text, struct predict *p)
+{
+	const char *at = text;
+	char *rest;
+
+	for (p->counts = 0; p->counts < COUNTS_MAX; at = rest + 1) {
+		const double count = strtod(at, &rest);
+
+		if (rest == at || !(count >= 1 && count <= COLL_RANKS_MAX) || count != floor(count) ||
+		    (*rest && *rest != ','))
+			break;
+		p->ranks[p->counts++] = count;
+		if (!*rest)
+			return true;
+	}
+	fprintf(stderr, "collnoise predict: -n '%s'; valid: up to %d numbers from 1 to %u, with "
+		"commas between\n", text, COUNTS_MAX, (u32)COLL_RANKS_MAX);
+	return false;
+}
+
+static bool read_without(const char *text, struct predict *p)
+{
+	if (p->withouts < WITHOUT_MAX) {
+		p->without[p->withouts++] = text;
+		return true;
+	}
+	fprintf(stderr, "collnoise predict: --without: at most %d times\n", WITHOUT_MAX);
+	return false;
+}
+
+static bool read_plot(const char *text, struct predict *p)
+{
+	const size_t length = strlen(text);
+
+	p->plot = text;
+	if (length > 4 && !strcmp(text + length - 4, ".svg"))
+		return true;
+	fprintf(stderr, "collnoise predict: --plot '%s'; valid: a file name ending in .svg\n", text);
+	return false;
+}
+
+/* When the collective is known. */
+static bool read_algo(struct predict *p)
+{
+	const char *text = p->algo_text;
+	const struct coll_algo *const *each;
+	char why[300];
+	size_t length = text ? strcspn(text, ":") : 0, used = 0;
+
+	if (!text)
+		return true;
+	*why = 0;
+	for (each = coll_algos; *each; each++) {
+		if ((int)(*each)->collective != p->collective)
+			continue;
+		if (strlen((*each)->name) == length && !strncmp((*each)->name, text, length))
+			p->algo = *each;
+		if (used < sizeof(why))
+			used += snprintf(why + used, sizeof(why) - used, "%s%s", used ? ", " : "",
+					 (*each)->name);
+	}
+	if (!p->algo)
+		return argument_refuse("predict", "--algo", text, why);
+	if (!text[length] ||
+	    !coll_tuning_parse(p->algo, text + length + 1, &p->tuning, why, sizeof(why)))
+		return true;
+	fprintf(stderr, "collnoise predict: --algo '%s': %s\n", text, why);
+	return false;
+}
+
+static bool base_fits(const struct predict *p)
+{
+	if (!p->base.samples || (p->counts == 1 && p->ranks[0] > 1 &&
+				 p->ranks[0] <= NOISE_STEPS_RANKS_MAX))
+		return true;
+	fprintf(stderr, "collnoise predict: --base was measured with one number of ranks: give -n "
+		"one from 2 to %d\n", NOISE_STEPS_RANKS_MAX);
+	return false;
+}
+
+static bool read_option(struct predict *p, int key, char **argv)
+{
+	switch (key) {
+	case 'g':
+		return option_time("predict", "-g", optarg, NOISE_US, 0, 3600 * NOISE_S, &p->grain);
+	case 'n':
+		return read_ranks(optarg, p);
+	case 's':
+		return argument_number("predict", "-s", optarg, 1, 1ull << 40, &p->bytes);
+	case OPTION_COLLECTIVE:
+		return argument_collective("predict", optarg, &p->collective);
+	case OPTION_ALPHA:
+		return read_seconds("--alpha", optarg, &p->machine.alpha);
+	case OPTION_BETA:
+		return read_seconds("--beta", optarg, &p->machine.beta);
+	case OPTION_GAMMA:
+		return read_seconds("--gamma", optarg, &p->machine.gamma);
+	case OPTION_OVERHEAD:
+		return read_seconds("--overhead", optarg, &p->machine.overhead);
+	case OPTION_IDEAL:
+		return read_seconds("--ideal", optarg, &p->ideal);
+	case OPTION_IDLE:
+		return read_seconds("--idle", optarg, &p->idle);
+	case OPTION_BASE:
+		if (noise_base_read(optarg, &p->base))
+			return false;
+		p->ideal = p->base.median;
+		return true;
+	case OPTION_ALGO:
+		p->algo_text = optarg;
+		return true;
+	case OPTION_WITHOUT:
+		return read_without(optarg, p);
+	case OPTION_JSON:
+		p->json = true;
+		return true;
+	case OPTION_PLOT:
+		return read_plot(optarg, p);
+	default:
+		return argument_unknown("predict", key, argv, options_known);
+	}
+}
+
+static bool read_options(int argc, char **argv, struct predict *p)
+{
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":g:n:s:h", options_known, NULL)) != -1) {
+		if (key == 'h') {
+			argument_help(help, stdout);
+			exit(COMMAND_OK);
+		}
+		if (!read_option(p, key, argv))
+			return false;
+	}
+	if (!read_algo(p) || !base_fits(p))
+		return false;
+	if (optind < argc && argc - optind <= CAPTURES_MAX)
+		return true;
+	fprintf(stderr, "collnoise predict: from 1 to %d captures are needed; collnoise record "
+		"makes them\n", CAPTURES_MAX);
+	return false;
+}
+
+/* ---- captures ------------------------------------------------------------------------------ */
+
+static bool is_without(const struct predict *p, const struct noise_capture *capture,
+		       const struct coll_noise_event *event)
+{
+	const char *cause = noise_cause_name(event->cause);
+	const char *name = event->source ? capture->source[event->source - 1].name : "";
+	u32 i;
+
+	for (i = 0; i < p->withouts; i++)
+		if (!strcmp(p->without[i], cause) || (*name && !strcmp(p->without[i], name)))
+			return true;
+	return false;
+}
+
+static int without_sources(struct predict *p, const struct noise_capture *from,
+			   struct noise_capture *to, double *moved, double *all)
+{
+	u64 i;
+	u32 c;
+	int status = 0;
+
+	noise_capture_init(to);
+	for (c = 0; c < from->head.cpus && !status; c++) {
+		struct coll_noise_cpu cpu = from->cpu[c];
+
+		cpu.events = 0;
+		status = noise_capture_add_cpu(to, &cpu);
+	}
+	for (i = 0; i < from->head.events && !status; i++) {
+		const struct coll_noise_event *e = &from->event[i];
+
+		*all += e->duration;
+		if (is_without(p, from, e))
+			*moved += e->duration;
+		else
+			status = noise_capture_add_event(to, e->start, e->duration, e->cpu, e->cause, 0);
+	}
+	return status ? status : noise_capture_finish(to);
+}
+
+static int load(struct predict *p, char **paths, u32 count)
+{
+	const struct noise_import any = { .format = NOISE_GUESS };
+	double moved = 0, all = 0;
+	int status = 0;
+
+	for (p->captures = 0; p->captures < count && !status; p->captures++) {
+		struct noise_capture *capture = &p->capture[p->captures];
+
+		status = noise_load("predict", paths[p->captures], &any, capture);
+		if (!status)
+			status = without_sources(p, capture, &p->pinned[p->captures], &moved, &all);
+	}
+	p->moved = all > 0 ? moved / all : 0;
+	return status;
+}
+
+/* The rates of all captures together: each rank has the noise of one of them. */
+static void rates_of(const struct noise_capture *capture, u32 captures,
+		     struct coll_noise_rate rate[COLL_NOISES_MAX])
+{
+	double count[COLL_NOISES_MAX] = { 0 }, total[COLL_NOISES_MAX] = { 0 };
+	struct coll_noise_rate one[COLL_NOISES_MAX];
+	u32 i, k, kinds = 0;
+
+	for (i = 0; i < captures; i++) {
+		noise_rates(&capture[i], one);
+		for (k = 0; k < COLL_NOISES_MAX && one[k].rate > 0; k++) {
+			const int decade = log2(one[k].duration * 1e6) / 2;
+			const u32 place = decade < 0 ? 0 : decade < COLL_NOISES_MAX ? decade :
+							   COLL_NOISES_MAX - 1;
+
+			count[place] += one[k].rate / captures;
+			total[place] += one[k].rate * one[k].duration / captures;
+		}
+	}
+	memset(rate, 0, COLL_NOISES_MAX * sizeof(*rate));
+	for (k = 0; k < COLL_NOISES_MAX; k++)
+		if (count[k] > 0)
+			rate[kinds++] = (struct coll_noise_rate){ count[k], total[k] / count[k] };
+}
+
+static int add_cpu(const struct noise_capture *capture, u32 cpu, double work, double wait,
+		   struct stretch *stretch)
+{
+	const struct coll_noise_event *event = noise_capture_events(capture, cpu);
+	const struct coll_noise_cpu *c = &capture->cpu[cpu];
+	struct coll_noise_span *span = malloc((c->events + 1) * sizeof(*span));
+	u64 watched = c->watched, i;
+	int status;
+
+	if (!span)
+		return -ENOMEM;
+	for (i = 0; i < c->events; i++) {
+		const u64 start = event[i].start > c->first ? event[i].start - c->first : 0;
+
+		span[i] = (struct coll_noise_span){ start, event[i].duration };
+		if (start + event[i].duration > watched)
+			watched = start + event[i].duration;
+	}
+	status = stretch_add(stretch, span, c->events, watched, work, wait);
+	free(span);
+	return status;
+}
+
+static int stretch_of(const struct noise_capture *capture, u32 captures, double seconds,
+		      double wait, struct stretch *stretch)
+{
+	int status = 0;
+	u32 i, c;
+
+	stretch_free(stretch);
+	for (i = 0; i < captures; i++)
+		for (c = 0; c < capture[i].head.cpus && !status; c++)
+			if (capture[i].cpu[c].watched)
+				status = add_cpu(&capture[i], c, seconds * 1e9, wait * 1e9,
+						 stretch);
+	if (status == -EINVAL || (!status && !stretch->steps))
+		fprintf(stderr, "collnoise predict: a capture leaves no time to compute in\n");
+	if (!status)
+		stretch_finish(stretch);
+	return status ? status : stretch->steps ? 0 : -EINVAL;
+}
+
+/* ---- one N --------------------------------------------------------------------------------- */
+
+static struct coll_call call_of(const struct predict *p, u32 ranks)
+{
+	const bool doubles = p->bytes % sizeof(double) == 0;
+
+	return (struct coll_call){
+		.collective = p->collective, .ranks = ranks,
+		.type = doubles ? COLL_DOUBLE : COLL_UINT8, .reduction = COLL_SUM,
+		.element = doubles ? sizeof(double) : 1, .commutative = true,
+		.count = p->bytes / (doubles ? sizeof(double) : 1),
+	};
+}
+
+/* What comes on top of the last rank's work, in seconds. */
+struct top {
+	double again;		/* delays after the first, of a call that comes out of the blue */
+	double more;		/* in any case */
+};
+
+/* Seconds that noise adds to the last of `ranks` if it may begin anywhere in an event. */
+static int delay_anywhere(const struct predict *p, const struct noise_capture *capture,
+			  double seconds, double ranks, double *delay)
+{
+	struct stretch stretch = { 0 };
+	int status = stretch_of(capture, p->captures, seconds, INFINITY, &stretch);
+
+	if (!status)
+		*delay = stretch_mean(&stretch, ranks) * 1e-9 - seconds;
+	stretch_free(&stretch);
+	return status;
+}
+
+/*
+ * The step of the last of `ranks`. A rank that has waited for others may begin inside
+ * an event, one that has not cannot: how long ranks wait on average and how long the
+ * step takes follow from each other. Delays after the first are as many times less as
+ * the first is than that of a call that comes out of the blue.
+ */
+static int longest(const struct predict *p, const struct noise_capture *capture, double seconds,
+		   double ranks, struct top top, struct times *times)
+{
+	struct stretch stretch = { 0 };
+	double wait = p->idle, before, delay, again = 0, anywhere = 0;
+	int status, round = 0;
+
+	if (top.again > 0) {
+		status = delay_anywhere(p, capture, seconds, ranks, &anywhere);
+		if (status)
+			return status;
+	}
+	do {
+		status = stretch_of(capture, p->captures, seconds, wait, &stretch);
+		if (status)
+			break;
+		delay = stretch_mean(&stretch, ranks) * 1e-9 - seconds;
+		again = anywhere > 0 ? top.again * fmin(1, delay / anywhere) : 0;
+		times->mean = seconds + delay + again + top.more;
+		before = wait;
+		wait = p->idle + times->mean - stretch_mean(&stretch, 1) * 1e-9;
+	} while (ranks > 1 && ++round < ROUNDS_MAX && fabs(wait - before) > 0.01 * times->mean);
+	if (!status)
+		times->p99 = stretch_quantile(&stretch, ranks, 0.99) * 1e-9 + again + top.more;
+	stretch_free(&stretch);
+	return status;
+}
+
+/* Seconds of the collective without noise, by the algorithm that would be chosen. */
+static double ideal_of(const struct predict *p, const struct coll_call *call,
+		       const struct coll_algo **algo)
+{
+	struct coll_machine quiet = p->machine;
+
+	memset(quiet.noise, 0, sizeof(quiet.noise));
+	*algo = p->algo ? p->algo : coll_algo_choose(call, &p->tuning, &quiet);
+	if (call->ranks == 1)
+		return 0;
+	return p->ideal > 0 ? p->ideal : *algo ? (*algo)->cost(call, &p->tuning, &quiet) : 0;
+}
+
+/* ---- the same by the schedules ------------------------------------------------------------- */
+
+static int simulate(const struct predict *p, const struct noise_capture *capture, bool together,
+		    struct noise_steps *steps, struct times *times)
+{
+	struct coll_noise_span *table;
+	int status = noise_steps_noise(capture, p->captures, together, &steps->noise, &table);
+
+	if (!status)
+		status = noise_steps_run(steps, &times->mean, &times->p99);
+	free(table);
+	return status;
+}
+
+static void redundant_job(const struct redundancy with, struct sim_job *job)
+{
+	job->algo = coll_algo_find(COLL_ALLREDUCE, with.relays ? "butterfly-relayed" :
+								 "butterfly-redundant");
+	job->tuning = COLL_TUNING_UNSET;
+	job->tuning.redundancy = with.exchanges;
+	if (with.relays)
+		job->tuning.relays = with.relays;
+}
+
+/* -E2BIG: the captures are too large for it. */
+static int predict_steps(const struct predict *p, const struct coll_call *call,
+			 const struct coll_algo *algo, struct row *row)
+{
+	struct noise_steps steps = {
+		.job = { .algo = algo, .call = *call, .tuning = p->tuning },
+		.costs = SIM_COSTS(p->machine.alpha, p->machine.beta, p->machine.gamma),
+		.steps = { .grain = p->grain * 1e-9, .idle = p->idle },
+		.base = p->base.samples ? &p->base : NULL,
+	};
+	struct times *of = row->of;
+	int status;
+
+	steps.costs.send = steps.costs.redundant = p->machine.overhead;
+	status = noise_steps_scale(&steps, row->base - p->grain * 1e-9);
+	if (!status)
+		status = simulate(p, p->capture, false, &steps, &of[NOTHING]);
+	if (!status)
+		status = simulate(p, p->pinned, false, &steps, &of[PINNED]);
+	if (!status)
+		status = simulate(p, p->capture, true, &steps, &of[TOGETHER]);
+	steps.steps.offloaded = true;
+	if (!status)
+		status = simulate(p, p->capture, false, &steps, &of[OFFLOADED]);
+	steps.steps.offloaded = false;
+	of[REDUNDANT] = of[NOTHING];
+	if (row->with.exchanges || row->with.relays) {
+		redundant_job(row->with, &steps.job);
+		if (!status)
+			status = simulate(p, p->capture, false, &steps, &of[REDUNDANT]);
+	}
+	return status;
+}
+
+static int predict_order(const struct predict *p, const struct coll_call *call, double ideal,
+			 const struct coll_machine *m, const struct coll_machine *pinned,
+			 struct row *row)
+{
+	const struct redundancy plain = { 0, 0 };
+	const double grain = p->grain * 1e-9;
+	const struct top without = { .again = redundancy_delay_again(call, plain, m) };
+	const struct top others = { .again = redundancy_delay_again(call, plain, pinned) };
+	const struct top redundant = {
+		.again = redundancy_delay_again(call, row->with, m),
+		.more = redundancy_cost(call, row->with, m) - redundancy_cost(call, plain, m),
+	};
+	const struct top offloaded = { .more = ideal };
+	struct times *of = row->of;
+	int status;
+
+	status = longest(p, p->capture, row->base, row->ranks, without, &of[NOTHING]);
+	if (!status)
+		status = longest(p, p->pinned, row->base, row->ranks, others, &of[PINNED]);
+	if (!status)
+		status = longest(p, p->capture, row->base, 1, (struct top){ 0 }, &of[TOGETHER]);
+	if (!status)
+		status = longest(p, p->capture, row->base, row->ranks, redundant, &of[REDUNDANT]);
+	if (!status)
+		status = longest(p, p->capture, grain, row->ranks, offloaded, &of[OFFLOADED]);
+	return status;
+}
+
+static double watched_of(const struct predict *p)
+{
+	double watched = 0;
+	u32 i, c;
+
+	for (i = 0; i < p->captures; i++)
+		for (c = 0; c < p->capture[i].head.cpus; c++)
+			watched += p->capture[i].cpu[c].watched;
+	return watched;
+}
+
+static int predict_one(const struct predict *p, u32 ranks, struct row *row)
+{
+	const struct coll_call call = call_of(p, ranks);
+	struct coll_machine m = p->machine, pinned = p->machine;
+	const struct coll_algo *algo;
+	const double ideal = ideal_of(p, &call, &algo);
+	int status = -E2BIG;
+
+	m.grain = pinned.grain = p->grain * 1e-9;
+	rates_of(p->capture, p->captures, m.noise);
+	rates_of(p->pinned, p->captures, pinned.noise);
+	*row = (struct row){ .ranks = ranks, .algo = algo ? algo->name : "?",
+			     .base = m.grain + ideal };
+	if (p->collective == COLL_ALLREDUCE)
+		row->with = redundancy_choose(&call, ~0u, &m);
+	row->beyond = ranks * (row->base * 1e9 + 1000) > watched_of(p);
+	if (ranks > 1 && ranks <= NOISE_STEPS_RANKS_MAX && algo)
+		status = predict_steps(p, &call, algo, row);
+	row->simulated = !status;
+	return status == -E2BIG ? predict_order(p, &call, ideal, &m, &pinned, row) : status;
+}
+
+/* ---- what is said -------------------------------------------------------------------------- */
+
+static void print_table(const struct predict *p, const struct row *row)
+{
+	char text[24], collective[24];
+	bool beyond = false;
+	u32 i, r;
+
+	printf("%s of %llu bytes after %s of computing; %.3g %% of the noise can be pinned away\n\n",
+	       coll_collective_names[p->collective], (unsigned long long)p->bytes,
+	       noise_time_text(p->grain, text), 100 * p->moved);
+	printf("%10s %11s %11s %11s %8s", "ranks", "quiet", "mean", "p99", "slower");
+	for (r = PINNED; r < REMEDIES; r++)
+		printf(" %13s", remedies[r].about);
+	printf("  T\n");
+	for (i = 0; i < p->counts; i++) {
+		printf("%9u%s", row[i].ranks, row[i].beyond ? "*" : " ");
+		printf(" %11s", noise_time_text(row[i].base * 1e9, text));
+		printf(" %11s", noise_time_text(row[i].of[NOTHING].mean * 1e9, text));
+		printf(" %11s", noise_time_text(row[i].of[NOTHING].p99 * 1e9, collective));
+		if (row[i].base > 0)
+			printf(" %8.4g", row[i].of[NOTHING].mean / row[i].base);
+		else
+			printf(" %8s", "-");
+		for (r = PINNED; r < REMEDIES; r++)
+			printf(" %5.1f %% saved",
+			       100 * (1 - row[i].of[r].mean / row[i].of[NOTHING].mean));
+		printf("  %u", row[i].with.exchanges);
+		if (row[i].with.relays)
+			printf("+%u", row[i].with.relays);
+		printf("\n");
+		beyond |= row[i].beyond;
+	}
+	if (beyond)
+		printf("\n* more ranks than the captures have windows of that length: rarer events "
+		       "were not seen, so this is the least it will be.\n");
+}
+
+static void print_json(const struct predict *p, const struct row *row)
+{
+	json_t *rows = json_array();
+	u32 i, r;
+
+	for (i = 0; i < p->counts; i++) {
+		json_t *one = json_pack("{sI ss ss sf sb si si}", "ranks", (json_int_t)row[i].ranks,
+					"algo", row[i].algo, "by", row[i].simulated ? "schedules" :
+					"order statistics", "quiet_s", row[i].base, "beyond_capture",
+					row[i].beyond, "T", (int)row[i].with.exchanges, "relays",
+					(int)row[i].with.relays);
+
+		for (r = 0; r < REMEDIES; r++)
+			json_object_set_new(one, remedies[r].key,
+				json_pack("{sf sf sf}", "mean_s", row[i].of[r].mean, "p99_s",
+					  row[i].of[r].p99, "saved",
+					  1 - row[i].of[r].mean / row[i].of[NOTHING].mean));
+		if (row[i].base > 0)
+			json_object_set_new(one, "slowdown",
+					    json_real(row[i].of[NOTHING].mean / row[i].base));
+		json_array_append_new(rows, one);
+	}
+	noise_json_print(json_pack("{ss sI sf sf so}", "collective",
+				   coll_collective_names[p->collective], "size",
+				   (json_int_t)p->bytes, "grain_s", p->grain * 1e-9, "pinned_share",
+				   p->moved, "predictions", rows), stdout);
+}
+
+static int draw(const struct predict *p, const struct row *row)
+{
+	FILE *to;
+	u32 i, r;
+
+	fflush(stdout);
+	to = popen("gnuplot -", "we");
+	if (!to)
+		return -errno;
+	fprintf(to, "set encoding utf8\nset terminal svg size 800,500 font 'sans,12' background "
+		"'white'\nset output '%s'\nset logscale xy\nset xlabel 'ranks'\n"
+		"set ylabel 'time of a step, us'\nset key left top\nset grid lc '#dddddd'\n"
+		"set format x '10^{%%L}'\nset title '%s of %llu bytes after %g us of computing'\n"
+		"$rows << EOD\n", p->plot, coll_collective_names[p->collective],
+		(unsigned long long)p->bytes, p->grain / 1e3);
+	for (i = 0; i < p->counts; i++) {
+		fprintf(to, "%u %g %g", row[i].ranks, row[i].base * 1e6,
+			row[i].of[NOTHING].p99 * 1e6);
+		for (r = 0; r < REMEDIES; r++)
+			fprintf(to, " %g", row[i].of[r].mean * 1e6);
+		fprintf(to, "\n");
+	}
+	fprintf(to, "EOD\nplot $rows using 1:2 with lines dt 2 lc 0 title 'without noise', "
+		"'' using 1:3 with lines dt 3 lc 1 title 'as it is, p99'");
+	for (r = 0; r < REMEDIES; r++)
+		fprintf(to, ", '' using 1:%u with linespoints lc %u pt 7 ps 0.5 title '%s'", r + 4,
+			r + 1, remedies[r].about);
+	fprintf(to, "\n");
+	if (!pclose(to))
+		return 0;
+	fprintf(stderr, "collnoise predict: gnuplot did not draw %s; is it installed, and the "
+		"file's folder writable?\n", p->plot);
+	return -EIO;
+}
+
+/* A capture of an hour and many ranks take their time. */
+static void show_progress(const struct predict *p, u32 done)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\r\033[K");
+	if (done < p->counts)
+		fprintf(stderr, "%u ranks: %u of %u", p->ranks[done], done + 1, p->counts);
+}
+
+static int predict(struct predict *p, char **paths, u32 count)
+{
+	struct row row[COUNTS_MAX] = { { 0 } };
+	int status = load(p, paths, count);
+	u32 i;
+
+	for (i = 0; i < p->counts && !status; i++) {
+		show_progress(p, i);
+		status = predict_one(p, p->ranks[i], &row[i]);
+	}
+	show_progress(p, p->counts);
+	if (!status)
+		(p->json ? print_json : print_table)(p, row);
+	if (!status && p->plot)
+		status = draw(p, row);
+	for (i = 0; i < p->captures; i++) {
+		noise_capture_free(&p->capture[i]);
+		noise_capture_free(&p->pinned[i]);
+	}
+	return status ? COMMAND_ERROR : COMMAND_OK;
+}
+
+int noise_predict(int argc, char **argv)
+{
+	static struct predict p = {
+		.collective = COLL_ALLREDUCE,
+		.bytes = 8,
+		.tuning = COLL_TUNING_UNSET,
+		.machine = { .alpha = 2e-6, .beta = 0.1e-9, .gamma = 0.1e-9, .overhead = 0.3e-6 },
+		.ranks = { 10, 100, 1000, 10000, 100000, 1000000, 10000000 },
+		.counts = 7,
+	};
+
+	if (!read_options(argc, argv, &p))
+		return COMMAND_USAGE;
+	if (!p.withouts) {
+		p.without[p.withouts++] = "thread";
+		p.without[p.withouts++] = "irq";
+		p.without[p.withouts++] = "softirq";
+	}
+	return predict(&p, argv + optind, argc - optind);
+}

@@ -1,0 +1,851 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * One loop serves the store, carries output, passes signals and sees ranks end. On
+ * several hosts its children are not ranks but the remote shells of the hosts' agents
+ * (launch_hosts.h).
+ *
+ * Nobody is left over: every rank leads a process group that is killed with it;
+ * what fled from its group becomes our child (we are the subreaper) and is killed
+ * at the end; and if we are killed ourselves, the kernel kills the ranks, and the
+ * guard, a process that waits for nothing else, kills their groups and whoever
+ * else was started with the job's secret.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libcoll/clock.h"
+#include "launch.h"
+#include "launch_hosts.h"
+#include "leftover.h"
+#include "output.h"
+#include "libcoll/boot/places.h"
+#include "libcoll/boot/store.h"
+
+/* How long we wait for the end of output whose writers should be gone. */
+#define DRAIN_NS (2 * COLL_SECOND)
+
+/* What the launcher, the guard and the ranks before exec have in common. */
+struct shared {
+	int exec_error;
+	pid_t group[];		/* by child; 0: none */
+};
+
+struct job {
+	const struct launch *launch;
+	struct shared *shared;
+	size_t shared_bytes;
+	struct coll_store *store;
+	int children;			/* ranks, or hosts */
+	int *order_fd;			/* inputs of the hosts' agents */
+	int kills;			/* SIGKILLs sent so far */
+	char address[1024];
+	char secret[2 * COLL_SECRET_BYTES + 1];
+	char name[64];
+	int signal_fd;
+	sigset_t old_mask;
+	struct rlimit old_files;
+	pid_t self, guard;
+	int guard_fd;			/* closed without a word, it wakes the guard */
+	int running;			/* ranks */
+	int exit_code;			/* of the first that failed */
+	bool failed;
+	int interrupts;			/* SIGINTs of ours */
+	bool told_to_end;		/* any signal that ends a program reached us */
+	bool orders_ended;		/* an agent's input */
+	uint64_t timeout_at, kill_at;	/* COLL_FOREVER: never */
+	struct output_sink sink[2];
+	struct output_source *source;	/* two a rank: stdout, stderr */
+	int sources;
+	struct pollfd *poll_fd;
+};
+
+enum { FD_SIGNAL, FD_STORE, FD_ORDERS, FD_SINK, FD_SOURCE = FD_SINK + 2 };
+
+static void tell(const struct job *job, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void tell(const struct job *job, const char *format, ...)
+{
+	char line[512];
+	va_list arguments;
+	int n;
+
+	if (job->launch->quiet)
+		return;
+	va_start(arguments, format);
+	n = vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	dprintf(STDERR_FILENO, "coll run: %.*s\n", n, line);
+}
+
+/* ---- ending -------------------------------------------------------------- */
+
+static void signal_children(const struct job *job, int signal)
+{
+	int i;
+
+	for (i = 0; i < job->children; i++)
+		if (job->shared->group[i])
+			kill(-job->shared->group[i], signal);
+}
+
+/* Through the agents, where there are any; one that does not hear ends with its shell. */
+static void signal_ranks(struct job *job, int signal)
+{
+	const char byte = signal;
+	int i;
+
+	job->kills += signal == SIGKILL;
+	if (!job->order_fd || job->kills > 1) {
+		signal_children(job, signal);
+		return;
+	}
+	for (i = 0; i < job->children; i++)
+		if (job->shared->group[i] && write(job->order_fd[i], &byte, 1) != 1)
+			kill(-job->shared->group[i], SIGKILL);
+}
+
+/* SIGTERM now, SIGKILL after the grace. Stopped ranks get to see it. */
+static void end_ranks(struct job *job)
+{
+	if (job->kill_at != COLL_FOREVER)
+		return;
+	signal_ranks(job, SIGTERM);
+	signal_ranks(job, SIGCONT);
+	job->kill_at = coll_now() + job->launch->grace;
+}
+
+static void fail(struct job *job, int exit_code)
+{
+	if (!job->failed)
+		job->exit_code = exit_code;
+	job->failed = true;
+}
+
+/* ---- the guard ----------------------------------------------------------- */
+
+/* The secret marks whoever descends from a rank, also in another group or session. */
+static void end_marked(const struct job *job)
+{
+	char mark[sizeof("COLL_SECRET=") + 2 * COLL_SECRET_BYTES];
+	int tries = 100;
+
+	snprintf(mark, sizeof(mark), "COLL_SECRET=%s", job->secret);
+	while (leftover_kill_marked(mark) && tries--)
+		usleep(10000);
+}
+
+static void guard_main(const struct job *job, int fd)
+{
+	char byte;
+	int i;
+
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, "coll run guard");
+	/* Inherited by mistake, a pipe's end would keep its reader waiting. */
+	for (i = 0; i < 3; i++)
+		close(i);
+	if (read(fd, &byte, 1) == 1)
+		_exit(0);	/* all is well: the launcher has seen to it */
+	signal_children(job, SIGKILL);
+	end_marked(job);
+	_exit(0);
+}
+
+static int start_guard(struct job *job)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return -errno;
+	job->guard = fork();
+	if (!job->guard) {
+		close(fd[1]);
+		guard_main(job, fd[0]);
+	}
+	close(fd[0]);
+	job->guard_fd = fd[1];
+	return job->guard < 0 ? -errno : 0;
+}
+
+static void end_guard(struct job *job)
+{
+	if (job->guard <= 0)
+		return;
+	if (write(job->guard_fd, "", 1) != 1)
+		kill(job->guard, SIGKILL);
+	close(job->guard_fd);
+	while (waitpid(job->guard, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- a rank before its program ------------------------------------------- */
+
+/* How many cores this job may use. */
+static int cores_count(void)
+{
+	cpu_set_t may;
+
+	return sched_getaffinity(0, sizeof(may), &may) ? 1 : CPU_COUNT(&may);
+}
+
+/*
+ * By itself only a job that wants most of the cores: two small ones would meet
+ * on the first of them.
+ */
+static bool should_bind(const struct launch *launch)
+{
+	const int cores = cores_count();
+
+	if (launch->bind == LAUNCH_BIND_AUTO)
+		return launch->ranks <= cores && 2 * launch->ranks > cores;
+	return launch->bind == LAUNCH_BIND_CORE;
+}
+
+/* The rank-th of the cores we may use, round and round. */
+static void bind_core(int rank)
+{
+	cpu_set_t may, one;
+	int core, skip;
+
+	if (sched_getaffinity(0, sizeof(may), &may) || !CPU_COUNT(&may))
+		return;
+	skip = rank % CPU_COUNT(&may);
+	for (core = 0; !CPU_ISSET(core, &may) || skip--; core++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void set_number(const char *name, int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", number);
+	setenv(name, text, 1);
+}
+
+static void set_environment(const struct job *job, int rank)
+{
+	char **more;
+
+	set_number("COLL_RANK", job->launch->first + rank);
+	set_number("COLL_RANKS", job->launch->agent ? job->launch->all : job->launch->ranks);
+	set_number("COLL_LOCAL_RANK", rank);
+	set_number("COLL_LOCAL_CORES", cores_count());
+	set_number("COLL_LOCAL_RANKS", job->launch->ranks);
+	setenv("COLL_STORE", job->address, 1);
+	setenv("COLL_STORE_SERVED", "1", 1);
+	setenv("COLL_SECRET", job->secret, 1);
+	setenv("COLL_JOB", job->name, 1);
+	for (more = job->launch->environment; more && *more; more++)
+		putenv(*more);
+}
+
+/*
+ * Only rank 0 reads our input, and not from a terminal: its process group is not
+ * the terminal's, so reading would stop it. An agent's input is for itself.
+ */
+static void set_input(int rank, bool agent)
+{
+	int null;
+
+	if (!rank && !agent && !isatty(STDIN_FILENO))
+		return;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+}
+
+static void exec_rank(const struct job *job, int rank)
+{
+	set_input(rank, job->launch->agent);
+	set_environment(job, rank);
+	if (should_bind(job->launch))
+		bind_core(rank);
+	execvp(job->launch->argv[0], job->launch->argv);
+	job->shared->exec_error = errno;
+}
+
+static void child_main(struct job *job, int child, const int output[2], int orders)
+{
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != job->self)
+		_exit(LAUNCH_CANNOT_RUN);
+	if (output[0] >= 0) {
+		dup2(output[0], STDOUT_FILENO);
+		dup2(output[1], STDERR_FILENO);
+	}
+	setrlimit(RLIMIT_NOFILE, &job->old_files);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+	if (orders >= 0) {
+		dup2(orders, STDIN_FILENO);
+		job->shared->exec_error = hosts_exec(job->launch, child);
+	} else {
+		exec_rank(job, child);
+	}
+	_exit(job->shared->exec_error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
+}
+
+/* ---- starting ------------------------------------------------------------ */
+
+/* The reading ends become the rank's sources; the writing ends are returned. */
+static int open_sources(struct job *job, int rank, int output[2])
+{
+	struct output_source *source = &job->source[2 * rank];
+	int i, fd[2];
+
+	for (i = 0; i < 2; i++) {
+		if (pipe2(fd, O_CLOEXEC)) {
+			if (i)
+				close(output[0]);
+			return -errno;
+		}
+		fcntl(fd[0], F_SETFL, O_NONBLOCK);
+		source[i].fd = fd[0];
+		source[i].rank = job->order_fd ? -1 : job->launch->first + rank;
+		source[i].sink = &job->sink[i];
+		output[i] = fd[1];
+		job->sources++;
+	}
+	return 0;
+}
+
+/* The agent's input, with its order in it. Never blocks: a shell may be long in coming. */
+static int open_orders(struct job *job, int host, int *end)
+{
+	size_t bytes;
+	char *order = hosts_order(job->launch, host, job->address, job->secret, job->name, &bytes);
+	int fd[2], err = 0;
+
+	if (!order)
+		return -E2BIG;
+	if (pipe2(fd, O_CLOEXEC)) {
+		free(order);
+		return -errno;
+	}
+	fcntl(fd[1], F_SETPIPE_SZ, (int)bytes + 4096);
+	fcntl(fd[1], F_SETFL, O_NONBLOCK);
+	if (write(fd[1], order, bytes) != (ssize_t)bytes)
+		err = -E2BIG;
+	free(order);
+	job->order_fd[host] = fd[1];
+	*end = fd[0];
+	return err;
+}
+
+static int start_child(struct job *job, int child)
+{
+	int output[2] = { -1, -1 }, orders = -1, err = 0;
+	bool carries = job->launch->prefix || job->order_fd;
+	pid_t pid;
+
+	if (carries)
+		err = open_sources(job, child, output);
+	if (!err && job->order_fd)
+		err = open_orders(job, child, &orders);
+	if (err)
+		return err;
+	pid = fork();
+	if (!pid)
+		child_main(job, child, output, orders);
+	err = pid < 0 ? -errno : 0;
+	if (carries) {
+		close(output[0]);
+		close(output[1]);
+	}
+	if (orders >= 0)
+		close(orders);
+	if (err)
+		return err;
+	setpgid(pid, pid);	/* both sides do: neither may be late */
+	job->shared->group[child] = pid;
+	job->running++;
+	return 0;
+}
+
+static int start_children(struct job *job)
+{
+	int child, err;
+
+	for (child = 0; child < job->children; child++) {
+		err = start_child(job, child);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* What an agent was told: the store is elsewhere. */
+static int take_store(struct job *job)
+{
+	const struct launch *launch = job->launch;
+
+	if (snprintf(job->address, sizeof(job->address), "%s", launch->store) >=
+	    (int)sizeof(job->address) || strlen(launch->secret) != 2 * COLL_SECRET_BYTES)
+		return -EPROTO;
+	strcpy(job->secret, launch->secret);
+	snprintf(job->name, sizeof(job->name), "%s", launch->job);
+	if (launch->directory && chdir(launch->directory))
+		dprintf(STDERR_FILENO, "coll run: cannot go to %s on this host: %s\n",
+			launch->directory, strerror(errno));
+	return 0;
+}
+
+/* Where the ranks find the store, on this node only or on all. */
+static int find_places(struct job *job, int fd)
+{
+	char address[COLL_STORE_ADDRESS_MAX];
+	int err = coll_store_address(fd, address, sizeof(address));
+
+	if (err)
+		return err;
+	if (!job->launch->hosts) {
+		strcpy(job->address, address);
+		return 0;
+	}
+	return node_places(job->address, sizeof(job->address), atoi(strrchr(address, ':') + 1)) ?
+	       0 : -EADDRNOTAVAIL;
+}
+
+static int open_store(struct job *job)
+{
+	uint8_t secret[COLL_SECRET_BYTES];
+	int fd, err, i;
+
+	if (job->launch->agent)
+		return take_store(job);
+	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		return -EIO;
+	for (i = 0; i < COLL_SECRET_BYTES; i++)
+		sprintf(job->secret + 2 * i, "%02x", secret[i]);
+	snprintf(job->name, sizeof(job->name), "run-%d", job->self);
+	err = coll_store_listen(job->launch->hosts ? "0.0.0.0:0" : "127.0.0.1:0", &fd);
+	if (err)
+		err = coll_store_listen(job->launch->hosts ? "[::]:0" : "[::1]:0", &fd);
+	if (err)
+		return err;
+	err = find_places(job, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return coll_store_open(&job->store, fd, job->launch->ranks, job->name, secret);
+}
+
+static int open_signals(struct job *job)
+{
+	static const int signals[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+	sigset_t mask;
+	size_t i;
+
+	sigemptyset(&mask);
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaddset(&mask, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &mask, &job->old_mask))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);	/* ignored, children would vanish unseen */
+	job->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return job->signal_fd < 0 ? -errno : 0;
+}
+
+/* Two pipes and a connection for each rank; the ranks get the old limit back. */
+static int raise_files(struct job *job)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &job->old_files))
+		return -errno;
+	files = job->old_files;
+	files.rlim_cur = files.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &files) ? -errno : 0;
+}
+
+static int allocate(struct job *job)
+{
+	int ranks = job->children;
+
+	job->shared_bytes = sizeof(*job->shared) + ranks * sizeof(pid_t);
+	job->shared = mmap(NULL, job->shared_bytes, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (job->shared == MAP_FAILED) {
+		job->shared = NULL;
+		return -ENOMEM;
+	}
+	job->source = calloc(2 * ranks, sizeof(*job->source));
+	job->poll_fd = calloc(FD_SOURCE + 2 * ranks, sizeof(*job->poll_fd));
+	if (job->launch->hosts)
+		job->order_fd = calloc(ranks, sizeof(*job->order_fd));
+	return job->source && job->poll_fd && (job->order_fd || !job->launch->hosts) ? 0 : -ENOMEM;
+}
+
+static int open_job(struct job *job)
+{
+	int err;
+
+	err = allocate(job);
+	if (!err)
+		err = raise_files(job);
+	if (!err)
+		err = open_signals(job);
+	if (!err)
+		err = open_store(job);
+	if (!err && prctl(PR_SET_CHILD_SUBREAPER, 1))
+		err = -errno;
+	return err ? err : start_guard(job);
+}
+
+/* ---- seeing ranks end ---------------------------------------------------- */
+
+static int child_of(const struct job *job, pid_t pid)
+{
+	int i;
+
+	for (i = 0; i < job->children; i++)
+		if (job->shared->group[i] == pid)
+			return i;
+	return -1;
+}
+
+static int exit_code_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+enum { SHELL_FAILED = 255 };
+
+/* The agent tells of its ranks itself. */
+static void tell_host_end(const struct job *job, int host, int status)
+{
+	const char *name = job->launch->hosts[host].name;
+
+	if (job->shared->exec_error)
+		tell(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
+		     strerror(job->shared->exec_error));
+	else if (WIFSIGNALED(status))
+		tell(job, "host %s: the remote shell was killed by signal %d (%s)", name,
+		     WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == SHELL_FAILED)
+		tell(job, "host %s: the remote shell '%s' failed, or the connection broke", name,
+		     job->launch->ssh);
+	else if (WEXITSTATUS(status) == LAUNCH_NOT_FOUND)
+		tell(job, "host %s: no program, or no %s (see --coll)", name, job->launch->coll);
+}
+
+static void tell_end(const struct job *job, int child, int status)
+{
+	const int rank = job->launch->first + child;
+
+	if (job->order_fd)
+		tell_host_end(job, child, status);
+	else if (job->shared->exec_error)
+		tell(job, "cannot run '%s': %s", job->launch->argv[0],
+		     strerror(job->shared->exec_error));
+	else if (WIFSIGNALED(status))
+		tell(job, "rank %d was killed by signal %d (%s)%s", rank, WTERMSIG(status),
+		     strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		tell(job, "rank %d exited with code %d", rank, WEXITSTATUS(status));
+}
+
+/* Those that we are ending anyway are no news. */
+static void judge(struct job *job, int rank, int status)
+{
+	bool ending = job->kill_at != COLL_FOREVER;
+
+	if (!exit_code_of(status) || ending)
+		return;
+	tell_end(job, rank, status);
+	fail(job, exit_code_of(status));
+	if (!job->launch->keep_going || job->shared->exec_error)
+		end_ranks(job);
+}
+
+struct death {
+	int rank, status;
+};
+
+/*
+ * The rank's group, what remains of it, goes with it: before the rank is reaped,
+ * while its number cannot mean anybody else.
+ */
+static int bury(struct job *job, pid_t pid, int rank)
+{
+	int status = 0;
+
+	if (rank >= 0) {
+		kill(-pid, SIGKILL);
+		job->shared->group[rank] = 0;
+		if (job->order_fd)
+			close(job->order_fd[rank]);
+		job->running--;
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static pid_t next_dead(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) ? 0 : info.si_pid;
+}
+
+/*
+ * Takes all that have ended by now. Of those that we find at once the one killed
+ * by a signal is told first: the others most likely failed because of it.
+ */
+static void reap(struct job *job)
+{
+	struct death death[64];
+	int count = 0, status, rank, i;
+	pid_t pid;
+
+	while (count < 64 && (pid = next_dead())) {
+		rank = child_of(job, pid);
+		status = bury(job, pid, rank);
+		if (rank >= 0)
+			death[count++] = (struct death){ rank, status };
+	}
+	for (i = 0; i < count; i++)
+		if (WIFSIGNALED(death[i].status))
+			judge(job, death[i].rank, death[i].status);
+	for (i = 0; i < count; i++)
+		if (!WIFSIGNALED(death[i].status))
+			judge(job, death[i].rank, death[i].status);
+	if (count == 64)
+		reap(job);
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+static void take_signal(struct job *job, int signal)
+{
+	if (signal == SIGCHLD) {
+		reap(job);
+		return;
+	}
+	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
+		job->told_to_end = true;
+	if (signal == SIGINT && ++job->interrupts > 1) {
+		tell(job, "interrupted twice: killing all ranks");
+		signal_ranks(job, SIGKILL);
+		return;
+	}
+	signal_ranks(job, signal);
+}
+
+/* Of an agent: signals for its ranks, until the end. */
+static void take_orders(struct job *job)
+{
+	unsigned char byte;
+
+	if (read(STDIN_FILENO, &byte, 1) == 1) {
+		job->told_to_end |= byte == SIGINT || byte == SIGTERM || byte == SIGHUP;
+		if (byte < NSIG)
+			signal_ranks(job, byte);
+		return;
+	}
+	job->orders_ended = true;
+	job->told_to_end = true;
+	fail(job, 128 + SIGHUP);
+	end_ranks(job);
+}
+
+static void take_signals(struct job *job)
+{
+	struct signalfd_siginfo info;
+
+	while (read(job->signal_fd, &info, sizeof(info)) == sizeof(info))
+		take_signal(job, info.ssi_signo);
+}
+
+static void check_times(struct job *job)
+{
+	uint64_t now = coll_now();
+
+	if (now >= job->timeout_at) {
+		tell(job, "the job did not end within %g s", job->launch->timeout / 1e9);
+		fail(job, LAUNCH_TIMEOUT);
+		job->timeout_at = COLL_FOREVER;
+		end_ranks(job);
+	}
+	if (job->kill_at != COLL_FOREVER && now >= job->kill_at) {
+		signal_ranks(job, SIGKILL);
+		job->kill_at = now + COLL_SECOND;
+	}
+}
+
+static int ms_until(uint64_t when)
+{
+	uint64_t now = coll_now();
+
+	if (when == COLL_FOREVER)
+		return -1;
+	return when <= now ? 0 : (when - now) / 1000000 + 1;
+}
+
+static void watch(struct job *job, int slot, int fd, short events)
+{
+	job->poll_fd[slot] = (struct pollfd){ .fd = fd, .events = events };
+}
+
+/* Both may be the same terminal: one does not cut into a line of the other. */
+static bool may_write(const struct job *job, int sink)
+{
+	return job->sink[sink].bytes && !job->sink[!sink].inside_line;
+}
+
+static void carry_output(struct job *job)
+{
+	int i;
+
+	/* Asked again: the first may have begun a line just now. */
+	for (i = 0; i < 2; i++)
+		if (job->poll_fd[FD_SINK + i].revents && may_write(job, i))
+			output_give(&job->sink[i]);
+	for (i = 0; i < job->sources; i++)
+		if (job->poll_fd[FD_SOURCE + i].revents)
+			output_take(&job->source[i]);
+}
+
+/* One turn: waits until `until` at most. */
+static void turn(struct job *job, uint64_t until)
+{
+	const struct output_source *source;
+	int i;
+
+	watch(job, FD_SIGNAL, job->signal_fd, POLLIN);
+	watch(job, FD_STORE, job->store ? coll_store_fd(job->store) : -1, POLLIN);
+	watch(job, FD_ORDERS, job->launch->agent && !job->orders_ended ? STDIN_FILENO : -1, POLLIN);
+	for (i = 0; i < 2; i++)
+		watch(job, FD_SINK + i, may_write(job, i) ? job->sink[i].fd : -1, POLLOUT);
+	for (i = 0; i < job->sources; i++) {
+		source = &job->source[i];
+		watch(job, FD_SOURCE + i, output_wanted(source->sink) ? source->fd : -1, POLLIN);
+	}
+	if (poll(job->poll_fd, FD_SOURCE + job->sources, ms_until(until)) <= 0)
+		return;
+	if (job->poll_fd[FD_STORE].revents)
+		coll_store_turn(job->store, 0);
+	if (job->poll_fd[FD_ORDERS].revents)
+		take_orders(job);
+	carry_output(job);
+	if (job->poll_fd[FD_SIGNAL].revents)
+		take_signals(job);
+}
+
+static void run_to_end(struct job *job)
+{
+	uint64_t until;
+
+	while (job->running) {
+		until = job->timeout_at < job->kill_at ? job->timeout_at : job->kill_at;
+		turn(job, until);
+		check_times(job);
+	}
+}
+
+/* ---- what remains -------------------------------------------------------- */
+
+/* Processes that fled from their rank's group are our children by now, or will be. */
+static void end_fugitives(struct job *job)
+{
+	uint64_t until = coll_now() + job->launch->grace;
+
+	while (coll_now() < until && leftover_kill_children(job->guard)) {
+		usleep(1000);
+		reap(job);
+	}
+}
+
+static bool sources_open(const struct job *job)
+{
+	int i;
+
+	for (i = 0; i < job->sources; i++)
+		if (job->source[i].fd >= 0)
+			return true;
+	return false;
+}
+
+/* The pipes hold what was written before the end; our reader may take its time with it. */
+static void drain_output(struct job *job)
+{
+	uint64_t until = coll_now() + DRAIN_NS;
+	int i;
+
+	while (sources_open(job) &&
+	       (coll_now() < until || (!output_wanted(&job->sink[0]) && !job->told_to_end)))
+		turn(job, coll_now() + COLL_SECOND / 10);
+	for (i = 0; i < job->sources; i++)
+		output_end(&job->source[i]);
+	while ((job->sink[0].bytes || job->sink[1].bytes) &&
+	       (coll_now() < until || !job->told_to_end))
+		turn(job, coll_now() + COLL_SECOND / 10);
+	free(job->sink[0].data);
+	free(job->sink[1].data);
+}
+
+static void close_job(struct job *job)
+{
+	end_guard(job);
+	coll_store_close(job->store);
+	if (job->signal_fd >= 0)
+		close(job->signal_fd);
+	if (job->shared)
+		munmap(job->shared, job->shared_bytes);
+	free(job->source);
+	free(job->poll_fd);
+	free(job->order_fd);
+}
+
+int launch(const struct launch *options)
+{
+	struct job job = {
+		.launch = options,
+		.self = getpid(),
+		.children = options->hosts ? options->hosts_count : options->ranks,
+		.signal_fd = -1,
+		.timeout_at = options->timeout ? coll_now() + options->timeout : COLL_FOREVER,
+		.kill_at = COLL_FOREVER,
+		.sink = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } },
+	};
+	int err;
+
+	err = open_job(&job);
+	if (!err)
+		err = start_children(&job);
+	if (err) {
+		dprintf(STDERR_FILENO, "coll run: cannot start %d ranks: %s\n", options->ranks,
+			strerror(-err));
+		fail(&job, 1);
+		if (job.running)
+			end_ranks(&job);
+	}
+	run_to_end(&job);
+	if (job.guard > 0) {
+		end_fugitives(&job);
+		drain_output(&job);
+	}
+	close_job(&job);
+	return job.exit_code;
+}

@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * coll schedule: what an algorithm makes the ranks do, to read, to draw, to
+ * simulate; and whether a schedule from a file is one.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo/tuning.h"
+#include "core/names.h"
+#include "core/reduce.h"
+#include "core/text.h"
+#include "tools/arena.h"
+#include "tools/arguments.h"
+#include "tools/command.h"
+#include "tools/emit.h"
+
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_GOAL };
+
+enum {
+	ALL_RANKS_MAX = 1 << 16,	/* without --rank */
+	CLUSTERS_MAX = 64,
+};
+
+struct settings {
+	struct coll_call call;
+	const struct coll_algo *algo;
+	struct coll_tuning tuning;
+	u32 rank;			/* COLL_NONE: all */
+	enum format format;
+	double reduce_ns;		/* GOAL: a byte's reduction */
+	const char *check;		/* a file to check instead */
+	u32 *cluster;			/* per rank, or NULL */
+};
+
+static const char help[] =
+"usage: coll schedule COLLECTIVE ALGORITHM RANKS [OPTION ...]\n"
+"       coll schedule --check FILE\n"
+"\n"
+"Prints each rank's schedule: its ops, and what each waits for.\n"
+"\n"
+"  --rank R          only this rank's\n"
+"  --root R          of the collective (0)\n"
+"  --clusters A+B    the first A ranks are near each other, the next B, ...\n"
+"  --count N         elements; of a block, where there is one a rank (1)\n"
+"  --type T          of the elements (double)\n"
+"  --op O            the reduction (sum)\n"
+"  --in-place        the input is in OUT\n"
+"  --option K=V,...  of the algorithm; ALGORITHM:K=V,... does the same\n"
+"  --json            as JSON\n"
+"  --dot             as a drawing: pipe it to dot -Tsvg\n"
+"  --goal            as a GOAL program for LogGOPSim\n"
+"  --reduce-ns X     GOAL: nanoseconds to reduce a byte (0.1)\n"
+"  --check FILE      read schedules as text or JSON (- is stdin) and check them\n"
+"\n"
+"coll verify --list names collectives, algorithms and their options.\n"
+"Exit status: 0 ok, 1 refused or not well formed, 2 wrong usage.\n";
+
+/* ---- emitting ----------------------------------------------------------- */
+
+/* The schedule of one rank; free() it. NULL: said why not. */
+static struct coll_schedule *emit_rank(const struct settings *settings, u32 rank)
+{
+	struct coll_call call = settings->call;
+
+	call.rank = rank;
+	if (call.in_place && rank != call.root &&
+	    (call.collective == COLL_REDUCE || call.collective == COLL_GATHER ||
+	     call.collective == COLL_GATHERV || call.collective == COLL_SCATTER ||
+	     call.collective == COLL_SCATTERV))
+		call.in_place = false;
+	return emit_schedule("schedule", settings->algo, &call, &settings->tuning);
+}
+
+/* ---- printing ----------------------------------------------------------- */
+
+static void print_heading(const struct settings *settings)
+{
+	const struct coll_call *call = &settings->call;
+	char tuning[80];
+
+	coll_tuning_print(&settings->tuning, tuning, sizeof(tuning));
+	printf("# %s %s%s%s, %u ranks, root %u, %llu x %s%s\n",
+	       coll_collective_names[call->collective], settings->algo->name, *tuning ? ":" : "",
+	       tuning, call->ranks, call->root, (unsigned long long)call->count,
+	       coll_type_name(call->type), call->in_place ? ", in place" : "");
+	printf("# %s\n", settings->algo->about);
+}
+
+static void print_text(const struct settings *settings, const struct coll_schedule *const *s,
+		       u32 count)
+{
+	u32 i;
+
+	print_heading(settings);
+	for (i = 0; i < count; i++) {
+		putchar('\n');
+		coll_text_print(s[i], stdout);
+	}
+}
+
+static void print_json(const struct coll_schedule *const *s, u32 count)
+{
+	u32 i;
+
+	if (count > 1)
+		puts("[");
+	for (i = 0; i < count; i++) {
+		if (i)
+			puts(",");
+		coll_json_print(s[i], stdout);
+	}
+	if (count > 1)
+		puts("]");
+}
+
+static int print_goal(const struct settings *settings, const struct coll_schedule *const *s,
+		      u32 count)
+{
+	struct coll_text_error error = { 0 };
+
+	if (!coll_goal_print(s, count, settings->reduce_ns, stdout, &error))
+		return COMMAND_OK;
+	fprintf(stderr, "coll schedule: no GOAL of this: %s\n", error.reason);
+	return COMMAND_ERROR;
+}
+
+static int print_all(const struct settings *settings, const struct coll_schedule *const *s,
+		     u32 count)
+{
+	switch (settings->format) {
+	case FORMAT_TEXT:
+		print_text(settings, s, count);
+		return COMMAND_OK;
+	case FORMAT_JSON:
+		print_json(s, count);
+		return COMMAND_OK;
+	case FORMAT_DOT:
+		coll_dot_print(s, count, stdout);
+		return COMMAND_OK;
+	default:
+		return print_goal(settings, s, count);
+	}
+}
+
+static int show_schedules(struct settings *settings)
+{
+	const bool all = settings->rank == COLL_NONE;
+	const u32 first = all ? 0 : settings->rank, count = all ? settings->call.ranks : 1;
+	struct coll_schedule **s = memory_grow(NULL, count, sizeof(*s));
+	u64 *blocks = emit_blocks(&settings->call);
+	int status = COMMAND_ERROR;
+	u32 made;
+
+	for (made = 0; made < count; made++) {
+		s[made] = emit_rank(settings, first + made);
+		if (!s[made])
+			break;
+	}
+	if (made == count)
+		status = print_all(settings, (const struct coll_schedule *const *)s, count);
+	if (status == COMMAND_OK && fflush(stdout)) {
+		fprintf(stderr, "coll schedule: %s\n", strerror(errno));
+		status = COMMAND_ERROR;
+	}
+	while (made--)
+		free(s[made]);
+	free(s);
+	free(blocks);
+	return status;
+}
+
+/* ---- checking a file ---------------------------------------------------- */
+
+static char *read_whole(const char *name, size_t *bytes)
+{
+	FILE *from = strcmp(name, "-") ? fopen(name, "r") : stdin;
+	size_t capacity = 1 << 16, got;
+	char *text;
+
+	if (!from) {
+		fprintf(stderr, "coll schedule: %s: %s\n", name, strerror(errno));
+		return NULL;
+	}
+	text = memory_grow(NULL, 1, capacity);
+	for (*bytes = 0; (got = fread(text + *bytes, 1, capacity - *bytes, from)); ) {
+		*bytes += got;
+		if (*bytes == capacity)
+			text = memory_grow(text, 1, capacity *= 2);
+	}
+	if (ferror(from)) {
+		fprintf(stderr, "coll schedule: %s: %s\n", name, strerror(errno));
+		free(text);
+		text = NULL;
+	}
+	if (from != stdin)
+		fclose(from);
+	return text;
+}
+
+/* Says whether a parsed schedule is one; `line`: where its text began. */
+static bool report_parsed(const char *name, int error, struct coll_schedule *s,
+			  const struct coll_text_error *why, u32 line)
+{
+	if (!error) {
+		printf("%s: rank %u of %u: %u ops, well formed\n", name, s->rank, s->ranks, s->ops);
+		free(s);
+		return true;
+	}
+	if (why->line)
+		fprintf(stderr, "coll schedule: %s:%u: %s\n", name, line + why->line, why->reason);
+	else
+		fprintf(stderr, "coll schedule: %s: %s\n", name,
+			error == -ENOMEM ? strerror(ENOMEM) : why->reason);
+	return false;
+}
+
+static bool check_json(const char *name, const char *text, size_t bytes)
+{
+	struct coll_text_error why = { 0 };
+	struct coll_schedule *s = NULL;
+	json_error_t wrong;
+	json_t *array, *item;
+	bool fine = true;
+	size_t i;
+	int error;
+
+	if (*text != '[') {
+		error = coll_json_parse(text, bytes, &s, &why);
+		return report_parsed(name, error, s, &why, 0);
+	}
+	array = json_loadb(text, bytes, 0, &wrong);
+	if (!array) {
+		fprintf(stderr, "coll schedule: %s:%d: %s\n", name, wrong.line, wrong.text);
+		return false;
+	}
+	json_array_foreach(array, i, item) {
+		char *one = json_dumps(item, JSON_COMPACT | JSON_ENCODE_ANY);
+
+		memset(&why, 0, sizeof(why));
+		error = one ? coll_json_parse(one, strlen(one), &s, &why) : -ENOMEM;
+		why.line = 0;		/* of a line that the user never saw */
+		fine &= report_parsed(name, error, s, &why, 0);
+		free(one);
+	}
+	json_decref(array);
+	return fine;
+}
+
+/* Lines in front of a schedule that say nothing. */
+static size_t blank_length(const char *text, size_t bytes, u32 *line)
+{
+	size_t i;
+
+	for (i = 0; i < bytes && strchr(" \t\n", text[i]) && text[i]; i++)
+		*line += text[i] == '\n';
+	return i;
+}
+
+/* Bytes until the next schedule begins, the header at the start left out. */
+static size_t text_length(const char *text, size_t bytes)
+{
+	const char *next = bytes ? memmem(text + 1, bytes - 1, "\nschedule ", 10) : NULL;
+
+	return next ? (size_t)(next + 1 - text) : bytes;
+}
+
+/* Comment lines become empty ones: lines keep their numbers. */
+static void blank_comments(char *text, size_t bytes)
+{
+	bool start = true, comment = false;
+	size_t i;
+
+	for (i = 0; i < bytes; i++) {
+		if (start)
+			comment = text[i] == '#';
+		start = text[i] == '\n';
+		if (comment && !start)
+			text[i] = ' ';
+	}
+}
+
+static bool check_text(const char *name, char *text, size_t bytes)
+{
+	u32 line = 0;
+	bool fine = true;
+	size_t skip;
+
+	blank_comments(text, bytes);
+	skip = blank_length(text, bytes, &line);
+	do {
+		struct coll_text_error why = { 0 };
+		struct coll_schedule *s = NULL;
+		size_t length, used, i;
+		int error;
+
+		text += skip;
+		bytes -= skip;
+		used = length = text_length(text, bytes);
+		while (used > 1 && strchr(" \t\n", text[used - 2]))
+			used--;
+		error = coll_text_parse(text, used, &s, &why);
+		fine &= report_parsed(name, error, s, &why, line);
+		for (i = 0; i < length; i++)
+			line += text[i] == '\n';
+		skip = length;
+	} while (skip < bytes);
+	return fine;
+}
+
+static int check_file(const char *name)
+{
+	size_t bytes, skip = 0;
+	char *text = read_whole(name, &bytes);
+	bool fine;
+
+	if (!text)
+		return COMMAND_ERROR;
+	while (skip < bytes && strchr(" \t\n", text[skip]))
+		skip++;
+	if (skip < bytes && strchr("[{", text[skip]))
+		fine = check_json(name, text + skip, bytes - skip);
+	else
+		fine = check_text(name, text, bytes);
+	free(text);
+	return fine ? COMMAND_OK : COMMAND_ERROR;
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+static bool name_number(const char *what, const char *name, int number)
+{
+	if (number < 0)
+		fprintf(stderr, "coll schedule: no %s '%s'; valid: ", what, name);
+	return number >= 0;
+}
+
+static bool parse_type(const char *name, struct coll_call *call)
+{
+	int type = coll_type_find(name, strlen(name));
+	u32 i;
+
+	if (name_number("type", name, type == COLL_OPAQUE_TYPE ? -1 : type)) {
+		call->type = type;
+		call->element = coll_type_bytes(type);
+		return true;
+	}
+	for (i = 0; i < COLL_TYPES; i++)
+		fprintf(stderr, "%s%s", i ? ", " : "", coll_type_name(i));
+	fprintf(stderr, "\n");
+	return false;
+}
+
+static bool parse_reduction(const char *name, struct coll_call *call)
+{
+	int reduction = coll_reduction_find(name, strlen(name));
+	u32 i;
+
+	if (name_number("reduction", name, reduction)) {
+		call->reduction = reduction;
+		call->commutative = reduction != COLL_USER_REDUCTION;
+		return true;
+	}
+	for (i = 0; i < COLL_REDUCTIONS; i++)
+		fprintf(stderr, "%s, ", coll_reduction_name(i));
+	fprintf(stderr, "user\n");
+	return false;
+}
+
+static bool parse_tuning(const char *text, struct settings *settings)
+{
+	char why[160];
+
+	if (!coll_tuning_parse(settings->algo, text, &settings->tuning, why, sizeof(why)))
+		return true;
+	fprintf(stderr, "coll schedule: %s\n", why);
+	return false;
+}
+
+static bool parse_algorithm(const char *text, struct settings *settings)
+{
+	const enum coll_collective collective = settings->call.collective;
+	const size_t length = strcspn(text, ":");
+	const struct coll_algo *const *algo;
+	const char *separator = "";
+
+	for (algo = coll_algos; *algo; algo++)
+		if ((*algo)->collective == collective && strlen((*algo)->name) == length &&
+		    !memcmp((*algo)->name, text, length)) {
+			settings->algo = *algo;
+			return !text[length] || parse_tuning(text + length + 1, settings);
+		}
+	fprintf(stderr, "coll schedule: %s has no algorithm '%s'; valid: ",
+		coll_collective_names[collective], text);
+	for (algo = coll_algos; *algo; algo++)
+		if ((*algo)->collective == collective) {
+			fprintf(stderr, "%s%s", separator, (*algo)->name);
+			separator = ", ";
+		}
+	fprintf(stderr, "\n");
+	return false;
+}
+
+enum option_key {
+	KEY_RANK, KEY_ROOT, KEY_CLUSTERS, KEY_COUNT, KEY_TYPE, KEY_OP, KEY_IN_PLACE, KEY_OPTION, KEY_JSON,
+	KEY_DOT, KEY_GOAL, KEY_REDUCE_NS, KEY_CHECK, KEY_HELP,
+};
+
+static const struct option long_options[] = {
+	{ "rank", required_argument, NULL, KEY_RANK },
+	{ "root", required_argument, NULL, KEY_ROOT },
+	{ "clusters", required_argument, NULL, KEY_CLUSTERS },
+	{ "count", required_argument, NULL, KEY_COUNT },
+	{ "type", required_argument, NULL, KEY_TYPE },
+	{ "op", required_argument, NULL, KEY_OP },
+	{ "in-place", no_argument, NULL, KEY_IN_PLACE },
+	{ "option", required_argument, NULL, KEY_OPTION },
+	{ "json", no_argument, NULL, KEY_JSON },
+	{ "dot", no_argument, NULL, KEY_DOT },
+	{ "goal", no_argument, NULL, KEY_GOAL },
+	{ "reduce-ns", required_argument, NULL, KEY_REDUCE_NS },
+	{ "check", required_argument, NULL, KEY_CHECK },
+	{ "help", no_argument, NULL, KEY_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Options whose meaning depends on the arguments: kept as text until those are known. */
+struct later {
+	const char *rank, *root, *clusters;
+	char tuning[256];
+};
+
+static bool keep_tuning(struct later *later, const char *text)
+{
+	size_t used = strlen(later->tuning);
+
+	if (used + strlen(text) + 2 > sizeof(later->tuning)) {
+		fprintf(stderr, "coll schedule: --option is too long\n");
+		return false;
+	}
+	sprintf(later->tuning + used, "%s%s", used ? "," : "", text);
+	return true;
+}
+
+static bool parse_reduce_ns(const char *text, struct settings *settings)
+{
+	char *rest;
+
+	settings->reduce_ns = strtod(text, &rest);
+	if (rest != text && !*rest && settings->reduce_ns >= 0 && settings->reduce_ns < 1e9)
+		return true;
+	fprintf(stderr, "coll schedule: --reduce-ns '%s'; valid: nanoseconds a byte, from 0\n",
+		text);
+	return false;
+}
+
+static bool apply_option(int key, char *const *argv, struct settings *settings,
+			 struct later *later)
+{
+	struct coll_call *call = &settings->call;
+
+	switch (key) {
+	case KEY_RANK:
+		later->rank = optarg;
+		return true;
+	case KEY_ROOT:
+		later->root = optarg;
+		return true;
+	case KEY_CLUSTERS:
+		later->clusters = optarg;
+		return true;
+	case KEY_COUNT:
+		return argument_number("schedule", "--count", optarg, 0, 1ULL << 40, &call->count);
+	case KEY_TYPE:
+		return parse_type(optarg, call);
+	case KEY_OP:
+		return parse_reduction(optarg, call);
+	case KEY_IN_PLACE:
+		call->in_place = true;
+		return true;
+	case KEY_OPTION:
+		return keep_tuning(later, optarg);
+	case KEY_JSON:
+		settings->format = FORMAT_JSON;
+		return true;
+	case KEY_DOT:
+		settings->format = FORMAT_DOT;
+		return true;
+	case KEY_GOAL:
+		settings->format = FORMAT_GOAL;
+		return true;
+	case KEY_REDUCE_NS:
+		return parse_reduce_ns(optarg, settings);
+	case KEY_CHECK:
+		settings->check = optarg;
+		return true;
+	default:
+		return argument_unknown("schedule", key, argv, long_options);
+	}
+}
+
+/* Which cluster each rank is in. */
+static bool parse_clusters(const char *text, struct settings *settings)
+{
+	struct coll_call *call = &settings->call;
+	u32 size[CLUSTERS_MAX], rank = 0, i;
+
+	if (!argument_sizes("schedule", "--clusters", text, CLUSTERS_MAX, call->ranks, size,
+			    &call->clusters))
+		return false;
+	settings->cluster = memory_grow(NULL, call->ranks, sizeof(u32));
+	for (i = 0; i < call->clusters; i++)
+		while (size[i]--)
+			settings->cluster[rank++] = i;
+	call->cluster = settings->cluster;
+	if (rank == call->ranks)
+		return true;
+	fprintf(stderr, "coll schedule: --clusters '%s' are %u ranks, not %u\n", text, rank,
+		call->ranks);
+	return false;
+}
+
+/* COLLECTIVE ALGORITHM RANKS, and the options that depend on them. */
+static bool parse_arguments(char **arguments, struct settings *settings, const struct later *later)
+{
+	struct coll_call *call = &settings->call;
+	u64 ranks, value = 0;
+	int collective;
+
+	if (!argument_collective("schedule", arguments[0], &collective))
+		return false;
+	call->collective = collective;
+	if (!parse_algorithm(arguments[1], settings) || !parse_tuning(later->tuning, settings))
+		return false;
+	if (!argument_number("schedule", "RANKS", arguments[2], 1,
+			     later->rank ? COLL_RANKS_MAX : ALL_RANKS_MAX, &ranks))
+		return false;
+	call->ranks = ranks;
+	if (later->clusters && !parse_clusters(later->clusters, settings))
+		return false;
+	if (later->root &&
+	    !argument_number("schedule", "--root", later->root, 0, ranks - 1, &value))
+		return false;
+	call->root = value;
+	if (later->rank) {
+		if (!argument_number("schedule", "--rank", later->rank, 0, ranks - 1, &value))
+			return false;
+		settings->rank = value;
+	}
+	return true;
+}
+
+static bool settings_fit(const struct settings *settings)
+{
+	const struct coll_call *call = &settings->call;
+
+	if (settings->rank != COLL_NONE && settings->format == FORMAT_GOAL && call->ranks > 1) {
+		fprintf(stderr, "coll schedule: --goal needs all ranks, so no --rank\n");
+		return false;
+	}
+	if (call->collective >= COLL_REDUCE && !coll_reduction_fits(call->type, call->reduction)) {
+		fprintf(stderr, "coll schedule: --op %s is not defined for --type %s\n",
+			coll_reduction_name(call->reduction), coll_type_name(call->type));
+		return false;
+	}
+	return true;
+}
+
+int cmd_schedule(int argc, char **argv)
+{
+	struct settings settings = {
+		.call = {
+			.type = COLL_DOUBLE,
+			.reduction = COLL_SUM,
+			.element = sizeof(double),
+			.commutative = true,
+			.count = 1,
+		},
+		.tuning = COLL_TUNING_UNSET,
+		.rank = COLL_NONE,
+		.reduce_ns = 0.1,
+	};
+	struct later later = { 0 };
+	int key, status = COMMAND_USAGE;
+
+	optind = 1;
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		if (key == KEY_HELP) {
+			fputs(help, stdout);
+			return COMMAND_OK;
+		}
+		if (!apply_option(key, argv, &settings, &later))
+			return COMMAND_USAGE;
+	}
+	if (settings.check && optind == argc)
+		return check_file(settings.check);
+	if (settings.check || argc - optind != 3) {
+		fputs("coll schedule: it takes COLLECTIVE ALGORITHM RANKS, or --check FILE alone; "
+		      "--help tells more\n", stderr);
+		return COMMAND_USAGE;
+	}
+	if (parse_arguments(argv + optind, &settings, &later) && settings_fit(&settings))
+		status = show_schedules(&settings);
+	free(settings.cluster);
+	return status;
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * coll sim: collectives in virtual time. `coll sim COLLECTIVE` is here; what
+ * else can be simulated is a command of its own in the table.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "algo/common/blocks.h"
+#include "algo/common/ranks.h"
+#include "tools/arena.h"
+#include "tools/command.h"
+#include "tools/emit.h"
+#include "sim.h"
+
+static const struct command others[] = {
+	{ "circuit", cmd_sim_circuit, "collectives over circuits that take time to set up" },
+	{ "replay", cmd_sim_replay, "a program's traces, or a GOAL program" },
+	{ "flit", cmd_sim_flit, "wormhole routers with virtual channels, cycle by cycle" },
+	{ NULL, NULL, NULL },
+};
+
+/* ---- a job ----------------------------------------------------------------- */
+
+static struct coll_call call_of(const struct sim_options *options, u32 ranks)
+{
+	const bool doubles = options->size % sizeof(double) == 0;
+	const u32 element = doubles ? sizeof(double) : 1;
+
+	return (struct coll_call){
+		.collective = options->collective,
+		.ranks = ranks,
+		.root = options->root,
+		.type = doubles ? COLL_DOUBLE : COLL_UINT8,
+		.reduction = COLL_SUM,
+		.element = element,
+		.commutative = true,
+		.count = options->size / element,
+	};
+}
+
+/* Runs of ranks, as equal as can be. */
+static u32 *areas_of(const struct sim_options *options, u32 ranks)
+{
+	u32 *area = memory_grow(NULL, ranks, sizeof(*area)), i;
+
+	for (i = 0; i < ranks; i++)
+		area[i] = (u64)i * options->clusters / ranks;
+	return area;
+}
+
+static void add_clusters(const struct sim_options *options, u32 ranks, struct sim_tables *tables,
+			 struct sim_model *model)
+{
+	const u32 n = options->clusters;
+	u32 i;
+
+	tables->area = areas_of(options, ranks);
+	for (i = 0; i < n * n; i++)
+		tables->link[i] = options->wan;
+	for (i = 0; i < n; i++)
+		tables->link[i * n + i] = (struct sim_link){ .alpha = model->costs.alpha,
+							     .beta = model->costs.beta };
+	tables->network = (struct sim_network){ n, tables->area, tables->link };
+	model->network = &tables->network;
+}
+
+struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
+			      struct sim_tables *tables)
+{
+	struct sim_model model = options->model;
+	u32 i;
+
+	tables->slowness = NULL;
+	tables->area = NULL;
+	if (options->slow_count) {
+		tables->slowness = memory_grow(NULL, ranks, sizeof(*tables->slowness));
+		for (i = 0; i < ranks; i++)
+			tables->slowness[i] = 1;
+		for (i = 0; i < options->slow_count; i++)
+			if (options->slow[i].rank < ranks)
+				tables->slowness[options->slow[i].rank] = options->slow[i].factor;
+		model.slowness = tables->slowness;
+	}
+	if (options->clusters > 1)
+		add_clusters(options, ranks, tables, &model);
+	return model;
+}
+
+void sim_tables_free(struct sim_tables *tables)
+{
+	free(tables->slowness);
+	free(tables->area);
+}
+
+/* ---- rows ------------------------------------------------------------------ */
+
+struct progress {
+	const char *name;
+	u32 ranks, runs;
+	u64 redundancy;
+};
+
+static bool show_progress(void *argument, u32 done)
+{
+	const struct progress *progress = argument;
+
+	if (!isatty(STDERR_FILENO))
+		return true;
+	fprintf(stderr, "\r\033[K%s, %u ranks", progress->name, progress->ranks);
+	if (progress->redundancy != COLL_UNSET)
+		fprintf(stderr, ", T = %llu", (unsigned long long)progress->redundancy);
+	fprintf(stderr, ": %u of %u runs", done, progress->runs);
+	return true;
+}
+
+static void hide_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
+}
+
+static int ascending(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static void summarize(struct sim_row *row, const struct sim_outcome *outcome)
+{
+	double sum = 0, squares = 0;
+	u32 i;
+
+	for (i = 0; i < row->runs; i++) {
+		row->time[i] = sim_seconds(outcome[i].finish);
+		sum += row->time[i];
+	}
+	row->mean = sum / row->runs;
+	for (i = 0; i < row->runs; i++)
+		squares += (row->time[i] - row->mean) * (row->time[i] - row->mean);
+	row->deviation = row->runs > 1 ? sqrt(squares / (row->runs - 1)) : 0;
+	row->messages = outcome->messages;
+	row->events = outcome->events;
+	row->path = outcome->path;
+	qsort(row->time, row->runs, sizeof(*row->time), ascending);
+}
+
+/* The time without noise. */
+static int find_ideal(struct sim *sim, const struct sim_options *options, struct sim_model model,
+		      double *seconds)
+{
+	struct sim_outcome outcome;
+	int error;
+
+	memset(model.os, 0, sizeof(model.os));
+	memset(&model.link, 0, sizeof(model.link));
+	error = sim_run(sim, &model, 0, options->path, &outcome, NULL);
+	*seconds = sim_seconds(outcome.finish);
+	return error;
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec + now.tv_nsec * 1e-9;
+}
+
+int sim_measure(struct sim *sim, const struct sim_options *options, const struct sim_model *model,
+		const char *name, u64 seed, struct sim_row *row)
+{
+	struct sim_outcome *outcome = memory_grow(NULL, options->runs, sizeof(*outcome));
+	struct progress progress = { name, row->ranks, options->runs,
+				     row->tuning.redundancy };
+	int error = find_ideal(sim, options, *model, &row->ideal);
+
+	row->runs = options->runs;
+	row->time = memory_grow(NULL, options->runs, sizeof(*row->time));
+	row->cpu = cpu_seconds();
+	if (!error)
+		error = sim_repeat(sim, model, seed, options->runs,
+				   options->threads, options->path, outcome, show_progress,
+				   &progress);
+	row->cpu = cpu_seconds() - row->cpu;
+	if (!error)
+		summarize(row, outcome);
+	hide_progress();
+	free(outcome);
+	return error;
+}
+
+bool sim_explain(const char *name, u32 ranks, int error, const char *why)
+{
+	fprintf(stderr, "coll sim: %s, %u ranks: %s\n", name, ranks,
+		*why		      ? why :
+		error == -EOPNOTSUPP  ? "not on that path; --path any chooses one that can" :
+		error == -EDEADLK     ? "ranks wait for ever" :
+		error == -EBUSY	      ? "more circuits at once than ports or wavelengths" :
+		error == -ENOTCONN    ? "a message has no circuit" :
+					strerror(-error));
+	return false;
+}
+
+/* One algorithm with one tuning. */
+static bool run_one(const struct sim_options *options, u64 seed, struct sim_row *row)
+{
+	struct sim_job job = { row->choice->algo, call_of(options, row->ranks), row->tuning };
+	u64 *blocks = emit_blocks(&job.call);
+	struct sim_tables tables;
+	struct sim_model model = sim_model_of(options, row->ranks, &tables);
+	struct sim *sim = NULL;
+	char why[200] = "";
+	bool fine = true;
+	int error;
+
+	job.call.cluster = tables.area;
+	job.call.clusters = options->clusters;
+	error = sim_open(&job, &sim, why, sizeof(why));
+	if (!error)
+		error = sim_measure(sim, options, &model, row->choice->algo->name, seed, row);
+	if (!error && options->prove)
+		fine = sim_prove(&job.call, sim, &model, sim_seed(seed, 0));
+	if (!error && fine && (options->timeline || options->critical_path))
+		fine = sim_show_run(options, sim, &model, sim_seed(seed, 0));
+	sim_close(sim);
+	sim_tables_free(&tables);
+	free(blocks);
+	return error ? sim_explain(row->choice->algo->name, row->ranks, error, why) : fine;
+}
+
+/*
+ * The best of all T as paper 1 finds it: each T sees noise of its own, and the
+ * least mean is taken. Of many means the least is one with luck, so the best T
+ * is run once more.
+ */
+static bool run_best(const struct sim_options *options, struct sim_row *row)
+{
+	struct sim_row best = { .mean = INFINITY };
+	u32 most = log2_floor(row->ranks), t;
+	bool fine = true;
+
+	most += !most;
+	row->scan = memory_grow(NULL, most, sizeof(*row->scan));
+	for (t = 1; t <= most && fine; t++) {
+		row->tuning.redundancy = t;
+		row->time = NULL;
+		fine = run_one(options, sim_seed(options->seed, t), row);
+		row->scan[t - 1] = row->mean;
+		if (fine && row->mean < best.mean) {
+			free(best.time);
+			best = *row;
+		} else {
+			free(row->time);
+		}
+	}
+	row->tuning = best.tuning;
+	row->time = NULL;
+	fine = fine && run_one(options, sim_seed(options->seed, 0), row);
+	best.again = row->mean;
+	free(row->time);
+	best.scan = row->scan;
+	best.scanned = most;
+	*row = best;
+	return fine;
+}
+
+/* What a row is compared with: the butterfly, or else the first algorithm. */
+static const struct sim_row *reference_of(const struct sim_row *row, u32 rows)
+{
+	u32 i;
+
+	for (i = 0; i < rows; i++)
+		if (!strcmp(row[i].choice->algo->name, "butterfly"))
+			return &row[i];
+	return row;
+}
+
+static void compare_rows(struct sim_row *row, u32 rows)
+{
+	const struct sim_row *reference = reference_of(row, rows);
+	u32 i;
+
+	for (i = 0; i < rows; i++)
+		if (&row[i] != reference) {
+			row[i].reference = reference;
+			row[i].ratio = row[i].mean / reference->mean;
+		}
+}
+
+static struct coll_noise_rate rate_of(const struct sim_noise *noise)
+{
+	const struct coll_noise_plan plan = { &noise->model, noise->table, noise->spans };
+	const double spans = noise->model.arrival == COLL_NOISE_REPLAY ? noise->spans : 1;
+
+	return (struct coll_noise_rate){ spans / (noise->model.period * 1e-9),
+					 coll_noise_load(&plan) * 1e-9 / spans };
+}
+
+/* What the model has of noise, as far as the choice of T wants to know it. */
+static void add_noise(const struct sim_model *model, struct coll_machine *machine)
+{
+	u32 i;
+
+	machine->noise_event = model->semantics == SIM_EVENT;
+	for (i = 0; i < SIM_SOURCES_MAX && model->os[i].model.period; i++)
+		machine->noise[i] = rate_of(&model->os[i]);
+	if (model->link.model.period)
+		machine->link_noise = rate_of(&model->link);
+}
+
+struct coll_machine sim_machine_of(const struct sim_options *options)
+{
+	const struct sim_costs *costs = &options->model.costs;
+	struct coll_machine machine = {
+		.alpha = costs->alpha + costs->send + costs->recv,
+		.overhead = costs->send,
+		.beta = costs->beta,
+		.gamma = costs->gamma,
+		.wan_alpha = options->wan.alpha,
+		.wan_beta = options->wan.trunk,
+		.congestion = options->wan.loss,
+		.delta = options->delta,
+	};
+
+	add_noise(&options->model, &machine);
+	return machine;
+}
+
+static void choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
+{
+	const struct coll_machine machine = sim_machine_of(options);
+	struct coll_call call = call_of(options, ranks);
+	u32 *area = options->clusters > 1 ? areas_of(options, ranks) : NULL;
+
+	call.cluster = area;
+	call.clusters = options->clusters;
+	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
+	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
+	coll_segment_choose(choice->algo, &call, &machine, &choice->tuning);
+	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);
+	free(area);
+}
+
+static bool run_all(struct sim_options *options, struct sim_row *row)
+{
+	const u32 each = options->choices ? options->choices : 1;
+	bool fine = true;
+	u32 i, k;
+
+	for (i = 0; i < options->rank_counts && fine; i++) {
+		for (k = 0; k < each && fine; k++, row++) {
+			row->ranks = options->ranks[i];
+			row->choice = &options->choice[k];
+			if (!options->choices) {
+				choose(options, row->ranks, &options->automatic[i]);
+				row->choice = &options->automatic[i];
+			}
+			row->tuning = row->choice->tuning;
+			fine = row->choice->best ? run_best(options, row) :
+						   run_one(options, options->seed, row);
+		}
+		if (fine)
+			compare_rows(row - each, each);
+	}
+	return fine;
+}
+
+static int sim_collective(int argc, char **argv)
+{
+	struct sim_options options;
+	struct sim_row *row;
+	u32 rows, i;
+	bool helped, fine;
+
+	if (!sim_options_read(argc, argv, &options, &helped)) {
+		return helped && argc > 1 ? COMMAND_OK : COMMAND_USAGE;
+	}
+	rows = options.rank_counts * (options.choices ? options.choices : 1);
+	row = memory_grow(NULL, rows, sizeof(*row));
+	memset(row, 0, rows * sizeof(*row));
+	fine = run_all(&options, row);
+	if (fine)
+		sim_report(&options, row, rows, stdout);
+	fine = fine && (!options.plot || sim_plot(&options, row));
+	for (i = 0; i < rows; i++) {
+		free(row[i].time);
+		free(row[i].scan);
+	}
+	free(row);
+	sim_options_free(&options);
+	return fine && !fflush(stdout) ? COMMAND_OK : COMMAND_ERROR;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	const struct command *other;
+
+	for (other = others; other->name && argc > 1; other++)
+		if (!strcmp(argv[1], other->name))
+			return other->main(argc - 1, argv + 1);
+	return sim_collective(argc, argv);
+}

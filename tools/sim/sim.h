@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * coll sim: what is to be simulated, and what came out.
+ */
+#ifndef COLL_TOOLS_SIM_H
+#define COLL_TOOLS_SIM_H
+
+#include <stdio.h>
+
+#include "core/noise/text.h"
+#include "sim/sim.h"
+
+enum { SIM_ALGOS_MAX = 16, SIM_RANKS_LIST_MAX = 64, SIM_SLOW_MAX = 16 };
+
+struct sim_choice {
+	const struct coll_algo *algo;
+	struct coll_tuning tuning;
+	bool best;		/* T: the one with the least mean */
+};
+
+enum sim_format { SIM_TABLE, SIM_JSON, SIM_CSV };
+
+struct sim_options {
+	int collective;
+	u32 choices, rank_counts;
+	struct sim_choice choice[SIM_ALGOS_MAX];
+	struct sim_choice automatic[SIM_RANKS_LIST_MAX];	/* where there is none above */
+	u32 ranks[SIM_RANKS_LIST_MAX];
+	u64 size;			/* bytes of the vector, or of a block */
+	u32 root;
+	struct sim_model model;
+	const char *os_noise[SIM_SOURCES_MAX], *link_noise;	/* as given */
+	struct coll_noise_said said[SIM_SOURCES_MAX + 1];	/* the last: of links */
+	u32 os_noises;
+	u32 runs, threads;
+	u64 seed;
+	enum sim_path path;
+	enum sim_format format;
+	bool all_runs;			/* each run's time as well */
+	u32 bins;			/* of a histogram; 0: none */
+	const char *plot;		/* FILE.svg, or NULL */
+	const char *timeline;		/* file for that of the first run, or NULL */
+	bool critical_path;		/* of the first run */
+	bool prove;			/* with real bytes */
+	bool speed;			/* say what it took */
+	u32 clusters;
+	struct sim_link wan;		/* between them */
+	/* coll sim replay */
+	bool replay;
+	char *const *file;
+	u32 files;
+	bool alike;			/* one rank's trace stands for all */
+	double cpu;			/* how long what took 1 s takes here */
+	double unit;			/* seconds of a GOAL calc's 1 */
+	struct sim_choice chosen[COLL_COLLECTIVES];	/* algo NULL: automatic */
+	double delta;			/* of circuits; 0: there are none */
+	u32 ports, wavelengths;
+	u32 slow_count;
+	struct { u32 rank; double factor; } slow[SIM_SLOW_MAX];
+};
+
+/* Reads the command line behind `coll sim`; false: said what is wrong, or --help. */
+bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *helped);
+void sim_options_free(struct sim_options *options);
+
+/* One algorithm at one number of ranks. */
+struct sim_row {
+	const struct sim_choice *choice;
+	struct coll_tuning tuning;	/* what ran */
+	u32 ranks, runs;
+	double *time;			/* of each run, in seconds, ascending */
+	double mean, deviation, ideal;
+	double ratio;			/* mean to the reference's; 0: it is that */
+	const struct sim_row *reference;
+	u64 messages, events;		/* of the first run */
+	enum sim_path path;
+	u32 scanned;			/* T from 1 to this; 0: none */
+	double *scan;			/* mean for each T */
+	double cpu;			/* seconds that the runs took */
+	double again;			/* mean of the best T, with noise it was not chosen by */
+};
+
+/* The timeline and the critical path of one run, as asked for. */
+bool sim_show_run(const struct sim_options *options, struct sim *sim,
+		  const struct sim_model *model, u64 seed);
+/* A run with real bytes has the right result on every rank. */
+bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_model *model,
+	       u64 seed);
+
+/* The model for so many ranks; `tables` is what it points to. */
+struct sim_tables {
+	double *slowness;
+	u32 *area;
+	struct sim_link link[64 * 64];
+	struct sim_network network;
+};
+struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
+			      struct sim_tables *tables);
+void sim_tables_free(struct sim_tables *tables);
+
+/* What is known of the machine when an algorithm is chosen for a call. */
+struct coll_machine sim_machine_of(const struct sim_options *options);
+
+/* All runs, and the one without noise; `name` is for the progress. Errors as sim_run(). */
+int sim_measure(struct sim *sim, const struct sim_options *options, const struct sim_model *model,
+		const char *name, u64 seed, struct sim_row *row);
+/* Says on stderr why it did not run; false. */
+bool sim_explain(const char *name, u32 ranks, int error, const char *why);
+
+/* "12.3 us" */
+const char *sim_duration(double seconds, char *text, size_t bytes);
+/* ', "NAME": NUMBER' */
+void sim_json_number(FILE *to, const char *name, double number);
+/* What was said: "costs" and "noise". */
+void sim_json_model(const struct sim_options *options, FILE *to);
+/* Mean, ideal, effect and the distribution of the runs. */
+void sim_json_times(const struct sim_row *row, FILE *to);
+
+double sim_row_percentile(const struct sim_row *row, double percent);
+void sim_report(const struct sim_options *options, const struct sim_row *row, u32 rows, FILE *to);
+/* Draws options->plot; false: it said why not. */
+bool sim_plot(const struct sim_options *options, const struct sim_row *row);
+
+#endif

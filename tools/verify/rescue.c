@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Ranks that stand still.
+ *
+ * The redundant butterfly's promise, for each j <= T: after exchange j the
+ * ranks fall into 2^j classes by the low j bits of their seat (a guest of the
+ * fold belongs to its host's class). Freeze any part of one class, each rank as
+ * soon as it has begun its sends of exchanges 1 .. j (a guest: its part to its
+ * host): all others still get the right result, and so do the frozen ones once
+ * they go on.
+ *
+ * With j = T, where there is no exchange to spare, every part is tried as long
+ * as the class is small. Elsewhere the whole class, ranks alone and random
+ * parts: the property is monotone (a rank that goes on only adds messages), so
+ * the whole class is the hardest part, and the others test that reasoning.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "algo/common/ranks.h"
+#include "verify.h"
+
+enum {
+	QUICK_CLASS = 4,	/* every part of classes up to this size, */
+	FULL_CLASS = 8,
+	FULL_RANKS = 64,	/* with at most so many ranks */
+	SINGLES = 6,		/* else: so many ranks alone, */
+	RANDOM_PARTS = 2,	/* and random parts, */
+	SOME_CLASSES = 16,	/* and of more ranks only so many classes */
+};
+
+/* The class's members, ascending; how many. */
+static u32 class_members(const struct world *w, u32 j, u32 class, u32 *member)
+{
+	const struct fold fold = fold_of(w->ranks);
+	u32 rank, count = 0;
+
+	for (rank = 0; rank < w->ranks; rank++) {
+		u32 host = fold_is_guest(&fold, rank) ? rank + 1 : rank;
+
+		if ((fold_seat(&fold, host) & ((1u << j) - 1)) == class)
+			member[count++] = rank;
+	}
+	return count;
+}
+
+/* The first send to this rank counts towards freezing. */
+static void key_send(struct world *w, u32 rank, u32 to)
+{
+	struct verify_rank *r = &w->rank[rank];
+	u32 i;
+
+	for (i = 0; i < r->schedule->ops; i++) {
+		const struct coll_op *op = &coll_ops(r->schedule)[i];
+
+		if (op->kind == COLL_OP_SEND && !op->slot &&
+		    coll_op_rank(r->schedule, op) == to) {
+			r->key[i] = true;
+			return;
+		}
+	}
+	world_fail(w, rank, COLL_NONE, "it never sends to rank %u", to);
+}
+
+static u32 key_sends(struct world *w, u32 rank, u32 j)
+{
+	const struct fold fold = fold_of(w->ranks);
+	u32 i;
+
+	if (fold_is_guest(&fold, rank)) {
+		key_send(w, rank, rank + 1);
+		return 1;
+	}
+	for (i = 0; i < j; i++)
+		key_send(w, rank, fold_rank(&fold, fold_seat(&fold, rank) ^ 1u << i));
+	return j;
+}
+
+static void words_of_part(struct world *w, u32 class, u32 members, u32 part)
+{
+	char *words = w->failure.words;
+	size_t used = strlen(words);
+
+	snprintf(words + used, sizeof(w->failure.words) - used,
+		 " (while %u of the %u ranks of class %u of %u stood still)", part, members, class,
+		 1u << w->vcase->frozen_exchanges);
+}
+
+static void rescue_part(struct world *w, u32 class, const u32 *member, u32 members,
+			const bool *chosen)
+{
+	const struct arena_mark mark = arena_mark(&w->arena);
+	u32 i, part = 0;
+
+	w->mode = (w->mode + 1) % SEND_MODES;
+	world_reset(w);
+	for (i = 0; i < members; i++) {
+		struct verify_rank *r = &w->rank[member[i]];
+
+		part += chosen[i];
+		r->to_freeze = chosen[i];
+	}
+	world_drain(w);
+	world_judge(w);
+	if (w->failure.failed) {
+		words_of_part(w, class, members, part);
+		return;
+	}
+	world_thaw(w);
+	world_drain(w);
+	world_judge(w);
+	if (!w->failure.failed)
+		arena_release(&w->arena, mark);
+}
+
+static void every_part(struct world *w, u32 class, const u32 *member, u32 members)
+{
+	bool chosen[32];
+	u32 set, i;
+
+	for (set = 1; set < 1u << members && !w->failure.failed; set++) {
+		for (i = 0; i < members; i++)
+			chosen[i] = set >> i & 1;
+		rescue_part(w, class, member, members, chosen);
+	}
+}
+
+static void some_parts(struct world *w, u32 class, const u32 *member, u32 members)
+{
+	bool *chosen = arena_get(&w->arena, members, sizeof(bool));
+	const u32 singles = members < SINGLES ? members : SINGLES;
+	const u32 start = dice_below(&w->random, members);
+	u32 part, i;
+
+	for (part = 0; part < 1 + singles + RANDOM_PARTS && !w->failure.failed; part++) {
+		for (i = 0; i < members; i++)
+			chosen[i] = !part || (part <= singles ?
+					      i == (start + part) % members :
+					      dice_below(&w->random, 2));
+		rescue_part(w, class, member, members, chosen);
+		if (members == 1)
+			return;
+	}
+}
+
+void rescue_run(struct world *w, const struct verify_options *options)
+{
+	const u32 j = w->vcase->frozen_exchanges;
+	const u32 small = j != w->vcase->tuning.redundancy || w->ranks > FULL_RANKS ? 1 :
+			  options->quick ? QUICK_CLASS : FULL_CLASS;
+	u32 *member = arena_get(&w->arena, w->ranks, sizeof(u32));
+	const bool sample = w->ranks > FULL_RANKS && 1u << j > SOME_CLASSES;
+	const u32 classes = sample ? SOME_CLASSES : 1u << j;
+	const u32 start = dice_below(&w->random, 1u << j);
+	u32 rank, i;
+
+	for (rank = 0; rank < w->ranks; rank++)
+		w->rank[rank].keys = key_sends(w, rank, j);
+	for (i = 0; i < classes && !w->failure.failed; i++) {
+		u32 class = (start + i) % (1u << j);
+		u32 members = class_members(w, j, class, member);
+
+		if (members <= small)
+			every_part(w, class, member, members);
+		else
+			some_parts(w, class, member, members);
+	}
+}
+
+void barrier_run(struct world *w)
+{
+	u32 absent, i;
+
+	for (absent = 0; w->ranks > 1 && absent < w->ranks && !w->failure.failed; absent++) {
+		const struct arena_mark mark = arena_mark(&w->arena);
+
+		w->mode = (w->mode + 1) % SEND_MODES;
+		world_reset(w);
+		w->rank[absent].frozen = true;
+		world_drain(w);
+		for (i = 0; i < w->ranks; i++)
+			if (w->rank[i].finished)
+				world_fail(w, i, COLL_NONE,
+					   "it left the barrier before rank %u had come", absent);
+		world_thaw(w);
+		world_drain(w);
+		world_judge(w);
+		if (!w->failure.failed)
+			arena_release(&w->arena, mark);
+	}
+}
