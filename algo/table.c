@@ -266,7 +266,7 @@ const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_ca
 		return "it needs the counts of all ranks on every rank";
 	if (algo->refuses && algo->refuses(call, tuning))
 		return algo->refuses(call, tuning);
-	return circuits_refuse(algo, call, tuning);
+	return coll_circuits_refuse(algo, call, tuning);
 }
 
 /* TCP as it usually is, where nothing has been measured. */
@@ -290,12 +290,12 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine)
 {
 	const struct coll_machine m = machine_or_usual(machine);
-	const u32 most = clusters_smallest(call);
+	const u32 most = coll_clusters_smallest(call);
 	u32 best = 1, n;
 
 	/* Equally fast: the fewer. */
 	for (n = 2; n <= most; n++)
-		if (across_beta(&m, n) < across_beta(&m, best) * 0.999)
+		if (coll_across_beta(&m, n) < coll_across_beta(&m, best) * 0.999)
 			best = n;
 	return best;
 }
@@ -337,7 +337,7 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 	    tuning->relays != COLL_UNSET ||
 	    (m.noise[0].rate <= 0 && m.link_noise.rate <= 0))
 		return;
-	best = redundancy_choose(call, relayed ? ~0u : 0, &m);
+	best = coll_redundancy_best(call, relayed ? ~0u : 0, &m);
 	tuning->redundancy = best.exchanges;
 	if (relayed)
 		tuning->relays = best.relays;
@@ -349,8 +349,8 @@ static struct redundancy redundancy_in(const struct coll_algo *algo, const struc
 {
 	if (!coll_algo_has_option(algo, "T"))
 		return (struct redundancy){ 0, 0 };
-	return coll_algo_has_option(algo, "relays") ? redundancy_relayed_of(call, tuning) :
-					    redundancy_of(call, tuning);
+	return coll_algo_has_option(algo, "relays") ? coll_redundancy_relayed_of(call, tuning) :
+					    coll_redundancy_of(call, tuning);
 }
 
 /* The cheapest of those that are made for clusters, or of those that are not. */
@@ -374,7 +374,7 @@ static const struct coll_algo *cheapest(const struct coll_call *call,
 		coll_segment_choose(*algo, call, m, &chosen);
 		coll_redundancy_choose(*algo, call, m, &chosen);
 		cost = (*algo)->cost(call, &chosen, m) +
-		       redundancy_delay(call, redundancy_in(*algo, call, &chosen), m);
+		       coll_redundancy_delay(call, redundancy_in(*algo, call, &chosen), m);
 		if (!best || cost < least) {
 			best = *algo;
 			least = cost;
@@ -394,9 +394,9 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 	struct coll_machine m = machine_or_usual(machine);
 	const struct coll_algo *best = NULL;
 
-	if (clusters_count(call) > 1) {
+	if (coll_clusters_count(call) > 1) {
 		best = cheapest(call, tuning, &m, true);
-		m.alpha = across_alpha(call, &m);
+		m.alpha = coll_across_alpha(call, &m);
 	}
 	return best ? best : cheapest(call, tuning, &m, false);
 }
@@ -476,7 +476,7 @@ int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *c
 			 const struct coll_tuning *tuning, void *memory, u64 bytes,
 			 struct coll_schedule **schedule)
 {
-	const u64 room = algo->clusters ? clusters_room(call->ranks) :
+	const u64 room = algo->clusters ? coll_clusters_room(call->ranks) :
 					  (u64)algo->room * call->ranks;
 	struct coll_build b;
 	u64 in, out;
@@ -501,6 +501,6 @@ int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
 	if (coll_algo_refuses(algo, call, tuning))
 		return -EOPNOTSUPP;
 	if (tuning->ports != COLL_UNSET || call->ports)
-		return circuits_emit(algo, call, tuning, memory, bytes, schedule);
+		return coll_circuits_emit(algo, call, tuning, memory, bytes, schedule);
 	return coll_algo_emit_plain(algo, call, tuning, memory, bytes, schedule);
 }

@@ -82,7 +82,7 @@ void coll_build_buffers(struct coll_build *b, u64 in_bytes, u64 out_bytes)
 	b->schedule->buffer[COLL_OUT] = out_bytes;
 }
 
-u64 emit_scratch(struct coll_build *b, u64 bytes)
+u64 coll_emit_scratch(struct coll_build *b, u64 bytes)
 {
 	u64 *end, start;
 
@@ -117,34 +117,34 @@ static void emit_wait(struct coll_build *b, u32 op, u8 flag)
 	b->wait[s->waits++] = op;
 }
 
-void emit_after(struct coll_build *b, u32 op)
+void coll_emit_after(struct coll_build *b, u32 op)
 {
 	emit_wait(b, op, 0);
 }
 
-void emit_any(struct coll_build *b, u32 op)
+void coll_emit_any(struct coll_build *b, u32 op)
 {
 	emit_wait(b, op, COLL_WAIT_ANY);
 }
 
-void emit_optional(struct coll_build *b)
+void coll_emit_optional(struct coll_build *b)
 {
 	b->next_flags |= COLL_OPTIONAL;
 }
 
-void emit_one_way(struct coll_build *b, u8 way)
+void coll_emit_one_way(struct coll_build *b, u8 way)
 {
 	b->next_flags |= way;
 }
 
-void emit_unless(struct coll_build *b, u32 op)
+void coll_emit_unless(struct coll_build *b, u32 op)
 {
 	b->next_unless = op;
 }
 
 /* ---- parts -------------------------------------------------------------- */
 
-void emit_part(struct coll_build *b, const struct coll_part *part)
+void coll_emit_part(struct coll_build *b, const struct coll_part *part)
 {
 	if (b->error)
 		return;
@@ -170,19 +170,19 @@ static u32 join_leaves(struct coll_build *b, u32 end, bool sends)
 				b->op[b->wait[b->op[i].wait + k]].zero = 1;
 	for (i = b->part_op; i < end; i++) {
 		if (!b->op[i].zero && (b->op[i].kind == COLL_OP_SEND) == sends) {
-			emit_after(b, i);
+			coll_emit_after(b, i);
 			leaves++;
 			last = i;
 		}
 		b->op[i].zero = 0;
 	}
 	if (leaves > 1)
-		return emit_join(b);
+		return coll_emit_join(b);
 	b->schedule->waits -= b->error ? 0 : leaves;	/* one speaks for itself */
 	return last;
 }
 
-struct coll_part_end emit_part_end(struct coll_build *b)
+struct coll_part_end coll_emit_part_end(struct coll_build *b)
 {
 	const struct coll_part *part = b->part;
 	struct coll_part_end end = { COLL_NONE, COLL_NONE };
@@ -203,7 +203,7 @@ struct coll_part_end emit_part_end(struct coll_build *b)
 static void part_waits(struct coll_build *b, u8 kind)
 {
 	if (b->part)
-		emit_after(b, kind == COLL_OP_RECV ? b->part->recv_after : b->part->after);
+		coll_emit_after(b, kind == COLL_OP_RECV ? b->part->recv_after : b->part->after);
 }
 
 static u32 part_rank(struct coll_build *b, u32 rank)
@@ -280,7 +280,7 @@ static u32 build_index(const struct coll_build *b, const struct coll_op *op)
 	return op ? (u32)(op - b->op) : COLL_NONE;
 }
 
-u32 emit_send(struct coll_build *b, u32 rank, u64 from, u64 bytes)
+u32 coll_emit_send(struct coll_build *b, u32 rank, u64 from, u64 bytes)
 {
 	struct coll_op *op = build_op(b, COLL_OP_SEND);
 	struct coll_peer *peer = op ? build_peer(b, rank) : NULL;
@@ -294,7 +294,7 @@ u32 emit_send(struct coll_build *b, u32 rank, u64 from, u64 bytes)
 	return build_index(b, op);
 }
 
-u32 emit_recv(struct coll_build *b, u32 rank, u64 to, u64 bytes)
+u32 coll_emit_recv(struct coll_build *b, u32 rank, u64 to, u64 bytes)
 {
 	struct coll_op *op = build_op(b, COLL_OP_RECV);
 	struct coll_peer *peer = op ? build_peer(b, rank) : NULL;
@@ -308,7 +308,7 @@ u32 emit_recv(struct coll_build *b, u32 rank, u64 to, u64 bytes)
 	return build_index(b, op);
 }
 
-u32 emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 bytes)
+u32 coll_emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 bytes)
 {
 	struct coll_op *op = build_op(b, COLL_OP_REDUCE);
 
@@ -323,7 +323,7 @@ u32 emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 bytes
 	return build_index(b, op);
 }
 
-u32 emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes)
+u32 coll_emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes)
 {
 	struct coll_op *op = build_op(b, COLL_OP_COPY);
 
@@ -335,9 +335,9 @@ u32 emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes)
 	return build_index(b, op);
 }
 
-u32 emit_join(struct coll_build *b)
+u32 coll_emit_join(struct coll_build *b)
 {
-	return emit_copy(b, COLL_PLACE(COLL_SCRATCH, 0), COLL_PLACE(COLL_SCRATCH, 0), 0);
+	return coll_emit_copy(b, COLL_PLACE(COLL_SCRATCH, 0), COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
 static u32 build_circuit(struct coll_build *b, u8 kind, u32 rank)
@@ -351,12 +351,12 @@ static u32 build_circuit(struct coll_build *b, u8 kind, u32 rank)
 	return build_index(b, op);
 }
 
-u32 emit_connect(struct coll_build *b, u32 rank)
+u32 coll_emit_connect(struct coll_build *b, u32 rank)
 {
 	return build_circuit(b, COLL_OP_CONNECT, rank);
 }
 
-u32 emit_release(struct coll_build *b, u32 rank)
+u32 coll_emit_release(struct coll_build *b, u32 rank)
 {
 	return build_circuit(b, COLL_OP_RELEASE, rank);
 }

@@ -2,10 +2,10 @@
 /*
  * Emitting a schedule. An algorithm says what one rank does, op by op:
  *
- *	emit_after(b, received);		// what the next op waits for
- *	sent = emit_send(b, partner, place, bytes);
+ *	coll_emit_after(b, received);		// what the next op waits for
+ *	sent = coll_emit_send(b, partner, place, bytes);
  *
- * emit_after(), emit_any(), emit_optional(), emit_unless() and emit_one_way()
+ * coll_emit_after(), coll_emit_any(), coll_emit_optional(), coll_emit_unless() and coll_emit_one_way()
  * describe the op that is emitted next, and only that one. Passing COLL_NONE as an op is
  * allowed and means nothing, so first rounds need no special case.
  *
@@ -40,7 +40,7 @@ struct coll_build {
 };
 
 /*
- * A part: what is emitted between emit_part() and emit_part_end() is an
+ * A part: what is emitted between coll_emit_part() and coll_emit_part_end() is an
  * algorithm of its own, for some of the ranks and other places. So any algorithm
  * can be a phase of another one.
  */
@@ -78,39 +78,39 @@ void coll_build_buffers(struct coll_build *b, u64 in_bytes, u64 out_bytes);
 int coll_build_finish(struct coll_build *b, struct coll_schedule **schedule);
 
 /* Reserves scratch, 64-byte aligned; returns its place. */
-u64 emit_scratch(struct coll_build *b, u64 bytes);
+u64 coll_emit_scratch(struct coll_build *b, u64 bytes);
 
 /* The op emitted next waits for `op` (and for others so named). */
-void emit_after(struct coll_build *b, u32 op);
+void coll_emit_after(struct coll_build *b, u32 op);
 /* The op emitted next waits for any one of the ops so named. */
-void emit_any(struct coll_build *b, u32 op);
+void coll_emit_any(struct coll_build *b, u32 op);
 /* The op emitted next is optional. */
-void emit_optional(struct coll_build *b);
+void coll_emit_optional(struct coll_build *b);
 /* The circuit asked for or given back next goes one way: COLL_CIRCUIT_OUT or _IN; 0: both. */
-void emit_one_way(struct coll_build *b, u8 way);
+void coll_emit_one_way(struct coll_build *b, u8 way);
 /* The op emitted next, optional, is skipped if `op` is done before it starts. */
-void emit_unless(struct coll_build *b, u32 op);
+void coll_emit_unless(struct coll_build *b, u32 op);
 
 /* Parts do not nest. `part` is read until its end. */
-void emit_part(struct coll_build *b, const struct coll_part *part);
-struct coll_part_end emit_part_end(struct coll_build *b);
+void coll_emit_part(struct coll_build *b, const struct coll_part *part);
+struct coll_part_end coll_emit_part_end(struct coll_build *b);
 
 /* Each returns the op's index. Peers are ranks. */
-u32 emit_send(struct coll_build *b, u32 peer, u64 from, u64 bytes);
-u32 emit_recv(struct coll_build *b, u32 peer, u64 to, u64 bytes);
-u32 emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 bytes);
-u32 emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes);
-u32 emit_connect(struct coll_build *b, u32 peer);
-u32 emit_release(struct coll_build *b, u32 peer);
-/* A meeting point: does nothing, waits for what emit_after/emit_any said. */
-u32 emit_join(struct coll_build *b);
+u32 coll_emit_send(struct coll_build *b, u32 peer, u64 from, u64 bytes);
+u32 coll_emit_recv(struct coll_build *b, u32 peer, u64 to, u64 bytes);
+u32 coll_emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 bytes);
+u32 coll_emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes);
+u32 coll_emit_connect(struct coll_build *b, u32 peer);
+u32 coll_emit_release(struct coll_build *b, u32 peer);
+/* A meeting point: does nothing, waits for what coll_emit_after/coll_emit_any said. */
+u32 coll_emit_join(struct coll_build *b);
 
 /* The meeting point of two ops, either of which may be COLL_NONE. */
 static inline u32 emit_both(struct coll_build *b, u32 one, u32 other)
 {
-	emit_after(b, one);
-	emit_after(b, other);
-	return emit_join(b);
+	coll_emit_after(b, one);
+	coll_emit_after(b, other);
+	return coll_emit_join(b);
 }
 
 #endif

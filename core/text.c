@@ -53,7 +53,7 @@ static void print_conditions(const struct coll_schedule *s, const struct coll_op
 		fprintf(to, " unless %u", op->unless);
 }
 
-/* What emit_join() emits. */
+/* What coll_emit_join() emits. */
 static bool is_join(const struct coll_op *op)
 {
 	return op->kind == COLL_OP_COPY && !op->bytes &&

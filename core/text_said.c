@@ -54,9 +54,9 @@ int coll_said_wait(struct coll_build *b, u64 op, bool any, struct coll_text_erro
 		return coll_said_wrong(error, "op %u names op %llu, which is not before it",
 				       b->schedule->ops, (unsigned long long)op);
 	if (any)
-		emit_any(b, op);
+		coll_emit_any(b, op);
 	else
-		emit_after(b, op);
+		coll_emit_after(b, op);
 	return b->error;
 }
 
@@ -67,7 +67,8 @@ static int said_peer_wrong(const struct coll_schedule *s, const struct coll_said
 	if (op->kind == COLL_OP_REDUCE || op->kind == COLL_OP_COPY)
 		return 0;
 	if (op->peer >= s->ranks)
-		return coll_said_wrong(error, "op %u: its peer is not below the number of ranks, %u",
+		return coll_said_wrong(error,
+				       "op %u: its peer is not below the number of ranks, %u",
 				       s->ops, s->ranks);
 	if (op->peer == s->rank)
 		return coll_said_wrong(error, "op %u: the rank is its own peer", s->ops);
@@ -78,18 +79,18 @@ static u32 said_emit_kind(struct coll_build *b, const struct coll_said_op *op)
 {
 	switch (op->kind) {
 	case COLL_OP_SEND:
-		return emit_send(b, op->peer, op->left, op->bytes);
+		return coll_emit_send(b, op->peer, op->left, op->bytes);
 	case COLL_OP_RECV:
-		return emit_recv(b, op->peer, op->result, op->bytes);
+		return coll_emit_recv(b, op->peer, op->result, op->bytes);
 	case COLL_OP_REDUCE:
 		coll_build_reduction(b, op->type, op->reduction, b->schedule->element);
-		return emit_reduce(b, op->result, op->left, op->right, op->bytes);
+		return coll_emit_reduce(b, op->result, op->left, op->right, op->bytes);
 	case COLL_OP_COPY:
-		return emit_copy(b, op->result, op->left, op->bytes);
+		return coll_emit_copy(b, op->result, op->left, op->bytes);
 	case COLL_OP_CONNECT:
-		return emit_connect(b, op->peer);
+		return coll_emit_connect(b, op->peer);
 	default:
-		return emit_release(b, op->peer);
+		return coll_emit_release(b, op->peer);
 	}
 }
 
@@ -104,15 +105,16 @@ int coll_said_emit(struct coll_build *b, const struct coll_said_op *op,
 		return coll_said_wrong(error, "op %u names op %llu, which is not before it",
 				       b->schedule->ops, (unsigned long long)op->unless);
 	if (op->optional)
-		emit_optional(b);
-	emit_unless(b, op->unless);
-	emit_one_way(b, op->way);
+		coll_emit_optional(b);
+	coll_emit_unless(b, op->unless);
+	coll_emit_one_way(b, op->way);
 	index = said_emit_kind(b, op);
 	if (b->error)
 		return b->error;
 	slot = b->op[index].slot;
 	if (op->slot != slot)
-		return coll_said_wrong(error, "op %u: its slot is %llu, the next of this pair is %u",
+		return coll_said_wrong(error,
+				       "op %u: its slot is %llu, the next of this pair is %u",
 				       index, (unsigned long long)op->slot, slot);
 	return 0;
 }
@@ -130,7 +132,7 @@ static int said_build(const struct coll_said *said, coll_said_ops *ops, const vo
 		return coll_said_wrong(error, "the rank is not below the number of ranks");
 	coll_build_buffers(&b, said->buffer[COLL_IN], said->buffer[COLL_OUT]);
 	coll_build_reduction(&b, 0, 0, said->element);
-	emit_scratch(&b, said->buffer[COLL_SCRATCH]);
+	coll_emit_scratch(&b, said->buffer[COLL_SCRATCH]);
 	if (b.error)
 		return b.error;
 	status = ops(&b, source, error);

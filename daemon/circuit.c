@@ -18,7 +18,7 @@ static u32 port_of(const struct colld_circuits *circuits, u32 node, u8 port)
 	return circuits->setup.node[node].port[port];
 }
 
-u32 circuits_node(const struct colld_circuits *circuits, const char *name)
+u32 coll_circuits_node(const struct colld_circuits *circuits, const char *name)
 {
 	u32 i;
 
@@ -417,9 +417,11 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 		(unsigned long long)c->set_ups, (unsigned long long)c->failures,
 		(unsigned long long)c->lost, (unsigned long long)c->revoked,
 		(unsigned long long)circuits->drift);
-	fprintf(to, "# HELP coll_circuit_setup_seconds Median of the latest %d set-ups; late: nine of "
+	fprintf(to,
+		"# HELP coll_circuit_setup_seconds Median of the latest %d set-ups; late: nine of "
 		"ten.\n"
-		"# TYPE coll_circuit_setup_seconds gauge\n", CIRCUIT_SAMPLES);
+		"# TYPE coll_circuit_setup_seconds gauge\n",
+		CIRCUIT_SAMPLES);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		fprintf(to, "coll_circuit_setup_seconds{part=\"%s\"} %.9f\n", parts[i],
 			circuits_sampled(circuits, COLL_CIRCUIT_BATCH_NS + i) / 1e9);

@@ -103,7 +103,7 @@ struct colld_circuits {
 /* New orders, news and the next tick: after events. */
 void circuits_follow(struct colld_circuits *circuits);
 /* Number of the node, or COLL_CIRCUIT_NONE. */
-u32 circuits_node(const struct colld_circuits *circuits, const char *name);
+u32 coll_circuits_node(const struct colld_circuits *circuits, const char *name);
 /* Of the latest samples: the median of a part, or what nine of ten do not exceed. */
 u64 circuits_sampled(const struct colld_circuits *circuits, enum coll_circuit_count which);
 

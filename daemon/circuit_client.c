@@ -151,7 +151,7 @@ static void hello(struct colld_circuits *circuits, struct circuit_client *client
 		       "hello: no name of a job" : "hello: it was said before");
 		return;
 	}
-	client->node = circuits_node(circuits, m->node);
+	client->node = coll_circuits_node(circuits, m->node);
 	if (client->node == COLL_CIRCUIT_NONE) {
 		char text[COLL_CIRCUIT_TEXT];
 
@@ -180,7 +180,8 @@ static u32 find_lease(const struct colld_circuits *circuits, const struct circui
 static void want_standing(struct colld_circuits *circuits, struct circuit_client *client,
 			  const struct coll_circuit_message *m)
 {
-	const u32 node = circuits_node(circuits, m->node), peer = circuits_node(circuits, m->peer);
+	const u32 node = coll_circuits_node(circuits, m->node),
+		  peer = coll_circuits_node(circuits, m->peer);
 	u32 lease;
 	int error;
 
@@ -196,7 +197,8 @@ static void want_standing(struct colld_circuits *circuits, struct circuit_client
 static void release_standing(struct colld_circuits *circuits, struct circuit_client *client,
 			     const struct coll_circuit_message *m)
 {
-	const u32 node = circuits_node(circuits, m->node), peer = circuits_node(circuits, m->peer);
+	const u32 node = coll_circuits_node(circuits, m->node),
+		  peer = coll_circuits_node(circuits, m->peer);
 	const u32 circuit = node == COLL_CIRCUIT_NONE || peer == COLL_CIRCUIT_NONE ?
 			    COLL_CIRCUIT_NONE : coll_circuit_find(&circuits->c, node, peer);
 	u32 i, released = 0;
@@ -214,7 +216,7 @@ static void release_standing(struct colld_circuits *circuits, struct circuit_cli
 static void want(struct colld_circuits *circuits, struct circuit_client *client,
 		 const struct coll_circuit_message *m)
 {
-	const u32 peer = circuits_node(circuits, m->peer);
+	const u32 peer = coll_circuits_node(circuits, m->peer);
 	const u64 now = switch_now();
 	char text[COLL_CIRCUIT_TEXT] = "";
 	u32 lease;
@@ -234,10 +236,10 @@ static void want(struct colld_circuits *circuits, struct circuit_client *client,
 		answer(circuits, client, m->cookie, -EEXIST, "this cookie is in use");
 		return;
 	}
-	error = coll_circuit_want(&circuits->c, now, client->holder, client->node, peer, m->flags,
-				  m->count[0], m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time :
-									 COLL_CIRCUIT_FOREVER,
-				  m->cookie, &lease);
+	error = coll_circuit_want(
+		&circuits->c, now, client->holder, client->node, peer, m->flags, m->count[0],
+		m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time : COLL_CIRCUIT_FOREVER,
+		m->cookie, &lease);
 	if (!error)
 		circuits->owner[lease] = client;
 	if (error || !(m->flags & COLL_CIRCUIT_QUIET))
@@ -297,7 +299,7 @@ static void show(struct colld_circuits *circuits, struct circuit_client *client)
 static void set_ports(struct colld_circuits *circuits, struct circuit_client *client,
 		      const struct coll_circuit_message *m)
 {
-	const u32 node = circuits_node(circuits, m->node);
+	const u32 node = coll_circuits_node(circuits, m->node);
 	char text[COLL_CIRCUIT_TEXT];
 
 	if (node == COLL_CIRCUIT_NONE || m->value > circuits->setup.node[node].ports) {
@@ -317,8 +319,8 @@ static void set_ports(struct colld_circuits *circuits, struct circuit_client *cl
 static void drain(struct colld_circuits *circuits, struct circuit_client *client,
 		  const struct coll_circuit_message *m)
 {
-	const u32 node = circuits_node(circuits, m->node);
-	const u32 peer = m->peer[0] ? circuits_node(circuits, m->peer) : COLL_CIRCUIT_NONE;
+	const u32 node = coll_circuits_node(circuits, m->node);
+	const u32 peer = m->peer[0] ? coll_circuits_node(circuits, m->peer) : COLL_CIRCUIT_NONE;
 	u32 i;
 
 	if (node == COLL_CIRCUIT_NONE || (m->peer[0] && peer == COLL_CIRCUIT_NONE)) {

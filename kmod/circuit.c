@@ -61,7 +61,7 @@ struct peer {
 struct domain {
 	struct net *net;
 	struct list_head list;
-	struct coll_owner owner;
+	struct kcoll_owner owner;
 	struct in6_addr address;	/* IPv4 as ::ffff:a.b.c.d */
 	u32 prefix;			/* of the 128 */
 	u32 bytes_max;
@@ -74,7 +74,7 @@ struct domain {
 	struct coll_circuit circuit[PEERS_MAX];
 	struct coll_circuit_lease lease[LEASES_MAX];
 	struct coll_circuit_holder holder[HOLDERS_MAX];
-	struct coll_owner asked[HOLDERS_MAX];	/* the sockets of the holders */
+	struct kcoll_owner asked[HOLDERS_MAX];	/* the sockets of the holders */
 	struct peer peer[PEERS_MAX];
 	u32 peers;
 	struct hlist_head bucket[BUCKETS];
@@ -332,7 +332,7 @@ static const char *const news_names[] = {
 
 /* Told outside the lock. */
 struct telling {
-	struct coll_happened happened;
+	struct kcoll_happened happened;
 	struct in6_addr address;
 };
 
@@ -360,7 +360,7 @@ static bool news_told(struct domain *d, u64 now, struct telling *t)
 			peer->refuse = true;	/* in vain */
 			continue;
 		}
-		t->happened = (struct coll_happened){
+		t->happened = (struct kcoll_happened){
 			.kind = COLL_EVENT_CIRCUIT_LEASE, .id = told.lease + 1, .cpu = -1,
 			.name = news_names[told.news], .net = d->net,
 		};
@@ -375,7 +375,7 @@ static bool order_told(struct domain *d, u64 now, struct telling *t)
 
 	if (!coll_circuit_order(&d->c, now, &order))
 		return false;
-	t->happened = (struct coll_happened){
+	t->happened = (struct kcoll_happened){
 		.kind = order.what == COLL_CIRCUIT_UP ? COLL_EVENT_CIRCUIT_UP :
 							COLL_EVENT_CIRCUIT_DOWN,
 		.id = order.circuit + 1, .cpu = -1, .serial = order.serial, .port = order.port[0],
@@ -391,7 +391,7 @@ static bool change_told(struct domain *d, struct telling *t)
 
 	if (!coll_circuit_changed(&d->c, &circuit))
 		return false;
-	t->happened = (struct coll_happened){
+	t->happened = (struct kcoll_happened){
 		.kind = COLL_EVENT_CIRCUIT_STATE, .id = circuit + 1, .cpu = -1,
 		.name = coll_circuit_state_names[d->circuit[circuit].state], .net = d->net,
 	};
@@ -408,7 +408,7 @@ static bool tell_next(struct domain *d, u64 now)
 	any = order_told(d, now, &t) || news_told(d, now, &t) || change_told(d, &t);
 	spin_unlock_bh(&d->lock);
 	if (any)
-		coll_tell(&t.happened);
+		kcoll_tell(&t.happened);
 	return any;
 }
 
@@ -497,7 +497,7 @@ static void domain_end(struct domain *d, const char *reason, bool send)
 	}
 	list_del(&d->list);
 	if (send)
-		coll_tell(&(struct coll_happened){ .kind = COLL_EVENT_CIRCUIT_OVER, .cpu = -1,
+		kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_CIRCUIT_OVER, .cpu = -1,
 						   .reason = reason, .net = d->net });
 	kvfree(d);
 }
@@ -640,7 +640,7 @@ static int make(struct genl_info *info)
 /* With domains_mutex held: the domain, of this socket. */
 static int own_domain(struct genl_info *info, struct domain **d)
 {
-	const struct coll_owner who = coll_owner_of(info);
+	const struct kcoll_owner who = coll_owner_of(info);
 
 	*d = domain_of(genl_info_net(info));
 	if (!*d) {
@@ -689,7 +689,7 @@ static int circuit_clear(struct sk_buff *skb, struct genl_info *info)
 /* ---- requests ---- */
 
 /* Under the lock. */
-static u32 holder_of(struct domain *d, const struct coll_owner *who, bool join)
+static u32 holder_of(struct domain *d, const struct kcoll_owner *who, bool join)
 {
 	u32 i;
 
@@ -712,7 +712,7 @@ static int want(struct domain *d, struct genl_info *info, const struct in6_addr 
 		u32 *lease)
 {
 	const struct nlattr *deadline = info->attrs[COLL_CIRCUIT_A_DEADLINE];
-	const struct coll_owner who = coll_owner_of(info);
+	const struct kcoll_owner who = coll_owner_of(info);
 	const u64 now = now_ns();
 	struct peer *peer = NULL;
 	u32 holder;
@@ -753,7 +753,7 @@ static int circuit_request(struct sk_buff *skb, struct genl_info *info)
 	mutex_unlock(&domains_mutex);
 	if (error)
 		goto err;
-	header = coll_reply_put(reply, info, COLL_CMD_CIRCUIT_REQUEST);
+	header = kcoll_reply_put(reply, info, COLL_CMD_CIRCUIT_REQUEST);
 	if (!header || nla_put_u32(reply, COLL_CIRCUIT_A_ID, lease + 1)) {
 		error = -EMSGSIZE;
 		goto err;
@@ -774,7 +774,7 @@ static const struct nla_policy set_policy[COLL_CIRCUIT_A_ERROR + 1] = {
 
 static int circuit_release(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct coll_owner who = coll_owner_of(info);
+	const struct kcoll_owner who = coll_owner_of(info);
 	u32 id = 0, holder;
 	struct domain *d;
 	int error = -ENOENT;
@@ -922,7 +922,7 @@ static int circuit_get(struct sk_buff *skb, struct netlink_callback *cb)
 	mutex_lock(&domains_mutex);
 	d = domain_of(sock_net(cb->skb->sk));
 	while (d && !error && cb->args[0] <= READ_ONCE(d->peers)) {
-		header = coll_dump_put(skb, cb, COLL_CMD_CIRCUIT_GET);
+		header = kcoll_dump_put(skb, cb, COLL_CMD_CIRCUIT_GET);
 		if (!header)
 			break;
 		spin_lock_bh(&d->lock);
@@ -944,7 +944,7 @@ static const struct genl_ops circuit_ops[] = {
 	{ .cmd = COLL_CMD_CIRCUIT_DOMAIN, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_domain,
 	  .policy = domain_policy, .maxattr = ARRAY_SIZE(domain_policy) - 1 },
 	{ .cmd = COLL_CMD_CIRCUIT_CLEAR, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_clear,
-	  .policy = coll_no_attributes, .maxattr = 1 },
+	  .policy = kcoll_no_attributes, .maxattr = 1 },
 	{ .cmd = COLL_CMD_CIRCUIT_REQUEST, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_request,
 	  .policy = request_policy, .maxattr = ARRAY_SIZE(request_policy) - 1 },
 	{ .cmd = COLL_CMD_CIRCUIT_RELEASE, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_release,
@@ -952,12 +952,12 @@ static const struct genl_ops circuit_ops[] = {
 	{ .cmd = COLL_CMD_CIRCUIT_SET, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_set,
 	  .policy = set_policy, .maxattr = ARRAY_SIZE(set_policy) - 1 },
 	{ .cmd = COLL_CMD_CIRCUIT_GET, .dumpit = circuit_get,
-	  .policy = coll_no_attributes, .maxattr = 1 },
+	  .policy = kcoll_no_attributes, .maxattr = 1 },
 };
 
 /* ---- owners, namespaces, the part ---------------------------------------- */
 
-static void owner_gone(const struct coll_owner *who)
+static void owner_gone(const struct kcoll_owner *who)
 {
 	struct domain *d, *next;
 	u32 holder;
@@ -1019,7 +1019,7 @@ static void circuit_exit(void)
 	destroy_workqueue(queue);
 }
 
-const struct coll_part coll_circuit_part = {
+const struct kcoll_part kcoll_circuit_part = {
 	.name = "circuit", .init = circuit_init, .exit = circuit_exit,
 	.ops = circuit_ops, .n_ops = ARRAY_SIZE(circuit_ops), .owner_gone = owner_gone,
 };

@@ -10,7 +10,7 @@
 #include "device.h"
 
 struct waiter_pdu {
-	struct coll_waiter *waiter;
+	struct kcoll_waiter *waiter;
 };
 
 static struct waiter_pdu *pdu(struct io_uring_cmd *command)
@@ -23,17 +23,17 @@ static struct waiter_pdu *pdu(struct io_uring_cmd *command)
 static void complete_in_task(COLL_TASK_WORK_ARGUMENTS)
 {
 	struct io_uring_cmd *command = COLL_TASK_WORK_COMMAND;
-	struct coll_waiter *waiter = pdu(command)->waiter;
+	struct kcoll_waiter *waiter = pdu(command)->waiter;
 	int result = waiter->result;
 
 	kfree(waiter);
 	coll_uring_cmd_done(command, result, COLL_TASK_WORK_FLAGS);
 }
 
-int coll_waiter_add(struct coll_device *device, struct io_uring_cmd *command, u32 word,
-		    unsigned int issue_flags)
+int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word,
+		     unsigned int issue_flags)
 {
-	struct coll_waiter *waiter = kzalloc(sizeof(*waiter), COLL_GFP);
+	struct kcoll_waiter *waiter = kzalloc(sizeof(*waiter), COLL_GFP);
 
 	if (!waiter)
 		return -ENOMEM;
@@ -45,7 +45,7 @@ int coll_waiter_add(struct coll_device *device, struct io_uring_cmd *command, u3
 	return -EIOCBQUEUED;
 }
 
-void coll_waiter_complete(struct coll_waiter *waiter, int status)
+void kcoll_waiter_complete(struct kcoll_waiter *waiter, int status)
 {
 	list_del(&waiter->node);
 	waiter->result = status;
@@ -53,10 +53,10 @@ void coll_waiter_complete(struct coll_waiter *waiter, int status)
 }
 
 /* The ring or its task ends and calls this until the command is complete. */
-static void cancel(struct coll_device *device, struct io_uring_cmd *command,
+static void cancel(struct kcoll_device *device, struct io_uring_cmd *command,
 		   unsigned int issue_flags)
 {
-	struct coll_waiter *waiter, *found = NULL;
+	struct kcoll_waiter *waiter, *found = NULL;
 
 	mutex_lock(&device->lock);
 	list_for_each_entry(waiter, &device->waiters, node)
@@ -71,11 +71,11 @@ static void cancel(struct coll_device *device, struct io_uring_cmd *command,
 	coll_uring_cmd_done(command, -ECANCELED, issue_flags);
 }
 
-int coll_device_uring_cmd(struct io_uring_cmd *uring, unsigned int issue_flags)
+int kcoll_device_uring_cmd(struct io_uring_cmd *uring, unsigned int issue_flags)
 {
 	const struct coll_device_command *sqe;
 	struct coll_device_command command;
-	struct coll_device *device = uring->file->private_data;
+	struct kcoll_device *device = uring->file->private_data;
 
 	if (coll_uring_is_cancel(issue_flags)) {
 		cancel(device, uring, issue_flags);
@@ -85,5 +85,5 @@ int coll_device_uring_cmd(struct io_uring_cmd *uring, unsigned int issue_flags)
 	command.argument = READ_ONCE(sqe->argument);
 	command.bytes = READ_ONCE(sqe->bytes);
 	command.zero = READ_ONCE(sqe->zero);
-	return coll_device_do(device, uring->cmd_op, &command, uring, issue_flags);
+	return kcoll_device_do(device, uring->cmd_op, &command, uring, issue_flags);
 }

@@ -16,11 +16,11 @@
 
 /* ---- words ---------------------------------------------------------------------- */
 
-void coll_device_complete(struct coll_device *device, u32 word, int status, u32 culprit,
-			  u32 witness)
+void kcoll_device_complete(struct kcoll_device *device, u32 word, int status, u32 culprit,
+			   u32 witness)
 {
 	struct coll_device_word *w = &device->shared->word[word];
-	struct coll_waiter *waiter, *next;
+	struct kcoll_waiter *waiter, *next;
 
 	w->status = status;
 	w->culprit = culprit;
@@ -29,13 +29,13 @@ void coll_device_complete(struct coll_device *device, u32 word, int status, u32 
 	smp_store_release(&device->shared->ended, device->shared->ended + 1);
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
 		if (waiter->word == word)
-			coll_waiter_complete(waiter, status);
+			kcoll_waiter_complete(waiter, status);
 	if (wq_has_sleeper(&device->word_set))
 		wake_up_interruptible_all(&device->word_set);
 }
 
 /* The kernel's own view: what user space writes there harms itself alone. */
-static bool word_is_done(struct coll_device *device, u32 word)
+static bool word_is_done(struct kcoll_device *device, u32 word)
 {
 	/* Its status is read next. */
 	return smp_load_acquire(&device->shared->word[word].state) == COLL_DEVICE_DONE;
@@ -43,7 +43,7 @@ static bool word_is_done(struct coll_device *device, u32 word)
 
 /* ---- commands ------------------------------------------------------------------- */
 
-static int do_setup(struct coll_device *device, const void *argument)
+static int do_setup(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_setup *asked = argument;
 	struct coll_device_shared *shared;
@@ -56,14 +56,14 @@ static int do_setup(struct coll_device *device, const void *argument)
 		return -EPROTONOSUPPORT;
 	if (!asked->words || asked->words > COLL_DEVICE_WORDS_MAX)
 		return -EINVAL;
-	error = coll_account(device, bytes >> PAGE_SHIFT, true);
+	error = kcoll_account(device, bytes >> PAGE_SHIFT, true);
 	if (error)
 		return error;
 	shared = __vmalloc(bytes, COLL_GFP | __GFP_ZERO);
-	error = shared ? coll_runner_start(device, asked) : -ENOMEM;
+	error = shared ? kcoll_runner_start(device, asked) : -ENOMEM;
 	if (error) {
 		vfree(shared);
-		coll_account(device, bytes >> PAGE_SHIFT, false);
+		kcoll_account(device, bytes >> PAGE_SHIFT, false);
 		return error;
 	}
 	device->words = asked->words;
@@ -71,65 +71,66 @@ static int do_setup(struct coll_device *device, const void *argument)
 	return 0;
 }
 
-static u64 shared_pages(const struct coll_device *device)
+static u64 shared_pages(const struct kcoll_device *device)
 {
 	return DIV_ROUND_UP(struct_size(device->shared, word, device->words), PAGE_SIZE);
 }
 
-static int do_buffer(struct coll_device *device, const void *argument)
+static int do_buffer(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_buffer *asked = argument;
-	struct coll_memory *buffer;
+	struct kcoll_memory *buffer;
 	int number;
 
 	if (asked->zero || asked->writable > 1)
 		return -EINVAL;
-	buffer = coll_memory_pin(device, asked->address, asked->bytes, asked->writable);
+	buffer = kcoll_memory_pin(device, asked->address, asked->bytes, asked->writable);
 	if (IS_ERR(buffer))
 		return PTR_ERR(buffer);
 	number = idr_alloc(&device->buffers, buffer, 0, COLL_DEVICE_NUMBERS_MAX,
 			   COLL_GFP);
 	if (number < 0)
-		coll_memory_put(buffer);
+		kcoll_memory_put(buffer);
 	return number;
 }
 
-static int do_buffer_free(struct coll_device *device, const void *argument)
+static int do_buffer_free(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_number *asked = argument;
-	struct coll_memory *buffer = asked->zero ? NULL : idr_find(&device->buffers, asked->number);
+	struct kcoll_memory *buffer =
+		asked->zero ? NULL : idr_find(&device->buffers, asked->number);
 
 	if (!buffer)
 		return asked->zero ? -EINVAL : -ENOENT;
 	idr_remove(&device->buffers, asked->number);
-	coll_memory_put(buffer);
+	kcoll_memory_put(buffer);
 	return 0;
 }
 
-static int do_group(struct coll_device *device, const void *argument)
+static int do_group(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_group *asked = argument;
 
-	return asked->zero ? -EINVAL : coll_group_make(device, asked);
+	return asked->zero ? -EINVAL : kcoll_group_make(device, asked);
 }
 
-static int do_group_free(struct coll_device *device, const void *argument)
+static int do_group_free(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_number *asked = argument;
-	struct coll_group *group = asked->zero ? NULL :
+	struct kcoll_group *group = asked->zero ? NULL :
 						 idr_find(&device->groups_by_number, asked->number);
 
 	if (!group)
 		return asked->zero ? -EINVAL : -ENOENT;
-	coll_group_free(group);
+	kcoll_group_free(group);
 	return 0;
 }
 
-static int do_link(struct coll_device *device, const void *argument)
+static int do_link(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_link *asked = argument;
-	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
-	struct coll_link *link;
+	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct kcoll_link *link;
 
 	if (asked->zero)
 		return -EINVAL;
@@ -137,83 +138,83 @@ static int do_link(struct coll_device *device, const void *argument)
 		return -ENOENT;
 	if (asked->rank >= group->ranks || asked->rank == group->rank)
 		return -EINVAL;
-	link = coll_link_get(group, asked->rank);
-	return link ? coll_link_lend(link, asked) : -ENOMEM;
+	link = kcoll_link_get(group, asked->rank);
+	return link ? kcoll_link_lend(link, asked) : -ENOMEM;
 }
 
-static long do_unlink(struct coll_device *device, const struct coll_device_link *asked)
+static long do_unlink(struct kcoll_device *device, const struct coll_device_link *asked)
 {
-	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
-	struct coll_link *link = group ? xa_load(&group->links, asked->rank) : NULL;
+	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct kcoll_link *link = group ? xa_load(&group->links, asked->rank) : NULL;
 
 	if (asked->zero || asked->fd != -1)
 		return -EINVAL;
-	return link && link->socket ? coll_link_unlend(link, asked) : -ENOENT;
+	return link && link->socket ? kcoll_link_unlend(link, asked) : -ENOENT;
 }
 
-static int do_load(struct coll_device *device, const void *argument)
+static int do_load(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_load *asked = argument;
-	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
 
-	return group ? coll_load(group, asked) : -ENOENT;
+	return group ? kcoll_load(group, asked) : -ENOENT;
 }
 
-static int do_unload(struct coll_device *device, const void *argument)
+static int do_unload(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_number *asked = argument;
-	struct coll_loaded *loaded = NULL;
+	struct kcoll_loaded *loaded = NULL;
 
 	if (!asked->zero)
 		loaded = idr_find(&device->loaded_by_number, asked->number);
 	if (!loaded)
 		return asked->zero ? -EINVAL : -ENOENT;
-	coll_loaded_unload(loaded);
+	kcoll_loaded_unload(loaded);
 	return 0;
 }
 
-static int do_run(struct coll_device *device, const void *argument)
+static int do_run(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_run *asked = argument;
-	struct coll_loaded *loaded = idr_find(&device->loaded_by_number, asked->schedule);
+	struct kcoll_loaded *loaded = idr_find(&device->loaded_by_number, asked->schedule);
 	int error;
 
 	if (asked->flags & ~COLL_DEVICE_QUIET || asked->word >= device->words)
 		return -EINVAL;
 	if (!loaded)
 		return -ENOENT;
-	error = coll_run_start(loaded, asked);
+	error = kcoll_run_start(loaded, asked);
 	if (!error)
-		coll_runner_kick(device);
+		kcoll_runner_kick(device);
 	return error;
 }
 
-static int do_deadline(struct coll_device *device, const void *argument)
+static int do_deadline(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_deadline *asked = argument;
-	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
 
-	return group ? coll_run_deadline(group, asked) : -ENOENT;
+	return group ? kcoll_run_deadline(group, asked) : -ENOENT;
 }
 
-static int do_fail(struct coll_device *device, const void *argument)
+static int do_fail(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_fail *asked = argument;
-	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
 
 	if (!group)
 		return -ENOENT;
 	if (!asked->error || asked->error > MAX_ERRNO)
 		return -EINVAL;
-	coll_group_fail(group, -(int)asked->error, asked->culprit, asked->witness);
+	kcoll_group_fail(group, -(int)asked->error, asked->culprit, asked->witness);
 	return 0;
 }
 
-static int do_control_send(struct coll_device *device, const void *argument)
+static int do_control_send(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_control *asked = argument;
-	struct coll_group *group = idr_find(&device->groups_by_number, asked->group);
-	struct coll_link *link;
+	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
+	struct kcoll_link *link;
 
 	if (!group)
 		return -ENOENT;
@@ -222,7 +223,7 @@ static int do_control_send(struct coll_device *device, const void *argument)
 	link = xa_load(&group->links, asked->rank);
 	if (!link || (link->state != COLL_LINK_UP && link->state != COLL_LINK_LEFT))
 		return -ENOTCONN;
-	return coll_link_send_control(link, &asked->header);
+	return kcoll_link_send_control(link, &asked->header);
 }
 
 /* ---- commands that answer: they write to the caller's struct ------------------------ */
@@ -233,16 +234,16 @@ static int answer(const struct coll_device_command *command, const void *from, s
 		       -EFAULT : 0;
 }
 
-static int do_control_get(struct coll_device *device, const struct coll_device_command *command,
+static int do_control_get(struct kcoll_device *device, const struct coll_device_command *command,
 			  void *argument)
 {
 	struct coll_device_control *reply = argument;
-	struct coll_group *group = idr_find(&device->groups_by_number, reply->group);
-	struct coll_control *control;
+	struct kcoll_group *group = idr_find(&device->groups_by_number, reply->group);
+	struct kcoll_control *control;
 
 	if (!group)
 		return -ENOENT;
-	control = list_first_entry_or_null(&group->control, struct coll_control, node);
+	control = list_first_entry_or_null(&group->control, struct kcoll_control, node);
 	if (!control)
 		return -EAGAIN;
 	reply->rank = control->rank;
@@ -254,7 +255,7 @@ static int do_control_get(struct coll_device *device, const struct coll_device_c
 	return answer(command, reply, sizeof(*reply));
 }
 
-static int do_counters(struct coll_device *device, const struct coll_device_command *command)
+static int do_counters(struct kcoll_device *device, const struct coll_device_command *command)
 {
 	return answer(command, &device->counters, sizeof(device->counters));
 }
@@ -264,7 +265,7 @@ static int do_counters(struct coll_device *device, const struct coll_device_comm
 /* One row a command: how long its struct is, and who does it. */
 static const struct command_row {
 	size_t bytes;
-	int (*does)(struct coll_device *device, const void *argument);
+	int (*does)(struct kcoll_device *device, const void *argument);
 } rows[] = {
 	[_IOC_NR(COLL_DEVICE_SETUP)] = { sizeof(struct coll_device_setup), do_setup },
 	[_IOC_NR(COLL_DEVICE_BUFFER)] = { sizeof(struct coll_device_buffer), do_buffer },
@@ -295,7 +296,7 @@ union command_argument {
 	struct coll_device_counters counters;
 };
 
-static long do_locked(struct coll_device *device, u32 op,
+static long do_locked(struct kcoll_device *device, u32 op,
 		      const struct coll_device_command *command, union command_argument *argument,
 		      struct io_uring_cmd *uring, unsigned int issue_flags)
 {
@@ -319,20 +320,20 @@ static long do_locked(struct coll_device *device, u32 op,
 			return device->shared->word[argument->number.number].status;
 		if (!uring)
 			return -EINPROGRESS;
-		return coll_waiter_add(device, uring, argument->number.number, issue_flags);
+		return kcoll_waiter_add(device, uring, argument->number.number, issue_flags);
 	case COLL_DEVICE_RUN:
 		result = do_run(device, argument);
 		if (result || argument->run.flags & COLL_DEVICE_QUIET)
 			return result;
-		return uring ? coll_waiter_add(device, uring, argument->run.word, issue_flags) :
+		return uring ? kcoll_waiter_add(device, uring, argument->run.word, issue_flags) :
 			       -EINPROGRESS;
 	default:
 		return rows[_IOC_NR(op)].does(device, argument);
 	}
 }
 
-long coll_device_do(struct coll_device *device, u32 op, const struct coll_device_command *command,
-		    struct io_uring_cmd *uring, unsigned int issue_flags)
+long kcoll_device_do(struct kcoll_device *device, u32 op, const struct coll_device_command *command,
+		     struct io_uring_cmd *uring, unsigned int issue_flags)
 {
 	union command_argument argument;
 	long result;
@@ -366,14 +367,14 @@ static long device_ioctl(struct file *file, unsigned int op, unsigned long addre
 
 	if (copy_from_user(&command, (void __user *)address, sizeof(command)))
 		return -EFAULT;
-	return coll_device_do(file->private_data, op, &command, NULL, 0);
+	return kcoll_device_do(file->private_data, op, &command, NULL, 0);
 }
 
 /* ---- life -------------------------------------------------------------------------- */
 
 static int device_open(struct inode *inode, struct file *file)
 {
-	struct coll_device *device = kzalloc(sizeof(*device), COLL_GFP);
+	struct kcoll_device *device = kzalloc(sizeof(*device), COLL_GFP);
 
 	if (!device)
 		return -ENOMEM;
@@ -396,23 +397,23 @@ static int device_open(struct inode *inode, struct file *file)
 }
 
 /* All runs end and everything is given back but the file's own memory. */
-static void device_end(struct coll_device *device)
+static void device_end(struct kcoll_device *device)
 {
-	struct coll_group *group, *next_group;
-	struct coll_waiter *waiter, *next;
-	struct coll_memory *buffer;
+	struct kcoll_group *group, *next_group;
+	struct kcoll_waiter *waiter, *next;
+	struct kcoll_memory *buffer;
 	int number;
 
 	mutex_lock(&device->lock);
 	WRITE_ONCE(device->ended, true);
 	list_for_each_entry_safe(group, next_group, &device->groups, node)
-		coll_group_free(group);
+		kcoll_group_free(group);
 	idr_for_each_entry(&device->buffers, buffer, number) {
 		idr_remove(&device->buffers, number);
-		coll_memory_put(buffer);
+		kcoll_memory_put(buffer);
 	}
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
-		coll_waiter_complete(waiter, -ECANCELED);
+		kcoll_waiter_complete(waiter, -ECANCELED);
 	mutex_unlock(&device->lock);
 	wake_up_interruptible_all(&device->word_set);
 }
@@ -423,7 +424,7 @@ static void device_end(struct coll_device *device)
  */
 static int device_flush(struct file *file, fl_owner_t id)
 {
-	struct coll_device *device = file->private_data;
+	struct kcoll_device *device = file->private_data;
 
 	if (id == device->owner)
 		device_end(device);
@@ -432,12 +433,12 @@ static int device_flush(struct file *file, fl_owner_t id)
 
 static int device_release(struct inode *inode, struct file *file)
 {
-	struct coll_device *device = file->private_data;
+	struct kcoll_device *device = file->private_data;
 
 	device_end(device);
-	coll_runner_stop(device);
+	kcoll_runner_stop(device);
 	if (device->shared)
-		coll_account(device, shared_pages(device), false);
+		kcoll_account(device, shared_pages(device), false);
 	vfree(device->shared);
 	idr_destroy(&device->groups_by_number);
 	idr_destroy(&device->loaded_by_number);
@@ -454,7 +455,7 @@ static int device_release(struct inode *inode, struct file *file)
  */
 static int device_mmap(struct file *file, struct vm_area_struct *area)
 {
-	struct coll_device *device = file->private_data;
+	struct kcoll_device *device = file->private_data;
 	struct coll_device_shared *shared = smp_load_acquire(&device->shared);	/* and its size */
 	unsigned long bytes = area->vm_end - area->vm_start, at;
 	int error = 0;
@@ -472,7 +473,7 @@ static int device_mmap(struct file *file, struct vm_area_struct *area)
 /* What user space writes to `seen` wakes or leaves asleep itself alone. */
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
-	struct coll_device *device = file->private_data;
+	struct kcoll_device *device = file->private_data;
 	const struct coll_device_shared *shared = READ_ONCE(device->shared);
 
 	poll_wait(file, &device->word_set, table);
@@ -491,7 +492,7 @@ static const struct file_operations device_operations = {
 	.mmap = device_mmap,
 	.poll = device_poll,
 	.unlocked_ioctl = device_ioctl,
-	.uring_cmd = coll_device_uring_cmd,
+	.uring_cmd = kcoll_device_uring_cmd,
 };
 
 static struct miscdevice misc = {
@@ -512,7 +513,7 @@ static void device_exit(void)
 	misc_deregister(&misc);
 }
 
-const struct coll_part coll_device_part = {
+const struct kcoll_part kcoll_device_part = {
 	.name = "device",
 	.init = device_init,
 	.exit = device_exit,

@@ -48,9 +48,9 @@ enum {
 /* ---- memory (memory.c) ------------------------------------------------------- */
 
 /* Pages that are addressed as one piece of `bytes`, from `first` in page 0 on. */
-struct coll_memory {
+struct kcoll_memory {
 	struct kref ref;
-	struct coll_device *device;
+	struct kcoll_device *device;
 	u64 bytes;
 	u32 first, count;
 	bool user, writable;
@@ -62,15 +62,15 @@ struct coll_memory {
 /* ---- links ------------------------------------------------------------------- */
 
 /* A message under way from us: a send op's, or a control message of its own. */
-struct coll_sending {
+struct kcoll_sending {
 	struct coll_header header __aligned(32);	/* in one page, wherever it lies */
-	struct coll_sending *next;
-	struct coll_running *run;	/* NULL: control, freed when it is out */
+	struct kcoll_sending *next;
+	struct kcoll_running *run;	/* NULL: control, freed when it is out */
 	u32 op;
 };
 
 /* A message that came before its receive, or its run. */
-struct coll_early {
+struct kcoll_early {
 	struct list_head node;
 	struct coll_header header;
 	u32 rank;
@@ -80,17 +80,17 @@ struct coll_early {
 	u8 data[];
 };
 
-enum coll_link_state {
+enum kcoll_link_state {
 	COLL_LINK_ABSENT,	/* no socket yet: messages to it wait */
 	COLL_LINK_UP,
 	COLL_LINK_LEFT,		/* the peer said goodbye */
 	COLL_LINK_LOST,
 };
 
-struct coll_link {
-	struct coll_group *group;
+struct kcoll_link {
+	struct kcoll_group *group;
 	u32 rank;			/* the peer's */
-	enum coll_link_state state;
+	enum kcoll_link_state state;
 	struct socket *socket;
 
 	/* From the socket's wake-up, in interrupt context. */
@@ -100,16 +100,16 @@ struct coll_link {
 	unsigned long woken;		/* bit 0: it is in there */
 
 	/* Sending: a queue, of whose first message `sent` bytes are gone. */
-	struct coll_sending *queue, **queue_end;
+	struct kcoll_sending *queue, **queue_end;
 	u64 sent;
 
 	/* Receiving: the header, then payload_left bytes, of its chunk, for somebody or nobody. */
 	struct coll_header header;
 	u32 header_got;
 	u64 payload_left;
-	struct coll_running *run;	/* they go to a receive of this run, */
+	struct kcoll_running *run;	/* they go to a receive of this run, */
 	u32 op;
-	struct coll_early *early;	/* or are kept here, or thrown away */
+	struct kcoll_early *early;	/* or are kept here, or thrown away */
 	u64 answered;			/* when the latest pong came, ns; 0: none */
 	u32 pong_suspect;		/* whom the peer waited for then */
 	bool stalled;			/* no room for early messages: not read */
@@ -121,15 +121,15 @@ struct coll_link {
 
 /* ---- groups, schedules, runs --------------------------------------------------- */
 
-struct coll_control {
+struct kcoll_control {
 	struct list_head node;
 	u32 rank;
 	struct coll_header header;
 };
 
-struct coll_group {
+struct kcoll_group {
 	struct list_head node;		/* in device->groups */
-	struct coll_device *device;
+	struct kcoll_device *device;
 	u32 number;
 	u32 rank, ranks;
 	u32 next_run;
@@ -146,9 +146,9 @@ struct coll_group {
 	u64 failing_until;		/* then what still has not gone out is cut off */
 };
 
-struct coll_loaded {
+struct kcoll_loaded {
 	struct list_head node;		/* in group->loaded */
-	struct coll_group *group;
+	struct kcoll_group *group;
 	u32 number;			/* COLL_NONE: unloaded, goes with its last run */
 	u32 hash;
 	u32 running;			/* runs that are not home */
@@ -157,13 +157,13 @@ struct coll_loaded {
 	u32 touched;			/* bit b: buffer b is reduced, so mapped */
 	struct coll_schedule *schedule;
 	struct coll_plan plan;
-	struct coll_link **links;	/* per peer */
-	struct coll_running *spare;	/* one run that is at home */
+	struct kcoll_link **links;	/* per peer */
+	struct kcoll_running *spare;	/* one run that is at home */
 };
 
-struct coll_running {
+struct kcoll_running {
 	struct list_head node;		/* in group->runs */
-	struct coll_loaded *loaded;
+	struct kcoll_loaded *loaded;
 	u32 number, word;
 	bool over, told;
 	int status;			/* once over */
@@ -172,9 +172,9 @@ struct coll_running {
 	u32 in_flight;			/* messages of it in link queues, payloads coming in */
 	u64 started, deadline, next_ping;
 	struct coll_step step;
-	struct coll_memory *buffer[COLL_BUFFERS];
+	struct kcoll_memory *buffer[COLL_BUFFERS];
 	u64 offset[COLL_BUFFERS];	/* of the place's byte 0 in its buffer */
-	struct coll_sending *sends;
+	struct kcoll_sending *sends;
 	u32 *send_of;			/* per op */
 	u8 *arrived;			/* per op */
 	u64 *got;			/* per op: bytes of its message that are here */
@@ -184,14 +184,14 @@ struct coll_running {
 /* ---- the open file ------------------------------------------------------------- */
 
 /* Somebody who wants to hear of a word: a command that is under way. */
-struct coll_waiter {
+struct kcoll_waiter {
 	struct list_head node;		/* in device->waiters */
 	struct io_uring_cmd *command;
 	u32 word;
 	int result;
 };
 
-struct coll_device {
+struct kcoll_device {
 	struct mutex lock;		/* of all of it */
 	void *owner;			/* its current->files: compared, never looked into */
 	struct mm_struct *mm;		/* for the account of locked memory */
@@ -213,105 +213,105 @@ struct coll_device {
 
 /* device.c */
 /* Sets the word and tells all who wait for it. */
-void coll_device_complete(struct coll_device *device, u32 word, int status, u32 culprit,
-			  u32 witness);
+void kcoll_device_complete(struct kcoll_device *device, u32 word, int status, u32 culprit,
+			   u32 witness);
 
 /* command_uring.c: commands that complete later */
-int coll_waiter_add(struct coll_device *device, struct io_uring_cmd *command, u32 word,
-		    unsigned int issue_flags);
+int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word,
+		     unsigned int issue_flags);
 /* The word is set, or (status) the wait is off. Exactly once; frees it. */
-void coll_waiter_complete(struct coll_waiter *waiter, int status);
-int coll_device_uring_cmd(struct io_uring_cmd *command, unsigned int issue_flags);
+void kcoll_waiter_complete(struct kcoll_waiter *waiter, int status);
+int kcoll_device_uring_cmd(struct io_uring_cmd *command, unsigned int issue_flags);
 
 /* device.c: a command, already copied from where it came. `uring`: NULL by ioctl. */
-long coll_device_do(struct coll_device *device, u32 op, const struct coll_device_command *command,
-		    struct io_uring_cmd *uring, unsigned int issue_flags);
+long kcoll_device_do(struct kcoll_device *device, u32 op, const struct coll_device_command *command,
+		     struct io_uring_cmd *uring, unsigned int issue_flags);
 
 /* memory.c */
-int coll_account(struct coll_device *device, u64 pages, bool more);
-struct coll_memory *coll_memory_pin(struct coll_device *device, u64 address, u64 bytes,
-				    bool writable);
-struct coll_memory *coll_memory_make(struct coll_device *device, u64 bytes);
-void coll_memory_put(struct coll_memory *buffer);
-int coll_memory_map(struct coll_memory *buffer);
+int kcoll_account(struct kcoll_device *device, u64 pages, bool more);
+struct kcoll_memory *kcoll_memory_pin(struct kcoll_device *device, u64 address, u64 bytes,
+				      bool writable);
+struct kcoll_memory *kcoll_memory_make(struct kcoll_device *device, u64 bytes);
+void kcoll_memory_put(struct kcoll_memory *buffer);
+int kcoll_memory_map(struct kcoll_memory *buffer);
 /* At most `max` pieces of [offset, offset + bytes); how many; *bytes: what they hold. */
-int coll_memory_bvecs(const struct coll_memory *buffer, u64 offset, u64 *bytes,
-		      struct bio_vec *bvec, int max);
+int kcoll_memory_bvecs(const struct kcoll_memory *buffer, u64 offset, u64 *bytes,
+		       struct bio_vec *bvec, int max);
 
 /* group.c */
-int coll_group_make(struct coll_device *device, const struct coll_device_group *asked);
-void coll_group_free(struct coll_group *group);
+int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group *asked);
+void kcoll_group_free(struct kcoll_group *group);
 /* The group's runs end with this error and its peers hear why. The first one holds. */
-void coll_group_fail(struct coll_group *group, int error, u32 culprit, u32 witness);
+void kcoll_group_fail(struct kcoll_group *group, int error, u32 culprit, u32 witness);
 /*
  * Who keeps the oldest run waiting, as far as pongs tell: the rank that it waits
  * for, or whom that one waits for. COLL_NONE: nobody.
  */
-u32 coll_group_suspect(struct coll_group *group);
+u32 kcoll_group_suspect(struct kcoll_group *group);
 /* It failed long enough ago: what is still queued is cut off. */
-void coll_group_give_up(struct coll_group *group);
+void kcoll_group_give_up(struct kcoll_group *group);
 /* An early message has found its receive, or is not wanted. */
-void coll_group_early_free(struct coll_group *group, struct coll_early *early);
+void kcoll_group_early_free(struct kcoll_group *group, struct kcoll_early *early);
 /* A message without payload came. */
-void coll_group_control(struct coll_group *group, u32 rank, const struct coll_header *header);
+void kcoll_group_control(struct kcoll_group *group, u32 rank, const struct coll_header *header);
 
 /* load.c */
-int coll_load(struct coll_group *group, const struct coll_device_load *asked);
-void coll_loaded_unload(struct coll_loaded *loaded);
+int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked);
+void kcoll_loaded_unload(struct kcoll_loaded *loaded);
 /* Frees it if it is unloaded and nobody runs it. */
-void coll_loaded_maybe_free(struct coll_loaded *loaded);
+void kcoll_loaded_maybe_free(struct kcoll_loaded *loaded);
 
 /* run.c */
-int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *asked);
-int coll_run_deadline(struct coll_group *group, const struct coll_device_deadline *asked);
+int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *asked);
+int kcoll_run_deadline(struct kcoll_group *group, const struct coll_device_deadline *asked);
 /* Ready ops are begun, until there are none or the run is over. */
-void coll_run_step(struct coll_running *run);
-void coll_run_over(struct coll_running *run, int status);
-void coll_run_maybe_home(struct coll_running *run);
-void coll_run_free(struct coll_running *run);
-struct coll_running *coll_run_find(struct coll_group *group, u32 number);
+void kcoll_run_step(struct kcoll_running *run);
+void kcoll_run_over(struct kcoll_running *run, int status);
+void kcoll_run_maybe_home(struct kcoll_running *run);
+void kcoll_run_free(struct kcoll_running *run);
+struct kcoll_running *kcoll_run_find(struct kcoll_group *group, u32 number);
 /* A message of it has gone out, or is given up. */
-void coll_run_sent(struct coll_running *run, struct coll_sending *sending);
+void kcoll_run_sent(struct kcoll_running *run, struct kcoll_sending *sending);
 /* The message of this started receive is whole and kept as an early one: takes it. */
-void coll_run_take_early(struct coll_running *run, u32 op);
+void kcoll_run_take_early(struct kcoll_running *run, u32 op);
 /* The rank that a run waits for first, or COLL_NONE. */
-u32 coll_run_awaits(const struct coll_running *run);
+u32 kcoll_run_awaits(const struct kcoll_running *run);
 /* Whether a receive that has started, or is to come, must hear from this link. */
-bool coll_run_needs(const struct coll_running *run, const struct coll_link *link);
+bool kcoll_run_needs(const struct kcoll_running *run, const struct kcoll_link *link);
 /* Payload of a receive from byte `done` on: copied there, or where it goes. */
-void coll_run_write(struct coll_running *run, u32 op, u64 done, const u8 *from, u64 bytes);
-int coll_run_bvecs(struct coll_running *run, u32 op, u64 done, u64 *bytes, struct bio_vec *bvec,
-		   int max);
+void kcoll_run_write(struct kcoll_running *run, u32 op, u64 done, const u8 *from, u64 bytes);
+int kcoll_run_bvecs(struct kcoll_running *run, u32 op, u64 done, u64 *bytes, struct bio_vec *bvec,
+		    int max);
 /* The bytes of a started receive are there. */
-void coll_run_received(struct coll_running *run, u32 op);
+void kcoll_run_received(struct kcoll_running *run, u32 op);
 
 /* link.c */
-struct coll_link *coll_link_get(struct coll_group *group, u32 rank);
-int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked);
+struct kcoll_link *kcoll_link_get(struct kcoll_group *group, u32 rank);
+int kcoll_link_lend(struct kcoll_link *link, const struct coll_device_link *asked);
 /* As COLL_DEVICE_UNLINK. */
-long coll_link_unlend(struct coll_link *link, const struct coll_device_link *asked);
-void coll_link_free(struct coll_link *link);
-void coll_link_send(struct coll_link *link, struct coll_sending *sending);
-int coll_link_send_control(struct coll_link *link, const struct coll_header *header);
+long kcoll_link_unlend(struct kcoll_link *link, const struct coll_device_link *asked);
+void kcoll_link_free(struct kcoll_link *link);
+void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending);
+int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *header);
 /*
  * Lets go of all runs: nothing is received for them, what is queued for them is
  * dropped, but for a message that is partly out already (unless `all`). Control
  * messages stay.
  */
-void coll_link_drop(struct coll_link *link, bool all);
+void kcoll_link_drop(struct kcoll_link *link, bool all);
 /* The connection is of no use any more: nothing is read or written. */
-void coll_link_cut(struct coll_link *link);
+void kcoll_link_cut(struct kcoll_link *link);
 /* Its socket may have something to do: the thread will look. Any context. */
-void coll_link_wake(struct coll_link *link);
+void kcoll_link_wake(struct kcoll_link *link);
 /* Receives and sends a bounded amount. Whether it wants another turn at once. */
-bool coll_link_turn(struct coll_link *link);
+bool kcoll_link_turn(struct kcoll_link *link);
 
 /* runner.c */
-int coll_runner_start(struct coll_device *device, const struct coll_device_setup *asked);
-void coll_runner_stop(struct coll_device *device);
+int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked);
+void kcoll_runner_stop(struct kcoll_device *device);
 /* There is work for the thread. Any context. */
-void coll_runner_kick(struct coll_device *device);
+void kcoll_runner_kick(struct kcoll_device *device);
 /* The link goes away: off the list of those that woke up. Its socket is quiet. */
-void coll_runner_forget(struct coll_link *link);
+void kcoll_runner_forget(struct kcoll_link *link);
 
 #endif

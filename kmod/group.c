@@ -14,14 +14,14 @@ enum {
 	FAILING_NS = 1000000000,	/* for what is partly sent, and for the bad news */
 };
 
-static u64 early_pages(const struct coll_group *group)
+static u64 early_pages(const struct kcoll_group *group)
 {
 	return DIV_ROUND_UP(group->early_bytes, PAGE_SIZE);
 }
 
-int coll_group_make(struct coll_device *device, const struct coll_device_group *asked)
+int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group *asked)
 {
-	struct coll_group *group;
+	struct kcoll_group *group;
 	int number;
 
 	if (!asked->ranks || asked->ranks > COLL_RANKS_MAX || asked->rank >= asked->ranks)
@@ -42,7 +42,7 @@ int coll_group_make(struct coll_device *device, const struct coll_device_group *
 	INIT_LIST_HEAD(&group->runs);
 	INIT_LIST_HEAD(&group->early);
 	INIT_LIST_HEAD(&group->control);
-	number = coll_account(device, early_pages(group), true);
+	number = kcoll_account(device, early_pages(group), true);
 	if (number)
 		goto err_free;
 	group->early_room = group->early_bytes;
@@ -55,54 +55,54 @@ int coll_group_make(struct coll_device *device, const struct coll_device_group *
 	return number;
 
 err_account:
-	coll_account(device, early_pages(group), false);
+	kcoll_account(device, early_pages(group), false);
 err_free:
 	kfree(group);
 	return number;
 }
 
-void coll_group_early_free(struct coll_group *group, struct coll_early *early)
+void kcoll_group_early_free(struct kcoll_group *group, struct kcoll_early *early)
 {
-	struct coll_link *link;
+	struct kcoll_link *link;
 	unsigned long rank;
 
 	list_del(&early->node);
 	group->early_room += sizeof(*early) + early->header.bytes;
-	coll_account(group->device, early->accounted, false);
+	kcoll_account(group->device, early->accounted, false);
 	kvfree(early);
 	if (group->error)
 		return;
 	xa_for_each(&group->links, rank, link)
 		if (link->stalled)
-			coll_link_wake(link);
+			kcoll_link_wake(link);
 }
 
-static void group_drop_early(struct coll_group *group)
+static void group_drop_early(struct kcoll_group *group)
 {
-	struct coll_early *early, *next;
+	struct kcoll_early *early, *next;
 
 	list_for_each_entry_safe(early, next, &group->early, node)
-		coll_group_early_free(group, early);
+		kcoll_group_early_free(group, early);
 }
 
-static void group_end_runs(struct coll_group *group, int error, bool all)
+static void group_end_runs(struct kcoll_group *group, int error, bool all)
 {
-	struct coll_running *run, *next;
-	struct coll_link *link;
+	struct kcoll_running *run, *next;
+	struct kcoll_link *link;
 	unsigned long rank;
 
 	list_for_each_entry(run, &group->runs, node) {
 		coll_step_fail(&run->step, error);
 		if (!run->over)
-			coll_run_over(run, error);
+			kcoll_run_over(run, error);
 	}
 	xa_for_each(&group->links, rank, link)
-		coll_link_drop(link, all);
+		kcoll_link_drop(link, all);
 	list_for_each_entry_safe(run, next, &group->runs, node)
-		coll_run_maybe_home(run);
+		kcoll_run_maybe_home(run);
 }
 
-void coll_group_fail(struct coll_group *group, int error, u32 culprit, u32 witness)
+void kcoll_group_fail(struct kcoll_group *group, int error, u32 culprit, u32 witness)
 {
 	struct coll_header news = {
 		.kind = COLL_MESSAGE_FAIL,
@@ -111,7 +111,7 @@ void coll_group_fail(struct coll_group *group, int error, u32 culprit, u32 witne
 		.slot = culprit,
 		.hash = -error,
 	};
-	struct coll_link *link;
+	struct kcoll_link *link;
 	unsigned long rank;
 
 	if (group->error)
@@ -124,23 +124,23 @@ void coll_group_fail(struct coll_group *group, int error, u32 culprit, u32 witne
 	group_end_runs(group, error, false);
 	xa_for_each(&group->links, rank, link)
 		if (link->state == COLL_LINK_UP) {
-			coll_link_send_control(link, &news);
-			coll_link_wake(link);	/* also if it was not read for want of room */
+			kcoll_link_send_control(link, &news);
+			kcoll_link_wake(link);	/* also if it was not read for want of room */
 		}
 	/* Its own program hears of it too: it may wait for no run at all. */
-	coll_group_control(group, group->rank, &news);
+	kcoll_group_control(group, group->rank, &news);
 }
 
-u32 coll_group_suspect(struct coll_group *group)
+u32 kcoll_group_suspect(struct kcoll_group *group)
 {
-	const struct coll_running *run;
-	const struct coll_link *link;
+	const struct kcoll_running *run;
+	const struct kcoll_link *link;
 	u32 rank = COLL_NONE;
 
 	list_for_each_entry(run, &group->runs, node) {
 		if (run->over)
 			continue;
-		rank = coll_run_awaits(run);
+		rank = kcoll_run_awaits(run);
 		break;
 	}
 	link = rank == COLL_NONE ? NULL : xa_load(&group->links, rank);
@@ -151,20 +151,20 @@ u32 coll_group_suspect(struct coll_group *group)
 	return link->pong_suspect;
 }
 
-void coll_group_give_up(struct coll_group *group)
+void kcoll_group_give_up(struct kcoll_group *group)
 {
-	struct coll_link *link;
+	struct kcoll_link *link;
 	unsigned long rank;
 
 	group->failing_until = U64_MAX;
 	xa_for_each(&group->links, rank, link)
 		if (link->queue)
-			coll_link_cut(link);
+			kcoll_link_cut(link);
 }
 
-void coll_group_control(struct coll_group *group, u32 rank, const struct coll_header *header)
+void kcoll_group_control(struct kcoll_group *group, u32 rank, const struct coll_header *header)
 {
-	struct coll_control *control;
+	struct kcoll_control *control;
 
 	if (group->controls == COLL_CONTROL_MAX)
 		return;		/* nobody reads them; pings are asked again */
@@ -178,35 +178,35 @@ void coll_group_control(struct coll_group *group, u32 rank, const struct coll_he
 	WRITE_ONCE(group->device->shared->control, group->device->shared->control + 1);
 }
 
-static void group_drop_control(struct coll_group *group)
+static void group_drop_control(struct kcoll_group *group)
 {
 	struct coll_device_shared *shared = group->device->shared;
-	struct coll_control *control, *next;
+	struct kcoll_control *control, *next;
 
 	list_for_each_entry_safe(control, next, &group->control, node)
 		kfree(control);
 	WRITE_ONCE(shared->control, shared->control - group->controls);
 }
 
-void coll_group_free(struct coll_group *group)
+void kcoll_group_free(struct kcoll_group *group)
 {
-	struct coll_device *device = group->device;
-	struct coll_loaded *loaded, *next;
-	struct coll_link *link;
+	struct kcoll_device *device = group->device;
+	struct kcoll_loaded *loaded, *next;
+	struct kcoll_link *link;
 	unsigned long rank;
 
 	group->error = group->error ?: -ECANCELED;
 	group_end_runs(group, group->error, true);
 	list_for_each_entry_safe(loaded, next, &group->loaded, node)
-		coll_loaded_unload(loaded);
+		kcoll_loaded_unload(loaded);
 	WARN_ON_ONCE(!list_empty(&group->runs) || !list_empty(&group->loaded));
 	xa_for_each(&group->links, rank, link)
-		coll_link_free(link);
+		kcoll_link_free(link);
 	xa_destroy(&group->links);
 	group_drop_early(group);
 	group_drop_control(group);
 	list_del(&group->node);
 	idr_remove(&device->groups_by_number, group->number);
-	coll_account(device, early_pages(group), false);
+	kcoll_account(device, early_pages(group), false);
 	kfree(group);
 }

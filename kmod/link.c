@@ -19,29 +19,29 @@
 
 /* ---- waking ------------------------------------------------------------------- */
 
-void coll_link_wake(struct coll_link *link)
+void kcoll_link_wake(struct kcoll_link *link)
 {
 	if (test_and_set_bit(0, &link->woken))
 		return;
 	llist_add(&link->ready, &link->group->device->ready);
-	coll_runner_kick(link->group->device);
+	kcoll_runner_kick(link->group->device);
 }
 
 /* In softirq, with the socket's wait queue locked. */
 static int socket_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
-	coll_link_wake(container_of(wait, struct coll_link, wait));
+	kcoll_link_wake(container_of(wait, struct kcoll_link, wait));
 	return 0;
 }
 
 struct wait_install {
 	poll_table table;
-	struct coll_link *link;
+	struct kcoll_link *link;
 };
 
 static void install_wait(struct file *file, wait_queue_head_t *head, poll_table *table)
 {
-	struct coll_link *link = container_of(table, struct wait_install, table)->link;
+	struct kcoll_link *link = container_of(table, struct wait_install, table)->link;
 
 	if (link->wait_head)	/* a TCP socket has one queue */
 		return;
@@ -51,9 +51,9 @@ static void install_wait(struct file *file, wait_queue_head_t *head, poll_table 
 
 /* ---- life ---------------------------------------------------------------------- */
 
-struct coll_link *coll_link_get(struct coll_group *group, u32 rank)
+struct kcoll_link *kcoll_link_get(struct kcoll_group *group, u32 rank)
 {
-	struct coll_link *link = xa_load(&group->links, rank);
+	struct kcoll_link *link = xa_load(&group->links, rank);
 
 	if (link || rank >= group->ranks || rank == group->rank)
 		return link;
@@ -86,7 +86,7 @@ static int suitable(struct socket *socket)
 }
 
 /* Hears of the socket no more, and lets it go. */
-static void let_socket_go(struct coll_link *link)
+static void let_socket_go(struct kcoll_link *link)
 {
 	if (link->wait_head)
 		remove_wait_queue(link->wait_head, &link->wait);
@@ -96,10 +96,10 @@ static void let_socket_go(struct coll_link *link)
 	link->socket = NULL;
 	kfree(link->stage);
 	link->stage = NULL;
-	coll_runner_forget(link);
+	kcoll_runner_forget(link);
 }
 
-static int lend_socket(struct coll_link *link, int fd)
+static int lend_socket(struct kcoll_link *link, int fd)
 {
 	struct wait_install install = { .link = link };
 	int error;
@@ -124,42 +124,42 @@ static int lend_socket(struct coll_link *link, int fd)
 
 /* ---- sending -------------------------------------------------------------------- */
 
-void coll_link_send(struct coll_link *link, struct coll_sending *sending)
+void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending)
 {
 	sending->next = NULL;
 	*link->queue_end = sending;
 	link->queue_end = &sending->next;
 	if (link->socket && link->state != COLL_LINK_LOST)
-		coll_link_wake(link);
+		kcoll_link_wake(link);
 }
 
-int coll_link_send_control(struct coll_link *link, const struct coll_header *header)
+int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *header)
 {
-	struct coll_sending *sending = kzalloc(sizeof(*sending), COLL_GFP);
+	struct kcoll_sending *sending = kzalloc(sizeof(*sending), COLL_GFP);
 
 	if (!sending)
 		return -ENOMEM;
 	sending->header = *header;
-	coll_link_send(link, sending);
+	kcoll_link_send(link, sending);
 	return 0;
 }
 
-static u64 message_bytes(const struct coll_sending *sending)
+static u64 message_bytes(const struct kcoll_sending *sending)
 {
 	return sizeof(sending->header) + sending->header.bytes;
 }
 
-static void sending_release(struct coll_sending *sending)
+static void sending_release(struct kcoll_sending *sending)
 {
 	if (sending->run)
-		coll_run_sent(sending->run, sending);
+		kcoll_run_sent(sending->run, sending);
 	else
 		kfree(sending);
 }
 
-static struct coll_sending *queue_pop(struct coll_link *link)
+static struct kcoll_sending *queue_pop(struct kcoll_link *link)
 {
-	struct coll_sending *sending = link->queue;
+	struct kcoll_sending *sending = link->queue;
 
 	link->queue = sending->next;
 	if (!link->queue)
@@ -168,15 +168,15 @@ static struct coll_sending *queue_pop(struct coll_link *link)
 	return sending;
 }
 
-void coll_link_drop(struct coll_link *link, bool all)
+void kcoll_link_drop(struct kcoll_link *link, bool all)
 {
-	struct coll_sending **keep = &link->queue, *sending;
-	struct coll_running *run = link->run;
+	struct kcoll_sending **keep = &link->queue, *sending;
+	struct kcoll_running *run = link->run;
 
 	if (run) {
 		link->run = NULL;
 		run->in_flight--;
-		coll_run_maybe_home(run);
+		kcoll_run_maybe_home(run);
 	}
 	while ((sending = *keep)) {
 		bool begun = sending == link->queue && link->sent;
@@ -196,14 +196,14 @@ void coll_link_drop(struct coll_link *link, bool all)
 }
 
 /* Nothing can go out any more. */
-static void link_discard(struct coll_link *link)
+static void link_discard(struct kcoll_link *link)
 {
-	coll_link_drop(link, true);
+	kcoll_link_drop(link, true);
 	while (link->queue)
 		sending_release(queue_pop(link));
 }
 
-static void header_bvec(struct coll_sending *sending, u64 skip, struct bio_vec *bvec)
+static void header_bvec(struct kcoll_sending *sending, u64 skip, struct bio_vec *bvec)
 {
 	void *address = &sending->header;
 
@@ -214,15 +214,15 @@ static void header_bvec(struct coll_sending *sending, u64 skip, struct bio_vec *
 }
 
 /* Pieces of what is queued, from byte link->sent on. Returns their number. */
-static int send_bvecs(struct coll_link *link, struct bio_vec *bvec, u64 *bytes)
+static int send_bvecs(struct kcoll_link *link, struct bio_vec *bvec, u64 *bytes)
 {
-	struct coll_sending *sending;
+	struct kcoll_sending *sending;
 	u64 skip = link->sent;
 	int n = 0;
 
 	*bytes = 0;
 	for (sending = link->queue; sending && n < COLL_BVECS; sending = sending->next) {
-		struct coll_running *run = sending->run;
+		struct kcoll_running *run = sending->run;
 		u64 header = sizeof(sending->header), left, got;
 		const struct coll_op *op;
 
@@ -238,10 +238,10 @@ static int send_bvecs(struct coll_link *link, struct bio_vec *bvec, u64 *bytes)
 			op = &coll_ops(run->loaded->schedule)[sending->op];
 			buffer = COLL_PLACE_BUFFER(op->left);
 			got = left;
-			n += coll_memory_bvecs(run->buffer[buffer],
-					       run->offset[buffer] + COLL_PLACE_OFFSET(op->left) +
+			n += kcoll_memory_bvecs(run->buffer[buffer],
+						run->offset[buffer] + COLL_PLACE_OFFSET(op->left) +
 						       skip - header,
-					       &got, bvec + n, COLL_BVECS - n);
+						&got, bvec + n, COLL_BVECS - n);
 			*bytes += got;
 			if (got < left)
 				break;
@@ -251,13 +251,13 @@ static int send_bvecs(struct coll_link *link, struct bio_vec *bvec, u64 *bytes)
 	return n;
 }
 
-static void link_sent(struct coll_link *link, u64 bytes)
+static void link_sent(struct kcoll_link *link, u64 bytes)
 {
 	link->group->device->counters.sent_bytes += bytes;
 	link->sent += bytes;
 	while (link->queue && link->sent >= message_bytes(link->queue)) {
 		u64 rest = link->sent - message_bytes(link->queue);
-		struct coll_sending *sending = queue_pop(link);
+		struct kcoll_sending *sending = queue_pop(link);
 
 		link->sent = rest;
 		sending_release(sending);
@@ -265,7 +265,7 @@ static void link_sent(struct coll_link *link, u64 bytes)
 }
 
 /* Whether it could send more at once. */
-static bool link_turn_send(struct coll_link *link)
+static bool link_turn_send(struct kcoll_link *link)
 {
 	struct bio_vec bvec[COLL_BVECS];
 	u64 bytes, done = 0;
@@ -295,7 +295,7 @@ static bool link_turn_send(struct coll_link *link)
 
 /* ---- ends ---------------------------------------------------------------------- */
 
-void coll_link_free(struct coll_link *link)
+void kcoll_link_free(struct kcoll_link *link)
 {
 	if (link->socket && link->state != COLL_LINK_LOST)
 		link_turn_send(link);	/* a goodbye, if the socket takes it at once */
@@ -304,7 +304,7 @@ void coll_link_free(struct coll_link *link)
 	kfree(link);
 }
 
-void coll_link_cut(struct coll_link *link)
+void kcoll_link_cut(struct kcoll_link *link)
 {
 	link->state = COLL_LINK_LOST;
 	if (link->socket)
@@ -313,36 +313,36 @@ void coll_link_cut(struct coll_link *link)
 }
 
 /* The connection ended, with an errno or at its end. */
-static void link_lost(struct coll_link *link, int error)
+static void link_lost(struct kcoll_link *link, int error)
 {
-	struct coll_group *group = link->group;
+	struct kcoll_group *group = link->group;
 	bool left = link->state == COLL_LINK_LEFT;
 
 	link->state = COLL_LINK_LOST;
 	if (!left)
-		coll_group_fail(group, error == -ETIMEDOUT ? error : -ECONNRESET, link->rank,
-				COLL_NONE);
+		kcoll_group_fail(group, error == -ETIMEDOUT ? error : -ECONNRESET, link->rank,
+				 COLL_NONE);
 	link_discard(link);
 }
 
 /* ---- receiving ------------------------------------------------------------------- */
 
-static bool awaited(const struct coll_link *link)
+static bool awaited(const struct kcoll_link *link)
 {
-	struct coll_running *run;
+	struct kcoll_running *run;
 
 	list_for_each_entry(run, &link->group->runs, node)
-		if (coll_run_needs(run, link))
+		if (kcoll_run_needs(run, link))
 			return true;
 	return false;
 }
 
 /* A message for later. False: there is no room, the link is not read for a while. */
-static bool receive_early(struct coll_link *link)
+static bool receive_early(struct kcoll_link *link)
 {
-	struct coll_group *group = link->group;
-	u64 bytes = sizeof(struct coll_early) + link->header.bytes;
-	struct coll_early *early;
+	struct kcoll_group *group = link->group;
+	u64 bytes = sizeof(struct kcoll_early) + link->header.bytes;
+	struct kcoll_early *early;
 
 	/* What lies behind it in the stream may be what an older run waits for. */
 	if ((s64)bytes > group->early_room && !link->handed && !awaited(link))
@@ -351,9 +351,9 @@ static bool receive_early(struct coll_link *link)
 	if (early)
 		early->accounted = (s64)bytes > group->early_room ? DIV_ROUND_UP(bytes, PAGE_SIZE) :
 								   0;
-	if (!early || coll_account(group->device, early->accounted, true)) {
+	if (!early || kcoll_account(group->device, early->accounted, true)) {
 		kvfree(early);
-		coll_group_fail(group, -ENOBUFS, group->rank, link->rank);
+		kcoll_group_fail(group, -ENOBUFS, group->rank, link->rank);
 		return true;
 	}
 	group->early_room -= bytes;
@@ -368,10 +368,10 @@ static bool receive_early(struct coll_link *link)
 }
 
 /* The message that this chunk goes on with, if it is kept here. */
-static struct coll_early *early_begun(const struct coll_link *link)
+static struct kcoll_early *early_begun(const struct kcoll_link *link)
 {
 	const struct coll_header *header = &link->header;
-	struct coll_early *early;
+	struct kcoll_early *early;
 
 	list_for_each_entry(early, &link->group->early, node)
 		if (early->rank == link->rank && !early->complete &&
@@ -382,11 +382,11 @@ static struct coll_early *early_begun(const struct coll_link *link)
 }
 
 /* Where does its payload go? False: nowhere yet. */
-static bool receive_data(struct coll_link *link)
+static bool receive_data(struct kcoll_link *link)
 {
-	struct coll_group *group = link->group;
+	struct kcoll_group *group = link->group;
 	const struct coll_header *header = &link->header;
-	struct coll_running *run = coll_run_find(group, header->run);
+	struct kcoll_running *run = kcoll_run_find(group, header->run);
 	int match = COLL_MATCH_LATE;
 	u32 op;
 
@@ -398,19 +398,19 @@ static bool receive_data(struct coll_link *link)
 		match = COLL_MATCH_LATE;
 	} else if (run && !run->over) {
 		if (header->hash != run->loaded->hash) {
-			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			kcoll_group_fail(group, -EPROTO, link->rank, group->rank);
 			return true;
 		}
 		match = coll_match(&run->step, link->rank, header->slot, header->bytes, &op);
 		if (match < 0 || run->arrived[op] ||
 		    (match == COLL_MATCH_EARLY && header->offset) ||
 		    (match == COLL_MATCH_POSTED && run->got[op] != header->offset)) {
-			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			kcoll_group_fail(group, -EPROTO, link->rank, group->rank);
 			return true;
 		}
 	} else if ((s32)(header->run - group->next_run) >= 0) {
 		if (header->offset) {
-			coll_group_fail(group, -EPROTO, link->rank, group->rank);
+			kcoll_group_fail(group, -EPROTO, link->rank, group->rank);
 			return true;
 		}
 		match = COLL_MATCH_EARLY;
@@ -425,46 +425,46 @@ static bool receive_data(struct coll_link *link)
 	return match != COLL_MATCH_EARLY || receive_early(link);
 }
 
-static void receive_control(struct coll_link *link)
+static void receive_control(struct kcoll_link *link)
 {
-	struct coll_group *group = link->group;
+	struct kcoll_group *group = link->group;
 	const struct coll_header *header = &link->header;
 	struct coll_header pong = {
 		.kind = COLL_MESSAGE_PONG,
 		.version = COLL_WIRE_VERSION,
 		.run = group->next_run - 1,
-		.slot = coll_group_suspect(group),
+		.slot = kcoll_group_suspect(group),
 	};
 
 	switch (header->kind) {
 	case COLL_MESSAGE_PING:		/* the process need not even run to answer */
-		coll_link_send_control(link, &pong);
+		kcoll_link_send_control(link, &pong);
 		return;
 	case COLL_MESSAGE_PONG:
 		link->answered = ktime_get_ns();
 		link->pong_suspect = header->slot;
 		break;
 	case COLL_MESSAGE_FAIL:
-		coll_group_fail(group, header->hash && header->hash < 4096 ? -(int)header->hash :
+		kcoll_group_fail(group, header->hash && header->hash < 4096 ? -(int)header->hash :
 			-EPROTO, header->slot, header->run);
 		return;
 	case COLL_MESSAGE_BYE:
 		link->state = COLL_LINK_LEFT;
 		if (awaited(link))
-			coll_group_fail(group, -ECONNRESET, link->rank, COLL_NONE);
+			kcoll_group_fail(group, -ECONNRESET, link->rank, COLL_NONE);
 		break;
 	}
-	coll_group_control(group, link->rank, header);
+	kcoll_group_control(group, link->rank, header);
 }
 
-static bool header_done(struct coll_link *link)
+static bool header_done(struct kcoll_link *link)
 {
 	const struct coll_header *header = &link->header;
 
 	link->payload_left = 0;
 	if (!coll_header_valid(header)) {
-		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank);
-		coll_link_cut(link);
+		kcoll_group_fail(link->group, -EPROTO, link->rank, link->group->rank);
+		kcoll_link_cut(link);
 		return true;
 	}
 	if (header->kind == COLL_MESSAGE_DATA)
@@ -474,27 +474,27 @@ static bool header_done(struct coll_link *link)
 }
 
 /* An early message is whole: it waits for its receive, or is not wanted any more. */
-static void early_done(struct coll_link *link, struct coll_early *early)
+static void early_done(struct kcoll_link *link, struct kcoll_early *early)
 {
-	struct coll_group *group = link->group;
-	struct coll_running *run = coll_run_find(group, early->header.run);
+	struct kcoll_group *group = link->group;
+	struct kcoll_running *run = kcoll_run_find(group, early->header.run);
 	u32 op;
 
 	early->complete = true;
 	if (group->error || (run ? run->over : (s32)(early->header.run - group->next_run) < 0)) {
-		coll_group_early_free(group, early);
+		kcoll_group_early_free(group, early);
 		return;
 	}
 	if (run && coll_match(&run->step, link->rank, early->header.slot, early->header.bytes,
 			      &op) == COLL_MATCH_POSTED)
-		coll_run_take_early(run, op);
+		kcoll_run_take_early(run, op);
 }
 
 /* Header and payload are here: a message, or a chunk of one. */
-static void chunk_done(struct coll_link *link)
+static void chunk_done(struct kcoll_link *link)
 {
-	struct coll_running *run = link->run;
-	struct coll_early *early = link->early;
+	struct kcoll_running *run = link->run;
+	struct kcoll_early *early = link->early;
 	const u64 got = link->header.offset + coll_chunk_bytes(&link->header);
 	const bool whole = got == link->header.bytes;
 
@@ -510,33 +510,33 @@ static void chunk_done(struct coll_link *link)
 		run->got[link->op] = got;
 		if (whole) {
 			run->arrived[link->op] = 1;
-			coll_run_received(run, link->op);
+			kcoll_run_received(run, link->op);
 		} else {
-			coll_run_maybe_home(run);
+			kcoll_run_maybe_home(run);
 		}
 	}
 }
 
 /* Of the message's payload so much is here. */
-static u64 payload_done(const struct coll_link *link)
+static u64 payload_done(const struct kcoll_link *link)
 {
 	return link->header.offset + coll_chunk_bytes(&link->header) - link->payload_left;
 }
 
 /* Bytes of payload, from the stage. */
-static void payload_from(struct coll_link *link, const u8 *from, u32 bytes)
+static void payload_from(struct kcoll_link *link, const u8 *from, u32 bytes)
 {
 	const u64 done = payload_done(link);
 
 	if (link->early)
 		memcpy(link->early->data + done, from, bytes);
 	else if (link->run)
-		coll_run_write(link->run, link->op, done, from, bytes);
+		kcoll_run_write(link->run, link->op, done, from, bytes);
 	link->payload_left -= bytes;
 }
 
 /* Uses up the stage as far as there is a place for it. */
-static void consume(struct coll_link *link)
+static void consume(struct kcoll_link *link)
 {
 	while (link->state != COLL_LINK_LOST && !link->stalled) {
 		u32 have = link->stage_end - link->stage_at, part;
@@ -568,7 +568,7 @@ static void consume(struct coll_link *link)
 /* ---- lending and taking back ------------------------------------------------------- */
 
 /* What the program has read from the socket comes before what is still in there. */
-static int take_over_bytes(struct coll_link *link, const struct coll_device_link *asked)
+static int take_over_bytes(struct kcoll_link *link, const struct coll_device_link *asked)
 {
 	u64 done;
 
@@ -581,7 +581,7 @@ static int take_over_bytes(struct coll_link *link, const struct coll_device_link
 				   (void __user *)(unsigned long)(asked->address + done),
 				   link->stage_end)) {
 			link->stage_end = 0;
-			coll_group_fail(link->group, -EFAULT, link->group->rank, link->rank);
+			kcoll_group_fail(link->group, -EFAULT, link->group->rank, link->rank);
 			return -EFAULT;
 		}
 		consume(link);
@@ -590,7 +590,7 @@ static int take_over_bytes(struct coll_link *link, const struct coll_device_link
 	return 0;
 }
 
-int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked)
+int kcoll_link_lend(struct kcoll_link *link, const struct coll_device_link *asked)
 {
 	int error;
 
@@ -599,7 +599,7 @@ int coll_link_lend(struct coll_link *link, const struct coll_device_link *asked)
 	error = lend_socket(link, asked->fd);
 	if (!error && asked->bytes)
 		error = take_over_bytes(link, asked);
-	coll_link_wake(link);
+	kcoll_link_wake(link);
 	return error;
 }
 
@@ -618,13 +618,13 @@ static void give(struct giving *giving, const void *from, u64 bytes)
 	giving->bytes += bytes;
 }
 
-static bool belongs_to(const struct coll_early *early, const struct coll_link *link)
+static bool belongs_to(const struct kcoll_early *early, const struct kcoll_link *link)
 {
 	return early->rank == link->rank && early != link->early;
 }
 
 /* The message that is coming in. Of one that is thrown away only the rest is. */
-static void give_begun(struct coll_link *link, struct giving *giving)
+static void give_begun(struct kcoll_link *link, struct giving *giving)
 {
 	struct coll_header header = link->header;
 	const u64 end = header.offset + coll_chunk_bytes(&header);
@@ -639,13 +639,13 @@ static void give_begun(struct coll_link *link, struct giving *giving)
 }
 
 /* The stream as if nothing of what is given had left the socket. */
-static void give_stream(struct coll_link *link, struct giving *giving)
+static void give_stream(struct kcoll_link *link, struct giving *giving)
 {
 	const struct coll_header bye = {
 		.kind = COLL_MESSAGE_BYE,
 		.version = COLL_WIRE_VERSION,
 	};
-	const struct coll_early *early;
+	const struct kcoll_early *early;
 	struct coll_header header;
 
 	list_for_each_entry(early, &link->group->early, node) {
@@ -660,13 +660,13 @@ static void give_stream(struct coll_link *link, struct giving *giving)
 	give_begun(link, giving);
 }
 
-static void forget_stream(struct coll_link *link)
+static void forget_stream(struct kcoll_link *link)
 {
-	struct coll_early *early, *next;
+	struct kcoll_early *early, *next;
 
 	list_for_each_entry_safe(early, next, &link->group->early, node)
 		if (early->rank == link->rank)
-			coll_group_early_free(link->group, early);
+			kcoll_group_early_free(link->group, early);
 	link->early = NULL;
 	link->header_got = 0;
 	link->payload_left = 0;
@@ -675,9 +675,9 @@ static void forget_stream(struct coll_link *link)
 	link->stage_end = 0;
 }
 
-static bool busy(const struct coll_link *link)
+static bool busy(const struct kcoll_link *link)
 {
-	const struct coll_running *run;
+	const struct kcoll_running *run;
 
 	list_for_each_entry(run, &link->group->runs, node)
 		if (!run->over)
@@ -685,7 +685,7 @@ static bool busy(const struct coll_link *link)
 	return link->queue || link->run;
 }
 
-long coll_link_unlend(struct coll_link *link, const struct coll_device_link *asked)
+long kcoll_link_unlend(struct kcoll_link *link, const struct coll_device_link *asked)
 {
 	struct giving giving = { .address = asked->address, .room = asked->bytes };
 
@@ -709,7 +709,7 @@ long coll_link_unlend(struct coll_link *link, const struct coll_device_link *ask
 
 /* ---- the thread's turn --------------------------------------------------------------- */
 
-static int receive_stage(struct coll_link *link)
+static int receive_stage(struct kcoll_link *link)
 {
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT };
 	struct kvec piece = { link->stage, COLL_STAGE_BYTES };
@@ -724,7 +724,7 @@ static int receive_stage(struct coll_link *link)
 }
 
 /* Straight to where it belongs. */
-static int receive_payload(struct coll_link *link)
+static int receive_payload(struct kcoll_link *link)
 {
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT };
 	const u64 done = payload_done(link);
@@ -734,7 +734,7 @@ static int receive_payload(struct coll_link *link)
 	int n, got;
 
 	if (link->run) {
-		n = coll_run_bvecs(link->run, link->op, done, &bytes, bvec, COLL_BVECS);
+		n = kcoll_run_bvecs(link->run, link->op, done, &bytes, bvec, COLL_BVECS);
 		iov_iter_bvec(&message.msg_iter, ITER_DEST, bvec, n, bytes);
 	} else {
 		piece.iov_base = link->early->data + done;
@@ -751,7 +751,7 @@ static int receive_payload(struct coll_link *link)
 }
 
 /* Whether there may be more to receive at once. */
-static bool link_turn_receive(struct coll_link *link)
+static bool link_turn_receive(struct kcoll_link *link)
 {
 	u64 done = 0;
 
@@ -785,7 +785,7 @@ static bool link_turn_receive(struct coll_link *link)
 	return false;
 }
 
-bool coll_link_turn(struct coll_link *link)
+bool kcoll_link_turn(struct kcoll_link *link)
 {
 	bool more;
 

@@ -12,7 +12,7 @@
 #include "device.h"
 
 /* A schedule for this group that we can run? The reason, or NULL. */
-static const char *unsuitable(const struct coll_group *group, const struct coll_schedule *s,
+static const char *unsuitable(const struct kcoll_group *group, const struct coll_schedule *s,
 			      u32 *op)
 {
 	const struct coll_op *ops = coll_ops(s);
@@ -40,7 +40,7 @@ static int refuse(const struct coll_device_load *asked, u32 op, const char *reas
 	return error;
 }
 
-static int check(struct coll_loaded *loaded, const struct coll_device_load *asked)
+static int check(struct kcoll_loaded *loaded, const struct coll_device_load *asked)
 {
 	struct coll_refusal refusal;
 	const char *reason;
@@ -60,7 +60,7 @@ static int check(struct coll_loaded *loaded, const struct coll_device_load *aske
 }
 
 /* What is reduced has to be mapped; what is sent, received or copied need not. */
-static void note_touched(struct coll_loaded *loaded)
+static void note_touched(struct kcoll_loaded *loaded)
 {
 	const struct coll_op *ops = coll_ops(loaded->schedule);
 	u32 i;
@@ -74,7 +74,7 @@ static void note_touched(struct coll_loaded *loaded)
 	}
 }
 
-static int find_links(struct coll_loaded *loaded)
+static int find_links(struct kcoll_loaded *loaded)
 {
 	const struct coll_schedule *s = loaded->schedule;
 	u32 i;
@@ -83,14 +83,14 @@ static int find_links(struct coll_loaded *loaded)
 	if (!loaded->links)
 		return -ENOMEM;
 	for (i = 0; i < s->peers; i++) {
-		loaded->links[i] = coll_link_get(loaded->group, coll_peers(s)[i].rank);
+		loaded->links[i] = kcoll_link_get(loaded->group, coll_peers(s)[i].rank);
 		if (!loaded->links[i])
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int plan(struct coll_loaded *loaded)
+static int plan(struct kcoll_loaded *loaded)
 {
 	u64 bytes = coll_plan_bytes(loaded->schedule);
 	void *memory = kvmalloc(bytes, COLL_GFP);
@@ -101,16 +101,16 @@ static int plan(struct coll_loaded *loaded)
 	return 0;
 }
 
-static void loaded_free(struct coll_loaded *loaded)
+static void loaded_free(struct kcoll_loaded *loaded)
 {
-	struct coll_device *device = loaded->group->device;
+	struct kcoll_device *device = loaded->group->device;
 
 	if (loaded->spare)
-		coll_run_free(loaded->spare);
+		kcoll_run_free(loaded->spare);
 	kvfree(loaded->plan.pending);	/* where the plan's memory begins */
 	kvfree(loaded->links);
 	kvfree(loaded->schedule);
-	coll_account(device, loaded->accounted, false);
+	kcoll_account(device, loaded->accounted, false);
 	kfree(loaded);
 }
 
@@ -120,10 +120,10 @@ static u64 schedule_pages(u64 bytes)
 	return DIV_ROUND_UP(2 * bytes, PAGE_SIZE) + 1;
 }
 
-int coll_load(struct coll_group *group, const struct coll_device_load *asked)
+int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked)
 {
-	struct coll_device *device = group->device;
-	struct coll_loaded *loaded;
+	struct kcoll_device *device = group->device;
+	struct kcoll_loaded *loaded;
 	int number;
 
 	if (asked->bytes < sizeof(struct coll_schedule))
@@ -134,7 +134,7 @@ int coll_load(struct coll_group *group, const struct coll_device_load *asked)
 	if (!loaded)
 		return -ENOMEM;
 	loaded->group = group;
-	number = coll_account(device, schedule_pages(asked->bytes), true);
+	number = kcoll_account(device, schedule_pages(asked->bytes), true);
 	if (number)
 		goto err_free;
 	loaded->accounted = schedule_pages(asked->bytes);
@@ -164,7 +164,7 @@ err_free:
 	return number;
 }
 
-void coll_loaded_maybe_free(struct coll_loaded *loaded)
+void kcoll_loaded_maybe_free(struct kcoll_loaded *loaded)
 {
 	if (loaded->number != COLL_NONE || loaded->running)
 		return;
@@ -172,10 +172,10 @@ void coll_loaded_maybe_free(struct coll_loaded *loaded)
 	loaded_free(loaded);
 }
 
-void coll_loaded_unload(struct coll_loaded *loaded)
+void kcoll_loaded_unload(struct kcoll_loaded *loaded)
 {
 	if (loaded->number != COLL_NONE)
 		idr_remove(&loaded->group->device->loaded_by_number, loaded->number);
 	loaded->number = COLL_NONE;
-	coll_loaded_maybe_free(loaded);
+	kcoll_loaded_maybe_free(loaded);
 }

@@ -10,12 +10,12 @@
 #include "netlink.h"
 #include "part.h"
 
-static const struct coll_part *const parts[] = {
-	&coll_noise,
-	&coll_watch,
-	&coll_pin,
-	&coll_circuit_part,
-	&coll_device_part,
+static const struct kcoll_part *const parts[] = {
+	&kcoll_noise,
+	&kcoll_watch,
+	&kcoll_pin,
+	&kcoll_circuit_part,
+	&kcoll_device_part,
 };
 
 static void stop_parts(size_t started)
@@ -37,7 +37,7 @@ static int __init coll_init(void)
 			return error;
 		}
 	}
-	error = coll_netlink_open(parts, ARRAY_SIZE(parts));
+	error = kcoll_netlink_open(parts, ARRAY_SIZE(parts));
 	if (error)
 		stop_parts(ARRAY_SIZE(parts));
 	return error;
@@ -45,7 +45,7 @@ static int __init coll_init(void)
 
 static void __exit coll_exit(void)
 {
-	coll_netlink_close();
+	kcoll_netlink_close();
 	stop_parts(ARRAY_SIZE(parts));
 }
 

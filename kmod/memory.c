@@ -15,7 +15,7 @@
 
 enum { PIN_AT_ONCE = 4096 };	/* pages; between two of them a signal ends it */
 
-int coll_account(struct coll_device *device, u64 pages, bool more)
+int kcoll_account(struct kcoll_device *device, u64 pages, bool more)
 {
 	if (!pages)
 		return 0;
@@ -24,14 +24,14 @@ int coll_account(struct coll_device *device, u64 pages, bool more)
 	return account_locked_vm(device->mm, pages, more);
 }
 
-static u64 accounted_pages(const struct coll_memory *buffer)
+static u64 accounted_pages(const struct kcoll_memory *buffer)
 {
 	return buffer->count + DIV_ROUND_UP((u64)buffer->count * sizeof(*buffer->pages), PAGE_SIZE);
 }
 
-static struct coll_memory *buffer_alloc(struct coll_device *device, u64 bytes, u32 first)
+static struct kcoll_memory *buffer_alloc(struct kcoll_device *device, u64 bytes, u32 first)
 {
-	struct coll_memory *buffer;
+	struct kcoll_memory *buffer;
 	u64 count = DIV_ROUND_UP(first + bytes, PAGE_SIZE);
 
 	if (bytes > COLL_BYTES_MAX || count > INT_MAX)
@@ -44,7 +44,7 @@ static struct coll_memory *buffer_alloc(struct coll_device *device, u64 bytes, u
 	buffer->bytes = bytes;
 	buffer->first = first;
 	buffer->count = count;
-	if (coll_account(device, accounted_pages(buffer), true))
+	if (kcoll_account(device, accounted_pages(buffer), true))
 		goto err_free;
 	buffer->pages = kvcalloc(count ?: 1, sizeof(*buffer->pages), COLL_GFP);
 	if (!buffer->pages)
@@ -52,7 +52,7 @@ static struct coll_memory *buffer_alloc(struct coll_device *device, u64 bytes, u
 	return buffer;
 
 err_account:
-	coll_account(device, accounted_pages(buffer), false);
+	kcoll_account(device, accounted_pages(buffer), false);
 err_free:
 	kfree(buffer);
 	return ERR_PTR(-ENOMEM);
@@ -60,7 +60,7 @@ err_free:
 
 static void buffer_release(struct kref *ref)
 {
-	struct coll_memory *buffer = container_of(ref, struct coll_memory, ref);
+	struct kcoll_memory *buffer = container_of(ref, struct kcoll_memory, ref);
 
 	if (buffer->user) {
 		if (buffer->mapping)
@@ -69,19 +69,19 @@ static void buffer_release(struct kref *ref)
 	} else {
 		vfree(buffer->mapping);
 	}
-	coll_account(buffer->device, accounted_pages(buffer), false);
+	kcoll_account(buffer->device, accounted_pages(buffer), false);
 	kvfree(buffer->pages);
 	kfree(buffer);
 }
 
-void coll_memory_put(struct coll_memory *buffer)
+void kcoll_memory_put(struct kcoll_memory *buffer)
 {
 	if (buffer)
 		kref_put(&buffer->ref, buffer_release);
 }
 
 /* On an error, so many are pinned. */
-static int pin_pages(struct coll_memory *buffer, u64 start, u32 *pinned)
+static int pin_pages(struct kcoll_memory *buffer, u64 start, u32 *pinned)
 {
 	unsigned int flags = FOLL_LONGTERM | (buffer->writable ? FOLL_WRITE : 0);
 
@@ -100,10 +100,10 @@ static int pin_pages(struct coll_memory *buffer, u64 start, u32 *pinned)
 	return 0;
 }
 
-struct coll_memory *coll_memory_pin(struct coll_device *device, u64 address, u64 bytes,
-				    bool writable)
+struct kcoll_memory *kcoll_memory_pin(struct kcoll_device *device, u64 address, u64 bytes,
+				      bool writable)
 {
-	struct coll_memory *buffer;
+	struct kcoll_memory *buffer;
 	u32 pinned;
 	int error;
 
@@ -117,7 +117,7 @@ struct coll_memory *coll_memory_pin(struct coll_device *device, u64 address, u64
 	error = pin_pages(buffer, address & PAGE_MASK, &pinned);
 	if (error) {
 		unpin_user_pages(buffer->pages, pinned);
-		coll_account(device, accounted_pages(buffer), false);
+		kcoll_account(device, accounted_pages(buffer), false);
 		kvfree(buffer->pages);
 		kfree(buffer);
 		return ERR_PTR(error);
@@ -125,16 +125,16 @@ struct coll_memory *coll_memory_pin(struct coll_device *device, u64 address, u64
 	return buffer;
 }
 
-struct coll_memory *coll_memory_make(struct coll_device *device, u64 bytes)
+struct kcoll_memory *kcoll_memory_make(struct kcoll_device *device, u64 bytes)
 {
-	struct coll_memory *buffer = buffer_alloc(device, bytes, 0);
+	struct kcoll_memory *buffer = buffer_alloc(device, bytes, 0);
 	u32 i;
 
 	if (IS_ERR(buffer) || !bytes)
 		return buffer;
 	buffer->mapping = __vmalloc(bytes, COLL_GFP | __GFP_ZERO);
 	if (!buffer->mapping) {
-		coll_memory_put(buffer);
+		kcoll_memory_put(buffer);
 		return ERR_PTR(-ENOMEM);
 	}
 	buffer->address = buffer->mapping;
@@ -144,7 +144,7 @@ struct coll_memory *coll_memory_make(struct coll_device *device, u64 bytes)
 	return buffer;
 }
 
-int coll_memory_map(struct coll_memory *buffer)
+int kcoll_memory_map(struct kcoll_memory *buffer)
 {
 	if (buffer->address || !buffer->bytes)
 		return 0;
@@ -160,8 +160,8 @@ int coll_memory_map(struct coll_memory *buffer)
 	return 0;
 }
 
-int coll_memory_bvecs(const struct coll_memory *buffer, u64 offset, u64 *bytes,
-		      struct bio_vec *bvec, int max)
+int kcoll_memory_bvecs(const struct kcoll_memory *buffer, u64 offset, u64 *bytes,
+		       struct bio_vec *bvec, int max)
 {
 	u64 at = buffer->first + offset, left = *bytes;
 	int i;

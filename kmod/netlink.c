@@ -23,7 +23,7 @@ static const struct genl_multicast_group groups[] = {
 
 /* The parts' commands in a row, and the parts. Written before the family is there. */
 static struct genl_ops commands[__COLL_CMD_MAX];
-static const struct coll_part *const *parts;
+static const struct kcoll_part *const *parts;
 static size_t part_count;
 static bool is_open;
 
@@ -43,7 +43,7 @@ static struct genl_family family = {
 static int socket_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	const struct netlink_notify *notify = data;
-	const struct coll_owner owner = { .net = notify->net, .portid = notify->portid };
+	const struct kcoll_owner owner = { .net = notify->net, .portid = notify->portid };
 	size_t i;
 
 	if (event != NETLINK_URELEASE || notify->protocol != NETLINK_GENERIC)
@@ -58,14 +58,14 @@ static struct notifier_block sockets = { .notifier_call = socket_event };
 
 /* ---- for commands -------------------------------------------------------------- */
 
-void *coll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command)
+void *kcoll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command)
 {
 	return genlmsg_put_reply(skb, info, &family, 0, command);
 }
 
-const struct nla_policy coll_no_attributes[2] = { [1] = { .type = NLA_REJECT } };
+const struct nla_policy kcoll_no_attributes[2] = { [1] = { .type = NLA_REJECT } };
 
-int coll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice)
+int kcoll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice)
 {
 	if (genl_info_net(info) != &init_net) {
 		NL_SET_ERR_MSG(info->extack, "only from the first network namespace");
@@ -78,7 +78,7 @@ int coll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice)
 	return 0;
 }
 
-int coll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpumask *cpus)
+int kcoll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpumask *cpus)
 {
 	int error = cpulist_parse(nla_data(attr), cpus);
 
@@ -87,21 +87,22 @@ int coll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpu
 		return -EINVAL;
 	}
 	if (error || !cpumask_subset(cpus, cpu_present_mask)) {
-		NL_SET_ERR_MSG_ATTR(extack, attr,
-				    "cpus: some are not there; /sys/devices/system/cpu/present is valid");
+		NL_SET_ERR_MSG_ATTR(
+			extack, attr,
+			"cpus: some are not there; /sys/devices/system/cpu/present is valid");
 		return -ENXIO;
 	}
 	return 0;
 }
 
-int coll_cpus_of(struct genl_info *info, int attr, struct cpumask *cpus)
+int kcoll_cpus_of(struct genl_info *info, int attr, struct cpumask *cpus)
 {
 	if (!info->attrs[attr])
 		return coll_refuse(info, attr, -EINVAL, "cpus: missing; a list such as 1-3,7");
-	return coll_cpus_in(info->attrs[attr], info->extack, cpus);
+	return kcoll_cpus_in(info->attrs[attr], info->extack, cpus);
 }
 
-void *coll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command)
+void *kcoll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command)
 {
 	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
 			   NLM_F_MULTI, command);
@@ -109,7 +110,7 @@ void *coll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command
 
 /* ---- events -------------------------------------------------------------------- */
 
-static int put_happened(struct sk_buff *skb, const struct coll_happened *happened)
+static int put_happened(struct sk_buff *skb, const struct kcoll_happened *happened)
 {
 	void *header = genlmsg_put(skb, 0, 0, &family, 0, COLL_CMD_EVENT);
 
@@ -130,7 +131,7 @@ static int put_happened(struct sk_buff *skb, const struct coll_happened *happene
 	return 0;
 }
 
-void coll_tell(const struct coll_happened *happened)
+void kcoll_tell(const struct kcoll_happened *happened)
 {
 	struct net *net = happened->net ? happened->net : &init_net;
 	struct sk_buff *skb;
@@ -149,7 +150,7 @@ void coll_tell(const struct coll_happened *happened)
 
 /* ---- the family -------------------------------------------------------------- */
 
-static int join(const struct coll_part *part)
+static int join(const struct kcoll_part *part)
 {
 	unsigned int i;
 
@@ -162,7 +163,7 @@ static int join(const struct coll_part *part)
 }
 
 /* A socket may own something as soon as the family is there: the notifier comes before it. */
-int coll_netlink_open(const struct coll_part *const *all, size_t count)
+int kcoll_netlink_open(const struct kcoll_part *const *all, size_t count)
 {
 	size_t i;
 	int error;
@@ -186,7 +187,7 @@ int coll_netlink_open(const struct coll_part *const *all, size_t count)
 	return 0;
 }
 
-void coll_netlink_close(void)
+void kcoll_netlink_close(void)
 {
 	WRITE_ONCE(is_open, false);
 	genl_unregister_family(&family);

@@ -9,25 +9,25 @@
 #include "part.h"
 
 /* From here until close, commands come. Called once, by main.c. */
-int coll_netlink_open(const struct coll_part *const *parts, size_t count);
-void coll_netlink_close(void);
+int kcoll_netlink_open(const struct kcoll_part *const *parts, size_t count);
+void kcoll_netlink_close(void);
 
 /* ---- for commands --------------------------------------------------------- */
 
-static inline struct coll_owner coll_owner_of(struct genl_info *info)
+static inline struct kcoll_owner coll_owner_of(struct genl_info *info)
 {
-	return (struct coll_owner){ .net = genl_info_net(info), .portid = info->snd_portid };
+	return (struct kcoll_owner){ .net = genl_info_net(info), .portid = info->snd_portid };
 }
 
 /* Begins the answer to a command. */
-void *coll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command);
+void *kcoll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command);
 
 /*
  * First line of a command that changes something of the whole machine: 0, or
  * -EPERM and the reason. CAP_NET_ADMIN is asked for by .flags = GENL_ADMIN_PERM
  * already; `nice` asks for CAP_SYS_NICE too. Namespaced root is refused.
  */
-int coll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice);
+int kcoll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice);
 
 /*
  * Refuses an attribute: `return coll_refuse(info, COLL_NOISE_A_SHARE, -ERANGE,
@@ -43,28 +43,28 @@ int coll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice);
 })
 
 /* Policy of a command that has none: one is needed, or all of them would be ignored. */
-extern const struct nla_policy coll_no_attributes[2];
+extern const struct nla_policy kcoll_no_attributes[2];
 
 /* Policy of a CPU list such as "1-3,7", and its set of CPUs: present ones, not empty. */
 #define COLL_POLICY_CPUS { .type = NLA_NUL_STRING, .len = 4095 }
-int coll_cpus_of(struct genl_info *info, int attr, struct cpumask *cpus);
-int coll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpumask *cpus);
+int kcoll_cpus_of(struct genl_info *info, int attr, struct cpumask *cpus);
+int kcoll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpumask *cpus);
 
-static inline struct coll_owner coll_dump_owner(struct netlink_callback *cb)
+static inline struct kcoll_owner coll_dump_owner(struct netlink_callback *cb)
 {
-	return (struct coll_owner){
+	return (struct kcoll_owner){
 		.net = sock_net(cb->skb->sk),
 		.portid = NETLINK_CB(cb->skb).portid,
 	};
 }
 
 /* Begins one message of a dump's answer; NULL: the buffer is full. */
-void *coll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command);
+void *kcoll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command);
 
 /* ---- for everybody -------------------------------------------------------- */
 
 /* What happened. Members that are 0 or NULL are not sent; `cpu` is not if it is below 0. */
-struct coll_happened {
+struct kcoll_happened {
 	enum coll_event kind;
 	u32 id;
 	int cpu;
@@ -79,6 +79,6 @@ struct coll_happened {
 };
 
 /* Tells the group "events"; free when nobody listens. Process context. */
-void coll_tell(const struct coll_happened *happened);
+void kcoll_tell(const struct kcoll_happened *happened);
 
 #endif

@@ -34,9 +34,9 @@ static DECLARE_DELAYED_WORK(lifetimes, end_lifetimes);
 
 /* ---- injectors ---------------------------------------------------------------- */
 
-static struct coll_noise_injector *find(u32 id)
+static struct kcoll_noise_injector *find(u32 id)
 {
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 
 	list_for_each_entry(injector, &injectors, list)
 		if (injector->id == id)
@@ -44,7 +44,8 @@ static struct coll_noise_injector *find(u32 id)
 	return NULL;
 }
 
-static struct coll_noise_seat *seat_of(const struct coll_noise_injector *injector, unsigned int cpu)
+static struct kcoll_noise_seat *seat_of(const struct kcoll_noise_injector *injector,
+					unsigned int cpu)
 {
 	u32 i;
 
@@ -54,7 +55,7 @@ static struct coll_noise_seat *seat_of(const struct coll_noise_injector *injecto
 	return NULL;
 }
 
-static void stop(struct coll_noise_injector *injector, const char *reason)
+static void stop(struct kcoll_noise_injector *injector, const char *reason)
 {
 	u32 i;
 
@@ -62,14 +63,14 @@ static void stop(struct coll_noise_injector *injector, const char *reason)
 		return;
 	injector->over = true;
 	for (i = 0; i < injector->seats; i++) {
-		coll_noise_seat_stop(&injector->seat[i]);
+		kcoll_noise_seat_stop(&injector->seat[i]);
 		injector->seat[i].state = COLL_NOISE_OVER;
 	}
-	coll_tell(&(struct coll_happened){
+	kcoll_tell(&(struct kcoll_happened){
 		.kind = COLL_EVENT_NOISE_OVER, .id = injector->id, .cpu = -1, .reason = reason });
 }
 
-static void release(struct coll_noise_injector *injector)
+static void release(struct kcoll_noise_injector *injector)
 {
 	u32 i;
 
@@ -81,7 +82,7 @@ static void release(struct coll_noise_injector *injector)
 }
 
 /* It must be over. */
-static void forget(struct coll_noise_injector *injector)
+static void forget(struct kcoll_noise_injector *injector)
 {
 	list_del(&injector->list);
 	injector_count--;
@@ -92,7 +93,7 @@ static void forget(struct coll_noise_injector *injector)
 static void end_lifetimes(struct work_struct *work)
 {
 	u64 now = ktime_get_ns(), next = U64_MAX;
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 
 	mutex_lock(&mutex);
 	list_for_each_entry(injector, &injectors, list) {
@@ -111,7 +112,7 @@ static void end_lifetimes(struct work_struct *work)
 /* CPUs where something is injected, or will be when they are back. */
 static void noisy_cpus(struct cpumask *cpus)
 {
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 	u32 i;
 
 	cpumask_clear(cpus);
@@ -123,7 +124,7 @@ static void noisy_cpus(struct cpumask *cpus)
 /* What the injectors of a CPU may take together, in 1/10000. */
 static u32 share_of(unsigned int cpu)
 {
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 	u32 sum = 0;
 
 	list_for_each_entry(injector, &injectors, list)
@@ -134,25 +135,25 @@ static u32 share_of(unsigned int cpu)
 
 static void stop_all(const char *reason)
 {
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 
 	list_for_each_entry(injector, &injectors, list)
 		stop(injector, reason);
 }
 
-static void go_offline(struct coll_noise_injector *injector, struct coll_noise_seat *seat)
+static void go_offline(struct kcoll_noise_injector *injector, struct kcoll_noise_seat *seat)
 {
-	coll_noise_seat_stop(seat);
+	kcoll_noise_seat_stop(seat);
 	seat->state = COLL_NOISE_OFFLINE;
-	coll_tell(&(struct coll_happened){ .kind = COLL_EVENT_NOISE_OFFLINE, .id = injector->id,
+	kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_NOISE_OFFLINE, .id = injector->id,
 					   .cpu = seat->cpu, .reason = "its CPU went offline" });
 }
 
 /* On the CPU that goes, while it still works: its timers have not moved yet. */
 static int cpu_goes(unsigned int cpu)
 {
-	struct coll_noise_injector *injector;
-	struct coll_noise_seat *seat;
+	struct kcoll_noise_injector *injector;
+	struct kcoll_noise_seat *seat;
 	cpumask_var_t noisy, left;
 
 	if (list_empty(&injectors))	/* one that is being started waits for us */
@@ -182,13 +183,13 @@ static int cpu_goes(unsigned int cpu)
 
 static int cpu_comes(unsigned int cpu)
 {
-	struct coll_noise_injector *injector;
-	struct coll_noise_seat *seat;
+	struct kcoll_noise_injector *injector;
+	struct kcoll_noise_seat *seat;
 
 	mutex_lock(&mutex);
 	list_for_each_entry(injector, &injectors, list) {
 		seat = injector->over ? NULL : seat_of(injector, cpu);
-		if (seat && seat->state == COLL_NOISE_OFFLINE && coll_noise_seat_start(seat))
+		if (seat && seat->state == COLL_NOISE_OFFLINE && kcoll_noise_seat_start(seat))
 			pr_warn("injector %u does not start again on CPU %u\n", injector->id, cpu);
 	}
 	mutex_unlock(&mutex);
@@ -220,14 +221,15 @@ static u32 get_u32(struct genl_info *info, int attr, u32 none)
 	return info->attrs[attr] ? nla_get_u32(info->attrs[attr]) : none;
 }
 
-static int read_numbers(struct genl_info *info, struct coll_noise_injector *injector)
+static int read_numbers(struct genl_info *info, struct kcoll_noise_injector *injector)
 {
 	u64 now = ktime_get_real_ns();
 	u32 log = get_u32(info, COLL_NOISE_A_LOG, 0);
 
 	if (!info->attrs[COLL_NOISE_A_CONTEXT])
 		return coll_refuse(info, COLL_NOISE_A_CONTEXT, -EINVAL,
-				   "context: missing; hard interrupt (0), tasklet (1), FIFO thread (2) or ordinary thread (3)");
+				   "context: missing; hard interrupt (0), tasklet (1), FIFO thread "
+				   "(2) or ordinary thread (3)");
 	injector->context = nla_get_u8(info->attrs[COLL_NOISE_A_CONTEXT]);
 	injector->share = get_u32(info, COLL_NOISE_A_SHARE, COLL_NOISE_SHARE);
 	injector->lifetime = get_u64(info, COLL_NOISE_A_LIFETIME, COLL_NOISE_LIFETIME);
@@ -236,7 +238,8 @@ static int read_numbers(struct genl_info *info, struct coll_noise_injector *inje
 	injector->cost = get_u32(info, COLL_NOISE_A_COST, 0);
 	if (injector->context >= COLL_NOISE_CONTEXTS)
 		return coll_refuse(info, COLL_NOISE_A_CONTEXT, -EINVAL,
-				   "context: hard interrupt (0), tasklet (1), FIFO thread (2) or ordinary thread (3)");
+				   "context: hard interrupt (0), tasklet (1), FIFO thread (2) or "
+				   "ordinary thread (3)");
 	if (!injector->share || injector->share > COLL_NOISE_SHARE_MAX_HERE)
 		return coll_refuse(info, COLL_NOISE_A_SHARE, -ERANGE,
 				   "share: 1 to 9000, in 1/10000 of a CPU");
@@ -256,7 +259,7 @@ static int read_numbers(struct genl_info *info, struct coll_noise_injector *inje
 }
 
 /* All NOISE_A_TABLE attributes, one behind the other. */
-static int read_table(struct genl_info *info, struct coll_noise_injector *injector)
+static int read_table(struct genl_info *info, struct kcoll_noise_injector *injector)
 {
 	u64 bytes = 0, at = 0;
 	struct nlattr *attr;
@@ -301,7 +304,7 @@ static u64 plan_longest(const struct coll_noise_plan *plan)
 }
 
 /* A sound plan may still be more than this machine should bear. */
-static int check_rails(struct genl_info *info, struct coll_noise_injector *injector)
+static int check_rails(struct genl_info *info, struct kcoll_noise_injector *injector)
 {
 	const struct coll_noise_plan *plan = &injector->plan;
 	u64 period = plan->model->period;
@@ -309,24 +312,28 @@ static int check_rails(struct genl_info *info, struct coll_noise_injector *injec
 
 	injector->longest = plan_longest(plan);
 	if (period < events * COLL_NOISE_GAP_MIN)
-		return coll_refuse(info, COLL_NOISE_A_MODEL, -ERANGE,
-				   "period: events are injected every 20 us on average, not more often");
+		return coll_refuse(
+			info, COLL_NOISE_A_MODEL, -ERANGE,
+			"period: events are injected every 20 us on average, not more often");
 	if (coll_noise_load(plan) > div_u64(period * injector->share, 10000))
 		return coll_refuse(info, COLL_NOISE_A_SHARE, -ERANGE,
-				   "share: the model asks for more on average; give it more share or less noise");
-	if (injector->longest <= coll_noise_context_longest(injector->context))
+				   "share: the model asks for more on average; give it more share "
+				   "or less noise");
+	if (injector->longest <= kcoll_noise_context_longest(injector->context))
 		return 0;
 	if (injector->context == COLL_NOISE_FIFO)
 		return coll_refuse(info, COLL_NOISE_A_MODEL, -ERANGE,
-				   "duration: in a FIFO thread at most 1 s; longest cuts, ordinary threads have 4 s");
+				   "duration: in a FIFO thread at most 1 s; longest cuts, ordinary "
+				   "threads have 4 s");
 	if (injector->context == COLL_NOISE_OTHER)
 		return coll_refuse(info, COLL_NOISE_A_MODEL, -ERANGE,
 				   "duration: in a thread at most 4 s; longest cuts");
-	return coll_refuse(info, COLL_NOISE_A_MODEL, -ERANGE,
-			   "duration: in an interrupt at most 10 ms; longest cuts, FIFO threads have 1 s");
+	return coll_refuse(
+		info, COLL_NOISE_A_MODEL, -ERANGE,
+		"duration: in an interrupt at most 10 ms; longest cuts, FIFO threads have 1 s");
 }
 
-static int read_model(struct genl_info *info, struct coll_noise_injector *injector)
+static int read_model(struct genl_info *info, struct kcoll_noise_injector *injector)
 {
 	const char *wrong;
 	int error;
@@ -349,9 +356,9 @@ static int read_model(struct genl_info *info, struct coll_noise_injector *inject
 
 /* ---- start ----------------------------------------------------------------------- */
 
-static int make_seats(struct coll_noise_injector *injector, const struct cpumask *cpus)
+static int make_seats(struct kcoll_noise_injector *injector, const struct cpumask *cpus)
 {
-	struct coll_noise_seat *seat;
+	struct kcoll_noise_seat *seat;
 	unsigned int cpu;
 
 	injector->seat = kvcalloc(cpumask_weight(cpus), sizeof(*seat), COLL_GFP);
@@ -359,7 +366,7 @@ static int make_seats(struct coll_noise_injector *injector, const struct cpumask
 		return -ENOMEM;
 	for_each_cpu(cpu, cpus) {
 		seat = &injector->seat[injector->seats];
-		*seat = (struct coll_noise_seat){ .injector = injector, .cpu = cpu };
+		*seat = (struct kcoll_noise_seat){ .injector = injector, .cpu = cpu };
 		seat->stream = coll_noise_stream(&injector->plan,
 						 injector->stream + (u64)injector->seats++);
 		if (!injector->log)
@@ -372,7 +379,7 @@ static int make_seats(struct coll_noise_injector *injector, const struct cpumask
 }
 
 /* Under the locks: whether the CPUs may have one more. */
-static int check_cpus(struct genl_info *info, const struct coll_noise_injector *injector,
+static int check_cpus(struct genl_info *info, const struct kcoll_noise_injector *injector,
 		      const struct cpumask *cpus)
 {
 	unsigned int cpu;
@@ -380,12 +387,14 @@ static int check_cpus(struct genl_info *info, const struct coll_noise_injector *
 	bool free;
 
 	if (!cpumask_subset(cpus, cpu_online_mask))
-		return coll_refuse(info, COLL_NOISE_A_CPUS, -ENXIO,
-				   "cpus: some are offline; /sys/devices/system/cpu/online is valid");
-	for_each_cpu(cpu, cpus)
-		if (share_of(cpu) + injector->share > COLL_NOISE_SHARE_MAX_HERE)
-			return coll_refuse(info, COLL_NOISE_A_SHARE, -EBUSY,
-					   "share: with the injectors that a CPU has already, more than 9000");
+		return coll_refuse(
+			info, COLL_NOISE_A_CPUS, -ENXIO,
+			"cpus: some are offline; /sys/devices/system/cpu/online is valid");
+	for_each_cpu(cpu, cpus) if (
+		share_of(cpu) + injector->share >
+		COLL_NOISE_SHARE_MAX_HERE) return coll_refuse(info, COLL_NOISE_A_SHARE, -EBUSY,
+							      "share: with the injectors that a "
+							      "CPU has already, more than 9000");
 	if (!zalloc_cpumask_var(&noisy, GFP_KERNEL))
 		return -ENOMEM;
 	noisy_cpus(noisy);
@@ -397,22 +406,22 @@ static int check_cpus(struct genl_info *info, const struct coll_noise_injector *
 				  "cpus: all would have noise; leave one without");
 }
 
-static int start_seats(struct coll_noise_injector *injector)
+static int start_seats(struct kcoll_noise_injector *injector)
 {
 	int error = 0;
 	u32 i;
 
 	injector->deadline = ktime_get_ns() + injector->lifetime;
 	for (i = 0; i < injector->seats && !error; i++)
-		error = coll_noise_seat_start(&injector->seat[i]);
+		error = kcoll_noise_seat_start(&injector->seat[i]);
 	if (error)
 		for (i = 0; i < injector->seats; i++)
-			coll_noise_seat_stop(&injector->seat[i]);
+			kcoll_noise_seat_stop(&injector->seat[i]);
 	return error;
 }
 
 /* Under the locks. From here on it is everybody's. */
-static int admit(struct genl_info *info, struct coll_noise_injector *injector,
+static int admit(struct genl_info *info, struct kcoll_noise_injector *injector,
 		 const struct cpumask *cpus)
 {
 	int error;
@@ -435,13 +444,13 @@ static int admit(struct genl_info *info, struct coll_noise_injector *injector,
 	return 0;
 }
 
-static int prepare(struct genl_info *info, struct coll_noise_injector *injector,
+static int prepare(struct genl_info *info, struct kcoll_noise_injector *injector,
 		   struct cpumask *cpus)
 {
 	int error = read_numbers(info, injector);
 
 	if (!error)
-		error = coll_cpus_of(info, COLL_NOISE_A_CPUS, cpus);
+		error = kcoll_cpus_of(info, COLL_NOISE_A_CPUS, cpus);
 	if (!error)
 		error = read_model(info, injector);
 	if (!error)
@@ -451,7 +460,7 @@ static int prepare(struct genl_info *info, struct coll_noise_injector *injector,
 
 static int answer_id(struct genl_info *info, struct sk_buff *skb, u32 id)
 {
-	void *header = coll_reply_put(skb, info, COLL_CMD_NOISE_START);
+	void *header = kcoll_reply_put(skb, info, COLL_CMD_NOISE_START);
 
 	if (!header || nla_put_u32(skb, COLL_NOISE_A_ID, id)) {
 		nlmsg_free(skb);
@@ -461,7 +470,7 @@ static int answer_id(struct genl_info *info, struct sk_buff *skb, u32 id)
 	return genlmsg_reply(skb, info);
 }
 
-static int start_on(struct genl_info *info, struct coll_noise_injector *injector,
+static int start_on(struct genl_info *info, struct kcoll_noise_injector *injector,
 		    struct cpumask *cpus)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
@@ -483,16 +492,17 @@ static int start_on(struct genl_info *info, struct coll_noise_injector *injector
 		nlmsg_free(skb);
 		return error;
 	}
-	coll_tell(&(struct coll_happened){ .kind = COLL_EVENT_NOISE_STARTED, .id = id, .cpu = -1 });
+	kcoll_tell(
+		&(struct kcoll_happened){ .kind = COLL_EVENT_NOISE_STARTED, .id = id, .cpu = -1 });
 	answer_id(info, skb, id);
 	return 0;
 }
 
 static int noise_start(struct sk_buff *skb, struct genl_info *info)
 {
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 	cpumask_var_t cpus;
-	int error = coll_may_change(skb, info, true);
+	int error = kcoll_may_change(skb, info, true);
 
 	if (error)
 		return error;
@@ -517,9 +527,9 @@ static const struct nla_policy id_policy[__COLL_NOISE_A_MAX] = {
 	[COLL_NOISE_A_ID] = { .type = NLA_U32 },
 };
 
-static void stop_owned(const struct coll_owner *owner)
+static void stop_owned(const struct kcoll_owner *owner)
 {
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 
 	list_for_each_entry(injector, &injectors, list)
 		if (coll_owner_is(&injector->owner, owner))
@@ -529,7 +539,7 @@ static void stop_owned(const struct coll_owner *owner)
 /* Stopped once, an injector's counters and log may still be read; twice, it is gone. */
 static int stop_one(struct genl_info *info, u32 id)
 {
-	struct coll_noise_injector *injector = find(id);
+	struct kcoll_noise_injector *injector = find(id);
 
 	if (!injector)
 		return coll_refuse(info, COLL_NOISE_A_ID, -ENOENT, "id: there is no such injector");
@@ -542,8 +552,8 @@ static int stop_one(struct genl_info *info, u32 id)
 
 static int noise_stop(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct coll_owner owner = coll_owner_of(info);
-	int error = coll_may_change(skb, info, true);
+	const struct kcoll_owner owner = coll_owner_of(info);
+	int error = kcoll_may_change(skb, info, true);
 
 	if (error)
 		return error;
@@ -556,9 +566,9 @@ static int noise_stop(struct sk_buff *skb, struct genl_info *info)
 	return error;
 }
 
-static void owner_gone(const struct coll_owner *owner)
+static void owner_gone(const struct kcoll_owner *owner)
 {
-	struct coll_noise_injector *injector, *next;
+	struct kcoll_noise_injector *injector, *next;
 
 	mutex_lock(&mutex);
 	list_for_each_entry_safe(injector, next, &injectors, list) {
@@ -577,7 +587,7 @@ static int put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, COLL_NOISE_A_PAD);
 }
 
-static int put_cpus(struct sk_buff *skb, const struct coll_noise_injector *injector)
+static int put_cpus(struct sk_buff *skb, const struct kcoll_noise_injector *injector)
 {
 	cpumask_var_t cpus;
 	char *list = NULL;
@@ -596,7 +606,7 @@ static int put_cpus(struct sk_buff *skb, const struct coll_noise_injector *injec
 	return error;
 }
 
-static int put_injector(struct sk_buff *skb, const struct coll_noise_injector *injector)
+static int put_injector(struct sk_buff *skb, const struct kcoll_noise_injector *injector)
 {
 	return nla_put_u32(skb, COLL_NOISE_A_ID, injector->id) ||
 	       put_cpus(skb, injector) ||
@@ -610,7 +620,7 @@ static int put_injector(struct sk_buff *skb, const struct coll_noise_injector *i
 	       nla_put_u32(skb, COLL_NOISE_A_COST, injector->cost) ? -EMSGSIZE : 0;
 }
 
-static int put_seat(struct sk_buff *skb, const struct coll_noise_seat *seat)
+static int put_seat(struct sk_buff *skb, const struct kcoll_noise_seat *seat)
 {
 	return nla_put_u32(skb, COLL_NOISE_A_CPU, seat->cpu) ||
 	       nla_put_u8(skb, COLL_NOISE_A_STATE, seat->state) ||
@@ -622,9 +632,9 @@ static int put_seat(struct sk_buff *skb, const struct coll_noise_seat *seat)
 }
 
 static int put_state(struct sk_buff *skb, struct netlink_callback *cb,
-		     const struct coll_noise_seat *seat)
+		     const struct kcoll_noise_seat *seat)
 {
-	void *header = coll_dump_put(skb, cb, COLL_CMD_NOISE_GET);
+	void *header = kcoll_dump_put(skb, cb, COLL_CMD_NOISE_GET);
 
 	if (!header)
 		return -EMSGSIZE;
@@ -653,7 +663,7 @@ static int noise_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr *only = coll_dump_attrs(cb)[COLL_NOISE_A_ID];
 	struct place *place = place_of(cb);
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 	int error = 0;
 
 	mutex_lock(&mutex);
@@ -674,7 +684,7 @@ static int noise_get(struct sk_buff *skb, struct netlink_callback *cb)
 /* ---- read the log ------------------------------------------------------------------- */
 
 /* As many entries as fit: of those that lie in a row in the ring, and worth a message. */
-static int put_entries(struct sk_buff *skb, struct coll_noise_seat *seat, u64 until)
+static int put_entries(struct sk_buff *skb, struct kcoll_noise_seat *seat, u64 until)
 {
 	u32 size = seat->injector->log, first = size ? seat->read & (size - 1) : 0;
 	u32 wanted = min3(until - seat->read, (u64)size - first, (u64)ENTRIES_MAX);
@@ -691,17 +701,17 @@ static int put_entries(struct sk_buff *skb, struct coll_noise_seat *seat, u64 un
 	return 0;
 }
 
-static int put_log_head(struct sk_buff *skb, const struct coll_noise_seat *seat)
+static int put_log_head(struct sk_buff *skb, const struct kcoll_noise_seat *seat)
 {
 	return nla_put_u32(skb, COLL_NOISE_A_ID, seat->injector->id) ||
 	       nla_put_u32(skb, COLL_NOISE_A_CPU, seat->cpu) ||
 	       put_u64(skb, COLL_NOISE_A_LOST, READ_ONCE(seat->lost)) ? -EMSGSIZE : 0;
 }
 
-static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct coll_noise_seat *seat,
+static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct kcoll_noise_seat *seat,
 		   u64 until)
 {
-	void *header = coll_dump_put(skb, cb, COLL_CMD_NOISE_LOG);
+	void *header = kcoll_dump_put(skb, cb, COLL_CMD_NOISE_LOG);
 
 	if (!header)
 		return -EMSGSIZE;
@@ -715,10 +725,10 @@ static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct coll
 
 /* Of each seat, what was there when the dump came to it. */
 static int put_logs(struct sk_buff *skb, struct netlink_callback *cb,
-		    struct coll_noise_injector *injector)
+		    struct kcoll_noise_injector *injector)
 {
 	struct place *place = place_of(cb);
-	struct coll_noise_seat *seat;
+	struct kcoll_noise_seat *seat;
 	int error;
 
 	for (; place->seat < injector->seats; place->seat++, place->until = 0) {
@@ -737,7 +747,7 @@ static int put_logs(struct sk_buff *skb, struct netlink_callback *cb,
 static int noise_log(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr *id = coll_dump_attrs(cb)[COLL_NOISE_A_ID];
-	struct coll_noise_injector *injector;
+	struct kcoll_noise_injector *injector;
 	int error;
 
 	if (!id) {
@@ -790,7 +800,7 @@ static int noise_init(void)
 
 static void noise_exit(void)
 {
-	struct coll_noise_injector *injector, *next;
+	struct kcoll_noise_injector *injector, *next;
 
 	cpuhp_remove_state_nocalls(hotplug);
 	mutex_lock(&mutex);
@@ -802,7 +812,7 @@ static void noise_exit(void)
 	cancel_delayed_work_sync(&lifetimes);
 }
 
-const struct coll_part coll_noise = {
+const struct kcoll_part kcoll_noise = {
 	.name = "noise",
 	.init = noise_init,
 	.exit = noise_exit,

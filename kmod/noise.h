@@ -26,25 +26,25 @@
 #define COLL_NOISE_COST_MAX	1000000u
 
 /* No event of this context lasts longer. */
-u64 coll_noise_context_longest(u8 context);
+u64 kcoll_noise_context_longest(u8 context);
 
 /* ---- seats ------------------------------------------------------------------- */
 
-enum coll_noise_state {
+enum kcoll_noise_state {
 	COLL_NOISE_OVER,
 	COLL_NOISE_INJECTING,
 	COLL_NOISE_OFFLINE,
 };
 
-struct coll_noise_injector;
+struct kcoll_noise_injector;
 
 /*
  * Of one injector on one CPU. The CPU's timer or thread alone writes what is
  * below `stream` while it is on; everybody else may read the counters, and the
  * log behind `logged`.
  */
-struct coll_noise_seat {
-	struct coll_noise_injector *injector;
+struct kcoll_noise_seat {
+	struct kcoll_noise_injector *injector;
 	unsigned int cpu;
 	u8 state;			/* under the mutex of noise.c */
 	bool on;			/* cleared by who stops it: nothing new begins */
@@ -64,10 +64,10 @@ struct coll_noise_seat {
 	u64 logged, read;
 } ____cacheline_aligned_in_smp;
 
-struct coll_noise_injector {
+struct kcoll_noise_injector {
 	struct list_head list;
 	u32 id;
-	struct coll_owner owner;
+	struct kcoll_owner owner;
 	bool over;
 	u8 context;
 	struct coll_noise_model model;
@@ -79,16 +79,16 @@ struct coll_noise_injector {
 	u32 share, log, stream;
 	u32 cost;		/* ns; events are that much shorter */
 	u32 seats;
-	struct coll_noise_seat *seat;
+	struct kcoll_noise_seat *seat;
 };
 
 /*
  * Makes the seat strike, from now on. Called with CPU hotplug held off, and the
  * CPU online. May sleep.
  */
-int coll_noise_seat_start(struct coll_noise_seat *seat);
+int kcoll_noise_seat_start(struct kcoll_noise_seat *seat);
 
 /* After it, nothing of the seat runs. The event that is under way ends early. May sleep. */
-void coll_noise_seat_stop(struct coll_noise_seat *seat);
+void kcoll_noise_seat_stop(struct kcoll_noise_seat *seat);
 
 #endif

@@ -29,7 +29,7 @@
 #define SKIP_MAX	100				/* events passed one by one */
 #define SKIP_MAX_AT_END	100000
 
-u64 coll_noise_context_longest(u8 context)
+u64 kcoll_noise_context_longest(u8 context)
 {
 	switch (context) {
 	case COLL_NOISE_FIFO:
@@ -41,21 +41,21 @@ u64 coll_noise_context_longest(u8 context)
 	}
 }
 
-static bool in_thread(const struct coll_noise_injector *injector)
+static bool in_thread(const struct kcoll_noise_injector *injector)
 {
 	return injector->context == COLL_NOISE_FIFO || injector->context == COLL_NOISE_OTHER;
 }
 
 /* ---- rails ------------------------------------------------------------------- */
 
-static u64 budget_most(const struct coll_noise_injector *injector)
+static u64 budget_most(const struct kcoll_noise_injector *injector)
 {
 	return max(div_u64(BUDGET_TIME * injector->share, 10000), injector->longest + COST);
 }
 
-static void earn(struct coll_noise_seat *seat, u64 now)
+static void earn(struct kcoll_noise_seat *seat, u64 now)
 {
-	const struct coll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = seat->injector;
 	u64 passed = min_t(u64, now - seat->budget_at, 10 * NSEC_PER_SEC);
 
 	seat->budget = min(seat->budget + div_u64(passed * injector->share, 10000),
@@ -64,17 +64,17 @@ static void earn(struct coll_noise_seat *seat, u64 now)
 }
 
 /* Whether an event may take that long now: of the CPU's time, and without a pause. */
-static bool may_take(struct coll_noise_seat *seat, u64 now, u64 duration)
+static bool may_take(struct kcoll_noise_seat *seat, u64 now, u64 duration)
 {
 	u64 busy = now - seat->busy_end < PAUSE ? seat->busy : 0;
 
 	earn(seat, now);
 	if (seat->budget < duration + COST)
 		return false;
-	return !busy || busy + duration <= coll_noise_context_longest(seat->injector->context);
+	return !busy || busy + duration <= kcoll_noise_context_longest(seat->injector->context);
 }
 
-static void charge(struct coll_noise_seat *seat, u64 from, u64 to)
+static void charge(struct kcoll_noise_seat *seat, u64 from, u64 to)
 {
 	u64 cost = to - from + COST;
 
@@ -85,16 +85,16 @@ static void charge(struct coll_noise_seat *seat, u64 from, u64 to)
 
 /* ---- an event ------------------------------------------------------------------ */
 
-static void take(struct coll_noise_seat *seat)
+static void take(struct kcoll_noise_seat *seat)
 {
 	seat->next = coll_noise_next(&seat->injector->plan, &seat->stream);
 }
 
 /* The next event, together with those that begin before it ends. */
-static struct coll_noise_span take_joined(struct coll_noise_seat *seat)
+static struct coll_noise_span take_joined(struct kcoll_noise_seat *seat)
 {
 	struct coll_noise_span event = seat->next;
-	u64 longest = coll_noise_context_longest(seat->injector->context), end;
+	u64 longest = kcoll_noise_context_longest(seat->injector->context), end;
 
 	take(seat);
 	while (seat->next.start <= event.start + event.duration) {
@@ -109,7 +109,7 @@ static struct coll_noise_span take_joined(struct coll_noise_seat *seat)
 }
 
 /* Nothing but time passes; an interrupt's or another thread's time is part of it. */
-static u64 spin_until(const struct coll_noise_seat *seat, u64 end)
+static u64 spin_until(const struct kcoll_noise_seat *seat, u64 end)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
@@ -121,7 +121,7 @@ static u64 spin_until(const struct coll_noise_seat *seat, u64 end)
 }
 
 /* Spends `duration` of CPU time, as a daemon does: what others take does not count. */
-static u64 spin_own(const struct coll_noise_seat *seat, u64 duration)
+static u64 spin_own(const struct kcoll_noise_seat *seat, u64 duration)
 {
 	u64 own = 0, last = ktime_get_mono_fast_ns(), now;
 
@@ -134,7 +134,7 @@ static u64 spin_own(const struct coll_noise_seat *seat, u64 duration)
 	return own;
 }
 
-static void write_log(struct coll_noise_seat *seat, const struct coll_noise_injected *entry)
+static void write_log(struct kcoll_noise_seat *seat, const struct coll_noise_injected *entry)
 {
 	u32 size = seat->injector->log;
 
@@ -150,9 +150,9 @@ static void write_log(struct coll_noise_seat *seat, const struct coll_noise_inje
 }
 
 /* Carries the event out; `entered` is when this CPU came here. */
-static void strike(struct coll_noise_seat *seat, const struct coll_noise_span *event, u64 entered)
+static void strike(struct kcoll_noise_seat *seat, const struct coll_noise_span *event, u64 entered)
 {
-	const struct coll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = seat->injector;
 	u64 start = injector->epoch + event->start;
 	s64 late = ktime_get_real() - start;
 	u64 spin = event->duration - min_t(u64, event->duration, injector->cost);
@@ -160,13 +160,13 @@ static void strike(struct coll_noise_seat *seat, const struct coll_noise_span *e
 	struct coll_noise_injected entry;
 
 	if (!in_thread(injector))
-		coll_watch_injected_begin(injector->id);
+		kcoll_watch_injected_begin(injector->id);
 	if (injector->context == COLL_NOISE_OTHER)
 		taken = spin_own(seat, spin);
 	else
 		taken = spin_until(seat, from + spin) - from;
 	if (!in_thread(injector))
-		coll_watch_injected_end(injector->id);
+		kcoll_watch_injected_end(injector->id);
 
 	seat->injected++;
 	seat->taken += taken;
@@ -186,7 +186,7 @@ static void strike(struct coll_noise_seat *seat, const struct coll_noise_span *e
 /* ---- the plan goes on ------------------------------------------------------------ */
 
 /* Wall clock time on the plan's clock; before the epoch, 0. */
-static u64 plan_now(const struct coll_noise_injector *injector)
+static u64 plan_now(const struct kcoll_noise_injector *injector)
 {
 	s64 now = ktime_get_real() - injector->epoch;
 
@@ -203,9 +203,9 @@ static u64 events_between(const struct coll_noise_plan *plan, const struct coll_
 }
 
 /* Passes the events before `oldest`, the first `most` of them one by one. */
-static void skip_missed(struct coll_noise_seat *seat, u64 oldest, int most)
+static void skip_missed(struct kcoll_noise_seat *seat, u64 oldest, int most)
 {
-	const struct coll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = seat->injector;
 	struct coll_noise_stream before;
 	int i;
 
@@ -222,9 +222,9 @@ static void skip_missed(struct coll_noise_seat *seat, u64 oldest, int most)
 }
 
 /* One event, if it is still due and may be. Returns when the next one is, wall clock. */
-static ktime_t strike_next(struct coll_noise_seat *seat)
+static ktime_t strike_next(struct kcoll_noise_seat *seat)
 {
-	const struct coll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = seat->injector;
 	u64 patience = clamp_t(u64, injector->model.period, NSEC_PER_MSEC, 10 * NSEC_PER_MSEC);
 	u64 entered = ktime_get_mono_fast_ns(), now = plan_now(injector);
 	struct coll_noise_span event;
@@ -240,7 +240,7 @@ static ktime_t strike_next(struct coll_noise_seat *seat)
 	return injector->epoch + seat->next.start;
 }
 
-static bool goes_on(const struct coll_noise_seat *seat)
+static bool goes_on(const struct kcoll_noise_seat *seat)
 {
 	return READ_ONCE(seat->on) &&
 	       ktime_get_mono_fast_ns() < READ_ONCE(seat->injector->deadline);
@@ -250,7 +250,7 @@ static bool goes_on(const struct coll_noise_seat *seat)
 
 static enum hrtimer_restart timer_fires(struct hrtimer *timer)
 {
-	struct coll_noise_seat *seat = container_of(timer, struct coll_noise_seat, timer);
+	struct kcoll_noise_seat *seat = container_of(timer, struct kcoll_noise_seat, timer);
 
 	/* A CPU that goes offline leaves its timers to another: not there. */
 	if (!goes_on(seat) || smp_processor_id() != seat->cpu)
@@ -264,7 +264,7 @@ static enum hrtimer_restart timer_fires(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static enum hrtimer_mode timer_mode(const struct coll_noise_injector *injector)
+static enum hrtimer_mode timer_mode(const struct kcoll_noise_injector *injector)
 {
 	return injector->context == COLL_NOISE_TASKLET ? HRTIMER_MODE_ABS_PINNED_SOFT :
 							 HRTIMER_MODE_ABS_PINNED_HARD;
@@ -272,7 +272,7 @@ static enum hrtimer_mode timer_mode(const struct coll_noise_injector *injector)
 
 static int thread_strikes(void *data)
 {
-	struct coll_noise_seat *seat = data;
+	struct kcoll_noise_seat *seat = data;
 	ktime_t next;
 
 	for (;;) {
@@ -292,7 +292,7 @@ static int thread_strikes(void *data)
 	return 0;
 }
 
-static int make_thread(struct coll_noise_seat *seat)
+static int make_thread(struct kcoll_noise_seat *seat)
 {
 	struct task_struct *thread =
 		kthread_create_on_cpu(thread_strikes, seat, seat->cpu, COLL_INJECTOR_COMM "/%u");
@@ -309,15 +309,15 @@ static int make_thread(struct coll_noise_seat *seat)
 /* On the seat's CPU: a pinned timer runs where it was started. */
 static void start_timer(void *data)
 {
-	struct coll_noise_seat *seat = data;
+	struct kcoll_noise_seat *seat = data;
 
 	hrtimer_start(&seat->timer, seat->injector->epoch + seat->next.start,
 		      timer_mode(seat->injector));
 }
 
-int coll_noise_seat_start(struct coll_noise_seat *seat)
+int kcoll_noise_seat_start(struct kcoll_noise_seat *seat)
 {
-	struct coll_noise_injector *injector = seat->injector;
+	struct kcoll_noise_injector *injector = seat->injector;
 	int error;
 
 	coll_noise_seek(&injector->plan, &seat->stream, plan_now(injector));
@@ -335,7 +335,7 @@ int coll_noise_seat_start(struct coll_noise_seat *seat)
 	seat->state = COLL_NOISE_INJECTING;
 	error = smp_call_function_single(seat->cpu, start_timer, seat, 1);
 	if (error)
-		coll_noise_seat_stop(seat);
+		kcoll_noise_seat_stop(seat);
 	return error;
 }
 
@@ -343,7 +343,7 @@ int coll_noise_seat_start(struct coll_noise_seat *seat)
  * The thread may start the timer again after the first cancel, but what then
  * fires sees that the seat is off, and touches no thread.
  */
-void coll_noise_seat_stop(struct coll_noise_seat *seat)
+void kcoll_noise_seat_stop(struct kcoll_noise_seat *seat)
 {
 	if (seat->state != COLL_NOISE_INJECTING)
 		return;

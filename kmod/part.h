@@ -18,12 +18,12 @@
  * The netlink socket that started something. `net` is compared only, never
  * followed: the namespace may be gone.
  */
-struct coll_owner {
+struct kcoll_owner {
 	const struct net *net;
 	u32 portid;
 };
 
-struct coll_part {
+struct kcoll_part {
 	const char *name;
 	int (*init)(void);
 	/* No command comes any more: stop and undo all there is. */
@@ -38,16 +38,16 @@ struct coll_part {
 	 * number may be given out again. In process context, perhaps of a dying
 	 * task; may sleep, with no lock held but those of the netlink notifier.
 	 */
-	void (*owner_gone)(const struct coll_owner *owner);
+	void (*owner_gone)(const struct kcoll_owner *owner);
 };
 
-extern const struct coll_part coll_noise;
-extern const struct coll_part coll_pin;
-extern const struct coll_part coll_watch;
-extern const struct coll_part coll_circuit_part;
-extern const struct coll_part coll_device_part;
+extern const struct kcoll_part kcoll_noise;
+extern const struct kcoll_part kcoll_pin;
+extern const struct kcoll_part kcoll_watch;
+extern const struct kcoll_part kcoll_circuit_part;
+extern const struct kcoll_part kcoll_device_part;
 
-static inline bool coll_owner_is(const struct coll_owner *a, const struct coll_owner *b)
+static inline bool coll_owner_is(const struct kcoll_owner *a, const struct kcoll_owner *b)
 {
 	return a->net == b->net && a->portid == b->portid;
 }

@@ -16,7 +16,7 @@
 #include "pin.h"
 
 static DEFINE_MUTEX(orders);		/* one at a time; outside the tasks' mutex */
-static struct coll_owner owner;
+static struct kcoll_owner owner;
 static bool orphaned;			/* rules wait for a new owner */
 static u32 linger;
 
@@ -25,11 +25,11 @@ static DECLARE_DELAYED_WORK(lingering, end_linger);
 
 static void clear(const char *reason)
 {
-	if (!pin_tasks_active())
+	if (!kcoll_pin_tasks_active())
 		return;
-	pin_tasks_clear();
+	kcoll_pin_tasks_clear();
 	orphaned = false;
-	coll_tell(&(struct coll_happened){
+	kcoll_tell(&(struct kcoll_happened){
 		.kind = COLL_EVENT_PIN_OVER, .cpu = -1, .reason = reason });
 }
 
@@ -41,10 +41,10 @@ static void end_linger(struct work_struct *work)
 	mutex_unlock(&orders);
 }
 
-static void owner_gone(const struct coll_owner *who)
+static void owner_gone(const struct kcoll_owner *who)
 {
 	mutex_lock(&orders);
-	if (pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
+	if (kcoll_pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
 		orphaned = linger;
 		if (orphaned && linger != PIN_LINGER_ON)
 			mod_delayed_work(system_wq, &lingering, msecs_to_jiffies(linger));
@@ -105,7 +105,7 @@ static int read_place(struct nlattr *attr, struct netlink_ext_ack *extack,
 		cpumask_copy(rule->cpus, rules->housekeeping);
 		return 0;
 	}
-	error = coll_cpus_in(attr, extack, rule->cpus);
+	error = kcoll_cpus_in(attr, extack, rule->cpus);
 	if (error)
 		return error;
 	return cpumask_intersects(rule->cpus, cpu_online_mask) ? 0 :
@@ -161,7 +161,7 @@ static int read_housekeeping(struct genl_info *info, struct pin_rules *rules)
 	if (!info->attrs[COLL_PIN_A_HOUSEKEEPING])
 		return coll_refuse(info, COLL_PIN_A_HOUSEKEEPING, -EINVAL,
 				   "housekeeping: missing; a list of CPUs such as 0-1");
-	error = coll_cpus_of(info, COLL_PIN_A_HOUSEKEEPING, rules->housekeeping);
+	error = kcoll_cpus_of(info, COLL_PIN_A_HOUSEKEEPING, rules->housekeeping);
 	if (error)
 		return error;
 	if (!cpumask_intersects(rules->housekeeping, cpu_online_mask))
@@ -207,14 +207,14 @@ static struct pin_rules *make_rules(u32 count)
 
 static int take_over(struct genl_info *info, struct pin_rules *rules)
 {
-	const struct coll_owner who = coll_owner_of(info);
+	const struct kcoll_owner who = coll_owner_of(info);
 	u32 stay = rules->linger;
 	int error;
 
-	if (pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
+	if (kcoll_pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
 		return coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
 				   "somebody else's rules hold; its socket must be closed first");
-	error = pin_tasks_set(rules);
+	error = kcoll_pin_tasks_set(rules);
 	if (error)
 		return error;
 	owner = who;
@@ -225,7 +225,7 @@ static int take_over(struct genl_info *info, struct pin_rules *rules)
 
 static int pin_set(struct sk_buff *skb, struct genl_info *info)
 {
-	int error = coll_may_change(skb, info, true);
+	int error = kcoll_may_change(skb, info, true);
 	struct pin_rules *rules;
 	u32 count;
 
@@ -244,19 +244,19 @@ static int pin_set(struct sk_buff *skb, struct genl_info *info)
 		mutex_unlock(&orders);
 	}
 	if (error)
-		pin_rules_free(rules);
+		kcoll_pin_rules_free(rules);
 	return error;
 }
 
 static int pin_clear(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct coll_owner who = coll_owner_of(info);
-	int error = coll_may_change(skb, info, true);
+	const struct kcoll_owner who = coll_owner_of(info);
+	int error = kcoll_may_change(skb, info, true);
 
 	if (error)
 		return error;
 	mutex_lock(&orders);
-	if (pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
+	if (kcoll_pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
 		error = coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
 				    "somebody else's rules hold; its socket must be closed");
 	else
@@ -312,7 +312,7 @@ static int put_conditions(struct sk_buff *skb, const struct pin_rule *rule)
 static int put_rule(const struct pin_rule *rule, u32 index, void *data)
 {
 	struct look *look = data;
-	void *header = coll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
+	void *header = kcoll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
 
 	if (!header)
 		return -EMSGSIZE;
@@ -334,7 +334,7 @@ static int put_rule(const struct pin_rule *rule, u32 index, void *data)
 static int put_task(const struct pin_task *pinned, void *data)
 {
 	struct look *look = data;
-	void *header = coll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
+	void *header = kcoll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
 	char comm[TASK_COMM_LEN];
 
 	if (!header)
@@ -363,9 +363,9 @@ static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
 		NL_SET_ERR_MSG(cb->extack, "only from the first network namespace");
 		return -EPERM;
 	}
-	error = pin_tasks_each_rule(place_of(cb)->rule, put_rule, &look);
+	error = kcoll_pin_tasks_each_rule(place_of(cb)->rule, put_rule, &look);
 	if (!error)
-		error = pin_tasks_each(place_of(cb)->task, put_task, &look);
+		error = kcoll_pin_tasks_each(place_of(cb)->task, put_task, &look);
 	return skb->len ? skb->len : error;
 }
 
@@ -378,11 +378,11 @@ static const struct genl_ops ops[] = {
 	},
 	{
 		.cmd = COLL_CMD_PIN_CLEAR, .flags = GENL_ADMIN_PERM, .doit = pin_clear,
-		.policy = coll_no_attributes, .maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+		.policy = kcoll_no_attributes, .maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
 	},
 	{
 		.cmd = COLL_CMD_PIN_GET, .dumpit = pin_get,
-		.policy = coll_no_attributes, .maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+		.policy = kcoll_no_attributes, .maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
 	},
 };
 
@@ -397,10 +397,10 @@ static void pin_exit(void)
 	clear("coll.ko is unloaded");
 	mutex_unlock(&orders);
 	cancel_delayed_work_sync(&lingering);
-	pin_tasks_end();
+	kcoll_pin_tasks_end();
 }
 
-const struct coll_part coll_pin = {
+const struct kcoll_part kcoll_pin = {
 	.name = "pin",
 	.init = pin_init,
 	.exit = pin_exit,

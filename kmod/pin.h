@@ -42,9 +42,9 @@ struct pin_rules {
  * that it is pinned by, or -1: whoever descends from a task goes on doing so when
  * those between have died. Under RCU.
  */
-int pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
-		    int was);
-void pin_rules_free(struct pin_rules *rules);
+int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
+			  int was);
+void kcoll_pin_rules_free(struct pin_rules *rules);
 
 /* ---- tasks ------------------------------------------------------------------- */
 
@@ -65,19 +65,21 @@ struct pin_task {
  * These three are serialised by the caller. The rules go over to the tasks;
  * those set before are freed. On failure the old ones hold.
  */
-int pin_tasks_set(struct pin_rules *rules);
+int kcoll_pin_tasks_set(struct pin_rules *rules);
 /* Gives every task back what it had. */
-void pin_tasks_clear(void);
-bool pin_tasks_active(void);
+void kcoll_pin_tasks_clear(void);
+bool kcoll_pin_tasks_active(void);
 /* Before the module goes, when all are cleared: no task has a call into it left. */
-void pin_tasks_end(void);
+void kcoll_pin_tasks_end(void);
 
 /*
  * For dumps: a rule or a task at a time, in order, as long as `each` returns 0.
  * Counts of rules are read as they are; the mutex is held.
  */
-int pin_tasks_each_rule(u32 from, int (*each)(const struct pin_rule *rule, u32 index, void *data),
-			void *data);
-int pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data), void *data);
+int kcoll_pin_tasks_each_rule(u32 from,
+			      int (*each)(const struct pin_rule *rule, u32 index, void *data),
+			      void *data);
+int kcoll_pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data),
+			 void *data);
 
 #endif

@@ -47,8 +47,8 @@ static bool matches(const struct pin_rule *rule, struct task_struct *task, const
 	return comm_matches(rule, task, comm);
 }
 
-int pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
-		    int was)
+int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
+			  int was)
 {
 	u32 i;
 
@@ -58,7 +58,7 @@ int pin_rules_match(const struct pin_rules *rules, struct task_struct *task, con
 	return -1;
 }
 
-void pin_rules_free(struct pin_rules *rules)
+void kcoll_pin_rules_free(struct pin_rules *rules)
 {
 	u32 i;
 

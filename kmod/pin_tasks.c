@@ -238,7 +238,7 @@ static void tell_changed(struct pin_task *pinned)
 	set_state(pinned, COLL_PIN_CHANGED, 0);
 	if (pinned->rule >= 0)
 		rule_of(pinned->rule)->changed++;
-	coll_tell(&(struct coll_happened){
+	kcoll_tell(&(struct kcoll_happened){
 		.kind = COLL_EVENT_PIN_CHANGED, .cpu = -1, .pid = task_pid_nr(pinned->task),
 		.name = comm, .reason = "somebody else changed its CPUs; left alone" });
 }
@@ -310,7 +310,7 @@ static void look_at(struct task_struct *task, const char *comm)
 	if (!now || task->flags & PF_EXITING || too_young(task))
 		return;
 	rcu_read_lock();
-	index = pin_rules_match(now, task, comm, pinned ? pinned->rule : -1);
+	index = kcoll_pin_rules_match(now, task, comm, pinned ? pinned->rule : -1);
 	rcu_read_unlock();
 	if (index >= 0 && now->rule[index].keep) {
 		if (!pinned)
@@ -409,7 +409,7 @@ static bool is_wanted(struct task_struct *task, const char *comm)
 
 	rcu_read_lock();
 	now = rcu_dereference(rules);
-	wanted = now && pin_rules_match(now, task, comm, -1) >= 0;
+	wanted = now && kcoll_pin_rules_match(now, task, comm, -1) >= 0;
 	rcu_read_unlock();
 	return wanted;
 }
@@ -508,7 +508,7 @@ static void probe_exit(void *data, COLL_PROCESS_EXIT_ARGS)
 	preempt_enable_notrace();
 }
 
-static struct coll_probe probes[] = {
+static struct kcoll_probe probes[] = {
 	{ .name = "sched_process_fork", .function = probe_fork },
 	{ .name = "sched_process_exec", .function = probe_exec },
 	{ .name = "sched_process_exit", .function = probe_exit },
@@ -607,7 +607,7 @@ static int make_thread(const struct pin_rules *first)
 
 /* ---- set, clear ---------------------------------------------------------------------- */
 
-bool pin_tasks_active(void)
+bool kcoll_pin_tasks_active(void)
 {
 	return thread;
 }
@@ -620,7 +620,7 @@ static void publish(struct pin_rules *next)
 	old = rcu_replace_pointer(rules, next, lockdep_is_held(&mutex));
 	mutex_unlock(&mutex);
 	synchronize_rcu();
-	pin_rules_free(old);
+	kcoll_pin_rules_free(old);
 }
 
 static int start(struct pin_rules *first)
@@ -629,7 +629,7 @@ static int start(struct pin_rules *first)
 
 	if (error)
 		return error;
-	error = coll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
+	error = kcoll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
 	if (error) {
 		kthread_stop(thread);
 		thread = NULL;
@@ -646,7 +646,7 @@ static void forget_indices(void)
 		pinned->rule = -1;
 }
 
-int pin_tasks_set(struct pin_rules *next)
+int kcoll_pin_tasks_set(struct pin_rules *next)
 {
 	struct pin_rules *old;
 	int error = 0;
@@ -663,7 +663,7 @@ int pin_tasks_set(struct pin_rules *next)
 	serve_all();
 	mutex_unlock(&mutex);
 	synchronize_rcu();
-	pin_rules_free(old);
+	kcoll_pin_rules_free(old);
 	return 0;
 }
 
@@ -733,7 +733,7 @@ static void empty(void)
 	mutex_unlock(&mutex);
 }
 
-void pin_tasks_clear(void)
+void kcoll_pin_tasks_clear(void)
 {
 	u64 cleared_at = ktime_get_ns();
 
@@ -744,7 +744,7 @@ void pin_tasks_clear(void)
 	mutex_unlock(&mutex);
 	publish(NULL);
 	restore_with_children();
-	coll_probes_detach(probes, ARRAY_SIZE(probes), NULL);
+	kcoll_probes_detach(probes, ARRAY_SIZE(probes), NULL);
 	kthread_stop(thread);
 	thread = NULL;
 	restore_late_children(cleared_at);
@@ -755,7 +755,7 @@ void pin_tasks_clear(void)
  * No task can be told to forget its promise: it keeps it when it next leaves the
  * kernel. After the wait one may still be on its way out of keep_promise().
  */
-void pin_tasks_end(void)
+void kcoll_pin_tasks_end(void)
 {
 	if (!any_promised)
 		return;
@@ -765,8 +765,9 @@ void pin_tasks_end(void)
 
 /* ---- for dumps ------------------------------------------------------------------------- */
 
-int pin_tasks_each_rule(u32 from, int (*each)(const struct pin_rule *rule, u32 index, void *data),
-			void *data)
+int kcoll_pin_tasks_each_rule(u32 from,
+			      int (*each)(const struct pin_rule *rule, u32 index, void *data),
+			      void *data)
 {
 	const struct pin_rules *now;
 	int error = 0;
@@ -780,7 +781,7 @@ int pin_tasks_each_rule(u32 from, int (*each)(const struct pin_rule *rule, u32 i
 	return error;
 }
 
-int pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data), void *data)
+int kcoll_pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data), void *data)
 {
 	struct pin_task *pinned;
 	int error = 0;

@@ -23,35 +23,35 @@ static const u64 deadline_default = 60 * NSEC_PER_SEC;
 
 /* ---- memory ------------------------------------------------------------------ */
 
-void coll_run_free(struct coll_running *run)
+void kcoll_run_free(struct kcoll_running *run)
 {
-	coll_memory_put(run->buffer[COLL_SCRATCH]);
-	coll_account(run->loaded->group->device, run->accounted, false);
+	kcoll_memory_put(run->buffer[COLL_SCRATCH]);
+	kcoll_account(run->loaded->group->device, run->accounted, false);
 	kvfree(run);
 }
 
-static struct coll_running *run_make(struct coll_loaded *loaded)
+static struct kcoll_running *run_make(struct kcoll_loaded *loaded)
 {
 	const struct coll_schedule *s = loaded->schedule;
-	struct coll_device *device = loaded->group->device;
-	const u64 head = ALIGN(sizeof(struct coll_running), 32);
-	const u64 sends = (u64)loaded->sends * sizeof(struct coll_sending);
+	struct kcoll_device *device = loaded->group->device;
+	const u64 head = ALIGN(sizeof(struct kcoll_running), 32);
+	const u64 sends = (u64)loaded->sends * sizeof(struct kcoll_sending);
 	const u64 step = ALIGN(coll_step_bytes(&loaded->plan), 8);
 	const u64 per_op = sizeof(u64) + sizeof(u32) + sizeof(u8);
 	const u64 bytes = head + sends + step + s->ops * per_op;
 	const u64 pages = DIV_ROUND_UP(bytes, PAGE_SIZE);
-	struct coll_running *run;
-	struct coll_memory *scratch;
+	struct kcoll_running *run;
+	struct kcoll_memory *scratch;
 	u32 i, sent = 0;
 	void *memory;
 
-	if (coll_account(device, pages, true))
+	if (kcoll_account(device, pages, true))
 		return ERR_PTR(-ENOMEM);
 	run = kvzalloc(bytes, COLL_GFP);
-	scratch = run ? coll_memory_make(device, s->buffer[COLL_SCRATCH]) : ERR_PTR(-ENOMEM);
+	scratch = run ? kcoll_memory_make(device, s->buffer[COLL_SCRATCH]) : ERR_PTR(-ENOMEM);
 	if (IS_ERR(scratch)) {
 		kvfree(run);
-		coll_account(device, pages, false);
+		kcoll_account(device, pages, false);
 		return ERR_CAST(scratch);
 	}
 	run->accounted = pages;
@@ -75,9 +75,9 @@ static struct coll_running *run_make(struct coll_loaded *loaded)
 	return run;
 }
 
-static struct coll_running *run_take(struct coll_loaded *loaded)
+static struct kcoll_running *run_take(struct kcoll_loaded *loaded)
 {
-	struct coll_running *run = loaded->spare;
+	struct kcoll_running *run = loaded->spare;
 
 	if (!run)
 		return run_make(loaded);
@@ -91,19 +91,19 @@ static struct coll_running *run_take(struct coll_loaded *loaded)
 }
 
 /* Back to being a spare, or freed if there is one. */
-static void run_give(struct coll_running *run)
+static void run_give(struct kcoll_running *run)
 {
 	if (run->loaded->spare)
-		coll_run_free(run);
+		kcoll_run_free(run);
 	else
 		run->loaded->spare = run;
 }
 
 /* ---- ends -------------------------------------------------------------------- */
 
-struct coll_running *coll_run_find(struct coll_group *group, u32 number)
+struct kcoll_running *kcoll_run_find(struct kcoll_group *group, u32 number)
 {
-	struct coll_running *run;
+	struct kcoll_running *run;
 
 	list_for_each_entry(run, &group->runs, node)
 		if (run->number == number)
@@ -112,24 +112,24 @@ struct coll_running *coll_run_find(struct coll_group *group, u32 number)
 }
 
 /* The word is set before the pages are let go: who polls it goes on at once. */
-static void run_tell(struct coll_running *run)
+static void run_tell(struct kcoll_running *run)
 {
-	struct coll_group *group = run->loaded->group;
+	struct kcoll_group *group = run->loaded->group;
 
 	if (run->told)
 		return;
 	run->told = true;
-	coll_device_complete(group->device, run->word, run->status, group->culprit,
-			     group->witness);
-	coll_memory_put(run->buffer[COLL_IN]);
-	coll_memory_put(run->buffer[COLL_OUT]);
+	kcoll_device_complete(group->device, run->word, run->status, group->culprit,
+			      group->witness);
+	kcoll_memory_put(run->buffer[COLL_IN]);
+	kcoll_memory_put(run->buffer[COLL_OUT]);
 	run->buffer[COLL_IN] = NULL;
 	run->buffer[COLL_OUT] = NULL;
 }
 
-void coll_run_maybe_home(struct coll_running *run)
+void kcoll_run_maybe_home(struct kcoll_running *run)
 {
-	struct coll_loaded *loaded = run->loaded;
+	struct kcoll_loaded *loaded = run->loaded;
 
 	if (!run->over || run->in_flight || run->stepping)
 		return;
@@ -137,17 +137,17 @@ void coll_run_maybe_home(struct coll_running *run)
 	list_del(&run->node);
 	loaded->running--;
 	run_give(run);
-	coll_loaded_maybe_free(loaded);
+	kcoll_loaded_maybe_free(loaded);
 }
 
 /* Those of runs from `first` on and before `end`. */
-static void drop_early(struct coll_group *group, u32 first, u32 end)
+static void drop_early(struct kcoll_group *group, u32 first, u32 end)
 {
-	struct coll_early *early, *next;
+	struct kcoll_early *early, *next;
 
 	list_for_each_entry_safe(early, next, &group->early, node) {
 		if (early->complete && early->header.run - first < end - first)
-			coll_group_early_free(group, early);
+			kcoll_group_early_free(group, early);
 	}
 }
 
@@ -155,9 +155,9 @@ static void drop_early(struct coll_group *group, u32 first, u32 end)
  * What is still in flight after success lies in scratch, for it is optional
  * (core/check.c); the application has its buffers back.
  */
-void coll_run_over(struct coll_running *run, int status)
+void kcoll_run_over(struct kcoll_running *run, int status)
 {
-	struct coll_group *group = run->loaded->group;
+	struct kcoll_group *group = run->loaded->group;
 
 	run->over = true;
 	run->status = status;
@@ -168,7 +168,7 @@ void coll_run_over(struct coll_running *run, int status)
 		run_tell(run);
 }
 
-u32 coll_run_awaits(const struct coll_running *run)
+u32 kcoll_run_awaits(const struct kcoll_running *run)
 {
 	const struct coll_schedule *s = run->loaded->schedule;
 	u32 op;
@@ -189,7 +189,7 @@ u32 coll_run_awaits(const struct coll_running *run)
 
 /* ---- ops ---------------------------------------------------------------------- */
 
-static void *place(const struct coll_running *run, u64 place)
+static void *place(const struct kcoll_running *run, u64 place)
 {
 	u32 buffer = COLL_PLACE_BUFFER(place);
 
@@ -197,7 +197,7 @@ static void *place(const struct coll_running *run, u64 place)
 }
 
 /* In sections, so that the thread gives way between them. */
-static void run_reduce(struct coll_running *run, const struct coll_op *op)
+static void run_reduce(struct kcoll_running *run, const struct coll_op *op)
 {
 	void *result = place(run, op->result), *left = place(run, op->left);
 	void *right = place(run, op->right);
@@ -217,13 +217,13 @@ static void run_reduce(struct coll_running *run, const struct coll_op *op)
 }
 
 /* The piece of a page that begins at `place`, of so many bytes at most. */
-static struct bio_vec piece_at(const struct coll_running *run, u64 place, u64 bytes)
+static struct bio_vec piece_at(const struct kcoll_running *run, u64 place, u64 bytes)
 {
 	u32 buffer = COLL_PLACE_BUFFER(place);
 	struct bio_vec piece;
 
-	coll_memory_bvecs(run->buffer[buffer], run->offset[buffer] + COLL_PLACE_OFFSET(place),
-			  &bytes, &piece, 1);
+	kcoll_memory_bvecs(run->buffer[buffer], run->offset[buffer] + COLL_PLACE_OFFSET(place),
+			   &bytes, &piece, 1);
 	return piece;
 }
 
@@ -231,7 +231,7 @@ static struct bio_vec piece_at(const struct coll_running *run, u64 place, u64 by
  * Page by page: to map the application's memory for it would cost more, and an interrupt
  * on every CPU when the mappings are flushed.
  */
-static void run_copy(struct coll_running *run, const struct coll_op *op)
+static void run_copy(struct kcoll_running *run, const struct coll_op *op)
 {
 	u64 done, part;
 
@@ -245,15 +245,15 @@ static void run_copy(struct coll_running *run, const struct coll_op *op)
 	}
 }
 
-static void run_send(struct coll_running *run, u32 index, const struct coll_op *op)
+static void run_send(struct kcoll_running *run, u32 index, const struct coll_op *op)
 {
-	struct coll_loaded *loaded = run->loaded;
-	struct coll_link *link = loaded->links[op->peer];
-	struct coll_sending *sending = &run->sends[run->send_of[index]];
+	struct kcoll_loaded *loaded = run->loaded;
+	struct kcoll_link *link = loaded->links[op->peer];
+	struct kcoll_sending *sending = &run->sends[run->send_of[index]];
 
 	if (link->state == COLL_LINK_LEFT || link->state == COLL_LINK_LOST) {
 		if (!(op->flags & COLL_OPTIONAL))
-			coll_group_fail(loaded->group, -ECONNRESET, link->rank, COLL_NONE);
+			kcoll_group_fail(loaded->group, -ECONNRESET, link->rank, COLL_NONE);
 		return;
 	}
 	sending->header = (struct coll_header){
@@ -266,28 +266,28 @@ static void run_send(struct coll_running *run, u32 index, const struct coll_op *
 	};
 	loaded->group->device->counters.sends++;
 	run->in_flight++;
-	coll_link_send(link, sending);
+	kcoll_link_send(link, sending);
 }
 
-int coll_run_bvecs(struct coll_running *run, u32 op, u64 done, u64 *bytes, struct bio_vec *bvec,
-		   int max)
+int kcoll_run_bvecs(struct kcoll_running *run, u32 op, u64 done, u64 *bytes, struct bio_vec *bvec,
+		    int max)
 {
 	u64 place = coll_ops(run->loaded->schedule)[op].result;
 	u32 buffer = COLL_PLACE_BUFFER(place);
 
-	return coll_memory_bvecs(run->buffer[buffer],
-				 run->offset[buffer] + COLL_PLACE_OFFSET(place) + done, bytes,
-				 bvec, max);
+	return kcoll_memory_bvecs(run->buffer[buffer],
+				  run->offset[buffer] + COLL_PLACE_OFFSET(place) + done, bytes,
+				  bvec, max);
 }
 
-void coll_run_write(struct coll_running *run, u32 op, u64 done, const u8 *from, u64 bytes)
+void kcoll_run_write(struct kcoll_running *run, u32 op, u64 done, const u8 *from, u64 bytes)
 {
 	struct bio_vec piece;
 
 	while (bytes) {
 		u64 part = bytes;
 
-		coll_run_bvecs(run, op, done, &part, &piece, 1);
+		kcoll_run_bvecs(run, op, done, &part, &piece, 1);
 		memcpy_to_page(piece.bv_page, piece.bv_offset, from, part);
 		from += part;
 		done += part;
@@ -295,9 +295,9 @@ void coll_run_write(struct coll_running *run, u32 op, u64 done, const u8 *from, 
 	}
 }
 
-static struct coll_early *find_early(const struct coll_running *run, u32 rank, u32 slot)
+static struct kcoll_early *find_early(const struct kcoll_running *run, u32 rank, u32 slot)
 {
-	struct coll_early *early;
+	struct kcoll_early *early;
 
 	list_for_each_entry(early, &run->loaded->group->early, node)
 		if (early->complete && early->rank == rank && early->header.run == run->number &&
@@ -306,7 +306,7 @@ static struct coll_early *find_early(const struct coll_running *run, u32 rank, u
 	return NULL;
 }
 
-bool coll_run_needs(const struct coll_running *run, const struct coll_link *link)
+bool kcoll_run_needs(const struct kcoll_running *run, const struct kcoll_link *link)
 {
 	const struct coll_plan *plan = &run->loaded->plan;
 	u32 peer = coll_peer_find(plan->schedule, link->rank), i;
@@ -325,37 +325,37 @@ bool coll_run_needs(const struct coll_running *run, const struct coll_link *link
 }
 
 /* If its message has come before it, it is done. */
-static bool take_early(struct coll_running *run, u32 index, const struct coll_op *op)
+static bool take_early(struct kcoll_running *run, u32 index, const struct coll_op *op)
 {
-	struct coll_link *link = run->loaded->links[op->peer];
-	struct coll_group *group = run->loaded->group;
-	struct coll_early *early = find_early(run, link->rank, op->slot);
+	struct kcoll_link *link = run->loaded->links[op->peer];
+	struct kcoll_group *group = run->loaded->group;
+	struct kcoll_early *early = find_early(run, link->rank, op->slot);
 
 	if (!early)
 		return false;
 	if (early->header.hash != run->loaded->hash || early->header.bytes != op->bytes) {
-		coll_group_fail(group, -EPROTO, link->rank, group->rank);
+		kcoll_group_fail(group, -EPROTO, link->rank, group->rank);
 		return false;
 	}
-	coll_run_write(run, index, 0, early->data, op->bytes);
-	coll_group_early_free(group, early);
+	kcoll_run_write(run, index, 0, early->data, op->bytes);
+	kcoll_group_early_free(group, early);
 	run->arrived[index] = 1;
 	group->device->counters.recvs++;
 	return true;
 }
 
-void coll_run_take_early(struct coll_running *run, u32 op)
+void kcoll_run_take_early(struct kcoll_running *run, u32 op)
 {
 	if (!take_early(run, op, &coll_ops(run->loaded->schedule)[op]))
 		return;
 	coll_step_done(&run->step, op);
-	coll_run_step(run);
+	kcoll_run_step(run);
 }
 
-static void run_op(struct coll_running *run, u32 index)
+static void run_op(struct kcoll_running *run, u32 index)
 {
 	const struct coll_op *op = &coll_ops(run->loaded->schedule)[index];
-	struct coll_link *link;
+	struct kcoll_link *link;
 
 	run->loaded->group->device->counters.ops++;
 	switch (op->kind) {
@@ -368,7 +368,7 @@ static void run_op(struct coll_running *run, u32 index)
 		link = run->loaded->links[op->peer];
 		if ((link->state == COLL_LINK_LEFT || link->state == COLL_LINK_LOST) &&
 		    !(op->flags & COLL_OPTIONAL))
-			coll_group_fail(run->loaded->group, -ECONNRESET, link->rank, COLL_NONE);
+			kcoll_group_fail(run->loaded->group, -ECONNRESET, link->rank, COLL_NONE);
 		return;
 	case COLL_OP_REDUCE:
 		run_reduce(run, op);
@@ -382,7 +382,7 @@ static void run_op(struct coll_running *run, u32 index)
 	coll_step_done(&run->step, index);
 }
 
-void coll_run_step(struct coll_running *run)
+void kcoll_run_step(struct kcoll_running *run)
 {
 	u32 op;
 
@@ -390,46 +390,46 @@ void coll_run_step(struct coll_running *run)
 	while (!run->over && (op = coll_step_next(&run->step)) != COLL_NONE)
 		run_op(run, op);
 	if (!run->over && coll_step_finished(&run->step) && !run->step.error)
-		coll_run_over(run, 0);
+		kcoll_run_over(run, 0);
 	run->stepping = false;
-	coll_run_maybe_home(run);
+	kcoll_run_maybe_home(run);
 }
 
-void coll_run_received(struct coll_running *run, u32 op)
+void kcoll_run_received(struct kcoll_running *run, u32 op)
 {
 	run->loaded->group->device->counters.recvs++;
 	if (!run->over) {
 		coll_step_done(&run->step, op);
-		coll_run_step(run);
+		kcoll_run_step(run);
 	} else {
-		coll_run_maybe_home(run);
+		kcoll_run_maybe_home(run);
 	}
 }
 
-void coll_run_sent(struct coll_running *run, struct coll_sending *sending)
+void kcoll_run_sent(struct kcoll_running *run, struct kcoll_sending *sending)
 {
 	run->in_flight--;
 	if (!run->over) {
 		coll_step_done(&run->step, sending->op);
-		coll_run_step(run);
+		kcoll_run_step(run);
 	} else {
-		coll_run_maybe_home(run);
+		kcoll_run_maybe_home(run);
 	}
 }
 
 /* ---- start -------------------------------------------------------------------- */
 
-static struct coll_memory *find_buffer(struct coll_loaded *loaded, u32 which,
-				       const struct coll_device_place *asked)
+static struct kcoll_memory *find_buffer(struct kcoll_loaded *loaded, u32 which,
+					const struct coll_device_place *asked)
 {
 	const u64 bytes = loaded->schedule->buffer[which];
-	struct coll_device *device = loaded->group->device;
-	struct coll_memory *buffer;
+	struct kcoll_device *device = loaded->group->device;
+	struct kcoll_memory *buffer;
 
 	if (asked->zero)
 		return ERR_PTR(-EINVAL);
 	if (asked->buffer == COLL_NONE)
-		return coll_memory_pin(device, asked->address, bytes, which == COLL_OUT);
+		return kcoll_memory_pin(device, asked->address, bytes, which == COLL_OUT);
 	buffer = idr_find(&device->buffers, asked->buffer);
 	if (!buffer)
 		return ERR_PTR(-ENOENT);
@@ -441,16 +441,16 @@ static struct coll_memory *find_buffer(struct coll_loaded *loaded, u32 which,
 	return buffer;
 }
 
-static int bind(struct coll_running *run, u32 which, const struct coll_device_place *asked)
+static int bind(struct kcoll_running *run, u32 which, const struct coll_device_place *asked)
 {
-	struct coll_memory *buffer = find_buffer(run->loaded, which, asked);
+	struct kcoll_memory *buffer = find_buffer(run->loaded, which, asked);
 	int error;
 
 	if (IS_ERR(buffer))
 		return PTR_ERR(buffer);
-	error = run->loaded->touched & 1u << which ? coll_memory_map(buffer) : 0;
+	error = run->loaded->touched & 1u << which ? kcoll_memory_map(buffer) : 0;
 	if (error) {
-		coll_memory_put(buffer);
+		kcoll_memory_put(buffer);
 		return error;
 	}
 	run->buffer[which] = buffer;
@@ -463,25 +463,25 @@ static u64 deadline_from(u64 asked, u64 now)
 	return max(asked ?: now + deadline_default, now);
 }
 
-int coll_run_deadline(struct coll_group *group, const struct coll_device_deadline *asked)
+int kcoll_run_deadline(struct kcoll_group *group, const struct coll_device_deadline *asked)
 {
-	struct coll_running *run = coll_run_find(group, asked->number);
+	struct kcoll_running *run = kcoll_run_find(group, asked->number);
 
 	if (!run || run->over)
 		return -ENOENT;
 	run->deadline = deadline_from(asked->deadline, run->started);
 	run->next_ping = run->started + (run->deadline - run->started) / 2;
 	group->device->deadline = 0;	/* look again when */
-	coll_runner_kick(group->device);
+	kcoll_runner_kick(group->device);
 	return 0;
 }
 
-int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *asked)
+int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *asked)
 {
-	struct coll_group *group = loaded->group;
-	struct coll_device *device = group->device;
-	struct coll_running *run;
-	struct coll_link *link;
+	struct kcoll_group *group = loaded->group;
+	struct kcoll_device *device = group->device;
+	struct kcoll_running *run;
+	struct kcoll_link *link;
 	unsigned long rank;
 	int error;
 
@@ -494,7 +494,7 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 		return PTR_ERR(run);
 	error = bind(run, COLL_IN, &asked->in) ?: bind(run, COLL_OUT, &asked->out);
 	if (error) {
-		coll_memory_put(run->buffer[COLL_IN]);
+		kcoll_memory_put(run->buffer[COLL_IN]);
 		run->buffer[COLL_IN] = NULL;
 		run_give(run);
 		return error;
@@ -516,6 +516,6 @@ int coll_run_start(struct coll_loaded *loaded, const struct coll_device_run *ask
 	/* Whoever stopped reading for want of room may find its messages awaited now. */
 	xa_for_each(&group->links, rank, link)
 		if (link->stalled)
-			coll_link_wake(link);
+			kcoll_link_wake(link);
 	return 0;
 }

@@ -13,48 +13,48 @@
 
 #include "device.h"
 
-void coll_runner_kick(struct coll_device *device)
+void kcoll_runner_kick(struct kcoll_device *device)
 {
 	if (device->thread)
 		wake_up_process(device->thread);
 }
 
-void coll_runner_forget(struct coll_link *link)
+void kcoll_runner_forget(struct kcoll_link *link)
 {
-	struct coll_device *device = link->group->device;
-	struct coll_link *other, *next;
+	struct kcoll_device *device = link->group->device;
+	struct kcoll_link *other, *next;
 
 	llist_for_each_entry_safe(other, next, llist_del_all(&device->ready), ready)
 		if (other != link)
 			llist_add(&other->ready, &device->ready);
 }
 
-static void begin_fresh(struct coll_device *device)
+static void begin_fresh(struct kcoll_device *device)
 {
-	struct coll_running *run;
+	struct kcoll_running *run;
 
-	while ((run = list_first_entry_or_null(&device->fresh, struct coll_running, fresh))) {
+	while ((run = list_first_entry_or_null(&device->fresh, struct kcoll_running, fresh))) {
 		list_del_init(&run->fresh);
-		coll_run_step(run);
+		kcoll_run_step(run);
 	}
 }
 
 /* One turn for each link that woke up; the lock is free for commands in between. */
-static void turn_links(struct coll_device *device)
+static void turn_links(struct kcoll_device *device)
 {
 	struct llist_node *woken = llist_reverse_order(llist_del_all(&device->ready));
-	struct coll_link *link, *next;
+	struct kcoll_link *link, *next;
 
 	llist_for_each_entry_safe(link, next, woken, ready) {
 		clear_bit(0, &link->woken);
 		smp_mb__after_atomic();		/* what wakes it from now on is looked at again */
-		if (coll_link_turn(link))
-			coll_link_wake(link);
+		if (kcoll_link_turn(link))
+			kcoll_link_wake(link);
 	}
 }
 
 /* From half of its time on a run asks whom it waits for, eight times. */
-static void ping_awaited(struct coll_running *run, u64 now)
+static void ping_awaited(struct kcoll_running *run, u64 now)
 {
 	struct coll_header ping = {
 		.kind = COLL_MESSAGE_PING,
@@ -63,25 +63,25 @@ static void ping_awaited(struct coll_running *run, u64 now)
 		.slot = COLL_NONE,
 		.hash = run->loaded->hash,
 	};
-	u32 rank = coll_run_awaits(run);
-	struct coll_link *link = rank == COLL_NONE ? NULL :
+	u32 rank = kcoll_run_awaits(run);
+	struct kcoll_link *link = rank == COLL_NONE ? NULL :
 						     xa_load(&run->loaded->group->links, rank);
 
 	if (link && link->state == COLL_LINK_UP)
-		coll_link_send_control(link, &ping);
+		kcoll_link_send_control(link, &ping);
 	run->next_ping = now + (run->deadline - run->started) / 16;
 }
 
-static void group_deadlines(struct coll_group *group, u64 now)
+static void group_deadlines(struct kcoll_group *group, u64 now)
 {
-	struct coll_device *device = group->device;
-	struct coll_running *run;
+	struct kcoll_device *device = group->device;
+	struct kcoll_running *run;
 
 	list_for_each_entry(run, &group->runs, node) {
 		if (run->over)
 			continue;
 		if (run->deadline <= now) {
-			coll_group_fail(group, -ETIMEDOUT, coll_group_suspect(group), COLL_NONE);
+			kcoll_group_fail(group, -ETIMEDOUT, kcoll_group_suspect(group), COLL_NONE);
 			break;
 		}
 		if (run->next_ping <= now)
@@ -89,14 +89,14 @@ static void group_deadlines(struct coll_group *group, u64 now)
 		device->deadline = min3(device->deadline, run->deadline, run->next_ping);
 	}
 	if (group->failing_until <= now)
-		coll_group_give_up(group);
+		kcoll_group_give_up(group);
 	device->deadline = min(device->deadline, group->failing_until);
 }
 
-static void check_deadlines(struct coll_device *device)
+static void check_deadlines(struct kcoll_device *device)
 {
 	u64 now = ktime_get_ns();
-	struct coll_group *group;
+	struct kcoll_group *group;
 
 	if (now < device->deadline)
 		return;
@@ -105,13 +105,13 @@ static void check_deadlines(struct coll_device *device)
 		group_deadlines(group, now);
 }
 
-static bool has_work(struct coll_device *device)
+static bool has_work(struct kcoll_device *device)
 {
 	return !llist_empty(&device->ready) || !list_empty_careful(&device->fresh);
 }
 
 /* Looks a little longer before it sleeps: waking up costs more than that. */
-static bool spin(struct coll_device *device)
+static bool spin(struct kcoll_device *device)
 {
 	u64 until = ktime_get_ns() + device->spin;
 
@@ -123,7 +123,7 @@ static bool spin(struct coll_device *device)
 	return false;
 }
 
-static void sleep_until_work(struct coll_device *device)
+static void sleep_until_work(struct kcoll_device *device)
 {
 	ktime_t deadline = READ_ONCE(device->deadline);
 
@@ -142,7 +142,7 @@ static void sleep_until_work(struct coll_device *device)
 
 static int runner(void *argument)
 {
-	struct coll_device *device = argument;
+	struct kcoll_device *device = argument;
 	const struct cred *own = override_creds(device->cred);
 
 	while (!kthread_should_stop()) {
@@ -196,7 +196,7 @@ static int set_priority(struct task_struct *thread, const struct coll_device_set
 	return sched_setattr_nocheck(thread, &attr);
 }
 
-int coll_runner_start(struct coll_device *device, const struct coll_device_setup *asked)
+int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked)
 {
 	struct task_struct *thread;
 	cpumask_var_t cpus;
@@ -226,7 +226,7 @@ int coll_runner_start(struct coll_device *device, const struct coll_device_setup
 	return 0;
 }
 
-void coll_runner_stop(struct coll_device *device)
+void kcoll_runner_stop(struct kcoll_device *device)
 {
 	if (!device->thread)
 		return;

@@ -10,7 +10,7 @@
 #include "coll_events.h"
 
 struct lookup {
-	struct coll_probe *probes;
+	struct kcoll_probe *probes;
 	size_t count;
 };
 
@@ -24,7 +24,7 @@ static void compare(struct tracepoint *tracepoint, void *data)
 			lookup->probes[i].tracepoint = tracepoint;
 }
 
-static int attach(struct coll_probe *probe, void *data)
+static int attach(struct kcoll_probe *probe, void *data)
 {
 	int error;
 
@@ -39,7 +39,7 @@ static int attach(struct coll_probe *probe, void *data)
 	return error;
 }
 
-int coll_probes_attach(struct coll_probe *probes, size_t count, void *data)
+int kcoll_probes_attach(struct kcoll_probe *probes, size_t count, void *data)
 {
 	struct lookup lookup = { .probes = probes, .count = count };
 	size_t i;
@@ -49,14 +49,14 @@ int coll_probes_attach(struct coll_probe *probes, size_t count, void *data)
 	for (i = 0; i < count; i++) {
 		error = attach(&probes[i], data);
 		if (error) {
-			coll_probes_detach(probes, count, data);
+			kcoll_probes_detach(probes, count, data);
 			return error;
 		}
 	}
 	return 0;
 }
 
-void coll_probes_detach(struct coll_probe *probes, size_t count, void *data)
+void kcoll_probes_detach(struct kcoll_probe *probes, size_t count, void *data)
 {
 	size_t i;
 

@@ -12,7 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-struct coll_probe {
+struct kcoll_probe {
 	const char *name;	/* of the tracepoint */
 	void *function;		/* (void *data, the tracepoint's arguments) */
 	bool optional;		/* some kernels do not have it */
@@ -35,7 +35,7 @@ struct coll_probe {
  * Attaches all of them or none: -ENOENT if the kernel lacks one that is not
  * optional. Sleeps. After detach no probe runs any more.
  */
-int coll_probes_attach(struct coll_probe *probes, size_t count, void *data);
-void coll_probes_detach(struct coll_probe *probes, size_t count, void *data);
+int kcoll_probes_attach(struct kcoll_probe *probes, size_t count, void *data);
+void kcoll_probes_detach(struct kcoll_probe *probes, size_t count, void *data);
 
 #endif

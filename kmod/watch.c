@@ -31,7 +31,7 @@ static void begin_here(void *data)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	coll_watch_begin(data);
+	kcoll_watch_begin(data);
 	local_irq_restore(flags);
 }
 
@@ -40,7 +40,7 @@ static void end_here(void *data)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	coll_watch_end(data);
+	kcoll_watch_end(data);
 	local_irq_restore(flags);
 }
 
@@ -49,7 +49,7 @@ static void flush_here(void *data)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	coll_watch_flush(data);
+	kcoll_watch_flush(data);
 	local_irq_restore(flags);
 }
 
@@ -93,7 +93,7 @@ static int make_log(struct watch_cpu *watch, u32 size)
 	return 0;
 }
 
-static struct watch_cpu *make_record(unsigned int cpu, const struct coll_owner *owner, pid_t task,
+static struct watch_cpu *make_record(unsigned int cpu, const struct kcoll_owner *owner, pid_t task,
 				     u32 log)
 {
 	struct watch_cpu *watch = kvzalloc_node(sizeof(*watch), COLL_GFP, cpu_to_node(cpu));
@@ -104,7 +104,7 @@ static struct watch_cpu *make_record(unsigned int cpu, const struct coll_owner *
 	watch->cpu = cpu;
 	watch->owner = *owner;
 	watch->task = task;
-	watch->steal_start = coll_watch_steal(watch);
+	watch->steal_start = kcoll_watch_steal(watch);
 	for (cause = 0; cause < COLL_NOISE_CAUSES; cause++) {
 		watch->sources[cause].cause = cause;
 		watch->sources[cause].used = true;
@@ -122,7 +122,7 @@ static struct watch_cpu *make_record(unsigned int cpu, const struct coll_owner *
 /* ---- start, stop ------------------------------------------------------------------------ */
 
 /* All records of this owner, or of everybody; with `control` held. */
-static void stop_watching(const struct coll_owner *owner)
+static void stop_watching(const struct kcoll_owner *owner)
 {
 	struct watch_cpu *watch, *stopped = NULL;
 	unsigned int cpu;
@@ -144,7 +144,7 @@ static void stop_watching(const struct coll_owner *owner)
 	if (!stopped)
 		return;
 	if (!watched_cpus)
-		coll_watch_detach();
+		kcoll_watch_detach();
 	synchronize_rcu();	/* probes of other CPUs that look at one of them */
 	while ((watch = stopped)) {
 		stopped = watch->next;
@@ -163,7 +163,7 @@ static int none_is_watched(struct genl_info *info, const struct cpumask *cpus)
 	return 0;
 }
 
-static int start_cpus(const struct cpumask *cpus, const struct coll_owner *owner, pid_t task,
+static int start_cpus(const struct cpumask *cpus, const struct kcoll_owner *owner, pid_t task,
 		      u32 log)
 {
 	struct watch_cpu *watch;
@@ -189,13 +189,13 @@ static int start_cpus(const struct cpumask *cpus, const struct coll_owner *owner
 /* A refusal changes nothing: an owner's CPUs of before are none of `cpus`, but stop too. */
 static int start_watching(struct genl_info *info, const struct cpumask *cpus, pid_t task, u32 log)
 {
-	const struct coll_owner owner = coll_owner_of(info);
+	const struct kcoll_owner owner = coll_owner_of(info);
 	int error;
 
 	mutex_lock(&control);
 	error = none_is_watched(info, cpus);
 	if (!error && !watched_cpus)
-		error = coll_watch_attach();
+		error = kcoll_watch_attach();
 	if (!error) {
 		error = start_cpus(cpus, &owner, task, log);
 		if (error)
@@ -237,7 +237,7 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 	u32 log = 0;
 	int error;
 
-	error = coll_may_change(skb, info, false);
+	error = kcoll_may_change(skb, info, false);
 	if (error)
 		return error;
 	if (attrs[COLL_WATCH_A_LOG])
@@ -249,7 +249,7 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 	}
 	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
 		return -ENOMEM;
-	error = coll_cpus_of(info, COLL_WATCH_A_CPUS, cpus);
+	error = kcoll_cpus_of(info, COLL_WATCH_A_CPUS, cpus);
 	if (!error)
 		error = start_watching(info, cpus, task, log);
 	free_cpumask_var(cpus);
@@ -258,7 +258,7 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 
 static int watch_stop(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct coll_owner owner = coll_owner_of(info);
+	const struct kcoll_owner owner = coll_owner_of(info);
 
 	mutex_lock(&control);
 	stop_watching(&owner);
@@ -266,7 +266,7 @@ static int watch_stop(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-static void owner_gone(const struct coll_owner *owner)
+static void owner_gone(const struct kcoll_owner *owner)
 {
 	mutex_lock(&control);
 	stop_watching(owner);
@@ -328,7 +328,7 @@ static int put_source(struct sk_buff *skb, const struct watch_cpu *watch, long i
 static int put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
 		       const struct watch_cpu *watch, long source)
 {
-	void *header = coll_dump_put(skb, cb, command);
+	void *header = kcoll_dump_put(skb, cb, command);
 	int full;
 
 	if (!header)
@@ -408,7 +408,7 @@ static int put_events(struct sk_buff *skb, struct netlink_callback *cb, struct w
 
 	head = smp_load_acquire(&log->head);	/* pairs with log_add(): they are whole */
 	count = min3(head - log->tail, log->size, (u32)EVENTS_A_MESSAGE);
-	header = coll_dump_put(skb, cb, COLL_CMD_WATCH_LOG);
+	header = kcoll_dump_put(skb, cb, COLL_CMD_WATCH_LOG);
 	if (!header)
 		return -EMSGSIZE;
 	events = nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ? NULL :
@@ -444,7 +444,7 @@ static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watc
 
 static int watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	const struct coll_owner owner = coll_dump_owner(cb);
+	const struct kcoll_owner owner = coll_dump_owner(cb);
 	struct position *at = (void *)cb->args;
 	struct watch_cpu *watch;
 	int full = 0;
@@ -473,23 +473,23 @@ static const struct genl_ops watch_ops[] = {
 		.cmd = COLL_CMD_WATCH_STOP,
 		.flags = GENL_ADMIN_PERM,
 		.doit = watch_stop,
-		.policy = coll_no_attributes,
-		.maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+		.policy = kcoll_no_attributes,
+		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
 	},
 	{
 		.cmd = COLL_CMD_WATCH_GET,
 		.flags = GENL_ADMIN_PERM,
 		.start = watch_get_start,
 		.dumpit = watch_get,
-		.policy = coll_no_attributes,
-		.maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+		.policy = kcoll_no_attributes,
+		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
 	},
 	{
 		.cmd = COLL_CMD_WATCH_LOG,
 		.flags = GENL_ADMIN_PERM,
 		.dumpit = watch_log,
-		.policy = coll_no_attributes,
-		.maxattr = ARRAY_SIZE(coll_no_attributes) - 1,
+		.policy = kcoll_no_attributes,
+		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
 	},
 };
 
@@ -508,7 +508,7 @@ static void watch_exit(void)
 	cpuhp_remove_state_nocalls(hotplug_state);
 }
 
-const struct coll_part coll_watch = {
+const struct kcoll_part kcoll_watch = {
 	.name = "watch",
 	.init = watch_init,
 	.exit = watch_exit,

@@ -59,7 +59,7 @@ struct watch_log {
 struct watch_cpu {
 	struct watch_cpu *next;	/* of those that are to be freed */
 	u32 cpu;
-	struct coll_owner owner;
+	struct kcoll_owner owner;
 	pid_t task;		/* 0: whatever runs */
 	bool online;		/* under the CPUs' hotplug lock, as all that follows until `last` */
 	u64 steal_start;
@@ -86,20 +86,20 @@ struct watch_cpu {
 };
 
 /* Set while this CPU is watched. Changed by the CPU itself, with interrupts off. */
-DECLARE_PER_CPU(struct watch_cpu *, coll_watched);
+DECLARE_PER_CPU(struct watch_cpu *, kcoll_watched);
 
 /* What the hypervisor has taken from the CPU since it was booted. */
-u64 coll_watch_steal(const struct watch_cpu *watch);
+u64 kcoll_watch_steal(const struct watch_cpu *watch);
 
 /* Probes on, for all CPUs; 0 or -errno. */
-int coll_watch_attach(void);
-void coll_watch_detach(void);
+int kcoll_watch_attach(void);
+void kcoll_watch_detach(void);
 
 /* On the CPU itself, interrupts off. */
-void coll_watch_begin(struct watch_cpu *watch);
-void coll_watch_end(struct watch_cpu *watch);
+void kcoll_watch_begin(struct watch_cpu *watch);
+void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
-void coll_watch_flush(struct watch_cpu *watch);
+void kcoll_watch_flush(struct watch_cpu *watch);
 
 /*
  * The injector brackets what it takes in an interrupt, softirq or thread;
@@ -107,7 +107,7 @@ void coll_watch_flush(struct watch_cpu *watch);
  * threads are known by their names too: they begin with this.
  */
 #define COLL_INJECTOR_COMM "coll-noise"
-void coll_watch_injected_begin(u32 id);
-void coll_watch_injected_end(u32 id);
+void kcoll_watch_injected_begin(u32 id);
+void kcoll_watch_injected_end(u32 id);
 
 #endif

@@ -30,7 +30,7 @@
 /* One probe in so many is timed to its end: what watching costs. */
 enum { COST_SAMPLE = 64 };
 
-DEFINE_PER_CPU(struct watch_cpu *, coll_watched);
+DEFINE_PER_CPU(struct watch_cpu *, kcoll_watched);
 
 static u64 now_ns(void)
 {
@@ -285,7 +285,7 @@ static void stop_waiting(const struct task_struct *task)
 	struct watch_cpu *watch;
 
 	rcu_read_lock();
-	watch = READ_ONCE(per_cpu(coll_watched, task_cpu(task)));
+	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
 	if (watch && READ_ONCE(watch->waiting) == task->pid) {
 		WRITE_ONCE(watch->left, now_ns());
 		cmpxchg(&watch->waiting, task->pid, 0);
@@ -304,7 +304,7 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 	struct watch_cpu *watch;
 
 	raw_local_irq_save(*flags);
-	watch = this_cpu_read(coll_watched);
+	watch = this_cpu_read(kcoll_watched);
 	if (!watch)
 		raw_local_irq_restore(*flags);
 	return watch;
@@ -387,7 +387,7 @@ static void probe_sched_migrate_task(void *data, struct task_struct *task, int c
 /* In NMI context: only what nobody else writes. `delta` is what the handler took. */
 static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 {
-	struct watch_cpu *watch = this_cpu_read(coll_watched);
+	struct watch_cpu *watch = this_cpu_read(kcoll_watched);
 	struct watch_source *source;
 
 	if (!watch || delta < 0)
@@ -439,7 +439,7 @@ COLL_PROBE_CHECK(local_timer_entry, probe_local_timer_entry);
 #endif
 
 #define PROBE(event) { .name = #event, .function = probe_##event }
-static struct coll_probe probes[] = {
+static struct kcoll_probe probes[] = {
 	PROBE(irq_handler_entry),
 	PROBE(irq_handler_exit),
 	PROBE(softirq_entry),
@@ -462,55 +462,55 @@ static struct coll_probe probes[] = {
 #endif
 };
 
-int coll_watch_attach(void)
+int kcoll_watch_attach(void)
 {
-	return coll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
+	return kcoll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
 }
 
-void coll_watch_detach(void)
+void kcoll_watch_detach(void)
 {
-	coll_probes_detach(probes, ARRAY_SIZE(probes), NULL);
+	kcoll_probes_detach(probes, ARRAY_SIZE(probes), NULL);
 }
 
 /* ---- for the injector ---------------------------------------------------------------- */
 
-void coll_watch_injected_begin(u32 id)
+void kcoll_watch_injected_begin(u32 id)
 {
 	taken(COLL_NOISE_INJECTED, id, "injected");
 }
 
-void coll_watch_injected_end(u32 id)
+void kcoll_watch_injected_end(u32 id)
 {
 	given_back(COLL_NOISE_INJECTED, id);
 }
 
 /* ---- begin, end ------------------------------------------------------------------------ */
 
-u64 coll_watch_steal(const struct watch_cpu *watch)
+u64 kcoll_watch_steal(const struct watch_cpu *watch)
 {
 	return kcpustat_cpu(watch->cpu).cpustat[CPUTIME_STEAL];
 }
 
-void coll_watch_begin(struct watch_cpu *watch)
+void kcoll_watch_begin(struct watch_cpu *watch)
 {
 	watch->online = true;
 	watch->depth = 0;
 	watch->last = now_ns();
 	watch->nmi_seen = watch->nmi_total;
 	set_thread(watch, current);
-	this_cpu_write(coll_watched, watch);
+	this_cpu_write(kcoll_watched, watch);
 }
 
-void coll_watch_flush(struct watch_cpu *watch)
+void kcoll_watch_flush(struct watch_cpu *watch)
 {
 	charge(watch);
-	watch->sources[COLL_NOISE_STEAL].total = coll_watch_steal(watch) - watch->steal_start;
+	watch->sources[COLL_NOISE_STEAL].total = kcoll_watch_steal(watch) - watch->steal_start;
 	watch->sources[COLL_NOISE_STEAL].inclusive = watch->sources[COLL_NOISE_STEAL].total;
 }
 
-void coll_watch_end(struct watch_cpu *watch)
+void kcoll_watch_end(struct watch_cpu *watch)
 {
-	coll_watch_flush(watch);
-	this_cpu_write(coll_watched, NULL);
+	kcoll_watch_flush(watch);
+	this_cpu_write(kcoll_watched, NULL);
 	watch->online = false;
 }

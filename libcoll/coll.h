@@ -28,7 +28,7 @@
  *	-EPROTO		the ranks' arguments do not match
  *	-ETIMEDOUT	the deadline passed; coll_last_error names who was waited for
  *	-ECONNRESET	a rank died or its connection was lost
- *	-ECANCELED	coll_cancel() or coll_revoke()
+ *	-ECANCELED	coll_run_cancel() or coll_revoke()
  *	-ENOMEM		memory or locked memory ran out
  *	-EMFILE, -ENFILE  a rank, which is named, has no file descriptor left
  * After -ECONNRESET, -ETIMEDOUT and -EPROTO the group is failed: all its runs,
@@ -216,11 +216,11 @@ int coll_agree(struct coll_group *group, uint64_t *flag);
  * that route through other ranks (binomial) need counts on every rank.
  *
  * Three forms each: coll_x blocks; coll_ix starts and returns a run, freed by
- * coll_wait() or by coll_test() once it says done; coll_x_init prepares a run
- * that coll_start() starts any number of times and coll_free() frees. Ranks
+ * coll_run_wait() or by coll_run_test() once it says done; coll_x_init prepares a run
+ * that coll_run_start() starts any number of times and coll_run_free() frees. Ranks
  * start the runs of a group in the same order; where a helper makes progress, the
  * runs of all groups. With a progress thread coll_ix hands the run over, and what
- * is wrong with it may be told by coll_wait(). Buffers belong to the library
+ * is wrong with it may be told by coll_run_wait(). Buffers belong to the library
  * until the run is done.
  */
 #define COLL_IN_PLACE ((void *)-1)
@@ -276,32 +276,32 @@ COLL_FORMS(exscan, const void *in, void *out, size_t count, int type, int op,
 
 /* ---- runs ------------------------------------------------------------- */
 
-int coll_start(struct coll_run *run);
+int coll_run_start(struct coll_run *run);
 
 /*
  * Turns the engine once. *done tells whether the run has ended; returns how.
  * *run becomes NULL when a nonblocking run has ended (it is freed); a
  * persistent one stays.
  */
-int coll_test(struct coll_run **run, int *done);
+int coll_run_test(struct coll_run **run, int *done);
 
 /* Until the run has ended; returns how. At most until its deadline. */
-int coll_wait(struct coll_run **run);
+int coll_run_wait(struct coll_run **run);
 
 /* All of them; returns the first error in their order. NULL entries are skipped. */
-int coll_waitall(struct coll_run **runs, size_t count);
+int coll_run_waitall(struct coll_run **runs, size_t count);
 
 /* Ends the run here with -ECANCELED, and with it the group (see coll_revoke). */
-int coll_cancel(struct coll_run *run);
+int coll_run_cancel(struct coll_run *run);
 
 /* Frees a persistent run that is not in flight; -EBUSY if it is. */
-int coll_free(struct coll_run **run);
+int coll_run_free(struct coll_run **run);
 
 /* Deadline of this run from its start, in ns; 0: the group's. */
 int coll_run_deadline(struct coll_run *run, uint64_t ns);
 
 /* Algorithm, engine and the reason for the choice, as one line of text. */
-const char *coll_explain(struct coll_run *run);
+const char *coll_run_explain(struct coll_run *run);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -7,7 +7,7 @@
  *	        ├─ planned			a call's schedule, made once, cached
  *	        └─ exec				one execution of a planned schedule
  *
- * Lifetime of an exec: started by exec_start(); *over* when its schedule is
+ * Lifetime of an exec: started by coll_exec_start(); *over* when its schedule is
  * finished or its group has failed; *home* when besides no op of it is in the
  * engine's hands or in a link's queue. Only then its memory serves another run.
  */
@@ -266,9 +266,10 @@ struct planned {
 	uint32_t terms;			/* version of the group's; 0: it was planned without */
 	uint32_t *ports;		/* per rank, from these; or NULL */
 	double delta, alpha, beta;	/* seconds, for the prediction; 0: not measured */
-	struct circuits_cost *cost;	/* predicted, if `ports` are planned for and it was asked */
+	struct coll_circuits_cost
+		*cost;			/* predicted, if `ports` are planned for and it was asked */
 	double bound;			/* seconds: no schedule takes less */
-	double lit;			/* seconds when its circuits are lit; 0: they do not fit at once */
+	double lit; /* seconds when its circuits are lit; 0: they do not fit at once */
 	bool explained;
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */

@@ -50,7 +50,7 @@ static int mpi_get(struct coll_boot *boot, const char *key, void *value, size_t 
 		   uint64_t deadline)
 {
 	struct state *state = boot->state;
-	const struct store_entry *entry = store_table_find(&state->table, 0, key, strlen(key));
+	const struct store_entry *entry = coll_store_table_find(&state->table, 0, key, strlen(key));
 	size_t room = *bytes;
 
 	(void)deadline;
@@ -71,8 +71,8 @@ static int learn(struct store_table *table, const uint8_t *all, size_t bytes)
 	while (!error && at < all + bytes) {
 		memcpy(&entry, at, sizeof(entry));
 		at += sizeof(entry);
-		error = store_table_put(table, 0, at, entry.key_bytes, at + entry.key_bytes,
-					entry.value_bytes);
+		error = coll_store_table_put(table, 0, at, entry.key_bytes, at + entry.key_bytes,
+					     entry.value_bytes);
 		at += entry.key_bytes + entry.value_bytes;
 	}
 	return error;
@@ -122,7 +122,7 @@ static void mpi_close(struct coll_boot *boot)
 {
 	struct state *state = boot->state;
 
-	store_table_free(&state->table);
+	coll_store_table_free(&state->table);
 	free(state->news);
 	free(state);
 	free(boot);
@@ -192,7 +192,7 @@ int boot_mpi_open(const char *options, struct coll_context **context)
 	find_locals(boot ? boot : &where);
 	if (boot) {
 		memcpy(boot->secret, secret, sizeof(secret));
-		error = context_open(options, boot, context);
+		error = coll_context_open(options, boot, context);
 	}
 	if (error && !refused)
 		fprintf(stderr, "libcollmpi: rank %d: %s; the MPI's own collectives are used\n",

@@ -152,7 +152,7 @@ static int agree(MPI_Comm handle, struct comm *comm)
 	return all[1] ? -ENOMEM : 0;
 }
 
-/* group_make() takes over the array it is given. */
+/* coll_group_make() takes over the array it is given. */
 static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
 {
 	uint32_t *world = malloc(comm->ranks * sizeof(*world));
@@ -160,7 +160,7 @@ static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
 	if (!world)
 		return -ENOMEM;
 	memcpy(world, comm->members, comm->ranks * sizeof(*world));
-	return group_make(shim.context, id, world, comm->rank, comm->ranks, group);
+	return coll_group_make(shim.context, id, world, comm->rank, comm->ranks, group);
 }
 
 static struct comm *remember(MPI_Comm handle, struct comm *comm)

@@ -102,7 +102,7 @@ static int fail(const struct task *task, int error)
 static void conclude(struct task *task)
 {
 	const char *algo = task->run->planned->algo->name;
-	int error = coll_wait(&task->run);
+	int error = coll_run_wait(&task->run);
 
 	if (error)
 		task->code = fail(task, error);
@@ -141,7 +141,7 @@ static int turn_among_threads(struct pace *pace)
 	int error;
 
 	shim_lock();
-	error = context_turn(shim.context, 0);
+	error = coll_context_turn(shim.context, 0);
 	shim_unlock();
 	poke();
 	if (pace->rounds++ < POLLS)
@@ -161,7 +161,7 @@ int pace_turn(struct pace *pace)
 		poke();
 	else
 		pace->slice = SLICE_FIRST_NS;
-	error = context_turn(shim.context, coll_now() + pace->slice);
+	error = coll_context_turn(shim.context, coll_now() + pace->slice);
 	if (pace->slice < SLICE_MAX_NS && pace->rounds++ > POLLS)
 		pace->slice = SLICE_MAX_NS;
 	return error;
@@ -170,7 +170,7 @@ int pace_turn(struct pace *pace)
 void pace_poll(struct pace *pace)
 {
 	shim_lock();
-	context_turn(shim.context, 0);
+	coll_context_turn(shim.context, 0);
 	shim_unlock();
 	if (shim.yields || pace->rounds++ >= POLLS)
 		sched_yield();
@@ -334,7 +334,7 @@ static void kept_free(struct task *task)
 		slot = &(*slot)->next;
 	one = *slot;
 	*slot = one->next;
-	coll_free(&task->run);
+	coll_run_free(&task->run);
 	task_clear(task);
 	coll_group_free(task->group);
 	free(one);
@@ -363,7 +363,7 @@ static int prepare(struct task *task)
 	if (!real.Recv_init(NULL, 0, MPI_BYTE, 0, task->tag, shim.self, &task->request))
 		return 0;
 	error = -ENOMEM;
-	coll_free(&task->run);
+	coll_run_free(&task->run);
 err_free_stage:
 	stage_free(&task->stage);
 err_free_group:
@@ -407,7 +407,7 @@ int task_start(struct task *task)
 	task->code = MPI_SUCCESS;
 	stage_pack(&task->stage);
 	lingering = true;
-	error = coll_start(task->run);
+	error = coll_run_start(task->run);
 	if (error)
 		return fail(task, error);
 	task->active = true;
@@ -481,7 +481,7 @@ static void finish_all(void)
 void task_progress(void)
 {
 	shim_lock();
-	if (context_turn(shim.context, 0))
+	if (coll_context_turn(shim.context, 0))
 		finish_all();
 	else
 		finish_ended();

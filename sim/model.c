@@ -33,7 +33,7 @@ static const char *network_refuses(const struct sim_network *network)
 	return NULL;
 }
 
-static const char *circuits_refuse(const struct sim_circuits *circuits)
+static const char *coll_circuits_refuse(const struct sim_circuits *circuits)
 {
 	if (!(circuits->setup > 0) || bad(circuits->setup))
 		return "a circuit's set-up that takes no time, or more than 10000 seconds";
@@ -60,7 +60,7 @@ const char *sim_model_refuses(const struct sim_model *model)
 	if (!refusal && model->network)
 		refusal = network_refuses(model->network);
 	if (!refusal && model->circuits)
-		refusal = circuits_refuse(model->circuits);
+		refusal = coll_circuits_refuse(model->circuits);
 	return refusal ? refusal : noise_refuses(&model->link);
 }
 

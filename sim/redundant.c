@@ -64,9 +64,9 @@ bool redundant_fits(const struct sim_job *job, const struct machine *machine)
 
 	return job->algo == coll_algo_find(COLL_ALLREDUCE, "butterfly-redundant") &&
 	       job->call.ranks > 1 && !(job->call.ranks & (job->call.ranks - 1)) && bytes &&
-	       bytes <= machine->eager && !machine->send && !machine->recv &&
-	       !machine->redundant && machine->copy <= 0 && machine->gap <= 0 &&
-	       machine->nic <= 0 && !machine->network && !(machine->semantics == SIM_GOAL && machine->os.sources);
+	       bytes <= machine->eager && !machine->send && !machine->recv && !machine->redundant &&
+	       machine->copy <= 0 && machine->gap <= 0 && machine->nic <= 0 && !machine->network &&
+	       !(machine->semantics == SIM_GOAL && machine->os.sources);
 }
 
 /* Asks the noise, and remembers when it strikes next. */
@@ -553,7 +553,7 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		.machine = machine,
 		.ranks = ranks,
 		.exchanges = log2_floor(ranks),
-		.redundancy = redundancy_of(&job->call, &job->tuning).exchanges,
+		.redundancy = coll_redundancy_of(&job->call, &job->tuning).exchanges,
 		.work = to_time(vector_bytes(job) * machine->gamma),
 		.wire = noise_wire(&machine->link, machine_way(machine, vector_bytes(job))),
 		.phase = noise_phases(&machine->os, ranks),

@@ -13,8 +13,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
-	const struct area area = emit_area(b, call, COLL_OUT, call->rank);
-	u32 have = emit_own_block(b, call, &area), distance;
+	const struct area area = coll_emit_area(b, call, COLL_OUT, call->rank);
+	u32 have = coll_emit_own_block(b, call, &area), distance;
 
 	(void)tuning;
 	for (distance = 1; distance < p; distance *= 2) {
@@ -22,8 +22,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		u32 below = rank_minus(call->rank, distance, p), received;
 		u32 count = distance < p - distance ? distance : p - distance;
 
-		received = emit_recv_blocks(b, call, &area, above, above, count);
-		emit_send_blocks(b, call, &area, below, call->rank, count, have);
+		received = coll_emit_recv_blocks(b, call, &area, above, above, count);
+		coll_emit_send_blocks(b, call, &area, below, call->rank, count, have);
 		have = emit_both(b, have, received);
 	}
 }

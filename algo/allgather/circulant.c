@@ -13,8 +13,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks, rounds = log2_ceil(p);
-	const struct area area = emit_area(b, call, COLL_OUT, 0);
-	u32 have = emit_own_block(b, call, &area), k;
+	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
+	u32 have = coll_emit_own_block(b, call, &area), k;
 
 	(void)tuning;
 	for (k = 0; k < rounds; k++) {
@@ -23,8 +23,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		u32 below = rank_minus(call->rank, skip, p), received;
 		u32 count = circulant_skip(p, rounds, k + 1) - skip;
 
-		received = emit_recv_blocks(b, call, &area, above, above, count);
-		emit_send_blocks(b, call, &area, below, call->rank, count, have);
+		received = coll_emit_recv_blocks(b, call, &area, above, above, count);
+		coll_emit_send_blocks(b, call, &area, below, call->rank, count, have);
 		have = emit_both(b, have, received);
 	}
 }

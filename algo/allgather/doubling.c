@@ -11,49 +11,50 @@
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"
 
-static void emit_guest(struct coll_build *b, const struct coll_call *call,
-		       const struct area *area)
+static void coll_emit_guest(struct coll_build *b, const struct coll_call *call,
+			    const struct area *area)
 {
 	const u32 host = call->rank + 1;
 
-	emit_own_block(b, call, area);
+	coll_emit_own_block(b, call, area);
 	if (block_bytes(call, call->rank))
-		emit_send(b, host, call_block(call), block_bytes(call, call->rank));
-	emit_recv_blocks(b, call, area, host, 0, call->rank);
-	emit_recv_blocks(b, call, area, host, host, call->ranks - host);
+		coll_emit_send(b, host, call_block(call), block_bytes(call, call->rank));
+	coll_emit_recv_blocks(b, call, area, host, 0, call->rank);
+	coll_emit_recv_blocks(b, call, area, host, host, call->ranks - host);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	const struct fold fold = fold_of(call->ranks);
-	const struct area area = emit_area(b, call, COLL_OUT, 0);
+	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
 	const u32 seat = fold_seat(&fold, call->rank), guest = fold_guest(seat);
 	u32 have, i;
 
 	(void)tuning;
 	if (fold_is_guest(&fold, call->rank)) {
-		emit_guest(b, call, &area);
+		coll_emit_guest(b, call, &area);
 		return;
 	}
-	have = emit_own_block(b, call, &area);
+	have = coll_emit_own_block(b, call, &area);
 	if (fold_has_guest(&fold, seat))
-		have = emit_both(b, have, emit_recv_blocks(b, call, &area, guest, guest, 1));
+		have = emit_both(b, have, coll_emit_recv_blocks(b, call, &area, guest, guest, 1));
 	for (i = 0; i < fold.exchanges; i++) {
 		u32 mine = seat >> i << i, theirs = mine ^ 1u << i;
 		u32 partner = fold_rank(&fold, seat ^ 1u << i), received;
 		u32 first = fold_first(&fold, theirs);
 
-		received = emit_recv_blocks(b, call, &area, partner, first,
-					    fold_first(&fold, theirs + (1u << i)) - first);
+		received = coll_emit_recv_blocks(b, call, &area, partner, first,
+						 fold_first(&fold, theirs + (1u << i)) - first);
 		first = fold_first(&fold, mine);
-		emit_send_blocks(b, call, &area, partner, first,
-				 fold_first(&fold, mine + (1u << i)) - first, have);
+		coll_emit_send_blocks(b, call, &area, partner, first,
+				      fold_first(&fold, mine + (1u << i)) - first, have);
 		have = emit_both(b, have, received);
 	}
 	if (fold_has_guest(&fold, seat)) {
-		emit_send_blocks(b, call, &area, guest, 0, guest, have);
-		emit_send_blocks(b, call, &area, guest, guest + 1, call->ranks - guest - 1, have);
+		coll_emit_send_blocks(b, call, &area, guest, 0, guest, have);
+		coll_emit_send_blocks(b, call, &area, guest, guest + 1, call->ranks - guest - 1,
+				      have);
 	}
 }
 

@@ -35,13 +35,13 @@ static void emit_ring(struct coll_build *b, const struct coll_call *call,
 		u32 coming = ring_down(call->rank, stride, step, p);
 
 		if (piece.bytes) {
-			emit_after(b, received);
-			emit_send(b, above, place, piece.bytes);
+			coll_emit_after(b, received);
+			coll_emit_send(b, above, place, piece.bytes);
 		}
 		piece = piece_of(call, coming, rings->count, ring);
 		place = COLL_PLACE(COLL_OUT, block_offset(call, coming) + piece.offset);
 		if (piece.bytes)
-			received = emit_recv(b, below, place, piece.bytes);
+			received = coll_emit_recv(b, below, place, piece.bytes);
 	}
 }
 
@@ -51,8 +51,8 @@ static void emit_rings(struct coll_build *b, const struct coll_call *call, struc
 	u32 i;
 
 	if (!call->in_place && bytes)
-		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
-			  call_block(call), bytes);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
+			       call_block(call), bytes);
 	for (i = 0; i < rings.count; i++)
 		emit_ring(b, call, &rings, i);
 }

@@ -45,10 +45,10 @@ static void emit_send_run(struct coll_build *b, const struct gathering *g, u32 t
 		return;
 	for (i = first; i < first + count; i++) {
 		if (g->c.op[i] != before)
-			emit_after(b, g->c.op[i]);
+			coll_emit_after(b, g->c.op[i]);
 		before = g->c.op[i];
 	}
-	emit_send(b, to, place_of(g, first), bytes_of(g, first, count));
+	coll_emit_send(b, to, place_of(g, first), bytes_of(g, first, count));
 }
 
 static void emit_recv_run(struct coll_build *b, const struct gathering *g, u32 from, u32 first,
@@ -58,7 +58,7 @@ static void emit_recv_run(struct coll_build *b, const struct gathering *g, u32 f
 
 	if (!bytes_of(g, first, count))
 		return;
-	op = emit_recv(b, from, place_of(g, first), bytes_of(g, first, count));
+	op = coll_emit_recv(b, from, place_of(g, first), bytes_of(g, first, count));
 	for (i = first; i < first + count; i++)
 		g->c.op[i] = op;
 }
@@ -93,8 +93,8 @@ static void emit_own(struct coll_build *b, const struct gathering *g)
 	for (i = 0; i < g->call->ranks; i++)
 		g->c.op[i] = COLL_NONE;
 	if (bytes_of(g, mine, 1) && !(g->direct && g->call->in_place))
-		g->c.op[mine] = emit_copy(b, place_of(g, mine), call_block(g->call),
-					  bytes_of(g, mine, 1));
+		g->c.op[mine] = coll_emit_copy(b, place_of(g, mine), call_block(g->call),
+					       bytes_of(g, mine, 1));
 }
 
 static void emit_ring_of_own(struct coll_build *b, const struct gathering *g)
@@ -104,7 +104,8 @@ static void emit_ring_of_own(struct coll_build *b, const struct gathering *g)
 	u32 give = c->index, step;
 
 	for (step = 1; step < size; step++) {
-		emit_send_run(b, g, rank[rank_plus(c->index, 1, size)], c->first[c->mine] + give, 1);
+		emit_send_run(b, g, rank[rank_plus(c->index, 1, size)], c->first[c->mine] + give,
+			      1);
 		give = rank_minus(c->index, step, size);
 		emit_recv_run(b, g, rank[rank_minus(c->index, 1, size)], c->first[c->mine] + give,
 			      1);
@@ -159,9 +160,9 @@ static void emit_unpack_all(struct coll_build *b, const struct gathering *g)
 
 		if (!bytes_of(g, i, 1) || (rank == g->call->rank && g->call->in_place))
 			continue;
-		emit_after(b, g->c.op[i]);
-		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(g->call, rank)), place_of(g, i),
-			  bytes_of(g, i, 1));
+		coll_emit_after(b, g->c.op[i]);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(g->call, rank)), place_of(g, i),
+			       bytes_of(g, i, 1));
 	}
 }
 
@@ -169,16 +170,16 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	struct gathering g = {
-		.c = clusters_make(b, call, tuning),
+		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.base = COLL_PLACE(COLL_OUT, 0),
-		.direct = clusters_are_runs(call) && blocks_packed(call),
+		.direct = coll_clusters_are_runs(call) && coll_blocks_packed(call),
 	};
 	u32 i;
 
-	order_blocks(&g.c, call);
+	coll_order_blocks(&g.c, call);
 	if (!g.direct)
-		g.base = emit_scratch(b, bytes_of(&g, 0, call->ranks));
+		g.base = coll_emit_scratch(b, bytes_of(&g, 0, call->ranks));
 	emit_own(b, &g);
 	emit_ring_of_own(b, &g);
 	emit_across(b, &g);
@@ -191,14 +192,14 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double p = call->ranks, k = clusters_count(call), n = blocks_bytes(call, 0, p);
+	const double p = call->ranks, k = coll_clusters_count(call), n = blocks_bytes(call, 0, p);
 	const double ring = (p - 1) / p * n * m->beta;
 
 	if (call->ranks == 1)
 		return 0;
-	return across_alpha(call, m) +
-	       overlap_cost(across_cost(call, tuning, m, n / k * (k > 1)), ring, p / k) +
-	       (p / k + k * clusters_lanes(call, tuning)) * m->alpha;
+	return coll_across_alpha(call, m) +
+	       overlap_cost(coll_across_cost(call, tuning, m, n / k * (k > 1)), ring, p / k) +
+	       (p / k + k * coll_clusters_lanes(call, tuning)) * m->alpha;
 }
 
 const struct coll_algo coll_allgather_vandegeijn_extended = {

@@ -21,36 +21,36 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (fold_is_guest(&fold, call->rank)) {
-		emit_guest(b, call, call->rank + 1, mine.place, out);
+		coll_emit_guest(b, call, call->rank + 1, mine.place, out);
 		return;
 	}
 	seat = fold_seat(&fold, call->rank);
 	if (fold_has_guest(&fold, seat))
-		mine = emit_host(b, call, fold_guest(seat), mine.place, COLL_ANYWHERE);
+		mine = coll_emit_host(b, call, fold_guest(seat), mine.place, COLL_ANYWHERE);
 	for (i = 0; i < fold.exchanges; i++) {
 		const u32 partner = fold_rank(&fold, seat ^ 1u << i);
 		const bool below = partner < call->rank, last = i + 1 == fold.exchanges;
-		const u64 theirs = emit_scratch(b, n), next = last ? out : theirs;
-		u32 received = emit_recv(b, partner, theirs, n), sent;
+		const u64 theirs = coll_emit_scratch(b, n), next = last ? out : theirs;
+		u32 received = coll_emit_recv(b, partner, theirs, n), sent;
 
-		emit_after(b, mine.ready);
-		sent = emit_send(b, partner, mine.place, n);
+		coll_emit_after(b, mine.ready);
+		sent = coll_emit_send(b, partner, mine.place, n);
 		if (mine.place == out)
 			reading = sent;
-		emit_after(b, mine.ready);
-		emit_after(b, received);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
 		if (last)	/* the result replaces what is being sent, in place */
-			emit_after(b, reading);
-		mine.ready = emit_reduce(b, next, below ? theirs : mine.place,
-					 below ? mine.place : theirs, n);
+			coll_emit_after(b, reading);
+		mine.ready = coll_emit_reduce(b, next, below ? theirs : mine.place,
+					      below ? mine.place : theirs, n);
 		mine.place = next;
 	}
 	if (fold_has_guest(&fold, seat)) {
-		emit_after(b, mine.ready);
-		emit_send(b, fold_guest(seat), mine.place, n);
+		coll_emit_after(b, mine.ready);
+		coll_emit_send(b, fold_guest(seat), mine.place, n);
 	}
 	if (call->ranks == 1)
-		emit_alone(b, call, n);
+		coll_emit_alone(b, call, n);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -33,23 +33,23 @@ static void emit_served(struct coll_build *b, const struct coll_call *call,
 	const u32 seat = call->rank / 2;
 	u32 sent, copied[STEPS_MAX + 1], count = 0, j;
 
-	sent = emit_send(b, fold_rank(fold, seat), call_input(call), n);
+	sent = coll_emit_send(b, fold_rank(fold, seat), call_input(call), n);
 	for (j = 0; j <= redundancy; j++) {
 		u32 from = fold_rank(fold, j ? seat ^ 1u << (j - 1) : seat);
-		u64 final = emit_scratch(b, n);
+		u64 final = coll_emit_scratch(b, n);
 		u32 received;
 
-		emit_optional(b);
-		received = emit_recv(b, from, final, n);
-		emit_after(b, received);
+		coll_emit_optional(b);
+		received = coll_emit_recv(b, from, final, n);
+		coll_emit_after(b, received);
 		if (call->in_place)
-			emit_after(b, sent);
-		emit_optional(b);
-		copied[count++] = emit_copy(b, out, final, n);
+			coll_emit_after(b, sent);
+		coll_emit_optional(b);
+		copied[count++] = coll_emit_copy(b, out, final, n);
 	}
 	for (j = 0; j < count; j++)
-		emit_any(b, copied[j]);
-	emit_join(b);
+		coll_emit_any(b, copied[j]);
+	coll_emit_join(b);
 }
 
 /* The redundant receives of a seat, of the final result or of a block's. */
@@ -67,17 +67,17 @@ static void emit_rescues(struct coll_build *b, const struct coll_call *call,
 	u32 j;
 
 	for (j = 0; j < rescue->count; j++) {
-		rescue->final[j] = emit_scratch(b, call_bytes(call));
-		emit_optional(b);
-		rescue->received[j] = emit_recv(b, fold_rank(fold, seat ^ 1u << j),
-						rescue->final[j], call_bytes(call));
+		rescue->final[j] = coll_emit_scratch(b, call_bytes(call));
+		coll_emit_optional(b);
+		rescue->received[j] = coll_emit_recv(b, fold_rank(fold, seat ^ 1u << j),
+						     rescue->final[j], call_bytes(call));
 	}
 	if (!rescue->count)
 		return;
 	for (j = 0; j < rescue->count; j++)
-		emit_any(b, rescue->received[j]);
-	emit_optional(b);
-	rescue->any = emit_join(b);
+		coll_emit_any(b, rescue->received[j]);
+	coll_emit_optional(b);
+	rescue->any = coll_emit_join(b);
 }
 
 /* Waits for a result to be there: own reduction or any of those received. */
@@ -90,7 +90,7 @@ static void after_result(struct coll_build *b, const struct ways *ways)
 	u32 i;
 
 	for (i = 0; i < ways->count; i++)
-		emit_any(b, ways->op[i]);
+		coll_emit_any(b, ways->op[i]);
 }
 
 /*
@@ -105,12 +105,12 @@ static struct ways emit_ways(struct coll_build *b, const struct coll_call *call,
 	u32 j;
 
 	for (j = 0; j < rescue->count; j++) {
-		emit_after(b, rescue->received[j]);
-		emit_after(b, rescue->any);
-		emit_optional(b);
-		emit_unless(b, mine.ready);
+		coll_emit_after(b, rescue->received[j]);
+		coll_emit_after(b, rescue->any);
+		coll_emit_optional(b);
+		coll_emit_unless(b, mine.ready);
 		ways.op[ways.count++] =
-			emit_copy(b, mine.place, rescue->final[j], call_bytes(call));
+			coll_emit_copy(b, mine.place, rescue->final[j], call_bytes(call));
 	}
 	return ways;
 }
@@ -133,9 +133,9 @@ static void emit_relay(struct coll_build *b, const struct coll_call *call,
 
 	for (j = 0; j < relay->rescue.count; j++) {
 		after_result(b, &relay->ways);
-		emit_optional(b);
-		emit_unless(b, relay->rescue.received[j]);
-		emit_send(b, fold_rank(fold, seat ^ 1u << j), relay->place, call_bytes(call));
+		coll_emit_optional(b);
+		coll_emit_unless(b, relay->rescue.received[j]);
+		coll_emit_send(b, fold_rank(fold, seat ^ 1u << j), relay->place, call_bytes(call));
 	}
 	relay->rescue.count = 0;
 }
@@ -143,8 +143,8 @@ static void emit_relay(struct coll_build *b, const struct coll_call *call,
 static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
 {
 	after_result(b, ways);
-	emit_optional(b);
-	return emit_join(b);
+	coll_emit_optional(b);
+	return coll_emit_join(b);
 }
 
 /*
@@ -166,26 +166,27 @@ static struct partial emit_exchanges(struct coll_build *b, const struct coll_cal
 		const u32 partner = fold_rank(fold, seat ^ 1u << i);
 		const bool below = partner < call->rank, last = i + 1 == fold->exchanges;
 		const bool shared = last || redundancy_relays_at(fold->exchanges, with, i + 1);
-		const u64 theirs = emit_scratch(b, n), next = shared ? emit_scratch(b, n) : theirs;
+		const u64 theirs = coll_emit_scratch(b, n),
+			  next = shared ? coll_emit_scratch(b, n) : theirs;
 		u32 received;
 
-		emit_optional(b);
-		received = emit_recv(b, partner, theirs, n);
-		emit_after(b, mine.ready);
-		emit_optional(b);
-		emit_send(b, partner, mine.place, n);
+		coll_emit_optional(b);
+		received = coll_emit_recv(b, partner, theirs, n);
+		coll_emit_after(b, mine.ready);
+		coll_emit_optional(b);
+		coll_emit_send(b, partner, mine.place, n);
 		emit_relay(b, call, fold, &relay);
 		*rescue = (struct rescue){ .any = COLL_NONE };
 		if (shared) {
 			rescue->count = with.exchanges <= i ? with.exchanges : i + 1;
 			emit_rescues(b, call, fold, rescue);
 		}
-		emit_after(b, mine.ready);
-		emit_after(b, received);
-		emit_optional(b);
-		emit_unless(b, rescue->any);
-		mine.ready = emit_reduce(b, next, below ? theirs : mine.place,
-					 below ? mine.place : theirs, n);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
+		coll_emit_optional(b);
+		coll_emit_unless(b, rescue->any);
+		mine.ready = coll_emit_reduce(b, next, below ? theirs : mine.place,
+					      below ? mine.place : theirs, n);
 		mine.place = next;
 		if (shared && !last) {
 			relay = (struct relay){ *rescue, emit_ways(b, call, rescue, mine),
@@ -210,24 +211,24 @@ static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
 
 	if (fold_has_guest(fold, seat)) {
 		after_result(b, ways);
-		emit_optional(b);
-		emit_send(b, fold_guest(seat), result, n);
+		coll_emit_optional(b);
+		coll_emit_send(b, fold_guest(seat), result, n);
 	}
 	for (j = 0; j < rescue->count; j++) {
 		const u32 partner = seat ^ 1u << j;
 
 		after_result(b, ways);
-		emit_optional(b);
-		emit_unless(b, rescue->received[j]);
-		emit_send(b, fold_rank(fold, partner), result, n);
+		coll_emit_optional(b);
+		coll_emit_unless(b, rescue->received[j]);
+		coll_emit_send(b, fold_rank(fold, partner), result, n);
 		if (fold_has_guest(fold, partner)) {
 			after_result(b, ways);
-			emit_optional(b);
-			emit_send(b, fold_guest(partner), result, n);
+			coll_emit_optional(b);
+			coll_emit_send(b, fold_guest(partner), result, n);
 		}
 	}
 	after_result(b, ways);
-	emit_copy(b, COLL_PLACE(COLL_OUT, 0), result, n);
+	coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0), result, n);
 }
 
 static void emit_seat(struct coll_build *b, const struct coll_call *call,
@@ -239,10 +240,10 @@ static void emit_seat(struct coll_build *b, const struct coll_call *call,
 	struct ways ways;
 
 	if (fold_has_guest(fold, seat)) {
-		mine = emit_host(b, call, fold_guest(seat), call_input(call), COLL_ANYWHERE);
+		mine = coll_emit_host(b, call, fold_guest(seat), call_input(call), COLL_ANYWHERE);
 	} else {
-		mine.place = emit_scratch(b, call_bytes(call));
-		mine.ready = emit_copy(b, mine.place, call_input(call), call_bytes(call));
+		mine.place = coll_emit_scratch(b, call_bytes(call));
+		mine.ready = coll_emit_copy(b, mine.place, call_input(call), call_bytes(call));
 	}
 	mine = emit_exchanges(b, call, fold, with, mine, &rescue);
 	ways = emit_ways(b, call, &rescue, mine);
@@ -262,25 +263,25 @@ static void emit_with(struct coll_build *b, const struct coll_call *call, struct
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	emit_with(b, call, redundancy_of(call, tuning));
+	emit_with(b, call, coll_redundancy_of(call, tuning));
 }
 
 static void emit_relayed(struct coll_build *b, const struct coll_call *call,
 			 const struct coll_tuning *tuning)
 {
-	emit_with(b, call, redundancy_relayed_of(call, tuning));
+	emit_with(b, call, coll_redundancy_relayed_of(call, tuning));
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	return redundancy_cost(call, redundancy_of(call, tuning), m);
+	return coll_redundancy_cost(call, coll_redundancy_of(call, tuning), m);
 }
 
 static double cost_relayed(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *m)
 {
-	return redundancy_cost(call, redundancy_relayed_of(call, tuning), m);
+	return coll_redundancy_cost(call, coll_redundancy_relayed_of(call, tuning), m);
 }
 
 const struct coll_algo coll_allreduce_butterfly_redundant = {

@@ -26,8 +26,8 @@ static bool comes(const void *user, u32 element, u32 step, u32 letter)
 static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
 {
 	struct gathering *a = user;
-	const u32 to = cayley_product(&a->g, a->call->rank, a->g.generator[letter]);
-	const u64 message = emit_scratch(a->b, parts * a->bytes);
+	const u32 to = coll_cayley_product(&a->g, a->call->rank, a->g.generator[letter]);
+	const u64 message = coll_emit_scratch(a->b, parts * a->bytes);
 	u32 packed = COLL_NONE, element, i = 0;
 
 	for (element = 1; element < a->g.ranks; element++) {
@@ -35,21 +35,21 @@ static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
 
 		if (!comes(a, element, step, letter))
 			continue;
-		emit_after(a->b, part->ready);
-		packed = emit_both(a->b, packed, emit_copy(a->b, message + i++ * a->bytes,
-							   part->place, a->bytes));
+		coll_emit_after(a->b, part->ready);
+		packed = emit_both(a->b, packed, coll_emit_copy(a->b, message + i++ * a->bytes,
+								part->place, a->bytes));
 	}
-	emit_after(a->b, packed);
-	emit_send(a->b, to, message, parts * a->bytes);
+	coll_emit_after(a->b, packed);
+	coll_emit_send(a->b, to, message, parts * a->bytes);
 }
 
 static void emit_letter_recv(void *user, u32 step, u32 letter, u32 parts)
 {
 	struct gathering *a = user;
-	const u32 from = cayley_product(&a->g, a->call->rank,
-					cayley_inverse(&a->g, a->g.generator[letter]));
-	const u64 landing = emit_scratch(a->b, parts * a->bytes);
-	const u32 come = emit_recv(a->b, from, landing, parts * a->bytes);
+	const u32 from = coll_cayley_product(&a->g, a->call->rank,
+					     coll_cayley_inverse(&a->g, a->g.generator[letter]));
+	const u64 landing = coll_emit_scratch(a->b, parts * a->bytes);
+	const u32 come = coll_emit_recv(a->b, from, landing, parts * a->bytes);
 	u32 element, i = 0;
 
 	for (element = 1; element < a->g.ranks; element++)
@@ -62,12 +62,12 @@ static const struct cayley_walk walk = { comes, emit_letter_send, emit_letter_re
 /* The vector of this rank, which is v / g. */
 static struct partial part_of(const struct gathering *a, u32 rank)
 {
-	return a->part[cayley_product(&a->g, cayley_inverse(&a->g, rank), a->call->rank)];
+	return a->part[coll_cayley_product(&a->g, coll_cayley_inverse(&a->g, rank), a->call->rank)];
 }
 
 static void emit_sum(struct gathering *a)
 {
-	const u64 sums = emit_scratch(a->b, a->bytes);
+	const u64 sums = coll_emit_scratch(a->b, a->bytes);
 	struct partial sum = part_of(a, 0);
 	u32 rank;
 
@@ -75,9 +75,9 @@ static void emit_sum(struct gathering *a)
 		const struct partial part = part_of(a, rank);
 		const u64 to = rank + 1 < a->g.ranks ? sums : COLL_PLACE(COLL_OUT, 0);
 
-		emit_after(a->b, sum.ready);
-		emit_after(a->b, part.ready);
-		sum.ready = emit_reduce(a->b, to, sum.place, part.place, a->bytes);
+		coll_emit_after(a->b, sum.ready);
+		coll_emit_after(a->b, part.ready);
+		sum.ready = coll_emit_reduce(a->b, to, sum.place, part.place, a->bytes);
 		sum.place = to;
 	}
 }
@@ -89,25 +89,26 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	struct gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
 
 	if (!a.bytes || p == 1) {
-		emit_alone(b, call, a.bytes);
+		coll_emit_alone(b, call, a.bytes);
 		return;
 	}
-	a.g = cayley_for(call, tuning, b->room);
+	a.g = coll_cayley_for(call, tuning, b->room);
 	a.part = (struct partial *)((char *)b->room + p * CAYLEY_ROOM);
 	a.part[0] = partial_input(call);
 	if (call->in_place) {	/* the result may come while the input is still being sent */
-		const u64 kept = emit_scratch(b, a.bytes);
+		const u64 kept = coll_emit_scratch(b, a.bytes);
 
-		a.part[0] = (struct partial){ kept, emit_copy(b, kept, a.part[0].place, a.bytes) };
+		a.part[0] =
+			(struct partial){ kept, coll_emit_copy(b, kept, a.part[0].place, a.bytes) };
 	}
-	cayley_steps(&a.g, &walk, &a);
+	coll_cayley_steps(&a.g, &walk, &a);
 	emit_sum(&a);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const u32 depth = cayley_depth(call->ranks, tuning) + (call->ranks > 1);
+	const u32 depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(call, m,
@@ -122,8 +123,8 @@ const struct coll_algo coll_allreduce_cayley = {
 	.options = "radix",
 	.room = CAYLEY_ROOM + sizeof(struct partial),
 	.shared = CAYLEY_SHARED,
-	.refuses = cayley_refuses,
+	.refuses = coll_cayley_refuses,
 	.cost = cost,
 	.emit = emit,
-	.share = cayley_share,
+	.share = coll_cayley_share,
 };

@@ -40,26 +40,26 @@ static struct partial emit_step(struct coll_build *b, const struct coll_call *ca
 
 		if (next == call->rank)
 			continue;
-		emit_after(b, mine.ready);
-		emit_send(b, next, mine.place, n);
+		coll_emit_after(b, mine.ready);
+		coll_emit_send(b, next, mine.place, n);
 	}
 	for (i = 0; i < g->radix; i++) {
 		const u32 from = reversed(g, place / g->radix + i * top);
 		struct partial part = mine;
 
 		if (from != call->rank) {
-			part.place = emit_scratch(b, n);
-			part.ready = emit_recv(b, from, part.place, n);
+			part.place = coll_emit_scratch(b, n);
+			part.ready = coll_emit_recv(b, from, part.place, n);
 		}
 		if (!i) {
 			sum = part;
 			continue;
 		}
-		to = i + 1 == g->radix && out != COLL_ANYWHERE ? out : emit_scratch(b, n);
-		emit_after(b, sum.ready);
-		emit_after(b, part.ready);
-		emit_after(b, to == out ? read : COLL_NONE);
-		sum.ready = emit_reduce(b, to, sum.place, part.place, n);
+		to = i + 1 == g->radix && out != COLL_ANYWHERE ? out : coll_emit_scratch(b, n);
+		coll_emit_after(b, sum.ready);
+		coll_emit_after(b, part.ready);
+		coll_emit_after(b, to == out ? read : COLL_NONE);
+		sum.ready = coll_emit_reduce(b, to, sum.place, part.place, n);
 		sum.place = to;
 	}
 	return sum;
@@ -75,12 +75,12 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	u64 kept;
 
 	if (!n || call->ranks == 1) {
-		emit_alone(b, call, n);
+		coll_emit_alone(b, call, n);
 		return;
 	}
 	if (call->in_place) {	/* the result may come while the input is still being sent */
-		kept = emit_scratch(b, n);
-		read = emit_copy(b, kept, mine.place, n);
+		kept = coll_emit_scratch(b, n);
+		read = coll_emit_copy(b, kept, mine.place, n);
 		mine = (struct partial){ kept, read };
 	}
 	for (i = 0; i < g.steps; i++)

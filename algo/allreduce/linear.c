@@ -9,20 +9,20 @@
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
-	const u64 parts = emit_scratch(b, (call->ranks - 1) * n);
+	const u64 parts = coll_emit_scratch(b, (call->ranks - 1) * n);
 	u32 rank, received, ready = COLL_NONE;
 
 	for (rank = 1; rank < call->ranks; rank++) {
 		const u64 part = parts + (rank - 1) * n;
 
-		received = emit_recv(b, rank, part, n);
-		emit_after(b, received);
-		emit_after(b, ready);
-		ready = emit_reduce(b, out, rank == 1 ? call_input(call) : out, part, n);
+		received = coll_emit_recv(b, rank, part, n);
+		coll_emit_after(b, received);
+		coll_emit_after(b, ready);
+		ready = coll_emit_reduce(b, out, rank == 1 ? call_input(call) : out, part, n);
 	}
 	for (rank = 1; rank < call->ranks; rank++) {
-		emit_after(b, ready);
-		emit_send(b, rank, out, n);
+		coll_emit_after(b, ready);
+		coll_emit_send(b, rank, out, n);
 	}
 }
 
@@ -34,14 +34,14 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		emit_alone(b, call, n);
+		coll_emit_alone(b, call, n);
 	} else if (!call->rank) {
 		emit_root(b, call);
 	} else {
-		sent = emit_send(b, 0, call_input(call), n);
+		sent = coll_emit_send(b, 0, call_input(call), n);
 		if (call->in_place)
-			emit_after(b, sent);
-		emit_recv(b, 0, COLL_PLACE(COLL_OUT, 0), n);
+			coll_emit_after(b, sent);
+		coll_emit_recv(b, 0, COLL_PLACE(COLL_OUT, 0), n);
 	}
 }
 

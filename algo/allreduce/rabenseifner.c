@@ -22,16 +22,16 @@ static struct partial emit_doubling(struct coll_build *b, const struct coll_call
 	u32 i = fold->exchanges;
 
 	while (i--) {
-		const struct halves half = halves_at(call, fold->seats, seat, i);
+		const struct halves half = coll_halves_at(call, fold->seats, seat, i);
 		u32 received;
 
-		emit_after(b, reading[i]);
-		received = emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
-		emit_after(b, mine.ready);
-		emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
-		emit_after(b, mine.ready);
-		emit_after(b, received);
-		mine.ready = emit_join(b);
+		coll_emit_after(b, reading[i]);
+		received = coll_emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		coll_emit_after(b, mine.ready);
+		coll_emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
+		mine.ready = coll_emit_join(b);
 	}
 	return mine;
 }
@@ -45,19 +45,19 @@ static void emit_segment(struct coll_build *b, const struct coll_call *part, u64
 	u32 rank[STEPS_MAX], reading[STEPS_MAX], seat, i;
 
 	if (fold_is_guest(&fold, part->rank)) {
-		emit_guest(b, part, part->rank + 1, mine.place, out);
+		coll_emit_guest(b, part, part->rank + 1, mine.place, out);
 		return;
 	}
 	seat = fold_seat(&fold, part->rank);
 	if (fold_has_guest(&fold, seat))
-		mine = emit_host(b, part, fold_guest(seat), mine.place, out);
+		mine = coll_emit_host(b, part, fold_guest(seat), mine.place, out);
 	for (i = 0; i < fold.exchanges; i++)
 		rank[i] = fold_rank(&fold, seat ^ 1u << i);
-	mine = emit_halving(b, part, &fold, seat, rank, mine, out, reading);
+	mine = coll_emit_halving(b, part, &fold, seat, rank, mine, out, reading);
 	mine = emit_doubling(b, part, &fold, seat, rank, mine, reading);
 	if (fold_has_guest(&fold, seat)) {
-		emit_after(b, mine.ready);
-		emit_send(b, fold_guest(seat), mine.place, call_bytes(part));
+		coll_emit_after(b, mine.ready);
+		coll_emit_send(b, fold_guest(seat), mine.place, call_bytes(part));
 	}
 }
 
@@ -69,7 +69,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	u32 i;
 
 	if (call->ranks == 1) {
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {

@@ -39,7 +39,7 @@ static struct coll_part_end emit_across(struct coll_build *b, const struct segme
 {
 	struct coll_call across = call_across(s->c, s->vector, COLL_ALLREDUCE);
 	struct coll_part part = {
-		.rank = lane_ranks(s->c, s->lane),
+		.rank = coll_lane_ranks(s->c, s->lane),
 		.ranks = across.ranks,
 		.in = sum,
 		.out = COLL_PLACE(COLL_OUT, s->offset +
@@ -52,7 +52,7 @@ static struct coll_part_end emit_across(struct coll_build *b, const struct segme
 		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
 	across.count = my_bytes(s) / s->vector->element;
 	across.in_place = false;
-	return emit_phase(b, &coll_allreduce_butterfly, &across, &part);
+	return coll_emit_phase(b, &coll_allreduce_butterfly, &across, &part);
 }
 
 static void emit_spread(struct coll_build *b, const struct segment *s, u32 after,
@@ -69,19 +69,19 @@ static void emit_spread(struct coll_build *b, const struct segment *s, u32 after
 
 	if (s->vector->in_place)
 		part.recv_after = emit_both(b, inside->ready, inside->sent);
-	share_lanes(s->c, s->c->mine, s->vector);
+	coll_share_lanes(s->c, s->c->mine, s->vector);
 	spread.counts = s->c->counts;
 	spread.displs = s->c->displs;
 	spread.count = s->c->counts[spread.rank];
 	spread.in_place = true;
-	emit_phase(b, &coll_allgatherv_ring, &spread, &part);
+	coll_emit_phase(b, &coll_allgatherv_ring, &spread, &part);
 }
 
 static void emit_segment(struct coll_build *b, const struct segment *s)
 {
-	const u64 sum = emit_scratch(b, my_bytes(s));
-	const struct coll_part_end inside =
-		emit_reduce_to_lanes(b, s->c, s->vector, call_input(s->vector) + s->offset, sum);
+	const u64 sum = coll_emit_scratch(b, my_bytes(s));
+	const struct coll_part_end inside = coll_emit_reduce_to_lanes(
+		b, s->c, s->vector, call_input(s->vector) + s->offset, sum);
 	u32 ready = COLL_NONE;
 
 	if (my_bytes(s))
@@ -92,8 +92,8 @@ static void emit_segment(struct coll_build *b, const struct segment *s)
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
-	const u32 segments = pipeline_parts(call, tuning, clusters_largest(call));
+	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 	struct coll_call vector = *call;
 	struct segment segment = {
 		.c = &c,
@@ -103,7 +103,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	u32 i;
 
 	if (call->ranks == 1) {
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {
@@ -116,17 +116,17 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double n = call_bytes(call), p = clusters_largest(call);
+	const double n = call_bytes(call), p = coll_clusters_largest(call);
 	const double s = pipeline_parts(call, tuning, p);
-	const double part = n / s / clusters_lanes(call, tuning);
-	const double rounds = log2_ceil(clusters_count(call));
+	const double part = n / s / coll_clusters_lanes(call, tuning);
+	const double rounds = log2_ceil(coll_clusters_count(call));
 
 	if (call->ranks == 1)
 		return 0;
-	return rounds * across_alpha(call, m) +
-	       overlap_cost(rounds * across_cost(call, tuning, m, n),
+	return rounds * coll_across_alpha(call, m) +
+	       overlap_cost(rounds * coll_across_cost(call, tuning, m, n),
 			    n * ((p > 1 ? 2 * m->beta : 0) + m->gamma), s) +
-	       2 * ((p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
+	       2 * ((p + s) * m->alpha + s * coll_clusters_lanes(call, tuning) * message_cost(m) +
 		    (p - 1) * part * m->beta);
 }
 
@@ -137,7 +137,7 @@ const struct coll_algo coll_allreduce_rabenseifner_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n, segment",
-	.refuses = order_pipeline_refuses,
+	.refuses = coll_order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };

@@ -14,8 +14,8 @@ static void emit_bcast(struct coll_build *b, const struct coll_call *call, u32 r
 	while (distance /= 2) {
 		if (distance >= call->ranks - call->rank)
 			continue;
-		emit_after(b, ready);
-		emit_send(b, call->rank + distance, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+		coll_emit_after(b, ready);
+		coll_emit_send(b, call->rank + distance, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
 	}
 }
 
@@ -29,16 +29,16 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		emit_alone(b, call, n);
+		coll_emit_alone(b, call, n);
 		return;
 	}
-	sum = emit_subtree(b, call, 0, parent == COLL_NONE ? out : COLL_ANYWHERE);
+	sum = coll_emit_subtree(b, call, 0, parent == COLL_NONE ? out : COLL_ANYWHERE);
 	if (parent != COLL_NONE) {
-		emit_after(b, sum.ready);
-		sent = emit_send(b, parent, sum.place, n);
+		coll_emit_after(b, sum.ready);
+		sent = coll_emit_send(b, parent, sum.place, n);
 		if (call->in_place)	/* my part is read by the send or before it */
-			emit_after(b, sent);
-		sum.ready = emit_recv(b, parent, out, n);
+			coll_emit_after(b, sent);
+		sum.ready = coll_emit_recv(b, parent, out, n);
 	}
 	emit_bcast(b, call, sum.ready);
 }

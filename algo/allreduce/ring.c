@@ -51,22 +51,22 @@ static u32 emit_reduce_scatter(struct coll_build *b, const struct ring *ring, u3
 	u32 reduced, k;
 
 	reduced = COLL_NONE;
-	*sent = emit_send_part(b, ring->right, input + offset_of(ring, first),
-			       bytes_of(ring, first));
+	*sent = coll_emit_send_part(b, ring->right, input + offset_of(ring, first),
+				    bytes_of(ring, first));
 	for (k = 2; k <= ranks; k++) {
 		const u32 part = part_before(ring, k);
 		const u64 own = input + offset_of(ring, part), n = bytes_of(ring, part);
-		const u64 sum = emit_scratch(b, n);
-		u32 received = emit_recv_part(b, ring->left, sum, n);
+		const u64 sum = coll_emit_scratch(b, n);
+		u32 received = coll_emit_recv_part(b, ring->left, sum, n);
 
-		emit_after(b, reduced);
-		emit_after(b, received);
+		coll_emit_after(b, reduced);
+		coll_emit_after(b, received);
 		if (k == ranks)
-			return emit_reduce(b, COLL_PLACE(COLL_OUT, offset_of(ring, part)), sum,
-					   own, n);
-		reduced = emit_reduce(b, sum, sum, own, n);
-		emit_after(b, reduced);
-		emit_send_part(b, ring->right, sum, n);
+			return coll_emit_reduce(b, COLL_PLACE(COLL_OUT, offset_of(ring, part)), sum,
+						own, n);
+		reduced = coll_emit_reduce(b, sum, sum, own, n);
+		coll_emit_after(b, reduced);
+		coll_emit_send_part(b, ring->right, sum, n);
 	}
 	return reduced;
 }
@@ -79,15 +79,16 @@ static void emit_allgather(struct coll_build *b, const struct ring *ring, u32 re
 	for (k = 1; k < ring->call->ranks; k++) {
 		const u32 have = part_before(ring, k - 1), next = part_before(ring, k);
 
-		emit_after(b, ready);
-		emit_send_part(b, ring->right, COLL_PLACE(COLL_OUT, offset_of(ring, have)),
-			       bytes_of(ring, have));
+		coll_emit_after(b, ready);
+		coll_emit_send_part(b, ring->right, COLL_PLACE(COLL_OUT, offset_of(ring, have)),
+				    bytes_of(ring, have));
 		if (ring->call->in_place) {
-			emit_after(b, reduced);
-			emit_after(b, sent);
+			coll_emit_after(b, reduced);
+			coll_emit_after(b, sent);
 		}
-		ready = emit_recv_part(b, ring->left, COLL_PLACE(COLL_OUT, offset_of(ring, next)),
-				       bytes_of(ring, next));
+		ready = coll_emit_recv_part(b, ring->left,
+					    COLL_PLACE(COLL_OUT, offset_of(ring, next)),
+					    bytes_of(ring, next));
 	}
 }
 
@@ -126,7 +127,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	u32 i;
 
 	if (call->ranks == 1)
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 	for (i = 0; call->ranks > 1 && i < segments; i++)
 		emit_part_of(b, call, 1, segments, i);
 }
@@ -138,7 +139,7 @@ static void emit_rings(struct coll_build *b, const struct coll_call *call,
 	u32 i;
 
 	if (call->ranks == 1)
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 	for (i = 0; call->ranks > 1 && i < rings.count; i++)
 		emit_part_of(b, call, rings.stride[i], rings.count, i);
 }

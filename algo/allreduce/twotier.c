@@ -21,7 +21,7 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = call.ranks,
 		.in = call_input(vector) + offset,
-		.out = emit_scratch(b, head ? call_bytes(vector) : 0),
+		.out = coll_emit_scratch(b, head ? call_bytes(vector) : 0),
 		.after = COLL_NONE,
 		.recv_after = COLL_NONE,
 	};
@@ -29,19 +29,19 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 	u32 unread = COLL_NONE;
 
 	call.in_place = false;
-	inside = emit_phase(b, &coll_reduce_rabenseifner, &call, &part);
+	inside = coll_emit_phase(b, &coll_reduce_rabenseifner, &call, &part);
 	if (vector->in_place)
 		unread = emit_both(b, inside.ready, inside.sent);
 	if (head) {
 		call = call_across(c, vector, COLL_ALLREDUCE);
 		call.in_place = false;
-		part.rank = head_ranks(c, vector, 0);
+		part.rank = coll_head_ranks(c, vector, 0);
 		part.ranks = call.ranks;
 		part.in = part.out;
 		part.out = COLL_PLACE(COLL_OUT, offset);
 		part.after = vector->in_place ? unread : inside.ready;
 		part.recv_after = unread;
-		across = emit_phase(b, &coll_allreduce_butterfly, &call, &part);
+		across = coll_emit_phase(b, &coll_allreduce_butterfly, &call, &part);
 	}
 	call = call_inside(c, vector, COLL_BCAST);
 	part.rank = cluster_ranks(c, c->mine);
@@ -49,24 +49,25 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 	part.out = COLL_PLACE(COLL_OUT, offset);
 	part.after = across.ready;
 	part.recv_after = unread;
-	emit_phase(b, bcast, &call, &part);
+	coll_emit_phase(b, bcast, &call, &part);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
+	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = phase_segments(call, tuning);
 	struct coll_call vector = *call;
 	u32 i;
 
 	if (call->ranks == 1) {
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {
 		vector.count = part_bytes(call, segments, i) / call->element;
-		emit_segment(b, &c, bcast_inside(call), &vector, part_offset(call, segments, i));
+		emit_segment(b, &c, coll_bcast_inside(call), &vector,
+			     part_offset(call, segments, i));
 	}
 }
 
@@ -74,19 +75,19 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(clusters_count(call)), n = call_bytes(call);
+	const double rounds = log2_ceil(coll_clusters_count(call)), n = call_bytes(call);
 	const u32 s = phase_segments(call, tuning);
 	struct coll_call inside = *call;
 
 	if (call->ranks == 1)
 		return 0;
 	inside.cluster = NULL;
-	inside.ranks = clusters_largest(call);
+	inside.ranks = coll_clusters_largest(call);
 	inside.root = 0;
 	inside.count = part_bytes(call, s, 0) / call->element;
-	return rounds * (across_alpha(call, m) + across_cost(call, &one, m, n)) +
+	return rounds * (coll_across_alpha(call, m) + coll_across_cost(call, &one, m, n)) +
 	       s * (coll_reduce_rabenseifner.cost(&inside, tuning, m) +
-		    bcast_inside(call)->cost(&inside, tuning, m)) +
+		    coll_bcast_inside(call)->cost(&inside, tuning, m)) +
 	       s * message_cost(m) + 2 * nic_shared(inside.ranks) * n / s * m->beta;
 }
 
@@ -97,7 +98,7 @@ const struct coll_algo coll_allreduce_twotier = {
 	.ordered = true,
 	.clusters = true,
 	.options = "segment",
-	.refuses = order_pipeline_refuses,
+	.refuses = coll_order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };

@@ -62,23 +62,23 @@ static u32 emit_pack_one(struct coll_build *b, const struct bruck *bruck, u32 i,
 	message += travellers(i, k) * bruck->bytes;
 	if (travelled) {
 		last = log2_floor(travelled);
-		emit_after(b, bruck->received[last]);
-		return emit_copy(b, message, landed(bruck, i, last), bruck->bytes);
+		coll_emit_after(b, bruck->received[last]);
+		return coll_emit_copy(b, message, landed(bruck, i, last), bruck->bytes);
 	}
 	block = block_head(bruck, block_to(call, rank_plus(call->rank, i, call->ranks)));
-	return block.bytes ? emit_copy(b, message, block.place, block.bytes) : COLL_NONE;
+	return block.bytes ? coll_emit_copy(b, message, block.place, block.bytes) : COLL_NONE;
 }
 
 static void emit_round(struct coll_build *b, struct bruck *bruck, u32 k)
 {
 	const struct coll_call *call = bruck->call;
 	const u32 p = call->ranks, count = travellers(p, k);
-	const u64 message = emit_scratch(b, count * bruck->bytes);
+	const u64 message = coll_emit_scratch(b, count * bruck->bytes);
 	u32 first = COLL_NONE, copies = 0, i;
 
-	bruck->landing[k] = emit_scratch(b, count * bruck->bytes);
-	bruck->received[k] = emit_recv(b, rank_minus(call->rank, 1u << k, p), bruck->landing[k],
-				       count * bruck->bytes);
+	bruck->landing[k] = coll_emit_scratch(b, count * bruck->bytes);
+	bruck->received[k] = coll_emit_recv(b, rank_minus(call->rank, 1u << k, p),
+					    bruck->landing[k], count * bruck->bytes);
 	for (i = 1u << k; i < p; i = (i + 1) | 1u << k) {
 		u32 copied = emit_pack_one(b, bruck, i, k, message);
 
@@ -87,10 +87,10 @@ static void emit_round(struct coll_build *b, struct bruck *bruck, u32 k)
 		copies += copied != COLL_NONE;
 	}
 	for (i = 0; i < copies; i++)	/* they follow each other in the list */
-		emit_after(b, first + i);
-	bruck->packed[k] = emit_join(b);
-	emit_after(b, bruck->packed[k]);
-	emit_send(b, rank_plus(call->rank, 1u << k, p), message, count * bruck->bytes);
+		coll_emit_after(b, first + i);
+	bruck->packed[k] = coll_emit_join(b);
+	coll_emit_after(b, bruck->packed[k]);
+	coll_emit_send(b, rank_plus(call->rank, 1u << k, p), message, count * bruck->bytes);
 }
 
 /* Block i now is what the rank i below has sent me. */
@@ -106,10 +106,10 @@ static void emit_unpack_all(struct coll_build *b, const struct bruck *bruck)
 		block = block_head(bruck, block);
 		if (!block.bytes)
 			continue;
-		emit_after(b, bruck->received[last]);
+		coll_emit_after(b, bruck->received[last]);
 		for (k = 0; call->in_place && k < bruck->rounds; k++)
-			emit_after(b, bruck->packed[k]);
-		emit_copy(b, block.place, landed(bruck, i, last), block.bytes);
+			coll_emit_after(b, bruck->packed[k]);
+		coll_emit_copy(b, block.place, landed(bruck, i, last), block.bytes);
 	}
 }
 
@@ -127,20 +127,20 @@ static void emit_tails(struct coll_build *b, const struct bruck *bruck)
 		if (!to.bytes)
 			continue;
 		if (call->in_place) {
-			kept = emit_scratch(b, to.bytes);
-			copied = emit_copy(b, kept, to.place, to.bytes);
-			emit_after(b, copied);
-			emit_recv(b, above, to.place, to.bytes);
+			kept = coll_emit_scratch(b, to.bytes);
+			copied = coll_emit_copy(b, kept, to.place, to.bytes);
+			coll_emit_after(b, copied);
+			coll_emit_recv(b, above, to.place, to.bytes);
 		}
-		emit_after(b, copied);
-		emit_send(b, above, kept, to.bytes);
+		coll_emit_after(b, copied);
+		coll_emit_send(b, above, kept, to.bytes);
 	}
 	for (distance = 1; distance < call->ranks && !call->in_place; distance++) {
 		u32 below = rank_minus(call->rank, distance, call->ranks);
 		struct block from = block_tail(bruck, block_from(call, below));
 
 		if (from.bytes)
-			emit_recv(b, below, from.place, from.bytes);
+			coll_emit_recv(b, below, from.place, from.bytes);
 	}
 }
 

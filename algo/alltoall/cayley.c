@@ -26,36 +26,36 @@ static bool goes(const void *user, u32 element, u32 step, u32 letter)
 	const struct routing *r = user;
 
 	return r->g.way[element].level >= step &&
-	       cayley_letter(&r->g, element, step) == letter;
+	       coll_cayley_letter(&r->g, element, step) == letter;
 }
 
 static void emit_letter_send(void *user, u32 step, u32 letter, u32 blocks)
 {
 	struct routing *r = user;
-	const u32 to = cayley_product(&r->g, r->call->rank, r->g.generator[letter]);
-	const u64 message = emit_scratch(r->b, blocks * r->bytes);
+	const u32 to = coll_cayley_product(&r->g, r->call->rank, r->g.generator[letter]);
+	const u64 message = coll_emit_scratch(r->b, blocks * r->bytes);
 	u32 packed = COLL_NONE, element, i = 0;
 
 	for (element = 1; element < r->g.ranks; element++) {
 		if (!goes(r, element, step, letter))
 			continue;
-		emit_after(r->b, r->held[element].ready);
-		packed = emit_both(r->b, packed, emit_copy(r->b, message + i++ * r->bytes,
-							   r->held[element].place, r->bytes));
+		coll_emit_after(r->b, r->held[element].ready);
+		packed = emit_both(r->b, packed, coll_emit_copy(r->b, message + i++ * r->bytes,
+								r->held[element].place, r->bytes));
 	}
 	if (step == 1 && r->call->in_place)
 		r->packed = emit_both(r->b, r->packed, packed);
-	emit_after(r->b, packed);
-	emit_send(r->b, to, message, blocks * r->bytes);
+	coll_emit_after(r->b, packed);
+	coll_emit_send(r->b, to, message, blocks * r->bytes);
 }
 
 static void emit_letter_recv(void *user, u32 step, u32 letter, u32 blocks)
 {
 	struct routing *r = user;
-	const u32 from = cayley_product(&r->g, r->call->rank,
-					cayley_inverse(&r->g, r->g.generator[letter]));
-	const u64 landing = emit_scratch(r->b, blocks * r->bytes);
-	const u32 come = emit_recv(r->b, from, landing, blocks * r->bytes);
+	const u32 from = coll_cayley_product(&r->g, r->call->rank,
+					     coll_cayley_inverse(&r->g, r->g.generator[letter]));
+	const u64 landing = coll_emit_scratch(r->b, blocks * r->bytes);
+	const u32 come = coll_emit_recv(r->b, from, landing, blocks * r->bytes);
 	u32 element, i = 0;
 
 	for (element = 1; element < r->g.ranks; element++)
@@ -78,26 +78,28 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_copy_own(b, call);
 	if (p == 1)
 		return;
-	r.g = cayley_for(call, tuning, b->room);
+	r.g = coll_cayley_for(call, tuning, b->room);
 	r.held = (struct held *)((char *)b->room + p * CAYLEY_ROOM);
 	for (element = 1; element < p; element++)
 		r.held[element] = (struct held){
-			block_to(call, cayley_product(&r.g, call->rank, element)).place, COLL_NONE,
+			block_to(call, coll_cayley_product(&r.g, call->rank, element)).place,
+			COLL_NONE,
 		};
-	cayley_steps(&r.g, &walk, &r);
+	coll_cayley_steps(&r.g, &walk, &r);
 	for (element = 1; element < p; element++) {
-		const u32 origin = cayley_product(&r.g, call->rank, cayley_inverse(&r.g, element));
+		const u32 origin =
+			coll_cayley_product(&r.g, call->rank, coll_cayley_inverse(&r.g, element));
 
-		emit_after(b, r.held[element].ready);
-		emit_after(b, r.packed);
-		emit_copy(b, block_from(call, origin).place, r.held[element].place, r.bytes);
+		coll_emit_after(b, r.held[element].ready);
+		coll_emit_after(b, r.packed);
+		coll_emit_copy(b, block_from(call, origin).place, r.held[element].place, r.bytes);
 	}
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const u32 depth = cayley_depth(call->ranks, tuning) + (call->ranks > 1);
+	const u32 depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(call, m,
@@ -112,8 +114,8 @@ const struct coll_algo coll_alltoall_cayley = {
 	.options = "radix",
 	.room = CAYLEY_ROOM + sizeof(struct held),
 	.shared = CAYLEY_SHARED,
-	.refuses = cayley_refuses,
+	.refuses = coll_cayley_refuses,
 	.cost = cost,
 	.emit = emit,
-	.share = cayley_share,
+	.share = coll_cayley_share,
 };

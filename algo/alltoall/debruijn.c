@@ -84,19 +84,19 @@ static u32 emit_gathered(struct routing *r, u32 t, u32 origin, struct run run, s
 	u32 ahead = 0, copied;
 
 	if (t) {
-		emit_after(r->b, r->held[origin].ready);
-		return emit_copy(r->b, to, r->held[origin].place + (part.first - run.first) * n,
-				 count * n);
+		coll_emit_after(r->b, r->held[origin].ready);
+		return coll_emit_copy(
+			r->b, to, r->held[origin].place + (part.first - run.first) * n, count * n);
 	}
 	while (ahead < count &&
 	       input_of(r, part.first + ahead) == input_of(r, part.first) + ahead * n)
 		ahead++;
-	copied = emit_copy(r->b, to, input_of(r, part.first), ahead * n);
+	copied = coll_emit_copy(r->b, to, input_of(r, part.first), ahead * n);
 	if (ahead == count)
 		return copied;
-	return emit_both(r->b, copied, emit_copy(r->b, to + ahead * n,
-						 input_of(r, part.first + ahead),
-						 (count - ahead) * n));
+	return emit_both(r->b, copied, coll_emit_copy(r->b, to + ahead * n,
+						      input_of(r, part.first + ahead),
+						      (count - ahead) * n));
 }
 
 /* All that takes this digit, one origin after the other, at `to`. */
@@ -144,7 +144,7 @@ static void emit_step(struct routing *r, u32 t)
 
 		if (!bytes)
 			continue;
-		message = emit_scratch(r->b, bytes);
+		message = coll_emit_scratch(r->b, bytes);
 		packed = emit_packed(r, t, digit, message);
 		if (!t && r->call->in_place)
 			r->packed = emit_both(r->b, r->packed, packed);
@@ -152,21 +152,22 @@ static void emit_step(struct routing *r, u32 t)
 			note_held(r, t, me, digit, message, packed);
 			continue;
 		}
-		emit_after(r->b, packed);
-		emit_send(r->b, to, message, bytes);
+		coll_emit_after(r->b, packed);
+		coll_emit_send(r->b, to, message, bytes);
 	}
 	for (from = 0; from < p; from++) {
-		const u64 bytes = from == me || debruijn_digit(&r->g, from, me) >= r->g.radix ?
-					  0 :
-					  blocks_between(r, t, from, debruijn_digit(&r->g, from, me)) *
-						  r->bytes;
+		const u64 bytes =
+			from == me || debruijn_digit(&r->g, from, me) >= r->g.radix
+				? 0
+				: blocks_between(r, t, from, debruijn_digit(&r->g, from, me)) *
+					  r->bytes;
 		u64 landing;
 
 		if (!bytes)
 			continue;
-		landing = emit_scratch(r->b, bytes);
+		landing = coll_emit_scratch(r->b, bytes);
 		note_held(r, t, from, debruijn_digit(&r->g, from, me), landing,
-			  emit_recv(r->b, from, landing, bytes));
+			  coll_emit_recv(r->b, from, landing, bytes));
 	}
 	r->held = r->next;
 	r->next = spent;
@@ -196,9 +197,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	for (t = 0; t < r.g.steps; t++)
 		emit_step(&r, t);
 	for (origin = 0; origin < p; origin++) {
-		emit_after(b, r.held[origin].ready);
-		emit_after(b, r.packed);
-		emit_copy(b, block_from(call, origin).place, r.held[origin].place, r.bytes);
+		coll_emit_after(b, r.held[origin].ready);
+		coll_emit_after(b, r.packed);
+		coll_emit_copy(b, block_from(call, origin).place, r.held[origin].place, r.bytes);
 	}
 }
 

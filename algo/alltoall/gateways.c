@@ -54,9 +54,9 @@ static u32 emit_pack_mine(struct coll_build *b, const struct gateways *g, u32 cl
 	u32 packed = COLL_NONE, i;
 
 	for (i = 0; i < cluster_size(c, cluster); i++) {
-		emit_after(b, packed);
-		packed = emit_copy(b, place + i * stride, block_to(g->x.call, rank[i]).place,
-				   g->block);
+		coll_emit_after(b, packed);
+		packed = coll_emit_copy(b, place + i * stride, block_to(g->x.call, rank[i]).place,
+					g->block);
 		c->op[rank[i]] = packed;
 	}
 	return packed;
@@ -72,11 +72,11 @@ static void emit_hand_up(struct coll_build *b, const struct gateways *g, u32 clu
 	u32 packed = COLL_NONE, sent, i;
 
 	if (!is_run(rank, size)) {
-		place = emit_scratch(b, size * g->block);
+		place = coll_emit_scratch(b, size * g->block);
 		packed = emit_pack_mine(b, g, cluster, place, g->block);
 	}
-	emit_after(b, packed);
-	sent = emit_send(b, to, place, size * g->block);
+	coll_emit_after(b, packed);
+	sent = coll_emit_send(b, to, place, size * g->block);
 	for (i = 0; i < size && packed == COLL_NONE; i++)
 		c->op[rank[i]] = sent;
 }
@@ -93,15 +93,15 @@ static u32 emit_collect(struct coll_build *b, const struct gateways *g, u32 clus
 	u32 all = COLL_NONE, i, k;
 
 	for (i = 0; i + 1 < sources; i++) {
-		const u64 row = emit_scratch(b, targets * g->block);
-		const u32 come = emit_recv(b, cluster_ranks(c, c->mine)[first + i], row,
-					   targets * g->block);
+		const u64 row = coll_emit_scratch(b, targets * g->block);
+		const u32 come = coll_emit_recv(b, cluster_ranks(c, c->mine)[first + i], row,
+						targets * g->block);
 		u32 moved = come;
 
 		for (k = 0; k < targets; k++) {
-			emit_after(b, moved);
-			moved = emit_copy(b, place + (k * sources + i) * g->block,
-					  row + k * g->block, g->block);
+			coll_emit_after(b, moved);
+			moved = coll_emit_copy(b, place + (k * sources + i) * g->block,
+					       row + k * g->block, g->block);
 		}
 		all = emit_both(b, all, moved);
 	}
@@ -118,10 +118,11 @@ static void emit_take_column(struct coll_build *b, const struct gateways *g, u32
 	u32 i;
 
 	for (i = 0; i < lane_size(c, cluster, lane); i++) {
-		emit_after(b, come);
+		coll_emit_after(b, come);
 		if (g->x.call->in_place)
-			emit_after(b, c->op[rank[i]]);
-		emit_copy(b, block_from(g->x.call, rank[i]).place, place + i * g->block, g->block);
+			coll_emit_after(b, c->op[rank[i]]);
+		coll_emit_copy(b, block_from(g->x.call, rank[i]).place, place + i * g->block,
+			       g->block);
 	}
 }
 
@@ -133,25 +134,25 @@ static void emit_cross(struct coll_build *b, const struct gateways *g, u32 clust
 	const u32 mine = cluster_size(c, c->mine), theirs = cluster_size(c, cluster);
 	const u64 out = lane_size(c, c->mine, g->lane) * g->block;
 	const u64 in = lane_size(c, cluster, g->lane) * g->block;
-	const u64 up = emit_scratch(b, theirs * out), down = emit_scratch(b, mine * in);
+	const u64 up = coll_emit_scratch(b, theirs * out), down = coll_emit_scratch(b, mine * in);
 	const u32 collected = emit_collect(b, g, cluster, up);
 	u32 piece = piece_of(g, lane_size(c, c->mine, g->lane), theirs), i, k;
 
 	for (i = 0; i < theirs; i += piece) {
-		emit_after(b, collected);
-		emit_send(b, far, up + i * out, piece * out);
+		coll_emit_after(b, collected);
+		coll_emit_send(b, far, up + i * out, piece * out);
 	}
 	piece = piece_of(g, lane_size(c, cluster, g->lane), mine);
 	for (i = 0; i < mine; i += piece) {
-		const u32 come = emit_recv(b, far, down + i * in, piece * in);
+		const u32 come = coll_emit_recv(b, far, down + i * in, piece * in);
 
 		for (k = i; k < i + piece; k++) {
 			if (k == c->index) {
 				emit_take_column(b, g, cluster, g->lane, down + k * in, come);
 				continue;
 			}
-			emit_after(b, come);
-			emit_send(b, rank[k], down + k * in, in);
+			coll_emit_after(b, come);
+			coll_emit_send(b, rank[k], down + k * in, in);
 		}
 	}
 }
@@ -163,19 +164,21 @@ static void emit_hand_down(struct coll_build *b, const struct gateways *g, u32 c
 	u32 lane;
 
 	for (lane = 0; lane < c->lanes; lane++) {
-		const u32 from = gateway_rank(c, c->mine, lane), count = lane_size(c, cluster, lane);
+		const u32 from = gateway_rank(c, c->mine, lane),
+			  count = lane_size(c, cluster, lane);
 		const u32 *rank = cluster_ranks(c, cluster) + lane_first(c, cluster, lane);
 		u64 place;
 
 		if (from == g->x.call->rank)
 			continue;
 		if (!g->x.call->in_place && is_run(rank, count)) {
-			emit_recv(b, from, block_from(g->x.call, rank[0]).place, count * g->block);
+			coll_emit_recv(b, from, block_from(g->x.call, rank[0]).place,
+				       count * g->block);
 			continue;
 		}
-		place = emit_scratch(b, count * g->block);
+		place = coll_emit_scratch(b, count * g->block);
 		emit_take_column(b, g, cluster, lane, place,
-				 emit_recv(b, from, place, count * g->block));
+				 coll_emit_recv(b, from, place, count * g->block));
 	}
 }
 
@@ -183,7 +186,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	struct gateways g = {
-		.x = { .c = clusters_make(b, call, tuning), .call = call },
+		.x = { .c = coll_clusters_make(b, call, tuning), .call = call },
 		.block = call_bytes(call),
 	};
 	u32 k;
@@ -191,7 +194,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	if (!g.block)
 		return;
 	g.lane = lane_of(&g.x.c, g.x.c.mine, g.x.c.index);
-	emit_exchange_inside(b, &g.x);
+	coll_emit_exchange_inside(b, &g.x);
 	for (k = 0; k < g.x.c.count; k++) {
 		if (k == g.x.c.mine)
 			continue;
@@ -206,15 +209,15 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double n = call_bytes(call), p = clusters_largest(call), q = call->ranks - p;
-	const double lanes = clusters_lanes(call, tuning);
+	const double n = call_bytes(call), p = coll_clusters_largest(call), q = call->ranks - p;
+	const double lanes = coll_clusters_lanes(call, tuning);
 	const double near = (p - 1) * (m->alpha + n * m->beta);
 
 	if (call->ranks == 1)
 		return 0;
-	if (clusters_count(call) == 1)
+	if (coll_clusters_count(call) == 1)
 		return near;
-	return near + across_alpha(call, m) + across_cost(call, tuning, m, p * q * n) +
+	return near + coll_across_alpha(call, m) + coll_across_cost(call, tuning, m, p * q * n) +
 	       (2 * p / lanes + 2) * m->alpha +
 	       (p / lanes - 1 + (p - 1) / lanes) * q * n * (m->beta + m->gamma);
 }

@@ -19,12 +19,12 @@ static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 
 		if (!block.bytes)
 			continue;
-		landing = emit_scratch(b, block.bytes);
-		received = emit_recv(b, rank, landing, block.bytes);
-		sent = emit_send(b, rank, block.place, block.bytes);
-		emit_after(b, received);
-		emit_after(b, sent);
-		emit_copy(b, block.place, landing, block.bytes);
+		landing = coll_emit_scratch(b, block.bytes);
+		received = coll_emit_recv(b, rank, landing, block.bytes);
+		sent = coll_emit_send(b, rank, block.place, block.bytes);
+		coll_emit_after(b, received);
+		coll_emit_after(b, sent);
+		coll_emit_copy(b, block.place, landing, block.bytes);
 	}
 }
 
@@ -43,14 +43,14 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		struct block block = block_from(call, below);
 
 		if (block.bytes)
-			emit_recv(b, below, block.place, block.bytes);
+			coll_emit_recv(b, below, block.place, block.bytes);
 	}
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 above = rank_plus(call->rank, distance, call->ranks);
 		struct block block = block_to(call, above);
 
 		if (block.bytes)
-			emit_send(b, above, block.place, block.bytes);
+			coll_emit_send(b, above, block.place, block.bytes);
 	}
 	emit_copy_own(b, call);
 }

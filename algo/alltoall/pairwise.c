@@ -25,7 +25,7 @@ static u64 largest_block(const struct coll_call *call)
 static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 {
 	const u64 bytes = largest_block(call);
-	const u64 landing[2] = { emit_scratch(b, bytes), emit_scratch(b, bytes) };
+	const u64 landing[2] = { coll_emit_scratch(b, bytes), coll_emit_scratch(b, bytes) };
 	u32 copied[2] = { COLL_NONE, COLL_NONE }, exchanges = 0, round;
 
 	for (round = 0; round < call->ranks; round++) {
@@ -35,13 +35,13 @@ static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 
 		if (partner == call->rank || !block.bytes)
 			continue;
-		emit_after(b, copied[mine]);
-		received = emit_recv(b, partner, landing[mine], block.bytes);
-		emit_after(b, copied[!mine]);
-		sent = emit_send(b, partner, block.place, block.bytes);
-		emit_after(b, received);
-		emit_after(b, sent);
-		copied[mine] = emit_copy(b, block.place, landing[mine], block.bytes);
+		coll_emit_after(b, copied[mine]);
+		received = coll_emit_recv(b, partner, landing[mine], block.bytes);
+		coll_emit_after(b, copied[!mine]);
+		sent = coll_emit_send(b, partner, block.place, block.bytes);
+		coll_emit_after(b, received);
+		coll_emit_after(b, sent);
+		copied[mine] = coll_emit_copy(b, block.place, landing[mine], block.bytes);
 		exchanges++;
 	}
 }
@@ -63,12 +63,12 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		struct block to = block_to(call, above), from = block_from(call, below);
 
 		if (to.bytes) {
-			emit_after(b, received);
-			emit_after(b, sent);
-			sent = emit_send(b, above, to.place, to.bytes);
+			coll_emit_after(b, received);
+			coll_emit_after(b, sent);
+			sent = coll_emit_send(b, above, to.place, to.bytes);
 		}
 		if (from.bytes)
-			received = emit_recv(b, below, from.place, from.bytes);
+			received = coll_emit_recv(b, below, from.place, from.bytes);
 	}
 }
 

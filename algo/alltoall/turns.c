@@ -24,13 +24,13 @@
 
 static u32 emit_signal(struct coll_build *b, u32 rank, u32 after)
 {
-	emit_after(b, after);
-	return emit_send(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_after(b, after);
+	return coll_emit_send(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
 static u32 emit_signalled(struct coll_build *b, u32 rank)
 {
-	return emit_recv(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	return coll_emit_recv(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
 /* The asker's side of one exchange, begun after `free`; returns when it is over. */
@@ -42,9 +42,9 @@ static u32 emit_ask(struct coll_build *b, const struct exchange *x, u32 partner,
 
 	if (takes)
 		emit_signal(b, partner, free);
-	taken = emit_take(b, x, partner);
-	given = emit_give(b, x, partner, free);
-	emit_land(b, x, partner, given, taken);
+	taken = coll_emit_take(b, x, partner);
+	given = coll_emit_give(b, x, partner, free);
+	coll_emit_land(b, x, partner, given, taken);
 	over = gives ? emit_signalled(b, partner) : COLL_NONE;
 	return takes || gives ? emit_both(b, over, taken) : free;
 }
@@ -54,9 +54,9 @@ static void emit_answer(struct coll_build *b, const struct exchange *x, u32 aske
 	const bool gives = block_to(x->call, asker).bytes;
 	const bool takes = block_from(x->call, asker).bytes;
 	const u32 asked = gives ? emit_signalled(b, asker) : COLL_NONE;
-	const u32 taken = emit_take(b, x, asker), given = emit_give(b, x, asker, asked);
+	const u32 taken = coll_emit_take(b, x, asker), given = coll_emit_give(b, x, asker, asked);
 
-	emit_land(b, x, asker, given, taken);
+	coll_emit_land(b, x, asker, given, taken);
 	if (takes)
 		emit_signal(b, asker, taken);
 }
@@ -87,10 +87,10 @@ static bool asks(const struct clusters *c, u32 one, u32 other)
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct exchange x = { .c = clusters_make(b, call, tuning), .call = call };
+	const struct exchange x = { .c = coll_clusters_make(b, call, tuning), .call = call };
 	const struct clusters *c = &x.c;
-	const u32 inside = emit_exchange_inside(b, &x);
-	const u32 begin = c->lanes < clusters_smallest(call) ? inside : COLL_NONE;
+	const u32 inside = coll_emit_exchange_inside(b, &x);
+	const u32 begin = c->lanes < coll_clusters_smallest(call) ? inside : COLL_NONE;
 	u32 k, i;
 
 	for (k = 0; k < c->count; k++) {
@@ -107,17 +107,17 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double n = block_usual_bytes(call, tuning), p = clusters_largest(call);
-	const double lanes = clusters_lanes(call, tuning);
+	const double n = block_usual_bytes(call, tuning), p = coll_clusters_largest(call);
+	const double lanes = coll_clusters_lanes(call, tuning);
 	const double near = (p - 1) * (m->alpha + n * m->beta);
 	const double pairs = p * (call->ranks - p) / lanes;
 
 	if (call->ranks == 1)
 		return 0;
-	if (clusters_count(call) == 1)
+	if (coll_clusters_count(call) == 1)
 		return near;
-	return pairs * (2 * across_alpha(call, m) +
-			n * lanes * across_beta(m, lanes)) + near;
+	return pairs * (2 * coll_across_alpha(call, m) +
+			n * lanes * coll_across_beta(m, lanes)) + near;
 }
 
 const struct coll_algo coll_alltoall_turns = {

@@ -17,23 +17,23 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (fold_is_guest(&fold, call->rank)) {
-		emit_send(b, call->rank + 1, nothing, 0);
-		emit_recv(b, call->rank + 1, nothing, 0);
+		coll_emit_send(b, call->rank + 1, nothing, 0);
+		coll_emit_recv(b, call->rank + 1, nothing, 0);
 		return;
 	}
 	if (fold_has_guest(&fold, seat))
-		heard = emit_recv(b, fold_guest(seat), nothing, 0);
+		heard = coll_emit_recv(b, fold_guest(seat), nothing, 0);
 	for (i = 0; i < fold.exchanges; i++) {
 		u32 partner = fold_rank(&fold, seat ^ 1u << i);
-		u32 received = emit_recv(b, partner, nothing, 0);
+		u32 received = coll_emit_recv(b, partner, nothing, 0);
 
-		emit_after(b, heard);
-		emit_send(b, partner, nothing, 0);
+		coll_emit_after(b, heard);
+		coll_emit_send(b, partner, nothing, 0);
 		heard = emit_both(b, heard, received);
 	}
 	if (fold_has_guest(&fold, seat)) {
-		emit_after(b, heard);
-		emit_send(b, fold_guest(seat), nothing, 0);
+		coll_emit_after(b, heard);
+		coll_emit_send(b, fold_guest(seat), nothing, 0);
 	}
 }
 

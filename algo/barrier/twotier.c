@@ -11,7 +11,7 @@ extern const struct coll_algo coll_barrier_dissemination;
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
+	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const struct coll_call inside = call_inside(&c, call, COLL_BARRIER);
 	const struct coll_call across = call_across(&c, call, COLL_BARRIER);
 	struct coll_part near = {
@@ -22,13 +22,14 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	};
 	struct coll_part far = near;
 
-	far.rank = head_ranks(&c, call, 0);
+	far.rank = coll_head_ranks(&c, call, 0);
 	far.ranks = across.ranks;
-	far.after = near.after = emit_phase(b, &coll_barrier_dissemination, &inside, &near).ready;
+	far.after = near.after =
+		coll_emit_phase(b, &coll_barrier_dissemination, &inside, &near).ready;
 	if (!c.index)
-		near.after = emit_phase(b, &coll_barrier_dissemination, &across, &far).ready;
+		near.after = coll_emit_phase(b, &coll_barrier_dissemination, &across, &far).ready;
 	if (c.count > 1)
-		emit_phase(b, &coll_barrier_dissemination, &inside, &near);
+		coll_emit_phase(b, &coll_barrier_dissemination, &inside, &near);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
@@ -36,8 +37,9 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 {
 	(void)tuning;
 	return symmetric_cost(call, m,
-			      2 * log2_ceil(clusters_largest(call)) * m->alpha +
-				      log2_ceil(clusters_count(call)) * across_alpha(call, m));
+			      2 * log2_ceil(coll_clusters_largest(call)) * m->alpha +
+				      log2_ceil(coll_clusters_count(call)) *
+					      coll_across_alpha(call, m));
 }
 
 const struct coll_algo coll_barrier_twotier = {

@@ -17,11 +17,11 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	if (!n)
 		return;
 	if (relative)
-		received = emit_recv(b, rank_plus(call->root, tree_parent(relative), call->ranks),
-				     out, n);
+		received = coll_emit_recv(
+			b, rank_plus(call->root, tree_parent(relative), call->ranks), out, n);
 	for (m = tree_reach(relative, call->ranks); m; m /= 2) {
-		emit_after(b, received);
-		emit_send(b, rank_plus(call->rank, m, call->ranks), out, n);
+		coll_emit_after(b, received);
+		coll_emit_send(b, rank_plus(call->rank, m, call->ranks), out, n);
 	}
 }
 

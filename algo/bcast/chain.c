@@ -29,11 +29,11 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		u32 received = COLL_NONE;
 
 		if (relative)
-			received = emit_recv(b, below, place, bytes);
+			received = coll_emit_recv(b, below, place, bytes);
 		if (relative == call->ranks - 1)
 			continue;
-		emit_after(b, received);
-		emit_send(b, above, place, bytes);
+		coll_emit_after(b, received);
+		coll_emit_send(b, above, place, bytes);
 	}
 }
 

@@ -195,16 +195,17 @@ static void emit_rounds(struct coll_build *b, const struct graph *graph)
 		block = rank_plus(relative, distance, p) ?
 				comes(graph, &theirs[round % q], round) : COLL_NONE;
 		if (block != COLL_NONE) {
-			emit_after(b, arrival(&arrivals, graph, block));
-			emit_after(b, sent);	/* a round is a round: one link at a time */
-			sent = emit_send(b, rank_plus(call->rank, distance, p),
-					 block_place(graph, block), block_size(graph, block));
+			coll_emit_after(b, arrival(&arrivals, graph, block));
+			coll_emit_after(b, sent);	/* a round is a round: one link at a time */
+			sent = coll_emit_send(b, rank_plus(call->rank, distance, p),
+					      block_place(graph, block), block_size(graph, block));
 		}
 		block = relative ? comes(graph, &mine, round) : COLL_NONE;
 		if (block != COLL_NONE)
 			arrived(&arrivals, graph, round, block,
-				emit_recv(b, rank_minus(call->rank, distance, p),
-					  block_place(graph, block), block_size(graph, block)));
+				coll_emit_recv(b, rank_minus(call->rank, distance, p),
+					       block_place(graph, block),
+					       block_size(graph, block)));
 	}
 }
 

@@ -18,14 +18,14 @@ static u32 emit_far(struct coll_build *b, const struct clusters *c, const struct
 	const u32 home = cluster_of(call, call->root), n = c->count;
 	u32 done = COLL_NONE, i;
 
-	if (c->index != head_index(c, call, call->root))
+	if (c->index != coll_head_index(c, call, call->root))
 		return COLL_NONE;
 	if (c->mine != home)
-		return emit_recv(b, call->root, place, call_bytes(call));
+		return coll_emit_recv(b, call->root, place, call_bytes(call));
 	for (i = 0; i < n; i++)
 		if (i != home)
-			done = emit_both(b, done, emit_send(b, cluster_ranks(c, i)[0], place,
-							    call_bytes(call)));
+			done = emit_both(b, done, coll_emit_send(b, cluster_ranks(c, i)[0], place,
+								 call_bytes(call)));
 	return done;
 }
 
@@ -41,14 +41,14 @@ static void emit_near(struct coll_build *b, const struct clusters *c, const stru
 		.recv_after = COLL_NONE,
 	};
 
-	inside.root = head_index(c, call, call->root);
-	emit_phase(b, bcast, &inside, &part);
+	inside.root = coll_head_index(c, call, call->root);
+	coll_emit_phase(b, bcast, &inside, &part);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
+	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = phase_segments(call, tuning);
 	struct coll_call vector = *call;
 	u32 i;
@@ -57,7 +57,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		const u64 place = COLL_PLACE(COLL_OUT, part_offset(call, segments, i));
 
 		vector.count = part_bytes(call, segments, i) / call->element;
-		emit_near(b, &c, bcast_inside(call), &vector, place,
+		emit_near(b, &c, coll_bcast_inside(call), &vector, place,
 			  emit_far(b, &c, &vector, place));
 	}
 }
@@ -76,11 +76,11 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 
 	if (call->ranks == 1)
 		return 0;
-	inside.ranks = clusters_largest(call);
+	inside.ranks = coll_clusters_largest(call);
 	inside.count = part_bytes(call, s, 0) / call->element;
-	return across_alpha(call, m) +
-	       across_cost(call, &one, m, n) * (clusters_count(call) - 1) +
-	       s * bcast_inside(call)->cost(&inside, tuning, m) +
+	return coll_across_alpha(call, m) +
+	       coll_across_cost(call, &one, m, n) * (coll_clusters_count(call) - 1) +
+	       s * coll_bcast_inside(call)->cost(&inside, tuning, m) +
 	       s * message_cost(m) + nic_shared(inside.ranks) * n / s * m->beta;
 }
 

@@ -15,11 +15,11 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	if (!n)
 		return;
 	if (call->rank != call->root) {
-		emit_recv(b, call->root, out, n);
+		coll_emit_recv(b, call->root, out, n);
 		return;
 	}
 	for (distance = 1; distance < call->ranks; distance++)
-		emit_send(b, rank_plus(call->root, distance, call->ranks), out, n);
+		coll_emit_send(b, rank_plus(call->root, distance, call->ranks), out, n);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -43,16 +43,16 @@ static u32 emit_scatter(struct coll_build *b, const struct cut *cut)
 	u64 bytes = parts_bytes(call, cut->relative, tree_size(cut->relative, p));
 
 	if (cut->relative && bytes)
-		received = emit_recv(b, rank_plus(call->root, tree_parent(cut->relative), p),
-				     part_place(call, cut->relative), bytes);
+		received = coll_emit_recv(b, rank_plus(call->root, tree_parent(cut->relative), p),
+					  part_place(call, cut->relative), bytes);
 	for (m = tree_reach(cut->relative, p); m; m /= 2) {
 		u32 child = cut->relative + m;
 
 		bytes = parts_bytes(call, child, tree_size(child, p));
 		if (!bytes)
 			continue;
-		emit_after(b, received);
-		emit_send(b, rank_plus(call->root, child, p), part_place(call, child), bytes);
+		coll_emit_after(b, received);
+		coll_emit_send(b, rank_plus(call->root, child, p), part_place(call, child), bytes);
 	}
 	return received;
 }
@@ -68,13 +68,14 @@ static void emit_ring(struct coll_build *b, const struct cut *cut, u32 from_scat
 		u32 take = rank_minus(give, 1, p);
 
 		if (!scattered(cut, above, give) && part_bytes(call, p, give)) {
-			emit_after(b, scattered(cut, cut->relative, give) ? from_scatter :
+			coll_emit_after(b, scattered(cut, cut->relative, give) ? from_scatter :
 									   from_ring);
-			emit_send(b, cut->above, part_place(call, give), part_bytes(call, p, give));
+			coll_emit_send(b, cut->above, part_place(call, give),
+				       part_bytes(call, p, give));
 		}
 		if (!scattered(cut, cut->relative, take) && part_bytes(call, p, take))
-			from_ring = emit_recv(b, cut->below, part_place(call, take),
-					      part_bytes(call, p, take));
+			from_ring = coll_emit_recv(b, cut->below, part_place(call, take),
+						   part_bytes(call, p, take));
 	}
 }
 

@@ -40,13 +40,13 @@ static u32 emit_scatter(struct coll_build *b, const struct part *part, u32 mine)
 
 	if (call->rank != call->root)
 		return mine < c->lanes && lane_bytes(part, mine) ?
-			       emit_recv(b, call->root, lane_place(part, mine),
-					 lane_bytes(part, mine)) :
+			       coll_emit_recv(b, call->root, lane_place(part, mine),
+					      lane_bytes(part, mine)) :
 			       COLL_NONE;
 	for (lane = 0; lane < c->lanes; lane++)
 		if (lane != mine && lane_bytes(part, lane))
-			emit_send(b, gateway_rank(c, c->mine, lane), lane_place(part, lane),
-				  lane_bytes(part, lane));
+			coll_emit_send(b, gateway_rank(c, c->mine, lane), lane_place(part, lane),
+				       lane_bytes(part, lane));
 	return COLL_NONE;
 }
 
@@ -60,14 +60,14 @@ static u32 emit_copy_across(struct coll_build *b, const struct part *part, u32 l
 	if (!lane_bytes(part, lane))
 		return ready;
 	if (c->mine != home)
-		return emit_recv(b, gateway_rank(c, home, lane), lane_place(part, lane),
-				 lane_bytes(part, lane));
+		return coll_emit_recv(b, gateway_rank(c, home, lane), lane_place(part, lane),
+				      lane_bytes(part, lane));
 	for (i = 0; i < c->count; i++) {
 		if (i == home)
 			continue;
-		emit_after(b, ready);
-		emit_send(b, gateway_rank(c, i, lane), lane_place(part, lane),
-			  lane_bytes(part, lane));
+		coll_emit_after(b, ready);
+		coll_emit_send(b, gateway_rank(c, i, lane), lane_place(part, lane),
+			       lane_bytes(part, lane));
 	}
 	return ready;
 }
@@ -92,13 +92,14 @@ static void emit_ring(struct coll_build *b, const struct part *part, u32 ready)
 
 		if (gateway_index(c, c->mine, out) == give && rank[above] != root &&
 		    lane_bytes(part, out)) {
-			emit_after(b, ready);
-			emit_send(b, rank[above], lane_place(part, out), lane_bytes(part, out));
+			coll_emit_after(b, ready);
+			coll_emit_send(b, rank[above], lane_place(part, out),
+				       lane_bytes(part, out));
 		}
 		if (gateway_index(c, c->mine, in) == take && part->vector->rank != root &&
 		    lane_bytes(part, in))
-			ready = emit_recv(b, rank[below], lane_place(part, in),
-					  lane_bytes(part, in));
+			ready = coll_emit_recv(b, rank[below], lane_place(part, in),
+					       lane_bytes(part, in));
 	}
 }
 
@@ -118,8 +119,8 @@ static void emit_segment(struct coll_build *b, const struct part *part)
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
-	const u32 segments = pipeline_parts(call, tuning, clusters_largest(call));
+	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 	struct coll_call vector = *call;
 	const struct part part = { .c = &c, .vector = &vector };
 	u32 i;
@@ -136,17 +137,18 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double n = call_bytes(call), p = clusters_largest(call);
+	const double n = call_bytes(call), p = coll_clusters_largest(call);
 	/* Alone in its cluster it sends across only, and that overlaps with nothing. */
-	const double root = p > 1 ? (2 * (p - 1) + clusters_count(call) - 1) / p * n * m->beta : 0;
+	const double root =
+		p > 1 ? (2 * (p - 1) + coll_clusters_count(call) - 1) / p * n * m->beta : 0;
 	const double s = pipeline_parts(call, tuning, p);
-	const double part = n / s / clusters_lanes(call, tuning);
+	const double part = n / s / coll_clusters_lanes(call, tuning);
 
 	if (call->ranks == 1)
 		return 0;
-	return across_alpha(call, m) +
-	       overlap_cost(across_cost(call, tuning, m, n), root, s) +
-	       (p + s) * m->alpha + s * clusters_lanes(call, tuning) * message_cost(m) +
+	return coll_across_alpha(call, m) +
+	       overlap_cost(coll_across_cost(call, tuning, m, n), root, s) +
+	       (p + s) * m->alpha + s * coll_clusters_lanes(call, tuning) * message_cost(m) +
 	       (p - 1) * part * m->beta;
 }
 

@@ -23,7 +23,7 @@ static u32 letters_wanted(u32 ranks, const struct coll_tuning *tuning)
 
 /* ---- the group --------------------------------------------------------------- */
 
-u32 cayley_product(const struct cayley *g, u32 a, u32 b)
+u32 coll_cayley_product(const struct cayley *g, u32 a, u32 b)
 {
 	const u32 turn = a / g->m;
 	const u32 low = (a % g->m + (u32)((u64)g->way[turn].power * (b % g->m) % g->m)) % g->m;
@@ -31,7 +31,7 @@ u32 cayley_product(const struct cayley *g, u32 a, u32 b)
 	return low + g->m * ((turn + b / g->m) % g->d);
 }
 
-u32 cayley_inverse(const struct cayley *g, u32 a)
+u32 coll_cayley_inverse(const struct cayley *g, u32 a)
 {
 	const u32 turn = (g->d - a / g->m) % g->d;
 	const u32 low = (u32)((u64)g->way[turn].power * (a % g->m) % g->m);
@@ -89,7 +89,7 @@ static void choose_generators(struct cayley *g, u32 wanted, bool one_way, u64 *s
 	}
 	for (tries = 0; g->letters < wanted && tries < 8 * wanted + 64; tries++) {
 		const u32 element = 1 + random_below(seed, g->ranks - 1);
-		const u32 inverse = cayley_inverse(g, element);
+		const u32 inverse = coll_cayley_inverse(g, element);
 		const bool two = !one_way && inverse != element;
 
 		if (is_generator(g, element) || g->letters + two + 1 > wanted)
@@ -102,7 +102,7 @@ static void choose_generators(struct cayley *g, u32 wanted, bool one_way, u64 *s
 
 /* ---- ways ---------------------------------------------------------------------- */
 
-u32 cayley_letter(const struct cayley *g, u32 element, u32 level)
+u32 coll_cayley_letter(const struct cayley *g, u32 element, u32 level)
 {
 	while (g->way[element].level > level)
 		element = g->way[element].parent;
@@ -161,8 +161,8 @@ static void balance_ways(struct cayley *g)
 		u32 least = ~0u;
 
 		for (s = 0; s < g->letters; s++) {
-			const u32 parent =
-				cayley_product(g, element, cayley_inverse(g, g->generator[s]));
+			const u32 parent = coll_cayley_product(
+				g, element, coll_cayley_inverse(g, g->generator[s]));
 			u32 taken = 0;
 
 			if (g->way[parent].level + 1u != level)
@@ -170,7 +170,7 @@ static void balance_ways(struct cayley *g)
 			if (level <= LEVELS_BALANCED)
 				taken = load[level][s];
 			for (j = 1; j < level && j <= LEVELS_BALANCED; j++)
-				taken += load[j][cayley_letter(g, parent, j)];
+				taken += load[j][coll_cayley_letter(g, parent, j)];
 			if (taken >= least)
 				continue;
 			least = taken;
@@ -178,11 +178,11 @@ static void balance_ways(struct cayley *g)
 			g->way[element].letter = s;
 		}
 		for (j = 1; j <= level && j <= LEVELS_BALANCED; j++)
-			load[j][cayley_letter(g, element, j)]++;
+			load[j][coll_cayley_letter(g, element, j)]++;
 	}
 }
 
-struct cayley cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
+struct cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
 {
 	const bool one_way = tuning->simplex == 1;
 	const u32 wanted = letters_wanted(ranks, tuning);
@@ -225,20 +225,21 @@ struct cayley cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
 	return best;
 }
 
-void cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory)
+void coll_cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory)
 {
 	struct cayley *g = memory;
 
-	*g = cayley_of(call->ranks, tuning, g + 1);
+	*g = coll_cayley_of(call->ranks, tuning, g + 1);
 }
 
-struct cayley cayley_for(const struct coll_call *call, const struct coll_tuning *tuning, void *room)
+struct cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
+			      void *room)
 {
 	return call->shared ? *(const struct cayley *)call->shared :
-			      cayley_of(call->ranks, tuning, room);
+			      coll_cayley_of(call->ranks, tuning, room);
 }
 
-void cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user)
+void coll_cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user)
 {
 	u32 elements[CAYLEY_LETTERS_MAX], step, letter, element;
 
@@ -256,14 +257,14 @@ void cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *
 	}
 }
 
-const char *cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	if (tuning->radix != COLL_UNSET && tuning->radix < 2)
 		return "`radix` must be at least 2";
 	return call->ranks > CAYLEY_RANKS_MAX ? "more than 512 ranks" : NULL;
 }
 
-u32 cayley_depth(u32 ranks, const struct coll_tuning *tuning)
+u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 {
 	const u64 letters = ranks > 1 ? letters_wanted(ranks, tuning) : 1;
 	u64 reached = 1, last = letters;

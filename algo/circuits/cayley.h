@@ -35,24 +35,25 @@ struct cayley {
 	struct cayley_way *way;	/* per element */
 };
 
-/* What cayley_of() needs for each rank, in bytes; and cayley_share(), of one rank or more. */
+/* What coll_cayley_of() needs for each rank, in bytes; and coll_cayley_share(), of one rank or more. */
 #define CAYLEY_ROOM	(2 * sizeof(struct cayley_way))
 #define CAYLEY_SHARED	(CAYLEY_ROOM + sizeof(struct cayley))
 
-u32 cayley_product(const struct cayley *g, u32 a, u32 b);
-u32 cayley_inverse(const struct cayley *g, u32 a);
+u32 coll_cayley_product(const struct cayley *g, u32 a, u32 b);
+u32 coll_cayley_inverse(const struct cayley *g, u32 a);
 
 /* Generators: option `radix`, else as many as the ports, else 4; at least 2. */
-struct cayley cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
+struct cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
 
 /* The same, made once for all ranks: it is call->shared. */
-void cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory);
+void coll_cayley_share(const struct coll_call *call, const struct coll_tuning *tuning,
+		       void *memory);
 /* That, where it was made. */
-struct cayley cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
-			 void *room);
+struct cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
+			      void *room);
 
 /* The letter that a way has at `level`, from 1 on. */
-u32 cayley_letter(const struct cayley *g, u32 element, u32 level);
+u32 coll_cayley_letter(const struct cayley *g, u32 element, u32 level);
 
 /*
  * In each step, over each letter's circuit: the elements that are sent there, and then
@@ -63,11 +64,11 @@ struct cayley_walk {
 	void (*send)(void *user, u32 step, u32 letter, u32 elements);
 	void (*recv)(void *user, u32 step, u32 letter, u32 elements);
 };
-void cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user);
+void coll_cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user);
 
-const char *cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
+const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
 
 /* About how long the longest way is, without looking. */
-u32 cayley_depth(u32 ranks, const struct coll_tuning *tuning);
+u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning);
 
 #endif

@@ -33,9 +33,9 @@ struct room {
 };
 
 /* NULL: not enough; ask the caller for more memory (-ENOSPC). */
-void *room_get(struct room *room, u64 count, u64 size);
+void *coll_room_get(struct room *room, u64 count, u64 size);
 /* The same, all zero. */
-void *room_get_zero(struct room *room, u64 count, u64 size);
+void *coll_room_get_zero(struct room *room, u64 count, u64 size);
 
 /* ---- rounds -------------------------------------------------------------- */
 
@@ -65,13 +65,13 @@ struct rounds {
 };
 
 /* All ranks' schedules, to be played as often as one likes. 0, -ENOSPC, or what emitting gave. */
-int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, struct rounds *rounds);
+int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
+		     const struct coll_tuning *tuning, struct room *room, struct rounds *rounds);
 /*
  * `in_turn`: a rank sends one message a round, in the order of its list; else all that
  * are ready. 0, -ENOSPC; -EINVAL: the schedules never come to an end.
  */
-int rounds_play(struct rounds *rounds, struct room *room, bool in_turn);
+int coll_rounds_play(struct rounds *rounds, struct room *room, bool in_turn);
 
 /* ---- sessions and ports ---------------------------------------------------- */
 
@@ -92,21 +92,22 @@ struct circuits {
 	bool simplex;
 };
 
-int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, struct room *room, struct circuits *circuits);
+int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
+		       const struct coll_tuning *tuning, struct room *room,
+		       struct circuits *circuits);
 
 /* As coll_algo_emit(), with circuits. */
-int circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, void *memory, u64 bytes,
-		  struct coll_schedule **schedule);
+int coll_circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
+		       const struct coll_tuning *tuning, void *memory, u64 bytes,
+		       struct coll_schedule **schedule);
 
 /* Why circuits cannot be planned for this; NULL: they can. */
-const char *circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,
-			    const struct coll_tuning *tuning);
+const char *coll_circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,
+				 const struct coll_tuning *tuning);
 
 /* ---- costs ------------------------------------------------------------------ */
 
-struct circuits_cost {
+struct coll_circuits_cost {
 	double seconds;		/* from a dark network to the last rank's end */
 	u32 setups;		/* in all */
 	u32 most_setups;	/* of one node */
@@ -118,21 +119,21 @@ struct circuits_cost {
  * alpha + n beta, the next on it n beta later, and others of its rank an overhead later.
  * The same arithmetic as the simulator's.
  */
-int circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, const struct coll_machine *machine,
-		  void *memory, u64 bytes, struct circuits_cost *cost);
+int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
+		       const struct coll_tuning *tuning, const struct coll_machine *machine,
+		       void *memory, u64 bytes, struct coll_circuits_cost *cost);
 
 /*
  * No schedule is faster: one set-up, as many latencies as k-ary growth needs, and
  * what must go through one node's ports (docs/circuits.md).
  */
-double circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
-		      const struct coll_machine *machine);
+double coll_circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
+			   const struct coll_machine *machine);
 
 struct circuits_choice {
 	const struct coll_algo *algo;
 	struct coll_tuning tuning;
-	struct circuits_cost cost;
+	struct coll_circuits_cost cost;
 	double bound;
 };
 
@@ -140,9 +141,9 @@ struct circuits_choice {
  * The cheapest algorithm, and radix, for the ports in `tuning`. -EOPNOTSUPP: there
  * is none; -ENOSPC: more memory, please.
  */
-int circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
-		    const struct coll_machine *machine, void *memory, u64 bytes,
-		    struct circuits_choice *choice);
+int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
+			 const struct coll_machine *machine, void *memory, u64 bytes,
+			 struct circuits_choice *choice);
 
 /* --- table.c ----------------------------------------------------------------- */
 

@@ -130,7 +130,7 @@ static void time_local(struct timing *t, u32 rank, u32 index)
 static struct sort_item *sort_happened(const struct circuits *c, struct room *room)
 {
 	const struct rounds *r = &c->rounds;
-	struct sort_item *item = room_get(room, r->happenings, sizeof(*item));
+	struct sort_item *item = coll_room_get(room, r->happenings, sizeof(*item));
 	u32 round = 0, i;
 	bool sent = false;
 
@@ -156,17 +156,17 @@ static int prepare(struct timing *t, struct room *room)
 	const u32 sessions = t->c->sessions;
 	u32 i;
 
-	t->done = room_get(room, r->ranks, sizeof(*t->done));
-	t->cpu = room_get_zero(room, r->ranks, sizeof(*t->cpu));
-	t->turn = room_get_zero(room, r->ranks, sizeof(double));
-	t->lit = room_get(room, sessions, sizeof(double));
-	t->freed = room_get_zero(room, sessions, sizeof(double));
-	t->busy = room_get_zero(room, 2 * (u64)sessions, sizeof(double));
-	t->by_last = room_get(room, sessions, sizeof(*t->by_last));
+	t->done = coll_room_get(room, r->ranks, sizeof(*t->done));
+	t->cpu = coll_room_get_zero(room, r->ranks, sizeof(*t->cpu));
+	t->turn = coll_room_get_zero(room, r->ranks, sizeof(double));
+	t->lit = coll_room_get(room, sessions, sizeof(double));
+	t->freed = coll_room_get_zero(room, sessions, sizeof(double));
+	t->busy = coll_room_get_zero(room, 2 * (u64)sessions, sizeof(double));
+	t->by_last = coll_room_get(room, sessions, sizeof(*t->by_last));
 	if (!t->done || !t->cpu || !t->turn || !t->lit || !t->freed || !t->busy || !t->by_last)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
-		t->done[i] = room_get_zero(room, r->schedule[i]->ops, sizeof(double));
+		t->done[i] = coll_room_get_zero(room, r->schedule[i]->ops, sizeof(double));
 		if (!t->done[i])
 			return -ENOSPC;
 	}
@@ -178,9 +178,10 @@ static int prepare(struct timing *t, struct room *room)
 	return 0;
 }
 
-static int count_setups(const struct circuits *c, struct room *room, struct circuits_cost *cost)
+static int count_setups(const struct circuits *c, struct room *room,
+			struct coll_circuits_cost *cost)
 {
-	u32 *of = room_get_zero(room, c->rounds.ranks, sizeof(u32)), i;
+	u32 *of = coll_room_get_zero(room, c->rounds.ranks, sizeof(u32)), i;
 
 	if (!of)
 		return -ENOSPC;
@@ -200,9 +201,9 @@ static int count_setups(const struct circuits *c, struct room *room, struct circ
 	return 0;
 }
 
-int circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, const struct coll_machine *machine,
-		  void *memory, u64 bytes, struct circuits_cost *cost)
+int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
+		       const struct coll_tuning *tuning, const struct coll_machine *machine,
+		       void *memory, u64 bytes, struct coll_circuits_cost *cost)
 {
 	struct room room = { memory, bytes };
 	struct sort_item *item = NULL;
@@ -211,8 +212,8 @@ int circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
 	int error;
 	u32 i;
 
-	*cost = (struct circuits_cost){ 0 };
-	error = circuits_plan(algo, call, tuning, &room, &c);
+	*cost = (struct coll_circuits_cost){ 0 };
+	error = coll_circuits_plan(algo, call, tuning, &room, &c);
 	if (!error)
 		error = prepare(&t, &room);
 	if (!error)
@@ -271,8 +272,8 @@ static double port_time(const struct coll_call *call, double k, const struct col
 	return (few < many ? few : many) / k;
 }
 
-double circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
-		      const struct coll_machine *m)
+double coll_circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
+			   const struct coll_machine *m)
 {
 	u64 k = tuning->ports, reach;
 	double latency = 0, bytes;
@@ -311,12 +312,12 @@ static int try_one(const struct coll_algo *algo, const struct coll_call *call,
 		   const struct coll_tuning *tuning, const struct coll_machine *machine,
 		   void *memory, u64 bytes, struct circuits_choice *choice)
 {
-	struct circuits_cost cost;
+	struct coll_circuits_cost cost;
 	int error;
 
 	if (coll_algo_refuses(algo, call, tuning))
 		return 0;
-	error = circuits_cost(algo, call, tuning, machine, memory, bytes, &cost);
+	error = coll_circuits_cost(algo, call, tuning, machine, memory, bytes, &cost);
 	if (error || (choice->algo && choice->cost.seconds <= cost.seconds))
 		return error;
 	choice->algo = algo;
@@ -325,9 +326,9 @@ static int try_one(const struct coll_algo *algo, const struct coll_call *call,
 	return 0;
 }
 
-int circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
-		    const struct coll_machine *machine, void *memory, u64 bytes,
-		    struct circuits_choice *choice)
+int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
+			 const struct coll_machine *machine, void *memory, u64 bytes,
+			 struct circuits_choice *choice)
 {
 	const u64 k = tuning->ports;
 	const u64 radix[] = { k, k / 2, k - 1, 2, call->ranks };
@@ -336,7 +337,7 @@ int circuits_choose(const struct coll_call *call, const struct coll_tuning *tuni
 	int error = 0;
 	u32 i;
 
-	*choice = (struct circuits_choice){ .bound = circuits_bound(call, tuning, machine) };
+	*choice = (struct circuits_choice){ .bound = coll_circuits_bound(call, tuning, machine) };
 	for (algo = coll_algos; *algo && !error; algo++) {
 		struct coll_tuning one = *tuning;
 

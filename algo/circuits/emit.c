@@ -173,7 +173,7 @@ static void list_sessions(struct emitting *e)
 static void emit_circuit_way(struct emitting *e, const struct session *s)
 {
 	if (e->c->simplex)
-		emit_one_way(&e->b, s->end[0] == e->rank ? COLL_CIRCUIT_OUT : COLL_CIRCUIT_IN);
+		coll_emit_one_way(&e->b, s->end[0] == e->rank ? COLL_CIRCUIT_OUT : COLL_CIRCUIT_IN);
 }
 
 static u32 other_end(const struct emitting *e, const struct session *s)
@@ -187,15 +187,16 @@ static void wait_for_turn(struct emitting *e, u32 epoch)
 	u32 i;
 
 	if (e->turn_epoch != epoch) {
-		emit_after(&e->b, e->turn);
+		coll_emit_after(&e->b, e->turn);
 		for (i = e->turns_from; i < e->releases; i++)
-			emit_after(&e->b, e->released[i]);
-		e->turn = e->releases > e->turns_from || e->turn != COLL_NONE ? emit_join(&e->b) :
-										COLL_NONE;
+			coll_emit_after(&e->b, e->released[i]);
+		e->turn = e->releases > e->turns_from || e->turn != COLL_NONE
+				  ? coll_emit_join(&e->b)
+				  : COLL_NONE;
 		e->turns_from = e->releases;
 		e->turn_epoch = epoch;
 	}
-	emit_after(&e->b, e->turn);
+	coll_emit_after(&e->b, e->turn);
 }
 
 static void emit_connect_of(struct emitting *e, u32 session)
@@ -209,17 +210,17 @@ static void emit_connect_of(struct emitting *e, u32 session)
 		wait_for_turn(e, s->first);
 	for (side = 0; side < 2; side++)
 		if (s->end[side] == e->rank && s->before[side] != COLL_NONE)
-			emit_after(&e->b, e->release[s->before[side]]);
+			coll_emit_after(&e->b, e->release[s->before[side]]);
 	if (s->before_same != COLL_NONE)
-		emit_after(&e->b, e->release[s->before_same]);
+		coll_emit_after(&e->b, e->release[s->before_same]);
 	if (waved && s->end[0] == e->rank) {
-		emit_after(&e->b, e->heard[2 * session]);
-		emit_after(&e->b, e->heard[2 * session + 1]);
+		coll_emit_after(&e->b, e->heard[2 * session]);
+		coll_emit_after(&e->b, e->heard[2 * session + 1]);
 		if (is_mine(e, waved))
-			emit_after(&e->b, e->release[s->before_in_all]);
+			coll_emit_after(&e->b, e->release[s->before_in_all]);
 	}
 	emit_circuit_way(e, s);
-	e->connect[session] = emit_connect(&e->b, other_end(e, s));
+	e->connect[session] = coll_emit_connect(&e->b, other_end(e, s));
 }
 
 static void emit_release_of(struct emitting *e, u32 session)
@@ -227,11 +228,11 @@ static void emit_release_of(struct emitting *e, u32 session)
 	const struct session *s = &e->c->session[session];
 	u32 op;
 
-	emit_after(&e->b, e->connect[session]);
+	coll_emit_after(&e->b, e->connect[session]);
 	for (op = e->first_in_session[session]; op != COLL_NONE; op = e->next_in_session[op])
-		emit_after(&e->b, e->op[op]);
+		coll_emit_after(&e->b, e->op[op]);
 	emit_circuit_way(e, s);
-	e->release[session] = emit_release(&e->b, other_end(e, s));
+	e->release[session] = coll_emit_release(&e->b, other_end(e, s));
 	e->released[e->releases++] = e->release[session];
 }
 
@@ -241,12 +242,12 @@ static void emit_signal(struct emitting *e, enum what what, u32 side, u32 sessio
 	const struct session *before = &e->c->session[s->before_in_all];
 
 	if (what == WHAT_HEAR) {
-		e->heard[2 * session + side] = emit_recv(&e->b, before->end[side],
-							 COLL_PLACE(COLL_SCRATCH, 0), 0);
+		e->heard[2 * session + side] = coll_emit_recv(&e->b, before->end[side],
+							      COLL_PLACE(COLL_SCRATCH, 0), 0);
 		return;
 	}
-	emit_after(&e->b, e->release[s->before_in_all]);
-	emit_send(&e->b, s->end[0], COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_after(&e->b, e->release[s->before_in_all]);
+	coll_emit_send(&e->b, s->end[0], COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
 /* Where the op reads: of the input that was put aside, that copy. */
@@ -254,7 +255,7 @@ static u64 read_place(struct emitting *e, u64 place)
 {
 	if (!e->aside || COLL_PLACE_BUFFER(place) != COLL_IN)
 		return place;
-	emit_after(&e->b, e->copied);
+	coll_emit_after(&e->b, e->copied);
 	return e->input + COLL_PLACE_OFFSET(place);
 }
 
@@ -262,7 +263,7 @@ static u64 read_place(struct emitting *e, u64 place)
 static u64 write_place(struct emitting *e, u64 place)
 {
 	if (e->aside && COLL_PLACE_BUFFER(place) == COLL_OUT)
-		emit_after(&e->b, e->copied);
+		coll_emit_after(&e->b, e->copied);
 	return place;
 }
 
@@ -281,24 +282,25 @@ static bool emit_op(struct emitting *e, u32 index)
 
 		if (earlier == COLL_NONE)
 			return false;
-		emit_after(&e->b, earlier);
+		coll_emit_after(&e->b, earlier);
 	}
 	switch (op->kind) {
 	case COLL_OP_SEND:
 		if (session != COLL_NONE)
-			emit_after(&e->b, e->connect[session]);
-		e->op[index] = emit_send(&e->b, peer, read_place(e, op->left), op->bytes);
+			coll_emit_after(&e->b, e->connect[session]);
+		e->op[index] = coll_emit_send(&e->b, peer, read_place(e, op->left), op->bytes);
 		break;
 	case COLL_OP_RECV:
-		e->op[index] = emit_recv(&e->b, peer, write_place(e, op->result), op->bytes);
+		e->op[index] = coll_emit_recv(&e->b, peer, write_place(e, op->result), op->bytes);
 		break;
 	case COLL_OP_REDUCE:
-		e->op[index] = emit_reduce(&e->b, write_place(e, op->result), read_place(e, op->left),
-					   read_place(e, op->right), op->bytes);
+		e->op[index] =
+			coll_emit_reduce(&e->b, write_place(e, op->result), read_place(e, op->left),
+					 read_place(e, op->right), op->bytes);
 		break;
 	default:
-		e->op[index] = emit_copy(&e->b, write_place(e, op->result),
-					 read_place(e, op->left), op->bytes);
+		e->op[index] = coll_emit_copy(&e->b, write_place(e, op->result),
+					      read_place(e, op->left), op->bytes);
 		break;
 	}
 	return e->op[index] != COLL_NONE || e->b.error;
@@ -328,16 +330,16 @@ static int prepare(struct emitting *e)
 	const u32 ops = e->s->ops, sessions = e->c->sessions;
 	struct room *room = e->room;
 
-	e->message_of = room_get(room, ops, sizeof(u32));
-	e->round = room_get(room, ops, sizeof(u32));
-	e->op = room_get(room, ops, sizeof(u32));
-	e->next_in_session = room_get(room, ops, sizeof(u32));
-	e->first_in_session = room_get(room, sessions, sizeof(u32));
-	e->connect = room_get(room, sessions, sizeof(u32));
-	e->release = room_get(room, sessions, sizeof(u32));
-	e->released = room_get(room, sessions, sizeof(u32));
-	e->heard = room_get(room, 2 * (u64)sessions, sizeof(u32));
-	e->item = room_get(room, ops + 6 * (u64)sessions, sizeof(*e->item));
+	e->message_of = coll_room_get(room, ops, sizeof(u32));
+	e->round = coll_room_get(room, ops, sizeof(u32));
+	e->op = coll_room_get(room, ops, sizeof(u32));
+	e->next_in_session = coll_room_get(room, ops, sizeof(u32));
+	e->first_in_session = coll_room_get(room, sessions, sizeof(u32));
+	e->connect = coll_room_get(room, sessions, sizeof(u32));
+	e->release = coll_room_get(room, sessions, sizeof(u32));
+	e->released = coll_room_get(room, sessions, sizeof(u32));
+	e->heard = coll_room_get(room, 2 * (u64)sessions, sizeof(u32));
+	e->item = coll_room_get(room, ops + 6 * (u64)sessions, sizeof(*e->item));
 	if (!e->message_of || !e->round || !e->op || !e->next_in_session ||
 	    !e->first_in_session || !e->connect || !e->release || !e->released || !e->heard ||
 	    !e->item)
@@ -378,7 +380,7 @@ static int own_schedule(struct emitting *e, const struct coll_algo *algo,
 	if (call->in_place && call->rank == call->root && !e->aside) {
 		error = coll_algo_emit_plain(algo, call, tuning, e->room->at, e->room->left, &s);
 		if (!error)
-			room_get(e->room, s->bytes, 1);
+			coll_room_get(e->room, s->bytes, 1);
 	}
 	e->s = s;
 	return error;
@@ -391,17 +393,17 @@ static void begin(struct emitting *e, const struct coll_call *call, void *memory
 	coll_build_buffers(&e->b, e->aside ? 0 : e->s->buffer[COLL_IN], e->s->buffer[COLL_OUT]);
 	coll_build_reduction(&e->b, call->type, call->reduction, e->s->element);
 	if (e->s->buffer[COLL_SCRATCH])
-		emit_scratch(&e->b, e->s->buffer[COLL_SCRATCH]);
+		coll_emit_scratch(&e->b, e->s->buffer[COLL_SCRATCH]);
 	if (e->aside) {
-		e->input = emit_scratch(&e->b, e->s->buffer[COLL_IN]);
-		e->copied = emit_copy(&e->b, e->input, COLL_PLACE(COLL_OUT, 0),
-				      e->s->buffer[COLL_IN]);
+		e->input = coll_emit_scratch(&e->b, e->s->buffer[COLL_IN]);
+		e->copied = coll_emit_copy(&e->b, e->input, COLL_PLACE(COLL_OUT, 0),
+					   e->s->buffer[COLL_IN]);
 	}
 }
 
-int circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, void *memory, u64 bytes,
-		  struct coll_schedule **schedule)
+int coll_circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
+		       const struct coll_tuning *tuning, void *memory, u64 bytes,
+		       struct coll_schedule **schedule)
 {
 	/* The schedule begins at `memory`; all else lies behind its quarter. */
 	const u64 mine = bytes / 4 & ~(u64)7;
@@ -410,7 +412,7 @@ int circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
 	struct circuits c;
 	int error;
 
-	error = circuits_plan(algo, call, tuning, &room, &c);
+	error = coll_circuits_plan(algo, call, tuning, &room, &c);
 	e.c = &c;
 	if (!error)
 		error = own_schedule(&e, algo, call, tuning);

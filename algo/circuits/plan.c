@@ -151,7 +151,7 @@ static int colour_edge(struct planning *p, struct edge *edge, u32 *colours)
 		const u32 *row = p->coloured + (u64)at * p->places;
 
 		if (at == *colours) {	/* the room at the end is free: coloured[] grows */
-			if (!room_get_zero(p->room, p->places + 2, sizeof(u32)))
+			if (!coll_room_get_zero(p->room, p->places + 2, sizeof(u32)))
 				return -ENOSPC;
 			p->of_colour[(*colours)++] = 0;
 		}
@@ -176,8 +176,8 @@ static int colour_round(struct planning *p, u32 *colours)
 	u32 i;
 
 	*colours = 0;
-	p->of_colour = room_get(p->room, p->edges + 1, sizeof(u32));
-	p->first_free = room_get_zero(p->room, p->places, sizeof(u32));
+	p->of_colour = coll_room_get(p->room, p->edges + 1, sizeof(u32));
+	p->first_free = coll_room_get_zero(p->room, p->places, sizeof(u32));
 	p->coloured = (u32 *)p->room->at;
 	if (!p->of_colour || !p->first_free)
 		return -ENOSPC;
@@ -296,9 +296,9 @@ static int sort_sessions(struct planning *p)
 {
 	struct circuits *c = p->c;
 	const struct room before = *p->room;
-	struct sort_item *item = room_get(p->room, c->sessions, sizeof(*item));
-	struct session *sorted = room_get(p->room, c->sessions, sizeof(*sorted));
-	u32 *place = room_get(p->room, c->sessions, sizeof(u32)), i;
+	struct sort_item *item = coll_room_get(p->room, c->sessions, sizeof(*item));
+	struct session *sorted = coll_room_get(p->room, c->sessions, sizeof(*sorted));
+	u32 *place = coll_room_get(p->room, c->sessions, sizeof(u32)), i;
 
 	if (!item || !sorted || !place)
 		return -ENOSPC;
@@ -339,7 +339,8 @@ static int take_ports(struct planning *p)
 {
 	struct circuits *c = p->c;
 	const struct room before = *p->room;
-	u32 *first = room_get(p->room, p->places + 1, sizeof(u32)), *port, *wave, waves, i, side;
+	u32 *first = coll_room_get(p->room, p->places + 1, sizeof(u32)), *port, *wave, waves, i,
+	    side;
 
 	if (!first)
 		return -ENOSPC;
@@ -347,8 +348,8 @@ static int take_ports(struct planning *p)
 	for (i = 0; i < p->places; i++)
 		first[i + 1] = first[i] + p->ports[i];
 	waves = p->wavelengths < c->sessions ? p->wavelengths : 0;
-	port = room_get(p->room, first[p->places], sizeof(u32));
-	wave = room_get(p->room, waves, sizeof(u32));
+	port = coll_room_get(p->room, first[p->places], sizeof(u32));
+	wave = coll_room_get(p->room, waves, sizeof(u32));
 	if (!port || !wave)
 		return -ENOSPC;
 	memset(p->table, 0, ((u64)p->table_mask + 1) * sizeof(u32));
@@ -383,15 +384,15 @@ static int prepare(struct planning *p, const struct coll_call *call,
 
 	p->places = c->simplex ? 2 * n : n;
 	p->wavelengths = tuning->wavelengths < COLL_NONE ? tuning->wavelengths : COLL_NONE;
-	ports = room_get(p->room, p->places, sizeof(u32));
-	p->load = room_get_zero(p->room, p->places, sizeof(u32));
+	ports = coll_room_get(p->room, p->places, sizeof(u32));
+	p->load = coll_room_get_zero(p->room, p->places, sizeof(u32));
 	p->capacity = c->rounds.messages;
-	p->edge = room_get(p->room, c->rounds.messages, sizeof(*p->edge));
-	c->session = room_get(p->room, p->capacity, sizeof(*c->session));
-	c->epoch_of = room_get_zero(p->room, c->rounds.rounds + 1, sizeof(u32));
+	p->edge = coll_room_get(p->room, c->rounds.messages, sizeof(*p->edge));
+	c->session = coll_room_get(p->room, p->capacity, sizeof(*c->session));
+	c->epoch_of = coll_room_get_zero(p->room, c->rounds.rounds + 1, sizeof(u32));
 	for (p->table_mask = 1; p->table_mask < 2 * c->rounds.messages; p->table_mask *= 2)
 		;
-	p->table = room_get_zero(p->room, p->table_mask--, sizeof(u32));
+	p->table = coll_room_get_zero(p->room, p->table_mask--, sizeof(u32));
 	if (!ports || !p->load || !p->edge || !c->session || !c->epoch_of || !p->table)
 		return -ENOSPC;
 	for (i = 0; i < p->places; i++) {
@@ -412,7 +413,7 @@ static int plan(const struct coll_call *call, const struct coll_tuning *tuning, 
 	int error;
 	u32 i;
 
-	error = rounds_play(&c->rounds, room, in_turn);
+	error = coll_rounds_play(&c->rounds, room, in_turn);
 	if (!error)
 		error = prepare(&p, call, tuning);
 	for (i = 0; i < c->rounds.rounds && !error; i++)
@@ -431,8 +432,8 @@ static int plan(const struct coll_call *call, const struct coll_tuning *tuning, 
  * everybody; a tree wants each rank to send one after another, in its own order. What
  * gives fewer epochs is taken.
  */
-int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		  const struct coll_tuning *tuning, struct room *room, struct circuits *c)
+int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
+		       const struct coll_tuning *tuning, struct room *room, struct circuits *c)
 {
 	struct circuits in_turn;
 	bool split = false;
@@ -442,7 +443,7 @@ int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
 		.ahead = tuning->ahead == COLL_UNSET ? COLL_AHEAD_PORTS : tuning->ahead,
 		.simplex = tuning->simplex == 1,
 	};
-	error = rounds_emit(algo, call, tuning, room, &c->rounds);
+	error = coll_rounds_emit(algo, call, tuning, room, &c->rounds);
 	in_turn = *c;
 	if (!error)
 		error = plan(call, tuning, room, false, c, &split);
@@ -454,8 +455,8 @@ int circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
 	return error;
 }
 
-const char *circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,
-			    const struct coll_tuning *tuning)
+const char *coll_circuits_refuse(const struct coll_algo *algo, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const char *option = algo->options;
 	u32 i;

@@ -9,7 +9,7 @@
 
 enum { FIRST_GUESS = 4096 };
 
-void *room_get(struct room *room, u64 count, u64 size)
+void *coll_room_get(struct room *room, u64 count, u64 size)
 {
 	const u64 bytes = (count * size + 7) & ~(u64)7;
 	void *got = room->at;
@@ -23,9 +23,9 @@ void *room_get(struct room *room, u64 count, u64 size)
 	return got;
 }
 
-void *room_get_zero(struct room *room, u64 count, u64 size)
+void *coll_room_get_zero(struct room *room, u64 count, u64 size)
 {
-	void *got = room_get(room, count, size);
+	void *got = coll_room_get(room, count, size);
 
 	/* All of it: what is taken piece by piece is one array. */
 	return got ? memset(got, 0, (count * size + 7) & ~(u64)7) : NULL;
@@ -64,7 +64,7 @@ static int emit_rank(const struct coll_algo *algo, const struct coll_call *call,
 			break;
 	}
 	if (!error)
-		room_get(room, (*schedule)->bytes, 1);
+		coll_room_get(room, (*schedule)->bytes, 1);
 	return error;
 }
 
@@ -77,12 +77,12 @@ static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
 	u32 i;
 
 	if (algo->share) {
-		shared = room_get(room, r->ranks, algo->shared);
+		shared = coll_room_get(room, r->ranks, algo->shared);
 		if (!shared)
 			return -ENOSPC;
 		algo->share(call, tuning, shared);
 	}
-	r->schedule = room_get(room, r->ranks, sizeof(*r->schedule));
+	r->schedule = coll_room_get(room, r->ranks, sizeof(*r->schedule));
 	if (!r->schedule)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks && !error; i++) {
@@ -128,21 +128,21 @@ static int join_all(struct rounds *r, struct room *room)
 	u32 sends = 0, i, k;
 	int error = 0;
 
-	r->message_of = room_get(room, r->ranks, sizeof(*r->message_of));
+	r->message_of = coll_room_get(room, r->ranks, sizeof(*r->message_of));
 	if (!r->message_of)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
 		const struct coll_schedule *s = r->schedule[i];
 
-		r->message_of[i] = room_get(room, s->ops, sizeof(u32));
+		r->message_of[i] = coll_room_get(room, s->ops, sizeof(u32));
 		if (!r->message_of[i])
 			return -ENOSPC;
 		memset(r->message_of[i], 0xff, s->ops * sizeof(u32));
 		for (k = 0; k < s->ops; k++)
 			sends += coll_ops(s)[k].kind == COLL_OP_SEND;
 	}
-	r->message = room_get(room, sends, sizeof(*r->message));
-	r->order = room_get(room, sends, sizeof(u32));
+	r->message = coll_room_get(room, sends, sizeof(*r->message));
+	r->order = coll_room_get(room, sends, sizeof(u32));
 	if (!r->message || !r->order)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks && !error; i++)
@@ -156,11 +156,11 @@ static int make_plans(struct rounds *r, struct room *room)
 {
 	u32 i;
 
-	r->plan = room_get(room, r->ranks, sizeof(*r->plan));
+	r->plan = coll_room_get(room, r->ranks, sizeof(*r->plan));
 	if (!r->plan)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
-		void *memory = room_get(room, 1, coll_plan_bytes(r->schedule[i]));
+		void *memory = coll_room_get(room, 1, coll_plan_bytes(r->schedule[i]));
 
 		if (!memory)
 			return -ENOSPC;
@@ -171,11 +171,11 @@ static int make_plans(struct rounds *r, struct room *room)
 
 static struct coll_step *begin_steps(const struct rounds *r, struct room *room)
 {
-	struct coll_step *step = room_get(room, r->ranks, sizeof(*step));
+	struct coll_step *step = coll_room_get(room, r->ranks, sizeof(*step));
 	u32 i;
 
 	for (i = 0; step && i < r->ranks; i++) {
-		void *memory = room_get(room, 1, coll_step_bytes(&r->plan[i]));
+		void *memory = coll_room_get(room, 1, coll_step_bytes(&r->plan[i]));
 
 		if (!memory)
 			return NULL;
@@ -275,16 +275,16 @@ static void sort_round(const struct rounds *r, struct sort_item *item, u32 first
 
 static int play(struct rounds *r, struct room *room, struct coll_step *step, bool in_turn)
 {
-	struct sort_item *item = room_get(room, r->messages, sizeof(*item));
+	struct sort_item *item = coll_room_get(room, r->messages, sizeof(*item));
 	struct playing p = { .r = r, .step = step };
 	u32 before, ops = r->messages, i;
 
 	for (i = 0; i < r->ranks; i++)
 		ops += r->schedule[i]->ops;
-	r->happened = room_get(room, ops, sizeof(*r->happened));
-	r->first = room_get(room, 2 * (u64)r->messages + 2, sizeof(u32));
-	p.next = room_get(room, r->messages, sizeof(u32));
-	p.turn = room_get(room, r->ranks, sizeof(*p.turn));
+	r->happened = coll_room_get(room, ops, sizeof(*r->happened));
+	r->first = coll_room_get(room, 2 * (u64)r->messages + 2, sizeof(u32));
+	p.next = coll_room_get(room, r->messages, sizeof(u32));
+	p.turn = coll_room_get(room, r->ranks, sizeof(*p.turn));
 	if (!item || !r->happened || !r->first || !p.next || !p.turn)
 		return -ENOSPC;
 	memset(p.turn, 0xff, r->ranks * sizeof(*p.turn));
@@ -311,8 +311,8 @@ static int play(struct rounds *r, struct room *room, struct coll_step *step, boo
 	return p.sent == r->messages ? 0 : -EINVAL;
 }
 
-int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
-		const struct coll_tuning *tuning, struct room *room, struct rounds *r)
+int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
+		     const struct coll_tuning *tuning, struct room *room, struct rounds *r)
 {
 	int error;
 
@@ -321,7 +321,7 @@ int rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
 	return error ? error : make_plans(r, room);
 }
 
-int rounds_play(struct rounds *r, struct room *room, bool in_turn)
+int coll_rounds_play(struct rounds *r, struct room *room, bool in_turn)
 {
 	struct coll_step *step = begin_steps(r, room);
 	int error;

@@ -7,7 +7,7 @@ static u64 buffer_place(const struct area *area, const struct coll_call *call, u
 	return COLL_PLACE(area->buffer, block_offset(call, rank));
 }
 
-bool blocks_packed(const struct coll_call *call)
+bool coll_blocks_packed(const struct coll_call *call)
 {
 	u64 end = 0;
 	u32 i;
@@ -22,18 +22,18 @@ bool blocks_packed(const struct coll_call *call)
 	return true;
 }
 
-struct area emit_area(struct coll_build *b, const struct coll_call *call,
-		      enum coll_buffer buffer, u32 first)
+struct area coll_emit_area(struct coll_build *b, const struct coll_call *call,
+			   enum coll_buffer buffer, u32 first)
 {
 	struct area area = { .first = first, .buffer = buffer };
 
-	area.direct = !first && blocks_packed(call);
+	area.direct = !first && coll_blocks_packed(call);
 	area.place = area.direct ? COLL_PLACE(buffer, 0) :
-				   emit_scratch(b, blocks_bytes(call, 0, call->ranks));
+				   coll_emit_scratch(b, blocks_bytes(call, 0, call->ranks));
 	return area;
 }
 
-u64 area_place(const struct area *area, const struct coll_call *call, u32 rank)
+u64 coll_area_place(const struct area *area, const struct coll_call *call, u32 rank)
 {
 	return area->place +
 	       blocks_bytes(call, area->first, rank_minus(rank, area->first, call->ranks));
@@ -47,7 +47,7 @@ static u32 emit_blocks(struct coll_build *b, const struct coll_call *call,
 
 	if (area->direct || !count)
 		return after;
-	inside = area_place(area, call, first);
+	inside = coll_area_place(area, call, first);
 	for (i = 0; i < count; i++) {
 		u32 rank = rank_plus(first, i, call->ranks);
 		u64 outside = buffer_place(area, call, rank), bytes = block_bytes(call, rank);
@@ -56,26 +56,26 @@ static u32 emit_blocks(struct coll_build *b, const struct coll_call *call,
 			inside = area->place;
 		if (!bytes)
 			continue;
-		emit_after(b, after);
-		after = emit_copy(b, pack ? inside : outside, pack ? outside : inside, bytes);
+		coll_emit_after(b, after);
+		after = coll_emit_copy(b, pack ? inside : outside, pack ? outside : inside, bytes);
 		inside += bytes;
 	}
 	return after;
 }
 
-u32 emit_pack(struct coll_build *b, const struct coll_call *call, const struct area *area,
-	      u32 first, u32 count, u32 after)
+u32 coll_emit_pack(struct coll_build *b, const struct coll_call *call, const struct area *area,
+		   u32 first, u32 count, u32 after)
 {
 	return emit_blocks(b, call, area, first, count, after, true);
 }
 
-u32 emit_unpack(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		u32 first, u32 count, u32 after)
+u32 coll_emit_unpack(struct coll_build *b, const struct coll_call *call, const struct area *area,
+		     u32 first, u32 count, u32 after)
 {
 	return emit_blocks(b, call, area, first, count, after, false);
 }
 
-u32 emit_own_block(struct coll_build *b, const struct coll_call *call, const struct area *area)
+u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call, const struct area *area)
 {
 	const u64 bytes = block_bytes(call, call->rank), mine = call_block(call);
 	u32 copied = COLL_NONE;
@@ -83,9 +83,9 @@ u32 emit_own_block(struct coll_build *b, const struct coll_call *call, const str
 	if (!bytes)
 		return COLL_NONE;
 	if (!call->in_place)
-		copied = emit_copy(b, buffer_place(area, call, call->rank), mine, bytes);
+		copied = coll_emit_copy(b, buffer_place(area, call, call->rank), mine, bytes);
 	if (!area->direct)
-		copied = emit_copy(b, area_place(area, call, call->rank), mine, bytes);
+		copied = coll_emit_copy(b, coll_area_place(area, call, call->rank), mine, bytes);
 	return copied;
 }
 
@@ -97,13 +97,13 @@ static u32 unbroken(const struct area *area, const struct coll_call *call, u32 f
 	return count < before_end ? count : before_end;
 }
 
-void emit_send_blocks(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		      u32 to, u32 first, u32 count, u32 after)
+void coll_emit_send_blocks(struct coll_build *b, const struct coll_call *call,
+			   const struct area *area, u32 to, u32 first, u32 count, u32 after)
 {
 	/* My own block alone need not wait to be in the area. */
 	if (count == 1 && first == call->rank) {
 		if (block_bytes(call, first))
-			emit_send(b, to, call_block(call), block_bytes(call, first));
+			coll_emit_send(b, to, call_block(call), block_bytes(call, first));
 		return;
 	}
 	while (count) {
@@ -111,16 +111,16 @@ void emit_send_blocks(struct coll_build *b, const struct coll_call *call, const 
 		u64 bytes = blocks_bytes(call, first, piece);
 
 		if (bytes) {
-			emit_after(b, after);
-			emit_send(b, to, area_place(area, call, first), bytes);
+			coll_emit_after(b, after);
+			coll_emit_send(b, to, coll_area_place(area, call, first), bytes);
 		}
 		count -= piece;
 		first = rank_plus(first, piece, call->ranks);
 	}
 }
 
-u32 emit_recv_blocks(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		     u32 from, u32 first, u32 count)
+u32 coll_emit_recv_blocks(struct coll_build *b, const struct coll_call *call,
+			  const struct area *area, u32 from, u32 first, u32 count)
 {
 	u32 received[2] = { COLL_NONE, COLL_NONE }, pieces = 0;
 
@@ -129,9 +129,9 @@ u32 emit_recv_blocks(struct coll_build *b, const struct coll_call *call, const s
 		u64 bytes = blocks_bytes(call, first, piece);
 
 		if (bytes) {
-			u32 op = emit_recv(b, from, area_place(area, call, first), bytes);
+			u32 op = coll_emit_recv(b, from, coll_area_place(area, call, first), bytes);
 
-			emit_unpack(b, call, area, first, piece, op);
+			coll_emit_unpack(b, call, area, first, piece, op);
 			received[pieces++] = op;
 		}
 		count -= piece;

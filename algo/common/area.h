@@ -17,39 +17,40 @@ struct area {
 };
 
 /* Whether the blocks lie in rank order without gaps. */
-bool blocks_packed(const struct coll_call *call);
+bool coll_blocks_packed(const struct coll_call *call);
 
 /* Blocks from `first` on; `buffer` (IN or OUT) is where the call has them. */
-struct area emit_area(struct coll_build *b, const struct coll_call *call,
-		      enum coll_buffer buffer, u32 first);
+struct area coll_emit_area(struct coll_build *b, const struct coll_call *call,
+			   enum coll_buffer buffer, u32 first);
 
 /* Where the block of `rank` lies in it. O(ranks) in v forms. */
-u64 area_place(const struct area *area, const struct coll_call *call, u32 rank);
+u64 coll_area_place(const struct area *area, const struct coll_call *call, u32 rank);
 
 /*
  * Copies `count` blocks from that of `first` on into the area, or out of it,
  * once `after` is done. Returns the op that ends it; `after` where the area is
  * direct or there is nothing to copy.
  */
-u32 emit_pack(struct coll_build *b, const struct coll_call *call, const struct area *area,
-	      u32 first, u32 count, u32 after);
-u32 emit_unpack(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		u32 first, u32 count, u32 after);
+u32 coll_emit_pack(struct coll_build *b, const struct coll_call *call, const struct area *area,
+		   u32 first, u32 count, u32 after);
+u32 coll_emit_unpack(struct coll_build *b, const struct coll_call *call, const struct area *area,
+		     u32 first, u32 count, u32 after);
 
 /*
  * allgather(v): brings my own block into OUT and the area. Returns the op after
  * which it is in the area, or COLL_NONE: it is there.
  */
-u32 emit_own_block(struct coll_build *b, const struct coll_call *call, const struct area *area);
+u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call,
+			const struct area *area);
 
 /*
  * `count` blocks from that of `first` on as one message; as two where they go
- * round and the area does not. Nothing for no bytes. emit_recv_blocks() unpacks
+ * round and the area does not. Nothing for no bytes. coll_emit_recv_blocks() unpacks
  * them too, and returns the op after which they are in the area.
  */
-void emit_send_blocks(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		      u32 to, u32 first, u32 count, u32 after);
-u32 emit_recv_blocks(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		     u32 from, u32 first, u32 count);
+void coll_emit_send_blocks(struct coll_build *b, const struct coll_call *call,
+			   const struct area *area, u32 to, u32 first, u32 count, u32 after);
+u32 coll_emit_recv_blocks(struct coll_build *b, const struct coll_call *call,
+			  const struct area *area, u32 from, u32 first, u32 count);
 
 #endif

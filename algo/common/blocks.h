@@ -93,8 +93,8 @@ static inline struct block block_to(const struct coll_call *call, u32 rank)
 static inline void emit_copy_own(struct coll_build *b, const struct coll_call *call)
 {
 	if (!call->in_place && block_to(call, call->rank).bytes)
-		emit_copy(b, block_from(call, call->rank).place, block_to(call, call->rank).place,
-			  block_to(call, call->rank).bytes);
+		coll_emit_copy(b, block_from(call, call->rank).place,
+			       block_to(call, call->rank).place, block_to(call, call->rank).bytes);
 }
 
 /*

@@ -8,13 +8,13 @@ extern const struct coll_algo coll_reduce_scatter_ring;
 
 enum { LONG_BYTES = 1 << 15 };	/* from here on a scatter pays inside a cluster */
 
-u64 clusters_room(u32 ranks)
+u64 coll_clusters_room(u32 ranks)
 {
 	/* counts, displs, before, and one more; first, member, lane, op, and one more. */
 	return ((u64)ranks * 3 + 1) * sizeof(u64) + ((u64)ranks * 4 + 1) * sizeof(u32);
 }
 
-u32 clusters_count(const struct coll_call *call)
+u32 coll_clusters_count(const struct coll_call *call)
 {
 	return call->cluster ? call->clusters : 1;
 }
@@ -28,11 +28,11 @@ static u32 size_of(const struct coll_call *call, u32 cluster)
 	return size;
 }
 
-u32 clusters_smallest(const struct coll_call *call)
+u32 coll_clusters_smallest(const struct coll_call *call)
 {
 	u32 least = call->ranks, i;
 
-	for (i = 0; i < clusters_count(call); i++) {
+	for (i = 0; i < coll_clusters_count(call); i++) {
 		u32 size = size_of(call, i);
 
 		least = size < least ? size : least;
@@ -40,11 +40,11 @@ u32 clusters_smallest(const struct coll_call *call)
 	return least;
 }
 
-u32 clusters_largest(const struct coll_call *call)
+u32 coll_clusters_largest(const struct coll_call *call)
 {
 	u32 most = 0, i;
 
-	for (i = 0; i < clusters_count(call); i++) {
+	for (i = 0; i < coll_clusters_count(call); i++) {
 		u32 size = size_of(call, i);
 
 		most = size > most ? size : most;
@@ -52,14 +52,14 @@ u32 clusters_largest(const struct coll_call *call)
 	return most;
 }
 
-u32 clusters_lanes(const struct coll_call *call, const struct coll_tuning *tuning)
+u32 coll_clusters_lanes(const struct coll_call *call, const struct coll_tuning *tuning)
 {
-	const u32 most = clusters_smallest(call);
+	const u32 most = coll_clusters_smallest(call);
 
 	return tuning->lanes < most ? (tuning->lanes ? tuning->lanes : 1) : most;
 }
 
-bool clusters_are_runs(const struct coll_call *call)
+bool coll_clusters_are_runs(const struct coll_call *call)
 {
 	u32 rank;
 
@@ -69,7 +69,7 @@ bool clusters_are_runs(const struct coll_call *call)
 	return true;
 }
 
-u32 cluster_index(const struct clusters *c, u32 cluster, u32 rank)
+u32 coll_cluster_index(const struct clusters *c, u32 cluster, u32 rank)
 {
 	const u32 *member = cluster_ranks(c, cluster);
 	u32 low = 0, high = cluster_size(c, cluster) - 1;
@@ -85,15 +85,15 @@ u32 cluster_index(const struct clusters *c, u32 cluster, u32 rank)
 	return low;
 }
 
-struct clusters clusters_make(struct coll_build *b, const struct coll_call *call,
-			      const struct coll_tuning *tuning)
+struct clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
-	const u32 p = call->ranks, count = clusters_count(call);
+	const u32 p = call->ranks, count = coll_clusters_count(call);
 	u64 *counts = b->room;
 	u32 *first = (u32 *)(counts + 3 * (size_t)p + 1), *member = first + count + 1, i;
 	struct clusters c = {
 		.count = count,
-		.lanes = clusters_lanes(call, tuning),
+		.lanes = coll_clusters_lanes(call, tuning),
 		.first = first,
 		.member = member,
 		.mine = cluster_of(call, call->rank),
@@ -113,11 +113,11 @@ struct clusters clusters_make(struct coll_build *b, const struct coll_call *call
 		first[i] += first[i - 1];
 	for (i = 0; i < p; i++)
 		member[first[cluster_of(call, i) + 1]++] = i;
-	c.index = cluster_index(&c, c.mine, call->rank);
+	c.index = coll_cluster_index(&c, c.mine, call->rank);
 	return c;
 }
 
-const u32 *lane_ranks(const struct clusters *c, u32 lane)
+const u32 *coll_lane_ranks(const struct clusters *c, u32 lane)
 {
 	u32 i;
 
@@ -126,7 +126,7 @@ const u32 *lane_ranks(const struct clusters *c, u32 lane)
 	return c->lane;
 }
 
-void order_blocks(const struct clusters *c, const struct coll_call *call)
+void coll_order_blocks(const struct clusters *c, const struct coll_call *call)
 {
 	u32 i;
 
@@ -136,12 +136,13 @@ void order_blocks(const struct clusters *c, const struct coll_call *call)
 								  call->count);
 }
 
-u64 cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster)
+u64 coll_cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster)
 {
 	return (c->before[c->first[cluster + 1]] - c->before[c->first[cluster]]) * call->element;
 }
 
-struct coll_call call_inside_v(const struct clusters *c, const struct coll_call *call, u32 root)
+struct coll_call coll_call_inside_v(const struct clusters *c, const struct coll_call *call,
+				    u32 root)
 {
 	struct coll_call inside = call_inside(c, call, call->collective);
 	const u64 *before = c->before + c->first[c->mine];
@@ -159,12 +160,12 @@ struct coll_call call_inside_v(const struct clusters *c, const struct coll_call 
 	return inside;
 }
 
-u32 head_index(const struct clusters *c, const struct coll_call *call, u32 root)
+u32 coll_head_index(const struct clusters *c, const struct coll_call *call, u32 root)
 {
-	return c->mine == cluster_of(call, root) ? cluster_index(c, c->mine, root) : 0;
+	return c->mine == cluster_of(call, root) ? coll_cluster_index(c, c->mine, root) : 0;
 }
 
-const u32 *head_ranks(const struct clusters *c, const struct coll_call *call, u32 root)
+const u32 *coll_head_ranks(const struct clusters *c, const struct coll_call *call, u32 root)
 {
 	u32 i;
 
@@ -174,37 +175,38 @@ const u32 *head_ranks(const struct clusters *c, const struct coll_call *call, u3
 	return c->lane;
 }
 
-const char *order_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+const char *coll_order_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	(void)tuning;
-	if (call->commutative || clusters_are_runs(call))
+	if (call->commutative || coll_clusters_are_runs(call))
 		return NULL;
 	return "the operation does not commute, and the clusters are no runs of ranks";
 }
 
-const char *order_pipeline_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+const char *coll_order_pipeline_refuses(const struct coll_call *call,
+					const struct coll_tuning *tuning)
 {
-	const char *why = order_refuses(call, tuning);
+	const char *why = coll_order_refuses(call, tuning);
 
 	return why ? why : pipeline_refuses(call, tuning);
 }
 
-const struct coll_algo *bcast_inside(const struct coll_call *call)
+const struct coll_algo *coll_bcast_inside(const struct coll_call *call)
 {
 	return call_bytes(call) < LONG_BYTES ? &coll_bcast_binomial : &coll_bcast_vandegeijn;
 }
 
-struct coll_part_end emit_phase(struct coll_build *b, const struct coll_algo *algo,
-				const struct coll_call *call, const struct coll_part *part)
+struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
+				     const struct coll_call *call, const struct coll_part *part)
 {
 	const struct coll_tuning tuning = COLL_TUNING_UNSET;
 
-	emit_part(b, part);
+	coll_emit_part(b, part);
 	algo->emit(b, call, &tuning);
-	return emit_part_end(b);
+	return coll_emit_part_end(b);
 }
 
-void share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector)
+void coll_share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector)
 {
 	const u32 size = cluster_size(c, cluster);
 	u32 i, lane = 0;
@@ -219,13 +221,13 @@ void share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *
 	}
 }
 
-const struct coll_algo *reduce_scatter_inside(const struct coll_call *call)
+const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call)
 {
 	return call->commutative ? &coll_reduce_scatter_ring : &coll_reduce_scatter_pairwise;
 }
 
-struct coll_part_end emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
-					  const struct coll_call *vector, u64 in, u64 sum)
+struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
+					       const struct coll_call *vector, u64 in, u64 sum)
 {
 	struct coll_call inside = call_inside(c, vector, COLL_REDUCE_SCATTER);
 	const struct coll_part part = {
@@ -237,16 +239,16 @@ struct coll_part_end emit_reduce_to_lanes(struct coll_build *b, const struct clu
 		.recv_after = COLL_NONE,
 	};
 
-	share_lanes(c, c->mine, vector);
+	coll_share_lanes(c, c->mine, vector);
 	inside.counts = c->counts;
 	inside.count = c->counts[inside.rank];
 	inside.in_place = false;
-	return emit_phase(b, reduce_scatter_inside(vector), &inside, &part);
+	return coll_emit_phase(b, coll_reduce_scatter_inside(vector), &inside, &part);
 }
 
 /* ---- costs -------------------------------------------------------------- */
 
-double across_beta(const struct coll_machine *m, u32 lanes)
+double coll_across_beta(const struct coll_machine *m, u32 lanes)
 {
 	const double overload = m->wan_beta > 0 ? lanes * m->wan_beta / m->beta : 0;
 	double whole = m->beta / lanes;
@@ -256,17 +258,17 @@ double across_beta(const struct coll_machine *m, u32 lanes)
 	return whole;
 }
 
-double across_alpha(const struct coll_call *call, const struct coll_machine *m)
+double coll_across_alpha(const struct coll_call *call, const struct coll_machine *m)
 {
-	if (clusters_count(call) == 1)
+	if (coll_clusters_count(call) == 1)
 		return 0;
 	return m->wan_alpha > m->alpha ? m->wan_alpha : m->alpha;
 }
 
-double across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m, double n)
+double coll_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m, double n)
 {
-	if (clusters_count(call) == 1)
+	if (coll_clusters_count(call) == 1)
 		return 0;
-	return n * across_beta(m, clusters_lanes(call, tuning));
+	return n * coll_across_beta(m, coll_clusters_lanes(call, tuning));
 }

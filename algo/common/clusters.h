@@ -20,26 +20,26 @@ struct clusters {
 	const u32 *first;	/* per cluster, and one more: where its ranks begin in member[] */
 	const u32 *member;	/* the ranks by cluster, ascending in each */
 	u32 mine, index;	/* my cluster, and which of its members I am */
-	u32 *lane;		/* room for the ranks of a lane: see lane_ranks() */
+	u32 *lane;		/* room for the ranks of a lane: see coll_lane_ranks() */
 	u64 *counts, *displs;	/* room for a v form's, of as many ranks as there are */
-	u64 *before;		/* see order_blocks() */
+	u64 *before;		/* see coll_order_blocks() */
 	u32 *op;		/* room for an op a rank */
 };
 
-/* Bytes of tables that clusters_make() needs, of b->room. */
-u64 clusters_room(u32 ranks);
+/* Bytes of tables that coll_clusters_make() needs, of b->room. */
+u64 coll_clusters_room(u32 ranks);
 
-struct clusters clusters_make(struct coll_build *b, const struct coll_call *call,
-			      const struct coll_tuning *tuning);
+struct clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning);
 
 /* Without tables, for costs: O(ranks). */
-u32 clusters_count(const struct coll_call *call);
-u32 clusters_smallest(const struct coll_call *call);
-u32 clusters_largest(const struct coll_call *call);
+u32 coll_clusters_count(const struct coll_call *call);
+u32 coll_clusters_smallest(const struct coll_call *call);
+u32 coll_clusters_largest(const struct coll_call *call);
 /* n as it will be. */
-u32 clusters_lanes(const struct coll_call *call, const struct coll_tuning *tuning);
+u32 coll_clusters_lanes(const struct coll_call *call, const struct coll_tuning *tuning);
 /* Whether each cluster is a run of ranks, and lower clusters have lower ranks. */
-bool clusters_are_runs(const struct coll_call *call);
+bool coll_clusters_are_runs(const struct coll_call *call);
 
 static inline u32 cluster_of(const struct coll_call *call, u32 rank)
 {
@@ -57,7 +57,7 @@ static inline const u32 *cluster_ranks(const struct clusters *c, u32 cluster)
 }
 
 /* Which of its cluster's members a rank is. */
-u32 cluster_index(const struct clusters *c, u32 cluster, u32 rank);
+u32 coll_cluster_index(const struct clusters *c, u32 cluster, u32 rank);
 
 /*
  * A lane serves a run of members, from the first on; the last of them is its
@@ -90,24 +90,24 @@ static inline bool is_gateway(const struct clusters *c)
 }
 
 /* Lists the gateways of a lane, by cluster, in c->lane. */
-const u32 *lane_ranks(const struct clusters *c, u32 lane);
+const u32 *coll_lane_ranks(const struct clusters *c, u32 lane);
 
 /*
  * The call's blocks in the order of member[]: before[i] elements come before that
  * of member[i]; before[ranks] is all.
  */
-void order_blocks(const struct clusters *c, const struct coll_call *call);
+void coll_order_blocks(const struct clusters *c, const struct coll_call *call);
 
 /* Of a cluster's blocks together, in that order. */
-u64 cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster);
+u64 coll_cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster);
 
 /*
  * Where one rank of each cluster is enough, that is its *head*: the root at home,
  * the first member elsewhere; without a root, with rank 0 for one, everywhere the
- * first member. head_ranks() lists them, by cluster, in c->lane.
+ * first member. coll_head_ranks() lists them, by cluster, in c->lane.
  */
-u32 head_index(const struct clusters *c, const struct coll_call *call, u32 root);
-const u32 *head_ranks(const struct clusters *c, const struct coll_call *call, u32 root);
+u32 coll_head_index(const struct clusters *c, const struct coll_call *call, u32 root);
+const u32 *coll_head_ranks(const struct clusters *c, const struct coll_call *call, u32 root);
 
 /* The call as my cluster's ranks, or a lane's, make it among themselves. */
 static inline struct coll_call call_inside(const struct clusters *c, const struct coll_call *call,
@@ -124,8 +124,9 @@ static inline struct coll_call call_inside(const struct clusters *c, const struc
 	return part;
 }
 
-/* gather(v), scatter(v), with my cluster's blocks one after the other: needs order_blocks(). */
-struct coll_call call_inside_v(const struct clusters *c, const struct coll_call *call, u32 root);
+/* gather(v), scatter(v), with my cluster's blocks one after the other: needs coll_order_blocks(). */
+struct coll_call coll_call_inside_v(const struct clusters *c, const struct coll_call *call,
+				    u32 root);
 
 static inline struct coll_call call_across(const struct clusters *c, const struct coll_call *call,
 					   enum coll_collective collective)
@@ -141,8 +142,9 @@ static inline struct coll_call call_across(const struct clusters *c, const struc
  * For an algorithm's `refuses`, which combines in order if the clusters are runs of ranks:
  * they had better be, if the operation does not commute. The other is for one in segments.
  */
-const char *order_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
-const char *order_pipeline_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
+const char *coll_order_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
+const char *coll_order_pipeline_refuses(const struct coll_call *call,
+					const struct coll_tuning *tuning);
 
 /* Phases of whole vectors: one, as in the paper, unless `segment` is asked for or chosen. */
 static inline u32 phase_segments(const struct coll_call *call, const struct coll_tuning *tuning)
@@ -154,35 +156,35 @@ static inline u32 phase_segments(const struct coll_call *call, const struct coll
  * Broadcasts inside: by tree, or by scatter and allgather if it is long. For segments
  * what counts is the whole vector: their latencies overlap, their bytes do not.
  */
-const struct coll_algo *bcast_inside(const struct coll_call *call);
+const struct coll_algo *coll_bcast_inside(const struct coll_call *call);
 
 /* Emits `algo` for the part of the ranks that it names. */
-struct coll_part_end emit_phase(struct coll_build *b, const struct coll_algo *algo,
-				const struct coll_call *call, const struct coll_part *part);
+struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
+				     const struct coll_call *call, const struct coll_part *part);
 
 /*
  * A reduce-scatter inside, of few large blocks: around the ring each byte enters and
  * leaves a rank once, however few own a block. If the operation does not commute,
  * each block goes straight to its owner, in rank order.
  */
-const struct coll_algo *reduce_scatter_inside(const struct coll_call *call);
+const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call);
 
 /* Reduces a vector at `in` inside my cluster: each gateway gets its lane's part at `sum`. */
-struct coll_part_end emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
-					  const struct coll_call *vector, u64 in, u64 sum);
+struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
+					       const struct coll_call *vector, u64 in, u64 sum);
 
 /* A vector's parts, one a lane: to counts[] and displs[] at the gateways of a cluster. */
-void share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector);
+void coll_share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector);
 
 /* ---- costs -------------------------------------------------------------- */
 
 /* Seconds a byte takes between clusters if `lanes` links go there together. */
-double across_beta(const struct coll_machine *m, u32 lanes);
+double coll_across_beta(const struct coll_machine *m, u32 lanes);
 
 /* Seconds of the way across, and those that n bytes on all lanes take besides. */
-double across_alpha(const struct coll_call *call, const struct coll_machine *m);
-double across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m, double n);
+double coll_across_alpha(const struct coll_call *call, const struct coll_machine *m);
+double coll_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m, double n);
 
 /*
  * A phase of one block: messages that leave a NIC together share it, so those that

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "exchange.h"
 
-u32 emit_take(struct coll_build *b, const struct exchange *x, u32 rank)
+u32 coll_emit_take(struct coll_build *b, const struct exchange *x, u32 rank)
 {
 	const struct block block = block_from(x->call, rank);
 
 	if (!block.bytes)
 		return COLL_NONE;
 	if (!x->call->in_place)
-		return emit_recv(b, rank, block.place, block.bytes);
-	x->c.displs[rank] = emit_scratch(b, block.bytes);
-	return emit_recv(b, rank, x->c.displs[rank], block.bytes);
+		return coll_emit_recv(b, rank, block.place, block.bytes);
+	x->c.displs[rank] = coll_emit_scratch(b, block.bytes);
+	return coll_emit_recv(b, rank, x->c.displs[rank], block.bytes);
 }
 
-u32 emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32 after)
+u32 coll_emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32 after)
 {
 	const struct block block = block_to(x->call, rank);
 
 	if (!block.bytes)
 		return COLL_NONE;
-	emit_after(b, after);
-	return emit_send(b, rank, block.place, block.bytes);
+	coll_emit_after(b, after);
+	return coll_emit_send(b, rank, block.place, block.bytes);
 }
 
-void emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 given, u32 taken)
+void coll_emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 given, u32 taken)
 {
 	const struct block block = block_from(x->call, rank);
 
 	if (!x->call->in_place || !block.bytes)
 		return;
-	emit_after(b, given);
-	emit_after(b, taken);
-	emit_copy(b, block.place, x->c.displs[rank], block.bytes);
+	coll_emit_after(b, given);
+	coll_emit_after(b, taken);
+	coll_emit_copy(b, block.place, x->c.displs[rank], block.bytes);
 }
 
-u32 emit_exchange_inside(struct coll_build *b, const struct exchange *x)
+u32 coll_emit_exchange_inside(struct coll_build *b, const struct exchange *x)
 {
 	const struct clusters *c = &x->c;
 	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
@@ -43,15 +43,15 @@ u32 emit_exchange_inside(struct coll_build *b, const struct exchange *x)
 	for (distance = 1; distance < size; distance++) {
 		const u32 below = rank[rank_minus(c->index, distance, size)];
 
-		c->op[below] = emit_take(b, x, below);
+		c->op[below] = coll_emit_take(b, x, below);
 	}
 	for (distance = 1; distance < size; distance++) {
 		const u32 above = rank[rank_plus(c->index, distance, size)];
 
 		const u32 below = rank[rank_minus(c->index, distance, size)];
-		const u32 given = emit_give(b, x, above, over);
+		const u32 given = coll_emit_give(b, x, above, over);
 
-		emit_land(b, x, above, given, c->op[above]);
+		coll_emit_land(b, x, above, given, c->op[above]);
 		if (given != COLL_NONE || c->op[below] != COLL_NONE)
 			over = emit_both(b, given, c->op[below]);
 	}

@@ -30,11 +30,11 @@ static inline void emit_fan_at_root(struct coll_build *b, const struct coll_call
 		if (!bytes || (!distance && call->in_place))
 			continue;
 		if (!distance)
-			emit_copy(b, gathers ? place : near, gathers ? near : place, bytes);
+			coll_emit_copy(b, gathers ? place : near, gathers ? near : place, bytes);
 		else if (gathers)
-			emit_recv(b, rank, place, bytes);
+			coll_emit_recv(b, rank, place, bytes);
 		else
-			emit_send(b, rank, place, bytes);
+			coll_emit_send(b, rank, place, bytes);
 	}
 }
 
@@ -47,9 +47,9 @@ static inline void emit_fan(struct coll_build *b, const struct coll_call *call,
 	else if (!call_bytes(call))
 		return;
 	else if (fan_gathers(call))
-		emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
+		coll_emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
 	else
-		emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+		coll_emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
 }
 
 static inline double fan_blocks_cost(const struct coll_call *call,

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "partial.h"
 
-u32 emit_send_part(struct coll_build *b, u32 peer, u64 from, u64 bytes)
+u32 coll_emit_send_part(struct coll_build *b, u32 peer, u64 from, u64 bytes)
 {
-	return bytes ? emit_send(b, peer, from, bytes) : emit_join(b);
+	return bytes ? coll_emit_send(b, peer, from, bytes) : coll_emit_join(b);
 }
 
-u32 emit_recv_part(struct coll_build *b, u32 peer, u64 to, u64 bytes)
+u32 coll_emit_recv_part(struct coll_build *b, u32 peer, u64 to, u64 bytes)
 {
-	return bytes ? emit_recv(b, peer, to, bytes) : emit_join(b);
+	return bytes ? coll_emit_recv(b, peer, to, bytes) : coll_emit_join(b);
 }
 
-void emit_alone(struct coll_build *b, const struct coll_call *call, u64 bytes)
+void coll_emit_alone(struct coll_build *b, const struct coll_call *call, u64 bytes)
 {
 	if (!call->in_place)
-		emit_copy(b, COLL_PLACE(COLL_OUT, 0), COLL_PLACE(COLL_IN, 0), bytes);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0), COLL_PLACE(COLL_IN, 0), bytes);
 }
 
 /* Whether the two ranges share bytes without being the same. */
@@ -23,41 +23,43 @@ static bool overlaps_askew(u64 a, u64 b, u64 bytes)
 	return a != b && (a > b ? a - b : b - a) < bytes;
 }
 
-u32 emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u64 bytes)
+u32 coll_emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u64 bytes)
 {
 	const u64 out = COLL_PLACE(COLL_OUT, 0);
 
 	if (!overlaps_askew(left, out, bytes) && !overlaps_askew(right, out, bytes))
-		return emit_reduce(b, out, left, right, bytes);
-	emit_after(b, emit_reduce(b, spare, left, right, bytes));
-	return emit_copy(b, out, spare, bytes);
+		return coll_emit_reduce(b, out, left, right, bytes);
+	coll_emit_after(b, coll_emit_reduce(b, spare, left, right, bytes));
+	return coll_emit_copy(b, out, spare, bytes);
 }
 
-void emit_guest(struct coll_build *b, const struct coll_call *call, u32 host, u64 mine, u64 out)
+void coll_emit_guest(struct coll_build *b, const struct coll_call *call, u32 host, u64 mine,
+		     u64 out)
 {
-	u32 sent = emit_send(b, host, mine, call_bytes(call));
+	u32 sent = coll_emit_send(b, host, mine, call_bytes(call));
 
 	if (mine == out)
-		emit_after(b, sent);
-	emit_recv(b, host, out, call_bytes(call));
+		coll_emit_after(b, sent);
+	coll_emit_recv(b, host, out, call_bytes(call));
 }
 
-struct partial emit_host(struct coll_build *b, const struct coll_call *call, u32 guest, u64 mine,
-			 u64 out)
+struct partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
+			      u64 mine, u64 out)
 {
-	const u64 n = call_bytes(call), theirs = emit_scratch(b, n);
+	const u64 n = call_bytes(call), theirs = coll_emit_scratch(b, n);
 	struct partial sum = { out == COLL_ANYWHERE ? theirs : out, COLL_NONE };
-	u32 received = emit_recv(b, guest, theirs, n);
+	u32 received = coll_emit_recv(b, guest, theirs, n);
 
-	emit_after(b, received);
+	coll_emit_after(b, received);
 	if (guest < call->rank)
-		sum.ready = emit_reduce(b, sum.place, theirs, mine, n);
+		sum.ready = coll_emit_reduce(b, sum.place, theirs, mine, n);
 	else
-		sum.ready = emit_reduce(b, sum.place, mine, theirs, n);
+		sum.ready = coll_emit_reduce(b, sum.place, mine, theirs, n);
 	return sum;
 }
 
-struct partial emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top, u64 out)
+struct partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
+				 u64 out)
 {
 	const u64 n = call_bytes(call);
 	const u32 v = rank_minus(call->rank, top, call->ranks);
@@ -65,20 +67,20 @@ struct partial emit_subtree(struct coll_build *b, const struct coll_call *call, 
 	u32 distance;
 
 	for (distance = 1; distance < call->ranks - v && !(v & distance); distance *= 2) {
-		u64 theirs = emit_scratch(b, n);
+		u64 theirs = coll_emit_scratch(b, n);
 		u64 to = out != COLL_ANYWHERE ? out : sum.ready == COLL_NONE ? theirs : sum.place;
-		u32 received = emit_recv(b, rank_plus(call->rank, distance, call->ranks),
-					 theirs, n);
+		u32 received = coll_emit_recv(b, rank_plus(call->rank, distance, call->ranks),
+					      theirs, n);
 
-		emit_after(b, sum.ready);
-		emit_after(b, received);
-		sum.ready = emit_reduce(b, to, sum.place, theirs, n);
+		coll_emit_after(b, sum.ready);
+		coll_emit_after(b, received);
+		sum.ready = coll_emit_reduce(b, to, sum.place, theirs, n);
 		sum.place = to;
 	}
 	return sum;
 }
 
-struct halves halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step)
+struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step)
 {
 	const u32 size = seats >> (step + 1);
 	u32 kept = 0, sent, j;
@@ -97,29 +99,30 @@ struct halves halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 s
 	};
 }
 
-struct partial emit_halving(struct coll_build *b, const struct coll_call *call,
-			    const struct fold *fold, u32 seat, const u32 *rank,
-			    struct partial mine, u64 out, u32 *reading)
+struct partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
+				 const struct fold *fold, u32 seat, const u32 *rank,
+				 struct partial mine, u64 out, u32 *reading)
 {
 	u32 i;
 
 	if (out == COLL_ANYWHERE && mine.ready != COLL_NONE)
 		out = mine.place;
 	for (i = 0; i < fold->exchanges; i++) {
-		const struct halves half = halves_at(call, fold->seats, seat, i);
-		const u64 theirs = emit_scratch(b, half.kept_bytes), own = mine.place + half.kept;
+		const struct halves half = coll_halves_at(call, fold->seats, seat, i);
+		const u64 theirs = coll_emit_scratch(b, half.kept_bytes),
+			  own = mine.place + half.kept;
 		const bool below = seat >> i & 1;
-		u32 received = emit_recv_part(b, rank[i], theirs, half.kept_bytes), sent;
+		u32 received = coll_emit_recv_part(b, rank[i], theirs, half.kept_bytes), sent;
 
 		if (out == COLL_ANYWHERE)
 			out = theirs - half.kept;
-		emit_after(b, mine.ready);
-		sent = emit_send_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		coll_emit_after(b, mine.ready);
+		sent = coll_emit_send_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
 		reading[i] = mine.place == out ? sent : COLL_NONE;
-		emit_after(b, mine.ready);
-		emit_after(b, received);
-		mine.ready = emit_reduce(b, out + half.kept, below ? theirs : own,
-					 below ? own : theirs, half.kept_bytes);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
+		mine.ready = coll_emit_reduce(b, out + half.kept, below ? theirs : own,
+					      below ? own : theirs, half.kept_bytes);
 		mine.place = out;
 	}
 	return mine;

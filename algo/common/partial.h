@@ -23,36 +23,38 @@ static inline struct partial partial_input(const struct coll_call *call)
 	return (struct partial){ call_input(call), COLL_NONE };
 }
 
-/* As emit_send() and emit_recv(); a message that both sides know is empty is not sent. */
-u32 emit_send_part(struct coll_build *b, u32 peer, u64 from, u64 bytes);
-u32 emit_recv_part(struct coll_build *b, u32 peer, u64 to, u64 bytes);
+/* As coll_emit_send() and coll_emit_recv(); a message that both sides know is empty is not sent. */
+u32 coll_emit_send_part(struct coll_build *b, u32 peer, u64 from, u64 bytes);
+u32 coll_emit_recv_part(struct coll_build *b, u32 peer, u64 to, u64 bytes);
 
 /* One rank and no message: the result is the input. */
-void emit_alone(struct coll_build *b, const struct coll_call *call, u64 bytes);
+void coll_emit_alone(struct coll_build *b, const struct coll_call *call, u64 bytes);
 
 /*
  * OUT = left (reduction) right. An operand may overlap OUT in any way (in place,
  * reduce_scatter's blocks do): then the result is made in `spare`, one of the
  * two operands, and copied.
  */
-u32 emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u64 bytes);
+u32 coll_emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u64 bytes);
 
 /*
  * A guest of the fold: the vector at `mine` goes to `host`, the result comes back
  * to `out`, which may be the same place.
  */
-void emit_guest(struct coll_build *b, const struct coll_call *call, u32 host, u64 mine, u64 out);
+void coll_emit_guest(struct coll_build *b, const struct coll_call *call, u32 host, u64 mine,
+		     u64 out);
 
 /* Its host: the vector at `mine` with the guest's in it, at `out`. */
-struct partial emit_host(struct coll_build *b, const struct coll_call *call, u32 guest, u64 mine,
-			 u64 out);
+struct partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
+			      u64 mine, u64 out);
 
 /*
  * The part of the binomial tree with root `top` below and including me: what my
  * subtree's ranks have, combined, at `out`. With top 0 each subtree is a run of
  * ranks, and their order is kept.
  */
-struct partial emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top, u64 out);
+struct partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
+				 u64 out);
 
 /* My parent in that tree; the top has none: COLL_NONE. */
 static inline u32 subtree_parent(const struct coll_call *call, u32 top)
@@ -74,7 +76,7 @@ struct halves {
 	u64 sent, sent_bytes;
 };
 
-struct halves halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step);
+struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step);
 
 /*
  * All steps. rank[i] is the partner's rank in step i. The result is what `mine`
@@ -83,9 +85,9 @@ struct halves halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 s
  * scratch, all of it where it is). reading[i], if not COLL_NONE, is the send of
  * step i out of the same place: until it is done, its half must stay.
  */
-struct partial emit_halving(struct coll_build *b, const struct coll_call *call,
-			    const struct fold *fold, u32 seat, const u32 *rank,
-			    struct partial mine, u64 out, u32 *reading);
+struct partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
+				 const struct fold *fold, u32 seat, const u32 *rank,
+				 struct partial mine, u64 out, u32 *reading);
 
 enum { STEPS_MAX = 24 };	/* log2 COLL_RANKS_MAX */
 

@@ -12,16 +12,16 @@
 
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
-	const struct area area = emit_area(b, call, COLL_OUT, 0);
+	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
 	u32 m;
 
 	if (!call->in_place && block_bytes(call, call->rank))
-		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
-			  COLL_PLACE(COLL_IN, 0), block_bytes(call, call->rank));
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
+			       COLL_PLACE(COLL_IN, 0), block_bytes(call, call->rank));
 	for (m = tree_reach(0, call->ranks); m; m /= 2) {
 		u32 child = rank_plus(call->root, m, call->ranks);
 
-		emit_recv_blocks(b, call, &area, child, child, tree_size(m, call->ranks));
+		coll_emit_recv_blocks(b, call, &area, child, child, tree_size(m, call->ranks));
 	}
 }
 
@@ -38,9 +38,9 @@ static void emit_up(struct coll_build *b, const struct coll_call *call, u64 from
 		u64 bytes = blocks_bytes(call, first, piece);
 
 		for (k = 0; bytes && k < count; k++)
-			emit_after(b, collected[k]);
+			coll_emit_after(b, collected[k]);
 		if (bytes)
-			emit_send(b, rank_plus(call->root, parent, p), from, bytes);
+			coll_emit_send(b, rank_plus(call->root, parent, p), from, bytes);
 		from += bytes;
 		left -= piece;
 		first = 0;
@@ -58,15 +58,15 @@ static void emit_node(struct coll_build *b, const struct coll_call *call, u32 re
 		emit_up(b, call, mine, relative, NULL, 0);
 		return;
 	}
-	held = emit_scratch(b, blocks_bytes(call, call->rank, tree_size(relative, p)));
+	held = coll_emit_scratch(b, blocks_bytes(call, call->rank, tree_size(relative, p)));
 	if (bytes)
-		collected[count++] = emit_copy(b, held, mine, bytes);
+		collected[count++] = coll_emit_copy(b, held, mine, bytes);
 	for (m = tree_reach(relative, p); m; m /= 2) {
 		u32 child = rank_plus(call->rank, m, p);
 		u64 theirs = blocks_bytes(call, child, tree_size(relative + m, p));
 
 		if (theirs)
-			collected[count++] = emit_recv(
+			collected[count++] = coll_emit_recv(
 				b, child, held + blocks_bytes(call, call->rank, m), theirs);
 	}
 	emit_up(b, call, held, relative, collected, count);

@@ -24,7 +24,7 @@ static u32 turn_of(const struct clusters *c, const struct coll_call *call, u32 c
 	const u32 root = call->root;
 
 	return index - (cluster == cluster_of(call, root) &&
-			index > cluster_index(c, cluster, root));
+			index > coll_cluster_index(c, cluster, root));
 }
 
 static void emit_sender(struct coll_build *b, const struct clusters *c,
@@ -33,8 +33,8 @@ static void emit_sender(struct coll_build *b, const struct clusters *c,
 	if (!call_bytes(call))
 		return;
 	if (turn_of(c, call, c->mine, c->index) >= lanes_of(c, call, c->mine))
-		emit_after(b, emit_recv(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0));
-	emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
+		coll_emit_after(b, coll_emit_recv(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0));
+	coll_emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
 }
 
 /* One after the other, so that those of the lane are asked in turn. */
@@ -51,18 +51,18 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 		if (rank[i] == call->root || turn % lanes != lane || !bytes)
 			continue;
 		if (turn >= lanes) {
-			emit_after(b, come);
-			emit_send(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
+			coll_emit_after(b, come);
+			coll_emit_send(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
 		}
-		come = emit_recv(b, rank[i], COLL_PLACE(COLL_OUT, block_offset(call, rank[i])),
-				 bytes);
+		come = coll_emit_recv(b, rank[i], COLL_PLACE(COLL_OUT, block_offset(call, rank[i])),
+				      bytes);
 	}
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
+	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u64 own = block_bytes(call, call->rank);
 	u32 k, lane;
 
@@ -71,8 +71,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		return;
 	}
 	if (!call->in_place && own)
-		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
-			  COLL_PLACE(COLL_IN, 0), own);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
+			       COLL_PLACE(COLL_IN, 0), own);
 	for (k = 0; k < c.count; k++)
 		for (lane = 0; lane < lanes_of(&c, call, k); lane++)
 			emit_lane(b, &c, call, k, lane);
@@ -82,10 +82,13 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const double n = call->collective == COLL_GATHERV ? 0 : call_bytes(call);
-	const double p = clusters_smallest(call), lanes = clusters_lanes(call, tuning);
-	const double far = across_alpha(call, m) +
-			   (p > lanes ? (p / lanes - 1) * 2 * across_alpha(call, m) : 0) +
-			   p * n * (across_beta(m, lanes) > m->beta ? across_beta(m, lanes) : m->beta);
+	const double p = coll_clusters_smallest(call), lanes = coll_clusters_lanes(call, tuning);
+	const double far =
+		coll_across_alpha(call, m) +
+		(p > lanes ? (p / lanes - 1) * 2 * coll_across_alpha(call, m) : 0) +
+		p * n *
+			(coll_across_beta(m, lanes) > m->beta ? coll_across_beta(m, lanes)
+							      : m->beta);
 	const double all = (call->ranks - 1) * (m->alpha / NEAR_LANES + n * m->beta);
 
 	if (call->ranks == 1)

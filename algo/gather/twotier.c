@@ -27,7 +27,7 @@ static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u6
 {
 	const struct clusters *c = &t->c;
 	const struct coll_call *call = t->call;
-	struct coll_call inside = call_inside_v(c, call, head);
+	struct coll_call inside = coll_call_inside_v(c, call, head);
 	const struct coll_part part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
@@ -38,9 +38,9 @@ static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u6
 	};
 
 	inside.in_place = call->in_place && t->direct;
-	return emit_phase(b, call->collective == COLL_GATHERV ? &coll_gatherv_binomial :
+	return coll_emit_phase(b, call->collective == COLL_GATHERV ? &coll_gatherv_binomial :
 							       &coll_gather_binomial,
-			  &inside, &part).ready;
+			       &inside, &part).ready;
 }
 
 static void emit_unpack_cluster(struct coll_build *b, const struct tiers *t, u32 cluster,
@@ -54,23 +54,23 @@ static void emit_unpack_cluster(struct coll_build *b, const struct tiers *t, u32
 
 		if (!block_bytes(call, rank) || (rank == call->rank && call->in_place))
 			continue;
-		emit_after(b, ready);
-		emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, rank)),
-			  t->base + t->c.before[i] * call->element, block_bytes(call, rank));
+		coll_emit_after(b, ready);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, rank)),
+			       t->base + t->c.before[i] * call->element, block_bytes(call, rank));
 	}
 }
 
 static void emit_root(struct coll_build *b, const struct tiers *t, u32 inside)
 {
-	const u32 *head = head_ranks(&t->c, t->call, t->call->root);
+	const u32 *head = coll_head_ranks(&t->c, t->call, t->call->root);
 	u32 k;
 
 	for (k = 0; k < t->c.count; k++) {
-		const u64 bytes = cluster_bytes(&t->c, t->call, k);
+		const u64 bytes = coll_cluster_bytes(&t->c, t->call, k);
 		u32 ready = inside;
 
 		if (k != t->c.mine && bytes)
-			ready = emit_recv(b, head[k], cluster_place(t, k), bytes);
+			ready = coll_emit_recv(b, head[k], cluster_place(t, k), bytes);
 		emit_unpack_cluster(b, t, k, ready);
 	}
 }
@@ -79,28 +79,29 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	struct tiers t = {
-		.c = clusters_make(b, call, tuning),
+		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.base = COLL_PLACE(COLL_OUT, 0),
 	};
 	const bool root = call->rank == call->root;
-	const u32 head = head_index(&t.c, call, call->root);
+	const u32 head = coll_head_index(&t.c, call, call->root);
 	u64 place;
 	u32 ready;
 
-	order_blocks(&t.c, call);
-	t.direct = root && clusters_are_runs(call) && blocks_packed(call);
+	coll_order_blocks(&t.c, call);
+	t.direct = root && coll_clusters_are_runs(call) && coll_blocks_packed(call);
 	if (root && !t.direct)
-		t.base = emit_scratch(b, t.c.before[call->ranks] * call->element);
-	place = root ? cluster_place(&t, t.c.mine) :
-		       emit_scratch(b, t.c.index == head ? cluster_bytes(&t.c, call, t.c.mine) : 0);
+		t.base = coll_emit_scratch(b, t.c.before[call->ranks] * call->element);
+	place = root ? cluster_place(&t, t.c.mine)
+		     : coll_emit_scratch(
+			       b, t.c.index == head ? coll_cluster_bytes(&t.c, call, t.c.mine) : 0);
 	ready = emit_inside(b, &t, head, place);
 	if (root) {
 		emit_root(b, &t, ready);
 	} else if (t.c.index == head && t.c.mine != cluster_of(call, call->root) &&
-		   cluster_bytes(&t.c, call, t.c.mine)) {
-		emit_after(b, ready);
-		emit_send(b, call->root, place, cluster_bytes(&t.c, call, t.c.mine));
+		   coll_cluster_bytes(&t.c, call, t.c.mine)) {
+		coll_emit_after(b, ready);
+		coll_emit_send(b, call->root, place, coll_cluster_bytes(&t.c, call, t.c.mine));
 	}
 }
 
@@ -108,7 +109,7 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double p = clusters_largest(call), n = blocks_bytes(call, 0, call->ranks);
+	const double p = coll_clusters_largest(call), n = blocks_bytes(call, 0, call->ranks);
 	struct coll_call inside = *call;
 
 	if (call->ranks == 1)
@@ -116,8 +117,8 @@ static double cost(const struct coll_call *call, const struct coll_tuning *tunin
 	inside.cluster = NULL;
 	inside.ranks = p;
 	inside.root = 0;
-	return coll_gather_binomial.cost(&inside, tuning, m) + across_alpha(call, m) +
-	       across_cost(call, &one, m, n * (1 - p / call->ranks)) + n * m->gamma;
+	return coll_gather_binomial.cost(&inside, tuning, m) + coll_across_alpha(call, m) +
+	       coll_across_cost(call, &one, m, n * (1 - p / call->ranks)) + n * m->gamma;
 }
 
 const struct coll_algo coll_gather_twotier = {

@@ -21,24 +21,24 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		emit_alone(b, call, n);
+		coll_emit_alone(b, call, n);
 		return;
 	}
 	if (call->rank == top) {
-		sum = emit_subtree(b, call, top, top == root ? out : COLL_ANYWHERE);
+		sum = coll_emit_subtree(b, call, top, top == root ? out : COLL_ANYWHERE);
 		if (top != root) {
-			emit_after(b, sum.ready);
-			emit_send(b, root, sum.place, n);
+			coll_emit_after(b, sum.ready);
+			coll_emit_send(b, root, sum.place, n);
 		}
 		return;
 	}
-	sum = emit_subtree(b, call, top, COLL_ANYWHERE);
-	emit_after(b, sum.ready);
-	sent = emit_send(b, subtree_parent(call, top), sum.place, n);
+	sum = coll_emit_subtree(b, call, top, COLL_ANYWHERE);
+	coll_emit_after(b, sum.ready);
+	sent = coll_emit_send(b, subtree_parent(call, top), sum.place, n);
 	if (call->rank == root) {
 		if (call->in_place)	/* my part is read by the send or before it */
-			emit_after(b, sent);
-		emit_recv(b, top, out, n);
+			coll_emit_after(b, sent);
+		coll_emit_recv(b, top, out, n);
 	}
 }
 

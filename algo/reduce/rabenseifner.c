@@ -26,19 +26,19 @@ static void emit_gather(struct coll_build *b, const struct coll_call *call,
 	u32 i = fold->exchanges;
 
 	while (i--) {
-		const struct halves half = halves_at(call, fold->seats, seat, i);
+		const struct halves half = coll_halves_at(call, fold->seats, seat, i);
 		u32 received;
 
 		if ((seat ^ root_seat) >> i & 1) {
-			emit_after(b, mine.ready);
-			emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
+			coll_emit_after(b, mine.ready);
+			coll_emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
 			return;
 		}
-		emit_after(b, reading[i]);
-		received = emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
-		emit_after(b, mine.ready);
-		emit_after(b, received);
-		mine.ready = emit_join(b);
+		coll_emit_after(b, reading[i]);
+		received = coll_emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
+		mine.ready = coll_emit_join(b);
 	}
 }
 
@@ -56,18 +56,18 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 		return;
 	}
 	if (seat_rank(&fold, root, seat) != me) {
-		emit_send(b, me ^ 1, mine.place, call_bytes(call));
+		coll_emit_send(b, me ^ 1, mine.place, call_bytes(call));
 		return;
 	}
 	if (fold_has_guest(&fold, seat))
-		mine = emit_host(b, call, me ^ 1, mine.place, out);
+		mine = coll_emit_host(b, call, me ^ 1, mine.place, out);
 	for (i = 0; i < fold.exchanges; i++)
 		rank[i] = seat_rank(&fold, root, seat ^ 1u << i);
-	mine = emit_halving(b, call, &fold, seat, rank, mine, out, reading);
+	mine = coll_emit_halving(b, call, &fold, seat, rank, mine, out, reading);
 	emit_gather(b, call, &fold, seat, root_seat, rank, mine, reading);
 }
 

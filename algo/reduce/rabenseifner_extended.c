@@ -26,9 +26,10 @@ static void emit_collect(struct coll_build *b, const struct clusters *c,
 
 		if (!n || gateway_rank(c, c->mine, lane) == vector->rank)
 			continue;
-		emit_after(b, unread);
-		emit_recv(b, gateway_rank(c, c->mine, lane),
-			  COLL_PLACE(COLL_OUT, offset + part_offset(vector, c->lanes, lane)), n);
+		coll_emit_after(b, unread);
+		coll_emit_recv(b, gateway_rank(c, c->mine, lane),
+			       COLL_PLACE(COLL_OUT, offset + part_offset(vector, c->lanes, lane)),
+			       n);
 	}
 }
 
@@ -41,7 +42,7 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 	const bool root = vector->rank == vector->root;
 	struct coll_call call = call_across(c, vector, COLL_REDUCE);
 	struct coll_part part = {
-		.rank = lane_ranks(c, lane),
+		.rank = coll_lane_ranks(c, lane),
 		.ranks = call.ranks,
 		.in = sum,
 		.out = COLL_PLACE(COLL_OUT, offset + part_offset(vector, c->lanes, lane)),
@@ -56,11 +57,11 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 	if (root && vector->in_place)
 		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
 	if (!root && c->mine == home)
-		part.out = emit_scratch(b, call_bytes(&call));
-	across = emit_phase(b, &coll_reduce_binomial, &call, &part);
+		part.out = coll_emit_scratch(b, call_bytes(&call));
+	across = coll_emit_phase(b, &coll_reduce_binomial, &call, &part);
 	if (!root && c->mine == home) {
-		emit_after(b, across.ready);
-		emit_send(b, vector->root, part.out, call_bytes(&call));
+		coll_emit_after(b, across.ready);
+		coll_emit_send(b, vector->root, part.out, call_bytes(&call));
 	}
 }
 
@@ -69,9 +70,9 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 {
 	const u32 lane = is_gateway(c) ? lane_of(c, c->mine, c->index) : c->lanes;
 	const u64 n = lane < c->lanes ? part_bytes(vector, c->lanes, lane) : 0;
-	const u64 sum = emit_scratch(b, n);
+	const u64 sum = coll_emit_scratch(b, n);
 	const struct coll_part_end inside =
-		emit_reduce_to_lanes(b, c, vector, call_input(vector) + offset, sum);
+		coll_emit_reduce_to_lanes(b, c, vector, call_input(vector) + offset, sum);
 	u32 unread = COLL_NONE;
 
 	if (n)
@@ -86,13 +87,13 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
-	const u32 segments = pipeline_parts(call, tuning, clusters_largest(call));
+	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 	struct coll_call vector = *call;
 	u32 i;
 
 	if (call->ranks == 1) {
-		emit_alone(b, call, call_bytes(call));
+		coll_emit_alone(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {
@@ -104,18 +105,18 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double n = call_bytes(call), p = clusters_largest(call);
+	const double n = call_bytes(call), p = coll_clusters_largest(call);
 	const double s = pipeline_parts(call, tuning, p);
-	const double part = n / s / clusters_lanes(call, tuning);
-	const double rounds = log2_ceil(clusters_count(call));
+	const double part = n / s / coll_clusters_lanes(call, tuning);
+	const double rounds = log2_ceil(coll_clusters_count(call));
 
 	if (call->ranks == 1)
 		return 0;
-	return rounds * across_alpha(call, m) +
-	       overlap_cost(rounds * across_cost(call, tuning, m, n),
+	return rounds * coll_across_alpha(call, m) +
+	       overlap_cost(rounds * coll_across_cost(call, tuning, m, n),
 			    n * ((p > 1 ? 2 * m->beta : 0) + m->gamma), s) +
-	       (p + s + clusters_lanes(call, tuning)) * m->alpha +
-	       2 * s * clusters_lanes(call, tuning) * message_cost(m) +
+	       (p + s + coll_clusters_lanes(call, tuning)) * m->alpha +
+	       2 * s * coll_clusters_lanes(call, tuning) * message_cost(m) +
 	       (p - 1) * part * m->beta;
 }
 
@@ -126,7 +127,7 @@ const struct coll_algo coll_reduce_rabenseifner_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n, segment",
-	.refuses = order_pipeline_refuses,
+	.refuses = coll_order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };

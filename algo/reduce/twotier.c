@@ -13,14 +13,14 @@ extern const struct coll_algo coll_reduce_rabenseifner;
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
-	const u32 head = head_index(&c, call, call->root);
+	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const u32 head = coll_head_index(&c, call, call->root);
 	struct coll_call tier = call_inside(&c, call, COLL_REDUCE);
 	struct coll_part part = {
 		.rank = cluster_ranks(&c, c.mine),
 		.ranks = tier.ranks,
 		.in = call_input(call),
-		.out = emit_scratch(b, c.index == head ? call_bytes(call) : 0),
+		.out = coll_emit_scratch(b, c.index == head ? call_bytes(call) : 0),
 		.after = COLL_NONE,
 		.recv_after = COLL_NONE,
 	};
@@ -28,34 +28,35 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	tier.in_place = false;
 	tier.root = head;
-	inside = emit_phase(b, &coll_reduce_rabenseifner, &tier, &part);
+	inside = coll_emit_phase(b, &coll_reduce_rabenseifner, &tier, &part);
 	if (c.index != head)
 		return;
 	tier = call_across(&c, call, COLL_REDUCE);
 	tier.in_place = false;
 	tier.root = cluster_of(call, call->root);
-	part.rank = head_ranks(&c, call, call->root);
+	part.rank = coll_head_ranks(&c, call, call->root);
 	part.ranks = tier.ranks;
 	part.in = part.out;
 	part.out = COLL_PLACE(COLL_OUT, 0);
 	part.after = part.recv_after = emit_both(b, inside.ready, inside.sent);
-	emit_phase(b, &coll_reduce_binomial, &tier, &part);
+	coll_emit_phase(b, &coll_reduce_binomial, &tier, &part);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(clusters_count(call));
+	const double rounds = log2_ceil(coll_clusters_count(call));
 	struct coll_call inside = *call;
 
 	if (call->ranks == 1)
 		return 0;
 	inside.cluster = NULL;
-	inside.ranks = clusters_largest(call);
+	inside.ranks = coll_clusters_largest(call);
 	inside.root = 0;
 	return coll_reduce_rabenseifner.cost(&inside, tuning, m) +
-	       rounds * (across_alpha(call, m) + across_cost(call, &one, m, call_bytes(call)) +
+	       rounds * (coll_across_alpha(call, m) +
+			 coll_across_cost(call, &one, m, call_bytes(call)) +
 			 call_bytes(call) * m->gamma);
 }
 
@@ -65,7 +66,7 @@ const struct coll_algo coll_reduce_twotier = {
 	.about = "reduce inside each cluster, then the heads reduce to the root",
 	.ordered = true,
 	.clusters = true,
-	.refuses = order_refuses,
+	.refuses = coll_order_refuses,
 	.cost = cost,
 	.emit = emit,
 };

@@ -53,7 +53,7 @@ static u32 piece_end(const struct circulant *c, u32 sender, u32 a, u32 b)
 	return cut(c->call, sender, a, b);
 }
 
-static void emit_give(struct coll_build *b, struct circulant *c, u32 half)
+static void coll_emit_give(struct coll_build *b, struct circulant *c, u32 half)
 {
 	const struct coll_call *call = c->call;
 	const u32 me = call->rank, to = rank_plus(me, half, call->ranks);
@@ -64,19 +64,19 @@ static void emit_give(struct coll_build *b, struct circulant *c, u32 half)
 
 		end = piece_end(c, me, a, c->left);
 		if (a < c->summed) {
-			emit_after(b, c->sums.ready);
-			emit_send_part(b, to, c->sums.place + run_bytes(call, me, 0, a),
-				       run_bytes(call, me, a, end));
+			coll_emit_after(b, c->sums.ready);
+			coll_emit_send_part(b, to, c->sums.place + run_bytes(call, me, 0, a),
+					    run_bytes(call, me, a, end));
 		} else {
-			sent = emit_send_part(b, to, input_place(call, me, a),
-					      run_bytes(call, me, a, end));
+			sent = coll_emit_send_part(b, to, input_place(call, me, a),
+						   run_bytes(call, me, a, end));
 			c->reading[c->readings++] = sent;
 		}
 	}
 }
 
 /* The pieces are the sender's; they come to lie together. Returns after the last. */
-static u32 emit_take(struct coll_build *b, const struct circulant *c, u32 half, u64 theirs)
+static u32 coll_emit_take(struct coll_build *b, const struct circulant *c, u32 half, u64 theirs)
 {
 	const struct coll_call *call = c->call;
 	const u32 from = rank_minus(call->rank, half, call->ranks);
@@ -84,13 +84,13 @@ static u32 emit_take(struct coll_build *b, const struct circulant *c, u32 half, 
 
 	for (a = half; a < c->left; a = end) {
 		end = piece_end(c, from, a, c->left);
-		received[count++] = emit_recv_part(b, from,
-						   theirs + run_bytes(call, from, half, a),
-						   run_bytes(call, from, a, end));
+		received[count++] = coll_emit_recv_part(b, from,
+							theirs + run_bytes(call, from, half, a),
+							run_bytes(call, from, a, end));
 	}
 	for (i = 0; i < count; i++)
-		emit_after(b, received[i]);
-	return emit_join(b);
+		coll_emit_after(b, received[i]);
+	return coll_emit_join(b);
 }
 
 /* The first `count` blocks: what came is added to what I have. */
@@ -100,22 +100,22 @@ static void emit_add(struct coll_build *b, struct circulant *c, u64 theirs, u32 
 	const struct coll_call *call = c->call;
 	u32 a, end;
 
-	emit_after(b, c->sums.ready);
-	emit_after(b, received);
+	coll_emit_after(b, c->sums.ready);
+	coll_emit_after(b, received);
 	if (c->summed) {
-		c->sums.ready = emit_reduce(b, c->sums.place, c->sums.place, theirs,
-					    run_bytes(call, call->rank, 0, count));
+		c->sums.ready = coll_emit_reduce(b, c->sums.place, c->sums.place, theirs,
+						 run_bytes(call, call->rank, 0, count));
 		return;
 	}
 	for (a = 0; a < count; a = end) {
 		const u64 place = theirs + run_bytes(call, call->rank, 0, a);
 
 		end = cut(call, call->rank, a, count);
-		c->sums.ready = emit_reduce(b, place, input_place(call, call->rank, a), place,
-					    run_bytes(call, call->rank, a, end));
-		emit_after(b, c->sums.ready);	/* the next piece, or the join */
+		c->sums.ready = coll_emit_reduce(b, place, input_place(call, call->rank, a), place,
+						 run_bytes(call, call->rank, a, end));
+		coll_emit_after(b, c->sums.ready);	/* the next piece, or the join */
 	}
-	c->sums.ready = emit_join(b);
+	c->sums.ready = coll_emit_join(b);
 	c->sums.place = theirs;
 	c->summed = count;
 }
@@ -127,12 +127,12 @@ static void emit_last(struct coll_build *b, const struct circulant *c, u64 their
 	const u64 mine = c->summed ? c->sums.place : input_place(call, call->rank, 0);
 	u32 i;
 
-	emit_after(b, c->sums.ready);
-	emit_after(b, received);
+	coll_emit_after(b, c->sums.ready);
+	coll_emit_after(b, received);
 	if (call->in_place)
 		for (i = 0; i < c->readings; i++)
-			emit_after(b, c->reading[i]);
-	emit_reduce_out(b, mine, theirs, theirs, block_bytes(call, call->rank));
+			coll_emit_after(b, c->reading[i]);
+	coll_emit_reduce_out(b, mine, theirs, theirs, block_bytes(call, call->rank));
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
@@ -142,13 +142,13 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (call->ranks == 1)
-		emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_alone(b, call, block_bytes(call, 0));
 	while (c.left > 1) {
 		const u32 half = (c.left + 1) / 2, count = c.left - half;
-		const u64 theirs = emit_scratch(b, run_bytes(call, call->rank, 0, count));
-		const u32 received = emit_take(b, &c, half, theirs);
+		const u64 theirs = coll_emit_scratch(b, run_bytes(call, call->rank, 0, count));
+		const u32 received = coll_emit_take(b, &c, half, theirs);
 
-		emit_give(b, &c, half);
+		coll_emit_give(b, &c, half);
 		if (half == 1)
 			emit_last(b, &c, theirs, received);
 		else

@@ -19,22 +19,22 @@ static u64 seat_offset(const struct coll_call *call, const struct fold *fold, u3
 static void emit_surplus(struct coll_build *b, const struct coll_call *call)
 {
 	const u32 host = call->rank + 1;
-	u32 sent = emit_send_part(b, host, call_input(call), block_offset(call, call->ranks));
+	u32 sent = coll_emit_send_part(b, host, call_input(call), block_offset(call, call->ranks));
 
 	if (call->in_place)
-		emit_after(b, sent);
-	emit_recv_part(b, host, COLL_PLACE(COLL_OUT, 0), block_bytes(call, call->rank));
+		coll_emit_after(b, sent);
+	coll_emit_recv_part(b, host, COLL_PLACE(COLL_OUT, 0), block_bytes(call, call->rank));
 }
 
 /* The host's vector and its guest's, summed where the guest's came in. */
 static struct partial emit_fold_in(struct coll_build *b, const struct coll_call *call, u32 guest)
 {
 	const u64 n = block_offset(call, call->ranks);
-	struct partial sum = { emit_scratch(b, n), COLL_NONE };
-	u32 received = emit_recv_part(b, guest, sum.place, n);
+	struct partial sum = { coll_emit_scratch(b, n), COLL_NONE };
+	u32 received = coll_emit_recv_part(b, guest, sum.place, n);
 
-	emit_after(b, received);
-	sum.ready = emit_reduce(b, sum.place, sum.place, call_input(call), n);
+	coll_emit_after(b, received);
+	sum.ready = coll_emit_reduce(b, sum.place, sum.place, call_input(call), n);
 	return sum;
 }
 
@@ -50,16 +50,16 @@ static void emit_last(struct coll_build *b, const struct coll_call *call, bool h
 	u32 reduced = mine.ready;
 
 	if (guests) {
-		emit_after(b, mine.ready);
-		emit_after(b, received);
-		reduced = emit_reduce(b, theirs, theirs, mine.place, guests);
-		emit_after(b, reduced);
-		emit_send(b, call->rank - 1, theirs, guests);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
+		reduced = coll_emit_reduce(b, theirs, theirs, mine.place, guests);
+		coll_emit_after(b, reduced);
+		coll_emit_send(b, call->rank - 1, theirs, guests);
 	}
-	emit_after(b, reduced);
-	emit_after(b, received);
-	emit_after(b, reading);
-	emit_reduce_out(b, theirs + guests, mine.place + guests, theirs + guests, n);
+	coll_emit_after(b, reduced);
+	coll_emit_after(b, received);
+	coll_emit_after(b, reading);
+	coll_emit_reduce_out(b, theirs + guests, mine.place + guests, theirs + guests, n);
 }
 
 static void emit_seat(struct coll_build *b, const struct coll_call *call, const struct fold *fold)
@@ -77,11 +77,12 @@ static void emit_seat(struct coll_build *b, const struct coll_call *call, const 
 		const u64 n = seat_offset(call, fold, kept + (1u << i)) - from;
 		const u64 out_from = seat_offset(call, fold, sent);
 		const u64 out_n = seat_offset(call, fold, sent + (1u << i)) - out_from;
-		const u64 theirs = emit_scratch(b, n);
-		u32 received = emit_recv_part(b, fold_rank(fold, partner), theirs, n), gone;
+		const u64 theirs = coll_emit_scratch(b, n);
+		u32 received = coll_emit_recv_part(b, fold_rank(fold, partner), theirs, n), gone;
 
-		emit_after(b, mine.ready);
-		gone = emit_send_part(b, fold_rank(fold, partner), mine.place + out_from, out_n);
+		coll_emit_after(b, mine.ready);
+		gone = coll_emit_send_part(b, fold_rank(fold, partner), mine.place + out_from,
+					   out_n);
 		if (call->in_place && mine.ready == COLL_NONE)	/* it is still the input */
 			reading = gone;
 		if (!i) {
@@ -89,9 +90,9 @@ static void emit_seat(struct coll_build *b, const struct coll_call *call, const 
 			emit_last(b, call, has_guest, theirs, received, mine, reading);
 			return;
 		}
-		emit_after(b, mine.ready);
-		emit_after(b, received);
-		mine.ready = emit_reduce(b, theirs, theirs, mine.place + from, n);
+		coll_emit_after(b, mine.ready);
+		coll_emit_after(b, received);
+		mine.ready = coll_emit_reduce(b, theirs, theirs, mine.place + from, n);
 		mine.place = theirs - from;
 	}
 }
@@ -103,7 +104,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (call->ranks == 1)
-		emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_alone(b, call, block_bytes(call, 0));
 	else if (fold_is_guest(&fold, call->rank))
 		emit_surplus(b, call);
 	else

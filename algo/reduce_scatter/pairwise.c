@@ -17,9 +17,9 @@ static u32 emit_sends(struct coll_build *b, const struct coll_call *call)
 	for (k = 1; k < call->ranks; k++) {
 		const u32 to = rank_plus(call->rank, k, call->ranks);
 
-		emit_after(b, sent);
-		sent = emit_send_part(b, to, call_input(call) + block_offset(call, to),
-				      block_bytes(call, to));
+		coll_emit_after(b, sent);
+		sent = coll_emit_send_part(b, to, call_input(call) + block_offset(call, to),
+					   block_bytes(call, to));
 	}
 	return sent;
 }
@@ -28,11 +28,11 @@ static u32 emit_sends(struct coll_build *b, const struct coll_call *call)
 static void emit_last(struct coll_build *b, const struct coll_call *call, u32 sent,
 		      const struct partial *left, const struct partial *right, u64 spare, u64 n)
 {
-	emit_after(b, left->ready);
-	emit_after(b, right->ready);
+	coll_emit_after(b, left->ready);
+	coll_emit_after(b, right->ready);
 	if (call->in_place)
-		emit_after(b, sent);
-	emit_reduce_out(b, left->place, right->place, spare, n);
+		coll_emit_after(b, sent);
+	coll_emit_reduce_out(b, left->place, right->place, spare, n);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
@@ -46,7 +46,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (ranks == 1) {
-		emit_alone(b, call, n);
+		coll_emit_alone(b, call, n);
 		return;
 	}
 	sent = emit_sends(b, call);
@@ -54,16 +54,16 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		const u32 from = rank_minus(call->rank, k, ranks);
 		struct partial *sum = from < call->rank ? &low : &high, theirs;
 
-		theirs.place = emit_scratch(b, n);
-		theirs.ready = emit_recv(b, from, theirs.place, n);
+		theirs.place = coll_emit_scratch(b, n);
+		theirs.ready = coll_emit_recv(b, from, theirs.place, n);
 		if (from == last) {
 			high = theirs;
 		} else if (from == 0 && call->rank == last) {
 			emit_last(b, call, sent, &theirs, &low, theirs.place, n);
 		} else {
-			emit_after(b, theirs.ready);
-			emit_after(b, sum->ready);
-			sum->ready = emit_reduce(b, theirs.place, theirs.place, sum->place, n);
+			coll_emit_after(b, theirs.ready);
+			coll_emit_after(b, sum->ready);
+			sum->ready = coll_emit_reduce(b, theirs.place, theirs.place, sum->place, n);
 			sum->place = theirs.place;
 		}
 	}

@@ -67,15 +67,18 @@ static void emit_pack_all(struct coll_build *b, struct segment *s)
 
 	for (lane = 0; lane < s->c->lanes; lane++)
 		for (k = 0; k < s->c->count; k++)
-			for (i = lane_first(s->c, k, lane); i < lane_first(s->c, k, lane + 1); i++) {
+			for (i = lane_first(s->c, k, lane); i < lane_first(s->c, k, lane + 1);
+			     i++) {
 				const u32 rank = cluster_ranks(s->c, k)[i];
 				const u64 n = elements_of(s, rank) * element;
 
 				if (!n)
 					continue;
-				emit_after(b, s->packed);
-				s->packed = emit_copy(b, to, input + block_offset(s->call, rank) +
-							     start_of(s, rank) * element, n);
+				coll_emit_after(b, s->packed);
+				s->packed = coll_emit_copy(b, to,
+							   input + block_offset(s->call, rank) +
+								   start_of(s, rank) * element,
+							   n);
 				to += n;
 			}
 	s->all = to;
@@ -103,7 +106,7 @@ static struct coll_part_end emit_inside(struct coll_build *b, const struct segme
 	inside.counts = c->counts;
 	inside.count = c->counts[inside.rank];
 	inside.in_place = false;
-	return emit_phase(b, reduce_scatter_inside(s->call), &inside, &part);
+	return coll_emit_phase(b, coll_reduce_scatter_inside(s->call), &inside, &part);
 }
 
 /* Over all clusters, of the blocks that my lane serves in mine; to `mine`. */
@@ -113,7 +116,7 @@ static u32 emit_across(struct coll_build *b, const struct segment *s, u32 lane, 
 	const struct clusters *c = s->c;
 	struct coll_call across = call_across(c, s->call, COLL_REDUCE_SCATTER);
 	const struct coll_part part = {
-		.rank = lane_ranks(c, lane),
+		.rank = coll_lane_ranks(c, lane),
 		.ranks = across.ranks,
 		.in = sum,
 		.out = mine,
@@ -127,7 +130,7 @@ static u32 emit_across(struct coll_build *b, const struct segment *s, u32 lane, 
 	across.counts = c->counts;
 	across.count = c->counts[across.rank];
 	across.in_place = false;
-	return emit_phase(b, &coll_reduce_scatter_pairwise, &across, &part).ready;
+	return coll_emit_phase(b, &coll_reduce_scatter_pairwise, &across, &part).ready;
 }
 
 /* From my lane's gateway to its members, and to OUT, which is read no more. */
@@ -143,8 +146,8 @@ static void emit_hand_out(struct coll_build *b, const struct segment *s, u32 lan
 
 	if (!is_gateway(c)) {
 		if (call->in_place)
-			emit_after(b, s->unread);
-		emit_recv_part(b, gateway_rank(c, c->mine, lane), out, own);
+			coll_emit_after(b, s->unread);
+		coll_emit_recv_part(b, gateway_rank(c, c->mine, lane), out, own);
 		return;
 	}
 	for (i = lane_first(c, c->mine, lane); i <= c->index; i++) {
@@ -152,13 +155,13 @@ static void emit_hand_out(struct coll_build *b, const struct segment *s, u32 lan
 
 		if (!n)
 			continue;
-		emit_after(b, ready);
+		coll_emit_after(b, ready);
 		if (i == c->index && call->in_place)
-			emit_after(b, s->unread);
+			coll_emit_after(b, s->unread);
 		if (i == c->index)
-			emit_copy(b, out, mine, n);
+			coll_emit_copy(b, out, mine, n);
 		else
-			emit_send(b, rank[i], mine, n);
+			coll_emit_send(b, rank[i], mine, n);
 		mine += n;
 	}
 }
@@ -174,8 +177,8 @@ static void emit_segment(struct coll_build *b, struct segment *s)
 	if (is_gateway(c)) {
 		for (k = 0; k < c->count; k++)
 			lanes += lane_elements(s, k, lane);
-		sum = emit_scratch(b, lanes * s->call->element);
-		mine = emit_scratch(b, lane_elements(s, c->mine, lane) * s->call->element);
+		sum = coll_emit_scratch(b, lanes * s->call->element);
+		mine = coll_emit_scratch(b, lane_elements(s, c->mine, lane) * s->call->element);
 	}
 	inside = emit_inside(b, s, sum);
 	if (is_gateway(c))
@@ -189,15 +192,15 @@ static u32 segments_of(const struct coll_call *call, const struct coll_tuning *t
 	u32 segments;
 
 	whole.count = blocks_bytes(call, 0, call->ranks) / call->element;
-	segments = pipeline_parts(&whole, tuning, clusters_largest(call));
+	segments = pipeline_parts(&whole, tuning, coll_clusters_largest(call));
 	return segments < SEGMENTS_HERE ? segments : SEGMENTS_HERE;
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
-	const u64 base = emit_scratch(b, blocks_bytes(call, 0, call->ranks));
+	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const u64 base = coll_emit_scratch(b, blocks_bytes(call, 0, call->ranks));
 	struct segment s = {
 		.c = &c,
 		.call = call,
@@ -208,7 +211,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	u32 packed[SEGMENTS_HERE], i;
 
 	if (call->ranks == 1) {
-		emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_alone(b, call, block_bytes(call, 0));
 		return;
 	}
 	for (s.part = 0; s.part < s.parts; s.part++) {
@@ -228,15 +231,16 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
-	const double n = blocks_bytes(call, 0, call->ranks), p = clusters_largest(call);
-	const double s = segments_of(call, tuning), k = clusters_count(call);
+	const double n = blocks_bytes(call, 0, call->ranks), p = coll_clusters_largest(call);
+	const double s = segments_of(call, tuning), k = coll_clusters_count(call);
 
 	if (call->ranks == 1)
 		return 0;
-	return across_alpha(call, m) + (k - 1) * s * clusters_lanes(call, tuning) * message_cost(m) +
-	       overlap_cost(across_cost(call, tuning, m, n / k * (k - 1)),
+	return coll_across_alpha(call, m) +
+	       (k - 1) * s * coll_clusters_lanes(call, tuning) * message_cost(m) +
+	       overlap_cost(coll_across_cost(call, tuning, m, n / k * (k - 1)),
 			    n * (m->beta + 2 * m->gamma), s) +
-	       (p + s) * m->alpha + n / k / clusters_lanes(call, tuning) / s * m->beta;
+	       (p + s) * m->alpha + n / k / coll_clusters_lanes(call, tuning) / s * m->beta;
 }
 
 const struct coll_algo coll_reduce_scatter_rabenseifner_extended = {
@@ -246,7 +250,7 @@ const struct coll_algo coll_reduce_scatter_rabenseifner_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n, segment",
-	.refuses = order_pipeline_refuses,
+	.refuses = coll_order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };
@@ -258,7 +262,7 @@ const struct coll_algo coll_reduce_scatter_block_rabenseifner_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n, segment",
-	.refuses = order_pipeline_refuses,
+	.refuses = coll_order_pipeline_refuses,
 	.cost = cost,
 	.emit = emit,
 };

@@ -16,28 +16,29 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	if (ranks == 1) {
-		emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_alone(b, call, block_bytes(call, 0));
 		return;
 	}
-	first = emit_send_part(b, right, input + block_offset(call, left), block_bytes(call, left));
+	first = coll_emit_send_part(b, right, input + block_offset(call, left),
+				    block_bytes(call, left));
 	for (k = 2; k <= ranks; k++) {
 		const u32 block = rank_minus(call->rank, k, ranks);
 		const u64 own = input + block_offset(call, block), n = block_bytes(call, block);
-		const u64 sum = emit_scratch(b, n);
-		u32 received = emit_recv_part(b, left, sum, n);
+		const u64 sum = coll_emit_scratch(b, n);
+		u32 received = coll_emit_recv_part(b, left, sum, n);
 
 		/* In a row, so that the last one finds nobody reading OUT. */
-		emit_after(b, reduced);
-		emit_after(b, received);
+		coll_emit_after(b, reduced);
+		coll_emit_after(b, received);
 		if (k == ranks) {
 			if (call->in_place)
-				emit_after(b, first);
-			emit_reduce_out(b, sum, own, sum, n);
+				coll_emit_after(b, first);
+			coll_emit_reduce_out(b, sum, own, sum, n);
 			return;
 		}
-		reduced = emit_reduce(b, sum, sum, own, n);
-		emit_after(b, reduced);
-		emit_send_part(b, right, sum, n);
+		reduced = coll_emit_reduce(b, sum, sum, own, n);
+		coll_emit_after(b, reduced);
+		coll_emit_send_part(b, right, sum, n);
 	}
 }
 

@@ -27,15 +27,15 @@ static u32 at_most(u64 value, u32 most)
 	return value < most ? value : most;
 }
 
-struct redundancy redundancy_of(const struct coll_call *call, const struct coll_tuning *tuning)
+struct redundancy coll_redundancy_of(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	const u64 t = tuning->redundancy == COLL_UNSET ? 1 : tuning->redundancy;
 
 	return (struct redundancy){ at_most(t, log2_floor(call->ranks)), 0 };
 }
 
-struct redundancy redundancy_relayed_of(const struct coll_call *call,
-					const struct coll_tuning *tuning)
+struct redundancy coll_redundancy_relayed_of(const struct coll_call *call,
+					     const struct coll_tuning *tuning)
 {
 	const u32 exchanges = log2_floor(call->ranks), usual = exchanges / REDUNDANCY_RELAY_EVERY;
 	const u64 t = tuning->redundancy == COLL_UNSET ? REDUNDANCY_RELAYED_T : tuning->redundancy;
@@ -347,20 +347,20 @@ static double delay_with(const struct coll_call *call, struct redundancy with,
 	return sum > 0 ? sum : 0;
 }
 
-double redundancy_delay(const struct coll_call *call, struct redundancy with,
-			const struct coll_machine *m)
+double coll_redundancy_delay(const struct coll_call *call, struct redundancy with,
+			     const struct coll_machine *m)
 {
 	return delay_with(call, with, m, false);
 }
 
-double redundancy_delay_again(const struct coll_call *call, struct redundancy with,
-			      const struct coll_machine *m)
+double coll_redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+				   const struct coll_machine *m)
 {
 	return delay_with(call, with, m, true);
 }
 
-double redundancy_cost(const struct coll_call *call, struct redundancy with,
-		       const struct coll_machine *m)
+double coll_redundancy_cost(const struct coll_call *call, struct redundancy with,
+			    const struct coll_machine *m)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
@@ -376,11 +376,11 @@ double redundancy_cost(const struct coll_call *call, struct redundancy with,
 static double total(const struct coll_call *call, struct redundancy with,
 		    const struct coll_machine *m)
 {
-	return redundancy_cost(call, with, m) + redundancy_delay(call, with, m);
+	return coll_redundancy_cost(call, with, m) + coll_redundancy_delay(call, with, m);
 }
 
-struct redundancy redundancy_choose(const struct coll_call *call, u32 most_relays,
-				    const struct coll_machine *m)
+struct redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
+				       const struct coll_machine *m)
 {
 	const u32 exchanges = log2_floor(call->ranks);
 	struct redundancy best = { 0, 0 }, with;

@@ -36,31 +36,32 @@ static inline bool redundancy_relays_at(u32 exchanges, struct redundancy with, u
 }
 
 /* What butterfly-redundant and butterfly-relayed make of their options. */
-struct redundancy redundancy_of(const struct coll_call *call, const struct coll_tuning *tuning);
-struct redundancy redundancy_relayed_of(const struct coll_call *call,
-					const struct coll_tuning *tuning);
+struct redundancy coll_redundancy_of(const struct coll_call *call,
+				     const struct coll_tuning *tuning);
+struct redundancy coll_redundancy_relayed_of(const struct coll_call *call,
+					     const struct coll_tuning *tuning);
 
 /* Seconds without noise. */
-double redundancy_cost(const struct coll_call *call, struct redundancy with,
-		       const struct coll_machine *m);
+double coll_redundancy_cost(const struct coll_call *call, struct redundancy with,
+			    const struct coll_machine *m);
 
 /*
  * Seconds that noise adds on average. `exchanges` may be more than ranks there
  * are: with T = 0 this is what any algorithm suffers that has so many rounds.
  */
-double redundancy_delay(const struct coll_call *call, struct redundancy with,
-			const struct coll_machine *m);
+double coll_redundancy_delay(const struct coll_call *call, struct redundancy with,
+			     const struct coll_machine *m);
 
 /* Of that, what comes on top of what one rank's event does by itself. */
-double redundancy_delay_again(const struct coll_call *call, struct redundancy with,
-			      const struct coll_machine *m);
+double coll_redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+				   const struct coll_machine *m);
 
 /*
  * The T (up to `most` relays besides) with the least time, noise and messages
  * together; as few as do within 1 %. Without noise: none. Takes some milliseconds a
  * kind of noise.
  */
-struct redundancy redundancy_choose(const struct coll_call *call, u32 most_relays,
-				    const struct coll_machine *m);
+struct redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
+				       const struct coll_machine *m);
 
 #endif

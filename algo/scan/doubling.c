@@ -33,26 +33,26 @@ static void emit_scan(struct coll_build *b, const struct coll_call *call,
 		u64 below = out;
 
 		if (has_below(call, distance)) {
-			below = emit_scratch(b, n);
-			received = emit_recv(b, call->rank - distance, below, n);
+			below = coll_emit_scratch(b, n);
+			received = coll_emit_recv(b, call->rank - distance, below, n);
 		}
 		if (has_above(call, distance)) {
-			emit_after(b, sum.ready);
-			sent = emit_send(b, call->rank + distance, sum.place, n);
+			coll_emit_after(b, sum.ready);
+			sent = coll_emit_send(b, call->rank + distance, sum.place, n);
 		}
 		if (distance == 1)
 			first = sent;
 		if (!has_below(call, distance))
 			continue;
-		emit_after(b, sum.ready);
-		emit_after(b, received);
+		coll_emit_after(b, sum.ready);
+		coll_emit_after(b, received);
 		if (last && call->in_place)
-			emit_after(b, first);
-		sum.ready = emit_reduce(b, last ? out : below, below, sum.place, n);
+			coll_emit_after(b, first);
+		sum.ready = coll_emit_reduce(b, last ? out : below, below, sum.place, n);
 		sum.place = last ? out : below;
 	}
 	if (!call->rank && !call->in_place)
-		emit_copy(b, out, sum.place, n);
+		coll_emit_copy(b, out, sum.place, n);
 }
 
 /*
@@ -70,11 +70,11 @@ struct exscan {
 /* Made first, and only while somebody waits for it. */
 static void add_with(struct coll_build *b, struct exscan *x, u32 distance, struct partial below)
 {
-	const u64 n = call_bytes(x->call), next = emit_scratch(b, n);
+	const u64 n = call_bytes(x->call), next = coll_emit_scratch(b, n);
 
-	emit_after(b, x->with.ready);
-	emit_after(b, below.ready);
-	x->with.ready = emit_reduce(b, next, below.place, x->with.place, n);
+	coll_emit_after(b, x->with.ready);
+	coll_emit_after(b, below.ready);
+	x->with.ready = coll_emit_reduce(b, next, below.place, x->with.place, n);
 	x->with.place = next;
 	if (distance == 1)
 		x->used = x->with.ready;
@@ -89,17 +89,17 @@ static void add_without(struct coll_build *b, struct exscan *x, u32 distance, st
 		x->without = below;
 	if (distance == 1 && !(last && x->detour))
 		return;
-	emit_after(b, x->used);
-	emit_after(b, below.ready);
+	coll_emit_after(b, x->used);
+	coll_emit_after(b, below.ready);
 	if (last && x->detour)
-		emit_after(b, x->sent);
+		coll_emit_after(b, x->sent);
 	if (distance == 1) {
-		emit_copy(b, out, below.place, n);
+		coll_emit_copy(b, out, below.place, n);
 		return;
 	}
-	emit_after(b, x->without.ready);
-	x->without.ready = emit_reduce(b, last ? out : x->without.place, below.place,
-				       x->without.place, n);
+	coll_emit_after(b, x->without.ready);
+	x->without.ready = coll_emit_reduce(b, last ? out : x->without.place, below.place,
+					    x->without.place, n);
 }
 
 static void emit_exscan(struct coll_build *b, const struct coll_call *call,
@@ -122,12 +122,12 @@ static void emit_exscan(struct coll_build *b, const struct coll_call *call,
 
 		if (has_below(call, distance)) {
 			if (distance > 1 || x.detour)
-				below.place = emit_scratch(b, n);
-			below.ready = emit_recv(b, call->rank - distance, below.place, n);
+				below.place = coll_emit_scratch(b, n);
+			below.ready = coll_emit_recv(b, call->rank - distance, below.place, n);
 		}
 		if (has_above(call, distance)) {
-			emit_after(b, x.with.ready);
-			sent = emit_send(b, call->rank + distance, x.with.place, n);
+			coll_emit_after(b, x.with.ready);
+			sent = coll_emit_send(b, call->rank + distance, x.with.place, n);
 			x.sent = distance == 1 ? sent : x.sent;
 		}
 		if (!has_below(call, distance))

@@ -14,7 +14,7 @@ static u32 segments_of(const struct coll_call *call, const struct coll_tuning *t
 /* The prefix of the ranks below, or COLL_NONE: there are none. */
 static u32 emit_below(struct coll_build *b, const struct coll_call *call, u64 to, u64 bytes)
 {
-	return call->rank ? emit_recv(b, call->rank - 1, to, bytes) : COLL_NONE;
+	return call->rank ? coll_emit_recv(b, call->rank - 1, to, bytes) : COLL_NONE;
 }
 
 static bool has_above(const struct coll_call *call)
@@ -26,21 +26,21 @@ static void emit_scan_segment(struct coll_build *b, const struct coll_call *call
 			      u64 bytes)
 {
 	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
-	const u64 below = call->rank ? emit_scratch(b, bytes) : own;
+	const u64 below = call->rank ? coll_emit_scratch(b, bytes) : own;
 	const u32 received = emit_below(b, call, below, bytes);
 	struct partial sum = { own, COLL_NONE };
 
 	if (call->rank) {
-		emit_after(b, received);
-		sum.ready = emit_reduce(b, out, below, own, bytes);
+		coll_emit_after(b, received);
+		sum.ready = coll_emit_reduce(b, out, below, own, bytes);
 		sum.place = out;
 	}
 	if (has_above(call)) {
-		emit_after(b, sum.ready);
-		emit_send(b, call->rank + 1, sum.place, bytes);
+		coll_emit_after(b, sum.ready);
+		coll_emit_send(b, call->rank + 1, sum.place, bytes);
 	}
 	if (!call->rank && !call->in_place)
-		emit_copy(b, out, own, bytes);
+		coll_emit_copy(b, out, own, bytes);
 }
 
 /* In place the prefix may not go to OUT before my part there has been used. */
@@ -49,22 +49,22 @@ static void emit_exscan_segment(struct coll_build *b, const struct coll_call *ca
 {
 	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
 	const bool detour = call->rank && call->in_place && has_above(call);
-	const u64 below = detour ? emit_scratch(b, bytes) : out;
+	const u64 below = detour ? coll_emit_scratch(b, bytes) : out;
 	const u32 received = emit_below(b, call, below, bytes);
 	struct partial sum = { own, COLL_NONE };
 
 	if (!has_above(call))
 		return;
 	if (call->rank) {
-		sum.place = emit_scratch(b, bytes);
-		emit_after(b, received);
-		sum.ready = emit_reduce(b, sum.place, below, own, bytes);
+		sum.place = coll_emit_scratch(b, bytes);
+		coll_emit_after(b, received);
+		sum.ready = coll_emit_reduce(b, sum.place, below, own, bytes);
 	}
-	emit_after(b, sum.ready);
-	emit_send(b, call->rank + 1, sum.place, bytes);
+	coll_emit_after(b, sum.ready);
+	coll_emit_send(b, call->rank + 1, sum.place, bytes);
 	if (detour) {
-		emit_after(b, sum.ready);
-		emit_copy(b, out, below, bytes);
+		coll_emit_after(b, sum.ready);
+		coll_emit_copy(b, out, below, bytes);
 	}
 }
 

@@ -45,17 +45,18 @@ static void emit_inside(struct coll_build *b, struct tiers *t)
 	};
 
 	call.in_place = false;
-	t->inside = emit_phase(b, exscan ? &coll_exscan_doubling : &coll_scan_doubling, &call,
-			       &part);
+	t->inside = coll_emit_phase(b, exscan ? &coll_exscan_doubling : &coll_scan_doubling, &call,
+				    &part);
 	t->has_mine = !exscan || t->c.index;
 	t->total = t->mine;
 	if (!t->last || !exscan)
 		return;
 	t->total = part.in;
 	if (t->has_mine) {
-		t->total = emit_scratch(b, call_bytes(&call));
-		emit_after(b, t->inside.ready);
-		t->inside.ready = emit_reduce(b, t->total, t->mine, part.in, call_bytes(&call));
+		t->total = coll_emit_scratch(b, call_bytes(&call));
+		coll_emit_after(b, t->inside.ready);
+		t->inside.ready =
+			coll_emit_reduce(b, t->total, t->mine, part.in, call_bytes(&call));
 	}
 }
 
@@ -74,7 +75,7 @@ static u32 emit_across(struct coll_build *b, const struct tiers *t)
 	struct coll_part_end end;
 
 	call.in_place = false;
-	end = emit_phase(b, &coll_exscan_doubling, &call, &part);
+	end = coll_emit_phase(b, &coll_exscan_doubling, &call, &part);
 	return emit_both(b, end.ready, end.sent);	/* `total` may be my input */
 }
 
@@ -91,7 +92,7 @@ static u32 emit_spread(struct coll_build *b, const struct tiers *t, u32 after)
 	struct coll_part_end end;
 
 	call.root = call.ranks - 1;
-	end = emit_phase(b, bcast_inside(&call), &call, &part);
+	end = coll_emit_phase(b, coll_bcast_inside(&call), &call, &part);
 	return emit_both(b, end.ready, after);
 }
 
@@ -100,10 +101,10 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	struct tiers t = {
-		.c = clusters_make(b, call, tuning),
+		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
-		.mine = emit_scratch(b, n),
-		.lower = emit_scratch(b, n),
+		.mine = coll_emit_scratch(b, n),
+		.lower = coll_emit_scratch(b, n),
 	};
 	u32 ready;
 
@@ -114,36 +115,38 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		ready = emit_both(b, ready, emit_across(b, &t));
 	if (t.c.mine)
 		ready = emit_both(b, ready, emit_spread(b, &t, t.last ? ready : COLL_NONE));
-	emit_after(b, ready);
+	coll_emit_after(b, ready);
 	if (t.c.mine && t.has_mine)
-		emit_reduce(b, out, t.lower, t.mine, n);
+		coll_emit_reduce(b, out, t.lower, t.mine, n);
 	else if (t.c.mine || t.has_mine)
-		emit_copy(b, out, t.has_mine ? t.mine : t.lower, n);
+		coll_emit_copy(b, out, t.has_mine ? t.mine : t.lower, n);
 	else
-		emit_join(b);
+		coll_emit_join(b);
 }
 
 static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	(void)tuning;
-	return clusters_are_runs(call) ? NULL : "the clusters are no runs of ranks";
+	return coll_clusters_are_runs(call) ? NULL : "the clusters are no runs of ranks";
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(clusters_count(call)), n = call_bytes(call);
+	const double rounds = log2_ceil(coll_clusters_count(call)), n = call_bytes(call);
 	struct coll_call inside = *call;
 
 	if (call->ranks == 1)
 		return 0;
 	inside.cluster = NULL;
 	inside.root = 0;
-	inside.ranks = clusters_largest(call);
+	inside.ranks = coll_clusters_largest(call);
 	return coll_exscan_doubling.cost(&inside, tuning, m) +
-	       rounds * (across_alpha(call, m) + across_cost(call, &one, m, n) + n * m->gamma) +
-	       (clusters_count(call) > 1 ? bcast_inside(&inside)->cost(&inside, tuning, m) : 0);
+	       rounds * (coll_across_alpha(call, m) + coll_across_cost(call, &one, m, n) +
+			 n * m->gamma) +
+	       (coll_clusters_count(call) > 1 ? coll_bcast_inside(&inside)->cost(&inside, tuning, m)
+					      : 0);
 }
 
 const struct coll_algo coll_scan_twotier = {

@@ -14,20 +14,20 @@ extern const struct coll_algo coll_gather_binomial;
 
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
-	const struct area area = emit_area(b, call, COLL_IN, 0);
+	const struct area area = coll_emit_area(b, call, COLL_IN, 0);
 	const u64 mine = block_bytes(call, call->rank);
 	u32 m;
 
 	for (m = tree_reach(0, call->ranks); m; m /= 2) {
 		u32 child = rank_plus(call->root, m, call->ranks);
 		u32 size = tree_size(m, call->ranks);
-		u32 packed = emit_pack(b, call, &area, child, size, COLL_NONE);
+		u32 packed = coll_emit_pack(b, call, &area, child, size, COLL_NONE);
 
-		emit_send_blocks(b, call, &area, child, child, size, packed);
+		coll_emit_send_blocks(b, call, &area, child, child, size, packed);
 	}
 	if (!call->in_place && mine)
-		emit_copy(b, COLL_PLACE(COLL_OUT, 0),
-			  COLL_PLACE(COLL_IN, block_offset(call, call->rank)), mine);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0),
+			       COLL_PLACE(COLL_IN, block_offset(call, call->rank)), mine);
 }
 
 /* Receives the blocks of my subtree to `to`: two messages at most. */
@@ -44,7 +44,7 @@ static u32 emit_down(struct coll_build *b, const struct coll_call *call, u64 to,
 
 		if (bytes)
 			received[count++] =
-				emit_recv(b, rank_plus(call->root, parent, p), to, bytes);
+				coll_emit_recv(b, rank_plus(call->root, parent, p), to, bytes);
 		to += bytes;
 		left -= piece;
 		first = 0;
@@ -57,7 +57,7 @@ static void after_all(struct coll_build *b, const u32 *ops, u32 count)
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		emit_after(b, ops[i]);
+		coll_emit_after(b, ops[i]);
 }
 
 static void emit_node(struct coll_build *b, const struct coll_call *call, u32 relative)
@@ -71,7 +71,7 @@ static void emit_node(struct coll_build *b, const struct coll_call *call, u32 re
 		emit_down(b, call, out, relative, received);
 		return;
 	}
-	held = emit_scratch(b, blocks_bytes(call, call->rank, size));
+	held = coll_emit_scratch(b, blocks_bytes(call, call->rank, size));
 	count = emit_down(b, call, held, relative, received);
 	for (m = tree_reach(relative, p); m; m /= 2) {
 		u32 child = rank_plus(call->rank, m, p);
@@ -80,11 +80,11 @@ static void emit_node(struct coll_build *b, const struct coll_call *call, u32 re
 		if (!theirs)
 			continue;
 		after_all(b, received, count);
-		emit_send(b, child, held + blocks_bytes(call, call->rank, m), theirs);
+		coll_emit_send(b, child, held + blocks_bytes(call, call->rank, m), theirs);
 	}
 	if (mine) {
-		emit_after(b, received[0]);
-		emit_copy(b, out, held, mine);
+		coll_emit_after(b, received[0]);
+		coll_emit_copy(b, out, held, mine);
 	}
 }
 

@@ -25,11 +25,11 @@ static void emit_receiver(struct coll_build *b, const struct clusters *c,
 
 	if (!call_bytes(call))
 		return;
-	come = emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+	come = coll_emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
 	if (!answers(c, call, c->mine))
 		return;
-	emit_after(b, come);
-	emit_send(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_after(b, come);
+	coll_emit_send(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
 static void emit_lane(struct coll_build *b, const struct clusters *c,
@@ -43,11 +43,11 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 
 		if (rank[i] == call->root || !bytes)
 			continue;
-		emit_after(b, done);
-		done = emit_send(b, rank[i], COLL_PLACE(COLL_IN, block_offset(call, rank[i])),
-				 bytes);
+		coll_emit_after(b, done);
+		done = coll_emit_send(b, rank[i], COLL_PLACE(COLL_IN, block_offset(call, rank[i])),
+				      bytes);
 		if (answers(c, call, cluster))
-			done = emit_recv(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
+			done = coll_emit_recv(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
 	}
 }
 
@@ -55,7 +55,7 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
-	const struct clusters c = clusters_make(b, call, tuning);
+	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u64 own = block_bytes(call, call->rank);
 	u32 k, lane;
 
@@ -70,20 +70,20 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	for (lane = 0; lane < NEAR_LANES; lane++)
 		emit_lane(b, &c, call, c.mine, lane, NEAR_LANES);
 	if (!call->in_place && own)
-		emit_copy(b, COLL_PLACE(COLL_OUT, 0),
-			  COLL_PLACE(COLL_IN, block_offset(call, call->rank)), own);
+		coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0),
+			       COLL_PLACE(COLL_IN, block_offset(call, call->rank)), own);
 }
 
 static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct coll_machine *m)
 {
 	const double n = call->collective == COLL_SCATTERV ? 0 : call_bytes(call);
-	const double p = clusters_largest(call), lanes = clusters_lanes(call, tuning);
+	const double p = coll_clusters_largest(call), lanes = coll_clusters_lanes(call, tuning);
 	const double turns = p > lanes ? p / lanes - 1 : 0;
 
 	if (call->ranks == 1)
 		return 0;
-	return (1 + 2 * turns) * across_alpha(call, m) +
+	return (1 + 2 * turns) * coll_across_alpha(call, m) +
 	       (call->ranks - 1) * (m->alpha / NEAR_LANES + n * m->beta);
 }
 

@@ -30,27 +30,27 @@ static u64 emit_pack_cluster(struct coll_build *b, const struct tiers *t, u32 cl
 
 		if (!block_bytes(call, rank))
 			continue;
-		emit_after(b, *ready);
-		*ready = emit_copy(b, t->base + t->c.before[i] * call->element,
-				   COLL_PLACE(COLL_IN, block_offset(call, rank)),
-				   block_bytes(call, rank));
+		coll_emit_after(b, *ready);
+		*ready = coll_emit_copy(b, t->base + t->c.before[i] * call->element,
+					COLL_PLACE(COLL_IN, block_offset(call, rank)),
+					block_bytes(call, rank));
 	}
 	return t->base + t->c.before[t->c.first[cluster]] * call->element;
 }
 
 static void emit_far(struct coll_build *b, const struct tiers *t)
 {
-	const u32 *head = head_ranks(&t->c, t->call, t->call->root);
+	const u32 *head = coll_head_ranks(&t->c, t->call, t->call->root);
 	u32 k, ready;
 
 	for (k = 0; k < t->c.count; k++) {
 		u64 place;
 
-		if (k == t->c.mine || !cluster_bytes(&t->c, t->call, k))
+		if (k == t->c.mine || !coll_cluster_bytes(&t->c, t->call, k))
 			continue;
 		place = emit_pack_cluster(b, t, k, &ready);
-		emit_after(b, ready);
-		emit_send(b, head[k], place, cluster_bytes(&t->c, t->call, k));
+		coll_emit_after(b, ready);
+		coll_emit_send(b, head[k], place, coll_cluster_bytes(&t->c, t->call, k));
 	}
 }
 
@@ -58,7 +58,7 @@ static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u
 {
 	const struct clusters *c = &t->c;
 	const bool v = t->call->collective == COLL_SCATTERV;
-	const struct coll_call inside = call_inside_v(c, t->call, head);
+	const struct coll_call inside = coll_call_inside_v(c, t->call, head);
 	const struct coll_part part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
@@ -68,35 +68,36 @@ static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u
 		.recv_after = COLL_NONE,
 	};
 
-	emit_phase(b, v ? &coll_scatterv_binomial : &coll_scatter_binomial, &inside, &part);
+	coll_emit_phase(b, v ? &coll_scatterv_binomial : &coll_scatter_binomial, &inside, &part);
 }
 
 static void emit(struct coll_build *b, const struct coll_call *call,
 		 const struct coll_tuning *tuning)
 {
 	struct tiers t = {
-		.c = clusters_make(b, call, tuning),
+		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.base = COLL_PLACE(COLL_IN, 0),
 	};
 	const bool root = call->rank == call->root;
-	const u32 head = head_index(&t.c, call, call->root);
+	const u32 head = coll_head_index(&t.c, call, call->root);
 	u32 ready = COLL_NONE;
 	u64 place;
 
-	order_blocks(&t.c, call);
-	t.direct = root && clusters_are_runs(call) && blocks_packed(call);
+	coll_order_blocks(&t.c, call);
+	t.direct = root && coll_clusters_are_runs(call) && coll_blocks_packed(call);
 	if (root && !t.direct)
-		t.base = emit_scratch(b, t.c.before[call->ranks] * call->element);
+		t.base = coll_emit_scratch(b, t.c.before[call->ranks] * call->element);
 	if (root) {
 		emit_far(b, &t);
 		place = emit_pack_cluster(b, &t, t.c.mine, &ready);
 	} else {
 		const bool gets = t.c.index == head && t.c.mine != cluster_of(call, call->root);
 
-		place = emit_scratch(b, gets ? cluster_bytes(&t.c, call, t.c.mine) : 0);
-		if (gets && cluster_bytes(&t.c, call, t.c.mine))
-			ready = emit_recv(b, call->root, place, cluster_bytes(&t.c, call, t.c.mine));
+		place = coll_emit_scratch(b, gets ? coll_cluster_bytes(&t.c, call, t.c.mine) : 0);
+		if (gets && coll_cluster_bytes(&t.c, call, t.c.mine))
+			ready = coll_emit_recv(b, call->root, place,
+					       coll_cluster_bytes(&t.c, call, t.c.mine));
 	}
 	emit_inside(b, &t, head, place, ready);
 }

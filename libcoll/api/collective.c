@@ -179,7 +179,7 @@ static int check_buffers(const struct coll_run *run)
 	return 0;
 }
 
-int run_plan(struct coll_run *run)
+int coll_run_plan(struct coll_run *run)
 {
 	int error;
 
@@ -187,7 +187,7 @@ int run_plan(struct coll_run *run)
 		return 0;
 	if (run->group->freed)
 		return -EINVAL;
-	error = planned_get(run->group, &run->call, run->user_op, &run->planned);
+	error = coll_planned_get(run->group, &run->call, run->user_op, &run->planned);
 	if (!error)
 		error = check_buffers(run);
 	return error;
@@ -205,7 +205,7 @@ static void refuse_here(void *argument)
 static int check(struct request *request)
 {
 	if (request->error)
-		progress_do_now(request->group->context, refuse_here, request);
+		coll_progress_do_now(request->group->context, refuse_here, request);
 	return request->error;
 }
 
@@ -222,7 +222,7 @@ static struct coll_run run_of(const struct request *request)
 
 static int now(struct request request)
 {
-	const struct coll_progress_ops *progress = progress_of(request.group->context);
+	const struct coll_progress_ops *progress = coll_progress_of(request.group->context);
 	struct coll_run run = run_of(&request);
 	int error = check(&request);
 
@@ -250,13 +250,13 @@ static void plan_here(void *argument)
 {
 	struct coll_run *run = argument;
 
-	run->status = run_plan(run);
+	run->status = coll_run_plan(run);
 	if (run->status) {
-		run_ended(run);
+		coll_run_ended(run);
 		return;
 	}
 	run->persistent = true;
-	circuits_prefetch(run);
+	coll_circuits_prefetch(run);
 }
 
 static int prepare(struct request request, struct coll_run **made)
@@ -267,7 +267,7 @@ static int prepare(struct request request, struct coll_run **made)
 	*made = NULL;
 	if (error)
 		return error;
-	progress_do(request.group->context, plan_here, run);
+	coll_progress_do(request.group->context, plan_here, run);
 	error = run->status;
 	if (error) {
 		free(run);
@@ -285,7 +285,7 @@ static int later(struct request request, struct coll_run **made)
 	*made = NULL;
 	if (error)
 		return error;
-	error = progress_of(request.group->context)->start(run);
+	error = coll_progress_of(request.group->context)->start(run);
 	if (error) {
 		free(run);
 		return error;
@@ -325,7 +325,7 @@ int coll_barrier(struct coll_group *group)
 	int error = now(barrier(group));
 
 	if (!error && group->terms)
-		progress_do(group->context, circuits_agree_again, group);
+		coll_progress_do(group->context, coll_circuits_agree_again, group);
 	return error;
 }
 LATER_FORMS(barrier, struct coll_group *group, group)

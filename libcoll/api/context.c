@@ -26,7 +26,7 @@ enum {
 
 static _Thread_local char open_error[256];
 
-int context_open_fail(int error, const char *format, ...)
+int coll_context_open_fail(int error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -51,7 +51,7 @@ static int wrap_engine(struct coll_context *context)
 	if (!error)
 		return 0;
 	context->engine->close(context);
-	return context_open_fail(error, "inject: %s", strerror(-error));
+	return coll_context_open_fail(error, "inject: %s", strerror(-error));
 }
 
 /* The engine asked for, or the first that works here. */
@@ -68,7 +68,7 @@ static int open_engine(struct coll_context *context)
 		error = (*engine)->open(context);
 		if (!error)
 			return context->options.inject[0] ? wrap_engine(context) : 0;
-		context_open_fail(error, "engine %s: %s", (*engine)->name, strerror(-error));
+		coll_context_open_fail(error, "engine %s: %s", (*engine)->name, strerror(-error));
 	}
 	context->engine = NULL;
 	return error;
@@ -166,7 +166,8 @@ static int open_world(struct coll_context *context)
 		return -ENOMEM;
 	for (i = 0; i < ranks; i++)
 		world[i] = i;
-	return group_make(context, WORLD_ID, world, context->boot->rank, ranks, &context->world);
+	return coll_group_make(context, WORLD_ID, world, context->boot->rank, ranks,
+			       &context->world);
 }
 
 /* With a thread besides, twice as many share the cores. */
@@ -189,7 +190,7 @@ static int open_boot(struct coll_context *context)
 		return 0;
 	error = coll_boot_open(&context->boot, coll_now() + context->options.deadline_ns, why,
 			       sizeof(why));
-	return error ? context_open_fail(error, "%s", why) : 0;
+	return error ? coll_context_open_fail(error, "%s", why) : 0;
 }
 
 static int open_offload(struct coll_context *context)
@@ -199,31 +200,34 @@ static int open_offload(struct coll_context *context)
 
 	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
 		return 0;
-	error = offload_open(context, why, sizeof(why));
+	error = coll_offload_open(context, why, sizeof(why));
 	if (context->progress == &coll_progress_auto)
 		return 0;	/* it does without, then */
-	return error ? context_open_fail(error, "option progress: 'kernel' is not possible: %s; "
-					 "valid here: call, thread, helper", why) : 0;
+	return error ? coll_context_open_fail(error,
+					      "option progress: 'kernel' is not possible: %s; "
+					      "valid here: call, thread, helper",
+					      why)
+		     : 0;
 }
 
 static int learn_clusters(struct coll_context *context)
 {
 	char why[200] = "";
-	int error = topology_learn(context, context->options.clusters, why, sizeof(why));
+	int error = coll_topology_learn(context, context->options.clusters, why, sizeof(why));
 
-	return error ? context_open_fail(error, "%s",
+	return error ? coll_context_open_fail(error, "%s",
 				 *why ? why : "who is in which cluster cannot be learnt") : 0;
 }
 
 static int open_circuits(struct coll_context *context)
 {
 	char why[300] = "";
-	int error = circuits_open(context, why, sizeof(why));
+	int error = coll_circuits_open(context, why, sizeof(why));
 
-	return error ? context_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
+	return error ? coll_context_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
 }
 
-int context_begin(struct coll_context *context)
+int coll_context_begin(struct coll_context *context)
 {
 	bool one_node = false;
 	int error;
@@ -232,7 +236,7 @@ int context_begin(struct coll_context *context)
 	context->sink = malloc(GUESS_MAX);
 	context->shelf = malloc(GUESS_MAX);
 	error = context->sink && context->shelf ? open_boot(context) :
-						  context_open_fail(-ENOMEM, "out of memory");
+						  coll_context_open_fail(-ENOMEM, "out of memory");
 	if (error)
 		goto err_close_boot;
 	context->cores = node_cores();
@@ -246,8 +250,8 @@ int context_begin(struct coll_context *context)
 		goto err_close_offload;
 	error = coll_listen(context);
 	if (error) {
-		context_open_fail(error, "cannot listen: %s",
-				  context->error[0] ? context->error : strerror(-error));
+		coll_context_open_fail(error, "cannot listen: %s",
+				       context->error[0] ? context->error : strerror(-error));
 		goto err_close_engine;
 	}
 	error = open_circuits(context);
@@ -255,8 +259,8 @@ int context_begin(struct coll_context *context)
 		goto err_close_engine;
 	error = share_machine(context, &one_node);
 	if (error) {
-		context_open_fail(error, "rank 0 does not say what machine this is: %s",
-				  strerror(-error));
+		coll_context_open_fail(error, "rank 0 does not say what machine this is: %s",
+				       strerror(-error));
 		goto err_close_engine;
 	}
 	error = learn_clusters(context);
@@ -265,36 +269,38 @@ int context_begin(struct coll_context *context)
 	error = open_world(context);
 	if (error)
 		goto err_close_engine;
-	if (context->cluster && topology_is_measured(context->options.clusters))
-		error = topology_measure(context, context->options.clusters);
+	if (context->cluster && coll_topology_is_measured(context->options.clusters))
+		error = coll_topology_measure(context, context->options.clusters);
 	if (error)
-		context_open_fail(error, "who is near whom cannot be measured: %s",
-				  coll_last_error(context->world));
-	wan_settle(context);
-	if (!error && wan_is_measured(context)) {
-		error = wan_measure(context);
+		coll_context_open_fail(error, "who is near whom cannot be measured: %s",
+				       coll_last_error(context->world));
+	coll_wan_settle(context);
+	if (!error && coll_wan_is_measured(context)) {
+		error = coll_wan_measure(context);
 		if (error)
-			context_open_fail(error, "the ways between clusters cannot be measured: %s",
-					  coll_last_error(context->world));
+			coll_context_open_fail(error,
+					       "the ways between clusters cannot be measured: %s",
+					       coll_last_error(context->world));
 	}
 	if (one_node)
 		assume_loopback(context);
-	if (!error && circuits_are_planned(context) && context->boot->ranks > 1) {
-		error = circuits_agree(context->world);
+	if (!error && coll_circuits_are_planned(context) && context->boot->ranks > 1) {
+		error = coll_circuits_agree(context->world);
 		if (error)
-			context_open_fail(error, "rank 0 does not say what circuits there are: %s",
-					  coll_last_error(context->world));
+			coll_context_open_fail(error,
+					       "rank 0 does not say what circuits there are: %s",
+					       coll_last_error(context->world));
 	}
 	if (error)
-		context_end(context);
+		coll_context_end(context);
 	return error;
 
 err_close_engine:
-	circuits_close(context);
+	coll_circuits_close(context);
 	coll_listen_stop(context);
 	context->engine->close(context);
 err_close_offload:
-	offload_close(context);
+	coll_offload_close(context);
 err_close_boot:
 	coll_boot_close(context->boot);
 	free(context->cluster);
@@ -311,10 +317,10 @@ static int read_options(struct coll_context *context, const char *options)
 
 	if (!error && options)
 		error = coll_options_parse(&context->options, options, why, sizeof(why));
-	return error ? context_open_fail(error, "%s", why) : 0;
+	return error ? coll_context_open_fail(error, "%s", why) : 0;
 }
 
-int context_open(const char *options, struct coll_boot *boot, struct coll_context **opened)
+int coll_context_open(const char *options, struct coll_boot *boot, struct coll_context **opened)
 {
 	struct coll_context *context = calloc(1, sizeof(*context));
 	int error;
@@ -323,7 +329,7 @@ int context_open(const char *options, struct coll_boot *boot, struct coll_contex
 	open_error[0] = 0;
 	if (!context) {
 		coll_boot_close(boot);
-		return context_open_fail(-ENOMEM, "out of memory");
+		return coll_context_open_fail(-ENOMEM, "out of memory");
 	}
 	context->listener.fd = -1;
 	context->next_check = COLL_FOREVER;
@@ -333,7 +339,7 @@ int context_open(const char *options, struct coll_boot *boot, struct coll_contex
 		coll_boot_close(boot);
 	} else {
 		context->progress = boot ? &coll_progress_call :
-					   progress_find(context->options.progress);
+					   coll_progress_find(context->options.progress);
 		error = context->progress->open(context);
 	}
 	if (error)
@@ -345,7 +351,7 @@ int context_open(const char *options, struct coll_boot *boot, struct coll_contex
 
 int coll_open(const char *options, struct coll_context **opened)
 {
-	return context_open(options, NULL, opened);
+	return coll_context_open(options, NULL, opened);
 }
 
 /*
@@ -359,31 +365,31 @@ static void leave_groups(struct coll_context *context, uint64_t until)
 	int error = 0;
 
 	while (!error && context->groups && coll_now() < until) {
-		error = context_turn(context, 0);
-		if (!error && context->groups && !groups_close_delivered(context))
-			error = context_turn(context, coll_now() + look);
+		error = coll_context_turn(context, 0);
+		if (!error && context->groups && !coll_groups_close_delivered(context))
+			error = coll_context_turn(context, coll_now() + look);
 	}
 }
 
-void context_end(struct coll_context *context)
+void coll_context_end(struct coll_context *context)
 {
 	struct coll_group *group;
 	uint64_t until;
 
 	for (group = context->groups; group; group = group->next)
-		group_leave(group);
+		coll_group_leave(group);
 	leave_groups(context, coll_now() + context->options.deadline_ns);
-	circuits_leave(context);
+	coll_circuits_leave(context);
 	for (group = context->groups; group; group = group->next)
-		group_abandon(group);
+		coll_group_abandon(group);
 	until = coll_now() + CLOSING_MAX_S * COLL_SECOND;
-	groups_reap(context);
+	coll_groups_reap(context);
 	while (context->groups && coll_now() < until)
-		if (context_turn(context, until))
+		if (coll_context_turn(context, until))
 			break;
-	circuits_close(context);
+	coll_circuits_close(context);
 	coll_listen_stop(context);
-	offload_close(context);
+	coll_offload_close(context);
 	context->engine->close(context);
 	coll_boot_close(context->boot);
 	free(context->ops);
@@ -402,40 +408,40 @@ void coll_close(struct coll_context *context)
 
 /* ---- turning ------------------------------------------------------------ */
 
-int context_turn(struct coll_context *context, uint64_t deadline)
+int coll_context_turn(struct coll_context *context, uint64_t deadline)
 {
 	uint64_t now;
 	int error;
 
 	if (context->offload)
-		deadline = offload_turn(context, deadline);
+		deadline = coll_offload_turn(context, deadline);
 	if (deadline > context->next_check)
 		deadline = context->next_check ? context->next_check : 1;
 	if (context->listen_again && deadline > context->listen_again)
 		deadline = context->listen_again;
 	error = context->engine->advance(context, deadline);
 	if (context->polled && context->offload)
-		offload_arm(context);
+		coll_offload_arm(context);
 	if (context->next_check != COLL_FOREVER) {
 		now = coll_now();
 		if (now >= context->next_check)
-			health_check(context, now);
+			coll_health_check(context, now);
 	}
 	if (context->strangers || context->listen_again)
 		coll_listen_check(context);
-	groups_reap(context);
+	coll_groups_reap(context);
 	return error;
 }
 
 int coll_progress(struct coll_context *context)
 {
-	return progress_of(context)->turn(context);
+	return coll_progress_of(context)->turn(context);
 }
 
 int coll_fd(struct coll_context *context)
 {
 	context->polled = true;
-	return progress_of(context)->fd(context);
+	return coll_progress_of(context)->fd(context);
 }
 
 struct coll_group *coll_world(struct coll_context *context)
@@ -466,7 +472,7 @@ int coll_counters(struct coll_context *context, struct coll_counters *counters)
 
 	if (size < sizeof(uint64_t) || size > sizeof(*counters))
 		return -EINVAL;
-	progress_do_now(context, copy_counters, &(struct counters_copy){ context, counters });
+	coll_progress_do_now(context, copy_counters, &(struct counters_copy){ context, counters });
 	counters->size = size;
 	return 0;
 }
@@ -510,7 +516,7 @@ int coll_op_create(struct coll_context *context, coll_function *function, void *
 
 	if (!function)
 		return -EINVAL;
-	progress_do(context, op_create, &change);
+	coll_progress_do(context, op_create, &change);
 	if (!change.error)
 		*op = change.op;
 	return change.error;
@@ -532,7 +538,7 @@ int coll_op_free(struct coll_context *context, int op)
 {
 	struct op_change change = { .context = context, .op = op };
 
-	progress_do(context, op_free, &change);
+	coll_progress_do(context, op_free, &change);
 	return change.error;
 }
 

@@ -14,8 +14,8 @@
 #include "libcoll/link/stream.h"
 #include "libcoll/topology/topology.h"
 
-int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
-	       uint32_t ranks, struct coll_group **made)
+int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
+		    uint32_t ranks, struct coll_group **made)
 {
 	struct coll_group *group = calloc(1, sizeof(*group));
 
@@ -34,7 +34,7 @@ int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint3
 	group->culprit = COLL_NONE;
 	group->witness = COLL_NONE;
 	group->options = context->options;
-	if (topology_of_group(group))
+	if (coll_topology_of_group(group))
 		goto err_free_group;
 	group->next = context->groups;
 	context->groups = group;
@@ -52,7 +52,7 @@ err_free_world:
 	return -ENOMEM;
 }
 
-int group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
+int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
 {
 	uint32_t *all = malloc(world->ranks * sizeof(*all));
 	int error;
@@ -60,7 +60,7 @@ int group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **
 	if (!all)
 		return -ENOMEM;
 	memcpy(all, world->world, world->ranks * sizeof(*all));
-	error = group_make(world->context, id, all, world->rank, world->ranks, made);
+	error = coll_group_make(world->context, id, all, world->rank, world->ranks, made);
 	if (error)
 		return error;
 	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
@@ -77,14 +77,14 @@ static void group_destroy(struct coll_group *group)
 	while (*slot != group)
 		slot = &(*slot)->next;
 	*slot = group->next;
-	circuits_forget_group(group);
-	planned_forget(group);
+	coll_circuits_forget_group(group);
+	coll_planned_forget(group);
 	free(group->terms);
-	offload_drop(group);
-	early_free_all(group);
+	coll_offload_drop(group);
+	coll_early_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (group->links[rank]) {
-			streams_free(group->links[rank]);
+			coll_streams_free(group->links[rank]);
 			free(group->links[rank]->inject);
 		}
 		free(group->links[rank]);
@@ -105,28 +105,28 @@ static void links_leave(struct coll_group *group)
 			coll_link_leave(group->links[rank]);
 }
 
-/* Links that the kernel still uses say goodbye when it is done: groups_reap(). */
-void group_leave(struct coll_group *group)
+/* Links that the kernel still uses say goodbye when it is done: coll_groups_reap(). */
+void coll_group_leave(struct coll_group *group)
 {
 	if (group->freed)
 		return;
 	group->freed = true;
-	if (!offload_return(group))
+	if (!coll_offload_return(group))
 		links_leave(group);
 }
 
 static void leave_here(void *argument)
 {
-	group_leave(argument);
+	coll_group_leave(argument);
 }
 
 void coll_group_free(struct coll_group *group)
 {
 	if (group)
-		progress_do(group->context, leave_here, group);
+		coll_progress_do(group->context, leave_here, group);
 }
 
-bool groups_close_delivered(struct coll_context *context)
+bool coll_groups_close_delivered(struct coll_context *context)
 {
 	struct coll_group *group;
 	bool any = false;
@@ -137,7 +137,7 @@ bool groups_close_delivered(struct coll_context *context)
 			struct coll_link *link = group->links[rank];
 
 			if (!link || !link->attached || link->state == LINK_CLOSED ||
-			    !coll_link_delivered(link) || !streams_delivered(link))
+			    !coll_link_delivered(link) || !coll_streams_delivered(link))
 				continue;
 			coll_link_close(link);
 			any = true;
@@ -145,7 +145,7 @@ bool groups_close_delivered(struct coll_context *context)
 	return any;
 }
 
-void group_abandon(struct coll_group *group)
+void coll_group_abandon(struct coll_group *group)
 {
 	uint32_t rank;
 
@@ -154,13 +154,13 @@ void group_abandon(struct coll_group *group)
 			coll_link_close(group->links[rank]);
 }
 
-void groups_reap(struct coll_context *context)
+void coll_groups_reap(struct coll_context *context)
 {
 	struct coll_group *group, *next;
 
 	for (group = context->groups; group; group = next) {
 		next = group->next;
-		if (group->freed && group->offload.lent && !offload_return(group))
+		if (group->freed && group->offload.lent && !coll_offload_return(group))
 			links_leave(group);
 		if (group->freed && !group->open_links && !group->active)
 			group_destroy(group);
@@ -186,7 +186,7 @@ static void show_here(void *argument)
 
 const char *coll_last_error(const struct coll_group *group)
 {
-	progress_do_now(group->context, show_here, (struct coll_group *)group);
+	coll_progress_do_now(group->context, show_here, (struct coll_group *)group);
 	return group->shown;
 }
 
@@ -212,14 +212,14 @@ static void set_here(void *argument)
 	setting->error = coll_options_set(&group->options, key, value, group->text,
 					  sizeof(group->text));
 	if (!setting->error)
-		planned_forget(group);	/* chosen under the old options */
+		coll_planned_forget(group);	/* chosen under the old options */
 }
 
 int coll_group_set(struct coll_group *group, const char *key, const char *value)
 {
 	struct setting setting = { .group = group, .key = key, .value = value };
 
-	progress_do(group->context, set_here, &setting);
+	coll_progress_do(group->context, set_here, &setting);
 	return setting.error;
 }
 
@@ -276,7 +276,7 @@ static int make_part(struct coll_group *group, const struct colour_key *all, int
 			mine = i;
 	}
 	free(member);
-	error = group_make(group->context, part_id(group, colour), world, mine, count, part);
+	error = coll_group_make(group->context, part_id(group, colour), world, mine, count, part);
 	if (!error)
 		(*part)->options = group->options;
 	return error;
@@ -306,7 +306,7 @@ static void split_here(void *argument)
 		if (colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
 		if (!split->error && split->part && group->terms && split->part->ranks > 1)
-			split->error = circuits_agree(split->part);
+			split->error = coll_circuits_agree(split->part);
 	}
 	free(all);
 }
@@ -315,7 +315,7 @@ int coll_group_split(struct coll_group *group, int colour, int key, struct coll_
 {
 	struct split split = { .group = group, .colour = colour, .key = key };
 
-	progress_do(group->context, split_here, &split);
+	coll_progress_do(group->context, split_here, &split);
 	*part = split.part;
 	return split.error;
 }
@@ -331,12 +331,12 @@ static void revoke_here(void *argument)
 {
 	struct coll_group *group = argument;
 
-	group_fail(group, -ECANCELED, group->rank, COLL_NONE, "revoked the group");
+	coll_group_fail(group, -ECANCELED, group->rank, COLL_NONE, "revoked the group");
 }
 
 int coll_revoke(struct coll_group *group)
 {
-	progress_do_now(group->context, revoke_here, group);
+	coll_progress_do_now(group->context, revoke_here, group);
 	return coll_progress(group->context);
 }
 
@@ -363,6 +363,6 @@ int coll_failed_ranks(struct coll_group *group, int *ranks, int max)
 {
 	struct failed_list list = { .group = group, .ranks = ranks, .max = max };
 
-	progress_do_now(group->context, list_failed, &list);
+	coll_progress_do_now(group->context, list_failed, &list);
 	return list.count;
 }

@@ -8,27 +8,27 @@
  * A group of these ranks of the job, of which this process is `rank`; takes
  * over `world` (from malloc), also on failure. Known to the context from then on.
  */
-int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
-	       uint32_t ranks, struct coll_group **group);
+int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
+		    uint32_t ranks, struct coll_group **group);
 /*
  * All ranks of `world` once more, with links of their own, to measure by: the world's
  * shall know when they are made what was found.
  */
-int group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made);
+int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made);
 
 /* Says goodbye on all links; the group goes when they have closed. */
-void group_leave(struct coll_group *group);
+void coll_group_leave(struct coll_group *group);
 
 /* Frees groups that the caller has freed and whose links are closed. */
-void groups_reap(struct coll_context *context);
+void coll_groups_reap(struct coll_context *context);
 
 /*
  * Closes the links of freed groups whose peers have all that was said to them,
  * though they may not have read it yet. Whether there was one.
  */
-bool groups_close_delivered(struct coll_context *context);
+bool coll_groups_close_delivered(struct coll_context *context);
 
 /* Closes the links of a freed group without waiting for anybody. */
-void group_abandon(struct coll_group *group);
+void coll_group_abandon(struct coll_group *group);
 
 #endif

@@ -50,7 +50,7 @@ static int read_engine(void *field, size_t size, const char *value)
 
 static int read_progress(void *field, size_t size, const char *value)
 {
-	return progress_find(value) ? read_text(field, size, value) : -EINVAL;
+	return coll_progress_find(value) ? read_text(field, size, value) : -EINVAL;
 }
 
 /* Whether there are others is seen when they are needed. */
@@ -58,7 +58,7 @@ static int read_cpus(void *field, size_t size, const char *value)
 {
 	cpu_set_t cpus;
 
-	if (*value && strcmp(value, "others") && cpus_parse(value, &cpus))
+	if (*value && strcmp(value, "others") && coll_cpus_parse(value, &cpus))
 		return -EINVAL;
 	return read_text(field, size, value);
 }
@@ -67,7 +67,7 @@ static int read_priority(void *field, size_t size, const char *value)
 {
 	struct priority priority;
 
-	if (*value && priority_parse(value, &priority))
+	if (*value && coll_priority_parse(value, &priority))
 		return -EINVAL;
 	return read_text(field, size, value);
 }
@@ -290,8 +290,10 @@ static void show_one_noise(const void *field, FILE *to)
 static const struct option table[] = {
 	{ "engine", read_engine, show_text, FIELD(engine), "auto, uring or epoll",
 	  "what moves the bytes; auto: io_uring where it is allowed" },
-	{ "progress", read_progress, show_text, FIELD(progress), "call, thread, helper, kernel or auto",
-	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the fittest" },
+	{ "progress", read_progress, show_text, FIELD(progress),
+	  "call, thread, helper, kernel or auto",
+	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the "
+	  "fittest" },
 	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
 	  "where the progress thread runs; default: where the process does" },
@@ -361,7 +363,8 @@ static const struct option table[] = {
 	{ "wan_pacing", read_bytes, show_number, FIELD(wan_pacing), "bytes a second: 1M",
 	  "how fast a link between clusters may send; 0: as fast as TCP likes" },
 	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 0 to 16",
-	  "connections that carry the bulk of a link between clusters; 1: its only one; 0: by its way" },
+	  "connections that carry the bulk of a link between clusters; 1: its only one; 0: by its "
+	  "way" },
 	{ "wan_buffer_bytes", read_bytes, show_number, FIELD(wan_buffer_bytes), "a size: 4M",
 	  "socket buffers of links between clusters; 0: the kernel decides" },
 	{ "wan_loss", read_number, show_real, FIELD(machine.congestion), "a number: 0.1",

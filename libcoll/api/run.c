@@ -44,7 +44,8 @@ static const char *place_explain(const struct coll_run *run, char *text, size_t 
 		snprintf(text, bytes, "engine %s, %s", context->engine->name, choice);
 	else
 		snprintf(text, bytes, "engine %s%s%s%s", context->engine->name,
-			 aside ? " (not in the kernel: " : "", aside ? aside : "", aside ? ")" : "");
+			 aside ? " (not in the kernel: " : "", aside ? aside : "",
+			 aside ? ")" : "");
 	return text;
 }
 
@@ -56,7 +57,8 @@ static const char *lanes_explain(const struct planned *planned,
 	if (!planned->call.cluster || planned->tuning.lanes == COLL_UNSET)
 		return text;
 	if (machine->wan_beta > 0 && machine->beta > 0)
-		snprintf(text, bytes, " (a link carries %.3g MB/s, the WAN %.3g, overload costs %g)",
+		snprintf(text, bytes,
+			 " (a link carries %.3g MB/s, the WAN %.3g, overload costs %g)",
 			 1e-6 / machine->beta, 1e-6 / machine->wan_beta, machine->congestion);
 	else
 		snprintf(text, bytes, " (what the WAN carries is not known: wan_beta)");
@@ -97,8 +99,8 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 /* What the plan of its circuits should take, and what any would. */
 static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
 {
-	const struct circuits_cost *cost = planned_cost(planned);
-	const struct coll_machine machine = planned_machine(planned);
+	const struct coll_circuits_cost *cost = coll_planned_cost(planned);
+	const struct coll_machine machine = coll_planned_machine(planned);
 	char lit[48] = "";
 
 	*text = 0;
@@ -123,21 +125,22 @@ static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
 	char streams[128] = "";
 
 	if (call->cluster)
-		wan_streams_explain(run->group->context, streams, sizeof(streams));
+		coll_wan_streams_explain(run->group->context, streams, sizeof(streams));
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, %s%s%s%s",
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
+		 "%s%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
-		 topology_print(run->group, clusters, sizeof(clusters)),
-		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)), planned->algo->name,
-		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "",
-		 tuning, noise_explain(run, noise, sizeof(noise)),
+		 coll_topology_print(run->group, clusters, sizeof(clusters)),
+		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)),
+		 planned->algo->name,
+		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
+		 noise_explain(run, noise, sizeof(noise)),
 		 asked ? "asked for" : "least predicted time of those that fit",
-		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops,
-		 s->peers, place_explain(run, place, sizeof(place)),
+		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
+		 place_explain(run, place, sizeof(place)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
-		 run->group->context->congestion,
-		 streams);
+		 run->group->context->congestion, streams);
 	return text;
 }
 
@@ -159,8 +162,8 @@ static int run_throttle(struct coll_group *group, uint64_t ns)
 	while (group->lingering >= LINGERING_MAX && group->state == GROUP_OK) {
 		int error;
 
-		health_hold(oldest_lingering(group), ns);
-		error = context_turn(group->context, COLL_FOREVER);
+		coll_health_hold(oldest_lingering(group), ns);
+		error = coll_context_turn(group->context, COLL_FOREVER);
 		if (error)
 			return error;
 	}
@@ -178,13 +181,13 @@ static void explain_once(struct coll_run *run)
 		fprintf(stderr, "coll: %s\n", run_explain(run, text, sizeof(text)));
 }
 
-int run_start(struct coll_run *run)
+int coll_run_begin(struct coll_run *run)
 {
 	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
 	int error = run_throttle(run->group, ns);
 
 	if (!error)
-		error = planned_renew(run);
+		error = coll_planned_renew(run);
 	if (error)
 		return error;
 	run->status = 0;
@@ -193,18 +196,18 @@ int run_start(struct coll_run *run)
 	run->planned->chosen = run->chosen;
 	if (run->group->context->offload) {
 		run->allowed = ns;
-		error = offload_start(run, coll_now() + ns);
+		error = coll_offload_start(run, coll_now() + ns);
 		if (!run->waiting)
 			explain_once(run);
 		return error;
 	}
 	explain_once(run);
-	return exec_start(run, coll_now() + ns);
+	return coll_exec_start(run, coll_now() + ns);
 }
 
-bool run_moving(struct coll_run *run)
+bool coll_run_moving(struct coll_run *run)
 {
-	return run->exec || ((run->word || run->waiting) && offload_moving(run));
+	return run->exec || ((run->word || run->waiting) && coll_offload_moving(run));
 }
 
 /* Looks at the completion word before anybody sleeps; the thread may need this core. */
@@ -212,11 +215,11 @@ static void look_at_word(struct coll_run *run)
 {
 	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
 
-	while (run->word && offload_moving(run) && coll_now() < until)
+	while (run->word && coll_offload_moving(run) && coll_now() < until)
 		sched_yield();
 }
 
-void run_flush(struct coll_run *run)
+void coll_run_flush(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
@@ -228,13 +231,13 @@ void run_flush(struct coll_run *run)
  * The engine works no more, so nothing that it holds comes back: the group fails,
  * and when the news had time to leave, the run ends as it is.
  */
-void run_engine_failed(struct coll_run *run, int error)
+void coll_run_engine_failed(struct coll_run *run, int error)
 {
 	struct coll_group *group = run->group;
 
-	group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
-		   "engine uring works in the thread that called coll_open() only" :
-		   "its engine failed");
+	coll_group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
+			"engine uring works in the thread that called coll_open() only" :
+			"its engine failed");
 	if (group->state != GROUP_FAILED || !run->exec)
 		return;
 	run->status = group->error;
@@ -242,27 +245,27 @@ void run_engine_failed(struct coll_run *run, int error)
 	run->exec = NULL;
 }
 
-int run_wait(struct coll_run *run)
+int coll_run_await(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
 	look_at_word(run);
-	while (run_moving(run)) {
-		int error = context_turn(context, COLL_FOREVER);
+	while (coll_run_moving(run)) {
+		int error = coll_context_turn(context, COLL_FOREVER);
 
 		if (error)
-			run_engine_failed(run, error);
+			coll_run_engine_failed(run, error);
 	}
-	run_flush(run);
+	coll_run_flush(run);
 	return run->status;
 }
 
-void run_ended(struct coll_run *run)
+void coll_run_ended(struct coll_run *run)
 {
 	if (run->persistent)
 		return;
 	if (run->planned)
-		planned_put(run->planned);
+		coll_planned_put(run->planned);
 	run->planned = NULL;
 	free(run->counts);
 	run->counts = NULL;
@@ -277,16 +280,16 @@ static void run_free(struct coll_run *run)
 
 static bool run_in_flight(struct coll_run *run)
 {
-	return progress_of(run->group->context)->in_flight(run);
+	return coll_progress_of(run->group->context)->in_flight(run);
 }
 
-int coll_start(struct coll_run *run)
+int coll_run_start(struct coll_run *run)
 {
 	if (!run->persistent)
 		return -EINVAL;
 	if (run_in_flight(run))
 		return -EBUSY;
-	return progress_of(run->group->context)->start(run);
+	return coll_progress_of(run->group->context)->start(run);
 }
 
 /* A nonblocking run that has ended is gone; a persistent one may start again. */
@@ -302,7 +305,7 @@ static int run_gone(struct coll_run **run)
 	return status;
 }
 
-int coll_test(struct coll_run **run, int *done)
+int coll_run_test(struct coll_run **run, int *done)
 {
 	int error;
 
@@ -315,25 +318,25 @@ int coll_test(struct coll_run **run, int *done)
 	*done = !run_in_flight(*run);
 	if (!*done)
 		return 0;
-	progress_of((*run)->group->context)->wait(*run);
+	coll_progress_of((*run)->group->context)->wait(*run);
 	return run_gone(run);
 }
 
-int coll_wait(struct coll_run **run)
+int coll_run_wait(struct coll_run **run)
 {
 	if (!*run)
 		return 0;
-	progress_of((*run)->group->context)->wait(*run);
+	coll_progress_of((*run)->group->context)->wait(*run);
 	return run_gone(run);
 }
 
-int coll_waitall(struct coll_run **runs, size_t count)
+int coll_run_waitall(struct coll_run **runs, size_t count)
 {
 	int first = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		int error = coll_wait(&runs[i]);
+		int error = coll_run_wait(&runs[i]);
 
 		if (error && !first)
 			first = error;
@@ -341,7 +344,7 @@ int coll_waitall(struct coll_run **runs, size_t count)
 	return first;
 }
 
-int coll_cancel(struct coll_run *run)
+int coll_run_cancel(struct coll_run *run)
 {
 	if (!run_in_flight(run))
 		return 0;
@@ -353,17 +356,17 @@ static void unplan(void *argument)
 	struct coll_run *run = argument;
 
 	run->persistent = false;
-	circuits_forget(run);
-	run_ended(run);
+	coll_circuits_forget(run);
+	coll_run_ended(run);
 }
 
-int coll_free(struct coll_run **run)
+int coll_run_free(struct coll_run **run)
 {
 	if (!*run)
 		return 0;
 	if (run_in_flight(*run))
 		return -EBUSY;
-	progress_do((*run)->group->context, unplan, *run);
+	coll_progress_do((*run)->group->context, unplan, *run);
 	run_free(*run);
 	*run = NULL;
 	return 0;
@@ -386,19 +389,19 @@ static void change_deadline(void *argument)
 
 		run->until += ns - run->allowed;
 		run->allowed = ns;
-		offload_deadline(run, run->until);
+		coll_offload_deadline(run, run->until);
 	}
 	if (!exec)
 		return;
 	exec->deadline = exec->started +
 			 (change->ns ? change->ns : run->group->options.deadline_ns);
-	health_check_at(run->group->context, 0);
+	coll_health_check_at(run->group->context, 0);
 }
 
 int coll_run_deadline(struct coll_run *run, uint64_t ns)
 {
-	progress_do_now(run->group->context, change_deadline,
-			&(struct deadline_change){ run, ns });
+	coll_progress_do_now(run->group->context, change_deadline,
+			     &(struct deadline_change){ run, ns });
 	return 0;
 }
 
@@ -411,11 +414,12 @@ static void explain(void *argument)
 		run_explain(run, run->explanation, EXPLANATION_BYTES);
 	else
 		snprintf(run->explanation, EXPLANATION_BYTES, "%s%s%s",
-			 run->posted || run_in_flight(run) ? "it waits for its turn" : "it has ended",
+			 run->posted || run_in_flight(run) ? "it waits for its turn"
+							   : "it has ended",
 			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
 }
 
-const char *coll_explain(struct coll_run *run)
+const char *coll_run_explain(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
@@ -425,8 +429,8 @@ const char *coll_explain(struct coll_run *run)
 		return "";
 	/* Behind the run's own start, when it is planned; but a helper would first end it. */
 	if (context->progress == &coll_progress_helper)
-		progress_do_now(context, explain, run);
+		coll_progress_do_now(context, explain, run);
 	else
-		progress_do(context, explain, run);
+		coll_progress_do(context, explain, run);
 	return run->explanation;
 }

@@ -6,19 +6,19 @@
 #include "libcoll/internal.h"
 
 /* Copies the call's arrays, for planning later. */
-int run_keep_counts(struct coll_run *run);
+int coll_run_keep_counts(struct coll_run *run);
 /* Plans it if that is not done yet. */
-int run_plan(struct coll_run *run);
-int run_start(struct coll_run *run);
+int coll_run_plan(struct coll_run *run);
+int coll_run_begin(struct coll_run *run);
 /* Whether it has started and not ended, here or in the kernel. */
-bool run_moving(struct coll_run *run);
+bool coll_run_moving(struct coll_run *run);
 /* Until it is over; its work is with the kernel when this returns. */
-int run_wait(struct coll_run *run);
+int coll_run_await(struct coll_run *run);
 /* What was queued last goes to the kernel: nobody may come back here for long. */
-void run_flush(struct coll_run *run);
+void coll_run_flush(struct coll_run *run);
 /* The engine works no more: ends the run, if need be in several turns. */
-void run_engine_failed(struct coll_run *run, int error);
+void coll_run_engine_failed(struct coll_run *run, int error);
 /* It has ended, or failed to start; lets go of its plan unless it may start again. */
-void run_ended(struct coll_run *run);
+void coll_run_ended(struct coll_run *run);
 
 #endif

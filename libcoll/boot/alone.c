@@ -15,14 +15,14 @@ static int alone_put(struct coll_boot *boot, const char *key, const void *value,
 
 	if (!key_bytes || key_bytes > COLL_BOOT_KEY_MAX || bytes > COLL_BOOT_VALUE_MAX)
 		return -EINVAL;
-	return store_table_put(boot->state, 0, key, key_bytes, value, bytes);
+	return coll_store_table_put(boot->state, 0, key, key_bytes, value, bytes);
 }
 
 /* What is not there will not come while its only writer waits for it. */
 static int alone_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 		     uint64_t deadline)
 {
-	const struct store_entry *entry = store_table_find(boot->state, 0, key, strlen(key));
+	const struct store_entry *entry = coll_store_table_find(boot->state, 0, key, strlen(key));
 	size_t room = *bytes;
 
 	(void)deadline;
@@ -36,7 +36,7 @@ static int alone_get(struct coll_boot *boot, const char *key, void *value, size_
 
 static void alone_close(struct coll_boot *boot)
 {
-	store_table_free(boot->state);
+	coll_store_table_free(boot->state);
 	free(boot->state);
 	free(boot);
 }
@@ -48,7 +48,7 @@ static const struct coll_boot_ops alone_ops = {
 	.close = alone_close,
 };
 
-int boot_alone_open(struct coll_boot *boot)
+int coll_boot_alone_open(struct coll_boot *boot)
 {
 	boot->state = calloc(1, sizeof(struct store_table));
 	if (!boot->state)

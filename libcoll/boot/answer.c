@@ -13,7 +13,7 @@ struct answer {
 	int status;
 };
 
-struct answer *answer_new(void)
+struct answer *coll_answer_new(void)
 {
 	struct answer *answer = calloc(1, sizeof(*answer));
 	pthread_condattr_t monotonic;
@@ -35,7 +35,7 @@ static void answer_free(struct answer *answer)
 	free(answer);
 }
 
-void answer_give(struct answer *answer, int status)
+void coll_answer_give(struct answer *answer, int status)
 {
 	bool forsaken;
 
@@ -49,7 +49,7 @@ void answer_give(struct answer *answer, int status)
 		answer_free(answer);
 }
 
-bool answer_take(struct answer *answer, uint64_t deadline, int *status)
+bool coll_answer_take(struct answer *answer, uint64_t deadline, int *status)
 {
 	struct timespec until = { deadline / COLL_SECOND, deadline % COLL_SECOND };
 	bool given;

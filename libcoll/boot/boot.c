@@ -8,7 +8,7 @@
 #include "job.h"
 #include "libcoll/clock.h"
 
-int boot_fail(const struct boot_why *why, int error, const char *format, ...)
+int coll_boot_fail(const struct boot_why *why, int error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -39,24 +39,24 @@ int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, s
 	int err;
 
 	*boot = NULL;
-	boot_fail(&why, 0, "%s", "");
-	err = boot_job_read(&job, &why);
+	coll_boot_fail(&why, 0, "%s", "");
+	err = coll_boot_job_read(&job, &why);
 	if (!err && job.by == BOOT_PMIX)
-		err = boot_pmix_read(&job, &why);
+		err = coll_boot_pmix_read(&job, &why);
 	if (err)
 		return err;
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		return boot_fail(&why, -ENOMEM, "out of memory");
+		return coll_boot_fail(&why, -ENOMEM, "out of memory");
 	take_job(b, &job);
 	b->patience = deadline - coll_now();
 	if (b->ranks > 1 && job.by == BOOT_PMIX)
-		err = boot_pmix_meet(b, &job, deadline, &why);
+		err = coll_boot_pmix_meet(b, &job, deadline, &why);
 	else if (b->ranks > 1 && job.by == BOOT_PMI)
-		err = boot_pmi_meet(b, &job, deadline, &why);
+		err = coll_boot_pmi_meet(b, &job, deadline, &why);
 	if (!err)
-		err = b->ranks == 1 ? boot_alone_open(b) :
-				      boot_store_open(b, &job, deadline, &why);
+		err = b->ranks == 1 ? coll_boot_alone_open(b) :
+				      coll_boot_store_open(b, &job, deadline, &why);
 	if (err) {
 		free(b);
 		return err;

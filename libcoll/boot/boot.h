@@ -21,7 +21,7 @@ struct coll_boot {
 	int local_rank, local_ranks;	/* on this node; -1: not known */
 	char job[64];			/* names the job; the same on all ranks */
 	uint8_t secret[COLL_SECRET_BYTES];	/* the same on all ranks */
-	char from[64];			/* which environment told so, for coll_explain */
+	char from[64];			/* which environment told so, for coll_run_explain */
 	uint64_t patience;		/* ns: how long a call may take */
 	void *state;			/* the implementation's own */
 };

@@ -71,7 +71,7 @@ static int join_by_file(struct search *search)
 	char address[COLL_STORE_ADDRESS_MAX];
 	int err;
 
-	err = rendezvous_read(&search->file, address, search->boot->secret, search->why);
+	err = coll_rendezvous_read(&search->file, address, search->boot->secret, search->why);
 	if (err)
 		return err;
 	err = join(search, address);
@@ -114,23 +114,29 @@ static int explain(const struct search *search, int err)
 
 	switch (err) {
 	case -EACCES:
-		return boot_fail(search->why, err, "the store at %s refused rank %d: its secret "
-				 "(COLL_SECRET) or job '%s' is another", place(search),
-				 boot->rank, boot->job);
+		return coll_boot_fail(search->why, err,
+				      "the store at %s refused rank %d: its secret "
+				      "(COLL_SECRET) or job '%s' is another",
+				      place(search), boot->rank, boot->job);
 	case -EPROTO:
-		return boot_fail(search->why, err, "the job of the store at %s does not have %d "
-				 "ranks, as %s says here", place(search), boot->ranks, boot->from);
+		return coll_boot_fail(search->why, err,
+				      "the job of the store at %s does not have %d "
+				      "ranks, as %s says here",
+				      place(search), boot->ranks, boot->from);
 	case -EEXIST:
-		return boot_fail(search->why, err, "another process is rank %d of job '%s' already",
-				 boot->rank, boot->job);
+		return coll_boot_fail(search->why, err,
+				      "another process is rank %d of job '%s' already", boot->rank,
+				      boot->job);
 	case -EINVAL:
-		return boot_fail(search->why, err, "'%s' is not the address of a store: host:port "
-				 "or [host]:port is", place(search));
+		return coll_boot_fail(search->why, err,
+				      "'%s' is not the address of a store: host:port "
+				      "or [host]:port is",
+				      place(search));
 	case -EPERM:
-		return err;	/* told by rendezvous_read() */
+		return err;	/* told by coll_rendezvous_read() */
 	default:
-		return boot_fail(search->why, err, "cannot join the store at %s: %s", place(search),
-				 strerror(-err));
+		return coll_boot_fail(search->why, err, "cannot join the store at %s: %s",
+				      place(search), strerror(-err));
 	}
 }
 
@@ -146,9 +152,10 @@ static int join_until(struct search *search)
 		if (!may_come_yet(err))
 			return explain(search, err);
 		if (coll_now() + nap * 1000 >= search->deadline)
-			return boot_fail(search->why, -ETIMEDOUT, "rank 0 has not come: no store "
-					 "of job '%s' at %s (%s)", search->boot->job,
-					 place(search), strerror(-err));
+			return coll_boot_fail(search->why, -ETIMEDOUT,
+					      "rank 0 has not come: no store "
+					      "of job '%s' at %s (%s)",
+					      search->boot->job, place(search), strerror(-err));
 		usleep(nap);
 		nap = nap * 2 < NAP_LAST_US ? nap * 2 : NAP_LAST_US;
 	}
@@ -169,12 +176,12 @@ static int host_by_file(struct search *search)
 		return err;
 	err = coll_store_address(fd, address, sizeof(address));
 	if (!err)
-		err = rendezvous_write(&search->file, address, secret, search->why);
+		err = coll_rendezvous_write(&search->file, address, secret, search->why);
 	if (err) {
 		close(fd);
 		return err;
 	}
-	return boot_host(fd, search->boot, &search->file);
+	return coll_boot_host(fd, search->boot, &search->file);
 }
 
 static int host_by_address(struct search *search)
@@ -184,7 +191,7 @@ static int host_by_address(struct search *search)
 	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
 		err = coll_store_listen(search->job->store[i], &fd);
 		if (!err)
-			return boot_host(fd, search->boot, NULL);
+			return coll_boot_host(fd, search->boot, NULL);
 		if (err != -EADDRINUSE)
 			break;
 	}
@@ -204,8 +211,8 @@ static int host(struct search *search)
 	err = search->by_file ? host_by_file(search) : host_by_address(search);
 	if (err == -EPERM)
 		return err;
-	return err ? boot_fail(search->why, err, "cannot serve the store at %s: %s",
-			       place(search), strerror(-err)) : 0;
+	return err ? coll_boot_fail(search->why, err, "cannot serve the store at %s: %s",
+				    place(search), strerror(-err)) : 0;
 }
 
 static int meet_all(struct search *search)
@@ -215,14 +222,15 @@ static int meet_all(struct search *search)
 
 	err = coll_store_all(search->client, missing, sizeof(missing), search->deadline);
 	if (err == -ETIMEDOUT && *missing)
-		return boot_fail(search->why, err, "rank %s of %d of job '%s' did not come in time",
-				 missing, search->boot->ranks, search->boot->job);
-	return err ? boot_fail(search->why, err, "lost the store at %s while waiting for the "
-			       "other ranks: %s", place(search), strerror(-err)) : 0;
+		return coll_boot_fail(search->why, err,
+				      "rank %s of %d of job '%s' did not come in time", missing,
+				      search->boot->ranks, search->boot->job);
+	return err ? coll_boot_fail(search->why, err, "lost the store at %s while waiting for the "
+				    "other ranks: %s", place(search), strerror(-err)) : 0;
 }
 
-int boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
-		    const struct boot_why *why)
+int coll_boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
+			 const struct boot_why *why)
 {
 	struct search search = {
 		.boot = boot,
@@ -234,7 +242,7 @@ int boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t
 	int err = 0;
 
 	if (search.by_file)
-		err = rendezvous_name(&search.file, boot->job, why);
+		err = coll_rendezvous_name(&search.file, boot->job, why);
 	if (!err && !boot->rank && !job->served)
 		err = host(&search);
 	if (!err && !search.client)

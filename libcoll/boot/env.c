@@ -123,12 +123,14 @@ static int read_number(const char *name, long low, long high, int *number,
 	long n;
 
 	if (!value)
-		return boot_fail(why, -EINVAL, "%s is not set: a number from %ld to %ld is needed",
-				 name, low, high);
+		return coll_boot_fail(why, -EINVAL,
+				      "%s is not set: a number from %ld to %ld is needed", name,
+				      low, high);
 	n = strtol(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || n < low || n > high)
-		return boot_fail(why, -EINVAL, "%s='%s' is not valid: a number from %ld to %ld is",
-				 name, value, low, high);
+		return coll_boot_fail(why, -EINVAL,
+				      "%s='%s' is not valid: a number from %ld to %ld is", name,
+				      value, low, high);
 	*number = n;
 	return 0;
 }
@@ -168,9 +170,10 @@ static int read_secret(struct boot_job *job, const struct boot_why *why)
 	if (strlen(value) != 2 * COLL_SECRET_BYTES ||
 	    !base16_decode_update(&decode, &bytes, job->secret, strlen(value), value) ||
 	    bytes != COLL_SECRET_BYTES)
-		return boot_fail(why, -EINVAL, "COLL_SECRET is not valid: %d hexadecimal digits "
-				 "are (openssl rand -hex %d)", 2 * COLL_SECRET_BYTES,
-				 COLL_SECRET_BYTES);
+		return coll_boot_fail(why, -EINVAL,
+				      "COLL_SECRET is not valid: %d hexadecimal digits "
+				      "are (openssl rand -hex %d)",
+				      2 * COLL_SECRET_BYTES, COLL_SECRET_BYTES);
 	job->has_secret = true;
 	return 0;
 }
@@ -281,10 +284,11 @@ static int read_master(struct boot_job *job, const struct boot_why *why)
 	int port, err, i = 0;
 
 	if (!host)
-		return boot_fail(why, -EINVAL, "MASTER_ADDR is not set: the address of rank 0's "
-				 "node is needed");
+		return coll_boot_fail(why, -EINVAL,
+				      "MASTER_ADDR is not set: the address of rank 0's "
+				      "node is needed");
 	if (strlen(host) > COLL_STORE_ADDRESS_MAX - 16)
-		return boot_fail(why, -EINVAL, "MASTER_ADDR is not valid: it is too long");
+		return coll_boot_fail(why, -EINVAL, "MASTER_ADDR is not valid: it is too long");
 	err = read_number("MASTER_PORT", 1, 65534, &port, why);
 	if (err)
 		return err;
@@ -295,7 +299,7 @@ static int read_master(struct boot_job *job, const struct boot_why *why)
 	return 0;
 }
 
-int boot_job_places(struct boot_job *job, const char *list)
+int coll_boot_job_places(struct boot_job *job, const char *list)
 {
 	char host[COLL_STORE_ADDRESS_MAX];
 	const char *port, *end;
@@ -309,7 +313,7 @@ int boot_job_places(struct boot_job *job, const char *list)
 			return -EINVAL;
 		memcpy(job->store[i], list, bytes);
 		job->store[i][bytes] = '\0';
-		if (store_split(job->store[i], host, sizeof(host), &port) || !atoi(port))
+		if (coll_store_split(job->store[i], host, sizeof(host), &port) || !atoi(port))
 			return -EINVAL;
 		if (!*end)
 			return 0;
@@ -322,19 +326,25 @@ static int read_own_store(struct boot_job *job, const struct boot_why *why)
 {
 	const char *store = variable("COLL_STORE");
 
-	if (boot_job_places(job, store))
-		return boot_fail(why, -EINVAL, "COLL_STORE='%.300s' is not valid: host:port or "
-				 "[host]:port with a port from 1 to 65535 is, or up to %d of them "
-				 "with commas between", store, PLACES_MAX);
+	if (coll_boot_job_places(job, store))
+		return coll_boot_fail(
+			why, -EINVAL,
+			"COLL_STORE='%.300s' is not valid: host:port or "
+			"[host]:port with a port from 1 to 65535 is, or up to %d of them "
+			"with commas between",
+			store, PLACES_MAX);
 	job->served = variable("COLL_STORE_SERVED");
 	return 0;
 }
 
 static int need_secret(const struct boot_job *job, const struct boot_why *why)
 {
-	return job->has_secret ? 0 :
-	       boot_fail(why, -EINVAL, "COLL_SECRET is not set: a store at %s needs one, the same "
-			 "on all ranks (openssl rand -hex %d)", job->store[0], COLL_SECRET_BYTES);
+	return job->has_secret
+		       ? 0
+		       : coll_boot_fail(why, -EINVAL,
+					"COLL_SECRET is not set: a store at %s needs one, the same "
+					"on all ranks (openssl rand -hex %d)",
+					job->store[0], COLL_SECRET_BYTES);
 }
 
 /* Without a place for the store it is told by a file, which works on one node. */
@@ -349,9 +359,11 @@ static int read_store(struct boot_job *job, const struct launcher *launcher,
 	else if (torchrun && (job->has_secret || !job->one_node))
 		err = read_master(job, why);
 	else if (!job->one_node)
-		return boot_fail(why, -EINVAL, "COLL_STORE is not set: the ranks of this %s job "
-				 "are on several nodes, so host:port of rank 0 is needed, and "
-				 "COLL_SECRET", launcher->name);
+		return coll_boot_fail(why, -EINVAL,
+				      "COLL_STORE is not set: the ranks of this %s job "
+				      "are on several nodes, so host:port of rank 0 is needed, and "
+				      "COLL_SECRET",
+				      launcher->name);
 	if (err || !job->store[0][0])
 		return err;
 	return need_secret(job, why);
@@ -400,16 +412,22 @@ static int read_by(struct boot_job *job, const struct launcher *launcher,
 	else if (!strcmp(boot, "pmi"))
 		job->by = BOOT_PMI;
 	else if (strcmp(boot, "store"))
-		return boot_fail(why, -EINVAL, "COLL_BOOT='%s' is not valid: auto, pmix, pmi or "
-				 "store is", boot);
+		return coll_boot_fail(why, -EINVAL,
+				      "COLL_BOOT='%s' is not valid: auto, pmix, pmi or "
+				      "store is",
+				      boot);
 	if (job->by == BOOT_PMIX && !pmix)
-		return boot_fail(why, -EINVAL, "COLL_BOOT='pmix' is not valid here: no PMIx server "
-				 "started this rank (PMIX_RANK and PMIX_NAMESPACE are not set), as "
-				 "mpirun of Open MPI, prterun and srun --mpi=pmix do");
+		return coll_boot_fail(
+			why, -EINVAL,
+			"COLL_BOOT='pmix' is not valid here: no PMIx server "
+			"started this rank (PMIX_RANK and PMIX_NAMESPACE are not set), as "
+			"mpirun of Open MPI, prterun and srun --mpi=pmix do");
 	if (job->by == BOOT_PMI && !launcher->pmi)
-		return boot_fail(why, -EINVAL, "COLL_BOOT='pmi' is not valid here: no launcher with "
-				 "PMI started this rank (PMI_RANK and SLURM_PROCID are not set), "
-				 "as mpirun of MPICH and srun do");
+		return coll_boot_fail(
+			why, -EINVAL,
+			"COLL_BOOT='pmi' is not valid here: no launcher with "
+			"PMI started this rank (PMI_RANK and SLURM_PROCID are not set), "
+			"as mpirun of MPICH and srun do");
 	return 0;
 }
 
@@ -420,7 +438,7 @@ static void be_alone(struct boot_job *job)
 	strcpy(job->from, "none");
 }
 
-int boot_job_read(struct boot_job *job, const struct boot_why *why)
+int coll_boot_job_read(struct boot_job *job, const struct boot_why *why)
 {
 	const struct launcher *launcher = find_launcher();
 	int err = 0;

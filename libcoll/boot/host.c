@@ -130,10 +130,10 @@ static void host_main(int fd, const struct coll_boot *boot, const struct rendezv
 		coll_store_close(store);
 	}
 	if (file)
-		rendezvous_remove(file, address);
+		coll_rendezvous_remove(file, address);
 }
 
-int boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file)
+int coll_boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file)
 {
 	pid_t self = getpid(), child;
 

@@ -21,8 +21,8 @@ static int port_of(int fd)
 	       atoi(strrchr(address, ':') + 1);
 }
 
-int invitation_write(struct coll_boot *boot, const struct boot_job *job,
-		     char words[INVITATION_MAX], const struct boot_why *why)
+int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
+			  char words[INVITATION_MAX], const struct boot_why *why)
 {
 	int fd, err, i, length;
 
@@ -30,20 +30,20 @@ int invitation_write(struct coll_boot *boot, const struct boot_job *job,
 		return -EIO;
 	err = coll_store_listen(job->one_node ? "127.0.0.1:0" : "0.0.0.0:0", &fd);
 	if (err)
-		return boot_fail(why, err, "cannot serve the store: %s", strerror(-err));
+		return coll_boot_fail(why, err, "cannot serve the store: %s", strerror(-err));
 	if (job->one_node)
 		err = coll_store_address(fd, words, COLL_STORE_ADDRESS_MAX);
-	else if (!node_places(words, INVITATION_MAX - 2 * COLL_SECRET_BYTES - 2, port_of(fd)))
+	else if (!coll_node_places(words, INVITATION_MAX - 2 * COLL_SECRET_BYTES - 2, port_of(fd)))
 		err = -EADDRNOTAVAIL;
 	if (err) {
 		close(fd);
-		return boot_fail(why, err, "this node has no address that others can reach");
+		return coll_boot_fail(why, err, "this node has no address that others can reach");
 	}
 	length = strlen(words);
 	words[length++] = '/';
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		length += sprintf(words + length, "%02x", boot->secret[i]);
-	return boot_host(fd, boot, NULL);
+	return coll_boot_host(fd, boot, NULL);
 }
 
 static bool take(struct coll_boot *boot, struct boot_job *job, char *words)
@@ -57,14 +57,17 @@ static bool take(struct coll_boot *boot, struct boot_job *job, char *words)
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		if (sscanf(hex + 2 * i, "%2hhx", &boot->secret[i]) != 1)
 			return false;
-	return !boot_job_places(job, words);
+	return !coll_boot_job_places(job, words);
 }
 
-int invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
-		    const struct boot_why *why)
+int coll_invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
+			 const struct boot_why *why)
 {
 	job->served = true;
-	return take(boot, job, words) ? 0 :
-	       boot_fail(why, -EPROTO, "what rank 0 told through the launcher is not the address of "
-			 "a store");
+	return take(boot, job, words)
+		       ? 0
+		       : coll_boot_fail(
+				 why, -EPROTO,
+				 "what rank 0 told through the launcher is not the address of "
+				 "a store");
 }

@@ -36,45 +36,45 @@ struct boot_why {
 };
 
 /* Writes the words and returns the error. */
-int boot_fail(const struct boot_why *why, int error, const char *format, ...)
+int coll_boot_fail(const struct boot_why *why, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Reads the environment. A job of one rank has from = "none". -EINVAL names the variable. */
-int boot_job_read(struct boot_job *job, const struct boot_why *why);
+int coll_boot_job_read(struct boot_job *job, const struct boot_why *why);
 
 /* "host:port,[host]:port": at most PLACES_MAX. -EINVAL. */
-int boot_job_places(struct boot_job *job, const char *list);
+int coll_boot_job_places(struct boot_job *job, const char *list);
 
 /* Fills in what the PMIx server of this node knows of the job. */
-int boot_pmix_read(struct boot_job *job, const struct boot_why *why);
+int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why);
 /* Rank 0 serves the store; all learn where it is, and boot->secret. */
-int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		   const struct boot_why *why);
-int boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		  const struct boot_why *why);
+int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+			const struct boot_why *why);
+int coll_boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+		       const struct boot_why *why);
 
 /* What both carry. PMI's values have room for 1024 bytes. */
 enum { INVITATION_MAX = 1024 };
 
 /* Serves the store at any free port, with a fresh secret, and puts both in words. */
-int invitation_write(struct coll_boot *boot, const struct boot_job *job,
-		     char words[INVITATION_MAX], const struct boot_why *why);
+int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
+			  char words[INVITATION_MAX], const struct boot_why *why);
 /* Sets boot->secret and job->store; cuts the words. -EPROTO. */
-int invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
-		    const struct boot_why *why);
+int coll_invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
+			 const struct boot_why *why);
 
 /* What another thread will say. Given once, taken once; whoever is last frees it. */
 struct answer;
 
-struct answer *answer_new(void);
-void answer_give(struct answer *answer, int status);
+struct answer *coll_answer_new(void);
+void coll_answer_give(struct answer *answer, int status);
 /* false: not by the deadline; it may be given yet, and is freed then. */
-bool answer_take(struct answer *answer, uint64_t deadline, int *status);
+bool coll_answer_take(struct answer *answer, uint64_t deadline, int *status);
 
 /* Both fill in boot->ops and boot->state. */
-int boot_alone_open(struct coll_boot *boot);
-int boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
-		    const struct boot_why *why);
+int coll_boot_alone_open(struct coll_boot *boot);
+int coll_boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
+			 const struct boot_why *why);
 
 /*
  * The rendezvous file: where a job of one node has its store, and its secret.
@@ -84,14 +84,14 @@ struct rendezvous {
 	char path[512];
 };
 
-int rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why);
+int coll_rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why);
 /* -ENOENT: not there yet. -EPERM: it is not ours alone. */
-int rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
-		    uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
+int coll_rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
+			 uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
 /* Replaces it in one step. */
-int rendezvous_write(const struct rendezvous *file, const char *address,
-		     const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
-void rendezvous_remove(const struct rendezvous *file, const char *address);
+int coll_rendezvous_write(const struct rendezvous *file, const char *address,
+			  const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
+void coll_rendezvous_remove(const struct rendezvous *file, const char *address);
 
 /*
  * Serves the store from a process of its own on the listening socket `fd`, which
@@ -99,6 +99,6 @@ void rendezvous_remove(const struct rendezvous *file, const char *address);
  * boot->patience, or when this process ended without leaving; `file` (may be NULL)
  * is then removed.
  */
-int boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file);
+int coll_boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "places.h"
 
-size_t node_addresses(char *line, size_t length, size_t room)
+size_t coll_node_addresses(char *line, size_t length, size_t room)
 {
 	struct ifaddrs *all, *one;
 
@@ -49,13 +49,13 @@ static bool append(char *list, size_t room, const char *host, unsigned int port)
 	return false;
 }
 
-int node_places(char *list, size_t room, unsigned int port)
+int coll_node_places(char *list, size_t room, unsigned int port)
 {
 	char line[1024], host[65] = "", *save, *text;
 	int count = 0;
 
 	*list = '\0';
-	line[node_addresses(line, 0, sizeof(line))] = '\0';
+	line[coll_node_addresses(line, 0, sizeof(line))] = '\0';
 	/* IPv4 first: whoever listens for all listens there. */
 	for (text = strtok_r(line, " ", &save); text && count < PLACES_MAX - 1;
 	     text = strtok_r(NULL, " ", &save))

@@ -10,12 +10,12 @@
 enum { PLACES_MAX = 4 };
 
 /* Appends " address" for each that others may reach; returns the new length. */
-size_t node_addresses(char *line, size_t length, size_t room);
+size_t coll_node_addresses(char *line, size_t length, size_t room);
 
 /*
  * Lists "address:port,...,name:port" of this node, at most PLACES_MAX: a name may mean
  * nothing elsewhere, an address lead nowhere. Returns how many.
  */
-int node_places(char *list, size_t room, unsigned int port);
+int coll_node_places(char *list, size_t room, unsigned int port);
 
 #endif

@@ -167,13 +167,15 @@ static int library_load(const struct boot_why *why)
 	void *handle = dlopen("libpmi.so.0", RTLD_NOW | RTLD_GLOBAL);
 
 	if (!handle)
-		return boot_fail(why, -ENOSYS, "the ranks are on several nodes and libpmi cannot be "
-				 "loaded (%s): start them with srun --mpi=pmi2 or --mpi=pmix, "
-				 "or set COLL_STORE and COLL_SECRET", dlerror());
+		return coll_boot_fail(why, -ENOSYS,
+				      "the ranks are on several nodes and libpmi cannot be "
+				      "loaded (%s): start them with srun --mpi=pmi2 or --mpi=pmix, "
+				      "or set COLL_STORE and COLL_SECRET",
+				      dlerror());
 #define LOAD(name)                                                                               \
 	library.name = (__typeof__(library.name))dlsym(handle, "PMI_" #name);                     \
 	if (!library.name)                                                                       \
-		return boot_fail(why, -ENOSYS, "libpmi.so.0 has no PMI_" #name);
+		return coll_boot_fail(why, -ENOSYS, "libpmi.so.0 has no PMI_" #name);
 	LOAD(Init) LOAD(Finalize) LOAD(Barrier) LOAD(KVS_Get_my_name) LOAD(KVS_Put)
 	LOAD(KVS_Commit) LOAD(KVS_Get)
 	return 0;
@@ -209,7 +211,7 @@ static void *visit_main(void *argument)
 {
 	struct visit *visit = argument;
 
-	answer_give(visit->answer, visit_steps(visit));
+	coll_answer_give(visit->answer, visit_steps(visit));
 	free(visit);
 	return NULL;
 }
@@ -241,7 +243,7 @@ static int library_meet(bool tells, const char *key, uint64_t deadline,
 	if (err)
 		return err;
 	visit = calloc(1, sizeof(*visit));
-	answer = answer_new();
+	answer = coll_answer_new();
 	if (visit && answer) {
 		*visit = (struct visit){ answer, pmi.process != getpid(), tells, "" };
 		snprintf(visit->key, sizeof(visit->key), "%s", key);
@@ -254,7 +256,7 @@ static int library_meet(bool tells, const char *key, uint64_t deadline,
 		free(answer);
 		return err;
 	}
-	if (!answer_take(answer, deadline, &status))
+	if (!coll_answer_take(answer, deadline, &status))
 		return -ETIMEDOUT;
 	return status ? -EPROTO : 0;
 }
@@ -281,7 +283,7 @@ static int meet(const struct boot_job *job, const char *key, uint64_t deadline,
 	int err;
 
 	if (pmi.lost)
-		return boot_fail(why, -ECONNRESET, "the launcher's PMI was lost earlier");
+		return coll_boot_fail(why, -ECONNRESET, "the launcher's PMI was lost earlier");
 	err = fd ? wire_meet(fd, !job->rank, key, deadline) :
 		   library_meet(!job->rank, key, deadline, why);
 	if (!err && pmi.process != getpid()) {
@@ -293,16 +295,19 @@ static int meet(const struct boot_job *job, const char *key, uint64_t deadline,
 	if (!pmi.lost)
 		return err;
 	if (err == -ETIMEDOUT)
-		return boot_fail(why, err, "not all of the %d ranks came to PMI's barrier in time",
-				 job->ranks);
+		return coll_boot_fail(why, err,
+				      "not all of the %d ranks came to PMI's barrier in time",
+				      job->ranks);
 	if (err == -ECONNRESET)
-		return boot_fail(why, err, "the launcher has closed PMI (PMI_FD='%s'): a process of "
-				 "this rank has used it before", fd);
-	return boot_fail(why, err, "the launcher's PMI does not do what PMI-1 should");
+		return coll_boot_fail(why, err,
+				      "the launcher has closed PMI (PMI_FD='%s'): a process of "
+				      "this rank has used it before",
+				      fd);
+	return coll_boot_fail(why, err, "the launcher's PMI does not do what PMI-1 should");
 }
 
-int boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		  const struct boot_why *why)
+int coll_boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+		       const struct boot_why *why)
 {
 	char key[32];
 	int err = 0;
@@ -310,11 +315,11 @@ int boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadlin
 	pthread_mutex_lock(&pmi_lock);
 	snprintf(key, sizeof(key), "coll.store.%u", pmi.stays++);
 	if (!boot->rank)
-		err = invitation_write(boot, job, pmi.words, why);
+		err = coll_invitation_write(boot, job, pmi.words, why);
 	if (!err)
 		err = meet(job, key, deadline, why);
 	if (!err)
-		err = invitation_read(boot, job, pmi.words, why);
+		err = coll_invitation_read(boot, job, pmi.words, why);
 	pthread_mutex_unlock(&pmi_lock);
 	return err;
 }

@@ -39,20 +39,20 @@ static int load(const struct boot_why *why)
 	void *library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
-		return boot_fail(why, -ENOSYS, "a PMIx server started this rank, but libpmix "
-				 "cannot be loaded: %s", dlerror());
+		return coll_boot_fail(why, -ENOSYS, "a PMIx server started this rank, but libpmix "
+				      "cannot be loaded: %s", dlerror());
 #define LOAD(name)                                                                              \
 	pmix.name = (__typeof__(pmix.name))dlsym(library, "PMIx_" #name);                       \
 	if (!pmix.name)                                                                         \
-		return boot_fail(why, -ENOSYS, "libpmix.so.2 has no PMIx_" #name);
+		return coll_boot_fail(why, -ENOSYS, "libpmix.so.2 has no PMIx_" #name);
 	EACH_FUNCTION(LOAD)
 	return 0;
 }
 
 static int explain(const struct boot_why *why, const char *what, pmix_status_t status)
 {
-	return boot_fail(why, -ECONNREFUSED, "%s: the PMIx server of this node says: %s", what,
-			 pmix.Error_string(status));
+	return coll_boot_fail(why, -ECONNREFUSED, "%s: the PMIx server of this node says: %s", what,
+			      pmix.Error_string(status));
 }
 
 /* A rank that leaves without a good-bye is taken for one that failed. */
@@ -102,7 +102,7 @@ static int ask_number(pmix_rank_t whose, const char *key)
 	return number;
 }
 
-int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
+int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why)
 {
 	int nodes, err;
 
@@ -116,8 +116,10 @@ int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
 		nodes = ask_number(PMIX_RANK_WILDCARD, PMIX_NUM_NODES);
 		job->one_node = nodes > 0 ? nodes == 1 : job->local_ranks == job->ranks;
 		if (job->ranks < 1 || job->rank < 0 || job->rank >= job->ranks)
-			err = boot_fail(why, -EPROTO, "the PMIx server says that this is rank %d "
-					"of %d", job->rank, job->ranks);
+			err = coll_boot_fail(why, -EPROTO,
+					     "the PMIx server says that this is rank %d "
+					     "of %d",
+					     job->rank, job->ranks);
 	}
 	pthread_mutex_unlock(&pmix_lock);
 	return err;
@@ -127,14 +129,14 @@ int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
 
 static void fence_done(pmix_status_t status, void *answer)
 {
-	answer_give(answer, status);
+	coll_answer_give(answer, status);
 }
 
 /* What was put before can be got after. Not every server knows a time-out: we do. */
 static int meet(const struct boot_job *job, uint64_t deadline, const struct boot_why *why)
 {
 	pmix_info_t collect = { .key = PMIX_COLLECT_DATA, .value = { .type = PMIX_BOOL } };
-	struct answer *fence = answer_new();
+	struct answer *fence = coll_answer_new();
 	pmix_status_t status;
 
 	if (!fence)
@@ -142,10 +144,12 @@ static int meet(const struct boot_job *job, uint64_t deadline, const struct boot
 	collect.value.data.flag = true;
 	status = pmix.Fence_nb(NULL, 0, &collect, 1, fence_done, fence);
 	if (status != PMIX_SUCCESS)	/* then nobody calls */
-		answer_give(fence, status);
-	if (!answer_take(fence, deadline, &status))
-		return boot_fail(why, -ETIMEDOUT, "not all of the %d ranks of PMIx job '%s' came "
-				 "in time", job->ranks, job->job);
+		coll_answer_give(fence, status);
+	if (!coll_answer_take(fence, deadline, &status))
+		return coll_boot_fail(why, -ETIMEDOUT,
+				      "not all of the %d ranks of PMIx job '%s' came "
+				      "in time",
+				      job->ranks, job->job);
 	return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ?
 	       0 : explain(why, "PMIx_Fence", status);
 }
@@ -175,15 +179,15 @@ static int learn(struct coll_boot *boot, struct boot_job *job, const char *key,
 	if (status != PMIX_SUCCESS)
 		return explain(why, "PMIx_Get of what rank 0 told", status);
 	if (value->type == PMIX_STRING && value->data.string) {
-		err = invitation_read(boot, job, value->data.string, why);
+		err = coll_invitation_read(boot, job, value->data.string, why);
 		free(value->data.string);
 	}
 	free(value);
 	return err;
 }
 
-int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		   const struct boot_why *why)
+int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+			const struct boot_why *why)
 {
 	char key[32], words[INVITATION_MAX];
 	int err = 0;
@@ -191,7 +195,7 @@ int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadli
 	pthread_mutex_lock(&pmix_lock);
 	snprintf(key, sizeof(key), "coll.store.%u", pmix.stays++);
 	if (!boot->rank)
-		err = invitation_write(boot, job, words, why);
+		err = coll_invitation_write(boot, job, words, why);
 	if (!boot->rank && !err)
 		err = tell(key, words, why);
 	if (!err)
@@ -202,18 +206,20 @@ int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadli
 	return err;
 }
 #else
-int boot_pmix_read(struct boot_job *job, const struct boot_why *why)
+int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why)
 {
 	(void)job;
-	return boot_fail(why, -ENOSYS, "libcoll was built without PMIx (pmix.h was not there): set "
-			 "COLL_STORE and COLL_SECRET, and COLL_RANKS where the launcher tells no "
-			 "size");
+	return coll_boot_fail(
+		why, -ENOSYS,
+		"libcoll was built without PMIx (pmix.h was not there): set "
+		"COLL_STORE and COLL_SECRET, and COLL_RANKS where the launcher tells no "
+		"size");
 }
 
-int boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		   const struct boot_why *why)
+int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
+			const struct boot_why *why)
 {
 	(void)boot, (void)deadline;
-	return boot_pmix_read(job, why);
+	return coll_boot_pmix_read(job, why);
 }
 #endif

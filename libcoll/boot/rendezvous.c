@@ -22,9 +22,11 @@ static int check_ours(int fd, const char *path, const struct boot_why *why)
 	if (fstat(fd, &st))
 		return -errno;
 	if (st.st_uid != geteuid() || st.st_mode & 077)
-		return boot_fail(why, -EPERM, "%s must belong to this user and be closed to all "
-				 "others (it has owner %u, mode %03o): remove it, or set "
-				 "XDG_RUNTIME_DIR", path, st.st_uid, st.st_mode & 0777);
+		return coll_boot_fail(why, -EPERM,
+				      "%s must belong to this user and be closed to all "
+				      "others (it has owner %u, mode %03o): remove it, or set "
+				      "XDG_RUNTIME_DIR",
+				      path, st.st_uid, st.st_mode & 0777);
 	return 0;
 }
 
@@ -35,7 +37,7 @@ static int open_ours(const char *path, int flags, const struct boot_why *why)
 	fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENOTDIR || errno == EACCES ?
-		       boot_fail(why, -EPERM, "%s is not ours: %s", path, strerror(errno)) :
+		       coll_boot_fail(why, -EPERM, "%s is not ours: %s", path, strerror(errno)) :
 		       -errno;
 	err = check_ours(fd, path, why);
 	if (err) {
@@ -50,7 +52,7 @@ static int make_directory(const char *path, const struct boot_why *why)
 	int fd;
 
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return boot_fail(why, -EPERM, "cannot make %s: %s", path, strerror(errno));
+		return coll_boot_fail(why, -EPERM, "cannot make %s: %s", path, strerror(errno));
 	fd = open_ours(path, O_RDONLY | O_DIRECTORY, why);
 	if (fd < 0)
 		return fd;
@@ -69,7 +71,7 @@ static void escape(char *to, const char *from)
 	*to = '\0';
 }
 
-int rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why)
+int coll_rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char directory[256], name[3 * 64];
@@ -80,7 +82,7 @@ int rendezvous_name(struct rendezvous *file, const char *job, const struct boot_
 	else
 		n = snprintf(directory, sizeof(directory), "/tmp/coll-%u", geteuid());
 	if (n >= (int)sizeof(directory))
-		return boot_fail(why, -EINVAL, "XDG_RUNTIME_DIR is too long");
+		return coll_boot_fail(why, -EINVAL, "XDG_RUNTIME_DIR is too long");
 	err = make_directory(directory, why);
 	if (err)
 		return err;
@@ -105,8 +107,8 @@ static int parse(char *text, char *address, uint8_t *secret)
 	       0 : -ENOENT;
 }
 
-int rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
-		    uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
+int coll_rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
+			 uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
 {
 	char text[COLL_STORE_ADDRESS_MAX + 2 * COLL_SECRET_BYTES + 8];
 	ssize_t n;
@@ -132,8 +134,8 @@ static int write_text(int fd, const char *text)
 	return n == (ssize_t)strlen(text) ? 0 : -ENOSPC;
 }
 
-int rendezvous_write(const struct rendezvous *file, const char *address,
-		     const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
+int coll_rendezvous_write(const struct rendezvous *file, const char *address,
+			  const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
 {
 	char text[COLL_STORE_ADDRESS_MAX + 2 * COLL_SECRET_BYTES + 8];
 	char hex[2 * COLL_SECRET_BYTES + 1] = "";
@@ -145,7 +147,7 @@ int rendezvous_write(const struct rendezvous *file, const char *address,
 	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", file->path);
 	fd = mkostemp(fresh, O_CLOEXEC);
 	if (fd < 0)
-		return boot_fail(why, -EPERM, "cannot make %s: %s", fresh, strerror(errno));
+		return coll_boot_fail(why, -EPERM, "cannot make %s: %s", fresh, strerror(errno));
 	err = write_text(fd, text);
 	close(fd);
 	if (!err && rename(fresh, file->path))
@@ -156,12 +158,12 @@ int rendezvous_write(const struct rendezvous *file, const char *address,
 }
 
 /* Only while it still tells of this address: a later job may have replaced it. */
-void rendezvous_remove(const struct rendezvous *file, const char *address)
+void coll_rendezvous_remove(const struct rendezvous *file, const char *address)
 {
 	const struct boot_why silent = { NULL, 0 };
 	char now[COLL_STORE_ADDRESS_MAX];
 	uint8_t secret[COLL_SECRET_BYTES];
 
-	if (!rendezvous_read(file, now, secret, &silent) && !strcmp(now, address))
+	if (!coll_rendezvous_read(file, now, secret, &silent) && !strcmp(now, address))
 		unlink(file->path);
 }

@@ -90,7 +90,7 @@ int coll_store_listen(const char *address, int *fd)
 	struct addrinfo *found, *at;
 	int err, i;
 
-	err = store_resolve(address, true, &found);
+	err = coll_store_resolve(address, true, &found);
 	if (err)
 		return err;
 	err = -EADDRNOTAVAIL;
@@ -264,11 +264,11 @@ static void take_hello(struct coll_store *store, struct connection *c)
 	int status = -EACCES;
 
 	memcpy(&hello, c->in, sizeof(hello));
-	store_prove(proof, STORE_CLIENT, store->secret, &c->greeting, &hello);
-	if (store_proof_equal(proof, hello.proof) &&
+	coll_store_prove(proof, STORE_CLIENT, store->secret, &c->greeting, &hello);
+	if (coll_store_proof_equal(proof, hello.proof) &&
 	    !memcmp(hello.job, store->job, sizeof(hello.job))) {
 		status = hello_status(store, &hello);
-		store_prove(welcome.proof, STORE_SERVER, store->secret, &c->greeting, &hello);
+		coll_store_prove(welcome.proof, STORE_SERVER, store->secret, &c->greeting, &hello);
 	}
 	welcome.status = htole32(status);
 	say(store, c, &welcome, sizeof(welcome), NULL, 0);
@@ -300,7 +300,7 @@ static bool try_get(struct coll_store *store, struct connection *c)
 	uint32_t bytes;
 
 	key = key_of(c, &bytes);
-	entry = store_table_find(&store->table, c->stay, key, bytes);
+	entry = coll_store_table_find(&store->table, c->stay, key, bytes);
 	if (entry)
 		reply(store, c, 0, store_entry_value(entry), entry->value_bytes);
 	return entry;
@@ -378,8 +378,8 @@ static void serve(struct coll_store *store, struct connection *c,
 
 	switch (request->verb) {
 	case STORE_PUT:
-		err = store_table_put(&store->table, c->stay, key, request->key_bytes,
-				      key + request->key_bytes, request->value_bytes);
+		err = coll_store_table_put(&store->table, c->stay, key, request->key_bytes,
+					   key + request->key_bytes, request->value_bytes);
 		reply(store, c, err, NULL, 0);
 		if (!err)
 			answer_gets(store);
@@ -410,7 +410,7 @@ static uint32_t message_bytes(const struct connection *c)
 		return memcmp(c->in, STORE_MAGIC, magic) ? 0 : sizeof(struct store_hello);
 	if (c->in_bytes < sizeof(request))
 		return sizeof(request);
-	if (!store_request_read(&request, c->in))
+	if (!coll_store_request_read(&request, c->in))
 		return 0;
 	return sizeof(request) + request.key_bytes + request.value_bytes;
 }
@@ -423,7 +423,7 @@ static void take_message(struct coll_store *store, struct connection *c)
 		take_hello(store, c);
 		return;
 	}
-	store_request_read(&request, c->in);
+	coll_store_request_read(&request, c->in);
 	serve(store, c, &request);
 }
 
@@ -747,7 +747,7 @@ void coll_store_close(struct coll_store *store)
 	for (i = 0; i < store->connections; i++)
 		connection_close(store, store->connection[i]);
 	free_closed(store);
-	store_table_free(&store->table);
+	coll_store_table_free(&store->table);
 	close(store->listen_fd);
 	if (store->epoll_fd >= 0)
 		close(store->epoll_fd);

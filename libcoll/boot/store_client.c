@@ -128,7 +128,7 @@ static int connect_any(const char *address, uint64_t deadline)
 	struct addrinfo *found, *to;
 	int fd;
 
-	fd = store_resolve(address, false, &found);
+	fd = coll_store_resolve(address, false, &found);
 	if (fd)
 		return fd;
 	fd = -ECONNREFUSED;
@@ -166,7 +166,7 @@ static int introduce(int fd, const struct coll_store_who *who, uint64_t deadline
 	err = fill_hello(&hello, who);
 	if (err)
 		return err;
-	store_prove(hello.proof, STORE_CLIENT, who->secret, &greeting, &hello);
+	coll_store_prove(hello.proof, STORE_CLIENT, who->secret, &greeting, &hello);
 	err = send_all(fd, &hello, sizeof(hello), deadline);
 	if (!err)
 		err = recv_all(fd, &welcome, sizeof(welcome), deadline);
@@ -175,8 +175,8 @@ static int introduce(int fd, const struct coll_store_who *who, uint64_t deadline
 	err = (int32_t)le32toh(welcome.status);
 	if (err)
 		return err == -EPROTO || err == -EEXIST || err == -EACCES ? err : -EBADMSG;
-	store_prove(proof, STORE_SERVER, who->secret, &greeting, &hello);
-	return store_proof_equal(proof, welcome.proof) ? 0 : -EBADMSG;
+	coll_store_prove(proof, STORE_SERVER, who->secret, &greeting, &hello);
+	return coll_store_proof_equal(proof, welcome.proof) ? 0 : -EBADMSG;
 }
 
 int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,

@@ -14,8 +14,8 @@ static uint32_t hash_of(uint32_t stay, const uint8_t *key, uint32_t bytes)
 	return hash;
 }
 
-const struct store_entry *store_table_find(const struct store_table *table, uint32_t stay,
-					   const void *key, uint32_t key_bytes)
+const struct store_entry *coll_store_table_find(const struct store_table *table, uint32_t stay,
+						const void *key, uint32_t key_bytes)
 {
 	uint32_t hash = hash_of(stay, key, key_bytes);
 	const struct store_entry *entry;
@@ -27,10 +27,10 @@ const struct store_entry *store_table_find(const struct store_table *table, uint
 	return NULL;
 }
 
-int store_table_put(struct store_table *table, uint32_t stay, const void *key, uint32_t key_bytes,
-		    const void *value, uint32_t value_bytes)
+int coll_store_table_put(struct store_table *table, uint32_t stay, const void *key,
+			 uint32_t key_bytes, const void *value, uint32_t value_bytes)
 {
-	const struct store_entry *old = store_table_find(table, stay, key, key_bytes);
+	const struct store_entry *old = coll_store_table_find(table, stay, key, key_bytes);
 	size_t bytes = sizeof(*old) + key_bytes + value_bytes;
 	struct store_entry *entry, **bucket;
 
@@ -55,7 +55,7 @@ int store_table_put(struct store_table *table, uint32_t stay, const void *key, u
 	return 0;
 }
 
-void store_table_free(struct store_table *table)
+void coll_store_table_free(struct store_table *table)
 {
 	struct store_entry *entry, *next;
 	int i;

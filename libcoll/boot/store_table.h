@@ -26,10 +26,10 @@ static inline const uint8_t *store_entry_value(const struct store_entry *entry)
 }
 
 /* 0, also when the same value is there; -EEXIST: another one is; -ENOSPC, -ENOMEM. */
-int store_table_put(struct store_table *table, uint32_t stay, const void *key, uint32_t key_bytes,
-		    const void *value, uint32_t value_bytes);
-const struct store_entry *store_table_find(const struct store_table *table, uint32_t stay,
-					   const void *key, uint32_t key_bytes);
-void store_table_free(struct store_table *table);
+int coll_store_table_put(struct store_table *table, uint32_t stay, const void *key,
+			 uint32_t key_bytes, const void *value, uint32_t value_bytes);
+const struct store_entry *coll_store_table_find(const struct store_table *table, uint32_t stay,
+						const void *key, uint32_t key_bytes);
+void coll_store_table_free(struct store_table *table);
 
 #endif

@@ -11,9 +11,9 @@
 #include "store.h"
 #include "store_wire.h"
 
-void store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
-		 const uint8_t secret[COLL_SECRET_BYTES], const struct store_greeting *greeting,
-		 const struct store_hello *hello)
+void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
+		      const uint8_t secret[COLL_SECRET_BYTES],
+		      const struct store_greeting *greeting, const struct store_hello *hello)
 {
 	static const char *const label[] = { "coll store client", "coll store server" };
 	struct hmac_sha256_ctx hmac;
@@ -25,12 +25,12 @@ void store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
 	hmac_sha256_digest(&hmac, STORE_PROOF_BYTES, proof);
 }
 
-bool store_proof_equal(const uint8_t *a, const uint8_t *b)
+bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b)
 {
 	return memeql_sec(a, b, STORE_PROOF_BYTES);
 }
 
-bool store_request_read(struct store_request *request, const void *wire)
+bool coll_store_request_read(struct store_request *request, const void *wire)
 {
 	bool keyed;
 
@@ -47,7 +47,7 @@ bool store_request_read(struct store_request *request, const void *wire)
 	       (request->verb == STORE_PUT || !request->value_bytes);
 }
 
-int store_split(const char *address, char *host, size_t bytes, const char **port)
+int coll_store_split(const char *address, char *host, size_t bytes, const char **port)
 {
 	const char *colon = strrchr(address, ':'), *end = colon;
 	char *rest;
@@ -75,14 +75,14 @@ int store_split(const char *address, char *host, size_t bytes, const char **port
 	return 0;
 }
 
-int store_resolve(const char *address, bool listening, struct addrinfo **found)
+int coll_store_resolve(const char *address, bool listening, struct addrinfo **found)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
 	char host[COLL_STORE_ADDRESS_MAX];
 	const char *port;
 	int err;
 
-	err = store_split(address, host, sizeof(host), &port);
+	err = coll_store_split(address, host, sizeof(host), &port);
 	if (err)
 		return err;
 	hints.ai_flags |= AI_NUMERICHOST;

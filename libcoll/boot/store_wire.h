@@ -72,15 +72,15 @@ enum {
 enum store_side { STORE_CLIENT, STORE_SERVER };
 
 /* The proof that `side` knows the secret: an HMAC-SHA256 over all that was said so far. */
-void store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
-		 const uint8_t secret[COLL_SECRET_BYTES], const struct store_greeting *greeting,
-		 const struct store_hello *hello);
+void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
+		      const uint8_t secret[COLL_SECRET_BYTES],
+		      const struct store_greeting *greeting, const struct store_hello *hello);
 
 /* In constant time. */
-bool store_proof_equal(const uint8_t *a, const uint8_t *b);
+bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b);
 
 /* A request in wire order to host order; false: it breaks a rule. */
-bool store_request_read(struct store_request *request, const void *wire);
+bool coll_store_request_read(struct store_request *request, const void *wire);
 
 struct addrinfo;
 
@@ -88,9 +88,9 @@ struct addrinfo;
  * Splits "host:port" or "[host]:port"; *port points into `address`. -EINVAL. A
  * bare IPv6 address would be ambiguous and is refused.
  */
-int store_split(const char *address, char *host, size_t bytes, const char **port);
+int coll_store_split(const char *address, char *host, size_t bytes, const char **port);
 
 /* Resolving a name may take as long as the resolver does; a number is resolved at once. */
-int store_resolve(const char *address, bool listening, struct addrinfo **found);
+int coll_store_resolve(const char *address, bool listening, struct addrinfo **found);
 
 #endif

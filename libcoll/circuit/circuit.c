@@ -75,7 +75,7 @@ static int dial(const struct circuit_client *circuits)
 	return -errno;
 }
 
-int circuits_dial(const struct coll_context *context)
+int coll_circuits_dial(const struct coll_context *context)
 {
 	return dial(context->circuits);
 }
@@ -285,7 +285,7 @@ static void is_never(struct circuit_client *circuits, struct circuit_want *want,
 		may_go(circuits, want);
 		return;
 	}
-	group_fail(want->exec->group, m->error ? m->error : -EIO, rank, COLL_NONE, text);
+	coll_group_fail(want->exec->group, m->error ? m->error : -EIO, rank, COLL_NONE, text);
 }
 
 static void take_message(struct circuit_client *circuits)
@@ -335,7 +335,7 @@ static void read_manager(struct watch *watch, int events)
 /* ---- ops ----------------------------------------------------------------- */
 
 /* "" is never one. */
-const char *circuits_node(struct coll_context *context, uint32_t world_rank, uint64_t deadline)
+const char *coll_circuits_node(struct coll_context *context, uint32_t world_rank, uint64_t deadline)
 {
 	char *name = context->circuits->peer[world_rank], key[32];
 	size_t bytes = COLL_CIRCUIT_NAME - 1;
@@ -354,7 +354,8 @@ static const char *peer_node(const struct planned *planned, uint32_t peer, uint6
 {
 	const struct coll_group *group = planned->group;
 
-	return circuits_node(group->context, group->world[planned->links[peer]->rank], deadline);
+	return coll_circuits_node(group->context, group->world[planned->links[peer]->rank],
+				  deadline);
 }
 
 /* Messages without bytes go beside the circuits, when it may be dark. */
@@ -377,7 +378,7 @@ static bool needs_circuit(const struct coll_exec *exec, uint32_t peer)
 	return needs;
 }
 
-bool circuits_free(const struct coll_exec *exec, uint32_t peer)
+bool coll_circuits_free(const struct coll_exec *exec, uint32_t peer)
 {
 	struct circuit_client *circuits = exec->group->context->circuits;
 	const char *node;
@@ -414,7 +415,7 @@ static uint64_t session_of(struct coll_exec *exec, uint32_t index)
 	return session ? session : 1;
 }
 
-bool circuits_connect(struct coll_exec *exec, uint32_t op)
+bool coll_circuits_connect(struct coll_exec *exec, uint32_t op)
 {
 	struct circuit_client *circuits = exec->group->context->circuits;
 	const uint32_t peer = coll_ops(exec->planned->schedule)[op].peer;
@@ -428,9 +429,10 @@ bool circuits_connect(struct coll_exec *exec, uint32_t op)
 		return true;
 	want = node ? malloc(sizeof(*want)) : NULL;
 	if (!want) {
-		group_fail(exec->group, node ? -ENOMEM : -ENOENT, exec->planned->links[peer]->rank,
-			   COLL_NONE, node ? "no memory for its circuit" :
-					     "it has no circuit manager, and this rank has");
+		coll_group_fail(exec->group, node ? -ENOMEM : -ENOENT,
+				exec->planned->links[peer]->rank, COLL_NONE,
+				node ? "no memory for its circuit"
+				     : "it has no circuit manager, and this rank has");
 		return false;
 	}
 	*want = (struct circuit_want){ .exec = exec, .planned = exec->planned, .op = op,
@@ -459,7 +461,7 @@ static void give_back(struct circuit_client *circuits, struct circuit_want **slo
 }
 
 /* The oldest of this peer: the list has the latest first. */
-void circuits_release(struct coll_exec *exec, uint32_t op)
+void coll_circuits_release(struct coll_exec *exec, uint32_t op)
 {
 	struct circuit_client *circuits = exec->group->context->circuits;
 	const uint32_t peer = coll_ops(exec->planned->schedule)[op].peer;
@@ -474,7 +476,7 @@ void circuits_release(struct coll_exec *exec, uint32_t op)
 		give_back(circuits, oldest);
 }
 
-void circuits_run_over(struct coll_exec *exec)
+void coll_circuits_run_over(struct coll_exec *exec)
 {
 	struct circuit_client *circuits = exec->group->context->circuits;
 	struct circuit_want **slot;
@@ -488,7 +490,7 @@ void circuits_run_over(struct coll_exec *exec)
 		else
 			slot = &(*slot)->next;
 	if (exec->run && exec->run->persistent && !exec->status)
-		circuits_prefetch(exec->run);
+		coll_circuits_prefetch(exec->run);
 }
 
 /* ---- persistent runs -------------------------------------------------------- */
@@ -522,7 +524,7 @@ static bool circuits_wanted(const struct circuit_client *circuits, const struct 
 }
 
 /* Those that wait for no other's release: with them the run begins. */
-void circuits_prefetch(struct coll_run *run)
+void coll_circuits_prefetch(struct coll_run *run)
 {
 	struct circuit_client *circuits = run->group->context->circuits;
 	const struct planned *planned = run->planned;
@@ -551,17 +553,17 @@ void circuits_prefetch(struct coll_run *run)
 	forget(run->group, run, planned);
 }
 
-void circuits_forget(const struct coll_run *run)
+void coll_circuits_forget(const struct coll_run *run)
 {
 	forget(run->group, run, NULL);
 }
 
-void circuits_forget_group(const struct coll_group *group)
+void coll_circuits_forget_group(const struct coll_group *group)
 {
 	forget(group, NULL, NULL);
 }
 
-void circuits_started(const struct coll_run *run)
+void coll_circuits_started(const struct coll_run *run)
 {
 	const struct coll_schedule *s = run->planned->schedule;
 	uint32_t i;
@@ -570,7 +572,7 @@ void circuits_started(const struct coll_run *run)
 		return;
 	for (i = 0; i < s->ops; i++)
 		if (coll_ops(s)[i].kind == COLL_OP_CONNECT && coll_ops(s)[i].waits) {
-			circuits_forget(run);
+			coll_circuits_forget(run);
 			return;
 		}
 }
@@ -639,7 +641,7 @@ static int begin(struct circuit_client *circuits, char *why, size_t why_bytes)
 	return error;
 }
 
-int circuits_open(struct coll_context *context, char *why, size_t why_bytes)
+int coll_circuits_open(struct coll_context *context, char *why, size_t why_bytes)
 {
 	const char *path = context->options.circuits;
 	struct circuit_client *circuits;
@@ -662,7 +664,7 @@ int circuits_open(struct coll_context *context, char *why, size_t why_bytes)
 		gethostname(circuits->node, sizeof(circuits->node) - 1);
 	error = begin(circuits, why, why_bytes);
 	if (error)
-		circuits_close(context);
+		coll_circuits_close(context);
 	return error;
 }
 
@@ -689,7 +691,7 @@ static void sync_with_manager(struct circuit_client *circuits)
 	tell_manager(circuits, &sync);
 }
 
-void circuits_leave(struct coll_context *context)
+void coll_circuits_leave(struct coll_context *context)
 {
 	const uint64_t deadline = context->options.deadline_ns;
 	const uint64_t until = coll_now() + (deadline < PAST_NS ? deadline : PAST_NS);
@@ -699,12 +701,12 @@ void circuits_leave(struct coll_context *context)
 	while (circuits && has_past(circuits, &told) && coll_now() < until) {
 		if (told)
 			sync_with_manager(circuits);
-		if (context_turn(context, coll_now() + AGAIN_NS))
+		if (coll_context_turn(context, coll_now() + AGAIN_NS))
 			break;
 	}
 }
 
-void circuits_close(struct coll_context *context)
+void coll_circuits_close(struct coll_context *context)
 {
 	struct circuit_client *circuits = context->circuits;
 

@@ -41,12 +41,12 @@ static void take_node(struct coll_group *group, const struct coll_circuit_messag
 	uint32_t rank, here = 0;
 
 	for (rank = 0; rank < group->ranks; rank++) {
-		const char *node = circuits_node(group->context, group->world[rank], deadline);
+		const char *node = coll_circuits_node(group->context, group->world[rank], deadline);
 
 		here += node && !strncmp(node, m->node, sizeof(m->node));
 	}
 	for (rank = 0; rank < group->ranks && here; rank++) {
-		const char *node = circuits_node(group->context, group->world[rank], deadline);
+		const char *node = coll_circuits_node(group->context, group->world[rank], deadline);
 
 		if (node && !strncmp(node, m->node, sizeof(m->node)))
 			terms->ports[rank] = m->value > here ? m->value / here : 1;
@@ -97,7 +97,7 @@ static bool same_terms(const struct coll_group *group, const struct circuit_term
 /* Leaves the terms as they are where the manager does not answer, or says nothing new. */
 static void look(struct coll_group *group, struct circuit_terms *terms)
 {
-	const int fd = circuits_dial(group->context);
+	const int fd = coll_circuits_dial(group->context);
 	struct circuit_terms *seen = malloc(terms_bytes(group));
 
 	if (fd >= 0 && seen) {
@@ -202,7 +202,7 @@ struct told {
 };
 
 /* Told without circuits: what these are planned from cannot need them. */
-int circuits_agree(struct coll_group *group)
+int coll_circuits_agree(struct coll_group *group)
 {
 	struct circuit_terms *terms = group->terms ? group->terms : terms_make(group);
 	const uint64_t now = coll_now(), explain = group->options.explain;
@@ -238,15 +238,15 @@ int circuits_agree(struct coll_group *group)
 	return error;
 }
 
-void circuits_agree_again(void *argument)
+void coll_circuits_agree_again(void *argument)
 {
 	struct coll_group *group = argument;
 
 	if (group->terms && group->state == GROUP_OK)
-		circuits_agree(group);
+		coll_circuits_agree(group);
 }
 
-bool circuits_are_planned(const struct coll_context *context)
+bool coll_circuits_are_planned(const struct coll_context *context)
 {
 	return context->circuits && !strcmp(context->options.circuit_ports, "auto");
 }

@@ -16,7 +16,7 @@ enum { SCRATCH_ALIGN = 64 };
 
 /* ---- memory ------------------------------------------------------------- */
 
-void exec_free(struct coll_exec *exec)
+void coll_exec_free(struct coll_exec *exec)
 {
 	free(exec->buffer[COLL_SCRATCH]);
 	free(exec->messages);
@@ -57,13 +57,14 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	exec->planned = planned;
 	exec->messages = calloc(planned->sends ? planned->sends : 1, sizeof(*exec->messages));
 	if (scratch)
-		exec->buffer[COLL_SCRATCH] = aligned_alloc(
-			SCRATCH_ALIGN, (scratch + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1));
+		exec->buffer[COLL_SCRATCH] =
+			aligned_alloc(SCRATCH_ALIGN,
+				      (scratch + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1));
 	if (injected)
 		exec->posted_at = calloc(s->ops + 1, sizeof(*exec->posted_at));
 	if (!exec->messages || (scratch && !exec->buffer[COLL_SCRATCH]) ||
 	    (injected && !exec->posted_at)) {
-		exec_free(exec);
+		coll_exec_free(exec);
 		return NULL;
 	}
 	for (i = 0; i < s->ops; i++) {
@@ -76,14 +77,14 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	return exec;
 }
 
-uint8_t *exec_place(const struct coll_exec *exec, uint64_t place)
+uint8_t *coll_exec_place(const struct coll_exec *exec, uint64_t place)
 {
 	return exec->buffer[COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
 }
 
 /* ---- looking up --------------------------------------------------------- */
 
-struct coll_exec *exec_find(const struct coll_group *group, uint32_t number)
+struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number)
 {
 	struct coll_exec *exec;
 
@@ -107,7 +108,7 @@ static bool expected_slot(struct coll_exec *exec, uint32_t peer, uint32_t *op)
 	return false;
 }
 
-struct coll_exec *exec_expecting(struct coll_link *link, uint32_t *op)
+struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op)
 {
 	struct coll_exec *exec;
 
@@ -143,7 +144,8 @@ static bool op_possible(const struct coll_exec *exec, uint32_t index, const uint
 
 	if (exec->step.state[index] == COLL_OP_DONE || exec->arrived[index])
 		return true;
-	if (exec->step.state[index] == COLL_OP_SKIPPED || (link && (link == lost || link_gone(link))))
+	if (exec->step.state[index] == COLL_OP_SKIPPED ||
+	    (link && (link == lost || link_gone(link))))
 		return false;
 	for (i = 0; i < op->waits; i++)
 		open += !possible[coll_waits(s)[op->wait + i]];
@@ -171,7 +173,7 @@ static bool message_needed(const struct coll_message *message)
 				  COLL_OPTIONAL);
 }
 
-bool exec_needs_link(const struct coll_link *link)
+bool coll_exec_needs_link(const struct coll_link *link)
 {
 	const struct coll_message *message;
 	const struct coll_exec *exec;
@@ -184,7 +186,8 @@ bool exec_needs_link(const struct coll_link *link)
 		if (link->stream[i].message && message_needed(link->stream[i].message))
 			return true;
 	for (exec = link->group->active; exec; exec = exec->next)
-		if (!exec->over && coll_peer_find(exec->planned->schedule, link->rank) != COLL_NONE &&
+		if (!exec->over &&
+		    coll_peer_find(exec->planned->schedule, link->rank) != COLL_NONE &&
 		    exec_needs(exec, link))
 			return true;
 	return false;
@@ -202,7 +205,7 @@ static void exec_tell_run(struct coll_exec *exec)
 	exec->run = NULL;
 }
 
-void exec_maybe_home(struct coll_exec *exec)
+void coll_exec_maybe_home(struct coll_exec *exec)
 {
 	struct coll_group *group = exec->group;
 	struct coll_exec **slot = &group->active;
@@ -210,7 +213,7 @@ void exec_maybe_home(struct coll_exec *exec)
 	if (!exec->over || exec->in_flight || exec->stepping)
 		return;
 	if (exec->held)
-		health_run_over(exec);
+		coll_health_run_over(exec);
 	group->lingering--;
 	while (*slot != exec)
 		slot = &(*slot)->next;
@@ -221,7 +224,7 @@ void exec_maybe_home(struct coll_exec *exec)
 	exec_tell_run(exec);
 	exec->next = exec->planned->spare;
 	exec->planned->spare = exec;
-	planned_put(exec->planned);
+	coll_planned_put(exec->planned);
 }
 
 static void exec_over(struct coll_exec *exec, int status)
@@ -235,18 +238,18 @@ static void exec_over(struct coll_exec *exec, int status)
 		planned->links[peer]->expected -= exec->posted[peer];
 		exec->posted[peer] = 0;
 		if (planned->links[peer]->kept)
-			early_drop_over(planned->links[peer]);
+			coll_early_drop_over(planned->links[peer]);
 	}
 	exec->group->context->counters.runs++;
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->lingering++;
-	health_run_over(exec);
-	circuits_run_over(exec);
+	coll_health_run_over(exec);
+	coll_circuits_run_over(exec);
 	if (!status)
 		exec_tell_run(exec);
 }
 
-void exec_fail_all(struct coll_group *group, int error)
+void coll_exec_fail_all(struct coll_group *group, int error)
 {
 	struct coll_exec *exec, *next;
 
@@ -255,7 +258,7 @@ void exec_fail_all(struct coll_group *group, int error)
 		coll_step_fail(&exec->step, error);
 		if (!exec->over)
 			exec_over(exec, error);
-		exec_maybe_home(exec);
+		coll_exec_maybe_home(exec);
 	}
 }
 
@@ -264,8 +267,9 @@ void exec_fail_all(struct coll_group *group, int error)
 static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 {
 	const struct planned *planned = exec->planned;
-	uint8_t *result = exec_place(exec, op->result);
-	const uint8_t *left = exec_place(exec, op->left), *right = exec_place(exec, op->right);
+	uint8_t *result = coll_exec_place(exec, op->result);
+	const uint8_t *left = coll_exec_place(exec, op->left),
+		      *right = coll_exec_place(exec, op->right);
 
 	if (op->reduction == COLL_USER_REDUCTION) {
 		const struct user_op *user = &exec->group->context->ops[planned->user_op];
@@ -282,8 +286,8 @@ static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 
 static void exec_needs_gone(struct coll_exec *exec, const struct coll_link *link)
 {
-	group_fail(exec->group, -ECONNRESET, link->rank, COLL_NONE, link->state == LINK_LEFT ?
-		   "it has left the group" : "its connection has ended");
+	coll_group_fail(exec->group, -ECONNRESET, link->rank, COLL_NONE, link->state == LINK_LEFT ?
+			"it has left the group" : "its connection has ended");
 }
 
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
@@ -308,9 +312,9 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	message->reported = op->bytes <= MESSAGE_INLINE_MAX;
 	message->payload = NULL;
 	if (!message->reported)
-		message->payload = exec_place(exec, op->left);
+		message->payload = coll_exec_place(exec, op->left);
 	else if (op->bytes)
-		memcpy(message->small, exec_place(exec, op->left), op->bytes);
+		memcpy(message->small, coll_exec_place(exec, op->left), op->bytes);
 	context->counters.sends++;
 	context->counters.sent_bytes += op->bytes;
 	if (coll_link_is_far(link)) {
@@ -323,7 +327,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 		coll_step_done(&exec->step, index);
 }
 
-void exec_arrived(struct coll_exec *exec, uint32_t op)
+void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 {
 	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
 	struct coll_context *context = exec->group->context;
@@ -339,29 +343,29 @@ void exec_arrived(struct coll_exec *exec, uint32_t op)
 	context->counters.recv_bytes += recv->bytes;
 }
 
-bool exec_take_early(struct coll_exec *exec, uint32_t op)
+bool coll_exec_take_early(struct coll_exec *exec, uint32_t op)
 {
 	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
 	struct coll_link *link = exec->planned->links[recv->peer];
-	struct coll_early *early = early_find(link, exec->number, recv->slot);
+	struct coll_early *early = coll_early_find(link, exec->number, recv->slot);
 	struct coll_group *group = exec->group;
 
 	if (!early)
 		return false;
 	if (early->header.hash != exec->planned->hash) {
-		group_mismatch(link);
+		coll_group_mismatch(link);
 		return false;
 	}
 	if (early->header.bytes != recv->bytes) {
-		group_fail(group, -EPROTO, link->rank, group->rank,
-			   "sent a message of another size");
+		coll_group_fail(group, -EPROTO, link->rank, group->rank,
+				"sent a message of another size");
 		return false;
 	}
 	if (recv->bytes)	/* an empty place may be no memory at all */
-		memcpy(exec_place(exec, recv->result), early->data, recv->bytes);
+		memcpy(coll_exec_place(exec, recv->result), early->data, recv->bytes);
 	group->context->counters.copied_bytes += recv->bytes;
-	early_release(link, early);
-	exec_arrived(exec, op);
+	coll_early_release(link, early);
+	coll_exec_arrived(exec, op);
 	group->context->engine->deliver(link, exec, op);
 	return true;
 }
@@ -374,7 +378,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	link->expected++;
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
-	if (link->kept && exec_take_early(exec, index))
+	if (link->kept && coll_exec_take_early(exec, index))
 		return;
 	if (link_gone(link) && !(op->flags & COLL_OPTIONAL))
 		exec_needs_gone(exec, link);
@@ -399,15 +403,15 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 		break;
 	case COLL_OP_COPY:
 		if (op->bytes)
-			memcpy(exec_place(exec, op->result), exec_place(exec, op->left),
+			memcpy(coll_exec_place(exec, op->result), coll_exec_place(exec, op->left),
 			       op->bytes);
 		break;
 	case COLL_OP_CONNECT:
-		if (!circuits_connect(exec, index))
+		if (!coll_circuits_connect(exec, index))
 			return;
 		break;
 	case COLL_OP_RELEASE:
-		circuits_release(exec, index);
+		coll_circuits_release(exec, index);
 		break;
 	}
 	coll_step_done(&exec->step, index);
@@ -426,13 +430,13 @@ static void exec_step(struct coll_exec *exec)
 	exec->stepping = false;
 	if (coll_step_finished(&exec->step) && !exec->step.error && !exec->over)
 		exec_over(exec, 0);
-	exec_maybe_home(exec);
+	coll_exec_maybe_home(exec);
 }
 
 void coll_exec_received(struct coll_exec *exec, uint32_t op)
 {
 	if (exec->over) {
-		exec_maybe_home(exec);
+		coll_exec_maybe_home(exec);
 		return;
 	}
 	coll_step_done(&exec->step, op);
@@ -443,7 +447,7 @@ void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
 {
 	exec->in_flight--;
 	if (exec->over) {
-		exec_maybe_home(exec);
+		coll_exec_maybe_home(exec);
 		return;
 	}
 	if (!message->reported) {
@@ -454,16 +458,17 @@ void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
 
 /* ---- start -------------------------------------------------------------- */
 
-void exec_open_links(const struct planned *planned, const struct coll_exec *exec)
+void coll_exec_open_links(const struct planned *planned, const struct coll_exec *exec)
 {
 	uint32_t peer;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
-		if (planned->links[peer]->state == LINK_IDLE && (!exec || circuits_free(exec, peer)))
+		if (planned->links[peer]->state == LINK_IDLE &&
+		    (!exec || coll_circuits_free(exec, peer)))
 			coll_link_open(planned->links[peer]);
 }
 
-int exec_start(struct coll_run *run, uint64_t deadline)
+int coll_exec_start(struct coll_run *run, uint64_t deadline)
 {
 	struct coll_group *group = run->group;
 	struct planned *planned = run->planned;
@@ -504,13 +509,13 @@ int exec_start(struct coll_run *run, uint64_t deadline)
 	*group->active_end = exec;
 	group->active_end = &exec->next;
 	run->exec = exec;
-	health_check_at(group->context, exec->started + HEALTH_FIRST_NS);
-	health_check_at(group->context, exec->started + (deadline - exec->started) / 4);
+	coll_health_check_at(group->context, exec->started + HEALTH_FIRST_NS);
+	coll_health_check_at(group->context, exec->started + (deadline - exec->started) / 4);
 	if (group->context->inject)
 		coll_inject_started(group);
-	exec_open_links(planned, exec);
+	coll_exec_open_links(planned, exec);
 	exec_step(exec);
 	if (run->persistent && run->exec)
-		circuits_started(run);
+		coll_circuits_started(run);
 	return 0;
 }

@@ -58,7 +58,7 @@ static uint32_t terms_version(const struct coll_group *group)
 	return group->terms ? group->terms->version : 0;
 }
 
-uint64_t call_key(const struct coll_call *call, uint32_t user_op)
+uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op)
 {
 	uint64_t hash = mix(user_op, call->collective);
 	uint32_t i;
@@ -170,7 +170,7 @@ static bool has_arrays(const struct coll_call *call)
 	return has;
 }
 
-int run_keep_counts(struct coll_run *run)
+int coll_run_keep_counts(struct coll_run *run)
 {
 	return has_arrays(&run->call) ? keep_arrays(&run->call, &run->counts) : 0;
 }
@@ -180,7 +180,7 @@ int run_keep_counts(struct coll_run *run)
 /*
  * What the options do not say, as it was measured; until then a network of 10 Gbit/s.
  */
-struct coll_machine planned_machine(const struct planned *planned)
+struct coll_machine coll_planned_machine(const struct planned *planned)
 {
 	struct coll_machine known = planned->group->options.machine;
 
@@ -222,9 +222,10 @@ static int in_memory(uint64_t bytes, void **memory, struct planned *planned,
 
 static int make_choice(struct planned *planned, void *memory, uint64_t bytes, void *choice)
 {
-	const struct coll_machine known = planned_machine(planned);
+	const struct coll_machine known = coll_planned_machine(planned);
 
-	return circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes, choice);
+	return coll_circuits_choose(&planned->call, &planned->tuning, &known, memory, bytes,
+				    choice);
 }
 
 /*
@@ -284,15 +285,15 @@ static int take_terms(struct coll_group *group, struct planned *planned)
 
 struct prediction {
 	struct coll_machine machine;
-	struct circuits_cost cost;
+	struct coll_circuits_cost cost;
 };
 
 static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *made)
 {
 	struct prediction *prediction = made;
 
-	return circuits_cost(planned->algo, &planned->call, &planned->tuning, &prediction->machine,
-			     memory, bytes, &prediction->cost);
+	return coll_circuits_cost(planned->algo, &planned->call, &planned->tuning,
+				  &prediction->machine, memory, bytes, &prediction->cost);
 }
 
 static int predict_on(struct planned *planned, struct prediction *prediction)
@@ -304,12 +305,12 @@ static int predict_on(struct planned *planned, struct prediction *prediction)
 	return error;
 }
 
-static struct circuits_cost *predict(struct planned *planned)
+static struct coll_circuits_cost *predict(struct planned *planned)
 {
-	struct prediction prediction = { .machine = planned_machine(planned) };
-	struct circuits_cost *cost = malloc(sizeof(*cost));
+	struct prediction prediction = { .machine = coll_planned_machine(planned) };
+	struct coll_circuits_cost *cost = malloc(sizeof(*cost));
 
-	planned->bound = circuits_bound(&planned->call, &planned->tuning, &prediction.machine);
+	planned->bound = coll_circuits_bound(&planned->call, &planned->tuning, &prediction.machine);
 	if (!cost)
 		return NULL;
 	if (predict_on(planned, &prediction)) {
@@ -323,7 +324,7 @@ static struct circuits_cost *predict(struct planned *planned)
 	return cost;
 }
 
-const struct circuits_cost *planned_cost(struct planned *planned)
+const struct coll_circuits_cost *coll_planned_cost(struct planned *planned)
 {
 	if (planned->tuning.ports == COLL_UNSET)
 		return NULL;
@@ -451,7 +452,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	if (!error)
 		error = make_plan(group, planned);
 	if (error) {
-		planned_put(planned);
+		coll_planned_put(planned);
 		return error;
 	}
 	planned->hash = call_hash(planned);
@@ -459,7 +460,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	return 0;
 }
 
-void planned_put(struct planned *planned)
+void coll_planned_put(struct planned *planned)
 {
 	if (--planned->references)
 		return;
@@ -467,9 +468,9 @@ void planned_put(struct planned *planned)
 		struct coll_exec *exec = planned->spare;
 
 		planned->spare = exec->next;
-		exec_free(exec);
+		coll_exec_free(exec);
 	}
-	offload_forget(planned);
+	coll_offload_forget(planned);
 	free((void *)planned->plan.pending);
 	free(planned->schedule);
 	free(planned->links);
@@ -479,10 +480,10 @@ void planned_put(struct planned *planned)
 	free(planned);
 }
 
-int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
-		struct planned **result)
+int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
+		     struct planned **result)
 {
-	const uint64_t key = mix(call_key(call, user_op), terms_version(group));
+	const uint64_t key = mix(coll_call_key(call, user_op), terms_version(group));
 	struct planned **slot = &group->planned[key % PLANNED_MAX];
 	int error;
 
@@ -493,7 +494,7 @@ int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t
 		if (error)
 			return error;
 		if (*slot)
-			planned_put(*slot);
+			coll_planned_put(*slot);
 		*slot = planned;
 	}
 	(*slot)->references++;
@@ -501,7 +502,7 @@ int planned_get(struct coll_group *group, const struct coll_call *call, uint32_t
 	return 0;
 }
 
-int planned_renew(struct coll_run *run)
+int coll_planned_renew(struct coll_run *run)
 {
 	struct planned *old = run->planned, *renewed;
 	struct coll_call call = old->call;
@@ -510,22 +511,22 @@ int planned_renew(struct coll_run *run)
 	if (old->terms == terms_version(run->group))
 		return 0;
 	call.ports = NULL;
-	error = planned_get(run->group, &call, old->user_op, &renewed);
+	error = coll_planned_get(run->group, &call, old->user_op, &renewed);
 	if (error)
 		return error;
 	run->planned = renewed;
-	circuits_prefetch(run);
-	planned_put(old);
+	coll_circuits_prefetch(run);
+	coll_planned_put(old);
 	return 0;
 }
 
-void planned_forget(struct coll_group *group)
+void coll_planned_forget(struct coll_group *group)
 {
 	uint32_t i;
 
 	for (i = 0; i < PLANNED_MAX; i++) {
 		if (group->planned[i])
-			planned_put(group->planned[i]);
+			coll_planned_put(group->planned[i]);
 		group->planned[i] = NULL;
 	}
 }

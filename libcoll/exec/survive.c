@@ -80,7 +80,7 @@ static int opinion_get(const struct agreement *a, const char *what, struct opini
 
 	key_of(a, key, what);
 	do {	/* others may still have to hear from us that the group has failed */
-		context_turn(context, 0);
+		coll_context_turn(context, 0);
 		now = coll_now();
 		slice = now + SLICE_NS < until ? now + SLICE_NS : until;
 		bytes = sizeof(*opinion);
@@ -232,7 +232,7 @@ int coll_agree(struct coll_group *group, uint64_t *flag)
 {
 	struct agreeing agreeing = { .group = group, .flag = *flag };
 
-	progress_do(group->context, agree_here, &agreeing);
+	coll_progress_do(group->context, agree_here, &agreeing);
 	if (!agreeing.error)
 		*flag = agreeing.flag;
 	return agreeing.error;
@@ -268,11 +268,11 @@ static int shrink(struct coll_group *group, struct coll_group **survivors)
 			mine = ranks;
 		world[ranks++] = group->world[rank];
 	}
-	error = group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
+	error = coll_group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
 	if (!error)
 		(*survivors)->options = group->options;
 	if (!error && group->terms && ranks > 1)
-		circuits_agree(*survivors);	/* if it fails, the new group has failed */
+		coll_circuits_agree(*survivors);	/* if it fails, the new group has failed */
 	return error;
 }
 
@@ -287,7 +287,7 @@ int coll_shrink(struct coll_group *group, struct coll_group **survivors)
 {
 	struct agreeing agreeing = { .group = group };
 
-	progress_do(group->context, shrink_here, &agreeing);
+	coll_progress_do(group->context, shrink_here, &agreeing);
 	*survivors = agreeing.survivors;
 	return agreeing.error;
 }

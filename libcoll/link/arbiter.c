@@ -27,7 +27,7 @@ static const char *policy(const struct coll_link *link)
 	return link->group->context->options.link_policy;
 }
 
-uint64_t arbiter_chunk(const struct coll_link *link)
+uint64_t coll_arbiter_chunk(const struct coll_link *link)
 {
 	const struct coll_options *options = &link->group->context->options;
 	const double beta = options->machine.beta;
@@ -67,7 +67,7 @@ static struct coll_message **first_bulk(struct coll_link *link)
 	return slot;
 }
 
-bool arbiter_has_bulk(struct coll_link *link)
+bool coll_arbiter_has_bulk(struct coll_link *link)
 {
 	return *first_bulk(link);
 }
@@ -76,13 +76,14 @@ static bool has_work_for_exit(struct coll_link *link)
 {
 	return link->attached && !link->broken && !link->stalled && !link->finishing &&
 	       link->state != LINK_CLOSED && link->state != LINK_LOST && shares_exit(link) &&
-	       arbiter_has_bulk(link);
+	       coll_arbiter_has_bulk(link);
 }
 
 /* Of its bulk what could begin at once, or NULL. */
 static const struct coll_message *ready_bulk(struct coll_link *link)
 {
-	if (link->streams ? !stream_idle(link) : link->sending || link->queue != *first_bulk(link))
+	if (link->streams ? !coll_stream_idle(link)
+			  : link->sending || link->queue != *first_bulk(link))
 		return NULL;
 	return *first_bulk(link);
 }
@@ -118,7 +119,7 @@ static void exit_free(struct arbiter *arbiter)
 		coll_link_touch(next);
 }
 
-void arbiter_look(struct coll_link *link)
+void coll_arbiter_look(struct coll_link *link)
 {
 	struct arbiter *arbiter = &link->group->context->arbiter;
 	struct coll_link **slot = &arbiter->contenders;
@@ -155,14 +156,14 @@ static bool exit_lets(struct coll_link *link)
 	return false;
 }
 
-bool arbiter_lets(struct coll_link *link, const struct coll_message *message)
+bool coll_arbiter_lets(struct coll_link *link, const struct coll_message *message)
 {
 	return !is_bulk(message) || (!link->streams && exit_lets(link));
 }
 
-bool arbiter_offers(struct coll_link *link)
+bool coll_arbiter_offers(struct coll_link *link)
 {
-	return arbiter_has_bulk(link) && exit_lets(link);
+	return coll_arbiter_has_bulk(link) && exit_lets(link);
 }
 
 static uint64_t exit_patience(const struct arbiter *arbiter)
@@ -186,13 +187,13 @@ static void exit_take(struct coll_link *link, const struct coll_message *message
 	if (!link->contends || arbiter->holder == link)
 		return;
 	arbiter->holder = link;
-	if (finishes(message, FINISHING_CHUNKS * arbiter_chunk(link) + 2 * exit_bytes(link))) {
+	if (finishes(message, FINISHING_CHUNKS * coll_arbiter_chunk(link) + 2 * exit_bytes(link))) {
 		link->finishing = true;
-		arbiter_look(link);
+		coll_arbiter_look(link);
 		return;
 	}
 	arbiter->since = coll_now();
-	health_check_at(context, arbiter->since + exit_patience(arbiter));
+	coll_health_check_at(context, arbiter->since + exit_patience(arbiter));
 }
 
 static void exit_give(struct coll_link *link, bool whole)
@@ -208,12 +209,12 @@ static void exit_give(struct coll_link *link, bool whole)
 	}
 	link->stalled = false;
 	link->finishing &= !whole;
-	arbiter_look(link);
+	coll_arbiter_look(link);
 	if (arbiter->holder == link)
 		exit_free(arbiter);
 }
 
-void arbiter_check(struct coll_context *context, uint64_t now)
+void coll_arbiter_check(struct coll_context *context, uint64_t now)
 {
 	struct arbiter *arbiter = &context->arbiter;
 	struct coll_link *holder = arbiter->holder;
@@ -222,12 +223,12 @@ void arbiter_check(struct coll_context *context, uint64_t now)
 	if (!holder)
 		return;
 	if (now < until) {
-		health_check_at(context, until);
+		coll_health_check_at(context, until);
 		return;
 	}
 	holder->stalled = true;
 	context->counters.passed++;
-	arbiter_look(holder);
+	coll_arbiter_look(holder);
 }
 
 /* ---- a link's queue ----------------------------------------------------- */
@@ -246,7 +247,7 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 
 	bulk = bulk && is_bulk(bulk) && !link->streams ? bulk : NULL;
 	/* It has waited for others long enough: it is before this one, and those to come. */
-	if (bulk && link->overtaken >= arbiter_chunk(link) && arbiter_lets(link, bulk) &&
+	if (bulk && link->overtaken >= coll_arbiter_chunk(link) && coll_arbiter_lets(link, bulk) &&
 	    !link->promoted) {
 		link->promoted = true;
 		link->urgent_end = &bulk->next;
@@ -264,7 +265,7 @@ static void insert_bulk(struct coll_link *link, struct coll_message *message)
 {
 	struct coll_message **slot = link->urgent_end;
 
-	coll_chunk_cut(&message->header, arbiter_chunk(link));
+	coll_chunk_cut(&message->header, coll_arbiter_chunk(link));
 	if (!strcmp(policy(link), "rr") && !link->leaving)
 		slot = link->queue_end;
 	else
@@ -273,14 +274,14 @@ static void insert_bulk(struct coll_link *link, struct coll_message *message)
 	insert(link, slot, message);
 }
 
-void arbiter_queue(struct coll_link *link, struct coll_message *message)
+void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
 {
 	struct arbiter *arbiter = &link->group->context->arbiter;
 
 	if (is_bulk(message)) {
 		message->age = (uint64_t)message->exec->age << 32 | arbiter->bulk++;
 		insert_bulk(link, message);
-		arbiter_look(link);
+		coll_arbiter_look(link);
 	} else if (message->header.kind == COLL_MESSAGE_BYE) {
 		insert(link, link->queue_end, message);
 	} else {
@@ -300,12 +301,12 @@ static struct coll_message *take_out(struct coll_link *link, struct coll_message
 	return message;
 }
 
-struct coll_message *arbiter_pop(struct coll_link *link)
+struct coll_message *coll_arbiter_pop(struct coll_link *link)
 {
 	return take_out(link, &link->queue);
 }
 
-struct coll_message *arbiter_deal(struct coll_link *link, struct coll_header *chunk)
+struct coll_message *coll_arbiter_deal(struct coll_link *link, struct coll_header *chunk)
 {
 	struct coll_message **slot = first_bulk(link), *message = *slot;
 
@@ -315,16 +316,16 @@ struct coll_message *arbiter_deal(struct coll_link *link, struct coll_header *ch
 	message->header.offset += coll_chunk_bytes(chunk);
 	if (message->header.offset < message->header.bytes)
 		insert_bulk(link, message);
-	arbiter_look(link);
+	coll_arbiter_look(link);
 	return message;
 }
 
-void arbiter_queue_again(struct coll_link *link, struct coll_message *message)
+void coll_arbiter_queue_again(struct coll_link *link, struct coll_message *message)
 {
 	insert_bulk(link, message);
 }
 
-void arbiter_begin(struct coll_link *link, struct coll_message **slot)
+void coll_arbiter_begin(struct coll_link *link, struct coll_message **slot)
 {
 	if (slot == link->urgent_end)
 		link->urgent_end = &(*slot)->next;
@@ -332,7 +333,7 @@ void arbiter_begin(struct coll_link *link, struct coll_message **slot)
 		exit_take(link, *slot);
 }
 
-void arbiter_chunk_gone(struct coll_link *link, bool whole)
+void coll_arbiter_chunk_gone(struct coll_link *link, bool whole)
 {
 	link->overtaken = 0;
 	link->promoted = false;

@@ -29,37 +29,37 @@
 #include "libcoll/internal.h"
 
 /* How much of a message goes at once. */
-uint64_t arbiter_chunk(const struct coll_link *link);
+uint64_t coll_arbiter_chunk(const struct coll_link *link);
 
 /* Puts a message where it belongs in its link's queue. */
-void arbiter_queue(struct coll_link *link, struct coll_message *message);
+void coll_arbiter_queue(struct coll_link *link, struct coll_message *message);
 
 /* Takes the first message off the queue. */
-struct coll_message *arbiter_pop(struct coll_link *link);
+struct coll_message *coll_arbiter_pop(struct coll_link *link);
 
 /* A chunk of this message, which is off the queue, is gone and was not its last. */
-void arbiter_queue_again(struct coll_link *link, struct coll_message *message);
+void coll_arbiter_queue_again(struct coll_link *link, struct coll_message *message);
 
 /* Whether there is bulk in the link's queue. */
-bool arbiter_has_bulk(struct coll_link *link);
+bool coll_arbiter_has_bulk(struct coll_link *link);
 /* Whether bulk of a link with streams may be dealt now. */
-bool arbiter_offers(struct coll_link *link);
+bool coll_arbiter_offers(struct coll_link *link);
 /* Deals the next chunk, of which *chunk becomes the header; returns whose part it is. */
-struct coll_message *arbiter_deal(struct coll_link *link, struct coll_header *chunk);
+struct coll_message *coll_arbiter_deal(struct coll_link *link, struct coll_header *chunk);
 
 /* Whether this message of the queue may be handed to the engine now. */
-bool arbiter_lets(struct coll_link *link, const struct coll_message *message);
+bool coll_arbiter_lets(struct coll_link *link, const struct coll_message *message);
 
 /* *slot, in the link's queue, is handed to the engine: nothing comes before it. */
-void arbiter_begin(struct coll_link *link, struct coll_message **slot);
+void coll_arbiter_begin(struct coll_link *link, struct coll_message **slot);
 
 /* A chunk of bulk is gone, and with it the message (`whole`) or not: others may follow. */
-void arbiter_chunk_gone(struct coll_link *link, bool whole);
+void coll_arbiter_chunk_gone(struct coll_link *link, bool whole);
 
 /* The link's queue or state has changed: does it contend for the exit? */
-void arbiter_look(struct coll_link *link);
+void coll_arbiter_look(struct coll_link *link);
 
 /* Passes over a link that is blocked. */
-void arbiter_check(struct coll_context *context, uint64_t now);
+void coll_arbiter_check(struct coll_context *context, uint64_t now);
 
 #endif

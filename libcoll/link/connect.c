@@ -136,7 +136,7 @@ static void link_tune_far(const struct coll_link *link)
 	const struct coll_options *options = &link->group->context->options;
 	const unsigned long pace = options->wan_pacing;
 	const int bytes = options->wan_buffer_bytes, first = TC_PRIO_INTERACTIVE;
-	const unsigned int unsent = arbiter_chunk(link);
+	const unsigned int unsent = coll_arbiter_chunk(link);
 
 	if (!coll_link_is_far(link))
 		return;
@@ -160,7 +160,7 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 {
 	struct coll_context *context = link->group->context;
 	socklen_t bytes = sizeof(context->congestion);
-	int error = link->number ? 0 : streams_make(link, streams);
+	int error = link->number ? 0 : coll_streams_make(link, streams);
 
 	if (error)
 		return error;
@@ -177,7 +177,7 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 	}
 	link->state = LINK_UP;
 	link->attached = true;
-	arbiter_look(link->whole);
+	coll_arbiter_look(link->whole);
 	if (link->number) {
 		context->counters.streams++;
 		coll_link_touch(link);
@@ -185,9 +185,9 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 	}
 	context->counters.links++;
 	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
-		health_tell(link);
+		coll_health_tell(link);
 	else if (link->group->offload.lent)
-		return link->streams ? -EOPNOTSUPP : offload_link(link);
+		return link->streams ? -EOPNOTSUPP : coll_offload_link(link);
 	coll_link_touch(link);
 	return 0;
 }
@@ -435,7 +435,7 @@ static void stranger_refuse(struct stranger *stranger, const char *reason)
 /* Comes too late, to a group that has failed: hears of it, and who is to blame. */
 static void stranger_tell_failure(struct stranger *stranger, const struct coll_group *group)
 {
-	const struct coll_header news = health_news(group);
+	const struct coll_header news = coll_health_news(group);
 
 	/* A fresh socket's buffer always takes this little. */
 	if (send(stranger->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)
@@ -698,7 +698,7 @@ int coll_listen(struct coll_context *context)
 	if (context->options.address[0])
 		length = list_chosen(context->options.address, line, length, sizeof(line));
 	else
-		length = node_addresses(line, length, sizeof(line));
+		length = coll_node_addresses(line, length, sizeof(line));
 	if (length < 0) {
 		snprintf(context->error, sizeof(context->error),
 			 "option address: '%s' is not a list of IP addresses",

@@ -27,7 +27,7 @@ static struct coll_early *early_make(struct coll_group *group, uint64_t bytes)
 	return early;
 }
 
-struct coll_early *early_keep(struct coll_link *link)
+struct coll_early *coll_early_keep(struct coll_link *link)
 {
 	struct coll_early *early = early_make(link->group, link->header.bytes);
 
@@ -43,7 +43,7 @@ struct coll_early *early_keep(struct coll_link *link)
 	return early;
 }
 
-struct coll_early *early_begun(const struct coll_link *link)
+struct coll_early *coll_early_begun(const struct coll_link *link)
 {
 	const struct coll_header *header = &link->header;
 	struct coll_early *early;
@@ -56,7 +56,7 @@ struct coll_early *early_begun(const struct coll_link *link)
 	return NULL;
 }
 
-struct coll_early *early_find(const struct coll_link *link, uint32_t run, uint32_t slot)
+struct coll_early *coll_early_find(const struct coll_link *link, uint32_t run, uint32_t slot)
 {
 	struct coll_early *early;
 
@@ -78,11 +78,11 @@ static void early_give(struct coll_group *group, struct coll_early *early)
 	free(early);
 	if (!early_too_many(group)) {
 		group->watchful = false;	/* links are read again from now on */
-		health_check_at(group->context, 0);
+		coll_health_check_at(group->context, 0);
 	}
 }
 
-void early_release(struct coll_link *link, struct coll_early *early)
+void coll_early_release(struct coll_link *link, struct coll_early *early)
 {
 	struct coll_early **slot = &link->kept;
 
@@ -96,16 +96,16 @@ void early_release(struct coll_link *link, struct coll_early *early)
 
 static bool run_over(const struct coll_group *group, uint32_t run)
 {
-	const struct coll_exec *exec = exec_find(group, run);
+	const struct coll_exec *exec = coll_exec_find(group, run);
 
 	return exec ? exec->over : (int32_t)(run - group->next_run) < 0;
 }
 
 /* Behind one that may still be asked for they stay until that has gone. */
-void early_drop_over(struct coll_link *link)
+void coll_early_drop_over(struct coll_link *link)
 {
 	while (link->kept && link->kept->complete && run_over(link->group, link->kept->header.run))
-		early_release(link, link->kept);
+		coll_early_release(link, link->kept);
 }
 
 static void list_free(struct coll_early *early)
@@ -118,7 +118,7 @@ static void list_free(struct coll_early *early)
 	}
 }
 
-void early_free_all(struct coll_group *group)
+void coll_early_free_all(struct coll_group *group)
 {
 	uint32_t rank;
 

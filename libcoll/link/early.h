@@ -10,19 +10,19 @@
 #include "libcoll/internal.h"
 
 /* A place for the message that link->header announces. NULL: no memory. */
-struct coll_early *early_keep(struct coll_link *link);
+struct coll_early *coll_early_keep(struct coll_link *link);
 
 /* The one that the chunk of link->header goes on with, or NULL. */
-struct coll_early *early_begun(const struct coll_link *link);
+struct coll_early *coll_early_begun(const struct coll_link *link);
 
 /* The message of this run and slot, if all of it is here, else NULL. */
-struct coll_early *early_find(const struct coll_link *link, uint32_t run, uint32_t slot);
+struct coll_early *coll_early_find(const struct coll_link *link, uint32_t run, uint32_t slot);
 
 /* It has been taken, or is of no use. */
-void early_release(struct coll_link *link, struct coll_early *early);
+void coll_early_release(struct coll_link *link, struct coll_early *early);
 
 /* Those of runs that are over go. */
-void early_drop_over(struct coll_link *link);
+void coll_early_drop_over(struct coll_link *link);
 
 /* More are kept than the group may: links are read only where something is expected. */
 static inline bool early_too_many(const struct coll_group *group)
@@ -31,6 +31,6 @@ static inline bool early_too_many(const struct coll_group *group)
 }
 
 /* With the group. */
-void early_free_all(struct coll_group *group);
+void coll_early_free_all(struct coll_group *group);
 
 #endif

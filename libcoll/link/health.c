@@ -22,7 +22,7 @@ enum {
 	PINGS_UNANSWERED = 2,		/* this many make a rank silent */
 };
 
-void health_check_at(struct coll_context *context, uint64_t when)
+void coll_health_check_at(struct coll_context *context, uint64_t when)
 {
 	if (when < context->next_check)
 		context->next_check = when;
@@ -51,7 +51,7 @@ static void group_failed(struct coll_group *group)
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank])
 			coll_link_close(group->links[rank]);
-	exec_fail_all(group, group->error);
+	coll_exec_fail_all(group, group->error);
 }
 
 /* Whether the bad news is with everybody who is to hear it; a rank that stands still need not. */
@@ -72,7 +72,7 @@ static bool group_news_out(const struct coll_group *group)
 	return true;
 }
 
-struct coll_header health_news(const struct coll_group *group)
+struct coll_header coll_health_news(const struct coll_group *group)
 {
 	return (struct coll_header){
 		.kind = COLL_MESSAGE_FAIL,
@@ -83,9 +83,9 @@ struct coll_header health_news(const struct coll_group *group)
 	};
 }
 
-void health_tell(struct coll_link *link)
+void coll_health_tell(struct coll_link *link)
 {
-	const struct coll_header news = health_news(link->group);
+	const struct coll_header news = coll_health_news(link->group);
 
 	coll_link_control(link, news.kind, news.run, news.slot, news.hash);
 }
@@ -102,8 +102,8 @@ static uint64_t failing_time(const struct coll_group *group)
  * follow it; the rest of its queue is dropped. The culprit is told as well: it may
  * live, with one connection cut, and would blame the first of us that closes.
  */
-void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
-		const char *reason)
+void coll_group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
+		     const char *reason)
 {
 	struct coll_exec *exec;
 	uint32_t rank;
@@ -119,7 +119,7 @@ void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t 
 		group->failed[culprit] = 1;
 	for (exec = group->active; exec; exec = exec->next)
 		coll_step_fail(&exec->step, error);
-	offload_fail(group);
+	coll_offload_fail(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];
 
@@ -129,11 +129,11 @@ void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t 
 		if (link->state == LINK_LOST)
 			coll_link_close(link);
 		else if (link->state == LINK_UP && !link->lent)	/* else the kernel does */
-			health_tell(link);
+			coll_health_tell(link);
 		coll_link_touch(link);
 	}
 	group->failing_until = coll_now() + failing_time(group);
-	health_check_at(group->context, 0);
+	coll_health_check_at(group->context, 0);
 }
 
 /* From now on read every link, to hear pings and bad news. */
@@ -153,13 +153,13 @@ static void group_watch(struct coll_group *group)
  * The peer may have closed because of a failure that is told on another link,
  * which is read only after this one: that news shall be the first.
  */
-void health_lost(struct coll_link *link, int error, const char *reason)
+void coll_health_lost(struct coll_link *link, int error, const char *reason)
 {
 	struct coll_group *group = link->group;
 	const uint64_t grace = failing_time(group);
 
 	link->state = LINK_LOST;
-	arbiter_look(link);
+	coll_arbiter_look(link);
 	if (group->lost)
 		return;
 	group->lost = link;
@@ -168,7 +168,7 @@ void health_lost(struct coll_link *link, int error, const char *reason)
 	group->lost_until = coll_now() + (grace < LOST_MAX_NS ? grace : LOST_MAX_NS);
 	group->context->losing = true;
 	group_watch(group);
-	health_check_at(group->context, group->lost_until);
+	coll_health_check_at(group->context, group->lost_until);
 }
 
 /* Whether the group still waits for a better reason than the link that it lost. */
@@ -177,17 +177,17 @@ static bool group_losing(struct coll_group *group, uint64_t now)
 	if (!group->lost || group->state != GROUP_OK || group->freed)
 		return false;
 	if (now < group->lost_until) {
-		health_check_at(group->context, group->lost_until);
+		coll_health_check_at(group->context, group->lost_until);
 		return true;
 	}
-	group_fail(group, group->lost_error, group->lost->rank, COLL_NONE, group->lost_reason);
+	coll_group_fail(group, group->lost_error, group->lost->rank, COLL_NONE, group->lost_reason);
 	return false;
 }
 
-void group_mismatch(struct coll_link *link)
+void coll_group_mismatch(struct coll_link *link)
 {
-	group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-		   "called with different arguments");
+	coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+			"called with different arguments");
 }
 
 /* ---- suspicion ---------------------------------------------------------- */
@@ -200,7 +200,7 @@ static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
 
 	while (message && message->exec != exec)
 		message = message->next;
-	return exec->posted[peer] || message || streams_send_for(link, exec);
+	return exec->posted[peer] || message || coll_streams_send_for(link, exec);
 }
 
 /*
@@ -277,12 +277,12 @@ static bool needed_from(const struct coll_link *link)
 static void health_ping(struct coll_link *link, const struct coll_header *header)
 {
 	struct coll_group *group = link->group;
-	struct coll_exec *exec = exec_find(group, header->run), *oldest = group->active;
+	struct coll_exec *exec = coll_exec_find(group, header->run), *oldest = group->active;
 	uint64_t now = coll_now();
 	uint32_t suspect = COLL_NONE;
 
 	if (exec && exec->planned->hash != header->hash) {
-		group_mismatch(link);
+		coll_group_mismatch(link);
 		return;
 	}
 	while (oldest && oldest->over)
@@ -302,17 +302,17 @@ static void health_farewell(struct coll_link *said, const struct coll_header *he
 		said->farewells = header->slot;
 	else if (said->state == LINK_UP)
 		said->state = LINK_LEFT;
-	if (!link->farewell || streams_talk(link))
+	if (!link->farewell || coll_streams_talk(link))
 		return;
 	if (link->state == LINK_UP)
 		link->state = LINK_LEFT;
 	coll_link_touch(link);
 	if (link->group->state == GROUP_OK && needed_from(link))
-		group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,
-			   "it has left the group");
+		coll_group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,
+				"it has left the group");
 }
 
-void health_message(struct coll_link *said, const struct coll_header *header)
+void coll_health_message(struct coll_link *said, const struct coll_header *header)
 {
 	struct coll_link *link = said->whole;
 	struct coll_group *group = link->group;
@@ -328,11 +328,11 @@ void health_message(struct coll_link *said, const struct coll_header *header)
 		break;
 	case COLL_MESSAGE_FAIL:
 		if (header->slot < group->ranks && !group->freed)
-			group_fail(group, header->hash ? -(int)header->hash : -ECONNRESET,
-				   header->slot,
-				   header->run < group->ranks ? header->run : link->rank,
-				   header->hash == EPROTO ? "called with different arguments" :
-				   header->hash == ECANCELED ? "revoked the group" :
+			coll_group_fail(group, header->hash ? -(int)header->hash : -ECONNRESET,
+					header->slot,
+					header->run < group->ranks ? header->run : link->rank,
+					header->hash == EPROTO ? "called with different arguments" :
+					header->hash == ECANCELED ? "revoked the group" :
 							       "failed");
 		break;
 	case COLL_MESSAGE_BYE:
@@ -362,7 +362,7 @@ static void exec_ping(struct coll_exec *exec, uint64_t now)
 	}
 }
 
-void health_run_over(const struct coll_exec *exec)
+void coll_health_run_over(const struct coll_exec *exec)
 {
 	const struct planned *planned = exec->planned;
 	uint32_t peer;
@@ -412,8 +412,8 @@ static bool exec_blames_itself(struct coll_exec *exec, uint32_t suspect)
 
 	if (!group->context->listen_error || !link || link->state != LINK_IDLE)
 		return false;
-	group_fail(group, group->context->listen_error, group->rank, COLL_NONE,
-		   "it cannot accept a connection");
+	coll_group_fail(group, group->context->listen_error, group->rank, COLL_NONE,
+			"it cannot accept a connection");
 	return true;
 }
 
@@ -432,7 +432,7 @@ static void exec_expire(struct coll_exec *exec, uint64_t now)
 	if (suspect == COLL_NONE)
 		suspect = exec->group->rank;
 	if (!exec_blames_itself(exec, suspect))
-		group_fail(exec->group, -ETIMEDOUT, suspect, COLL_NONE, reason);
+		coll_group_fail(exec->group, -ETIMEDOUT, suspect, COLL_NONE, reason);
 }
 
 static void exec_check(struct coll_exec *exec, uint64_t now)
@@ -449,25 +449,25 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 	if (now - exec->checked > patience && exec->pinged)
 		exec_forgive(exec, now);
 	exec->checked = now;
-	health_check_at(context, exec->deadline);
+	coll_health_check_at(context, exec->deadline);
 	if (waited >= HEALTH_FIRST_NS || waited >= whole / 4)
 		group_watch(exec->group);
 	if (waited < whole / 2) {
-		health_check_at(context, exec->started + whole / 2);
+		coll_health_check_at(context, exec->started + whole / 2);
 		return;
 	}
 	if (now - exec->pinged >= period) {
 		exec_ping(exec, now);
 		group_reassure(exec->group, exec_suspect(exec, now, patience));
 	}
-	health_check_at(context, now + period);
+	coll_health_check_at(context, now + period);
 	silent = waited >= whole / 10 * 9 ? silent_peer(exec, now, patience) : COLL_NONE;
 	if (silent != COLL_NONE && !exec_blames_itself(exec, silent))
-		group_fail(exec->group, -ETIMEDOUT, silent, COLL_NONE,
-			   "it does not answer: stopped, or out of reach");
+		coll_group_fail(exec->group, -ETIMEDOUT, silent, COLL_NONE,
+				"it does not answer: stopped, or out of reach");
 }
 
-void health_hold(struct coll_exec *exec, uint64_t ns)
+void coll_health_hold(struct coll_exec *exec, uint64_t ns)
 {
 	if (exec->held)
 		return;
@@ -475,17 +475,17 @@ void health_hold(struct coll_exec *exec, uint64_t ns)
 	exec->started = exec->checked = coll_now();
 	exec->deadline = exec->started + ns;
 	exec->pinged = 0;
-	health_check_at(exec->group->context, 0);
+	coll_health_check_at(exec->group->context, 0);
 }
 
-void health_check(struct coll_context *context, uint64_t now)
+void coll_health_check(struct coll_context *context, uint64_t now)
 {
 	struct coll_group *group;
 	struct coll_exec *exec, *next;
 
 	context->next_check = COLL_FOREVER;
 	context->losing = false;
-	arbiter_check(context, now);
+	coll_arbiter_check(context, now);
 	for (group = context->groups; group; group = group->next) {
 		context->losing |= group_losing(group, now);
 		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {
@@ -495,10 +495,10 @@ void health_check(struct coll_context *context, uint64_t now)
 		}
 		if (group->state != GROUP_FAILING)
 			continue;
-		offload_return(group);	/* the kernel has told those that it has links to */
+		coll_offload_return(group);	/* the kernel has told those that it has links to */
 		if (now >= group->failing_until || group_news_out(group))
 			group_failed(group);
 		else
-			health_check_at(context, now + DELIVERY_LOOK_NS);
+			coll_health_check_at(context, now + DELIVERY_LOOK_NS);
 	}
 }

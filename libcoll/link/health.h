@@ -22,33 +22,33 @@ enum { HEALTH_FIRST_NS = 100000000 };	/* a wait of this length makes watchful */
  * COLL_NONE). Tells the others; runs end when the news is out. The first
  * failure holds.
  */
-void group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
-		const char *reason);
+void coll_group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
+		     const char *reason);
 
 /* The peer's call has other arguments than ours: fails the group with -EPROTO. */
-void group_mismatch(struct coll_link *link);
+void coll_group_mismatch(struct coll_link *link);
 
 /* A link is lost; its peer is to blame if nobody tells of another soon. */
-void health_lost(struct coll_link *link, int error, const char *reason);
+void coll_health_lost(struct coll_link *link, int error, const char *reason);
 
 /* What a failed group's ranks are told, as a message. */
-struct coll_header health_news(const struct coll_group *group);
+struct coll_header coll_health_news(const struct coll_group *group);
 /* Queues it. */
-void health_tell(struct coll_link *link);
+void coll_health_tell(struct coll_link *link);
 
 /* A control message came in. */
-void health_message(struct coll_link *link, const struct coll_header *header);
+void coll_health_message(struct coll_link *link, const struct coll_header *header);
 
 /* A run is over: what its peers were asked and said of others counts no more. */
-void health_run_over(const struct coll_exec *exec);
+void coll_health_run_over(const struct coll_exec *exec);
 
 /* A run that is over is waited for as if it began now, until it is home. */
-void health_hold(struct coll_exec *exec, uint64_t ns);
+void coll_health_hold(struct coll_exec *exec, uint64_t ns);
 
 /* Deadlines and pings that are due; sets context->next_check. */
-void health_check(struct coll_context *context, uint64_t now);
+void coll_health_check(struct coll_context *context, uint64_t now);
 
 /* Moves the next check forward to this time if it is later. */
-void health_check_at(struct coll_context *context, uint64_t when);
+void coll_health_check_at(struct coll_context *context, uint64_t when);
 
 #endif

@@ -45,7 +45,7 @@ static void link_untouch(struct coll_link *link)
 
 void coll_link_send(struct coll_link *link, struct coll_message *message)
 {
-	arbiter_queue(link, message);
+	coll_arbiter_queue(link, message);
 	coll_link_touch(link);
 }
 
@@ -76,7 +76,7 @@ static uint64_t chunk_bytes(const struct coll_message *message)
 static void message_release(struct coll_link *link, struct coll_message *message)
 {
 	if (message == link->chunk) {
-		message = stream_chunk_over(link);
+		message = coll_stream_chunk_over(link);
 		if (!message)
 			return;
 	}
@@ -104,7 +104,7 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 	link->queue_end = link->urgent_end = keep;
 	if (!link->queue)
 		link->sent = 0;
-	arbiter_look(link);
+	coll_arbiter_look(link);
 }
 
 bool coll_link_wants_send(struct coll_link *link)
@@ -113,8 +113,8 @@ bool coll_link_wants_send(struct coll_link *link)
 	    link->state == LINK_CLOSED || link->state == LINK_LOST)
 		return false;
 	if (!link->queue)
-		return link->number && stream_has_work(link);
-	return link->sent || arbiter_lets(link, link->queue);
+		return link->number && coll_stream_has_work(link);
+	return link->sent || coll_arbiter_lets(link, link->queue);
 }
 
 /*
@@ -140,16 +140,16 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 	int count = 0;
 
 	if (!link->queue)
-		stream_take(link);
+		coll_stream_take(link);
 	link->in_iov = 0;
 	for (slot = &link->queue; (message = *slot) && count + 2 <= max; slot = &message->next) {
 		const struct coll_header *header = &message->header;
 
-		if (!skip && !arbiter_lets(link, message))
+		if (!skip && !coll_arbiter_lets(link, message))
 			break;
-		arbiter_begin(link, slot);
+		coll_arbiter_begin(link, slot);
 		if (header->kind == COLL_MESSAGE_BYE)
-			message->header.slot = streams_attached(link);
+			message->header.slot = coll_streams_attached(link);
 		link->in_iov++;
 		if (message->payload) {
 			count += add_iov(&iov[count], header, sizeof(*header), &skip);
@@ -215,8 +215,8 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	link->group->context->counters.chunks += header->chunk || header->offset;
 	link->group->context->counters.streamed += link->number && bulk;
 	if (message == link->chunk) {
-		message = stream_chunk_over(link);
-		arbiter_chunk_gone(link->whole, message);
+		message = coll_stream_chunk_over(link);
+		coll_arbiter_chunk_gone(link->whole, message);
 		if (message)
 			message_release(link->whole, message);
 		return;
@@ -224,9 +224,9 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	header->offset += coll_chunk_bytes(header);
 	whole = header->offset == header->bytes || link->group->state != GROUP_OK;
 	if (!whole)
-		arbiter_queue_again(link, message);
+		coll_arbiter_queue_again(link, message);
 	if (bulk)
-		arbiter_chunk_gone(link, whole);
+		coll_arbiter_chunk_gone(link, whole);
 	if (whole)
 		message_release(link, message);
 }
@@ -243,14 +243,14 @@ void coll_link_sent(struct coll_link *link, ssize_t result)
 	link->sent += result;
 	while (link->queue && link->sent >= chunk_bytes(link->queue)) {
 		link->sent -= chunk_bytes(link->queue);
-		link_chunk_sent(link, arbiter_pop(link));
+		link_chunk_sent(link, coll_arbiter_pop(link));
 	}
 	if (link->queue || (link->number && !link->leaving))
 		coll_link_touch(link);
 	else if (link->leaving)
 		shutdown(link->fd, SHUT_WR);
 	if (group->state == GROUP_FAILING)
-		health_check_at(group->context, coll_now());
+		coll_health_check_at(group->context, coll_now());
 }
 
 /* ---- losing ------------------------------------------------------------- */
@@ -285,10 +285,10 @@ static const char *loss_reason(const struct coll_link *link, int error)
  * A peer may have ended before it took our connection, if it waits for nothing
  * from us; then neither may we wait for it.
  */
-bool link_may_go(const struct coll_link *link)
+bool coll_link_may_go(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
-	       (!link->heard && !exec_needs_link(link) && !offload_needs_link(link));
+	       (!link->heard && !coll_exec_needs_link(link) && !coll_offload_needs_link(link));
 }
 
 /* Not closed before the group fails: what is queued would count as sent. */
@@ -299,13 +299,14 @@ void coll_link_lost(struct coll_link *link, int error)
 	if (link->state == LINK_LOST)
 		return;
 	if (is_our_lack(error) && group->state == GROUP_OK) {
-		group_fail(group, error, group->rank, COLL_NONE, "it cannot make a connection");
-	} else if (group->state == GROUP_OK && link->number && !stream_may_go(link)) {
-		stream_lost(link, error);
+		coll_group_fail(group, error, group->rank, COLL_NONE,
+				"it cannot make a connection");
+	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_go(link)) {
+		coll_stream_lost(link, error);
 		return;
-	} else if (group->state == GROUP_OK && !link->number && !link_may_go(link)) {
-		health_lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
-			    loss_reason(link, error));
+	} else if (group->state == GROUP_OK && !link->number && !coll_link_may_go(link)) {
+		coll_health_lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
+				 loss_reason(link, error));
 		return;
 	}
 	coll_link_close(link);
@@ -315,11 +316,11 @@ void coll_link_lost(struct coll_link *link, int error)
 
 static void link_receive_early(struct coll_link *link)
 {
-	struct coll_early *early = early_keep(link);
+	struct coll_early *early = coll_early_keep(link);
 
 	if (!early) {
-		group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
-			   "no memory for a message that came before its receive");
+		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
+				"no memory for a message that came before its receive");
 		return;
 	}
 	link->early = early;
@@ -340,13 +341,13 @@ static void link_receive_data(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
 	const struct coll_header *header = &link->header;
-	struct coll_exec *exec = exec_find(group, header->run);
+	struct coll_exec *exec = coll_exec_find(group, header->run);
 	const bool any_order = link->whole->streams, begun = header->offset || any_order;
 	uint32_t op;
 	int match = COLL_MATCH_LATE;
 
 	link->payload_left = coll_chunk_bytes(header);
-	link->early = begun ? early_begun(link) : NULL;
+	link->early = begun ? coll_early_begun(link) : NULL;
 	if (link->early) {
 		link->target = link->early->data + header->offset;
 		return;
@@ -355,27 +356,27 @@ static void link_receive_data(struct coll_link *link)
 		match = COLL_MATCH_LATE;
 	} else if (exec && !exec->over) {
 		if (header->hash != exec->planned->hash) {
-			group_mismatch(link);
+			coll_group_mismatch(link);
 			return;
 		}
 		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
 		if (match < 0 || exec->arrived[op] ||
 		    (match == COLL_MATCH_EARLY && header->offset && !any_order) ||
 		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
-			group_fail(group, -EPROTO, link->rank, group->rank,
-				   "sent a message that the schedule does not have");
+			coll_group_fail(group, -EPROTO, link->rank, group->rank,
+					"sent a message that the schedule does not have");
 			return;
 		}
 	} else if ((int32_t)(header->run - group->next_run) >= 0) {
 		match = header->offset && !any_order ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
 	} else if (differs_late(group, header)) {
-		group_mismatch(link);
+		coll_group_mismatch(link);
 		return;
 	}
 	if (match == COLL_MATCH_POSTED) {
 		link->exec = exec;
 		link->op = op;
-		link->target = exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
+		link->target = coll_exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
 			       header->offset;
 		exec->in_flight++;
 	} else if (match == COLL_MATCH_EARLY) {
@@ -394,30 +395,30 @@ static void link_header_done(struct coll_link *link)
 	link->early = NULL;
 	link->payload_left = 0;
 	if (!coll_header_valid(header)) {
-		group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-			   "sent what is no message");
+		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+				"sent what is no message");
 		coll_link_close(link);
 	} else if (header->kind == COLL_MESSAGE_DATA) {
 		link_receive_data(link);
 	} else {
-		health_message(link, header);
+		coll_health_message(link, header);
 	}
 }
 
 /* An early message is whole; its receive may have started meanwhile. */
 static void early_done(struct coll_link *link, struct coll_early *early)
 {
-	struct coll_exec *exec = exec_find(link->group, early->header.run);
+	struct coll_exec *exec = coll_exec_find(link->group, early->header.run);
 	uint32_t op;
 
 	early->complete = true;
 	if (exec ? exec->over : (int32_t)(early->header.run - link->group->next_run) < 0)
-		early_release(link, early);
+		coll_early_release(link, early);
 	else if (exec && early->header.hash != exec->planned->hash)
-		group_mismatch(link);
+		coll_group_mismatch(link);
 	else if (exec && coll_match(&exec->step, link->rank, early->header.slot,
 				    early->header.bytes, &op) == COLL_MATCH_POSTED)
-		exec_take_early(exec, op);
+		coll_exec_take_early(exec, op);
 }
 
 /* Whether the message goes on behind the chunk whose header is here. */
@@ -431,8 +432,8 @@ static bool link_got(struct coll_link *link, uint64_t *got)
 {
 	*got += coll_chunk_bytes(&link->header);
 	if (*got > link->header.bytes)
-		group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-			   "sent a part of a message twice");
+		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+				"sent a part of a message twice");
 	return *got == link->header.bytes;
 }
 
@@ -452,10 +453,10 @@ static void link_chunk_done(struct coll_link *link)
 	} else if (exec) {
 		exec->in_flight--;
 		if (!link_got(link, &exec->got[link->op])) {
-			exec_maybe_home(exec);
+			coll_exec_maybe_home(exec);
 			return;
 		}
-		exec_arrived(exec, link->op);
+		coll_exec_arrived(exec, link->op);
 		link->group->context->engine->deliver(link->whole, exec, link->op);
 	}
 }
@@ -531,7 +532,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 		*whole = false;
 		return 1;
 	}
-	exec = link->expected && !link->streams ? exec_expecting(link, &index) : NULL;
+	exec = link->expected && !link->streams ? coll_exec_expecting(link, &index) : NULL;
 	op = exec ? &coll_ops(exec->planned->schedule)[index] : NULL;
 	left = op ? op->bytes - exec->got[index] : 0;
 	if (left < DIRECT_MIN)
@@ -543,7 +544,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	 */
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
-	link->guess = exec_place(exec, op->result) + exec->got[index];
+	link->guess = coll_exec_place(exec, op->result) + exec->got[index];
 	link->guess_exec = exec;
 	exec->in_flight++;
 	iov[1].iov_base = link->guess;
@@ -598,7 +599,7 @@ static void link_forget_guess(struct coll_link *link)
 	link->guess_exec = NULL;
 	if (exec) {
 		exec->in_flight--;
-		exec_maybe_home(exec);
+		coll_exec_maybe_home(exec);
 	}
 }
 
@@ -679,7 +680,8 @@ bool coll_link_delivered(const struct coll_link *link)
 {
 	int left;
 
-	return !link->queue && !link->sending && !link->lent && (ioctl(link->fd, SIOCOUTQ, &left) || !left);
+	return !link->queue && !link->sending && !link->lent &&
+	       (ioctl(link->fd, SIOCOUTQ, &left) || !left);
 }
 
 void coll_link_leave(struct coll_link *link)
@@ -713,7 +715,7 @@ void coll_link_close(struct coll_link *link)
 	for (i = 0; i < link->streams; i++)
 		coll_link_close(&link->stream[i]);
 	if (link->lent)
-		offload_drop(link->group);
+		coll_offload_drop(link->group);
 	link->state = LINK_CLOSED;
 	if (link->attached) {
 		shutdown(link->fd, SHUT_RDWR);
@@ -734,7 +736,7 @@ void coll_link_detached(struct coll_link *link)
 	link->exec = NULL;
 	if (exec) {
 		exec->in_flight--;
-		exec_maybe_home(exec);
+		coll_exec_maybe_home(exec);
 	}
 	coll_link_drop_queue(link, false);
 	link->group->open_links--;

@@ -26,7 +26,7 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
 
 /* Whether its end fails nobody: the peer, or we, have left, or never needed it. */
-bool link_may_go(const struct coll_link *link);
+bool coll_link_may_go(const struct coll_link *link);
 
 /* Begins to connect if that is our part and nobody has yet. Else it is lost. */
 void coll_link_open(struct coll_link *link);

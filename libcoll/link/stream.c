@@ -8,7 +8,7 @@
 
 /* ---- all of a link ---------------------------------------------------------- */
 
-int streams_make(struct coll_link *link, uint32_t count)
+int coll_streams_make(struct coll_link *link, uint32_t count)
 {
 	struct coll_message *chunks;
 	uint32_t i;
@@ -33,7 +33,7 @@ int streams_make(struct coll_link *link, uint32_t count)
 	return 0;
 }
 
-void streams_free(struct coll_link *link)
+void coll_streams_free(struct coll_link *link)
 {
 	uint32_t i;
 
@@ -45,7 +45,7 @@ void streams_free(struct coll_link *link)
 	free(link->where);
 }
 
-uint32_t streams_attached(const struct coll_link *link)
+uint32_t coll_streams_attached(const struct coll_link *link)
 {
 	uint32_t bits = 0, i;
 
@@ -55,7 +55,7 @@ uint32_t streams_attached(const struct coll_link *link)
 	return bits;
 }
 
-bool streams_talk(const struct coll_link *link)
+bool coll_streams_talk(const struct coll_link *link)
 {
 	uint32_t i;
 
@@ -65,7 +65,7 @@ bool streams_talk(const struct coll_link *link)
 	return false;
 }
 
-bool streams_delivered(const struct coll_link *link)
+bool coll_streams_delivered(const struct coll_link *link)
 {
 	uint32_t i;
 
@@ -81,7 +81,7 @@ bool streams_delivered(const struct coll_link *link)
 	return true;
 }
 
-bool streams_send_for(const struct coll_link *link, const struct coll_exec *exec)
+bool coll_streams_send_for(const struct coll_link *link, const struct coll_exec *exec)
 {
 	uint32_t i;
 
@@ -91,7 +91,7 @@ bool streams_send_for(const struct coll_link *link, const struct coll_exec *exec
 	return false;
 }
 
-bool stream_idle(const struct coll_link *link)
+bool coll_stream_idle(const struct coll_link *link)
 {
 	uint32_t i;
 
@@ -105,15 +105,15 @@ bool stream_idle(const struct coll_link *link)
 
 static bool says_goodbye(const struct coll_link *stream)
 {
-	return stream->whole->leaving && !stream->leaving && !arbiter_has_bulk(stream->whole);
+	return stream->whole->leaving && !stream->leaving && !coll_arbiter_has_bulk(stream->whole);
 }
 
-bool stream_has_work(struct coll_link *stream)
+bool coll_stream_has_work(struct coll_link *stream)
 {
-	return arbiter_offers(stream->whole) || says_goodbye(stream);
+	return coll_arbiter_offers(stream->whole) || says_goodbye(stream);
 }
 
-void stream_take(struct coll_link *stream)
+void coll_stream_take(struct coll_link *stream)
 {
 	struct coll_message *chunk = stream->chunk;
 
@@ -124,7 +124,7 @@ void stream_take(struct coll_link *stream)
 		coll_link_control(stream, COLL_MESSAGE_BYE, 0, 0, 0);
 		return;
 	}
-	stream->message = arbiter_deal(stream->whole, &chunk->header);
+	stream->message = coll_arbiter_deal(stream->whole, &chunk->header);
 	stream->message->streaming++;
 	chunk->exec = stream->message->exec;
 	chunk->op = stream->message->op;
@@ -137,7 +137,7 @@ void stream_take(struct coll_link *stream)
 		coll_link_touch(stream->whole);
 }
 
-struct coll_message *stream_chunk_over(struct coll_link *stream)
+struct coll_message *coll_stream_chunk_over(struct coll_link *stream)
 {
 	struct coll_message *message = stream->message;
 
@@ -147,12 +147,12 @@ struct coll_message *stream_chunk_over(struct coll_link *stream)
 	return message;
 }
 
-bool stream_may_go(const struct coll_link *stream)
+bool coll_stream_may_go(const struct coll_link *stream)
 {
-	return stream->state == LINK_LEFT || link_may_go(stream->whole);
+	return stream->state == LINK_LEFT || coll_link_may_go(stream->whole);
 }
 
-void stream_lost(struct coll_link *stream, int error)
+void coll_stream_lost(struct coll_link *stream, int error)
 {
 	struct coll_link *link = stream->whole;
 

@@ -23,31 +23,31 @@
 #include "libcoll/internal.h"
 
 /* Of a link that is being connected: so many, to be connected next. -ENOMEM. */
-int streams_make(struct coll_link *link, uint32_t count);
-void streams_free(struct coll_link *link);
+int coll_streams_make(struct coll_link *link, uint32_t count);
+void coll_streams_free(struct coll_link *link);
 
 /* Those that are connected, as bits. */
-uint32_t streams_attached(const struct coll_link *link);
+uint32_t coll_streams_attached(const struct coll_link *link);
 /* Whether one that is to say goodbye has not yet. */
-bool streams_talk(const struct coll_link *link);
+bool coll_streams_talk(const struct coll_link *link);
 /* All that they were given, and their goodbyes, are with the peer's host. */
-bool streams_delivered(const struct coll_link *link);
+bool coll_streams_delivered(const struct coll_link *link);
 /* Whether one has a part of a message of this run. */
-bool streams_send_for(const struct coll_link *link, const struct coll_exec *exec);
+bool coll_streams_send_for(const struct coll_link *link, const struct coll_exec *exec);
 /* Whether one could take a chunk at once. */
-bool stream_idle(const struct coll_link *link);
+bool coll_stream_idle(const struct coll_link *link);
 
 /* ---- one of them ---------------------------------------------------------- */
 
 /* Whether there is something to take. */
-bool stream_has_work(struct coll_link *stream);
+bool coll_stream_has_work(struct coll_link *stream);
 /* Takes the next chunk, or at the end says goodbye. Does nothing if it is no stream. */
-void stream_take(struct coll_link *stream);
+void coll_stream_take(struct coll_link *stream);
 /* Its chunk has gone or is given up; returns the message if that was the last of it. */
-struct coll_message *stream_chunk_over(struct coll_link *stream);
+struct coll_message *coll_stream_chunk_over(struct coll_link *stream);
 /* Whether its end fails nobody. */
-bool stream_may_go(const struct coll_link *stream);
+bool coll_stream_may_go(const struct coll_link *stream);
 /* It broke: the link ends when what has come over its own connection is read. */
-void stream_lost(struct coll_link *stream, int error);
+void coll_stream_lost(struct coll_link *stream, int error);
 
 #endif

@@ -38,7 +38,7 @@ static struct autopilot *pilot_of(const struct coll_context *context)
 
 static bool is_ours(const struct coll_context *context)
 {
-	return thread_is_parked(context);
+	return coll_thread_is_parked(context);
 }
 
 /* The owner's functions, as the application uses them. */
@@ -112,7 +112,7 @@ static double idle_cores(struct coll_context *context)
 
 	if (now - pilot->looked < IDLE_LOOK_NS)
 		return pilot->idle;
-	idle = cpus_idle_ns(context->options.progress_cpus) + thread_cpu_ns(context);
+	idle = coll_cpus_idle_ns(context->options.progress_cpus) + coll_thread_cpu_ns(context);
 	if (pilot->looked)
 		pilot->idle = (double)(idle - pilot->idle_ns) / (now - pilot->looked);
 	pilot->looked = now;
@@ -143,7 +143,7 @@ static uint64_t data_bytes(const struct coll_run *run)
 static uint64_t key_of(const struct coll_run *run)
 {
 	return run->group->id ^
-	       call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
+	       coll_call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
 }
 
 /* Enough of a core for a thread that mostly waits, which keeps it until others take more. */
@@ -201,9 +201,9 @@ static void settle(struct coll_context *context, enum auto_choice choice)
 	if (context->polled)	/* a thread is what wakes up who sleeps there */
 		choice = AUTO_THREAD;
 	if (choice == AUTO_THREAD && is_ours(context))
-		thread_take(context);
+		coll_thread_take(context);
 	else if (choice != AUTO_THREAD && !is_ours(context) && pilot->agreed >= AGREED)
-		thread_give(context);
+		coll_thread_give(context);
 	context->to_kernel = choice == AUTO_KERNEL;
 }
 
@@ -211,7 +211,7 @@ static void plan_here(void *argument)
 {
 	struct coll_run *run = argument;
 
-	run->status = run_plan(run);
+	run->status = coll_run_plan(run);
 }
 
 /*
@@ -259,7 +259,7 @@ static int auto_start(struct coll_run *run)
 	known = look_up(run);
 	if (run->status) {
 		known->key = 0;
-		run_ended(run);
+		coll_run_ended(run);
 		return run->status;
 	}
 	run->chosen = choose(run, known);
@@ -291,7 +291,7 @@ static bool auto_in_flight(struct coll_run *run)
 
 static void end_here(void *run)
 {
-	run_ended(run);
+	coll_run_ended(run);
 }
 
 /* A run that was over when the thread took the context has nobody else to end it. */
@@ -325,14 +325,14 @@ static int auto_turn(struct coll_context *context)
 static int auto_fd(struct coll_context *context)
 {
 	if (is_ours(context))
-		thread_take(context);
+		coll_thread_take(context);
 	return coll_progress_thread.fd(context);
 }
 
 static void auto_close(struct coll_context *context)
 {
 	if (is_ours(context))
-		thread_take(context);
+		coll_thread_take(context);
 	coll_progress_thread.close(context);
 }
 
@@ -341,7 +341,7 @@ static int auto_open(struct coll_context *context)
 	int error = coll_progress_thread.open(context);
 
 	if (!error)
-		thread_give(context);
+		coll_thread_give(context);
 	return error;
 }
 

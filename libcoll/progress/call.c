@@ -18,37 +18,37 @@ static void call_call(struct coll_context *context, void (*function)(void *), vo
 
 static int call_start(struct coll_run *run)
 {
-	int error = run_plan(run);
+	int error = coll_run_plan(run);
 
 	if (!error)
-		error = run_start(run);
+		error = coll_run_begin(run);
 	if (!error && run->exec && !run->local)	/* a blocking call turns the engine at once */
-		run_flush(run);
+		coll_run_flush(run);
 	if (error)
-		run_ended(run);
+		coll_run_ended(run);
 	return error;
 }
 
 static bool call_in_flight(struct coll_run *run)
 {
-	return run_moving(run);
+	return coll_run_moving(run);
 }
 
 static int call_wait(struct coll_run *run)
 {
-	int status = run_wait(run);
+	int status = coll_run_await(run);
 
-	run_ended(run);
+	coll_run_ended(run);
 	return status;
 }
 
 static int call_turn(struct coll_context *context)
 {
-	int error = context_turn(context, 0);
+	int error = coll_context_turn(context, 0);
 
 	/* Nothing wakes the caller when the moment comes, and it is near. */
 	while (!error && context->losing)
-		error = context_turn(context, context->next_check);
+		error = coll_context_turn(context, context->next_check);
 	/* What looking after health led to: the caller may sleep elsewhere now. */
 	if (!error && context->touched)
 		error = context->engine->advance(context, 0);
@@ -62,8 +62,8 @@ static int call_fd(struct coll_context *context)
 
 const struct coll_progress_ops coll_progress_call = {
 	.name = "call",
-	.open = context_begin,
-	.close = context_end,
+	.open = coll_context_begin,
+	.close = coll_context_end,
 	.call = call_call,
 	.start = call_start,
 	.in_flight = call_in_flight,
@@ -74,12 +74,12 @@ const struct coll_progress_ops coll_progress_call = {
 
 /*
  * The kernel carries runs on by itself; what it does not take, and the making of
- * connections, moves on as with `call`. context_begin() opens the device.
+ * connections, moves on as with `call`. coll_context_begin() opens the device.
  */
 const struct coll_progress_ops coll_progress_kernel = {
 	.name = "kernel",
-	.open = context_begin,
-	.close = context_end,
+	.open = coll_context_begin,
+	.close = coll_context_end,
 	.call = call_call,
 	.start = call_start,
 	.in_flight = call_in_flight,
@@ -99,7 +99,7 @@ static const struct coll_progress_ops *const modes[] = {
 	NULL,
 };
 
-const struct coll_progress_ops *progress_find(const char *name)
+const struct coll_progress_ops *coll_progress_find(const char *name)
 {
 	const struct coll_progress_ops *const *mode = modes;
 
@@ -108,21 +108,21 @@ const struct coll_progress_ops *progress_find(const char *name)
 	return *mode;
 }
 
-const struct coll_progress_ops *progress_of(const struct coll_context *context)
+const struct coll_progress_ops *coll_progress_of(const struct coll_context *context)
 {
 	const bool owner = context->progress == &coll_progress_auto ?
-				   thread_is_this(context) :
+				   coll_thread_is_this(context) :
 				   pthread_equal(context->owner, pthread_self());
 
 	return owner ? &coll_progress_call : context->progress;
 }
 
-void progress_do(struct coll_context *context, void (*function)(void *), void *argument)
+void coll_progress_do(struct coll_context *context, void (*function)(void *), void *argument)
 {
-	progress_of(context)->call(context, function, argument, false);
+	coll_progress_of(context)->call(context, function, argument, false);
 }
 
-void progress_do_now(struct coll_context *context, void (*function)(void *), void *argument)
+void coll_progress_do_now(struct coll_context *context, void (*function)(void *), void *argument)
 {
-	progress_of(context)->call(context, function, argument, true);
+	coll_progress_of(context)->call(context, function, argument, true);
 }

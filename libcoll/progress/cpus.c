@@ -62,12 +62,12 @@ static int others(cpu_set_t *cpus)
 	return CPU_COUNT(cpus) ? 0 : -ENODEV;
 }
 
-int cpus_parse(const char *text, cpu_set_t *cpus)
+int coll_cpus_parse(const char *text, cpu_set_t *cpus)
 {
 	return strcmp(text, "others") ? parse_list(text, cpus) : others(cpus);
 }
 
-uint64_t cpus_idle_ns(const char *text)
+uint64_t coll_cpus_idle_ns(const char *text)
 {
 	const uint64_t tick = 1000000000ull / sysconf(_SC_CLK_TCK);
 	FILE *file = fopen("/proc/stat", "re");
@@ -78,7 +78,7 @@ uint64_t cpus_idle_ns(const char *text)
 
 	if (!file)
 		return 0;
-	if (*text ? cpus_parse(text, &ours) : sched_getaffinity(0, sizeof(ours), &ours))
+	if (*text ? coll_cpus_parse(text, &ours) : sched_getaffinity(0, sizeof(ours), &ours))
 		CPU_ZERO(&ours);
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "cpu%d %*u %*u %*u %llu", &cpu, &idle) == 2 && cpu >= 0 &&
@@ -88,17 +88,17 @@ uint64_t cpus_idle_ns(const char *text)
 	return sum * tick;
 }
 
-int cpus_bind(const char *text)
+int coll_cpus_bind(const char *text)
 {
 	cpu_set_t cpus;
-	int error = cpus_parse(text, &cpus);
+	int error = coll_cpus_parse(text, &cpus);
 
 	if (error)
 		return error;
 	return sched_setaffinity(0, sizeof(cpus), &cpus) ? -errno : 0;
 }
 
-int priority_parse(const char *text, struct priority *priority)
+int coll_priority_parse(const char *text, struct priority *priority)
 {
 	const char *number = strchr(text, ':');
 	char *end;
@@ -117,11 +117,11 @@ int priority_parse(const char *text, struct priority *priority)
 	return 0;
 }
 
-int priority_take(const char *text)
+int coll_priority_take(const char *text)
 {
 	struct priority priority;
 	struct sched_param fifo = { 0 };
-	int error = priority_parse(text, &priority);
+	int error = coll_priority_parse(text, &priority);
 
 	if (error)
 		return error;

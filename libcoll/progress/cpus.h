@@ -12,13 +12,13 @@
  * to, where pinning left the housekeeping. -EINVAL: no such text; -ENODEV: an
  * empty set.
  */
-int cpus_parse(const char *text, cpu_set_t *cpus);
+int coll_cpus_parse(const char *text, cpu_set_t *cpus);
 
 /* How long these CPUs, or those that this thread may use (""), were idle; 0: not known. */
-uint64_t cpus_idle_ns(const char *text);
+uint64_t coll_cpus_idle_ns(const char *text);
 
 /* Binds the calling thread. */
-int cpus_bind(const char *text);
+int coll_cpus_bind(const char *text);
 
 /* How urgent a thread is, as people write it: "fifo:50", or "nice:-5". */
 struct priority {
@@ -27,8 +27,8 @@ struct priority {
 };
 
 /* -EINVAL: no such text. */
-int priority_parse(const char *text, struct priority *priority);
+int coll_priority_parse(const char *text, struct priority *priority);
 /* For the calling thread. -EPERM, -EACCES: it has no right to that. */
-int priority_take(const char *text);
+int coll_priority_take(const char *text);
 
 #endif

@@ -61,7 +61,7 @@ static int thread_cpu(const struct coll_context *context, uint32_t *cpu)
 	*cpu = COLL_NONE;
 	if (!context->options.progress_cpus[0])
 		return 0;
-	error = cpus_parse(context->options.progress_cpus, &cpus);
+	error = coll_cpus_parse(context->options.progress_cpus, &cpus);
 	if (error)
 		return error;
 	turn = context->boot->rank % CPU_COUNT(&cpus);
@@ -75,7 +75,7 @@ static void thread_priority(const char *text, struct coll_device_setup *setup)
 {
 	struct priority priority;
 
-	if (!*text || priority_parse(text, &priority))
+	if (!*text || coll_priority_parse(text, &priority))
 		return;
 	setup->policy = priority.fifo ? COLL_DEVICE_FIFO : COLL_DEVICE_NORMAL;
 	setup->priority = priority.value;
@@ -126,11 +126,11 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 
 static void woken(struct watch *watch, int events)
 {
-	(void)watch;	/* to wake up is all: offload_turn() looks at the words */
+	(void)watch;	/* to wake up is all: coll_offload_turn() looks at the words */
 	(void)events;
 }
 
-int offload_open(struct coll_context *context, char *why, size_t why_bytes)
+int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes)
 {
 	struct offload *offload = calloc(1, sizeof(*offload));
 	int error = -ENOMEM;
@@ -159,7 +159,7 @@ int offload_open(struct coll_context *context, char *why, size_t why_bytes)
 	return 0;
 }
 
-void offload_close(struct coll_context *context)
+void coll_offload_close(struct coll_context *context)
 {
 	struct offload *offload = context->offload;
 
@@ -213,7 +213,7 @@ static int stream_add_begun(struct stream *stream, const struct coll_link *link)
 	return error;
 }
 
-static int stream_take(struct stream *stream, const struct coll_link *link)
+static int coll_stream_take(struct stream *stream, const struct coll_link *link)
 {
 	const struct coll_early *early;
 	struct coll_header header;
@@ -234,7 +234,7 @@ static int stream_take(struct stream *stream, const struct coll_link *link)
 static void stream_forget(struct coll_link *link)
 {
 	while (link->kept)
-		early_release(link, link->kept);
+		coll_early_release(link, link->kept);
 	link->early = NULL;
 	link->target = NULL;
 	link->header_got = 0;
@@ -252,7 +252,7 @@ static int lend(struct coll_link *link)
 		.fd = link->fd,
 	};
 	struct stream stream = { 0 };
-	int error = stream_take(&stream, link);
+	int error = coll_stream_take(&stream, link);
 
 	lent.address = (uintptr_t)stream.data;
 	lent.bytes = stream.bytes;
@@ -265,7 +265,7 @@ static int lend(struct coll_link *link)
 }
 
 /* The engine stops at the link, then the kernel begins. */
-int offload_link(struct coll_link *link)
+int coll_offload_link(struct coll_link *link)
 {
 	const struct coll_engine_ops *engine = link->group->context->engine;
 	int error;
@@ -317,7 +317,7 @@ static int unlend(struct coll_link *link)
 	return bytes < 0 ? bytes : 0;
 }
 
-int offload_return(struct coll_group *group)
+int coll_offload_return(struct coll_group *group)
 {
 	uint32_t rank;
 	int error;
@@ -335,7 +335,7 @@ int offload_return(struct coll_group *group)
 	return 0;
 }
 
-void offload_drop(struct coll_group *group)
+void coll_offload_drop(struct coll_group *group)
 {
 	struct coll_device_number number = { .number = group->offload.number };
 	uint32_t rank;
@@ -363,7 +363,8 @@ static const char *not_quiet(const struct coll_group *group)
 	if (group->active)
 		return "an earlier run is under way in user space";
 	for (rank = 0; rank < group->ranks; rank++)
-		if (group->links[rank] && (group->links[rank]->queue || group->links[rank]->sending))
+		if (group->links[rank] &&
+		    (group->links[rank]->queue || group->links[rank]->sending))
 			return "a message is still on its way in user space";
 	return NULL;
 }
@@ -402,12 +403,12 @@ static const char *lend_all(struct coll_group *group)
 
 		/* One that comes up while the engine stops at another is lent by itself. */
 		if (link && link->state == LINK_UP && !link->lent)
-			error = offload_link(link);
+			error = coll_offload_link(link);
 	}
 	if (!error)
 		return NULL;
 	group->offload.partly = true;
-	offload_return(group);
+	coll_offload_return(group);
 	return strerror(-error);
 }
 
@@ -419,8 +420,9 @@ static const char *failure_reason(int error, uint32_t witness)
 	case -ETIMEDOUT:
 		return "nothing came from it before the deadline";
 	case -ECONNRESET:
-		return witness == COLL_NONE ? "its connection ended: it has died, left or was cut off" :
-					      "failed";
+		return witness == COLL_NONE
+			       ? "its connection ended: it has died, left or was cut off"
+			       : "failed";
 	case -EPROTO:
 		return "called with different arguments";
 	case -ECANCELED:
@@ -432,11 +434,12 @@ static const char *failure_reason(int error, uint32_t witness)
 
 static void failed(struct coll_group *group, int error, uint32_t culprit, uint32_t witness)
 {
-	group_fail(group, error, culprit < group->ranks ? culprit : group->rank,
-		   witness < group->ranks ? witness : COLL_NONE, failure_reason(error, witness));
+	coll_group_fail(group, error, culprit < group->ranks ? culprit : group->rank,
+			witness < group->ranks ? witness : COLL_NONE,
+			failure_reason(error, witness));
 }
 
-void offload_fail(struct coll_group *group)
+void coll_offload_fail(struct coll_group *group)
 {
 	struct coll_device_fail fail = {
 		.group = group->offload.number,
@@ -506,19 +509,19 @@ static void run_over(struct coll_run *run)
 	group->context->counters.runs++;
 }
 
-bool offload_moving(struct coll_run *run)
+bool coll_offload_moving(struct coll_run *run)
 {
 	if (run->word && word_done(run))
 		run_over(run);
 	return run->word || run->waiting;
 }
 
-struct coll_run *offload_flying(const struct coll_context *context)
+struct coll_run *coll_offload_flying(const struct coll_context *context)
 {
 	return context->offload ? context->offload->flying : NULL;
 }
 
-bool offload_needs_link(const struct coll_link *link)
+bool coll_offload_needs_link(const struct coll_link *link)
 {
 	const struct coll_run *run;
 
@@ -531,7 +534,7 @@ bool offload_needs_link(const struct coll_link *link)
 	return false;
 }
 
-void offload_deadline(const struct coll_run *run, uint64_t deadline)
+void coll_offload_deadline(const struct coll_run *run, uint64_t deadline)
 {
 	struct coll_device_deadline asked = {
 		.group = run->group->offload.number,
@@ -545,7 +548,7 @@ void offload_deadline(const struct coll_run *run, uint64_t deadline)
 
 /* ---- starting -------------------------------------------------------------------- */
 
-void offload_forget(struct planned *planned)
+void coll_offload_forget(struct planned *planned)
 {
 	struct coll_device_number number = { .number = planned->loaded - 1 };
 
@@ -634,7 +637,7 @@ static const char *try_kernel(struct coll_run *run)
 		return reason;
 	error = load(run->planned);
 	if (!error) {
-		exec_open_links(run->planned, NULL);
+		coll_exec_open_links(run->planned, NULL);
 		error = group->state == GROUP_OK ? run_in_kernel(run) : 0;
 	}
 	if (error)
@@ -655,17 +658,17 @@ static int try_start(struct coll_run *run)
 	reason = try_kernel(run);
 	if (group->state != GROUP_OK)
 		return group->error;
-	if (reason && group->offload.lent && offload_return(group))
+	if (reason && group->offload.lent && coll_offload_return(group))
 		return -EBUSY;
 	if (group->state != GROUP_OK)	/* what came with the links */
 		return group->error;
 	if (reason != run->planned->aside)
 		run->planned->explained = false;
 	run->planned->aside = reason;
-	return reason ? exec_start(run, run->until) : 0;
+	return reason ? coll_exec_start(run, run->until) : 0;
 }
 
-int offload_start(struct coll_run *run, uint64_t deadline)
+int coll_offload_start(struct coll_run *run, uint64_t deadline)
 {
 	struct coll_group *group = run->group;
 	int error;
@@ -696,8 +699,8 @@ static bool start_waiting(struct coll_group *group)
 		if (error == -EBUSY)
 			break;
 		if (error == -ETIMEDOUT && group->state == GROUP_OK)
-			group_fail(group, error, group->rank, COLL_NONE,
-				   "an earlier run did not end before the deadline");
+			coll_group_fail(group, error, group->rank, COLL_NONE,
+					"an earlier run did not end before the deadline");
 		group->offload.waiting = next;
 		run->waiting = false;
 		run->status = error;
@@ -733,7 +736,7 @@ static bool end_and_start(struct coll_context *context, bool *waiting)
 	return any;
 }
 
-void offload_arm(struct coll_context *context)
+void coll_offload_arm(struct coll_context *context)
 {
 	struct offload *offload = context->offload;
 
@@ -742,12 +745,12 @@ void offload_arm(struct coll_context *context)
 }
 
 /* Nothing wakes us when the last message of the kernel's is out. */
-uint64_t offload_turn(struct coll_context *context, uint64_t deadline)
+uint64_t coll_offload_turn(struct coll_context *context, uint64_t deadline)
 {
 	bool waiting = false, any = end_and_start(context, &waiting);
 
 	if (deadline)
-		offload_arm(context);
+		coll_offload_arm(context);
 	if (any || !deadline)
 		return 0;
 	return waiting && deadline > coll_now() + RETRY_NS ? coll_now() + RETRY_NS : deadline;

@@ -11,40 +11,40 @@
 #include "libcoll/internal.h"
 
 /* Opens /dev/coll for this context; -errno, and why in words. */
-int offload_open(struct coll_context *context, char *why, size_t why_bytes);
+int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes);
 /* When all groups have gone. */
-void offload_close(struct coll_context *context);
+void coll_offload_close(struct coll_context *context);
 
 /*
  * Starts a planned run where it belongs: in the kernel or by an exec, at once or
  * when those before it allow. `planned->aside` says why not in the kernel.
  */
-int offload_start(struct coll_run *run, uint64_t deadline);
+int coll_offload_start(struct coll_run *run, uint64_t deadline);
 /* Whether it waits for its start or is in the kernel. 20 ns: no system call. */
-bool offload_moving(struct coll_run *run);
+bool coll_offload_moving(struct coll_run *run);
 /* The runs in the kernel, one after the other by next_offloaded. */
-struct coll_run *offload_flying(const struct coll_context *context);
-void offload_deadline(const struct coll_run *run, uint64_t deadline);
+struct coll_run *coll_offload_flying(const struct coll_context *context);
+void coll_offload_deadline(const struct coll_run *run, uint64_t deadline);
 
 /*
  * Ends runs that have ended and starts those that waited. Until when the engine may
  * wait, at most `deadline`: it wakes up when the kernel ends another.
  */
-uint64_t offload_turn(struct coll_context *context, uint64_t deadline);
+uint64_t coll_offload_turn(struct coll_context *context, uint64_t deadline);
 /* The engine tells, coll_fd() too, of what ends after the latest such turn began. */
-void offload_arm(struct coll_context *context);
+void coll_offload_arm(struct coll_context *context);
 
 /* A new link of a group whose links are lent. */
-int offload_link(struct coll_link *link);
+int coll_offload_link(struct coll_link *link);
 /* Whether a run in the kernel needs the link. */
-bool offload_needs_link(const struct coll_link *link);
+bool coll_offload_needs_link(const struct coll_link *link);
 /* Takes the links back. -EBUSY: not yet, the kernel still uses one. */
-int offload_return(struct coll_group *group);
+int coll_offload_return(struct coll_group *group);
 /* Takes them back whatever is under way. */
-void offload_drop(struct coll_group *group);
+void coll_offload_drop(struct coll_group *group);
 /* The group has failed: its runs in the kernel end, and the peers hear of it. */
-void offload_fail(struct coll_group *group);
+void coll_offload_fail(struct coll_group *group);
 /* The plan goes. */
-void offload_forget(struct planned *planned);
+void coll_offload_forget(struct planned *planned);
 
 #endif

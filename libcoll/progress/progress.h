@@ -33,7 +33,7 @@ struct coll_progress_ops {
 	bool (*in_flight)(struct coll_run *run);
 	/* Until the run has ended; how it did. */
 	int (*wait)(struct coll_run *run);
-	/* Moves what moves; for coll_progress() and coll_test(). */
+	/* Moves what moves; for coll_progress() and coll_run_test(). */
 	int (*turn)(struct coll_context *context);
 	/* Polls readable when a run may have ended, or turn() has something to do. */
 	int (*fd)(struct coll_context *context);
@@ -46,13 +46,13 @@ extern const struct coll_progress_ops coll_progress_kernel;
 extern const struct coll_progress_ops coll_progress_auto;
 
 /* The mode of this name, or NULL. */
-const struct coll_progress_ops *progress_find(const char *name);
+const struct coll_progress_ops *coll_progress_find(const char *name);
 
 /* The context's mode, as this thread sees it: its owner simply calls. */
-const struct coll_progress_ops *progress_of(const struct coll_context *context);
+const struct coll_progress_ops *coll_progress_of(const struct coll_context *context);
 
 /* In turn with the runs, or at once. */
-void progress_do(struct coll_context *context, void (*function)(void *), void *argument);
-void progress_do_now(struct coll_context *context, void (*function)(void *), void *argument);
+void coll_progress_do(struct coll_context *context, void (*function)(void *), void *argument);
+void coll_progress_do_now(struct coll_context *context, void (*function)(void *), void *argument);
 
 #endif

@@ -87,7 +87,7 @@ static void run_over(struct threaded *t, struct coll_run *run)
 	const uint64_t one = 1;
 	int fd;
 
-	run_ended(run);
+	coll_run_ended(run);
 	pthread_mutex_lock(&t->lock);
 	run->posted = false;
 	pthread_cond_broadcast(&t->done);
@@ -99,10 +99,10 @@ static void run_over(struct threaded *t, struct coll_run *run)
 
 static void run_begin(struct threaded *t, struct coll_run *run)
 {
-	int error = run_plan(run);
+	int error = coll_run_plan(run);
 
 	if (!error)
-		error = run_start(run);
+		error = coll_run_begin(run);
 	if (error) {
 		run->status = error;
 		run_over(t, run);
@@ -118,7 +118,7 @@ static void collect(struct threaded *t)
 	struct coll_run **slot = &t->flying, *run;
 
 	while ((run = *slot)) {
-		if (run_moving(run)) {
+		if (coll_run_moving(run)) {
 			slot = &run->next;
 			continue;
 		}
@@ -134,7 +134,7 @@ static void fail_all(struct threaded *t, int error)
 	for (run = t->flying; run; run = next) {
 		next = run->next;
 		if (run->exec)
-			run_engine_failed(run, error);
+			coll_run_engine_failed(run, error);
 	}
 }
 
@@ -184,7 +184,7 @@ static void task_do(struct threaded *t, struct task *task)
 static void owner_turn(struct threaded *t)
 {
 	const uint64_t until = t->wake.armed ? COLL_FOREVER : coll_now() + RETRY_NS;
-	int error = context_turn(t->context, until);
+	int error = coll_context_turn(t->context, until);
 
 	if (!t->wake.armed)
 		t->context->engine->watch(t->context, &t->wake, POLLIN);
@@ -200,23 +200,25 @@ static int settle(const struct coll_context *context)
 {
 	const char *cpus = context->options.progress_cpus;
 	const char *priority = context->options.progress_priority;
-	int error = *cpus ? cpus_bind(cpus) : 0;
+	int error = *cpus ? coll_cpus_bind(cpus) : 0;
 
 	if (error)
-		return context_open_fail(error, "option progress_cpus: '%s': %s", cpus,
-					 strerror(-error));
-	error = *priority ? priority_take(priority) : 0;
+		return coll_context_open_fail(error, "option progress_cpus: '%s': %s", cpus,
+					      strerror(-error));
+	error = *priority ? coll_priority_take(priority) : 0;
 	if (error)
-		return context_open_fail(error, "option progress_priority: '%s': %s%s", priority,
-					 strerror(-error), error == -EPERM || error == -EACCES ?
-					 " (it needs CAP_SYS_NICE, or ulimit -r or -e)" : "");
+		return coll_context_open_fail(
+			error, "option progress_priority: '%s': %s%s", priority, strerror(-error),
+			error == -EPERM || error == -EACCES
+				? " (it needs CAP_SYS_NICE, or ulimit -r or -e)"
+				: "");
 	return 0;
 }
 
 static int owner_open(struct threaded *t)
 {
 	struct coll_context *context = t->context;
-	int error = context_begin(context);
+	int error = coll_context_begin(context);
 
 	if (error)
 		return error;
@@ -225,7 +227,7 @@ static int owner_open(struct threaded *t)
 	if (!error)
 		error = settle(context);
 	if (error)
-		context_end(context);
+		coll_context_end(context);
 	return error;
 }
 
@@ -265,12 +267,12 @@ static void park(void *argument)
 	t->away = true;
 }
 
-bool thread_is_parked(const struct coll_context *context)
+bool coll_thread_is_parked(const struct coll_context *context)
 {
 	return threaded_of(context)->parked;
 }
 
-uint64_t thread_cpu_ns(const struct coll_context *context)
+uint64_t coll_thread_cpu_ns(const struct coll_context *context)
 {
 	struct timespec time = { 0 };
 	clockid_t clock;
@@ -280,12 +282,12 @@ uint64_t thread_cpu_ns(const struct coll_context *context)
 	return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
-bool thread_is_this(const struct coll_context *context)
+bool coll_thread_is_this(const struct coll_context *context)
 {
 	return pthread_equal(threaded_of(context)->self, pthread_self());
 }
 
-void thread_give(struct coll_context *context)
+void coll_thread_give(struct coll_context *context)
 {
 	coll_progress_thread.call(context, park, threaded_of(context), false);
 	context->owner = pthread_self();
@@ -295,14 +297,14 @@ void thread_give(struct coll_context *context)
 
 static void post(struct threaded *t, struct coll_run *run)
 {
-	if (!run || run->posted || !run_moving(run))
+	if (!run || run->posted || !coll_run_moving(run))
 		return;
 	run->posted = true;
 	run->next = t->flying;
 	t->flying = run;
 }
 
-void thread_take(struct coll_context *context)
+void coll_thread_take(struct coll_context *context)
 {
 	struct threaded *t = threaded_of(context);
 	struct coll_group *group;
@@ -316,7 +318,7 @@ void thread_take(struct coll_context *context)
 		for (run = group->offload.waiting; run; run = run->next_offloaded)
 			post(t, run);
 	}
-	for (run = offload_flying(context); run; run = next) {
+	for (run = coll_offload_flying(context); run; run = next) {
 		next = run->next_offloaded;
 		post(t, run);
 	}
@@ -406,7 +408,7 @@ static int threaded_start(struct coll_run *run)
 
 	/* The caller may do with its counts what it likes when this returns. */
 	if (!run->local && !run->planned)
-		error = run_keep_counts(run);
+		error = coll_run_keep_counts(run);
 	if (error)
 		return error;
 	run->posted = true;
@@ -496,7 +498,7 @@ static int threaded_open(struct coll_context *context)
 	int error;
 
 	if (!t)
-		return context_open_fail(-ENOMEM, "out of memory");
+		return coll_context_open_fail(-ENOMEM, "out of memory");
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->room, NULL);
 	pthread_cond_init(&t->done, NULL);
@@ -509,7 +511,7 @@ static int threaded_open(struct coll_context *context)
 	error = t->wake_fd < 0 ? -errno : thread_start(t);
 	if (error) {
 		threaded_free(t);
-		return context_open_fail(error, "no progress thread: %s", strerror(-error));
+		return coll_context_open_fail(error, "no progress thread: %s", strerror(-error));
 	}
 	pthread_mutex_lock(&t->lock);
 	while (!t->opened)
@@ -519,7 +521,7 @@ static int threaded_open(struct coll_context *context)
 	if (!error)
 		return 0;
 	pthread_join(t->thread, NULL);
-	context_open_fail(error, "%s", t->why);
+	coll_context_open_fail(error, "%s", t->why);
 	threaded_free(t);
 	return error;
 }
@@ -530,7 +532,7 @@ static void owner_close(void *argument)
 
 	if (t->wake.armed)
 		t->context->engine->unwatch(t->context, &t->wake);
-	context_end(t->context);
+	coll_context_end(t->context);
 	while (t->flying) {	/* their handles outlive them */
 		struct coll_run *run = t->flying;
 

@@ -9,13 +9,13 @@
 #include "libcoll/internal.h"
 
 /* The application's thread owns it; the library's sleeps. */
-bool thread_is_parked(const struct coll_context *context);
+bool coll_thread_is_parked(const struct coll_context *context);
 /* The calling thread is the library's. */
-bool thread_is_this(const struct coll_context *context);
+bool coll_thread_is_this(const struct coll_context *context);
 /* What the library's has computed so far. */
-uint64_t thread_cpu_ns(const struct coll_context *context);
+uint64_t coll_thread_cpu_ns(const struct coll_context *context);
 /* From the application's thread to the library's, and the other way. */
-void thread_take(struct coll_context *context);
-void thread_give(struct coll_context *context);
+void coll_thread_take(struct coll_context *context);
+void coll_thread_give(struct coll_context *context);
 
 #endif

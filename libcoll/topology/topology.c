@@ -196,19 +196,19 @@ static int learn_names(struct coll_context *context, const char *how, char *why,
 	return error;
 }
 
-bool topology_is_measured(const char *how)
+bool coll_topology_is_measured(const char *how)
 {
 	return !strncmp(how, "auto", 4) && (!how[4] || how[4] == ':');
 }
 
-int topology_learn(struct coll_context *context, const char *how, char *why, size_t why_bytes)
+int coll_topology_learn(struct coll_context *context, const char *how, char *why, size_t why_bytes)
 {
 	int error;
 
 	if (!*how || !strcmp(how, "off") || context->boot->ranks == 1)
 		return 0;
 	error = make_room(context);
-	if (error || topology_is_measured(how))
+	if (error || coll_topology_is_measured(how))
 		return error;
 	if (strchr(how, '/') || !strcmp(how, "named"))
 		return learn_names(context, how, why, why_bytes);
@@ -294,7 +294,7 @@ static int measure(struct coll_group *world, double limit, struct view *view)
 	return 0;
 }
 
-int topology_measure(struct coll_context *context, const char *how)
+int coll_topology_measure(struct coll_context *context, const char *how)
 {
 	struct coll_group *world = context->world;
 	struct view *view = calloc(1, sizeof(*view) + world->ranks);
@@ -306,7 +306,7 @@ int topology_measure(struct coll_context *context, const char *how)
 		return -ENOMEM;
 	if (how[4])
 		coll_options_time(how + 5, &limit);
-	error = group_to_measure(world, ~world->id, &group);
+	error = coll_group_to_measure(world, ~world->id, &group);
 	if (!error) {
 		error = measure(group, limit, view);
 		memcpy(world->text, group->text, sizeof(world->text));
@@ -314,12 +314,12 @@ int topology_measure(struct coll_context *context, const char *how)
 	}
 	free(view);
 	world->options.machine = context->options.machine;
-	return error ? error : topology_of_group(world);
+	return error ? error : coll_topology_of_group(world);
 }
 
 /* ---- groups ---------------------------------------------------------------- */
 
-int topology_of_group(struct coll_group *group)
+int coll_topology_of_group(struct coll_group *group)
 {
 	const uint32_t *all = group->context->cluster, ranks = group->context->boot->ranks;
 	uint32_t *number, i;
@@ -355,7 +355,7 @@ int coll_clusters(const struct coll_group *group, int *cluster)
 	return group->clusters > 1 ? group->clusters : 1;
 }
 
-const char *topology_print(const struct coll_group *group, char *text, size_t bytes)
+const char *coll_topology_print(const struct coll_group *group, char *text, size_t bytes)
 {
 	uint32_t cluster, rank, size;
 	size_t used = 0;

@@ -9,16 +9,16 @@
 #include "libcoll/internal.h"
 
 /* Of the world, from rank 0's `how`; measured later. `why` says what is wrong. */
-int topology_learn(struct coll_context *context, const char *how, char *why, size_t why_bytes);
+int coll_topology_learn(struct coll_context *context, const char *how, char *why, size_t why_bytes);
 
 /* Whether it is to be measured; needs the world, and makes links. Collective. */
-bool topology_is_measured(const char *how);
-int topology_measure(struct coll_context *context, const char *how);
+bool coll_topology_is_measured(const char *how);
+int coll_topology_measure(struct coll_context *context, const char *how);
 
 /* A group's part of what is known, its clusters numbered from 0 on. */
-int topology_of_group(struct coll_group *group);
+int coll_topology_of_group(struct coll_group *group);
 
 /* "8+8", or "" for one cluster. Returns `text`. */
-const char *topology_print(const struct coll_group *group, char *text, size_t bytes);
+const char *coll_topology_print(const struct coll_group *group, char *text, size_t bytes);
 
 #endif

@@ -58,7 +58,7 @@ static double way_bytes(const struct coll_machine *m)
 	return m->beta > 0 ? 2 * m->wan_alpha / beta : 0;
 }
 
-void wan_settle(struct coll_context *context)
+void coll_wan_settle(struct coll_context *context)
 {
 	const struct coll_options *options = &context->options;
 	double streams = options->wan_streams;
@@ -70,7 +70,7 @@ void wan_settle(struct coll_context *context)
 			   streams < 1 ? 1 : (uint32_t)streams;
 }
 
-const char *wan_streams_explain(const struct coll_context *context, char *text, size_t bytes)
+const char *coll_wan_streams_explain(const struct coll_context *context, char *text, size_t bytes)
 {
 	const double way = way_bytes(&context->options.machine);
 	const uint32_t streams = context->streams;
@@ -288,7 +288,7 @@ static int measure(struct coll_context *context, const struct measure *m)
 	if (!error)
 		error = measure_far(m, 1, &found->wan_alpha);
 	take(&context->options.machine, found);
-	wan_settle(context);	/* from now on links are as they are going to be */
+	coll_wan_settle(context);	/* from now on links are as they are going to be */
 	for (links = 1; links < least && !error; links *= 2)
 		error = measure_far(m, links, NULL);
 	if (!error)
@@ -297,21 +297,21 @@ static int measure(struct coll_context *context, const struct measure *m)
 		return error;
 	fit(found);
 	take(&context->options.machine, found);
-	wan_settle(context);
+	coll_wan_settle(context);
 	found->streams = context->streams;
 	return 0;
 }
 
-bool wan_is_measured(const struct coll_context *context)
+bool coll_wan_is_measured(const struct coll_context *context)
 {
 	return !strcmp(context->options.wan, "auto") && context->world->clusters > 1;
 }
 
-int wan_measure(struct coll_context *context)
+int coll_wan_measure(struct coll_context *context)
 {
 	struct coll_group *world = context->world;
 	struct measure m = { .data = malloc(BYTES_MAX), .found = &context->wan };
-	int error = m.data ? group_to_measure(world, ~world->id - 1, &m.all) : -ENOMEM;
+	int error = m.data ? coll_group_to_measure(world, ~world->id - 1, &m.all) : -ENOMEM;
 
 	if (!error) {
 		error = measure(context, &m);

@@ -11,13 +11,13 @@
 #include "libcoll/internal.h"
 
 /* How many streams a link between clusters gets, by what is known now. */
-void wan_settle(struct coll_context *context);
+void coll_wan_settle(struct coll_context *context);
 
 /* Of the world, which has its clusters; rank 0's option says whether. Collective. */
-bool wan_is_measured(const struct coll_context *context);
-int wan_measure(struct coll_context *context);
+bool coll_wan_is_measured(const struct coll_context *context);
+int coll_wan_measure(struct coll_context *context);
 
 /* ", 4 streams to a link between clusters (...)", or "". Returns `text`. */
-const char *wan_streams_explain(const struct coll_context *context, char *text, size_t bytes);
+const char *coll_wan_streams_explain(const struct coll_context *context, char *text, size_t bytes);
 
 #endif

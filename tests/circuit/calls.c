@@ -124,7 +124,7 @@ static void check(void)
 static void tell(const char *when, struct coll_run *run)
 {
 	if (!coll_rank(world))
-		printf("%s: %s\n", when, coll_explain(run));
+		printf("%s: %s\n", when, coll_run_explain(run));
 }
 
 static void call(const char *when)
@@ -135,16 +135,16 @@ static void call(const char *when)
 	rank_check(world, coll_iallreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, world, &run),
 		   "coll_iallreduce");
 	tell(when, run);
-	rank_check(world, coll_wait(&run), "coll_wait");
+	rank_check(world, coll_run_wait(&run), "coll_run_wait");
 	check();
 }
 
 static void start(const char *when, struct coll_run *run)
 {
 	fill();
-	rank_check(world, coll_start(run), "coll_start");
+	rank_check(world, coll_run_start(run), "coll_run_start");
 	tell(when, run);
-	rank_check(world, coll_wait(&run), "coll_wait");
+	rank_check(world, coll_run_wait(&run), "coll_run_wait");
 	check();
 }
 
@@ -180,7 +180,7 @@ static void play_persistent(void)
 	for (i = 0; i < 3; i++)
 		start("started", run);
 	mark(2);
-	rank_check(world, coll_free(&run), "coll_free");
+	rank_check(world, coll_run_free(&run), "coll_run_free");
 }
 
 static void give_ports(int ports)
@@ -206,7 +206,7 @@ static void play_ports(void)
 	give_ports(3);
 	call("call again");
 	start("start again", run);
-	rank_check(world, coll_free(&run), "coll_free");
+	rank_check(world, coll_run_free(&run), "coll_run_free");
 }
 
 static void call_long(const char *when)
@@ -219,7 +219,7 @@ static void call_long(const char *when)
 		data[i] = coll_rank(world) ? 0 : (calls + i) % 251;
 	rank_check(world, coll_ibcast(data, LONG, COLL_UINT8, 0, world, &run), "coll_ibcast");
 	tell(when, run);
-	rank_check(world, coll_wait(&run), "coll_wait");
+	rank_check(world, coll_run_wait(&run), "coll_run_wait");
 	for (i = 0; i < LONG; i++)
 		if (data[i] != (calls + i) % 251)
 			rank_fail(world, "%s: byte %d is %d", when, i, data[i]);

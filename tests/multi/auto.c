@@ -39,8 +39,8 @@ static int run_one(struct coll_group *world, uint8_t *in, uint8_t *out, bool awa
 	if (away)
 		stay_away();
 	snprintf(told, sizeof(told), "progress %s (auto", who);
-	chosen = strstr(coll_explain(run), told) != NULL;
-	rank_must(world, coll_wait(&run));
+	chosen = strstr(coll_run_explain(run), told) != NULL;
+	rank_must(world, coll_run_wait(&run));
 	for (i = 0; i < ranks; i++)
 		rank_assert(world, out[i * BYTES] == (uint8_t)(variant + i + 3 * rank) &&
 			    out[(i + 1) * BYTES - 1] == (uint8_t)(variant + i + 3 * rank));
@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 		/* All ranks go on to the next phase together. */
 		for (i = 0; i < TRIES && !all; i++) {
 			chosen = run_one(world, in, out, away, i, away ? other : "call");
-			rank_must(world, coll_allreduce(&chosen, &all, 1, COLL_INT32, COLL_MIN, world));
+			rank_must(world,
+				  coll_allreduce(&chosen, &all, 1, COLL_INT32, COLL_MIN, world));
 		}
 		rank_assert(world, all);
 	}

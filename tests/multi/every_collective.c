@@ -523,19 +523,19 @@ static int run_twice(const struct part *part, struct coll_run *run)
 
 	buffer_copy(&out, &part->out);
 	buffer_copy(&in, &part->in);
-	error = coll_start(run);
+	error = coll_run_start(run);
 	if (!error)
-		error = coll_wait(&run);
+		error = coll_run_wait(&run);
 	if (!error) {
 		memcpy(part->out.memory, out.memory, out.bytes + 2 * GUARD);
 		memcpy(part->in.memory, in.memory, in.bytes + 2 * GUARD);
-		error = coll_start(run);
+		error = coll_run_start(run);
 	}
 	if (!error)
-		error = coll_wait(&run);
+		error = coll_run_wait(&run);
 	free(out.memory);
 	free(in.memory);
-	return error ? error : coll_free(&run);
+	return error ? error : coll_run_free(&run);
 }
 
 static bool is_next(struct player *player)
@@ -555,7 +555,7 @@ static bool play(struct player *player, const struct scene *scene)
 	part = part_make(player, scene);
 	error = call(&part, &run);
 	if (!error && scene->form == NONBLOCKING)
-		error = coll_wait(&run);
+		error = coll_run_wait(&run);
 	else if (!error && scene->form == PERSISTENT)
 		error = run_twice(&part, run);
 	if (error && error != -EOPNOTSUPP)
@@ -755,8 +755,9 @@ static void compare_bits(struct player *player, const char *name, int type, size
 	rank_must(player->group, coll_allgather(out, all, bytes, COLL_UINT8, player->group));
 	for (i = 0; i < ranks && !error; i++)
 		if (memcmp(out, all + i * bytes, bytes))
-			rank_fail(player->group, "allreduce %s, sum of %zu %s: rank %d has other bits",
-				  name, count, reference_type_name(type), i);
+			rank_fail(player->group,
+				  "allreduce %s, sum of %zu %s: rank %d has other bits", name,
+				  count, reference_type_name(type), i);
 	free(in);
 	free(out);
 	free(all);

@@ -94,7 +94,7 @@ static void fly(struct coll_group *world, struct flight *flight, int count, int 
 
 			if (!flight[i].run)
 				continue;
-			rank_must(flight[i].group, coll_test(&flight[i].run, &ended));
+			rank_must(flight[i].group, coll_run_test(&flight[i].run, &ended));
 			if (ended) {
 				done[i] = now() - began;
 				left--;

@@ -145,7 +145,7 @@ static void check_orders(struct coll_group *world)
 		for (i = 0; i < 3; i++) {
 			const int which = (i + 2 * rank) % 3;
 
-			rank_must(group[which], coll_wait(&run[which]));
+			rank_must(group[which], coll_run_wait(&run[which]));
 			rank_assert(world, !run[which]);
 		}
 		for (i = 0; i < 3; i++)
@@ -188,7 +188,7 @@ static void check_one(struct coll_group *world, int which, const int64_t *out)
 		rank_assert(world, out[i] == first + (int64_t)i);
 }
 
-/* Waits by coll_test() alone, sleeping in poll(2) on the context's descriptor. */
+/* Waits by coll_run_test() alone, sleeping in poll(2) on the context's descriptor. */
 static void wait_by_poll(struct coll_context *context, struct coll_group *group,
 			 struct coll_run **run)
 {
@@ -197,7 +197,7 @@ static void wait_by_poll(struct coll_context *context, struct coll_group *group,
 	for (;;) {
 		struct pollfd fd = { .fd = coll_fd(context), .events = POLLIN };
 
-		rank_must(group, coll_test(run, &done));
+		rank_must(group, coll_run_test(run, &done));
 		if (done)
 			return;
 		rank_assert(group, poll(&fd, 1, 20000) == 1);
@@ -218,9 +218,9 @@ static void check_in_flight(struct coll_context *context, struct coll_group *wor
 		start_one(world, i, in[i], out[i], &run[i]);
 	}
 	if (way == ALL)
-		rank_must(world, coll_waitall(run, IN_FLIGHT));
+		rank_must(world, coll_run_waitall(run, IN_FLIGHT));
 	for (i = IN_FLIGHT - 1; i >= 0 && way == REVERSE; i--)
-		rank_must(world, coll_wait(&run[i]));
+		rank_must(world, coll_run_wait(&run[i]));
 	for (i = 0; i < IN_FLIGHT && way == POLL; i++)
 		wait_by_poll(context, world, &run[i]);
 	for (i = 0; i < IN_FLIGHT; i++) {
@@ -240,14 +240,14 @@ static void check_restarts(struct coll_group *world)
 	rank_must(world, coll_allreduce_init(&in, &out, 1, COLL_INT64, COLL_SUM, world, &sum));
 	rank_must(world, coll_barrier_init(world, &barrier));
 	for (; in < RESTARTS; in++) {
-		rank_must(world, coll_start(sum));
-		rank_must(world, coll_start(barrier));
-		rank_must(world, coll_wait(&barrier));
-		rank_must(world, coll_wait(&sum));
+		rank_must(world, coll_run_start(sum));
+		rank_must(world, coll_run_start(barrier));
+		rank_must(world, coll_run_wait(&barrier));
+		rank_must(world, coll_run_wait(&sum));
 		rank_assert(world, out == in * ranks && sum && barrier);
 	}
-	rank_must(world, coll_free(&sum));
-	rank_must(world, coll_free(&barrier));
+	rank_must(world, coll_run_free(&sum));
+	rank_must(world, coll_run_free(&barrier));
 	rank_assert(world, !sum && !barrier);
 }
 
@@ -311,11 +311,11 @@ static void check_misuse(struct coll_group *world)
 	int done = 0;
 
 	rank_must(world, coll_barrier_init(world, &run));
-	rank_must(world, coll_wait(&run));	/* not started: nothing to wait for */
-	rank_must(world, coll_start(run));
-	rank_must(world, coll_wait(&run));
-	rank_must(world, coll_free(&run));
-	rank_must(world, coll_test(&run, &done));
+	rank_must(world, coll_run_wait(&run));	/* not started: nothing to wait for */
+	rank_must(world, coll_run_start(run));
+	rank_must(world, coll_run_wait(&run));
+	rank_must(world, coll_run_free(&run));
+	rank_must(world, coll_run_test(&run, &done));
 	rank_assert(world, done);
 	rank_assert(world, coll_allreduce(&in, &out, 1, 999, COLL_SUM, world) == -EINVAL);
 	rank_assert(world, strstr(coll_last_error(world), "type"));

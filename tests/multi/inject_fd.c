@@ -21,7 +21,7 @@ static int run_once(struct coll_context *context, int number)
 		expected += i + number;
 	error = coll_iallreduce(&mine, &sum, 1, COLL_INT32, COLL_SUM, world, &run);
 	while (!error && !done) {
-		error = coll_test(&run, &done);
+		error = coll_run_test(&run, &done);
 		if (!error && !done && poll(&poll_fd, 1, PATIENCE_MS) <= 0) {
 			fprintf(stderr, "run %d: coll_fd() does not wake\n", number);
 			return 1;

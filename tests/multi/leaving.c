@@ -134,7 +134,7 @@ static void unheard(struct coll_context *context, struct coll_group *world)
 		progress_for(context, redundant, 100);
 		sleep_ms(1000);
 	}
-	rank_must(redundant, coll_wait(&run));
+	rank_must(redundant, coll_run_wait(&run));
 	rank_assert(redundant, sum == 15);
 	if (rank < 3) {
 		progress_for(context, redundant, 200);

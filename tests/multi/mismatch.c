@@ -61,8 +61,8 @@ static int cancel_it(struct coll_group *world)
 	struct coll_run *run;
 
 	rank_must(world, coll_ibarrier(world, &run));
-	rank_must(world, coll_cancel(run));
-	return coll_wait(&run);
+	rank_must(world, coll_run_cancel(run));
+	return coll_run_wait(&run);
 }
 
 int main(int argc, char **argv)

@@ -87,7 +87,7 @@ static void make_all(struct coll_group *world)
 /* Whether something has moved. */
 static int turn(struct flight *f)
 {
-	int done = 0, error = coll_test(&f->run, &done);
+	int done = 0, error = coll_run_test(&f->run, &done);
 
 	if (error) {
 		say(f, coll_last_error(f->loop.group));

@@ -42,7 +42,7 @@ static void check_unattended(struct coll_group *group, double *in, double *out, 
 	rank_must(group, coll_barrier(group));
 	rank_must(group, coll_iallreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, group, &run));
 	rank_assert(group, comes(out, seconds));
-	rank_must(group, coll_wait(&run));
+	rank_must(group, coll_run_wait(&run));
 	for (i = 0; i < COUNT; i++)
 		rank_assert(group, out[i] == ranks * (ranks - 1) / 2. + ranks * (i % 8));
 }
@@ -57,8 +57,8 @@ static void check_cancel(struct coll_group *group, double *in, double *out)
 		return;
 	error = coll_iallreduce(in, out, COUNT, COLL_DOUBLE, COLL_SUM, group, &run);
 	if (!error) {		/* else another has canceled it already */
-		coll_cancel(run);
-		error = coll_wait(&run);
+		coll_run_cancel(run);
+		error = coll_run_wait(&run);
 	}
 	rank_assert(group, error == -ECANCELED);
 }

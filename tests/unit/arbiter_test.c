@@ -46,7 +46,7 @@ static void send_small(void)
 {
 	assert_true(smalls < MANY);
 	small[smalls].header = (struct coll_header){ .kind = COLL_MESSAGE_DATA, .bytes = SMALL };
-	arbiter_queue(link, &small[smalls++]);
+	coll_arbiter_queue(link, &small[smalls++]);
 }
 
 static bool is_small(const struct coll_message *message)
@@ -60,16 +60,16 @@ static struct coll_message *send_first(void)
 	struct coll_message *message;
 	uint64_t sent;
 
-	arbiter_begin(link, &link->queue);
-	message = arbiter_pop(link);
+	coll_arbiter_begin(link, &link->queue);
+	message = coll_arbiter_pop(link);
 	if (is_small(message))
 		return message;
 	sent = coll_chunk_bytes(&message->header);
 	assert_true(sent <= CHUNK);
 	message->header.offset += sent;
 	if (message->header.offset < message->header.bytes)
-		arbiter_queue_again(link, message);
-	arbiter_chunk_gone(link, message->header.offset == message->header.bytes);
+		coll_arbiter_queue_again(link, message);
+	coll_arbiter_chunk_gone(link, message->header.offset == message->header.bytes);
 	return message;
 }
 
@@ -84,7 +84,7 @@ static void bulk_does_not_starve(void **state)
 	int chunks = 0;
 
 	(void)state;
-	arbiter_queue(link, &bulk[0]);
+	coll_arbiter_queue(link, &bulk[0]);
 	send_small();
 	while (chunks < CHUNKS) {
 		if (is_small(send_first())) {
@@ -105,7 +105,7 @@ static void small_goes_first(void **state)
 
 	(void)state;
 	for (i = 0; i < BULKS; i++)
-		arbiter_queue(link, &bulk[i]);
+		coll_arbiter_queue(link, &bulk[i]);
 	for (i = 0; i < BULKS * CHUNKS; i++) {
 		assert_false(is_small(send_first()));
 		send_small();
@@ -122,7 +122,7 @@ static void occupancy_is_whole(void **state)
 
 	(void)state;
 	for (i = BULKS - 1; i >= 0; i--)
-		arbiter_queue(link, &bulk[i]);
+		coll_arbiter_queue(link, &bulk[i]);
 	for (i = 0; i < BULKS * CHUNKS; i++)
 		assert_ptr_equal(send_first(), &bulk[i / CHUNKS]);
 }
@@ -134,7 +134,7 @@ static void rr_takes_turns(void **state)
 	(void)state;
 	strcpy(context.options.link_policy, "rr");
 	for (i = 0; i < BULKS; i++)
-		arbiter_queue(link, &bulk[i]);
+		coll_arbiter_queue(link, &bulk[i]);
 	for (i = 0; i < BULKS * CHUNKS; i++)
 		assert_ptr_equal(send_first(), &bulk[i % BULKS]);
 }
@@ -151,7 +151,7 @@ static void no_policy_sends_more(void **state)
 		begin(state);
 		strcpy(context.options.link_policy, policies[p]);
 		for (i = 0; i < BULKS; i++)
-			arbiter_queue(link, &bulk[i]);
+			coll_arbiter_queue(link, &bulk[i]);
 		for (; link->queue; sent++)
 			send_first();
 		assert_int_equal(sent, BULKS * CHUNKS);

@@ -48,7 +48,7 @@ static int read_from(const char *assignments)
 	forget();
 	set(assignments);
 	*why_text = '\0';
-	return boot_job_read(&job, &why);
+	return coll_boot_job_read(&job, &why);
 }
 
 static void assert_job(const char *assignments, int rank, int ranks, int local_rank,
@@ -115,7 +115,8 @@ static void pmix_is_asked_for_what_is_not_told(void **state)
 				   "COLL_SECRET=" SECRET), 0);
 	assert_int_equal(job.by, BOOT_STORE);
 	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_BOOT=pmix", "COLL_BOOT", "srun --mpi=pmix");
-	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_BOOT=x", "COLL_BOOT='x'", "auto, pmix, pmi or store");
+	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_BOOT=x", "COLL_BOOT='x'",
+		       "auto, pmix, pmi or store");
 }
 
 static void pmi_is_asked_where_nodes_differ(void **state)
@@ -156,8 +157,9 @@ static void a_store_may_be_at_several_places(void **state)
 	assert_string_equal(job.store[3], "");
 	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:1, COLL_SECRET=" SECRET, "COLL_STORE",
 		       "with commas between");
-	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:1,h:2,h:3,h:4,h:5 COLL_SECRET=" SECRET,
-		       "COLL_STORE", "up to 4");
+	assert_refused(
+		"COLL_RANK=0 COLL_RANKS=2 COLL_STORE=h:1,h:2,h:3,h:4,h:5 COLL_SECRET=" SECRET,
+		"COLL_STORE", "up to 4");
 }
 
 static void the_own_variables_come_first(void **state)
@@ -168,7 +170,8 @@ static void the_own_variables_come_first(void **state)
 		   0, 1, 0, 1, NULL);
 	assert_job("RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "
 		   "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4", 1, 2, 1, 2, "1");
-	assert_job("COLL_RANK=1 COLL_RANKS=2 COLL_STORE=h:1 COLL_SECRET=" SECRET, 1, 2, -1, -1, NULL);
+	assert_job("COLL_RANK=1 COLL_RANKS=2 COLL_STORE=h:1 COLL_SECRET=" SECRET, 1, 2, -1, -1,
+		   NULL);
 }
 
 /* sbatch gives its script a rank, but the script is not a rank. */
@@ -287,26 +290,26 @@ static void its_file_is_for_us_alone(void **state)
 
 	(void)state;
 	setenv("XDG_RUNTIME_DIR", directory, 1);
-	assert_int_equal(rendezvous_name(&file, "a/../b 1", &why), 0);
+	assert_int_equal(coll_rendezvous_name(&file, "a/../b 1", &why), 0);
 	assert_null(strstr(file.path, ".."  "/"));
-	assert_int_equal(rendezvous_read(&file, address, got, &why), -ENOENT);
-	assert_int_equal(rendezvous_write(&file, "127.0.0.1:9", secret, &why), 0);
+	assert_int_equal(coll_rendezvous_read(&file, address, got, &why), -ENOENT);
+	assert_int_equal(coll_rendezvous_write(&file, "127.0.0.1:9", secret, &why), 0);
 	assert_int_equal(stat(file.path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(rendezvous_read(&file, address, got, &why), 0);
+	assert_int_equal(coll_rendezvous_read(&file, address, got, &why), 0);
 	assert_string_equal(address, "127.0.0.1:9");
 	assert_memory_equal(secret, got, sizeof(secret));
 
-	rendezvous_remove(&file, "127.0.0.1:10");
-	assert_int_equal(rendezvous_read(&file, address, got, &why), 0);
+	coll_rendezvous_remove(&file, "127.0.0.1:10");
+	assert_int_equal(coll_rendezvous_read(&file, address, got, &why), 0);
 	assert_int_equal(chmod(file.path, 0644), 0);
-	assert_int_equal(rendezvous_read(&file, address, got, &why), -EPERM);
+	assert_int_equal(coll_rendezvous_read(&file, address, got, &why), -EPERM);
 	assert_non_null(strstr(why_text, file.path));
 	assert_int_equal(chmod(file.path, 0600), 0);
 	snprintf(link, sizeof(link), "%s.link", file.path);
 	assert_int_equal(rename(file.path, link), 0);
 	assert_int_equal(symlink(link, file.path), 0);
-	assert_int_equal(rendezvous_read(&file, address, got, &why), -EPERM);
+	assert_int_equal(coll_rendezvous_read(&file, address, got, &why), -EPERM);
 	unlink(file.path);
 	unlink(link);
 }
@@ -320,16 +323,16 @@ static void a_directory_open_to_others_is_refused(void **state)
 	snprintf(path, sizeof(path), "%s/coll", directory);
 	setenv("XDG_RUNTIME_DIR", directory, 1);
 	assert_int_equal(chmod(path, 0770), 0);
-	assert_int_equal(rendezvous_name(&file, "job", &why), -EPERM);
+	assert_int_equal(coll_rendezvous_name(&file, "job", &why), -EPERM);
 	assert_non_null(strstr(why_text, path));
 	rmdir(path);
 	assert_int_equal(symlink("/tmp", path), 0);
-	assert_int_equal(rendezvous_name(&file, "job", &why), -EPERM);
+	assert_int_equal(coll_rendezvous_name(&file, "job", &why), -EPERM);
 	unlink(path);
 	if (!geteuid()) {
 		mkdir(path, 0700);
 		assert_int_equal(chown(path, 12345, 12345), 0);
-		assert_int_equal(rendezvous_name(&file, "job", &why), -EPERM);
+		assert_int_equal(coll_rendezvous_name(&file, "job", &why), -EPERM);
 		rmdir(path);
 	}
 }

@@ -30,8 +30,8 @@ static void slots_count_per_pair_and_direction(void **state)
 
 	(void)state;
 	for (i = 0; i < 5; i++)
-		assert_int_equal(emit_send(&b, peer[i], COLL_PLACE(COLL_IN, 0), 8), i);
-	assert_int_equal(emit_recv(&b, 7, COLL_PLACE(COLL_OUT, 0), 8), 5);
+		assert_int_equal(coll_emit_send(&b, peer[i], COLL_PLACE(COLL_IN, 0), 8), i);
+	assert_int_equal(coll_emit_recv(&b, 7, COLL_PLACE(COLL_OUT, 0), 8), 5);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(coll_ops(s)[i].slot, slot[i]);
@@ -57,8 +57,8 @@ static void many_peers_are_sorted(void **state)
 	for (i = 0; i < PEERS; i++) {
 		u32 rank = i * 617 % 1000;
 
-		emit_send(&b, rank, COLL_PLACE(COLL_IN, 0), i);
-		emit_recv(&b, rank, COLL_PLACE(COLL_OUT, 0), i);
+		coll_emit_send(&b, rank, COLL_PLACE(COLL_IN, 0), i);
+		coll_emit_recv(&b, rank, COLL_PLACE(COLL_OUT, 0), i);
 	}
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	assert_int_equal(check_schedule(s, s->bytes, &refusal), 0);
@@ -74,10 +74,10 @@ static void scratch_is_aligned_and_apart(void **state)
 	struct coll_build b = started(0, 1);
 
 	(void)state;
-	assert_int_equal(emit_scratch(&b, 1), COLL_PLACE(COLL_SCRATCH, 0));
-	assert_int_equal(emit_scratch(&b, 65), COLL_PLACE(COLL_SCRATCH, 64));
-	assert_int_equal(emit_scratch(&b, 0), COLL_PLACE(COLL_SCRATCH, 192));
-	assert_int_equal(emit_scratch(&b, 4), COLL_PLACE(COLL_SCRATCH, 192));
+	assert_int_equal(coll_emit_scratch(&b, 1), COLL_PLACE(COLL_SCRATCH, 0));
+	assert_int_equal(coll_emit_scratch(&b, 65), COLL_PLACE(COLL_SCRATCH, 64));
+	assert_int_equal(coll_emit_scratch(&b, 0), COLL_PLACE(COLL_SCRATCH, 192));
+	assert_int_equal(coll_emit_scratch(&b, 4), COLL_PLACE(COLL_SCRATCH, 192));
 	assert_int_equal(b.schedule->buffer[COLL_SCRATCH], 196);
 }
 
@@ -88,13 +88,13 @@ static void conditions_are_of_the_next_op_only(void **state)
 	u32 first, second, third;
 
 	(void)state;
-	first = emit_join(&b);
-	emit_after(&b, COLL_NONE);
-	emit_optional(&b);
-	emit_unless(&b, first);
-	emit_any(&b, first);
-	second = emit_join(&b);
-	third = emit_join(&b);
+	first = coll_emit_join(&b);
+	coll_emit_after(&b, COLL_NONE);
+	coll_emit_optional(&b);
+	coll_emit_unless(&b, first);
+	coll_emit_any(&b, first);
+	second = coll_emit_join(&b);
+	third = coll_emit_join(&b);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	assert_int_equal(coll_ops(s)[first].waits, 0);
 	assert_int_equal(coll_ops(s)[second].flags, COLL_OPTIONAL | COLL_WAIT_ANY);
@@ -126,35 +126,35 @@ static void what_breaks_a_rule_is_an_error(void **state)
 	assert_int_equal(finish(&b), -EINVAL);
 
 	b = started(0, 4);
-	emit_send(&b, 4, 0, 0);
+	coll_emit_send(&b, 4, 0, 0);
 	assert_int_equal(finish(&b), -EINVAL);
 	b = started(0, 4);
-	emit_connect(&b, 0);
-	assert_int_equal(finish(&b), -EINVAL);
-
-	b = started(0, 4);
-	emit_after(&b, 0);	/* no such op yet */
-	emit_join(&b);
+	coll_emit_connect(&b, 0);
 	assert_int_equal(finish(&b), -EINVAL);
 
 	b = started(0, 4);
-	emit_join(&b);
-	emit_after(&b, 0);	/* of no op */
-	assert_int_equal(finish(&b), -EINVAL);
-	b = started(0, 4);
-	emit_optional(&b);
+	coll_emit_after(&b, 0);	/* no such op yet */
+	coll_emit_join(&b);
 	assert_int_equal(finish(&b), -EINVAL);
 
 	b = started(0, 4);
-	emit_join(&b);
-	emit_join(&b);
-	emit_after(&b, 0);
-	emit_any(&b, 1);
-	emit_join(&b);
+	coll_emit_join(&b);
+	coll_emit_after(&b, 0);	/* of no op */
+	assert_int_equal(finish(&b), -EINVAL);
+	b = started(0, 4);
+	coll_emit_optional(&b);
 	assert_int_equal(finish(&b), -EINVAL);
 
 	b = started(0, 4);
-	emit_scratch(&b, COLL_BYTES_MAX + 1);
+	coll_emit_join(&b);
+	coll_emit_join(&b);
+	coll_emit_after(&b, 0);
+	coll_emit_any(&b, 1);
+	coll_emit_join(&b);
+	assert_int_equal(finish(&b), -EINVAL);
+
+	b = started(0, 4);
+	coll_emit_scratch(&b, COLL_BYTES_MAX + 1);
 	assert_int_equal(finish(&b), -E2BIG);
 	b = started(0, 4);
 	coll_build_buffers(&b, 0, COLL_BYTES_MAX + 1);
@@ -177,9 +177,9 @@ static void little_memory_is_an_error(void **state)
 		room[words] = guard;
 		coll_build_init(&b, room, words * sizeof(u64), 9, 10);
 		for (i = 0; i < 9; i++) {
-			emit_after(&b, i ? i - 1 : COLL_NONE);
-			emit_after(&b, i > 1 ? i - 2 : COLL_NONE);
-			emit_recv(&b, 8 - i, COLL_PLACE(COLL_SCRATCH, 0), 0);
+			coll_emit_after(&b, i ? i - 1 : COLL_NONE);
+			coll_emit_after(&b, i > 1 ? i - 2 : COLL_NONE);
+			coll_emit_recv(&b, 8 - i, COLL_PLACE(COLL_SCRATCH, 0), 0);
 		}
 		status = coll_build_finish(&b, &s);
 		assert_int_equal(room[words], guard);

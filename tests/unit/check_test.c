@@ -29,27 +29,27 @@ static struct coll_schedule *valid_schedule(void)
 	coll_build_init(&b, memory, sizeof(memory), 1, 4);
 	coll_build_buffers(&b, 64, 64);
 	coll_build_reduction(&b, COLL_DOUBLE, COLL_SUM, 0);
-	first = emit_scratch(&b, 8);
-	extra = emit_scratch(&b, 8);
-	sum = emit_scratch(&b, 8);
-	received = emit_recv(&b, 0, first, 8);
-	emit_optional(&b);
-	optional = emit_recv(&b, 0, extra, 8);
-	sent = emit_send(&b, 0, in, 8);
-	emit_after(&b, received);
-	emit_after(&b, sent);
-	reduced = emit_reduce(&b, sum, first, in, 8);
-	emit_any(&b, reduced);
-	emit_any(&b, optional);
-	emit_optional(&b);
-	emit_unless(&b, optional);
-	emit_send(&b, 3, sum, 8);
-	emit_after(&b, reduced);
-	emit_copy(&b, out, sum, 8);
-	emit_after(&b, emit_connect(&b, 2));
-	emit_release(&b, 2);
-	emit_any(&b, optional);
-	emit_copy(&b, out + 8, extra, 8);
+	first = coll_emit_scratch(&b, 8);
+	extra = coll_emit_scratch(&b, 8);
+	sum = coll_emit_scratch(&b, 8);
+	received = coll_emit_recv(&b, 0, first, 8);
+	coll_emit_optional(&b);
+	optional = coll_emit_recv(&b, 0, extra, 8);
+	sent = coll_emit_send(&b, 0, in, 8);
+	coll_emit_after(&b, received);
+	coll_emit_after(&b, sent);
+	reduced = coll_emit_reduce(&b, sum, first, in, 8);
+	coll_emit_any(&b, reduced);
+	coll_emit_any(&b, optional);
+	coll_emit_optional(&b);
+	coll_emit_unless(&b, optional);
+	coll_emit_send(&b, 3, sum, 8);
+	coll_emit_after(&b, reduced);
+	coll_emit_copy(&b, out, sum, 8);
+	coll_emit_after(&b, coll_emit_connect(&b, 2));
+	coll_emit_release(&b, 2);
+	coll_emit_any(&b, optional);
+	coll_emit_copy(&b, out + 8, extra, 8);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	return s;
 }
@@ -84,23 +84,36 @@ static const struct rule {
 	{ "not a schedule: wrong magic number", -EINVAL, COLL_NONE, { { HEADER(magic), 1 } } },
 	{ "unknown version", -EINVAL, COLL_NONE, { { HEADER(version), 2 } } },
 	{ "the header's reserved field is not zero", -EINVAL, COLL_NONE, { { HEADER(zero), 1 } } },
-	{ "more ranks than COLL_RANKS_MAX", -E2BIG, COLL_NONE,
+	{ "more ranks than COLL_RANKS_MAX",
+	  -E2BIG,
+	  COLL_NONE,
 	  { { HEADER(ranks), COLL_RANKS_MAX + 1 } } },
 	{ "more ops than COLL_OPS_MAX", -E2BIG, COLL_NONE, { { HEADER(ops), COLL_OPS_MAX + 1 } } },
-	{ "more waits than COLL_WAITS_MAX", -E2BIG, COLL_NONE,
+	{ "more waits than COLL_WAITS_MAX",
+	  -E2BIG,
+	  COLL_NONE,
 	  { { HEADER(waits), COLL_WAITS_MAX + 1 } } },
-	{ "a buffer larger than COLL_BYTES_MAX", -E2BIG, COLL_NONE,
+	{ "a buffer larger than COLL_BYTES_MAX",
+	  -E2BIG,
+	  COLL_NONE,
 	  { { HEADER(buffer[2]), COLL_BYTES_MAX + 1 } } },
-	{ "its rank is not below the number of ranks", -EINVAL, COLL_NONE, { { HEADER(rank), 4 } } },
+	{ "its rank is not below the number of ranks",
+	  -EINVAL,
+	  COLL_NONE,
+	  { { HEADER(rank), 4 } } },
 	{ "more peers than other ranks", -EINVAL, COLL_NONE, { { HEADER(peers), 4 } } },
 	{ "its size does not fit its counts", -EINVAL, COLL_NONE, { { HEADER(bytes), 712 } } },
 	{ "its size does not fit its counts", -EINVAL, COLL_NONE, { { HEADER(ops), OPS + 1 } } },
 
-	{ "a peer's rank is not below the number of ranks", -EINVAL, COLL_NONE,
+	{ "a peer's rank is not below the number of ranks",
+	  -EINVAL,
+	  COLL_NONE,
 	  { { PEER(2, rank), 4 } } },
 	{ "the rank itself is among the peers", -EINVAL, COLL_NONE, { { PEER(1, rank), 1 } } },
 	{ "the peers are not in ascending order", -EINVAL, COLL_NONE, { { PEER(1, rank), 0 } } },
-	{ "a peer has more messages than there are ops", -EINVAL, COLL_NONE,
+	{ "a peer has more messages than there are ops",
+	  -EINVAL,
+	  COLL_NONE,
 	  { { PEER(0, recvs), OPS + 1 } } },
 	{ "a peer's reserved field is not zero", -EINVAL, COLL_NONE, { { PEER(0, zero), 1 } } },
 
@@ -113,7 +126,9 @@ static const struct rule {
 	{ "its waits do not follow those of the op before", -EINVAL, 8, { { OP(8, waits), 2 } } },
 	{ "it waits for an op that is not before it", -EINVAL, 3, { { WAIT(0), 3 } } },
 	{ "it waits for an op that is not before it", -EINVAL, 3, { { WAIT(0), COLL_NONE } } },
-	{ "mandatory, it needs an optional op that may never happen", -EINVAL, 5,
+	{ "mandatory, it needs an optional op that may never happen",
+	  -EINVAL,
+	  5,
 	  { { WAIT(4), 1 } } },
 	{ "it waits for any op of none", -EINVAL, 2, { { OP(2, flags), COLL_WAIT_ANY } } },
 	{ "its `unless` names an op that is not before it", -EINVAL, 4, { { OP(4, unless), 4 } } },
@@ -127,22 +142,32 @@ static const struct rule {
 
 	{ "a type of no known size", -EINVAL, 3, { { OP(3, type), COLL_OPAQUE_TYPE } } },
 	{ "a type of no known size", -EINVAL, 3, { { OP(3, type), COLL_TYPES } } },
-	{ "this reduction is not defined for this type", -EINVAL, 3,
+	{ "this reduction is not defined for this type",
+	  -EINVAL,
+	  3,
 	  { { OP(3, reduction), COLL_BAND } } },
-	{ "this reduction is not defined for this type", -EINVAL, 3,
+	{ "this reduction is not defined for this type",
+	  -EINVAL,
+	  3,
 	  { { OP(3, type), COLL_OPAQUE_TYPE }, { HEADER(element), 8 } } },
 	{ "its bytes are no whole number of elements", -EINVAL, 3, { { OP(3, bytes), 7 } } },
 	{ "it touches bytes outside its buffers", -EINVAL, 3, { { OP(3, left), SCRATCH(132) } } },
 	{ "it touches bytes outside its buffers", -EINVAL, 3, { { OP(3, right), IN(57) } } },
-	{ "it touches bytes outside its buffers", -EINVAL, 3,
+	{ "it touches bytes outside its buffers",
+	  -EINVAL,
+	  3,
 	  { { OP(3, result), COLL_PLACE(COLL_BUFFERS, 0) } } },
 	{ "it writes into the input buffer", -EINVAL, 3, { { OP(3, result), IN(8) } } },
 	{ "its result overlaps its left operand", -EINVAL, 3, { { OP(3, left), SCRATCH(121) } } },
 	{ "its result overlaps its right operand", -EINVAL, 3, { { OP(3, right), SCRATCH(121) } } },
 
-	{ "only a reduce has a type, a reduction and a right operand", -EINVAL, 5,
+	{ "only a reduce has a type, a reduction and a right operand",
+	  -EINVAL,
+	  5,
 	  { { OP(5, type), 1 } } },
-	{ "only a reduce has a type, a reduction and a right operand", -EINVAL, 2,
+	{ "only a reduce has a type, a reduction and a right operand",
+	  -EINVAL,
+	  2,
 	  { { OP(2, right), 8 } } },
 	{ "this kind has no source", -EINVAL, 0, { { OP(0, left), 8 } } },
 	{ "this kind has no destination", -EINVAL, 2, { { OP(2, result), 8 } } },
@@ -153,13 +178,22 @@ static const struct rule {
 	{ "it writes into the input buffer", -EINVAL, 0, { { OP(0, result), IN(0) } } },
 	{ "its two sides overlap", -EINVAL, 5, { { OP(5, left), OUT(7) } } },
 
-	{ "optional, it sends from the application's memory", -EINVAL, 4, { { OP(4, left), IN(0) } } },
-	{ "optional, it receives into the application's memory", -EINVAL, 1,
+	{ "optional, it sends from the application's memory",
+	  -EINVAL,
+	  4,
+	  { { OP(4, left), IN(0) } } },
+	{ "optional, it receives into the application's memory",
+	  -EINVAL,
+	  1,
 	  { { OP(1, result), OUT(0) } } },
 
-	{ "a peer's message counts do not fit the ops", -EINVAL, COLL_NONE,
+	{ "a peer's message counts do not fit the ops",
+	  -EINVAL,
+	  COLL_NONE,
 	  { { PEER(0, sends), 2 } } },
-	{ "waits that belong to no op", -EINVAL, COLL_NONE,
+	{ "waits that belong to no op",
+	  -EINVAL,
+	  COLL_NONE,
 	  { { OP(8, flags), 0 }, { OP(8, waits), 0 } } },
 	{ "the final padding is not zero", -EINVAL, COLL_NONE, { { WAIT(WAITS), 1 } } },
 };
@@ -227,9 +261,9 @@ static void flipped_bytes_do_no_harm(void **state)
 
 		memcpy(copy, s, s->bytes);
 		while (flips--)
-			((u8 *)copy)[random_next(&seed) % s->bytes] = random_next(&seed) & 1 ?
-									      random_next(&seed) :
-									      random_next(&seed) % 8;
+			((u8 *)copy)[random_next(&seed) % s->bytes] =
+				random_next(&seed) & 1 ? random_next(&seed)
+						       : random_next(&seed) % 8;
 		if (check_schedule(copy, s->bytes, &refusal)) {
 			assert_non_null(refusal.reason);
 			continue;
@@ -251,7 +285,7 @@ static void no_peers_need_no_work_space(void **state)
 
 	(void)state;
 	coll_build_init(&b, memory, sizeof(memory), 0, 1);
-	emit_join(&b);
+	coll_emit_join(&b);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	assert_int_equal(coll_check_bytes(s, s->bytes), 0);
 	assert_int_equal(coll_check(s, s->bytes, NULL, &refusal), 0);

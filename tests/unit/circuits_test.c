@@ -76,24 +76,25 @@ static const struct {
 static void compare(struct sim_job *job, const struct coll_machine *m, void *memory)
 {
 	const struct sim_circuits circuits = { .setup = m->delta, .ports = job->tuning.ports };
-	struct circuits_cost cost;
+	struct coll_circuits_cost cost;
 	struct sim_outcome outcome;
 	double found;
 
 	if (coll_algo_refuses(job->algo, &job->call, &job->tuning))
 		return;
-	assert_int_equal(circuits_cost(job->algo, &job->call, &job->tuning, m, memory,
-				       MEMORY, &cost), 0);
+	assert_int_equal(coll_circuits_cost(job->algo, &job->call, &job->tuning, m, memory,
+					    MEMORY, &cost), 0);
 	assert_int_equal(run(job, m, &circuits, &outcome), 0);
 	found = sim_seconds(outcome.finish);
 	/* The planner times messages in order of rounds, a CPU in order of time. */
 	if (fabs(found - cost.seconds) > (m->overhead > 0 ? 0.1 : 0.05) * cost.seconds)
-		fail_msg("%s %s, %u ranks, k=%u ahead=%u simplex=%u, o=%g: predicted %.9g, simulated %.9g",
+		fail_msg("%s %s, %u ranks, k=%u ahead=%u simplex=%u, o=%g: predicted %.9g, "
+			 "simulated %.9g",
 			 coll_collective_names[job->call.collective], job->algo->name,
 			 job->call.ranks, (u32)job->tuning.ports, (u32)job->tuning.ahead,
 			 (u32)job->tuning.simplex, m->overhead, cost.seconds, found);
 	assert_int_equal(outcome.setups, cost.setups);
-	assert_true(found >= circuits_bound(&job->call, &job->tuning, m) * (1 - 1e-9));
+	assert_true(found >= coll_circuits_bound(&job->call, &job->tuning, m) * (1 - 1e-9));
 }
 
 static void predicted_is_simulated(void **state)

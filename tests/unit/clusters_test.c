@@ -28,7 +28,7 @@ static void parts_are_translated(void **state)
 	static const u32 rank[] = { 9, 3, 7 };
 	u64 memory[1000];
 	struct coll_build b = begin(memory, sizeof(memory));
-	const u32 first = emit_copy(&b, out, in, 8);
+	const u32 first = coll_emit_copy(&b, out, in, 8);
 	const struct coll_part part = {
 		.rank = rank, .ranks = 3, .in = out + 100, .out = in + 200,
 		.after = first, .recv_after = COLL_NONE,
@@ -38,11 +38,11 @@ static void parts_are_translated(void **state)
 	u32 received;
 
 	(void)state;
-	emit_part(&b, &part);
-	received = emit_recv(&b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
-	emit_after(&b, received);
-	emit_send(&b, 2, in + 5, 8);
-	end = emit_part_end(&b);
+	coll_emit_part(&b, &part);
+	received = coll_emit_recv(&b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_after(&b, received);
+	coll_emit_send(&b, 2, in + 5, 8);
+	end = coll_emit_part_end(&b);
 	assert_int_equal(end.ready, 1);	/* the receive, of which only a send is the successor */
 	assert_int_equal(end.sent, 2);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
@@ -59,13 +59,15 @@ static void an_empty_part_is_ready_when_it_may_begin(void **state)
 	static const u32 rank[] = { 3 };
 	u64 memory[1000];
 	struct coll_build b = begin(memory, sizeof(memory));
-	const struct coll_part part = { .rank = rank, .ranks = 1, .after = emit_copy(&b, out, in, 8),
+	const struct coll_part part = { .rank = rank,
+					.ranks = 1,
+					.after = coll_emit_copy(&b, out, in, 8),
 					.recv_after = COLL_NONE };
 	struct coll_part_end end;
 
 	(void)state;
-	emit_part(&b, &part);
-	end = emit_part_end(&b);
+	coll_emit_part(&b, &part);
+	end = coll_emit_part_end(&b);
 	assert_int_equal(end.ready, part.after);
 	assert_int_equal(end.sent, COLL_NONE);
 }
@@ -80,13 +82,13 @@ static void wrong_parts_are_refused(void **state)
 	struct coll_schedule *s;
 
 	(void)state;
-	emit_part(&nested, &part);
-	emit_part(&nested, &part);
+	coll_emit_part(&nested, &part);
+	coll_emit_part(&nested, &part);
 	assert_int_equal(coll_build_finish(&nested, &s), -EINVAL);
 	beyond = begin(memory, sizeof(memory));
-	emit_part(&beyond, &part);
-	emit_send(&beyond, 2, in, 8);
-	emit_part_end(&beyond);
+	coll_emit_part(&beyond, &part);
+	coll_emit_send(&beyond, 2, in, 8);
+	coll_emit_part_end(&beyond);
 	assert_int_equal(coll_build_finish(&beyond, &s), -EINVAL);
 }
 
@@ -164,11 +166,12 @@ static void segments_fit_the_machine(void **state)
 		const u64 segment = segment_of(algo[i].name, algo[i].collective, mega / 8, &slow);
 
 		assert_in_range(segment, 8 << 10, 64 << 10);
-		assert_int_equal(segment_of(algo[i].name, algo[i].collective, mega / 8, &late), mega);
+		assert_int_equal(segment_of(algo[i].name, algo[i].collective, mega / 8, &late),
+				 mega);
 		assert_int_equal(segment_of(algo[i].name, algo[i].collective, 1, &slow),
 				 COLL_UNSET);
 	}
-	for (i = 0; i < sizeof(algo) / sizeof(*algo); i++) {	/* alone at home: nothing overlaps */
+	for (i = 0; i < sizeof(algo) / sizeof(*algo); i++) { /* alone at home: nothing overlaps */
 		const u32 each[] = { 0, 1 };
 		struct coll_tuning tuning = COLL_TUNING_UNSET;
 
@@ -205,7 +208,8 @@ static void clusters_are_chosen_for(void **state)
 			assert_non_null(algo);
 			assert_false(algo->baseline);
 			if (!algo->clusters)
-				fail_msg("%s of %u: %s", coll_collective_names[c], 1 << i, algo->name);
+				fail_msg("%s of %u: %s", coll_collective_names[c], 1 << i,
+					 algo->name);
 			call.cluster = NULL;
 			algo = coll_algo_choose(&call, &tuning, &m);
 			assert_false(algo->clusters || algo->baseline);

@@ -23,20 +23,20 @@ static int begin(void **state)
 
 	(void)state;
 	coll_build_init(&b, memory, sizeof(memory), 0, 8);
-	place = emit_scratch(&b, 64);
-	emit_recv(&b, 5, place, 10);
-	emit_recv(&b, 2, place, 20);
-	emit_after(&b, FROM_5);
-	emit_recv(&b, 5, place, 30);
-	emit_optional(&b);
-	emit_recv(&b, 2, place, 40);
-	emit_after(&b, FROM_5);
-	emit_optional(&b);
-	emit_unless(&b, FROM_5);
-	emit_recv(&b, 2, place, 50);
-	emit_after(&b, LATER_FROM_5);
-	emit_join(&b);
-	emit_send(&b, 3, place, 60);
+	place = coll_emit_scratch(&b, 64);
+	coll_emit_recv(&b, 5, place, 10);
+	coll_emit_recv(&b, 2, place, 20);
+	coll_emit_after(&b, FROM_5);
+	coll_emit_recv(&b, 5, place, 30);
+	coll_emit_optional(&b);
+	coll_emit_recv(&b, 2, place, 40);
+	coll_emit_after(&b, FROM_5);
+	coll_emit_optional(&b);
+	coll_emit_unless(&b, FROM_5);
+	coll_emit_recv(&b, 2, place, 50);
+	coll_emit_after(&b, LATER_FROM_5);
+	coll_emit_join(&b);
+	coll_emit_send(&b, 3, place, 60);
 	if (coll_build_finish(&b, &s))
 		return -1;
 	coll_plan_init(&plan, s, plan_memory);

@@ -38,7 +38,7 @@ fi
 uses_fpu() {
 	objdump -d "build/module/core/$1.o" | grep -q '%[xy]mm'
 }
-for part in check step match reduce noise circuit; do
+for part in check step match reduce noise/noise circuit/circuit; do
 	ok "$part is there and leaves the FPU alone" \
 		test -s "build/module/core/$part.o" -a -z "$(uses_fpu $part && echo it does not)"
 done

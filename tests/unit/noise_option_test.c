@@ -67,8 +67,21 @@ static void test_kinds(void **state)
 static void test_refusals(void **state)
 {
 	static const char *const wrong[] = {
-		"x", "1000", "1000x", "x10us", "0x1us", "-1x1us", "1e10x1us", "1000x0us", "1000x10ms ",
-		"1000x2000s", "1000x10us+", "+1000x10us", "1000x10us++1x1us", "nanx1us", "1xnan",
+		"x",
+		"1000",
+		"1000x",
+		"x10us",
+		"0x1us",
+		"-1x1us",
+		"1e10x1us",
+		"1000x0us",
+		"1000x10ms ",
+		"1000x2000s",
+		"1000x10us+",
+		"+1000x10us",
+		"1000x10us++1x1us",
+		"nanx1us",
+		"1xnan",
 		"1x1us+1x2us+1x3us+1x4us+1x5us+1x6us+1x7us+1x8us+1x9us",
 	};
 	struct coll_options options;
@@ -128,10 +141,10 @@ static void test_t_grows(void **state)
 	}
 	assert_true(before > first);
 	for (; call.ranks <= 1 << 17; call.ranks *= 2) {
-		const double two = redundancy_delay(&call, (struct redundancy){ 2, 0 },
-						    &options.machine);
-		const double five = redundancy_delay(&call, (struct redundancy){ 5, 0 },
-						     &options.machine);
+		const double two = coll_redundancy_delay(&call, (struct redundancy){ 2, 0 },
+							 &options.machine);
+		const double five = coll_redundancy_delay(&call, (struct redundancy){ 5, 0 },
+							  &options.machine);
 
 		tuning = COLL_TUNING_UNSET;
 		coll_redundancy_choose(algo, &call, &options.machine, &tuning);

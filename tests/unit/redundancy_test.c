@@ -112,7 +112,7 @@ static void scan(const struct point *p, u32 runs, u32 most_relays, struct regret
 {
 	const struct coll_call call = call_of(p);
 	const struct coll_machine m = machine_of(p);
-	const struct redundancy chosen = redundancy_choose(&call, most_relays, &m);
+	const struct redundancy chosen = coll_redundancy_best(&call, most_relays, &m);
 	const double plain = mean_of(p, (struct redundancy){ 0, 0 }, runs);
 	struct redundancy best = { 0, 0 }, with;
 	double least = plain, got = chosen.exchanges ? 0 : plain, lost;
@@ -140,7 +140,9 @@ static void scan(const struct point *p, u32 runs, u32 most_relays, struct regret
 	       (unsigned long long)p->bytes, p->alpha, p->overhead,
 	       sim_semantics_names[p->semantics], p->noise->name, chosen.exchanges, chosen.relays,
 	       best.exchanges, best.relays, plain * 1e6, got * 1e6, least * 1e6,
-	       (redundancy_cost(&call, chosen, &m) + redundancy_delay(&call, chosen, &m)) * 1e6,
+	       (coll_redundancy_cost(&call, chosen, &m) +
+		coll_redundancy_delay(&call, chosen, &m)) *
+		       1e6,
 	       lost * 100);
 	regret->sum += lost;
 	regret->plain += plain / least - 1;
@@ -177,7 +179,8 @@ static struct regret scan_all(u32 most_relays)
 						scan(&p, p.ranks < 256 ? 3 * runs : runs,
 						     most_relays, &regret);
 					}
-	printf("# up to %u relays: mean regret %.1f %%, most %.0f %%; of the butterfly: mean %.0f %%\n",
+	printf("# up to %u relays: mean regret %.1f %%, most %.0f %%; of the butterfly: mean %.0f "
+	       "%%\n",
 	       most_relays, 100 * regret.sum / regret.points, 100 * regret.most,
 	       100 * regret.plain / regret.points);
 	return regret;
@@ -208,8 +211,8 @@ static void no_noise_no_redundancy(void **state)
 	const struct coll_machine m = machine_of(&p);
 
 	(void)state;
-	assert_int_equal(redundancy_choose(&call, 4, &m).exchanges, 0);
-	assert_true(redundancy_delay(&call, (struct redundancy){ 0, 0 }, &m) == 0);
+	assert_int_equal(coll_redundancy_best(&call, 4, &m).exchanges, 0);
+	assert_true(coll_redundancy_delay(&call, (struct redundancy){ 0, 0 }, &m) == 0);
 }
 
 /* One kind of noise so rare that two events never meet: the chance in closed form. */
@@ -220,12 +223,12 @@ static void rare_noise(void **state)
 	const struct coll_call call = call_of(&p);
 	const struct coll_machine m = machine_of(&p);
 	const double messages = 10 * 1024, chance = -expm1(-messages * 1.008e-6);
-	const double delay = redundancy_delay(&call, (struct redundancy){ 0, 0 }, &m);
+	const double delay = coll_redundancy_delay(&call, (struct redundancy){ 0, 0 }, &m);
 
 	(void)state;
 	assert_true(fabs(delay / (chance * 10e-6) - 1) < 0.02);
 	/* One class is hit, never all: what is left is a hop. */
-	assert_true(redundancy_delay(&call, (struct redundancy){ 1, 0 }, &m) < 0.15 * delay);
+	assert_true(coll_redundancy_delay(&call, (struct redundancy){ 1, 0 }, &m) < 0.15 * delay);
 }
 
 int main(void)

@@ -203,7 +203,8 @@ static void compare_paths(const struct sim_job *job, const struct sim_model *mod
 		assert_int_equal(error, -EOPNOTSUPP);
 	else if (memcmp(levels, events, sizeof(levels)) || one.finish != other.finish ||
 		 one.last != other.last || one.messages != other.messages)
-		fail_msg("%s %s, %u ranks, seed %llu: levels end at %lld, events at %lld; %llu and %llu messages, T %llu",
+		fail_msg("%s %s, %u ranks, seed %llu: levels end at %lld, events at %lld; %llu and "
+			 "%llu messages, T %llu",
 			 coll_collective_names[job->call.collective], job->algo->name, ranks,
 			 (unsigned long long)seed, one.finish, other.finish,
 			 (unsigned long long)one.messages, (unsigned long long)other.messages,
@@ -499,7 +500,8 @@ static void critical_paths_have_no_gaps(void **state)
 	for (i = 0; i < sizeof(some) / sizeof(*some); i++)
 		for (seed = 0; seed < 10; seed++) {
 			struct sim_model model = noisy_model(seed % 2, seed % 3);
-			struct sim_job job = named(&setting, some[i].collective, some[i].name, 16, 8);
+			struct sim_job job =
+				named(&setting, some[i].collective, some[i].name, 16, 8);
 			struct sim *sim = open_job(&job);
 
 			if (seed > 5)
@@ -534,9 +536,9 @@ static struct sim *open_pairs(struct coll_schedule **s, u32 pairs, u64 bytes, bo
 		coll_build_init(&b, memory, 4096, r, 64);
 		coll_build_buffers(&b, 64 * bytes, 64 * bytes);
 		if (r % 32 < pairs && r < 32)
-			emit_send(&b, r + 32, COLL_PLACE(COLL_IN, 0), n);
+			coll_emit_send(&b, r + 32, COLL_PLACE(COLL_IN, 0), n);
 		else if (r % 32 < pairs)
-			emit_recv(&b, r - 32, COLL_PLACE(COLL_OUT, 0), n);
+			coll_emit_recv(&b, r - 32, COLL_PLACE(COLL_OUT, 0), n);
 		assert_int_equal(coll_build_finish(&b, &s[r]), 0);
 	}
 	if (sim_open_schedules((const struct coll_schedule *const *)s, 64, &sim, why, sizeof(why)))
@@ -625,7 +627,8 @@ static void congestion_has_its_optimum_at_8(void **state)
 	(void)state;
 	for (n = 1; n <= 32; n *= 2)
 		if (n != 8)
-			assert_true(seconds_across(8, SIM_TCP_LOSS) < seconds_across(n, SIM_TCP_LOSS));
+			assert_true(seconds_across(8, SIM_TCP_LOSS) <
+				    seconds_across(n, SIM_TCP_LOSS));
 	assert_true(seconds_across(16, 0.41) < seconds_across(8, 0.41));
 	assert_true(seconds_across(16, 0.43) > seconds_across(8, 0.43));
 	/* Without congestion n is what counts: 32 / n pieces one after the other. */

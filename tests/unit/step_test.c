@@ -43,13 +43,13 @@ static struct coll_step *begin(void)
 static void after_all_waits_for_all(void **state)
 {
 	struct coll_build *b = build();
-	u32 one = emit_join(b), two = emit_join(b), both;
+	u32 one = coll_emit_join(b), two = coll_emit_join(b), both;
 	struct coll_step *step;
 
 	(void)state;
-	emit_after(b, one);
-	emit_after(b, two);
-	both = emit_join(b);
+	coll_emit_after(b, one);
+	coll_emit_after(b, two);
+	both = coll_emit_join(b);
 	step = begin();
 	assert_int_equal(coll_step_next(step), one);
 	assert_int_equal(coll_step_next(step), two);
@@ -67,13 +67,13 @@ static void after_all_waits_for_all(void **state)
 static void after_any_starts_once(void **state)
 {
 	struct coll_build *b = build();
-	u32 one = emit_join(b), two = emit_join(b), any;
+	u32 one = coll_emit_join(b), two = coll_emit_join(b), any;
 	struct coll_step *step;
 
 	(void)state;
-	emit_any(b, one);
-	emit_any(b, two);
-	any = emit_join(b);
+	coll_emit_any(b, one);
+	coll_emit_any(b, two);
+	any = coll_emit_join(b);
 	step = begin();
 	coll_step_next(step);
 	coll_step_next(step);
@@ -90,16 +90,16 @@ static void after_any_starts_once(void **state)
 static void a_wait_said_twice_is_harmless(void **state)
 {
 	struct coll_build *b = build();
-	u32 one = emit_join(b), all, any;
+	u32 one = coll_emit_join(b), all, any;
 	struct coll_step *step;
 
 	(void)state;
-	emit_after(b, one);
-	emit_after(b, one);
-	all = emit_join(b);
-	emit_any(b, one);
-	emit_any(b, one);
-	any = emit_join(b);
+	coll_emit_after(b, one);
+	coll_emit_after(b, one);
+	all = coll_emit_join(b);
+	coll_emit_any(b, one);
+	coll_emit_any(b, one);
+	any = coll_emit_join(b);
 	step = begin();
 	assert_int_equal(coll_step_next(step), one);
 	coll_step_done(step, one);
@@ -111,15 +111,15 @@ static void a_wait_said_twice_is_harmless(void **state)
 static void a_run_ends_without_its_optional_ops(void **state)
 {
 	struct coll_build *b = build();
-	u32 must = emit_join(b), started, never;
+	u32 must = coll_emit_join(b), started, never;
 	struct coll_step *step;
 
 	(void)state;
-	emit_optional(b);
-	started = emit_join(b);
-	emit_after(b, must);
-	emit_optional(b);
-	never = emit_join(b);
+	coll_emit_optional(b);
+	started = coll_emit_join(b);
+	coll_emit_after(b, must);
+	coll_emit_optional(b);
+	never = coll_emit_join(b);
 	step = begin();
 	assert_int_equal(coll_step_next(step), must);
 	assert_int_equal(coll_step_next(step), started);
@@ -141,18 +141,18 @@ static void unless_skips_what_has_become_pointless(void **state)
 	struct coll_step *step;
 
 	(void)state;
-	emit_optional(b);
-	reason = emit_join(b);
-	trigger = emit_join(b);
-	emit_after(b, trigger);
-	emit_optional(b);
-	emit_unless(b, reason);
-	skipped = emit_join(b);
-	emit_after(b, skipped);
-	emit_optional(b);
-	dependent = emit_join(b);
-	emit_after(b, trigger);
-	last = emit_join(b);
+	coll_emit_optional(b);
+	reason = coll_emit_join(b);
+	trigger = coll_emit_join(b);
+	coll_emit_after(b, trigger);
+	coll_emit_optional(b);
+	coll_emit_unless(b, reason);
+	skipped = coll_emit_join(b);
+	coll_emit_after(b, skipped);
+	coll_emit_optional(b);
+	dependent = coll_emit_join(b);
+	coll_emit_after(b, trigger);
+	last = coll_emit_join(b);
 
 	step = begin();
 	assert_int_equal(coll_step_next(step), reason);
@@ -180,12 +180,12 @@ static void unless_skips_what_has_become_pointless(void **state)
 static void the_first_failure_holds(void **state)
 {
 	struct coll_build *b = build();
-	u32 one = emit_join(b), two;
+	u32 one = coll_emit_join(b), two;
 	struct coll_step *step;
 
 	(void)state;
-	emit_after(b, one);
-	two = emit_join(b);
+	coll_emit_after(b, one);
+	two = coll_emit_join(b);
 	step = begin();
 	assert_int_equal(coll_step_next(step), one);
 	coll_step_fail(step, -ECONNRESET);
@@ -206,8 +206,8 @@ static void no_mandatory_ops_is_finished_at_once(void **state)
 	struct coll_step *step;
 
 	(void)state;
-	emit_optional(b);
-	emit_join(b);
+	coll_emit_optional(b);
+	coll_emit_join(b);
 	step = begin();
 	assert_true(coll_step_finished(step));
 	assert_int_equal(coll_step_next(step), COLL_NONE);

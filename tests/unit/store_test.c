@@ -352,7 +352,7 @@ static int member_connect(struct server *server, int rank)
 
 	memcpy(hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
 	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
-	store_prove(hello.proof, STORE_CLIENT, secret, &greeting, &hello);
+	coll_store_prove(hello.proof, STORE_CLIENT, secret, &greeting, &hello);
 	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
 	assert_int_equal(recv(fd, &welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
 	assert_int_equal(welcome.status, 0);
@@ -515,9 +515,9 @@ static void addresses_are_checked(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_equal(store_split(bad[i], host, sizeof(host), &port), -EINVAL);
+		assert_int_equal(coll_store_split(bad[i], host, sizeof(host), &port), -EINVAL);
 	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
-		assert_int_equal(store_split(good[i], host, sizeof(host), &port), 0);
+		assert_int_equal(coll_store_split(good[i], host, sizeof(host), &port), 0);
 }
 
 static void it_serves_ipv6(void **state)

@@ -86,8 +86,8 @@ static void back_to_back(void **state)
 	(void)state;
 	fill_periodic();
 	for (w = 100; w < 1e8; w *= 100) {
-		assert_int_equal(stretch_add(&stretch, periodic, EVENTS, (u64)EVENTS * PERIOD, w, 0),
-				 0);
+		assert_int_equal(
+			stretch_add(&stretch, periodic, EVENTS, (u64)EVENTS * PERIOD, w, 0), 0);
 		stretch_finish(&stretch);
 		assert_true(fabs(stretch_mean(&stretch, 1) / (w * PERIOD / (PERIOD - DURATION)) -
 				 1) < 0.001);
@@ -193,10 +193,11 @@ static void simulated(void **state)
 		const struct coll_machine m = { .alpha = 1e-6, .noise = { { 1e9 / PERIOD,
 									     DURATION * 1e-9 } } };
 		const struct redundancy plain = { 0, 0 };
-		struct stretch stretch = stretch_of(periodic, EVENTS, (u64)EVENTS * PERIOD,
-						    redundancy_cost(&job.call, plain, &m) * 1e9);
+		struct stretch stretch =
+			stretch_of(periodic, EVENTS, (u64)EVENTS * PERIOD,
+				   coll_redundancy_cost(&job.call, plain, &m) * 1e9);
 		const double predicted = stretch_mean(&stretch, ranks) * 1e-9 +
-					 redundancy_delay_again(&job.call, plain, &m);
+					 coll_redundancy_delay_again(&job.call, plain, &m);
 		struct sim_outcome outcome[100];
 		struct sim *sim;
 		double sum = 0;

@@ -54,51 +54,51 @@ static void emit_polite(struct coll_build *b, const struct coll_call *call,
 			const struct coll_tuning *tuning)
 {
 	const u32 peer = call->rank ^ 1;
-	const u64 n = call->count * call->element, theirs = emit_scratch(b, n);
-	u32 sent = emit_send(b, peer, in, n), received = emit_recv(b, peer, theirs, n);
+	const u64 n = call->count * call->element, theirs = coll_emit_scratch(b, n);
+	u32 sent = coll_emit_send(b, peer, in, n), received = coll_emit_recv(b, peer, theirs, n);
 
 	(void)tuning;
-	emit_after(b, sent);
-	emit_after(b, received);
-	emit_reduce(b, out, call->rank ? theirs : in, call->rank ? in : theirs, n);
+	coll_emit_after(b, sent);
+	coll_emit_after(b, received);
+	coll_emit_reduce(b, out, call->rank ? theirs : in, call->rank ? in : theirs, n);
 }
 
 /* Rank order is not kept the same way on both sides: other bits. */
 static void emit_selfish(struct coll_build *b, const struct coll_call *call,
 			 const struct coll_tuning *tuning)
 {
-	const u64 n = call->count * call->element, theirs = emit_scratch(b, n);
+	const u64 n = call->count * call->element, theirs = coll_emit_scratch(b, n);
 
 	(void)tuning;
-	emit_send(b, call->rank ^ 1, in, n);
-	emit_after(b, emit_recv(b, call->rank ^ 1, theirs, n));
-	emit_reduce(b, out, in, theirs, n);
+	coll_emit_send(b, call->rank ^ 1, in, n);
+	coll_emit_after(b, coll_emit_recv(b, call->rank ^ 1, theirs, n));
+	coll_emit_reduce(b, out, in, theirs, n);
 }
 
 /* In place, the result overwrites what is still being sent. */
 static void emit_hasty(struct coll_build *b, const struct coll_call *call,
 		       const struct coll_tuning *tuning)
 {
-	const u64 n = call->count * call->element, theirs = emit_scratch(b, n);
+	const u64 n = call->count * call->element, theirs = coll_emit_scratch(b, n);
 
 	(void)tuning;
-	emit_send(b, call->rank ^ 1, out, n);
-	emit_after(b, emit_recv(b, call->rank ^ 1, theirs, n));
-	emit_reduce(b, out, call->rank ? theirs : out, call->rank ? out : theirs, n);
+	coll_emit_send(b, call->rank ^ 1, out, n);
+	coll_emit_after(b, coll_emit_recv(b, call->rank ^ 1, theirs, n));
+	coll_emit_reduce(b, out, call->rank ? theirs : out, call->rank ? out : theirs, n);
 }
 
 /* Whoever waits for its own send first waits for ever if sends are late. */
 static void emit_stiff(struct coll_build *b, const struct coll_call *call,
 		       const struct coll_tuning *tuning)
 {
-	const u64 n = call->count * call->element, theirs = emit_scratch(b, n);
+	const u64 n = call->count * call->element, theirs = coll_emit_scratch(b, n);
 	u32 received;
 
 	(void)tuning;
-	emit_after(b, emit_send(b, call->rank ^ 1, in, n));
-	received = emit_recv(b, call->rank ^ 1, theirs, n);
-	emit_after(b, received);
-	emit_reduce(b, out, call->rank ? theirs : in, call->rank ? in : theirs, n);
+	coll_emit_after(b, coll_emit_send(b, call->rank ^ 1, in, n));
+	received = coll_emit_recv(b, call->rank ^ 1, theirs, n);
+	coll_emit_after(b, received);
+	coll_emit_reduce(b, out, call->rank ? theirs : in, call->rank ? in : theirs, n);
 }
 
 static void emit_idle(struct coll_build *b, const struct coll_call *call,
@@ -116,18 +116,18 @@ static void emit_counter(struct coll_build *b, const struct coll_call *call, boo
 	u32 heard[16], all, i;
 
 	if (call->rank) {
-		emit_send(b, 0, none, 0);
-		emit_recv(b, 0, none, 0);
+		coll_emit_send(b, 0, none, 0);
+		coll_emit_recv(b, 0, none, 0);
 		return;
 	}
 	for (i = 1; i < call->ranks; i++)
-		heard[i] = emit_recv(b, i, none, 0);
+		heard[i] = coll_emit_recv(b, i, none, 0);
 	for (i = 1; i < call->ranks; i++)
-		emit_after(b, heard[i]);
-	all = emit_join(b);
+		coll_emit_after(b, heard[i]);
+	all = coll_emit_join(b);
 	for (i = 1; i < call->ranks; i++) {
-		emit_after(b, wait ? all : COLL_NONE);
-		emit_send(b, i, none, 0);
+		coll_emit_after(b, wait ? all : COLL_NONE);
+		coll_emit_send(b, i, none, 0);
 	}
 }
 
@@ -155,19 +155,19 @@ static void emit_one_by_one(struct coll_build *b, const struct coll_call *call, 
 	u32 done;
 
 	if (call->rank) {
-		done = emit_recv(b, 0, out, n);
+		done = coll_emit_recv(b, 0, out, n);
 		if (call->rank == 2 && answered) {
-			emit_after(b, done);
-			emit_send(b, 0, none, 0);
+			coll_emit_after(b, done);
+			coll_emit_send(b, 0, none, 0);
 		}
 		return;
 	}
-	emit_send(b, 1, out, n);
-	done = emit_send(b, 2, out, n);
+	coll_emit_send(b, 1, out, n);
+	done = coll_emit_send(b, 2, out, n);
 	if (answered)
-		done = emit_recv(b, 2, none, 0);
-	emit_after(b, done);
-	emit_send(b, 3, out, n);
+		done = coll_emit_recv(b, 2, none, 0);
+	coll_emit_after(b, done);
+	coll_emit_send(b, 3, out, n);
 }
 
 static void emit_patient(struct coll_build *b, const struct coll_call *call,
@@ -210,8 +210,9 @@ static void crowded_ways_are_seen(void **state)
 	(void)state;
 	assert_string_equal(said_of_clusters(&algo, 1), "");
 	algo.emit = emit_impatient;
-	assert_non_null(strstr(said_of_clusters(&algo, 1),
-			       "up to 2 links between clusters 0 and 1 can be in use at once; n is 1"));
+	assert_non_null(
+		strstr(said_of_clusters(&algo, 1),
+		       "up to 2 links between clusters 0 and 1 can be in use at once; n is 1"));
 	assert_string_equal(said_of_clusters(&algo, 2), "");
 	algo.options = NULL;
 	assert_non_null(strstr(said_of_clusters(&algo, 2), "n is 1"));

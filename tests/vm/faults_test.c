@@ -197,7 +197,7 @@ static float in[2][COUNT], out[2][COUNT];
 
 static int device_open(void)
 {
-	return offload_open(&ours, 0, 2, links[0]);
+	return coll_offload_open(&ours, 0, 2, links[0]);
 }
 
 static int load(struct offload *o, long *number)
@@ -228,7 +228,7 @@ static int device_run(void)
 
 static int both_open(void)
 {
-	return device_open() || offload_open(&peers, 1, 2, links[1]);
+	return device_open() || coll_offload_open(&peers, 1, 2, links[1]);
 }
 
 /* The peer has begun already. */
@@ -329,8 +329,10 @@ int main(void)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		fail_each(&commands[i]);
 	netlink_open(&netlink);
-	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_GET, NLM_F_DUMP), count, &left);
-	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), count, &left);
+	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_GET, NLM_F_DUMP), count,
+		    &left);
+	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), count,
+		    &left);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_PIN_GET, NLM_F_DUMP), count, &left);
 	vm_is(left, 0, "nothing is left of all that");
 	netlink_close(netlink);

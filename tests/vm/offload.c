@@ -91,7 +91,7 @@ static int lend_links(struct offload *o, const int *links)
 	return 0;
 }
 
-int offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const int *links)
+int coll_offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const int *links)
 {
 	return offload_open_on(o, rank, ranks, links, COLL_NONE);
 }
@@ -147,7 +147,7 @@ static void leave(struct offload *o)
 	}
 }
 
-void offload_close(struct offload *o)
+void coll_offload_close(struct offload *o)
 {
 	leave(o);
 	munmap(o->shared, 4096);
@@ -221,9 +221,9 @@ static void close_others(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32
 				close(links[a][b]);
 }
 
-void offload_start(uint32_t ranks,
-		   int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
-		   pid_t *children)
+void coll_offload_start(uint32_t ranks,
+			int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
+			pid_t *children)
 {
 	/* A kernel that looks after every access of its own. */
 	const bool slow = !access("/sys/kernel/debug/kmemleak", F_OK);
@@ -253,7 +253,7 @@ int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, con
 	int status, failed = 0;
 	uint32_t rank;
 
-	offload_start(ranks, body, seconds, children);
+	coll_offload_start(ranks, body, seconds, children);
 	for (rank = 0; rank < ranks; rank++) {
 		wait(&status);
 		if (status)

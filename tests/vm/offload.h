@@ -31,12 +31,12 @@ long offload_do(int fd, unsigned int op, void *argument, uint32_t bytes);
 void offload_connect(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32_t ranks);
 
 /* Opens and sets up the device, makes a group of it and lends it the links. 0 or -errno. */
-int offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const int *links);
+int coll_offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const int *links);
 /* The same with the thread on this CPU. */
 int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int *links,
 		    uint32_t cpu);
 /* Says goodbye first, so that the others' runs do not fail. */
-void offload_close(struct offload *o);
+void coll_offload_close(struct offload *o);
 
 /* A schedule's number, or -errno. */
 long offload_load(struct offload *o, const struct coll_schedule *s, uint32_t hash);
@@ -51,9 +51,9 @@ int offload_poll(struct offload *o, uint32_t word, int seconds);
 long offload_wait(struct offload *o, uint32_t word);
 
 /* Starts `body` as each rank, in processes of their own that live so many seconds at most. */
-void offload_start(uint32_t ranks,
-		   int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
-		   pid_t *children);
+void coll_offload_start(uint32_t ranks,
+			int (*body)(uint32_t rank, uint32_t ranks, const int *links), int seconds,
+			pid_t *children);
 /* Runs `body` as each rank, in processes of their own; how many failed. */
 int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, const int *links),
 		  int seconds);

@@ -99,7 +99,7 @@ static int interleaved(u32 rank, u32 ranks, const int *links)
 
 	if (rank == 1)
 		return writer(links[0]);
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_bcast(&o)) < 0)
+	if (coll_offload_open(&o, rank, ranks, links) || (schedule = load_bcast(&o)) < 0)
 		return 1;
 	error = offload_run(&o, schedule, NULL, out[0], 0, 0);
 	usleep(500000);
@@ -115,7 +115,7 @@ static int interleaved(u32 rank, u32 ranks, const int *links)
 	}
 	if (error)
 		printf("# %s\n", strerror(-error));
-	offload_close(&o);
+	coll_offload_close(&o);
 	return error != 0;
 }
 
@@ -133,7 +133,7 @@ static int gap(u32 rank, u32 ranks, const int *links)
 		write_bye(links[0]);
 		return 0;
 	}
-	if (offload_open(&o, rank, ranks, links) || (schedule = load_bcast(&o)) < 0 ||
+	if (coll_offload_open(&o, rank, ranks, links) || (schedule = load_bcast(&o)) < 0 ||
 	    offload_run(&o, schedule, NULL, out, 0, 0))
 		return 1;
 	status = offload_poll(&o, 0, DEADLINE_S);

@@ -89,7 +89,7 @@ static int small_runs(u32 rank, u32 ranks, const int *links)
 	u64 start;
 	int i, error = 0;
 
-	if (offload_open(&o, rank, ranks, links))
+	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	usual_call(&usual, algo, ranks, COUNT, COLL_DOUBLE);
 	usual.call.rank = rank;
@@ -106,14 +106,14 @@ static int small_runs(u32 rank, u32 ranks, const int *links)
 	error |= !switches || out != ranks * (ranks - 1) / 2;
 	if (!rank)
 		printf("# %d runs of %u ranks: per run %.1f us, %.1f ops, %.1f turns, %.1f sleeps, "
-		       "%.1f context switches; %.2f us of the thread's CPU an op (emulated)\n", RUNS, ranks,
-		       (offload_now() - start) / 1e3 / RUNS,
+		       "%.1f context switches; %.2f us of the thread's CPU an op (emulated)\n",
+		       RUNS, ranks, (offload_now() - start) / 1e3 / RUNS,
 		       (double)(after.ops - before.ops) / RUNS,
 		       (double)(after.turns - before.turns) / RUNS,
 		       (double)(after.sleeps - before.sleeps) / RUNS, (double)switches / RUNS,
 		       (after.busy - before.busy) / 1e3 / (after.ops - before.ops));
 	error |= idle(&o);
-	offload_close(&o);
+	coll_offload_close(&o);
 	return error;
 }
 
@@ -127,7 +127,7 @@ static void start_costs(void)
 	struct offload o;
 	size_t i;
 
-	if (!vm_is(offload_open(&o, 0, 1, nobody), 0, "a group of one"))
+	if (!vm_is(coll_offload_open(&o, 0, 1, nobody), 0, "a group of one"))
 		return;
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		struct usual_call usual;
@@ -146,10 +146,10 @@ static void start_costs(void)
 			took += run < 0 ? 0 : offload_now() - start;
 			error = error ?: offload_poll(&o, 0, 30);
 		}
-		vm_ok(!error, "%llu bytes: %.1f us to start (emulated)", (unsigned long long)sizes[i],
-		      took / 1e3 / STARTS);
+		vm_ok(!error, "%llu bytes: %.1f us to start (emulated)",
+		      (unsigned long long)sizes[i], took / 1e3 / STARTS);
 	}
-	offload_close(&o);
+	coll_offload_close(&o);
 	free(in);
 }
 

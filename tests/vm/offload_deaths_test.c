@@ -71,7 +71,7 @@ static void wait_for(const u32 *count, u32 wanted)
 /* The number of a ring's schedule, to be run on these links; negative: it failed. */
 static long begin(struct offload *o, u32 rank, u32 ranks, const int *links)
 {
-	return offload_open(o, rank, ranks, links) ? -1 : load_ring(o, COUNT);
+	return coll_offload_open(o, rank, ranks, links) ? -1 : load_ring(o, COUNT);
 }
 
 /* Rank 2 dies when the others have begun; they hear who it was. */
@@ -138,7 +138,7 @@ static int memory_goes(u32 rank, u32 ranks, const int *links)
 	munmap(in, bytes);
 	munmap(out, bytes);
 	bad |= expect("status", offload_wait(&o, 0), 0);
-	offload_close(&o);
+	coll_offload_close(&o);
 	return bad;
 }
 
@@ -161,7 +161,7 @@ static int module_stays(u32 rank, u32 ranks, const int *links)
 		tell(done);
 	}
 	bad |= expect("status", offload_wait(&o, 0), 0);
-	offload_close(&o);
+	coll_offload_close(&o);
 	return bad;
 }
 
@@ -232,7 +232,7 @@ static void killed_anywhere(int times)
 		u32 victim = random_next(&random) % 3, r;
 
 		*ready = 0;
-		offload_start(3, runs_on, 60, children);
+		coll_offload_start(3, runs_on, 60, children);
 		wait_for(ready, 3);
 		usleep(random_next(&random) % 200000);
 		kill(children[victim], SIGKILL);
@@ -255,7 +255,7 @@ static void victim(const int *links, u64 count, int commands)
 
 	if (commands == 1)
 		o.fd = open("/dev/coll", O_RDWR);
-	if (commands > 1 && offload_open(&o, 1, RING, links))
+	if (commands > 1 && coll_offload_open(&o, 1, RING, links))
 		_exit(1);
 	if (commands > 2 && (schedule = load_ring(&o, count)) < 0)
 		_exit(1);

@@ -308,8 +308,8 @@ int main(int argc, char **argv)
 	vm_note("%.1f s; us: %.0f a load, %.0f a run alone, %.0f a meeting (emulated)",
 		(double)(offload_now() - start) / second, each(count.load_time, tries),
 		each(count.run_time, count.ran), each(count.meet_time, count.met));
-	vm_ok(true, "%llu hostile schedules of %zu seeds, first number %#llx", (unsigned long long)tries,
-	      seeds, (unsigned long long)first);
+	vm_ok(true, "%llu hostile schedules of %zu seeds, first number %#llx",
+	      (unsigned long long)tries, seeds, (unsigned long long)first);
 	vm_ok(count.refused && !count.without_reason, "%llu are refused, each with a reason",
 	      (unsigned long long)count.refused);
 	vm_is(count.strange, 0, "and with an errno of those that are documented");
@@ -318,6 +318,6 @@ int main(int argc, char **argv)
 	vm_ok(count.met, "%llu pairs meet, %llu of which agree", (unsigned long long)count.met,
 	      (unsigned long long)count.agreed);
 	close_sides();
-	offload_close(&alone);
+	coll_offload_close(&alone);
 	return vm_end();
 }

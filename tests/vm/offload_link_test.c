@@ -182,7 +182,7 @@ static int late(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int error;
 
-	if (offload_open(&o, rank, ranks, links))
+	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	schedule = load_bcast(&o);
 	error = schedule < 0 || (rank == RECEIVER ? receive(&o, schedule) :
@@ -198,12 +198,13 @@ static int early(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int error;
 
-	if (offload_open(&o, rank, ranks, links))
+	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	schedule = load_bcast(&o);
 	error = schedule < 0;
 	if (rank == ROOT)
-		error |= offload_run(&o, schedule, in, out, 0, 0) || offload_poll(&o, 0, PATIENCE_S);
+		error |=
+			offload_run(&o, schedule, in, out, 0, 0) || offload_poll(&o, 0, PATIENCE_S);
 	else
 		error |= !early_goes_along(&o);
 	usleep(rank == ROOT ? 2000000 : 0);	/* the socket stays open for the other */
@@ -222,7 +223,7 @@ static int there_and_back(u32 rank, u32 ranks, const int *links)
 
 	for (i = 0; i < COUNT; i++)
 		in[i] = out[i] = rank == ROOT ? i + ROOT : -1;
-	if (offload_open(&o, rank, ranks, links))
+	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	schedule = load_bcast(&o);
 	error = schedule < 0;
@@ -234,9 +235,9 @@ static int there_and_back(u32 rank, u32 ranks, const int *links)
 				!check(lend(&o, NULL, 0) == -EEXIST, "only once");
 		}
 	}
-	error = error || offload_run(&o, schedule, in, out, 0, 0) || offload_poll(&o, 0, PATIENCE_S) ||
-		!check(sum_is_right(out), "the right result");
-	offload_close(&o);
+	error = error || offload_run(&o, schedule, in, out, 0, 0) ||
+		offload_poll(&o, 0, PATIENCE_S) || !check(sum_is_right(out), "the right result");
+	coll_offload_close(&o);
 	return error;
 }
 

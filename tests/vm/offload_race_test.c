@@ -292,11 +292,12 @@ static int works(u32 rank, u32 ranks, const int *links)
 	int bad;
 
 	mine[COUNT - 1] = rank + 1;
-	if (offload_open(&o, rank, ranks, links) || (loaded = offload_load(&o, schedule[rank], 1)) < 0)
+	if (coll_offload_open(&o, rank, ranks, links) ||
+	    (loaded = offload_load(&o, schedule[rank], 1)) < 0)
 		return 1;
 	bad = offload_run(&o, loaded, mine, sum, 0, 0) || offload_wait(&o, 0) ||
 	      sum[COUNT - 1] != 3;
-	offload_close(&o);
+	coll_offload_close(&o);
 	return bad;
 }
 
@@ -328,8 +329,10 @@ int main(int argc, char **argv)
 	}
 	close(all->fd);
 	vm_is(failed, 0, "every command of every process came back");
-	vm_note("%llu steps: %llu files, %llu groups, %llu links, %llu loads, %llu runs, %llu waits for "
-		"an end", (unsigned long long)all->tried, (unsigned long long)all->opened,
+	vm_note("%llu steps: %llu files, %llu groups, %llu links, %llu loads, %llu runs, %llu "
+		"waits for "
+		"an end",
+		(unsigned long long)all->tried, (unsigned long long)all->opened,
 		(unsigned long long)all->groups, (unsigned long long)all->links,
 		(unsigned long long)all->loaded, (unsigned long long)all->runs,
 		(unsigned long long)all->ended);

@@ -63,7 +63,8 @@ static void before_setup(void)
 	setup.spin = COLL_DEVICE_SPIN_MAX + 1;
 	vm_is(offload_do(fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)), -EINVAL, "too long a spin");
 	setup.spin = 0;
-	vm_is(offload_do(fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)), 0, "and at last a right one");
+	vm_is(offload_do(fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)), 0,
+	      "and at last a right one");
 	vm_is(offload_do(fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)), -EBUSY, "only once");
 	close(fd);
 }
@@ -193,7 +194,8 @@ static void wrong_runs(struct offload *o)
 	vm_is(offload_run(o, schedule, NULL, out, 0, 0), -EFAULT, "IN is not there");
 	vm_is(offload_run(o, schedule, in, (void *)(1ull << 62), 0, 0), -EFAULT,
 	      "OUT is the kernel's");
-	vm_is(offload_run(o, schedule, in, (void *)wrong_sockets, 0, 0), -EFAULT, "OUT is read-only");
+	vm_is(offload_run(o, schedule, in, (void *)wrong_sockets, 0, 0), -EFAULT,
+	      "OUT is read-only");
 	vm_is(offload_run(o, schedule, in, out, OFFLOAD_WORDS, 0), -EINVAL, "no such word");
 	vm_is(offload_run(o, schedule + 1, in, out, 0, 0), -ENOENT, "no such schedule");
 	o->next_run -= 5;
@@ -277,13 +279,13 @@ int main(void)
 	vm_loopback_up();
 	before_setup();
 	unprivileged();
-	if (!vm_is(offload_open(&o, 0, 1, alone), 0, "a group of one"))
+	if (!vm_is(coll_offload_open(&o, 0, 1, alone), 0, "a group of one"))
 		return vm_end();
 	each_command(&o);
 	wrong_sockets(&o);
 	wrong_runs(&o);
 	inherited(&o);
 	locked_memory();
-	offload_close(&o);
+	coll_offload_close(&o);
 	return vm_end();
 }

@@ -137,7 +137,7 @@ static int every_algorithm(u32 rank, u32 ranks, const int *links)
 {
 	const struct coll_algo *const *algo;
 	struct offload o;
-	int error = offload_open(&o, rank, ranks, links), i = 0, size, failed = 0;
+	int error = coll_offload_open(&o, rank, ranks, links), i = 0, size, failed = 0;
 
 	if (error) {
 		printf("# open: %s\n", strerror(-error));
@@ -148,7 +148,7 @@ static int every_algorithm(u32 rank, u32 ranks, const int *links)
 		for (size = 0; size < 2 && !failed; size++, i++)
 			failed = try_call(&o, *algo, elements[(i + ranks) % COUNTS],
 					  types[i / 2 % TYPES]);
-	offload_close(&o);
+	coll_offload_close(&o);
 	return failed;
 }
 
@@ -164,7 +164,7 @@ static int many_in_flight(u32 rank, u32 ranks, const int *links)
 	long schedule, error;
 	int run, i;
 
-	error = offload_open(&o, rank, ranks, links);
+	error = coll_offload_open(&o, rank, ranks, links);
 	if (error || !usual_call(&usual, algo, ranks, COUNT, COLL_DOUBLE))
 		return 1;
 	usual.call.rank = rank;
@@ -184,7 +184,7 @@ static int many_in_flight(u32 rank, u32 ranks, const int *links)
 	if (error)
 		printf("# rank %u, run %d: %s\n", rank, run, strerror(-error));
 	free(s);
-	offload_close(&o);
+	coll_offload_close(&o);
 	return error != 0;
 }
 

@@ -122,7 +122,7 @@ static int cqe_and_word(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int error, i;
 
-	error = offload_open(&o, rank, ranks, links);
+	error = coll_offload_open(&o, rank, ranks, links);
 	schedule = error ? error : load_sum(&o);
 	if (schedule < 0 || io_uring_queue_init(8, &ring, 0))
 		return 1;
@@ -150,7 +150,7 @@ static int cqe_and_word(u32 rank, u32 ranks, const int *links)
 		return 1;
 	}
 	io_uring_queue_exit(&ring);
-	offload_close(&o);
+	coll_offload_close(&o);
 	return 0;
 }
 
@@ -218,7 +218,7 @@ static void completions_cost(void)
 				ways[i].what, count[i], RUNS);
 	}
 	vm_ok(count[0] < count[1], "a polled word costs fewer interrupts than a CQE");
-	offload_close(&o);
+	coll_offload_close(&o);
 }
 
 int main(void)

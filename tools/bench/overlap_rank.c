@@ -165,7 +165,7 @@ static int call_all(struct rank *rank, int variant)
 
 static int wait_all(struct rank *rank)
 {
-	return coll_waitall(rank->run, rank->options->flight);
+	return coll_run_waitall(rank->run, rank->options->flight);
 }
 
 static int play(struct rank *rank, enum overlap_case what, int variant, double *product_us)
@@ -489,8 +489,8 @@ static void explain(struct rank *rank, char *text, size_t bytes)
 		usleep(LATER_US);
 	if (bench_data_start(&rank->data[0], 0, rank->group, &rank->run[0]))
 		return;
-	snprintf(text, bytes, "%s", coll_explain(rank->run[0]));
-	coll_wait(&rank->run[0]);
+	snprintf(text, bytes, "%s", coll_run_explain(rank->run[0]));
+	coll_run_wait(&rank->run[0]);
 }
 
 /* Of how many CPUs to compute on. Where they are too few, or a rank has threads, of all. */

@@ -155,8 +155,8 @@ static bool read_ranks(const char *text, struct predict *p)
 	for (p->counts = 0; p->counts < COUNTS_MAX; at = rest + 1) {
 		const double count = strtod(at, &rest);
 
-		if (rest == at || !(count >= 1 && count <= COLL_RANKS_MAX) || count != floor(count) ||
-		    (*rest && *rest != ','))
+		if (rest == at || !(count >= 1 && count <= COLL_RANKS_MAX) ||
+		    count != floor(count) || (*rest && *rest != ','))
 			break;
 		p->ranks[p->counts++] = count;
 		if (!*rest)
@@ -184,7 +184,8 @@ static bool read_plot(const char *text, struct predict *p)
 	p->plot = text;
 	if (length > 4 && !strcmp(text + length - 4, ".svg"))
 		return true;
-	fprintf(stderr, "collnoise predict: --plot '%s'; valid: a file name ending in .svg\n", text);
+	fprintf(stderr, "collnoise predict: --plot '%s'; valid: a file name ending in .svg\n",
+		text);
 	return false;
 }
 
@@ -328,7 +329,8 @@ static int without_sources(struct predict *p, const struct noise_capture *from,
 		if (is_without(p, from, e))
 			*moved += e->duration;
 		else
-			status = noise_capture_add_event(to, e->start, e->duration, e->cpu, e->cause, 0);
+			status = noise_capture_add_event(to, e->start, e->duration, e->cpu,
+							 e->cause, 0);
 	}
 	return status ? status : noise_capture_finish(to);
 }
@@ -561,11 +563,12 @@ static int predict_order(const struct predict *p, const struct coll_call *call, 
 {
 	const struct redundancy plain = { 0, 0 };
 	const double grain = p->grain * 1e-9;
-	const struct top without = { .again = redundancy_delay_again(call, plain, m) };
-	const struct top others = { .again = redundancy_delay_again(call, plain, pinned) };
+	const struct top without = { .again = coll_redundancy_delay_again(call, plain, m) };
+	const struct top others = { .again = coll_redundancy_delay_again(call, plain, pinned) };
 	const struct top redundant = {
-		.again = redundancy_delay_again(call, row->with, m),
-		.more = redundancy_cost(call, row->with, m) - redundancy_cost(call, plain, m),
+		.again = coll_redundancy_delay_again(call, row->with, m),
+		.more = coll_redundancy_cost(call, row->with, m) -
+			coll_redundancy_cost(call, plain, m),
 	};
 	const struct top offloaded = { .more = ideal };
 	struct times *of = row->of;
@@ -608,7 +611,7 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	*row = (struct row){ .ranks = ranks, .algo = algo ? algo->name : "?",
 			     .base = m.grain + ideal };
 	if (p->collective == COLL_ALLREDUCE)
-		row->with = redundancy_choose(&call, ~0u, &m);
+		row->with = coll_redundancy_best(&call, ~0u, &m);
 	row->beyond = ranks * (row->base * 1e9 + 1000) > watched_of(p);
 	if (ranks > 1 && ranks <= NOISE_STEPS_RANKS_MAX && algo)
 		status = predict_steps(p, &call, algo, row);
@@ -624,7 +627,8 @@ static void print_table(const struct predict *p, const struct row *row)
 	bool beyond = false;
 	u32 i, r;
 
-	printf("%s of %llu bytes after %s of computing; %.3g %% of the noise can be pinned away\n\n",
+	printf("%s of %llu bytes after %s of computing; %.3g %% of the noise can be pinned "
+	       "away\n\n",
 	       coll_collective_names[p->collective], (unsigned long long)p->bytes,
 	       noise_time_text(p->grain, text), 100 * p->moved);
 	printf("%10s %11s %11s %11s %8s", "ranks", "quiet", "mean", "p99", "slower");
@@ -660,11 +664,11 @@ static void print_json(const struct predict *p, const struct row *row)
 	u32 i, r;
 
 	for (i = 0; i < p->counts; i++) {
-		json_t *one = json_pack("{sI ss ss sf sb si si}", "ranks", (json_int_t)row[i].ranks,
-					"algo", row[i].algo, "by", row[i].simulated ? "schedules" :
-					"order statistics", "quiet_s", row[i].base, "beyond_capture",
-					row[i].beyond, "T", (int)row[i].with.exchanges, "relays",
-					(int)row[i].with.relays);
+		json_t *one = json_pack(
+			"{sI ss ss sf sb si si}", "ranks", (json_int_t)row[i].ranks, "algo",
+			row[i].algo, "by", row[i].simulated ? "schedules" : "order statistics",
+			"quiet_s", row[i].base, "beyond_capture", row[i].beyond, "T",
+			(int)row[i].with.exchanges, "relays", (int)row[i].with.relays);
 
 		for (r = 0; r < REMEDIES; r++)
 			json_object_set_new(one, remedies[r].key,

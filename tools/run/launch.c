@@ -421,8 +421,9 @@ static int find_places(struct job *job, int fd)
 		strcpy(job->address, address);
 		return 0;
 	}
-	return node_places(job->address, sizeof(job->address), atoi(strrchr(address, ':') + 1)) ?
-	       0 : -EADDRNOTAVAIL;
+	return coll_node_places(job->address, sizeof(job->address), atoi(strrchr(address, ':') + 1))
+		       ? 0
+		       : -EADDRNOTAVAIL;
 }
 
 static int open_store(struct job *job)

@@ -121,12 +121,12 @@ bool circuit_run(const struct sim_job *job, const struct circuit_network *n, boo
 		return true;
 	fprintf(stderr, "coll sim circuit: %s %s, %u ranks: %s\n",
 		coll_collective_names[job->call.collective], job->algo->name, job->call.ranks,
-		*why			? why :
-		error == -EDEADLK	? "ranks wait for ever" :
-		error == -ENOTCONN	? "a message has no circuit" :
-		error == -EBUSY		? "more circuits at once than ports or wavelengths" :
-		error == -EINVAL	? "no such model: delta must be more than 0, failures below 1" :
-					  strerror(-error));
+		*why		     ? why
+		: error == -EDEADLK  ? "ranks wait for ever"
+		: error == -ENOTCONN ? "a message has no circuit"
+		: error == -EBUSY    ? "more circuits at once than ports or wavelengths"
+		: error == -EINVAL   ? "no such model: delta must be more than 0, failures below 1"
+				     : strerror(-error));
 	return false;
 }
 
@@ -154,9 +154,10 @@ static int ask(const struct question *q, void *memory, u64 bytes)
 {
 	const struct coll_machine machine = machine_of(q->n);
 
-	return q->algo ? circuits_cost(q->algo, q->call, q->tuning, &machine, memory, bytes,
-				       q->answer) :
-			 circuits_choose(q->call, q->tuning, &machine, memory, bytes, q->answer);
+	return q->algo ? coll_circuits_cost(q->algo, q->call, q->tuning, &machine, memory, bytes,
+					    q->answer)
+		       : coll_circuits_choose(q->call, q->tuning, &machine, memory, bytes,
+					      q->answer);
 }
 
 /* In memory that grows until it is enough. */
@@ -182,7 +183,7 @@ int circuit_choose(const struct coll_call *call, const struct coll_tuning *tunin
 }
 
 int circuit_cost(const struct sim_job *job, const struct circuit_network *n,
-		 struct circuits_cost *cost)
+		 struct coll_circuits_cost *cost)
 {
 	return answer(&(struct question){ job->algo, &job->call, &job->tuning, n, cost });
 }

@@ -46,11 +46,11 @@ struct sim_job circuit_family_job(enum circuit_family family,
 bool circuit_run(const struct sim_job *job, const struct circuit_network *network, bool one_nic,
 		 struct sim_outcome *outcome);
 
-/* The planner's memory grows until it fits. Errors as circuits_choose(). */
+/* The planner's memory grows until it fits. Errors as coll_circuits_choose(). */
 int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct circuit_network *network, struct circuits_choice *choice);
 int circuit_cost(const struct sim_job *job, const struct circuit_network *network,
-		 struct circuits_cost *cost);
+		 struct coll_circuits_cost *cost);
 
 struct coll_call circuit_call(enum coll_collective collective, u32 ranks, u64 bytes);
 

@@ -144,10 +144,11 @@ static bool plan_row(const struct settings *s, const struct sim_job *job, double
 		     bool chosen, bool first)
 {
 	struct sim_outcome outcome;
-	struct circuits_cost cost;
+	struct coll_circuits_cost cost;
 	char tuning[120];
 
-	if (circuit_cost(job, &s->network, &cost) || !circuit_run(job, &s->network, false, &outcome))
+	if (circuit_cost(job, &s->network, &cost) ||
+	    !circuit_run(job, &s->network, false, &outcome))
 		return false;
 	coll_tuning_print(&job->tuning, tuning, sizeof(tuning));
 	if (s->json)
@@ -235,9 +236,24 @@ static bool show_plans(const struct settings *s)
 /* ---- options ------------------------------------------------------------------------ */
 
 enum option_key {
-	KEY_TABLE, KEY_PLAN, KEY_TRACE, KEY_RANKS, KEY_PORTS, KEY_SIZE, KEY_ALPHA, KEY_OVERHEAD,
-	KEY_BETA, KEY_GAMMA, KEY_DELTA, KEY_WAVELENGTHS, KEY_FAILURES, KEY_SIMPLEX, KEY_SEED, KEY_JSON,
-	KEY_CSV, KEY_HELP,
+	KEY_TABLE,
+	KEY_PLAN,
+	KEY_TRACE,
+	KEY_RANKS,
+	KEY_PORTS,
+	KEY_SIZE,
+	KEY_ALPHA,
+	KEY_OVERHEAD,
+	KEY_BETA,
+	KEY_GAMMA,
+	KEY_DELTA,
+	KEY_WAVELENGTHS,
+	KEY_FAILURES,
+	KEY_SIMPLEX,
+	KEY_SEED,
+	KEY_JSON,
+	KEY_CSV,
+	KEY_HELP,
 };
 
 static const struct option long_options[] = {
@@ -394,12 +410,14 @@ int cmd_sim_circuit(int argc, char **argv)
 			return COMMAND_USAGE;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "coll sim circuit: it takes options only, not '%s'; --help lists them\n",
+		fprintf(stderr,
+			"coll sim circuit: it takes options only, not '%s'; --help lists them\n",
 			argv[optind]);
 		return COMMAND_USAGE;
 	}
 	if (2 * s.network.overhead > s.network.alpha) {
-		fprintf(stderr, "coll sim circuit: --overhead %g s: valid: at most half of --alpha, %g s\n",
+		fprintf(stderr,
+			"coll sim circuit: --overhead %g s: valid: at most half of --alpha, %g s\n",
 			s.network.overhead, s.network.alpha);
 		return COMMAND_USAGE;
 	}

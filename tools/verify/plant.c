@@ -95,17 +95,17 @@ static u32 emit_kind(struct coll_build *b, const struct coll_op *op, u32 peer)
 {
 	switch (op->kind) {
 	case COLL_OP_SEND:
-		return emit_send(b, peer, op->left, op->bytes);
+		return coll_emit_send(b, peer, op->left, op->bytes);
 	case COLL_OP_RECV:
-		return emit_recv(b, peer, op->result, op->bytes);
+		return coll_emit_recv(b, peer, op->result, op->bytes);
 	case COLL_OP_REDUCE:
-		return emit_reduce(b, op->result, op->left, op->right, op->bytes);
+		return coll_emit_reduce(b, op->result, op->left, op->right, op->bytes);
 	case COLL_OP_COPY:
-		return emit_copy(b, op->result, op->left, op->bytes);
+		return coll_emit_copy(b, op->result, op->left, op->bytes);
 	case COLL_OP_CONNECT:
-		return emit_connect(b, peer);
+		return coll_emit_connect(b, peer);
 	default:
-		return emit_release(b, peer);
+		return coll_emit_release(b, peer);
 	}
 }
 
@@ -123,14 +123,14 @@ static void emit_waits(struct coll_build *b, const struct coll_schedule *s,
 		if (k == skip || skip == SKIP_ALL)
 			continue;
 		if (any)
-			emit_any(b, earlier);
+			coll_emit_any(b, earlier);
 		else
-			emit_after(b, earlier);
+			coll_emit_after(b, earlier);
 	}
 	if (op->flags & COLL_OPTIONAL)
-		emit_optional(b);
+		coll_emit_optional(b);
 	if (op->unless != COLL_NONE)
-		emit_unless(b, new_index[op->unless]);
+		coll_emit_unless(b, new_index[op->unless]);
 }
 
 static u32 other_rank(struct world *w, u32 rank, u32 peer)
@@ -167,16 +167,16 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 	emit_waits(b, s, &op, any, skip, new_index);
 	if (target && (defect == SKIP_SEND || defect == SKIP_RECV || defect == SKIP_LOCAL ||
 		       defect == SKIP_CONNECT || defect == SKIP_RELEASE))
-		return emit_join(b);
-	emit_one_way(b, op.flags & COLL_ONE_WAY);
+		return coll_emit_join(b);
+	coll_emit_one_way(b, op.flags & COLL_ONE_WAY);
 	again = emit_kind(b, &op, peer);
 	if (!target || defect != DOUBLE_REDUCE)
 		return again;
-	emit_after(b, again);
+	coll_emit_after(b, again);
 	if (op.flags & COLL_OPTIONAL)
-		emit_optional(b);
-	return emit_reduce(b, op.result, op.result, op.right == op.result ? op.left : op.right,
-			   op.bytes);
+		coll_emit_optional(b);
+	return coll_emit_reduce(b, op.result, op.result, op.right == op.result ? op.left : op.right,
+				op.bytes);
 }
 
 /* Builds the rank's schedule again with the defect in this op. */
@@ -191,7 +191,7 @@ static bool rebuild(struct world *w, u32 rank, u32 target, enum defect defect)
 
 	coll_build_init(&b, memory, bytes, rank, s->ranks);
 	coll_build_buffers(&b, s->buffer[COLL_IN], s->buffer[COLL_OUT]);
-	emit_scratch(&b, s->buffer[COLL_SCRATCH]);
+	coll_emit_scratch(&b, s->buffer[COLL_SCRATCH]);
 	for (i = 0; i < s->ops; i++)
 		new_index[i] = emit_again(w, &b, s, i, defect, i == target, new_index);
 	return !coll_build_finish(&b, &w->rank[rank].schedule);
