@@ -354,9 +354,9 @@ static struct redundancy redundancy_in(const struct coll_algo *algo, const struc
 }
 
 /* The cheapest of those that are made for clusters, or of those that are not. */
-static const struct coll_algo *cheapest(const struct coll_call *call,
-					const struct coll_tuning *tuning,
-					const struct coll_machine *m, bool clusters)
+static const struct coll_algo *algo_cheapest(const struct coll_call *call,
+					     const struct coll_tuning *tuning,
+					     const struct coll_machine *m, bool clusters)
 {
 	const struct coll_algo *const *algo, *best = NULL;
 	double least = 0;
@@ -395,14 +395,14 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 	const struct coll_algo *best = NULL;
 
 	if (coll_clusters_count(call) > 1) {
-		best = cheapest(call, tuning, &m, true);
+		best = algo_cheapest(call, tuning, &m, true);
 		m.alpha = coll_across_alpha(call, &m);
 	}
-	return best ? best : cheapest(call, tuning, &m, false);
+	return best ? best : algo_cheapest(call, tuning, &m, false);
 }
 
 /* Bytes of the buffer that holds every rank's block: up to the furthest end. */
-static u64 extent(const struct coll_call *call, const u64 *counts, const u64 *displs)
+static u64 algo_extent(const struct coll_call *call, const u64 *counts, const u64 *displs)
 {
 	u64 end = 0, sum = 0;
 	u32 i;
@@ -436,24 +436,24 @@ static void call_buffers(const struct coll_call *call, u64 *in, u64 *out)
 	case COLL_GATHER:
 	case COLL_GATHERV:
 		*in = one;
-		*out = root ? extent(call, call->counts, call->displs) : 0;
+		*out = root ? algo_extent(call, call->counts, call->displs) : 0;
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		*in = root ? extent(call, call->counts, call->displs) : 0;
+		*in = root ? algo_extent(call, call->counts, call->displs) : 0;
 		*out = call->in_place ? 0 : one;
 		return;
 	case COLL_ALLGATHER:
 	case COLL_ALLGATHERV:
 		*in = one;
-		*out = extent(call, call->counts, call->displs);
+		*out = algo_extent(call, call->counts, call->displs);
 		break;
 	case COLL_ALLTOALL:
 		*in = *out = one * call->ranks;
 		break;
 	case COLL_ALLTOALLV:
-		*in = extent(call, call->send_counts, call->send_displs);
-		*out = extent(call, call->recv_counts, call->recv_displs);
+		*in = algo_extent(call, call->send_counts, call->send_displs);
+		*out = algo_extent(call, call->recv_counts, call->recv_displs);
 		break;
 	case COLL_REDUCE:
 		*in = one;
@@ -461,7 +461,7 @@ static void call_buffers(const struct coll_call *call, u64 *in, u64 *out)
 		break;
 	case COLL_REDUCE_SCATTER:
 	case COLL_REDUCE_SCATTER_BLOCK:
-		*in = extent(call, call->counts, NULL);
+		*in = algo_extent(call, call->counts, NULL);
 		*out = call->in_place ? *in : block_bytes(call, call->rank);
 		break;
 	default:

@@ -66,7 +66,7 @@ static inline double one_nan_double(double value)
  * subnormal float occurs on the way from or to FP16, so an application that
  * flushes those to zero gets the same FP16 results.
  */
-static inline u32 pick(bool condition, u32 yes, u32 no)
+static inline u32 reduce_float_pick(bool condition, u32 yes, u32 no)
 {
 	u32 mask = -(u32)condition;
 
@@ -80,8 +80,8 @@ static inline float fp16_value(u16 half)
 	u32 subnormal = float_bits((float)magnitude * 0x1p-24f);
 	u32 normal = (magnitude << 13) + (112u << 23); /* biases: 127 - 15 */
 
-	normal += pick(magnitude >= 0x7c00, 112u << 23, 0); /* infinity, NaN */
-	return bits_float(sign | pick(magnitude < 0x0400, subnormal, normal));
+	normal += reduce_float_pick(magnitude >= 0x7c00, 112u << 23, 0); /* infinity, NaN */
+	return bits_float(sign | reduce_float_pick(magnitude < 0x0400, subnormal, normal));
 }
 
 static inline u16 fp16_round(float value)
@@ -93,9 +93,9 @@ static inline u16 fp16_round(float value)
 	u32 normal = magnitude - (112u << 23);
 
 	normal = (normal + 0xfff + (normal >> 13 & 1)) >> 13;
-	normal = pick(magnitude < 0x38800000, subnormal, normal); /* 2^-14 */
-	normal = pick(magnitude < 0x477ff000, normal, 0x7c00);	  /* 65520 */
-	return pick(magnitude > 0x7f800000, 0x7e00, sign | normal);
+	normal = reduce_float_pick(magnitude < 0x38800000, subnormal, normal); /* 2^-14 */
+	normal = reduce_float_pick(magnitude < 0x477ff000, normal, 0x7c00);	  /* 65520 */
+	return reduce_float_pick(magnitude > 0x7f800000, 0x7e00, sign | normal);
 }
 
 static inline float bf16_value(u16 half)
@@ -108,7 +108,7 @@ static inline u16 bf16_round(float value)
 	u32 bits = float_bits(value);
 	u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 
-	return pick(value == value, rounded, 0x7fc0);
+	return reduce_float_pick(value == value, rounded, 0x7fc0);
 }
 
 /* Whether a minimum or maximum is b: it is ahead of a, or a is NaN. */

@@ -138,7 +138,7 @@ static bool accept_word(struct reader *r, const char *text)
 }
 
 /* "what is wanted, but ... is there"; what is there may be anything at all. */
-static int unexpected(struct reader *r, struct word word, const char *wanted)
+static int text_unexpected(struct reader *r, struct word word, const char *wanted)
 {
 	char shown[24];
 	size_t i, length = word.length < sizeof(shown) - 1 ? word.length : sizeof(shown) - 1;
@@ -159,7 +159,7 @@ static int read_keyword(struct reader *r, const char *text)
 	if (word_is(word, text))
 		return 0;
 	snprintf(wanted, sizeof(wanted), "'%s'", text);
-	return unexpected(r, word, wanted);
+	return text_unexpected(r, word, wanted);
 }
 
 static int read_number(struct reader *r, u64 most, const char *what, u64 *number)
@@ -171,7 +171,7 @@ static int read_number(struct reader *r, u64 most, const char *what, u64 *number
 		return 0;
 	snprintf(wanted, sizeof(wanted), "%s, a number up to %llu,", what,
 		 (unsigned long long)most);
-	return unexpected(r, word, wanted);
+	return text_unexpected(r, word, wanted);
 }
 
 static int read_place(struct reader *r, u64 *place)
@@ -180,7 +180,7 @@ static int read_place(struct reader *r, u64 *place)
 
 	if (coll_said_place(word.text, word.length, place))
 		return 0;
-	return unexpected(r, word, "a place such as scratch+64");
+	return text_unexpected(r, word, "a place such as scratch+64");
 }
 
 /* A word of one of the tables of names. */
@@ -191,7 +191,7 @@ static int read_name(struct reader *r, int (*find)(const char *, size_t), const 
 	int found = word.length ? find(word.text, word.length) : -EINVAL;
 
 	if (found < 0)
-		return unexpected(r, word, what);
+		return text_unexpected(r, word, what);
 	*number = found;
 	return 0;
 }
@@ -201,7 +201,7 @@ static int read_line_end(struct reader *r)
 	struct word word = peek_word(r);
 
 	if (word.length)
-		return unexpected(r, word, "the end of the line");
+		return text_unexpected(r, word, "the end of the line");
 	if (r->at < r->end)
 		r->at++;
 	r->error->line++;

@@ -113,7 +113,7 @@ int coll_json_print(const struct coll_schedule *s, FILE *to)
 
 /* ---- parsing ----------------------------------------------------------- */
 
-static bool listed(const char *const *names, const char *name)
+static bool text_json_listed(const char *const *names, const char *name)
 {
 	for (; *names; names++)
 		if (!strcmp(*names, name))
@@ -135,7 +135,7 @@ static int object_is(json_t *object, const char *what, const char *const *needed
 		if (!json_object_get(object, *name))
 			return coll_said_wrong(error, "%s lacks \"%s\"", what, *name);
 	json_object_foreach(object, key, member) {
-		if (!listed(needed, key) && !listed(also, key))
+		if (!text_json_listed(needed, key) && !text_json_listed(also, key))
 			return coll_said_wrong(error, "%s has a member that it cannot have", what);
 	}
 	return 0;

@@ -30,7 +30,7 @@ u32 coll_circuits_node(const struct colld_circuits *circuits, const char *name)
 
 /* ---- set-up times -------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int circuit_compare(const void *a, const void *b)
 {
 	const u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
@@ -45,7 +45,7 @@ u64 circuits_sampled(const struct colld_circuits *circuits, enum coll_circuit_co
 	u64 sorted[CIRCUIT_SAMPLES];
 
 	memcpy(sorted, circuits->sample[part], sizeof(sorted));
-	qsort(sorted, count, sizeof(*sorted), compare);
+	qsort(sorted, count, sizeof(*sorted), circuit_compare);
 	return count ? sorted[late ? count * 9 / 10 : count / 2] : 0;
 }
 
@@ -135,7 +135,7 @@ void circuits_follow(struct colld_circuits *circuits)
 
 /* ---- the switch's side --------------------------------------------------- */
 
-static void done(struct colld_circuits *circuits, const struct switch_order *order)
+static void circuit_done(struct colld_circuits *circuits, const struct switch_order *order)
 {
 	struct coll_circuit *circuit = &circuits->circuit[order->circuit];
 
@@ -178,7 +178,7 @@ static void switch_said(struct colld_circuits *circuits, const struct switch_eve
 		coll_circuit_moving(&circuits->c, switch_now(), order->circuit, order->serial);
 		break;
 	case SWITCH_DONE:
-		done(circuits, order);
+		circuit_done(circuits, order);
 		break;
 	case SWITCH_LOST:
 		circuit = circuit_at(circuits, order->port[0]);
@@ -199,7 +199,7 @@ static void switch_said(struct colld_circuits *circuits, const struct switch_eve
 }
 
 /* Both ways, between two nodes' ports, for a circuit that is to be kept. */
-static bool adopt(struct colld_circuits *circuits, const u32 *leads, u32 port)
+static bool circuit_adopt(struct colld_circuits *circuits, const u32 *leads, u32 port)
 {
 	const u32 other = leads[port];
 	const struct switch_node *a = &circuits->at[port], *b = &circuits->at[other];
@@ -232,7 +232,7 @@ static int take_over(struct colld_circuits *circuits, char *why)
 		if (path[i].in <= SWITCH_PORTS_MAX && path[i].out <= SWITCH_PORTS_MAX)
 			leads[path[i].in] = path[i].out;
 	for (port = 1; port <= SWITCH_PORTS_MAX; port++)
-		if (leads[port] && adopt(circuits, leads, port)) {
+		if (leads[port] && circuit_adopt(circuits, leads, port)) {
 			kept[port] = kept[leads[port]] = true;
 			adopted++;
 		}

@@ -36,8 +36,8 @@ static void send_message(struct circuit_client *client, struct coll_circuit_mess
 	}
 }
 
-static void answer(struct colld_circuits *circuits, struct circuit_client *client, u64 cookie,
-		   int error, const char *text)
+static void circuit_client_answer(struct colld_circuits *circuits, struct circuit_client *client,
+				  u64 cookie, int error, const char *text)
 {
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_ANSWER, .cookie = cookie,
 						.error = error };
@@ -143,12 +143,14 @@ static u32 find_job(struct colld_circuits *circuits, const char *name, u32 prior
 	return i;
 }
 
-static void hello(struct colld_circuits *circuits, struct circuit_client *client,
-		  const struct coll_circuit_message *m)
+static void circuit_client_hello(struct colld_circuits *circuits, struct circuit_client *client,
+				 const struct coll_circuit_message *m)
 {
 	if (client->holder != COLL_CIRCUIT_NONE || !m->holder[0]) {
-		answer(circuits, client, m->cookie, -EINVAL, client->holder == COLL_CIRCUIT_NONE ?
-		       "hello: no name of a job" : "hello: it was said before");
+		circuit_client_answer(circuits, client, m->cookie, -EINVAL,
+				      client->holder == COLL_CIRCUIT_NONE
+					      ? "hello: no name of a job"
+					      : "hello: it was said before");
 		return;
 	}
 	client->node = coll_circuits_node(circuits, m->node);
@@ -157,12 +159,13 @@ static void hello(struct colld_circuits *circuits, struct circuit_client *client
 
 		snprintf(text, sizeof(text), "node '%s' has no ports at the switch: not in colld's "
 			 "file", m->node);
-		answer(circuits, client, m->cookie, -ENOENT, text);
+		circuit_client_answer(circuits, client, m->cookie, -ENOENT, text);
 		return;
 	}
 	client->holder = find_job(circuits, m->holder, m->value);
-	answer(circuits, client, m->cookie, client->holder == COLL_CIRCUIT_NONE ? -ENOSPC : 0,
-	       client->holder == COLL_CIRCUIT_NONE ? "too many jobs" : "");
+	circuit_client_answer(circuits, client, m->cookie,
+			      client->holder == COLL_CIRCUIT_NONE ? -ENOSPC : 0,
+			      client->holder == COLL_CIRCUIT_NONE ? "too many jobs" : "");
 }
 
 static u32 find_lease(const struct colld_circuits *circuits, const struct circuit_client *client,
@@ -190,8 +193,10 @@ static void want_standing(struct colld_circuits *circuits, struct circuit_client
 	error = coll_circuit_want(&circuits->c, switch_now(), circuits->operator, node, peer,
 				  COLL_CIRCUIT_ALONE | (m->flags & COLL_CIRCUIT_AHEAD),
 				  0, COLL_CIRCUIT_FOREVER, 0, &lease);
-	answer(circuits, client, m->cookie, error, error == -EINVAL ?
-	       "two different nodes of colld's file are needed" : error ? "too many wants" : "");
+	circuit_client_answer(circuits, client, m->cookie, error,
+			      error == -EINVAL ? "two different nodes of colld's file are needed"
+			      : error	       ? "too many wants"
+					       : "");
 }
 
 static void release_standing(struct colld_circuits *circuits, struct circuit_client *client,
@@ -209,12 +214,12 @@ static void release_standing(struct colld_circuits *circuits, struct circuit_cli
 			coll_circuit_release(&circuits->c, switch_now(), i);
 			released++;
 		}
-	answer(circuits, client, m->cookie, released ? 0 : -ENOENT,
-	       released ? "" : "the operator has not asked for this circuit");
+	circuit_client_answer(circuits, client, m->cookie, released ? 0 : -ENOENT,
+			      released ? "" : "the operator has not asked for this circuit");
 }
 
-static void want(struct colld_circuits *circuits, struct circuit_client *client,
-		 const struct coll_circuit_message *m)
+static void circuit_client_want(struct colld_circuits *circuits, struct circuit_client *client,
+				const struct coll_circuit_message *m)
 {
 	const u32 peer = coll_circuits_node(circuits, m->peer);
 	const u64 now = switch_now();
@@ -223,17 +228,18 @@ static void want(struct colld_circuits *circuits, struct circuit_client *client,
 	int error;
 
 	if (client->holder == COLL_CIRCUIT_NONE) {
-		answer(circuits, client, m->cookie, -EPROTO, "say hello first");
+		circuit_client_answer(circuits, client, m->cookie, -EPROTO, "say hello first");
 		return;
 	}
 	if (peer == COLL_CIRCUIT_NONE || peer == client->node) {
 		snprintf(text, sizeof(text), "peer '%s' is %s", m->peer, peer == client->node ?
 			 "this node itself" : "not in colld's file");
-		answer(circuits, client, m->cookie, -ENOENT, text);
+		circuit_client_answer(circuits, client, m->cookie, -ENOENT, text);
 		return;
 	}
 	if (find_lease(circuits, client, m->cookie) != COLL_CIRCUIT_NONE) {
-		answer(circuits, client, m->cookie, -EEXIST, "this cookie is in use");
+		circuit_client_answer(circuits, client, m->cookie, -EEXIST,
+				      "this cookie is in use");
 		return;
 	}
 	error = coll_circuit_want(
@@ -243,10 +249,12 @@ static void want(struct colld_circuits *circuits, struct circuit_client *client,
 	if (!error)
 		circuits->owner[lease] = client;
 	if (error || !(m->flags & COLL_CIRCUIT_QUIET))
-		answer(circuits, client, m->cookie, error, error ? "too many wants" : "");
+		circuit_client_answer(circuits, client, m->cookie, error,
+				      error ? "too many wants" : "");
 }
 
-static void release(struct colld_circuits *circuits, struct circuit_client *client, u64 cookie)
+static void circuit_client_release(struct colld_circuits *circuits, struct circuit_client *client,
+				   u64 cookie)
 {
 	const u32 lease = find_lease(circuits, client, cookie);
 
@@ -256,7 +264,7 @@ static void release(struct colld_circuits *circuits, struct circuit_client *clie
 	coll_circuit_release(&circuits->c, switch_now(), lease);
 }
 
-static void show(struct colld_circuits *circuits, struct circuit_client *client)
+static void circuit_client_show(struct colld_circuits *circuits, struct circuit_client *client)
 {
 	struct coll_circuit_message m;
 	u32 i;
@@ -308,23 +316,24 @@ static void set_ports(struct colld_circuits *circuits, struct circuit_client *cl
 		else
 			snprintf(text, sizeof(text), "ports: from 0 to %u, which node '%s' has",
 				 circuits->setup.node[node].ports, m->node);
-		answer(circuits, client, m->cookie, -EINVAL, text);
+		circuit_client_answer(circuits, client, m->cookie, -EINVAL, text);
 		return;
 	}
 	coll_circuit_ports(&circuits->c, switch_now(), node,
 			   m->value == 64 ? ~0ull : (1ull << m->value) - 1);
-	answer(circuits, client, m->cookie, 0, "");
+	circuit_client_answer(circuits, client, m->cookie, 0, "");
 }
 
-static void drain(struct colld_circuits *circuits, struct circuit_client *client,
-		  const struct coll_circuit_message *m)
+static void circuit_client_drain(struct colld_circuits *circuits, struct circuit_client *client,
+				 const struct coll_circuit_message *m)
 {
 	const u32 node = coll_circuits_node(circuits, m->node);
 	const u32 peer = m->peer[0] ? coll_circuits_node(circuits, m->peer) : COLL_CIRCUIT_NONE;
 	u32 i;
 
 	if (node == COLL_CIRCUIT_NONE || (m->peer[0] && peer == COLL_CIRCUIT_NONE)) {
-		answer(circuits, client, m->cookie, -ENOENT, "a node that is not in colld's file");
+		circuit_client_answer(circuits, client, m->cookie, -ENOENT,
+				      "a node that is not in colld's file");
 		return;
 	}
 	for (i = 0; i < circuits->c.made; i++) {
@@ -334,7 +343,7 @@ static void drain(struct colld_circuits *circuits, struct circuit_client *client
 		    (end[1] == node && (!m->peer[0] || end[0] == peer)))
 			coll_circuit_drain(&circuits->c, switch_now(), i);
 	}
-	answer(circuits, client, m->cookie, 0, "");
+	circuit_client_answer(circuits, client, m->cookie, 0, "");
 }
 
 /* Who manages the node for others: root, and who colld runs as. */
@@ -347,61 +356,62 @@ static bool may_manage(const struct circuit_client *client)
 	return !who.uid || who.uid == geteuid();
 }
 
-static void take(struct colld_circuits *circuits, struct circuit_client *client,
-		 struct coll_circuit_message *m)
+static void circuit_client_take(struct colld_circuits *circuits, struct circuit_client *client,
+				struct coll_circuit_message *m)
 {
 	m->holder[COLL_CIRCUIT_NAME - 1] = m->node[COLL_CIRCUIT_NAME - 1] = 0;
 	m->peer[COLL_CIRCUIT_NAME - 1] = m->text[COLL_CIRCUIT_TEXT - 1] = 0;
 	if ((m->kind == COLL_CIRCUIT_PORTS || m->kind == COLL_CIRCUIT_DRAIN || m->node[0]) &&
 	    m->kind != COLL_CIRCUIT_HELLO && !may_manage(client)) {
-		answer(circuits, client, m->cookie, -EPERM, "only root may do that");
+		circuit_client_answer(circuits, client, m->cookie, -EPERM, "only root may do that");
 		return;
 	}
 	switch (m->kind) {
 	case COLL_CIRCUIT_HELLO:
 		if (m->value && !may_manage(client))
-			answer(circuits, client, m->cookie, -EPERM, "only root has priority");
+			circuit_client_answer(circuits, client, m->cookie, -EPERM,
+					      "only root has priority");
 		else
-			hello(circuits, client, m);
+			circuit_client_hello(circuits, client, m);
 		break;
 	case COLL_CIRCUIT_WANT:
 		if (m->flags & COLL_CIRCUIT_STANDING && m->node[0])
 			want_standing(circuits, client, m);
 		else
-			want(circuits, client, m);
+			circuit_client_want(circuits, client, m);
 		break;
 	case COLL_CIRCUIT_RELEASE:
 		if (m->node[0])
 			release_standing(circuits, client, m);
 		else
-			release(circuits, client, m->cookie);
+			circuit_client_release(circuits, client, m->cookie);
 		break;
 	case COLL_CIRCUIT_SHOW:
-		show(circuits, client);
-		answer(circuits, client, m->cookie, 0, "");
+		circuit_client_show(circuits, client);
+		circuit_client_answer(circuits, client, m->cookie, 0, "");
 		break;
 	case COLL_CIRCUIT_WATCH:
 		client->watches = true;
-		answer(circuits, client, m->cookie, 0, "");
+		circuit_client_answer(circuits, client, m->cookie, 0, "");
 		break;
 	case COLL_CIRCUIT_PORTS:
 		set_ports(circuits, client, m);
 		break;
 	case COLL_CIRCUIT_DRAIN:
-		drain(circuits, client, m);
+		circuit_client_drain(circuits, client, m);
 		break;
 	case COLL_CIRCUIT_SYNC:
 		circuits_follow(circuits);
-		answer(circuits, client, m->cookie, 0, "");
+		circuit_client_answer(circuits, client, m->cookie, 0, "");
 		break;
 	default:
-		answer(circuits, client, m->cookie, -EINVAL, "no such request");
+		circuit_client_answer(circuits, client, m->cookie, -EINVAL, "no such request");
 	}
 }
 
 /* ---- connections --------------------------------------------------------- */
 
-static void part(struct colld_circuits *circuits, struct circuit_client *client)
+static void circuit_client_part(struct colld_circuits *circuits, struct circuit_client *client)
 {
 	struct circuit_client **slot = &circuits->clients;
 	u32 i;
@@ -430,17 +440,17 @@ void circuit_client_read(struct colld_circuits *circuits, struct circuit_client 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
-		part(circuits, client);
+		circuit_client_part(circuits, client);
 		return;
 	}
 	client->got += got;
 	for (m = client->message; client->got >= sizeof(*m); m++) {
 		if (m->magic != COLL_CIRCUIT_MAGIC || m->version != COLL_CIRCUIT_VERSION) {
 			colld_say(4, "a stranger at the circuits' socket: not our protocol");
-			part(circuits, client);
+			circuit_client_part(circuits, client);
 			return;
 		}
-		take(circuits, client, m);
+		circuit_client_take(circuits, client, m);
 		client->got -= sizeof(*m);
 	}
 	memmove(client->message, m, client->got);

@@ -27,7 +27,7 @@ struct circuit_kernel {
 	struct kernel_order order[ORDERS_MAX];
 };
 
-static void answer(struct circuit_kernel *kernel, u32 id, u8 state, int error)
+static void circuit_kernel_answer(struct circuit_kernel *kernel, u32 id, u8 state, int error)
 {
 	struct nl_msg *message = netlink_message(kernel->owner, COLL_CMD_CIRCUIT_SET, 0);
 
@@ -64,7 +64,7 @@ static void give_up(struct colld_circuits *circuits, struct kernel_order *order)
 	order->lease = COLL_CIRCUIT_NONE;
 }
 
-static void up(struct colld_circuits *circuits, u32 id, u32 peer)
+static void circuit_kernel_up(struct colld_circuits *circuits, u32 id, u32 peer)
 {
 	struct circuit_kernel *kernel = circuits->kernel;
 	struct kernel_order *order = &kernel->order[id];
@@ -77,11 +77,11 @@ static void up(struct colld_circuits *circuits, u32 id, u32 peer)
 				  switch_now() + circuits->setup.policy.timeout, id, &order->lease);
 	if (error) {
 		order->lease = COLL_CIRCUIT_NONE;
-		answer(kernel, id, COLL_CIRCUIT_FAILED, -error);
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_FAILED, -error);
 		return;
 	}
 	circuits->is_kernels[order->lease] = true;
-	answer(kernel, id, COLL_CIRCUIT_MOVING, 0);
+	circuit_kernel_answer(kernel, id, COLL_CIRCUIT_MOVING, 0);
 }
 
 static int take_event(enum coll_command command, struct nlattr **a, void *data)
@@ -98,10 +98,10 @@ static int take_event(enum coll_command command, struct nlattr **a, void *data)
 		return 0;
 	kernel->order[id].serial = nla_get_u32(a[COLL_EVENT_A_SERIAL]);
 	if (nla_get_u8(a[COLL_EVENT_A_KIND]) == COLL_EVENT_CIRCUIT_UP) {
-		up(circuits, id, node_at(circuits, a[COLL_EVENT_A_ADDRESS]));
+		circuit_kernel_up(circuits, id, node_at(circuits, a[COLL_EVENT_A_ADDRESS]));
 	} else if (nla_get_u8(a[COLL_EVENT_A_KIND]) == COLL_EVENT_CIRCUIT_DOWN) {
 		give_up(circuits, &kernel->order[id]);
-		answer(kernel, id, COLL_CIRCUIT_DARK, 0);
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_DARK, 0);
 	}
 	return 0;
 }
@@ -118,14 +118,14 @@ void circuit_kernel_tell(struct colld_circuits *circuits, const struct coll_circ
 
 	switch (told->news) {
 	case COLL_CIRCUIT_NEWS_LIT:
-		answer(kernel, id, COLL_CIRCUIT_LIT, 0);
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_LIT, 0);
 		break;
 	case COLL_CIRCUIT_NEWS_DARK:	/* it is asked for anew when the kernel orders so */
-		answer(kernel, id, COLL_CIRCUIT_DARK, 0);
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_DARK, 0);
 		break;
 	case COLL_CIRCUIT_NEWS_OVER:
 		kernel->order[id].lease = COLL_CIRCUIT_NONE;
-		answer(kernel, id, COLL_CIRCUIT_FAILED, -told->error);
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_FAILED, -told->error);
 		break;
 	default:
 		break;
@@ -141,7 +141,8 @@ static int begin_domain(struct colld_circuits *circuits)
 	struct circuit_kernel *kernel = circuits->kernel;
 	struct nl_msg *message = netlink_message(kernel->owner, COLL_CMD_CIRCUIT_DOMAIN, 0);
 	/* Its turn may take a lease, and the switch its time: it is held until then. */
-	const u64 age = (setup->policy.lease + setup->policy.grace + setup->policy.timeout) / 1000000;
+	const u64 age =
+		(setup->policy.lease + setup->policy.grace + setup->policy.timeout) / 1000000;
 
 	if (!message)
 		return -ENOMEM;

@@ -20,7 +20,7 @@ struct reading {
 };
 
 __attribute__((format(printf, 2, 3)))
-static bool refuse(struct reading *reading, const char *format, ...)
+static bool circuit_setup_refuse(struct reading *reading, const char *format, ...)
 {
 	va_list list;
 
@@ -37,7 +37,7 @@ static bool read_number(struct reading *reading, const char *what, const char *t
 	const unsigned long value = text ? strtoul(text, &rest, 10) : 0;
 
 	if (!text || rest == text || *rest || value > most)
-		return refuse(reading, "%s: from 0 to %u", what, most);
+		return circuit_setup_refuse(reading, "%s: from 0 to %u", what, most);
 	*number = value;
 	return true;
 }
@@ -52,10 +52,11 @@ static bool read_ports(struct reading *reading, struct circuit_node *node, char 
 		if (!read_number(reading, "node: a port", word, SWITCH_PORTS_MAX, &port))
 			return false;
 		if (!port || reading->taken[port] || node->ports == COLL_CIRCUIT_PORTS_MAX)
-			return refuse(reading,
-				      "node: port %u: ports count from 1, each is one node's, "
-				      "and a node has %d at most",
-				      port, COLL_CIRCUIT_PORTS_MAX);
+			return circuit_setup_refuse(
+				reading,
+				"node: port %u: ports count from 1, each is one node's, "
+				"and a node has %d at most",
+				port, COLL_CIRCUIT_PORTS_MAX);
 		reading->taken[port] = true;
 		node->port[node->ports++] = port;
 	}
@@ -69,13 +70,15 @@ static bool read_node(struct reading *reading, const char *name, char *ports, co
 	u32 i;
 
 	if (!name || !ports)
-		return refuse(reading, "node: a name and the switch's ports: node a 1,2");
+		return circuit_setup_refuse(reading,
+					    "node: a name and the switch's ports: node a 1,2");
 	if (setup->nodes == CIRCUIT_NODES_MAX || strlen(name) >= COLL_CIRCUIT_NAME)
-		return refuse(reading, "node: at most %d nodes, with names of at most %d bytes",
-			      CIRCUIT_NODES_MAX, COLL_CIRCUIT_NAME - 1);
+		return circuit_setup_refuse(
+			reading, "node: at most %d nodes, with names of at most %d bytes",
+			CIRCUIT_NODES_MAX, COLL_CIRCUIT_NAME - 1);
 	for (i = 0; i < setup->nodes; i++)
 		if (!strcmp(setup->node[i].name, name))
-			return refuse(reading, "node: '%s' is there twice", name);
+			return circuit_setup_refuse(reading, "node: '%s' is there twice", name);
 	*node = (struct circuit_node){ .ports = 0 };
 	strcpy(node->name, name);
 	setup->nodes++;
@@ -84,7 +87,8 @@ static bool read_node(struct reading *reading, const char *name, char *ports, co
 	else if (address && inet_pton(AF_INET6, address, node->address) == 1)
 		node->address_bytes = 16;
 	else if (address)
-		return refuse(reading, "node: '%s' is no address of IPv4 or IPv6", address);
+		return circuit_setup_refuse(reading, "node: '%s' is no address of IPv4 or IPv6",
+					    address);
 	return read_ports(reading, node, ports);
 }
 
@@ -98,7 +102,8 @@ static bool read_kernel(struct reading *reading, const char *name, const char *p
 		if (!strcmp(setup->node[i].name, name) && setup->node[i].address_bytes)
 			break;
 	if (!name || i == setup->nodes)
-		return refuse(reading, "kernel: a node that is there already, with an address");
+		return circuit_setup_refuse(
+			reading, "kernel: a node that is there already, with an address");
 	if (!read_number(reading, "kernel: the prefix", prefix, 8 * setup->node[i].address_bytes,
 			 &bits))
 		return false;
@@ -119,7 +124,7 @@ static bool read_switch(struct reading *reading, char *text)
 			 save + strspn(save, " \t"));
 		return true;
 	}
-	refuse(reading, "switch: '%s'; valid:", driver ? driver : "");
+	circuit_setup_refuse(reading, "switch: '%s'; valid:", driver ? driver : "");
 	for (i = 0; switch_drivers[i]; i++) {
 		const size_t length = strlen(reading->why);
 
@@ -156,16 +161,16 @@ static bool read_line(struct reading *reading, char *text)
 		return read_number(reading, key, value, 100, &setup->policy.retries);
 	if (!strcmp(key, "socket")) {
 		if (!value || strlen(value) >= sizeof(setup->socket))
-			return refuse(reading, "socket: a path of at most %zu bytes",
-				      sizeof(setup->socket) - 1);
+			return circuit_setup_refuse(reading, "socket: a path of at most %zu bytes",
+						    sizeof(setup->socket) - 1);
 		strcpy(setup->socket, value);
 		return true;
 	}
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (!strcmp(key, times[i].name))
 			return (value && coll_text_time(value, 1000000000, times[i].time)) ||
-			       refuse(reading, "%s: a time such as 20ms", key);
-	return refuse(reading, "no '%s'; valid: %s", key, valid);
+			       circuit_setup_refuse(reading, "%s: a time such as 20ms", key);
+	return circuit_setup_refuse(reading, "no '%s'; valid: %s", key, valid);
 }
 
 int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why, size_t bytes)
@@ -192,11 +197,11 @@ int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why,
 	}
 	fclose(from);
 	if (fine && !setup->driver[0])
-		fine = refuse(&reading, "no switch; valid: switch DRIVER ...");
+		fine = circuit_setup_refuse(&reading, "no switch; valid: switch DRIVER ...");
 	if (fine && setup->nodes < 2)
-		fine = refuse(&reading,
-			      "%u nodes; valid: 2 and more, each: node NAME PORT[,PORT...]",
-			      setup->nodes);
+		fine = circuit_setup_refuse(
+			&reading, "%u nodes; valid: 2 and more, each: node NAME PORT[,PORT...]",
+			setup->nodes);
 	if (fine)
 		return 0;
 	snprintf(why, bytes, "%s:%u: %s", path, number, said);

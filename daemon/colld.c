@@ -127,7 +127,7 @@ static int put_in_force(struct colld *colld)
 	return error;
 }
 
-static void lift(struct colld *colld, bool restore)
+static void colld_lift(struct colld *colld, bool restore)
 {
 	colld_stops_close(colld->stops);
 	colld_windows_close(colld->windows);
@@ -138,7 +138,7 @@ static void lift(struct colld *colld, bool restore)
 }
 
 /* A policy that is wrong changes nothing: the one before stays. */
-static void reload(struct colld *colld)
+static void colld_reload(struct colld *colld)
 {
 	struct noise_rules rules;
 
@@ -148,7 +148,7 @@ static void reload(struct colld *colld)
 	} else if (read_policy(colld->policy, &rules)) {
 		colld->refusals++;
 	} else {
-		lift(colld, true);
+		colld_lift(colld, true);
 		noise_rules_free(&colld->rules);
 		colld->rules = rules;
 		put_in_force(colld);
@@ -289,11 +289,11 @@ static bool take_signal(struct colld *colld)
 		return true;
 	if (info.ssi_signo != SIGHUP)
 		return false;
-	reload(colld);
+	colld_reload(colld);
 	return true;
 }
 
-static void watch(struct colld *colld)
+static void colld_watch(struct colld *colld)
 {
 	u64 expired;
 	bool goes_on = true;
@@ -330,7 +330,7 @@ static void watch(struct colld *colld)
 	}
 }
 
-static int serve(struct colld *colld)
+static int colld_serve(struct colld *colld)
 {
 	int error;
 
@@ -350,12 +350,12 @@ static int serve(struct colld *colld)
 	}
 	if (!error) {
 		colld_notify("READY=1");
-		watch(colld);
+		colld_watch(colld);
 		colld_notify("STOPPING=1");
 	}
 	colld_metrics_close(colld->metrics);
 	colld_circuits_close(colld->circuits);
-	lift(colld, !colld->keep);
+	colld_lift(colld, !colld->keep);
 	close(colld->signals);
 	close(colld->timer);
 	return error ? 1 : 0;
@@ -388,7 +388,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (colld.circuits_file && !read_circuits(&colld))
 		return 1;
-	status = check ? 0 : serve(&colld);
+	status = check ? 0 : colld_serve(&colld);
 	noise_rules_free(&colld.rules);
 	free(colld.setup);
 	return status;

@@ -14,9 +14,9 @@ struct colld_metrics {
 	void *data;
 };
 
-static enum MHD_Result answer(void *data, struct MHD_Connection *connection, const char *url,
-			      const char *method, const char *version, const char *upload,
-			      size_t *upload_bytes, void **state)
+static enum MHD_Result metrics_answer(void *data, struct MHD_Connection *connection,
+				      const char *url, const char *method, const char *version,
+				      const char *upload, size_t *upload_bytes, void **state)
 {
 	static const char missing[] = "metrics are at /metrics\n";
 	const struct colld_metrics *metrics = data;
@@ -59,10 +59,10 @@ int colld_metrics_open(struct colld_metrics **metrics, const char *address, int 
 	(*metrics)->write = write;
 	(*metrics)->data = data;
 	/* No thread of its own: whoever is slow to read holds up nobody but itself. */
-	(*metrics)->daemon = MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, answer, *metrics,
-					      MHD_OPTION_SOCK_ADDR, &at,
-					      MHD_OPTION_CONNECTION_LIMIT, 16u,
-					      MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
+	(*metrics)->daemon =
+		MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, metrics_answer, *metrics,
+				 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_CONNECTION_LIMIT, 16u,
+				 MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
 	info = (*metrics)->daemon ? MHD_get_daemon_info((*metrics)->daemon,
 							MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)

@@ -22,7 +22,7 @@ struct colld_pin {
 
 /* ---- the module ---------------------------------------------------------------------------- */
 
-static void rests(const struct noise_rule *rule)
+static void pin_rests(const struct noise_rule *rule)
 {
 	colld_say(4, "policy:%u: there is no cgroup %s (the module takes no globs of cgroups); the "
 		  "rule rests", rule->line, rule->cgroup);
@@ -47,7 +47,7 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 		colld_say(6, "without the module: who forks or execs later is moved when it is "
 			  "seen");
 	} else {
-		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, rests);
+		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rests);
 		if (error)
 			colld_say(3, "the module refuses the policy: %s",
 				  netlink_reason(new->netlink));
@@ -62,7 +62,7 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 }
 
 /* What was is written down before it is changed, and how it became after that. */
-static int move(struct colld_pin *pin)
+static int pin_move(struct colld_pin *pin)
 {
 	int error = noise_pinning_save(&pin->pinning, pin->state, true);
 	const u32 before = noise_pinning_count(&pin->pinning, NOISE_PIN_MOVED);
@@ -81,7 +81,7 @@ int colld_pin_renew(struct colld_pin *pin)
 {
 	const int wanted = noise_pinning_renew(&pin->pinning, &pin->here);
 	const u32 changed = noise_pinning_count(&pin->pinning, NOISE_PIN_CHANGED);
-	const int error = wanted > 0 ? move(pin) : wanted;
+	const int error = wanted > 0 ? pin_move(pin) : wanted;
 
 	pin->scans++;
 	if (changed > pin->changed)
@@ -130,8 +130,10 @@ void colld_pin_metrics(const struct colld_pin *pin, FILE *to)
 		(unsigned long long)pin->moved, (unsigned long long)pin->scans);
 	if (!pin->netlink)
 		return;
-	fprintf(to, "# HELP coll_module_pin_tasks Tasks that the module's rules met.\n"
-		"# TYPE coll_module_pin_tasks gauge\ncoll_module_pin_tasks{state=\"matched\"} %llu\n"
+	fprintf(to,
+		"# HELP coll_module_pin_tasks Tasks that the module's rules met.\n"
+		"# TYPE coll_module_pin_tasks gauge\ncoll_module_pin_tasks{state=\"matched\"} "
+		"%llu\n"
 		"coll_module_pin_tasks{state=\"moved\"} %llu\n"
 		"coll_module_pin_tasks{state=\"refused\"} %llu\n"
 		"coll_module_pin_tasks{state=\"changed\"} %llu\n",

@@ -45,7 +45,7 @@ struct colld_stops {
 /* ---- units -------------------------------------------------------------------------------- */
 
 /* Its exit code, or -errno; systemctl answers at once, or it is ended. */
-static int systemctl(const char *verb, const char *unit)
+static int stop_systemctl(const char *verb, const char *unit)
 {
 	char *const arguments[] = { "systemctl", "--no-block", "--quiet", (char *)verb,
 				    (char *)unit, NULL };
@@ -75,7 +75,7 @@ static int systemctl(const char *verb, const char *unit)
 }
 
 /* The keeper of a colld that died may be at it still. Closing lets go; -1: no lock. */
-static int lock(const struct colld_stops *stops)
+static int stop_lock(const struct colld_stops *stops)
 {
 	const int fd = open(stops->jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -84,7 +84,7 @@ static int lock(const struct colld_stops *stops)
 	return fd;
 }
 
-static void unlock(int fd)
+static void stop_unlock(int fd)
 {
 	if (fd >= 0)
 		close(fd);
@@ -105,14 +105,14 @@ static int write_down(const struct colld_stops *stops, const char *unit)
 
 static void stop_unit(const struct colld_stops *stops, const char *unit)
 {
-	int error = systemctl("is-active", unit);
+	int error = stop_systemctl("is-active", unit);
 
 	if (error > 0)
 		return;		/* it does not run: nothing to bring back */
 	if (!error)
 		error = write_down(stops, unit);
 	if (!error)
-		error = systemctl("stop", unit);
+		error = stop_systemctl("stop", unit);
 	if (error)
 		colld_say(3, "stop %s: %s", unit, error < 0 ? strerror(-error) :
 			  "systemctl refuses");
@@ -120,14 +120,14 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 
 static void start_units(const struct colld_stops *stops)
 {
-	const int locked = lock(stops);
+	const int locked = stop_lock(stops);
 	FILE *from = fopen(stops->stopped, "re");
 	char unit[UNIT_MAX];
 	int error;
 
 	while (from && fgets(unit, sizeof(unit), from)) {
 		unit[strcspn(unit, "\n")] = 0;
-		error = systemctl("start", unit);
+		error = stop_systemctl("start", unit);
 		if (error)
 			colld_say(3, "start %s: %s", unit, error < 0 ? strerror(-error) :
 				  "systemctl refuses");
@@ -135,7 +135,7 @@ static void start_units(const struct colld_stops *stops)
 	if (from)
 		fclose(from);
 	unlink(stops->stopped);
-	unlock(locked);
+	stop_unlock(locked);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -166,14 +166,14 @@ static void go_on(void *data)
 
 static void stand_still(struct colld_stops *stops)
 {
-	const int locked = lock(stops);
+	const int locked = stop_lock(stops);
 	u32 i;
 
 	freeze_all(stops, true);
 	for (i = 0; i < stops->count; i++)
 		if (stops->stop[i].rule->unit)
 			stop_unit(stops, stops->stop[i].rule->unit);
-	unlock(locked);
+	stop_unlock(locked);
 	stops->in_force = true;
 	stops->times++;
 }
@@ -213,7 +213,8 @@ static int watch_jobs(struct colld_stops *stops, const char *state)
 	    snprintf(stops->stopped, sizeof(stops->stopped), "%s/stopped", state) >=
 		    (int)sizeof(stops->stopped))
 		return -ENAMETOOLONG;
-	if ((mkdir(state, 0755) && errno != EEXIST) || (mkdir(stops->jobs, 0755) && errno != EEXIST))
+	if ((mkdir(state, 0755) && errno != EEXIST) ||
+	    (mkdir(stops->jobs, 0755) && errno != EEXIST))
 		return -errno;
 	stops->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (stops->watch < 0 ||

@@ -32,7 +32,7 @@ struct colld_windows {
 	u64 turns, late;	/* ns, the worst */
 };
 
-static u64 wall(void)
+static u64 window_wall(void)
 {
 	struct timespec now;
 
@@ -61,7 +61,7 @@ static bool is_open(const struct noise_window *rule, u64 now, u64 *edge)
 	return open;
 }
 
-static void turn(struct colld_windows *windows, struct window *window, bool open)
+static void window_turn(struct colld_windows *windows, struct window *window, bool open)
 {
 	int error;
 
@@ -86,14 +86,14 @@ static void wake_at(const struct colld_windows *windows, u64 at)
 
 static u64 turn_all(struct colld_windows *windows)
 {
-	const u64 now = wall();
+	const u64 now = window_wall();
 	u64 next = UINT64_MAX, edge;
 	u32 i;
 
 	for (i = 0; i < windows->count; i++) {
 		struct window *window = &windows->window[i];
 
-		turn(windows, window, is_open(window->rule, now, &edge));
+		window_turn(windows, window, is_open(window->rule, now, &edge));
 		next = edge < next ? edge : next;
 	}
 	return next;
@@ -101,15 +101,15 @@ static u64 turn_all(struct colld_windows *windows)
 
 void colld_windows_turn(struct colld_windows *windows)
 {
-	u64 expired, next, now = wall();
+	u64 expired, next, now = window_wall();
 
 	if (read(windows->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN &&
 	    errno != ECANCELED)
 		return;
 	next = turn_all(windows);
 	wake_at(windows, next);
-	if (wall() - now > windows->late)
-		windows->late = wall() - now;
+	if (window_wall() - now > windows->late)
+		windows->late = window_wall() - now;
 }
 
 int colld_windows_open(struct colld_windows **windows, const struct noise_rules *rules)

@@ -36,7 +36,7 @@ struct search {
 
 /* ---- containers --------------------------------------------------------- */
 
-static u64 hash(u64 key)
+static u64 depend_hash(u64 key)
 {
 	key *= 0x9e3779b97f4a7c15u;
 	return key ^ key >> 29;
@@ -53,7 +53,7 @@ static bool pairs_grow(struct pairs *set)
 	for (i = 0; i < set->size; i++) {
 		if (!set->slot[i])
 			continue;
-		for (at = hash(set->slot[i]) % bigger.size; bigger.slot[at]; )
+		for (at = depend_hash(set->slot[i]) % bigger.size; bigger.slot[at]; )
 			at = (at + 1) % bigger.size;
 		bigger.slot[at] = set->slot[i];
 	}
@@ -72,14 +72,14 @@ static void pairs_add(struct search *s, u32 from, u32 to)
 		s->failed = true;
 		return;
 	}
-	for (at = hash(key) % set->size; set->slot[at]; at = (at + 1) % set->size)
+	for (at = depend_hash(key) % set->size; set->slot[at]; at = (at + 1) % set->size)
 		if (set->slot[at] == key)
 			return;
 	set->slot[at] = key;
 	set->used++;
 }
 
-static void push(struct search *s, struct stack *stack, struct position item)
+static void depend_push(struct search *s, struct stack *stack, struct position item)
 {
 	if (stack->used == stack->size) {
 		u32 size = stack->size ? stack->size * 2 : 1024;
@@ -96,19 +96,19 @@ static void push(struct search *s, struct stack *stack, struct position item)
 }
 
 /* Remembers a position; whether it is new. */
-static void visit(struct search *s, u64 *seen, struct stack *open, struct stack *touched,
-		  struct position at)
+static void depend_visit(struct search *s, u64 *seen, struct stack *open, struct stack *touched,
+			 struct position at)
 {
 	u64 bit = 1ull << (at.state & 63);
 
 	if (seen[at.channel] & bit)
 		return;
 	seen[at.channel] |= bit;
-	push(s, open, at);
-	push(s, touched, at);
+	depend_push(s, open, at);
+	depend_push(s, touched, at);
 }
 
-static void forget(u64 *seen, struct stack *touched)
+static void depend_forget(u64 *seen, struct stack *touched)
 {
 	while (touched->used)
 		seen[touched->item[--touched->used].channel] = 0;
@@ -152,16 +152,17 @@ static void follow_free(struct search *s, u32 from)
 			if (choice[i].escape)
 				pairs_add(s, from, channel_of(choice[i].link, choice[i].escape));
 			if (choice[i].free)
-				visit(s, s->seen_free, &s->open_free, &s->touched_free,
-				      (struct position){ channel_of(choice[i].link, choice[i].free),
-							 choice[i].state });
+				depend_visit(s, s->seen_free, &s->open_free, &s->touched_free,
+					     (struct position){
+						     channel_of(choice[i].link, choice[i].free),
+						     choice[i].state });
 		}
 	}
-	forget(s->seen_free, &s->touched_free);
+	depend_forget(s->seen_free, &s->touched_free);
 }
 
 /* The dependencies of a packet here, and where it may be next. */
-static bool expand(struct search *s, struct position at)
+static bool depend_expand(struct search *s, struct position at)
 {
 	const struct flit_net *net = s->route->net;
 	struct flit_choice choice[FLIT_CHOICES];
@@ -177,12 +178,12 @@ static bool expand(struct search *s, struct position at)
 		if (choice[i].escape) {
 			next.channel = channel_of(choice[i].link, choice[i].escape);
 			pairs_add(s, at.channel, next.channel);
-			visit(s, s->seen, &s->open, &s->touched, next);
+			depend_visit(s, s->seen, &s->open, &s->touched, next);
 		}
 		if (choice[i].free) {
 			next.channel = channel_of(choice[i].link, choice[i].free);
-			visit(s, s->seen, &s->open, &s->touched, next);
-			visit(s, s->seen_free, &s->open_free, &s->touched_free, next);
+			depend_visit(s, s->seen, &s->open, &s->touched, next);
+			depend_visit(s, s->seen_free, &s->open_free, &s->touched_free, next);
 		}
 	}
 	follow_free(s, at.channel);
@@ -197,20 +198,20 @@ static int follow_to(struct search *s, u32 target, char *why, size_t bytes)
 
 	s->target = target;
 	for (source = 0; source < net->nodes; source++)
-		visit(s, s->seen, &s->open, &s->touched, (struct position){
+		depend_visit(s, s->seen, &s->open, &s->touched, (struct position){
 			flit_inject_link(net, source) * VC_STRIDE,
 			flit_route_state(s->route, source) });
 	while (s->open.used && !s->failed) {
 		struct position at = s->open.item[--s->open.used];
 
-		if (expand(s, at))
+		if (depend_expand(s, at))
 			continue;
 		snprintf(why, bytes, "no channel that is free of deadlock leads from %s to %s",
 			 flit_node_name(net, net->link[at.channel / VC_STRIDE].to, from,
 					sizeof(from)), flit_node_name(net, target, to, sizeof(to)));
 		return -ENOLINK;
 	}
-	forget(s->seen, &s->touched);
+	depend_forget(s->seen, &s->touched);
 	return s->failed ? -ENOMEM : 0;
 }
 
@@ -271,7 +272,7 @@ static void note_cycle(const struct graph *g, u32 depth, u32 again, struct flit_
 }
 
 /* Depth first from one channel; whether it met its own path. */
-static bool walk(struct graph *g, u32 start, struct flit_cycle *cycle)
+static bool depend_walk(struct graph *g, u32 start, struct flit_cycle *cycle)
 {
 	u32 depth = 0;
 
@@ -310,7 +311,7 @@ static int find_cycle(const struct search *s, struct flit_proof *proof)
 		status = 0;
 		for (c = 0; c < channels && !status; c++) {
 			proof->channels += g.first[c + 1] > g.first[c];
-			if (!g.colour[c] && walk(&g, c, &proof->cycle))
+			if (!g.colour[c] && depend_walk(&g, c, &proof->cycle))
 				status = -EDEADLK;
 		}
 	}

@@ -64,7 +64,7 @@ static inline bool is_interface(const struct flit_sim *sim, u32 vc)
 }
 
 /* Looks at a link again: it may have something to do. */
-static inline void stir(struct flit_sim *sim, u32 link)
+static inline void machine_stir(struct flit_sim *sim, u32 link)
 {
 	if (sim->has[link] & (sim->machine.credit ? sim->room[link] : 0xffff))
 		set_bit(sim->active, link);
@@ -133,7 +133,7 @@ static u64 want_bit(const struct flit_sim *sim, u32 vc)
 }
 
 /* The buffer of a bit of a link's `want`. */
-static u32 wanting(const struct flit_sim *sim, u32 link, u32 bit)
+static u32 machine_wanting(const struct flit_sim *sim, u32 link, u32 bit)
 {
 	const struct flit_link *l = &sim->net->link[link];
 
@@ -169,7 +169,7 @@ static void head_arrives(struct flit_sim *sim, u32 x)
 }
 
 /* A flit of x may go on: to its out_buffer, or over the link. */
-static inline void offer(struct flit_sim *sim, u32 x, u32 y)
+static inline void machine_offer(struct flit_sim *sim, u32 x, u32 y)
 {
 	if (sim->machine.out_buffer && !is_interface(sim, x)) {
 		if (sim->vc[y].ready < sim->machine.out_buffer)
@@ -177,11 +177,11 @@ static inline void offer(struct flit_sim *sim, u32 x, u32 y)
 		return;
 	}
 	sim->has[link_of(sim, y)] |= bit_of(sim, y);
-	stir(sim, link_of(sim, y));
+	machine_stir(sim, link_of(sim, y));
 }
 
 /* Gives head x the channel y. */
-static void grant(struct flit_sim *sim, u32 x, u32 y, u8 state)
+static void machine_grant(struct flit_sim *sim, u32 x, u32 y, u8 state)
 {
 	struct flit_vc *from = &sim->vc[x], *to = &sim->vc[y];
 	struct flit_wish *wish = &sim->wish[x];
@@ -210,7 +210,7 @@ static void grant(struct flit_sim *sim, u32 x, u32 y, u8 state)
 	else
 		sim->lane[link].first &= ~bit_of(sim, y);
 	if (from->stored)
-		offer(sim, x, y);
+		machine_offer(sim, x, y);
 }
 
 /* The channel head x takes of its best choice that has one; FLIT_NONE: none has. */
@@ -261,7 +261,7 @@ static u32 next_head(const struct flit_sim *sim, u32 link, u64 heads)
 	}
 	for (; heads; heads &= heads - 1) {
 		u32 bit = __builtin_ctzll(heads);
-		u32 x = wanting(sim, link, bit);
+		u32 x = machine_wanting(sim, link, bit);
 		u32 time = order == FLIT_HEADS_OLDEST ? sim->vc[x].born : sim->wish[x].since;
 		s32 ago = (s32)(time - (u32)sim->now);
 
@@ -280,7 +280,7 @@ static void allocate_link(struct flit_sim *sim, u32 link)
 	u64 heads = lane->want;
 
 	while (heads && sim->spare[link]) {
-		u32 bit = next_head(sim, link, heads), x = wanting(sim, link, bit), y;
+		u32 bit = next_head(sim, link, heads), x = machine_wanting(sim, link, bit), y;
 		u8 state;
 
 		heads &= ~(1ull << bit);
@@ -288,13 +288,13 @@ static void allocate_link(struct flit_sim *sim, u32 link)
 		if (y == FLIT_NONE)
 			continue;
 		lane->head_turn = bit + 1;
-		grant(sim, x, y, state);
+		machine_grant(sim, x, y, state);
 	}
 	if (!lane->want || !sim->spare[link])
 		clear_bit(sim->allocate, link);
 }
 
-static void allocate(struct flit_sim *sim)
+static void machine_allocate(struct flit_sim *sim)
 {
 	u32 w;
 
@@ -329,7 +329,7 @@ static void credit_back(struct flit_sim *sim, u32 y)
 		if (sim->lane[link].want)
 			set_bit(sim->allocate, link);
 	}
-	stir(sim, link);
+	machine_stir(sim, link);
 }
 
 /* A place in y's buffer is free: its sender will know. */
@@ -344,7 +344,7 @@ static inline void give_back(struct flit_sim *sim, u32 y)
 }
 
 /* A flit has left x's buffer. */
-static inline void leave(struct flit_sim *sim, u32 x)
+static inline void machine_leave(struct flit_sim *sim, u32 x)
 {
 	sim->vc[x].stored--;
 	if (!is_interface(sim, x))
@@ -354,7 +354,7 @@ static inline void leave(struct flit_sim *sim, u32 x)
 static void next_message(struct flit_sim *sim, u32 node);
 
 /* The last flit has left x for the next buffer. */
-static void detach(struct flit_sim *sim, u32 x)
+static void machine_detach(struct flit_sim *sim, u32 x)
 {
 	struct flit_vc *vc = &sim->vc[x];
 	u32 packet = vc->packet;
@@ -370,7 +370,7 @@ static void detach(struct flit_sim *sim, u32 x)
 }
 
 /* A flit of channel y = (link, v) goes over the link. */
-static inline void serve(struct flit_sim *sim, u32 link, u32 v)
+static inline void machine_serve(struct flit_sim *sim, u32 link, u32 v)
 {
 	u32 y = link << sim->shift | v, x;
 	struct flit_vc *vc = &sim->vc[y];
@@ -392,12 +392,12 @@ static inline void serve(struct flit_sim *sim, u32 link, u32 v)
 			set_bit(sim->cross, vc->owner);
 	} else {
 		x = vc->owner;
-		leave(sim, x);
+		machine_leave(sim, x);
 		tail = !--vc->left;
 		if (tail || !sim->vc[x].stored)
 			sim->has[link] &= ~bit;
 		if (tail)
-			detach(sim, x);
+			machine_detach(sim, x);
 	}
 	schedule_event(sim, sim->arrivals, inject ? sim->machine.inject : sim->machine.link, y);
 	if (!(sim->has[link] & (sim->machine.credit ? sim->room[link] : 0xffff)))
@@ -414,8 +414,9 @@ static inline void serve_link(struct flit_sim *sim, u32 link)
 {
 	u32 can = sim->has[link] & sim->room[link];
 
-	serve(sim, link, flit_choose(sim->policy, &sim->lane[link], &sim->vc[link << sim->shift],
-				     can));
+	machine_serve(
+		sim, link,
+		flit_choose(sim->policy, &sim->lane[link], &sim->vc[link << sim->shift], can));
 }
 
 static void serve_links(struct flit_sim *sim)
@@ -469,7 +470,7 @@ static u32 serve_at_once(struct flit_sim *sim, u32 link)
 	}
 	if (can) {
 		v = flit_choose(sim->policy, &sim->lane[link], &sim->vc[link << sim->shift], can);
-		serve(sim, link, v);
+		machine_serve(sim, link, v);
 	}
 	sim->chosen[link] = stamp | v;
 	return v;
@@ -544,7 +545,7 @@ static void serve_matched(struct flit_sim *sim, u32 node, u32 output, u32 v)
 
 	input->offset = (vc->in_vc + 1) & (sim->stride - 1);
 	input->accept = output + 1;
-	serve(sim, link, v);
+	machine_serve(sim, link, v);
 	sim->lane[link].turn = in + 1;
 }
 
@@ -665,13 +666,13 @@ static void cross_switch(struct flit_sim *sim)
 			u32 x = w * 64 + __builtin_ctzll(word), y = sim->vc[x].next;
 			struct flit_vc *from = &sim->vc[x], *to = &sim->vc[y];
 
-			leave(sim, x);
+			machine_leave(sim, x);
 			to->left--;
 			to->ready++;
 			sim->has[link_of(sim, y)] |= bit_of(sim, y);
-			stir(sim, link_of(sim, y));
+			machine_stir(sim, link_of(sim, y));
 			if (!to->left)
-				detach(sim, x);
+				machine_detach(sim, x);
 			if (!to->left || !from->stored || to->ready == sim->machine.out_buffer)
 				clear_bit(sim->cross, x);
 		}
@@ -778,7 +779,7 @@ static void count_message(struct flit_sim *sim, const struct flit_packet *packet
 }
 
 /* A flit is with its PE. */
-static void sink(struct flit_sim *sim, u32 y)
+static void machine_sink(struct flit_sim *sim, u32 y)
 {
 	u32 index = sim->vc[y].packet;
 	struct flit_packet *packet = &sim->packet[index];
@@ -796,17 +797,17 @@ static void sink(struct flit_sim *sim, u32 y)
 }
 
 /* A flit is in the buffer of channel y. */
-static inline void arrive(struct flit_sim *sim, u32 y)
+static inline void machine_arrive(struct flit_sim *sim, u32 y)
 {
 	struct flit_vc *vc = &sim->vc[y];
 
 	if (sim->kind[link_of(sim, y)] == FLIT_KIND_EJECT) {
-		sink(sim, y);
+		machine_sink(sim, y);
 		return;
 	}
 	vc->stored++;
 	if (vc->next != FLIT_NONE)
-		offer(sim, y, vc->next);
+		machine_offer(sim, y, vc->next);
 	else if (vc->stored == 1 && !sim->machine.route)
 		head_arrives(sim, y);
 	else if (vc->stored == 1)
@@ -839,7 +840,7 @@ static void take_events(struct flit_sim *sim)
 	sim->pending -= credits->count;
 	credits->count = 0;
 	for (i = 0; i < arrivals->count; i++)
-		arrive(sim, arrivals->vc[i]);
+		machine_arrive(sim, arrivals->vc[i]);
 	arrivals->count = 0;
 	for (i = 0; i < heads->count; i++)
 		head_arrives(sim, heads->vc[i]);
@@ -866,7 +867,7 @@ static void count_idle(struct flit_sim *sim)
 }
 
 /* Nothing moves before the next message or timer: go there. */
-static void leap(struct flit_sim *sim)
+static void machine_leap(struct flit_sim *sim)
 {
 	u64 to = flit_traffic_next(sim);
 
@@ -892,7 +893,7 @@ void flit_cycle(struct flit_sim *sim)
 	fire_timers(sim);
 	take_events(sim);
 	if (sim->machine.out_buffer)
-		allocate(sim);
+		machine_allocate(sim);
 	if (sim->config->interval)
 		count_idle(sim);
 	if (sim->machine.one_port)
@@ -904,9 +905,9 @@ void flit_cycle(struct flit_sim *sim)
 	if (sim->machine.out_buffer)
 		cross_switch(sim);
 	else
-		allocate(sim);
+		machine_allocate(sim);
 	sim->now++;
-	leap(sim);
+	machine_leap(sim);
 }
 
 /* ---- making a machine ---------------------------------------------------- */

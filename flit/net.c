@@ -70,7 +70,7 @@ static int read_name(struct flit_net *net, const char *text, char *why, size_t b
 /* ---- links -------------------------------------------------------------- */
 
 /* The neighbour in a direction of the mesh, or FLIT_NONE at an edge. */
-static u32 neighbour(const struct flit_net *net, u32 node, u32 direction, bool *wraps)
+static u32 net_neighbour(const struct flit_net *net, u32 node, u32 direction, bool *wraps)
 {
 	u32 dimension = direction / 2, step = 1, d;
 	u32 at = flit_coordinate(net, node, dimension), size = net->size[dimension];
@@ -97,7 +97,7 @@ static void mesh_links(struct flit_net *net, u32 node)
 
 	for (direction = 0; direction < 2 * net->dimensions; direction++) {
 		bool wraps;
-		u32 to = neighbour(net, node, direction, &wraps);
+		u32 to = net_neighbour(net, node, direction, &wraps);
 
 		if (to != FLIT_NONE)
 			add_link(net, (struct flit_link){ .from = node, .to = to, .wraps = wraps,

@@ -20,7 +20,7 @@ struct fft {
 };
 
 /* The PE's message of this stage has come or not: on to the next. */
-static void advance(struct flit_sim *sim, u32 node)
+static void program_fft_advance(struct flit_sim *sim, u32 node)
 {
 	struct fft *fft = sim->program;
 
@@ -35,7 +35,7 @@ static void advance(struct flit_sim *sim, u32 node)
 	sim->done = !--fft->left;
 }
 
-static void computed(struct flit_sim *sim, u64 tag)
+static void program_fft_computed(struct flit_sim *sim, u64 tag)
 {
 	struct fft *fft = sim->program;
 	u32 node = tag, stage = fft->pe[node].stage;
@@ -43,18 +43,18 @@ static void computed(struct flit_sim *sim, u64 tag)
 	fft->pe[node].waits = true;
 	flit_send(sim, node, node ^ 1u << stage,
 		  sim->config->work.data * sim->config->work.per_datum, stage);
-	advance(sim, node);
+	program_fft_advance(sim, node);
 }
 
-static void came(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_fft_came(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	struct fft *fft = sim->program;
 
 	fft->pe[packet->to].came |= 1u << packet->tag;
-	advance(sim, packet->to);
+	program_fft_advance(sim, packet->to);
 }
 
-static int start(struct flit_sim *sim)
+static int program_fft_start(struct flit_sim *sim)
 {
 	const struct flit_work *work = &sim->config->work;
 	const u32 nodes = sim->net->nodes;
@@ -75,14 +75,14 @@ static int start(struct flit_sim *sim)
 	fft->left = nodes;
 	fft->compute = work->address + work->setup + (u64)work->data * work->butterfly;
 	sim->program = fft;
-	sim->on_timer = computed;
-	sim->on_arrived = came;
+	sim->on_timer = program_fft_computed;
+	sim->on_arrived = program_fft_came;
 	for (node = 0; node < nodes; node++)
 		flit_alarm(sim, fft->compute + flit_below(&sim->random, work->jitter + 1), node);
 	return 0;
 }
 
-static void finish(struct flit_sim *sim, struct flit_result *result)
+static void program_fft_finish(struct flit_sim *sim, struct flit_result *result)
 {
 	struct fft *fft = sim->program;
 	u32 node;
@@ -93,4 +93,4 @@ static void finish(struct flit_sim *sim, struct flit_result *result)
 	free(fft);
 }
 
-const struct flit_program flit_program_fft = { start, finish };
+const struct flit_program flit_program_fft = { program_fft_start, program_fft_finish };

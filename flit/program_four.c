@@ -38,7 +38,8 @@ static u32 wide_node(const struct flit_net *net, u32 x, u32 y)
 	for (level = 1; level <= net->levels; level++) {
 		u32 shift = net->m * (level - 1);
 
-		node |= (x >> shift & mask) << 2 * shift | (y >> shift & mask) << (2 * shift + net->m);
+		node |= (x >> shift & mask) << 2 * shift | (y >> shift & mask)
+								   << (2 * shift + net->m);
 	}
 	return node;
 }
@@ -63,12 +64,12 @@ static void send_four(struct flit_sim *sim, u32 node)
 			  sim->config->length, four->pe[node].step);
 }
 
-static void begin(struct flit_sim *sim, u64 node)
+static void program_four_begin(struct flit_sim *sim, u64 node)
 {
 	send_four(sim, node);
 }
 
-static void came(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_four_came(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	struct four *four = sim->program;
 	u32 node = packet->to, step = four->pe[node].step;
@@ -85,7 +86,7 @@ static void came(struct flit_sim *sim, const struct flit_packet *packet)
 	sim->done = !--four->left;
 }
 
-static int start(struct flit_sim *sim)
+static int program_four_start(struct flit_sim *sim)
 {
 	const u32 nodes = sim->net->nodes;
 	struct four *four;
@@ -102,14 +103,14 @@ static int start(struct flit_sim *sim)
 	}
 	four->left = nodes;
 	sim->program = four;
-	sim->on_timer = begin;
-	sim->on_arrived = came;
+	sim->on_timer = program_four_begin;
+	sim->on_arrived = program_four_came;
 	for (node = 0; node < nodes; node++)
 		flit_alarm(sim, flit_below(&sim->random, sim->config->work.jitter + 1), node);
 	return 0;
 }
 
-static void finish(struct flit_sim *sim, struct flit_result *result)
+static void program_four_finish(struct flit_sim *sim, struct flit_result *result)
 {
 	struct four *four = sim->program;
 	u32 node;
@@ -120,4 +121,4 @@ static void finish(struct flit_sim *sim, struct flit_result *result)
 	free(four);
 }
 
-const struct flit_program flit_program_four = { start, finish };
+const struct flit_program flit_program_four = { program_four_start, program_four_finish };

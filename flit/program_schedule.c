@@ -40,7 +40,8 @@ enum { OP_BITS = 22, RUN_BITS = 18 };
 
 static u64 alarm_tag(u32 rank, u32 run, u32 op)
 {
-	return (u64)rank << (OP_BITS + RUN_BITS) | (u64)(run & ((1u << RUN_BITS) - 1)) << OP_BITS | op;
+	return (u64)rank << (OP_BITS + RUN_BITS) | (u64)(run & ((1u << RUN_BITS) - 1)) << OP_BITS |
+	       op;
 }
 
 static u32 new_letter(struct flit_sim *sim, struct collective *c)
@@ -71,7 +72,7 @@ static void free_letter(struct collective *c, u32 at)
 	c->letter_free = at;
 }
 
-static void send(struct flit_sim *sim, u32 r, u32 index, const struct coll_op *op)
+static void program_schedule_send(struct flit_sim *sim, u32 r, u32 index, const struct coll_op *op)
 {
 	const struct flit_work *work = &sim->config->work;
 	struct collective *c = sim->program;
@@ -86,7 +87,8 @@ static void send(struct flit_sim *sim, u32 r, u32 index, const struct coll_op *o
 }
 
 /* A copy or a reduction: when the processor has done what it has begun. */
-static void compute(struct flit_sim *sim, u32 r, u32 index, const struct coll_op *op)
+static void program_schedule_compute(struct flit_sim *sim, u32 r, u32 index,
+				     const struct coll_op *op)
 {
 	const struct flit_work *work = &sim->config->work;
 	struct rank *rank = &((struct collective *)sim->program)->rank[r];
@@ -99,7 +101,7 @@ static void compute(struct flit_sim *sim, u32 r, u32 index, const struct coll_op
 	flit_alarm(sim, rank->busy, alarm_tag(r, rank->run, index));
 }
 
-static void deliver(struct flit_sim *sim, u32 at);
+static void program_schedule_deliver(struct flit_sim *sim, u32 at);
 
 /* The rank's run is over: the next, or it has finished. */
 static void next_run(struct flit_sim *sim, u32 r)
@@ -119,12 +121,12 @@ static void next_run(struct flit_sim *sim, u32 r)
 	rank->early = FLIT_NONE;
 	for (; early != FLIT_NONE; early = next) {
 		next = c->letter[early].next;
-		deliver(sim, early);
+		program_schedule_deliver(sim, early);
 	}
 }
 
 /* Starts what may start; a rank whose run is over begins the next one. */
-static void pump(struct flit_sim *sim, u32 r)
+static void program_schedule_pump(struct flit_sim *sim, u32 r)
 {
 	struct collective *c = sim->program;
 	struct rank *rank = &c->rank[r];
@@ -135,9 +137,9 @@ static void pump(struct flit_sim *sim, u32 r)
 			const struct coll_op *op = &coll_ops(sim->config->work.schedule[r])[index];
 
 			if (op->kind == COLL_OP_SEND)
-				send(sim, r, index, op);
+				program_schedule_send(sim, r, index, op);
 			else if (op->kind != COLL_OP_RECV)
-				compute(sim, r, index, op);
+				program_schedule_compute(sim, r, index, op);
 			else if (rank->came[index])
 				coll_step_done(&rank->step, index);
 		}
@@ -148,7 +150,7 @@ static void pump(struct flit_sim *sim, u32 r)
 }
 
 /* A message is with its rank: for now, for later, or for nobody any more. */
-static void deliver(struct flit_sim *sim, u32 at)
+static void program_schedule_deliver(struct flit_sim *sim, u32 at)
 {
 	struct collective *c = sim->program;
 	struct letter *letter = &c->letter[at];
@@ -173,15 +175,15 @@ static void deliver(struct flit_sim *sim, u32 at)
 	free_letter(c, at);
 }
 
-static void came(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_schedule_came(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	u32 to = ((struct collective *)sim->program)->letter[packet->tag].to;
 
-	deliver(sim, packet->tag);
-	pump(sim, to);
+	program_schedule_deliver(sim, packet->tag);
+	program_schedule_pump(sim, to);
 }
 
-static void sent(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_schedule_sent(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	struct collective *c = sim->program;
 	const struct letter *letter = &c->letter[packet->tag];
@@ -190,10 +192,10 @@ static void sent(struct flit_sim *sim, const struct flit_packet *packet)
 	if (letter->run != c->rank[from].run)
 		return;
 	coll_step_done(&c->rank[from].step, letter->op);
-	pump(sim, from);
+	program_schedule_pump(sim, from);
 }
 
-static void computed(struct flit_sim *sim, u64 tag)
+static void program_schedule_computed(struct flit_sim *sim, u64 tag)
 {
 	struct collective *c = sim->program;
 	u32 r = tag >> (OP_BITS + RUN_BITS), op = tag & ((1u << OP_BITS) - 1);
@@ -202,7 +204,7 @@ static void computed(struct flit_sim *sim, u64 tag)
 	    tag != alarm_tag(r, c->rank[r].run, op))
 		return;
 	coll_step_done(&c->rank[r].step, op);
-	pump(sim, r);
+	program_schedule_pump(sim, r);
 }
 
 static int make_rank(struct rank *rank, const struct coll_schedule *s)
@@ -220,7 +222,7 @@ static int make_rank(struct rank *rank, const struct coll_schedule *s)
 	return 0;
 }
 
-static void release(struct collective *c, u32 ranks)
+static void program_schedule_release(struct collective *c, u32 ranks)
 {
 	u32 r;
 
@@ -234,7 +236,7 @@ static void release(struct collective *c, u32 ranks)
 	free(c);
 }
 
-static int start(struct flit_sim *sim)
+static int program_schedule_start(struct flit_sim *sim)
 {
 	const struct flit_work *work = &sim->config->work;
 	struct collective *c = calloc(1, sizeof(*c));
@@ -252,26 +254,27 @@ static int start(struct flit_sim *sim)
 	for (r = 0; r < work->ranks && !status; r++)
 		status = make_rank(&c->rank[r], work->schedule[r]);
 	if (status) {
-		release(c, work->ranks);
+		program_schedule_release(c, work->ranks);
 		return status;
 	}
 	sim->program = c;
-	sim->on_timer = computed;
-	sim->on_sent = sent;
-	sim->on_arrived = came;
+	sim->on_timer = program_schedule_computed;
+	sim->on_sent = program_schedule_sent;
+	sim->on_arrived = program_schedule_came;
 	for (r = 0; r < work->ranks; r++)
-		pump(sim, r);
+		program_schedule_pump(sim, r);
 	return 0;
 }
 
-static void finish(struct flit_sim *sim, struct flit_result *result)
+static void program_schedule_finish(struct flit_sim *sim, struct flit_result *result)
 {
 	struct collective *c = sim->program;
 	u32 ranks = sim->config->work.ranks, r;
 
 	for (r = 0; r < ranks; r++)
 		flit_finished(result, c->rank[r].finished, ranks);
-	release(c, ranks);
+	program_schedule_release(c, ranks);
 }
 
-const struct flit_program flit_program_schedule = { start, finish };
+const struct flit_program flit_program_schedule = { program_schedule_start,
+						    program_schedule_finish };

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-static void due(struct flit_sim *sim, u64 next)
+static void program_trace_due(struct flit_sim *sim, u64 next)
 {
 	const struct flit_work *work = &sim->config->work;
 
@@ -19,18 +19,18 @@ static void due(struct flit_sim *sim, u64 next)
 		sim->done = true;
 }
 
-static int start(struct flit_sim *sim)
+static int program_trace_start(struct flit_sim *sim)
 {
 	if (sim->config->work.messages >= FLIT_NONE)
 		return -EINVAL;
-	sim->on_timer = due;
-	due(sim, 0);
+	sim->on_timer = program_trace_due;
+	program_trace_due(sim, 0);
 	return 0;
 }
 
-static void finish(struct flit_sim *sim, struct flit_result *result)
+static void program_trace_finish(struct flit_sim *sim, struct flit_result *result)
 {
 	flit_finished(result, sim->now, 1);
 }
 
-const struct flit_program flit_program_trace = { start, finish };
+const struct flit_program flit_program_trace = { program_trace_start, program_trace_finish };

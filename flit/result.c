@@ -58,7 +58,7 @@ void flit_latency(const struct flit_counts *c, struct flit_latency *latency)
 }
 
 /* Student's t, 97.5 %, for 1, 2, ... degrees of freedom. */
-static double student(u32 freedom)
+static double result_student(u32 freedom)
 {
 	static const double t[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
 				    2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101,
@@ -80,6 +80,6 @@ struct flit_estimate flit_estimate(const double *value, u32 count)
 	for (i = 0; i < count; i++)
 		squares += (value[i] - e.mean) * (value[i] - e.mean);
 	if (count > 1)
-		e.half = student(count - 1) * sqrt(squares / (count - 1) / count);
+		e.half = result_student(count - 1) * sqrt(squares / (count - 1) / count);
 	return e;
 }

@@ -26,7 +26,7 @@ static u16 channels_from(const struct flit_route *route, u32 first)
 	return all_channels(route) & ~((1u << first) - 1);
 }
 
-static u32 add(struct flit_choice *choice, u32 n, u32 link, u16 escape, u16 spare, u8 state)
+static u32 route_add(struct flit_choice *choice, u32 n, u32 link, u16 escape, u16 spare, u8 state)
 {
 	if (link == FLIT_NONE || !(escape | spare) || n == FLIT_CHOICES)
 		return n;
@@ -83,9 +83,10 @@ static u32 mesh_choices(const struct flit_route *route, u32 node, u32 target, u8
 		direction = direction_in(net, d, at, to);
 		link = flit_link_towards(net, node, direction);
 		if (!n)		/* the first dimension left is dor's */
-			n = add(choice, n, link, mesh_escape(route, direction, at, to), spare, state);
+			n = route_add(choice, n, link, mesh_escape(route, direction, at, to), spare,
+				      state);
 		else
-			n = add(choice, n, link, 0, spare, state);
+			n = route_add(choice, n, link, 0, spare, state);
 		if (!adaptive)
 			break;
 	}
@@ -111,8 +112,8 @@ static u32 north_last_choices(const struct flit_route *route, u32 node, u32 from
 		back = net->link[from].direction ^ 1;
 	for (i = 0; i < count; i++)
 		if (order[i] != back)
-			n = add(choice, n, flit_link_towards(net, node, order[i]),
-				all_channels(route), 0, state);
+			n = route_add(choice, n, flit_link_towards(net, node, order[i]),
+				      all_channels(route), 0, state);
 	return n;
 }
 
@@ -192,8 +193,8 @@ static u32 add_towards(const struct flit_route *route, u32 node, const struct le
 		link = flit_link_towards(net, node, flit_step(net, node, leg->out));
 		class = class_towards(route, &net->link[link], leg, state);
 	}
-	return add(choice, n, link, escape ? 1 << class : 0,
-		   channels_from(route, classes_of(route, &net->link[link])), state);
+	return route_add(choice, n, link, escape ? 1 << class : 0,
+			 channels_from(route, classes_of(route, &net->link[link])), state);
 }
 
 static u32 add_arrived(const struct flit_route *route, u32 node, u32 target, u8 state,
@@ -202,8 +203,8 @@ static u32 add_arrived(const struct flit_route *route, u32 node, u32 target, u8 
 	const struct flit_net *net = route->net;
 	u32 link = flit_link_towards(net, node, flit_step(net, node, target));
 
-	return add(choice, n, link, 1 << CLASS_ARRIVED,
-		   channels_from(route, classes_of(route, &net->link[link])), state);
+	return route_add(choice, n, link, 1 << CLASS_ARRIVED,
+			 channels_from(route, classes_of(route, &net->link[link])), state);
 }
 
 /* The other shortest way inside a module: horizontal first, in free channels. */
@@ -217,8 +218,8 @@ static u32 add_sideways(const struct flit_route *route, u32 node, u32 to, u8 sta
 	if (inside / k == want / k || inside % k == want % k)
 		return n;
 	link = flit_link_towards(net, node, inside % k < want % k ? FLIT_RIGHT : FLIT_LEFT);
-	return add(choice, n, link, 0,
-		   channels_from(route, classes_of(route, &net->link[link])), state);
+	return route_add(choice, n, link, 0,
+			 channels_from(route, classes_of(route, &net->link[link])), state);
 }
 
 static u32 tesh_choices(const struct flit_route *route, u32 node, u32 target, u8 state,
@@ -292,8 +293,8 @@ u32 flit_choices(const struct flit_route *route, u32 node, u32 from, u32 target,
 	const bool tesh = route->net->shape == FLIT_TESH;
 
 	if (node == target)
-		return add(choice, 0, flit_eject_link(route->net, node), all_channels(route), 0,
-			   state);
+		return route_add(choice, 0, flit_eject_link(route->net, node), all_channels(route),
+				 0, state);
 	if (route->routing == FLIT_NORTH_LAST)
 		return north_last_choices(route, node, from, target, state, choice);
 	if (!tesh)

@@ -17,7 +17,7 @@ struct window {
 	u64 none, gap, outer_none, outer_gap;
 };
 
-static struct window look(const struct flit_sim *sim)
+static struct window run_look(const struct flit_sim *sim)
 {
 	struct window w = { .now = sim->now, .arrived = sim->arrived, .offered = sim->offered,
 			    .none = sim->idle_none, .gap = sim->idle_gap,
@@ -125,7 +125,7 @@ struct progress {
 
 static void note_point(struct flit_sim *sim, struct progress *p, struct flit_result *result)
 {
-	struct window now = look(sim);
+	struct window now = run_look(sim);
 
 	if (result->points < FLIT_POINTS) {
 		note_links(sim, &p->point, &now, &result->point[result->points],
@@ -136,20 +136,20 @@ static void note_point(struct flit_sim *sim, struct progress *p, struct flit_res
 }
 
 /* Between two cycles: looks at what is due, and says whether the run goes on. */
-static int watch(struct flit_sim *sim, const struct flit_program *program, struct progress *p,
-		 struct flit_result *result)
+static int run_watch(struct flit_sim *sim, const struct flit_program *program, struct progress *p,
+		     struct flit_result *result)
 {
 	const struct flit_config *config = sim->config;
 	const bool over = sim->now >= config->cycles;
 
 	if (!p->begun && sim->now >= config->warmup) {
-		p->begin = p->end = look(sim);
+		p->begin = p->end = run_look(sim);
 		p->begun = true;
 	}
 	if (config->interval && sim->now >= p->point.now + config->interval && !over)
 		note_point(sim, p, result);
 	if (!p->ended && over) {
-		p->end = look(sim);
+		p->end = run_look(sim);
 		p->ended = true;
 	}
 	if (sim->error)
@@ -168,16 +168,17 @@ static int watch(struct flit_sim *sim, const struct flit_program *program, struc
 	return !config->drain || !sim->outstanding || sim->now >= DRAIN_TIMES * config->cycles;
 }
 
-static int play(struct flit_sim *sim, const struct flit_program *program, struct flit_result *result)
+static int run_play(struct flit_sim *sim, const struct flit_program *program,
+		    struct flit_result *result)
 {
 	struct progress p = { .next_look = STUCK_CYCLES };
 	int status;
 
 	flit_traffic_start(sim);
-	while (!(status = watch(sim, program, &p, result)))
+	while (!(status = run_watch(sim, program, &p, result)))
 		flit_cycle(sim);
 	if (!p.ended)
-		p.end = look(sim);
+		p.end = run_look(sim);
 	note_result(sim, &p.begin, &p.end, result);
 	note_totals(sim, result);
 	return status < 0 ? status : 0;
@@ -215,7 +216,7 @@ int flit_run(const struct flit_config *config, struct flit_result *result)
 	if (!status && program)
 		status = program->start(&sim);
 	if (!status) {
-		status = play(&sim, program, result);
+		status = run_play(&sim, program, result);
 		if (program)
 			program->finish(&sim, result);
 	}

@@ -14,7 +14,7 @@ struct view {
 	bool *stuck;
 };
 
-static u16 wished(const struct flit_choice *choice)
+static u16 stuck_wished(const struct flit_choice *choice)
 {
 	return choice->escape | choice->free;
 }
@@ -41,7 +41,8 @@ static bool can_go_on(const struct flit_sim *sim, const struct view *view, u32 x
 	for (i = 0; i < wish->count; i++) {
 		const struct flit_choice *choice = &wish->choice[i];
 
-		for (mask = wished(choice) & ((1u << sim->stride) - 1); mask; mask &= mask - 1)
+		for (mask = stuck_wished(choice) & ((1u << sim->stride) - 1); mask;
+		     mask &= mask - 1)
 			if (can_be_had(sim, view, choice->link << sim->shift | __builtin_ctz(mask)))
 				return true;
 	}

@@ -26,7 +26,7 @@ static struct flit_result *results_of(struct shared *shared)
 	return (struct flit_result *)((char *)shared + 4096);
 }
 
-static void work(struct shared *shared, const struct flit_config *config, u32 count)
+static void sweep_work(struct shared *shared, const struct flit_config *config, u32 count)
 {
 	u32 i;
 
@@ -44,7 +44,8 @@ static void wait_for(struct shared *shared, pid_t *pids, u32 workers, u32 count,
 
 	while (running) {
 		for (i = 0; i < workers; i++)
-			if (pids[i] > 0 && waitpid(pids[i], NULL, progress ? WNOHANG : 0) == pids[i]) {
+			if (pids[i] > 0 &&
+			    waitpid(pids[i], NULL, progress ? WNOHANG : 0) == pids[i]) {
 				pids[i] = 0;
 				running--;
 			}
@@ -75,14 +76,14 @@ struct flit_result *flit_sweep(const struct flit_config *config, u32 count, u32 
 	for (started = 0; workers > 1 && started < workers; started++) {
 		pids[started] = fork();
 		if (!pids[started]) {
-			work(shared, config, count);
+			sweep_work(shared, config, count);
 			_exit(0);
 		}
 		if (pids[started] < 0)
 			break;
 	}
 	if (!started)
-		work(shared, config, count);
+		sweep_work(shared, config, count);
 	wait_for(shared, pids, started, count, progress);
 	return results_of(shared);
 }

@@ -34,7 +34,7 @@ u64 flit_traffic_next(const struct flit_sim *sim)
 	return sim->trial == ~(u64)0 ? ~(u64)0 : sim->trial / sim->net->nodes;
 }
 
-static u32 transposed(const struct flit_net *net, u32 node)
+static u32 traffic_transposed(const struct flit_net *net, u32 node)
 {
 	u32 bits, low;
 
@@ -57,7 +57,7 @@ static u32 draw_target(struct flit_sim *sim, u32 from)
 		to = flit_below(&sim->random, config->hot) * config->hot_step;
 		break;
 	case FLIT_TRANSPOSE:
-		to = transposed(sim->net, from);
+		to = traffic_transposed(sim->net, from);
 		break;
 	case FLIT_COMPLEMENT:
 		to = nodes - 1 - from;

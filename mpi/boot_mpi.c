@@ -62,7 +62,7 @@ static int mpi_get(struct coll_boot *boot, const char *key, void *value, size_t 
 	return *bytes > room ? -EMSGSIZE : 0;
 }
 
-static int learn(struct store_table *table, const uint8_t *all, size_t bytes)
+static int boot_mpi_learn(struct store_table *table, const uint8_t *all, size_t bytes)
 {
 	const uint8_t *at = all;
 	struct entry entry;
@@ -78,7 +78,7 @@ static int learn(struct store_table *table, const uint8_t *all, size_t bytes)
 	return error;
 }
 
-static int exchange(struct state *state, int *counts, int *displs)
+static int boot_mpi_exchange(struct state *state, int *counts, int *displs)
 {
 	uint8_t *all;
 	int bytes = 0, error, i;
@@ -96,7 +96,7 @@ static int exchange(struct state *state, int *counts, int *displs)
 			    MPI_COMM_WORLD))
 		error = -EIO;
 	else
-		error = learn(&state->table, all, bytes);
+		error = boot_mpi_learn(&state->table, all, bytes);
 	free(all);
 	return error;
 }
@@ -110,7 +110,7 @@ static int mpi_fence(struct coll_boot *boot, uint64_t deadline)
 	if (!shim_all(counts))
 		*state->refused = true;
 	else
-		error = exchange(state, counts, counts + shim.ranks);
+		error = boot_mpi_exchange(state, counts, counts + shim.ranks);
 	free(counts);
 	free(state->news);
 	state->news = NULL;

@@ -10,7 +10,7 @@ static bool has_root(enum which which)
 	       which == WHICH_Scatter || which == WHICH_Scatterv || which == WHICH_Reduce;
 }
 
-static bool reduces(enum which which)
+static bool collective_reduces(enum which which)
 {
 	return which >= WHICH_Reduce && which <= WHICH_Exscan;
 }
@@ -55,7 +55,7 @@ static bool out_valid(const struct call *call)
  * Arguments that the MPI is sure to refuse are left to it: it has the right error.
  * What only the root needs is not looked at elsewhere.
  */
-static bool valid(const struct call *call)
+static bool collective_valid(const struct call *call)
 {
 	const struct comm *comm = call->met;
 	bool root = call->root == comm->rank;
@@ -82,7 +82,7 @@ static bool valid(const struct call *call)
 	}
 }
 
-static enum reason decide(struct call *call, enum form form)
+static enum reason collective_decide(struct call *call, enum form form)
 {
 	enum reason reason = OURS;
 
@@ -97,13 +97,13 @@ static enum reason decide(struct call *call, enum form form)
 		return OTHER_UNMET;
 	if (!call->met->group)
 		return call->met->reason;
-	if (reduces(call->which))
+	if (collective_reduces(call->which))
 		reason = op_find(call->op, call->out_type, &call->coll_type, &call->coll_op);
-	return reason != OURS ? reason : valid(call) ? OURS : OTHER_REFUSED;
+	return reason != OURS ? reason : collective_valid(call) ? OURS : OTHER_REFUSED;
 }
 
 /* Whether libcoll does it. If not, it is told here, and the MPI may block in it. */
-static bool ours(struct call *call, enum form form)
+static bool collective_ours(struct call *call, enum form form)
 {
 	enum reason reason;
 
@@ -111,7 +111,7 @@ static bool ours(struct call *call, enum form form)
 		return false;
 	trace_begin();
 	shim_lock();
-	reason = decide(call, form);
+	reason = collective_decide(call, form);
 	if (reason == OURS)
 		shim.ours++;
 	else
@@ -122,7 +122,8 @@ static bool ours(struct call *call, enum form form)
 	return reason == OURS;
 }
 
-static int done(const struct call *call, enum form form, const MPI_Request *request, int code)
+static int collective_done(const struct call *call, enum form form, const MPI_Request *request,
+			   int code)
 {
 	if (shim.on)
 		trace_collective(call, form, request, code);
@@ -140,7 +141,7 @@ static int done(const struct call *call, enum form form, const MPI_Request *requ
 	{                                                                                   \
 		struct call call = CALL(Name, __VA_ARGS__);                                 \
                                                                                             \
-		return done(&call, BLOCKING, NULL, ours(&call, BLOCKING) ?                  \
+		return collective_done(&call, BLOCKING, NULL, collective_ours(&call, BLOCKING) ? \
 			    task_block(&call) : real.Blocking(UNWRAP arguments, comm));     \
 	}                                                                                   \
 	ALSO(PMPI_##Blocking, MPI_##Blocking)                                               \
@@ -148,7 +149,7 @@ static int done(const struct call *call, enum form form, const MPI_Request *requ
 	{                                                                                   \
 		struct call call = CALL(Name, __VA_ARGS__);                                 \
                                                                                             \
-		return done(&call, NONBLOCKING, request, ours(&call, NONBLOCKING) ?         \
+		return collective_done(&call, NONBLOCKING, request, collective_ours(&call, NONBLOCKING) ? \
 			    task_begin(&call, request) :                                    \
 			    real.Nonblocking(UNWRAP arguments, comm, request));             \
 	}                                                                                   \
@@ -160,20 +161,20 @@ static int done(const struct call *call, enum form form, const MPI_Request *requ
 	{                                                                                   \
 		struct call call = CALL(Name, __VA_ARGS__);                                 \
                                                                                             \
-		return done(&call, PERSISTENT, NULL, ours(&call, PERSISTENT) ?              \
+		return collective_done(&call, PERSISTENT, NULL, collective_ours(&call, PERSISTENT) ? \
 			    task_prepare(&call, request) :                                  \
 			    real.Real(UNWRAP arguments, comm, info, request));              \
 	}                                                                                   \
 	ALSO(pfunction, function)
 
 #if HAVE_INIT
-#define INIT_FORM(Name, ...) \
+#define INIT_FORM(Name, ...)                                                                \
 	PERSISTENT_FORM(Name, INIT_NAME(Name), INIT_PNAME(Name), Name##_init, __VA_ARGS__)
 #else
 #define INIT_FORM(...)
 #endif
-#define LARGE_INIT_FORM(Name, ...)                                                      \
-	PERSISTENT_FORM(Name, MPI_##Name##_init_c, PMPI_##Name##_init_c, Name##_init_c, \
+#define LARGE_INIT_FORM(Name, ...)                                                          \
+	PERSISTENT_FORM(Name, MPI_##Name##_init_c, PMPI_##Name##_init_c, Name##_init_c,     \
 			__VA_ARGS__)
 
 #define COUNT int
@@ -190,7 +191,7 @@ static int done(const struct call *call, enum form form, const MPI_Request *requ
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
 #define LARGE .large = true
-#define FORMS(Name, name, ...) \
+#define FORMS(Name, name, ...)                                                              \
 	FORMS_NAMED(Name, Name##_c, I##name##_c, LARGE_INIT_FORM, __VA_ARGS__)
 #include "forms.h"
 #undef LARGE
@@ -200,8 +201,8 @@ int MPI_Barrier(MPI_Comm comm)
 {
 	struct call call = { .which = WHICH_Barrier, .comm = comm };
 
-	return done(&call, BLOCKING, NULL, ours(&call, BLOCKING) ?
-		    task_block(&call) : real.Barrier(comm));
+	return collective_done(&call, BLOCKING, NULL, collective_ours(&call, BLOCKING) ?
+			       task_block(&call) : real.Barrier(comm));
 }
 ALSO(PMPI_Barrier, MPI_Barrier)
 
@@ -209,8 +210,8 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
 	struct call call = { .which = WHICH_Barrier, .comm = comm };
 
-	return done(&call, NONBLOCKING, request, ours(&call, NONBLOCKING) ?
-		    task_begin(&call, request) : real.Ibarrier(comm, request));
+	return collective_done(&call, NONBLOCKING, request, collective_ours(&call, NONBLOCKING) ?
+			       task_begin(&call, request) : real.Ibarrier(comm, request));
 }
 ALSO(PMPI_Ibarrier, MPI_Ibarrier)
 
@@ -219,8 +220,10 @@ int INIT_NAME(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
 	struct call call = { .which = WHICH_Barrier, .comm = comm };
 
-	return done(&call, PERSISTENT, NULL, ours(&call, PERSISTENT) ?
-		    task_prepare(&call, request) : real.Barrier_init(comm, info, request));
+	return collective_done(&call, PERSISTENT, NULL,
+			       collective_ours(&call, PERSISTENT)
+				       ? task_prepare(&call, request)
+				       : real.Barrier_init(comm, info, request));
 }
 ALSO(INIT_PNAME(Barrier), INIT_NAME(Barrier))
 #endif

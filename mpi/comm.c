@@ -47,7 +47,7 @@ void comm_drop(struct comm *comm)
 }
 
 /* The MPI calls this when a communicator is freed, in whichever language. */
-static int forget(MPI_Comm handle, int key, void *value, void *extra)
+static int comm_forget(MPI_Comm handle, int key, void *value, void *extra)
 {
 	struct comm *comm = value;
 
@@ -127,7 +127,7 @@ static bool other_side_ours(MPI_Comm handle)
  * One name for the group and the word of all ranks that they can have it, waiting
  * in turns, so that what is in flight goes on.
  */
-static int agree(MPI_Comm handle, struct comm *comm)
+static int comm_agree(MPI_Comm handle, struct comm *comm)
 {
 	long long mine[2] = { 0, comm->members ? 0 : 1 }, all[2];
 	struct pace pace = { 0 };
@@ -163,7 +163,7 @@ static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
 	return coll_group_make(shim.context, id, world, comm->rank, comm->ranks, group);
 }
 
-static struct comm *remember(MPI_Comm handle, struct comm *comm)
+static struct comm *comm_remember(MPI_Comm handle, struct comm *comm)
 {
 	comm->handle = handle;
 	if (real.Comm_set_attr(handle, keyval, comm)) {
@@ -176,7 +176,7 @@ static struct comm *remember(MPI_Comm handle, struct comm *comm)
 	return comm;
 }
 
-static struct comm *meet(MPI_Comm handle, enum reason reason)
+static struct comm *comm_rendezvous(MPI_Comm handle, enum reason reason)
 {
 	struct comm *comm = calloc(1, sizeof(*comm));
 	int inter = 0;
@@ -192,15 +192,15 @@ static struct comm *meet(MPI_Comm handle, enum reason reason)
 		comm->members = members_here(handle, comm->ranks);
 		if (!comm->members)
 			comm->reason = OTHER_JOB;
-		else if (agree(handle, comm) || make_group(comm, comm->id, &comm->group))
+		else if (comm_agree(handle, comm) || make_group(comm, comm->id, &comm->group))
 			comm->reason = OTHER_FAILED;
 	}
-	return remember(handle, comm);
+	return comm_remember(handle, comm);
 }
 
 struct comm *comm_meet(MPI_Comm handle)
 {
-	return meet(handle, OURS);
+	return comm_rendezvous(handle, OURS);
 }
 
 int comm_own_group(struct comm *comm, struct coll_group **group)
@@ -255,12 +255,13 @@ static int made_from(MPI_Comm old, MPI_Comm *made_now, int code)
 	shim_lock();
 	parent = comm_find(old);
 	if (!comm_find(*made_now))
-		meet(*made_now, parent && parent->reason == OTHER_SESSION ? OTHER_SESSION : OURS);
+		comm_rendezvous(*made_now,
+				parent && parent->reason == OTHER_SESSION ? OTHER_SESSION : OURS);
 	shim_unlock();
 	return code;
 }
 
-static void before(MPI_Comm old)
+static void comm_before(MPI_Comm old)
 {
 	if (shim.on && old != MPI_COMM_NULL)
 		comm_gather_round(old);
@@ -268,21 +269,21 @@ static void before(MPI_Comm old)
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Comm_dup(comm, newcomm));
 }
 ALSO(PMPI_Comm_dup, MPI_Comm_dup)
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Comm_dup_with_info(comm, info, newcomm));
 }
 ALSO(PMPI_Comm_dup_with_info, MPI_Comm_dup_with_info)
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Comm_create(comm, group, newcomm));
 }
 ALSO(PMPI_Comm_create, MPI_Comm_create)
@@ -344,14 +345,14 @@ ALSO(PMPI_Comm_create_group, MPI_Comm_create_group)
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Comm_split(comm, color, key, newcomm));
 }
 ALSO(PMPI_Comm_split, MPI_Comm_split)
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Comm_split_type(comm, type, key, info, newcomm));
 }
 ALSO(PMPI_Comm_split_type, MPI_Comm_split_type)
@@ -359,7 +360,7 @@ ALSO(PMPI_Comm_split_type, MPI_Comm_split_type)
 int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
 		    MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm,
 			 real.Cart_create(comm, ndims, dims, periods, reorder, newcomm));
 }
@@ -367,7 +368,7 @@ ALSO(PMPI_Cart_create, MPI_Cart_create)
 
 int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Cart_sub(comm, remain_dims, newcomm));
 }
 ALSO(PMPI_Cart_sub, MPI_Cart_sub)
@@ -375,7 +376,7 @@ ALSO(PMPI_Cart_sub, MPI_Cart_sub)
 int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
 		     MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm,
 			 real.Graph_create(comm, nnodes, index, edges, reorder, newcomm));
 }
@@ -385,7 +386,7 @@ int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int d
 			  const int destinations[], const int weights[], MPI_Info info,
 			  int reorder, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm,
 			 real.Dist_graph_create(comm, n, sources, degrees, destinations, weights,
 						info, reorder, newcomm));
@@ -397,7 +398,7 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int source
 				   const int destinations[], const int destweights[],
 				   MPI_Info info, int reorder, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm,
 			 real.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights,
 							 outdegree, destinations, destweights,
@@ -407,7 +408,7 @@ ALSO(PMPI_Dist_graph_create_adjacent, MPI_Dist_graph_create_adjacent)
 
 int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm, real.Intercomm_merge(comm, high, newcomm));
 }
 ALSO(PMPI_Intercomm_merge, MPI_Intercomm_merge)
@@ -415,7 +416,7 @@ ALSO(PMPI_Intercomm_merge, MPI_Intercomm_merge)
 int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag,
 			 MPI_Comm *newcomm)
 {
-	before(comm);
+	comm_before(comm);
 	return made_from(comm, newcomm,
 			 real.Intercomm_create(comm, leader, peer, remote_leader, tag, newcomm));
 }
@@ -431,7 +432,7 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
 	if (!shim.on || code || *newcomm == MPI_COMM_NULL)
 		return code;
 	shim_lock();
-	meet(*newcomm, OTHER_SESSION);
+	comm_rendezvous(*newcomm, OTHER_SESSION);
 	shim_unlock();
 	return code;
 }
@@ -439,7 +440,7 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
 
 /* ---- start and end ------------------------------------------------------ */
 
-static struct comm *know(MPI_Comm handle, struct coll_group *group, uint64_t id)
+static struct comm *comm_know(MPI_Comm handle, struct coll_group *group, uint64_t id)
 {
 	struct comm *comm = calloc(1, sizeof(*comm));
 	int i;
@@ -453,13 +454,13 @@ static struct comm *know(MPI_Comm handle, struct coll_group *group, uint64_t id)
 	comm->members = malloc(comm->ranks * sizeof(*comm->members));
 	for (i = 0; comm->members && i < comm->ranks; i++)
 		comm->members[i] = i;
-	return remember(handle, comm);
+	return comm_remember(handle, comm);
 }
 
 int comm_start(void)
 {
-	if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) ||
-	    !know(MPI_COMM_WORLD, coll_world(shim.context), 1) || !comm_meet(MPI_COMM_SELF))
+	if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_forget, &keyval, NULL) ||
+	    !comm_know(MPI_COMM_WORLD, coll_world(shim.context), 1) || !comm_meet(MPI_COMM_SELF))
 		return -ENOMEM;
 	return 0;
 }

@@ -171,7 +171,7 @@ static bool open_parts(void)
 }
 
 /* All ranks join, or none; without us the program runs as ever. */
-static void join(void)
+static void init_join(void)
 {
 	char options[64];
 	int level = MPI_THREAD_SINGLE;
@@ -198,7 +198,7 @@ int MPI_Init(int *argc, char ***argv)
 	int code = real.Init(argc, argv);
 
 	if (!code)
-		join();
+		init_join();
 	return code;
 }
 ALSO(PMPI_Init, MPI_Init)
@@ -208,7 +208,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	int code = real.Init_thread(argc, argv, required, provided);
 
 	if (!code)
-		join();
+		init_join();
 	return code;
 }
 ALSO(PMPI_Init_thread, MPI_Init_thread)
@@ -218,7 +218,7 @@ ALSO(PMPI_Init_thread, MPI_Init_thread)
 enum { CLOSING_S = 5 };
 
 /* Once all are here nobody needs what we still hold, and closing is quick. */
-static void leave(void)
+static void init_leave(void)
 {
 	comm_gather_round(MPI_COMM_WORLD);
 	if (shim.settings.trace)
@@ -240,7 +240,7 @@ static void leave(void)
 int MPI_Finalize(void)
 {
 	if (shim.on)
-		leave();
+		init_leave();
 	return real.Finalize();
 }
 ALSO(PMPI_Finalize, MPI_Finalize)

@@ -50,7 +50,7 @@ static bool bounce_open(struct bounce *bounce, size_t element, size_t *room)
 	return bounce->left;
 }
 
-static void compute(const struct use *use, const uint8_t *left, uint8_t *right, size_t count)
+static void op_compute(const struct use *use, const uint8_t *left, uint8_t *right, size_t count)
 {
 	real.Reduce_local(left - use->true_lb, right - use->true_lb, count, use->datatype,
 			  use->op);
@@ -70,20 +70,20 @@ static void compute_aside(const struct use *use, uint8_t *out, const uint8_t *le
 		now = bytes < room ? bytes : room;
 		memcpy(bounce.left, left, now);
 		memcpy(bounce.right, right, now);
-		compute(use, bounce.left, bounce.right, now / element);
+		op_compute(use, bounce.left, bounce.right, now / element);
 		memcpy(out, bounce.right, now);
 	}
 	if (bounce.own)
 		free(bounce.left);
 }
 
-static bool aligned(const struct use *use, const void *a, const void *b)
+static bool op_aligned(const struct use *use, const void *a, const void *b)
 {
 	return !(((uintptr_t)a | (uintptr_t)b) & (use->alignment - 1));
 }
 
-static void reduce(void *out, const void *left, const void *right, size_t count, int type,
-		   void *argument)
+static void op_reduce(void *out, const void *left, const void *right, size_t count, int type,
+		      void *argument)
 {
 	const struct use *use = argument;
 
@@ -94,13 +94,13 @@ static void reduce(void *out, const void *left, const void *right, size_t count,
 		left = right;
 		right = swap;
 	}
-	if (out == left || !aligned(use, left, out)) {
+	if (out == left || !op_aligned(use, left, out)) {
 		compute_aside(use, out, left, right, count);
 		return;
 	}
 	if (out != right)
 		memcpy(out, right, count * use->extent);
-	compute(use, left, out, count);
+	op_compute(use, left, out, count);
 }
 
 /* ---- uses --------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static struct use *use_make(MPI_Op op, MPI_Datatype datatype, const struct type 
 		.alignment = alignment_of(type->extent),
 		.commutative = commutative,
 	};
-	if (coll_op_create(shim.context, reduce, use, commutative, &use->coll_op)) {
+	if (coll_op_create(shim.context, op_reduce, use, commutative, &use->coll_op)) {
 		free(use);
 		return NULL;
 	}
@@ -152,7 +152,7 @@ static struct use *use_find(MPI_Op op, MPI_Datatype datatype)
 }
 
 /* The handle is about to mean something else. */
-static void forget(bool is_op, MPI_Op op, MPI_Datatype datatype)
+static void op_forget(bool is_op, MPI_Op op, MPI_Datatype datatype)
 {
 	struct use **slot = &uses, *use;
 
@@ -247,7 +247,7 @@ static struct hold **hold_find(bool is_op, MPI_Op op, MPI_Datatype type)
 	return slot;
 }
 
-static void hold(bool is_op, MPI_Op op, MPI_Datatype type)
+static void op_hold(bool is_op, MPI_Op op, MPI_Datatype type)
 {
 	struct hold *one = *hold_find(is_op, op, type);
 
@@ -264,11 +264,11 @@ static void hold(bool is_op, MPI_Op op, MPI_Datatype type)
 static int free_now(bool is_op, MPI_Op *op, MPI_Datatype *type)
 {
 	if (shim.on)
-		forget(is_op, is_op ? *op : MPI_OP_NULL, is_op ? MPI_DATATYPE_NULL : *type);
+		op_forget(is_op, is_op ? *op : MPI_OP_NULL, is_op ? MPI_DATATYPE_NULL : *type);
 	return is_op ? real.Op_free(op) : real.Type_free(type);
 }
 
-static void drop(bool is_op, MPI_Op op, MPI_Datatype type)
+static void op_drop(bool is_op, MPI_Op op, MPI_Datatype type)
 {
 	struct hold **slot = hold_find(is_op, op, type), *one = *slot;
 
@@ -282,22 +282,22 @@ static void drop(bool is_op, MPI_Op op, MPI_Datatype type)
 
 void hold_type(MPI_Datatype handle)
 {
-	hold(false, MPI_OP_NULL, handle);
+	op_hold(false, MPI_OP_NULL, handle);
 }
 
 void drop_type(MPI_Datatype handle)
 {
-	drop(false, MPI_OP_NULL, handle);
+	op_drop(false, MPI_OP_NULL, handle);
 }
 
 void hold_op(MPI_Op handle)
 {
-	hold(true, handle, MPI_DATATYPE_NULL);
+	op_hold(true, handle, MPI_DATATYPE_NULL);
 }
 
 void drop_op(MPI_Op handle)
 {
-	drop(true, handle, MPI_DATATYPE_NULL);
+	op_drop(true, handle, MPI_DATATYPE_NULL);
 }
 
 int MPI_Op_free(MPI_Op *op)

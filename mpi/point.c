@@ -9,7 +9,7 @@
 #include "shim.h"
 
 /* Completes a request of the MPI's; our tasks move meanwhile. */
-static int complete(MPI_Request *request, MPI_Status *status)
+static int point_complete(MPI_Request *request, MPI_Status *status)
 {
 	return MPI_Wait(request, status);
 }
@@ -71,7 +71,7 @@ static int block_send(const void *data, int count, MPI_Datatype type, int to, in
 	if (!must_poll())
 		return real.Send(data, count, type, to, tag, comm);
 	code = real.Isend(data, count, type, to, tag, comm, &request);
-	return code ? code : complete(&request, MPI_STATUS_IGNORE);
+	return code ? code : point_complete(&request, MPI_STATUS_IGNORE);
 }
 
 int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
@@ -94,7 +94,7 @@ static int block_ssend(const void *data, int count, MPI_Datatype type, int to, i
 	if (!must_poll())
 		return real.Ssend(data, count, type, to, tag, comm);
 	code = real.Issend(data, count, type, to, tag, comm, &request);
-	return code ? code : complete(&request, MPI_STATUS_IGNORE);
+	return code ? code : point_complete(&request, MPI_STATUS_IGNORE);
 }
 
 int MPI_Ssend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
@@ -117,7 +117,7 @@ static int block_rsend(const void *data, int count, MPI_Datatype type, int to, i
 	if (!must_poll())
 		return real.Rsend(data, count, type, to, tag, comm);
 	code = real.Irsend(data, count, type, to, tag, comm, &request);
-	return code ? code : complete(&request, MPI_STATUS_IGNORE);
+	return code ? code : point_complete(&request, MPI_STATUS_IGNORE);
 }
 
 int MPI_Rsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
@@ -140,7 +140,7 @@ static int block_recv(void *data, int count, MPI_Datatype type, int from, int ta
 	if (!must_poll())
 		return real.Recv(data, count, type, from, tag, comm, status);
 	code = real.Irecv(data, count, type, from, tag, comm, &request);
-	return code ? code : complete(&request, status);
+	return code ? code : point_complete(&request, status);
 }
 
 int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
@@ -170,8 +170,8 @@ int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, 
 		return code;
 	code_send = MPI_Isend(out, out_count, out_type, to, out_tag, comm, &send);
 	if (!code_send)
-		code_send = complete(&send, MPI_STATUS_IGNORE);
-	code = complete(&recv, status);
+		code_send = point_complete(&send, MPI_STATUS_IGNORE);
+	code = point_complete(&recv, status);
 	return code ? code : code_send;
 }
 ALSO(PMPI_Sendrecv, MPI_Sendrecv)
@@ -256,6 +256,6 @@ int MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *message, MP
 	if (!must_poll())
 		return real.Mrecv(data, count, type, message, status);
 	code = real.Imrecv(data, count, type, message, &request);
-	return code ? code : complete(&request, status);
+	return code ? code : point_complete(&request, status);
 }
 ALSO(PMPI_Mrecv, MPI_Mrecv)

@@ -34,7 +34,7 @@ static const struct {
 #endif
 };
 
-static void die(const char *what, const char *why)
+static void real_die(const char *what, const char *why)
 {
 	fprintf(stderr, "libcollmpi: %s%s\n", what, why ? why : "");
 	_exit(127);
@@ -60,17 +60,17 @@ __attribute__((constructor)) static void real_load(void)
 
 	/* A function we do not define ourselves tells which library is the MPI's. */
 	if (!dladdr((void *)PMPI_Get_library_version, &info))
-		die("no MPI library: ", dlerror());
+		real_die("no MPI library: ", dlerror());
 	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	if (!library)
-		die("no MPI library: ", dlerror());
+		real_die("no MPI library: ", dlerror());
 	if (is_open_mpi(library) != FOR_OPEN_MPI)
-		die("this build is for another MPI than ", info.dli_fname);
+		real_die("this build is for another MPI than ", info.dli_fname);
 	for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		void *function = dlsym(library, functions[i].name);
 
 		if (!function)
-			die("missing in the MPI library: ", functions[i].name);
+			real_die("missing in the MPI library: ", functions[i].name);
 		*(void **)functions[i].slot = function;
 	}
 }

@@ -27,7 +27,7 @@ static int log2_of(uint64_t bytes)
 	return bytes ? 64 - __builtin_clzll(bytes) : 0;
 }
 
-static bool same(const struct row *a, const struct row *b)
+static bool report_same(const struct row *a, const struct row *b)
 {
 	return a->which == b->which && a->form == b->form && a->log2 == b->log2 &&
 	       !strcmp(a->algo, b->algo);
@@ -40,7 +40,7 @@ static struct row *row_find(struct row *table, const struct row *key)
 	for (i = 0; i < ROWS; i++, slot++) {
 		struct row *row = &table[slot % ROWS];
 
-		if (row->used && !same(row, key))
+		if (row->used && !report_same(row, key))
 			continue;
 		if (!row->used) {
 			*row = *key;
@@ -149,7 +149,7 @@ static FILE *open_report(void)
 	return file ? file : stderr;
 }
 
-static void print(struct row *all, const uint64_t (*all_handed)[REASONS])
+static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASONS])
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
 	FILE *to = open_report();
@@ -166,7 +166,7 @@ static void print(struct row *all, const uint64_t (*all_handed)[REASONS])
 }
 
 /* Rank by rank, so that rank 0 needs memory for one more only. */
-static void collect(struct row *all, uint64_t (*all_handed)[REASONS], struct row *one)
+static void report_collect(struct row *all, uint64_t (*all_handed)[REASONS], struct row *one)
 {
 	int rank;
 
@@ -187,8 +187,8 @@ static void print_all(void)
 	if (!all)
 		return;
 	add_rows(all, rows);
-	collect(all, all_handed, all + ROWS);
-	print(all, all_handed);
+	report_collect(all, all_handed, all + ROWS);
+	report_print_all(all, all_handed);
 	free(all);
 }
 

@@ -40,8 +40,8 @@ static MPI_Count at_once(const struct type *info)
 	return info->size >= PACK_MAX ? 1 : PACK_MAX / (info->size ? info->size : 1);
 }
 
-static void pack(const uint8_t *user, MPI_Count count, MPI_Datatype type, const struct type *info,
-		 uint8_t *row)
+static void stage_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type,
+			  const struct type *info, uint8_t *row)
 {
 	MPI_Count step = at_once(info), now;
 
@@ -53,8 +53,8 @@ static void pack(const uint8_t *user, MPI_Count count, MPI_Datatype type, const 
 	}
 }
 
-static void unpack(const uint8_t *row, uint8_t *user, MPI_Count count, MPI_Datatype type,
-		   const struct type *info)
+static void stage_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MPI_Datatype type,
+			   const struct type *info)
 {
 	MPI_Count step = at_once(info), now;
 
@@ -74,8 +74,8 @@ static void copy_spread(const uint8_t *from, uint8_t *to, const struct piece *pi
 
 	if (!row)
 		abort();	/* half a vector would be worse */
-	pack(from, piece->count, piece->type, info, row);
-	unpack(row, to, piece->count, piece->type, info);
+	stage_copy_in(from, piece->count, piece->type, info, row);
+	stage_copy_out(row, to, piece->count, piece->type, info);
 	free(row);
 }
 
@@ -91,7 +91,8 @@ void stage_pack(struct stage *stage)
 		if (piece->spread)
 			copy_spread(piece->user, piece->place - piece->info->true_lb, piece);
 		else
-			pack(piece->user, piece->count, piece->type, piece->info, piece->place);
+			stage_copy_in(piece->user, piece->count, piece->type, piece->info,
+				      piece->place);
 	}
 }
 
@@ -107,7 +108,8 @@ void stage_unpack(struct stage *stage)
 		if (piece->spread)
 			copy_spread(piece->place - piece->info->true_lb, piece->user, piece);
 		else
-			unpack(piece->place, piece->user, piece->count, piece->type, piece->info);
+			stage_copy_out(piece->place, piece->user, piece->count, piece->type,
+				       piece->info);
 	}
 }
 
@@ -587,7 +589,7 @@ static int make_arrays(struct task *task)
 	return 0;
 }
 
-static int make(struct task *task)
+static int stage_create(struct task *task)
 {
 	switch (task->call.which) {
 	case WHICH_Bcast:
@@ -631,7 +633,7 @@ int stage_make(struct task *task)
 	if (has_arrays(task->call.which))
 		error = make_arrays(task);
 	if (!error)
-		error = make(task);
+		error = stage_create(task);
 	if (error)
 		stage_free(stage);
 	return error;

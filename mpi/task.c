@@ -27,7 +27,7 @@ static int tags;			/* used so far */
 
 /* ---- launching ------------------------------------------------------------ */
 
-static int launch(struct task *task, bool later)
+static int task_launch(struct task *task, bool later)
 {
 	const struct call *call = &task->call;
 	const struct stage *s = &task->stage;
@@ -88,7 +88,7 @@ static int launch(struct task *task, bool later)
 #undef LAUNCH
 }
 
-static int fail(const struct task *task, int error)
+static int task_fail(const struct task *task, int error)
 {
 	char what[64];
 
@@ -99,13 +99,13 @@ static int fail(const struct task *task, int error)
 }
 
 /* The run has ended: so has the task, but for telling the MPI. */
-static void conclude(struct task *task)
+static void task_conclude(struct task *task)
 {
 	const char *algo = task->run->planned->algo->name;
 	int error = coll_run_wait(&task->run);
 
 	if (error)
-		task->code = fail(task, error);
+		task->code = task_fail(task, error);
 	else
 		stage_unpack(&task->stage);
 	report_ours(task, algo, coll_now() - task->started);
@@ -128,7 +128,7 @@ static void task_init(struct task *task, const struct call *call, enum form form
  * The MPI's messages must not wait for ours. Looking for one from all ranks turns its engine;
  * for one from this rank itself MPICH does not look into the network.
  */
-static void poke(void)
+static void task_poke(void)
 {
 	int flag;
 
@@ -143,7 +143,7 @@ static int turn_among_threads(struct pace *pace)
 	shim_lock();
 	error = coll_context_turn(shim.context, 0);
 	shim_unlock();
-	poke();
+	task_poke();
 	if (pace->rounds++ < POLLS)
 		sched_yield();
 	else
@@ -158,7 +158,7 @@ int pace_turn(struct pace *pace)
 	if (shim.threads)
 		return turn_among_threads(pace);
 	if (pace->slice)
-		poke();
+		task_poke();
 	else
 		pace->slice = SLICE_FIRST_NS;
 	error = coll_context_turn(shim.context, coll_now() + pace->slice);
@@ -183,7 +183,7 @@ void pace_poll(struct pace *pace)
  * yet, say. The MPI may block in what the program calls next, and we do not see all
  * of that, so they leave first. Optional ones may come too late, or not at all.
  */
-static bool over(const struct coll_run *run)
+static bool task_over(const struct coll_run *run)
 {
 	const struct planned *planned = run->planned;
 
@@ -199,7 +199,7 @@ static void block_until_over(const struct coll_run *run)
 	struct pace pace = { 0 };
 
 	shim_unlock();
-	while (!over(run) && !pace_turn(&pace))
+	while (!task_over(run) && !pace_turn(&pace))
 		;
 	shim_lock();
 }
@@ -214,15 +214,15 @@ int task_block(const struct call *call)
 	error = stage_make(&task);
 	if (!error) {
 		stage_pack(&task.stage);
-		error = launch(&task, false);
+		error = task_launch(&task, false);
 		if (!error) {
 			block_until_over(task.run);
-			conclude(&task);
+			task_conclude(&task);
 		}
 		stage_free(&task.stage);
 	}
 	if (error)
-		task.code = fail(&task, error);
+		task.code = task_fail(&task, error);
 	comm_drop(task.comm);
 	shim_unlock();
 	return task.code;
@@ -283,7 +283,7 @@ static void list_remove(struct task **slot, const struct task *task)
 		*slot = task->next;
 }
 
-static int query(void *state, MPI_Status *status)
+static int task_query(void *state, MPI_Status *status)
 {
 	const struct task *task = state;
 
@@ -294,13 +294,13 @@ static int query(void *state, MPI_Status *status)
 	return task->code;
 }
 
-static int release(void *state)
+static int task_release(void *state)
 {
 	free(state);
 	return MPI_SUCCESS;
 }
 
-static int cancel(void *state, int complete)
+static int task_cancel(void *state, int complete)
 {
 	(void)state, (void)complete;
 	return MPI_SUCCESS;	/* collectives are not cancelled */
@@ -347,7 +347,7 @@ static int kept_tag(void)
 	return tags++ % TAGS;
 }
 
-static int prepare(struct task *task)
+static int task_prepare_request(struct task *task)
 {
 	int error = comm_own_group(task->comm, &task->group);
 
@@ -356,7 +356,7 @@ static int prepare(struct task *task)
 	error = stage_make(task);
 	if (error)
 		goto err_free_group;
-	error = launch(task, true);
+	error = task_launch(task, true);
 	if (error)
 		goto err_free_stage;
 	task->tag = kept_tag();
@@ -381,9 +381,9 @@ int task_prepare(const struct call *call, MPI_Request *request)
 		return MPI_ERR_NO_MEM;
 	shim_lock();
 	task_init(&one->task, call, PERSISTENT);
-	error = prepare(&one->task);
+	error = task_prepare_request(&one->task);
 	if (error) {
-		code = fail(&one->task, error);
+		code = task_fail(&one->task, error);
 		comm_drop(one->task.comm);
 		free(one);
 	} else {
@@ -409,7 +409,7 @@ int task_start(struct task *task)
 	lingering = true;
 	error = coll_run_start(task->run);
 	if (error)
-		return fail(task, error);
+		return task_fail(task, error);
 	task->active = true;
 	task->next = running;
 	running = task;
@@ -444,10 +444,10 @@ bool task_any(void)
 	return running || (lingering && any_lingering());
 }
 
-static void finish(struct task *task)
+static void task_finish(struct task *task)
 {
 	list_remove(&running, task);
-	conclude(task);
+	task_conclude(task);
 	if (task->form == PERSISTENT) {
 		task->active = false;
 		real.Send(NULL, 0, MPI_BYTE, 0, task->tag, shim.self);
@@ -466,8 +466,8 @@ static void finish_ended(void)
 
 	for (task = running; task; task = next) {
 		next = task->next;
-		if (over(task->run))
-			finish(task);
+		if (task_over(task->run))
+			task_finish(task);
 	}
 }
 
@@ -475,7 +475,7 @@ static void finish_ended(void)
 static void finish_all(void)
 {
 	while (running)
-		finish(running);
+		task_finish(running);
 }
 
 void task_progress(void)
@@ -506,14 +506,14 @@ bool task_all_ours(int count, const MPI_Request *requests)
 	return all;
 }
 
-static int begin(struct task *task)
+static int task_launch_staged(struct task *task)
 {
 	int error = stage_make(task);
 
 	if (error)
 		return error;
 	stage_pack(&task->stage);
-	error = launch(task, false);
+	error = task_launch(task, false);
 	if (!error)
 		return 0;
 	stage_free(&task->stage);
@@ -529,16 +529,17 @@ int task_begin(const struct call *call, MPI_Request *request)
 		return MPI_ERR_NO_MEM;
 	shim_lock();
 	task_init(task, call, NONBLOCKING);
-	error = begin(task);
+	error = task_launch_staged(task);
 	if (error) {
-		code = fail(task, error);
+		code = task_fail(task, error);
 		comm_drop(task->comm);
 		free(task);
 	} else {
 		hold_handles(task);
 		task->next = running;
 		running = task;
-		code = real.Grequest_start(query, release, cancel, task, &task->request);
+		code = real.Grequest_start(task_query, task_release, task_cancel, task,
+					   &task->request);
 		*request = task->request;
 	}
 	shim_unlock();

@@ -29,7 +29,7 @@ static _Thread_local uint64_t began, ended;
 
 /* ---- groups ------------------------------------------------------------------ */
 
-static int forget(MPI_Comm handle, int key, void *value, void *extra)
+static int trace_forget(MPI_Comm handle, int key, void *value, void *extra)
 {
 	(void)handle, (void)key, (void)extra;
 	free(value);
@@ -130,7 +130,7 @@ bool trace_begin(void)
 }
 
 /* Ends an event and writes the computing before it. True: it is to be written. */
-static bool end(int code)
+static bool trace_finish(int code)
 {
 	if (!file || --depth)
 		return false;
@@ -175,7 +175,7 @@ void trace_message(const char *what, const char *side, int peer, int tag, MPI_Co
 {
 	int group;
 
-	if (!file || !end(code)) {
+	if (!file || !trace_finish(code)) {
 		if (file && !depth)
 			go_on();
 		return;
@@ -218,7 +218,7 @@ void trace_wait(int count, MPI_Request *before, const MPI_Request *after, int co
 
 	if (!file)
 		return;
-	if (end(code)) {
+	if (trace_finish(code)) {
 		for (i = 0; before && i < count; i++) {
 			uint64_t number = is_done(before[i], after[i]) ? request_done(before[i]) :
 									 0;
@@ -307,7 +307,7 @@ void trace_collective(const struct call *call, enum form form, const MPI_Request
 	if (!file)
 		return;
 	/* A persistent one happens when it is started. */
-	if (end(code) && (form != PERSISTENT || request)) {
+	if (trace_finish(code) && (form != PERSISTENT || request)) {
 		group = group_of(call->comm);
 		fprintf(file, "%s%s group=%d", form == BLOCKING ? "" : "i",
 			which_names[call->which], group);
@@ -335,7 +335,7 @@ void trace_start(void)
 	snprintf(name, sizeof(name), "%s.%d", prefix && *prefix && strcmp(prefix, "1") ? prefix :
 		 "coll-trace", shim.rank);
 	file = fopen(name, "w");
-	if (!file || real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL)) {
+	if (!file || real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, trace_forget, &keyval, NULL)) {
 		fprintf(stderr, "libcollmpi: rank %d: cannot write %s\n", shim.rank, name);
 		file = NULL;
 		return;

@@ -37,7 +37,7 @@ static const struct type *find_named(MPI_Datatype handle)
 	return NULL;
 }
 
-static int measure(MPI_Datatype handle, struct type *type)
+static int type_measure(MPI_Datatype handle, struct type *type)
 {
 	if (real.Type_size_x(handle, &type->size) ||
 	    real.Type_get_extent_x(handle, &type->lb, &type->extent) ||
@@ -84,7 +84,7 @@ static void add_with(MPI_Datatype handle, int coll, uint32_t reductions)
 	struct type type = { .coll = coll, .reductions = reductions };
 	uint32_t i;
 
-	if (handle == MPI_DATATYPE_NULL || find_named(handle) || measure(handle, &type))
+	if (handle == MPI_DATATYPE_NULL || find_named(handle) || type_measure(handle, &type))
 		return;		/* not there (a Fortran type), or another name of the same */
 	type.dense = type.size == type.extent && !type.true_lb;
 	type.solid = true;	/* padding may travel with a pair */
@@ -93,7 +93,7 @@ static void add_with(MPI_Datatype handle, int coll, uint32_t reductions)
 	named[i] = (struct named){ handle, true, type };
 }
 
-static void add(MPI_Datatype handle, int coll)
+static void type_add(MPI_Datatype handle, int coll)
 {
 	add_with(handle, coll, 0);
 }
@@ -103,7 +103,7 @@ static void add_kind(MPI_Datatype handle, enum kind kind)
 	MPI_Count size = 0;
 
 	if (handle != MPI_DATATYPE_NULL && !real.Type_size_x(handle, &size))
-		add(handle, coll_type_of(kind, size));
+		type_add(handle, coll_type_of(kind, size));
 }
 
 static void add_c(void)
@@ -133,11 +133,11 @@ static void add_c(void)
 	add_kind(MPI_DOUBLE, FLOATING);
 	add_kind(MPI_C_COMPLEX, COMPLEX);
 	add_kind(MPI_C_DOUBLE_COMPLEX, COMPLEX);
-	add(MPI_SHORT_INT, COLL_INT16_INT32);
-	add(MPI_2INT, COLL_INT32_INT32);
-	add(MPI_FLOAT_INT, COLL_FLOAT_INT32);
-	add(MPI_DOUBLE_INT, COLL_DOUBLE_INT32);
-	add(MPI_LONG_INT, sizeof(long) == 8 ? COLL_INT64_INT32 : COLL_INT32_INT32);
+	type_add(MPI_SHORT_INT, COLL_INT16_INT32);
+	type_add(MPI_2INT, COLL_INT32_INT32);
+	type_add(MPI_FLOAT_INT, COLL_FLOAT_INT32);
+	type_add(MPI_DOUBLE_INT, COLL_DOUBLE_INT32);
+	type_add(MPI_LONG_INT, sizeof(long) == 8 ? COLL_INT64_INT32 : COLL_INT32_INT32);
 	add_with(MPI_BYTE, -1, BITWISE);
 	add_with(MPI_C_BOOL, -1, LOGICALLY);
 	add_with(MPI_LONG_DOUBLE, -1, REALS);
@@ -147,9 +147,9 @@ static void add_c(void)
 	add_with(MPI_CXX_FLOAT_COMPLEX, -1, COMPLEXES);
 	add_with(MPI_CXX_DOUBLE_COMPLEX, -1, COMPLEXES);
 	add_with(MPI_CXX_LONG_DOUBLE_COMPLEX, -1, COMPLEXES);
-	add(MPI_PACKED, -1);
-	add(MPI_CHAR, -1);
-	add(MPI_WCHAR, -1);
+	type_add(MPI_PACKED, -1);
+	type_add(MPI_CHAR, -1);
+	type_add(MPI_WCHAR, -1);
 }
 
 static void add_fortran(void)
@@ -167,13 +167,13 @@ static void add_fortran(void)
 	add_kind(MPI_COMPLEX8, COMPLEX);
 	add_kind(MPI_COMPLEX16, COMPLEX);
 	add_kind(MPI_DOUBLE_COMPLEX, COMPLEX);
-	add(MPI_2INTEGER, COLL_INT32_INT32);
+	type_add(MPI_2INTEGER, COLL_INT32_INT32);
 	add_with(MPI_LOGICAL, -1, LOGICALLY);
 	add_with(MPI_REAL16, -1, REALS);
 	add_with(MPI_COMPLEX32, -1, COMPLEXES);
 	add_with(MPI_2REAL, -1, PAIRS);
 	add_with(MPI_2DOUBLE_PRECISION, -1, PAIRS);
-	add(MPI_CHARACTER, -1);
+	type_add(MPI_CHARACTER, -1);
 }
 
 /* ---- derived types ------------------------------------------------------ */
@@ -196,7 +196,7 @@ static bool contents_get(MPI_Datatype handle, struct contents *c)
 	       !real.Type_get_contents(handle, c->ints, c->aints, c->types, c->i, c->a, c->d);
 }
 
-static bool predefined(MPI_Datatype handle)
+static bool type_predefined(MPI_Datatype handle)
 {
 	int ints, aints, types, combiner;
 
@@ -211,7 +211,7 @@ static void contents_free(struct contents *c, bool got)
 	int i;
 
 	for (i = 0; got && i < c->types; i++)
-		if (!predefined(c->d[i]))
+		if (!type_predefined(c->d[i]))
 			real.Type_free(&c->d[i]);
 	free(c->i);
 	free(c->a);
@@ -231,7 +231,7 @@ static bool struct_in_a_row(const struct contents *c)
 	for (b = 0; b < c->i[0]; b++) {
 		if (!c->i[1 + b])
 			continue;
-		if (!in_a_row(c->d[b], true) || measure(c->d[b], &type))
+		if (!in_a_row(c->d[b], true) || type_measure(c->d[b], &type))
 			return false;
 		if (!first && c->a[b] + type.true_lb != end)
 			return false;
@@ -267,7 +267,7 @@ static bool combination_in_a_row(const struct contents *c)
 
 	if (c->combiner == MPI_COMBINER_STRUCT)
 		return struct_in_a_row(c);
-	if (c->types != 1 || measure(c->d[0], &inner))
+	if (c->types != 1 || type_measure(c->d[0], &inner))
 		return false;
 	if (c->combiner == MPI_COMBINER_DUP || c->combiner == MPI_COMBINER_RESIZED)
 		return in_a_row(c->d[0], false);
@@ -295,10 +295,10 @@ static bool in_a_row(MPI_Datatype handle, bool many)
 	struct type type;
 	bool got, result;
 
-	if (measure(handle, &type) || type.size != type.true_extent ||
+	if (type_measure(handle, &type) || type.size != type.true_extent ||
 	    (many && type.extent != type.size))
 		return false;
-	if (predefined(handle))
+	if (type_predefined(handle))
 		return true;
 	got = contents_get(handle, &c);
 	result = got && combination_in_a_row(&c);
@@ -306,18 +306,18 @@ static bool in_a_row(MPI_Datatype handle, bool many)
 	return result;
 }
 
-static int forget(MPI_Datatype handle, int key, void *value, void *extra)
+static int type_forget(MPI_Datatype handle, int key, void *value, void *extra)
 {
 	(void)handle, (void)key, (void)extra;
 	free(value);
 	return MPI_SUCCESS;
 }
 
-static const struct type *learn(MPI_Datatype handle)
+static const struct type *type_learn(MPI_Datatype handle)
 {
 	struct type *type = calloc(1, sizeof(*type));
 
-	if (!type || measure(handle, type)) {
+	if (!type || type_measure(handle, type)) {
 		free(type);
 		return NULL;
 	}
@@ -341,14 +341,14 @@ const struct type *type_find(MPI_Datatype handle)
 		return type;
 	if (real.Type_get_attr(handle, keyval, &type, &found))
 		return NULL;
-	return found ? type : learn(handle);
+	return found ? type : type_learn(handle);
 }
 
 int type_start(void)
 {
 	add_c();
 	add_fortran();
-	return real.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
+	return real.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, type_forget, &keyval, NULL);
 }
 
 void type_end(void)

@@ -43,7 +43,7 @@ void noise_capture_free(struct noise_capture *capture)
 /* ---- adding ---------------------------------------------------------------------- */
 
 /* Room for one more behind `count`: full at powers of two. */
-static int grow(void *array, u64 count, size_t bytes)
+static int capture_grow(void *array, u64 count, size_t bytes)
 {
 	void **memory = array, *more;
 
@@ -58,7 +58,7 @@ static int grow(void *array, u64 count, size_t bytes)
 
 int noise_capture_add_cpu(struct noise_capture *capture, const struct coll_noise_cpu *cpu)
 {
-	if (grow(&capture->cpu, capture->head.cpus, sizeof(*cpu)))
+	if (capture_grow(&capture->cpu, capture->head.cpus, sizeof(*cpu)))
 		return -ENOMEM;
 	capture->cpu[capture->head.cpus++] = *cpu;
 	return 0;
@@ -68,7 +68,7 @@ int noise_capture_add_source(struct noise_capture *capture, const struct coll_no
 {
 	struct coll_noise_source *to;
 
-	if (grow(&capture->source, capture->head.sources, sizeof(*source)))
+	if (capture_grow(&capture->source, capture->head.sources, sizeof(*source)))
 		return -ENOMEM;
 	to = &capture->source[capture->head.sources++];
 	*to = *source;
@@ -79,7 +79,7 @@ int noise_capture_add_source(struct noise_capture *capture, const struct coll_no
 int noise_capture_add_event(struct noise_capture *capture, u64 start, u64 duration, u32 cpu,
 			    enum coll_noise_cause cause, u32 source)
 {
-	if (grow(&capture->event, capture->head.events, sizeof(*capture->event)))
+	if (capture_grow(&capture->event, capture->head.events, sizeof(*capture->event)))
 		return -ENOMEM;
 	capture->event[capture->head.events++] = (struct coll_noise_event){
 		.start = start, .duration = duration, .source = source, .cpu = cpu, .cause = cause,
@@ -184,7 +184,7 @@ const struct coll_noise_event *noise_capture_events(const struct noise_capture *
 
 /* ---- files ------------------------------------------------------------------------ */
 
-static bool put(const void *data, size_t bytes, u64 count, FILE *to)
+static bool capture_put(const void *data, size_t bytes, u64 count, FILE *to)
 {
 	return !count || fwrite(data, bytes, count, to) == count;
 }
@@ -193,15 +193,15 @@ int noise_capture_write(const struct noise_capture *capture, FILE *to)
 {
 	const struct coll_noise_capture *head = &capture->head;
 
-	return put(head, sizeof(*head), 1, to) &&
-	       put(capture->cpu, sizeof(*capture->cpu), head->cpus, to) &&
-	       put(capture->source, sizeof(*capture->source), head->sources, to) &&
-	       put(capture->event, sizeof(*capture->event), head->events, to) &&
+	return capture_put(head, sizeof(*head), 1, to) &&
+	       capture_put(capture->cpu, sizeof(*capture->cpu), head->cpus, to) &&
+	       capture_put(capture->source, sizeof(*capture->source), head->sources, to) &&
+	       capture_put(capture->event, sizeof(*capture->event), head->events, to) &&
 	       !fflush(to) ? 0 : -EIO;
 }
 
 __attribute__((format(printf, 2, 3)))
-static int wrong(struct coll_text_error *error, const char *format, ...)
+static int capture_wrong(struct coll_text_error *error, const char *format, ...)
 {
 	va_list list;
 
@@ -219,17 +219,18 @@ static int check_head(const struct coll_noise_capture *head, size_t bytes,
 			  (u64)head->sources * sizeof(struct coll_noise_source);
 
 	if (head->magic != COLL_NOISE_MAGIC)
-		return wrong(error, "not a capture");
+		return capture_wrong(error, "not a capture");
 	if (head->version != COLL_NOISE_VERSION)
-		return wrong(error, "a capture of version %u; this is version %u", head->version,
-			     COLL_NOISE_VERSION);
+		return capture_wrong(error, "a capture of version %u; this is version %u",
+				     head->version, COLL_NOISE_VERSION);
 	if (head->zero || head->host[sizeof(head->host) - 1] ||
 	    head->kernel[sizeof(head->kernel) - 1])
-		return wrong(error, "the header is damaged");
+		return capture_wrong(error, "the header is damaged");
 	if (fixed > bytes || head->events > bytes ||
 	    fixed + head->events * sizeof(struct coll_noise_event) != bytes)
-		return wrong(error, "%zu bytes do not hold %u CPUs, %u sources and %llu events",
-			     bytes, head->cpus, head->sources, (unsigned long long)head->events);
+		return capture_wrong(
+			error, "%zu bytes do not hold %u CPUs, %u sources and %llu events", bytes,
+			head->cpus, head->sources, (unsigned long long)head->events);
 	return 0;
 }
 
@@ -238,7 +239,7 @@ static int check_source(const struct coll_noise_source *source, u32 index,
 {
 	if (source->cause >= COLL_NOISE_CAUSES || source->zero[0] || source->zero[1] ||
 	    source->zero[2] || source->name[sizeof(source->name) - 1])
-		return wrong(error, "source %u is damaged", index);
+		return capture_wrong(error, "source %u is damaged", index);
 	return 0;
 }
 
@@ -251,11 +252,12 @@ static int check_events(const struct noise_capture *capture, struct coll_text_er
 		const struct coll_noise_cpu *cpu = &capture->cpu[c];
 
 		if (cpu->cpu > UINT16_MAX || (c && cpu->cpu <= cpu[-1].cpu))
-			return wrong(error, "CPU %u is out of order", cpu->cpu);
+			return capture_wrong(error, "CPU %u is out of order", cpu->cpu);
 		if (cpu->first + cpu->watched < cpu->first)
-			return wrong(error, "CPU %u was watched for ever", cpu->cpu);
+			return capture_wrong(error, "CPU %u was watched for ever", cpu->cpu);
 		if (cpu->events > capture->head.events - i)
-			return wrong(error, "CPU %u has more events than there are", cpu->cpu);
+			return capture_wrong(error, "CPU %u has more events than there are",
+					     cpu->cpu);
 		for (end = i + cpu->events; i < end; i++) {
 			const struct coll_noise_event *event = &capture->event[i];
 
@@ -263,11 +265,11 @@ static int check_events(const struct noise_capture *capture, struct coll_text_er
 			    event->source > capture->head.sources || event->zero ||
 			    event->start + event->duration < event->start ||
 			    (i > end - cpu->events && event->start < event[-1].start))
-				return wrong(error, "event %llu is damaged or out of order",
-					     (unsigned long long)i);
+				return capture_wrong(error, "event %llu is damaged or out of order",
+						     (unsigned long long)i);
 		}
 	}
-	return i == capture->head.events ? 0 : wrong(error, "events of no CPU");
+	return i == capture->head.events ? 0 : capture_wrong(error, "events of no CPU");
 }
 
 /* The next array of the file, copied; room is what `grow` would have made. */
@@ -304,7 +306,7 @@ int noise_capture_parse(const void *data, size_t bytes, struct noise_capture *ca
 
 	*capture = (struct noise_capture){ 0 };
 	if (bytes < sizeof(capture->head))
-		return wrong(error, "not a capture: %zu bytes are too few", bytes);
+		return capture_wrong(error, "not a capture: %zu bytes are too few", bytes);
 	memcpy(&capture->head, data, sizeof(capture->head));
 	status = check_head(&capture->head, bytes, error);
 	if (!status)

@@ -57,7 +57,7 @@ const char *netlink_attribute_name(enum coll_command command, int attribute)
 	return attribute > 0 && (size_t)attribute < count ? names[attribute] : "?";
 }
 
-static int __attribute__((format(printf, 3, 4))) fail(struct netlink *netlink, int error,
+static int __attribute__((format(printf, 3, 4))) netlink_fail(struct netlink *netlink, int error,
 						       const char *format, ...)
 {
 	va_list arguments;
@@ -72,7 +72,7 @@ static int fail_nl(struct netlink *netlink, int nl_error, const char *what)
 {
 	int error = nl_error == -NLE_NOMEM ? -ENOMEM : nl_error == -NLE_AGAIN ? -ETIMEDOUT : -EIO;
 
-	return fail(netlink, error, "%s: %s", what, nl_geterror(nl_error));
+	return netlink_fail(netlink, error, "%s: %s", what, nl_geterror(nl_error));
 }
 
 /* What the kernel's policy allows: " (valid: 1 to 9000)", or nothing. */
@@ -107,8 +107,8 @@ static int attribute_at(const struct nlmsgerr *error, uint32_t offset)
 }
 
 /* The module's own texts begin with the attribute; the kernel's policy does not know it. */
-static void explain(struct netlink *netlink, const struct nlmsgerr *error,
-		    struct nlattr **member)
+static void netlink_explain(struct netlink *netlink, const struct nlmsgerr *error,
+			    struct nlattr **member)
 {
 	const char *text = member[NLMSGERR_ATTR_MSG] ? nla_get_string(member[NLMSGERR_ATTR_MSG]) :
 						       strerror(-error->error);
@@ -124,10 +124,10 @@ static void explain(struct netlink *netlink, const struct nlmsgerr *error,
 	if (!strncmp(text, name, strlen(name)) && text[strlen(name)] == ':')
 		name = "";
 	print_range(range, sizeof(range), member[NLMSGERR_ATTR_POLICY]);
-	fail(netlink, 0, "%s%s%s%s", name, *name ? ": " : "", text, range);
+	netlink_fail(netlink, 0, "%s%s%s%s", name, *name ? ": " : "", text, range);
 }
 
-static int refused(struct sockaddr_nl *from, struct nlmsgerr *error, void *data)
+static int netlink_refused(struct sockaddr_nl *from, struct nlmsgerr *error, void *data)
 {
 	const struct nlmsghdr *header = (void *)((char *)error - NLMSG_HDRLEN);
 	struct nlattr *member[NLMSGERR_ATTR_MAX + 1] = { 0 };
@@ -140,9 +140,9 @@ static int refused(struct sockaddr_nl *from, struct nlmsgerr *error, void *data)
 	if (header->nlmsg_flags & NLM_F_ACK_TLVS)
 		nla_parse(member, NLMSGERR_ATTR_MAX, (void *)((char *)error + offset),
 			  header->nlmsg_len - NLMSG_HDRLEN - offset, NULL);
-	explain(netlink, error, member);
+	netlink_explain(netlink, error, member);
 	if (error->error == -EPERM && !member[NLMSGERR_ATTR_MSG])
-		fail(netlink, 0, "needs CAP_NET_ADMIN: are you root?");
+		netlink_fail(netlink, 0, "needs CAP_NET_ADMIN: are you root?");
 	netlink->error = error->error;
 	netlink->done = true;
 	return NL_STOP;
@@ -150,7 +150,7 @@ static int refused(struct sockaddr_nl *from, struct nlmsgerr *error, void *data)
 
 /* ---- what comes ------------------------------------------------------------------- */
 
-static int answered(struct nl_msg *message, void *data)
+static int netlink_answered(struct nl_msg *message, void *data)
 {
 	struct nlattr *attributes[ATTRIBUTES_MAX + 1] = { 0 };
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -164,12 +164,12 @@ static int answered(struct nl_msg *message, void *data)
 	if (!error)
 		error = netlink->answer(genl->cmd, attributes, netlink->data);
 	if (error < 0 && !netlink->error)
-		netlink->error = fail(netlink, error, "an answer was not understood");
+		netlink->error = netlink_fail(netlink, error, "an answer was not understood");
 	return NL_OK;
 }
 
 /* The end of a dump carries its error, if it has one, and perhaps the reason. */
-static int finished(struct nl_msg *message, void *data)
+static int netlink_finished(struct nl_msg *message, void *data)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
 	struct nlattr *member[NLMSGERR_ATTR_MAX + 1] = { 0 };
@@ -181,14 +181,14 @@ static int finished(struct nl_msg *message, void *data)
 	if (header->nlmsg_flags & NLM_F_ACK_TLVS)
 		nlmsg_parse(header, sizeof(error), member, NLMSGERR_ATTR_MAX, NULL);
 	if (error < 0 && !netlink->error)
-		netlink->error = fail(netlink, error, "%s", member[NLMSGERR_ATTR_MSG] ?
-				      nla_get_string(member[NLMSGERR_ATTR_MSG]) :
-				      strerror(-error));
+		netlink->error = netlink_fail(netlink, error, "%s", member[NLMSGERR_ATTR_MSG] ?
+					      nla_get_string(member[NLMSGERR_ATTR_MSG]) :
+					      strerror(-error));
 	netlink->done = true;
 	return NL_STOP;
 }
 
-static int acknowledged(struct nl_msg *message, void *data)
+static int netlink_acknowledged(struct nl_msg *message, void *data)
 {
 	(void)message;
 	((struct netlink *)data)->done = true;
@@ -221,12 +221,13 @@ static int set_up(struct netlink *netlink)
 
 	netlink->family = genl_ctrl_resolve(netlink->socket, COLL_GENL_NAME);
 	if (netlink->family < 0)
-		return fail(netlink, -ENOENT, "coll.ko is not loaded: insmod it as root");
+		return netlink_fail(netlink, -ENOENT, "coll.ko is not loaded: insmod it as root");
 
-	nl_socket_modify_cb(netlink->socket, NL_CB_VALID, NL_CB_CUSTOM, answered, netlink);
-	nl_socket_modify_cb(netlink->socket, NL_CB_FINISH, NL_CB_CUSTOM, finished, netlink);
-	nl_socket_modify_cb(netlink->socket, NL_CB_ACK, NL_CB_CUSTOM, acknowledged, netlink);
-	nl_socket_modify_err_cb(netlink->socket, NL_CB_CUSTOM, refused, netlink);
+	nl_socket_modify_cb(netlink->socket, NL_CB_VALID, NL_CB_CUSTOM, netlink_answered, netlink);
+	nl_socket_modify_cb(netlink->socket, NL_CB_FINISH, NL_CB_CUSTOM, netlink_finished, netlink);
+	nl_socket_modify_cb(netlink->socket, NL_CB_ACK, NL_CB_CUSTOM, netlink_acknowledged,
+			    netlink);
+	nl_socket_modify_err_cb(netlink->socket, NL_CB_CUSTOM, netlink_refused, netlink);
 	return 0;
 }
 
@@ -237,7 +238,7 @@ int netlink_open(struct netlink **netlink)
 		return -ENOMEM;
 	(*netlink)->socket = nl_socket_alloc();
 	if (!(*netlink)->socket)
-		return fail(*netlink, -ENOMEM, "no memory");
+		return netlink_fail(*netlink, -ENOMEM, "no memory");
 	return set_up(*netlink);
 }
 
@@ -277,7 +278,7 @@ struct nl_msg *netlink_message(struct netlink *netlink, enum coll_command comman
 	return NULL;
 }
 
-static void begin(struct netlink *netlink, netlink_answer answer, void *data)
+static void netlink_begin(struct netlink *netlink, netlink_answer answer, void *data)
 {
 	netlink->answer = answer;
 	netlink->data = data;
@@ -291,9 +292,9 @@ int netlink_ask(struct netlink *netlink, struct nl_msg *message, netlink_answer 
 {
 	int error;
 
-	begin(netlink, answer, data);
+	netlink_begin(netlink, answer, data);
 	if (!message)
-		return fail(netlink, -ENOMEM, "no memory");
+		return netlink_fail(netlink, -ENOMEM, "no memory");
 	netlink->asked = ((struct genlmsghdr *)nlmsg_data(nlmsg_hdr(message)))->cmd;
 	error = nl_send_auto(netlink->socket, message);
 	nlmsg_free(message);
@@ -312,7 +313,8 @@ int netlink_listen(struct netlink *netlink)
 	int group = genl_ctrl_resolve_grp(netlink->socket, COLL_GENL_NAME, COLL_GENL_EVENTS);
 
 	if (group < 0 || nl_socket_add_membership(netlink->socket, group))
-		return fail(netlink, -ENOENT, "the group '" COLL_GENL_EVENTS "' is not to be had");
+		return netlink_fail(netlink, -ENOENT,
+				    "the group '" COLL_GENL_EVENTS "' is not to be had");
 	nl_socket_modify_cb(netlink->socket, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_number, NULL);
 	return 0;
 }
@@ -321,7 +323,7 @@ int netlink_events(struct netlink *netlink, netlink_answer answer, void *data)
 {
 	int error;
 
-	begin(netlink, answer, data);
+	netlink_begin(netlink, answer, data);
 	error = nl_recvmsgs_default(netlink->socket);
 	if (error < 0 && !netlink->error)
 		return fail_nl(netlink, error, "receiving");

@@ -92,7 +92,7 @@ int noise_pin_module_clear(struct netlink *netlink)
 	return message ? netlink_ask(netlink, message, NULL, NULL) : -ENOMEM;
 }
 
-static u64 value(struct nlattr *attribute)
+static u64 pin_module_value(struct nlattr *attribute)
 {
 	return attribute ? nla_get_u64(attribute) : 0;
 }
@@ -104,10 +104,10 @@ static int take_rule(enum coll_command command, struct nlattr **attributes, void
 	(void)command;
 	if (attributes[COLL_PIN_A_PID])
 		return 0;
-	counts->matched += value(attributes[COLL_PIN_A_MATCHED]);
-	counts->moved += value(attributes[COLL_PIN_A_MOVED]);
-	counts->refused += value(attributes[COLL_PIN_A_REFUSED]);
-	counts->changed += value(attributes[COLL_PIN_A_CHANGED]);
+	counts->matched += pin_module_value(attributes[COLL_PIN_A_MATCHED]);
+	counts->moved += pin_module_value(attributes[COLL_PIN_A_MOVED]);
+	counts->refused += pin_module_value(attributes[COLL_PIN_A_REFUSED]);
+	counts->changed += pin_module_value(attributes[COLL_PIN_A_CHANGED]);
 	return 0;
 }
 

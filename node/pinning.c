@@ -33,8 +33,8 @@ const char *noise_pin_state_name(enum noise_pin_state state)
 
 /* ---- the list --------------------------------------------------------------------------- */
 
-static struct noise_pin *add(struct noise_pinning *pinning, const struct noise_pin *pin,
-			     const char *before, const char *after)
+static struct noise_pin *pinning_add(struct noise_pinning *pinning, const struct noise_pin *pin,
+				     const char *before, const char *after)
 {
 	struct noise_pin *to;
 
@@ -171,7 +171,7 @@ static bool is_bound_there(const struct noise_task *task, const struct noise_rul
 	return !noise_cpus_count(&elsewhere);
 }
 
-static bool touches(const struct noise_cpus *may, const struct noise_cpus *cpus)
+static bool pinning_touches(const struct noise_cpus *may, const struct noise_cpus *cpus)
 {
 	struct noise_cpus both = *may;
 
@@ -184,7 +184,7 @@ static enum noise_pin_state judge_task(const struct noise_task *task,
 				       const struct noise_rule *rule, const struct noise_task *self,
 				       const struct noise_tasks *tasks)
 {
-	if (!touches(&task->may, &rules->application))
+	if (!pinning_touches(&task->may, &rules->application))
 		return NOISE_PIN_AWAY;
 	if (rule->keep || (self && noise_tasks_below(tasks, self, task->pid)))
 		return NOISE_PIN_KEPT;
@@ -209,7 +209,7 @@ static int plan_task(struct noise_pinning *pinning, const struct noise_rules *ru
 	snprintf(pin.name, sizeof(pin.name), "%s", task->comm);
 	noise_cpus_list(&task->may, before, sizeof(before));
 	noise_cpus_list(rule->to ? rule->to : &rules->housekeeping, after, sizeof(after));
-	return add(pinning, &pin, before, after) ? 0 : -ENOMEM;
+	return pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
 }
 
 static int plan_tasks(struct noise_pinning *pinning, const struct noise_rules *rules)
@@ -256,9 +256,9 @@ static int plan_mask(struct noise_pinning *pinning, struct noise_pin *pin,
 	if (read_pin(pin, before) || !noise_cpus_read_mask(&may, before))
 		return 0;	/* gone, or nothing to be moved */
 	noise_cpus_mask(to, after, sizeof(after));
-	if (!touches(&may, &rules->application))
+	if (!pinning_touches(&may, &rules->application))
 		pin->state = NOISE_PIN_AWAY;
-	return add(pinning, pin, before, after) ? 0 : -ENOMEM;
+	return pinning_add(pinning, pin, before, after) ? 0 : -ENOMEM;
 }
 
 static int plan_interrupt(struct noise_pinning *pinning, const struct noise_rules *rules,
@@ -318,7 +318,7 @@ int noise_pinning_plan(struct noise_pinning *pinning, const struct noise_rules *
 /* ---- doing and undoing ------------------------------------------------------------------ */
 
 /* Why the kernel does not want it there. */
-static void refused(struct noise_pin *pin, int error)
+static void pinning_refused(struct noise_pin *pin, int error)
 {
 	pin->error = -error;
 	if (error == -ESRCH || error == -ENOENT)
@@ -329,7 +329,7 @@ static void refused(struct noise_pin *pin, int error)
 		pin->state = NOISE_PIN_REFUSED;
 }
 
-static void apply(struct noise_pin *pin)
+static void pinning_apply(struct noise_pin *pin)
 {
 	char now[TEXT];
 	int status;
@@ -338,7 +338,7 @@ static void apply(struct noise_pin *pin)
 		return;
 	status = write_pin(pin, pin->after);
 	if (status)
-		refused(pin, status);
+		pinning_refused(pin, status);
 	else
 		pin->state = NOISE_PIN_MOVED;
 	/* A cpuset may have cut it: what is there now is what undoing will look for. */
@@ -357,7 +357,7 @@ void noise_pinning_apply(struct noise_pinning *pinning)
 	u32 i;
 
 	for (i = 0; i < pinning->count; i++)
-		apply(&pinning->pin[i]);
+		pinning_apply(&pinning->pin[i]);
 }
 
 /* Masks differ in zeros and commas only. */
@@ -371,7 +371,7 @@ static bool says_the_same(const struct noise_pin *pin, const char *a, const char
 	       noise_cpus_read_mask(&y, b) && noise_cpus_same(&x, &y);
 }
 
-static void undo(struct noise_pin *pin, const struct noise_tasks *tasks)
+static void pinning_undo(struct noise_pin *pin, const struct noise_tasks *tasks)
 {
 	char now[TEXT];
 	int status;
@@ -390,7 +390,7 @@ static void undo(struct noise_pin *pin, const struct noise_tasks *tasks)
 	}
 	status = write_pin(pin, pin->before);
 	if (status)
-		refused(pin, status);
+		pinning_refused(pin, status);
 	else
 		pin->state = !read_pin(pin, now) && !strcmp(now, pin->before) ?
 				     NOISE_PIN_RESTORED : NOISE_PIN_CHANGED;
@@ -445,7 +445,7 @@ static int find_heirs(struct noise_pinning *pinning, const struct noise_tasks *t
 		if (!from || strcmp(now, from->after))
 			continue;
 		snprintf(heir.name, sizeof(heir.name), "%s", task->comm);
-		if (!add(pinning, &heir, from->before, from->after))
+		if (!pinning_add(pinning, &heir, from->before, from->after))
 			return -ENOMEM;
 	}
 	return 0;
@@ -462,7 +462,7 @@ void noise_pinning_undo(struct noise_pinning *pinning)
 			break;
 		find_heirs(pinning, &tasks);
 		for (i = last; i < pinning->count; i++)
-			undo(&pinning->pin[i], &tasks);
+			pinning_undo(&pinning->pin[i], &tasks);
 		noise_tasks_free(&tasks);
 		if (last == pinning->count)
 			break;
@@ -532,7 +532,7 @@ int noise_pinning_renew(struct noise_pinning *pinning, const struct noise_rules 
 		if (now.pin[i].state != NOISE_PIN_WANTED || find_same(pinning, &now.pin[i]))
 			continue;
 		wanted++;
-		if (!add(pinning, &now.pin[i], now.pin[i].before, now.pin[i].after))
+		if (!pinning_add(pinning, &now.pin[i], now.pin[i].before, now.pin[i].after))
 			status = -ENOMEM;
 	}
 	noise_pinning_free(&now);
@@ -599,7 +599,7 @@ static int parse_pin(struct noise_pinning *pinning, const char *line)
 		/* The only files that this ever writes to. */
 		if (pin.kind != NOISE_PIN_FILE || !strcmp(pin.name, works) ||
 		    !strcmp(pin.name, default_irq))
-			status = add(pinning, &pin, before, after) ? 0 : -ENOMEM;
+			status = pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
 	}
 	free(before);
 	free(after);

@@ -11,7 +11,7 @@
 #include "units.h"
 
 __attribute__((format(printf, 2, 3)))
-static int refuse(struct coll_text_error *error, const char *format, ...)
+static int rules_refuse(struct coll_text_error *error, const char *format, ...)
 {
 	va_list list;
 
@@ -44,7 +44,8 @@ static int read_to(struct noise_rule *rule, const char *value, struct coll_text_
 	struct noise_cpus cpus;
 
 	if (rule->keep || !noise_cpus_read_list(&cpus, value) || !noise_cpus_count(&cpus))
-		return refuse(error, "to '%s' is not a list of CPUs for what is pinned", value);
+		return rules_refuse(error, "to '%s' is not a list of CPUs for what is pinned",
+				    value);
 	rule->to = malloc(sizeof(*rule->to));
 	if (!rule->to)
 		return -ENOMEM;
@@ -62,8 +63,10 @@ static int read_word(struct noise_rule *rule, char *word, struct coll_text_error
 		return 0;
 	}
 	if (!*value || !value[1])
-		return refuse(error, "'%s' is not comm=, cgroup=, uid=, parent=, irq=, to= or "
-			      "kthread", word);
+		return rules_refuse(error,
+				    "'%s' is not comm=, cgroup=, uid=, parent=, irq=, to= or "
+				    "kthread",
+				    word);
 	*value++ = 0;
 	if (!strcmp(word, "comm"))
 		return keep_text(value, &rule->comm);
@@ -74,10 +77,12 @@ static int read_word(struct noise_rule *rule, char *word, struct coll_text_error
 	if (!strcmp(word, "to"))
 		return read_to(rule, value, error);
 	if (strcmp(word, "uid") && strcmp(word, "parent"))
-		return refuse(error, "there is no '%s'; valid: comm, cgroup, uid, parent, irq, to, "
-			      "kthread", word);
+		return rules_refuse(error,
+				    "there is no '%s'; valid: comm, cgroup, uid, parent, irq, to, "
+				    "kthread",
+				    word);
 	if (!read_number(value, &number))
-		return refuse(error, "%s '%s' is not a number", word, value);
+		return rules_refuse(error, "%s '%s' is not a number", word, value);
 	if (*word == 'u')
 		rule->uid = number;
 	else
@@ -105,10 +110,10 @@ static int read_rule(struct noise_rules *rules, bool keep, char **save, u32 line
 	if (status)
 		return status;
 	if (!any)
-		return refuse(error, "a rule without words; comm=* is everything");
+		return rules_refuse(error, "a rule without words; comm=* is everything");
 	if (rule->irq && (rule->comm || rule->cgroup || rule->uid >= 0 || rule->parent ||
 			  rule->kthread))
-		return refuse(error, "a rule is for tasks or for interrupts");
+		return rules_refuse(error, "a rule is for tasks or for interrupts");
 	return 0;
 }
 
@@ -123,13 +128,14 @@ static int read_window_word(struct noise_window *window, char *word, struct coll
 		*value++ = 0;
 	if (!strcmp(word, "cgroup"))
 		return *value == '/' ? keep_text(value, &window->cgroup) :
-				       refuse(error, "cgroup '%s' is no path: /name", value);
+				       rules_refuse(error, "cgroup '%s' is no path: /name", value);
 	time = !strcmp(word, "period") ? &window->period : !strcmp(word, "open") ? &window->open :
 	       !strcmp(word, "phase") ? &window->phase : NULL;
 	if (!time)
-		return refuse(error, "there is no '%s'; valid: cgroup, period, open, phase", word);
+		return rules_refuse(error, "there is no '%s'; valid: cgroup, period, open, phase",
+				    word);
 	return coll_text_time(value, NOISE_S, time) ? 0 :
-	       refuse(error, "%s '%s' is no time: 50ms", word, value);
+	       rules_refuse(error, "%s '%s' is no time: 50ms", word, value);
 }
 
 static int read_window(struct noise_rules *rules, char **save, struct coll_text_error *error)
@@ -151,8 +157,9 @@ static int read_window(struct noise_rules *rules, char **save, struct coll_text_
 	if (!window->cgroup || window->period < 10 * NOISE_MS || window->period > 3600 * NOISE_S ||
 	    window->open < NOISE_MS || window->open >= window->period ||
 	    window->phase >= window->period)
-		return refuse(error, "a window needs cgroup=, period= from 10ms to 1h, open= from 1ms "
-			      "and shorter than that, and a phase= below it");
+		return rules_refuse(
+			error, "a window needs cgroup=, period= from 10ms to 1h, open= from 1ms "
+			       "and shorter than that, and a phase= below it");
 	return 0;
 }
 
@@ -181,7 +188,7 @@ static int read_stop(struct noise_rules *rules, char **save, struct coll_text_er
 		if (!strncmp(word, "unit=", 5) && is_unit(word + 5))
 			return keep_text(word + 5, &more->unit);
 	}
-	return refuse(error, "stop needs cgroup=/name or unit=name.service");
+	return rules_refuse(error, "stop needs cgroup=/name or unit=name.service");
 }
 
 static int read_cpus(struct noise_cpus *cpus, const char *what, char **save,
@@ -190,11 +197,15 @@ static int read_cpus(struct noise_cpus *cpus, const char *what, char **save,
 	const char *list = strtok_r(NULL, " \t\r", save);
 
 	if (list && !strcmp(list, "siblings") && !strtok_r(NULL, " \t\r", save))
-		return noise_cpus_siblings(cpus, "/sys/devices/system/cpu") ? 0 :
-		       refuse(error, "%s siblings: no core of this machine has two threads", what);
+		return noise_cpus_siblings(cpus, "/sys/devices/system/cpu")
+			       ? 0
+			       : rules_refuse(
+					 error,
+					 "%s siblings: no core of this machine has two threads",
+					 what);
 	if (!list || !noise_cpus_read_list(cpus, list) || !noise_cpus_count(cpus) ||
 	    strtok_r(NULL, " \t\r", save))
-		return refuse(error, "%s needs a list of CPUs: 0-1,8, or siblings", what);
+		return rules_refuse(error, "%s needs a list of CPUs: 0-1,8, or siblings", what);
 	return 0;
 }
 
@@ -218,8 +229,10 @@ static int read_line(struct noise_rules *rules, char *text, u32 line,
 	if (!strcmp(word, "stop"))
 		return read_stop(rules, &save, error);
 	if (strcmp(word, "workqueues"))
-		return refuse(error, "there is no '%s'; valid: housekeeping, application, keep, "
-			      "pin, workqueues, window, stop", word);
+		return rules_refuse(error,
+				    "there is no '%s'; valid: housekeeping, application, keep, "
+				    "pin, workqueues, window, stop",
+				    word);
 	rules->workqueues = true;
 	return 0;
 }
@@ -273,8 +286,10 @@ static int check_stops(const struct noise_rules *rules, struct coll_text_error *
 		for (k = 0; k < rules->windows; k++)
 			if (rules->stop[i].cgroup &&
 			    !strcmp(rules->stop[i].cgroup, rules->window[k].cgroup))
-				return refuse(error, "cgroup %s has a window, so it cannot be "
-					      "stopped too", rules->stop[i].cgroup);
+				return rules_refuse(error,
+						    "cgroup %s has a window, so it cannot be "
+						    "stopped too",
+						    rules->stop[i].cgroup);
 	return 0;
 }
 
@@ -304,12 +319,12 @@ int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *erro
 	both = rules->housekeeping;
 	noise_cpus_keep(&both, &rules->application);
 	if (!noise_cpus_count(&rules->housekeeping) || !noise_cpus_count(&rules->application))
-		return refuse(error, "no CPU is left for %s",
-			      noise_cpus_count(&rules->application) ? "housekeeping" :
+		return rules_refuse(error, "no CPU is left for %s",
+				    noise_cpus_count(&rules->application) ? "housekeeping" :
 								      "the application");
 	if (noise_cpus_count(&both))
-		return refuse(error, "CPU %u is for housekeeping and for the application",
-			      noise_cpus_next(&both, 0));
+		return rules_refuse(error, "CPU %u is for housekeeping and for the application",
+				    noise_cpus_next(&both, 0));
 	return 0;
 }
 

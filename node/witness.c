@@ -21,7 +21,8 @@ struct noise_witness {
 	struct noise_cpus cpus;
 };
 
-static int see(struct noise_witness *witness, const struct coll_noise_source *source, bool here)
+static int witness_see(struct noise_witness *witness, const struct coll_noise_source *source,
+		       bool here)
 {
 	if (witness->count == witness->room) {
 		const u32 room = witness->room ? 2 * witness->room : 256;
@@ -113,7 +114,7 @@ static int read_interrupt(struct noise_witness *witness, char *line, const u32 *
 		source.cause = COLL_NOISE_NMI;
 	name = soft ? label : interrupt_name(at, numbered);
 	strncpy(source.name, *name ? name : label, sizeof(source.name) - 1);
-	return see(witness, &source, true);
+	return witness_see(witness, &source, true);
 }
 
 static int read_interrupts(struct noise_witness *witness, const char *path, bool soft)
@@ -180,7 +181,7 @@ static int read_thread(struct noise_witness *witness, const char *process, const
 	source.number = strtoul(thread, NULL, 10);
 	source.total = ran;
 	source.times = times;
-	return see(witness, &source, here);
+	return witness_see(witness, &source, here);
 }
 
 static int read_process(struct noise_witness *witness, const char *process)
@@ -236,7 +237,7 @@ static int add_steal(struct noise_witness *witness)
 
 	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&witness->cpus, cpu + 1))
 		source.total += noise_steal(cpu);
-	return see(witness, &source, true);
+	return witness_see(witness, &source, true);
 }
 
 struct noise_witness *noise_witness_look(const struct noise_cpus *cpus)

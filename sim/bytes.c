@@ -24,7 +24,7 @@ static const struct coll_op *op_of(const struct bytes *bytes, u32 rank, u32 op)
 	return &coll_ops(class_of(bytes, rank)->schedule)[op];
 }
 
-static char *at(const struct bytes *bytes, u32 rank, u64 place)
+static char *bytes_at(const struct bytes *bytes, u32 rank, u64 place)
 {
 	return bytes->buffer[rank][COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
 }
@@ -110,7 +110,7 @@ int bytes_send(struct bytes *bytes, u32 rank, u32 op, u32 to, u32 recv)
 	*message = malloc(send->bytes + 1);
 	if (!*message)
 		return -ENOMEM;
-	memcpy(*message, at(bytes, rank, send->left), send->bytes);
+	memcpy(*message, bytes_at(bytes, rank, send->left), send->bytes);
 	return 0;
 }
 
@@ -121,16 +121,18 @@ void bytes_done(struct bytes *bytes, u32 rank, u32 index)
 
 	switch (op->kind) {
 	case COLL_OP_RECV:
-		memcpy(at(bytes, rank, op->result), *message, op->bytes);
+		memcpy(bytes_at(bytes, rank, op->result), *message, op->bytes);
 		free(*message);
 		*message = NULL;
 		break;
 	case COLL_OP_REDUCE:
-		coll_reduce_local(op->type, op->reduction, at(bytes, rank, op->result),
-				  at(bytes, rank, op->left), at(bytes, rank, op->right), op->bytes);
+		coll_reduce_local(op->type, op->reduction, bytes_at(bytes, rank, op->result),
+				  bytes_at(bytes, rank, op->left), bytes_at(bytes, rank, op->right),
+				  op->bytes);
 		break;
 	case COLL_OP_COPY:
-		memcpy(at(bytes, rank, op->result), at(bytes, rank, op->left), op->bytes);
+		memcpy(bytes_at(bytes, rank, op->result), bytes_at(bytes, rank, op->left),
+		       op->bytes);
 		break;
 	default:
 		break;

@@ -31,7 +31,7 @@ void calendar_free(struct calendar *calendar)
 }
 
 /* More room for an array that doubles; NULL: none, and remembers it. */
-static void *grow(struct calendar *calendar, void *array, u64 count, size_t bytes)
+static void *calendar_grow(struct calendar *calendar, void *array, u64 count, size_t bytes)
 {
 	void *more = realloc(array, count * bytes);
 
@@ -48,7 +48,7 @@ static void heap_push(struct calendar *calendar, struct happening new)
 
 	if (calendar->waiting == calendar->heap_room) {
 		u64 room = calendar->heap_room ? 2 * calendar->heap_room : 256;
-		void *more = grow(calendar, calendar->heap, room, sizeof(new));
+		void *more = calendar_grow(calendar, calendar->heap, room, sizeof(new));
 
 		if (!more)
 			return;
@@ -93,7 +93,7 @@ static u32 node_new(struct calendar *calendar)
 	}
 	if (calendar->nodes == calendar->room) {
 		u32 room = calendar->room ? calendar->room + calendar->room / 2 : 256;
-		void *more = grow(calendar, calendar->node, room, sizeof(*calendar->node));
+		void *more = calendar_grow(calendar, calendar->node, room, sizeof(*calendar->node));
 
 		if (!more)
 			return 0;
@@ -149,7 +149,7 @@ static void next_epoch(struct calendar *calendar)
 
 /* ---- a window, sorted ------------------------------------------------------ */
 
-static bool earlier(const struct happening *a, const struct happening *b)
+static bool calendar_earlier(const struct happening *a, const struct happening *b)
 {
 	if (a->rank != b->rank)
 		return a->rank < b->rank;
@@ -165,15 +165,15 @@ static void sort_few(struct happening *array, u32 count)
 	for (i = 1; i < count; i++) {
 		struct happening moved = array[i];
 
-		for (k = i; k && earlier(&moved, &array[k - 1]); k--)
+		for (k = i; k && calendar_earlier(&moved, &array[k - 1]); k--)
 			array[k] = array[k - 1];
 		array[k] = moved;
 	}
 }
 
-static int compare(const void *left, const void *right)
+static int calendar_compare(const void *left, const void *right)
 {
-	return earlier(left, right) ? -1 : 1;
+	return calendar_earlier(left, right) ? -1 : 1;
 }
 
 /* By eight bits of the rank, keeping the order of equals. */
@@ -210,7 +210,7 @@ static void sort_many(struct calendar *calendar, u32 count, u32 ranks)
 			if (calendar->batch[next].rank != calendar->batch[i].rank)
 				break;
 		if (next - i > FEW)
-			qsort(calendar->batch + i, next - i, sizeof(*swap), compare);
+			qsort(calendar->batch + i, next - i, sizeof(*swap), calendar_compare);
 		else if (next - i > 1)
 			sort_few(calendar->batch + i, next - i);
 	}
@@ -225,10 +225,11 @@ static bool batch_reserve(struct calendar *calendar, u32 count)
 		return true;
 	while (room < count)
 		room *= 2;
-	batch = grow(calendar, calendar->batch, room, sizeof(*calendar->batch));
+	batch = calendar_grow(calendar, calendar->batch, room, sizeof(*calendar->batch));
 	if (batch)
 		calendar->batch = batch;
-	sorted = batch ? grow(calendar, calendar->sorted, room, sizeof(*calendar->sorted)) : NULL;
+	sorted = batch ? calendar_grow(calendar, calendar->sorted, room, sizeof(*calendar->sorted))
+		       : NULL;
 	if (!sorted)
 		return false;
 	calendar->sorted = sorted;
@@ -237,7 +238,7 @@ static bool batch_reserve(struct calendar *calendar, u32 count)
 }
 
 /* Moves a window's list into batch[] and gives its nodes back. */
-static u32 collect(struct calendar *calendar, u32 window, u32 *most)
+static u32 calendar_collect(struct calendar *calendar, u32 window, u32 *most)
 {
 	u32 count = 0, node, next;
 
@@ -279,11 +280,11 @@ u32 calendar_take(struct calendar *calendar, const struct happening **batch, sim
 	}
 	if (window == CALENDAR_WINDOWS || calendar->error)
 		return 0;
-	count = collect(calendar, window, &most);
+	count = calendar_collect(calendar, window, &most);
 	if (count <= FEW)
 		sort_few(calendar->batch, count);
 	else if (count < MANY)
-		qsort(calendar->batch, count, sizeof(*calendar->batch), compare);
+		qsort(calendar->batch, count, sizeof(*calendar->batch), calendar_compare);
 	else
 		sort_many(calendar, count, most);
 	*batch = calendar->batch;

@@ -203,7 +203,7 @@ static void rank_reset(struct events *e, u32 rank)
 
 /* ---- things to come -------------------------------------------------------------- */
 
-static bool before(const struct happening *a, const struct happening *b)
+static bool events_before(const struct happening *a, const struct happening *b)
 {
 	return a->time != b->time ? a->time < b->time : a->what < b->what;
 }
@@ -223,7 +223,7 @@ static void local_push(struct events *e, struct happening new)
 		e->local = more;
 		e->local_room = room;
 	}
-	for (i = e->locals++; i && before(&new, &e->local[(i - 1) / 2]); i = (i - 1) / 2)
+	for (i = e->locals++; i && events_before(&new, &e->local[(i - 1) / 2]); i = (i - 1) / 2)
 		e->local[i] = e->local[(i - 1) / 2];
 	e->local[i] = new;
 }
@@ -234,9 +234,9 @@ static struct happening local_pop(struct events *e)
 	u32 i = 0, child;
 
 	while ((child = 2 * i + 1) < e->locals) {
-		if (child + 1 < e->locals && before(&e->local[child + 1], &e->local[child]))
+		if (child + 1 < e->locals && events_before(&e->local[child + 1], &e->local[child]))
 			child++;
-		if (!before(&e->local[child], &moved))
+		if (!events_before(&e->local[child], &moved))
 			break;
 		e->local[i] = e->local[child];
 		i = child;
@@ -246,7 +246,7 @@ static struct happening local_pop(struct events *e)
 }
 
 /* On this rank; another's events are at least a window away. */
-static void later(struct events *e, sim_time time, u32 op, u32 what)
+static void events_later(struct events *e, sim_time time, u32 op, u32 what)
 {
 	const struct happening happening = { time, e->rank, op << WHAT_BITS | what };
 
@@ -300,7 +300,7 @@ static void log_left(struct events *e, u32 rank, u32 op, sim_time left, sim_time
  * When the CPU work of an op ends that is ready now. What costs nothing does not
  * wait for the CPU.
  */
-static sim_time serve(struct events *e, u32 op, sim_time work, sim_time *begin)
+static sim_time events_serve(struct events *e, u32 op, sim_time work, sim_time *begin)
 {
 	sim_time end;
 
@@ -341,8 +341,8 @@ static u32 crossing_new(struct events *e)
 }
 
 /* The message takes a trunk that is shared. */
-static void cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time time,
-		  struct crossing crossing)
+static void events_cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time time,
+			 struct crossing crossing)
 {
 	const u32 name = crossing_new(e);
 
@@ -354,7 +354,7 @@ static void cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time tim
 }
 
 /* The bytes of a send leave the rank as soon as the NIC has time. Returns when. */
-static sim_time depart(struct events *e, u32 op, sim_time time)
+static sim_time events_depart(struct events *e, u32 op, sim_time time)
 {
 	const struct machine *machine = e->machine;
 	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
@@ -382,8 +382,8 @@ static sim_time depart(struct events *e, u32 op, sim_time time)
 		log_left(e, to, recv, time, wire.length);
 	if (link && link->trunk > 0 && send->bytes) {
 		travel -= wire.length - machine_way_on(machine, link, 0);
-		cross(e, &e->trunk[link - machine->network->link], send->bytes, time,
-		      (struct crossing){ .to = to, .op = recv, .more = travel });
+		events_cross(e, &e->trunk[link - machine->network->link], send->bytes, time,
+			     (struct crossing){ .to = to, .op = recv, .more = travel });
 	} else {
 		later_at(e, to, time + travel, recv, WHAT_ARRIVE);
 	}
@@ -397,7 +397,7 @@ static sim_time start_send(struct events *e, u32 op)
 	sim_time begin, end, out;
 	u32 to;
 
-	end = serve(e, op, work_of(e, send), &begin);
+	end = events_serve(e, op, work_of(e, send), &begin);
 	if (e->state->sent < end)
 		e->state->sent = end;
 	out = e->machine->semantics == SIM_GOAL ? begin + work_of(e, send) : end;
@@ -408,7 +408,7 @@ static sim_time start_send(struct events *e, u32 op)
 				     program_match_op(e->program, e->class, op, e->rank)))
 		e->error = -ENOMEM;
 	if (send->bytes <= e->machine->eager) {
-		depart(e, op, out);
+		events_depart(e, op, out);
 		return end;
 	}
 	later_at(e, to, out + machine_way_on(e->machine, machine_link(e->machine, e->rank, to), 0),
@@ -417,7 +417,7 @@ static sim_time start_send(struct events *e, u32 op)
 }
 
 /* The receive of this op has started and its request is here: the sender may send. */
-static void grant(struct events *e, u32 op)
+static void events_grant(struct events *e, u32 op)
 {
 	const u32 from = program_peer_rank(e->program, &e->class->peer[op], e->rank);
 
@@ -432,7 +432,7 @@ static sim_time take_in(struct events *e, u32 op)
 	sim_time begin;
 
 	e->outcome->events++;
-	return serve(e, op, work_of(e, &coll_ops(e->class->schedule)[op]), &begin);
+	return events_serve(e, op, work_of(e, &coll_ops(e->class->schedule)[op]), &begin);
 }
 
 static sim_time start_recv(struct events *e, u32 op)
@@ -442,7 +442,7 @@ static sim_time start_recv(struct events *e, u32 op)
 	if (!(e->early[op / 8] & bit))
 		return SIM_NEVER;
 	if (coll_ops(e->class->schedule)[op].bytes > e->machine->eager) {
-		grant(e, op);
+		events_grant(e, op);
 		return SIM_NEVER;
 	}
 	return take_in(e, op);
@@ -498,7 +498,7 @@ static sim_time start_op(struct events *e, u32 index)
 		if (op_is_free(op))
 			return e->now;
 		e->outcome->events += op->kind == COLL_OP_REDUCE;
-		return serve(e, index, work_of(e, op), &begin);
+		return events_serve(e, index, work_of(e, op), &begin);
 	}
 }
 
@@ -509,7 +509,8 @@ static void rank_finished(struct events *e)
 	e->running--;
 	if (e->finish)
 		e->finish[e->rank] = time;
-	if (time > e->outcome->finish || (time == e->outcome->finish && e->rank < e->outcome->last)) {
+	if (time > e->outcome->finish ||
+	    (time == e->outcome->finish && e->rank < e->outcome->last)) {
 		e->outcome->finish = time;
 		e->outcome->last = e->rank;
 	}
@@ -529,7 +530,7 @@ static void op_done(struct events *e, u32 op)
 }
 
 /* Starts all that may start now, and what that lets go. */
-static void advance(struct events *e)
+static void events_advance(struct events *e)
 {
 	sim_time done;
 	u32 op;
@@ -539,12 +540,12 @@ static void advance(struct events *e)
 		if (done <= e->now)
 			op_done(e, op);
 		else if (done != SIM_NEVER)
-			later(e, done, op, WHAT_DONE);
+			events_later(e, done, op, WHAT_DONE);
 	}
 }
 
 /* A started receive's message, or one that must wait for its receive. */
-static void arrive(struct events *e, u32 op, u32 what)
+static void events_arrive(struct events *e, u32 op, u32 what)
 {
 	sim_time done;
 
@@ -555,16 +556,16 @@ static void arrive(struct events *e, u32 op, u32 what)
 		return;
 	}
 	if (what == WHAT_REQUEST) {
-		grant(e, op);
+		events_grant(e, op);
 		return;
 	}
 	done = take_in(e, op);
 	if (done > e->now) {
-		later(e, done, op, WHAT_DONE);
+		events_later(e, done, op, WHAT_DONE);
 		return;
 	}
 	op_done(e, op);
-	advance(e);
+	events_advance(e);
 }
 
 /* Messages that come together leave the receiver's NIC one after the other. */
@@ -580,39 +581,40 @@ static void through_nic(struct events *e, u32 op)
 		time = e->state->in + busy;
 	e->state->in = time;
 	if (time > e->now)
-		later(e, time, op, WHAT_DELIVER);
+		events_later(e, time, op, WHAT_DELIVER);
 	else
-		arrive(e, op, WHAT_ARRIVE);
+		events_arrive(e, op, WHAT_ARRIVE);
 }
 
-static void happen(struct events *e, const struct happening *happening)
+static void events_happen(struct events *e, const struct happening *happening)
 {
-	const u32 what = happening->what & ((1 << WHAT_BITS) - 1), op = happening->what >> WHAT_BITS;
+	const u32 what = happening->what & ((1 << WHAT_BITS) - 1),
+		  op = happening->what >> WHAT_BITS;
 
 	e->now = happening->time;
 	switch (what) {
 	case WHAT_START:
 		if (coll_step_finished(&e->step))	/* no op at all */
 			rank_finished(e);
-		advance(e);
+		events_advance(e);
 		break;
 	case WHAT_ARRIVE:
 		through_nic(e, op);
 		break;
 	case WHAT_REQUEST:
 	case WHAT_DELIVER:
-		arrive(e, op, what);
+		events_arrive(e, op, what);
 		break;
 	case WHAT_GRANT: {
 		const u64 bytes = coll_ops(e->class->schedule)[op].bytes;
-		sim_time out = depart(e, op, e->now);
+		sim_time out = events_depart(e, op, e->now);
 
-		later(e, out + to_time(bytes * e->machine->beta), op, WHAT_DONE);
+		events_later(e, out + to_time(bytes * e->machine->beta), op, WHAT_DONE);
 		break;
 	}
 	default:
 		op_done(e, op);
-		advance(e);
+		events_advance(e);
 	}
 }
 
@@ -623,12 +625,12 @@ static void serve_rank(struct events *e, const struct happening *batch, u32 coun
 
 	rank_open(e, batch->rank);
 	while (i < count || e->locals) {
-		if (e->locals && (i == count || before(&e->local[0], &batch[i]))) {
+		if (e->locals && (i == count || events_before(&e->local[0], &batch[i]))) {
 			struct happening own = local_pop(e);
 
-			happen(e, &own);
+			events_happen(e, &own);
 		} else {
-			happen(e, &batch[i++]);
+			events_happen(e, &batch[i++]);
 		}
 	}
 	rank_close(e);

@@ -57,7 +57,7 @@ struct goal {
 	u32 ops, op_room, needs, need_room, entries, slots, depth, stack_room;
 };
 
-static int __attribute__((format(printf, 2, 3))) wrong(struct goal *g, const char *format, ...)
+static int __attribute__((format(printf, 2, 3))) goal_wrong(struct goal *g, const char *format, ...)
 {
 	char text[160];
 	va_list values;
@@ -76,7 +76,7 @@ static int no_memory(struct goal *g)
 }
 
 /* Makes *array at least count + 1 long. */
-static bool grow(void **array, u32 *room, u32 count, size_t piece)
+static bool goal_grow(void **array, u32 *room, u32 count, size_t piece)
 {
 	u32 wanted = *room ? 2 * *room : 64;
 	void *more;
@@ -146,23 +146,23 @@ static u32 peek_token(struct goal *g, const char **token)
 	return length;
 }
 
-static bool is(const char *token, u32 length, const char *word)
+static bool goal_is(const char *token, u32 length, const char *word)
 {
 	return strlen(word) == length && !memcmp(token, word, length);
 }
 
-static int expect(struct goal *g, const char *word)
+static int goal_expect(struct goal *g, const char *word)
 {
 	const char *token;
 	u32 length = next_token(g, &token);
 
-	if (is(token, length, word))
+	if (goal_is(token, length, word))
 		return 0;
-	return wrong(g, "'%s' expected, not '%.*s'", word, (int)length, token);
+	return goal_wrong(g, "'%s' expected, not '%.*s'", word, (int)length, token);
 }
 
 /* A number of at most `most`, perhaps with this letter behind. */
-static int number(struct goal *g, const char *what, u64 most, char letter, u64 *value)
+static int goal_number(struct goal *g, const char *what, u64 most, char letter, u64 *value)
 {
 	const char *token;
 	const u32 length = next_token(g, &token);
@@ -172,15 +172,15 @@ static int number(struct goal *g, const char *what, u64 most, char letter, u64 *
 	for (i = 0; i < length && isdigit((unsigned char)token[i]); i++) {
 		*value = *value * 10 + (token[i] - '0');
 		if (*value > most)
-			return wrong(g, "%s '%.*s': at most %llu", what, (int)length, token,
-				     (unsigned long long)most);
+			return goal_wrong(g, "%s '%.*s': at most %llu", what, (int)length, token,
+					  (unsigned long long)most);
 	}
 	if (i && (i == length || (i + 1 == length && letter && token[i] == letter)))
 		return 0;
-	if (is(token, length, "-1"))
-		return wrong(g, "%s -1: messages from anybody, or of any tag, are not replayed",
-			     what);
-	return wrong(g, "%s '%.*s' is no number", what, (int)length, token);
+	if (goal_is(token, length, "-1"))
+		return goal_wrong(
+			g, "%s -1: messages from anybody, or of any tag, are not replayed", what);
+	return goal_wrong(g, "%s '%.*s' is no number", what, (int)length, token);
 }
 
 /* ---- labels and messages -------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static int add_label(struct goal *g, const char *text, u32 length, u32 op)
 	if (!entry)
 		return no_memory(g);
 	if (!is_new)
-		return wrong(g, "label '%.*s' is there twice", (int)length, text);
+		return goal_wrong(g, "label '%.*s' is there twice", (int)length, text);
 	entry->value = op;
 	return 0;
 }
@@ -280,19 +280,19 @@ static int read_rest(struct goal *g, struct goal_op *op)
 
 	for (;;) {
 		length = peek_token(g, &token);
-		if (is(token, length, "tag") && op->kind != GOAL_CALC) {
+		if (goal_is(token, length, "tag") && op->kind != GOAL_CALC) {
 			next_token(g, &token);
-			error = number(g, "tag", COLL_NONE, 0, &value);
+			error = goal_number(g, "tag", COLL_NONE, 0, &value);
 			op->tag = value;
-		} else if (is(token, length, "cpu")) {
+		} else if (goal_is(token, length, "cpu")) {
 			next_token(g, &token);
-			error = number(g, "cpu", 255, 0, &value);
+			error = goal_number(g, "cpu", 255, 0, &value);
 			if (!error && value)
-				error = wrong(g, "cpu %u: a rank has one CPU here, number 0",
-					      (u32)value);
-		} else if (is(token, length, "nic")) {
+				error = goal_wrong(g, "cpu %u: a rank has one CPU here, number 0",
+						   (u32)value);
+		} else if (goal_is(token, length, "nic")) {
 			next_token(g, &token);
-			error = number(g, "nic", 255, 0, &value);
+			error = goal_number(g, "nic", 255, 0, &value);
 		} else {
 			return 0;
 		}
@@ -306,23 +306,23 @@ static int read_op(struct goal *g, enum goal_kind kind)
 	struct goal_op op = { .kind = kind, .line = g->line, .place = COLL_NONE };
 	const bool message = kind != GOAL_CALC;
 	u64 peer = 0;
-	int error = number(g, message ? "size" : "calc", COLL_BYTES_MAX, message ? 'b' : 0,
-			   &op.size);
+	int error = goal_number(g, message ? "size" : "calc", COLL_BYTES_MAX, message ? 'b' : 0,
+				&op.size);
 
 	if (!error && message)
-		error = expect(g, kind == GOAL_SEND ? "to" : "from");
+		error = goal_expect(g, kind == GOAL_SEND ? "to" : "from");
 	if (!error && message)
-		error = number(g, "rank", g->ranks - 1, 0, &peer);
+		error = goal_number(g, "rank", g->ranks - 1, 0, &peer);
 	if (!error && message && peer == g->tapes)
-		error = wrong(g, "rank %u has a message with itself", g->tapes);
+		error = goal_wrong(g, "rank %u has a message with itself", g->tapes);
 	op.peer = peer;
 	if (!error)
 		error = read_rest(g, &op);
 	if (error)
 		return error;
 	if (g->ops == COLL_OPS_MAX)
-		return wrong(g, "more ops than a schedule can have");
-	if (!grow((void **)&g->op, &g->op_room, g->ops, sizeof(op)))
+		return goal_wrong(g, "more ops than a schedule can have");
+	if (!goal_grow((void **)&g->op, &g->op_room, g->ops, sizeof(op)))
 		return no_memory(g);
 	g->op[g->ops++] = op;
 	return 0;
@@ -334,7 +334,7 @@ static int find_label(struct goal *g, const char *text, u32 length, u32 *op)
 	const struct entry *entry = g->entries ? find_entry(g, &name) : NULL;
 
 	if (!entry || !entry->used)
-		return wrong(g, "there is no op '%.*s' above", (int)length, text);
+		return goal_wrong(g, "there is no op '%.*s' above", (int)length, text);
 	*op = entry->value;
 	return 0;
 }
@@ -352,8 +352,8 @@ static int read_need(struct goal *g, const char *text, u32 length, bool start_on
 	if (error)
 		return error;
 	if (g->needs == COLL_WAITS_MAX)
-		return wrong(g, "more waits than a schedule can have");
-	if (!grow((void **)&g->need, &g->need_room, g->needs, sizeof(need)))
+		return goal_wrong(g, "more waits than a schedule can have");
+	if (!goal_grow((void **)&g->need, &g->need_room, g->needs, sizeof(need)))
 		return no_memory(g);
 	need.next = g->op[op].need;
 	g->need[g->needs++] = need;
@@ -363,9 +363,9 @@ static int read_need(struct goal *g, const char *text, u32 length, bool start_on
 
 static bool read_kind(const char *token, u32 length, enum goal_kind *kind)
 {
-	*kind = is(token, length, "send") ? GOAL_SEND :
-		is(token, length, "recv") ? GOAL_RECV : GOAL_CALC;
-	return *kind != GOAL_CALC || is(token, length, "calc");
+	*kind = goal_is(token, length, "send") ? GOAL_SEND :
+		goal_is(token, length, "recv") ? GOAL_RECV : GOAL_CALC;
+	return *kind != GOAL_CALC || goal_is(token, length, "calc");
 }
 
 /* "LABEL: OP", "OP", or "LABEL requires LABEL". */
@@ -379,20 +379,20 @@ static int read_line(struct goal *g, const char *token, u32 length)
 	if (read_kind(token, length, &kind))
 		return read_op(g, kind);
 	if (!isalpha((unsigned char)*token))
-		return wrong(g, "'%.*s' is no op and no label", (int)length, token);
+		return goal_wrong(g, "'%.*s' is no op and no label", (int)length, token);
 	next_length = next_token(g, &next);
-	if (is(next, next_length, "requires") || is(next, next_length, "irequires"))
+	if (goal_is(next, next_length, "requires") || goal_is(next, next_length, "irequires"))
 		return read_need(g, token, length, *next == 'i');
-	if (!is(next, next_length, ":"))
-		return wrong(g, "after '%.*s': ':', requires or irequires expected", (int)length,
-			     token);
+	if (!goal_is(next, next_length, ":"))
+		return goal_wrong(g, "after '%.*s': ':', requires or irequires expected",
+				  (int)length, token);
 	error = add_label(g, token, length, g->ops);
 	if (error)
 		return error;
 	length = next_token(g, &token);
 	return read_kind(token, length, &kind) ?
 		       read_op(g, kind) :
-		       wrong(g, "send, recv or calc expected, not '%.*s'", (int)length, token);
+		       goal_wrong(g, "send, recv or calc expected, not '%.*s'", (int)length, token);
 }
 
 /* ---- an order ------------------------------------------------------------------------ */
@@ -429,9 +429,9 @@ static int place_op(struct goal *g, struct tape *t, struct goal_op *op)
 	return t->error;
 }
 
-static int push(struct goal *g, u32 op)
+static int goal_push(struct goal *g, u32 op)
 {
-	if (!grow((void **)&g->stack, &g->stack_room, g->depth, sizeof(*g->stack)))
+	if (!goal_grow((void **)&g->stack, &g->stack_room, g->depth, sizeof(*g->stack)))
 		return no_memory(g);
 	g->stack[g->depth++] = op;
 	return 0;
@@ -440,7 +440,7 @@ static int push(struct goal *g, u32 op)
 /* Before an op what it needs; else in the order of the file. */
 static int place_from(struct goal *g, struct tape *t, u32 first)
 {
-	int error = push(g, first);
+	int error = goal_push(g, first);
 	u32 i;
 
 	while (!error && g->depth) {
@@ -456,9 +456,9 @@ static int place_from(struct goal *g, struct tape *t, u32 first)
 				continue;
 			if (other->begun || other == op) {
 				g->line = op->line;
-				error = wrong(g, "this op requires itself, by way of others");
+				error = goal_wrong(g, "this op requires itself, by way of others");
 			} else {
-				error = push(g, g->need[i - 1].op);
+				error = goal_push(g, g->need[i - 1].op);
 			}
 		}
 		op->begun = true;
@@ -486,26 +486,26 @@ static int read_rank(struct goal *g)
 	const char *token;
 	u32 length, i;
 	u64 rank;
-	int error = expect(g, "rank");
+	int error = goal_expect(g, "rank");
 
 	if (!error)
-		error = number(g, "rank", g->ranks - 1, 0, &rank);
+		error = goal_number(g, "rank", g->ranks - 1, 0, &rank);
 	if (!error && rank != g->tapes)
-		error = wrong(g, "rank %llu, but rank %u is the next", (unsigned long long)rank,
-			      g->tapes);
+		error = goal_wrong(g, "rank %llu, but rank %u is the next",
+				   (unsigned long long)rank, g->tapes);
 	if (!error)
-		error = expect(g, "{");
+		error = goal_expect(g, "{");
 	rank_begin(g);
 	while (!error) {
 		length = next_token(g, &token);
-		if (is(token, length, "}"))
+		if (goal_is(token, length, "}"))
 			break;
 		error = length ? read_line(g, token, length) :
-				 wrong(g, "the file ends inside of rank %u", g->tapes);
+				 goal_wrong(g, "the file ends inside of rank %u", g->tapes);
 	}
 	if (error)
 		return error;
-	if (!grow((void **)&g->tape, &g->tape_room, g->tapes, sizeof(*t)))
+	if (!goal_grow((void **)&g->tape, &g->tape_room, g->tapes, sizeof(*t)))
 		return no_memory(g);
 	t = &g->tape[g->tapes];
 	*t = (struct tape){ .name = g->name, .rank = g->tapes, .line = g->line };
@@ -519,17 +519,17 @@ static int read_all(struct goal *g)
 {
 	const char *token;
 	u64 ranks = 0;
-	int error = expect(g, "num_ranks");
+	int error = goal_expect(g, "num_ranks");
 
 	if (!error)
-		error = number(g, "num_ranks", COLL_RANKS_MAX, 0, &ranks);
+		error = goal_number(g, "num_ranks", COLL_RANKS_MAX, 0, &ranks);
 	if (!error && !ranks)
-		error = wrong(g, "num_ranks 0: a program has a rank");
+		error = goal_wrong(g, "num_ranks 0: a program has a rank");
 	g->ranks = ranks;
 	while (!error && g->tapes < g->ranks)
 		error = read_rank(g);
 	if (!error && next_token(g, &token))
-		error = wrong(g, "something is behind the last rank");
+		error = goal_wrong(g, "something is behind the last rank");
 	return error;
 }
 

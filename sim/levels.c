@@ -41,7 +41,7 @@ struct front {
 	u32 *open;		/* per column: columns it still depends on */
 };
 
-static bool sooner(const struct front *front, u32 a, u32 b)
+static bool levels_sooner(const struct front *front, u32 a, u32 b)
 {
 	const struct column *column = front->levels->column;
 
@@ -53,7 +53,8 @@ static void front_push(struct front *front, u32 new)
 {
 	u32 i;
 
-	for (i = front->count++; i && sooner(front, new, front->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (i = front->count++; i && levels_sooner(front, new, front->heap[(i - 1) / 2]);
+	     i = (i - 1) / 2)
 		front->heap[i] = front->heap[(i - 1) / 2];
 	front->heap[i] = new;
 }
@@ -64,9 +65,9 @@ static u32 front_pop(struct front *front)
 
 	while ((child = 2 * i + 1) < front->count) {
 		if (child + 1 < front->count &&
-		    sooner(front, front->heap[child + 1], front->heap[child]))
+		    levels_sooner(front, front->heap[child + 1], front->heap[child]))
 			child++;
-		if (!sooner(front, front->heap[child], moved))
+		if (!levels_sooner(front, front->heap[child], moved))
 			break;
 		front->heap[i] = front->heap[child];
 		i = child;
@@ -88,7 +89,8 @@ static u32 receiver_of(const struct levels *levels, const struct column *column,
 	const u32 rank = program_rank(class, member);
 	const u32 to = program_peer_rank(p, &class->peer[column->op], rank);
 
-	return levels->first[program_class_of(p, to)] + program_match_op(p, class, column->op, rank);
+	return levels->first[program_class_of(p, to)] +
+	       program_match_op(p, class, column->op, rank);
 }
 
 /* Calls `visit` for every column that receives from this one, once a run of equals. */
@@ -365,8 +367,8 @@ static inline sim_time ready_at(const struct machine *machine, const struct inpu
  * CPU serves in the order of readiness: where that differs and matters, the run
  * is out of order.
  */
-static inline sim_time serve(struct run *run, const struct column *column, u32 rank,
-			     sim_time ready, sim_time work)
+static inline sim_time levels_serve(struct run *run, const struct column *column, u32 rank,
+				    sim_time ready, sim_time work)
 {
 	sim_time begin = ready, end;
 
@@ -387,13 +389,13 @@ static inline sim_time serve(struct run *run, const struct column *column, u32 r
 }
 
 /* Whether a rank may be done with this column's op. */
-static bool shows(const struct run *run, const struct column *column)
+static bool levels_shows(const struct run *run, const struct column *column)
 {
 	return column->last || (column->only_sends && !run->sends_show);
 }
 
 /* The ranks' ends so far. */
-static inline void seen(struct run *run, u32 rank, sim_time end)
+static inline void levels_seen(struct run *run, u32 rank, sim_time end)
 {
 	if (run->finish[rank] < end)
 		run->finish[rank] = end;
@@ -403,15 +405,16 @@ static void do_work(struct run *run, const struct column *column, sim_time *time
 {
 	const struct program_class *class = &run->levels->program->class[column->class];
 	const struct inputs inputs = column_inputs(run, column);
-	const bool shown = shows(run, column);
+	const bool shown = levels_shows(run, column);
 	u32 i;
 
 	for (i = 0; i < class->members; i++) {
 		const u32 rank = program_rank(class, i);
 
-		time[i] = serve(run, column, rank, ready_at(run->machine, &inputs, i, rank), work);
+		time[i] = levels_serve(run, column, rank, ready_at(run->machine, &inputs, i, rank),
+				       work);
 		if (shown)
-			seen(run, rank, time[i]);
+			levels_seen(run, rank, time[i]);
 	}
 }
 
@@ -419,7 +422,7 @@ static void do_free(struct run *run, const struct column *column, sim_time *time
 {
 	const struct program_class *class = &run->levels->program->class[column->class];
 	const struct inputs inputs = column_inputs(run, column);
-	const bool shown = shows(run, column);
+	const bool shown = levels_shows(run, column);
 	u32 i;
 
 	for (i = 0; i < class->members; i++) {
@@ -427,7 +430,7 @@ static void do_free(struct run *run, const struct column *column, sim_time *time
 
 		time[i] = ready_at(run->machine, &inputs, i, rank);
 		if (shown)
-			seen(run, rank, time[i]);
+			levels_seen(run, rank, time[i]);
 	}
 }
 
@@ -439,7 +442,7 @@ static void do_recv(struct run *run, const struct column *column, sim_time *time
 	/* In `occupancy`, what follows waits for the noise to end by itself. */
 	const bool plain = !work &&
 			   (run->machine->semantics == SIM_EVENT || column->only_work);
-	const bool shown = shows(run, column);
+	const bool shown = levels_shows(run, column);
 	u32 i;
 
 	for (i = 0; i < class->members; i++) {
@@ -448,9 +451,9 @@ static void do_recv(struct run *run, const struct column *column, sim_time *time
 
 		if (ready < time[i])
 			ready = time[i];
-		time[i] = plain ? ready : serve(run, column, rank, ready, work);
+		time[i] = plain ? ready : levels_serve(run, column, rank, ready, work);
 		if (shown)
-			seen(run, rank, time[i]);
+			levels_seen(run, rank, time[i]);
 	}
 }
 
@@ -470,7 +473,7 @@ struct sending {
 };
 
 /* Where the message of this rank arrives. */
-static sim_time *arrival(const struct sending *s, u32 to, u32 rank)
+static sim_time *levels_arrival(const struct sending *s, u32 to, u32 rank)
 {
 	struct run *run = s->run;
 	const struct program *p = run->levels->program;
@@ -487,14 +490,14 @@ static inline __attribute__((always_inline)) void send_one(const struct sending 
 {
 	const struct machine *machine = s->run->machine;
 	const u64 stream = noise_message(machine->message_key, rank, to, s->slot);
-	const sim_time end = serve(s->run, s->column, rank,
-				   ready_at(machine, &s->inputs, member, rank), s->work);
+	const sim_time end = levels_serve(s->run, s->column, rank,
+					  ready_at(machine, &s->inputs, member, rank), s->work);
 
 	*there = end + noise_travel(&machine->link, stream, s->wire);
 	if (s->time)
 		s->time[member] = end;
 	if (s->shown)
-		seen(s->run, rank, end);
+		levels_seen(s->run, rank, end);
 }
 
 static void send_flip(const struct sending *s)
@@ -524,7 +527,7 @@ static int send_any(const struct sending *s)
 	for (i = 0; i < s->class->members; i++) {
 		const u32 rank = program_rank(s->class, i);
 		const u32 to = program_peer_rank(s->run->levels->program, s->peer, rank);
-		sim_time *there = arrival(s, to, rank);
+		sim_time *there = levels_arrival(s, to, rank);
 
 		if (!there)
 			return -ENOMEM;
@@ -550,10 +553,10 @@ static int do_send(struct run *run, const struct column *column, sim_time *time,
 		.time = time,
 	};
 
-	s.shown = column->last ? run->sends_show || !s.inputs.count : shows(run, column);
+	s.shown = column->last ? run->sends_show || !s.inputs.count : levels_shows(run, column);
 	if (p->classes > 1 || class->match[column->op] == COLL_NONE || s.peer->form == FORM_LIST)
 		return send_any(&s);
-	s.there = arrival(&s, 0, 0);
+	s.there = levels_arrival(&s, 0, 0);
 	if (!s.there)
 		return -ENOMEM;
 	if (s.peer->form == FORM_FLIP)
@@ -592,7 +595,7 @@ static int do_column(struct run *run, u32 index)
 /* ---- whether a CPU can ever have two things to do ----------------------------------- */
 
 /* Whether op `to` ends before `from` begins, for the obvious reason. */
-static bool follows(const struct coll_schedule *s, u32 from, u32 to, u32 depth)
+static bool levels_follows(const struct coll_schedule *s, u32 from, u32 to, u32 depth)
 {
 	const struct coll_op *op = &coll_ops(s)[from];
 	u32 i;
@@ -600,7 +603,7 @@ static bool follows(const struct coll_schedule *s, u32 from, u32 to, u32 depth)
 	for (i = 0; i < op->waits; i++) {
 		u32 wait = coll_waits(s)[op->wait + i];
 
-		if (wait == to || (depth && wait > to && follows(s, wait, to, depth - 1)))
+		if (wait == to || (depth && wait > to && levels_follows(s, wait, to, depth - 1)))
 			return true;
 	}
 	return false;
@@ -616,7 +619,7 @@ static bool cpu_matters(const struct program *p, const struct machine *machine)
 		for (before = COLL_NONE, i = 0; i < s->ops; i++) {
 			if (!machine_work(machine, &coll_ops(s)[i]))
 				continue;
-			if (before != COLL_NONE && !follows(s, i, before, 2))
+			if (before != COLL_NONE && !levels_follows(s, i, before, 2))
 				return true;
 			before = i;
 		}

@@ -65,7 +65,8 @@ static u32 last_wait(const struct sim_log *log, u32 rank, u32 index, sim_time *r
 
 		if (end == SIM_NEVER)
 			continue;
-		if (found == COLL_NONE || (op->flags & COLL_WAIT_ANY ? end < *ready : end > *ready)) {
+		if (found == COLL_NONE ||
+		    (op->flags & COLL_WAIT_ANY ? end < *ready : end > *ready)) {
 			found = wait;
 			*ready = end;
 		}
@@ -241,7 +242,7 @@ struct sim_share sim_log_share(const struct sim_log *log, u32 rank)
 
 /* ---- timelines -------------------------------------------------------------------- */
 
-static double microseconds(sim_time time)
+static double log_microseconds(sim_time time)
 {
 	return time / 1e6;
 }
@@ -254,9 +255,9 @@ static void trace_op(const struct sim_log *log, u32 rank, u32 index, FILE *to)
 	fprintf(to,
 		",\n{\"ph\":\"X\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f,\"name\":\"%s %u\","
 		"\"args\":{\"bytes\":%llu,\"late_us\":%.6f}}",
-		rank, microseconds(span->begin), microseconds(span->end - span->begin),
+		rank, log_microseconds(span->begin), log_microseconds(span->end - span->begin),
 		coll_op_kind_name(op->kind), index, (unsigned long long)op->bytes,
-		microseconds(span->end - span->begin - span->work));
+		log_microseconds(span->end - span->begin - span->work));
 }
 
 /* An arrow from the send to the receive. */
@@ -269,11 +270,11 @@ static void trace_message(const struct sim_log *log, u32 rank, u32 op, FILE *to)
 	fprintf(to,
 		",\n{\"ph\":\"s\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"id\":%llu,\"cat\":\"message\","
 		"\"name\":\"message\"}",
-		from, microseconds(span->left), name);
+		from, log_microseconds(span->left), name);
 	fprintf(to,
 		",\n{\"ph\":\"f\",\"bp\":\"e\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"id\":%llu,"
 		"\"cat\":\"message\",\"name\":\"message\"}",
-		rank, microseconds(span->there), name);
+		rank, log_microseconds(span->there), name);
 }
 
 int sim_log_trace(const struct sim_log *log, FILE *to)

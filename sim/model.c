@@ -11,7 +11,7 @@ u64 sim_seed(u64 seed, u64 run)
 }
 
 /* No number of seconds: also NaN. */
-static bool bad(double seconds)
+static bool model_bad(double seconds)
 {
 	return !(seconds >= 0 && seconds <= 1e4);
 }
@@ -25,7 +25,8 @@ static const char *network_refuses(const struct sim_network *network)
 	for (i = 0; i < network->areas * network->areas; i++) {
 		const struct sim_link *link = &network->link[i];
 
-		if (bad(link->alpha) || bad(link->beta) || bad(link->trunk) || bad(link->loss))
+		if (model_bad(link->alpha) || model_bad(link->beta) || model_bad(link->trunk) ||
+		    model_bad(link->loss))
 			return "a link whose cost is no time from 0 to 10000 seconds";
 		if (link->trunk > 0 && link->beta <= 0)
 			return "a trunk whose flows have no byte time of their own";
@@ -35,7 +36,7 @@ static const char *network_refuses(const struct sim_network *network)
 
 static const char *coll_circuits_refuse(const struct sim_circuits *circuits)
 {
-	if (!(circuits->setup > 0) || bad(circuits->setup))
+	if (!(circuits->setup > 0) || model_bad(circuits->setup))
 		return "a circuit's set-up that takes no time, or more than 10000 seconds";
 	if (!circuits->ports || circuits->ports > COLL_PORTS_MAX)
 		return "ports that are not 1 to 64";
@@ -50,8 +51,9 @@ const char *sim_model_refuses(const struct sim_model *model)
 	const char *refusal = NULL;
 	u32 i;
 
-	if (bad(c->alpha) || bad(c->beta) || bad(c->gamma) || bad(c->copy) || bad(c->user) ||
-	    bad(c->send) || bad(c->recv) || bad(c->redundant) || bad(c->gap) || bad(c->nic))
+	if (model_bad(c->alpha) || model_bad(c->beta) || model_bad(c->gamma) ||
+	    model_bad(c->copy) || model_bad(c->user) || model_bad(c->send) || model_bad(c->recv) ||
+	    model_bad(c->redundant) || model_bad(c->gap) || model_bad(c->nic))
 		return "a cost that is no time from 0 to 10000 seconds";
 	if (model->semantics >= SIM_SEMANTICS)
 		return "noise of unknown semantics";

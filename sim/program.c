@@ -26,7 +26,7 @@ struct making {
 	size_t why_bytes;
 };
 
-static int wrong(const struct making *m, int error, const char *text)
+static int program_wrong(const struct making *m, int error, const char *text)
 {
 	snprintf(m->why, m->why_bytes, "%s", text);
 	return error;
@@ -58,12 +58,13 @@ static int emit_rank(struct making *m, u32 rank, const struct coll_schedule **sc
 	call.in_place = rank_in_place(&m->job->call, rank);
 	refusal = coll_algo_refuses(m->job->algo, &call, &m->job->tuning);
 	if (refusal)
-		return wrong(m, -EOPNOTSUPP, refusal);
+		return program_wrong(m, -EOPNOTSUPP, refusal);
 	error = emit_into(&m->room, m->job->algo, &call, &m->job->tuning, &s);
 	if (error == -ENOMEM)
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	*schedule = s;
-	return error ? wrong(m, error, "a schedule cannot be emitted: it is beyond a limit") : 0;
+	return error ? program_wrong(m, error, "a schedule cannot be emitted: it is beyond a limit")
+		     : 0;
 }
 
 static int read_rank(struct making *m, u32 rank, const struct coll_schedule **s)
@@ -71,9 +72,10 @@ static int read_rank(struct making *m, u32 rank, const struct coll_schedule **s)
 	if (!m->schedule)
 		return emit_rank(m, rank, s);
 	*s = m->schedule[rank];
-	return (*s)->rank == rank && (*s)->ranks == m->p->ranks ?
-		       0 :
-		       wrong(m, -EINVAL, "schedules that are not all ranks', in their order");
+	return (*s)->rank == rank && (*s)->ranks == m->p->ranks
+		       ? 0
+		       : program_wrong(m, -EINVAL,
+				       "schedules that are not all ranks', in their order");
 }
 
 /* ---- shapes ----------------------------------------------------------------- */
@@ -142,7 +144,8 @@ static int class_init(struct making *m, struct program_class *class, const struc
 	*class = (struct program_class){ .members = 0 };
 	m->kept += s->bytes + coll_plan_bytes(s);
 	if (m->kept > memory / 4)
-		return wrong(m, -ENOMEM, "ranks have too many different schedules for the memory");
+		return program_wrong(m, -ENOMEM,
+				     "ranks have too many different schedules for the memory");
 	*class = (struct program_class){
 		.schedule = malloc(s->bytes),
 		.peer = calloc(s->ops + 1, sizeof(*class->peer)),
@@ -152,7 +155,7 @@ static int class_init(struct making *m, struct program_class *class, const struc
 	};
 	if (!class->schedule || !class->peer || !class->match || !class->match_list ||
 	    !class->plan_memory)
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	memcpy(class->schedule, s, s->bytes);
 	coll_plan_init(&class->plan, class->schedule, class->plan_memory);
 	for (i = 0; i < s->ops; i++) {
@@ -169,7 +172,7 @@ static int peer_to_list(struct making *m, struct program_class *class, struct pr
 	u32 *list = malloc(m->p->ranks * sizeof(u32)), i;
 
 	if (!list)
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	for (i = 0; i < class->members; i++)
 		list[i] = program_peer_rank(m->p, peer, class->rank[i]);
 	*peer = (struct program_peer){ .form = FORM_LIST, .list = list };
@@ -218,7 +221,7 @@ static int class_add(struct making *m, struct program_class *class, const struct
 		u32 *more = realloc(class->rank, (members ? 2 * (size_t)members : 1) * sizeof(u32));
 
 		if (!more)
-			return wrong(m, -ENOMEM, "out of memory");
+			return program_wrong(m, -ENOMEM, "out of memory");
 		class->rank = more;
 	}
 	for (i = 0; members && i < s->ops && !error; i++)
@@ -241,7 +244,7 @@ static int buckets_grow(struct making *m)
 		m->p->class = class;
 	if (!bucket || !class) {
 		free(bucket);
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	}
 	for (i = 0; i < m->p->classes; i++) {
 		at = shape_hash(class[i].schedule, m->exact) & (buckets - 1);
@@ -288,7 +291,7 @@ static int read_all_ranks(struct making *m)
 	p->class_of = malloc(p->ranks * sizeof(u32));
 	p->member_of = malloc(p->ranks * sizeof(u32));
 	if (!p->class_of || !p->member_of)
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	for (rank = 0; rank < p->ranks && !error; rank++) {
 		error = read_rank(m, rank, &s);
 		if (!error)
@@ -338,7 +341,7 @@ static int inbox_fill(const struct making *m, struct inbox *inbox, u32 rank, u32
 				     class->schedule->ops * sizeof(*inbox->message));
 
 		if (!more)
-			return wrong(m, -ENOMEM, "out of memory");
+			return program_wrong(m, -ENOMEM, "out of memory");
 		inbox->message = more;
 		inbox->room = class->schedule->ops;
 	}
@@ -373,8 +376,8 @@ static u32 other_kind(const struct coll_op *op)
 }
 
 /* Whether `op` of this rank and op `other` of its peer are one message. */
-static bool matches(const struct program *p, const struct program_class *class, u32 op, u32 rank,
-		    u32 other)
+static bool program_matches(const struct program *p, const struct program_class *class, u32 op,
+			    u32 rank, u32 other)
 {
 	const struct coll_op *mine = &coll_ops(class->schedule)[op], *theirs;
 	const u32 peer = program_peer_rank(p, &class->peer[op], rank);
@@ -402,7 +405,7 @@ static int find_match(struct making *m, struct inbox *inbox, const struct progra
 			return error;
 	}
 	*other = inbox_find(inbox, rank, mine->slot);
-	if (*other != COLL_NONE && matches(m->p, class, op, rank, *other))
+	if (*other != COLL_NONE && program_matches(m->p, class, op, rank, *other))
 		return 0;
 	snprintf(m->why, m->why_bytes, "rank %u, op %u: rank %u has no such message", rank, op,
 		 peer);
@@ -426,9 +429,10 @@ static bool all_match(const struct making *m, const struct program_class *class,
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (!matches(m->p, class, op,
-			     m->sampled ? sample_rank(i, m->p->ranks) : program_rank(class, i),
-			     other))
+		if (!program_matches(m->p, class, op,
+				     m->sampled ? sample_rank(i, m->p->ranks)
+						: program_rank(class, i),
+				     other))
 			return false;
 	return true;
 }
@@ -447,7 +451,7 @@ static int guess_match(struct making *m, struct inbox *inbox, const struct progr
 	int error;
 
 	for (i = 0; i < guesses->count; i++)
-		if (matches(m->p, class, op, rank, guesses->op[i])) {
+		if (program_matches(m->p, class, op, rank, guesses->op[i])) {
 			*other = guesses->op[i];
 			return 0;
 		}
@@ -473,7 +477,7 @@ static int match_op(struct making *m, struct inbox *inbox, struct program_class 
 	}
 	class->match_list[op] = malloc(class->members * sizeof(u32));
 	if (!class->match_list[op])
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	for (i = 0; i < class->members && !error; i++)
 		error = guess_match(m, inbox, class, op, program_rank(class, i), &guesses,
 				    &class->match_list[op][i]);
@@ -539,14 +543,14 @@ void program_free(struct program *p)
 	free(p);
 }
 
-static int make(struct making *m, u32 ranks, int (*read)(struct making *m),
-		struct program **program)
+static int program_make(struct making *m, u32 ranks, int (*read)(struct making *m),
+			struct program **program)
 {
 	int error;
 
 	m->p = calloc(1, sizeof(*m->p));
 	if (!m->p)
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	m->p->ranks = ranks;
 	error = read(m);
 	if (!error)
@@ -567,7 +571,7 @@ int program_new(const struct program_source *source, bool exact, struct program 
 	struct making m = { .job = source->job, .schedule = source->schedule, .exact = exact,
 			    .why = why, .why_bytes = bytes };
 
-	return make(&m, source->ranks, read_all_ranks, program);
+	return program_make(&m, source->ranks, read_all_ranks, program);
 }
 
 u64 program_bytes(const struct program *p)
@@ -636,7 +640,7 @@ static int read_samples(struct making *m)
 		return error;
 	p->class = calloc(1, sizeof(*p->class));
 	if (!p->class)
-		return wrong(m, -ENOMEM, "out of memory");
+		return program_wrong(m, -ENOMEM, "out of memory");
 	p->classes = 1;
 	error = class_init(m, p->class, s);
 	sampled[0] = 0;
@@ -646,7 +650,7 @@ static int read_samples(struct making *m)
 	for (i = 1; i < SAMPLES && !error; i++) {
 		error = emit_rank(m, sample_rank(i, p->ranks), &s);
 		if (!error && !same_shape(s, class.schedule, false))
-			error = wrong(m, -EINVAL, "a regular algorithm is not");
+			error = program_wrong(m, -EINVAL, "a regular algorithm is not");
 		for (k = 0; k < class.schedule->ops && !error; k++)
 			if (coll_ops(s)[k].peer != COLL_NONE)
 				error = peer_add(m, &class, &class.peer[k], s->rank,
@@ -656,7 +660,7 @@ static int read_samples(struct making *m)
 	}
 	for (k = 0; k < class.schedule->ops && !error; k++)
 		if (class.peer[k].form == FORM_LIST)
-			error = wrong(m, -EINVAL, "a regular algorithm is not");
+			error = program_wrong(m, -EINVAL, "a regular algorithm is not");
 	p->class->members = p->ranks;
 	return error;
 }
@@ -666,5 +670,5 @@ int program_new_regular(const struct sim_job *job, struct program **program, cha
 {
 	struct making m = { .job = job, .sampled = true, .why = why, .why_bytes = bytes };
 
-	return make(&m, job->call.ranks, read_samples, program);
+	return program_make(&m, job->call.ranks, read_samples, program);
 }

@@ -97,12 +97,13 @@ static inline sim_time end_of(const struct redundant *r, u32 rank, sim_time star
 }
 
 /* When the rank can do something that takes no time. */
-static inline sim_time awake(const struct redundant *r, u32 rank, sim_time time)
+static inline sim_time redundant_awake(const struct redundant *r, u32 rank, sim_time time)
 {
 	return end_of(r, rank, time, 0);
 }
 
-static inline sim_time arrives(const struct redundant *r, u32 from, u32 to, u32 slot, sim_time left)
+static inline sim_time redundant_arrives(const struct redundant *r, u32 from, u32 to, u32 slot,
+					 sim_time left)
 {
 	const u64 stream = noise_message(r->machine->message_key, from, to, slot);
 
@@ -129,7 +130,7 @@ static inline bool in_set(const u64 *set, u32 rank)
 	return set[rank / WORD] >> rank % WORD & 1;
 }
 
-static inline sim_time least(sim_time a, sim_time b)
+static inline sim_time redundant_least(sim_time a, sim_time b)
 {
 	return a < b ? a : b;
 }
@@ -141,32 +142,32 @@ static inline bool goes_on_until(sim_time reduced, sim_time done)
 }
 
 /* e(i + 1) of a rank that has `ready` and gets what its partner had at `left`. */
-static inline sim_time reduce(const struct redundant *r, u32 rank, sim_time ready, u32 partner,
-			      sim_time left)
+static inline sim_time redundant_reduce(const struct redundant *r, u32 rank, sim_time ready,
+					u32 partner, sim_time left)
 {
-	sim_time there = arrives(r, partner, rank, 0, left);
+	sim_time there = redundant_arrives(r, partner, rank, 0, left);
 
-	there = awake(r, rank, there);
+	there = redundant_awake(r, rank, there);
 	return end_of(r, rank, ready > there ? ready : there, work_of(r, rank));
 }
 
 /* Ranks first + x and first + y exchange what they have from[], and have to[] then. */
-static inline void exchange(struct redundant *r, const sim_time *from, sim_time *to, u32 first,
-			    u32 x, u32 y)
+static inline void redundant_exchange(struct redundant *r, const sim_time *from, sim_time *to,
+				      u32 first, u32 x, u32 y)
 {
 	const u32 a = first + x, b = first + y;
 	const sim_time from_a = from[x], from_b = from[y];
 	const bool a_goes = goes_on_until(from_a, r->done[a]);
 	const bool b_goes = goes_on_until(from_b, r->done[b]);
-	const sim_time a_leaves = a_goes ? awake(r, a, from_a) : SIM_NEVER;
-	const sim_time b_leaves = b_goes ? awake(r, b, from_b) : SIM_NEVER;
+	const sim_time a_leaves = a_goes ? redundant_awake(r, a, from_a) : SIM_NEVER;
+	const sim_time b_leaves = b_goes ? redundant_awake(r, b, from_b) : SIM_NEVER;
 	const bool a_reduces = b_goes && from_a != SIM_NEVER;
 	const bool b_reduces = a_goes && from_b != SIM_NEVER;
 
 	r->messages += a_goes + b_goes;
 	r->reductions += a_reduces + b_reduces;
-	to[x] = a_reduces ? reduce(r, a, from_a, b, b_leaves) : SIM_NEVER;
-	to[y] = b_reduces ? reduce(r, b, from_b, a, a_leaves) : SIM_NEVER;
+	to[x] = a_reduces ? redundant_reduce(r, a, from_a, b, b_leaves) : SIM_NEVER;
+	to[y] = b_reduces ? redundant_reduce(r, b, from_b, a, a_leaves) : SIM_NEVER;
 }
 
 /* The exchanges of the block that begins with this rank; the last gives `to`. */
@@ -177,13 +178,13 @@ static void exchange_block(struct redundant *r, u32 first, sim_time *to)
 	u32 i, k, x;
 
 	for (x = 0; x < ranks; x++)
-		from[x] = awake(r, first + x, machine_start(r->machine, first + x));
+		from[x] = redundant_awake(r, first + x, machine_start(r->machine, first + x));
 	for (i = 0; i < r->block; i++) {
 		sim_time *next = i + 1 == r->block ? to : time[1 - i % 2];
 
 		for (k = 0; k < ranks; k += 2u << i)
 			for (x = k; x < k + (1u << i); x++)
-				exchange(r, from, next, first, x, x + (1u << i));
+				redundant_exchange(r, from, next, first, x, x + (1u << i));
 		from = next;
 	}
 }
@@ -201,19 +202,22 @@ static void exchange_first(struct redundant *r, u32 first, u32 count)
 	exchange_first(r, first, count - 1);
 	exchange_first(r, first + half, count - 1);
 	for (rank = first; rank < first + half; rank++)
-		exchange(r, r->reduced[count - 1], r->reduced[count], 0, rank, rank + half);
+		redundant_exchange(r, r->reduced[count - 1], r->reduced[count], 0, rank,
+				   rank + half);
 }
 
 /* When the result of `from` is there, if that could be by `limit`; else never. */
-static sim_time rescue(const struct redundant *r, u32 from, u32 to, sim_time limit)
+static sim_time redundant_rescue(const struct redundant *r, u32 from, u32 to, sim_time limit)
 {
 	if (r->result[from] == SIM_NEVER || r->result[from] + r->wire.length > limit)
 		return SIM_NEVER;
-	return awake(r, to, arrives(r, from, to, 1, awake(r, from, r->result[from])));
+	return redundant_awake(
+		r, to,
+		redundant_arrives(r, from, to, 1, redundant_awake(r, from, r->result[from])));
 }
 
 /* The one of two partners that has its result later may have it from the other. */
-static inline bool help(struct redundant *r, u32 a, u32 b)
+static inline bool redundant_help(struct redundant *r, u32 a, u32 b)
 {
 	const sim_time of_a = r->result[a], of_b = r->result[b];
 	const u32 from = of_a < of_b ? a : b, to = from ^ a ^ b;
@@ -221,7 +225,7 @@ static inline bool help(struct redundant *r, u32 a, u32 b)
 
 	if (of_b - r->wire.length <= of_a && of_a - r->wire.length <= of_b)
 		return false;
-	there = rescue(r, from, to, r->result[to]);
+	there = redundant_rescue(r, from, to, r->result[to]);
 	if (there >= r->result[to])
 		return false;
 	r->result[to] = there;
@@ -242,12 +246,12 @@ static void hand_on(struct redundant *r, u32 first, u32 count)
 		for (half = 1; half < count; half *= 2)
 			for (k = first; k < end; k += 2 * half)
 				for (rank = k; rank < k + half; rank++)
-					helped |= help(r, rank, rank + half);
+					helped |= redundant_help(r, rank, rank + half);
 	}
 }
 
 /* Returns whether that may change what any of the ranks sends. e(i) grows with i. */
-static bool conclude(struct redundant *r, u32 first, u32 count)
+static bool redundant_conclude(struct redundant *r, u32 first, u32 count)
 {
 	const sim_time *most = r->reduced[r->exchanges - 1];
 	bool moved = false;
@@ -255,13 +259,13 @@ static bool conclude(struct redundant *r, u32 first, u32 count)
 
 	for (rank = first; rank < first + count; rank++) {
 		const sim_time old = r->done[rank], done = r->result[rank] == SIM_NEVER ?
-					SIM_NEVER : awake(r, rank, r->result[rank]);
+					SIM_NEVER : redundant_awake(r, rank, r->result[rank]);
 
 		if (done == old)
 			continue;
 		r->old[rank] = old;
 		r->done[rank] = done;
-		if (most[rank] > least(done, old)) {
+		if (most[rank] > redundant_least(done, old)) {
 			add_to_set(r->moved, rank, true);
 			moved = true;
 		}
@@ -272,7 +276,7 @@ static bool conclude(struct redundant *r, u32 first, u32 count)
 /* ---- what has changed ----------------------------------------------------------------- */
 
 /* Of these ranks those that go on after `i` reductions now, and did not before, or vice versa. */
-static u64 turned(const struct redundant *r, u32 i, u32 word)
+static u64 redundant_turned(const struct redundant *r, u32 i, u32 word)
 {
 	const sim_time *reduced = r->reduced[i] + (size_t)word * WORD;
 	const sim_time *done = r->done + (size_t)word * WORD, *old = r->old + (size_t)word * WORD;
@@ -297,7 +301,7 @@ static void exchange_again(struct redundant *r, u32 i, u32 word, u64 set)
 		const u32 a = word * WORD + __builtin_ctzll(set), b = a + half;
 		const sim_time of_a = reduced[a], of_b = reduced[b];
 
-		exchange(r, r->reduced[i], reduced, 0, a, b);
+		redundant_exchange(r, r->reduced[i], reduced, 0, a, b);
 		add_to_set(r->next, a, reduced[a] != of_a);
 		add_to_set(r->next, b, reduced[b] != of_b);
 	}
@@ -320,9 +324,9 @@ static void revise_exchange(struct redundant *r, u32 i)
 
 		if (word & apart)
 			continue;
-		set = r->changed[word] | turned(r, i, word);
+		set = r->changed[word] | redundant_turned(r, i, word);
 		if (apart)
-			set |= r->changed[word + apart] | turned(r, i, word + apart);
+			set |= r->changed[word + apart] | redundant_turned(r, i, word + apart);
 		else
 			set = (set | set >> (1u << i)) & lower_half(i);
 		exchange_again(r, i, word, set);
@@ -349,7 +353,8 @@ static bool block_turned(const struct redundant *r, u32 first)
 	u32 rank;
 
 	for (rank = first; rank < first + (1u << r->block); rank++)
-		if (in_set(r->moved, rank) && most[rank] > least(r->old[rank], r->done[rank]))
+		if (in_set(r->moved, rank) &&
+		    most[rank] > redundant_least(r->old[rank], r->done[rank]))
 			return true;
 	return false;
 }
@@ -365,7 +370,7 @@ static void revise_block(struct redundant *r, u32 first)
 	memcpy(reduced, now, sizeof(*now) << r->block);
 }
 
-static void revise(struct redundant *r)
+static void redundant_revise(struct redundant *r)
 {
 	const u32 words = set_words(r->ranks);
 	u32 first, i;
@@ -428,7 +433,7 @@ static bool was_rescued(const struct redundant *r, u32 rank)
 	u32 j;
 
 	for (j = 0; j < r->redundancy; j++)
-		if (rescue(r, rank ^ 1u << j, rank, r->result[rank]) <= r->result[rank])
+		if (redundant_rescue(r, rank ^ 1u << j, rank, r->result[rank]) <= r->result[rank])
 			return true;
 	return false;
 }
@@ -449,7 +454,7 @@ static bool run_pass(struct redundant *r, bool again)
 	u32 first;
 
 	if (again) {
-		revise(r);
+		redundant_revise(r);
 	} else {
 		r->messages = r->reductions = 0;
 		exchange_first(r, 0, r->exchanges);
@@ -459,7 +464,7 @@ static bool run_pass(struct redundant *r, bool again)
 		if (again && !any_changed(r, first, count))
 			continue;
 		hand_on(r, first, count);
-		moved |= conclude(r, first, count);
+		moved |= redundant_conclude(r, first, count);
 	}
 	return moved;
 }
@@ -482,7 +487,8 @@ static int find_times(struct redundant *r)
 	return -EOPNOTSUPP;
 }
 
-static void report(const struct redundant *r, struct sim_outcome *outcome, sim_time *finish)
+static void redundant_report(const struct redundant *r, struct sim_outcome *outcome,
+			     sim_time *finish)
 {
 	u32 rank;
 
@@ -569,7 +575,7 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		error = find_times(&r);
 	if (!error) {
 		count_redundant(&r);
-		report(&r, outcome, finish);
+		redundant_report(&r, outcome, finish);
 	}
 	free(r.phase);
 	return error;

@@ -39,7 +39,7 @@ struct walk {
 
 /* ---- who is next ------------------------------------------------------------------- */
 
-static bool earlier(const struct walk *w, u32 a, u32 b)
+static bool replay_match_earlier(const struct walk *w, u32 a, u32 b)
 {
 	return w->walker[a].clock != w->walker[b].clock ?
 		       w->walker[a].clock < w->walker[b].clock : a < b;
@@ -49,7 +49,7 @@ static void heap_push(struct walk *w, u32 rank)
 {
 	u32 i = w->heaped++;
 
-	for (; i && earlier(w, rank, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && replay_match_earlier(w, rank, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		w->heap[i] = w->heap[(i - 1) / 2];
 	w->heap[i] = rank;
 }
@@ -60,9 +60,10 @@ static u32 heap_pop(struct walk *w)
 	u32 i = 0, child;
 
 	while ((child = 2 * i + 1) < w->heaped) {
-		if (child + 1 < w->heaped && earlier(w, w->heap[child + 1], w->heap[child]))
+		if (child + 1 < w->heaped &&
+		    replay_match_earlier(w, w->heap[child + 1], w->heap[child]))
 			child++;
-		if (!earlier(w, w->heap[child], moved))
+		if (!replay_match_earlier(w, w->heap[child], moved))
 			break;
 		w->heap[i] = w->heap[child];
 		i = child;
@@ -78,7 +79,8 @@ static struct replay_event *event_of(const struct walk *w, const struct waiting 
 	return &w->replay->rank[one->rank].event[one->event];
 }
 
-static bool fits(const struct replay_event *recv, const struct replay_event *send, u32 from)
+static bool replay_match_fits(const struct replay_event *recv, const struct replay_event *send,
+			      u32 from)
 {
 	return recv->group == send->group &&
 	       (recv->peer == REPLAY_ANY || recv->peer == (s32)from) &&
@@ -86,7 +88,8 @@ static bool fits(const struct replay_event *recv, const struct replay_event *sen
 }
 
 /* What waits at `at` for this send or receive of `rank`; taken out of the chain. */
-static struct waiting *take(struct walk *w, u32 at, u32 rank, const struct replay_event *mine)
+static struct waiting *replay_match_take(struct walk *w, u32 at, u32 rank,
+					 const struct replay_event *mine)
 {
 	const bool recv = mine->kind == EVENT_RECV;
 	struct walker *walker = &w->walker[at];
@@ -95,8 +98,9 @@ static struct waiting *take(struct walk *w, u32 at, u32 rank, const struct repla
 	for (i = walker->first; i; before = i, i = w->waiting[i - 1].next) {
 		struct waiting *one = &w->waiting[i - 1];
 
-		if (one->recv == recv || !(recv ? fits(mine, event_of(w, one), one->rank) :
-						  fits(event_of(w, one), mine, rank)))
+		if (one->recv == recv ||
+		    !(recv ? replay_match_fits(mine, event_of(w, one), one->rank)
+			   : replay_match_fits(event_of(w, one), mine, rank)))
 			continue;
 		*(before ? &w->waiting[before - 1].next : &walker->first) = one->next;
 		if (walker->last == i)
@@ -108,7 +112,7 @@ static struct waiting *take(struct walk *w, u32 at, u32 rank, const struct repla
 	return NULL;
 }
 
-static int put(struct walk *w, u32 at, struct waiting one)
+static int replay_match_put(struct walk *w, u32 at, struct waiting one)
 {
 	struct walker *walker = &w->walker[at];
 	u32 i = w->free;
@@ -141,7 +145,8 @@ static void let_go(struct walk *w, u32 rank, u64 clock)
 }
 
 /* A receive's peer is then known, also where it was anybody. */
-static void join(struct walk *w, struct replay_event *send, u32 from, struct replay_event *recv)
+static void replay_match_join(struct walk *w, struct replay_event *send, u32 from,
+			      struct replay_event *recv)
 {
 	send->message = recv->message = ++w->messages;
 	recv->peer = from;
@@ -172,10 +177,11 @@ static int walk_send(struct walk *w, u32 rank, u32 index)
 
 	if (e->peer == REPLAY_NONE)
 		return 0;
-	recv = take(w, e->peer, rank, e);
+	recv = replay_match_take(w, e->peer, rank, e);
 	if (!recv)
-		return put(w, e->peer, (struct waiting){ .rank = rank, .event = index });
-	join(w, e, rank, event_of(w, recv));
+		return replay_match_put(w, e->peer,
+					(struct waiting){ .rank = rank, .event = index });
+	replay_match_join(w, e, rank, event_of(w, recv));
 	if (stands_for(w, recv->rank, recv->event))
 		let_go(w, recv->rank, w->walker[rank].clock);
 	return 0;
@@ -188,10 +194,11 @@ static int walk_recv(struct walk *w, u32 rank, u32 index)
 
 	if (e->peer == REPLAY_NONE)
 		return 0;
-	send = take(w, rank, rank, e);
+	send = replay_match_take(w, rank, rank, e);
 	if (!send)
-		return put(w, rank, (struct waiting){ .rank = rank, .event = index, .recv = true });
-	join(w, event_of(w, send), send->rank, e);
+		return replay_match_put(
+			w, rank, (struct waiting){ .rank = rank, .event = index, .recv = true });
+	replay_match_join(w, event_of(w, send), send->rank, e);
 	return 0;
 }
 

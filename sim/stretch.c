@@ -80,7 +80,7 @@ static void add_step(struct stretch *stretch, double time, double weight)
 		stretch->step[stretch->steps++] = (struct stretch_step){ time, weight };
 }
 
-static int ascending(const void *left, const void *right)
+static int stretch_ascending(const void *left, const void *right)
 {
 	const double a = *(const double *)left, b = *(const double *)right;
 
@@ -103,7 +103,7 @@ static int add_free(struct stretch *stretch, const struct recording *r, double w
 		edge[edges++] = r->place[i];
 		edge[edges++] = enters < 0 ? enters + r->free : enters;
 	}
-	qsort(edge, edges, sizeof(*edge), ascending);
+	qsort(edge, edges, sizeof(*edge), stretch_ascending);
 	for (i = 0; i + 1 < edges; i++) {
 		const double middle = (edge[i] + edge[i + 1]) / 2;
 

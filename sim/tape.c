@@ -89,9 +89,13 @@ u32 tape_compute(struct tape *t, u64 units)
 {
 	if (!units)
 		return tape_join(t);
-	return add_op(t, (struct coll_op){ .kind = COLL_OP_REDUCE, .type = COLL_OPAQUE_TYPE,
-					   .reduction = COLL_USER_REDUCTION, .peer = COLL_NONE,
-					   .slot = COLL_NONE, .unless = COLL_NONE, .bytes = units });
+	return add_op(t, (struct coll_op){ .kind = COLL_OP_REDUCE,
+					   .type = COLL_OPAQUE_TYPE,
+					   .reduction = COLL_USER_REDUCTION,
+					   .peer = COLL_NONE,
+					   .slot = COLL_NONE,
+					   .unless = COLL_NONE,
+					   .bytes = units });
 }
 
 static u32 add_plain(struct tape *t, u8 kind, u32 peer)
@@ -190,7 +194,7 @@ static int compare_messages(const void *left, const void *right)
 }
 
 /* The messages of all tapes that they send, or that they receive, sorted; free(). */
-static struct tape_message *gather(const struct tape *tape, u32 ranks, bool sent, u64 *count)
+static struct tape_message *tape_gather(const struct tape *tape, u32 ranks, bool sent, u64 *count)
 {
 	struct tape_message *all;
 	u64 room = 1;
@@ -240,8 +244,8 @@ static int join_ends(const struct tape *tape, const struct tape_message *send,
 static int join_messages(const struct tape *tape, u32 ranks, char *why, size_t bytes)
 {
 	u64 sends, recvs, i;
-	struct tape_message *send = gather(tape, ranks, true, &sends);
-	struct tape_message *recv = gather(tape, ranks, false, &recvs);
+	struct tape_message *send = tape_gather(tape, ranks, true, &sends);
+	struct tape_message *recv = tape_gather(tape, ranks, false, &recvs);
 	int error = send && recv ? 0 : -ENOMEM, order;
 	u32 slot = 0;
 
@@ -293,7 +297,7 @@ static u32 collect_peers(const struct tape *t, struct coll_peer *peer)
 	return peers;
 }
 
-static struct coll_schedule *finish(const struct tape *t, u32 ranks)
+static struct coll_schedule *tape_finish(const struct tape *t, u32 ranks)
 {
 	struct coll_peer *peer = malloc((t->ops + 1) * sizeof(*peer));
 	const u32 peers = peer ? collect_peers(t, peer) : 0;
@@ -340,7 +344,7 @@ int tapes_finish(struct tape *tape, u32 ranks, struct coll_schedule **schedule, 
 	for (r = 0; r < ranks; r++)
 		schedule[r] = NULL;
 	for (r = 0; r < ranks && !error; r++) {
-		schedule[r] = finish(&tape[r], ranks);
+		schedule[r] = tape_finish(&tape[r], ranks);
 		if (!schedule[r])
 			error = -ENOMEM;
 	}

@@ -33,7 +33,7 @@ static bool starts_before(const struct flow *a, const struct flow *b)
 	return a->start != b->start ? a->start < b->start : a->name < b->name;
 }
 
-static int reserve(struct flow **heap, u32 *room, u32 count)
+static int trunk_reserve(struct flow **heap, u32 *room, u32 count)
 {
 	u32 more = *room ? 2 * *room : 16;
 	struct flow *bigger;
@@ -48,7 +48,7 @@ static int reserve(struct flow **heap, u32 *room, u32 count)
 	return 0;
 }
 
-static void push(struct flow *heap, u32 *count, struct flow new, flow_order *before)
+static void trunk_push(struct flow *heap, u32 *count, struct flow new, flow_order *before)
 {
 	u32 i;
 
@@ -57,7 +57,7 @@ static void push(struct flow *heap, u32 *count, struct flow new, flow_order *bef
 	heap[i] = new;
 }
 
-static struct flow pop(struct flow *heap, u32 *count, flow_order *before)
+static struct flow trunk_pop(struct flow *heap, u32 *count, flow_order *before)
 {
 	struct flow first = heap[0], moved = heap[--*count];
 	u32 i = 0, child;
@@ -97,10 +97,10 @@ static sim_time next_end(const struct trunk *trunk)
 /* Room for the flow when it comes, and when it is active. */
 int trunk_add(struct trunk *trunk, struct flow flow)
 {
-	if (reserve(&trunk->coming, &trunk->coming_room, trunk->comings + 1) ||
-	    reserve(&trunk->active, &trunk->active_room, trunk->actives + trunk->comings + 1))
+	if (trunk_reserve(&trunk->coming, &trunk->coming_room, trunk->comings + 1) ||
+	    trunk_reserve(&trunk->active, &trunk->active_room, trunk->actives + trunk->comings + 1))
 		return -ENOMEM;
-	push(trunk->coming, &trunk->comings, flow, starts_before);
+	trunk_push(trunk->coming, &trunk->comings, flow, starts_before);
 	return 0;
 }
 
@@ -124,14 +124,14 @@ bool trunk_step(struct trunk *trunk, u64 *name)
 
 	if (!trunk->comings || end <= trunk->coming[0].start) {
 		flow_until(trunk, end);
-		flow = pop(trunk->active, &trunk->actives, ends_before);
+		flow = trunk_pop(trunk->active, &trunk->actives, ends_before);
 		trunk->flowed = trunk->actives ? flow.bytes : 0;
 		*name = flow.name;
 		return true;
 	}
 	flow_until(trunk, trunk->coming[0].start);
-	flow = pop(trunk->coming, &trunk->comings, starts_before);
+	flow = trunk_pop(trunk->coming, &trunk->comings, starts_before);
 	flow.bytes += trunk->flowed;
-	push(trunk->active, &trunk->actives, flow, ends_before);
+	trunk_push(trunk->active, &trunk->actives, flow, ends_before);
 	return false;
 }

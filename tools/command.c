@@ -5,7 +5,7 @@
 #include "arguments.h"
 #include "command.h"
 
-static void usage(const struct command *commands, FILE *to)
+static void command_usage(const struct command *commands, FILE *to)
 {
 	const struct command *command;
 
@@ -20,17 +20,17 @@ int command_run(const struct command *commands, int argc, char **argv)
 	const struct command *command;
 
 	if (argc < 2) {
-		usage(commands, stderr);
+		command_usage(commands, stderr);
 		return COMMAND_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(commands, stdout);
+		command_usage(commands, stdout);
 		return COMMAND_OK;
 	}
 	for (command = commands; command->name; command++)
 		if (!strcmp(argv[1], command->name))
 			return command->main(argc - 1, argv + 1);
 	fprintf(stderr, "%s: no command '%s'\n", argument_program, argv[1]);
-	usage(commands, stderr);
+	command_usage(commands, stderr);
 	return COMMAND_USAGE;
 }

@@ -9,8 +9,8 @@
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allgather_bruck_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
 	const struct area area = coll_emit_area(b, call, COLL_OUT, call->rank);
@@ -28,8 +28,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allgather_bruck_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
 	const double turned = call->ranks > 1 ? m->overhead + n * m->gamma : 0;	/* into place */
@@ -45,8 +45,8 @@ const struct coll_algo coll_allgather_bruck = {
 	.name = "bruck",
 	.about = "log2 p rounds for any p through scratch: short vectors",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_bruck_cost,
+	.emit = allgather_bruck_emit,
 };
 
 const struct coll_algo coll_allgatherv_bruck = {
@@ -54,6 +54,6 @@ const struct coll_algo coll_allgatherv_bruck = {
 	.name = "bruck",
 	.about = "log2 p rounds for any p through scratch: short vectors",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_bruck_cost,
+	.emit = allgather_bruck_emit,
 };

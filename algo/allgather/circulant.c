@@ -9,8 +9,8 @@
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allgather_circulant_emit(struct coll_build *b, const struct coll_call *call,
+				     const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks, rounds = log2_ceil(p);
 	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
@@ -29,8 +29,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allgather_circulant_cost(const struct coll_call *call,
+				       const struct coll_tuning *tuning,
+				       const struct coll_machine *m)
 {
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
 	const double around = call->ranks > 2 ? m->overhead : 0;	/* the second message */
@@ -46,8 +47,8 @@ const struct coll_algo coll_allgather_circulant = {
 	.name = "circulant",
 	.about = "log2 p rounds for any p, the least bytes, straight into place",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_circulant_cost,
+	.emit = allgather_circulant_emit,
 };
 
 const struct coll_algo coll_allgatherv_circulant = {
@@ -55,6 +56,6 @@ const struct coll_algo coll_allgatherv_circulant = {
 	.name = "circulant",
 	.about = "log2 p rounds for any p, the least bytes, straight into place",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_circulant_cost,
+	.emit = allgather_circulant_emit,
 };

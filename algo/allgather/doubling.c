@@ -23,8 +23,8 @@ static void coll_emit_guest(struct coll_build *b, const struct coll_call *call,
 	coll_emit_recv_blocks(b, call, area, host, host, call->ranks - host);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allgather_doubling_emit(struct coll_build *b, const struct coll_call *call,
+				    const struct coll_tuning *tuning)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
@@ -58,8 +58,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allgather_doubling_cost(const struct coll_call *call,
+				      const struct coll_tuning *tuning,
+				      const struct coll_machine *m)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
@@ -75,8 +76,8 @@ const struct coll_algo coll_allgather_doubling = {
 	.name = "doubling",
 	.about = "recursive doubling: log2 p exchanges, two messages more if p is no power of two",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_doubling_cost,
+	.emit = allgather_doubling_emit,
 };
 
 const struct coll_algo coll_allgatherv_doubling = {
@@ -84,6 +85,6 @@ const struct coll_algo coll_allgatherv_doubling = {
 	.name = "doubling",
 	.about = "recursive doubling: log2 p exchanges, two messages more if p is no power of two",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_doubling_cost,
+	.emit = allgather_doubling_emit,
 };

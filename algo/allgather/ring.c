@@ -57,8 +57,8 @@ static void emit_rings(struct coll_build *b, const struct coll_call *call, struc
 		emit_ring(b, call, &rings, i);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allgather_ring_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	(void)tuning;
 	emit_rings(b, call, rings_of(call->ranks, 1));
@@ -70,8 +70,8 @@ static void emit_many(struct coll_build *b, const struct coll_call *call,
 	emit_rings(b, call, rings_of(call->ranks, tuning->ports));
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allgather_ring_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const double p = call->ranks;
 
@@ -86,8 +86,8 @@ const struct coll_algo coll_allgather_ring = {
 	.name = "ring",
 	.about = "p-1 rounds around the ring, one block in each: long vectors",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_ring_cost,
+	.emit = allgather_ring_emit,
 };
 
 const struct coll_algo coll_allgather_world = {
@@ -95,8 +95,8 @@ const struct coll_algo coll_allgather_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: ring",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_ring_cost,
+	.emit = allgather_ring_emit,
 	.baseline = true,
 };
 
@@ -105,8 +105,8 @@ const struct coll_algo coll_allgatherv_ring = {
 	.name = "ring",
 	.about = "p-1 rounds around the ring, one block in each: long vectors",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_ring_cost,
+	.emit = allgather_ring_emit,
 };
 
 const struct coll_algo coll_allgatherv_world = {
@@ -114,8 +114,8 @@ const struct coll_algo coll_allgatherv_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: ring",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_ring_cost,
+	.emit = allgather_ring_emit,
 	.baseline = true,
 };
 

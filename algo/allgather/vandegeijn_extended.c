@@ -166,8 +166,8 @@ static void emit_unpack_all(struct coll_build *b, const struct gathering *g)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allgather_vandegeijn_extended_emit(struct coll_build *b, const struct coll_call *call,
+					       const struct coll_tuning *tuning)
 {
 	struct gathering g = {
 		.c = coll_clusters_make(b, call, tuning),
@@ -189,8 +189,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_unpack_all(b, &g);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allgather_vandegeijn_extended_cost(const struct coll_call *call,
+						 const struct coll_tuning *tuning,
+						 const struct coll_machine *m)
 {
 	const double p = call->ranks, k = coll_clusters_count(call), n = blocks_bytes(call, 0, p);
 	const double ring = (p - 1) / p * n * m->beta;
@@ -209,8 +210,8 @@ const struct coll_algo coll_allgather_vandegeijn_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_vandegeijn_extended_cost,
+	.emit = allgather_vandegeijn_extended_emit,
 };
 
 const struct coll_algo coll_allgatherv_vandegeijn_extended = {
@@ -220,6 +221,6 @@ const struct coll_algo coll_allgatherv_vandegeijn_extended = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = allgather_vandegeijn_extended_cost,
+	.emit = allgather_vandegeijn_extended_emit,
 };

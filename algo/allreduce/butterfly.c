@@ -11,8 +11,8 @@
  */
 #include "algo/common/partial.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_butterfly_emit(struct coll_build *b, const struct coll_call *call,
+				     const struct coll_tuning *tuning)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
@@ -53,8 +53,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		coll_emit_alone(b, call, n);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_butterfly_cost(const struct coll_call *call,
+				       const struct coll_tuning *tuning,
+				       const struct coll_machine *m)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
@@ -69,6 +70,6 @@ const struct coll_algo coll_allreduce_butterfly = {
 	.name = "butterfly",
 	.about = "recursive doubling: log2 p exchanges of the whole vector",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_butterfly_cost,
+	.emit = allreduce_butterfly_emit,
 };

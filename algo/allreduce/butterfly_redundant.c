@@ -260,8 +260,8 @@ static void emit_with(struct coll_build *b, const struct coll_call *call, struct
 		emit_seat(b, call, &fold, with);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_butterfly_redundant_emit(struct coll_build *b, const struct coll_call *call,
+					       const struct coll_tuning *tuning)
 {
 	emit_with(b, call, coll_redundancy_of(call, tuning));
 }
@@ -272,8 +272,9 @@ static void emit_relayed(struct coll_build *b, const struct coll_call *call,
 	emit_with(b, call, coll_redundancy_relayed_of(call, tuning));
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_butterfly_redundant_cost(const struct coll_call *call,
+						 const struct coll_tuning *tuning,
+						 const struct coll_machine *m)
 {
 	return coll_redundancy_cost(call, coll_redundancy_of(call, tuning), m);
 }
@@ -290,8 +291,8 @@ const struct coll_algo coll_allreduce_butterfly_redundant = {
 	.about = "butterfly with T redundant exchanges of the result: absorbs jitter",
 	.ordered = true,
 	.options = "T",
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_butterfly_redundant_cost,
+	.emit = allreduce_butterfly_redundant_emit,
 };
 
 const struct coll_algo coll_allreduce_butterfly_relayed = {

@@ -16,7 +16,7 @@ struct gathering {
 	struct partial *part;	/* per element g: the vector of rank v / g */
 };
 
-static bool comes(const void *user, u32 element, u32 step, u32 letter)
+static bool allreduce_cayley_comes(const void *user, u32 element, u32 step, u32 letter)
 {
 	const struct gathering *a = user;
 
@@ -33,7 +33,7 @@ static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
 	for (element = 1; element < a->g.ranks; element++) {
 		const struct partial *part = &a->part[a->g.way[element].parent];
 
-		if (!comes(a, element, step, letter))
+		if (!allreduce_cayley_comes(a, element, step, letter))
 			continue;
 		coll_emit_after(a->b, part->ready);
 		packed = emit_both(a->b, packed, coll_emit_copy(a->b, message + i++ * a->bytes,
@@ -53,11 +53,12 @@ static void emit_letter_recv(void *user, u32 step, u32 letter, u32 parts)
 	u32 element, i = 0;
 
 	for (element = 1; element < a->g.ranks; element++)
-		if (comes(a, element, step, letter))
+		if (allreduce_cayley_comes(a, element, step, letter))
 			a->part[element] = (struct partial){ landing + i++ * a->bytes, come };
 }
 
-static const struct cayley_walk walk = { comes, emit_letter_send, emit_letter_recv };
+static const struct cayley_walk walk = { allreduce_cayley_comes, emit_letter_send,
+					 emit_letter_recv };
 
 /* The vector of this rank, which is v / g. */
 static struct partial part_of(const struct gathering *a, u32 rank)
@@ -82,8 +83,8 @@ static void emit_sum(struct gathering *a)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_cayley_emit(struct coll_build *b, const struct coll_call *call,
+				  const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
 	struct gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
@@ -105,8 +106,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_sum(&a);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				    const struct coll_machine *m)
 {
 	const u32 depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
@@ -124,7 +125,7 @@ const struct coll_algo coll_allreduce_cayley = {
 	.room = CAYLEY_ROOM + sizeof(struct partial),
 	.shared = CAYLEY_SHARED,
 	.refuses = coll_cayley_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_cayley_cost,
+	.emit = allreduce_cayley_emit,
 	.share = coll_cayley_share,
 };

@@ -13,7 +13,7 @@
 #include "algo/common/partial.h"
 
 /* The digits backwards: between a rank and its place, either way. */
-static u32 reversed(const struct debruijn *g, u32 number)
+static u32 allreduce_debruijn_reversed(const struct debruijn *g, u32 number)
 {
 	u32 turned = 0, i;
 
@@ -30,13 +30,13 @@ static struct partial emit_step(struct coll_build *b, const struct coll_call *ca
 				const struct debruijn *g, struct partial mine, u64 out, u32 read)
 {
 	const u64 n = call_bytes(call);
-	const u32 place = reversed(g, call->rank), top = g->ranks / g->radix;
+	const u32 place = allreduce_debruijn_reversed(g, call->rank), top = g->ranks / g->radix;
 	struct partial sum = { 0, COLL_NONE };
 	u64 to;
 	u32 i;
 
 	for (i = 0; i < g->radix; i++) {
-		const u32 next = reversed(g, debruijn_next(g, place, i));
+		const u32 next = allreduce_debruijn_reversed(g, debruijn_next(g, place, i));
 
 		if (next == call->rank)
 			continue;
@@ -44,7 +44,7 @@ static struct partial emit_step(struct coll_build *b, const struct coll_call *ca
 		coll_emit_send(b, next, mine.place, n);
 	}
 	for (i = 0; i < g->radix; i++) {
-		const u32 from = reversed(g, place / g->radix + i * top);
+		const u32 from = allreduce_debruijn_reversed(g, place / g->radix + i * top);
 		struct partial part = mine;
 
 		if (from != call->rank) {
@@ -65,8 +65,8 @@ static struct partial emit_step(struct coll_build *b, const struct coll_call *ca
 	return sum;
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_debruijn_emit(struct coll_build *b, const struct coll_call *call,
+				    const struct coll_tuning *tuning)
 {
 	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	struct partial mine = partial_input(call);
@@ -88,7 +88,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 				 i + 1 < g.steps ? COLL_ANYWHERE : COLL_PLACE(COLL_OUT, 0), read);
 }
 
-static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+static const char *allreduce_debruijn_refuses(const struct coll_call *call,
+					      const struct coll_tuning *tuning)
 {
 	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 
@@ -97,8 +98,9 @@ static const char *refuses(const struct coll_call *call, const struct coll_tunin
 		       "the number of ranks is no power of `radix`";
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_debruijn_cost(const struct coll_call *call,
+				      const struct coll_tuning *tuning,
+				      const struct coll_machine *m)
 {
 	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	const double n = call_bytes(call);
@@ -114,7 +116,7 @@ const struct coll_algo coll_allreduce_debruijn = {
 	.about = "log_r p steps, to r ranks in each, always the same: circuits, short vectors",
 	.ordered = true,
 	.options = "radix",
-	.refuses = refuses,
-	.cost = cost,
-	.emit = emit,
+	.refuses = allreduce_debruijn_refuses,
+	.cost = allreduce_debruijn_cost,
+	.emit = allreduce_debruijn_emit,
 };

@@ -26,8 +26,8 @@ static void emit_root(struct coll_build *b, const struct coll_call *call)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_linear_emit(struct coll_build *b, const struct coll_call *call,
+				  const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call);
 	u32 sent;
@@ -45,8 +45,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				    const struct coll_machine *m)
 {
 	const double n = call_bytes(call);
 
@@ -61,6 +61,6 @@ const struct coll_algo coll_allreduce_linear = {
 	.name = "linear",
 	.about = "rank 0 adds up all vectors and sends the result: 2 (p-1) messages",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_linear_cost,
+	.emit = allreduce_linear_emit,
 };

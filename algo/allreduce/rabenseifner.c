@@ -61,8 +61,8 @@ static void emit_segment(struct coll_build *b, const struct coll_call *part, u64
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_rabenseifner_emit(struct coll_build *b, const struct coll_call *call,
+					const struct coll_tuning *tuning)
 {
 	const u32 segments = pipeline_parts(call, tuning, 0);
 	struct coll_call part = *call;
@@ -78,8 +78,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_rabenseifner_cost(const struct coll_call *call,
+					  const struct coll_tuning *tuning,
+					  const struct coll_machine *m)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call), s = pipeline_parts(call, tuning, 0);
@@ -98,8 +99,8 @@ const struct coll_algo coll_allreduce_rabenseifner = {
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_rabenseifner_cost,
+	.emit = allreduce_rabenseifner_emit,
 };
 
 const struct coll_algo coll_allreduce_world = {
@@ -109,7 +110,7 @@ const struct coll_algo coll_allreduce_world = {
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_rabenseifner_cost,
+	.emit = allreduce_rabenseifner_emit,
 	.baseline = true,
 };

@@ -89,8 +89,8 @@ static void emit_segment(struct coll_build *b, const struct segment *s)
 	emit_spread(b, s, ready, &inside);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_rabenseifner_extended_emit(struct coll_build *b, const struct coll_call *call,
+						 const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
@@ -113,8 +113,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_rabenseifner_extended_cost(const struct coll_call *call,
+						   const struct coll_tuning *tuning,
+						   const struct coll_machine *m)
 {
 	const double n = call_bytes(call), p = coll_clusters_largest(call);
 	const double s = pipeline_parts(call, tuning, p);
@@ -138,6 +139,6 @@ const struct coll_algo coll_allreduce_rabenseifner_extended = {
 	.clusters = true,
 	.options = "n, segment",
 	.refuses = coll_order_pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_rabenseifner_extended_cost,
+	.emit = allreduce_rabenseifner_extended_emit,
 };

@@ -19,8 +19,8 @@ static void emit_bcast(struct coll_build *b, const struct coll_call *call, u32 r
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_reduce_bcast_emit(struct coll_build *b, const struct coll_call *call,
+					const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	const u32 parent = subtree_parent(call, 0);
@@ -43,8 +43,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_bcast(b, call, sum.ready);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_reduce_bcast_cost(const struct coll_call *call,
+					  const struct coll_tuning *tuning,
+					  const struct coll_machine *m)
 {
 	const double n = call_bytes(call);
 
@@ -59,6 +60,6 @@ const struct coll_algo coll_allreduce_reduce_bcast = {
 	.name = "reduce-bcast",
 	.about = "binomial reduce to rank 0, binomial bcast from it",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_reduce_bcast_cost,
+	.emit = allreduce_reduce_bcast_emit,
 };

@@ -120,8 +120,8 @@ static void emit_part_of(struct coll_build *b, const struct coll_call *call, u32
 	emit_allgather(b, &ring, reduced, sent);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_ring_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	const u32 segments = segments_of(call, tuning);
 	u32 i;
@@ -144,8 +144,8 @@ static void emit_rings(struct coll_build *b, const struct coll_call *call,
 		emit_part_of(b, call, rings.stride[i], rings.count, i);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_ring_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const double p = call->ranks, n = call_bytes(call), s = segments_of(call, tuning);
 
@@ -160,8 +160,8 @@ const struct coll_algo coll_allreduce_ring = {
 	.about = "around the ring twice: 2 (p - 1) messages, fewest bytes, neighbours only",
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_ring_cost,
+	.emit = allreduce_ring_emit,
 };
 
 static double cost_rings(const struct coll_call *call, const struct coll_tuning *tuning,

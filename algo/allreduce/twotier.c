@@ -52,8 +52,8 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 	coll_emit_phase(b, bcast, &call, &part);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void allreduce_twotier_emit(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = phase_segments(call, tuning);
@@ -71,8 +71,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double allreduce_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				     const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
 	const double rounds = log2_ceil(coll_clusters_count(call)), n = call_bytes(call);
@@ -99,6 +99,6 @@ const struct coll_algo coll_allreduce_twotier = {
 	.clusters = true,
 	.options = "segment",
 	.refuses = coll_order_pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = allreduce_twotier_cost,
+	.emit = allreduce_twotier_emit,
 };

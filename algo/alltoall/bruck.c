@@ -23,7 +23,7 @@ struct bruck {
 };
 
 /* How many of the blocks below i travel in round k. */
-static u32 travellers(u32 i, u32 k)
+static u32 alltoall_bruck_travellers(u32 i, u32 k)
 {
 	u32 rest = i & ((2u << k) - 1);
 
@@ -31,9 +31,9 @@ static u32 travellers(u32 i, u32 k)
 }
 
 /* Where block i is when it has travelled in round k. */
-static u64 landed(const struct bruck *bruck, u32 i, u32 k)
+static u64 alltoall_bruck_landed(const struct bruck *bruck, u32 i, u32 k)
 {
-	return bruck->landing[k] + travellers(i, k) * bruck->bytes;
+	return bruck->landing[k] + alltoall_bruck_travellers(i, k) * bruck->bytes;
 }
 
 /* The part of a block that travels with the others. */
@@ -59,11 +59,12 @@ static u32 emit_pack_one(struct coll_build *b, const struct bruck *bruck, u32 i,
 	u32 travelled = i & ((1u << k) - 1), last;
 	struct block block;
 
-	message += travellers(i, k) * bruck->bytes;
+	message += alltoall_bruck_travellers(i, k) * bruck->bytes;
 	if (travelled) {
 		last = log2_floor(travelled);
 		coll_emit_after(b, bruck->received[last]);
-		return coll_emit_copy(b, message, landed(bruck, i, last), bruck->bytes);
+		return coll_emit_copy(b, message, alltoall_bruck_landed(bruck, i, last),
+				      bruck->bytes);
 	}
 	block = block_head(bruck, block_to(call, rank_plus(call->rank, i, call->ranks)));
 	return block.bytes ? coll_emit_copy(b, message, block.place, block.bytes) : COLL_NONE;
@@ -72,7 +73,7 @@ static u32 emit_pack_one(struct coll_build *b, const struct bruck *bruck, u32 i,
 static void emit_round(struct coll_build *b, struct bruck *bruck, u32 k)
 {
 	const struct coll_call *call = bruck->call;
-	const u32 p = call->ranks, count = travellers(p, k);
+	const u32 p = call->ranks, count = alltoall_bruck_travellers(p, k);
 	const u64 message = coll_emit_scratch(b, count * bruck->bytes);
 	u32 first = COLL_NONE, copies = 0, i;
 
@@ -109,7 +110,7 @@ static void emit_unpack_all(struct coll_build *b, const struct bruck *bruck)
 		coll_emit_after(b, bruck->received[last]);
 		for (k = 0; call->in_place && k < bruck->rounds; k++)
 			coll_emit_after(b, bruck->packed[k]);
-		coll_emit_copy(b, block.place, landed(bruck, i, last), block.bytes);
+		coll_emit_copy(b, block.place, alltoall_bruck_landed(bruck, i, last), block.bytes);
 	}
 }
 
@@ -149,8 +150,8 @@ static u64 padded_bytes(const struct coll_call *call, const struct coll_tuning *
 	return call->collective == COLL_ALLTOALL ? call_bytes(call) : tuning->bound * call->element;
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_bruck_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	struct bruck bruck = {
 		.call = call,
@@ -167,7 +168,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_tails(b, &bruck);
 }
 
-static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+static const char *alltoall_bruck_refuses(const struct coll_call *call,
+					  const struct coll_tuning *tuning)
 {
 	if (tuning->bound == COLL_UNSET)
 		return "it needs `bound`: how many elements of a block go with the others";
@@ -176,8 +178,8 @@ static const char *refuses(const struct coll_call *call, const struct coll_tunin
 	return NULL;
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_bruck_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const double n = (double)call->ranks * padded_bytes(call, tuning);
 
@@ -191,8 +193,8 @@ const struct coll_algo coll_alltoall_bruck = {
 	.name = "bruck",
 	.about = "log2 p rounds of half the blocks: short blocks",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_bruck_cost,
+	.emit = alltoall_bruck_emit,
 };
 
 const struct coll_algo coll_alltoallv_bruck = {
@@ -201,7 +203,7 @@ const struct coll_algo coll_alltoallv_bruck = {
 	.about = "log2 p rounds of half the blocks, padded to `bound` elements: short blocks",
 	.ordered = true,
 	.options = "bound",
-	.refuses = refuses,
-	.cost = cost,
-	.emit = emit,
+	.refuses = alltoall_bruck_refuses,
+	.cost = alltoall_bruck_cost,
+	.emit = alltoall_bruck_emit,
 };

@@ -21,7 +21,7 @@ struct routing {
 	u32 packed;		/* in place: what still reads OUT, joined */
 };
 
-static bool goes(const void *user, u32 element, u32 step, u32 letter)
+static bool alltoall_cayley_goes(const void *user, u32 element, u32 step, u32 letter)
 {
 	const struct routing *r = user;
 
@@ -37,7 +37,7 @@ static void emit_letter_send(void *user, u32 step, u32 letter, u32 blocks)
 	u32 packed = COLL_NONE, element, i = 0;
 
 	for (element = 1; element < r->g.ranks; element++) {
-		if (!goes(r, element, step, letter))
+		if (!alltoall_cayley_goes(r, element, step, letter))
 			continue;
 		coll_emit_after(r->b, r->held[element].ready);
 		packed = emit_both(r->b, packed, coll_emit_copy(r->b, message + i++ * r->bytes,
@@ -59,14 +59,14 @@ static void emit_letter_recv(void *user, u32 step, u32 letter, u32 blocks)
 	u32 element, i = 0;
 
 	for (element = 1; element < r->g.ranks; element++)
-		if (goes(r, element, step, letter))
+		if (alltoall_cayley_goes(r, element, step, letter))
 			r->held[element] = (struct held){ landing + i++ * r->bytes, come };
 }
 
-static const struct cayley_walk walk = { goes, emit_letter_send, emit_letter_recv };
+static const struct cayley_walk walk = { alltoall_cayley_goes, emit_letter_send, emit_letter_recv };
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_cayley_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
 	struct routing r = { .b = b, .call = call, .bytes = call_bytes(call),
@@ -96,8 +96,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	const u32 depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double n = (double)call_bytes(call) * call->ranks;
@@ -115,7 +115,7 @@ const struct coll_algo coll_alltoall_cayley = {
 	.room = CAYLEY_ROOM + sizeof(struct held),
 	.shared = CAYLEY_SHARED,
 	.refuses = coll_cayley_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_cayley_cost,
+	.emit = alltoall_cayley_emit,
 	.share = coll_cayley_share,
 };

@@ -173,8 +173,8 @@ static void emit_step(struct routing *r, u32 t)
 	r->next = spent;
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_debruijn_emit(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
 	struct routing r = {
@@ -203,8 +203,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_debruijn_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				     const struct coll_machine *m)
 {
 	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	const double n = (double)call_bytes(call) * call->ranks;
@@ -221,6 +221,6 @@ const struct coll_algo coll_alltoall_debruijn = {
 	.ordered = true,
 	.options = "radix",
 	.room = 2 * sizeof(struct held),
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_debruijn_cost,
+	.emit = alltoall_debruijn_emit,
 };

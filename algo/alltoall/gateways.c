@@ -182,8 +182,8 @@ static void emit_hand_down(struct coll_build *b, const struct gateways *g, u32 c
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_gateways_emit(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
 	struct gateways g = {
 		.x = { .c = coll_clusters_make(b, call, tuning), .call = call },
@@ -206,8 +206,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_gateways_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				     const struct coll_machine *m)
 {
 	const double n = call_bytes(call), p = coll_clusters_largest(call), q = call->ranks - p;
 	const double lanes = coll_clusters_lanes(call, tuning);
@@ -229,6 +229,6 @@ const struct coll_algo coll_alltoall_gateways = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_gateways_cost,
+	.emit = alltoall_gateways_emit,
 };

@@ -28,8 +28,8 @@ static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_linear_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	u32 distance;
 
@@ -55,8 +55,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_copy_own(b, call);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	const double n = block_usual_bytes(call, tuning);
 
@@ -71,8 +71,8 @@ const struct coll_algo coll_alltoall_linear = {
 	.name = "linear",
 	.about = "all blocks at once, straight into place",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_linear_cost,
+	.emit = alltoall_linear_emit,
 };
 
 const struct coll_algo coll_alltoall_direct = {
@@ -80,8 +80,8 @@ const struct coll_algo coll_alltoall_direct = {
 	.name = "direct",
 	.about = "all blocks at once, whatever the way: linear",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_linear_cost,
+	.emit = alltoall_linear_emit,
 	.baseline = true,
 };
 
@@ -90,8 +90,8 @@ const struct coll_algo coll_alltoallv_linear = {
 	.name = "linear",
 	.about = "all blocks at once, straight into place",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_linear_cost,
+	.emit = alltoall_linear_emit,
 };
 
 const struct coll_algo coll_alltoallv_direct = {
@@ -99,7 +99,7 @@ const struct coll_algo coll_alltoallv_direct = {
 	.name = "direct",
 	.about = "all blocks at once, whatever the way: linear",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_linear_cost,
+	.emit = alltoall_linear_emit,
 	.baseline = true,
 };

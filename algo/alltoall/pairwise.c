@@ -46,8 +46,8 @@ static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_pairwise_emit(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
 	u32 sent = COLL_NONE, received = COLL_NONE, distance;
 
@@ -72,8 +72,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_pairwise_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				     const struct coll_machine *m)
 {
 	(void)tuning;
 	return symmetric_cost(call, m,
@@ -86,8 +86,8 @@ const struct coll_algo coll_alltoall_pairwise = {
 	.name = "pairwise",
 	.about = "p-1 rounds, one partner at a time: long blocks",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_pairwise_cost,
+	.emit = alltoall_pairwise_emit,
 };
 
 const struct coll_algo coll_alltoall_world = {
@@ -95,8 +95,8 @@ const struct coll_algo coll_alltoall_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: pairwise",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_pairwise_cost,
+	.emit = alltoall_pairwise_emit,
 	.baseline = true,
 };
 
@@ -105,8 +105,8 @@ const struct coll_algo coll_alltoallv_pairwise = {
 	.name = "pairwise",
 	.about = "p-1 rounds, one partner at a time: long blocks",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_pairwise_cost,
+	.emit = alltoall_pairwise_emit,
 };
 
 const struct coll_algo coll_alltoallv_world = {
@@ -114,7 +114,7 @@ const struct coll_algo coll_alltoallv_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: pairwise",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_pairwise_cost,
+	.emit = alltoall_pairwise_emit,
 	.baseline = true,
 };

@@ -77,15 +77,15 @@ static void emit_asker(struct coll_build *b, const struct exchange *x, u32 clust
 		emit_signal(b, near[c->index + c->lanes], free);
 }
 
-static bool asks(const struct clusters *c, u32 one, u32 other)
+static bool alltoall_turns_asks(const struct clusters *c, u32 one, u32 other)
 {
 	const u32 a = cluster_size(c, one), b = cluster_size(c, other);
 
 	return a < b || (a == b && one < other);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void alltoall_turns_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	const struct exchange x = { .c = coll_clusters_make(b, call, tuning), .call = call };
 	const struct clusters *c = &x.c;
@@ -96,7 +96,7 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	for (k = 0; k < c->count; k++) {
 		if (k == c->mine)
 			continue;
-		if (asks(c, c->mine, k))
+		if (alltoall_turns_asks(c, c->mine, k))
 			emit_asker(b, &x, k, begin);
 		else
 			for (i = 0; i < cluster_size(c, k); i++)
@@ -104,8 +104,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double alltoall_turns_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const double n = block_usual_bytes(call, tuning), p = coll_clusters_largest(call);
 	const double lanes = coll_clusters_lanes(call, tuning);
@@ -127,8 +127,8 @@ const struct coll_algo coll_alltoall_turns = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_turns_cost,
+	.emit = alltoall_turns_emit,
 };
 
 const struct coll_algo coll_alltoallv_turns = {
@@ -138,6 +138,6 @@ const struct coll_algo coll_alltoallv_turns = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = alltoall_turns_cost,
+	.emit = alltoall_turns_emit,
 };

@@ -7,8 +7,8 @@
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void barrier_butterfly_emit(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const u64 nothing = COLL_PLACE(COLL_SCRATCH, 0);
@@ -37,8 +37,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *machine)
+static double barrier_butterfly_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				     const struct coll_machine *machine)
 {
 	const struct fold fold = fold_of(call->ranks);
 
@@ -52,6 +52,6 @@ const struct coll_algo coll_barrier_butterfly = {
 	.name = "butterfly",
 	.about = "log2 p exchanges, two messages more if p is no power of two",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = barrier_butterfly_cost,
+	.emit = barrier_butterfly_emit,
 };

@@ -6,8 +6,8 @@
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void barrier_dissemination_emit(struct coll_build *b, const struct coll_call *call,
+				       const struct coll_tuning *tuning)
 {
 	u32 heard = COLL_NONE, distance;
 
@@ -24,8 +24,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *machine)
+static double barrier_dissemination_cost(const struct coll_call *call,
+					 const struct coll_tuning *tuning,
+					 const struct coll_machine *machine)
 {
 	(void)tuning;
 	return symmetric_cost(call, machine, log2_ceil(call->ranks) * machine->alpha);
@@ -36,8 +37,8 @@ const struct coll_algo coll_barrier_dissemination = {
 	.name = "dissemination",
 	.about = "log2 p rounds, each telling a rank twice as far away",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = barrier_dissemination_cost,
+	.emit = barrier_dissemination_emit,
 };
 
 const struct coll_algo coll_barrier_world = {
@@ -45,7 +46,7 @@ const struct coll_algo coll_barrier_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: dissemination",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = barrier_dissemination_cost,
+	.emit = barrier_dissemination_emit,
 	.baseline = true,
 };

@@ -19,8 +19,8 @@ static void emit_root(struct coll_build *b, const struct coll_call *call)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void barrier_linear_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	(void)tuning;
 	if (!call->rank) {
@@ -31,8 +31,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	coll_emit_recv(b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double barrier_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	(void)tuning;
 	return crowded_cost(call, m, 2 * fan_cost(m, call->ranks - 1, 0),
@@ -44,6 +44,6 @@ const struct coll_algo coll_barrier_linear = {
 	.name = "linear",
 	.about = "all tell rank 0, which tells all: 2 (p-1) messages",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = barrier_linear_cost,
+	.emit = barrier_linear_emit,
 };

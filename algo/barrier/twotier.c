@@ -8,8 +8,8 @@
 
 extern const struct coll_algo coll_barrier_dissemination;
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void barrier_twotier_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const struct coll_call inside = call_inside(&c, call, COLL_BARRIER);
@@ -32,8 +32,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		coll_emit_phase(b, &coll_barrier_dissemination, &inside, &near);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double barrier_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	(void)tuning;
 	return symmetric_cost(call, m,
@@ -48,6 +48,6 @@ const struct coll_algo coll_barrier_twotier = {
 	.about = "inside each cluster, among the heads, inside again: one way across",
 	.ordered = true,
 	.clusters = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = barrier_twotier_cost,
+	.emit = barrier_twotier_emit,
 };

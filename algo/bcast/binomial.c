@@ -6,8 +6,8 @@
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_binomial_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	const u32 relative = rank_minus(call->rank, call->root, call->ranks);
@@ -25,8 +25,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_binomial_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	(void)tuning;
 	return crowded_cost(call, m,
@@ -39,6 +39,6 @@ const struct coll_algo coll_bcast_binomial = {
 	.name = "binomial",
 	.about = "tree of log2 p rounds, the whole vector in each",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_binomial_cost,
+	.emit = bcast_binomial_emit,
 };

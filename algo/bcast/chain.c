@@ -12,8 +12,8 @@ static u32 parts_of(const struct coll_call *call, const struct coll_tuning *tuni
 	return pipeline_parts(call, tuning, call->ranks > 2 ? call->ranks - 2 : 0);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_chain_emit(struct coll_build *b, const struct coll_call *call,
+			     const struct coll_tuning *tuning)
 {
 	const u32 relative = rank_minus(call->rank, call->root, call->ranks);
 	const u32 above = rank_plus(call->rank, 1, call->ranks);
@@ -37,8 +37,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_chain_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			       const struct coll_machine *m)
 {
 	const double parts = parts_of(call, tuning), p = call->ranks;
 
@@ -56,6 +56,6 @@ const struct coll_algo coll_bcast_chain = {
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_chain_cost,
+	.emit = bcast_chain_emit,
 };

@@ -49,7 +49,7 @@ struct search {
 };
 
 /* What is left to the target before the skip of round k. */
-static u32 reach(const struct search *search, u32 k)
+static u32 bcast_circulant_reach(const struct search *search, u32 k)
 {
 	return search->target - circulant_skip(search->ranks, search->rounds, k);
 }
@@ -64,12 +64,14 @@ static void search_ways(struct search *search, u32 way, s32 k)
 	for (; k >= 0; k--) {
 		u32 longer = way + circulant_skip(search->ranks, search->rounds, k);
 
-		if (!(search->unused >> k & 1) || longer > reach(search, search->found) ||
+		if (!(search->unused >> k & 1) ||
+		    longer > bcast_circulant_reach(search, search->found) ||
 		    longer >= search->shortest)
 			continue;
-		if (longer <= reach(search, search->found + 1))
+		if (longer <= bcast_circulant_reach(search, search->found + 1))
 			search_ways(search, longer, k - 1);
-		if (search->found == search->rounds || way > reach(search, search->found + 1))
+		if (search->found == search->rounds ||
+		    way > bcast_circulant_reach(search, search->found + 1))
 			return;
 		search->shortest = longer;
 		search->unused &= ~(1u << k);
@@ -111,7 +113,7 @@ static struct table table_of(u32 relative, u32 ranks, u32 rounds)
 }
 
 /* The block that the table names for this round, capped or not. */
-static s64 named(const struct graph *graph, const struct table *table, u32 round)
+static s64 bcast_circulant_named(const struct graph *graph, const struct table *table, u32 round)
 {
 	const u32 q = graph->rounds;
 
@@ -119,16 +121,16 @@ static s64 named(const struct graph *graph, const struct table *table, u32 round
 }
 
 /* The block that really comes in this round, or COLL_NONE. */
-static u32 comes(const struct graph *graph, const struct table *table, u32 round)
+static u32 bcast_circulant_comes(const struct graph *graph, const struct table *table, u32 round)
 {
-	const s64 last = graph->blocks - 1, block = named(graph, table, round);
+	const s64 last = graph->blocks - 1, block = bcast_circulant_named(graph, table, round);
 	u32 back;
 
 	if (block < last)
 		return block < 0 ? COLL_NONE : block;
 	/* The last block is named once more by every round after its first. */
 	for (back = 1; back <= graph->rounds && back <= round - graph->first; back++)
-		if (named(graph, table, round - back) >= last)
+		if (bcast_circulant_named(graph, table, round - back) >= last)
 			return COLL_NONE;
 	return last;
 }
@@ -150,8 +152,8 @@ struct arrivals {
 	u32 last;
 };
 
-static void arrived(struct arrivals *arrivals, const struct graph *graph, u32 round, u32 block,
-		    u32 op)
+static void bcast_circulant_arrived(struct arrivals *arrivals, const struct graph *graph, u32 round,
+				    u32 block, u32 op)
 {
 	arrivals->block[round % (2 * graph->rounds)] = block;
 	arrivals->op[round % (2 * graph->rounds)] = op;
@@ -159,7 +161,8 @@ static void arrived(struct arrivals *arrivals, const struct graph *graph, u32 ro
 		arrivals->last = op;
 }
 
-static u32 arrival(const struct arrivals *arrivals, const struct graph *graph, u32 block)
+static u32 bcast_circulant_arrival(const struct arrivals *arrivals, const struct graph *graph,
+				   u32 block)
 {
 	u32 i;
 
@@ -193,19 +196,20 @@ static void emit_rounds(struct coll_build *b, const struct graph *graph)
 		u32 distance = circulant_skip(p, q, round % q), block;
 
 		block = rank_plus(relative, distance, p) ?
-				comes(graph, &theirs[round % q], round) : COLL_NONE;
+				bcast_circulant_comes(graph, &theirs[round % q], round) : COLL_NONE;
 		if (block != COLL_NONE) {
-			coll_emit_after(b, arrival(&arrivals, graph, block));
+			coll_emit_after(b, bcast_circulant_arrival(&arrivals, graph, block));
 			coll_emit_after(b, sent);	/* a round is a round: one link at a time */
 			sent = coll_emit_send(b, rank_plus(call->rank, distance, p),
 					      block_place(graph, block), block_size(graph, block));
 		}
-		block = relative ? comes(graph, &mine, round) : COLL_NONE;
+		block = relative ? bcast_circulant_comes(graph, &mine, round) : COLL_NONE;
 		if (block != COLL_NONE)
-			arrived(&arrivals, graph, round, block,
-				coll_emit_recv(b, rank_minus(call->rank, distance, p),
-					       block_place(graph, block),
-					       block_size(graph, block)));
+			bcast_circulant_arrived(&arrivals, graph, round, block,
+						coll_emit_recv(b,
+							       rank_minus(call->rank, distance, p),
+							       block_place(graph, block),
+							       block_size(graph, block)));
 	}
 }
 
@@ -216,8 +220,8 @@ static u32 blocks_of(const struct coll_call *call, const struct coll_tuning *tun
 	return pipeline_parts(call, tuning, rounds > 1 ? rounds - 1 : 0);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_circulant_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const u32 q = log2_ceil(call->ranks);
 	struct graph graph = { .call = call, .rounds = q, .blocks = blocks_of(call, tuning) };
@@ -228,8 +232,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_rounds(b, &graph);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_circulant_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	const double blocks = blocks_of(call, tuning);
 
@@ -248,6 +252,6 @@ const struct coll_algo coll_bcast_circulant = {
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_circulant_cost,
+	.emit = bcast_circulant_emit,
 };

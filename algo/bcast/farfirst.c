@@ -45,8 +45,8 @@ static void emit_near(struct coll_build *b, const struct clusters *c, const stru
 	coll_emit_phase(b, bcast, &inside, &part);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_farfirst_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = phase_segments(call, tuning);
@@ -66,8 +66,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
  * The root's far copies and its part of the broadcast inside leave by one NIC, one
  * after the other: nothing of that overlaps.
  */
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_farfirst_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
 	const u32 s = phase_segments(call, tuning);
@@ -92,6 +92,6 @@ const struct coll_algo coll_bcast_farfirst = {
 	.clusters = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_farfirst_cost,
+	.emit = bcast_farfirst_emit,
 };

@@ -5,8 +5,8 @@
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_linear_emit(struct coll_build *b, const struct coll_call *call,
+			      const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	u32 distance;
@@ -22,8 +22,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		coll_emit_send(b, rank_plus(call->root, distance, call->ranks), out, n);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				const struct coll_machine *m)
 {
 	(void)tuning;
 	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
@@ -35,6 +35,6 @@ const struct coll_algo coll_bcast_linear = {
 	.name = "linear",
 	.about = "the root sends to everybody: p-1 messages of the whole vector",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_linear_cost,
+	.emit = bcast_linear_emit,
 };

@@ -29,7 +29,7 @@ static u64 part_place(const struct coll_call *call, u32 part)
 }
 
 /* Whether the scatter brings `part` to `relative`: it is in the subtree. */
-static bool scattered(const struct cut *cut, u32 relative, u32 part)
+static bool bcast_vandegeijn_scattered(const struct cut *cut, u32 relative, u32 part)
 {
 	return part >= relative && part - relative < tree_size(relative, cut->call->ranks);
 }
@@ -67,20 +67,22 @@ static void emit_ring(struct coll_build *b, const struct cut *cut, u32 from_scat
 		u32 give = rank_minus(cut->relative, step, p);
 		u32 take = rank_minus(give, 1, p);
 
-		if (!scattered(cut, above, give) && part_bytes(call, p, give)) {
-			coll_emit_after(b, scattered(cut, cut->relative, give) ? from_scatter :
-									   from_ring);
+		if (!bcast_vandegeijn_scattered(cut, above, give) && part_bytes(call, p, give)) {
+			coll_emit_after(b, bcast_vandegeijn_scattered(cut, cut->relative, give)
+						   ? from_scatter
+						   : from_ring);
 			coll_emit_send(b, cut->above, part_place(call, give),
 				       part_bytes(call, p, give));
 		}
-		if (!scattered(cut, cut->relative, take) && part_bytes(call, p, take))
+		if (!bcast_vandegeijn_scattered(cut, cut->relative, take) &&
+		    part_bytes(call, p, take))
 			from_ring = coll_emit_recv(b, cut->below, part_place(call, take),
 						   part_bytes(call, p, take));
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_vandegeijn_emit(struct coll_build *b, const struct coll_call *call,
+				  const struct coll_tuning *tuning)
 {
 	const struct cut cut = {
 		.call = call,
@@ -93,8 +95,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_ring(b, &cut, emit_scatter(b, &cut));
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_vandegeijn_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				    const struct coll_machine *m)
 {
 	const double p = call->ranks;
 
@@ -110,8 +112,8 @@ const struct coll_algo coll_bcast_vandegeijn = {
 	.name = "vandegeijn",
 	.about = "binomial scatter, then ring allgather: every link carries 2/p of the vector",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_vandegeijn_cost,
+	.emit = bcast_vandegeijn_emit,
 };
 
 const struct coll_algo coll_bcast_world = {
@@ -119,7 +121,7 @@ const struct coll_algo coll_bcast_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: vandegeijn",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_vandegeijn_cost,
+	.emit = bcast_vandegeijn_emit,
 	.baseline = true,
 };

@@ -116,8 +116,8 @@ static void emit_segment(struct coll_build *b, const struct part *part)
 	emit_ring(b, part, ready);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void bcast_vandegeijn_extended_emit(struct coll_build *b, const struct coll_call *call,
+					   const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
@@ -134,8 +134,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double bcast_vandegeijn_extended_cost(const struct coll_call *call,
+					     const struct coll_tuning *tuning,
+					     const struct coll_machine *m)
 {
 	const double n = call_bytes(call), p = coll_clusters_largest(call);
 	/* Alone in its cluster it sends across only, and that overlaps with nothing. */
@@ -160,6 +161,6 @@ const struct coll_algo coll_bcast_vandegeijn_extended = {
 	.clusters = true,
 	.options = "n, segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = bcast_vandegeijn_extended_cost,
+	.emit = bcast_vandegeijn_extended_emit,
 };

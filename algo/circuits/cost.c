@@ -28,7 +28,7 @@ static void at_least(double *time, double other)
 		*time = other;
 }
 
-static double waited(const struct timing *t, u32 rank, u32 index)
+static double circuits_cost_waited(const struct timing *t, u32 rank, u32 index)
 {
 	const struct coll_schedule *s = t->c->rounds.schedule[rank];
 	const struct coll_op *op = &coll_ops(s)[index];
@@ -53,7 +53,7 @@ static void end_sessions(struct timing *t, u32 epoch)
 }
 
 /* When the session's circuit can carry data. */
-static double lit(struct timing *t, u32 session)
+static double circuits_cost_lit(struct timing *t, u32 session)
 {
 	const struct session *s = &t->c->session[session];
 	double asked = 0;
@@ -95,12 +95,12 @@ static double on_cpu(struct timing *t, u32 rank, double time, double work)
 static void time_message(struct timing *t, const struct message *m)
 {
 	const double overhead = t->m->overhead;
-	double sent = waited(t, m->from, m->send), come;
+	double sent = circuits_cost_waited(t, m->from, m->send), come;
 	const u32 way = m->session == COLL_NONE ? 0 : m->from == t->c->session[m->session].end[0];
 	double *busy = m->session == COLL_NONE ? NULL : &t->busy[2 * m->session + way];
 
 	if (busy) {
-		at_least(&sent, lit(t, m->session));
+		at_least(&sent, circuits_cost_lit(t, m->session));
 		at_least(&sent, *busy);
 	}
 	sent = on_cpu(t, m->from, sent, overhead);
@@ -111,7 +111,7 @@ static void time_message(struct timing *t, const struct message *m)
 	if (busy)
 		at_least(&t->freed[m->session], come);
 	t->done[m->from][m->send] = sent;
-	at_least(&come, waited(t, m->to, m->recv));
+	at_least(&come, circuits_cost_waited(t, m->to, m->recv));
 	t->done[m->to][m->recv] = come;
 	at_least(&t->finish, come);
 }
@@ -122,7 +122,7 @@ static void time_local(struct timing *t, u32 rank, u32 index)
 	const double work = op->kind == COLL_OP_REDUCE ? op->bytes * t->m->gamma : 0;
 	double *done = &t->done[rank][index];
 
-	*done = on_cpu(t, rank, waited(t, rank, index), work) + work;
+	*done = on_cpu(t, rank, circuits_cost_waited(t, rank, index), work) + work;
 	at_least(&t->finish, *done);
 }
 
@@ -150,7 +150,7 @@ static struct sort_item *sort_happened(const struct circuits *c, struct room *ro
 	return item;
 }
 
-static int prepare(struct timing *t, struct room *room)
+static int circuits_cost_prepare(struct timing *t, struct room *room)
 {
 	const struct rounds *r = &t->c->rounds;
 	const u32 sessions = t->c->sessions;
@@ -215,7 +215,7 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 	*cost = (struct coll_circuits_cost){ 0 };
 	error = coll_circuits_plan(algo, call, tuning, &room, &c);
 	if (!error)
-		error = prepare(&t, &room);
+		error = circuits_cost_prepare(&t, &room);
 	if (!error)
 		error = count_setups(&c, &room, cost);
 	if (!error) {

@@ -44,7 +44,8 @@ static u64 value_of(enum what what, u32 side, u32 id)
 	return (u64)what << 40 | (u64)side << 32 | id;
 }
 
-static void list(struct emitting *e, u32 epoch, enum phase phase, u64 minor, u64 value)
+static void circuits_emit_list(struct emitting *e, u32 epoch, enum phase phase, u64 minor,
+			       u64 value)
 {
 	e->item[e->items++] =
 		(struct sort_item){ (u64)epoch * PHASES + phase, minor, value };
@@ -90,8 +91,8 @@ static void list_op(struct emitting *e, u32 index)
 	if (e->message_of[index] != COLL_NONE) {
 		m = &c->rounds.message[e->message_of[index]];
 		e->round[index] = m->round;
-		list(e, m->epoch, PHASE_OPS, (u64)m->round << 33 | 1ull << 32 | index,
-		     value_of(WHAT_OP, 0, index));
+		circuits_emit_list(e, m->epoch, PHASE_OPS, (u64)m->round << 33 | 1ull << 32 | index,
+				   value_of(WHAT_OP, 0, index));
 		if (m->session == COLL_NONE)
 			return;
 		e->next_in_session[index] = e->first_in_session[m->session];
@@ -105,8 +106,8 @@ static void list_op(struct emitting *e, u32 index)
 		round = after > round ? after : round;
 	}
 	e->round[index] = round;
-	list(e, c->epoch_of[round < c->rounds.rounds ? round : c->rounds.rounds], PHASE_OPS,
-	     (u64)round << 33 | index, value_of(WHAT_OP, 0, index));
+	circuits_emit_list(e, c->epoch_of[round < c->rounds.rounds ? round : c->rounds.rounds],
+			   PHASE_OPS, (u64)round << 33 | index, value_of(WHAT_OP, 0, index));
 }
 
 static bool is_mine(const struct emitting *e, const struct session *s)
@@ -128,11 +129,11 @@ static void list_signals(struct emitting *e, u32 session)
 		if (before->end[side] == s->end[0])
 			continue;
 		if (before->end[side] == e->rank)
-			list(e, before->last, PHASE_SIGNAL, (u64)session << 1 | side,
-			     value_of(WHAT_TELL, side, session));
+			circuits_emit_list(e, before->last, PHASE_SIGNAL, (u64)session << 1 | side,
+					   value_of(WHAT_TELL, side, session));
 		if (s->end[0] == e->rank)
-			list(e, before->last, PHASE_SIGNAL, (u64)session << 1 | side,
-			     value_of(WHAT_HEAR, side, session));
+			circuits_emit_list(e, before->last, PHASE_SIGNAL, (u64)session << 1 | side,
+					   value_of(WHAT_HEAR, side, session));
 	}
 }
 
@@ -163,8 +164,9 @@ static void list_sessions(struct emitting *e)
 			list_signals(e, i);
 		if (!is_mine(e, s))
 			continue;
-		list(e, s->first, PHASE_CONNECT, first_use(e, i), value_of(WHAT_CONNECT, 0, i));
-		list(e, s->last, PHASE_RELEASE, i, value_of(WHAT_RELEASE, 0, i));
+		circuits_emit_list(e, s->first, PHASE_CONNECT, first_use(e, i),
+				   value_of(WHAT_CONNECT, 0, i));
+		circuits_emit_list(e, s->last, PHASE_RELEASE, i, value_of(WHAT_RELEASE, 0, i));
 	}
 }
 
@@ -325,7 +327,7 @@ static bool emit_item(struct emitting *e, u64 value)
 	}
 }
 
-static int prepare(struct emitting *e)
+static int circuits_emit_prepare(struct emitting *e)
 {
 	const u32 ops = e->s->ops, sessions = e->c->sessions;
 	struct room *room = e->room;
@@ -387,7 +389,8 @@ static int own_schedule(struct emitting *e, const struct coll_algo *algo,
 }
 
 /* The type and the operation of the reduces, as the table sets them. */
-static void begin(struct emitting *e, const struct coll_call *call, void *memory, u64 bytes)
+static void circuits_emit_begin(struct emitting *e, const struct coll_call *call, void *memory,
+				u64 bytes)
 {
 	coll_build_init(&e->b, memory, bytes, call->rank, call->ranks);
 	coll_build_buffers(&e->b, e->aside ? 0 : e->s->buffer[COLL_IN], e->s->buffer[COLL_OUT]);
@@ -417,9 +420,9 @@ int coll_circuits_emit(const struct coll_algo *algo, const struct coll_call *cal
 	if (!error)
 		error = own_schedule(&e, algo, call, tuning);
 	if (!error)
-		error = prepare(&e);
+		error = circuits_emit_prepare(&e);
 	if (error)
 		return error;
-	begin(&e, call, memory, mine);
+	circuits_emit_begin(&e, call, memory, mine);
 	return emit_all(&e, schedule);
 }

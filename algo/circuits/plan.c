@@ -102,15 +102,16 @@ static bool is_up(const struct planning *p, const struct edge *edge)
 	       p->c->session[edge->session].last == p->epoch;
 }
 
-static bool fits(const struct planning *p, const struct edge *edge, const u32 *load, u32 in_all)
+static bool circuits_plan_fits(const struct planning *p, const struct edge *edge, const u32 *load,
+			       u32 in_all)
 {
 	const u32 a = place_of(p->c, edge->end, 0), b = place_of(p->c, edge->end, 1);
 
 	return load[a] < p->ports[a] && load[b] < p->ports[b] && in_all < p->wavelengths;
 }
 
-static void take(const struct planning *p, const struct edge *edge, u32 *load, u32 *in_all,
-		 u32 more)
+static void circuits_plan_take(const struct planning *p, const struct edge *edge, u32 *load,
+			       u32 *in_all, u32 more)
 {
 	load[place_of(p->c, edge->end, 0)] += more;
 	load[place_of(p->c, edge->end, 1)] += more;
@@ -127,13 +128,13 @@ static bool join_epoch(struct planning *p)
 	for (i = 0; i < p->edges; i++) {
 		if (is_up(p, &p->edge[i]))
 			continue;
-		if (!fits(p, &p->edge[i], p->load, p->load_in_all))
+		if (!circuits_plan_fits(p, &p->edge[i], p->load, p->load_in_all))
 			break;
-		take(p, &p->edge[i], p->load, &p->load_in_all, 1);
+		circuits_plan_take(p, &p->edge[i], p->load, &p->load_in_all, 1);
 	}
 	for (k = 0; i < p->edges && k < i; k++)
 		if (!is_up(p, &p->edge[k]))
-			take(p, &p->edge[k], p->load, &p->load_in_all, -1);
+			circuits_plan_take(p, &p->edge[k], p->load, &p->load_in_all, -1);
 	for (k = 0; i == p->edges && k < i; k++)
 		p->edge[k].epoch = p->epoch;
 	return i == p->edges;
@@ -201,13 +202,13 @@ static bool pack_colour(struct planning *p, u32 colour)
 	u32 i;
 
 	for (i = 0; i < p->edges; i++)
-		if (p->edge[i].colour == colour && !fits(p, &p->edge[i], p->load, 0))
+		if (p->edge[i].colour == colour && !circuits_plan_fits(p, &p->edge[i], p->load, 0))
 			return false;
 	if (p->load_in_all + p->of_colour[colour] > p->wavelengths)
 		return false;
 	for (i = 0; i < p->edges; i++)
 		if (p->edge[i].colour == colour) {
-			take(p, &p->edge[i], p->load, &p->load_in_all, 1);
+			circuits_plan_take(p, &p->edge[i], p->load, &p->load_in_all, 1);
 			p->edge[i].epoch = p->epoch;
 		}
 	return true;
@@ -233,7 +234,7 @@ static int split_round(struct planning *p)
 	next_epoch(p);
 	for (i = 0; i < p->edges; i++)
 		if (p->edge[i].colour == COLL_NONE) {
-			take(p, &p->edge[i], p->load, &p->load_in_all, 1);
+			circuits_plan_take(p, &p->edge[i], p->load, &p->load_in_all, 1);
 			p->edge[i].epoch = p->epoch;
 		}
 	error = colour_round(p, &colours);
@@ -375,8 +376,8 @@ static int take_ports(struct planning *p)
 
 /* ---- all of it --------------------------------------------------------------------- */
 
-static int prepare(struct planning *p, const struct coll_call *call,
-		   const struct coll_tuning *tuning)
+static int circuits_plan_prepare(struct planning *p, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	struct circuits *c = p->c;
 	const u32 n = call->ranks;
@@ -406,8 +407,8 @@ static int prepare(struct planning *p, const struct coll_call *call,
 	return 0;
 }
 
-static int plan(const struct coll_call *call, const struct coll_tuning *tuning, struct room *room,
-		bool in_turn, struct circuits *c, bool *split)
+static int circuits_plan_plan(const struct coll_call *call, const struct coll_tuning *tuning,
+			      struct room *room, bool in_turn, struct circuits *c, bool *split)
 {
 	struct planning p = { .c = c, .room = room };
 	int error;
@@ -415,7 +416,7 @@ static int plan(const struct coll_call *call, const struct coll_tuning *tuning, 
 
 	error = coll_rounds_play(&c->rounds, room, in_turn);
 	if (!error)
-		error = prepare(&p, call, tuning);
+		error = circuits_plan_prepare(&p, call, tuning);
 	for (i = 0; i < c->rounds.rounds && !error; i++)
 		error = plan_round(&p, i);
 	if (error)
@@ -446,10 +447,10 @@ int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *cal
 	error = coll_rounds_emit(algo, call, tuning, room, &c->rounds);
 	in_turn = *c;
 	if (!error)
-		error = plan(call, tuning, room, false, c, &split);
+		error = circuits_plan_plan(call, tuning, room, false, c, &split);
 	if (error || !split)
 		return error;
-	error = plan(call, tuning, room, true, &in_turn, &split);
+	error = circuits_plan_plan(call, tuning, room, true, &in_turn, &split);
 	if (!error && in_turn.epochs < c->epochs)
 		*c = in_turn;
 	return error;

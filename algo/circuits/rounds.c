@@ -198,7 +198,7 @@ struct playing {
 };
 
 /* One end of a message is ready; with both it is appended to order[]. */
-static void start(struct playing *p, u32 number)
+static void rounds_start(struct playing *p, u32 number)
 {
 	struct message *m = &p->r->message[number];
 
@@ -208,7 +208,7 @@ static void start(struct playing *p, u32 number)
 	p->r->order[p->sent++] = number;
 }
 
-static void queue(struct playing *p, u32 rank, u32 number)
+static void rounds_queue(struct playing *p, u32 rank, u32 number)
 {
 	struct turn *turn = &p->turn[rank];
 
@@ -221,7 +221,7 @@ static void queue(struct playing *p, u32 rank, u32 number)
 }
 
 /* All that a rank can do now. */
-static void advance(struct playing *p, u32 rank)
+static void rounds_advance(struct playing *p, u32 rank)
 {
 	struct rounds *r = p->r;
 	u32 op;
@@ -233,19 +233,19 @@ static void advance(struct playing *p, u32 rank)
 			r->happened[r->happenings++] = (struct happened){ rank, op };
 			coll_step_done(&p->step[rank], op);
 		} else if (p->turn && r->message[number].from == rank) {
-			queue(p, rank, number);
+			rounds_queue(p, rank, number);
 		} else {
-			start(p, number);
+			rounds_start(p, number);
 		}
 	}
 	if (p->turn && p->turn[rank].first != COLL_NONE) {
 		op = p->turn[rank].first;
 		p->turn[rank].first = p->next[op];
-		start(p, op);
+		rounds_start(p, op);
 	}
 }
 
-static bool waiting(const struct playing *p)
+static bool rounds_waiting(const struct playing *p)
 {
 	u32 i;
 
@@ -273,7 +273,7 @@ static void sort_round(const struct rounds *r, struct sort_item *item, u32 first
 		r->order[i] = item[i - first].value;
 }
 
-static int play(struct rounds *r, struct room *room, struct coll_step *step, bool in_turn)
+static int rounds_play(struct rounds *r, struct room *room, struct coll_step *step, bool in_turn)
 {
 	struct sort_item *item = coll_room_get(room, r->messages, sizeof(*item));
 	struct playing p = { .r = r, .step = step };
@@ -294,9 +294,9 @@ static int play(struct rounds *r, struct room *room, struct coll_step *step, boo
 		before = p.sent;
 		r->first[r->rounds] = before;
 		for (i = 0; i < r->ranks; i++)
-			advance(&p, i);
+			rounds_advance(&p, i);
 		/* Sends that started may wait for receives, and others for their turn. */
-		if (p.sent == before && !waiting(&p))
+		if (p.sent == before && !rounds_waiting(&p))
 			break;
 		sort_round(r, item, before, p.sent);
 		for (i = before; i < p.sent; i++) {
@@ -330,5 +330,5 @@ int coll_rounds_play(struct rounds *r, struct room *room, bool in_turn)
 	if (!step)
 		return -ENOSPC;
 	error = join_all(r, room);
-	return error ? error : play(r, room, step, in_turn);
+	return error ? error : rounds_play(r, room, step, in_turn);
 }

@@ -90,7 +90,8 @@ u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call, cons
 }
 
 /* How many of the blocks lie in one piece. */
-static u32 unbroken(const struct area *area, const struct coll_call *call, u32 first, u32 count)
+static u32 area_unbroken(const struct area *area, const struct coll_call *call, u32 first,
+			 u32 count)
 {
 	u32 before_end = call->ranks - rank_minus(first, area->first, call->ranks);
 
@@ -107,7 +108,7 @@ void coll_emit_send_blocks(struct coll_build *b, const struct coll_call *call,
 		return;
 	}
 	while (count) {
-		u32 piece = unbroken(area, call, first, count);
+		u32 piece = area_unbroken(area, call, first, count);
 		u64 bytes = blocks_bytes(call, first, piece);
 
 		if (bytes) {
@@ -125,7 +126,7 @@ u32 coll_emit_recv_blocks(struct coll_build *b, const struct coll_call *call,
 	u32 received[2] = { COLL_NONE, COLL_NONE }, pieces = 0;
 
 	while (count) {
-		u32 piece = unbroken(area, call, first, count);
+		u32 piece = area_unbroken(area, call, first, count);
 		u64 bytes = blocks_bytes(call, first, piece);
 
 		if (bytes) {

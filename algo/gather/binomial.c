@@ -72,8 +72,8 @@ static void emit_node(struct coll_build *b, const struct coll_call *call, u32 re
 	emit_up(b, call, held, relative, collected, count);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void gather_binomial_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const u32 relative = rank_minus(call->rank, call->root, call->ranks);
 
@@ -84,8 +84,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		emit_root(b, call);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double gather_binomial_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	const double p = call->ranks;
 
@@ -102,8 +102,8 @@ const struct coll_algo coll_gather_binomial = {
 	.name = "binomial",
 	.about = "tree of log2 p rounds; ranks collect for their subtree",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_binomial_cost,
+	.emit = gather_binomial_emit,
 };
 
 const struct coll_algo coll_gather_world = {
@@ -111,8 +111,8 @@ const struct coll_algo coll_gather_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: binomial",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_binomial_cost,
+	.emit = gather_binomial_emit,
 	.baseline = true,
 };
 
@@ -122,8 +122,8 @@ const struct coll_algo coll_gatherv_binomial = {
 	.about = "tree of log2 p rounds; ranks collect for their subtree",
 	.ordered = true,
 	.needs_counts = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_binomial_cost,
+	.emit = gather_binomial_emit,
 };
 
 const struct coll_algo coll_gatherv_world = {
@@ -132,7 +132,7 @@ const struct coll_algo coll_gatherv_world = {
 	.about = "over all ranks as if they were near each other: binomial",
 	.ordered = true,
 	.needs_counts = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_binomial_cost,
+	.emit = gather_binomial_emit,
 	.baseline = true,
 };

@@ -59,8 +59,8 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void gather_rendezvous_emit(struct coll_build *b, const struct coll_call *call,
+				   const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u64 own = block_bytes(call, call->rank);
@@ -78,8 +78,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 			emit_lane(b, &c, call, k, lane);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double gather_rendezvous_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				     const struct coll_machine *m)
 {
 	const double n = call->collective == COLL_GATHERV ? 0 : call_bytes(call);
 	const double p = coll_clusters_smallest(call), lanes = coll_clusters_lanes(call, tuning);
@@ -103,8 +103,8 @@ const struct coll_algo coll_gather_rendezvous = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_rendezvous_cost,
+	.emit = gather_rendezvous_emit,
 };
 
 const struct coll_algo coll_gatherv_rendezvous = {
@@ -114,6 +114,6 @@ const struct coll_algo coll_gatherv_rendezvous = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_rendezvous_cost,
+	.emit = gather_rendezvous_emit,
 };

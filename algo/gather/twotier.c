@@ -75,8 +75,8 @@ static void emit_root(struct coll_build *b, const struct tiers *t, u32 inside)
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void gather_twotier_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	struct tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
@@ -105,8 +105,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double gather_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
 	const double p = coll_clusters_largest(call), n = blocks_bytes(call, 0, call->ranks);
@@ -127,8 +127,8 @@ const struct coll_algo coll_gather_twotier = {
 	.about = "gather inside each cluster, one message across: short blocks",
 	.ordered = true,
 	.clusters = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_twotier_cost,
+	.emit = gather_twotier_emit,
 };
 
 const struct coll_algo coll_gatherv_twotier = {
@@ -138,6 +138,6 @@ const struct coll_algo coll_gatherv_twotier = {
 	.ordered = true,
 	.clusters = true,
 	.needs_counts = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = gather_twotier_cost,
+	.emit = gather_twotier_emit,
 };

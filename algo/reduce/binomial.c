@@ -11,8 +11,8 @@ static u32 top_of(const struct coll_call *call)
 	return call->commutative ? call->root : 0;
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_binomial_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	const u32 top = top_of(call), root = call->root;
@@ -42,8 +42,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_binomial_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	const double n = call_bytes(call);
 
@@ -59,6 +59,6 @@ const struct coll_algo coll_reduce_binomial = {
 	.name = "binomial",
 	.about = "binomial tree: log2 p messages of the whole vector",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_binomial_cost,
+	.emit = reduce_binomial_emit,
 };

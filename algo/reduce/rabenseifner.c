@@ -42,8 +42,8 @@ static void emit_gather(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_rabenseifner_emit(struct coll_build *b, const struct coll_call *call,
+				     const struct coll_tuning *tuning)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const u32 root = call->root, me = call->rank;
@@ -71,8 +71,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	emit_gather(b, call, &fold, seat, root_seat, rank, mine, reading);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_rabenseifner_cost(const struct coll_call *call,
+				       const struct coll_tuning *tuning,
+				       const struct coll_machine *m)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
@@ -89,8 +90,8 @@ const struct coll_algo coll_reduce_rabenseifner = {
 	.name = "rabenseifner",
 	.about = "reduce-scatter by halving, then gather: each byte goes twice at most",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_rabenseifner_cost,
+	.emit = reduce_rabenseifner_emit,
 };
 
 const struct coll_algo coll_reduce_world = {
@@ -98,7 +99,7 @@ const struct coll_algo coll_reduce_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: rabenseifner",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_rabenseifner_cost,
+	.emit = reduce_rabenseifner_emit,
 	.baseline = true,
 };

@@ -10,8 +10,8 @@
 extern const struct coll_algo coll_reduce_binomial;
 extern const struct coll_algo coll_reduce_rabenseifner;
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *call,
+				const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u32 head = coll_head_index(&c, call, call->root);
@@ -42,8 +42,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	coll_emit_phase(b, &coll_reduce_binomial, &tier, &part);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
 	const double rounds = log2_ceil(coll_clusters_count(call));
@@ -67,6 +67,6 @@ const struct coll_algo coll_reduce_twotier = {
 	.ordered = true,
 	.clusters = true,
 	.refuses = coll_order_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_twotier_cost,
+	.emit = reduce_twotier_emit,
 };

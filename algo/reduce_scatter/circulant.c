@@ -29,7 +29,7 @@ static u64 input_place(const struct coll_call *call, u32 rank, u32 a)
 }
 
 /* Where a run a .. b - 1 of the rank's blocks is cut by the end of the vector; else b. */
-static u32 cut(const struct coll_call *call, u32 rank, u32 a, u32 b)
+static u32 reduce_scatter_circulant_cut(const struct coll_call *call, u32 rank, u32 a, u32 b)
 {
 	const u32 end = call->ranks - rank;
 
@@ -50,7 +50,7 @@ static u32 piece_end(const struct circulant *c, u32 sender, u32 a, u32 b)
 {
 	if (a < c->summed)
 		return b < c->summed ? b : c->summed;
-	return cut(c->call, sender, a, b);
+	return reduce_scatter_circulant_cut(c->call, sender, a, b);
 }
 
 static void coll_emit_give(struct coll_build *b, struct circulant *c, u32 half)
@@ -110,7 +110,7 @@ static void emit_add(struct coll_build *b, struct circulant *c, u64 theirs, u32 
 	for (a = 0; a < count; a = end) {
 		const u64 place = theirs + run_bytes(call, call->rank, 0, a);
 
-		end = cut(call, call->rank, a, count);
+		end = reduce_scatter_circulant_cut(call, call->rank, a, count);
 		c->sums.ready = coll_emit_reduce(b, place, input_place(call, call->rank, a), place,
 						 run_bytes(call, call->rank, a, end));
 		coll_emit_after(b, c->sums.ready);	/* the next piece, or the join */
@@ -135,8 +135,8 @@ static void emit_last(struct coll_build *b, const struct circulant *c, u64 their
 	coll_emit_reduce_out(b, mine, theirs, theirs, block_bytes(call, call->rank));
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_scatter_circulant_emit(struct coll_build *b, const struct coll_call *call,
+					  const struct coll_tuning *tuning)
 {
 	struct circulant c = { .call = call, .left = call->ranks, .sums.ready = COLL_NONE };
 
@@ -157,8 +157,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_scatter_circulant_cost(const struct coll_call *call,
+					    const struct coll_tuning *tuning,
+					    const struct coll_machine *m)
 {
 	const double p = call->ranks, n = block_offset(call, call->ranks);
 
@@ -172,14 +173,14 @@ const struct coll_algo coll_reduce_scatter_circulant = {
 	.collective = COLL_REDUCE_SCATTER,
 	.name = "circulant",
 	.about = "circulant graph: ceil(log2 p) messages and fewest bytes for any p",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_circulant_cost,
+	.emit = reduce_scatter_circulant_emit,
 };
 
 const struct coll_algo coll_reduce_scatter_block_circulant = {
 	.collective = COLL_REDUCE_SCATTER_BLOCK,
 	.name = "circulant",
 	.about = "circulant graph: ceil(log2 p) messages and fewest bytes for any p",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_circulant_cost,
+	.emit = reduce_scatter_circulant_emit,
 };

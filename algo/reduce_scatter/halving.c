@@ -97,8 +97,8 @@ static void emit_seat(struct coll_build *b, const struct coll_call *call, const 
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_scatter_halving_emit(struct coll_build *b, const struct coll_call *call,
+					const struct coll_tuning *tuning)
 {
 	const struct fold fold = fold_of(call->ranks);
 
@@ -111,8 +111,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		emit_seat(b, call, &fold);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_scatter_halving_cost(const struct coll_call *call,
+					  const struct coll_tuning *tuning,
+					  const struct coll_machine *m)
 {
 	const struct fold fold = fold_of(call->ranks);
 	const double n = block_offset(call, call->ranks);
@@ -130,16 +131,16 @@ const struct coll_algo coll_reduce_scatter_halving = {
 	.collective = COLL_REDUCE_SCATTER,
 	.name = "halving",
 	.about = "recursive halving: log2 p messages; best with 2^k ranks",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_halving_cost,
+	.emit = reduce_scatter_halving_emit,
 };
 
 const struct coll_algo coll_reduce_scatter_world = {
 	.collective = COLL_REDUCE_SCATTER,
 	.name = "world",
 	.about = "over all ranks as if they were near each other: halving",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_halving_cost,
+	.emit = reduce_scatter_halving_emit,
 	.baseline = true,
 };
 
@@ -147,15 +148,15 @@ const struct coll_algo coll_reduce_scatter_block_halving = {
 	.collective = COLL_REDUCE_SCATTER_BLOCK,
 	.name = "halving",
 	.about = "recursive halving: log2 p messages; best with 2^k ranks",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_halving_cost,
+	.emit = reduce_scatter_halving_emit,
 };
 
 const struct coll_algo coll_reduce_scatter_block_world = {
 	.collective = COLL_REDUCE_SCATTER_BLOCK,
 	.name = "world",
 	.about = "over all ranks as if they were near each other: halving",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_halving_cost,
+	.emit = reduce_scatter_halving_emit,
 	.baseline = true,
 };

@@ -35,8 +35,8 @@ static void emit_last(struct coll_build *b, const struct coll_call *call, u32 se
 	coll_emit_reduce_out(b, left->place, right->place, spare, n);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_scatter_pairwise_emit(struct coll_build *b, const struct coll_call *call,
+					 const struct coll_tuning *tuning)
 {
 	const u32 ranks = call->ranks, last = ranks - 1;
 	const u64 n = block_bytes(call, call->rank);
@@ -71,8 +71,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		emit_last(b, call, sent, &low, &high, high.place, n);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_scatter_pairwise_cost(const struct coll_call *call,
+					   const struct coll_tuning *tuning,
+					   const struct coll_machine *m)
 {
 	const double p = call->ranks, n = block_offset(call, call->ranks);
 
@@ -85,8 +86,8 @@ const struct coll_algo coll_reduce_scatter_pairwise = {
 	.name = "pairwise",
 	.about = "each part straight to its owner: p - 1 messages, fewest bytes",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_pairwise_cost,
+	.emit = reduce_scatter_pairwise_emit,
 };
 
 const struct coll_algo coll_reduce_scatter_block_pairwise = {
@@ -94,6 +95,6 @@ const struct coll_algo coll_reduce_scatter_block_pairwise = {
 	.name = "pairwise",
 	.about = "each part straight to its owner: p - 1 messages, fewest bytes",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_pairwise_cost,
+	.emit = reduce_scatter_pairwise_emit,
 };

@@ -196,8 +196,9 @@ static u32 segments_of(const struct coll_call *call, const struct coll_tuning *t
 	return segments < SEGMENTS_HERE ? segments : SEGMENTS_HERE;
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_scatter_rabenseifner_extended_emit(struct coll_build *b,
+						      const struct coll_call *call,
+						      const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u64 base = coll_emit_scratch(b, blocks_bytes(call, 0, call->ranks));
@@ -228,8 +229,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_scatter_rabenseifner_extended_cost(const struct coll_call *call,
+							const struct coll_tuning *tuning,
+							const struct coll_machine *m)
 {
 	const double n = blocks_bytes(call, 0, call->ranks), p = coll_clusters_largest(call);
 	const double s = segments_of(call, tuning), k = coll_clusters_count(call);
@@ -251,8 +253,8 @@ const struct coll_algo coll_reduce_scatter_rabenseifner_extended = {
 	.clusters = true,
 	.options = "n, segment",
 	.refuses = coll_order_pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_rabenseifner_extended_cost,
+	.emit = reduce_scatter_rabenseifner_extended_emit,
 };
 
 const struct coll_algo coll_reduce_scatter_block_rabenseifner_extended = {
@@ -263,6 +265,6 @@ const struct coll_algo coll_reduce_scatter_block_rabenseifner_extended = {
 	.clusters = true,
 	.options = "n, segment",
 	.refuses = coll_order_pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_rabenseifner_extended_cost,
+	.emit = reduce_scatter_rabenseifner_extended_emit,
 };

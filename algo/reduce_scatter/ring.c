@@ -6,8 +6,8 @@
  */
 #include "algo/common/partial.h"
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void reduce_scatter_ring_emit(struct coll_build *b, const struct coll_call *call,
+				     const struct coll_tuning *tuning)
 {
 	const u32 ranks = call->ranks;
 	const u32 left = rank_minus(call->rank, 1, ranks), right = rank_plus(call->rank, 1, ranks);
@@ -42,8 +42,9 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double reduce_scatter_ring_cost(const struct coll_call *call,
+				       const struct coll_tuning *tuning,
+				       const struct coll_machine *m)
 {
 	const double p = call->ranks, n = block_offset(call, call->ranks);
 
@@ -55,14 +56,14 @@ const struct coll_algo coll_reduce_scatter_ring = {
 	.collective = COLL_REDUCE_SCATTER,
 	.name = "ring",
 	.about = "blocks go around the ring: p - 1 messages, fewest bytes, neighbours only",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_ring_cost,
+	.emit = reduce_scatter_ring_emit,
 };
 
 const struct coll_algo coll_reduce_scatter_block_ring = {
 	.collective = COLL_REDUCE_SCATTER_BLOCK,
 	.name = "ring",
 	.about = "blocks go around the ring: p - 1 messages, fewest bytes, neighbours only",
-	.cost = cost,
-	.emit = emit,
+	.cost = reduce_scatter_ring_cost,
+	.emit = reduce_scatter_ring_emit,
 };

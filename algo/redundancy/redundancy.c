@@ -97,7 +97,7 @@ static double start_tail(const struct kind *kind, u32 j)
  * value[m] is the chance of success with m classes still clean; the same before
  * each of them could be hit, with chance 1 - clean.
  */
-static void thin(double *value, u32 classes, double clean)
+static void redundancy_thin(double *value, u32 classes, double clean)
 {
 	double row[2 * CLASSES_MAX + 1];
 	u32 m, j;
@@ -113,7 +113,7 @@ static void thin(double *value, u32 classes, double clean)
 }
 
 /* Each clean class becomes two. */
-static void split(double *value, u32 classes)
+static void redundancy_split(double *value, u32 classes)
 {
 	u32 m;
 
@@ -130,7 +130,7 @@ static double power_of_two(u32 exponent)
  * From tail[j], the chance that a rank is late by more than point j before an
  * exchange, to cross[j]: that neither it nor its partner is, but it is after it.
  */
-static void crossing(const struct kind *kind, const double *tail, double *cross)
+static void redundancy_crossing(const struct kind *kind, const double *tail, double *cross)
 {
 	const double part = kind->rate * kind->duration / kind->cells;
 	const u32 points = points_of(kind);
@@ -173,21 +173,21 @@ static double block_clean(const double *hits, u32 from, u32 to, u32 redundancy)
 	for (m = 0; m <= classes; m++)
 		value[m] = m > 0;
 	for (i = to; i > from; i--) {
-		thin(value, classes, exp(-hits[i] * power_of_two(to - i)));
+		redundancy_thin(value, classes, exp(-hits[i] * power_of_two(to - i)));
 		if (i > depth) {	/* two halves of the block, both must be clean */
 			for (m = 0; m <= classes; m++)
 				value[m] *= value[m];
 		} else {
 			classes /= 2;
-			split(value, classes);
+			redundancy_split(value, classes);
 		}
 	}
 	return from > depth ? pow(value[classes], power_of_two(from - depth)) : value[classes];
 }
 
 /* Exchanges from + 1 .. to of all ranks; *all of them clean at point j is made less. */
-static void stage(const struct kind *kind, u32 from, u32 to, u32 redundancy, double *tail,
-		  double *all)
+static void redundancy_stage(const struct kind *kind, u32 from, u32 to, u32 redundancy,
+			     double *tail, double *all)
 {
 	const u32 points = points_of(kind);
 	double hits[POINTS][LOG2_RANKS_MAX + 1], cross[POINTS], before[POINTS];
@@ -196,7 +196,7 @@ static void stage(const struct kind *kind, u32 from, u32 to, u32 redundancy, dou
 	for (j = 0; j < points; j++)
 		before[j] = tail[j];
 	for (i = from + 1; i <= to; i++) {
-		crossing(kind, tail, cross);
+		redundancy_crossing(kind, tail, cross);
 		for (j = 0; j < points; j++) {
 			const double both = (1 - tail[j]) * (1 - tail[j]);
 
@@ -213,7 +213,7 @@ static void stage(const struct kind *kind, u32 from, u32 to, u32 redundancy, dou
 }
 
 /* late[j]: the chance that the result is later than point j somewhere. */
-static void delays(const struct kind *kind, struct redundancy with, double *late)
+static void redundancy_delays(const struct kind *kind, struct redundancy with, double *late)
 {
 	const u32 points = points_of(kind);
 	double tail[POINTS], all[POINTS];
@@ -228,7 +228,7 @@ static void delays(const struct kind *kind, struct redundancy with, double *late
 				   redundancy_relay_after(kind->exchanges, with, k);
 
 		if (to > from)
-			stage(kind, from, to, with.exchanges, tail, all);
+			redundancy_stage(kind, from, to, with.exchanges, tail, all);
 		from = to;
 	}
 	for (j = 0; j < points; j++)
@@ -236,7 +236,7 @@ static void delays(const struct kind *kind, struct redundancy with, double *late
 }
 
 /* That some rank is held up for longer than point j, whatever becomes of the others. */
-static double held(const struct kind *kind, u32 j, double seconds)
+static double redundancy_held(const struct kind *kind, u32 j, double seconds)
 {
 	if (j >= kind->cells)
 		return 0;
@@ -246,7 +246,7 @@ static double held(const struct kind *kind, u32 j, double seconds)
 
 static double first_held(const struct kind *kind, u32 j)
 {
-	return held(kind, j, kind->grain + kind->exchanges * kind->fresh / kind->rate);
+	return redundancy_held(kind, j, kind->grain + kind->exchanges * kind->fresh / kind->rate);
 }
 
 /* Who is held up when the result comes is late for that alone. */
@@ -259,7 +259,7 @@ static void add_own(const struct kind *kind, double *late)
 	for (j = 0; j < points; j++) {
 		sum[j] = (1 - late[0]) * first_held(kind, j) + late[j];
 		for (a = 1; a <= j; a++)
-			sum[j] += (late[a - 1] - late[a]) * held(kind, j - a, 0);
+			sum[j] += (late[a - 1] - late[a]) * redundancy_held(kind, j - a, 0);
 	}
 	for (j = 0; j < points; j++)
 		late[j] = fmin(1, fmax(sum[j], first_held(kind, j)));
@@ -284,10 +284,10 @@ static double delay_of(const struct kind *kind, struct redundancy with, double h
 	double plain[POINTS], late[POINTS], hops = 0;
 	u32 j;
 
-	delays(kind, (struct redundancy){ 0, 0 }, plain);
+	redundancy_delays(kind, (struct redundancy){ 0, 0 }, plain);
 	if (!with.exchanges)
 		return mean_of(kind, plain);
-	delays(kind, with, late);
+	redundancy_delays(kind, with, late);
 	if (kind->own)
 		add_own(kind, late);
 	for (j = 0; j < points; j++) {
@@ -373,8 +373,8 @@ double coll_redundancy_cost(const struct coll_call *call, struct redundancy with
 				      (with.exchanges ? 2 * n * m->gamma : 0));
 }
 
-static double total(const struct coll_call *call, struct redundancy with,
-		    const struct coll_machine *m)
+static double redundancy_total(const struct coll_call *call, struct redundancy with,
+			       const struct coll_machine *m)
 {
 	return coll_redundancy_cost(call, with, m) + coll_redundancy_delay(call, with, m);
 }
@@ -388,12 +388,12 @@ struct redundancy coll_redundancy_best(const struct coll_call *call, u32 most_re
 
 	if (m->noise[0].rate <= 0 && m->link_noise.rate <= 0)
 		return best;
-	least = total(call, best, m);
+	least = redundancy_total(call, best, m);
 	for (with.relays = 0; with.relays <= at_most(most_relays, RELAYS_MAX) &&
 			      with.relays < exchanges; with.relays++)
 		for (with.exchanges = 1; with.exchanges <= at_most(exchanges, T_MAX);
 		     with.exchanges++) {
-			const double time = total(call, with, m);
+			const double time = redundancy_total(call, with, m);
 
 			if (time < 0.99 * least) {
 				least = time;

@@ -68,8 +68,8 @@ static void emit_exscan_segment(struct coll_build *b, const struct coll_call *ca
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void scan_linear_emit(struct coll_build *b, const struct coll_call *call,
+			     const struct coll_tuning *tuning)
 {
 	const u32 segments = segments_of(call, tuning);
 	u32 i;
@@ -85,8 +85,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double scan_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			       const struct coll_machine *m)
 {
 	const u32 segments = segments_of(call, tuning);
 
@@ -107,8 +107,8 @@ const struct coll_algo coll_scan_linear = {
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = scan_linear_cost,
+	.emit = scan_linear_emit,
 };
 
 const struct coll_algo coll_exscan_linear = {
@@ -118,6 +118,6 @@ const struct coll_algo coll_exscan_linear = {
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,
-	.cost = cost,
-	.emit = emit,
+	.cost = scan_linear_cost,
+	.emit = scan_linear_emit,
 };

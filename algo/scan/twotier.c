@@ -96,8 +96,8 @@ static u32 emit_spread(struct coll_build *b, const struct tiers *t, u32 after)
 	return emit_both(b, end.ready, after);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void scan_twotier_emit(struct coll_build *b, const struct coll_call *call,
+			      const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	struct tiers t = {
@@ -124,14 +124,15 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 		coll_emit_join(b);
 }
 
-static const char *refuses(const struct coll_call *call, const struct coll_tuning *tuning)
+static const char *scan_twotier_refuses(const struct coll_call *call,
+					const struct coll_tuning *tuning)
 {
 	(void)tuning;
 	return coll_clusters_are_runs(call) ? NULL : "the clusters are no runs of ranks";
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double scan_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
 	const double rounds = log2_ceil(coll_clusters_count(call)), n = call_bytes(call);
@@ -155,9 +156,9 @@ const struct coll_algo coll_scan_twotier = {
 	.about = "scan inside each cluster, the clusters' sums across, broadcast inside",
 	.ordered = true,
 	.clusters = true,
-	.refuses = refuses,
-	.cost = cost,
-	.emit = emit,
+	.refuses = scan_twotier_refuses,
+	.cost = scan_twotier_cost,
+	.emit = scan_twotier_emit,
 };
 
 const struct coll_algo coll_exscan_twotier = {
@@ -166,7 +167,7 @@ const struct coll_algo coll_exscan_twotier = {
 	.about = "exscan inside each cluster, the clusters' sums across, broadcast inside",
 	.ordered = true,
 	.clusters = true,
-	.refuses = refuses,
-	.cost = cost,
-	.emit = emit,
+	.refuses = scan_twotier_refuses,
+	.cost = scan_twotier_cost,
+	.emit = scan_twotier_emit,
 };

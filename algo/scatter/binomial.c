@@ -88,8 +88,8 @@ static void emit_node(struct coll_build *b, const struct coll_call *call, u32 re
 	}
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void scatter_binomial_emit(struct coll_build *b, const struct coll_call *call,
+				  const struct coll_tuning *tuning)
 {
 	const u32 relative = rank_minus(call->rank, call->root, call->ranks);
 
@@ -101,8 +101,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 }
 
 /* It is the gather the other way round. */
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double scatter_binomial_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				    const struct coll_machine *m)
 {
 	return coll_gather_binomial.cost(call, tuning, m);
 }
@@ -112,8 +112,8 @@ const struct coll_algo coll_scatter_binomial = {
 	.name = "binomial",
 	.about = "tree of log2 p rounds; ranks pass on what their subtree gets",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_binomial_cost,
+	.emit = scatter_binomial_emit,
 };
 
 const struct coll_algo coll_scatter_world = {
@@ -121,8 +121,8 @@ const struct coll_algo coll_scatter_world = {
 	.name = "world",
 	.about = "over all ranks as if they were near each other: binomial",
 	.ordered = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_binomial_cost,
+	.emit = scatter_binomial_emit,
 	.baseline = true,
 };
 
@@ -132,8 +132,8 @@ const struct coll_algo coll_scatterv_binomial = {
 	.about = "tree of log2 p rounds; ranks pass on what their subtree gets",
 	.ordered = true,
 	.needs_counts = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_binomial_cost,
+	.emit = scatter_binomial_emit,
 };
 
 const struct coll_algo coll_scatterv_world = {
@@ -142,7 +142,7 @@ const struct coll_algo coll_scatterv_world = {
 	.about = "over all ranks as if they were near each other: binomial",
 	.ordered = true,
 	.needs_counts = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_binomial_cost,
+	.emit = scatter_binomial_emit,
 	.baseline = true,
 };

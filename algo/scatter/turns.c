@@ -13,7 +13,8 @@
 enum { NEAR_LANES = 2 };
 
 /* Whether the root waits to hear that a block has come there. */
-static bool answers(const struct clusters *c, const struct coll_call *call, u32 cluster)
+static bool scatter_turns_answers(const struct clusters *c, const struct coll_call *call,
+				  u32 cluster)
 {
 	return cluster != cluster_of(call, call->root) && cluster_size(c, cluster) > c->lanes;
 }
@@ -26,7 +27,7 @@ static void emit_receiver(struct coll_build *b, const struct clusters *c,
 	if (!call_bytes(call))
 		return;
 	come = coll_emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
-	if (!answers(c, call, c->mine))
+	if (!scatter_turns_answers(c, call, c->mine))
 		return;
 	coll_emit_after(b, come);
 	coll_emit_send(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0);
@@ -46,14 +47,14 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 		coll_emit_after(b, done);
 		done = coll_emit_send(b, rank[i], COLL_PLACE(COLL_IN, block_offset(call, rank[i])),
 				      bytes);
-		if (answers(c, call, cluster))
+		if (scatter_turns_answers(c, call, cluster))
 			done = coll_emit_recv(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
 	}
 }
 
 /* What goes far goes first: it takes longer. */
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void scatter_turns_emit(struct coll_build *b, const struct coll_call *call,
+			       const struct coll_tuning *tuning)
 {
 	const struct clusters c = coll_clusters_make(b, call, tuning);
 	const u64 own = block_bytes(call, call->rank);
@@ -74,8 +75,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 			       COLL_PLACE(COLL_IN, block_offset(call, call->rank)), own);
 }
 
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double scatter_turns_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				 const struct coll_machine *m)
 {
 	const double n = call->collective == COLL_SCATTERV ? 0 : call_bytes(call);
 	const double p = coll_clusters_largest(call), lanes = coll_clusters_lanes(call, tuning);
@@ -94,8 +95,8 @@ const struct coll_algo coll_scatter_turns = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_turns_cost,
+	.emit = scatter_turns_emit,
 };
 
 const struct coll_algo coll_scatterv_turns = {
@@ -105,6 +106,6 @@ const struct coll_algo coll_scatterv_turns = {
 	.ordered = true,
 	.clusters = true,
 	.options = "n",
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_turns_cost,
+	.emit = scatter_turns_emit,
 };

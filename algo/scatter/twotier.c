@@ -71,8 +71,8 @@ static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u
 	coll_emit_phase(b, v ? &coll_scatterv_binomial : &coll_scatter_binomial, &inside, &part);
 }
 
-static void emit(struct coll_build *b, const struct coll_call *call,
-		 const struct coll_tuning *tuning)
+static void scatter_twotier_emit(struct coll_build *b, const struct coll_call *call,
+				 const struct coll_tuning *tuning)
 {
 	struct tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
@@ -103,8 +103,8 @@ static void emit(struct coll_build *b, const struct coll_call *call,
 }
 
 /* It is the gather the other way round. */
-static double cost(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct coll_machine *m)
+static double scatter_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				   const struct coll_machine *m)
 {
 	return coll_gather_twotier.cost(call, tuning, m);
 }
@@ -115,8 +115,8 @@ const struct coll_algo coll_scatter_twotier = {
 	.about = "one message to each cluster, which scatters inside: short blocks",
 	.ordered = true,
 	.clusters = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_twotier_cost,
+	.emit = scatter_twotier_emit,
 };
 
 const struct coll_algo coll_scatterv_twotier = {
@@ -126,6 +126,6 @@ const struct coll_algo coll_scatterv_twotier = {
 	.ordered = true,
 	.clusters = true,
 	.needs_counts = true,
-	.cost = cost,
-	.emit = emit,
+	.cost = scatter_twotier_cost,
+	.emit = scatter_twotier_emit,
 };

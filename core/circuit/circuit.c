@@ -44,7 +44,7 @@ u32 coll_circuit_find(const struct coll_circuits *c, u32 node, u32 peer)
 }
 
 /* One that nobody wants and that is dark: its place is taken. */
-static u32 recycle(struct coll_circuits *c)
+static u32 circuit_recycle(struct coll_circuits *c)
 {
 	u32 i, *slot;
 
@@ -70,7 +70,7 @@ static u32 find_or_make(struct coll_circuits *c, u32 node, u32 peer)
 	if (c->made < c->circuits) {
 		i = c->made++;
 	} else {
-		i = recycle(c);
+		i = circuit_recycle(c);
 		if (i == NONE)
 			return NONE;
 		serial = c->circuit[i].serial;	/* late answers are still late */
@@ -153,7 +153,7 @@ static void suspect_ports(struct coll_circuits *c, const struct coll_circuit *ci
 /* ---- port time ----------------------------------------------------------- */
 
 /* Each holder pays for the circuits that it wants and has, in full. */
-static void charge(struct coll_circuits *c, u64 now)
+static void circuit_charge(struct coll_circuits *c, u64 now)
 {
 	u32 i, l;
 
@@ -163,7 +163,8 @@ static void charge(struct coll_circuits *c, u64 now)
 		if (circuit->state == COLL_CIRCUIT_LIT)
 			for (l = circuit->leases; l != NONE; l = c->lease[l].next)
 				if (c->lease[l].lit)
-					c->holder[c->lease[l].holder].used += now - circuit->charged;
+					c->holder[c->lease[l].holder].used +=
+						now - circuit->charged;
 		circuit->charged = now;
 	}
 }
@@ -199,7 +200,7 @@ static void give_order(struct coll_circuits *c, struct coll_circuit *circuit, u8
 	c->todos = true;
 }
 
-static void tell(struct coll_circuits *c, struct coll_circuit *circuit, u8 news, bool lit)
+static void circuit_tell(struct coll_circuits *c, struct coll_circuit *circuit, u8 news, bool lit)
 {
 	u32 l;
 
@@ -215,7 +216,7 @@ static void tell(struct coll_circuits *c, struct coll_circuit *circuit, u8 news,
 }
 
 /* Off the circuit, but there until its holder has been told. */
-static void detach(struct coll_circuits *c, u32 number)
+static void circuit_detach(struct coll_circuits *c, u32 number)
 {
 	struct coll_circuit_lease *lease = &c->lease[number];
 	u32 *slot = &c->circuit[lease->circuit].leases;
@@ -238,7 +239,7 @@ static void give_up(struct coll_circuits *c, u32 number, int error)
 	struct coll_circuit_lease *lease = &c->lease[number];
 
 	lease->was = lease->circuit;
-	detach(c, number);
+	circuit_detach(c, number);
 	lease->lit = false;
 	lease->news = COLL_CIRCUIT_NEWS_OVER;
 	lease->error = error;
@@ -248,13 +249,13 @@ static void give_up(struct coll_circuits *c, u32 number, int error)
 static void order_down(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
 {
 	circuit->down = true;
-	tell(c, circuit, COLL_CIRCUIT_NEWS_DARK, false);
+	circuit_tell(c, circuit, COLL_CIRCUIT_NEWS_DARK, false);
 	give_order(c, circuit, COLL_CIRCUIT_DOWN);
 	circuit->until = now + c->policy.timeout;
 }
 
 /* To be dark: at once, or after a notice to those who use it. */
-static void drain(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, u64 grace)
+static void circuit_drain(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, u64 grace)
 {
 	if (circuit->state == COLL_CIRCUIT_ASKED && circuit->todo == COLL_CIRCUIT_UP) {
 		/* The switch does not know of it yet. */
@@ -268,25 +269,25 @@ static void drain(struct coll_circuits *c, struct coll_circuit *circuit, u64 now
 		grace = 0;
 	else if (!circuit->error)
 		c->revoked++;
-	charge(c, now);		/* what was used until now */
+	circuit_charge(c, now);		/* what was used until now */
 	set_state(c, circuit, now, COLL_CIRCUIT_DRAINING, now + grace);
 	circuit->down = false;
 	if (grace)
-		tell(c, circuit, COLL_CIRCUIT_NEWS_NOTICE, true);
+		circuit_tell(c, circuit, COLL_CIRCUIT_NEWS_NOTICE, true);
 	else
 		order_down(c, circuit, now);
 }
 
 /* The switch could not, or it has lost it. It may do so yet: only "down" makes sure. */
-static void fail(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, int error)
+static void circuit_fail(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, int error)
 {
 	circuit->error = error;
 	suspect_ports(c, circuit, true);
 	c->failures++;
-	drain(c, circuit, now, 0);
+	circuit_drain(c, circuit, now, 0);
 }
 
-static u64 pause(const struct coll_circuits *c, u32 attempts)
+static u64 circuit_pause(const struct coll_circuits *c, u32 attempts)
 {
 	return c->policy.retry << (attempts < RETRY_DOUBLED ? attempts : RETRY_DOUBLED);
 }
@@ -306,7 +307,7 @@ static void is_dark(struct coll_circuits *c, struct coll_circuit *circuit, u64 n
 		set_state(c, circuit, now, COLL_CIRCUIT_DARK, COLL_CIRCUIT_FOREVER);
 		return;
 	}
-	set_state(c, circuit, now, COLL_CIRCUIT_FAILED, now + pause(c, circuit->attempts));
+	set_state(c, circuit, now, COLL_CIRCUIT_FAILED, now + circuit_pause(c, circuit->attempts));
 	if (circuit->attempts++ < c->policy.retries)
 		return;
 	circuit->attempts = 0;
@@ -407,8 +408,8 @@ static bool claim_of(const struct coll_circuits *c, const struct coll_circuit *c
 }
 
 /* Who has to go first; higher: sooner. 0: not now. */
-static u32 expendable(const struct coll_circuits *c, const struct coll_circuit *circuit,
-		      const struct claim *for_whom, u64 now)
+static u32 circuit_expendable(const struct coll_circuits *c, const struct coll_circuit *circuit,
+			      const struct claim *for_whom, u64 now)
 {
 	struct claim claim;
 
@@ -448,7 +449,7 @@ static void make_room(struct coll_circuits *c, u32 node, u32 needed, const struc
 		if (!has_ports(circuit) || !ends_at(circuit, node))
 			continue;
 		leaving += circuit->state == COLL_CIRCUIT_DRAINING;
-		worth = expendable(c, circuit, for_whom, now);
+		worth = circuit_expendable(c, circuit, for_whom, now);
 		if (worth > best || (worth && worth == best &&
 				     circuit->since < c->circuit[victim].since)) {
 			best = worth;
@@ -456,10 +457,10 @@ static void make_room(struct coll_circuits *c, u32 node, u32 needed, const struc
 		}
 	}
 	if (leaving < needed && victim != NONE)
-		drain(c, &c->circuit[victim], now, best == 4 ? 0 : c->policy.grace);
+		circuit_drain(c, &c->circuit[victim], now, best == 4 ? 0 : c->policy.grace);
 }
 
-static void begin(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void circuit_begin(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
 {
 	u32 end;
 
@@ -490,13 +491,13 @@ static struct coll_circuit *next_waiting(struct coll_circuits *c, struct claim *
 	return best;
 }
 
-static void serve(struct coll_circuits *c, u64 now)
+static void circuit_serve(struct coll_circuits *c, u64 now)
 {
 	u32 i, end, reserved = 0;
 	struct coll_circuit *circuit;
 	struct claim claim;
 
-	charge(c, now);
+	circuit_charge(c, now);
 	c->served = now;
 	for (i = 0; i < c->nodes; i++)
 		c->node[i].reserved = 0;
@@ -517,7 +518,7 @@ static void serve(struct coll_circuits *c, u64 now)
 		if (end < 2)
 			continue;
 		if (room) {
-			begin(c, circuit, now);
+			circuit_begin(c, circuit, now);
 			continue;
 		}
 		reserved++;
@@ -548,9 +549,9 @@ void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports)
 			    circuit->state != COLL_CIRCUIT_DRAINING &&
 			    circuit->port[end] < COLL_CIRCUIT_PORTS_MAX &&
 			    !(ports >> circuit->port[end] & 1))
-				drain(c, circuit, now, c->policy.grace);
+				circuit_drain(c, circuit, now, c->policy.grace);
 	}
-	serve(c, now);
+	circuit_serve(c, now);
 }
 
 u32 coll_circuit_join(struct coll_circuits *c, u32 priority)
@@ -565,7 +566,7 @@ u32 coll_circuit_join(struct coll_circuits *c, u32 priority)
 	return i;
 }
 
-static void unwanted(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void circuit_unwanted(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
 {
 	if (circuit->leases != NONE)
 		return;
@@ -573,22 +574,22 @@ static void unwanted(struct coll_circuits *c, struct coll_circuit *circuit, u64 
 		circuit->since = now;
 		circuit->until = now + c->policy.keep;
 		if (!c->policy.keep)
-			drain(c, circuit, now, 0);
+			circuit_drain(c, circuit, now, 0);
 	} else if (circuit->state == COLL_CIRCUIT_DRAINING && !circuit->down) {
 		order_down(c, circuit, now);
 	} else if (circuit->state == COLL_CIRCUIT_ASKED && circuit->todo == COLL_CIRCUIT_UP) {
-		drain(c, circuit, now, 0);
+		circuit_drain(c, circuit, now, 0);
 	}
 }
 
-static void drop(struct coll_circuits *c, u64 now, u32 lease)
+static void circuit_drop(struct coll_circuits *c, u64 now, u32 lease)
 {
 	const u32 circuit = c->lease[lease].circuit;
 
 	if (circuit != NONE) {
-		charge(c, now);
-		detach(c, lease);
-		unwanted(c, &c->circuit[circuit], now);
+		circuit_charge(c, now);
+		circuit_detach(c, lease);
+		circuit_unwanted(c, &c->circuit[circuit], now);
 	}
 	free_lease(c, lease);
 }
@@ -599,9 +600,9 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder)
 
 	for (i = 0; i < c->leased; i++)
 		if (c->lease[i].used && c->lease[i].holder == holder)
-			drop(c, now, i);
+			circuit_drop(c, now, i);
 	c->holder[holder].known = false;
-	serve(c, now);
+	circuit_serve(c, now);
 }
 
 /* ---- wants --------------------------------------------------------------- */
@@ -621,7 +622,7 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 	i = find_or_make(c, node, peer);
 	if (i == NONE)
 		return -ENOSPC;
-	charge(c, now);
+	circuit_charge(c, now);
 	if (!c->holder[holder].wants++)
 		catch_up(c, holder);
 	*number = c->free_lease;
@@ -645,22 +646,23 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 	if (other != NONE) {	/* both have had it */
 		give_up(c, *number, -EALREADY);
 		give_up(c, other, -EALREADY);
-		unwanted(c, circuit, now);
+		circuit_unwanted(c, circuit, now);
 	}
 	if (circuit->state == COLL_CIRCUIT_LIT)
 		tell_lit(c, circuit);
 	circuit->changed = c->changes = true;
-	serve(c, now);
+	circuit_serve(c, now);
 	return 0;
 }
 
 void coll_circuit_release(struct coll_circuits *c, u64 now, u32 lease)
 {
-	drop(c, now, lease);
-	serve(c, now);
+	circuit_drop(c, now, lease);
+	circuit_serve(c, now);
 }
 
-static u64 guaranteed(const struct coll_circuits *c, const struct coll_circuit *circuit, u64 now)
+static u64 circuit_guaranteed(const struct coll_circuits *c, const struct coll_circuit *circuit,
+			      u64 now)
 {
 	const u64 end = circuit->state == COLL_CIRCUIT_LIT ? circuit->since + c->policy.lease :
 							     circuit->until;
@@ -685,7 +687,7 @@ bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_tol
 			.news = lease->news, .error = lease->error, .cookie = lease->cookie,
 		};
 		if (lease->circuit != NONE)
-			told->time = guaranteed(c, &c->circuit[lease->circuit], now);
+			told->time = circuit_guaranteed(c, &c->circuit[lease->circuit], now);
 		lease->news = COLL_CIRCUIT_NO_NEWS;
 		if (told->news == COLL_CIRCUIT_NEWS_OVER)
 			free_lease(c, i);
@@ -727,7 +729,7 @@ bool coll_circuit_order(struct coll_circuits *c, u64 now, struct coll_circuit_or
 	return true;
 }
 
-static struct coll_circuit *answered(struct coll_circuits *c, u32 circuit, u32 serial)
+static struct coll_circuit *circuit_answered(struct coll_circuits *c, u32 circuit, u32 serial)
 {
 	return circuit < c->made && c->circuit[circuit].serial == serial &&
 			       c->circuit[circuit].todo == COLL_CIRCUIT_NOTHING ?
@@ -736,7 +738,7 @@ static struct coll_circuit *answered(struct coll_circuits *c, u32 circuit, u32 s
 
 void coll_circuit_moving(struct coll_circuits *c, u64 now, u32 number, u32 serial)
 {
-	struct coll_circuit *circuit = answered(c, number, serial);
+	struct coll_circuit *circuit = circuit_answered(c, number, serial);
 
 	if (circuit && circuit->state == COLL_CIRCUIT_ASKED)
 		set_state(c, circuit, now, COLL_CIRCUIT_MOVING, now + c->policy.timeout);
@@ -749,27 +751,27 @@ static void is_lit(struct coll_circuits *c, struct coll_circuit *circuit, u64 no
 	c->set_ups++;
 	set_state(c, circuit, now, COLL_CIRCUIT_LIT, COLL_CIRCUIT_FOREVER);
 	tell_lit(c, circuit);
-	unwanted(c, circuit, now);
+	circuit_unwanted(c, circuit, now);
 }
 
 void coll_circuit_done(struct coll_circuits *c, u64 now, u32 number, u32 serial, int error)
 {
-	struct coll_circuit *circuit = answered(c, number, serial);
+	struct coll_circuit *circuit = circuit_answered(c, number, serial);
 
 	if (!circuit)
 		return;
 	if (circuit->state == COLL_CIRCUIT_ASKED || circuit->state == COLL_CIRCUIT_MOVING) {
 		if (error)
-			fail(c, circuit, now, error);
+			circuit_fail(c, circuit, now, error);
 		else
 			is_lit(c, circuit, now);
 	} else if (circuit->state == COLL_CIRCUIT_DRAINING && circuit->down) {
 		if (error)		/* its ports are of no use: again, and again */
-			circuit->until = now + pause(c, RETRY_DOUBLED);
+			circuit->until = now + circuit_pause(c, RETRY_DOUBLED);
 		else
 			is_dark(c, circuit, now);
 	}
-	serve(c, now);
+	circuit_serve(c, now);
 }
 
 void coll_circuit_lost(struct coll_circuits *c, u64 now, u32 number)
@@ -780,8 +782,8 @@ void coll_circuit_lost(struct coll_circuits *c, u64 now, u32 number)
 				  !(circuit->state == COLL_CIRCUIT_DRAINING && !circuit->down)))
 		return;
 	c->lost++;
-	fail(c, circuit, now, -ENOLINK);
-	serve(c, now);
+	circuit_fail(c, circuit, now, -ENOLINK);
+	circuit_serve(c, now);
 }
 
 int coll_circuit_adopt(struct coll_circuits *c, u64 now, u32 node, u8 port, u32 peer, u8 peer_port)
@@ -821,13 +823,13 @@ void coll_circuit_drain(struct coll_circuits *c, u64 now, u32 number)
 	struct coll_circuit *circuit = &c->circuit[number];
 
 	if (number < c->made && has_ports(circuit) && circuit->state != COLL_CIRCUIT_DRAINING)
-		drain(c, circuit, now, c->policy.grace);
-	serve(c, now);
+		circuit_drain(c, circuit, now, c->policy.grace);
+	circuit_serve(c, now);
 }
 
 /* ---- time ---------------------------------------------------------------- */
 
-static u64 earlier(u64 a, u64 b)
+static u64 circuit_earlier(u64 a, u64 b)
 {
 	return a < b ? a : b;
 }
@@ -840,17 +842,17 @@ u64 coll_circuit_next(const struct coll_circuits *c)
 
 	for (i = 0; i < c->leased; i++)
 		if (c->lease[i].used && c->lease[i].circuit != NONE && !c->lease[i].lit) {
-			next = earlier(next, c->lease[i].deadline);
+			next = circuit_earlier(next, c->lease[i].deadline);
 			waiting = true;
 		}
 	for (i = 0; i < c->made; i++) {
 		const struct coll_circuit *circuit = &c->circuit[i];
 
-		next = earlier(next, circuit->until);
+		next = circuit_earlier(next, circuit->until);
 		/* Somebody may have to go then. */
 		if (waiting && circuit->state == COLL_CIRCUIT_LIT && circuit->leases != NONE &&
 		    circuit->since + c->policy.lease > c->served)
-			next = earlier(next, circuit->since + c->policy.lease);
+			next = circuit_earlier(next, circuit->since + c->policy.lease);
 	}
 	return next;
 }
@@ -860,10 +862,10 @@ static void time_out(struct coll_circuits *c, struct coll_circuit *circuit, u64 
 	switch (circuit->state) {
 	case COLL_CIRCUIT_ASKED:
 	case COLL_CIRCUIT_MOVING:
-		fail(c, circuit, now, -ETIMEDOUT);
+		circuit_fail(c, circuit, now, -ETIMEDOUT);
 		break;
 	case COLL_CIRCUIT_LIT:
-		drain(c, circuit, now, 0);
+		circuit_drain(c, circuit, now, 0);
 		break;
 	case COLL_CIRCUIT_DRAINING:
 		order_down(c, circuit, now);
@@ -888,9 +890,9 @@ void coll_circuit_tick(struct coll_circuits *c, u64 now)
 		    now < c->lease[i].deadline)
 			continue;
 		give_up(c, i, c->circuit[number].error ? c->circuit[number].error : -ETIMEDOUT);
-		unwanted(c, &c->circuit[number], now);
+		circuit_unwanted(c, &c->circuit[number], now);
 	}
-	serve(c, now);
+	circuit_serve(c, now);
 }
 
 /* ---- looking ------------------------------------------------------------- */

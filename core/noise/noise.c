@@ -8,7 +8,7 @@
 #define SQRT2	1518500250ull
 
 /* The i-th number of the sequence `key`: splitmix64 (Steele, Lea, Flood 2014), entered anywhere. */
-static u64 draw(u64 key, u64 i)
+static u64 noise_draw(u64 key, u64 i)
 {
 	u64 z = key + (i + 1) * 0x9e3779b97f4a7c15ull;
 
@@ -18,7 +18,7 @@ static u64 draw(u64 key, u64 i)
 }
 
 /* Uniform in [0, below). */
-static u64 uniform(u64 random, u64 below)
+static u64 noise_uniform(u64 random, u64 below)
 {
 	return mul_u64_u64_shr(random, below, 64);
 }
@@ -28,7 +28,7 @@ static u64 uniform(u64 random, u64 below)
  * With m the leading bits as a number from 1 to 2, and s = (m - r) / (m + r) for
  * r = sqrt(2): ln(m) = ln(2) / 2 + 2 atanh(s), |s| < 0.172, six terms of it.
  */
-static u64 exponential(u64 random)
+static u64 noise_exponential(u64 random)
 {
 	static const u64 odd[] = { ONE / 11, ONE / 9, ONE / 7, ONE / 5, ONE / 3, ONE };
 	u64 m, s, square, atanh = 0, part;
@@ -51,7 +51,7 @@ static u64 exponential(u64 random)
 }
 
 /* value * e^(power / ONE), at most `most`. */
-static u64 grown(u64 value, u64 power, u64 most)
+static u64 noise_grown(u64 value, u64 power, u64 most)
 {
 	u64 doublings = div64_u64(power, LN2), rest = power - doublings * LN2, factor = ONE;
 	u32 k;
@@ -65,12 +65,12 @@ static u64 grown(u64 value, u64 power, u64 most)
 /* ---- lengths ------------------------------------------------------------------ */
 
 /* The least length is mean * (shape - 1) / shape; one in x^shape is x times as long. */
-static u64 pareto(const struct coll_noise_model *model, u64 random)
+static u64 noise_pareto(const struct coll_noise_model *model, u64 random)
 {
 	u64 least = div64_u64(model->duration * (model->shape - 1000), model->shape);
 
-	return grown(least, div64_u64(exponential(random) * 1000, model->shape),
-		     COLL_NOISE_DURATION_MAX);
+	return noise_grown(least, div64_u64(noise_exponential(random) * 1000, model->shape),
+			   COLL_NOISE_DURATION_MAX);
 }
 
 static u64 random_length(const struct coll_noise_plan *plan, u64 random)
@@ -79,15 +79,15 @@ static u64 random_length(const struct coll_noise_plan *plan, u64 random)
 
 	switch (model->length) {
 	case COLL_NOISE_EXPONENTIAL:
-		return mul_u64_u64_shr(model->duration, exponential(random), 30);
+		return mul_u64_u64_shr(model->duration, noise_exponential(random), 30);
 	case COLL_NOISE_PARETO:
-		return pareto(model, random);
+		return noise_pareto(model, random);
 	default:
-		return plan->table[uniform(random, plan->spans)].duration;
+		return plan->table[noise_uniform(random, plan->spans)].duration;
 	}
 }
 
-static u64 cut(const struct coll_noise_model *model, u64 duration)
+static u64 noise_cut(const struct coll_noise_model *model, u64 duration)
 {
 	u64 most = model->longest ? model->longest : COLL_NOISE_DURATION_MAX;
 
@@ -110,9 +110,9 @@ static const u64 at_most[CROWD] = {
 	0xffffffffffffb11a, 0xfffffffffffffba1, 0xffffffffffffffc5, 0xfffffffffffffffd,
 };
 
-static u32 crowd(u64 cell_key)
+static u32 noise_crowd(u64 cell_key)
 {
-	u64 random = draw(cell_key, DRAW_NUMBER);
+	u64 random = noise_draw(cell_key, DRAW_NUMBER);
 	u32 events = 0;
 
 	while (events < CROWD && random >= at_most[events])
@@ -126,7 +126,7 @@ static u32 cell_events(const struct coll_noise_plan *plan, u64 cell_key)
 	case COLL_NOISE_PERIODIC:
 		return 1;
 	case COLL_NOISE_POISSON:
-		return crowd(cell_key);
+		return noise_crowd(cell_key);
 	default:
 		return plan->spans;
 	}
@@ -149,7 +149,7 @@ static u64 crowd_place(const struct coll_noise_plan *plan, u64 cell_key, u32 eve
 	u32 k;
 
 	for (k = 0; k < events; k++)
-		place[k] = uniform(draw(cell_key, DRAW_PLACE + k), plan->model->period);
+		place[k] = noise_uniform(noise_draw(cell_key, DRAW_PLACE + k), plan->model->period);
 	for (k = 0; places_before(place, events, k) != index; k++)
 		;
 	return place[k];
@@ -173,7 +173,7 @@ static u64 event_length(const struct coll_noise_plan *plan, u64 cell_key, u32 in
 		return plan->table[index].duration;
 	if (plan->model->length == COLL_NOISE_FIXED)
 		return plan->model->duration;
-	return random_length(plan, draw(cell_key, DRAW_LENGTH + index));
+	return random_length(plan, noise_draw(cell_key, DRAW_LENGTH + index));
 }
 
 /* How many events of the cell start before this place in it. */
@@ -194,7 +194,7 @@ static u32 events_before(const struct coll_noise_plan *plan, u64 cell_key, u64 p
 
 /* ---- streams ------------------------------------------------------------------ */
 
-static u64 stagger(const struct coll_noise_model *model, u64 number)
+static u64 noise_stagger(const struct coll_noise_model *model, u64 number)
 {
 	u64 each = div64_u64(model->period, model->streams);
 	u64 rest = model->period - each * model->streams;
@@ -207,13 +207,13 @@ struct coll_noise_stream coll_noise_stream(const struct coll_noise_plan *plan, u
 {
 	const struct coll_noise_model *model = plan->model;
 	bool alone = model->phase == COLL_NOISE_RANDOM;
-	u64 seed = draw(model->seed, 0);
-	struct coll_noise_stream stream = { .key = draw(seed, alone ? number + 1 : 0) };
+	u64 seed = noise_draw(model->seed, 0);
+	struct coll_noise_stream stream = { .key = noise_draw(seed, alone ? number + 1 : 0) };
 
 	if (model->arrival != COLL_NOISE_POISSON && alone)
-		stream.shift = uniform(draw(stream.key, ~0ull), model->period);
-	if (model->phase == COLL_NOISE_STAGGERED && stagger(model, number))
-		stream.shift = model->period - stagger(model, number);
+		stream.shift = noise_uniform(noise_draw(stream.key, ~0ull), model->period);
+	if (model->phase == COLL_NOISE_STAGGERED && noise_stagger(model, number))
+		stream.shift = model->period - noise_stagger(model, number);
 	coll_noise_seek(plan, &stream, 0);
 	return stream;
 }
@@ -221,18 +221,18 @@ struct coll_noise_stream coll_noise_stream(const struct coll_noise_plan *plan, u
 struct coll_noise_span coll_noise_next(const struct coll_noise_plan *plan,
 				       struct coll_noise_stream *stream)
 {
-	u64 cell_key = draw(stream->key, stream->cell);
+	u64 cell_key = noise_draw(stream->key, stream->cell);
 	u32 events = cell_events(plan, cell_key);
 	struct coll_noise_span event;
 
 	while (stream->index >= events) {
-		cell_key = draw(stream->key, ++stream->cell);
+		cell_key = noise_draw(stream->key, ++stream->cell);
 		events = cell_events(plan, cell_key);
 		stream->index = 0;
 	}
 	event.start = stream->cell * plan->model->period - stream->shift +
 		      cell_place(plan, cell_key, events, stream->index);
-	event.duration = cut(plan->model, event_length(plan, cell_key, stream->index));
+	event.duration = noise_cut(plan->model, event_length(plan, cell_key, stream->index));
 	stream->index++;
 	return event;
 }
@@ -244,7 +244,7 @@ void coll_noise_seek(const struct coll_noise_plan *plan, struct coll_noise_strea
 	at += stream->shift;
 	stream->cell = div64_u64(at, period);
 	place = at - stream->cell * period;
-	stream->index = events_before(plan, draw(stream->key, stream->cell), place);
+	stream->index = events_before(plan, noise_draw(stream->key, stream->cell), place);
 }
 
 /* ---- checking ----------------------------------------------------------------- */
@@ -317,9 +317,9 @@ u64 coll_noise_load(const struct coll_noise_plan *plan)
 	u32 i;
 
 	if (plan->model->length != COLL_NOISE_TABLE)
-		return cut(plan->model, plan->model->duration);
+		return noise_cut(plan->model, plan->model->duration);
 	for (i = 0; i < plan->spans; i++)
-		sum += cut(plan->model, plan->table[i].duration);
+		sum += noise_cut(plan->model, plan->table[i].duration);
 	return plan->model->arrival == COLL_NOISE_REPLAY ? sum : div64_u64(sum, plan->spans);
 }
 

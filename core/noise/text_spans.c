@@ -14,7 +14,8 @@ struct spans {
 	u64 length;
 };
 
-static int add(struct spans *spans, u64 start, u64 duration, struct coll_text_error *error)
+static int noise_text_spans_add(struct spans *spans, u64 start, u64 duration,
+				struct coll_text_error *error)
 {
 	struct coll_noise_span *more;
 
@@ -33,7 +34,7 @@ static int add(struct spans *spans, u64 start, u64 duration, struct coll_text_er
 }
 
 /* Whether events of this CPU are wanted; the first CPU is, unless one was asked for. */
-static bool wanted(struct spans *spans, u32 cpu)
+static bool noise_text_spans_wanted(struct spans *spans, u32 cpu)
 {
 	if (spans->cpu == COLL_NONE)
 		spans->cpu = cpu;
@@ -52,7 +53,7 @@ static int read_pair(struct spans *spans, const char *line, struct coll_text_err
 	if (spans->count && start < spans->span[spans->count - 1].start)
 		return coll_said_wrong(error, "line %u starts before the one above it",
 				       error->line);
-	return add(spans, start, duration, error);
+	return noise_text_spans_add(spans, start, duration, error);
 }
 
 /* The parts of a gap, or what has none. */
@@ -64,8 +65,8 @@ static int add_traced(struct spans *spans, const struct coll_noise_traced *trace
 				       COLL_NOISE_DURATION_MAX);
 	if (traced->cause == COLL_NOISE_HARDWARE && traced->interference)
 		return 0;
-	return wanted(spans, traced->cpu) ?
-		       add(spans, traced->start, traced->duration, error) : 0;
+	return noise_text_spans_wanted(spans, traced->cpu) ?
+		       noise_text_spans_add(spans, traced->start, traced->duration, error) : 0;
 }
 
 static int by_start(const void *a, const void *b)
@@ -130,7 +131,7 @@ static int find_cpu(struct spans *spans, FILE *file, u32 cpus, struct coll_noise
 	for (i = 0; i < cpus; i++) {
 		if (fread(&cpu, sizeof(cpu), 1, file) != 1)
 			return cut_short(error);
-		if (wanted(spans, cpu.cpu))
+		if (noise_text_spans_wanted(spans, cpu.cpu))
 			*found = cpu;
 	}
 	return 0;
@@ -160,7 +161,8 @@ static int read_capture(struct spans *spans, FILE *file, struct coll_text_error 
 			wrong = coll_said_wrong(error, "event %llu is outside the time watched",
 						(unsigned long long)i);
 		else if (event.cpu == spans->cpu)
-			wrong = add(spans, event.start - cpu.first, event.duration, error);
+			wrong = noise_text_spans_add(spans, event.start - cpu.first, event.duration,
+						     error);
 	}
 	if (cpu.watched > spans->length)
 		spans->length = cpu.watched;

@@ -20,7 +20,7 @@ enum { DEVICES_MAX = 1024, PRIORITY = 1, HANDLE = 1 };
 
 #define INGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)
 
-static int bpf(enum bpf_cmd command, union bpf_attr *attribute)
+static int crossbar_bpf(enum bpf_cmd command, union bpf_attr *attribute)
 {
 	const int result = syscall(SYS_bpf, command, attribute, sizeof(*attribute));
 
@@ -35,7 +35,7 @@ int crossbar_lead(const struct crossbar *crossbar, int in, int out)
 	union bpf_attr set = { .map_fd = crossbar->table, .key = (uintptr_t)&key,
 			       .value = (uintptr_t)&value };
 
-	return bpf(BPF_MAP_UPDATE_ELEM, &set);
+	return crossbar_bpf(BPF_MAP_UPDATE_ELEM, &set);
 }
 
 int crossbar_where(const struct crossbar *crossbar, int in)
@@ -45,7 +45,7 @@ int crossbar_where(const struct crossbar *crossbar, int in)
 	union bpf_attr get = { .map_fd = crossbar->table, .key = (uintptr_t)&key,
 			       .value = (uintptr_t)&value };
 
-	return bpf(BPF_MAP_LOOKUP_ELEM, &get) ? 0 : (int)value;
+	return crossbar_bpf(BPF_MAP_LOOKUP_ELEM, &get) ? 0 : (int)value;
 }
 
 static int make_table(void)
@@ -54,12 +54,12 @@ static int make_table(void)
 				 .value_size = sizeof(uint32_t), .max_entries = DEVICES_MAX,
 				 .map_name = "crossbar" };
 
-	return bpf(BPF_MAP_CREATE, &table);
+	return crossbar_bpf(BPF_MAP_CREATE, &table);
 }
 
 /* ---- the program ------------------------------------------------------------- */
 
-static struct bpf_insn insn(int code, int to, int from, int offset, int value)
+static struct bpf_insn crossbar_insn(int code, int to, int from, int offset, int value)
 {
 	return (struct bpf_insn){ .code = code, .dst_reg = to, .src_reg = from, .off = offset,
 				  .imm = value };
@@ -73,29 +73,29 @@ static int make_program(int table)
 {
 	static const char license[] = "Dual BSD/GPL";
 	const struct bpf_insn program[] = {
-		insn(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1,
-		     offsetof(struct __sk_buff, ifindex), 0),
-		insn(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_2, -4, 0),
-		insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_10, 0, 0),
-		insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
-		insn(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, table),
-		insn(0, 0, 0, 0, 0),
-		insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
-		insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 5, 0),
-		insn(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_1, BPF_REG_0, 0, 0),
-		insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_1, 0, 3, 0),
-		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0),
-		insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_peer),
-		insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
-		insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, TC_ACT_SHOT),
-		insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		crossbar_insn(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1,
+			      offsetof(struct __sk_buff, ifindex), 0),
+		crossbar_insn(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_2, -4, 0),
+		crossbar_insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_10, 0, 0),
+		crossbar_insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
+		crossbar_insn(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, table),
+		crossbar_insn(0, 0, 0, 0, 0),
+		crossbar_insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		crossbar_insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 5, 0),
+		crossbar_insn(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_1, BPF_REG_0, 0, 0),
+		crossbar_insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_1, 0, 3, 0),
+		crossbar_insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0),
+		crossbar_insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_peer),
+		crossbar_insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		crossbar_insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, TC_ACT_SHOT),
+		crossbar_insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
 	union bpf_attr load = { .prog_type = BPF_PROG_TYPE_SCHED_CLS,
 				.insn_cnt = sizeof(program) / sizeof(program[0]),
 				.insns = (uintptr_t)program, .license = (uintptr_t)license,
 				.prog_name = "crossbar" };
 
-	return bpf(BPF_PROG_LOAD, &load);
+	return crossbar_bpf(BPF_PROG_LOAD, &load);
 }
 
 /* ---- devices --------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ static uint32_t program_of(struct nl_sock *socket, int device)
 }
 
 /* The program that the device has, and the table that this uses. */
-static int find(struct crossbar *crossbar, uint32_t number)
+static int crossbar_find(struct crossbar *crossbar, uint32_t number)
 {
 	union bpf_attr get = { .prog_id = number };
 	struct bpf_prog_info info = { .nr_map_ids = 1 };
@@ -160,15 +160,15 @@ static int find(struct crossbar *crossbar, uint32_t number)
 	union bpf_attr table = { .map_id = 0 };
 	uint32_t map = 0;
 
-	crossbar->program = bpf(BPF_PROG_GET_FD_BY_ID, &get);
+	crossbar->program = crossbar_bpf(BPF_PROG_GET_FD_BY_ID, &get);
 	if (crossbar->program < 0)
 		return crossbar->program;
 	info.map_ids = (uintptr_t)&map;
 	ask.info.bpf_fd = crossbar->program;
-	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &ask) || info.nr_map_ids != 1)
+	if (crossbar_bpf(BPF_OBJ_GET_INFO_BY_FD, &ask) || info.nr_map_ids != 1)
 		return -ENOENT;
 	table.map_id = map;
-	crossbar->table = bpf(BPF_MAP_GET_FD_BY_ID, &table);
+	crossbar->table = crossbar_bpf(BPF_MAP_GET_FD_BY_ID, &table);
 	return crossbar->table < 0 ? crossbar->table : 0;
 }
 
@@ -178,7 +178,7 @@ int crossbar_open(struct crossbar *crossbar, struct nl_sock *socket, int device)
 
 	*crossbar = (struct crossbar){ -1, -1 };
 	if (number)
-		return find(crossbar, number);
+		return crossbar_find(crossbar, number);
 	crossbar->table = make_table();
 	if (crossbar->table >= 0)
 		crossbar->program = make_program(crossbar->table);

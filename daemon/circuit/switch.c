@@ -64,7 +64,7 @@ struct switch_worker {
 };
 
 /* Under the lock. */
-static int push(struct queue *queue, const struct switch_event *event)
+static int switch_push(struct queue *queue, const struct switch_event *event)
 {
 	struct queued *queued = malloc(sizeof(*queued));
 
@@ -76,7 +76,7 @@ static int push(struct queue *queue, const struct switch_event *event)
 	return 0;
 }
 
-static bool pull(struct queue *queue, struct switch_event *event)
+static bool switch_pull(struct queue *queue, struct switch_event *event)
 {
 	struct queued *queued = queue->first;
 
@@ -90,14 +90,14 @@ static bool pull(struct queue *queue, struct switch_event *event)
 	return true;
 }
 
-static void tell(struct switch_worker *worker, const struct switch_event *event)
+static void switch_tell(struct switch_worker *worker, const struct switch_event *event)
 {
 	const u64 one = 1;
 	bool first;
 
 	pthread_mutex_lock(&worker->lock);
 	first = !worker->events.first;
-	push(&worker->events, event);
+	switch_push(&worker->events, event);
 	pthread_mutex_unlock(&worker->lock);
 	if (first && write(worker->fd, &one, sizeof(one)) < 0)
 		return;		/* the counter is full: it is readable anyway */
@@ -107,7 +107,7 @@ static void tell_order(struct switch_worker *worker, int kind, const struct swit
 {
 	struct switch_event event = { .kind = kind, .order = *order };
 
-	tell(worker, &event);
+	switch_tell(worker, &event);
 }
 
 static void is_done(struct switch_worker *worker, struct switch_order *order)
@@ -198,7 +198,7 @@ static void carry_out(struct switch_worker *worker, struct switch_order *order, 
 }
 
 /* What the switch has, against what it should have. */
-static void reconcile(struct switch_worker *worker)
+static void switch_reconcile(struct switch_worker *worker)
 {
 	struct circuit_switch *s = worker->s;
 	struct switch_path path[SWITCH_PORTS_MAX];
@@ -210,7 +210,7 @@ static void reconcile(struct switch_worker *worker)
 	if (paths < 0) {
 		event.order.error = paths;
 		if (!worker->in_trouble)
-			tell(worker, &event);
+			switch_tell(worker, &event);
 		worker->in_trouble = true;
 		return;
 	}
@@ -227,7 +227,7 @@ static void reconcile(struct switch_worker *worker)
 			continue;
 		event = (struct switch_event){ .kind = SWITCH_DRIFT,
 					       .order.port = { port, has[port] } };
-		tell(worker, &event);
+		switch_tell(worker, &event);
 		if (has[port])
 			s->ops->remove(s, (struct switch_path){ port, has[port] });
 		if (!leads)
@@ -235,7 +235,7 @@ static void reconcile(struct switch_worker *worker)
 		worker->leads[port] = worker->leads[leads] = 0;
 		event = (struct switch_event){ .kind = SWITCH_LOST,
 					       .order.port = { port, leads } };
-		tell(worker, &event);
+		switch_tell(worker, &event);
 	}
 }
 
@@ -249,7 +249,7 @@ static u32 take_batch(struct switch_worker *worker, struct switch_order *order, 
 	while (!worker->orders.first && !worker->stop)
 		if (pthread_cond_timedwait(&worker->orders_come, &worker->lock, &end))
 			break;
-	while (orders < BATCH_MAX && !worker->stop && pull(&worker->orders, &event)) {
+	while (orders < BATCH_MAX && !worker->stop && switch_pull(&worker->orders, &event)) {
 		order[orders++] = event.order;
 		/* Those after it may be for the ports that it frees: in the next batch. */
 		if (worker->orders.first && order[orders - 1].what == COLL_CIRCUIT_UP &&
@@ -259,7 +259,7 @@ static u32 take_batch(struct switch_worker *worker, struct switch_order *order, 
 	return orders;
 }
 
-static void *work(void *argument)
+static void *switch_work(void *argument)
 {
 	static struct switch_order order[BATCH_MAX];	/* there is one worker */
 	struct switch_worker *worker = argument;
@@ -278,7 +278,7 @@ static void *work(void *argument)
 		if (worker->s->ops->tick)
 			worker->tick = worker->s->ops->tick(worker->s, switch_now());
 		if (switch_now() >= next) {
-			reconcile(worker);
+			switch_reconcile(worker);
 			next = switch_now() + worker->reconcile;
 		}
 		pthread_mutex_lock(&worker->lock);
@@ -321,11 +321,11 @@ int switch_worker_give(struct switch_worker *worker, const struct switch_order *
 	int error = 0;
 
 	if (!worker->thread)
-		error = -pthread_create(&worker->thread, NULL, work, worker);
+		error = -pthread_create(&worker->thread, NULL, switch_work, worker);
 	if (error || !order->what)
 		return error;
 	pthread_mutex_lock(&worker->lock);
-	error = push(&worker->orders, &event);
+	error = switch_push(&worker->orders, &event);
 	pthread_cond_signal(&worker->orders_come);
 	pthread_mutex_unlock(&worker->lock);
 	return error;
@@ -341,7 +341,7 @@ static bool take_event(struct switch_worker *worker, struct switch_event *event)
 	bool there;
 
 	pthread_mutex_lock(&worker->lock);
-	there = pull(&worker->events, event);
+	there = switch_pull(&worker->events, event);
 	pthread_mutex_unlock(&worker->lock);
 	return there;
 }
@@ -367,7 +367,7 @@ void switch_worker_stop(struct switch_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 	if (worker->thread)
 		pthread_join(worker->thread, NULL);
-	while (pull(&worker->orders, &event) || pull(&worker->events, &event))
+	while (switch_pull(&worker->orders, &event) || switch_pull(&worker->events, &event))
 		;
 	while (worker->moving) {
 		struct queued *one = worker->moving;

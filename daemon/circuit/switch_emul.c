@@ -62,7 +62,8 @@ struct emul {
 /* ---- text ---------------------------------------------------------------- */
 
 /* A name with a number, or a name, in it: what the format says. */
-static void fill(char *to, size_t bytes, const char *format, u32 number, const char *name)
+static void switch_emul_fill(char *to, size_t bytes, const char *format, u32 number,
+			     const char *name)
 {
 	size_t used = 0;
 
@@ -81,7 +82,7 @@ static void fill(char *to, size_t bytes, const char *format, u32 number, const c
 	to[used] = 0;
 }
 
-static bool set(struct emul *emul, const char *key, const char *value)
+static bool switch_emul_set(struct emul *emul, const char *key, const char *value)
 {
 	const struct { const char *key; char *to; size_t bytes; } texts[] = {
 		{ "device", emul->device, sizeof(emul->device) },
@@ -154,13 +155,14 @@ static const struct emul_node *node_at(const struct circuit_switch *s, u32 port)
 
 static void name_device(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
 {
-	fill(device, bytes, ((const struct emul *)s->state)->device, port, s->at[port].name);
+	switch_emul_fill(device, bytes, ((const struct emul *)s->state)->device, port,
+			 s->at[port].name);
 }
 
 static void name_port(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
 {
-	fill(device, bytes, ((const struct emul *)s->state)->port, s->at[port].port,
-	     s->at[port].name);
+	switch_emul_fill(device, bytes, ((const struct emul *)s->state)->port, s->at[port].port,
+			 s->at[port].name);
 }
 
 /* At both ends of the veth: until it is, what the node sends is thrown away. */
@@ -192,7 +194,7 @@ static void add_clsact(struct emul *emul, u32 port)
 }
 
 /* Between two ports, both ways; or nowhere. */
-static int lead(struct emul *emul, const u32 *port, bool there)
+static int switch_emul_lead(struct emul *emul, const u32 *port, bool there)
 {
 	int error = 0;
 	u32 end;
@@ -222,7 +224,7 @@ static struct nl_addr *address_of(const struct emul *emul, const struct switch_n
 	struct nl_addr *address = NULL;
 	char text[80];
 
-	fill(text, sizeof(text), emul->address, node->index + 1, node->name);
+	switch_emul_fill(text, sizeof(text), emul->address, node->index + 1, node->name);
 	return nl_addr_parse(text, AF_UNSPEC, &address) ? NULL : address;
 }
 
@@ -294,7 +296,7 @@ static int enter_node(struct emul *emul, const struct switch_node *at, char *why
 	char path[256];
 	int there, error = 0;
 
-	fill(path, sizeof(path), emul->netns, at->index + 1, at->name);
+	switch_emul_fill(path, sizeof(path), emul->netns, at->index + 1, at->name);
 	there = open(path, O_RDONLY | O_CLOEXEC);
 	if (there < 0 || setns(there, CLONE_NEWNET)) {
 		error = -errno;
@@ -325,7 +327,7 @@ static void take_down(struct circuit_switch *s, struct switch_order *order)
 
 	for (end = 0; end < 2; end++)
 		lead_node(s, order->port[end], 0);
-	error = lead(emul, order->port, false);
+	error = switch_emul_lead(emul, order->port, false);
 	for (end = 0; end < 2; end++)
 		if (emul->hold)
 			emul->at[order->port[end]].down = switch_now() + emul->hold;
@@ -398,7 +400,7 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 	for (end = 0; end < 2 && !error; end++)
 		error = light_up(emul, order->port[end]);
 	if (!error)
-		error = lead(emul, order->port, true);
+		error = switch_emul_lead(emul, order->port, true);
 	if (error) {
 		order->error = -EIO;
 		snprintf(order->why, SWITCH_WHY, "no path between ports %u and %u", order->port[0],
@@ -464,7 +466,7 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 		equals = strchr(word, '=');
 		if (equals)
 			*equals = 0;
-		if (!equals || !set(emul, word, equals + 1)) {
+		if (!equals || !switch_emul_set(emul, word, equals + 1)) {
 			snprintf(
 				why, SWITCH_WHY,
 				"'%.30s': not one of delta=10ms most=20ms sure=5ms hold=0ms seed=1 "

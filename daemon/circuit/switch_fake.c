@@ -17,7 +17,8 @@ struct fake {
 	u32 leads[SWITCH_PORTS_MAX + 1];
 };
 
-static bool set(struct fake *fake, struct circuit_switch *s, const char *key, const char *value)
+static bool switch_fake_set(struct fake *fake, struct circuit_switch *s, const char *key,
+			    const char *value)
 {
 	char *rest;
 	u64 number;
@@ -49,7 +50,7 @@ static int fake_open(struct circuit_switch *s, const char *argument, char *why)
 		equals = strchr(word, '=');
 		if (equals)
 			*equals = 0;
-		if (!equals || !set(fake, s, word, equals + 1)) {
+		if (!equals || !switch_fake_set(fake, s, word, equals + 1)) {
 			snprintf(why, SWITCH_WHY, "'%s': not one of delta=10ms most=20ms fails=0.1 "
 				 "seed=1 ports=32, or its value is not", word);
 			return -EINVAL;
@@ -112,8 +113,12 @@ static void fake_close(struct circuit_switch *s)
 }
 
 const struct switch_ops switch_fake = {
-	.name = "fake", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [fails=0.1] [seed=1] [ports=32]",
-	.open = fake_open, .close = fake_close, .change = fake_change,
-	.settle = fake_settle, .read = fake_read,
+	.name = "fake",
+	.valid = "[delta=10ms] [most=20ms] [sure=5ms] [fails=0.1] [seed=1] [ports=32]",
+	.open = fake_open,
+	.close = fake_close,
+	.change = fake_change,
+	.settle = fake_settle,
+	.read = fake_read,
 	.remove = fake_remove,
 };

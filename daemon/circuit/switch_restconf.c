@@ -41,8 +41,8 @@ static size_t keep_body(char *data, size_t size, size_t count, void *to)
 }
 
 /* The status, or -errno. Its body is in r->body. */
-static long request(struct circuit_switch *s, const char *method, const char *resource,
-		    const char *body)
+static long switch_restconf_request(struct circuit_switch *s, const char *method,
+				    const char *resource, const char *body)
 {
 	struct restconf *r = s->state;
 	char url[512];
@@ -72,7 +72,7 @@ static long request(struct circuit_switch *s, const char *method, const char *re
 }
 
 /* What it said with a refusal, for people. */
-static void explain(const struct restconf *r, long status, char *why)
+static void switch_restconf_explain(const struct restconf *r, long status, char *why)
 {
 	json_t *body = r->body ? json_loads(r->body, 0, NULL) : NULL;
 	json_t *errors = json_object_get(json_object_get(body, "ietf-restconf:errors"), "error");
@@ -92,7 +92,7 @@ static void explain(const struct restconf *r, long status, char *why)
 static int restconf_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
 {
 	const struct restconf *r = s->state;
-	const long status = request(s, "GET", PATHS, NULL);
+	const long status = switch_restconf_request(s, "GET", PATHS, NULL);
 	json_t *body, *list, *pair;
 	size_t i;
 	int paths = 0;
@@ -100,7 +100,7 @@ static int restconf_read(struct circuit_switch *s, struct switch_path *path, u32
 	if (status == 204)
 		return 0;
 	if (status != 200) {
-		explain(r, status, why);
+		switch_restconf_explain(r, status, why);
 		return status < 0 ? (int)status : status == 401 ? -EACCES : -EPROTO;
 	}
 	body = json_loads(r->body ? r->body : "", 0, NULL);
@@ -127,7 +127,7 @@ static long set_path(struct circuit_switch *s, u32 in, u32 out)
 
 	snprintf(body, sizeof(body), "{\"optical-switch:pair\":[{\"ingress\":%u,\"egress\":%u}]}",
 		 in, out + s->ports);
-	return request(s, "POST", PATHS, body);
+	return switch_restconf_request(s, "POST", PATHS, body);
 }
 
 static long remove_path(struct circuit_switch *s, u32 in)
@@ -135,7 +135,7 @@ static long remove_path(struct circuit_switch *s, u32 in)
 	char resource[100];
 
 	snprintf(resource, sizeof(resource), PATHS "/pair=%u", in);
-	return request(s, "DELETE", resource, NULL);
+	return switch_restconf_request(s, "DELETE", resource, NULL);
 }
 
 static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
@@ -174,7 +174,7 @@ static void carry_out(struct circuit_switch *s, struct switch_order *order,
 		if (!up && status == 404)
 			continue;
 		order->error = status < 0 ? (int)status : status == 409 ? -EBUSY : -EIO;
-		explain(s->state, status, order->why);
+		switch_restconf_explain(s->state, status, order->why);
 		if (status < 0)
 			return;
 	}
@@ -259,10 +259,10 @@ static int restconf_open(struct circuit_switch *s, const char *argument, char *w
 	curl_easy_setopt(r->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(r->curl, CURLOPT_TIMEOUT_MS, (long)(s->timeout / 1000000));
 	curl_easy_setopt(r->curl, CURLOPT_PROXY, "");	/* a switch is on our own network */
-	status = request(s, "GET", "/api", NULL);
+	status = switch_restconf_request(s, "GET", "/api", NULL);
 	if (status == 200)
 		return 0;
-	explain(r, status, why);
+	switch_restconf_explain(r, status, why);
 	return status < 0 ? (int)status : status == 401 ? -EACCES : -EPROTO;
 }
 

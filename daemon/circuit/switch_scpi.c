@@ -42,7 +42,7 @@ static void hang_up(struct scpi *scpi)
 	scpi->used = 0;
 }
 
-static int dial(struct circuit_switch *s, char *why)
+static int switch_scpi_dial(struct circuit_switch *s, char *why)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct scpi *scpi = s->state;
@@ -106,7 +106,7 @@ static int read_line(struct circuit_switch *s, char *line, size_t bytes)
 	}
 }
 
-static int put(struct circuit_switch *s, const char *text)
+static int switch_scpi_put(struct circuit_switch *s, const char *text)
 {
 	struct scpi *scpi = s->state;
 	const size_t length = strlen(text);
@@ -124,9 +124,10 @@ static int put(struct circuit_switch *s, const char *text)
 	return 0;
 }
 
-static int ask(struct circuit_switch *s, const char *question, char *answer, size_t bytes)
+static int switch_scpi_ask(struct circuit_switch *s, const char *question, char *answer,
+			   size_t bytes)
 {
-	const int error = put(s, question);
+	const int error = switch_scpi_put(s, question);
 
 	return error ? error : read_line(s, answer, bytes);
 }
@@ -175,7 +176,7 @@ static int parse_paths(const char *text, u32 ports, struct switch_path *path, u3
 static int read_paths(struct circuit_switch *s, struct switch_path *path, u32 max)
 {
 	static char line[LINE_MAX_BYTES];
-	const int error = ask(s, ":oxc:swit:conn:stat?\n", line, sizeof(line));
+	const int error = switch_scpi_ask(s, ":oxc:swit:conn:stat?\n", line, sizeof(line));
 
 	return error ? error : parse_paths(line, s->ports, path, max);
 }
@@ -216,8 +217,8 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 }
 
 /* Sends one command for all of a kind, and empties the switch's queue of errors. */
-static int command(struct circuit_switch *s, const struct switch_order *order, u32 orders,
-		   enum coll_circuit_todo what)
+static int switch_scpi_command(struct circuit_switch *s, const struct switch_order *order,
+			       u32 orders, enum coll_circuit_todo what)
 {
 	static char text[LINE_MAX_BYTES], list[LINE_MAX_BYTES - 64];
 	struct scpi *scpi = s->state;
@@ -227,9 +228,9 @@ static int command(struct circuit_switch *s, const struct switch_order *order, u
 	put_list(s, order, orders, what, list, sizeof(list));
 	snprintf(text, sizeof(text), "*cls;:oxc:swit:conn:%s %s;*opc?\n",
 		 what == COLL_CIRCUIT_UP ? "add" : "sub", list);
-	error = ask(s, text, line, sizeof(line));
+	error = switch_scpi_ask(s, text, line, sizeof(line));
 	for (i = 0; !error && i < ERRORS_MAX; i++) {
-		error = ask(s, ":syst:err?\n", line, sizeof(line));
+		error = switch_scpi_ask(s, ":syst:err?\n", line, sizeof(line));
 		if (error || !atoi(line))
 			break;
 		snprintf(scpi->said, sizeof(scpi->said), "%.150s", line);
@@ -248,7 +249,8 @@ static void find_reason(struct circuit_switch *s, struct switch_order *order)
 	for (end = 0; end < 2; end++) {
 		snprintf(question, sizeof(question), ":oxc:swit:port:stat? (@%u,%u)\n",
 			 order->port[end], order->port[end] + s->ports);
-		if (scpi->fd >= 0 && !ask(s, question, line, sizeof(line)) && strpbrk(line, "FD")) {
+		if (scpi->fd >= 0 && !switch_scpi_ask(s, question, line, sizeof(line)) &&
+		    strpbrk(line, "FD")) {
 			snprintf(order->why, SWITCH_WHY, "port %u of the switch is %s",
 				 order->port[end], strchr(line, 'F') ? "out of order" : "disabled");
 			return;
@@ -261,7 +263,8 @@ static void find_reason(struct circuit_switch *s, struct switch_order *order)
 }
 
 /* What the list of connections says of each order. */
-static int judge(struct circuit_switch *s, struct switch_order *order, u32 orders, u32 *missing)
+static int switch_scpi_judge(struct circuit_switch *s, struct switch_order *order, u32 orders,
+			     u32 *missing)
 {
 	static struct switch_path path[SWITCH_PORTS_MAX];
 	const int paths = read_paths(s, path, SWITCH_PORTS_MAX);
@@ -282,7 +285,8 @@ static int judge(struct circuit_switch *s, struct switch_order *order, u32 order
 	return paths < 0 ? paths : 0;
 }
 
-static u32 count(const struct switch_order *order, u32 orders, enum coll_circuit_todo what)
+static u32 switch_scpi_count(const struct switch_order *order, u32 orders,
+			     enum coll_circuit_todo what)
 {
 	u32 i, found = 0;
 
@@ -296,22 +300,22 @@ static int try_change(struct circuit_switch *s, struct switch_order *order, u32 
 	struct scpi *scpi = s->state;
 	char why[SWITCH_WHY];
 	u32 missing, i;
-	int error = scpi->fd < 0 ? dial(s, why) : 0;
+	int error = scpi->fd < 0 ? switch_scpi_dial(s, why) : 0;
 
 	scpi->said[0] = 0;
-	if (!error && count(order, orders, COLL_CIRCUIT_DOWN))
-		error = command(s, order, orders, COLL_CIRCUIT_DOWN);
-	if (!error && count(order, orders, COLL_CIRCUIT_UP))
-		error = command(s, order, orders, COLL_CIRCUIT_UP);
+	if (!error && switch_scpi_count(order, orders, COLL_CIRCUIT_DOWN))
+		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_DOWN);
+	if (!error && switch_scpi_count(order, orders, COLL_CIRCUIT_UP))
+		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_UP);
 	if (!error)
-		error = judge(s, order, orders, &missing);
+		error = switch_scpi_judge(s, order, orders, &missing);
 	/* One that cannot be may have spoilt all: each for itself. */
 	for (i = 0; !error && missing && orders > 1 && i < orders; i++)
 		if (order[i].error) {
 			scpi->said[0] = 0;
-			error = command(s, &order[i], 1, order[i].what);
+			error = switch_scpi_command(s, &order[i], 1, order[i].what);
 			if (!error)
-				error = judge(s, &order[i], 1, &(u32){ 0 });
+				error = switch_scpi_judge(s, &order[i], 1, &(u32){ 0 });
 			if (!error && order[i].error)
 				find_reason(s, &order[i]);
 		}
@@ -340,7 +344,7 @@ static int scpi_read(struct circuit_switch *s, struct switch_path *path, u32 max
 	int paths = 0, tries;
 
 	for (tries = 0; tries < 2; tries++) {
-		paths = scpi->fd < 0 ? dial(s, why) : 0;
+		paths = scpi->fd < 0 ? switch_scpi_dial(s, why) : 0;
 		if (!paths)
 			paths = read_paths(s, path, max);
 		if (paths >= 0)
@@ -358,7 +362,7 @@ static int scpi_remove(struct circuit_switch *s, struct switch_path path)
 
 	snprintf(text, sizeof(text), "*cls;:oxc:swit:conn:sub (@%u),(@%u);*opc?\n", path.in,
 		 path.out + s->ports);
-	return scpi->fd < 0 ? -ENOTCONN : ask(s, text, line, sizeof(line));
+	return scpi->fd < 0 ? -ENOTCONN : switch_scpi_ask(s, text, line, sizeof(line));
 }
 
 /* ---- open, close --------------------------------------------------------- */
@@ -381,9 +385,9 @@ static int scpi_open(struct circuit_switch *s, const char *argument, char *why)
 		snprintf(why, SWITCH_WHY, "whose? HOST[:PORT]");
 		return -EINVAL;
 	}
-	error = dial(s, why);
+	error = switch_scpi_dial(s, why);
 	if (!error)
-		error = ask(s, ":oxc:swit:size?\n", line, sizeof(line));
+		error = switch_scpi_ask(s, ":oxc:swit:size?\n", line, sizeof(line));
 	if (error)
 		return error;
 	s->ports = strtoul(line, NULL, 10);

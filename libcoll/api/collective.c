@@ -26,14 +26,14 @@ struct request {
 	int error;
 };
 
-static void refuse(struct request *request, const char *argument, const char *valid)
+static void collective_refuse(struct request *request, const char *argument, const char *valid)
 {
 	request->argument = argument;
 	request->valid = valid;
 	request->error = -EINVAL;
 }
 
-static struct request begin(enum coll_collective collective, struct coll_group *group)
+static struct request collective_begin(enum coll_collective collective, struct coll_group *group)
 {
 	return (struct request){
 		.group = group,
@@ -64,7 +64,7 @@ static void set_type(struct request *request, int type)
 	}
 	if (!call->element) {
 		call->element = 1;
-		refuse(request, "type", "an enum coll_type or COLL_OPAQUE(bytes)");
+		collective_refuse(request, "type", "an enum coll_type or COLL_OPAQUE(bytes)");
 	}
 }
 
@@ -76,7 +76,7 @@ static void set_reduction(struct request *request, int op)
 
 	if (op > COLL_USER_REDUCTION) {
 		if (user >= context->ops_count || !context->ops[user].used) {
-			refuse(request, "op", "a number from coll_op_create()");
+			collective_refuse(request, "op", "a number from coll_op_create()");
 			return;
 		}
 		call->reduction = COLL_USER_REDUCTION;
@@ -86,15 +86,16 @@ static void set_reduction(struct request *request, int op)
 	}
 	call->reduction = op;
 	if (op < 0 || op >= COLL_REDUCTIONS)
-		refuse(request, "op", "an enum coll_reduction or a number from coll_op_create()");
+		collective_refuse(request, "op",
+				  "an enum coll_reduction or a number from coll_op_create()");
 	else if (!request->error && !coll_reduction_fits(call->type, op))
-		refuse(request, "op", "a reduction that is defined for this type");
+		collective_refuse(request, "op", "a reduction that is defined for this type");
 }
 
 static void set_root(struct request *request, int root)
 {
 	if (root < 0 || (uint32_t)root >= request->group->ranks)
-		refuse(request, "root", "a rank of the group");
+		collective_refuse(request, "root", "a rank of the group");
 	request->call.root = root;
 }
 
@@ -102,7 +103,7 @@ static void set_root(struct request *request, int root)
 static void set_count(struct request *request, size_t count, uint64_t blocks)
 {
 	if (count > COLL_BYTES_MAX / request->call.element / (blocks ? blocks : 1))
-		refuse(request, "count", "such that the data has less than 2^48 bytes");
+		collective_refuse(request, "count", "such that the data has less than 2^48 bytes");
 	request->call.count = count;
 }
 
@@ -114,13 +115,14 @@ static const u64 *counts_of(struct request *request, const size_t *counts, const
 
 	if (!counts) {
 		if (required)
-			refuse(request, name, "an array with an entry for each rank");
+			collective_refuse(request, name, "an array with an entry for each rank");
 		return NULL;
 	}
 	for (i = 0; i < request->group->ranks; i++) {
 		if (counts[i] > COLL_BYTES_MAX / request->call.element ||
 		    (sum += counts[i]) > COLL_BYTES_MAX / request->call.element) {
-			refuse(request, name, "such that the data has less than 2^48 bytes");
+			collective_refuse(request, name,
+					  "such that the data has less than 2^48 bytes");
 			return NULL;
 		}
 	}
@@ -134,10 +136,11 @@ static const u64 *displs_of(struct request *request, const size_t *displs, const
 	uint32_t i;
 
 	if (!displs)
-		refuse(request, "displs", "an array with an entry for each rank");
+		collective_refuse(request, "displs", "an array with an entry for each rank");
 	for (i = 0; displs && counts && i < request->group->ranks; i++)
 		if (counts[i] && (displs[i] > max || counts[i] > max - displs[i]))
-			refuse(request, "displs", "such that each block ends within 2^48 bytes");
+			collective_refuse(request, "displs",
+					  "such that each block ends within 2^48 bytes");
 	return (const u64 *)displs;
 }
 
@@ -202,7 +205,7 @@ static void refuse_here(void *argument)
 	tell_refusal(request->group, request->call.collective, request->argument, request->valid);
 }
 
-static int check(struct request *request)
+static int collective_check(struct request *request)
 {
 	if (request->error)
 		coll_progress_do_now(request->group->context, refuse_here, request);
@@ -224,7 +227,7 @@ static int now(struct request request)
 {
 	const struct coll_progress_ops *progress = coll_progress_of(request.group->context);
 	struct coll_run run = run_of(&request);
-	int error = check(&request);
+	int error = collective_check(&request);
 
 	run.local = true;
 	if (!error)
@@ -234,7 +237,7 @@ static int now(struct request request)
 
 static int make_run(struct request *request, struct coll_run **made)
 {
-	int error = check(request);
+	int error = collective_check(request);
 
 	*made = NULL;
 	if (error)
@@ -316,7 +319,7 @@ static int later(struct request request, struct coll_run **made)
 
 static struct request barrier(struct coll_group *group)
 {
-	return begin(COLL_BARRIER, group);
+	return collective_begin(COLL_BARRIER, group);
 }
 
 /* The blocking one is where a group's plans of circuits may change. */
@@ -333,7 +336,7 @@ LATER_FORMS(barrier, struct coll_group *group, group)
 static struct request bcast(void *data, size_t count, int type, int root,
 			    struct coll_group *group)
 {
-	struct request request = begin(COLL_BCAST, group);
+	struct request request = collective_begin(COLL_BCAST, group);
 
 	set_type(&request, type);
 	set_count(&request, count, 1);
@@ -347,14 +350,14 @@ FORMS(bcast, ARGUMENTS(void *data, size_t count, int type, int root, struct coll
 static struct request gather(const void *in, void *out, size_t count, int type, int root,
 			     struct coll_group *group)
 {
-	struct request request = begin(COLL_GATHER, group);
+	struct request request = collective_begin(COLL_GATHER, group);
 
 	set_type(&request, type);
 	set_count(&request, count, group->ranks);
 	set_root(&request, root);
 	set_buffers(&request, in, out);
 	if (request.call.in_place && request.call.rank != request.call.root)
-		refuse(&request, "in", "a buffer: only the root gathers in place");
+		collective_refuse(&request, "in", "a buffer: only the root gathers in place");
 	return request;
 }
 FORMS(gather, ARGUMENTS(const void *in, void *out, size_t count, int type, int root,
@@ -364,7 +367,7 @@ FORMS(gather, ARGUMENTS(const void *in, void *out, size_t count, int type, int r
 static struct request gatherv(const void *in, size_t count, void *out, const size_t *counts,
 			      const size_t *displs, int type, int root, struct coll_group *group)
 {
-	struct request request = begin(COLL_GATHERV, group);
+	struct request request = collective_begin(COLL_GATHERV, group);
 	bool is_root;
 
 	set_type(&request, type);
@@ -376,7 +379,7 @@ static struct request gatherv(const void *in, size_t count, void *out, const siz
 		request.call.displs = displs_of(&request, displs, request.call.counts);
 	set_buffers(&request, in, out);
 	if (request.call.in_place && !is_root)
-		refuse(&request, "in", "a buffer: only the root gathers in place");
+		collective_refuse(&request, "in", "a buffer: only the root gathers in place");
 	if (!request.error && request.call.counts)
 		request.call.count = request.call.counts[group->rank];
 	return request;
@@ -388,7 +391,7 @@ FORMS(gatherv, ARGUMENTS(const void *in, size_t count, void *out, const size_t *
 static struct request scatter(const void *in, void *out, size_t count, int type, int root,
 			      struct coll_group *group)
 {
-	struct request request = begin(COLL_SCATTER, group);
+	struct request request = collective_begin(COLL_SCATTER, group);
 
 	set_type(&request, type);
 	set_count(&request, count, group->ranks);
@@ -397,7 +400,7 @@ static struct request scatter(const void *in, void *out, size_t count, int type,
 	request.out = out;
 	request.call.in_place = out == COLL_IN_PLACE;
 	if (request.call.in_place && request.call.rank != request.call.root)
-		refuse(&request, "out", "a buffer: only the root scatters in place");
+		collective_refuse(&request, "out", "a buffer: only the root scatters in place");
 	return request;
 }
 FORMS(scatter, ARGUMENTS(const void *in, void *out, size_t count, int type, int root,
@@ -408,7 +411,7 @@ static struct request scatterv(const void *in, const size_t *counts, const size_
 			       void *out, size_t count, int type, int root,
 			       struct coll_group *group)
 {
-	struct request request = begin(COLL_SCATTERV, group);
+	struct request request = collective_begin(COLL_SCATTERV, group);
 	bool is_root;
 
 	set_type(&request, type);
@@ -422,7 +425,7 @@ static struct request scatterv(const void *in, const size_t *counts, const size_
 	request.out = out;
 	request.call.in_place = out == COLL_IN_PLACE;
 	if (request.call.in_place && !is_root)
-		refuse(&request, "out", "a buffer: only the root scatters in place");
+		collective_refuse(&request, "out", "a buffer: only the root scatters in place");
 	if (!request.error && request.call.counts)
 		request.call.count = request.call.counts[group->rank];
 	return request;
@@ -434,7 +437,7 @@ FORMS(scatterv, ARGUMENTS(const void *in, const size_t *counts, const size_t *di
 static struct request allgather(const void *in, void *out, size_t count, int type,
 				struct coll_group *group)
 {
-	struct request request = begin(COLL_ALLGATHER, group);
+	struct request request = collective_begin(COLL_ALLGATHER, group);
 
 	set_type(&request, type);
 	set_count(&request, count, group->ranks);
@@ -448,7 +451,7 @@ FORMS(allgather, ARGUMENTS(const void *in, void *out, size_t count, int type,
 static struct request allgatherv(const void *in, size_t count, void *out, const size_t *counts,
 				 const size_t *displs, int type, struct coll_group *group)
 {
-	struct request request = begin(COLL_ALLGATHERV, group);
+	struct request request = collective_begin(COLL_ALLGATHERV, group);
 
 	set_type(&request, type);
 	set_count(&request, count, 1);
@@ -456,7 +459,7 @@ static struct request allgatherv(const void *in, size_t count, void *out, const 
 	request.call.displs = displs_of(&request, displs, request.call.counts);
 	set_buffers(&request, in, out);
 	if (!request.error && !request.call.in_place && counts[group->rank] != count)
-		refuse(&request, "count", "what counts says of this rank");
+		collective_refuse(&request, "count", "what counts says of this rank");
 	if (!request.error)
 		request.call.count = counts[group->rank];
 	return request;
@@ -468,7 +471,7 @@ FORMS(allgatherv, ARGUMENTS(const void *in, size_t count, void *out, const size_
 static struct request alltoall(const void *in, void *out, size_t count, int type,
 			       struct coll_group *group)
 {
-	struct request request = begin(COLL_ALLTOALL, group);
+	struct request request = collective_begin(COLL_ALLTOALL, group);
 
 	set_type(&request, type);
 	set_count(&request, count, group->ranks);
@@ -483,7 +486,7 @@ static struct request alltoallv(const void *in, const size_t *send_counts,
 				const size_t *send_displs, void *out, const size_t *recv_counts,
 				const size_t *recv_displs, int type, struct coll_group *group)
 {
-	struct request request = begin(COLL_ALLTOALLV, group);
+	struct request request = collective_begin(COLL_ALLTOALLV, group);
 	struct coll_call *call = &request.call;
 
 	set_type(&request, type);
@@ -507,7 +510,7 @@ FORMS(alltoallv, ARGUMENTS(const void *in, const size_t *send_counts, const size
 static struct request reduce(const void *in, void *out, size_t count, int type, int op, int root,
 			     struct coll_group *group)
 {
-	struct request request = begin(COLL_REDUCE, group);
+	struct request request = collective_begin(COLL_REDUCE, group);
 
 	set_type(&request, type);
 	set_reduction(&request, op);
@@ -515,7 +518,7 @@ static struct request reduce(const void *in, void *out, size_t count, int type, 
 	set_root(&request, root);
 	set_buffers(&request, in, out);
 	if (request.call.in_place && request.call.rank != request.call.root)
-		refuse(&request, "in", "a buffer: only the root reduces in place");
+		collective_refuse(&request, "in", "a buffer: only the root reduces in place");
 	return request;
 }
 FORMS(reduce, ARGUMENTS(const void *in, void *out, size_t count, int type, int op, int root,
@@ -526,7 +529,7 @@ FORMS(reduce, ARGUMENTS(const void *in, void *out, size_t count, int type, int o
 static struct request reduce_all(enum coll_collective collective, const void *in, void *out,
 				 size_t count, int type, int op, struct coll_group *group)
 {
-	struct request request = begin(collective, group);
+	struct request request = collective_begin(collective, group);
 
 	set_type(&request, type);
 	set_reduction(&request, op);
@@ -552,7 +555,7 @@ REDUCE_ALL(exscan, COLL_EXSCAN)
 static struct request reduce_scatter(const void *in, void *out, const size_t *counts, int type,
 				     int op, struct coll_group *group)
 {
-	struct request request = begin(COLL_REDUCE_SCATTER, group);
+	struct request request = collective_begin(COLL_REDUCE_SCATTER, group);
 
 	set_type(&request, type);
 	set_reduction(&request, op);
@@ -569,7 +572,7 @@ FORMS(reduce_scatter, ARGUMENTS(const void *in, void *out, const size_t *counts,
 static struct request reduce_scatter_block(const void *in, void *out, size_t count, int type,
 					   int op, struct coll_group *group)
 {
-	struct request request = begin(COLL_REDUCE_SCATTER_BLOCK, group);
+	struct request request = collective_begin(COLL_REDUCE_SCATTER_BLOCK, group);
 
 	set_type(&request, type);
 	set_reduction(&request, op);

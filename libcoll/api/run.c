@@ -351,7 +351,7 @@ int coll_run_cancel(struct coll_run *run)
 	return coll_revoke(run->group);
 }
 
-static void unplan(void *argument)
+static void run_unplan(void *argument)
 {
 	struct coll_run *run = argument;
 
@@ -366,7 +366,7 @@ int coll_run_free(struct coll_run **run)
 		return 0;
 	if (run_in_flight(*run))
 		return -EBUSY;
-	coll_progress_do((*run)->group->context, unplan, *run);
+	coll_progress_do((*run)->group->context, run_unplan, *run);
 	run_free(*run);
 	*run = NULL;
 	return 0;
@@ -405,7 +405,7 @@ int coll_run_deadline(struct coll_run *run, uint64_t ns)
 	return 0;
 }
 
-static void explain(void *argument)
+static void run_explain_choice(void *argument)
 {
 	struct coll_run *run = argument;
 	char choice[160];
@@ -429,8 +429,8 @@ const char *coll_run_explain(struct coll_run *run)
 		return "";
 	/* Behind the run's own start, when it is planned; but a helper would first end it. */
 	if (context->progress == &coll_progress_helper)
-		coll_progress_do_now(context, explain, run);
+		coll_progress_do_now(context, run_explain_choice, run);
 	else
-		coll_progress_do(context, explain, run);
+		coll_progress_do(context, run_explain_choice, run);
 	return run->explanation;
 }

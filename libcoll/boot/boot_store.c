@@ -52,7 +52,7 @@ static const struct coll_boot_ops store_ops = {
 	.close = store_close,
 };
 
-static int join(struct search *search, const char *address)
+static int boot_store_join(struct search *search, const char *address)
 {
 	const struct coll_boot *boot = search->boot;
 	struct coll_store_who who = {
@@ -74,7 +74,7 @@ static int join_by_file(struct search *search)
 	err = coll_rendezvous_read(&search->file, address, search->boot->secret, search->why);
 	if (err)
 		return err;
-	err = join(search, address);
+	err = boot_store_join(search, address);
 	return err == -EACCES ? -ECONNREFUSED : err;	/* a stale file led us astray */
 }
 
@@ -83,7 +83,7 @@ static int join_by_address(struct search *search)
 	int err = -ECONNREFUSED, i;
 
 	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
-		err = join(search, search->job->store[i]);
+		err = boot_store_join(search, search->job->store[i]);
 		if (!err || err == -EPROTO || err == -EEXIST || err == -EINVAL)
 			break;
 	}
@@ -103,12 +103,12 @@ static bool may_come_yet(int err)
 	       err == -ENETUNREACH || err == -EAGAIN;
 }
 
-static const char *place(const struct search *search)
+static const char *boot_store_place(const struct search *search)
 {
 	return search->by_file ? search->file.path : search->job->store[0];
 }
 
-static int explain(const struct search *search, int err)
+static int boot_store_explain(const struct search *search, int err)
 {
 	const struct coll_boot *boot = search->boot;
 
@@ -117,12 +117,12 @@ static int explain(const struct search *search, int err)
 		return coll_boot_fail(search->why, err,
 				      "the store at %s refused rank %d: its secret "
 				      "(COLL_SECRET) or job '%s' is another",
-				      place(search), boot->rank, boot->job);
+				      boot_store_place(search), boot->rank, boot->job);
 	case -EPROTO:
 		return coll_boot_fail(search->why, err,
 				      "the job of the store at %s does not have %d "
 				      "ranks, as %s says here",
-				      place(search), boot->ranks, boot->from);
+				      boot_store_place(search), boot->ranks, boot->from);
 	case -EEXIST:
 		return coll_boot_fail(search->why, err,
 				      "another process is rank %d of job '%s' already", boot->rank,
@@ -131,12 +131,12 @@ static int explain(const struct search *search, int err)
 		return coll_boot_fail(search->why, err,
 				      "'%s' is not the address of a store: host:port "
 				      "or [host]:port is",
-				      place(search));
+				      boot_store_place(search));
 	case -EPERM:
 		return err;	/* told by coll_rendezvous_read() */
 	default:
 		return coll_boot_fail(search->why, err, "cannot join the store at %s: %s",
-				      place(search), strerror(-err));
+				      boot_store_place(search), strerror(-err));
 	}
 }
 
@@ -150,12 +150,13 @@ static int join_until(struct search *search)
 		if (!err)
 			return 0;
 		if (!may_come_yet(err))
-			return explain(search, err);
+			return boot_store_explain(search, err);
 		if (coll_now() + nap * 1000 >= search->deadline)
 			return coll_boot_fail(search->why, -ETIMEDOUT,
 					      "rank 0 has not come: no store "
 					      "of job '%s' at %s (%s)",
-					      search->boot->job, place(search), strerror(-err));
+					      search->boot->job, boot_store_place(search),
+					      strerror(-err));
 		usleep(nap);
 		nap = nap * 2 < NAP_LAST_US ? nap * 2 : NAP_LAST_US;
 	}
@@ -199,7 +200,7 @@ static int host_by_address(struct search *search)
 }
 
 /* Rank 0, where nobody serves yet. An earlier stay's store may live still: use that. */
-static int host(struct search *search)
+static int boot_store_host(struct search *search)
 {
 	int err;
 
@@ -207,12 +208,12 @@ static int host(struct search *search)
 	if (!err)
 		return 0;
 	if (err == -EEXIST || err == -EPROTO)
-		return explain(search, err);
+		return boot_store_explain(search, err);
 	err = search->by_file ? host_by_file(search) : host_by_address(search);
 	if (err == -EPERM)
 		return err;
 	return err ? coll_boot_fail(search->why, err, "cannot serve the store at %s: %s",
-				    place(search), strerror(-err)) : 0;
+				    boot_store_place(search), strerror(-err)) : 0;
 }
 
 static int meet_all(struct search *search)
@@ -225,8 +226,11 @@ static int meet_all(struct search *search)
 		return coll_boot_fail(search->why, err,
 				      "rank %s of %d of job '%s' did not come in time", missing,
 				      search->boot->ranks, search->boot->job);
-	return err ? coll_boot_fail(search->why, err, "lost the store at %s while waiting for the "
-				    "other ranks: %s", place(search), strerror(-err)) : 0;
+	return err ? coll_boot_fail(search->why, err,
+				    "lost the store at %s while waiting for the "
+				    "other ranks: %s",
+				    boot_store_place(search), strerror(-err))
+		   : 0;
 }
 
 int coll_boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
@@ -244,7 +248,7 @@ int coll_boot_store_open(struct coll_boot *boot, const struct boot_job *job, uin
 	if (search.by_file)
 		err = coll_rendezvous_name(&search.file, boot->job, why);
 	if (!err && !boot->rank && !job->served)
-		err = host(&search);
+		err = boot_store_host(&search);
 	if (!err && !search.client)
 		err = join_until(&search);
 	if (!err)

@@ -88,19 +88,19 @@ static const struct launcher launchers[] = {
 };
 
 /* A variable's value; one that is empty counts as unset. */
-static const char *variable(const char *name)
+static const char *env_variable(const char *name)
 {
 	const char *value = name ? getenv(name) : NULL;
 
 	return value && *value ? value : NULL;
 }
 
-static bool recognised(const struct launcher *launcher)
+static bool env_recognised(const struct launcher *launcher)
 {
 	int i;
 
 	for (i = 0; i < 2; i++)
-		if (launcher->sign[i] && !variable(launcher->sign[i]))
+		if (launcher->sign[i] && !env_variable(launcher->sign[i]))
 			return false;
 	return true;
 }
@@ -110,7 +110,7 @@ static const struct launcher *find_launcher(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
-		if (recognised(&launchers[i]))
+		if (env_recognised(&launchers[i]))
 			return &launchers[i];
 	return NULL;
 }
@@ -118,7 +118,7 @@ static const struct launcher *find_launcher(void)
 static int read_number(const char *name, long low, long high, int *number,
 		       const struct boot_why *why)
 {
-	const char *value = variable(name);
+	const char *value = env_variable(name);
 	char *end;
 	long n;
 
@@ -139,7 +139,7 @@ static int read_optional(const char *name, long low, long high, int *number,
 			 const struct boot_why *why)
 {
 	*number = -1;
-	return variable(name) ? read_number(name, low, high, number, why) : 0;
+	return env_variable(name) ? read_number(name, low, high, number, why) : 0;
 }
 
 static int read_ranks(struct boot_job *job, const struct launcher *launcher,
@@ -160,7 +160,7 @@ static int read_ranks(struct boot_job *job, const struct launcher *launcher,
 /* Two hex digits a byte. */
 static int read_secret(struct boot_job *job, const struct boot_why *why)
 {
-	const char *value = variable("COLL_SECRET");
+	const char *value = env_variable("COLL_SECRET");
 	struct base16_decode_ctx decode;
 	size_t bytes = COLL_SECRET_BYTES;
 
@@ -184,7 +184,7 @@ static int read_secret(struct boot_job *job, const struct boot_why *why)
  */
 static void name_by_parent(char *name, size_t bytes)
 {
-	const char *fd = variable("PMI_FD");
+	const char *fd = env_variable("PMI_FD");
 	struct ucred proxy = { .pid = getppid() };
 	socklen_t proxy_bytes = sizeof(proxy);
 
@@ -201,9 +201,9 @@ static void name_by_launcher(char *name, size_t bytes, const struct boot_job *jo
 
 	*name = '\0';
 	for (i = 0; i < 3; i++)
-		if (variable(launcher->job[i]) && at < bytes)
+		if (env_variable(launcher->job[i]) && at < bytes)
 			at += snprintf(name + at, bytes - at, "%s%s", at ? "." : "",
-				       variable(launcher->job[i]));
+				       env_variable(launcher->job[i]));
 	if (!at && (job->store[0][0] || job->by == BOOT_PMI))
 		snprintf(name, bytes, "unnamed");	/* the secret keeps jobs apart */
 	else if (!at)
@@ -232,15 +232,15 @@ static void read_name(struct boot_job *job, const struct launcher *launcher)
 {
 	char name[512];
 
-	if (variable("COLL_JOB")) {
-		set_name(job, variable("COLL_JOB"));
+	if (env_variable("COLL_JOB")) {
+		set_name(job, env_variable("COLL_JOB"));
 		return;
 	}
 	name_by_launcher(name, sizeof(name), job, launcher);
 	set_name(job, name);
 }
 
-static bool loopback(const char *host)
+static bool env_loopback(const char *host)
 {
 	return !strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1");
 }
@@ -249,7 +249,7 @@ static bool loopback(const char *host)
 static int read_nodes(struct boot_job *job, const struct launcher *launcher,
 		      const struct boot_why *why)
 {
-	const char *master = variable("MASTER_ADDR");
+	const char *master = env_variable("MASTER_ADDR");
 	int nodes, err;
 
 	err = read_optional(launcher->nodes, 1, RANKS_MAX, &nodes, why);
@@ -260,9 +260,9 @@ static int read_nodes(struct boot_job *job, const struct launcher *launcher,
 	else if (job->local_ranks > 0)
 		job->one_node = job->local_ranks == job->ranks;
 	else if (!strcmp(launcher->name, "torchrun"))
-		job->one_node = !master || loopback(master);
+		job->one_node = !master || env_loopback(master);
 	else if (launcher->pmi)
-		job->one_node = !variable("PMI_FD");
+		job->one_node = !env_variable("PMI_FD");
 	else
 		job->one_node = true;
 	return 0;
@@ -280,7 +280,7 @@ static void set_store(char store[COLL_STORE_ADDRESS_MAX], const char *host, int 
  */
 static int read_master(struct boot_job *job, const struct boot_why *why)
 {
-	const char *host = variable("MASTER_ADDR"), *agent;
+	const char *host = env_variable("MASTER_ADDR"), *agent;
 	int port, err, i = 0;
 
 	if (!host)
@@ -292,7 +292,7 @@ static int read_master(struct boot_job *job, const struct boot_why *why)
 	err = read_number("MASTER_PORT", 1, 65534, &port, why);
 	if (err)
 		return err;
-	agent = variable("TORCHELASTIC_USE_AGENT_STORE");
+	agent = env_variable("TORCHELASTIC_USE_AGENT_STORE");
 	if (!agent || strcmp(agent, "True"))
 		set_store(job->store[i++], host, port);
 	set_store(job->store[i], host, port + 1);
@@ -324,7 +324,7 @@ int coll_boot_job_places(struct boot_job *job, const char *list)
 
 static int read_own_store(struct boot_job *job, const struct boot_why *why)
 {
-	const char *store = variable("COLL_STORE");
+	const char *store = env_variable("COLL_STORE");
 
 	if (coll_boot_job_places(job, store))
 		return coll_boot_fail(
@@ -333,7 +333,7 @@ static int read_own_store(struct boot_job *job, const struct boot_why *why)
 			"[host]:port with a port from 1 to 65535 is, or up to %d of them "
 			"with commas between",
 			store, PLACES_MAX);
-	job->served = variable("COLL_STORE_SERVED");
+	job->served = env_variable("COLL_STORE_SERVED");
 	return 0;
 }
 
@@ -354,7 +354,7 @@ static int read_store(struct boot_job *job, const struct launcher *launcher,
 	bool torchrun = !strcmp(launcher->name, "torchrun");
 	int err = 0;
 
-	if (variable("COLL_STORE"))
+	if (env_variable("COLL_STORE"))
 		err = read_own_store(job, why);
 	else if (torchrun && (job->has_secret || !job->one_node))
 		err = read_master(job, why);
@@ -390,11 +390,12 @@ static bool mpi_here(void)
  * The launcher is asked where the environment does not tell enough: how many ranks there
  * are, or where those of other nodes find the store.
  */
-static enum boot_by asked(const struct boot_job *job, const struct launcher *launcher, bool pmix)
+static enum boot_by env_asked(const struct boot_job *job, const struct launcher *launcher,
+			      bool pmix)
 {
-	if (variable("COLL_STORE"))
+	if (env_variable("COLL_STORE"))
 		return BOOT_STORE;
-	if (pmix && launcher->pmix && (!variable(launcher->ranks) || !job->one_node))
+	if (pmix && launcher->pmix && (!env_variable(launcher->ranks) || !job->one_node))
 		return BOOT_PMIX;
 	return launcher->pmi && !job->one_node && !mpi_here() ? BOOT_PMI : BOOT_STORE;
 }
@@ -402,11 +403,11 @@ static enum boot_by asked(const struct boot_job *job, const struct launcher *lau
 static int read_by(struct boot_job *job, const struct launcher *launcher,
 		   const struct boot_why *why)
 {
-	const char *boot = variable("COLL_BOOT");
-	bool pmix = variable("PMIX_RANK") && variable("PMIX_NAMESPACE");
+	const char *boot = env_variable("COLL_BOOT");
+	bool pmix = env_variable("PMIX_RANK") && env_variable("PMIX_NAMESPACE");
 
 	if (!boot || !strcmp(boot, "auto"))
-		job->by = asked(job, launcher, pmix);
+		job->by = env_asked(job, launcher, pmix);
 	else if (!strcmp(boot, "pmix"))
 		job->by = BOOT_PMIX;
 	else if (!strcmp(boot, "pmi"))
@@ -449,7 +450,7 @@ int coll_boot_job_read(struct boot_job *job, const struct boot_why *why)
 		return 0;
 	}
 	snprintf(job->from, sizeof(job->from), "%s (%s)", launcher->name, launcher->rank);
-	if (!launcher->pmix || variable(launcher->ranks) || !variable("PMIX_NAMESPACE"))
+	if (!launcher->pmix || env_variable(launcher->ranks) || !env_variable("PMIX_NAMESPACE"))
 		err = read_ranks(job, launcher, why);
 	if (!err)
 		err = read_secret(job, why);

@@ -15,7 +15,7 @@
 #include "libcoll/clock.h"
 
 /* The application's descriptors, handlers and terminal are none of our business. */
-static int detach(int fd)
+static int host_detach(int fd)
 {
 	sigset_t none;
 	int null, i;
@@ -46,7 +46,7 @@ struct process {
 	uint64_t gone_since;	/* as far as we noticed; 0: it lives */
 };
 
-static bool gone(struct process *process)
+static bool host_gone(struct process *process)
 {
 	struct pollfd poll_fd = { .fd = process->fd, .events = POLLIN };
 
@@ -80,7 +80,7 @@ static bool alone_too_long(struct watch *watch)
  * Rank 0 that left in good order may be gone while others still read; one that
  * is gone otherwise has failed, and the job with it.
  */
-static bool over(struct watch *watch)
+static bool host_over(struct watch *watch)
 {
 	const struct coll_store *store = watch->store;
 
@@ -88,7 +88,7 @@ static bool over(struct watch *watch)
 		return true;
 	if (alone_too_long(watch))
 		return true;
-	if (!gone(&watch->rank0))
+	if (!host_gone(&watch->rank0))
 		return false;
 	/* Its good-bye may not have been read yet. */
 	if (coll_store_here(store, 0) && coll_now() < watch->rank0.gone_since + COLL_SECOND)
@@ -103,7 +103,7 @@ static void serve_until_over(struct coll_store *store, struct watch *watch)
 		{ .fd = watch->rank0.fd, .events = POLLIN },
 	};
 
-	while (!over(watch)) {
+	while (!host_over(watch)) {
 		/* Once rank 0 is gone its descriptor stays readable: only the store counts. */
 		if (poll(poll_fd, watch->rank0.gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
 			return;
@@ -119,7 +119,7 @@ static void host_main(int fd, const struct coll_boot *boot, const struct rendezv
 	struct watch watch = { .rank0 = { .pid = parent }, .patience = boot->patience };
 	struct coll_store *store;
 
-	fd = detach(fd);
+	fd = host_detach(fd);
 	if (fd < 0)
 		return;
 	coll_store_address(fd, address, sizeof(address));

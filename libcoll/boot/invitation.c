@@ -46,7 +46,7 @@ int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
 	return coll_boot_host(fd, boot, NULL);
 }
 
-static bool take(struct coll_boot *boot, struct boot_job *job, char *words)
+static bool invitation_take(struct coll_boot *boot, struct boot_job *job, char *words)
 {
 	char *hex = strchr(words, '/');
 	int i;
@@ -64,7 +64,7 @@ int coll_invitation_read(struct coll_boot *boot, struct boot_job *job, char *wor
 			 const struct boot_why *why)
 {
 	job->served = true;
-	return take(boot, job, words)
+	return invitation_take(boot, job, words)
 		       ? 0
 		       : coll_boot_fail(
 				 why, -EPROTO,

@@ -37,7 +37,7 @@ size_t coll_node_addresses(char *line, size_t length, size_t room)
 	return length;
 }
 
-static bool append(char *list, size_t room, const char *host, unsigned int port)
+static bool places_append(char *list, size_t room, const char *host, unsigned int port)
 {
 	const size_t length = strlen(list);
 	const int n = snprintf(list + length, room - length, strchr(host, ':') ? "%s[%s]:%u" :
@@ -59,8 +59,8 @@ int coll_node_places(char *list, size_t room, unsigned int port)
 	/* IPv4 first: whoever listens for all listens there. */
 	for (text = strtok_r(line, " ", &save); text && count < PLACES_MAX - 1;
 	     text = strtok_r(NULL, " ", &save))
-		count += append(list, room, text, port);
+		count += places_append(list, room, text, port);
 	if (!gethostname(host, sizeof(host) - 1) && *host)
-		count += append(list, room, host, port);
+		count += places_append(list, room, host, port);
 	return count;
 }

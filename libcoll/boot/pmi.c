@@ -45,7 +45,7 @@ struct wire {
 	char line[LINE_BYTES];	/* the launcher's last */
 };
 
-static int hear(struct wire *wire)
+static int pmi_hear(struct wire *wire)
 {
 	struct pollfd poll_fd = { .fd = wire->fd, .events = POLLIN };
 	size_t length = 0;
@@ -70,7 +70,7 @@ static int hear(struct wire *wire)
 }
 
 /* The word behind " key=", or NULL. */
-static const char *word(const struct wire *wire, const char *key, char *room, size_t bytes)
+static const char *pmi_word(const struct wire *wire, const char *key, char *room, size_t bytes)
 {
 	const size_t length = strlen(key);
 	const char *at = wire->line;
@@ -88,7 +88,7 @@ static const char *word(const struct wire *wire, const char *key, char *room, si
 
 /* Says a line and hears the answer, which has to be of this name. */
 static int __attribute__((format(printf, 3, 4)))
-ask(struct wire *wire, const char *answer, const char *format, ...)
+pmi_ask(struct wire *wire, const char *answer, const char *format, ...)
 {
 	char line[LINE_BYTES], rc[16];
 	va_list arguments;
@@ -100,24 +100,24 @@ ask(struct wire *wire, const char *answer, const char *format, ...)
 	/* A line is less than what the socket holds, and the launcher waits for it. */
 	if (send(wire->fd, line, length, MSG_NOSIGNAL) != length)
 		return -ECONNRESET;
-	err = hear(wire);
+	err = pmi_hear(wire);
 	if (err)
 		return err;
 	snprintf(line, sizeof(line), "cmd=%s", answer);
 	length = strlen(line);
 	if (strncmp(wire->line, line, length) || !strchr(" \n", wire->line[length]))
 		return -EPROTO;
-	return word(wire, "rc", rc, sizeof(rc)) && strcmp(rc, "0") ? -EPROTO : 0;
+	return pmi_word(wire, "rc", rc, sizeof(rc)) && strcmp(rc, "0") ? -EPROTO : 0;
 }
 
 static int wire_hello(struct wire *wire)
 {
 	int err;
 
-	err = ask(wire, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
+	err = pmi_ask(wire, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (!err)
-		err = ask(wire, "my_kvsname", "cmd=get_my_kvsname\n");
-	if (!err && !word(wire, "kvsname", pmi.space, sizeof(pmi.space)))
+		err = pmi_ask(wire, "my_kvsname", "cmd=get_my_kvsname\n");
+	if (!err && !pmi_word(wire, "kvsname", pmi.space, sizeof(pmi.space)))
 		err = -EPROTO;
 	return err;
 }
@@ -130,13 +130,13 @@ static int wire_meet(const char *fd, bool tells, const char *key, uint64_t deadl
 	if (pmi.process != getpid())
 		err = wire_hello(&wire);
 	if (!err && tells)
-		err = ask(&wire, "put_result", "cmd=put kvsname=%s key=%s value=%s\n", pmi.space,
-			  key, pmi.words);
+		err = pmi_ask(&wire, "put_result", "cmd=put kvsname=%s key=%s value=%s\n",
+			      pmi.space, key, pmi.words);
 	if (!err)
-		err = ask(&wire, "barrier_out", "cmd=barrier_in\n");
+		err = pmi_ask(&wire, "barrier_out", "cmd=barrier_in\n");
 	if (!err)
-		err = ask(&wire, "get_result", "cmd=get kvsname=%s key=%s\n", pmi.space, key);
-	if (!err && !word(&wire, "value", pmi.words, sizeof(pmi.words)))
+		err = pmi_ask(&wire, "get_result", "cmd=get kvsname=%s key=%s\n", pmi.space, key);
+	if (!err && !pmi_word(&wire, "value", pmi.words, sizeof(pmi.words)))
 		err = -EPROTO;
 	return err;
 }
@@ -145,7 +145,7 @@ static void wire_goodbye(const char *fd)
 {
 	struct wire wire = { .fd = atoi(fd), .deadline = coll_now() + COLL_SECOND };
 
-	(void)!ask(&wire, "finalize_ack", "cmd=finalize\n");
+	(void)!pmi_ask(&wire, "finalize_ack", "cmd=finalize\n");
 }
 
 /* ---- libpmi --------------------------------------------------------------- */
@@ -276,8 +276,8 @@ static void say_goodbye(void)
 		library.Finalize();
 }
 
-static int meet(const struct boot_job *job, const char *key, uint64_t deadline,
-		const struct boot_why *why)
+static int pmi_meet(const struct boot_job *job, const char *key, uint64_t deadline,
+		    const struct boot_why *why)
 {
 	const char *fd = getenv("PMI_FD");
 	int err;
@@ -317,7 +317,7 @@ int coll_boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t de
 	if (!boot->rank)
 		err = coll_invitation_write(boot, job, pmi.words, why);
 	if (!err)
-		err = meet(job, key, deadline, why);
+		err = pmi_meet(job, key, deadline, why);
 	if (!err)
 		err = coll_invitation_read(boot, job, pmi.words, why);
 	pthread_mutex_unlock(&pmi_lock);

@@ -34,7 +34,7 @@ static struct {
 
 static pthread_mutex_t pmix_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int load(const struct boot_why *why)
+static int pmix_load(const struct boot_why *why)
 {
 	void *library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
 
@@ -49,7 +49,7 @@ static int load(const struct boot_why *why)
 	return 0;
 }
 
-static int explain(const struct boot_why *why, const char *what, pmix_status_t status)
+static int pmix_explain(const struct boot_why *why, const char *what, pmix_status_t status)
 {
 	return coll_boot_fail(why, -ECONNREFUSED, "%s: the PMIx server of this node says: %s", what,
 			      pmix.Error_string(status));
@@ -70,12 +70,12 @@ static int say_hello(const struct boot_why *why)
 
 	if (pmix.process == getpid())
 		return 0;
-	err = load(why);
+	err = pmix_load(why);
 	if (err)
 		return err;
 	status = pmix.Init(&pmix.self, NULL, 0);
 	if (status != PMIX_SUCCESS)
-		return explain(why, "PMIx_Init", status);
+		return pmix_explain(why, "PMIx_Init", status);
 	if (!pmix.process)
 		atexit(say_goodbye);
 	pmix.process = getpid();
@@ -133,7 +133,7 @@ static void fence_done(pmix_status_t status, void *answer)
 }
 
 /* What was put before can be got after. Not every server knows a time-out: we do. */
-static int meet(const struct boot_job *job, uint64_t deadline, const struct boot_why *why)
+static int pmix_meet(const struct boot_job *job, uint64_t deadline, const struct boot_why *why)
 {
 	pmix_info_t collect = { .key = PMIX_COLLECT_DATA, .value = { .type = PMIX_BOOL } };
 	struct answer *fence = coll_answer_new();
@@ -151,10 +151,10 @@ static int meet(const struct boot_job *job, uint64_t deadline, const struct boot
 				      "in time",
 				      job->ranks, job->job);
 	return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ?
-	       0 : explain(why, "PMIx_Fence", status);
+	       0 : pmix_explain(why, "PMIx_Fence", status);
 }
 
-static int tell(const char *key, const char *words, const struct boot_why *why)
+static int pmix_tell(const char *key, const char *words, const struct boot_why *why)
 {
 	pmix_value_t value = { .type = PMIX_STRING };
 	pmix_status_t status;
@@ -163,11 +163,11 @@ static int tell(const char *key, const char *words, const struct boot_why *why)
 	status = pmix.Put(PMIX_GLOBAL, key, &value);
 	if (status == PMIX_SUCCESS)
 		status = pmix.Commit();
-	return status == PMIX_SUCCESS ? 0 : explain(why, "PMIx_Put", status);
+	return status == PMIX_SUCCESS ? 0 : pmix_explain(why, "PMIx_Put", status);
 }
 
-static int learn(struct coll_boot *boot, struct boot_job *job, const char *key,
-		 const struct boot_why *why)
+static int pmix_learn(struct coll_boot *boot, struct boot_job *job, const char *key,
+		      const struct boot_why *why)
 {
 	pmix_proc_t first = pmix.self;
 	pmix_value_t *value = NULL;
@@ -177,7 +177,7 @@ static int learn(struct coll_boot *boot, struct boot_job *job, const char *key,
 	first.rank = 0;
 	status = pmix.Get(&first, key, NULL, 0, &value);
 	if (status != PMIX_SUCCESS)
-		return explain(why, "PMIx_Get of what rank 0 told", status);
+		return pmix_explain(why, "PMIx_Get of what rank 0 told", status);
 	if (value->type == PMIX_STRING && value->data.string) {
 		err = coll_invitation_read(boot, job, value->data.string, why);
 		free(value->data.string);
@@ -197,11 +197,11 @@ int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t d
 	if (!boot->rank)
 		err = coll_invitation_write(boot, job, words, why);
 	if (!boot->rank && !err)
-		err = tell(key, words, why);
+		err = pmix_tell(key, words, why);
 	if (!err)
-		err = meet(job, deadline, why);
+		err = pmix_meet(job, deadline, why);
 	if (!err)
-		err = learn(boot, job, key, why);
+		err = pmix_learn(boot, job, key, why);
 	pthread_mutex_unlock(&pmix_lock);
 	return err;
 }

@@ -61,7 +61,7 @@ static int make_directory(const char *path, const struct boot_why *why)
 }
 
 /* Different names stay different: what a file name cannot hold becomes %XX. */
-static void escape(char *to, const char *from)
+static void rendezvous_escape(char *to, const char *from)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789._-";
@@ -86,12 +86,12 @@ int coll_rendezvous_name(struct rendezvous *file, const char *job, const struct 
 	err = make_directory(directory, why);
 	if (err)
 		return err;
-	escape(name, job);
+	rendezvous_escape(name, job);
 	snprintf(file->path, sizeof(file->path), "%s/job-%s", directory, name);
 	return 0;
 }
 
-static int parse(char *text, char *address, uint8_t *secret)
+static int rendezvous_parse(char *text, char *address, uint8_t *secret)
 {
 	struct base16_decode_ctx decode;
 	size_t bytes = COLL_SECRET_BYTES;
@@ -122,7 +122,7 @@ int coll_rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_
 	if (n < 0)
 		return -errno;
 	text[n] = '\0';
-	return parse(text, address, secret);
+	return rendezvous_parse(text, address, secret);
 }
 
 static int write_text(int fd, const char *text)

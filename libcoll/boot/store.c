@@ -128,14 +128,14 @@ int coll_store_address(int fd, char *address, size_t bytes)
 
 /* ---- connections --------------------------------------------------------- */
 
-static bool closed(const struct connection *c)
+static bool store_closed(const struct connection *c)
 {
 	return c->fd < 0;
 }
 
 static void connection_close(struct coll_store *store, struct connection *c)
 {
-	if (closed(c))
+	if (store_closed(c))
 		return;
 	if (c->rank >= 0)
 		store->member[c->rank].present--;
@@ -144,7 +144,7 @@ static void connection_close(struct coll_store *store, struct connection *c)
 }
 
 /* The first is told, the rest is counted: a port scan must not flood the log. */
-static void refuse(struct coll_store *store, struct connection *c, const char *reason)
+static void store_refuse(struct coll_store *store, struct connection *c, const char *reason)
 {
 	if (!store->refused++)
 		fprintf(stderr, "coll: store of job %s: refused a connection from %s: %s "
@@ -158,18 +158,18 @@ static void connection_watch(struct coll_store *store, struct connection *c)
 	uint32_t events = c->out_sent < c->out_bytes ? EPOLLOUT : c->waits ? EPOLLRDHUP : EPOLLIN;
 	struct epoll_event event = { .events = events, .data.ptr = c };
 
-	if (closed(c) || c->watched == events)
+	if (store_closed(c) || c->watched == events)
 		return;
 	if (epoll_ctl(store->epoll_fd, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &event))
 		connection_close(store, c);
 	c->watched = events;
 }
 
-static void flush(struct coll_store *store, struct connection *c)
+static void store_flush(struct coll_store *store, struct connection *c)
 {
 	ssize_t n;
 
-	while (!closed(c) && c->out_sent < c->out_bytes) {
+	while (!store_closed(c) && c->out_sent < c->out_bytes) {
 		n = send(c->fd, c->out + c->out_sent, c->out_bytes - c->out_sent,
 			 MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0)
@@ -181,8 +181,8 @@ static void flush(struct coll_store *store, struct connection *c)
 	}
 }
 
-static void say(struct coll_store *store, struct connection *c, const void *head,
-		size_t head_bytes, const void *body, size_t body_bytes)
+static void store_say(struct coll_store *store, struct connection *c, const void *head,
+		      size_t head_bytes, const void *body, size_t body_bytes)
 {
 	memcpy(c->out, head, head_bytes);
 	if (body_bytes)
@@ -190,17 +190,17 @@ static void say(struct coll_store *store, struct connection *c, const void *head
 	c->out_bytes = head_bytes + body_bytes;
 	c->out_sent = 0;
 	c->in_bytes = 0;	/* what this answers is dealt with */
-	flush(store, c);
+	store_flush(store, c);
 }
 
-static void reply(struct coll_store *store, struct connection *c, int status, const void *value,
-		  uint32_t bytes)
+static void store_send_reply(struct coll_store *store, struct connection *c, int status,
+			     const void *value, uint32_t bytes)
 {
 	struct store_reply head = { .status = htole32(status), .bytes = htole32(bytes) };
 
 	c->waits = 0;
 	c->deadline = COLL_FOREVER;
-	say(store, c, &head, sizeof(head), value, bytes);
+	store_say(store, c, &head, sizeof(head), value, bytes);
 }
 
 /* ---- joining ------------------------------------------------------------- */
@@ -225,8 +225,8 @@ static void answer_all(struct coll_store *store)
 
 	for (i = 0; i < store->connections; i++) {
 		c = store->connection[i];
-		if (!closed(c) && c->waits == STORE_ALL && c->stay < complete) {
-			reply(store, c, 0, NULL, 0);
+		if (!store_closed(c) && c->waits == STORE_ALL && c->stay < complete) {
+			store_send_reply(store, c, 0, NULL, 0);
 			connection_watch(store, c);
 		}
 	}
@@ -271,13 +271,13 @@ static void take_hello(struct coll_store *store, struct connection *c)
 		coll_store_prove(welcome.proof, STORE_SERVER, store->secret, &c->greeting, &hello);
 	}
 	welcome.status = htole32(status);
-	say(store, c, &welcome, sizeof(welcome), NULL, 0);
+	store_say(store, c, &welcome, sizeof(welcome), NULL, 0);
 	if (!status)
 		become_member(store, c, le32toh(hello.rank), le32toh(hello.process));
 	else if (status == -EACCES)
-		refuse(store, c, "wrong secret or job");
+		store_refuse(store, c, "wrong secret or job");
 	else
-		refuse(store, c, status == -EEXIST ? "its rank is taken" :
+		store_refuse(store, c, status == -EEXIST ? "its rank is taken" :
 			      "another number of ranks");
 }
 
@@ -302,7 +302,7 @@ static bool try_get(struct coll_store *store, struct connection *c)
 	key = key_of(c, &bytes);
 	entry = coll_store_table_find(&store->table, c->stay, key, bytes);
 	if (entry)
-		reply(store, c, 0, store_entry_value(entry), entry->value_bytes);
+		store_send_reply(store, c, 0, store_entry_value(entry), entry->value_bytes);
 	return entry;
 }
 
@@ -313,7 +313,7 @@ static void answer_gets(struct coll_store *store)
 
 	for (i = 0; i < store->connections; i++) {
 		c = store->connection[i];
-		if (!closed(c) && c->waits == STORE_GET && try_get(store, c))
+		if (!store_closed(c) && c->waits == STORE_GET && try_get(store, c))
 			connection_watch(store, c);
 	}
 }
@@ -350,12 +350,12 @@ static void give_up(struct coll_store *store, struct connection *c)
 	char text[256];
 
 	if (c->rank < 0)
-		refuse(store, c, "no proof of the secret in time");
+		store_refuse(store, c, "no proof of the secret in time");
 	else if (c->waits == STORE_ALL)
-		reply(store, c, -ETIMEDOUT, text,
-		      missing_ranks(store, c->stay, text, sizeof(text)));
+		store_send_reply(store, c, -ETIMEDOUT, text,
+				 missing_ranks(store, c->stay, text, sizeof(text)));
 	else
-		reply(store, c, -ETIMEDOUT, NULL, 0);
+		store_send_reply(store, c, -ETIMEDOUT, NULL, 0);
 }
 
 static void wait_in(struct connection *c, enum store_verb verb, uint32_t wait_ms)
@@ -364,14 +364,14 @@ static void wait_in(struct connection *c, enum store_verb verb, uint32_t wait_ms
 	c->deadline = coll_now() + wait_ms * 1000000ull;
 }
 
-static void leave(struct coll_store *store, struct connection *c)
+static void store_leave(struct coll_store *store, struct connection *c)
 {
 	store->member[c->rank].leaves++;
 	connection_close(store, c);
 }
 
-static void serve(struct coll_store *store, struct connection *c,
-		  const struct store_request *request)
+static void store_serve(struct coll_store *store, struct connection *c,
+			const struct store_request *request)
 {
 	const uint8_t *key = c->in + sizeof(*request);
 	int err;
@@ -380,7 +380,7 @@ static void serve(struct coll_store *store, struct connection *c,
 	case STORE_PUT:
 		err = coll_store_table_put(&store->table, c->stay, key, request->key_bytes,
 					   key + request->key_bytes, request->value_bytes);
-		reply(store, c, err, NULL, 0);
+		store_send_reply(store, c, err, NULL, 0);
 		if (!err)
 			answer_gets(store);
 		break;
@@ -390,12 +390,12 @@ static void serve(struct coll_store *store, struct connection *c,
 		break;
 	case STORE_ALL:
 		if (c->stay < stays_complete(store))
-			reply(store, c, 0, NULL, 0);
+			store_send_reply(store, c, 0, NULL, 0);
 		else
 			wait_in(c, STORE_ALL, request->wait_ms);
 		break;
 	case STORE_LEAVE:
-		leave(store, c);
+		store_leave(store, c);
 		break;
 	}
 }
@@ -424,7 +424,7 @@ static void take_message(struct coll_store *store, struct connection *c)
 		return;
 	}
 	coll_store_request_read(&request, c->in);
-	serve(store, c, &request);
+	store_serve(store, c, &request);
 }
 
 /*
@@ -450,7 +450,7 @@ static void read_message(struct coll_store *store, struct connection *c)
 		c->in_bytes += n;
 		want = message_bytes(c);
 		if (!want) {
-			refuse(store, c, c->rank < 0 ? "it does not speak our language" :
+			store_refuse(store, c, c->rank < 0 ? "it does not speak our language" :
 						       "malformed request");
 			return;
 		}
@@ -460,14 +460,14 @@ static void read_message(struct coll_store *store, struct connection *c)
 
 static void connection_turn(struct coll_store *store, struct connection *c, uint32_t events)
 {
-	if (closed(c))
+	if (store_closed(c))
 		return;
 	if (c->waits && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
 		connection_close(store, c);
 		return;
 	}
-	flush(store, c);
-	if (!closed(c) && !c->waits && c->out_sent == c->out_bytes)
+	store_flush(store, c);
+	if (!store_closed(c) && !c->waits && c->out_sent == c->out_bytes)
 		read_message(store, c);
 	connection_watch(store, c);
 }
@@ -491,7 +491,7 @@ static bool too_many_strangers(const struct coll_store *store)
 	int strangers = 0, i;
 
 	for (i = 0; i < store->connections; i++)
-		strangers += !closed(store->connection[i]) && store->connection[i]->rank < 0;
+		strangers += !store_closed(store->connection[i]) && store->connection[i]->rank < 0;
 	return strangers >= 2 * store->ranks + STRANGERS_MAX;
 }
 
@@ -516,8 +516,8 @@ static bool drop_stranger(struct coll_store *store)
 	int i;
 
 	for (i = 0; i < store->connections; i++)
-		if (!closed(store->connection[i]) && store->connection[i]->rank < 0) {
-			refuse(store, store->connection[i], "too many strangers");
+		if (!store_closed(store->connection[i]) && store->connection[i]->rank < 0) {
+			store_refuse(store, store->connection[i], "too many strangers");
 			return true;
 		}
 	return false;
@@ -563,7 +563,7 @@ static void welcome_stranger(struct coll_store *store, int fd, const struct sock
 		connection_close(store, c);
 		return;
 	}
-	say(store, c, &c->greeting, sizeof(c->greeting), NULL, 0);
+	store_say(store, c, &c->greeting, sizeof(c->greeting), NULL, 0);
 	connection_watch(store, c);
 }
 
@@ -587,7 +587,7 @@ static void accept_one(struct coll_store *store)
 
 /* ---- turning ------------------------------------------------------------- */
 
-static void expire(struct coll_store *store)
+static void store_expire(struct coll_store *store)
 {
 	uint64_t now = coll_now();
 	struct connection *c;
@@ -595,7 +595,7 @@ static void expire(struct coll_store *store)
 
 	for (i = 0; i < store->connections; i++) {
 		c = store->connection[i];
-		if (closed(c) || c->deadline > now)
+		if (store_closed(c) || c->deadline > now)
 			continue;
 		give_up(store, c);
 		connection_watch(store, c);
@@ -609,7 +609,7 @@ static void free_closed(struct coll_store *store)
 	int i, kept = 0;
 
 	for (i = 0; i < store->connections; i++) {
-		if (closed(store->connection[i]))
+		if (store_closed(store->connection[i]))
 			free(store->connection[i]);
 		else
 			store->connection[kept++] = store->connection[i];
@@ -651,13 +651,13 @@ int coll_store_turn(struct coll_store *store, int timeout_ms)
 		else if (read(store->timer_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
 			return -errno;
 	}
-	expire(store);
+	store_expire(store);
 	free_closed(store);
 	set_timer(store);
 	return 0;
 }
 
-static int watch(struct coll_store *store, int fd, const void *mark)
+static int store_watch(struct coll_store *store, int fd, const void *mark)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = (void *)mark };
 
@@ -672,8 +672,8 @@ static int open_descriptors(struct coll_store *store)
 	store->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (store->epoll_fd < 0 || store->timer_fd < 0)
 		return -errno;
-	err = watch(store, store->listen_fd, &listen_mark);
-	return err ? err : watch(store, store->timer_fd, &timer_mark);
+	err = store_watch(store, store->listen_fd, &listen_mark);
+	return err ? err : store_watch(store, store->timer_fd, &timer_mark);
 }
 
 int coll_store_open(struct coll_store **store, int fd, int ranks, const char *job,

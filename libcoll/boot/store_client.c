@@ -25,7 +25,7 @@ struct coll_store_client {
 	int error;		/* the connection is out of step: said to every later call */
 };
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t store_client_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -149,9 +149,9 @@ static int fill_hello(struct store_hello *hello, const struct coll_store_who *wh
 	return getrandom(hello->nonce, sizeof(hello->nonce), 0) == sizeof(hello->nonce) ? 0 : -EIO;
 }
 
-static int introduce(int fd, const struct coll_store_who *who, uint64_t deadline)
+static int store_client_introduce(int fd, const struct coll_store_who *who, uint64_t deadline)
 {
-	uint64_t soon = earlier(deadline, coll_now() + COLL_STORE_PATIENCE);
+	uint64_t soon = store_client_earlier(deadline, coll_now() + COLL_STORE_PATIENCE);
 	uint8_t proof[STORE_PROOF_BYTES];
 	struct store_greeting greeting;
 	struct store_welcome welcome;
@@ -184,10 +184,10 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_w
 {
 	int fd, err;
 
-	fd = connect_any(address, earlier(deadline, coll_now() + COLL_STORE_PATIENCE));
+	fd = connect_any(address, store_client_earlier(deadline, coll_now() + COLL_STORE_PATIENCE));
 	if (fd < 0)
 		return fd;
-	err = introduce(fd, who, deadline);
+	err = store_client_introduce(fd, who, deadline);
 	*client = err ? NULL : malloc(sizeof(**client));
 	if (!*client) {
 		close(fd);
@@ -251,8 +251,8 @@ static uint32_t server_wait(uint64_t deadline)
 	return ms - (ms < 4000 ? ms / 8 : 500);
 }
 
-static int ask(struct coll_store_client *client, enum store_verb verb, const char *key,
-	       void *value, size_t *bytes, uint64_t deadline)
+static int store_client_ask(struct coll_store_client *client, enum store_verb verb, const char *key,
+			    void *value, size_t *bytes, uint64_t deadline)
 {
 	uint64_t soon = coll_now() + ANSWER_NS;
 	uint32_t wait_ms = server_wait(deadline);
@@ -270,7 +270,7 @@ int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes
 		   uint64_t deadline)
 {
 	size_t got = bytes - 1;
-	int err = ask(client, STORE_ALL, "", missing, &got, deadline);
+	int err = store_client_ask(client, STORE_ALL, "", missing, &got, deadline);
 
 	missing[err == -ETIMEDOUT && !client->error && got < bytes ? got : 0] = '\0';
 	return err;
@@ -302,7 +302,8 @@ int coll_store_put(struct coll_store_client *client, const char *key, const void
 int coll_store_get(struct coll_store_client *client, const char *key, void *value,
 		   size_t *bytes, uint64_t deadline)
 {
-	return key_fits(key) ? ask(client, STORE_GET, key, value, bytes, deadline) : -EINVAL;
+	return key_fits(key) ? store_client_ask(client, STORE_GET, key, value, bytes, deadline)
+			     : -EINVAL;
 }
 
 void coll_store_leave(struct coll_store_client *client)

@@ -61,7 +61,7 @@ struct circuit_client {
 
 /* ---- the manager's socket ------------------------------------------------ */
 
-static int dial(const struct circuit_client *circuits)
+static int circuit_dial(const struct circuit_client *circuits)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -77,7 +77,7 @@ static int dial(const struct circuit_client *circuits)
 
 int coll_circuits_dial(const struct coll_context *context)
 {
-	return dial(context->circuits);
+	return circuit_dial(context->circuits);
 }
 
 /*
@@ -135,7 +135,7 @@ static void ask_for(const struct circuit_client *circuits, const struct circuit_
 	tell_manager(circuits, &message);
 }
 
-static void release(const struct circuit_client *circuits, const struct circuit_want *want)
+static void circuit_release(const struct circuit_client *circuits, const struct circuit_want *want)
 {
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_RELEASE,
 						.cookie = want->cookie };
@@ -188,7 +188,7 @@ static void find_manager(struct watch *watch, int events)
 	(void)events;
 	if (read(watch->fd, &expired, sizeof(expired)) < 0)
 		return;
-	circuits->watch.fd = dial(circuits);
+	circuits->watch.fd = circuit_dial(circuits);
 	if (circuits->watch.fd < 0) {
 		circuits->watch.fd = -1;
 		circuits->context->engine->watch(circuits->context, &circuits->timer, POLLIN);
@@ -299,7 +299,7 @@ static void take_message(struct circuit_client *circuits)
 		return;
 	if (m->kind == COLL_CIRCUIT_IS_LIT && is_past(want)) {
 		want->heard = circuits->cookie;
-		release(circuits, want);
+		circuit_release(circuits, want);
 	} else if (m->kind == COLL_CIRCUIT_IS_LIT) {
 		want->planned->links[want->peer]->lit = true;
 		may_go(circuits, want);
@@ -446,7 +446,7 @@ static void give_back(struct circuit_client *circuits, struct circuit_want **slo
 {
 	struct circuit_want *want = *slot;
 
-	release(circuits, want);
+	circuit_release(circuits, want);
 	if (!want->heard) {
 		forget_want(slot);
 		return;
@@ -496,8 +496,8 @@ void coll_circuits_run_over(struct coll_exec *exec)
 /* ---- persistent runs -------------------------------------------------------- */
 
 /* What is for the run, but not by this plan; without a run, for all of the group. */
-static void forget(const struct coll_group *group, const struct coll_run *run,
-		   const struct planned *but)
+static void circuit_forget(const struct coll_group *group, const struct coll_run *run,
+			   const struct planned *but)
 {
 	struct circuit_client *circuits = group->context->circuits;
 	struct circuit_want **slot;
@@ -550,17 +550,17 @@ void coll_circuits_prefetch(struct coll_run *run)
 					       .peer = op->peer, .node = node };
 		add_want(circuits, want);
 	}
-	forget(run->group, run, planned);
+	circuit_forget(run->group, run, planned);
 }
 
 void coll_circuits_forget(const struct coll_run *run)
 {
-	forget(run->group, run, NULL);
+	circuit_forget(run->group, run, NULL);
 }
 
 void coll_circuits_forget_group(const struct coll_group *group)
 {
-	forget(group, NULL, NULL);
+	circuit_forget(group, NULL, NULL);
 }
 
 void coll_circuits_started(const struct coll_run *run)
@@ -584,7 +584,7 @@ static int try_to_meet(struct circuit_client *circuits, char *why, size_t why_by
 {
 	const struct timeval patience = { .tv_sec = HELLO_S };
 	struct coll_circuit_message answer;
-	const int fd = dial(circuits);
+	const int fd = circuit_dial(circuits);
 
 	if (fd < 0) {
 		snprintf(why, why_bytes, "circuits: %s: %s", circuits->path, strerror(-fd));
@@ -607,7 +607,7 @@ static int try_to_meet(struct circuit_client *circuits, char *why, size_t why_by
 }
 
 /* What is wrong is said at the start; a manager that is started again is waited for. */
-static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
+static int circuit_meet(struct circuit_client *circuits, char *why, size_t why_bytes)
 {
 	const uint64_t end = coll_now() + HELLO_S * COLL_SECOND;
 	int error = try_to_meet(circuits, why, why_bytes);
@@ -620,11 +620,11 @@ static int meet(struct circuit_client *circuits, char *why, size_t why_bytes)
 	return error;
 }
 
-static int begin(struct circuit_client *circuits, char *why, size_t why_bytes)
+static int circuit_begin(struct circuit_client *circuits, char *why, size_t why_bytes)
 {
 	struct coll_context *context = circuits->context;
 	char key[32];
-	int error = meet(circuits, why, why_bytes);
+	int error = circuit_meet(circuits, why, why_bytes);
 
 	circuits->peer = calloc(context->boot->ranks, sizeof(*circuits->peer));
 	circuits->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -662,7 +662,7 @@ int coll_circuits_open(struct coll_context *context, char *why, size_t why_bytes
 	snprintf(circuits->node, sizeof(circuits->node), "%s", context->options.node);
 	if (!circuits->node[0])
 		gethostname(circuits->node, sizeof(circuits->node) - 1);
-	error = begin(circuits, why, why_bytes);
+	error = circuit_begin(circuits, why, why_bytes);
 	if (error)
 		coll_circuits_close(context);
 	return error;

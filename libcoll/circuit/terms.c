@@ -54,7 +54,7 @@ static void take_node(struct coll_group *group, const struct coll_circuit_messag
 }
 
 /* All that it shows, up to its answer. What it does not know of stays as it was. */
-static int ask(struct coll_group *group, int fd, struct circuit_terms *terms)
+static int terms_ask(struct coll_group *group, int fd, struct circuit_terms *terms)
 {
 	const uint64_t deadline = coll_now() + group->options.deadline_ns;
 	const struct timeval patience = { .tv_sec = ANSWER_S };
@@ -95,14 +95,15 @@ static bool same_terms(const struct coll_group *group, const struct circuit_term
 }
 
 /* Leaves the terms as they are where the manager does not answer, or says nothing new. */
-static void look(struct coll_group *group, struct circuit_terms *terms)
+static void terms_look(struct coll_group *group, struct circuit_terms *terms)
 {
 	const int fd = coll_circuits_dial(group->context);
 	struct circuit_terms *seen = malloc(terms_bytes(group));
 
 	if (fd >= 0 && seen) {
 		memcpy(seen, terms, terms_bytes(group));
-		if (!ask(group, fd, seen) && (!seen->version || !same_terms(group, seen, terms))) {
+		if (!terms_ask(group, fd, seen) &&
+		    (!seen->version || !same_terms(group, seen, terms))) {
 			seen->version++;
 			memcpy(terms, seen, terms_bytes(group));
 		}
@@ -215,7 +216,7 @@ int coll_circuits_agree(struct coll_group *group)
 	if (!terms)
 		return -ENOMEM;
 	if (!group->rank && (!terms->version || now - group->terms_looked > AGAIN_NS)) {
-		look(group, terms);
+		terms_look(group, terms);
 		group->terms_looked = now;
 		told.measure = !first && terms->version && known->beta <= 0;
 	}

@@ -69,7 +69,7 @@ static bool context_at_work(const struct coll_context *context)
 	return false;
 }
 
-static void pass(uint64_t until, enum inject_how how)
+static void engine_inject_pass(uint64_t until, enum inject_how how)
 {
 	struct timespec time = { until / COLL_SECOND, until % COLL_SECOND };
 
@@ -94,7 +94,7 @@ static void pause_for_noise(struct coll_context *context)
 			continue;
 		until = coll_inject_plan_busy(&inject->plan[i], coll_now());
 		if (until)
-			pass(until, spec->how);
+			engine_inject_pass(until, spec->how);
 	}
 }
 
@@ -167,7 +167,8 @@ static void set_timer(const struct inject *inject)
 	timerfd_settime(inject->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static int delay(struct inject *inject, struct coll_exec *exec, uint32_t op, uint64_t due)
+static int engine_inject_delay(struct inject *inject, struct coll_exec *exec, uint32_t op,
+			       uint64_t due)
 {
 	struct delayed *delayed = inject->spare, **slot = &inject->queue;
 
@@ -239,7 +240,7 @@ static void inject_deliver(struct coll_link *link, struct coll_exec *exec, uint3
 	drop_after(context, link, state);
 	now = coll_now();
 	due = message_due(context, state, exec->posted_at[op], now);
-	if (due <= now || exec->over || delay(context->inject, exec, op, due))
+	if (due <= now || exec->over || engine_inject_delay(context->inject, exec, op, due))
 		coll_exec_received(exec, op);
 }
 

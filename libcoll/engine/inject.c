@@ -68,10 +68,10 @@ struct reading {
 	size_t bytes;
 };
 
-static int refuse(const struct reading *reading, const char *format, ...)
+static int inject_refuse(const struct reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int refuse(const struct reading *reading, const char *format, ...)
+static int inject_refuse(const struct reading *reading, const char *format, ...)
 {
 	int n = snprintf(reading->why, reading->bytes, "inject '%s': ", reading->spec);
 	va_list arguments;
@@ -204,7 +204,8 @@ static int refuse_key(const struct reading *reading, const struct form *form, co
 
 	for (i = 0; form->noise && coll_noise_keys[i]; i++)
 		at += snprintf(valid + at, sizeof(valid) - at, ", %s", coll_noise_keys[i]);
-	return refuse(reading, "%s has no '%.*s'; valid: %s", form->name, length, name, valid);
+	return inject_refuse(reading, "%s has no '%.*s'; valid: %s", form->name, length, name,
+			     valid);
 }
 
 /* One "key=value" of the form's own; *seen gets its bit. */
@@ -219,8 +220,8 @@ static int read_pair(const struct reading *reading, const struct form *form,
 		return refuse_key(reading, form, pair, length);
 	*seen |= key;
 	if (!read_value(spec, key, value))
-		return refuse(reading, "%.*s '%s' is not %s", (int)length, pair, value,
-			      keys[__builtin_ctz(key)].valid);
+		return inject_refuse(reading, "%.*s '%s' is not %s", (int)length, pair, value,
+				     keys[__builtin_ctz(key)].valid);
 	return 0;
 }
 
@@ -248,7 +249,7 @@ static int read_noise(const struct reading *reading, const struct form *form,
 	if (!error) {
 		error = coll_noise_parse(model, seed, &spec->noise, &wrong);
 		if (error == -EINVAL)
-			refuse(reading, "%s", wrong.reason);
+			inject_refuse(reading, "%s", wrong.reason);
 	}
 	free(model);
 	return error;
@@ -278,9 +279,10 @@ static int read_spec(const struct reading *reading, struct inject_spec *spec, ch
 	int error = 0;
 
 	if (!form)
-		return refuse(reading, "valid: os:periodic, os:poisson, os:replay, link:periodic, "
-				       "link:poisson, link:replay, short, drop, kill, stop, seed=N, "
-				       "off");
+		return inject_refuse(reading,
+				     "valid: os:periodic, os:poisson, os:replay, link:periodic, "
+				     "link:poisson, link:replay, short, drop, kill, stop, seed=N, "
+				     "off");
 	*spec = (struct inject_spec){ .kind = form->kind, .rank = COLL_UNSET };
 	text += length + (text[length] == ':');
 	if (form->noise)
@@ -289,7 +291,8 @@ static int read_spec(const struct reading *reading, struct inject_spec *spec, ch
 		error = read_pair(reading, form, spec, pair, &seen);
 	missing = form->needed & ~seen;
 	if (!error && missing)
-		error = refuse(reading, "needs %s", list_keys(missing, valid, sizeof(valid)));
+		error = inject_refuse(reading, "needs %s",
+				      list_keys(missing, valid, sizeof(valid)));
 	return error;
 }
 
@@ -301,7 +304,7 @@ static int read_item(struct inject_config *config, const char *item, char *why, 
 	int error;
 
 	if (config->count == INJECT_SPECS_MAX)
-		return refuse(&reading, "more than %d at once", INJECT_SPECS_MAX);
+		return inject_refuse(&reading, "more than %d at once", INJECT_SPECS_MAX);
 	copy = strdup(item);
 	if (!copy)
 		return -ENOMEM;
@@ -316,7 +319,7 @@ static int read_seed(struct inject_config *config, const char *item, char *why, 
 
 	return read_whole(item + strlen("seed="), &config->seed) ?
 		       0 :
-		       refuse(&reading, "a seed is a whole number below 2^32");
+		       inject_refuse(&reading, "a seed is a whole number below 2^32");
 }
 
 /* The seed alone, or all but it. */

@@ -221,7 +221,7 @@ static void uring_close(struct coll_context *context)
 
 /* ---- submitting --------------------------------------------------------- */
 
-static void submit(struct coll_context *context)
+static void uring_submit(struct coll_context *context)
 {
 	context->counters.enters++;
 	io_uring_submit(&uring_of(context)->ring);
@@ -233,7 +233,7 @@ static bool have_room(struct coll_context *context, unsigned int entries)
 	struct io_uring *ring = &uring_of(context)->ring;
 
 	if (io_uring_sq_space_left(ring) < entries)
-		submit(context);
+		uring_submit(context);
 	return io_uring_sq_space_left(ring) >= entries;
 }
 
@@ -500,7 +500,7 @@ static void recv_complete(struct coll_context *context, struct uring_link *own, 
 }
 
 /* Whether something has come that is looked for at its socket. */
-static bool look(struct coll_context *context)
+static bool uring_look(struct coll_context *context)
 {
 	struct uring *uring = uring_of(context);
 	struct uring_link *own = uring->looked_at;
@@ -568,7 +568,7 @@ static void poll_complete(struct uring_poll *own, int result)
 	watch->ready(watch, result < 0 ? POLLERR : result);
 }
 
-static void complete(struct coll_context *context, const struct io_uring_cqe *cqe)
+static void uring_complete(struct coll_context *context, const struct io_uring_cqe *cqe)
 {
 	void *owner = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
 
@@ -585,7 +585,7 @@ static void complete(struct coll_context *context, const struct io_uring_cqe *cq
 	}
 }
 
-static void reap(struct coll_context *context)
+static void uring_reap(struct coll_context *context)
 {
 	struct uring *uring = uring_of(context);
 	struct io_uring_cqe *cqe;
@@ -596,7 +596,7 @@ static void reap(struct coll_context *context)
 					     .flags = cqe->flags };
 
 		io_uring_cqe_seen(&uring->ring, cqe);
-		complete(context, &copy);
+		uring_complete(context, &copy);
 	}
 }
 
@@ -614,7 +614,7 @@ static int cancel_recv(struct coll_context *context, struct uring_link *own)
 	int error;
 
 	if (io_uring_sq_ready(&uring->ring))
-		submit(context);
+		uring_submit(context);
 	error = io_uring_register_sync_cancel(&uring->ring, &cancel);
 	if (error == -ENOENT || error == -EALREADY)	/* it has ended, or is about to */
 		error = 0;
@@ -637,7 +637,7 @@ static int uring_pause(struct coll_link *link)
 		error = cancel_recv(context, own);
 	while (!error && link->receiving && coll_now() < until) {
 		io_uring_get_events(&uring->ring);
-		reap(context);
+		uring_reap(context);
 	}
 	return error ? error : link->receiving ? -EBUSY : 0;
 }
@@ -678,7 +678,7 @@ static bool nothing_due(const struct coll_context *context)
  * core that ran out of work would take long to wake up, in a virtual machine
  * above all.
  */
-static bool spin(struct coll_context *context, unsigned int wanted, uint64_t deadline)
+static bool uring_spin(struct coll_context *context, unsigned int wanted, uint64_t deadline)
 {
 	struct uring *uring = uring_of(context);
 	struct io_uring *ring = &uring->ring;
@@ -687,8 +687,8 @@ static bool spin(struct coll_context *context, unsigned int wanted, uint64_t dea
 	uint64_t now;
 
 	if (io_uring_sq_ready(ring))
-		submit(context);
-	while (!look(context) && io_uring_cq_ready(ring) < wanted) {
+		uring_submit(context);
+	while (!uring_look(context) && io_uring_cq_ready(ring) < wanted) {
 		now = coll_now();
 		if (now >= until || now >= deadline)
 			return false;
@@ -712,7 +712,7 @@ static int wait_until(struct coll_context *context, uint64_t deadline)
 	int result;
 
 	wanted = wanted ? wanted : 1;
-	if (uring->spin_ns && spin(context, wanted, deadline))
+	if (uring->spin_ns && uring_spin(context, wanted, deadline))
 		return 0;
 	submit_looked_at(context);
 	now = coll_now();
@@ -744,7 +744,7 @@ static int submit_and_reap(struct coll_context *context)
 
 	context->counters.enters++;
 	result = io_uring_submit_and_get_events(&uring_of(context)->ring);
-	reap(context);
+	uring_reap(context);
 	return result > 0 || result == -EINTR || result == -EAGAIN ? 0 : result;
 }
 
@@ -776,9 +776,9 @@ static int advance_and_wait(struct coll_context *context, uint64_t deadline)
 		error = submit_and_reap(context);
 	} else if (context->counters.runs == runs && context->next_check >= check) {
 		error = wait_until(context, deadline);
-		reap(context);
+		uring_reap(context);
 	} else if (io_uring_sq_ready(&uring->ring)) {
-		submit(context);
+		uring_submit(context);
 	}
 	/* Whoever called may sleep elsewhere. */
 	if (uring->event_fd >= 0 && uring->looked_at && !error)
@@ -822,7 +822,7 @@ static int uring_watch(struct coll_context *context, struct watch *watch, int ev
 	watch->context = context;
 	watch->armed = true;
 	watch->engine = own;
-	submit(context);
+	uring_submit(context);
 	return 0;
 }
 
@@ -900,15 +900,15 @@ static void uring_let_go(struct coll_context *context)
 
 	uring->letting_go = true;
 	submit_looked_at(context);
-	submit(context);
+	uring_submit(context);
 	io_uring_register_sync_cancel(&uring->ring, &all);
-	reap(context);
+	uring_reap(context);
 	while (!all_ended(uring) && coll_now() < until) {
 		if (io_uring_sq_ready(&uring->ring))	/* what the ends led to */
-			submit(context);
+			uring_submit(context);
 		io_uring_register_sync_cancel(&uring->ring, &all);
 		io_uring_get_events(&uring->ring);
-		reap(context);
+		uring_reap(context);
 	}
 	uring->letting_go = false;
 }
@@ -922,7 +922,7 @@ static void uring_take(struct coll_context *context)
 	for (poll = uring->polls; poll; poll = poll->next)
 		if (poll->stopped)
 			poll_again(context, poll);
-	submit(context);
+	uring_submit(context);
 }
 
 const struct coll_engine_ops coll_engine_uring = {

@@ -25,7 +25,7 @@ void coll_exec_free(struct coll_exec *exec)
 }
 
 /* Rounds up, so that what follows is aligned for anything. */
-static size_t aligned(size_t bytes)
+static size_t exec_aligned(size_t bytes)
 {
 	return (bytes + 15) & ~(size_t)15;
 }
@@ -35,16 +35,17 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 {
 	const struct coll_schedule *s = planned->schedule;
 	const size_t scratch = s->buffer[COLL_SCRATCH];
-	size_t step = aligned(coll_step_bytes(&planned->plan));
-	size_t longs = aligned(s->ops * sizeof(uint64_t));
-	size_t words = aligned((s->ops + 4 * (size_t)s->peers) * sizeof(uint32_t));
-	struct coll_exec *exec = calloc(1, aligned(sizeof(*exec)) + step + longs + words + s->ops);
+	size_t step = exec_aligned(coll_step_bytes(&planned->plan));
+	size_t longs = exec_aligned(s->ops * sizeof(uint64_t));
+	size_t words = exec_aligned((s->ops + 4 * (size_t)s->peers) * sizeof(uint32_t));
+	struct coll_exec *exec =
+		calloc(1, exec_aligned(sizeof(*exec)) + step + longs + words + s->ops);
 	uint8_t *memory = (uint8_t *)exec;
 	uint32_t i, sends = 0;
 
 	if (!exec)
 		return NULL;
-	memory += aligned(sizeof(*exec));
+	memory += exec_aligned(sizeof(*exec));
 	coll_step_init(&exec->step, &planned->plan, memory);
 	memory += step;
 	exec->got = (uint64_t *)memory;

@@ -38,7 +38,7 @@ static const u64 *array_in(const struct coll_call *call, uint32_t i)
 
 /* ---- hashes ------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t planned_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ hash >> 29;
@@ -49,7 +49,7 @@ static uint64_t mix_array(uint64_t hash, const u64 *values, uint32_t count)
 	uint32_t i;
 
 	for (i = 0; values && i < count; i++)
-		hash = mix(hash, values[i]);
+		hash = planned_mix(hash, values[i]);
 	return hash;
 }
 
@@ -60,12 +60,13 @@ static uint32_t terms_version(const struct coll_group *group)
 
 uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op)
 {
-	uint64_t hash = mix(user_op, call->collective);
+	uint64_t hash = planned_mix(user_op, call->collective);
 	uint32_t i;
 
-	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
-	hash = mix(hash, (uint64_t)call->element << 16 | call->reduction << 1 | call->in_place);
-	hash = mix(hash, call->count);
+	hash = planned_mix(hash, (uint64_t)call->root << 32 | call->type);
+	hash = planned_mix(hash,
+			   (uint64_t)call->element << 16 | call->reduction << 1 | call->in_place);
+	hash = planned_mix(hash, call->count);
 	for (i = 0; i < ARRAYS; i++)
 		hash = mix_array(hash, array_in(call, i), call->ranks);
 	return hash;
@@ -88,27 +89,27 @@ static uint32_t call_hash(const struct planned *planned)
 	const struct coll_tuning *tuning = &planned->tuning;
 	const char *name;
 	uint32_t i;
-	uint64_t hash = mix(call->ranks, call->collective);
+	uint64_t hash = planned_mix(call->ranks, call->collective);
 
-	hash = mix(hash, (uint64_t)call->root << 32 | call->type);
-	hash = mix(hash, (uint64_t)call->element << 8 | call->reduction);
+	hash = planned_mix(hash, (uint64_t)call->root << 32 | call->type);
+	hash = planned_mix(hash, (uint64_t)call->element << 8 | call->reduction);
 	if (same_count_everywhere(call->collective))
-		hash = mix(hash, call->count);
+		hash = planned_mix(hash, call->count);
 	if (call->collective == COLL_ALLGATHERV || call->collective == COLL_REDUCE_SCATTER)
 		hash = mix_array(hash, call->counts, call->ranks);
 	for (name = planned->algo->name; *name; name++)
-		hash = mix(hash, *name);
-	hash = mix(hash, tuning->redundancy);
-	hash = mix(hash, tuning->segment);
-	hash = mix(hash, tuning->bound);
-	hash = mix(hash, tuning->lanes);
-	hash = mix(hash, tuning->relays);
-	hash = mix(hash, tuning->radix);
-	hash = mix(hash, tuning->ports);
-	hash = mix(hash, tuning->wavelengths);
-	hash = mix(hash, tuning->ahead << 1 ^ tuning->simplex);
+		hash = planned_mix(hash, *name);
+	hash = planned_mix(hash, tuning->redundancy);
+	hash = planned_mix(hash, tuning->segment);
+	hash = planned_mix(hash, tuning->bound);
+	hash = planned_mix(hash, tuning->lanes);
+	hash = planned_mix(hash, tuning->relays);
+	hash = planned_mix(hash, tuning->radix);
+	hash = planned_mix(hash, tuning->ports);
+	hash = planned_mix(hash, tuning->wavelengths);
+	hash = planned_mix(hash, tuning->ahead << 1 ^ tuning->simplex);
 	for (i = 0; planned->ports && i < call->ranks; i++)
-		hash = mix(hash, planned->ports[i]);
+		hash = planned_mix(hash, planned->ports[i]);
 	return hash ^ hash >> 32;
 }
 
@@ -305,7 +306,7 @@ static int predict_on(struct planned *planned, struct prediction *prediction)
 	return error;
 }
 
-static struct coll_circuits_cost *predict(struct planned *planned)
+static struct coll_circuits_cost *planned_predict(struct planned *planned)
 {
 	struct prediction prediction = { .machine = coll_planned_machine(planned) };
 	struct coll_circuits_cost *cost = malloc(sizeof(*cost));
@@ -329,7 +330,7 @@ const struct coll_circuits_cost *coll_planned_cost(struct planned *planned)
 	if (planned->tuning.ports == COLL_UNSET)
 		return NULL;
 	if (!planned->cost)
-		planned->cost = predict(planned);
+		planned->cost = planned_predict(planned);
 	return planned->cost;
 }
 
@@ -483,7 +484,7 @@ void coll_planned_put(struct planned *planned)
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		     struct planned **result)
 {
-	const uint64_t key = mix(coll_call_key(call, user_op), terms_version(group));
+	const uint64_t key = planned_mix(coll_call_key(call, user_op), terms_version(group));
 	struct planned **slot = &group->planned[key % PLANNED_MAX];
 	int error;
 

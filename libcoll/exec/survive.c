@@ -120,7 +120,7 @@ static int collect_one(struct agreement *a, uint32_t rank, uint64_t until)
 }
 
 /* The first decision that is written holds, be it another's. */
-static int decide(struct agreement *a, uint64_t until)
+static int survive_decide(struct agreement *a, uint64_t until)
 {
 	uint32_t rank;
 	int error;
@@ -139,7 +139,7 @@ static int decide(struct agreement *a, uint64_t until)
 	return error;
 }
 
-static uint64_t moment(const struct agreement *a, unsigned int sixteenths)
+static uint64_t survive_moment(const struct agreement *a, unsigned int sixteenths)
 {
 	return a->start + a->deadline_ns / 16 * sixteenths;
 }
@@ -155,14 +155,14 @@ static int come_to_decision(struct agreement *a)
 	for (rank = 0; rank < a->group->rank; rank++) {
 		if (has_failed(&a->mine, rank))
 			continue;
-		error = opinion_get(a, "decision", &a->decision, moment(a, patience));
+		error = opinion_get(a, "decision", &a->decision, survive_moment(a, patience));
 		if (error != -ETIMEDOUT)
 			return error;
 		set_failed(&a->mine, rank);
 		collected = patience;
 		patience += patience < LAST ? TAKE_OVER : 0;
 	}
-	return decide(a, moment(a, collected));
+	return survive_decide(a, survive_moment(a, collected));
 }
 
 static void take_over_failed(const struct agreement *a)
@@ -175,13 +175,13 @@ static void take_over_failed(const struct agreement *a)
 			group->failed[rank] = 1;
 }
 
-static int refuse(struct coll_group *group, int error, const char *reason)
+static int survive_refuse(struct coll_group *group, int error, const char *reason)
 {
 	snprintf(group->text, sizeof(group->text), "%s: %s", coll_strerror(error), reason);
 	return error;
 }
 
-static int agree(struct coll_group *group, uint64_t flag, struct agreement *a)
+static int survive_agree(struct coll_group *group, uint64_t flag, struct agreement *a)
 {
 	const size_t bits = (group->ranks + 7) / 8;
 	char name[16];
@@ -196,7 +196,7 @@ static int agree(struct coll_group *group, uint64_t flag, struct agreement *a)
 	a->deadline_ns = group->options.deadline_ns;
 	a->mine.flag = flag;
 	if (bits > sizeof(a->mine.failed))
-		return refuse(group, -EOPNOTSUPP, "the group has too many ranks to agree");
+		return survive_refuse(group, -EOPNOTSUPP, "the group has too many ranks to agree");
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->failed[rank])
 			set_failed(&a->mine, rank);
@@ -205,9 +205,9 @@ static int agree(struct coll_group *group, uint64_t flag, struct agreement *a)
 	if (!error)
 		error = come_to_decision(a);
 	if (error)
-		return refuse(group, error, "the store of the job did not answer");
+		return survive_refuse(group, error, "the store of the job did not answer");
 	if (has_failed(&a->decision, group->rank))
-		return refuse(group, -ECONNRESET, "the others have given this rank up");
+		return survive_refuse(group, -ECONNRESET, "the others have given this rank up");
 	take_over_failed(a);
 	return 0;
 }
@@ -224,7 +224,7 @@ static void agree_here(void *argument)
 	struct agreeing *agreeing = argument;
 	struct agreement a;
 
-	agreeing->error = agree(agreeing->group, agreeing->flag, &a);
+	agreeing->error = survive_agree(agreeing->group, agreeing->flag, &a);
 	agreeing->flag = a.decision.flag;
 }
 
@@ -249,13 +249,13 @@ static uint64_t survivors_id(const struct agreement *a)
 	return id ^ id >> 31;
 }
 
-static int shrink(struct coll_group *group, struct coll_group **survivors)
+static int survive_shrink(struct coll_group *group, struct coll_group **survivors)
 {
 	uint32_t *world, rank, ranks = 0, mine = 0;
 	struct agreement a;
 	int error;
 
-	error = agree(group, 0, &a);
+	error = survive_agree(group, 0, &a);
 	if (error)
 		return error;
 	world = malloc(group->ranks * sizeof(*world));
@@ -280,7 +280,7 @@ static void shrink_here(void *argument)
 {
 	struct agreeing *agreeing = argument;
 
-	agreeing->error = shrink(agreeing->group, &agreeing->survivors);
+	agreeing->error = survive_shrink(agreeing->group, &agreeing->survivors);
 }
 
 int coll_shrink(struct coll_group *group, struct coll_group **survivors)

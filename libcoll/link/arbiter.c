@@ -22,7 +22,7 @@ static bool is_bulk(const struct coll_message *message)
 	return message->header.bytes > URGENT_MAX;
 }
 
-static const char *policy(const struct coll_link *link)
+static const char *arbiter_policy(const struct coll_link *link)
 {
 	return link->group->context->options.link_policy;
 }
@@ -53,9 +53,10 @@ static uint64_t exit_bytes(const struct coll_link *link)
 /* Whether its bulk takes turns with that of other links. */
 static bool shares_exit(const struct coll_link *link)
 {
-	if (!link->group->cluster || !strcmp(policy(link), "rr"))
+	if (!link->group->cluster || !strcmp(arbiter_policy(link), "rr"))
 		return false;
-	return coll_link_is_far(link) || (!link->local && !strcmp(policy(link), "occupancy-hier"));
+	return coll_link_is_far(link) ||
+	       (!link->local && !strcmp(arbiter_policy(link), "occupancy-hier"));
 }
 
 static struct coll_message **first_bulk(struct coll_link *link)
@@ -174,7 +175,7 @@ static uint64_t exit_patience(const struct arbiter *arbiter)
 }
 
 /* Whether no more than `bytes` of it are left. */
-static bool finishes(const struct coll_message *message, uint64_t bytes)
+static bool arbiter_finishes(const struct coll_message *message, uint64_t bytes)
 {
 	return message->header.bytes - message->header.offset <= bytes;
 }
@@ -187,7 +188,8 @@ static void exit_take(struct coll_link *link, const struct coll_message *message
 	if (!link->contends || arbiter->holder == link)
 		return;
 	arbiter->holder = link;
-	if (finishes(message, FINISHING_CHUNKS * coll_arbiter_chunk(link) + 2 * exit_bytes(link))) {
+	if (arbiter_finishes(message,
+			     FINISHING_CHUNKS * coll_arbiter_chunk(link) + 2 * exit_bytes(link))) {
 		link->finishing = true;
 		coll_arbiter_look(link);
 		return;
@@ -233,7 +235,8 @@ void coll_arbiter_check(struct coll_context *context, uint64_t now)
 
 /* ---- a link's queue ----------------------------------------------------- */
 
-static void insert(struct coll_link *link, struct coll_message **slot, struct coll_message *message)
+static void arbiter_insert(struct coll_link *link, struct coll_message **slot,
+			   struct coll_message *message)
 {
 	message->next = *slot;
 	if (link->queue_end == slot)
@@ -256,7 +259,7 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 		link->overtaken += sizeof(message->header) + message->header.bytes;
 		link->group->context->counters.overtakes++;
 	}
-	insert(link, link->urgent_end, message);
+	arbiter_insert(link, link->urgent_end, message);
 	link->urgent_end = &message->next;
 }
 
@@ -266,12 +269,12 @@ static void insert_bulk(struct coll_link *link, struct coll_message *message)
 	struct coll_message **slot = link->urgent_end;
 
 	coll_chunk_cut(&message->header, coll_arbiter_chunk(link));
-	if (!strcmp(policy(link), "rr") && !link->leaving)
+	if (!strcmp(arbiter_policy(link), "rr") && !link->leaving)
 		slot = link->queue_end;
 	else
 		while (*slot && is_bulk(*slot) && (*slot)->age < message->age)
 			slot = &(*slot)->next;
-	insert(link, slot, message);
+	arbiter_insert(link, slot, message);
 }
 
 void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
@@ -283,7 +286,7 @@ void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
 		insert_bulk(link, message);
 		coll_arbiter_look(link);
 	} else if (message->header.kind == COLL_MESSAGE_BYE) {
-		insert(link, link->queue_end, message);
+		arbiter_insert(link, link->queue_end, message);
 	} else {
 		insert_urgent(link, message);
 	}

@@ -68,13 +68,13 @@ static uint64_t called_in(struct coll_context *context)
 }
 
 /* Half of what is known is the latest. */
-static uint64_t blend(uint64_t known, uint64_t latest, bool seen)
+static uint64_t auto_blend(uint64_t known, uint64_t latest, bool seen)
 {
 	return seen ? (known + latest) / 2 : latest;
 }
 
 /* The application goes: what was done in here is no absence. */
-static void leaves(struct coll_context *context)
+static void auto_leaves(struct coll_context *context)
 {
 	pilot_of(context)->called = coll_now();
 }
@@ -83,7 +83,7 @@ static void leaves(struct coll_context *context)
  * At the end of a run; `since`: how long nobody had looked when it was found to be over, so
  * that it has lasted for as much less.
  */
-static void learn(struct coll_run *run, uint64_t since)
+static void auto_learn(struct coll_run *run, uint64_t since)
 {
 	struct autopilot *pilot = pilot_of(run->group->context);
 	struct auto_call *evidence = run->evidence;
@@ -91,10 +91,10 @@ static void learn(struct coll_run *run, uint64_t since)
 	if (!evidence)
 		return;
 	run->evidence = NULL;
-	evidence->absence = blend(evidence->absence, pilot->absence, evidence->seen);
-	evidence->outside = blend(evidence->outside, pilot->outside, evidence->seen);
-	evidence->lasted = blend(evidence->lasted, coll_now() - run->began - since,
-				 evidence->seen);
+	evidence->absence = auto_blend(evidence->absence, pilot->absence, evidence->seen);
+	evidence->outside = auto_blend(evidence->outside, pilot->outside, evidence->seen);
+	evidence->lasted = auto_blend(evidence->lasted, coll_now() - run->began - since,
+				      evidence->seen);
 	evidence->seen = true;
 	if (!--pilot->flying)
 		pilot->absence = pilot->outside = 0;
@@ -159,7 +159,7 @@ static bool worth_a_thread(struct auto_call *known, bool core)
 	return known->bytes >= LARGE_BYTES || (known->away >= STEADY && core);
 }
 
-static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
+static enum auto_choice auto_choose(struct coll_run *run, struct auto_call *known)
 {
 	struct coll_context *context = run->group->context;
 	const uint64_t absence = known->absence;
@@ -193,7 +193,7 @@ static enum auto_choice choose(struct coll_run *run, struct auto_call *known)
  * core meanwhile: at once where it is for overlap, back only when most of many runs want it,
  * for blocking calls and barriers between those that overlap are carried on by either.
  */
-static void settle(struct coll_context *context, enum auto_choice choice)
+static void auto_settle(struct coll_context *context, enum auto_choice choice)
 {
 	struct autopilot *pilot = pilot_of(context);
 
@@ -237,7 +237,7 @@ static struct auto_call *look_up(struct coll_run *run)
 }
 
 /* From here on the application is away. A run that did not start does not count. */
-static int started(struct coll_run *run, int error)
+static int auto_started(struct coll_run *run, int error)
 {
 	struct autopilot *pilot = pilot_of(run->group->context);
 
@@ -245,7 +245,7 @@ static int started(struct coll_run *run, int error)
 		run->evidence = NULL;
 		pilot->flying--;
 	}
-	leaves(run->group->context);
+	auto_leaves(run->group->context);
 	return error;
 }
 
@@ -262,8 +262,8 @@ static int auto_start(struct coll_run *run)
 		coll_run_ended(run);
 		return run->status;
 	}
-	run->chosen = choose(run, known);
-	settle(context, run->chosen);
+	run->chosen = auto_choose(run, known);
+	auto_settle(context, run->chosen);
 	if (!is_ours(context))
 		run->chosen = AUTO_THREAD;
 	if (!run->local) {
@@ -271,7 +271,7 @@ static int auto_start(struct coll_run *run)
 		run->began = pilot->called;
 		pilot->flying++;
 	}
-	return started(run, now_by(context)->start(run));
+	return auto_started(run, now_by(context)->start(run));
 }
 
 /* ---- the application's functions --------------------------------------------------- */
@@ -281,7 +281,7 @@ static void auto_call(struct coll_context *context, void (*function)(void *), vo
 {
 	called_in(context);
 	now_by(context)->call(context, function, argument, urgent);
-	leaves(context);
+	auto_leaves(context);
 }
 
 static bool auto_in_flight(struct coll_run *run)
@@ -303,8 +303,8 @@ static int auto_wait(struct coll_run *run)
 	int status;
 
 	status = now_by(context)->wait(run);
-	learn(run, over ? absence : 0);
-	leaves(context);
+	auto_learn(run, over ? absence : 0);
+	auto_leaves(context);
 	if (run->planned && !run->persistent)
 		now_by(context)->call(context, end_here, run, false);
 	return status;
@@ -318,7 +318,7 @@ static int auto_turn(struct coll_context *context)
 	called_in(context);
 	error = now_by(context)->turn(context);
 	if (pilot->flying)
-		leaves(context);
+		auto_leaves(context);
 	return error;
 }
 

@@ -34,7 +34,7 @@ static int parse_list(const char *text, cpu_set_t *cpus)
 	return *end && *end != '\n' ? -EINVAL : 0;
 }
 
-static int online(cpu_set_t *cpus)
+static int cpus_online(cpu_set_t *cpus)
 {
 	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
 	char line[1024];
@@ -48,10 +48,10 @@ static int online(cpu_set_t *cpus)
 }
 
 /* The main thread's binding is the process's. */
-static int others(cpu_set_t *cpus)
+static int cpus_others(cpu_set_t *cpus)
 {
 	cpu_set_t ours;
-	int error = online(cpus);
+	int error = cpus_online(cpus);
 
 	if (error)
 		return error;
@@ -64,7 +64,7 @@ static int others(cpu_set_t *cpus)
 
 int coll_cpus_parse(const char *text, cpu_set_t *cpus)
 {
-	return strcmp(text, "others") ? parse_list(text, cpus) : others(cpus);
+	return strcmp(text, "others") ? parse_list(text, cpus) : cpus_others(cpus);
 }
 
 uint64_t coll_cpus_idle_ns(const char *text)

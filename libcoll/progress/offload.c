@@ -42,7 +42,8 @@ static struct offload *offload_of(const struct coll_group *group)
 }
 
 /* One command: its result, or a negative errno. */
-static long command(const struct offload *offload, unsigned int op, void *argument, uint32_t bytes)
+static long offload_command(const struct offload *offload, unsigned int op, void *argument,
+			    uint32_t bytes)
 {
 	struct coll_device_command c = { .argument = (uintptr_t)argument, .bytes = bytes };
 	int result = ioctl(offload->fd, op, &c);
@@ -106,7 +107,7 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 
 	thread_priority(priority, &setup);
 	if (!error)
-		error = command(offload, COLL_DEVICE_SETUP, &setup, sizeof(setup));
+		error = offload_command(offload, COLL_DEVICE_SETUP, &setup, sizeof(setup));
 	if (error) {
 		snprintf(why, why_bytes, "/dev/coll: %s%s%s%s%s", strerror(-error),
 			 setup.cpu == COLL_NONE ? "" : ": option progress_cpus ",
@@ -124,7 +125,7 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 	return error;
 }
 
-static void woken(struct watch *watch, int events)
+static void offload_woken(struct watch *watch, int events)
 {
 	(void)watch;	/* to wake up is all: coll_offload_turn() looks at the words */
 	(void)events;
@@ -155,7 +156,8 @@ int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes)
 	}
 	for (; offload->free_words < WORDS; offload->free_words++)
 		offload->free_word[offload->free_words] = offload->free_words;
-	offload->watch = (struct watch){ .ready = woken, .owner = context, .fd = offload->fd };
+	offload->watch =
+		(struct watch){ .ready = offload_woken, .owner = context, .fd = offload->fd };
 	return 0;
 }
 
@@ -243,7 +245,7 @@ static void stream_forget(struct coll_link *link)
 
 /* ---- lending ------------------------------------------------------------------ */
 
-static int lend(struct coll_link *link)
+static int offload_lend(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
 	struct coll_device_link lent = {
@@ -257,7 +259,7 @@ static int lend(struct coll_link *link)
 	lent.address = (uintptr_t)stream.data;
 	lent.bytes = stream.bytes;
 	if (!error)
-		error = command(offload_of(group), COLL_DEVICE_LINK, &lent, sizeof(lent));
+		error = offload_command(offload_of(group), COLL_DEVICE_LINK, &lent, sizeof(lent));
 	free(stream.data);
 	if (!error)
 		stream_forget(link);
@@ -273,7 +275,7 @@ int coll_offload_link(struct coll_link *link)
 	link->lent = true;
 	error = engine->pause(link);
 	if (!error && link->state == LINK_UP)
-		error = lend(link);
+		error = offload_lend(link);
 	if (error || link->state != LINK_UP) {
 		link->lent = false;
 		engine->resume(link);
@@ -282,7 +284,7 @@ int coll_offload_link(struct coll_link *link)
 	return error;
 }
 
-static int unlend(struct coll_link *link)
+static int offload_unlend(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
 	struct coll_device_link back = {
@@ -300,7 +302,7 @@ static int unlend(struct coll_link *link)
 		if (!stream)
 			return -ENOMEM;
 		back.address = (uintptr_t)stream;
-		bytes = command(offload_of(group), COLL_DEVICE_UNLINK, &back, sizeof(back));
+		bytes = offload_command(offload_of(group), COLL_DEVICE_UNLINK, &back, sizeof(back));
 		if (bytes > (long)back.bytes) {
 			back.bytes = bytes;
 			bytes = -EAGAIN;
@@ -327,7 +329,7 @@ int coll_offload_return(struct coll_group *group)
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];
 
-		error = link && link->lent ? unlend(link) : 0;
+		error = link && link->lent ? offload_unlend(link) : 0;
 		if (error)
 			return error;
 	}
@@ -342,7 +344,7 @@ void coll_offload_drop(struct coll_group *group)
 
 	if (!group->offload.made)
 		return;
-	command(offload_of(group), COLL_DEVICE_GROUP_FREE, &number, sizeof(number));
+	offload_command(offload_of(group), COLL_DEVICE_GROUP_FREE, &number, sizeof(number));
 	group->offload.made = false;
 	group->offload.gone = true;
 	group->offload.lent = false;
@@ -377,7 +379,7 @@ static int make_group(struct coll_group *group)
 		.next_run = group->next_run,
 		.early_bytes = EARLY_BYTES,
 	};
-	long number = command(offload_of(group), COLL_DEVICE_GROUP, &asked, sizeof(asked));
+	long number = offload_command(offload_of(group), COLL_DEVICE_GROUP, &asked, sizeof(asked));
 
 	if (number < 0)
 		return number;
@@ -432,7 +434,7 @@ static const char *failure_reason(int error, uint32_t witness)
 	}
 }
 
-static void failed(struct coll_group *group, int error, uint32_t culprit, uint32_t witness)
+static void offload_failed(struct coll_group *group, int error, uint32_t culprit, uint32_t witness)
 {
 	coll_group_fail(group, error, culprit < group->ranks ? culprit : group->rank,
 			witness < group->ranks ? witness : COLL_NONE,
@@ -449,18 +451,18 @@ void coll_offload_fail(struct coll_group *group)
 	};
 
 	if (group->offload.made)
-		command(offload_of(group), COLL_DEVICE_FAIL, &fail, sizeof(fail));
+		offload_command(offload_of(group), COLL_DEVICE_FAIL, &fail, sizeof(fail));
 }
 
 /* What the kernel has heard beside the runs: a failure, a goodbye. */
-static void hear(struct coll_group *group)
+static void offload_hear(struct coll_group *group)
 {
 	struct coll_device_control got = { .group = group->offload.number };
 	const struct coll_header *header = &got.header;
 
-	while (!command(offload_of(group), COLL_DEVICE_CONTROL_GET, &got, sizeof(got))) {
+	while (!offload_command(offload_of(group), COLL_DEVICE_CONTROL_GET, &got, sizeof(got))) {
 		if (header->kind == COLL_MESSAGE_FAIL)
-			failed(group, -(int)header->hash, header->slot, header->run);
+			offload_failed(group, -(int)header->hash, header->slot, header->run);
 		else if (header->kind == COLL_MESSAGE_BYE && group->links[got.rank] &&
 			 group->links[got.rank]->state == LINK_UP)
 			group->links[got.rank]->state = LINK_LEFT;
@@ -475,7 +477,7 @@ static void hear_all(struct coll_context *context)
 		return;
 	for (group = context->groups; group; group = group->next)
 		if (group->offload.made)
-			hear(group);
+			offload_hear(group);
 }
 
 /* ---- ends of runs --------------------------------------------------------------- */
@@ -502,7 +504,7 @@ static void run_over(struct coll_run *run)
 	*slot = run->next_offloaded;
 	offload->free_word[offload->free_words++] = run->word - 1;
 	if (word->status)
-		failed(group, word->status, word->culprit, word->witness);
+		offload_failed(group, word->status, word->culprit, word->witness);
 	run->status = word->status ? group->error : 0;
 	run->word = 0;
 	group->offload.flying--;
@@ -543,7 +545,8 @@ void coll_offload_deadline(const struct coll_run *run, uint64_t deadline)
 	};
 
 	if (run->word)
-		command(offload_of(run->group), COLL_DEVICE_DEADLINE, &asked, sizeof(asked));
+		offload_command(offload_of(run->group), COLL_DEVICE_DEADLINE, &asked,
+				sizeof(asked));
 }
 
 /* ---- starting -------------------------------------------------------------------- */
@@ -553,11 +556,12 @@ void coll_offload_forget(struct planned *planned)
 	struct coll_device_number number = { .number = planned->loaded - 1 };
 
 	if (planned->loaded && planned->group->offload.made)
-		command(offload_of(planned->group), COLL_DEVICE_UNLOAD, &number, sizeof(number));
+		offload_command(offload_of(planned->group), COLL_DEVICE_UNLOAD, &number,
+				sizeof(number));
 	planned->loaded = 0;
 }
 
-static int load(struct planned *planned)
+static int offload_load(struct planned *planned)
 {
 	struct coll_device_load asked = {
 		.group = planned->group->offload.number,
@@ -569,7 +573,8 @@ static int load(struct planned *planned)
 
 	if (planned->loaded)
 		return 0;
-	number = command(offload_of(planned->group), COLL_DEVICE_LOAD, &asked, sizeof(asked));
+	number = offload_command(offload_of(planned->group), COLL_DEVICE_LOAD, &asked,
+				 sizeof(asked));
 	if (number < 0)
 		return number;
 	planned->loaded = number + 1;
@@ -590,7 +595,7 @@ static int run_in_kernel(struct coll_run *run)
 		.out = { .address = (uintptr_t)run->out, .buffer = COLL_NONE },
 		.deadline = run->until,
 	};
-	int error = command(offload, COLL_DEVICE_RUN, &asked, sizeof(asked));
+	int error = offload_command(offload, COLL_DEVICE_RUN, &asked, sizeof(asked));
 
 	if (error)
 		return error;
@@ -605,7 +610,7 @@ static int run_in_kernel(struct coll_run *run)
 }
 
 /* Why this run is none for the kernel whatever the state of things, or NULL. */
-static const char *unfit(const struct coll_run *run)
+static const char *offload_unfit(const struct coll_run *run)
 {
 	if (run->planned->call.reduction == COLL_USER_REDUCTION)
 		return "the application's own reduction runs in user space";
@@ -626,7 +631,7 @@ static const char *unfit(const struct coll_run *run)
 static const char *try_kernel(struct coll_run *run)
 {
 	struct coll_group *group = run->group;
-	const char *reason = unfit(run);
+	const char *reason = offload_unfit(run);
 	int error;
 
 	if (!reason && group->offload.partly)
@@ -635,13 +640,13 @@ static const char *try_kernel(struct coll_run *run)
 		reason = lend_all(group);
 	if (reason || group->state != GROUP_OK)
 		return reason;
-	error = load(run->planned);
+	error = offload_load(run->planned);
 	if (!error) {
 		coll_exec_open_links(run->planned, NULL);
 		error = group->state == GROUP_OK ? run_in_kernel(run) : 0;
 	}
 	if (error)
-		hear(group);	/* it may be the group's failure */
+		offload_hear(group);	/* it may be the group's failure */
 	return error && group->state == GROUP_OK ? strerror(-error) : NULL;
 }
 

@@ -113,7 +113,7 @@ static void run_begin(struct threaded *t, struct coll_run *run)
 }
 
 /* Tells of those that have ended. */
-static void collect(struct threaded *t)
+static void thread_collect(struct threaded *t)
 {
 	struct coll_run **slot = &t->flying, *run;
 
@@ -140,7 +140,7 @@ static void fail_all(struct threaded *t, int error)
 
 /* ---- the owner: its loop ------------------------------------------------------------ */
 
-static void woken(struct watch *watch, int events)
+static void thread_woken(struct watch *watch, int events)
 {
 	struct threaded *t = watch->owner;
 	uint64_t count;
@@ -192,11 +192,11 @@ static void owner_turn(struct threaded *t)
 		fail_all(t, error);
 		sched_yield();
 	}
-	collect(t);
+	thread_collect(t);
 }
 
 /* Where this thread runs, and how urgently. */
-static int settle(const struct coll_context *context)
+static int thread_settle(const struct coll_context *context)
 {
 	const char *cpus = context->options.progress_cpus;
 	const char *priority = context->options.progress_priority;
@@ -222,10 +222,10 @@ static int owner_open(struct threaded *t)
 
 	if (error)
 		return error;
-	t->wake = (struct watch){ .ready = woken, .owner = t, .fd = t->wake_fd };
+	t->wake = (struct watch){ .ready = thread_woken, .owner = t, .fd = t->wake_fd };
 	error = context->engine->watch(context, &t->wake, POLLIN);
 	if (!error)
-		error = settle(context);
+		error = thread_settle(context);
 	if (error)
 		coll_context_end(context);
 	return error;
@@ -251,14 +251,14 @@ static void let_go(struct coll_context *context)
 }
 
 /* On the owner's thread: the runs in flight are the application's again. */
-static void park(void *argument)
+static void thread_park(void *argument)
 {
 	struct threaded *t = argument;
 	struct coll_run *run;
 
-	collect(t);
+	thread_collect(t);
 	let_go(t->context);
-	collect(t);
+	thread_collect(t);
 	while ((run = t->flying)) {
 		t->flying = run->next;
 		run->posted = false;
@@ -289,13 +289,13 @@ bool coll_thread_is_this(const struct coll_context *context)
 
 void coll_thread_give(struct coll_context *context)
 {
-	coll_progress_thread.call(context, park, threaded_of(context), false);
+	coll_progress_thread.call(context, thread_park, threaded_of(context), false);
 	context->owner = pthread_self();
 	if (context->engine->take)
 		context->engine->take(context);
 }
 
-static void post(struct threaded *t, struct coll_run *run)
+static void thread_post(struct threaded *t, struct coll_run *run)
 {
 	if (!run || run->posted || !coll_run_moving(run))
 		return;
@@ -314,13 +314,13 @@ void coll_thread_take(struct coll_context *context)
 	let_go(context);
 	for (group = context->groups; group; group = group->next) {
 		for (exec = group->active; exec; exec = exec->next)
-			post(t, exec->run);
+			thread_post(t, exec->run);
 		for (run = group->offload.waiting; run; run = run->next_offloaded)
-			post(t, run);
+			thread_post(t, run);
 	}
 	for (run = coll_offload_flying(context); run; run = next) {
 		next = run->next_offloaded;
-		post(t, run);
+		thread_post(t, run);
 	}
 	context->owner = t->self;
 	pthread_mutex_lock(&t->lock);
@@ -353,7 +353,7 @@ static void *owner_main(void *argument)
 			else
 				run_begin(t, handle.run);
 			if (!t->away)
-				collect(t);
+				thread_collect(t);
 		}
 		if (!t->stopped && !t->away)
 			owner_turn(t);
@@ -363,7 +363,7 @@ static void *owner_main(void *argument)
 
 /* ---- the application's side ------------------------------------------------------------ */
 
-static void wake(struct threaded *t)
+static void thread_wake(struct threaded *t)
 {
 	const uint64_t one = 1;
 
@@ -371,14 +371,14 @@ static void wake(struct threaded *t)
 		return;		/* it is awake */
 }
 
-static void push(struct threaded *t, struct handle handle)
+static void thread_push(struct threaded *t, struct handle handle)
 {
 	pthread_mutex_lock(&t->lock);
 	while (t->count == HANDLES)
 		pthread_cond_wait(&t->room, &t->lock);
 	t->ring[(t->head + t->count++) % HANDLES] = handle;
 	pthread_mutex_unlock(&t->lock);
-	wake(t);
+	thread_wake(t);
 }
 
 static void threaded_call(struct coll_context *context, void (*function)(void *), void *argument,
@@ -391,9 +391,9 @@ static void threaded_call(struct coll_context *context, void (*function)(void *)
 		pthread_mutex_lock(&t->lock);
 		t->urgent = &task;	/* one thread of the application's at a time */
 		pthread_mutex_unlock(&t->lock);
-		wake(t);
+		thread_wake(t);
 	} else {
-		push(t, (struct handle){ .task = &task });
+		thread_push(t, (struct handle){ .task = &task });
 	}
 	pthread_mutex_lock(&t->lock);
 	while (!task.done)
@@ -412,7 +412,7 @@ static int threaded_start(struct coll_run *run)
 	if (error)
 		return error;
 	run->posted = true;
-	push(t, (struct handle){ .run = run });
+	thread_push(t, (struct handle){ .run = run });
 	return 0;
 }
 

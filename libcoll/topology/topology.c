@@ -23,7 +23,7 @@ enum {
 static const double near_limit = 1e-3;	/* seconds there and back: further is far */
 
 __attribute__((format(printf, 3, 4)))
-static int fail(char *why, size_t why_bytes, const char *format, ...)
+static int topology_fail(char *why, size_t why_bytes, const char *format, ...)
 {
 	va_list arguments;
 
@@ -57,8 +57,10 @@ static int learn_runs(struct coll_context *context, const char *how, char *why, 
 			context->cluster[next++] = cluster;
 	}
 	if (*how || next != ranks)
-		return fail(why, why_bytes, "option clusters: '%s' is not the sizes of clusters, "
-			    "like 8+8, of %lu ranks together", all, ranks);
+		return topology_fail(why, why_bytes,
+				     "option clusters: '%s' is not the sizes of clusters, "
+				     "like 8+8, of %lu ranks together",
+				     all, ranks);
 	return 0;
 }
 
@@ -190,9 +192,10 @@ static int learn_names(struct coll_context *context, const char *how, char *why,
 	error = share_numbers(context, error, deadline);
 	for (rank = 0; rank < (uint32_t)context->boot->ranks && !error; rank++)
 		if (context->cluster[rank] == NOWHERE)
-			error = fail(why, why_bytes, "rank %u is in no cluster: %s names none for "
-				     "it, and it has no option cluster", rank,
-				     strchr(how, '/') ? how : "no file");
+			error = topology_fail(why, why_bytes,
+					      "rank %u is in no cluster: %s names none for "
+					      "it, and it has no option cluster",
+					      rank, strchr(how, '/') ? how : "no file");
 	return error;
 }
 
@@ -234,7 +237,7 @@ struct view {
 	uint8_t near[];		/* per rank */
 };
 
-static void look(const struct coll_group *world, double limit, struct view *view)
+static void topology_look(const struct coll_group *world, double limit, struct view *view)
 {
 	uint32_t rank;
 
@@ -263,12 +266,12 @@ static int view_from(struct coll_group *world, uint32_t root, double limit, stru
 	if (error)
 		return error;
 	if (world->rank == root)
-		look(world, limit, view);
+		topology_look(world, limit, view);
 	return coll_bcast(view, bytes, COLL_UINT8, root, world);
 }
 
 /* The lowest rank that is in no cluster yet sees who is in its own. */
-static int measure(struct coll_group *world, double limit, struct view *view)
+static int topology_measure(struct coll_group *world, double limit, struct view *view)
 {
 	struct coll_context *context = world->context;
 	uint32_t root = 0, clusters = 0, rank;
@@ -308,7 +311,7 @@ int coll_topology_measure(struct coll_context *context, const char *how)
 		coll_options_time(how + 5, &limit);
 	error = coll_group_to_measure(world, ~world->id, &group);
 	if (!error) {
-		error = measure(group, limit, view);
+		error = topology_measure(group, limit, view);
 		memcpy(world->text, group->text, sizeof(world->text));
 		coll_group_free(group);
 	}

@@ -30,7 +30,7 @@ static uint64_t sysctl_number(const char *name, int which)
 	return number[which];
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t wan_less(uint64_t a, uint64_t b)
 {
 	return b && b < a ? b : a;
 }
@@ -45,9 +45,9 @@ static uint64_t window_bytes(const struct coll_options *options)
 						   options->buffer_bytes;
 
 	if (set)
-		return less(less(set, sysctl_number("core/wmem_max", 0)),
-			    sysctl_number("core/rmem_max", 0));
-	return less(sysctl_number("ipv4/tcp_wmem", 2), sysctl_number("ipv4/tcp_rmem", 2)) / 2;
+		return wan_less(wan_less(set, sysctl_number("core/wmem_max", 0)),
+				sysctl_number("core/rmem_max", 0));
+	return wan_less(sysctl_number("ipv4/tcp_wmem", 2), sysctl_number("ipv4/tcp_rmem", 2)) / 2;
 }
 
 /* What is on the way of a link that sends as fast as it can. */
@@ -155,7 +155,7 @@ static int time_bytes(const struct measure *m, struct coll_group *pair, double a
 }
 
 /* The index-th rank of a cluster; -1: it has not so many. */
-static int member(const struct coll_group *group, uint32_t cluster, int index)
+static int wan_member(const struct coll_group *group, uint32_t cluster, int index)
 {
 	uint32_t rank;
 
@@ -169,7 +169,7 @@ static int size_of(const struct coll_group *group, uint32_t cluster)
 {
 	int size = 0;
 
-	while (member(group, cluster, size) >= 0)
+	while (wan_member(group, cluster, size) >= 0)
 		size++;
 	return size;
 }
@@ -178,7 +178,8 @@ static int measure_near(const struct measure *m)
 {
 	const uint32_t cluster = size_of(m->all, 0) > 1 ? 0 : 1;
 	const int me = coll_rank(m->all);
-	const bool mine = me == member(m->all, cluster, 0) || me == member(m->all, cluster, 1);
+	const bool mine =
+		me == wan_member(m->all, cluster, 0) || me == wan_member(m->all, cluster, 1);
 	struct coll_group *pair;
 	double rate;
 	int error;
@@ -208,7 +209,7 @@ static int measure_far(const struct measure *m, uint32_t links, double *alpha)
 	uint32_t i;
 
 	for (i = 0; i < links; i++)
-		if (me == member(m->all, 0, i) || me == member(m->all, 1, i))
+		if (me == wan_member(m->all, 0, i) || me == wan_member(m->all, 1, i))
 			colour = i;
 	error = coll_group_split(m->all, colour, m->all->cluster[me], &pair);
 	if (error)
@@ -242,7 +243,7 @@ static bool in_proportion(const struct coll_wan *found)
 }
 
 /* What the WAN carries, if some number of links filled it; and what overload costs. */
-static void fit(struct coll_wan *found)
+static void wan_fit(struct coll_wan *found)
 {
 	const struct coll_wan_point *last = &found->point[found->points - 1];
 	const double one = found->point[0].rate, link = found->beta > 0 ? 1 / found->beta : one;
@@ -263,7 +264,7 @@ static void fit(struct coll_wan *found)
 }
 
 /* What nobody has told. */
-static void take(struct coll_machine *machine, const struct coll_wan *found)
+static void wan_take(struct coll_machine *machine, const struct coll_wan *found)
 {
 	if (machine->alpha <= 0)
 		machine->alpha = found->alpha;
@@ -277,7 +278,7 @@ static void take(struct coll_machine *machine, const struct coll_wan *found)
 	}
 }
 
-static int measure(struct coll_context *context, const struct measure *m)
+static int wan_measure(struct coll_context *context, const struct measure *m)
 {
 	const int here = size_of(m->all, 0), there = size_of(m->all, 1);
 	const uint32_t least = here < there ? here : there;
@@ -287,7 +288,7 @@ static int measure(struct coll_context *context, const struct measure *m)
 
 	if (!error)
 		error = measure_far(m, 1, &found->wan_alpha);
-	take(&context->options.machine, found);
+	wan_take(&context->options.machine, found);
 	coll_wan_settle(context);	/* from now on links are as they are going to be */
 	for (links = 1; links < least && !error; links *= 2)
 		error = measure_far(m, links, NULL);
@@ -295,8 +296,8 @@ static int measure(struct coll_context *context, const struct measure *m)
 		error = measure_far(m, least, NULL);
 	if (error)
 		return error;
-	fit(found);
-	take(&context->options.machine, found);
+	wan_fit(found);
+	wan_take(&context->options.machine, found);
 	coll_wan_settle(context);
 	found->streams = context->streams;
 	return 0;
@@ -314,7 +315,7 @@ int coll_wan_measure(struct coll_context *context)
 	int error = m.data ? coll_group_to_measure(world, ~world->id - 1, &m.all) : -ENOMEM;
 
 	if (!error) {
-		error = measure(context, &m);
+		error = wan_measure(context, &m);
 		memcpy(world->text, m.all->text, sizeof(world->text));
 		coll_group_free(m.all);
 	}

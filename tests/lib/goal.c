@@ -30,7 +30,7 @@ struct program {
 	struct goal_outcome *outcome;
 };
 
-static bool wrong(struct program *p, const char *format, ...)
+static bool goal_wrong(struct program *p, const char *format, ...)
 {
 	va_list arguments;
 
@@ -59,7 +59,7 @@ static void add_edge(struct program *p, u32 from, u32 to, enum edge_kind kind)
 /* ---- lines --------------------------------------------------------------- */
 
 /* Whether the line is exactly that: no space, sign or leading zero more. */
-static bool says(const char *line, const char *format, ...)
+static bool goal_says(const char *line, const char *format, ...)
 {
 	char wanted[128];
 	va_list arguments;
@@ -73,13 +73,13 @@ static bool says(const char *line, const char *format, ...)
 static bool add_op(struct program *p, u32 label, struct op op)
 {
 	if (label != p->ops - p->first)
-		return wrong(p, "label o%u is not the next one", label);
+		return goal_wrong(p, "label o%u is not the next one", label);
 	if (op.kind != CALC && op.peer >= p->ranks)
-		return wrong(p, "there is no rank %u", op.peer);
+		return goal_wrong(p, "there is no rank %u", op.peer);
 	if (op.kind != CALC && !op.size)
-		return wrong(p, "a message of no bytes");
+		return goal_wrong(p, "a message of no bytes");
 	if (op.kind != CALC && op.tag == ~0u)
-		return wrong(p, "the tag means any tag");
+		return goal_wrong(p, "the tag means any tag");
 	op.rank = p->ranks_read - 1;
 	p->op = one_more(p->op, p->ops, sizeof(*p->op));
 	p->op[p->ops++] = op;
@@ -92,17 +92,17 @@ static bool read_op(struct program *p, const char *line)
 	u32 label, peer, tag;
 
 	if (sscanf(line, "o%u: send %llub to %u tag %u", &label, &size, &peer, &tag) == 4 &&
-	    says(line, "o%u: send %llub to %u tag %u", label, size, peer, tag))
+	    goal_says(line, "o%u: send %llub to %u tag %u", label, size, peer, tag))
 		return add_op(p, label, (struct op){ .kind = SEND, .size = size, .peer = peer,
 						     .tag = tag });
 	if (sscanf(line, "o%u: recv %llub from %u tag %u", &label, &size, &peer, &tag) == 4 &&
-	    says(line, "o%u: recv %llub from %u tag %u", label, size, peer, tag))
+	    goal_says(line, "o%u: recv %llub from %u tag %u", label, size, peer, tag))
 		return add_op(p, label, (struct op){ .kind = RECV, .size = size, .peer = peer,
 						     .tag = tag });
 	if (sscanf(line, "o%u: calc %llu", &label, &size) == 2 &&
-	    says(line, "o%u: calc %llu", label, size))
+	    goal_says(line, "o%u: calc %llu", label, size))
 		return add_op(p, label, (struct op){ .kind = CALC, .size = size });
-	return wrong(p, "no op: %.60s", line);
+	return goal_wrong(p, "no op: %.60s", line);
 }
 
 static bool read_dependence(struct program *p, const char *line)
@@ -111,13 +111,13 @@ static bool read_dependence(struct program *p, const char *line)
 	u32 to, from;
 
 	if (sscanf(line, "o%u irequires o%u", &to, &from) == 2 &&
-	    says(line, "o%u irequires o%u", to, from))
+	    goal_says(line, "o%u irequires o%u", to, from))
 		kind = IREQUIRES;
 	else if (sscanf(line, "o%u requires o%u", &to, &from) != 2 ||
-		 !says(line, "o%u requires o%u", to, from))
-		return wrong(p, "no dependence: %.60s", line);
+		 !goal_says(line, "o%u requires o%u", to, from))
+		return goal_wrong(p, "no dependence: %.60s", line);
 	if (to >= p->ops - p->first || from >= to)
-		return wrong(p, "o%u cannot depend on o%u", to, from);
+		return goal_wrong(p, "o%u cannot depend on o%u", to, from);
 	add_edge(p, p->first + from, p->first + to, kind);
 	return true;
 }
@@ -126,19 +126,20 @@ static bool read_line(struct program *p, const char *line)
 {
 	if (!p->ranks) {
 		if (sscanf(line, "num_ranks %u", &p->ranks) == 1 && p->ranks &&
-		    says(line, "num_ranks %u", p->ranks))
+		    goal_says(line, "num_ranks %u", p->ranks))
 			return true;
-		return wrong(p, "not the number of ranks: %.60s", line);
+		return goal_wrong(p, "not the number of ranks: %.60s", line);
 	}
 	if (!p->open) {
 		p->open = true;
 		p->first = p->ops;
-		return (p->ranks_read < p->ranks && says(line, "rank %u {", p->ranks_read++)) ||
-		       wrong(p, "not the next rank: %.60s", line);
+		return (p->ranks_read < p->ranks &&
+			goal_says(line, "rank %u {", p->ranks_read++)) ||
+		       goal_wrong(p, "not the next rank: %.60s", line);
 	}
 	if (!strcmp(line, "}")) {
 		p->open = false;
-		return p->ops > p->first || wrong(p, "a rank without an op");
+		return p->ops > p->first || goal_wrong(p, "a rank without an op");
 	}
 	return strchr(line, ':') ? read_op(p, line) : read_dependence(p, line);
 }
@@ -152,7 +153,7 @@ static bool read_lines(struct program *p, const char *text)
 		size_t length = strcspn(text, "\n");
 
 		if (text[length] != '\n' || length >= sizeof(line))
-			return wrong(p, "not a whole line");
+			return goal_wrong(p, "not a whole line");
 		memcpy(line, text, length);
 		line[length] = '\0';
 		text += length + 1;
@@ -160,12 +161,13 @@ static bool read_lines(struct program *p, const char *text)
 			return false;
 	}
 	*number = 0;
-	return (!p->open && p->ranks && p->ranks_read == p->ranks) || wrong(p, "it is not all");
+	return (!p->open && p->ranks && p->ranks_read == p->ranks) ||
+	       goal_wrong(p, "it is not all");
 }
 
 /* ---- messages ------------------------------------------------------------ */
 
-static int compare(u32 a, u32 b)
+static int goal_compare(u32 a, u32 b)
 {
 	return (a > b) - (a < b);
 }
@@ -175,14 +177,15 @@ static int compare_messages(const void *left, const void *right)
 {
 	const struct op *a = *(const struct op *const *)left;
 	const struct op *b = *(const struct op *const *)right;
-	int order = compare(a->kind == SEND ? a->rank : a->peer, b->kind == SEND ? b->rank : b->peer);
+	int order = goal_compare(a->kind == SEND ? a->rank : a->peer,
+				 b->kind == SEND ? b->rank : b->peer);
 
 	if (!order)
-		order = compare(a->kind == SEND ? a->peer : a->rank,
-				b->kind == SEND ? b->peer : b->rank);
+		order = goal_compare(a->kind == SEND ? a->peer : a->rank,
+				     b->kind == SEND ? b->peer : b->rank);
 	if (!order)
-		order = compare(a->tag, b->tag);
-	return order ? order : compare(a->kind, b->kind);
+		order = goal_compare(a->tag, b->tag);
+	return order ? order : goal_compare(a->kind, b->kind);
 }
 
 /* The sorted messages are pairs of a send and its receive. */
@@ -195,11 +198,11 @@ static bool join_pairs(struct program *p, struct op *const *message, u32 count)
 
 		if (send->kind != SEND || !recv || recv->kind != RECV ||
 		    send->rank != recv->peer || send->peer != recv->rank || send->tag != recv->tag)
-			return wrong(p, "rank %u, peer %u, tag %u: no pair", send->rank,
-				     send->peer, send->tag);
+			return goal_wrong(p, "rank %u, peer %u, tag %u: no pair", send->rank,
+					  send->peer, send->tag);
 		if (send->size != recv->size)
-			return wrong(p, "rank %u, peer %u, tag %u: sizes differ", send->rank,
-				     send->peer, send->tag);
+			return goal_wrong(p, "rank %u, peer %u, tag %u: sizes differ", send->rank,
+					  send->peer, send->tag);
 		add_edge(p, send - p->op, recv - p->op, MESSAGE);
 	}
 	return true;
@@ -259,7 +262,7 @@ static int compare_edges(const void *left, const void *right)
 {
 	const struct edge *a = left, *b = right;
 
-	return compare(a->from, b->from);
+	return goal_compare(a->from, b->from);
 }
 
 /* Sorted edges: the first that leaves op `from` or a later one. */
@@ -279,7 +282,7 @@ static u32 first_edge(const struct program *p, u32 from)
 }
 
 /* Every op once all that it awaits is done; in a cycle none ever is. */
-static bool run(struct program *p, const struct goal_costs *costs)
+static bool goal_run(struct program *p, const struct goal_costs *costs)
 {
 	u32 *ready = calloc(p->ops, sizeof(*ready));
 	u32 i, k, done, count = 0;
@@ -302,7 +305,7 @@ static bool run(struct program *p, const struct goal_costs *costs)
 		}
 	}
 	free(ready);
-	return done == p->ops || wrong(p, "%u ops wait for each other", p->ops - done);
+	return done == p->ops || goal_wrong(p, "%u ops wait for each other", p->ops - done);
 }
 
 bool goal_runs(const char *text, const struct goal_costs *costs, struct goal_outcome *outcome)
@@ -311,7 +314,7 @@ bool goal_runs(const char *text, const struct goal_costs *costs, struct goal_out
 	bool fine;
 
 	*outcome = (struct goal_outcome){ .finish = 0 };
-	fine = read_lines(&p, text) && join_messages(&p) && run(&p, costs);
+	fine = read_lines(&p, text) && join_messages(&p) && goal_run(&p, costs);
 	free(p.op);
 	free(p.edge);
 	return fine;

@@ -65,8 +65,8 @@ static void fill_noise(struct interpret *world, void *to, u64 bytes)
 		*byte++ = next_random(&world->random);
 }
 
-__attribute__((format(printf, 2, 3))) static int fail(struct interpret *world, const char *format,
-						       ...)
+__attribute__((format(printf, 2, 3))) static int interpret_fail(struct interpret *world,
+								const char *format, ...)
 {
 	va_list arguments;
 
@@ -77,7 +77,7 @@ __attribute__((format(printf, 2, 3))) static int fail(struct interpret *world, c
 	return -EINVAL;
 }
 
-static void *memory(u64 bytes)
+static void *interpret_memory(u64 bytes)
 {
 	void *new = malloc(bytes ? bytes : 1);
 
@@ -86,9 +86,9 @@ static void *memory(u64 bytes)
 	return new;
 }
 
-static void *duplicate(const void *from, u64 bytes)
+static void *interpret_duplicate(const void *from, u64 bytes)
 {
-	return memcpy(memory(bytes), from, bytes);
+	return memcpy(interpret_memory(bytes), from, bytes);
 }
 
 /* ---- making a world --------------------------------------------------------- */
@@ -102,25 +102,26 @@ static struct coll_schedule *emit_schedule(struct interpret *world, const struct
 	int error;
 
 	do {
-		void *room = memory(bytes *= 2);
+		void *room = interpret_memory(bytes *= 2);
 
 		error = coll_algo_emit(algo, call, tuning, room, bytes, &schedule);
-		exact = error ? NULL : duplicate(schedule, schedule->bytes);
+		exact = error ? NULL : interpret_duplicate(schedule, schedule->bytes);
 		free(room);
 	} while (error == -ENOSPC);
 	if (error)
-		fail(world, "rank %u of %u: emit gives %d", call->rank, call->ranks, error);
+		interpret_fail(world, "rank %u of %u: emit gives %d", call->rank, call->ranks,
+			       error);
 	return exact;
 }
 
 static void check_schedule(struct interpret *world, const struct coll_schedule *s)
 {
-	void *work = memory(coll_check_bytes(s, s->bytes));
+	void *work = interpret_memory(coll_check_bytes(s, s->bytes));
 	struct coll_refusal refusal;
 
 	if (coll_check(s, s->bytes, work, &refusal))
-		fail(world, "rank %u of %u, op %u: %s", s->rank, s->ranks, refusal.op,
-		     refusal.reason);
+		interpret_fail(world, "rank %u of %u, op %u: %s", s->rank, s->ranks, refusal.op,
+			       refusal.reason);
 	free(work);
 }
 
@@ -129,27 +130,27 @@ static void rank_init(struct interpret *world, struct interpret_rank *rank)
 	const struct coll_schedule *s = rank->schedule;
 	u32 i;
 
-	rank->plan_memory = memory(coll_plan_bytes(s));
+	rank->plan_memory = interpret_memory(coll_plan_bytes(s));
 	coll_plan_init(&rank->plan, s, rank->plan_memory);
-	rank->step_memory = memory(coll_step_bytes(&rank->plan));
+	rank->step_memory = interpret_memory(coll_step_bytes(&rank->plan));
 	coll_step_init(&rank->step, &rank->plan, rank->step_memory);
 	for (i = 0; i < COLL_BUFFERS; i++) {
-		rank->buffer[i] = memory(s->buffer[i]);
+		rank->buffer[i] = interpret_memory(s->buffer[i]);
 		fill_noise(world, rank->buffer[i], s->buffer[i]);
 	}
-	rank->flight = memory(s->ops * sizeof(*rank->flight));
+	rank->flight = interpret_memory(s->ops * sizeof(*rank->flight));
 	memset(rank->flight, 0, s->ops * sizeof(*rank->flight));
 }
 
 struct interpret *interpret_new(const struct coll_algo *algo, const struct coll_call *calls,
 				u32 ranks, const struct coll_tuning *tuning)
 {
-	struct interpret *world = memory(sizeof(*world));
+	struct interpret *world = interpret_memory(sizeof(*world));
 	u32 r;
 
 	memset(world, 0, sizeof(*world));
 	world->ranks = ranks;
-	world->rank = memory(ranks * sizeof(*world->rank));
+	world->rank = interpret_memory(ranks * sizeof(*world->rank));
 	memset(world->rank, 0, ranks * sizeof(*world->rank));
 	for (r = 0; r < ranks; r++) {
 		world->rank[r].schedule = emit_schedule(world, algo, &calls[r], tuning);
@@ -161,7 +162,7 @@ struct interpret *interpret_new(const struct coll_algo *algo, const struct coll_
 	return world;
 }
 
-static void land(struct flight *flight)
+static void interpret_land(struct flight *flight)
 {
 	free(flight->source);
 	free(flight->noise);
@@ -175,7 +176,7 @@ static void rank_free(struct interpret_rank *rank)
 	if (!rank->schedule)
 		return;
 	for (i = 0; i < rank->schedule->ops; i++)
-		land(&rank->flight[i]);
+		interpret_land(&rank->flight[i]);
 	for (i = 0; i < COLL_BUFFERS; i++)
 		free(rank->buffer[i]);
 	free(rank->flight);
@@ -211,29 +212,30 @@ static const struct coll_op *op_of(const struct interpret_rank *rank, u32 op)
 	return &coll_ops(rank->schedule)[op];
 }
 
-static void *address(const struct interpret_rank *rank, u64 place)
+static void *interpret_address(const struct interpret_rank *rank, u64 place)
 {
 	return rank->buffer[COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
 }
 
 /* Remembers what a message carries, and spoils the place where one will come. */
-static void start(struct interpret *world, struct interpret_rank *rank, u32 index)
+static void interpret_start(struct interpret *world, struct interpret_rank *rank, u32 index)
 {
 	const struct coll_op *op = op_of(rank, index);
 	struct flight *flight = &rank->flight[index];
 
 	flight->started = true;
 	if (op->kind == COLL_OP_SEND)
-		flight->source = duplicate(address(rank, op->left), op->bytes);
+		flight->source = interpret_duplicate(interpret_address(rank, op->left), op->bytes);
 	if (op->kind == COLL_OP_RECV) {
-		fill_noise(world, address(rank, op->result), op->bytes);
-		flight->noise = duplicate(address(rank, op->result), op->bytes);
+		fill_noise(world, interpret_address(rank, op->result), op->bytes);
+		flight->noise = interpret_duplicate(interpret_address(rank, op->result), op->bytes);
 	}
 }
 
-static bool changed(const struct interpret_rank *rank, const void *was, u64 place, u64 bytes)
+static bool interpret_changed(const struct interpret_rank *rank, const void *was, u64 place,
+			      u64 bytes)
 {
-	return was && memcmp(was, address(rank, place), bytes);
+	return was && memcmp(was, interpret_address(rank, place), bytes);
 }
 
 /* Nobody may have written where a message is read from or will be written to. */
@@ -242,12 +244,13 @@ static int check_race(struct interpret *world, struct interpret_rank *rank, u32 
 	const struct coll_op *op = op_of(rank, index);
 	const struct flight *flight = &rank->flight[index];
 
-	if ((flight->copied || !changed(rank, flight->source, op->left, op->bytes)) &&
-	    !changed(rank, flight->noise, op->result, op->bytes))
+	if ((flight->copied || !interpret_changed(rank, flight->source, op->left, op->bytes)) &&
+	    !interpret_changed(rank, flight->noise, op->result, op->bytes))
 		return 0;
-	return fail(world, "rank %u of %u: op %u (%s) is under way, and its bytes were changed",
-		    rank->schedule->rank, world->ranks, index,
-		    op->kind == COLL_OP_SEND ? "send" : "receive");
+	return interpret_fail(world,
+			      "rank %u of %u: op %u (%s) is under way, and its bytes were changed",
+			      rank->schedule->rank, world->ranks, index,
+			      op->kind == COLL_OP_SEND ? "send" : "receive");
 }
 
 static void do_local(struct interpret *world, struct interpret_rank *rank, u32 index)
@@ -255,11 +258,13 @@ static void do_local(struct interpret *world, struct interpret_rank *rank, u32 i
 	const struct coll_op *op = op_of(rank, index);
 
 	if (op->kind == COLL_OP_COPY)
-		memcpy(address(rank, op->result), address(rank, op->left), op->bytes);
+		memcpy(interpret_address(rank, op->result), interpret_address(rank, op->left),
+		       op->bytes);
 	if (op->kind == COLL_OP_REDUCE)
-		world->reduce(op, address(rank, op->result), address(rank, op->left),
-			      address(rank, op->right));
-	land(&rank->flight[index]);
+		world->reduce(op, interpret_address(rank, op->result),
+			      interpret_address(rank, op->left),
+			      interpret_address(rank, op->right));
+	interpret_land(&rank->flight[index]);
 	coll_step_done(&rank->step, index);
 }
 
@@ -267,7 +272,7 @@ static void do_local(struct interpret *world, struct interpret_rank *rank, u32 i
  * The message arrives, if the receiver is ready for it: 1 if it did, 0 if not
  * yet.
  */
-static int deliver(struct interpret *world, struct interpret_rank *from, u32 index)
+static int interpret_deliver(struct interpret *world, struct interpret_rank *from, u32 index)
 {
 	const struct coll_op *send = op_of(from, index);
 	u32 to = coll_op_rank(from->schedule, send), target;
@@ -275,9 +280,12 @@ static int deliver(struct interpret *world, struct interpret_rank *from, u32 ind
 	int match = coll_match(&rank->step, from->schedule->rank, send->slot, send->bytes, &target);
 
 	if (match < 0)
-		return fail(world, "rank %u of %u: message %u (%llu bytes, op %u) to rank %u is not"
-			    " what that expects", from->schedule->rank, world->ranks, send->slot,
-			    (unsigned long long)send->bytes, index, to);
+		return interpret_fail(
+			world,
+			"rank %u of %u: message %u (%llu bytes, op %u) to rank %u is not"
+			" what that expects",
+			from->schedule->rank, world->ranks, send->slot,
+			(unsigned long long)send->bytes, index, to);
 	if (match == COLL_MATCH_EARLY)
 		return 0;
 	from->flight[index].delivered = true;
@@ -285,8 +293,9 @@ static int deliver(struct interpret *world, struct interpret_rank *from, u32 ind
 		return 1;
 	if (check_race(world, rank, target) || check_race(world, from, index))
 		return -EINVAL;
-	memcpy(address(rank, op_of(rank, target)->result), from->flight[index].source, send->bytes);
-	land(&rank->flight[target]);
+	memcpy(interpret_address(rank, op_of(rank, target)->result), from->flight[index].source,
+	       send->bytes);
+	interpret_land(&rank->flight[target]);
 	coll_step_done(&rank->step, target);
 	return 1;
 }
@@ -309,7 +318,7 @@ static int step_send(struct run *run, struct event *event)
 		return 1;
 	}
 	if (!flight->delivered) {
-		int moved = deliver(world, rank, event->op);
+		int moved = interpret_deliver(world, rank, event->op);
 
 		/* Without a copy, the send is done some time after the arrival. */
 		if (moved <= 0 || !was_copied)
@@ -317,7 +326,7 @@ static int step_send(struct run *run, struct event *event)
 	} else if (check_race(world, rank, event->op)) {
 		return -EINVAL;
 	}
-	land(flight);
+	interpret_land(flight);
 	if (!was_copied)
 		coll_step_done(&rank->step, event->op);
 	*event = run->event[--run->events];
@@ -347,7 +356,7 @@ static int step_start(struct run *run, u32 r)
 
 	if (op == COLL_NONE)
 		return 0;
-	start(run->world, rank, op);
+	interpret_start(run->world, rank, op);
 	if (op_of(rank, op)->kind != COLL_OP_RECV)
 		run->event[run->events++] = (struct event){ r, op };
 	return 1;
@@ -361,7 +370,7 @@ static int step_one(struct run *run, u32 choice)
 				step_event(run, &run->event[choice - ranks]);
 }
 
-static u32 whose(const struct run *run, u32 choice)
+static u32 interpret_whose(const struct run *run, u32 choice)
 {
 	return choice < run->world->ranks ? choice : run->event[choice - run->world->ranks].rank;
 }
@@ -376,8 +385,8 @@ static int step_any(struct run *run, bool laggard)
 		u32 choice = (first + i) % choices;
 		int moved;
 
-		if (whose(run, choice) == run->absent ||
-		    (!laggard && whose(run, choice) == run->laggard))
+		if (interpret_whose(run, choice) == run->absent ||
+		    (!laggard && interpret_whose(run, choice) == run->laggard))
 			continue;
 		moved = step_one(run, choice);
 		if (moved)
@@ -393,12 +402,13 @@ static int fail_stuck(struct interpret *world, const struct interpret_rank *rank
 
 	for (i = 0; i < s->ops; i++)
 		if (rank->flight[i].started)
-			return fail(world, "rank %u of %u waits for ever: op %u, a %s, rank %u",
-				    s->rank, world->ranks, i,
-				    op_of(rank, i)->kind == COLL_OP_SEND ? "send to" :
-									   "receive from",
-				    coll_op_rank(s, op_of(rank, i)));
-	return fail(world, "rank %u of %u waits for ever for nothing", s->rank, world->ranks);
+			return interpret_fail(
+				world, "rank %u of %u waits for ever: op %u, a %s, rank %u",
+				s->rank, world->ranks, i,
+				op_of(rank, i)->kind == COLL_OP_SEND ? "send to" : "receive from",
+				coll_op_rank(s, op_of(rank, i)));
+	return interpret_fail(world, "rank %u of %u waits for ever for nothing", s->rank,
+			      world->ranks);
 }
 
 static int check_all_finished(struct interpret *world)
@@ -411,7 +421,7 @@ static int check_all_finished(struct interpret *world)
 	return 0;
 }
 
-static u64 reset(struct interpret *world)
+static u64 interpret_reset(struct interpret *world)
 {
 	u64 ops = 0;
 	u32 r, i;
@@ -420,7 +430,7 @@ static u64 reset(struct interpret *world)
 		struct interpret_rank *rank = &world->rank[r];
 
 		for (i = 0; i < rank->schedule->ops; i++)
-			land(&rank->flight[i]);
+			interpret_land(&rank->flight[i]);
 		fill_noise(world, rank->buffer[COLL_SCRATCH], rank->schedule->buffer[COLL_SCRATCH]);
 		coll_step_reset(&rank->step);
 		ops += rank->schedule->ops;
@@ -429,7 +439,7 @@ static u64 reset(struct interpret *world)
 }
 
 /* Until nothing more can happen. */
-static int play(struct interpret *world, u64 seed, u32 absent)
+static int interpret_play(struct interpret *world, u64 seed, u32 absent)
 {
 	static const u32 eager[] = { 0, 16, 1, 8 };
 	struct run run = { .world = world, .laggard = COLL_NONE, .absent = absent };
@@ -438,7 +448,7 @@ static int play(struct interpret *world, u64 seed, u32 absent)
 	if (world->error[0])
 		return -EINVAL;
 	world->random = seed;
-	run.event = memory(reset(world) * sizeof(*run.event));
+	run.event = interpret_memory(interpret_reset(world) * sizeof(*run.event));
 	run.eager = eager[interpret_random(&world->random, 4)];
 	if (interpret_random(&world->random, 2))
 		run.laggard = interpret_random(&world->random, world->ranks);
@@ -453,19 +463,20 @@ static int play(struct interpret *world, u64 seed, u32 absent)
 
 int interpret_run(struct interpret *world, u64 seed)
 {
-	int error = play(world, seed, COLL_NONE);
+	int error = interpret_play(world, seed, COLL_NONE);
 
 	return error ? error : check_all_finished(world);
 }
 
 int interpret_without(struct interpret *world, u32 absent, u64 seed)
 {
-	int error = play(world, seed, absent);
+	int error = interpret_play(world, seed, absent);
 	u32 r;
 
 	for (r = 0; !error && r < world->ranks; r++)
 		if (r != absent && coll_step_finished(&world->rank[r].step))
-			error = fail(world, "rank %u of %u has finished before rank %u has begun",
-				     r, world->ranks, absent);
+			error = interpret_fail(
+				world, "rank %u of %u has finished before rank %u has begun", r,
+				world->ranks, absent);
 	return error;
 }

@@ -8,66 +8,66 @@
 /* Starts it, or calls and waits: run is NULL. */
 #define CALL(name, ...) (run ? coll_i##name(__VA_ARGS__, run) : coll_##name(__VA_ARGS__))
 
-static int barrier(struct loop *l, struct coll_run **run)
+static int loops_barrier(struct loop *l, struct coll_run **run)
 {
 	return CALL(barrier, l->group);
 }
 
-static int bcast(struct loop *l, struct coll_run **run)
+static int loops_bcast(struct loop *l, struct coll_run **run)
 {
 	return CALL(bcast, l->out, l->count, COLL_INT32, l->root, l->group);
 }
 
-static int gather(struct loop *l, struct coll_run **run)
+static int loops_gather(struct loop *l, struct coll_run **run)
 {
 	return CALL(gather, l->in, l->out, l->count, COLL_INT32, l->root, l->group);
 }
 
-static int gatherv(struct loop *l, struct coll_run **run)
+static int loops_gatherv(struct loop *l, struct coll_run **run)
 {
 	return CALL(gatherv, l->in, l->count, l->out, l->counts, l->displs, COLL_INT32, l->root,
 			    l->group);
 }
 
-static int scatter(struct loop *l, struct coll_run **run)
+static int loops_scatter(struct loop *l, struct coll_run **run)
 {
 	return CALL(scatter, l->in, l->out, l->count, COLL_INT32, l->root, l->group);
 }
 
-static int scatterv(struct loop *l, struct coll_run **run)
+static int loops_scatterv(struct loop *l, struct coll_run **run)
 {
 	return CALL(scatterv, l->in, l->counts, l->displs, l->out, l->count, COLL_INT32, l->root,
 			     l->group);
 }
 
-static int allgather(struct loop *l, struct coll_run **run)
+static int loops_allgather(struct loop *l, struct coll_run **run)
 {
 	return CALL(allgather, l->in, l->out, l->count, COLL_INT32, l->group);
 }
 
-static int allgatherv(struct loop *l, struct coll_run **run)
+static int loops_allgatherv(struct loop *l, struct coll_run **run)
 {
 	return CALL(allgatherv, l->in, l->count, l->out, l->counts, l->displs, COLL_INT32,
 			       l->group);
 }
 
-static int alltoall(struct loop *l, struct coll_run **run)
+static int loops_alltoall(struct loop *l, struct coll_run **run)
 {
 	return CALL(alltoall, l->in, l->out, l->count, COLL_INT32, l->group);
 }
 
-static int alltoallv(struct loop *l, struct coll_run **run)
+static int loops_alltoallv(struct loop *l, struct coll_run **run)
 {
 	return CALL(alltoallv, l->in, l->counts, l->displs, l->out, l->counts, l->displs,
 			      COLL_INT32, l->group);
 }
 
-static int reduce(struct loop *l, struct coll_run **run)
+static int loops_reduce(struct loop *l, struct coll_run **run)
 {
 	return CALL(reduce, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->root, l->group);
 }
 
-static int allreduce(struct loop *l, struct coll_run **run)
+static int loops_allreduce(struct loop *l, struct coll_run **run)
 {
 	return CALL(allreduce, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
@@ -82,12 +82,12 @@ static int reduce_scatter_block(struct loop *l, struct coll_run **run)
 	return CALL(reduce_scatter_block, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
 
-static int scan(struct loop *l, struct coll_run **run)
+static int loops_scan(struct loop *l, struct coll_run **run)
 {
 	return CALL(scan, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
 
-static int exscan(struct loop *l, struct coll_run **run)
+static int loops_exscan(struct loop *l, struct coll_run **run)
 {
 	return CALL(exscan, l->in, l->out, l->count, COLL_INT32, COLL_SUM, l->group);
 }
@@ -99,9 +99,10 @@ const char *const loop_collectives[] = {
 };
 
 static int (*const calls[])(struct loop *loop, struct coll_run **run) = {
-	barrier, bcast, gather, gatherv, scatter, scatterv, allgather,
-	allgatherv, alltoall, alltoallv, reduce, allreduce, reduce_scatter,
-	reduce_scatter_block, scan, exscan,
+	loops_barrier,	loops_bcast,	      loops_gather,    loops_gatherv,
+	loops_scatter,	loops_scatterv,	      loops_allgather, loops_allgatherv,
+	loops_alltoall, loops_alltoallv,      loops_reduce,    loops_allreduce,
+	reduce_scatter, reduce_scatter_block, loops_scan,      loops_exscan,
 };
 
 struct loop loop_make(struct coll_group *group, const char *collective, size_t count)

@@ -4,28 +4,29 @@
 #include "mutate.h"
 #include "schedules.h"
 
-static size_t below(u64 *random, size_t limit)
+static size_t mutate_below(u64 *random, size_t limit)
 {
 	return limit ? random_next(random) % limit : 0;
 }
 
 size_t mutate(uint8_t *data, size_t bytes, size_t room, const struct seed *other, u64 *random)
 {
-	size_t at = below(random, bytes), from = below(random, other->bytes);
-	size_t length = 1 + below(random, 16);
+	size_t at = mutate_below(random, bytes), from = mutate_below(random, other->bytes);
+	size_t length = 1 + mutate_below(random, 16);
 
-	switch (below(random, 6)) {
+	switch (mutate_below(random, 6)) {
 	case 0:
 		if (bytes)
 			data[at] = random_next(random);
 		return bytes;
 	case 1:
 		if (bytes)
-			data[at] ^= 1u << below(random, 8);
+			data[at] ^= 1u << mutate_below(random, 8);
 		return bytes;
 	case 2:
 		if (bytes)
-			data[at] = below(random, 2) ? '0' + below(random, 10) : below(random, 4);
+			data[at] = mutate_below(random, 2) ? '0' + mutate_below(random, 10)
+							   : mutate_below(random, 4);
 		return bytes;
 	case 3:
 		if (at + length < bytes) {

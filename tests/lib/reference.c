@@ -159,7 +159,7 @@ static void store_real(int type, void *at, double value)
 
 /* ---- input -------------------------------------------------------------- */
 
-static uint64_t hash(uint64_t rank, uint64_t block, uint64_t index)
+static uint64_t reference_hash(uint64_t rank, uint64_t block, uint64_t index)
 {
 	uint64_t x = (rank << 48 ^ block << 32 ^ index) + 0x9e3779b97f4a7c15ull;
 
@@ -169,7 +169,7 @@ static uint64_t hash(uint64_t rank, uint64_t block, uint64_t index)
 }
 
 /* Products of many must stay small. */
-static int small(uint64_t random, int op)
+static int reference_small(uint64_t random, int op)
 {
 	return op == COLL_PROD ? 1 + (random % 5 == 0) : (int)(random % 8) - 3;
 }
@@ -177,8 +177,8 @@ static int small(uint64_t random, int op)
 void reference_element(int type, int op, int rank, int block, size_t index, void *element)
 {
 	const size_t bytes = reference_bytes(type);
-	const uint64_t random = hash(rank, block, index);
-	const int value = small(random, op);
+	const uint64_t random = reference_hash(rank, block, index);
+	const int value = reference_small(random, op);
 	uint8_t *at = element;
 	size_t i;
 
@@ -203,7 +203,7 @@ void reference_element(int type, int op, int rank, int block, size_t index, void
 		break;
 	case OPAQUE:
 		for (i = 0; i < bytes; i++)
-			at[i] = hash(random, i, 1);
+			at[i] = reference_hash(random, i, 1);
 		break;
 	}
 }

@@ -7,7 +7,7 @@
 
 enum { ELEMENTS = 5 };
 
-static void *must(void *memory)
+static void *schedules_must(void *memory)
 {
 	if (!memory) {
 		fprintf(stderr, "out of memory\n");
@@ -18,7 +18,7 @@ static void *must(void *memory)
 
 int check_schedule(const void *schedule, u64 bytes, struct coll_refusal *refusal)
 {
-	void *work = must(malloc(coll_check_bytes(schedule, bytes) + 1));
+	void *work = schedules_must(malloc(coll_check_bytes(schedule, bytes) + 1));
 	int status = coll_check(schedule, bytes, work, refusal);
 
 	free(work);
@@ -35,7 +35,7 @@ struct coll_schedule *emit_schedule(const struct coll_algo *algo, const struct c
 	u64 bytes;
 
 	for (bytes = 4096; status == -ENOSPC; bytes *= 2) {
-		memory = must(realloc(memory, bytes));
+		memory = schedules_must(realloc(memory, bytes));
 		status = coll_algo_emit(algo, call, tuning, memory, bytes, &s);
 	}
 	if (!status)
@@ -117,12 +117,12 @@ u32 step_through(const struct coll_schedule *s, bool *finished)
 {
 	struct coll_plan plan;
 	struct coll_step step;
-	void *plan_memory = must(malloc(coll_plan_bytes(s)));
+	void *plan_memory = schedules_must(malloc(coll_plan_bytes(s)));
 	void *step_memory;
 	u32 op, started = 0;
 
 	coll_plan_init(&plan, s, plan_memory);
-	step_memory = must(malloc(coll_step_bytes(&plan) + 1));
+	step_memory = schedules_must(malloc(coll_step_bytes(&plan) + 1));
 	coll_step_init(&step, &plan, step_memory);
 	while ((op = coll_step_next(&step)) != COLL_NONE) {
 		coll_step_done(&step, op);

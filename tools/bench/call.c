@@ -27,7 +27,7 @@ bool bench_reduces(enum coll_collective collective)
 
 /* ---- values -------------------------------------------------------------------- */
 
-static unsigned int hash(uint64_t a, uint64_t b, uint64_t c)
+static unsigned int call_hash(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t h = (a * 0x9e3779b97f4a7c15ull ^ b) * 0xbf58476d1ce4e5b9ull ^ c;
 
@@ -35,9 +35,9 @@ static unsigned int hash(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /* An operand: 0 to 3, or for products 1 and 2, and few of these. */
-static int operand(int op, int rank, uint64_t index, int variant)
+static int call_operand(int op, int rank, uint64_t index, int variant)
 {
-	unsigned int h = hash(rank + 1, index, variant);
+	unsigned int h = call_hash(rank + 1, index, variant);
 
 	if (op == COLL_PROD)
 		return 1 + (rank < 7 && h % 4 == 0);
@@ -97,8 +97,8 @@ static void put_operand(void *place, int type, int value, int rank)
 }
 
 /* Elements [first, first + count) of a rank's input. */
-static void fill(const struct bench_data *data, void *place, int rank, size_t first,
-		 size_t count, int variant)
+static void call_fill(const struct bench_data *data, void *place, int rank, size_t first,
+		      size_t count, int variant)
 {
 	const size_t element = coll_type_bytes(data->type);
 	uint8_t *bytes = place;
@@ -107,11 +107,11 @@ static void fill(const struct bench_data *data, void *place, int rank, size_t fi
 	if (bench_reduces(data->collective)) {
 		for (i = 0; i < count; i++)
 			put_operand(bytes + i * element, data->type,
-				    operand(data->op, rank, first + i, variant), rank);
+				    call_operand(data->op, rank, first + i, variant), rank);
 		return;
 	}
 	for (i = 0; i < count * element; i++)
-		bytes[i] = hash(rank + 1, first * element + i, variant);
+		bytes[i] = call_hash(rank + 1, first * element + i, variant);
 }
 
 /* The reduction of elements from `first` on over the ranks below `ranks`. */
@@ -122,9 +122,9 @@ static void fill_reduced(const struct bench_data *data, void *place, int ranks, 
 	void *next = memory_grow(NULL, bytes ? bytes : 1, 1);
 	int rank;
 
-	fill(data, place, 0, first, data->count, variant);
+	call_fill(data, place, 0, first, data->count, variant);
 	for (rank = 1; rank < ranks; rank++) {
-		fill(data, next, rank, first, data->count, variant);
+		call_fill(data, next, rank, first, data->count, variant);
 		coll_reduce_local(data->type, data->op, place, place, next, bytes);
 	}
 	memory_free(next);
@@ -174,7 +174,7 @@ static void data_blocks(const struct bench_data *data, size_t *in, size_t *out)
 	}
 }
 
-static void expect(const struct bench_data *data, uint8_t *place, int variant)
+static void call_expect(const struct bench_data *data, uint8_t *place, int variant)
 {
 	const size_t n = data->count, bytes = n * coll_type_bytes(data->type);
 	int rank;
@@ -183,23 +183,23 @@ static void expect(const struct bench_data *data, uint8_t *place, int variant)
 	case COLL_BARRIER:
 		break;
 	case COLL_BCAST:
-		fill(data, place, data->root, 0, n, variant);
+		call_fill(data, place, data->root, 0, n, variant);
 		break;
 	case COLL_GATHER:
 	case COLL_GATHERV:
 	case COLL_ALLGATHER:
 	case COLL_ALLGATHERV:
 		for (rank = 0; data->out_bytes && rank < data->ranks; rank++)
-			fill(data, place + rank * bytes, rank, 0, n, variant);
+			call_fill(data, place + rank * bytes, rank, 0, n, variant);
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		fill(data, place, data->root, data->rank * n, n, variant);
+		call_fill(data, place, data->root, data->rank * n, n, variant);
 		break;
 	case COLL_ALLTOALL:
 	case COLL_ALLTOALLV:
 		for (rank = 0; rank < data->ranks; rank++)
-			fill(data, place + rank * bytes, rank, data->rank * n, n, variant);
+			call_fill(data, place + rank * bytes, rank, data->rank * n, n, variant);
 		break;
 	case COLL_REDUCE:
 	case COLL_ALLREDUCE:
@@ -234,8 +234,8 @@ void bench_data_make(struct bench_data *data)
 	for (variant = 0; variant < BENCH_VARIANTS; variant++) {
 		data->in[variant] = memory_grow(NULL, in * block + 64, 1);
 		data->expected[variant] = memory_grow(NULL, out * block + 64, 1);
-		fill(data, data->in[variant], data->rank, 0, in * data->count, variant);
-		expect(data, data->expected[variant], variant);
+		call_fill(data, data->in[variant], data->rank, 0, in * data->count, variant);
+		call_expect(data, data->expected[variant], variant);
 	}
 	data->counts = memory_grow(NULL, data->ranks, sizeof(*data->counts));
 	data->displs = memory_grow(NULL, data->ranks, sizeof(*data->displs));

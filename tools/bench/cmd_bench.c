@@ -68,12 +68,14 @@ static const char *const help[] = {
 	"      --warmup N        iterations before (default 10)",
 	"      --start HOW       barrier: each rank when it leaves one (default); clock: all at",
 	"                        a moment agreed on, for ranks of one node",
-	"      --pause T         before each call the ranks sleep so long (0): calls that come rarely",
+	"      --pause T         before each call the ranks sleep so long (0): calls that come "
+	"rarely",
 	"      --type T --op O   of a reduction (default double sum; else uint8)",
 	"      --no-check        do not check every result",
 	"      --counters        also what the engine did, per run and rank",
 	"      --json, --csv     for programs",
-	"      --samples FILE    also each call's time in us, a line a call (one algorithm, one size)",
+	"      --samples FILE    also each call's time in us, a line a call (one algorithm, one "
+	"size)",
 	"      --base FILE       with --inject: the same of calls without, in turn with the others",
 	"      --plot FILE.svg   also a picture, and its gnuplot script beside it",
 	"",
@@ -361,14 +363,14 @@ static bool read_option(struct bench_options *options, int key, char *const *arg
 	}
 }
 
-static int cores(void)
+static int bench_cores(void)
 {
 	cpu_set_t cpus;
 
 	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
 }
 
-static bool complete(struct bench_options *options)
+static bool bench_complete(struct bench_options *options)
 {
 	static char automatic[] = "auto";
 	const bool reduces = bench_reduces(options->collective);
@@ -376,7 +378,7 @@ static bool complete(struct bench_options *options)
 	int i;
 
 	if (!options->ranks)
-		options->ranks = cores() > 2 ? cores() : 2;
+		options->ranks = bench_cores() > 2 ? bench_cores() : 2;
 	if (!options->algos)
 		options->algo[options->algos++] = automatic;
 	if (!options->sizes)
@@ -442,7 +444,7 @@ static bool read_options(int argc, char **argv, struct bench_options *options)
 	if (seed != COLL_UNSET && *options->inject && strcmp(options->inject, "off"))
 		sprintf(options->inject + strlen(options->inject), ";seed=%llu",
 			(unsigned long long)seed);
-	return complete(options);
+	return bench_complete(options);
 }
 
 /* ---- the job ------------------------------------------------------------------- */
@@ -476,7 +478,7 @@ static int start_ranks(const struct bench_options *options, int argc, char **arg
 	for (i = 1; i < argc; i++)
 		again[i + 1] = argv[i];
 	job.argv = again;
-	status = launch(&job);
+	status = launch_job(&job);
 	free(again);
 	return status;
 }

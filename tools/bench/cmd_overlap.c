@@ -51,7 +51,8 @@ enum {
 static const char *const help[] = {
 	"usage: coll bench overlap [OPTION ...]",
 	"",
-	"Nonblocking collectives beside a matrix-vector product, by every way of progress: how much",
+	"Nonblocking collectives beside a matrix-vector product, by every way of progress: how "
+	"much",
 	"of them is hidden, with calls into the library between the rows and without.",
 	"",
 	"  -n, --ranks N         ranks to start on this node (default 2)",
@@ -63,15 +64,18 @@ static const char *const help[] = {
 	"      --place P         shared: progress runs on the rank's CPU (default);",
 	"                        own: on one where nobody computes; kernel: there if it is the",
 	"                        kernel's, else on the rank's",
-	"      --pace BYTES      a second that a link carries, as a network would (default: no limit)",
+	"      --pace BYTES      a second that a link carries, as a network would (default: no "
+	"limit)",
 	"      --threads N       that share a rank's product, 1 to 64 (default 1)",
 	"      --matrix N        N x N doubles (default 500)",
-	"      --rows N          of them a product has, again and again (default: so many that each",
+	"      --rows N          of them a product has, again and again (default: so many that "
+	"each",
 	"                        rank's takes 1.5 times as long as the collectives)",
 	"      --calls N         into the library, in the case that has some (default 50)",
 	"      --iterations N    of each case and round (default 30)",
 	"      --rounds N        of all modes in turn (default 3)",
-	"      --inject SPEC     noise on the CPU that computes: os:periodic:period=10ms,duration=1ms",
+	"      --inject SPEC     noise on the CPU that computes: "
+	"os:periodic:period=10ms,duration=1ms",
 	"      --json            for programs",
 	"      --plot FILE.svg   also a picture",
 	"",
@@ -131,7 +135,8 @@ static bool read_inject(struct overlap_options *options, const char *text)
 	       strlen(text) < sizeof(options->inject);
 	coll_inject_release(&config);
 	if (!good)
-		return argument_refuse(command, "--inject", text, "one specification that begins with os:");
+		return argument_refuse(command, "--inject", text,
+				       "one specification that begins with os:");
 	strcpy(options->inject, text);
 	return true;
 }
@@ -234,7 +239,8 @@ static bool read_options(int argc, char **argv, struct overlap_options *options)
 	if (optind < argc)
 		return argument_refuse(command, "argument", argv[optind], "options only");
 	if (bench_reduces(options->collective) && options->bytes % sizeof(double))
-		return argument_refuse(command, "--size", "", "a multiple of the 8 bytes of double");
+		return argument_refuse(command, "--size", "",
+				       "a multiple of the 8 bytes of double");
 	return true;
 }
 
@@ -259,7 +265,7 @@ int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress)
 }
 
 /* Whether this mode's progress has the CPU where nobody computes. */
-static bool apart(enum overlap_place place, const char *mode)
+static bool overlap_apart(enum overlap_place place, const char *mode)
 {
 	return place == OVERLAP_OWN ||
 	       (place == OVERLAP_KERNEL && (!strcmp(mode, "kernel") || !strcmp(mode, "auto")));
@@ -340,7 +346,7 @@ static int run_job(struct overlap_report *report, struct overlap_mode *mode, int
 	close(fd);
 	snprintf(mode_text, sizeof(mode_text), "COLL_PROGRESS=%s", mode->name);
 	snprintf(result, sizeof(result), "%s=%s", result_variable, path);
-	if (apart(options->place, mode->name) &&
+	if (overlap_apart(options->place, mode->name) &&
 	    overlap_cpus(options->place, 0, &compute, &progress)) {
 		snprintf(cpus, sizeof(cpus), "COLL_PROGRESS_CPUS=%d", progress);
 		environment[variables++] = cpus;
@@ -358,7 +364,7 @@ static int run_job(struct overlap_report *report, struct overlap_mode *mode, int
 	if (report->rows)
 		again[last++] = rows;
 	again[last] = NULL;
-	status = launch(&job);
+	status = launch_job(&job);
 	take_result(report, mode, path);
 	unlink(path);
 	free(again);
@@ -380,7 +386,7 @@ static int run_jobs(struct overlap_report *report, int argc, char **argv)
 	return error;
 }
 
-static int tell(struct overlap_report *report)
+static int overlap_tell(struct overlap_report *report)
 {
 	int i, status = COMMAND_OK, measured = 0;
 
@@ -416,5 +422,5 @@ int cmd_bench_overlap(int argc, char **argv)
 		return status;
 	if (result)
 		return overlap_rank(&options, result);
-	return run_jobs(&report, argc, argv) ? COMMAND_ERROR : tell(&report);
+	return run_jobs(&report, argc, argv) ? COMMAND_ERROR : overlap_tell(&report);
 }

@@ -4,7 +4,7 @@
 
 #include "bench.h"
 
-static int ascending(const void *a, const void *b)
+static int figures_ascending(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
 
@@ -12,7 +12,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* The nearest rank: a value that occurred, at least this share of all at or below it. */
-static double percentile(const double *sorted, size_t count, double share)
+static double figures_percentile(const double *sorted, size_t count, double share)
 {
 	size_t index = ceil(share * count);
 
@@ -26,15 +26,15 @@ struct bench_figures bench_figures(double *samples, size_t count)
 
 	if (!count)
 		return (struct bench_figures){ 0 };
-	qsort(samples, count, sizeof(*samples), ascending);
+	qsort(samples, count, sizeof(*samples), figures_ascending);
 	for (i = 0; i < count; i++)
 		sum += samples[i];
 	return (struct bench_figures){
 		.mean = sum / count,
-		.p50 = percentile(samples, count, 0.5),
-		.p90 = percentile(samples, count, 0.9),
-		.p99 = percentile(samples, count, 0.99),
-		.p999 = percentile(samples, count, 0.999),
+		.p50 = figures_percentile(samples, count, 0.5),
+		.p90 = figures_percentile(samples, count, 0.9),
+		.p99 = figures_percentile(samples, count, 0.99),
+		.p999 = figures_percentile(samples, count, 0.999),
 		.max = samples[count - 1],
 		.min = samples[0],
 	};

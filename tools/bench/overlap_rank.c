@@ -46,7 +46,7 @@ struct rank {
 
 /* ---- the product ---------------------------------------------------------------- */
 
-static void multiply(struct rank *rank, uint64_t first, uint64_t last)
+static void overlap_rank_multiply(struct rank *rank, uint64_t first, uint64_t last)
 {
 	const uint64_t n = rank->options->matrix;
 	uint64_t row, column;
@@ -65,8 +65,8 @@ static void multiply_share(struct rank *rank, int thread)
 {
 	const uint64_t rows = rank->last - rank->first, threads = rank->options->threads;
 
-	multiply(rank, rank->first + rows * thread / threads,
-		 rank->first + rows * (thread + 1) / threads);
+	overlap_rank_multiply(rank, rank->first + rows * thread / threads,
+			      rank->first + rows * (thread + 1) / threads);
 }
 
 struct worker {
@@ -75,7 +75,7 @@ struct worker {
 	pthread_t id;
 };
 
-static void *work(void *argument)
+static void *overlap_rank_work(void *argument)
 {
 	struct worker *worker = argument;
 	struct rank *rank = worker->rank;
@@ -89,10 +89,10 @@ static void *work(void *argument)
 	}
 }
 
-static void step(struct rank *rank, uint64_t first, uint64_t last)
+static void overlap_rank_step(struct rank *rank, uint64_t first, uint64_t last)
 {
 	if (rank->options->threads == 1) {
-		multiply(rank, first, last);
+		overlap_rank_multiply(rank, first, last);
 		return;
 	}
 	rank->first = first;
@@ -121,7 +121,7 @@ static int all_rows(struct rank *rank, bool calls)
 		uint64_t first = rank->rows * i / steps, last = rank->rows * (i + 1) / steps;
 
 		if (first < last)
-			step(rank, first, last);
+			overlap_rank_step(rank, first, last);
 		if (calls)
 			error = coll_progress(rank->context);
 	}
@@ -129,7 +129,7 @@ static int all_rows(struct rank *rank, bool calls)
 }
 
 /* Microseconds, or a negative errno. What others took is what it did not run itself. */
-static double product(struct rank *rank, bool calls)
+static double overlap_rank_product(struct rank *rank, bool calls)
 {
 	const uint64_t start = coll_now(), used = own_cpu_ns();
 	int error = all_rows(rank, calls);
@@ -168,7 +168,8 @@ static int wait_all(struct rank *rank)
 	return coll_run_waitall(rank->run, rank->options->flight);
 }
 
-static int play(struct rank *rank, enum overlap_case what, int variant, double *product_us)
+static int overlap_rank_play(struct rank *rank, enum overlap_case what, int variant,
+			     double *product_us)
 {
 	int error = 0;
 
@@ -188,13 +189,13 @@ static int play(struct rank *rank, enum overlap_case what, int variant, double *
 	}
 	if (error || what == OVERLAP_PURE)
 		return error;
-	*product_us = product(rank, what == OVERLAP_TEST);
+	*product_us = overlap_rank_product(rank, what == OVERLAP_TEST);
 	if (*product_us < 0)
 		return *product_us;
 	return what == OVERLAP_TEST || what == OVERLAP_NOTEST ? wait_all(rank) : 0;
 }
 
-static void check(struct rank *rank, enum overlap_case what, int variant)
+static void overlap_rank_check(struct rank *rank, enum overlap_case what, int variant)
 {
 	int i;
 
@@ -206,7 +207,8 @@ static void check(struct rank *rank, enum overlap_case what, int variant)
  * Microseconds, or a negative errno. When it began is kept: where ranks share a CPU one
  * begins when the other has ended, and the time of both is what counts.
  */
-static double timed(struct rank *rank, enum overlap_case what, int variant, double *product_us)
+static double overlap_rank_timed(struct rank *rank, enum overlap_case what, int variant,
+				 double *product_us)
 {
 	uint64_t start;
 	int i, error;
@@ -216,10 +218,10 @@ static double timed(struct rank *rank, enum overlap_case what, int variant, doub
 	error = coll_barrier(rank->world);
 	start = coll_now();
 	rank->began = start / 1e3;
-	error = error ? error : play(rank, what, variant, product_us);
+	error = error ? error : overlap_rank_play(rank, what, variant, product_us);
 	if (error)
 		return error;
-	check(rank, what, variant);
+	overlap_rank_check(rank, what, variant);
 	return (coll_now() - start) / 1e3;
 }
 
@@ -256,7 +258,7 @@ static double median_of_all(struct rank *rank, enum overlap_case what)
 	int i;
 
 	for (i = 0; i < CALIBRATION; i++) {
-		time[i] = timed(rank, what, i % BENCH_VARIANTS, &unused);
+		time[i] = overlap_rank_timed(rank, what, i % BENCH_VARIANTS, &unused);
 		begin[i] = rank->began;
 	}
 	span_all(rank, begin, time, CALIBRATION);
@@ -268,7 +270,7 @@ static double median_of_all(struct rank *rank, enum overlap_case what)
  * As many rows as take half as long again as the collectives alone: all may be hidden.
  * Ranks that share a CPU take turns, and each has but its own turn to hide in.
  */
-static void calibrate(struct rank *rank)
+static void overlap_rank_calibrate(struct rank *rank)
 {
 	const double turns = ceil((double)rank->options->ranks / rank->cpus);
 	double rows, alone;
@@ -288,7 +290,7 @@ static void calibrate(struct rank *rank)
 	}
 }
 
-static void note(struct rank *rank, int what, int64_t i, double time, double own)
+static void overlap_rank_note(struct rank *rank, int what, int64_t i, double time, double own)
 {
 	rank->sample[what][i] = time;
 	rank->begin_of[what][i] = rank->began;
@@ -303,29 +305,29 @@ static void note(struct rank *rank, int what, int64_t i, double time, double own
 }
 
 /* A case at a time, as a program does one thing for long: that is what `auto` learns from. */
-static int iterate(struct rank *rank, int what)
+static int overlap_rank_iterate(struct rank *rank, int what)
 {
 	const int64_t iterations = rank->options->iterations;
 	int64_t i;
 
 	for (i = iterations < WARMUP ? -iterations : -WARMUP; i < iterations; i++) {
-		double own = 0, time = timed(rank, what, i & 1, &own);
+		double own = 0, time = overlap_rank_timed(rank, what, i & 1, &own);
 
 		if (time < 0)
 			return time;
 		if (i >= 0)
-			note(rank, what, i, time, own);
+			overlap_rank_note(rank, what, i, time, own);
 	}
 	return 0;
 }
 
-static int measure(struct rank *rank)
+static int overlap_rank_measure(struct rank *rank)
 {
 	int what, error = 0;
 
-	calibrate(rank);
+	overlap_rank_calibrate(rank);
 	for (what = 0; what < OVERLAP_START && !error; what++)
-		error = iterate(rank, what);
+		error = overlap_rank_iterate(rank, what);
 	for (what = 0; what < OVERLAP_CASES && !error; what++)
 		error = span_all(rank, rank->begin_of[what], rank->sample[what],
 				 rank->options->iterations);
@@ -432,7 +434,7 @@ static void start_workers(struct rank *rank, struct worker *worker)
 	pthread_barrier_init(&rank->end, NULL, rank->options->threads);
 	for (i = 1; i < rank->options->threads; i++) {
 		worker[i] = (struct worker){ .rank = rank, .thread = i };
-		pthread_create(&worker[i].id, NULL, work, &worker[i]);
+		pthread_create(&worker[i].id, NULL, overlap_rank_work, &worker[i]);
 	}
 }
 
@@ -483,7 +485,7 @@ static int write_result(const char *path, json_t *all)
  * The run's explanation, after the measurement: what was chosen in the end. The others
  * come later, so that there is a run to explain yet.
  */
-static void explain(struct rank *rank, char *text, size_t bytes)
+static void overlap_rank_explain(struct rank *rank, char *text, size_t bytes)
 {
 	if (coll_rank(rank->world))
 		usleep(LATER_US);
@@ -542,7 +544,7 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	make_work(&rank);
 	start_workers(&rank, worker);
 	start_noise(&rank);
-	error = error ? error : measure(&rank);
+	error = error ? error : overlap_rank_measure(&rank);
 	rank.idle_call = error ? 0 : idle_call(&rank);
 	atomic_store(&noise_over, true);
 	if (error)
@@ -550,7 +552,7 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 			*coll_last_error(rank.group) ? coll_last_error(rank.group) :
 						       coll_strerror(error));
 	else
-		explain(&rank, explanation, sizeof(explanation));
+		overlap_rank_explain(&rank, explanation, sizeof(explanation));
 	if (!error && !coll_rank(rank.world))
 		error = write_result(result, result_json(&rank, explanation));
 	stop_workers(&rank, worker);

@@ -10,7 +10,8 @@ const char *const overlap_cases[OVERLAP_CASES] = {
 	"taken", "taken-alone",
 };
 
-static struct bench_figures figures(const struct overlap_mode *mode, enum overlap_case what)
+static struct bench_figures overlap_report_figures(const struct overlap_mode *mode,
+						   enum overlap_case what)
 {
 	return bench_figures(mode->sample[what], mode->samples);
 }
@@ -19,45 +20,49 @@ static struct bench_figures figures(const struct overlap_mode *mode, enum overla
  * How much of the collective was hidden behind the product, per cent, as the OSU
  * and Intel benchmarks define it: 100 (1 - (total - compute) / pure).
  */
-static double overlap(const struct overlap_mode *mode, enum overlap_case what)
+static double overlap_report_overlap(const struct overlap_mode *mode, enum overlap_case what)
 {
-	const double compute = figures(mode, OVERLAP_COMPUTE).p50;
-	const double pure = figures(mode, OVERLAP_PURE).p50;
-	const double share = 1 - (figures(mode, what).p50 - compute) / pure;
+	const double compute = overlap_report_figures(mode, OVERLAP_COMPUTE).p50;
+	const double pure = overlap_report_figures(mode, OVERLAP_PURE).p50;
+	const double share = 1 - (overlap_report_figures(mode, what).p50 - compute) / pure;
 
 	return pure > 0 ? 100 * (share < 0 ? 0 : share > 1 ? 1 : share) : 0;
 }
 
 /* How much longer the product took beside the collective, us. */
-static double lost(const struct overlap_mode *mode)
+static double overlap_report_lost(const struct overlap_mode *mode)
 {
-	return figures(mode, OVERLAP_PRODUCT).p50 - figures(mode, OVERLAP_COMPUTE).p50;
+	return overlap_report_figures(mode, OVERLAP_PRODUCT).p50 -
+	       overlap_report_figures(mode, OVERLAP_COMPUTE).p50;
 }
 
 /* How much more of its CPU's time others had then, us. What interrupts take is not seen. */
-static double taken(const struct overlap_mode *mode)
+static double overlap_report_taken(const struct overlap_mode *mode)
 {
-	return figures(mode, OVERLAP_TAKEN).p50 - figures(mode, OVERLAP_TAKEN_ALONE).p50;
+	return overlap_report_figures(mode, OVERLAP_TAKEN).p50 -
+	       overlap_report_figures(mode, OVERLAP_TAKEN_ALONE).p50;
 }
 
 /* Where progress was, for a title. */
-static const char *where(enum overlap_place place)
+static const char *overlap_report_where(enum overlap_place place)
 {
 	static const char *const text[OVERLAP_PLACES] = {
-		"the rank's CPU", "a CPU of its own", "the rank's CPU, the kernel's on one of its own",
+		"the rank's CPU",
+		"a CPU of its own",
+		"the rank's CPU, the kernel's on one of its own",
 	};
 
 	return text[place];
 }
 
 /* What the others are compared with: the application's own progress, no overlap. */
-static double base(const struct overlap_report *report)
+static double overlap_report_base(const struct overlap_report *report)
 {
 	int i;
 
 	for (i = 0; i < OVERLAP_MODES; i++)
 		if (report->mode[i].samples)
-			return figures(&report->mode[i], OVERLAP_NONE).p50;
+			return overlap_report_figures(&report->mode[i], OVERLAP_NONE).p50;
 	return 0;
 }
 
@@ -65,22 +70,25 @@ static double base(const struct overlap_report *report)
 
 static void print_mode(const struct overlap_mode *mode, double first)
 {
-	const double compute = figures(mode, OVERLAP_COMPUTE).p50;
+	const double compute = overlap_report_figures(mode, OVERLAP_COMPUTE).p50;
 	int what;
 
-	printf("\n%-8s collective alone %.1f us, product alone %.1f us, starting %.1f us, calling in for "
-	       "nothing %.0f ns%s\n", mode->name, figures(mode, OVERLAP_PURE).p50, compute,
-	       figures(mode, OVERLAP_START).p50, mode->idle_call,
+	printf("\n%-8s collective alone %.1f us, product alone %.1f us, starting %.1f us, calling "
+	       "in for "
+	       "nothing %.0f ns%s\n",
+	       mode->name, overlap_report_figures(mode, OVERLAP_PURE).p50, compute,
+	       overlap_report_figures(mode, OVERLAP_START).p50, mode->idle_call,
 	       mode->wrong ? "  WRONG RESULTS" : "");
 	for (what = OVERLAP_BLOCKING; what <= OVERLAP_NOTEST; what++) {
-		const struct bench_figures f = figures(mode, what);
+		const struct bench_figures f = overlap_report_figures(mode, what);
 
 		printf("  %-12s %10.1f %10.1f %10.1f %9.3f", overlap_cases[what], f.p50, f.p90,
 		       f.min, f.p50 > 0 ? first / f.p50 : 0);
 		if (what >= OVERLAP_TEST)
-			printf(" %8.1f", overlap(mode, what));
+			printf(" %8.1f", overlap_report_overlap(mode, what));
 		if (what == OVERLAP_NOTEST)
-			printf(" %9.1f %9.1f", lost(mode), taken(mode));
+			printf(" %9.1f %9.1f", overlap_report_lost(mode),
+			       overlap_report_taken(mode));
 		printf("\n");
 	}
 	if (mode->explanation[0])
@@ -90,7 +98,7 @@ static void print_mode(const struct overlap_mode *mode, double first)
 void overlap_print_table(struct overlap_report *report)
 {
 	const struct overlap_options *options = report->options;
-	const double first = base(report);
+	const double first = overlap_report_base(report);
 	char text[24];
 	int i;
 
@@ -98,7 +106,7 @@ void overlap_print_table(struct overlap_report *report)
 	       "progress on %s\n", options->flight, coll_collective_names[options->collective],
 	       bench_size(options->bytes, text), options->ranks, (unsigned long long)report->rows,
 	       (unsigned long long)options->matrix, options->threads,
-	       where(options->place));
+	       overlap_report_where(options->place));
 	printf("injected: %s; a link carries ", options->inject[0] ? options->inject : "nothing");
 	if (options->pace)
 		printf("%s bytes a second\n", bench_size(options->pace, text));
@@ -126,7 +134,7 @@ static void set_real(json_t *object, const char *key, double value)
 
 static json_t *case_json(const struct overlap_mode *mode, enum overlap_case what, double first)
 {
-	const struct bench_figures f = figures(mode, what);
+	const struct bench_figures f = overlap_report_figures(mode, what);
 	json_t *object = json_object();
 
 	json_object_set_new(object, "case", json_string(overlap_cases[what]));
@@ -137,7 +145,7 @@ static json_t *case_json(const struct overlap_mode *mode, enum overlap_case what
 	if (what >= OVERLAP_BLOCKING && what <= OVERLAP_NOTEST)
 		set_real(object, "speedup", f.p50 > 0 ? first / f.p50 : 0);
 	if (what == OVERLAP_TEST || what == OVERLAP_NOTEST)
-		set_real(object, "overlap", overlap(mode, what));
+		set_real(object, "overlap", overlap_report_overlap(mode, what));
 	return object;
 }
 
@@ -157,13 +165,13 @@ static json_t *mode_json(const struct overlap_mode *mode, double first)
 		json_array_append_new(cases, case_json(mode, what, first));
 	json_object_set_new(object, "iterations", json_integer(mode->samples));
 	json_object_set_new(object, "wrong", json_integer(mode->wrong));
-	set_real(object, "pure_us", figures(mode, OVERLAP_PURE).p50);
-	set_real(object, "compute_us", figures(mode, OVERLAP_COMPUTE).p50);
-	set_real(object, "total_us", figures(mode, OVERLAP_NOTEST).p50);
-	set_real(object, "overlap", overlap(mode, OVERLAP_NOTEST));
-	set_real(object, "start_us", figures(mode, OVERLAP_START).p50);
-	set_real(object, "lost_us", lost(mode));
-	set_real(object, "taken_us", taken(mode));
+	set_real(object, "pure_us", overlap_report_figures(mode, OVERLAP_PURE).p50);
+	set_real(object, "compute_us", overlap_report_figures(mode, OVERLAP_COMPUTE).p50);
+	set_real(object, "total_us", overlap_report_figures(mode, OVERLAP_NOTEST).p50);
+	set_real(object, "overlap", overlap_report_overlap(mode, OVERLAP_NOTEST));
+	set_real(object, "start_us", overlap_report_figures(mode, OVERLAP_START).p50);
+	set_real(object, "lost_us", overlap_report_lost(mode));
+	set_real(object, "taken_us", overlap_report_taken(mode));
 	set_real(object, "idle_call_ns", mode->idle_call);
 	json_object_set_new(object, "explanation", json_string(mode->explanation));
 	json_object_set_new(object, "cases", cases);
@@ -174,7 +182,7 @@ void overlap_print_json(struct overlap_report *report)
 {
 	const struct overlap_options *options = report->options;
 	json_t *all = json_object(), *modes = json_array();
-	const double first = base(report);
+	const double first = overlap_report_base(report);
 	int i;
 
 	json_object_set_new(all, "benchmark", json_string("overlap"));
@@ -204,7 +212,7 @@ void overlap_print_json(struct overlap_report *report)
 static void write_script(const struct overlap_report *report, FILE *to)
 {
 	const struct overlap_options *options = report->options;
-	const double first = base(report);
+	const double first = overlap_report_base(report);
 	char text[24];
 	int i, what;
 
@@ -215,14 +223,15 @@ static void write_script(const struct overlap_report *report, FILE *to)
 		"{/*0.8 injected: %s}\" noenhanced\n$modes << EOD\n",
 		options->plot, options->flight, coll_collective_names[options->collective],
 		bench_size(options->bytes, text), options->ranks,
-		options->pace ? ", paced links" : "", where(options->place),
+		options->pace ? ", paced links" : "", overlap_report_where(options->place),
 		options->inject[0] ? options->inject : "nothing");
 	for (i = 0; i < OVERLAP_MODES; i++) {
 		if (!report->mode[i].samples)
 			continue;
 		fprintf(to, "%s", report->mode[i].name);
 		for (what = OVERLAP_BLOCKING; what <= OVERLAP_NOTEST; what++)
-			fprintf(to, " %.4f", first / figures(&report->mode[i], what).p50);
+			fprintf(to, " %.4f",
+				first / overlap_report_figures(&report->mode[i], what).p50);
 		fprintf(to, "\n");
 	}
 	fprintf(to, "EOD\nset yrange [0:*]\nset style data histogram\nset style fill solid 0.85\n"

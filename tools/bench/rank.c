@@ -42,7 +42,7 @@ struct bench {
 	bool progress;
 };
 
-static int cells(const struct bench_options *options)
+static int rank_cells(const struct bench_options *options)
 {
 	return options->algos + !!options->base;
 }
@@ -52,8 +52,8 @@ static const char *cell_algo(const struct bench_options *options, int cell)
 	return options->algo[cell < options->algos ? cell : 0];
 }
 
-static int fail(const struct bench *bench, const struct coll_group *group, const char *what,
-		int error)
+static int rank_fail(const struct bench *bench, const struct coll_group *group, const char *what,
+		     int error)
 {
 	const char *reason = coll_last_error(group);
 
@@ -64,8 +64,8 @@ static int fail(const struct bench *bench, const struct coll_group *group, const
 
 /* ---- an iteration -------------------------------------------------------------- */
 
-static void count(struct bench_counts *sums, const struct coll_counters *before,
-		  const struct coll_counters *after)
+static void rank_count(struct bench_counts *sums, const struct coll_counters *before,
+		       const struct coll_counters *after)
 {
 	sums->enters += after->enters - before->enters;
 	sums->syscalls += after->syscalls - before->syscalls;
@@ -89,7 +89,7 @@ static void add_sample(struct cell *cell, double microseconds)
 	cell->sample[cell->samples++] = microseconds;
 }
 
-static void check(const struct bench *bench, struct cell *cell, int algo, int variant)
+static void rank_check(const struct bench *bench, struct cell *cell, int algo, int variant)
 {
 	ptrdiff_t at = bench->options->check ? bench_data_check(&bench->data, variant) : -1;
 
@@ -123,7 +123,7 @@ static void sleep_for(uint64_t ns)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
-static int iterate(struct bench *bench, int algo, bool warmup)
+static int rank_iterate(struct bench *bench, int algo, bool warmup)
 {
 	struct coll_counters before = { .size = sizeof(before) }, after = before;
 	struct cell *cell = &bench->cell[algo];
@@ -137,7 +137,7 @@ static int iterate(struct bench *bench, int algo, bool warmup)
 	if (!error && bench->options->clock)
 		error = begin_by_clock(bench, &start);
 	if (error)
-		return fail(bench, bench->sync, "barrier between iterations", error);
+		return rank_fail(bench, bench->sync, "barrier between iterations", error);
 	coll_counters(bench->context, &before);
 	if (!bench->options->clock)
 		start = coll_now();
@@ -145,11 +145,11 @@ static int iterate(struct bench *bench, int algo, bool warmup)
 	end = coll_now();
 	coll_counters(bench->context, &after);
 	if (error)
-		return fail(bench, bench->group[algo], cell_algo(bench->options, algo), error);
-	check(bench, cell, algo, variant);
+		return rank_fail(bench, bench->group[algo], cell_algo(bench->options, algo), error);
+	rank_check(bench, cell, algo, variant);
 	if (warmup)
 		return 0;
-	count(&cell->counts, &before, &after);
+	rank_count(&cell->counts, &before, &after);
 	add_sample(cell, (end - start) / 1e3);
 	return 0;
 }
@@ -161,9 +161,9 @@ static int warm_up(struct bench *bench)
 	uint64_t i;
 	int algo, error = 0;
 
-	for (algo = 0; algo < cells(bench->options); algo++)
+	for (algo = 0; algo < rank_cells(bench->options); algo++)
 		for (i = 0; i < bench->options->warmup && !error; i++)
-			error = iterate(bench, algo, true);
+			error = rank_iterate(bench, algo, true);
 	return error;
 }
 
@@ -192,18 +192,18 @@ static int next_batch(struct bench *bench, uint64_t start, uint64_t *batch)
 	if (!options->iterations && done && (coll_now() - start) / 1e9 >= options->seconds)
 		*batch = 0;
 	error = coll_bcast(batch, 1, COLL_UINT64, 0, bench->sync);
-	return error ? fail(bench, bench->sync, "between batches", error) : 0;
+	return error ? rank_fail(bench, bench->sync, "between batches", error) : 0;
 }
 
-static int measure(struct bench *bench, int size)
+static int rank_measure(struct bench *bench, int size)
 {
 	uint64_t start = coll_now(), shown = start, batch, i;
 	int algo, error = next_batch(bench, start, &batch);
 
 	while (!error && batch) {
-		for (algo = 0; algo < cells(bench->options); algo++)
+		for (algo = 0; algo < rank_cells(bench->options); algo++)
 			for (i = 0; i < batch && !error; i++)
-				error = iterate(bench, algo, false);
+				error = rank_iterate(bench, algo, false);
 		if (!error)
 			error = next_batch(bench, start, &batch);
 		if (coll_now() - shown > COLL_SECOND / 5) {
@@ -245,7 +245,7 @@ static int write_cell(const struct bench *bench, const struct cell *cell, const 
 }
 
 /* Brings the ranks' samples and counts of one cell together, on rank 0. */
-static int collect(struct bench *bench, struct cell *cell, struct bench_result *result)
+static int rank_collect(struct bench *bench, struct cell *cell, struct bench_result *result)
 {
 	const uint64_t n = cell->samples;
 	double *slowest = memory_grow(NULL, n + 1, sizeof(double));
@@ -280,7 +280,7 @@ static int collect(struct bench *bench, struct cell *cell, struct bench_result *
 	}
 	memory_free(slowest);
 	memory_free(sum);
-	return error ? fail(bench, bench->sync, "bringing the samples together", error) : 0;
+	return error ? rank_fail(bench, bench->sync, "bringing the samples together", error) : 0;
 }
 
 static int measure_size(struct bench *bench, int size, struct bench_result *result)
@@ -300,12 +300,12 @@ static int measure_size(struct bench *bench, int size, struct bench_result *resu
 	bench_data_prepare(&bench->data, 0);
 	error = warm_up(bench);
 	if (!error)
-		error = measure(bench, size);
-	for (algo = 0; algo < cells(options); algo++) {
+		error = rank_measure(bench, size);
+	for (algo = 0; algo < rank_cells(options); algo++) {
 		struct cell *cell = &bench->cell[algo];
 
 		if (!error)
-			error = collect(bench, cell, &result[algo]);
+			error = rank_collect(bench, cell, &result[algo]);
 		memory_free(cell->sample);
 		*cell = (struct cell){ 0 };
 	}
@@ -315,7 +315,7 @@ static int measure_size(struct bench *bench, int size, struct bench_result *resu
 
 /* ---- the whole ------------------------------------------------------------------- */
 
-static void describe(const struct bench *bench, struct bench_setting *setting)
+static void rank_describe(const struct bench *bench, struct bench_setting *setting)
 {
 	const struct coll_context *context = bench->context;
 	struct utsname name;
@@ -353,30 +353,31 @@ static int make_groups(struct bench *bench)
 	if (!error)
 		error = coll_group_set(bench->sync, "inject", "off");
 	if (error)
-		return fail(bench, world, "making groups", error);
-	for (algo = 0; algo < cells(options); algo++) {
+		return rank_fail(bench, world, "making groups", error);
+	for (algo = 0; algo < rank_cells(options); algo++) {
 		/* By way of the group in which nothing is injected. */
 		error = coll_group_dup(bench->sync, &bench->group[algo]);
 		if (error)
-			return fail(bench, bench->sync, "making groups", error);
+			return rank_fail(bench, bench->sync, "making groups", error);
 		coll_group_set(bench->group[algo], "inject",
 			       *inject && algo < options->algos ? inject : "off");
 		error = coll_group_set(bench->group[algo],
 				       coll_collective_names[options->collective],
 				       cell_algo(options, algo));
 		if (error)
-			return fail(bench, bench->group[algo], cell_algo(options, algo), error);
+			return rank_fail(bench, bench->group[algo], cell_algo(options, algo),
+					 error);
 	}
 	return 0;
 }
 
-static int report(const struct bench *bench, struct bench_report *all)
+static int rank_report(const struct bench *bench, struct bench_report *all)
 {
 	const struct bench_options *options = bench->options;
 
 	if (bench->progress)
 		fprintf(stderr, "\r\033[K");
-	describe(bench, &all->setting);
+	rank_describe(bench, &all->setting);
 	if (options->json)
 		bench_print_json(all);
 	else if (options->csv)
@@ -391,13 +392,13 @@ static bool all_right(const struct bench_report *all)
 	int size, algo;
 
 	for (size = 0; size < all->options->sizes; size++)
-		for (algo = 0; algo < cells(all->options); algo++)
+		for (algo = 0; algo < rank_cells(all->options); algo++)
 			if (all->result[size][algo].wrong)
 				return false;
 	return true;
 }
 
-static int run(struct bench *bench)
+static int rank_run(struct bench *bench)
 {
 	const struct bench_options *options = bench->options;
 	struct bench_report all = { .options = options };
@@ -410,7 +411,7 @@ static int run(struct bench *bench)
 	for (size = 0; size < options->sizes && !error; size++)
 		error = measure_size(bench, size, all.result[size]);
 	if (!error && !bench->rank)
-		error = report(bench, &all);
+		error = rank_report(bench, &all);
 	if (!error && !all_right(&all))
 		error = -EPROTO;
 	memory_free(all.result);
@@ -434,7 +435,7 @@ int bench_rank(const struct bench_options *options)
 	bench.rank = coll_rank(coll_world(bench.context));
 	bench.ranks = coll_ranks(coll_world(bench.context));
 	bench.progress = !bench.rank && isatty(STDERR_FILENO);
-	error = run(&bench);
+	error = rank_run(&bench);
 	for (algo = 0; algo < options->algos; algo++)
 		coll_group_free(bench.group[algo]);
 	coll_group_free(bench.sync);

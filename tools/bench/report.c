@@ -19,7 +19,7 @@ const char *bench_size(uint64_t bytes, char text[24])
 	return text;
 }
 
-static double ratio(double value, double first)
+static double report_ratio(double value, double first)
 {
 	return first > 0 ? value / first : 0;
 }
@@ -58,7 +58,8 @@ static void print_counts(const struct bench_options *options, const struct bench
 	for (algo = 0; algo < options->algos; algo++) {
 		const struct bench_counts *c = &result[algo].counts;
 
-		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f %8.2f\n",
+		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f "
+		       "%8.2f\n",
 		       options->algo[algo], c->enters, c->syscalls, c->sends, c->sent_bytes,
 		       c->copied_bytes, c->early, c->late, c->allocations, c->far_sends,
 		       c->far_bytes, c->streamed);
@@ -84,7 +85,7 @@ void bench_print_table(const struct bench_report *report)
 			printf("  %-26s %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %7llu %8.2f%s\n",
 			       options->algo[algo], f->mean, f->p50, f->p90, f->p99, f->p999,
 			       f->max, f->min, (unsigned long long)result[algo].iterations,
-			       ratio(f->mean, result[0].slowest.mean),
+			       report_ratio(f->mean, result[0].slowest.mean),
 			       result[algo].wrong ? "  WRONG RESULTS" : "");
 		}
 		if (options->counters)
@@ -114,9 +115,9 @@ static json_t *ratios_json(const struct bench_figures *f, const struct bench_fig
 {
 	json_t *object = json_object();
 
-	set_real(object, "mean", ratio(f->mean, first->mean));
-	set_real(object, "p50", ratio(f->p50, first->p50));
-	set_real(object, "p99", ratio(f->p99, first->p99));
+	set_real(object, "mean", report_ratio(f->mean, first->mean));
+	set_real(object, "p50", report_ratio(f->p50, first->p50));
+	set_real(object, "p99", report_ratio(f->p99, first->p99));
 	return object;
 }
 

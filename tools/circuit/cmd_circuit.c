@@ -75,7 +75,7 @@ static bool send_request(const struct asked *asked, struct coll_circuit_message 
 }
 
 /* 1: a message; 0: none for so many ms; -1: the daemon has gone. */
-static int receive(const struct asked *asked, struct coll_circuit_message *m, int ms)
+static int circuit_receive(const struct asked *asked, struct coll_circuit_message *m, int ms)
 {
 	struct pollfd fd = { asked->fd, POLLIN, 0 };
 	const int ready = poll(&fd, 1, ms);
@@ -87,15 +87,16 @@ static int receive(const struct asked *asked, struct coll_circuit_message *m, in
 }
 
 /* Sends, and hands on what comes before the answer. */
-static int request(struct asked *asked, struct coll_circuit_message *m,
-		   void (*each)(const struct coll_circuit_message *m, void *data), void *data)
+static int circuit_request(struct asked *asked, struct coll_circuit_message *m,
+			   void (*each)(const struct coll_circuit_message *m, void *data),
+			   void *data)
 {
 	enum { PATIENCE_MS = 10000 };
 
 	if (!send_request(asked, m) )
 		goto gone;
 	for (;;) {
-		if (receive(asked, m, PATIENCE_MS) <= 0)
+		if (circuit_receive(asked, m, PATIENCE_MS) <= 0)
 			goto gone;
 		if (m->kind == COLL_CIRCUIT_ANSWER)
 			break;
@@ -198,7 +199,7 @@ static void print_circuit(const char *node, const char *peer, const char *state,
 	       why ? " # " : "", why ? why : "");
 }
 
-static double ms(json_t *object, const char *key)
+static double circuit_ms(json_t *object, const char *key)
 {
 	return json_integer_value(json_object_get(object, key)) / 1e6;
 }
@@ -224,7 +225,7 @@ static void print_tables(json_t *root)
 		printf("%-32s %8d %5d %14.3f\n", json_string_value(json_object_get(each, "holder")),
 		       (int)json_integer_value(json_object_get(each, "priority")),
 		       (int)json_integer_value(json_object_get(each, "wants")),
-		       ms(each, "port_ns") / 1e3);
+		       circuit_ms(each, "port_ns") / 1e3);
 	printf("\nswitch: %s\nset-ups %d, failures %d, lost %d, drift %d, revoked %d\n",
 	       json_string_value(json_object_get(s, "driver")),
 	       (int)json_integer_value(json_object_get(s, "set_ups")),
@@ -234,8 +235,8 @@ static void print_tables(json_t *root)
 	       (int)json_integer_value(json_object_get(s, "revoked")));
 	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians); "
 	       "nine of ten: %.3f\n",
-	       ms(s, "delta_ns"), ms(s, "batch_ns"), ms(s, "switch_ns"), ms(s, "lock_ns"),
-	       ms(s, "notify_ns"), ms(s, "late_ns"));
+	       circuit_ms(s, "delta_ns"), circuit_ms(s, "batch_ns"), circuit_ms(s, "switch_ns"),
+	       circuit_ms(s, "lock_ns"), circuit_ms(s, "notify_ns"), circuit_ms(s, "late_ns"));
 }
 
 /* ---- the port map -------------------------------------------------------- */
@@ -252,7 +253,7 @@ static u32 index_of(json_t *nodes, const char *name)
 }
 
 /* Nodes on a circle, a line for each circuit with its ports at both ends. */
-static void draw(FILE *to, json_t *root, const char *path)
+static void circuit_draw(FILE *to, json_t *root, const char *path)
 {
 	static const char *const colours[] = { "#cccccc", "#e0c000", "#e08000", "#209040",
 					       "#c06080", "#d02020" };
@@ -303,18 +304,18 @@ static int draw_svg(json_t *root, const char *path)
 	FILE *gnuplot = strchr(path, '\'') ? NULL : popen("gnuplot", "w");
 
 	if (gnuplot)
-		draw(gnuplot, root, path);
+		circuit_draw(gnuplot, root, path);
 	if (gnuplot && !pclose(gnuplot))
 		return COMMAND_OK;
 	fprintf(stderr, "coll circuit: no picture at %s: gnuplot is needed\n", path);
 	return COMMAND_ERROR;
 }
 
-static int show(struct asked *asked)
+static int circuit_show(struct asked *asked)
 {
 	json_t *root = json_pack("{s:[], s:[], s:[]}", "nodes", "circuits", "holders");
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_SHOW };
-	int status = request(asked, &m, keep_json, root);
+	int status = circuit_request(asked, &m, keep_json, root);
 
 	if (!status && asked->svg)
 		status = draw_svg(root, asked->svg);
@@ -330,7 +331,7 @@ static int show(struct asked *asked)
 
 /* ---- watch, and the others ----------------------------------------------- */
 
-static double seconds(void)
+static double circuit_seconds(void)
 {
 	struct timespec now;
 
@@ -352,14 +353,15 @@ static void print_change(const struct asked *asked, const struct coll_circuit_me
 	json_decref(circuit);
 }
 
-static int watch(struct asked *asked)
+static int circuit_watch(struct asked *asked)
 {
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WATCH };
-	const double end = asked->span > 0 ? seconds() + asked->span : INFINITY;
-	int status = request(asked, &m, NULL, NULL), got;
+	const double end = asked->span > 0 ? circuit_seconds() + asked->span : INFINITY;
+	int status = circuit_request(asked, &m, NULL, NULL), got;
 
-	while (!status && seconds() < end) {
-		got = receive(asked, &m, isfinite(end) ? (int)((end - seconds()) * 1e3) + 1 : -1);
+	while (!status && circuit_seconds() < end) {
+		got = circuit_receive(
+			asked, &m, isfinite(end) ? (int)((end - circuit_seconds()) * 1e3) + 1 : -1);
 		if (got < 0) {
 			fprintf(stderr, "coll circuit: colld has gone\n");
 			status = COMMAND_ERROR;
@@ -396,15 +398,16 @@ static void find_lit(const struct coll_circuit_message *m, void *data)
 static int wait_lit(struct asked *asked, const char *node, const char *peer)
 {
 	struct found found = { .node = node, .peer = peer };
-	const double end = seconds() + asked->wait;
+	const double end = circuit_seconds() + asked->wait;
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WATCH };
-	int status = request(asked, &m, find_lit, &found);
+	int status = circuit_request(asked, &m, find_lit, &found);
 
 	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_SHOW };
 	if (!status)
-		status = request(asked, &m, find_lit, &found);
-	while (!status && !found.lit && seconds() < end) {
-		const int got = receive(asked, &m, (int)((end - seconds()) * 1e3) + 1);
+		status = circuit_request(asked, &m, find_lit, &found);
+	while (!status && !found.lit && circuit_seconds() < end) {
+		const int got =
+			circuit_receive(asked, &m, (int)((end - circuit_seconds()) * 1e3) + 1);
 
 		if (got < 0)
 			status = COMMAND_ERROR;
@@ -419,7 +422,7 @@ static int wait_lit(struct asked *asked, const char *node, const char *peer)
 	return status;
 }
 
-static int pair(struct asked *asked, int kind, const char *node, const char *peer)
+static int circuit_pair(struct asked *asked, int kind, const char *node, const char *peer)
 {
 	struct coll_circuit_message m = {
 		.kind = kind,
@@ -429,11 +432,11 @@ static int pair(struct asked *asked, int kind, const char *node, const char *pee
 
 	if (!name_to(m.node, "NODE", node) || (peer && !name_to(m.peer, "PEER", peer)))
 		return COMMAND_USAGE;
-	status = request(asked, &m, NULL, NULL);
+	status = circuit_request(asked, &m, NULL, NULL);
 	return status || kind != COLL_CIRCUIT_WANT ? status : wait_lit(asked, node, peer);
 }
 
-static int ports(struct asked *asked, const char *node, const char *number)
+static int circuit_ports(struct asked *asked, const char *node, const char *number)
 {
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_PORTS };
 	u64 value;
@@ -442,7 +445,7 @@ static int ports(struct asked *asked, const char *node, const char *number)
 	    !argument_number("circuit", "N", number, 0, COLL_CIRCUIT_PORTS_MAX, &value))
 		return COMMAND_USAGE;
 	m.value = value;
-	return request(asked, &m, NULL, NULL);
+	return circuit_request(asked, &m, NULL, NULL);
 }
 
 /* ---- options ------------------------------------------------------------- */
@@ -464,7 +467,7 @@ static const struct what {
 };
 enum { SHOW, WATCH, REQUEST, RELEASE, DRAIN, PORTS, WHATS };
 
-static int act(struct asked *asked, int what, char **argument, int arguments)
+static int circuit_act(struct asked *asked, int what, char **argument, int arguments)
 {
 	int status = connect_daemon(asked);
 
@@ -472,18 +475,18 @@ static int act(struct asked *asked, int what, char **argument, int arguments)
 		return status;
 	switch (what) {
 	case SHOW:
-		return show(asked);
+		return circuit_show(asked);
 	case WATCH:
-		return watch(asked);
+		return circuit_watch(asked);
 	case REQUEST:
-		return pair(asked, COLL_CIRCUIT_WANT, argument[0], argument[1]);
+		return circuit_pair(asked, COLL_CIRCUIT_WANT, argument[0], argument[1]);
 	case RELEASE:
-		return pair(asked, COLL_CIRCUIT_RELEASE, argument[0], argument[1]);
+		return circuit_pair(asked, COLL_CIRCUIT_RELEASE, argument[0], argument[1]);
 	case DRAIN:
-		return pair(asked, COLL_CIRCUIT_DRAIN, argument[0],
-			    arguments > 1 ? argument[1] : NULL);
+		return circuit_pair(asked, COLL_CIRCUIT_DRAIN, argument[0],
+				    arguments > 1 ? argument[1] : NULL);
 	default:
-		return ports(asked, argument[0], argument[1]);
+		return circuit_ports(asked, argument[0], argument[1]);
 	}
 }
 
@@ -522,7 +525,7 @@ int cmd_circuit(int argc, char **argv)
 		;
 	arguments = argc - optind - 1;
 	if (what < WHATS && arguments >= whats[what].least && arguments <= whats[what].most)
-		return act(&asked, what, argv + optind + 1, arguments);
+		return circuit_act(&asked, what, argv + optind + 1, arguments);
 	if (what == WHATS)
 		fprintf(stderr,
 			"coll circuit: no '%s'; valid: show, watch, request, release, drain, "

@@ -81,12 +81,46 @@ static const char help[] =
 /* ---- options ------------------------------------------------------------ */
 
 enum option_key {
-	KEY_NET = 256, KEY_ROUTING, KEY_POLICY, KEY_TRAFFIC, KEY_RATE, KEY_LENGTH, KEY_HOT, KEY_HOT_STEP, KEY_DATA,
-	KEY_ROUNDS, KEY_TRACE, KEY_COLLECTIVE, KEY_ALGORITHM, KEY_RANKS, KEY_BYTES, KEY_PLACE,
-	KEY_FLIT_BYTES, KEY_REDUCE, KEY_JITTER, KEY_COPY, KEY_MACHINE, KEY_HEADS, KEY_CYCLES, KEY_WARMUP, KEY_DRAIN,
-	KEY_SEEDS, KEY_SEED, KEY_JOBS, KEY_PROOF, KEY_NO_PROOF, KEY_UNSAFE, KEY_BREAK, KEY_JSON,
-	KEY_CSV, KEY_SERIES, KEY_INTERVAL, KEY_DISTRIBUTION, KEY_BIN, KEY_HELP,
-	KEY_MACHINE_FIRST,	/* and from here on the fields of the machine */
+	KEY_NET = 256,
+	KEY_ROUTING,
+	KEY_POLICY,
+	KEY_TRAFFIC,
+	KEY_RATE,
+	KEY_LENGTH,
+	KEY_HOT,
+	KEY_HOT_STEP,
+	KEY_DATA,
+	KEY_ROUNDS,
+	KEY_TRACE,
+	KEY_COLLECTIVE,
+	KEY_ALGORITHM,
+	KEY_RANKS,
+	KEY_BYTES,
+	KEY_PLACE,
+	KEY_FLIT_BYTES,
+	KEY_REDUCE,
+	KEY_JITTER,
+	KEY_COPY,
+	KEY_MACHINE,
+	KEY_HEADS,
+	KEY_CYCLES,
+	KEY_WARMUP,
+	KEY_DRAIN,
+	KEY_SEEDS,
+	KEY_SEED,
+	KEY_JOBS,
+	KEY_PROOF,
+	KEY_NO_PROOF,
+	KEY_UNSAFE,
+	KEY_BREAK,
+	KEY_JSON,
+	KEY_CSV,
+	KEY_SERIES,
+	KEY_INTERVAL,
+	KEY_DISTRIBUTION,
+	KEY_BIN,
+	KEY_HELP,
+	KEY_MACHINE_FIRST, /* and from here on the fields of the machine */
 };
 
 static const struct option long_options[] = {
@@ -171,22 +205,22 @@ static const struct field {
 	{ "--classes-first", offsetof(struct flit_machine, classes_first), 0, 1, true },
 };
 
-static bool number(const char *what, u64 least, u64 most, u64 *value)
+static bool flit_number(const char *what, u64 least, u64 most, u64 *value)
 {
 	return argument_number("sim flit", what, optarg, least, most, value);
 }
 
-static bool number32(const char *what, u64 least, u64 most, u32 *value)
+static bool flit_number32(const char *what, u64 least, u64 most, u32 *value)
 {
 	u64 wide;
 
-	if (!number(what, least, most, &wide))
+	if (!flit_number(what, least, most, &wide))
 		return false;
 	*value = wide;
 	return true;
 }
 
-static bool real(const char *what, double *value)
+static bool flit_real(const char *what, double *value)
 {
 	char *rest;
 
@@ -202,7 +236,7 @@ static bool set_field(struct flit_machine *machine, const struct field *field)
 	char *at = (char *)machine + field->offset;
 	u32 value;
 
-	if (!number32(field->option, field->least, field->most, &value))
+	if (!flit_number32(field->option, field->least, field->most, &value))
 		return false;
 	if (field->flag)
 		*(bool *)at = value;
@@ -259,11 +293,11 @@ static bool apply_traffic(int key, struct settings *s)
 		s->rates = optarg;
 		return true;
 	case KEY_LENGTH:
-		return number32("--length", 1, 1 << 20, &base->length);
+		return flit_number32("--length", 1, 1 << 20, &base->length);
 	case KEY_HOT:
-		return number32("--hot", 1, FLIT_NODES_MAX, &base->hot);
+		return flit_number32("--hot", 1, FLIT_NODES_MAX, &base->hot);
 	case KEY_HOT_STEP:
-		return number32("--hot-step", 1, FLIT_NODES_MAX, &base->hot_step);
+		return flit_number32("--hot-step", 1, FLIT_NODES_MAX, &base->hot_step);
 	case KEY_DATA:
 		s->data = optarg;
 		return true;
@@ -281,7 +315,7 @@ static bool apply_traffic(int key, struct settings *s)
 		s->collective.algorithm = optarg;
 		return true;
 	case KEY_RANKS:
-		return number32("--ranks", 1, FLIT_NODES_MAX, &s->collective.ranks);
+		return flit_number32("--ranks", 1, FLIT_NODES_MAX, &s->collective.ranks);
 	case KEY_BYTES:
 		s->bytes = optarg;
 		return true;
@@ -289,13 +323,13 @@ static bool apply_traffic(int key, struct settings *s)
 		s->collective.place = optarg;
 		return true;
 	case KEY_FLIT_BYTES:
-		return number32("--flit-bytes", 1, 1 << 16, &base->work.flit_bytes);
+		return flit_number32("--flit-bytes", 1, 1 << 16, &base->work.flit_bytes);
 	case KEY_JITTER:
-		return number32("--jitter", 0, 1000000, &base->work.jitter);
+		return flit_number32("--jitter", 0, 1000000, &base->work.jitter);
 	case KEY_REDUCE:
-		return real("--reduce-cycles", &base->work.reduce);
+		return flit_real("--reduce-cycles", &base->work.reduce);
 	default:
-		return real("--copy-cycles", &base->work.copy);
+		return flit_real("--copy-cycles", &base->work.copy);
 	}
 }
 
@@ -305,20 +339,20 @@ static bool apply_run(int key, struct settings *s)
 
 	switch (key) {
 	case KEY_CYCLES:
-		return number("--cycles", 1, 1000000000000, &base->cycles);
+		return flit_number("--cycles", 1, 1000000000000, &base->cycles);
 	case KEY_WARMUP:
-		return number("--warmup", 0, 1000000000000, &base->warmup);
+		return flit_number("--warmup", 0, 1000000000000, &base->warmup);
 	case KEY_DRAIN:
 		base->drain = true;
 		return true;
 	case KEY_SEEDS:
-		return number32("--seeds", 1, FLIT_SEEDS_MAX, &s->plan.seeds);
+		return flit_number32("--seeds", 1, FLIT_SEEDS_MAX, &s->plan.seeds);
 	case KEY_SEED:
-		return number("--seed", 0, ~(u64)0 - 1, &base->seed);
+		return flit_number("--seed", 0, ~(u64)0 - 1, &base->seed);
 	case KEY_JOBS:
-		return number32("--jobs", 1, JOBS_MAX, &s->jobs);
+		return flit_number32("--jobs", 1, JOBS_MAX, &s->jobs);
 	case KEY_INTERVAL:
-		return number32("--interval", 1, 1000000000, &base->interval);
+		return flit_number32("--interval", 1, 1000000000, &base->interval);
 	case KEY_SERIES:
 		s->series = optarg;
 		return true;
@@ -326,7 +360,7 @@ static bool apply_run(int key, struct settings *s)
 		s->distribution = optarg;
 		return true;
 	default:
-		return number32("--bin", 1, 1000000, &base->bin);
+		return flit_number32("--bin", 1, 1000000, &base->bin);
 	}
 }
 
@@ -386,7 +420,7 @@ static bool say_list(const char *option, const char *text)
 	return false;
 }
 
-static double suffixed(const char *text, char **rest)
+static double flit_suffixed(const char *text, char **rest)
 {
 	double value = strtod(text, rest);
 
@@ -406,12 +440,13 @@ static bool read_list(const char *option, const char *text, double least, double
 		if (step <= 0 || last < first || first < least || last > most ||
 		    (last - first) / step >= FLIT_VALUES_MAX)
 			return say_list(option, text);
-		for (plan->values = 0; first + plan->values * step < last + step / 2; plan->values++)
+		for (plan->values = 0; first + plan->values * step < last + step / 2;
+		     plan->values++)
 			plan->value[plan->values] = first + plan->values * step;
 		return true;
 	}
 	for (plan->values = 0; plan->values < FLIT_VALUES_MAX; at = rest + 1) {
-		value = suffixed(at, &rest);
+		value = flit_suffixed(at, &rest);
 		if (rest == at || value < least || value > most)
 			return say_list(option, text);
 		plan->value[plan->values++] = value;
@@ -448,7 +483,7 @@ static bool read_axis(struct settings *s)
 
 /* ---- whether it fits together ------------------------------------------- */
 
-static bool say(const char *what)
+static bool flit_say(const char *what)
 {
 	fprintf(stderr, "coll sim flit: %s\n", what);
 	return false;
@@ -467,13 +502,13 @@ static bool check_machine(const struct flit_machine *m, const struct flit_net *n
 		return false;
 	}
 	if (m->inject_vcs > m->vcs || m->eject_vcs > m->vcs)
-		return say("--inject-vcs and --eject-vcs are at most --vcs");
+		return flit_say("--inject-vcs and --eject-vcs are at most --vcs");
 	if (!m->credit && !m->out_buffer)
-		return say("--credit 0 needs --out-buffer 1 or more");
+		return flit_say("--credit 0 needs --out-buffer 1 or more");
 	if (!m->credit && m->link != 1)
-		return say("--credit 0 needs --link 1");
+		return flit_say("--credit 0 needs --link 1");
 	if (m->one_port && m->out_buffer)
-		return say("--one-port 1 needs --out-buffer 0");
+		return flit_say("--one-port 1 needs --out-buffer 0");
 	return true;
 }
 
@@ -485,20 +520,20 @@ static bool check_traffic(struct settings *s)
 	if (!base->cycles)
 		base->cycles = base->pattern <= FLIT_COMPLEMENT ? PATTERN_CYCLES : PROGRAM_CYCLES;
 	if (base->warmup >= base->cycles)
-		return say("--warmup must be less than --cycles");
+		return flit_say("--warmup must be less than --cycles");
 	if ((u64)(base->hot - 1) * base->hot_step >= net->nodes && base->pattern == FLIT_HOTSPOT)
-		return say("--hot, --hot-step: there are not so many nodes");
+		return flit_say("--hot, --hot-step: there are not so many nodes");
 	if (base->pattern == FLIT_TRANSPOSE && net->shape != FLIT_TESH &&
 	    (net->dimensions != 2 || net->size[0] != net->size[1]))
-		return say("--traffic transpose needs two equal sides, or a tesh");
+		return flit_say("--traffic transpose needs two equal sides, or a tesh");
 	if (base->pattern == FLIT_FFT && net->nodes & (net->nodes - 1))
-		return say("--traffic fft needs 2^k nodes");
+		return flit_say("--traffic fft needs 2^k nodes");
 	if (base->pattern == FLIT_FOUR && net->dimensions != 2)
-		return say("--traffic four needs two dimensions");
+		return flit_say("--traffic four needs two dimensions");
 	if (base->pattern == FLIT_TRACE && !s->trace)
-		return say("--traffic trace needs --trace FILE");
+		return flit_say("--traffic trace needs --trace FILE");
 	if (base->interval && (base->cycles - 1) / base->interval >= FLIT_POINTS)
-		return say("--interval: more than 512 points; take longer ones");
+		return flit_say("--interval: more than 512 points; take longer ones");
 	return true;
 }
 
@@ -513,12 +548,12 @@ static bool make_route(struct settings *s)
 	if (!flit_route_make(&plan->base.route, &plan->net, routing, plan->base.machine.vcs,
 			     s->broken, why, sizeof(why)))
 		return true;
-	return say(why);
+	return flit_say(why);
 }
 
 /* ---- the proof ---------------------------------------------------------- */
 
-static bool prove(struct settings *s)
+static bool flit_prove(struct settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 	char why[256] = "", text[4096] = "";
@@ -585,7 +620,7 @@ static bool make_configs(struct settings *s, struct flit_work *works)
 		if (plan->base.pattern == FLIT_SCHEDULE) {
 			works[v].rounds = s->rounds ? strtoul(s->rounds, NULL, 10) : 1;
 			if (!works[v].rounds)
-				return say("--rounds: at least 1");
+				return flit_say("--rounds: at least 1");
 			if (!flit_emit(&s->collective, plan->value[v], plan->net.nodes,
 				       plan->base.seed, &works[v]))
 				return false;
@@ -673,7 +708,7 @@ static int run_all(struct settings *s)
 			status = show_results(s);
 			flit_sweep_free(plan->result, count);
 		} else {
-			say("no memory for the results");
+			flit_say("no memory for the results");
 		}
 	}
 	for (v = 0; v < plan->values; v++)
@@ -684,14 +719,14 @@ static int run_all(struct settings *s)
 	return status;
 }
 
-static int simulate(struct settings *s)
+static int flit_simulate(struct settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 	int status = COMMAND_ERROR;
 	char why[256];
 
 	if (flit_net_make(&plan->net, s->net, why, sizeof(why))) {
-		say(why);
+		flit_say(why);
 		return COMMAND_USAGE;
 	}
 	plan->base.net = &plan->net;
@@ -700,7 +735,7 @@ static int simulate(struct settings *s)
 		status = COMMAND_USAGE;
 	else if (s->trace && !flit_read_trace(s->trace, plan->net.nodes, &plan->base.work))
 		status = COMMAND_USAGE;
-	else if (prove(s))
+	else if (flit_prove(s))
 		status = s->proof_only ? show_proof(plan, s->json) : run_all(s);
 	flit_input_free(&plan->base.work);
 	flit_net_free(&plan->net);
@@ -727,15 +762,29 @@ int cmd_sim_flit(int argc, char **argv)
 	int key, status = COMMAND_USAGE;
 
 	*s = (struct settings){
-		.plan = { .machine = "thesis", .policies = 2, .seeds = 1,
+		.plan = { .machine = "thesis",
+			  .policies = 2,
+			  .seeds = 1,
 			  .policy = { FLIT_RR, FLIT_OCCUPANCY },
-			  .base = { .machine = flit_thesis, .length = 16, .hot = 16, .hot_step = 1, .seed = 1, .bin = 10,
-				    .work = { .butterfly = 220, .setup = 120, .address = 120,
-					      .per_datum = 16, .flit_bytes = 8, .reduce = 0.25,
+			  .base = { .machine = flit_thesis,
+				    .length = 16,
+				    .hot = 16,
+				    .hot_step = 1,
+				    .seed = 1,
+				    .bin = 10,
+				    .work = { .butterfly = 220,
+					      .setup = 120,
+					      .address = 120,
+					      .per_datum = 16,
+					      .flit_bytes = 8,
+					      .reduce = 0.25,
 					      .copy = 0.125 } } },
-		.net = "mesh:16x16", .routing = FLIT_NONE,
+		.net = "mesh:16x16",
+		.routing = FLIT_NONE,
 		.collective = { "allreduce", "ring", "linear", 16 },
-		.jobs = cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : cores,
+		.jobs = cores < 1	   ? 1
+			: cores > JOBS_MAX ? JOBS_MAX
+					   : cores,
 	};
 	opterr = 0;
 	if (!find_machine(argc, argv, s))
@@ -750,10 +799,11 @@ int cmd_sim_flit(int argc, char **argv)
 			goto out;
 	}
 	if (optind < argc)
-		fprintf(stderr, "coll sim flit: it takes options only, not '%s'; --help lists them\n",
+		fprintf(stderr,
+			"coll sim flit: it takes options only, not '%s'; --help lists them\n",
 			argv[optind]);
 	else
-		status = simulate(s);
+		status = flit_simulate(s);
 out:
 	memory_free(s);
 	return status;

@@ -89,7 +89,7 @@ static const struct column columns[] = {
 
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-static struct flit_estimate estimate(const struct flit_plan *plan, u32 p, u32 v, u32 column)
+static struct flit_estimate output_estimate(const struct flit_plan *plan, u32 p, u32 v, u32 column)
 {
 	const struct flit_result *result = flit_results(plan, p, v);
 	double value[FLIT_SEEDS_MAX];
@@ -145,7 +145,7 @@ static void print_row(const struct flit_plan *plan, u32 p, u32 v)
 
 		if (!is_shown(plan, c))
 			continue;
-		e = estimate(plan, p, v, c);
+		e = output_estimate(plan, p, v, c);
 		printf(" %*.*f", columns[c].width, columns[c].decimals, e.mean);
 		if (!c && plan->seeds > 1)
 			printf(" +-%-6.2f", e.half);
@@ -185,7 +185,7 @@ void flit_print_csv(const struct flit_plan *plan)
 			print_value(plan, v);
 			printf(",%u", plan->seeds);
 			for (c = 0; c < COLUMNS; c++) {
-				struct flit_estimate e = estimate(plan, p, v, c);
+				struct flit_estimate e = output_estimate(plan, p, v, c);
 
 				printf(",%.*f,%.*f", columns[c].decimals + 2, e.mean,
 				       columns[c].decimals + 2, e.half);
@@ -216,7 +216,7 @@ static void json_run(const struct flit_plan *plan, u32 p, u32 v)
 	printf("    {\"policy\": \"%s\", \"%s\": ", flit_policy_names[plan->policy[p]], plan->axis);
 	print_value(plan, v);
 	for (c = 0; c < COLUMNS; c++) {
-		struct flit_estimate e = estimate(plan, p, v, c);
+		struct flit_estimate e = output_estimate(plan, p, v, c);
 
 		printf(", \"%s\": %.*f", columns[c].name, columns[c].decimals + 2, e.mean);
 		if (plan->seeds > 1)

@@ -47,7 +47,7 @@ struct found {
 
 static struct found *found;
 
-static double seconds(void)
+static double check_seconds(void)
 {
 	struct timespec now;
 
@@ -55,9 +55,9 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-static uint64_t nanoseconds(void)
+static uint64_t check_nanoseconds(void)
 {
-	return seconds() * 1e9;
+	return check_seconds() * 1e9;
 }
 
 static int udp_socket(const struct lab *lab, uint32_t node)
@@ -75,7 +75,7 @@ static int udp_socket(const struct lab *lab, uint32_t node)
 
 static void pause_until(double when)
 {
-	double left = when - seconds();
+	double left = when - check_seconds();
 	struct timespec wait = { .tv_nsec = left * 1e9 };
 
 	if (left > 0)
@@ -95,26 +95,26 @@ static void send_probes(const struct lab *lab, uint32_t target)
 	inet_pton(AF_INET, text, &address.sin_addr);
 	connect(fd, (struct sockaddr *)&address, sizeof(address));
 	send(fd, &probe, 16, 0);		/* who has that address? */
-	pause_until(seconds() + 4 * lab->delay + 0.3);
+	pause_until(check_seconds() + 4 * lab->delay + 0.3);
 	for (probe.number = 0; probe.number < SINGLE; probe.number++) {
 		probe.phase = 2;
-		probe.sent = nanoseconds();
+		probe.sent = check_nanoseconds();
 		send(fd, &probe, 16, 0);
-		pause_until(seconds() + 2e-3);
+		pause_until(check_seconds() + 2e-3);
 	}
-	pause_until(seconds() + 2 * lab->delay + 0.1);
-	start = seconds();
+	pause_until(check_seconds() + 2 * lab->delay + 0.1);
+	start = check_seconds();
 	for (probe.number = 0; probe.number < second && probe.number < MANY_MAX; probe.number++) {
 		pause_until(start + probe.number / second);
 		probe.phase = 3;
-		probe.sent = nanoseconds();
+		probe.sent = check_nanoseconds();
 		found->offered += send(fd, &probe, sizeof(probe), 0) == sizeof(probe);
 	}
 }
 
 static void take_probe(const struct probe *probe, ssize_t bytes)
 {
-	const uint64_t now = nanoseconds();
+	const uint64_t now = check_nanoseconds();
 	const double delay = (now - probe->sent) * 1e-9;
 
 	if (probe->phase == 2 && found->singles < SINGLE)
@@ -142,7 +142,7 @@ static void receive_probes(const struct lab *lab, uint32_t node)
 	found->done = true;
 }
 
-static void live(const struct lab *lab, uint32_t node, void *argument)
+static void check_live(const struct lab *lab, uint32_t node, void *argument)
 {
 	uint32_t target = lab->size[0];
 
@@ -151,7 +151,7 @@ static void live(const struct lab *lab, uint32_t node, void *argument)
 	(void)argument;
 	sched_setscheduler(0, SCHED_FIFO, &first);	/* it is the WAN that is measured */
 	if (node == 0) {
-		pause_until(seconds() + 0.2);	/* the other listens by then */
+		pause_until(check_seconds() + 0.2);	/* the other listens by then */
 		send_probes(lab, target);
 	} else if (node == target) {
 		receive_probes(lab, node);
@@ -159,9 +159,10 @@ static void live(const struct lab *lab, uint32_t node, void *argument)
 	_exit(0);
 }
 
-static int ascending(const void *a, const void *b)
+static int check_ascending(const void *a, const void *b)
 {
-	return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+	return *(const double *)a < *(const double *)b ? -1
+						       : *(const double *)a > *(const double *)b;
 }
 
 bool lab_check(struct lab *lab, struct lab_measured *measured)
@@ -170,7 +171,7 @@ bool lab_check(struct lab *lab, struct lab_measured *measured)
 
 	found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (found == MAP_FAILED || !lab_build(lab, live, NULL))
+	if (found == MAP_FAILED || !lab_build(lab, check_live, NULL))
 		return false;
 	lab_begin(lab);
 	for (i = 0; i < lab->nodes; i++) {
@@ -183,7 +184,7 @@ bool lab_check(struct lab *lab, struct lab_measured *measured)
 			found->singles, SINGLE, found->many, found->offered);
 		return false;
 	}
-	qsort(found->delay, found->singles, sizeof(double), ascending);
+	qsort(found->delay, found->singles, sizeof(double), check_ascending);
 	measured->delay = found->delay[found->singles / 2];
 	measured->delay_worst = found->delay[found->singles * 99 / 100];
 	measured->rate = found->many > 1 ? (found->many - 1) * 8. * FRAME /

@@ -104,7 +104,7 @@ static void be_rank(const struct lab *lab, uint32_t node, void *argument)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static double seconds(void)
+static double lab_seconds(void)
 {
 	struct timespec now;
 
@@ -113,7 +113,7 @@ static double seconds(void)
 }
 
 /* Collects the ranks that have ended; returns how many live. */
-static uint32_t reap(struct lab *lab, int *code)
+static uint32_t lab_reap(struct lab *lab, int *code)
 {
 	uint32_t living = 0, i;
 
@@ -136,7 +136,7 @@ static uint32_t reap(struct lab *lab, int *code)
 /* What is due now, and when the next thing is. */
 static double do_events(struct lab *lab, double start)
 {
-	const double now = seconds() - start;
+	const double now = lab_seconds() - start;
 	double next = lab->timeout > 0 ? lab->timeout : INFINITY;
 	uint32_t i;
 
@@ -173,10 +173,10 @@ static int run_job(void *argument)
 		return COMMAND_ERROR;
 	}
 	lab_begin(lab);
-	start = seconds();
-	while (reap(lab, &code) && !ended) {
+	start = lab_seconds();
+	while (lab_reap(lab, &code) && !ended) {
 		next = do_events(lab, start);
-		if (lab->timeout > 0 && seconds() - start >= lab->timeout) {
+		if (lab->timeout > 0 && lab_seconds() - start >= lab->timeout) {
 			fprintf(stderr, "coll lab: %g s are over\n", lab->timeout);
 			ended = 124;
 		} else if (poll(&poll_fd, 1, next > 1e6 ? -1 : (int)(next * 1e3) + 1) > 0 &&
@@ -191,7 +191,7 @@ static int run_job(void *argument)
 
 /* ---- calibrating -------------------------------------------------------- */
 
-static int calibrate(void *argument)
+static int lab_calibrate(void *argument)
 {
 	struct settings *settings = argument;
 	const struct lab *lab = &settings->lab;
@@ -368,7 +368,7 @@ static bool apply_option(int key, char *const *argv, struct settings *settings)
 	}
 }
 
-static bool settle(struct settings *settings)
+static bool lab_settle(struct settings *settings)
 {
 	struct lab *lab = &settings->lab;
 	uint32_t nodes = 0, i;
@@ -383,7 +383,8 @@ static bool settle(struct settings *settings)
 			return false;
 		}
 	if (lab->ports && (lab->clusters > 1 || lab->ipv6 || nodes > 99)) {
-		fprintf(stderr, "coll lab: --circuits takes one cluster of up to 99 nodes (-c 8) and "
+		fprintf(stderr,
+			"coll lab: --circuits takes one cluster of up to 99 nodes (-c 8) and "
 			"IPv4\n");
 		return false;
 	}
@@ -429,7 +430,7 @@ int cmd_lab(int argc, char **argv)
 			"--calibrate runs no program" : "which program?");
 		return COMMAND_USAGE;
 	}
-	if (!settle(&settings))
+	if (!lab_settle(&settings))
 		return COMMAND_USAGE;
-	return lab_enter(settings.calibrate ? calibrate : run_job, &settings);
+	return lab_enter(settings.calibrate ? lab_calibrate : run_job, &settings);
 }

@@ -65,11 +65,12 @@ static void print_options(const struct coll_wan *wan)
 		printf("# wan_beta: all links together did not fill the WAN\n");
 	printf("wan_streams = %u\n", wan->streams);
 	if (idle_links_cool())
-		printf("# sysctl net.ipv4.tcp_slow_start_after_idle=0 on all nodes: links that were\n"
+		printf("# sysctl net.ipv4.tcp_slow_start_after_idle=0 on all nodes: links that "
+		       "were\n"
 		       "# idle are fast at once\n");
 }
 
-static int print(struct coll_context *context, bool json)
+static int wan_print(struct coll_context *context, bool json)
 {
 	struct coll_wan wan = { .size = sizeof(wan) };
 
@@ -109,7 +110,7 @@ int cmd_wan(int argc, char **argv)
 		fprintf(stderr, "coll wan: %s\n", coll_context_error(NULL));
 		return COMMAND_ERROR;
 	}
-	status = print(context, json);
+	status = wan_print(context, json);
 	coll_close(context);
 	return status;
 }

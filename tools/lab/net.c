@@ -34,7 +34,7 @@ enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>, the next rail 10.78... */
 /* ---- commands ----------------------------------------------------------- */
 
 /* Runs `ip -batch -` or `tc -batch -` on these lines. */
-static bool batch(const char *program, const char *lines)
+static bool net_batch(const char *program, const char *lines)
 {
 	int pipefd[2], status;
 	size_t length = strlen(lines);
@@ -64,7 +64,7 @@ struct lines {
 };
 
 __attribute__((format(printf, 2, 3)))
-static void line(struct lines *lines, const char *format, ...)
+static void net_line(struct lines *lines, const char *format, ...)
 {
 	va_list arguments;
 
@@ -78,7 +78,7 @@ static void line(struct lines *lines, const char *format, ...)
 	lines->text[lines->used] = 0;
 }
 
-static bool setting(const char *path, const char *value)
+static bool net_setting(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool fine = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
@@ -101,11 +101,12 @@ void lab_address(const struct lab *lab, uint32_t node, uint32_t rail, char *text
 }
 
 /* A limit that holds back the sender (a NIC) or drops (a switch's port). */
-static void limit(struct lines *lines, const struct lab *lab, const char *device, double queue)
+static void net_limit(struct lines *lines, const struct lab *lab, const char *device, double queue)
 {
 	if (lab->nic > 0)
-		line(lines, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %.0f", device,
-		     lab->nic, lab->nic / 8 * 1e-3 > 4000 ? lab->nic / 8 * 1e-3 : 4000, queue);
+		net_line(lines, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %.0f",
+			 device, lab->nic, lab->nic / 8 * 1e-3 > 4000 ? lab->nic / 8 * 1e-3 : 4000,
+			 queue);
 }
 
 /* In the node's own namespace, its veths being there. */
@@ -116,41 +117,41 @@ static bool configure_node(const struct lab *lab, uint32_t node)
 	uint32_t rail;
 
 	ip.used = tc.used = 0;
-	line(&ip, "link set lo up");
+	net_line(&ip, "link set lo up");
 	for (rail = 0; rail < lab->rails; rail++) {
 		char device[32];
 
 		snprintf(device, sizeof(device), "rail%u", rail);
 		lab_address(lab, node, rail, address, sizeof(address));
-		line(&ip, "addr add %s/%d dev %s%s", address, lab->ipv6 ? 64 : 16, device,
-		     lab->ipv6 ? " nodad" : "");
-		line(&ip, "link set %s up", device);
+		net_line(&ip, "addr add %s/%d dev %s%s", address, lab->ipv6 ? 64 : 16, device,
+			 lab->ipv6 ? " nodad" : "");
+		net_line(&ip, "link set %s up", device);
 		/* A host tells its own connections that it is full; they hold back. */
-		limit(&tc, lab, device, lab->nic_queue);
+		net_limit(&tc, lab, device, lab->nic_queue);
 	}
 	for (rail = 0; rail < lab->ports; rail++) {
 		char device[32];
 
 		/* One address for all, and no ARP: whoever a port leads to takes the frame. */
 		snprintf(device, sizeof(device), "port%u", rail);
-		line(&ip, "link set %s arp off address 02:00:00:00:00:01 up", device);
-		limit(&tc, lab, device, 4 << 20);
+		net_line(&ip, "link set %s arp off address 02:00:00:00:00:01 up", device);
+		net_limit(&tc, lab, device, 4 << 20);
 	}
 	if (!lab->ipv6)
-		setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-	if (lab->warm && !setting("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"))
+		net_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+	if (lab->warm && !net_setting("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"))
 		return false;
-	return batch("ip", ip.text) && (!tc.used || batch("tc", tc.text));
+	return net_batch("ip", ip.text) && (!tc.used || net_batch("tc", tc.text));
 }
 
-static bool hear(int fd)
+static bool net_hear(int fd)
 {
 	char byte;
 
 	return read(fd, &byte, 1) == 1;
 }
 
-static bool say(int fd)
+static bool net_say(int fd)
 {
 	return write(fd, "", 1) == 1;
 }
@@ -170,8 +171,8 @@ static void be_node(const struct lab *lab, uint32_t node, int go, int said, lab_
 		    void *argument)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (unshare(CLONE_NEWNET) || !show_namespace() || !say(said) || !hear(go) || !configure_node(lab, node) ||
-	    !say(said) || !hear(go))
+	if (unshare(CLONE_NEWNET) || !show_namespace() || !net_say(said) || !net_hear(go) ||
+	    !configure_node(lab, node) || !net_say(said) || !net_hear(go))
 		_exit(1);
 	close(go);
 	close(said);
@@ -195,7 +196,7 @@ static bool start_node(struct lab *lab, uint32_t node, lab_life *life, void *arg
 	close(said[1]);
 	lab->node[node].go = go[1];
 	lab->node[node].said = said[0];
-	return lab->node[node].pid > 0 && hear(said[0]);
+	return lab->node[node].pid > 0 && net_hear(said[0]);
 }
 
 /* ---- the lab's namespace -------------------------------------------------- */
@@ -212,11 +213,11 @@ static bool become_root(void)
 	if (unshare(CLONE_NEWUSER))
 		return false;
 	snprintf(map, sizeof(map), "0 %u 1", uid);
-	if (!setting("/proc/self/uid_map", map))
+	if (!net_setting("/proc/self/uid_map", map))
 		return false;
-	setting("/proc/self/setgroups", "deny");
+	net_setting("/proc/self/setgroups", "deny");
 	snprintf(map, sizeof(map), "0 %u 1", gid);
-	return setting("/proc/self/gid_map", map);
+	return net_setting("/proc/self/gid_map", map);
 }
 
 /*
@@ -272,17 +273,17 @@ static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster
 {
 	uint32_t i, port;
 
-	line(ip, "link add s%u.%u type bridge stp_state 0 mcast_snooping 0", cluster, rail);
-	line(ip, "link set s%u.%u up", cluster, rail);
+	net_line(ip, "link add s%u.%u type bridge stp_state 0 mcast_snooping 0", cluster, rail);
+	net_line(ip, "link set s%u.%u up", cluster, rail);
 	for (i = 0; i < lab->nodes; i++) {
 		if (lab->node[i].cluster != cluster)
 			continue;
-		line(ip, "link add p%u.%u type veth peer name rail%u netns %d", i, rail, rail,
-		     (int)lab->node[i].pid);
-		line(ip, "link set p%u.%u master s%u.%u up", i, rail, cluster, rail);
+		net_line(ip, "link add p%u.%u type veth peer name rail%u netns %d", i, rail, rail,
+			 (int)lab->node[i].pid);
+		net_line(ip, "link set p%u.%u master s%u.%u up", i, rail, cluster, rail);
 		for (port = 0; port < lab->ports; port++)
-			line(ip, "link add sw%u type veth peer name port%u netns %d",
-			     i * lab->ports + port + 1, port, (int)lab->node[i].pid);
+			net_line(ip, "link add sw%u type veth peer name port%u netns %d",
+				 i * lab->ports + port + 1, port, (int)lab->node[i].pid);
 	}
 }
 
@@ -315,18 +316,20 @@ static bool add_wan(struct lab *lab)
 
 	ip.used = tc.used = 0;
 	if (lab->netem)
-		line(&ip, "link add wan up type bridge stp_state 0 mcast_snooping 0");
+		net_line(&ip, "link add wan up type bridge stp_state 0 mcast_snooping 0");
 	for (i = 0; i < lab->clusters; i++) {
-		line(&ip, "link add w%u type veth peer name x%u", i, i);
-		line(&ip, "link set w%u master s%u.0 up", i, i);
-		line(&ip, "link set x%u %s up", i, lab->netem ? "master wan" : "");
-		line(&tc, "qdisc add dev w%u root netem delay %.0fus rate %.0fbit limit %.0f loss %f%%",
-		     i, lab->delay * 1e6, lab->wan > 0 ? lab->wan : 1e11,
-		     (lab->queue + lab->wan / 8 * lab->delay) / 1500 + 1, lab->loss * 100);
+		net_line(&ip, "link add w%u type veth peer name x%u", i, i);
+		net_line(&ip, "link set w%u master s%u.0 up", i, i);
+		net_line(&ip, "link set x%u %s up", i, lab->netem ? "master wan" : "");
+		net_line(&tc,
+			 "qdisc add dev w%u root netem delay %.0fus rate %.0fbit limit %.0f loss "
+			 "%f%%",
+			 i, lab->delay * 1e6, lab->wan > 0 ? lab->wan : 1e11,
+			 (lab->queue + lab->wan / 8 * lab->delay) / 1500 + 1, lab->loss * 100);
 	}
-	if (!batch("ip", ip.text))
+	if (!net_batch("ip", ip.text))
 		return false;
-	return lab->netem ? batch("tc", tc.text) : start_forwarder(lab);
+	return lab->netem ? net_batch("tc", tc.text) : start_forwarder(lab);
 }
 
 /* Rails beyond the first reach the other clusters by the first one's switch. */
@@ -335,9 +338,10 @@ static void join_rails(struct lines *ip, const struct lab *lab, uint32_t cluster
 	uint32_t rail;
 
 	for (rail = 1; rail < lab->rails; rail++) {
-		line(ip, "link add u%u.%u type veth peer name v%u.%u", cluster, rail, cluster, rail);
-		line(ip, "link set u%u.%u master s%u.%u up", cluster, rail, cluster, rail);
-		line(ip, "link set v%u.%u master s%u.0 up", cluster, rail, cluster);
+		net_line(ip, "link add u%u.%u type veth peer name v%u.%u", cluster, rail, cluster,
+			 rail);
+		net_line(ip, "link set u%u.%u master s%u.%u up", cluster, rail, cluster, rail);
+		net_line(ip, "link set v%u.%u master s%u.0 up", cluster, rail, cluster);
 	}
 }
 
@@ -347,7 +351,7 @@ static bool build_network(struct lab *lab)
 	char device[32];
 	uint32_t i, rail;
 
-	setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+	net_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
 	for (i = 0; i < lab->clusters; i++) {
 		for (rail = 0; rail < lab->rails; rail++)
 			add_switch(&ip, lab, i, rail);
@@ -356,9 +360,9 @@ static bool build_network(struct lab *lab)
 	for (i = 0; i < lab->nodes; i++)
 		for (rail = 0; rail < lab->rails; rail++) {
 			snprintf(device, sizeof(device), "p%u.%u", i, rail);
-			limit(&tc, lab, device, lab->port_queue);
+			net_limit(&tc, lab, device, lab->port_queue);
 		}
-	return batch("ip", ip.text) && (!tc.used || batch("tc", tc.text)) &&
+	return net_batch("ip", ip.text) && (!tc.used || net_batch("tc", tc.text)) &&
 	       (lab->clusters == 1 || add_wan(lab));
 }
 
@@ -411,7 +415,7 @@ bool lab_build(struct lab *lab, lab_life *life, void *argument)
 		return false;
 	}
 	for (i = 0; i < lab->nodes; i++)
-		if (!say(lab->node[i].go) || !hear(lab->node[i].said)) {
+		if (!net_say(lab->node[i].go) || !net_hear(lab->node[i].said)) {
 			fprintf(stderr, "coll lab: node %u has no network\n", i);
 			return false;
 		}
@@ -423,7 +427,7 @@ void lab_begin(struct lab *lab)
 	uint32_t i;
 
 	for (i = 0; i < lab->nodes; i++) {
-		say(lab->node[i].go);
+		net_say(lab->node[i].go);
 		close(lab->node[i].go);
 		close(lab->node[i].said);
 	}
@@ -455,9 +459,9 @@ bool lab_down(const struct lab *lab, const struct lab_event *event)
 	ip.used = 0;
 	for (i = 0; i < (event->node < 0 ? lab->clusters : lab->rails); i++) {
 		if (event->node < 0)
-			line(&ip, "link set w%u down", i);
+			net_line(&ip, "link set w%u down", i);
 		else
-			line(&ip, "link set p%d.%u down", event->node, i);
+			net_line(&ip, "link set p%d.%u down", event->node, i);
 	}
-	return batch("ip", ip.text);
+	return net_batch("ip", ip.text);
 }

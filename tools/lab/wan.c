@@ -74,7 +74,7 @@ static uint32_t mac_slot(const struct wan *wan, const uint8_t *address)
 	return slot;
 }
 
-static void learn(struct wan *wan, const uint8_t *address, uint32_t port)
+static void wan_learn(struct wan *wan, const uint8_t *address, uint32_t port)
 {
 	uint32_t slot = mac_slot(wan, address);
 
@@ -84,7 +84,7 @@ static void learn(struct wan *wan, const uint8_t *address, uint32_t port)
 }
 
 /* Through the port that has the address behind it, or all others: a switch does so. */
-static void deliver(const struct wan *wan, uint32_t from, const struct frame *frame)
+static void wan_deliver(const struct wan *wan, uint32_t from, const struct frame *frame)
 {
 	uint32_t slot = mac_slot(wan, frame->data), port;
 
@@ -106,7 +106,7 @@ static uint64_t deliver_due(struct wan *wan)
 		struct way *way = &wan->way[i];
 
 		while (way->head < way->tail && way->ring[way->head % way->room].due <= now)
-			deliver(wan, i, &way->ring[way->head++ % way->room]);
+			wan_deliver(wan, i, &way->ring[way->head++ % way->room]);
 		if (way->head < way->tail &&
 		    (!next || way->ring[way->head % way->room].due < next))
 			next = way->ring[way->head % way->room].due;
@@ -121,7 +121,7 @@ static bool is_lost(struct wan *wan)
 }
 
 /* A frame came at `now`; whether it goes on its way. */
-static bool admit(struct wan *wan, struct way *way, struct frame *frame, uint64_t now)
+static bool wan_admit(struct wan *wan, struct way *way, struct frame *frame, uint64_t now)
 {
 	const double ns_per_byte = wan->lab->wan > 0 ? 8e9 / wan->lab->wan : 0;
 	const uint64_t start = way->free_at > now ? way->free_at : now;
@@ -144,7 +144,7 @@ static uint64_t stamp_of(struct msghdr *message)
 	return when.tv_sec * 1000000000ull + when.tv_nsec;
 }
 
-static void take(struct wan *wan, uint32_t port)
+static void wan_take(struct wan *wan, uint32_t port)
 {
 	struct way *way = &wan->way[port];
 	int i;
@@ -167,8 +167,8 @@ static void take(struct wan *wan, uint32_t port)
 		if (bytes < 14)
 			return;
 		frame->bytes = bytes;
-		learn(wan, frame->data + 6, port);
-		way->tail += admit(wan, way, frame, stamp_of(&message));
+		wan_learn(wan, frame->data + 6, port);
+		way->tail += wan_admit(wan, way, frame, stamp_of(&message));
 	}
 }
 
@@ -210,6 +210,6 @@ void lab_forward(const struct lab *lab, const int *port, uint32_t ports)
 			continue;
 		for (i = 0; i < ports; i++)
 			if (poll[i].revents)
-				take(wan, i);
+				wan_take(wan, i);
 	}
 }

@@ -179,7 +179,7 @@ static bool read_models(struct calibrate *k)
 	return true;
 }
 
-static bool complete(struct calibrate *k)
+static bool calibrate_complete(struct calibrate *k)
 {
 	struct noise_cpus cpus;
 	u32 cpu;
@@ -208,7 +208,7 @@ static bool read_options(int argc, char **argv, struct calibrate *k)
 		if (!read_option(k, key, argv))
 			return false;
 	}
-	return option_no_more(command, argc, argv) && complete(k);
+	return option_no_more(command, argc, argv) && calibrate_complete(k);
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static double share_of(u64 part, u64 all)
 }
 
 /* Of gaps about that long, those that were injected; net: without what was there anyway. */
-static double precision(const struct noise_detector_row *row, bool net)
+static double calibrate_precision(const struct noise_detector_row *row, bool net)
 {
 	double seen = row->seen - (net ? row->background : 0);
 
@@ -299,7 +299,7 @@ static void print_detector(const struct noise_calibration *c)
 		printf("%10s %9llu %9llu %9.3f%% %9.2f%% %9.2f%% %12s %12s %12s\n",
 		       noise_time_text(row->length, length), (unsigned long long)row->injected,
 		       (unsigned long long)row->found, 100 * share_of(row->found, row->injected),
-		       100 * precision(row, false), 100 * precision(row, true),
+		       100 * calibrate_precision(row, false), 100 * calibrate_precision(row, true),
 		       noise_time_text(row->error.p50, a), noise_time_text(row->error.p95, b),
 		       noise_time_text(row->stall.p95, d));
 	}
@@ -359,15 +359,18 @@ static json_t *detector_json(const struct noise_calibration *c)
 	for (i = 0; i < NOISE_LENGTHS; i++) {
 		const struct noise_detector_row *row = &c->detector[i];
 
-		json_array_append_new(list, json_pack("{sI sI sI sf sI sI sf sf sf so so}",
-			"length_ns", (json_int_t)row->length, "injected", (json_int_t)row->injected,
-			"found", (json_int_t)row->found, "recall",
-			share_of(row->found, row->injected), "seen_about_that_long",
-			(json_int_t)row->seen, "of_these_injected", (json_int_t)row->matched,
-			"background_expected", row->background, "precision",
-			precision(row, false), "precision_net", precision(row, true),
-			"seen_error", noise_quantiles_json(&row->error), "stall_error",
-			noise_quantiles_json(&row->stall)));
+		json_array_append_new(
+			list,
+			json_pack("{sI sI sI sf sI sI sf sf sf so so}", "length_ns",
+				  (json_int_t)row->length, "injected", (json_int_t)row->injected,
+				  "found", (json_int_t)row->found, "recall",
+				  share_of(row->found, row->injected), "seen_about_that_long",
+				  (json_int_t)row->seen, "of_these_injected",
+				  (json_int_t)row->matched, "background_expected", row->background,
+				  "precision", calibrate_precision(row, false), "precision_net",
+				  calibrate_precision(row, true), "seen_error",
+				  noise_quantiles_json(&row->error), "stall_error",
+				  noise_quantiles_json(&row->stall)));
 	}
 	return list;
 }
@@ -432,8 +435,9 @@ static void write_plot(const struct noise_calibration *c, const char *path, FILE
 		const struct noise_detector_row *r = &c->detector[i];
 
 		fprintf(to, "%llu %.6f %.6f %.6f %.1f %.1f %.1f\n", (unsigned long long)r->length,
-			100 * share_of(r->found, r->injected), 100 * precision(r, false),
-			100 * precision(r, true), r->error.p05, r->error.p50, r->error.p95);
+			100 * share_of(r->found, r->injected), 100 * calibrate_precision(r, false),
+			100 * calibrate_precision(r, true), r->error.p05, r->error.p50,
+			r->error.p95);
 	}
 	fprintf(to, "EOD\n$m << EOD\n");
 	for (i = 0; i < c->models; i++)
@@ -472,7 +476,7 @@ static void write_plot(const struct noise_calibration *c, const char *path, FILE
 		"unset multiplot\n", c->models - 0.4);
 }
 
-static int plot(const struct noise_calibration *c, const char *path)
+static int calibrate_plot(const struct noise_calibration *c, const char *path)
 {
 	FILE *gnuplot;
 
@@ -504,7 +508,7 @@ int noise_calibrate(int argc, char **argv)
 			(k.json ? print_json : print_all)(&k.c);
 			if (k.strict && !all_is_good(&k.c))
 				status = COMMAND_USAGE;
-			if (k.plot && plot(&k.c, k.plot))
+			if (k.plot && calibrate_plot(&k.c, k.plot))
 				status = COMMAND_ERROR;
 		}
 	}

@@ -36,7 +36,7 @@ struct bench {
 	bool stop;
 };
 
-static void say(const struct noise_calibration *c, const char *what)
+static void calibration_say(const struct noise_calibration *c, const char *what)
 {
 	if (c->progress)
 		c->progress(what);
@@ -65,8 +65,8 @@ static void free_bench(struct bench *b)
 		munmap(b->done, INJECTED * sizeof(*b->done));
 }
 
-static int refuse(const char *command, const struct noise_calibration *c, const char *what,
-		  int error)
+static int calibration_refuse(const char *command, const struct noise_calibration *c,
+			      const char *what, int error)
 {
 	fprintf(stderr, "%s %s: CPU %u: %s: %s\n", argument_program, command, c->cpu, what,
 		strerror(-error));
@@ -82,15 +82,16 @@ static int settle_in(struct bench *b, const char *command)
 	noise_cpus_add(&self, c->cpu);
 	status = noise_cpus_set_affinity(0, &self);
 	if (status)
-		return refuse(command, c, "cannot be run on", status);
+		return calibration_refuse(command, c, "cannot be run on", status);
 	if (take_room(&b->gap, GAPS, sizeof(*b->gap)) ||
 	    take_room(&b->plan, STALLS, sizeof(*b->plan)) ||
 	    take_room(&b->done, INJECTED, sizeof(*b->done)))
-		return refuse(command, c, "no memory", -ENOMEM);
+		return calibration_refuse(command, c, "no memory", -ENOMEM);
 	prctl(PR_SET_TIMERSLACK, 1);
 	status = noise_policy_set(&c->measure);
 	if (status)
-		return refuse(command, c, "the priority asked for (-P) is refused", status);
+		return calibration_refuse(command, c, "the priority asked for (-P) is refused",
+					  status);
 	noise_clock_open(&c->clock);
 	c->turn = noise_loop_turn(c->clock.counter, &c->least);
 	return 0;
@@ -107,13 +108,13 @@ static struct noise_loop *fresh_loop(struct bench *b)
 	return &b->loop;
 }
 
-static double seconds(const struct bench *b, u64 ticks)
+static double calibration_seconds(const struct bench *b, u64 ticks)
 {
 	return noise_clock_ns(&b->c->clock, ticks) / 1e9;
 }
 
 /* As long as an event of this length looks, give or take a half. */
-static bool about(const struct bench *b, const struct noise_gap *gap, u64 length)
+static bool calibration_about(const struct bench *b, const struct noise_gap *gap, u64 length)
 {
 	const u64 turn = b->c->turn, ticks = gap->end - gap->begin;
 	const double ns = noise_clock_ns(&b->c->clock, ticks > turn ? ticks - turn : 0);
@@ -126,12 +127,12 @@ static u64 count_about(const struct bench *b, u64 length, const bool *matched)
 	u64 i, count = 0;
 
 	for (i = 0; i < b->loop.gaps; i++)
-		count += (!matched || matched[i]) && about(b, &b->gap[i], length);
+		count += (!matched || matched[i]) && calibration_about(b, &b->gap[i], length);
 	return count;
 }
 
 /* Time in gaps. */
-static double taken(const struct bench *b)
+static double calibration_taken(const struct bench *b)
 {
 	u64 ticks = b->loop.lost_ticks, i;
 
@@ -147,11 +148,11 @@ static void watch_background(struct bench *b)
 	double time;
 	u32 i;
 
-	say(c, "background");
+	calibration_say(c, "background");
 	noise_loop_run(loop, noise_ticks(loop->counter) +
 			     noise_clock_ticks(&c->clock, c->duration / 100 * BACKGROUND_SHARE));
-	time = seconds(b, loop->watched);
-	c->background_share = taken(b) / loop->watched;
+	time = calibration_seconds(b, loop->watched);
+	c->background_share = calibration_taken(b) / loop->watched;
 	c->background_rate = (loop->gaps + loop->lost) / time;
 	for (i = 0; i < NOISE_LENGTHS; i++)
 		c->background[i] = count_about(b, lengths[i], NULL) / time;
@@ -223,7 +224,7 @@ static int test_detector(struct bench *b)
 	int status = 0;
 	u32 i;
 
-	say(c, "detector");
+	calibration_say(c, "detector");
 	for (i = 0; !status && i < NOISE_LENGTHS; i++) {
 		struct noise_loop *loop = fresh_loop(b);
 		const u64 begin = noise_ticks(loop->counter);
@@ -234,7 +235,8 @@ static int test_detector(struct bench *b)
 		loop->stalls = &stalls;
 		noise_loop_run(loop, begin + part);
 		status = judge_stalls(b, &stalls, &c->detector[i]);
-		c->detector[i].background = c->background[i] * seconds(b, loop->watched);
+		c->detector[i].background =
+			c->background[i] * calibration_seconds(b, loop->watched);
 	}
 	return status;
 }
@@ -308,7 +310,7 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	int status;
 	u64 i;
 
-	say(c, "cost of an event");
+	calibration_say(c, "cost of an event");
 	c->cost = 0;
 	status = run_model(b, &plan, duration, &injector, command);
 	if (!status)
@@ -452,7 +454,7 @@ static int judge_seen(const struct bench *b, const struct noise_injector *inject
 	row->found = match.found;
 	row->seen_share = seen / (injector->until - injector->from);
 	row->seen_error = 1.96 * sqrt(squares) / (injector->until - injector->from);
-	row->total_share = taken(b) / b->loop.watched;
+	row->total_share = calibration_taken(b) / b->loop.watched;
 	row->error = noise_quantiles(error, match.alone);
 	free(error);
 	noise_match_free(&match);
@@ -466,7 +468,7 @@ static int test_model(struct bench *b, struct noise_model_row *row, u64 duration
 	struct noise_injector injector;
 	int status = find_cost(b, row->said.model.period, duration / PILOT_PART, command);
 
-	say(b->c, row->text);
+	calibration_say(b->c, row->text);
 	row->cost = b->c->cost;
 	row->fingerprint = noise_plan_fingerprint(&plan, 0);
 	row->ks_plan = row->ks_done = -1;

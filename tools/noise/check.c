@@ -63,8 +63,8 @@ static const struct option options_known[] = {
 
 /* No advice: a fact. Otherwise good, or better with the advice. */
 __attribute__((format(printf, 5, 6)))
-static void find(struct check *check, const char *what, bool good, const char *advice,
-		 const char *format, ...)
+static void check_find(struct check *check, const char *what, bool good, const char *advice,
+		       const char *format, ...)
 {
 	struct finding *finding = &check->finding[check->findings];
 	va_list list;
@@ -95,7 +95,7 @@ static bool read_line(const char *path, char value[VALUE])
 }
 
 /* What is in [brackets] of a line of choices. */
-static void chosen(char value[VALUE])
+static void check_chosen(char value[VALUE])
 {
 	char *open = strchr(value, '['), *close = open ? strchr(open, ']') : NULL;
 
@@ -113,8 +113,8 @@ static void find_switch(struct check *check, const char *what, const char *path,
 
 	if (!read_line(path, value))
 		return;
-	chosen(value);
-	find(check, what, !strcmp(value, best), advice, "%s", value);
+	check_chosen(value);
+	check_find(check, what, !strcmp(value, best), advice, "%s", value);
 }
 
 /* ---- what the kernel was told when it began ----------------------------------------------- */
@@ -127,8 +127,8 @@ static void find_list(struct check *check, const char *what, const char *path, c
 	if (!noise_cpus_file(&cpus, path))
 		cpus = (struct noise_cpus){ { 0 } };
 	noise_cpus_remove(&rest, &cpus);
-	find(check, what, !noise_cpus_count(&rest), advice, "%s",
-	     noise_cpus_count(&cpus) ? noise_cpus_list(&cpus, text, sizeof(text)) : "none");
+	check_find(check, what, !noise_cpus_count(&rest), advice, "%s",
+		   noise_cpus_count(&cpus) ? noise_cpus_list(&cpus, text, sizeof(text)) : "none");
 }
 
 static void find_command_line(struct check *check)
@@ -144,10 +144,10 @@ static void find_command_line(struct check *check)
 		  "boot with isolcpus=, or make an isolated cpuset partition");
 	find_list(check, "CPUs without tick", "/sys/devices/system/cpu/nohz_full",
 		  "boot with nohz_full=: the tick stops where one task runs");
-	find(check, "RCU callbacks elsewhere", strstr(line, "rcu_nocbs") != NULL,
-	     "boot with rcu_nocbs= (nohz_full= does it too)", "%s",
-	     strstr(line, "rcu_nocbs") ? "rcu_nocbs=" : "no");
-	find(check, "command line", true, NULL, "%.150s", line);
+	check_find(check, "RCU callbacks elsewhere", strstr(line, "rcu_nocbs") != NULL,
+		   "boot with rcu_nocbs= (nohz_full= does it too)", "%s",
+		   strstr(line, "rcu_nocbs") ? "rcu_nocbs=" : "no");
+	check_find(check, "command line", true, NULL, "%.150s", line);
 }
 
 /* ---- processors ------------------------------------------------------------------------------ */
@@ -211,15 +211,15 @@ static void find_siblings(struct check *check)
 	}
 	noise_cpus_remove(&all, &check->cpus);
 	if (*value == '0')
-		find(check, "SMT", true, NULL, "off");
+		check_find(check, "SMT", true, NULL, "off");
 	else if (noise_cpus_count(&all))
-		find(check, "SMT", true, NULL, "on; siblings %s can be a home for daemons",
-		     noise_cpus_list(&all, text, sizeof(text)));
+		check_find(check, "SMT", true, NULL, "on; siblings %s can be a home for daemons",
+			   noise_cpus_list(&all, text, sizeof(text)));
 	else
-		find(check, "SMT", false,
-		     "use one thread of each core: the sibling takes time that "
-		     "no tool sees as noise",
-		     "on, both threads are the application's");
+		check_find(check, "SMT", false,
+			   "use one thread of each core: the sibling takes time that "
+			   "no tool sees as noise",
+			   "on, both threads are the application's");
 }
 
 static void find_processors(struct check *check)
@@ -228,16 +228,16 @@ static void find_processors(struct check *check)
 	const long sleep = deepest_sleep(noise_cpus_next(&check->cpus, 0));
 
 	if (read_of_cpus(&check->cpus, "cpufreq/scaling_governor", value))
-		find(check, "frequency governor", !strcmp(value, "performance"),
-		     "cpupower frequency-set -g performance", "%s", value);
+		check_find(check, "frequency governor", !strcmp(value, "performance"),
+			   "cpupower frequency-set -g performance", "%s", value);
 	if (sleep >= 0)
-		find(check, "deepest sleep", sleep <= 10,
-		     "forbid deep states for time-critical jobs: cpupower idle-set -D 10",
-		     "%ld us to wake", sleep);
+		check_find(check, "deepest sleep", sleep <= 10,
+			   "forbid deep states for time-critical jobs: cpupower idle-set -D 10",
+			   "%ld us to wake", sleep);
 	find_siblings(check);
 	if (read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", value))
-		find(check, "clock source", !strstr("hpet acpi_pm jiffies", value),
-		     "a slow clock: see why the kernel distrusts the TSC", "%s", value);
+		check_find(check, "clock source", !strstr("hpet acpi_pm jiffies", value),
+			   "a slow clock: see why the kernel distrusts the TSC", "%s", value);
 }
 
 /* ---- who may run where ------------------------------------------------------------------------
@@ -301,19 +301,20 @@ static void find_rights(struct check *check)
 	char value[VALUE];
 	bool balancer;
 
-	find(check, "interrupts", !interrupts, "collnoise pin init moves those that can be moved",
-	     "%u of %u may come to the application's CPUs", interrupts, all);
+	check_find(check, "interrupts", !interrupts,
+		   "collnoise pin init moves those that can be moved",
+		   "%u of %u may come to the application's CPUs", interrupts, all);
 	daemons = count_daemons(&check->cpus, &balancer);
-	find(check, "tasks", !daemons, "collnoise pin init moves those that can be moved",
-	     "%u may run there, and elsewhere too", daemons);
-	find(check, "irqbalance", !balancer,
-	     "it moves interrupts back: stop it, or ban these CPUs in its configuration", "%s",
-	     balancer ? "runs" : "does not run");
+	check_find(check, "tasks", !daemons, "collnoise pin init moves those that can be moved",
+		   "%u may run there, and elsewhere too", daemons);
+	check_find(check, "irqbalance", !balancer,
+		   "it moves interrupts back: stop it, or ban these CPUs in its configuration",
+		   "%s", balancer ? "runs" : "does not run");
 	if (read_line("/sys/devices/virtual/workqueue/cpumask", value) &&
 	    noise_cpus_read_mask(&works, value)) {
 		noise_cpus_keep(&works, &check->cpus);
-		find(check, "unbound kernel work", !noise_cpus_count(&works),
-		     "collnoise pin init --workqueues", "cpumask %s", value);
+		check_find(check, "unbound kernel work", !noise_cpus_count(&works),
+			   "collnoise pin init --workqueues", "cpumask %s", value);
 	}
 	find_switch(check, "timers move to other CPUs", "/proc/sys/kernel/timer_migration", "1",
 		    "sysctl kernel.timer_migration=1");
@@ -327,7 +328,7 @@ static void find_services(struct check *check)
 	struct timespec tick;
 
 	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &tick) && tick.tv_nsec)
-		find(check, "tick", true, NULL, "HZ=%ld", (long)(1e9 / tick.tv_nsec + 0.5));
+		check_find(check, "tick", true, NULL, "HZ=%ld", (long)(1e9 / tick.tv_nsec + 0.5));
 	find_switch(check, "soft-lockup watchdog", "/proc/sys/kernel/watchdog", "0",
 		    "sysctl kernel.watchdog=0, or watchdog_cpumask without these CPUs");
 	find_switch(check, "NMI watchdog", "/proc/sys/kernel/nmi_watchdog", "0",
@@ -359,10 +360,10 @@ static void find_host(struct check *check)
 		guest |= !strncmp(line, "flags", 5) && strstr(line, " hypervisor");
 	if (from)
 		fclose(from);
-	find(check, "hypervisor", !guest,
-	     "what the host takes shows as steal or as hardware; pin the virtual CPUs there", "%s",
-	     guest ? "this is a virtual machine" : "none");
-	find(check, "module", true, NULL, "%s", noise_module_state());
+	check_find(check, "hypervisor", !guest,
+		   "what the host takes shows as steal or as hardware; pin the virtual CPUs there",
+		   "%s", guest ? "this is a virtual machine" : "none");
+	check_find(check, "module", true, NULL, "%s", noise_module_state());
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
@@ -409,7 +410,7 @@ static bool read_options(int argc, char **argv, struct check *check)
 	return option_no_more(command, argc, argv);
 }
 
-static void print(const struct check *check)
+static void check_print(const struct check *check)
 {
 	static const char *const signs[] = { "ok", "better", "" };
 	char text[256];
@@ -457,7 +458,7 @@ int noise_check(int argc, char **argv)
 	find_rights(&check);
 	find_services(&check);
 	find_host(&check);
-	(check.json ? print_json : print)(&check);
+	(check.json ? print_json : check_print)(&check);
 	for (i = 0; i < check.findings; i++)
 		better += check.finding[i].level == LEVEL_BETTER;
 	return check.strict && better ? COMMAND_USAGE : COMMAND_OK;

@@ -25,7 +25,7 @@ static bool counter_is_trusted(void)
 }
 
 /* Of many tries the one that was interrupted least. */
-static struct noise_moment now(bool counter)
+static struct noise_moment clock_now(bool counter)
 {
 	struct noise_moment best = { .blur = UINT64_MAX };
 	int i;
@@ -43,12 +43,12 @@ static struct noise_moment now(bool counter)
 	return best;
 }
 
-static u64 scale(u64 value, u64 rate)
+static u64 clock_scale(u64 value, u64 rate)
 {
 	return (wide)value * rate >> FRACTION;
 }
 
-static u64 ratio(u64 to, u64 from)
+static u64 clock_ratio(u64 to, u64 from)
 {
 	return from ? ((wide)to << FRACTION) / from : 0;
 }
@@ -57,10 +57,10 @@ void noise_clock_settle(struct noise_clock *clock)
 {
 	u64 ticks, far;
 
-	clock->last = now(clock->counter);
+	clock->last = clock_now(clock->counter);
 	ticks = clock->last.ticks - clock->first.ticks;
-	clock->rate = ratio(clock->last.raw - clock->first.raw, ticks);
-	clock->wall_rate = ratio(clock->last.wall - clock->first.wall, ticks);
+	clock->rate = clock_ratio(clock->last.raw - clock->first.raw, ticks);
+	clock->wall_rate = clock_ratio(clock->last.wall - clock->first.wall, ticks);
 	clock->ppm = (clock->first.blur + clock->last.blur) / 2.0 / ticks * 1e6;
 	/* Somebody set the wall clock: from here on as it was at first. */
 	far = clock->wall_rate > clock->rate ? clock->wall_rate - clock->rate :
@@ -74,7 +74,7 @@ void noise_clock_open(struct noise_clock *clock)
 	const struct timespec look = { .tv_nsec = FIRST_LOOK_MS * 1000000 };
 
 	*clock = (struct noise_clock){ .counter = counter_is_trusted() };
-	clock->first = now(clock->counter);
+	clock->first = clock_now(clock->counter);
 	nanosleep(&look, NULL);
 	noise_clock_settle(clock);
 }
@@ -86,7 +86,7 @@ const char *noise_clock_name(const struct noise_clock *clock)
 
 u64 noise_clock_ns(const struct noise_clock *clock, u64 ticks)
 {
-	return scale(ticks, clock->rate);
+	return clock_scale(ticks, clock->rate);
 }
 
 u64 noise_clock_ticks(const struct noise_clock *clock, u64 ns)
@@ -97,8 +97,9 @@ u64 noise_clock_ticks(const struct noise_clock *clock, u64 ns)
 u64 noise_clock_wall(const struct noise_clock *clock, u64 ticks)
 {
 	if (ticks < clock->first.ticks)
-		return clock->first.wall - scale(clock->first.ticks - ticks, clock->wall_rate);
-	return clock->first.wall + scale(ticks - clock->first.ticks, clock->wall_rate);
+		return clock->first.wall -
+		       clock_scale(clock->first.ticks - ticks, clock->wall_rate);
+	return clock->first.wall + clock_scale(ticks - clock->first.ticks, clock->wall_rate);
 }
 
 u64 noise_clock_at(const struct noise_clock *clock, u64 wall)

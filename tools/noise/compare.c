@@ -16,7 +16,8 @@ static u64 *sorted_lengths(const struct noise_capture *capture)
 	return length;
 }
 
-static double distance(const struct noise_capture *a, const struct noise_capture *b, double *chance)
+static double compare_distance(const struct noise_capture *a, const struct noise_capture *b,
+			       double *chance)
 {
 	u64 *x = sorted_lengths(a), *y = sorted_lengths(b);
 	double d = 0;
@@ -34,7 +35,7 @@ static bool is_significant(const struct noise_mean *difference)
 	return fabs(difference->mean) > difference->error;
 }
 
-static double ratio(double after, double before)
+static double compare_ratio(double after, double before)
 {
 	return before > 0 ? after / before : 0;
 }
@@ -50,14 +51,14 @@ static void print_row(const char *what, double before, double after, bool time, 
 		snprintf(x, sizeof(x), "%.4f", before);
 		snprintf(y, sizeof(y), "%.4f", after);
 	}
-	fprintf(to, "  %-14s %12s %12s %9.3f\n", what, x, y, ratio(after, before));
+	fprintf(to, "  %-14s %12s %12s %9.3f\n", what, x, y, compare_ratio(after, before));
 }
 
 void noise_compare_print(const struct noise_view *before, const struct noise_view *after, FILE *to)
 {
 	const struct noise_summary *a = &before->all, *b = &after->all;
 	const struct noise_mean d = noise_mean_difference(&a->window, &b->window);
-	double chance, far = distance(before->capture, after->capture, &chance);
+	double chance, far = compare_distance(before->capture, after->capture, &chance);
 
 	fprintf(to, "\ncompared            %12s %12s %9s\n", "before", "after", "ratio");
 	print_row("taken, %", 100 * a->share, 100 * b->share, false, to);
@@ -81,12 +82,12 @@ static json_t *side_json(const struct noise_summary *s)
 json_t *noise_compare_json(const struct noise_view *before, const struct noise_view *after)
 {
 	const struct noise_mean d = noise_mean_difference(&before->all.window, &after->all.window);
-	double chance, far = distance(before->capture, after->capture, &chance);
+	double chance, far = compare_distance(before->capture, after->capture, &chance);
 
 	return json_pack("{so so so sb sf sf sf sf}", "before", side_json(&before->all), "after",
 			 side_json(&after->all), "share_difference", noise_mean_json(&d),
 			 "significant", is_significant(&d), "share_ratio",
-			 ratio(after->all.share, before->all.share), "rate_ratio",
-			 ratio(after->all.rate, before->all.rate), "ks_distance", far, "ks_chance",
-			 chance);
+			 compare_ratio(after->all.share, before->all.share), "rate_ratio",
+			 compare_ratio(after->all.rate, before->all.rate), "ks_distance", far,
+			 "ks_chance", chance);
 }

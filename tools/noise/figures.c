@@ -6,7 +6,7 @@
 
 #include "figures.h"
 
-static int ascending(const void *a, const void *b)
+static int figures_ascending(const void *a, const void *b)
 {
 	const u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
@@ -16,7 +16,7 @@ static int ascending(const void *a, const void *b)
 void noise_sort(u64 *values, u64 count)
 {
 	if (count)
-		qsort(values, count, sizeof(*values), ascending);
+		qsort(values, count, sizeof(*values), figures_ascending);
 }
 
 static u64 rank_of(u64 count, double share)
@@ -126,7 +126,7 @@ u32 noise_bucket(u64 duration)
 /* ---- means ------------------------------------------------------------------------------ */
 
 /* Student's t at 97.5 %, to a per cent: Cornish and Fisher's expansion around the normal. */
-static double student(double freedom)
+static double figures_student(double freedom)
 {
 	const double z = 1.959964, z2 = z * z, v = freedom;
 
@@ -147,28 +147,28 @@ struct noise_mean noise_mean(const double *values, u32 count)
 	for (i = 0; i < count; i++)
 		squares += (values[i] - result.mean) * (values[i] - result.mean);
 	if (count > 1)
-		result.error = student(count - 1) * sqrt(squares / (count - 1) / count);
+		result.error = figures_student(count - 1) * sqrt(squares / (count - 1) / count);
 	return result;
 }
 
 /* The square of the standard error. */
-static double variance(const struct noise_mean *m)
+static double figures_variance(const struct noise_mean *m)
 {
-	const double error = m->windows > 1 ? m->error / student(m->windows - 1) : 0;
+	const double error = m->windows > 1 ? m->error / figures_student(m->windows - 1) : 0;
 
 	return error * error;
 }
 
 struct noise_mean noise_mean_difference(const struct noise_mean *a, const struct noise_mean *b)
 {
-	const double x = variance(a), y = variance(b), both = x + y;
+	const double x = figures_variance(a), y = figures_variance(b), both = x + y;
 	struct noise_mean result = { .mean = b->mean - a->mean };
 	double freedom = 1e9;
 
 	if (a->windows > 1 && b->windows > 1 && both > 0)
 		freedom = both * both / (x * x / (a->windows - 1) + y * y / (b->windows - 1));
 	result.windows = a->windows < b->windows ? a->windows : b->windows;
-	result.error = student(freedom) * sqrt(both);
+	result.error = figures_student(freedom) * sqrt(both);
 	return result;
 }
 

@@ -18,7 +18,7 @@ const char *const noise_format_names[NOISE_FORMATS] = { "capture", "netgauge", "
 enum { LINE_MAX_BYTES = 512, TIME_BITS = 62 };
 
 __attribute__((format(printf, 3, 4)))
-static int wrong(struct coll_text_error *error, u32 line, const char *format, ...)
+static int formats_wrong(struct coll_text_error *error, u32 line, const char *format, ...)
 {
 	va_list list;
 
@@ -104,8 +104,9 @@ static int parse_netgauge(struct lines *lines, u32 cpu, struct noise_capture *ca
 		if (coll_noise_line_is_empty(at))
 			continue;
 		if (!coll_noise_pair(at, &start, &duration))
-			return wrong(error, lines->number,
-				     "'%.60s' is not \"start duration\" in ns", lines->line);
+			return formats_wrong(error, lines->number,
+					     "'%.60s' is not \"start duration\" in ns",
+					     lines->line);
 		if (noise_capture_add_event(capture, start, duration, cpu, COLL_NOISE_UNKNOWN, 0))
 			return -ENOMEM;
 	}
@@ -147,7 +148,8 @@ static int parse_trace_line(struct lines *lines, const struct noise_import *impo
 	if (!found)
 		return 0;
 	if (found < 0)
-		return wrong(error, lines->number, "'%.60s' is no event of osnoise", lines->line);
+		return formats_wrong(error, lines->number, "'%.60s' is no event of osnoise",
+				     lines->line);
 	/* A gap that nothing interfered with is hardware; other gaps are their parts. */
 	if (import->samples ? !sample : sample && traced.interference)
 		return 0;
@@ -230,8 +232,9 @@ static int read_quanta(struct lines *lines, struct quantum **list, u64 *count,
 			continue;
 		if (!coll_noise_pair(at, &q.time, &q.work) ||
 		    (*count && q.time <= (*list)[*count - 1].time))
-			return wrong(error, lines->number,
-				     "'%.60s' is not \"time work\", times rising", lines->line);
+			return formats_wrong(error, lines->number,
+					     "'%.60s' is not \"time work\", times rising",
+					     lines->line);
 		if (*count == room) {
 			struct quantum *more =
 				reallocarray(*list, room ? 2 * room : 1024, sizeof(q));
@@ -243,7 +246,9 @@ static int read_quanta(struct lines *lines, struct quantum **list, u64 *count,
 		}
 		(*list)[(*count)++] = q;
 	}
-	return *count > 1 ? 0 : wrong(error, lines->number, "two lines of \"time work\" at least");
+	return *count > 1
+		       ? 0
+		       : formats_wrong(error, lines->number, "two lines of \"time work\" at least");
 }
 
 /* The usual length, and the most work ever done in one. */
@@ -294,7 +299,7 @@ static int parse_ftq(struct lines *lines, u32 cpu, struct noise_capture *capture
 	int status = read_quanta(lines, &list, &count, error);
 
 	if (!status && (list[count - 1].time - list[0].time) > (1ull << TIME_BITS) / 2)
-		status = wrong(error, lines->number, "times that far apart");
+		status = formats_wrong(error, lines->number, "times that far apart");
 	if (!status)
 		status = add_quanta(list, count, cpu, capture);
 	free(list);
@@ -359,21 +364,23 @@ static void print_csv(const struct noise_capture *capture, FILE *to)
 /* ---- all ---------------------------------------------------------------------------------------
  */
 
-static bool holds(const char *data, size_t bytes, const char *text)
+static bool formats_holds(const char *data, size_t bytes, const char *text)
 {
 	return memmem(data, bytes, text, strlen(text)) != NULL;
 }
 
-static enum noise_format guess(const char *data, size_t bytes)
+static enum noise_format formats_guess(const char *data, size_t bytes)
 {
 	const u64 magic = COLL_NOISE_MAGIC;
 
 	if (bytes >= sizeof(magic) && !memcmp(data, &magic, sizeof(magic)))
 		return NOISE_CAPTURE;
-	if (holds(data, bytes, "tracer: osnoise") || holds(data, bytes, "_noise: ") ||
-	    holds(data, bytes, "sample_threshold: "))
+	if (formats_holds(data, bytes, "tracer: osnoise") ||
+	    formats_holds(data, bytes, "_noise: ") ||
+	    formats_holds(data, bytes, "sample_threshold: "))
 		return NOISE_OSNOISE;
-	if (holds(data, bytes, "# Ticks per ns") || holds(data, bytes, "# octave: pwelch"))
+	if (formats_holds(data, bytes, "# Ticks per ns") ||
+	    formats_holds(data, bytes, "# octave: pwelch"))
 		return NOISE_FTQ;
 	return NOISE_NETGAUGE;
 }
@@ -387,13 +394,13 @@ int noise_format_parse(const void *data, size_t bytes, const struct noise_import
 
 	*error = (struct coll_text_error){ 0 };
 	if (format == NOISE_GUESS)
-		format = guess(data, bytes);
+		format = formats_guess(data, bytes);
 	if (format == NOISE_CAPTURE) {
 		noise_capture_free(capture);
 		return noise_capture_parse(data, bytes, capture, error);
 	}
 	if (format == NOISE_CSV)
-		return wrong(error, 0, "csv is written, not read");
+		return formats_wrong(error, 0, "csv is written, not read");
 	lines = calloc(1, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;

@@ -175,7 +175,7 @@ static bool read_option(struct inject *inject, int key, char **argv)
 	}
 }
 
-static bool complete(struct inject *inject)
+static bool inject_complete(struct inject *inject)
 {
 	inject->options.module = !inject->user;
 	inject->options.context = inject->context;
@@ -204,7 +204,7 @@ static bool read_options(int argc, char **argv, struct inject *inject)
 		return false;
 	}
 	inject->what = argv[optind++];
-	return option_no_more(inject->command, argc, argv) && complete(inject);
+	return option_no_more(inject->command, argc, argv) && inject_complete(inject);
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -321,8 +321,8 @@ struct tally {
 	struct noise_quantiles late, error;
 };
 
-static int tally(const struct noise_injector *injector, const struct noise_injector_cpu *cpu,
-		 struct tally *tally)
+static int inject_tally(const struct noise_injector *injector, const struct noise_injector_cpu *cpu,
+			struct tally *tally)
 {
 	double *late = calloc(cpu->count + 1, sizeof(*late));
 	double *error = calloc(cpu->count + 1, sizeof(*error));
@@ -356,12 +356,13 @@ static void print_tally(const struct noise_injector_cpu *cpu, const struct tally
 {
 	char a[24], b[24], c[24], d[24];
 
-	printf("CPU %u: %llu of %llu events, asked %.4f %% of the time, injected %.4f %%; late: median %s, "
-	       "p99 %s; length off by: median %s, p99 %s\n", cpu->cpu,
-	       (unsigned long long)t->events, (unsigned long long)t->planned,
-	       100 * t->asked / span, 100 * t->injected / span,
-	       noise_time_text(t->late.p50, a), noise_time_text(t->late.p99, b),
-	       noise_time_text(t->error.p50, c), noise_time_text(t->error.p99, d));
+	printf("CPU %u: %llu of %llu events, asked %.4f %% of the time, injected %.4f %%; late: "
+	       "median %s, "
+	       "p99 %s; length off by: median %s, p99 %s\n",
+	       cpu->cpu, (unsigned long long)t->events, (unsigned long long)t->planned,
+	       100 * t->asked / span, 100 * t->injected / span, noise_time_text(t->late.p50, a),
+	       noise_time_text(t->late.p99, b), noise_time_text(t->error.p50, c),
+	       noise_time_text(t->error.p99, d));
 	if (t->merged)
 		printf("CPU %u: %llu events touched the one before and were made part of it, or "
 		       "came too late to be made\n",
@@ -392,7 +393,7 @@ static json_t *tally_json(const struct inject *inject, const struct noise_inject
 			 noise_quantiles_json(&t->error));
 }
 
-static int report(const struct inject *inject, const struct noise_injector *injector)
+static int inject_report(const struct inject *inject, const struct noise_injector *injector)
 {
 	const double span = injector->until - injector->from;
 	json_t *cpus = json_array();
@@ -400,7 +401,7 @@ static int report(const struct inject *inject, const struct noise_injector *inje
 	u32 i;
 
 	for (i = 0; i < injector->cpus; i++) {
-		if (tally(injector, &injector->cpu[i], &t))
+		if (inject_tally(injector, &injector->cpu[i], &t))
 			return COMMAND_ERROR;
 		if (inject->json)
 			json_array_append_new(cpus, tally_json(inject, &injector->cpu[i], &t,
@@ -468,7 +469,7 @@ static int write_file(const struct inject *inject, const struct noise_injector *
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int signal)
+static void inject_interrupt(int signal)
 {
 	(void)signal;
 	interrupted = 1;
@@ -478,7 +479,7 @@ static void wait_for_end(const struct inject *inject, struct noise_injector *inj
 {
 	const bool progress = !inject->quiet && isatty(STDERR_FILENO);
 	const struct timespec glance = { .tv_nsec = 100 * NOISE_MS };
-	const struct sigaction action = { .sa_handler = interrupt };
+	const struct sigaction action = { .sa_handler = inject_interrupt };
 	u64 now;
 
 	sigaction(SIGINT, &action, NULL);
@@ -499,7 +500,7 @@ static void wait_for_end(const struct inject *inject, struct noise_injector *inj
 		injector->until = now;
 }
 
-static int run(struct inject *inject)
+static int inject_run(struct inject *inject)
 {
 	struct noise_injector injector;
 	struct noise_clock clock;
@@ -512,7 +513,7 @@ static int run(struct inject *inject)
 	if (!noise_injector_begin(&injector, &inject->options, &clock, inject->command)) {
 		wait_for_end(inject, &injector);
 		noise_clock_settle(&clock);
-		status = report(inject, &injector);
+		status = inject_report(inject, &injector);
 		if ((inject->output &&
 		     write_file(inject, &injector, inject->output, write_capture)) ||
 		    (inject->log && write_file(inject, &injector, inject->log, write_log)))
@@ -534,7 +535,7 @@ static int inject_command(int argc, char **argv, struct inject *inject)
 		return COMMAND_USAGE;
 	status = inject->replay ? plan_file(inject) : plan_model(inject);
 	if (status == COMMAND_OK)
-		status = share_is_allowed(inject) ? run(inject) : COMMAND_USAGE;
+		status = share_is_allowed(inject) ? inject_run(inject) : COMMAND_USAGE;
 	coll_noise_said_free(&inject->said);
 	noise_capture_free(&inject->capture);
 	free(inject->model);

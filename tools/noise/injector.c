@@ -91,8 +91,8 @@ static const struct coll_noise_plan *plan_of(const struct noise_injector_cpu *cp
 }
 
 /* Events that touch become one. */
-static void merge(struct noise_injector_cpu *cpu, struct coll_noise_stream *stream,
-		  struct coll_noise_span *span, struct coll_noise_span *next)
+static void injector_merge(struct noise_injector_cpu *cpu, struct coll_noise_stream *stream,
+			   struct coll_noise_span *span, struct coll_noise_span *next)
 {
 	while (next->start <= span->start + span->duration) {
 		const u64 end = next->start + next->duration;
@@ -124,7 +124,7 @@ static void *inject_cpu(void *argument)
 	for (;;) {
 		span = next;
 		next = coll_noise_next(plan, &stream);
-		merge(cpu, &stream, &span, &next);
+		injector_merge(cpu, &stream, &span, &next);
 		if (epoch + span.start >= injector->until ||
 		    !sleep_until(injector, epoch + span.start))
 			break;
@@ -446,7 +446,7 @@ u64 noise_injector_planned(const struct noise_injector *injector, u32 index)
 }
 
 /* FNV-1a. */
-static u64 mix(u64 hash, u64 value)
+static u64 injector_mix(u64 hash, u64 value)
 {
 	u32 byte;
 
@@ -464,7 +464,7 @@ u64 noise_plan_fingerprint(const struct coll_noise_plan *plan, u32 number)
 	for (i = 0; i < FINGERPRINT_EVENTS; i++) {
 		const struct coll_noise_span span = coll_noise_next(plan, &stream);
 
-		hash = mix(mix(hash, span.start), span.duration);
+		hash = injector_mix(injector_mix(hash, span.start), span.duration);
 	}
 	return hash;
 }

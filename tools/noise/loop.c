@@ -9,7 +9,8 @@ enum { TURNS = 20000 };
  * Storing costs less than any threshold, so the next gap may begin with the
  * reading that ended this one: no time goes unwatched.
  */
-static __attribute__((noinline)) void keep(struct noise_loop *loop, u64 begin, u64 end, u64 *total)
+static __attribute__((noinline)) void loop_keep(struct noise_loop *loop, u64 begin, u64 end,
+						u64 *total)
 {
 	if (loop->gaps < loop->room) {
 		loop->gap[loop->gaps] = (struct noise_gap){ begin, end };
@@ -24,7 +25,8 @@ static __attribute__((noinline)) void keep(struct noise_loop *loop, u64 begin, u
 		loop->passed = true;
 }
 
-static __attribute__((noinline)) void stall(struct noise_stalls *stalls, bool counter, u64 begin)
+static __attribute__((noinline)) void loop_stall(struct noise_stalls *stalls, bool counter,
+						 u64 begin)
 {
 	const struct noise_gap *plan = &stalls->plan[stalls->index];
 	u64 end = begin;
@@ -35,7 +37,7 @@ static __attribute__((noinline)) void stall(struct noise_stalls *stalls, bool co
 }
 
 static inline __attribute__((always_inline)) void
-turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
+loop_turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
 {
 	const u64 threshold = loop->threshold, begin = noise_ticks(counter);
 	const bool *stop = loop->stop;
@@ -47,14 +49,14 @@ turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
 	while (now < end && !__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		now = noise_ticks(counter);
 		if (__builtin_expect(now - last > threshold, 0)) {
-			keep(loop, last, now, &total);
+			loop_keep(loop, last, now, &total);
 			if (loop->passed)
 				break;
 		}
 		last = now;
 		turns++;
 		if (stalling && __builtin_expect(now >= next, 0) && now < end) {
-			stall(stalls, counter, now);
+			loop_stall(stalls, counter, now);
 			next = stalls->index < stalls->count ?
 				       stalls->plan[stalls->index].begin : UINT64_MAX;
 		}
@@ -66,14 +68,14 @@ turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
 void noise_loop_run(struct noise_loop *loop, u64 end)
 {
 	if (loop->counter && loop->stalls)
-		turn(loop, end, true, true);
+		loop_turn(loop, end, true, true);
 	else if (loop->counter)
-		turn(loop, end, true, false);
+		loop_turn(loop, end, true, false);
 	else
-		turn(loop, end, false, loop->stalls != NULL);
+		loop_turn(loop, end, false, loop->stalls != NULL);
 }
 
-static int ascending(const void *a, const void *b)
+static int loop_ascending(const void *a, const void *b)
 {
 	const u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
@@ -94,7 +96,7 @@ u64 noise_loop_turn(bool counter, u64 *least)
 		length[i] = now - last;
 		last = now;
 	}
-	qsort(length, TURNS, sizeof(*length), ascending);
+	qsort(length, TURNS, sizeof(*length), loop_ascending);
 	*least = length[0];
 	usual = length[TURNS / 2];
 	free(length);

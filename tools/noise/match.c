@@ -4,7 +4,7 @@
 
 #include "match.h"
 
-static u64 overlap(const struct noise_gap *a, const struct noise_gap *b)
+static u64 match_overlap(const struct noise_gap *a, const struct noise_gap *b)
 {
 	const u64 begin = a->begin > b->begin ? a->begin : b->begin;
 	const u64 end = a->end < b->end ? a->end : b->end;
@@ -12,9 +12,9 @@ static u64 overlap(const struct noise_gap *a, const struct noise_gap *b)
 	return end > begin ? end - begin : 0;
 }
 
-static bool covers(const struct noise_gap *gap, const struct noise_gap *injected)
+static bool match_covers(const struct noise_gap *gap, const struct noise_gap *injected)
 {
-	return 2 * overlap(gap, injected) >= injected->end - injected->begin;
+	return 2 * match_overlap(gap, injected) >= injected->end - injected->begin;
 }
 
 /* A gap, and the injected events from `*next` on that may be in it. */
@@ -24,7 +24,7 @@ static void match_gap(struct noise_match *match, const struct noise_gap *gap,
 	u64 i = *next, inside = 0, length = 0;
 
 	for (; i < count && injected[i].begin < gap->end; i++) {
-		if (!covers(gap, &injected[i]))
+		if (!match_covers(gap, &injected[i]))
 			continue;
 		inside++;
 		length += injected[i].end - injected[i].begin;

@@ -135,7 +135,7 @@ static const struct option options_known[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(void)
+static void measure_usage(void)
 {
 	argument_help(help, stdout);
 	noise_limits_list(stdout);
@@ -197,7 +197,7 @@ static bool read_action(struct measure *m, const char *text)
 	return false;
 }
 
-static void act(const struct measure *m)
+static void measure_act(const struct measure *m)
 {
 	int i, number;
 	pid_t pid;
@@ -239,7 +239,7 @@ static bool of_trace_event(struct measure *m, int key)
 }
 
 /* What an optional argument is, which may have come as -t=FILE. */
-static const char *given(const char *otherwise)
+static const char *measure_given(const char *otherwise)
 {
 	if (!optarg)
 		return otherwise;
@@ -252,7 +252,7 @@ static bool read_trace_option(struct measure *m, int key)
 
 	switch (key) {
 	case 't':
-		m->trace.file = given(usual);
+		m->trace.file = measure_given(usual);
 		return true;
 	case 'e':
 		return add_trace_event(m);
@@ -346,7 +346,7 @@ static bool read_option(struct measure *m, int key, char **argv)
 		m->debug = true;
 		return true;
 	case 'C':
-		m->cgroup = given(NULL);
+		m->cgroup = measure_given(NULL);
 		return true;
 	case 't':
 	case 'e':
@@ -362,7 +362,7 @@ static bool read_option(struct measure *m, int key, char **argv)
 	}
 }
 
-static bool complete(struct measure *m)
+static bool measure_complete(struct measure *m)
 {
 	struct noise_watch_options *w = &m->watch;
 
@@ -379,8 +379,10 @@ static bool complete(struct measure *m)
 		return false;
 	}
 	if (m->trace.file && !w->stop && !w->stop_total) {
-		fprintf(stderr, "collnoise %s: -t goes with -s or -S: a trace is written when one of "
-			"them stops it; -o keeps every capture\n", m->command);
+		fprintf(stderr,
+			"collnoise %s: -t goes with -s or -S: a trace is written when one of "
+			"them stops it; -o keeps every capture\n",
+			m->command);
 		return false;
 	}
 	/* Sums are over a second where there is no period, as rtla has it. */
@@ -394,16 +396,16 @@ static bool read_options(int argc, char **argv, struct measure *m)
 	int key;
 
 	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":c:H:d:T:p:r:s:S:P:t::e:a:C::o:b:E:qDh", options_known,
-				  NULL)) != -1) {
+	while ((key = getopt_long(argc, argv, ":c:H:d:T:p:r:s:S:P:t::e:a:C::o:b:E:qDh",
+				  options_known, NULL)) != -1) {
 		if (key == 'h') {
-			usage();
+			measure_usage();
 			exit(COMMAND_OK);
 		}
 		if (!read_option(m, key, argv))
 			return false;
 	}
-	return option_no_more(m->command, argc, argv) && complete(m);
+	return option_no_more(m->command, argc, argv) && measure_complete(m);
 }
 
 /* ---- what is said ------------------------------------------------------------------------- */
@@ -558,7 +560,8 @@ static int watch_with_module(struct measure *m, struct noise_module *module,
 	return status;
 }
 
-static int watch(struct measure *m, struct noise_watch *watch, struct noise_capture *capture)
+static int measure_watch(struct measure *m, struct noise_watch *watch,
+			 struct noise_capture *capture)
 {
 	const u32 room = m->watch.room < 1 << 20 ? m->watch.room : 1 << 20;
 	struct noise_module *module = NULL;
@@ -577,8 +580,8 @@ static int watch(struct measure *m, struct noise_watch *watch, struct noise_capt
 	return status;
 }
 
-static int tell(const struct measure *m, const struct noise_watch *watch,
-		const struct noise_capture *capture, const struct noise_view *before)
+static int measure_tell(const struct measure *m, const struct noise_watch *watch,
+			const struct noise_capture *capture, const struct noise_view *before)
 {
 	struct noise_view view;
 	int status;
@@ -597,7 +600,7 @@ static int tell(const struct measure *m, const struct noise_watch *watch,
 	return status;
 }
 
-static int measure(struct measure *m)
+static int measure_node(struct measure *m)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
 	struct noise_capture capture = { 0 }, earlier = { 0 };
@@ -612,14 +615,14 @@ static int measure(struct measure *m)
 		return COMMAND_ERROR;
 	if (noise_trace_begin(&m->trace, m->command))
 		goto forget;
-	if (!watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
+	if (!measure_watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
 	    !(m->settings && noise_rates_write(m->command, &capture, m->settings)))
-		status = tell(m, &w, &capture, m->compare ? &before : NULL);
+		status = measure_tell(m, &w, &capture, m->compare ? &before : NULL);
 	if (w.passed && m->trace.file && noise_trace_write(&m->trace, &capture, m->command))
 		status = COMMAND_ERROR;
 	noise_trace_end(&m->trace);
 	if (w.passed)
-		act(m);
+		measure_act(m);
 	noise_watch_free(&w);
 	noise_capture_free(&capture);
 forget:
@@ -634,7 +637,7 @@ int noise_measure(int argc, char **argv)
 			     .limits = NOISE_NO_LIMITS, .entries = 256 };
 
 	m.watch.duration = 60 * NOISE_S;
-	return read_options(argc, argv, &m) ? measure(&m) : COMMAND_USAGE;
+	return read_options(argc, argv, &m) ? measure_node(&m) : COMMAND_USAGE;
 }
 
 int noise_record(int argc, char **argv)
@@ -649,5 +652,5 @@ int noise_record(int argc, char **argv)
 		fprintf(stderr, "collnoise record: -o FILE is needed; - is the standard output\n");
 		return COMMAND_USAGE;
 	}
-	return measure(&m);
+	return measure_node(&m);
 }

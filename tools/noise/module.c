@@ -308,8 +308,8 @@ int noise_module_inject(struct noise_module *module, const struct noise_module_o
 	return netlink_ask(module->netlink, message, take_id, id);
 }
 
-static struct nl_msg *about(struct noise_module *module, enum coll_command command, int flags,
-			    u32 id)
+static struct nl_msg *module_about(struct noise_module *module, enum coll_command command,
+				   int flags, u32 id)
 {
 	struct nl_msg *message = netlink_message(module->netlink, command, flags);
 
@@ -320,7 +320,8 @@ static struct nl_msg *about(struct noise_module *module, enum coll_command comma
 
 int noise_module_stop(struct noise_module *module, u32 id)
 {
-	return netlink_ask(module->netlink, about(module, COLL_CMD_NOISE_STOP, 0, id), NULL, NULL);
+	return netlink_ask(module->netlink, module_about(module, COLL_CMD_NOISE_STOP, 0, id), NULL,
+			   NULL);
 }
 
 struct taker {
@@ -344,8 +345,9 @@ int noise_module_log(struct noise_module *module, u32 id, noise_module_take *tak
 {
 	struct taker taker = { take, data };
 
-	return netlink_ask(module->netlink, about(module, COLL_CMD_NOISE_LOG, NLM_F_DUMP, id),
-			   take_log, &taker);
+	return netlink_ask(module->netlink,
+			   module_about(module, COLL_CMD_NOISE_LOG, NLM_F_DUMP, id), take_log,
+			   &taker);
 }
 
 struct counters {

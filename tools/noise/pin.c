@@ -43,7 +43,8 @@ static const char *const help[] = {
 	"Tasks, interrupts and the kernel's unbound work leave the CPUs of the application.",
 	"",
 	"  -c, --cpus LIST       the application's CPUs (default: all but housekeeping)",
-	"  -H, --house-keeping LIST  where everything goes (default: the first CPU, or all but -c);",
+	"  -H, --house-keeping LIST  where everything goes (default: the first CPU, or all but "
+	"-c);",
 	"                        siblings: all threads of each core but its first",
 	"      --rules FILE      what is moved: lines such as",
 	"                          keep comm=ptp4l",
@@ -221,7 +222,7 @@ static bool read_rules(struct pin *pin)
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
-static const char *reason(const struct noise_pin *pin)
+static const char *pin_reason(const struct noise_pin *pin)
 {
 	switch (pin->state) {
 	case NOISE_PIN_KEPT:
@@ -257,7 +258,7 @@ static void print_pin(const struct noise_pin *pin)
 	else
 		snprintf(what, sizeof(what), "%s %u %s", kinds[pin->kind], pin->number, pin->name);
 	printf("%-17s %-44s %s -> %s%s%s\n", noise_pin_state_name(pin->state), what, pin->before,
-	       pin->after, *reason(pin) ? "; " : "", reason(pin));
+	       pin->after, *pin_reason(pin) ? "; " : "", pin_reason(pin));
 }
 
 static void print_all(const struct pin *p)
@@ -294,7 +295,7 @@ static json_t *pins_json(const struct pin *p)
 			json_array_append_new(pins, json_pack("{ss sI ss* ss ss ss ss}", "kind",
 				kinds[pin->kind], "number", (json_int_t)pin->number, "name",
 				pin->name, "before", pin->before, "after", pin->after, "state",
-				noise_pin_state_name(pin->state), "reason", reason(pin)));
+				noise_pin_state_name(pin->state), "reason", pin_reason(pin)));
 	}
 	for (state = 0; state < NOISE_PIN_STATES; state++)
 		json_object_set_new(counts, noise_pin_state_name(state),
@@ -325,7 +326,7 @@ static void print_commands(const struct pin *p)
 /* ---- measuring ----------------------------------------------------------------------------------
  */
 
-static int measure(const struct pin *p, struct noise_capture *capture, struct noise_view *view)
+static int pin_measure(const struct pin *p, struct noise_capture *capture, struct noise_view *view)
 {
 	struct noise_watch_options options = noise_watch_defaults();
 	struct noise_watch watch;
@@ -350,10 +351,12 @@ static void module_path(const struct pin *p, char path[4096])
 	snprintf(path, 4096, "%s/pin.module", p->state);
 }
 
-static void rests(const struct noise_rule *rule)
+static void pin_rests(const struct noise_rule *rule)
 {
-	fprintf(stderr, "collnoise pin: line %u: there is no cgroup %s (the module takes no globs of "
-		"cgroups); the rule rests\n", rule->line, rule->cgroup);
+	fprintf(stderr,
+		"collnoise pin: line %u: there is no cgroup %s (the module takes no globs of "
+		"cgroups); the rule rests\n",
+		rule->line, rule->cgroup);
 }
 
 /* Whose descendants stay: the caller's parent, so that the caller is one of them. */
@@ -393,7 +396,8 @@ static int module_begins(struct pin *p)
 		return -errno;
 	error = netlink_open(&netlink);
 	if (!error)
-		error = noise_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(), rests);
+		error = noise_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(),
+					     pin_rests);
 	if (!error)
 		error = noise_pin_module_count(netlink, &p->counts);
 	if (error) {
@@ -427,14 +431,14 @@ static int module_ends(const struct pin *p)
 
 /* ---- doing it --------------------------------------------------------------------------- */
 
-static int fail(const char *what, const char *path, int error)
+static int pin_fail(const char *what, const char *path, int error)
 {
 	fprintf(stderr, "collnoise pin: %s %s: %s\n", what, path, strerror(-error));
 	return COMMAND_ERROR;
 }
 
-static int tell(const struct pin *p, const struct noise_view *before,
-		const struct noise_view *after)
+static int pin_tell(const struct pin *p, const struct noise_view *before,
+		    const struct noise_view *after)
 {
 	json_t *all;
 
@@ -456,7 +460,7 @@ static int tell(const struct pin *p, const struct noise_view *before,
 	return COMMAND_OK;
 }
 
-static int check(struct pin *p)
+static int pin_check(struct pin *p)
 {
 	if (!read_rules(p))
 		return COMMAND_USAGE;
@@ -466,11 +470,11 @@ static int check(struct pin *p)
 		print_commands(p);
 		return COMMAND_OK;
 	}
-	return tell(p, NULL, NULL);
+	return pin_tell(p, NULL, NULL);
 }
 
 /* What is left to do from here. */
-static int plan(struct pin *p)
+static int pin_plan(struct pin *p)
 {
 	struct noise_rules left;
 	int status;
@@ -484,7 +488,7 @@ static int plan(struct pin *p)
 	return status;
 }
 
-static int apply(struct pin *p)
+static int pin_apply(struct pin *p)
 {
 	int status = noise_pinning_save(&p->pinning, p->state, false);
 
@@ -494,35 +498,35 @@ static int apply(struct pin *p)
 		return COMMAND_ERROR;
 	}
 	if (status)
-		return fail("cannot keep the state in", p->state, status);
+		return pin_fail("cannot keep the state in", p->state, status);
 	if (p->module && module_begins(p)) {
 		noise_pinning_forget(p->state);
 		return COMMAND_ERROR;
 	}
 	noise_pinning_apply(&p->pinning);
 	status = noise_pinning_save(&p->pinning, p->state, true);
-	return status ? fail("cannot keep the state in", p->state, status) : COMMAND_OK;
+	return status ? pin_fail("cannot keep the state in", p->state, status) : COMMAND_OK;
 }
 
-static int init(struct pin *p)
+static int pin_init(struct pin *p)
 {
 	struct noise_capture before = { 0 }, after = { 0 };
 	struct noise_view was = { 0 }, is = { 0 };
 	int status;
 
 	if (p->dry_run)
-		return check(p);
+		return pin_check(p);
 	if (!read_rules(p))
 		return COMMAND_USAGE;
-	if (p->measure && measure(p, &before, &was))
+	if (p->measure && pin_measure(p, &before, &was))
 		return COMMAND_ERROR;
-	if (plan(p))
+	if (pin_plan(p))
 		return COMMAND_ERROR;
-	status = apply(p);
-	if (status == COMMAND_OK && p->measure && measure(p, &after, &is))
+	status = pin_apply(p);
+	if (status == COMMAND_OK && p->measure && pin_measure(p, &after, &is))
 		status = COMMAND_ERROR;
 	if (status == COMMAND_OK)
-		status = tell(p, &was, p->measure ? &is : NULL);
+		status = pin_tell(p, &was, p->measure ? &is : NULL);
 	noise_view_free(&was);
 	noise_view_free(&is);
 	noise_capture_free(&before);
@@ -530,7 +534,7 @@ static int init(struct pin *p)
 	return status;
 }
 
-static int fini(struct pin *p)
+static int pin_fini(struct pin *p)
 {
 	int status = noise_pinning_load(&p->pinning, p->state);
 
@@ -540,7 +544,7 @@ static int fini(struct pin *p)
 		return COMMAND_ERROR;
 	}
 	if (status)
-		return fail("cannot read the state in", p->state, status);
+		return pin_fail("cannot read the state in", p->state, status);
 	if (module_ends(p))
 		return COMMAND_ERROR;
 	noise_pinning_undo(&p->pinning);
@@ -551,8 +555,9 @@ static int fini(struct pin *p)
 		noise_json_print(pins_json(p), stdout);
 	else
 		print_all(p);
-	return status ? fail("not everything was put back; the state stays in", p->state, status) :
-			COMMAND_OK;
+	return status ? pin_fail("not everything was put back; the state stays in", p->state,
+				 status)
+		      : COMMAND_OK;
 }
 
 /* What a rule could not say is any character there. */
@@ -618,7 +623,7 @@ static void suggest_rules(const struct noise_view *view, const struct noise_task
 	}
 }
 
-static int suggest(struct pin *p)
+static int pin_suggest(struct pin *p)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
 	struct noise_capture capture;
@@ -644,10 +649,10 @@ static const struct action {
 	int (*run)(struct pin *p);
 	int arguments;
 } actions[] = {
-	{ "check", check, 0 },
-	{ "init", init, 0 },
-	{ "fini", fini, 0 },
-	{ "suggest", suggest, 1 },
+	{ "check", pin_check, 0 },
+	{ "init", pin_init, 0 },
+	{ "fini", pin_fini, 0 },
+	{ "suggest", pin_suggest, 1 },
 };
 
 int noise_pin(int argc, char **argv)

@@ -335,7 +335,7 @@ static int without_sources(struct predict *p, const struct noise_capture *from,
 	return status ? status : noise_capture_finish(to);
 }
 
-static int load(struct predict *p, char **paths, u32 count)
+static int predict_load(struct predict *p, char **paths, u32 count)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
 	double moved = 0, all = 0;
@@ -458,8 +458,8 @@ static int delay_anywhere(const struct predict *p, const struct noise_capture *c
  * step takes follow from each other. Delays after the first are as many times less as
  * the first is than that of a call that comes out of the blue.
  */
-static int longest(const struct predict *p, const struct noise_capture *capture, double seconds,
-		   double ranks, struct top top, struct times *times)
+static int predict_longest(const struct predict *p, const struct noise_capture *capture,
+			   double seconds, double ranks, struct top top, struct times *times)
 {
 	struct stretch stretch = { 0 };
 	double wait = p->idle, before, delay, again = 0, anywhere = 0;
@@ -501,8 +501,8 @@ static double ideal_of(const struct predict *p, const struct coll_call *call,
 
 /* ---- the same by the schedules ------------------------------------------------------------- */
 
-static int simulate(const struct predict *p, const struct noise_capture *capture, bool together,
-		    struct noise_steps *steps, struct times *times)
+static int predict_simulate(const struct predict *p, const struct noise_capture *capture,
+			    bool together, struct noise_steps *steps, struct times *times)
 {
 	struct coll_noise_span *table;
 	int status = noise_steps_noise(capture, p->captures, together, &steps->noise, &table);
@@ -539,20 +539,20 @@ static int predict_steps(const struct predict *p, const struct coll_call *call,
 	steps.costs.send = steps.costs.redundant = p->machine.overhead;
 	status = noise_steps_scale(&steps, row->base - p->grain * 1e-9);
 	if (!status)
-		status = simulate(p, p->capture, false, &steps, &of[NOTHING]);
+		status = predict_simulate(p, p->capture, false, &steps, &of[NOTHING]);
 	if (!status)
-		status = simulate(p, p->pinned, false, &steps, &of[PINNED]);
+		status = predict_simulate(p, p->pinned, false, &steps, &of[PINNED]);
 	if (!status)
-		status = simulate(p, p->capture, true, &steps, &of[TOGETHER]);
+		status = predict_simulate(p, p->capture, true, &steps, &of[TOGETHER]);
 	steps.steps.offloaded = true;
 	if (!status)
-		status = simulate(p, p->capture, false, &steps, &of[OFFLOADED]);
+		status = predict_simulate(p, p->capture, false, &steps, &of[OFFLOADED]);
 	steps.steps.offloaded = false;
 	of[REDUNDANT] = of[NOTHING];
 	if (row->with.exchanges || row->with.relays) {
 		redundant_job(row->with, &steps.job);
 		if (!status)
-			status = simulate(p, p->capture, false, &steps, &of[REDUNDANT]);
+			status = predict_simulate(p, p->capture, false, &steps, &of[REDUNDANT]);
 	}
 	return status;
 }
@@ -574,15 +574,18 @@ static int predict_order(const struct predict *p, const struct coll_call *call, 
 	struct times *of = row->of;
 	int status;
 
-	status = longest(p, p->capture, row->base, row->ranks, without, &of[NOTHING]);
+	status = predict_longest(p, p->capture, row->base, row->ranks, without, &of[NOTHING]);
 	if (!status)
-		status = longest(p, p->pinned, row->base, row->ranks, others, &of[PINNED]);
+		status = predict_longest(p, p->pinned, row->base, row->ranks, others, &of[PINNED]);
 	if (!status)
-		status = longest(p, p->capture, row->base, 1, (struct top){ 0 }, &of[TOGETHER]);
+		status = predict_longest(p, p->capture, row->base, 1, (struct top){ 0 },
+					 &of[TOGETHER]);
 	if (!status)
-		status = longest(p, p->capture, row->base, row->ranks, redundant, &of[REDUNDANT]);
+		status = predict_longest(p, p->capture, row->base, row->ranks, redundant,
+					 &of[REDUNDANT]);
 	if (!status)
-		status = longest(p, p->capture, grain, row->ranks, offloaded, &of[OFFLOADED]);
+		status = predict_longest(p, p->capture, grain, row->ranks, offloaded,
+					 &of[OFFLOADED]);
 	return status;
 }
 
@@ -686,7 +689,7 @@ static void print_json(const struct predict *p, const struct row *row)
 				   p->moved, "predictions", rows), stdout);
 }
 
-static int draw(const struct predict *p, const struct row *row)
+static int predict_draw(const struct predict *p, const struct row *row)
 {
 	FILE *to;
 	u32 i, r;
@@ -731,10 +734,10 @@ static void show_progress(const struct predict *p, u32 done)
 		fprintf(stderr, "%u ranks: %u of %u", p->ranks[done], done + 1, p->counts);
 }
 
-static int predict(struct predict *p, char **paths, u32 count)
+static int predict_captures(struct predict *p, char **paths, u32 count)
 {
 	struct row row[COUNTS_MAX] = { { 0 } };
-	int status = load(p, paths, count);
+	int status = predict_load(p, paths, count);
 	u32 i;
 
 	for (i = 0; i < p->counts && !status; i++) {
@@ -745,7 +748,7 @@ static int predict(struct predict *p, char **paths, u32 count)
 	if (!status)
 		(p->json ? print_json : print_table)(p, row);
 	if (!status && p->plot)
-		status = draw(p, row);
+		status = predict_draw(p, row);
 	for (i = 0; i < p->captures; i++) {
 		noise_capture_free(&p->capture[i]);
 		noise_capture_free(&p->pinned[i]);
@@ -771,5 +774,5 @@ int noise_predict(int argc, char **argv)
 		p.without[p.withouts++] = "irq";
 		p.without[p.withouts++] = "softirq";
 	}
-	return predict(&p, argv + optind, argc - optind);
+	return predict_captures(&p, argv + optind, argc - optind);
 }

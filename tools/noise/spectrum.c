@@ -112,7 +112,7 @@ static void name_peak(struct noise_peak *peak, double step, bool here)
 /* ---- transform ---------------------------------------------------------------------------- */
 
 /* In place; `count` is a power of two (Cooley and Tukey). */
-static void transform(double complex *value, u32 count)
+static void spectrum_transform(double complex *value, u32 count)
 {
 	u32 i, j = 0, half;
 
@@ -164,14 +164,14 @@ static void add_power(const struct noise_capture *capture, u32 cpu, double bin_n
 	mean = (double)events / bins;
 	for (i = 0; i < bins; i++)
 		value[i] -= mean;
-	transform(value, bins);
+	spectrum_transform(value, bins);
 	for (i = 0; i < bins / SHOWN; i++)
 		power[i] += creal(value[i] * conj(value[i])) / events / capture->head.cpus;
 }
 
 /* ---- peaks ----------------------------------------------------------------------------------- */
 
-static double median(double *values, u32 count)
+static double spectrum_median(double *values, u32 count)
 {
 	u32 low = 0, high = count - 1;
 
@@ -208,7 +208,7 @@ static double median(double *values, u32 count)
  * Bursts lift whole ranges of frequencies, low ones most. Each half octave is
  * measured by its own median, which of chance is ln 2.
  */
-static int flatten(struct noise_spectrum *s)
+static int spectrum_flatten(struct noise_spectrum *s)
 {
 	double *band = malloc(s->points * sizeof(*band));
 	u32 from = 1, end, k;
@@ -221,7 +221,7 @@ static int flatten(struct noise_spectrum *s)
 		end = from + (from / 2 > 24 ? from / 2 : 24);
 		end = end + 24 > s->points ? s->points : end;
 		memcpy(band, s->power + from, (end - from) * sizeof(*band));
-		level = median(band, end - from) / M_LN2;
+		level = spectrum_median(band, end - from) / M_LN2;
 		for (k = from; k < end && level > 0; k++)
 			s->power[k] /= level;
 	}
@@ -279,7 +279,7 @@ static bool is_harmonic(const struct beats *beats, double at)
 }
 
 /* Between points: the top of a parabola through the roots of three. */
-static double top(const struct noise_spectrum *s, u32 k)
+static double spectrum_top(const struct noise_spectrum *s, u32 k)
 {
 	const double a = sqrt(s->power[k - 1]), b = sqrt(s->power[k]), c = sqrt(s->power[k + 1]);
 	const double bend = a - 2 * b + c;
@@ -308,13 +308,14 @@ static void find_peaks(struct noise_spectrum *s, bool here)
 	for (k = 2; k + 1 < s->points; k++) {
 		struct noise_peak peak = { .power = s->power[k] };
 
-		if (!is_peak(s, k) || is_harmonic(&beats, top(s, k)) ||
-		    is_harmonic(&beats, bins - top(s, k)) || is_harmonic(&beats, bins + top(s, k)))
+		if (!is_peak(s, k) || is_harmonic(&beats, spectrum_top(s, k)) ||
+		    is_harmonic(&beats, bins - spectrum_top(s, k)) ||
+		    is_harmonic(&beats, bins + spectrum_top(s, k)))
 			continue;	/* the latter two are as fast as the bins are */
-		peak.hz = top(s, k) * s->step;
-		peak.harmonics = count_harmonics(s, top(s, k));
+		peak.hz = spectrum_top(s, k) * s->step;
+		peak.harmonics = count_harmonics(s, spectrum_top(s, k));
 		if (2 * peak.harmonics >= HARMONICS - 1 && beats.count < BEATS)
-			beats.at[beats.count++] = top(s, k);
+			beats.at[beats.count++] = spectrum_top(s, k);
 		name_peak(&peak, s->step, here);
 		keep_peak(s, &peak);
 	}
@@ -365,7 +366,7 @@ int noise_spectrum(const struct noise_capture *capture, struct noise_spectrum *s
 		if (capture->cpu[c].events)
 			add_power(capture, c, bin_ns, bins, value, spectrum->power);
 	free(value);
-	if (flatten(spectrum)) {
+	if (spectrum_flatten(spectrum)) {
 		noise_spectrum_free(spectrum);
 		return -ENOMEM;
 	}

@@ -18,7 +18,7 @@ enum {
 
 /* ---- measured times -------------------------------------------------------------- */
 
-static int ascending(const void *left, const void *right)
+static int steps_ascending(const void *left, const void *right)
 {
 	const double a = *(const double *)left, b = *(const double *)right;
 
@@ -64,7 +64,8 @@ int noise_base_read(const char *path, struct noise_base *base)
 
 		line++;
 		if (rest == text || *rest != '\n' || !(us > 0 && us < 1e9))
-			error = base_refuse(path, line, "valid: microseconds, above 0, on a line each");
+			error = base_refuse(path, line,
+					    "valid: microseconds, above 0, on a line each");
 		else
 			error = base_add(base, &room, us * 1e-6);
 	}
@@ -73,7 +74,7 @@ int noise_base_read(const char *path, struct noise_base *base)
 		error = base_refuse(path, line, "no times; coll bench --samples writes them");
 	if (error)
 		return error;
-	qsort(base->sample, base->samples, sizeof(*base->sample), ascending);
+	qsort(base->sample, base->samples, sizeof(*base->sample), steps_ascending);
 	base->mean /= base->samples;
 	base->median = base->sample[base->samples / 2];
 	return 0;
@@ -208,8 +209,8 @@ static double share_below(const struct noise_steps *steps, const struct sim_step
 	return below / all;
 }
 
-static double quantile(const struct noise_steps *steps, const struct sim_step *step, u32 count,
-		       double share)
+static double steps_quantile(const struct noise_steps *steps, const struct sim_step *step,
+			     u32 count, double share)
 {
 	const struct noise_base *base = steps->base;
 	double low = 0, high = 0, middle;
@@ -259,7 +260,7 @@ int noise_steps_run(const struct noise_steps *steps, double *mean, double *p99)
 	error = step ? sim_steps(sim, &model, 1, &wanted, step, &count) : -ENOMEM;
 	if (!error) {
 		*mean = mean_of(steps, step, count);
-		*p99 = quantile(steps, step, count, 0.99);
+		*p99 = steps_quantile(steps, step, count, 0.99);
 	}
 	free(step);
 	sim_close(sim);

@@ -11,7 +11,7 @@
 #include "trace.h"
 #include "node/units.h"
 
-static int put(const char *path, const char *text)
+static int trace_put(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	int status = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
@@ -26,7 +26,7 @@ static int put_in(const struct noise_trace *trace, const char *name, const char 
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/%s", trace->folder, name);
-	return put(path, text);
+	return trace_put(path, text);
 }
 
 /* ---- the instance ------------------------------------------------------------------------ */
@@ -65,8 +65,8 @@ static int put_event(const struct noise_trace *trace, const char *name, const ch
 	return put_in(trace, path, text);
 }
 
-static int enable(const struct noise_trace *trace, const struct noise_trace_event *event,
-		  const char *command)
+static int trace_enable(const struct noise_trace *trace, const struct noise_trace_event *event,
+			const char *command)
 {
 	const char *what = "--filter ", *text = event->filter;
 	int status = put_event(trace, event->name, "filter", event->filter);
@@ -101,7 +101,7 @@ int noise_trace_begin(struct noise_trace *trace, const char *command)
 	}
 	put_in(trace, "trace_clock", "mono");
 	for (i = 0; !status && i < trace->events; i++)
-		status = enable(trace, &trace->event[i], command);
+		status = trace_enable(trace, &trace->event[i], command);
 	if (status)
 		noise_trace_end(trace);
 	return status;
@@ -185,10 +185,12 @@ int noise_cgroup_enter(const char *cgroup, const char *command)
 
 	for (i = 0; i < 2 && status == -ENOENT; i++) {
 		snprintf(path, sizeof(path), "%s/%s/cgroup.procs", roots[i], cgroup);
-		status = put(path, "0");
+		status = trace_put(path, "0");
 	}
 	if (status)
-		fprintf(stderr, "%s %s: -C '%s': %s; valid: a folder below /sys/fs/cgroup that this "
-			"user may enter\n", argument_program, command, cgroup, strerror(-status));
+		fprintf(stderr,
+			"%s %s: -C '%s': %s; valid: a folder below /sys/fs/cgroup that this "
+			"user may enter\n",
+			argument_program, command, cgroup, strerror(-status));
 	return status;
 }

@@ -55,15 +55,15 @@ struct finding {
 
 enum { FINDINGS = 3 };
 
-static void find(const struct noise_limits *limits, const struct noise_summary *cpu,
-		 struct finding *finding)
+static void verdict_find(const struct noise_limits *limits, const struct noise_summary *cpu,
+			 struct finding *finding)
 {
 	finding[0] = (struct finding){ "share", "of the time", limits->share, cpu->share };
 	finding[1] = (struct finding){ "longest", "ns", limits->length, cpu->length.max };
 	finding[2] = (struct finding){ "rate", "events/s", limits->rate, cpu->rate };
 }
 
-static bool within(const struct finding *finding)
+static bool verdict_within(const struct finding *finding)
 {
 	return finding->limit < 0 || finding->value <= finding->limit;
 }
@@ -76,9 +76,9 @@ bool noise_verdict_print(const struct noise_limits *limits, const struct noise_v
 	u32 c, i;
 
 	for (c = 0; c < view->capture->head.cpus; c++) {
-		find(limits, &view->cpu[c], finding);
+		verdict_find(limits, &view->cpu[c], finding);
 		for (i = 0; i < FINDINGS; i++) {
-			if (within(&finding[i]))
+			if (verdict_within(&finding[i]))
 				continue;
 			fprintf(to, "%sCPU %u: %s %.6g %s, limit %.6g\n", passed ? "\n" : "",
 				view->cpu[c].cpu, finding[i].what, finding[i].value,
@@ -100,15 +100,15 @@ json_t *noise_verdict_json(const struct noise_limits *limits, const struct noise
 
 	*passed = true;
 	for (c = 0; c < view->capture->head.cpus; c++) {
-		find(limits, &view->cpu[c], finding);
+		verdict_find(limits, &view->cpu[c], finding);
 		for (i = 0; i < FINDINGS; i++) {
 			if (finding[i].limit < 0)
 				continue;
-			*passed &= within(&finding[i]);
+			*passed &= verdict_within(&finding[i]);
 			json_array_append_new(list, json_pack("{si ss sf sf ss sb}", "cpu",
 				(int)view->cpu[c].cpu, "what", finding[i].what, "limit",
 				finding[i].limit, "value", finding[i].value, "unit",
-				finding[i].unit, "passed", within(&finding[i])));
+				finding[i].unit, "passed", verdict_within(&finding[i])));
 		}
 	}
 	return json_pack("{ss* sb so}", "profile", limits->profile, "passed", *passed, "limits",

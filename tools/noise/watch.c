@@ -242,7 +242,7 @@ int noise_watch_begin(struct noise_watch *watch, const struct noise_watch_option
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int signal)
+static void watch_interrupt(int signal)
 {
 	(void)signal;
 	interrupted = 1;
@@ -267,7 +267,7 @@ static void show_progress(const struct noise_watch *watch, u64 now, bool last)
 
 int noise_watch_wait(struct noise_watch *watch)
 {
-	struct sigaction action = { .sa_handler = interrupt }, before[2];
+	struct sigaction action = { .sa_handler = watch_interrupt }, before[2];
 	u64 now = noise_ticks(watch->clock.counter);
 
 	sigaction(SIGINT, &action, &before[0]);

@@ -49,7 +49,7 @@ static const char *const help[] = {
 	NULL,
 };
 
-static int wrong(const char *option, const char *value, const char *valid)
+static int run_wrong(const char *option, const char *value, const char *valid)
 {
 	fprintf(stderr, "coll run: %s '%s' is not valid: %s is\n", option, value, valid);
 	return COMMAND_USAGE;
@@ -61,7 +61,7 @@ static int read_ranks(const char *value, int *ranks)
 	long n = strtol(value, &end, 10);
 
 	if (*value < '0' || *value > '9' || *end || n < 1 || n > RANKS_MAX)
-		return wrong("-n", value, "a number from 1 to 65536");
+		return run_wrong("-n", value, "a number from 1 to 65536");
 	*ranks = n;
 	return 0;
 }
@@ -72,7 +72,7 @@ static int read_seconds(const char *option, const char *value, uint64_t *ns)
 	double seconds = strtod(value, &end);
 
 	if (end == value || *end || !(seconds > 0 && seconds <= 1e9))
-		return wrong(option, value, "a number of seconds above 0");
+		return run_wrong(option, value, "a number of seconds above 0");
 	*ns = seconds * COLL_SECOND;
 	return 0;
 }
@@ -86,14 +86,14 @@ static int read_bind(const char *value, enum launch_bind *bind)
 	else if (!strcmp(value, "core"))
 		*bind = LAUNCH_BIND_CORE;
 	else
-		return wrong("--bind", value, "auto, none or core");
+		return run_wrong("--bind", value, "auto, none or core");
 	return 0;
 }
 
 static int read_hosts(const char *value, struct launch *launch)
 {
 	if (hosts_parse(value, &launch->hosts, &launch->hosts_count, &launch->all))
-		return wrong("--hosts", value, "name[:ranks] with commas between");
+		return run_wrong("--hosts", value, "name[:ranks] with commas between");
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static int fit_hosts(struct launch *launch)
 	if (!launch->coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
 		launch->coll = self;
 	if (!launch->coll || strchr(launch->coll, '\''))
-		return wrong("--coll", launch->coll ? launch->coll : "", "a path without '");
+		return run_wrong("--coll", launch->coll ? launch->coll : "", "a path without '");
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static int fit_hosts(struct launch *launch)
 static int run_agent(struct launch *launch_options)
 {
 	if (!hosts_take_order(STDIN_FILENO, launch_options))
-		return launch(launch_options);
+		return launch_job(launch_options);
 	fprintf(stderr, "coll run: --agent is for coll run itself, which gives it its order\n");
 	return COMMAND_USAGE;
 }
@@ -133,7 +133,7 @@ static int add_variable(struct launch *launch, int *variables, char *text)
 	char *equals = strchr(text, '=');
 
 	if (!equals || equals == text)
-		return wrong("--env", text, "NAME=VALUE");
+		return run_wrong("--env", text, "NAME=VALUE");
 	launch->environment[(*variables)++] = text;
 	return 0;
 }
@@ -242,7 +242,7 @@ int cmd_run(int argc, char **argv)
 	}
 	if (!err) {
 		options.prefix = prefix < 0 ? options.ranks > 1 : prefix;
-		err = launch(&options);
+		err = launch_job(&options);
 	}
 	free(options.environment);
 	return err;

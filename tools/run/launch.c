@@ -75,10 +75,10 @@ struct job {
 
 enum { FD_SIGNAL, FD_STORE, FD_ORDERS, FD_SINK, FD_SOURCE = FD_SINK + 2 };
 
-static void tell(const struct job *job, const char *format, ...)
+static void launch_tell(const struct job *job, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void tell(const struct job *job, const char *format, ...)
+static void launch_tell(const struct job *job, const char *format, ...)
 {
 	char line[512];
 	va_list arguments;
@@ -129,7 +129,7 @@ static void end_ranks(struct job *job)
 	job->kill_at = coll_now() + job->launch->grace;
 }
 
-static void fail(struct job *job, int exit_code)
+static void launch_fail(struct job *job, int exit_code)
 {
 	if (!job->failed)
 		job->exit_code = exit_code;
@@ -480,7 +480,7 @@ static int raise_files(struct job *job)
 	return setrlimit(RLIMIT_NOFILE, &files) ? -errno : 0;
 }
 
-static int allocate(struct job *job)
+static int launch_allocate(struct job *job)
 {
 	int ranks = job->children;
 
@@ -502,7 +502,7 @@ static int open_job(struct job *job)
 {
 	int err;
 
-	err = allocate(job);
+	err = launch_allocate(job);
 	if (!err)
 		err = raise_files(job);
 	if (!err)
@@ -539,16 +539,17 @@ static void tell_host_end(const struct job *job, int host, int status)
 	const char *name = job->launch->hosts[host].name;
 
 	if (job->shared->exec_error)
-		tell(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
-		     strerror(job->shared->exec_error));
+		launch_tell(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
+			    strerror(job->shared->exec_error));
 	else if (WIFSIGNALED(status))
-		tell(job, "host %s: the remote shell was killed by signal %d (%s)", name,
-		     WTERMSIG(status), strsignal(WTERMSIG(status)));
+		launch_tell(job, "host %s: the remote shell was killed by signal %d (%s)", name,
+			    WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == SHELL_FAILED)
-		tell(job, "host %s: the remote shell '%s' failed, or the connection broke", name,
-		     job->launch->ssh);
+		launch_tell(job, "host %s: the remote shell '%s' failed, or the connection broke",
+			    name, job->launch->ssh);
 	else if (WEXITSTATUS(status) == LAUNCH_NOT_FOUND)
-		tell(job, "host %s: no program, or no %s (see --coll)", name, job->launch->coll);
+		launch_tell(job, "host %s: no program, or no %s (see --coll)", name,
+			    job->launch->coll);
 }
 
 static void tell_end(const struct job *job, int child, int status)
@@ -558,24 +559,24 @@ static void tell_end(const struct job *job, int child, int status)
 	if (job->order_fd)
 		tell_host_end(job, child, status);
 	else if (job->shared->exec_error)
-		tell(job, "cannot run '%s': %s", job->launch->argv[0],
-		     strerror(job->shared->exec_error));
+		launch_tell(job, "cannot run '%s': %s", job->launch->argv[0],
+			    strerror(job->shared->exec_error));
 	else if (WIFSIGNALED(status))
-		tell(job, "rank %d was killed by signal %d (%s)%s", rank, WTERMSIG(status),
-		     strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+		launch_tell(job, "rank %d was killed by signal %d (%s)%s", rank, WTERMSIG(status),
+			    strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
 	else
-		tell(job, "rank %d exited with code %d", rank, WEXITSTATUS(status));
+		launch_tell(job, "rank %d exited with code %d", rank, WEXITSTATUS(status));
 }
 
 /* Those that we are ending anyway are no news. */
-static void judge(struct job *job, int rank, int status)
+static void launch_judge(struct job *job, int rank, int status)
 {
 	bool ending = job->kill_at != COLL_FOREVER;
 
 	if (!exit_code_of(status) || ending)
 		return;
 	tell_end(job, rank, status);
-	fail(job, exit_code_of(status));
+	launch_fail(job, exit_code_of(status));
 	if (!job->launch->keep_going || job->shared->exec_error)
 		end_ranks(job);
 }
@@ -588,7 +589,7 @@ struct death {
  * The rank's group, what remains of it, goes with it: before the rank is reaped,
  * while its number cannot mean anybody else.
  */
-static int bury(struct job *job, pid_t pid, int rank)
+static int launch_bury(struct job *job, pid_t pid, int rank)
 {
 	int status = 0;
 
@@ -614,7 +615,7 @@ static pid_t next_dead(void)
  * Takes all that have ended by now. Of those that we find at once the one killed
  * by a signal is told first: the others most likely failed because of it.
  */
-static void reap(struct job *job)
+static void launch_reap(struct job *job)
 {
 	struct death death[64];
 	int count = 0, status, rank, i;
@@ -622,18 +623,18 @@ static void reap(struct job *job)
 
 	while (count < 64 && (pid = next_dead())) {
 		rank = child_of(job, pid);
-		status = bury(job, pid, rank);
+		status = launch_bury(job, pid, rank);
 		if (rank >= 0)
 			death[count++] = (struct death){ rank, status };
 	}
 	for (i = 0; i < count; i++)
 		if (WIFSIGNALED(death[i].status))
-			judge(job, death[i].rank, death[i].status);
+			launch_judge(job, death[i].rank, death[i].status);
 	for (i = 0; i < count; i++)
 		if (!WIFSIGNALED(death[i].status))
-			judge(job, death[i].rank, death[i].status);
+			launch_judge(job, death[i].rank, death[i].status);
 	if (count == 64)
-		reap(job);
+		launch_reap(job);
 }
 
 /* ---- the loop ------------------------------------------------------------ */
@@ -641,13 +642,13 @@ static void reap(struct job *job)
 static void take_signal(struct job *job, int signal)
 {
 	if (signal == SIGCHLD) {
-		reap(job);
+		launch_reap(job);
 		return;
 	}
 	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
 		job->told_to_end = true;
 	if (signal == SIGINT && ++job->interrupts > 1) {
-		tell(job, "interrupted twice: killing all ranks");
+		launch_tell(job, "interrupted twice: killing all ranks");
 		signal_ranks(job, SIGKILL);
 		return;
 	}
@@ -667,7 +668,7 @@ static void take_orders(struct job *job)
 	}
 	job->orders_ended = true;
 	job->told_to_end = true;
-	fail(job, 128 + SIGHUP);
+	launch_fail(job, 128 + SIGHUP);
 	end_ranks(job);
 }
 
@@ -684,8 +685,8 @@ static void check_times(struct job *job)
 	uint64_t now = coll_now();
 
 	if (now >= job->timeout_at) {
-		tell(job, "the job did not end within %g s", job->launch->timeout / 1e9);
-		fail(job, LAUNCH_TIMEOUT);
+		launch_tell(job, "the job did not end within %g s", job->launch->timeout / 1e9);
+		launch_fail(job, LAUNCH_TIMEOUT);
 		job->timeout_at = COLL_FOREVER;
 		end_ranks(job);
 	}
@@ -704,7 +705,7 @@ static int ms_until(uint64_t when)
 	return when <= now ? 0 : (when - now) / 1000000 + 1;
 }
 
-static void watch(struct job *job, int slot, int fd, short events)
+static void launch_watch(struct job *job, int slot, int fd, short events)
 {
 	job->poll_fd[slot] = (struct pollfd){ .fd = fd, .events = events };
 }
@@ -729,19 +730,21 @@ static void carry_output(struct job *job)
 }
 
 /* One turn: waits until `until` at most. */
-static void turn(struct job *job, uint64_t until)
+static void launch_turn(struct job *job, uint64_t until)
 {
 	const struct output_source *source;
 	int i;
 
-	watch(job, FD_SIGNAL, job->signal_fd, POLLIN);
-	watch(job, FD_STORE, job->store ? coll_store_fd(job->store) : -1, POLLIN);
-	watch(job, FD_ORDERS, job->launch->agent && !job->orders_ended ? STDIN_FILENO : -1, POLLIN);
+	launch_watch(job, FD_SIGNAL, job->signal_fd, POLLIN);
+	launch_watch(job, FD_STORE, job->store ? coll_store_fd(job->store) : -1, POLLIN);
+	launch_watch(job, FD_ORDERS, job->launch->agent && !job->orders_ended ? STDIN_FILENO : -1,
+		     POLLIN);
 	for (i = 0; i < 2; i++)
-		watch(job, FD_SINK + i, may_write(job, i) ? job->sink[i].fd : -1, POLLOUT);
+		launch_watch(job, FD_SINK + i, may_write(job, i) ? job->sink[i].fd : -1, POLLOUT);
 	for (i = 0; i < job->sources; i++) {
 		source = &job->source[i];
-		watch(job, FD_SOURCE + i, output_wanted(source->sink) ? source->fd : -1, POLLIN);
+		launch_watch(job, FD_SOURCE + i, output_wanted(source->sink) ? source->fd : -1,
+			     POLLIN);
 	}
 	if (poll(job->poll_fd, FD_SOURCE + job->sources, ms_until(until)) <= 0)
 		return;
@@ -760,7 +763,7 @@ static void run_to_end(struct job *job)
 
 	while (job->running) {
 		until = job->timeout_at < job->kill_at ? job->timeout_at : job->kill_at;
-		turn(job, until);
+		launch_turn(job, until);
 		check_times(job);
 	}
 }
@@ -774,7 +777,7 @@ static void end_fugitives(struct job *job)
 
 	while (coll_now() < until && leftover_kill_children(job->guard)) {
 		usleep(1000);
-		reap(job);
+		launch_reap(job);
 	}
 }
 
@@ -796,12 +799,12 @@ static void drain_output(struct job *job)
 
 	while (sources_open(job) &&
 	       (coll_now() < until || (!output_wanted(&job->sink[0]) && !job->told_to_end)))
-		turn(job, coll_now() + COLL_SECOND / 10);
+		launch_turn(job, coll_now() + COLL_SECOND / 10);
 	for (i = 0; i < job->sources; i++)
 		output_end(&job->source[i]);
 	while ((job->sink[0].bytes || job->sink[1].bytes) &&
 	       (coll_now() < until || !job->told_to_end))
-		turn(job, coll_now() + COLL_SECOND / 10);
+		launch_turn(job, coll_now() + COLL_SECOND / 10);
 	free(job->sink[0].data);
 	free(job->sink[1].data);
 }
@@ -819,7 +822,7 @@ static void close_job(struct job *job)
 	free(job->order_fd);
 }
 
-int launch(const struct launch *options)
+int launch_job(const struct launch *options)
 {
 	struct job job = {
 		.launch = options,
@@ -838,7 +841,7 @@ int launch(const struct launch *options)
 	if (err) {
 		dprintf(STDERR_FILENO, "coll run: cannot start %d ranks: %s\n", options->ranks,
 			strerror(-err));
-		fail(&job, 1);
+		launch_fail(&job, 1);
 		if (job.running)
 			end_ranks(&job);
 	}

@@ -45,6 +45,6 @@ struct launch {
 };
 
 /* Runs the job to its end. Returns the exit code; see coll-run(1). */
-int launch(const struct launch *launch);
+int launch_job(const struct launch *launch);
 
 #endif

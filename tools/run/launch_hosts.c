@@ -73,7 +73,7 @@ int hosts_limit(struct launch_host *hosts, int count, int ranks)
 /* ---- the order --------------------------------------------------------------- */
 
 /* Strings, each with its NUL, and an empty one at the end. */
-static void put(FILE *to, const char *key, const char *value)
+static void launch_hosts_put(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "%s=%s", key, value);
 	fputc(0, to);
@@ -113,15 +113,15 @@ static void put_all(FILE *to, const struct launch *launch, const struct launch_h
 	put_number(to, "quiet", launch->quiet);
 	put_number(to, "bind", launch->bind);
 	if (directory)
-		put(to, "directory", directory);
+		launch_hosts_put(to, "directory", directory);
 	free(directory);
 	for (text = environ; *text; text++)
 		if (is_option(*text))
-			put(to, "env", *text);
+			launch_hosts_put(to, "env", *text);
 	for (text = launch->environment; text && *text; text++)
-		put(to, "env", *text);
+		launch_hosts_put(to, "env", *text);
 	for (text = launch->argv; *text; text++)
-		put(to, "arg", *text);
+		launch_hosts_put(to, "arg", *text);
 }
 
 char *hosts_order(const struct launch *launch, int host, const char *store, const char *secret,
@@ -134,9 +134,9 @@ char *hosts_order(const struct launch *launch, int host, const char *store, cons
 		return NULL;
 	fputs(ORDER, to);
 	fputc(0, to);
-	put(to, "store", store);
-	put(to, "secret", secret);
-	put(to, "job", job);
+	launch_hosts_put(to, "store", store);
+	launch_hosts_put(to, "secret", secret);
+	launch_hosts_put(to, "job", job);
 	put_all(to, launch, &launch->hosts[host]);
 	fputc(0, to);
 	if (fclose(to) || *bytes > ORDER_MAX) {
@@ -188,7 +188,8 @@ static bool take_number(struct launch *launch, const char *key, const char *valu
 	return true;
 }
 
-static bool take_text(struct launch *launch, const char *key, char *value, int *variables, int *words)
+static bool take_text(struct launch *launch, const char *key, char *value, int *variables,
+		      int *words)
 {
 	if (!strcmp(key, "store"))
 		launch->store = value;

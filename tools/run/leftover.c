@@ -25,7 +25,7 @@ int leftover_kill_children(pid_t spare)
 	return killed;
 }
 
-static bool marked(pid_t pid, const char *variable)
+static bool leftover_marked(pid_t pid, const char *variable)
 {
 	char path[64], *entry = NULL;
 	bool found = false;
@@ -54,7 +54,7 @@ int leftover_kill_marked(const char *variable)
 		return 0;
 	while ((entry = readdir(processes))) {
 		pid = atoi(entry->d_name);
-		if (pid > 0 && pid != getpid() && marked(pid, variable)) {
+		if (pid > 0 && pid != getpid() && leftover_marked(pid, variable)) {
 			kill(pid, SIGKILL);
 			killed++;
 		}

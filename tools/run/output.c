@@ -19,7 +19,7 @@ bool output_wanted(const struct output_sink *sink)
 }
 
 /* Appends; what memory has no room for is lost, which beats ending the job. */
-static void append(char **data, size_t *bytes, size_t *room, const char *more, size_t count)
+static void output_append(char **data, size_t *bytes, size_t *room, const char *more, size_t count)
 {
 	size_t need = *bytes + count;
 	char *bigger;
@@ -40,7 +40,7 @@ static void append(char **data, size_t *bytes, size_t *room, const char *more, s
 static void to_sink(struct output_sink *sink, const char *data, size_t bytes)
 {
 	if (!sink->broken)
-		append(&sink->data, &sink->bytes, &sink->room, data, bytes);
+		output_append(&sink->data, &sink->bytes, &sink->room, data, bytes);
 }
 
 static void end_line(struct output_source *source)
@@ -63,7 +63,7 @@ static void split_lines(struct output_source *source, const char *data, size_t b
 	while (bytes) {
 		end = memchr(data, '\n', bytes);
 		count = end ? (size_t)(end - data) : bytes;
-		append(&source->line, &source->bytes, &source->room, data, count);
+		output_append(&source->line, &source->bytes, &source->room, data, count);
 		if (end || source->bytes >= LINE_MAX_BYTES)
 			end_line(source);
 		count += !!end;
@@ -101,7 +101,7 @@ void output_take(struct output_source *source)
 }
 
 /* A pipe that polls writable has room for PIPE_BUF bytes; whole lines if they fit. */
-static size_t portion(const struct output_sink *sink)
+static size_t output_portion(const struct output_sink *sink)
 {
 	size_t most = sink->bytes < PIPE_BUF ? sink->bytes : PIPE_BUF;
 	const char *end = memrchr(sink->data, '\n', most);
@@ -115,7 +115,7 @@ void output_give(struct output_sink *sink)
 
 	if (!sink->bytes)
 		return;
-	n = write(sink->fd, sink->data, portion(sink));
+	n = write(sink->fd, sink->data, output_portion(sink));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {

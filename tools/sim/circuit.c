@@ -150,7 +150,7 @@ struct question {
 	void *answer;
 };
 
-static int ask(const struct question *q, void *memory, u64 bytes)
+static int circuit_ask(const struct question *q, void *memory, u64 bytes)
 {
 	const struct coll_machine machine = machine_of(q->n);
 
@@ -161,7 +161,7 @@ static int ask(const struct question *q, void *memory, u64 bytes)
 }
 
 /* In memory that grows until it is enough. */
-static int answer(const struct question *q)
+static int circuit_answer(const struct question *q)
 {
 	u64 bytes = FIRST_BYTES;
 	void *memory = NULL;
@@ -169,7 +169,7 @@ static int answer(const struct question *q)
 
 	do {
 		memory = memory_grow(memory, bytes, 1);
-		error = ask(q, memory, bytes);
+		error = circuit_ask(q, memory, bytes);
 		bytes *= 2;
 	} while (error == -ENOSPC);
 	free(memory);
@@ -179,11 +179,11 @@ static int answer(const struct question *q)
 int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct circuit_network *n, struct circuits_choice *choice)
 {
-	return answer(&(struct question){ NULL, call, tuning, n, choice });
+	return circuit_answer(&(struct question){ NULL, call, tuning, n, choice });
 }
 
 int circuit_cost(const struct sim_job *job, const struct circuit_network *n,
 		 struct coll_circuits_cost *cost)
 {
-	return answer(&(struct question){ job->algo, &job->call, &job->tuning, n, cost });
+	return circuit_answer(&(struct question){ job->algo, &job->call, &job->tuning, n, cost });
 }

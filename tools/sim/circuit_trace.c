@@ -26,7 +26,7 @@ struct program {
 	u32 kinds, ranks;
 };
 
-static bool wrong(const char *path, u32 line, const char *why)
+static bool circuit_trace_wrong(const char *path, u32 line, const char *why)
 {
 	fprintf(stderr, "coll sim circuit: %s, line %u: %s\n", path, line, why);
 	return false;
@@ -77,16 +77,17 @@ static bool read_line(struct program *p, const char *path, u32 number, const cha
 		return true;
 	if (!strncmp(line, "coll-trace ", 11)) {
 		p->ranks = value_of(line, " ranks=", 0);
-		return p->ranks || wrong(path, number, "no number of ranks");
+		return p->ranks || circuit_trace_wrong(path, number, "no number of ranks");
 	}
 	if (!strncmp(line, "cpu ", 4)) {
 		p->cpu += value_of(line, " ns=", 0) * 1e-9;
 		return true;
 	}
 	if (collective < 0)
-		return wrong(path, number, "neither cpu nor a collective: it is not replayed here");
+		return circuit_trace_wrong(path, number,
+					   "neither cpu nor a collective: it is not replayed here");
 	return add_call(p, collective, value_of(line, " bytes=", 0)) ||
-	       wrong(path, number, "more than 32 kinds of collectives");
+	       circuit_trace_wrong(path, number, "more than 32 kinds of collectives");
 }
 
 static bool read_program(const char *path, struct program *p)
@@ -104,7 +105,7 @@ static bool read_program(const char *path, struct program *p)
 	while (fine && fgets(line, sizeof(line), file))
 		fine = read_line(p, path, ++number, line);
 	fclose(file);
-	return fine && (p->ranks || wrong(path, number, "this is no coll-trace"));
+	return fine && (p->ranks || circuit_trace_wrong(path, number, "this is no coll-trace"));
 }
 
 /* The paper's algorithm for a collective, or the one nearest to it that we have. */
@@ -154,7 +155,7 @@ static bool run_program(const struct program *p, const struct circuit_network *n
 	return true;
 }
 
-static void show(const char *mode, u32 ports, double seconds, bool json, bool first)
+static void circuit_trace_show(const char *mode, u32 ports, double seconds, bool json, bool first)
 {
 	if (json)
 		printf("%s\n  {\"mode\": \"%s\", \"ports\": %u, \"seconds\": %.9g}",
@@ -181,22 +182,22 @@ bool circuit_replay(const char *path, const struct circuit_network *network, con
 		printf("[");
 	if (!run_program(&program, &n, tuning, false, &seconds))
 		return false;
-	show("ideal", 0, seconds, json, true);
+	circuit_trace_show("ideal", 0, seconds, json, true);
 	tuning.ports = 1;
 	tuning.ahead = COLL_AHEAD_NOT;
 	if (!run_program(&program, &n, tuning, false, &seconds))
 		return false;
-	show("naive", 0, seconds, json, false);
+	circuit_trace_show("naive", 0, seconds, json, false);
 	for (i = 0; i < count; i++) {
 		tuning.ports = ports[i];
 		tuning.ahead = COLL_AHEAD_TURNS;
 		if (!run_program(&program, &n, tuning, false, &seconds))
 			return false;
-		show("turns", ports[i], seconds, json, false);
+		circuit_trace_show("turns", ports[i], seconds, json, false);
 		tuning.ahead = COLL_AHEAD_PORTS;
 		if (!run_program(&program, &n, tuning, true, &seconds))
 			return false;
-		show("best", ports[i], seconds, json, false);
+		circuit_trace_show("best", ports[i], seconds, json, false);
 	}
 	if (json)
 		printf("\n]\n");

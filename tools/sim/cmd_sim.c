@@ -124,14 +124,14 @@ static void hide_progress(void)
 		fprintf(stderr, "\r\033[K");
 }
 
-static int ascending(const void *left, const void *right)
+static int sim_ascending(const void *left, const void *right)
 {
 	const double *a = left, *b = right;
 
 	return (*a > *b) - (*a < *b);
 }
 
-static void summarize(struct sim_row *row, const struct sim_outcome *outcome)
+static void sim_summarize(struct sim_row *row, const struct sim_outcome *outcome)
 {
 	double sum = 0, squares = 0;
 	u32 i;
@@ -147,7 +147,7 @@ static void summarize(struct sim_row *row, const struct sim_outcome *outcome)
 	row->messages = outcome->messages;
 	row->events = outcome->events;
 	row->path = outcome->path;
-	qsort(row->time, row->runs, sizeof(*row->time), ascending);
+	qsort(row->time, row->runs, sizeof(*row->time), sim_ascending);
 }
 
 /* The time without noise. */
@@ -189,7 +189,7 @@ int sim_measure(struct sim *sim, const struct sim_options *options, const struct
 				   &progress);
 	row->cpu = cpu_seconds() - row->cpu;
 	if (!error)
-		summarize(row, outcome);
+		sim_summarize(row, outcome);
 	hide_progress();
 	free(outcome);
 	return error;
@@ -332,7 +332,7 @@ struct coll_machine sim_machine_of(const struct sim_options *options)
 	return machine;
 }
 
-static void choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
+static void sim_choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
 {
 	const struct coll_machine machine = sim_machine_of(options);
 	struct coll_call call = call_of(options, ranks);
@@ -358,7 +358,7 @@ static bool run_all(struct sim_options *options, struct sim_row *row)
 			row->ranks = options->ranks[i];
 			row->choice = &options->choice[k];
 			if (!options->choices) {
-				choose(options, row->ranks, &options->automatic[i]);
+				sim_choose(options, row->ranks, &options->automatic[i]);
 				row->choice = &options->automatic[i];
 			}
 			row->tuning = row->choice->tuning;

@@ -278,7 +278,7 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool wrong(const char *option, const char *text, const char *valid)
+static bool sim_circuit_wrong(const char *option, const char *text, const char *valid)
 {
 	return argument_refuse_option("sim circuit", option, text, valid);
 }
@@ -297,13 +297,13 @@ static bool read_ports(const char *text, struct settings *s)
 		if (!*rest)
 			return true;
 	}
-	return wrong("ports", text, "up to 8 numbers from 1 to 64 with commas between");
+	return sim_circuit_wrong("ports", text, "up to 8 numbers from 1 to 64 with commas between");
 }
 
 static bool read_time(const char *option, const char *text, double *seconds)
 {
 	return (coll_text_seconds(text, seconds) && *seconds < 1e4) ||
-	       wrong(option, text, "a duration: 1us, 25ns, 0.1ns, 1e-7 (seconds)");
+	       sim_circuit_wrong(option, text, "a duration: 1us, 25ns, 0.1ns, 1e-7 (seconds)");
 }
 
 static bool read_u32(const char *option, const char *text, u32 least, u32 most, u32 *value)
@@ -322,7 +322,7 @@ static bool read_share(const char *text, double *share)
 
 	*share = strtod(text, &rest);
 	return (rest != text && !*rest && *share >= 0 && *share < 1) ||
-	       wrong("failures", text, "a number from 0 to below 1");
+	       sim_circuit_wrong("failures", text, "a number from 0 to below 1");
 }
 
 static bool read_bytes(const char *text, u64 *bytes)
@@ -333,12 +333,12 @@ static bool read_bytes(const char *text, u64 *bytes)
 	snprintf(option, sizeof(option), "segment=%.40s", text);
 	if (coll_tuning_parse(NULL, option, &tuning, why, sizeof(why)) ||
 	    tuning.segment > COLL_BYTES_MAX)
-		return wrong("size", text, "bytes from 1, suffix K, M or G");
+		return sim_circuit_wrong("size", text, "bytes from 1, suffix K, M or G");
 	*bytes = tuning.segment;
 	return true;
 }
 
-static bool apply(int key, char *const *argv, struct settings *s)
+static bool sim_circuit_apply(int key, char *const *argv, struct settings *s)
 {
 	struct circuit_network *n = &s->network;
 
@@ -366,7 +366,8 @@ static bool apply(int key, char *const *argv, struct settings *s)
 		return read_time("gamma", optarg, &n->gamma);
 	case KEY_DELTA:
 		return read_time("delta", optarg, &n->delta) &&
-		       (n->delta > 0 || wrong("delta", optarg, "a time of more than 0"));
+		       (n->delta > 0 ||
+			sim_circuit_wrong("delta", optarg, "a time of more than 0"));
 	case KEY_WAVELENGTHS:
 		return read_u32("--wavelengths", optarg, 1, 1 << 24, &n->wavelengths);
 	case KEY_FAILURES:
@@ -406,7 +407,7 @@ int cmd_sim_circuit(int argc, char **argv)
 			fputs(help, stdout);
 			return COMMAND_OK;
 		}
-		if (!apply(key, argv, &s))
+		if (!sim_circuit_apply(key, argv, &s))
 			return COMMAND_USAGE;
 	}
 	if (optind < argc) {

@@ -24,7 +24,7 @@ struct program {
 	double unit;		/* seconds of computing that a unit stands for */
 };
 
-static bool complain(const char *why)
+static bool sim_replay_complain(const char *why)
 {
 	fprintf(stderr, "coll sim replay: %s\n", why);
 	return false;
@@ -73,7 +73,7 @@ static bool add_trace(struct replay *replay, const struct sim_options *options, 
 	error = (options->alike ? replay_add_alike : replay_add)(replay, name, text, bytes, why,
 								 sizeof(why));
 	free(text);
-	return error ? complain(why) : true;
+	return error ? sim_replay_complain(why) : true;
 }
 
 /* A prefix stands for PREFIX.0 and so on, as many as the first says. */
@@ -106,8 +106,8 @@ static bool add_traces(struct replay *replay, const struct sim_options *options)
 /* ---- schedules ---------------------------------------------------------------------- */
 
 /* By name where the user said one, else as the library would. */
-static const struct coll_algo *choose(void *argument, const struct coll_call *call,
-				      struct coll_tuning *tuning)
+static const struct coll_algo *sim_replay_choose(void *argument, const struct coll_call *call,
+						 struct coll_tuning *tuning)
 {
 	const struct sim_options *options = argument;
 	const struct sim_choice *chosen = &options->chosen[call->collective];
@@ -131,7 +131,7 @@ static const struct coll_algo *choose(void *argument, const struct coll_call *ca
 
 static bool from_traces(const struct sim_options *options, struct program *program)
 {
-	struct replay_how how = { .choose = choose, .argument = (void *)options,
+	struct replay_how how = { .choose = sim_replay_choose, .argument = (void *)options,
 				  .circuits = options->delta > 0 };
 	struct sim_tables tables = { 0 };
 	struct replay *replay;
@@ -139,19 +139,19 @@ static bool from_traces(const struct sim_options *options, struct program *progr
 	bool fine;
 
 	if (replay_new(&replay))
-		return complain(strerror(ENOMEM));
+		return sim_replay_complain(strerror(ENOMEM));
 	fine = add_traces(replay, options);
 	if (fine) {
 		program->ranks = replay_ranks(replay);
 		program->unit = options->cpu * 1e-9;
 		if (options->clusters > program->ranks)
-			fine = complain("--clusters: more than there are ranks");
+			fine = sim_replay_complain("--clusters: more than there are ranks");
 	}
 	if (fine) {
 		sim_model_of(options, program->ranks, &tables);
 		how.cluster = tables.area;
 		if (replay_schedules(replay, &how, &program->schedule, why, sizeof(why)))
-			fine = complain(why);
+			fine = sim_replay_complain(why);
 	}
 	sim_tables_free(&tables);
 	replay_free(replay);
@@ -167,12 +167,13 @@ static bool from_goal(const struct sim_options *options, struct program *program
 	int error;
 
 	if (options->files > 1 || options->alike || options->delta > 0)
-		return complain("a GOAL program is one file, and has no collectives: no --alike, "
-				"no --delta");
+		return sim_replay_complain(
+			"a GOAL program is one file, and has no collectives: no --alike, "
+			"no --delta");
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		if (options->chosen[i].algo)
-			return complain("a GOAL program has no collectives to choose an "
-					"algorithm for");
+			return sim_replay_complain("a GOAL program has no collectives to choose an "
+						   "algorithm for");
 	text = read_file(options->file[0], &bytes);
 	if (!text)
 		return false;
@@ -181,8 +182,8 @@ static bool from_goal(const struct sim_options *options, struct program *program
 	program->unit = options->cpu * options->unit;
 	free(text);
 	if (!error && options->clusters > program->ranks)
-		return complain("--clusters: more than there are ranks");
-	return error ? complain(why) : true;
+		return sim_replay_complain("--clusters: more than there are ranks");
+	return error ? sim_replay_complain(why) : true;
 }
 
 /* ---- what came out --------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ static bool find_path(const struct program *program, const struct sim_log *log,
 
 	*path = (struct path){ .all = sim_seconds(outcome->finish) };
 	if (sim_log_path(log, &stage, &count))
-		return complain(strerror(ENOMEM));
+		return sim_replay_complain(strerror(ENOMEM));
 	for (i = 0; i < count; i++) {
 		const struct coll_schedule *s = program->schedule[stage[i].rank];
 		const double late = sim_seconds(stage[i].late);
@@ -218,12 +219,12 @@ static bool find_path(const struct program *program, const struct sim_log *log,
 	return true;
 }
 
-static double percent(double part, double all)
+static double sim_replay_percent(double part, double all)
 {
 	return all > 0 ? 100 * part / all : 0;
 }
 
-static double waited(const struct sim_share *share)
+static double sim_replay_waited(const struct sim_share *share)
 {
 	return sim_seconds(share->done - share->computing - share->working - share->late);
 }
@@ -237,7 +238,7 @@ static void print_share(const char *name, const struct sim_share *share)
 	       sim_duration(sim_seconds(share->computing), text[1], 24),
 	       sim_duration(sim_seconds(share->working), text[2], 24),
 	       sim_duration(sim_seconds(share->late), text[3], 24),
-	       sim_duration(waited(share), text[4], 24));
+	       sim_duration(sim_replay_waited(share), text[4], 24));
 }
 
 static void print_table(const struct program *program, const struct sim_row *row,
@@ -263,9 +264,11 @@ static void print_table(const struct program *program, const struct sim_row *row
 	if (i < program->ranks)
 		printf("%9s %u more: --json\n", "...", program->ranks - i);
 	printf("\ncritical path: computing %.1f %%, other CPU %.1f %%, messages %.1f %%, "
-	       "noise and congestion %.1f %%\n", percent(path->computing, path->all),
-	       percent(path->working, path->all), percent(path->messages, path->all),
-	       percent(path->late, path->all));
+	       "noise and congestion %.1f %%\n",
+	       sim_replay_percent(path->computing, path->all),
+	       sim_replay_percent(path->working, path->all),
+	       sim_replay_percent(path->messages, path->all),
+	       sim_replay_percent(path->late, path->all));
 }
 
 static void print_json(const struct sim_options *options, const struct program *program,
@@ -293,7 +296,7 @@ static void print_json(const struct sim_options *options, const struct program *
 		sim_json_number(stdout, "computing_s", sim_seconds(share.computing));
 		sim_json_number(stdout, "working_s", sim_seconds(share.working));
 		sim_json_number(stdout, "late_s", sim_seconds(share.late));
-		sim_json_number(stdout, "waiting_s", waited(&share));
+		sim_json_number(stdout, "waiting_s", sim_replay_waited(&share));
 		printf("}%s\n", i + 1 < program->ranks ? "," : "");
 	}
 	printf(" ]");
@@ -304,8 +307,9 @@ static void print_json(const struct sim_options *options, const struct program *
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-static bool show(const struct sim_options *options, const struct program *program,
-		 struct sim *sim, const struct sim_model *model, const struct sim_row *row)
+static bool sim_replay_show(const struct sim_options *options, const struct program *program,
+			    struct sim *sim, const struct sim_model *model,
+			    const struct sim_row *row)
 {
 	const u64 seed = sim_seed(options->seed, 0);
 	struct sim_outcome outcome;
@@ -315,7 +319,7 @@ static bool show(const struct sim_options *options, const struct program *progra
 	bool fine;
 
 	if (error)
-		return complain(strerror(-error));
+		return sim_replay_complain(strerror(-error));
 	fine = find_path(program, log, &outcome, &path);
 	if (fine && options->format == SIM_JSON)
 		print_json(options, program, row, log, &path);
@@ -327,7 +331,7 @@ static bool show(const struct sim_options *options, const struct program *progra
 	return fine;
 }
 
-static bool run(const struct sim_options *options, const struct program *program)
+static bool sim_replay_run(const struct sim_options *options, const struct program *program)
 {
 	const struct sim_circuits circuits = { .setup = options->delta, .ports = options->ports,
 					       .wavelengths = options->wavelengths };
@@ -347,7 +351,7 @@ static bool run(const struct sim_options *options, const struct program *program
 	if (!error)
 		error = sim_measure(sim, options, &model, "replay", options->seed, &row);
 	if (!error)
-		fine = show(options, program, sim, &model, &row);
+		fine = sim_replay_show(options, program, sim, &model, &row);
 	else
 		sim_explain("replay", program->ranks, error, why);
 	sim_close(sim);
@@ -367,7 +371,7 @@ int cmd_sim_replay(int argc, char **argv)
 		return helped && argc > 1 ? COMMAND_OK : COMMAND_USAGE;
 	fine = ends_with(options.file[0], ".goal") ? from_goal(&options, &program) :
 						     from_traces(&options, &program);
-	fine = fine && run(&options, &program);
+	fine = fine && sim_replay_run(&options, &program);
 	for (i = 0; program.schedule && i < program.ranks; i++)
 		free(program.schedule[i]);
 	free(program.schedule);

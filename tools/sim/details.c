@@ -77,7 +77,7 @@ bool sim_show_run(const struct sim_options *options, struct sim *sim,
 enum { PROOF_BYTES_MAX = 1 << 30 };
 
 /* Element `index` of what a rank brings: small, so that any order of sums is exact. */
-static u32 brought(u32 rank, u64 index)
+static u32 details_brought(u32 rank, u64 index)
 {
 	return (rank * 31u + index * 7u + 1) % 101;
 }
@@ -87,35 +87,35 @@ static u32 sum_brought(u32 first, u32 last, u64 index)
 	u32 sum = 0, rank;
 
 	for (rank = first; rank < last; rank++)
-		sum += brought(rank, index);
+		sum += details_brought(rank, index);
 	return sum;
 }
 
 /* Element `index` of what the rank must have in the end; false: nobody says. */
-static bool expected(const struct coll_call *call, u32 rank, u64 index, u32 *value)
+static bool details_expected(const struct coll_call *call, u32 rank, u64 index, u32 *value)
 {
 	const u64 n = call->count, block = n ? index / n : 0, inside = n ? index % n : 0;
 	const bool root = rank == call->root;
 
 	switch (call->collective) {
 	case COLL_BCAST:
-		*value = brought(call->root, index);
+		*value = details_brought(call->root, index);
 		return true;
 	case COLL_GATHER:
 	case COLL_GATHERV:
-		*value = brought(block, inside);
+		*value = details_brought(block, inside);
 		return root;
 	case COLL_ALLGATHER:
 	case COLL_ALLGATHERV:
-		*value = brought(block, inside);
+		*value = details_brought(block, inside);
 		return true;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		*value = brought(call->root, rank * n + index);
+		*value = details_brought(call->root, rank * n + index);
 		return true;
 	case COLL_ALLTOALL:
 	case COLL_ALLTOALLV:
-		*value = brought(block, rank * n + inside);
+		*value = details_brought(block, rank * n + inside);
 		return true;
 	case COLL_REDUCE:
 		*value = sum_brought(0, call->ranks, index);
@@ -169,7 +169,7 @@ static u64 result_elements(const struct coll_call *call)
 	}
 }
 
-static void put(const struct coll_call *call, void *buffer, u64 index, u32 value)
+static void details_put(const struct coll_call *call, void *buffer, u64 index, u32 value)
 {
 	if (call->element == sizeof(double))
 		((double *)buffer)[index] = value;
@@ -177,7 +177,7 @@ static void put(const struct coll_call *call, void *buffer, u64 index, u32 value
 		((u8 *)buffer)[index] = value;
 }
 
-static bool has(const struct coll_call *call, const void *buffer, u64 index, u32 value)
+static bool details_has(const struct coll_call *call, const void *buffer, u64 index, u32 value)
 {
 	if (call->element == sizeof(double))
 		return ((const double *)buffer)[index] == value;
@@ -191,8 +191,8 @@ static bool check_results(const struct coll_call *call, void *const *out)
 	u64 i;
 
 	for (rank = 0; rank < call->ranks; rank++)
-		for (i = 0; i < count && expected(call, rank, i, &value); i++)
-			if (!has(call, out[rank], i, value)) {
+		for (i = 0; i < count && details_expected(call, rank, i, &value); i++)
+			if (!details_has(call, out[rank], i, value)) {
 				fprintf(stderr,
 					"coll sim: rank %u has a wrong result, element %llu\n",
 					rank, (unsigned long long)i);
@@ -223,9 +223,9 @@ bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_m
 		in[rank] = memory + rank * 2 * bytes;
 		out[rank] = memory + (rank * 2 + 1) * bytes;
 		for (i = 0; i < count; i++) {
-			put(call, in[rank], i, brought(rank, i));
-			put(call, out[rank], i, call->collective == COLL_BCAST &&
-						rank == call->root ? brought(rank, i) : 0);
+			details_put(call, in[rank], i, details_brought(rank, i));
+			details_put(call, out[rank], i, call->collective == COLL_BCAST &&
+						rank == call->root ? details_brought(rank, i) : 0);
 		}
 	}
 	error = sim_run_bytes(sim, model, seed, (const void *const *)in, out, &outcome);

@@ -81,12 +81,50 @@ static const char replay_help[] =
 "Exit status: 0 ok, 1 it cannot be simulated, 2 wrong usage.\n";
 
 enum key {
-	KEY_ALGO, KEY_RANKS, KEY_SIZE, KEY_ROOT, KEY_ALPHA, KEY_BETA, KEY_GAMMA, KEY_COPY,
-	KEY_OVERHEAD, KEY_SEND, KEY_RECV, KEY_REDUNDANT, KEY_GAP, KEY_NIC, KEY_EAGER, KEY_OS,
-	KEY_LINK, KEY_SEMANTICS, KEY_RUNS, KEY_SEED, KEY_THREADS, KEY_PATH, KEY_JSON, KEY_CSV,
-	KEY_ALL_RUNS, KEY_HISTOGRAM, KEY_PLOT, KEY_TIMELINE, KEY_CRITICAL_PATH, KEY_PROVE, KEY_SPEED, KEY_SLOW,
-	KEY_CLUSTERS, KEY_WAN_ALPHA, KEY_WAN_BETA, KEY_WAN_TRUNK, KEY_WAN_LOSS, KEY_HELP,
-	KEY_ALIKE, KEY_CPU, KEY_UNIT, KEY_DELTA, KEY_PORTS, KEY_WAVELENGTHS,
+	KEY_ALGO,
+	KEY_RANKS,
+	KEY_SIZE,
+	KEY_ROOT,
+	KEY_ALPHA,
+	KEY_BETA,
+	KEY_GAMMA,
+	KEY_COPY,
+	KEY_OVERHEAD,
+	KEY_SEND,
+	KEY_RECV,
+	KEY_REDUNDANT,
+	KEY_GAP,
+	KEY_NIC,
+	KEY_EAGER,
+	KEY_OS,
+	KEY_LINK,
+	KEY_SEMANTICS,
+	KEY_RUNS,
+	KEY_SEED,
+	KEY_THREADS,
+	KEY_PATH,
+	KEY_JSON,
+	KEY_CSV,
+	KEY_ALL_RUNS,
+	KEY_HISTOGRAM,
+	KEY_PLOT,
+	KEY_TIMELINE,
+	KEY_CRITICAL_PATH,
+	KEY_PROVE,
+	KEY_SPEED,
+	KEY_SLOW,
+	KEY_CLUSTERS,
+	KEY_WAN_ALPHA,
+	KEY_WAN_BETA,
+	KEY_WAN_TRUNK,
+	KEY_WAN_LOSS,
+	KEY_HELP,
+	KEY_ALIKE,
+	KEY_CPU,
+	KEY_UNIT,
+	KEY_DELTA,
+	KEY_PORTS,
+	KEY_WAVELENGTHS,
 };
 
 static const struct option long_options[] = {
@@ -138,15 +176,15 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool wrong(const char *option, const char *text, const char *valid)
+static bool options_wrong(const char *option, const char *text, const char *valid)
 {
 	return argument_refuse_option("sim", option, text, valid);
 }
 
-static bool unexpected(const char *text)
+static bool options_unexpected(const char *text)
 {
-	fprintf(stderr, "coll sim: '%s' is no option; after the collective there are options only\n",
-		text);
+	fprintf(stderr,
+		"coll sim: '%s' is no option; after the collective there are options only\n", text);
 	return false;
 }
 
@@ -155,7 +193,7 @@ static bool unexpected(const char *text)
 static bool add_ranks(struct sim_options *options, const char *text, u64 ranks)
 {
 	if (!ranks || ranks > COLL_RANKS_MAX || options->rank_counts == SIM_RANKS_LIST_MAX)
-		return wrong("ranks", text, "up to 64 numbers from 1 to 16777216");
+		return options_wrong("ranks", text, "up to 64 numbers from 1 to 16777216");
 	options->ranks[options->rank_counts++] = ranks;
 	return true;
 }
@@ -170,12 +208,12 @@ static bool read_ranks(const char *text, struct sim_options *options)
 	options->rank_counts = 0;
 	for (;;) {
 		if (!isdigit((unsigned char)*at))
-			return wrong("ranks", text, "N, A..B (doubling), commas between");
+			return options_wrong("ranks", text, "N, A..B (doubling), commas between");
 		first = last = strtoull(at, &rest, 10);
 		if (rest[0] == '.' && rest[1] == '.' && isdigit((unsigned char)rest[2]))
 			last = strtoull(rest + 2, &rest, 10);
 		if (last < first || (*rest && *rest != ','))
-			return wrong("ranks", text, "N, A..B (doubling), commas between");
+			return options_wrong("ranks", text, "N, A..B (doubling), commas between");
 		for (; first <= last; first *= 2)
 			if (!add_ranks(options, text, first))
 				return false;
@@ -238,7 +276,7 @@ static bool read_chosen(const char *text, struct sim_options *options)
 	char name[32];
 
 	if (!*equals)
-		return wrong("algo", text, "COLLECTIVE=ALGORITHM[:KEY=VALUE,...]");
+		return options_wrong("algo", text, "COLLECTIVE=ALGORITHM[:KEY=VALUE,...]");
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
 	if (!argument_collective("sim replay", name, &options->collective))
 		return false;
@@ -247,7 +285,8 @@ static bool read_chosen(const char *text, struct sim_options *options)
 	    (*colon && !add_tuning(&options->choice[0], colon + 1)))
 		return false;
 	if (options->choice[0].best)
-		return wrong("algo", text, "T=best is for one collective; here T is a number");
+		return options_wrong("algo", text,
+				     "T=best is for one collective; here T is a number");
 	options->chosen[options->collective] = options->choice[0];
 	options->choices = 0;
 	return true;
@@ -281,7 +320,7 @@ static bool read_time(const char *what, const char *text, double *seconds)
 {
 	if (coll_text_seconds(text, seconds) && *seconds < 1e9)
 		return true;
-	return wrong(what, text, "a duration: 1us, 25ns, 0.1ns, 1e-7 (seconds)");
+	return options_wrong(what, text, "a duration: 1us, 25ns, 0.1ns, 1e-7 (seconds)");
 }
 
 static bool read_bytes(const char *what, const char *text, u64 *bytes)
@@ -297,7 +336,7 @@ static bool read_bytes(const char *what, const char *text, u64 *bytes)
 		*bytes <<= 10 * (suffix - suffixes + 1);
 	if (isdigit((unsigned char)*text) && (!*rest || suffix) && *bytes <= COLL_BYTES_MAX)
 		return true;
-	return wrong(what, text, "a size: 8, 64K, 1M");
+	return options_wrong(what, text, "a size: 8, 64K, 1M");
 }
 
 /* The plan's tables live as long as the options do. */
@@ -357,7 +396,7 @@ static bool read_slow(const char *text, struct sim_options *options)
 		if (!*rest)
 			return true;
 	}
-	return wrong("slow", text, "RANK:FACTOR, up to 16 with commas between");
+	return options_wrong("slow", text, "RANK:FACTOR, up to 16 with commas between");
 }
 
 static bool read_cpu(const char *text, double *factor)
@@ -366,7 +405,7 @@ static bool read_cpu(const char *text, double *factor)
 
 	*factor = strtod(text, &rest);
 	return (rest != text && !*rest && *factor >= 1e-6 && *factor <= 1e6) ||
-	       wrong("cpu", text, "a number from 1e-6 to 1e6");
+	       options_wrong("cpu", text, "a number from 1e-6 to 1e6");
 }
 
 static bool read_loss(const char *text, double *loss)
@@ -375,7 +414,7 @@ static bool read_loss(const char *text, double *loss)
 
 	*loss = strtod(text, &rest);
 	return (rest != text && !*rest && *loss >= 0 && *loss <= 100) ||
-	       wrong("wan-loss", text, "a number from 0 to 100");
+	       options_wrong("wan-loss", text, "a number from 0 to 100");
 }
 
 static bool read_u32(const char *what, const char *text, u32 least, u32 most, u32 *value)
@@ -423,7 +462,7 @@ static bool read_cost(int key, const char *what, const char *text, struct sim_co
 	}
 }
 
-static bool apply(int key, const char *text, struct sim_options *options)
+static bool options_apply(int key, const char *text, struct sim_options *options)
 {
 	static const char *const paths[] = { "any", "levels", "events" };
 	int word;
@@ -439,7 +478,7 @@ static bool apply(int key, const char *text, struct sim_options *options)
 		return read_cpu(text, &options->cpu);
 	case KEY_UNIT:
 		return read_time("unit", text, &options->unit) &&
-		       (options->unit > 0 || wrong("unit", text, "more than 0"));
+		       (options->unit > 0 || options_wrong("unit", text, "more than 0"));
 	case KEY_DELTA:
 		return read_time("delta", text, &options->delta);
 	case KEY_PORTS:
@@ -515,7 +554,7 @@ static bool apply(int key, const char *text, struct sim_options *options)
 	}
 }
 
-static bool settle(struct sim_options *options)
+static bool options_settle(struct sim_options *options)
 {
 	struct sim_costs *costs = &options->model.costs;
 	const char *refusal;
@@ -546,7 +585,7 @@ static bool settle(struct sim_options *options)
 }
 
 /* Whether this kind of run has the option at all. */
-static bool belongs(int key, const struct sim_options *options)
+static bool options_belongs(int key, const struct sim_options *options)
 {
 	switch (key) {
 	case KEY_ALIKE:
@@ -575,8 +614,9 @@ static bool settle_replay(int argc, char **argv, struct sim_options *options)
 	options->file = argv + optind;
 	options->files = argc - optind;
 	options->rank_counts = 0;	/* the files say */
-	if (options->files && (options->delta > 0 || (options->ports == 1 && !options->wavelengths)))
-		return settle(options);
+	if (options->files &&
+	    (options->delta > 0 || (options->ports == 1 && !options->wavelengths)))
+		return options_settle(options);
 	fprintf(stderr, "coll sim replay: %s\n", options->files ?
 		"--ports and --wavelengths are of circuits, which --delta asks for" :
 		"no file; --help tells more");
@@ -619,21 +659,21 @@ bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *
 			fputs(options->replay ? replay_help : help, stdout);
 			return false;
 		}
-		if (!belongs(key, options)) {
+		if (!options_belongs(key, options)) {
 			fprintf(stderr, "coll sim: --%s is not for %s\n", long_options[index].name,
 				options->replay ? "a replay" : "one collective");
 			return false;
 		}
-		if (key >= KEY_ALPHA && key <= KEY_EAGER ?
-			    !read_cost(key, long_options[index].name, optarg, &options->model.costs) :
-			    !apply(key, optarg, options))
+		if (key >= KEY_ALPHA && key <= KEY_EAGER ? !read_cost(key, long_options[index].name,
+								      optarg, &options->model.costs)
+							 : !options_apply(key, optarg, options))
 			return false;
 	}
 	if (options->replay)
 		return settle_replay(argc, argv, options);
 	if (optind < argc)
-		return unexpected(argv[optind]);
-	return settle(options);
+		return options_unexpected(argv[optind]);
+	return options_settle(options);
 }
 
 void sim_options_free(struct sim_options *options)

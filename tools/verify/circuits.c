@@ -21,7 +21,7 @@ static u32 way_back(u32 way)
 	return way == OUT ? IN : way == IN ? OUT : BOTH;
 }
 
-static u32 wavelengths(const struct world *w)
+static u32 circuits_wavelengths(const struct world *w)
 {
 	const u64 most = w->vcase->tuning.wavelengths;
 
@@ -65,9 +65,9 @@ void verify_circuits_connect(struct world *w, u32 rank, u32 op)
 	if (!theirs->way[way_back(way)].asked || theirs->way[way_back(way)].lit)
 		return;
 	mine->way[way].lit = theirs->way[way_back(way)].lit = true;
-	if (++w->lit > wavelengths(w))
+	if (++w->lit > circuits_wavelengths(w))
 		world_fail(w, rank, op, "it is the %u. circuit at once; there are %u wavelengths",
-			   w->lit, wavelengths(w));
+			   w->lit, circuits_wavelengths(w));
 	world_happen(w, ITEM_LIT, rank, op);
 	world_happen(w, ITEM_LIT, peer, theirs->way[way_back(way)].connect);
 }
@@ -113,8 +113,8 @@ void verify_circuits_arrive(struct world *w, u32 rank, u32 op)
 	const u32 peer = world_partner(w, rank, op);
 
 	if (w->ports && world_op(w, rank, op)->bytes && !is_held(w, rank, peer, IN, false))
-		world_fail(w, rank, op, "its message comes when the circuit to rank %u is given back",
-			   peer);
+		world_fail(w, rank, op,
+			   "its message comes when the circuit to rank %u is given back", peer);
 }
 
 /* ---- in all runs ------------------------------------------------------------- */
@@ -322,10 +322,10 @@ static void match_wavelengths(struct world *w, struct world_order *order, const 
 				i != k &&
 				given_back_before(w, order, circuit[i], circuit[k], all);
 	most = order_at_once(w, before, count);
-	if (most > wavelengths(w))
+	if (most > circuits_wavelengths(w))
 		world_fail(w, COLL_NONE, COLL_NONE,
 			   "up to %u circuits can be up at once; there are %u wavelengths", most,
-			   wavelengths(w));
+			   circuits_wavelengths(w));
 }
 
 void match_circuits(struct world *w, struct world_order *order)
@@ -345,6 +345,6 @@ void match_circuits(struct world *w, struct world_order *order)
 		match_messages_of(w, i, all);
 	for (i = 0; i < w->ranks && !w->failure.failed; i++)
 		match_ports(w, i, &all[i]);
-	if (!w->failure.failed && wavelengths(w) != COLL_NONE && order_fits(order))
+	if (!w->failure.failed && circuits_wavelengths(w) != COLL_NONE && order_fits(order))
 		match_wavelengths(w, order, all);
 }

@@ -169,8 +169,8 @@ static void note_failure(struct shared *shared, u32 number)
 		;
 }
 
-static void work(struct shared *shared, u32 worker, const struct verify_case *cases, u32 count,
-		 const struct verify_options *options)
+static void verify_work(struct shared *shared, u32 worker, const struct verify_case *cases,
+			u32 count, const struct verify_options *options)
 {
 	struct world world = { 0 };
 	u32 number;
@@ -238,13 +238,13 @@ static bool work_together(struct shared *shared, const struct verify_case *cases
 	for (i = 0; i < settings->jobs; i++) {
 		pids[i] = fork();
 		if (!pids[i]) {
-			work(shared, i, cases, count, &settings->options);
+			verify_work(shared, i, cases, count, &settings->options);
 			_exit(COMMAND_OK);
 		}
 		running += pids[i] > 0;
 	}
 	if (!running)
-		work(shared, 0, cases, count, &settings->options);
+		verify_work(shared, 0, cases, count, &settings->options);
 	while (running) {
 		show_progress(shared, count, false);
 		for (i = 0; i < settings->jobs; i++) {

@@ -199,7 +199,7 @@ void layout_call(const struct world *w, u32 rank, struct coll_call *call)
 
 /* ---- images ------------------------------------------------------------- */
 
-static u64 extent(const u64 *counts, const u64 *displs, u32 ranks)
+static u64 layout_extent(const u64 *counts, const u64 *displs, u32 ranks)
 {
 	u64 end = 0;
 	u32 i;
@@ -276,7 +276,7 @@ static void image_gather(struct world *w, u32 rank, bool all, bool in_place)
 	u32 i;
 
 	image_new(w, rank, in_place ? 0 : b->counts[rank],
-		  all ? extent(b->counts, b->displs, w->ranks) : 0);
+		  all ? layout_extent(b->counts, b->displs, w->ranks) : 0);
 	if (!all)
 		return;
 	if (in_place)
@@ -291,7 +291,7 @@ static void image_scatter(struct world *w, u32 rank, bool in_place)
 	const u32 root = w->vcase->root;
 	const u64 out = in_place ? 0 : b->counts[rank];
 
-	image_new(w, rank, rank == root ? extent(b->counts, b->displs, w->ranks) : 0, out);
+	image_new(w, rank, rank == root ? layout_extent(b->counts, b->displs, w->ranks) : 0, out);
 	image_leaves(w, w->rank[rank].want.want, 0, out, root, b->displs[rank]);
 }
 
@@ -314,12 +314,12 @@ static void image_alltoallv(struct world *w, u32 rank, bool in_place)
 	const struct verify_blocks *b = &w->blocks;
 	const size_t p = w->ranks;
 	const u64 *counts = b->recv_counts + rank * p, *displs = b->recv_displs + rank * p;
-	const u64 out = extent(counts, displs, p);
+	const u64 out = layout_extent(counts, displs, p);
 	struct verify_want *want = &w->rank[rank].want;
 	u32 i;
 
 	image_new(w, rank, in_place ? 0 :
-		  extent(b->send_counts + rank * p, b->send_displs + rank * p, p), out);
+		  layout_extent(b->send_counts + rank * p, b->send_displs + rank * p, p), out);
 	if (in_place)
 		image_in_place(w, rank, out);
 	for (i = 0; i < p; i++)
@@ -340,7 +340,7 @@ static void image_reduce(struct world *w, u32 rank, u64 out, u32 ranks, bool in_
 static void image_reduce_scatter(struct world *w, u32 rank, bool in_place)
 {
 	const struct verify_blocks *b = &w->blocks;
-	const u64 all = extent(b->counts, b->displs, w->ranks), mine = b->counts[rank];
+	const u64 all = layout_extent(b->counts, b->displs, w->ranks), mine = b->counts[rank];
 	struct verify_want *want = &w->rank[rank].want;
 	u64 i;
 

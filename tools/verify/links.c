@@ -25,7 +25,7 @@ u32 links_bound(const struct world *w)
 	return w->vcase->tuning.lanes < least ? w->vcase->tuning.lanes : least;
 }
 
-static bool counts(const struct world *w, u32 one, u32 other, u64 bytes)
+static bool links_counts(const struct world *w, u32 one, u32 other, u64 bytes)
 {
 	return bytes && w->cluster && w->vcase->algo->clusters &&
 	       w->cluster[one] != w->cluster[other];
@@ -58,7 +58,7 @@ void links_begin(struct world *w, u32 from, u32 to, u64 bytes)
 {
 	u32 *links;
 
-	if (!counts(w, from, to, bytes))
+	if (!links_counts(w, from, to, bytes))
 		return;
 	links = links_between(w, from, to);
 	*links += !in_use(w, from, to);
@@ -74,7 +74,7 @@ void links_begin(struct world *w, u32 from, u32 to, u64 bytes)
 
 void links_end(struct world *w, u32 from, u32 to, u64 bytes)
 {
-	if (!counts(w, from, to, bytes))
+	if (!links_counts(w, from, to, bytes))
 		return;
 	w->rank[to].coming[from]--;
 	*links_between(w, from, to) -= !in_use(w, from, to);
@@ -174,9 +174,10 @@ static void match_pair_of_clusters(struct world *w, struct world_order *order, u
 		return;
 	most = links_at_once(w, &l, order);
 	if (most > bound)
-		world_fail(w, COLL_NONE, COLL_NONE,
-			   "up to %u links between clusters %u and %u can be in use at once; n is %u",
-			   most, a, b, bound);
+		world_fail(
+			w, COLL_NONE, COLL_NONE,
+			"up to %u links between clusters %u and %u can be in use at once; n is %u",
+			most, a, b, bound);
 }
 
 void match_links(struct world *w, struct world_order *order)

@@ -66,7 +66,7 @@ static bool has_in_place(enum coll_collective collective)
 	return collective != COLL_BARRIER && collective != COLL_BCAST;
 }
 
-static bool reduces(enum coll_collective collective)
+static bool list_reduces(enum coll_collective collective)
 {
 	return collective >= COLL_REDUCE;
 }
@@ -185,7 +185,7 @@ static void add_if_fit(struct list *list, const struct verify_case *c)
 static void add_places(struct list *list, struct verify_case c)
 {
 	const enum coll_collective collective = c.algo->collective;
-	const bool commutes = !c.algo->ordered || !reduces(collective);
+	const bool commutes = !c.algo->ordered || !list_reduces(collective);
 	u32 place, commutative, root_counts;
 	const bool hides = collective == COLL_GATHERV || collective == COLL_SCATTERV;
 

@@ -180,7 +180,7 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 }
 
 /* Builds the rank's schedule again with the defect in this op. */
-static bool rebuild(struct world *w, u32 rank, u32 target, enum defect defect)
+static bool plant_rebuild(struct world *w, u32 rank, u32 target, enum defect defect)
 {
 	const struct coll_schedule *s = w->rank[rank].schedule;
 	u32 *new_index = arena_get(&w->arena, s->ops, sizeof(u32));
@@ -208,7 +208,7 @@ static bool plant_in_rank(struct world *w, u32 rank, enum defect defect)
 		if (change_op(s, defect, &op))
 			possible[count++] = i;
 	}
-	return count && rebuild(w, rank, possible[dice_below(&w->random, count)], defect);
+	return count && plant_rebuild(w, rank, possible[dice_below(&w->random, count)], defect);
 }
 
 bool plant_defect(struct world *w, const char *name)

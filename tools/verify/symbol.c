@@ -9,7 +9,7 @@
 
 enum { TABLE_START = 1 << 10 };
 
-static u32 hash(u32 left, u32 right)
+static u32 symbol_hash(u32 left, u32 right)
 {
 	u64 h = ((u64)left << 32 | right) * 0x9e3779b97f4a7c15ULL;
 
@@ -18,7 +18,7 @@ static u32 hash(u32 left, u32 right)
 
 static void table_insert(struct symbols *s, u32 number)
 {
-	u32 i = hash(s->symbol[number].left, s->symbol[number].right) & s->mask;
+	u32 i = symbol_hash(s->symbol[number].left, s->symbol[number].right) & s->mask;
 
 	while (s->table[i])
 		i = (i + 1) & s->mask;
@@ -76,7 +76,7 @@ static u32 symbol_find(const struct symbols *s, u32 left, u32 right)
 {
 	u32 i, number;
 
-	for (i = hash(left, right) & s->mask; (number = s->table[i]); i = (i + 1) & s->mask)
+	for (i = symbol_hash(left, right) & s->mask; (number = s->table[i]); i = (i + 1) & s->mask)
 		if (s->symbol[number].left == left && s->symbol[number].right == right)
 			return number;
 	return 0;

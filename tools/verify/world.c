@@ -71,7 +71,7 @@ static void pool_add(struct pool *pool, struct item item)
 	pool->item[pool->count++] = item;
 }
 
-static void happen(struct world *w, enum item_kind kind, u32 rank, u32 op)
+static void world_apply(struct world *w, enum item_kind kind, u32 rank, u32 op)
 {
 	/* The network is nobody's: it goes on while a rank is slow or stands still. */
 	bool slow = kind != ITEM_READ && kind != ITEM_LIT && w->rank[rank].slow;
@@ -81,11 +81,11 @@ static void happen(struct world *w, enum item_kind kind, u32 rank, u32 op)
 
 void world_happen(struct world *w, enum item_kind kind, u32 rank, u32 op)
 {
-	happen(w, kind, rank, op);
+	world_apply(w, kind, rank, op);
 }
 
 /* Takes something that can happen out of the pool; false: nothing can. */
-static bool take(struct world *w, struct item *item)
+static bool world_take(struct world *w, struct item *item)
 {
 	while (w->now.count || w->slow.count) {
 		struct pool *pool = w->now.count ? &w->now : &w->slow;
@@ -96,7 +96,8 @@ static bool take(struct world *w, struct item *item)
 			i = (random >> 32) * pool->count >> 32;
 		*item = pool->item[i];
 		pool->item[i] = pool->item[--pool->count];
-		if (item->kind == ITEM_READ || item->kind == ITEM_LIT || !w->rank[item->rank].frozen)
+		if (item->kind == ITEM_READ || item->kind == ITEM_LIT ||
+		    !w->rank[item->rank].frozen)
 			return true;
 		pool_add(&w->frozen, *item);
 	}
@@ -117,7 +118,7 @@ static void release_parked(struct world *w, u32 rank)
 		if (!r->mail[op].parked)
 			continue;
 		r->mail[op].parked = false;
-		happen(w, ITEM_READ, world_partner(w, rank, op), r->counterpart[op]);
+		world_apply(w, ITEM_READ, world_partner(w, rank, op), r->counterpart[op]);
 	}
 }
 
@@ -128,7 +129,7 @@ static void pull_later(struct world *w, u32 rank)
 	if (r->pulling || coll_step_idle(&r->step))
 		return;
 	r->pulling = true;
-	happen(w, ITEM_PULL, rank, COLL_NONE);
+	world_apply(w, ITEM_PULL, rank, COLL_NONE);
 }
 
 static void op_done(struct world *w, u32 rank, u32 op)
@@ -154,7 +155,7 @@ static void read_message(struct world *w, u32 rank, u32 op)
 	if (elements)
 		memcpy(content, symbols_at(w, rank, send->left), elements * sizeof(u32));
 	w->rank[to].mail[recv].content = content;
-	happen(w, ITEM_ARRIVE, to, recv);
+	world_apply(w, ITEM_ARRIVE, to, recv);
 }
 
 static void begin_send(struct world *w, u32 rank, u32 op)
@@ -174,7 +175,7 @@ static void begin_send(struct world *w, u32 rank, u32 op)
 		   receiver->step.state[recv] <= COLL_OP_READY) {
 		receiver->mail[recv].parked = true;
 	} else {
-		happen(w, ITEM_READ, rank, op);
+		world_apply(w, ITEM_READ, rank, op);
 	}
 }
 
@@ -188,10 +189,11 @@ static void begin_recv(struct world *w, u32 rank, u32 op)
 		memset(symbols_at(w, rank, recv->result), 0,
 		       recv->bytes / ELEMENT * sizeof(u32));
 	if (mail->early)
-		happen(w, ITEM_ARRIVE, rank, op);
+		world_apply(w, ITEM_ARRIVE, rank, op);
 	if (mail->parked) {
 		mail->parked = false;
-		happen(w, ITEM_READ, world_partner(w, rank, op), w->rank[rank].counterpart[op]);
+		world_apply(w, ITEM_READ, world_partner(w, rank, op),
+			    w->rank[rank].counterpart[op]);
 	}
 }
 
@@ -210,14 +212,14 @@ static void begin_op(struct world *w, u32 rank, u32 op)
 		verify_circuits_connect(w, rank, op);
 		break;
 	default:
-		happen(w, ITEM_LOCAL, rank, op);
+		world_apply(w, ITEM_LOCAL, rank, op);
 		break;
 	}
 	if (r->key[op] && !--r->keys_left && r->to_freeze)
 		r->frozen = true;
 }
 
-static void pull(struct world *w, u32 rank)
+static void world_pull(struct world *w, u32 rank)
 {
 	struct verify_rank *r = &w->rank[rank];
 	u32 op = coll_step_next(&r->step);
@@ -294,7 +296,7 @@ static void do_local(struct world *w, u32 rank, u32 op)
 
 /* ---- messages ----------------------------------------------------------- */
 
-static void arrive(struct world *w, u32 rank, u32 expected)
+static void world_arrive(struct world *w, u32 rank, u32 expected)
 {
 	const struct coll_op *recv = world_op(w, rank, expected);
 	struct mail *mail = &w->rank[rank].mail[expected];
@@ -306,7 +308,7 @@ static void arrive(struct world *w, u32 rank, u32 expected)
 		if (recv->bytes)
 			memcpy(symbols_at(w, rank, recv->result), mail->content,
 			       recv->bytes / ELEMENT * sizeof(u32));
-		happen(w, ITEM_RECEIVED, rank, op);
+		world_apply(w, ITEM_RECEIVED, rank, op);
 		break;
 	case COLL_MATCH_EARLY:
 		mail->early = true;
@@ -321,18 +323,18 @@ static void arrive(struct world *w, u32 rank, u32 expected)
 		world_fail(w, rank, expected, "its message was matched with op %u", op);
 }
 
-static void perform(struct world *w, const struct item *item)
+static void world_perform(struct world *w, const struct item *item)
 {
 	switch ((enum item_kind)item->kind) {
 	case ITEM_PULL:
-		pull(w, item->rank);
+		world_pull(w, item->rank);
 		break;
 	case ITEM_LOCAL:
 		do_local(w, item->rank, item->op);
 		break;
 	case ITEM_READ:
 		read_message(w, item->rank, item->op);
-		happen(w, ITEM_SENT, item->rank, item->op);
+		world_apply(w, ITEM_SENT, item->rank, item->op);
 		break;
 	case ITEM_RECEIVED:
 		links_end(w, world_partner(w, item->rank, item->op), item->rank,
@@ -343,7 +345,7 @@ static void perform(struct world *w, const struct item *item)
 		break;
 	case ITEM_ARRIVE:
 		verify_circuits_arrive(w, item->rank, item->op);
-		arrive(w, item->rank, item->op);
+		world_arrive(w, item->rank, item->op);
 		break;
 	case ITEM_LIT:
 		op_done(w, item->rank, item->op);
@@ -355,8 +357,8 @@ void world_drain(struct world *w)
 {
 	struct item item;
 
-	while (!w->failure.failed && take(w, &item))
-		perform(w, &item);
+	while (!w->failure.failed && world_take(w, &item))
+		world_perform(w, &item);
 }
 
 void world_thaw(struct world *w)
@@ -643,11 +645,31 @@ static void run_case(struct world *w, const struct verify_options *options)
 static u64 case_seed(const struct verify_case *c, u64 seed)
 {
 	const u64 numbers[] = {
-		seed, c->algo->collective, c->ranks, c->root, c->count, c->tuning.redundancy,
-		c->tuning.segment, c->tuning.bound, c->tuning.ports, c->frozen_exchanges,
-		c->tuning.lanes, c->tuning.relays, c->cluster[0], c->cluster[1], c->cluster[2], c->dealt,
-		c->shape, c->in_place, c->commutative, c->root_counts, c->tuning.ahead,
-		c->tuning.radix, c->tuning.wavelengths, c->tuning.simplex, c->ports_differ,
+		seed,
+		c->algo->collective,
+		c->ranks,
+		c->root,
+		c->count,
+		c->tuning.redundancy,
+		c->tuning.segment,
+		c->tuning.bound,
+		c->tuning.ports,
+		c->frozen_exchanges,
+		c->tuning.lanes,
+		c->tuning.relays,
+		c->cluster[0],
+		c->cluster[1],
+		c->cluster[2],
+		c->dealt,
+		c->shape,
+		c->in_place,
+		c->commutative,
+		c->root_counts,
+		c->tuning.ahead,
+		c->tuning.radix,
+		c->tuning.wavelengths,
+		c->tuning.simplex,
+		c->ports_differ,
 	};
 	u64 state = 0;
 	size_t i;
@@ -708,8 +730,8 @@ const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 				 i ? "+" : c->dealt ? " dealt " : " in ", c->cluster[i]);
 	snprintf(text, bytes, "%s %s: %u ranks%s, root %u, count %llu%s%s%s%s%s%s%s%s",
 		 coll_collective_names[c->algo->collective], c->algo->name, c->ranks, clusters,
-		 c->root, (unsigned long long)c->count, shapes[c->shape], c->in_place ? ", in place" : "",
-		 c->commutative ? "" : ", in rank order",
+		 c->root, (unsigned long long)c->count, shapes[c->shape],
+		 c->in_place ? ", in place" : "", c->commutative ? "" : ", in rank order",
 		 c->root_counts ? ", counts on the root only" : "", *tuning ? ", " : "", tuning,
 		 c->ports_differ ? ", fewer on some" : "", frozen);
 	return text;
