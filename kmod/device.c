@@ -16,15 +16,15 @@
 
 /* ---- words ---------------------------------------------------------------------- */
 
-void kcoll_device_complete(struct kcoll_device *device, u32 word, int status, u32 culprit,
-			   u32 witness)
+void kcoll_device_complete(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
+			   u32 reporter)
 {
 	struct coll_device_word *w = &device->shared->word[word];
 	struct kcoll_waiter *waiter, *next;
 
 	w->status = status;
-	w->culprit = culprit;
-	w->witness = witness;
+	w->failed_rank = failed_rank;
+	w->reporter = reporter;
 	smp_store_release(&w->state, COLL_DEVICE_DONE);		/* whoever polls has the result */
 	smp_store_release(&device->shared->ended, device->shared->ended + 1);
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
@@ -206,7 +206,7 @@ static int do_fail(struct kcoll_device *device, const void *argument)
 		return -ENOENT;
 	if (!asked->error || asked->error > MAX_ERRNO)
 		return -EINVAL;
-	kcoll_group_fail(group, -(int)asked->error, asked->culprit, asked->witness);
+	kcoll_group_fail(group, -(int)asked->error, asked->failed_rank, asked->reporter);
 	return 0;
 }
 

@@ -142,7 +142,7 @@ struct kcoll_group {
 	struct list_head control;
 	u32 controls;
 	int error;			/* why it failed, or 0 */
-	u32 culprit, witness;
+	u32 failed_rank, reporter;
 	u64 failing_until;		/* then what still has not gone out is cut off */
 };
 
@@ -213,8 +213,8 @@ struct kcoll_device {
 
 /* device.c */
 /* Sets the word and tells all who wait for it. */
-void kcoll_device_complete(struct kcoll_device *device, u32 word, int status, u32 culprit,
-			   u32 witness);
+void kcoll_device_complete(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
+			   u32 reporter);
 
 /* command_uring.c: commands that complete later */
 int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word,
@@ -242,7 +242,7 @@ int kcoll_memory_bvecs(const struct kcoll_memory *buffer, u64 offset, u64 *bytes
 int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group *asked);
 void kcoll_group_free(struct kcoll_group *group);
 /* The group's runs end with this error and its peers hear why. The first one holds. */
-void kcoll_group_fail(struct kcoll_group *group, int error, u32 culprit, u32 witness);
+void kcoll_group_fail(struct kcoll_group *group, int error, u32 failed_rank, u32 reporter);
 /*
  * Who keeps the oldest run waiting, as far as pongs tell: the rank that it waits
  * for, or whom that one waits for. COLL_NONE: nobody.

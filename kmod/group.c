@@ -34,8 +34,8 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	group->ranks = asked->ranks;
 	group->next_run = asked->next_run;
 	group->failing_until = U64_MAX;
-	group->culprit = COLL_NONE;
-	group->witness = COLL_NONE;
+	group->failed_rank = COLL_NONE;
+	group->reporter = COLL_NONE;
 	group->early_bytes = asked->early_bytes ?: EARLY_DEFAULT;
 	xa_init(&group->links);
 	INIT_LIST_HEAD(&group->loaded);
@@ -102,13 +102,13 @@ static void group_end_runs(struct kcoll_group *group, int error, bool all)
 		kcoll_run_maybe_home(run);
 }
 
-void kcoll_group_fail(struct kcoll_group *group, int error, u32 culprit, u32 witness)
+void kcoll_group_fail(struct kcoll_group *group, int error, u32 failed_rank, u32 reporter)
 {
 	struct coll_header news = {
 		.kind = COLL_MESSAGE_FAIL,
 		.version = COLL_WIRE_VERSION,
-		.run = witness,
-		.slot = culprit,
+		.run = reporter,
+		.slot = failed_rank,
 		.hash = -error,
 	};
 	struct kcoll_link *link;
@@ -117,8 +117,8 @@ void kcoll_group_fail(struct kcoll_group *group, int error, u32 culprit, u32 wit
 	if (group->error)
 		return;
 	group->error = error;
-	group->culprit = culprit;
-	group->witness = witness;
+	group->failed_rank = failed_rank;
+	group->reporter = reporter;
 	group->failing_until = ktime_get_ns() + FAILING_NS;
 	group->device->deadline = min(group->device->deadline, group->failing_until);
 	group_end_runs(group, error, false);

@@ -119,8 +119,8 @@ static void run_tell(struct kcoll_running *run)
 	if (run->told)
 		return;
 	run->told = true;
-	kcoll_device_complete(group->device, run->word, run->status, group->culprit,
-			      group->witness);
+	kcoll_device_complete(group->device, run->word, run->status, group->failed_rank,
+			      group->reporter);
 	kcoll_memory_put(run->buffer[COLL_IN]);
 	kcoll_memory_put(run->buffer[COLL_OUT]);
 	run->buffer[COLL_IN] = NULL;

@@ -208,7 +208,7 @@ struct coll_group {
 
 	enum group_state state;
 	int error;			/* why it failed */
-	uint32_t culprit, witness;	/* ranks, or COLL_NONE */
+	uint32_t failed_rank, reporter;	/* ranks, or COLL_NONE */
 	uint64_t failing_until;
 	struct coll_link *lost;		/* the first that was; the group fails for it ... */
 	uint64_t lost_until;		/* ... at this time */

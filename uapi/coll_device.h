@@ -174,8 +174,8 @@ struct coll_device_deadline {
 struct coll_device_fail {
 	__u32 group;
 	__u32 error;		/* positive errno */
-	__u32 culprit;		/* rank, or COLL_NONE */
-	__u32 witness;
+	__u32 failed_rank;		/* rank, or COLL_NONE */
+	__u32 reporter;
 };
 
 struct coll_device_control {
@@ -199,7 +199,7 @@ enum { COLL_DEVICE_RUNNING = 1, COLL_DEVICE_DONE = 2 };
 struct coll_device_word {
 	__u32 state;		/* 0: never used */
 	__s32 status;		/* 0 or a negative errno */
-	__u32 culprit, witness;	/* ranks, or COLL_NONE */
+	__u32 failed_rank, reporter;	/* ranks, or COLL_NONE */
 };
 
 struct coll_device_shared {

@@ -31,8 +31,8 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 	group->ranks = ranks;
 	group->world = world;
 	group->active_end = &group->active;
-	group->culprit = COLL_NONE;
-	group->witness = COLL_NONE;
+	group->failed_rank = COLL_NONE;
+	group->reporter = COLL_NONE;
 	group->options = context->options;
 	if (coll_topology_of_group(group))
 		goto err_free_group;

@@ -34,12 +34,12 @@ static void group_describe(struct coll_group *group, const char *reason)
 {
 	const char *error = coll_strerror(group->error);
 
-	if (group->witness != COLL_NONE)
+	if (group->reporter != COLL_NONE)
 		snprintf(group->text, sizeof(group->text), "%s: rank %u (seen by rank %u): %s",
-			 error, group->culprit, group->witness, reason);
+			 error, group->failed_rank, group->reporter, reason);
 	else
 		snprintf(group->text, sizeof(group->text), "%s: rank %u: %s", error,
-			 group->culprit, reason);
+			 group->failed_rank, reason);
 }
 
 /* Nothing of the group moves any more, and its runs end. */
@@ -62,7 +62,7 @@ static bool group_news_out(const struct coll_group *group)
 	for (rank = 0; rank < group->ranks; rank++) {
 		const struct coll_link *link = group->links[rank];
 
-		if (rank == group->culprit && group->error == -ETIMEDOUT)
+		if (rank == group->failed_rank && group->error == -ETIMEDOUT)
 			continue;
 		if (link && (link->state == LINK_CONNECTING ||
 			     (link->attached && link->state != LINK_CLOSED &&
@@ -77,8 +77,8 @@ struct coll_header coll_health_news(const struct coll_group *group)
 	return (struct coll_header){
 		.kind = COLL_MESSAGE_FAIL,
 		.version = COLL_WIRE_VERSION,
-		.run = group->witness,
-		.slot = group->culprit,
+		.run = group->reporter,
+		.slot = group->failed_rank,
 		.hash = -group->error,
 	};
 }
@@ -99,10 +99,10 @@ static uint64_t failing_time(const struct coll_group *group)
 
 /*
  * What a link has begun to send is finished first, since the news can only
- * follow it; the rest of its queue is dropped. The culprit is told as well: it may
+ * follow it; the rest of its queue is dropped. The failed_rank is told as well: it may
  * live, with one connection cut, and would blame the first of us that closes.
  */
-void coll_group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
+void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, uint32_t reporter,
 		     const char *reason)
 {
 	struct coll_exec *exec;
@@ -112,11 +112,11 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t culprit, uint
 		return;
 	group->state = GROUP_FAILING;
 	group->error = error;
-	group->culprit = culprit;
-	group->witness = witness;
+	group->failed_rank = failed_rank;
+	group->reporter = reporter;
 	group_describe(group, reason);
-	if ((error == -ECONNRESET || error == -ETIMEDOUT) && culprit < group->ranks)
-		group->failed[culprit] = 1;
+	if ((error == -ECONNRESET || error == -ETIMEDOUT) && failed_rank < group->ranks)
+		group->failed[failed_rank] = 1;
 	for (exec = group->active; exec; exec = exec->next)
 		coll_step_fail(&exec->step, error);
 	coll_offload_fail(group);

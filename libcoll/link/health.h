@@ -4,7 +4,7 @@
  * it dies (its connection ends), it stands still (it does not answer), or it
  * calls something else (its hash differs). Whoever notices first tells all
  * ranks it has a link to, and they tell theirs; so every survivor fails with
- * the same culprit, also those that were not waiting for it directly.
+ * the same failed_rank, also those that were not waiting for it directly.
  *
  * A rank that waits asks those it waits for, from half of the deadline on,
  * whether they are there. Who does not answer is blamed at nine tenths of the
@@ -18,11 +18,11 @@
 enum { HEALTH_FIRST_NS = 100000000 };	/* a wait of this length makes watchful */
 
 /*
- * The group fails: `culprit` is to blame, `witness` another rank involved (or
+ * The group fails: `failed_rank` is to blame, `reporter` another rank involved (or
  * COLL_NONE). Tells the others; runs end when the news is out. The first
  * failure holds.
  */
-void coll_group_fail(struct coll_group *group, int error, uint32_t culprit, uint32_t witness,
+void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, uint32_t reporter,
 		     const char *reason);
 
 /* The peer's call has other arguments than ours: fails the group with -EPROTO. */

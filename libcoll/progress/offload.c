@@ -416,13 +416,13 @@ static const char *lend_all(struct coll_group *group)
 
 /* ---- failures ------------------------------------------------------------------ */
 
-static const char *failure_reason(int error, uint32_t witness)
+static const char *failure_reason(int error, uint32_t reporter)
 {
 	switch (error) {
 	case -ETIMEDOUT:
 		return "nothing came from it before the deadline";
 	case -ECONNRESET:
-		return witness == COLL_NONE
+		return reporter == COLL_NONE
 			       ? "its connection ended: it has died, left or was cut off"
 			       : "failed";
 	case -EPROTO:
@@ -434,11 +434,12 @@ static const char *failure_reason(int error, uint32_t witness)
 	}
 }
 
-static void offload_failed(struct coll_group *group, int error, uint32_t culprit, uint32_t witness)
+static void offload_failed(struct coll_group *group, int error, uint32_t failed_rank,
+			   uint32_t reporter)
 {
-	coll_group_fail(group, error, culprit < group->ranks ? culprit : group->rank,
-			witness < group->ranks ? witness : COLL_NONE,
-			failure_reason(error, witness));
+	coll_group_fail(group, error, failed_rank < group->ranks ? failed_rank : group->rank,
+			reporter < group->ranks ? reporter : COLL_NONE,
+			failure_reason(error, reporter));
 }
 
 void coll_offload_fail(struct coll_group *group)
@@ -446,8 +447,8 @@ void coll_offload_fail(struct coll_group *group)
 	struct coll_device_fail fail = {
 		.group = group->offload.number,
 		.error = -group->error,
-		.culprit = group->culprit,
-		.witness = group->witness,
+		.failed_rank = group->failed_rank,
+		.reporter = group->reporter,
 	};
 
 	if (group->offload.made)
@@ -504,7 +505,7 @@ static void run_over(struct coll_run *run)
 	*slot = run->next_offloaded;
 	offload->free_word[offload->free_words++] = run->word - 1;
 	if (word->status)
-		offload_failed(group, word->status, word->culprit, word->witness);
+		offload_failed(group, word->status, word->failed_rank, word->reporter);
 	run->status = word->status ? group->error : 0;
 	run->word = 0;
 	group->offload.flying--;

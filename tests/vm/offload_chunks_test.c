@@ -137,9 +137,9 @@ static int gap(u32 rank, u32 ranks, const int *links)
 	    offload_run(&o, schedule, NULL, out, 0, 0))
 		return 1;
 	status = offload_poll(&o, 0, DEADLINE_S);
-	if (status != -EPROTO || o.shared->word[0].culprit != 1)
-		printf("# status %ld, culprit %u\n", status, o.shared->word[0].culprit);
-	return status != -EPROTO || o.shared->word[0].culprit != 1;
+	if (status != -EPROTO || o.shared->word[0].failed_rank != 1)
+		printf("# status %ld, failed_rank %u\n", status, o.shared->word[0].failed_rank);
+	return status != -EPROTO || o.shared->word[0].failed_rank != 1;
 }
 
 int main(void)

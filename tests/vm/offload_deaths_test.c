@@ -91,7 +91,7 @@ static int peer_dies(u32 rank, u32 ranks, const int *links)
 	bad = expect("run", offload_run(&o, schedule, in, out, 0, 0), 0);
 	tell(ready);
 	bad |= expect("status", offload_wait(&o, 0), -ECONNRESET);
-	bad |= expect("culprit", o.shared->word[0].culprit, 2);
+	bad |= expect("failed_rank", o.shared->word[0].failed_rank, 2);
 	bad |= expect("next run", offload_run(&o, schedule, in, out, 0, 0), -ECONNRESET);
 	tell(done);
 	wait_for(done, 2);	/* the other is to hear of rank 2 first, not of our end */
@@ -114,7 +114,7 @@ static int peer_is_late(u32 rank, u32 ranks, const int *links)
 	}
 	bad = expect("run", offload_run(&o, schedule, in, out, 0, offload_now() + second), 0);
 	bad |= expect("status", offload_wait(&o, 0), -ETIMEDOUT);
-	bad |= expect("culprit", o.shared->word[0].culprit, 1);
+	bad |= expect("failed_rank", o.shared->word[0].failed_rank, 1);
 	tell(done);
 	wait_for(done, ranks - 1);
 	return bad;

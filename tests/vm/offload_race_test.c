@@ -193,7 +193,7 @@ static void control(void)
 		.header = { .kind = COLL_MESSAGE_PING, .version = COLL_WIRE_VERSION },
 	};
 	struct coll_device_fail fail = { .group = number(NUMBERS), .error = ECANCELED,
-					 .culprit = number(2), .witness = COLL_NONE };
+					 .failed_rank = number(2), .reporter = COLL_NONE };
 	struct coll_device_counters counters;
 	struct coll_device_deadline deadline = { .group = number(NUMBERS), .number = all->next_run,
 						 .deadline = offload_now() + number(10) * ms };
