@@ -11,16 +11,17 @@
 #	make bench		side by side with Open MPI and MPICH
 #	make deps clean
 #
-# SANITIZE=address,undefined or thread builds another tree beside the first.
+# SANITIZE=address,undefined or thread builds another tree beside the first; so does DEBUG=1,
+# which checks the invariants that cost something.
 
-BUILD		= build$(if $(SANITIZE),/$(firstword $(subst $(comma), ,$(SANITIZE))))
+BUILD		= build$(if $(SANITIZE),/$(firstword $(subst $(comma), ,$(SANITIZE))))$(if $(DEBUG),/debug)
 PREFIX		= /usr/local
 comma		:= ,
 
 CC		= gcc
 CFLAGS		= -O2 -g
 ALL_CFLAGS	= -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -fvisibility=hidden -fPIC \
-		  -iquote . -Iuapi -D_GNU_SOURCE -MMD -MP \
+		  -iquote . -Iuapi -D_GNU_SOURCE -MMD -MP $(if $(DEBUG),-DCOLL_DEBUG) \
 		  $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
 		  -fno-omit-frame-pointer) $(CFLAGS)
 ALL_LDFLAGS	= $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
@@ -204,7 +205,7 @@ $(BUILD)/tests/vm/storm: tests/vm/storm.c
 		-Wl,--build-id=none,-z,noseparate-code $< -o $@
 
 # core/ must compile for a world without a C library.
-FREESTANDING = $(patsubst %.c,$(BUILD)/freestanding/%.o,$(filter-out core/text% core/noise/text%,$(CORE)))
+FREESTANDING = $(patsubst %.c,$(BUILD)/freestanding/%.o,$(filter-out core/assert% core/text% core/noise/text%,$(CORE)))
 $(BUILD)/freestanding/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding -fno-builtin -nostdlib -iquote . \

@@ -8,6 +8,7 @@
 #define COLL_PORT_H
 
 #ifdef __KERNEL__
+#include <linux/bug.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -43,6 +44,30 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
 	return (unsigned __int128)a * b >> shift;
 }
+
+/* Says what was asserted and where, then aborts: assert.c. */
+void coll_assert_failed(const char *what, const char *file, int line)
+	__attribute__((noreturn, cold));
+#endif
+
+/*
+ * coll_assert(): an invariant that costs nothing to check beside what it guards; always
+ * checked. coll_debug_assert(): one that costs something; checked with COLL_DEBUG (make
+ * DEBUG=1, which the tests use). A broken one ends the process; in the kernel it warns
+ * once, and nothing relies on what was asserted.
+ */
+#ifdef __KERNEL__
+#define coll_assert(condition)	WARN_ON_ONCE(!(condition))
+#else
+#define coll_assert(condition)                                                             \
+	(__builtin_expect(!(condition), 0) ?                                               \
+		 coll_assert_failed(#condition, __FILE__, __LINE__) : (void)0)
+#endif
+
+#ifdef COLL_DEBUG
+#define coll_debug_assert(condition)	coll_assert(condition)
+#else
+#define coll_debug_assert(condition)	((void)sizeof(!(condition)))
 #endif
 
 #endif
