@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcoll/api/group.h"
 #include "shim.h"
 
 static struct comm *comms;
@@ -152,15 +151,9 @@ static int comm_agree(MPI_Comm handle, struct comm *comm)
 	return all[1] ? -ENOMEM : 0;
 }
 
-/* coll_group_make() takes over the array it is given. */
 static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
 {
-	uint32_t *world = malloc(comm->ranks * sizeof(*world));
-
-	if (!world)
-		return -ENOMEM;
-	memcpy(world, comm->members, comm->ranks * sizeof(*world));
-	return coll_group_make(shim.context, id, world, comm->rank, comm->ranks, group);
+	return coll_shim_group(shim.context, id, comm->members, comm->rank, comm->ranks, group);
 }
 
 static struct comm *comm_remember(MPI_Comm handle, struct comm *comm)

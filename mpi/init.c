@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcoll/api/context.h"
 #include "collmpi.h"
 #include "shim.h"
 
@@ -139,12 +138,7 @@ static void share_settings(void)
  */
 static void choose_options(char *text, size_t bytes, int level)
 {
-	struct coll_options options;
-	char why[200];
-	bool told = getenv("COLL_DEADLINE") || coll_options_init(&options, why, sizeof(why)) ||
-		    options.deadline_ns != 60 * COLL_SECOND;
-
-	snprintf(text, bytes, "%s%s", told ? "" : "deadline=86400s ",
+	snprintf(text, bytes, "%s%s", coll_shim_deadline_set() ? "" : "deadline=86400s ",
 		 level >= MPI_THREAD_SERIALIZED ? "engine=epoll" : "");
 }
 
@@ -187,8 +181,8 @@ static void init_join(void)
 	if (boot_mpi_open(options, &shim.context))
 		return;
 	shim.on = shim_all(open_parts());
-	shim.yields = shim.on && shim.context->crowded && !mpi_yields;
-	shim.opened = coll_now();
+	shim.yields = shim.on && coll_shim_crowded(shim.context) && !mpi_yields;
+	shim.opened = coll_shim_now();
 	if (shim.on && shim.settings.trace)
 		trace_start();
 }
@@ -215,7 +209,7 @@ ALSO(PMPI_Init_thread, MPI_Init_thread)
 
 /* ---- end ---------------------------------------------------------------- */
 
-enum { CLOSING_S = 5 };
+static const uint64_t CLOSING_NS = 5000000000;
 
 /* Once all are here nobody needs what we still hold, and closing is quick. */
 static void init_leave(void)
@@ -229,8 +223,7 @@ static void init_leave(void)
 	comm_end();
 	shim.on = shim.yields = false;
 	type_end();
-	shim.context->options.deadline_ns = CLOSING_S * COLL_SECOND;
-	coll_close(shim.context);
+	coll_shim_close(shim.context, CLOSING_NS);
 	shim.context = NULL;
 	real.Group_free(&shim.world);
 	real.Comm_free(&shim.self);

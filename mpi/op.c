@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/reduce.h"
 #include "shim.h"
 
 /* One use of an operation on a type, as libcoll knows it. */
@@ -201,7 +200,7 @@ enum reason op_find(MPI_Op op, MPI_Datatype datatype, int *coll_type, int *coll_
 	if (!type || op == MPI_OP_NULL)
 		return OTHER_REFUSED;
 	reduction = coll_reduction_of(op);
-	if (type->coll >= 0 && reduction >= 0 && coll_reduction_fits(type->coll, reduction)) {
+	if (type->coll >= 0 && reduction >= 0 && coll_shim_reduces(type->coll, reduction)) {
 		*coll_type = type->coll;
 		*coll_op = reduction;
 		return OURS;

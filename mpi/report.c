@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcoll/engine/engine.h"
 #include "shim.h"
 
 enum { ROWS = 1024, NAME_BYTES = 32 };
@@ -157,7 +156,7 @@ static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASO
 
 	real.Get_library_version(version, &length);
 	fprintf(to, "libcollmpi %s: %d ranks, %.1f s, engine %s, over %.*s\n", coll_version(),
-		shim.ranks, (coll_now() - shim.opened) / 1e9, shim.context->engine->name,
+		shim.ranks, (coll_shim_now() - shim.opened) / 1e9, coll_shim_engine(shim.context),
 		(int)strcspn(version, ",\n"), version);
 	print_rows(to, all);
 	print_handed(to, all_handed);

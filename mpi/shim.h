@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libcoll/internal.h"
+#include "libcoll/shim.h"
 #include "real.h"
 
 enum which {
@@ -73,7 +73,7 @@ struct shim {
 	MPI_Comm self, all;	/* communicators for our own messages */
 	MPI_Group world;
 	struct settings settings;
-	uint64_t opened;	/* coll_now() */
+	uint64_t opened;	/* coll_shim_now() */
 	uint64_t ours, handed;	/* collective calls */
 };
 extern struct shim shim;

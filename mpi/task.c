@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libcoll/api/context.h"
-#include "libcoll/api/group.h"
 #include "shim.h"
 
 enum {
@@ -101,14 +99,14 @@ static int task_fail(const struct task *task, int error)
 /* The run has ended: so has the task, but for telling the MPI. */
 static void task_conclude(struct task *task)
 {
-	const char *algo = task->run->planned->algo->name;
+	const char *algo = coll_shim_algorithm(task->run);
 	int error = coll_run_wait(&task->run);
 
 	if (error)
 		task->code = task_fail(task, error);
 	else
 		stage_unpack(&task->stage);
-	report_ours(task, algo, coll_now() - task->started);
+	report_ours(task, algo, coll_shim_now() - task->started);
 }
 
 static void task_init(struct task *task, const struct call *call, enum form form)
@@ -119,7 +117,7 @@ static void task_init(struct task *task, const struct call *call, enum form form
 	task->comm = call->met;
 	task->group = call->met->group;
 	comm_hold(task->comm);
-	task->started = coll_now();
+	task->started = coll_shim_now();
 }
 
 /* ---- waiting -------------------------------------------------------------- */
@@ -141,7 +139,7 @@ static int turn_among_threads(struct pace *pace)
 	int error;
 
 	shim_lock();
-	error = coll_context_turn(shim.context, 0);
+	error = coll_shim_turn(shim.context, 0);
 	shim_unlock();
 	task_poke();
 	if (pace->rounds++ < POLLS)
@@ -161,7 +159,7 @@ int pace_turn(struct pace *pace)
 		task_poke();
 	else
 		pace->slice = SLICE_FIRST_NS;
-	error = coll_context_turn(shim.context, coll_now() + pace->slice);
+	error = coll_shim_turn(shim.context, pace->slice);
 	if (pace->slice < SLICE_MAX_NS && pace->rounds++ > POLLS)
 		pace->slice = SLICE_MAX_NS;
 	return error;
@@ -170,7 +168,7 @@ int pace_turn(struct pace *pace)
 void pace_poll(struct pace *pace)
 {
 	shim_lock();
-	coll_context_turn(shim.context, 0);
+	coll_shim_turn(shim.context, 0);
 	shim_unlock();
 	if (shim.yields || pace->rounds++ >= POLLS)
 		sched_yield();
@@ -179,27 +177,16 @@ void pace_poll(struct pace *pace)
 /* ---- blocking ------------------------------------------------------------- */
 
 /*
- * A run may be over before its messages have left: to a rank that is not connected
+ * A run may complete before its messages have left: to a rank that is not connected
  * yet, say. The MPI may block in what the program calls next, and we do not see all
- * of that, so they leave first. Optional ones may come too late, or not at all.
+ * of that, so the messages leave first.
  */
-static bool task_over(const struct coll_run *run)
-{
-	const struct planned *planned = run->planned;
-
-	if (__atomic_load_n(&run->exec, __ATOMIC_ACQUIRE))
-		return false;
-	return !__atomic_load_n(&run->group->lingering, __ATOMIC_RELAXED) ||
-	       planned->plan.mandatory < planned->schedule->ops ||
-	       run->group->state != GROUP_OK;
-}
-
-static void block_until_over(const struct coll_run *run)
+static void block_until_completed(const struct coll_run *run)
 {
 	struct pace pace = { 0 };
 
 	shim_unlock();
-	while (!task_over(run) && !pace_turn(&pace))
+	while (!coll_shim_completed(run) && !pace_turn(&pace))
 		;
 	shim_lock();
 }
@@ -216,7 +203,7 @@ int task_block(const struct call *call)
 		stage_pack(&task.stage);
 		error = task_launch(&task, false);
 		if (!error) {
-			block_until_over(task.run);
+			block_until_completed(task.run);
 			task_conclude(&task);
 		}
 		stage_free(&task.stage);
@@ -403,7 +390,7 @@ int task_start(struct task *task)
 	code = real.Start(&task->request);
 	if (code)
 		return code;
-	task->started = coll_now();
+	task->started = coll_shim_now();
 	task->code = MPI_SUCCESS;
 	stage_pack(&task->stage);
 	lingering = true;
@@ -429,14 +416,13 @@ void task_free_persistent(struct task *task)
 /* Messages of runs that are over leave while we turn the engine. */
 static bool any_lingering(void)
 {
-	const struct coll_group *group;
+	bool any;
 
 	shim_lock();
-	for (group = shim.context->groups; group && !group->active; group = group->next)
-		;
-	lingering = group;
+	any = coll_shim_busy(shim.context);
+	lingering = any;
 	shim_unlock();
-	return group;
+	return any;
 }
 
 bool task_any(void)
@@ -466,7 +452,7 @@ static void finish_ended(void)
 
 	for (task = running; task; task = next) {
 		next = task->next;
-		if (task_over(task->run))
+		if (coll_shim_completed(task->run))
 			task_finish(task);
 	}
 }
@@ -481,7 +467,7 @@ static void finish_all(void)
 void task_progress(void)
 {
 	shim_lock();
-	if (coll_context_turn(shim.context, 0))
+	if (coll_shim_turn(shim.context, 0))
 		finish_all();
 	else
 		finish_ended();

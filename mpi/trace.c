@@ -125,7 +125,7 @@ bool trace_begin(void)
 {
 	if (!file || depth++)
 		return false;
-	began = coll_now();
+	began = coll_shim_now();
 	return true;
 }
 
@@ -143,7 +143,7 @@ static bool trace_finish(int code)
 /* The line is complete but for how long it took. */
 static void end_line(void)
 {
-	const uint64_t now = coll_now();
+	const uint64_t now = coll_shim_now();
 
 	fprintf(file, " ns=%llu\n", (unsigned long long)(now - began));
 }
@@ -152,7 +152,7 @@ static void end_line(void)
 static void go_on(void)
 {
 	if (!depth)
-		ended = coll_now();
+		ended = coll_shim_now();
 	shim_unlock();
 }
 
@@ -341,7 +341,7 @@ void trace_start(void)
 		return;
 	}
 	fprintf(file, "coll-trace version=1 rank=%d ranks=%d\n", shim.rank, shim.ranks);
-	ended = coll_now();
+	ended = coll_shim_now();
 }
 
 void trace_end(void)

@@ -22,16 +22,8 @@ static int alone_put(struct coll_boot *boot, const char *key, const void *value,
 static int alone_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 		     uint64_t deadline)
 {
-	const struct store_entry *entry = coll_store_table_find(boot->state, 0, key, strlen(key));
-	size_t room = *bytes;
-
 	(void)deadline;
-	if (!entry)
-		return -ETIMEDOUT;
-	*bytes = entry->value_bytes;
-	if (*bytes)
-		memcpy(value, store_entry_value(entry), *bytes < room ? *bytes : room);
-	return *bytes > room ? -EMSGSIZE : 0;
+	return coll_store_table_get(boot->state, key, value, bytes);
 }
 
 static void alone_close(struct coll_boot *boot)

@@ -55,6 +55,20 @@ int coll_store_table_put(struct store_table *table, uint32_t stay, const void *k
 	return 0;
 }
 
+int coll_store_table_get(const struct store_table *table, const char *key, void *value,
+			 size_t *bytes)
+{
+	const struct store_entry *entry = coll_store_table_find(table, 0, key, strlen(key));
+	const size_t room = *bytes;
+
+	if (!entry)
+		return -ETIMEDOUT;
+	*bytes = entry->value_bytes;
+	if (*bytes)
+		memcpy(value, store_entry_value(entry), *bytes < room ? *bytes : room);
+	return *bytes > room ? -EMSGSIZE : 0;
+}
+
 void coll_store_table_free(struct store_table *table)
 {
 	struct store_entry *entry, *next;

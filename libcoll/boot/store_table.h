@@ -30,6 +30,12 @@ int coll_store_table_put(struct store_table *table, uint32_t stay, const void *k
 			 uint32_t key_bytes, const void *value, uint32_t value_bytes);
 const struct store_entry *coll_store_table_find(const struct store_table *table, uint32_t stay,
 						const void *key, uint32_t key_bytes);
+/*
+ * Copies the value out. *bytes: room in, size out. -ETIMEDOUT: no such key; -EMSGSIZE: it
+ * was cut to the room.
+ */
+int coll_store_table_get(const struct store_table *table, const char *key, void *value,
+			 size_t *bytes);
 void coll_store_table_free(struct store_table *table);
 
 #endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The semi-public face for mpi/: thin, so that mpi/ sees no struct of the library. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reduce.h"
+#include "libcoll/boot/exchange.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/shim.h"
+#include "context.h"
+#include "group.h"
+
+_Static_assert((int)COLL_SHIM_SECRET_BYTES == (int)COLL_SECRET_BYTES, "the secret is copied");
+
+int coll_shim_open(const char *options, const struct coll_shim_job *job,
+		   struct coll_context **context)
+{
+	struct coll_boot *boot = coll_boot_exchange_new(job->exchange, job->argument);
+
+	*context = NULL;
+	if (!boot)
+		return coll_context_open_fail(-ENOMEM, "no memory to join the job");
+	boot->rank = job->rank;
+	boot->ranks = job->ranks;
+	boot->local_rank = job->local_rank;
+	boot->local_ranks = job->local_ranks;
+	memcpy(boot->secret, job->secret, sizeof(boot->secret));
+	strcpy(boot->job, "mpi");
+	strcpy(boot->from, "MPI_COMM_WORLD");
+	return coll_context_open(options, boot, context);
+}
+
+void coll_shim_close(struct coll_context *context, uint64_t ns)
+{
+	context->options.deadline_ns = ns;
+	coll_close(context);
+}
+
+bool coll_shim_deadline_set(void)
+{
+	struct coll_options options;
+	char why[200];
+
+	return getenv("COLL_DEADLINE") || coll_options_init(&options, why, sizeof(why)) ||
+	       options.deadline_ns != 60 * COLL_SECOND;
+}
+
+bool coll_shim_crowded(const struct coll_context *context)
+{
+	return context->crowded;
+}
+
+const char *coll_shim_engine(const struct coll_context *context)
+{
+	return context->engine->name;
+}
+
+uint64_t coll_shim_now(void)
+{
+	return coll_now();
+}
+
+int coll_shim_turn(struct coll_context *context, uint64_t ns)
+{
+	return coll_context_turn(context, ns ? coll_now() + ns : 0);
+}
+
+bool coll_shim_busy(const struct coll_context *context)
+{
+	const struct coll_group *group = context->groups;
+
+	while (group && !group->active)
+		group = group->next;
+	return group;
+}
+
+int coll_shim_group(struct coll_context *context, uint64_t id, const uint32_t *world,
+		    uint32_t rank, uint32_t ranks, struct coll_group **group)
+{
+	uint32_t *copy = malloc(ranks * sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, world, ranks * sizeof(*copy));
+	return coll_group_make(context, id, copy, rank, ranks, group);
+}
+
+bool coll_shim_completed(const struct coll_run *run)
+{
+	const struct planned *planned = run->planned;
+
+	if (__atomic_load_n(&run->exec, __ATOMIC_ACQUIRE))
+		return false;
+	return !__atomic_load_n(&run->group->lingering, __ATOMIC_RELAXED) ||
+	       planned->plan.mandatory < planned->schedule->ops ||
+	       run->group->state != GROUP_OK;
+}
+
+const char *coll_shim_algorithm(const struct coll_run *run)
+{
+	return run->planned->algo->name;
+}
+
+bool coll_shim_reduces(int type, int op)
+{
+	return coll_reduction_fits(type, op);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What libcollmpi.so needs of the library beyond coll.h. Linked in from libcoll.a;
+ * not installed, not exported by libcoll.so, and no promise: it changes with mpi/.
+ */
+#ifndef COLL_SHIM_H
+#define COLL_SHIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coll.h"
+
+enum { COLL_SHIM_SECRET_BYTES = 32 };
+
+/*
+ * The job, described by the MPI below. `exchange` gives every rank the bytes of all
+ * ranks, one after the other in *all (from malloc), or fails. Collective; it is called
+ * by coll_shim_open() only.
+ */
+struct coll_shim_job {
+	int rank, ranks;
+	int local_rank, local_ranks;		/* on this node; -1: unknown */
+	uint8_t secret[COLL_SHIM_SECRET_BYTES];	/* the same on all ranks */
+	int (*exchange)(void *argument, const void *mine, size_t bytes, void **all,
+			size_t *all_bytes);
+	void *argument;
+};
+
+/*
+ * coll_open() in this job. Progress is made by calls only: coll_shim_turn(). `job` is
+ * copied; what `argument` points to must live until this returns.
+ */
+int coll_shim_open(const char *options, const struct coll_shim_job *job,
+		   struct coll_context **context);
+
+/* coll_close() that waits for the peers for `ns` at most. */
+void coll_shim_close(struct coll_context *context, uint64_t ns);
+
+/* Whether the environment or $COLL_CONFIG sets a deadline. */
+bool coll_shim_deadline_set(void);
+
+/* The node's ranks outnumber the cores that they share. */
+bool coll_shim_crowded(const struct coll_context *context);
+
+/* "uring" or "epoll". */
+const char *coll_shim_engine(const struct coll_context *context);
+
+/* Now, in ns, CLOCK_MONOTONIC. */
+uint64_t coll_shim_now(void);
+
+/*
+ * Polls the engine once; sleeps for `ns` at most while nothing happens (0: does not
+ * sleep). After an error the engine works no more.
+ */
+int coll_shim_turn(struct coll_context *context, uint64_t ns);
+
+/* Whether runs, or messages of completed runs, are under way in any group. */
+bool coll_shim_busy(const struct coll_context *context);
+
+/*
+ * A group without communication: the caller guarantees that `id` and `world` (ranks of
+ * the job, `ranks` of them, this process at `rank`) are the same on all its ranks, and
+ * that no other group has this id.
+ */
+int coll_shim_group(struct coll_context *context, uint64_t id, const uint32_t *world,
+		    uint32_t rank, uint32_t ranks, struct coll_group **group);
+
+/*
+ * Whether the run has completed and its group's messages have left. Messages of a
+ * schedule with optional ops, or of a failed group, may never leave; they are not
+ * waited for. May be called from any thread, without a lock.
+ */
+bool coll_shim_completed(const struct coll_run *run);
+
+/* The algorithm of a run that has not been freed. */
+const char *coll_shim_algorithm(const struct coll_run *run);
+
+/* Whether libcoll has this reduction of this type (not of opaque or user ones). */
+bool coll_shim_reduces(int type, int op);
+
+#endif
