@@ -72,9 +72,9 @@ static void give_orders(struct colld_circuits *circuits)
 {
 	struct coll_circuit_order order;
 
-	while (coll_circuit_order(&circuits->c, switch_now(), &order)) {
+	while (coll_circuit_next_order(&circuits->c, switch_now(), &order)) {
 		struct switch_order give = {
-			.what = order.what, .circuit = order.circuit, .serial = order.serial,
+			.what = order.kind, .circuit = order.circuit, .serial = order.serial,
 			.port = { port_of(circuits, order.node[0], order.port[0]),
 				  port_of(circuits, order.node[1], order.port[1]) },
 			.given = switch_now(),
@@ -87,14 +87,14 @@ static void give_orders(struct colld_circuits *circuits)
 
 static void tell_news(struct colld_circuits *circuits)
 {
-	struct coll_circuit_told told;
+	struct coll_circuit_notification told;
 
-	while (coll_circuit_news(&circuits->c, switch_now(), &told)) {
+	while (coll_circuit_next_notification(&circuits->c, switch_now(), &told)) {
 		struct circuit_client *client = circuits->owner[told.lease];
 
 		const bool kernels = circuits->is_kernels[told.lease];
 
-		if (told.news == COLL_CIRCUIT_NEWS_OVER) {
+		if (told.kind == COLL_CIRCUIT_NOTIFY_ENDED) {
 			circuits->owner[told.lease] = NULL;
 			circuits->is_kernels[told.lease] = false;
 		}
@@ -102,14 +102,14 @@ static void tell_news(struct colld_circuits *circuits)
 			circuit_kernel_tell(circuits, &told);
 		if (client)
 			circuit_client_tell(circuits, client, &told);
-		if (told.news == COLL_CIRCUIT_NEWS_LIT)
+		if (told.kind == COLL_CIRCUIT_NOTIFY_UP)
 			take_sample(circuits, told.circuit);
 	}
 }
 
 static void set_timer(struct colld_circuits *circuits)
 {
-	const u64 next = coll_circuit_next(&circuits->c);
+	const u64 next = coll_circuit_next_tick(&circuits->c);
 	struct itimerspec at = { .it_value = { next / 1000000000, next % 1000000000 } };
 
 	if (next == circuits->next)
@@ -128,7 +128,7 @@ void circuits_follow(struct colld_circuits *circuits)
 
 	give_orders(circuits);
 	tell_news(circuits);
-	while (coll_circuit_changed(&circuits->c, &circuit))
+	while (coll_circuit_next_change(&circuits->c, &circuit))
 		circuit_clients_changed(circuits, circuit);
 	set_timer(circuits);
 }
@@ -141,15 +141,17 @@ static void circuit_done(struct colld_circuits *circuits, const struct switch_or
 
 	if (order->error)
 		snprintf(circuits->why[order->circuit], SWITCH_WHY, "%s", order->why);
-	if (order->what == COLL_CIRCUIT_UP && !order->error && circuit->serial == order->serial)
+	if (order->what == COLL_CIRCUIT_ORDER_UP && !order->error &&
+	    circuit->serial == order->serial)
 		circuits->time[order->circuit] = (struct circuit_times){
 			order->given, order->begun, order->moved, order->locked };
 	if (order->error)
 		colld_say(4, "circuit %s - %s: %s: %s", circuits->setup.node[circuit->node[0]].name,
 			  circuits->setup.node[circuit->node[1]].name,
-			  order->what == COLL_CIRCUIT_UP ? "not set up" : "not taken down",
+			  order->what == COLL_CIRCUIT_ORDER_UP ? "not set up" : "not taken down",
 			  order->why);
-	coll_circuit_done(&circuits->c, switch_now(), order->circuit, order->serial, order->error);
+	coll_circuit_order_done(&circuits->c, switch_now(), order->circuit, order->serial,
+				order->error);
 }
 
 /* The circuit that has this port of the switch, or COLL_CIRCUIT_NONE. */
@@ -175,7 +177,7 @@ static void switch_said(struct colld_circuits *circuits, const struct switch_eve
 
 	switch (event->kind) {
 	case SWITCH_BEGUN:
-		coll_circuit_moving(&circuits->c, switch_now(), order->circuit, order->serial);
+		coll_circuit_order_begun(&circuits->c, switch_now(), order->circuit, order->serial);
 		break;
 	case SWITCH_DONE:
 		circuit_done(circuits, order);
@@ -252,20 +254,20 @@ static void machine_init(struct colld_circuits *circuits)
 	const struct circuit_setup *setup = &circuits->setup;
 	u32 node, port;
 
-	circuits->c = (struct coll_circuits){
+	circuits->c = (struct coll_circuit_manager){
 		.node = circuits->node, .circuit = circuits->circuit, .lease = circuits->lease,
 		.holder = circuits->holder, .nodes = setup->nodes, .circuits = CIRCUITS_MAX,
 		.leases = CIRCUIT_LEASES_MAX, .holders = CIRCUIT_HOLDERS_MAX,
 		.policy = setup->policy,
 	};
-	coll_circuits_init(&circuits->c);
+	coll_circuit_manager_init(&circuits->c);
 	for (node = 0; node < setup->nodes; node++) {
 		for (port = 0; port < setup->node[node].ports; port++)
 			circuits->at[setup->node[node].port[port]] = (struct switch_node){
 				setup->node[node].name, node, port };
-		coll_circuit_ports(&circuits->c, switch_now(), node,
-				   setup->node[node].ports == 64 ? ~0ull :
-				   (1ull << setup->node[node].ports) - 1);
+		coll_circuit_set_ports(&circuits->c, switch_now(), node,
+				       setup->node[node].ports == 64 ? ~0ull :
+				       (1ull << setup->node[node].ports) - 1);
 	}
 }
 
@@ -398,13 +400,13 @@ void colld_circuits_close(struct colld_circuits *circuits)
 void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 {
 	static const char *const parts[] = { "batch", "switch", "lock", "notify", "all", "late" };
-	const struct coll_circuits *c = &circuits->c;
+	const struct coll_circuit_manager *c = &circuits->c;
 	u32 count[COLL_CIRCUIT_STATES] = { 0 }, i;
 
 	for (i = 0; i < c->made; i++)
 		count[c->circuit[i].state]++;
 	fprintf(to, "# HELP coll_circuits Circuits by state.\n# TYPE coll_circuits gauge\n");
-	for (i = COLL_CIRCUIT_ASKED; i < COLL_CIRCUIT_STATES; i++)
+	for (i = COLL_CIRCUIT_REQUESTED; i < COLL_CIRCUIT_STATES; i++)
 		fprintf(to, "coll_circuits{state=\"%s\"} %u\n", coll_circuit_state_names[i],
 			count[i]);
 	fprintf(to, "# HELP coll_circuit_events_total What became of circuits.\n"
@@ -414,7 +416,7 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 		"coll_circuit_events_total{event=\"lost\"} %llu\n"
 		"coll_circuit_events_total{event=\"revoked\"} %llu\n"
 		"coll_circuit_events_total{event=\"drift\"} %llu\n",
-		(unsigned long long)c->set_ups, (unsigned long long)c->failures,
+		(unsigned long long)c->setups, (unsigned long long)c->failures,
 		(unsigned long long)c->lost, (unsigned long long)c->revoked,
 		(unsigned long long)circuits->drift);
 	fprintf(to,

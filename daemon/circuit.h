@@ -74,7 +74,7 @@ enum { CIRCUIT_SAMPLES = 64 };
 
 struct colld_circuits {
 	struct circuit_setup setup;
-	struct coll_circuits c;
+	struct coll_circuit_manager c;
 	struct coll_circuit_node node[CIRCUIT_NODES_MAX];
 	struct coll_circuit circuit[CIRCUITS_MAX];
 	struct coll_circuit_lease lease[CIRCUIT_LEASES_MAX];
@@ -110,14 +110,15 @@ u64 circuits_sampled(const struct colld_circuits *circuits, enum coll_circuit_co
 int circuit_kernel_open(struct colld_circuits *circuits);
 int circuit_kernel_fd(const struct colld_circuits *circuits);
 void circuit_kernel_read(struct colld_circuits *circuits);
-void circuit_kernel_tell(struct colld_circuits *circuits, const struct coll_circuit_told *told);
+void circuit_kernel_tell(struct colld_circuits *circuits,
+			 const struct coll_circuit_notification *told);
 void circuit_kernel_close(struct colld_circuits *circuits);
 
 int circuit_clients_open(struct colld_circuits *circuits);
 void circuit_clients_accept(struct colld_circuits *circuits);
 void circuit_client_read(struct colld_circuits *circuits, struct circuit_client *client);
 void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client *client,
-			 const struct coll_circuit_told *told);
+			 const struct coll_circuit_notification *told);
 /* To all that watch. */
 void circuit_clients_changed(struct colld_circuits *circuits, u32 circuit);
 void circuit_clients_close(struct colld_circuits *circuits);

@@ -39,7 +39,7 @@ static void send_message(struct circuit_client *client, struct coll_circuit_mess
 static void circuit_client_answer(struct colld_circuits *circuits, struct circuit_client *client,
 				  u64 cookie, int error, const char *text)
 {
-	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_ANSWER, .cookie = cookie,
+	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_MSG_ANSWER, .cookie = cookie,
 						.error = error };
 
 	circuits->refused += error != 0;
@@ -60,7 +60,7 @@ static void put_circuit(const struct colld_circuits *circuits, u32 number,
 	u32 lease;
 
 	*message = (struct coll_circuit_message){
-		.kind = COLL_CIRCUIT_CIRCUIT, .state = circuit->state, .error = circuit->error,
+		.kind = COLL_CIRCUIT_MSG_CIRCUIT, .state = circuit->state, .error = circuit->error,
 		.port = { circuit->port[0], circuit->port[1] },
 		.time = now > circuit->since ? now - circuit->since : 0,
 	};
@@ -103,21 +103,21 @@ static const char *why_over(int error)
 }
 
 void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client *client,
-			 const struct coll_circuit_told *told)
+			 const struct coll_circuit_notification *told)
 {
 	static const u16 kinds[] = {
-		[COLL_CIRCUIT_NEWS_LIT] = COLL_CIRCUIT_IS_LIT,
-		[COLL_CIRCUIT_NEWS_NOTICE] = COLL_CIRCUIT_NOTICE,
-		[COLL_CIRCUIT_NEWS_DARK] = COLL_CIRCUIT_IS_DARK,
-		[COLL_CIRCUIT_NEWS_OVER] = COLL_CIRCUIT_NEVER,
+		[COLL_CIRCUIT_NOTIFY_UP] = COLL_CIRCUIT_MSG_UP,
+		[COLL_CIRCUIT_NOTIFY_DRAINING] = COLL_CIRCUIT_MSG_DRAINING,
+		[COLL_CIRCUIT_NOTIFY_DOWN] = COLL_CIRCUIT_MSG_DOWN,
+		[COLL_CIRCUIT_NOTIFY_ENDED] = COLL_CIRCUIT_MSG_FAILED,
 	};
 	const bool switchs_fault = told->error != -ETIMEDOUT && told->error != -EALREADY;
 	struct coll_circuit_message message = {
-		.kind = kinds[told->news], .cookie = told->cookie, .time = told->time,
+		.kind = kinds[told->kind], .cookie = told->cookie, .time = told->time,
 		.error = told->error,
 	};
 
-	if (told->news == COLL_CIRCUIT_NEWS_OVER)
+	if (told->kind == COLL_CIRCUIT_NOTIFY_ENDED)
 		snprintf(message.text, sizeof(message.text), "%.60s%s%.90s", why_over(told->error),
 			 switchs_fault ? ": " : "",
 			 switchs_fault ? circuits->why[told->circuit] : "");
@@ -134,7 +134,7 @@ static u32 find_job(struct colld_circuits *circuits, const char *name, u32 prior
 		if (circuits->job[i].clients && !strcmp(circuits->job[i].name, name))
 			break;
 	if (i == CIRCUIT_HOLDERS_MAX) {
-		i = coll_circuit_join(&circuits->c, priority);
+		i = coll_circuit_add_holder(&circuits->c, priority);
 		if (i == COLL_CIRCUIT_NONE)
 			return i;
 		copy_name(circuits->job[i].name, name);
@@ -190,9 +190,9 @@ static void want_standing(struct colld_circuits *circuits, struct circuit_client
 
 	if (circuits->operator == COLL_CIRCUIT_NONE)
 		circuits->operator = find_job(circuits, "operator", 0);
-	error = coll_circuit_want(&circuits->c, switch_now(), circuits->operator, node, peer,
-				  COLL_CIRCUIT_ALONE | (m->flags & COLL_CIRCUIT_AHEAD),
-				  0, COLL_CIRCUIT_FOREVER, 0, &lease);
+	error = coll_circuit_request(&circuits->c, switch_now(), circuits->operator, node, peer,
+				     COLL_CIRCUIT_ONE_SIDED | (m->flags & COLL_CIRCUIT_AHEAD),
+				     0, COLL_CIRCUIT_FOREVER, 0, &lease);
 	circuit_client_answer(circuits, client, m->cookie, error,
 			      error == -EINVAL ? "two different nodes of colld's file are needed"
 			      : error	       ? "too many wants"
@@ -242,7 +242,7 @@ static void circuit_client_want(struct colld_circuits *circuits, struct circuit_
 				      "this cookie is in use");
 		return;
 	}
-	error = coll_circuit_want(
+	error = coll_circuit_request(
 		&circuits->c, now, client->holder, client->node, peer, m->flags, m->count[0],
 		m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time : COLL_CIRCUIT_FOREVER,
 		m->cookie, &lease);
@@ -271,7 +271,7 @@ static void circuit_client_show(struct colld_circuits *circuits, struct circuit_
 
 	for (i = 0; i < circuits->setup.nodes; i++) {
 		m = (struct coll_circuit_message){
-			.kind = COLL_CIRCUIT_NODE,
+			.kind = COLL_CIRCUIT_MSG_NODE,
 			.value = __builtin_popcountll(circuits->node[i].ports),
 			.count = { __builtin_popcountll(circuits->node[i].taken) },
 		};
@@ -282,20 +282,20 @@ static void circuit_client_show(struct colld_circuits *circuits, struct circuit_
 		if (!circuits->job[i].clients)
 			continue;
 		m = (struct coll_circuit_message){
-			.kind = COLL_CIRCUIT_HOLDER, .value = circuits->holder[i].priority,
-			.count = { circuits->holder[i].wants, circuits->holder[i].used },
+			.kind = COLL_CIRCUIT_MSG_HOLDER, .value = circuits->holder[i].priority,
+			.count = { circuits->holder[i].requests, circuits->holder[i].used },
 		};
 		copy_name(m.holder, circuits->job[i].name);
 		send_message(client, &m);
 	}
 	for (i = 0; i < circuits->c.made; i++) {
 		put_circuit(circuits, i, &m);
-		if (m.state != COLL_CIRCUIT_DARK || m.value)
+		if (m.state != COLL_CIRCUIT_DOWN || m.value)
 			send_message(client, &m);
 	}
-	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_SWITCH,
+	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_MSG_SWITCH,
 		.value = circuits->setup.policy.limit,
-		.count = { circuits->c.set_ups, circuits->c.failures, circuits->c.lost,
+		.count = { circuits->c.setups, circuits->c.failures, circuits->c.lost,
 			   circuits->drift, circuits->c.revoked } };
 	for (i = COLL_CIRCUIT_BATCH_NS; i <= COLL_CIRCUIT_LATE_NS; i++)
 		m.count[i] = circuits_sampled(circuits, i);
@@ -319,8 +319,8 @@ static void set_ports(struct colld_circuits *circuits, struct circuit_client *cl
 		circuit_client_answer(circuits, client, m->cookie, -EINVAL, text);
 		return;
 	}
-	coll_circuit_ports(&circuits->c, switch_now(), node,
-			   m->value == 64 ? ~0ull : (1ull << m->value) - 1);
+	coll_circuit_set_ports(&circuits->c, switch_now(), node,
+			       m->value == 64 ? ~0ull : (1ull << m->value) - 1);
 	circuit_client_answer(circuits, client, m->cookie, 0, "");
 }
 
@@ -361,46 +361,47 @@ static void circuit_client_take(struct colld_circuits *circuits, struct circuit_
 {
 	m->holder[COLL_CIRCUIT_NAME - 1] = m->node[COLL_CIRCUIT_NAME - 1] = 0;
 	m->peer[COLL_CIRCUIT_NAME - 1] = m->text[COLL_CIRCUIT_TEXT - 1] = 0;
-	if ((m->kind == COLL_CIRCUIT_PORTS || m->kind == COLL_CIRCUIT_DRAIN || m->node[0]) &&
-	    m->kind != COLL_CIRCUIT_HELLO && !may_manage(client)) {
+	if ((m->kind == COLL_CIRCUIT_MSG_PORTS || m->kind == COLL_CIRCUIT_MSG_DRAIN ||
+	     m->node[0]) &&
+	    m->kind != COLL_CIRCUIT_MSG_HELLO && !may_manage(client)) {
 		circuit_client_answer(circuits, client, m->cookie, -EPERM, "only root may do that");
 		return;
 	}
 	switch (m->kind) {
-	case COLL_CIRCUIT_HELLO:
+	case COLL_CIRCUIT_MSG_HELLO:
 		if (m->value && !may_manage(client))
 			circuit_client_answer(circuits, client, m->cookie, -EPERM,
 					      "only root has priority");
 		else
 			circuit_client_hello(circuits, client, m);
 		break;
-	case COLL_CIRCUIT_WANT:
+	case COLL_CIRCUIT_MSG_REQUEST:
 		if (m->flags & COLL_CIRCUIT_STANDING && m->node[0])
 			want_standing(circuits, client, m);
 		else
 			circuit_client_want(circuits, client, m);
 		break;
-	case COLL_CIRCUIT_RELEASE:
+	case COLL_CIRCUIT_MSG_RELEASE:
 		if (m->node[0])
 			release_standing(circuits, client, m);
 		else
 			circuit_client_release(circuits, client, m->cookie);
 		break;
-	case COLL_CIRCUIT_SHOW:
+	case COLL_CIRCUIT_MSG_SHOW:
 		circuit_client_show(circuits, client);
 		circuit_client_answer(circuits, client, m->cookie, 0, "");
 		break;
-	case COLL_CIRCUIT_WATCH:
+	case COLL_CIRCUIT_MSG_WATCH:
 		client->watches = true;
 		circuit_client_answer(circuits, client, m->cookie, 0, "");
 		break;
-	case COLL_CIRCUIT_PORTS:
+	case COLL_CIRCUIT_MSG_PORTS:
 		set_ports(circuits, client, m);
 		break;
-	case COLL_CIRCUIT_DRAIN:
+	case COLL_CIRCUIT_MSG_DRAIN:
 		circuit_client_drain(circuits, client, m);
 		break;
-	case COLL_CIRCUIT_SYNC:
+	case COLL_CIRCUIT_MSG_SYNC:
 		circuits_follow(circuits);
 		circuit_client_answer(circuits, client, m->cookie, 0, "");
 		break;
@@ -422,7 +423,7 @@ static void circuit_client_part(struct colld_circuits *circuits, struct circuit_
 			coll_circuit_release(&circuits->c, switch_now(), i);
 		}
 	if (client->holder != COLL_CIRCUIT_NONE && !--circuits->job[client->holder].clients)
-		coll_circuit_leave(&circuits->c, switch_now(), client->holder);
+		coll_circuit_remove_holder(&circuits->c, switch_now(), client->holder);
 	while (*slot != client)
 		slot = &(*slot)->next;
 	*slot = client->next;

@@ -71,17 +71,19 @@ static void circuit_kernel_up(struct colld_circuits *circuits, u32 id, u32 peer)
 	int error;
 
 	give_up(circuits, order);
-	error = peer == COLL_CIRCUIT_NONE ? -EHOSTUNREACH :
-		coll_circuit_want(&circuits->c, switch_now(), kernel->holder,
-				  circuits->setup.kernel, peer, COLL_CIRCUIT_ALONE, 0,
-				  switch_now() + circuits->setup.policy.timeout, id, &order->lease);
+	error = peer == COLL_CIRCUIT_NONE
+			? -EHOSTUNREACH
+			: coll_circuit_request(&circuits->c, switch_now(), kernel->holder,
+					       circuits->setup.kernel, peer, COLL_CIRCUIT_ONE_SIDED,
+					       0, switch_now() + circuits->setup.policy.timeout, id,
+					       &order->lease);
 	if (error) {
 		order->lease = COLL_CIRCUIT_NONE;
 		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_FAILED, -error);
 		return;
 	}
 	circuits->is_kernels[order->lease] = true;
-	circuit_kernel_answer(kernel, id, COLL_CIRCUIT_MOVING, 0);
+	circuit_kernel_answer(kernel, id, COLL_CIRCUIT_SWITCHING, 0);
 }
 
 static int take_event(enum coll_command command, struct nlattr **a, void *data)
@@ -101,7 +103,7 @@ static int take_event(enum coll_command command, struct nlattr **a, void *data)
 		circuit_kernel_up(circuits, id, node_at(circuits, a[COLL_EVENT_A_ADDRESS]));
 	} else if (nla_get_u8(a[COLL_EVENT_A_KIND]) == COLL_EVENT_CIRCUIT_DOWN) {
 		give_up(circuits, &kernel->order[id]);
-		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_DARK, 0);
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_DOWN, 0);
 	}
 	return 0;
 }
@@ -111,19 +113,20 @@ void circuit_kernel_read(struct colld_circuits *circuits)
 	netlink_events(circuits->kernel->events, take_event, circuits);
 }
 
-void circuit_kernel_tell(struct colld_circuits *circuits, const struct coll_circuit_told *told)
+void circuit_kernel_tell(struct colld_circuits *circuits,
+			 const struct coll_circuit_notification *told)
 {
 	struct circuit_kernel *kernel = circuits->kernel;
 	const u32 id = told->cookie;
 
-	switch (told->news) {
-	case COLL_CIRCUIT_NEWS_LIT:
-		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_LIT, 0);
+	switch (told->kind) {
+	case COLL_CIRCUIT_NOTIFY_UP:
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_UP, 0);
 		break;
-	case COLL_CIRCUIT_NEWS_DARK:	/* it is asked for anew when the kernel orders so */
-		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_DARK, 0);
+	case COLL_CIRCUIT_NOTIFY_DOWN:	/* it is asked for anew when the kernel orders so */
+		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_DOWN, 0);
 		break;
-	case COLL_CIRCUIT_NEWS_OVER:
+	case COLL_CIRCUIT_NOTIFY_ENDED:
 		kernel->order[id].lease = COLL_CIRCUIT_NONE;
 		circuit_kernel_answer(kernel, id, COLL_CIRCUIT_FAILED, -told->error);
 		break;
@@ -169,7 +172,7 @@ int circuit_kernel_open(struct colld_circuits *circuits)
 	circuits->kernel = kernel;
 	for (i = 0; i < ORDERS_MAX; i++)
 		kernel->order[i].lease = COLL_CIRCUIT_NONE;
-	kernel->holder = coll_circuit_join(&circuits->c, 0);
+	kernel->holder = coll_circuit_add_holder(&circuits->c, 0);
 	snprintf(circuits->job[kernel->holder].name, COLL_CIRCUIT_NAME, "traffic");
 	circuits->job[kernel->holder].clients = 1;
 	error = netlink_open(&kernel->owner);

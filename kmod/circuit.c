@@ -69,7 +69,7 @@ struct domain {
 	bool refuse;
 
 	spinlock_t lock;	/* of the machine, the peers and their queues */
-	struct coll_circuits c;
+	struct coll_circuit_manager c;
 	struct coll_circuit_node node[PEERS_MAX + 1];
 	struct coll_circuit circuit[PEERS_MAX];
 	struct coll_circuit_lease lease[LEASES_MAX];
@@ -148,8 +148,8 @@ static bool is_open(const struct domain *d, const struct peer *peer)
 {
 	const u32 i = coll_circuit_find(&d->c, 0, node_of(d, peer));
 
-	return i != COLL_CIRCUIT_NONE && (d->circuit[i].state == COLL_CIRCUIT_LIT ||
-		(d->circuit[i].state == COLL_CIRCUIT_DRAINING && !d->circuit[i].down));
+	return i != COLL_CIRCUIT_NONE && (d->circuit[i].state == COLL_CIRCUIT_UP ||
+		(d->circuit[i].state == COLL_CIRCUIT_DRAINING && !d->circuit[i].down_ordered));
 }
 
 /* The traffic wants a circuit, as long as there is some. */
@@ -159,8 +159,8 @@ static void traffic_wants(struct domain *d, struct peer *peer, u64 now)
 
 	if (peer->lease != NO_LEASE)
 		return;
-	if (coll_circuit_want(&d->c, now, TRAFFIC, 0, node_of(d, peer), COLL_CIRCUIT_ALONE,
-			      0, COLL_CIRCUIT_FOREVER, node_of(d, peer), &lease))
+	if (coll_circuit_request(&d->c, now, TRAFFIC, 0, node_of(d, peer), COLL_CIRCUIT_ONE_SIDED,
+				 0, COLL_CIRCUIT_FOREVER, node_of(d, peer), &lease))
 		return;
 	peer->lease = lease;
 	kick(d);
@@ -326,8 +326,8 @@ static void check_age(struct domain *d, struct peer *peer, u64 now, u64 *next)
 /* ---- news and orders ----------------------------------------------------- */
 
 static const char *const news_names[] = {
-	[COLL_CIRCUIT_NEWS_LIT] = "lit", [COLL_CIRCUIT_NEWS_NOTICE] = "notice",
-	[COLL_CIRCUIT_NEWS_DARK] = "dark", [COLL_CIRCUIT_NEWS_OVER] = "over",
+	[COLL_CIRCUIT_NOTIFY_UP] = "up", [COLL_CIRCUIT_NOTIFY_DRAINING] = "draining",
+	[COLL_CIRCUIT_NOTIFY_DOWN] = "down", [COLL_CIRCUIT_NOTIFY_ENDED] = "ended",
 };
 
 /* Told outside the lock. */
@@ -347,14 +347,14 @@ static void address_of(struct telling *t, const struct peer *peer)
 /* Under the lock: the next thing to be told, or false. */
 static bool news_told(struct domain *d, u64 now, struct telling *t)
 {
-	struct coll_circuit_told told;
+	struct coll_circuit_notification told;
 
-	while (coll_circuit_news(&d->c, now, &told)) {
+	while (coll_circuit_next_notification(&d->c, now, &told)) {
 		if (told.holder == TRAFFIC) {
 			struct peer *peer = &d->peer[told.cookie - 1];
 
-			peer->flush |= told.news == COLL_CIRCUIT_NEWS_LIT;
-			if (told.news != COLL_CIRCUIT_NEWS_OVER)
+			peer->flush |= told.kind == COLL_CIRCUIT_NOTIFY_UP;
+			if (told.kind != COLL_CIRCUIT_NOTIFY_ENDED)
 				continue;
 			peer->lease = NO_LEASE;
 			peer->refuse = true;	/* in vain */
@@ -362,7 +362,7 @@ static bool news_told(struct domain *d, u64 now, struct telling *t)
 		}
 		t->happened = (struct kcoll_happened){
 			.kind = COLL_EVENT_CIRCUIT_LEASE, .id = told.lease + 1, .cpu = -1,
-			.name = news_names[told.news], .net = d->net,
+			.name = news_names[told.kind], .net = d->net,
 		};
 		return true;
 	}
@@ -373,10 +373,10 @@ static bool order_told(struct domain *d, u64 now, struct telling *t)
 {
 	struct coll_circuit_order order;
 
-	if (!coll_circuit_order(&d->c, now, &order))
+	if (!coll_circuit_next_order(&d->c, now, &order))
 		return false;
 	t->happened = (struct kcoll_happened){
-		.kind = order.what == COLL_CIRCUIT_UP ? COLL_EVENT_CIRCUIT_UP :
+		.kind = order.kind == COLL_CIRCUIT_ORDER_UP ? COLL_EVENT_CIRCUIT_UP :
 							COLL_EVENT_CIRCUIT_DOWN,
 		.id = order.circuit + 1, .cpu = -1, .serial = order.serial, .port = order.port[0],
 		.net = d->net,
@@ -389,7 +389,7 @@ static bool change_told(struct domain *d, struct telling *t)
 {
 	u32 circuit;
 
-	if (!coll_circuit_changed(&d->c, &circuit))
+	if (!coll_circuit_next_change(&d->c, &circuit))
 		return false;
 	t->happened = (struct kcoll_happened){
 		.kind = COLL_EVENT_CIRCUIT_STATE, .id = circuit + 1, .cpu = -1,
@@ -435,8 +435,8 @@ static void circuit_work(struct work_struct *work)
 			refuse_held(d, peer);
 	}
 	spin_lock_bh(&d->lock);
-	next = min(next, coll_circuit_next(&d->c));
-	if (d->c.todos || d->c.told)
+	next = min(next, coll_circuit_next_tick(&d->c));
+	if (d->c.orders || d->c.notifications)
 		next = 0;
 	now = now_ns();
 	if (!d->over && next != COLL_CIRCUIT_FOREVER)
@@ -468,10 +468,10 @@ static struct domain *domain_make(struct net *net)
 	d->c.leases = LEASES_MAX;
 	d->c.holders = HOLDERS_MAX;
 	d->c.policy = coll_circuit_policy_default;
-	coll_circuits_init(&d->c);
+	coll_circuit_manager_init(&d->c);
 	for (i = 1; i <= PEERS_MAX; i++)
 		d->node[i].unbounded = true;
-	coll_circuit_join(&d->c, 0);	/* TRAFFIC, the first */
+	coll_circuit_add_holder(&d->c, 0);	/* TRAFFIC, the first */
 	return d;
 }
 
@@ -610,8 +610,8 @@ static int read_limits(struct genl_info *info, struct domain *d)
 	if (info->attrs[COLL_CIRCUIT_A_RETRIES])
 		d->c.policy.retries = nla_get_u32(info->attrs[COLL_CIRCUIT_A_RETRIES]);
 	if (ports)
-		coll_circuit_ports(&d->c, now_ns(), 0, nla_get_u32(ports) == 64 ? ~0ull :
-				   (1ull << nla_get_u32(ports)) - 1);
+		coll_circuit_set_ports(&d->c, now_ns(), 0, nla_get_u32(ports) == 64 ? ~0ull :
+				       (1ull << nla_get_u32(ports)) - 1);
 	kick(d);
 	spin_unlock_bh(&d->lock);
 	return 0;
@@ -696,7 +696,7 @@ static u32 holder_of(struct domain *d, const struct kcoll_owner *who, bool join)
 	for (i = 1; i < HOLDERS_MAX; i++)
 		if (d->holder[i].known && coll_owner_is(&d->asked[i], who))
 			return i;
-	i = join ? coll_circuit_join(&d->c, 0) : COLL_CIRCUIT_NONE;
+	i = join ? coll_circuit_add_holder(&d->c, 0) : COLL_CIRCUIT_NONE;
 	if (i != COLL_CIRCUIT_NONE)
 		d->asked[i] = *who;
 	return i;
@@ -714,6 +714,8 @@ static int want(struct domain *d, struct genl_info *info, const struct in6_addr 
 	const struct nlattr *deadline = info->attrs[COLL_CIRCUIT_A_DEADLINE];
 	const struct kcoll_owner who = coll_owner_of(info);
 	const u64 now = now_ns();
+	const u32 flags = COLL_CIRCUIT_ONE_SIDED |
+			  (info->attrs[COLL_CIRCUIT_A_AHEAD] ? COLL_CIRCUIT_AHEAD : 0);
 	struct peer *peer = NULL;
 	u32 holder;
 	int error;
@@ -723,10 +725,9 @@ static int want(struct domain *d, struct genl_info *info, const struct in6_addr 
 	if (holder != COLL_CIRCUIT_NONE)
 		peer = peer_of(d, address);
 	error = !peer ? -ENOSPC :
-		coll_circuit_want(&d->c, now, holder, 0, node_of(d, peer), COLL_CIRCUIT_ALONE |
-				  (info->attrs[COLL_CIRCUIT_A_AHEAD] ? COLL_CIRCUIT_AHEAD : 0), 0,
-				  deadline ? now + nla_get_u32(deadline) * (u64)NSEC_PER_MSEC :
-					     COLL_CIRCUIT_FOREVER, 0, lease);
+		coll_circuit_request(&d->c, now, holder, 0, node_of(d, peer), flags, 0,
+				     deadline ? now + nla_get_u32(deadline) * (u64)NSEC_PER_MSEC :
+						COLL_CIRCUIT_FOREVER, 0, lease);
 	kick(d);
 	spin_unlock_bh(&d->lock);
 	return error;
@@ -812,23 +813,24 @@ static int set_state(struct domain *d, struct genl_info *info)
 		return coll_refuse(info, COLL_CIRCUIT_A_ID, -ENOENT, "id: no such circuit");
 	spin_lock_bh(&d->lock);
 	switch (nla_get_u8(info->attrs[COLL_CIRCUIT_A_STATE])) {
-	case COLL_CIRCUIT_MOVING:
-		coll_circuit_moving(&d->c, now, circuit, serial);
+	case COLL_CIRCUIT_SWITCHING:
+		coll_circuit_order_begun(&d->c, now, circuit, serial);
 		break;
-	case COLL_CIRCUIT_LIT:
+	case COLL_CIRCUIT_UP:
 		/* Not an answer to an order down: that would be a failure. */
-		coll_circuit_done(&d->c, now, circuit, serial,
-				  d->circuit[circuit].state == COLL_CIRCUIT_DRAINING ? -EIO : 0);
+		coll_circuit_order_done(&d->c, now, circuit, serial,
+					d->circuit[circuit].state == COLL_CIRCUIT_DRAINING ? -EIO
+											   : 0);
 		break;
-	case COLL_CIRCUIT_DARK:
-		if (d->circuit[circuit].state == COLL_CIRCUIT_DRAINING && d->circuit[circuit].down)
-			coll_circuit_done(&d->c, now, circuit, serial, 0);
+	case COLL_CIRCUIT_DOWN:
+		if (d->circuit[circuit].state == COLL_CIRCUIT_DRAINING && d->circuit[circuit].down_ordered)
+			coll_circuit_order_done(&d->c, now, circuit, serial, 0);
 		else
 			coll_circuit_lost(&d->c, now, circuit);
 		break;
 	case COLL_CIRCUIT_FAILED:
-		coll_circuit_done(&d->c, now, circuit, serial,
-				  error ? -(int)nla_get_u32(error) : -EIO);
+		coll_circuit_order_done(&d->c, now, circuit, serial,
+					error ? -(int)nla_get_u32(error) : -EIO);
 		break;
 	}
 	kick(d);
@@ -846,9 +848,9 @@ static int circuit_set(struct sk_buff *skb, struct genl_info *info)
 		if (!info->attrs[attr])
 			return coll_refuse(info, attr, -EINVAL, "set: needs id, serial and state");
 	state = nla_get_u8(info->attrs[COLL_CIRCUIT_A_STATE]);
-	if (state == COLL_CIRCUIT_ASKED || state == COLL_CIRCUIT_DRAINING)
+	if (state == COLL_CIRCUIT_REQUESTED || state == COLL_CIRCUIT_DRAINING)
 		return coll_refuse(info, COLL_CIRCUIT_A_STATE, -EINVAL,
-				   "state: dark (0), moving (2), lit (3) or failed (5)");
+				   "state: down (0), switching (2), up (3) or failed (5)");
 	mutex_lock(&domains_mutex);
 	error = own_domain(info, &d);
 	if (!error)
@@ -895,7 +897,7 @@ static int put_circuit(struct sk_buff *skb, const struct domain *d, const struct
 			       (circuit && circuit->port[0] != COLL_CIRCUIT_NO_PORT &&
 				nla_put_u32(skb, COLL_CIRCUIT_A_PORT, circuit->port[0])) ||
 			       nla_put_u8(skb, COLL_CIRCUIT_A_STATE,
-					  circuit ? circuit->state : COLL_CIRCUIT_DARK) ||
+					  circuit ? circuit->state : COLL_CIRCUIT_DOWN) ||
 			       nla_put_u32(skb, COLL_CIRCUIT_A_WANTS, wants)
 		       ? -EMSGSIZE
 		       : 0;
@@ -971,7 +973,7 @@ static void owner_gone(const struct kcoll_owner *who)
 		spin_lock_bh(&d->lock);
 		holder = holder_of(d, who, false);
 		if (holder != COLL_CIRCUIT_NONE)
-			coll_circuit_leave(&d->c, now_ns(), holder);
+			coll_circuit_remove_holder(&d->c, now_ns(), holder);
 		kick(d);
 		spin_unlock_bh(&d->lock);
 	}

@@ -23,22 +23,22 @@ enum {
 };
 
 enum coll_circuit_state {
-	COLL_CIRCUIT_DARK,
-	COLL_CIRCUIT_ASKED,	/* it has a port at both ends, and the switch was asked */
-	COLL_CIRCUIT_MOVING,	/* the switch is at work */
-	COLL_CIRCUIT_LIT,	/* carries data */
+	COLL_CIRCUIT_DOWN,
+	COLL_CIRCUIT_REQUESTED,	/* it has a port at both ends, and the switch was asked */
+	COLL_CIRCUIT_SWITCHING,	/* the switch is at work */
+	COLL_CIRCUIT_UP,	/* carries data */
 	COLL_CIRCUIT_DRAINING,	/* to be dark soon: after a notice, and the switch's work */
 	COLL_CIRCUIT_FAILED,	/* the switch could not: tried again after a while */
 	COLL_CIRCUIT_STATES,
 };
 
-enum coll_circuit_want {
+enum coll_circuit_request_flags {
 	COLL_CIRCUIT_AHEAD = 1 << 0,	/* for later: only with ports that nobody needs now */
 	/*
 	 * Whether the other end wants it too does not matter. Without this flag the
 	 * circuit is made when the same holder (the same job) wants it from both ends.
 	 */
-	COLL_CIRCUIT_ALONE = 1 << 1,
+	COLL_CIRCUIT_ONE_SIDED = 1 << 1,
 	/*
 	 * From `node` to `peer` for as long as colld runs, whatever becomes of the
 	 * connection, until a RELEASE that names both. Of the holder "operator"; root's.
@@ -49,34 +49,35 @@ enum coll_circuit_want {
 	 * This end had the use under a colld that was killed since, which may not have told the
 	 * other end: so it counts for that one, and is over when that one says the same.
 	 */
-	COLL_CIRCUIT_PAST = 1 << 4,
+	COLL_CIRCUIT_COMPLETED = 1 << 4,
 };
 
-enum coll_circuit_kind {
+enum coll_circuit_message_kind {
 	/* To colld. */
-	COLL_CIRCUIT_HELLO = 1,	/* holder: job; node: where the client is; value: priority */
+	COLL_CIRCUIT_MSG_HELLO = 1, /* holder: job; node: where the client is; value: priority */
 	/*
 	 * cookie, peer, flags; time: it fails so many ns from now; count[0]: the number of
 	 * this use of the circuit, the same at both ends and for no other use of it.
 	 */
-	COLL_CIRCUIT_WANT,
-	COLL_CIRCUIT_RELEASE,	/* cookie; or node and peer of a standing one */
-	COLL_CIRCUIT_SHOW,	/* answered by NODEs, HOLDERs, CIRCUITs, a SWITCH and an ANSWER */
-	COLL_CIRCUIT_WATCH,	/* from now on each change as a CIRCUIT */
-	COLL_CIRCUIT_PORTS,	/* node, value: it has so many ports from now on */
-	COLL_CIRCUIT_DRAIN,	/* node and peer (empty: all of the node's) */
-	COLL_CIRCUIT_SYNC,	/* answered when all that there was to tell has been told */
+	COLL_CIRCUIT_MSG_REQUEST,
+	COLL_CIRCUIT_MSG_RELEASE, /* cookie; or node and peer of a standing one */
+	COLL_CIRCUIT_MSG_SHOW,	  /* answered by NODEs, HOLDERs, CIRCUITs, a SWITCH and an ANSWER */
+	COLL_CIRCUIT_MSG_WATCH,	  /* from now on each change as a CIRCUIT */
+	COLL_CIRCUIT_MSG_PORTS,	  /* node, value: it has so many ports from now on */
+	COLL_CIRCUIT_MSG_DRAIN,	  /* node and peer (empty: all of the node's) */
+	COLL_CIRCUIT_MSG_SYNC,	  /* answered when all that there was to tell has been told */
 
 	/* From colld. */
-	COLL_CIRCUIT_ANSWER = 64,	/* cookie, error (0 or a negative errno), text: why */
-	COLL_CIRCUIT_IS_LIT,	/* cookie: the lease is on; time: ns that are guaranteed */
-	COLL_CIRCUIT_NOTICE,	/* cookie: it will be dark in so many ns; the want stays */
-	COLL_CIRCUIT_IS_DARK,	/* cookie: it is, and comes back when it is its turn */
-	COLL_CIRCUIT_NEVER,	/* cookie, error, text: the want is over */
-	COLL_CIRCUIT_NODE,	/* node; value: ports; count[0]: taken */
-	COLL_CIRCUIT_HOLDER,	/* holder; value: priority; count[0]: wants, [1]: port ns used */
-	COLL_CIRCUIT_CIRCUIT,	/* node, peer, port, state; value: wants; time: ns in this state */
-	COLL_CIRCUIT_SWITCH,	/* text: driver; value: limit; count: enum coll_circuit_count */
+	COLL_CIRCUIT_MSG_ANSWER = 64, /* cookie, error (0 or a negative errno), text: why */
+	COLL_CIRCUIT_MSG_UP,	      /* cookie: the lease is on; time: ns that are guaranteed */
+	COLL_CIRCUIT_MSG_DRAINING,    /* cookie: it will be dark in so many ns; the want stays */
+	COLL_CIRCUIT_MSG_DOWN,	      /* cookie: it is, and comes back when it is its turn */
+	COLL_CIRCUIT_MSG_FAILED,      /* cookie, error, text: the want is over */
+	COLL_CIRCUIT_MSG_NODE,	      /* node; value: ports; count[0]: taken */
+	COLL_CIRCUIT_MSG_HOLDER,  /* holder; value: priority; count[0]: wants, [1]: port ns used */
+	COLL_CIRCUIT_MSG_CIRCUIT, /* node, peer, port, state; value: wants; time: ns in this state
+				   */
+	COLL_CIRCUIT_MSG_SWITCH,  /* text: driver; value: limit; count: enum coll_circuit_count */
 };
 
 /* What the switch did so far, and the parts of the latest set-up times, in ns. */
@@ -98,11 +99,11 @@ enum coll_circuit_count {
 struct coll_circuit_message {
 	__u32 magic;
 	__u16 version;
-	__u16 kind;		/* enum coll_circuit_kind */
+	__u16 kind;		/* enum coll_circuit_message_kind */
 	__u64 cookie;		/* the client's own number */
 	__u64 time;		/* ns */
 	__s32 error;
-	__u32 flags;		/* enum coll_circuit_want */
+	__u32 flags;		/* enum coll_circuit_request_flags */
 	__u32 value;
 	__u8 state;		/* enum coll_circuit_state */
 	__u8 port[2];		/* at node and at peer; COLL_CIRCUIT_NO_PORT: none */

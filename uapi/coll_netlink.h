@@ -6,7 +6,7 @@
  *	noise	inject it; a log of what really came
  *	watch	who took the time of a CPU
  *	pin	keep tasks away from CPUs
- *	circuit	hold traffic until its circuit is lit
+ *	circuit	hold traffic until its circuit is up
  *
  * Whoever starts something owns it: when the socket that asked is closed, the
  * kernel undoes it. Commands that change something need CAP_NET_ADMIN in the
@@ -182,8 +182,8 @@ enum coll_pin_state {
 
 /*
  * A domain is the addresses that this network namespace reaches by circuits. Traffic to
- * one whose circuit is not lit asks for it, and is held meanwhile: up to BYTES a peer
- * and AGE. When it is lit, what was held leaves first, in order. What cannot be held,
+ * one whose circuit is not up asks for it, and is held meanwhile: up to BYTES a peer
+ * and AGE. When it is up, what was held leaves first, in order. What cannot be held,
  * or is not to be (REFUSE), is counted and answered as if the host were unreachable.
  * Who manages the domain is told to set up and take down by events, and says by
  * CIRCUIT_SET what became of it; when its socket is closed the domain is no more, and
@@ -198,23 +198,23 @@ enum coll_circuit_attr {
 	COLL_CIRCUIT_A_AGE,	/* u32: ms that it is held; default 150, at most 60000 */
 	COLL_CIRCUIT_A_REFUSE,	/* flag: hold nothing */
 	COLL_CIRCUIT_A_LEASE,	/* u32: ms guaranteed to who has a circuit; default 2000 */
-	COLL_CIRCUIT_A_GRACE,	/* u32: ms from the notice to the dark; default 20 */
+	COLL_CIRCUIT_A_GRACE,	/* u32: ms from the notice to the end; default 20 */
 	COLL_CIRCUIT_A_KEEP,	/* u32: ms that a circuit stays after its last use; default 1000 */
 	COLL_CIRCUIT_A_TIMEOUT,	/* u32: ms for an order; default 2000 */
 	COLL_CIRCUIT_A_RETRY,	/* u32: ms after a failure; default 50 */
 	COLL_CIRCUIT_A_RETRIES,	/* u32: default 4, at most 100 */
 	COLL_CIRCUIT_A_AHEAD,	/* flag: with ports only that nobody needs now */
-	COLL_CIRCUIT_A_DEADLINE, /* u32: ms; a request fails when it is not lit by then; default never */
+	COLL_CIRCUIT_A_DEADLINE, /* u32: ms; a request fails when it is not up by then; default never */
 	COLL_CIRCUIT_A_ID,	/* u32: of a lease; in SET and GET and events of a circuit */
 	COLL_CIRCUIT_A_SERIAL,	/* u32: of the order */
-	COLL_CIRCUIT_A_STATE,	/* u8: enum coll_circuit_state; SET takes moving, lit, dark, failed */
+	COLL_CIRCUIT_A_STATE,	/* u8: enum coll_circuit_state; SET takes switching, up, down, failed */
 	COLL_CIRCUIT_A_ERROR,	/* u32: errno */
 	COLL_CIRCUIT_A_PORT,	/* u32, in answers from here on */
 	COLL_CIRCUIT_A_WANTS,	/* u32: leases, with the traffic's */
 	COLL_CIRCUIT_A_QUEUED,	/* u32: bytes of memory held now */
-	COLL_CIRCUIT_A_PASSED,	/* u64: packets that found it lit */
+	COLL_CIRCUIT_A_PASSED,	/* u64: packets that found it up */
 	COLL_CIRCUIT_A_HELD,	/* u64: packets that were held so far */
-	COLL_CIRCUIT_A_SENT,	/* u64: of these, that left when it was lit */
+	COLL_CIRCUIT_A_SENT,	/* u64: of these, that left when it was up */
 	COLL_CIRCUIT_A_REFUSED,	/* u64: packets with no room, or not to be held */
 	COLL_CIRCUIT_A_EXPIRED,	/* u64: held too long, or in vain */
 	COLL_CIRCUIT_A_PAD,
@@ -246,7 +246,7 @@ enum coll_event {
 	COLL_EVENT_CIRCUIT_UP,		/* an order: ID SERIAL PORT ADDRESS */
 	COLL_EVENT_CIRCUIT_DOWN,	/* an order */
 	COLL_EVENT_CIRCUIT_STATE,	/* ID ADDRESS; NAME: its state now */
-	COLL_EVENT_CIRCUIT_LEASE,	/* ID: of the lease; NAME: lit, notice, dark, over */
+	COLL_EVENT_CIRCUIT_LEASE,	/* ID: of the lease; NAME: up, draining, down, ended */
 	COLL_EVENT_CIRCUIT_OVER,	/* no domain any more. REASON */
 };
 

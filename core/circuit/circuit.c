@@ -11,12 +11,12 @@ const struct coll_circuit_policy coll_circuit_policy_default = {
 };
 
 const char *const coll_circuit_state_names[COLL_CIRCUIT_STATES] = {
-	"dark", "asked", "moving", "lit", "draining", "failed",
+	"down", "requested", "switching", "up", "draining", "failed",
 };
 
 /* ---- tables -------------------------------------------------------------- */
 
-void coll_circuits_init(struct coll_circuits *c)
+void coll_circuit_manager_init(struct coll_circuit_manager *c)
 {
 	u32 i;
 
@@ -32,7 +32,7 @@ static u32 bucket_of(u32 low, u32 high)
 	return (low * 0x9e3779b1u + high * 0x85ebca6bu) >> 24;
 }
 
-u32 coll_circuit_find(const struct coll_circuits *c, u32 node, u32 peer)
+u32 coll_circuit_find(const struct coll_circuit_manager *c, u32 node, u32 peer)
 {
 	const u32 low = node < peer ? node : peer, high = node < peer ? peer : node;
 	u32 i;
@@ -44,12 +44,12 @@ u32 coll_circuit_find(const struct coll_circuits *c, u32 node, u32 peer)
 }
 
 /* One that nobody wants and that is dark: its place is taken. */
-static u32 circuit_recycle(struct coll_circuits *c)
+static u32 circuit_recycle(struct coll_circuit_manager *c)
 {
 	u32 i, *slot;
 
 	for (i = 0; i < c->made; i++)
-		if (c->circuit[i].state == COLL_CIRCUIT_DARK && c->circuit[i].leases == NONE)
+		if (c->circuit[i].state == COLL_CIRCUIT_DOWN && c->circuit[i].leases == NONE)
 			break;
 	if (i == c->made)
 		return NONE;
@@ -60,7 +60,7 @@ static u32 circuit_recycle(struct coll_circuits *c)
 	return i;
 }
 
-static u32 find_or_make(struct coll_circuits *c, u32 node, u32 peer)
+static u32 find_or_make(struct coll_circuit_manager *c, u32 node, u32 peer)
 {
 	u32 i = coll_circuit_find(c, node, peer), *bucket, serial = 0;
 	struct coll_circuit *circuit;
@@ -89,8 +89,9 @@ static u32 find_or_make(struct coll_circuits *c, u32 node, u32 peer)
 
 static bool has_ports(const struct coll_circuit *circuit)
 {
-	return circuit->state == COLL_CIRCUIT_ASKED || circuit->state == COLL_CIRCUIT_MOVING ||
-	       circuit->state == COLL_CIRCUIT_LIT || circuit->state == COLL_CIRCUIT_DRAINING;
+	return circuit->state == COLL_CIRCUIT_REQUESTED ||
+	       circuit->state == COLL_CIRCUIT_SWITCHING || circuit->state == COLL_CIRCUIT_UP ||
+	       circuit->state == COLL_CIRCUIT_DRAINING;
 }
 
 /* ---- ports --------------------------------------------------------------- */
@@ -124,7 +125,7 @@ static u8 take_port(struct coll_circuit_node *node)
 	return port;
 }
 
-static void give_ports(struct coll_circuits *c, struct coll_circuit *circuit)
+static void give_ports(struct coll_circuit_manager *c, struct coll_circuit *circuit)
 {
 	u32 end;
 
@@ -137,7 +138,8 @@ static void give_ports(struct coll_circuits *c, struct coll_circuit *circuit)
 }
 
 /* Which of the two ends has failed nobody knows. */
-static void suspect_ports(struct coll_circuits *c, const struct coll_circuit *circuit, bool failed)
+static void suspect_ports(struct coll_circuit_manager *c, const struct coll_circuit *circuit,
+			  bool failed)
 {
 	u32 end;
 
@@ -153,16 +155,16 @@ static void suspect_ports(struct coll_circuits *c, const struct coll_circuit *ci
 /* ---- port time ----------------------------------------------------------- */
 
 /* Each holder pays for the circuits that it wants and has, in full. */
-static void circuit_charge(struct coll_circuits *c, u64 now)
+static void circuit_charge(struct coll_circuit_manager *c, u64 now)
 {
 	u32 i, l;
 
 	for (i = 0; i < c->made; i++) {
 		struct coll_circuit *circuit = &c->circuit[i];
 
-		if (circuit->state == COLL_CIRCUIT_LIT)
+		if (circuit->state == COLL_CIRCUIT_UP)
 			for (l = circuit->leases; l != NONE; l = c->lease[l].next)
-				if (c->lease[l].lit)
+				if (c->lease[l].up)
 					c->holder[c->lease[l].holder].used +=
 						now - circuit->charged;
 		circuit->charged = now;
@@ -170,13 +172,13 @@ static void circuit_charge(struct coll_circuits *c, u64 now)
 }
 
 /* Who comes, or comes back, has no claim from the time when it wanted nothing. */
-static void catch_up(struct coll_circuits *c, u32 holder)
+static void catch_up(struct coll_circuit_manager *c, u32 holder)
 {
 	u64 least = COLL_CIRCUIT_FOREVER;
 	u32 i;
 
 	for (i = 0; i < c->holders; i++)
-		if (c->holder[i].wants && c->holder[i].used < least)
+		if (c->holder[i].requests && c->holder[i].used < least)
 			least = c->holder[i].used;
 	if (least != COLL_CIRCUIT_FOREVER && c->holder[holder].used < least)
 		c->holder[holder].used = least;
@@ -184,8 +186,8 @@ static void catch_up(struct coll_circuits *c, u32 holder)
 
 /* ---- states -------------------------------------------------------------- */
 
-static void set_state(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, u8 state,
-		      u64 until)
+static void set_state(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now,
+		      u8 state, u64 until)
 {
 	circuit->state = state;
 	circuit->since = circuit->charged = now;
@@ -193,30 +195,31 @@ static void set_state(struct coll_circuits *c, struct coll_circuit *circuit, u64
 	circuit->changed = c->changes = true;
 }
 
-static void give_order(struct coll_circuits *c, struct coll_circuit *circuit, u8 what)
+static void give_order(struct coll_circuit_manager *c, struct coll_circuit *circuit, u8 what)
 {
-	circuit->todo = what;
+	circuit->order = what;
 	circuit->serial++;
-	c->todos = true;
+	c->orders = true;
 }
 
-static void circuit_tell(struct coll_circuits *c, struct coll_circuit *circuit, u8 news, bool lit)
+static void circuit_tell(struct coll_circuit_manager *c, struct coll_circuit *circuit, u8 notify,
+			 bool up)
 {
 	u32 l;
 
 	for (l = circuit->leases; l != NONE; l = c->lease[l].next) {
 		struct coll_circuit_lease *lease = &c->lease[l];
 
-		if (!lease->lit)
+		if (!lease->up)
 			continue;
-		lease->lit = lit;
-		lease->news = news;
-		c->told = true;
+		lease->up = up;
+		lease->notify = notify;
+		c->notifications = true;
 	}
 }
 
 /* Off the circuit, but there until its holder has been told. */
-static void circuit_detach(struct coll_circuits *c, u32 number)
+static void circuit_detach(struct coll_circuit_manager *c, u32 number)
 {
 	struct coll_circuit_lease *lease = &c->lease[number];
 	u32 *slot = &c->circuit[lease->circuit].leases;
@@ -225,61 +228,63 @@ static void circuit_detach(struct coll_circuits *c, u32 number)
 		slot = &c->lease[*slot].next;
 	*slot = lease->next;
 	lease->circuit = NONE;
-	c->holder[lease->holder].wants--;
+	c->holder[lease->holder].requests--;
 }
 
-static void free_lease(struct coll_circuits *c, u32 number)
+static void free_lease(struct coll_circuit_manager *c, u32 number)
 {
 	c->lease[number] = (struct coll_circuit_lease){ .next = c->free_lease };
 	c->free_lease = number;
 }
 
-static void give_up(struct coll_circuits *c, u32 number, int error)
+static void give_up(struct coll_circuit_manager *c, u32 number, int error)
 {
 	struct coll_circuit_lease *lease = &c->lease[number];
 
 	lease->was = lease->circuit;
 	circuit_detach(c, number);
-	lease->lit = false;
-	lease->news = COLL_CIRCUIT_NEWS_OVER;
+	lease->up = false;
+	lease->notify = COLL_CIRCUIT_NOTIFY_ENDED;
 	lease->error = error;
-	c->told = true;
+	c->notifications = true;
 }
 
-static void order_down(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void order_down(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now)
 {
-	circuit->down = true;
-	circuit_tell(c, circuit, COLL_CIRCUIT_NEWS_DARK, false);
-	give_order(c, circuit, COLL_CIRCUIT_DOWN);
+	circuit->down_ordered = true;
+	circuit_tell(c, circuit, COLL_CIRCUIT_NOTIFY_DOWN, false);
+	give_order(c, circuit, COLL_CIRCUIT_ORDER_DOWN);
 	circuit->until = now + c->policy.timeout;
 }
 
 /* To be dark: at once, or after a notice to those who use it. */
-static void circuit_drain(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, u64 grace)
+static void circuit_drain(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now,
+			  u64 grace)
 {
-	if (circuit->state == COLL_CIRCUIT_ASKED && circuit->todo == COLL_CIRCUIT_UP) {
+	if (circuit->state == COLL_CIRCUIT_REQUESTED && circuit->order == COLL_CIRCUIT_ORDER_UP) {
 		/* The switch does not know of it yet. */
-		circuit->todo = COLL_CIRCUIT_NOTHING;
+		circuit->order = COLL_CIRCUIT_NO_ORDER;
 		circuit->serial++;
 		give_ports(c, circuit);
-		set_state(c, circuit, now, COLL_CIRCUIT_DARK, COLL_CIRCUIT_FOREVER);
+		set_state(c, circuit, now, COLL_CIRCUIT_DOWN, COLL_CIRCUIT_FOREVER);
 		return;
 	}
-	if (circuit->state != COLL_CIRCUIT_LIT || circuit->leases == NONE)
+	if (circuit->state != COLL_CIRCUIT_UP || circuit->leases == NONE)
 		grace = 0;
 	else if (!circuit->error)
 		c->revoked++;
 	circuit_charge(c, now);		/* what was used until now */
 	set_state(c, circuit, now, COLL_CIRCUIT_DRAINING, now + grace);
-	circuit->down = false;
+	circuit->down_ordered = false;
 	if (grace)
-		circuit_tell(c, circuit, COLL_CIRCUIT_NEWS_NOTICE, true);
+		circuit_tell(c, circuit, COLL_CIRCUIT_NOTIFY_DRAINING, true);
 	else
 		order_down(c, circuit, now);
 }
 
 /* The switch could not, or it has lost it. It may do so yet: only "down" makes sure. */
-static void circuit_fail(struct coll_circuits *c, struct coll_circuit *circuit, u64 now, int error)
+static void circuit_fail(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now,
+			 int error)
 {
 	circuit->error = error;
 	suspect_ports(c, circuit, true);
@@ -287,24 +292,24 @@ static void circuit_fail(struct coll_circuits *c, struct coll_circuit *circuit, 
 	circuit_drain(c, circuit, now, 0);
 }
 
-static u64 circuit_pause(const struct coll_circuits *c, u32 attempts)
+static u64 circuit_pause(const struct coll_circuit_manager *c, u32 attempts)
 {
 	return c->policy.retry << (attempts < RETRY_DOUBLED ? attempts : RETRY_DOUBLED);
 }
 
 /* Confirmed: it is dark. Its wants queue again, behind those that waited meanwhile. */
-static void is_dark(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void is_dark(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now)
 {
 	const int error = circuit->error;
 	u32 l;
 
 	give_ports(c, circuit);
-	circuit->down = false;
+	circuit->down_ordered = false;
 	circuit->error = 0;
 	for (l = circuit->leases; l != NONE; l = c->lease[l].next)
 		c->lease[l].ticket = c->ticket++;
 	if (!error) {
-		set_state(c, circuit, now, COLL_CIRCUIT_DARK, COLL_CIRCUIT_FOREVER);
+		set_state(c, circuit, now, COLL_CIRCUIT_DOWN, COLL_CIRCUIT_FOREVER);
 		return;
 	}
 	set_state(c, circuit, now, COLL_CIRCUIT_FAILED, now + circuit_pause(c, circuit->attempts));
@@ -335,7 +340,7 @@ static bool comes_before(const struct claim *a, const struct claim *b)
 }
 
 /* The other end's want for the same use, with all of these flags, or NONE. */
-static u32 other_end(const struct coll_circuits *c, const struct coll_circuit *circuit,
+static u32 other_end(const struct coll_circuit_manager *c, const struct coll_circuit *circuit,
 		     const struct coll_circuit_lease *want, u32 flags)
 {
 	u32 l;
@@ -348,43 +353,43 @@ static u32 other_end(const struct coll_circuits *c, const struct coll_circuit *c
 }
 
 /* Whether this want counts: the other end must want it too. */
-static bool is_matched(const struct coll_circuits *c, const struct coll_circuit *circuit,
+static bool is_matched(const struct coll_circuit_manager *c, const struct coll_circuit *circuit,
 		       const struct coll_circuit_lease *want)
 {
-	return want->flags & COLL_CIRCUIT_ALONE || other_end(c, circuit, want, 0) != NONE;
+	return want->flags & COLL_CIRCUIT_ONE_SIDED || other_end(c, circuit, want, 0) != NONE;
 }
 
 /*
  * There is light, for those that wait for it and whose other end has come. From now on each
  * counts by itself: the other end may release first, with its last bytes still on their way.
  */
-static void tell_lit(struct coll_circuits *c, struct coll_circuit *circuit)
+static void tell_lit(struct coll_circuit_manager *c, struct coll_circuit *circuit)
 {
 	u32 l;
 
 	for (l = circuit->leases; l != NONE; l = c->lease[l].next) {
 		struct coll_circuit_lease *lease = &c->lease[l];
 
-		if (lease->lit || !is_matched(c, circuit, lease))
+		if (lease->up || !is_matched(c, circuit, lease))
 			continue;
-		lease->lit = c->told = true;
-		lease->news = COLL_CIRCUIT_NEWS_LIT;
+		lease->up = c->notifications = true;
+		lease->notify = COLL_CIRCUIT_NOTIFY_UP;
 		if (!(lease->flags & COLL_CIRCUIT_AHEAD))
-			lease->flags |= COLL_CIRCUIT_ALONE;
+			lease->flags |= COLL_CIRCUIT_ONE_SIDED;
 	}
 }
 
-static bool is_used(const struct coll_circuits *c, const struct coll_circuit *circuit)
+static bool is_used(const struct coll_circuit_manager *c, const struct coll_circuit *circuit)
 {
 	u32 l;
 
-	for (l = circuit->leases; l != NONE && !c->lease[l].lit; l = c->lease[l].next)
+	for (l = circuit->leases; l != NONE && !c->lease[l].up; l = c->lease[l].next)
 		;
 	return l != NONE;
 }
 
 /* The best of its wants that count, or false. */
-static bool claim_of(const struct coll_circuits *c, const struct coll_circuit *circuit,
+static bool claim_of(const struct coll_circuit_manager *c, const struct coll_circuit *circuit,
 		     struct claim *best)
 {
 	bool any = false;
@@ -408,12 +413,13 @@ static bool claim_of(const struct coll_circuits *c, const struct coll_circuit *c
 }
 
 /* Who has to go first; higher: sooner. 0: not now. */
-static u32 circuit_expendable(const struct coll_circuits *c, const struct coll_circuit *circuit,
-			      const struct claim *for_whom, u64 now)
+static u32 circuit_expendable(const struct coll_circuit_manager *c,
+			      const struct coll_circuit *circuit, const struct claim *for_whom,
+			      u64 now)
 {
 	struct claim claim;
 
-	if (circuit->state != COLL_CIRCUIT_LIT)
+	if (circuit->state != COLL_CIRCUIT_UP)
 		return 0;
 	if (!is_used(c, circuit))
 		return 4;
@@ -437,8 +443,8 @@ static bool ends_at(const struct coll_circuit *circuit, u32 node)
  * Room for one circuit more at that node (NONE: in the domain), where `needed` are
  * waited for and so many are on their way already.
  */
-static void make_room(struct coll_circuits *c, u32 node, u32 needed, const struct claim *for_whom,
-		      u64 now)
+static void make_room(struct coll_circuit_manager *c, u32 node, u32 needed,
+		      const struct claim *for_whom, u64 now)
 {
 	u32 i, best = 0, victim = NONE, leaving = 0;
 
@@ -460,7 +466,7 @@ static void make_room(struct coll_circuits *c, u32 node, u32 needed, const struc
 		circuit_drain(c, &c->circuit[victim], now, best == 4 ? 0 : c->policy.grace);
 }
 
-static void circuit_begin(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void circuit_begin(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now)
 {
 	u32 end;
 
@@ -468,12 +474,12 @@ static void circuit_begin(struct coll_circuits *c, struct coll_circuit *circuit,
 		circuit->port[end] = take_port(&c->node[circuit->node[end]]);
 	c->with_ports++;
 	circuit->error = 0;
-	set_state(c, circuit, now, COLL_CIRCUIT_ASKED, now + c->policy.timeout);
-	give_order(c, circuit, COLL_CIRCUIT_UP);
+	set_state(c, circuit, now, COLL_CIRCUIT_REQUESTED, now + c->policy.timeout);
+	give_order(c, circuit, COLL_CIRCUIT_ORDER_UP);
 }
 
 /* The best that waits and was not passed yet. */
-static struct coll_circuit *next_waiting(struct coll_circuits *c, struct claim *claim)
+static struct coll_circuit *next_waiting(struct coll_circuit_manager *c, struct claim *claim)
 {
 	struct coll_circuit *best = NULL;
 	u32 i;
@@ -482,7 +488,7 @@ static struct coll_circuit *next_waiting(struct coll_circuits *c, struct claim *
 		struct coll_circuit *circuit = &c->circuit[i];
 		struct claim mine;
 
-		if (circuit->state != COLL_CIRCUIT_DARK || circuit->passed ||
+		if (circuit->state != COLL_CIRCUIT_DOWN || circuit->passed ||
 		    !claim_of(c, circuit, &mine) || (best && !comes_before(&mine, claim)))
 			continue;
 		best = circuit;
@@ -491,7 +497,7 @@ static struct coll_circuit *next_waiting(struct coll_circuits *c, struct claim *
 	return best;
 }
 
-static void circuit_serve(struct coll_circuits *c, u64 now)
+static void circuit_serve(struct coll_circuit_manager *c, u64 now)
 {
 	u32 i, end, reserved = 0;
 	struct coll_circuit *circuit;
@@ -536,7 +542,7 @@ static void circuit_serve(struct coll_circuits *c, u64 now)
 
 /* ---- nodes and holders --------------------------------------------------- */
 
-void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports)
+void coll_circuit_set_ports(struct coll_circuit_manager *c, u64 now, u32 node, u64 ports)
 {
 	u32 i, end;
 
@@ -554,7 +560,7 @@ void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports)
 	circuit_serve(c, now);
 }
 
-u32 coll_circuit_join(struct coll_circuits *c, u32 priority)
+u32 coll_circuit_add_holder(struct coll_circuit_manager *c, u32 priority)
 {
 	u32 i;
 
@@ -566,23 +572,24 @@ u32 coll_circuit_join(struct coll_circuits *c, u32 priority)
 	return i;
 }
 
-static void circuit_unwanted(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void circuit_unwanted(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now)
 {
 	if (circuit->leases != NONE)
 		return;
-	if (circuit->state == COLL_CIRCUIT_LIT) {
+	if (circuit->state == COLL_CIRCUIT_UP) {
 		circuit->since = now;
 		circuit->until = now + c->policy.keep;
 		if (!c->policy.keep)
 			circuit_drain(c, circuit, now, 0);
-	} else if (circuit->state == COLL_CIRCUIT_DRAINING && !circuit->down) {
+	} else if (circuit->state == COLL_CIRCUIT_DRAINING && !circuit->down_ordered) {
 		order_down(c, circuit, now);
-	} else if (circuit->state == COLL_CIRCUIT_ASKED && circuit->todo == COLL_CIRCUIT_UP) {
+	} else if (circuit->state == COLL_CIRCUIT_REQUESTED &&
+		   circuit->order == COLL_CIRCUIT_ORDER_UP) {
 		circuit_drain(c, circuit, now, 0);
 	}
 }
 
-static void circuit_drop(struct coll_circuits *c, u64 now, u32 lease)
+static void circuit_drop(struct coll_circuit_manager *c, u64 now, u32 lease)
 {
 	const u32 circuit = c->lease[lease].circuit;
 
@@ -594,7 +601,7 @@ static void circuit_drop(struct coll_circuits *c, u64 now, u32 lease)
 	free_lease(c, lease);
 }
 
-void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder)
+void coll_circuit_remove_holder(struct coll_circuit_manager *c, u64 now, u32 holder)
 {
 	u32 i;
 
@@ -607,8 +614,8 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder)
 
 /* ---- wants --------------------------------------------------------------- */
 
-int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u32 peer, u32 flags,
-		      u64 session, u64 deadline, u64 cookie, u32 *number)
+int coll_circuit_request(struct coll_circuit_manager *c, u64 now, u32 holder, u32 node, u32 peer,
+			 u32 flags, u64 session, u64 deadline, u64 cookie, u32 *number)
 {
 	struct coll_circuit_lease *lease;
 	struct coll_circuit *circuit;
@@ -623,7 +630,7 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 	if (i == NONE)
 		return -ENOSPC;
 	circuit_charge(c, now);
-	if (!c->holder[holder].wants++)
+	if (!c->holder[holder].requests++)
 		catch_up(c, holder);
 	*number = c->free_lease;
 	lease = &c->lease[*number];
@@ -636,136 +643,142 @@ int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u3
 		.holder = holder, .next = circuit->leases, .deadline = deadline,
 		.session = session, .ticket = c->ticket++, .cookie = cookie,
 	};
-	if (circuit->state == COLL_CIRCUIT_LIT) {
+	if (circuit->state == COLL_CIRCUIT_UP) {
 		if (circuit->leases == NONE)
 			circuit->since = now;	/* a lease begins */
 		circuit->until = COLL_CIRCUIT_FOREVER;
 	}
 	circuit->leases = *number;
-	other = flags & COLL_CIRCUIT_PAST ? other_end(c, circuit, lease, COLL_CIRCUIT_PAST) : NONE;
+	other = flags & COLL_CIRCUIT_COMPLETED
+			? other_end(c, circuit, lease, COLL_CIRCUIT_COMPLETED)
+			: NONE;
 	if (other != NONE) {	/* both have had it */
 		give_up(c, *number, -EALREADY);
 		give_up(c, other, -EALREADY);
 		circuit_unwanted(c, circuit, now);
 	}
-	if (circuit->state == COLL_CIRCUIT_LIT)
+	if (circuit->state == COLL_CIRCUIT_UP)
 		tell_lit(c, circuit);
 	circuit->changed = c->changes = true;
 	circuit_serve(c, now);
 	return 0;
 }
 
-void coll_circuit_release(struct coll_circuits *c, u64 now, u32 lease)
+void coll_circuit_release(struct coll_circuit_manager *c, u64 now, u32 lease)
 {
 	circuit_drop(c, now, lease);
 	circuit_serve(c, now);
 }
 
-static u64 circuit_guaranteed(const struct coll_circuits *c, const struct coll_circuit *circuit,
-			      u64 now)
+static u64 circuit_guaranteed(const struct coll_circuit_manager *c,
+			      const struct coll_circuit *circuit, u64 now)
 {
-	const u64 end = circuit->state == COLL_CIRCUIT_LIT ? circuit->since + c->policy.lease :
+	const u64 end = circuit->state == COLL_CIRCUIT_UP ? circuit->since + c->policy.lease :
 							     circuit->until;
 
 	return end > now ? end - now : 0;
 }
 
-bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_told *told)
+bool coll_circuit_next_notification(struct coll_circuit_manager *c, u64 now,
+				    struct coll_circuit_notification *told)
 {
 	u32 i;
 
-	if (!c->told)
+	if (!c->notifications)
 		return false;
 	for (i = 0; i < c->leased; i++) {
 		struct coll_circuit_lease *lease = &c->lease[i];
 
-		if (!lease->used || !lease->news)
+		if (!lease->used || !lease->notify)
 			continue;
-		*told = (struct coll_circuit_told){
+		*told = (struct coll_circuit_notification){
 			.lease = i, .holder = lease->holder,
 			.circuit = lease->circuit == NONE ? lease->was : lease->circuit,
-			.news = lease->news, .error = lease->error, .cookie = lease->cookie,
+			.kind = lease->notify, .error = lease->error, .cookie = lease->cookie,
 		};
 		if (lease->circuit != NONE)
 			told->time = circuit_guaranteed(c, &c->circuit[lease->circuit], now);
-		lease->news = COLL_CIRCUIT_NO_NEWS;
-		if (told->news == COLL_CIRCUIT_NEWS_OVER)
+		lease->notify = COLL_CIRCUIT_NOTIFY_NONE;
+		if (told->kind == COLL_CIRCUIT_NOTIFY_ENDED)
 			free_lease(c, i);
 		return true;
 	}
-	c->told = false;
+	c->notifications = false;
 	return false;
 }
 
 /* ---- the switch ---------------------------------------------------------- */
 
-bool coll_circuit_order(struct coll_circuits *c, u64 now, struct coll_circuit_order *order)
+bool coll_circuit_next_order(struct coll_circuit_manager *c, u64 now,
+			     struct coll_circuit_order *order)
 {
 	struct coll_circuit *circuit;
 	u32 i, found = NONE;
 
-	if (!c->todos)
+	if (!c->orders)
 		return false;
 	for (i = 0; i < c->made; i++) {
-		if (c->circuit[i].todo == COLL_CIRCUIT_NOTHING)
+		if (c->circuit[i].order == COLL_CIRCUIT_NO_ORDER)
 			continue;
-		if (c->circuit[i].todo == COLL_CIRCUIT_DOWN || found == NONE)
+		if (c->circuit[i].order == COLL_CIRCUIT_ORDER_DOWN || found == NONE)
 			found = i;
-		if (c->circuit[i].todo == COLL_CIRCUIT_DOWN)
+		if (c->circuit[i].order == COLL_CIRCUIT_ORDER_DOWN)
 			break;
 	}
 	if (found == NONE) {
-		c->todos = false;
+		c->orders = false;
 		return false;
 	}
 	circuit = &c->circuit[found];
 	*order = (struct coll_circuit_order){
-		.what = circuit->todo, .circuit = found, .serial = circuit->serial,
+		.kind = circuit->order, .circuit = found, .serial = circuit->serial,
 		.node = { circuit->node[0], circuit->node[1] },
 		.port = { circuit->port[0], circuit->port[1] },
 	};
-	circuit->todo = COLL_CIRCUIT_NOTHING;
+	circuit->order = COLL_CIRCUIT_NO_ORDER;
 	circuit->until = now + c->policy.timeout;	/* counts from here */
 	return true;
 }
 
-static struct coll_circuit *circuit_answered(struct coll_circuits *c, u32 circuit, u32 serial)
+static struct coll_circuit *circuit_answered(struct coll_circuit_manager *c, u32 circuit,
+					     u32 serial)
 {
 	return circuit < c->made && c->circuit[circuit].serial == serial &&
-			       c->circuit[circuit].todo == COLL_CIRCUIT_NOTHING ?
+			       c->circuit[circuit].order == COLL_CIRCUIT_NO_ORDER ?
 		       &c->circuit[circuit] : NULL;
 }
 
-void coll_circuit_moving(struct coll_circuits *c, u64 now, u32 number, u32 serial)
+void coll_circuit_order_begun(struct coll_circuit_manager *c, u64 now, u32 number, u32 serial)
 {
 	struct coll_circuit *circuit = circuit_answered(c, number, serial);
 
-	if (circuit && circuit->state == COLL_CIRCUIT_ASKED)
-		set_state(c, circuit, now, COLL_CIRCUIT_MOVING, now + c->policy.timeout);
+	if (circuit && circuit->state == COLL_CIRCUIT_REQUESTED)
+		set_state(c, circuit, now, COLL_CIRCUIT_SWITCHING, now + c->policy.timeout);
 }
 
-static void is_lit(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void is_lit(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now)
 {
 	circuit->attempts = 0;
 	suspect_ports(c, circuit, false);
-	c->set_ups++;
-	set_state(c, circuit, now, COLL_CIRCUIT_LIT, COLL_CIRCUIT_FOREVER);
+	c->setups++;
+	set_state(c, circuit, now, COLL_CIRCUIT_UP, COLL_CIRCUIT_FOREVER);
 	tell_lit(c, circuit);
 	circuit_unwanted(c, circuit, now);
 }
 
-void coll_circuit_done(struct coll_circuits *c, u64 now, u32 number, u32 serial, int error)
+void coll_circuit_order_done(struct coll_circuit_manager *c, u64 now, u32 number, u32 serial,
+			     int error)
 {
 	struct coll_circuit *circuit = circuit_answered(c, number, serial);
 
 	if (!circuit)
 		return;
-	if (circuit->state == COLL_CIRCUIT_ASKED || circuit->state == COLL_CIRCUIT_MOVING) {
+	if (circuit->state == COLL_CIRCUIT_REQUESTED || circuit->state == COLL_CIRCUIT_SWITCHING) {
 		if (error)
 			circuit_fail(c, circuit, now, error);
 		else
 			is_lit(c, circuit, now);
-	} else if (circuit->state == COLL_CIRCUIT_DRAINING && circuit->down) {
+	} else if (circuit->state == COLL_CIRCUIT_DRAINING && circuit->down_ordered) {
 		if (error)		/* its ports are of no use: again, and again */
 			circuit->until = now + circuit_pause(c, RETRY_DOUBLED);
 		else
@@ -774,26 +787,27 @@ void coll_circuit_done(struct coll_circuits *c, u64 now, u32 number, u32 serial,
 	circuit_serve(c, now);
 }
 
-void coll_circuit_lost(struct coll_circuits *c, u64 now, u32 number)
+void coll_circuit_lost(struct coll_circuit_manager *c, u64 now, u32 number)
 {
 	struct coll_circuit *circuit = &c->circuit[number];
 
-	if (number >= c->made || (circuit->state != COLL_CIRCUIT_LIT &&
-				  !(circuit->state == COLL_CIRCUIT_DRAINING && !circuit->down)))
+	if (number >= c->made || (circuit->state != COLL_CIRCUIT_UP &&
+				  !(circuit->state == COLL_CIRCUIT_DRAINING && !circuit->down_ordered)))
 		return;
 	c->lost++;
 	circuit_fail(c, circuit, now, -ENOLINK);
 	circuit_serve(c, now);
 }
 
-int coll_circuit_adopt(struct coll_circuits *c, u64 now, u32 node, u8 port, u32 peer, u8 peer_port)
+int coll_circuit_adopt(struct coll_circuit_manager *c, u64 now, u32 node, u8 port, u32 peer,
+		       u8 peer_port)
 {
 	const u32 number = node < c->nodes && peer < c->nodes && node != peer ?
 				   find_or_make(c, node, peer) : NONE;
 	struct coll_circuit *circuit = number == NONE ? NULL : &c->circuit[number];
 	u32 end;
 
-	if (!circuit || circuit->state != COLL_CIRCUIT_DARK ||
+	if (!circuit || circuit->state != COLL_CIRCUIT_DOWN ||
 	    (c->policy.limit && c->with_ports >= c->policy.limit))
 		return -EBUSY;
 	for (end = 0; end < 2; end++) {
@@ -814,11 +828,11 @@ int coll_circuit_adopt(struct coll_circuits *c, u64 now, u32 node, u8 port, u32 
 	}
 	c->with_ports++;
 	is_lit(c, circuit, now);
-	c->set_ups--;		/* not ours */
+	c->setups--;		/* not ours */
 	return 0;
 }
 
-void coll_circuit_drain(struct coll_circuits *c, u64 now, u32 number)
+void coll_circuit_drain(struct coll_circuit_manager *c, u64 now, u32 number)
 {
 	struct coll_circuit *circuit = &c->circuit[number];
 
@@ -834,14 +848,14 @@ static u64 circuit_earlier(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
-u64 coll_circuit_next(const struct coll_circuits *c)
+u64 coll_circuit_next_tick(const struct coll_circuit_manager *c)
 {
 	u64 next = COLL_CIRCUIT_FOREVER;
 	bool waiting = false;
 	u32 i;
 
 	for (i = 0; i < c->leased; i++)
-		if (c->lease[i].used && c->lease[i].circuit != NONE && !c->lease[i].lit) {
+		if (c->lease[i].used && c->lease[i].circuit != NONE && !c->lease[i].up) {
 			next = circuit_earlier(next, c->lease[i].deadline);
 			waiting = true;
 		}
@@ -850,33 +864,33 @@ u64 coll_circuit_next(const struct coll_circuits *c)
 
 		next = circuit_earlier(next, circuit->until);
 		/* Somebody may have to go then. */
-		if (waiting && circuit->state == COLL_CIRCUIT_LIT && circuit->leases != NONE &&
+		if (waiting && circuit->state == COLL_CIRCUIT_UP && circuit->leases != NONE &&
 		    circuit->since + c->policy.lease > c->served)
 			next = circuit_earlier(next, circuit->since + c->policy.lease);
 	}
 	return next;
 }
 
-static void time_out(struct coll_circuits *c, struct coll_circuit *circuit, u64 now)
+static void time_out(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now)
 {
 	switch (circuit->state) {
-	case COLL_CIRCUIT_ASKED:
-	case COLL_CIRCUIT_MOVING:
+	case COLL_CIRCUIT_REQUESTED:
+	case COLL_CIRCUIT_SWITCHING:
 		circuit_fail(c, circuit, now, -ETIMEDOUT);
 		break;
-	case COLL_CIRCUIT_LIT:
+	case COLL_CIRCUIT_UP:
 		circuit_drain(c, circuit, now, 0);
 		break;
 	case COLL_CIRCUIT_DRAINING:
 		order_down(c, circuit, now);
 		break;
 	case COLL_CIRCUIT_FAILED:
-		set_state(c, circuit, now, COLL_CIRCUIT_DARK, COLL_CIRCUIT_FOREVER);
+		set_state(c, circuit, now, COLL_CIRCUIT_DOWN, COLL_CIRCUIT_FOREVER);
 		break;
 	}
 }
 
-void coll_circuit_tick(struct coll_circuits *c, u64 now)
+void coll_circuit_tick(struct coll_circuit_manager *c, u64 now)
 {
 	u32 i;
 
@@ -886,7 +900,7 @@ void coll_circuit_tick(struct coll_circuits *c, u64 now)
 	for (i = 0; i < c->leased; i++) {
 		const u32 number = c->lease[i].circuit;
 
-		if (!c->lease[i].used || number == NONE || c->lease[i].lit ||
+		if (!c->lease[i].used || number == NONE || c->lease[i].up ||
 		    now < c->lease[i].deadline)
 			continue;
 		give_up(c, i, c->circuit[number].error ? c->circuit[number].error : -ETIMEDOUT);
@@ -897,7 +911,7 @@ void coll_circuit_tick(struct coll_circuits *c, u64 now)
 
 /* ---- looking ------------------------------------------------------------- */
 
-bool coll_circuit_changed(struct coll_circuits *c, u32 *number)
+bool coll_circuit_next_change(struct coll_circuit_manager *c, u32 *number)
 {
 	u32 i;
 

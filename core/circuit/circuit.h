@@ -62,25 +62,25 @@ struct coll_circuit_node {
 struct coll_circuit_holder {
 	bool known;
 	u32 priority;		/* higher first */
-	u32 wants;
+	u32 requests;
 	u64 used;		/* ns of port time */
 };
 
 /* What a holder is to be told of a want; the latest counts. */
-enum coll_circuit_news {
-	COLL_CIRCUIT_NO_NEWS,
-	COLL_CIRCUIT_NEWS_LIT,
-	COLL_CIRCUIT_NEWS_NOTICE,
-	COLL_CIRCUIT_NEWS_DARK,
-	COLL_CIRCUIT_NEWS_OVER,	/* with the error; the want's number is free again */
+enum coll_circuit_notify {
+	COLL_CIRCUIT_NOTIFY_NONE,
+	COLL_CIRCUIT_NOTIFY_UP,
+	COLL_CIRCUIT_NOTIFY_DRAINING,
+	COLL_CIRCUIT_NOTIFY_DOWN,
+	COLL_CIRCUIT_NOTIFY_ENDED,	/* with the error; the want's number is free again */
 };
 
 struct coll_circuit_lease {	/* a want, and the lease while it is lit */
 	bool used;
 	u8 side;		/* which end of the circuit the holder is at */
-	u8 flags;		/* enum coll_circuit_want */
-	u8 news;		/* enum coll_circuit_news */
-	bool lit;		/* as far as its holder knows */
+	u8 flags;		/* enum coll_circuit_request_flags */
+	u8 notify;		/* enum coll_circuit_notify */
+	bool up;		/* as far as its holder knows */
 	int error;
 	u32 circuit, holder;
 	u32 was;		/* the circuit, when it is over */
@@ -91,17 +91,17 @@ struct coll_circuit_lease {	/* a want, and the lease while it is lit */
 	u64 cookie;		/* the caller's own */
 };
 
-enum coll_circuit_todo {
-	COLL_CIRCUIT_NOTHING,
-	COLL_CIRCUIT_UP,
-	COLL_CIRCUIT_DOWN,
+enum coll_circuit_order_kind {
+	COLL_CIRCUIT_NO_ORDER,
+	COLL_CIRCUIT_ORDER_UP,
+	COLL_CIRCUIT_ORDER_DOWN,
 };
 
 struct coll_circuit {
 	bool used;
 	u8 state;		/* enum coll_circuit_state */
-	u8 todo;		/* the order that nobody has fetched yet */
-	bool down;		/* draining: the order down was given */
+	u8 order;		/* the order that nobody has fetched yet */
+	bool down_ordered;		/* draining: the order down was given */
 	bool passed;		/* used inside one pass */
 	bool changed;		/* since it was fetched last */
 	u8 port[2];
@@ -118,7 +118,7 @@ struct coll_circuit {
 
 enum { COLL_CIRCUIT_BUCKETS = 256 };
 
-struct coll_circuits {
+struct coll_circuit_manager {
 	/* The caller's memory, all zero, and how much. */
 	struct coll_circuit_node *node;
 	struct coll_circuit *circuit;
@@ -133,24 +133,24 @@ struct coll_circuits {
 	u32 free_lease;
 	u32 leased;		/* leases that were ever used: none has a higher number */
 	u32 with_ports;		/* circuits that have ports: `limit` is for these */
-	bool todos, told, changes;	/* whether there may be some */
+	bool orders, notifications, changes;	/* whether there may be some */
 	u64 ticket;
 	u64 served;		/* when it was looked last who may be served */
-	u64 set_ups, failures, lost, revoked;
+	u64 setups, failures, lost, revoked;
 };
 
 /* After the caller has set memory, sizes and policy. */
-void coll_circuits_init(struct coll_circuits *c);
+void coll_circuit_manager_init(struct coll_circuit_manager *c);
 
 /* ---- nodes and holders --------------------------------------------------- */
 
 /* A node's ports from now on. Circuits on ports that it has no more are drained. */
-void coll_circuit_ports(struct coll_circuits *c, u64 now, u32 node, u64 ports);
+void coll_circuit_set_ports(struct coll_circuit_manager *c, u64 now, u32 node, u64 ports);
 
 /* A holder's number, or COLL_CIRCUIT_NONE: no room. */
-u32 coll_circuit_join(struct coll_circuits *c, u32 priority);
+u32 coll_circuit_add_holder(struct coll_circuit_manager *c, u32 priority);
 /* All its wants are released, without news. */
-void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder);
+void coll_circuit_remove_holder(struct coll_circuit_manager *c, u64 now, u32 holder);
 
 /* ---- wants --------------------------------------------------------------- */
 
@@ -161,52 +161,56 @@ void coll_circuit_leave(struct coll_circuits *c, u64 now, u32 holder);
  * one end could be through before the other has come. `deadline`: when to give up if it
  * is not lit by then; COLL_CIRCUIT_FOREVER. -EINVAL: no such node, or both are one. -ENOSPC.
  */
-int coll_circuit_want(struct coll_circuits *c, u64 now, u32 holder, u32 node, u32 peer, u32 flags,
-		      u64 session, u64 deadline, u64 cookie, u32 *lease);
+int coll_circuit_request(struct coll_circuit_manager *c, u64 now, u32 holder, u32 node, u32 peer,
+			 u32 flags, u64 session, u64 deadline, u64 cookie, u32 *lease);
 /* Not after its news were OVER. */
-void coll_circuit_release(struct coll_circuits *c, u64 now, u32 lease);
+void coll_circuit_release(struct coll_circuit_manager *c, u64 now, u32 lease);
 
-struct coll_circuit_told {
+struct coll_circuit_notification {
 	u32 lease, circuit, holder;	/* of one that is over: which it was of */
-	enum coll_circuit_news news;
+	enum coll_circuit_notify kind;
 	int error;
 	u64 time;		/* lit: ns guaranteed; notice: ns that are left */
 	u64 cookie;
 };
 /* The next one to be told, or false. */
-bool coll_circuit_news(struct coll_circuits *c, u64 now, struct coll_circuit_told *told);
+bool coll_circuit_next_notification(struct coll_circuit_manager *c, u64 now,
+				    struct coll_circuit_notification *told);
 
 /* ---- the switch ---------------------------------------------------------- */
 
 struct coll_circuit_order {
-	enum coll_circuit_todo what;
+	enum coll_circuit_order_kind kind;
 	u32 circuit, serial;
 	u32 node[2];
 	u8 port[2];
 };
 /* The next thing that the switch is to do, or false. Orders down come first. */
-bool coll_circuit_order(struct coll_circuits *c, u64 now, struct coll_circuit_order *order);
+bool coll_circuit_next_order(struct coll_circuit_manager *c, u64 now,
+			     struct coll_circuit_order *order);
 
 /* What became of an order; late ones, by their serial, are ignored. error: 0 or negative. */
-void coll_circuit_moving(struct coll_circuits *c, u64 now, u32 circuit, u32 serial);
-void coll_circuit_done(struct coll_circuits *c, u64 now, u32 circuit, u32 serial, int error);
+void coll_circuit_order_begun(struct coll_circuit_manager *c, u64 now, u32 circuit, u32 serial);
+void coll_circuit_order_done(struct coll_circuit_manager *c, u64 now, u32 circuit, u32 serial,
+			     int error);
 /* A lit circuit is not lit any more, by itself or by somebody else. */
-void coll_circuit_lost(struct coll_circuits *c, u64 now, u32 circuit);
+void coll_circuit_lost(struct coll_circuit_manager *c, u64 now, u32 circuit);
 /* The switch has this circuit already: lit, wanted by nobody yet. -EBUSY: not with these ports. */
-int coll_circuit_adopt(struct coll_circuits *c, u64 now, u32 node, u8 port, u32 peer, u8 peer_port);
+int coll_circuit_adopt(struct coll_circuit_manager *c, u64 now, u32 node, u8 port, u32 peer,
+		       u8 peer_port);
 /* After a notice; who wants it gets it again later. */
-void coll_circuit_drain(struct coll_circuits *c, u64 now, u32 circuit);
+void coll_circuit_drain(struct coll_circuit_manager *c, u64 now, u32 circuit);
 
 /* ---- time and looking ---------------------------------------------------- */
 
 /* When coll_circuit_tick() is due. */
-u64 coll_circuit_next(const struct coll_circuits *c);
-void coll_circuit_tick(struct coll_circuits *c, u64 now);
+u64 coll_circuit_next_tick(const struct coll_circuit_manager *c);
+void coll_circuit_tick(struct coll_circuit_manager *c, u64 now);
 
 /* COLL_CIRCUIT_NONE: there was none of late, so it is dark. */
-u32 coll_circuit_find(const struct coll_circuits *c, u32 node, u32 peer);
+u32 coll_circuit_find(const struct coll_circuit_manager *c, u32 node, u32 peer);
 /* The next circuit whose state has changed since it was given last, or false. */
-bool coll_circuit_changed(struct coll_circuits *c, u32 *circuit);
+bool coll_circuit_next_change(struct coll_circuit_manager *c, u32 *circuit);
 
 extern const char *const coll_circuit_state_names[COLL_CIRCUIT_STATES];
 

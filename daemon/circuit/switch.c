@@ -120,7 +120,7 @@ static void is_done(struct switch_worker *worker, struct switch_order *order)
 		order->locked = order->moved;
 	for (end = 0; !order->error && end < 2; end++)
 		worker->leads[order->port[end]] =
-			order->what == COLL_CIRCUIT_UP ? order->port[!end] : 0;
+			order->what == COLL_CIRCUIT_ORDER_UP ? order->port[!end] : 0;
 	tell_order(worker, SWITCH_DONE, order);
 }
 
@@ -186,7 +186,7 @@ static void carry_out(struct switch_worker *worker, struct switch_order *order, 
 		order[i].begun = begun;
 		order[i].ready = order[i].moved = order[i].locked = 0;
 		tell_order(worker, SWITCH_BEGUN, &order[i]);
-		if (order[i].what == COLL_CIRCUIT_DOWN)
+		if (order[i].what == COLL_CIRCUIT_ORDER_DOWN)
 			end_moving(worker, 0, &order[i]);
 	}
 	worker->s->ops->change(worker->s, order, orders);
@@ -252,8 +252,8 @@ static u32 take_batch(struct switch_worker *worker, struct switch_order *order, 
 	while (orders < BATCH_MAX && !worker->stop && switch_pull(&worker->orders, &event)) {
 		order[orders++] = event.order;
 		/* Those after it may be for the ports that it frees: in the next batch. */
-		if (worker->orders.first && order[orders - 1].what == COLL_CIRCUIT_UP &&
-		    worker->orders.first->event.order.what == COLL_CIRCUIT_DOWN)
+		if (worker->orders.first && order[orders - 1].what == COLL_CIRCUIT_ORDER_UP &&
+		    worker->orders.first->event.order.what == COLL_CIRCUIT_ORDER_DOWN)
 			break;
 	}
 	return orders;

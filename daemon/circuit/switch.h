@@ -20,7 +20,7 @@
 enum { SWITCH_PORTS_MAX = 1024, SWITCH_WHY = COLL_CIRCUIT_TEXT };
 
 struct switch_order {
-	enum coll_circuit_todo what;
+	enum coll_circuit_order_kind what;
 	u32 circuit, serial;
 	u32 port[2];			/* of the switch */
 	int error;			/* what became of it */

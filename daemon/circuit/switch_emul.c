@@ -422,7 +422,7 @@ static void emul_change(struct circuit_switch *s, struct switch_order *order, u3
 
 	for (i = 0; i < orders; i++) {
 		order[i].error = 0;
-		if (order[i].what == COLL_CIRCUIT_DOWN)
+		if (order[i].what == COLL_CIRCUIT_ORDER_DOWN)
 			take_down(s, &order[i]);
 		else
 			order[i].ready = switch_delay_end(&emul->delay);

@@ -65,7 +65,7 @@ static void fake_change(struct circuit_switch *s, struct switch_order *order, u3
 	u32 i;
 
 	for (i = 0; i < orders; i++) {
-		if (order[i].what == COLL_CIRCUIT_UP)
+		if (order[i].what == COLL_CIRCUIT_ORDER_UP)
 			order[i].ready = switch_delay_end(&fake->delay);
 		else
 			fake->leads[order[i].port[0]] = fake->leads[order[i].port[1]] = 0;

@@ -157,7 +157,7 @@ static void carry_out(struct circuit_switch *s, struct switch_order *order,
 	u32 end;
 
 	for (end = 0; end < 2; end++) {
-		const bool up = order->what == COLL_CIRCUIT_UP;
+		const bool up = order->what == COLL_CIRCUIT_ORDER_UP;
 		long status;
 
 		/* The key is one port only: where it leads elsewhere is not ours to take. */
@@ -189,7 +189,7 @@ static void restconf_change(struct circuit_switch *s, struct switch_order *order
 
 	if (paths == -ECONNRESET)
 		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
-	for (pass = COLL_CIRCUIT_DOWN; pass >= COLL_CIRCUIT_UP; pass--)
+	for (pass = COLL_CIRCUIT_ORDER_DOWN; pass >= COLL_CIRCUIT_ORDER_UP; pass--)
 		for (i = 0; i < orders; i++) {
 			if ((int)order[i].what != pass)
 				continue;
@@ -207,7 +207,7 @@ static void restconf_change(struct circuit_switch *s, struct switch_order *order
 		const bool there = has_path(path, paths, port[0], port[1]);
 		const bool back = has_path(path, paths, port[1], port[0]);
 		const bool good =
-			order[i].what == COLL_CIRCUIT_UP ? there && back : !there && !back;
+			order[i].what == COLL_CIRCUIT_ORDER_UP ? there && back : !there && !back;
 
 		if (paths < 0) {
 			order[i].error = paths;

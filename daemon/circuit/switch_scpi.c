@@ -185,7 +185,7 @@ static int read_paths(struct circuit_switch *s, struct switch_path *path, u32 ma
 
 /* Both ways of these circuits, as "(@...),(@...)". */
 static void put_list(const struct circuit_switch *s, const struct switch_order *order, u32 orders,
-		     enum coll_circuit_todo what, char *text, size_t bytes)
+		     enum coll_circuit_order_kind what, char *text, size_t bytes)
 {
 	size_t used = 0;
 	u32 side, i, end;
@@ -218,7 +218,7 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 
 /* Sends one command for all of a kind, and empties the switch's queue of errors. */
 static int switch_scpi_command(struct circuit_switch *s, const struct switch_order *order,
-			       u32 orders, enum coll_circuit_todo what)
+			       u32 orders, enum coll_circuit_order_kind what)
 {
 	static char text[LINE_MAX_BYTES], list[LINE_MAX_BYTES - 64];
 	struct scpi *scpi = s->state;
@@ -227,7 +227,7 @@ static int switch_scpi_command(struct circuit_switch *s, const struct switch_ord
 
 	put_list(s, order, orders, what, list, sizeof(list));
 	snprintf(text, sizeof(text), "*cls;:oxc:swit:conn:%s %s;*opc?\n",
-		 what == COLL_CIRCUIT_UP ? "add" : "sub", list);
+		 what == COLL_CIRCUIT_ORDER_UP ? "add" : "sub", list);
 	error = switch_scpi_ask(s, text, line, sizeof(line));
 	for (i = 0; !error && i < ERRORS_MAX; i++) {
 		error = switch_scpi_ask(s, ":syst:err?\n", line, sizeof(line));
@@ -275,7 +275,7 @@ static int switch_scpi_judge(struct circuit_switch *s, struct switch_order *orde
 		const bool there = has_path(path, paths, order[i].port[0], order[i].port[1]);
 		const bool back = has_path(path, paths, order[i].port[1], order[i].port[0]);
 		const bool good =
-			order[i].what == COLL_CIRCUIT_UP ? there && back : !there && !back;
+			order[i].what == COLL_CIRCUIT_ORDER_UP ? there && back : !there && !back;
 
 		order[i].error = good ? 0 : -EIO;
 		*missing += !good;
@@ -286,7 +286,7 @@ static int switch_scpi_judge(struct circuit_switch *s, struct switch_order *orde
 }
 
 static u32 switch_scpi_count(const struct switch_order *order, u32 orders,
-			     enum coll_circuit_todo what)
+			     enum coll_circuit_order_kind what)
 {
 	u32 i, found = 0;
 
@@ -303,10 +303,10 @@ static int try_change(struct circuit_switch *s, struct switch_order *order, u32 
 	int error = scpi->fd < 0 ? switch_scpi_dial(s, why) : 0;
 
 	scpi->said[0] = 0;
-	if (!error && switch_scpi_count(order, orders, COLL_CIRCUIT_DOWN))
-		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_DOWN);
-	if (!error && switch_scpi_count(order, orders, COLL_CIRCUIT_UP))
-		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_UP);
+	if (!error && switch_scpi_count(order, orders, COLL_CIRCUIT_ORDER_DOWN))
+		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_ORDER_DOWN);
+	if (!error && switch_scpi_count(order, orders, COLL_CIRCUIT_ORDER_UP))
+		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_ORDER_UP);
 	if (!error)
 		error = switch_scpi_judge(s, order, orders, &missing);
 	/* One that cannot be may have spoilt all: each for itself. */

@@ -54,7 +54,7 @@ struct circuit_client {
 	struct watch watch, timer;
 	struct circuit_want *wants;
 	uint64_t cookie;
-	uint64_t synced;	/* the cookie of the latest COLL_CIRCUIT_SYNC */
+	uint64_t synced;	/* the cookie of the latest COLL_CIRCUIT_MSG_SYNC */
 	size_t got;
 	struct coll_circuit_message message;
 };
@@ -96,7 +96,7 @@ static bool send_message(int fd, struct coll_circuit_message *message)
 
 static bool say_hello(struct circuit_client *circuits, int fd)
 {
-	struct coll_circuit_message hello = { .kind = COLL_CIRCUIT_HELLO };
+	struct coll_circuit_message hello = { .kind = COLL_CIRCUIT_MSG_HELLO };
 
 	strcpy(hello.node, circuits->node);
 	snprintf(hello.holder, sizeof(hello.holder), "%s", circuits->context->boot->job[0] ?
@@ -124,10 +124,15 @@ static void ask_for(const struct circuit_client *circuits, const struct circuit_
 	const uint64_t left = want->exec && want->exec->deadline > now ?
 			      want->exec->deadline - now : 0;
 	struct coll_circuit_message message = {
-		.kind = COLL_CIRCUIT_WANT, .cookie = want->cookie,
-		.time = is_past(want) ? PAST_NS : want->exec ? left - left / EARLIER : COLL_FOREVER,
+		.kind = COLL_CIRCUIT_MSG_REQUEST,
+		.cookie = want->cookie,
+		.time = is_past(want) ? PAST_NS
+			: want->exec  ? left - left / EARLIER
+				      : COLL_FOREVER,
 		.flags = COLL_CIRCUIT_QUIET | (want->run ? COLL_CIRCUIT_AHEAD : 0) |
-			 (is_past(want) ? COLL_CIRCUIT_PAST : want->done ? COLL_CIRCUIT_ALONE : 0),
+			 (is_past(want) ? COLL_CIRCUIT_COMPLETED
+			  : want->done	? COLL_CIRCUIT_ONE_SIDED
+					: 0),
 		.count = { want->session },
 	};
 
@@ -137,7 +142,7 @@ static void ask_for(const struct circuit_client *circuits, const struct circuit_
 
 static void circuit_release(const struct circuit_client *circuits, const struct circuit_want *want)
 {
-	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_RELEASE,
+	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_MSG_RELEASE,
 						.cookie = want->cookie };
 
 	tell_manager(circuits, &message);
@@ -278,7 +283,7 @@ static void is_never(struct circuit_client *circuits, struct circuit_want *want,
 		return;		/* it had its use */
 	rank = want->planned->links[want->peer]->rank;
 	snprintf(text, sizeof(text), "%.*s", (int)sizeof(m->text) - 1, m->text);
-	if (m->kind == COLL_CIRCUIT_NEVER && m->error != -ETIMEDOUT) {
+	if (m->kind == COLL_CIRCUIT_MSG_FAILED && m->error != -ETIMEDOUT) {
 		if (circuits->context->options.explain)
 			fprintf(stderr, "coll: no circuit from rank %u to %u (%s): what they send "
 				"goes beside\n", want->planned->group->rank, rank, text);
@@ -297,13 +302,14 @@ static void take_message(struct circuit_client *circuits)
 	want = find_want(circuits, m->cookie);
 	if (!want)
 		return;
-	if (m->kind == COLL_CIRCUIT_IS_LIT && is_past(want)) {
+	if (m->kind == COLL_CIRCUIT_MSG_UP && is_past(want)) {
 		want->heard = circuits->cookie;
 		circuit_release(circuits, want);
-	} else if (m->kind == COLL_CIRCUIT_IS_LIT) {
+	} else if (m->kind == COLL_CIRCUIT_MSG_UP) {
 		want->planned->links[want->peer]->lit = true;
 		may_go(circuits, want);
-	} else if (m->kind == COLL_CIRCUIT_NEVER || (m->kind == COLL_CIRCUIT_ANSWER && m->error))
+	} else if (m->kind == COLL_CIRCUIT_MSG_FAILED ||
+		   (m->kind == COLL_CIRCUIT_MSG_ANSWER && m->error))
 		is_never(circuits, want, m);
 }
 
@@ -685,7 +691,7 @@ static bool has_past(const struct circuit_client *circuits, bool *told)
 /* Its answer is the proof. */
 static void sync_with_manager(struct circuit_client *circuits)
 {
-	struct coll_circuit_message sync = { .kind = COLL_CIRCUIT_SYNC };
+	struct coll_circuit_message sync = { .kind = COLL_CIRCUIT_MSG_SYNC };
 
 	sync.cookie = circuits->synced = ++circuits->cookie;
 	tell_manager(circuits, &sync);

@@ -60,7 +60,7 @@ static int terms_ask(struct coll_group *group, int fd, struct circuit_terms *ter
 	const struct timeval patience = { .tv_sec = ANSWER_S };
 	struct coll_circuit_message m = { .magic = COLL_CIRCUIT_MAGIC,
 					  .version = COLL_CIRCUIT_VERSION,
-					  .kind = COLL_CIRCUIT_SHOW };
+					  .kind = COLL_CIRCUIT_MSG_SHOW };
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m))
@@ -68,11 +68,11 @@ static int terms_ask(struct coll_group *group, int fd, struct circuit_terms *ter
 	while (recv(fd, &m, sizeof(m), MSG_WAITALL) == sizeof(m)) {
 		if (m.magic != COLL_CIRCUIT_MAGIC)
 			return -EPROTO;
-		if (m.kind == COLL_CIRCUIT_ANSWER)
+		if (m.kind == COLL_CIRCUIT_MSG_ANSWER)
 			return m.error;
-		if (m.kind == COLL_CIRCUIT_NODE)
+		if (m.kind == COLL_CIRCUIT_MSG_NODE)
 			take_node(group, &m, deadline, terms);
-		if (m.kind != COLL_CIRCUIT_SWITCH)
+		if (m.kind != COLL_CIRCUIT_MSG_SWITCH)
 			continue;
 		terms->limit = m.value;
 		/* Who waits for several waits for the slowest. */

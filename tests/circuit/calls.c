@@ -74,9 +74,9 @@ static unsigned long long ask_manager(struct coll_circuit_message m)
 	do {
 		if (recv(fd, &m, sizeof(m), MSG_WAITALL) != sizeof(m))
 			rank_fail(world, "the manager does not answer");
-		if (m.kind == COLL_CIRCUIT_SWITCH)
+		if (m.kind == COLL_CIRCUIT_MSG_SWITCH)
 			set_ups = m.count[COLL_CIRCUIT_SET_UPS];
-	} while (m.kind != COLL_CIRCUIT_ANSWER);
+	} while (m.kind != COLL_CIRCUIT_MSG_ANSWER);
 	close(fd);
 	if (m.error)
 		rank_fail(world, "the manager: %s", m.text);
@@ -90,7 +90,7 @@ static void await_stillness(void)
 	int looks, still = 0;
 
 	for (looks = 0; looks < LOOKS && still < STILL; looks++) {
-		now = ask_manager((struct coll_circuit_message){ .kind = COLL_CIRCUIT_SHOW });
+		now = ask_manager((struct coll_circuit_message){ .kind = COLL_CIRCUIT_MSG_SHOW });
 		still = now && now == before ? still + 1 : 0;
 		before = now;
 		usleep(LOOK_US);
@@ -187,8 +187,8 @@ static void give_ports(int ports)
 {
 	rank_check(world, coll_barrier(world), "coll_barrier");
 	if (!coll_rank(world)) {
-		ask_manager((struct coll_circuit_message){ .kind = COLL_CIRCUIT_PORTS, .node = "n1",
-							   .value = ports });
+		ask_manager((struct coll_circuit_message){
+			.kind = COLL_CIRCUIT_MSG_PORTS, .node = "n1", .value = ports });
 		usleep(2 * LOOK_US);	/* the library does not ask more often */
 	}
 	rank_check(world, coll_barrier(world), "coll_barrier");

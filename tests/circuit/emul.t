@@ -108,7 +108,7 @@ wait "$colld" 2>/dev/null
 ok "colld is killed: the circuits carry on" reaches 1 0
 ok "it comes back" start_colld
 is "and has them both" "$(circuit show --json |
-	jq '[.circuits[] | select(.state == "lit")] | length')" 2
+	jq '[.circuits[] | select(.state == "up")] | length')" 2
 ok "they carry" reaches 0 2
 ok "wanted again" silent circuit request n0 n1 --wait 60s
 ok "and drained" silent circuit ports n0 0

@@ -51,13 +51,13 @@ static void serve(int who)
 
 	if (recv(fd, &m, sizeof(m), MSG_WAITALL) != sizeof(m)) {
 		fds[who].fd = -1;
-	} else if (m.kind == COLL_CIRCUIT_WANT) {
+	} else if (m.kind == COLL_CIRCUIT_MSG_REQUEST) {
 		client[who].wants = true;
 		client[who].cookie = m.cookie;
 	} else {
-		if (m.kind == COLL_CIRCUIT_HELLO)
+		if (m.kind == COLL_CIRCUIT_MSG_HELLO)
 			client[who].is_n0 = !strcmp(m.node, "n0");
-		say(fd, COLL_CIRCUIT_ANSWER, m.cookie);
+		say(fd, COLL_CIRCUIT_MSG_ANSWER, m.cookie);
 	}
 }
 
@@ -72,7 +72,7 @@ static bool tell_one_of_two(void)
 	}
 	if (wanting < 2 || n0 < 0)
 		return false;
-	say(fds[n0].fd, COLL_CIRCUIT_IS_LIT, client[n0].cookie);
+	say(fds[n0].fd, COLL_CIRCUIT_MSG_UP, client[n0].cookie);
 	return true;
 }
 

@@ -76,7 +76,7 @@ static bool hear(int fd, struct coll_circuit_message *m)
 
 static int hello(const struct rank *r)
 {
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_HELLO };
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_HELLO };
 	int fd = meet();
 
 	snprintf(m.holder, sizeof(m.holder), "job%d", r->job);
@@ -89,7 +89,7 @@ static int hello(const struct rank *r)
 /* False: colld was lost. */
 static bool until_lit(int fd, unsigned long cookie, int peer)
 {
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WANT, .cookie = cookie,
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_REQUEST, .cookie = cookie,
 					  .time = DEADLINE_S * 1000000000ull };
 
 	snprintf(m.peer, sizeof(m.peer), "n%d", peer);
@@ -98,11 +98,11 @@ static bool until_lit(int fd, unsigned long cookie, int peer)
 	while (hear(fd, &m)) {
 		if (m.cookie != cookie)
 			continue;
-		if (m.kind == COLL_CIRCUIT_NEVER || m.error) {
+		if (m.kind == COLL_CIRCUIT_MSG_FAILED || m.error) {
 			fail("want", m.text);
 			return true;
 		}
-		if (m.kind == COLL_CIRCUIT_IS_LIT)
+		if (m.kind == COLL_CIRCUIT_MSG_UP)
 			return true;
 	}
 	return false;
@@ -116,7 +116,7 @@ static void *live(void *argument)
 
 	for (r->round = 0; r->round < rounds && !failed; r->round++)
 		for (phase = 0; phase < 2; phase++) {
-			struct coll_circuit_message m = { .kind = COLL_CIRCUIT_RELEASE };
+			struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_RELEASE };
 
 			other = (r->node + ((r->node ^ phase) & 1 ? nodes - 1 : 1)) % nodes;
 			while (!until_lit(fd, cookie, other) && !failed) {
@@ -150,11 +150,11 @@ static void *look(void *argument)
 
 	(void)argument;
 	while (!over && fd >= 0) {
-		struct coll_circuit_message m = { .kind = COLL_CIRCUIT_SHOW };
+		struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_SHOW };
 		bool heard = say(fd, &m);
 
-		while (heard && (heard = hear(fd, &m)) && m.kind != COLL_CIRCUIT_ANSWER)
-			if (m.kind == COLL_CIRCUIT_NODE && m.count[0] > m.value)
+		while (heard && (heard = hear(fd, &m)) && m.kind != COLL_CIRCUIT_MSG_ANSWER)
+			if (m.kind == COLL_CIRCUIT_MSG_NODE && m.count[0] > m.value)
 				fail(m.node, "more circuits than ports");
 		if (!heard) {
 			close(fd);

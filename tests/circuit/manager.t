@@ -90,7 +90,7 @@ request() {
 	silent circuit request n0 n1 --wait 60s && silent circuit request n2 n3 --wait 60s
 }
 ok "circuits can be requested" request
-is "and are lit" "$(said '[.circuits[] | select(.state == "lit")] | length')" 2
+is "and are lit" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
 ok "a set-up time is measured, the sum of its parts" test "$(said '.switch |
 	.delta_ns > 0 and .switch_ns > 0 and .delta_ns >= .switch_ns and
 	.late_ns >= .delta_ns')" = true
@@ -111,7 +111,7 @@ before=$(said .switch.set_ups)
 stop_colld KILL
 ok "colld is killed, and comes back" start_colld
 ok "it took over what the switch had" grep -q "took over 2 circuits" "$work/colld.log"
-is "which is lit" "$(said '[.circuits[] | select(.state == "lit")] | length')" 2
+is "which is lit" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
 is "without a new set-up" "$(said .switch.set_ups)" 0
 ok "before there were some" test "$before" -ge 2
 
@@ -129,18 +129,18 @@ ok "both end well" ended
 
 silent circuit request n0 n1 --wait 60s
 ok "a node loses its port" silent circuit ports n0 0
-ok "its circuit goes dark" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' dark
+ok "its circuit goes down" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' down
 ok "and gets it back" silent circuit ports n0 1
-ok "it comes again" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' lit
+ok "it comes again" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' up
 ok "drained, it comes again too" silent circuit drain n0
-ok "lit" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' lit
+ok "up" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' up
 circuit watch --json --for 3s >"$work/watched" &
 watcher=$!
 sleep 0.5
 circuit drain n0
 wait "$watcher"
-ok "who watches sees it drained and lit" sh -c \
-	'jq -r .state "$0" | tr "\n" " " | grep -q "draining.*lit"' "$work/watched"
+ok "who watches sees it drained and up" sh -c \
+	'jq -r .state "$0" | tr "\n" " " | grep -q "draining.*up"' "$work/watched"
 stop_colld TERM
 
 # ---- the same by RESTCONF -------------------------------------------------------------------------

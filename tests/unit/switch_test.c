@@ -20,8 +20,8 @@
 #include "daemon/circuit/switch.h"
 
 #define MS 1000000ull
-#define UP	COLL_CIRCUIT_UP
-#define DOWN	COLL_CIRCUIT_DOWN
+#define UP	COLL_CIRCUIT_ORDER_UP
+#define DOWN	COLL_CIRCUIT_ORDER_DOWN
 
 static struct { pid_t pid; int in, scpi, http, control; } fake;
 static struct circuit_switch s;
@@ -92,7 +92,7 @@ static void open_driver(u64 timeout)
 	assert_int_equal(s.ports, 16);
 }
 
-static struct switch_order order_of(enum coll_circuit_todo what, u32 a, u32 b)
+static struct switch_order order_of(enum coll_circuit_order_kind what, u32 a, u32 b)
 {
 	return (struct switch_order){ .what = what, .port = { a, b } };
 }

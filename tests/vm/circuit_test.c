@@ -294,13 +294,13 @@ static int set(uint8_t state, uint32_t error)
 /* The switch sets up a circuit to it. */
 static bool light(const char *address)
 {
-	return await(COLL_EVENT_CIRCUIT_UP, address, NULL, 0) && !set(COLL_CIRCUIT_MOVING, 0) &&
-	       !set(COLL_CIRCUIT_LIT, 0);
+	return await(COLL_EVENT_CIRCUIT_UP, address, NULL, 0) && !set(COLL_CIRCUIT_SWITCHING, 0) &&
+	       !set(COLL_CIRCUIT_UP, 0);
 }
 
 static bool darken(const char *address)
 {
-	return await(COLL_EVENT_CIRCUIT_DOWN, address, NULL, 0) && !set(COLL_CIRCUIT_DARK, 0);
+	return await(COLL_EVENT_CIRCUIT_DOWN, address, NULL, 0) && !set(COLL_CIRCUIT_DOWN, 0);
 }
 
 static struct counters {
@@ -350,9 +350,9 @@ static bool settle(const char *address, int state)
 		netlink_events(events, take_event, NULL);
 		wanted = last;
 		if (last.kind == COLL_EVENT_CIRCUIT_UP)
-			set(COLL_CIRCUIT_LIT, 0);
+			set(COLL_CIRCUIT_UP, 0);
 		else if (last.kind == COLL_EVENT_CIRCUIT_DOWN)
-			set(COLL_CIRCUIT_DARK, 0);
+			set(COLL_CIRCUIT_DOWN, 0);
 	}
 	return counters.state == state;
 }
@@ -401,10 +401,10 @@ static void held_in_order(void)
 	vm_is(far->got, 0, "and not sent");
 	vm_ok(counters.queued > 0 && counters.queued <= 1 << 20, "memory is counted: %u bytes",
 	      counters.queued);
-	vm_is(set(COLL_CIRCUIT_MOVING, 0), 0, "the switch moves");
+	vm_is(set(COLL_CIRCUIT_SWITCHING, 0), 0, "the switch moves");
 	send_some(fd, 50, 10);
 	vm_is(far->got, 0, "what comes meanwhile waits too");
-	vm_is(set(COLL_CIRCUIT_LIT, 0), 0, "light");
+	vm_is(set(COLL_CIRCUIT_UP, 0), 0, "light");
 	vm_ok(reach(&far->got, 60), "all of them arrive");
 	send_some(fd, 60, 10);
 	vm_ok(reach(&far->got, 70), "and those that follow");
@@ -535,7 +535,7 @@ static void tcp(void)
 		got += n > 0 ? n : 0;
 		if (got > sizeof(in) / 2 && !interrupted) {
 			interrupted = true;
-			set(COLL_CIRCUIT_DARK, 0);	/* lost: `wanted` is the circuit yet */
+			set(COLL_CIRCUIT_DOWN, 0);	/* lost: `wanted` is the circuit yet */
 			vm_ok(darken("10.9.0.2") && light("10.9.0.2"),
 			      "it is lost, and made again");
 		}
@@ -582,16 +582,16 @@ static void leases(void)
 	netlink_open(&one);
 	netlink_open(&two);
 	a = want(one, "10.9.0.2");
-	vm_ok(a && light("10.9.0.2") && await(COLL_EVENT_CIRCUIT_LEASE, NULL, "lit", a),
+	vm_ok(a && light("10.9.0.2") && await(COLL_EVENT_CIRCUIT_LEASE, NULL, "up", a),
 	      "a socket is given a circuit");
 	b = want(two, "10.9.0.3");
 	vm_is(release(two, a), -ENOENT, "another cannot release it");
-	vm_ok(b && settle("10.9.0.3", COLL_CIRCUIT_LIT), "which takes its turn");
-	vm_ok(settle("10.9.0.2", COLL_CIRCUIT_LIT), "and then the first again");
+	vm_ok(b && settle("10.9.0.3", COLL_CIRCUIT_UP), "which takes its turn");
+	vm_ok(settle("10.9.0.2", COLL_CIRCUIT_UP), "and then the first again");
 	netlink_close(one);
-	vm_ok(settle("10.9.0.3", COLL_CIRCUIT_LIT), "one that is closed has nothing any more");
+	vm_ok(settle("10.9.0.3", COLL_CIRCUIT_UP), "one that is closed has nothing any more");
 	vm_is(release(two, b), 0, "released");
-	vm_ok(settle("10.9.0.3", COLL_CIRCUIT_DARK), "and gone");
+	vm_ok(settle("10.9.0.3", COLL_CIRCUIT_DOWN), "and gone");
 	netlink_close(two);
 }
 
@@ -609,7 +609,7 @@ static void refusals(void)
 	message = netlink_message(owner, COLL_CMD_CIRCUIT_SET, 0);
 	nla_put_u32(message, COLL_CIRCUIT_A_ID, 200);
 	nla_put_u32(message, COLL_CIRCUIT_A_SERIAL, 0);
-	nla_put_u8(message, COLL_CIRCUIT_A_STATE, COLL_CIRCUIT_LIT);
+	nla_put_u8(message, COLL_CIRCUIT_A_STATE, COLL_CIRCUIT_UP);
 	vm_is(netlink_ask(owner, message, NULL, NULL), -ENOENT, "no such circuit");
 	message = netlink_message(owner, COLL_CMD_CIRCUIT_DOMAIN, 0);
 	nla_put_u32(message, COLL_CIRCUIT_A_AGE, 70000);

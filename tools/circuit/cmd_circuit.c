@@ -98,7 +98,7 @@ static int circuit_request(struct asked *asked, struct coll_circuit_message *m,
 	for (;;) {
 		if (circuit_receive(asked, m, PATIENCE_MS) <= 0)
 			goto gone;
-		if (m->kind == COLL_CIRCUIT_ANSWER)
+		if (m->kind == COLL_CIRCUIT_MSG_ANSWER)
 			break;
 		if (each)
 			each(m, data);
@@ -160,21 +160,21 @@ static void keep_json(const struct coll_circuit_message *m, void *data)
 	size_t i;
 
 	switch (m->kind) {
-	case COLL_CIRCUIT_NODE:
+	case COLL_CIRCUIT_MSG_NODE:
 		json_array_append_new(json_object_get(root, "nodes"),
 			json_pack("{s:s, s:i, s:I}", "node", m->node, "ports", (int)m->value,
 				  "taken", (json_int_t)m->count[0]));
 		break;
-	case COLL_CIRCUIT_HOLDER:
+	case COLL_CIRCUIT_MSG_HOLDER:
 		json_array_append_new(json_object_get(root, "holders"),
 			json_pack("{s:s, s:i, s:I, s:I}", "holder", m->holder, "priority",
 				  (int)m->value, "wants", (json_int_t)m->count[0], "port_ns",
 				  (json_int_t)m->count[1]));
 		break;
-	case COLL_CIRCUIT_CIRCUIT:
+	case COLL_CIRCUIT_MSG_CIRCUIT:
 		json_array_append_new(json_object_get(root, "circuits"), circuit_json(m));
 		break;
-	case COLL_CIRCUIT_SWITCH:
+	case COLL_CIRCUIT_MSG_SWITCH:
 		object = json_pack("{s:s, s:i}", "driver", m->text, "limit", (int)m->value);
 		for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 			json_object_set_new(object, counts[i], json_integer(m->count[i]));
@@ -264,7 +264,7 @@ static void circuit_draw(FILE *to, json_t *root, const char *path)
 	fprintf(to, "set terminal svg size 640,640 enhanced background 'white'\nset output '%s'\n"
 		"unset border; unset tics; unset key\nset size ratio -1\n"
 		"set xrange [-1.35:1.35]; set yrange [-1.35:1.35]\n", path);
-	for (state = COLL_CIRCUIT_ASKED; state < COLL_CIRCUIT_STATES; state++)
+	for (state = COLL_CIRCUIT_REQUESTED; state < COLL_CIRCUIT_STATES; state++)
 		fprintf(to, "set label '%s' at graph 0.02,%f tc rgb '%s'\n",
 			coll_circuit_state_names[state], 1.0 - 0.035 * state, colours[state]);
 	json_array_foreach(json_object_get(root, "circuits"), i, each) {
@@ -278,7 +278,7 @@ static void circuit_draw(FILE *to, json_t *root, const char *path)
 		for (state = 0; strcmp(coll_circuit_state_names[state], name); state++)
 			;
 		fprintf(to, "set arrow from %f,%f to %f,%f nohead lw 2 dt %d lc rgb '%s'\n", sin(a),
-			cos(a), sin(b), cos(b), state == COLL_CIRCUIT_LIT ? 1 : 2, colours[state]);
+			cos(a), sin(b), cos(b), state == COLL_CIRCUIT_UP ? 1 : 2, colours[state]);
 		if (port)
 			fprintf(to, "set label '%d' at %f,%f center front font ',9'\n"
 				"set label '%d' at %f,%f center front font ',9'\n",
@@ -314,7 +314,7 @@ static int draw_svg(json_t *root, const char *path)
 static int circuit_show(struct asked *asked)
 {
 	json_t *root = json_pack("{s:[], s:[], s:[]}", "nodes", "circuits", "holders");
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_SHOW };
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_SHOW };
 	int status = circuit_request(asked, &m, keep_json, root);
 
 	if (!status && asked->svg)
@@ -355,7 +355,7 @@ static void print_change(const struct asked *asked, const struct coll_circuit_me
 
 static int circuit_watch(struct asked *asked)
 {
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WATCH };
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_WATCH };
 	const double end = asked->span > 0 ? circuit_seconds() + asked->span : INFINITY;
 	int status = circuit_request(asked, &m, NULL, NULL), got;
 
@@ -366,7 +366,7 @@ static int circuit_watch(struct asked *asked)
 			fprintf(stderr, "coll circuit: colld has gone\n");
 			status = COMMAND_ERROR;
 		}
-		if (got > 0 && m.kind == COLL_CIRCUIT_CIRCUIT)
+		if (got > 0 && m.kind == COLL_CIRCUIT_MSG_CIRCUIT)
 			print_change(asked, &m);
 	}
 	return status;
@@ -388,9 +388,9 @@ static void find_lit(const struct coll_circuit_message *m, void *data)
 {
 	struct found *found = data;
 
-	if (m->kind != COLL_CIRCUIT_CIRCUIT || !is_pair(m, found->node, found->peer))
+	if (m->kind != COLL_CIRCUIT_MSG_CIRCUIT || !is_pair(m, found->node, found->peer))
 		return;
-	found->lit = m->state == COLL_CIRCUIT_LIT;
+	found->lit = m->state == COLL_CIRCUIT_UP;
 	snprintf(found->why, sizeof(found->why), "%.100s%s%.40s", state_name(m),
 		 m->text[0] ? ": " : "", m->text);
 }
@@ -399,10 +399,10 @@ static int wait_lit(struct asked *asked, const char *node, const char *peer)
 {
 	struct found found = { .node = node, .peer = peer };
 	const double end = circuit_seconds() + asked->wait;
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_WATCH };
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_WATCH };
 	int status = circuit_request(asked, &m, find_lit, &found);
 
-	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_SHOW };
+	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_MSG_SHOW };
 	if (!status)
 		status = circuit_request(asked, &m, find_lit, &found);
 	while (!status && !found.lit && circuit_seconds() < end) {
@@ -433,12 +433,12 @@ static int circuit_pair(struct asked *asked, int kind, const char *node, const c
 	if (!name_to(m.node, "NODE", node) || (peer && !name_to(m.peer, "PEER", peer)))
 		return COMMAND_USAGE;
 	status = circuit_request(asked, &m, NULL, NULL);
-	return status || kind != COLL_CIRCUIT_WANT ? status : wait_lit(asked, node, peer);
+	return status || kind != COLL_CIRCUIT_MSG_REQUEST ? status : wait_lit(asked, node, peer);
 }
 
 static int circuit_ports(struct asked *asked, const char *node, const char *number)
 {
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_PORTS };
+	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_PORTS };
 	u64 value;
 
 	if (!name_to(m.node, "NODE", node) ||
@@ -479,11 +479,11 @@ static int circuit_act(struct asked *asked, int what, char **argument, int argum
 	case WATCH:
 		return circuit_watch(asked);
 	case REQUEST:
-		return circuit_pair(asked, COLL_CIRCUIT_WANT, argument[0], argument[1]);
+		return circuit_pair(asked, COLL_CIRCUIT_MSG_REQUEST, argument[0], argument[1]);
 	case RELEASE:
-		return circuit_pair(asked, COLL_CIRCUIT_RELEASE, argument[0], argument[1]);
+		return circuit_pair(asked, COLL_CIRCUIT_MSG_RELEASE, argument[0], argument[1]);
 	case DRAIN:
-		return circuit_pair(asked, COLL_CIRCUIT_DRAIN, argument[0],
+		return circuit_pair(asked, COLL_CIRCUIT_MSG_DRAIN, argument[0],
 				    arguments > 1 ? argument[1] : NULL);
 	default:
 		return circuit_ports(asked, argument[0], argument[1]);
