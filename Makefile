@@ -30,7 +30,8 @@ LIBS		= -luring -lnettle -ljansson -lm -lpthread
 objects		= $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 CORE		:= $(wildcard core/*.c core/*/*.c)
-ALGO		:= $(wildcard algo/*.c algo/*/*.c)
+ALGO		:= $(wildcard algo/*.c algo/*/*.c) $(EXTRA_ALGO)
+ALGO_LIST	= $(BUILD)/algo/list.c
 LIBCOLL		:= $(wildcard libcoll/*/*.c)
 SIM		:= $(wildcard sim/*.c)
 FLIT		:= $(wildcard flit/*.c)
@@ -76,12 +77,21 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-$(BUILD)/libcoll.a: $(call objects,$(CORE) $(ALGO) $(LIBCOLL))
+# Every algorithm's file is in the list. EXTRA_ALGO names files outside the tree.
+$(ALGO_LIST): algo/list.awk $(ALGO)
+	@mkdir -p $(@D)
+	LC_ALL=C awk -f $^ >$@
+
+$(BUILD)/algo/list.o: $(ALGO_LIST)
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+LIBRARY		= $(call objects,$(CORE) $(ALGO) $(LIBCOLL)) $(BUILD)/algo/list.o
+$(BUILD)/libcoll.a: $(LIBRARY)
 	@rm -f $@
 	ar qcs $@ $^
 
 SONAME = libcoll.so.0
-$(BUILD)/$(SONAME): $(call objects,$(CORE) $(ALGO) $(LIBCOLL)) libcoll/libcoll.map
+$(BUILD)/$(SONAME): $(LIBRARY) libcoll/libcoll.map
 	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=libcoll/libcoll.map \
 		$(ALL_LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
@@ -304,13 +314,13 @@ fuzzers: $(FUZZ)
 # libFuzzer, for as long as one likes: make fuzz FUZZ_SECONDS=3600
 FUZZ_RUNS	= 20000
 FUZZ_SECONDS	= 60
-fuzz: $(FUZZ)
+fuzz: $(FUZZ) $(ALGO_LIST)
 	@command -v clang >/dev/null || { echo "make fuzz: clang is not installed" >&2; exit 1; }
 	set -e; for fuzz in $(notdir $(FUZZ)); do \
 		mkdir -p build/fuzz/$$fuzz.corpus; \
 		$(BUILD)/tests/fuzz/$$fuzz --seeds build/fuzz/$$fuzz.corpus; \
 		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -iquote . -Iuapi \
-			$(CORE) $(ALGO) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			$(CORE) $(ALGO) $(ALGO_LIST) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
 			-o build/fuzz/$$fuzz; \
 		build/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 			build/fuzz/$$fuzz.corpus; \
@@ -373,7 +383,7 @@ install: all
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		libcoll/libcoll.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libcoll.pc
 	install -m 644 README.md COPYING LICENSES/* $(DESTDIR)$(DOCDIR)
-	sh man/install.sh $(DESTDIR)$(MANDIR)
+	BUILD=$(BUILD) sh man/install.sh $(DESTDIR)$(MANDIR)
 
 # ---- the kernel's part -------------------------------------------------------
 

@@ -148,6 +148,18 @@ struct coll_machine {
 	double delta;		/* seconds from asking for a circuit until it is lit */
 };
 
+/*
+ * What of an algorithm is regular: every rank's schedule has the same ops with the same
+ * bytes and waits, and its peers follow from the rank by one formula for each op (rank + d
+ * or rank ^ x, modulo the ranks). The simulator keeps one such schedule for all ranks, and
+ * checks the claim on a few of them.
+ */
+enum coll_regular {
+	COLL_REGULAR = 1 << 0,			/* with more than one rank, and ... */
+	COLL_REGULAR_POWER_OF_TWO = 1 << 1,	/* ... only with 2^k ranks */
+	COLL_REGULAR_EVEN_PARTS = 1 << 2,	/* ... only if the ranks divide the count */
+};
+
 struct coll_algo {
 	enum coll_collective collective;
 	const char *name;
@@ -157,6 +169,7 @@ struct coll_algo {
 	bool power_of_two;	/* fits only 2^k ranks */
 	bool clusters;		/* made for clusters: at most n links between any two */
 	bool baseline;		/* to compare with: chosen by name only */
+	u32 regular;		/* enum coll_regular; 0: not regular */
 	u32 room;		/* bytes of b->room it needs for each rank */
 	u32 shared;		/* bytes for each rank of what share() makes */
 	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */

@@ -5,7 +5,7 @@
 #
 # Installs the pages, and for every other name a page is found by a link to it:
 # the names in the page's NAME section, and the three forms of each collective
-# that coll.h declares.
+# that coll.h declares. The table of algorithms in coll.7 is what coll verify --list says.
 set -e
 source=$(dirname "$0")
 mandir=${1:?usage: man/install.sh MANDIR}
@@ -25,6 +25,8 @@ for page in "$source"/*.[1-9]; do
 	install -d "$mandir/man${page##*.}"
 	install -m 644 "$page" "$mandir/man${page##*.}"
 done
+"${BUILD:-build}/coll" verify --list |
+	awk -f "$source/algorithms.awk" - "$source/coll.7" >"$mandir/man7/coll.7"
 for page in "$source"/*.3; do
 	for name in $(names "$page"); do
 		link "$name" "$page"

@@ -596,36 +596,15 @@ u64 program_bytes(const struct program *p)
 
 /* ---- regular algorithms ----------------------------------------------------- */
 
-static const struct regular {
-	enum coll_collective collective;
-	const char *name;
-	bool power_of_two;	/* of ranks */
-	bool divisible;		/* equal parts only */
-} regulars[] = {
-	{ COLL_BARRIER, "dissemination", false, false },
-	{ COLL_BARRIER, "butterfly", true, false },
-	{ COLL_ALLREDUCE, "butterfly", true, false },
-	{ COLL_ALLREDUCE, "butterfly-redundant", true, false },
-	{ COLL_ALLREDUCE, "butterfly-relayed", true, false },
-	{ COLL_ALLREDUCE, "ring", false, true },
-	{ COLL_ALLREDUCE, "rabenseifner", true, true },
-	{ COLL_ALLGATHER, "ring", false, false },
-};
-
 bool program_regular(const struct sim_job *job)
 {
 	const struct coll_call *call = &job->call;
-	size_t i;
+	const u32 regular = job->algo->regular;
 
-	if (job->tuning.ports != COLL_UNSET || call->ports)
+	if (!regular || call->ranks < 2 || job->tuning.ports != COLL_UNSET || call->ports)
 		return false;
-	for (i = 0; i < sizeof(regulars) / sizeof(*regulars); i++)
-		if (regulars[i].collective == call->collective &&
-		    !strcmp(regulars[i].name, job->algo->name))
-			return call->ranks > 1 &&
-			       !(regulars[i].power_of_two && call->ranks & (call->ranks - 1)) &&
-			       !(regulars[i].divisible && call->count % call->ranks);
-	return false;
+	return !(regular & COLL_REGULAR_POWER_OF_TWO && call->ranks & (call->ranks - 1)) &&
+	       !(regular & COLL_REGULAR_EVEN_PARTS && call->count % call->ranks);
 }
 
 static int read_samples(struct making *m)

@@ -86,6 +86,7 @@ const struct coll_algo coll_allgather_ring = {
 	.name = "ring",
 	.about = "p-1 rounds around the ring, one block in each: long vectors",
 	.ordered = true,
+	.regular = COLL_REGULAR,
 	.cost = allgather_ring_cost,
 	.emit = allgather_ring_emit,
 };

@@ -70,6 +70,7 @@ const struct coll_algo coll_allreduce_butterfly = {
 	.name = "butterfly",
 	.about = "recursive doubling: log2 p exchanges of the whole vector",
 	.ordered = true,
+	.regular = COLL_REGULAR | COLL_REGULAR_POWER_OF_TWO,
 	.cost = allreduce_butterfly_cost,
 	.emit = allreduce_butterfly_emit,
 };

@@ -97,6 +97,7 @@ const struct coll_algo coll_allreduce_rabenseifner = {
 	.name = "rabenseifner",
 	.about = "reduce-scatter by halving, allgather by doubling: 2 log2 p messages, 2 n bytes",
 	.ordered = true,
+	.regular = COLL_REGULAR | COLL_REGULAR_POWER_OF_TWO | COLL_REGULAR_EVEN_PARTS,
 	.options = "segment",
 	.refuses = pipeline_refuses,
 	.cost = allreduce_rabenseifner_cost,

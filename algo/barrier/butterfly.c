@@ -52,6 +52,7 @@ const struct coll_algo coll_barrier_butterfly = {
 	.name = "butterfly",
 	.about = "log2 p exchanges, two messages more if p is no power of two",
 	.ordered = true,
+	.regular = COLL_REGULAR | COLL_REGULAR_POWER_OF_TWO,
 	.cost = barrier_butterfly_cost,
 	.emit = barrier_butterfly_emit,
 };

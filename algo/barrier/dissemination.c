@@ -37,6 +37,7 @@ const struct coll_algo coll_barrier_dissemination = {
 	.name = "dissemination",
 	.about = "log2 p rounds, each telling a rank twice as far away",
 	.ordered = true,
+	.regular = COLL_REGULAR,
 	.cost = barrier_dissemination_cost,
 	.emit = barrier_dissemination_emit,
 };
