@@ -37,11 +37,11 @@ static int circuit_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-u64 circuits_sampled(const struct colld_circuits *circuits, enum coll_circuit_count which)
+u64 circuits_sampled(const struct colld_circuits *circuits, enum circuit_delay which)
 {
 	const u64 count = circuits->samples < CIRCUIT_SAMPLES ? circuits->samples : CIRCUIT_SAMPLES;
-	const bool late = which == COLL_CIRCUIT_LATE_NS;
-	const u32 part = (late ? COLL_CIRCUIT_DELTA_NS : which) - COLL_CIRCUIT_BATCH_NS;
+	const bool late = which == CIRCUIT_DELAY_P90;
+	const u32 part = late ? CIRCUIT_DELAY_ALL : which;
 	u64 sorted[CIRCUIT_SAMPLES];
 
 	memcpy(sorted, circuits->sample[part], sizeof(sorted));
@@ -60,7 +60,7 @@ static void take_sample(struct colld_circuits *circuits, u32 circuit)
 
 	if (!time->given)
 		return;
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < CIRCUIT_DELAY_SAMPLED; i++)
 		circuits->sample[i][circuits->samples % CIRCUIT_SAMPLES] = parts[i];
 	circuits->samples++;
 	time->given = 0;
@@ -399,7 +399,7 @@ void colld_circuits_close(struct colld_circuits *circuits)
 
 void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 {
-	static const char *const parts[] = { "batch", "switch", "lock", "notify", "all", "late" };
+	static const char *const parts[] = { "queue", "switch", "lock", "notify", "all", "p90" };
 	const struct coll_circuit_manager *c = &circuits->c;
 	u32 count[COLL_CIRCUIT_STATES] = { 0 }, i;
 
@@ -411,7 +411,7 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 			count[i]);
 	fprintf(to, "# HELP coll_circuit_events_total What became of circuits.\n"
 		"# TYPE coll_circuit_events_total counter\n"
-		"coll_circuit_events_total{event=\"set_up\"} %llu\n"
+		"coll_circuit_events_total{event=\"setup\"} %llu\n"
 		"coll_circuit_events_total{event=\"failed\"} %llu\n"
 		"coll_circuit_events_total{event=\"lost\"} %llu\n"
 		"coll_circuit_events_total{event=\"revoked\"} %llu\n"
@@ -420,13 +420,13 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 		(unsigned long long)c->lost, (unsigned long long)c->revoked,
 		(unsigned long long)circuits->drift);
 	fprintf(to,
-		"# HELP coll_circuit_setup_seconds Median of the latest %d set-ups; late: nine of "
-		"ten.\n"
-		"# TYPE coll_circuit_setup_seconds gauge\n",
+		"# HELP coll_circuit_reconfiguration_seconds Median of the latest %d; p90: 90th "
+		"percentile.\n"
+		"# TYPE coll_circuit_reconfiguration_seconds gauge\n",
 		CIRCUIT_SAMPLES);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		fprintf(to, "coll_circuit_setup_seconds{part=\"%s\"} %.9f\n", parts[i],
-			circuits_sampled(circuits, COLL_CIRCUIT_BATCH_NS + i) / 1e9);
+		fprintf(to, "coll_circuit_reconfiguration_seconds{part=\"%s\"} %.9f\n", parts[i],
+			circuits_sampled(circuits, i) / 1e9);
 	for (i = 0; i < circuits->setup.nodes; i++)
 		fprintf(to, "coll_circuit_ports_taken{node=\"%s\"} %d\n",
 			circuits->setup.node[i].name, __builtin_popcountll(c->node[i].taken));

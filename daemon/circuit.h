@@ -69,7 +69,17 @@ struct circuit_job {		/* a holder: all clients that gave this name */
 	u32 clients;
 };
 
-
+/* The latest reconfiguration delays: their parts, and two figures of the whole. */
+enum circuit_delay {
+	CIRCUIT_DELAY_QUEUE,
+	CIRCUIT_DELAY_SWITCH,
+	CIRCUIT_DELAY_LOCK,
+	CIRCUIT_DELAY_NOTIFY,
+	CIRCUIT_DELAY_ALL,
+	CIRCUIT_DELAY_SAMPLED,
+	CIRCUIT_DELAY_P90 = CIRCUIT_DELAY_SAMPLED,	/* of ALL */
+	CIRCUIT_DELAYS,
+};
 enum { CIRCUIT_SAMPLES = 64 };
 
 struct colld_circuits {
@@ -95,8 +105,7 @@ struct colld_circuits {
 	u64 next;			/* what the timer is set to */
 	u32 operator;			/* its holder, or COLL_CIRCUIT_NONE */
 	u64 drift, refused;
-	/* Set-up times of late, ns: enum coll_circuit_count from BATCH_NS on. */
-	u64 sample[5][CIRCUIT_SAMPLES];
+	u64 sample[CIRCUIT_DELAY_SAMPLED][CIRCUIT_SAMPLES];	/* ns */
 	u64 samples;
 };
 
@@ -104,8 +113,8 @@ struct colld_circuits {
 void circuits_follow(struct colld_circuits *circuits);
 /* Number of the node, or COLL_CIRCUIT_NONE. */
 u32 coll_circuits_node(const struct colld_circuits *circuits, const char *name);
-/* Of the latest samples: the median of a part, or what nine of ten do not exceed. */
-u64 circuits_sampled(const struct colld_circuits *circuits, enum coll_circuit_count which);
+/* Of the latest samples: the median of a part, or the 90th percentile of the whole. */
+u64 circuits_sampled(const struct colld_circuits *circuits, enum circuit_delay which);
 
 int circuit_kernel_open(struct colld_circuits *circuits);
 int circuit_kernel_fd(const struct colld_circuits *circuits);

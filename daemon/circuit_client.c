@@ -40,10 +40,10 @@ static void circuit_client_answer(struct colld_circuits *circuits, struct circui
 				  u64 cookie, int error, const char *text)
 {
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_MSG_ANSWER, .cookie = cookie,
-						.error = error };
+						.answer.error = error };
 
 	circuits->refused += error != 0;
-	snprintf(message.text, sizeof(message.text), "%s", text);
+	snprintf(message.answer.text, sizeof(message.answer.text), "%s", text);
 	send_message(client, &message);
 }
 
@@ -60,20 +60,22 @@ static void put_circuit(const struct colld_circuits *circuits, u32 number,
 	u32 lease;
 
 	*message = (struct coll_circuit_message){
-		.kind = COLL_CIRCUIT_MSG_CIRCUIT, .state = circuit->state, .error = circuit->error,
-		.port = { circuit->port[0], circuit->port[1] },
-		.time = now > circuit->since ? now - circuit->since : 0,
+		.kind = COLL_CIRCUIT_MSG_CIRCUIT,
+		.circuit = { .state = circuit->state, .error = circuit->error,
+			     .port = { circuit->port[0], circuit->port[1] },
+			     .ns = now > circuit->since ? now - circuit->since : 0 },
 	};
-	copy_name(message->node, circuits->setup.node[circuit->node[0]].name);
-	copy_name(message->peer, circuits->setup.node[circuit->node[1]].name);
+	copy_name(message->circuit.node, circuits->setup.node[circuit->node[0]].name);
+	copy_name(message->circuit.peer, circuits->setup.node[circuit->node[1]].name);
 	for (lease = circuit->leases; lease != COLL_CIRCUIT_NONE;
 	     lease = circuits->lease[lease].next) {
-		if (!message->value++)
-			copy_name(message->holder,
+		if (!message->circuit.requests++)
+			copy_name(message->circuit.holder,
 				  circuits->job[circuits->lease[lease].holder].name);
 	}
 	if (circuit->error || circuit->state == COLL_CIRCUIT_FAILED)
-		snprintf(message->text, sizeof(message->text), "%s", circuits->why[number]);
+		snprintf(message->circuit.text, sizeof(message->circuit.text), "%s",
+			 circuits->why[number]);
 }
 
 void circuit_clients_changed(struct colld_circuits *circuits, u32 circuit)
@@ -113,13 +115,13 @@ void circuit_client_tell(struct colld_circuits *circuits, struct circuit_client 
 	};
 	const bool switchs_fault = told->error != -ETIMEDOUT && told->error != -EALREADY;
 	struct coll_circuit_message message = {
-		.kind = kinds[told->kind], .cookie = told->cookie, .time = told->time,
-		.error = told->error,
+		.kind = kinds[told->kind], .cookie = told->cookie,
+		.lease = { .ns = told->time, .error = told->error },
 	};
 
 	if (told->kind == COLL_CIRCUIT_NOTIFY_ENDED)
-		snprintf(message.text, sizeof(message.text), "%.60s%s%.90s", why_over(told->error),
-			 switchs_fault ? ": " : "",
+		snprintf(message.lease.text, sizeof(message.lease.text), "%.60s%s%.90s",
+			 why_over(told->error), switchs_fault ? ": " : "",
 			 switchs_fault ? circuits->why[told->circuit] : "");
 	send_message(client, &message);
 }
@@ -146,23 +148,23 @@ static u32 find_job(struct colld_circuits *circuits, const char *name, u32 prior
 static void circuit_client_hello(struct colld_circuits *circuits, struct circuit_client *client,
 				 const struct coll_circuit_message *m)
 {
-	if (client->holder != COLL_CIRCUIT_NONE || !m->holder[0]) {
+	if (client->holder != COLL_CIRCUIT_NONE || !m->hello.holder[0]) {
 		circuit_client_answer(circuits, client, m->cookie, -EINVAL,
 				      client->holder == COLL_CIRCUIT_NONE
 					      ? "hello: no name of a job"
 					      : "hello: it was said before");
 		return;
 	}
-	client->node = coll_circuits_node(circuits, m->node);
+	client->node = coll_circuits_node(circuits, m->hello.node);
 	if (client->node == COLL_CIRCUIT_NONE) {
 		char text[COLL_CIRCUIT_TEXT];
 
 		snprintf(text, sizeof(text), "node '%s' has no ports at the switch: not in colld's "
-			 "file", m->node);
+			 "file", m->hello.node);
 		circuit_client_answer(circuits, client, m->cookie, -ENOENT, text);
 		return;
 	}
-	client->holder = find_job(circuits, m->holder, m->value);
+	client->holder = find_job(circuits, m->hello.holder, m->hello.priority);
 	circuit_client_answer(circuits, client, m->cookie,
 			      client->holder == COLL_CIRCUIT_NONE ? -ENOSPC : 0,
 			      client->holder == COLL_CIRCUIT_NONE ? "too many jobs" : "");
@@ -183,15 +185,16 @@ static u32 find_lease(const struct colld_circuits *circuits, const struct circui
 static void want_standing(struct colld_circuits *circuits, struct circuit_client *client,
 			  const struct coll_circuit_message *m)
 {
-	const u32 node = coll_circuits_node(circuits, m->node),
-		  peer = coll_circuits_node(circuits, m->peer);
+	const u32 node = coll_circuits_node(circuits, m->request.node),
+		  peer = coll_circuits_node(circuits, m->request.peer);
 	u32 lease;
 	int error;
 
 	if (circuits->operator == COLL_CIRCUIT_NONE)
 		circuits->operator = find_job(circuits, "operator", 0);
 	error = coll_circuit_request(&circuits->c, switch_now(), circuits->operator, node, peer,
-				     COLL_CIRCUIT_ONE_SIDED | (m->flags & COLL_CIRCUIT_AHEAD),
+				     COLL_CIRCUIT_ONE_SIDED |
+				     (m->request.flags & COLL_CIRCUIT_AHEAD),
 				     0, COLL_CIRCUIT_FOREVER, 0, &lease);
 	circuit_client_answer(circuits, client, m->cookie, error,
 			      error == -EINVAL ? "two different nodes of colld's file are needed"
@@ -202,8 +205,8 @@ static void want_standing(struct colld_circuits *circuits, struct circuit_client
 static void release_standing(struct colld_circuits *circuits, struct circuit_client *client,
 			     const struct coll_circuit_message *m)
 {
-	const u32 node = coll_circuits_node(circuits, m->node),
-		  peer = coll_circuits_node(circuits, m->peer);
+	const u32 node = coll_circuits_node(circuits, m->pair.node),
+		  peer = coll_circuits_node(circuits, m->pair.peer);
 	const u32 circuit = node == COLL_CIRCUIT_NONE || peer == COLL_CIRCUIT_NONE ?
 			    COLL_CIRCUIT_NONE : coll_circuit_find(&circuits->c, node, peer);
 	u32 i, released = 0;
@@ -221,7 +224,8 @@ static void release_standing(struct colld_circuits *circuits, struct circuit_cli
 static void circuit_client_want(struct colld_circuits *circuits, struct circuit_client *client,
 				const struct coll_circuit_message *m)
 {
-	const u32 peer = coll_circuits_node(circuits, m->peer);
+	const u32 peer = coll_circuits_node(circuits, m->request.peer);
+	const u64 timeout = m->request.timeout_ns;
 	const u64 now = switch_now();
 	char text[COLL_CIRCUIT_TEXT] = "";
 	u32 lease;
@@ -232,8 +236,8 @@ static void circuit_client_want(struct colld_circuits *circuits, struct circuit_
 		return;
 	}
 	if (peer == COLL_CIRCUIT_NONE || peer == client->node) {
-		snprintf(text, sizeof(text), "peer '%s' is %s", m->peer, peer == client->node ?
-			 "this node itself" : "not in colld's file");
+		snprintf(text, sizeof(text), "peer '%s' is %s", m->request.peer,
+			 peer == client->node ? "this node itself" : "not in colld's file");
 		circuit_client_answer(circuits, client, m->cookie, -ENOENT, text);
 		return;
 	}
@@ -243,12 +247,13 @@ static void circuit_client_want(struct colld_circuits *circuits, struct circuit_
 		return;
 	}
 	error = coll_circuit_request(
-		&circuits->c, now, client->holder, client->node, peer, m->flags, m->count[0],
-		m->time < COLL_CIRCUIT_FOREVER - now ? now + m->time : COLL_CIRCUIT_FOREVER,
+		&circuits->c, now, client->holder, client->node, peer, m->request.flags,
+		m->request.session,
+		timeout < COLL_CIRCUIT_FOREVER - now ? now + timeout : COLL_CIRCUIT_FOREVER,
 		m->cookie, &lease);
 	if (!error)
 		circuits->owner[lease] = client;
-	if (error || !(m->flags & COLL_CIRCUIT_QUIET))
+	if (error || !(m->request.flags & COLL_CIRCUIT_QUIET))
 		circuit_client_answer(circuits, client, m->cookie, error,
 				      error ? "too many wants" : "");
 }
@@ -272,34 +277,43 @@ static void circuit_client_show(struct colld_circuits *circuits, struct circuit_
 	for (i = 0; i < circuits->setup.nodes; i++) {
 		m = (struct coll_circuit_message){
 			.kind = COLL_CIRCUIT_MSG_NODE,
-			.value = __builtin_popcountll(circuits->node[i].ports),
-			.count = { __builtin_popcountll(circuits->node[i].taken) },
+			.node.ports = __builtin_popcountll(circuits->node[i].ports),
+			.node.taken = __builtin_popcountll(circuits->node[i].taken),
 		};
-		copy_name(m.node, circuits->setup.node[i].name);
+		copy_name(m.node.name, circuits->setup.node[i].name);
 		send_message(client, &m);
 	}
 	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++) {
 		if (!circuits->job[i].clients)
 			continue;
 		m = (struct coll_circuit_message){
-			.kind = COLL_CIRCUIT_MSG_HOLDER, .value = circuits->holder[i].priority,
-			.count = { circuits->holder[i].requests, circuits->holder[i].used },
+			.kind = COLL_CIRCUIT_MSG_HOLDER,
+			.holder.priority = circuits->holder[i].priority,
+			.holder.requests = circuits->holder[i].requests,
+			.holder.port_ns = circuits->holder[i].used,
 		};
-		copy_name(m.holder, circuits->job[i].name);
+		copy_name(m.holder.name, circuits->job[i].name);
 		send_message(client, &m);
 	}
 	for (i = 0; i < circuits->c.made; i++) {
 		put_circuit(circuits, i, &m);
-		if (m.state != COLL_CIRCUIT_DOWN || m.value)
+		if (m.circuit.state != COLL_CIRCUIT_DOWN || m.circuit.requests)
 			send_message(client, &m);
 	}
 	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_MSG_SWITCH,
-		.value = circuits->setup.policy.limit,
-		.count = { circuits->c.setups, circuits->c.failures, circuits->c.lost,
-			   circuits->drift, circuits->c.revoked } };
-	for (i = COLL_CIRCUIT_BATCH_NS; i <= COLL_CIRCUIT_LATE_NS; i++)
-		m.count[i] = circuits_sampled(circuits, i);
-	snprintf(m.text, sizeof(m.text), "%s %.120s", circuits->setup.driver,
+		.status = {
+			.limit = circuits->setup.policy.limit,
+			.setups = circuits->c.setups, .failures = circuits->c.failures,
+			.lost = circuits->c.lost, .drift = circuits->drift,
+			.revoked = circuits->c.revoked,
+			.queue_ns = circuits_sampled(circuits, CIRCUIT_DELAY_QUEUE),
+			.switch_ns = circuits_sampled(circuits, CIRCUIT_DELAY_SWITCH),
+			.lock_ns = circuits_sampled(circuits, CIRCUIT_DELAY_LOCK),
+			.notify_ns = circuits_sampled(circuits, CIRCUIT_DELAY_NOTIFY),
+			.delay_ns = circuits_sampled(circuits, CIRCUIT_DELAY_ALL),
+			.delay_p90_ns = circuits_sampled(circuits, CIRCUIT_DELAY_P90),
+		} };
+	snprintf(m.status.driver, sizeof(m.status.driver), "%s %.120s", circuits->setup.driver,
 		 strcmp(circuits->setup.driver, "restconf") ? circuits->setup.argument : "");
 	send_message(client, &m);
 }
@@ -307,31 +321,33 @@ static void circuit_client_show(struct colld_circuits *circuits, struct circuit_
 static void set_ports(struct colld_circuits *circuits, struct circuit_client *client,
 		      const struct coll_circuit_message *m)
 {
-	const u32 node = coll_circuits_node(circuits, m->node);
+	const u32 node = coll_circuits_node(circuits, m->node.name);
 	char text[COLL_CIRCUIT_TEXT];
 
-	if (node == COLL_CIRCUIT_NONE || m->value > circuits->setup.node[node].ports) {
+	if (node == COLL_CIRCUIT_NONE || m->node.ports > circuits->setup.node[node].ports) {
 		if (node == COLL_CIRCUIT_NONE)
-			snprintf(text, sizeof(text), "node '%s' is not in colld's file", m->node);
+			snprintf(text, sizeof(text), "node '%s' is not in colld's file",
+				 m->node.name);
 		else
 			snprintf(text, sizeof(text), "ports: from 0 to %u, which node '%s' has",
-				 circuits->setup.node[node].ports, m->node);
+				 circuits->setup.node[node].ports, m->node.name);
 		circuit_client_answer(circuits, client, m->cookie, -EINVAL, text);
 		return;
 	}
 	coll_circuit_set_ports(&circuits->c, switch_now(), node,
-			       m->value == 64 ? ~0ull : (1ull << m->value) - 1);
+			       m->node.ports == 64 ? ~0ull : (1ull << m->node.ports) - 1);
 	circuit_client_answer(circuits, client, m->cookie, 0, "");
 }
 
 static void circuit_client_drain(struct colld_circuits *circuits, struct circuit_client *client,
 				 const struct coll_circuit_message *m)
 {
-	const u32 node = coll_circuits_node(circuits, m->node);
-	const u32 peer = m->peer[0] ? coll_circuits_node(circuits, m->peer) : COLL_CIRCUIT_NONE;
+	const u32 node = coll_circuits_node(circuits, m->pair.node);
+	const bool all = !m->pair.peer[0];
+	const u32 peer = all ? COLL_CIRCUIT_NONE : coll_circuits_node(circuits, m->pair.peer);
 	u32 i;
 
-	if (node == COLL_CIRCUIT_NONE || (m->peer[0] && peer == COLL_CIRCUIT_NONE)) {
+	if (node == COLL_CIRCUIT_NONE || (!all && peer == COLL_CIRCUIT_NONE)) {
 		circuit_client_answer(circuits, client, m->cookie, -ENOENT,
 				      "a node that is not in colld's file");
 		return;
@@ -339,8 +355,8 @@ static void circuit_client_drain(struct colld_circuits *circuits, struct circuit
 	for (i = 0; i < circuits->c.made; i++) {
 		const u32 *end = circuits->circuit[i].node;
 
-		if ((end[0] == node && (!m->peer[0] || end[1] == peer)) ||
-		    (end[1] == node && (!m->peer[0] || end[0] == peer)))
+		if ((end[0] == node && (all || end[1] == peer)) ||
+		    (end[1] == node && (all || end[0] == peer)))
 			coll_circuit_drain(&circuits->c, switch_now(), i);
 	}
 	circuit_client_answer(circuits, client, m->cookie, 0, "");
@@ -356,33 +372,63 @@ static bool may_manage(const struct circuit_client *client)
 	return !who.uid || who.uid == geteuid();
 }
 
+/* What a client sends is hostile: each name ends inside its field. */
+static void end_names(struct coll_circuit_message *m)
+{
+	switch (m->kind) {
+	case COLL_CIRCUIT_MSG_HELLO:
+		m->hello.holder[COLL_CIRCUIT_NAME - 1] = m->hello.node[COLL_CIRCUIT_NAME - 1] = 0;
+		break;
+	case COLL_CIRCUIT_MSG_REQUEST:
+		m->request.node[COLL_CIRCUIT_NAME - 1] = m->request.peer[COLL_CIRCUIT_NAME - 1] = 0;
+		break;
+	case COLL_CIRCUIT_MSG_PORTS:
+		m->node.name[COLL_CIRCUIT_NAME - 1] = 0;
+		break;
+	default:
+		m->pair.node[COLL_CIRCUIT_NAME - 1] = m->pair.peer[COLL_CIRCUIT_NAME - 1] = 0;
+	}
+}
+
+static bool needs_root(const struct coll_circuit_message *m)
+{
+	switch (m->kind) {
+	case COLL_CIRCUIT_MSG_PORTS:
+	case COLL_CIRCUIT_MSG_DRAIN:
+		return true;
+	case COLL_CIRCUIT_MSG_REQUEST:
+		return m->request.node[0];
+	case COLL_CIRCUIT_MSG_RELEASE:
+		return m->pair.node[0];
+	default:
+		return false;
+	}
+}
+
 static void circuit_client_take(struct colld_circuits *circuits, struct circuit_client *client,
 				struct coll_circuit_message *m)
 {
-	m->holder[COLL_CIRCUIT_NAME - 1] = m->node[COLL_CIRCUIT_NAME - 1] = 0;
-	m->peer[COLL_CIRCUIT_NAME - 1] = m->text[COLL_CIRCUIT_TEXT - 1] = 0;
-	if ((m->kind == COLL_CIRCUIT_MSG_PORTS || m->kind == COLL_CIRCUIT_MSG_DRAIN ||
-	     m->node[0]) &&
-	    m->kind != COLL_CIRCUIT_MSG_HELLO && !may_manage(client)) {
+	end_names(m);
+	if (needs_root(m) && !may_manage(client)) {
 		circuit_client_answer(circuits, client, m->cookie, -EPERM, "only root may do that");
 		return;
 	}
 	switch (m->kind) {
 	case COLL_CIRCUIT_MSG_HELLO:
-		if (m->value && !may_manage(client))
+		if (m->hello.priority && !may_manage(client))
 			circuit_client_answer(circuits, client, m->cookie, -EPERM,
 					      "only root has priority");
 		else
 			circuit_client_hello(circuits, client, m);
 		break;
 	case COLL_CIRCUIT_MSG_REQUEST:
-		if (m->flags & COLL_CIRCUIT_STANDING && m->node[0])
+		if (m->request.flags & COLL_CIRCUIT_STANDING && m->request.node[0])
 			want_standing(circuits, client, m);
 		else
 			circuit_client_want(circuits, client, m);
 		break;
 	case COLL_CIRCUIT_MSG_RELEASE:
-		if (m->node[0])
+		if (m->pair.node[0])
 			release_standing(circuits, client, m);
 		else
 			circuit_client_release(circuits, client, m->cookie);

@@ -97,10 +97,10 @@ static bool send_message(int fd, struct coll_circuit_message *message)
 static bool say_hello(struct circuit_client *circuits, int fd)
 {
 	struct coll_circuit_message hello = { .kind = COLL_CIRCUIT_MSG_HELLO };
+	const char *job = circuits->context->boot->job;
 
-	strcpy(hello.node, circuits->node);
-	snprintf(hello.holder, sizeof(hello.holder), "%s", circuits->context->boot->job[0] ?
-		 circuits->context->boot->job : "job");
+	strcpy(hello.hello.node, circuits->node);
+	snprintf(hello.hello.holder, sizeof(hello.hello.holder), "%s", *job ? job : "job");
 	return send_message(fd, &hello);
 }
 
@@ -126,17 +126,17 @@ static void ask_for(const struct circuit_client *circuits, const struct circuit_
 	struct coll_circuit_message message = {
 		.kind = COLL_CIRCUIT_MSG_REQUEST,
 		.cookie = want->cookie,
-		.time = is_past(want) ? PAST_NS
+		.request.timeout_ns = is_past(want) ? PAST_NS
 			: want->exec  ? left - left / EARLIER
 				      : COLL_FOREVER,
-		.flags = COLL_CIRCUIT_QUIET | (want->run ? COLL_CIRCUIT_AHEAD : 0) |
+		.request.flags = COLL_CIRCUIT_QUIET | (want->run ? COLL_CIRCUIT_AHEAD : 0) |
 			 (is_past(want) ? COLL_CIRCUIT_COMPLETED
 			  : want->done	? COLL_CIRCUIT_ONE_SIDED
 					: 0),
-		.count = { want->session },
+		.request.session = want->session,
 	};
 
-	strcpy(message.peer, want->node);
+	strcpy(message.request.peer, want->node);
 	tell_manager(circuits, &message);
 }
 
@@ -269,6 +269,8 @@ static void may_go(const struct circuit_client *circuits, struct circuit_want *w
 static void is_never(struct circuit_client *circuits, struct circuit_want *want,
 		     const struct coll_circuit_message *m)
 {
+	const bool failed = m->kind == COLL_CIRCUIT_MSG_FAILED;	/* else an answer */
+	const int error = failed ? m->lease.error : m->answer.error;
 	struct circuit_want **slot = &circuits->wants;
 	char text[COLL_CIRCUIT_TEXT];
 	uint32_t rank;
@@ -282,15 +284,16 @@ static void is_never(struct circuit_client *circuits, struct circuit_want *want,
 	if (want->done)
 		return;		/* it had its use */
 	rank = want->planned->links[want->peer]->rank;
-	snprintf(text, sizeof(text), "%.*s", (int)sizeof(m->text) - 1, m->text);
-	if (m->kind == COLL_CIRCUIT_MSG_FAILED && m->error != -ETIMEDOUT) {
+	snprintf(text, sizeof(text), "%.*s", COLL_CIRCUIT_TEXT - 1,
+		 failed ? m->lease.text : m->answer.text);
+	if (failed && error != -ETIMEDOUT) {
 		if (circuits->context->options.explain)
 			fprintf(stderr, "coll: no circuit from rank %u to %u (%s): what they send "
 				"goes beside\n", want->planned->group->rank, rank, text);
 		may_go(circuits, want);
 		return;
 	}
-	coll_group_fail(want->exec->group, m->error ? m->error : -EIO, rank, COLL_NONE, text);
+	coll_group_fail(want->exec->group, error ? error : -EIO, rank, COLL_NONE, text);
 }
 
 static void take_message(struct circuit_client *circuits)
@@ -309,7 +312,7 @@ static void take_message(struct circuit_client *circuits)
 		want->planned->links[want->peer]->lit = true;
 		may_go(circuits, want);
 	} else if (m->kind == COLL_CIRCUIT_MSG_FAILED ||
-		   (m->kind == COLL_CIRCUIT_MSG_ANSWER && m->error))
+		   (m->kind == COLL_CIRCUIT_MSG_ANSWER && m->answer.error))
 		is_never(circuits, want, m);
 }
 
@@ -326,7 +329,8 @@ static void read_manager(struct watch *watch, int events)
 		if (circuits->got < sizeof(circuits->message))
 			continue;
 		circuits->got = 0;
-		if (circuits->message.magic != COLL_CIRCUIT_MAGIC) {
+		if (circuits->message.magic != COLL_CIRCUIT_MAGIC ||
+		    circuits->message.version != COLL_CIRCUIT_VERSION) {
 			got = 0;
 			break;
 		}
@@ -606,10 +610,15 @@ static int try_to_meet(struct circuit_client *circuits, char *why, size_t why_by
 		circuits->watch.fd = -1;
 		return -ECONNRESET;
 	}
-	if (!answer.error)
+	if (answer.magic != COLL_CIRCUIT_MAGIC || answer.version != COLL_CIRCUIT_VERSION) {
+		snprintf(why, why_bytes, "circuits: the manager at %s speaks another version; "
+			 "valid: %d", circuits->path, COLL_CIRCUIT_VERSION);
+		return -EPROTO;
+	}
+	if (!answer.answer.error)
 		return 0;
-	snprintf(why, why_bytes, "circuits: %.*s", (int)sizeof(answer.text) - 1, answer.text);
-	return answer.error;
+	snprintf(why, why_bytes, "circuits: %.*s", COLL_CIRCUIT_TEXT - 1, answer.answer.text);
+	return answer.answer.error;
 }
 
 /* What is wrong is said at the start; a manager that is started again is waited for. */

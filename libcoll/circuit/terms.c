@@ -43,13 +43,13 @@ static void take_node(struct coll_group *group, const struct coll_circuit_messag
 	for (rank = 0; rank < group->ranks; rank++) {
 		const char *node = coll_circuits_node(group->context, group->world[rank], deadline);
 
-		here += node && !strncmp(node, m->node, sizeof(m->node));
+		here += node && !strncmp(node, m->node.name, sizeof(m->node.name));
 	}
 	for (rank = 0; rank < group->ranks && here; rank++) {
 		const char *node = coll_circuits_node(group->context, group->world[rank], deadline);
 
-		if (node && !strncmp(node, m->node, sizeof(m->node)))
-			terms->ports[rank] = m->value > here ? m->value / here : 1;
+		if (node && !strncmp(node, m->node.name, sizeof(m->node.name)))
+			terms->ports[rank] = m->node.ports > here ? m->node.ports / here : 1;
 	}
 }
 
@@ -69,15 +69,15 @@ static int terms_ask(struct coll_group *group, int fd, struct circuit_terms *ter
 		if (m.magic != COLL_CIRCUIT_MAGIC)
 			return -EPROTO;
 		if (m.kind == COLL_CIRCUIT_MSG_ANSWER)
-			return m.error;
+			return m.answer.error;
 		if (m.kind == COLL_CIRCUIT_MSG_NODE)
 			take_node(group, &m, deadline, terms);
 		if (m.kind != COLL_CIRCUIT_MSG_SWITCH)
 			continue;
-		terms->limit = m.value;
+		terms->limit = m.status.limit;
 		/* Who waits for several waits for the slowest. */
-		if (m.count[COLL_CIRCUIT_LATE_NS])
-			terms->delta = m.count[COLL_CIRCUIT_LATE_NS] * 1e-9;
+		if (m.status.delay_p90_ns)
+			terms->delta = m.status.delay_p90_ns * 1e-9;
 	}
 	return -EIO;
 }

@@ -129,7 +129,7 @@ no_network() {
 	colld=
 }
 delta_ms() {
-	"$build/coll" circuit show --json --socket "$work/socket" | jq "(.switch.${1:-delta}_ns) / 1e6"
+	"$build/coll" circuit show --json --socket "$work/socket" | jq "(.switch.${1:-delay}_ns) / 1e6"
 }
 
 # ---- jobs -----------------------------------------------------------------------
@@ -252,8 +252,8 @@ for k in $ports; do
 	overhead=$(overhead)
 	beta=$(beta)
 	set_ups "$k"
-	delta=$(delta_ms late)
-	echo "# k = $k: alpha $alpha us, overhead $overhead us, beta $beta ns, set-up $delta ms; medians: queue $(delta_ms batch) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
+	delta=$(delta_ms delay_p90)
+	echo "# k = $k: alpha $alpha us, overhead $overhead us, beta $beta ns, reconfiguration delay $delta ms; medians: queue $(delta_ms queue) + switch $(delta_ms switch) + lock $(delta_ms lock) + notice $(delta_ms notify)" | tee -a "$out/circuits_floor.txt"
 	for what in ${*:-bcast allgather allreduce alltoall scatter gather reduce reduce_scatter_block scan}; do
 		case $what in
 		bcast | reduce | allreduce | scan) sizes=$vectors ;;

@@ -63,7 +63,7 @@ static unsigned long long ask_manager(struct coll_circuit_message m)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	unsigned long long set_ups = 0;
+	unsigned long long setups = 0;
 
 	strcpy(address.sun_path, getenv("COLL_CIRCUITS"));
 	m.magic = COLL_CIRCUIT_MAGIC;
@@ -75,12 +75,12 @@ static unsigned long long ask_manager(struct coll_circuit_message m)
 		if (recv(fd, &m, sizeof(m), MSG_WAITALL) != sizeof(m))
 			rank_fail(world, "the manager does not answer");
 		if (m.kind == COLL_CIRCUIT_MSG_SWITCH)
-			set_ups = m.count[COLL_CIRCUIT_SET_UPS];
+			setups = m.status.setups;
 	} while (m.kind != COLL_CIRCUIT_MSG_ANSWER);
 	close(fd);
-	if (m.error)
-		rank_fail(world, "the manager: %s", m.text);
-	return set_ups;
+	if (m.answer.error)
+		rank_fail(world, "the manager: %s", m.answer.text);
+	return setups;
 }
 
 /* Until so many looks in a row have seen no new set-up, after the first. */
@@ -188,7 +188,7 @@ static void give_ports(int ports)
 	rank_check(world, coll_barrier(world), "coll_barrier");
 	if (!coll_rank(world)) {
 		ask_manager((struct coll_circuit_message){
-			.kind = COLL_CIRCUIT_MSG_PORTS, .node = "n1", .value = ports });
+			.kind = COLL_CIRCUIT_MSG_PORTS, .node = { .name = "n1", .ports = ports } });
 		usleep(2 * LOOK_US);	/* the library does not ask more often */
 	}
 	rank_check(world, coll_barrier(world), "coll_barrier");

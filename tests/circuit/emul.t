@@ -101,7 +101,7 @@ ok "a second one, over the second port" silent circuit request n0 n2 --wait 60s
 ok "carries" reaches 0 2
 ok "beside the first" reaches 0 1
 ok "a set-up takes what was ordered, half of 20 ms at least" test "$(circuit show --json |
-	jq '.switch.switch_ns >= 10000000 and .switch.delta_ns >= .switch.switch_ns')" = true
+	jq '.switch.switch_ns >= 10000000 and .switch.delay_ns >= .switch.switch_ns')" = true
 
 kill -KILL "$colld"
 wait "$colld" 2>/dev/null

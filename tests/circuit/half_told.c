@@ -56,7 +56,7 @@ static void serve(int who)
 		client[who].cookie = m.cookie;
 	} else {
 		if (m.kind == COLL_CIRCUIT_MSG_HELLO)
-			client[who].is_n0 = !strcmp(m.node, "n0");
+			client[who].is_n0 = !strcmp(m.hello.node, "n0");
 		say(fd, COLL_CIRCUIT_MSG_ANSWER, m.cookie);
 	}
 }

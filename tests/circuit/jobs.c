@@ -79,10 +79,10 @@ static int hello(const struct rank *r)
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_HELLO };
 	int fd = meet();
 
-	snprintf(m.holder, sizeof(m.holder), "job%d", r->job);
-	snprintf(m.node, sizeof(m.node), "n%d", r->node);
-	if (fd >= 0 && say(fd, &m) && hear(fd, &m) && m.error)
-		fail("hello", m.text);
+	snprintf(m.hello.holder, sizeof(m.hello.holder), "job%d", r->job);
+	snprintf(m.hello.node, sizeof(m.hello.node), "n%d", r->node);
+	if (fd >= 0 && say(fd, &m) && hear(fd, &m) && m.answer.error)
+		fail("hello", m.answer.text);
 	return fd;
 }
 
@@ -90,16 +90,20 @@ static int hello(const struct rank *r)
 static bool until_lit(int fd, unsigned long cookie, int peer)
 {
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_REQUEST, .cookie = cookie,
-					  .time = DEADLINE_S * 1000000000ull };
+					  .request.timeout_ns = DEADLINE_S * 1000000000ull };
 
-	snprintf(m.peer, sizeof(m.peer), "n%d", peer);
+	snprintf(m.request.peer, sizeof(m.request.peer), "n%d", peer);
 	if (!say(fd, &m))
 		return false;
 	while (hear(fd, &m)) {
 		if (m.cookie != cookie)
 			continue;
-		if (m.kind == COLL_CIRCUIT_MSG_FAILED || m.error) {
-			fail("want", m.text);
+		if (m.kind == COLL_CIRCUIT_MSG_FAILED) {
+			fail("request", m.lease.text);
+			return true;
+		}
+		if (m.kind == COLL_CIRCUIT_MSG_ANSWER && m.answer.error) {
+			fail("request", m.answer.text);
 			return true;
 		}
 		if (m.kind == COLL_CIRCUIT_MSG_UP)
@@ -154,8 +158,8 @@ static void *look(void *argument)
 		bool heard = say(fd, &m);
 
 		while (heard && (heard = hear(fd, &m)) && m.kind != COLL_CIRCUIT_MSG_ANSWER)
-			if (m.kind == COLL_CIRCUIT_MSG_NODE && m.count[0] > m.value)
-				fail(m.node, "more circuits than ports");
+			if (m.kind == COLL_CIRCUIT_MSG_NODE && m.node.taken > m.node.ports)
+				fail(m.node.name, "more circuits than ports");
 		if (!heard) {
 			close(fd);
 			fd = meet();

@@ -30,7 +30,7 @@ kill_colld() {
 }
 lit() {	# HOW-MANY
 	[ "$("$COLL" circuit show --json --socket "$work/socket" |
-		jq '[.circuits[] | select(.state == "up" and .wants > 0)] | length')" = "$1" ]
+		jq '[.circuits[] | select(.state == "up" and .requests > 0)] | length')" = "$1" ]
 }
 ended() {
 	wait "$ranks" || { cat "$work/said"; ranks=; return 1; }

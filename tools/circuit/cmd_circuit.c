@@ -28,18 +28,18 @@ static const char help[] =
 "\n"
 "Shows and manages the circuits of an optical switch, through colld --circuits.\n"
 "\n"
-"  show      nodes and their ports, circuits, holders, the switch and its set-up times\n"
+"  show      nodes and their ports, circuits, holders, the switch and its reconfiguration delay\n"
 "  watch     each change, a line\n"
-"  request   a circuit that stands until it is released; waits until it is lit\n"
+"  request   a circuit that stands until it is released; waits until it is up\n"
 "  release   gives back what was requested so\n"
-"  drain     circuits go dark after a notice; who wants them gets them again later\n"
+"  drain     circuits go down after a grace time; requests for them stay\n"
 "  ports     the node has N ports from now on\n"
 "\n"
 "      --socket PATH  colld's (" COLL_CIRCUIT_SOCKET ")\n"
 "      --json         JSON, when watching an object a line\n"
 "      --svg FILE     the port map as a picture, by gnuplot\n"
 "      --ahead        with ports only that nobody else needs\n"
-"      --wait TIME    for the light, at most (10s)\n"
+"      --wait TIME    until it is up, at most (10s)\n"
 "      --for TIME     watch so long (until it is interrupted)\n";
 
 struct asked {
@@ -103,9 +103,9 @@ static int circuit_request(struct asked *asked, struct coll_circuit_message *m,
 		if (each)
 			each(m, data);
 	}
-	if (!m->error)
+	if (!m->answer.error)
 		return COMMAND_OK;
-	fprintf(stderr, "coll circuit: %s: %s\n", strerror(-m->error), m->text);
+	fprintf(stderr, "coll circuit: %s: %s\n", strerror(-m->answer.error), m->answer.text);
 	return COMMAND_ERROR;
 gone:
 	fprintf(stderr, "coll circuit: colld does not answer\n");
@@ -125,60 +125,69 @@ static bool name_to(char *to, const char *what, const char *name)
 
 /* ---- show ---------------------------------------------------------------- */
 
-static const char *const counts[] = {
-	[COLL_CIRCUIT_SET_UPS] = "set_ups", [COLL_CIRCUIT_FAILURES] = "failures",
-	[COLL_CIRCUIT_LOST] = "lost", [COLL_CIRCUIT_DRIFT] = "drift",
-	[COLL_CIRCUIT_REVOKED] = "revoked", [COLL_CIRCUIT_BATCH_NS] = "batch_ns",
-	[COLL_CIRCUIT_SWITCH_NS] = "switch_ns", [COLL_CIRCUIT_LOCK_NS] = "lock_ns",
-	[COLL_CIRCUIT_NOTIFY_NS] = "notify_ns", [COLL_CIRCUIT_DELTA_NS] = "delta_ns",
-	[COLL_CIRCUIT_LATE_NS] = "late_ns",
-};
-
 static const char *state_name(const struct coll_circuit_message *m)
 {
-	return m->state < COLL_CIRCUIT_STATES ? coll_circuit_state_names[m->state] : "?";
+	return m->circuit.state < COLL_CIRCUIT_STATES ?
+		       coll_circuit_state_names[m->circuit.state] : "?";
 }
 
 static json_t *circuit_json(const struct coll_circuit_message *m)
 {
-	json_t *circuit = json_pack("{s:s, s:s, s:s, s:i, s:I}", "node", m->node, "peer", m->peer,
-				    "state", state_name(m), "wants", (int)m->value,
-				    "ns", (json_int_t)m->time);
+	json_t *circuit = json_pack("{s:s, s:s, s:s, s:i, s:I}", "node", m->circuit.node, "peer",
+				    m->circuit.peer, "state", state_name(m), "requests",
+				    (int)m->circuit.requests, "ns", (json_int_t)m->circuit.ns);
 
-	if (m->port[0] != COLL_CIRCUIT_NO_PORT)
-		json_object_set_new(circuit, "port", json_pack("[i,i]", m->port[0], m->port[1]));
-	if (m->holder[0])
-		json_object_set_new(circuit, "holder", json_string(m->holder));
-	if (m->text[0])
-		json_object_set_new(circuit, "why", json_string(m->text));
+	if (m->circuit.port[0] != COLL_CIRCUIT_NO_PORT)
+		json_object_set_new(circuit, "port",
+				    json_pack("[i,i]", m->circuit.port[0], m->circuit.port[1]));
+	if (m->circuit.holder[0])
+		json_object_set_new(circuit, "holder", json_string(m->circuit.holder));
+	if (m->circuit.text[0])
+		json_object_set_new(circuit, "why", json_string(m->circuit.text));
 	return circuit;
+}
+
+static json_t *status_json(const struct coll_circuit_message *m)
+{
+	const struct { const char *name; u64 value; } figures[] = {
+		{ "setups", m->status.setups }, { "failures", m->status.failures },
+		{ "lost", m->status.lost }, { "drift", m->status.drift },
+		{ "revoked", m->status.revoked }, { "queue_ns", m->status.queue_ns },
+		{ "switch_ns", m->status.switch_ns }, { "lock_ns", m->status.lock_ns },
+		{ "notify_ns", m->status.notify_ns }, { "delay_ns", m->status.delay_ns },
+		{ "delay_p90_ns", m->status.delay_p90_ns },
+	};
+	json_t *status = json_pack("{s:s, s:i}", "driver", m->status.driver, "limit",
+				   (int)m->status.limit);
+	size_t i;
+
+	for (i = 0; i < sizeof(figures) / sizeof(*figures); i++)
+		json_object_set_new(status, figures[i].name, json_integer(figures[i].value));
+	return status;
 }
 
 static void keep_json(const struct coll_circuit_message *m, void *data)
 {
-	json_t *root = data, *object;
-	size_t i;
+	json_t *root = data;
 
 	switch (m->kind) {
 	case COLL_CIRCUIT_MSG_NODE:
 		json_array_append_new(json_object_get(root, "nodes"),
-			json_pack("{s:s, s:i, s:I}", "node", m->node, "ports", (int)m->value,
-				  "taken", (json_int_t)m->count[0]));
+			json_pack("{s:s, s:i, s:I}", "node", m->node.name, "ports",
+				  (int)m->node.ports, "taken", (json_int_t)m->node.taken));
 		break;
 	case COLL_CIRCUIT_MSG_HOLDER:
 		json_array_append_new(json_object_get(root, "holders"),
-			json_pack("{s:s, s:i, s:I, s:I}", "holder", m->holder, "priority",
-				  (int)m->value, "wants", (json_int_t)m->count[0], "port_ns",
-				  (json_int_t)m->count[1]));
+			json_pack("{s:s, s:i, s:I, s:I}", "holder", m->holder.name,
+				  "priority", (int)m->holder.priority, "requests",
+				  (json_int_t)m->holder.requests, "port_ns",
+				  (json_int_t)m->holder.port_ns));
 		break;
 	case COLL_CIRCUIT_MSG_CIRCUIT:
 		json_array_append_new(json_object_get(root, "circuits"), circuit_json(m));
 		break;
 	case COLL_CIRCUIT_MSG_SWITCH:
-		object = json_pack("{s:s, s:i}", "driver", m->text, "limit", (int)m->value);
-		for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-			json_object_set_new(object, counts[i], json_integer(m->count[i]));
-		json_object_set_new(root, "switch", object);
+		json_object_set_new(root, "switch", status_json(m));
 		break;
 	}
 }
@@ -194,8 +203,8 @@ static void print_circuit(const char *node, const char *peer, const char *state,
 		snprintf(ports, sizeof(ports), "%d-%d",
 			 (int)json_integer_value(json_array_get(port, 0)),
 			 (int)json_integer_value(json_array_get(port, 1)));
-	printf("%-16s %-16s %-7s %-9s %5d  %s%s%s\n", node, peer, ports, state,
-	       (int)json_integer_value(json_object_get(circuit, "wants")), holder ? holder : "",
+	printf("%-16s %-16s %-7s %-9s %8d  %s%s%s\n", node, peer, ports, state,
+	       (int)json_integer_value(json_object_get(circuit, "requests")), holder ? holder : "",
 	       why ? " # " : "", why ? why : "");
 }
 
@@ -214,29 +223,29 @@ static void print_tables(json_t *root)
 		printf("%-16s %5d %5d\n", json_string_value(json_object_get(each, "node")),
 		       (int)json_integer_value(json_object_get(each, "ports")),
 		       (int)json_integer_value(json_object_get(each, "taken")));
-	printf("\n%-16s %-16s %-7s %-9s %5s  %s\n", "NODE", "PEER", "PORTS", "STATE", "WANTS",
+	printf("\n%-16s %-16s %-7s %-9s %8s  %s\n", "NODE", "PEER", "PORTS", "STATE", "REQUESTS",
 	       "HOLDER");
 	json_array_foreach(json_object_get(root, "circuits"), i, each)
 		print_circuit(json_string_value(json_object_get(each, "node")),
 			      json_string_value(json_object_get(each, "peer")),
 			      json_string_value(json_object_get(each, "state")), each);
-	printf("\n%-32s %8s %5s %14s\n", "HOLDER", "PRIORITY", "WANTS", "PORT SECONDS");
+	printf("\n%-32s %8s %8s %14s\n", "HOLDER", "PRIORITY", "REQUESTS", "PORT SECONDS");
 	json_array_foreach(json_object_get(root, "holders"), i, each)
-		printf("%-32s %8d %5d %14.3f\n", json_string_value(json_object_get(each, "holder")),
+		printf("%-32s %8d %8d %14.3f\n", json_string_value(json_object_get(each, "holder")),
 		       (int)json_integer_value(json_object_get(each, "priority")),
-		       (int)json_integer_value(json_object_get(each, "wants")),
+		       (int)json_integer_value(json_object_get(each, "requests")),
 		       circuit_ms(each, "port_ns") / 1e3);
-	printf("\nswitch: %s\nset-ups %d, failures %d, lost %d, drift %d, revoked %d\n",
+	printf("\nswitch: %s\nset up %d, failures %d, lost %d, drift %d, revoked %d\n",
 	       json_string_value(json_object_get(s, "driver")),
-	       (int)json_integer_value(json_object_get(s, "set_ups")),
+	       (int)json_integer_value(json_object_get(s, "setups")),
 	       (int)json_integer_value(json_object_get(s, "failures")),
 	       (int)json_integer_value(json_object_get(s, "lost")),
 	       (int)json_integer_value(json_object_get(s, "drift")),
 	       (int)json_integer_value(json_object_get(s, "revoked")));
-	printf("set-up: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notice %.3f (medians); "
-	       "nine of ten: %.3f\n",
-	       circuit_ms(s, "delta_ns"), circuit_ms(s, "batch_ns"), circuit_ms(s, "switch_ns"),
-	       circuit_ms(s, "lock_ns"), circuit_ms(s, "notify_ns"), circuit_ms(s, "late_ns"));
+	printf("reconfiguration delay: %.3f ms = queue %.3f + switch %.3f + lock %.3f + notify "
+	       "%.3f (medians); 90th percentile %.3f ms\n",
+	       circuit_ms(s, "delay_ns"), circuit_ms(s, "queue_ns"), circuit_ms(s, "switch_ns"),
+	       circuit_ms(s, "lock_ns"), circuit_ms(s, "notify_ns"), circuit_ms(s, "delay_p90_ns"));
 }
 
 /* ---- the port map -------------------------------------------------------- */
@@ -347,7 +356,7 @@ static void print_change(const struct asked *asked, const struct coll_circuit_me
 		json_dumpf(circuit, stdout, JSON_COMPACT);
 		puts("");
 	} else {
-		print_circuit(m->node, m->peer, state_name(m), circuit);
+		print_circuit(m->circuit.node, m->circuit.peer, state_name(m), circuit);
 	}
 	fflush(stdout);
 	json_decref(circuit);
@@ -374,48 +383,48 @@ static int circuit_watch(struct asked *asked)
 
 static bool is_pair(const struct coll_circuit_message *m, const char *a, const char *b)
 {
-	return (!strcmp(m->node, a) && !strcmp(m->peer, b)) ||
-	       (!strcmp(m->node, b) && !strcmp(m->peer, a));
+	return (!strcmp(m->circuit.node, a) && !strcmp(m->circuit.peer, b)) ||
+	       (!strcmp(m->circuit.node, b) && !strcmp(m->circuit.peer, a));
 }
 
 struct found {
 	const char *node, *peer;
-	bool lit;
+	bool up;
 	char why[COLL_CIRCUIT_TEXT];
 };
 
-static void find_lit(const struct coll_circuit_message *m, void *data)
+static void find_up(const struct coll_circuit_message *m, void *data)
 {
 	struct found *found = data;
 
 	if (m->kind != COLL_CIRCUIT_MSG_CIRCUIT || !is_pair(m, found->node, found->peer))
 		return;
-	found->lit = m->state == COLL_CIRCUIT_UP;
+	found->up = m->circuit.state == COLL_CIRCUIT_UP;
 	snprintf(found->why, sizeof(found->why), "%.100s%s%.40s", state_name(m),
-		 m->text[0] ? ": " : "", m->text);
+		 m->circuit.text[0] ? ": " : "", m->circuit.text);
 }
 
-static int wait_lit(struct asked *asked, const char *node, const char *peer)
+static int wait_up(struct asked *asked, const char *node, const char *peer)
 {
 	struct found found = { .node = node, .peer = peer };
 	const double end = circuit_seconds() + asked->wait;
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_WATCH };
-	int status = circuit_request(asked, &m, find_lit, &found);
+	int status = circuit_request(asked, &m, find_up, &found);
 
 	m = (struct coll_circuit_message){ .kind = COLL_CIRCUIT_MSG_SHOW };
 	if (!status)
-		status = circuit_request(asked, &m, find_lit, &found);
-	while (!status && !found.lit && circuit_seconds() < end) {
+		status = circuit_request(asked, &m, find_up, &found);
+	while (!status && !found.up && circuit_seconds() < end) {
 		const int got =
 			circuit_receive(asked, &m, (int)((end - circuit_seconds()) * 1e3) + 1);
 
 		if (got < 0)
 			status = COMMAND_ERROR;
 		if (got > 0)
-			find_lit(&m, &found);
+			find_up(&m, &found);
 	}
-	if (!status && !found.lit) {
-		fprintf(stderr, "coll circuit: %s - %s is not lit after %g s, but %s\n", node, peer,
+	if (!status && !found.up) {
+		fprintf(stderr, "coll circuit: %s - %s is not up after %g s, but %s\n", node, peer,
 			asked->wait, found.why[0] ? found.why : "waits for ports");
 		status = COMMAND_ERROR;
 	}
@@ -424,16 +433,25 @@ static int wait_lit(struct asked *asked, const char *node, const char *peer)
 
 static int circuit_pair(struct asked *asked, int kind, const char *node, const char *peer)
 {
+	struct coll_circuit_message m = { .kind = kind };
+
+	if (!name_to(m.pair.node, "NODE", node) || (peer && !name_to(m.pair.peer, "PEER", peer)))
+		return COMMAND_USAGE;
+	return circuit_request(asked, &m, NULL, NULL);
+}
+
+static int circuit_stand(struct asked *asked, const char *node, const char *peer)
+{
 	struct coll_circuit_message m = {
-		.kind = kind,
-		.flags = COLL_CIRCUIT_STANDING | (asked->ahead ? COLL_CIRCUIT_AHEAD : 0),
+		.kind = COLL_CIRCUIT_MSG_REQUEST,
+		.request.flags = COLL_CIRCUIT_STANDING | (asked->ahead ? COLL_CIRCUIT_AHEAD : 0),
 	};
 	int status;
 
-	if (!name_to(m.node, "NODE", node) || (peer && !name_to(m.peer, "PEER", peer)))
+	if (!name_to(m.request.node, "NODE", node) || !name_to(m.request.peer, "PEER", peer))
 		return COMMAND_USAGE;
 	status = circuit_request(asked, &m, NULL, NULL);
-	return status || kind != COLL_CIRCUIT_MSG_REQUEST ? status : wait_lit(asked, node, peer);
+	return status ? status : wait_up(asked, node, peer);
 }
 
 static int circuit_ports(struct asked *asked, const char *node, const char *number)
@@ -441,10 +459,10 @@ static int circuit_ports(struct asked *asked, const char *node, const char *numb
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_PORTS };
 	u64 value;
 
-	if (!name_to(m.node, "NODE", node) ||
+	if (!name_to(m.node.name, "NODE", node) ||
 	    !argument_number("circuit", "N", number, 0, COLL_CIRCUIT_PORTS_MAX, &value))
 		return COMMAND_USAGE;
-	m.value = value;
+	m.node.ports = value;
 	return circuit_request(asked, &m, NULL, NULL);
 }
 
@@ -479,7 +497,7 @@ static int circuit_act(struct asked *asked, int what, char **argument, int argum
 	case WATCH:
 		return circuit_watch(asked);
 	case REQUEST:
-		return circuit_pair(asked, COLL_CIRCUIT_MSG_REQUEST, argument[0], argument[1]);
+		return circuit_stand(asked, argument[0], argument[1]);
 	case RELEASE:
 		return circuit_pair(asked, COLL_CIRCUIT_MSG_RELEASE, argument[0], argument[1]);
 	case DRAIN:
