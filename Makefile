@@ -356,7 +356,7 @@ LIBDIR		= $(PREFIX)/lib
 INCLUDEDIR	= $(PREFIX)/include
 MANDIR		= $(PREFIX)/share/man
 DOCDIR		= $(PREFIX)/share/doc/coll
-VERSION		= $(shell awk '/define COLL_VERSION_/ { v = v dot $$3; dot = "." } END { print v }' \
+VERSION		= $(shell awk '/define COLL_VERSION_M/ { v = v dot $$3; dot = "." } END { print v }' \
 		  libcoll/coll.h)
 
 install: all

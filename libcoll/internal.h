@@ -323,6 +323,7 @@ struct coll_run {
 	void *in, *out;
 	uint64_t deadline_ns;		/* 0: the group's */
 	bool persistent;
+	bool active;			/* started, and its end not told to the application */
 	struct auto_call *evidence;	/* counted in the autopilot's, or NULL */
 	uint64_t began;			/* with evidence: when */
 	enum auto_choice chosen;

@@ -78,6 +78,6 @@ bool coll_shim_completed(const struct coll_run *run);
 const char *coll_shim_algorithm(const struct coll_run *run);
 
 /* Whether libcoll has this reduction of this type (not of opaque or user ones). */
-bool coll_shim_reduces(int type, int op);
+bool coll_shim_reduces(enum coll_type type, enum coll_reduction op);
 
 #endif

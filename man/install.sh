@@ -4,8 +4,8 @@
 # usage: man/install.sh MANDIR
 #
 # Installs the pages, and for every other name a page is found by a link to it:
-# the names in the page's NAME section, and the three forms of each collective
-# that coll.h declares. The table of algorithms in coll.7 is what coll verify --list says.
+# the names in the page's NAME section, and all three forms of each collective.
+# The table of algorithms in coll.7 is what coll verify --list says.
 set -e
 source=$(dirname "$0")
 mandir=${1:?usage: man/install.sh MANDIR}
@@ -32,8 +32,7 @@ for page in "$source"/*.3; do
 		link "$name" "$page"
 	done
 done
-for name in $(sed -n 's/^COLL_FORMS(\([a-z_]*\),.*/\1/p' "$source/../libcoll/coll.h"); do
-	link "coll_$name" coll_allreduce.3
-	link "coll_i$name" coll_allreduce.3
-	link "coll_${name}_init" coll_allreduce.3
+for name in $(names "$source/coll_allreduce.3"); do
+	link "coll_i${name#coll_}" coll_allreduce.3
+	link "${name}_init" coll_allreduce.3
 done

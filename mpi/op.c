@@ -18,7 +18,7 @@ struct use {
 	MPI_Count extent, true_lb;
 	size_t alignment;
 	bool commutative;
-	int coll_op;
+	enum coll_reduction coll_op;
 };
 
 static struct use *uses;
@@ -81,8 +81,8 @@ static bool op_aligned(const struct use *use, const void *a, const void *b)
 	return !(((uintptr_t)a | (uintptr_t)b) & (use->alignment - 1));
 }
 
-static void op_reduce(void *out, const void *left, const void *right, size_t count, int type,
-		      void *argument)
+static void op_reduce(void *out, const void *left, const void *right, size_t count,
+		      enum coll_type type, void *argument)
 {
 	const struct use *use = argument;
 
@@ -191,7 +191,8 @@ static int coll_reduction_of(MPI_Op op)
 	return -1;
 }
 
-enum reason op_find(MPI_Op op, MPI_Datatype datatype, int *coll_type, int *coll_op)
+enum reason op_find(MPI_Op op, MPI_Datatype datatype, enum coll_type *coll_type,
+		    enum coll_reduction *coll_op)
 {
 	const struct type *type = type_find(datatype);
 	const struct use *use;

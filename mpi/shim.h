@@ -146,7 +146,8 @@ int op_start(void);
  * How libcoll reduces so: type and op for its calls. OTHER_TYPE: it cannot,
  * whoever asks.
  */
-enum reason op_find(MPI_Op op, MPI_Datatype datatype, int *coll_type, int *coll_op);
+enum reason op_find(MPI_Op op, MPI_Datatype datatype, enum coll_type *coll_type,
+		    enum coll_reduction *coll_op);
 
 /*
  * A handle that a task under way needs: MPI lets the program free it meanwhile,
@@ -173,7 +174,8 @@ struct call {
 	const MPI_Datatype *in_types, *out_types;
 	bool large;
 	struct comm *met;		/* what was found out when deciding whose it is */
-	int coll_type, coll_op;
+	enum coll_type coll_type;
+	enum coll_reduction coll_op;
 };
 
 static inline MPI_Count count_at(const struct call *call, const void *counts, int i)
@@ -206,7 +208,6 @@ struct stage {
 	void *out;
 	size_t count;
 	size_t *counts, *displs, *out_counts, *out_displs;
-	int type, op;
 	uint64_t bytes;		/* that this rank moves, for the report */
 
 	struct piece *pieces;

@@ -31,7 +31,8 @@ static int task_launch(struct task *task, bool later)
 	const struct stage *s = &task->stage;
 	struct coll_group *group = task->group;
 	struct coll_run **run = &task->run;
-	const int type = COLL_UINT8, root = call->root;
+	const enum coll_type type = COLL_UINT8;
+	const int root = call->root;
 
 	lingering = true;
 #define LAUNCH(name, ...) \

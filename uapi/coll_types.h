@@ -35,10 +35,16 @@ enum coll_type {
 	 * stands in the schedule's header.
 	 */
 	COLL_OPAQUE_TYPE = 255,
+	/* COLL_OPAQUE(2^30 - 1). A C++ enum has room for its largest enumerator only. */
+	COLL_OPAQUE_MAX = 0x7fffffff
 };
 
 /* The type of opaque elements of n bytes each, 1 <= n < 2^30. */
-#define COLL_OPAQUE(n) (0x40000000 + (n))
+#ifdef __cplusplus
+#define COLL_OPAQUE(n) (static_cast<enum coll_type>(0x40000000 + (n)))
+#else
+#define COLL_OPAQUE(n) ((enum coll_type)(0x40000000 + (n)))
+#endif
 
 enum coll_reduction {
 	COLL_SUM,
@@ -56,6 +62,8 @@ enum coll_reduction {
 	COLL_REDUCTIONS,
 	/* The application's own function. In calls: a number from coll_op_create(). */
 	COLL_USER_REDUCTION = 255,
+	/* The largest of these numbers: makes room for them, as COLL_OPAQUE_MAX does. */
+	COLL_USER_REDUCTION_MAX = 0x7fffffff
 };
 
 #endif

@@ -1,585 +1,574 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The public calls: arguments into a struct coll_call, checked, then planned
- * and started. Each collective has one function that makes its call and three
- * public ones that differ in what happens then.
+ * The public calls. Each collective has a function that makes a request of its arguments,
+ * and three public ones that block on it, start it or prepare it (request.c).
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "core/reduce.h"
 #include "libcoll/circuit/circuit.h"
-#include "libcoll/exec/exec.h"
 #include "libcoll/progress/progress.h"
-#include "run.h"
+#include "request.h"
 
-_Static_assert(sizeof(size_t) == sizeof(uint64_t), "counts are handed on as they are");
+/* ---- barrier ----------------------------------------------------------- */
 
-/* A call on its way: what to run, on which buffers. */
-struct request {
-	struct coll_group *group;
-	struct coll_call call;
-	uint32_t user_op;
-	void *in, *out;
-	const char *argument, *valid;	/* what is wrong, or NULL */
-	int error;
-};
-
-static void collective_refuse(struct request *request, const char *argument, const char *valid)
+static struct coll_request barrier_request(struct coll_group *group)
 {
-	request->argument = argument;
-	request->valid = valid;
-	request->error = -EINVAL;
+	return coll_request_begin(COLL_BARRIER, group);
 }
 
-static struct request collective_begin(enum coll_collective collective, struct coll_group *group)
-{
-	return (struct request){
-		.group = group,
-		.call = {
-			.collective = collective,
-			.rank = group->rank,
-			.ranks = group->ranks,
-			.cluster = group->clusters > 1 ? group->cluster : NULL,
-			.clusters = group->clusters,
-			.element = 1,
-			.commutative = true,
-		},
-	};
-}
-
-/* ---- arguments ---------------------------------------------------------- */
-
-static void set_type(struct request *request, int type)
-{
-	struct coll_call *call = &request->call;
-
-	if (type >= COLL_OPAQUE(1)) {
-		call->type = COLL_OPAQUE_TYPE;
-		call->element = type - COLL_OPAQUE(0);
-	} else {
-		call->type = type;
-		call->element = type < 0 ? 0 : coll_type_bytes(type);
-	}
-	if (!call->element) {
-		call->element = 1;
-		collective_refuse(request, "type", "an enum coll_type or COLL_OPAQUE(bytes)");
-	}
-}
-
-static void set_reduction(struct request *request, int op)
-{
-	const struct coll_context *context = request->group->context;
-	struct coll_call *call = &request->call;
-	uint32_t user = op - COLL_USER_REDUCTION - 1;
-
-	if (op > COLL_USER_REDUCTION) {
-		if (user >= context->ops_count || !context->ops[user].used) {
-			collective_refuse(request, "op", "a number from coll_op_create()");
-			return;
-		}
-		call->reduction = COLL_USER_REDUCTION;
-		call->commutative = context->ops[user].commutative;
-		request->user_op = user;
-		return;
-	}
-	call->reduction = op;
-	if (op < 0 || op >= COLL_REDUCTIONS)
-		collective_refuse(request, "op",
-				  "an enum coll_reduction or a number from coll_op_create()");
-	else if (!request->error && !coll_reduction_fits(call->type, op))
-		collective_refuse(request, "op", "a reduction that is defined for this type");
-}
-
-static void set_root(struct request *request, int root)
-{
-	if (root < 0 || (uint32_t)root >= request->group->ranks)
-		collective_refuse(request, "root", "a rank of the group");
-	request->call.root = root;
-}
-
-/* `blocks` of count elements must fit into memory. */
-static void set_count(struct request *request, size_t count, uint64_t blocks)
-{
-	if (count > COLL_BYTES_MAX / request->call.element / (blocks ? blocks : 1))
-		collective_refuse(request, "count", "such that the data has less than 2^48 bytes");
-	request->call.count = count;
-}
-
-static const u64 *counts_of(struct request *request, const size_t *counts, const char *name,
-				 bool required)
-{
-	uint64_t sum = 0;
-	uint32_t i;
-
-	if (!counts) {
-		if (required)
-			collective_refuse(request, name, "an array with an entry for each rank");
-		return NULL;
-	}
-	for (i = 0; i < request->group->ranks; i++) {
-		if (counts[i] > COLL_BYTES_MAX / request->call.element ||
-		    (sum += counts[i]) > COLL_BYTES_MAX / request->call.element) {
-			collective_refuse(request, name,
-					  "such that the data has less than 2^48 bytes");
-			return NULL;
-		}
-	}
-	return (const u64 *)counts;
-}
-
-/* Where the blocks begin. `counts` are checked, or NULL after an error. */
-static const u64 *displs_of(struct request *request, const size_t *displs, const u64 *counts)
-{
-	const uint64_t max = COLL_BYTES_MAX / request->call.element;
-	uint32_t i;
-
-	if (!displs)
-		collective_refuse(request, "displs", "an array with an entry for each rank");
-	for (i = 0; displs && counts && i < request->group->ranks; i++)
-		if (counts[i] && (displs[i] > max || counts[i] > max - displs[i]))
-			collective_refuse(request, "displs",
-					  "such that each block ends within 2^48 bytes");
-	return (const u64 *)displs;
-}
-
-static void set_buffers(struct request *request, const void *in, void *out)
-{
-	request->call.in_place = in == COLL_IN_PLACE;
-	request->in = in == COLL_IN_PLACE ? NULL : (void *)in;
-	request->out = out;
-}
-
-/* ---- planning ----------------------------------------------------------- */
-
-static int tell_refusal(struct coll_group *group, enum coll_collective collective,
-			const char *argument, const char *valid)
-{
-	snprintf(group->text, sizeof(group->text), "%s: argument %s: it must be %s",
-		 coll_collective_names[collective], argument, valid);
-	return -EINVAL;
-}
-
-static bool no_memory(const void *buffer, uint64_t bytes)
-{
-	return bytes && (!buffer || buffer == COLL_IN_PLACE);
-}
-
-/* The schedule says which buffers this rank needs. */
-static int check_buffers(const struct coll_run *run)
-{
-	const struct coll_schedule *s = run->planned->schedule;
-	const enum coll_collective collective = run->planned->call.collective;
-
-	if (no_memory(run->in, s->buffer[COLL_IN]))
-		return tell_refusal(run->group, collective, "in",
-				    "a buffer, since there are elements to send");
-	if (no_memory(run->out, s->buffer[COLL_OUT]))
-		return tell_refusal(run->group, collective,
-				    collective == COLL_BCAST ? "data" : "out",
-				    "a buffer, since there are elements to go into it");
-	return 0;
-}
-
-int coll_run_plan(struct coll_run *run)
-{
-	int error;
-
-	if (run->planned)
-		return 0;
-	if (run->group->freed)
-		return -EINVAL;
-	error = coll_planned_get(run->group, &run->call, run->user_op, &run->planned);
-	if (!error)
-		error = check_buffers(run);
-	return error;
-}
-
-/* ---- the three forms ---------------------------------------------------- */
-
-static void refuse_here(void *argument)
-{
-	const struct request *request = argument;
-
-	tell_refusal(request->group, request->call.collective, request->argument, request->valid);
-}
-
-static int collective_check(struct request *request)
-{
-	if (request->error)
-		coll_progress_do_now(request->group->context, refuse_here, request);
-	return request->error;
-}
-
-static struct coll_run run_of(const struct request *request)
-{
-	return (struct coll_run){
-		.group = request->group,
-		.call = request->call,
-		.user_op = request->user_op,
-		.in = request->in,
-		.out = request->out,
-	};
-}
-
-static int now(struct request request)
-{
-	const struct coll_progress_ops *progress = coll_progress_of(request.group->context);
-	struct coll_run run = run_of(&request);
-	int error = collective_check(&request);
-
-	run.local = true;
-	if (!error)
-		error = progress->start(&run);
-	return error ? error : progress->wait(&run);
-}
-
-static int make_run(struct request *request, struct coll_run **made)
-{
-	int error = collective_check(request);
-
-	*made = NULL;
-	if (error)
-		return error;
-	*made = malloc(sizeof(**made));
-	if (!*made)
-		return -ENOMEM;
-	**made = run_of(request);
-	return 0;
-}
-
-static void plan_here(void *argument)
-{
-	struct coll_run *run = argument;
-
-	run->status = coll_run_plan(run);
-	if (run->status) {
-		coll_run_ended(run);
-		return;
-	}
-	run->persistent = true;
-	coll_circuits_prefetch(run);
-}
-
-static int prepare(struct request request, struct coll_run **made)
-{
-	struct coll_run *run;
-	int error = make_run(&request, &run);
-
-	*made = NULL;
-	if (error)
-		return error;
-	coll_progress_do(request.group->context, plan_here, run);
-	error = run->status;
-	if (error) {
-		free(run);
-		return error;
-	}
-	*made = run;
-	return 0;
-}
-
-static int later(struct request request, struct coll_run **made)
-{
-	struct coll_run *run;
-	int error = make_run(&request, &run);
-
-	*made = NULL;
-	if (error)
-		return error;
-	error = coll_progress_of(request.group->context)->start(run);
-	if (error) {
-		free(run);
-		return error;
-	}
-	*made = run;
-	return 0;
-}
-
-#define ARGUMENTS(...) __VA_ARGS__
-/* The three public functions of a collective whose request `name` makes. */
-#define FORMS(name, parameters, arguments)                                                 \
-	int coll_##name(parameters)                                                        \
-	{                                                                                  \
-		return now(name(arguments));                                               \
-	}                                                                                  \
-	LATER_FORMS(name, ARGUMENTS(parameters), ARGUMENTS(arguments))
-#define LATER_FORMS(name, parameters, arguments)                                           \
-	int coll_i##name(parameters, struct coll_run **run)                                \
-	{                                                                                  \
-		return later(name(arguments), run);                                        \
-	}                                                                                  \
-	int coll_##name##_init(parameters, struct coll_run **run)                          \
-	{                                                                                  \
-		return prepare(name(arguments), run);                                \
-	}
-
-/* ---- collectives -------------------------------------------------------- */
-
-static struct request barrier(struct coll_group *group)
-{
-	return collective_begin(COLL_BARRIER, group);
-}
-
-/* The blocking one is where a group's plans of circuits may change. */
+/* The blocking form is the point where a group's plans of circuits may change. */
 int coll_barrier(struct coll_group *group)
 {
-	int error = now(barrier(group));
+	int error = coll_request_block(barrier_request(group));
 
 	if (!error && group->terms)
 		coll_progress_do(group->context, coll_circuits_agree_again, group);
 	return error;
 }
-LATER_FORMS(barrier, struct coll_group *group, group)
 
-static struct request bcast(void *data, size_t count, int type, int root,
-			    struct coll_group *group)
+int coll_ibarrier(struct coll_group *group, struct coll_run **run)
 {
-	struct request request = collective_begin(COLL_BCAST, group);
+	return coll_request_start(barrier_request(group), run);
+}
 
-	set_type(&request, type);
-	set_count(&request, count, 1);
-	set_root(&request, root);
+int coll_barrier_init(struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(barrier_request(group), run);
+}
+
+/* ---- bcast ------------------------------------------------------------- */
+
+static struct coll_request bcast_request(void *data, size_t count, enum coll_type type, int root,
+				    struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_BCAST, group);
+
+	coll_request_type(&request, type);
+	coll_request_count(&request, count, 1);
+	coll_request_root(&request, root);
 	request.out = data;
 	return request;
 }
-FORMS(bcast, ARGUMENTS(void *data, size_t count, int type, int root, struct coll_group *group),
-      ARGUMENTS(data, count, type, root, group))
 
-static struct request gather(const void *in, void *out, size_t count, int type, int root,
-			     struct coll_group *group)
+int coll_bcast(void *data, size_t count, enum coll_type type, int root, struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_GATHER, group);
+	return coll_request_block(bcast_request(data, count, type, root, group));
+}
 
-	set_type(&request, type);
-	set_count(&request, count, group->ranks);
-	set_root(&request, root);
-	set_buffers(&request, in, out);
-	if (request.call.in_place && request.call.rank != request.call.root)
-		collective_refuse(&request, "in", "a buffer: only the root gathers in place");
+int coll_ibcast(void *data, size_t count, enum coll_type type, int root, struct coll_group *group,
+		struct coll_run **run)
+{
+	return coll_request_start(bcast_request(data, count, type, root, group), run);
+}
+
+int coll_bcast_init(void *data, size_t count, enum coll_type type, int root,
+		    struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(bcast_request(data, count, type, root, group), run);
+}
+
+/* ---- gather ------------------------------------------------------------ */
+
+static struct coll_request gather_request(const void *in, void *out, size_t count, enum coll_type type,
+				     int root, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_GATHER, group);
+
+	coll_request_type(&request, type);
+	coll_request_count(&request, count, group->ranks);
+	coll_request_root(&request, root);
+	coll_request_buffers(&request, in, out);
+	coll_request_in_place_on_root(&request, "in");
 	return request;
 }
-FORMS(gather, ARGUMENTS(const void *in, void *out, size_t count, int type, int root,
-			struct coll_group *group),
-      ARGUMENTS(in, out, count, type, root, group))
 
-static struct request gatherv(const void *in, size_t count, void *out, const size_t *counts,
-			      const size_t *displs, int type, int root, struct coll_group *group)
+int coll_gather(const void *in, void *out, size_t count, enum coll_type type, int root,
+		struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_GATHERV, group);
-	bool is_root;
+	return coll_request_block(gather_request(in, out, count, type, root, group));
+}
 
-	set_type(&request, type);
-	set_root(&request, root);
-	is_root = request.call.rank == request.call.root;
-	set_count(&request, count, 1);
-	request.call.counts = counts_of(&request, counts, "counts", is_root);
-	if (is_root)
-		request.call.displs = displs_of(&request, displs, request.call.counts);
-	set_buffers(&request, in, out);
-	if (request.call.in_place && !is_root)
-		collective_refuse(&request, "in", "a buffer: only the root gathers in place");
-	if (!request.error && request.call.counts)
-		request.call.count = request.call.counts[group->rank];
+int coll_igather(const void *in, void *out, size_t count, enum coll_type type, int root,
+		 struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(gather_request(in, out, count, type, root, group), run);
+}
+
+int coll_gather_init(const void *in, void *out, size_t count, enum coll_type type, int root,
+		     struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(gather_request(in, out, count, type, root, group), run);
+}
+
+/* ---- gatherv ----------------------------------------------------------- */
+
+/* Only the root needs counts and displs; counts are checked wherever they are given. */
+static void request_blocks_of_root(struct coll_request *request, const size_t *counts,
+				   const size_t *displs)
+{
+	struct coll_call *call = &request->call;
+	const bool root = call->rank == call->root;
+
+	call->counts = coll_request_counts(request, counts, "counts", root);
+	if (root)
+		call->displs = coll_request_displs(request, displs, "displs", call->counts);
+	if (!request->error && call->counts)
+		call->count = call->counts[call->rank];
+}
+
+static struct coll_request gatherv_request(const void *in, size_t count, void *out,
+				      const size_t *counts, const size_t *displs,
+				      enum coll_type type, int root, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_GATHERV, group);
+
+	coll_request_type(&request, type);
+	coll_request_root(&request, root);
+	coll_request_count(&request, count, 1);
+	request_blocks_of_root(&request, counts, displs);
+	coll_request_buffers(&request, in, out);
+	coll_request_in_place_on_root(&request, "in");
 	return request;
 }
-FORMS(gatherv, ARGUMENTS(const void *in, size_t count, void *out, const size_t *counts,
-			 const size_t *displs, int type, int root, struct coll_group *group),
-      ARGUMENTS(in, count, out, counts, displs, type, root, group))
 
-static struct request scatter(const void *in, void *out, size_t count, int type, int root,
-			      struct coll_group *group)
+int coll_gatherv(const void *in, size_t count, void *out, const size_t *counts,
+		 const size_t *displs, enum coll_type type, int root, struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_SCATTER, group);
+	return coll_request_block(gatherv_request(in, count, out, counts, displs, type, root,
+						  group));
+}
 
-	set_type(&request, type);
-	set_count(&request, count, group->ranks);
-	set_root(&request, root);
-	request.in = (void *)in;
-	request.out = out;
-	request.call.in_place = out == COLL_IN_PLACE;
-	if (request.call.in_place && request.call.rank != request.call.root)
-		collective_refuse(&request, "out", "a buffer: only the root scatters in place");
+int coll_igatherv(const void *in, size_t count, void *out, const size_t *counts,
+		  const size_t *displs, enum coll_type type, int root, struct coll_group *group,
+		  struct coll_run **run)
+{
+	return coll_request_start(gatherv_request(in, count, out, counts, displs, type, root,
+						  group), run);
+}
+
+int coll_gatherv_init(const void *in, size_t count, void *out, const size_t *counts,
+		      const size_t *displs, enum coll_type type, int root,
+		      struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(gatherv_request(in, count, out, counts, displs, type, root,
+						    group), run);
+}
+
+/* ---- scatter ----------------------------------------------------------- */
+
+/* In place is said by `out`, since the root's block stays in `in`. */
+static void request_scatter_buffers(struct coll_request *request, const void *in, void *out)
+{
+	request->in = (void *)in;
+	request->out = out;
+	request->call.in_place = out == COLL_IN_PLACE;
+	coll_request_in_place_on_root(request, "out");
+}
+
+static struct coll_request scatter_request(const void *in, void *out, size_t count, enum coll_type type,
+				      int root, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_SCATTER, group);
+
+	coll_request_type(&request, type);
+	coll_request_count(&request, count, group->ranks);
+	coll_request_root(&request, root);
+	request_scatter_buffers(&request, in, out);
 	return request;
 }
-FORMS(scatter, ARGUMENTS(const void *in, void *out, size_t count, int type, int root,
-			 struct coll_group *group),
-      ARGUMENTS(in, out, count, type, root, group))
 
-static struct request scatterv(const void *in, const size_t *counts, const size_t *displs,
-			       void *out, size_t count, int type, int root,
-			       struct coll_group *group)
+int coll_scatter(const void *in, void *out, size_t count, enum coll_type type, int root,
+		 struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_SCATTERV, group);
-	bool is_root;
+	return coll_request_block(scatter_request(in, out, count, type, root, group));
+}
 
-	set_type(&request, type);
-	set_root(&request, root);
-	is_root = request.call.rank == request.call.root;
-	set_count(&request, count, 1);
-	request.call.counts = counts_of(&request, counts, "counts", is_root);
-	if (is_root)
-		request.call.displs = displs_of(&request, displs, request.call.counts);
-	request.in = (void *)in;
-	request.out = out;
-	request.call.in_place = out == COLL_IN_PLACE;
-	if (request.call.in_place && !is_root)
-		collective_refuse(&request, "out", "a buffer: only the root scatters in place");
-	if (!request.error && request.call.counts)
-		request.call.count = request.call.counts[group->rank];
+int coll_iscatter(const void *in, void *out, size_t count, enum coll_type type, int root,
+		  struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(scatter_request(in, out, count, type, root, group), run);
+}
+
+int coll_scatter_init(const void *in, void *out, size_t count, enum coll_type type, int root,
+		      struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(scatter_request(in, out, count, type, root, group), run);
+}
+
+/* ---- scatterv ---------------------------------------------------------- */
+
+static struct coll_request scatterv_request(const void *in, const size_t *counts, const size_t *displs,
+				       void *out, size_t count, enum coll_type type, int root,
+				       struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_SCATTERV, group);
+
+	coll_request_type(&request, type);
+	coll_request_root(&request, root);
+	coll_request_count(&request, count, 1);
+	request_blocks_of_root(&request, counts, displs);
+	request_scatter_buffers(&request, in, out);
 	return request;
 }
-FORMS(scatterv, ARGUMENTS(const void *in, const size_t *counts, const size_t *displs, void *out,
-			  size_t count, int type, int root, struct coll_group *group),
-      ARGUMENTS(in, counts, displs, out, count, type, root, group))
 
-static struct request allgather(const void *in, void *out, size_t count, int type,
-				struct coll_group *group)
+int coll_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out,
+		  size_t count, enum coll_type type, int root, struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_ALLGATHER, group);
+	return coll_request_block(scatterv_request(in, counts, displs, out, count, type, root,
+						   group));
+}
 
-	set_type(&request, type);
-	set_count(&request, count, group->ranks);
-	set_buffers(&request, in, out);
+int coll_iscatterv(const void *in, const size_t *counts, const size_t *displs, void *out,
+		   size_t count, enum coll_type type, int root, struct coll_group *group,
+		   struct coll_run **run)
+{
+	return coll_request_start(scatterv_request(in, counts, displs, out, count, type, root,
+						   group), run);
+}
+
+int coll_scatterv_init(const void *in, const size_t *counts, const size_t *displs, void *out,
+		       size_t count, enum coll_type type, int root, struct coll_group *group,
+		       struct coll_run **run)
+{
+	return coll_request_prepare(scatterv_request(in, counts, displs, out, count, type, root,
+						     group), run);
+}
+
+/* ---- allgather --------------------------------------------------------- */
+
+static struct coll_request allgather_request(const void *in, void *out, size_t count,
+					enum coll_type type, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_ALLGATHER, group);
+
+	coll_request_type(&request, type);
+	coll_request_count(&request, count, group->ranks);
+	coll_request_buffers(&request, in, out);
 	return request;
 }
-FORMS(allgather, ARGUMENTS(const void *in, void *out, size_t count, int type,
-			   struct coll_group *group),
-      ARGUMENTS(in, out, count, type, group))
 
-static struct request allgatherv(const void *in, size_t count, void *out, const size_t *counts,
-				 const size_t *displs, int type, struct coll_group *group)
+int coll_allgather(const void *in, void *out, size_t count, enum coll_type type,
+		   struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_ALLGATHERV, group);
+	return coll_request_block(allgather_request(in, out, count, type, group));
+}
 
-	set_type(&request, type);
-	set_count(&request, count, 1);
-	request.call.counts = counts_of(&request, counts, "counts", true);
-	request.call.displs = displs_of(&request, displs, request.call.counts);
-	set_buffers(&request, in, out);
-	if (!request.error && !request.call.in_place && counts[group->rank] != count)
-		collective_refuse(&request, "count", "what counts says of this rank");
-	if (!request.error)
-		request.call.count = counts[group->rank];
+int coll_iallgather(const void *in, void *out, size_t count, enum coll_type type,
+		    struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(allgather_request(in, out, count, type, group), run);
+}
+
+int coll_allgather_init(const void *in, void *out, size_t count, enum coll_type type,
+			struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(allgather_request(in, out, count, type, group), run);
+}
+
+/* ---- allgatherv -------------------------------------------------------- */
+
+static struct coll_request allgatherv_request(const void *in, size_t count, void *out,
+					 const size_t *counts, const size_t *displs,
+					 enum coll_type type, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_ALLGATHERV, group);
+
+	coll_request_type(&request, type);
+	coll_request_count(&request, count, 1);
+	request.call.counts = coll_request_counts(&request, counts, "counts", true);
+	request.call.displs = coll_request_displs(&request, displs, "displs", request.call.counts);
+	coll_request_buffers(&request, in, out);
+	if (request.error)
+		return request;
+	if (!request.call.in_place && counts[group->rank] != count)
+		coll_request_refuse(&request, "count (%zu) differs from counts[%u] (%zu), this "
+				    "rank's; valid: the same", count, group->rank,
+				    counts[group->rank]);
+	request.call.count = counts[group->rank];
 	return request;
 }
-FORMS(allgatherv, ARGUMENTS(const void *in, size_t count, void *out, const size_t *counts,
-			    const size_t *displs, int type, struct coll_group *group),
-      ARGUMENTS(in, count, out, counts, displs, type, group))
 
-static struct request alltoall(const void *in, void *out, size_t count, int type,
-			       struct coll_group *group)
+int coll_allgatherv(const void *in, size_t count, void *out, const size_t *counts,
+		    const size_t *displs, enum coll_type type, struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_ALLTOALL, group);
+	return coll_request_block(allgatherv_request(in, count, out, counts, displs, type, group));
+}
 
-	set_type(&request, type);
-	set_count(&request, count, group->ranks);
-	set_buffers(&request, in, out);
+int coll_iallgatherv(const void *in, size_t count, void *out, const size_t *counts,
+		     const size_t *displs, enum coll_type type, struct coll_group *group,
+		     struct coll_run **run)
+{
+	return coll_request_start(allgatherv_request(in, count, out, counts, displs, type,
+						     group), run);
+}
+
+int coll_allgatherv_init(const void *in, size_t count, void *out, const size_t *counts,
+			 const size_t *displs, enum coll_type type, struct coll_group *group,
+			 struct coll_run **run)
+{
+	return coll_request_prepare(allgatherv_request(in, count, out, counts, displs, type,
+						       group), run);
+}
+
+/* ---- alltoall ---------------------------------------------------------- */
+
+static struct coll_request alltoall_request(const void *in, void *out, size_t count,
+				       enum coll_type type, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_ALLTOALL, group);
+
+	coll_request_type(&request, type);
+	coll_request_count(&request, count, group->ranks);
+	coll_request_buffers(&request, in, out);
 	return request;
 }
-FORMS(alltoall, ARGUMENTS(const void *in, void *out, size_t count, int type,
-			  struct coll_group *group),
-      ARGUMENTS(in, out, count, type, group))
 
-static struct request alltoallv(const void *in, const size_t *send_counts,
-				const size_t *send_displs, void *out, const size_t *recv_counts,
-				const size_t *recv_displs, int type, struct coll_group *group)
+int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
+		  struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_ALLTOALLV, group);
+	return coll_request_block(alltoall_request(in, out, count, type, group));
+}
+
+int coll_ialltoall(const void *in, void *out, size_t count, enum coll_type type,
+		   struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(alltoall_request(in, out, count, type, group), run);
+}
+
+int coll_alltoall_init(const void *in, void *out, size_t count, enum coll_type type,
+		       struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(alltoall_request(in, out, count, type, group), run);
+}
+
+/* ---- alltoallv --------------------------------------------------------- */
+
+static struct coll_request alltoallv_request(const void *in, const size_t *send_counts,
+					const size_t *send_displs, void *out,
+					const size_t *recv_counts, const size_t *recv_displs,
+					enum coll_type type, struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_ALLTOALLV, group);
 	struct coll_call *call = &request.call;
 
-	set_type(&request, type);
-	set_buffers(&request, in, out);
-	call->recv_counts = counts_of(&request, recv_counts, "recv_counts", true);
-	call->recv_displs = displs_of(&request, recv_displs, call->recv_counts);
+	coll_request_type(&request, type);
+	coll_request_buffers(&request, in, out);
+	call->recv_counts = coll_request_counts(&request, recv_counts, "recv_counts", true);
+	call->recv_displs = coll_request_displs(&request, recv_displs, "recv_displs",
+						call->recv_counts);
 	if (call->in_place) {	/* what comes replaces what goes */
 		call->send_counts = call->recv_counts;
 		call->send_displs = call->recv_displs;
 	} else {
-		call->send_counts = counts_of(&request, send_counts, "send_counts", true);
-		call->send_displs = displs_of(&request, send_displs, call->send_counts);
+		call->send_counts = coll_request_counts(&request, send_counts, "send_counts", true);
+		call->send_displs = coll_request_displs(&request, send_displs, "send_displs",
+							call->send_counts);
 	}
 	return request;
 }
-FORMS(alltoallv, ARGUMENTS(const void *in, const size_t *send_counts, const size_t *send_displs,
-			   void *out, const size_t *recv_counts, const size_t *recv_displs,
-			   int type, struct coll_group *group),
-      ARGUMENTS(in, send_counts, send_displs, out, recv_counts, recv_displs, type, group))
 
-static struct request reduce(const void *in, void *out, size_t count, int type, int op, int root,
-			     struct coll_group *group)
+int coll_alltoallv(const void *in, const size_t *send_counts, const size_t *send_displs, void *out,
+		   const size_t *recv_counts, const size_t *recv_displs, enum coll_type type,
+		   struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_REDUCE, group);
-
-	set_type(&request, type);
-	set_reduction(&request, op);
-	set_count(&request, count, 1);
-	set_root(&request, root);
-	set_buffers(&request, in, out);
-	if (request.call.in_place && request.call.rank != request.call.root)
-		collective_refuse(&request, "in", "a buffer: only the root reduces in place");
-	return request;
-}
-FORMS(reduce, ARGUMENTS(const void *in, void *out, size_t count, int type, int op, int root,
-			struct coll_group *group),
-      ARGUMENTS(in, out, count, type, op, root, group))
-
-/* allreduce, scan and exscan have the same arguments. */
-static struct request reduce_all(enum coll_collective collective, const void *in, void *out,
-				 size_t count, int type, int op, struct coll_group *group)
-{
-	struct request request = collective_begin(collective, group);
-
-	set_type(&request, type);
-	set_reduction(&request, op);
-	set_count(&request, count, 1);
-	set_buffers(&request, in, out);
-	return request;
+	return coll_request_block(alltoallv_request(in, send_counts, send_displs, out, recv_counts,
+						    recv_displs, type, group));
 }
 
-#define REDUCE_ALL(name, collective)                                                          \
-	static struct request name(const void *in, void *out, size_t count, int type, int op,  \
-				   struct coll_group *group)                                    \
-	{                                                                                      \
-		return reduce_all(collective, in, out, count, type, op, group);                \
-	}                                                                                      \
-	FORMS(name, ARGUMENTS(const void *in, void *out, size_t count, int type, int op,       \
-			      struct coll_group *group),                                        \
-	      ARGUMENTS(in, out, count, type, op, group))
-
-REDUCE_ALL(allreduce, COLL_ALLREDUCE)
-REDUCE_ALL(scan, COLL_SCAN)
-REDUCE_ALL(exscan, COLL_EXSCAN)
-
-static struct request reduce_scatter(const void *in, void *out, const size_t *counts, int type,
-				     int op, struct coll_group *group)
+int coll_ialltoallv(const void *in, const size_t *send_counts, const size_t *send_displs,
+		    void *out, const size_t *recv_counts, const size_t *recv_displs,
+		    enum coll_type type, struct coll_group *group, struct coll_run **run)
 {
-	struct request request = collective_begin(COLL_REDUCE_SCATTER, group);
+	return coll_request_start(alltoallv_request(in, send_counts, send_displs, out, recv_counts,
+						    recv_displs, type, group), run);
+}
 
-	set_type(&request, type);
-	set_reduction(&request, op);
-	request.call.counts = counts_of(&request, counts, "counts", true);
-	set_buffers(&request, in, out);
+int coll_alltoallv_init(const void *in, const size_t *send_counts, const size_t *send_displs,
+			void *out, const size_t *recv_counts, const size_t *recv_displs,
+			enum coll_type type, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(alltoallv_request(in, send_counts, send_displs, out,
+						      recv_counts, recv_displs, type, group), run);
+}
+
+/* ---- reduce ------------------------------------------------------------ */
+
+static struct coll_request reduction_request(enum coll_collective collective, const void *in, void *out,
+					size_t count, enum coll_type type, enum coll_reduction op,
+					struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(collective, group);
+
+	coll_request_type(&request, type);
+	coll_request_reduction(&request, op);
+	coll_request_count(&request, count, 1);
+	coll_request_buffers(&request, in, out);
+	return request;
+}
+
+static struct coll_request reduce_request(const void *in, void *out, size_t count, enum coll_type type,
+				     enum coll_reduction op, int root, struct coll_group *group)
+{
+	struct coll_request request = reduction_request(COLL_REDUCE, in, out, count, type, op, group);
+
+	coll_request_root(&request, root);
+	coll_request_in_place_on_root(&request, "in");
+	return request;
+}
+
+int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
+		enum coll_reduction op, int root, struct coll_group *group)
+{
+	return coll_request_block(reduce_request(in, out, count, type, op, root, group));
+}
+
+int coll_ireduce(const void *in, void *out, size_t count, enum coll_type type,
+		 enum coll_reduction op, int root, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(reduce_request(in, out, count, type, op, root, group), run);
+}
+
+int coll_reduce_init(const void *in, void *out, size_t count, enum coll_type type,
+		     enum coll_reduction op, int root, struct coll_group *group,
+		     struct coll_run **run)
+{
+	return coll_request_prepare(reduce_request(in, out, count, type, op, root, group), run);
+}
+
+/* ---- allreduce --------------------------------------------------------- */
+
+int coll_allreduce(const void *in, void *out, size_t count, enum coll_type type,
+		   enum coll_reduction op, struct coll_group *group)
+{
+	return coll_request_block(reduction_request(COLL_ALLREDUCE, in, out, count, type, op,
+						    group));
+}
+
+int coll_iallreduce(const void *in, void *out, size_t count, enum coll_type type,
+		    enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(reduction_request(COLL_ALLREDUCE, in, out, count, type, op,
+						    group), run);
+}
+
+int coll_allreduce_init(const void *in, void *out, size_t count, enum coll_type type,
+			enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(reduction_request(COLL_ALLREDUCE, in, out, count, type, op,
+						      group), run);
+}
+
+/* ---- reduce_scatter ---------------------------------------------------- */
+
+static struct coll_request reduce_scatter_request(const void *in, void *out, const size_t *counts,
+					     enum coll_type type, enum coll_reduction op,
+					     struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_REDUCE_SCATTER, group);
+
+	coll_request_type(&request, type);
+	coll_request_reduction(&request, op);
+	request.call.counts = coll_request_counts(&request, counts, "counts", true);
+	coll_request_buffers(&request, in, out);
 	if (!request.error)
 		request.call.count = counts[group->rank];
 	return request;
 }
-FORMS(reduce_scatter, ARGUMENTS(const void *in, void *out, const size_t *counts, int type, int op,
-				struct coll_group *group),
-      ARGUMENTS(in, out, counts, type, op, group))
 
-static struct request reduce_scatter_block(const void *in, void *out, size_t count, int type,
-					   int op, struct coll_group *group)
+int coll_reduce_scatter(const void *in, void *out, const size_t *counts, enum coll_type type,
+			enum coll_reduction op, struct coll_group *group)
 {
-	struct request request = collective_begin(COLL_REDUCE_SCATTER_BLOCK, group);
+	return coll_request_block(reduce_scatter_request(in, out, counts, type, op, group));
+}
 
-	set_type(&request, type);
-	set_reduction(&request, op);
-	set_count(&request, count, group->ranks);
-	set_buffers(&request, in, out);
+int coll_ireduce_scatter(const void *in, void *out, const size_t *counts, enum coll_type type,
+			 enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(reduce_scatter_request(in, out, counts, type, op, group), run);
+}
+
+int coll_reduce_scatter_init(const void *in, void *out, const size_t *counts, enum coll_type type,
+			     enum coll_reduction op, struct coll_group *group,
+			     struct coll_run **run)
+{
+	return coll_request_prepare(reduce_scatter_request(in, out, counts, type, op, group), run);
+}
+
+/* ---- reduce_scatter_block ---------------------------------------------- */
+
+static struct coll_request reduce_scatter_block_request(const void *in, void *out, size_t count,
+						   enum coll_type type, enum coll_reduction op,
+						   struct coll_group *group)
+{
+	struct coll_request request = coll_request_begin(COLL_REDUCE_SCATTER_BLOCK, group);
+
+	coll_request_type(&request, type);
+	coll_request_reduction(&request, op);
+	coll_request_count(&request, count, group->ranks);
+	coll_request_buffers(&request, in, out);
 	return request;
 }
-FORMS(reduce_scatter_block, ARGUMENTS(const void *in, void *out, size_t count, int type, int op,
-				      struct coll_group *group),
-      ARGUMENTS(in, out, count, type, op, group))
+
+int coll_reduce_scatter_block(const void *in, void *out, size_t count, enum coll_type type,
+			      enum coll_reduction op, struct coll_group *group)
+{
+	return coll_request_block(reduce_scatter_block_request(in, out, count, type, op, group));
+}
+
+int coll_ireduce_scatter_block(const void *in, void *out, size_t count, enum coll_type type,
+			       enum coll_reduction op, struct coll_group *group,
+			       struct coll_run **run)
+{
+	return coll_request_start(reduce_scatter_block_request(in, out, count, type, op,
+							       group), run);
+}
+
+int coll_reduce_scatter_block_init(const void *in, void *out, size_t count, enum coll_type type,
+				   enum coll_reduction op, struct coll_group *group,
+				   struct coll_run **run)
+{
+	return coll_request_prepare(reduce_scatter_block_request(in, out, count, type, op,
+								 group), run);
+}
+
+/* ---- scan -------------------------------------------------------------- */
+
+int coll_scan(const void *in, void *out, size_t count, enum coll_type type, enum coll_reduction op,
+	      struct coll_group *group)
+{
+	return coll_request_block(reduction_request(COLL_SCAN, in, out, count, type, op, group));
+}
+
+int coll_iscan(const void *in, void *out, size_t count, enum coll_type type,
+	       enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(reduction_request(COLL_SCAN, in, out, count, type, op,
+						    group), run);
+}
+
+int coll_scan_init(const void *in, void *out, size_t count, enum coll_type type,
+		   enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(reduction_request(COLL_SCAN, in, out, count, type, op,
+						      group), run);
+}
+
+/* ---- exscan ------------------------------------------------------------ */
+
+int coll_exscan(const void *in, void *out, size_t count, enum coll_type type,
+		enum coll_reduction op, struct coll_group *group)
+{
+	return coll_request_block(reduction_request(COLL_EXSCAN, in, out, count, type, op, group));
+}
+
+int coll_iexscan(const void *in, void *out, size_t count, enum coll_type type,
+		 enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_start(reduction_request(COLL_EXSCAN, in, out, count, type, op,
+						    group), run);
+}
+
+int coll_exscan_init(const void *in, void *out, size_t count, enum coll_type type,
+		     enum coll_reduction op, struct coll_group *group, struct coll_run **run)
+{
+	return coll_request_prepare(reduction_request(COLL_EXSCAN, in, out, count, type, op,
+						      group), run);
+}

@@ -285,9 +285,26 @@ static int make_part(struct coll_group *group, const struct colour_key *all, int
 struct split {
 	struct coll_group *group;
 	int colour, key;
+	uint32_t members;		/* so many have this colour; 0: any number */
 	struct coll_group *part;
 	int error;
 };
+
+/* -EPROTO if the colour has not as many ranks as this rank says. */
+static int check_members(const struct split *split, const struct colour_key *all)
+{
+	struct coll_group *group = split->group;
+	uint32_t count = 0, rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		count += all[rank].colour == split->colour;
+	if (!split->members || split->colour < 0 || count == split->members)
+		return 0;
+	snprintf(group->text, sizeof(group->text),
+		 "group_from_ranks: only %u of the %u listed ranks passed this list; valid: the same "
+		 "list on all of them", count, split->members);
+	return -EPROTO;
+}
 
 static void split_here(void *argument)
 {
@@ -303,7 +320,8 @@ static void split_here(void *argument)
 	split->error = coll_allgather(&mine, all, sizeof(mine), COLL_UINT8, group);
 	if (!split->error) {
 		group->splits++;
-		if (colour >= 0)
+		split->error = check_members(split, all);
+		if (!split->error && colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
 		if (!split->error && split->part && group->terms && split->part->ranks > 1)
 			split->error = coll_circuits_agree(split->part);
@@ -315,6 +333,91 @@ int coll_group_split(struct coll_group *group, int colour, int key, struct coll_
 {
 	struct split split = { .group = group, .colour = colour, .key = key };
 
+	coll_progress_do(group->context, split_here, &split);
+	*part = split.part;
+	return split.error;
+}
+
+struct rank_list {
+	struct coll_group *group;
+	const int *ranks;
+	int count;
+	int position;			/* of this rank in it, or -1 */
+	int error;
+};
+
+/* Each rank once: `seen` has a place for each rank of the group. */
+static void check_list(struct rank_list *list, bool *seen)
+{
+	struct coll_group *group = list->group;
+	int i;
+
+	for (i = 0; i < list->count; i++) {
+		const int rank = list->ranks[i];
+		const bool known = rank >= 0 && (uint32_t)rank < group->ranks;
+
+		if (!known || seen[rank]) {
+			snprintf(group->text, sizeof(group->text),
+				 "group_from_ranks: ranks[%d] (%d) is %s; valid: 0 to %u, each once",
+				 i, rank, known ? "listed before" : "no rank of the group",
+				 group->ranks - 1);
+			list->error = -EINVAL;
+			return;
+		}
+		seen[rank] = true;
+		if ((uint32_t)rank == group->rank)
+			list->position = i;
+	}
+}
+
+static void check_list_here(void *argument)
+{
+	struct rank_list *list = argument;
+	struct coll_group *group = list->group;
+	bool *seen;
+
+	if (list->count < 0) {
+		snprintf(group->text, sizeof(group->text),
+			 "group_from_ranks: count (%d) is negative; valid: 0 to %u", list->count,
+			 group->ranks);
+		list->error = -EINVAL;
+		return;
+	}
+	seen = calloc(group->ranks, sizeof(*seen));
+	if (seen)
+		check_list(list, seen);
+	else
+		list->error = -ENOMEM;
+	free(seen);
+}
+
+/* The colour of a list: ranks that pass the same one meet, with any other they do not. */
+static int list_colour(const int *ranks, int count)
+{
+	uint64_t hash = count;
+	int i;
+
+	for (i = 0; i < count; i++)
+		hash = (hash ^ (uint32_t)ranks[i]) * 0xff51afd7ed558ccdull;
+	return (hash ^ hash >> 32) & INT32_MAX;
+}
+
+int coll_group_from_ranks(struct coll_group *group, const int *ranks, int count,
+			  struct coll_group **part)
+{
+	struct rank_list list = { .group = group, .ranks = ranks, .count = count,
+				  .position = -1 };
+	struct split split = { .group = group, .colour = -1 };
+
+	*part = NULL;
+	coll_progress_do_now(group->context, check_list_here, &list);
+	if (list.error)
+		return list.error;
+	if (list.position >= 0) {
+		split.colour = list_colour(ranks, count);
+		split.key = list.position;
+		split.members = count;
+	}
 	coll_progress_do(group->context, split_here, &split);
 	*part = split.part;
 	return split.error;

@@ -17,132 +17,7 @@
 #include "libcoll/topology/topology.h"
 #include "libcoll/topology/wan.h"
 
-enum { LINGERING_MAX = 128, EXPLANATION_BYTES = 800 };
-
-/* What progress was chosen, if it is chosen. */
-static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
-{
-	static const char *const chosen[] = { "call", "thread", "kernel" };
-
-	*text = 0;
-	if (run->choice[0])
-		snprintf(text, bytes, "progress %s (auto: %s)", chosen[run->chosen], run->choice);
-	return text;
-}
-
-/* Who carries it on: "engine uring", "the kernel", and why not. */
-static const char *place_explain(const struct coll_run *run, char *text, size_t bytes)
-{
-	const struct coll_context *context = run->group->context;
-	const char *aside = run->planned->aside;
-	char choice[160];
-
-	choice_explain(run, choice, sizeof(choice));
-	if (context->offload && !aside)
-		snprintf(text, bytes, "in the kernel%s%s", *choice ? ", " : "", choice);
-	else if (*choice)
-		snprintf(text, bytes, "engine %s, %s", context->engine->name, choice);
-	else
-		snprintf(text, bytes, "engine %s%s%s%s", context->engine->name,
-			 aside ? " (not in the kernel: " : "", aside ? aside : "",
-			 aside ? ")" : "");
-	return text;
-}
-
-/* Why n is what it is: ", a link carries 2.5 MB/s, the WAN 25 MB/s". */
-static const char *lanes_explain(const struct planned *planned,
-				 const struct coll_machine *machine, char *text, size_t bytes)
-{
-	*text = 0;
-	if (!planned->call.cluster || planned->tuning.lanes == COLL_UNSET)
-		return text;
-	if (machine->wan_beta > 0 && machine->beta > 0)
-		snprintf(text, bytes,
-			 " (a link carries %.3g MB/s, the WAN %.3g, overload costs %g)",
-			 1e-6 / machine->beta, 1e-6 / machine->wan_beta, machine->congestion);
-	else
-		snprintf(text, bytes, " (what the WAN carries is not known: wan_beta)");
-	return text;
-}
-
-/* Why T and relays are what they are: ", T for noise of 1000x1e-05s". */
-static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
-{
-	const struct planned *planned = run->planned;
-	const struct coll_options *options = &run->group->options;
-	const struct coll_noise_rate *noise = options->machine.noise;
-	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
-			   options->tuning[planned->call.collective].relays != COLL_UNSET;
-	size_t used;
-	u32 k;
-
-	*text = 0;
-	if (!coll_algo_has_option(planned->algo, "T") || asked)
-		return text;
-	if (noise->rate <= 0 && options->machine.link_noise.rate <= 0) {
-		snprintf(text, bytes, " (noise is not known: option noise)");
-		return text;
-	}
-	used = snprintf(text, bytes, " (least time with noise");
-	for (k = 0; k < COLL_NOISES_MAX && noise[k].rate > 0 && used < bytes; k++)
-		used += snprintf(text + used, bytes - used, "%s %.3gx%.3gus", k ? " +" : "",
-				 noise[k].rate, noise[k].duration * 1e6);
-	if (options->machine.link_noise.rate > 0 && used < bytes)
-		used += snprintf(text + used, bytes - used, ", of links %.3gx%.3gus",
-				 options->machine.link_noise.rate,
-				 options->machine.link_noise.duration * 1e6);
-	if (used < bytes)
-		snprintf(text + used, bytes - used, ")");
-	return text;
-}
-
-/* What the plan of its circuits should take, and what any would. */
-static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
-{
-	const struct coll_circuits_cost *cost = coll_planned_cost(planned);
-	const struct coll_machine machine = coll_planned_machine(planned);
-	char lit[48] = "";
-
-	*text = 0;
-	if (!cost)
-		return text;
-	if (planned->lit > 0)
-		snprintf(lit, sizeof(lit), ", lit already %.4g ms", planned->lit * 1e3);
-	snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
-		 "%u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
-		 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
-		 lit, machine.alpha * 1e6, machine.beta * 1e9);
-	return text;
-}
-
-static const char *run_explain(struct coll_run *run, char *text, size_t bytes)
-{
-	struct planned *planned = run->planned;
-	const struct coll_call *call = &planned->call;
-	const struct coll_schedule *s = planned->schedule;
-	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[208];
-	char streams[128] = "";
-
-	if (call->cluster)
-		coll_wan_streams_explain(run->group->context, streams, sizeof(streams));
-	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
-		 "%s%s%s%s",
-		 coll_collective_names[call->collective], (unsigned long long)call->count,
-		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
-		 coll_topology_print(run->group, clusters, sizeof(clusters)),
-		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)),
-		 planned->algo->name,
-		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
-		 noise_explain(run, noise, sizeof(noise)),
-		 asked ? "asked for" : "least predicted time of those that fit",
-		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
-		 place_explain(run, place, sizeof(place)),
-		 run->group->context->congestion[0] ? ", TCP " : "",
-		 run->group->context->congestion, streams);
-	return text;
-}
+enum { LINGERING_MAX = 128 };
 
 static struct coll_exec *oldest_lingering(const struct coll_group *group)
 {
@@ -172,13 +47,13 @@ static int run_throttle(struct coll_group *group, uint64_t ns)
 
 static void explain_once(struct coll_run *run)
 {
-	char text[EXPLANATION_BYTES];
+	char text[COLL_EXPLANATION_BYTES];
 
 	if (!run->group->options.explain || run->planned->explained)
 		return;
 	run->planned->explained = true;
 	if (!run->group->rank)
-		fprintf(stderr, "coll: %s\n", run_explain(run, text, sizeof(text)));
+		fprintf(stderr, "coll: %s\n", coll_run_describe(run, text, sizeof(text)));
 }
 
 int coll_run_begin(struct coll_run *run)
@@ -260,6 +135,28 @@ int coll_run_await(struct coll_run *run)
 	return run->status;
 }
 
+/* The first in flight: there is one as long as none has ended. */
+static struct coll_run *first_moving(const struct coll_runs *runs)
+{
+	size_t i = 0;
+
+	while (!runs->runs[i] || !coll_run_moving(runs->runs[i]))
+		i++;
+	return runs->runs[i];
+}
+
+void coll_run_await_any(struct coll_context *context, const struct coll_runs *runs)
+{
+	while (!coll_runs_any_ended(runs)) {
+		int error = coll_context_turn(context, COLL_FOREVER);
+
+		if (error && !coll_runs_any_ended(runs))
+			coll_run_engine_failed(first_moving(runs), error);
+	}
+	if (context->touched)
+		context->engine->advance(context, 0);
+}
+
 void coll_run_ended(struct coll_run *run)
 {
 	if (run->persistent)
@@ -278,26 +175,35 @@ static void run_free(struct coll_run *run)
 	free(run);
 }
 
-static bool run_in_flight(struct coll_run *run)
+bool coll_run_in_flight(struct coll_run *run)
 {
 	return coll_progress_of(run->group->context)->in_flight(run);
 }
 
 int coll_run_start(struct coll_run *run)
 {
+	int error;
+
 	if (!run->persistent)
 		return -EINVAL;
-	if (run_in_flight(run))
+	if (coll_run_in_flight(run))
 		return -EBUSY;
-	return coll_progress_of(run->group->context)->start(run);
+	run->active = true;
+	error = coll_progress_of(run->group->context)->start(run);
+	if (error)
+		run->active = false;
+	return error;
 }
 
-/* A nonblocking run that has ended is gone; a persistent one may start again. */
-static int run_gone(struct coll_run **run)
+/* Returns how it ended. A nonblocking run is freed; a persistent one may start again. */
+static int run_finish(struct coll_run **run)
 {
 	struct coll_run *ended = *run;
-	int status = ended->status;
+	int status;
 
+	coll_progress_of(ended->group->context)->wait(ended);
+	status = ended->status;
+	ended->active = false;
 	if (!ended->persistent) {
 		run_free(ended);
 		*run = NULL;
@@ -305,30 +211,17 @@ static int run_gone(struct coll_run **run)
 	return status;
 }
 
-int coll_run_test(struct coll_run **run, int *done)
-{
-	int error;
-
-	*done = 1;
-	if (!*run)
-		return 0;
-	error = run_in_flight(*run) ? coll_progress((*run)->group->context) : 0;
-	if (error)
-		return error;
-	*done = !run_in_flight(*run);
-	if (!*done)
-		return 0;
-	coll_progress_of((*run)->group->context)->wait(*run);
-	return run_gone(run);
-}
-
 int coll_run_wait(struct coll_run **run)
 {
-	if (!*run)
-		return 0;
-	coll_progress_of((*run)->group->context)->wait(*run);
-	return run_gone(run);
+	return *run ? run_finish(run) : 0;
 }
+
+int coll_run_test(struct coll_run **run, int *done)
+{
+	return coll_run_testall(run, 1, done);
+}
+
+/* ---- several runs --------------------------------------------------------- */
 
 int coll_run_waitall(struct coll_run **runs, size_t count)
 {
@@ -344,9 +237,122 @@ int coll_run_waitall(struct coll_run **runs, size_t count)
 	return first;
 }
 
+static bool runs_in_flight(struct coll_run *const *runs, size_t count)
+{
+	while (count--)
+		if (runs[count] && coll_run_in_flight(runs[count]))
+			return true;
+	return false;
+}
+
+/*
+ * Polls each engine once, for the first run in flight that it has: one turn moves all of
+ * its context, and runs of several contexts usually stand side by side.
+ */
+static int runs_poll(struct coll_run *const *runs, size_t count)
+{
+	struct coll_context *polled = NULL;
+	int error = 0;
+	size_t i;
+
+	for (i = 0; !error && i < count; i++) {
+		if (!runs[i] || !coll_run_in_flight(runs[i]) ||
+		    runs[i]->group->context == polled)
+			continue;
+		polled = runs[i]->group->context;
+		error = coll_progress(polled);
+	}
+	return error;
+}
+
+int coll_run_testall(struct coll_run **runs, size_t count, int *done)
+{
+	int error = runs_poll(runs, count);
+
+	*done = 1;
+	if (error)
+		return error;
+	*done = !runs_in_flight(runs, count);
+	return *done ? coll_run_waitall(runs, count) : 0;
+}
+
+/* Started, and its end not yet told. */
+static bool run_active(const struct coll_run *run)
+{
+	return run && run->active;
+}
+
+/* An active run that has ended; `count` if there is none. */
+static size_t find_ended(struct coll_run *const *runs, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (run_active(runs[i]) && !coll_run_in_flight(runs[i]))
+			break;
+	return i;
+}
+
+/* The context of all active runs; NULL: there are none. -EINVAL: they have several. */
+static int runs_context(struct coll_run *const *runs, size_t count, struct coll_context **context)
+{
+	size_t i;
+
+	*context = NULL;
+	for (i = 0; i < count; i++) {
+		if (!run_active(runs[i]))
+			continue;
+		if (*context && *context != runs[i]->group->context)
+			return -EINVAL;
+		*context = runs[i]->group->context;
+	}
+	return 0;
+}
+
+bool coll_runs_any_ended(const struct coll_runs *runs)
+{
+	return find_ended(runs->runs, runs->count) < runs->count;
+}
+
+int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
+{
+	struct coll_context *context;
+	int error = runs_context(runs, count, &context);
+
+	*index = count;
+	if (error || !context)
+		return error;
+	*index = find_ended(runs, count);
+	if (*index == count) {
+		coll_progress_of(context)->wait_any(context, &(struct coll_runs){ runs, count });
+		*index = find_ended(runs, count);
+	}
+	coll_assert(*index < count);
+	return run_finish(&runs[*index]);
+}
+
+int coll_run_testany(struct coll_run **runs, size_t count, size_t *index, int *done)
+{
+	struct coll_context *context;
+	int error = runs_context(runs, count, &context);
+
+	*index = count;
+	*done = 1;
+	if (error || !context)
+		return error;
+	error = coll_progress(context);
+	if (error)
+		return error;
+	*index = find_ended(runs, count);
+	*done = *index < count;
+	return *done ? run_finish(&runs[*index]) : 0;
+}
+
+/* ---- cancelling, freeing, changing ---------------------------------------- */
+
 int coll_run_cancel(struct coll_run *run)
 {
-	if (!run_in_flight(run))
+	if (!coll_run_in_flight(run))
 		return 0;
 	return coll_revoke(run->group);
 }
@@ -364,7 +370,7 @@ int coll_run_free(struct coll_run **run)
 {
 	if (!*run)
 		return 0;
-	if (run_in_flight(*run))
+	if (coll_run_in_flight(*run))
 		return -EBUSY;
 	coll_progress_do((*run)->group->context, run_unplan, *run);
 	run_free(*run);
@@ -403,34 +409,4 @@ int coll_run_deadline(struct coll_run *run, uint64_t ns)
 	coll_progress_do_now(run->group->context, change_deadline,
 			     &(struct deadline_change){ run, ns });
 	return 0;
-}
-
-static void run_explain_choice(void *argument)
-{
-	struct coll_run *run = argument;
-	char choice[160];
-
-	if (run->planned)
-		run_explain(run, run->explanation, EXPLANATION_BYTES);
-	else
-		snprintf(run->explanation, EXPLANATION_BYTES, "%s%s%s",
-			 run->posted || run_in_flight(run) ? "it waits for its turn"
-							   : "it has ended",
-			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
-}
-
-const char *coll_run_explain(struct coll_run *run)
-{
-	struct coll_context *context = run->group->context;
-
-	if (!run->explanation)
-		run->explanation = malloc(EXPLANATION_BYTES);
-	if (!run->explanation)
-		return "";
-	/* Behind the run's own start, when it is planned; but a helper would first end it. */
-	if (context->progress == &coll_progress_helper)
-		coll_progress_do_now(context, run_explain_choice, run);
-	else
-		coll_progress_do(context, run_explain_choice, run);
-	return run->explanation;
 }

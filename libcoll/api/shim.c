@@ -102,7 +102,7 @@ const char *coll_shim_algorithm(const struct coll_run *run)
 	return run->planned->algo->name;
 }
 
-bool coll_shim_reduces(int type, int op)
+bool coll_shim_reduces(enum coll_type type, enum coll_reduction op)
 {
 	return coll_reduction_fits(type, op);
 }

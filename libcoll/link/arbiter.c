@@ -153,7 +153,7 @@ static bool exit_lets(struct coll_link *link)
 	best = arbiter->holder ? arbiter->holder : best_contender(arbiter);
 	if (!best || best == link)
 		return true;
-	context->counters.held++;
+	context->counters.deferred++;
 	return false;
 }
 
@@ -229,7 +229,7 @@ void coll_arbiter_check(struct coll_context *context, uint64_t now)
 		return;
 	}
 	holder->stalled = true;
-	context->counters.passed++;
+	context->counters.bypassed++;
 	coll_arbiter_look(holder);
 }
 
@@ -257,7 +257,7 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 	}
 	if (bulk) {
 		link->overtaken += sizeof(message->header) + message->header.bytes;
-		link->group->context->counters.overtakes++;
+		link->group->context->counters.expedited++;
 	}
 	arbiter_insert(link, link->urgent_end, message);
 	link->urgent_end = &message->next;

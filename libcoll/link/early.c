@@ -39,7 +39,7 @@ struct coll_early *coll_early_keep(struct coll_link *link)
 	early->next = NULL;
 	*link->whole->kept_end = early;
 	link->whole->kept_end = &early->next;
-	link->group->context->counters.early++;
+	link->group->context->counters.unexpected++;
 	return early;
 }
 

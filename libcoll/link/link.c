@@ -382,7 +382,7 @@ static void link_receive_data(struct coll_link *link)
 	} else if (match == COLL_MATCH_EARLY) {
 		link_receive_early(link);
 	} else {
-		group->context->counters.late++;
+		group->context->counters.stale++;
 	}
 }
 

@@ -310,6 +310,13 @@ static int auto_wait(struct coll_run *run)
 	return status;
 }
 
+static void auto_wait_any(struct coll_context *context, const struct coll_runs *runs)
+{
+	called_in(context);
+	now_by(context)->wait_any(context, runs);
+	auto_leaves(context);
+}
+
 static int auto_turn(struct coll_context *context)
 {
 	struct autopilot *pilot = pilot_of(context);
@@ -353,6 +360,7 @@ const struct coll_progress_ops coll_progress_auto = {
 	.start = auto_start,
 	.in_flight = auto_in_flight,
 	.wait = auto_wait,
+	.wait_any = auto_wait_any,
 	.turn = auto_turn,
 	.fd = auto_fd,
 };

@@ -68,6 +68,7 @@ const struct coll_progress_ops coll_progress_call = {
 	.start = call_start,
 	.in_flight = call_in_flight,
 	.wait = call_wait,
+	.wait_any = coll_run_await_any,
 	.turn = call_turn,
 	.fd = call_fd,
 };
@@ -84,6 +85,7 @@ const struct coll_progress_ops coll_progress_kernel = {
 	.start = call_start,
 	.in_flight = call_in_flight,
 	.wait = call_wait,
+	.wait_any = coll_run_await_any,
 	.turn = call_turn,
 	.fd = call_fd,
 };

@@ -16,6 +16,8 @@
 
 #include "libcoll/internal.h"
 
+struct coll_runs;
+
 struct coll_progress_ops {
 	const char *name;
 	/* Opens the context on its owner; close() frees what open() made, not the context. */
@@ -33,6 +35,8 @@ struct coll_progress_ops {
 	bool (*in_flight)(struct coll_run *run);
 	/* Until the run has ended; how it did. */
 	int (*wait)(struct coll_run *run);
+	/* Until one of the context's runs here has ended; wait() then tells how. */
+	void (*wait_any)(struct coll_context *context, const struct coll_runs *runs);
 	/* Moves what moves; for coll_progress() and coll_run_test(). */
 	int (*turn)(struct coll_context *context);
 	/* Polls readable when a run may have ended, or turn() has something to do. */

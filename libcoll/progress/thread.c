@@ -437,6 +437,19 @@ static int threaded_wait(struct coll_run *run)
 	return run->status;
 }
 
+static void threaded_wait_any(struct coll_context *context, const struct coll_runs *runs)
+{
+	struct threaded *t = threaded_of(context);
+	const uint64_t until = coll_now() + (context->crowded ? 0 : context->options.spin_ns);
+
+	while (!coll_runs_any_ended(runs) && coll_now() < until)
+		sched_yield();
+	pthread_mutex_lock(&t->lock);
+	while (!coll_runs_any_ended(runs))
+		pthread_cond_wait(&t->done, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Before anybody looks which runs have ended, so that no end is missed. */
 static int threaded_turn(struct coll_context *context)
 {
@@ -563,6 +576,7 @@ const struct coll_progress_ops coll_progress_thread = {
 	.start = threaded_start,
 	.in_flight = threaded_in_flight,
 	.wait = threaded_wait,
+	.wait_any = threaded_wait_any,
 	.turn = threaded_turn,
 	.fd = threaded_fd,
 };
@@ -575,6 +589,7 @@ const struct coll_progress_ops coll_progress_helper = {
 	.start = threaded_start,
 	.in_flight = threaded_in_flight,
 	.wait = threaded_wait,
+	.wait_any = threaded_wait_any,
 	.turn = threaded_turn,
 	.fd = threaded_fd,
 };

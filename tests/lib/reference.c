@@ -312,8 +312,8 @@ void reference_reduce(int type, int op, void *left, const void *right, size_t co
 				   (const uint8_t *)right + i * bytes);
 }
 
-void reference_commuting(void *out, const void *left, const void *right, size_t count, int type,
-			 void *argument)
+void reference_commuting(void *out, const void *left, const void *right, size_t count,
+			 enum coll_type type, void *argument)
 {
 	const uint8_t *a = left, *b = right;
 	size_t i;
@@ -324,8 +324,8 @@ void reference_commuting(void *out, const void *left, const void *right, size_t 
 }
 
 /* Per element, since algorithms may cut the data anywhere between two. */
-void reference_ordered(void *out, const void *left, const void *right, size_t count, int type,
-		       void *argument)
+void reference_ordered(void *out, const void *left, const void *right, size_t count,
+		       enum coll_type type, void *argument)
 {
 	const size_t bytes = reference_bytes(type);
 	const uint8_t *a = left, *b = right;

@@ -45,7 +45,8 @@ struct buffer {
 struct part {
 	const struct scene *scene;
 	struct coll_group *group;
-	int rank, ranks, op;
+	int rank, ranks;
+	enum coll_reduction op;
 	size_t element;
 	size_t *counts, *displs;		/* blocks of gatherv and the like */
 	size_t *send_counts, *send_displs;	/* alltoallv */
@@ -56,7 +57,7 @@ struct part {
 struct player {
 	struct coll_context *context;
 	struct coll_group *group;
-	int commuting, ordered;		/* the reference's functions, as the library knows them */
+	enum coll_reduction commuting, ordered;	/* the reference's functions, as the library knows them */
 	size_t every, first, most;	/* which scenes to play */
 	size_t passed, scenes, refused;
 };
@@ -381,7 +382,7 @@ static struct part part_make(const struct player *player, const struct scene *sc
 		.ranks = ranks,
 		.op = scene->op == REFERENCE_COMMUTING ? player->commuting :
 		      scene->op == REFERENCE_ORDERED   ? player->ordered :
-							 scene->op,
+							 (enum coll_reduction)scene->op,
 		.element = reference_bytes(scene->type),
 		.counts = numbers(ranks),
 		.displs = numbers(ranks),
@@ -473,7 +474,9 @@ static int call(const struct part *part, struct coll_run **run)
 	const void *in = here && !scatters ? COLL_IN_PLACE : part->in.data;
 	void *out = here && scatters ? COLL_IN_PLACE : part->out.data;
 	const size_t count = scene->count, mine = part->counts[part->rank];
-	const int type = scene->type, op = part->op, root = scene->root;
+	const enum coll_type type = scene->type;
+	const enum coll_reduction op = part->op;
+	const int root = scene->root;
 	struct coll_group *group = part->group;
 
 	switch (scene->collective) {

@@ -127,9 +127,9 @@ static void report(struct coll_context *context, double *mean, double *last, int
 	coll_counters(context, &c);
 	printf("mean %.3f ms last %.3f ms first-was %d\n", 1e3 * median(mean, rounds),
 	       1e3 * median(last, rounds), first);
-	printf("chunks %llu overtakes %llu held %llu passed %llu copied %llu\n",
-	       (unsigned long long)c.chunks, (unsigned long long)c.overtakes,
-	       (unsigned long long)c.held, (unsigned long long)c.passed,
+	printf("chunks %llu expedited %llu deferred %llu bypassed %llu copied %llu\n",
+	       (unsigned long long)c.chunks, (unsigned long long)c.expedited,
+	       (unsigned long long)c.deferred, (unsigned long long)c.bypassed,
 	       (unsigned long long)c.copied_bytes);
 }
 

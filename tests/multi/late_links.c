@@ -11,7 +11,7 @@
 enum { GROUPS = 12, COUNT = 64, WAITED_US = 150000, LATE_US = 100000 };
 
 /* The application's own reductions stay in user space. */
-static void add(void *out, const void *left, const void *right, size_t count, int type,
+static void add(void *out, const void *left, const void *right, size_t count, enum coll_type type,
 		void *argument)
 {
 	double *to = out;
@@ -42,7 +42,7 @@ static void check(const struct coll_group *group, const double *out, int turn)
 }
 
 /* To the last rank, by 0, 1, 3, ... */
-static void reduce(struct coll_group *group, int op, int turn)
+static void reduce(struct coll_group *group, enum coll_reduction op, int turn)
 {
 	const int last = coll_ranks(group) - 1;
 	double in[COUNT], out[COUNT];
@@ -68,7 +68,8 @@ int main(void)
 	struct coll_context *context = rank_open(NULL);
 	struct coll_group *world = coll_world(context), *group;
 	const int last = coll_ranks(world) - 1;
-	int op, turn;
+	enum coll_reduction op;
+	int turn;
 
 	rank_must(world, coll_op_create(context, add, NULL, 1, &op));
 	for (turn = 0; turn < GROUPS; turn++) {

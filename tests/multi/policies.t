@@ -67,20 +67,20 @@ overtake() {
 	COLL_CLUSTERS=1+1 COLL_WAN_PACING=$slow COLL_LINK_CHUNK=16K COLL_BUFFER_BYTES=32K \
 		"$COLL" run -t 100 -n 2 -- "$BUILD/tests/multi/flights" 4 \
 		8000000,8000000,800,4000 1 >"$work/out" 2>&1 || { cat "$work/out"; return 1; }
-	[ "$(value first-was)" -ge 2 ] && [ "$(value overtakes)" -ge 2 ] ||
+	[ "$(value first-was)" -ge 2 ] && [ "$(value expedited)" -ge 2 ] ||
 		{ cat "$work/out"; return 1; }
 }
 ok "small ones overtake" silent overtake
 
 # Groups have connections of their own: they wait for each other.
-held() {
+deferred() {
 	COLL_CLUSTERS=1+1 COLL_LINK_CHUNK=64K COLL_LINK_POLICY=$1 "$COLL" run -t 100 -n 2 -- \
 		"$BUILD/tests/multi/flights" 4 4000000 1 alltoall groups >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
-	[ $(($(value held) > 0)) = "$2" ] || { cat "$work/out"; return 1; }
+	[ $(($(value deferred) > 0)) = "$2" ] || { cat "$work/out"; return 1; }
 }
-ok "occupancy: bulk of several links takes turns" silent held occupancy 1
-ok "rr: TCP shares" silent held rr 0
+ok "occupancy: bulk of several links takes turns" silent deferred occupancy 1
+ok "rr: TCP shares" silent deferred rr 0
 
 refused() {
 	! COLL_LINK_POLICY=fair "$COLL" run -n 1 -- "$BUILD/tests/multi/flights" 1 8 \

@@ -72,8 +72,8 @@ static void rank_count(struct bench_counts *sums, const struct coll_counters *be
 	sums->sends += after->sends - before->sends;
 	sums->sent_bytes += after->sent_bytes - before->sent_bytes;
 	sums->copied_bytes += after->copied_bytes - before->copied_bytes;
-	sums->early += after->early - before->early;
-	sums->late += after->late - before->late;
+	sums->unexpected += after->unexpected - before->unexpected;
+	sums->stale += after->stale - before->stale;
 	sums->allocations += after->allocations - before->allocations;
 	sums->far_sends += after->far_sends - before->far_sends;
 	sums->far_bytes += after->far_bytes - before->far_bytes;

@@ -53,7 +53,7 @@ static void print_counts(const struct bench_options *options, const struct bench
 	int algo;
 
 	printf("%-28s %8s %8s %8s %10s %10s %7s %7s %7s %7s %10s %8s\n", "  per run and rank",
-	       "enters", "syscalls", "sends", "bytes", "copied", "early", "late", "allocs", "far",
+	       "enters", "syscalls", "sends", "bytes", "copied", "unexp.", "stale", "allocs", "far",
 	       "far bytes", "streamed");
 	for (algo = 0; algo < options->algos; algo++) {
 		const struct bench_counts *c = &result[algo].counts;
@@ -61,7 +61,7 @@ static void print_counts(const struct bench_options *options, const struct bench
 		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f "
 		       "%8.2f\n",
 		       options->algo[algo], c->enters, c->syscalls, c->sends, c->sent_bytes,
-		       c->copied_bytes, c->early, c->late, c->allocations, c->far_sends,
+		       c->copied_bytes, c->unexpected, c->stale, c->allocations, c->far_sends,
 		       c->far_bytes, c->streamed);
 	}
 }
@@ -130,8 +130,8 @@ static json_t *counts_json(const struct bench_counts *c)
 	set_real(object, "sends", c->sends);
 	set_real(object, "sent_bytes", c->sent_bytes);
 	set_real(object, "copied_bytes", c->copied_bytes);
-	set_real(object, "early", c->early);
-	set_real(object, "late", c->late);
+	set_real(object, "unexpected", c->unexpected);
+	set_real(object, "stale", c->stale);
 	set_real(object, "allocations", c->allocations);
 	set_real(object, "far_sends", c->far_sends);
 	set_real(object, "far_bytes", c->far_bytes);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A run in words: what was chosen for it, and why. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "algo/circuits/circuits.h"
+#include "algo/tuning.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/exec/exec.h"
+#include "libcoll/progress/progress.h"
+#include "libcoll/topology/topology.h"
+#include "libcoll/topology/wan.h"
+#include "run.h"
+
+/* What progress was chosen, if it is chosen. */
+static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	static const char *const chosen[] = { "call", "thread", "kernel" };
+
+	*text = 0;
+	if (run->choice[0])
+		snprintf(text, bytes, "progress %s (auto: %s)", chosen[run->chosen], run->choice);
+	return text;
+}
+
+/* Who carries it on: "engine uring", "the kernel", and why not. */
+static const char *place_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	const struct coll_context *context = run->group->context;
+	const char *aside = run->planned->aside;
+	char choice[160];
+
+	choice_explain(run, choice, sizeof(choice));
+	if (context->offload && !aside)
+		snprintf(text, bytes, "in the kernel%s%s", *choice ? ", " : "", choice);
+	else if (*choice)
+		snprintf(text, bytes, "engine %s, %s", context->engine->name, choice);
+	else
+		snprintf(text, bytes, "engine %s%s%s%s", context->engine->name,
+			 aside ? " (not in the kernel: " : "", aside ? aside : "",
+			 aside ? ")" : "");
+	return text;
+}
+
+/* Why n is what it is: ", a link carries 2.5 MB/s, the WAN 25 MB/s". */
+static const char *lanes_explain(const struct planned *planned,
+				 const struct coll_machine *machine, char *text, size_t bytes)
+{
+	*text = 0;
+	if (!planned->call.cluster || planned->tuning.lanes == COLL_UNSET)
+		return text;
+	if (machine->wan_beta > 0 && machine->beta > 0)
+		snprintf(text, bytes,
+			 " (a link carries %.3g MB/s, the WAN %.3g, overload costs %g)",
+			 1e-6 / machine->beta, 1e-6 / machine->wan_beta, machine->congestion);
+	else
+		snprintf(text, bytes, " (what the WAN carries is not known: wan_beta)");
+	return text;
+}
+
+/* Why T and relays are what they are: ", T for noise of 1000x1e-05s". */
+static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	const struct planned *planned = run->planned;
+	const struct coll_options *options = &run->group->options;
+	const struct coll_noise_rate *noise = options->machine.noise;
+	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
+			   options->tuning[planned->call.collective].relays != COLL_UNSET;
+	size_t used;
+	u32 k;
+
+	*text = 0;
+	if (!coll_algo_has_option(planned->algo, "T") || asked)
+		return text;
+	if (noise->rate <= 0 && options->machine.link_noise.rate <= 0) {
+		snprintf(text, bytes, " (noise is not known: option noise)");
+		return text;
+	}
+	used = snprintf(text, bytes, " (least time with noise");
+	for (k = 0; k < COLL_NOISES_MAX && noise[k].rate > 0 && used < bytes; k++)
+		used += snprintf(text + used, bytes - used, "%s %.3gx%.3gus", k ? " +" : "",
+				 noise[k].rate, noise[k].duration * 1e6);
+	if (options->machine.link_noise.rate > 0 && used < bytes)
+		used += snprintf(text + used, bytes - used, ", of links %.3gx%.3gus",
+				 options->machine.link_noise.rate,
+				 options->machine.link_noise.duration * 1e6);
+	if (used < bytes)
+		snprintf(text + used, bytes - used, ")");
+	return text;
+}
+
+/* What the plan of its circuits should take, and what any would. */
+static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
+{
+	const struct coll_circuits_cost *cost = coll_planned_cost(planned);
+	const struct coll_machine machine = coll_planned_machine(planned);
+	char lit[48] = "";
+
+	*text = 0;
+	if (!cost)
+		return text;
+	if (planned->lit > 0)
+		snprintf(lit, sizeof(lit), ", lit already %.4g ms", planned->lit * 1e3);
+	snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
+		 "%u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
+		 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
+		 lit, machine.alpha * 1e6, machine.beta * 1e9);
+	return text;
+}
+
+const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
+{
+	struct planned *planned = run->planned;
+	const struct coll_call *call = &planned->call;
+	const struct coll_schedule *s = planned->schedule;
+	const bool asked = run->group->options.algo[call->collective] == planned->algo;
+	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[208];
+	char streams[128] = "";
+
+	if (call->cluster)
+		coll_wan_streams_explain(run->group->context, streams, sizeof(streams));
+	snprintf(text, bytes,
+		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
+		 "%s%s%s%s",
+		 coll_collective_names[call->collective], (unsigned long long)call->count,
+		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
+		 coll_topology_print(run->group, clusters, sizeof(clusters)),
+		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)),
+		 planned->algo->name,
+		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
+		 noise_explain(run, noise, sizeof(noise)),
+		 asked ? "asked for" : "least predicted time of those that fit",
+		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
+		 place_explain(run, place, sizeof(place)),
+		 run->group->context->congestion[0] ? ", TCP " : "",
+		 run->group->context->congestion, streams);
+	return text;
+}
+
+static void run_explain_choice(void *argument)
+{
+	struct coll_run *run = argument;
+	char choice[160];
+
+	if (run->planned)
+		coll_run_describe(run, run->explanation, COLL_EXPLANATION_BYTES);
+	else
+		snprintf(run->explanation, COLL_EXPLANATION_BYTES, "%s%s%s",
+			 run->posted || coll_run_in_flight(run) ? "it waits for its turn"
+							   : "it has ended",
+			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
+}
+
+const char *coll_run_explain(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	if (!run->explanation)
+		run->explanation = malloc(COLL_EXPLANATION_BYTES);
+	if (!run->explanation)
+		return "";
+	/* Behind the run's own start, when it is planned; but a helper would first end it. */
+	if (context->progress == &coll_progress_helper)
+		coll_progress_do_now(context, run_explain_choice, run);
+	else
+		coll_progress_do(context, run_explain_choice, run);
+	return run->explanation;
+}

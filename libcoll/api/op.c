@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Reductions of the application: a table by number in the context. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libcoll/progress/progress.h"
+#include "context.h"
+
+/* What op_create() and op_free() do on the thread that owns the context. */
+struct op_change {
+	struct coll_context *context;
+	struct user_op user;
+	enum coll_reduction op;
+	int error;
+};
+
+static void op_create(void *argument)
+{
+	struct op_change *change = argument;
+	struct coll_context *context = change->context;
+	struct user_op *ops;
+	uint32_t i;
+
+	for (i = 0; i < context->ops_count && context->ops[i].used; i++)
+		;
+	if (i == context->ops_count) {
+		ops = realloc(context->ops, (i + 1) * sizeof(*ops));
+		if (!ops) {
+			change->error = -ENOMEM;
+			return;
+		}
+		context->ops = ops;
+		context->ops_count++;
+	}
+	context->ops[i] = change->user;
+	change->op = COLL_USER_REDUCTION + 1 + i;
+}
+
+int coll_op_create(struct coll_context *context, coll_function *function, void *argument,
+		   int commutative, enum coll_reduction *op)
+{
+	struct op_change change = { .context = context,
+				    .user = { function, argument, commutative, true } };
+
+	if (!function)
+		return -EINVAL;
+	coll_progress_do(context, op_create, &change);
+	if (!change.error)
+		*op = change.op;
+	return change.error;
+}
+
+static void op_free(void *argument)
+{
+	struct op_change *change = argument;
+	struct coll_context *context = change->context;
+	uint32_t i = change->op - COLL_USER_REDUCTION - 1;
+
+	if (change->op <= COLL_USER_REDUCTION || i >= context->ops_count || !context->ops[i].used)
+		change->error = -EINVAL;
+	else
+		context->ops[i].used = false;
+}
+
+int coll_op_free(struct coll_context *context, enum coll_reduction op)
+{
+	struct op_change change = { .context = context, .op = op };
+
+	coll_progress_do(context, op_free, &change);
+	return change.error;
+}

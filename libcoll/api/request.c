@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Arguments are checked and become a struct coll_call; then that is planned and started. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/names.h"
+#include "core/reduce.h"
+#include "libcoll/circuit/circuit.h"
+#include "libcoll/exec/exec.h"
+#include "libcoll/progress/progress.h"
+#include "request.h"
+
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "counts are handed on as they are");
+
+struct coll_request coll_request_begin(enum coll_collective collective, struct coll_group *group)
+{
+	return (struct coll_request){
+		.group = group,
+		.call = {
+			.collective = collective,
+			.rank = group->rank,
+			.ranks = group->ranks,
+			.cluster = group->clusters > 1 ? group->cluster : NULL,
+			.clusters = group->clusters,
+			.element = 1,
+			.commutative = true,
+		},
+	};
+}
+
+/* ---- arguments ---------------------------------------------------------- */
+
+void coll_request_refuse(struct coll_request *request, const char *format, ...)
+{
+	va_list arguments;
+
+	if (request->error)
+		return;
+	request->error = -EINVAL;
+	va_start(arguments, format);
+	if (vasprintf(&request->refusal, format, arguments) < 0)
+		request->refusal = NULL;
+	va_end(arguments);
+}
+
+void coll_request_type(struct coll_request *request, enum coll_type type)
+{
+	const uint32_t number = type;
+	struct coll_call *call = &request->call;
+
+	if (number >= COLL_OPAQUE(1) && number <= COLL_OPAQUE_MAX) {
+		call->type = COLL_OPAQUE_TYPE;
+		call->element = number - COLL_OPAQUE(0);
+	} else {
+		call->type = number;
+		call->element = coll_type_bytes(number);
+	}
+	if (!call->element) {
+		call->element = 1;
+		coll_request_refuse(request, "type (%u) is unknown; valid: an enum coll_type below "
+				    "COLL_TYPES (%u), or COLL_OPAQUE(bytes)", number, COLL_TYPES);
+	}
+}
+
+static void request_user_op(struct coll_request *request, uint32_t user)
+{
+	const struct coll_context *context = request->group->context;
+
+	if (user >= context->ops_count || !context->ops[user].used) {
+		coll_request_refuse(request, "op (%u) was freed or never made; valid: a number "
+				    "from coll_op_create() of this context",
+				    user + COLL_USER_REDUCTION + 1);
+		return;
+	}
+	request->call.reduction = COLL_USER_REDUCTION;
+	request->call.commutative = context->ops[user].commutative;
+	request->user_op = user;
+}
+
+void coll_request_reduction(struct coll_request *request, enum coll_reduction op)
+{
+	struct coll_call *call = &request->call;
+
+	if (op > COLL_USER_REDUCTION) {
+		request_user_op(request, op - COLL_USER_REDUCTION - 1);
+		return;
+	}
+	call->reduction = op;
+	if (op >= COLL_REDUCTIONS)
+		coll_request_refuse(request, "op (%u) is unknown; valid: an enum coll_reduction "
+				    "below COLL_REDUCTIONS (%u), or a number from coll_op_create()",
+				    op, COLL_REDUCTIONS);
+	else if (!request->error && !coll_reduction_fits(call->type, op))
+		coll_request_refuse(request, "op (%s) is not defined for type (%s); valid: see "
+				    "coll_allreduce(3), or a number from coll_op_create()", coll_reduction_name(op),
+				    coll_type_name(call->type));
+}
+
+void coll_request_root(struct coll_request *request, int root)
+{
+	if (root < 0 || (uint32_t)root >= request->group->ranks)
+		coll_request_refuse(request, "root (%d) is no rank of the group; valid: 0 to %u",
+				    root, request->group->ranks - 1);
+	request->call.root = root;
+}
+
+static uint64_t elements_max(const struct coll_request *request)
+{
+	return COLL_BYTES_MAX / request->call.element;
+}
+
+void coll_request_count(struct coll_request *request, size_t count, uint64_t blocks)
+{
+	const uint64_t max = elements_max(request) / (blocks ? blocks : 1);
+
+	if (count > max)
+		coll_request_refuse(request, "count (%zu) of %u bytes each, for %llu blocks, is too "
+				    "large; valid: 0 to %llu (2^48 bytes in all)", count,
+				    request->call.element, (unsigned long long)blocks,
+				    (unsigned long long)max);
+	request->call.count = count;
+}
+
+static void request_no_array(struct coll_request *request, const char *name)
+{
+	coll_request_refuse(request, "%s is NULL; valid: an array with an entry for each of the "
+			    "%u ranks", name, request->group->ranks);
+}
+
+const u64 *coll_request_counts(struct coll_request *request, const size_t *counts, const char *name,
+			       bool required)
+{
+	const uint64_t max = elements_max(request);
+	uint64_t sum = 0;
+	uint32_t i;
+
+	if (!counts) {
+		if (required)
+			request_no_array(request, name);
+		return NULL;
+	}
+	for (i = 0; i < request->group->ranks; i++) {
+		if (counts[i] > max - sum) {
+			coll_request_refuse(request, "%s[%u] (%zu) is too large, after %llu before "
+					    "it; valid: %llu in all (2^48 bytes)", name, i,
+					    counts[i], (unsigned long long)sum,
+					    (unsigned long long)max);
+			return NULL;
+		}
+		sum += counts[i];
+	}
+	return (const u64 *)counts;
+}
+
+const u64 *coll_request_displs(struct coll_request *request, const size_t *displs, const char *name,
+			       const u64 *counts)
+{
+	const uint64_t max = elements_max(request);
+	uint32_t i;
+
+	if (!displs)
+		request_no_array(request, name);
+	for (i = 0; displs && counts && i < request->group->ranks; i++)
+		if (counts[i] && (displs[i] > max || counts[i] > max - displs[i]))
+			coll_request_refuse(request, "%s[%u] (%zu) with %llu elements is too large; "
+					    "valid: an end at or before %llu (2^48 bytes)", name,
+					    i, displs[i], (unsigned long long)counts[i],
+					    (unsigned long long)max);
+	return (const u64 *)displs;
+}
+
+void coll_request_buffers(struct coll_request *request, const void *in, void *out)
+{
+	request->call.in_place = in == COLL_IN_PLACE;
+	request->in = in == COLL_IN_PLACE ? NULL : (void *)in;
+	request->out = out;
+}
+
+void coll_request_in_place_on_root(struct coll_request *request, const char *name)
+{
+	const struct coll_call *call = &request->call;
+
+	if (call->in_place && call->rank != call->root)
+		coll_request_refuse(request, "%s is COLL_IN_PLACE on rank %u; valid: a buffer, "
+				    "except on the root (%u)", name, call->rank, call->root);
+}
+
+/* ---- planning ----------------------------------------------------------- */
+
+/* The schedule says how many bytes of a buffer this rank needs. */
+static int check_buffer(const struct coll_run *run, const char *name, const void *buffer,
+			uint64_t bytes)
+{
+	struct coll_group *group = run->group;
+
+	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
+		return 0;
+	snprintf(group->text, sizeof(group->text), "%s: %s is %s; valid: a buffer of %llu bytes",
+		 coll_collective_names[run->planned->call.collective], name,
+		 buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
+	return -EINVAL;
+}
+
+static int check_buffers(const struct coll_run *run)
+{
+	const struct coll_schedule *s = run->planned->schedule;
+	const bool bcast = run->planned->call.collective == COLL_BCAST;
+	int error = check_buffer(run, bcast ? "data" : "in", run->in, s->buffer[COLL_IN]);
+
+	if (error)
+		return error;
+	return check_buffer(run, bcast ? "data" : "out", run->out, s->buffer[COLL_OUT]);
+}
+
+int coll_run_plan(struct coll_run *run)
+{
+	int error;
+
+	if (run->planned)
+		return 0;
+	if (run->group->freed)
+		return -EINVAL;
+	error = coll_planned_get(run->group, &run->call, run->user_op, &run->planned);
+	if (!error)
+		error = check_buffers(run);
+	return error;
+}
+
+/* ---- the three forms ---------------------------------------------------- */
+
+static void refuse_here(void *argument)
+{
+	const struct coll_request *request = argument;
+	struct coll_group *group = request->group;
+
+	snprintf(group->text, sizeof(group->text), "%s: %s",
+		 coll_collective_names[request->call.collective],
+		 request->refusal ? request->refusal : "an argument is not valid");
+}
+
+static int request_check(struct coll_request *request)
+{
+	if (request->error) {
+		coll_progress_do_now(request->group->context, refuse_here, request);
+		free(request->refusal);
+	}
+	return request->error;
+}
+
+static struct coll_run run_of(const struct coll_request *request)
+{
+	return (struct coll_run){
+		.group = request->group,
+		.call = request->call,
+		.user_op = request->user_op,
+		.in = request->in,
+		.out = request->out,
+	};
+}
+
+int coll_request_block(struct coll_request request)
+{
+	const struct coll_progress_ops *progress = coll_progress_of(request.group->context);
+	struct coll_run run = run_of(&request);
+	int error = request_check(&request);
+
+	run.local = true;
+	if (!error)
+		error = progress->start(&run);
+	return error ? error : progress->wait(&run);
+}
+
+static int make_run(struct coll_request *request, struct coll_run **made)
+{
+	int error = request_check(request);
+
+	*made = NULL;
+	if (error)
+		return error;
+	*made = malloc(sizeof(**made));
+	if (!*made)
+		return -ENOMEM;
+	**made = run_of(request);
+	return 0;
+}
+
+static void plan_here(void *argument)
+{
+	struct coll_run *run = argument;
+
+	run->status = coll_run_plan(run);
+	if (run->status) {
+		coll_run_ended(run);
+		return;
+	}
+	run->persistent = true;
+	coll_circuits_prefetch(run);
+}
+
+int coll_request_prepare(struct coll_request request, struct coll_run **made)
+{
+	struct coll_run *run;
+	int error = make_run(&request, &run);
+
+	*made = NULL;
+	if (error)
+		return error;
+	coll_progress_do(request.group->context, plan_here, run);
+	error = run->status;
+	if (error) {
+		free(run);
+		return error;
+	}
+	*made = run;
+	return 0;
+}
+
+int coll_request_start(struct coll_request request, struct coll_run **made)
+{
+	struct coll_run *run;
+	int error = make_run(&request, &run);
+
+	*made = NULL;
+	if (error)
+		return error;
+	run->active = true;
+	error = coll_progress_of(request.group->context)->start(run);
+	if (error) {
+		free(run);
+		return error;
+	}
+	*made = run;
+	return 0;
+}
