@@ -270,24 +270,25 @@ static double median_of_all(struct rank *rank, enum overlap_case what)
  * As many rows as take half as long again as the collectives alone: all may be hidden.
  * Ranks that share a CPU take turns, and each has but its own turn to hide in.
  */
-static void overlap_rank_calibrate(struct rank *rank)
+static int overlap_rank_calibrate(struct rank *rank)
 {
 	const double turns = ceil((double)rank->options->ranks / rank->cpus);
 	double rows, alone;
-	int i;
+	int i, error = 0;
 
 	if (rank->options->rows) {
 		rank->rows = rank->options->rows;
-		return;
+		return 0;
 	}
 	rank->rows = rank->options->matrix;
 	median_of_all(rank, OVERLAP_PURE);	/* makes the links */
 	alone = median_of_all(rank, OVERLAP_PURE);
-	for (i = 0; i < 2; i++) {	/* the second time from nearly as many */
+	for (i = 0; i < 2 && !error; i++) {	/* the second time from nearly as many */
 		rows = 1.5 * turns * rank->rows * alone / median_of_all(rank, OVERLAP_COMPUTE);
 		rank->rows = rows > rank->options->calls ? rows : rank->options->calls;
-		coll_bcast(&rank->rows, 1, COLL_UINT64, 0, rank->world);
+		error = coll_bcast(&rank->rows, 1, COLL_UINT64, 0, rank->world);
 	}
+	return error;
 }
 
 static void overlap_rank_note(struct rank *rank, int what, int64_t i, double time, double own)
@@ -323,9 +324,8 @@ static int overlap_rank_iterate(struct rank *rank, int what)
 
 static int overlap_rank_measure(struct rank *rank)
 {
-	int what, error = 0;
+	int what, error = overlap_rank_calibrate(rank);
 
-	overlap_rank_calibrate(rank);
 	for (what = 0; what < OVERLAP_START && !error; what++)
 		error = overlap_rank_iterate(rank, what);
 	for (what = 0; what < OVERLAP_CASES && !error; what++)
@@ -485,14 +485,17 @@ static int write_result(const char *path, json_t *all)
  * The run's explanation, after the measurement: what was chosen in the end. The others
  * come later, so that there is a run to explain yet.
  */
-static void overlap_rank_explain(struct rank *rank, char *text, size_t bytes)
+static int overlap_rank_explain(struct rank *rank, char *text, size_t bytes)
 {
+	int error;
+
 	if (coll_rank(rank->world))
 		usleep(LATER_US);
-	if (bench_data_start(&rank->data[0], 0, rank->group, &rank->run[0]))
-		return;
+	error = bench_data_start(&rank->data[0], 0, rank->group, &rank->run[0]);
+	if (error)
+		return error;
 	snprintf(text, bytes, "%s", coll_run_explain(rank->run[0]));
-	coll_run_wait(&rank->run[0]);
+	return coll_run_wait(&rank->run[0]);
 }
 
 /* Of how many CPUs to compute on. Where they are too few, or a rank has threads, of all. */
@@ -547,12 +550,11 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 	error = error ? error : overlap_rank_measure(&rank);
 	rank.idle_call = error ? 0 : idle_call(&rank);
 	atomic_store(&noise_over, true);
+	error = error ? error : overlap_rank_explain(&rank, explanation, sizeof(explanation));
 	if (error)
 		fprintf(stderr, "coll bench: rank %d: %s\n", coll_rank(rank.world),
 			*coll_last_error(rank.group) ? coll_last_error(rank.group) :
 						       coll_strerror(error));
-	else
-		overlap_rank_explain(&rank, explanation, sizeof(explanation));
 	if (!error && !coll_rank(rank.world))
 		error = write_result(result, result_json(&rank, explanation));
 	stop_workers(&rank, worker);

@@ -359,11 +359,12 @@ static int make_groups(struct bench *bench)
 		error = coll_group_dup(bench->sync, &bench->group[algo]);
 		if (error)
 			return rank_fail(bench, bench->sync, "making groups", error);
-		coll_group_set(bench->group[algo], "inject",
-			       *inject && algo < options->algos ? inject : "off");
-		error = coll_group_set(bench->group[algo],
-				       coll_collective_names[options->collective],
-				       cell_algo(options, algo));
+		error = coll_group_set(bench->group[algo], "inject",
+				       *inject && algo < options->algos ? inject : "off");
+		if (!error)
+			error = coll_group_set(bench->group[algo],
+					       coll_collective_names[options->collective],
+					       cell_algo(options, algo));
 		if (error)
 			return rank_fail(bench, bench->group[algo], cell_algo(options, algo),
 					 error);
