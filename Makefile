@@ -40,7 +40,7 @@ ROOMS		:= run bench schedule verify lab circuit sim flit
 COLL		:= $(filter-out tools/collnoise.c,$(wildcard tools/*.c)) \
 		   $(foreach room,$(ROOMS),$(wildcard tools/$(room)/*.c))
 COLLNOISE	:= $(addprefix tools/,arguments.c collnoise.c command.c) $(wildcard tools/noise/*.c)
-COLLD		:= $(wildcard daemon/*.c daemon/circuit/*.c)
+COLLD		:= $(wildcard daemon/*.c daemon/*/*.c)
 TESTLIB		:= $(wildcard tests/lib/*.c)
 UNIT		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
 MULTI		:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/multi/*.c))
@@ -109,7 +109,7 @@ $(BUILD)/colld: $(call objects,$(COLLD) $(NODE)) $(BUILD)/libcoll.a
 
 # What switches are spoken to with.
 SWITCH_LIBS	= $(shell pkg-config --libs libcurl libnl-route-3.0)
-$(BUILD)/daemon/circuit/switch_emul.o $(BUILD)/daemon/circuit/crossbar.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
+$(BUILD)/daemon/switch/emul.o $(BUILD)/daemon/switch/crossbar.o: CFLAGS += $(shell pkg-config --cflags libnl-route-3.0)
 
 # One binary for each MPI: their handles and numbers differ.
 SHIM = $(patsubst %.c,%.o,$(wildcard mpi/*.c))
@@ -167,7 +167,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) 
 	$(CC) $(ALL_LDFLAGS) $^ -lcmocka $(LIBS) -o $@
 
 # Drivers of switches, and a switch that is none.
-$(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/circuit/*.c)) | \
+$(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) | \
 		$(BUILD)/tests/circuit/optical_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
 CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs calls half_told)
@@ -191,7 +191,7 @@ $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 # What speaks to coll.ko. The names of its attributes are in one place, the header.
 NETLINK_CFLAGS	= $(shell pkg-config --cflags libnl-genl-3.0)
 NETLINK_LIBS	= $(shell pkg-config --libs libnl-genl-3.0)
-$(BUILD)/node/netlink.o $(BUILD)/tools/noise/module.o $(BUILD)/tools/noise/pin.o $(BUILD)/node/pin_module.o $(BUILD)/daemon/pin.o $(BUILD)/daemon/circuit_kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/node/netlink.o $(BUILD)/tools/noise/module.o $(BUILD)/tools/noise/pin.o $(BUILD)/node/pin_module.o $(BUILD)/daemon/policy/pin.o $(BUILD)/daemon/circuit/kernel.o $(BUILD)/tests/vm/%.o: CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/node/netlink.o: CFLAGS += -I$(BUILD)/node
 $(BUILD)/node/netlink.o: $(BUILD)/node/netlink_names.h
 $(BUILD)/node/netlink_names.h: node/netlink_names.awk uapi/coll_netlink.h

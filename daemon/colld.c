@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -17,8 +16,13 @@
 #include "core/noise/text.h"
 #include "node/units.h"
 #include "node/witness.h"
-#include "circuit.h"
-#include "colld.h"
+#include "daemon/circuit/circuits.h"
+#include "daemon/common/log.h"
+#include "daemon/common/notify.h"
+#include "daemon/policy/pin.h"
+#include "daemon/policy/stop.h"
+#include "daemon/policy/window.h"
+#include "metrics.h"
 
 #define DEFAULT_POLICY	"/etc/coll/policy"
 enum { POLICY_MAX = 1 << 20 };
@@ -69,19 +73,6 @@ static const struct option options_known[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-void colld_say(int level, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	if (getenv("JOURNAL_STREAM"))
-		fprintf(stderr, "<%d>", level);
-	fprintf(stderr, "colld: ");
-	vfprintf(stderr, format, list);
-	fprintf(stderr, "\n");
-	va_end(list);
-}
-
 /* ---- the policy ------------------------------------------------------------------------------ */
 
 static int read_policy(const char *path, struct noise_rules *rules)
@@ -99,9 +90,10 @@ static int read_policy(const char *path, struct noise_rules *rules)
 	if (!status)
 		status = noise_rules_complete(rules, &error);
 	if (status && error.line)
-		colld_say(3, "%s:%u: %s", path, error.line, error.reason);
+		colld_log(LOG_ERR, "%s:%u: %s", path, error.line, error.reason);
 	else if (status)
-		colld_say(3, "%s: %s", path, *error.reason ? error.reason : strerror(-status));
+		colld_log(LOG_ERR, "%s: %s", path,
+			  *error.reason ? error.reason : strerror(-status));
 	if (status)
 		noise_rules_free(rules);
 	if (from)
@@ -123,7 +115,7 @@ static int put_in_force(struct colld *colld)
 	if (!error)
 		error = colld_stops_open(&colld->stops, &colld->rules, colld->state);
 	if (error)
-		colld_say(3, "the policy is not in force: %s", strerror(-error));
+		colld_log(LOG_ERR, "the policy is not in force: %s", strerror(-error));
 	return error;
 }
 
@@ -144,7 +136,8 @@ static void colld_reload(struct colld *colld)
 
 	colld_notify("RELOADING=1");
 	if (!colld->policy) {
-		colld_say(4, "no policy to read: circuits' files are read at the start only");
+		colld_log(LOG_WARNING,
+			  "no policy to read: circuits' files are read at the start only");
 	} else if (read_policy(colld->policy, &rules)) {
 		colld->refusals++;
 	} else {
@@ -312,18 +305,18 @@ static void colld_watch(struct colld *colld)
 			return;
 		/* Windows first: they are on the clock. */
 		if (fds[2].revents)
-			colld_windows_turn(colld->windows);
+			colld_windows_progress(colld->windows);
 		if (fds[4].revents)
-			colld_circuits_turn(colld->circuits);
+			colld_circuits_progress(colld->circuits);
 		if (fds[5].revents)
-			colld_stops_turn(colld->stops);
+			colld_stops_progress(colld->stops);
 		if (fds[3].revents)
-			colld_metrics_turn(colld->metrics);
+			colld_metrics_progress(colld->metrics);
 		if (fds[1].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
 			if (colld->pin)
 				colld_pin_renew(colld->pin);
 			if (colld->metrics)
-				colld_metrics_turn(colld->metrics);	/* who is too slow */
+				colld_metrics_progress(colld->metrics);	/* who is too slow */
 		}
 		if (fds[0].revents)
 			goes_on = take_signal(colld);
@@ -345,7 +338,7 @@ static int colld_serve(struct colld *colld)
 		error = colld_metrics_open(&colld->metrics, colld->address, colld->port,
 					   write_metrics, colld);
 		if (error)
-			colld_say(3, "no metrics at %s:%d: %s", colld->address, colld->port,
+			colld_log(LOG_ERR, "no metrics at %s:%d: %s", colld->address, colld->port,
 				  strerror(-error));
 	}
 	if (!error) {
@@ -369,7 +362,7 @@ static bool read_circuits(struct colld *colld)
 	if (colld->setup && !circuit_setup_read(colld->circuits_file, colld->setup, why,
 						sizeof(why)))
 		return true;
-	colld_say(3, "%s", why);
+	colld_log(LOG_ERR, "%s", why);
 	return false;
 }
 

@@ -2,10 +2,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "colld.h"
+#include "metrics.h"
 
 struct colld_metrics {
 	struct MHD_Daemon *daemon;
@@ -76,7 +77,7 @@ int colld_metrics_fd(const struct colld_metrics *metrics)
 	return metrics->fd;
 }
 
-void colld_metrics_turn(struct colld_metrics *metrics)
+void colld_metrics_progress(struct colld_metrics *metrics)
 {
 	MHD_run(metrics->daemon);
 }

@@ -17,14 +17,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "daemon/circuit/switch.h"
+#include "daemon/common/clock.h"
+#include "daemon/switch/worker.h"
 
 #define MS 1000000ull
 #define UP	COLL_CIRCUIT_ORDER_UP
 #define DOWN	COLL_CIRCUIT_ORDER_DOWN
 
 static struct { pid_t pid; int in, scpi, http, control; } fake;
-static struct circuit_switch s;
+static struct switch_device s;
 static const char *driver;
 
 /* ---- the switch that is none --------------------------------------------- */
@@ -81,7 +82,7 @@ static void open_driver(u64 timeout)
 {
 	char argument[100], why[SWITCH_WHY] = "";
 
-	s = (struct circuit_switch){ .ops = switch_find(driver), .timeout = timeout };
+	s = (struct switch_device){ .ops = switch_find(driver), .timeout = timeout };
 	if (!strcmp(driver, "scpi"))
 		snprintf(argument, sizeof(argument), "127.0.0.1:%d", fake.scpi);
 	else
@@ -242,9 +243,9 @@ static void hung_up(void)
 
 static bool await(struct switch_worker *worker, int kind, struct switch_event *event)
 {
-	const u64 end = switch_now() + 10000 * MS;
+	const u64 end = colld_now() + 10000 * MS;
 
-	while (switch_now() < end) {
+	while (colld_now() < end) {
 		struct pollfd fd = { switch_worker_fd(worker), POLLIN, 0 };
 
 		while (switch_worker_event(worker, event))
@@ -315,11 +316,11 @@ static void nobody_there(void **unused)
 	char why[SWITCH_WHY] = "";
 
 	(void)unused;
-	s = (struct circuit_switch){ .ops = switch_find("scpi"), .timeout = 500 * MS };
+	s = (struct switch_device){ .ops = switch_find("scpi"), .timeout = 500 * MS };
 	assert_true(s.ops->open(&s, "127.0.0.1:1", why) < 0);
 	assert_non_null(strstr(why, "127.0.0.1:1: "));
 	s.ops->close(&s);
-	s = (struct circuit_switch){ .ops = switch_find("restconf"), .timeout = 500 * MS };
+	s = (struct switch_device){ .ops = switch_find("restconf"), .timeout = 500 * MS };
 	assert_int_equal(s.ops->open(&s, "http://127.0.0.1:1", why), -EINVAL);
 	assert_non_null(strstr(why, "ports=N"));
 	s.ops->close(&s);

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "core/noise/text.h"
+#include "daemon/common/clock.h"
 #include "crossbar.h"
 #include "delay.h"
 #include "switch.h"
@@ -145,7 +146,7 @@ static bool has_flag(int socket, const char *device, short flag)
 	return !ioctl(socket, SIOCGIFFLAGS, &request) && request.ifr_flags & flag;
 }
 
-static const struct emul_node *node_at(const struct circuit_switch *s, u32 port)
+static const struct emul_node *node_at(const struct switch_device *s, u32 port)
 {
 	const struct emul *emul = s->state;
 	const u32 index = s->at[port].index;
@@ -153,20 +154,20 @@ static const struct emul_node *node_at(const struct circuit_switch *s, u32 port)
 	return index < EMUL_NODES_MAX && emul->node[index].socket ? &emul->node[index] : NULL;
 }
 
-static void name_device(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
+static void name_device(const struct switch_device *s, u32 port, char *device, size_t bytes)
 {
 	switch_emul_fill(device, bytes, ((const struct emul *)s->state)->device, port,
 			 s->at[port].name);
 }
 
-static void name_port(const struct circuit_switch *s, u32 port, char *device, size_t bytes)
+static void name_port(const struct switch_device *s, u32 port, char *device, size_t bytes)
 {
 	switch_emul_fill(device, bytes, ((const struct emul *)s->state)->port, s->at[port].port,
 			 s->at[port].name);
 }
 
 /* At both ends of the veth: until it is, what the node sends is thrown away. */
-static bool has_carrier(const struct circuit_switch *s, u32 port)
+static bool has_carrier(const struct switch_device *s, u32 port)
 {
 	const struct emul *emul = s->state;
 	const struct emul_node *node = node_at(s, port);
@@ -233,7 +234,7 @@ static struct nl_addr *address_of(const struct emul *emul, const struct switch_n
  * route says its MTU: a connection that had a route which is gone is left with the kernel's
  * blackhole device, whose MTU is 68, and would begin its next message in pieces of 36 bytes.
  */
-static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
+static void set_route(struct switch_device *s, u32 from, u32 to, bool there)
 {
 	struct emul *emul = s->state;
 	const struct switch_node *here = &s->at[from], *peer = &s->at[to];
@@ -266,7 +267,7 @@ static void set_route(struct circuit_switch *s, u32 from, u32 to, bool there)
 }
 
 /* Over this port to that one's node; 0: to none. */
-static void lead_node(struct circuit_switch *s, u32 port, u32 to)
+static void lead_node(struct switch_device *s, u32 port, u32 to)
 {
 	struct emul_port *at = &((struct emul *)s->state)->at[port];
 
@@ -319,7 +320,7 @@ static void lose_carrier(struct emul *emul, u32 port)
 	set_up(emul, port, false);
 }
 
-static void take_down(struct circuit_switch *s, struct switch_order *order)
+static void take_down(struct switch_device *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
 	u32 end;
@@ -330,7 +331,7 @@ static void take_down(struct circuit_switch *s, struct switch_order *order)
 	error = switch_emul_lead(emul, order->port, false);
 	for (end = 0; end < 2; end++)
 		if (emul->hold)
-			emul->at[order->port[end]].down = switch_now() + emul->hold;
+			emul->at[order->port[end]].down = colld_now() + emul->hold;
 		else
 			lose_carrier(emul, order->port[end]);
 	if (error) {
@@ -341,7 +342,7 @@ static void take_down(struct circuit_switch *s, struct switch_order *order)
 }
 
 /* The carrier of ports that have been dark for long. One at a time, for others may be due. */
-static u64 emul_tick(struct circuit_switch *s, u64 now)
+static u64 emul_tick(struct switch_device *s, u64 now)
 {
 	struct emul *emul = s->state;
 	u64 next = COLL_CIRCUIT_FOREVER;
@@ -360,12 +361,12 @@ static u64 emul_tick(struct circuit_switch *s, u64 now)
 	return next;
 }
 
-static bool wait_carrier(struct circuit_switch *s, struct switch_order *order)
+static bool wait_carrier(struct switch_device *s, struct switch_order *order)
 {
-	const u64 end = switch_now() + s->timeout;
+	const u64 end = colld_now() + s->timeout;
 
 	while (!has_carrier(s, order->port[0]) || !has_carrier(s, order->port[1])) {
-		if (switch_now() > end) {
+		if (colld_now() > end) {
 			order->error = -ETIMEDOUT;
 			snprintf(order->why, SWITCH_WHY, "no carrier at port %u or %u",
 				 order->port[0], order->port[1]);
@@ -384,7 +385,7 @@ static int light_up(struct emul *emul, u32 port)
 	return 0;
 }
 
-static void make_path(struct circuit_switch *s, struct switch_order *order)
+static void make_path(struct switch_device *s, struct switch_order *order)
 {
 	struct emul *emul = s->state;
 	const bool held = emul->at[order->port[0]].down && emul->at[order->port[1]].down;
@@ -407,15 +408,15 @@ static void make_path(struct circuit_switch *s, struct switch_order *order)
 			 order->port[1]);
 		return;
 	}
-	order->moved = switch_now();
+	order->moved = colld_now();
 	if (!held && !wait_carrier(s, order))
 		return;
 	for (end = 0; end < 2; end++)
 		lead_node(s, order->port[end], order->port[!end]);
-	order->locked = switch_now();
+	order->locked = colld_now();
 }
 
-static void emul_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
+static void emul_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	struct emul *emul = s->state;
 	u32 i;
@@ -429,7 +430,7 @@ static void emul_change(struct circuit_switch *s, struct switch_order *order, u3
 	}
 }
 
-static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
+static int emul_read(struct switch_device *s, struct switch_path *path, u32 max, char *why)
 {
 	struct emul *emul = s->state;
 	u32 port, count = 0;
@@ -444,7 +445,7 @@ static int emul_read(struct circuit_switch *s, struct switch_path *path, u32 max
 	return count;
 }
 
-static int emul_remove(struct circuit_switch *s, struct switch_path path)
+static int emul_remove(struct switch_device *s, struct switch_path path)
 {
 	struct emul *emul = s->state;
 	int error;
@@ -479,7 +480,7 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 }
 
 /* The two ends of its veth. */
-static int find_port(struct circuit_switch *s, u32 port, char *why)
+static int find_port(struct switch_device *s, u32 port, char *why)
 {
 	struct emul *emul = s->state;
 	const struct switch_node *at = &s->at[port];
@@ -514,7 +515,7 @@ static int find_port(struct circuit_switch *s, u32 port, char *why)
 	return error;
 }
 
-static int emul_open(struct circuit_switch *s, const char *argument, char *why)
+static int emul_open(struct switch_device *s, const char *argument, char *why)
 {
 	struct emul *emul = calloc(1, sizeof(*emul));
 	u32 port;
@@ -553,7 +554,7 @@ static void close_sockets(struct nl_sock *socket, int flags)
 	nl_socket_free(socket);
 }
 
-static void emul_close(struct circuit_switch *s)
+static void emul_close(struct switch_device *s)
 {
 	struct emul *emul = s->state;
 	u32 i;

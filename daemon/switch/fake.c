@@ -17,7 +17,7 @@ struct fake {
 	u32 leads[SWITCH_PORTS_MAX + 1];
 };
 
-static bool switch_fake_set(struct fake *fake, struct circuit_switch *s, const char *key,
+static bool switch_fake_set(struct fake *fake, struct switch_device *s, const char *key,
 			    const char *value)
 {
 	char *rest;
@@ -36,7 +36,7 @@ static bool switch_fake_set(struct fake *fake, struct circuit_switch *s, const c
 	return !strcmp(key, "ports") && number > 0 && number <= SWITCH_PORTS_MAX;
 }
 
-static int fake_open(struct circuit_switch *s, const char *argument, char *why)
+static int fake_open(struct switch_device *s, const char *argument, char *why)
 {
 	char copy[512], *save, *word, *equals;
 	struct fake *fake = calloc(1, sizeof(*fake));
@@ -59,7 +59,7 @@ static int fake_open(struct circuit_switch *s, const char *argument, char *why)
 	return 0;
 }
 
-static void fake_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
+static void fake_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	struct fake *fake = s->state;
 	u32 i;
@@ -72,7 +72,7 @@ static void fake_change(struct circuit_switch *s, struct switch_order *order, u3
 	}
 }
 
-static void fake_settle(struct circuit_switch *s, struct switch_order *order)
+static void fake_settle(struct switch_device *s, struct switch_order *order)
 {
 	struct fake *fake = s->state;
 	double uniform;
@@ -89,7 +89,7 @@ static void fake_settle(struct circuit_switch *s, struct switch_order *order)
 	fake->leads[order->port[1]] = order->port[0];
 }
 
-static int fake_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
+static int fake_read(struct switch_device *s, struct switch_path *path, u32 max, char *why)
 {
 	const struct fake *fake = s->state;
 	u32 port, count = 0;
@@ -101,13 +101,13 @@ static int fake_read(struct circuit_switch *s, struct switch_path *path, u32 max
 	return count;
 }
 
-static int fake_remove(struct circuit_switch *s, struct switch_path path)
+static int fake_remove(struct switch_device *s, struct switch_path path)
 {
 	((struct fake *)s->state)->leads[path.in] = 0;
 	return 0;
 }
 
-static void fake_close(struct circuit_switch *s)
+static void fake_close(struct switch_device *s)
 {
 	free(s->state);
 }

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/common/clock.h"
 #include "switch.h"
 
 enum { LINE_MAX_BYTES = 32768, ERRORS_MAX = 32 };
@@ -42,7 +43,7 @@ static void hang_up(struct scpi *scpi)
 	scpi->used = 0;
 }
 
-static int switch_scpi_dial(struct circuit_switch *s, char *why)
+static int switch_scpi_dial(struct switch_device *s, char *why)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct scpi *scpi = s->state;
@@ -74,7 +75,7 @@ static int switch_scpi_dial(struct circuit_switch *s, char *why)
 }
 
 /* The next line without its end; -errno, and the connection is over. */
-static int read_line(struct circuit_switch *s, char *line, size_t bytes)
+static int read_line(struct switch_device *s, char *line, size_t bytes)
 {
 	struct scpi *scpi = s->state;
 
@@ -106,7 +107,7 @@ static int read_line(struct circuit_switch *s, char *line, size_t bytes)
 	}
 }
 
-static int switch_scpi_put(struct circuit_switch *s, const char *text)
+static int switch_scpi_put(struct switch_device *s, const char *text)
 {
 	struct scpi *scpi = s->state;
 	const size_t length = strlen(text);
@@ -124,7 +125,7 @@ static int switch_scpi_put(struct circuit_switch *s, const char *text)
 	return 0;
 }
 
-static int switch_scpi_ask(struct circuit_switch *s, const char *question, char *answer,
+static int switch_scpi_ask(struct switch_device *s, const char *question, char *answer,
 			   size_t bytes)
 {
 	const int error = switch_scpi_put(s, question);
@@ -173,7 +174,7 @@ static int parse_paths(const char *text, u32 ports, struct switch_path *path, u3
 	return paths;
 }
 
-static int read_paths(struct circuit_switch *s, struct switch_path *path, u32 max)
+static int read_paths(struct switch_device *s, struct switch_path *path, u32 max)
 {
 	static char line[LINE_MAX_BYTES];
 	const int error = switch_scpi_ask(s, ":oxc:swit:conn:stat?\n", line, sizeof(line));
@@ -184,7 +185,7 @@ static int read_paths(struct circuit_switch *s, struct switch_path *path, u32 ma
 /* ---- orders -------------------------------------------------------------- */
 
 /* Both ways of these circuits, as "(@...),(@...)". */
-static void put_list(const struct circuit_switch *s, const struct switch_order *order, u32 orders,
+static void put_list(const struct switch_device *s, const struct switch_order *order, u32 orders,
 		     enum coll_circuit_order_kind what, char *text, size_t bytes)
 {
 	size_t used = 0;
@@ -217,7 +218,7 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 }
 
 /* Sends one command for all of a kind, and empties the switch's queue of errors. */
-static int switch_scpi_command(struct circuit_switch *s, const struct switch_order *order,
+static int switch_scpi_command(struct switch_device *s, const struct switch_order *order,
 			       u32 orders, enum coll_circuit_order_kind what)
 {
 	static char text[LINE_MAX_BYTES], list[LINE_MAX_BYTES - 64];
@@ -239,7 +240,7 @@ static int switch_scpi_command(struct circuit_switch *s, const struct switch_ord
 }
 
 /* Why it is not there: a port that the switch itself says has failed. */
-static void find_reason(struct circuit_switch *s, struct switch_order *order)
+static void find_reason(struct switch_device *s, struct switch_order *order)
 {
 	struct scpi *scpi = s->state;
 	char question[80], line[256];
@@ -263,7 +264,7 @@ static void find_reason(struct circuit_switch *s, struct switch_order *order)
 }
 
 /* What the list of connections says of each order. */
-static int switch_scpi_judge(struct circuit_switch *s, struct switch_order *order, u32 orders,
+static int switch_scpi_judge(struct switch_device *s, struct switch_order *order, u32 orders,
 			     u32 *missing)
 {
 	static struct switch_path path[SWITCH_PORTS_MAX];
@@ -280,7 +281,7 @@ static int switch_scpi_judge(struct circuit_switch *s, struct switch_order *orde
 		order[i].error = good ? 0 : -EIO;
 		*missing += !good;
 		if (good)
-			order[i].moved = switch_now();
+			order[i].moved = colld_now();
 	}
 	return paths < 0 ? paths : 0;
 }
@@ -295,7 +296,7 @@ static u32 switch_scpi_count(const struct switch_order *order, u32 orders,
 	return found;
 }
 
-static int try_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
+static int try_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	struct scpi *scpi = s->state;
 	char why[SWITCH_WHY];
@@ -325,7 +326,7 @@ static int try_change(struct circuit_switch *s, struct switch_order *order, u32 
 }
 
 /* A connection that is lost in the middle: whatever was done, the same again does no harm. */
-static void scpi_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
+static void scpi_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	int error = try_change(s, order, orders), i;
 
@@ -338,7 +339,7 @@ static void scpi_change(struct circuit_switch *s, struct switch_order *order, u3
 	}
 }
 
-static int scpi_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
+static int scpi_read(struct switch_device *s, struct switch_path *path, u32 max, char *why)
 {
 	struct scpi *scpi = s->state;
 	int paths = 0, tries;
@@ -355,7 +356,7 @@ static int scpi_read(struct circuit_switch *s, struct switch_path *path, u32 max
 	return paths;
 }
 
-static int scpi_remove(struct circuit_switch *s, struct switch_path path)
+static int scpi_remove(struct switch_device *s, struct switch_path path)
 {
 	const struct scpi *scpi = s->state;
 	char text[100], line[80];
@@ -367,7 +368,7 @@ static int scpi_remove(struct circuit_switch *s, struct switch_path path)
 
 /* ---- open, close --------------------------------------------------------- */
 
-static int scpi_open(struct circuit_switch *s, const char *argument, char *why)
+static int scpi_open(struct switch_device *s, const char *argument, char *why)
 {
 	struct scpi *scpi = calloc(1, sizeof(*scpi));
 	const char *colon = strrchr(argument, ':');
@@ -397,7 +398,7 @@ static int scpi_open(struct circuit_switch *s, const char *argument, char *why)
 	return -EPROTO;
 }
 
-static void scpi_close(struct circuit_switch *s)
+static void scpi_close(struct switch_device *s)
 {
 	if (s->state)
 		hang_up(s->state);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/common/clock.h"
 #include "switch.h"
 
 #define PATHS "/api/data/optical-switch:cross-connects"
@@ -41,7 +42,7 @@ static size_t keep_body(char *data, size_t size, size_t count, void *to)
 }
 
 /* The status, or -errno. Its body is in r->body. */
-static long switch_restconf_request(struct circuit_switch *s, const char *method,
+static long switch_restconf_request(struct switch_device *s, const char *method,
 				    const char *resource, const char *body)
 {
 	struct restconf *r = s->state;
@@ -89,7 +90,7 @@ static void switch_restconf_explain(const struct restconf *r, long status, char 
 
 /* ---- paths --------------------------------------------------------------- */
 
-static int restconf_read(struct circuit_switch *s, struct switch_path *path, u32 max, char *why)
+static int restconf_read(struct switch_device *s, struct switch_path *path, u32 max, char *why)
 {
 	const struct restconf *r = s->state;
 	const long status = switch_restconf_request(s, "GET", PATHS, NULL);
@@ -121,7 +122,7 @@ static int restconf_read(struct circuit_switch *s, struct switch_path *path, u32
 	return paths;
 }
 
-static long set_path(struct circuit_switch *s, u32 in, u32 out)
+static long set_path(struct switch_device *s, u32 in, u32 out)
 {
 	char body[120];
 
@@ -130,7 +131,7 @@ static long set_path(struct circuit_switch *s, u32 in, u32 out)
 	return switch_restconf_request(s, "POST", PATHS, body);
 }
 
-static long remove_path(struct circuit_switch *s, u32 in)
+static long remove_path(struct switch_device *s, u32 in)
 {
 	char resource[100];
 
@@ -151,7 +152,7 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 /* ---- orders -------------------------------------------------------------- */
 
 /* Only a refusal is of interest; the rest is seen when it is read back. */
-static void carry_out(struct circuit_switch *s, struct switch_order *order,
+static void carry_out(struct switch_device *s, struct switch_order *order,
 		      const struct switch_path *path, int paths)
 {
 	u32 end;
@@ -180,7 +181,7 @@ static void carry_out(struct circuit_switch *s, struct switch_order *order,
 	}
 }
 
-static void restconf_change(struct circuit_switch *s, struct switch_order *order, u32 orders)
+static void restconf_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	static struct switch_path path[SWITCH_PORTS_MAX];
 	char why[SWITCH_WHY] = "";
@@ -214,7 +215,7 @@ static void restconf_change(struct circuit_switch *s, struct switch_order *order
 			snprintf(order[i].why, SWITCH_WHY, "%s", why);
 		} else if (good) {
 			order[i].error = 0;
-			order[i].moved = switch_now();
+			order[i].moved = colld_now();
 		} else if (!order[i].error) {
 			order[i].error = -EIO;
 			snprintf(order[i].why, SWITCH_WHY, "the switch took it and has it not: "
@@ -223,7 +224,7 @@ static void restconf_change(struct circuit_switch *s, struct switch_order *order
 	}
 }
 
-static int restconf_remove(struct circuit_switch *s, struct switch_path path)
+static int restconf_remove(struct switch_device *s, struct switch_path path)
 {
 	const long status = remove_path(s, path.in);
 
@@ -232,7 +233,7 @@ static int restconf_remove(struct circuit_switch *s, struct switch_path path)
 
 /* ---- open, close --------------------------------------------------------- */
 
-static int restconf_open(struct circuit_switch *s, const char *argument, char *why)
+static int restconf_open(struct switch_device *s, const char *argument, char *why)
 {
 	struct restconf *r = calloc(1, sizeof(*r));
 	const char *ports = strstr(argument, " ports=");
@@ -266,7 +267,7 @@ static int restconf_open(struct circuit_switch *s, const char *argument, char *w
 	return status < 0 ? (int)status : status == 401 ? -EACCES : -EPROTO;
 }
 
-static void restconf_close(struct circuit_switch *s)
+static void restconf_close(struct switch_device *s)
 {
 	struct restconf *r = s->state;
 

@@ -20,8 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "colld.h"
+#include "daemon/common/log.h"
 #include "freezer.h"
+#include "stop.h"
 
 enum { SYSTEMCTL_MS = 10000, UNIT_MAX = 256 };
 
@@ -114,7 +115,7 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 	if (!error)
 		error = stop_systemctl("stop", unit);
 	if (error)
-		colld_say(3, "stop %s: %s", unit, error < 0 ? strerror(-error) :
+		colld_log(LOG_ERR, "stop %s: %s", unit, error < 0 ? strerror(-error) :
 			  "systemctl refuses");
 }
 
@@ -129,7 +130,7 @@ static void start_units(const struct colld_stops *stops)
 		unit[strcspn(unit, "\n")] = 0;
 		error = stop_systemctl("start", unit);
 		if (error)
-			colld_say(3, "start %s: %s", unit, error < 0 ? strerror(-error) :
+			colld_log(LOG_ERR, "start %s: %s", unit, error < 0 ? strerror(-error) :
 				  "systemctl refuses");
 	}
 	if (from)
@@ -150,7 +151,7 @@ static void freeze_all(const struct colld_stops *stops, bool frozen)
 			continue;
 		error = freezer_set(&stops->stop[i].freezer, frozen);
 		if (error)
-			colld_say(3, "stop %s: %s: %s", stops->stop[i].rule->cgroup,
+			colld_log(LOG_ERR, "stop %s: %s: %s", stops->stop[i].rule->cgroup,
 				  stops->stop[i].freezer.path, strerror(-error));
 	}
 }
@@ -191,7 +192,7 @@ static bool any_job(const struct colld_stops *stops)
 	return any;
 }
 
-void colld_stops_turn(struct colld_stops *stops)
+void colld_stops_progress(struct colld_stops *stops)
 {
 	char events[4096] __attribute__((aligned(8)));
 	bool any;
@@ -243,7 +244,7 @@ int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules
 
 		*stop = (struct stop){ .rule = &rules->stop[i] };
 		if (!stop->rule->unit && freezer_find(&stop->freezer, stop->rule->cgroup))
-			colld_say(4, "stop %s: no such cgroup with a freezer here",
+			colld_log(LOG_WARNING, "stop %s: no such cgroup with a freezer here",
 				  stop->rule->cgroup);
 		else
 			new->count++;
@@ -256,7 +257,7 @@ int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules
 	if (error)
 		return error;
 	start_units(new);	/* of one that died with its keeper */
-	colld_stops_turn(new);
+	colld_stops_progress(new);
 	return 0;
 }
 

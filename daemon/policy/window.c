@@ -13,9 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/common/log.h"
 #include "node/units.h"
-#include "colld.h"
 #include "freezer.h"
+#include "window.h"
 
 struct window {
 	const struct noise_window *rule;
@@ -69,7 +70,7 @@ static void window_turn(struct colld_windows *windows, struct window *window, bo
 		return;
 	error = freezer_set(&window->freezer, !open);
 	if (error && error != window->error)
-		colld_say(3, "window %s: %s: %s", window->rule->cgroup,
+		colld_log(LOG_ERR, "window %s: %s: %s", window->rule->cgroup,
 			  window->freezer.path, strerror(-error));
 	window->error = error;
 	window->open = open;
@@ -99,7 +100,7 @@ static u64 turn_all(struct colld_windows *windows)
 	return next;
 }
 
-void colld_windows_turn(struct colld_windows *windows)
+void colld_windows_progress(struct colld_windows *windows)
 {
 	u64 expired, next, now = window_wall();
 
@@ -133,7 +134,7 @@ int colld_windows_open(struct colld_windows **windows, const struct noise_rules 
 		*window = (struct window){ .rule = &rules->window[i], .open = true };
 		error = freezer_find(&window->freezer, window->rule->cgroup);
 		if (error)
-			colld_say(4, "window %s: no such cgroup with a freezer here",
+			colld_log(LOG_WARNING, "window %s: no such cgroup with a freezer here",
 				  rules->window[i].cgroup);
 		else
 			new->count++;
@@ -143,7 +144,7 @@ int colld_windows_open(struct colld_windows **windows, const struct noise_rules 
 	error = keeper_start(&new->keeper, thaw_all, new);
 	/* A node that is late keeps all the others waiting; each turn is short. */
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority))
-		colld_say(5, "windows may be late: no real-time priority is allowed");
+		colld_log(LOG_NOTICE, "windows may be late: no real-time priority is allowed");
 	if (!error)
 		wake_at(new, turn_all(new));
 	return error;

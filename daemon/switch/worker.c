@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "switch.h"
-
-extern const struct switch_ops switch_fake, switch_emul, switch_scpi, switch_restconf;
-
-const struct switch_ops *const switch_drivers[] = {
-	&switch_fake, &switch_emul, &switch_scpi, &switch_restconf, NULL,
-};
-
-const struct switch_ops *switch_find(const char *name)
-{
-	u32 i;
-
-	for (i = 0; switch_drivers[i]; i++)
-		if (!strcmp(switch_drivers[i]->name, name))
-			return switch_drivers[i];
-	return NULL;
-}
-
-u64 switch_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
-/* ---- the worker ---------------------------------------------------------- */
+#include "daemon/common/clock.h"
+#include "worker.h"
 
 enum { BATCH_MAX = 256 };
 
@@ -48,7 +21,7 @@ struct queue {
 };
 
 struct switch_worker {
-	struct circuit_switch *s;
+	struct switch_device *s;
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of the queues and `stop` */
 	pthread_cond_t orders_come;
@@ -115,7 +88,7 @@ static void is_done(struct switch_worker *worker, struct switch_order *order)
 	u32 end;
 
 	if (!order->moved)
-		order->moved = switch_now();
+		order->moved = colld_now();
 	if (!order->locked)
 		order->locked = order->moved;
 	for (end = 0; !order->error && end < 2; end++)
@@ -179,7 +152,7 @@ static u64 next_moving(const struct switch_worker *worker, u64 until)
 
 static void carry_out(struct switch_worker *worker, struct switch_order *order, u32 orders)
 {
-	const u64 begun = switch_now();
+	const u64 begun = colld_now();
 	u32 i;
 
 	for (i = 0; i < orders; i++) {
@@ -200,7 +173,7 @@ static void carry_out(struct switch_worker *worker, struct switch_order *order, 
 /* What the switch has, against what it should have. */
 static void switch_reconcile(struct switch_worker *worker)
 {
-	struct circuit_switch *s = worker->s;
+	struct switch_device *s = worker->s;
 	struct switch_path path[SWITCH_PORTS_MAX];
 	u32 has[SWITCH_PORTS_MAX + 1] = { 0 }, port;
 	struct switch_event event = { .kind = SWITCH_TROUBLE };
@@ -263,7 +236,7 @@ static void *switch_work(void *argument)
 {
 	static struct switch_order order[BATCH_MAX];	/* there is one worker */
 	struct switch_worker *worker = argument;
-	u64 next = switch_now() + worker->reconcile;
+	u64 next = colld_now() + worker->reconcile;
 
 	pthread_mutex_lock(&worker->lock);
 	while (!worker->stop) {
@@ -274,12 +247,12 @@ static void *switch_work(void *argument)
 		pthread_mutex_unlock(&worker->lock);
 		if (orders)
 			carry_out(worker, order, orders);
-		end_moving(worker, switch_now(), NULL);
+		end_moving(worker, colld_now(), NULL);
 		if (worker->s->ops->tick)
-			worker->tick = worker->s->ops->tick(worker->s, switch_now());
-		if (switch_now() >= next) {
+			worker->tick = worker->s->ops->tick(worker->s, colld_now());
+		if (colld_now() >= next) {
 			switch_reconcile(worker);
-			next = switch_now() + worker->reconcile;
+			next = colld_now() + worker->reconcile;
 		}
 		pthread_mutex_lock(&worker->lock);
 	}
@@ -287,7 +260,7 @@ static void *switch_work(void *argument)
 	return NULL;
 }
 
-int switch_worker_start(struct switch_worker **made, struct circuit_switch *s, u64 reconcile_ns)
+int switch_worker_start(struct switch_worker **made, struct switch_device *s, u64 reconcile_ns)
 {
 	struct switch_worker *worker = calloc(1, sizeof(*worker));
 	pthread_condattr_t attributes;

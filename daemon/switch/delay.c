@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/noise/text.h"
+#include "daemon/common/clock.h"
 #include "delay.h"
-#include "switch.h"
 
 bool switch_delay_set(struct switch_delay *delay, const char *key, const char *value)
 {
@@ -30,5 +30,5 @@ u64 switch_delay_end(struct switch_delay *delay)
 
 	drand48_r(&delay->random, &uniform);
 	ns = sure - log(1 - uniform) * (delay->mean > sure ? delay->mean - sure : 0);
-	return switch_now() + (u64)(ns > most ? most : ns);
+	return colld_now() + (u64)(ns > most ? most : ns);
 }

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "colld.h"
+#include "notify.h"
 
 void colld_notify(const char *text)
 {

@@ -2,11 +2,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/noise/text.h"
-#include "circuit.h"
+#include "daemon/switch/switch.h"
+#include "setup.h"
 
 static const char valid[] = "socket PATH, switch DRIVER ..., node NAME PORT[,PORT...] [ADDRESS], "
 			    "kernel NODE PREFIX, limit N, retries N, or lease, grace, keep, "
@@ -206,4 +208,14 @@ int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why,
 		return 0;
 	snprintf(why, bytes, "%s:%u: %s", path, number, said);
 	return -EINVAL;
+}
+
+u32 circuit_setup_node(const struct circuit_setup *setup, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < setup->nodes; i++)
+		if (!strcmp(setup->node[i].name, name))
+			return i;
+	return COLL_CIRCUIT_NONE;
 }

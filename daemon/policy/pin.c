@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/common/log.h"
 #include "node/netlink.h"
 #include "node/pin_module.h"
-#include "colld.h"
+#include "node/pinning.h"
+#include "pin.h"
 
 enum { LINGER_MS = 60000 };	/* rules wait so long for a colld that died */
 
@@ -24,8 +26,10 @@ struct colld_pin {
 
 static void pin_rests(const struct noise_rule *rule)
 {
-	colld_say(4, "policy:%u: there is no cgroup %s (the module takes no globs of cgroups); the "
-		  "rule rests", rule->line, rule->cgroup);
+	colld_log(LOG_WARNING,
+		  "policy:%u: there is no cgroup %s (the module takes no globs of cgroups); the "
+		  "rule rests",
+		  rule->line, rule->cgroup);
 }
 
 /* ---- from here ------------------------------------------------------------------------------- */
@@ -44,12 +48,13 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 	if (error) {
 		netlink_close(new->netlink);
 		new->netlink = NULL;
-		colld_say(6, "without the module: who forks or execs later is moved when it is "
+		colld_log(LOG_INFO,
+			  "without the module: who forks or execs later is moved when it is "
 			  "seen");
 	} else {
 		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rests);
 		if (error)
-			colld_say(3, "the module refuses the policy: %s",
+			colld_log(LOG_ERR, "the module refuses the policy: %s",
 				  netlink_reason(new->netlink));
 	}
 	if (new->netlink && error)
@@ -57,7 +62,7 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 	new->here = *rules;
 	error = new->netlink ? noise_pin_module_left(rules, &new->here) : 0;
 	if (!error && noise_pinning_load(&new->pinning, state) == 0 && new->pinning.count)
-		colld_say(6, "took over %u that were moved before", new->pinning.count);
+		colld_log(LOG_INFO, "took over %u that were moved before", new->pinning.count);
 	return error ? error : colld_pin_renew(new);
 }
 
@@ -73,7 +78,7 @@ static int pin_move(struct colld_pin *pin)
 		error = noise_pinning_save(&pin->pinning, pin->state, true);
 	}
 	if (error)
-		colld_say(3, "cannot keep the state in %s: %s", pin->state, strerror(-error));
+		colld_log(LOG_ERR, "cannot keep the state in %s: %s", pin->state, strerror(-error));
 	return error;
 }
 
@@ -85,7 +90,7 @@ int colld_pin_renew(struct colld_pin *pin)
 
 	pin->scans++;
 	if (changed > pin->changed)
-		colld_say(5, "%u were moved back by somebody else: left alone",
+		colld_log(LOG_NOTICE, "%u were moved back by somebody else: left alone",
 			  changed - pin->changed);
 	pin->changed = changed;
 	if (pin->netlink)

@@ -33,26 +33,26 @@ struct switch_path {
 	u32 in, out;
 };
 
-struct circuit_switch;
+struct switch_device;
 
 struct switch_ops {
 	const char *name, *valid;	/* what its argument is, for errors */
 	/* Sets `ports` if the switch says so. In `why` the reason of a failure. */
-	int (*open)(struct circuit_switch *s, const char *argument, char *why);
-	void (*close)(struct circuit_switch *s);
+	int (*open)(struct switch_device *s, const char *argument, char *why);
+	void (*close)(struct switch_device *s);
 	/* The whole batch at once, those down first. Sets error and why of each. */
-	void (*change)(struct circuit_switch *s, struct switch_order *order, u32 orders);
+	void (*change)(struct switch_device *s, struct switch_order *order, u32 orders);
 	/* Ends what change() has begun. NULL: change() is never done before it is done. */
-	void (*settle)(struct circuit_switch *s, struct switch_order *order);
+	void (*settle)(struct switch_device *s, struct switch_order *order);
 	/* All paths that there are, sorted or not: their number, or a negative errno. */
-	int (*read)(struct circuit_switch *s, struct switch_path *path, u32 max, char *why);
+	int (*read)(struct switch_device *s, struct switch_path *path, u32 max, char *why);
 	/* Takes away a path that is nobody's. */
-	int (*remove)(struct circuit_switch *s, struct switch_path path);
+	int (*remove)(struct switch_device *s, struct switch_path path);
 	/* Does what is due by itself; when it is next. NULL: nothing is. */
-	u64 (*tick)(struct circuit_switch *s, u64 now);
+	u64 (*tick)(struct switch_device *s, u64 now);
 };
 
-struct circuit_switch {
+struct switch_device {
 	const struct switch_ops *ops;
 	u32 ports;			/* 0: not known */
 	u64 timeout;			/* ns, for each answer */
@@ -68,30 +68,5 @@ extern const struct switch_ops *const switch_drivers[];	/* up to a NULL */
 
 /* NULL: there is none. */
 const struct switch_ops *switch_find(const char *name);
-
-/* ---- the worker ---------------------------------------------------------- */
-
-struct switch_worker;
-
-/* What the worker tells. */
-struct switch_event {
-	enum { SWITCH_BEGUN, SWITCH_DONE, SWITCH_LOST, SWITCH_DRIFT, SWITCH_TROUBLE } kind;
-	struct switch_order order;	/* LOST: port; TROUBLE: why */
-};
-
-/*
- * A thread that gives orders to the switch in batches, and every `reconcile` ns reads
- * back what the switch really has. It begins with the first order; one that asks for
- * nothing will do. The switch stays the caller's.
- */
-int switch_worker_start(struct switch_worker **worker, struct circuit_switch *s, u64 reconcile);
-/* What the switch had at the start and is to keep. Before the first order. */
-int switch_worker_adopt(struct switch_worker *worker, const u32 *port);
-int switch_worker_give(struct switch_worker *worker, const struct switch_order *order);
-int switch_worker_fd(const struct switch_worker *worker);	/* readable: there are events */
-bool switch_worker_event(struct switch_worker *worker, struct switch_event *event);
-void switch_worker_stop(struct switch_worker *worker);
-
-u64 switch_now(void);		/* CLOCK_MONOTONIC, ns */
 
 #endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "circuits.h"
+#include "client.h"
+#include "daemon/common/log.h"
+#include "kernel.h"
+#include "manager.h"
+
+enum { EVENTS_MAX = 64 };		/* in one call of progress */
+
+struct colld_circuits {
+	struct circuit_manager manager;
+	int epoll;
+};
+
+static const struct circuit_listener circuits_listener = {
+	.client_notified = circuit_client_notify,
+	.kernel_notified = circuit_kernel_notify,
+	.circuit_changed = circuit_clients_changed,
+};
+
+/* `data` tells the descriptor's events from a client's. */
+static int circuits_watch(struct colld_circuits *circuits, int fd, void *data)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = data };
+
+	return epoll_ctl(circuits->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int circuits_watch_all(struct colld_circuits *circuits)
+{
+	struct circuit_manager *manager = &circuits->manager;
+	int error = 0;
+
+	if (manager->kernel)
+		error = circuits_watch(circuits, circuit_kernel_fd(manager), &manager->kernel);
+	if (!error)
+		error = circuits_watch(circuits, manager->timer, &manager->timer);
+	if (!error)
+		error = circuits_watch(circuits, switch_worker_fd(manager->worker),
+				       &manager->worker);
+	if (!error)
+		error = circuits_watch(circuits, circuit_clients_fd(manager), &manager->clients);
+	return error;
+}
+
+int colld_circuits_open(struct colld_circuits **made, const struct circuit_setup *setup)
+{
+	struct colld_circuits *circuits = calloc(1, sizeof(*circuits));
+	int error;
+
+	*made = circuits;
+	if (!circuits)
+		return -ENOMEM;
+	circuits->epoll = epoll_create1(EPOLL_CLOEXEC);
+	error = circuit_manager_open(&circuits->manager, setup, &circuits_listener);
+	if (!error)
+		error = circuit_clients_open(&circuits->manager, circuits->epoll);
+	if (!error && setup->kernel != COLL_CIRCUIT_NONE)
+		error = circuit_kernel_open(&circuits->manager);
+	if (!error)
+		error = circuits_watch_all(circuits);
+	if (error)
+		colld_log(LOG_ERR, "circuits are not managed: %s", strerror(-error));
+	else
+		circuit_manager_follow(&circuits->manager);
+	return error;
+}
+
+int colld_circuits_fd(const struct colld_circuits *circuits)
+{
+	return circuits->epoll;
+}
+
+void colld_circuits_progress(struct colld_circuits *circuits)
+{
+	struct circuit_manager *manager = &circuits->manager;
+	struct epoll_event event;
+	u32 i;
+
+	/*
+	 * One event at a time: handling a client's may free another client. What follows from
+	 * all of them follows once: ranks of a job request together.
+	 */
+	for (i = 0; i < EVENTS_MAX && epoll_wait(circuits->epoll, &event, 1, 0) > 0; i++) {
+		if (event.data.ptr == &manager->worker)
+			circuit_manager_switch_events(manager);
+		else if (event.data.ptr == &manager->timer)
+			circuit_manager_timer_expired(manager);
+		else if (event.data.ptr == &manager->kernel)
+			circuit_kernel_read(manager);
+		else if (event.data.ptr == &manager->clients)
+			circuit_clients_accept(manager);
+		else
+			circuit_client_read(manager, event.data.ptr);
+	}
+	if (i)
+		circuit_manager_follow(manager);
+}
+
+void colld_circuits_close(struct colld_circuits *circuits)
+{
+	if (!circuits)
+		return;
+	circuit_clients_close(&circuits->manager);
+	circuit_kernel_close(&circuits->manager);
+	circuit_manager_close(&circuits->manager);
+	close(circuits->epoll);
+	free(circuits);
+}
+
+void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
+{
+	const struct circuit_manager *manager = &circuits->manager;
+	static const char *const parts[CIRCUIT_DELAYS] = { "queue", "switch", "lock", "notify", "all", "p90" };
+	const struct coll_circuit_manager *c = &manager->core;
+	u32 count[COLL_CIRCUIT_STATES] = { 0 }, i;
+
+	for (i = 0; i < c->made; i++)
+		count[c->circuit[i].state]++;
+	fprintf(to, "# HELP coll_circuits Circuits by state.\n# TYPE coll_circuits gauge\n");
+	for (i = COLL_CIRCUIT_REQUESTED; i < COLL_CIRCUIT_STATES; i++)
+		fprintf(to, "coll_circuits{state=\"%s\"} %u\n", coll_circuit_state_names[i],
+			count[i]);
+	fprintf(to, "# HELP coll_circuit_events_total What became of circuits.\n"
+		"# TYPE coll_circuit_events_total counter\n"
+		"coll_circuit_events_total{event=\"setup\"} %llu\n"
+		"coll_circuit_events_total{event=\"failed\"} %llu\n"
+		"coll_circuit_events_total{event=\"lost\"} %llu\n"
+		"coll_circuit_events_total{event=\"revoked\"} %llu\n"
+		"coll_circuit_events_total{event=\"drift\"} %llu\n",
+		(unsigned long long)c->setups, (unsigned long long)c->failures,
+		(unsigned long long)c->lost, (unsigned long long)c->revoked,
+		(unsigned long long)manager->drift);
+	fprintf(to,
+		"# HELP coll_circuit_reconfiguration_seconds Median of the latest %d; p90: 90th "
+		"percentile.\n"
+		"# TYPE coll_circuit_reconfiguration_seconds gauge\n",
+		CIRCUIT_SAMPLES);
+	for (i = 0; i < CIRCUIT_DELAYS; i++)
+		fprintf(to, "coll_circuit_reconfiguration_seconds{part=\"%s\"} %.9f\n", parts[i],
+			circuit_delays_figure(&manager->delays, i) / 1e9);
+	for (i = 0; i < manager->setup.nodes; i++)
+		fprintf(to, "coll_circuit_ports_taken{node=\"%s\"} %d\n",
+			manager->setup.node[i].name, __builtin_popcountll(c->node[i].taken));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Pins tasks, interrupts and unbound kernel work as the policy says. */
+#ifndef COLL_DAEMON_PIN_H
+#define COLL_DAEMON_PIN_H
+
+#include <stdio.h>
+
+#include "node/rules.h"
+
+struct colld_pin;
+
+/*
+ * The rules are the caller's and outlive the pin. With coll.ko, its rules also move tasks
+ * that fork or exec later; colld itself moves interrupts and unbound work, and without the
+ * module tasks too. Adopts what an earlier colld had moved, by the files in `state`.
+ */
+int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, const char *state);
+/* Scans for new tasks and interrupts; to be called at an interval. */
+int colld_pin_renew(struct colld_pin *pin);
+/* Closes; `restore` moves everything back first, else the next colld adopts it. */
+void colld_pin_close(struct colld_pin *pin, bool restore);
+void colld_pin_metrics(const struct colld_pin *pin, FILE *to);
+
+#endif

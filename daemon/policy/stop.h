@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Stops daemons while a job runs. */
+#ifndef COLL_DAEMON_STOP_H
+#define COLL_DAEMON_STOP_H
+
+#include <stdio.h>
+
+#include "node/rules.h"
+
+struct colld_stops;
+
+/*
+ * A job runs while its file is in the folder `jobs` of `state`: until then cgroups are
+ * frozen and units stopped. All are resumed afterwards, and when this process ends or dies.
+ */
+int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules,
+		     const char *state);
+/* Readable when a job has begun or ended; -1: the policy stops nothing. */
+int colld_stops_fd(const struct colld_stops *stops);
+void colld_stops_progress(struct colld_stops *stops);
+void colld_stops_close(struct colld_stops *stops);
+void colld_stops_metrics(const struct colld_stops *stops, FILE *to);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Co-scheduling: freezes and thaws cgroups on the wall clock. */
+#ifndef COLL_DAEMON_WINDOW_H
+#define COLL_DAEMON_WINDOW_H
+
+#include <stdio.h>
+
+#include "node/rules.h"
+
+struct colld_windows;
+
+/* When this process dies, a second process thaws all cgroups: none stays frozen. */
+int colld_windows_open(struct colld_windows **windows, const struct noise_rules *rules);
+/* A timer, readable when colld_windows_progress() is due. */
+int colld_windows_fd(const struct colld_windows *windows);
+void colld_windows_progress(struct colld_windows *windows);
+void colld_windows_close(struct colld_windows *windows);
+void colld_windows_metrics(const struct colld_windows *windows, FILE *to);
+
+#endif
