@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * The path that can do everything: core/step steps every rank's schedule, a
- * calendar keeps what will happen. The rules are in docs/simulator.md.
+ * calendar keeps what will happen. The rules are in docs/guide/simulator.md.
  */
 #ifndef COLL_SIM_EVENTS_H
 #define COLL_SIM_EVENTS_H

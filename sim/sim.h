@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * The simulator: schedules as algo/ emits them, in virtual time. What a model
- * means, and how well it agrees with what: docs/simulator.md.
+ * means, and how well it agrees with what: docs/guide/simulator.md.
  *
  *	struct sim_job job = { .algo = ..., .call = ..., .tuning = ... };
  *	struct sim_model model = { .costs = { .alpha = 1e-6, ... } };
@@ -63,7 +63,7 @@ struct sim_costs {
 };
 #define SIM_ALWAYS_EAGER (~(u64)0)
 
-/* What noise means for an op. See docs/simulator.md. */
+/* What noise means for an op. See docs/guide/simulator.md. */
 enum sim_semantics {
 	SIM_EVENT,	/* an event that starts inside the op makes it longer */
 	SIM_OCCUPANCY,	/* during an event the rank does nothing */

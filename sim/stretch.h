@@ -2,7 +2,7 @@
 /*
  * How long work takes under recorded noise, and the longest of N ranks: order
  * statistics, exact but for events' rests, which are cut into pieces. No schedule
- * and no virtual time; docs/predict.md says what it is good for.
+ * and no virtual time; docs/guide/predict.md says what it is good for.
  */
 #ifndef COLL_SIM_STRETCH_H
 #define COLL_SIM_STRETCH_H

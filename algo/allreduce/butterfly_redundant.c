@@ -16,7 +16,7 @@
  * whenever its host is.
  *
  * Why it cannot deadlock although a rank that is done abandons the rest of its
- * butterfly, and why all ranks get the same bits: docs/redundant-butterfly.md.
+ * butterfly, and why all ranks get the same bits: docs/guide/redundant-butterfly.md.
  *
  * Everything a late message or an abandoned op may touch is scratch. The cost
  * without noise: T (1 + relays) messages a rank (T more where there are guests to

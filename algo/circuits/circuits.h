@@ -19,7 +19,7 @@
  * at once when those of earlier epochs are given back.
  *
  * Cost: time and memory of all ranks' schedules, on every rank, once for a
- * schedule. docs/circuits.md says what it gives.
+ * schedule. docs/guide/circuits.md says what it gives.
  */
 #ifndef COLL_CIRCUITS_H
 #define COLL_CIRCUITS_H
@@ -125,7 +125,7 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 
 /*
  * No schedule is faster: one set-up, as many latencies as k-ary growth needs, and
- * what must go through one node's ports (docs/circuits.md).
+ * what must go through one node's ports (docs/guide/circuits.md).
  */
 double coll_circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *machine);

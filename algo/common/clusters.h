@@ -189,7 +189,7 @@ double coll_across_cost(const struct coll_call *call, const struct coll_tuning *
 /*
  * A phase of one block: messages that leave a NIC together share it, so those that
  * are to be handed on come late, by so many times the block. With van de Geijn's tree
- * of 8 ranks 11/8; docs/clusters.md has what was measured.
+ * of 8 ranks 11/8; docs/guide/clusters.md has what was measured.
  */
 static inline double nic_shared(u32 ranks)
 {

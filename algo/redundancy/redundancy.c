@@ -5,7 +5,7 @@
  * ranks of its block with the same low i bits: by a subtree of the tree of the
  * low bits. A block is late only if every one of the 2^T classes is; whether one
  * stays clean is a matter of percolation on that tree, which is computed here
- * from the leaves to the root. docs/choosing-T.md has the derivation.
+ * from the leaves to the root. docs/guide/choosing-T.md has the derivation.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * Redundant exchanges: how many, where, and what noise leaves of them. The model
- * is derived in docs/choosing-T.md.
+ * is derived in docs/guide/choosing-T.md.
  */
 #ifndef COLL_REDUNDANCY_H
 #define COLL_REDUNDANCY_H

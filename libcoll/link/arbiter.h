@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * Whose bytes go next: option link_policy, after the flow control by priorities
- * of Miura's thesis (docs/papers-4.md), with chunks in the place of flits.
+ * of Miura's thesis (docs/papers/paper-4.md), with chunks in the place of flits.
  *
  * On a link, messages of at most URGENT_MAX bytes go before bulk. Bulk goes chunk
  * by chunk; the next chunk is of the same message, so that the oldest run's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Runs that the kernel carries on by itself (uapi/coll_device.h, docs/offload.md).
+ * Runs that the kernel carries on by itself (uapi/coll_device.h, docs/guide/offload.md).
  * All links of a group are either the engine's or lent to /dev/coll. What the
  * kernel does not take, an exec does, for which the links come back; while runs
  * are under way on one side, those that belong on the other wait or join them.

@@ -10,7 +10,7 @@
 # circuit for each message, one port), paper 5's (k ports in turns), and what the planner
 # chooses. CSV and SVG go to $BUILD/figures.
 #
-# The table of docs/circuits.md comes last.
+# The table of docs/guide/circuits.md comes last.
 #
 # usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
 #	--quick		k = 2 only, fewer sizes and runs

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What circuits.sh measured as the table of docs/circuits.md (ms; the model in brackets), how many
+# What circuits.sh measured as the table of docs/guide/circuits.md (ms; the model in brackets), how many
 # points are near the model, and which are out of the paper's order: naive, then k ports in
 # turns, more ports no slower, then ours. Where the model has the same time for two of them
 # (2 %), they are in order if they are within 10 %.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# The programs of docs/programs.md, as they stand there.
+# The programs of docs/guide/programming.md, as they stand there.
 . "$(dirname "$0")/../lib/tap.sh"
 docs=$(dirname "$0")/../../docs
 work=$(mktemp -d)
@@ -11,7 +11,7 @@ flags="-Ilibcoll -Iuapi -L$BUILD -lcoll"
 
 example() {	# LANGUAGE FILE
 	awk -v mark="\`\`\`$1" '$0 == mark { on = 1; next } /^```$/ && on { exit } on' \
-		"$docs/programs.md" >"$work/$2"
+		"$docs/guide/programming.md" >"$work/$2"
 }
 run() {		# RANKS COMMAND...: keeps $said
 	ranks=$1

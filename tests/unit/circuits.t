@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Paper 5: its formulas and the schedules agree, its claims hold (docs/papers-5.md), and the
+# Paper 5: its formulas and the schedules agree, its claims hold (docs/papers/paper-5.md), and the
 # verifier finds what is wrong with circuits.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)

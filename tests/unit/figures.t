@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Papers 1, 2 and 5: sim/figures.sh writes every figure, and their claims hold (docs/papers-1.md).
+# Papers 1, 2 and 5: sim/figures.sh writes every figure, and their claims hold (docs/papers/paper-1.md).
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,7 +5,7 @@
  * when the last rank has both, which is order statistics of sim/stretch.h, and
  * what comes on top of a delay while others wait for it, which is the model of
  * algo/redundancy/redundancy.h. Up to NOISE_STEPS_RANKS_MAX ranks the schedules themselves are run
- * in virtual time instead. docs/predict.md derives it and says how well it holds.
+ * in virtual time instead. docs/guide/predict.md derives it and says how well it holds.
  */
 #include <errno.h>
 #include <math.h>
