@@ -394,12 +394,14 @@ static void check_list_here(void *argument)
 /* The colour of a list: ranks that pass the same one meet, with any other they do not. */
 static int list_colour(const int *ranks, int count)
 {
-	uint64_t hash = count;
+	uint64_t hash = 0x9e3779b97f4a7c15ull + count;
 	int i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		hash = (hash ^ (uint32_t)ranks[i]) * 0xff51afd7ed558ccdull;
-	return (hash ^ hash >> 32) & INT32_MAX;
+		hash ^= hash >> 32;
+	}
+	return hash & INT32_MAX;
 }
 
 int coll_group_from_ranks(struct coll_group *group, const int *ranks, int count,

@@ -103,6 +103,78 @@ static void check_left_out(struct coll_group *world)
 	coll_group_free(part);
 }
 
+/* ---- groups of listed ranks ----------------------------------------------- */
+
+/* Two lists at once: the even ranks backwards, and the odd ones. */
+static void check_lists(struct coll_group *world)
+{
+	const int ranks = coll_ranks(world), rank = coll_rank(world), odd = rank % 2;
+	struct coll_group *part;
+	int list[ranks], count = 0, i;
+
+	for (i = odd ? 1 : (ranks - 1) / 2 * 2; i >= 0 && i < ranks; i += odd ? 2 : -2)
+		list[count++] = i;
+	rank_must(world, coll_group_from_ranks(world, list, count, &part));
+	rank_assert(world, coll_ranks(part) == count);
+	rank_assert(world, list[coll_rank(part)] == rank);
+	check_order(part, rank, odd ? 1 : -1);
+	coll_group_free(part);
+}
+
+/* Rank 0 alone; the others name it, nobody, or each other's neighbours. */
+static void check_unlisted(struct coll_group *world)
+{
+	const int rank = coll_rank(world), first = 0;
+	struct coll_group *part;
+
+	rank_must(world, coll_group_from_ranks(world, &first, rank % 2 ? 0 : 1, &part));
+	rank_assert(world, !rank == !!part);
+	if (part)
+		rank_assert(world, coll_ranks(part) == 1 && members(part, 0) == 1);
+	coll_group_free(part);
+}
+
+/* The last rank leaves rank 0 out: whoever lists a rank that passed another list is told. */
+static void check_lists_differ(struct coll_group *world)
+{
+	const int ranks = coll_ranks(world), rank = coll_rank(world);
+	const int skip = rank == ranks - 1;
+	struct coll_group *part;
+	int list[ranks], error, i;
+
+	for (i = 0; i < ranks; i++)
+		list[i] = i;
+	if (ranks == 1)
+		return;
+	error = coll_group_from_ranks(world, list + skip, ranks - skip, &part);
+	if (ranks == 2 && skip) {	/* its list is its own affair */
+		rank_must(world, error);
+		rank_assert(world, coll_ranks(part) == 1);
+		coll_group_free(part);
+	} else {
+		rank_assert(world, error == -EPROTO && !part);
+		rank_assert(world, strstr(coll_last_error(world), "passed this list"));
+	}
+	rank_must(world, coll_group_from_ranks(world, list, ranks, &part));
+	coll_group_free(part);
+}
+
+/* Told without asking anybody: nothing is sent. */
+static void check_bad_lists(struct coll_group *world)
+{
+	const int ranks = coll_ranks(world), twice[] = { 0, 0 }, beyond[] = { 0, ranks };
+	const int negative[] = { -1 };
+	struct coll_group *part;
+
+	rank_assert(world, coll_group_from_ranks(world, twice, 2, &part) == -EINVAL && !part);
+	rank_assert(world, strstr(coll_last_error(world), "ranks[1] (0) is listed before"));
+	rank_assert(world, coll_group_from_ranks(world, beyond, 2, &part) == -EINVAL && !part);
+	rank_assert(world, strstr(coll_last_error(world), "is no rank of the group; valid: 0 to"));
+	rank_assert(world, coll_group_from_ranks(world, negative, 1, &part) == -EINVAL && !part);
+	rank_assert(world, coll_group_from_ranks(world, NULL, -1, &part) == -EINVAL && !part);
+	rank_assert(world, strstr(coll_last_error(world), "count (-1)"));
+}
+
 static void check_dup(struct coll_group *world)
 {
 	struct coll_group *copy;
@@ -282,13 +354,16 @@ static void check_no_memory(struct coll_group *world)
 		displs[i] = i;
 	}
 	rank_assert(world, coll_allreduce(NULL, data, 1, COLL_INT64, COLL_SUM, world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "allreduce: in is NULL; valid: a buffer of 8 bytes"));
+	rank_assert(world, strstr(coll_last_error(world),
+				  "allreduce: in is NULL; valid: a buffer of 8 bytes"));
 	rank_assert(world, coll_allreduce(data, NULL, 1, COLL_INT64, COLL_SUM, world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "allreduce: out is NULL; valid: a buffer of 8 bytes"));
+	rank_assert(world, strstr(coll_last_error(world),
+				  "allreduce: out is NULL; valid: a buffer of 8 bytes"));
 	rank_assert(world, coll_allreduce(data, COLL_IN_PLACE, 1, COLL_INT64, COLL_SUM, world) ==
 				   -EINVAL);
 	rank_assert(world, coll_bcast(NULL, 1, COLL_INT64, 0, world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "bcast: data is NULL; valid: a buffer of 8 bytes"));
+	rank_assert(world, strstr(coll_last_error(world),
+				  "bcast: data is NULL; valid: a buffer of 8 bytes"));
 	rank_assert(world, coll_allgatherv(NULL, 1, data, counts, displs, COLL_INT64, world) ==
 				   -EINVAL);
 	rank_assert(world, coll_alltoall(data, NULL, 1, COLL_INT64, world) == -EINVAL);
@@ -318,13 +393,15 @@ static void check_misuse(struct coll_group *world)
 	rank_must(world, coll_run_test(&run, &done));
 	rank_assert(world, done);
 	rank_assert(world, coll_allreduce(&in, &out, 1, 999, COLL_SUM, world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "type"));
+	rank_assert(world, strstr(coll_last_error(world),
+				  "allreduce: type (999) is unknown; valid: "));
 	rank_assert(world, coll_allreduce(&in, &out, 1, COLL_FLOAT, COLL_BAND, world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "op"));
+	rank_assert(world, strstr(coll_last_error(world),
+				  "op (band) is not defined for type (float); valid: "));
 	rank_assert(world, coll_bcast(&out, 1, COLL_INT64, coll_ranks(world), world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "root"));
+	rank_assert(world, strstr(coll_last_error(world), "is no rank of the group; valid: 0 to "));
 	rank_assert(world, coll_bcast(&out, (size_t)1 << 60, COLL_INT64, 0, world) == -EINVAL);
-	rank_assert(world, strstr(coll_last_error(world), "count"));
+	rank_assert(world, strstr(coll_last_error(world), "bcast: count (1152921504606846976) "));
 	rank_assert(world, coll_group_set(world, "allreduce", "gossip") == -EINVAL);
 	rank_assert(world, strstr(coll_last_error(world), "butterfly"));
 	rank_must(world, coll_barrier(world));
@@ -342,6 +419,10 @@ int main(void)
 	check_equal_keys(world);
 	check_single(world);
 	check_left_out(world);
+	check_lists(world);
+	check_unlisted(world);
+	check_lists_differ(world);
+	check_bad_lists(world);
 	check_dup(world);
 	/* One after the other, as a helper executes them, these would wait for each other. */
 	if (!progress || strcmp(progress, "helper"))
