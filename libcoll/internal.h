@@ -28,19 +28,9 @@
 #include "clock.h"
 #include "coll.h"
 #include "libcoll/api/options.h"
+#include "libcoll/engine/engine.h"
 
-struct coll_engine_ops;
 struct coll_progress_ops;
-
-/* Interest in one readiness of a descriptor; called once, then free again. */
-struct watch {
-	void (*ready)(struct watch *watch, int events);	/* poll(2) events */
-	void *owner;
-	int fd;
-	bool armed;
-	struct coll_context *context;
-	void *engine;			/* the engine's own part */
-};
 
 /* ---- link --------------------------------------------------------------- */
 
@@ -53,9 +43,6 @@ enum {
 	URGENT_MAX = 4096,
 	/* A guess where payload goes is limited, so that a wrong one costs little. */
 	GUESS_MAX = 65536,
-	/* One system call moves no more than this (its length has 32 bits). */
-	TRANSFER_MAX = 1 << 30,
-	SEND_IOV_MAX = 16,
 };
 
 /* One message under way from us; lives in its exec, or on the heap (control). */
@@ -81,6 +68,7 @@ enum link_state {
 };
 
 struct coll_link {
+	struct coll_socket socket;	/* what the engine knows of it */
 	struct coll_group *group;
 	uint32_t rank;			/* the peer's, in the group */
 	enum link_state state;
@@ -102,11 +90,8 @@ struct coll_link {
 	bool lit;			/* there was a circuit to it once */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
-	int fd;
 	uint32_t attempts;		/* addresses tried so far */
-	struct watch connecting;
-	bool touched;			/* in the context's list of links to look at */
-	struct coll_link *next_touched;
+	struct coll_watch connecting;
 
 	/*
 	 * Sending: a queue, of whose first message's chunk `sent` bytes are gone. In it
@@ -116,7 +101,6 @@ struct coll_link {
 	uint64_t sent;
 	uint64_t overtaken;		/* bytes of urgent messages since bulk has waited */
 	bool promoted;			/* the first bulk counts as urgent, having waited */
-	bool sending;			/* the engine has the head of the queue */
 	uint32_t in_iov;		/* how many messages of it */
 	bool contends;			/* its bulk waits for the exit, or has it */
 	bool stalled;			/* it had the exit and did not use it */
@@ -139,13 +123,11 @@ struct coll_link {
 	struct coll_early *early;	/* or the message is kept here */
 	struct coll_early *kept, **kept_end;	/* those that came early, oldest first */
 	uint32_t expected;		/* receives started and not arrived */
-	bool receiving;			/* the engine has a receive in flight */
 	uint8_t *guess;			/* where that one puts payload unseen, or NULL */
 	struct coll_exec *guess_exec;	/* whose memory that is */
 
 	uint64_t pinged;		/* since when a ping is unanswered, or 0 */
 	uint32_t suspect;		/* whom the peer suspects, or COLL_NONE */
-	void *engine;			/* the engine's own part */
 	struct inject_link *inject;	/* when something is injected */
 };
 
@@ -357,8 +339,7 @@ struct coll_context {
 	const struct coll_progress_ops *progress;
 	void *progress_state;
 	pthread_t owner;		/* the thread that may touch what hangs on it */
-	const struct coll_engine_ops *engine;
-	void *engine_state;
+	struct coll_engine engine;
 	struct offload *offload;	/* /dev/coll, or NULL */
 	bool to_kernel;			/* unless the choice is another just now */
 	struct autopilot autopilot;
@@ -366,15 +347,13 @@ struct coll_context {
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
-	struct coll_link *touched;	/* links with work for the engine */
 	struct arbiter arbiter;
-	struct watch listener;
+	struct coll_watch listener;
 	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct stranger *strangers;	/* accepted, not yet attached to a link */
 	uint32_t strangers_count;
 	char node[80];			/* names this machine and its network */
-	uint64_t next_check;		/* when health.c looks again */
 	bool losing;			/* a group has lost a link and has not failed yet */
 	struct user_op *ops;
 	uint32_t ops_count;
@@ -384,7 +363,6 @@ struct coll_context {
 	uint8_t *sink;			/* GUESS_MAX bytes: where useless payload goes */
 	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
 	int cores;			/* that this node's ranks share */
-	bool crowded;			/* more ranks than cores on this node */
 	struct coll_wan wan;		/* points 0: not measured */
 	uint64_t window;		/* bytes on their way in one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */

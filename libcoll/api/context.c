@@ -12,7 +12,7 @@
 #include "libcoll/exec/exec.h"
 #include "group.h"
 #include "libcoll/link/health.h"
-#include "libcoll/engine/inject.h"
+#include "libcoll/exec/inject_engine.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/offload.h"
 #include "libcoll/progress/progress.h"
@@ -50,7 +50,7 @@ static int wrap_engine(struct coll_context *context)
 
 	if (!error)
 		return 0;
-	context->engine->close(context);
+	coll_engine_close(&context->engine);
 	return coll_context_open_fail(error, "inject: %s", strerror(-error));
 }
 
@@ -64,13 +64,13 @@ static int open_engine(struct coll_context *context)
 	for (engine = engines; *engine; engine++) {
 		if (!any && strcmp(context->options.engine, (*engine)->name))
 			continue;
-		context->engine = *engine;
-		error = (*engine)->open(context);
+		context->engine.ops = *engine;
+		error = (*engine)->open(&context->engine);
 		if (!error)
 			return context->options.inject[0] ? wrap_engine(context) : 0;
 		coll_context_open_fail(error, "engine %s: %s", (*engine)->name, strerror(-error));
 	}
-	context->engine = NULL;
+	context->engine.ops = NULL;
 	return error;
 }
 
@@ -241,7 +241,10 @@ int coll_context_begin(struct coll_context *context)
 		goto err_close_boot;
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
-	context->crowded = thread_crowding(context) > 1;
+	context->engine.crowded = thread_crowding(context) > 1;
+	context->engine.moves = context->progress == &coll_progress_auto;
+	context->engine.spin_ns = context->options.spin_ns;
+	context->engine.counters = &context->counters;
 	error = open_offload(context);
 	if (error)
 		goto err_close_boot;
@@ -298,7 +301,7 @@ int coll_context_begin(struct coll_context *context)
 err_close_engine:
 	coll_circuits_close(context);
 	coll_listen_stop(context);
-	context->engine->close(context);
+	coll_engine_close(&context->engine);
 err_close_offload:
 	coll_offload_close(context);
 err_close_boot:
@@ -332,7 +335,7 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 		return coll_context_open_fail(-ENOMEM, "out of memory");
 	}
 	context->listener.fd = -1;
-	context->next_check = COLL_FOREVER;
+	context->engine.next_check = COLL_FOREVER;
 	context->boot = boot;
 	error = read_options(context, options);
 	if (error) {
@@ -390,7 +393,7 @@ void coll_context_end(struct coll_context *context)
 	coll_circuits_close(context);
 	coll_listen_stop(context);
 	coll_offload_close(context);
-	context->engine->close(context);
+	coll_engine_close(&context->engine);
 	coll_boot_close(context->boot);
 	free(context->ops);
 	free(context->cluster);
@@ -415,16 +418,16 @@ int coll_context_turn(struct coll_context *context, uint64_t deadline)
 
 	if (context->offload)
 		deadline = coll_offload_turn(context, deadline);
-	if (deadline > context->next_check)
-		deadline = context->next_check ? context->next_check : 1;
+	if (deadline > context->engine.next_check)
+		deadline = context->engine.next_check ? context->engine.next_check : 1;
 	if (context->listen_again && deadline > context->listen_again)
 		deadline = context->listen_again;
-	error = context->engine->advance(context, deadline);
+	error = coll_engine_advance(&context->engine, deadline);
 	if (context->polled && context->offload)
 		coll_offload_arm(context);
-	if (context->next_check != COLL_FOREVER) {
+	if (context->engine.next_check != COLL_FOREVER) {
 		now = coll_now();
-		if (now >= context->next_check)
+		if (now >= context->engine.next_check)
 			coll_health_check(context, now);
 	}
 	if (context->strangers || context->listen_again)

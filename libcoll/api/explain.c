@@ -34,9 +34,9 @@ static const char *place_explain(const struct coll_run *run, char *text, size_t 
 	if (context->offload && !aside)
 		snprintf(text, bytes, "in the kernel%s%s", *choice ? ", " : "", choice);
 	else if (*choice)
-		snprintf(text, bytes, "engine %s, %s", context->engine->name, choice);
+		snprintf(text, bytes, "engine %s, %s", context->engine.ops->name, choice);
 	else
-		snprintf(text, bytes, "engine %s%s%s%s", context->engine->name,
+		snprintf(text, bytes, "engine %s%s%s%s", context->engine.ops->name,
 			 aside ? " (not in the kernel: " : "", aside ? aside : "",
 			 aside ? ")" : "");
 	return text;

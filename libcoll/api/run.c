@@ -98,8 +98,8 @@ void coll_run_flush(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
-	if (context->touched)
-		context->engine->advance(context, 0);
+	if (context->engine.touched)
+		coll_engine_advance(&context->engine, 0);
 }
 
 /*
@@ -153,8 +153,8 @@ void coll_run_await_any(struct coll_context *context, const struct coll_runs *ru
 		if (error && !coll_runs_any_ended(runs))
 			coll_run_engine_failed(first_moving(runs), error);
 	}
-	if (context->touched)
-		context->engine->advance(context, 0);
+	if (context->engine.touched)
+		coll_engine_advance(&context->engine, 0);
 }
 
 void coll_run_ended(struct coll_run *run)

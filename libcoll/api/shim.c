@@ -48,12 +48,12 @@ bool coll_shim_deadline_set(void)
 
 bool coll_shim_crowded(const struct coll_context *context)
 {
-	return context->crowded;
+	return context->engine.crowded;
 }
 
 const char *coll_shim_engine(const struct coll_context *context)
 {
-	return context->engine->name;
+	return context->engine.ops->name;
 }
 
 uint64_t coll_shim_now(void)

@@ -51,7 +51,7 @@ struct circuit_client {
 	struct coll_context *context;
 	char path[108], node[COLL_CIRCUIT_NAME];
 	char (*peer)[COLL_CIRCUIT_NAME];	/* per rank of the job; "": not asked yet */
-	struct watch watch, timer;
+	struct coll_watch watch, timer;
 	struct circuit_want *wants;
 	uint64_t cookie;
 	uint64_t synced;	/* the cookie of the latest COLL_CIRCUIT_MSG_SYNC */
@@ -160,17 +160,17 @@ static void set_timer(const struct circuit_client *circuits, uint64_t ns)
 /* Looks for it soon, as long as somebody wants something of it. */
 static void lose_manager(struct circuit_client *circuits)
 {
-	const struct coll_engine_ops *engine = circuits->context->engine;
+	struct coll_engine *engine = &circuits->context->engine;
 
 	if (circuits->watch.fd < 0)
 		return;
 	if (circuits->watch.armed)
-		engine->unwatch(circuits->context, &circuits->watch);
+		coll_engine_unwatch(engine, &circuits->watch);
 	close(circuits->watch.fd);
 	circuits->watch.fd = -1;
 	circuits->got = 0;
 	if (!circuits->timer.armed)
-		engine->watch(circuits->context, &circuits->timer, POLLIN);
+		coll_engine_watch(engine, &circuits->timer, POLLIN);
 	set_timer(circuits, AGAIN_NS);
 }
 
@@ -185,7 +185,7 @@ static void ask_again(const struct circuit_client *circuits, struct circuit_want
 	ask_for(circuits, want);
 }
 
-static void find_manager(struct watch *watch, int events)
+static void find_manager(struct coll_watch *watch, int events)
 {
 	struct circuit_client *circuits = watch->owner;
 	uint64_t expired;
@@ -196,11 +196,11 @@ static void find_manager(struct watch *watch, int events)
 	circuits->watch.fd = circuit_dial(circuits);
 	if (circuits->watch.fd < 0) {
 		circuits->watch.fd = -1;
-		circuits->context->engine->watch(circuits->context, &circuits->timer, POLLIN);
+		coll_engine_watch(&circuits->context->engine, &circuits->timer, POLLIN);
 		set_timer(circuits, AGAIN_NS);
 		return;
 	}
-	circuits->context->engine->watch(circuits->context, &circuits->watch, POLLIN);
+	coll_engine_watch(&circuits->context->engine, &circuits->watch, POLLIN);
 	say_hello(circuits, circuits->watch.fd);
 	ask_again(circuits, circuits->wants);
 }
@@ -316,7 +316,7 @@ static void take_message(struct circuit_client *circuits)
 		is_never(circuits, want, m);
 }
 
-static void read_manager(struct watch *watch, int events)
+static void read_manager(struct coll_watch *watch, int events)
 {
 	struct circuit_client *circuits = watch->owner;
 	uint8_t *to = (uint8_t *)&circuits->message;
@@ -339,7 +339,7 @@ static void read_manager(struct watch *watch, int events)
 	if (!got || (errno != EAGAIN && errno != EINTR))
 		lose_manager(circuits);
 	else
-		circuits->context->engine->watch(circuits->context, watch, POLLIN);
+		coll_engine_watch(&circuits->context->engine, watch, POLLIN);
 }
 
 /* ---- ops ----------------------------------------------------------------- */
@@ -652,7 +652,7 @@ static int circuit_begin(struct circuit_client *circuits, char *why, size_t why_
 		error = coll_boot_put(context->boot, key, circuits->node, strlen(circuits->node));
 	}
 	if (!error)
-		error = context->engine->watch(context, &circuits->watch, POLLIN);
+		error = coll_engine_watch(&context->engine, &circuits->watch, POLLIN);
 	return error;
 }
 
@@ -671,8 +671,8 @@ int coll_circuits_open(struct coll_context *context, char *why, size_t why_bytes
 		return -ENOMEM;
 	context->circuits = circuits;
 	circuits->context = context;
-	circuits->watch = (struct watch){ .ready = read_manager, .owner = circuits, .fd = -1 };
-	circuits->timer = (struct watch){ .ready = find_manager, .owner = circuits, .fd = -1 };
+	circuits->watch = (struct coll_watch){ .ready = read_manager, .owner = circuits, .fd = -1 };
+	circuits->timer = (struct coll_watch){ .ready = find_manager, .owner = circuits, .fd = -1 };
 	snprintf(circuits->path, sizeof(circuits->path), "%s", path);
 	snprintf(circuits->node, sizeof(circuits->node), "%s", context->options.node);
 	if (!circuits->node[0])
@@ -728,9 +728,9 @@ void coll_circuits_close(struct coll_context *context)
 	if (!circuits)
 		return;
 	if (circuits->watch.armed)
-		context->engine->unwatch(context, &circuits->watch);
+		coll_engine_unwatch(&context->engine, &circuits->watch);
 	if (circuits->timer.armed)
-		context->engine->unwatch(context, &circuits->timer);
+		coll_engine_unwatch(&context->engine, &circuits->timer);
 	if (circuits->watch.fd >= 0)
 		close(circuits->watch.fd);
 	if (circuits->timer.fd >= 0)

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine.h"
-#include "libcoll/exec/exec.h"
-#include "libcoll/link/link.h"
 
 enum {
 	EVENTS = 64,
@@ -23,27 +22,27 @@ enum {
 	TAG_WATCH = 1,
 };
 
-struct epoll_link {
-	struct coll_link *link;
+struct epoll_socket {
+	struct coll_socket *socket;
 	bool readable, writable;
 	bool more;			/* in the list of those that may have more to read */
-	struct epoll_link *next_more;
+	struct epoll_socket *next_more;
 };
 
 struct epoll {
 	int fd;
 	uint64_t spin_ns;
 	uint64_t detached;		/* links let go so far */
-	struct epoll_link *more;
+	struct epoll_socket *more;
 	uint8_t buffer[BUFFER_BYTES];
 };
 
-static struct epoll *epoll_of(const struct coll_context *context)
+static struct epoll *epoll_of(const struct coll_engine *engine)
 {
-	return context->engine_state;
+	return engine->state;
 }
 
-static int epoll_open(struct coll_context *context)
+static int epoll_open(struct coll_engine *engine)
 {
 	struct epoll *epoll = calloc(1, sizeof(*epoll));
 
@@ -54,48 +53,49 @@ static int epoll_open(struct coll_context *context)
 		free(epoll);
 		return -errno;
 	}
-	epoll->spin_ns = context->options.spin_ns;
-	context->engine_state = epoll;
+	epoll->spin_ns = engine->spin_ns;
+	engine->state = epoll;
 	return 0;
 }
 
-static void epoll_close(struct coll_context *context)
+static void epoll_close(struct coll_engine *engine)
 {
-	close(epoll_of(context)->fd);
-	free(epoll_of(context));
-	context->engine_state = NULL;
+	close(epoll_of(engine)->fd);
+	free(epoll_of(engine));
+	engine->state = NULL;
 }
 
 /* ---- links -------------------------------------------------------------- */
 
-static int epoll_add(struct coll_link *link)
+static int epoll_add(struct coll_socket *socket)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-				     .data.ptr = link };
+				     .data.ptr = socket };
 
-	return epoll_ctl(epoll_of(link->group->context)->fd, EPOLL_CTL_ADD, link->fd, &event) ?
-		       -errno : 0;
+	return epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_ADD, socket->fd, &event)
+		       ? -errno
+		       : 0;
 }
 
-static int epoll_attach(struct coll_link *link)
+static int epoll_attach(struct coll_socket *socket)
 {
-	struct epoll_link *own = calloc(1, sizeof(*own));
+	struct epoll_socket *own = calloc(1, sizeof(*own));
 	int error;
 
 	if (!own)
 		return -ENOMEM;
-	own->link = link;
+	own->socket = socket;
 	own->readable = own->writable = true;	/* until they say otherwise */
-	error = epoll_add(link);
+	error = epoll_add(socket);
 	if (error) {
 		free(own);
 		return error;
 	}
-	link->engine = own;
+	socket->own = own;
 	return 0;
 }
 
-static void more_later(struct epoll *epoll, struct epoll_link *own)
+static void more_later(struct epoll *epoll, struct epoll_socket *own)
 {
 	if (own->more)
 		return;
@@ -104,9 +104,9 @@ static void more_later(struct epoll *epoll, struct epoll_link *own)
 	epoll->more = own;
 }
 
-static void more_never(struct epoll *epoll, struct epoll_link *own)
+static void more_never(struct epoll *epoll, struct epoll_socket *own)
 {
-	struct epoll_link **slot = &epoll->more;
+	struct epoll_socket **slot = &epoll->more;
 
 	if (!own->more)
 		return;
@@ -117,87 +117,88 @@ static void more_never(struct epoll *epoll, struct epoll_link *own)
 }
 
 /* Nothing is ever in flight here between two calls. */
-static int epoll_pause(struct coll_link *link)
+static int epoll_pause(struct coll_socket *socket)
 {
-	more_never(epoll_of(link->group->context), link->engine);
-	epoll_ctl(epoll_of(link->group->context)->fd, EPOLL_CTL_DEL, link->fd, NULL);
+	more_never(epoll_of(socket->engine), socket->own);
+	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
 	return 0;
 }
 
-static void epoll_resume(struct coll_link *link)
+static void epoll_resume(struct coll_socket *socket)
 {
-	struct epoll_link *own = link->engine;
+	struct epoll_socket *own = socket->own;
 
 	own->readable = own->writable = true;
-	epoll_add(link);
+	epoll_add(socket);
 }
 
-static void epoll_detach(struct coll_link *link)
+static void epoll_detach(struct coll_socket *socket)
 {
-	more_never(epoll_of(link->group->context), link->engine);
+	more_never(epoll_of(socket->engine), socket->own);
 	/* Closing is not enough where a child process has the socket as well. */
-	epoll_ctl(epoll_of(link->group->context)->fd, EPOLL_CTL_DEL, link->fd, NULL);
-	close(link->fd);
-	free(link->engine);
-	epoll_of(link->group->context)->detached++;
-	link->engine = NULL;
-	link->sending = link->receiving = false;
-	coll_link_detached(link);
+	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
+	close(socket->fd);
+	free(socket->own);
+	epoll_of(socket->engine)->detached++;
+	socket->own = NULL;
+	socket->sending = socket->receiving = false;
+	socket->ops->detached(socket);
 }
 
-static void link_send(struct coll_link *link)
+static void socket_send(struct coll_socket *socket)
 {
-	struct coll_context *context = link->group->context;
+	struct coll_engine *engine = socket->engine;
 
-	while (coll_link_wants_send(link) && ((struct epoll_link *)link->engine)->writable) {
-		struct iovec iov[SEND_IOV_MAX];
+	while (socket->ops->wants_send(socket) && ((struct epoll_socket *)socket->own)->writable) {
+		struct iovec iov[COLL_SEND_IOV_MAX];
 		struct msghdr message = { .msg_iov = iov };
 		ssize_t result;
 
-		message.msg_iovlen = coll_link_send_iov(link, iov, SEND_IOV_MAX);
-		context->counters.syscalls++;
-		result = sendmsg(link->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		message.msg_iovlen = socket->ops->send_iov(socket, iov, COLL_SEND_IOV_MAX);
+		engine->counters->syscalls++;
+		result = sendmsg(socket->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (result < 0 && errno == EINTR)
 			continue;
 		if (result < 0 && errno == EAGAIN)
-			((struct epoll_link *)link->engine)->writable = false;
+			((struct epoll_socket *)socket->own)->writable = false;
 		else
-			coll_link_sent(link, result < 0 ? -errno : result);
+			socket->ops->sent(socket, result < 0 ? -errno : result);
 	}
 }
 
-static void link_recv(struct coll_link *link)
+static void socket_recv(struct coll_socket *socket)
 {
-	struct coll_context *context = link->group->context;
-	struct epoll *epoll = epoll_of(context);
+	struct coll_engine *engine = socket->engine;
+	struct epoll *epoll = epoll_of(engine);
 	int recvs = 0;
 
-	while (coll_link_wants_recv(link) && ((struct epoll_link *)link->engine)->readable) {
+	while (socket->ops->wants_recv(socket) && ((struct epoll_socket *)socket->own)->readable) {
 		struct iovec iov[2];
 		struct msghdr message = { .msg_iov = iov };
 		bool whole, direct;
 		ssize_t result;
 
 		if (recvs++ == RECVS_MAX) {
-			more_later(epoll, link->engine);
+			more_later(epoll, socket->own);
 			return;
 		}
-		message.msg_iovlen = coll_link_recv_iov(link, iov, &whole);
+		message.msg_iovlen = socket->ops->recv_iov(socket, iov, &whole);
 		direct = message.msg_iovlen;
 		if (!direct) {
 			iov[0] = (struct iovec){ epoll->buffer, sizeof(epoll->buffer) };
 			message.msg_iovlen = 1;
 		}
-		context->counters.syscalls++;
-		result = recvmsg(link->fd, &message, MSG_DONTWAIT);
+		engine->counters->syscalls++;
+		result = recvmsg(socket->fd, &message, MSG_DONTWAIT);
 		if (result < 0 && (errno == EAGAIN || errno == EINTR)) {
 			if (errno == EAGAIN)
-				((struct epoll_link *)link->engine)->readable = false;
-			coll_link_received_none(link);
+				((struct epoll_socket *)socket->own)->readable = false;
+			socket->ops->received_none(socket);
 		} else if (direct) {
-			coll_link_received(link, result < 0 ? -errno : result);
+			socket->ops->received(socket, result < 0 ? -errno : result);
 		} else {
-			coll_link_received_in(link, epoll->buffer, result < 0 ? -errno : result);
+			socket->ops->received_in(socket, epoll->buffer,
+						 result < 0 ? -errno : result);
 		}
 	}
 }
@@ -205,22 +206,22 @@ static void link_recv(struct coll_link *link)
 static void touch_more(struct epoll *epoll)
 {
 	while (epoll->more) {
-		struct epoll_link *own = epoll->more;
+		struct epoll_socket *own = epoll->more;
 
 		more_never(epoll, own);
-		coll_link_touch(own->link);
+		coll_socket_touch(own->socket);
 	}
 }
 
-static void work_touched(struct coll_context *context)
+static void work_touched(struct coll_engine *engine)
 {
-	struct coll_link *link;
+	struct coll_socket *socket;
 
-	while ((link = context->touched)) {
-		context->touched = link->next_touched;
-		link->touched = false;
-		link_send(link);
-		link_recv(link);
+	while ((socket = engine->touched)) {
+		engine->touched = socket->next;
+		socket->touched = false;
+		socket_send(socket);
+		socket_recv(socket);
 	}
 }
 
@@ -256,84 +257,78 @@ static int wait_events(struct epoll *epoll, struct epoll_event *events, uint64_t
 
 static void event_ready(const struct epoll_event *event)
 {
-	struct coll_link *link = event->data.ptr;
-	struct watch *watch;
-	struct epoll_link *own;
+	struct coll_socket *socket = event->data.ptr;
+	struct coll_watch *watch;
+	struct epoll_socket *own;
 
 	if (event->data.u64 & TAG_WATCH) {
-		watch = (struct watch *)(uintptr_t)(event->data.u64 & ~(uint64_t)TAG_WATCH);
+		watch = (struct coll_watch *)(uintptr_t)(event->data.u64 & ~(uint64_t)TAG_WATCH);
 		if (watch->armed) {
 			watch->armed = false;
-			epoll_ctl(epoll_of(watch->context)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
+			epoll_ctl(epoll_of(watch->engine)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
 			watch->ready(watch, event->events);
 		}
 		return;
 	}
-	own = link->engine;
+	own = socket->own;
 	if (!own)
 		return;
 	if (event->events & ~EPOLLOUT)
 		own->readable = true;
 	if (event->events & ~EPOLLIN)
 		own->writable = true;
-	coll_link_touch(link);
+	coll_socket_touch(socket);
 }
 
-static int epoll_advance(struct coll_context *context, uint64_t deadline)
+static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 {
 	struct epoll_event events[EVENTS];
-	struct epoll *epoll = epoll_of(context);
-	uint64_t runs = context->counters.runs, check = context->next_check;
+	struct epoll *epoll = epoll_of(engine);
+	uint64_t runs = engine->counters->runs, check = engine->next_check;
 	uint64_t detached = epoll->detached;
 	int count, i;
 
 	touch_more(epoll);
-	work_touched(context);
+	work_touched(engine);
 	/* What the caller waits for may have happened: a run's end, a link's, a failure. */
-	if (context->counters.runs != runs || epoll->detached != detached || epoll->more ||
-	    context->next_check < check)
+	if (engine->counters->runs != runs || epoll->detached != detached || epoll->more ||
+	    engine->next_check < check)
 		deadline = 0;
-	context->counters.enters++;
-	context->counters.syscalls++;
+	engine->counters->enters++;
+	engine->counters->syscalls++;
 	count = wait_events(epoll, events, deadline);
 	if (count < 0)
 		return count == -EINTR ? 0 : count;
 	for (i = 0; i < count; i++)
 		event_ready(&events[i]);
-	work_touched(context);
+	work_touched(engine);
 	return 0;
 }
 
 /* ---- watches ------------------------------------------------------------ */
 
-static int epoll_watch(struct coll_context *context, struct watch *watch, int events)
+static int epoll_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
 	/* EPOLLIN and POLLIN are the same bits, and so on. */
 	struct epoll_event event = { .events = events | EPOLLONESHOT,
 				     .data.u64 = (uintptr_t)watch | TAG_WATCH };
 
-	if (epoll_ctl(epoll_of(context)->fd, EPOLL_CTL_ADD, watch->fd, &event))
+	if (epoll_ctl(epoll_of(engine)->fd, EPOLL_CTL_ADD, watch->fd, &event))
 		return -errno;
-	watch->context = context;
+	watch->engine = engine;
 	watch->armed = true;
 	return 0;
 }
 
-static void epoll_unwatch(struct coll_context *context, struct watch *watch)
+static void epoll_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 {
-	epoll_ctl(epoll_of(context)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
+	epoll_ctl(epoll_of(engine)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	watch->armed = false;
 }
 
-static int epoll_fd(struct coll_context *context)
+static int epoll_fd(struct coll_engine *engine)
 {
-	return epoll_of(context)->fd;
-}
-
-static void epoll_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
-{
-	(void)link;
-	coll_exec_received(exec, op);
+	return epoll_of(engine)->fd;
 }
 
 const struct coll_engine_ops coll_engine_epoll = {
@@ -348,5 +343,4 @@ const struct coll_engine_ops coll_engine_epoll = {
 	.watch = epoll_watch,
 	.unwatch = epoll_unwatch,
 	.fd = epoll_fd,
-	.deliver = epoll_deliver,
 };

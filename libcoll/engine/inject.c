@@ -283,7 +283,7 @@ static int read_spec(const struct reading *reading, struct inject_spec *spec, ch
 				     "valid: os:periodic, os:poisson, os:replay, link:periodic, "
 				     "link:poisson, link:replay, short, drop, kill, stop, seed=N, "
 				     "off");
-	*spec = (struct inject_spec){ .kind = form->kind, .rank = COLL_UNSET };
+	*spec = (struct inject_spec){ .kind = form->kind, .rank = INJECT_EVERY_RANK };
 	text += length + (text[length] == ':');
 	if (form->noise)
 		return read_noise(reading, form, spec, text, seed);
@@ -362,4 +362,28 @@ void coll_inject_release(struct inject_config *config)
 	for (i = 0; i < config->count; i++)
 		coll_noise_said_free(&config->spec[i].noise);
 	config->count = 0;
+}
+
+/* ---- short reads and writes ----------------------------------------------------- */
+
+int coll_short_io_clip(struct coll_short_io *io, struct iovec *iov, int count, bool *cut)
+{
+	uint64_t bytes = 0, keep;
+	int j;
+
+	*cut = false;
+	if (!io)
+		return count;
+	for (j = 0; j < count; j++)
+		bytes += iov[j].iov_len;
+	*cut = bytes > 1 && (coll_inject_random(&io->random) >> 11) * 0x1p-53 < io->probability;
+	if (!*cut)
+		return count;
+	keep = 1 + coll_inject_random(&io->random) % (bytes - 1);
+	for (j = 0; j < count && keep; j++) {
+		if (iov[j].iov_len > keep)
+			iov[j].iov_len = keep;
+		keep -= iov[j].iov_len;
+	}
+	return j;
 }

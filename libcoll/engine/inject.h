@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * Faults and noise on purpose: what is asked for (a specification, read once),
- * when it strikes (plans, the same for the same seed), and the hooks of the
- * engine that carries it out (engine_inject.c).
+ * when it strikes (plans, the same for the same seed), and how transfers
+ * are cut. The engine that carries it out (exec/inject_engine.h).
  */
 #ifndef COLL_INJECT_H
 #define COLL_INJECT_H
 
 #include "core/noise/text.h"
-#include "libcoll/internal.h"
+#include <sys/uio.h>
 
 enum { INJECT_SPECS_MAX = 16 };
+
+#define INJECT_EVERY_RANK UINT64_MAX
 
 enum inject_kind {
 	INJECT_OS,	/* a rank stops */
@@ -29,7 +31,7 @@ struct inject_spec {
 	enum inject_how how;
 	enum inject_model model;
 	struct coll_noise_said noise;	/* of INJECT_OS and INJECT_LINK */
-	uint64_t rank;			/* in the job; COLL_UNSET: every rank */
+	uint64_t rank;			/* in the job, or INJECT_EVERY_RANK */
 	double probability;
 	uint64_t after;			/* messages or runs */
 };
@@ -70,18 +72,17 @@ uint64_t coll_inject_plan_busy(struct inject_plan *plan, uint64_t now);
 /* A random number; moves the state. */
 uint64_t coll_inject_random(uint64_t *state);
 
-/* ---- hooks (engine_inject.c) ------------------------------------------------ */
+/* ---- short reads and writes ----------------------------------------------------- */
 
-/* Wraps the context's open engine in one that injects what its options say. */
-int coll_inject_open(struct coll_context *context);
-
-/* A run of this group has started. */
-void coll_inject_started(struct coll_group *group);
+struct coll_short_io {
+	double probability;		/* that a transfer is cut */
+	uint64_t random;
+};
 
 /*
- * Cuts what is to be sent or received next to its first bytes, sometimes.
- * Returns the number of entries left.
+ * Cuts what is to be sent or received next to its first bytes, sometimes. Returns the
+ * number of entries left; *cut: whether it did. `io` NULL: never.
  */
-int coll_inject_clip(struct coll_link *link, struct iovec *iov, int count, bool *cut);
+int coll_short_io_clip(struct coll_short_io *io, struct iovec *iov, int count, bool *cut);
 
 #endif

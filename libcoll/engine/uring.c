@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The io_uring engine. One ring a context; all sends and receives of a step go
+ * The io_uring engine. One ring a engine; all sends and receives of a step go
  * to the kernel in one io_uring_enter, which also waits. One send and one
  * receive are in flight a link at most, so bytes keep their order.
  *
@@ -27,9 +27,6 @@
 #include <unistd.h>
 
 #include "engine.h"
-#include "libcoll/exec/exec.h"
-#include "libcoll/link/link.h"
-#include "libcoll/progress/progress.h"
 
 enum {
 	ENTRIES = 256,
@@ -55,14 +52,14 @@ enum tag {
 
 /* A watch in the kernel's hands; outlives the watch if that is withdrawn. */
 struct uring_poll {
-	struct watch *watch;		/* NULL: withdrawn */
+	struct coll_watch *watch;		/* NULL: withdrawn */
 	bool stopped;			/* by let_go() */
 	int events;
 	struct uring_poll *next, **slot;	/* all of them, for the end */
 };
 
-struct uring_link {
-	struct coll_link *link;
+struct uring_socket {
+	struct coll_socket *socket;
 	int file;			/* index in the ring's table, or -1 */
 	bool quiet;			/* nobody waits for the send in flight */
 	int parts;			/* of the receive in flight: 0: to any buffer */
@@ -70,7 +67,7 @@ struct uring_link {
 	bool detaching;
 	uint8_t *buffer;		/* where the kernel has no buffer rings */
 	struct msghdr send, recv;
-	struct iovec send_iov[SEND_IOV_MAX], recv_iov[2];
+	struct iovec send_iov[COLL_SEND_IOV_MAX], recv_iov[2];
 };
 
 struct uring {
@@ -80,7 +77,7 @@ struct uring {
 	bool *file_used;		/* NULL: no table of files */
 	uint32_t quiet_sends;		/* in flight */
 	uint32_t others;		/* other sends and receives in flight */
-	struct uring_link *looked_at;	/* whose receive is not in the ring yet, or NULL */
+	struct uring_socket *looked_at;	/* whose receive is not in the ring yet, or NULL */
 	uint8_t stage[BUFFER_BYTES];	/* where that one's small messages come */
 	uint64_t spin_ns;
 	pthread_t thread;		/* the ring serves this one only */
@@ -89,9 +86,9 @@ struct uring {
 	bool letting_go;		/* what ends now goes on in another thread */
 };
 
-static struct uring *uring_of(const struct coll_context *context)
+static struct uring *uring_of(const struct coll_engine *engine)
 {
-	return context->engine_state;
+	return engine->state;
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -169,16 +166,16 @@ static void open_buffers(struct uring *uring)
 		buffer_give(uring, id);
 }
 
-static int uring_open(struct coll_context *context)
+static int uring_open(struct coll_engine *engine)
 {
 	struct uring *uring = calloc(1, sizeof(*uring));
 	int error;
 
 	if (!uring)
 		return -ENOMEM;
-	uring->spin_ns = context->options.spin_ns;
-	error = open_ring(&uring->ring, context->crowded && uring->spin_ns,
-			  context->progress == &coll_progress_auto);
+	uring->spin_ns = engine->spin_ns;
+	error = open_ring(&uring->ring, engine->crowded && uring->spin_ns,
+			  engine->moves);
 	if (error) {
 		free(uring);
 		return error;
@@ -188,7 +185,7 @@ static int uring_open(struct coll_context *context)
 		uring->file_used = calloc(FILES, sizeof(*uring->file_used));
 	uring->event_fd = -1;
 	uring->thread = pthread_self();
-	context->engine_state = uring;
+	engine->state = uring;
 	return 0;
 }
 
@@ -203,9 +200,9 @@ static void polls_free(struct uring *uring)
 	}
 }
 
-static void uring_close(struct coll_context *context)
+static void uring_close(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 
 	io_uring_queue_exit(&uring->ring);
 	polls_free(uring);
@@ -216,31 +213,31 @@ static void uring_close(struct coll_context *context)
 		       BUFFERS * (sizeof(struct io_uring_buf) + (size_t)BUFFER_BYTES));
 	free(uring->file_used);
 	free(uring);
-	context->engine_state = NULL;
+	engine->state = NULL;
 }
 
 /* ---- submitting --------------------------------------------------------- */
 
-static void uring_submit(struct coll_context *context)
+static void uring_submit(struct coll_engine *engine)
 {
-	context->counters.enters++;
-	io_uring_submit(&uring_of(context)->ring);
+	engine->counters->enters++;
+	io_uring_submit(&uring_of(engine)->ring);
 }
 
 /* Whether so many entries are free; a full queue is handed over first. */
-static bool have_room(struct coll_context *context, unsigned int entries)
+static bool have_room(struct coll_engine *engine, unsigned int entries)
 {
-	struct io_uring *ring = &uring_of(context)->ring;
+	struct io_uring *ring = &uring_of(engine)->ring;
 
 	if (io_uring_sq_space_left(ring) < entries)
-		uring_submit(context);
+		uring_submit(engine);
 	return io_uring_sq_space_left(ring) >= entries;
 }
 
 /* After have_room(). */
-static struct io_uring_sqe *get_sqe(struct coll_context *context)
+static struct io_uring_sqe *get_sqe(struct coll_engine *engine)
 {
-	return io_uring_get_sqe(&uring_of(context)->ring);
+	return io_uring_get_sqe(&uring_of(engine)->ring);
 }
 
 /* After the operation is prepared, which clears what is set here. */
@@ -249,29 +246,30 @@ static void finish_sqe(struct io_uring_sqe *sqe, const void *owner, enum tag tag
 	sqe->user_data = (uintptr_t)owner | tag;
 }
 
-static void finish_link_sqe(struct io_uring_sqe *sqe, const struct uring_link *own, enum tag tag)
+static void finish_socket_sqe(struct io_uring_sqe *sqe, const struct uring_socket *own,
+			      enum tag tag)
 {
-	sqe->fd = own->file >= 0 ? own->file : own->link->fd;
+	sqe->fd = own->file >= 0 ? own->file : own->socket->fd;
 	if (own->file >= 0)
 		sqe->flags |= IOSQE_FIXED_FILE;
 	finish_sqe(sqe, own, tag);
 }
 
-static void prepare_send(struct uring_link *own)
+static void prepare_send(struct uring_socket *own)
 {
-	struct coll_link *link = own->link;
+	struct coll_socket *socket = own->socket;
 
 	own->send = (struct msghdr){
 		.msg_iov = own->send_iov,
-		.msg_iovlen = coll_link_send_iov(link, own->send_iov, SEND_IOV_MAX),
+		.msg_iovlen = socket->ops->send_iov(socket, own->send_iov, COLL_SEND_IOV_MAX),
 	};
-	link->sending = true;
+	socket->sending = true;
 }
 
-static void submit_send(struct coll_context *context, struct uring_link *own)
+static void submit_send(struct coll_engine *engine, struct uring_socket *own)
 {
-	struct uring *uring = uring_of(context);
-	struct io_uring_sqe *sqe = get_sqe(context);
+	struct uring *uring = uring_of(engine);
+	struct io_uring_sqe *sqe = get_sqe(engine);
 	const int flags = MSG_NOSIGNAL | MSG_WAITALL;
 
 	if (own->send.msg_iovlen == 1)
@@ -279,28 +277,28 @@ static void submit_send(struct coll_context *context, struct uring_link *own)
 				   flags);
 	else
 		io_uring_prep_sendmsg(sqe, 0, &own->send, flags);
-	finish_link_sqe(sqe, own, TAG_SEND);
-	own->quiet = coll_link_sends_quietly(own->link);
+	finish_socket_sqe(sqe, own, TAG_SEND);
+	own->quiet = own->socket->ops->sends_quietly(own->socket);
 	if (own->quiet)
 		uring->quiet_sends++;
 	else
 		uring->others++;
 }
 
-static void prepare_recv(struct uring_link *own)
+static void prepare_recv(struct uring_socket *own)
 {
-	struct coll_link *link = own->link;
+	struct coll_socket *socket = own->socket;
 
 	own->whole = false;
-	own->parts = coll_link_recv_iov(link, own->recv_iov, &own->whole);
+	own->parts = socket->ops->recv_iov(socket, own->recv_iov, &own->whole);
 	own->recv = (struct msghdr){ .msg_iov = own->recv_iov, .msg_iovlen = own->parts };
-	link->receiving = true;
+	socket->receiving = true;
 }
 
-static void submit_recv(struct coll_context *context, struct uring_link *own)
+static void submit_recv(struct coll_engine *engine, struct uring_socket *own)
 {
-	struct uring *uring = uring_of(context);
-	struct io_uring_sqe *sqe = get_sqe(context);
+	struct uring *uring = uring_of(engine);
+	struct io_uring_sqe *sqe = get_sqe(engine);
 
 	if (own->parts == 2) {
 		io_uring_prep_recvmsg(sqe, 0, &own->recv, own->whole ? MSG_WAITALL : 0);
@@ -314,7 +312,7 @@ static void submit_recv(struct coll_context *context, struct uring_link *own)
 	} else {
 		io_uring_prep_recv(sqe, 0, own->buffer, BUFFER_BYTES, 0);
 	}
-	finish_link_sqe(sqe, own, TAG_RECV);
+	finish_socket_sqe(sqe, own, TAG_RECV);
 	uring->others++;
 }
 
@@ -325,59 +323,59 @@ static bool try_again(int result)
 }
 
 /* Straight to the socket; what it does not take goes by the ring. */
-static void send_now(struct coll_context *context, struct uring_link *own)
+static void send_now(struct coll_engine *engine, struct uring_socket *own)
 {
-	ssize_t result = sendmsg(own->link->fd, &own->send, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t result = sendmsg(own->socket->fd, &own->send, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	context->counters.syscalls++;
+	engine->counters->syscalls++;
 	result = result < 0 ? -errno : result;
 	if (try_again(result))
-		submit_send(context, own);
+		submit_send(engine, own);
 	else
-		coll_link_sent(own->link, result);
+		own->socket->ops->sent(own->socket, result);
 }
 
 /* What is looked for at the socket is the ring's from now on: we may sleep. */
-static void submit_looked_at(struct coll_context *context)
+static void submit_looked_at(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
-	struct uring_link *own = uring->looked_at;
+	struct uring *uring = uring_of(engine);
+	struct uring_socket *own = uring->looked_at;
 
-	if (!own || !have_room(context, 1))
+	if (!own || !have_room(engine, 1))
 		return;
 	uring->looked_at = NULL;
-	submit_recv(context, own);
+	submit_recv(engine, own);
 }
 
 /*
  * Hands the touched links' work to the submission queue; where it is one link's
  * only, and somebody looks for what comes, to its socket.
  */
-static void submit_touched(struct coll_context *context, bool looks)
+static void submit_touched(struct coll_engine *engine, bool looks)
 {
-	struct uring *uring = uring_of(context);
-	const bool alone = looks && context->touched && !context->touched->next_touched;
-	struct coll_link *link;
+	struct uring *uring = uring_of(engine);
+	const bool alone = looks && engine->touched && !engine->touched->next;
+	struct coll_socket *socket;
 
-	while ((link = context->touched) && have_room(context, 2)) {
-		struct uring_link *own = link->engine;
+	while ((socket = engine->touched) && have_room(engine, 2)) {
+		struct uring_socket *own = socket->own;
 
-		context->touched = link->next_touched;
-		link->touched = false;
-		if (coll_link_wants_send(link)) {
+		engine->touched = socket->next;
+		socket->touched = false;
+		if (socket->ops->wants_send(socket)) {
 			prepare_send(own);
 			if (alone)
-				send_now(context, own);
+				send_now(engine, own);
 			else
-				submit_send(context, own);
+				submit_send(engine, own);
 		}
-		if (!coll_link_wants_recv(link))
+		if (!socket->ops->wants_recv(socket))
 			continue;
 		prepare_recv(own);
 		if (alone && !uring->looked_at && !own->whole)
 			uring->looked_at = own;
 		else
-			submit_recv(context, own);
+			submit_recv(engine, own);
 	}
 }
 
@@ -407,10 +405,10 @@ static void file_give(struct uring *uring, int file)
 	uring->file_used[file] = false;
 }
 
-static int uring_attach(struct coll_link *link)
+static int uring_attach(struct coll_socket *socket)
 {
-	struct uring *uring = uring_of(link->group->context);
-	struct uring_link *own = calloc(1, sizeof(*own));
+	struct uring *uring = uring_of(socket->engine);
+	struct uring_socket *own = calloc(1, sizeof(*own));
 
 	if (own && !uring->buffers)
 		own->buffer = malloc(BUFFER_BYTES);
@@ -418,39 +416,39 @@ static int uring_attach(struct coll_link *link)
 		free(own);
 		return -ENOMEM;
 	}
-	own->link = link;
-	own->file = file_take(uring, link->fd);
-	link->engine = own;
+	own->socket = socket;
+	own->file = file_take(uring, socket->fd);
+	socket->own = own;
 	return 0;
 }
 
-static void finish_detach(struct uring_link *own)
+static void finish_detach(struct uring_socket *own)
 {
-	struct coll_link *link = own->link;
+	struct coll_socket *socket = own->socket;
 
-	file_give(uring_of(link->group->context), own->file);
-	close(link->fd);
+	file_give(uring_of(socket->engine), own->file);
+	close(socket->fd);
 	free(own->buffer);
 	free(own);
-	link->engine = NULL;
-	coll_link_detached(link);
+	socket->own = NULL;
+	socket->ops->detached(socket);
 }
 
-static void uring_detach(struct coll_link *link)
+static void uring_detach(struct coll_socket *socket)
 {
-	struct uring_link *own = link->engine;
+	struct uring_socket *own = socket->own;
 
 	own->detaching = true;
-	if (!link->sending && !link->receiving)
+	if (!socket->sending && !socket->receiving)
 		finish_detach(own);
 }
 
 /* ---- completing --------------------------------------------------------- */
 
-static void send_complete(struct coll_context *context, struct uring_link *own, int result)
+static void send_complete(struct coll_engine *engine, struct uring_socket *own, int result)
 {
-	struct uring *uring = uring_of(context);
-	struct coll_link *link = own->link;
+	struct uring *uring = uring_of(engine);
+	struct coll_socket *socket = own->socket;
 	bool detaching = own->detaching;
 
 	if (own->quiet)
@@ -461,33 +459,33 @@ static void send_complete(struct coll_context *context, struct uring_link *own, 
 		result = -ECANCELED;
 	else if (try_again(result))
 		result = 0;
-	coll_link_sent(link, result);
-	if (detaching && !link->receiving)
+	socket->ops->sent(socket, result);
+	if (detaching && !socket->receiving)
 		finish_detach(own);
 }
 
 /* The receive has ended; `data` is where its bytes are if any buffer would do. */
-static void recv_end(struct uring_link *own, const uint8_t *data, int result)
+static void recv_end(struct uring_socket *own, const uint8_t *data, int result)
 {
-	struct coll_link *link = own->link;
+	struct coll_socket *socket = own->socket;
 	const bool detaching = own->detaching;
 
 	if (detaching)
 		result = -ECANCELED;
 	if (!detaching && try_again(result))
-		coll_link_received_none(link);
+		socket->ops->received_none(socket);
 	else if (own->parts)
-		coll_link_received(link, result);
+		socket->ops->received(socket, result);
 	else
-		coll_link_received_in(link, data, result);
-	if (detaching && !link->sending)
+		socket->ops->received_in(socket, data, result);
+	if (detaching && !socket->sending)
 		finish_detach(own);
 }
 
-static void recv_complete(struct coll_context *context, struct uring_link *own, int result,
+static void recv_complete(struct coll_engine *engine, struct uring_socket *own, int result,
 			  unsigned int flags)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	unsigned int id = flags >> IORING_CQE_BUFFER_SHIFT;
 	const uint8_t *data = own->buffer;
 
@@ -500,19 +498,20 @@ static void recv_complete(struct coll_context *context, struct uring_link *own, 
 }
 
 /* Whether something has come that is looked for at its socket. */
-static bool uring_look(struct coll_context *context)
+static bool uring_look(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
-	struct uring_link *own = uring->looked_at;
+	struct uring *uring = uring_of(engine);
+	struct uring_socket *own = uring->looked_at;
 	ssize_t result;
 
 	if (!own)
 		return false;
-	context->counters.syscalls++;
+	engine->counters->syscalls++;
 	if (own->parts)
-		result = recvmsg(own->link->fd, &own->recv, MSG_DONTWAIT);
+		result = recvmsg(own->socket->fd, &own->recv, MSG_DONTWAIT);
 	else
-		result = recv(own->link->fd, uring->stage, sizeof(uring->stage), MSG_DONTWAIT);
+		result = recv(own->socket->fd, uring->stage, sizeof(uring->stage),
+			      MSG_DONTWAIT);
 	result = result < 0 ? -errno : result;
 	if (try_again(result))
 		return false;
@@ -539,26 +538,26 @@ static void poll_free(struct uring_poll *own)
 }
 
 /* It was canceled, and somebody still wants it. */
-static void poll_again(struct coll_context *context, struct uring_poll *own)
+static void poll_again(struct coll_engine *engine, struct uring_poll *own)
 {
 	struct io_uring_sqe *sqe;
 
-	if (!have_room(context, 1))
+	if (!have_room(engine, 1))
 		return;
 	own->stopped = false;
-	sqe = get_sqe(context);
+	sqe = get_sqe(engine);
 	io_uring_prep_poll_add(sqe, own->watch->fd, own->events);
 	finish_sqe(sqe, own, TAG_WATCH);
 }
 
 static void poll_complete(struct uring_poll *own, int result)
 {
-	struct watch *watch = own->watch;
+	struct coll_watch *watch = own->watch;
 
 	if (watch && result == -ECANCELED) {
 		own->stopped = true;
-		if (!uring_of(watch->context)->letting_go)
-			poll_again(watch->context, own);
+		if (!uring_of(watch->engine)->letting_go)
+			poll_again(watch->engine, own);
 		return;
 	}
 	poll_free(own);
@@ -568,16 +567,16 @@ static void poll_complete(struct uring_poll *own, int result)
 	watch->ready(watch, result < 0 ? POLLERR : result);
 }
 
-static void uring_complete(struct coll_context *context, const struct io_uring_cqe *cqe)
+static void uring_complete(struct coll_engine *engine, const struct io_uring_cqe *cqe)
 {
 	void *owner = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
 
 	switch (cqe->user_data & TAG_MASK) {
 	case TAG_SEND:
-		send_complete(context, owner, cqe->res);
+		send_complete(engine, owner, cqe->res);
 		break;
 	case TAG_RECV:
-		recv_complete(context, owner, cqe->res, cqe->flags);
+		recv_complete(engine, owner, cqe->res, cqe->flags);
 		break;
 	case TAG_WATCH:
 		poll_complete(owner, cqe->res);
@@ -585,9 +584,9 @@ static void uring_complete(struct coll_context *context, const struct io_uring_c
 	}
 }
 
-static void uring_reap(struct coll_context *context)
+static void uring_reap(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	struct io_uring_cqe *cqe;
 
 	/* One by one: what a completion leads to may submit, even enter. */
@@ -596,16 +595,16 @@ static void uring_reap(struct coll_context *context)
 					     .flags = cqe->flags };
 
 		io_uring_cqe_seen(&uring->ring, cqe);
-		uring_complete(context, &copy);
+		uring_complete(engine, &copy);
 	}
 }
 
 /* ---- pausing ------------------------------------------------------------ */
 
 /* The receive in flight ends, with what it has or without. */
-static int cancel_recv(struct coll_context *context, struct uring_link *own)
+static int cancel_recv(struct coll_engine *engine, struct uring_socket *own)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	struct io_uring_sync_cancel_reg cancel = {
 		.addr = (uintptr_t)own | TAG_RECV,
 		.fd = -1,
@@ -614,37 +613,37 @@ static int cancel_recv(struct coll_context *context, struct uring_link *own)
 	int error;
 
 	if (io_uring_sq_ready(&uring->ring))
-		uring_submit(context);
+		uring_submit(engine);
 	error = io_uring_register_sync_cancel(&uring->ring, &cancel);
 	if (error == -ENOENT || error == -EALREADY)	/* it has ended, or is about to */
 		error = 0;
 	return error;
 }
 
-static int uring_pause(struct coll_link *link)
+static int uring_pause(struct coll_socket *socket)
 {
 	const uint64_t until = coll_now() + PAUSE_MAX_NS;
-	struct coll_context *context = link->group->context;
-	struct uring *uring = uring_of(context);
-	struct uring_link *own = link->engine;
+	struct coll_engine *engine = socket->engine;
+	struct uring *uring = uring_of(engine);
+	struct uring_socket *own = socket->own;
 	int error = 0;
 
 	if (uring->looked_at == own) {
 		uring->looked_at = NULL;
 		recv_end(own, NULL, -EAGAIN);
 	}
-	if (link->receiving)
-		error = cancel_recv(context, own);
-	while (!error && link->receiving && coll_now() < until) {
+	if (socket->receiving)
+		error = cancel_recv(engine, own);
+	while (!error && socket->receiving && coll_now() < until) {
 		io_uring_get_events(&uring->ring);
-		uring_reap(context);
+		uring_reap(engine);
 	}
-	return error ? error : link->receiving ? -EBUSY : 0;
+	return error ? error : socket->receiving ? -EBUSY : 0;
 }
 
-static void uring_resume(struct coll_link *link)
+static void uring_resume(struct coll_socket *socket)
 {
-	(void)link;	/* the next touch submits */
+	(void)socket;	/* the next touch submits */
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -662,12 +661,12 @@ static bool enters_bring(const struct io_uring *ring)
 }
 
 /* For who calls in often: no system call where the kernel says by a flag if one is due. */
-static bool nothing_due(const struct coll_context *context)
+static bool nothing_due(const struct coll_engine *engine)
 {
-	const struct uring *uring = uring_of(context);
+	const struct uring *uring = uring_of(engine);
 	const struct io_uring *ring = &uring->ring;
 
-	return ring->flags & IORING_SETUP_TASKRUN_FLAG && !context->touched && !uring->looked_at &&
+	return ring->flags & IORING_SETUP_TASKRUN_FLAG && !engine->touched && !uring->looked_at &&
 	       !io_uring_sq_ready(ring) && !io_uring_cq_ready(ring) && !work_pending(ring);
 }
 
@@ -678,22 +677,22 @@ static bool nothing_due(const struct coll_context *context)
  * core that ran out of work would take long to wake up, in a virtual machine
  * above all.
  */
-static bool uring_spin(struct coll_context *context, unsigned int wanted, uint64_t deadline)
+static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t deadline)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	struct io_uring *ring = &uring->ring;
 	const uint64_t start = coll_now(), until = start + uring->spin_ns;
-	const uint64_t offer = context->crowded ? start : start + KEEP_CORE_NS;
+	const uint64_t offer = engine->crowded ? start : start + KEEP_CORE_NS;
 	uint64_t now;
 
 	if (io_uring_sq_ready(ring))
-		uring_submit(context);
-	while (!uring_look(context) && io_uring_cq_ready(ring) < wanted) {
+		uring_submit(engine);
+	while (!uring_look(engine) && io_uring_cq_ready(ring) < wanted) {
 		now = coll_now();
 		if (now >= until || now >= deadline)
 			return false;
 		if (enters_bring(ring) && work_pending(ring)) {
-			context->counters.enters++;
+			engine->counters->enters++;
 			io_uring_get_events(ring);
 		} else if (now >= offer) {
 			sched_yield();
@@ -702,9 +701,9 @@ static bool uring_spin(struct coll_context *context, unsigned int wanted, uint64
 	return true;
 }
 
-static int wait_until(struct coll_context *context, uint64_t deadline)
+static int wait_until(struct coll_engine *engine, uint64_t deadline)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	unsigned int wanted = uring->quiet_sends + (uring->others || uring->looked_at);
 	struct __kernel_timespec timeout;
 	struct io_uring_cqe *cqe;
@@ -712,9 +711,9 @@ static int wait_until(struct coll_context *context, uint64_t deadline)
 	int result;
 
 	wanted = wanted ? wanted : 1;
-	if (uring->spin_ns && uring_spin(context, wanted, deadline))
+	if (uring->spin_ns && uring_spin(engine, wanted, deadline))
 		return 0;
-	submit_looked_at(context);
+	submit_looked_at(engine);
 	now = coll_now();
 	ns = deadline > now ? deadline - now : 0;
 	if (uring->quiet_sends && ns > QUIET_WAIT_NS)
@@ -723,7 +722,7 @@ static int wait_until(struct coll_context *context, uint64_t deadline)
 		ns = 3600 * COLL_SECOND;
 	timeout.tv_sec = ns / COLL_SECOND;
 	timeout.tv_nsec = ns % COLL_SECOND;
-	context->counters.enters++;
+	engine->counters->enters++;
 	result = io_uring_submit_and_wait_timeout(&uring->ring, &cqe, wanted, &timeout, NULL);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;
@@ -738,97 +737,97 @@ static void event_clear(const struct uring *uring)
 		return;		/* there were none */
 }
 
-static int submit_and_reap(struct coll_context *context)
+static int submit_and_reap(struct coll_engine *engine)
 {
 	int result;
 
-	context->counters.enters++;
-	result = io_uring_submit_and_get_events(&uring_of(context)->ring);
-	uring_reap(context);
+	engine->counters->enters++;
+	result = io_uring_submit_and_get_events(&uring_of(engine)->ring);
+	uring_reap(engine);
 	return result > 0 || result == -EINTR || result == -EAGAIN ? 0 : result;
 }
 
 /* Without waiting, whoever called may now sleep elsewhere: nothing is kept back. */
-static int advance_at_once(struct coll_context *context)
+static int advance_at_once(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	int error;
 
-	if (nothing_due(context))
+	if (nothing_due(engine))
 		return 0;
 	do {
-		submit_looked_at(context);
-		submit_touched(context, false);
-		error = submit_and_reap(context);
-	} while (!error && (context->touched || io_uring_sq_ready(&uring->ring)));
+		submit_looked_at(engine);
+		submit_touched(engine, false);
+		error = submit_and_reap(engine);
+	} while (!error && (engine->touched || io_uring_sq_ready(&uring->ring)));
 	return error;
 }
 
 /* What this turn's sends led to may be what the caller waits for. */
-static int advance_and_wait(struct coll_context *context, uint64_t deadline)
+static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 {
-	struct uring *uring = uring_of(context);
-	const uint64_t runs = context->counters.runs, check = context->next_check;
+	struct uring *uring = uring_of(engine);
+	const uint64_t runs = engine->counters->runs, check = engine->next_check;
 	int error = 0;
 
-	submit_touched(context, uring->spin_ns);
+	submit_touched(engine, uring->spin_ns);
 	if (io_uring_cq_ready(&uring->ring)) {
-		error = submit_and_reap(context);
-	} else if (context->counters.runs == runs && context->next_check >= check) {
-		error = wait_until(context, deadline);
-		uring_reap(context);
+		error = submit_and_reap(engine);
+	} else if (engine->counters->runs == runs && engine->next_check >= check) {
+		error = wait_until(engine, deadline);
+		uring_reap(engine);
 	} else if (io_uring_sq_ready(&uring->ring)) {
-		uring_submit(context);
+		uring_submit(engine);
 	}
 	/* Whoever called may sleep elsewhere. */
 	if (uring->event_fd >= 0 && uring->looked_at && !error)
-		error = advance_at_once(context);
+		error = advance_at_once(engine);
 	return error;
 }
 
-static int uring_advance(struct coll_context *context, uint64_t deadline)
+static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 {
-	struct uring *uring = uring_of(context);
-	const uint64_t enters = context->counters.enters;
+	struct uring *uring = uring_of(engine);
+	const uint64_t enters = engine->counters->enters;
 	int error;
 
 	if (!pthread_equal(uring->thread, pthread_self()))
 		return -EPERM;
 	event_clear(uring);
-	error = deadline ? advance_and_wait(context, deadline) : advance_at_once(context);
-	context->counters.syscalls += context->counters.enters - enters;
+	error = deadline ? advance_and_wait(engine, deadline) : advance_at_once(engine);
+	engine->counters->syscalls += engine->counters->enters - enters;
 	return error;
 }
 
 /* ---- watches ------------------------------------------------------------ */
 
 /* At once with the kernel: who polls coll_fd() next may call us for this only. */
-static int uring_watch(struct coll_context *context, struct watch *watch, int events)
+static int uring_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
 	struct uring_poll *own = malloc(sizeof(*own));
 	struct io_uring_sqe *sqe;
 
-	if (!own || !have_room(context, 1)) {
+	if (!own || !have_room(engine, 1)) {
 		free(own);
 		return -ENOMEM;
 	}
 	own->watch = watch;
-	poll_keep(uring_of(context), own);
-	sqe = get_sqe(context);
+	poll_keep(uring_of(engine), own);
+	sqe = get_sqe(engine);
 	io_uring_prep_poll_add(sqe, watch->fd, events);
 	finish_sqe(sqe, own, TAG_WATCH);
 	own->stopped = false;
 	own->events = events;
-	watch->context = context;
+	watch->engine = engine;
 	watch->armed = true;
-	watch->engine = own;
-	uring_submit(context);
+	watch->own = own;
+	uring_submit(engine);
 	return 0;
 }
 
-static void uring_unwatch(struct coll_context *context, struct watch *watch)
+static void uring_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 {
-	struct uring_poll *own = watch->engine;
+	struct uring_poll *own = watch->own;
 	struct io_uring_sqe *sqe;
 
 	own->watch = NULL;
@@ -837,9 +836,9 @@ static void uring_unwatch(struct coll_context *context, struct watch *watch)
 		poll_free(own);
 		return;
 	}
-	if (!have_room(context, 1))	/* it ends with the ring, then */
+	if (!have_room(engine, 1))	/* it ends with the ring, then */
 		return;
-	sqe = get_sqe(context);
+	sqe = get_sqe(engine);
 	io_uring_prep_cancel64(sqe, (uintptr_t)own | TAG_WATCH, 0);
 	finish_sqe(sqe, NULL, TAG_NONE);
 }
@@ -848,9 +847,9 @@ static void uring_unwatch(struct coll_context *context, struct watch *watch)
  * The ring's own descriptor does not wake who polls it: with DEFER_TASKRUN a
  * completion is there only once the ring is entered.
  */
-static int uring_fd(struct coll_context *context)
+static int uring_fd(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	int fd, error;
 
 	if (uring->event_fd >= 0)
@@ -864,12 +863,6 @@ static int uring_fd(struct coll_context *context)
 		return error;
 	}
 	return uring->event_fd = fd;
-}
-
-static void uring_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
-{
-	(void)link;
-	coll_exec_received(exec, op);
 }
 
 /* ---- changing threads --------------------------------------------------- */
@@ -888,10 +881,10 @@ static bool all_ended(const struct uring *uring)
  * What a thread has submitted completes on that thread, which may now compute for
  * long: so all of it ends here, with what it has done, and begins again there.
  */
-static void uring_let_go(struct coll_context *context)
+static void uring_let_go(struct coll_engine *engine)
 {
 	const uint64_t until = coll_now() + PAUSE_MAX_NS;
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	struct io_uring_sync_cancel_reg all = {
 		.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL,
 		.fd = -1,
@@ -899,30 +892,30 @@ static void uring_let_go(struct coll_context *context)
 	};
 
 	uring->letting_go = true;
-	submit_looked_at(context);
-	uring_submit(context);
+	submit_looked_at(engine);
+	uring_submit(engine);
 	io_uring_register_sync_cancel(&uring->ring, &all);
-	uring_reap(context);
+	uring_reap(engine);
 	while (!all_ended(uring) && coll_now() < until) {
 		if (io_uring_sq_ready(&uring->ring))	/* what the ends led to */
-			uring_submit(context);
+			uring_submit(engine);
 		io_uring_register_sync_cancel(&uring->ring, &all);
 		io_uring_get_events(&uring->ring);
-		uring_reap(context);
+		uring_reap(engine);
 	}
 	uring->letting_go = false;
 }
 
-static void uring_take(struct coll_context *context)
+static void uring_take(struct coll_engine *engine)
 {
-	struct uring *uring = uring_of(context);
+	struct uring *uring = uring_of(engine);
 	struct uring_poll *poll;
 
 	uring->thread = pthread_self();
 	for (poll = uring->polls; poll; poll = poll->next)
 		if (poll->stopped)
-			poll_again(context, poll);
-	uring_submit(context);
+			poll_again(engine, poll);
+	uring_submit(engine);
 }
 
 const struct coll_engine_ops coll_engine_uring = {
@@ -939,5 +932,4 @@ const struct coll_engine_ops coll_engine_uring = {
 	.watch = uring_watch,
 	.unwatch = uring_unwatch,
 	.fd = uring_fd,
-	.deliver = uring_deliver,
 };

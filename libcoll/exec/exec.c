@@ -9,7 +9,7 @@
 #include "libcoll/engine/engine.h"
 #include "exec.h"
 #include "libcoll/link/health.h"
-#include "libcoll/engine/inject.h"
+#include "inject_engine.h"
 #include "libcoll/link/link.h"
 
 enum { SCRATCH_ALIGN = 64 };
@@ -344,6 +344,14 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 	context->counters.recv_bytes += recv->bytes;
 }
 
+void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+{
+	if (exec->group->context->inject)
+		coll_inject_deliver(link, exec, op);
+	else
+		coll_exec_received(exec, op);
+}
+
 bool coll_exec_take_early(struct coll_exec *exec, uint32_t op)
 {
 	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
@@ -367,7 +375,7 @@ bool coll_exec_take_early(struct coll_exec *exec, uint32_t op)
 	group->context->counters.copied_bytes += recv->bytes;
 	coll_early_release(link, early);
 	coll_exec_arrived(exec, op);
-	group->context->engine->deliver(link, exec, op);
+	coll_exec_deliver(link, exec, op);
 	return true;
 }
 

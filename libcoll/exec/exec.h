@@ -37,6 +37,9 @@ void coll_exec_open_links(const struct planned *planned, const struct coll_exec 
 /* Starts a run, which may be over at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 
+/* A message for a started receive is complete: it is reported now or, injected, later. */
+void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op);
+
 /* A started receive has its bytes, or a connect op its circuit. */
 void coll_exec_received(struct coll_exec *exec, uint32_t op);
 /* The bytes of a receive are there, though it may be reported later. */

@@ -84,7 +84,7 @@ static bool has_work_for_exit(struct coll_link *link)
 static const struct coll_message *ready_bulk(struct coll_link *link)
 {
 	if (link->streams ? !coll_stream_idle(link)
-			  : link->sending || link->queue != *first_bulk(link))
+			  : link->socket.sending || link->queue != *first_bulk(link))
 		return NULL;
 	return *first_bulk(link);
 }

@@ -42,7 +42,7 @@ enum {
 struct stranger {
 	struct stranger *next;
 	struct coll_context *context;
-	struct watch watch;
+	struct coll_watch watch;
 	uint64_t since;
 	uint32_t got;
 	struct coll_hello hello;
@@ -141,17 +141,17 @@ static void link_tune_far(const struct coll_link *link)
 	if (!coll_link_is_far(link))
 		return;
 	if (options->wan_congestion[0])
-		set_congestion(link->fd, options->wan_congestion);
+		set_congestion(link->socket.fd, options->wan_congestion);
 	/* What the kernel has taken nobody can overtake. */
-	setsockopt(link->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	setsockopt(link->socket.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	/* Before others where this host queues, those of other processes as well. */
 	if (!strcmp(options->link_policy, "occupancy-hier"))
-		setsockopt(link->fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
 	if (pace)
-		setsockopt(link->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace));
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace));
 	if (bytes) {
-		setsockopt(link->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-		setsockopt(link->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	}
 }
 
@@ -167,12 +167,12 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 	link->local = peer_is_local(fd);
 	if (!context->options.congestion[0] && !link->local)
 		set_congestion(fd, context->usual_congestion);
-	link->fd = fd;
+	link->socket.fd = fd;
 	link_tune_far(link);
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
-	error = context->engine->attach(link);
+	error = context->engine.ops->attach(&link->socket);
 	if (error) {
-		link->fd = -1;
+		link->socket.fd = -1;
 		return error;
 	}
 	link->state = LINK_UP;
@@ -272,7 +272,7 @@ static bool link_say_hello(const struct coll_link *link, int fd)
 }
 
 /* Connected or not: says hello, or tries the next address. */
-static void link_connected(struct watch *watch, int events)
+static void link_connected(struct coll_watch *watch, int events)
 {
 	struct coll_link *link = watch->owner;
 	int error = 0;
@@ -345,8 +345,8 @@ static int link_try_next(struct coll_link *link)
 			break;
 		close(fd);
 	}
-	link->connecting = (struct watch){ .ready = link_connected, .owner = link, .fd = fd };
-	error = context->engine->watch(context, &link->connecting, POLLOUT);
+	link->connecting = (struct coll_watch){ .ready = link_connected, .owner = link, .fd = fd };
+	error = coll_engine_watch(&context->engine, &link->connecting, POLLOUT);
 	if (error)
 		close(fd);
 	return error;
@@ -354,7 +354,10 @@ static int link_try_next(struct coll_link *link)
 
 void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank)
 {
-	*link = (struct coll_link){ .group = group, .rank = rank, .whole = link, .fd = -1,
+	*link = (struct coll_link){ .group = group, .rank = rank, .whole = link,
+				    .socket = { .ops = &coll_link_socket_ops,
+						.engine = &group->context->engine,
+						.fd = -1 },
 				    .suspect = COLL_NONE };
 	link->queue_end = link->urgent_end = &link->queue;
 	link->kept_end = &link->kept;
@@ -393,7 +396,7 @@ void coll_link_abandon_connect(struct coll_link *link)
 
 	if (!link->connecting.armed)
 		return;
-	context->engine->unwatch(context, &link->connecting);
+	coll_engine_unwatch(&context->engine, &link->connecting);
 	if (link->number)	/* connected since: the other side shall know who that was */
 		link_say_hello(link, link->connecting.fd);
 	close(link->connecting.fd);
@@ -411,7 +414,7 @@ static void stranger_remove(struct stranger *stranger)
 	*slot = stranger->next;
 	stranger->context->strangers_count--;
 	if (stranger->watch.armed)
-		stranger->context->engine->unwatch(stranger->context, &stranger->watch);
+		coll_engine_unwatch(&stranger->context->engine, &stranger->watch);
 	free(stranger);
 }
 
@@ -530,7 +533,7 @@ static void strangers_introduce(struct coll_context *context, uint64_t group)
 		}
 }
 
-static void stranger_read(struct watch *watch, int events)
+static void stranger_read(struct coll_watch *watch, int events)
 {
 	struct stranger *stranger = watch->owner;
 	struct coll_context *context = stranger->context;
@@ -546,7 +549,7 @@ static void stranger_read(struct watch *watch, int events)
 	}
 	stranger->got += got;
 	if (stranger->got < sizeof(stranger->hello))
-		context->engine->watch(context, watch, POLLIN);
+		coll_engine_watch(&context->engine, watch, POLLIN);
 	else if (!hello_proven(context, &stranger->hello))
 		stranger_refuse(stranger, "it is no rank of this job");
 	else
@@ -560,7 +563,7 @@ void coll_listen_check(struct coll_context *context)
 
 	if (context->listen_again && now >= context->listen_again) {
 		context->listen_again = 0;
-		context->engine->watch(context, &context->listener, POLLIN);
+		coll_engine_watch(&context->engine, &context->listener, POLLIN);
 	}
 	for (stranger = context->strangers; stranger; stranger = next) {
 		next = stranger->next;
@@ -579,7 +582,7 @@ static void listen_pause(struct coll_context *context, uint64_t now, int error)
 	context->listen_again = now + LISTEN_PAUSE_NS;
 }
 
-static void listener_ready(struct watch *watch, int events)
+static void listener_ready(struct coll_watch *watch, int events)
 {
 	struct coll_context *context = watch->owner;
 	uint64_t now = coll_now();
@@ -599,7 +602,7 @@ static void listener_ready(struct watch *watch, int events)
 		socket_tune(context, fd);
 		stranger->context = context;
 		stranger->since = now;
-		stranger->watch = (struct watch){ .ready = stranger_read, .owner = stranger,
+		stranger->watch = (struct coll_watch){ .ready = stranger_read, .owner = stranger,
 						  .fd = fd };
 		stranger->next = context->strangers;
 		context->strangers = stranger;
@@ -610,7 +613,7 @@ static void listener_ready(struct watch *watch, int events)
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		listen_pause(context, now, errno);
 	else
-		context->engine->watch(context, watch, POLLIN);
+		coll_engine_watch(&context->engine, watch, POLLIN);
 }
 
 void coll_listen_adopt(struct coll_group *group)
@@ -706,8 +709,9 @@ int coll_listen(struct coll_context *context)
 		close(fd);
 		return length;
 	}
-	context->listener = (struct watch){ .ready = listener_ready, .owner = context, .fd = fd };
-	context->engine->watch(context, &context->listener, POLLIN);
+	context->listener =
+		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
+	coll_engine_watch(&context->engine, &context->listener, POLLIN);
 	snprintf(key, sizeof(key), "addr/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, line, length);
 }
@@ -720,7 +724,7 @@ void coll_listen_stop(struct coll_context *context)
 	}
 	if (context->listener.fd >= 0) {
 		if (context->listener.armed)
-			context->engine->unwatch(context, &context->listener);
+			coll_engine_unwatch(&context->engine, &context->listener);
 		close(context->listener.fd);
 		context->listener.fd = -1;
 	}

@@ -24,8 +24,8 @@ enum {
 
 void coll_health_check_at(struct coll_context *context, uint64_t when)
 {
-	if (when < context->next_check)
-		context->next_check = when;
+	if (when < context->engine.next_check)
+		context->engine.next_check = when;
 }
 
 /* ---- failing ------------------------------------------------------------ */
@@ -483,7 +483,7 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 	struct coll_group *group;
 	struct coll_exec *exec, *next;
 
-	context->next_check = COLL_FOREVER;
+	context->engine.next_check = COLL_FOREVER;
 	context->losing = false;
 	coll_arbiter_check(context, now);
 	for (group = context->groups; group; group = group->next) {

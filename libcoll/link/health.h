@@ -45,7 +45,7 @@ void coll_health_run_over(const struct coll_exec *exec);
 /* A run that is over is waited for as if it began now, until it is home. */
 void coll_health_hold(struct coll_exec *exec, uint64_t ns);
 
-/* Deadlines and pings that are due; sets context->next_check. */
+/* Deadlines and pings that are due; sets context->engine.next_check. */
 void coll_health_check(struct coll_context *context, uint64_t now);
 
 /* Moves the next check forward to this time if it is later. */

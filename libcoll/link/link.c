@@ -15,30 +15,20 @@
 #include "libcoll/progress/offload.h"
 #include "stream.h"
 
+/* A socket is the first member of its link. */
+static struct coll_link *link_of(const struct coll_socket *socket)
+{
+	return (struct coll_link *)socket;
+}
+
 void coll_link_touch(struct coll_link *link)
 {
-	struct coll_context *context = link->group->context;
 	uint32_t i;
 
 	for (i = 0; i < link->streams; i++)
 		coll_link_touch(&link->stream[i]);
-	if (link->touched || !link->attached)
-		return;
-	link->touched = true;
-	link->next_touched = context->touched;
-	context->touched = link;
-}
-
-static void link_untouch(struct coll_link *link)
-{
-	struct coll_link **slot = &link->group->context->touched;
-
-	if (!link->touched)
-		return;
-	while (*slot != link)
-		slot = &(*slot)->next_touched;
-	*slot = link->next_touched;
-	link->touched = false;
+	if (link->attached)
+		coll_socket_touch(&link->socket);
 }
 
 /* ---- sending ------------------------------------------------------------ */
@@ -94,7 +84,7 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 	uint32_t begun = 0;
 
 	if (keep_begun)
-		begun = link->sending ? link->in_iov : link->sent > 0;
+		begun = link->socket.sending ? link->in_iov : link->sent > 0;
 	while (*keep && begun--)
 		keep = &(*keep)->next;
 	while ((message = *keep)) {
@@ -107,9 +97,11 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 	coll_arbiter_look(link);
 }
 
-bool coll_link_wants_send(struct coll_link *link)
+static bool link_wants_send(struct coll_socket *socket)
 {
-	if (link->sending || !link->attached || link->lent || link->broken ||
+	struct coll_link *link = link_of(socket);
+
+	if (link->socket.sending || !link->attached || link->lent || link->broken ||
 	    link->state == LINK_CLOSED || link->state == LINK_LOST)
 		return false;
 	if (!link->queue)
@@ -128,7 +120,7 @@ static int add_iov(struct iovec *iov, const void *base, uint64_t bytes, uint64_t
 		return 0;
 	}
 	iov->iov_base = (uint8_t *)base + *skip;
-	iov->iov_len = bytes - *skip < TRANSFER_MAX ? bytes - *skip : TRANSFER_MAX;
+	iov->iov_len = bytes - *skip < COLL_TRANSFER_MAX ? bytes - *skip : COLL_TRANSFER_MAX;
 	*skip = 0;
 	return 1;
 }
@@ -168,17 +160,16 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 	return count;
 }
 
-int coll_link_send_iov(struct coll_link *link, struct iovec *iov, int max)
+static int link_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
 {
-	int count = send_iov(link, iov, max);
-
-	if (link->group->context->inject)
-		count = coll_inject_clip(link, iov, count, &link->cut);
-	return count;
+	struct coll_link *link = link_of(socket);
+	return coll_short_io_clip(socket->engine->short_io, iov, send_iov(link, iov, max),
+				  &link->cut);
 }
 
-bool coll_link_sends_quietly(const struct coll_link *link)
+static bool link_sends_quietly(const struct coll_socket *socket)
 {
+	const struct coll_link *link = link_of(socket);
 	const struct coll_message *message = link->queue;
 	uint32_t i;
 
@@ -231,11 +222,12 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 		message_release(link, message);
 }
 
-void coll_link_sent(struct coll_link *link, ssize_t result)
+static void link_sent(struct coll_socket *socket, ssize_t result)
 {
+	struct coll_link *link = link_of(socket);
 	struct coll_group *group = link->group;
 
-	link->sending = false;
+	link->socket.sending = false;
 	if (result < 0) {
 		link_send_broke(link, result);
 		return;
@@ -248,7 +240,7 @@ void coll_link_sent(struct coll_link *link, ssize_t result)
 	if (link->queue || (link->number && !link->leaving))
 		coll_link_touch(link);
 	else if (link->leaving)
-		shutdown(link->fd, SHUT_WR);
+		shutdown(link->socket.fd, SHUT_WR);
 	if (group->state == GROUP_FAILING)
 		coll_health_check_at(group->context, coll_now());
 }
@@ -457,7 +449,7 @@ static void link_chunk_done(struct coll_link *link)
 			return;
 		}
 		coll_exec_arrived(exec, link->op);
-		link->group->context->engine->deliver(link->whole, exec, link->op);
+		coll_exec_deliver(link->whole, exec, link->op);
 	}
 }
 
@@ -494,7 +486,7 @@ bool coll_link_wants_recv(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
 
-	if (link->receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
+	if (link->socket.receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
 	    link->state == LINK_LOST)
 		return false;
 	if (link->farewell && link->state != LINK_LEFT && !link->broken)
@@ -514,7 +506,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	uint64_t left;
 
 	if (link->header_got == sizeof(link->header)) {
-		const uint64_t max = link->target ? TRANSFER_MAX : GUESS_MAX;
+		const uint64_t max = link->target ? COLL_TRANSFER_MAX : GUESS_MAX;
 		uint64_t bytes = link->payload_left < max ? link->payload_left : max;
 
 		iov[0].iov_base = link->target ? link->target : link->group->context->sink;
@@ -554,19 +546,20 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 }
 
 /* To be cut, a header is received by itself and not into a buffer. */
-int coll_link_recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
+static int link_recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whole)
 {
+	struct coll_link *link = link_of(socket);
 	int count = recv_iov(link, iov, whole);
 	bool cut;
 
-	if (!link->group->context->inject)
+	if (!socket->engine->short_io)
 		return count;
 	if (count)
-		return coll_inject_clip(link, iov, count, &cut);
+		return coll_short_io_clip(socket->engine->short_io, iov, count, &cut);
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
 	*whole = false;
-	coll_inject_clip(link, iov, 1, &cut);
+	coll_short_io_clip(socket->engine->short_io, iov, 1, &cut);
 	return cut;
 }
 
@@ -640,17 +633,21 @@ static void link_received_nothing(struct coll_link *link, ssize_t result)
 	coll_link_lost(link, link->broken ? link->broken : result);
 }
 
-void coll_link_received_none(struct coll_link *link)
+static void link_received_none(struct coll_socket *socket)
 {
-	link->receiving = false;
+	struct coll_link *link = link_of(socket);
+
+	link->socket.receiving = false;
 	link_forget_guess(link);
 	if (coll_link_wants_recv(link))
 		coll_link_touch(link);
 }
 
-void coll_link_received(struct coll_link *link, ssize_t result)
+static void link_received(struct coll_socket *socket, ssize_t result)
 {
-	link->receiving = false;
+	struct coll_link *link = link_of(socket);
+
+	link->socket.receiving = false;
 	link->whole->heard |= result > 0;
 	if (result <= 0)
 		link_received_nothing(link, result);
@@ -662,9 +659,11 @@ void coll_link_received(struct coll_link *link, ssize_t result)
 		coll_link_touch(link);
 }
 
-void coll_link_received_in(struct coll_link *link, const uint8_t *data, ssize_t result)
+static void link_received_in(struct coll_socket *socket, const uint8_t *data, ssize_t result)
 {
-	link->receiving = false;
+	struct coll_link *link = link_of(socket);
+
+	link->socket.receiving = false;
 	link->whole->heard |= result > 0;
 	if (result <= 0)
 		link_received_nothing(link, result);
@@ -680,8 +679,8 @@ bool coll_link_delivered(const struct coll_link *link)
 {
 	int left;
 
-	return !link->queue && !link->sending && !link->lent &&
-	       (ioctl(link->fd, SIOCOUTQ, &left) || !left);
+	return !link->queue && !link->socket.sending && !link->lent &&
+	       (ioctl(link->socket.fd, SIOCOUTQ, &left) || !left);
 }
 
 void coll_link_leave(struct coll_link *link)
@@ -702,6 +701,8 @@ void coll_link_leave(struct coll_link *link)
 	coll_link_touch(link);
 }
 
+static void link_detached(struct coll_link *link);
+
 /*
  * What the engine has in flight ends because the socket is shut down; it
  * reports that, and detach() closes the socket after the last report.
@@ -718,21 +719,22 @@ void coll_link_close(struct coll_link *link)
 		coll_offload_drop(link->group);
 	link->state = LINK_CLOSED;
 	if (link->attached) {
-		shutdown(link->fd, SHUT_RDWR);
-		link->group->context->engine->detach(link);
+		shutdown(link->socket.fd, SHUT_RDWR);
+		link->group->context->engine.ops->detach(&link->socket);
 	} else {
 		coll_link_abandon_connect(link);
-		coll_link_detached(link);
+		link_detached(link);
 	}
 }
 
-void coll_link_detached(struct coll_link *link)
+/* Nothing hangs on the socket any more. */
+static void link_detached(struct coll_link *link)
 {
 	struct coll_exec *exec = link->exec;
 
-	link_untouch(link);
+	coll_socket_untouch(&link->socket);
 	link->attached = false;
-	link->fd = -1;
+	link->socket.fd = -1;
 	link->exec = NULL;
 	if (exec) {
 		exec->in_flight--;
@@ -741,3 +743,26 @@ void coll_link_detached(struct coll_link *link)
 	coll_link_drop_queue(link, false);
 	link->group->open_links--;
 }
+
+static bool link_wants_to_receive(const struct coll_socket *socket)
+{
+	return coll_link_wants_recv(link_of(socket));
+}
+
+static void link_let_go(struct coll_socket *socket)
+{
+	link_detached(link_of(socket));
+}
+
+const struct coll_socket_ops coll_link_socket_ops = {
+	.wants_send = link_wants_send,
+	.send_iov = link_send_iov,
+	.sends_quietly = link_sends_quietly,
+	.sent = link_sent,
+	.wants_recv = link_wants_to_receive,
+	.recv_iov = link_recv_iov,
+	.received = link_received,
+	.received_in = link_received_in,
+	.received_none = link_received_none,
+	.detached = link_let_go,
+};

@@ -59,35 +59,13 @@ bool coll_link_delivered(const struct coll_link *link);
 /* Closes at once, without goodbye. What is in flight ends. */
 void coll_link_close(struct coll_link *link);
 
-/* ---- for engines -------------------------------------------------------- */
+/* ---- for the engine ------------------------------------------------------- */
 
-/* Whether there is something to send and nobody is sending it. */
-bool coll_link_wants_send(struct coll_link *link);
-/* Fills iov with the bytes to send next; returns how many entries. */
-int coll_link_send_iov(struct coll_link *link, struct iovec *iov, int max);
-/* Whether nobody waits to hear that these bytes are gone: no op, no later message. */
-bool coll_link_sends_quietly(const struct coll_link *link);
-/* So many of them are gone, or a negative errno. */
-void coll_link_sent(struct coll_link *link, ssize_t result);
+/* What a link answers to its engine. */
+extern const struct coll_socket_ops coll_link_socket_ops;
 
 /* Whether bytes are to be received and nobody is receiving them. */
 bool coll_link_wants_recv(const struct coll_link *link);
-/*
- * Where the next bytes go. Returns the number of iov entries (at most 2), or 0:
- * only small messages are expected, any buffer will do (coll_link_received_in).
- * *whole: all of it is sure to come, waiting for all is safe.
- */
-int coll_link_recv_iov(struct coll_link *link, struct iovec *iov, bool *whole);
-/* So many bytes came to where coll_link_recv_iov() said; 0: end; or an errno. */
-void coll_link_received(struct coll_link *link, ssize_t result);
-/* So many bytes came into a buffer of the engine's, free again on return. */
-void coll_link_received_in(struct coll_link *link, const uint8_t *data, ssize_t result);
-
-/* Nothing came after all; the same is to be received again. */
-void coll_link_received_none(struct coll_link *link);
-
-/* The engine has let go of the link and closed its socket. */
-void coll_link_detached(struct coll_link *link);
 
 /* ---- connections (connect.c) ----------------------------------------------- */
 

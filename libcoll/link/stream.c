@@ -96,7 +96,8 @@ bool coll_stream_idle(const struct coll_link *link)
 	uint32_t i;
 
 	for (i = 0; i < link->streams; i++)
-		if (link->stream[i].attached && !link->stream[i].sending && !link->stream[i].queue)
+		if (link->stream[i].attached && !link->stream[i].socket.sending &&
+		    !link->stream[i].queue)
 			return true;
 	return false;
 }
@@ -159,6 +160,6 @@ void coll_stream_lost(struct coll_link *stream, int error)
 	stream->state = LINK_LOST;
 	if (!link->broken)
 		link->broken = error ? error : -ECONNRESET;
-	shutdown(link->fd, SHUT_RD);
+	shutdown(link->socket.fd, SHUT_RD);
 	coll_link_touch(link);
 }

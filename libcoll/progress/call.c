@@ -48,16 +48,16 @@ static int call_turn(struct coll_context *context)
 
 	/* Nothing wakes the caller when the moment comes, and it is near. */
 	while (!error && context->losing)
-		error = coll_context_turn(context, context->next_check);
+		error = coll_context_turn(context, context->engine.next_check);
 	/* What looking after health led to: the caller may sleep elsewhere now. */
-	if (!error && context->touched)
-		error = context->engine->advance(context, 0);
+	if (!error && context->engine.touched)
+		error = coll_engine_advance(&context->engine, 0);
 	return error;
 }
 
 static int call_fd(struct coll_context *context)
 {
-	return context->engine->fd(context);
+	return coll_engine_fd(&context->engine);
 }
 
 const struct coll_progress_ops coll_progress_call = {

@@ -33,7 +33,7 @@ struct offload {
 	struct coll_run *flying;	/* runs in the kernel */
 	uint16_t free_word[WORDS];
 	uint32_t free_words;
-	struct watch watch;		/* for who sleeps */
+	struct coll_watch watch;		/* for who sleeps */
 };
 
 static struct offload *offload_of(const struct coll_group *group)
@@ -125,7 +125,7 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 	return error;
 }
 
-static void offload_woken(struct watch *watch, int events)
+static void offload_woken(struct coll_watch *watch, int events)
 {
 	(void)watch;	/* to wake up is all: coll_offload_turn() looks at the words */
 	(void)events;
@@ -157,7 +157,7 @@ int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes)
 	for (; offload->free_words < WORDS; offload->free_words++)
 		offload->free_word[offload->free_words] = offload->free_words;
 	offload->watch =
-		(struct watch){ .ready = offload_woken, .owner = context, .fd = offload->fd };
+		(struct coll_watch){ .ready = offload_woken, .owner = context, .fd = offload->fd };
 	return 0;
 }
 
@@ -168,7 +168,7 @@ void coll_offload_close(struct coll_context *context)
 	if (!offload)
 		return;
 	if (offload->watch.armed)
-		context->engine->unwatch(context, &offload->watch);
+		coll_engine_unwatch(&context->engine, &offload->watch);
 	munmap(offload->shared, offload->shared_bytes);
 	close(offload->fd);
 	free(offload);
@@ -215,7 +215,7 @@ static int stream_add_begun(struct stream *stream, const struct coll_link *link)
 	return error;
 }
 
-static int coll_stream_take(struct stream *stream, const struct coll_link *link)
+static int stream_take(struct stream *stream, const struct coll_link *link)
 {
 	const struct coll_early *early;
 	struct coll_header header;
@@ -251,10 +251,10 @@ static int offload_lend(struct coll_link *link)
 	struct coll_device_link lent = {
 		.group = group->offload.number,
 		.rank = link->rank,
-		.fd = link->fd,
+		.fd = link->socket.fd,
 	};
 	struct stream stream = { 0 };
-	int error = coll_stream_take(&stream, link);
+	int error = stream_take(&stream, link);
 
 	lent.address = (uintptr_t)stream.data;
 	lent.bytes = stream.bytes;
@@ -269,16 +269,16 @@ static int offload_lend(struct coll_link *link)
 /* The engine stops at the link, then the kernel begins. */
 int coll_offload_link(struct coll_link *link)
 {
-	const struct coll_engine_ops *engine = link->group->context->engine;
+	const struct coll_engine_ops *engine = link->socket.engine->ops;
 	int error;
 
 	link->lent = true;
-	error = engine->pause(link);
+	error = engine->pause(&link->socket);
 	if (!error && link->state == LINK_UP)
 		error = offload_lend(link);
 	if (error || link->state != LINK_UP) {
 		link->lent = false;
-		engine->resume(link);
+		engine->resume(&link->socket);
 		coll_link_touch(link);
 	}
 	return error;
@@ -310,9 +310,9 @@ static int offload_unlend(struct coll_link *link)
 	} while (bytes == -EAGAIN);
 	if (bytes >= 0) {
 		link->lent = false;
-		group->context->engine->resume(link);
+		link->socket.engine->ops->resume(&link->socket);
 		if (bytes)
-			coll_link_received_in(link, stream, bytes);
+			link->socket.ops->received_in(&link->socket, stream, bytes);
 		coll_link_touch(link);
 	}
 	free(stream);
@@ -354,7 +354,7 @@ void coll_offload_drop(struct coll_group *group)
 		if (!link || !link->lent)
 			continue;
 		link->lent = false;
-		group->context->engine->resume(link);
+		link->socket.engine->ops->resume(&link->socket);
 	}
 }
 
@@ -366,7 +366,7 @@ static const char *not_quiet(const struct coll_group *group)
 		return "an earlier run is under way in user space";
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank] &&
-		    (group->links[rank]->queue || group->links[rank]->sending))
+		    (group->links[rank]->queue || group->links[rank]->socket.sending))
 			return "a message is still on its way in user space";
 	return NULL;
 }
@@ -747,7 +747,7 @@ void coll_offload_arm(struct coll_context *context)
 	struct offload *offload = context->offload;
 
 	if (offload->flying && !offload->watch.armed)
-		context->engine->watch(context, &offload->watch, POLLIN);
+		coll_engine_watch(&context->engine, &offload->watch, POLLIN);
 }
 
 /* Nothing wakes us when the last message of the kernel's is out. */

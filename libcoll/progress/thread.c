@@ -68,7 +68,7 @@ struct threaded {
 
 	/* The owner's. */
 	int wake_fd;
-	struct watch wake;
+	struct coll_watch wake;
 	struct coll_run *flying;
 	bool away;			/* it has given the context away */
 	bool stopped;
@@ -140,7 +140,7 @@ static void fail_all(struct threaded *t, int error)
 
 /* ---- the owner: its loop ------------------------------------------------------------ */
 
-static void thread_woken(struct watch *watch, int events)
+static void thread_woken(struct coll_watch *watch, int events)
 {
 	struct threaded *t = watch->owner;
 	uint64_t count;
@@ -148,7 +148,7 @@ static void thread_woken(struct watch *watch, int events)
 	(void)events;
 	if (read(t->wake_fd, &count, sizeof(count)) < 0)
 		count = 0;
-	t->context->engine->watch(t->context, watch, POLLIN);
+	coll_engine_watch(&t->context->engine, watch, POLLIN);
 }
 
 /* What is urgent, else the next; a helper first ends what it has begun. */
@@ -187,7 +187,7 @@ static void owner_turn(struct threaded *t)
 	int error = coll_context_turn(t->context, until);
 
 	if (!t->wake.armed)
-		t->context->engine->watch(t->context, &t->wake, POLLIN);
+		coll_engine_watch(&t->context->engine, &t->wake, POLLIN);
 	if (error) {
 		fail_all(t, error);
 		sched_yield();
@@ -222,8 +222,8 @@ static int owner_open(struct threaded *t)
 
 	if (error)
 		return error;
-	t->wake = (struct watch){ .ready = thread_woken, .owner = t, .fd = t->wake_fd };
-	error = context->engine->watch(context, &t->wake, POLLIN);
+	t->wake = (struct coll_watch){ .ready = thread_woken, .owner = t, .fd = t->wake_fd };
+	error = coll_engine_watch(&context->engine, &t->wake, POLLIN);
 	if (!error)
 		error = thread_settle(context);
 	if (error)
@@ -240,14 +240,7 @@ static void sleep_parked(struct threaded *t)
 		pthread_cond_wait(&t->unparked, &t->lock);
 	pthread_mutex_unlock(&t->lock);
 	t->away = false;
-	if (t->context->engine->take)
-		t->context->engine->take(t->context);
-}
-
-static void let_go(struct coll_context *context)
-{
-	if (context->engine->let_go)
-		context->engine->let_go(context);
+	coll_engine_take(&t->context->engine);
 }
 
 /* On the owner's thread: the runs in flight are the application's again. */
@@ -257,7 +250,7 @@ static void thread_park(void *argument)
 	struct coll_run *run;
 
 	thread_collect(t);
-	let_go(t->context);
+	coll_engine_let_go(&t->context->engine);
 	thread_collect(t);
 	while ((run = t->flying)) {
 		t->flying = run->next;
@@ -291,8 +284,7 @@ void coll_thread_give(struct coll_context *context)
 {
 	coll_progress_thread.call(context, thread_park, threaded_of(context), false);
 	context->owner = pthread_self();
-	if (context->engine->take)
-		context->engine->take(context);
+	coll_engine_take(&context->engine);
 }
 
 static void thread_post(struct threaded *t, struct coll_run *run)
@@ -311,7 +303,7 @@ void coll_thread_take(struct coll_context *context)
 	struct coll_exec *exec;
 	struct coll_run *run, *next;
 
-	let_go(context);
+	coll_engine_let_go(&context->engine);
 	for (group = context->groups; group; group = group->next) {
 		for (exec = group->active; exec; exec = exec->next)
 			thread_post(t, exec->run);
@@ -426,7 +418,8 @@ static int threaded_wait(struct coll_run *run)
 {
 	struct threaded *t = threaded_of(run->group->context);
 	const struct coll_context *context = t->context;
-	const uint64_t until = coll_now() + (context->crowded ? 0 : context->options.spin_ns);
+	const uint64_t until =
+		coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
 
 	while (run->posted && coll_now() < until)
 		sched_yield();
@@ -440,7 +433,7 @@ static int threaded_wait(struct coll_run *run)
 static void threaded_wait_any(struct coll_context *context, const struct coll_runs *runs)
 {
 	struct threaded *t = threaded_of(context);
-	const uint64_t until = coll_now() + (context->crowded ? 0 : context->options.spin_ns);
+	const uint64_t until = coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
 
 	while (!coll_runs_any_ended(runs) && coll_now() < until)
 		sched_yield();
@@ -544,7 +537,7 @@ static void owner_close(void *argument)
 	struct threaded *t = argument;
 
 	if (t->wake.armed)
-		t->context->engine->unwatch(t->context, &t->wake);
+		coll_engine_unwatch(&t->context->engine, &t->wake);
 	coll_context_end(t->context);
 	while (t->flying) {	/* their handles outlive them */
 		struct coll_run *run = t->flying;

@@ -34,7 +34,7 @@ static void forms_are_read(void **state)
 	assert_int_equal(spec->noise.model.duration, MS);
 	assert_int_equal(spec->noise.model.phase, COLL_NOISE_RANDOM);
 	assert_int_equal(spec->how, INJECT_SLEEP);
-	assert_true(spec->rank == COLL_UNSET);
+	assert_true(spec->rank == INJECT_EVERY_RANK);
 	assert_int_equal(config.seed, 1);
 
 	spec = parsed("link:poisson:rate=100,duration=2ms,model=occupancy;seed=7;"

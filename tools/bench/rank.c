@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "core/reduce.h"
-#include "libcoll/engine/engine.h"
+#include "libcoll/internal.h"
 #include "tools/arena.h"
 #include "bench.h"
 #include "tools/command.h"
@@ -322,14 +322,14 @@ static void rank_describe(const struct bench *bench, struct bench_setting *setti
 
 	setting->ranks = bench->ranks;
 	setting->cores = context->cores;
-	snprintf(setting->engine, sizeof(setting->engine), "%s", context->engine->name);
+	snprintf(setting->engine, sizeof(setting->engine), "%s", context->engine.ops->name);
 	snprintf(setting->congestion, sizeof(setting->congestion), "%s", context->congestion);
 	snprintf(setting->inject, sizeof(setting->inject), "%s", context->options.inject);
 	uname(&name);
 	snprintf(setting->kernel, sizeof(setting->kernel), "%s %s", name.sysname, name.release);
 	snprintf(setting->wait, sizeof(setting->wait), "look for %g us, then sleep%s",
 		 context->options.spin_ns / 1e3,
-		 context->crowded ? " (more ranks than cores)" : "");
+		 context->engine.crowded ? " (more ranks than cores)" : "");
 }
 
 static int refuse_clocks(const struct bench *bench)

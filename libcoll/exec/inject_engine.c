@@ -15,9 +15,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "engine.h"
-#include "libcoll/exec/exec.h"
-#include "inject.h"
+#include "exec.h"
+#include "inject_engine.h"
+#include "libcoll/engine/inject.h"
 
 /* A message that is here and not yet reported; keeps its exec from home. */
 struct delayed {
@@ -33,7 +33,7 @@ struct inject {
 	struct inject_config config;
 	uint64_t origin;
 	struct inject_plan plan[INJECT_SPECS_MAX];	/* of OS noise */
-	uint64_t random;			/* for short reads and writes */
+	struct coll_short_io short_io;
 	uint64_t started;			/* runs of groups that are injected */
 	struct delayed *queue, *spare;		/* queue: in order of `due` */
 	int fd, timer;				/* for coll_fd(), made when asked for */
@@ -45,6 +45,12 @@ struct inject_link {
 	struct inject_plan plan[INJECT_SPECS_MAX];
 };
 
+/* The context that the engine is a member of. */
+static struct coll_context *context_of(struct coll_engine *engine)
+{
+	return (struct coll_context *)((char *)engine - offsetof(struct coll_context, engine));
+}
+
 static bool group_injected(const struct coll_group *group)
 {
 	return group->options.inject[0];
@@ -52,7 +58,7 @@ static bool group_injected(const struct coll_group *group)
 
 static bool spec_hits(const struct inject_spec *spec, const struct coll_context *context)
 {
-	return spec->rank == COLL_UNSET || spec->rank == (uint64_t)context->boot->rank;
+	return spec->rank == INJECT_EVERY_RANK || spec->rank == (uint64_t)context->boot->rank;
 }
 
 /* ---- OS noise: the rank stops ------------------------------------------------ */
@@ -222,11 +228,11 @@ static void drop_after(const struct coll_context *context, const struct coll_lin
 
 	for (i = 0; i < config->count; i++)
 		if (config->spec[i].kind == INJECT_DROP && spec_hits(&config->spec[i], context) &&
-		    config->spec[i].after == state->messages && link->fd >= 0)
-			shutdown(link->fd, SHUT_RDWR);
+		    config->spec[i].after == state->messages && link->socket.fd >= 0)
+			shutdown(link->socket.fd, SHUT_RDWR);
 }
 
-static void inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+void coll_inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
 {
 	struct coll_context *context = link->group->context;
 	struct inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
@@ -242,35 +248,6 @@ static void inject_deliver(struct coll_link *link, struct coll_exec *exec, uint3
 	due = message_due(context, state, exec->posted_at[op], now);
 	if (due <= now || exec->over || engine_inject_delay(context->inject, exec, op, due))
 		coll_exec_received(exec, op);
-}
-
-/* ---- short reads and writes ---------------------------------------------------- */
-
-int coll_inject_clip(struct coll_link *link, struct iovec *iov, int count, bool *cut)
-{
-	struct coll_context *context = link->group->context;
-	struct inject *inject = context->inject;
-	uint64_t bytes = 0, keep;
-	double probability = 0;
-	uint32_t i;
-	int j;
-
-	for (i = 0; i < inject->config.count; i++)
-		if (inject->config.spec[i].kind == INJECT_SHORT &&
-		    spec_hits(&inject->config.spec[i], context))
-			probability = inject->config.spec[i].probability;
-	for (j = 0; j < count; j++)
-		bytes += iov[j].iov_len;
-	*cut = bytes > 1 && (coll_inject_random(&inject->random) >> 11) * 0x1p-53 < probability;
-	if (!*cut)
-		return count;
-	keep = 1 + coll_inject_random(&inject->random) % (bytes - 1);
-	for (j = 0; j < count && keep; j++) {
-		if (iov[j].iov_len > keep)
-			iov[j].iov_len = keep;
-		keep -= iov[j].iov_len;
-	}
-	return j;
 }
 
 /* ---- dead and stopped ranks ------------------------------------------------------ */
@@ -300,8 +277,9 @@ static void strike_down(const struct coll_context *context)
 
 /* ---- the engine ----------------------------------------------------------------- */
 
-static int inject_advance(struct coll_context *context, uint64_t deadline)
+static int inject_advance(struct coll_engine *engine, uint64_t deadline)
 {
+	struct coll_context *context = context_of(engine);
 	struct inject *inject = context->inject;
 	bool at_work = context_at_work(context), waits = deadline;
 	int error;
@@ -312,13 +290,13 @@ static int inject_advance(struct coll_context *context, uint64_t deadline)
 		deadline = 0;
 	if (inject->queue && inject->queue->due < deadline)
 		deadline = inject->queue->due;
-	error = inject->real->advance(context, deadline);
+	error = inject->real->advance(engine, deadline);
 	if (at_work) {
 		strike_down(context);
 		pause_for_noise(context);
 	}
 	if (deliver_due(inject) && !waits && !error)	/* what follows goes out now */
-		error = inject->real->advance(context, 0);
+		error = inject->real->advance(engine, 0);
 	return error;
 }
 
@@ -332,15 +310,15 @@ static void close_descriptors(struct inject *inject)
 }
 
 /* Readable when the real one is, and when a late message is due. */
-static int inject_fd(struct coll_context *context)
+static int inject_fd(struct coll_engine *engine)
 {
-	struct inject *inject = context->inject;
+	struct inject *inject = context_of(engine)->inject;
 	struct epoll_event event = { .events = EPOLLIN };
 	int real, error;
 
 	if (inject->fd >= 0)
 		return inject->fd;
-	real = inject->real->fd(context);
+	real = inject->real->fd(engine);
 	if (real < 0)
 		return real;
 	inject->fd = epoll_create1(EPOLL_CLOEXEC);
@@ -366,12 +344,14 @@ static void free_delayed(struct delayed *list)
 	}
 }
 
-static void inject_close(struct coll_context *context)
+static void inject_close(struct coll_engine *engine)
 {
+	struct coll_context *context = context_of(engine);
 	struct inject *inject = context->inject;
 
-	context->engine = inject->real;
-	context->engine->close(context);
+	engine->ops = inject->real;
+	engine->short_io = NULL;
+	coll_engine_close(engine);
 	context->inject = NULL;
 	close_descriptors(inject);
 	free_delayed(inject->queue);
@@ -387,11 +367,21 @@ static void start_plans(struct inject *inject, uint64_t rank)
 	uint32_t i;
 
 	inject->origin = coll_now();
-	inject->random = config->seed + (rank << 32);
 	for (i = 0; i < config->count; i++)
 		if (config->spec[i].kind == INJECT_OS)
 			coll_inject_plan_init(&inject->plan[i], &config->spec[i], rank,
 					      inject->origin);
+}
+
+static void start_short_io(struct inject *inject, const struct coll_context *context)
+{
+	const struct inject_config *config = &inject->config;
+	uint32_t i;
+
+	inject->short_io.random = config->seed + ((uint64_t)context->boot->rank << 32);
+	for (i = 0; i < config->count; i++)
+		if (config->spec[i].kind == INJECT_SHORT && spec_hits(&config->spec[i], context))
+			inject->short_io.probability = config->spec[i].probability;
 }
 
 int coll_inject_open(struct coll_context *context)
@@ -408,14 +398,15 @@ int coll_inject_open(struct coll_context *context)
 		return error;
 	}
 	start_plans(inject, context->boot->rank);
+	start_short_io(inject, context);
 	inject->fd = inject->timer = -1;
-	inject->real = context->engine;
-	inject->ops = *context->engine;
+	inject->real = context->engine.ops;
+	inject->ops = *inject->real;
 	inject->ops.close = inject_close;
 	inject->ops.advance = inject_advance;
 	inject->ops.fd = inject_fd;
-	inject->ops.deliver = inject_deliver;
 	context->inject = inject;
-	context->engine = &inject->ops;
+	context->engine.ops = &inject->ops;
+	context->engine.short_io = &inject->short_io;
 	return 0;
 }
