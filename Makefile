@@ -127,17 +127,17 @@ $(foreach mpi,$(MPIS),$(eval $(call shim_rules,$(mpi))))
 
 # What it is tested with: programs that know MPI only.
 define shim_test_rules
-$(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/scene.c tests/mpi/scene.h tests/mpi/mpitest.h
+$(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/test_case.c tests/mpi/test_case.h tests/mpi/mpitest.h
 	@mkdir -p $$(@D)
 	$(call mpicc,$(1)) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $$(CFLAGS) $$< \
-		$$(if $$(filter %/sweep %/random %/alike,$$@),tests/mpi/scene.c) -lpthread -ldl -o $$@
+		$$(if $$(filter %/every_form %/random_calls %/write_results,$$@),tests/mpi/test_case.c) -lpthread -ldl -o $$@
 
-$(BUILD)/tests/mpi/$(1)/overhead: tests/mpi/overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a
+$(BUILD)/tests/mpi/$(1)/call_overhead: tests/mpi/call_overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a
 	@mkdir -p $$(@D)
 	$(call mpicc,$(1)) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $$(CFLAGS) -iquote . -Iuapi $$< \
 		$(BUILD)/libcoll.a $$(LIBS) -ldl -o $$@
 
-$(BUILD)/tests/mpi/$(1)/plugin.so: tests/mpi/plugin.c tests/mpi/mpitest.h
+$(BUILD)/tests/mpi/$(1)/mpi_plugin.so: tests/mpi/mpi_plugin.c tests/mpi/mpitest.h
 	@mkdir -p $$(@D)
 	$(call mpicc,$(1)) -std=gnu11 -Wall -Wextra $$(CFLAGS) -fPIC -shared $$< -ldl -o $$@
 
@@ -151,15 +151,16 @@ endef
 $(foreach mpi,$(MPIS),$(eval $(call shim_test_rules,$(mpi))))
 
 MPITESTS := $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
-	    sweep random alike odd threads spawn overhead plugin.so \
+	    every_form random_calls write_results edge_cases thread_multiple spawn \
+	    call_overhead mpi_plugin.so \
 	    $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
-	    $(if $(MPIS),$(BUILD)/tests/mpi/local $(BUILD)/tests/mpi/yield.so)
+	    $(if $(MPIS),$(BUILD)/tests/mpi/dlopen_local $(BUILD)/tests/mpi/yield.so)
 
-$(BUILD)/tests/mpi/yield.so: tests/bench/yield.c
+$(BUILD)/tests/mpi/yield.so: tests/bench/yield_in_poll.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -fPIC -shared $< -o $@
 
-$(BUILD)/tests/mpi/local: tests/mpi/local.c
+$(BUILD)/tests/mpi/dlopen_local: tests/mpi/dlopen_local.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) $< -ldl -o $@
 
@@ -203,7 +204,7 @@ spec:
 	awk -f node/netlink_spec.awk uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
 
 # Programs of the test machine, where there is no other file: static.
-vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups failures unattended auto late_links)
+vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups rank_failures progress_without_calls progress_auto_follows connect_during_offload)
 VM_COMMON = $(call objects,tests/vm/vm.c tests/vm/offload.c node/netlink.c tests/lib/interpret.c \
 	    tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
@@ -280,7 +281,7 @@ check-mpi: all $(MPITESTS)
 check-mpi-programs: all $(MPITESTS) $(BUILD)/tests/multi/boot_meet
 	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
 		slurm-client slurm-wlm-basic-plugins libpmi0 python3-torch openssh-server
-	BUILD=$(BUILD) prove --exec sh $(addprefix tests/mpi/,programs.sh ranks.sh slurm.sh torchrun.sh)
+	BUILD=$(BUILD) prove --exec sh $(addprefix tests/mpi/,applications.sh every_rank_count.sh slurm.sh torchrun.sh)
 	BUILD=$(BUILD) prove tests/multi/run_hosts.t
 
 check-unit: $(UNIT)
@@ -330,10 +331,11 @@ fuzz: $(FUZZ) $(ALGO_LIST)
 check-sanitize:
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined sanitized
 
-SANITIZED = tests/multi/every_collective.t tests/multi/groups.t tests/multi/mismatch.t \
-	    tests/multi/survivors.t tests/multi/strays.t tests/multi/clusters.t \
-	    tests/multi/leaving.t tests/multi/progress.t tests/multi/policies.t \
-	    tests/multi/streams.t tests/net/cut.t tests/net/torn.t tests/circuit/restart.t
+SANITIZED = $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t \
+	    agree_and_shrink.t unauthenticated_peers.t collectives_with_clusters.t early_exit.t \
+	    progress_modes.t link_policies.t link_streams.t) \
+	    tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \
+	    tests/circuit/restart.t
 sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
 	export BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1; \
 		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED))
@@ -341,8 +343,8 @@ sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
 check-threads:
 	@$(MAKE) --no-print-directory -j2 SANITIZE=thread threaded
 
-THREADED = tests/multi/threads.t
-threaded: $(BUILD)/coll $(addprefix $(BUILD)/tests/,unit/store_test unit/boot_test multi/threads)
+THREADED = tests/multi/context_per_thread.t
+threaded: $(BUILD)/coll $(addprefix $(BUILD)/tests/,unit/store_test unit/boot_test multi/context_per_thread)
 	export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP \
 		TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp"; \
 		$(call prove,$(BUILD)/tests/unit/store_test $(BUILD)/tests/unit/boot_test $(THREADED))

@@ -29,7 +29,7 @@ build() {
 		-o "$out/peer.coll" &&
 		mpicc.openmpi -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.openmpi" &&
 		mpicc.mpich -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.mpich" &&
-		gcc -O2 -fPIC -shared "$here/yield.c" -o "$out/yield.so"
+		gcc -O2 -fPIC -shared "$here/yield_in_poll.c" -o "$out/yield.so"
 }
 
 # One round of one library: appends "library ranks collective bytes median p99 min mean".

@@ -8,7 +8,7 @@
 # with those of the measurement (a machine is not the same a minute later), and how long ranks do
 # something else between calls; nothing is fitted. Noise sleeps, for what spins would take its
 # core from other ranks, too, where they share it; so an event lasts until the rank wakes, and
-# how late that is, is measured before and after (wake.c). With a core for each rank some spins.
+# how late that is, is measured before and after (wakeup_delay.c). With a core for each rank some spins.
 # Ranks go before all else that runs on the machine, for its noise is not that which is compared;
 # AMONG=1: as others do.
 set -eu
@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 ahead=
 [ "${AMONG:-}" ] || ! chrt -f 10 true 2>/dev/null || ahead='chrt -f 10'
 
-cc -O2 "${0%/*}/wake.c" -o "$work/wake"
+cc -O2 "${0%/*}/wakeup_delay.c" -o "$work/wake"
 
 # 200 s of a kind of noise: start and length in ns.
 plan() {	# RATE MEAN-MS LENGTH: fixed or exponential

@@ -109,7 +109,7 @@ for mpi in $(mpis); do
 	openmpi) options="--mpi=pmix -N 1" ;;
 	*) options="--mpi=pmi2 -N 2" ;;
 	esac
-	for program in odd threads "random 3 200"; do
+	for program in edge_cases thread_multiple "random_calls 3 200"; do
 		ok "$mpi, srun $options: $program" quiet \
 			under "$mpi" $options -n 4 -- "$programs/"$program
 	done

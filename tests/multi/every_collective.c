@@ -2,7 +2,7 @@
 /*
  * every_collective [EVERY [FIRST [MOST]]]: one rank calls every collective in every
  * way and compares with a reference computed on the spot. All ranks go through the
- * same list of scenes, or every EVERY-th of them beginning with FIRST, of at most MOST
+ * same list of test cases, or every EVERY-th of them beginning with FIRST, of at most MOST
  * elements. Rank 0 says how many there were.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 };
 
 /* One call to try; the same on all ranks. */
-struct scene {
+struct test_case {
 	enum coll_collective collective;
 	const char *algo;
 	int type, op;		/* op: or REFERENCE_COMMUTING, REFERENCE_ORDERED */
@@ -41,9 +41,9 @@ struct buffer {
 	size_t bytes;
 };
 
-/* A scene as one rank sees it. */
+/* A test case as one rank sees it. */
 struct part {
-	const struct scene *scene;
+	const struct test_case *test_case;
 	struct coll_group *group;
 	int rank, ranks;
 	enum coll_reduction op;
@@ -54,12 +54,13 @@ struct part {
 	struct buffer want_in, want_out;	/* what they should be in the end */
 };
 
-struct player {
+struct runner {
 	struct coll_context *context;
 	struct coll_group *group;
-	enum coll_reduction commuting, ordered;	/* the reference's functions, as the library knows them */
-	size_t every, first, most;	/* which scenes to play */
-	size_t passed, scenes, refused;
+	enum coll_reduction commuting,
+		ordered;		/* the reference's functions, as the library knows them */
+	size_t every, first, most;	/* which test cases to run */
+	size_t passed, test_cases, refused;
 };
 
 /* ---- sizes -------------------------------------------------------------- */
@@ -72,24 +73,25 @@ static bool is_uneven(enum coll_collective collective)
 }
 
 /* Blocks of very different sizes, some empty; never more than twice the count. */
-static size_t share(const struct scene *scene, int which)
+static size_t share(const struct test_case *test_case, int which)
 {
-	if (!is_uneven(scene->collective))
-		return scene->count;
-	return scene->count * ((which * 3 + 1) % 4) / 2;
+	if (!is_uneven(test_case->collective))
+		return test_case->count;
+	return test_case->count * ((which * 3 + 1) % 4) / 2;
 }
 
 /* What goes from one rank to another in alltoallv. In place both ways equal. */
-static size_t amount(const struct scene *scene, int from, int to)
+static size_t amount(const struct test_case *test_case, int from, int to)
 {
-	return share(scene, scene->in_place ? from + to : from + 2 * to);
+	return share(test_case, test_case->in_place ? from + to : from + 2 * to);
 }
 
 /* Blocks one after another with a gap of one element between, where gaps may be. */
-static size_t lay_out(const struct scene *scene, const size_t *counts, size_t *displs, int ranks)
+static size_t lay_out(const struct test_case *test_case, const size_t *counts, size_t *displs,
+		      int ranks)
 {
-	const bool gaps = is_uneven(scene->collective) &&
-			  scene->collective != COLL_REDUCE_SCATTER;
+	const bool gaps = is_uneven(test_case->collective) &&
+			  test_case->collective != COLL_REDUCE_SCATTER;
 	size_t end = 0;
 	int i;
 
@@ -134,11 +136,11 @@ static long buffer_compare(const struct buffer *a, const struct buffer *b)
 static void put_block(const struct part *part, const struct buffer *buffer, size_t at, int rank,
 		      int block, size_t count)
 {
-	const struct scene *scene = part->scene;
+	const struct test_case *test_case = part->test_case;
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		reference_element(scene->type, scene->op, rank, block, i,
+		reference_element(test_case->type, test_case->op, rank, block, i,
 				  buffer->data + (at + i) * part->element);
 }
 
@@ -152,8 +154,8 @@ static void put_reduction(const struct part *part, const struct buffer *buffer, 
 	put_block(part, buffer, 0, 0, block, count);
 	for (rank = 1; rank < to; rank++) {
 		put_block(part, &next, 0, rank, block, count);
-		reference_reduce(part->scene->type, part->scene->op, buffer->data, next.data,
-				 count);
+		reference_reduce(part->test_case->type, part->test_case->op, buffer->data,
+				 next.data, count);
 	}
 	free(next.memory);
 }
@@ -174,19 +176,19 @@ static bool has_root(enum coll_collective collective)
 /* In place means something on this rank. */
 static bool in_place_here(const struct part *part)
 {
-	const enum coll_collective collective = part->scene->collective;
+	const enum coll_collective collective = part->test_case->collective;
 
-	return part->scene->in_place &&
-	       (!has_root(collective) || part->rank == part->scene->root);
+	return part->test_case->in_place &&
+	       (!has_root(collective) || part->rank == part->test_case->root);
 }
 
 static size_t input_elements(const struct part *part)
 {
-	const struct scene *scene = part->scene;
-	const bool root = part->rank == scene->root;
+	const struct test_case *test_case = part->test_case;
+	const bool root = part->rank == test_case->root;
 	const int last = part->ranks - 1;
 
-	switch (scene->collective) {
+	switch (test_case->collective) {
 	case COLL_BARRIER:
 	case COLL_BCAST:
 		return 0;
@@ -205,17 +207,17 @@ static size_t input_elements(const struct part *part)
 	case COLL_ALLGATHERV:
 		return part->counts[part->rank];
 	default:
-		return scene->count;
+		return test_case->count;
 	}
 }
 
 static size_t output_elements(const struct part *part)
 {
-	const struct scene *scene = part->scene;
-	const bool root = part->rank == scene->root;
+	const struct test_case *test_case = part->test_case;
+	const bool root = part->rank == test_case->root;
 	const size_t all = part->displs[part->ranks - 1] + part->counts[part->ranks - 1];
 
-	switch (scene->collective) {
+	switch (test_case->collective) {
 	case COLL_BARRIER:
 		return 0;
 	case COLL_GATHER:
@@ -227,7 +229,7 @@ static size_t output_elements(const struct part *part)
 	case COLL_ALLTOALLV:
 		return all;
 	case COLL_REDUCE:
-		return root ? scene->count : 0;
+		return root ? test_case->count : 0;
 	case COLL_REDUCE_SCATTER:
 	case COLL_REDUCE_SCATTER_BLOCK:
 		return in_place_here(part) ? all : part->counts[part->rank];
@@ -235,7 +237,7 @@ static size_t output_elements(const struct part *part)
 	case COLL_SCATTERV:
 		return in_place_here(part) ? 0 : part->counts[part->rank];
 	default:
-		return scene->count;
+		return test_case->count;
 	}
 }
 
@@ -251,16 +253,16 @@ static void put_all_blocks(const struct part *part, const struct buffer *buffer,
 
 static void put_input(const struct part *part)
 {
-	const struct scene *scene = part->scene;
+	const struct test_case *test_case = part->test_case;
 	const bool here = in_place_here(part);
 	const struct buffer *buffer = here ? &part->out : &part->in;
 
-	switch (scene->collective) {
+	switch (test_case->collective) {
 	case COLL_BARRIER:
 		break;
 	case COLL_BCAST:
-		if (part->rank == scene->root)
-			put_block(part, &part->out, 0, part->rank, 0, scene->count);
+		if (part->rank == test_case->root)
+			put_block(part, &part->out, 0, part->rank, 0, test_case->count);
 		break;
 	case COLL_GATHER:
 	case COLL_GATHERV:
@@ -271,7 +273,7 @@ static void put_input(const struct part *part)
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		if (part->rank == scene->root)
+		if (part->rank == test_case->root)
 			put_all_blocks(part, &part->in, part->counts, part->displs);
 		break;
 	case COLL_ALLTOALL:
@@ -283,35 +285,35 @@ static void put_input(const struct part *part)
 		put_all_blocks(part, buffer, part->counts, part->displs);
 		break;
 	default:
-		put_block(part, buffer, 0, part->rank, 0, scene->count);
+		put_block(part, buffer, 0, part->rank, 0, test_case->count);
 	}
 }
 
 /* The outcome, over a copy of what OUT is before the call. */
 static void put_outcome(const struct part *part)
 {
-	const struct scene *scene = part->scene;
+	const struct test_case *test_case = part->test_case;
 	const struct buffer *want = &part->want_out;
-	const bool root = part->rank == scene->root;
+	const bool root = part->rank == test_case->root;
 	int i;
 
-	switch (scene->collective) {
+	switch (test_case->collective) {
 	case COLL_BARRIER:
 		break;
 	case COLL_BCAST:
-		put_block(part, want, 0, scene->root, 0, scene->count);
+		put_block(part, want, 0, test_case->root, 0, test_case->count);
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
 		if (!in_place_here(part))
-			put_block(part, want, 0, scene->root, part->rank,
+			put_block(part, want, 0, test_case->root, part->rank,
 				  part->counts[part->rank]);
 		break;
 	case COLL_GATHER:
 	case COLL_GATHERV:
 	case COLL_ALLGATHER:
 	case COLL_ALLGATHERV:
-		for (i = 0; i < part->ranks && (root || !has_root(scene->collective)); i++)
+		for (i = 0; i < part->ranks && (root || !has_root(test_case->collective)); i++)
 			put_block(part, want, part->displs[i], i, 0, part->counts[i]);
 		break;
 	case COLL_ALLTOALL:
@@ -321,21 +323,21 @@ static void put_outcome(const struct part *part)
 		break;
 	case COLL_REDUCE:
 		if (root)
-			put_reduction(part, want, 0, scene->count, part->ranks);
+			put_reduction(part, want, 0, test_case->count, part->ranks);
 		break;
 	case COLL_ALLREDUCE:
-		put_reduction(part, want, 0, scene->count, part->ranks);
+		put_reduction(part, want, 0, test_case->count, part->ranks);
 		break;
 	case COLL_REDUCE_SCATTER:
 	case COLL_REDUCE_SCATTER_BLOCK:
 		put_reduction(part, want, part->rank, part->counts[part->rank], part->ranks);
 		break;
 	case COLL_SCAN:
-		put_reduction(part, want, 0, scene->count, part->rank + 1);
+		put_reduction(part, want, 0, test_case->count, part->rank + 1);
 		break;
 	case COLL_EXSCAN:
 		if (part->rank)
-			put_reduction(part, want, 0, scene->count, part->rank);
+			put_reduction(part, want, 0, test_case->count, part->rank);
 		break;
 	default:
 		abort();
@@ -348,13 +350,13 @@ static void put_outcome(const struct part *part)
  */
 static void forgive_undefined(const struct part *part)
 {
-	const struct scene *scene = part->scene;
+	const struct test_case *test_case = part->test_case;
 	size_t from = part->out.bytes;
 
-	if ((scene->collective == COLL_REDUCE_SCATTER ||
-	     scene->collective == COLL_REDUCE_SCATTER_BLOCK) && in_place_here(part))
+	if ((test_case->collective == COLL_REDUCE_SCATTER ||
+	     test_case->collective == COLL_REDUCE_SCATTER_BLOCK) && in_place_here(part))
 		from = part->counts[part->rank] * part->element;
-	else if (scene->collective == COLL_EXSCAN && !part->rank)
+	else if (test_case->collective == COLL_EXSCAN && !part->rank)
 		from = 0;
 	memcpy(part->want_out.data + from, part->out.data + from, part->out.bytes - from);
 }
@@ -370,20 +372,20 @@ static size_t *numbers(int ranks)
 	return array;
 }
 
-static struct part part_make(const struct player *player, const struct scene *scene)
+static struct part part_make(const struct runner *runner, const struct test_case *test_case)
 {
-	const int ranks = coll_ranks(player->group), rank = coll_rank(player->group);
-	const bool alltoall = scene->collective == COLL_ALLTOALL ||
-			      scene->collective == COLL_ALLTOALLV;
+	const int ranks = coll_ranks(runner->group), rank = coll_rank(runner->group);
+	const bool alltoall = test_case->collective == COLL_ALLTOALL ||
+			      test_case->collective == COLL_ALLTOALLV;
 	struct part part = {
-		.scene = scene,
-		.group = player->group,
+		.test_case = test_case,
+		.group = runner->group,
 		.rank = rank,
 		.ranks = ranks,
-		.op = scene->op == REFERENCE_COMMUTING ? player->commuting :
-		      scene->op == REFERENCE_ORDERED   ? player->ordered :
-							 (enum coll_reduction)scene->op,
-		.element = reference_bytes(scene->type),
+		.op = test_case->op == REFERENCE_COMMUTING ? runner->commuting :
+		      test_case->op == REFERENCE_ORDERED   ? runner->ordered :
+							 (enum coll_reduction)test_case->op,
+		.element = reference_bytes(test_case->type),
 		.counts = numbers(ranks),
 		.displs = numbers(ranks),
 		.send_counts = numbers(ranks),
@@ -392,13 +394,13 @@ static struct part part_make(const struct player *player, const struct scene *sc
 	int i;
 
 	for (i = 0; i < ranks; i++) {
-		part.counts[i] = alltoall ? amount(scene, i, rank) : share(scene, i);
-		part.send_counts[i] = amount(scene, rank, i);
+		part.counts[i] = alltoall ? amount(test_case, i, rank) : share(test_case, i);
+		part.send_counts[i] = amount(test_case, rank, i);
 	}
-	lay_out(scene, part.counts, part.displs, ranks);
-	lay_out(scene, part.send_counts, part.send_displs, ranks);
-	part.in = buffer_make(in_place_here(&part) && scene->collective != COLL_SCATTER &&
-					      scene->collective != COLL_SCATTERV ?
+	lay_out(test_case, part.counts, part.displs, ranks);
+	lay_out(test_case, part.send_counts, part.send_displs, ranks);
+	part.in = buffer_make(in_place_here(&part) && test_case->collective != COLL_SCATTER &&
+					      test_case->collective != COLL_SCATTERV ?
 				      0 : input_elements(&part) * part.element);
 	part.out = buffer_make(output_elements(&part) * part.element);
 	put_input(&part);
@@ -422,39 +424,39 @@ static void part_free(struct part *part)
 	free(part->want_out.memory);
 }
 
-static void scene_fail(const struct part *part, const char *what)
+static void test_case_fail(const struct part *part, const char *what)
 {
-	const struct scene *scene = part->scene;
+	const struct test_case *test_case = part->test_case;
 
 	rank_fail(part->group, "%s %s, %s of %s, count %zu, root %d, %s%s: %s",
-		  coll_collective_names[scene->collective], scene->algo,
-		  is_reducing(scene->collective) ? reference_op_name(scene->op) : "a block",
-		  reference_type_name(scene->type), scene->count, scene->root,
-		  form_names[scene->form], scene->in_place ? ", in place" : "", what);
+		  coll_collective_names[test_case->collective], test_case->algo,
+		  is_reducing(test_case->collective) ? reference_op_name(test_case->op) : "a block",
+		  reference_type_name(test_case->type), test_case->count, test_case->root,
+		  form_names[test_case->form], test_case->in_place ? ", in place" : "", what);
 }
 
 static void compare(const struct part *part)
 {
-	const struct scene *scene = part->scene;
+	const struct test_case *test_case = part->test_case;
 	char text[160];
 	long at;
 
 	forgive_undefined(part);
-	if (is_reducing(scene->collective)) {
+	if (is_reducing(test_case->collective)) {
 		const size_t count = part->out.bytes / part->element;
 
-		reference_normalize(scene->type, part->out.data, count);
-		reference_normalize(scene->type, part->want_out.data, count);
+		reference_normalize(test_case->type, part->out.data, count);
+		reference_normalize(test_case->type, part->want_out.data, count);
 	}
 	at = buffer_compare(&part->out, &part->want_out);
 	if (at >= 0) {
 		snprintf(text, sizeof(text), "byte %ld of %zu of the result is %02x, not %02x",
 			 at - GUARD, part->out.bytes, part->out.memory[at],
 			 part->want_out.memory[at]);
-		scene_fail(part, text);
+		test_case_fail(part, text);
 	}
 	if (buffer_compare(&part->in, &part->want_in) >= 0)
-		scene_fail(part, "the input was changed");
+		test_case_fail(part, "the input was changed");
 }
 
 /* ---- calling ------------------------------------------------------------ */
@@ -466,20 +468,20 @@ static void compare(const struct part *part)
 
 static int call(const struct part *part, struct coll_run **run)
 {
-	const struct scene *scene = part->scene;
-	const enum form form = scene->form;
+	const struct test_case *test_case = part->test_case;
+	const enum form form = test_case->form;
 	const bool here = in_place_here(part);
-	const bool scatters = scene->collective == COLL_SCATTER ||
-			      scene->collective == COLL_SCATTERV;
+	const bool scatters = test_case->collective == COLL_SCATTER ||
+			      test_case->collective == COLL_SCATTERV;
 	const void *in = here && !scatters ? COLL_IN_PLACE : part->in.data;
 	void *out = here && scatters ? COLL_IN_PLACE : part->out.data;
-	const size_t count = scene->count, mine = part->counts[part->rank];
-	const enum coll_type type = scene->type;
+	const size_t count = test_case->count, mine = part->counts[part->rank];
+	const enum coll_type type = test_case->type;
 	const enum coll_reduction op = part->op;
-	const int root = scene->root;
+	const int root = test_case->root;
 	struct coll_group *group = part->group;
 
-	switch (scene->collective) {
+	switch (test_case->collective) {
 	case COLL_BARRIER:
 		return CALL(barrier, group);
 	case COLL_BCAST:
@@ -541,37 +543,37 @@ static int run_twice(const struct part *part, struct coll_run *run)
 	return error ? error : coll_run_free(&run);
 }
 
-static bool is_next(struct player *player)
+static bool is_next(struct runner *runner)
 {
-	return player->passed++ % player->every == player->first;
+	return runner->passed++ % runner->every == runner->first;
 }
 
 /* Whether it was served, or passed over; a refusal must be the same on all ranks. */
-static bool play(struct player *player, const struct scene *scene)
+static bool run_test_case(struct runner *runner, const struct test_case *test_case)
 {
 	struct coll_run *run = NULL;
 	struct part part;
 	int error;
 
-	if (!is_next(player))
+	if (!is_next(runner))
 		return true;
-	part = part_make(player, scene);
+	part = part_make(runner, test_case);
 	error = call(&part, &run);
-	if (!error && scene->form == NONBLOCKING)
+	if (!error && test_case->form == NONBLOCKING)
 		error = coll_run_wait(&run);
-	else if (!error && scene->form == PERSISTENT)
+	else if (!error && test_case->form == PERSISTENT)
 		error = run_twice(&part, run);
 	if (error && error != -EOPNOTSUPP)
-		scene_fail(&part, coll_last_error(part.group));
+		test_case_fail(&part, coll_last_error(part.group));
 	if (!error)
 		compare(&part);
 	part_free(&part);
-	player->scenes++;
-	player->refused += error == -EOPNOTSUPP;
+	runner->test_cases++;
+	runner->refused += error == -EOPNOTSUPP;
 	return !error;
 }
 
-/* ---- which scenes ------------------------------------------------------- */
+/* ---- which test cases ------------------------------------------------------- */
 
 /* The algorithm's name and the tunings it is to be tried with, one at a time. */
 static const char *const *tunings_of(const struct coll_algo *algo)
@@ -588,20 +590,23 @@ static const char *const *tunings_of(const struct coll_algo *algo)
 	       strstr(algo->options, "bound") ? bound : plain;
 }
 
-static void choose_algo(struct player *player, enum coll_collective collective, const char *name)
+static void choose_algo(struct runner *runner, enum coll_collective collective, const char *name)
 {
-	rank_must(player->group,
-		  coll_group_set(player->group, coll_collective_names[collective], name));
+	rank_must(runner->group,
+		  coll_group_set(runner->group, coll_collective_names[collective], name));
 }
 
 /* Large counts take too long, with many ranks and many blocks. */
-static bool too_large(const struct player *player, const struct scene *scene)
+static bool too_large(const struct runner *runner, const struct test_case *test_case)
 {
-	const size_t blocks = scene->collective == COLL_BCAST || scene->collective == COLL_REDUCE ||
-			      scene->collective >= COLL_SCAN ||
-			      scene->collective == COLL_ALLREDUCE ? 1 : coll_ranks(player->group);
+	const size_t blocks = test_case->collective == COLL_BCAST ||
+					      test_case->collective == COLL_REDUCE ||
+					      test_case->collective >= COLL_SCAN ||
+					      test_case->collective == COLL_ALLREDUCE
+				      ? 1
+				      : coll_ranks(runner->group);
 
-	return scene->count * blocks * coll_ranks(player->group) > ELEMENTS_MAX;
+	return test_case->count * blocks * coll_ranks(runner->group) > ELEMENTS_MAX;
 }
 
 /* It serves powers of two, or of a radix that is two unless another is named. */
@@ -612,35 +617,37 @@ static bool powers_only(const struct coll_algo *algo)
 }
 
 /* Counts, roots, in place and form for one algorithm, in turn. */
-static void play_algo(struct player *player, const struct coll_algo *algo, const char *name)
+static void play_algo(struct runner *runner, const struct coll_algo *algo, const char *name)
 {
-	const int ranks = coll_ranks(player->group);
+	const int ranks = coll_ranks(runner->group);
 	const size_t counts[] = { 0, 1, ranks - 1, 17, 1000, 5000, 70000 };
 	const int roots[] = { 0, ranks - 1, ranks / 2 };
-	struct scene scene = { .collective = algo->collective, .algo = name, .type = COLL_INT32,
-			       .op = algo->ordered ? REFERENCE_ORDERED : COLL_SUM };
+	struct test_case test_case = { .collective = algo->collective,
+				       .algo = name,
+				       .type = COLL_INT32,
+				       .op = algo->ordered ? REFERENCE_ORDERED : COLL_SUM };
 	size_t i, variant, served = 0;
 
 	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		scene.count = counts[i];
-		if (scene.count > player->most || too_large(player, &scene) ||
+		test_case.count = counts[i];
+		if (test_case.count > runner->most || too_large(runner, &test_case) ||
 		    (counts[i] && algo->collective == COLL_BARRIER))
 			continue;
 		for (variant = 0; variant < 6; variant++) {
-			scene.form = (i + variant) % FORMS;
-			scene.in_place = variant % 2 && algo->collective != COLL_BCAST;
-			scene.root = roots[variant % 3];
-			served += play(player, &scene);
-			if (scene.count > 1000 && variant)
+			test_case.form = (i + variant) % FORMS;
+			test_case.in_place = variant % 2 && algo->collective != COLL_BCAST;
+			test_case.root = roots[variant % 3];
+			served += run_test_case(runner, &test_case);
+			if (test_case.count > 1000 && variant)
 				break;
 		}
 	}
 	if (!served && (!powers_only(algo) || !(ranks & (ranks - 1))))
-		rank_fail(player->group, "%s %s served nothing",
+		rank_fail(runner->group, "%s %s served nothing",
 			  coll_collective_names[algo->collective], name);
 }
 
-static void play_algorithms(struct player *player)
+static void play_algorithms(struct runner *runner)
 {
 	const struct coll_algo *const *algo;
 	const char *const *tuning;
@@ -649,69 +656,71 @@ static void play_algorithms(struct player *player)
 	for (algo = coll_algos; *algo; algo++) {
 		for (tuning = tunings_of(*algo); *tuning; tuning++) {
 			snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tuning);
-			choose_algo(player, (*algo)->collective, name);
-			play_algo(player, *algo, name);
+			choose_algo(runner, (*algo)->collective, name);
+			play_algo(runner, *algo, name);
 		}
-		choose_algo(player, (*algo)->collective, "auto");
+		choose_algo(runner, (*algo)->collective, "auto");
 	}
 }
 
 /* Every type with every reduction that fits it, by the automatic choice. */
-static void play_reductions(struct player *player, enum coll_collective collective)
+static void play_reductions(struct runner *runner, enum coll_collective collective)
 {
 	static const int user[] = { REFERENCE_COMMUTING, REFERENCE_ORDERED };
 	static const int opaque[] = { COLL_OPAQUE(2), COLL_OPAQUE(3), COLL_OPAQUE(24) };
-	struct scene scene = { .collective = collective, .algo = "auto", .count = 13 };
+	struct test_case test_case = { .collective = collective, .algo = "auto", .count = 13 };
 	size_t i, j;
 
-	for (scene.type = 0; scene.type < COLL_TYPES; scene.type++)
-		for (scene.op = 0; scene.op < COLL_REDUCTIONS; scene.op++)
-			if (reference_fits(scene.type, scene.op))
-				play(player, &scene);
+	for (test_case.type = 0; test_case.type < COLL_TYPES; test_case.type++)
+		for (test_case.op = 0; test_case.op < COLL_REDUCTIONS; test_case.op++)
+			if (reference_fits(test_case.type, test_case.op))
+				run_test_case(runner, &test_case);
 	for (j = 0; j < 2; j++) {
-		scene.op = user[j];
-		for (scene.type = 0; scene.type < COLL_TYPES; scene.type++)
-			play(player, &scene);
+		test_case.op = user[j];
+		for (test_case.type = 0; test_case.type < COLL_TYPES; test_case.type++)
+			run_test_case(runner, &test_case);
 		for (i = 0; i < sizeof(opaque) / sizeof(*opaque); i++) {
-			scene.type = opaque[i];
-			play(player, &scene);
+			test_case.type = opaque[i];
+			run_test_case(runner, &test_case);
 		}
 	}
 }
 
 /* Every type with one reduction that fits it, by every algorithm. */
-static void play_algo_types(struct player *player, const struct coll_algo *algo)
+static void play_algo_types(struct runner *runner, const struct coll_algo *algo)
 {
 	static const int opaque[] = { COLL_OPAQUE(1), COLL_OPAQUE(3), COLL_OPAQUE(100) };
-	struct scene scene = { .collective = algo->collective, .algo = algo->name, .count = 33 };
+	struct test_case test_case = { .collective = algo->collective,
+				       .algo = algo->name,
+				       .count = 33 };
 	size_t i;
 
-	for (scene.type = 0; scene.type < COLL_TYPES; scene.type++) {
-		scene.op = reference_fits(scene.type, COLL_SUM) ? COLL_SUM : COLL_MAXLOC;
-		play(player, &scene);
+	for (test_case.type = 0; test_case.type < COLL_TYPES; test_case.type++) {
+		test_case.op = reference_fits(test_case.type, COLL_SUM) ? COLL_SUM : COLL_MAXLOC;
+		run_test_case(runner, &test_case);
 	}
-	scene.op = algo->ordered ? REFERENCE_ORDERED : REFERENCE_COMMUTING;
+	test_case.op = algo->ordered ? REFERENCE_ORDERED : REFERENCE_COMMUTING;
 	for (i = 0; i < sizeof(opaque) / sizeof(*opaque); i++) {
-		scene.type = opaque[i];
-		play(player, &scene);
+		test_case.type = opaque[i];
+		run_test_case(runner, &test_case);
 	}
 }
 
-static void play_types(struct player *player)
+static void play_types(struct runner *runner)
 {
 	const struct coll_algo *const *algo;
 	enum coll_collective collective;
 	char name[64];
 
 	for (collective = COLL_REDUCE; collective < COLL_COLLECTIVES; collective++)
-		play_reductions(player, collective);
+		play_reductions(runner, collective);
 	for (algo = coll_algos; *algo; algo++) {
 		if ((*algo)->collective == COLL_BARRIER)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tunings_of(*algo));
-		choose_algo(player, (*algo)->collective, name);
-		play_algo_types(player, *algo);
-		choose_algo(player, (*algo)->collective, "auto");
+		choose_algo(runner, (*algo)->collective, name);
+		play_algo_types(runner, *algo);
+		choose_algo(runner, (*algo)->collective, "auto");
 	}
 }
 
@@ -743,31 +752,31 @@ static void put_noise(int type, void *data, size_t count, int rank)
 	}
 }
 
-static void compare_bits(struct player *player, const char *name, int type, size_t count)
+static void compare_bits(struct runner *runner, const char *name, int type, size_t count)
 {
 	const size_t bytes = count * reference_bytes(type);
-	const int ranks = coll_ranks(player->group);
+	const int ranks = coll_ranks(runner->group);
 	uint8_t *in = malloc(bytes + 1), *out = malloc(bytes + 1), *all = malloc(bytes * ranks + 1);
 	int i, error;
 
-	put_noise(type, in, count, coll_rank(player->group));
-	error = coll_allreduce(in, out, count, type, COLL_SUM, player->group);
-	player->refused += error == -EOPNOTSUPP;
+	put_noise(type, in, count, coll_rank(runner->group));
+	error = coll_allreduce(in, out, count, type, COLL_SUM, runner->group);
+	runner->refused += error == -EOPNOTSUPP;
 	if (error != -EOPNOTSUPP)
-		rank_must(player->group, error);
-	rank_must(player->group, coll_allgather(out, all, bytes, COLL_UINT8, player->group));
+		rank_must(runner->group, error);
+	rank_must(runner->group, coll_allgather(out, all, bytes, COLL_UINT8, runner->group));
 	for (i = 0; i < ranks && !error; i++)
 		if (memcmp(out, all + i * bytes, bytes))
-			rank_fail(player->group,
+			rank_fail(runner->group,
 				  "allreduce %s, sum of %zu %s: rank %d has other bits", name,
 				  count, reference_type_name(type), i);
 	free(in);
 	free(out);
 	free(all);
-	player->scenes++;
+	runner->test_cases++;
 }
 
-static void play_bits(struct player *player)
+static void play_bits(struct runner *runner)
 {
 	static const size_t counts[] = { 1, 7, 64, 1001, 4999 };
 	static const int types[] = { COLL_DOUBLE, COLL_FLOAT, COLL_FP16 };
@@ -781,50 +790,51 @@ static void play_bits(struct player *player)
 			continue;
 		for (tuning = tunings_of(*algo); *tuning; tuning++) {
 			snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tuning);
-			choose_algo(player, COLL_ALLREDUCE, name);
+			choose_algo(runner, COLL_ALLREDUCE, name);
 			for (i = 0; i < 15; i++)
-				if (is_next(player))
-					compare_bits(player, name, types[i % 3], counts[i / 3]);
+				if (is_next(runner))
+					compare_bits(runner, name, types[i % 3], counts[i / 3]);
 		}
 	}
-	choose_algo(player, COLL_ALLREDUCE, "auto");
+	choose_algo(runner, COLL_ALLREDUCE, "auto");
 }
 
 /* ---- main --------------------------------------------------------------- */
 
-static void tell(const struct player *player, const char *section)
+static void tell(const struct runner *runner, const char *section)
 {
-	if (!coll_rank(player->group))
-		printf("%s: %zu scenes, %zu refused\n", section, player->scenes, player->refused);
+	if (!coll_rank(runner->group))
+		printf("%s: %zu test_cases, %zu refused\n", section, runner->test_cases,
+		       runner->refused);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		void (*play)(struct player *player);
+		void (*run_test_case)(struct runner *runner);
 	} sections[] = {
 		{ "algorithms", play_algorithms },
 		{ "types", play_types },
 		{ "bits", play_bits },
 	};
-	struct player player = { .context = rank_open(NULL) };
+	struct runner runner = { .context = rank_open(NULL) };
 	size_t i;
 
-	player.every = argc > 1 ? atoi(argv[1]) : 1;
-	player.first = argc > 2 ? atoi(argv[2]) % player.every : 0;
-	player.most = argc > 3 ? strtoul(argv[3], NULL, 10) : SIZE_MAX;
-	player.group = coll_world(player.context);
-	rank_must(player.group, coll_op_create(player.context, reference_commuting, NULL, 1,
-					       &player.commuting));
-	rank_must(player.group, coll_op_create(player.context, reference_ordered, NULL, 0,
-					       &player.ordered));
+	runner.every = argc > 1 ? atoi(argv[1]) : 1;
+	runner.first = argc > 2 ? atoi(argv[2]) % runner.every : 0;
+	runner.most = argc > 3 ? strtoul(argv[3], NULL, 10) : SIZE_MAX;
+	runner.group = coll_world(runner.context);
+	rank_must(runner.group, coll_op_create(runner.context, reference_commuting, NULL, 1,
+					       &runner.commuting));
+	rank_must(runner.group, coll_op_create(runner.context, reference_ordered, NULL, 0,
+					       &runner.ordered));
 	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
-		player.scenes = 0;
-		player.refused = 0;
-		sections[i].play(&player);
-		tell(&player, sections[i].name);
+		runner.test_cases = 0;
+		runner.refused = 0;
+		sections[i].run_test_case(&runner);
+		tell(&runner, sections[i].name);
 	}
-	coll_close(player.context);
+	coll_close(runner.context);
 	return 0;
 }

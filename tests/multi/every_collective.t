@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Every collective in every way, on both engines, then a part of it again with short
-# reads and writes. The more ranks, the fewer of the scenes each run plays;
-# COLL_TEST_ALL=1 plays all, COLL_TEST_LITTLE=1 a twentieth.
+# reads and writes. The more ranks, the fewer of the test cases each run takes;
+# COLL_TEST_ALL=1 takes all, COLL_TEST_LITTLE=1 a twentieth.
 build=${BUILD:-build}
 count=0
 patience=170
 [ -z "$COLL_TEST_ALL" ] || patience=1700
 
-every() {	# RANKS: one scene in how many
+every() {	# RANKS: one test case in how many
 	if [ -n "$COLL_TEST_LITTLE" ]; then
 		echo 20
 	elif [ -n "$COLL_TEST_ALL" ] || [ "$1" -le 5 ]; then

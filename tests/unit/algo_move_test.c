@@ -19,7 +19,7 @@
 enum { RANKS_MAX = 33, BLOCK_MAX = 5 };
 
 /* One call on all ranks. */
-struct scene {
+struct test_case {
 	const struct coll_algo *algo;
 	struct coll_tuning tuning;
 	struct coll_call call[RANKS_MAX];
@@ -85,68 +85,70 @@ static void some_displs(u64 *random, const u64 *counts, u32 ranks, bool packed, 
 	}
 }
 
-static void unequal(struct scene *scene, u32 ranks, u32 pattern, bool in_place)
+static void unequal(struct test_case *test_case, u32 ranks, u32 pattern, bool in_place)
 {
 	u32 r, i;
 
 	for (r = 0; r < ranks; r++)
-		scene->counts[r] = some_count(&scene->random, pattern);
+		test_case->counts[r] = some_count(&test_case->random, pattern);
 	for (r = 0; r < ranks; r++)
 		for (i = 0; i < ranks; i++)
-			scene->matrix[r][i] = in_place && i < r ?
-				scene->matrix[i][r] : some_count(&scene->random, pattern);
+			test_case->matrix[r][i] = in_place && i < r ?
+				test_case->matrix[i][r] : some_count(&test_case->random, pattern);
 	for (r = 0; r < ranks; r++) {
 		for (i = 0; i < ranks; i++)
-			scene->recv_counts[r][i] = scene->matrix[i][r];
-		some_displs(&scene->random, scene->counts, ranks, (pattern + r) % 2,
-			    scene->displs[r]);
-		some_displs(&scene->random, scene->matrix[r], ranks, r % 2, scene->send_displs[r]);
-		some_displs(&scene->random, scene->recv_counts[r], ranks, r % 3,
-			    scene->recv_displs[r]);
+			test_case->recv_counts[r][i] = test_case->matrix[i][r];
+		some_displs(&test_case->random, test_case->counts, ranks, (pattern + r) % 2,
+			    test_case->displs[r]);
+		some_displs(&test_case->random, test_case->matrix[r], ranks, r % 2,
+			    test_case->send_displs[r]);
+		some_displs(&test_case->random, test_case->recv_counts[r], ranks, r % 3,
+			    test_case->recv_displs[r]);
 	}
 }
 
-static void call_unequal(struct scene *scene, struct coll_call *call, u32 r)
+static void call_unequal(struct test_case *test_case, struct coll_call *call, u32 r)
 {
 	const bool everywhere = call->collective == COLL_ALLGATHERV;
 
-	call->count = scene->counts[r];
+	call->count = test_case->counts[r];
 	if (call->collective == COLL_ALLTOALLV) {
 		call->count = 0;
 		if (!call->in_place) {
-			call->send_counts = scene->matrix[r];
-			call->send_displs = scene->send_displs[r];
+			call->send_counts = test_case->matrix[r];
+			call->send_displs = test_case->send_displs[r];
 		}
-		call->recv_counts = scene->recv_counts[r];
-		call->recv_displs = scene->recv_displs[r];
+		call->recv_counts = test_case->recv_counts[r];
+		call->recv_displs = test_case->recv_displs[r];
 		return;
 	}
-	if (everywhere || r == call->root || scene->algo->needs_counts)
-		call->counts = scene->counts;
+	if (everywhere || r == call->root || test_case->algo->needs_counts)
+		call->counts = test_case->counts;
 	if (everywhere || r == call->root)
-		call->displs = scene->displs[r];
+		call->displs = test_case->displs[r];
 }
 
-static void scene_calls(struct scene *scene, u32 ranks, u64 count, u32 root, bool in_place)
+static void test_case_calls(struct test_case *test_case, u32 ranks, u64 count, u32 root,
+			    bool in_place)
 {
 	u32 r;
 
 	for (r = 0; r < ranks; r++) {
-		struct coll_call *call = &scene->call[r];
+		struct coll_call *call = &test_case->call[r];
 
 		*call = (struct coll_call){
-			.collective = scene->algo->collective,
+			.collective = test_case->algo->collective,
 			.rank = r,
 			.ranks = ranks,
 			.root = root,
 			.type = COLL_OPAQUE_TYPE,
 			.element = 1 + (u32)(ranks + count) % 3,
 			.commutative = true,
-			.in_place = in_place && (!has_root(scene->algo) || r == root),
+			.in_place = in_place && (!has_root(test_case->algo) || r == root),
 			.count = count,
 		};
-		if (is_v(scene->algo))
-			call_unequal(scene, call, r);
+		if (is_v(test_case->algo))
+			call_unequal(test_case, call, r);
 	}
 }
 
@@ -235,7 +237,7 @@ static void put_output(const struct coll_call *call, void *out)
 	}
 }
 
-/* ---- playing a scene ---------------------------------------------------------------- */
+/* ---- running a test case ---------------------------------------------------------------- */
 
 static void *copy_of(struct interpret *world, u32 rank, enum coll_buffer buffer)
 {
@@ -246,115 +248,115 @@ static void *copy_of(struct interpret *world, u32 rank, enum coll_buffer buffer)
 	return memcpy(copy, interpret_buffer(world, rank, buffer), bytes);
 }
 
-static void scene_fail(const struct scene *scene, const char *what, u64 seed)
+static void test_case_fail(const struct test_case *test_case, const char *what, u64 seed)
 {
-	const struct coll_call *call = &scene->call[0];
+	const struct coll_call *call = &test_case->call[0];
 
 	fail_msg("%s %s, %u ranks, count %llu, element %u, root %u, in place %d, seed %llu: %s",
-		 coll_collective_names[call->collective], scene->algo->name, call->ranks,
+		 coll_collective_names[call->collective], test_case->algo->name, call->ranks,
 		 (unsigned long long)call->count, call->element, call->root,
-		 scene->call[call->root].in_place, (unsigned long long)seed, what);
+		 test_case->call[call->root].in_place, (unsigned long long)seed, what);
 }
 
-static void play_once(struct scene *scene, struct interpret *world, u64 seed)
+static void run_once(struct test_case *test_case, struct interpret *world, u64 seed)
 {
 	void *in[RANKS_MAX], *out[RANKS_MAX];
 	u32 ranks = world->ranks, r;
 
 	for (r = 0; r < ranks; r++) {
-		put_input(&scene->call[r], interpret_buffer(world, r, COLL_IN),
+		put_input(&test_case->call[r], interpret_buffer(world, r, COLL_IN),
 			  interpret_buffer(world, r, COLL_OUT));
 		in[r] = copy_of(world, r, COLL_IN);
 		out[r] = copy_of(world, r, COLL_OUT);
-		put_output(&scene->call[r], out[r]);
+		put_output(&test_case->call[r], out[r]);
 	}
 	if (interpret_run(world, seed))
-		scene_fail(scene, world->error, seed);
+		test_case_fail(test_case, world->error, seed);
 	for (r = 0; r < ranks; r++) {
 		const u64 *bytes = interpret_schedule(world, r)->buffer;
 
 		if (memcmp(in[r], interpret_buffer(world, r, COLL_IN), bytes[COLL_IN]))
-			scene_fail(scene, "the input was changed", seed);
+			test_case_fail(test_case, "the input was changed", seed);
 		if (memcmp(out[r], interpret_buffer(world, r, COLL_OUT), bytes[COLL_OUT]))
-			scene_fail(scene, "wrong result", seed);
+			test_case_fail(test_case, "wrong result", seed);
 		free(in[r]);
 		free(out[r]);
 	}
 }
 
-static void play(struct scene *scene, u32 runs)
+static void run_repeatedly(struct test_case *test_case, u32 runs)
 {
-	struct interpret *world = interpret_new(scene->algo, scene->call, scene->call[0].ranks,
-						&scene->tuning);
+	struct interpret *world = interpret_new(test_case->algo, test_case->call,
+						test_case->call[0].ranks, &test_case->tuning);
 	u32 i;
 
 	if (world->error[0])
-		scene_fail(scene, world->error, 0);
+		test_case_fail(test_case, world->error, 0);
 	for (i = 0; i < runs; i++) {
-		scene->random = scene->random * 6364136223846793005u + 1442695040888963407u;
-		play_once(scene, world, scene->random);
+		test_case->random = test_case->random * 6364136223846793005u + 1442695040888963407u;
+		run_once(test_case, world, test_case->random);
 	}
 	interpret_free(world);
 }
 
 /* Options that make the algorithm do what its defaults would not with little data. */
-static void tune(struct scene *scene, u32 variant)
+static void tune(struct test_case *test_case, u32 variant)
 {
-	scene->tuning = COLL_TUNING_UNSET;
-	if (scene->algo->collective == COLL_ALLTOALLV)
-		scene->tuning.bound = variant % 4 * 2;	/* none of a block to all of it */
-	if (scene->algo->options && !strcmp(scene->algo->options, "segment") && variant % 4)
-		scene->tuning.segment = variant % 4 == 1 ? 1 : 3 * (variant % 4);
+	test_case->tuning = COLL_TUNING_UNSET;
+	if (test_case->algo->collective == COLL_ALLTOALLV)
+		test_case->tuning.bound = variant % 4 * 2;	/* none of a block to all of it */
+	if (test_case->algo->options && !strcmp(test_case->algo->options, "segment") && variant % 4)
+		test_case->tuning.segment = variant % 4 == 1 ? 1 : 3 * (variant % 4);
 }
 
-static void play_counts(struct scene *scene, u32 ranks, u32 root, bool in_place)
+static void run_counts(struct test_case *test_case, u32 ranks, u32 root, bool in_place)
 {
 	const u64 counts[] = { 0, 1, 2, ranks - 1, ranks, ranks + 1, 29 };
 	u32 i;
 
 	for (i = 0; i < 7; i++) {
 		/* As many counts as patterns of unequal blocks, with different displacements. */
-		if (is_v(scene->algo))
-			unequal(scene, ranks, i % 4, in_place);
-		tune(scene, i + ranks);
-		scene_calls(scene, ranks, counts[i], root, in_place);
-		play(scene, ranks < 10 ? 4 : 1);
+		if (is_v(test_case->algo))
+			unequal(test_case, ranks, i % 4, in_place);
+		tune(test_case, i + ranks);
+		test_case_calls(test_case, ranks, counts[i], root, in_place);
+		run_repeatedly(test_case, ranks < 10 ? 4 : 1);
 	}
 }
 
-static void play_all(struct scene *scene)
+static void run_all(struct test_case *test_case)
 {
 	u32 ranks, root, in_place;
 
-	scene->random = 1;
+	test_case->random = 1;
 	for (ranks = 1; ranks <= RANKS_MAX; ranks++)
-		for (root = 0; root < (has_root(scene->algo) ? ranks : 1); root++)
+		for (root = 0; root < (has_root(test_case->algo) ? ranks : 1); root++)
 			for (in_place = 0; in_place < 2; in_place++) {
 				if (ranks > 9 && (root * 7 + in_place) % 5 && root != ranks - 1)
 					continue;
-				if (in_place && scene->algo->collective == COLL_BCAST)
+				if (in_place && test_case->algo->collective == COLL_BCAST)
 					continue;
-				play_counts(scene, ranks, root, in_place);
+				run_counts(test_case, ranks, root, in_place);
 			}
 }
 
 static void test_collective(void **state)
 {
 	const enum coll_collective collective = *(const enum coll_collective *)*state;
-	struct scene *scene = malloc(sizeof(*scene));
+	struct test_case *test_case = malloc(sizeof(*test_case));
 	const struct coll_algo *const *algo;
 	u32 played = 0;
 
-	assert_non_null(scene);
+	assert_non_null(test_case);
 	for (algo = coll_algos; *algo; algo++) {
 		if ((*algo)->collective != collective)
 			continue;
 		assert_true(moves_data(*algo));
-		scene->algo = *algo;
-		play_all(scene);
+		test_case->algo = *algo;
+		run_all(test_case);
 		played++;
 	}
-	free(scene);
+	free(test_case);
 	assert_true(played >= 2);
 }
 

@@ -47,7 +47,7 @@ while read -r line; do echo "# $line"; done </tmp/calibrated
 
 # "[0] mean 52.1 ms last 52.1 ms ...": 100 KB take 40 ms, and the way 10.
 slow() {
-	coll lab -c 1+1 $net -- flights 1 100000 1 >/tmp/flights 2>&1
+	coll lab -c 1+1 $net -- concurrent_collectives 1 100000 1 >/tmp/flights 2>&1
 	while read -r line; do
 		echo "$line"
 		case $line in

@@ -36,7 +36,7 @@ struct play {
 	{ "even ranks without", engine, ranks, NULL, { "progress_kernel_test", "mixed", __VA_ARGS__ }, \
 	  NULL, 0 }
 #define FAILURE(engine, way, collective) \
-	{ "a failure", engine, "5", NULL, { "failures", collective, way, "3" }, "survived", 4 }
+	{ "a failure", engine, "5", NULL, { "rank_failures", collective, way, "3" }, "survived", 4 }
 
 static const struct play plays[] = {
 	EVERY("2", "uring", "40"),
@@ -52,10 +52,14 @@ static const struct play plays[] = {
 	BY("auto", "4", "300"),
 	{ "groups and many runs", "uring", "3", NULL, { "groups" }, NULL, 0 },
 	{ "groups and many runs", "epoll", "2", NULL, { "groups" }, NULL, 0 },
-	{ "a run that nobody attends to", "uring", "3", NULL, { "unattended" }, NULL, 0 },
-	{ "links that come while others are lent", "uring", "8", NULL, { "late_links" }, NULL, 0 },
-	{ "links that come while others are lent", "epoll", "8", NULL, { "late_links" }, NULL, 0 },
-	{ "auto finds the kernel", "uring", "2", NULL, { "auto", "kernel", "1" }, NULL, 0 },
+	{ "a run completes without calls", "uring", "3", NULL, { "progress_without_calls" },
+	  NULL, 0 },
+	{ "a link connects during offload", "uring", "8", NULL, { "connect_during_offload" },
+	  NULL, 0 },
+	{ "a link connects during offload", "epoll", "8", NULL, { "connect_during_offload" },
+	  NULL, 0 },
+	{ "auto finds the kernel", "uring", "2", NULL, { "progress_auto_follows", "kernel", "1" },
+	  NULL, 0 },
 	MIXED("4", "uring", "every_collective", "60", "7"),
 	MIXED("3", "epoll", "every_collective", "60", "7"),
 	MIXED("3", "uring", "groups"),

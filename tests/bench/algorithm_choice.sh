@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# What the choice of the algorithm costs: each collective with the one that is chosen and
+# with every other, in turn in the same run, on this machine.
+#
+#	tests/bench/algorithm_choice.sh [SECONDS_PER_SIZE [RANKS ...]]
+#
+# A line each: the medians of what was chosen and of the best, their ratio, and which that
+# was. Noise makes the best of many a little better than it is.
+set -u
+BUILD=${BUILD:-build}
+seconds=${1:-2}
+[ $# -ge 1 ] && shift
+ranks=${*:-2 4 8}
+sizes=8,1K,16K,64K,1M
+out=$BUILD/bench
+mkdir -p "$out"
+
+# Those of one cluster without circuits; what differs by an option has its usual value.
+algorithms() {	# COLLECTIVE
+	"$BUILD/coll" verify --list | awk -v collective="$1" '
+		$1 == collective && $2 !~ /^(world|direct|farfirst|twotier|gateways|turns|rings|debruijn|rendezvous|.*-extended|.*-relayed)$/ {
+			list = list "," $2 }
+		END { print "auto" list }'
+}
+
+for p in $ranks; do
+	for collective in barrier bcast reduce allreduce allgather alltoall gather scatter \
+		reduce_scatter_block scan; do
+		[ $collective = barrier ] && sized="" || sized="--size $sizes"
+		[ -t 2 ] && printf '\r%-60s' "$p ranks: $collective" >&2
+		"$BUILD/coll" bench $collective -n "$p" $sized --time "$seconds" --start clock \
+			--algo "$(algorithms $collective)" --csv 2>>"$out/errors.txt" | tail -n +2
+	done
+done | sed 's/"[^"]*",//' >"$out/choice.csv"
+[ -t 2 ] && printf '\r%60s\r' "" >&2
+
+# collective,ranks,engine,size,algorithm,iterations,wrong,mean,p50,...
+awk -F, '
+{
+	cell = $1 " " $2 " " $4
+	gsub(/"/, "", $5)
+	if ($5 == "auto") {
+		order[++cells] = cell
+		auto[cell] = $9
+	} else if (!(cell in best) || $9 < best[cell]) {
+		best[cell] = $9
+		name[cell] = $5
+	}
+}
+END {
+	print "| collective | ranks | bytes | chosen µs | best µs | chosen / best | the best |"
+	print "|---|---|---|---|---|---|---|"
+	for (i = 1; i <= cells; i++) {
+		cell = order[i]
+		split(cell, part, " ")
+		ratio = auto[cell] / best[cell]
+		sum += log(ratio)
+		worse += ratio > 1.25
+		printf "| %s | %d | %d | %.1f | %.1f | %.2f | %s |\n", part[1], part[2], part[3],
+			auto[cell], best[cell], ratio, name[cell]
+	}
+	if (cells)
+		printf "\n%d cells: %.2f times the best in the geometric mean, %d over 1.25\n",
+			cells, exp(sum / cells), worse
+	exit !cells
+}' "$out/choice.csv"

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Unmodified MPI programs under libcollmpi.so: right results, and every call counted.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/mpi.sh"
+
+has() {		# PATTERN FILE
+	grep -Eq -e "$1" "$2"
+}
+
+# The same bytes; rounded numbers as near as their lines say.
+same_results() {	# PREFIX PREFIX RANKS
+	same_rank=0
+	while [ $same_rank -lt "$3" ]; do
+		[ "$(wc -l <"$1.rounded.$same_rank")" -gt 1000 ] &&
+			cmp "$1.exact.$same_rank" "$2.exact.$same_rank" &&
+			paste "$1.rounded.$same_rank" "$2.rounded.$same_rank" | awk '
+				{ d = $2 - $4; if (d < 0) d = -d }
+				$1 != $3 || NF != 4 || !(d <= $1) { bad = 1; print NR ": " $0 }
+				END { exit bad }' || return 1
+		same_rank=$((same_rank + 1))
+	done
+}
+
+linked() {	# MPI
+	$(mpi_compiler "$1") -std=gnu11 -D_GNU_SOURCE "$(dirname "$0")/thread_multiple.c" \
+		-L"$BUILD/mpi/$1" -lcollmpi -lpthread -ldl -o "$BUILD/tests/mpi/$1/linked" &&
+		mpi_bare "$1" 3 env LD_LIBRARY_PATH="$(realpath "$BUILD/mpi/$1")" EXPECT_SHIM=1 \
+			"$BUILD/tests/mpi/$1/linked"
+}
+
+all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
+	programs=$BUILD/tests/mpi/$1
+	for ranks in $2; do
+		ok "$1: every collective, $ranks ranks" quiet \
+			mpi_run "$1" "$ranks" "$programs/every_form"
+	done
+	for ranks in $3; do
+		ok "$1: random calls, $ranks ranks" quiet \
+			mpi_run "$1" "$ranks" "$programs/random_calls" "$((ranks * 7 + 1))" 300
+	done
+	alike=$(mktemp -d)
+	ok "$1: results with the shim" quiet mpi_run "$1" 4 "$programs/write_results" "$alike/with"
+	ok "$1: results without" quiet mpi_bare "$1" 4 env \
+		LD_PRELOAD="$(realpath "$BUILD/tests/mpi/yield.so")" "$programs/write_results" "$alike/without"
+	ok "$1: are the same" quiet same_results "$alike/with" "$alike/without" 4
+	rm -rf "$alike"
+	for ranks in 1 2 4; do
+		ok "$1: odd cases, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/edge_cases"
+	done
+	ok "$1: odd cases by epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
+	ok "$1: threads" quiet mpi_run "$1" 3 "$programs/thread_multiple"
+	ok "$1: linked before the MPI, not preloaded" quiet linked "$1"
+	for program in mpif mpi f08; do
+		if [ -e "$programs/fortran_$program" ]; then
+			ok "$1: Fortran, $program" quiet mpi_run "$1" 3 "$programs/fortran_$program"
+		else
+			skip "$1: Fortran, $program" "gfortran is not installed"
+		fi
+	done
+	ok "$1: MPI loaded with RTLD_LOCAL" quiet \
+		mpi_run "$1" 2 "$BUILD/tests/mpi/dlopen_local" "$programs/mpi_plugin.so"
+	ok "$1: overhead below a microsecond" quiet mpi_run "$1" 1 "$programs/call_overhead"
+
+	# A spawned job has no shim here; MPICH 4.0 of Debian cannot spawn at all.
+	if mpi_bare "$1" 2 "$programs/spawn" >/dev/null 2>&1; then
+		ok "$1: another job is spawned" quiet mpi_run "$1" 2 "$programs/spawn"
+	else
+		skip "$1: another job is spawned" "this MPI cannot"
+	fi
+
+	report=$(mktemp)
+	ok "$1: with a report" quiet mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/edge_cases"
+	ok "$1: the report has the collectives" has '^ibcast|^bcast +nonblocking' "$report"
+	ok "$1: and what was handed on, and why" has 'calls: inter-communicator' "$report"
+	rm -f "$report"
+	ok "$1: switched off it is not there" quiet \
+		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=off "$programs/thread_multiple"
+	ok "$1: a rank that cannot join leaves all to the MPI" quiet \
+		mpi_run "$1" 3 sh -c 'unset EXPECT_SHIM
+			[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export COLL_ENGINE=none
+			exec "$0"' "$programs/thread_multiple"
+	ok "$1: clusters are learnt through the MPI" quiet \
+		mpi_run "$1" 3 sh -c 'COLL_CLUSTER=c$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) \
+			COLL_CLUSTERS=named exec "$0"' "$programs/thread_multiple"
+	ok "$1: some collectives only" quiet \
+		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=allreduce "$BUILD/tests/mpi/dlopen_local" \
+		"$programs/mpi_plugin.so"
+}
+
+mpis=$(mpis)
+for mpi in $mpis; do
+	case $mpi in
+	mpich) all_of "$mpi" "1 3" "2 7" ;;
+	*) all_of "$mpi" "1 2 4" "3 8" ;;
+	esac
+done
+
+case $mpis in
+*openmpi*mpich*)
+	said=$(LD_PRELOAD=$(realpath "$BUILD/mpi/openmpi/libcollmpi.so") \
+		"$BUILD/tests/mpi/mpich/threads" 2>&1)
+	like "the build for another MPI says so" "$said" "for another MPI than .*libmpich"
+	;;
+"") skip "unmodified MPI programs" "no MPI is installed" ;;
+esac
+tap_end

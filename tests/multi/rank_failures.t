@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# A rank dies, stops, is cut off, loses one connection or never calls, in the middle of each
+# collective: every other rank gets an error in time that names it, and can leave.
+build=${BUILD:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0
+ranks=5
+victim=3
+
+collectives="barrier bcast gather gatherv scatter scatterv allgather allgatherv alltoall alltoallv \
+	reduce allreduce reduce_scatter reduce_scatter_block scan exscan"
+
+start() {	# ENGINE WAY COLLECTIVE [ALGORITHM]
+	COLL_ENGINE=$1 timeout -s KILL 60 "$build/coll" run -q -k -n $ranks -t 30 --no-prefix -- \
+		"$build/tests/multi/rank_failures" "$3" "$2" $victim $4 >"$work/$1.$2.$3.$4" 2>&1 &
+}
+
+finish() {	# ENGINE WAY COLLECTIVE [ALGORITHM]
+	count=$((count + 1))
+	said=$work/$1.$2.$3.$4
+	if [ "$(grep -c '^survived$' "$said")" -eq $((ranks - 1)) ]; then
+		echo "ok $count - $2 in $3${4:+ $4}, $1"
+	else
+		echo "not ok $count - $2 in $3${4:+ $4}, $1"
+		head -20 "$said" | sed 's/^/# /'
+	fi
+}
+
+for way in kill cut link stop; do
+	for collective in $collectives; do
+		for engine in uring epoll; do
+			start $engine $way $collective
+		done
+		case $collective in
+		scatter | allgatherv | allreduce | exscan)	# no more than that at once
+			wait
+		esac
+	done
+	for collective in $collectives; do
+		for engine in uring epoll; do
+			finish $engine $way $collective
+		done
+	done
+done
+
+for collective in barrier gather alltoall reduce; do
+	start uring absent $collective
+done
+start epoll absent scan linear
+start uring kill allreduce butterfly-redundant
+start epoll kill allreduce ring
+start uring stop bcast chain
+wait
+for collective in barrier gather alltoall reduce; do
+	finish uring absent $collective
+done
+finish epoll absent scan linear
+finish uring kill allreduce butterfly-redundant
+finish epoll kill allreduce ring
+finish uring stop bcast chain
+
+count=$((count + 1))
+if left=$(pgrep -f "^$build/tests/multi/rank_failures "); then
+	echo "not ok $count - no process is left"
+	echo "# $left"
+else
+	echo "ok $count - no process is left"
+fi
+echo "1..$count"

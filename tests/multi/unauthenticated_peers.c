@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * unauthenticated_peers: connections that do not belong to the job reach every rank while it
+ * works: silent ones, short ones, garbage, and a hello without a valid proof. The results
+ * stay right.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "uapi/coll_wire.h"
+#include "tests/lib/rank.h"
+
+enum { ROUNDS = 60, KINDS = 5, FILES = 1024 };
+
+/* The port that this process listens on. */
+static int own_port(void)
+{
+	struct sockaddr_storage address;
+	socklen_t bytes;
+	int fd, listens;
+
+	for (fd = 0; fd < FILES; fd++) {
+		bytes = sizeof(listens);
+		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) || !listens)
+			continue;
+		bytes = sizeof(address);
+		if (getsockname(fd, (struct sockaddr *)&address, &bytes))
+			continue;
+		if (address.ss_family == AF_INET6)
+			return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+		return ntohs(((struct sockaddr_in *)&address)->sin_port);
+	}
+	return -1;
+}
+
+static int connect_to(int port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* What it says; nobody need read it. */
+static void say(int fd, int kind, int ranks)
+{
+	struct coll_hello hello = { .magic = COLL_WIRE_MAGIC, .version = COLL_WIRE_VERSION,
+				    .from = 0, .to = ranks - 1, .group = 1 };
+	static char garbage[100000];
+	ssize_t sent = 0;
+
+	memset(garbage, 'x', sizeof(garbage));
+	memset(hello.proof, 7, sizeof(hello.proof));
+	switch (kind) {
+	case 1:
+		sent = send(fd, garbage, 10, MSG_NOSIGNAL | MSG_DONTWAIT);
+		break;
+	case 2:
+		sent = send(fd, garbage, sizeof(garbage), MSG_NOSIGNAL | MSG_DONTWAIT);
+		break;
+	case 3:
+		sent = send(fd, &hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT);
+		break;
+	}
+	if (sent < 0 && errno != EAGAIN && errno != ECONNRESET && errno != EPIPE)
+		perror("send");
+}
+
+/* One of each kind to each rank. Some stay open, some go at once. */
+static int disturb(const struct coll_group *world, const int *ports, int *open, int count)
+{
+	int rank, kind, fd;
+
+	for (rank = 0; rank < coll_ranks(world); rank++)
+		for (kind = 0; kind < KINDS; kind++) {
+			fd = connect_to(ports[rank]);
+			rank_assert(world, fd >= 0);
+			say(fd, kind, coll_ranks(world));
+			if (kind < 4 && count < FILES / 4)
+				open[count++] = fd;
+			else
+				close(fd);
+		}
+	return count;
+}
+
+int main(void)
+{
+	struct coll_context *context = rank_open("deadline=10s");
+	struct coll_group *world = coll_world(context);
+	const int rank = coll_rank(world), ranks = coll_ranks(world);
+	int ports[ranks], port = own_port(), open[FILES / 4], count = 0, round;
+	int64_t in, out;
+
+	rank_assert(world, port > 0);
+	rank_must(world, coll_allgather(&port, ports, 1, COLL_INT32, world));
+	for (round = 0; round < ROUNDS; round++) {
+		if (rank == round % ranks)
+			count = disturb(world, ports, open, count);
+		in = rank + round;
+		rank_must(world, coll_allreduce(&in, &out, 1, COLL_INT64, COLL_SUM, world));
+		rank_assert(world, out == (int64_t)ranks * round + ranks * (ranks - 1) / 2);
+		/* links that are new come between strays */
+		if (round == 20)
+			rank_must(world, coll_group_set(world, "allreduce", "ring"));
+	}
+	while (count--)
+		close(open[count]);
+	coll_close(context);
+	return 0;
+}

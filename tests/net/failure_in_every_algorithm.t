@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Every algorithm of every collective is under way when a rank dies or stops, or when the WAN
+# is cut: on each survivor each algorithm fails within the deadline and names a lost rank; after
+# a cut, a rank of the other side.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+# In a process namespace of its own LeakSanitizer finds nothing to look at, and gives up.
+export ASAN_OPTIONS=detect_leaks=0
+
+export COLL_DEADLINE=3s
+slack=3
+
+# Lines "rank R: COLLECTIVE ALGORITHM: T s: words", of which the first rank counts.
+told() {	# RANKS... : who survives, and whom each may name
+	awk -v slack=$slack -v names="$*" '
+	BEGIN {
+		ranks = split(names, each, " ")
+		for (i = 1; i <= ranks; i++) {
+			split(each[i], pair, ":")
+			pattern[pair[1]] = "rank [" pair[2] "]"
+		}
+	}
+	/^rank [0-9]+: [a-z_]+ [a-z-]+: [0-9.]+ s: / {
+		rank = $2 + 0
+		if (!(rank in pattern))
+			next
+		said[rank]++
+		words = $0
+		sub(/^[^:]*:[^:]*:[^:]*: /, "", words)
+		first = match(words, /rank [0-9]+/) ? substr(words, RSTART, RLENGTH) : ""
+		if ($5 > 3 + slack || first !~ ("^" pattern[rank] "$")) {
+			print "# wrong: " $0
+			wrong = 1
+		}
+	}
+	END {
+		for (rank in pattern)
+			if (said[rank] < 80)
+				wrong = 1
+		exit wrong
+	}' "$work/said" || { head -5 "$work/said"; return 1; }
+}
+
+strike() {	# ENGINE WAY
+	COLL_CLUSTERS=2+2 COLL_ENGINE=$1 timeout -s KILL 60 "$COLL" run -q -k -n 4 -t 50 --no-prefix -- \
+		"$BUILD/tests/multi/every_algorithm_until_failure" "$2" 3 >"$work/said" 2>&1
+	told 0:3 1:3 2:3
+}
+ok "a rank dies in the middle of every algorithm, uring" silent strike uring kill
+ok "the same, epoll" silent strike epoll kill
+ok "a rank stops in the middle of every algorithm, uring" silent strike uring stop
+ok "the same, epoll" silent strike epoll stop
+
+if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
+	ok "the WAN is cut # SKIP no network namespaces here: $(head -1 "$work/why")" true
+	tap_end
+	exit 0
+fi
+
+# Cut when all are under way: else again, later.
+cut() {	# ENGINE STREAMS
+	for wait in 3 6 12; do
+		COLL_ENGINE=$1 COLL_WAN_STREAMS=$2 "$COLL" lab -t 55 -c 2+2 --delay 1ms \
+			--down "wan@${wait}s" -- "$BUILD/tests/multi/every_algorithm_until_failure" >"$work/said" 2>&1
+		grep -Eq 'too early|not joined' "$work/said" || break
+	done
+	told 0:23 1:23 2:01 3:01
+}
+ok "the WAN is cut in the middle of every algorithm, uring" silent cut uring 1
+ok "the same, epoll, with 2 streams to a link" silent cut epoll 2
+tap_end

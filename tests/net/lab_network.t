@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll lab: its WAN has the rate, delay and loss asked for, jobs run in it, and nothing of it is
+# left behind.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
+	echo "1..0 # SKIP no network namespaces here: $(head -1 "$work/why")"
+	exit 0
+fi
+
+# Nothing is earlier or faster than asked, and what finds the queue full is dropped. How
+# much later and slower it may be is this machine's affair, unless it is quiet: then the
+# best of three tries is within 0.2 ms, 3 % and 15 % of the queue.
+calibrated() {	# WAN DELAY
+	for try in 1 2 3; do
+		"$COLL" lab -c 1+1 --wan "$1" --delay "$2" --calibrate --json >"$work/out" || return 1
+		jq -e --argjson late "$(limit 0.0002 10)" --argjson slow "$(limit 0.03 0.9)" \
+			--argjson waits "$(limit 0.15 10)" '
+			(.delay.median - .delay.asked) as $later |
+			(1 - .rate.measured / .rate.asked) as $slower |
+			(.queue.measured / .queue.asked - 1) as $longer |
+			$later >= -0.0002 and $later <= $late and $slower >= -0.03 and
+			$slower <= $slow and $longer >= -0.15 and $longer <= $waits and
+			.lost > 0.1' "$work/out" >/dev/null && return
+	done
+	cat "$work/out"
+	return 1
+}
+ok "50 Mbit/s, 10 ms: the delay, the rate, a queue that drops" silent calibrated 50M 10ms
+ok "20 Mbit/s, 40 ms" silent calibrated 20M 40ms
+
+runs() {	# OPTION ...
+	COLL_DEADLINE=20s quiet "$COLL" lab -t 40 "$@" -- "$COLL" bench allreduce --size 64K \
+		--iterations 5
+}
+ok "a job in two clusters" runs -c 2+3 --nic 20M --wan 50M --delay 2ms
+ok "in three" runs -c 2+1+2 --delay 2ms
+ok "with IPv6 only" runs -c 2+2 --ipv6 --delay 2ms
+ok "on a WAN that loses packets" runs -c 2+2 --loss 0.01 --delay 2ms
+
+rails() {
+	COLL_DEADLINE=20s "$COLL" lab -t 40 -c 2+2 --rails 2 --delay 1ms -- sh -c '
+		"$0" bench allreduce:ring --size 1M --iterations 10 >/dev/null 2>&1
+		"$0" bench alltoall --size 64K --iterations 10 >/dev/null || exit 1
+		for rail in rail0 rail1; do
+			[ "$(cat /sys/class/net/$rail/statistics/tx_bytes)" -gt 50000 ] && echo $rail
+		done' "$COLL" >"$work/out" 2>&1
+	[ "$(grep -c rail0 "$work/out")" -ge 1 ] && [ "$(grep -c rail1 "$work/out")" -ge 1 ]
+}
+ok "links spread over two rails" silent rails
+
+codes() {
+	"$COLL" lab -c 1+1 -- sh -c 'exit $((COLL_RANK * 7))'
+	[ $? = 7 ] || return 1
+	"$COLL" lab -c 1+1 -t 0.5 -- sleep 30 2>/dev/null
+	[ $? = 124 ] || return 1
+	"$COLL" lab -c 1+x -- true 2>"$work/why"
+	[ $? = 2 ] && grep -q 'valid: up to 8 sizes like 8+8' "$work/why"
+}
+ok "exit codes" silent codes
+
+# All of a lab's processes are in a PID namespace of its own.
+sleepers() {
+	ps -eo args | grep -c "^sleep 60[.]$$"
+}
+gone() {	# SIGNAL
+	"$COLL" lab -c 2+2 -- sleep 60.$$ &
+	lab=$!
+	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(sleepers)" = 4 ] && break
+		sleep 0.5
+	done
+	[ "$(sleepers)" = 4 ] || return 1
+	kill "-$1" $lab
+	wait $lab 2>/dev/null
+	sleep 0.5
+	[ "$(sleepers)" = 0 ] && ! ip link | grep -Eq ' (s|p|w|x)[0-9]'
+}
+ok "ended, nothing is left" quiet gone TERM
+ok "killed, nothing is left" quiet gone KILL
+
+tap_end
