@@ -78,7 +78,7 @@ missing_paths() {
 	for page in $pages; do
 		text "$page" | grep -Eo '`[^` ]+`' | tr -d '\140' |
 			grep -E "^($folders)/[a-zA-Z0-9_./-]*[a-zA-Z0-9_/-]$" | sort -u | while read -r path; do
-			# A test is named as it is run: tests/vm/exact.t, tests/mpi/overhead.
+			# A test is named as it is run: tests/vm/exact.t, tests/mpi/call_overhead.
 			[ -e "$path" ] || [ -e "$path.c" ] || [ -e "$path.sh" ] || echo "$page: $path does not exist"
 		done
 	done
