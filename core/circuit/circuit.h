@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Who may have a circuit, and when: the manager of a domain, without any switch.
- * Nodes have ports; a circuit takes one at both its ends. Holders (jobs, processes)
- * want circuits; the caller carries out the orders that follow and says what became
- * of them. The same code serves colld, which knows all nodes, and coll.ko, which
- * knows its own and takes the peers' ports to be somebody else's business
+ * The manager of circuits of a domain, without any switch. Nodes have ports; a circuit takes
+ * one at both its ends. Holders (jobs, processes) request circuits; the caller carries out
+ * the orders that follow and reports their results. colld, which knows all nodes, and coll.ko
+ * use the same code; coll.ko knows its own node and leaves the peers' ports to others
  * (`unbounded`).
  *
- *	dark ── order up ──▶ asked ──▶ moving ──▶ lit ── notice ──▶ draining ── dark
- *	  ▲                    └── fails: order down ──▶ draining ──▶ failed ──┐
- *	  └───────────────────────────── after a while ──────────────────────────┘
+ *	down ── order up ──▶ requested ──▶ switching ──▶ up ── grace ──▶ draining ──▶ down
+ *	  ▲                      └── fails: order down ──▶ draining ──▶ failed ──┐
+ *	  └─────────────────────────── after a pause ────────────────────────────┘
  *
- * - A port is taken from the order up until the order down is confirmed: whatever
- *   the switch does late, a node never has more circuits than ports.
- * - A port whose set-up has failed is taken again when no other is free.
- * - Both ports are taken at once or none, so nobody waits for one with the other in
- *   its hand.
- * - Who waits is served in this order: what is needed now before what is for later,
- *   priority, the holder that has had the least port time, the oldest. Who cannot be
- *   served keeps what there is reserved: others do not overtake it for ever.
- * - To serve it, idle circuits go first; then those made ahead of time, or for a
- *   lower priority; then those whose lease (a time that is guaranteed) is over,
- *   after a notice. Who loses one so waits for its turn again: a want ends by its
- *   release, by its deadline, or when the switch has failed too often; never lost.
+ * - A port is taken from the order up until the order down is confirmed: whatever the
+ *   switch does late, a node never has more circuits than ports.
+ * - A port whose setup has failed is taken again when no other is free.
+ * - Both ports are taken at once or none: no request waits for one port and holds another.
+ * - Requests are served in this order: what is needed now before what is ahead of time,
+ *   priority, the holder with the least port time, the oldest. A request that cannot be
+ *   served reserves the ports that are free: later ones do not overtake it for ever.
+ * - To serve it, circuits are taken down: idle ones first; then those made ahead of time,
+ *   or for a lower priority; then, after a grace time, those whose lease (a guaranteed time)
+ *   has expired. A holder that loses a circuit so waits for its turn again: a request ends by
+ *   its release, by its deadline, or when the switch has failed too often; none is lost.
  *
- * No allocation, clock, lock or I/O: memory is the caller's, time (ns, monotonic) is
- * passed in, one caller at a time. Cost: an event looks at all circuits, and at all
- * that wait for each that waits: for some thousands of circuits.
+ * No allocation, clock, lock or I/O: memory is the caller's, time (ns, monotonic) is passed
+ * in, one caller at a time. An event costs a pass over all circuits, and one over all waiting
+ * circuits for each that waits: enough for some thousands of circuits.
  */
 #ifndef COLL_CORE_CIRCUIT_H
 #define COLL_CORE_CIRCUIT_H
@@ -39,9 +37,9 @@
 
 /* Times in ns. */
 struct coll_circuit_policy {
-	u64 lease;		/* guaranteed to who has it, if others wait */
-	u64 grace;		/* between the notice and the dark */
-	u64 keep;		/* a circuit that nobody wants stays lit so long */
+	u64 lease;		/* guaranteed to a holder while others wait */
+	u64 grace;		/* between the notification and the order down */
+	u64 keep;		/* an unused circuit stays up so long */
 	u64 timeout;		/* the switch has so long for an order */
 	u64 retry;		/* after a failure; twice as much after the next */
 	u32 retries;
@@ -66,16 +64,16 @@ struct coll_circuit_holder {
 	u64 used;		/* ns of port time */
 };
 
-/* What a holder is to be told of a want; the latest counts. */
+/* What a holder is notified of; the latest replaces earlier ones. */
 enum coll_circuit_notify {
 	COLL_CIRCUIT_NOTIFY_NONE,
 	COLL_CIRCUIT_NOTIFY_UP,
 	COLL_CIRCUIT_NOTIFY_DRAINING,
 	COLL_CIRCUIT_NOTIFY_DOWN,
-	COLL_CIRCUIT_NOTIFY_ENDED,	/* with the error; the want's number is free again */
+	COLL_CIRCUIT_NOTIFY_ENDED,	/* with the error; the lease's number is free again */
 };
 
-struct coll_circuit_lease {	/* a want, and the lease while it is lit */
+struct coll_circuit_lease {	/* a request, and the lease while it is up */
 	bool used;
 	u8 side;		/* which end of the circuit the holder is at */
 	u8 flags;		/* enum coll_circuit_request_flags */
@@ -112,7 +110,7 @@ struct coll_circuit {
 	u64 since;		/* in this state */
 	u64 until;		/* when the state ends by itself */
 	u64 charged;
-	u32 leases;		/* the first; COLL_CIRCUIT_NONE: nobody wants it */
+	u32 leases;		/* the first; COLL_CIRCUIT_NONE: unused */
 	u32 next;		/* of its bucket */
 };
 
@@ -129,13 +127,13 @@ struct coll_circuit_manager {
 
 	/* Its own. */
 	u32 bucket[COLL_CIRCUIT_BUCKETS];
-	u32 made;		/* circuits that were ever used; dark ones serve again */
+	u32 made;		/* circuits that were ever used; unused ones are recycled */
 	u32 free_lease;
 	u32 leased;		/* leases that were ever used: none has a higher number */
 	u32 with_ports;		/* circuits that have ports: `limit` is for these */
 	bool orders, notifications, changes;	/* whether there may be some */
 	u64 ticket;
-	u64 served;		/* when it was looked last who may be served */
+	u64 served;		/* time of the latest pass over the waiting */
 	u64 setups, failures, lost, revoked;
 };
 
@@ -149,17 +147,18 @@ void coll_circuit_set_ports(struct coll_circuit_manager *c, u64 now, u32 node, u
 
 /* A holder's number, or COLL_CIRCUIT_NONE: no room. */
 u32 coll_circuit_add_holder(struct coll_circuit_manager *c, u32 priority);
-/* All its wants are released, without news. */
+/* Its requests are released, without notifications. */
 void coll_circuit_remove_holder(struct coll_circuit_manager *c, u64 now, u32 holder);
 
-/* ---- wants --------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 /*
- * The holder wants a circuit from the node to the peer: *lease is its number, and
- * `cookie` comes back in its news. `session` names a use of the circuit: it is lit for
- * an end when the other end has asked for the same, be it lit for an earlier one; else
- * one end could be through before the other has come. `deadline`: when to give up if it
- * is not lit by then; COLL_CIRCUIT_FOREVER. -EINVAL: no such node, or both are one. -ENOSPC.
+ * The holder requests a circuit from the node to the peer. *lease is the request's number;
+ * `cookie` comes back in its notifications. `session` names a use of the circuit: it is up
+ * for one end when the other end has requested the same session, even if the circuit is up
+ * already for an earlier one; else one end could finish before the other has come. The
+ * request ends if it is not up by `deadline` (COLL_CIRCUIT_FOREVER: none). -EINVAL: no such
+ * node or holder, or both nodes are one. -ENOSPC.
  */
 int coll_circuit_request(struct coll_circuit_manager *c, u64 now, u32 holder, u32 node, u32 peer,
 			 u32 flags, u64 session, u64 deadline, u64 cookie, u32 *lease);
@@ -170,12 +169,12 @@ struct coll_circuit_notification {
 	u32 lease, circuit, holder;	/* of one that is over: which it was of */
 	enum coll_circuit_notify kind;
 	int error;
-	u64 time;		/* lit: ns guaranteed; notice: ns that are left */
+	u64 time;		/* UP: ns guaranteed; DRAINING: ns that are left */
 	u64 cookie;
 };
-/* The next one to be told, or false. */
+/* The next notification, or false. */
 bool coll_circuit_next_notification(struct coll_circuit_manager *c, u64 now,
-				    struct coll_circuit_notification *told);
+				    struct coll_circuit_notification *n);
 
 /* ---- the switch ---------------------------------------------------------- */
 
@@ -193,12 +192,12 @@ bool coll_circuit_next_order(struct coll_circuit_manager *c, u64 now,
 void coll_circuit_order_begun(struct coll_circuit_manager *c, u64 now, u32 circuit, u32 serial);
 void coll_circuit_order_done(struct coll_circuit_manager *c, u64 now, u32 circuit, u32 serial,
 			     int error);
-/* A lit circuit is not lit any more, by itself or by somebody else. */
+/* A circuit went down without an order. */
 void coll_circuit_lost(struct coll_circuit_manager *c, u64 now, u32 circuit);
-/* The switch has this circuit already: lit, wanted by nobody yet. -EBUSY: not with these ports. */
+/* The switch has this circuit already: it is up and unused. -EBUSY: not with these ports. */
 int coll_circuit_adopt(struct coll_circuit_manager *c, u64 now, u32 node, u8 port, u32 peer,
 		       u8 peer_port);
-/* After a notice; who wants it gets it again later. */
+/* Takes it down after the grace time; its requests wait for their turn again. */
 void coll_circuit_drain(struct coll_circuit_manager *c, u64 now, u32 circuit);
 
 /* ---- time and looking ---------------------------------------------------- */
@@ -207,7 +206,7 @@ void coll_circuit_drain(struct coll_circuit_manager *c, u64 now, u32 circuit);
 u64 coll_circuit_next_tick(const struct coll_circuit_manager *c);
 void coll_circuit_tick(struct coll_circuit_manager *c, u64 now);
 
-/* COLL_CIRCUIT_NONE: there was none of late, so it is dark. */
+/* COLL_CIRCUIT_NONE: none is known, so it is down. */
 u32 coll_circuit_find(const struct coll_circuit_manager *c, u32 node, u32 peer);
 /* The next circuit whose state has changed since it was given last, or false. */
 bool coll_circuit_next_change(struct coll_circuit_manager *c, u32 *circuit);
