@@ -1,27 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * coll.ko: table of contents. Parts start in this order and stop in the other
- * one; the netlink family is there only while all of them are.
+ * coll.ko: table of contents.
+ *
+ *	noise	injects noise on chosen CPUs		(netlink)
+ *	watch	attributes the stolen time of CPUs	(netlink)
+ *	pin	keeps tasks away from CPUs		(netlink)
+ *	circuit	holds traffic until its circuit is up	(netlink)
+ *	device	executes collectives: offload		(/dev/coll)
+ *
+ * Subsystems start in the order of the table below and stop in reverse. The netlink
+ * family is registered only while all of them run.
+ *
+ * Floors, each of which calls only those below it:
+ *
+ *	device	the open file, its commands by ioctl and io_uring
+ *	exec	groups, loaded schedules, runs, the thread that executes them
+ *	link	messages over attached sockets
+ *	memory	pinned pages and scratch
+ *	common	netlink family, tracepoints, older kernels
  */
 #define pr_fmt(fmt) "coll: " fmt
 
 #include <linux/module.h>
 
-#include "netlink.h"
-#include "part.h"
+#include "kmod/common/netlink.h"
+#include "kmod/common/subsystem.h"
 
-static const struct kcoll_part *const parts[] = {
-	&kcoll_noise,
-	&kcoll_watch,
-	&kcoll_pin,
-	&kcoll_circuit_part,
-	&kcoll_device_part,
+static const struct kcoll_subsystem *const subsystems[] = {
+	&kcoll_noise_subsystem,
+	&kcoll_watch_subsystem,
+	&kcoll_pin_subsystem,
+	&kcoll_circuit_subsystem,
+	&kcoll_device_subsystem,
 };
 
-static void stop_parts(size_t started)
+static void coll_stop(size_t started)
 {
 	while (started--)
-		parts[started]->exit();
+		subsystems[started]->exit();
 }
 
 static int __init coll_init(void)
@@ -29,30 +45,30 @@ static int __init coll_init(void)
 	size_t i;
 	int error;
 
-	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		error = parts[i]->init();
+	for (i = 0; i < ARRAY_SIZE(subsystems); i++) {
+		error = subsystems[i]->init();
 		if (error) {
-			pr_err("%s does not start: %d\n", parts[i]->name, error);
-			stop_parts(i);
+			pr_err("%s does not start: %d\n", subsystems[i]->name, error);
+			coll_stop(i);
 			return error;
 		}
 	}
-	error = kcoll_netlink_open(parts, ARRAY_SIZE(parts));
+	error = kcoll_netlink_open(subsystems, ARRAY_SIZE(subsystems));
 	if (error)
-		stop_parts(ARRAY_SIZE(parts));
+		coll_stop(ARRAY_SIZE(subsystems));
 	return error;
 }
 
 static void __exit coll_exit(void)
 {
 	kcoll_netlink_close();
-	stop_parts(ARRAY_SIZE(parts));
+	coll_stop(ARRAY_SIZE(subsystems));
 }
 
 module_init(coll_init);
 module_exit(coll_exit);
 
-MODULE_DESCRIPTION("Noise injected, attributed and kept away");
+MODULE_DESCRIPTION("Noise injected, attributed and kept away; collectives and circuits in the kernel");
 MODULE_AUTHOR("The coll developers");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(COLL_MODULE_VERSION);

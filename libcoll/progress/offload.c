@@ -20,8 +20,8 @@
 
 enum {
 	WORDS = 1024,			/* runs in the kernel at once */
-	/* The kernel's room for early messages counts as locked memory from the start. */
-	EARLY_BYTES = 1 << 20,
+	/* The kernel's capacity for unexpected messages counts as locked memory from the start. */
+	UNEXPECTED_BYTES = 1 << 20,
 	STREAM_BYTES = 65536,		/* a guess what comes back with a link */
 	RETRY_NS = 200000,		/* while a run waits for links to come back */
 };
@@ -259,7 +259,7 @@ static int offload_lend(struct coll_link *link)
 	lent.address = (uintptr_t)stream.data;
 	lent.bytes = stream.bytes;
 	if (!error)
-		error = offload_command(offload_of(group), COLL_DEVICE_LINK, &lent, sizeof(lent));
+		error = offload_command(offload_of(group), COLL_DEVICE_ATTACH, &lent, sizeof(lent));
 	free(stream.data);
 	if (!error)
 		stream_forget(link);
@@ -302,7 +302,7 @@ static int offload_unlend(struct coll_link *link)
 		if (!stream)
 			return -ENOMEM;
 		back.address = (uintptr_t)stream;
-		bytes = offload_command(offload_of(group), COLL_DEVICE_UNLINK, &back, sizeof(back));
+		bytes = offload_command(offload_of(group), COLL_DEVICE_DETACH, &back, sizeof(back));
 		if (bytes > (long)back.bytes) {
 			back.bytes = bytes;
 			bytes = -EAGAIN;
@@ -377,7 +377,7 @@ static int make_group(struct coll_group *group)
 		.rank = group->rank,
 		.ranks = group->ranks,
 		.next_run = group->next_run,
-		.early_bytes = EARLY_BYTES,
+		.unexpected_bytes = UNEXPECTED_BYTES,
 	};
 	long number = offload_command(offload_of(group), COLL_DEVICE_GROUP, &asked, sizeof(asked));
 

@@ -84,7 +84,7 @@ static int lend_links(struct offload *o, const int *links)
 		o->links[peer] = links[peer];
 		if (peer == o->rank)
 			continue;
-		result = offload_do(o->fd, COLL_DEVICE_LINK, &link, sizeof(link));
+		result = offload_do(o->fd, COLL_DEVICE_ATTACH, &link, sizeof(link));
 		if (result)
 			return result;
 	}

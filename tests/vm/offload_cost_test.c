@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What a run costs: its start, and turns, sleeps, context switches and CPU time per op of
+ * What a run costs: its start, and polls, sleeps, context switches and CPU time per op of
  * the kernel thread; and that it does nothing when nothing is in flight.
  */
 #include <dirent.h>
@@ -67,11 +67,11 @@ static int idle(struct offload *o)
 		before = counters_of(o);
 		usleep(1000000);
 		after = counters_of(o);
-		if (after.turns == before.turns && after.sleeps == before.sleeps)
+		if (after.polls == before.polls && after.sleeps == before.sleeps)
 			return 0;
 	}
-	printf("# %llu turns, %llu sleeps in an idle second\n",
-	       (unsigned long long)(after.turns - before.turns),
+	printf("# %llu polls, %llu sleeps in an idle second\n",
+	       (unsigned long long)(after.polls - before.polls),
 	       (unsigned long long)(after.sleeps - before.sleeps));
 	return 1;
 }
@@ -105,11 +105,11 @@ static int small_runs(u32 rank, u32 ranks, const int *links)
 	switches = context_switches() - switches;
 	error |= !switches || out != ranks * (ranks - 1) / 2;
 	if (!rank)
-		printf("# %d runs of %u ranks: per run %.1f us, %.1f ops, %.1f turns, %.1f sleeps, "
+		printf("# %d runs of %u ranks: per run %.1f us, %.1f ops, %.1f polls, %.1f sleeps, "
 		       "%.1f context switches; %.2f us of the thread's CPU an op (emulated)\n",
 		       RUNS, ranks, (offload_now() - start) / 1e3 / RUNS,
 		       (double)(after.ops - before.ops) / RUNS,
-		       (double)(after.turns - before.turns) / RUNS,
+		       (double)(after.polls - before.polls) / RUNS,
 		       (double)(after.sleeps - before.sleeps) / RUNS, (double)switches / RUNS,
 		       (after.busy - before.busy) / 1e3 / (after.ops - before.ops));
 	error |= idle(&o);

@@ -24,8 +24,8 @@ enum {
 	SEEDS = 4096,
 	ROOM = 64,			/* bytes that mutation may add */
 	DATA = 1 << 16,
-	EARLY = 1 << 16,
-	LOCKED = 16 << 20,		/* what may be locked: three rooms for early messages */
+	UNEXPECTED = 1 << 16,
+	LOCKED = 16 << 20,		/* what may be locked: three capacities for unexpected messages */
 	MEETING = 8,			/* one in so many of what might run against another */
 };
 static const u64 us = 1000, second = 1000000000;
@@ -91,7 +91,7 @@ static void open_alone(void)
 	must(!offload_open_on(&alone, 0, 1, none, 0), "a device");
 	for (ranks = 2; ranks <= RANKS; ranks++) {
 		struct coll_device_group asked = { .rank = ranks - 1, .ranks = ranks,
-						     .early_bytes = EARLY };
+						     .unexpected_bytes = UNEXPECTED };
 		long group = offload_do(alone.fd, COLL_DEVICE_GROUP, &asked, sizeof(asked));
 
 		must(group >= 0, "a group without links");

@@ -42,7 +42,7 @@ static long take_back(struct offload *o, void *stream, u64 room)
 		.address = (uintptr_t)stream, .bytes = room,
 	};
 
-	return offload_do(o->fd, COLL_DEVICE_UNLINK, &link, sizeof(link));
+	return offload_do(o->fd, COLL_DEVICE_DETACH, &link, sizeof(link));
 }
 
 static long lend(struct offload *o, const void *stream, u64 bytes)
@@ -52,7 +52,7 @@ static long lend(struct offload *o, const void *stream, u64 bytes)
 		.address = (uintptr_t)stream, .bytes = bytes,
 	};
 
-	return offload_do(o->fd, COLL_DEVICE_LINK, &link, sizeof(link));
+	return offload_do(o->fd, COLL_DEVICE_ATTACH, &link, sizeof(link));
 }
 
 static bool check(bool good, const char *what)

@@ -98,7 +98,7 @@ static void lend(u32 group, u32 rank, int fd)
 {
 	struct coll_device_link link = { .group = group, .rank = rank, .fd = fd };
 
-	if (!ask(COLL_DEVICE_LINK, &link, sizeof(link)))
+	if (!ask(COLL_DEVICE_ATTACH, &link, sizeof(link)))
 		more(&all->links);
 }
 
@@ -175,7 +175,7 @@ static void take_link_back(void)
 	struct coll_device_link back = { .group = number(NUMBERS), .rank = number(2), .fd = -1,
 					 .address = (uintptr_t)stream, .bytes = sizeof(stream) };
 
-	ask(COLL_DEVICE_UNLINK, &back, sizeof(back));
+	ask(COLL_DEVICE_DETACH, &back, sizeof(back));
 }
 
 static void make_buffer(void)

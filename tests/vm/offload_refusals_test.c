@@ -104,9 +104,9 @@ static void each_command(struct offload *o)
 {
 	static const u32 ops[] = {
 		COLL_DEVICE_BUFFER, COLL_DEVICE_BUFFER_FREE, COLL_DEVICE_GROUP,
-		COLL_DEVICE_GROUP_FREE, COLL_DEVICE_LINK, COLL_DEVICE_LOAD, COLL_DEVICE_UNLOAD,
+		COLL_DEVICE_GROUP_FREE, COLL_DEVICE_ATTACH, COLL_DEVICE_LOAD, COLL_DEVICE_UNLOAD,
 		COLL_DEVICE_RUN, COLL_DEVICE_WAIT, COLL_DEVICE_FAIL, COLL_DEVICE_CONTROL_SEND,
-		COLL_DEVICE_CONTROL_GET, COLL_DEVICE_COUNTERS, COLL_DEVICE_UNLINK,
+		COLL_DEVICE_CONTROL_GET, COLL_DEVICE_COUNTERS, COLL_DEVICE_DETACH,
 		COLL_DEVICE_DEADLINE,
 	};
 	struct coll_device_command command = { .argument = 16, .bytes = 1 };
@@ -143,7 +143,7 @@ static long link_to(struct offload *o, u32 group, u32 rank, int fd)
 {
 	struct coll_device_link link = { .group = group, .rank = rank, .fd = fd };
 
-	return offload_do(o->fd, COLL_DEVICE_LINK, &link, sizeof(link));
+	return offload_do(o->fd, COLL_DEVICE_ATTACH, &link, sizeof(link));
 }
 
 static void wrong_sockets(struct offload *o)

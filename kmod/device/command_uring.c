@@ -6,8 +6,8 @@
  */
 #include <linux/slab.h>
 
-#include "compat.h"
-#include "device.h"
+#include "kmod/common/compat.h"
+#include "kmod/exec/device.h"
 
 struct waiter_pdu {
 	struct kcoll_waiter *waiter;

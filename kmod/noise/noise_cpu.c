@@ -17,10 +17,10 @@
 #include <linux/sched.h>
 #include <linux/smp.h>
 
-#include "coll_events.h"
-#include "compat.h"
+#include "kmod/common/coll_events.h"
+#include "kmod/common/compat.h"
 #include "noise.h"
-#include "watch.h"
+#include "kmod/watch/watch.h"
 
 #define PAUSE		(5ull * NSEC_PER_USEC)		/* shorter ones are none */
 #define COST		(1ull * NSEC_PER_USEC)		/* of an event, besides what we see of it */

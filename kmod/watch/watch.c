@@ -15,8 +15,8 @@
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 
-#include "compat.h"
-#include "netlink.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/netlink.h"
 #include "watch.h"
 
 static DEFINE_MUTEX(control);
@@ -459,7 +459,7 @@ static int watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* ---- the part ------------------------------------------------------------------------------ */
+/* ---- the subsystem ------------------------------------------------------------------------------ */
 
 static const struct genl_ops watch_ops[] = {
 	{
@@ -508,7 +508,7 @@ static void watch_exit(void)
 	cpuhp_remove_state_nocalls(hotplug_state);
 }
 
-const struct kcoll_part kcoll_watch = {
+const struct kcoll_subsystem kcoll_watch_subsystem = {
 	.name = "watch",
 	.init = watch_init,
 	.exit = watch_exit,

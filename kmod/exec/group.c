@@ -36,7 +36,7 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	group->failing_until = U64_MAX;
 	group->failed_rank = COLL_NONE;
 	group->reporter = COLL_NONE;
-	group->early_bytes = asked->early_bytes ?: EARLY_DEFAULT;
+	group->early_bytes = asked->unexpected_bytes ?: EARLY_DEFAULT;
 	xa_init(&group->links);
 	INIT_LIST_HEAD(&group->loaded);
 	INIT_LIST_HEAD(&group->runs);

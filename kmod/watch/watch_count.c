@@ -22,9 +22,9 @@
 #include <asm/trace/irq_vectors.h>
 #endif
 
-#include "coll_events.h"
-#include "compat.h"
-#include "trace.h"
+#include "kmod/common/coll_events.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/trace.h"
 #include "watch.h"
 
 /* One probe in so many is timed to its end: what watching costs. */

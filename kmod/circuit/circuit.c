@@ -35,8 +35,8 @@
 #include <net/netns/generic.h>
 
 #include "core/circuit/circuit.h"
-#include "compat.h"
-#include "netlink.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/netlink.h"
 
 enum {
 	PEERS_MAX = 255, LEASES_MAX = 1024, HOLDERS_MAX = 64, BUCKETS = 256,
@@ -957,7 +957,7 @@ static const struct genl_ops circuit_ops[] = {
 	  .policy = kcoll_no_attributes, .maxattr = 1 },
 };
 
-/* ---- owners, namespaces, the part ---------------------------------------- */
+/* ---- owners, namespaces, the subsystem ---------------------------------------- */
 
 static void owner_gone(const struct kcoll_owner *who)
 {
@@ -1021,7 +1021,7 @@ static void circuit_exit(void)
 	destroy_workqueue(queue);
 }
 
-const struct kcoll_part kcoll_circuit_part = {
+const struct kcoll_subsystem kcoll_circuit_subsystem = {
 	.name = "circuit", .init = circuit_init, .exit = circuit_exit,
 	.ops = circuit_ops, .n_ops = ARRAY_SIZE(circuit_ops), .owner_gone = owner_gone,
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The family `coll`: joins the parts' commands, and what all of them need. */
+/* The family `coll`: the commands of all subsystems, and what they share. */
 #ifndef COLL_KMOD_NETLINK_H
 #define COLL_KMOD_NETLINK_H
 
 #include <linux/cpumask.h>
 #include <net/sock.h>
 
-#include "part.h"
+#include "subsystem.h"
 
-/* From here until close, commands come. Called once, by main.c. */
-int kcoll_netlink_open(const struct kcoll_part *const *parts, size_t count);
+/* Commands arrive from this call until close. Called once, by main.c. */
+int kcoll_netlink_open(const struct kcoll_subsystem *const *subsystems, size_t count);
 void kcoll_netlink_close(void);
 
 /* ---- for commands --------------------------------------------------------- */

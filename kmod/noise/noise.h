@@ -12,7 +12,7 @@
 #include <linux/hrtimer.h>
 
 #include "core/noise/noise.h"
-#include "part.h"
+#include "kmod/common/subsystem.h"
 
 /* ---- rails ------------------------------------------------------------------- */
 

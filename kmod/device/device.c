@@ -12,7 +12,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include "device.h"
+#include "kmod/exec/device.h"
 
 /* ---- words ---------------------------------------------------------------------- */
 
@@ -272,8 +272,8 @@ static const struct command_row {
 	[_IOC_NR(COLL_DEVICE_BUFFER_FREE)] = { sizeof(struct coll_device_number), do_buffer_free },
 	[_IOC_NR(COLL_DEVICE_GROUP)] = { sizeof(struct coll_device_group), do_group },
 	[_IOC_NR(COLL_DEVICE_GROUP_FREE)] = { sizeof(struct coll_device_number), do_group_free },
-	[_IOC_NR(COLL_DEVICE_LINK)] = { sizeof(struct coll_device_link), do_link },
-	[_IOC_NR(COLL_DEVICE_UNLINK)] = { sizeof(struct coll_device_link), NULL },
+	[_IOC_NR(COLL_DEVICE_ATTACH)] = { sizeof(struct coll_device_link), do_link },
+	[_IOC_NR(COLL_DEVICE_DETACH)] = { sizeof(struct coll_device_link), NULL },
 	[_IOC_NR(COLL_DEVICE_LOAD)] = { sizeof(struct coll_device_load), do_load },
 	[_IOC_NR(COLL_DEVICE_UNLOAD)] = { sizeof(struct coll_device_number), do_unload },
 	[_IOC_NR(COLL_DEVICE_RUN)] = { sizeof(struct coll_device_run), do_run },
@@ -311,7 +311,7 @@ static long do_locked(struct kcoll_device *device, u32 op,
 		return do_control_get(device, command, argument);
 	case COLL_DEVICE_COUNTERS:
 		return do_counters(device, command);
-	case COLL_DEVICE_UNLINK:
+	case COLL_DEVICE_DETACH:
 		return do_unlink(device, &argument->link);
 	case COLL_DEVICE_WAIT:
 		if (argument->number.zero || argument->number.number >= device->words)
@@ -513,7 +513,7 @@ static void device_exit(void)
 	misc_deregister(&misc);
 }
 
-const struct kcoll_part kcoll_device_part = {
+const struct kcoll_subsystem kcoll_device_subsystem = {
 	.name = "device",
 	.init = device_init,
 	.exit = device_exit,

@@ -147,7 +147,7 @@ static int runner(void *argument)
 
 	while (!kthread_should_stop()) {
 		mutex_lock(&device->lock);
-		device->counters.turns++;
+		device->counters.polls++;
 		begin_fresh(device);
 		turn_links(device);
 		check_deadlines(device);

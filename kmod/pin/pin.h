@@ -12,7 +12,7 @@
 #include <linux/sched.h>
 #include <linux/uidgid.h>
 
-#include "part.h"
+#include "kmod/common/subsystem.h"
 
 enum { PIN_RULES_MAX = 256, PIN_LINGER_MAX = 600000, PIN_GLOB_MAX = 63 };
 #define PIN_LINGER_ON U32_MAX		/* until somebody clears */

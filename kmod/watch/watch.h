@@ -10,7 +10,7 @@
 #include <linux/sched.h>
 
 #include "uapi/coll_noise.h"
-#include "part.h"
+#include "kmod/common/subsystem.h"
 
 enum {
 	WATCH_SOURCES = 1024,	/* of a CPU; a power of two */

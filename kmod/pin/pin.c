@@ -11,8 +11,8 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "compat.h"
-#include "netlink.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/netlink.h"
 #include "pin.h"
 
 static DEFINE_MUTEX(orders);		/* one at a time; outside the tasks' mutex */
@@ -115,32 +115,32 @@ static int read_place(struct nlattr *attr, struct netlink_ext_ack *extack,
 static int read_rule(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rules *rules)
 {
 	struct pin_rule *rule = &rules->rule[rules->count];
-	struct nlattr *part[COLL_PIN_A_CPUS + 1];
-	int error = nla_parse_nested(part, COLL_PIN_A_CPUS, attr, rule_policy, extack);
+	struct nlattr *attrs[COLL_PIN_A_CPUS + 1];
+	int error = nla_parse_nested(attrs, COLL_PIN_A_CPUS, attr, rule_policy, extack);
 
 	if (error)
 		return error;
 	if (!zalloc_cpumask_var(&rule->cpus, GFP_KERNEL_ACCOUNT))
 		return -ENOMEM;
 	rules->count++;		/* from here on it is freed with the others */
-	rule->kthread = part[COLL_PIN_A_KTHREAD];
-	rule->keep = part[COLL_PIN_A_KEEP];
+	rule->kthread = attrs[COLL_PIN_A_KTHREAD];
+	rule->keep = attrs[COLL_PIN_A_KEEP];
 	rule->uid = INVALID_UID;
-	if (!part[COLL_PIN_A_COMM] && !part[COLL_PIN_A_CGROUP] && !part[COLL_PIN_A_UID] &&
-	    !part[COLL_PIN_A_PARENT] && !rule->kthread)
+	if (!attrs[COLL_PIN_A_COMM] && !attrs[COLL_PIN_A_CGROUP] && !attrs[COLL_PIN_A_UID] &&
+	    !attrs[COLL_PIN_A_PARENT] && !rule->kthread)
 		return refuse(extack, attr, -EINVAL,
 			      "rule: needs comm, cgroup, uid, parent or kthread");
-	if (part[COLL_PIN_A_COMM])
-		nla_strscpy(rule->comm, part[COLL_PIN_A_COMM], sizeof(rule->comm));
-	if (part[COLL_PIN_A_UID])
-		rule->uid = make_kuid(current_user_ns(), nla_get_u32(part[COLL_PIN_A_UID]));
-	if (part[COLL_PIN_A_UID] && !uid_valid(rule->uid))
-		return refuse(extack, part[COLL_PIN_A_UID], -EINVAL, "uid: below 4294967295");
-	if (part[COLL_PIN_A_CGROUP])
-		error = read_cgroup(part[COLL_PIN_A_CGROUP], extack, rule);
-	if (!error && part[COLL_PIN_A_PARENT])
-		error = read_parent(part[COLL_PIN_A_PARENT], extack, rule);
-	return error ? error : read_place(part[COLL_PIN_A_CPUS], extack, rules, rule);
+	if (attrs[COLL_PIN_A_COMM])
+		nla_strscpy(rule->comm, attrs[COLL_PIN_A_COMM], sizeof(rule->comm));
+	if (attrs[COLL_PIN_A_UID])
+		rule->uid = make_kuid(current_user_ns(), nla_get_u32(attrs[COLL_PIN_A_UID]));
+	if (attrs[COLL_PIN_A_UID] && !uid_valid(rule->uid))
+		return refuse(extack, attrs[COLL_PIN_A_UID], -EINVAL, "uid: below 4294967295");
+	if (attrs[COLL_PIN_A_CGROUP])
+		error = read_cgroup(attrs[COLL_PIN_A_CGROUP], extack, rule);
+	if (!error && attrs[COLL_PIN_A_PARENT])
+		error = read_parent(attrs[COLL_PIN_A_PARENT], extack, rule);
+	return error ? error : read_place(attrs[COLL_PIN_A_CPUS], extack, rules, rule);
 }
 
 static u32 count_rules(struct genl_info *info)
@@ -369,7 +369,7 @@ static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ? skb->len : error;
 }
 
-/* ---- the part -------------------------------------------------------------------------- */
+/* ---- the subsystem -------------------------------------------------------------------------- */
 
 static const struct genl_ops ops[] = {
 	{
@@ -400,7 +400,7 @@ static void pin_exit(void)
 	kcoll_pin_tasks_end();
 }
 
-const struct kcoll_part kcoll_pin = {
+const struct kcoll_subsystem kcoll_pin_subsystem = {
 	.name = "pin",
 	.init = pin_init,
 	.exit = pin_exit,

@@ -31,10 +31,10 @@
 #include <trace/events/sched.h>
 #include <trace/events/task.h>
 
-#include "compat.h"
-#include "netlink.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/netlink.h"
 #include "pin.h"
-#include "trace.h"
+#include "kmod/common/trace.h"
 
 #define LOOK_EVERY	HZ
 #define BIRTHS		(20 * NSEC_PER_MSEC)	/* a fork takes less */

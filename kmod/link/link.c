@@ -15,7 +15,7 @@
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
 
-#include "device.h"
+#include "kmod/exec/device.h"
 
 /* ---- waking ------------------------------------------------------------------- */
 
@@ -363,7 +363,7 @@ static bool receive_early(struct kcoll_link *link)
 	early->got = 0;
 	list_add_tail(&early->node, &group->early);
 	link->early = early;
-	group->device->counters.early++;
+	group->device->counters.unexpected++;
 	return true;
 }
 
@@ -420,7 +420,7 @@ static bool receive_data(struct kcoll_link *link)
 		link->op = op;
 		run->in_flight++;
 	} else if (match != COLL_MATCH_EARLY) {
-		group->device->counters.late++;
+		group->device->counters.stale++;
 	}
 	return match != COLL_MATCH_EARLY || receive_early(link);
 }

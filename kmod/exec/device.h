@@ -34,7 +34,7 @@
 
 #include "core/match.h"
 #include "uapi/coll_device.h"
-#include "part.h"
+#include "kmod/common/subsystem.h"
 
 struct io_uring_cmd;
 
@@ -288,7 +288,7 @@ void kcoll_run_received(struct kcoll_running *run, u32 op);
 /* link.c */
 struct kcoll_link *kcoll_link_get(struct kcoll_group *group, u32 rank);
 int kcoll_link_lend(struct kcoll_link *link, const struct coll_device_link *asked);
-/* As COLL_DEVICE_UNLINK. */
+/* As COLL_DEVICE_DETACH. */
 long kcoll_link_unlend(struct kcoll_link *link, const struct coll_device_link *asked);
 void kcoll_link_free(struct kcoll_link *link);
 void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The generic netlink family `coll`. The parts bring the commands; here is what
- * they share: the family, the death of owners, permission, events.
+ * The generic netlink family `coll`. Each subsystem brings its commands; this file has
+ * what they share: the family, closed owner sockets, permission checks, events.
  *
- * Most of what it is for is the CPUs of the machine, which no namespace owns: whoever
- * changes something comes from the first network namespace, and events are told
- * there. Circuits are each network namespace's own.
+ * Most commands act on the machine's CPUs, which belong to no namespace. Such commands
+ * are accepted from the initial network namespace only, and their events are sent
+ * there. Circuits belong to each network namespace.
  */
 #define pr_fmt(fmt) "coll: " fmt
 
@@ -21,10 +21,10 @@ static const struct genl_multicast_group groups[] = {
 	{ .name = COLL_GENL_EVENTS },
 };
 
-/* The parts' commands in a row, and the parts. Written before the family is there. */
+/* The commands of all subsystems. Written before the family is registered. */
 static struct genl_ops commands[__COLL_CMD_MAX];
-static const struct kcoll_part *const *parts;
-static size_t part_count;
+static const struct kcoll_subsystem *const *subsystems;
+static size_t subsystem_count;
 static bool is_open;
 
 static struct genl_family family = {
@@ -39,7 +39,7 @@ static struct genl_family family = {
 
 /* ---- owners ------------------------------------------------------------------ */
 
-/* Every netlink socket of every protocol and namespace comes by here when it is closed. */
+/* Called for each netlink socket of any protocol and namespace when it is closed. */
 static int socket_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	const struct netlink_notify *notify = data;
@@ -48,9 +48,9 @@ static int socket_event(struct notifier_block *block, unsigned long event, void 
 
 	if (event != NETLINK_URELEASE || notify->protocol != NETLINK_GENERIC)
 		return NOTIFY_DONE;
-	for (i = 0; i < part_count; i++)
-		if (parts[i]->owner_gone)
-			parts[i]->owner_gone(&owner);
+	for (i = 0; i < subsystem_count; i++)
+		if (subsystems[i]->owner_gone)
+			subsystems[i]->owner_gone(&owner);
 	return NOTIFY_DONE;
 }
 
@@ -150,28 +150,28 @@ void kcoll_tell(const struct kcoll_happened *happened)
 
 /* ---- the family -------------------------------------------------------------- */
 
-static int join(const struct kcoll_part *part)
+static int netlink_join(const struct kcoll_subsystem *subsystem)
 {
 	unsigned int i;
 
-	for (i = 0; i < part->n_ops; i++) {
+	for (i = 0; i < subsystem->n_ops; i++) {
 		if (WARN_ON(family.n_ops == ARRAY_SIZE(commands)))
 			return -ENOSPC;
-		commands[family.n_ops++] = part->ops[i];
+		commands[family.n_ops++] = subsystem->ops[i];
 	}
 	return 0;
 }
 
-/* A socket may own something as soon as the family is there: the notifier comes before it. */
-int kcoll_netlink_open(const struct kcoll_part *const *all, size_t count)
+/* The notifier is registered first: a socket may own something once the family exists. */
+int kcoll_netlink_open(const struct kcoll_subsystem *const *all, size_t count)
 {
 	size_t i;
 	int error;
 
-	parts = all;
-	part_count = count;
+	subsystems = all;
+	subsystem_count = count;
 	for (i = 0; i < count; i++) {
-		error = join(parts[i]);
+		error = netlink_join(subsystems[i]);
 		if (error)
 			return error;
 	}

@@ -17,8 +17,8 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "compat.h"
-#include "netlink.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/netlink.h"
 #include "noise.h"
 
 #define ENTRIES_MAX	2000u	/* in an attribute of the log */
@@ -766,7 +766,7 @@ static int noise_log(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ? skb->len : error;
 }
 
-/* ---- the part ------------------------------------------------------------------------ */
+/* ---- the subsystem ------------------------------------------------------------------------ */
 
 static const struct genl_ops ops[] = {
 	{
@@ -812,7 +812,7 @@ static void noise_exit(void)
 	cancel_delayed_work_sync(&lifetimes);
 }
 
-const struct kcoll_part kcoll_noise = {
+const struct kcoll_subsystem kcoll_noise_subsystem = {
 	.name = "noise",
 	.init = noise_init,
 	.exit = noise_exit,
