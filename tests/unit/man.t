@@ -36,6 +36,37 @@ functions() {
 }
 ok "every function of coll.h has a page" silent functions
 
+# One declaration a line, with single blanks.
+declarations() {
+	tr '\n\t' '  ' | sed 's/  */ /g; s/; */;\n/g; s/( /(/g' | grep 'coll_[a-z_]*(' | sort
+}
+in_header() {
+	sed -e 's,/\*.*\*/,,' -e '/^ *\/\*/,/\*\//d' -e '/^#/d' -e 's/ COLL_MUST_CHECK//' libcoll/coll.h |
+		sed -n '/^[a-z].*coll_[a-z_]*(/,/;/p' | declarations
+}
+in_synopsis() {	# the arguments of .BI stand side by side, and blanks count inside of quotes
+	sed -s -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/s/^\.BI //p' man/*.3 | grep -v '#define' |
+		awk '{ n = split($0, part, "\""); line = ""
+		       for (i = 1; i <= n; i++) {
+			       if (i % 2) gsub(" ", "", part[i])
+			       line = line part[i]
+		       }
+		       print line }' | declarations
+}
+same_declarations() {
+	in_header >"$work/header"
+	in_synopsis >"$work/synopsis"
+	[ "$(wc -l <"$work/synopsis")" -gt 50 ] || echo "only some were found"
+	comm -13 "$work/header" "$work/synopsis"
+}
+ok "each declaration in a page is that of coll.h" silent same_declarations
+
+references() {
+	cat man/*.3 | grep -Eo '^\.BR coll_[a-z_]+ \(3\)' | sed 's/^\.BR //; s/ .*//' | sort -u |
+		unexplained 15 has_page
+}
+ok "every function that a page refers to has a page" silent references
+
 in_overview() {
 	sed 's/\\-/-/g' man/coll.7 | grep -Fqw -- "$1"
 }
