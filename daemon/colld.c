@@ -15,7 +15,7 @@
 
 #include "core/noise/text.h"
 #include "node/units.h"
-#include "node/witness.h"
+#include "node/activity.h"
 #include "daemon/circuit/circuits.h"
 #include "daemon/common/log.h"
 #include "daemon/common/notify.h"

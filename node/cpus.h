@@ -23,7 +23,7 @@ u32 noise_cpus_count(const struct noise_cpus *cpus);
 /* The first CPU that is not below `from`, or NOISE_CPUS_MAX. */
 u32 noise_cpus_next(const struct noise_cpus *cpus, u32 from);
 
-/* Both take a line's end after it; false: it is none, or names a CPU out of range. */
+/* A newline may follow. False: malformed, or a CPU out of range. */
 bool noise_cpus_read_list(struct noise_cpus *cpus, const char *text);
 bool noise_cpus_read_mask(struct noise_cpus *cpus, const char *text);
 /* Cut off when `text` is too short; NOISE_CPUS_TEXT is always enough. Return `text`. */
@@ -34,12 +34,12 @@ char *noise_cpus_mask(const struct noise_cpus *cpus, char *text, size_t bytes);
 bool noise_cpus_file(struct noise_cpus *cpus, const char *path);
 
 /*
- * What a core has of threads beside its first, of those online: idle, they still keep house
- * for it. `root` is /sys/devices/system/cpu. False: no core has two.
+ * The hardware threads of each core beside its first, of those online.
+ * `root` is /sys/devices/system/cpu. False: no core has two.
  */
 bool noise_cpus_siblings(struct noise_cpus *siblings, const char *root);
 
-/* Those that a task (0: the caller) may run on, and its move to others. 0 or -errno. */
+/* Gets and sets the CPUs that a task (0: the caller) may run on. 0 or -errno. */
 int noise_cpus_affinity(int task, struct noise_cpus *cpus);
 int noise_cpus_set_affinity(int task, const struct noise_cpus *cpus);
 

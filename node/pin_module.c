@@ -52,7 +52,7 @@ static void put_rule(struct nl_msg *message, const struct noise_rule *rule, u64 
 }
 
 int noise_pin_module_set(struct netlink *netlink, const struct noise_rules *rules, u32 linger,
-			 u32 kept, void (*rests)(const struct noise_rule *rule))
+			 u32 kept, void (*skipped)(const struct noise_rule *rule))
 {
 	const struct noise_rule keep = { .keep = true, .uid = -1, .parent = kept };
 	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_SET, 0);
@@ -73,7 +73,7 @@ int noise_pin_module_set(struct netlink *netlink, const struct noise_rules *rule
 		if (rule->irq)
 			continue;
 		if (rule->cgroup && cgroup_id(rule->cgroup, &cgroup)) {
-			rests(rule);
+			skipped(rule);
 			continue;
 		}
 		put_rule(message, rule, cgroup);

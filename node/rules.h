@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Where tasks and interrupts may be: the policy of a node, as a file. Lines;
- * # begins a comment. The first rule that matches decides.
+ * The policy of a node, a text file: on which CPUs tasks and interrupts may run. A rule a
+ * line; # begins a comment. The first rule that matches decides.
  *
  *	housekeeping 0-1		where what matches goes
  *	application 2-31		what is kept clear; default: all the others
@@ -37,13 +37,13 @@ struct noise_rule {
 	u32 line;
 };
 
-/* When the tasks of a cgroup may run: `open` of each `period`, from `phase` on; ns. */
+/* The tasks of a cgroup run for `open` of each `period`, from `phase` on; ns. */
 struct noise_window {
 	char *cgroup;
 	u64 period, open, phase;
 };
 
-/* What stands still while a job runs: one of the two. */
+/* Stopped while a job runs: one of the two. */
 struct noise_stop {
 	char *cgroup, *unit;
 };
@@ -64,8 +64,8 @@ int noise_rules_parse(const char *text, struct noise_rules *rules, struct coll_t
 void noise_rules_free(struct noise_rules *rules);
 
 /*
- * Fills in what was not said: housekeeping is the first CPU, and application all
- * the others that are online. -EINVAL: they overlap, or one of them is empty.
+ * Fills in the defaults: housekeeping is the first CPU, application all other CPUs that
+ * are online. -EINVAL: they overlap, or one of them is empty.
  */
 int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The threads of this machine, as /proc tells of them. */
+/* The threads of this machine, from /proc. */
 #ifndef COLL_NOISE_TASK_H
 #define COLL_NOISE_TASK_H
 
@@ -23,7 +23,7 @@ struct noise_tasks {
 	u32 count, room;
 };
 
-/* 0 or -ENOMEM. Who comes or goes meanwhile is there or not. */
+/* 0 or -ENOMEM. Threads that start or end meanwhile may be missing. */
 int noise_tasks_look(struct noise_tasks *tasks);
 void noise_tasks_free(struct noise_tasks *tasks);
 

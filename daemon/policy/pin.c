@@ -24,11 +24,11 @@ struct colld_pin {
 
 /* ---- the module ---------------------------------------------------------------------------- */
 
-static void pin_rests(const struct noise_rule *rule)
+static void pin_rule_skipped(const struct noise_rule *rule)
 {
 	colld_log(LOG_WARNING,
 		  "policy:%u: there is no cgroup %s (the module takes no globs of cgroups); the "
-		  "rule rests",
+		  "rule is skipped",
 		  rule->line, rule->cgroup);
 }
 
@@ -52,7 +52,7 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 			  "without the module: who forks or execs later is moved when it is "
 			  "seen");
 	} else {
-		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rests);
+		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rule_skipped);
 		if (error)
 			colld_log(LOG_ERR, "the module refuses the policy: %s",
 				  netlink_reason(new->netlink));

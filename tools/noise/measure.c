@@ -17,7 +17,7 @@
 #include "trace.h"
 #include "verdict.h"
 #include "watch.h"
-#include "node/witness.h"
+#include "node/activity.h"
 
 enum {
 	OPTION_JSON = 256,
@@ -527,18 +527,18 @@ static int write_capture(const struct measure *m, const struct noise_capture *ca
 static int look_about(const struct measure *m, struct noise_watch *watch,
 		      struct noise_capture *capture)
 {
-	struct noise_witness *before = noise_witness_look(&m->watch.cpus), *after;
+	struct noise_activity *before = noise_activity_sample(&m->watch.cpus), *after;
 	int status = noise_watch_begin(watch, &m->watch, m->command);
 
 	if (!status)
 		status = noise_watch_wait(watch);
-	after = status ? NULL : noise_witness_look(&m->watch.cpus);
+	after = status ? NULL : noise_activity_sample(&m->watch.cpus);
 	if (!status)
 		status = noise_watch_capture(watch, capture);
 	if (!status && before && after)
-		status = noise_witness_difference(before, after, capture);
-	noise_witness_free(before);
-	noise_witness_free(after);
+		status = noise_activity_difference(before, after, capture);
+	noise_activity_free(before);
+	noise_activity_free(after);
 	return status;
 }
 

@@ -11,7 +11,7 @@
 #include "tools/arguments.h"
 #include "node/units.h"
 #include "watch.h"
-#include "node/witness.h"
+#include "node/activity.h"
 
 enum { ROOM = 1 << 20, GLANCE_MS = 100 };
 

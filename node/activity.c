@@ -6,34 +6,35 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "activity.h"
 #include "units.h"
-#include "witness.h"
 
-struct seen {
+struct activity_source {
 	struct coll_noise_source source;
-	bool here;		/* a thread that ran on these CPUs last */
+	bool here;		/* a thread: it ran on these CPUs last */
 };
 
 /* In order of (cause, number, name). */
-struct noise_witness {
-	struct seen *seen;
+struct noise_activity {
+	struct activity_source *source;
 	u32 count, room;
 	struct noise_cpus cpus;
 };
 
-static int witness_see(struct noise_witness *witness, const struct coll_noise_source *source,
-		       bool here)
+static int activity_add(struct noise_activity *activity, const struct coll_noise_source *source,
+			bool here)
 {
-	if (witness->count == witness->room) {
-		const u32 room = witness->room ? 2 * witness->room : 256;
-		struct seen *more = reallocarray(witness->seen, room, sizeof(*more));
+	if (activity->count == activity->room) {
+		const u32 room = activity->room ? 2 * activity->room : 256;
+		struct activity_source *more =
+			reallocarray(activity->source, room, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		witness->seen = more;
-		witness->room = room;
+		activity->source = more;
+		activity->room = room;
 	}
-	witness->seen[witness->count++] = (struct seen){ *source, here };
+	activity->source[activity->count++] = (struct activity_source){ *source, here };
 	return 0;
 }
 
@@ -84,8 +85,8 @@ static const char *interrupt_name(char *text, bool numbered)
 	return numbered && word ? word + 1 : text;
 }
 
-static int read_interrupt(struct noise_witness *witness, char *line, const u32 *column, u32 columns,
-			  bool soft, u32 row)
+static int read_interrupt(struct noise_activity *activity, char *line, const u32 *column,
+			  u32 columns, bool soft, u32 row)
 {
 	char *colon = strchr(line, ':'), *label = line + strspn(line, " "), *at;
 	const bool numbered = isdigit((unsigned char)*label);
@@ -107,17 +108,17 @@ static int read_interrupt(struct noise_witness *witness, char *line, const u32 *
 		if (rest == at)
 			break;
 		at = rest;
-		if (noise_cpus_has(&witness->cpus, column[i]))
+		if (noise_cpus_has(&activity->cpus, column[i]))
 			source.times += times;
 	}
 	if (!strcmp(label, "NMI"))
 		source.cause = COLL_NOISE_NMI;
 	name = soft ? label : interrupt_name(at, numbered);
 	strncpy(source.name, *name ? name : label, sizeof(source.name) - 1);
-	return witness_see(witness, &source, true);
+	return activity_add(activity, &source, true);
 }
 
-static int read_interrupts(struct noise_witness *witness, const char *path, bool soft)
+static int read_interrupts(struct noise_activity *activity, const char *path, bool soft)
 {
 	u32 *column = calloc(COLUMNS_MAX, sizeof(*column)), columns = 0, row = 0;
 	FILE *from = fopen(path, "re");
@@ -128,7 +129,7 @@ static int read_interrupts(struct noise_witness *witness, const char *path, bool
 	if (from && column && getline(&line, &room, from) > 0)
 		columns = read_columns(line, column);
 	while (!status && from && getline(&line, &room, from) > 0)
-		status = read_interrupt(witness, line, column, columns, soft, row++);
+		status = read_interrupt(activity, line, column, columns, soft, row++);
 	if (from)
 		fclose(from);
 	free(line);
@@ -163,7 +164,7 @@ static bool ran_on(const char *stat, const struct noise_cpus *cpus, char *name, 
 	return close && noise_cpus_has(cpus, strtoul(close, NULL, 10));
 }
 
-static int read_thread(struct noise_witness *witness, const char *process, const char *thread)
+static int read_thread(struct noise_activity *activity, const char *process, const char *thread)
 {
 	struct coll_noise_source source = { .cause = COLL_NOISE_THREAD };
 	char path[640], text[1024];
@@ -173,7 +174,7 @@ static int read_thread(struct noise_witness *witness, const char *process, const
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/stat", process, thread);
 	if (!read_small(path, text, sizeof(text)))
 		return 0;
-	here = ran_on(text, &witness->cpus, source.name, sizeof(source.name));
+	here = ran_on(text, &activity->cpus, source.name, sizeof(source.name));
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", process, thread);
 	if (!read_small(path, text, sizeof(text)) ||
 	    sscanf(text, "%llu %*u %llu", &ran, &times) != 2)
@@ -181,10 +182,10 @@ static int read_thread(struct noise_witness *witness, const char *process, const
 	source.number = strtoul(thread, NULL, 10);
 	source.total = ran;
 	source.times = times;
-	return witness_see(witness, &source, here);
+	return activity_add(activity, &source, here);
 }
 
-static int read_process(struct noise_witness *witness, const char *process)
+static int read_process(struct noise_activity *activity, const char *process)
 {
 	char path[300];
 	struct dirent *entry;
@@ -195,14 +196,14 @@ static int read_process(struct noise_witness *witness, const char *process)
 	tasks = opendir(path);
 	while (!status && tasks && (entry = readdir(tasks)))
 		if (isdigit((unsigned char)*entry->d_name))
-			status = read_thread(witness, process, entry->d_name);
+			status = read_thread(activity, process, entry->d_name);
 	if (tasks)
 		closedir(tasks);
 	return status;
 }
 
-/* All but this program. */
-static int read_threads(struct noise_witness *witness)
+/* Of all processes but this one. */
+static int read_threads(struct noise_activity *activity)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
@@ -210,7 +211,7 @@ static int read_threads(struct noise_witness *witness)
 
 	while (!status && processes && (entry = readdir(processes)))
 		if (isdigit((unsigned char)*entry->d_name) && atoi(entry->d_name) != getpid())
-			status = read_process(witness, entry->d_name);
+			status = read_process(activity, entry->d_name);
 	if (processes)
 		closedir(processes);
 	return status;
@@ -220,8 +221,8 @@ static int read_threads(struct noise_witness *witness)
 
 static int in_order(const void *a, const void *b)
 {
-	const struct coll_noise_source *x = &((const struct seen *)a)->source;
-	const struct coll_noise_source *y = &((const struct seen *)b)->source;
+	const struct coll_noise_source *x = &((const struct activity_source *)a)->source;
+	const struct coll_noise_source *y = &((const struct activity_source *)b)->source;
 
 	if (x->cause != y->cause)
 		return x->cause < y->cause ? -1 : 1;
@@ -230,57 +231,59 @@ static int in_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int add_steal(struct noise_witness *witness)
+static int add_steal(struct noise_activity *activity)
 {
 	struct coll_noise_source source = { .cause = COLL_NOISE_STEAL, .name = "hypervisor" };
-	u32 cpu = noise_cpus_next(&witness->cpus, 0);
+	u32 cpu = noise_cpus_next(&activity->cpus, 0);
 
-	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&witness->cpus, cpu + 1))
+	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&activity->cpus, cpu + 1))
 		source.total += noise_steal(cpu);
-	return witness_see(witness, &source, true);
+	return activity_add(activity, &source, true);
 }
 
-struct noise_witness *noise_witness_look(const struct noise_cpus *cpus)
+struct noise_activity *noise_activity_sample(const struct noise_cpus *cpus)
 {
-	struct noise_witness *witness = calloc(1, sizeof(*witness));
+	struct noise_activity *activity = calloc(1, sizeof(*activity));
 
-	if (!witness)
+	if (!activity)
 		return NULL;
-	witness->cpus = *cpus;
-	if (read_interrupts(witness, "/proc/interrupts", false) ||
-	    read_interrupts(witness, "/proc/softirqs", true) || read_threads(witness) ||
-	    add_steal(witness)) {
-		noise_witness_free(witness);
+	activity->cpus = *cpus;
+	if (read_interrupts(activity, "/proc/interrupts", false) ||
+	    read_interrupts(activity, "/proc/softirqs", true) || read_threads(activity) ||
+	    add_steal(activity)) {
+		noise_activity_free(activity);
 		return NULL;
 	}
-	qsort(witness->seen, witness->count, sizeof(*witness->seen), in_order);
-	return witness;
+	qsort(activity->source, activity->count, sizeof(*activity->source),
+	      in_order);
+	return activity;
 }
 
-int noise_witness_difference(const struct noise_witness *before, const struct noise_witness *after,
-			     struct noise_capture *capture)
+int noise_activity_difference(const struct noise_activity *before,
+			      const struct noise_activity *after, struct noise_capture *capture)
 {
 	u32 i;
 
 	for (i = 0; i < after->count; i++) {
-		struct coll_noise_source source = after->seen[i].source;
-		const struct seen *was = bsearch(&after->seen[i], before->seen, before->count,
-						 sizeof(*was), in_order);
+		struct coll_noise_source source = after->source[i].source;
+		const struct activity_source *was =
+			bsearch(&after->source[i], before->source, before->count,
+				sizeof(*was), in_order);
 
 		if (was) {
 			source.times -= was->source.times;
 			source.total -= was->source.total;
 		}
-		if (after->seen[i].here && (source.times || source.total) &&
+		if (after->source[i].here && (source.times || source.total) &&
 		    noise_capture_add_source(capture, &source))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-void noise_witness_free(struct noise_witness *witness)
+void noise_activity_free(struct noise_activity *activity)
 {
-	if (witness)
-		free(witness->seen);
-	free(witness);
+	if (activity)
+		free(activity->source);
+	free(activity);
 }

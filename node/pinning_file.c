@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The file of what is wanted or was moved, for undoing. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pinning.h"
+
+static const char magic[] = "coll pin 1\n";
+
+static void pinning_path(const char *directory, const char *name, char path[4096])
+{
+	snprintf(path, 4096, "%s/%s", directory, name);
+}
+
+static void pinning_print(const struct noise_pin *pin, FILE *to)
+{
+	static const char *const kinds[] = { "task", "irq", "file" };
+
+	if (pin->state != NOISE_PIN_WANTED && pin->state != NOISE_PIN_MOVED)
+		return;
+	fprintf(to, "%s %u %llu %s %s %s\n", kinds[pin->kind], pin->number,
+		(unsigned long long)pin->born, pin->before, pin->after, pin->name);
+}
+
+int noise_pinning_save(const struct noise_pinning *pinning, const char *directory, bool anew)
+{
+	char path[4096], part[4096];
+	FILE *to;
+	bool good;
+	u32 i;
+
+	pinning_path(directory, "pin.state", path);
+	pinning_path(directory, "pin.state.part", part);
+	if (!mkdir(directory, 0755))
+		chmod(directory, 0755);
+	if (!anew && !access(path, F_OK))
+		return -EEXIST;
+	to = fopen(part, "we");
+	if (!to)
+		return -errno;
+	fputs(magic, to);
+	for (i = 0; i < pinning->count; i++)
+		pinning_print(&pinning->pin[i], to);
+	good = !fflush(to) && !fsync(fileno(to));
+	if (fclose(to) || !good || rename(part, path))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static int pinning_parse(struct noise_pinning *pinning, const char *line)
+{
+	struct noise_pin pin = { .state = NOISE_PIN_MOVED };
+	char kind[8], *before = malloc(NOISE_CPUS_TEXT), *after = malloc(NOISE_CPUS_TEXT);
+	unsigned long long born;
+	int name = 0, status = -EINVAL;
+
+	if (before && after && strlen(line) < NOISE_CPUS_TEXT &&
+	    sscanf(line, "%7s %u %llu %s %s %n", kind, &pin.number, &born, before, after, &name) ==
+		    5 && name) {
+		pin.kind = !strcmp(kind, "task") ? NOISE_PIN_TASK :
+			   !strcmp(kind, "irq") ? NOISE_PIN_IRQ : NOISE_PIN_FILE;
+		pin.born = born;
+		snprintf(pin.name, sizeof(pin.name), "%.*s", (int)strcspn(line + name, "\n"),
+			 line + name);
+		/* The only files that this ever writes to. */
+		if (pin.kind != NOISE_PIN_FILE || !strcmp(pin.name, noise_pin_workqueues) ||
+		    !strcmp(pin.name, noise_pin_default_irq))
+			status = noise_pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
+	}
+	free(before);
+	free(after);
+	return status;
+}
+
+int noise_pinning_load(struct noise_pinning *pinning, const char *directory)
+{
+	char path[4096], *line = NULL;
+	size_t room = 0;
+	FILE *from;
+	int status = 0;
+
+	*pinning = (struct noise_pinning){ .count = 0 };
+	pinning_path(directory, "pin.state", path);
+	from = fopen(path, "re");
+	if (!from)
+		return -errno;
+	if (getline(&line, &room, from) < 0 || strcmp(line, magic))
+		status = -EINVAL;
+	while (!status && getline(&line, &room, from) > 0)
+		status = pinning_parse(pinning, line);
+	free(line);
+	fclose(from);
+	return status;
+}
+
+int noise_pinning_forget(const char *directory)
+{
+	char path[4096];
+
+	pinning_path(directory, "pin.state", path);
+	return unlink(path) ? -errno : 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include "pinning.h"
+
+struct noise_pin *noise_pinning_add(struct noise_pinning *pinning,
+					   const struct noise_pin *pin, const char *before,
+					   const char *after)
+{
+	struct noise_pin *to;
+
+	if (pinning->count == pinning->room) {
+		const u32 room = pinning->room ? 2 * pinning->room : 64;
+		struct noise_pin *more = reallocarray(pinning->pin, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		pinning->pin = more;
+		pinning->room = room;
+	}
+	to = &pinning->pin[pinning->count];
+	*to = *pin;
+	to->before = strdup(before);
+	to->after = strdup(after);
+	if (to->before && to->after) {
+		pinning->count++;
+		return to;
+	}
+	free(to->before);
+	free(to->after);
+	return NULL;
+}
+
+void noise_pinning_free(struct noise_pinning *pinning)
+{
+	u32 i;
+
+	for (i = 0; i < pinning->count; i++) {
+		free(pinning->pin[i].before);
+		free(pinning->pin[i].after);
+	}
+	free(pinning->pin);
+	*pinning = (struct noise_pinning){ .count = 0 };
+}
+
+u32 noise_pinning_count(const struct noise_pinning *pinning, enum noise_pin_state state)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < pinning->count; i++)
+		count += pinning->pin[i].state == state;
+	return count;
+}
