@@ -145,7 +145,7 @@ int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning 
 			 const struct coll_machine *machine, void *memory, u64 bytes,
 			 struct circuits_choice *choice);
 
-/* --- table.c ----------------------------------------------------------------- */
+/* --- emit.c ----------------------------------------------------------------- */
 
 /* As coll_algo_emit(), of a tuning in which `ports` is but a hint. */
 int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The algorithm of a call, and what its tuning leaves open: lanes, segment, redundancy.
+ * All of it by the algorithms' own cost formulas.
+ */
+#include "algo/common/clusters.h"
+#include "algo/redundancy/redundancy.h"
+#include "tuning.h"
+
+/* TCP as it usually is, where nothing has been measured. */
+static struct coll_machine machine_or_usual(const struct coll_machine *machine)
+{
+	struct coll_machine m = *machine;
+
+	if (m.alpha <= 0)
+		m.alpha = 20e-6;
+	if (m.overhead <= 0)
+		m.overhead = 2e-6;
+	if (m.beta <= 0)
+		m.beta = 0.25e-9;
+	if (m.byte_gap <= 0)
+		m.byte_gap = m.beta;
+	if (m.gamma <= 0)
+		m.gamma = 0.1e-9;
+	return m;
+}
+
+u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine)
+{
+	const struct coll_machine m = machine_or_usual(machine);
+	const u32 most = coll_clusters_smallest(call);
+	u32 best = 1, n;
+
+	/* Equally fast: the fewer. */
+	for (n = 2; n <= most; n++)
+		if (coll_across_beta(&m, n) < coll_across_beta(&m, best) * 0.999)
+			best = n;
+	return best;
+}
+
+enum { SEGMENT_MIN = 1 << 13 };	/* shorter ones are not tried: headers, and urgent messages */
+
+void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const bool blocks = call->collective == COLL_REDUCE_SCATTER ||
+			    call->collective == COLL_REDUCE_SCATTER_BLOCK;
+	const u64 n = blocks ? blocks_bytes(call, 0, call->ranks) : call_bytes(call);
+	const struct coll_machine m = machine_or_usual(machine);
+	struct coll_tuning tried = *tuning;
+	double least = 0, cost;
+	u64 parts;
+
+	if (!algo->clusters || !coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
+	    tuning->segment != COLL_UNSET)
+		return;
+	for (parts = 1; n / parts >= SEGMENT_MIN; parts *= 2) {
+		tried.segment = (n + parts - 1) / parts;
+		cost = algo->cost(call, &tried, &m);
+		if (parts > 1 && cost >= least)
+			continue;
+		tuning->segment = tried.segment;
+		least = cost;
+	}
+}
+
+void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
+			    const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const bool relayed = coll_algo_has_option(algo, "relays");
+	const struct coll_machine m = machine_or_usual(machine);
+	struct redundancy best;
+
+	if (!coll_algo_has_option(algo, "T") || tuning->redundancy != COLL_UNSET ||
+	    tuning->relays != COLL_UNSET ||
+	    (m.noise[0].rate <= 0 && m.link_noise.rate <= 0))
+		return;
+	best = coll_redundancy_best(call, relayed ? ~0u : 0, &m);
+	tuning->redundancy = best.exchanges;
+	if (relayed)
+		tuning->relays = best.relays;
+}
+
+/* What an algorithm has of them; most have nothing. */
+static struct redundancy redundancy_in(const struct coll_algo *algo, const struct coll_call *call,
+				       const struct coll_tuning *tuning)
+{
+	if (!coll_algo_has_option(algo, "T"))
+		return (struct redundancy){ 0, 0 };
+	return coll_algo_has_option(algo, "relays") ? coll_redundancy_relayed_of(call, tuning) :
+					    coll_redundancy_of(call, tuning);
+}
+
+/* The cheapest of those that are made for clusters, or of those that are not. */
+static const struct coll_algo *algo_cheapest(const struct coll_call *call,
+					     const struct coll_tuning *tuning,
+					     const struct coll_machine *m, bool clusters)
+{
+	const struct coll_algo *const *algo, *best = NULL;
+	double least = 0;
+
+	for (algo = coll_algos; *algo; algo++) {
+		double cost;
+
+		struct coll_tuning chosen = *tuning;
+
+		/* Whether others know the counts is not known here: by name only. */
+		if ((*algo)->collective != call->collective || (*algo)->needs_counts ||
+		    (*algo)->baseline || (*algo)->clusters != clusters ||
+		    coll_algo_refuses(*algo, call, tuning))
+			continue;
+		coll_segment_choose(*algo, call, m, &chosen);
+		coll_redundancy_choose(*algo, call, m, &chosen);
+		cost = (*algo)->cost(call, &chosen, m) +
+		       coll_redundancy_delay(call, redundancy_in(*algo, call, &chosen), m);
+		if (!best || cost < least) {
+			best = *algo;
+			least = cost;
+		}
+	}
+	return best;
+}
+
+/*
+ * Between clusters nobody but those made for them keeps to n links, so they are
+ * taken if one of them fits; else all ways are taken for far ones.
+ */
+const struct coll_algo *coll_algo_choose(const struct coll_call *call,
+					 const struct coll_tuning *tuning,
+					 const struct coll_machine *machine)
+{
+	struct coll_machine m = machine_or_usual(machine);
+	const struct coll_algo *best = NULL;
+
+	if (coll_clusters_count(call) > 1) {
+		best = algo_cheapest(call, tuning, &m, true);
+		m.alpha = coll_across_alpha(call, &m);
+	}
+	return best ? best : algo_cheapest(call, tuning, &m, false);
+}
