@@ -175,7 +175,7 @@ static u32 failures_of(struct circuits_state *s, const struct pair *pair)
 }
 
 sim_time sim_circuits_ask(struct circuits_state *s, u32 rank, u32 peer, u8 flags, u32 op,
-		      sim_time now, u32 *peer_op)
+			  sim_time now, u32 *peer_op)
 {
 	const u8 way = flags & COLL_ONE_WAY;
 	const u32 side = rank > peer;
@@ -228,7 +228,7 @@ sim_time circuits_give_back(struct circuits_state *s, u32 rank, u32 peer, u8 fla
 }
 
 sim_time sim_circuits_carry(struct circuits_state *s, u32 from, u32 to, u64 bytes, sim_time time,
-			sim_time way)
+			    sim_time way)
 {
 	struct port *port = port_to(s, from, to, 0);
 

@@ -133,7 +133,8 @@ static struct coll_noise_span walk_next(struct walk *walk)
 
 static struct noise_event event_of(const struct walk *walk, struct coll_noise_span span)
 {
-	return (struct noise_event){ (sim_time)(span.start * NS) - walk->shift, span.duration * NS };
+	return (struct noise_event){ (sim_time)(span.start * NS) - walk->shift,
+				     span.duration * NS };
 }
 
 struct noise_event noise_next(const struct noise *noise, u64 stream, sim_time x)

@@ -6,27 +6,9 @@
 #include <unistd.h>
 
 #include "algo/common/ranks.h"
-#include "emit.h"
-#include "program.h"
+#include "program_make.h"
 
-enum { SAMPLES = 24 };
-
-/* What the reading of all ranks needs besides. */
-struct making {
-	struct program *p;
-	const struct sim_job *job;
-	const struct coll_schedule *const *schedule;	/* all of them; NULL: they are emitted */
-	bool exact;
-	bool sampled;		/* not all ranks are looked at */
-	struct emit_room room;	/* that schedules are emitted into */
-	u32 *bucket;		/* hash of a shape -> class + 1, open addressing */
-	u32 buckets;
-	u64 kept;		/* bytes of shapes */
-	char *why;
-	size_t why_bytes;
-};
-
-static int program_wrong(const struct making *m, int error, const char *text)
+int program_wrong(const struct program_making *m, int error, const char *text)
 {
 	snprintf(m->why, m->why_bytes, "%s", text);
 	return error;
@@ -47,7 +29,7 @@ static bool rank_in_place(const struct coll_call *call, u32 rank)
 	}
 }
 
-static int emit_rank(struct making *m, u32 rank, const struct coll_schedule **schedule)
+static int emit_rank(struct program_making *m, u32 rank, const struct coll_schedule **schedule)
 {
 	struct coll_call call = m->job->call;
 	struct coll_schedule *s = NULL;
@@ -67,7 +49,7 @@ static int emit_rank(struct making *m, u32 rank, const struct coll_schedule **sc
 		     : 0;
 }
 
-static int read_rank(struct making *m, u32 rank, const struct coll_schedule **s)
+static int read_rank(struct program_making *m, u32 rank, const struct coll_schedule **s)
 {
 	if (!m->schedule)
 		return emit_rank(m, rank, s);
@@ -78,7 +60,7 @@ static int read_rank(struct making *m, u32 rank, const struct coll_schedule **s)
 				       "schedules that are not all ranks', in their order");
 }
 
-/* ---- shapes ----------------------------------------------------------------- */
+/* ---- shapes --------------------------------------------------------------- */
 
 static u64 hash_of(u64 hash, u64 value)
 {
@@ -94,7 +76,7 @@ static u64 shape_hash(const struct coll_schedule *s, bool exact)
 
 	for (i = 0; i < s->ops; i++) {
 		hash = hash_of(hash, op[i].kind | op[i].flags << 8 | (u64)op[i].reduction << 16 |
-					   (u64)op[i].slot << 32);
+					     (u64)op[i].slot << 32);
 		hash = hash_of(hash, op[i].bytes ^ (u64)op[i].unless << 32);
 		hash = hash_of(hash, op[i].waits);
 		if (exact)
@@ -136,7 +118,8 @@ static u32 shift_to(u32 rank, u32 peer, u32 ranks)
 }
 
 /* The first member: peers are flips until another member says otherwise. */
-static int class_init(struct making *m, struct program_class *class, const struct coll_schedule *s)
+static int class_init(struct program_making *m, struct program_class *class,
+		      const struct coll_schedule *s)
 {
 	const u64 memory = (u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	u32 i;
@@ -167,7 +150,8 @@ static int class_init(struct making *m, struct program_class *class, const struc
 }
 
 /* What an op's peer is for the first `members` ranks becomes a list. */
-static int peer_to_list(struct making *m, struct program_class *class, struct program_peer *peer)
+static int peer_to_list(struct program_making *m, struct program_class *class,
+			struct program_peer *peer)
 {
 	u32 *list = malloc(m->p->ranks * sizeof(u32)), i;
 
@@ -180,8 +164,8 @@ static int peer_to_list(struct making *m, struct program_class *class, struct pr
 }
 
 /* The next member's peer must be what the form says, or the form changes. */
-static int peer_add(struct making *m, struct program_class *class, struct program_peer *peer,
-		    u32 rank, u32 to)
+static int peer_add(struct program_making *m, struct program_class *class,
+		    struct program_peer *peer, u32 rank, u32 to)
 {
 	const u32 ranks = m->p->ranks, first = class->rank[0];
 	struct program_peer shift = { .form = FORM_SHIFT };
@@ -211,7 +195,8 @@ static int peer_add(struct making *m, struct program_class *class, struct progra
 }
 
 /* Room for one more: arrays of members grow by doubling. */
-static int class_add(struct making *m, struct program_class *class, const struct coll_schedule *s)
+static int class_add(struct program_making *m, struct program_class *class,
+		     const struct coll_schedule *s)
 {
 	const u32 members = class->members;
 	u32 i;
@@ -234,7 +219,7 @@ static int class_add(struct making *m, struct program_class *class, const struct
 	return error;
 }
 
-static int buckets_grow(struct making *m)
+static int buckets_grow(struct program_making *m)
 {
 	const u32 buckets = m->buckets ? 2 * m->buckets : 64;
 	u32 *bucket = calloc(buckets, sizeof(u32)), i, at;
@@ -259,7 +244,7 @@ static int buckets_grow(struct making *m)
 }
 
 /* The class of this shape, new or old. */
-static int class_find(struct making *m, const struct coll_schedule *s, u32 *index)
+static int class_find(struct program_making *m, const struct coll_schedule *s, u32 *index)
 {
 	struct program *p = m->p;
 	u32 at;
@@ -281,7 +266,7 @@ static int class_find(struct making *m, const struct coll_schedule *s, u32 *inde
 	return class_init(m, &p->class[*index], s);
 }
 
-static int read_all_ranks(struct making *m)
+static int read_all_ranks(struct program_making *m)
 {
 	struct program *p = m->p;
 	const struct coll_schedule *s;
@@ -308,208 +293,7 @@ static int read_all_ranks(struct making *m)
 	return error;
 }
 
-/* ---- matching --------------------------------------------------------------- */
-
-/* The receives of one rank, or its sends, by peer and slot. */
-struct inbox {
-	u32 rank, kind, count, room;
-	struct {
-		u32 peer, slot, op;
-	} *message;
-};
-
-/* Several are kept: the ops of a schedule talk to its peers in turn. */
-enum { INBOXES = 128 };
-
-static int compare_messages(const void *left, const void *right)
-{
-	const u32 *a = left, *b = right;	/* peer, slot */
-
-	if (a[0] != b[0])
-		return a[0] < b[0] ? -1 : 1;
-	return (a[1] > b[1]) - (a[1] < b[1]);
-}
-
-static int inbox_fill(const struct making *m, struct inbox *inbox, u32 rank, u32 kind)
-{
-	const struct program_class *class = &m->p->class[program_class_of(m->p, rank)];
-	const struct coll_op *op = coll_ops(class->schedule);
-	u32 i;
-
-	if (class->schedule->ops > inbox->room) {
-		void *more = realloc(inbox->message,
-				     class->schedule->ops * sizeof(*inbox->message));
-
-		if (!more)
-			return program_wrong(m, -ENOMEM, "out of memory");
-		inbox->message = more;
-		inbox->room = class->schedule->ops;
-	}
-	inbox->rank = rank;
-	inbox->kind = kind;
-	inbox->count = 0;
-	for (i = 0; i < class->schedule->ops; i++)
-		if (op[i].kind == kind) {
-			inbox->message[inbox->count].peer =
-				program_peer_rank(m->p, &class->peer[i], rank);
-			inbox->message[inbox->count].slot = op[i].slot;
-			inbox->message[inbox->count++].op = i;
-		}
-	if (inbox->count)
-		qsort(inbox->message, inbox->count, sizeof(*inbox->message), compare_messages);
-	return 0;
-}
-
-static u32 inbox_find(const struct inbox *inbox, u32 peer, u32 slot)
-{
-	const u32 key[2] = { peer, slot };
-	const u32 *found = inbox->count ? bsearch(key, inbox->message, inbox->count,
-						  sizeof(*inbox->message), compare_messages) :
-					  NULL;
-
-	return found ? found[2] : COLL_NONE;
-}
-
-static u32 other_kind(const struct coll_op *op)
-{
-	return op->kind == COLL_OP_SEND ? COLL_OP_RECV : COLL_OP_SEND;
-}
-
-/* Whether `op` of this rank and op `other` of its peer are one message. */
-static bool program_matches(const struct program *p, const struct program_class *class, u32 op,
-			    u32 rank, u32 other)
-{
-	const struct coll_op *mine = &coll_ops(class->schedule)[op], *theirs;
-	const u32 peer = program_peer_rank(p, &class->peer[op], rank);
-	const struct program_class *its = &p->class[program_class_of(p, peer)];
-
-	if (other >= its->schedule->ops)
-		return false;
-	theirs = &coll_ops(its->schedule)[other];
-	return theirs->kind == other_kind(mine) && theirs->slot == mine->slot &&
-	       theirs->bytes == mine->bytes &&
-	       program_peer_rank(p, &its->peer[other], peer) == rank;
-}
-
-static int find_match(struct making *m, struct inbox *inbox, const struct program_class *class,
-		      u32 op, u32 rank, u32 *other)
-{
-	const struct coll_op *mine = &coll_ops(class->schedule)[op];
-	const u32 peer = program_peer_rank(m->p, &class->peer[op], rank);
-	int error;
-
-	inbox += (2 * peer + (mine->kind == COLL_OP_SEND)) % INBOXES;
-	if (inbox->rank != peer || inbox->kind != other_kind(mine)) {
-		error = inbox_fill(m, inbox, peer, other_kind(mine));
-		if (error)
-			return error;
-	}
-	*other = inbox_find(inbox, rank, mine->slot);
-	if (*other != COLL_NONE && program_matches(m->p, class, op, rank, *other))
-		return 0;
-	snprintf(m->why, m->why_bytes, "rank %u, op %u: rank %u has no such message", rank, op,
-		 peer);
-	return -EINVAL;
-}
-
-/* Ranks that differ in all that has ever made a difference: ends, middles, parities. */
-static u32 sample_rank(u32 i, u32 ranks)
-{
-	if (i < 4)
-		return i % ranks;
-	if (i < 8)
-		return ranks - 1 - (i - 4) % ranks;
-	return (u64)(i - 7) * 2654435761u % ranks;
-}
-
-/* Whether the message of `op` is that of `other` for all members. */
-static bool all_match(const struct making *m, const struct program_class *class, u32 op, u32 other)
-{
-	const u32 count = m->sampled ? SAMPLES : class->members;
-	u32 i;
-
-	for (i = 0; i < count; i++)
-		if (!program_matches(m->p, class, op,
-				     m->sampled ? sample_rank(i, m->p->ranks)
-						: program_rank(class, i),
-				     other))
-			return false;
-	return true;
-}
-
-/* Peers of few classes: an op that was right for one member is right for many. */
-struct guesses {
-	u32 count, next;
-	u32 op[8];
-};
-
-static int guess_match(struct making *m, struct inbox *inbox, const struct program_class *class,
-		       u32 op, u32 rank, struct guesses *guesses, u32 *other)
-{
-	const u32 most = sizeof(guesses->op) / sizeof(*guesses->op);
-	u32 i;
-	int error;
-
-	for (i = 0; i < guesses->count; i++)
-		if (program_matches(m->p, class, op, rank, guesses->op[i])) {
-			*other = guesses->op[i];
-			return 0;
-		}
-	error = find_match(m, inbox, class, op, rank, other);
-	guesses->op[guesses->next] = *other;
-	guesses->next = (guesses->next + 1) % most;
-	guesses->count += guesses->count < most;
-	return error;
-}
-
-/* The same op of the peer for all members, if they agree; else each one's. */
-static int match_op(struct making *m, struct inbox *inbox, struct program_class *class, u32 op)
-{
-	struct guesses guesses = { 0 };
-	u32 other, i;
-	int error = find_match(m, inbox, class, op, program_rank(class, 0), &other);
-
-	if (error)
-		return error;
-	if (all_match(m, class, op, other)) {
-		class->match[op] = other;
-		return 0;
-	}
-	class->match_list[op] = malloc(class->members * sizeof(u32));
-	if (!class->match_list[op])
-		return program_wrong(m, -ENOMEM, "out of memory");
-	for (i = 0; i < class->members && !error; i++)
-		error = guess_match(m, inbox, class, op, program_rank(class, i), &guesses,
-				    &class->match_list[op][i]);
-	return error;
-}
-
-static int match_all(struct making *m)
-{
-	struct program *p = m->p;
-	struct inbox inbox[INBOXES] = { 0 };
-	u32 c, i;
-	int error = 0;
-
-	for (i = 0; i < INBOXES; i++)
-		inbox[i].rank = COLL_NONE;
-	for (c = 0; c < p->classes && !error; c++) {
-		struct program_class *class = &p->class[c];
-		const struct coll_op *op = coll_ops(class->schedule);
-
-		for (i = 0; i < class->schedule->ops && !error; i++) {
-			if (op[i].kind == COLL_OP_SEND || op[i].kind == COLL_OP_RECV)
-				error = match_op(m, inbox, class, i);
-			if (op[i].kind == COLL_OP_SEND)
-				p->sends += class->members;
-		}
-	}
-	for (i = 0; i < INBOXES; i++)
-		free(inbox[i].message);
-	return error;
-}
-
-/* ---- a program -------------------------------------------------------------- */
+/* ---- a program ------------------------------------------------------------ */
 
 static void class_free(struct program_class *class)
 {
@@ -543,7 +327,7 @@ void program_free(struct program *p)
 	free(p);
 }
 
-static int program_make(struct making *m, u32 ranks, int (*read)(struct making *m),
+static int program_make(struct program_making *m, u32 ranks, int (*read)(struct program_making *m),
 			struct program **program)
 {
 	int error;
@@ -554,7 +338,7 @@ static int program_make(struct making *m, u32 ranks, int (*read)(struct making *
 	m->p->ranks = ranks;
 	error = read(m);
 	if (!error)
-		error = match_all(m);
+		error = program_match(m);
 	free(m->room.memory);
 	free(m->bucket);
 	if (error) {
@@ -568,8 +352,11 @@ static int program_make(struct making *m, u32 ranks, int (*read)(struct making *
 int program_new(const struct program_source *source, bool exact, struct program **program,
 		char *why, size_t bytes)
 {
-	struct making m = { .job = source->job, .schedule = source->schedule, .exact = exact,
-			    .why = why, .why_bytes = bytes };
+	struct program_making m = { .job = source->job,
+				    .schedule = source->schedule,
+				    .exact = exact,
+				    .why = why,
+				    .why_bytes = bytes };
 
 	return program_make(&m, source->ranks, read_all_ranks, program);
 }
@@ -594,7 +381,16 @@ u64 program_bytes(const struct program *p)
 	return bytes;
 }
 
-/* ---- regular algorithms ----------------------------------------------------- */
+/* ---- regular algorithms --------------------------------------------------- */
+
+u32 program_sample_rank(u32 i, u32 ranks)
+{
+	if (i < 4)
+		return i % ranks;
+	if (i < 8)
+		return ranks - 1 - (i - 4) % ranks;
+	return (u64)(i - 7) * 2654435761u % ranks;
+}
 
 bool program_regular(const struct sim_job *job)
 {
@@ -607,7 +403,7 @@ bool program_regular(const struct sim_job *job)
 	       !(regular & COLL_REGULAR_EVEN_PARTS && call->count % call->ranks);
 }
 
-static int read_samples(struct making *m)
+static int read_samples(struct program_making *m)
 {
 	struct program *p = m->p;
 	struct program_class class;
@@ -627,7 +423,7 @@ static int read_samples(struct making *m)
 	class.rank = sampled;
 	class.members = 1;
 	for (i = 1; i < SAMPLES && !error; i++) {
-		error = emit_rank(m, sample_rank(i, p->ranks), &s);
+		error = emit_rank(m, program_sample_rank(i, p->ranks), &s);
 		if (!error && !same_shape(s, class.schedule, false))
 			error = program_wrong(m, -EINVAL, "a regular algorithm is not");
 		for (k = 0; k < class.schedule->ops && !error; k++)
@@ -647,7 +443,7 @@ static int read_samples(struct making *m)
 int program_new_regular(const struct sim_job *job, struct program **program, char *why,
 			size_t bytes)
 {
-	struct making m = { .job = job, .sampled = true, .why = why, .why_bytes = bytes };
+	struct program_making m = { .job = job, .sampled = true, .why = why, .why_bytes = bytes };
 
 	return program_make(&m, job->call.ranks, read_samples, program);
 }

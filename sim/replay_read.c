@@ -1,161 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay_program.h"
+#include "replay_text.h"
 
 enum { RANKS_MAX = 1 << 16, GROUPS_MAX = 1 << 20 };
 
-enum key {
-	KEY_VERSION, KEY_RANK, KEY_RANKS, KEY_NUMBER, KEY_ID, KEY_GROUP, KEY_TO, KEY_FROM,
-	KEY_TAG, KEY_BYTES, KEY_REQUEST, KEY_REQUESTS, KEY_ROOT, KEY_SEND, KEY_RECV,
-	KEY_ELEMENT, KEY_COMMUTATIVE, KEY_NS, KEYS,
-};
-
-static const char *const key_names[KEYS] = {
-	"version", "rank", "ranks", "number", "id", "group", "to", "from", "tag", "bytes",
-	"request", "requests", "root", "send", "recv", "element", "commutative", "ns",
-};
-
-struct reader {
-	struct replay *replay;
-	struct replay_rank *rank;
-	u32 number, line;
-	bool ended;
-	char *value[KEYS];		/* of this line */
-	/* Requests so far, ascending, and the events that began them. */
-	u64 *request;
-	u32 *begun;
-	u32 requests, request_room, begun_room;
-	char *why;
-	size_t why_bytes;
-};
-
-bool replay_grow(void **array, u32 *room, u32 count, size_t piece)
-{
-	u32 wanted = *room ? 2 * *room : 32;
-	void *more;
-
-	if (count < *room)
-		return true;
-	if (wanted < *room)
-		return false;
-	more = realloc(*array, wanted * piece);
-	if (!more)
-		return false;
-	*array = more;
-	*room = wanted;
-	return true;
-}
-
-int replay_wrong(char *why, size_t bytes, const struct replay_rank *rank, u32 line,
-		 const char *format, ...)
-{
-	char text[200];
-	va_list values;
-
-	va_start(values, format);
-	vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	snprintf(why, bytes, "%s:%u: %s", rank->name, line, text);
-	return -EINVAL;
-}
-
-#define wrong(r, ...) replay_wrong((r)->why, (r)->why_bytes, (r)->rank, (r)->line, __VA_ARGS__)
-
-static int no_memory(struct reader *r)
-{
-	snprintf(r->why, r->why_bytes, "out of memory");
-	return -ENOMEM;
-}
-
-/* ---- lines ---------------------------------------------------------------------- */
-
-/* Cuts a line into its word and the values of the keys that are known. */
-static char *cut_line(struct reader *r, char *line)
-{
-	char *save, *word = strtok_r(line, " \t\r", &save), *pair, *equals;
-	int key;
-
-	memset(r->value, 0, sizeof(r->value));
-	while (word && (pair = strtok_r(NULL, " \t\r", &save))) {
-		equals = strchr(pair, '=');
-		if (!equals)
-			continue;
-		*equals = '\0';
-		for (key = 0; key < KEYS; key++)
-			if (!strcmp(pair, key_names[key]))
-				r->value[key] = equals + 1;
-	}
-	return word;
-}
-
-/* A number from `least` to `most`, with `end` behind. */
-static bool read_number(const char *text, s64 least, u64 most, char **rest, u64 *number)
-{
-	const bool minus = *text == '-';
-
-	if (!isdigit((unsigned char)text[minus]))
-		return false;
-	errno = 0;
-	*number = strtoull(text + minus, rest, 10);
-	if (errno)
-		return false;
-	if (minus) {
-		if (*number > (u64)-least)
-			return false;
-		*number = -*number;
-		return true;
-	}
-	return least < 0 || *number >= (u64)least ? *number <= most : false;
-}
-
-static int value_of(struct reader *r, enum key key, s64 least, u64 most, u64 *number)
-{
-	char *rest;
-
-	if (!r->value[key])
-		return wrong(r, "%s= is missing", key_names[key]);
-	if (read_number(r->value[key], least, most, &rest, number) && !*rest)
-		return 0;
-	return wrong(r, "%s=%.40s: a number from %lld to %llu is wanted", key_names[key],
-		     r->value[key], (long long)least, (unsigned long long)most);
-}
-
-/* The same, or `otherwise` where the key is not there. */
-static int value_or(struct reader *r, enum key key, u64 most, u64 otherwise, u64 *number)
-{
-	*number = otherwise;
-	return r->value[key] ? value_of(r, key, 0, most, number) : 0;
-}
-
-/* Numbers with commas between go to the rank's list. */
-static int read_list(struct reader *r, enum key key, u64 most, u32 *first, u32 *count)
-{
-	char *at = r->value[key], *rest;
-	u64 number;
-
-	*first = r->rank->lists;
-	for (*count = 0; ; (*count)++, at = rest + 1) {
-		if (!read_number(at, 0, most, &rest, &number) || (*rest && *rest != ','))
-			return wrong(r, "%s=: numbers up to %llu with commas between are wanted",
-				     key_names[key], (unsigned long long)most);
-		if (!replay_grow((void **)&r->rank->list, &r->rank->list_room, r->rank->lists,
-				 sizeof(u64)))
-			return no_memory(r);
-		r->rank->list[r->rank->lists++] = number;
-		if (!*rest) {
-			(*count)++;
-			return 0;
-		}
-	}
-}
-
-/* ---- groups ----------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------- */
 
 static bool same_members(const struct replay_group *group, const u64 *member, u32 members)
 {
@@ -168,7 +20,7 @@ static bool same_members(const struct replay_group *group, const u64 *member, u3
 }
 
 /* Groups of this rank with the same ranks that have no id: how many there are. */
-static u32 count_alike(const struct reader *r, const u64 *member, u32 members)
+static u32 count_alike(const struct replay_reader *r, const u64 *member, u32 members)
 {
 	u32 count = 0, i;
 
@@ -181,7 +33,7 @@ static u32 count_alike(const struct reader *r, const u64 *member, u32 members)
 	return count;
 }
 
-static int group_new(struct reader *r, u64 id, u32 nth, const u64 *member, u32 members)
+static int group_new(struct replay_reader *r, u64 id, u32 nth, const u64 *member, u32 members)
 {
 	struct replay *replay = r->replay;
 	struct replay_group *group;
@@ -189,27 +41,28 @@ static int group_new(struct reader *r, u64 id, u32 nth, const u64 *member, u32 m
 
 	if (!replay_grow((void **)&replay->group, &replay->group_room, replay->groups,
 			 sizeof(*group)))
-		return no_memory(r);
+		return replay_no_memory(r);
 	group = &replay->group[replay->groups];
 	*group = (struct replay_group){ .id = id, .nth = nth, .ranks = members,
 					.rank = malloc(members * sizeof(u32)),
 					.index = malloc(replay->ranks * sizeof(u32)) };
 	replay->groups++;
 	if (!group->rank || !group->index)
-		return no_memory(r);
+		return replay_no_memory(r);
 	for (i = 0; i < replay->ranks; i++)
 		group->index[i] = COLL_NONE;
 	for (i = 0; i < members; i++) {
 		group->rank[i] = member[i];
 		if (group->index[member[i]] != COLL_NONE)
-			return wrong(r, "rank %u is in the group twice", (u32)member[i]);
+			return replay_line_wrong(r, "rank %u is in the group twice",
+						 (u32)member[i]);
 		group->index[member[i]] = i;
 	}
 	return 0;
 }
 
 /* Communicators of the same ranks are told apart by their id, or else by their order. */
-static int find_group(struct reader *r, u64 id, const u64 *member, u32 members, u32 *index)
+static int find_group(struct replay_reader *r, u64 id, const u64 *member, u32 members, u32 *index)
 {
 	const u32 nth = id ? 0 : count_alike(r, member, members);
 	u32 i;
@@ -222,24 +75,24 @@ static int find_group(struct reader *r, u64 id, const u64 *member, u32 members, 
 	return i < r->replay->groups ? 0 : group_new(r, id, nth, member, members);
 }
 
-static int read_group(struct reader *r)
+static int read_group(struct replay_reader *r)
 {
 	struct replay_rank *rank = r->rank;
 	u32 first, count, index, i;
 	u64 number, id;
-	int error = value_of(r, KEY_NUMBER, 0, GROUPS_MAX, &number);
+	int error = replay_value(r, KEY_NUMBER, 0, GROUPS_MAX, &number);
 
 	if (!error)
-		error = value_or(r, KEY_ID, ~(u64)0, 0, &id);
+		error = replay_value_or(r, KEY_ID, ~(u64)0, 0, &id);
 	if (!error && !r->value[KEY_RANKS])
-		error = wrong(r, "ranks= is missing");
+		error = replay_line_wrong(r, "ranks= is missing");
 	if (!error && strchr(r->value[KEY_RANKS], '-'))
-		error = wrong(r, "a group with ranks of another job is not replayed");
+		error = replay_line_wrong(r, "a group with ranks of another job is not replayed");
 	if (!error)
-		error = read_list(r, KEY_RANKS, r->replay->ranks - 1, &first, &count);
+		error = replay_value_list(r, KEY_RANKS, r->replay->ranks - 1, &first, &count);
 	if (!error && number != rank->groups)
-		error = wrong(r, "number=%llu, but the next group is %u",
-			      (unsigned long long)number, rank->groups);
+		error = replay_line_wrong(r, "number=%llu, but the next group is %u",
+					  (unsigned long long)number, rank->groups);
 	if (!error)
 		error = find_group(r, id, rank->list + first, count, &index);
 	if (error)
@@ -247,51 +100,52 @@ static int read_group(struct reader *r)
 	for (i = 0; i < count && rank->list[first + i] != r->number; i++)
 		;
 	if (i == count && !r->replay->alike)
-		return wrong(r, "rank %u is not in this group of its own", r->number);
+		return replay_line_wrong(r, "rank %u is not in this group of its own", r->number);
 	if (!replay_grow((void **)&rank->group, &rank->group_room, rank->groups, sizeof(u32)))
-		return no_memory(r);
+		return replay_no_memory(r);
 	rank->group[rank->groups++] = index + 1;
 	return 0;
 }
 
-/* ---- events ------------------------------------------------------------------------ */
+/* ---- events --------------------------------------------------------------- */
 
-static int event_group(struct reader *r, struct replay_event *e)
+static int event_group(struct replay_reader *r, struct replay_event *e)
 {
 	u64 number;
-	int error = value_of(r, KEY_GROUP, 0, GROUPS_MAX, &number);
+	int error = replay_value(r, KEY_GROUP, 0, GROUPS_MAX, &number);
 
 	if (error)
 		return error;
 	if (number >= r->rank->groups)
-		return wrong(r, "group=%llu has not been defined", (unsigned long long)number);
+		return replay_line_wrong(r, "group=%llu has not been defined",
+					 (unsigned long long)number);
 	e->group = r->rank->group[number] - 1;
 	return 0;
 }
 
-static int event_request(struct reader *r, struct replay_event *e)
+static int event_request(struct replay_reader *r, struct replay_event *e)
 {
 	u64 number;
-	int error = value_of(r, KEY_REQUEST, 1, ~(u64)0 >> 1, &number);
+	int error = replay_value(r, KEY_REQUEST, 1, ~(u64)0 >> 1, &number);
 
 	if (error)
 		return error;
 	e->nonblocking = true;
 	if (r->requests && number <= r->request[r->requests - 1])
-		return wrong(r, "request=%llu: the last was %llu, and they ascend",
-			     (unsigned long long)number,
-			     (unsigned long long)r->request[r->requests - 1]);
+		return replay_line_wrong(r, "request=%llu: the last was %llu, and they ascend",
+					 (unsigned long long)number,
+					 (unsigned long long)r->request[r->requests - 1]);
 	if (!replay_grow((void **)&r->request, &r->request_room, r->requests, sizeof(u64)) ||
 	    !replay_grow((void **)&r->begun, &r->begun_room, r->requests, sizeof(u32)))
-		return no_memory(r);
+		return replay_no_memory(r);
 	r->request[r->requests] = number;
 	r->begun[r->requests++] = r->rank->events;
 	return 0;
 }
 
-static int read_message(struct reader *r, struct replay_event *e)
+static int read_message(struct replay_reader *r, struct replay_event *e)
 {
-	const enum key side = e->kind == EVENT_SEND ? KEY_TO : KEY_FROM;
+	const enum replay_key side = e->kind == EVENT_SEND ? KEY_TO : KEY_FROM;
 	const struct replay_group *group;
 	u64 peer, tag;
 	int error = event_group(r, e);
@@ -299,13 +153,13 @@ static int read_message(struct reader *r, struct replay_event *e)
 	if (error)
 		return error;
 	if (r->replay->alike)
-		return wrong(r, "a message: one rank's cannot stand for those of all");
+		return replay_line_wrong(r, "a message: one rank's cannot stand for those of all");
 	group = &r->replay->group[e->group];
-	error = value_of(r, side, REPLAY_NONE, group->ranks - 1, &peer);
+	error = replay_value(r, side, REPLAY_NONE, group->ranks - 1, &peer);
 	if (!error)
-		error = value_of(r, KEY_TAG, REPLAY_ANY, INT32_MAX, &tag);
+		error = replay_value(r, KEY_TAG, REPLAY_ANY, INT32_MAX, &tag);
 	if (!error)
-		error = value_of(r, KEY_BYTES, 0, COLL_BYTES_MAX, &e->bytes);
+		error = replay_value(r, KEY_BYTES, 0, COLL_BYTES_MAX, &e->bytes);
 	if (error)
 		return error;
 	e->tag = tag;
@@ -323,22 +177,22 @@ static int compare_requests(const void *left, const void *right)
 }
 
 /* The requests become the events that began them. */
-static int read_wait(struct reader *r, struct replay_event *e)
+static int read_wait(struct replay_reader *r, struct replay_event *e)
 {
 	u32 i;
 	int error;
 
 	if (!r->value[KEY_REQUESTS])
-		return wrong(r, "requests= is missing");
-	error = read_list(r, KEY_REQUESTS, ~(u64)0 >> 1, &e->sent, &e->sents);
+		return replay_line_wrong(r, "requests= is missing");
+	error = replay_value_list(r, KEY_REQUESTS, ~(u64)0 >> 1, &e->sent, &e->sents);
 	for (i = 0; i < e->sents && !error; i++) {
 		u64 *number = &r->rank->list[e->sent + i];
 		const u64 *found = r->requests ? bsearch(number, r->request, r->requests,
 							 sizeof(u64), compare_requests) : NULL;
 
 		if (!found)
-			error = wrong(r, "request %llu has not been begun",
-				      (unsigned long long)*number);
+			error = replay_line_wrong(r, "request %llu has not been begun",
+						  (unsigned long long)*number);
 		else
 			*number = r->begun[found - r->request];
 	}
@@ -353,24 +207,24 @@ static bool has_root(enum coll_collective collective)
 }
 
 /* The lists, one number for each rank of the group. */
-static int read_sizes(struct reader *r, struct replay_event *e)
+static int read_sizes(struct replay_reader *r, struct replay_event *e)
 {
 	const u32 ranks = r->replay->group[e->group].ranks;
 	int error = 0;
 
 	if (r->value[KEY_SEND])
-		error = read_list(r, KEY_SEND, COLL_BYTES_MAX / ranks, &e->sent, &e->sents);
+		error = replay_value_list(r, KEY_SEND, COLL_BYTES_MAX / ranks, &e->sent, &e->sents);
 	if (!error && r->value[KEY_RECV])
-		error = read_list(r, KEY_RECV, COLL_BYTES_MAX / ranks, &e->received,
-				  &e->receiveds);
+		error = replay_value_list(r, KEY_RECV, COLL_BYTES_MAX / ranks, &e->received,
+					  &e->receiveds);
 	if (!error && ((e->sents && e->sents != ranks) || (e->receiveds && e->receiveds != ranks)))
-		error = wrong(r, "a list of %u sizes, but the group has %u ranks",
+		error = replay_line_wrong(r, "a list of %u sizes, but the group has %u ranks",
 			      e->sents && e->sents != ranks ? e->sents : e->receiveds, ranks);
 	return error;
 }
 
 /* Which of its group's calls this is. */
-static int count_call(struct reader *r, struct replay_event *e)
+static int count_call(struct replay_reader *r, struct replay_event *e)
 {
 	struct replay_rank *rank = r->rank;
 	const u32 before = rank->call_room;
@@ -378,13 +232,13 @@ static int count_call(struct reader *r, struct replay_event *e)
 	while (rank->call_room <= e->group)
 		if (!replay_grow((void **)&rank->calls, &rank->call_room, rank->call_room,
 				 sizeof(u32)))
-			return no_memory(r);
+			return replay_no_memory(r);
 	memset(rank->calls + before, 0, (rank->call_room - before) * sizeof(u32));
 	e->call = rank->calls[e->group]++;
 	return 0;
 }
 
-static int read_collective(struct reader *r, struct replay_event *e)
+static int read_collective(struct replay_reader *r, struct replay_event *e)
 {
 	const bool list = e->collective == COLL_ALLGATHERV || e->collective == COLL_ALLTOALLV ||
 			  e->collective == COLL_REDUCE_SCATTER;
@@ -392,18 +246,18 @@ static int read_collective(struct reader *r, struct replay_event *e)
 	int error = event_group(r, e);
 
 	if (!error && has_root(e->collective))
-		error = value_of(r, KEY_ROOT, 0, r->replay->group[e->group].ranks - 1, &root);
+		error = replay_value(r, KEY_ROOT, 0, r->replay->group[e->group].ranks - 1, &root);
 	if (!error)
 		error = read_sizes(r, e);
 	if (!error && list && !e->receiveds)
-		error = wrong(r, "recv= is missing");
+		error = replay_line_wrong(r, "recv= is missing");
 	if (!error && !list && !e->sents && !e->receiveds && e->collective != COLL_BARRIER)
-		error = value_of(r, KEY_BYTES, 0,
-				 COLL_BYTES_MAX / r->replay->group[e->group].ranks, &e->bytes);
+		error = replay_value(r, KEY_BYTES, 0,
+				     COLL_BYTES_MAX / r->replay->group[e->group].ranks, &e->bytes);
 	if (!error)
-		error = value_or(r, KEY_ELEMENT, 1 << 20, 0, &element);
+		error = replay_value_or(r, KEY_ELEMENT, 1 << 20, 0, &element);
 	if (!error)
-		error = value_or(r, KEY_COMMUTATIVE, 1, 1, &commutative);
+		error = replay_value_or(r, KEY_COMMUTATIVE, 1, 1, &commutative);
 	if (error)
 		return error;
 	e->root = root;
@@ -432,17 +286,17 @@ static bool collective_of(const char *word, struct replay_event *e)
 	return true;
 }
 
-static int read_event(struct reader *r, const char *word)
+static int read_event(struct replay_reader *r, const char *word)
 {
 	struct replay_rank *rank = r->rank;
 	struct replay_event e = { .line = r->line };
-	int error = value_or(r, KEY_NS, ~(u64)0 >> 2, 0, &e.took);
+	int error = replay_value_or(r, KEY_NS, ~(u64)0 >> 2, 0, &e.took);
 
 	if (error)
 		return error;
 	if (!strcmp(word, "cpu")) {
 		e.kind = EVENT_CPU;
-		error = value_of(r, KEY_NS, 0, COLL_BYTES_MAX, &e.bytes);
+		error = replay_value(r, KEY_NS, 0, COLL_BYTES_MAX, &e.bytes);
 	} else if (!strcmp(word, "send") || !strcmp(word, "isend")) {
 		e.kind = EVENT_SEND;
 		e.nonblocking = *word == 'i';
@@ -465,40 +319,40 @@ static int read_event(struct reader *r, const char *word)
 	if (error)
 		return error;
 	if (!replay_grow((void **)&rank->event, &rank->event_room, rank->events, sizeof(e)))
-		return no_memory(r);
+		return replay_no_memory(r);
 	rank->event[rank->events++] = e;
 	return 0;
 }
 
-/* ---- a file --------------------------------------------------------------------------- */
+/* ---- a file --------------------------------------------------------------- */
 
-static int read_head(struct reader *r, const char *word)
+static int read_head(struct replay_reader *r, const char *word)
 {
 	struct replay *replay = r->replay;
 	u64 version, rank, ranks;
 	int error = 0;
 
 	if (!word || strcmp(word, "coll-trace"))
-		return wrong(r, "this is no coll-trace: its first line is not one's");
-	error = value_of(r, KEY_VERSION, 1, 1, &version);
+		return replay_line_wrong(r, "this is no coll-trace: its first line is not one's");
+	error = replay_value(r, KEY_VERSION, 1, 1, &version);
 	if (!error)
-		error = value_of(r, KEY_RANKS, 1, RANKS_MAX, &ranks);
+		error = replay_value(r, KEY_RANKS, 1, RANKS_MAX, &ranks);
 	if (!error)
-		error = value_of(r, KEY_RANK, 0, ranks - 1, &rank);
+		error = replay_value(r, KEY_RANK, 0, ranks - 1, &rank);
 	if (error)
 		return error;
 	if (replay->ranks && replay->ranks != ranks)
-		return wrong(r, "ranks=%llu, but the other traces are of %u ranks",
-			     (unsigned long long)ranks, replay->ranks);
+		return replay_line_wrong(r, "ranks=%llu, but the other traces are of %u ranks",
+					 (unsigned long long)ranks, replay->ranks);
 	if (!replay->rank) {
 		replay->rank = calloc(ranks, sizeof(*replay->rank));
 		if (!replay->rank)
-			return no_memory(r);
+			return replay_no_memory(r);
 		replay->ranks = ranks;
 	}
 	if (replay->rank[rank].name)
-		return wrong(r, "rank %llu has a trace already: %.80s", (unsigned long long)rank,
-			     replay->rank[rank].name);
+		return replay_line_wrong(r, "rank %llu has a trace already: %.80s",
+					 (unsigned long long)rank, replay->rank[rank].name);
 	r->number = rank;
 	replay->rank[rank] = *r->rank;
 	r->rank = &replay->rank[rank];
@@ -506,7 +360,7 @@ static int read_head(struct reader *r, const char *word)
 	return 0;
 }
 
-static int read_lines(struct reader *r, char *text, size_t bytes)
+static int read_lines(struct replay_reader *r, char *text, size_t bytes)
 {
 	char *line = text, *next, *word;
 	bool headed = false;
@@ -518,10 +372,10 @@ static int read_lines(struct reader *r, char *text, size_t bytes)
 		next[-1] = '\0';
 		r->line++;
 		if (strlen(line) != (size_t)(next - 1 - line))
-			return wrong(r, "a zero byte: this is no text");
+			return replay_line_wrong(r, "a zero byte: this is no text");
 		if (*line == '#')
 			continue;
-		word = cut_line(r, line);
+		word = replay_cut_line(r, line);
 		if (!headed)
 			error = read_head(r, word);
 		else if (!word)
@@ -538,8 +392,10 @@ static int read_lines(struct reader *r, char *text, size_t bytes)
 		return error;
 	r->line += !r->line;
 	if (!headed)
-		return wrong(r, "this is no coll-trace: it is empty");
-	return r->ended ? 0 : wrong(r, "the trace has no end: the program did not end by itself");
+		return replay_line_wrong(r, "this is no coll-trace: it is empty");
+	return r->ended ? 0
+			: replay_line_wrong(
+				  r, "the trace has no end: the program did not end by itself");
 }
 
 static void rank_free(struct replay_rank *rank)
@@ -555,13 +411,15 @@ int replay_add(struct replay *replay, const char *name, const char *text, size_t
 	       size_t why_bytes)
 {
 	struct replay_rank rank = { .name = strdup(name) };
-	struct reader r = { .replay = replay, .rank = &rank, .why = why, .why_bytes = why_bytes };
+	struct replay_reader r = {
+		.replay = replay, .rank = &rank, .why = why, .why_bytes = why_bytes
+	};
 	char *copy = malloc(bytes + 1);
 	int error;
 
 	if (copy && bytes)
 		memcpy(copy, text, bytes);
-	error = rank.name && copy ? read_lines(&r, copy, bytes) : no_memory(&r);
+	error = rank.name && copy ? read_lines(&r, copy, bytes) : replay_no_memory(&r);
 	if (r.rank == &rank)	/* it has found no place */
 		rank_free(&rank);
 	free(copy);

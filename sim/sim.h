@@ -87,11 +87,11 @@ struct sim_noise {
 static inline struct sim_noise sim_periodic(double period, double duration)
 {
 	return (struct sim_noise){ .model = {
-		.arrival = COLL_NOISE_PERIODIC,
-		.phase = COLL_NOISE_RANDOM,
-		.period = (u64)(period * 1e9 + 0.5),
-		.duration = (u64)(duration * 1e9 + 0.5),
-	} };
+					   .arrival = COLL_NOISE_PERIODIC,
+					   .phase = COLL_NOISE_RANDOM,
+					   .period = (u64)(period * 1e9 + 0.5),
+					   .duration = (u64)(duration * 1e9 + 0.5),
+				   } };
 }
 
 /* So many times a second. */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* A run by events. Private to events.c, events_op.c and events_trunk.c. */
+#ifndef COLL_SIM_EVENTS_STATE_H
+#define COLL_SIM_EVENTS_STATE_H
+
+#include "calendar.h"
+#include "circuits.h"
+#include "events.h"
+#include "trunk.h"
+
+/* `what` of a happening: the op, then what happens to it. */
+enum {
+	WHAT_START,	/* of the rank; its op is 0 */
+	WHAT_REQUEST,	/* a sender asks whether this receive has started */
+	WHAT_ARRIVE,	/* its message is there */
+	WHAT_DELIVER,	/* its message is through the NIC */
+	WHAT_GRANT,	/* this send may send its bytes */
+	WHAT_DONE,
+	WHAT_BITS = 3,
+};
+
+/*
+ * What a rank is in the middle of. Behind it lie coll_step's arrays and one bit
+ * an op: its message, or the request for it, came before the receive started.
+ */
+struct events_rank {
+	sim_time cpu;		/* is busy until then */
+	sim_time sent;		/* the last send began before that */
+	sim_time out, in;	/* the NIC is busy until then */
+	u32 head, tail, left, skipped;
+};
+
+/* A message on a trunk. */
+struct crossing {
+	u32 to, op;
+	sim_time more;		/* its way when it has left the trunk */
+	u32 free;		/* the next unused one, + 1 */
+};
+
+struct events {
+	const struct program *program;
+	const struct machine *machine;
+	u64 *place;		/* per class: bytes of a rank */
+	u64 *first;		/* per class: where its first member lies */
+	char *memory;
+	u64 bytes;
+	struct calendar calendar;
+	struct wire *wire;	/* per class and op; first_op[class] + op */
+	u32 *first_op;
+	sim_time *finish;	/* per rank, or NULL */
+	sim_time *phase;	/* of the ranks' noise, or NULL */
+	struct trunk *trunk;	/* per link of the network; NULL: no trunks */
+	struct crossing *crossing;
+	u32 crossings, crossing_room, free;
+	struct bytes *carried;	/* or NULL */
+	struct sim_log *log;	/* or NULL */
+	struct circuits_state *circuits;	/* or NULL */
+	struct sim_outcome *outcome;
+	u64 running;		/* ranks that are not done */
+	/* the rank being served */
+	u32 rank;
+	const struct program_class *class;
+	const struct wire *class_wire;
+	struct events_rank *state;
+	struct coll_step step;
+	u8 *early;
+	sim_time now, end;	/* end of the window */
+	struct happening *local;	/* of this rank, in this window: a heap */
+	u32 locals, local_room;
+	int error;
+};
+
+/* --- events.c -------------------------------------------------------------- */
+
+/* On this rank; another's events are at least a window away. */
+void events_later(struct events *e, sim_time time, u32 op, u32 what);
+
+void events_at(struct events *e, u32 rank, sim_time time, u32 op, u32 what);
+
+/* --- events_op.c ----------------------------------------------------------- */
+
+/* What a calendar entry says happens to the rank being served. */
+void events_dispatch(struct events *e, const struct happening *happening);
+
+/* --- events_trunk.c -------------------------------------------------------- */
+
+/* The message takes a trunk that is shared. */
+void events_cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time time,
+		  struct crossing crossing);
+
+int events_trunks_init(struct events *e);
+
+void events_trunks_free(struct events *e);
+
+/* What happens first on any trunk, before `limit`. Returns whether there was something. */
+bool events_trunks_step(struct events *e, sim_time limit);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Messages on trunks: links between areas that many ranks share. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "events_state.h"
+
+static u32 crossing_new(struct events *e)
+{
+	u32 index = e->free, room = e->crossing_room ? 2 * e->crossing_room : 64;
+	struct crossing *more;
+
+	if (index) {
+		e->free = e->crossing[index - 1].free;
+		return index - 1;
+	}
+	if (e->crossings == e->crossing_room) {
+		more = realloc(e->crossing, room * sizeof(*more));
+		if (!more) {
+			e->error = -ENOMEM;
+			return COLL_NONE;
+		}
+		e->crossing = more;
+		e->crossing_room = room;
+	}
+	return e->crossings++;
+}
+
+void events_cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time time,
+		  struct crossing crossing)
+{
+	const u32 name = crossing_new(e);
+
+	if (name == COLL_NONE)
+		return;
+	e->crossing[name] = crossing;
+	if (trunk_add(trunk, (struct flow){ bytes, time, name }))
+		e->error = -ENOMEM;
+}
+
+int events_trunks_init(struct events *e)
+{
+	const struct sim_network *n = e->machine->network;
+	u32 i;
+
+	e->trunk = n ? calloc(n->areas * n->areas, sizeof(*e->trunk)) : NULL;
+	e->crossings = e->free = 0;
+	if (n && !e->trunk)
+		return -ENOMEM;
+	for (i = 0; n && i < n->areas * n->areas; i++)
+		if (n->link[i].trunk > 0)
+			trunk_init(&e->trunk[i], n->link[i].beta, n->link[i].trunk,
+				   n->link[i].loss);
+	return 0;
+}
+
+void events_trunks_free(struct events *e)
+{
+	const struct sim_network *n = e->machine->network;
+	u32 i;
+
+	for (i = 0; e->trunk && i < n->areas * n->areas; i++)
+		trunk_free(&e->trunk[i]);
+	free(e->trunk);
+	e->trunk = NULL;
+}
+
+bool events_trunks_step(struct events *e, sim_time limit)
+{
+	const struct sim_network *n = e->machine->network;
+	struct trunk *first = NULL;
+	u64 name;
+	u32 i;
+
+	for (i = 0; e->trunk && i < n->areas * n->areas; i++) {
+		sim_time time = n->link[i].trunk > 0 ? trunk_next(&e->trunk[i]) : SIM_NEVER;
+
+		if (time < limit) {
+			limit = time;
+			first = &e->trunk[i];
+		}
+	}
+	if (first && trunk_step(first, &name)) {
+		struct crossing *crossing = &e->crossing[name];
+
+		events_at(e, crossing->to, first->now + crossing->more, crossing->op, WHAT_ARRIVE);
+		crossing->free = e->free;
+		e->free = name + 1;
+	}
+	return first;
+}

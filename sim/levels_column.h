@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Columns: what levels.c makes of a program and levels_run.c runs. Private to those two. */
+#ifndef COLL_SIM_LEVELS_COLUMN_H
+#define COLL_SIM_LEVELS_COLUMN_H
+
+#include "levels.h"
+
+enum {
+	WAITS_MAX = 8,		/* of one op; more are waited for by events */
+	MEMBERS_LEAST = 4,	/* a column that pays has so many ranks, on average */
+};
+
+struct column {
+	u32 class, op;
+	u32 users;		/* columns that read its times */
+	bool same_waits;	/* as the op with CPU work before it */
+	bool last;		/* nobody waits for it */
+	bool only_sends;	/* nobody but sends, for which nobody waits */
+	bool only_work;		/* somebody, and all of them are ops that noise can touch */
+};
+
+struct levels {
+	const struct program *program;
+	u32 columns;
+	u32 *first;		/* per class: its first column */
+	struct column *column;
+	u32 *order;		/* columns, each after all that it depends on */
+};
+
+static inline const struct coll_op *column_op(const struct levels *levels,
+					      const struct column *column)
+{
+	return &coll_ops(levels->program->class[column->class].schedule)[column->op];
+}
+
+#endif
