@@ -87,7 +87,7 @@ struct coll_link {
 	bool attached;			/* the engine knows it */
 	bool local;			/* the peer is on this machine */
 	bool lent;			/* to the kernel: the engine lets it be */
-	bool lit;			/* there was a circuit to it once */
+	bool circuit_up;		/* its circuit has been up once */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
 	uint32_t attempts;		/* addresses tried so far */
@@ -171,9 +171,9 @@ struct coll_group {
 	struct coll_exec **active_end;
 	uint32_t lingering;		/* of these, over but not home */
 	struct planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
-	struct circuit_terms *terms;	/* what circuits are planned for, or NULL: none are */
-	uint32_t terms_told;		/* their version that all ranks have */
-	uint64_t terms_looked;		/* rank 0: when the manager was asked */
+	struct circuit_fabric *fabric;	/* what circuits are planned for, or NULL: none are */
+	uint32_t fabric_agreed;		/* their version that all ranks have */
+	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
 	struct coll_early *early_free;	/* places to be used again */
 	uint64_t early_bytes;		/* of these and of those in use */
 	struct coll_options options;
@@ -245,7 +245,7 @@ struct planned {
 	struct coll_link **links;	/* per peer of the schedule */
 	struct coll_exec *spare;	/* execs at home */
 	uint32_t sends;
-	uint32_t terms;			/* version of the group's; 0: it was planned without */
+	uint32_t fabric;		/* version of the group's; 0: it was planned without */
 	uint32_t *ports;		/* per rank, from these; or NULL */
 	double delta, alpha, beta;	/* seconds, for the prediction; 0: not measured */
 	struct coll_circuits_cost

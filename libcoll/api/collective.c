@@ -19,7 +19,7 @@ int coll_barrier(struct coll_group *group)
 {
 	int error = coll_request_block(barrier_request(group));
 
-	if (!error && group->terms)
+	if (!error && group->fabric)
 		coll_progress_do(group->context, coll_circuits_agree_again, group);
 	return error;
 }

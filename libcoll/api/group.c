@@ -79,7 +79,7 @@ static void group_destroy(struct coll_group *group)
 	*slot = group->next;
 	coll_circuits_forget_group(group);
 	coll_planned_forget(group);
-	free(group->terms);
+	free(group->fabric);
 	coll_offload_drop(group);
 	coll_early_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
@@ -323,7 +323,7 @@ static void split_here(void *argument)
 		split->error = check_members(split, all);
 		if (!split->error && colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
-		if (!split->error && split->part && group->terms && split->part->ranks > 1)
+		if (!split->error && split->part && group->fabric && split->part->ranks > 1)
 			split->error = coll_circuits_agree(split->part);
 	}
 	free(all);

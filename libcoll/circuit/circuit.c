@@ -309,7 +309,7 @@ static void take_message(struct circuit_client *circuits)
 		want->heard = circuits->cookie;
 		circuit_release(circuits, want);
 	} else if (m->kind == COLL_CIRCUIT_MSG_UP) {
-		want->planned->links[want->peer]->lit = true;
+		want->planned->links[want->peer]->circuit_up = true;
 		may_go(circuits, want);
 	} else if (m->kind == COLL_CIRCUIT_MSG_FAILED ||
 		   (m->kind == COLL_CIRCUIT_MSG_ANSWER && m->answer.error))

@@ -9,7 +9,7 @@
 #include "libcoll/internal.h"
 
 /*
- * A call by everything that shapes this rank's schedule, but for circuits' terms: the same
+ * A call by everything that shapes this rank's schedule, but for the group's fabric: the same
  * for the same call, and hardly ever for another. Any thread's.
  */
 uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);

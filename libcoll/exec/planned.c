@@ -53,9 +53,9 @@ static uint64_t mix_array(uint64_t hash, const u64 *values, uint32_t count)
 	return hash;
 }
 
-static uint32_t terms_version(const struct coll_group *group)
+static uint32_t fabric_version(const struct coll_group *group)
 {
-	return group->terms ? group->terms->version : 0;
+	return group->fabric ? group->fabric->version : 0;
 }
 
 uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op)
@@ -136,7 +136,7 @@ static bool same_call(const struct planned *planned, const struct coll_group *gr
 {
 	const struct coll_call *a = &planned->call;
 
-	return planned->terms == terms_version(group) && a->collective == b->collective &&
+	return planned->fabric == fabric_version(group) && a->collective == b->collective &&
 	       a->root == b->root && a->type == b->type && a->element == b->element &&
 	       a->reduction == b->reduction && a->in_place == b->in_place &&
 	       a->commutative == b->commutative && a->count == b->count &&
@@ -254,31 +254,31 @@ static int choose_with_circuits(struct planned *planned)
 /* Ports of each rank, as the manager says, for a call that names none. */
 static int take_terms(struct coll_group *group, struct planned *planned)
 {
-	const struct circuit_terms *terms = group->terms;
+	const struct circuit_fabric *fabric = group->fabric;
 	const struct coll_call *call = &planned->call;
 	uint32_t rank;
 
-	planned->terms = terms_version(group);
-	if (terms)
-		planned->delta = terms->delta;
-	if (planned->terms) {	/* all ranks know them */
-		planned->alpha = terms->alpha;
-		planned->beta = terms->beta;
+	planned->fabric = fabric_version(group);
+	if (fabric)
+		planned->delta = fabric->delta;
+	if (planned->fabric) {	/* all ranks know them */
+		planned->alpha = fabric->alpha;
+		planned->beta = fabric->beta;
 	}
-	if (!planned->terms || planned->tuning.ports != COLL_UNSET ||
+	if (!planned->fabric || planned->tuning.ports != COLL_UNSET ||
 	    call->collective == COLL_BARRIER)
 		return 0;
 	planned->ports = malloc(call->ranks * sizeof(*planned->ports));
 	if (!planned->ports)
 		return -ENOMEM;
-	memcpy(planned->ports, terms->ports, call->ranks * sizeof(*planned->ports));
+	memcpy(planned->ports, fabric->ports, call->ranks * sizeof(*planned->ports));
 	planned->call.ports = planned->ports;
 	planned->tuning.ports = 1;
 	for (rank = 0; rank < call->ranks; rank++)
-		if (planned->tuning.ports < terms->ports[rank])
-			planned->tuning.ports = terms->ports[rank];
-	if (terms->limit && planned->tuning.wavelengths == COLL_UNSET)
-		planned->tuning.wavelengths = terms->limit;
+		if (planned->tuning.ports < fabric->ports[rank])
+			planned->tuning.ports = fabric->ports[rank];
+	if (fabric->limit && planned->tuning.wavelengths == COLL_UNSET)
+		planned->tuning.wavelengths = fabric->limit;
 	if (planned->algo && coll_algo_refuses(planned->algo, call, &planned->tuning))
 		go_without_circuits(planned);
 	return 0;
@@ -484,7 +484,7 @@ void coll_planned_put(struct planned *planned)
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		     struct planned **result)
 {
-	const uint64_t key = planned_mix(coll_call_key(call, user_op), terms_version(group));
+	const uint64_t key = planned_mix(coll_call_key(call, user_op), fabric_version(group));
 	struct planned **slot = &group->planned[key % PLANNED_MAX];
 	int error;
 
@@ -509,7 +509,7 @@ int coll_planned_renew(struct coll_run *run)
 	struct coll_call call = old->call;
 	int error;
 
-	if (old->terms == terms_version(run->group))
+	if (old->fabric == fabric_version(run->group))
 		return 0;
 	call.ports = NULL;
 	error = coll_planned_get(run->group, &call, old->user_op, &renewed);

@@ -271,7 +271,7 @@ static int survive_shrink(struct coll_group *group, struct coll_group **survivor
 	error = coll_group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
 	if (!error)
 		(*survivors)->options = group->options;
-	if (!error && group->terms && ranks > 1)
+	if (!error && group->fabric && ranks > 1)
 		coll_circuits_agree(*survivors);	/* if it fails, the new group has failed */
 	return error;
 }
