@@ -69,7 +69,7 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 {
 	const bool relayed = coll_algo_has_option(algo, "relays");
 	const struct coll_machine m = machine_or_usual(machine);
-	struct redundancy best;
+	struct coll_redundancy best;
 
 	if (!coll_algo_has_option(algo, "T") || tuning->redundancy != COLL_UNSET ||
 	    tuning->relays != COLL_UNSET ||
@@ -82,11 +82,12 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 }
 
 /* What an algorithm has of them; most have nothing. */
-static struct redundancy redundancy_in(const struct coll_algo *algo, const struct coll_call *call,
-				       const struct coll_tuning *tuning)
+static struct coll_redundancy redundancy_in(const struct coll_algo *algo,
+					    const struct coll_call *call,
+					    const struct coll_tuning *tuning)
 {
 	if (!coll_algo_has_option(algo, "T"))
-		return (struct redundancy){ 0, 0 };
+		return (struct coll_redundancy){ 0, 0 };
 	return coll_algo_has_option(algo, "relays") ? coll_redundancy_relayed_of(call, tuning) :
 					    coll_redundancy_of(call, tuning);
 }

@@ -5,7 +5,7 @@
 
 #include "tuning.h"
 
-static const struct option {
+static const struct tuning_option {
 	const char *key;
 	size_t member;
 	u64 least;
@@ -27,7 +27,7 @@ static const char everybody[] = "ports,wavelengths,ahead,simplex";
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
-static u64 *option_value(struct coll_tuning *tuning, const struct option *option)
+static u64 *option_value(struct coll_tuning *tuning, const struct tuning_option *option)
 {
 	return (u64 *)((char *)tuning + option->member);
 }
@@ -51,8 +51,8 @@ bool coll_algo_has_option(const struct coll_algo *algo, const char *key)
 	return algo->options && list_has(algo->options, key, strlen(key));
 }
 
-static const struct option *option_find(const struct coll_algo *algo, const char *key,
-					size_t length)
+static const struct tuning_option *option_find(const struct coll_algo *algo, const char *key,
+					       size_t length)
 {
 	size_t i;
 
@@ -103,8 +103,9 @@ static int refuse_key(const struct coll_algo *algo, const char *key, size_t leng
 	else
 		snprintf(why, bytes, "%s has no option '%.*s'; valid: %s",
 			 algo ? algo->name : "no algorithm", (int)length, key,
-			 algo ? algo->options :
-				"T, segment, bound, n, relays, radix, ports, wavelengths, ahead, simplex");
+			 algo ? algo->options
+			      : "T, segment, bound, n, relays, radix, ports, wavelengths, ahead, "
+				"simplex");
 	return -EINVAL;
 }
 
@@ -114,7 +115,7 @@ static int parse_one(const struct coll_algo *algo, const char *text, size_t leng
 {
 	const char *equals = memchr(text, '=', length);
 	size_t key = equals ? (size_t)(equals - text) : length;
-	const struct option *option = option_find(algo, text, key);
+	const struct tuning_option *option = option_find(algo, text, key);
 	u64 value;
 
 	if (!option)

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "reduce.h"
 
-struct check {
+struct check_state {
 	const struct coll_schedule *schedule;
 	u32 *sends, *recvs;	/* per peer: messages seen so far */
 	u32 next_wait;		/* where the next op's waits must begin */
@@ -81,7 +81,7 @@ static bool place_is(u64 place, enum coll_buffer buffer)
 	return COLL_PLACE_BUFFER(place) == buffer;
 }
 
-static const char *check_waits(struct check *c, const struct coll_op *op, u32 index)
+static const char *check_waits(struct check_state *c, const struct coll_op *op, u32 index)
 {
 	const struct coll_schedule *s = c->schedule;
 	const struct coll_op *ops = coll_ops(s);
@@ -111,7 +111,7 @@ static const char *check_waits(struct check *c, const struct coll_op *op, u32 in
 }
 
 /* Peer and slot: a message of its pair in order, or nothing at all. */
-static const char *check_peer(struct check *c, const struct coll_op *op)
+static const char *check_peer(struct check_state *c, const struct coll_op *op)
 {
 	bool message = op->kind == COLL_OP_SEND || op->kind == COLL_OP_RECV;
 	u32 *seen;
@@ -192,7 +192,7 @@ static const char *check_optional(const struct coll_op *op)
 	return NULL;
 }
 
-static const char *check_op(struct check *c, u32 index)
+static const char *check_op(struct check_state *c, u32 index)
 {
 	const struct coll_op *op = &coll_ops(c->schedule)[index];
 	const char *reason;
@@ -227,7 +227,7 @@ int coll_check(const void *schedule, u64 bytes, void *work, struct coll_refusal 
 {
 	const struct coll_schedule *s = schedule;
 	const struct coll_peer *peer;
-	struct check c = { .schedule = s };
+	struct check_state c = { .schedule = s };
 	int error = -EINVAL;
 	u32 i;
 

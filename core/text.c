@@ -94,17 +94,17 @@ int coll_text_print(const struct coll_schedule *s, FILE *to)
 /* ---- parsing ----------------------------------------------------------- */
 
 /* Where the parser is. Lines are counted as they are left. */
-struct reader {
+struct text_reader {
 	const char *at, *end;
 	struct coll_text_error *error;
 };
 
-struct word {
+struct text_word {
 	const char *text;
 	size_t length;		/* 0: the line is over */
 };
 
-static struct word peek_word(struct reader *r)
+static struct text_word peek_word(struct text_reader *r)
 {
 	const char *end;
 
@@ -112,24 +112,24 @@ static struct word peek_word(struct reader *r)
 		r->at++;
 	for (end = r->at; end < r->end && *end != ' ' && *end != '\n';)
 		end++;
-	return (struct word){ .text = r->at, .length = end - r->at };
+	return (struct text_word){ .text = r->at, .length = end - r->at };
 }
 
-static struct word next_word(struct reader *r)
+static struct text_word next_word(struct text_reader *r)
 {
-	struct word word = peek_word(r);
+	struct text_word word = peek_word(r);
 
 	r->at += word.length;
 	return word;
 }
 
-static bool word_is(struct word word, const char *text)
+static bool word_is(struct text_word word, const char *text)
 {
 	return word.length == strlen(text) && !memcmp(word.text, text, word.length);
 }
 
 /* Takes the word if it is this one. */
-static bool accept_word(struct reader *r, const char *text)
+static bool accept_word(struct text_reader *r, const char *text)
 {
 	if (!word_is(peek_word(r), text))
 		return false;
@@ -138,7 +138,7 @@ static bool accept_word(struct reader *r, const char *text)
 }
 
 /* "what is wanted, but ... is there"; what is there may be anything at all. */
-static int text_unexpected(struct reader *r, struct word word, const char *wanted)
+static int text_unexpected(struct text_reader *r, struct text_word word, const char *wanted)
 {
 	char shown[24];
 	size_t i, length = word.length < sizeof(shown) - 1 ? word.length : sizeof(shown) - 1;
@@ -151,9 +151,9 @@ static int text_unexpected(struct reader *r, struct word word, const char *wante
 	return coll_said_wrong(r->error, "%s is wanted, but '%s' is there", wanted, shown);
 }
 
-static int read_keyword(struct reader *r, const char *text)
+static int read_keyword(struct text_reader *r, const char *text)
 {
-	struct word word = next_word(r);
+	struct text_word word = next_word(r);
 	char wanted[32];
 
 	if (word_is(word, text))
@@ -162,9 +162,9 @@ static int read_keyword(struct reader *r, const char *text)
 	return text_unexpected(r, word, wanted);
 }
 
-static int read_number(struct reader *r, u64 most, const char *what, u64 *number)
+static int read_number(struct text_reader *r, u64 most, const char *what, u64 *number)
 {
-	struct word word = next_word(r);
+	struct text_word word = next_word(r);
 	char wanted[96];
 
 	if (coll_said_number(word.text, word.length, most, number))
@@ -174,9 +174,9 @@ static int read_number(struct reader *r, u64 most, const char *what, u64 *number
 	return text_unexpected(r, word, wanted);
 }
 
-static int read_place(struct reader *r, u64 *place)
+static int read_place(struct text_reader *r, u64 *place)
 {
-	struct word word = next_word(r);
+	struct text_word word = next_word(r);
 
 	if (coll_said_place(word.text, word.length, place))
 		return 0;
@@ -184,10 +184,10 @@ static int read_place(struct reader *r, u64 *place)
 }
 
 /* A word of one of the tables of names. */
-static int read_name(struct reader *r, int (*find)(const char *, size_t), const char *what,
+static int read_name(struct text_reader *r, int (*find)(const char *, size_t), const char *what,
 		     u32 *number)
 {
-	struct word word = next_word(r);
+	struct text_word word = next_word(r);
 	int found = word.length ? find(word.text, word.length) : -EINVAL;
 
 	if (found < 0)
@@ -196,9 +196,9 @@ static int read_name(struct reader *r, int (*find)(const char *, size_t), const 
 	return 0;
 }
 
-static int read_line_end(struct reader *r)
+static int read_line_end(struct text_reader *r)
 {
-	struct word word = peek_word(r);
+	struct text_word word = peek_word(r);
 
 	if (word.length)
 		return text_unexpected(r, word, "the end of the line");
@@ -208,7 +208,7 @@ static int read_line_end(struct reader *r)
 	return 0;
 }
 
-static int read_header(struct reader *r, struct coll_said *said)
+static int read_header(struct text_reader *r, struct coll_said *said)
 {
 	int status;
 	u32 i;
@@ -229,7 +229,7 @@ static int read_header(struct reader *r, struct coll_said *said)
 	return read_line_end(r);
 }
 
-static int read_peer(struct reader *r, struct coll_said_op *op)
+static int read_peer(struct text_reader *r, struct coll_said_op *op)
 {
 	int status = read_keyword(r, op->kind == COLL_OP_RECV ? "from" : "to");
 
@@ -247,7 +247,7 @@ static int read_peer(struct reader *r, struct coll_said_op *op)
 	return status ? status : read_number(r, COLL_OPS_MAX, "a slot", &op->slot);
 }
 
-static int read_operands(struct reader *r, struct coll_said_op *op)
+static int read_operands(struct text_reader *r, struct coll_said_op *op)
 {
 	int status;
 
@@ -261,7 +261,7 @@ static int read_operands(struct reader *r, struct coll_said_op *op)
 }
 
 /* The twin of print_action(). */
-static int read_action(struct reader *r, struct coll_said_op *op)
+static int read_action(struct text_reader *r, struct coll_said_op *op)
 {
 	int status;
 
@@ -284,13 +284,13 @@ static int read_action(struct reader *r, struct coll_said_op *op)
 	return status ? status : read_peer(r, op);
 }
 
-static int read_waits(struct reader *r, struct coll_build *b)
+static int read_waits(struct text_reader *r, struct coll_build *b)
 {
 	bool any = accept_word(r, "any");
 	int status = any ? read_keyword(r, "of") : 0;
 
 	while (!status) {
-		struct word word;
+		struct text_word word;
 		u64 op;
 
 		status = read_number(r, COLL_OPS_MAX, "an op's number", &op);
@@ -303,7 +303,7 @@ static int read_waits(struct reader *r, struct coll_build *b)
 	return status;
 }
 
-static int read_conditions(struct reader *r, struct coll_build *b, struct coll_said_op *op)
+static int read_conditions(struct text_reader *r, struct coll_build *b, struct coll_said_op *op)
 {
 	int status;
 
@@ -315,7 +315,7 @@ static int read_conditions(struct reader *r, struct coll_build *b, struct coll_s
 	return 0;
 }
 
-static int read_op(struct reader *r, struct coll_build *b)
+static int read_op(struct text_reader *r, struct coll_build *b)
 {
 	struct coll_said_op op = COLL_SAID_NOTHING;
 	u64 index;
@@ -334,7 +334,7 @@ static int read_op(struct reader *r, struct coll_build *b)
 
 static int read_ops(struct coll_build *b, const void *source, struct coll_text_error *error)
 {
-	struct reader r = *(const struct reader *)source;
+	struct text_reader r = *(const struct text_reader *)source;
 	int status = 0;
 
 	error->line = 2;
@@ -346,7 +346,7 @@ static int read_ops(struct coll_build *b, const void *source, struct coll_text_e
 int coll_text_parse(const char *text, size_t bytes, struct coll_schedule **s,
 		    struct coll_text_error *error)
 {
-	struct reader r = { .at = text, .end = text + bytes, .error = error };
+	struct text_reader r = { .at = text, .end = text + bytes, .error = error };
 	const u64 hint = 4096 + 8 * (u64)bytes;	/* a guess: 14 characters an op */
 	struct coll_said said;
 	u32 refused;

@@ -9,28 +9,28 @@
 enum { VC_STRIDE = 16 };
 
 /* A set of pairs (from, to) of channels; open addressing, 0 is empty. */
-struct pairs {
+struct depend_pairs {
 	u64 *slot;
 	u64 size, used;
 };
 
 /* A packet's head in a channel. */
-struct position {
+struct depend_position {
 	u32 channel;		/* link * VC_STRIDE + vc */
 	u8 state;
 };
 
-struct stack {
-	struct position *item;
+struct depend_stack {
+	struct depend_position *item;
 	u32 used, size;
 };
 
-struct search {
+struct depend_search {
 	const struct flit_route *route;
 	u32 target;
-	struct pairs edges;
+	struct depend_pairs edges;
 	u64 *seen, *seen_free;		/* per channel: bit per state */
-	struct stack open, touched, open_free, touched_free;
+	struct depend_stack open, touched, open_free, touched_free;
 	bool failed;			/* out of memory */
 };
 
@@ -42,9 +42,9 @@ static u64 depend_hash(u64 key)
 	return key ^ key >> 29;
 }
 
-static bool pairs_grow(struct pairs *set)
+static bool pairs_grow(struct depend_pairs *set)
 {
-	struct pairs bigger = { .size = set->size ? set->size * 2 : 1 << 12 };
+	struct depend_pairs bigger = { .size = set->size ? set->size * 2 : 1 << 12 };
 	u64 i, at;
 
 	bigger.slot = calloc(bigger.size, sizeof(u64));
@@ -63,9 +63,9 @@ static bool pairs_grow(struct pairs *set)
 	return true;
 }
 
-static void pairs_add(struct search *s, u32 from, u32 to)
+static void pairs_add(struct depend_search *s, u32 from, u32 to)
 {
-	struct pairs *set = &s->edges;
+	struct depend_pairs *set = &s->edges;
 	u64 key = ((u64)from << 32 | to) + 1, at;
 
 	if (set->used * 2 >= set->size && !pairs_grow(set)) {
@@ -79,11 +79,12 @@ static void pairs_add(struct search *s, u32 from, u32 to)
 	set->used++;
 }
 
-static void depend_push(struct search *s, struct stack *stack, struct position item)
+static void depend_push(struct depend_search *s, struct depend_stack *stack,
+			struct depend_position item)
 {
 	if (stack->used == stack->size) {
 		u32 size = stack->size ? stack->size * 2 : 1024;
-		struct position *grown = reallocarray(stack->item, size, sizeof(*grown));
+		struct depend_position *grown = reallocarray(stack->item, size, sizeof(*grown));
 
 		if (!grown) {
 			s->failed = true;
@@ -96,8 +97,8 @@ static void depend_push(struct search *s, struct stack *stack, struct position i
 }
 
 /* Remembers a position; whether it is new. */
-static void depend_visit(struct search *s, u64 *seen, struct stack *open, struct stack *touched,
-			 struct position at)
+static void depend_visit(struct depend_search *s, u64 *seen, struct depend_stack *open,
+			 struct depend_stack *touched, struct depend_position at)
 {
 	u64 bit = 1ull << (at.state & 63);
 
@@ -108,7 +109,7 @@ static void depend_visit(struct search *s, u64 *seen, struct stack *open, struct
 	depend_push(s, touched, at);
 }
 
-static void depend_forget(u64 *seen, struct stack *touched)
+static void depend_forget(u64 *seen, struct depend_stack *touched)
 {
 	while (touched->used)
 		seen[touched->item[--touched->used].channel] = 0;
@@ -122,7 +123,8 @@ static u32 channel_of(u32 link, u16 mask)
 	return link * VC_STRIDE + __builtin_ctz(mask);
 }
 
-static u32 choices_at(const struct search *s, struct position at, struct flit_choice *choice)
+static u32 choices_at(const struct depend_search *s, struct depend_position at,
+		      struct flit_choice *choice)
 {
 	const struct flit_net *net = s->route->net;
 	u32 link = at.channel / VC_STRIDE;
@@ -139,13 +141,13 @@ static bool is_escape(const struct flit_choice *choice, u32 n)
 }
 
 /* What a packet that holds `from` may wait for once it has gone on in free channels. */
-static void follow_free(struct search *s, u32 from)
+static void follow_free(struct depend_search *s, u32 from)
 {
 	struct flit_choice choice[FLIT_CHOICES];
 	u32 n, i;
 
 	while (s->open_free.used) {
-		struct position at = s->open_free.item[--s->open_free.used];
+		struct depend_position at = s->open_free.item[--s->open_free.used];
 
 		n = choices_at(s, at, choice);
 		for (i = 0; i < n; i++) {
@@ -153,7 +155,7 @@ static void follow_free(struct search *s, u32 from)
 				pairs_add(s, from, channel_of(choice[i].link, choice[i].escape));
 			if (choice[i].free)
 				depend_visit(s, s->seen_free, &s->open_free, &s->touched_free,
-					     (struct position){
+					     (struct depend_position){
 						     channel_of(choice[i].link, choice[i].free),
 						     choice[i].state });
 		}
@@ -162,7 +164,7 @@ static void follow_free(struct search *s, u32 from)
 }
 
 /* The dependencies of a packet here, and where it may be next. */
-static bool depend_expand(struct search *s, struct position at)
+static bool depend_expand(struct depend_search *s, struct depend_position at)
 {
 	const struct flit_net *net = s->route->net;
 	struct flit_choice choice[FLIT_CHOICES];
@@ -173,7 +175,7 @@ static bool depend_expand(struct search *s, struct position at)
 		return true;
 	n = choices_at(s, at, choice);
 	for (i = 0; i < n; i++) {
-		struct position next = { 0, choice[i].state };
+		struct depend_position next = { 0, choice[i].state };
 
 		if (choice[i].escape) {
 			next.channel = channel_of(choice[i].link, choice[i].escape);
@@ -190,7 +192,7 @@ static bool depend_expand(struct search *s, struct position at)
 	return is_escape(choice, n);
 }
 
-static int follow_to(struct search *s, u32 target, char *why, size_t bytes)
+static int follow_to(struct depend_search *s, u32 target, char *why, size_t bytes)
 {
 	const struct flit_net *net = s->route->net;
 	char from[48], to[48];
@@ -198,11 +200,11 @@ static int follow_to(struct search *s, u32 target, char *why, size_t bytes)
 
 	s->target = target;
 	for (source = 0; source < net->nodes; source++)
-		depend_visit(s, s->seen, &s->open, &s->touched, (struct position){
+		depend_visit(s, s->seen, &s->open, &s->touched, (struct depend_position){
 			flit_inject_link(net, source) * VC_STRIDE,
 			flit_route_state(s->route, source) });
 	while (s->open.used && !s->failed) {
-		struct position at = s->open.item[--s->open.used];
+		struct depend_position at = s->open.item[--s->open.used];
 
 		if (depend_expand(s, at))
 			continue;
@@ -217,7 +219,7 @@ static int follow_to(struct search *s, u32 target, char *why, size_t bytes)
 
 /* ---- looking for a cycle ------------------------------------------------ */
 
-struct graph {
+struct depend_graph {
 	u32 *first, *to;	/* per channel, and one past; its successors */
 	u32 channels;
 	u8 *colour;		/* 0 new, 1 on the path, 2 done */
@@ -225,7 +227,7 @@ struct graph {
 };
 
 /* A free channel that leads on is no dependency: only escape channels have edges. */
-static bool graph_make(struct graph *g, const struct pairs *edges, u32 channels)
+static bool graph_make(struct depend_graph *g, const struct depend_pairs *edges, u32 channels)
 {
 	u64 i;
 	u32 c;
@@ -250,7 +252,7 @@ static bool graph_make(struct graph *g, const struct pairs *edges, u32 channels)
 	return true;
 }
 
-static void graph_free(struct graph *g)
+static void graph_free(struct depend_graph *g)
 {
 	free(g->first);
 	free(g->to);
@@ -259,7 +261,7 @@ static void graph_free(struct graph *g)
 	free(g->edge);
 }
 
-static void note_cycle(const struct graph *g, u32 depth, u32 again, struct flit_cycle *cycle)
+static void note_cycle(const struct depend_graph *g, u32 depth, u32 again, struct flit_cycle *cycle)
 {
 	u32 i = depth;
 
@@ -272,7 +274,7 @@ static void note_cycle(const struct graph *g, u32 depth, u32 again, struct flit_
 }
 
 /* Depth first from one channel; whether it met its own path. */
-static bool depend_walk(struct graph *g, u32 start, struct flit_cycle *cycle)
+static bool depend_walk(struct depend_graph *g, u32 start, struct flit_cycle *cycle)
 {
 	u32 depth = 0;
 
@@ -301,10 +303,10 @@ static bool depend_walk(struct graph *g, u32 start, struct flit_cycle *cycle)
 	}
 }
 
-static int find_cycle(const struct search *s, struct flit_proof *proof)
+static int find_cycle(const struct depend_search *s, struct flit_proof *proof)
 {
 	u32 channels = s->route->net->links * VC_STRIDE, c;
-	struct graph g = { 0 };
+	struct depend_graph g = { 0 };
 	int status = -ENOMEM;
 
 	if (graph_make(&g, &s->edges, channels)) {
@@ -322,7 +324,7 @@ static int find_cycle(const struct search *s, struct flit_proof *proof)
 
 int flit_depend(const struct flit_route *route, struct flit_proof *proof, char *why, size_t bytes)
 {
-	struct search s = { .route = route };
+	struct depend_search s = { .route = route };
 	u64 channels = (u64)route->net->links * VC_STRIDE;
 	int status = 0;
 	u32 target;

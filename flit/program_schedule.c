@@ -11,13 +11,13 @@
 #include "core/match.h"
 #include "machine.h"
 
-struct letter {			/* a message between two ranks */
+struct schedule_letter {			/* a message between two ranks */
 	u32 from, to, slot, op, run;
 	u64 bytes;
 	u32 next;		/* of those that came too early, or of the free ones */
 };
 
-struct rank {
+struct schedule_rank {
 	struct coll_plan plan;
 	struct coll_step step;
 	void *plan_memory, *step_memory;
@@ -28,9 +28,9 @@ struct rank {
 	u64 finished;
 };
 
-struct collective {
-	struct rank *rank;
-	struct letter *letter;
+struct schedule_collective {
+	struct schedule_rank *rank;
+	struct schedule_letter *letter;
 	u32 letters, letter_free;
 	u32 left;
 };
@@ -44,10 +44,10 @@ static u64 alarm_tag(u32 rank, u32 run, u32 op)
 	       op;
 }
 
-static u32 new_letter(struct flit_sim *sim, struct collective *c)
+static u32 new_letter(struct flit_sim *sim, struct schedule_collective *c)
 {
 	u32 at = c->letter_free, size, i;
-	struct letter *grown;
+	struct schedule_letter *grown;
 
 	if (at == FLIT_NONE) {
 		size = c->letters ? c->letters * 2 : 1024;
@@ -66,7 +66,7 @@ static u32 new_letter(struct flit_sim *sim, struct collective *c)
 	return at;
 }
 
-static void free_letter(struct collective *c, u32 at)
+static void free_letter(struct schedule_collective *c, u32 at)
 {
 	c->letter[at].next = c->letter_free;
 	c->letter_free = at;
@@ -75,14 +75,18 @@ static void free_letter(struct collective *c, u32 at)
 static void program_schedule_send(struct flit_sim *sim, u32 r, u32 index, const struct coll_op *op)
 {
 	const struct flit_work *work = &sim->config->work;
-	struct collective *c = sim->program;
+	struct schedule_collective *c = sim->program;
 	u32 to = coll_op_rank(work->schedule[r], op), at = new_letter(sim, c);
 	u64 flits = (op->bytes + work->flit_bytes - 1) / work->flit_bytes;
 
 	if (at == FLIT_NONE)
 		return;
-	c->letter[at] = (struct letter){ .from = r, .to = to, .slot = op->slot, .op = index,
-					 .run = c->rank[r].run, .bytes = op->bytes };
+	c->letter[at] = (struct schedule_letter){ .from = r,
+						  .to = to,
+						  .slot = op->slot,
+						  .op = index,
+						  .run = c->rank[r].run,
+						  .bytes = op->bytes };
 	flit_send(sim, work->place[r], work->place[to], flits ? flits : 1, at);
 }
 
@@ -91,7 +95,7 @@ static void program_schedule_compute(struct flit_sim *sim, u32 r, u32 index,
 				     const struct coll_op *op)
 {
 	const struct flit_work *work = &sim->config->work;
-	struct rank *rank = &((struct collective *)sim->program)->rank[r];
+	struct schedule_rank *rank = &((struct schedule_collective *)sim->program)->rank[r];
 	double cost = op->kind == COLL_OP_REDUCE ? work->reduce :
 		      op->kind == COLL_OP_COPY ? work->copy : 0;
 
@@ -106,8 +110,8 @@ static void program_schedule_deliver(struct flit_sim *sim, u32 at);
 /* The rank's run is over: the next, or it has finished. */
 static void next_run(struct flit_sim *sim, u32 r)
 {
-	struct collective *c = sim->program;
-	struct rank *rank = &c->rank[r];
+	struct schedule_collective *c = sim->program;
+	struct schedule_rank *rank = &c->rank[r];
 	u32 early = rank->early, next, ops = sim->config->work.schedule[r]->ops, i;
 
 	if (++rank->run == sim->config->work.rounds) {
@@ -128,8 +132,8 @@ static void next_run(struct flit_sim *sim, u32 r)
 /* Starts what may start; a rank whose run is over begins the next one. */
 static void program_schedule_pump(struct flit_sim *sim, u32 r)
 {
-	struct collective *c = sim->program;
-	struct rank *rank = &c->rank[r];
+	struct schedule_collective *c = sim->program;
+	struct schedule_rank *rank = &c->rank[r];
 	u32 index;
 
 	while (rank->run < sim->config->work.rounds) {
@@ -152,9 +156,9 @@ static void program_schedule_pump(struct flit_sim *sim, u32 r)
 /* A message is with its rank: for now, for later, or for nobody any more. */
 static void program_schedule_deliver(struct flit_sim *sim, u32 at)
 {
-	struct collective *c = sim->program;
-	struct letter *letter = &c->letter[at];
-	struct rank *rank = &c->rank[letter->to];
+	struct schedule_collective *c = sim->program;
+	struct schedule_letter *letter = &c->letter[at];
+	struct schedule_rank *rank = &c->rank[letter->to];
 	u32 op;
 	int match;
 
@@ -177,7 +181,7 @@ static void program_schedule_deliver(struct flit_sim *sim, u32 at)
 
 static void program_schedule_came(struct flit_sim *sim, const struct flit_packet *packet)
 {
-	u32 to = ((struct collective *)sim->program)->letter[packet->tag].to;
+	u32 to = ((struct schedule_collective *)sim->program)->letter[packet->tag].to;
 
 	program_schedule_deliver(sim, packet->tag);
 	program_schedule_pump(sim, to);
@@ -185,8 +189,8 @@ static void program_schedule_came(struct flit_sim *sim, const struct flit_packet
 
 static void program_schedule_sent(struct flit_sim *sim, const struct flit_packet *packet)
 {
-	struct collective *c = sim->program;
-	const struct letter *letter = &c->letter[packet->tag];
+	struct schedule_collective *c = sim->program;
+	const struct schedule_letter *letter = &c->letter[packet->tag];
 	u32 from = letter->from;
 
 	if (letter->run != c->rank[from].run)
@@ -197,7 +201,7 @@ static void program_schedule_sent(struct flit_sim *sim, const struct flit_packet
 
 static void program_schedule_computed(struct flit_sim *sim, u64 tag)
 {
-	struct collective *c = sim->program;
+	struct schedule_collective *c = sim->program;
 	u32 r = tag >> (OP_BITS + RUN_BITS), op = tag & ((1u << OP_BITS) - 1);
 
 	if (c->rank[r].run == sim->config->work.rounds ||
@@ -207,7 +211,7 @@ static void program_schedule_computed(struct flit_sim *sim, u64 tag)
 	program_schedule_pump(sim, r);
 }
 
-static int make_rank(struct rank *rank, const struct coll_schedule *s)
+static int make_rank(struct schedule_rank *rank, const struct coll_schedule *s)
 {
 	rank->early = FLIT_NONE;
 	rank->came = calloc(s->ops + 1, sizeof(bool));
@@ -222,7 +226,7 @@ static int make_rank(struct rank *rank, const struct coll_schedule *s)
 	return 0;
 }
 
-static void program_schedule_release(struct collective *c, u32 ranks)
+static void program_schedule_release(struct schedule_collective *c, u32 ranks)
 {
 	u32 r;
 
@@ -239,7 +243,7 @@ static void program_schedule_release(struct collective *c, u32 ranks)
 static int program_schedule_start(struct flit_sim *sim)
 {
 	const struct flit_work *work = &sim->config->work;
-	struct collective *c = calloc(1, sizeof(*c));
+	struct schedule_collective *c = calloc(1, sizeof(*c));
 	int status = 0;
 	u32 r;
 
@@ -268,7 +272,7 @@ static int program_schedule_start(struct flit_sim *sim)
 
 static void program_schedule_finish(struct flit_sim *sim, struct flit_result *result)
 {
-	struct collective *c = sim->program;
+	struct schedule_collective *c = sim->program;
 	u32 ranks = sim->config->work.ranks, r;
 
 	for (r = 0; r < ranks; r++)

@@ -138,14 +138,15 @@ static u32 classes_of(const struct flit_route *route, const struct flit_link *li
 	return in_one_place(&net->outlet[net->levels][0][net->rails - 1]) ? 3 : 4;
 }
 
-struct leg {
+struct route_leg {
 	u32 level, vertical, rail;
 	u32 out;		/* the node where it leaves the module */
 	bool crosses;		/* the level's edge is still ahead */
 };
 
 /* The next link between modules in the usual order; false: none is left. */
-static bool next_leg(const struct flit_net *net, u32 node, u32 target, u8 state, struct leg *leg)
+static bool next_leg(const struct flit_net *net, u32 node, u32 target, u8 state,
+		     struct route_leg *leg)
 {
 	int vertical;
 
@@ -171,7 +172,7 @@ static bool next_leg(const struct flit_net *net, u32 node, u32 target, u8 state,
  * ring of modules, it too has channels before and after the edge.
  */
 static u32 class_towards(const struct flit_route *route, const struct flit_link *link,
-			 const struct leg *leg, u8 state)
+			 const struct route_leg *leg, u8 state)
 {
 	if (!(state & STATE_LEFT))
 		return CLASS_LEAVING;
@@ -179,8 +180,8 @@ static u32 class_towards(const struct flit_route *route, const struct flit_link 
 }
 
 /* One link towards a leg's outlet, or over it. */
-static u32 add_towards(const struct flit_route *route, u32 node, const struct leg *leg, u8 state,
-		       bool escape, struct flit_choice *choice, u32 n)
+static u32 add_towards(const struct flit_route *route, u32 node, const struct route_leg *leg,
+		       u8 state, bool escape, struct flit_choice *choice, u32 n)
 {
 	const struct flit_net *net = route->net;
 	u32 link, class;
@@ -225,7 +226,7 @@ static u32 add_sideways(const struct flit_route *route, u32 node, u32 to, u8 sta
 static u32 tesh_choices(const struct flit_route *route, u32 node, u32 target, u8 state,
 			struct flit_choice *choice)
 {
-	struct leg leg;
+	struct route_leg leg;
 
 	if (next_leg(route->net, node, target, state, &leg))
 		return add_towards(route, node, &leg, state, true, choice, 0);
@@ -233,8 +234,8 @@ static u32 tesh_choices(const struct flit_route *route, u32 node, u32 target, u8
 }
 
 /* The level's horizontal links, if they too are wanted after the vertical ones. */
-static bool across_leg(const struct flit_net *net, u32 node, u32 target, const struct leg *leg,
-		       struct leg *across)
+static bool across_leg(const struct flit_net *net, u32 node, u32 target,
+		       const struct route_leg *leg, struct route_leg *across)
 {
 	u32 at = flit_digit(net, node, leg->level, false);
 	u32 to = flit_digit(net, target, leg->level, false);
@@ -257,7 +258,7 @@ static u32 tesh_adaptive_choices(const struct flit_route *route, u32 node, u32 f
 	const struct flit_net *net = route->net;
 	const bool enters = from == FLIT_NONE || net->link[from].direction >= FLIT_OUTER;
 	const u8 usual = state & ~STATE_ACROSS;
-	struct leg leg, across;
+	struct route_leg leg, across;
 	bool both;
 	u32 n = 0;
 

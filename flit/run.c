@@ -11,15 +11,15 @@ enum {
 };
 
 /* What is counted from the end of the warm-up on. */
-struct window {
+struct run_window {
 	u64 now, arrived, offered;
 	u64 served[4];
 	u64 none, gap, outer_none, outer_gap;
 };
 
-static struct window run_look(const struct flit_sim *sim)
+static struct run_window run_look(const struct flit_sim *sim)
 {
-	struct window w = { .now = sim->now, .arrived = sim->arrived, .offered = sim->offered,
+	struct run_window w = { .now = sim->now, .arrived = sim->arrived, .offered = sim->offered,
 			    .none = sim->idle_none, .gap = sim->idle_gap,
 			    .outer_none = sim->outer_none, .outer_gap = sim->outer_gap };
 
@@ -27,7 +27,7 @@ static struct window run_look(const struct flit_sim *sim)
 	return w;
 }
 
-static u64 flits_between(const struct window *w)
+static u64 flits_between(const struct run_window *w)
 {
 	return w->served[FLIT_KIND_MESH] + w->served[FLIT_KIND_OUTER];
 }
@@ -41,8 +41,8 @@ static struct flit_idle idle_links(u32 links, double cycles, u64 none, u64 gap, 
 }
 
 /* What happened to the links from one look to another. */
-static void note_links(const struct flit_sim *sim, const struct window *a, const struct window *b,
-		       struct flit_point *all, struct flit_point *outer)
+static void note_links(const struct flit_sim *sim, const struct run_window *a,
+		       const struct run_window *b, struct flit_point *all, struct flit_point *outer)
 {
 	const struct flit_net *net = sim->net;
 	const double cycles = b->now > a->now ? b->now - a->now : 1;
@@ -71,8 +71,8 @@ static void note_distribution(const struct flit_counts *counts, u32 bin, struct 
 	}
 }
 
-static void note_result(const struct flit_sim *sim, const struct window *a, const struct window *b,
-			struct flit_result *result)
+static void note_result(const struct flit_sim *sim, const struct run_window *a,
+			const struct run_window *b, struct flit_result *result)
 {
 	const double cycles = b->now > a->now ? b->now - a->now : 1;
 	struct flit_point all, outer;
@@ -117,15 +117,15 @@ static const struct flit_program *program_of(enum flit_pattern pattern)
 	}
 }
 
-struct progress {
-	struct window begin, end, point;	/* looks */
+struct run_progress {
+	struct run_window begin, end, point;	/* looks */
 	bool begun, ended;
 	u64 next_look;		/* for a deadlock */
 };
 
-static void note_point(struct flit_sim *sim, struct progress *p, struct flit_result *result)
+static void note_point(struct flit_sim *sim, struct run_progress *p, struct flit_result *result)
 {
-	struct window now = run_look(sim);
+	struct run_window now = run_look(sim);
 
 	if (result->points < FLIT_POINTS) {
 		note_links(sim, &p->point, &now, &result->point[result->points],
@@ -136,8 +136,8 @@ static void note_point(struct flit_sim *sim, struct progress *p, struct flit_res
 }
 
 /* Between two cycles: looks at what is due, and says whether the run goes on. */
-static int run_watch(struct flit_sim *sim, const struct flit_program *program, struct progress *p,
-		     struct flit_result *result)
+static int run_watch(struct flit_sim *sim, const struct flit_program *program,
+		     struct run_progress *p, struct flit_result *result)
 {
 	const struct flit_config *config = sim->config;
 	const bool over = sim->now >= config->cycles;
@@ -171,7 +171,7 @@ static int run_watch(struct flit_sim *sim, const struct flit_program *program, s
 static int run_play(struct flit_sim *sim, const struct flit_program *program,
 		    struct flit_result *result)
 {
-	struct progress p = { .next_look = STUCK_CYCLES };
+	struct run_progress p = { .next_look = STUCK_CYCLES };
 	int status;
 
 	flit_traffic_start(sim);

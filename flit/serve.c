@@ -179,7 +179,7 @@ void flit_serve_links_at_once(struct flit_sim *sim)
 
 /* ---- one port: a router's input passes one flit a cycle ------------------- */
 
-struct match {
+struct serve_match {
 	u8 vc[FLIT_PORTS_MAX + 1];	/* per output: the channel it would serve */
 	u8 offers[FLIT_PORTS_MAX];	/* per input: outputs that chose it */
 	u8 busy;			/* inputs that are taken */
@@ -238,7 +238,7 @@ static void serve_matched(struct flit_sim *sim, u32 node, u32 output, u32 v)
 }
 
 /* hold: what had the link goes on, and takes its input with it. */
-static u32 serve_held(struct flit_sim *sim, u32 node, u32 outputs, struct match *match)
+static u32 serve_held(struct flit_sim *sim, u32 node, u32 outputs, struct serve_match *match)
 {
 	u32 left;
 
@@ -270,7 +270,7 @@ static u32 choose_at_output(struct flit_sim *sim, u32 node, u32 link, u32 can)
 static void serve_outputs(struct flit_sim *sim, u32 node, u32 outputs)
 {
 	const u32 first = sim->net->first[node];
-	struct match match = { 0 };
+	struct serve_match match = { 0 };
 	u32 inputs = 0;
 
 	if (sim->policy == FLIT_HOLD)

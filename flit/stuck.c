@@ -9,7 +9,7 @@
 
 #include "machine.h"
 
-struct view {
+struct stuck_view {
 	u32 *at;		/* per packet: where its head waits, or FLIT_NONE */
 	bool *stuck;
 };
@@ -20,7 +20,7 @@ static u16 stuck_wished(const struct flit_choice *choice)
 }
 
 /* Channel y is free, is becoming so, or its packet can go on. */
-static bool can_be_had(const struct flit_sim *sim, const struct view *view, u32 y)
+static bool can_be_had(const struct flit_sim *sim, const struct stuck_view *view, u32 y)
 {
 	u32 link = y >> sim->shift, bit = 1u << (y & (sim->stride - 1));
 	u32 holder = sim->vc[y].packet;
@@ -33,7 +33,7 @@ static bool can_be_had(const struct flit_sim *sim, const struct view *view, u32 
 	return sim->vc[y].credit != (s16)sim->machine.buffer;
 }
 
-static bool can_go_on(const struct flit_sim *sim, const struct view *view, u32 x)
+static bool can_go_on(const struct flit_sim *sim, const struct stuck_view *view, u32 x)
 {
 	const struct flit_wish *wish = &sim->wish[x];
 	u32 i, mask;
@@ -49,7 +49,7 @@ static bool can_go_on(const struct flit_sim *sim, const struct view *view, u32 x
 	return false;
 }
 
-static void find_stuck(const struct flit_sim *sim, struct view *view)
+static void find_stuck(const struct flit_sim *sim, struct stuck_view *view)
 {
 	const u32 buffers = sim->vcs + sim->net->nodes;
 	bool changed = true;
@@ -85,7 +85,7 @@ static u32 waits_for(const struct flit_sim *sim, u32 x)
 }
 
 /* From one stuck packet to the one it waits for, until one comes again. */
-static void note_ring(const struct flit_sim *sim, const struct view *view, u32 packet,
+static void note_ring(const struct flit_sim *sim, const struct stuck_view *view, u32 packet,
 		      struct flit_cycle *cycle)
 {
 	u32 steps, first, y;
@@ -106,8 +106,8 @@ static void note_ring(const struct flit_sim *sim, const struct view *view, u32 p
 
 bool flit_stuck(struct flit_sim *sim, struct flit_cycle *cycle)
 {
-	struct view view = { calloc(sim->packets_size + 1, sizeof(u32)),
-			     calloc(sim->packets_size + 1, sizeof(bool)) };
+	struct stuck_view view = { calloc(sim->packets_size + 1, sizeof(u32)),
+				   calloc(sim->packets_size + 1, sizeof(bool)) };
 	bool found = false;
 	u32 x;
 

@@ -12,7 +12,7 @@
 enum { WORKERS_MAX = 256, PROGRESS_MS = 100 };
 
 /* In front of the results, in shared memory. */
-struct shared {
+struct sweep_shared {
 	atomic_uint next, done;
 };
 
@@ -21,12 +21,12 @@ static size_t shared_bytes(u32 count)
 	return 4096 + (size_t)count * sizeof(struct flit_result);
 }
 
-static struct flit_result *results_of(struct shared *shared)
+static struct flit_result *results_of(struct sweep_shared *shared)
 {
 	return (struct flit_result *)((char *)shared + 4096);
 }
 
-static void sweep_work(struct shared *shared, const struct flit_config *config, u32 count)
+static void sweep_work(struct sweep_shared *shared, const struct flit_config *config, u32 count)
 {
 	u32 i;
 
@@ -36,7 +36,7 @@ static void sweep_work(struct shared *shared, const struct flit_config *config, 
 	}
 }
 
-static void wait_for(struct shared *shared, pid_t *pids, u32 workers, u32 count,
+static void wait_for(struct sweep_shared *shared, pid_t *pids, u32 workers, u32 count,
 		     void (*progress)(u32, u32))
 {
 	const struct timespec pause = { .tv_nsec = PROGRESS_MS * 1000000L };
@@ -59,8 +59,8 @@ static void wait_for(struct shared *shared, pid_t *pids, u32 workers, u32 count,
 struct flit_result *flit_sweep(const struct flit_config *config, u32 count, u32 workers,
 			       void (*progress)(u32 done, u32 count))
 {
-	struct shared *shared = mmap(NULL, shared_bytes(count), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct sweep_shared *shared = mmap(NULL, shared_bytes(count), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pids[WORKERS_MAX];
 	u32 i, started;
 

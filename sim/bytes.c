@@ -6,25 +6,25 @@
 #include "core/reduce.h"
 #include "bytes.h"
 
-struct bytes {
-	const struct program *program;
+struct sim_bytes {
+	const struct sim_program *program;
 	u64 ops;		/* of all ranks */
 	u64 *first;		/* per rank: its first op */
 	void **message;		/* per op: what has been sent to this receive */
 	char *(*buffer)[COLL_BUFFERS];	/* per rank */
 };
 
-static const struct program_class *class_of(const struct bytes *bytes, u32 rank)
+static const struct sim_class *class_of(const struct sim_bytes *bytes, u32 rank)
 {
 	return &bytes->program->class[program_class_of(bytes->program, rank)];
 }
 
-static const struct coll_op *op_of(const struct bytes *bytes, u32 rank, u32 op)
+static const struct coll_op *op_of(const struct sim_bytes *bytes, u32 rank, u32 op)
 {
 	return &coll_ops(class_of(bytes, rank)->schedule)[op];
 }
 
-static char *bytes_at(const struct bytes *bytes, u32 rank, u64 place)
+static char *bytes_at(const struct sim_bytes *bytes, u32 rank, u64 place)
 {
 	return bytes->buffer[rank][COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
 }
@@ -42,7 +42,7 @@ static bool can_reduce(const struct coll_schedule *s)
 	return true;
 }
 
-static int buffers_init(struct bytes *bytes, const void *const *in, void *const *out)
+static int buffers_init(struct sim_bytes *bytes, const void *const *in, void *const *out)
 {
 	u32 rank;
 
@@ -62,10 +62,10 @@ static int buffers_init(struct bytes *bytes, const void *const *in, void *const 
 	return 0;
 }
 
-int bytes_new(const struct program *program, const void *const *in, void *const *out,
-	      struct bytes **bytes)
+int bytes_new(const struct sim_program *program, const void *const *in, void *const *out,
+	      struct sim_bytes **bytes)
 {
-	struct bytes *b = calloc(1, sizeof(*b));
+	struct sim_bytes *b = calloc(1, sizeof(*b));
 	int error = -ENOMEM;
 
 	if (!b)
@@ -86,7 +86,7 @@ int bytes_new(const struct program *program, const void *const *in, void *const 
 	return error;
 }
 
-void bytes_free(struct bytes *bytes)
+void bytes_free(struct sim_bytes *bytes)
 {
 	u64 i;
 
@@ -102,7 +102,7 @@ void bytes_free(struct bytes *bytes)
 	free(bytes);
 }
 
-int bytes_send(struct bytes *bytes, u32 rank, u32 op, u32 to, u32 recv)
+int bytes_send(struct sim_bytes *bytes, u32 rank, u32 op, u32 to, u32 recv)
 {
 	const struct coll_op *send = op_of(bytes, rank, op);
 	void **message = &bytes->message[bytes->first[to] + recv];
@@ -114,7 +114,7 @@ int bytes_send(struct bytes *bytes, u32 rank, u32 op, u32 to, u32 recv)
 	return 0;
 }
 
-void bytes_done(struct bytes *bytes, u32 rank, u32 index)
+void bytes_done(struct sim_bytes *bytes, u32 rank, u32 index)
 {
 	const struct coll_op *op = op_of(bytes, rank, index);
 	void **message = &bytes->message[bytes->first[rank] + index];

@@ -8,15 +8,15 @@
 
 #include "program.h"
 
-struct bytes;
+struct sim_bytes;
 
 /* in[] and out[]: each rank's buffers. The program is exact. */
-int bytes_new(const struct program *program, const void *const *in, void *const *out,
-	      struct bytes **bytes);
-void bytes_free(struct bytes *bytes);
+int bytes_new(const struct sim_program *program, const void *const *in, void *const *out,
+	      struct sim_bytes **bytes);
+void bytes_free(struct sim_bytes *bytes);
 
 /* Rank's send `op` starts; it is for op `recv` of rank `to`. -ENOMEM. */
-int bytes_send(struct bytes *bytes, u32 rank, u32 op, u32 to, u32 recv);
-void bytes_done(struct bytes *bytes, u32 rank, u32 op);
+int bytes_send(struct sim_bytes *bytes, u32 rank, u32 op, u32 to, u32 recv);
+void bytes_done(struct sim_bytes *bytes, u32 rank, u32 op);
 
 #endif

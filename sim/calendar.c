@@ -5,8 +5,8 @@
 
 #include "calendar.h"
 
-struct calendar_node {
-	struct happening happening;
+struct sim_calendar_node {
+	struct sim_event happening;
 	u32 next;		/* node + 1 */
 };
 
@@ -15,14 +15,14 @@ enum {
 	MANY = 192,		/* sorted by digits of the rank */
 };
 
-int calendar_init(struct calendar *calendar, sim_time width)
+int calendar_init(struct sim_calendar *calendar, sim_time width)
 {
 	memset(calendar, 0, sizeof(*calendar));
 	calendar->width = width;
 	return 0;
 }
 
-void calendar_free(struct calendar *calendar)
+void calendar_free(struct sim_calendar *calendar)
 {
 	free(calendar->node);
 	free(calendar->heap);
@@ -31,7 +31,7 @@ void calendar_free(struct calendar *calendar)
 }
 
 /* More room for an array that doubles; NULL: none, and remembers it. */
-static void *calendar_grow(struct calendar *calendar, void *array, u64 count, size_t bytes)
+static void *calendar_grow(struct sim_calendar *calendar, void *array, u64 count, size_t bytes)
 {
 	void *more = realloc(array, count * bytes);
 
@@ -42,7 +42,7 @@ static void *calendar_grow(struct calendar *calendar, void *array, u64 count, si
 
 /* ---- far away: a heap ------------------------------------------------------ */
 
-static void heap_push(struct calendar *calendar, struct happening new)
+static void heap_push(struct sim_calendar *calendar, struct sim_event new)
 {
 	u64 i;
 
@@ -63,10 +63,10 @@ static void heap_push(struct calendar *calendar, struct happening new)
 	calendar->heap[i] = new;
 }
 
-static struct happening heap_pop(struct calendar *calendar)
+static struct sim_event heap_pop(struct sim_calendar *calendar)
 {
-	struct happening *heap = calendar->heap, first = heap[0];
-	struct happening moved = heap[--calendar->waiting];
+	struct sim_event *heap = calendar->heap, first = heap[0];
+	struct sim_event moved = heap[--calendar->waiting];
 	u64 i = 0, child;
 
 	while ((child = 2 * i + 1) < calendar->waiting) {
@@ -83,7 +83,7 @@ static struct happening heap_pop(struct calendar *calendar)
 
 /* ---- near: lists ----------------------------------------------------------- */
 
-static u32 node_new(struct calendar *calendar)
+static u32 node_new(struct sim_calendar *calendar)
 {
 	u32 node = calendar->free;
 
@@ -103,18 +103,18 @@ static u32 node_new(struct calendar *calendar)
 	return ++calendar->nodes;
 }
 
-static void list_add(struct calendar *calendar, u32 window, struct happening happening)
+static void list_add(struct sim_calendar *calendar, u32 window, struct sim_event happening)
 {
 	u32 node = node_new(calendar);
 
 	if (!node)
 		return;
-	calendar->node[node - 1] = (struct calendar_node){ happening, calendar->head[window] };
+	calendar->node[node - 1] = (struct sim_calendar_node){ happening, calendar->head[window] };
 	calendar->head[window] = node;
 	calendar->filled[window / 64] |= 1ULL << window % 64;
 }
 
-void calendar_add(struct calendar *calendar, struct happening happening)
+void calendar_add(struct sim_calendar *calendar, struct sim_event happening)
 {
 	s64 window = happening.time / calendar->width;
 
@@ -125,7 +125,7 @@ void calendar_add(struct calendar *calendar, struct happening happening)
 }
 
 /* The first window with events; CALENDAR_WINDOWS: none. */
-static u32 first_window(const struct calendar *calendar)
+static u32 first_window(const struct sim_calendar *calendar)
 {
 	u32 i;
 
@@ -136,7 +136,7 @@ static u32 first_window(const struct calendar *calendar)
 }
 
 /* The present epoch is over: the next one that has events. */
-static void next_epoch(struct calendar *calendar)
+static void next_epoch(struct sim_calendar *calendar)
 {
 	const sim_time ring = calendar->width * CALENDAR_WINDOWS;
 
@@ -149,7 +149,7 @@ static void next_epoch(struct calendar *calendar)
 
 /* ---- a window, sorted ------------------------------------------------------ */
 
-static bool calendar_earlier(const struct happening *a, const struct happening *b)
+static bool calendar_earlier(const struct sim_event *a, const struct sim_event *b)
 {
 	if (a->rank != b->rank)
 		return a->rank < b->rank;
@@ -158,12 +158,12 @@ static bool calendar_earlier(const struct happening *a, const struct happening *
 	return a->what < b->what;
 }
 
-static void sort_few(struct happening *array, u32 count)
+static void sort_few(struct sim_event *array, u32 count)
 {
 	u32 i, k;
 
 	for (i = 1; i < count; i++) {
-		struct happening moved = array[i];
+		struct sim_event moved = array[i];
 
 		for (k = i; k && calendar_earlier(&moved, &array[k - 1]); k--)
 			array[k] = array[k - 1];
@@ -177,7 +177,7 @@ static int calendar_compare(const void *left, const void *right)
 }
 
 /* By eight bits of the rank, keeping the order of equals. */
-static void sort_digit(struct happening *to, const struct happening *from, u32 count, u32 shift)
+static void sort_digit(struct sim_event *to, const struct sim_event *from, u32 count, u32 shift)
 {
 	u32 start[256] = { 0 }, sum = 0, i;
 
@@ -194,9 +194,9 @@ static void sort_digit(struct happening *to, const struct happening *from, u32 c
 }
 
 /* Sorts batch[]; the result may have changed places with sorted[]. */
-static void sort_many(struct calendar *calendar, u32 count, u32 ranks)
+static void sort_many(struct sim_calendar *calendar, u32 count, u32 ranks)
 {
-	struct happening *swap;
+	struct sim_event *swap;
 	u32 shift, i, next;
 
 	for (shift = 0; ranks >> shift; shift += 8) {
@@ -216,7 +216,7 @@ static void sort_many(struct calendar *calendar, u32 count, u32 ranks)
 	}
 }
 
-static bool batch_reserve(struct calendar *calendar, u32 count)
+static bool batch_reserve(struct sim_calendar *calendar, u32 count)
 {
 	u32 room = calendar->batch_room ? calendar->batch_room : 64;
 	void *batch, *sorted;
@@ -238,13 +238,13 @@ static bool batch_reserve(struct calendar *calendar, u32 count)
 }
 
 /* Moves a window's list into batch[] and gives its nodes back. */
-static u32 calendar_collect(struct calendar *calendar, u32 window, u32 *most)
+static u32 calendar_collect(struct sim_calendar *calendar, u32 window, u32 *most)
 {
 	u32 count = 0, node, next;
 
 	*most = 0;
 	for (node = calendar->head[window]; node; node = next) {
-		struct calendar_node *n = &calendar->node[node - 1];
+		struct sim_calendar_node *n = &calendar->node[node - 1];
 
 		if (!batch_reserve(calendar, count + 1))
 			return 0;
@@ -260,7 +260,7 @@ static u32 calendar_collect(struct calendar *calendar, u32 window, u32 *most)
 	return count;
 }
 
-sim_time calendar_next(const struct calendar *calendar)
+sim_time calendar_next(const struct sim_calendar *calendar)
 {
 	const u32 window = first_window(calendar);
 
@@ -270,7 +270,7 @@ sim_time calendar_next(const struct calendar *calendar)
 				   SIM_NEVER;
 }
 
-u32 calendar_take(struct calendar *calendar, const struct happening **batch, sim_time *end)
+u32 calendar_take(struct sim_calendar *calendar, const struct sim_event **batch, sim_time *end)
 {
 	u32 window = first_window(calendar), count, most;
 

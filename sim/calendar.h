@@ -14,41 +14,41 @@
 #include "sim.h"
 
 /* Ordered by time, then `what`, within a rank. */
-struct happening {
+struct sim_event {
 	sim_time time;
 	u32 rank, what;
 };
 
 enum { CALENDAR_WINDOWS = 4096 };
 
-struct calendar {
+struct sim_calendar {
 	sim_time width;			/* of a window */
 	s64 epoch;			/* which ring of windows is the present one */
 	u32 head[CALENDAR_WINDOWS];	/* node + 1; 0: empty */
 	u64 filled[CALENDAR_WINDOWS / 64];
-	struct calendar_node *node;
+	struct sim_calendar_node *node;
 	u32 nodes, room, free;		/* free: node + 1 */
-	struct happening *heap;		/* of later epochs */
+	struct sim_event *heap;		/* of later epochs */
 	u64 waiting, heap_room;
-	struct happening *batch, *sorted;	/* of one window */
+	struct sim_event *batch, *sorted;	/* of one window */
 	u32 batch_room;
 	int error;
 };
 
-int calendar_init(struct calendar *calendar, sim_time width);
-void calendar_free(struct calendar *calendar);
+int calendar_init(struct sim_calendar *calendar, sim_time width);
+void calendar_free(struct sim_calendar *calendar);
 
 /* Not before the window that was taken last has ended. Remembers -ENOMEM. */
-void calendar_add(struct calendar *calendar, struct happening happening);
+void calendar_add(struct sim_calendar *calendar, struct sim_event happening);
 
 /* Nothing happens before; SIM_NEVER: nothing happens any more. */
-sim_time calendar_next(const struct calendar *calendar);
+sim_time calendar_next(const struct sim_calendar *calendar);
 
 /*
  * Takes the next window that has events: *batch, valid until the next call, is
  * sorted by rank, time and what; *end is where the window ends. Returns how many
  * there are; 0: nothing will happen any more, or calendar->error is set.
  */
-u32 calendar_take(struct calendar *calendar, const struct happening **batch, sim_time *end);
+u32 calendar_take(struct sim_calendar *calendar, const struct sim_event **batch, sim_time *end);
 
 #endif

@@ -5,7 +5,7 @@
 #include "random.h"
 
 /* One end of a circuit, while a node has it. */
-struct port {
+struct circuit_port {
 	sim_time free;		/* SIM_NEVER: taken */
 	sim_time drained;	/* what was sent has come by then */
 	sim_time busy;		/* what is sent next leaves then */
@@ -15,33 +15,33 @@ struct port {
 };
 
 /* Two ranks and a direction: its sessions so far. */
-struct pair {
+struct circuit_pair {
 	u64 key;		/* + 1; 0: unused */
 	u32 asked[2], ended[2];	/* by either end */
 	sim_time begin, end;	/* the last ask, the last giving back */
 	u32 op;			/* the connect that waits */
 };
 
-struct change {
+struct circuit_change {
 	sim_time time;
 	int more;
 };
 
-struct circuits_state {
-	const struct machine *machine;
+struct sim_circuits_state {
+	const struct sim_machine *machine;
 	u32 ranks, ports;
-	struct port *port;	/* 2 * ports a rank: senders or both ways, then receivers */
-	struct pair *pair;
+	struct circuit_port *port;	/* 2 * ports a rank: senders or both ways, then receivers */
+	struct circuit_pair *pair;
 	u32 pairs, room;
-	struct change *change;
+	struct circuit_change *change;
 	u64 changes, change_room;
 	u64 setups, failures;
 	bool failed;		/* out of memory */
 };
 
-struct circuits_state *sim_circuits_new(const struct machine *machine, u32 ranks)
+struct sim_circuits_state *sim_circuits_new(const struct sim_machine *machine, u32 ranks)
 {
-	struct circuits_state *s = calloc(1, sizeof(*s));
+	struct sim_circuits_state *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -58,7 +58,7 @@ struct circuits_state *sim_circuits_new(const struct machine *machine, u32 ranks
 	return s;
 }
 
-void sim_circuits_free(struct circuits_state *s)
+void sim_circuits_free(struct sim_circuits_state *s)
 {
 	if (!s)
 		return;
@@ -78,7 +78,7 @@ static u64 key_of(u32 rank, u32 peer, u8 way)
 	return 1 + ((u64)low << 28 | high) * 3 + (way ? 1 + (from == low) : 0);
 }
 
-static struct pair *pair_at(struct pair *pair, u32 room, u64 key)
+static struct circuit_pair *pair_at(struct circuit_pair *pair, u32 room, u64 key)
 {
 	u32 at = random_mix(key) & (room - 1);
 
@@ -87,10 +87,10 @@ static struct pair *pair_at(struct pair *pair, u32 room, u64 key)
 	return &pair[at];
 }
 
-static struct pair *pair_of(struct circuits_state *s, u32 rank, u32 peer, u8 way)
+static struct circuit_pair *pair_of(struct sim_circuits_state *s, u32 rank, u32 peer, u8 way)
 {
 	const u64 key = key_of(rank, peer, way);
-	struct pair *pair, *more;
+	struct circuit_pair *pair, *more;
 	u32 i;
 
 	if (2 * s->pairs >= s->room) {
@@ -110,7 +110,7 @@ static struct pair *pair_of(struct circuits_state *s, u32 rank, u32 peer, u8 way
 	return pair;
 }
 
-static void note_change(struct circuits_state *s, sim_time time, int more)
+static void note_change(struct sim_circuits_state *s, sim_time time, int more)
 {
 	if (s->changes == s->change_room) {
 		const u64 room = s->change_room ? 2 * s->change_room : 256;
@@ -123,26 +123,26 @@ static void note_change(struct circuits_state *s, sim_time time, int more)
 		s->change = grown;
 		s->change_room = room;
 	}
-	s->change[s->changes++] = (struct change){ time, more };
+	s->change[s->changes++] = (struct circuit_change){ time, more };
 }
 
 /* ---- ports -------------------------------------------------------------------- */
 
-static struct port *ports_of(struct circuits_state *s, u32 rank, u8 way)
+static struct circuit_port *ports_of(struct sim_circuits_state *s, u32 rank, u8 way)
 {
 	return s->port + ((size_t)rank * 2 + (way == COLL_CIRCUIT_IN)) * s->ports;
 }
 
-static u32 count_of(const struct circuits_state *s, u32 rank)
+static u32 count_of(const struct sim_circuits_state *s, u32 rank)
 {
 	const u32 *each = s->machine->circuits->of_rank;
 
 	return each ? each[rank] : s->ports;
 }
 
-static struct port *port_to(struct circuits_state *s, u32 rank, u32 peer, u8 way)
+static struct circuit_port *port_to(struct sim_circuits_state *s, u32 rank, u32 peer, u8 way)
 {
-	struct port *port = ports_of(s, rank, way);
+	struct circuit_port *port = ports_of(s, rank, way);
 	u32 i;
 
 	for (i = 0; i < s->ports; i++)
@@ -151,9 +151,9 @@ static struct port *port_to(struct circuits_state *s, u32 rank, u32 peer, u8 way
 	return NULL;
 }
 
-static struct port *first_free(struct circuits_state *s, u32 rank, u8 way)
+static struct circuit_port *first_free(struct sim_circuits_state *s, u32 rank, u8 way)
 {
-	struct port *port = ports_of(s, rank, way), *first = port;
+	struct circuit_port *port = ports_of(s, rank, way), *first = port;
 	u32 i;
 
 	for (i = 1; i < count_of(s, rank); i++)
@@ -163,7 +163,7 @@ static struct port *first_free(struct circuits_state *s, u32 rank, u8 way)
 }
 
 /* Set-ups that fail until one does not; each costs its time. */
-static u32 failures_of(struct circuits_state *s, const struct pair *pair)
+static u32 failures_of(struct sim_circuits_state *s, const struct circuit_pair *pair)
 {
 	const double share = s->machine->circuits->failures;
 	const u64 stream = random_at(random_at(s->machine->circuit_key, pair->key), pair->asked[0]);
@@ -174,13 +174,13 @@ static u32 failures_of(struct circuits_state *s, const struct pair *pair)
 	return failures;
 }
 
-sim_time sim_circuits_ask(struct circuits_state *s, u32 rank, u32 peer, u8 flags, u32 op,
+sim_time sim_circuits_ask(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags, u32 op,
 			  sim_time now, u32 *peer_op)
 {
 	const u8 way = flags & COLL_ONE_WAY;
 	const u32 side = rank > peer;
-	struct port *port = first_free(s, rank, way), *theirs;
-	struct pair *pair = pair_of(s, rank, peer, way);
+	struct circuit_port *port = first_free(s, rank, way), *theirs;
+	struct circuit_pair *pair = pair_of(s, rank, peer, way);
 	sim_time lit;
 	u32 failures;
 
@@ -188,7 +188,7 @@ sim_time sim_circuits_ask(struct circuits_state *s, u32 rank, u32 peer, u8 flags
 		return -1;
 	if (port->free > now)
 		now = port->free;
-	*port = (struct port){ SIM_NEVER, now, now, peer, way, false };
+	*port = (struct circuit_port){ SIM_NEVER, now, now, peer, way, false };
 	pair->asked[side]++;
 	if (pair->asked[side] > pair->asked[!side]) {
 		pair->begin = now;
@@ -208,13 +208,13 @@ sim_time sim_circuits_ask(struct circuits_state *s, u32 rank, u32 peer, u8 flags
 	return lit;
 }
 
-sim_time circuits_give_back(struct circuits_state *s, u32 rank, u32 peer, u8 flags,
+sim_time circuits_give_back(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags,
 			    sim_time now)
 {
 	const u8 way = flags & COLL_ONE_WAY;
 	const u32 side = rank > peer;
-	struct port *port = port_to(s, rank, peer, way);
-	struct pair *pair = pair_of(s, rank, peer, way);
+	struct circuit_port *port = port_to(s, rank, peer, way);
+	struct circuit_pair *pair = pair_of(s, rank, peer, way);
 
 	if (!port || !pair)
 		return -1;
@@ -227,10 +227,10 @@ sim_time circuits_give_back(struct circuits_state *s, u32 rank, u32 peer, u8 fla
 	return port->free;
 }
 
-sim_time sim_circuits_carry(struct circuits_state *s, u32 from, u32 to, u64 bytes, sim_time time,
-			    sim_time way)
+sim_time sim_circuits_carry(struct sim_circuits_state *s, u32 from, u32 to, u64 bytes,
+			    sim_time time, sim_time way)
 {
-	struct port *port = port_to(s, from, to, 0);
+	struct circuit_port *port = port_to(s, from, to, 0);
 
 	if (!port)
 		port = port_to(s, from, to, COLL_CIRCUIT_OUT);
@@ -249,14 +249,14 @@ sim_time sim_circuits_carry(struct circuits_state *s, u32 from, u32 to, u64 byte
 /* One that ends makes room for one that begins in the same moment. */
 static int change_order(const void *left, const void *right)
 {
-	const struct change *a = left, *b = right;
+	const struct circuit_change *a = left, *b = right;
 
 	if (a->time != b->time)
 		return a->time < b->time ? -1 : 1;
 	return a->more - b->more;
 }
 
-void sim_circuits_count(struct circuits_state *s, struct sim_outcome *outcome)
+void sim_circuits_count(struct sim_circuits_state *s, struct sim_outcome *outcome)
 {
 	u64 most = 0, now = 0, i;
 

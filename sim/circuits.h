@@ -10,31 +10,31 @@
 
 #include "machine.h"
 
-struct circuits_state;
+struct sim_circuits_state;
 
 /* NULL: out of memory. The machine's model has circuits. */
-struct circuits_state *sim_circuits_new(const struct machine *machine, u32 ranks);
-void sim_circuits_free(struct circuits_state *state);
+struct sim_circuits_state *sim_circuits_new(const struct sim_machine *machine, u32 ranks);
+void sim_circuits_free(struct sim_circuits_state *state);
 
 /*
  * `rank` asks, by its op. Returns the time when the circuit is lit and then *peer_op,
  * the connect of the other end; SIM_NEVER: the other end has not asked yet. -1: there
  * is no port left, the schedule is not for so few.
  */
-sim_time sim_circuits_ask(struct circuits_state *state, u32 rank, u32 peer, u8 flags, u32 op,
+sim_time sim_circuits_ask(struct sim_circuits_state *state, u32 rank, u32 peer, u8 flags, u32 op,
 			  sim_time now, u32 *peer_op);
 /* Returns when its port is free; -1: it was not asked for. */
-sim_time circuits_give_back(struct circuits_state *state, u32 rank, u32 peer, u8 flags,
+sim_time circuits_give_back(struct sim_circuits_state *state, u32 rank, u32 peer, u8 flags,
 			    sim_time now);
 
 /*
  * A message of this length, ready at `time`, on the circuit to `to`. Returns when it
  * leaves; -1: no circuit carries data there. `way`: from there to its arrival.
  */
-sim_time sim_circuits_carry(struct circuits_state *state, u32 from, u32 to, u64 bytes,
+sim_time sim_circuits_carry(struct sim_circuits_state *state, u32 from, u32 to, u64 bytes,
 			    sim_time time, sim_time way);
 
 /* How many were set up, tries that failed, and how many there were at once. */
-void sim_circuits_count(struct circuits_state *state, struct sim_outcome *outcome);
+void sim_circuits_count(struct sim_circuits_state *state, struct sim_outcome *outcome);
 
 #endif

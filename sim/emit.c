@@ -6,8 +6,9 @@
 
 enum { EMIT_BYTES = 1 << 14 };	/* to begin with */
 
-int emit_into(struct emit_room *room, const struct coll_algo *algo, const struct coll_call *call,
-	      const struct coll_tuning *tuning, struct coll_schedule **schedule)
+int emit_into(struct sim_emit_memory *room, const struct coll_algo *algo,
+	      const struct coll_call *call, const struct coll_tuning *tuning,
+	      struct coll_schedule **schedule)
 {
 	for (;;) {
 		void *more;

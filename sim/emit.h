@@ -6,7 +6,7 @@
 #include "algo/algo.h"
 
 /* All zero to begin with; free(memory) in the end. */
-struct emit_room {
+struct sim_emit_memory {
 	void *memory;
 	u64 bytes;
 };
@@ -15,7 +15,8 @@ struct emit_room {
  * As coll_algo_emit(), but the room grows until it fits; -ENOMEM. The schedule begins
  * where room->memory does, until the next one is emitted into it.
  */
-int emit_into(struct emit_room *room, const struct coll_algo *algo, const struct coll_call *call,
-	      const struct coll_tuning *tuning, struct coll_schedule **schedule);
+int emit_into(struct sim_emit_memory *room, const struct coll_algo *algo,
+	      const struct coll_call *call, const struct coll_tuning *tuning,
+	      struct coll_schedule **schedule);
 
 #endif

@@ -8,19 +8,19 @@
 
 /* ---- memory --------------------------------------------------------------- */
 
-static u64 early_bytes(const struct program_class *class)
+static u64 early_bytes(const struct sim_class *class)
 {
 	return (class->schedule->ops + 7) / 8;
 }
 
-static u64 rank_bytes(const struct program_class *class)
+static u64 rank_bytes(const struct sim_class *class)
 {
-	return (sizeof(struct events_rank) + coll_step_bytes(&class->plan) + early_bytes(class) +
-		7) &
+	return (sizeof(struct sim_events_rank) + coll_step_bytes(&class->plan) +
+		early_bytes(class) + 7) &
 	       ~7ull;
 }
 
-u64 events_bytes(const struct program *program)
+u64 events_bytes(const struct sim_program *program)
 {
 	u64 bytes = 0;
 	u32 c;
@@ -30,7 +30,7 @@ u64 events_bytes(const struct program *program)
 	return bytes;
 }
 
-static void lay_out(struct events *e)
+static void lay_out(struct sim_events *e)
 {
 	u32 c, ops = 0;
 
@@ -45,15 +45,15 @@ static void lay_out(struct events *e)
 }
 
 /* Where memory is promised freely, what does not fit would end the process. */
-static bool fits_in_memory(const struct program *program)
+static bool fits_in_memory(const struct sim_program *program)
 {
 	return events_bytes(program) / sysconf(_SC_PAGESIZE) <
 	       (u64)sysconf(_SC_PHYS_PAGES) / 4 * 3;
 }
 
-int events_new(const struct program *program, struct events **events)
+int events_new(const struct sim_program *program, struct sim_events **events)
 {
-	struct events *e = fits_in_memory(program) ? calloc(1, sizeof(*e)) : NULL;
+	struct sim_events *e = fits_in_memory(program) ? calloc(1, sizeof(*e)) : NULL;
 
 	if (!e)
 		return -ENOMEM;
@@ -74,7 +74,7 @@ int events_new(const struct program *program, struct events **events)
 	return 0;
 }
 
-void events_free(struct events *e)
+void events_free(struct sim_events *e)
 {
 	if (!e)
 		return;
@@ -90,7 +90,7 @@ void events_free(struct events *e)
 
 /* ---- the rank being served ------------------------------------------------ */
 
-static void step_view(struct events *e)
+static void step_view(struct sim_events *e)
 {
 	const u32 ops = e->class->schedule->ops;
 
@@ -100,15 +100,16 @@ static void step_view(struct events *e)
 	e->early = e->step.state + ops;
 }
 
-static void rank_open(struct events *e, u32 rank)
+static void rank_open(struct sim_events *e, u32 rank)
 {
 	const u32 class = program_class_of(e->program, rank);
 
 	e->rank = rank;
 	e->class = &e->program->class[class];
 	e->class_wire = e->wire + e->first_op[class];
-	e->state = (struct events_rank *)(e->memory + e->first[class] +
-					  program_member_of(e->program, rank) * e->place[class]);
+	e->state =
+		(struct sim_events_rank *)(e->memory + e->first[class] +
+					   program_member_of(e->program, rank) * e->place[class]);
 	step_view(e);
 	e->step.head = e->state->head;
 	e->step.tail = e->state->tail;
@@ -116,7 +117,7 @@ static void rank_open(struct events *e, u32 rank)
 	e->step.skipped = e->state->skipped;
 }
 
-static void rank_close(struct events *e)
+static void rank_close(struct sim_events *e)
 {
 	e->state->head = e->step.head;
 	e->state->tail = e->step.tail;
@@ -124,27 +125,27 @@ static void rank_close(struct events *e)
 	e->state->skipped = e->step.skipped;
 }
 
-static void rank_reset(struct events *e, u32 rank)
+static void rank_reset(struct sim_events *e, u32 rank)
 {
 	const sim_time start = machine_start(e->machine, rank);
 
 	rank_open(e, rank);
-	*e->state = (struct events_rank){ .cpu = start, .sent = start, .out = INT64_MIN / 2,
+	*e->state = (struct sim_events_rank){ .cpu = start, .sent = start, .out = INT64_MIN / 2,
 				   .in = INT64_MIN / 2 };
 	coll_step_init(&e->step, &e->class->plan, e->step.pending);
 	memset(e->early, 0, early_bytes(e->class));
 	rank_close(e);
-	calendar_add(&e->calendar, (struct happening){ start, rank, WHAT_START });
+	calendar_add(&e->calendar, (struct sim_event){ start, rank, WHAT_START });
 }
 
 /* ---- events to come ------------------------------------------------------- */
 
-static bool events_before(const struct happening *a, const struct happening *b)
+static bool events_before(const struct sim_event *a, const struct sim_event *b)
 {
 	return a->time != b->time ? a->time < b->time : a->what < b->what;
 }
 
-static void local_push(struct events *e, struct happening new)
+static void local_push(struct sim_events *e, struct sim_event new)
 {
 	u32 i;
 
@@ -164,9 +165,9 @@ static void local_push(struct events *e, struct happening new)
 	e->local[i] = new;
 }
 
-static struct happening local_pop(struct events *e)
+static struct sim_event local_pop(struct sim_events *e)
 {
-	struct happening first = e->local[0], moved = e->local[--e->locals];
+	struct sim_event first = e->local[0], moved = e->local[--e->locals];
 	u32 i = 0, child;
 
 	while ((child = 2 * i + 1) < e->locals) {
@@ -181,9 +182,9 @@ static struct happening local_pop(struct events *e)
 	return first;
 }
 
-void events_later(struct events *e, sim_time time, u32 op, u32 what)
+void events_later(struct sim_events *e, sim_time time, u32 op, u32 what)
 {
-	const struct happening happening = { time, e->rank, op << WHAT_BITS | what };
+	const struct sim_event happening = { time, e->rank, op << WHAT_BITS | what };
 
 	if (time < e->end)
 		local_push(e, happening);
@@ -191,20 +192,20 @@ void events_later(struct events *e, sim_time time, u32 op, u32 what)
 		calendar_add(&e->calendar, happening);
 }
 
-void events_at(struct events *e, u32 rank, sim_time time, u32 op, u32 what)
+void events_at(struct sim_events *e, u32 rank, sim_time time, u32 op, u32 what)
 {
-	calendar_add(&e->calendar, (struct happening){ time, rank, op << WHAT_BITS | what });
+	calendar_add(&e->calendar, (struct sim_event){ time, rank, op << WHAT_BITS | what });
 }
 
 /* The events of one rank in a window, and those that they lead to in it. */
-static void serve_rank(struct events *e, const struct happening *batch, u32 count)
+static void serve_rank(struct sim_events *e, const struct sim_event *batch, u32 count)
 {
 	u32 i = 0;
 
 	rank_open(e, batch->rank);
 	while (i < count || e->locals) {
 		if (e->locals && (i == count || events_before(&e->local[0], &batch[i]))) {
-			struct happening own = local_pop(e);
+			struct sim_event own = local_pop(e);
 
 			events_dispatch(e, &own);
 		} else {
@@ -216,7 +217,7 @@ static void serve_rank(struct events *e, const struct happening *batch, u32 coun
 
 /* ---- a run ---------------------------------------------------------------- */
 
-static void prepare_wire(struct events *e, struct wire *wire, u64 bytes, sim_time *least)
+static void prepare_wire(struct sim_events *e, struct sim_wire *wire, u64 bytes, sim_time *least)
 {
 	const sim_time way = machine_way(e->machine, bytes);
 	const sim_time first = bytes > e->machine->eager ? machine_way(e->machine, 0) : way;
@@ -232,7 +233,7 @@ static void prepare_wire(struct events *e, struct wire *wire, u64 bytes, sim_tim
 }
 
 /* Wires of all sends. Returns the time of the shortest way. */
-static sim_time prepare_wires(struct events *e)
+static sim_time prepare_wires(struct sim_events *e)
 {
 	sim_time least = SIM_SECOND;
 	u32 c, i;
@@ -251,7 +252,7 @@ static sim_time prepare_wires(struct events *e)
 	return least > 0 ? least : 1;
 }
 
-static void first_unfinished(struct events *e)
+static void first_unfinished(struct sim_events *e)
 {
 	u32 rank;
 
@@ -264,9 +265,9 @@ static void first_unfinished(struct events *e)
 }
 
 /* One window of time, rank by rank; false: nothing will happen any more. */
-static bool serve_window(struct events *e)
+static bool serve_window(struct sim_events *e)
 {
-	const struct happening *batch;
+	const struct sim_event *batch;
 	u32 count, i, next;
 
 	while (events_trunks_step(e, calendar_next(&e->calendar)))
@@ -280,8 +281,8 @@ static bool serve_window(struct events *e)
 	return count && !e->error;
 }
 
-int events_run(struct events *e, const struct machine *machine, struct sim_outcome *outcome,
-	       const struct extras *extras)
+int events_run(struct sim_events *e, const struct sim_machine *machine, struct sim_outcome *outcome,
+	       const struct sim_extras *extras)
 {
 	int error;
 	u32 i;

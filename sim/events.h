@@ -12,20 +12,20 @@
 #include "program.h"
 
 /* Memory for runs of one program, one at a time; made once, used often. */
-struct events;
+struct sim_events;
 
-int events_new(const struct program *program, struct events **events);
-void events_free(struct events *events);
-u64 events_bytes(const struct program *program);
+int events_new(const struct sim_program *program, struct sim_events **events);
+void events_free(struct sim_events *events);
+u64 events_bytes(const struct sim_program *program);
 
 /* What a run is asked for besides times; each may be NULL. */
-struct extras {
+struct sim_extras {
 	sim_time *finish;	/* gets every rank's time */
-	struct bytes *bytes;	/* what is sent is really sent */
+	struct sim_bytes *bytes;	/* what is sent is really sent */
 	struct sim_log *log;	/* what every op did */
 };
 
-int events_run(struct events *events, const struct machine *machine, struct sim_outcome *outcome,
-	       const struct extras *extras);
+int events_run(struct sim_events *events, const struct sim_machine *machine,
+	       struct sim_outcome *outcome, const struct sim_extras *extras);
 
 #endif

@@ -4,24 +4,24 @@
 
 #include "events_state.h"
 
-static sim_time work_of(const struct events *e, const struct coll_op *op)
+static sim_time work_of(const struct sim_events *e, const struct coll_op *op)
 {
 	sim_time work = machine_work(e->machine, op);
 
 	return e->machine->slowness ? to_time(work * e->machine->slowness[e->rank]) : work;
 }
 
-static void log_work(struct events *e, u32 op, sim_time begin, sim_time work)
+static void log_work(struct sim_events *e, u32 op, sim_time begin, sim_time work)
 {
-	struct span *span = log_span(e->log, e->rank, op);
+	struct sim_span *span = log_span(e->log, e->rank, op);
 
 	span->begin = begin;
 	span->work = work;
 }
 
-static void log_done(struct events *e, u32 op)
+static void log_done(struct sim_events *e, u32 op)
 {
-	struct span *span = log_span(e->log, e->rank, op);
+	struct sim_span *span = log_span(e->log, e->rank, op);
 
 	span->end = e->now;
 	if (span->begin == SIM_NEVER)
@@ -29,9 +29,9 @@ static void log_done(struct events *e, u32 op)
 }
 
 /* The message for a receive of this rank has left. */
-static void log_left(struct events *e, u32 rank, u32 op, sim_time left, sim_time way)
+static void log_left(struct sim_events *e, u32 rank, u32 op, sim_time left, sim_time way)
 {
-	struct span *span = log_span(e->log, rank, op);
+	struct sim_span *span = log_span(e->log, rank, op);
 
 	span->left = left;
 	span->way = way;
@@ -41,7 +41,7 @@ static void log_left(struct events *e, u32 rank, u32 op, sim_time left, sim_time
  * When the CPU work of an op ends that is ready now. What costs nothing does not
  * wait for the CPU.
  */
-static sim_time events_serve(struct events *e, u32 op, sim_time work, sim_time *begin)
+static sim_time events_serve(struct sim_events *e, u32 op, sim_time work, sim_time *begin)
 {
 	sim_time end;
 
@@ -55,21 +55,21 @@ static sim_time events_serve(struct events *e, u32 op, sim_time work, sim_time *
 }
 
 /* How long a message keeps a NIC for itself. */
-static sim_time nic_time(const struct machine *machine, u64 bytes)
+static sim_time nic_time(const struct sim_machine *machine, u64 bytes)
 {
 	return to_time(machine->gap + bytes * machine->nic);
 }
 
 /* The bytes of a send leave the rank as soon as the NIC has time. Returns when. */
-static sim_time events_depart(struct events *e, u32 op, sim_time time)
+static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
 {
-	const struct machine *machine = e->machine;
+	const struct sim_machine *machine = e->machine;
 	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
 	const u32 to = program_peer_rank(e->program, &e->class->peer[op], e->rank);
 	const u32 recv = program_match_op(e->program, e->class, op, e->rank);
 	const u64 stream = noise_message(machine->message_key, e->rank, to, send->slot);
 	const struct sim_link *link = machine_link(machine, e->rank, to);
-	struct wire wire = e->class_wire[op];
+	struct sim_wire wire = e->class_wire[op];
 	sim_time travel;
 
 	if (time < e->state->out)
@@ -90,7 +90,7 @@ static sim_time events_depart(struct events *e, u32 op, sim_time time)
 	if (link && link->trunk > 0 && send->bytes) {
 		travel -= wire.length - machine_way_on(machine, link, 0);
 		events_cross(e, &e->trunk[link - machine->network->link], send->bytes, time,
-			     (struct crossing){ .to = to, .op = recv, .more = travel });
+			     (struct sim_crossing){ .to = to, .op = recv, .more = travel });
 	} else {
 		events_at(e, to, time + travel, recv, WHAT_ARRIVE);
 	}
@@ -98,7 +98,7 @@ static sim_time events_depart(struct events *e, u32 op, sim_time time)
 }
 
 /* Returns when the send is done; SIM_NEVER: that will be said later. */
-static sim_time start_send(struct events *e, u32 op)
+static sim_time start_send(struct sim_events *e, u32 op)
 {
 	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
 	sim_time begin, end, out;
@@ -124,7 +124,7 @@ static sim_time start_send(struct events *e, u32 op)
 }
 
 /* The receive of this op has started and its request is here: the sender may send. */
-static void events_grant(struct events *e, u32 op)
+static void events_grant(struct sim_events *e, u32 op)
 {
 	const u32 from = program_peer_rank(e->program, &e->class->peer[op], e->rank);
 
@@ -134,7 +134,7 @@ static void events_grant(struct events *e, u32 op)
 }
 
 /* The rank looks at a message that is there. Returns when it has. */
-static sim_time recv_process(struct events *e, u32 op)
+static sim_time recv_process(struct sim_events *e, u32 op)
 {
 	sim_time begin;
 
@@ -142,7 +142,7 @@ static sim_time recv_process(struct events *e, u32 op)
 	return events_serve(e, op, work_of(e, &coll_ops(e->class->schedule)[op]), &begin);
 }
 
-static sim_time start_recv(struct events *e, u32 op)
+static sim_time start_recv(struct sim_events *e, u32 op)
 {
 	const u8 bit = 1 << op % 8;
 
@@ -156,7 +156,7 @@ static sim_time start_recv(struct events *e, u32 op)
 }
 
 /* Done when it is lit: for both ends, by the one that asked last. */
-static sim_time start_connect(struct events *e, u32 index)
+static sim_time start_connect(struct sim_events *e, u32 index)
 {
 	const u32 peer = program_peer_rank(e->program, &e->class->peer[index], e->rank);
 	u32 other = COLL_NONE;
@@ -173,7 +173,7 @@ static sim_time start_connect(struct events *e, u32 index)
 	return lit < 0 ? SIM_NEVER : lit;
 }
 
-static sim_time start_release(struct events *e, u32 index)
+static sim_time start_release(struct sim_events *e, u32 index)
 {
 	const u32 peer = program_peer_rank(e->program, &e->class->peer[index], e->rank);
 
@@ -187,7 +187,7 @@ static sim_time start_release(struct events *e, u32 index)
 	return freed;
 }
 
-static sim_time start_op(struct events *e, u32 index)
+static sim_time start_op(struct sim_events *e, u32 index)
 {
 	const struct coll_op *op = &coll_ops(e->class->schedule)[index];
 	sim_time begin;
@@ -209,7 +209,7 @@ static sim_time start_op(struct events *e, u32 index)
 	}
 }
 
-static void rank_finished(struct events *e)
+static void rank_finished(struct sim_events *e)
 {
 	const sim_time time = e->now > e->state->sent ? e->now : e->state->sent;
 
@@ -223,7 +223,7 @@ static void rank_finished(struct events *e)
 	}
 }
 
-static void op_done(struct events *e, u32 op)
+static void op_done(struct sim_events *e, u32 op)
 {
 	const bool was_finished = coll_step_finished(&e->step);
 
@@ -237,7 +237,7 @@ static void op_done(struct events *e, u32 op)
 }
 
 /* Starts all that may start now, and what that lets go. */
-static void events_advance(struct events *e)
+static void events_advance(struct sim_events *e)
 {
 	sim_time done;
 	u32 op;
@@ -252,7 +252,7 @@ static void events_advance(struct events *e)
 }
 
 /* A started receive's message, or one that must wait for its receive. */
-static void events_arrive(struct events *e, u32 op, u32 what)
+static void events_arrive(struct sim_events *e, u32 op, u32 what)
 {
 	sim_time done;
 
@@ -276,7 +276,7 @@ static void events_arrive(struct events *e, u32 op, u32 what)
 }
 
 /* Messages that come together leave the receiver's NIC one after the other. */
-static void nic_arrive(struct events *e, u32 op)
+static void nic_arrive(struct sim_events *e, u32 op)
 {
 	const sim_time busy = nic_time(e->machine, coll_ops(e->class->schedule)[op].bytes);
 	sim_time time = e->now;
@@ -293,7 +293,7 @@ static void nic_arrive(struct events *e, u32 op)
 		events_arrive(e, op, WHAT_ARRIVE);
 }
 
-void events_dispatch(struct events *e, const struct happening *happening)
+void events_dispatch(struct sim_events *e, const struct sim_event *happening)
 {
 	const u32 what = happening->what & ((1 << WHAT_BITS) - 1),
 		  op = happening->what >> WHAT_BITS;

@@ -23,7 +23,7 @@ enum {
  * What a rank is in the middle of. Behind it lie coll_step's arrays and one bit
  * an op: its message, or the request for it, came before the receive started.
  */
-struct events_rank {
+struct sim_events_rank {
 	sim_time cpu;		/* is busy until then */
 	sim_time sent;		/* the last send began before that */
 	sim_time out, in;	/* the NIC is busy until then */
@@ -31,41 +31,41 @@ struct events_rank {
 };
 
 /* A message on a trunk. */
-struct crossing {
+struct sim_crossing {
 	u32 to, op;
 	sim_time more;		/* its way when it has left the trunk */
 	u32 free;		/* the next unused one, + 1 */
 };
 
-struct events {
-	const struct program *program;
-	const struct machine *machine;
+struct sim_events {
+	const struct sim_program *program;
+	const struct sim_machine *machine;
 	u64 *place;		/* per class: bytes of a rank */
 	u64 *first;		/* per class: where its first member lies */
 	char *memory;
 	u64 bytes;
-	struct calendar calendar;
-	struct wire *wire;	/* per class and op; first_op[class] + op */
+	struct sim_calendar calendar;
+	struct sim_wire *wire;	/* per class and op; first_op[class] + op */
 	u32 *first_op;
 	sim_time *finish;	/* per rank, or NULL */
 	sim_time *phase;	/* of the ranks' noise, or NULL */
-	struct trunk *trunk;	/* per link of the network; NULL: no trunks */
-	struct crossing *crossing;
+	struct sim_trunk *trunk;	/* per link of the network; NULL: no trunks */
+	struct sim_crossing *crossing;
 	u32 crossings, crossing_room, free;
-	struct bytes *carried;	/* or NULL */
+	struct sim_bytes *carried;	/* or NULL */
 	struct sim_log *log;	/* or NULL */
-	struct circuits_state *circuits;	/* or NULL */
+	struct sim_circuits_state *circuits;	/* or NULL */
 	struct sim_outcome *outcome;
 	u64 running;		/* ranks that are not done */
 	/* the rank being served */
 	u32 rank;
-	const struct program_class *class;
-	const struct wire *class_wire;
-	struct events_rank *state;
+	const struct sim_class *class;
+	const struct sim_wire *class_wire;
+	struct sim_events_rank *state;
 	struct coll_step step;
 	u8 *early;
 	sim_time now, end;	/* end of the window */
-	struct happening *local;	/* of this rank, in this window: a heap */
+	struct sim_event *local;	/* of this rank, in this window: a heap */
 	u32 locals, local_room;
 	int error;
 };
@@ -73,26 +73,26 @@ struct events {
 /* --- events.c -------------------------------------------------------------- */
 
 /* On this rank; another's events are at least a window away. */
-void events_later(struct events *e, sim_time time, u32 op, u32 what);
+void events_later(struct sim_events *e, sim_time time, u32 op, u32 what);
 
-void events_at(struct events *e, u32 rank, sim_time time, u32 op, u32 what);
+void events_at(struct sim_events *e, u32 rank, sim_time time, u32 op, u32 what);
 
 /* --- events_op.c ----------------------------------------------------------- */
 
 /* What a calendar entry says happens to the rank being served. */
-void events_dispatch(struct events *e, const struct happening *happening);
+void events_dispatch(struct sim_events *e, const struct sim_event *happening);
 
 /* --- events_trunk.c -------------------------------------------------------- */
 
 /* The message takes a trunk that is shared. */
-void events_cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time time,
-		  struct crossing crossing);
+void events_cross(struct sim_events *e, struct sim_trunk *trunk, u64 bytes, sim_time time,
+		  struct sim_crossing crossing);
 
-int events_trunks_init(struct events *e);
+int events_trunks_init(struct sim_events *e);
 
-void events_trunks_free(struct events *e);
+void events_trunks_free(struct sim_events *e);
 
 /* What happens first on any trunk, before `limit`. Returns whether there was something. */
-bool events_trunks_step(struct events *e, sim_time limit);
+bool events_trunks_step(struct sim_events *e, sim_time limit);
 
 #endif

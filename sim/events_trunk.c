@@ -5,10 +5,10 @@
 
 #include "events_state.h"
 
-static u32 crossing_new(struct events *e)
+static u32 crossing_new(struct sim_events *e)
 {
 	u32 index = e->free, room = e->crossing_room ? 2 * e->crossing_room : 64;
-	struct crossing *more;
+	struct sim_crossing *more;
 
 	if (index) {
 		e->free = e->crossing[index - 1].free;
@@ -26,19 +26,19 @@ static u32 crossing_new(struct events *e)
 	return e->crossings++;
 }
 
-void events_cross(struct events *e, struct trunk *trunk, u64 bytes, sim_time time,
-		  struct crossing crossing)
+void events_cross(struct sim_events *e, struct sim_trunk *trunk, u64 bytes, sim_time time,
+		  struct sim_crossing crossing)
 {
 	const u32 name = crossing_new(e);
 
 	if (name == COLL_NONE)
 		return;
 	e->crossing[name] = crossing;
-	if (trunk_add(trunk, (struct flow){ bytes, time, name }))
+	if (trunk_add(trunk, (struct sim_flow){ bytes, time, name }))
 		e->error = -ENOMEM;
 }
 
-int events_trunks_init(struct events *e)
+int events_trunks_init(struct sim_events *e)
 {
 	const struct sim_network *n = e->machine->network;
 	u32 i;
@@ -54,7 +54,7 @@ int events_trunks_init(struct events *e)
 	return 0;
 }
 
-void events_trunks_free(struct events *e)
+void events_trunks_free(struct sim_events *e)
 {
 	const struct sim_network *n = e->machine->network;
 	u32 i;
@@ -65,10 +65,10 @@ void events_trunks_free(struct events *e)
 	e->trunk = NULL;
 }
 
-bool events_trunks_step(struct events *e, sim_time limit)
+bool events_trunks_step(struct sim_events *e, sim_time limit)
 {
 	const struct sim_network *n = e->machine->network;
-	struct trunk *first = NULL;
+	struct sim_trunk *first = NULL;
 	u64 name;
 	u32 i;
 
@@ -81,7 +81,7 @@ bool events_trunks_step(struct events *e, sim_time limit)
 		}
 	}
 	if (first && trunk_step(first, &name)) {
-		struct crossing *crossing = &e->crossing[name];
+		struct sim_crossing *crossing = &e->crossing[name];
 
 		events_at(e, crossing->to, first->now + crossing->more, crossing->op, WHAT_ARRIVE);
 		crossing->free = e->free;

@@ -28,15 +28,15 @@ struct goal_need {
 };
 
 /* What is looked up: a label, or (its text is empty) all messages of a tag with a peer. */
-struct name {
+struct goal_name {
 	const char *text;
 	u32 length;
 	u32 peer, tag, kind;
 };
 
 /* Of a label its op; else how many messages so far, to the peer or from it. */
-struct entry {
-	struct name name;
+struct goal_entry {
+	struct goal_name name;
 	bool used;
 	u32 value;
 };
@@ -47,12 +47,12 @@ struct goal {
 	char *why;
 	size_t why_bytes;
 	u32 ranks;		/* that the file says */
-	struct tape *tape;
+	struct sim_tape *tape;
 	u32 tapes, tape_room;
 	/* the rank being read */
 	struct goal_op *op;
 	struct goal_need *need;
-	struct entry *entry;	/* a hash, open addressing */
+	struct goal_entry *entry;	/* a hash, open addressing */
 	u32 *stack;
 	u32 ops, op_room, needs, need_room, entries, slots, depth, stack_room;
 };
@@ -185,7 +185,7 @@ static int goal_number(struct goal *g, const char *what, u64 most, char letter, 
 
 /* ---- labels and messages -------------------------------------------------------------- */
 
-static u32 hash_name(const struct name *name)
+static u32 hash_name(const struct goal_name *name)
 {
 	u32 hash = 2166136261u, i;
 
@@ -195,14 +195,14 @@ static u32 hash_name(const struct name *name)
 	return hash ^ hash >> 15;
 }
 
-static bool same_name(const struct name *a, const struct name *b)
+static bool same_name(const struct goal_name *a, const struct goal_name *b)
 {
 	return a->length == b->length && a->peer == b->peer && a->tag == b->tag &&
 	       a->kind == b->kind && !memcmp(a->text, b->text, a->length);
 }
 
 /* The name's entry, or the free one that it would have. */
-static struct entry *find_entry(const struct goal *g, const struct name *name)
+static struct goal_entry *find_entry(const struct goal *g, const struct goal_name *name)
 {
 	u32 at = hash_name(name) & (g->slots - 1);
 
@@ -214,7 +214,7 @@ static struct entry *find_entry(const struct goal *g, const struct name *name)
 static bool entries_grow(struct goal *g)
 {
 	const u32 old_slots = g->slots;
-	struct entry *old = g->entry;
+	struct goal_entry *old = g->entry;
 	u32 i;
 
 	g->slots = old_slots ? 2 * old_slots : 64;
@@ -227,16 +227,16 @@ static bool entries_grow(struct goal *g)
 }
 
 /* The name's entry, a new one if there is none: then *is_new. NULL: no memory. */
-static struct entry *add_entry(struct goal *g, const struct name *name, bool *is_new)
+static struct goal_entry *add_entry(struct goal *g, const struct goal_name *name, bool *is_new)
 {
-	struct entry *entry;
+	struct goal_entry *entry;
 
 	if (2 * (g->entries + 1) > g->slots && !entries_grow(g))
 		return NULL;
 	entry = find_entry(g, name);
 	*is_new = !entry->used;
 	if (*is_new) {
-		*entry = (struct entry){ *name, true, 0 };
+		*entry = (struct goal_entry){ *name, true, 0 };
 		g->entries++;
 	}
 	return entry;
@@ -245,7 +245,8 @@ static struct entry *add_entry(struct goal *g, const struct name *name, bool *is
 static int add_label(struct goal *g, const char *text, u32 length, u32 op)
 {
 	bool is_new;
-	struct entry *entry = add_entry(g, &(struct name){ text, length, 0, 0, 0 }, &is_new);
+	struct goal_entry *entry =
+		add_entry(g, &(struct goal_name){ text, length, 0, 0, 0 }, &is_new);
 
 	if (!entry)
 		return no_memory(g);
@@ -258,9 +259,9 @@ static int add_label(struct goal *g, const char *text, u32 length, u32 op)
 /* What tells this message from others: its tag, and which of them it is. */
 static int message_key(struct goal *g, const struct goal_op *op, u64 *key)
 {
-	const struct name name = { "", 0, op->peer, op->tag, op->kind };
+	const struct goal_name name = { "", 0, op->peer, op->tag, op->kind };
 	bool is_new;
-	struct entry *entry = add_entry(g, &name, &is_new);
+	struct goal_entry *entry = add_entry(g, &name, &is_new);
 
 	if (!entry)
 		return no_memory(g);
@@ -330,8 +331,8 @@ static int read_op(struct goal *g, enum goal_kind kind)
 
 static int find_label(struct goal *g, const char *text, u32 length, u32 *op)
 {
-	const struct name name = { text, length, 0, 0, 0 };
-	const struct entry *entry = g->entries ? find_entry(g, &name) : NULL;
+	const struct goal_name name = { text, length, 0, 0, 0 };
+	const struct goal_entry *entry = g->entries ? find_entry(g, &name) : NULL;
 
 	if (!entry || !entry->used)
 		return goal_wrong(g, "there is no op '%.*s' above", (int)length, text);
@@ -398,7 +399,7 @@ static int read_line(struct goal *g, const char *token, u32 length)
 /* ---- an order ------------------------------------------------------------------------ */
 
 /* Says to the tape what an op waits for. All of that is placed. */
-static void say_needs(const struct goal *g, struct tape *t, const struct goal_op *op)
+static void say_needs(const struct goal *g, struct sim_tape *t, const struct goal_op *op)
 {
 	u32 i, k;
 
@@ -412,7 +413,7 @@ static void say_needs(const struct goal *g, struct tape *t, const struct goal_op
 	}
 }
 
-static int place_op(struct goal *g, struct tape *t, struct goal_op *op)
+static int place_op(struct goal *g, struct sim_tape *t, struct goal_op *op)
 {
 	u64 key = 0;
 	int error = 0;
@@ -438,7 +439,7 @@ static int goal_push(struct goal *g, u32 op)
 }
 
 /* Before an op what it needs; else in the order of the file. */
-static int place_from(struct goal *g, struct tape *t, u32 first)
+static int place_from(struct goal *g, struct sim_tape *t, u32 first)
 {
 	int error = goal_push(g, first);
 	u32 i;
@@ -482,7 +483,7 @@ static void rank_begin(struct goal *g)
 
 static int read_rank(struct goal *g)
 {
-	struct tape *t;
+	struct sim_tape *t;
 	const char *token;
 	u32 length, i;
 	u64 rank;
@@ -508,7 +509,7 @@ static int read_rank(struct goal *g)
 	if (!goal_grow((void **)&g->tape, &g->tape_room, g->tapes, sizeof(*t)))
 		return no_memory(g);
 	t = &g->tape[g->tapes];
-	*t = (struct tape){ .name = g->name, .rank = g->tapes, .line = g->line };
+	*t = (struct sim_tape){ .name = g->name, .rank = g->tapes, .line = g->line };
 	g->tapes++;
 	for (i = 0; i < g->ops && !error; i++)
 		error = place_from(g, t, i);

@@ -8,21 +8,21 @@
 /* ---- the order of columns ------------------------------------------------- */
 
 /* Which columns may be done next: the lowest op first, so that few are under way. */
-struct front {
-	const struct levels *levels;
+struct levels_front {
+	const struct sim_levels *levels;
 	u32 *heap, count;
 	u32 *open;		/* per column: columns it still depends on */
 };
 
-static bool levels_sooner(const struct front *front, u32 a, u32 b)
+static bool levels_sooner(const struct levels_front *front, u32 a, u32 b)
 {
-	const struct column *column = front->levels->column;
+	const struct sim_column *column = front->levels->column;
 
 	return column[a].op != column[b].op ? column[a].op < column[b].op :
 					      column[a].class < column[b].class;
 }
 
-static void front_push(struct front *front, u32 new)
+static void front_push(struct levels_front *front, u32 new)
 {
 	u32 i;
 
@@ -32,7 +32,7 @@ static void front_push(struct front *front, u32 new)
 	front->heap[i] = new;
 }
 
-static u32 front_pop(struct front *front)
+static u32 front_pop(struct levels_front *front)
 {
 	u32 first = front->heap[0], moved = front->heap[--front->count], i = 0, child;
 
@@ -49,16 +49,16 @@ static u32 front_pop(struct front *front)
 	return first;
 }
 
-static void front_done(struct front *front, u32 column)
+static void front_done(struct levels_front *front, u32 column)
 {
 	if (!--front->open[column])
 		front_push(front, column);
 }
 
-static u32 receiver_of(const struct levels *levels, const struct column *column, u32 member)
+static u32 receiver_of(const struct sim_levels *levels, const struct sim_column *column, u32 member)
 {
-	const struct program *p = levels->program;
-	const struct program_class *class = &p->class[column->class];
+	const struct sim_program *p = levels->program;
+	const struct sim_class *class = &p->class[column->class];
 	const u32 rank = program_rank(class, member);
 	const u32 to = program_peer_rank(p, &class->peer[column->op], rank);
 
@@ -67,10 +67,11 @@ static u32 receiver_of(const struct levels *levels, const struct column *column,
 }
 
 /* Calls `visit` for every column that receives from this one, once a run of equals. */
-static void each_receiver(const struct levels *levels, const struct column *column,
-			  void (*visit)(struct front *front, u32 receiver), struct front *front)
+static void each_receiver(const struct sim_levels *levels, const struct sim_column *column,
+			  void (*visit)(struct levels_front *front, u32 receiver),
+			  struct levels_front *front)
 {
-	const struct program *p = levels->program;
+	const struct sim_program *p = levels->program;
 	const u32 members = p->classes == 1 && p->class[0].match[column->op] != COLL_NONE ?
 				    1 :
 				    p->class[column->class].members;
@@ -84,15 +85,15 @@ static void each_receiver(const struct levels *levels, const struct column *colu
 	}
 }
 
-static void receiver_waits(struct front *front, u32 receiver)
+static void receiver_waits(struct levels_front *front, u32 receiver)
 {
 	front->open[receiver]++;
 }
 
-static void dependents_done(struct front *front, u32 index)
+static void dependents_done(struct levels_front *front, u32 index)
 {
-	const struct levels *levels = front->levels;
-	const struct column *column = &levels->column[index];
+	const struct sim_levels *levels = front->levels;
+	const struct sim_column *column = &levels->column[index];
 	const struct coll_plan *plan = &levels->program->class[column->class].plan;
 	u32 i;
 
@@ -102,9 +103,9 @@ static void dependents_done(struct front *front, u32 index)
 		each_receiver(levels, column, front_done, front);
 }
 
-static int find_order(struct levels *levels)
+static int find_order(struct sim_levels *levels)
 {
-	struct front front = {
+	struct levels_front front = {
 		.levels = levels,
 		.heap = malloc((levels->columns + 1) * sizeof(u32)),
 		.open = calloc(levels->columns + 1, sizeof(u32)),
@@ -147,7 +148,7 @@ static bool op_has_level(const struct coll_op *op)
 	return !op->flags && op->unless == COLL_NONE && op->waits <= WAITS_MAX;
 }
 
-static bool only_sends_follow(const struct program_class *class, u32 op)
+static bool only_sends_follow(const struct sim_class *class, u32 op)
 {
 	const u32 *first = class->plan.first_dependent;
 	u32 i;
@@ -162,7 +163,7 @@ static bool only_sends_follow(const struct program_class *class, u32 op)
 	return true;
 }
 
-static bool only_work_follows(const struct program_class *class, u32 op)
+static bool only_work_follows(const struct sim_class *class, u32 op)
 {
 	const u32 *first = class->plan.first_dependent;
 	u32 i;
@@ -176,9 +177,9 @@ static bool only_work_follows(const struct program_class *class, u32 op)
 	return first[op] != first[op + 1];
 }
 
-static int fill_columns(struct levels *levels)
+static int fill_columns(struct sim_levels *levels)
 {
-	const struct program *p = levels->program;
+	const struct sim_program *p = levels->program;
 	u32 c, i, n = 0;
 
 	for (c = 0; c < p->classes; c++) {
@@ -190,7 +191,7 @@ static int fill_columns(struct levels *levels)
 		for (i = 0; i < s->ops; i++) {
 			if (!op_has_level(&op[i]))
 				return -EOPNOTSUPP;
-			levels->column[n++] = (struct column){
+			levels->column[n++] = (struct sim_column){
 				.class = c,
 				.op = i,
 				.users = dependents[i + 1] - dependents[i],
@@ -206,9 +207,9 @@ static int fill_columns(struct levels *levels)
 	return 0;
 }
 
-int levels_new(const struct program *program, struct levels **levels)
+int levels_new(const struct sim_program *program, struct sim_levels **levels)
 {
-	struct levels *l;
+	struct sim_levels *l;
 	u64 columns = 0, ops = 0;
 	u32 c;
 	int error;
@@ -237,7 +238,7 @@ int levels_new(const struct program *program, struct levels **levels)
 	return error;
 }
 
-void levels_free(struct levels *levels)
+void levels_free(struct sim_levels *levels)
 {
 	if (!levels)
 		return;

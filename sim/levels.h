@@ -12,14 +12,14 @@
 #include "machine.h"
 #include "program.h"
 
-struct levels;
+struct sim_levels;
 
 /* -EOPNOTSUPP: the program has no levels, or too many for its ranks. */
-int levels_new(const struct program *program, struct levels **levels);
-void levels_free(struct levels *levels);
+int levels_new(const struct sim_program *program, struct sim_levels **levels);
+void levels_free(struct sim_levels *levels);
 
 /* -EOPNOTSUPP: not with this machine; use events. Safe in several threads at once. */
-int levels_run(const struct levels *levels, const struct machine *machine,
+int levels_run(const struct sim_levels *levels, const struct sim_machine *machine,
 	       struct sim_outcome *outcome, sim_time *finish);
 
 #endif

@@ -10,7 +10,7 @@ enum {
 	MEMBERS_LEAST = 4,	/* a column that pays has so many ranks, on average */
 };
 
-struct column {
+struct sim_column {
 	u32 class, op;
 	u32 users;		/* columns that read its times */
 	bool same_waits;	/* as the op with CPU work before it */
@@ -19,16 +19,16 @@ struct column {
 	bool only_work;		/* somebody, and all of them are ops that noise can touch */
 };
 
-struct levels {
-	const struct program *program;
+struct sim_levels {
+	const struct sim_program *program;
 	u32 columns;
 	u32 *first;		/* per class: its first column */
-	struct column *column;
+	struct sim_column *column;
 	u32 *order;		/* columns, each after all that it depends on */
 };
 
-static inline const struct coll_op *column_op(const struct levels *levels,
-					      const struct column *column)
+static inline const struct coll_op *column_op(const struct sim_levels *levels,
+					      const struct sim_column *column)
 {
 	return &coll_ops(levels->program->class[column->class].schedule)[column->op];
 }

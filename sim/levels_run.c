@@ -8,9 +8,9 @@
 /* ---- times of a column ---------------------------------------------------- */
 
 /* Times of a column: when its ops are done; of a receive at first: when it arrives. */
-struct run {
-	const struct levels *levels;
-	const struct machine *machine;
+struct levels_run {
+	const struct sim_levels *levels;
+	const struct sim_machine *machine;
 	sim_time **time;	/* per column, NULL: not yet or no more */
 	u32 *users;		/* per column: that have not read it yet */
 	sim_time **spare;	/* per class: an array to be used again */
@@ -22,7 +22,7 @@ struct run {
 	bool out_of_order;
 };
 
-static sim_time *column_new(struct run *run, u32 class)
+static sim_time *column_new(struct levels_run *run, u32 class)
 {
 	sim_time *time = run->spare[class];
 
@@ -33,7 +33,7 @@ static sim_time *column_new(struct run *run, u32 class)
 	return time;
 }
 
-static void column_drop(struct run *run, u32 index)
+static void column_drop(struct levels_run *run, u32 index)
 {
 	const u32 class = run->levels->column[index].class;
 	sim_time *time = run->time[index];
@@ -44,17 +44,18 @@ static void column_drop(struct run *run, u32 index)
 }
 
 /* What an op's ranks wait for: the later of these times. */
-struct inputs {
+struct levels_inputs {
 	u32 count;
 	const sim_time *time[WAITS_MAX + 1];
 };
 
-static struct inputs column_inputs(const struct run *run, const struct column *column)
+static struct levels_inputs column_inputs(const struct levels_run *run,
+					  const struct sim_column *column)
 {
-	const struct program_class *class = &run->levels->program->class[column->class];
+	const struct sim_class *class = &run->levels->program->class[column->class];
 	const struct coll_op *op = &coll_ops(class->schedule)[column->op];
 	const u32 *wait = coll_waits(class->schedule) + op->wait;
-	struct inputs inputs = { .count = op->waits };
+	struct levels_inputs inputs = { .count = op->waits };
 	u32 i;
 
 	for (i = 0; i < op->waits; i++)
@@ -63,9 +64,9 @@ static struct inputs column_inputs(const struct run *run, const struct column *c
 }
 
 /* Each op reads the times it waits for once; the last reader gives them back. */
-static void drop_inputs(struct run *run, const struct column *column)
+static void drop_inputs(struct levels_run *run, const struct sim_column *column)
 {
-	const struct program_class *class = &run->levels->program->class[column->class];
+	const struct sim_class *class = &run->levels->program->class[column->class];
 	const struct coll_op *op = &coll_ops(class->schedule)[column->op];
 	u32 i;
 
@@ -78,8 +79,8 @@ static void drop_inputs(struct run *run, const struct column *column)
 	}
 }
 
-static inline sim_time ready_at(const struct machine *machine, const struct inputs *inputs,
-				u32 member, u32 rank)
+static inline sim_time ready_at(const struct sim_machine *machine,
+				const struct levels_inputs *inputs, u32 member, u32 rank)
 {
 	sim_time ready;
 	u32 i;
@@ -98,8 +99,8 @@ static inline sim_time ready_at(const struct machine *machine, const struct inpu
  * CPU serves in the order of readiness: where that differs and matters, the run
  * is out of order.
  */
-static inline sim_time levels_serve(struct run *run, const struct column *column, u32 rank,
-				    sim_time ready, sim_time work)
+static inline sim_time levels_serve(struct levels_run *run, const struct sim_column *column,
+				    u32 rank, sim_time ready, sim_time work)
 {
 	sim_time begin = ready, end;
 
@@ -120,22 +121,23 @@ static inline sim_time levels_serve(struct run *run, const struct column *column
 }
 
 /* Whether a rank may be done with this column's op. */
-static bool levels_shows(const struct run *run, const struct column *column)
+static bool levels_shows(const struct levels_run *run, const struct sim_column *column)
 {
 	return column->last || (column->only_sends && !run->sends_show);
 }
 
 /* The ranks' ends so far. */
-static inline void levels_seen(struct run *run, u32 rank, sim_time end)
+static inline void levels_seen(struct levels_run *run, u32 rank, sim_time end)
 {
 	if (run->finish[rank] < end)
 		run->finish[rank] = end;
 }
 
-static void do_work(struct run *run, const struct column *column, sim_time *time, sim_time work)
+static void do_work(struct levels_run *run, const struct sim_column *column, sim_time *time,
+		    sim_time work)
 {
-	const struct program_class *class = &run->levels->program->class[column->class];
-	const struct inputs inputs = column_inputs(run, column);
+	const struct sim_class *class = &run->levels->program->class[column->class];
+	const struct levels_inputs inputs = column_inputs(run, column);
 	const bool shown = levels_shows(run, column);
 	u32 i;
 
@@ -149,10 +151,10 @@ static void do_work(struct run *run, const struct column *column, sim_time *time
 	}
 }
 
-static void do_free(struct run *run, const struct column *column, sim_time *time)
+static void do_free(struct levels_run *run, const struct sim_column *column, sim_time *time)
 {
-	const struct program_class *class = &run->levels->program->class[column->class];
-	const struct inputs inputs = column_inputs(run, column);
+	const struct sim_class *class = &run->levels->program->class[column->class];
+	const struct levels_inputs inputs = column_inputs(run, column);
 	const bool shown = levels_shows(run, column);
 	u32 i;
 
@@ -166,10 +168,11 @@ static void do_free(struct run *run, const struct column *column, sim_time *time
 }
 
 /* time[] has when messages arrive; a message that is early waits for its receive. */
-static void do_recv(struct run *run, const struct column *column, sim_time *time, sim_time work)
+static void do_recv(struct levels_run *run, const struct sim_column *column, sim_time *time,
+		    sim_time work)
 {
-	const struct program_class *class = &run->levels->program->class[column->class];
-	const struct inputs inputs = column_inputs(run, column);
+	const struct sim_class *class = &run->levels->program->class[column->class];
+	const struct levels_inputs inputs = column_inputs(run, column);
 	/* In `occupancy`, what follows waits for the noise to end by itself. */
 	const bool plain = !work &&
 			   (run->machine->semantics == SIM_EVENT || column->only_work);
@@ -189,13 +192,13 @@ static void do_recv(struct run *run, const struct column *column, sim_time *time
 }
 
 /* What the sends of a column have in common. */
-struct sending {
-	struct run *run;
-	const struct column *column;
-	const struct program_class *class;
-	const struct program_peer *peer;
-	struct inputs inputs;
-	struct wire wire;
+struct levels_send {
+	struct levels_run *run;
+	const struct sim_column *column;
+	const struct sim_class *class;
+	const struct sim_peer *peer;
+	struct levels_inputs inputs;
+	struct sim_wire wire;
 	sim_time work;
 	u32 slot;
 	bool shown;
@@ -204,10 +207,10 @@ struct sending {
 };
 
 /* Where the message of this rank arrives. */
-static sim_time *levels_arrival(const struct sending *s, u32 to, u32 rank)
+static sim_time *levels_arrival(const struct levels_send *s, u32 to, u32 rank)
 {
-	struct run *run = s->run;
-	const struct program *p = run->levels->program;
+	struct levels_run *run = s->run;
+	const struct sim_program *p = run->levels->program;
 	const u32 index = run->levels->first[program_class_of(p, to)] +
 			  program_match_op(p, s->class, s->column->op, rank);
 
@@ -216,10 +219,10 @@ static sim_time *levels_arrival(const struct sending *s, u32 to, u32 rank)
 	return run->time[index] ? run->time[index] + program_member_of(p, to) : NULL;
 }
 
-static inline __attribute__((always_inline)) void send_one(const struct sending *s, u32 member,
+static inline __attribute__((always_inline)) void send_one(const struct levels_send *s, u32 member,
 							   u32 rank, u32 to, sim_time *there)
 {
-	const struct machine *machine = s->run->machine;
+	const struct sim_machine *machine = s->run->machine;
 	const u64 stream = noise_message(machine->message_key, rank, to, s->slot);
 	const sim_time end = levels_serve(s->run, s->column, rank,
 					  ready_at(machine, &s->inputs, member, rank), s->work);
@@ -231,7 +234,7 @@ static inline __attribute__((always_inline)) void send_one(const struct sending 
 		levels_seen(s->run, rank, end);
 }
 
-static void send_flip(const struct sending *s)
+static void send_flip(const struct levels_send *s)
 {
 	const u32 members = s->class->members, value = s->peer->value;
 	u32 i;
@@ -240,7 +243,7 @@ static void send_flip(const struct sending *s)
 		send_one(s, i, i, i ^ value, s->there + (i ^ value));
 }
 
-static void send_shift(const struct sending *s)
+static void send_shift(const struct levels_send *s)
 {
 	const u32 members = s->class->members, value = s->peer->value;
 	u32 i;
@@ -251,7 +254,7 @@ static void send_shift(const struct sending *s)
 		send_one(s, i, i, i - (members - value), s->there + i - (members - value));
 }
 
-static int send_any(const struct sending *s)
+static int send_any(const struct levels_send *s)
 {
 	u32 i;
 
@@ -267,12 +270,13 @@ static int send_any(const struct sending *s)
 	return 0;
 }
 
-static int do_send(struct run *run, const struct column *column, sim_time *time, sim_time work)
+static int do_send(struct levels_run *run, const struct sim_column *column, sim_time *time,
+		   sim_time work)
 {
-	const struct program *p = run->levels->program;
-	const struct program_class *class = &p->class[column->class];
+	const struct sim_program *p = run->levels->program;
+	const struct sim_class *class = &p->class[column->class];
 	const struct coll_op *op = &coll_ops(class->schedule)[column->op];
-	struct sending s = {
+	struct levels_send s = {
 		.run = run,
 		.column = column,
 		.class = class,
@@ -297,9 +301,9 @@ static int do_send(struct run *run, const struct column *column, sim_time *time,
 	return 0;
 }
 
-static int do_column(struct run *run, u32 index)
+static int do_column(struct levels_run *run, u32 index)
 {
-	const struct column *column = &run->levels->column[index];
+	const struct sim_column *column = &run->levels->column[index];
 	const struct coll_op *op = column_op(run->levels, column);
 	const sim_time work = machine_work(run->machine, op);
 	int error = 0;
@@ -340,7 +344,7 @@ static bool levels_follows(const struct coll_schedule *s, u32 from, u32 to, u32 
 	return false;
 }
 
-static bool cpu_matters(const struct program *p, const struct machine *machine)
+static bool cpu_matters(const struct sim_program *p, const struct sim_machine *machine)
 {
 	u32 c, i, before;
 
@@ -358,7 +362,7 @@ static bool cpu_matters(const struct program *p, const struct machine *machine)
 	return false;
 }
 
-static bool machine_has_levels(const struct levels *levels, const struct machine *machine)
+static bool machine_has_levels(const struct sim_levels *levels, const struct sim_machine *machine)
 {
 	u32 i;
 
@@ -377,9 +381,9 @@ static bool machine_has_levels(const struct levels *levels, const struct machine
 
 /* ---- a run ---------------------------------------------------------------- */
 
-static int run_init(struct run *run, sim_time *finish)
+static int run_init(struct levels_run *run, sim_time *finish)
 {
-	const struct program *p = run->levels->program;
+	const struct sim_program *p = run->levels->program;
 	u32 i;
 
 	run->time = calloc(run->levels->columns + 1, sizeof(*run->time));
@@ -405,7 +409,7 @@ static int run_init(struct run *run, sim_time *finish)
 	return 0;
 }
 
-static void run_free(struct run *run, const sim_time *finish)
+static void run_free(struct levels_run *run, const sim_time *finish)
 {
 	u32 i;
 
@@ -425,7 +429,7 @@ static void run_free(struct run *run, const sim_time *finish)
 		free(run->finish);
 }
 
-static void count_ops(const struct program *p, struct sim_outcome *outcome)
+static void count_ops(const struct sim_program *p, struct sim_outcome *outcome)
 {
 	u32 c, i;
 
@@ -442,7 +446,7 @@ static void count_ops(const struct program *p, struct sim_outcome *outcome)
 		}
 }
 
-static void find_last(const struct run *run, struct sim_outcome *outcome)
+static void find_last(const struct levels_run *run, struct sim_outcome *outcome)
 {
 	u32 i;
 
@@ -453,10 +457,10 @@ static void find_last(const struct run *run, struct sim_outcome *outcome)
 		}
 }
 
-int levels_run(const struct levels *levels, const struct machine *machine,
+int levels_run(const struct sim_levels *levels, const struct sim_machine *machine,
 	       struct sim_outcome *outcome, sim_time *finish)
 {
-	struct run run = { .levels = levels, .machine = machine };
+	struct levels_run run = { .levels = levels, .machine = machine };
 	int error;
 	u32 i;
 

@@ -5,7 +5,7 @@
 #include "core/names.h"
 #include "log.h"
 
-static const struct program_class *class_of(const struct sim_log *log, u32 rank)
+static const struct sim_class *class_of(const struct sim_log *log, u32 rank)
 {
 	return &log->program->class[program_class_of(log->program, rank)];
 }
@@ -15,7 +15,7 @@ static const struct coll_schedule *schedule_of(const struct sim_log *log, u32 ra
 	return class_of(log, rank)->schedule;
 }
 
-int log_new(const struct program *program, struct sim_log **log)
+int log_new(const struct sim_program *program, struct sim_log **log)
 {
 	struct sim_log *l = calloc(1, sizeof(*l));
 	u64 ops = 0, i;
@@ -35,7 +35,7 @@ int log_new(const struct program *program, struct sim_log **log)
 		return -ENOMEM;
 	}
 	for (i = 0; i < ops; i++)
-		l->span[i] = (struct span){ SIM_NEVER, SIM_NEVER, 0, SIM_NEVER, SIM_NEVER, 0 };
+		l->span[i] = (struct sim_span){ SIM_NEVER, SIM_NEVER, 0, SIM_NEVER, SIM_NEVER, 0 };
 	*log = l;
 	return 0;
 }
@@ -101,7 +101,7 @@ static u32 last_op(const struct sim_log *log, u32 rank)
 }
 
 /* The way back from the end: op `op` of `rank` is what took time until `time`. */
-struct back {
+struct log_step_back {
 	const struct sim_log *log;
 	u32 rank, op;		/* COLL_NONE: the beginning */
 	sim_time time;
@@ -111,7 +111,7 @@ struct back {
 };
 
 /* What took time from `begin` on; `alone` of it by itself. */
-static void add_stage(struct back *back, u32 from, sim_time begin, sim_time alone)
+static void add_stage(struct log_step_back *back, u32 from, sim_time begin, sim_time alone)
 {
 	const sim_time length = back->time - begin;
 	u32 room = back->room ? 2 * back->room : 64;
@@ -139,11 +139,11 @@ static void add_stage(struct back *back, u32 from, sim_time begin, sim_time alon
 	back->time = begin;
 }
 
-static void step_back(struct back *back)
+static void step_back(struct log_step_back *back)
 {
 	const struct sim_log *log = back->log;
-	const struct program_class *class = class_of(log, back->rank);
-	const struct span *span = log_span(log, back->rank, back->op);
+	const struct sim_class *class = class_of(log, back->rank);
+	const struct sim_span *span = log_span(log, back->rank, back->op);
 	const bool recv = coll_ops(class->schedule)[back->op].kind == COLL_OP_RECV;
 	sim_time ready;
 	u32 wait = last_wait(log, back->rank, back->op, &ready), holder = COLL_NONE, from;
@@ -167,7 +167,7 @@ static void step_back(struct back *back)
 
 int sim_log_path(const struct sim_log *log, struct sim_stage **path, u32 *count)
 {
-	struct back back = {
+	struct log_step_back back = {
 		.log = log,
 		.rank = log->outcome.last,
 		.op = last_op(log, log->outcome.last),
@@ -202,14 +202,14 @@ static sim_time rank_done(const struct sim_log *log, u32 rank)
 	u32 i;
 
 	for (i = 0; i < s->ops; i++) {
-		const struct span *span = log_span(log, rank, i);
+		const struct sim_span *span = log_span(log, rank, i);
 
 		if (span->end != SIM_NEVER && !(coll_ops(s)[i].flags & COLL_OPTIONAL) &&
 		    span->end > done)
 			done = span->end;
 	}
 	for (i = 0; i < s->ops; i++) {
-		const struct span *span = log_span(log, rank, i);
+		const struct sim_span *span = log_span(log, rank, i);
 
 		if (coll_ops(s)[i].kind == COLL_OP_SEND && span->begin <= done &&
 		    span->end != SIM_NEVER && span->end > sent)
@@ -226,7 +226,7 @@ struct sim_share sim_log_share(const struct sim_log *log, u32 rank)
 
 	for (i = 0; i < s->ops; i++) {
 		const struct coll_op *op = &coll_ops(s)[i];
-		const struct span *span = log_span(log, rank, i);
+		const struct sim_span *span = log_span(log, rank, i);
 
 		if (!span->work || span->end == SIM_NEVER || span->end > share.done)
 			continue;
@@ -250,7 +250,7 @@ static double log_microseconds(sim_time time)
 static void trace_op(const struct sim_log *log, u32 rank, u32 index, FILE *to)
 {
 	const struct coll_op *op = &coll_ops(schedule_of(log, rank))[index];
-	const struct span *span = log_span(log, rank, index);
+	const struct sim_span *span = log_span(log, rank, index);
 
 	fprintf(to,
 		",\n{\"ph\":\"X\",\"pid\":0,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f,\"name\":\"%s %u\","
@@ -263,7 +263,7 @@ static void trace_op(const struct sim_log *log, u32 rank, u32 index, FILE *to)
 /* An arrow from the send to the receive. */
 static void trace_message(const struct sim_log *log, u32 rank, u32 op, FILE *to)
 {
-	const struct span *span = log_span(log, rank, op);
+	const struct sim_span *span = log_span(log, rank, op);
 	const u32 from = program_peer_rank(log->program, &class_of(log, rank)->peer[op], rank);
 	const unsigned long long name = log->first[rank] + op;
 
@@ -290,7 +290,7 @@ int sim_log_trace(const struct sim_log *log, FILE *to)
 			"\"args\":{\"name\":\"rank %u\"}}",
 			rank, rank);
 		for (op = 0; op < schedule_of(log, rank)->ops; op++) {
-			const struct span *span = log_span(log, rank, op);
+			const struct sim_span *span = log_span(log, rank, op);
 
 			if (span->end != SIM_NEVER && span->begin != SIM_NEVER)
 				trace_op(log, rank, op, to);

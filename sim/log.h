@@ -9,7 +9,7 @@
 #include "program.h"
 
 /* Times are SIM_NEVER where it did not happen. */
-struct span {
+struct sim_span {
 	sim_time begin, end;	/* of its CPU time; of a receive: once its message is there */
 	sim_time work;		/* what that takes without noise */
 	sim_time left, there;	/* of a receive: its message left the sender, came */
@@ -17,15 +17,15 @@ struct span {
 };
 
 struct sim_log {
-	const struct program *program;
+	const struct sim_program *program;
 	u64 *first;		/* per rank */
-	struct span *span;	/* per rank and op */
+	struct sim_span *span;	/* per rank and op */
 	struct sim_outcome outcome;
 };
 
-int log_new(const struct program *program, struct sim_log **log);
+int log_new(const struct sim_program *program, struct sim_log **log);
 
-static inline struct span *log_span(const struct sim_log *log, u32 rank, u32 op)
+static inline struct sim_span *log_span(const struct sim_log *log, u32 rank, u32 op)
 {
 	return &log->span[log->first[rank] + op];
 }

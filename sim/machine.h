@@ -9,13 +9,13 @@
 #include "core/schedule.h"
 #include "noise.h"
 
-struct machine {
+struct sim_machine {
 	double alpha, beta, gamma, copy, user;	/* picoseconds (a byte) */
 	double gap, nic;
 	sim_time send, recv, redundant;
 	u64 eager;
 	enum sim_semantics semantics;
-	struct noise os, link;
+	struct sim_noise_sources os, link;
 	u64 message_key;
 	const double *slowness;
 	const sim_time *start;
@@ -24,7 +24,7 @@ struct machine {
 	u64 circuit_key;
 };
 
-void machine_init(struct machine *machine, const struct sim_model *model, u64 seed);
+void machine_init(struct sim_machine *machine, const struct sim_model *model, u64 seed);
 
 /* Picoseconds, to the nearest. */
 static inline sim_time to_time(double picoseconds)
@@ -33,7 +33,7 @@ static inline sim_time to_time(double picoseconds)
 }
 
 /* How long a message is under way, without noise. Nothing is faster than time. */
-static inline sim_time machine_way(const struct machine *machine, u64 bytes)
+static inline sim_time machine_way(const struct sim_machine *machine, u64 bytes)
 {
 	sim_time way = to_time(machine->alpha + bytes * machine->beta);
 
@@ -41,7 +41,8 @@ static inline sim_time machine_way(const struct machine *machine, u64 bytes)
 }
 
 /* The link between two ranks; NULL: all are alike. */
-static inline const struct sim_link *machine_link(const struct machine *machine, u32 from, u32 to)
+static inline const struct sim_link *machine_link(const struct sim_machine *machine, u32 from,
+						  u32 to)
 {
 	const struct sim_network *n = machine->network;
 
@@ -49,8 +50,8 @@ static inline const struct sim_link *machine_link(const struct machine *machine,
 }
 
 /* As machine_way(), on that link. */
-static inline sim_time machine_way_on(const struct machine *machine, const struct sim_link *link,
-				      u64 bytes)
+static inline sim_time machine_way_on(const struct sim_machine *machine,
+				      const struct sim_link *link, u64 bytes)
 {
 	sim_time way;
 
@@ -75,7 +76,7 @@ static inline bool op_is_free(const struct coll_op *op)
 }
 
 /* CPU time of an op, without noise. */
-static inline sim_time machine_work(const struct machine *machine, const struct coll_op *op)
+static inline sim_time machine_work(const struct sim_machine *machine, const struct coll_op *op)
 {
 	switch (op->kind) {
 	case COLL_OP_SEND:
@@ -92,7 +93,7 @@ static inline sim_time machine_work(const struct machine *machine, const struct 
 	}
 }
 
-static inline sim_time machine_start(const struct machine *machine, u32 rank)
+static inline sim_time machine_start(const struct sim_machine *machine, u32 rank)
 {
 	return machine->start ? machine->start[rank] : 0;
 }

@@ -66,11 +66,11 @@ const char *sim_model_refuses(const struct sim_model *model)
 	return refusal ? refusal : noise_refuses(&model->link);
 }
 
-void machine_init(struct machine *machine, const struct sim_model *model, u64 seed)
+void machine_init(struct sim_machine *machine, const struct sim_model *model, u64 seed)
 {
 	const struct sim_costs *c = &model->costs;
 
-	*machine = (struct machine){
+	*machine = (struct sim_machine){
 		.alpha = c->alpha * SIM_SECOND,
 		.beta = c->beta * SIM_SECOND,
 		.gamma = c->gamma * SIM_SECOND,

@@ -30,7 +30,7 @@ const char *noise_refuses(const struct sim_noise *noise)
 	return coll_noise_check(&plan, &wrong) ? wrong : NULL;
 }
 
-static u64 longest_of(const struct noise_source *source)
+static u64 longest_of(const struct sim_noise_source *source)
 {
 	u64 longest = 0;
 	u32 i;
@@ -43,9 +43,9 @@ static u64 longest_of(const struct noise_source *source)
 	return longest ? longest : CUT * source->model.duration;
 }
 
-static void source_init(struct noise_source *source, const struct sim_noise *of, u64 seed)
+static void source_init(struct sim_noise_source *source, const struct sim_noise *of, u64 seed)
 {
-	*source = (struct noise_source){
+	*source = (struct sim_noise_source){
 		.model = of->model,
 		.plan = { &source->model, of->table, of->spans },
 		.period = of->model.period * NS,
@@ -61,7 +61,7 @@ static void source_init(struct noise_source *source, const struct sim_noise *of,
 		source->duration = source->longest;
 }
 
-void noise_init(struct noise *noise, const struct sim_noise *of, u32 count,
+void noise_init(struct sim_noise_sources *noise, const struct sim_noise *of, u32 count,
 		enum sim_semantics semantics, u64 seed)
 {
 	noise->semantics = semantics;
@@ -78,14 +78,15 @@ void noise_init(struct noise *noise, const struct sim_noise *of, u32 count,
  * random by themselves are shifted by a fraction of one, too; and a plan that
  * all have in common begins when it likes, not when the run does.
  */
-static sim_time shift_of(const struct noise_source *source, const struct coll_noise_stream *stream)
+static sim_time shift_of(const struct sim_noise_source *source,
+			 const struct coll_noise_stream *stream)
 {
 	if (source->model.phase == COLL_NOISE_RANDOM)
 		return random_mix(stream->key) % NS;
 	return source->origin;
 }
 
-sim_time noise_phase(const struct noise_source *source, u64 number)
+sim_time noise_phase(const struct sim_noise_source *source, u64 number)
 {
 	const struct coll_noise_stream stream = coll_noise_stream(&source->plan, number);
 
@@ -94,7 +95,7 @@ sim_time noise_phase(const struct noise_source *source, u64 number)
 	return (phase + shift_of(source, &stream)) % source->period;
 }
 
-sim_time *noise_phases(const struct noise *noise, u32 count)
+sim_time *noise_phases(const struct sim_noise_sources *noise, u32 count)
 {
 	sim_time *phases;
 	u32 i;
@@ -108,14 +109,14 @@ sim_time *noise_phases(const struct noise *noise, u32 count)
 }
 
 /* Walks the events of a stream in order of their start. */
-struct walk {
-	const struct noise_source *source;
+struct noise_walk {
+	const struct sim_noise_source *source;
 	struct coll_noise_stream stream;
 	sim_time shift;		/* from our time to the plan's */
 };
 
 /* All events from the first that starts at or after `from`, and perhaps one before it. */
-static void walk_init(struct walk *walk, const struct noise_source *source, u64 number,
+static void walk_init(struct noise_walk *walk, const struct sim_noise_source *source, u64 number,
 		      sim_time from)
 {
 	walk->source = source;
@@ -124,27 +125,27 @@ static void walk_init(struct walk *walk, const struct noise_source *source, u64 
 	coll_noise_seek(&source->plan, &walk->stream, (from + walk->shift) / NS);
 }
 
-static struct coll_noise_span walk_next(struct walk *walk)
+static struct coll_noise_span walk_next(struct noise_walk *walk)
 {
 	return coll_noise_next(&walk->source->plan, &walk->stream);
 }
 
 /* ---- ops under noise ------------------------------------------------------------- */
 
-static struct noise_event event_of(const struct walk *walk, struct coll_noise_span span)
+static struct sim_noise_event event_of(const struct noise_walk *walk, struct coll_noise_span span)
 {
-	return (struct noise_event){ (sim_time)(span.start * NS) - walk->shift,
-				     span.duration * NS };
+	return (struct sim_noise_event){ (sim_time)(span.start * NS) - walk->shift,
+					 span.duration * NS };
 }
 
-struct noise_event noise_next(const struct noise *noise, u64 stream, sim_time x)
+struct sim_noise_event noise_next(const struct sim_noise_sources *noise, u64 stream, sim_time x)
 {
-	struct noise_event first = { .start = SIM_NEVER };
-	struct walk walk;
+	struct sim_noise_event first = { .start = SIM_NEVER };
+	struct noise_walk walk;
 	u32 i;
 
 	for (i = 0; i < noise->sources; i++) {
-		struct noise_event event;
+		struct sim_noise_event event;
 
 		walk_init(&walk, &noise->source[i], stream, x - noise->source[i].longest);
 		do
@@ -156,10 +157,11 @@ struct noise_event noise_next(const struct noise *noise, u64 stream, sim_time x)
 	return first;
 }
 
-static sim_time end_occupancy(const struct noise *noise, u64 stream, sim_time now, sim_time left)
+static sim_time end_occupancy(const struct sim_noise_sources *noise, u64 stream, sim_time now,
+			      sim_time left)
 {
 	for (;;) {
-		struct noise_event event = noise_next(noise, stream, now);
+		struct sim_noise_event event = noise_next(noise, stream, now);
 
 		if (event.start > now) {
 			if (left <= event.start - now)
@@ -171,14 +173,15 @@ static sim_time end_occupancy(const struct noise *noise, u64 stream, sim_time no
 }
 
 /* Durations of the events that start in [start, start + length). */
-static sim_time sum_starting(const struct noise *noise, u64 stream, sim_time start, sim_time length)
+static sim_time sum_starting(const struct sim_noise_sources *noise, u64 stream, sim_time start,
+			     sim_time length)
 {
 	sim_time sum = 0;
-	struct walk walk;
+	struct noise_walk walk;
 	u32 i;
 
 	for (i = 0; i < noise->sources; i++) {
-		struct noise_event event;
+		struct sim_noise_event event;
 
 		walk_init(&walk, &noise->source[i], stream, start);
 		while ((event = event_of(&walk, walk_next(&walk))).start < start + length)
@@ -189,9 +192,10 @@ static sim_time sum_starting(const struct noise *noise, u64 stream, sim_time sta
 }
 
 /* LogGOPSim: the rest of what covers the start, and all that starts later inside. */
-static sim_time end_goal(const struct noise *noise, u64 stream, sim_time start, sim_time length)
+static sim_time end_goal(const struct sim_noise_sources *noise, u64 stream, sim_time start,
+			 sim_time length)
 {
-	struct noise_event cover = noise_next(noise, stream, start);
+	struct sim_noise_event cover = noise_next(noise, stream, start);
 	sim_time late = cover.start <= start ? cover.start + cover.duration - start : 0;
 
 	if (length > 1)
@@ -199,7 +203,8 @@ static sim_time end_goal(const struct noise *noise, u64 stream, sim_time start, 
 	return start + length + late;
 }
 
-sim_time noise_end_any(const struct noise *noise, u64 stream, sim_time start, sim_time length)
+sim_time noise_end_any(const struct sim_noise_sources *noise, u64 stream, sim_time start,
+		       sim_time length)
 {
 	switch (noise->semantics) {
 	case SIM_EVENT:
@@ -214,7 +219,7 @@ sim_time noise_end_any(const struct noise *noise, u64 stream, sim_time start, si
 /* ---- messages ----------------------------------------------------------------------- */
 
 /* Messages do not ask when: they are Poisson, and their events equally long. */
-static bool is_poisson(const struct noise *noise)
+static bool is_poisson(const struct sim_noise_sources *noise)
 {
 	return noise->sources && noise->source[0].model.arrival == COLL_NOISE_POISSON &&
 	       noise->source[0].model.length == COLL_NOISE_FIXED &&
@@ -222,14 +227,14 @@ static bool is_poisson(const struct noise *noise)
 }
 
 /* How long before the start an event may begin that still matters. */
-static sim_time look_back(const struct noise *noise)
+static sim_time look_back(const struct sim_noise_sources *noise)
 {
 	return noise->semantics == SIM_EVENT ? 0 : noise->source[0].duration;
 }
 
-struct wire noise_wire(const struct noise *noise, sim_time length)
+struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time length)
 {
-	struct wire wire = { .length = length };
+	struct sim_wire wire = { .length = length };
 	double quiet;
 
 	if (is_poisson(noise)) {
@@ -243,9 +248,10 @@ struct wire noise_wire(const struct noise *noise, sim_time length)
  * From event to event. The first gap is drawn from the stream's own name, which
  * was compared with `quiet`; it is counted from `look_back` before the start.
  */
-static sim_time late_poisson(const struct noise *noise, u64 stream, struct wire wire)
+static sim_time late_poisson(const struct sim_noise_sources *noise, u64 stream,
+			     struct sim_wire wire)
 {
-	const struct noise_source *source = noise->source;
+	const struct sim_noise_source *source = noise->source;
 	sim_time now = 0, left = wire.length, start = -look_back(noise);
 	u64 number = stream, i;
 
@@ -268,7 +274,7 @@ static sim_time late_poisson(const struct noise *noise, u64 stream, struct wire 
 	}
 }
 
-sim_time noise_late(const struct noise *noise, u64 stream, struct wire wire)
+sim_time noise_late(const struct sim_noise_sources *noise, u64 stream, struct sim_wire wire)
 {
 	if (is_poisson(noise))
 		return late_poisson(noise, stream, wire);

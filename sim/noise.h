@@ -12,7 +12,7 @@
 #include "random.h"
 #include "sim.h"
 
-struct noise_source {
+struct sim_noise_source {
 	struct coll_noise_model model;
 	struct coll_noise_plan plan;	/* its model is the above: no copies */
 	sim_time period;
@@ -21,16 +21,16 @@ struct noise_source {
 	sim_time origin;	/* when the plan began, where it is not random for each stream */
 };
 
-struct noise {
+struct sim_noise_sources {
 	enum sim_semantics semantics;
 	u32 sources;
-	struct noise_source source[SIM_SOURCES_MAX];
+	struct sim_noise_source source[SIM_SOURCES_MAX];
 };
 
 /* Why this is no noise, in words; NULL: it is. */
 const char *noise_refuses(const struct sim_noise *noise);
 
-void noise_init(struct noise *noise, const struct sim_noise *of, u32 count,
+void noise_init(struct sim_noise_sources *noise, const struct sim_noise *of, u32 count,
 		enum sim_semantics semantics, u64 seed);
 
 /* Remainder of x >= 0, without a division. */
@@ -47,10 +47,10 @@ static inline sim_time noise_modulo(sim_time x, sim_time period, double per_peri
  * Where a PERIODIC source is for this stream at time 0: an event begins whenever
  * time + phase is a whole number of periods.
  */
-sim_time noise_phase(const struct noise_source *source, u64 stream);
+sim_time noise_phase(const struct sim_noise_source *source, u64 stream);
 
 /* A periodic source whose events are equally long, `event` semantics. */
-static inline sim_time noise_periodic_event(const struct noise_source *source, sim_time phase,
+static inline sim_time noise_periodic_event(const struct sim_noise_source *source, sim_time phase,
 					    sim_time start, sim_time length)
 {
 	sim_time inside, next;
@@ -65,8 +65,8 @@ static inline sim_time noise_periodic_event(const struct noise_source *source, s
 }
 
 /* The same, `occupancy` semantics. */
-static inline sim_time noise_periodic_occupancy(const struct noise_source *source, sim_time phase,
-						sim_time start, sim_time length)
+static inline sim_time noise_periodic_occupancy(const struct sim_noise_source *source,
+						sim_time phase, sim_time start, sim_time length)
 {
 	sim_time inside = noise_modulo(start + phase, source->period, source->per_period);
 	sim_time quiet = source->period - source->duration, left;
@@ -82,14 +82,14 @@ static inline sim_time noise_periodic_occupancy(const struct noise_source *sourc
 }
 
 /* One such source and nothing else: an op's end is a matter of its phase. */
-static inline bool noise_is_periodic(const struct noise *noise)
+static inline bool noise_is_periodic(const struct sim_noise_sources *noise)
 {
 	return noise->sources == 1 && noise->source[0].model.arrival == COLL_NOISE_PERIODIC &&
 	       noise->source[0].model.length == COLL_NOISE_FIXED && noise->semantics != SIM_GOAL;
 }
 
-static inline sim_time noise_end_periodic(const struct noise *noise, sim_time phase, sim_time start,
-					  sim_time length)
+static inline sim_time noise_end_periodic(const struct sim_noise_sources *noise, sim_time phase,
+					  sim_time start, sim_time length)
 {
 	return noise->semantics == SIM_EVENT ?
 		       noise_periodic_event(noise->source, phase, start, length) :
@@ -97,16 +97,17 @@ static inline sim_time noise_end_periodic(const struct noise *noise, sim_time ph
 }
 
 /* Any noise; slower. */
-sim_time noise_end_any(const struct noise *noise, u64 stream, sim_time start, sim_time length);
+sim_time noise_end_any(const struct sim_noise_sources *noise, u64 stream, sim_time start,
+		       sim_time length);
 
 /* The first event of any source that ends after `time`: its start says whether that is in it. */
-struct noise_event {
+struct sim_noise_event {
 	sim_time start, duration;
 };
-struct noise_event noise_next(const struct noise *noise, u64 stream, sim_time time);
+struct sim_noise_event noise_next(const struct sim_noise_sources *noise, u64 stream, sim_time time);
 
 /* When an op of the stream ends that starts at `start` and needs `length`. */
-static inline sim_time noise_end(const struct noise *noise, u64 stream, sim_time start,
+static inline sim_time noise_end(const struct sim_noise_sources *noise, u64 stream, sim_time start,
 				 sim_time length)
 {
 	if (!noise->sources)
@@ -120,10 +121,10 @@ static inline sim_time noise_end(const struct noise *noise, u64 stream, sim_time
  * The phases of streams 0 to count - 1, to be asked for many ends; NULL: the
  * noise has none, or there is no memory, and noise_end() must do. free() it.
  */
-sim_time *noise_phases(const struct noise *noise, u32 count);
+sim_time *noise_phases(const struct sim_noise_sources *noise, u32 count);
 
-static inline sim_time noise_end_at(const struct noise *noise, const sim_time *phases, u32 stream,
-				    sim_time start, sim_time length)
+static inline sim_time noise_end_at(const struct sim_noise_sources *noise, const sim_time *phases,
+				    u32 stream, sim_time start, sim_time length)
 {
 	if (phases)
 		return noise_end_periodic(noise, phases[stream], start, length);
@@ -134,16 +135,17 @@ static inline sim_time noise_end_at(const struct noise *noise, const sim_time *p
  * Noise of messages: each has a stream of its own. Of Poisson noise most
  * messages see nothing, and that takes one comparison with `quiet`.
  */
-struct wire {
+struct sim_wire {
 	sim_time length;	/* of the way */
 	u64 quiet;		/* a stream below it: no event on the way */
 };
 
-struct wire noise_wire(const struct noise *noise, sim_time length);
-sim_time noise_late(const struct noise *noise, u64 stream, struct wire wire);
+struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time length);
+sim_time noise_late(const struct sim_noise_sources *noise, u64 stream, struct sim_wire wire);
 
 /* How long a message takes on this wire. */
-static inline sim_time noise_travel(const struct noise *noise, u64 stream, struct wire wire)
+static inline sim_time noise_travel(const struct sim_noise_sources *noise, u64 stream,
+				    struct sim_wire wire)
 {
 	if (!noise->sources || stream < wire.quiet)
 		return wire.length;

@@ -8,7 +8,7 @@
 #include "algo/common/ranks.h"
 #include "program_make.h"
 
-int program_wrong(const struct program_making *m, int error, const char *text)
+int program_wrong(const struct sim_program_making *m, int error, const char *text)
 {
 	snprintf(m->why, m->why_bytes, "%s", text);
 	return error;
@@ -29,7 +29,7 @@ static bool rank_in_place(const struct coll_call *call, u32 rank)
 	}
 }
 
-static int emit_rank(struct program_making *m, u32 rank, const struct coll_schedule **schedule)
+static int emit_rank(struct sim_program_making *m, u32 rank, const struct coll_schedule **schedule)
 {
 	struct coll_call call = m->job->call;
 	struct coll_schedule *s = NULL;
@@ -49,7 +49,7 @@ static int emit_rank(struct program_making *m, u32 rank, const struct coll_sched
 		     : 0;
 }
 
-static int read_rank(struct program_making *m, u32 rank, const struct coll_schedule **s)
+static int read_rank(struct sim_program_making *m, u32 rank, const struct coll_schedule **s)
 {
 	if (!m->schedule)
 		return emit_rank(m, rank, s);
@@ -118,18 +118,18 @@ static u32 shift_to(u32 rank, u32 peer, u32 ranks)
 }
 
 /* The first member: peers are flips until another member says otherwise. */
-static int class_init(struct program_making *m, struct program_class *class,
+static int class_init(struct sim_program_making *m, struct sim_class *class,
 		      const struct coll_schedule *s)
 {
 	const u64 memory = (u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	u32 i;
 
-	*class = (struct program_class){ .members = 0 };
+	*class = (struct sim_class){ .members = 0 };
 	m->kept += s->bytes + coll_plan_bytes(s);
 	if (m->kept > memory / 4)
 		return program_wrong(m, -ENOMEM,
 				     "ranks have too many different schedules for the memory");
-	*class = (struct program_class){
+	*class = (struct sim_class){
 		.schedule = malloc(s->bytes),
 		.peer = calloc(s->ops + 1, sizeof(*class->peer)),
 		.match = malloc((s->ops + 1) * sizeof(u32)),
@@ -150,8 +150,8 @@ static int class_init(struct program_making *m, struct program_class *class,
 }
 
 /* What an op's peer is for the first `members` ranks becomes a list. */
-static int peer_to_list(struct program_making *m, struct program_class *class,
-			struct program_peer *peer)
+static int peer_to_list(struct sim_program_making *m, struct sim_class *class,
+			struct sim_peer *peer)
 {
 	u32 *list = malloc(m->p->ranks * sizeof(u32)), i;
 
@@ -159,16 +159,16 @@ static int peer_to_list(struct program_making *m, struct program_class *class,
 		return program_wrong(m, -ENOMEM, "out of memory");
 	for (i = 0; i < class->members; i++)
 		list[i] = program_peer_rank(m->p, peer, class->rank[i]);
-	*peer = (struct program_peer){ .form = FORM_LIST, .list = list };
+	*peer = (struct sim_peer){ .form = FORM_LIST, .list = list };
 	return 0;
 }
 
 /* The next member's peer must be what the form says, or the form changes. */
-static int peer_add(struct program_making *m, struct program_class *class,
-		    struct program_peer *peer, u32 rank, u32 to)
+static int peer_add(struct sim_program_making *m, struct sim_class *class,
+		    struct sim_peer *peer, u32 rank, u32 to)
 {
 	const u32 ranks = m->p->ranks, first = class->rank[0];
-	struct program_peer shift = { .form = FORM_SHIFT };
+	struct sim_peer shift = { .form = FORM_SHIFT };
 	u32 i;
 
 	if (peer->form != FORM_LIST && program_peer_rank(m->p, peer, rank) == to)
@@ -195,7 +195,7 @@ static int peer_add(struct program_making *m, struct program_class *class,
 }
 
 /* Room for one more: arrays of members grow by doubling. */
-static int class_add(struct program_making *m, struct program_class *class,
+static int class_add(struct sim_program_making *m, struct sim_class *class,
 		     const struct coll_schedule *s)
 {
 	const u32 members = class->members;
@@ -219,11 +219,11 @@ static int class_add(struct program_making *m, struct program_class *class,
 	return error;
 }
 
-static int buckets_grow(struct program_making *m)
+static int buckets_grow(struct sim_program_making *m)
 {
 	const u32 buckets = m->buckets ? 2 * m->buckets : 64;
 	u32 *bucket = calloc(buckets, sizeof(u32)), i, at;
-	struct program_class *class = realloc(m->p->class, buckets / 2 * sizeof(*class));
+	struct sim_class *class = realloc(m->p->class, buckets / 2 * sizeof(*class));
 
 	if (class)
 		m->p->class = class;
@@ -244,9 +244,9 @@ static int buckets_grow(struct program_making *m)
 }
 
 /* The class of this shape, new or old. */
-static int class_find(struct program_making *m, const struct coll_schedule *s, u32 *index)
+static int class_find(struct sim_program_making *m, const struct coll_schedule *s, u32 *index)
 {
-	struct program *p = m->p;
+	struct sim_program *p = m->p;
 	u32 at;
 	int error;
 
@@ -266,9 +266,9 @@ static int class_find(struct program_making *m, const struct coll_schedule *s, u
 	return class_init(m, &p->class[*index], s);
 }
 
-static int read_all_ranks(struct program_making *m)
+static int read_all_ranks(struct sim_program_making *m)
 {
-	struct program *p = m->p;
+	struct sim_program *p = m->p;
 	const struct coll_schedule *s;
 	u32 rank, index;
 	int error = 0;
@@ -295,7 +295,7 @@ static int read_all_ranks(struct program_making *m)
 
 /* ---- a program ------------------------------------------------------------ */
 
-static void class_free(struct program_class *class)
+static void class_free(struct sim_class *class)
 {
 	u32 i;
 
@@ -313,7 +313,7 @@ static void class_free(struct program_class *class)
 	free(class->match_list);
 }
 
-void program_free(struct program *p)
+void program_free(struct sim_program *p)
 {
 	u32 i;
 
@@ -327,8 +327,8 @@ void program_free(struct program *p)
 	free(p);
 }
 
-static int program_make(struct program_making *m, u32 ranks, int (*read)(struct program_making *m),
-			struct program **program)
+static int program_make(struct sim_program_making *m, u32 ranks,
+			int (*read)(struct sim_program_making *m), struct sim_program **program)
 {
 	int error;
 
@@ -349,25 +349,25 @@ static int program_make(struct program_making *m, u32 ranks, int (*read)(struct 
 	return 0;
 }
 
-int program_new(const struct program_source *source, bool exact, struct program **program,
+int program_new(const struct sim_program_source *source, bool exact, struct sim_program **program,
 		char *why, size_t bytes)
 {
-	struct program_making m = { .job = source->job,
-				    .schedule = source->schedule,
-				    .exact = exact,
-				    .why = why,
-				    .why_bytes = bytes };
+	struct sim_program_making m = { .job = source->job,
+					.schedule = source->schedule,
+					.exact = exact,
+					.why = why,
+					.why_bytes = bytes };
 
 	return program_make(&m, source->ranks, read_all_ranks, program);
 }
 
-u64 program_bytes(const struct program *p)
+u64 program_bytes(const struct sim_program *p)
 {
 	u64 bytes = sizeof(*p) + (p->class_of ? 2 * (u64)p->ranks * sizeof(u32) : 0);
 	u32 c, i;
 
 	for (c = 0; c < p->classes; c++) {
-		const struct program_class *class = &p->class[c];
+		const struct sim_class *class = &p->class[c];
 
 		bytes += class->schedule->bytes + coll_plan_bytes(class->schedule);
 		bytes += class->schedule->ops *
@@ -403,10 +403,10 @@ bool program_regular(const struct sim_job *job)
 	       !(regular & COLL_REGULAR_EVEN_PARTS && call->count % call->ranks);
 }
 
-static int read_samples(struct program_making *m)
+static int read_samples(struct sim_program_making *m)
 {
-	struct program *p = m->p;
-	struct program_class class;
+	struct sim_program *p = m->p;
+	struct sim_class class;
 	const struct coll_schedule *s;
 	u32 sampled[SAMPLES], i, k;
 	int error = emit_rank(m, 0, &s);
@@ -440,10 +440,12 @@ static int read_samples(struct program_making *m)
 	return error;
 }
 
-int program_new_regular(const struct sim_job *job, struct program **program, char *why,
+int program_new_regular(const struct sim_job *job, struct sim_program **program, char *why,
 			size_t bytes)
 {
-	struct program_making m = { .job = job, .sampled = true, .why = why, .why_bytes = bytes };
+	struct sim_program_making m = {
+		.job = job, .sampled = true, .why = why, .why_bytes = bytes
+	};
 
 	return program_make(&m, job->call.ranks, read_samples, program);
 }

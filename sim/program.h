@@ -15,39 +15,39 @@
 #include "core/step.h"
 #include "sim.h"
 
-enum form {
+enum sim_peer_form {
 	FORM_FLIP,	/* peer = rank ^ value */
 	FORM_SHIFT,	/* peer = (rank + value) mod ranks */
 	FORM_LIST,	/* peer = list[member] */
 };
 
-struct program_peer {
-	enum form form;
+struct sim_peer {
+	enum sim_peer_form form;
 	u32 value;
 	u32 *list;
 };
 
-struct program_class {
+struct sim_class {
 	struct coll_schedule *schedule;	/* of its first member */
 	struct coll_plan plan;
 	void *plan_memory;
 	u32 members;
 	u32 *rank;			/* per member; NULL: every rank is in this class */
-	struct program_peer *peer;	/* per op; sends and receives */
+	struct sim_peer *peer;	/* per op; sends and receives */
 	u32 *match;			/* per op: the peer's; COLL_NONE: see list */
 	u32 **match_list;		/* per op */
 };
 
-struct program {
+struct sim_program {
 	u32 ranks, classes;
-	struct program_class *class;
+	struct sim_class *class;
 	u32 *class_of;			/* per rank; NULL: there is one class */
 	u32 *member_of;			/* per rank: its place in its class */
 	u64 sends;
 };
 
 /* Where schedules come from: an algorithm, or they are there. */
-struct program_source {
+struct sim_program_source {
 	const struct sim_job *job;
 	const struct coll_schedule *const *schedule;	/* of each rank, or NULL */
 	u32 ranks;
@@ -58,10 +58,10 @@ struct program_source {
  * only if their ops are the same to the last place, as a run with real bytes
  * needs it. Errors as sim_open().
  */
-int program_new(const struct program_source *source, bool exact, struct program **program,
+int program_new(const struct sim_program_source *source, bool exact, struct sim_program **program,
 		char *why, size_t bytes);
-void program_free(struct program *program);
-u64 program_bytes(const struct program *program);
+void program_free(struct sim_program *program);
+u64 program_bytes(const struct sim_program *program);
 
 /*
  * Whether the schedule of rank 0 says it all: every rank has its shape, and its
@@ -69,25 +69,25 @@ u64 program_bytes(const struct program *program);
  */
 bool program_regular(const struct sim_job *job);
 /* Such a program, from a few ranks' schedules. */
-int program_new_regular(const struct sim_job *job, struct program **program, char *why,
+int program_new_regular(const struct sim_job *job, struct sim_program **program, char *why,
 			size_t bytes);
 
-static inline u32 program_class_of(const struct program *p, u32 rank)
+static inline u32 program_class_of(const struct sim_program *p, u32 rank)
 {
 	return p->class_of ? p->class_of[rank] : 0;
 }
 
-static inline u32 program_member_of(const struct program *p, u32 rank)
+static inline u32 program_member_of(const struct sim_program *p, u32 rank)
 {
 	return p->member_of ? p->member_of[rank] : rank;
 }
 
-static inline u32 program_rank(const struct program_class *class, u32 member)
+static inline u32 program_rank(const struct sim_class *class, u32 member)
 {
 	return class->rank ? class->rank[member] : member;
 }
 
-static inline u32 program_peer_rank(const struct program *p, const struct program_peer *peer,
+static inline u32 program_peer_rank(const struct sim_program *p, const struct sim_peer *peer,
 				    u32 rank)
 {
 	u32 sum;
@@ -104,7 +104,7 @@ static inline u32 program_peer_rank(const struct program *p, const struct progra
 }
 
 /* The op at the peer that receives what `op` sends, or sends what it receives. */
-static inline u32 program_match_op(const struct program *p, const struct program_class *class,
+static inline u32 program_match_op(const struct sim_program *p, const struct sim_class *class,
 				   u32 op, u32 rank)
 {
 	return class->match[op] != COLL_NONE ? class->match[op] :

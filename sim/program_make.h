@@ -9,13 +9,13 @@
 enum { SAMPLES = 24 };	/* ranks that are checked of a regular algorithm */
 
 /* What is needed until all ranks have been read. */
-struct program_making {
-	struct program *p;
+struct sim_program_making {
+	struct sim_program *p;
 	const struct sim_job *job;
 	const struct coll_schedule *const *schedule;	/* all of them; NULL: they are emitted */
 	bool exact;
 	bool sampled;		/* not all ranks are looked at */
-	struct emit_room room;	/* that schedules are emitted into */
+	struct sim_emit_memory room;	/* that schedules are emitted into */
 	u32 *bucket;		/* hash of a shape -> class + 1, open addressing */
 	u32 buckets;
 	u64 kept;		/* bytes of shapes */
@@ -24,12 +24,12 @@ struct program_making {
 };
 
 /* Says why there is no program; returns `error`. */
-int program_wrong(const struct program_making *m, int error, const char *text);
+int program_wrong(const struct sim_program_making *m, int error, const char *text);
 
 /* Ranks that differ in all that has ever made a difference: ends, middles, parities. */
 u32 program_sample_rank(u32 i, u32 ranks);
 
 /* Joins every send with its receive, and the other way round. */
-int program_match(struct program_making *m);
+int program_match(struct sim_program_making *m);
 
 #endif

@@ -7,7 +7,7 @@
 #include "program_make.h"
 
 /* The receives of one rank, or its sends, by peer and slot. */
-struct inbox {
+struct match_inbox {
 	u32 rank, kind, count, room;
 	struct {
 		u32 peer, slot, op;
@@ -26,9 +26,10 @@ static int compare_messages(const void *left, const void *right)
 	return (a[1] > b[1]) - (a[1] < b[1]);
 }
 
-static int inbox_fill(const struct program_making *m, struct inbox *inbox, u32 rank, u32 kind)
+static int inbox_fill(const struct sim_program_making *m, struct match_inbox *inbox, u32 rank,
+		      u32 kind)
 {
-	const struct program_class *class = &m->p->class[program_class_of(m->p, rank)];
+	const struct sim_class *class = &m->p->class[program_class_of(m->p, rank)];
 	const struct coll_op *op = coll_ops(class->schedule);
 	u32 i;
 
@@ -56,7 +57,7 @@ static int inbox_fill(const struct program_making *m, struct inbox *inbox, u32 r
 	return 0;
 }
 
-static u32 inbox_find(const struct inbox *inbox, u32 peer, u32 slot)
+static u32 inbox_find(const struct match_inbox *inbox, u32 peer, u32 slot)
 {
 	const u32 key[2] = { peer, slot };
 	const u32 *found = inbox->count ? bsearch(key, inbox->message, inbox->count,
@@ -72,12 +73,12 @@ static u32 other_kind(const struct coll_op *op)
 }
 
 /* Whether `op` of this rank and op `other` of its peer are one message. */
-static bool program_matches(const struct program *p, const struct program_class *class, u32 op,
+static bool program_matches(const struct sim_program *p, const struct sim_class *class, u32 op,
 			    u32 rank, u32 other)
 {
 	const struct coll_op *mine = &coll_ops(class->schedule)[op], *theirs;
 	const u32 peer = program_peer_rank(p, &class->peer[op], rank);
-	const struct program_class *its = &p->class[program_class_of(p, peer)];
+	const struct sim_class *its = &p->class[program_class_of(p, peer)];
 
 	if (other >= its->schedule->ops)
 		return false;
@@ -87,8 +88,8 @@ static bool program_matches(const struct program *p, const struct program_class 
 	       program_peer_rank(p, &its->peer[other], peer) == rank;
 }
 
-static int find_match(struct program_making *m, struct inbox *inbox,
-		      const struct program_class *class, u32 op, u32 rank, u32 *other)
+static int find_match(struct sim_program_making *m, struct match_inbox *inbox,
+		      const struct sim_class *class, u32 op, u32 rank, u32 *other)
 {
 	const struct coll_op *mine = &coll_ops(class->schedule)[op];
 	const u32 peer = program_peer_rank(m->p, &class->peer[op], rank);
@@ -109,7 +110,7 @@ static int find_match(struct program_making *m, struct inbox *inbox,
 }
 
 /* Whether the message of `op` is that of `other` for all members. */
-static bool all_match(const struct program_making *m, const struct program_class *class, u32 op,
+static bool all_match(const struct sim_program_making *m, const struct sim_class *class, u32 op,
 		      u32 other)
 {
 	const u32 count = m->sampled ? SAMPLES : class->members;
@@ -125,14 +126,14 @@ static bool all_match(const struct program_making *m, const struct program_class
 }
 
 /* Peers of few classes: an op that was right for one member is right for many. */
-struct guesses {
+struct match_guesses {
 	u32 count, next;
 	u32 op[8];
 };
 
-static int guess_match(struct program_making *m, struct inbox *inbox,
-		       const struct program_class *class, u32 op, u32 rank, struct guesses *guesses,
-		       u32 *other)
+static int guess_match(struct sim_program_making *m, struct match_inbox *inbox,
+		       const struct sim_class *class, u32 op, u32 rank,
+		       struct match_guesses *guesses, u32 *other)
 {
 	const u32 most = sizeof(guesses->op) / sizeof(*guesses->op);
 	u32 i;
@@ -151,10 +152,10 @@ static int guess_match(struct program_making *m, struct inbox *inbox,
 }
 
 /* The same op of the peer for all members, if they agree; else each one's. */
-static int match_op(struct program_making *m, struct inbox *inbox, struct program_class *class,
-		    u32 op)
+static int match_op(struct sim_program_making *m, struct match_inbox *inbox,
+		    struct sim_class *class, u32 op)
 {
-	struct guesses guesses = { 0 };
+	struct match_guesses guesses = { 0 };
 	u32 other, i;
 	int error = find_match(m, inbox, class, op, program_rank(class, 0), &other);
 
@@ -173,17 +174,17 @@ static int match_op(struct program_making *m, struct inbox *inbox, struct progra
 	return error;
 }
 
-int program_match(struct program_making *m)
+int program_match(struct sim_program_making *m)
 {
-	struct program *p = m->p;
-	struct inbox inbox[INBOXES] = { 0 };
+	struct sim_program *p = m->p;
+	struct match_inbox inbox[INBOXES] = { 0 };
 	u32 c, i;
 	int error = 0;
 
 	for (i = 0; i < INBOXES; i++)
 		inbox[i].rank = COLL_NONE;
 	for (c = 0; c < p->classes && !error; c++) {
-		struct program_class *class = &p->class[c];
+		struct sim_class *class = &p->class[c];
 		const struct coll_op *op = coll_ops(class->schedule);
 
 		for (i = 0; i < class->schedule->ops && !error; i++) {

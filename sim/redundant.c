@@ -34,10 +34,10 @@ enum {
 #define HUGE_PAGE (2ull << 20)
 
 struct redundant {
-	const struct machine *machine;
+	const struct sim_machine *machine;
 	u32 ranks, exchanges, redundancy;
 	sim_time work;		/* of a reduction */
-	struct wire wire;
+	struct sim_wire wire;
 	u32 block;		/* exchanges of blocks: below K */
 	sim_time *reduced[ROUNDS_MAX];	/* e(i) from i = block on */
 	sim_time *result;	/* when it is there */
@@ -58,7 +58,7 @@ static u64 vector_bytes(const struct sim_job *job)
 	return job->call.count * job->call.element;
 }
 
-bool redundant_fits(const struct sim_job *job, const struct machine *machine)
+bool redundant_fits(const struct sim_job *job, const struct sim_machine *machine)
 {
 	const u64 bytes = vector_bytes(job);
 
@@ -73,7 +73,7 @@ bool redundant_fits(const struct sim_job *job, const struct machine *machine)
 static __attribute__((noinline)) sim_time ask_noise(const struct redundant *r, u32 rank,
 						    sim_time start, sim_time length)
 {
-	const struct noise *os = &r->machine->os;
+	const struct sim_noise_sources *os = &r->machine->os;
 	const sim_time end = noise_end_at(os, r->phase, rank, start, length);
 
 	if (r->strike)
@@ -551,7 +551,7 @@ static bool redundant_new(struct redundant *r, struct redundant_memory *memory)
 	return true;
 }
 
-int redundant_run(const struct sim_job *job, const struct machine *machine,
+int redundant_run(const struct sim_job *job, const struct sim_machine *machine,
 		  struct redundant_memory *memory, struct sim_outcome *outcome, sim_time *finish)
 {
 	const u32 ranks = job->call.ranks;
@@ -564,7 +564,7 @@ int redundant_run(const struct sim_job *job, const struct machine *machine,
 		.wire = noise_wire(&machine->link, machine_way(machine, vector_bytes(job))),
 		.phase = noise_phases(&machine->os, ranks),
 	};
-	const struct noise_source *noise = machine->os.source;
+	const struct sim_noise_source *noise = machine->os.source;
 	int error = redundant_new(&r, memory) ? 0 : -ENOMEM;
 
 	if (r.phase)

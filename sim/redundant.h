@@ -11,7 +11,7 @@
 #include "machine.h"
 
 /* Whether the job is one, and the machine has no costs but way and reduction. */
-bool redundant_fits(const struct sim_job *job, const struct machine *machine);
+bool redundant_fits(const struct sim_job *job, const struct sim_machine *machine);
 
 /* All zero at first; serves one job, one run at a time. */
 struct redundant_memory {
@@ -21,7 +21,7 @@ struct redundant_memory {
 void redundant_free(struct redundant_memory *memory);
 
 /* -EOPNOTSUPP: it does not fit. Safe in several threads at once, each with its memory. */
-int redundant_run(const struct sim_job *job, const struct machine *machine,
+int redundant_run(const struct sim_job *job, const struct sim_machine *machine,
 		  struct redundant_memory *memory, struct sim_outcome *outcome, sim_time *finish);
 
 #endif

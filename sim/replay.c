@@ -11,28 +11,28 @@
 #define KEY_CALL (1ull << 63)	/* of a collective's messages; else they are messages' numbers */
 
 /* What the ranks of a group say of one collective, together. */
-struct call {
+struct replay_call {
 	u32 rank, event;	/* who was first to be read */
 	u32 sizes_rank, sizes_event;	/* whose lists hold for all; rank COLL_NONE: nobody's */
 	struct coll_tuning tuning;
 	const struct coll_algo *algo;
 };
 
-struct replaying {
-	const struct replay *replay;
+struct replay_run {
+	const struct sim_replay *replay;
 	const struct replay_how *how;
-	struct call *call;
+	struct replay_call *call;
 	u64 *first;		/* per group: its calls in the array */
-	struct tape *tape;
+	struct sim_tape *tape;
 	u32 *cluster;		/* per group member, of the call being emitted */
 	u64 *counts;		/* likewise: what it sends, where, what it gets, where */
 	u32 *done;		/* per event of the rank being said: when it is over */
-	struct emit_room room;
+	struct sim_emit_memory room;
 	char *why;
 	size_t why_bytes;
 };
 
-static const struct replay_rank *trace_of(const struct replay *replay, u32 rank)
+static const struct replay_rank *trace_of(const struct sim_replay *replay, u32 rank)
 {
 	u32 i;
 
@@ -43,7 +43,7 @@ static const struct replay_rank *trace_of(const struct replay *replay, u32 rank)
 	return &replay->rank[i];
 }
 
-static int no_memory(struct replaying *p)
+static int no_memory(struct replay_run *p)
 {
 	snprintf(p->why, p->why_bytes, "out of memory");
 	return -ENOMEM;
@@ -51,7 +51,7 @@ static int no_memory(struct replaying *p)
 
 /* ---- collectives of all ranks -------------------------------------------------------- */
 
-static struct call *call_of(const struct replaying *p, const struct replay_event *e)
+static struct replay_call *call_of(const struct replay_run *p, const struct replay_event *e)
 {
 	return &p->call[p->first[e->group] + e->call];
 }
@@ -72,12 +72,12 @@ static u32 who_says_sizes(const struct replay_group *group, const struct replay_
 }
 
 /* The ranks of a group must call the same. */
-static int note_call(struct replaying *p, u32 rank, u32 index)
+static int note_call(struct replay_run *p, u32 rank, u32 index)
 {
 	const struct replay_rank *r = trace_of(p->replay, rank);
 	const struct replay_event *e = &r->event[index], *other;
 	const struct replay_group *group = &p->replay->group[e->group];
-	struct call *call = call_of(p, e);
+	struct replay_call *call = call_of(p, e);
 	const struct replay_rank *first;
 
 	if (call->rank == COLL_NONE) {
@@ -108,7 +108,7 @@ static u32 calls_of(const struct replay_rank *r, u32 group)
 }
 
 /* Every member must have as many calls of its group as the others. */
-static int count_calls(struct replaying *p, u32 group, u64 *calls)
+static int count_calls(struct replay_run *p, u32 group, u64 *calls)
 {
 	const struct replay_group *g = &p->replay->group[group];
 	const struct replay_rank *first = trace_of(p->replay, g->rank[0]);
@@ -128,9 +128,9 @@ static int count_calls(struct replaying *p, u32 group, u64 *calls)
 	return 0;
 }
 
-static int note_calls(struct replaying *p)
+static int note_calls(struct replay_run *p)
 {
-	const struct replay *replay = p->replay;
+	const struct sim_replay *replay = p->replay;
 	u64 all = 0, calls;
 	u32 rank, i;
 	int error = 0;
@@ -147,7 +147,7 @@ static int note_calls(struct replaying *p)
 	if (!p->call)
 		return error ? error : no_memory(p);
 	while (all--)
-		p->call[all] = (struct call){ .rank = COLL_NONE, .sizes_rank = COLL_NONE };
+		p->call[all] = (struct replay_call){ .rank = COLL_NONE, .sizes_rank = COLL_NONE };
 	for (rank = 0; rank < replay->ranks && !error; rank++) {
 		const struct replay_rank *r = trace_of(replay, rank);
 
@@ -193,10 +193,10 @@ static void fill_blocks(const u64 *size, u32 ranks, u64 *counts)
 	}
 }
 
-static int fill_sizes(struct replaying *p, const struct replay_rank *r,
+static int fill_sizes(struct replay_run *p, const struct replay_rank *r,
 		      const struct replay_event *e, struct coll_call *call)
 {
-	const struct call *said = call_of(p, e);
+	const struct replay_call *said = call_of(p, e);
 	const u64 *sizes = r->list + e->received;
 	u64 *counts = p->counts;
 
@@ -228,7 +228,7 @@ static int fill_sizes(struct replaying *p, const struct replay_rank *r,
 }
 
 /* Clusters of the group's ranks, from 0 on and none of them empty. */
-static void fill_clusters(struct replaying *p, const struct replay_group *group,
+static void fill_clusters(struct replay_run *p, const struct replay_group *group,
 			  struct coll_call *call)
 {
 	u32 here[REPLAY_CLUSTERS_MAX], i;
@@ -245,7 +245,7 @@ static void fill_clusters(struct replaying *p, const struct replay_group *group,
 	call->cluster = p->cluster;
 }
 
-static int make_call(struct replaying *p, const struct replay_rank *r, u32 rank,
+static int make_call(struct replay_run *p, const struct replay_rank *r, u32 rank,
 		     const struct replay_event *e, struct coll_call *call)
 {
 	const struct replay_group *group = &p->replay->group[e->group];
@@ -271,10 +271,11 @@ static int make_call(struct replaying *p, const struct replay_rank *r, u32 rank,
 	return fill_sizes(p, r, e, call);
 }
 
-static int emit_call(struct replaying *p, const struct replay_rank *r, const struct replay_event *e,
-		     const struct coll_call *call, struct coll_schedule **s)
+static int emit_call(struct replay_run *p, const struct replay_rank *r,
+		     const struct replay_event *e, const struct coll_call *call,
+		     struct coll_schedule **s)
 {
-	struct call *said = call_of(p, e);
+	struct replay_call *said = call_of(p, e);
 	const char *refusal;
 	int error;
 
@@ -297,7 +298,7 @@ static int emit_call(struct replaying *p, const struct replay_rank *r, const str
 				    said->algo->name) : 0;
 }
 
-static int say_collective(struct replaying *p, struct tape *t, const struct replay_rank *r,
+static int say_collective(struct replay_run *p, struct sim_tape *t, const struct replay_rank *r,
 			  const struct replay_event *e, u32 after, u32 *end)
 {
 	const struct replay_group *group = &p->replay->group[e->group];
@@ -320,7 +321,7 @@ static int say_collective(struct replaying *p, struct tape *t, const struct repl
 /* ---- one rank ---------------------------------------------------------------------------- */
 
 /* A message to or from itself takes no time; nor does a receive that nobody waits for. */
-static u32 say_message(const struct replaying *p, struct tape *t, const struct replay_event *e,
+static u32 say_message(const struct replay_run *p, struct sim_tape *t, const struct replay_event *e,
 		       u32 after)
 {
 	const bool circuit = p->how->circuits && e->bytes;
@@ -342,7 +343,7 @@ static u32 say_message(const struct replaying *p, struct tape *t, const struct r
 	return op;
 }
 
-static u32 say_wait(const struct replaying *p, struct tape *t, const struct replay_rank *r,
+static u32 say_wait(const struct replay_run *p, struct sim_tape *t, const struct replay_rank *r,
 		    const struct replay_event *e, u32 after)
 {
 	u32 i;
@@ -353,14 +354,14 @@ static u32 say_wait(const struct replaying *p, struct tape *t, const struct repl
 	return tape_join(t);
 }
 
-static int say_rank(struct replaying *p, u32 rank)
+static int say_rank(struct replay_run *p, u32 rank)
 {
 	const struct replay_rank *r = trace_of(p->replay, rank);
-	struct tape *t = &p->tape[rank];
+	struct sim_tape *t = &p->tape[rank];
 	u32 last = COLL_NONE, i;
 	int error = 0;
 
-	*t = (struct tape){ .name = r->name, .rank = rank };
+	*t = (struct sim_tape){ .name = r->name, .rank = rank };
 	p->done = malloc((r->events + 1) * sizeof(*p->done));
 	if (!p->done)
 		return no_memory(p);
@@ -391,7 +392,7 @@ static int say_rank(struct replaying *p, u32 rank)
 	return error;
 }
 
-static int check_traces(const struct replay *replay, char *why, size_t bytes)
+static int check_traces(const struct sim_replay *replay, char *why, size_t bytes)
 {
 	u32 i;
 
@@ -407,10 +408,10 @@ static int check_traces(const struct replay *replay, char *why, size_t bytes)
 	return -EINVAL;
 }
 
-int replay_schedules(struct replay *replay, const struct replay_how *how,
+int replay_schedules(struct sim_replay *replay, const struct replay_how *how,
 		     struct coll_schedule ***schedule, char *why, size_t why_bytes)
 {
-	struct replaying p = { .replay = replay, .how = how, .why = why, .why_bytes = why_bytes };
+	struct replay_run p = { .replay = replay, .how = how, .why = why, .why_bytes = why_bytes };
 	int error = check_traces(replay, why, why_bytes);
 	u32 i;
 

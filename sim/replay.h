@@ -14,25 +14,25 @@
 
 #include "algo/algo.h"
 
-struct replay;
+struct sim_replay;
 
 enum { REPLAY_CLUSTERS_MAX = 64 };
 
-int replay_new(struct replay **replay);
-void replay_free(struct replay *replay);
+int replay_new(struct sim_replay **replay);
+void replay_free(struct sim_replay *replay);
 
 /*
  * Adds a rank's trace; `name` is what errors call it. 0, -EINVAL: `why` says what is
  * wrong with which line; -ENOMEM.
  */
-int replay_add(struct replay *replay, const char *name, const char *text, size_t bytes, char *why,
-	       size_t why_bytes);
+int replay_add(struct sim_replay *replay, const char *name, const char *text, size_t bytes,
+	       char *why, size_t why_bytes);
 /* One trace, of any rank, stands for all of them: it has collectives only. */
-int replay_add_alike(struct replay *replay, const char *name, const char *text, size_t bytes,
+int replay_add_alike(struct sim_replay *replay, const char *name, const char *text, size_t bytes,
 		     char *why, size_t why_bytes);
 
 /* Of the program; 0: no trace yet. */
-u32 replay_ranks(const struct replay *replay);
+u32 replay_ranks(const struct sim_replay *replay);
 
 /* How the program is run this time. */
 struct replay_how {
@@ -49,7 +49,7 @@ struct replay_how {
  * nanosecond of computing is one unit (struct sim_costs). Errors as replay_add();
  * -EOPNOTSUPP: an algorithm refuses a call.
  */
-int replay_schedules(struct replay *replay, const struct replay_how *how,
+int replay_schedules(struct sim_replay *replay, const struct replay_how *how,
 		     struct coll_schedule ***schedule, char *why, size_t why_bytes);
 
 #endif

@@ -13,23 +13,23 @@
 #include "replay_program.h"
 
 /* A message or a receive that waits for the other; of one rank chained in their order. */
-struct waiting {
+struct replay_waiting {
 	u32 rank, event;	/* whose it is */
 	u32 next;		/* + 1 */
 	bool recv;
 };
 
-struct walker {
+struct replay_walker {
 	u64 clock;
 	u32 event;		/* the next */
 	u32 open;		/* receives that it stands for */
 	u32 first, last;	/* what waits at this rank, + 1 */
 };
 
-struct walk {
-	struct replay *replay;
-	struct walker *walker;
-	struct waiting *waiting;
+struct replay_walk {
+	struct sim_replay *replay;
+	struct replay_walker *walker;
+	struct replay_waiting *waiting;
 	u32 count, room, free;	/* free: + 1, chained */
 	u32 *heap, heaped;	/* ranks that can go on, the earliest first */
 	u64 messages;
@@ -39,13 +39,13 @@ struct walk {
 
 /* ---- who is next ------------------------------------------------------------------- */
 
-static bool replay_match_earlier(const struct walk *w, u32 a, u32 b)
+static bool replay_match_earlier(const struct replay_walk *w, u32 a, u32 b)
 {
 	return w->walker[a].clock != w->walker[b].clock ?
 		       w->walker[a].clock < w->walker[b].clock : a < b;
 }
 
-static void heap_push(struct walk *w, u32 rank)
+static void heap_push(struct replay_walk *w, u32 rank)
 {
 	u32 i = w->heaped++;
 
@@ -54,7 +54,7 @@ static void heap_push(struct walk *w, u32 rank)
 	w->heap[i] = rank;
 }
 
-static u32 heap_pop(struct walk *w)
+static u32 heap_pop(struct replay_walk *w)
 {
 	const u32 first = w->heap[0], moved = w->heap[--w->heaped];
 	u32 i = 0, child;
@@ -74,7 +74,7 @@ static u32 heap_pop(struct walk *w)
 
 /* ---- messages ------------------------------------------------------------------------ */
 
-static struct replay_event *event_of(const struct walk *w, const struct waiting *one)
+static struct replay_event *event_of(const struct replay_walk *w, const struct replay_waiting *one)
 {
 	return &w->replay->rank[one->rank].event[one->event];
 }
@@ -88,15 +88,15 @@ static bool replay_match_fits(const struct replay_event *recv, const struct repl
 }
 
 /* What waits at `at` for this send or receive of `rank`; taken out of the chain. */
-static struct waiting *replay_match_take(struct walk *w, u32 at, u32 rank,
-					 const struct replay_event *mine)
+static struct replay_waiting *replay_match_take(struct replay_walk *w, u32 at, u32 rank,
+						const struct replay_event *mine)
 {
 	const bool recv = mine->kind == EVENT_RECV;
-	struct walker *walker = &w->walker[at];
+	struct replay_walker *walker = &w->walker[at];
 	u32 i, before = 0;
 
 	for (i = walker->first; i; before = i, i = w->waiting[i - 1].next) {
-		struct waiting *one = &w->waiting[i - 1];
+		struct replay_waiting *one = &w->waiting[i - 1];
 
 		if (one->recv == recv ||
 		    !(recv ? replay_match_fits(mine, event_of(w, one), one->rank)
@@ -112,9 +112,9 @@ static struct waiting *replay_match_take(struct walk *w, u32 at, u32 rank,
 	return NULL;
 }
 
-static int replay_match_put(struct walk *w, u32 at, struct waiting one)
+static int replay_match_put(struct replay_walk *w, u32 at, struct replay_waiting one)
 {
-	struct walker *walker = &w->walker[at];
+	struct replay_walker *walker = &w->walker[at];
 	u32 i = w->free;
 
 	if (i) {
@@ -132,9 +132,9 @@ static int replay_match_put(struct walk *w, u32 at, struct waiting one)
 }
 
 /* `rank` has what one of its receives stood for; now it goes on. */
-static void let_go(struct walk *w, u32 rank, u64 clock)
+static void let_go(struct replay_walk *w, u32 rank, u64 clock)
 {
-	struct walker *walker = &w->walker[rank];
+	struct replay_walker *walker = &w->walker[rank];
 
 	if (!walker->open || --walker->open)
 		return;
@@ -145,7 +145,7 @@ static void let_go(struct walk *w, u32 rank, u64 clock)
 }
 
 /* A receive's peer is then known, also where it was anybody. */
-static void replay_match_join(struct walk *w, struct replay_event *send, u32 from,
+static void replay_match_join(struct replay_walk *w, struct replay_event *send, u32 from,
 			      struct replay_event *recv)
 {
 	send->message = recv->message = ++w->messages;
@@ -153,10 +153,10 @@ static void replay_match_join(struct walk *w, struct replay_event *send, u32 fro
 }
 
 /* Whether the rank stands at this receive, or at a wait for it. */
-static bool stands_for(const struct walk *w, u32 rank, u32 event)
+static bool stands_for(const struct replay_walk *w, u32 rank, u32 event)
 {
 	const struct replay_rank *r = &w->replay->rank[rank];
-	const struct walker *walker = &w->walker[rank];
+	const struct replay_walker *walker = &w->walker[rank];
 	const struct replay_event *at = &r->event[walker->event];
 	u32 i;
 
@@ -170,34 +170,35 @@ static bool stands_for(const struct walk *w, u32 rank, u32 event)
 	return false;
 }
 
-static int walk_send(struct walk *w, u32 rank, u32 index)
+static int walk_send(struct replay_walk *w, u32 rank, u32 index)
 {
 	struct replay_event *e = &w->replay->rank[rank].event[index];
-	struct waiting *recv;
+	struct replay_waiting *recv;
 
 	if (e->peer == REPLAY_NONE)
 		return 0;
 	recv = replay_match_take(w, e->peer, rank, e);
 	if (!recv)
 		return replay_match_put(w, e->peer,
-					(struct waiting){ .rank = rank, .event = index });
+					(struct replay_waiting){ .rank = rank, .event = index });
 	replay_match_join(w, e, rank, event_of(w, recv));
 	if (stands_for(w, recv->rank, recv->event))
 		let_go(w, recv->rank, w->walker[rank].clock);
 	return 0;
 }
 
-static int walk_recv(struct walk *w, u32 rank, u32 index)
+static int walk_recv(struct replay_walk *w, u32 rank, u32 index)
 {
 	struct replay_event *e = &w->replay->rank[rank].event[index];
-	struct waiting *send;
+	struct replay_waiting *send;
 
 	if (e->peer == REPLAY_NONE)
 		return 0;
 	send = replay_match_take(w, rank, rank, e);
 	if (!send)
 		return replay_match_put(
-			w, rank, (struct waiting){ .rank = rank, .event = index, .recv = true });
+			w, rank,
+			(struct replay_waiting){ .rank = rank, .event = index, .recv = true });
 	replay_match_join(w, event_of(w, send), send->rank, e);
 	return 0;
 }
@@ -220,10 +221,10 @@ static u32 count_open(const struct replay_rank *r, const struct replay_event *e)
 }
 
 /* One event of this rank. */
-static int walk_event(struct walk *w, u32 rank)
+static int walk_event(struct replay_walk *w, u32 rank)
 {
 	const struct replay_rank *r = &w->replay->rank[rank];
-	struct walker *walker = &w->walker[rank];
+	struct replay_walker *walker = &w->walker[rank];
 	struct replay_event *e;
 	int error = 0;
 
@@ -247,13 +248,13 @@ static int walk_event(struct walk *w, u32 rank)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-static int check_end(struct walk *w)
+static int check_end(struct replay_walk *w)
 {
 	u32 r, i;
 
 	for (r = 0; r < w->replay->ranks; r++) {
 		const struct replay_rank *rank = &w->replay->rank[r];
-		const struct walker *walker = &w->walker[r];
+		const struct replay_walker *walker = &w->walker[r];
 
 		if (walker->event < rank->events)
 			return replay_wrong(w->why, w->why_bytes, rank,
@@ -270,9 +271,9 @@ static int check_end(struct walk *w)
 	return 0;
 }
 
-int replay_match(struct replay *replay, char *why, size_t why_bytes)
+int replay_match(struct sim_replay *replay, char *why, size_t why_bytes)
 {
-	struct walk w = { .replay = replay, .why = why, .why_bytes = why_bytes };
+	struct replay_walk w = { .replay = replay, .why = why, .why_bytes = why_bytes };
 	int error = -ENOMEM;
 	u32 i;
 

@@ -5,12 +5,12 @@
 
 #include "replay.h"
 
-enum event_kind { EVENT_CPU, EVENT_SEND, EVENT_RECV, EVENT_WAIT, EVENT_COLLECTIVE };
+enum replay_event_kind { EVENT_CPU, EVENT_SEND, EVENT_RECV, EVENT_WAIT, EVENT_COLLECTIVE };
 
 enum { REPLAY_ANY = -1, REPLAY_NONE = -2 };	/* for a peer or a tag */
 
 struct replay_event {
-	u8 kind;		/* enum event_kind */
+	u8 kind;		/* enum replay_event_kind */
 	u8 collective;		/* enum coll_collective */
 	bool nonblocking, commutative;
 	u32 line;
@@ -45,7 +45,7 @@ struct replay_rank {
 	u32 groups, group_room, call_room;
 };
 
-struct replay {
+struct sim_replay {
 	u32 ranks, read;	/* of the program; traces read */
 	bool alike, matched;
 	struct replay_rank *rank;
@@ -62,6 +62,6 @@ int replay_wrong(char *why, size_t bytes, const struct replay_rank *rank, u32 li
 		 const char *format, ...);
 
 /* Gives every send and receive its message. Errors as replay_add(). */
-int replay_match(struct replay *replay, char *why, size_t why_bytes);
+int replay_match(struct sim_replay *replay, char *why, size_t why_bytes);
 
 #endif

@@ -35,7 +35,7 @@ static u32 count_alike(const struct replay_reader *r, const u64 *member, u32 mem
 
 static int group_new(struct replay_reader *r, u64 id, u32 nth, const u64 *member, u32 members)
 {
-	struct replay *replay = r->replay;
+	struct sim_replay *replay = r->replay;
 	struct replay_group *group;
 	u32 i;
 
@@ -328,7 +328,7 @@ static int read_event(struct replay_reader *r, const char *word)
 
 static int read_head(struct replay_reader *r, const char *word)
 {
-	struct replay *replay = r->replay;
+	struct sim_replay *replay = r->replay;
 	u64 version, rank, ranks;
 	int error = 0;
 
@@ -407,8 +407,8 @@ static void rank_free(struct replay_rank *rank)
 	free(rank->calls);
 }
 
-int replay_add(struct replay *replay, const char *name, const char *text, size_t bytes, char *why,
-	       size_t why_bytes)
+int replay_add(struct sim_replay *replay, const char *name, const char *text, size_t bytes,
+	       char *why, size_t why_bytes)
 {
 	struct replay_rank rank = { .name = strdup(name) };
 	struct replay_reader r = {
@@ -428,20 +428,20 @@ int replay_add(struct replay *replay, const char *name, const char *text, size_t
 	return error;
 }
 
-int replay_add_alike(struct replay *replay, const char *name, const char *text, size_t bytes,
+int replay_add_alike(struct sim_replay *replay, const char *name, const char *text, size_t bytes,
 		     char *why, size_t why_bytes)
 {
 	replay->alike = true;
 	return replay_add(replay, name, text, bytes, why, why_bytes);
 }
 
-int replay_new(struct replay **replay)
+int replay_new(struct sim_replay **replay)
 {
 	*replay = calloc(1, sizeof(**replay));
 	return *replay ? 0 : -ENOMEM;
 }
 
-void replay_free(struct replay *replay)
+void replay_free(struct sim_replay *replay)
 {
 	u32 i;
 
@@ -458,7 +458,7 @@ void replay_free(struct replay *replay)
 	free(replay);
 }
 
-u32 replay_ranks(const struct replay *replay)
+u32 replay_ranks(const struct sim_replay *replay)
 {
 	return replay->ranks;
 }

@@ -12,7 +12,7 @@ enum replay_key {
 };
 
 struct replay_reader {
-	struct replay *replay;
+	struct sim_replay *replay;
 	struct replay_rank *rank;
 	u32 number, line;
 	bool ended;

@@ -13,10 +13,10 @@ enum { THREADS_MAX = 256 };
 
 struct sim {
 	struct sim_job job;		/* .algo NULL: of given schedules */
-	struct program_source source;
+	struct sim_program_source source;
 	pthread_mutex_t lock;		/* of the threads that repeat it */
-	struct program *program;
-	struct levels *levels;		/* NULL: the program has none */
+	struct sim_program *program;
+	struct sim_levels *levels;		/* NULL: the program has none */
 	struct redundant_memory spare;	/* of the last run, for the next */
 };
 
@@ -32,7 +32,7 @@ static int open_program(struct sim *sim, char *why, size_t bytes)
 	return error == -EOPNOTSUPP ? 0 : error;
 }
 
-static int open_source(const struct sim_job *job, const struct program_source *source,
+static int open_source(const struct sim_job *job, const struct sim_program_source *source,
 		       struct sim **sim, char *why, size_t bytes)
 {
 	struct sim *s = calloc(1, sizeof(*s));
@@ -56,7 +56,7 @@ static int open_source(const struct sim_job *job, const struct program_source *s
 
 int sim_open(const struct sim_job *job, struct sim **sim, char *why, size_t bytes)
 {
-	const struct program_source source = { .ranks = job->call.ranks };
+	const struct sim_program_source source = { .ranks = job->call.ranks };
 
 	return open_source(job, &source, sim, why, bytes);
 }
@@ -64,7 +64,7 @@ int sim_open(const struct sim_job *job, struct sim **sim, char *why, size_t byte
 int sim_open_schedules(const struct coll_schedule *const *schedule, u32 ranks, struct sim **sim,
 		       char *why, size_t bytes)
 {
-	const struct program_source source = { .schedule = schedule, .ranks = ranks };
+	const struct sim_program_source source = { .schedule = schedule, .ranks = ranks };
 
 	return open_source(NULL, &source, sim, why, bytes);
 }
@@ -91,15 +91,15 @@ void sim_size(const struct sim *sim, struct sim_size *size)
 }
 
 /* One thread's memory, made when it is needed. */
-struct worker {
+struct repeat_worker {
 	struct sim *sim;
-	struct events *events;
+	struct sim_events *events;
 	struct redundant_memory redundant;
 };
 
-static struct worker worker_new(struct sim *sim)
+static struct repeat_worker worker_new(struct sim *sim)
 {
-	struct worker worker = { .sim = sim };
+	struct repeat_worker worker = { .sim = sim };
 
 	pthread_mutex_lock(&sim->lock);
 	worker.redundant = sim->spare;
@@ -108,7 +108,7 @@ static struct worker worker_new(struct sim *sim)
 	return worker;
 }
 
-static void worker_free(struct worker *worker)
+static void worker_free(struct repeat_worker *worker)
 {
 	struct redundant_memory *spare = &worker->sim->spare, more;
 
@@ -120,7 +120,7 @@ static void worker_free(struct worker *worker)
 	redundant_free(&more);
 }
 
-static int run_levels(struct worker *worker, const struct machine *machine,
+static int run_levels(struct repeat_worker *worker, const struct sim_machine *machine,
 		      struct sim_outcome *outcome, sim_time *finish)
 {
 	const struct sim *sim = worker->sim;
@@ -130,10 +130,10 @@ static int run_levels(struct worker *worker, const struct machine *machine,
 	return sim->levels ? levels_run(sim->levels, machine, outcome, finish) : -EOPNOTSUPP;
 }
 
-static int worker_run(struct worker *worker, const struct sim_model *model, u64 seed,
+static int worker_run(struct repeat_worker *worker, const struct sim_model *model, u64 seed,
 		      enum sim_path path, struct sim_outcome *outcome, sim_time *finish)
 {
-	struct machine machine;
+	struct sim_machine machine;
 	int error = -EOPNOTSUPP;
 
 	if (sim_model_refuses(model))
@@ -148,13 +148,14 @@ static int worker_run(struct worker *worker, const struct sim_model *model, u64 
 		if (error)
 			return error;
 	}
-	return events_run(worker->events, &machine, outcome, &(struct extras){ .finish = finish });
+	return events_run(worker->events, &machine, outcome,
+			  &(struct sim_extras){ .finish = finish });
 }
 
 int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_path path,
 	    struct sim_outcome *outcome, sim_time *finish)
 {
-	struct worker worker = worker_new(sim);
+	struct repeat_worker worker = worker_new(sim);
 	int error = worker_run(&worker, model, seed, path, outcome, finish);
 
 	worker_free(&worker);
@@ -164,10 +165,10 @@ int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_p
 int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 		  const void *const *in, void *const *out, struct sim_outcome *outcome)
 {
-	struct program *program = NULL;
-	struct events *events = NULL;
-	struct bytes *bytes = NULL;
-	struct machine machine;
+	struct sim_program *program = NULL;
+	struct sim_events *events = NULL;
+	struct sim_bytes *bytes = NULL;
+	struct sim_machine machine;
 	char why[8];
 	int error = sim_model_refuses(model) ? -EINVAL : 0;
 
@@ -179,7 +180,8 @@ int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 		error = events_new(program, &events);
 	if (!error) {
 		machine_init(&machine, model, seed);
-		error = events_run(events, &machine, outcome, &(struct extras){ .bytes = bytes });
+		error = events_run(events, &machine, outcome,
+				   &(struct sim_extras){ .bytes = bytes });
 	}
 	events_free(events);
 	bytes_free(bytes);
@@ -190,8 +192,8 @@ int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
 		   struct sim_outcome *outcome, struct sim_log **log)
 {
-	struct events *events = NULL;
-	struct machine machine;
+	struct sim_events *events = NULL;
+	struct sim_machine machine;
 	int error = sim_model_refuses(model) ? -EINVAL : log_new(sim->program, log);
 
 	if (error)
@@ -199,7 +201,7 @@ int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
 	error = events_new(sim->program, &events);
 	if (!error) {
 		machine_init(&machine, model, seed);
-		error = events_run(events, &machine, outcome, &(struct extras){ .log = *log });
+		error = events_run(events, &machine, outcome, &(struct sim_extras){ .log = *log });
 		(*log)->outcome = *outcome;
 	}
 	events_free(events);
@@ -250,7 +252,7 @@ static void run_done(struct repeat *repeat, int error)
 static void *repeat_thread(void *argument)
 {
 	struct repeat *repeat = argument;
-	struct worker worker = worker_new(repeat->sim);
+	struct repeat_worker worker = worker_new(repeat->sim);
 	u32 run;
 
 	while (next_run(repeat, &run))

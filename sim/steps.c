@@ -8,11 +8,11 @@
 /* Virtual time ends: half a year. */
 #define LAST (1ll << 62)
 
-struct state {
+struct steps_state {
 	const struct sim_steps *steps;
 	struct sim *sim;
 	struct sim_model model;		/* of the collective; begins at ready[] */
-	struct machine machine;		/* for its noise */
+	struct sim_machine machine;		/* for its noise */
 	u64 seed;
 	u32 ranks;
 	sim_time grain, idle, quiet;	/* quiet: a step without noise */
@@ -23,7 +23,7 @@ struct state {
 };
 
 /* When the earliest event comes that ends after `now`. */
-static sim_time next_strike(struct state *s, sim_time now)
+static sim_time next_strike(struct steps_state *s, sim_time now)
 {
 	sim_time first = SIM_NEVER;
 	u32 r;
@@ -38,7 +38,7 @@ static sim_time next_strike(struct state *s, sim_time now)
 }
 
 /* How many steps after `last` see no noise. */
-static u64 calm_steps(struct state *s)
+static u64 calm_steps(struct steps_state *s)
 {
 	const sim_time begin = s->last + s->idle, strike = next_strike(s, begin);
 
@@ -47,7 +47,7 @@ static u64 calm_steps(struct state *s)
 	return (strike - begin - s->quiet) / (s->quiet + s->idle);
 }
 
-static void skip_steps(struct state *s, u64 steps)
+static void skip_steps(struct steps_state *s, u64 steps)
 {
 	const sim_time time = steps * (s->quiet + s->idle);
 	u32 r;
@@ -58,7 +58,7 @@ static void skip_steps(struct state *s, u64 steps)
 }
 
 /* One step; each rank begins when it was done, all together if they meet. */
-static int run_step(struct state *s)
+static int run_step(struct steps_state *s)
 {
 	struct sim_outcome outcome;
 	u32 r;
@@ -71,7 +71,7 @@ static int run_step(struct state *s)
 	return sim_run(s->sim, &s->model, s->seed, SIM_ANY_PATH, &outcome, s->done);
 }
 
-static sim_time last_of(const struct state *s)
+static sim_time last_of(const struct steps_state *s)
 {
 	sim_time last = 0;
 	u32 r;
@@ -81,7 +81,7 @@ static sim_time last_of(const struct state *s)
 	return last;
 }
 
-static int run_steps(struct state *s, struct sim_step *step, u32 *count)
+static int run_steps(struct steps_state *s, struct sim_step *step, u32 *count)
 {
 	u64 runs = s->steps->runs, calm = 0;
 	bool together = true;		/* nobody is later than the others */
@@ -108,7 +108,7 @@ static int run_steps(struct state *s, struct sim_step *step, u32 *count)
 }
 
 /* What a step takes without noise, and that it can be run. */
-static int measure_quiet(struct state *s)
+static int measure_quiet(struct steps_state *s)
 {
 	struct sim_model model = s->model;
 	struct sim_outcome outcome;
@@ -125,7 +125,7 @@ int sim_steps(struct sim *sim, const struct sim_model *model, u64 seed,
 	      const struct sim_steps *steps, struct sim_step *step, u32 *count)
 {
 	struct sim_size size;
-	struct state s = {
+	struct steps_state s = {
 		.steps = steps, .sim = sim, .model = *model, .seed = seed,
 		.grain = to_time(steps->grain * SIM_SECOND),
 		.idle = to_time(steps->idle * SIM_SECOND),

@@ -16,19 +16,19 @@
 enum { STEPS_WANTED = 1 << 18, PIECES_MIN = 2, PIECES_MAX = 64 };
 
 /* The events of a recording, merged; `place` in free time. */
-struct recording {
+struct stretch_recording {
 	double *place, *duration, *before;	/* before[i]: durations of events 0 .. i - 1 */
 	u32 events;
 	double free, watched;
 };
 
-static int recording_init(struct recording *r, const struct coll_noise_span *event, u32 events,
-			  u64 watched)
+static int recording_init(struct stretch_recording *r, const struct coll_noise_span *event,
+			  u32 events, u64 watched)
 {
 	double taken = 0, end = 0;
 	u32 i;
 
-	*r = (struct recording){ .watched = watched };
+	*r = (struct stretch_recording){ .watched = watched };
 	r->place = malloc(3 * ((size_t)events + 1) * sizeof(double));
 	if (!r->place)
 		return -ENOMEM;
@@ -58,7 +58,7 @@ static int recording_init(struct recording *r, const struct coll_noise_span *eve
 }
 
 /* Durations of the events before this place, and of those of whole rounds. */
-static double taken_before(const struct recording *r, double place)
+static double taken_before(const struct stretch_recording *r, double place)
 {
 	const double rounds = floor(place / r->free), rest = place - rounds * r->free;
 	u32 low = 0, high = r->events;
@@ -74,7 +74,7 @@ static double taken_before(const struct recording *r, double place)
 	return rounds * r->before[r->events] + r->before[low];
 }
 
-static void add_step(struct stretch *stretch, double time, double weight)
+static void add_step(struct sim_stretch *stretch, double time, double weight)
 {
 	if (weight > 0)
 		stretch->step[stretch->steps++] = (struct stretch_step){ time, weight };
@@ -88,7 +88,7 @@ static int stretch_ascending(const void *left, const void *right)
 }
 
 /* Work that begins in free time. */
-static int add_free(struct stretch *stretch, const struct recording *r, double work)
+static int add_free(struct sim_stretch *stretch, const struct stretch_recording *r, double work)
 {
 	double *edge = malloc((2 * (size_t)r->events + 2) * sizeof(*edge));
 	u32 edges = 0, i;
@@ -119,8 +119,8 @@ static int add_free(struct stretch *stretch, const struct recording *r, double w
  * Work that begins inside an event: as often as events begin while a rank waits.
  * Waits are few and long rather than many and short, so the rest is uniform.
  */
-static void add_rests(struct stretch *stretch, const struct recording *r, double work, double wait,
-		      u32 pieces)
+static void add_rests(struct sim_stretch *stretch, const struct stretch_recording *r, double work,
+		      double wait, u32 pieces)
 {
 	u32 i, k;
 
@@ -143,13 +143,13 @@ static u32 pieces_for(u32 events)
 	return pieces < PIECES_MIN ? PIECES_MIN : pieces > PIECES_MAX ? PIECES_MAX : pieces;
 }
 
-int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u32 events,
+int stretch_add(struct sim_stretch *stretch, const struct coll_noise_span *event, u32 events,
 		u64 watched, double work, double wait)
 {
 	const u32 pieces = pieces_for(events);
 	const u64 room = stretch->steps + (u64)events * (pieces + 2) + 2;
 	struct stretch_step *step;
-	struct recording r;
+	struct stretch_recording r;
 	int error = recording_init(&r, event, events, watched);
 
 	if (!error && room > stretch->room) {
@@ -176,19 +176,19 @@ static int by_time(const void *left, const void *right)
 	return (a->time > b->time) - (a->time < b->time);
 }
 
-void stretch_finish(struct stretch *stretch)
+void stretch_finish(struct sim_stretch *stretch)
 {
 	qsort(stretch->step, stretch->steps, sizeof(*stretch->step), by_time);
 }
 
-void stretch_free(struct stretch *stretch)
+void stretch_free(struct sim_stretch *stretch)
 {
 	free(stretch->step);
-	*stretch = (struct stretch){ 0 };
+	*stretch = (struct sim_stretch){ 0 };
 }
 
 /* From the top down: what is above is small there, and kept exactly. */
-double stretch_mean(const struct stretch *stretch, double ranks)
+double stretch_mean(const struct sim_stretch *stretch, double ranks)
 {
 	double above = 0, all = 0, below = 1, mean = 0;
 	u64 i;
@@ -206,7 +206,7 @@ double stretch_mean(const struct stretch *stretch, double ranks)
 	return mean;
 }
 
-double stretch_quantile(const struct stretch *stretch, double ranks, double share)
+double stretch_quantile(const struct sim_stretch *stretch, double ranks, double share)
 {
 	/* All stay below with `share`: one is above with this. */
 	const double most = -expm1(log(share) / ranks);

@@ -11,7 +11,7 @@
 #include "uapi/coll_noise.h"
 
 /* A distribution of times, in ns: steps of a weight each. All zero: none yet. */
-struct stretch {
+struct sim_stretch {
 	struct stretch_step {
 		double time, weight;
 	} *step;
@@ -24,14 +24,14 @@ struct stretch {
  * INFINITY the work may begin anywhere inside an event, with 0 never. Events in
  * order of start; those that overlap are merged. 0, -ENOMEM, or -EINVAL if events leave no time or lie outside.
  */
-int stretch_add(struct stretch *stretch, const struct coll_noise_span *event, u32 events,
+int stretch_add(struct sim_stretch *stretch, const struct coll_noise_span *event, u32 events,
 		u64 watched, double work, double wait);
 /* After the last of them. */
-void stretch_finish(struct stretch *stretch);
-void stretch_free(struct stretch *stretch);
+void stretch_finish(struct sim_stretch *stretch);
+void stretch_free(struct sim_stretch *stretch);
 
 /* Mean of the longest of `ranks`, each by itself; and the time it stays below with `share`. */
-double stretch_mean(const struct stretch *stretch, double ranks);
-double stretch_quantile(const struct stretch *stretch, double ranks, double share);
+double stretch_mean(const struct sim_stretch *stretch, double ranks);
+double stretch_quantile(const struct sim_stretch *stretch, double ranks, double share);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "tape.h"
 
-void tape_free(struct tape *t)
+void tape_free(struct sim_tape *t)
 {
 	free(t->op);
 	free(t->wait);
@@ -14,7 +14,7 @@ void tape_free(struct tape *t)
 }
 
 /* Room for `more` behind `count` pieces. */
-static bool room_for(struct tape *t, void **array, u32 *room, u32 count, u32 more, size_t piece,
+static bool room_for(struct sim_tape *t, void **array, u32 *room, u32 count, u32 more, size_t piece,
 		     u32 most)
 {
 	u32 wanted = *room ? *room : 16;
@@ -40,14 +40,14 @@ static bool room_for(struct tape *t, void **array, u32 *room, u32 count, u32 mor
 	return true;
 }
 
-void tape_after(struct tape *t, u32 op)
+void tape_after(struct sim_tape *t, u32 op)
 {
 	if (op != COLL_NONE && room_for(t, (void **)&t->wait, &t->wait_room, t->waits, 1,
 					sizeof(*t->wait), COLL_WAITS_MAX))
 		t->wait[t->waits++] = op;
 }
 
-static u32 add_op(struct tape *t, struct coll_op op)
+static u32 add_op(struct sim_tape *t, struct coll_op op)
 {
 	if (!room_for(t, (void **)&t->op, &t->op_room, t->ops, 1, sizeof(*t->op), COLL_OPS_MAX))
 		return COLL_NONE;
@@ -58,34 +58,34 @@ static u32 add_op(struct tape *t, struct coll_op op)
 	return t->ops++;
 }
 
-static void add_message(struct tape *t, struct tape_message message)
+static void add_message(struct sim_tape *t, struct sim_tape_message message)
 {
 	if (room_for(t, (void **)&t->message, &t->message_room, t->messages, 1,
 		     sizeof(*t->message), 2 * COLL_OPS_MAX))
 		t->message[t->messages++] = message;
 }
 
-u32 tape_send(struct tape *t, u32 peer, u64 bytes, u64 key)
+u32 tape_send(struct sim_tape *t, u32 peer, u64 bytes, u64 key)
 {
 	const u32 op = add_op(t, (struct coll_op){ .kind = COLL_OP_SEND, .peer = peer,
 						   .unless = COLL_NONE, .bytes = bytes });
 
-	add_message(t, (struct tape_message){ .from = t->rank, .to = peer, .key = key, .op = op,
+	add_message(t, (struct sim_tape_message){ .from = t->rank, .to = peer, .key = key, .op = op,
 					      .line = t->line });
 	return op;
 }
 
-u32 tape_recv(struct tape *t, u32 peer, u64 bytes, u64 key)
+u32 tape_recv(struct sim_tape *t, u32 peer, u64 bytes, u64 key)
 {
 	const u32 op = add_op(t, (struct coll_op){ .kind = COLL_OP_RECV, .peer = peer,
 						   .unless = COLL_NONE, .bytes = bytes });
 
-	add_message(t, (struct tape_message){ .from = peer, .to = t->rank, .key = key, .op = op,
+	add_message(t, (struct sim_tape_message){ .from = peer, .to = t->rank, .key = key, .op = op,
 					      .line = t->line, .room = true });
 	return op;
 }
 
-u32 tape_compute(struct tape *t, u64 units)
+u32 tape_compute(struct sim_tape *t, u64 units)
 {
 	if (!units)
 		return tape_join(t);
@@ -98,23 +98,23 @@ u32 tape_compute(struct tape *t, u64 units)
 					   .bytes = units });
 }
 
-static u32 add_plain(struct tape *t, u8 kind, u32 peer)
+static u32 add_plain(struct sim_tape *t, u8 kind, u32 peer)
 {
 	return add_op(t, (struct coll_op){ .kind = kind, .peer = peer, .slot = COLL_NONE,
 					   .unless = COLL_NONE });
 }
 
-u32 tape_join(struct tape *t)
+u32 tape_join(struct sim_tape *t)
 {
 	return add_plain(t, COLL_OP_COPY, COLL_NONE);
 }
 
-u32 tape_connect(struct tape *t, u32 peer)
+u32 tape_connect(struct sim_tape *t, u32 peer)
 {
 	return add_plain(t, COLL_OP_CONNECT, peer);
 }
 
-u32 tape_release(struct tape *t, u32 peer)
+u32 tape_release(struct sim_tape *t, u32 peer)
 {
 	return add_plain(t, COLL_OP_RELEASE, peer);
 }
@@ -122,7 +122,7 @@ u32 tape_release(struct tape *t, u32 peer)
 /* ---- whole schedules ------------------------------------------------------------ */
 
 /* One op of `s`, whose first op is `base` here; `end` is the op after its last. */
-static void splice_op(struct tape *t, const struct coll_schedule *s, u32 index, const u32 *rank,
+static void splice_op(struct sim_tape *t, const struct coll_schedule *s, u32 index, const u32 *rank,
 		      u32 base, u32 after, u64 key)
 {
 	struct coll_op op = coll_ops(s)[index];
@@ -140,15 +140,15 @@ static void splice_op(struct tape *t, const struct coll_schedule *s, u32 index, 
 	op.peer = peer == COLL_NONE ? COLL_NONE : rank[peer];
 	add_op(t, op);
 	if (op.kind == COLL_OP_SEND)
-		add_message(t, (struct tape_message){ t->rank, op.peer, key, slot, base + index,
-						      t->line, false });
+		add_message(t, (struct sim_tape_message){ t->rank, op.peer, key, slot, base + index,
+							  t->line, false });
 	else if (op.kind == COLL_OP_RECV)
-		add_message(t, (struct tape_message){ op.peer, t->rank, key, slot, base + index,
-						      t->line, false });
+		add_message(t, (struct sim_tape_message){ op.peer, t->rank, key, slot, base + index,
+							  t->line, false });
 }
 
 /* Marks the ops from `base` on that another one, which must happen, waits for anyway. */
-static void mark_waited(const struct tape *t, u32 base, u64 mark)
+static void mark_waited(const struct sim_tape *t, u32 base, u64 mark)
 {
 	u32 i, k;
 
@@ -159,7 +159,8 @@ static void mark_waited(const struct tape *t, u32 base, u64 mark)
 				t->op[t->wait[t->op[i].wait + k]].zero = mark;
 }
 
-u32 tape_splice(struct tape *t, const struct coll_schedule *s, const u32 *rank, u32 after, u64 key)
+u32 tape_splice(struct sim_tape *t, const struct coll_schedule *s, const u32 *rank, u32 after,
+		u64 key)
 {
 	const u32 base = t->ops;
 	u32 i;
@@ -182,7 +183,7 @@ u32 tape_splice(struct tape *t, const struct coll_schedule *s, const u32 *rank, 
 
 static int compare_messages(const void *left, const void *right)
 {
-	const struct tape_message *a = left, *b = right;
+	const struct sim_tape_message *a = left, *b = right;
 
 	if (a->from != b->from)
 		return a->from < b->from ? -1 : 1;
@@ -194,9 +195,10 @@ static int compare_messages(const void *left, const void *right)
 }
 
 /* The messages of all tapes that they send, or that they receive, sorted; free(). */
-static struct tape_message *tape_gather(const struct tape *tape, u32 ranks, bool sent, u64 *count)
+static struct sim_tape_message *tape_gather(const struct sim_tape *tape, u32 ranks, bool sent,
+					    u64 *count)
 {
-	struct tape_message *all;
+	struct sim_tape_message *all;
 	u64 room = 1;
 	u32 r, i;
 
@@ -213,8 +215,8 @@ static struct tape_message *tape_gather(const struct tape *tape, u32 ranks, bool
 	return all;
 }
 
-static int one_ended(const struct tape *tape, const struct tape_message *m, bool sent, char *why,
-		     size_t bytes)
+static int one_ended(const struct sim_tape *tape, const struct sim_tape_message *m, bool sent,
+		     char *why, size_t bytes)
 {
 	const u32 here = sent ? m->from : m->to, there = sent ? m->to : m->from;
 
@@ -225,8 +227,8 @@ static int one_ended(const struct tape *tape, const struct tape_message *m, bool
 }
 
 /* Both ends get the slot, and the receive what is really sent. */
-static int join_ends(const struct tape *tape, const struct tape_message *send,
-		     const struct tape_message *recv, u32 slot, char *why, size_t bytes)
+static int join_ends(const struct sim_tape *tape, const struct sim_tape_message *send,
+		     const struct sim_tape_message *recv, u32 slot, char *why, size_t bytes)
 {
 	struct coll_op *from = &tape[send->from].op[send->op], *to = &tape[recv->to].op[recv->op];
 
@@ -241,11 +243,11 @@ static int join_ends(const struct tape *tape, const struct tape_message *send,
 	return -EINVAL;
 }
 
-static int join_messages(const struct tape *tape, u32 ranks, char *why, size_t bytes)
+static int join_messages(const struct sim_tape *tape, u32 ranks, char *why, size_t bytes)
 {
 	u64 sends, recvs, i;
-	struct tape_message *send = tape_gather(tape, ranks, true, &sends);
-	struct tape_message *recv = tape_gather(tape, ranks, false, &recvs);
+	struct sim_tape_message *send = tape_gather(tape, ranks, true, &sends);
+	struct sim_tape_message *recv = tape_gather(tape, ranks, false, &recvs);
 	int error = send && recv ? 0 : -ENOMEM, order;
 	u32 slot = 0;
 
@@ -273,7 +275,7 @@ static int compare_peers(const void *left, const void *right)
 }
 
 /* The peers of a tape's ops, each once, ascending. */
-static u32 collect_peers(const struct tape *t, struct coll_peer *peer)
+static u32 collect_peers(const struct sim_tape *t, struct coll_peer *peer)
 {
 	u32 count = 0, peers = 0, i;
 
@@ -297,7 +299,7 @@ static u32 collect_peers(const struct tape *t, struct coll_peer *peer)
 	return peers;
 }
 
-static struct coll_schedule *tape_finish(const struct tape *t, u32 ranks)
+static struct coll_schedule *tape_finish(const struct sim_tape *t, u32 ranks)
 {
 	struct coll_peer *peer = malloc((t->ops + 1) * sizeof(*peer));
 	const u32 peers = peer ? collect_peers(t, peer) : 0;
@@ -326,7 +328,7 @@ static struct coll_schedule *tape_finish(const struct tape *t, u32 ranks)
 	return s;
 }
 
-int tapes_finish(struct tape *tape, u32 ranks, struct coll_schedule **schedule, char *why,
+int tapes_finish(struct sim_tape *tape, u32 ranks, struct coll_schedule **schedule, char *why,
 		 size_t bytes)
 {
 	int error = 0;

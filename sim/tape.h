@@ -13,7 +13,7 @@
 
 #include "core/schedule.h"
 
-struct tape_message {
+struct sim_tape_message {
 	u32 from, to;
 	u64 key;	/* of all messages from `from` to `to` this one only */
 	u32 part;	/* which of the spliced schedule that has this key; else 0 */
@@ -21,39 +21,39 @@ struct tape_message {
 	bool room;	/* a receive that may have more room than there are bytes */
 };
 
-struct tape {
+struct sim_tape {
 	const char *name;	/* of the file it was read from, and the line that is read */
 	u32 line;
 	u32 rank;
 	struct coll_op *op;
 	u32 *wait;
-	struct tape_message *message;
+	struct sim_tape_message *message;
 	u32 ops, op_room, waits, wait_room, messages, message_room;
 	u32 next_wait;
 	int error;		/* -ENOMEM, -E2BIG: nothing is added any more */
 };
 
-void tape_free(struct tape *tape);
+void tape_free(struct sim_tape *tape);
 
 /* The op that is said next waits for `op`; COLL_NONE means nothing. */
-void tape_after(struct tape *tape, u32 op);
+void tape_after(struct sim_tape *tape, u32 op);
 
 /* Each returns the op's index, COLL_NONE after an error. `peer` is another rank. */
-u32 tape_send(struct tape *tape, u32 peer, u64 bytes, u64 key);
+u32 tape_send(struct sim_tape *tape, u32 peer, u64 bytes, u64 key);
 /* Takes a message of up to so many bytes. */
-u32 tape_recv(struct tape *tape, u32 peer, u64 bytes, u64 key);
+u32 tape_recv(struct sim_tape *tape, u32 peer, u64 bytes, u64 key);
 /* CPU time: a reduction of the application's own, as struct sim_costs has it. */
-u32 tape_compute(struct tape *tape, u64 units);
-u32 tape_join(struct tape *tape);
-u32 tape_connect(struct tape *tape, u32 peer);
-u32 tape_release(struct tape *tape, u32 peer);
+u32 tape_compute(struct sim_tape *tape, u64 units);
+u32 tape_join(struct sim_tape *tape);
+u32 tape_connect(struct sim_tape *tape, u32 peer);
+u32 tape_release(struct sim_tape *tape, u32 peer);
 
 /*
  * A whole schedule, whose rank i is rank[i] here; it begins when `after` is done.
  * Returns the op that is done when it is over: what is optional and has not begun by
  * then never does, as in a run of its own.
  */
-u32 tape_splice(struct tape *tape, const struct coll_schedule *s, const u32 *rank, u32 after,
+u32 tape_splice(struct sim_tape *tape, const struct coll_schedule *s, const u32 *rank, u32 after,
 		u64 key);
 
 static inline bool tape_computes(const struct coll_op *op)
@@ -65,7 +65,7 @@ static inline bool tape_computes(const struct coll_op *op)
  * Schedules of all ranks, to free() one by one. 0, or -EINVAL: a message has one end
  * only or its ends differ; -ENOMEM, -E2BIG; `why` says where.
  */
-int tapes_finish(struct tape *tape, u32 ranks, struct coll_schedule **schedule, char *why,
+int tapes_finish(struct sim_tape *tape, u32 ranks, struct coll_schedule **schedule, char *why,
 		 size_t bytes);
 
 #endif

@@ -4,16 +4,16 @@
 
 #include "trunk.h"
 
-void trunk_init(struct trunk *trunk, double end, double byte, double loss)
+void trunk_init(struct sim_trunk *trunk, double end, double byte, double loss)
 {
-	*trunk = (struct trunk){
+	*trunk = (struct sim_trunk){
 		.end_rate = 1 / (end * SIM_SECOND),
 		.rate = 1 / (byte * SIM_SECOND),
 		.loss = loss,
 	};
 }
 
-void trunk_free(struct trunk *trunk)
+void trunk_free(struct sim_trunk *trunk)
 {
 	free(trunk->active);
 	free(trunk->coming);
@@ -21,22 +21,22 @@ void trunk_free(struct trunk *trunk)
 
 /* ---- heaps --------------------------------------------------------------------- */
 
-typedef bool flow_order(const struct flow *a, const struct flow *b);
+typedef bool flow_order(const struct sim_flow *a, const struct sim_flow *b);
 
-static bool ends_before(const struct flow *a, const struct flow *b)
+static bool ends_before(const struct sim_flow *a, const struct sim_flow *b)
 {
 	return a->bytes != b->bytes ? a->bytes < b->bytes : a->name < b->name;
 }
 
-static bool starts_before(const struct flow *a, const struct flow *b)
+static bool starts_before(const struct sim_flow *a, const struct sim_flow *b)
 {
 	return a->start != b->start ? a->start < b->start : a->name < b->name;
 }
 
-static int trunk_reserve(struct flow **heap, u32 *room, u32 count)
+static int trunk_reserve(struct sim_flow **heap, u32 *room, u32 count)
 {
 	u32 more = *room ? 2 * *room : 16;
-	struct flow *bigger;
+	struct sim_flow *bigger;
 
 	if (count <= *room)
 		return 0;
@@ -48,7 +48,7 @@ static int trunk_reserve(struct flow **heap, u32 *room, u32 count)
 	return 0;
 }
 
-static void trunk_push(struct flow *heap, u32 *count, struct flow new, flow_order *before)
+static void trunk_push(struct sim_flow *heap, u32 *count, struct sim_flow new, flow_order *before)
 {
 	u32 i;
 
@@ -57,9 +57,9 @@ static void trunk_push(struct flow *heap, u32 *count, struct flow new, flow_orde
 	heap[i] = new;
 }
 
-static struct flow trunk_pop(struct flow *heap, u32 *count, flow_order *before)
+static struct sim_flow trunk_pop(struct sim_flow *heap, u32 *count, flow_order *before)
 {
-	struct flow first = heap[0], moved = heap[--*count];
+	struct sim_flow first = heap[0], moved = heap[--*count];
 	u32 i = 0, child;
 
 	while ((child = 2 * i + 1) < *count) {
@@ -77,7 +77,7 @@ static struct flow trunk_pop(struct flow *heap, u32 *count, flow_order *before)
 /* ---- flowing ------------------------------------------------------------------- */
 
 /* Bytes a picosecond of each flow, while there are so many. */
-static double rate_each(const struct trunk *trunk)
+static double rate_each(const struct sim_trunk *trunk)
 {
 	const double offered = trunk->actives * trunk->end_rate / trunk->rate;
 
@@ -86,7 +86,7 @@ static double rate_each(const struct trunk *trunk)
 	return trunk->rate / (1 + trunk->loss * (offered - 1)) / trunk->actives;
 }
 
-static sim_time next_end(const struct trunk *trunk)
+static sim_time next_end(const struct sim_trunk *trunk)
 {
 	if (!trunk->actives)
 		return SIM_NEVER;
@@ -95,7 +95,7 @@ static sim_time next_end(const struct trunk *trunk)
 }
 
 /* Room for the flow when it comes, and when it is active. */
-int trunk_add(struct trunk *trunk, struct flow flow)
+int trunk_add(struct sim_trunk *trunk, struct sim_flow flow)
 {
 	if (trunk_reserve(&trunk->coming, &trunk->coming_room, trunk->comings + 1) ||
 	    trunk_reserve(&trunk->active, &trunk->active_room, trunk->actives + trunk->comings + 1))
@@ -104,23 +104,23 @@ int trunk_add(struct trunk *trunk, struct flow flow)
 	return 0;
 }
 
-sim_time trunk_next(const struct trunk *trunk)
+sim_time trunk_next(const struct sim_trunk *trunk)
 {
 	const sim_time end = next_end(trunk);
 
 	return trunk->comings && trunk->coming[0].start < end ? trunk->coming[0].start : end;
 }
 
-static void flow_until(struct trunk *trunk, sim_time time)
+static void flow_until(struct sim_trunk *trunk, sim_time time)
 {
 	trunk->flowed += (time - trunk->now) * (trunk->actives ? rate_each(trunk) : 0);
 	trunk->now = time;
 }
 
-bool trunk_step(struct trunk *trunk, u64 *name)
+bool trunk_step(struct sim_trunk *trunk, u64 *name)
 {
 	const sim_time end = next_end(trunk);
-	struct flow flow;
+	struct sim_flow flow;
 
 	if (!trunk->comings || end <= trunk->coming[0].start) {
 		flow_until(trunk, end);

@@ -13,33 +13,33 @@
 
 #include "sim.h"
 
-struct flow {
+struct sim_flow {
 	double bytes;		/* to send; in the trunk: what flowed in each when it ends */
 	sim_time start;
 	u64 name;		/* the caller's; the order of what happens at once */
 };
 
-struct trunk {
+struct sim_trunk {
 	double end_rate;	/* bytes a picosecond at a flow's ends */
 	double rate;		/* of all of it */
 	double loss;
 	sim_time now;
 	double flowed;		/* in each flow */
-	struct flow *active, *coming;	/* heaps by bytes, and by start */
+	struct sim_flow *active, *coming;	/* heaps by bytes, and by start */
 	u32 actives, comings, active_room, coming_room;
 };
 
 /* Seconds a byte takes at a flow's end, and on the trunk. */
-void trunk_init(struct trunk *trunk, double end, double byte, double loss);
-void trunk_free(struct trunk *trunk);
+void trunk_init(struct sim_trunk *trunk, double end, double byte, double loss);
+void trunk_free(struct sim_trunk *trunk);
 
 /* Not before trunk->now. -ENOMEM. */
-int trunk_add(struct trunk *trunk, struct flow flow);
+int trunk_add(struct sim_trunk *trunk, struct sim_flow flow);
 
 /* When a flow begins or ends next; SIM_NEVER: none does. */
-sim_time trunk_next(const struct trunk *trunk);
+sim_time trunk_next(const struct sim_trunk *trunk);
 
 /* Lets that happen. Returns whether a flow has ended: *name, at trunk->now. */
-bool trunk_step(struct trunk *trunk, u64 *name);
+bool trunk_step(struct sim_trunk *trunk, u64 *name);
 
 #endif

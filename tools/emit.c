@@ -43,7 +43,7 @@ struct coll_schedule *emit_schedule(const char *command, const struct coll_algo 
 				    const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	const char *why = coll_algo_refuses(algo, call, tuning);
-	struct emit_room room = { 0 };
+	struct sim_emit_memory room = { 0 };
 	struct coll_schedule *s;
 	int error;
 

@@ -13,7 +13,7 @@ static void allgather_bruck_emit(struct coll_build *b, const struct coll_call *c
 				 const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
-	const struct area area = coll_emit_area(b, call, COLL_OUT, call->rank);
+	const struct coll_area area = coll_emit_area(b, call, COLL_OUT, call->rank);
 	u32 have = coll_emit_own_block(b, call, &area), distance;
 
 	(void)tuning;

@@ -13,7 +13,7 @@ static void allgather_circulant_emit(struct coll_build *b, const struct coll_cal
 				     const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks, rounds = log2_ceil(p);
-	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
+	const struct coll_area area = coll_emit_area(b, call, COLL_OUT, 0);
 	u32 have = coll_emit_own_block(b, call, &area), k;
 
 	(void)tuning;

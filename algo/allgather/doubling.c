@@ -12,7 +12,7 @@
 #include "algo/common/ranks.h"
 
 static void coll_emit_guest(struct coll_build *b, const struct coll_call *call,
-			    const struct area *area)
+			    const struct coll_area *area)
 {
 	const u32 host = call->rank + 1;
 
@@ -26,8 +26,8 @@ static void coll_emit_guest(struct coll_build *b, const struct coll_call *call,
 static void allgather_doubling_emit(struct coll_build *b, const struct coll_call *call,
 				    const struct coll_tuning *tuning)
 {
-	const struct fold fold = fold_of(call->ranks);
-	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
+	const struct coll_fold fold = fold_of(call->ranks);
+	const struct coll_area area = coll_emit_area(b, call, COLL_OUT, 0);
 	const u32 seat = fold_seat(&fold, call->rank), guest = fold_guest(seat);
 	u32 have, i;
 
@@ -62,7 +62,7 @@ static double allgather_doubling_cost(const struct coll_call *call,
 				      const struct coll_tuning *tuning,
 				      const struct coll_machine *m)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const double p = call->ranks, n = blocks_bytes(call, 0, call->ranks);
 
 	(void)tuning;

@@ -22,7 +22,7 @@ static struct piece piece_of(const struct coll_call *call, u32 rank, u32 rings, 
 }
 
 static void emit_ring(struct coll_build *b, const struct coll_call *call,
-		      const struct rings *rings, u32 ring)
+		      const struct coll_rings *rings, u32 ring)
 {
 	const u32 p = call->ranks, stride = rings->stride[ring];
 	const u32 above = ring_up(call->rank, stride, 1, p);
@@ -45,7 +45,7 @@ static void emit_ring(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
-static void emit_rings(struct coll_build *b, const struct coll_call *call, struct rings rings)
+static void emit_rings(struct coll_build *b, const struct coll_call *call, struct coll_rings rings)
 {
 	const u64 bytes = block_bytes(call, call->rank);
 	u32 i;

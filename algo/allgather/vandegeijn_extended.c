@@ -18,26 +18,26 @@
 
 enum { PIECE_BYTES = 1 << 15 };	/* blocks that are less together are one message */
 
-struct gathering {
-	struct clusters c;
+struct vandegeijn_gathering {
+	struct coll_clusters c;
 	const struct coll_call *call;
 	u64 base;		/* where the blocks lie, by cluster and member */
 	bool direct;		/* in OUT */
 };
 
-static u64 bytes_of(const struct gathering *g, u32 first, u32 count)
+static u64 bytes_of(const struct vandegeijn_gathering *g, u32 first, u32 count)
 {
 	return (g->c.before[first + count] - g->c.before[first]) * g->call->element;
 }
 
-static u64 place_of(const struct gathering *g, u32 first)
+static u64 place_of(const struct vandegeijn_gathering *g, u32 first)
 {
 	return g->base + g->c.before[first] * g->call->element;
 }
 
 /* Blocks count from 0 in the order of member[]; op[] has what brought each. */
-static void emit_send_run(struct coll_build *b, const struct gathering *g, u32 to, u32 first,
-			  u32 count)
+static void emit_send_run(struct coll_build *b, const struct vandegeijn_gathering *g, u32 to,
+			  u32 first, u32 count)
 {
 	u32 i, before = COLL_NONE;
 
@@ -51,8 +51,8 @@ static void emit_send_run(struct coll_build *b, const struct gathering *g, u32 t
 	coll_emit_send(b, to, place_of(g, first), bytes_of(g, first, count));
 }
 
-static void emit_recv_run(struct coll_build *b, const struct gathering *g, u32 from, u32 first,
-			  u32 count)
+static void emit_recv_run(struct coll_build *b, const struct vandegeijn_gathering *g, u32 from,
+			  u32 first, u32 count)
 {
 	u32 op, i;
 
@@ -64,17 +64,17 @@ static void emit_recv_run(struct coll_build *b, const struct gathering *g, u32 f
 }
 
 /* As many blocks of a run of `count` as travel together. */
-static u32 piece_of(const struct gathering *g, u32 first, u32 count)
+static u32 piece_of(const struct vandegeijn_gathering *g, u32 first, u32 count)
 {
 	return bytes_of(g, first, count) < PIECE_BYTES ? count : 1;
 }
 
-typedef void emit_run(struct coll_build *b, const struct gathering *g, u32 peer, u32 first,
-		      u32 count);
+typedef void emit_run(struct coll_build *b, const struct vandegeijn_gathering *g, u32 peer,
+		      u32 first, u32 count);
 
 /* A lane's blocks of a cluster, piece by piece. */
-static void emit_lane(struct coll_build *b, const struct gathering *g, emit_run *emit, u32 peer,
-		      u32 cluster, u32 lane)
+static void emit_lane(struct coll_build *b, const struct vandegeijn_gathering *g, emit_run *emit,
+		      u32 peer, u32 cluster, u32 lane)
 {
 	const u32 start = g->c.first[cluster];
 	u32 first = start + lane_first(&g->c, cluster, lane);
@@ -85,7 +85,7 @@ static void emit_lane(struct coll_build *b, const struct gathering *g, emit_run 
 		emit(b, g, peer, first, piece);
 }
 
-static void emit_own(struct coll_build *b, const struct gathering *g)
+static void emit_own(struct coll_build *b, const struct vandegeijn_gathering *g)
 {
 	const u32 mine = g->c.first[g->c.mine] + g->c.index;
 	u32 i;
@@ -97,9 +97,9 @@ static void emit_own(struct coll_build *b, const struct gathering *g)
 					       bytes_of(g, mine, 1));
 }
 
-static void emit_ring_of_own(struct coll_build *b, const struct gathering *g)
+static void emit_ring_of_own(struct coll_build *b, const struct vandegeijn_gathering *g)
 {
-	const struct clusters *c = &g->c;
+	const struct coll_clusters *c = &g->c;
 	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
 	u32 give = c->index, step;
 
@@ -112,9 +112,9 @@ static void emit_ring_of_own(struct coll_build *b, const struct gathering *g)
 	}
 }
 
-static void emit_across(struct coll_build *b, const struct gathering *g)
+static void emit_across(struct coll_build *b, const struct vandegeijn_gathering *g)
 {
-	const struct clusters *c = &g->c;
+	const struct coll_clusters *c = &g->c;
 	const u32 lane = lane_of(c, c->mine, c->index);
 	u32 i;
 
@@ -129,9 +129,10 @@ static void emit_across(struct coll_build *b, const struct gathering *g)
 }
 
 /* A cluster's blocks go around among those of my cluster, from its gateways on. */
-static void emit_ring_of_others(struct coll_build *b, const struct gathering *g, u32 cluster)
+static void emit_ring_of_others(struct coll_build *b, const struct vandegeijn_gathering *g,
+				u32 cluster)
 {
-	const struct clusters *c = &g->c;
+	const struct coll_clusters *c = &g->c;
 	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
 	u32 step;
 
@@ -149,7 +150,7 @@ static void emit_ring_of_others(struct coll_build *b, const struct gathering *g,
 	}
 }
 
-static void emit_unpack_all(struct coll_build *b, const struct gathering *g)
+static void emit_unpack_all(struct coll_build *b, const struct vandegeijn_gathering *g)
 {
 	u32 i;
 
@@ -169,7 +170,7 @@ static void emit_unpack_all(struct coll_build *b, const struct gathering *g)
 static void allgather_vandegeijn_extended_emit(struct coll_build *b, const struct coll_call *call,
 					       const struct coll_tuning *tuning)
 {
-	struct gathering g = {
+	struct vandegeijn_gathering g = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.base = COLL_PLACE(COLL_OUT, 0),

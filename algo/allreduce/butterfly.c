@@ -14,9 +14,9 @@
 static void allreduce_butterfly_emit(struct coll_build *b, const struct coll_call *call,
 				     const struct coll_tuning *tuning)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
-	struct partial mine = partial_input(call);
+	struct coll_partial mine = partial_input(call);
 	u32 seat, reading = COLL_NONE, i;
 
 	(void)tuning;
@@ -57,7 +57,7 @@ static double allreduce_butterfly_cost(const struct coll_call *call,
 				       const struct coll_tuning *tuning,
 				       const struct coll_machine *m)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
 
 	(void)tuning;

@@ -27,7 +27,7 @@
 
 /* A guest gives its part and takes the first final result that comes. */
 static void emit_served(struct coll_build *b, const struct coll_call *call,
-			const struct fold *fold, u32 redundancy)
+			const struct coll_fold *fold, u32 redundancy)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	const u32 seat = call->rank / 2;
@@ -61,7 +61,7 @@ struct rescue {
 };
 
 static void emit_rescues(struct coll_build *b, const struct coll_call *call,
-			 const struct fold *fold, struct rescue *rescue)
+			 const struct coll_fold *fold, struct rescue *rescue)
 {
 	const u32 seat = fold_seat(fold, call->rank);
 	u32 j;
@@ -99,7 +99,7 @@ static void after_result(struct coll_build *b, const struct ways *ways)
  * all of them write the same bits.
  */
 static struct ways emit_ways(struct coll_build *b, const struct coll_call *call,
-			     const struct rescue *rescue, struct partial mine)
+			     const struct rescue *rescue, struct coll_partial mine)
 {
 	struct ways ways = { .count = 1, .op = { mine.ready } };
 	u32 j;
@@ -126,7 +126,7 @@ struct relay {
 };
 
 static void emit_relay(struct coll_build *b, const struct coll_call *call,
-		       const struct fold *fold, struct relay *relay)
+		       const struct coll_fold *fold, struct relay *relay)
 {
 	const u32 seat = fold_seat(fold, call->rank);
 	u32 j;
@@ -153,9 +153,9 @@ static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
  * as well makes it in a place of its own, where no late message comes, and not
  * after a rescue.
  */
-static struct partial emit_exchanges(struct coll_build *b, const struct coll_call *call,
-				     const struct fold *fold, struct redundancy with,
-				     struct partial mine, struct rescue *rescue)
+static struct coll_partial emit_exchanges(struct coll_build *b, const struct coll_call *call,
+					  const struct coll_fold *fold, struct coll_redundancy with,
+					  struct coll_partial mine, struct rescue *rescue)
 {
 	const u32 seat = fold_seat(fold, call->rank);
 	const u64 n = call_bytes(call);
@@ -202,7 +202,7 @@ static struct partial emit_exchanges(struct coll_build *b, const struct coll_cal
  * and ops start in list order, so by then the sends have begun.
  */
 static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
-			    const struct fold *fold, const struct rescue *rescue, u64 result,
+			    const struct coll_fold *fold, const struct rescue *rescue, u64 result,
 			    const struct ways *ways)
 {
 	const u32 seat = fold_seat(fold, call->rank);
@@ -232,11 +232,11 @@ static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
 }
 
 static void emit_seat(struct coll_build *b, const struct coll_call *call,
-		      const struct fold *fold, struct redundancy with)
+		      const struct coll_fold *fold, struct coll_redundancy with)
 {
 	const u32 seat = fold_seat(fold, call->rank);
 	struct rescue rescue = { .any = COLL_NONE };
-	struct partial mine;
+	struct coll_partial mine;
 	struct ways ways;
 
 	if (fold_has_guest(fold, seat)) {
@@ -250,9 +250,10 @@ static void emit_seat(struct coll_build *b, const struct coll_call *call,
 	emit_handing_on(b, call, fold, &rescue, mine.place, &ways);
 }
 
-static void emit_with(struct coll_build *b, const struct coll_call *call, struct redundancy with)
+static void emit_with(struct coll_build *b, const struct coll_call *call,
+		      struct coll_redundancy with)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 
 	if (fold_is_guest(&fold, call->rank))
 		emit_served(b, call, &fold, with.exchanges);

@@ -8,30 +8,30 @@
 #include "algo/circuits/cayley.h"
 #include "algo/common/partial.h"
 
-struct gathering {
+struct cayley_gathering {
 	struct coll_build *b;
 	const struct coll_call *call;
-	struct cayley g;
+	struct coll_cayley g;
 	u64 bytes;
-	struct partial *part;	/* per element g: the vector of rank v / g */
+	struct coll_partial *part;	/* per element g: the vector of rank v / g */
 };
 
 static bool allreduce_cayley_comes(const void *user, u32 element, u32 step, u32 letter)
 {
-	const struct gathering *a = user;
+	const struct cayley_gathering *a = user;
 
 	return a->g.way[element].level == step && a->g.way[element].letter == letter;
 }
 
 static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
 {
-	struct gathering *a = user;
+	struct cayley_gathering *a = user;
 	const u32 to = coll_cayley_product(&a->g, a->call->rank, a->g.generator[letter]);
 	const u64 message = coll_emit_scratch(a->b, parts * a->bytes);
 	u32 packed = COLL_NONE, element, i = 0;
 
 	for (element = 1; element < a->g.ranks; element++) {
-		const struct partial *part = &a->part[a->g.way[element].parent];
+		const struct coll_partial *part = &a->part[a->g.way[element].parent];
 
 		if (!allreduce_cayley_comes(a, element, step, letter))
 			continue;
@@ -45,7 +45,7 @@ static void emit_letter_send(void *user, u32 step, u32 letter, u32 parts)
 
 static void emit_letter_recv(void *user, u32 step, u32 letter, u32 parts)
 {
-	struct gathering *a = user;
+	struct cayley_gathering *a = user;
 	const u32 from = coll_cayley_product(&a->g, a->call->rank,
 					     coll_cayley_inverse(&a->g, a->g.generator[letter]));
 	const u64 landing = coll_emit_scratch(a->b, parts * a->bytes);
@@ -54,26 +54,26 @@ static void emit_letter_recv(void *user, u32 step, u32 letter, u32 parts)
 
 	for (element = 1; element < a->g.ranks; element++)
 		if (allreduce_cayley_comes(a, element, step, letter))
-			a->part[element] = (struct partial){ landing + i++ * a->bytes, come };
+			a->part[element] = (struct coll_partial){ landing + i++ * a->bytes, come };
 }
 
-static const struct cayley_walk walk = { allreduce_cayley_comes, emit_letter_send,
-					 emit_letter_recv };
+static const struct coll_cayley_walk walk = { allreduce_cayley_comes, emit_letter_send,
+					      emit_letter_recv };
 
 /* The vector of this rank, which is v / g. */
-static struct partial part_of(const struct gathering *a, u32 rank)
+static struct coll_partial part_of(const struct cayley_gathering *a, u32 rank)
 {
 	return a->part[coll_cayley_product(&a->g, coll_cayley_inverse(&a->g, rank), a->call->rank)];
 }
 
-static void emit_sum(struct gathering *a)
+static void emit_sum(struct cayley_gathering *a)
 {
 	const u64 sums = coll_emit_scratch(a->b, a->bytes);
-	struct partial sum = part_of(a, 0);
+	struct coll_partial sum = part_of(a, 0);
 	u32 rank;
 
 	for (rank = 1; rank < a->g.ranks; rank++) {
-		const struct partial part = part_of(a, rank);
+		const struct coll_partial part = part_of(a, rank);
 		const u64 to = rank + 1 < a->g.ranks ? sums : COLL_PLACE(COLL_OUT, 0);
 
 		coll_emit_after(a->b, sum.ready);
@@ -87,20 +87,20 @@ static void allreduce_cayley_emit(struct coll_build *b, const struct coll_call *
 				  const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
-	struct gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
+	struct cayley_gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
 
 	if (!a.bytes || p == 1) {
 		coll_emit_alone(b, call, a.bytes);
 		return;
 	}
 	a.g = coll_cayley_for(call, tuning, b->room);
-	a.part = (struct partial *)((char *)b->room + p * CAYLEY_ROOM);
+	a.part = (struct coll_partial *)((char *)b->room + p * CAYLEY_ROOM);
 	a.part[0] = partial_input(call);
 	if (call->in_place) {	/* the result may come while the input is still being sent */
 		const u64 kept = coll_emit_scratch(b, a.bytes);
 
-		a.part[0] =
-			(struct partial){ kept, coll_emit_copy(b, kept, a.part[0].place, a.bytes) };
+		a.part[0] = (struct coll_partial){ kept, coll_emit_copy(b, kept, a.part[0].place,
+									a.bytes) };
 	}
 	coll_cayley_steps(&a.g, &walk, &a);
 	emit_sum(&a);
@@ -122,7 +122,7 @@ const struct coll_algo coll_allreduce_cayley = {
 	.about = "all vectors to all over the same k circuits, then reduced: short vectors",
 	.ordered = true,
 	.options = "radix",
-	.room = CAYLEY_ROOM + sizeof(struct partial),
+	.room = CAYLEY_ROOM + sizeof(struct coll_partial),
 	.shared = CAYLEY_SHARED,
 	.refuses = coll_cayley_refuses,
 	.cost = allreduce_cayley_cost,

@@ -13,7 +13,7 @@
 #include "algo/common/partial.h"
 
 /* The digits backwards: between a rank and its place, either way. */
-static u32 allreduce_debruijn_reversed(const struct debruijn *g, u32 number)
+static u32 allreduce_debruijn_reversed(const struct coll_debruijn *g, u32 number)
 {
 	u32 turned = 0, i;
 
@@ -26,12 +26,13 @@ static u32 allreduce_debruijn_reversed(const struct debruijn *g, u32 number)
  * One step; `mine` is what I have, and after the last step the result is at `out`, if
  * `read` is done: it read what lies there.
  */
-static struct partial emit_step(struct coll_build *b, const struct coll_call *call,
-				const struct debruijn *g, struct partial mine, u64 out, u32 read)
+static struct coll_partial emit_step(struct coll_build *b, const struct coll_call *call,
+				     const struct coll_debruijn *g, struct coll_partial mine,
+				     u64 out, u32 read)
 {
 	const u64 n = call_bytes(call);
 	const u32 place = allreduce_debruijn_reversed(g, call->rank), top = g->ranks / g->radix;
-	struct partial sum = { 0, COLL_NONE };
+	struct coll_partial sum = { 0, COLL_NONE };
 	u64 to;
 	u32 i;
 
@@ -45,7 +46,7 @@ static struct partial emit_step(struct coll_build *b, const struct coll_call *ca
 	}
 	for (i = 0; i < g->radix; i++) {
 		const u32 from = allreduce_debruijn_reversed(g, place / g->radix + i * top);
-		struct partial part = mine;
+		struct coll_partial part = mine;
 
 		if (from != call->rank) {
 			part.place = coll_emit_scratch(b, n);
@@ -68,8 +69,8 @@ static struct partial emit_step(struct coll_build *b, const struct coll_call *ca
 static void allreduce_debruijn_emit(struct coll_build *b, const struct coll_call *call,
 				    const struct coll_tuning *tuning)
 {
-	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
-	struct partial mine = partial_input(call);
+	const struct coll_debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+	struct coll_partial mine = partial_input(call);
 	const u64 n = call_bytes(call);
 	u32 read = COLL_NONE, i;
 	u64 kept;
@@ -81,7 +82,7 @@ static void allreduce_debruijn_emit(struct coll_build *b, const struct coll_call
 	if (call->in_place) {	/* the result may come while the input is still being sent */
 		kept = coll_emit_scratch(b, n);
 		read = coll_emit_copy(b, kept, mine.place, n);
-		mine = (struct partial){ kept, read };
+		mine = (struct coll_partial){ kept, read };
 	}
 	for (i = 0; i < g.steps; i++)
 		mine = emit_step(b, call, &g, mine,
@@ -91,7 +92,7 @@ static void allreduce_debruijn_emit(struct coll_build *b, const struct coll_call
 static const char *allreduce_debruijn_refuses(const struct coll_call *call,
 					      const struct coll_tuning *tuning)
 {
-	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+	const struct coll_debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 
 	return debruijn_power(&g, g.steps) == call->ranks ?
 		       NULL :
@@ -102,7 +103,7 @@ static double allreduce_debruijn_cost(const struct coll_call *call,
 				      const struct coll_tuning *tuning,
 				      const struct coll_machine *m)
 {
-	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+	const struct coll_debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	const double n = call_bytes(call);
 
 	return symmetric_cost(call, m,

@@ -15,14 +15,14 @@
  */
 #include "algo/common/partial.h"
 
-static struct partial emit_doubling(struct coll_build *b, const struct coll_call *call,
-				    const struct fold *fold, u32 seat, const u32 *rank,
-				    struct partial mine, const u32 *reading)
+static struct coll_partial emit_doubling(struct coll_build *b, const struct coll_call *call,
+					 const struct coll_fold *fold, u32 seat, const u32 *rank,
+					 struct coll_partial mine, const u32 *reading)
 {
 	u32 i = fold->exchanges;
 
 	while (i--) {
-		const struct halves half = coll_halves_at(call, fold->seats, seat, i);
+		const struct coll_halves half = coll_halves_at(call, fold->seats, seat, i);
 		u32 received;
 
 		coll_emit_after(b, reading[i]);
@@ -39,9 +39,9 @@ static struct partial emit_doubling(struct coll_build *b, const struct coll_call
 /* All of it for a part of the vector that begins at `offset`. */
 static void emit_segment(struct coll_build *b, const struct coll_call *part, u64 offset)
 {
-	const struct fold fold = fold_of(part->ranks);
+	const struct coll_fold fold = fold_of(part->ranks);
 	const u64 out = COLL_PLACE(COLL_OUT, offset);
-	struct partial mine = { call_input(part) + offset, COLL_NONE };
+	struct coll_partial mine = { call_input(part) + offset, COLL_NONE };
 	u32 rank[STEPS_MAX], reading[STEPS_MAX], seat, i;
 
 	if (fold_is_guest(&fold, part->rank)) {
@@ -82,7 +82,7 @@ static double allreduce_rabenseifner_cost(const struct coll_call *call,
 					  const struct coll_tuning *tuning,
 					  const struct coll_machine *m)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call), s = pipeline_parts(call, tuning, 0);
 
 	return symmetric_cost(

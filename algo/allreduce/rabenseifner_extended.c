@@ -21,21 +21,21 @@
 extern const struct coll_algo coll_allgatherv_ring;
 extern const struct coll_algo coll_allreduce_butterfly;
 
-struct segment {
-	const struct clusters *c;
+struct allreduce_segment {
+	const struct coll_clusters *c;
 	const struct coll_call *vector;
 	u64 offset;
 	u32 lane;		/* mine, or `lanes`: I am no gateway */
 };
 
-static u64 my_bytes(const struct segment *s)
+static u64 my_bytes(const struct allreduce_segment *s)
 {
 	return s->lane < s->c->lanes ? part_bytes(s->vector, s->c->lanes, s->lane) : 0;
 }
 
 /* From `sum` to its place in OUT, which nobody reads after `inside`. */
-static struct coll_part_end emit_across(struct coll_build *b, const struct segment *s, u64 sum,
-					const struct coll_part_end *inside)
+static struct coll_part_end emit_across(struct coll_build *b, const struct allreduce_segment *s,
+					u64 sum, const struct coll_part_end *inside)
 {
 	struct coll_call across = call_across(s->c, s->vector, COLL_ALLREDUCE);
 	struct coll_part part = {
@@ -55,7 +55,7 @@ static struct coll_part_end emit_across(struct coll_build *b, const struct segme
 	return coll_emit_phase(b, &coll_allreduce_butterfly, &across, &part);
 }
 
-static void emit_spread(struct coll_build *b, const struct segment *s, u32 after,
+static void emit_spread(struct coll_build *b, const struct allreduce_segment *s, u32 after,
 			const struct coll_part_end *inside)
 {
 	struct coll_call spread = call_inside(s->c, s->vector, COLL_ALLGATHERV);
@@ -77,7 +77,7 @@ static void emit_spread(struct coll_build *b, const struct segment *s, u32 after
 	coll_emit_phase(b, &coll_allgatherv_ring, &spread, &part);
 }
 
-static void emit_segment(struct coll_build *b, const struct segment *s)
+static void emit_segment(struct coll_build *b, const struct allreduce_segment *s)
 {
 	const u64 sum = coll_emit_scratch(b, my_bytes(s));
 	const struct coll_part_end inside = coll_emit_reduce_to_lanes(
@@ -92,10 +92,10 @@ static void emit_segment(struct coll_build *b, const struct segment *s)
 static void allreduce_rabenseifner_extended_emit(struct coll_build *b, const struct coll_call *call,
 						 const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 	struct coll_call vector = *call;
-	struct segment segment = {
+	struct allreduce_segment segment = {
 		.c = &c,
 		.vector = &vector,
 		.lane = is_gateway(&c) ? lane_of(&c, c.mine, c.index) : c.lanes,

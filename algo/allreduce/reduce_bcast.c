@@ -24,7 +24,7 @@ static void allreduce_reduce_bcast_emit(struct coll_build *b, const struct coll_
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	const u32 parent = subtree_parent(call, 0);
-	struct partial sum;
+	struct coll_partial sum;
 	u32 sent;
 
 	(void)tuning;

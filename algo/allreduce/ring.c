@@ -135,7 +135,7 @@ static void allreduce_ring_emit(struct coll_build *b, const struct coll_call *ca
 static void emit_rings(struct coll_build *b, const struct coll_call *call,
 		       const struct coll_tuning *tuning)
 {
-	const struct rings rings = rings_of(call->ranks, tuning->ports);
+	const struct coll_rings rings = rings_of(call->ranks, tuning->ports);
 	u32 i;
 
 	if (call->ranks == 1)

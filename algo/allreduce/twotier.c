@@ -12,7 +12,7 @@
 extern const struct coll_algo coll_allreduce_butterfly;
 extern const struct coll_algo coll_reduce_rabenseifner;
 
-static void emit_segment(struct coll_build *b, const struct clusters *c,
+static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 			 const struct coll_algo *bcast, const struct coll_call *vector, u64 offset)
 {
 	const bool head = !c->index;
@@ -55,7 +55,7 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 static void allreduce_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				   const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = phase_segments(call, tuning);
 	struct coll_call vector = *call;
 	u32 i;

@@ -37,7 +37,7 @@ static u64 alltoall_bruck_landed(const struct bruck *bruck, u32 i, u32 k)
 }
 
 /* The part of a block that travels with the others. */
-static struct block block_head(const struct bruck *bruck, struct block block)
+static struct coll_block block_head(const struct bruck *bruck, struct coll_block block)
 {
 	if (block.bytes > bruck->bytes)
 		block.bytes = bruck->bytes;
@@ -45,11 +45,11 @@ static struct block block_head(const struct bruck *bruck, struct block block)
 }
 
 /* The part of it that goes straight to its rank. */
-static struct block block_tail(const struct bruck *bruck, struct block block)
+static struct coll_block block_tail(const struct bruck *bruck, struct coll_block block)
 {
 	const u64 head = block_head(bruck, block).bytes;
 
-	return (struct block){ block.place + head, block.bytes - head };
+	return (struct coll_block){ block.place + head, block.bytes - head };
 }
 
 /* Copies block i from where it lies before round k to its place in the message. */
@@ -57,7 +57,7 @@ static u32 emit_pack_one(struct coll_build *b, const struct bruck *bruck, u32 i,
 {
 	const struct coll_call *call = bruck->call;
 	u32 travelled = i & ((1u << k) - 1), last;
-	struct block block;
+	struct coll_block block;
 
 	message += alltoall_bruck_travellers(i, k) * bruck->bytes;
 	if (travelled) {
@@ -102,7 +102,7 @@ static void emit_unpack_all(struct coll_build *b, const struct bruck *bruck)
 
 	for (i = 1; i < call->ranks; i++) {
 		u32 last = log2_floor(i);
-		struct block block = block_from(call, rank_minus(call->rank, i, call->ranks));
+		struct coll_block block = block_from(call, rank_minus(call->rank, i, call->ranks));
 
 		block = block_head(bruck, block);
 		if (!block.bytes)
@@ -122,7 +122,7 @@ static void emit_tails(struct coll_build *b, const struct bruck *bruck)
 
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 above = rank_plus(call->rank, distance, call->ranks), copied = COLL_NONE;
-		struct block to = block_tail(bruck, block_to(call, above));
+		struct coll_block to = block_tail(bruck, block_to(call, above));
 		u64 kept = to.place;
 
 		if (!to.bytes)
@@ -138,7 +138,7 @@ static void emit_tails(struct coll_build *b, const struct bruck *bruck)
 	}
 	for (distance = 1; distance < call->ranks && !call->in_place; distance++) {
 		u32 below = rank_minus(call->rank, distance, call->ranks);
-		struct block from = block_tail(bruck, block_from(call, below));
+		struct coll_block from = block_tail(bruck, block_from(call, below));
 
 		if (from.bytes)
 			coll_emit_recv(b, below, from.place, from.bytes);

@@ -7,23 +7,23 @@
  */
 #include "algo/circuits/cayley.h"
 
-struct held {
+struct cayley_held {
 	u64 place;
 	u32 ready;
 };
 
-struct routing {
+struct cayley_routing {
 	struct coll_build *b;
 	const struct coll_call *call;
-	struct cayley g;
+	struct coll_cayley g;
 	u64 bytes;		/* of a block */
-	struct held *held;	/* per element: the block that goes its way */
+	struct cayley_held *held;	/* per element: the block that goes its way */
 	u32 packed;		/* in place: what still reads OUT, joined */
 };
 
 static bool alltoall_cayley_goes(const void *user, u32 element, u32 step, u32 letter)
 {
-	const struct routing *r = user;
+	const struct cayley_routing *r = user;
 
 	return r->g.way[element].level >= step &&
 	       coll_cayley_letter(&r->g, element, step) == letter;
@@ -31,7 +31,7 @@ static bool alltoall_cayley_goes(const void *user, u32 element, u32 step, u32 le
 
 static void emit_letter_send(void *user, u32 step, u32 letter, u32 blocks)
 {
-	struct routing *r = user;
+	struct cayley_routing *r = user;
 	const u32 to = coll_cayley_product(&r->g, r->call->rank, r->g.generator[letter]);
 	const u64 message = coll_emit_scratch(r->b, blocks * r->bytes);
 	u32 packed = COLL_NONE, element, i = 0;
@@ -51,7 +51,7 @@ static void emit_letter_send(void *user, u32 step, u32 letter, u32 blocks)
 
 static void emit_letter_recv(void *user, u32 step, u32 letter, u32 blocks)
 {
-	struct routing *r = user;
+	struct cayley_routing *r = user;
 	const u32 from = coll_cayley_product(&r->g, r->call->rank,
 					     coll_cayley_inverse(&r->g, r->g.generator[letter]));
 	const u64 landing = coll_emit_scratch(r->b, blocks * r->bytes);
@@ -60,16 +60,17 @@ static void emit_letter_recv(void *user, u32 step, u32 letter, u32 blocks)
 
 	for (element = 1; element < r->g.ranks; element++)
 		if (alltoall_cayley_goes(r, element, step, letter))
-			r->held[element] = (struct held){ landing + i++ * r->bytes, come };
+			r->held[element] = (struct cayley_held){ landing + i++ * r->bytes, come };
 }
 
-static const struct cayley_walk walk = { alltoall_cayley_goes, emit_letter_send, emit_letter_recv };
+static const struct coll_cayley_walk walk = { alltoall_cayley_goes, emit_letter_send,
+					      emit_letter_recv };
 
 static void alltoall_cayley_emit(struct coll_build *b, const struct coll_call *call,
 				 const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
-	struct routing r = { .b = b, .call = call, .bytes = call_bytes(call),
+	struct cayley_routing r = { .b = b, .call = call, .bytes = call_bytes(call),
 			     .packed = COLL_NONE };
 	u32 element;
 
@@ -79,9 +80,9 @@ static void alltoall_cayley_emit(struct coll_build *b, const struct coll_call *c
 	if (p == 1)
 		return;
 	r.g = coll_cayley_for(call, tuning, b->room);
-	r.held = (struct held *)((char *)b->room + p * CAYLEY_ROOM);
+	r.held = (struct cayley_held *)((char *)b->room + p * CAYLEY_ROOM);
 	for (element = 1; element < p; element++)
-		r.held[element] = (struct held){
+		r.held[element] = (struct cayley_held){
 			block_to(call, coll_cayley_product(&r.g, call->rank, element)).place,
 			COLL_NONE,
 		};
@@ -112,7 +113,7 @@ const struct coll_algo coll_alltoall_cayley = {
 	.about = "shortest ways over the same k circuits, all ranks alike",
 	.ordered = true,
 	.options = "radix",
-	.room = CAYLEY_ROOM + sizeof(struct held),
+	.room = CAYLEY_ROOM + sizeof(struct cayley_held),
 	.shared = CAYLEY_SHARED,
 	.refuses = coll_cayley_refuses,
 	.cost = alltoall_cayley_cost,

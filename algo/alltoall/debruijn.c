@@ -11,26 +11,26 @@
  */
 #include "algo/circuits/debruijn.h"
 
-struct run {
+struct debruijn_run {
 	u32 first, end;		/* x */
 };
 
-struct held {
+struct debruijn_held {
 	u64 place;		/* of the run's first block */
 	u32 ready;
 };
 
-struct routing {
+struct debruijn_routing {
 	struct coll_build *b;
 	const struct coll_call *call;
-	struct debruijn g;
+	struct coll_debruijn g;
 	u64 bytes;		/* of a block */
-	struct held *held, *next;	/* per origin */
+	struct debruijn_held *held, *next;	/* per origin */
 	u32 packed;		/* in place: what still reads OUT, joined */
 };
 
 /* What `rank` holds of `origin` before step t. */
-static struct run run_of(const struct routing *r, u32 t, u32 rank, u32 origin)
+static struct debruijn_run run_of(const struct debruijn_routing *r, u32 t, u32 rank, u32 origin)
 {
 	const u32 p = r->g.ranks;
 	const u64 span = debruijn_power(&r->g, r->g.steps - t);
@@ -38,29 +38,30 @@ static struct run run_of(const struct routing *r, u32 t, u32 rank, u32 origin)
 	const u64 first = rank_minus(rank, shift, p) * span;
 
 	if (first >= p)
-		return (struct run){ p, p };
-	return (struct run){ first, first + span < p ? first + span : p };
+		return (struct debruijn_run){ p, p };
+	return (struct debruijn_run){ first, first + span < p ? first + span : p };
 }
 
 /* The part of it whose next digit is this one. */
-static struct run part_of(const struct routing *r, u32 t, struct run run, u32 digit)
+static struct debruijn_run part_of(const struct debruijn_routing *r, u32 t, struct debruijn_run run,
+				   u32 digit)
 {
 	const u64 span = debruijn_power(&r->g, r->g.steps - t - 1);
 	const u64 first = run.first + digit * span, end = first + span;
 
 	if (first >= run.end)
-		return (struct run){ run.end, run.end };
-	return (struct run){ first, end < run.end ? end : run.end };
+		return (struct debruijn_run){ run.end, run.end };
+	return (struct debruijn_run){ first, end < run.end ? end : run.end };
 }
 
 /* Blocks that go from one rank to another in step t. */
-static u64 blocks_between(const struct routing *r, u32 t, u32 from, u32 digit)
+static u64 blocks_between(const struct debruijn_routing *r, u32 t, u32 from, u32 digit)
 {
 	u64 blocks = 0;
 	u32 origin;
 
 	for (origin = 0; origin < r->g.ranks; origin++) {
-		struct run part = part_of(r, t, run_of(r, t, from, origin), digit);
+		struct debruijn_run part = part_of(r, t, run_of(r, t, from, origin), digit);
 
 		blocks += part.end - part.first;
 	}
@@ -68,7 +69,7 @@ static u64 blocks_between(const struct routing *r, u32 t, u32 from, u32 digit)
 }
 
 /* Where block x of mine lies in the input. */
-static u64 input_of(const struct routing *r, u32 x)
+static u64 input_of(const struct debruijn_routing *r, u32 x)
 {
 	const u32 p = r->g.ranks;
 	const u32 start = (u32)(r->call->rank * (debruijn_power(&r->g, r->g.steps) % p) % p);
@@ -77,8 +78,8 @@ static u64 input_of(const struct routing *r, u32 x)
 }
 
 /* Copies a part to `to`; of the input it may lie in two pieces. Returns its op. */
-static u32 emit_gathered(struct routing *r, u32 t, u32 origin, struct run run, struct run part,
-			 u64 to)
+static u32 emit_gathered(struct debruijn_routing *r, u32 t, u32 origin, struct debruijn_run run,
+			 struct debruijn_run part, u64 to)
 {
 	const u64 n = r->bytes, count = part.end - part.first;
 	u32 ahead = 0, copied;
@@ -100,14 +101,14 @@ static u32 emit_gathered(struct routing *r, u32 t, u32 origin, struct run run, s
 }
 
 /* All that takes this digit, one origin after the other, at `to`. */
-static u32 emit_packed(struct routing *r, u32 t, u32 digit, u64 to)
+static u32 emit_packed(struct debruijn_routing *r, u32 t, u32 digit, u64 to)
 {
 	const u32 me = r->call->rank;
 	u32 packed = COLL_NONE, origin;
 
 	for (origin = 0; origin < r->g.ranks; origin++) {
-		const struct run run = run_of(r, t, me, origin);
-		const struct run part = part_of(r, t, run, digit);
+		const struct debruijn_run run = run_of(r, t, me, origin);
+		const struct debruijn_run part = part_of(r, t, run, digit);
 
 		if (part.first == part.end)
 			continue;
@@ -117,24 +118,24 @@ static u32 emit_packed(struct routing *r, u32 t, u32 digit, u64 to)
 	return packed;
 }
 
-static void note_held(struct routing *r, u32 t, u32 from, u32 digit, u64 place, u32 ready)
+static void note_held(struct debruijn_routing *r, u32 t, u32 from, u32 digit, u64 place, u32 ready)
 {
 	u32 origin;
 
 	for (origin = 0; origin < r->g.ranks; origin++) {
-		const struct run part = part_of(r, t, run_of(r, t, from, origin), digit);
+		const struct debruijn_run part = part_of(r, t, run_of(r, t, from, origin), digit);
 
 		if (part.first == part.end)
 			continue;
-		r->next[origin] = (struct held){ place, ready };
+		r->next[origin] = (struct debruijn_held){ place, ready };
 		place += (part.end - part.first) * r->bytes;
 	}
 }
 
-static void emit_step(struct routing *r, u32 t)
+static void emit_step(struct debruijn_routing *r, u32 t)
 {
 	const u32 me = r->call->rank, p = r->g.ranks;
-	struct held *spent = r->held;
+	struct debruijn_held *spent = r->held;
 	u32 digit, from, packed;
 
 	for (digit = 0; digit < r->g.radix; digit++) {
@@ -177,13 +178,13 @@ static void alltoall_debruijn_emit(struct coll_build *b, const struct coll_call 
 				   const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks;
-	struct routing r = {
+	struct debruijn_routing r = {
 		.b = b,
 		.call = call,
 		.g = debruijn_of(p, debruijn_radix(tuning)),
 		.bytes = call_bytes(call),
 		.held = b->room,
-		.next = (struct held *)b->room + p,
+		.next = (struct debruijn_held *)b->room + p,
 		.packed = COLL_NONE,
 	};
 	u32 t, origin;
@@ -206,7 +207,7 @@ static void alltoall_debruijn_emit(struct coll_build *b, const struct coll_call 
 static double alltoall_debruijn_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				     const struct coll_machine *m)
 {
-	const struct debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
+	const struct coll_debruijn g = debruijn_of(call->ranks, debruijn_radix(tuning));
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(
@@ -220,7 +221,7 @@ const struct coll_algo coll_alltoall_debruijn = {
 	.about = "log_r p steps over the same r circuits; r = p: straight",
 	.ordered = true,
 	.options = "radix",
-	.room = 2 * sizeof(struct held),
+	.room = 2 * sizeof(struct debruijn_held),
 	.cost = alltoall_debruijn_cost,
 	.emit = alltoall_debruijn_emit,
 };

@@ -20,12 +20,12 @@
 enum { PIECE_BYTES = 1 << 15 };	/* a target's blocks that are less are not sent alone */
 
 struct gateways {
-	struct exchange x;
+	struct coll_exchange x;
 	u64 block;		/* bytes of one */
 	u32 lane;		/* mine */
 };
 
-static u32 lane_size(const struct clusters *c, u32 cluster, u32 lane)
+static u32 lane_size(const struct coll_clusters *c, u32 cluster, u32 lane)
 {
 	return lane_first(c, cluster, lane + 1) - lane_first(c, cluster, lane);
 }
@@ -49,7 +49,7 @@ static u32 piece_of(const struct gateways *g, u32 sources, u32 targets)
 static u32 emit_pack_mine(struct coll_build *b, const struct gateways *g, u32 cluster, u64 place,
 			  u64 stride)
 {
-	const struct clusters *c = &g->x.c;
+	const struct coll_clusters *c = &g->x.c;
 	const u32 *rank = cluster_ranks(c, cluster);
 	u32 packed = COLL_NONE, i;
 
@@ -65,7 +65,7 @@ static u32 emit_pack_mine(struct coll_build *b, const struct gateways *g, u32 cl
 /* Hands my gateway my blocks to another cluster. */
 static void emit_hand_up(struct coll_build *b, const struct gateways *g, u32 cluster)
 {
-	const struct clusters *c = &g->x.c;
+	const struct coll_clusters *c = &g->x.c;
 	const u32 *rank = cluster_ranks(c, cluster), size = cluster_size(c, cluster);
 	const u32 to = gateway_rank(c, c->mine, g->lane);
 	u64 place = block_to(g->x.call, rank[0]).place;
@@ -87,7 +87,7 @@ static void emit_hand_up(struct coll_build *b, const struct gateways *g, u32 clu
  */
 static u32 emit_collect(struct coll_build *b, const struct gateways *g, u32 cluster, u64 place)
 {
-	const struct clusters *c = &g->x.c;
+	const struct coll_clusters *c = &g->x.c;
 	const u32 targets = cluster_size(c, cluster), sources = lane_size(c, c->mine, g->lane);
 	const u32 first = lane_first(c, c->mine, g->lane);
 	u32 all = COLL_NONE, i, k;
@@ -113,7 +113,7 @@ static u32 emit_collect(struct coll_build *b, const struct gateways *g, u32 clus
 static void emit_take_column(struct coll_build *b, const struct gateways *g, u32 cluster, u32 lane,
 			     u64 place, u32 come)
 {
-	const struct clusters *c = &g->x.c;
+	const struct coll_clusters *c = &g->x.c;
 	const u32 *rank = cluster_ranks(c, cluster) + lane_first(c, cluster, lane);
 	u32 i;
 
@@ -129,7 +129,7 @@ static void emit_take_column(struct coll_build *b, const struct gateways *g, u32
 /* A gateway exchanges with that of another cluster, and hands out what comes. */
 static void emit_cross(struct coll_build *b, const struct gateways *g, u32 cluster)
 {
-	const struct clusters *c = &g->x.c;
+	const struct coll_clusters *c = &g->x.c;
 	const u32 far = gateway_rank(c, cluster, g->lane), *rank = cluster_ranks(c, c->mine);
 	const u32 mine = cluster_size(c, c->mine), theirs = cluster_size(c, cluster);
 	const u64 out = lane_size(c, c->mine, g->lane) * g->block;
@@ -160,7 +160,7 @@ static void emit_cross(struct coll_build *b, const struct gateways *g, u32 clust
 /* From my cluster's gateways what came to me from another cluster. */
 static void emit_hand_down(struct coll_build *b, const struct gateways *g, u32 cluster)
 {
-	const struct clusters *c = &g->x.c;
+	const struct coll_clusters *c = &g->x.c;
 	u32 lane;
 
 	for (lane = 0; lane < c->lanes; lane++) {

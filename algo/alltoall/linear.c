@@ -14,7 +14,7 @@ static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 rank = rank_plus(call->rank, distance, call->ranks), sent, received;
-		struct block block = block_from(call, rank);
+		struct coll_block block = block_from(call, rank);
 		u64 landing;
 
 		if (!block.bytes)
@@ -40,14 +40,14 @@ static void alltoall_linear_emit(struct coll_build *b, const struct coll_call *c
 	}
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 below = rank_minus(call->rank, distance, call->ranks);
-		struct block block = block_from(call, below);
+		struct coll_block block = block_from(call, below);
 
 		if (block.bytes)
 			coll_emit_recv(b, below, block.place, block.bytes);
 	}
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 above = rank_plus(call->rank, distance, call->ranks);
-		struct block block = block_to(call, above);
+		struct coll_block block = block_to(call, above);
 
 		if (block.bytes)
 			coll_emit_send(b, above, block.place, block.bytes);

@@ -31,7 +31,7 @@ static void emit_in_place(struct coll_build *b, const struct coll_call *call)
 	for (round = 0; round < call->ranks; round++) {
 		u32 partner = rank_minus(round, call->rank, call->ranks);
 		u32 mine = exchanges % 2, sent, received;
-		struct block block = block_from(call, partner);
+		struct coll_block block = block_from(call, partner);
 
 		if (partner == call->rank || !block.bytes)
 			continue;
@@ -60,7 +60,7 @@ static void alltoall_pairwise_emit(struct coll_build *b, const struct coll_call 
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 above = rank_plus(call->rank, distance, call->ranks);
 		u32 below = rank_minus(call->rank, distance, call->ranks);
-		struct block to = block_to(call, above), from = block_from(call, below);
+		struct coll_block to = block_to(call, above), from = block_from(call, below);
 
 		if (to.bytes) {
 			coll_emit_after(b, received);

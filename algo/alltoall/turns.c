@@ -34,7 +34,7 @@ static u32 emit_signalled(struct coll_build *b, u32 rank)
 }
 
 /* The asker's side of one exchange, begun after `free`; returns when it is over. */
-static u32 emit_ask(struct coll_build *b, const struct exchange *x, u32 partner, u32 free)
+static u32 emit_ask(struct coll_build *b, const struct coll_exchange *x, u32 partner, u32 free)
 {
 	const bool gives = block_to(x->call, partner).bytes;
 	const bool takes = block_from(x->call, partner).bytes;
@@ -49,7 +49,7 @@ static u32 emit_ask(struct coll_build *b, const struct exchange *x, u32 partner,
 	return takes || gives ? emit_both(b, over, taken) : free;
 }
 
-static void emit_answer(struct coll_build *b, const struct exchange *x, u32 asker)
+static void emit_answer(struct coll_build *b, const struct coll_exchange *x, u32 asker)
 {
 	const bool gives = block_to(x->call, asker).bytes;
 	const bool takes = block_from(x->call, asker).bytes;
@@ -62,9 +62,9 @@ static void emit_answer(struct coll_build *b, const struct exchange *x, u32 aske
 }
 
 /* The turns of a lane: askers `lane`, `lane` + n, ... one after the other. */
-static void emit_asker(struct coll_build *b, const struct exchange *x, u32 cluster, u32 begin)
+static void emit_asker(struct coll_build *b, const struct coll_exchange *x, u32 cluster, u32 begin)
 {
-	const struct clusters *c = &x->c;
+	const struct coll_clusters *c = &x->c;
 	const u32 *near = cluster_ranks(c, c->mine), *far = cluster_ranks(c, cluster);
 	const u32 size = cluster_size(c, cluster);
 	u32 free = begin, i;
@@ -77,7 +77,7 @@ static void emit_asker(struct coll_build *b, const struct exchange *x, u32 clust
 		emit_signal(b, near[c->index + c->lanes], free);
 }
 
-static bool alltoall_turns_asks(const struct clusters *c, u32 one, u32 other)
+static bool alltoall_turns_asks(const struct coll_clusters *c, u32 one, u32 other)
 {
 	const u32 a = cluster_size(c, one), b = cluster_size(c, other);
 
@@ -87,8 +87,8 @@ static bool alltoall_turns_asks(const struct clusters *c, u32 one, u32 other)
 static void alltoall_turns_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
-	const struct exchange x = { .c = coll_clusters_make(b, call, tuning), .call = call };
-	const struct clusters *c = &x.c;
+	const struct coll_exchange x = { .c = coll_clusters_make(b, call, tuning), .call = call };
+	const struct coll_clusters *c = &x.c;
 	const u32 inside = coll_emit_exchange_inside(b, &x);
 	const u32 begin = c->lanes < coll_clusters_smallest(call) ? inside : COLL_NONE;
 	u32 k, i;

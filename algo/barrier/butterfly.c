@@ -10,7 +10,7 @@
 static void barrier_butterfly_emit(struct coll_build *b, const struct coll_call *call,
 				   const struct coll_tuning *tuning)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const u64 nothing = COLL_PLACE(COLL_SCRATCH, 0);
 	const u32 seat = fold_seat(&fold, call->rank);
 	u32 heard = COLL_NONE, i;
@@ -40,7 +40,7 @@ static void barrier_butterfly_emit(struct coll_build *b, const struct coll_call 
 static double barrier_butterfly_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				     const struct coll_machine *machine)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 
 	(void)tuning;
 	return symmetric_cost(call, machine,

@@ -11,7 +11,7 @@ extern const struct coll_algo coll_barrier_dissemination;
 static void barrier_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				 const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const struct coll_call inside = call_inside(&c, call, COLL_BARRIER);
 	const struct coll_call across = call_across(&c, call, COLL_BARRIER);
 	struct coll_part near = {

@@ -23,7 +23,7 @@
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
 
-struct graph {
+struct circulant_graph {
 	const struct coll_call *call;
 	u32 rounds;		/* of a phase: q */
 	u32 first;		/* round that the broadcast begins with */
@@ -31,7 +31,7 @@ struct graph {
 };
 
 /* The block that a rank receives in each round of phase 0. */
-struct table {
+struct circulant_table {
 	s32 block[LOG2_RANKS_MAX];
 };
 
@@ -39,7 +39,7 @@ struct table {
  * The search for a rank's table. A *way* from the root is a sum of different
  * skips, largest first; ways of one full turn and less are looked at.
  */
-struct search {
+struct circulant_search {
 	u32 ranks, rounds;
 	u32 target;		/* the rank, one full turn above the root */
 	u32 shortest;		/* of the ways found: the next must be shorter */
@@ -49,7 +49,7 @@ struct search {
 };
 
 /* What is left to the target before the skip of round k. */
-static u32 bcast_circulant_reach(const struct search *search, u32 k)
+static u32 bcast_circulant_reach(const struct circulant_search *search, u32 k)
 {
 	return search->target - circulant_skip(search->ranks, search->rounds, k);
 }
@@ -59,7 +59,7 @@ static u32 bcast_circulant_reach(const struct search *search, u32 k)
  * `found` gets the longest way that its skip can end in. O(log p) steps for most
  * ranks, as a way found shuts out those before it.
  */
-static void search_ways(struct search *search, u32 way, s32 k)
+static void search_ways(struct circulant_search *search, u32 way, s32 k)
 {
 	for (; k >= 0; k--) {
 		u32 longer = way + circulant_skip(search->ranks, search->rounds, k);
@@ -92,17 +92,17 @@ static u32 base_block(u32 relative, u32 ranks, u32 rounds)
 	return k;
 }
 
-static struct table table_of(u32 relative, u32 ranks, u32 rounds)
+static struct circulant_table table_of(u32 relative, u32 ranks, u32 rounds)
 {
 	const u32 base = base_block(relative, ranks, rounds);
-	struct search search = {
+	struct circulant_search search = {
 		.ranks = ranks,
 		.rounds = rounds,
 		.target = ranks + relative,
 		.shortest = 2 * ranks,
 		.unused = ((2u << rounds) - 1) & ~(1u << base),
 	};
-	struct table table;
+	struct circulant_table table;
 	u32 k;
 
 	search_ways(&search, 0, rounds);
@@ -113,7 +113,8 @@ static struct table table_of(u32 relative, u32 ranks, u32 rounds)
 }
 
 /* The block that the table names for this round, capped or not. */
-static s64 bcast_circulant_named(const struct graph *graph, const struct table *table, u32 round)
+static s64 bcast_circulant_named(const struct circulant_graph *graph,
+				 const struct circulant_table *table, u32 round)
 {
 	const u32 q = graph->rounds;
 
@@ -121,7 +122,8 @@ static s64 bcast_circulant_named(const struct graph *graph, const struct table *
 }
 
 /* The block that really comes in this round, or COLL_NONE. */
-static u32 bcast_circulant_comes(const struct graph *graph, const struct table *table, u32 round)
+static u32 bcast_circulant_comes(const struct circulant_graph *graph,
+				 const struct circulant_table *table, u32 round)
 {
 	const s64 last = graph->blocks - 1, block = bcast_circulant_named(graph, table, round);
 	u32 back;
@@ -135,25 +137,26 @@ static u32 bcast_circulant_comes(const struct graph *graph, const struct table *
 	return last;
 }
 
-static u64 block_place(const struct graph *graph, u32 block)
+static u64 block_place(const struct circulant_graph *graph, u32 block)
 {
 	return COLL_PLACE(COLL_OUT, part_offset(graph->call, graph->blocks, block));
 }
 
-static u64 block_size(const struct graph *graph, u32 block)
+static u64 block_size(const struct circulant_graph *graph, u32 block)
 {
 	return part_bytes(graph->call, graph->blocks, block);
 }
 
 /* Blocks that came in the last two phases, and the last of all. */
-struct arrivals {
+struct circulant_arrivals {
 	u32 block[2 * LOG2_RANKS_MAX];
 	u32 op[2 * LOG2_RANKS_MAX];
 	u32 last;
 };
 
-static void bcast_circulant_arrived(struct arrivals *arrivals, const struct graph *graph, u32 round,
-				    u32 block, u32 op)
+static void bcast_circulant_arrived(struct circulant_arrivals *arrivals,
+				    const struct circulant_graph *graph, u32 round, u32 block,
+				    u32 op)
 {
 	arrivals->block[round % (2 * graph->rounds)] = block;
 	arrivals->op[round % (2 * graph->rounds)] = op;
@@ -161,8 +164,8 @@ static void bcast_circulant_arrived(struct arrivals *arrivals, const struct grap
 		arrivals->last = op;
 }
 
-static u32 bcast_circulant_arrival(const struct arrivals *arrivals, const struct graph *graph,
-				   u32 block)
+static u32 bcast_circulant_arrival(const struct circulant_arrivals *arrivals,
+				   const struct circulant_graph *graph, u32 block)
 {
 	u32 i;
 
@@ -174,13 +177,13 @@ static u32 bcast_circulant_arrival(const struct arrivals *arrivals, const struct
 	return COLL_NONE;	/* the root has them all */
 }
 
-static void emit_rounds(struct coll_build *b, const struct graph *graph)
+static void emit_rounds(struct coll_build *b, const struct circulant_graph *graph)
 {
 	const struct coll_call *call = graph->call;
 	const u32 p = call->ranks, q = graph->rounds;
 	const u32 relative = rank_minus(call->rank, call->root, p);
-	struct table mine, theirs[LOG2_RANKS_MAX];
-	struct arrivals arrivals;
+	struct circulant_table mine, theirs[LOG2_RANKS_MAX];
+	struct circulant_arrivals arrivals;
 	u32 sent = COLL_NONE, round, k;
 
 	memset(&arrivals, 0xff, sizeof(arrivals));	/* all COLL_NONE */
@@ -224,7 +227,9 @@ static void bcast_circulant_emit(struct coll_build *b, const struct coll_call *c
 				 const struct coll_tuning *tuning)
 {
 	const u32 q = log2_ceil(call->ranks);
-	struct graph graph = { .call = call, .rounds = q, .blocks = blocks_of(call, tuning) };
+	struct circulant_graph graph = { .call = call,
+					 .rounds = q,
+					 .blocks = blocks_of(call, tuning) };
 
 	if (!q || !call_bytes(call))
 		return;

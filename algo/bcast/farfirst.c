@@ -12,8 +12,8 @@
 #include "algo/common/clusters.h"
 
 /* Returns what the broadcast inside waits for: the far sends, or what came. */
-static u32 emit_far(struct coll_build *b, const struct clusters *c, const struct coll_call *call,
-		    u64 place)
+static u32 emit_far(struct coll_build *b, const struct coll_clusters *c,
+		    const struct coll_call *call, u64 place)
 {
 	const u32 home = cluster_of(call, call->root), n = c->count;
 	u32 done = COLL_NONE, i;
@@ -29,8 +29,9 @@ static u32 emit_far(struct coll_build *b, const struct clusters *c, const struct
 	return done;
 }
 
-static void emit_near(struct coll_build *b, const struct clusters *c, const struct coll_algo *bcast,
-		      const struct coll_call *call, u64 place, u32 after)
+static void emit_near(struct coll_build *b, const struct coll_clusters *c,
+		      const struct coll_algo *bcast, const struct coll_call *call, u64 place,
+		      u32 after)
 {
 	struct coll_call inside = call_inside(c, call, COLL_BCAST);
 	const struct coll_part part = {
@@ -48,7 +49,7 @@ static void emit_near(struct coll_build *b, const struct clusters *c, const stru
 static void bcast_farfirst_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = phase_segments(call, tuning);
 	struct coll_call vector = *call;
 	u32 i;

@@ -16,7 +16,7 @@
 #include "algo/common/clusters.h"
 
 struct part {
-	const struct clusters *c;
+	const struct coll_clusters *c;
 	const struct coll_call *vector;	/* this segment: its count */
 	u64 offset;
 };
@@ -34,7 +34,7 @@ static u64 lane_bytes(const struct part *part, u32 lane)
 /* From the root to my cluster's gateways; returns what brought my own part. */
 static u32 emit_scatter(struct coll_build *b, const struct part *part, u32 mine)
 {
-	const struct clusters *c = part->c;
+	const struct coll_clusters *c = part->c;
 	const struct coll_call *call = part->vector;
 	u32 lane;
 
@@ -53,7 +53,7 @@ static u32 emit_scatter(struct coll_build *b, const struct part *part, u32 mine)
 /* A gateway's part crosses; returns what brought it. */
 static u32 emit_copy_across(struct coll_build *b, const struct part *part, u32 lane, u32 ready)
 {
-	const struct clusters *c = part->c;
+	const struct coll_clusters *c = part->c;
 	const u32 home = cluster_of(part->vector, part->vector->root);
 	u32 i;
 
@@ -79,7 +79,7 @@ static u32 emit_copy_across(struct coll_build *b, const struct part *part, u32 l
  */
 static void emit_ring(struct coll_build *b, const struct part *part, u32 ready)
 {
-	const struct clusters *c = part->c;
+	const struct coll_clusters *c = part->c;
 	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
 	const u32 above = rank_plus(c->index, 1, size), below = rank_minus(c->index, 1, size);
 	const u32 root = part->vector->root;
@@ -105,7 +105,7 @@ static void emit_ring(struct coll_build *b, const struct part *part, u32 ready)
 
 static void emit_segment(struct coll_build *b, const struct part *part)
 {
-	const struct clusters *c = part->c;
+	const struct coll_clusters *c = part->c;
 	const u32 lane = is_gateway(c) ? lane_of(c, c->mine, c->index) : c->lanes;
 	u32 ready = COLL_NONE;
 
@@ -119,7 +119,7 @@ static void emit_segment(struct coll_build *b, const struct part *part)
 static void bcast_vandegeijn_extended_emit(struct coll_build *b, const struct coll_call *call,
 					   const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 	struct coll_call vector = *call;
 	const struct part part = { .c = &c, .vector = &vector };

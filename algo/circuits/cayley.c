@@ -23,7 +23,7 @@ static u32 letters_wanted(u32 ranks, const struct coll_tuning *tuning)
 
 /* ---- the group --------------------------------------------------------------- */
 
-u32 coll_cayley_product(const struct cayley *g, u32 a, u32 b)
+u32 coll_cayley_product(const struct coll_cayley *g, u32 a, u32 b)
 {
 	const u32 turn = a / g->m;
 	const u32 low = (a % g->m + (u32)((u64)g->way[turn].power * (b % g->m) % g->m)) % g->m;
@@ -31,7 +31,7 @@ u32 coll_cayley_product(const struct cayley *g, u32 a, u32 b)
 	return low + g->m * ((turn + b / g->m) % g->d);
 }
 
-u32 coll_cayley_inverse(const struct cayley *g, u32 a)
+u32 coll_cayley_inverse(const struct coll_cayley *g, u32 a)
 {
 	const u32 turn = (g->d - a / g->m) % g->d;
 	const u32 low = (u32)((u64)g->way[turn].power * (a % g->m) % g->m);
@@ -46,7 +46,7 @@ static u32 random_below(u64 *seed, u32 limit)
 }
 
 /* One of the divisors of n for d, and an r that fits; often r = 1. */
-static void choose_group(struct cayley *g, u64 *seed)
+static void choose_group(struct coll_cayley *g, u64 *seed)
 {
 	u32 i;
 
@@ -69,7 +69,7 @@ static void choose_group(struct cayley *g, u64 *seed)
 	}
 }
 
-static bool is_generator(const struct cayley *g, u32 element)
+static bool is_generator(const struct coll_cayley *g, u32 element)
 {
 	u32 i;
 
@@ -78,7 +78,7 @@ static bool is_generator(const struct cayley *g, u32 element)
 	return i < g->letters;
 }
 
-static void choose_generators(struct cayley *g, u32 wanted, bool one_way, u64 *seed)
+static void choose_generators(struct coll_cayley *g, u32 wanted, bool one_way, u64 *seed)
 {
 	u32 tries;
 
@@ -102,7 +102,7 @@ static void choose_generators(struct cayley *g, u32 wanted, bool one_way, u64 *s
 
 /* ---- ways ---------------------------------------------------------------------- */
 
-u32 coll_cayley_letter(const struct cayley *g, u32 element, u32 level)
+u32 coll_cayley_letter(const struct coll_cayley *g, u32 element, u32 level)
 {
 	while (g->way[element].level > level)
 		element = g->way[element].parent;
@@ -113,7 +113,7 @@ u32 coll_cayley_letter(const struct cayley *g, u32 element, u32 level)
  * Breadth first: who is reached in how many letters. False: not all are, or only in more
  * than `most`. Most of the time is spent here, so the products are made by hand.
  */
-static bool find_levels(struct cayley *g, u32 most, u64 *length)
+static bool find_levels(struct coll_cayley *g, u32 most, u64 *length)
 {
 	u32 low[CAYLEY_LETTERS_MAX], turn[CAYLEY_LETTERS_MAX], count = 1, at, s;
 
@@ -152,7 +152,7 @@ static bool find_levels(struct cayley *g, u32 most, u64 *length)
  * Where several shortest ways lead to an element, the one whose letters have been taken
  * least in their steps.
  */
-static void balance_ways(struct cayley *g)
+static void balance_ways(struct coll_cayley *g)
 {
 	u32 load[LEVELS_BALANCED + 1][CAYLEY_LETTERS_MAX] = { { 0 } }, at, s, j;
 
@@ -182,18 +182,18 @@ static void balance_ways(struct cayley *g)
 	}
 }
 
-struct cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
+struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
 {
 	const bool one_way = tuning->simplex == 1;
 	const u32 wanted = letters_wanted(ranks, tuning);
-	struct cayley best = { .ranks = ranks, .depth = ~0u };
+	struct coll_cayley best = { .ranks = ranks, .depth = ~0u };
 	u64 seed = ranks, best_length = ~(u64)0, length;
-	struct cayley_way *spare = (struct cayley_way *)room + ranks, *other = room;
+	struct coll_cayley_way *spare = (struct coll_cayley_way *)room + ranks, *other = room;
 	u64 looks = 0;
 	u32 i;
 
 	for (i = 0; looks < LOOKS && best.depth > 1; i++) {
-		struct cayley g = { .ranks = ranks, .way = spare };
+		struct coll_cayley g = { .ranks = ranks, .way = spare };
 
 		if (i) {
 			choose_group(&g, &seed);
@@ -227,19 +227,19 @@ struct cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *
 
 void coll_cayley_share(const struct coll_call *call, const struct coll_tuning *tuning, void *memory)
 {
-	struct cayley *g = memory;
+	struct coll_cayley *g = memory;
 
 	*g = coll_cayley_of(call->ranks, tuning, g + 1);
 }
 
-struct cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
-			      void *room)
+struct coll_cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
+				   void *room)
 {
-	return call->shared ? *(const struct cayley *)call->shared :
+	return call->shared ? *(const struct coll_cayley *)call->shared :
 			      coll_cayley_of(call->ranks, tuning, room);
 }
 
-void coll_cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user)
+void coll_cayley_steps(const struct coll_cayley *g, const struct coll_cayley_walk *walk, void *user)
 {
 	u32 elements[CAYLEY_LETTERS_MAX], step, letter, element;
 

@@ -20,7 +20,7 @@
 enum { CAYLEY_RANKS_MAX = 512, CAYLEY_LETTERS_MAX = COLL_PORTS_MAX };
 
 /* Of an element g: the end of its shortest way from 0. */
-struct cayley_way {
+struct coll_cayley_way {
 	u32 parent;		/* g without the last letter */
 	u32 order;		/* the i-th element by length of its way */
 	u32 power;		/* r^i mod m, of the i-th */
@@ -28,43 +28,44 @@ struct cayley_way {
 	u8 letter;		/* the last; number of a generator */
 };
 
-struct cayley {
+struct coll_cayley {
 	u32 ranks, m, d, r;
 	u32 letters, depth;
 	u32 generator[CAYLEY_LETTERS_MAX];
-	struct cayley_way *way;	/* per element */
+	struct coll_cayley_way *way;	/* per element */
 };
 
 /* What coll_cayley_of() needs for each rank, in bytes; and coll_cayley_share(), of one rank or more. */
-#define CAYLEY_ROOM	(2 * sizeof(struct cayley_way))
-#define CAYLEY_SHARED	(CAYLEY_ROOM + sizeof(struct cayley))
+#define CAYLEY_ROOM	(2 * sizeof(struct coll_cayley_way))
+#define CAYLEY_SHARED	(CAYLEY_ROOM + sizeof(struct coll_cayley))
 
-u32 coll_cayley_product(const struct cayley *g, u32 a, u32 b);
-u32 coll_cayley_inverse(const struct cayley *g, u32 a);
+u32 coll_cayley_product(const struct coll_cayley *g, u32 a, u32 b);
+u32 coll_cayley_inverse(const struct coll_cayley *g, u32 a);
 
 /* Generators: option `radix`, else as many as the ports, else 4; at least 2. */
-struct cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
+struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
 
 /* The same, made once for all ranks: it is call->shared. */
 void coll_cayley_share(const struct coll_call *call, const struct coll_tuning *tuning,
 		       void *memory);
 /* That, where it was made. */
-struct cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
-			      void *room);
+struct coll_cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
+				   void *room);
 
 /* The letter that a way has at `level`, from 1 on. */
-u32 coll_cayley_letter(const struct cayley *g, u32 element, u32 level);
+u32 coll_cayley_letter(const struct coll_cayley *g, u32 element, u32 level);
 
 /*
  * In each step, over each letter's circuit: the elements that are sent there, and then
  * those that come from there; none, and there is no message.
  */
-struct cayley_walk {
+struct coll_cayley_walk {
 	bool (*goes)(const void *user, u32 element, u32 step, u32 letter);
 	void (*send)(void *user, u32 step, u32 letter, u32 elements);
 	void (*recv)(void *user, u32 step, u32 letter, u32 elements);
 };
-void coll_cayley_steps(const struct cayley *g, const struct cayley_walk *walk, void *user);
+void coll_cayley_steps(const struct coll_cayley *g, const struct coll_cayley_walk *walk,
+		       void *user);
 
 const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_tuning *tuning);
 

@@ -27,19 +27,19 @@
 #include "algo/algo.h"
 
 /* Memory that is handed out and never given back. */
-struct room {
+struct coll_arena {
 	u8 *at;
 	u64 left;
 };
 
 /* NULL: not enough; ask the caller for more memory (-ENOSPC). */
-void *coll_room_get(struct room *room, u64 count, u64 size);
+void *coll_room_get(struct coll_arena *room, u64 count, u64 size);
 /* The same, all zero. */
-void *coll_room_get_zero(struct room *room, u64 count, u64 size);
+void *coll_room_get_zero(struct coll_arena *room, u64 count, u64 size);
 
 /* ---- rounds -------------------------------------------------------------- */
 
-struct message {
+struct coll_round_message {
 	u32 from, to;
 	u32 send, recv;		/* the ops at its two ends */
 	u64 bytes;
@@ -49,33 +49,34 @@ struct message {
 };
 
 /* What happened in lock-step, in order: a local op, or (rank COLL_NONE) a message. */
-struct happened {
+struct coll_round_event {
 	u32 rank, op;
 };
 
-struct rounds {
+struct coll_rounds {
 	u32 ranks, rounds, messages, happenings;
 	struct coll_schedule **schedule;	/* per rank */
 	struct coll_plan *plan;			/* per rank */
 	u32 **message_of;			/* per rank and op; COLL_NONE: a local op */
-	struct message *message;
+	struct coll_round_message *message;
 	u32 *order;				/* messages by round, then by their ranks */
 	u32 *first;				/* per round, and one past the last: in order[] */
-	struct happened *happened;
+	struct coll_round_event *happened;
 };
 
 /* All ranks' schedules, to be played as often as one likes. 0, -ENOSPC, or what emitting gave. */
 int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
-		     const struct coll_tuning *tuning, struct room *room, struct rounds *rounds);
+		     const struct coll_tuning *tuning, struct coll_arena *room,
+		     struct coll_rounds *rounds);
 /*
  * `in_turn`: a rank sends one message a round, in the order of its list; else all that
  * are ready. 0, -ENOSPC; -EINVAL: the schedules never come to an end.
  */
-int coll_rounds_play(struct rounds *rounds, struct room *room, bool in_turn);
+int coll_rounds_play(struct coll_rounds *rounds, struct coll_arena *room, bool in_turn);
 
 /* ---- sessions and ports ---------------------------------------------------- */
 
-struct session {
+struct coll_session {
 	u32 end[2];		/* simplex: from, to; else the lower rank first */
 	u32 first, last;	/* epochs */
 	u32 before[2];		/* the session before it on its port, at either end */
@@ -83,9 +84,9 @@ struct session {
 	u32 before_same;	/* ... of the same circuit */
 };
 
-struct circuits {
-	struct rounds rounds;
-	struct session *session;	/* in order of their first epochs */
+struct coll_circuits {
+	struct coll_rounds rounds;
+	struct coll_session *session;	/* in order of their first epochs */
 	u32 sessions, epochs;
 	u32 *epoch_of;			/* per round: its first */
 	u32 ahead;			/* enum coll_ahead */
@@ -93,8 +94,8 @@ struct circuits {
 };
 
 int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		       const struct coll_tuning *tuning, struct room *room,
-		       struct circuits *circuits);
+		       const struct coll_tuning *tuning, struct coll_arena *room,
+		       struct coll_circuits *circuits);
 
 /* As coll_algo_emit(), with circuits. */
 int coll_circuits_emit(const struct coll_algo *algo, const struct coll_call *call,
@@ -130,7 +131,7 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 double coll_circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *machine);
 
-struct circuits_choice {
+struct coll_circuits_choice {
 	const struct coll_algo *algo;
 	struct coll_tuning tuning;
 	struct coll_circuits_cost cost;
@@ -143,7 +144,7 @@ struct circuits_choice {
  */
 int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
 			 const struct coll_machine *machine, void *memory, u64 bytes,
-			 struct circuits_choice *choice);
+			 struct coll_circuits_choice *choice);
 
 /* --- emit.c ----------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "algo/common/sort.h"
 
 struct timing {
-	const struct circuits *c;
+	const struct coll_circuits *c;
 	const struct coll_machine *m;
 	double **done;		/* per rank and op */
 	struct busy { double from, until; } *cpu;	/* per rank: of late */
@@ -17,7 +17,7 @@ struct timing {
 	double *freed;		/* per session: its last byte has come */
 	double *busy;		/* per session and way */
 	double *turn;		/* per rank: its ports of earlier epochs are free */
-	struct sort_item *by_last;	/* sessions as they end */
+	struct coll_sort_item *by_last;	/* sessions as they end */
 	u32 ended;
 	double finish;
 };
@@ -44,7 +44,7 @@ static double circuits_cost_waited(const struct timing *t, u32 rank, u32 index)
 static void end_sessions(struct timing *t, u32 epoch)
 {
 	for (; t->ended < t->c->sessions && t->by_last[t->ended].major < epoch; t->ended++) {
-		const struct session *s = &t->c->session[t->by_last[t->ended].value];
+		const struct coll_session *s = &t->c->session[t->by_last[t->ended].value];
 		const double freed = t->freed[t->by_last[t->ended].value];
 
 		at_least(&t->turn[s->end[0]], freed);
@@ -55,7 +55,7 @@ static void end_sessions(struct timing *t, u32 epoch)
 /* When the session's circuit can carry data. */
 static double circuits_cost_lit(struct timing *t, u32 session)
 {
-	const struct session *s = &t->c->session[session];
+	const struct coll_session *s = &t->c->session[session];
 	double asked = 0;
 	u32 side;
 
@@ -92,7 +92,7 @@ static double on_cpu(struct timing *t, u32 rank, double time, double work)
 	return time;
 }
 
-static void time_message(struct timing *t, const struct message *m)
+static void time_message(struct timing *t, const struct coll_round_message *m)
 {
 	const double overhead = t->m->overhead;
 	double sent = circuits_cost_waited(t, m->from, m->send), come;
@@ -127,32 +127,32 @@ static void time_local(struct timing *t, u32 rank, u32 index)
 }
 
 /* What happened, by epochs; within one by rounds, and as it was played. */
-static struct sort_item *sort_happened(const struct circuits *c, struct room *room)
+static struct coll_sort_item *sort_happened(const struct coll_circuits *c, struct coll_arena *room)
 {
-	const struct rounds *r = &c->rounds;
-	struct sort_item *item = coll_room_get(room, r->happenings, sizeof(*item));
+	const struct coll_rounds *r = &c->rounds;
+	struct coll_sort_item *item = coll_room_get(room, r->happenings, sizeof(*item));
 	u32 round = 0, i;
 	bool sent = false;
 
 	for (i = 0; item && i < r->happenings; i++) {
 		const bool local = r->happened[i].rank != COLL_NONE;
-		const struct message *m = local ? NULL : &r->message[r->happened[i].op];
+		const struct coll_round_message *m = local ? NULL : &r->message[r->happened[i].op];
 
 		round += local && sent;
 		sent = !local;
 		if (m)
 			round = m->round;
-		item[i] = (struct sort_item){ m ? m->epoch : c->epoch_of[round],
-					      (u64)round << 33 | (u64)!local << 32 | i, i };
+		item[i] = (struct coll_sort_item){ m ? m->epoch : c->epoch_of[round],
+						   (u64)round << 33 | (u64)!local << 32 | i, i };
 	}
 	if (item)
 		sort_items(item, r->happenings);
 	return item;
 }
 
-static int circuits_cost_prepare(struct timing *t, struct room *room)
+static int circuits_cost_prepare(struct timing *t, struct coll_arena *room)
 {
-	const struct rounds *r = &t->c->rounds;
+	const struct coll_rounds *r = &t->c->rounds;
 	const u32 sessions = t->c->sessions;
 	u32 i;
 
@@ -172,13 +172,13 @@ static int circuits_cost_prepare(struct timing *t, struct room *room)
 	}
 	for (i = 0; i < sessions; i++) {
 		t->lit[i] = -1;
-		t->by_last[i] = (struct sort_item){ t->c->session[i].last, i, i };
+		t->by_last[i] = (struct coll_sort_item){ t->c->session[i].last, i, i };
 	}
 	sort_items(t->by_last, sessions);
 	return 0;
 }
 
-static int count_setups(const struct circuits *c, struct room *room,
+static int count_setups(const struct coll_circuits *c, struct coll_arena *room,
 			struct coll_circuits_cost *cost)
 {
 	u32 *of = coll_room_get_zero(room, c->rounds.ranks, sizeof(u32)), i;
@@ -188,7 +188,7 @@ static int count_setups(const struct circuits *c, struct room *room,
 	cost->setups = c->sessions;
 	cost->fits = true;
 	for (i = 0; i < 2 * c->sessions; i++) {
-		const struct session *s = &c->session[i / 2];
+		const struct coll_session *s = &c->session[i / 2];
 		const u32 rank = s->end[i % 2];
 
 		if (s->before[i % 2] != COLL_NONE || s->before_in_all != COLL_NONE)
@@ -205,9 +205,9 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 		       const struct coll_tuning *tuning, const struct coll_machine *machine,
 		       void *memory, u64 bytes, struct coll_circuits_cost *cost)
 {
-	struct room room = { memory, bytes };
-	struct sort_item *item = NULL;
-	struct circuits c;
+	struct coll_arena room = { memory, bytes };
+	struct coll_sort_item *item = NULL;
+	struct coll_circuits c;
 	struct timing t = { .c = &c, .m = machine };
 	int error;
 	u32 i;
@@ -223,7 +223,7 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 		error = item ? 0 : -ENOSPC;
 	}
 	for (i = 0; i < c.rounds.happenings && !error; i++) {
-		const struct happened *h = &c.rounds.happened[item[i].value];
+		const struct coll_round_event *h = &c.rounds.happened[item[i].value];
 
 		end_sessions(&t, item[i].major);
 		if (h->rank == COLL_NONE)
@@ -310,7 +310,7 @@ static bool has_radix(const struct coll_algo *algo)
 
 static int try_one(const struct coll_algo *algo, const struct coll_call *call,
 		   const struct coll_tuning *tuning, const struct coll_machine *machine,
-		   void *memory, u64 bytes, struct circuits_choice *choice)
+		   void *memory, u64 bytes, struct coll_circuits_choice *choice)
 {
 	struct coll_circuits_cost cost;
 	int error;
@@ -328,7 +328,7 @@ static int try_one(const struct coll_algo *algo, const struct coll_call *call,
 
 int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
 			 const struct coll_machine *machine, void *memory, u64 bytes,
-			 struct circuits_choice *choice)
+			 struct coll_circuits_choice *choice)
 {
 	const u64 k = tuning->ports;
 	const u64 radix[] = { k, k / 2, k - 1, 2, call->ranks };
@@ -337,7 +337,7 @@ int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning 
 	int error = 0;
 	u32 i;
 
-	*choice = (struct circuits_choice){ .bound = coll_circuits_bound(call, tuning, machine) };
+	*choice = (struct coll_circuits_choice){ .bound = coll_circuits_bound(call, tuning, machine) };
 	for (algo = coll_algos; *algo && !error; algo++) {
 		struct coll_tuning one = *tuning;
 

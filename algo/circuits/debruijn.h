@@ -11,7 +11,7 @@
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
 
-struct debruijn {
+struct coll_debruijn {
 	u32 ranks, radix;
 	u32 steps;		/* D */
 };
@@ -31,9 +31,9 @@ static inline u32 debruijn_radix(const struct coll_tuning *tuning)
 	return radix < 2 ? 2 : radix < COLL_RANKS_MAX ? radix : COLL_RANKS_MAX;
 }
 
-static inline struct debruijn debruijn_of(u32 ranks, u32 radix)
+static inline struct coll_debruijn debruijn_of(u32 ranks, u32 radix)
 {
-	struct debruijn g = { ranks, radix < ranks ? radix : ranks < 2 ? 2 : ranks, 0 };
+	struct coll_debruijn g = { ranks, radix < ranks ? radix : ranks < 2 ? 2 : ranks, 0 };
 	u64 reach;
 
 	for (reach = 1; reach < ranks; reach *= g.radix)
@@ -41,7 +41,7 @@ static inline struct debruijn debruijn_of(u32 ranks, u32 radix)
 	return g;
 }
 
-static inline u64 debruijn_power(const struct debruijn *g, u32 exponent)
+static inline u64 debruijn_power(const struct coll_debruijn *g, u32 exponent)
 {
 	u64 power = 1;
 
@@ -50,13 +50,13 @@ static inline u64 debruijn_power(const struct debruijn *g, u32 exponent)
 	return power;
 }
 
-static inline u32 debruijn_next(const struct debruijn *g, u32 rank, u32 digit)
+static inline u32 debruijn_next(const struct coll_debruijn *g, u32 rank, u32 digit)
 {
 	return (u32)(((u64)rank * g->radix + digit) % g->ranks);
 }
 
 /* The digit that leads from one rank to another; at least `radix`: none does. */
-static inline u32 debruijn_digit(const struct debruijn *g, u32 from, u32 to)
+static inline u32 debruijn_digit(const struct coll_debruijn *g, u32 from, u32 to)
 {
 	return rank_minus(to, debruijn_next(g, from, 0), g->ranks);
 }

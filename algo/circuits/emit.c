@@ -11,20 +11,20 @@
 #include "circuits.h"
 #include "algo/common/sort.h"
 
-enum phase { PHASE_CONNECT, PHASE_OPS, PHASE_RELEASE, PHASE_SIGNAL, PHASES };
+enum circuits_phase { PHASE_CONNECT, PHASE_OPS, PHASE_RELEASE, PHASE_SIGNAL, PHASES };
 
 /* What an entry of the list is; the rest of its value is an op or a session. */
-enum what { WHAT_OP, WHAT_CONNECT, WHAT_RELEASE, WHAT_TELL, WHAT_HEAR };
+enum circuits_entry { WHAT_OP, WHAT_CONNECT, WHAT_RELEASE, WHAT_TELL, WHAT_HEAR };
 
-struct emitting {
+struct circuits_emitting {
 	struct coll_build b;
-	struct room *room;
-	const struct circuits *c;
+	struct coll_arena *room;
+	const struct coll_circuits *c;
 	const struct coll_schedule *s;	/* the rank's own, without circuits */
 	u32 rank;
 	u32 *message_of;	/* per op: COLL_NONE: local */
 	u32 *round;		/* per op */
-	struct sort_item *item;
+	struct coll_sort_item *item;
 	u32 items, capacity;
 	u32 *op;		/* per op: its new index */
 	u32 *connect, *release;	/* per session: mine */
@@ -39,22 +39,22 @@ struct emitting {
 	u32 copied;		/* by this op */
 };
 
-static u64 value_of(enum what what, u32 side, u32 id)
+static u64 value_of(enum circuits_entry what, u32 side, u32 id)
 {
 	return (u64)what << 40 | (u64)side << 32 | id;
 }
 
-static void circuits_emit_list(struct emitting *e, u32 epoch, enum phase phase, u64 minor,
-			       u64 value)
+static void circuits_emit_list(struct circuits_emitting *e, u32 epoch, enum circuits_phase phase,
+			       u64 minor, u64 value)
 {
 	e->item[e->items++] =
-		(struct sort_item){ (u64)epoch * PHASES + phase, minor, value };
+		(struct coll_sort_item){ (u64)epoch * PHASES + phase, minor, value };
 }
 
 /* ---- what there is to emit --------------------------------------------------- */
 
 /* The message that this op was when all was played: in place changes local ops only. */
-static u32 message_of(const struct emitting *e, u32 index)
+static u32 message_of(const struct circuits_emitting *e, u32 index)
 {
 	const struct coll_schedule *played = e->c->rounds.schedule[e->rank];
 	const struct coll_op *op = &coll_ops(e->s)[index];
@@ -80,11 +80,11 @@ static u32 message_of(const struct emitting *e, u32 index)
 	return COLL_NONE;
 }
 
-static void list_op(struct emitting *e, u32 index)
+static void list_op(struct circuits_emitting *e, u32 index)
 {
-	const struct circuits *c = e->c;
+	const struct coll_circuits *c = e->c;
 	const struct coll_op *op = &coll_ops(e->s)[index];
-	const struct message *m;
+	const struct coll_round_message *m;
 	u32 round = 0, k;
 
 	e->message_of[index] = message_of(e, index);
@@ -110,7 +110,7 @@ static void list_op(struct emitting *e, u32 index)
 			   PHASE_OPS, (u64)round << 33 | index, value_of(WHAT_OP, 0, index));
 }
 
-static bool is_mine(const struct emitting *e, const struct session *s)
+static bool is_mine(const struct circuits_emitting *e, const struct coll_session *s)
 {
 	return s->end[0] == e->rank || s->end[1] == e->rank;
 }
@@ -119,10 +119,10 @@ static bool is_mine(const struct emitting *e, const struct session *s)
  * Who begins a session hears from both ends of the one before on its wavelength that
  * it has been given back. A signal has no bytes and needs no circuit.
  */
-static void list_signals(struct emitting *e, u32 session)
+static void list_signals(struct circuits_emitting *e, u32 session)
 {
-	const struct session *s = &e->c->session[session];
-	const struct session *before = &e->c->session[s->before_in_all];
+	const struct coll_session *s = &e->c->session[session];
+	const struct coll_session *before = &e->c->session[s->before_in_all];
 	u32 side;
 
 	for (side = 0; side < 2; side++) {
@@ -141,7 +141,7 @@ static void list_signals(struct emitting *e, u32 session)
  * Where several circuits come up at once, sends begin in the order of the connects: in
  * that of the rank's own list.
  */
-static u64 first_use(const struct emitting *e, u32 session)
+static u64 first_use(const struct circuits_emitting *e, u32 session)
 {
 	u64 first = ~(u64)0, use;
 	u32 op;
@@ -153,12 +153,12 @@ static u64 first_use(const struct emitting *e, u32 session)
 	return first;
 }
 
-static void list_sessions(struct emitting *e)
+static void list_sessions(struct circuits_emitting *e)
 {
 	u32 i;
 
 	for (i = 0; i < e->c->sessions; i++) {
-		const struct session *s = &e->c->session[i];
+		const struct coll_session *s = &e->c->session[i];
 
 		if (s->before_in_all != COLL_NONE)
 			list_signals(e, i);
@@ -172,19 +172,19 @@ static void list_sessions(struct emitting *e)
 
 /* ---- emitting -------------------------------------------------------------------- */
 
-static void emit_circuit_way(struct emitting *e, const struct session *s)
+static void emit_circuit_way(struct circuits_emitting *e, const struct coll_session *s)
 {
 	if (e->c->simplex)
 		coll_emit_one_way(&e->b, s->end[0] == e->rank ? COLL_CIRCUIT_OUT : COLL_CIRCUIT_IN);
 }
 
-static u32 other_end(const struct emitting *e, const struct session *s)
+static u32 other_end(const struct circuits_emitting *e, const struct coll_session *s)
 {
 	return s->end[s->end[0] == e->rank];
 }
 
 /* In turns all ports are set together, when all that were set before are free. */
-static void wait_for_turn(struct emitting *e, u32 epoch)
+static void wait_for_turn(struct circuits_emitting *e, u32 epoch)
 {
 	u32 i;
 
@@ -201,10 +201,10 @@ static void wait_for_turn(struct emitting *e, u32 epoch)
 	coll_emit_after(&e->b, e->turn);
 }
 
-static void emit_connect_of(struct emitting *e, u32 session)
+static void emit_connect_of(struct circuits_emitting *e, u32 session)
 {
-	const struct session *s = &e->c->session[session];
-	const struct session *waved =
+	const struct coll_session *s = &e->c->session[session];
+	const struct coll_session *waved =
 		s->before_in_all == COLL_NONE ? NULL : &e->c->session[s->before_in_all];
 	u32 side;
 
@@ -225,9 +225,9 @@ static void emit_connect_of(struct emitting *e, u32 session)
 	e->connect[session] = coll_emit_connect(&e->b, other_end(e, s));
 }
 
-static void emit_release_of(struct emitting *e, u32 session)
+static void emit_release_of(struct circuits_emitting *e, u32 session)
 {
-	const struct session *s = &e->c->session[session];
+	const struct coll_session *s = &e->c->session[session];
 	u32 op;
 
 	coll_emit_after(&e->b, e->connect[session]);
@@ -238,10 +238,11 @@ static void emit_release_of(struct emitting *e, u32 session)
 	e->released[e->releases++] = e->release[session];
 }
 
-static void emit_signal(struct emitting *e, enum what what, u32 side, u32 session)
+static void emit_signal(struct circuits_emitting *e, enum circuits_entry what, u32 side,
+			u32 session)
 {
-	const struct session *s = &e->c->session[session];
-	const struct session *before = &e->c->session[s->before_in_all];
+	const struct coll_session *s = &e->c->session[session];
+	const struct coll_session *before = &e->c->session[s->before_in_all];
 
 	if (what == WHAT_HEAR) {
 		e->heard[2 * session + side] = coll_emit_recv(&e->b, before->end[side],
@@ -253,7 +254,7 @@ static void emit_signal(struct emitting *e, enum what what, u32 side, u32 sessio
 }
 
 /* Where the op reads: of the input that was put aside, that copy. */
-static u64 read_place(struct emitting *e, u64 place)
+static u64 read_place(struct circuits_emitting *e, u64 place)
 {
 	if (!e->aside || COLL_PLACE_BUFFER(place) != COLL_IN)
 		return place;
@@ -262,7 +263,7 @@ static u64 read_place(struct emitting *e, u64 place)
 }
 
 /* What is put aside is read before it is written over. */
-static u64 write_place(struct emitting *e, u64 place)
+static u64 write_place(struct circuits_emitting *e, u64 place)
 {
 	if (e->aside && COLL_PLACE_BUFFER(place) == COLL_OUT)
 		coll_emit_after(&e->b, e->copied);
@@ -270,7 +271,7 @@ static u64 write_place(struct emitting *e, u64 place)
 }
 
 /* False: it waits for what is not emitted yet. */
-static bool emit_op(struct emitting *e, u32 index)
+static bool emit_op(struct circuits_emitting *e, u32 index)
 {
 	const struct coll_op *op = &coll_ops(e->s)[index];
 	const u32 peer = coll_op_rank(e->s, op);
@@ -308,11 +309,11 @@ static bool emit_op(struct emitting *e, u32 index)
 	return e->op[index] != COLL_NONE || e->b.error;
 }
 
-static bool emit_item(struct emitting *e, u64 value)
+static bool emit_item(struct circuits_emitting *e, u64 value)
 {
 	const u32 id = (u32)value, side = value >> 32 & 1;
 
-	switch ((enum what)(value >> 40)) {
+	switch ((enum circuits_entry)(value >> 40)) {
 	case WHAT_OP:
 		return emit_op(e, id);
 	case WHAT_CONNECT:
@@ -327,10 +328,10 @@ static bool emit_item(struct emitting *e, u64 value)
 	}
 }
 
-static int circuits_emit_prepare(struct emitting *e)
+static int circuits_emit_prepare(struct circuits_emitting *e)
 {
 	const u32 ops = e->s->ops, sessions = e->c->sessions;
-	struct room *room = e->room;
+	struct coll_arena *room = e->room;
 
 	e->message_of = coll_room_get(room, ops, sizeof(u32));
 	e->round = coll_room_get(room, ops, sizeof(u32));
@@ -352,7 +353,7 @@ static int circuits_emit_prepare(struct emitting *e)
 	return 0;
 }
 
-static int emit_all(struct emitting *e, struct coll_schedule **schedule)
+static int emit_all(struct circuits_emitting *e, struct coll_schedule **schedule)
 {
 	const struct coll_schedule *s = e->s;
 	u32 i;
@@ -372,7 +373,7 @@ static int emit_all(struct emitting *e, struct coll_schedule **schedule)
  * reduction in place could want its messages in another order; so its input is put
  * aside, and it is as if it were not.
  */
-static int own_schedule(struct emitting *e, const struct coll_algo *algo,
+static int own_schedule(struct circuits_emitting *e, const struct coll_algo *algo,
 			const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	struct coll_schedule *s = e->c->rounds.schedule[call->rank];
@@ -389,8 +390,8 @@ static int own_schedule(struct emitting *e, const struct coll_algo *algo,
 }
 
 /* The type and the operation of the reduces, as the table sets them. */
-static void circuits_emit_begin(struct emitting *e, const struct coll_call *call, void *memory,
-				u64 bytes)
+static void circuits_emit_begin(struct circuits_emitting *e, const struct coll_call *call,
+				void *memory, u64 bytes)
 {
 	coll_build_init(&e->b, memory, bytes, call->rank, call->ranks);
 	coll_build_buffers(&e->b, e->aside ? 0 : e->s->buffer[COLL_IN], e->s->buffer[COLL_OUT]);
@@ -410,9 +411,9 @@ int coll_circuits_emit(const struct coll_algo *algo, const struct coll_call *cal
 {
 	/* The schedule begins at `memory`; all else lies behind its quarter. */
 	const u64 mine = bytes / 4 & ~(u64)7;
-	struct room room = { (u8 *)memory + mine, bytes - mine };
-	struct emitting e = { .room = &room, .rank = call->rank, .turn = COLL_NONE };
-	struct circuits c;
+	struct coll_arena room = { (u8 *)memory + mine, bytes - mine };
+	struct circuits_emitting e = { .room = &room, .rank = call->rank, .turn = COLL_NONE };
+	struct coll_circuits c;
 	int error;
 
 	error = coll_circuits_plan(algo, call, tuning, &room, &c);

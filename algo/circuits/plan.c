@@ -7,8 +7,8 @@
 #include "algo/common/sort.h"
 
 struct planning {
-	struct circuits *c;
-	struct room *room;
+	struct coll_circuits *c;
+	struct coll_arena *room;
 	u32 places;
 	const u32 *ports;	/* per place */
 	u32 wavelengths;	/* COLL_NONE: enough */
@@ -32,7 +32,7 @@ struct planning {
 	u32 *coloured, *of_colour, *first_free;
 };
 
-static u32 place_of(const struct circuits *c, const u32 *end, u32 side)
+static u32 place_of(const struct coll_circuits *c, const u32 *end, u32 side)
 {
 	return c->simplex && side ? c->rounds.ranks + end[1] : end[side];
 }
@@ -44,7 +44,7 @@ static u32 *table_find(struct planning *p, const u32 *end)
 	u32 at = (end[0] * 2654435761u ^ end[1] * 2246822519u) & p->table_mask;
 
 	for (; p->table[at]; at = (at + 1) & p->table_mask) {
-		const struct session *s = &p->c->session[p->table[at] - 1];
+		const struct coll_session *s = &p->c->session[p->table[at] - 1];
 
 		if (s->end[0] == end[0] && s->end[1] == end[1])
 			break;
@@ -54,11 +54,11 @@ static u32 *table_find(struct planning *p, const u32 *end)
 
 static int session_new(struct planning *p, const u32 *end, u32 epoch, u32 *session)
 {
-	struct circuits *c = p->c;
+	struct coll_circuits *c = p->c;
 
 	if (c->sessions == p->capacity)
 		return -ENOSPC;
-	c->session[c->sessions] = (struct session){
+	c->session[c->sessions] = (struct coll_session){
 		.end = { end[0], end[1] }, .first = epoch, .last = epoch,
 		.before = { COLL_NONE, COLL_NONE }, .before_in_all = COLL_NONE,
 		.before_same = COLL_NONE,
@@ -73,12 +73,12 @@ static int session_new(struct planning *p, const u32 *end, u32 epoch, u32 *sessi
 /* Messages of a round follow each other by their ranks, so those of one edge do. */
 static void find_edges(struct planning *p, u32 round)
 {
-	const struct rounds *r = &p->c->rounds;
+	const struct coll_rounds *r = &p->c->rounds;
 	u32 i;
 
 	p->edges = 0;
 	for (i = r->first[round]; i < r->first[round + 1]; i++) {
-		struct message *m = &r->message[r->order[i]];
+		struct coll_round_message *m = &r->message[r->order[i]];
 		const bool turned = !p->c->simplex && m->from > m->to;
 		const u32 end[2] = { turned ? m->to : m->from, turned ? m->from : m->to };
 		struct edge *last = p->edges ? &p->edge[p->edges - 1] : NULL;
@@ -220,7 +220,7 @@ static bool pack_colour(struct planning *p, u32 colour)
  */
 static int split_round(struct planning *p)
 {
-	const struct room before = *p->room;
+	const struct coll_arena before = *p->room;
 	u32 colours, i;
 	int error;
 
@@ -250,13 +250,13 @@ static int split_round(struct planning *p)
 
 static int name_sessions(struct planning *p, u32 round)
 {
-	const struct rounds *r = &p->c->rounds;
+	const struct coll_rounds *r = &p->c->rounds;
 	int error = 0;
 	u32 i;
 
 	for (i = 0; i < p->edges && !error; i++) {
 		struct edge *edge = &p->edge[i];
-		struct session *s = edge->session == COLL_NONE ? NULL :
+		struct coll_session *s = edge->session == COLL_NONE ? NULL :
 								 &p->c->session[edge->session];
 
 		/* Kept from the epoch before, or up: the session grows. */
@@ -266,7 +266,7 @@ static int name_sessions(struct planning *p, u32 round)
 			error = session_new(p, edge->end, edge->epoch, &edge->session);
 	}
 	for (i = r->first[round]; i < r->first[round + 1]; i++) {
-		struct message *m = &r->message[r->order[i]];
+		struct coll_round_message *m = &r->message[r->order[i]];
 
 		m->epoch = p->c->epoch_of[round];
 		if (!m->bytes)
@@ -295,16 +295,16 @@ static int plan_round(struct planning *p, u32 round)
 /* Sessions in order of their first epochs. */
 static int sort_sessions(struct planning *p)
 {
-	struct circuits *c = p->c;
-	const struct room before = *p->room;
-	struct sort_item *item = coll_room_get(p->room, c->sessions, sizeof(*item));
-	struct session *sorted = coll_room_get(p->room, c->sessions, sizeof(*sorted));
+	struct coll_circuits *c = p->c;
+	const struct coll_arena before = *p->room;
+	struct coll_sort_item *item = coll_room_get(p->room, c->sessions, sizeof(*item));
+	struct coll_session *sorted = coll_room_get(p->room, c->sessions, sizeof(*sorted));
 	u32 *place = coll_room_get(p->room, c->sessions, sizeof(u32)), i;
 
 	if (!item || !sorted || !place)
 		return -ENOSPC;
 	for (i = 0; i < c->sessions; i++)
-		item[i] = (struct sort_item){ c->session[i].first, i, i };
+		item[i] = (struct coll_sort_item){ c->session[i].first, i, i };
 	sort_items(item, c->sessions);
 	for (i = 0; i < c->sessions; i++) {
 		sorted[i] = c->session[item[i].value];
@@ -319,7 +319,7 @@ static int sort_sessions(struct planning *p)
 }
 
 /* Of `count` ports the one that is free first; returns who had it. */
-static u32 take_port(const struct circuits *c, u32 *port, u32 count, u32 session)
+static u32 take_port(const struct coll_circuits *c, u32 *port, u32 count, u32 session)
 {
 	u32 best = 0, i, before;
 
@@ -338,8 +338,8 @@ static u32 take_port(const struct circuits *c, u32 *port, u32 count, u32 session
 
 static int take_ports(struct planning *p)
 {
-	struct circuits *c = p->c;
-	const struct room before = *p->room;
+	struct coll_circuits *c = p->c;
+	const struct coll_arena before = *p->room;
 	u32 *first = coll_room_get(p->room, p->places + 1, sizeof(u32)), *port, *wave, waves, i,
 	    side;
 
@@ -357,7 +357,7 @@ static int take_ports(struct planning *p)
 	memset(port, 0xff, first[p->places] * sizeof(u32));
 	memset(wave, 0xff, waves * sizeof(u32));
 	for (i = 0; i < c->sessions; i++) {
-		struct session *s = &c->session[i];
+		struct coll_session *s = &c->session[i];
 		u32 *same = table_find(p, s->end);
 
 		s->before_same = *same - 1;	/* 0: COLL_NONE */
@@ -379,7 +379,7 @@ static int take_ports(struct planning *p)
 static int circuits_plan_prepare(struct planning *p, const struct coll_call *call,
 				 const struct coll_tuning *tuning)
 {
-	struct circuits *c = p->c;
+	struct coll_circuits *c = p->c;
 	const u32 n = call->ranks;
 	u32 *ports, i;
 
@@ -408,7 +408,8 @@ static int circuits_plan_prepare(struct planning *p, const struct coll_call *cal
 }
 
 static int circuits_plan_plan(const struct coll_call *call, const struct coll_tuning *tuning,
-			      struct room *room, bool in_turn, struct circuits *c, bool *split)
+			      struct coll_arena *room, bool in_turn, struct coll_circuits *c,
+			      bool *split)
 {
 	struct planning p = { .c = c, .room = room };
 	int error;
@@ -434,13 +435,14 @@ static int circuits_plan_plan(const struct coll_call *call, const struct coll_tu
  * gives fewer epochs is taken.
  */
 int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		       const struct coll_tuning *tuning, struct room *room, struct circuits *c)
+		       const struct coll_tuning *tuning, struct coll_arena *room,
+		       struct coll_circuits *c)
 {
-	struct circuits in_turn;
+	struct coll_circuits in_turn;
 	bool split = false;
 	int error;
 
-	*c = (struct circuits){
+	*c = (struct coll_circuits){
 		.ahead = tuning->ahead == COLL_UNSET ? COLL_AHEAD_PORTS : tuning->ahead,
 		.simplex = tuning->simplex == 1,
 	};

@@ -23,16 +23,18 @@ static inline u32 common_divisor(u32 a, u32 b)
 	return a;
 }
 
-struct rings {
+struct coll_rings {
 	u32 count;
 	u32 stride[RINGS_MAX];
 };
 
 /* As many as the ports allow and the number of ranks has; at least one. */
-static inline struct rings rings_of(u32 ranks, u64 ports)
+static inline struct coll_rings rings_of(u32 ranks, u64 ports)
 {
-	struct rings rings = { .count = 0 };
-	const u32 most = ports < 2 || ports == COLL_UNSET ? 1 : ports < RINGS_MAX ? ports : RINGS_MAX;
+	struct coll_rings rings = { .count = 0 };
+	const u32 most = ports < 2 || ports == COLL_UNSET ? 1
+			 : ports < RINGS_MAX		  ? ports
+							  : RINGS_MAX;
 	u32 stride;
 
 	for (stride = 1; stride <= ranks / 2 && rings.count < most; stride++) {

@@ -9,7 +9,7 @@
 
 enum { FIRST_GUESS = 4096 };
 
-void *coll_room_get(struct room *room, u64 count, u64 size)
+void *coll_room_get(struct coll_arena *room, u64 count, u64 size)
 {
 	const u64 bytes = (count * size + 7) & ~(u64)7;
 	void *got = room->at;
@@ -23,7 +23,7 @@ void *coll_room_get(struct room *room, u64 count, u64 size)
 	return got;
 }
 
-void *coll_room_get_zero(struct room *room, u64 count, u64 size)
+void *coll_room_get_zero(struct coll_arena *room, u64 count, u64 size)
 {
 	void *got = coll_room_get(room, count, size);
 
@@ -51,7 +51,7 @@ static struct coll_call call_of(const struct coll_call *call, u32 rank)
 
 /* With little memory first: the builder's time grows with what it is given. */
 static int emit_rank(const struct coll_algo *algo, const struct coll_call *call,
-		     const struct coll_tuning *tuning, struct room *room, u64 *guess,
+		     const struct coll_tuning *tuning, struct coll_arena *room, u64 *guess,
 		     struct coll_schedule **schedule)
 {
 	int error;
@@ -69,7 +69,8 @@ static int emit_rank(const struct coll_algo *algo, const struct coll_call *call,
 }
 
 static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
-		    const struct coll_tuning *tuning, struct room *room, struct rounds *r)
+		    const struct coll_tuning *tuning, struct coll_arena *room,
+		    struct coll_rounds *r)
 {
 	u64 guess = FIRST_GUESS;
 	void *shared = NULL;
@@ -97,7 +98,7 @@ static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
 /* ---- messages ------------------------------------------------------------ */
 
 /* The sends of one rank, each with the op that receives it. */
-static int join_sends(struct rounds *r, u32 rank)
+static int join_sends(struct coll_rounds *r, u32 rank)
 {
 	const struct coll_schedule *s = r->schedule[rank];
 	const struct coll_plan *plan = r->plan;
@@ -115,7 +116,7 @@ static int join_sends(struct rounds *r, u32 rank)
 			return -EINVAL;
 		recv = plan[to].recv[plan[to].first_recv[back] + op->slot];
 		r->message_of[rank][i] = r->message_of[to][recv] = r->messages;
-		r->message[r->messages++] = (struct message){
+		r->message[r->messages++] = (struct coll_round_message){
 			.from = rank, .to = to, .send = i, .recv = recv, .bytes = op->bytes,
 			.session = COLL_NONE,
 		};
@@ -123,7 +124,7 @@ static int join_sends(struct rounds *r, u32 rank)
 	return 0;
 }
 
-static int join_all(struct rounds *r, struct room *room)
+static int join_all(struct coll_rounds *r, struct coll_arena *room)
 {
 	u32 sends = 0, i, k;
 	int error = 0;
@@ -152,7 +153,7 @@ static int join_all(struct rounds *r, struct room *room)
 
 /* ---- playing --------------------------------------------------------------- */
 
-static int make_plans(struct rounds *r, struct room *room)
+static int make_plans(struct coll_rounds *r, struct coll_arena *room)
 {
 	u32 i;
 
@@ -169,7 +170,7 @@ static int make_plans(struct rounds *r, struct room *room)
 	return 0;
 }
 
-static struct coll_step *begin_steps(const struct rounds *r, struct room *room)
+static struct coll_step *begin_steps(const struct coll_rounds *r, struct coll_arena *room)
 {
 	struct coll_step *step = coll_room_get(room, r->ranks, sizeof(*step));
 	u32 i;
@@ -190,7 +191,7 @@ struct turn {
 };
 
 struct playing {
-	struct rounds *r;
+	struct coll_rounds *r;
 	struct coll_step *step;
 	struct turn *turn;	/* per rank; NULL: all at once */
 	u32 *next;		/* per message */
@@ -200,7 +201,7 @@ struct playing {
 /* One end of a message is ready; with both it is appended to order[]. */
 static void rounds_start(struct playing *p, u32 number)
 {
-	struct message *m = &p->r->message[number];
+	struct coll_round_message *m = &p->r->message[number];
 
 	if (++m->started < 2)
 		return;
@@ -223,14 +224,14 @@ static void rounds_queue(struct playing *p, u32 rank, u32 number)
 /* All that a rank can do now. */
 static void rounds_advance(struct playing *p, u32 rank)
 {
-	struct rounds *r = p->r;
+	struct coll_rounds *r = p->r;
 	u32 op;
 
 	while ((op = coll_step_next(&p->step[rank])) != COLL_NONE) {
 		const u32 number = r->message_of[rank][op];
 
 		if (number == COLL_NONE) {
-			r->happened[r->happenings++] = (struct happened){ rank, op };
+			r->happened[r->happenings++] = (struct coll_round_event){ rank, op };
 			coll_step_done(&p->step[rank], op);
 		} else if (p->turn && r->message[number].from == rank) {
 			rounds_queue(p, rank, number);
@@ -256,26 +257,27 @@ static bool rounds_waiting(const struct playing *p)
 }
 
 /* Messages of a round, as every rank has them in the same order. */
-static void sort_round(const struct rounds *r, struct sort_item *item, u32 first, u32 end)
+static void sort_round(const struct coll_rounds *r, struct coll_sort_item *item, u32 first, u32 end)
 {
 	u32 i;
 
 	for (i = first; i < end; i++) {
-		const struct message *m = &r->message[r->order[i]];
+		const struct coll_round_message *m = &r->message[r->order[i]];
 		const u32 low = m->from < m->to ? m->from : m->to, high = m->from ^ m->to ^ low;
 
-		item[i - first] = (struct sort_item){ (u64)low << 32 | high,
-						      (u64)(m->from > m->to) << 32 | m->send,
-						      r->order[i] };
+		item[i - first] = (struct coll_sort_item){ (u64)low << 32 | high,
+							   (u64)(m->from > m->to) << 32 | m->send,
+							   r->order[i] };
 	}
 	sort_items(item, end - first);
 	for (i = first; i < end; i++)
 		r->order[i] = item[i - first].value;
 }
 
-static int rounds_play(struct rounds *r, struct room *room, struct coll_step *step, bool in_turn)
+static int rounds_play(struct coll_rounds *r, struct coll_arena *room, struct coll_step *step,
+		       bool in_turn)
 {
-	struct sort_item *item = coll_room_get(room, r->messages, sizeof(*item));
+	struct coll_sort_item *item = coll_room_get(room, r->messages, sizeof(*item));
 	struct playing p = { .r = r, .step = step };
 	u32 before, ops = r->messages, i;
 
@@ -300,9 +302,10 @@ static int rounds_play(struct rounds *r, struct room *room, struct coll_step *st
 			break;
 		sort_round(r, item, before, p.sent);
 		for (i = before; i < p.sent; i++) {
-			const struct message *m = &r->message[r->order[i]];
+			const struct coll_round_message *m = &r->message[r->order[i]];
 
-			r->happened[r->happenings++] = (struct happened){ COLL_NONE, r->order[i] };
+			r->happened[r->happenings++] =
+				(struct coll_round_event){ COLL_NONE, r->order[i] };
 			coll_step_done(&step[m->from], m->send);
 			coll_step_done(&step[m->to], m->recv);
 		}
@@ -312,16 +315,17 @@ static int rounds_play(struct rounds *r, struct room *room, struct coll_step *st
 }
 
 int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
-		     const struct coll_tuning *tuning, struct room *room, struct rounds *r)
+		     const struct coll_tuning *tuning, struct coll_arena *room,
+		     struct coll_rounds *r)
 {
 	int error;
 
-	*r = (struct rounds){ .ranks = call->ranks };
+	*r = (struct coll_rounds){ .ranks = call->ranks };
 	error = emit_all(algo, call, tuning, room, r);
 	return error ? error : make_plans(r, room);
 }
 
-int coll_rounds_play(struct rounds *r, struct room *room, bool in_turn)
+int coll_rounds_play(struct coll_rounds *r, struct coll_arena *room, bool in_turn)
 {
 	struct coll_step *step = begin_steps(r, room);
 	int error;

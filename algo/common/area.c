@@ -2,7 +2,7 @@
 #include "area.h"
 #include "ranks.h"
 
-static u64 buffer_place(const struct area *area, const struct coll_call *call, u32 rank)
+static u64 buffer_place(const struct coll_area *area, const struct coll_call *call, u32 rank)
 {
 	return COLL_PLACE(area->buffer, block_offset(call, rank));
 }
@@ -22,10 +22,10 @@ bool coll_blocks_packed(const struct coll_call *call)
 	return true;
 }
 
-struct area coll_emit_area(struct coll_build *b, const struct coll_call *call,
-			   enum coll_buffer buffer, u32 first)
+struct coll_area coll_emit_area(struct coll_build *b, const struct coll_call *call,
+				enum coll_buffer buffer, u32 first)
 {
-	struct area area = { .first = first, .buffer = buffer };
+	struct coll_area area = { .first = first, .buffer = buffer };
 
 	area.direct = !first && coll_blocks_packed(call);
 	area.place = area.direct ? COLL_PLACE(buffer, 0) :
@@ -33,14 +33,14 @@ struct area coll_emit_area(struct coll_build *b, const struct coll_call *call,
 	return area;
 }
 
-u64 coll_area_place(const struct area *area, const struct coll_call *call, u32 rank)
+u64 coll_area_place(const struct coll_area *area, const struct coll_call *call, u32 rank)
 {
 	return area->place +
 	       blocks_bytes(call, area->first, rank_minus(rank, area->first, call->ranks));
 }
 
 static u32 emit_blocks(struct coll_build *b, const struct coll_call *call,
-		       const struct area *area, u32 first, u32 count, u32 after, bool pack)
+		       const struct coll_area *area, u32 first, u32 count, u32 after, bool pack)
 {
 	u64 inside;
 	u32 i;
@@ -63,19 +63,20 @@ static u32 emit_blocks(struct coll_build *b, const struct coll_call *call,
 	return after;
 }
 
-u32 coll_emit_pack(struct coll_build *b, const struct coll_call *call, const struct area *area,
+u32 coll_emit_pack(struct coll_build *b, const struct coll_call *call, const struct coll_area *area,
 		   u32 first, u32 count, u32 after)
 {
 	return emit_blocks(b, call, area, first, count, after, true);
 }
 
-u32 coll_emit_unpack(struct coll_build *b, const struct coll_call *call, const struct area *area,
-		     u32 first, u32 count, u32 after)
+u32 coll_emit_unpack(struct coll_build *b, const struct coll_call *call,
+		     const struct coll_area *area, u32 first, u32 count, u32 after)
 {
 	return emit_blocks(b, call, area, first, count, after, false);
 }
 
-u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call, const struct area *area)
+u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call,
+			const struct coll_area *area)
 {
 	const u64 bytes = block_bytes(call, call->rank), mine = call_block(call);
 	u32 copied = COLL_NONE;
@@ -90,7 +91,7 @@ u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call, cons
 }
 
 /* How many of the blocks lie in one piece. */
-static u32 area_unbroken(const struct area *area, const struct coll_call *call, u32 first,
+static u32 area_unbroken(const struct coll_area *area, const struct coll_call *call, u32 first,
 			 u32 count)
 {
 	u32 before_end = call->ranks - rank_minus(first, area->first, call->ranks);
@@ -99,7 +100,7 @@ static u32 area_unbroken(const struct area *area, const struct coll_call *call, 
 }
 
 void coll_emit_send_blocks(struct coll_build *b, const struct coll_call *call,
-			   const struct area *area, u32 to, u32 first, u32 count, u32 after)
+			   const struct coll_area *area, u32 to, u32 first, u32 count, u32 after)
 {
 	/* My own block alone need not wait to be in the area. */
 	if (count == 1 && first == call->rank) {
@@ -121,7 +122,7 @@ void coll_emit_send_blocks(struct coll_build *b, const struct coll_call *call,
 }
 
 u32 coll_emit_recv_blocks(struct coll_build *b, const struct coll_call *call,
-			  const struct area *area, u32 from, u32 first, u32 count)
+			  const struct coll_area *area, u32 from, u32 first, u32 count)
 {
 	u32 received[2] = { COLL_NONE, COLL_NONE }, pieces = 0;
 

@@ -61,32 +61,32 @@ static inline u64 call_block(const struct coll_call *call)
 				COLL_PLACE(COLL_IN, 0);
 }
 
-struct block {
+struct coll_block {
 	u64 place, bytes;
 };
 
 /* alltoall(v): the block that comes from `rank`, and where it belongs. */
-static inline struct block block_from(const struct coll_call *call, u32 rank)
+static inline struct coll_block block_from(const struct coll_call *call, u32 rank)
 {
 	const u64 n = call_bytes(call), element = call->element;
 
 	if (!call->recv_counts)
-		return (struct block){ COLL_PLACE(COLL_OUT, rank * n), n };
-	return (struct block){ COLL_PLACE(COLL_OUT, call->recv_displs[rank] * element),
-			       call->recv_counts[rank] * element };
+		return (struct coll_block){ COLL_PLACE(COLL_OUT, rank * n), n };
+	return (struct coll_block){ COLL_PLACE(COLL_OUT, call->recv_displs[rank] * element),
+				    call->recv_counts[rank] * element };
 }
 
 /* alltoall(v): the block that goes to `rank`, and where it lies. */
-static inline struct block block_to(const struct coll_call *call, u32 rank)
+static inline struct coll_block block_to(const struct coll_call *call, u32 rank)
 {
 	const u64 n = call_bytes(call), element = call->element;
 
 	if (call->in_place)
 		return block_from(call, rank);
 	if (!call->send_counts)
-		return (struct block){ COLL_PLACE(COLL_IN, rank * n), n };
-	return (struct block){ COLL_PLACE(COLL_IN, call->send_displs[rank] * element),
-			       call->send_counts[rank] * element };
+		return (struct coll_block){ COLL_PLACE(COLL_IN, rank * n), n };
+	return (struct coll_block){ COLL_PLACE(COLL_IN, call->send_displs[rank] * element),
+				    call->send_counts[rank] * element };
 }
 
 /* alltoall(v): brings what goes to myself into OUT. */

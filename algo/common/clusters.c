@@ -69,7 +69,7 @@ bool coll_clusters_are_runs(const struct coll_call *call)
 	return true;
 }
 
-u32 coll_cluster_index(const struct clusters *c, u32 cluster, u32 rank)
+u32 coll_cluster_index(const struct coll_clusters *c, u32 cluster, u32 rank)
 {
 	const u32 *member = cluster_ranks(c, cluster);
 	u32 low = 0, high = cluster_size(c, cluster) - 1;
@@ -85,13 +85,13 @@ u32 coll_cluster_index(const struct clusters *c, u32 cluster, u32 rank)
 	return low;
 }
 
-struct clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
-				   const struct coll_tuning *tuning)
+struct coll_clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
+					const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks, count = coll_clusters_count(call);
 	u64 *counts = b->room;
 	u32 *first = (u32 *)(counts + 3 * (size_t)p + 1), *member = first + count + 1, i;
-	struct clusters c = {
+	struct coll_clusters c = {
 		.count = count,
 		.lanes = coll_clusters_lanes(call, tuning),
 		.first = first,
@@ -117,7 +117,7 @@ struct clusters coll_clusters_make(struct coll_build *b, const struct coll_call 
 	return c;
 }
 
-const u32 *coll_lane_ranks(const struct clusters *c, u32 lane)
+const u32 *coll_lane_ranks(const struct coll_clusters *c, u32 lane)
 {
 	u32 i;
 
@@ -126,7 +126,7 @@ const u32 *coll_lane_ranks(const struct clusters *c, u32 lane)
 	return c->lane;
 }
 
-void coll_order_blocks(const struct clusters *c, const struct coll_call *call)
+void coll_order_blocks(const struct coll_clusters *c, const struct coll_call *call)
 {
 	u32 i;
 
@@ -136,12 +136,12 @@ void coll_order_blocks(const struct clusters *c, const struct coll_call *call)
 								  call->count);
 }
 
-u64 coll_cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster)
+u64 coll_cluster_bytes(const struct coll_clusters *c, const struct coll_call *call, u32 cluster)
 {
 	return (c->before[c->first[cluster + 1]] - c->before[c->first[cluster]]) * call->element;
 }
 
-struct coll_call coll_call_inside_v(const struct clusters *c, const struct coll_call *call,
+struct coll_call coll_call_inside_v(const struct coll_clusters *c, const struct coll_call *call,
 				    u32 root)
 {
 	struct coll_call inside = call_inside(c, call, call->collective);
@@ -160,12 +160,12 @@ struct coll_call coll_call_inside_v(const struct clusters *c, const struct coll_
 	return inside;
 }
 
-u32 coll_head_index(const struct clusters *c, const struct coll_call *call, u32 root)
+u32 coll_head_index(const struct coll_clusters *c, const struct coll_call *call, u32 root)
 {
 	return c->mine == cluster_of(call, root) ? coll_cluster_index(c, c->mine, root) : 0;
 }
 
-const u32 *coll_head_ranks(const struct clusters *c, const struct coll_call *call, u32 root)
+const u32 *coll_head_ranks(const struct coll_clusters *c, const struct coll_call *call, u32 root)
 {
 	u32 i;
 
@@ -206,7 +206,7 @@ struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_alg
 	return coll_emit_part_end(b);
 }
 
-void coll_share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector)
+void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct coll_call *vector)
 {
 	const u32 size = cluster_size(c, cluster);
 	u32 i, lane = 0;
@@ -226,7 +226,7 @@ const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call)
 	return call->commutative ? &coll_reduce_scatter_ring : &coll_reduce_scatter_pairwise;
 }
 
-struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
+struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,
 					       const struct coll_call *vector, u64 in, u64 sum)
 {
 	struct coll_call inside = call_inside(c, vector, COLL_REDUCE_SCATTER);

@@ -15,7 +15,7 @@
 #include "blocks.h"
 #include "ranks.h"
 
-struct clusters {
+struct coll_clusters {
 	u32 count, lanes;
 	const u32 *first;	/* per cluster, and one more: where its ranks begin in member[] */
 	const u32 *member;	/* the ranks by cluster, ascending in each */
@@ -29,8 +29,8 @@ struct clusters {
 /* Bytes of tables that coll_clusters_make() needs, of b->room. */
 u64 coll_clusters_room(u32 ranks);
 
-struct clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
-				   const struct coll_tuning *tuning);
+struct coll_clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
+					const struct coll_tuning *tuning);
 
 /* Without tables, for costs: O(ranks). */
 u32 coll_clusters_count(const struct coll_call *call);
@@ -46,71 +46,72 @@ static inline u32 cluster_of(const struct coll_call *call, u32 rank)
 	return call->cluster ? call->cluster[rank] : 0;
 }
 
-static inline u32 cluster_size(const struct clusters *c, u32 cluster)
+static inline u32 cluster_size(const struct coll_clusters *c, u32 cluster)
 {
 	return c->first[cluster + 1] - c->first[cluster];
 }
 
-static inline const u32 *cluster_ranks(const struct clusters *c, u32 cluster)
+static inline const u32 *cluster_ranks(const struct coll_clusters *c, u32 cluster)
 {
 	return c->member + c->first[cluster];
 }
 
 /* Which of its cluster's members a rank is. */
-u32 coll_cluster_index(const struct clusters *c, u32 cluster, u32 rank);
+u32 coll_cluster_index(const struct coll_clusters *c, u32 cluster, u32 rank);
 
 /*
  * A lane serves a run of members, from the first on; the last of them is its
  * gateway: what goes around the ring reaches that one soon.
  */
-static inline u32 lane_first(const struct clusters *c, u32 cluster, u32 lane)
+static inline u32 lane_first(const struct coll_clusters *c, u32 cluster, u32 lane)
 {
 	return (u64)lane * cluster_size(c, cluster) / c->lanes;
 }
 
-static inline u32 gateway_index(const struct clusters *c, u32 cluster, u32 lane)
+static inline u32 gateway_index(const struct coll_clusters *c, u32 cluster, u32 lane)
 {
 	return lane_first(c, cluster, lane + 1) - 1;
 }
 
-static inline u32 gateway_rank(const struct clusters *c, u32 cluster, u32 lane)
+static inline u32 gateway_rank(const struct coll_clusters *c, u32 cluster, u32 lane)
 {
 	return cluster_ranks(c, cluster)[gateway_index(c, cluster, lane)];
 }
 
 /* The lane that serves a member. */
-static inline u32 lane_of(const struct clusters *c, u32 cluster, u32 index)
+static inline u32 lane_of(const struct coll_clusters *c, u32 cluster, u32 index)
 {
 	return ((u64)(index + 1) * c->lanes - 1) / cluster_size(c, cluster);
 }
 
-static inline bool is_gateway(const struct clusters *c)
+static inline bool is_gateway(const struct coll_clusters *c)
 {
 	return gateway_index(c, c->mine, lane_of(c, c->mine, c->index)) == c->index;
 }
 
 /* Lists the gateways of a lane, by cluster, in c->lane. */
-const u32 *coll_lane_ranks(const struct clusters *c, u32 lane);
+const u32 *coll_lane_ranks(const struct coll_clusters *c, u32 lane);
 
 /*
  * The call's blocks in the order of member[]: before[i] elements come before that
  * of member[i]; before[ranks] is all.
  */
-void coll_order_blocks(const struct clusters *c, const struct coll_call *call);
+void coll_order_blocks(const struct coll_clusters *c, const struct coll_call *call);
 
 /* Of a cluster's blocks together, in that order. */
-u64 coll_cluster_bytes(const struct clusters *c, const struct coll_call *call, u32 cluster);
+u64 coll_cluster_bytes(const struct coll_clusters *c, const struct coll_call *call, u32 cluster);
 
 /*
  * Where one rank of each cluster is enough, that is its *head*: the root at home,
  * the first member elsewhere; without a root, with rank 0 for one, everywhere the
  * first member. coll_head_ranks() lists them, by cluster, in c->lane.
  */
-u32 coll_head_index(const struct clusters *c, const struct coll_call *call, u32 root);
-const u32 *coll_head_ranks(const struct clusters *c, const struct coll_call *call, u32 root);
+u32 coll_head_index(const struct coll_clusters *c, const struct coll_call *call, u32 root);
+const u32 *coll_head_ranks(const struct coll_clusters *c, const struct coll_call *call, u32 root);
 
 /* The call as my cluster's ranks, or a lane's, make it among themselves. */
-static inline struct coll_call call_inside(const struct clusters *c, const struct coll_call *call,
+static inline struct coll_call call_inside(const struct coll_clusters *c,
+					   const struct coll_call *call,
 					   enum coll_collective collective)
 {
 	struct coll_call part = *call;
@@ -125,10 +126,11 @@ static inline struct coll_call call_inside(const struct clusters *c, const struc
 }
 
 /* gather(v), scatter(v), with my cluster's blocks one after the other: needs coll_order_blocks(). */
-struct coll_call coll_call_inside_v(const struct clusters *c, const struct coll_call *call,
+struct coll_call coll_call_inside_v(const struct coll_clusters *c, const struct coll_call *call,
 				    u32 root);
 
-static inline struct coll_call call_across(const struct clusters *c, const struct coll_call *call,
+static inline struct coll_call call_across(const struct coll_clusters *c,
+					   const struct coll_call *call,
 					   enum coll_collective collective)
 {
 	struct coll_call part = call_inside(c, call, collective);
@@ -170,11 +172,11 @@ struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_alg
 const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call);
 
 /* Reduces a vector at `in` inside my cluster: each gateway gets its lane's part at `sum`. */
-struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct clusters *c,
+struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,
 					       const struct coll_call *vector, u64 in, u64 sum);
 
 /* A vector's parts, one a lane: to counts[] and displs[] at the gateways of a cluster. */
-void coll_share_lanes(const struct clusters *c, u32 cluster, const struct coll_call *vector);
+void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct coll_call *vector);
 
 /* ---- costs -------------------------------------------------------------- */
 

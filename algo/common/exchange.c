@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "exchange.h"
 
-u32 coll_emit_take(struct coll_build *b, const struct exchange *x, u32 rank)
+u32 coll_emit_take(struct coll_build *b, const struct coll_exchange *x, u32 rank)
 {
-	const struct block block = block_from(x->call, rank);
+	const struct coll_block block = block_from(x->call, rank);
 
 	if (!block.bytes)
 		return COLL_NONE;
@@ -13,9 +13,9 @@ u32 coll_emit_take(struct coll_build *b, const struct exchange *x, u32 rank)
 	return coll_emit_recv(b, rank, x->c.displs[rank], block.bytes);
 }
 
-u32 coll_emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32 after)
+u32 coll_emit_give(struct coll_build *b, const struct coll_exchange *x, u32 rank, u32 after)
 {
-	const struct block block = block_to(x->call, rank);
+	const struct coll_block block = block_to(x->call, rank);
 
 	if (!block.bytes)
 		return COLL_NONE;
@@ -23,9 +23,10 @@ u32 coll_emit_give(struct coll_build *b, const struct exchange *x, u32 rank, u32
 	return coll_emit_send(b, rank, block.place, block.bytes);
 }
 
-void coll_emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u32 given, u32 taken)
+void coll_emit_land(struct coll_build *b, const struct coll_exchange *x, u32 rank, u32 given,
+		    u32 taken)
 {
-	const struct block block = block_from(x->call, rank);
+	const struct coll_block block = block_from(x->call, rank);
 
 	if (!x->call->in_place || !block.bytes)
 		return;
@@ -34,9 +35,9 @@ void coll_emit_land(struct coll_build *b, const struct exchange *x, u32 rank, u3
 	coll_emit_copy(b, block.place, x->c.displs[rank], block.bytes);
 }
 
-u32 coll_emit_exchange_inside(struct coll_build *b, const struct exchange *x)
+u32 coll_emit_exchange_inside(struct coll_build *b, const struct coll_exchange *x)
 {
-	const struct clusters *c = &x->c;
+	const struct coll_clusters *c = &x->c;
 	const u32 size = cluster_size(c, c->mine), *rank = cluster_ranks(c, c->mine);
 	u32 over = COLL_NONE, distance;
 

@@ -43,11 +43,11 @@ void coll_emit_guest(struct coll_build *b, const struct coll_call *call, u32 hos
 	coll_emit_recv(b, host, out, call_bytes(call));
 }
 
-struct partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
-			      u64 mine, u64 out)
+struct coll_partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
+				   u64 mine, u64 out)
 {
 	const u64 n = call_bytes(call), theirs = coll_emit_scratch(b, n);
-	struct partial sum = { out == COLL_ANYWHERE ? theirs : out, COLL_NONE };
+	struct coll_partial sum = { out == COLL_ANYWHERE ? theirs : out, COLL_NONE };
 	u32 received = coll_emit_recv(b, guest, theirs, n);
 
 	coll_emit_after(b, received);
@@ -58,12 +58,12 @@ struct partial coll_emit_host(struct coll_build *b, const struct coll_call *call
 	return sum;
 }
 
-struct partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
-				 u64 out)
+struct coll_partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
+				      u64 out)
 {
 	const u64 n = call_bytes(call);
 	const u32 v = rank_minus(call->rank, top, call->ranks);
-	struct partial sum = partial_input(call);
+	struct coll_partial sum = partial_input(call);
 	u32 distance;
 
 	for (distance = 1; distance < call->ranks - v && !(v & distance); distance *= 2) {
@@ -80,7 +80,7 @@ struct partial coll_emit_subtree(struct coll_build *b, const struct coll_call *c
 	return sum;
 }
 
-struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step)
+struct coll_halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step)
 {
 	const u32 size = seats >> (step + 1);
 	u32 kept = 0, sent, j;
@@ -89,7 +89,7 @@ struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, 
 		if (seat >> j & 1)
 			kept += seats >> (j + 1);
 	sent = kept ^ size;
-	return (struct halves){
+	return (struct coll_halves){
 		.kept = part_offset(call, seats, kept),
 		.kept_bytes = part_offset(call, seats, kept + size) -
 			      part_offset(call, seats, kept),
@@ -99,16 +99,16 @@ struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, 
 	};
 }
 
-struct partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
-				 const struct fold *fold, u32 seat, const u32 *rank,
-				 struct partial mine, u64 out, u32 *reading)
+struct coll_partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
+				      const struct coll_fold *fold, u32 seat, const u32 *rank,
+				      struct coll_partial mine, u64 out, u32 *reading)
 {
 	u32 i;
 
 	if (out == COLL_ANYWHERE && mine.ready != COLL_NONE)
 		out = mine.place;
 	for (i = 0; i < fold->exchanges; i++) {
-		const struct halves half = coll_halves_at(call, fold->seats, seat, i);
+		const struct coll_halves half = coll_halves_at(call, fold->seats, seat, i);
 		const u64 theirs = coll_emit_scratch(b, half.kept_bytes),
 			  own = mine.place + half.kept;
 		const bool below = seat >> i & 1;

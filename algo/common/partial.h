@@ -12,15 +12,15 @@
 /* "Anywhere in scratch", where a place for a result is asked for. */
 #define COLL_ANYWHERE (~(u64)0)
 
-struct partial {
+struct coll_partial {
 	u64 place;
 	u32 ready;	/* the op after which it is there; COLL_NONE: from the start */
 };
 
 /* What I have at the start: my own part. */
-static inline struct partial partial_input(const struct coll_call *call)
+static inline struct coll_partial partial_input(const struct coll_call *call)
 {
-	return (struct partial){ call_input(call), COLL_NONE };
+	return (struct coll_partial){ call_input(call), COLL_NONE };
 }
 
 /* As coll_emit_send() and coll_emit_recv(); a message that both sides know is empty is not sent. */
@@ -45,16 +45,16 @@ void coll_emit_guest(struct coll_build *b, const struct coll_call *call, u32 hos
 		     u64 out);
 
 /* Its host: the vector at `mine` with the guest's in it, at `out`. */
-struct partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
-			      u64 mine, u64 out);
+struct coll_partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
+				   u64 mine, u64 out);
 
 /*
  * The part of the binomial tree with root `top` below and including me: what my
  * subtree's ranks have, combined, at `out`. With top 0 each subtree is a run of
  * ranks, and their order is kept.
  */
-struct partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
-				 u64 out);
+struct coll_partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
+				      u64 out);
 
 /* My parent in that tree; the top has none: COLL_NONE. */
 static inline u32 subtree_parent(const struct coll_call *call, u32 top)
@@ -71,12 +71,12 @@ static inline u32 subtree_parent(const struct coll_call *call, u32 top)
  * order, so order is kept; the share of a seat lies where its bits, read
  * backwards, say.
  */
-struct halves {
+struct coll_halves {
 	u64 kept, kept_bytes;	/* offsets and sizes in the vector */
 	u64 sent, sent_bytes;
 };
 
-struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step);
+struct coll_halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step);
 
 /*
  * All steps. rank[i] is the partner's rank in step i. The result is what `mine`
@@ -85,9 +85,9 @@ struct halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, 
  * scratch, all of it where it is). reading[i], if not COLL_NONE, is the send of
  * step i out of the same place: until it is done, its half must stay.
  */
-struct partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
-				 const struct fold *fold, u32 seat, const u32 *rank,
-				 struct partial mine, u64 out, u32 *reading);
+struct coll_partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
+				      const struct coll_fold *fold, u32 seat, const u32 *rank,
+				      struct coll_partial mine, u64 out, u32 *reading);
 
 enum { STEPS_MAX = 24 };	/* log2 COLL_RANKS_MAX */
 

@@ -83,43 +83,43 @@ static inline u32 circulant_skip(u32 ranks, u32 rounds, u32 k)
  * in what the 2^K *seats* do. Neighbours, and seats in rank order, so that an
  * operation that does not commute keeps its order.
  */
-struct fold {
+struct coll_fold {
 	u32 exchanges;		/* K */
 	u32 seats;		/* 2^K */
 	u32 surplus;
 };
 
-static inline struct fold fold_of(u32 ranks)
+static inline struct coll_fold fold_of(u32 ranks)
 {
 	u32 k = log2_floor(ranks);
 
-	return (struct fold){ .exchanges = k, .seats = 1u << k, .surplus = ranks - (1u << k) };
+	return (struct coll_fold){ .exchanges = k, .seats = 1u << k, .surplus = ranks - (1u << k) };
 }
 
-static inline bool fold_is_guest(const struct fold *fold, u32 rank)
+static inline bool fold_is_guest(const struct coll_fold *fold, u32 rank)
 {
 	return rank < 2 * fold->surplus && !(rank & 1);
 }
 
 /* Seat of a rank that is no guest. */
-static inline u32 fold_seat(const struct fold *fold, u32 rank)
+static inline u32 fold_seat(const struct coll_fold *fold, u32 rank)
 {
 	return rank < 2 * fold->surplus ? rank / 2 : rank - fold->surplus;
 }
 
-static inline u32 fold_rank(const struct fold *fold, u32 seat)
+static inline u32 fold_rank(const struct coll_fold *fold, u32 seat)
 {
 	return seat < fold->surplus ? 2 * seat + 1 : seat + fold->surplus;
 }
 
 /* The first rank of a seat and its guest; fold_first(fold, seats) is `ranks`. */
-static inline u32 fold_first(const struct fold *fold, u32 seat)
+static inline u32 fold_first(const struct coll_fold *fold, u32 seat)
 {
 	return seat < fold->surplus ? 2 * seat : seat + fold->surplus;
 }
 
 /* Whether the seat hosts a guest, and who that is. */
-static inline bool fold_has_guest(const struct fold *fold, u32 seat)
+static inline bool fold_has_guest(const struct coll_fold *fold, u32 seat)
 {
 	return seat < fold->surplus;
 }

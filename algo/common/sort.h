@@ -5,23 +5,23 @@
 
 #include "core/port.h"
 
-struct sort_item {
+struct coll_sort_item {
 	u64 major, minor;
 	u64 value;
 };
 
-static inline bool sort_before(const struct sort_item *a, const struct sort_item *b)
+static inline bool sort_before(const struct coll_sort_item *a, const struct coll_sort_item *b)
 {
 	return a->major != b->major ? a->major < b->major : a->minor < b->minor;
 }
 
 /* Heap sort, ascending. O(n log n); items that are equal come in any order. */
-static inline void sort_items(struct sort_item *item, u32 count)
+static inline void sort_items(struct coll_sort_item *item, u32 count)
 {
 	u32 start = count / 2, end = count, parent, child;
 
 	while (end > 1) {
-		struct sort_item moved;
+		struct coll_sort_item moved;
 
 		if (start) {
 			moved = item[--start];

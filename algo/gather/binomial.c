@@ -12,7 +12,7 @@
 
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
-	const struct area area = coll_emit_area(b, call, COLL_OUT, 0);
+	const struct coll_area area = coll_emit_area(b, call, COLL_OUT, 0);
 	u32 m;
 
 	if (!call->in_place && block_bytes(call, call->rank))

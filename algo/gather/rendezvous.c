@@ -13,13 +13,14 @@
 
 enum { NEAR_LANES = 2 };	/* one sends while the other is asked */
 
-static u32 lanes_of(const struct clusters *c, const struct coll_call *call, u32 cluster)
+static u32 lanes_of(const struct coll_clusters *c, const struct coll_call *call, u32 cluster)
 {
 	return cluster == cluster_of(call, call->root) ? NEAR_LANES : c->lanes;
 }
 
 /* Which of those of its cluster that send a rank is. */
-static u32 turn_of(const struct clusters *c, const struct coll_call *call, u32 cluster, u32 index)
+static u32 turn_of(const struct coll_clusters *c, const struct coll_call *call, u32 cluster,
+		   u32 index)
 {
 	const u32 root = call->root;
 
@@ -27,7 +28,7 @@ static u32 turn_of(const struct clusters *c, const struct coll_call *call, u32 c
 			index > coll_cluster_index(c, cluster, root));
 }
 
-static void emit_sender(struct coll_build *b, const struct clusters *c,
+static void emit_sender(struct coll_build *b, const struct coll_clusters *c,
 			const struct coll_call *call)
 {
 	if (!call_bytes(call))
@@ -38,7 +39,7 @@ static void emit_sender(struct coll_build *b, const struct clusters *c,
 }
 
 /* One after the other, so that those of the lane are asked in turn. */
-static void emit_lane(struct coll_build *b, const struct clusters *c,
+static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		      const struct coll_call *call, u32 cluster, u32 lane)
 {
 	const u32 lanes = lanes_of(c, call, cluster), *rank = cluster_ranks(c, cluster);
@@ -62,7 +63,7 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 static void gather_rendezvous_emit(struct coll_build *b, const struct coll_call *call,
 				   const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u64 own = block_bytes(call, call->rank);
 	u32 k, lane;
 

@@ -10,22 +10,22 @@
 extern const struct coll_algo coll_gather_binomial;
 extern const struct coll_algo coll_gatherv_binomial;
 
-struct tiers {
-	struct clusters c;
+struct gather_tiers {
+	struct coll_clusters c;
 	const struct coll_call *call;
 	bool direct;		/* the root's OUT has the blocks by cluster and member */
 	u64 base;		/* the root's place for them */
 };
 
-static u64 cluster_place(const struct tiers *t, u32 cluster)
+static u64 cluster_place(const struct gather_tiers *t, u32 cluster)
 {
 	return t->base + t->c.before[t->c.first[cluster]] * t->call->element;
 }
 
 /* At the head, all of its cluster. */
-static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u64 place)
+static u32 emit_inside(struct coll_build *b, const struct gather_tiers *t, u32 head, u64 place)
 {
-	const struct clusters *c = &t->c;
+	const struct coll_clusters *c = &t->c;
 	const struct coll_call *call = t->call;
 	struct coll_call inside = coll_call_inside_v(c, call, head);
 	const struct coll_part part = {
@@ -43,7 +43,7 @@ static u32 emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u6
 			       &inside, &part).ready;
 }
 
-static void emit_unpack_cluster(struct coll_build *b, const struct tiers *t, u32 cluster,
+static void emit_unpack_cluster(struct coll_build *b, const struct gather_tiers *t, u32 cluster,
 				u32 ready)
 {
 	const struct coll_call *call = t->call;
@@ -60,7 +60,7 @@ static void emit_unpack_cluster(struct coll_build *b, const struct tiers *t, u32
 	}
 }
 
-static void emit_root(struct coll_build *b, const struct tiers *t, u32 inside)
+static void emit_root(struct coll_build *b, const struct gather_tiers *t, u32 inside)
 {
 	const u32 *head = coll_head_ranks(&t->c, t->call, t->call->root);
 	u32 k;
@@ -78,7 +78,7 @@ static void emit_root(struct coll_build *b, const struct tiers *t, u32 inside)
 static void gather_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
-	struct tiers t = {
+	struct gather_tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.base = COLL_PLACE(COLL_OUT, 0),

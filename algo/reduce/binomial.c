@@ -16,7 +16,7 @@ static void reduce_binomial_emit(struct coll_build *b, const struct coll_call *c
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
 	const u32 top = top_of(call), root = call->root;
-	struct partial sum;
+	struct coll_partial sum;
 	u32 sent;
 
 	(void)tuning;

@@ -11,7 +11,7 @@
  */
 #include "algo/common/partial.h"
 
-static u32 seat_rank(const struct fold *fold, u32 root, u32 seat)
+static u32 seat_rank(const struct coll_fold *fold, u32 root, u32 seat)
 {
 	u32 rank = fold_rank(fold, seat);
 
@@ -20,13 +20,13 @@ static u32 seat_rank(const struct fold *fold, u32 root, u32 seat)
 
 /* From the last partner back to the first, towards the root. */
 static void emit_gather(struct coll_build *b, const struct coll_call *call,
-			const struct fold *fold, u32 seat, u32 root_seat, const u32 *rank,
-			struct partial mine, const u32 *reading)
+			const struct coll_fold *fold, u32 seat, u32 root_seat, const u32 *rank,
+			struct coll_partial mine, const u32 *reading)
 {
 	u32 i = fold->exchanges;
 
 	while (i--) {
-		const struct halves half = coll_halves_at(call, fold->seats, seat, i);
+		const struct coll_halves half = coll_halves_at(call, fold->seats, seat, i);
 		u32 received;
 
 		if ((seat ^ root_seat) >> i & 1) {
@@ -45,13 +45,13 @@ static void emit_gather(struct coll_build *b, const struct coll_call *call,
 static void reduce_rabenseifner_emit(struct coll_build *b, const struct coll_call *call,
 				     const struct coll_tuning *tuning)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const u32 root = call->root, me = call->rank;
 	/* A guest and its host are neighbours, and share a seat. */
 	const u32 seat = me < 2 * fold.surplus ? me / 2 : me - fold.surplus;
 	const u32 root_seat = root < 2 * fold.surplus ? root / 2 : root - fold.surplus;
 	const u64 out = me == root ? COLL_PLACE(COLL_OUT, 0) : COLL_ANYWHERE;
-	struct partial mine = partial_input(call);
+	struct coll_partial mine = partial_input(call);
 	u32 rank[STEPS_MAX], reading[STEPS_MAX], i;
 
 	(void)tuning;
@@ -75,7 +75,7 @@ static double reduce_rabenseifner_cost(const struct coll_call *call,
 				       const struct coll_tuning *tuning,
 				       const struct coll_machine *m)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
 
 	(void)tuning;

@@ -16,7 +16,7 @@
 extern const struct coll_algo coll_reduce_binomial;
 
 /* The root gets the parts of its cluster's other gateways. */
-static void emit_collect(struct coll_build *b, const struct clusters *c,
+static void emit_collect(struct coll_build *b, const struct coll_clusters *c,
 			 const struct coll_call *vector, u64 offset, u32 unread)
 {
 	u32 lane;
@@ -34,7 +34,7 @@ static void emit_collect(struct coll_build *b, const struct clusters *c,
 }
 
 /* My lane's part at home, in `sum`, is complete, and goes to the root if I am not it. */
-static void emit_lane(struct coll_build *b, const struct clusters *c,
+static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		      const struct coll_call *vector, u32 lane, u64 offset, u64 sum,
 		      const struct coll_part_end *inside)
 {
@@ -65,7 +65,7 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 	}
 }
 
-static void emit_segment(struct coll_build *b, const struct clusters *c,
+static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 			 const struct coll_call *vector, u64 offset)
 {
 	const u32 lane = is_gateway(c) ? lane_of(c, c->mine, c->index) : c->lanes;
@@ -87,7 +87,7 @@ static void emit_segment(struct coll_build *b, const struct clusters *c,
 static void reduce_rabenseifner_extended_emit(struct coll_build *b, const struct coll_call *call,
 					      const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 	struct coll_call vector = *call;
 	u32 i;

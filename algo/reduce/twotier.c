@@ -13,7 +13,7 @@ extern const struct coll_algo coll_reduce_rabenseifner;
 static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 head = coll_head_index(&c, call, call->root);
 	struct coll_call tier = call_inside(&c, call, COLL_REDUCE);
 	struct coll_part part = {

@@ -40,7 +40,7 @@ struct circulant {
 	const struct coll_call *call;
 	u32 left;		/* blocks that are left: the first ones */
 	u32 summed;		/* of these, from the start, so many are in scratch */
-	struct partial sums;	/* there */
+	struct coll_partial sums;	/* there */
 	u32 reading[4];		/* sends that read the input */
 	u32 readings;
 };

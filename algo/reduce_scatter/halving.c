@@ -11,7 +11,7 @@
 #include "algo/common/partial.h"
 
 /* Where the blocks of the seat (the host's and before it its guest's) begin. */
-static u64 seat_offset(const struct coll_call *call, const struct fold *fold, u32 seat)
+static u64 seat_offset(const struct coll_call *call, const struct coll_fold *fold, u32 seat)
 {
 	return block_offset(call, fold_first(fold, seat));
 }
@@ -27,10 +27,11 @@ static void emit_surplus(struct coll_build *b, const struct coll_call *call)
 }
 
 /* The host's vector and its guest's, summed where the guest's came in. */
-static struct partial emit_fold_in(struct coll_build *b, const struct coll_call *call, u32 guest)
+static struct coll_partial emit_fold_in(struct coll_build *b, const struct coll_call *call,
+					u32 guest)
 {
 	const u64 n = block_offset(call, call->ranks);
-	struct partial sum = { coll_emit_scratch(b, n), COLL_NONE };
+	struct coll_partial sum = { coll_emit_scratch(b, n), COLL_NONE };
 	u32 received = coll_emit_recv_part(b, guest, sum.place, n);
 
 	coll_emit_after(b, received);
@@ -43,7 +44,7 @@ static struct partial emit_fold_in(struct coll_build *b, const struct coll_call 
  * scratch and sent, and mine, which is reduced into OUT once nobody reads there.
  */
 static void emit_last(struct coll_build *b, const struct coll_call *call, bool has_guest,
-		      u64 theirs, u32 received, struct partial mine, u32 reading)
+		      u64 theirs, u32 received, struct coll_partial mine, u32 reading)
 {
 	const u64 n = block_bytes(call, call->rank);
 	u64 guests = has_guest ? block_bytes(call, call->rank - 1) : 0;
@@ -62,11 +63,12 @@ static void emit_last(struct coll_build *b, const struct coll_call *call, bool h
 	coll_emit_reduce_out(b, theirs + guests, mine.place + guests, theirs + guests, n);
 }
 
-static void emit_seat(struct coll_build *b, const struct coll_call *call, const struct fold *fold)
+static void emit_seat(struct coll_build *b, const struct coll_call *call,
+		      const struct coll_fold *fold)
 {
 	const u32 seat = fold_seat(fold, call->rank);
 	const bool has_guest = fold_has_guest(fold, seat);
-	struct partial mine = partial_input(call);	/* offsets as in the whole vector */
+	struct coll_partial mine = partial_input(call);	/* offsets as in the whole vector */
 	u32 reading = COLL_NONE, i = fold->exchanges;
 
 	if (has_guest)
@@ -100,7 +102,7 @@ static void emit_seat(struct coll_build *b, const struct coll_call *call, const 
 static void reduce_scatter_halving_emit(struct coll_build *b, const struct coll_call *call,
 					const struct coll_tuning *tuning)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 
 	(void)tuning;
 	if (call->ranks == 1)
@@ -115,7 +117,7 @@ static double reduce_scatter_halving_cost(const struct coll_call *call,
 					  const struct coll_tuning *tuning,
 					  const struct coll_machine *m)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = block_offset(call, call->ranks);
 
 	(void)tuning;

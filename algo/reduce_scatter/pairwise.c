@@ -26,7 +26,8 @@ static u32 emit_sends(struct coll_build *b, const struct coll_call *call)
 
 /* The result: `spare` is one of the operands and lies in scratch. */
 static void emit_last(struct coll_build *b, const struct coll_call *call, u32 sent,
-		      const struct partial *left, const struct partial *right, u64 spare, u64 n)
+		      const struct coll_partial *left, const struct coll_partial *right, u64 spare,
+		      u64 n)
 {
 	coll_emit_after(b, left->ready);
 	coll_emit_after(b, right->ready);
@@ -40,8 +41,8 @@ static void reduce_scatter_pairwise_emit(struct coll_build *b, const struct coll
 {
 	const u32 ranks = call->ranks, last = ranks - 1;
 	const u64 n = block_bytes(call, call->rank);
-	struct partial low = { call_input(call) + block_offset(call, call->rank), COLL_NONE };
-	struct partial high = { 0, COLL_NONE };
+	struct coll_partial low = { call_input(call) + block_offset(call, call->rank), COLL_NONE };
+	struct coll_partial high = { 0, COLL_NONE };
 	u32 sent, k;
 
 	(void)tuning;
@@ -52,7 +53,7 @@ static void reduce_scatter_pairwise_emit(struct coll_build *b, const struct coll
 	sent = emit_sends(b, call);
 	for (k = 1; n && k < ranks; k++) {
 		const u32 from = rank_minus(call->rank, k, ranks);
-		struct partial *sum = from < call->rank ? &low : &high, theirs;
+		struct coll_partial *sum = from < call->rank ? &low : &high, theirs;
 
 		theirs.place = coll_emit_scratch(b, n);
 		theirs.ready = coll_emit_recv(b, from, theirs.place, n);

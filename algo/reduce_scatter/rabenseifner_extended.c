@@ -15,8 +15,8 @@
 extern const struct coll_algo coll_reduce_scatter_pairwise;
 
 /* A segment of every block. */
-struct segment {
-	const struct clusters *c;
+struct reduce_scatter_segment {
+	const struct coll_clusters *c;
 	const struct coll_call *call;
 	u32 parts, part;	/* of each block it has this part of so many */
 	u64 all;		/* the input, by lane, cluster and member */
@@ -32,14 +32,14 @@ static u64 block_elements(const struct coll_call *call, u32 rank)
 }
 
 /* Elements of a rank's block before this segment, and in it. */
-static u64 start_of(const struct segment *s, u32 rank)
+static u64 start_of(const struct reduce_scatter_segment *s, u32 rank)
 {
 	const u64 n = block_elements(s->call, rank);
 
 	return n / s->parts * s->part + (s->part < n % s->parts ? s->part : n % s->parts);
 }
 
-static u64 elements_of(const struct segment *s, u32 rank)
+static u64 elements_of(const struct reduce_scatter_segment *s, u32 rank)
 {
 	const u64 n = block_elements(s->call, rank);
 
@@ -47,7 +47,7 @@ static u64 elements_of(const struct segment *s, u32 rank)
 }
 
 /* Of the blocks that a lane serves in a cluster. */
-static u64 lane_elements(const struct segment *s, u32 cluster, u32 lane)
+static u64 lane_elements(const struct reduce_scatter_segment *s, u32 cluster, u32 lane)
 {
 	const u32 *rank = cluster_ranks(s->c, cluster);
 	u64 sum = 0;
@@ -59,7 +59,7 @@ static u64 lane_elements(const struct segment *s, u32 cluster, u32 lane)
 }
 
 /* Copies follow each other, so that the last of them ends all. */
-static void emit_pack_all(struct coll_build *b, struct segment *s)
+static void emit_pack_all(struct coll_build *b, struct reduce_scatter_segment *s)
 {
 	const u64 element = s->call->element, input = call_input(s->call);
 	u64 to = s->all;
@@ -85,9 +85,10 @@ static void emit_pack_all(struct coll_build *b, struct segment *s)
 }
 
 /* My lane's sums over my cluster, to `sum`; of no gateway nothing. */
-static struct coll_part_end emit_inside(struct coll_build *b, const struct segment *s, u64 sum)
+static struct coll_part_end emit_inside(struct coll_build *b,
+					const struct reduce_scatter_segment *s, u64 sum)
 {
-	const struct clusters *c = s->c;
+	const struct coll_clusters *c = s->c;
 	struct coll_call inside = call_inside(c, s->call, COLL_REDUCE_SCATTER);
 	const struct coll_part part = {
 		.rank = cluster_ranks(c, c->mine),
@@ -110,10 +111,10 @@ static struct coll_part_end emit_inside(struct coll_build *b, const struct segme
 }
 
 /* Over all clusters, of the blocks that my lane serves in mine; to `mine`. */
-static u32 emit_across(struct coll_build *b, const struct segment *s, u32 lane, u64 sum, u64 mine,
-		       u32 after)
+static u32 emit_across(struct coll_build *b, const struct reduce_scatter_segment *s, u32 lane,
+		       u64 sum, u64 mine, u32 after)
 {
-	const struct clusters *c = s->c;
+	const struct coll_clusters *c = s->c;
 	struct coll_call across = call_across(c, s->call, COLL_REDUCE_SCATTER);
 	const struct coll_part part = {
 		.rank = coll_lane_ranks(c, lane),
@@ -134,10 +135,10 @@ static u32 emit_across(struct coll_build *b, const struct segment *s, u32 lane, 
 }
 
 /* From my lane's gateway to its members, and to OUT, which is read no more. */
-static void emit_hand_out(struct coll_build *b, const struct segment *s, u32 lane, u64 mine,
-			  u32 ready)
+static void emit_hand_out(struct coll_build *b, const struct reduce_scatter_segment *s, u32 lane,
+			  u64 mine, u32 ready)
 {
-	const struct clusters *c = s->c;
+	const struct coll_clusters *c = s->c;
 	const struct coll_call *call = s->call;
 	const u32 *rank = cluster_ranks(c, c->mine);
 	const u64 own = elements_of(s, call->rank) * call->element;
@@ -166,9 +167,9 @@ static void emit_hand_out(struct coll_build *b, const struct segment *s, u32 lan
 	}
 }
 
-static void emit_segment(struct coll_build *b, struct segment *s)
+static void emit_segment(struct coll_build *b, struct reduce_scatter_segment *s)
 {
-	const struct clusters *c = s->c;
+	const struct coll_clusters *c = s->c;
 	const u32 lane = lane_of(c, c->mine, c->index);
 	u64 sum = COLL_PLACE(COLL_SCRATCH, 0), mine = sum, lanes = 0;
 	struct coll_part_end inside;
@@ -200,9 +201,9 @@ static void reduce_scatter_rabenseifner_extended_emit(struct coll_build *b,
 						      const struct coll_call *call,
 						      const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u64 base = coll_emit_scratch(b, blocks_bytes(call, 0, call->ranks));
-	struct segment s = {
+	struct reduce_scatter_segment s = {
 		.c = &c,
 		.call = call,
 		.parts = segments_of(call, tuning),

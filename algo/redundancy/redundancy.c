@@ -27,27 +27,28 @@ static u32 at_most(u64 value, u32 most)
 	return value < most ? value : most;
 }
 
-struct redundancy coll_redundancy_of(const struct coll_call *call, const struct coll_tuning *tuning)
+struct coll_redundancy coll_redundancy_of(const struct coll_call *call,
+					  const struct coll_tuning *tuning)
 {
 	const u64 t = tuning->redundancy == COLL_UNSET ? 1 : tuning->redundancy;
 
-	return (struct redundancy){ at_most(t, log2_floor(call->ranks)), 0 };
+	return (struct coll_redundancy){ at_most(t, log2_floor(call->ranks)), 0 };
 }
 
-struct redundancy coll_redundancy_relayed_of(const struct coll_call *call,
-					     const struct coll_tuning *tuning)
+struct coll_redundancy coll_redundancy_relayed_of(const struct coll_call *call,
+						  const struct coll_tuning *tuning)
 {
 	const u32 exchanges = log2_floor(call->ranks), usual = exchanges / REDUNDANCY_RELAY_EVERY;
 	const u64 t = tuning->redundancy == COLL_UNSET ? REDUNDANCY_RELAYED_T : tuning->redundancy;
 	const u64 relays = tuning->relays == COLL_UNSET ? usual + !usual : tuning->relays;
 
-	return (struct redundancy){ at_most(t, exchanges),
-				    at_most(relays, exchanges ? exchanges - 1 : 0) };
+	return (struct coll_redundancy){ at_most(t, exchanges),
+					 at_most(relays, exchanges ? exchanges - 1 : 0) };
 }
 
 /* ---- one kind of noise ------------------------------------------------------ */
 
-struct kind {
+struct redundancy_kind {
 	u32 exchanges;		/* K */
 	double duration, rate;
 	double fresh;		/* chance that it holds up a rank (a message) in one exchange */
@@ -57,36 +58,37 @@ struct kind {
 	bool link;
 };
 
-static struct kind kind_of_ranks(const struct coll_noise_rate *noise, const struct coll_machine *m,
-				 u32 exchanges, double way, double work)
+static struct redundancy_kind kind_of_ranks(const struct coll_noise_rate *noise,
+					    const struct coll_machine *m, u32 exchanges, double way,
+					    double work)
 {
 	const double window = m->noise_event ? work : way + work;
 
-	return (struct kind){
+	return (struct redundancy_kind){
 		.exchanges = exchanges, .duration = noise->duration, .rate = noise->rate,
 		.fresh = -expm1(-noise->rate * window), .grain = m->grain,
 		.cells = m->noise_event ? 1 : CELLS, .own = !m->noise_event,
 	};
 }
 
-static struct kind kind_of_messages(const struct coll_noise_rate *noise, bool event, u32 exchanges,
-				    double way)
+static struct redundancy_kind kind_of_messages(const struct coll_noise_rate *noise, bool event,
+					       u32 exchanges, double way)
 {
 	const double window = way + (event ? 0 : noise->duration);
 
-	return (struct kind){
+	return (struct redundancy_kind){
 		.exchanges = exchanges, .duration = noise->duration, .rate = noise->rate,
 		.fresh = -expm1(-noise->rate * window), .cells = 1, .link = true,
 	};
 }
 
-static u32 points_of(const struct kind *kind)
+static u32 points_of(const struct redundancy_kind *kind)
 {
 	return DELAYS * kind->cells;
 }
 
 /* Chance that a rank is late by more than point j when it begins: a rest, or the grain's. */
-static double start_tail(const struct kind *kind, u32 j)
+static double start_tail(const struct redundancy_kind *kind, u32 j)
 {
 	if (!kind->own || j >= kind->cells)
 		return 0;
@@ -130,7 +132,8 @@ static double power_of_two(u32 exponent)
  * From tail[j], the chance that a rank is late by more than point j before an
  * exchange, to cross[j]: that neither it nor its partner is, but it is after it.
  */
-static void redundancy_crossing(const struct kind *kind, const double *tail, double *cross)
+static void redundancy_crossing(const struct redundancy_kind *kind, const double *tail,
+				double *cross)
 {
 	const double part = kind->rate * kind->duration / kind->cells;
 	const u32 points = points_of(kind);
@@ -186,7 +189,7 @@ static double block_clean(const double *hits, u32 from, u32 to, u32 redundancy)
 }
 
 /* Exchanges from + 1 .. to of all ranks; *all of them clean at point j is made less. */
-static void redundancy_stage(const struct kind *kind, u32 from, u32 to, u32 redundancy,
+static void redundancy_stage(const struct redundancy_kind *kind, u32 from, u32 to, u32 redundancy,
 			     double *tail, double *all)
 {
 	const u32 points = points_of(kind);
@@ -213,7 +216,8 @@ static void redundancy_stage(const struct kind *kind, u32 from, u32 to, u32 redu
 }
 
 /* late[j]: the chance that the result is later than point j somewhere. */
-static void redundancy_delays(const struct kind *kind, struct redundancy with, double *late)
+static void redundancy_delays(const struct redundancy_kind *kind, struct coll_redundancy with,
+			      double *late)
 {
 	const u32 points = points_of(kind);
 	double tail[POINTS], all[POINTS];
@@ -236,7 +240,7 @@ static void redundancy_delays(const struct kind *kind, struct redundancy with, d
 }
 
 /* That some rank is held up for longer than point j, whatever becomes of the others. */
-static double redundancy_held(const struct kind *kind, u32 j, double seconds)
+static double redundancy_held(const struct redundancy_kind *kind, u32 j, double seconds)
 {
 	if (j >= kind->cells)
 		return 0;
@@ -244,13 +248,13 @@ static double redundancy_held(const struct kind *kind, u32 j, double seconds)
 		      (seconds + kind->duration * (1 - (double)j / kind->cells)));
 }
 
-static double first_held(const struct kind *kind, u32 j)
+static double first_held(const struct redundancy_kind *kind, u32 j)
 {
 	return redundancy_held(kind, j, kind->grain + kind->exchanges * kind->fresh / kind->rate);
 }
 
 /* Who is held up when the result comes is late for that alone. */
-static void add_own(const struct kind *kind, double *late)
+static void add_own(const struct redundancy_kind *kind, double *late)
 {
 	const u32 points = points_of(kind);
 	double sum[POINTS];
@@ -266,7 +270,7 @@ static void add_own(const struct kind *kind, double *late)
 }
 
 /* Mean seconds; rests are spread evenly over a cell, whole events are not. */
-static double mean_of(const struct kind *kind, const double *late)
+static double mean_of(const struct redundancy_kind *kind, const double *late)
 {
 	const u32 points = points_of(kind);
 	double sum = kind->own ? -late[0] / 2 : 0;
@@ -278,13 +282,13 @@ static double mean_of(const struct kind *kind, const double *late)
 }
 
 /* Mean seconds that this kind adds. `hop`: what a result handed on costs instead. */
-static double delay_of(const struct kind *kind, struct redundancy with, double hop)
+static double delay_of(const struct redundancy_kind *kind, struct coll_redundancy with, double hop)
 {
 	const u32 points = points_of(kind);
 	double plain[POINTS], late[POINTS], hops = 0;
 	u32 j;
 
-	redundancy_delays(kind, (struct redundancy){ 0, 0 }, plain);
+	redundancy_delays(kind, (struct coll_redundancy){ 0, 0 }, plain);
 	if (!with.exchanges)
 		return mean_of(kind, plain);
 	redundancy_delays(kind, with, late);
@@ -299,7 +303,7 @@ static double delay_of(const struct kind *kind, struct redundancy with, double h
 }
 
 /* Of that, what the first event of some rank does by itself. */
-static double first_of(const struct kind *kind)
+static double first_of(const struct redundancy_kind *kind)
 {
 	double late[POINTS] = { 0 };
 	u32 j;
@@ -322,14 +326,14 @@ static double extra_of(const struct coll_call *call, const struct coll_machine *
 	return m->overhead + call_bytes(call) * m->beta;
 }
 
-static double delay_with(const struct coll_call *call, struct redundancy with,
+static double delay_with(const struct coll_call *call, struct coll_redundancy with,
 			 const struct coll_machine *m, bool again)
 {
 	const u32 exchanges = log2_ceil(call->ranks);
 	const double way = way_of(call, m), work = call_bytes(call) * m->gamma;
 	const double hop = way + with.exchanges * extra_of(call, m) / 2;
 	double sum = 0;
-	struct kind kind;
+	struct redundancy_kind kind;
 	u32 i;
 
 	if (with.exchanges > T_MAX)
@@ -347,22 +351,22 @@ static double delay_with(const struct coll_call *call, struct redundancy with,
 	return sum > 0 ? sum : 0;
 }
 
-double coll_redundancy_delay(const struct coll_call *call, struct redundancy with,
+double coll_redundancy_delay(const struct coll_call *call, struct coll_redundancy with,
 			     const struct coll_machine *m)
 {
 	return delay_with(call, with, m, false);
 }
 
-double coll_redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+double coll_redundancy_delay_again(const struct coll_call *call, struct coll_redundancy with,
 				   const struct coll_machine *m)
 {
 	return delay_with(call, with, m, true);
 }
 
-double coll_redundancy_cost(const struct coll_call *call, struct redundancy with,
+double coll_redundancy_cost(const struct coll_call *call, struct coll_redundancy with,
 			    const struct coll_machine *m)
 {
-	const struct fold fold = fold_of(call->ranks);
+	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
 	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
 	const u32 redundant = with.exchanges * (with.relays + (fold.surplus ? 2 : 1));
@@ -373,17 +377,17 @@ double coll_redundancy_cost(const struct coll_call *call, struct redundancy with
 				      (with.exchanges ? 2 * n * m->gamma : 0));
 }
 
-static double redundancy_total(const struct coll_call *call, struct redundancy with,
+static double redundancy_total(const struct coll_call *call, struct coll_redundancy with,
 			       const struct coll_machine *m)
 {
 	return coll_redundancy_cost(call, with, m) + coll_redundancy_delay(call, with, m);
 }
 
-struct redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
-				       const struct coll_machine *m)
+struct coll_redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
+					    const struct coll_machine *m)
 {
 	const u32 exchanges = log2_floor(call->ranks);
-	struct redundancy best = { 0, 0 }, with;
+	struct coll_redundancy best = { 0, 0 }, with;
 	double least;
 
 	if (m->noise[0].rate <= 0 && m->link_noise.rate <= 0)

@@ -14,18 +14,18 @@ enum {
 	REDUNDANCY_RELAY_EVERY = 5,	/* and a relay after so many exchanges */
 };
 
-struct redundancy {
+struct coll_redundancy {
 	u32 exchanges;		/* T; 0: the plain butterfly */
 	u32 relays;		/* blocks' results are handed on after so many exchanges */
 };
 
 /* The k-th of the relays (1 .. relays) comes after this exchange of K: evenly spread. */
-static inline u32 redundancy_relay_after(u32 exchanges, struct redundancy with, u32 k)
+static inline u32 redundancy_relay_after(u32 exchanges, struct coll_redundancy with, u32 k)
 {
 	return exchanges * k / (with.relays + 1);
 }
 
-static inline bool redundancy_relays_at(u32 exchanges, struct redundancy with, u32 after)
+static inline bool redundancy_relays_at(u32 exchanges, struct coll_redundancy with, u32 after)
 {
 	u32 k;
 
@@ -36,24 +36,24 @@ static inline bool redundancy_relays_at(u32 exchanges, struct redundancy with, u
 }
 
 /* What butterfly-redundant and butterfly-relayed make of their options. */
-struct redundancy coll_redundancy_of(const struct coll_call *call,
-				     const struct coll_tuning *tuning);
-struct redundancy coll_redundancy_relayed_of(const struct coll_call *call,
-					     const struct coll_tuning *tuning);
+struct coll_redundancy coll_redundancy_of(const struct coll_call *call,
+					  const struct coll_tuning *tuning);
+struct coll_redundancy coll_redundancy_relayed_of(const struct coll_call *call,
+						  const struct coll_tuning *tuning);
 
 /* Seconds without noise. */
-double coll_redundancy_cost(const struct coll_call *call, struct redundancy with,
+double coll_redundancy_cost(const struct coll_call *call, struct coll_redundancy with,
 			    const struct coll_machine *m);
 
 /*
  * Seconds that noise adds on average. `exchanges` may be more than ranks there
  * are: with T = 0 this is what any algorithm suffers that has so many rounds.
  */
-double coll_redundancy_delay(const struct coll_call *call, struct redundancy with,
+double coll_redundancy_delay(const struct coll_call *call, struct coll_redundancy with,
 			     const struct coll_machine *m);
 
 /* Of that, what comes on top of what one rank's event does by itself. */
-double coll_redundancy_delay_again(const struct coll_call *call, struct redundancy with,
+double coll_redundancy_delay_again(const struct coll_call *call, struct coll_redundancy with,
 				   const struct coll_machine *m);
 
 /*
@@ -61,7 +61,7 @@ double coll_redundancy_delay_again(const struct coll_call *call, struct redundan
  * together; as few as do within 1 %. Without noise: none. Takes some milliseconds a
  * kind of noise.
  */
-struct redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
-				       const struct coll_machine *m);
+struct coll_redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
+					    const struct coll_machine *m);
 
 #endif

@@ -23,7 +23,7 @@ static void emit_scan(struct coll_build *b, const struct coll_call *call,
 		      const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
-	struct partial sum = partial_input(call);
+	struct coll_partial sum = partial_input(call);
 	u32 distance, first = COLL_NONE;	/* the send that reads my input */
 
 	(void)tuning;
@@ -62,13 +62,14 @@ static void emit_scan(struct coll_build *b, const struct coll_call *call,
 struct exscan {
 	const struct coll_call *call;
 	bool detour;
-	struct partial with, without;
+	struct coll_partial with, without;
 	u32 sent;	/* the send that reads my input */
 	u32 used;	/* the reduction that reads it and the first prefix */
 };
 
 /* Made first, and only while somebody waits for it. */
-static void add_with(struct coll_build *b, struct exscan *x, u32 distance, struct partial below)
+static void add_with(struct coll_build *b, struct exscan *x, u32 distance,
+		     struct coll_partial below)
 {
 	const u64 n = call_bytes(x->call), next = coll_emit_scratch(b, n);
 
@@ -80,7 +81,8 @@ static void add_with(struct coll_build *b, struct exscan *x, u32 distance, struc
 		x->used = x->with.ready;
 }
 
-static void add_without(struct coll_build *b, struct exscan *x, u32 distance, struct partial below)
+static void add_without(struct coll_build *b, struct exscan *x, u32 distance,
+			struct coll_partial below)
 {
 	const bool last = !has_below(x->call, 2 * distance);
 	const u64 n = call_bytes(x->call), out = COLL_PLACE(COLL_OUT, 0);
@@ -117,7 +119,7 @@ static void emit_exscan(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	for (distance = 1; distance < call->ranks; distance *= 2) {
-		struct partial below = { COLL_PLACE(COLL_OUT, 0), COLL_NONE };
+		struct coll_partial below = { COLL_PLACE(COLL_OUT, 0), COLL_NONE };
 		u32 sent;
 
 		if (has_below(call, distance)) {

@@ -28,7 +28,7 @@ static void emit_scan_segment(struct coll_build *b, const struct coll_call *call
 	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
 	const u64 below = call->rank ? coll_emit_scratch(b, bytes) : own;
 	const u32 received = emit_below(b, call, below, bytes);
-	struct partial sum = { own, COLL_NONE };
+	struct coll_partial sum = { own, COLL_NONE };
 
 	if (call->rank) {
 		coll_emit_after(b, received);
@@ -51,7 +51,7 @@ static void emit_exscan_segment(struct coll_build *b, const struct coll_call *ca
 	const bool detour = call->rank && call->in_place && has_above(call);
 	const u64 below = detour ? coll_emit_scratch(b, bytes) : out;
 	const u32 received = emit_below(b, call, below, bytes);
-	struct partial sum = { own, COLL_NONE };
+	struct coll_partial sum = { own, COLL_NONE };
 
 	if (!has_above(call))
 		return;

@@ -11,8 +11,8 @@
 extern const struct coll_algo coll_exscan_doubling;
 extern const struct coll_algo coll_scan_doubling;
 
-struct tiers {
-	struct clusters c;
+struct scan_tiers {
+	struct coll_clusters c;
 	const struct coll_call *call;
 	bool last;		/* of my cluster */
 	u64 mine;		/* what the scan inside gives me ... */
@@ -22,7 +22,7 @@ struct tiers {
 	struct coll_part_end inside;
 };
 
-static const u32 *last_ranks(const struct clusters *c)
+static const u32 *last_ranks(const struct coll_clusters *c)
 {
 	u32 i;
 
@@ -31,7 +31,7 @@ static const u32 *last_ranks(const struct clusters *c)
 	return c->lane;
 }
 
-static void emit_inside(struct coll_build *b, struct tiers *t)
+static void emit_inside(struct coll_build *b, struct scan_tiers *t)
 {
 	const bool exscan = t->call->collective == COLL_EXSCAN;
 	struct coll_call call = call_inside(&t->c, t->call, t->call->collective);
@@ -61,7 +61,7 @@ static void emit_inside(struct coll_build *b, struct tiers *t)
 }
 
 /* Returns the op after which the last rank of a cluster has `lower`. */
-static u32 emit_across(struct coll_build *b, const struct tiers *t)
+static u32 emit_across(struct coll_build *b, const struct scan_tiers *t)
 {
 	struct coll_call call = call_across(&t->c, t->call, COLL_EXSCAN);
 	const struct coll_part part = {
@@ -79,7 +79,7 @@ static u32 emit_across(struct coll_build *b, const struct tiers *t)
 	return emit_both(b, end.ready, end.sent);	/* `total` may be my input */
 }
 
-static u32 emit_spread(struct coll_build *b, const struct tiers *t, u32 after)
+static u32 emit_spread(struct coll_build *b, const struct scan_tiers *t, u32 after)
 {
 	struct coll_call call = call_inside(&t->c, t->call, COLL_BCAST);
 	const struct coll_part part = {
@@ -100,7 +100,7 @@ static void scan_twotier_emit(struct coll_build *b, const struct coll_call *call
 			      const struct coll_tuning *tuning)
 {
 	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
-	struct tiers t = {
+	struct scan_tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.mine = coll_emit_scratch(b, n),

@@ -14,7 +14,7 @@ extern const struct coll_algo coll_gather_binomial;
 
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
-	const struct area area = coll_emit_area(b, call, COLL_IN, 0);
+	const struct coll_area area = coll_emit_area(b, call, COLL_IN, 0);
 	const u64 mine = block_bytes(call, call->rank);
 	u32 m;
 

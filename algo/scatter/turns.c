@@ -13,13 +13,13 @@
 enum { NEAR_LANES = 2 };
 
 /* Whether the root waits to hear that a block has come there. */
-static bool scatter_turns_answers(const struct clusters *c, const struct coll_call *call,
+static bool scatter_turns_answers(const struct coll_clusters *c, const struct coll_call *call,
 				  u32 cluster)
 {
 	return cluster != cluster_of(call, call->root) && cluster_size(c, cluster) > c->lanes;
 }
 
-static void emit_receiver(struct coll_build *b, const struct clusters *c,
+static void emit_receiver(struct coll_build *b, const struct coll_clusters *c,
 			  const struct coll_call *call)
 {
 	u32 come;
@@ -33,7 +33,7 @@ static void emit_receiver(struct coll_build *b, const struct clusters *c,
 	coll_emit_send(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0);
 }
 
-static void emit_lane(struct coll_build *b, const struct clusters *c,
+static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		      const struct coll_call *call, u32 cluster, u32 lane, u32 lanes)
 {
 	const u32 *rank = cluster_ranks(c, cluster);
@@ -56,7 +56,7 @@ static void emit_lane(struct coll_build *b, const struct clusters *c,
 static void scatter_turns_emit(struct coll_build *b, const struct coll_call *call,
 			       const struct coll_tuning *tuning)
 {
-	const struct clusters c = coll_clusters_make(b, call, tuning);
+	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u64 own = block_bytes(call, call->rank);
 	u32 k, lane;
 

@@ -11,15 +11,16 @@ extern const struct coll_algo coll_gather_twotier;
 extern const struct coll_algo coll_scatter_binomial;
 extern const struct coll_algo coll_scatterv_binomial;
 
-struct tiers {
-	struct clusters c;
+struct scatter_tiers {
+	struct coll_clusters c;
 	const struct coll_call *call;
 	bool direct;		/* the root's IN has the blocks by cluster and member */
 	u64 base;		/* the root's place for them */
 };
 
 /* Where the root has a cluster's blocks one after the other, once *ready is done. */
-static u64 emit_pack_cluster(struct coll_build *b, const struct tiers *t, u32 cluster, u32 *ready)
+static u64 emit_pack_cluster(struct coll_build *b, const struct scatter_tiers *t, u32 cluster,
+			     u32 *ready)
 {
 	const struct coll_call *call = t->call;
 	u32 i;
@@ -38,7 +39,7 @@ static u64 emit_pack_cluster(struct coll_build *b, const struct tiers *t, u32 cl
 	return t->base + t->c.before[t->c.first[cluster]] * call->element;
 }
 
-static void emit_far(struct coll_build *b, const struct tiers *t)
+static void emit_far(struct coll_build *b, const struct scatter_tiers *t)
 {
 	const u32 *head = coll_head_ranks(&t->c, t->call, t->call->root);
 	u32 k, ready;
@@ -54,9 +55,10 @@ static void emit_far(struct coll_build *b, const struct tiers *t)
 	}
 }
 
-static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u64 place, u32 ready)
+static void emit_inside(struct coll_build *b, const struct scatter_tiers *t, u32 head, u64 place,
+			u32 ready)
 {
-	const struct clusters *c = &t->c;
+	const struct coll_clusters *c = &t->c;
 	const bool v = t->call->collective == COLL_SCATTERV;
 	const struct coll_call inside = coll_call_inside_v(c, t->call, head);
 	const struct coll_part part = {
@@ -74,7 +76,7 @@ static void emit_inside(struct coll_build *b, const struct tiers *t, u32 head, u
 static void scatter_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				 const struct coll_tuning *tuning)
 {
-	struct tiers t = {
+	struct scatter_tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
 		.base = COLL_PLACE(COLL_IN, 0),

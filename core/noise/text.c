@@ -11,7 +11,7 @@
 
 /* ---- times -------------------------------------------------------------------- */
 
-static const struct unit {
+static const struct noise_unit {
 	const char *name;
 	u64 ns;
 } units[] = {
@@ -132,20 +132,20 @@ static bool read_shape(const char *text, u32 *shape)
 
 /* ---- models ------------------------------------------------------------------- */
 
-struct reading {
+struct noise_reading {
 	struct coll_noise_said *said;
 	const char *file;
 	u32 cpu;
 };
 
-static bool read_file(const char *text, struct reading *reading)
+static bool read_file(const char *text, struct noise_reading *reading)
 {
 	reading->said->model.length = COLL_NOISE_TABLE;
 	reading->file = text;
 	return *text;
 }
 
-enum key {
+enum noise_key {
 	KEY_PERIOD, KEY_RATE, KEY_DURATION, KEY_LENGTH, KEY_SHAPE, KEY_TABLE, KEY_LONGEST,
 	KEY_PHASE, KEY_STREAMS, KEY_SEED, KEY_CPU, KEYS,
 };
@@ -167,7 +167,7 @@ static const char *const valid[KEYS] = {
 	[KEY_CPU] = "a CPU's number",
 };
 
-static bool read_value(struct reading *reading, enum key key, const char *value)
+static bool read_value(struct noise_reading *reading, enum noise_key key, const char *value)
 {
 	struct coll_noise_model *model = &reading->said->model;
 
@@ -210,7 +210,7 @@ static int refuse_key(const char *name, struct coll_text_error *error)
 }
 
 /* One "key=value". */
-static int read_pair(struct reading *reading, char *pair, struct coll_text_error *error)
+static int read_pair(struct noise_reading *reading, char *pair, struct coll_text_error *error)
 {
 	char *value = strchrnul(pair, '=');
 	int k;
@@ -226,7 +226,7 @@ static int read_pair(struct reading *reading, char *pair, struct coll_text_error
 	return 0;
 }
 
-static int read_pairs(struct reading *reading, char *text, struct coll_text_error *error)
+static int read_pairs(struct noise_reading *reading, char *text, struct coll_text_error *error)
 {
 	char *save, *pair = strtok_r(text, ",", &save);
 	int wrong = 0;
@@ -241,7 +241,7 @@ static int read_pairs(struct reading *reading, char *text, struct coll_text_erro
 	return wrong;
 }
 
-static int read_table(struct reading *reading, struct coll_text_error *error)
+static int read_table(struct noise_reading *reading, struct coll_text_error *error)
 {
 	struct coll_noise_said *said = reading->said;
 	u64 length;
@@ -264,7 +264,7 @@ static int read_table(struct reading *reading, struct coll_text_error *error)
 	return 0;
 }
 
-static int read_model(struct reading *reading, char *text, struct coll_text_error *error)
+static int read_model(struct noise_reading *reading, char *text, struct coll_text_error *error)
 {
 	struct coll_noise_said *said = reading->said;
 	char *rest = strchrnul(text, ':');
@@ -292,7 +292,7 @@ static int read_model(struct reading *reading, char *text, struct coll_text_erro
 int coll_noise_parse(const char *text, u64 seed, struct coll_noise_said *said,
 		     struct coll_text_error *error)
 {
-	struct reading reading = { .said = said, .cpu = COLL_NONE };
+	struct noise_reading reading = { .said = said, .cpu = COLL_NONE };
 	char *copy = strdup(text);
 	int wrong;
 

@@ -7,14 +7,14 @@
 #include "text.h"
 #include "core/text_said.h"
 
-struct spans {
+struct noise_spans {
 	struct coll_noise_span *span;
 	u32 count;
 	u32 cpu;	/* COLL_NONE: not chosen yet */
 	u64 length;
 };
 
-static int noise_text_spans_add(struct spans *spans, u64 start, u64 duration,
+static int noise_text_spans_add(struct noise_spans *spans, u64 start, u64 duration,
 				struct coll_text_error *error)
 {
 	struct coll_noise_span *more;
@@ -34,7 +34,7 @@ static int noise_text_spans_add(struct spans *spans, u64 start, u64 duration,
 }
 
 /* Whether events of this CPU are wanted; the first CPU is, unless one was asked for. */
-static bool noise_text_spans_wanted(struct spans *spans, u32 cpu)
+static bool noise_text_spans_wanted(struct noise_spans *spans, u32 cpu)
 {
 	if (spans->cpu == COLL_NONE)
 		spans->cpu = cpu;
@@ -44,7 +44,7 @@ static bool noise_text_spans_wanted(struct spans *spans, u32 cpu)
 /* ---- text --------------------------------------------------------------------- */
 
 /* Netgauge and LogGOPSim. */
-static int read_pair(struct spans *spans, const char *line, struct coll_text_error *error)
+static int read_pair(struct noise_spans *spans, const char *line, struct coll_text_error *error)
 {
 	u64 start, duration;
 
@@ -57,7 +57,7 @@ static int read_pair(struct spans *spans, const char *line, struct coll_text_err
 }
 
 /* The parts of a gap, or what has none. */
-static int add_traced(struct spans *spans, const struct coll_noise_traced *traced,
+static int add_traced(struct noise_spans *spans, const struct coll_noise_traced *traced,
 		      struct coll_text_error *error)
 {
 	if (traced->duration > COLL_NOISE_DURATION_MAX)
@@ -78,7 +78,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* A trace comes in the order of ends, on a clock that began at boot. */
-static void from_zero(struct spans *spans)
+static void from_zero(struct noise_spans *spans)
 {
 	u64 first;
 	u32 i;
@@ -90,7 +90,7 @@ static void from_zero(struct spans *spans)
 	spans->length -= first;
 }
 
-static int read_text(struct spans *spans, FILE *file, struct coll_text_error *error)
+static int read_text(struct noise_spans *spans, FILE *file, struct coll_text_error *error)
 {
 	struct coll_noise_traced traced;
 	bool osnoise = false;
@@ -122,7 +122,7 @@ static int cut_short(struct coll_text_error *error)
 }
 
 /* The entry of the CPU that is wanted. */
-static int find_cpu(struct spans *spans, FILE *file, u32 cpus, struct coll_noise_cpu *found,
+static int find_cpu(struct noise_spans *spans, FILE *file, u32 cpus, struct coll_noise_cpu *found,
 		    struct coll_text_error *error)
 {
 	struct coll_noise_cpu cpu;
@@ -137,7 +137,7 @@ static int find_cpu(struct spans *spans, FILE *file, u32 cpus, struct coll_noise
 	return 0;
 }
 
-static int read_capture(struct spans *spans, FILE *file, struct coll_text_error *error)
+static int read_capture(struct noise_spans *spans, FILE *file, struct coll_text_error *error)
 {
 	struct coll_noise_capture head;
 	struct coll_noise_cpu cpu = { 0 };
@@ -183,7 +183,7 @@ static bool is_capture(FILE *file)
 int coll_noise_read_spans(const char *path, u32 cpu, struct coll_noise_span **table, u32 *count,
 			  u64 *length, struct coll_text_error *error)
 {
-	struct spans spans = { .cpu = cpu };
+	struct noise_spans spans = { .cpu = cpu };
 	FILE *file = fopen(path, "re");
 	int wrong;
 

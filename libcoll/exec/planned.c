@@ -235,7 +235,7 @@ static int make_choice(struct planned *planned, void *memory, uint64_t bytes, vo
  */
 static int choose_with_circuits(struct planned *planned)
 {
-	struct circuits_choice choice;
+	struct coll_circuits_choice choice;
 	void *memory;
 	int error = in_memory(PLANNING_BYTES, &memory, planned, make_choice, &choice);
 

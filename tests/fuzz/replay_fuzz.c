@@ -63,7 +63,7 @@ static void try_traces(const char *text, size_t bytes, bool alike)
 {
 	const struct replay_how how = { .choose = choose };
 	struct coll_schedule **s;
-	struct replay *replay;
+	struct sim_replay *replay;
 	char why[400] = "";
 	size_t at, next;
 	int error = replay_new(&replay);
@@ -111,14 +111,14 @@ void fuzz_seeds(take_seed *take, void *argument)
 		"gatherv group=0 root=0 recv=1,2,3\nalltoallv group=0 send=1,2,3 recv=1,2,3\n"
 		"bcast group=0 root=2 bytes=100\nscan group=0 bytes=16 element=16\nend\n",
 	};
-	static const char two[] =
-		"coll-trace version=1 rank=0 ranks=2\ngroup number=0 ranks=0,1\n"
-		"irecv group=0 from=-1 tag=-1 bytes=9 request=2 ns=3\n"
-		"send group=0 to=1 tag=1 bytes=8 ns=5\nwait requests=2 ns=1\n"
-		"barrier group=0\nend\n\0"
-		"coll-trace version=1 rank=1 ranks=2\ngroup number=0 ranks=0,1\n"
-		"recv group=0 from=0 tag=1 bytes=8 ns=9\nisend group=0 to=0 tag=4 bytes=9 request=1\n"
-		"barrier group=0\nwait requests=1\nend\n";
+	static const char two[] = "coll-trace version=1 rank=0 ranks=2\ngroup number=0 ranks=0,1\n"
+				  "irecv group=0 from=-1 tag=-1 bytes=9 request=2 ns=3\n"
+				  "send group=0 to=1 tag=1 bytes=8 ns=5\nwait requests=2 ns=1\n"
+				  "barrier group=0\nend\n\0"
+				  "coll-trace version=1 rank=1 ranks=2\ngroup number=0 ranks=0,1\n"
+				  "recv group=0 from=0 tag=1 bytes=8 ns=9\nisend group=0 to=0 "
+				  "tag=4 bytes=9 request=1\n"
+				  "barrier group=0\nwait requests=1\nend\n";
 	size_t i;
 
 	for (i = 0; i < sizeof(seeds) / sizeof(*seeds); i++)

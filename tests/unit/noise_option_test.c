@@ -141,9 +141,9 @@ static void test_t_grows(void **state)
 	}
 	assert_true(before > first);
 	for (; call.ranks <= 1 << 17; call.ranks *= 2) {
-		const double two = coll_redundancy_delay(&call, (struct redundancy){ 2, 0 },
+		const double two = coll_redundancy_delay(&call, (struct coll_redundancy){ 2, 0 },
 							 &options.machine);
-		const double five = coll_redundancy_delay(&call, (struct redundancy){ 5, 0 },
+		const double five = coll_redundancy_delay(&call, (struct coll_redundancy){ 5, 0 },
 							  &options.machine);
 
 		tuning = COLL_TUNING_UNSET;

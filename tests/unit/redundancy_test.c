@@ -78,7 +78,7 @@ static struct coll_machine machine_of(const struct point *p)
 }
 
 /* Mean seconds of so many runs; each way sees the same noise. */
-static double mean_of(const struct point *p, struct redundancy with, u32 runs)
+static double mean_of(const struct point *p, struct coll_redundancy with, u32 runs)
 {
 	const char *name = !with.exchanges ? "butterfly" :
 			   with.relays	   ? "butterfly-relayed" : "butterfly-redundant";
@@ -112,9 +112,9 @@ static void scan(const struct point *p, u32 runs, u32 most_relays, struct regret
 {
 	const struct coll_call call = call_of(p);
 	const struct coll_machine m = machine_of(p);
-	const struct redundancy chosen = coll_redundancy_best(&call, most_relays, &m);
-	const double plain = mean_of(p, (struct redundancy){ 0, 0 }, runs);
-	struct redundancy best = { 0, 0 }, with;
+	const struct coll_redundancy chosen = coll_redundancy_best(&call, most_relays, &m);
+	const double plain = mean_of(p, (struct coll_redundancy){ 0, 0 }, runs);
+	struct coll_redundancy best = { 0, 0 }, with;
 	double least = plain, got = chosen.exchanges ? 0 : plain, lost;
 	u32 i;
 
@@ -212,7 +212,7 @@ static void no_noise_no_redundancy(void **state)
 
 	(void)state;
 	assert_int_equal(coll_redundancy_best(&call, 4, &m).exchanges, 0);
-	assert_true(coll_redundancy_delay(&call, (struct redundancy){ 0, 0 }, &m) == 0);
+	assert_true(coll_redundancy_delay(&call, (struct coll_redundancy){ 0, 0 }, &m) == 0);
 }
 
 /* One kind of noise so rare that two events never meet: the chance in closed form. */
@@ -223,12 +223,13 @@ static void rare_noise(void **state)
 	const struct coll_call call = call_of(&p);
 	const struct coll_machine m = machine_of(&p);
 	const double messages = 10 * 1024, chance = -expm1(-messages * 1.008e-6);
-	const double delay = coll_redundancy_delay(&call, (struct redundancy){ 0, 0 }, &m);
+	const double delay = coll_redundancy_delay(&call, (struct coll_redundancy){ 0, 0 }, &m);
 
 	(void)state;
 	assert_true(fabs(delay / (chance * 10e-6) - 1) < 0.02);
 	/* One class is hit, never all: what is left is a hop. */
-	assert_true(coll_redundancy_delay(&call, (struct redundancy){ 1, 0 }, &m) < 0.15 * delay);
+	assert_true(coll_redundancy_delay(&call, (struct coll_redundancy){ 1, 0 }, &m) <
+		    0.15 * delay);
 }
 
 int main(void)

@@ -25,7 +25,7 @@ struct world {
 	void *memory[RANKS_MAX][2];
 	u32 reductions[RANKS_MAX];	/* done so far */
 	u32 stop_after[RANKS_MAX];	/* so many reductions the rank stands still */
-	struct message {
+	struct coll_round_message {
 		u32 from, to, slot;
 		u64 bytes;
 	} message[MESSAGES_MAX];
@@ -93,7 +93,7 @@ static bool move_rank(struct world *w, u32 rank)
 			continue;
 		if (op->kind == COLL_OP_SEND) {
 			assert_true(w->messages < MESSAGES_MAX);
-			w->message[w->messages++] = (struct message){
+			w->message[w->messages++] = (struct coll_round_message){
 				rank, coll_op_rank(s, op), op->slot, op->bytes,
 			};
 		}
@@ -105,7 +105,7 @@ static bool move_rank(struct world *w, u32 rank)
 
 static bool move_message(struct world *w, u32 i)
 {
-	const struct message m = w->message[i];
+	const struct coll_round_message m = w->message[i];
 	u32 op;
 	int match;
 
@@ -152,7 +152,7 @@ static u32 held_up(const struct world *w)
  */
 static u32 delay(u32 ranks, u64 redundancy, u32 j, u64 seats)
 {
-	const struct fold fold = fold_of(ranks);
+	const struct coll_fold fold = fold_of(ranks);
 	struct world *w = malloc(sizeof(*w));
 	u32 seat, r, result;
 

@@ -155,19 +155,25 @@ static void test_goal_order(void **state)
 	(void)state;
 	/* What an op requires may come behind it; comments; no labels. */
 	assert_int_equal(goal_time("num_ranks 1 rank 0 { a: calc 5\nb: calc 7 // x\n"
-				   "a requires b calc /* y */ 3 }"), 15 * NS);
-	assert_int_equal(goal_time("num_ranks 2\nrank 0 { s: send 100b to 1 tag 3 nic 0\nc: calc 50\n"
-				   "s requires c }\nrank 1 { recv 100b from 0 tag 3 cpu 0 }"),
-			 1150 * NS);
+				   "a requires b calc /* y */ 3 }"),
+			 15 * NS);
+	assert_int_equal(
+		goal_time("num_ranks 2\nrank 0 { s: send 100b to 1 tag 3 nic 0\nc: calc 50\n"
+			  "s requires c }\nrank 1 { recv 100b from 0 tag 3 cpu 0 }"),
+		1150 * NS);
 	/* Two messages of one tag in their order, another tag out of it. */
-	assert_int_equal(goal_time("num_ranks 2 rank 0 { a: send 1b to 1 tag 1 b: send 2b to 1 tag 2 "
-				   "c: send 3b to 1 tag 1 } rank 1 { a: recv 2b from 0 tag 2 "
-				   "b: recv 1b from 0 tag 1 c: recv 3b from 0 tag 1 "
-				   "b requires a c requires b }"), 1003 * NS);
+	assert_int_equal(
+		goal_time("num_ranks 2 rank 0 { a: send 1b to 1 tag 1 b: send 2b to 1 tag 2 "
+			  "c: send 3b to 1 tag 1 } rank 1 { a: recv 2b from 0 tag 2 "
+			  "b: recv 1b from 0 tag 1 c: recv 3b from 0 tag 1 "
+			  "b requires a c requires b }"),
+		1003 * NS);
 	/* After the start of the receive: not after its message. */
-	assert_int_equal(goal_time("num_ranks 2 rank 0 { c: calc 500 s: send 1b to 1 s requires c } "
-				   "rank 1 { k: calc 100 r: recv 1b from 0 c: calc 10 r requires k "
-				   "c irequires r }"), 1501 * NS);
+	assert_int_equal(
+		goal_time("num_ranks 2 rank 0 { c: calc 500 s: send 1b to 1 s requires c } "
+			  "rank 1 { k: calc 100 r: recv 1b from 0 c: calc 10 r requires k "
+			  "c irequires r }"),
+		1501 * NS);
 }
 
 static void test_goal_refusals(void **state)
@@ -181,8 +187,10 @@ static void test_goal_refusals(void **state)
 		{ "num_ranks 1\nrank 0 {\nfoo bar", "p.goal:3: after 'foo'" },
 		{ "num_ranks 1\nrank 0 { calc x }", "p.goal:2: calc 'x' is no number" },
 		{ "num_ranks 1\nrank 0 {", "p.goal:2: the file ends inside of rank 0" },
-		{ "num_ranks 1 rank 0 { a: calc 1\na: calc 2 }", "p.goal:2: label 'a' is there twice" },
-		{ "num_ranks 1 rank 0 { a: calc 1\n\na requires b }", "p.goal:3: there is no op 'b'" },
+		{ "num_ranks 1 rank 0 { a: calc 1\na: calc 2 }",
+		  "p.goal:2: label 'a' is there twice" },
+		{ "num_ranks 1 rank 0 { a: calc 1\n\na requires b }",
+		  "p.goal:3: there is no op 'b'" },
 		{ "num_ranks 1 rank 0 { a: calc 1\nb: calc 2 a requires b\nb requires a }",
 		  "this op requires itself" },
 		{ "num_ranks 1 rank 0 { a: calc 1 a requires a }", "this op requires itself" },
@@ -231,7 +239,7 @@ static struct coll_schedule **read_traces(const char *const *text, u32 ranks,
 {
 	const struct replay_how how = { .choose = choose_named, .argument = (void *)algo };
 	struct coll_schedule **s = NULL;
-	struct replay *replay;
+	struct sim_replay *replay;
 	char name[8];
 	int error = 0;
 	u32 i;
@@ -268,7 +276,8 @@ static sim_time trace_time(const char *const *text, u32 ranks, const struct sim_
 
 static void test_computing(void **state)
 {
-	static const char *const one[] = { HEAD(0, 1) "cpu ns=1000\n# x\nfoo bar=1\ncpu ns=500\nend\n" };
+	static const char *const one[] = { HEAD(
+		0, 1) "cpu ns=1000\n# x\nfoo bar=1\ncpu ns=500\nend\n" };
 	struct sim_model m = model();
 
 	(void)state;
@@ -336,7 +345,7 @@ static void test_groups(void **state)
 		"group number=2 ranks=2,0\nbarrier group=0\nbcast group=1 root=2 bytes=8\n"
 		"bcast group=2 root=0 bytes=100\nend\n",
 		HEAD(1, 3) "group number=0 id=9 ranks=0,1,2\ngroup number=1 id=7 ranks=0,1,2\n"
-		"barrier group=1\nbcast group=0 root=2 bytes=8\nend\n",
+			   "barrier group=1\nbcast group=0 root=2 bytes=8\nend\n",
 		HEAD(2, 3) "group number=0 ranks=2,0\ngroup number=1 id=9 ranks=0,1,2\n"
 		"group number=2 id=7 ranks=0,1,2\nbarrier group=2\nbcast group=1 root=2 bytes=8\n"
 		"bcast group=0 root=0 bytes=100\nend\n",
@@ -373,7 +382,8 @@ static char *write_trace(const struct coll_call *call, u32 rank, u32 times)
 	FILE *to = open_memstream(&text, &bytes);
 	u32 i;
 
-	fprintf(to, "coll-trace version=1 rank=%u ranks=%u\ngroup number=0 ranks=", rank, call->ranks);
+	fprintf(to, "coll-trace version=1 rank=%u ranks=%u\ngroup number=0 ranks=", rank,
+		call->ranks);
 	for (i = 0; i < call->ranks; i++)
 		fprintf(to, "%s%u", i ? "," : "", i);
 	for (i = 0; i < times; i++) {
@@ -388,7 +398,8 @@ static char *write_trace(const struct coll_call *call, u32 rank, u32 times)
 			write_list(to, call->collective == COLL_SCATTERV ? "send" : "recv",
 				   call->counts, call->element, call->ranks);
 		} else {
-			fprintf(to, " bytes=%llu", (unsigned long long)(call->count * call->element));
+			fprintf(to, " bytes=%llu",
+				(unsigned long long)(call->count * call->element));
 		}
 		if (call->collective >= COLL_REDUCE)
 			fprintf(to, " element=%u", call->element);
@@ -452,10 +463,12 @@ static void test_each_collective(void **state)
 			for (i = 0; i < 2; i++) {
 				const struct sim_model m = i ? noisy() : model();
 
-				assert_int_equal(sim_run(sim, &m, 7, SIM_EVENTS, &outcome, alone), 0);
+				assert_int_equal(sim_run(sim, &m, 7, SIM_EVENTS, &outcome, alone),
+						 0);
 				run_schedules(s, ranks, &m, replayed);
 				if (memcmp(alone, replayed, ranks * sizeof(*alone)))
-					fail_msg("%s %s, %u ranks, %s noise: replayed it is not itself",
+					fail_msg("%s %s, %u ranks, %s noise: replayed it is not "
+						 "itself",
 						 coll_collective_names[(*algo)->collective],
 						 (*algo)->name, ranks, i ? "with" : "without");
 			}
@@ -498,7 +511,8 @@ static void test_shares(void **state)
 {
 	static const char *const text[] = {
 		HEAD(0, 2) WORLD2 "cpu ns=5000\nsend group=0 to=1 tag=0 bytes=1000\nend\n",
-		HEAD(1, 2) WORLD2 "cpu ns=1000\nrecv group=0 from=0 tag=0 bytes=1000\ncpu ns=200\nend\n",
+		HEAD(1, 2) WORLD2
+		"cpu ns=1000\nrecv group=0 from=0 tag=0 bytes=1000\ncpu ns=200\nend\n",
 	};
 	struct sim_model m = model();
 	struct coll_schedule **s;
@@ -549,8 +563,10 @@ static void test_trace_refusals(void **state)
 		{ HEAD(0, 2) "cpu ns=1\n", good, "t.0:2: the trace has no end" },
 		{ HEAD(0, 2) "cpu\nend\n", good, "t.0:2: ns= is missing" },
 		{ HEAD(0, 2) "cpu ns=-1\nend\n", good, "t.0:2: ns=-1: a number" },
-		{ HEAD(0, 2) "barrier group=0\nend\n", good, "t.0:2: group=0 has not been defined" },
-		{ HEAD(0, 2) "group number=0 ranks=0,2\nend\n", good, "t.0:2: ranks=: numbers up to 1" },
+		{ HEAD(0, 2) "barrier group=0\nend\n", good,
+		  "t.0:2: group=0 has not been defined" },
+		{ HEAD(0, 2) "group number=0 ranks=0,2\nend\n", good,
+		  "t.0:2: ranks=: numbers up to 1" },
 		{ HEAD(0, 2) "group number=0 ranks=0,-1\nend\n", good, "ranks of another job" },
 		{ HEAD(0, 2) "group number=0 ranks=0,0\nend\n", good, "in the group twice" },
 		{ HEAD(0, 2) "group number=0 ranks=1\nend\n", good, "rank 0 is not in this group" },
@@ -563,8 +579,8 @@ static void test_trace_refusals(void **state)
 		{ HEAD(0, 2) WORLD2 "ibarrier group=0\nend\n", good, "t.0:3: request= is missing" },
 		{ HEAD(0, 2) WORLD2 "barrier group=0\nwait requests=3\nend\n", good,
 		  "t.0:4: request 3 has not been begun" },
-		{ HEAD(0, 2) WORLD2 "barrier group=0\nrecv group=0 from=1 tag=0 bytes=8\nend\n", good,
-		  "t.0:4: rank 0 waits for a message that no trace sends" },
+		{ HEAD(0, 2) WORLD2 "barrier group=0\nrecv group=0 from=1 tag=0 bytes=8\nend\n",
+		  good, "t.0:4: rank 0 waits for a message that no trace sends" },
 		{ HEAD(0, 2) WORLD2 "barrier group=0\nsend group=0 to=1 tag=0 bytes=8\nend\n", good,
 		  "t.0:4: rank 1 receives no such message" },
 		{ good, good, "t.1:1: rank 1 has a trace already: t.0" },
@@ -587,7 +603,8 @@ static void test_trace_refusals(void **state)
 	}
 	*why = '\0';
 	assert_null(read_traces(small, 2, NULL, why));
-	assert_non_null(strstr(why, "t.1:3: rank 1 takes 8 bytes of rank 0, which sends 9 (t.0:3)"));
+	assert_non_null(
+		strstr(why, "t.1:3: rank 1 takes 8 bytes of rank 0, which sends 9 (t.0:3)"));
 	*why = '\0';
 	assert_null(read_traces(small, 1, NULL, why));
 	assert_non_null(strstr(why, "1 of 2 traces: that of rank 1 is missing"));

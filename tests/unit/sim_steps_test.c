@@ -130,7 +130,7 @@ static void grain_alone(void **state)
 			   .length = COLL_NOISE_TABLE, .period = SPANS * 1000000ull },
 		.table = span, .spans = SPANS,
 	};
-	struct stretch stretch = { 0 };
+	struct sim_stretch stretch = { 0 };
 	double seen, exact;
 	u32 i;
 
@@ -175,8 +175,8 @@ static void nothing_is_lost(void **state)
 		if (last - start[0] == 3 * (SIM_SECOND / 1000000))
 			quiet++;
 		else
-			assert_true(fabs(step[1 + struck++].seconds - sim_seconds(last - start[0])) <
-				    1e-15);
+			assert_true(fabs(step[1 + struck++].seconds -
+					 sim_seconds(last - start[0])) < 1e-15);
 	}
 	assert_int_equal(struck, 20);
 	assert_int_equal(quiet, step[0].times);

@@ -18,10 +18,10 @@ enum { PERIOD = 1000000, DURATION = 50000, EVENTS = 2000 };
 
 static struct coll_noise_span periodic[EVENTS];
 
-static struct stretch stretch_of(const struct coll_noise_span *event, u32 events, u64 watched,
-				 double work)
+static struct sim_stretch stretch_of(const struct coll_noise_span *event, u32 events, u64 watched,
+				     double work)
 {
-	struct stretch stretch = { 0 };
+	struct sim_stretch stretch = { 0 };
 
 	assert_int_equal(stretch_add(&stretch, event, events, watched, work, INFINITY), 0);
 	stretch_finish(&stretch);
@@ -44,7 +44,7 @@ static void fill_periodic(void)
 static void periodic_closed_form(void **state)
 {
 	const double p = PERIOD, d = DURATION, w = 20000;
-	struct stretch stretch;
+	struct sim_stretch stretch;
 	double n;
 
 	(void)state;
@@ -67,7 +67,7 @@ static void periodic_closed_form(void **state)
 static void long_work(void **state)
 {
 	const double w = 123.4 * (PERIOD - DURATION);
-	struct stretch stretch;
+	struct sim_stretch stretch;
 
 	(void)state;
 	fill_periodic();
@@ -80,7 +80,7 @@ static void long_work(void **state)
 /* Steps one after the other: what is gone of each is the share of the time. */
 static void back_to_back(void **state)
 {
-	struct stretch stretch = { 0 };
+	struct sim_stretch stretch = { 0 };
 	double w;
 
 	(void)state;
@@ -97,7 +97,7 @@ static void back_to_back(void **state)
 
 static void quiet(void **state)
 {
-	struct stretch stretch = stretch_of(NULL, 0, 1000, 77);
+	struct sim_stretch stretch = stretch_of(NULL, 0, 1000, 77);
 
 	(void)state;
 	assert_true(stretch_mean(&stretch, 1e6) == 77 && stretch_quantile(&stretch, 5, 0.5) == 77);
@@ -107,7 +107,7 @@ static void quiet(void **state)
 static void refused(void **state)
 {
 	const struct coll_noise_span all = { 0, 1000 }, outside = { 2000, 1 };
-	struct stretch stretch = { 0 };
+	struct sim_stretch stretch = { 0 };
 
 	(void)state;
 	assert_int_equal(stretch_add(&stretch, &all, 1, 1000, 5, 0), -EINVAL);
@@ -156,7 +156,7 @@ static void sampled(void **state)
 	}
 	watched = at + 20000;
 	for (k = 0; k < 4; k++) {
-		struct stretch stretch = stretch_of(event, 300, watched, works[k]);
+		struct sim_stretch stretch = stretch_of(event, 300, watched, works[k]);
 		double sum = 0, most = 0;
 
 		for (i = 0; i < SAMPLES; i++) {
@@ -192,8 +192,8 @@ static void simulated(void **state)
 					   .semantics = SIM_OCCUPANCY, .os = { noise } };
 		const struct coll_machine m = { .alpha = 1e-6, .noise = { { 1e9 / PERIOD,
 									     DURATION * 1e-9 } } };
-		const struct redundancy plain = { 0, 0 };
-		struct stretch stretch =
+		const struct coll_redundancy plain = { 0, 0 };
+		struct sim_stretch stretch =
 			stretch_of(periodic, EVENTS, (u64)EVENTS * PERIOD,
 				   coll_redundancy_cost(&job.call, plain, &m) * 1e9);
 		const double predicted = stretch_mean(&stretch, ranks) * 1e-9 +

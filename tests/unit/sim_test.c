@@ -602,18 +602,18 @@ static void flows_share_a_trunk_as_in_simgrid(void **state)
 /* Seconds to bring 32 pieces across, so many at a time, each at the speed of its NIC. */
 static double seconds_across(u32 at_once, double loss)
 {
-	struct trunk trunk;
+	struct sim_trunk trunk;
 	u64 name;
 	u32 left = 32 - at_once, i;
 
 	trunk_init(&trunk, 8e-9, 0.8e-9, loss);
 	for (i = 0; i < at_once; i++)
-		assert_int_equal(trunk_add(&trunk, (struct flow){ 1e6, 0, i }), 0);
+		assert_int_equal(trunk_add(&trunk, (struct sim_flow){ 1e6, 0, i }), 0);
 	while (trunk_next(&trunk) != SIM_NEVER)
 		if (trunk_step(&trunk, &name) && left) {
 			left--;
-			assert_int_equal(trunk_add(&trunk, (struct flow){ 1e6, trunk.now, name }),
-					 0);
+			assert_int_equal(
+				trunk_add(&trunk, (struct sim_flow){ 1e6, trunk.now, name }), 0);
 		}
 	trunk_free(&trunk);
 	return sim_seconds(trunk.now);

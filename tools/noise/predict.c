@@ -84,7 +84,7 @@ struct row {
 	u32 ranks;
 	const char *algo;
 	double base;			/* a step without noise */
-	struct redundancy with;
+	struct coll_redundancy with;
 	struct times of[REMEDIES];
 	bool simulated;			/* by the schedules, not by order statistics */
 	bool beyond;			/* more ranks than the captures have windows */
@@ -378,7 +378,7 @@ static void rates_of(const struct noise_capture *capture, u32 captures,
 }
 
 static int add_cpu(const struct noise_capture *capture, u32 cpu, double work, double wait,
-		   struct stretch *stretch)
+		   struct sim_stretch *stretch)
 {
 	const struct coll_noise_event *event = noise_capture_events(capture, cpu);
 	const struct coll_noise_cpu *c = &capture->cpu[cpu];
@@ -401,7 +401,7 @@ static int add_cpu(const struct noise_capture *capture, u32 cpu, double work, do
 }
 
 static int stretch_of(const struct noise_capture *capture, u32 captures, double seconds,
-		      double wait, struct stretch *stretch)
+		      double wait, struct sim_stretch *stretch)
 {
 	int status = 0;
 	u32 i, c;
@@ -443,7 +443,7 @@ struct top {
 static int delay_anywhere(const struct predict *p, const struct noise_capture *capture,
 			  double seconds, double ranks, double *delay)
 {
-	struct stretch stretch = { 0 };
+	struct sim_stretch stretch = { 0 };
 	int status = stretch_of(capture, p->captures, seconds, INFINITY, &stretch);
 
 	if (!status)
@@ -461,7 +461,7 @@ static int delay_anywhere(const struct predict *p, const struct noise_capture *c
 static int predict_longest(const struct predict *p, const struct noise_capture *capture,
 			   double seconds, double ranks, struct top top, struct times *times)
 {
-	struct stretch stretch = { 0 };
+	struct sim_stretch stretch = { 0 };
 	double wait = p->idle, before, delay, again = 0, anywhere = 0;
 	int status, round = 0;
 
@@ -513,7 +513,7 @@ static int predict_simulate(const struct predict *p, const struct noise_capture 
 	return status;
 }
 
-static void redundant_job(const struct redundancy with, struct sim_job *job)
+static void redundant_job(const struct coll_redundancy with, struct sim_job *job)
 {
 	job->algo = coll_algo_find(COLL_ALLREDUCE, with.relays ? "butterfly-relayed" :
 								 "butterfly-redundant");
@@ -561,7 +561,7 @@ static int predict_order(const struct predict *p, const struct coll_call *call, 
 			 const struct coll_machine *m, const struct coll_machine *pinned,
 			 struct row *row)
 {
-	const struct redundancy plain = { 0, 0 };
+	const struct coll_redundancy plain = { 0, 0 };
 	const double grain = p->grain * 1e-9;
 	const struct top without = { .again = coll_redundancy_delay_again(call, plain, m) };
 	const struct top others = { .again = coll_redundancy_delay_again(call, plain, pinned) };
@@ -712,7 +712,7 @@ static int predict_draw(const struct predict *p, const struct row *row)
 		fprintf(to, "\n");
 	}
 	fprintf(to, "EOD\nplot $rows using 1:2 with lines dt 2 lc 0 title 'without noise', "
-		"'' using 1:3 with lines dt 3 lc 1 title 'as it is, p99'");
+		    "'' using 1:3 with lines dt 3 lc 1 title 'as it is, p99'");
 	for (r = 0; r < REMEDIES; r++)
 		fprintf(to, ", '' using 1:%u with linespoints lc %u pt 7 ps 0.5 title '%s'", r + 4,
 			r + 1, remedies[r].about);

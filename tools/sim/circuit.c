@@ -177,7 +177,7 @@ static int circuit_answer(const struct question *q)
 }
 
 int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct circuit_network *n, struct circuits_choice *choice)
+		   const struct circuit_network *n, struct coll_circuits_choice *choice)
 {
 	return circuit_answer(&(struct question){ NULL, call, tuning, n, choice });
 }

@@ -48,7 +48,7 @@ bool circuit_run(const struct sim_job *job, const struct circuit_network *networ
 
 /* The planner's memory grows until it fits. Errors as coll_circuits_choose(). */
 int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
-		   const struct circuit_network *network, struct circuits_choice *choice);
+		   const struct circuit_network *network, struct coll_circuits_choice *choice);
 int circuit_cost(const struct sim_job *job, const struct circuit_network *network,
 		 struct coll_circuits_cost *cost);
 

@@ -132,7 +132,7 @@ static bool run_program(const struct program *p, const struct circuit_network *n
 			struct coll_tuning tuning, bool best, double *seconds)
 {
 	struct sim_outcome outcome;
-	struct circuits_choice choice;
+	struct coll_circuits_choice choice;
 	u32 i;
 
 	*seconds = p->cpu;

@@ -23,32 +23,32 @@ struct settings {
 };
 
 static const char help[] =
-"usage: coll sim circuit [--table] [OPTION ...]\n"
-"       coll sim circuit --plan COLLECTIVE [--size N] [OPTION ...]\n"
-"       coll sim circuit --trace FILE [OPTION ...]\n"
-"\n"
-"Collectives over circuits that take a time delta to set up, k to a node at once.\n"
-"\n"
-"  --table              linear, ring, doubling and binomial from 1 byte to 1 MiB: by\n"
-"                       formula and simulated; naive, with k ports in turns, ideal\n"
-"  --plan COLLECTIVE    every algorithm that fits: predicted, simulated, against the\n"
-"                       lower bound; the cheapest is what the planner chooses\n"
-"  --trace FILE         a program's cpu and collectives (coll-trace(5)), ranks alike\n"
-"  --ranks P            nodes (32)\n"
-"  --ports K,...        ports of a node, up to 8 numbers (2,3,4)\n"
-"  --size N             --plan: bytes of the vector, or of a block (8)\n"
-"  --alpha T            latency (100us)\n"
-"  --overhead T         of it a rank's CPU, at each end: no other message then (0)\n"
-"  --beta T             a byte's transport (8ns)\n"
-"  --gamma T            a byte's reduction (0)\n"
-"  --delta T            a circuit's set-up (10ms)\n"
-"  --wavelengths W      circuits there can be at once in all\n"
-"  --failures X         share of set-ups that fail and are tried again (0)\n"
-"  --simplex            circuits go one way\n"
-"  --seed S             of the failures (1)\n"
-"  --json, --csv        instead of a table\n"
-"\n"
-"Exit status: 0 ok, 1 it cannot be simulated, 2 wrong usage.\n";
+	"usage: coll sim circuit [--table] [OPTION ...]\n"
+	"       coll sim circuit --plan COLLECTIVE [--size N] [OPTION ...]\n"
+	"       coll sim circuit --trace FILE [OPTION ...]\n"
+	"\n"
+	"Collectives over circuits that take a time delta to set up, k to a node at once.\n"
+	"\n"
+	"  --table              linear, ring, doubling and binomial from 1 byte to 1 MiB: by\n"
+	"                       formula and simulated; naive, with k ports in turns, ideal\n"
+	"  --plan COLLECTIVE    every algorithm that fits: predicted, simulated, against the\n"
+	"                       lower bound; the cheapest is what the planner chooses\n"
+	"  --trace FILE         a program's cpu and collectives (coll-trace(5)), ranks alike\n"
+	"  --ranks P            nodes (32)\n"
+	"  --ports K,...        ports of a node, up to 8 numbers (2,3,4)\n"
+	"  --size N             --plan: bytes of the vector, or of a block (8)\n"
+	"  --alpha T            latency (100us)\n"
+	"  --overhead T         of it a rank's CPU, at each end: no other message then (0)\n"
+	"  --beta T             a byte's transport (8ns)\n"
+	"  --gamma T            a byte's reduction (0)\n"
+	"  --delta T            a circuit's set-up (10ms)\n"
+	"  --wavelengths W      circuits there can be at once in all\n"
+	"  --failures X         share of set-ups that fail and are tried again (0)\n"
+	"  --simplex            circuits go one way\n"
+	"  --seed S             of the failures (1)\n"
+	"  --json, --csv        instead of a table\n"
+	"\n"
+	"Exit status: 0 ok, 1 it cannot be simulated, 2 wrong usage.\n";
 
 /* ---- the table ----------------------------------------------------------------- */
 
@@ -180,7 +180,7 @@ static bool plan_row(const struct settings *s, const struct sim_job *job, double
 static bool plan_ports(const struct settings *s, const struct coll_call *call,
 		       struct coll_tuning tuning, bool first)
 {
-	struct circuits_choice choice;
+	struct coll_circuits_choice choice;
 	const struct coll_algo *const *algo;
 	bool fine;
 

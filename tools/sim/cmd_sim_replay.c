@@ -61,7 +61,8 @@ static bool ends_with(const char *name, const char *end)
 	return length >= strlen(end) && !strcmp(name + length - strlen(end), end);
 }
 
-static bool add_trace(struct replay *replay, const struct sim_options *options, const char *name)
+static bool add_trace(struct sim_replay *replay, const struct sim_options *options,
+		      const char *name)
 {
 	char why[400] = "";
 	size_t bytes;
@@ -77,7 +78,7 @@ static bool add_trace(struct replay *replay, const struct sim_options *options, 
 }
 
 /* A prefix stands for PREFIX.0 and so on, as many as the first says. */
-static bool add_prefix(struct replay *replay, const struct sim_options *options,
+static bool add_prefix(struct sim_replay *replay, const struct sim_options *options,
 		       const char *prefix)
 {
 	char name[4096];
@@ -91,7 +92,7 @@ static bool add_prefix(struct replay *replay, const struct sim_options *options,
 	return true;
 }
 
-static bool add_traces(struct replay *replay, const struct sim_options *options)
+static bool add_traces(struct sim_replay *replay, const struct sim_options *options)
 {
 	u32 i;
 
@@ -134,7 +135,7 @@ static bool from_traces(const struct sim_options *options, struct program *progr
 	struct replay_how how = { .choose = sim_replay_choose, .argument = (void *)options,
 				  .circuits = options->delta > 0 };
 	struct sim_tables tables = { 0 };
-	struct replay *replay;
+	struct sim_replay *replay;
 	char why[400] = "";
 	bool fine;
 

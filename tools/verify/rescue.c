@@ -32,7 +32,7 @@ enum {
 /* The class's members, ascending; how many. */
 static u32 class_members(const struct world *w, u32 j, u32 class, u32 *member)
 {
-	const struct fold fold = fold_of(w->ranks);
+	const struct coll_fold fold = fold_of(w->ranks);
 	u32 rank, count = 0;
 
 	for (rank = 0; rank < w->ranks; rank++) {
@@ -64,7 +64,7 @@ static void key_send(struct world *w, u32 rank, u32 to)
 
 static u32 key_sends(struct world *w, u32 rank, u32 j)
 {
-	const struct fold fold = fold_of(w->ranks);
+	const struct coll_fold fold = fold_of(w->ranks);
 	u32 i;
 
 	if (fold_is_guest(&fold, rank)) {
