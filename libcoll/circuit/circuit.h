@@ -57,7 +57,7 @@ bool coll_circuits_free(const struct coll_exec *exec, uint32_t peer);
 bool coll_circuits_connect(struct coll_exec *exec, uint32_t op);
 void coll_circuits_release(struct coll_exec *exec, uint32_t op);
 /* Releases the circuits of the run, and requests those of its next start. */
-void coll_circuits_run_over(struct coll_exec *exec);
+void coll_circuits_run_completed(struct coll_exec *exec);
 
 /*
  * A persistent run: requests the circuits that it needs first before it is started, on ports

@@ -245,7 +245,7 @@ static void exec_over(struct coll_exec *exec, int status)
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->lingering++;
 	coll_health_run_over(exec);
-	coll_circuits_run_over(exec);
+	coll_circuits_run_completed(exec);
 	if (!status)
 		exec_tell_run(exec);
 }

@@ -150,7 +150,8 @@ like "and the call ends well" "$said" "^stuck: allreduce"
 stop
 start 3 1 "keep 0s" "retry 1ms" "retries 1"
 said=$(ranks "$BUILD/tests/circuit/calls" stuck 2 2>&1)
-like "where it was the only one, what is sent goes beside" "$said" "no circuit .* goes beside"
+like "where it was the only one, the data takes the packet network" "$said" \
+	"no circuit .* takes the packet network"
 like "and the call ends well" "$said" "^stuck: allreduce"
 ok "legally" grep -q "^mark 2" "$work/log"
 stop
