@@ -25,9 +25,9 @@
 #include "core/match.h"
 #include "uapi/coll_wire.h"
 #include "libcoll/boot/boot.h"
-#include "clock.h"
+#include "libcoll/base/clock.h"
 #include "coll.h"
-#include "libcoll/api/options.h"
+#include "libcoll/base/options.h"
 #include "libcoll/engine/engine.h"
 
 struct coll_progress_ops;

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "libcoll/circuit/circuit.h"
-#include "libcoll/link/early.h"
+#include "libcoll/exec/unexpected.h"
 #include "libcoll/exec/exec.h"
 #include "group.h"
-#include "libcoll/link/health.h"
+#include "libcoll/exec/health.h"
 #include "libcoll/link/link.h"
-#include "libcoll/progress/offload.h"
+#include "libcoll/exec/offload.h"
 #include "libcoll/progress/progress.h"
 #include "libcoll/link/stream.h"
 #include "libcoll/topology/topology.h"

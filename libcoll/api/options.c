@@ -8,10 +8,10 @@
 
 #include "algo/tuning.h"
 #include "core/noise/text.h"
-#include "libcoll/clock.h"
-#include "libcoll/progress/cpus.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/base/cpus.h"
 #include "libcoll/engine/inject.h"
-#include "options.h"
+#include "libcoll/base/options.h"
 #include "libcoll/progress/progress.h"
 
 enum { SPIN_NS = 100000 };

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "store_table.h"
 
 static int alone_put(struct coll_boot *boot, const char *key, const void *value, size_t bytes)

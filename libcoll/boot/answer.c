@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 struct answer {
 	pthread_mutex_t lock;

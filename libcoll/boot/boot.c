@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 int coll_boot_fail(const struct boot_why *why, int error, const char *format, ...)
 {

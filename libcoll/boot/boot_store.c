@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "store.h"
 
 #define NAP_FIRST_US 2000

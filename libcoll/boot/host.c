@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 /* The application's descriptors, handlers and terminal are none of our business. */
 static int host_detach(int fd)

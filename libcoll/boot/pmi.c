@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 enum {
 	LINE_BYTES = INVITATION_MAX + 1024,

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 #if __has_include(<pmix.h>)
 #include <dlfcn.h>

@@ -16,7 +16,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "store.h"
 #include "store_table.h"
 #include "store_wire.h"

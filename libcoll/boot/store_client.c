@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "store.h"
 #include "store_wire.h"
 

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/coll.h"
 
 enum {

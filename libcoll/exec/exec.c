@@ -5,10 +5,10 @@
 
 #include "core/reduce.h"
 #include "libcoll/circuit/circuit.h"
-#include "libcoll/link/early.h"
+#include "unexpected.h"
 #include "libcoll/engine/engine.h"
 #include "exec.h"
-#include "libcoll/link/health.h"
+#include "health.h"
 #include "inject_engine.h"
 #include "libcoll/link/link.h"
 

@@ -13,7 +13,7 @@
 #include "libcoll/circuit/circuit.h"
 #include "exec.h"
 #include "libcoll/link/link.h"
-#include "libcoll/progress/offload.h"
+#include "offload.h"
 #include "libcoll/api/run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "arbiter.h"
-#include "health.h"
+#include "libcoll/exec/health.h"
 #include "link.h"
 #include "stream.h"
 

@@ -25,11 +25,11 @@
 
 #include "arbiter.h"
 #include "libcoll/engine/engine.h"
-#include "health.h"
+#include "libcoll/exec/health.h"
 #include "link.h"
 #include "libcoll/boot/places.h"
 #include "stream.h"
-#include "libcoll/progress/offload.h"
+#include "libcoll/exec/offload.h"
 
 enum {
 	BACKLOG = 4096,

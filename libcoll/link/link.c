@@ -6,13 +6,13 @@
 #include <linux/sockios.h>
 
 #include "arbiter.h"
-#include "early.h"
+#include "libcoll/exec/unexpected.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
-#include "health.h"
+#include "libcoll/exec/health.h"
 #include "libcoll/engine/inject.h"
 #include "link.h"
-#include "libcoll/progress/offload.h"
+#include "libcoll/exec/offload.h"
 #include "stream.h"
 
 /* A socket is the first member of its link. */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "libcoll/api/context.h"
-#include "cpus.h"
+#include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "progress.h"

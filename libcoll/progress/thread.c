@@ -22,9 +22,9 @@
 #include <poll.h>
 
 #include "libcoll/api/context.h"
-#include "cpus.h"
+#include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
-#include "offload.h"
+#include "libcoll/exec/offload.h"
 #include "progress.h"
 #include "thread.h"
 #include "libcoll/api/run.h"

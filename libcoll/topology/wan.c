@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/api/group.h"
 #include "wan.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "libcoll/boot/boot.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 static int greet(struct coll_boot *boot, int round)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "libcoll/boot/job.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 
 #define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "algo/redundancy/redundancy.h"
-#include "libcoll/api/options.h"
+#include "libcoll/base/options.h"
 
 static bool near(double a, double b)
 {

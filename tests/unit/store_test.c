@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/boot/store.h"
 #include "libcoll/boot/store_wire.h"
 

@@ -13,7 +13,7 @@
 #include "core/names.h"
 #include "core/reduce.h"
 #include "core/noise/text.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
 #include "tools/arguments.h"
 #include "bench.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
 #include "tools/arena.h"
 #include "tools/arguments.h"

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
 #include "tools/arena.h"
 #include "tools/command.h"

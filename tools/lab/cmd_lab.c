@@ -17,7 +17,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "libcoll/api/options.h"
+#include "libcoll/base/options.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "lab.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tools/arguments.h"
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "tools/command.h"
 #include "launch.h"
 #include "launch_hosts.h"

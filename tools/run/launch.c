@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libcoll/clock.h"
+#include "libcoll/base/clock.h"
 #include "launch.h"
 #include "launch_hosts.h"
 #include "leftover.h"

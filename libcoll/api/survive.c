@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "libcoll/circuit/circuit.h"
-#include "libcoll/api/context.h"
-#include "libcoll/api/group.h"
+#include "context.h"
+#include "group.h"
 #include "libcoll/progress/progress.h"
 
 enum { SLICE_NS = 20000000 };	/* waits for the store between turns of the engine */

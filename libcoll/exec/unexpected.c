@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <stdlib.h>
 
-#include "early.h"
-#include "libcoll/exec/exec.h"
+#include "unexpected.h"
+#include "exec.h"
 #include "health.h"
 
 enum { ROOM_MIN = 1024 };

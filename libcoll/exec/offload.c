@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "uapi/coll_device.h"
-#include "cpus.h"
-#include "libcoll/link/early.h"
+#include "libcoll/base/cpus.h"
+#include "unexpected.h"
 #include "libcoll/engine/engine.h"
-#include "libcoll/exec/exec.h"
-#include "libcoll/link/health.h"
+#include "exec.h"
+#include "health.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
 

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arbiter.h"
-#include "early.h"
-#include "libcoll/exec/exec.h"
+#include "libcoll/link/arbiter.h"
+#include "unexpected.h"
+#include "exec.h"
 #include "health.h"
-#include "link.h"
-#include "libcoll/progress/offload.h"
-#include "stream.h"
+#include "libcoll/link/link.h"
+#include "offload.h"
+#include "libcoll/link/stream.h"
 
 enum {
 	/* How long the bad news may take to leave: at most this, or so of a deadline. */
