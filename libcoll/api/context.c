@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libcoll/exec/receive.h"
 #include "libcoll/circuit/circuit.h"
 #include "context.h"
 #include "libcoll/engine/engine.h"
@@ -335,6 +336,7 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 		return coll_context_open_fail(-ENOMEM, "out of memory");
 	}
 	context->listener.fd = -1;
+	context->events = &coll_exec_link_events;
 	context->engine.next_check = COLL_FOREVER;
 	context->boot = boot;
 	error = read_options(context, options);

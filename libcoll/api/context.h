@@ -2,7 +2,7 @@
 #ifndef COLL_CONTEXT_H
 #define COLL_CONTEXT_H
 
-#include "libcoll/internal.h"
+#include "libcoll/exec/run.h"
 
 /*
  * As coll_open(), in the job that `boot` has joined; NULL: the one that the

@@ -2,7 +2,7 @@
 #ifndef COLL_GROUP_H
 #define COLL_GROUP_H
 
-#include "libcoll/internal.h"
+#include "libcoll/exec/run.h"
 
 /*
  * A group of these ranks of the job, of which this process is `rank`; takes

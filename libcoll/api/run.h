@@ -3,7 +3,7 @@
 #ifndef COLL_RUN_H
 #define COLL_RUN_H
 
-#include "libcoll/internal.h"
+#include "libcoll/exec/run.h"
 
 enum { COLL_EXPLANATION_BYTES = 800 };
 

@@ -7,7 +7,7 @@
 #ifndef COLL_LIBCOLL_CIRCUIT_H
 #define COLL_LIBCOLL_CIRCUIT_H
 
-#include "libcoll/internal.h"
+#include "libcoll/exec/exec.h"
 
 /* The reconfiguration delay until one is measured. Seconds. */
 #define CIRCUIT_DELTA	10e-3

@@ -11,6 +11,7 @@
 #include "health.h"
 #include "inject_engine.h"
 #include "libcoll/link/link.h"
+#include "run.h"
 
 enum { SCRATCH_ALIGN = 64 };
 
@@ -322,6 +323,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 		context->counters.far_sends++;
 		context->counters.far_bytes += op->bytes;
 	}
+	message->run_age = exec->age;
 	exec->in_flight++;
 	coll_link_send(link, message);
 	if (message->reported)
@@ -452,8 +454,9 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 	exec_step(exec);
 }
 
-void coll_exec_sent(struct coll_exec *exec, struct coll_message *message)
+void coll_exec_sent(struct coll_message *message)
 {
+	struct coll_exec *exec = message->exec;
 	exec->in_flight--;
 	if (exec->over) {
 		coll_exec_maybe_home(exec);

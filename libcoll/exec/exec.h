@@ -2,32 +2,47 @@
 /*
  * Executing a planned schedule: ops that are ready become messages on links,
  * receives that links know of, or work done on the spot.
+ *
+ * Lifetime of an exec: started by coll_exec_start(); *over* when its schedule is
+ * finished or its group has failed; *home* when besides no op of it is in the
+ * engine's hands or in a link's queue. Only then its memory serves another run.
  */
 #ifndef COLL_EXEC_H
 #define COLL_EXEC_H
 
-#include "libcoll/internal.h"
+#include "core/match.h"
+#include "planned.h"
 
-/*
- * A call by everything that shapes this rank's schedule, but for the group's fabric: the same
- * for the same call, and hardly ever for another. Any thread's.
- */
-uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);
-/*
- * The planned schedule for this call, from the group's cache or made now; the
- * caller holds a reference. `user_op`: which function a user reduction is.
- */
-int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
-		     struct planned **planned);
-void coll_planned_put(struct planned *planned);
-/* A run whose circuits were planned for other ports than there are now is planned again. */
-int coll_planned_renew(struct coll_run *run);
-/* What its circuits should cost; NULL: it has none planned. */
-const struct coll_circuits_cost *coll_planned_cost(struct planned *planned);
-/* What circuits are planned for. */
-struct coll_machine coll_planned_machine(const struct planned *planned);
-/* Drops the group's cache. */
-void coll_planned_forget(struct coll_group *group);
+struct coll_exec {
+	struct coll_exec *next;		/* in group->active or planned->spare */
+	struct coll_group *group;
+	struct planned *planned;
+	struct coll_run *run;		/* the handle that waits for it, or NULL */
+	uint32_t number;
+	uint32_t age;			/* of all the context's runs: the lower the older */
+	bool over;
+	int status;			/* once over */
+	uint32_t in_flight;		/* ops that others hold: keeps it from home */
+	uint64_t started, deadline, pinged, checked;
+	bool held;			/* over, and somebody waits for it to come home */
+	bool stepping;			/* ops are being started right now */
+	struct coll_step step;
+	uint8_t *buffer[COLL_BUFFERS];
+	struct coll_message *messages;	/* one per send op */
+	uint32_t *message_of;		/* per op */
+	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
+	uint32_t *posted;		/* per peer: receives started, not arrived */
+	uint32_t *connects;		/* per peer, and way: connect ops so far */
+	uint8_t *arrived;		/* per op: the message is here */
+	uint64_t *got;			/* per op: so many bytes of it */
+	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */
+};
+
+struct user_op {
+	coll_function *function;
+	void *argument;
+	bool commutative, used;
+};
 
 /*
  * Makes the links of a schedule, those that are ours to make: with `exec` those only that
@@ -47,7 +62,7 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
 /* If the message for this started receive has come early, takes it. */
 bool coll_exec_take_early(struct coll_exec *exec, uint32_t op);
 /* A message of it has gone out (its memory is free again). */
-void coll_exec_sent(struct coll_exec *exec, struct coll_message *message);
+void coll_exec_sent(struct coll_message *message);
 
 /* The op a link's next message is most likely for: oldest run, lowest slot. */
 struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op);

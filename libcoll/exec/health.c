@@ -10,6 +10,7 @@
 #include "libcoll/link/link.h"
 #include "offload.h"
 #include "libcoll/link/stream.h"
+#include "run.h"
 
 enum {
 	/* How long the bad news may take to leave: at most this, or so of a deadline. */
@@ -383,7 +384,7 @@ static void group_reassure(struct coll_group *group, uint32_t suspect)
 {
 	uint32_t rank;
 
-	if (!early_too_many(group))
+	if (!coll_group_is_full(group))
 		return;
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];

@@ -13,7 +13,7 @@
 #ifndef COLL_HEALTH_H
 #define COLL_HEALTH_H
 
-#include "libcoll/internal.h"
+#include "libcoll/link/link.h"
 
 enum { HEALTH_FIRST_NS = 100000000 };	/* a wait of this length makes watchful */
 

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <sys/socket.h>
 
 #include "exec.h"
 #include "inject_engine.h"

@@ -6,7 +6,7 @@
 #ifndef COLL_INJECT_ENGINE_H
 #define COLL_INJECT_ENGINE_H
 
-#include "libcoll/internal.h"
+#include "libcoll/link/link.h"
 
 /* Wraps the context's open engine in one that injects what its options say. */
 int coll_inject_open(struct coll_context *context);

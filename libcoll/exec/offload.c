@@ -17,6 +17,7 @@
 #include "health.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
+#include "run.h"
 
 enum {
 	WORDS = 1024,			/* runs in the kernel at once */

@@ -8,7 +8,7 @@
 #ifndef COLL_OFFLOAD_H
 #define COLL_OFFLOAD_H
 
-#include "libcoll/internal.h"
+#include "libcoll/link/link.h"
 
 /* Opens /dev/coll for this context; -errno, and why in words. */
 int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes);

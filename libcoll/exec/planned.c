@@ -15,6 +15,7 @@
 #include "libcoll/link/link.h"
 #include "offload.h"
 #include "libcoll/api/run.h"
+#include "run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
 

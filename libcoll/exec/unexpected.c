@@ -69,14 +69,14 @@ struct coll_early *coll_early_find(const struct coll_link *link, uint32_t run, u
 /* Its memory serves the next, unless early messages have become too many. */
 static void early_give(struct coll_group *group, struct coll_early *early)
 {
-	if (!early_too_many(group)) {
+	if (!coll_group_is_full(group)) {
 		early->next = group->early_free;
 		group->early_free = early;
 		return;
 	}
 	group->early_bytes -= early->room;
 	free(early);
-	if (!early_too_many(group)) {
+	if (!coll_group_is_full(group)) {
 		group->watchful = false;	/* links are read again from now on */
 		coll_health_check_at(group->context, 0);
 	}

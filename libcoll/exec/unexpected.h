@@ -7,7 +7,17 @@
 #ifndef COLL_EARLY_H
 #define COLL_EARLY_H
 
-#include "libcoll/internal.h"
+#include "libcoll/link/link.h"
+
+/* A message that came before its receive. */
+struct coll_early {
+	struct coll_early *next;
+	struct coll_header header;
+	uint64_t room;
+	uint64_t got;			/* bytes of it that are here */
+	bool complete;
+	uint8_t data[];
+};
 
 /* A place for the message that link->header announces. NULL: no memory. */
 struct coll_early *coll_early_keep(struct coll_link *link);
@@ -23,12 +33,6 @@ void coll_early_release(struct coll_link *link, struct coll_early *early);
 
 /* Those of runs that are over go. */
 void coll_early_drop_over(struct coll_link *link);
-
-/* More are kept than the group may: links are read only where something is expected. */
-static inline bool early_too_many(const struct coll_group *group)
-{
-	return group->early_bytes > group->options.early_bytes;
-}
 
 /* With the group. */
 void coll_early_free_all(struct coll_group *group);

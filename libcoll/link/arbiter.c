@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <string.h>
 
+#include "core/match.h"
 #include "arbiter.h"
-#include "libcoll/exec/health.h"
 #include "link.h"
 #include "stream.h"
 
@@ -195,7 +195,7 @@ static void exit_take(struct coll_link *link, const struct coll_message *message
 		return;
 	}
 	arbiter->since = coll_now();
-	coll_health_check_at(context, arbiter->since + exit_patience(arbiter));
+	coll_engine_check_at(&context->engine, arbiter->since + exit_patience(arbiter));
 }
 
 static void exit_give(struct coll_link *link, bool whole)
@@ -225,7 +225,7 @@ void coll_arbiter_check(struct coll_context *context, uint64_t now)
 	if (!holder)
 		return;
 	if (now < until) {
-		coll_health_check_at(context, until);
+		coll_engine_check_at(&context->engine, until);
 		return;
 	}
 	holder->stalled = true;
@@ -282,7 +282,7 @@ void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
 	struct arbiter *arbiter = &link->group->context->arbiter;
 
 	if (is_bulk(message)) {
-		message->age = (uint64_t)message->exec->age << 32 | arbiter->bulk++;
+		message->age = (uint64_t)message->run_age << 32 | arbiter->bulk++;
 		insert_bulk(link, message);
 		coll_arbiter_look(link);
 	} else if (message->header.kind == COLL_MESSAGE_BYE) {

@@ -26,7 +26,7 @@
 #ifndef COLL_ARBITER_H
 #define COLL_ARBITER_H
 
-#include "libcoll/internal.h"
+#include "link.h"
 
 /* How much of a message goes at once. */
 uint64_t coll_arbiter_chunk(const struct coll_link *link);

@@ -25,11 +25,9 @@
 
 #include "arbiter.h"
 #include "libcoll/engine/engine.h"
-#include "libcoll/exec/health.h"
 #include "link.h"
 #include "libcoll/boot/places.h"
 #include "stream.h"
-#include "libcoll/exec/offload.h"
 
 enum {
 	BACKLOG = 4096,
@@ -184,12 +182,7 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 		return 0;
 	}
 	context->counters.links++;
-	if (link->group->state == GROUP_FAILING)	/* while we were connecting */
-		coll_health_tell(link);
-	else if (link->group->offload.lent)
-		return link->streams ? -EOPNOTSUPP : coll_offload_link(link);
-	coll_link_touch(link);
-	return 0;
+	return coll_link_events(link->group)->up(link);
 }
 
 /* ---- connecting --------------------------------------------------------- */
@@ -438,7 +431,7 @@ static void stranger_refuse(struct stranger *stranger, const char *reason)
 /* Comes too late, to a group that has failed: hears of it, and who is to blame. */
 static void stranger_tell_failure(struct stranger *stranger, const struct coll_group *group)
 {
-	const struct coll_header news = coll_health_news(group);
+	const struct coll_header news = coll_link_events(group)->news(group);
 
 	/* A fresh socket's buffer always takes this little. */
 	if (send(stranger->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)

@@ -3,16 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <linux/sockios.h>
 
+#include "core/match.h"
 #include "arbiter.h"
-#include "libcoll/exec/unexpected.h"
 #include "libcoll/engine/engine.h"
-#include "libcoll/exec/exec.h"
-#include "libcoll/exec/health.h"
 #include "libcoll/engine/inject.h"
 #include "link.h"
-#include "libcoll/exec/offload.h"
 #include "stream.h"
 
 /* A socket is the first member of its link. */
@@ -73,7 +71,7 @@ static void message_release(struct coll_link *link, struct coll_message *message
 	if (message->streaming)		/* the streams that have the rest release it */
 		message->header.offset = message->header.bytes;
 	else if (message->exec)
-		coll_exec_sent(message->exec, message);
+		coll_link_events(link->group)->sent(message);
 	else
 		free(message);
 }
@@ -242,7 +240,7 @@ static void link_sent(struct coll_socket *socket, ssize_t result)
 	else if (link->leaving)
 		shutdown(link->socket.fd, SHUT_WR);
 	if (group->state == GROUP_FAILING)
-		coll_health_check_at(group->context, coll_now());
+		coll_engine_check_at(&group->context->engine, coll_now());
 }
 
 /* ---- losing ------------------------------------------------------------- */
@@ -280,7 +278,7 @@ static const char *loss_reason(const struct coll_link *link, int error)
 bool coll_link_may_go(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
-	       (!link->heard && !coll_exec_needs_link(link) && !coll_offload_needs_link(link));
+	       (!link->heard && !coll_link_events(link->group)->needs(link));
 }
 
 /* Not closed before the group fails: what is queued would count as sent. */
@@ -291,92 +289,20 @@ void coll_link_lost(struct coll_link *link, int error)
 	if (link->state == LINK_LOST)
 		return;
 	if (is_our_lack(error) && group->state == GROUP_OK) {
-		coll_group_fail(group, error, group->rank, COLL_NONE,
-				"it cannot make a connection");
+		coll_link_events(group)->failed(group, error, group->rank, COLL_NONE,
+						"it cannot make a connection");
 	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_go(link)) {
 		coll_stream_lost(link, error);
 		return;
 	} else if (group->state == GROUP_OK && !link->number && !coll_link_may_go(link)) {
-		coll_health_lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
-				 loss_reason(link, error));
+		coll_link_events(group)->lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
+					      loss_reason(link, error));
 		return;
 	}
 	coll_link_close(link);
 }
 
 /* ---- receiving ---------------------------------------------------------- */
-
-static void link_receive_early(struct coll_link *link)
-{
-	struct coll_early *early = coll_early_keep(link);
-
-	if (!early) {
-		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
-				"no memory for a message that came before its receive");
-		return;
-	}
-	link->early = early;
-	link->target = early->data + link->header.offset;
-}
-
-/* A late message of a run that we called otherwise: nothing of it was awaited. */
-static bool differs_late(const struct coll_group *group, const struct coll_header *header)
-{
-	const uint32_t age = group->next_run - header->run;
-
-	return age && age <= RECENT_RUNS &&
-	       group->recent[header->run % RECENT_RUNS] != header->hash;
-}
-
-/* The header of a data message is complete: where does its payload go? */
-static void link_receive_data(struct coll_link *link)
-{
-	struct coll_group *group = link->group;
-	const struct coll_header *header = &link->header;
-	struct coll_exec *exec = coll_exec_find(group, header->run);
-	const bool any_order = link->whole->streams, begun = header->offset || any_order;
-	uint32_t op;
-	int match = COLL_MATCH_LATE;
-
-	link->payload_left = coll_chunk_bytes(header);
-	link->early = begun ? coll_early_begun(link) : NULL;
-	if (link->early) {
-		link->target = link->early->data + header->offset;
-		return;
-	}
-	if (group->state != GROUP_OK || group->freed) {
-		match = COLL_MATCH_LATE;
-	} else if (exec && !exec->over) {
-		if (header->hash != exec->planned->hash) {
-			coll_group_mismatch(link);
-			return;
-		}
-		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
-		if (match < 0 || exec->arrived[op] ||
-		    (match == COLL_MATCH_EARLY && header->offset && !any_order) ||
-		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
-			coll_group_fail(group, -EPROTO, link->rank, group->rank,
-					"sent a message that the schedule does not have");
-			return;
-		}
-	} else if ((int32_t)(header->run - group->next_run) >= 0) {
-		match = header->offset && !any_order ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
-	} else if (differs_late(group, header)) {
-		coll_group_mismatch(link);
-		return;
-	}
-	if (match == COLL_MATCH_POSTED) {
-		link->exec = exec;
-		link->op = op;
-		link->target = coll_exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
-			       header->offset;
-		exec->in_flight++;
-	} else if (match == COLL_MATCH_EARLY) {
-		link_receive_early(link);
-	} else {
-		group->context->counters.stale++;
-	}
-}
 
 static void link_header_done(struct coll_link *link)
 {
@@ -387,30 +313,16 @@ static void link_header_done(struct coll_link *link)
 	link->early = NULL;
 	link->payload_left = 0;
 	if (!coll_header_valid(header)) {
-		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-				"sent what is no message");
+		coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank,
+						      link->group->rank,
+						      "sent what is no message");
 		coll_link_close(link);
 	} else if (header->kind == COLL_MESSAGE_DATA) {
-		link_receive_data(link);
+		link->payload_left = coll_chunk_bytes(header);
+		coll_link_events(link->group)->begin(link);
 	} else {
-		coll_health_message(link, header);
+		coll_link_events(link->group)->control(link, header);
 	}
-}
-
-/* An early message is whole; its receive may have started meanwhile. */
-static void early_done(struct coll_link *link, struct coll_early *early)
-{
-	struct coll_exec *exec = coll_exec_find(link->group, early->header.run);
-	uint32_t op;
-
-	early->complete = true;
-	if (exec ? exec->over : (int32_t)(early->header.run - link->group->next_run) < 0)
-		coll_early_release(link, early);
-	else if (exec && early->header.hash != exec->planned->hash)
-		coll_group_mismatch(link);
-	else if (exec && coll_match(&exec->step, link->rank, early->header.slot,
-				    early->header.bytes, &op) == COLL_MATCH_POSTED)
-		coll_exec_take_early(exec, op);
 }
 
 /* Whether the message goes on behind the chunk whose header is here. */
@@ -419,38 +331,11 @@ static bool link_more_follows(const struct coll_link *link)
 	return link->header.offset + coll_chunk_bytes(&link->header) < link->header.bytes;
 }
 
-/* Adds the chunk that is here; whether the message is whole. */
-static bool link_got(struct coll_link *link, uint64_t *got)
-{
-	*got += coll_chunk_bytes(&link->header);
-	if (*got > link->header.bytes)
-		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-				"sent a part of a message twice");
-	return *got == link->header.bytes;
-}
-
 /* Header and payload are here: of a message, or of a chunk. */
 static void link_chunk_done(struct coll_link *link)
 {
-	struct coll_exec *exec = link->exec;
-	struct coll_early *early = link->early;
-
 	link->header_got = 0;
-	link->exec = NULL;
-	link->early = NULL;
-	link->target = NULL;
-	if (early) {
-		if (link_got(link, &early->got))
-			early_done(link->whole, early);
-	} else if (exec) {
-		exec->in_flight--;
-		if (!link_got(link, &exec->got[link->op])) {
-			coll_exec_maybe_home(exec);
-			return;
-		}
-		coll_exec_arrived(exec, link->op);
-		coll_exec_deliver(link->whole, exec, link->op);
-	}
+	coll_link_events(link->group)->end(link);
 }
 
 /* Bytes from a buffer of somebody else's, at a copy's cost. */
@@ -495,15 +380,14 @@ bool coll_link_wants_recv(const struct coll_link *link)
 	    group->state != GROUP_OK)
 		return true;
 	/* Enough early messages: what nobody waits for stays with its sender. */
-	return group->watchful && !early_too_many(group);
+	return group->watchful && !coll_group_is_full(group);
 }
 
 static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 {
-	struct coll_exec *exec;
-	const struct coll_op *op;
-	uint32_t index;
-	uint64_t left;
+	struct coll_exec *exec = NULL;
+	uint8_t *place = NULL;
+	uint64_t left = 0;
 
 	if (link->header_got == sizeof(link->header)) {
 		const uint64_t max = link->target ? COLL_TRANSFER_MAX : GUESS_MAX;
@@ -524,10 +408,9 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 		*whole = false;
 		return 1;
 	}
-	exec = link->expected && !link->streams ? coll_exec_expecting(link, &index) : NULL;
-	op = exec ? &coll_ops(exec->planned->schedule)[index] : NULL;
-	left = op ? op->bytes - exec->got[index] : 0;
-	if (left < DIRECT_MIN)
+	if (link->expected && !link->streams)
+		exec = coll_link_events(link->group)->expect(link, &place, &left);
+	if (!exec)
 		return 0;
 
 	/*
@@ -536,9 +419,8 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	 */
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
-	link->guess = coll_exec_place(exec, op->result) + exec->got[index];
+	link->guess = place;
 	link->guess_exec = exec;
-	exec->in_flight++;
 	iov[1].iov_base = link->guess;
 	iov[1].iov_len = left < GUESS_MAX ? left : GUESS_MAX;
 	*whole = false;
@@ -590,10 +472,8 @@ static void link_forget_guess(struct coll_link *link)
 
 	link->guess = NULL;
 	link->guess_exec = NULL;
-	if (exec) {
-		exec->in_flight--;
-		coll_exec_maybe_home(exec);
-	}
+	if (exec)
+		coll_link_events(link->group)->release(exec);
 }
 
 /*
@@ -715,8 +595,7 @@ void coll_link_close(struct coll_link *link)
 		return;
 	for (i = 0; i < link->streams; i++)
 		coll_link_close(&link->stream[i]);
-	if (link->lent)
-		coll_offload_drop(link->group);
+	coll_link_events(link->group)->closing(link);
 	link->state = LINK_CLOSED;
 	if (link->attached) {
 		shutdown(link->socket.fd, SHUT_RDWR);
@@ -736,10 +615,8 @@ static void link_detached(struct coll_link *link)
 	link->attached = false;
 	link->socket.fd = -1;
 	link->exec = NULL;
-	if (exec) {
-		exec->in_flight--;
-		coll_exec_maybe_home(exec);
-	}
+	if (exec)
+		coll_link_events(link->group)->release(exec);
 	coll_link_drop_queue(link, false);
 	link->group->open_links--;
 }

@@ -9,7 +9,129 @@
 #ifndef COLL_LINK_H
 #define COLL_LINK_H
 
-#include "libcoll/internal.h"
+#include "context.h"
+#include "group.h"
+#include "message.h"
+
+struct coll_early;
+struct inject_link;
+
+enum link_state {
+	LINK_IDLE,		/* never used */
+	LINK_CONNECTING,
+	LINK_UP,
+	LINK_LEFT,		/* the peer said goodbye */
+	LINK_LOST,		/* it broke: the group will fail, for this or a better reason */
+	LINK_CLOSED,		/* ended by us or lost */
+};
+
+struct coll_link {
+	struct coll_socket socket;	/* what the engine knows of it */
+	struct coll_group *group;
+	uint32_t rank;			/* the peer's, in the group */
+	enum link_state state;
+	/*
+	 * Between clusters a link may have streams: connections of their own, links to
+	 * the engine, which carry its bulk and nothing else (stream.h).
+	 */
+	struct coll_link *whole;	/* of a stream: its link; else this one */
+	struct coll_link *stream;	/* `streams` of them */
+	uint32_t streams, number;	/* which of them it is, from 1; 0: no stream */
+	struct coll_message *chunk;	/* of a stream: what it sends, a part of ... */
+	struct coll_message *message;	/* ... this one; or NULL */
+	char *where;			/* the peer's published line, kept for streams */
+	bool farewell;			/* the peer said goodbye on this connection ... */
+	uint32_t farewells;		/* ... and will on these streams (bits) */
+	bool attached;			/* the engine knows it */
+	bool local;			/* the peer is on this machine */
+	bool lent;			/* to the kernel: the engine lets it be */
+	bool circuit_up;		/* its circuit has been up once */
+	bool heard;			/* something has come from the peer */
+	bool leaving;			/* we said goodbye, or the socket is shut down */
+	uint32_t attempts;		/* addresses tried so far */
+	struct coll_watch connecting;
+
+	/*
+	 * Sending: a queue, of whose first message's chunk `sent` bytes are gone. In it
+	 * the messages that are under way, the urgent, the bulk (arbiter.h).
+	 */
+	struct coll_message *queue, **queue_end, **urgent_end;
+	uint64_t sent;
+	uint64_t overtaken;		/* bytes of urgent messages since bulk has waited */
+	bool promoted;			/* the first bulk counts as urgent, having waited */
+	uint32_t in_iov;		/* how many messages of it */
+	bool contends;			/* its bulk waits for the exit, or has it */
+	bool stalled;			/* it had the exit and did not use it */
+	bool finishing;			/* the last of its message goes while others have begun */
+	struct coll_link *next_contender;
+	int broken;			/* why no more can be sent; what came is read yet */
+	bool cut;			/* injected: not all of these bytes are sent */
+
+	/*
+	 * Receiving: what comes next follows from what is missing. Header first;
+	 * then payload_left bytes to `target` (NULL: thrown away); with them comes
+	 * the next header, where another chunk is sure to follow.
+	 */
+	struct coll_header header, next_header;
+	uint32_t header_got;
+	uint64_t payload_left;
+	uint8_t *target;
+	struct coll_exec *exec;		/* whose payload it is, or NULL */
+	uint32_t op;
+	struct coll_early *early;	/* or the message is kept here */
+	struct coll_early *kept, **kept_end;	/* those that came early, oldest first */
+	uint32_t expected;		/* receives started and not arrived */
+	uint8_t *guess;			/* where that one puts payload unseen, or NULL */
+	struct coll_exec *guess_exec;	/* whose memory that is */
+
+	uint64_t pinged;		/* since when a ping is unanswered, or 0 */
+	uint32_t suspect;		/* whom the peer suspects, or COLL_NONE */
+	struct inject_link *inject;	/* when something is injected */
+};
+
+/*
+ * The way up: what a link tells the floor above, and what it asks there. The floor above
+ * registers its table in the context; a test, one of its own. Called on the engine's
+ * thread.
+ */
+struct coll_link_events {
+	/*
+	 * The header of a data message, or of one of its chunks, is in link->header: sets
+	 * link->target (NULL: the payload is discarded) and what else it needs by end().
+	 */
+	void (*begin)(struct coll_link *link);
+	/* The payload of that chunk is here. */
+	void (*end)(struct coll_link *link);
+	/*
+	 * Where the payload of the next message is likely to go, and how many bytes of it
+	 * are awaited: whose memory that is, which stays until release(); or NULL.
+	 */
+	struct coll_exec *(*expect)(struct coll_link *link, uint8_t **place, uint64_t *bytes);
+	void (*release)(struct coll_exec *exec);
+	/* A message of an exec has gone out, or never will: its memory is free again. */
+	void (*sent)(struct coll_message *message);
+	/* A control message came. */
+	void (*control)(struct coll_link *link, const struct coll_header *header);
+
+	/* The connection has come up. -errno: the link cannot be used. */
+	int (*up)(struct coll_link *link);
+	/* The link is about to be closed. */
+	void (*closing)(struct coll_link *link);
+	/* Whether something cannot end without what the link has to bring or to take. */
+	bool (*needs)(const struct coll_link *link);
+	/* The connection broke; its peer is to blame if nobody tells of another soon. */
+	void (*lost)(struct coll_link *link, int error, const char *reason);
+	/* The group cannot go on: `failed_rank` is to blame, `reporter` noticed it. */
+	void (*failed)(struct coll_group *group, int error, uint32_t failed_rank,
+		       uint32_t reporter, const char *reason);
+	/* What a late peer of a failed group is told. */
+	struct coll_header (*news)(const struct coll_group *group);
+};
+
+static inline const struct coll_link_events *coll_link_events(const struct coll_group *group)
+{
+	return group->context->events;
+}
 
 /* The link to a rank, made on first use but not connected yet. NULL: no memory. */
 struct coll_link *coll_link_get(struct coll_group *group, uint32_t rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "arbiter.h"
 #include "link.h"

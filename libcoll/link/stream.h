@@ -20,7 +20,7 @@
 #ifndef COLL_STREAM_H
 #define COLL_STREAM_H
 
-#include "libcoll/internal.h"
+#include "link.h"
 
 /* Of a link that is being connected: so many, to be connected next. -ENOMEM. */
 int coll_streams_make(struct coll_link *link, uint32_t count);

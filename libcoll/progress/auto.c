@@ -11,7 +11,9 @@
  * hangs on the context has one owner still; it goes from the thread to the
  * application and back, with all that is in flight.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "libcoll/api/context.h"
 #include "libcoll/base/cpus.h"
@@ -20,6 +22,7 @@
 #include "progress.h"
 #include "thread.h"
 #include "libcoll/api/run.h"
+#include "autopilot.h"
 
 enum {
 	OFTEN = 4,			/* calls in such a part of a run's time are often */
@@ -33,7 +36,7 @@ enum {
 
 static struct autopilot *pilot_of(const struct coll_context *context)
 {
-	return (struct autopilot *)&context->autopilot;
+	return context->autopilot;
 }
 
 static bool is_ours(const struct coll_context *context)
@@ -341,13 +344,20 @@ static void auto_close(struct coll_context *context)
 	if (is_ours(context))
 		coll_thread_take(context);
 	coll_progress_thread.close(context);
+	free(context->autopilot);
 }
 
 static int auto_open(struct coll_context *context)
 {
-	int error = coll_progress_thread.open(context);
+	int error;
 
-	if (!error)
+	context->autopilot = calloc(1, sizeof(*context->autopilot));
+	if (!context->autopilot)
+		return coll_context_open_fail(-ENOMEM, "out of memory");
+	error = coll_progress_thread.open(context);
+	if (error)
+		free(context->autopilot);
+	else
 		coll_thread_give(context);
 	return error;
 }

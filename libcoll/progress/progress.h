@@ -14,7 +14,7 @@
 #ifndef COLL_PROGRESS_H
 #define COLL_PROGRESS_H
 
-#include "libcoll/internal.h"
+#include "libcoll/exec/run.h"
 
 struct coll_runs;
 

@@ -6,7 +6,7 @@
 #ifndef COLL_PROGRESS_THREAD_H
 #define COLL_PROGRESS_THREAD_H
 
-#include "libcoll/internal.h"
+#include "libcoll/exec/run.h"
 
 /* The application's thread owns it; the library's sleeps. */
 bool coll_thread_is_parked(const struct coll_context *context);

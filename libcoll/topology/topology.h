@@ -6,7 +6,7 @@
 #ifndef COLL_TOPOLOGY_H
 #define COLL_TOPOLOGY_H
 
-#include "libcoll/internal.h"
+#include "libcoll/link/link.h"
 
 /* Of the world, from rank 0's `how`; measured later. `why` says what is wrong. */
 int coll_topology_learn(struct coll_context *context, const char *how, char *why, size_t why_bytes);

@@ -8,7 +8,7 @@
 #ifndef COLL_WAN_H
 #define COLL_WAN_H
 
-#include "libcoll/internal.h"
+#include "libcoll/link/link.h"
 
 /* How many streams a link between clusters gets, by what is known now. */
 void coll_wan_settle(struct coll_context *context);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/match.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/link.h"
 
@@ -15,7 +16,6 @@ enum { CHUNK = 65536, SMALL = 1000, MANY = 4000, BULKS = 3, CHUNKS = 20 };
 static struct coll_context context;
 static struct coll_group group = { .context = &context };
 static struct coll_link link_, *const link = &link_;
-static struct coll_exec exec[BULKS];
 static struct coll_message bulk[BULKS], small[MANY];
 static int smalls;
 
@@ -34,8 +34,7 @@ static int begin(void **state)
 	link->attached = true;
 	smalls = 0;
 	for (i = 0; i < BULKS; i++) {
-		exec[i].age = i;
-		bulk[i].exec = &exec[i];
+		bulk[i].run_age = i;
 		bulk[i].header = (struct coll_header){ .kind = COLL_MESSAGE_DATA,
 						       .bytes = CHUNKS * (uint64_t)CHUNK };
 	}

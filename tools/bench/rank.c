@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "core/reduce.h"
-#include "libcoll/internal.h"
+#include "libcoll/exec/run.h"
 #include "tools/arena.h"
 #include "bench.h"
 #include "tools/command.h"

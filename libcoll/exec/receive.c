@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Where the payload of a message goes: to the receive that has started, into memory of its
+ * own if it came before its receive, or nowhere if its run has completed. And what a run
+ * hears when it is there.
+ */
+#include <errno.h>
+
+#include "core/match.h"
+#include "exec.h"
+#include "health.h"
+#include "libcoll/link/link.h"
+#include "offload.h"
+#include "receive.h"
+#include "unexpected.h"
+
+/* ---- a message begins ----------------------------------------------------- */
+
+static void receive_unexpected(struct coll_link *link)
+{
+	struct coll_early *early = coll_early_keep(link);
+
+	if (!early) {
+		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
+				"no memory for a message that came before its receive");
+		return;
+	}
+	link->early = early;
+	link->target = early->data + link->header.offset;
+}
+
+/* A late message of a run that we called otherwise: nothing of it was awaited. */
+static bool differs_late(const struct coll_group *group, const struct coll_header *header)
+{
+	const uint32_t age = group->next_run - header->run;
+
+	return age && age <= RECENT_RUNS &&
+	       group->recent[header->run % RECENT_RUNS] != header->hash;
+}
+
+/* The header of a data message is complete: where does its payload go? */
+static void receive_begin(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+	const struct coll_header *header = &link->header;
+	struct coll_exec *exec = coll_exec_find(group, header->run);
+	const bool any_order = link->whole->streams, begun = header->offset || any_order;
+	uint32_t op;
+	int match = COLL_MATCH_LATE;
+
+	link->early = begun ? coll_early_begun(link) : NULL;
+	if (link->early) {
+		link->target = link->early->data + header->offset;
+		return;
+	}
+	if (group->state != GROUP_OK || group->freed) {
+		match = COLL_MATCH_LATE;
+	} else if (exec && !exec->over) {
+		if (header->hash != exec->planned->hash) {
+			coll_group_mismatch(link);
+			return;
+		}
+		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
+		if (match < 0 || exec->arrived[op] ||
+		    (match == COLL_MATCH_EARLY && header->offset && !any_order) ||
+		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
+			coll_group_fail(group, -EPROTO, link->rank, group->rank,
+					"sent a message that the schedule does not have");
+			return;
+		}
+	} else if ((int32_t)(header->run - group->next_run) >= 0) {
+		match = header->offset && !any_order ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
+	} else if (differs_late(group, header)) {
+		coll_group_mismatch(link);
+		return;
+	}
+	if (match == COLL_MATCH_POSTED) {
+		link->exec = exec;
+		link->op = op;
+		link->target = coll_exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
+			       header->offset;
+		exec->in_flight++;
+	} else if (match == COLL_MATCH_EARLY) {
+		receive_unexpected(link);
+	} else {
+		group->context->counters.stale++;
+	}
+}
+
+/* ---- a message ends ------------------------------------------------------- */
+
+/* An early message is whole; its receive may have started meanwhile. */
+static void unexpected_done(struct coll_link *link, struct coll_early *early)
+{
+	struct coll_exec *exec = coll_exec_find(link->group, early->header.run);
+	uint32_t op;
+
+	early->complete = true;
+	if (exec ? exec->over : (int32_t)(early->header.run - link->group->next_run) < 0)
+		coll_early_release(link, early);
+	else if (exec && early->header.hash != exec->planned->hash)
+		coll_group_mismatch(link);
+	else if (exec && coll_match(&exec->step, link->rank, early->header.slot,
+				    early->header.bytes, &op) == COLL_MATCH_POSTED)
+		coll_exec_take_early(exec, op);
+}
+
+/* Adds the chunk that is here; whether the message is whole. */
+static bool receive_got(struct coll_link *link, uint64_t *got)
+{
+	*got += coll_chunk_bytes(&link->header);
+	if (*got > link->header.bytes)
+		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+				"sent a part of a message twice");
+	return *got == link->header.bytes;
+}
+
+/* Header and payload are here: of a message, or of a chunk. */
+static void receive_end(struct coll_link *link)
+{
+	struct coll_exec *exec = link->exec;
+	struct coll_early *early = link->early;
+
+	link->exec = NULL;
+	link->early = NULL;
+	link->target = NULL;
+	if (early) {
+		if (receive_got(link, &early->got))
+			unexpected_done(link->whole, early);
+	} else if (exec) {
+		exec->in_flight--;
+		if (!receive_got(link, &exec->got[link->op])) {
+			coll_exec_maybe_home(exec);
+			return;
+		}
+		coll_exec_arrived(exec, link->op);
+		coll_exec_deliver(link->whole, exec, link->op);
+	}
+}
+
+/* ---- for speculation ------------------------------------------------------ */
+
+static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **place, uint64_t *bytes)
+{
+	const struct coll_op *op;
+	struct coll_exec *exec;
+	uint32_t index;
+
+	exec = coll_exec_expecting(link, &index);
+	if (!exec)
+		return NULL;
+	op = &coll_ops(exec->planned->schedule)[index];
+	*bytes = op->bytes - exec->got[index];
+	if (*bytes < DIRECT_MIN)
+		return NULL;
+	*place = coll_exec_place(exec, op->result) + exec->got[index];
+	exec->in_flight++;
+	return exec;
+}
+
+static void receive_release(struct coll_exec *exec)
+{
+	exec->in_flight--;
+	coll_exec_maybe_home(exec);
+}
+
+/* ---- a link's state --------------------------------------------------------- */
+
+/* It failed while we were connecting, or its other links are the kernel's. */
+static int receive_up(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+
+	if (group->state == GROUP_FAILING)
+		coll_health_tell(link);
+	else if (group->offload.lent)
+		return link->streams ? -EOPNOTSUPP : coll_offload_link(link);
+	coll_link_touch(link);
+	return 0;
+}
+
+static void receive_closing(struct coll_link *link)
+{
+	if (link->lent)
+		coll_offload_drop(link->group);
+}
+
+static bool receive_needs(const struct coll_link *link)
+{
+	return coll_exec_needs_link(link) || coll_offload_needs_link(link);
+}
+
+const struct coll_link_events coll_exec_link_events = {
+	.begin = receive_begin,
+	.end = receive_end,
+	.expect = receive_expect,
+	.release = receive_release,
+	.sent = coll_exec_sent,
+	.control = coll_health_message,
+	.up = receive_up,
+	.closing = receive_closing,
+	.needs = receive_needs,
+	.lost = coll_health_lost,
+	.failed = coll_group_fail,
+	.news = coll_health_news,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The user's handle on an execution. */
+#ifndef COLL_EXEC_RUN_H
+#define COLL_EXEC_RUN_H
+
+#include <stdatomic.h>
+
+#include "exec.h"
+
+struct auto_call;
+
+/*
+ * With a progress thread the owner has it while it is posted, and the
+ * application before and after.
+ */
+struct coll_run {
+	struct coll_run *next;		/* of those that the owner has started */
+	struct coll_group *group;
+	struct coll_call call;		/* until it is planned */
+	u64 *counts;			/* copies of the call's, or NULL */
+	uint32_t user_op;
+	struct planned *planned;
+	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
+	uint32_t word;			/* one more than its completion word, or 0 */
+	uint32_t number;
+	uint64_t until, allowed;	/* its deadline, and how long that was from the start */
+	bool waiting;			/* for its start */
+	struct coll_run *next_offloaded;
+	atomic_bool posted;		/* handed to a progress thread, not ended */
+	void *in, *out;
+	uint64_t deadline_ns;		/* 0: the group's */
+	bool persistent;
+	bool active;			/* started, and its end not told to the application */
+	struct auto_call *evidence;	/* counted in the autopilot's, or NULL */
+	uint64_t began;			/* with evidence: when */
+	enum auto_choice chosen;
+	char choice[96];		/* why */
+	bool local;			/* on a caller's stack: a blocking call */
+	int status;
+	char *explanation;
+};
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A context: this process in its job, and all that hangs on it.
+ *
+ *	context ── engine			one thread at a time uses it all
+ *	   └─ group ── link (one a peer)	bytes between two ranks
+ *	        ├─ planned			a call's schedule, made once, cached
+ *	        └─ exec				one execution of a planned schedule
+ */
+#ifndef COLL_LINK_CONTEXT_H
+#define COLL_LINK_CONTEXT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libcoll/base/options.h"
+#include "libcoll/boot/boot.h"
+#include "libcoll/coll.h"
+#include "libcoll/engine/engine.h"
+
+struct autopilot;
+struct circuit_client;
+struct coll_group;
+struct coll_link;
+struct coll_link_events;
+struct coll_progress_ops;
+struct inject;
+struct offload;
+struct stranger;
+struct user_op;
+
+/* What the links that arbiter.h speaks of share: one at a time sends bulk. */
+struct arbiter {
+	struct coll_link *contenders;
+	struct coll_link *holder;	/* of these, the one whose chunk is under way, or NULL */
+	uint64_t since;			/* that was handed to the engine */
+	uint64_t usual;			/* ns that a chunk takes, of late */
+	uint32_t runs;			/* so far: tells their age */
+	uint32_t bulk;			/* messages so far */
+};
+
+struct coll_context {
+	struct coll_options options;
+	struct coll_boot *boot;
+	const struct coll_progress_ops *progress;
+	void *progress_state;
+	pthread_t owner;		/* the thread that may touch what hangs on it */
+	struct coll_engine engine;
+	const struct coll_link_events *events;	/* who hears of links */
+	struct offload *offload;	/* /dev/coll, or NULL */
+	bool to_kernel;			/* unless the choice is another just now */
+	struct autopilot *autopilot;	/* NULL: progress is not chosen */
+	bool polled;			/* somebody may sleep on coll_fd() */
+	struct coll_group *groups;	/* world is the last */
+	struct coll_group *world;
+	uint32_t *cluster;		/* per rank of the job, or NULL */
+	struct arbiter arbiter;
+	struct coll_watch listener;
+	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
+	int listen_error;		/* why the last connection was not accepted, or 0 */
+	struct stranger *strangers;	/* accepted, not yet attached to a link */
+	uint32_t strangers_count;
+	char node[80];			/* names this machine and its network */
+	bool losing;			/* a group has lost a link and has not failed yet */
+	struct user_op *ops;
+	uint32_t ops_count;
+	struct coll_counters counters;
+	struct inject *inject;
+	struct circuit_client *circuits;	/* NULL: every peer is reachable at all times */
+	uint8_t *sink;			/* GUESS_MAX bytes: where useless payload goes */
+	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
+	int cores;			/* that this node's ranks share */
+	struct coll_wan wan;		/* points 0: not measured */
+	uint64_t window;		/* bytes on their way in one connection between clusters */
+	uint32_t streams;		/* of a link between clusters; 1: its own connection */
+	char congestion[16];		/* what the latest link's TCP uses */
+	char usual_congestion[16];	/* the system's */
+	char error[320];
+};
+
+#endif

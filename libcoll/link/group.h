@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A group: ranks that act together, and the links between them. The floors above keep
+ * what they know of it here too; to this floor those are pointers to nothing known.
+ */
+#ifndef COLL_LINK_GROUP_H
+#define COLL_LINK_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libcoll/base/options.h"
+
+struct circuit_fabric;
+struct coll_context;
+struct coll_early;
+struct coll_exec;
+struct coll_link;
+struct coll_run;
+struct planned;
+
+enum { PLANNED_MAX = 256, RECENT_RUNS = 64 };
+
+enum group_state {
+	GROUP_OK,
+	GROUP_FAILING,		/* the bad news is on its way to the others */
+	GROUP_FAILED,
+};
+
+struct coll_group {
+	struct coll_context *context;
+	struct coll_group *next;
+	uint64_t id;
+	uint32_t rank, ranks;
+	uint32_t *cluster;		/* per rank; NULL: all are near each other */
+	uint32_t clusters;
+	uint32_t *world;		/* rank in the job, per rank */
+	struct coll_link **links;	/* per rank, NULL until needed */
+	struct coll_options options;
+	uint32_t open_links;		/* whose sockets are not closed yet */
+	bool watchful;			/* read links that nothing is expected from */
+	bool freed;			/* by the caller; goes when its links have gone */
+
+	/* The exec floor's: what runs, what is planned, what came unexpectedly. */
+	uint32_t next_run;		/* number of the run to come */
+	uint32_t recent[RECENT_RUNS];	/* hashes of the latest runs, by number */
+	uint32_t splits;		/* so far: names the children */
+	uint32_t agrees;		/* so far: names the agreements */
+	struct coll_exec *active;	/* in order of start, until home */
+	struct coll_exec **active_end;
+	uint32_t lingering;		/* of these, over but not home */
+	struct planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
+	struct circuit_fabric *fabric;	/* what circuits are planned for, or NULL: none are */
+	uint32_t fabric_agreed;		/* their version that all ranks have */
+	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
+	struct coll_early *early_free;	/* places to be used again */
+	uint64_t early_bytes;		/* of these and of those in use */
+
+	/* What of it is in /dev/coll (offload.c). */
+	struct {
+		uint32_t number;
+		bool made, gone;	/* it is known there; it was */
+		bool lent;		/* all links that are up, and those to come */
+		bool partly;		/* not all could be; those that were are to come back */
+		uint32_t flying;	/* runs there */
+		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
+	} offload;
+
+	/* Its failure: exec/health.c. */
+	enum group_state state;
+	int error;			/* why it failed */
+	uint32_t failed_rank, reporter;	/* ranks, or COLL_NONE */
+	uint64_t failing_until;
+	struct coll_link *lost;		/* the first that was; the group fails for it ... */
+	uint64_t lost_until;		/* ... at this time */
+	int lost_error;
+	const char *lost_reason;
+	uint8_t *failed;		/* per rank: known to have failed */
+	char text[256];			/* why, or why the last call failed, in words */
+	char shown[256];		/* a copy for the application's thread */
+};
+
+/*
+ * More unexpected messages are kept than the group may: links are read only where
+ * something is expected. What nobody waits for stays with its sender.
+ */
+static inline bool coll_group_is_full(const struct coll_group *group)
+{
+	return group->early_bytes > group->options.early_bytes;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Messages between two ranks of a group, as links carry them. */
+#ifndef COLL_MESSAGE_H
+#define COLL_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "uapi/coll_wire.h"
+
+struct coll_exec;
+
+enum {
+	/* Payloads up to this are sent from the message itself: done at once. */
+	MESSAGE_INLINE_MAX = 200,
+	/* Larger expected payloads are received straight to their place. */
+	DIRECT_MIN = 4096,
+	/* Messages up to this overtake longer ones. */
+	URGENT_MAX = 4096,
+	/* A guess where payload goes is limited, so that a wrong one costs little. */
+	GUESS_MAX = 65536,
+};
+
+/* One message under way from us; lives in its exec, or on the heap (control). */
+struct coll_message {
+	struct coll_message *next;
+	struct coll_exec *exec;		/* NULL: control message, freed when sent */
+	const uint8_t *payload;		/* NULL: in small[] */
+	uint32_t run_age;		/* of its run: the lower the older */
+	uint64_t age;			/* of bulk: the lower the older (arbiter.c) */
+	uint32_t op;
+	bool reported;			/* the op is done already */
+	uint32_t streaming;		/* chunks of it that streams have */
+	struct coll_header header;	/* of the chunk that is next, or under way */
+	uint8_t small[MESSAGE_INLINE_MAX];
+};
+
+#endif
