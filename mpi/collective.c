@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The collectives as the program calls them, and whose each call is. */
+/* The collectives as the program calls them: libcoll does a call, or the MPI. */
 #include "shim.h"
 
-/* ---- whose it is --------------------------------------------------------- */
+/* ---- who does it --------------------------------------------------------- */
 
 static bool has_root(enum which which)
 {
@@ -52,8 +52,8 @@ static bool out_valid(const struct call *call)
 }
 
 /*
- * Arguments that the MPI is sure to refuse are left to it: it has the right error.
- * What only the root needs is not looked at elsewhere.
+ * Arguments that every MPI refuses go to the MPI, which has the right error for them.
+ * Arguments that only the root needs are ignored elsewhere.
  */
 static bool collective_valid(const struct call *call)
 {
@@ -102,7 +102,7 @@ static enum reason collective_decide(struct call *call, enum form form)
 	return reason != OURS ? reason : collective_valid(call) ? OURS : OTHER_REFUSED;
 }
 
-/* Whether libcoll does it. If not, it is told here, and the MPI may block in it. */
+/* Whether libcoll does it. If not, the report counts it, and the MPI may block in it. */
 static bool collective_ours(struct call *call, enum form form)
 {
 	enum reason reason;
@@ -134,7 +134,7 @@ static int collective_done(const struct call *call, enum form form, const MPI_Re
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* The forms of a collective under one name each; INIT makes the persistent one. */
+/* The forms of a collective; INIT defines the persistent one. */
 #define CALL(Name, ...) { .which = WHICH_##Name, .comm = comm, LARGE, __VA_ARGS__ }
 #define FORMS_NAMED(Name, Blocking, Nonblocking, INIT, parameters, arguments, ...)          \
 	int MPI_##Blocking(UNWRAP parameters, MPI_Comm comm)                                \

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Communicators and their groups. A communicator is met once, by an agreement of
- * all its ranks over the MPI below: when it is made, where we see that, or else in
- * its first blocking collective. Nonblocking ones before that are the MPI's, since
- * they may not wait for anybody. All ranks of a communicator call its collectives
- * in the same order, so all know the same.
+ * Communicators and their groups. The ranks of a communicator agree once on a group,
+ * over the MPI below: when the communicator is made, if we see that, else in its first
+ * blocking collective. Nonblocking collectives before that go to the MPI, since they may
+ * not wait for other ranks. All ranks of a communicator call its collectives in the same
+ * order, so all of them know the same.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ void comm_hold(struct comm *comm)
 
 void comm_drop(struct comm *comm)
 {
+	assert(comm->users);
 	if (!--comm->users && comm->freed)
 		comm_remove(comm);
 }
@@ -76,7 +78,7 @@ struct comm *comm_find(MPI_Comm handle)
 
 /* ---- meeting ------------------------------------------------------------ */
 
-/* Which ranks of our job these are; NULL where one is of another job. Frees the group. */
+/* The ranks of our job that these are; NULL: one is of another job. Frees the group. */
 static uint32_t *members_of(MPI_Group group, int ranks)
 {
 	uint32_t *members = malloc(ranks * sizeof(*members));
@@ -123,8 +125,8 @@ static bool other_side_ours(MPI_Comm handle)
 }
 
 /*
- * One name for the group and the word of all ranks that they can have it, waiting
- * in turns, so that what is in flight goes on.
+ * Agrees on an id for the group, and on whether all ranks can make it. Polls both engines
+ * meanwhile, so that runs in flight advance.
  */
 static int comm_agree(MPI_Comm handle, struct comm *comm)
 {
@@ -204,7 +206,7 @@ int comm_own_group(struct comm *comm, struct coll_group **group)
 	return make_group(comm, id ^ id >> 29, group);
 }
 
-/* Ranks of other jobs, and those of a session, may know nothing of us. */
+/* Ranks of other jobs, and those of a session, may run without libcollmpi. */
 static bool all_know_us(MPI_Comm handle)
 {
 	const struct comm *comm;
@@ -238,7 +240,7 @@ void comm_gather_round(MPI_Comm handle)
 
 /* ---- communicators that the program makes -------------------------------- */
 
-/* A new one of all who call; of a communicator that is not ours it is not either. */
+/* A new communicator of all callers. If the old one is not ours, it is not either. */
 static int made_from(MPI_Comm old, MPI_Comm *made_now, int code)
 {
 	struct comm *parent;
@@ -281,7 +283,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 }
 ALSO(PMPI_Comm_create, MPI_Comm_create)
 
-/* Dissemination: in round k a message to whom is 2^k after us, from whom is 2^k before. */
+/* Dissemination: round k sends to the rank 2^k after us, and receives from 2^k before. */
 static void gather_members(const int *members, int ranks, int rank, int tag)
 {
 	MPI_Request requests[2];
@@ -321,14 +323,14 @@ static void gather_group(MPI_Group group, int tag)
 			rank = world[i] == shim.rank ? i : rank;
 		for (i = 0; i < ranks && world[i] != MPI_UNDEFINED; i++)
 			;
-		/* With ranks of another job nobody does this. */
+		/* If one is of another job, none of the ranks does this. */
 		if (i == ranks && rank != MPI_UNDEFINED)
 			gather_members(world, ranks, rank, tag);
 	}
 	free(members);
 }
 
-/* Only the group calls it: the old communicator's others know nothing. */
+/* Only the group calls it: the other ranks of the old communicator do not. */
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
 	gather_group(group, tag);
@@ -416,7 +418,7 @@ int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_le
 ALSO(PMPI_Intercomm_create, MPI_Intercomm_create)
 
 #if MPI_VERSION >= 4
-/* Its ranks need not have called MPI_Init(), where we meet. */
+/* Its ranks need not have called MPI_Init(), where ours agree. */
 int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
 			       MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
@@ -458,7 +460,7 @@ int comm_start(void)
 	return 0;
 }
 
-/* Attributes stay where they are, and mean nothing any more. */
+/* The attributes stay on the communicators, and mean nothing any more. */
 void comm_end(void)
 {
 	while (comms)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* MPI_Init to MPI_Finalize: joining and leaving, settings, locks, failing. */
+/* MPI_Init to MPI_Finalize: joins and leaves the job; settings, the lock, errors. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static int setting_of(const char *name)
 	return -1;
 }
 
-/* "on", "off", or the collectives that are ours, with commas between. */
+/* "on", "off", or the names of the collectives that libcoll does, separated by commas. */
 static int read_on(const char *text, uint32_t *on)
 {
 	char copy[512], *save, *name;
@@ -119,22 +119,23 @@ static bool is_set(const char *name)
 	return value && *value && strcmp(value, "0");
 }
 
-/* All ranks take what rank 0 was told: environments may differ. */
+/* All ranks take rank 0's settings: environments may differ. */
 static void share_settings(void)
 {
 	struct settings *settings = &shim.settings;
 
 	if (read_on(getenv("COLL_MPI"), &settings->on) && !shim.rank)
-		fprintf(stderr, "libcollmpi: COLL_MPI='%s' is not valid: on, off, or names of "
-			"collectives with commas between are; taken as off\n", getenv("COLL_MPI"));
+		fprintf(stderr, "libcollmpi: COLL_MPI='%s' is not valid and counts as off; valid: "
+			"on, off, or names of collectives separated by commas\n",
+			getenv("COLL_MPI"));
 	settings->report = is_set("COLL_MPI_REPORT");
 	settings->trace = is_set("COLL_MPI_TRACE");
 	real.Bcast(settings, sizeof(*settings), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
 /*
- * A rank of an MPI program may rightly wait for hours, so unless somebody says
- * otherwise the deadline is a day. A ring serves one thread only.
+ * A rank of a correct MPI program may wait for hours, so the default deadline is a day.
+ * An io_uring serves one thread only, so threads get epoll.
  */
 static void choose_options(char *text, size_t bytes, int level)
 {
@@ -145,9 +146,9 @@ static void choose_options(char *text, size_t bytes, int level)
 /* ---- start -------------------------------------------------------------- */
 
 /*
- * Open MPI offers its core while it waits where a node has more ranks than cores. MPICH
- * looks without end, and whom it waits for gets the core when the scheduler takes it away,
- * some milliseconds later.
+ * On a node with more ranks than cores Open MPI yields its core while it waits. MPICH
+ * polls without yielding: the rank that it waits for gets the core some milliseconds
+ * later, when the scheduler preempts the poller.
  */
 #if defined(OPEN_MPI) && OPEN_MPI
 static const bool mpi_yields = true;
@@ -164,7 +165,7 @@ static bool open_parts(void)
 	       !comm_start();
 }
 
-/* All ranks join, or none; without us the program runs as ever. */
+/* All ranks join or none; without libcoll the MPI's own collectives are used. */
 static void init_join(void)
 {
 	char options[64];
@@ -211,7 +212,7 @@ ALSO(PMPI_Init_thread, MPI_Init_thread)
 
 static const uint64_t CLOSING_NS = 5000000000;
 
-/* Once all are here nobody needs what we still hold, and closing is quick. */
+/* When all ranks are here, no rank needs data that we still hold: closing is quick. */
 static void init_leave(void)
 {
 	comm_gather_round(MPI_COMM_WORLD);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * MPI's operations. libcoll computes what it knows; all else - the program's own
- * functions, long double, Fortran's logicals - is a function of libcoll's that
- * calls MPI_Reduce_local, which is right for every operation and type there is.
+ * MPI's operations. libcoll computes the reductions that it has. All others - the
+ * program's own functions, long double, Fortran's logicals - become user reductions
+ * that call MPI_Reduce_local, which is right for every operation and type.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct use *uses;
 
 enum { BOUNCE = 1 << 16 };
 
-/* Operands where a function may rightly expect them. */
+/* Operands at aligned addresses, which a function may expect. */
 struct bounce {
 	uint8_t *left, *right;
 	bool own;
@@ -55,7 +55,7 @@ static void op_compute(const struct use *use, const uint8_t *left, uint8_t *righ
 			  use->op);
 }
 
-/* Piece by piece through memory of our own. */
+/* In pieces, through memory of our own. */
 static void compute_aside(const struct use *use, uint8_t *out, const uint8_t *left,
 			  const uint8_t *right, size_t count)
 {
@@ -64,7 +64,7 @@ static void compute_aside(const struct use *use, uint8_t *out, const uint8_t *le
 	struct bounce bounce;
 
 	if (!bounce_open(&bounce, element, &room))
-		abort();	/* a function has no way to say that memory ran out */
+		abort();	/* a reduction cannot return an error */
 	for (; bytes; bytes -= now, out += now, left += now, right += now) {
 		now = bytes < room ? bytes : room;
 		memcpy(bounce.left, left, now);
@@ -104,7 +104,7 @@ static void op_reduce(void *out, const void *left, const void *right, size_t cou
 
 /* ---- uses --------------------------------------------------------------- */
 
-/* What the elements' size allows to expect, at most 16. */
+/* The alignment that the size of the elements implies, at most 16. */
 static size_t alignment_of(MPI_Count extent)
 {
 	size_t alignment = 1;
@@ -150,7 +150,7 @@ static struct use *use_find(MPI_Op op, MPI_Datatype datatype)
 	return NULL;
 }
 
-/* The handle is about to mean something else. */
+/* The handle is about to be freed, and may then name another object. */
 static void op_forget(bool is_op, MPI_Op op, MPI_Datatype datatype)
 {
 	struct use **slot = &uses, *use;
@@ -206,11 +206,11 @@ enum reason op_find(MPI_Op op, MPI_Datatype datatype, enum coll_type *coll_type,
 		*coll_op = reduction;
 		return OURS;
 	}
-	/* What we do not know to be defined is the MPI's to do, or to refuse. */
+	/* The MPI computes, or refuses, what is not known to be defined. */
 	if (op == MPI_REPLACE || op == MPI_NO_OP ||
 	    (reduction >= 0 && !(type->reductions >> reduction & 1)))
 		return OTHER_TYPE;
-	/* Elements that reach into each other cannot travel as rows of bytes. */
+	/* Elements that overlap cannot travel as contiguous bytes. */
 	if (type->extent < 1 || type->extent >= 1 << 30 || type->true_extent > type->extent)
 		return OTHER_TYPE;
 	use = use_find(op, datatype);
@@ -254,7 +254,7 @@ static void op_hold(bool is_op, MPI_Op op, MPI_Datatype type)
 	if (!one) {
 		one = calloc(1, sizeof(*one));
 		if (!one)
-			return;		/* a program that frees it too soon is rare */
+			return;		/* few programs free it that soon */
 		*one = (struct hold){ .next = holds, .op = op, .type = type, .is_op = is_op };
 		holds = one;
 	}

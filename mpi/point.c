@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Messages between two ranks are the MPI's. But a rank that blocks in one may be
- * the one that a collective under way goes through, or one that keeps the core from
- * whom it waits for, so then it polls instead.
+ * Messages between two ranks are the MPI's. A rank that blocks in one may have to
+ * forward data of a collective under way, or may occupy the core of the rank that it
+ * waits for. In both cases it polls instead.
  */
 #include <stdlib.h>
 
 #include "shim.h"
 
-/* Completes a request of the MPI's; our tasks move meanwhile. */
+/* Completes a request of the MPI's, and advances our tasks meanwhile. */
 static int point_complete(MPI_Request *request, MPI_Status *status)
 {
 	return MPI_Wait(request, status);

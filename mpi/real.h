@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The MPI below us. Its functions are looked up in its library, by handle: we
- * define functions of the same names ourselves, and a program may have loaded MPI
- * where dlsym(RTLD_NEXT) does not find it.
+ * The MPI below us. Its functions are looked up in its library by handle: we define
+ * functions of the same names, and a program may have loaded the MPI where
+ * dlsym(RTLD_NEXT) does not find it.
  */
 #ifndef COLLMPI_REAL_H
 #define COLLMPI_REAL_H
@@ -58,8 +58,8 @@ struct real {
 extern struct real real;
 
 /*
- * Open MPI's Fortran calls PMPI functions, so does MPICH's mpi_f08 here and there: we
- * are caught at those names as well, and nobody below us may mean the MPI's own.
+ * Open MPI's Fortran calls PMPI functions, and MPICH's mpi_f08 calls some of them, so we
+ * define those names as well. Our own calls of the MPI go through `real`.
  */
 #define ALSO_TEXT(function) #function
 #define ALSO(name, function) \

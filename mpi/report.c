@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What was done: per collective, form, size and algorithm how often and how long,
- * and what was handed to the MPI, and why. Printed by rank 0 at the end, of all
+ * The report: calls and times per collective, form, size and algorithm, and the calls
+ * that were handed to the MPI, with the reason. Rank 0 prints it at the end, for all
  * ranks together.
  */
 #include <stdio.h>
@@ -47,7 +47,7 @@ static struct row *row_find(struct row *table, const struct row *key)
 		}
 		return row;
 	}
-	return NULL;	/* so many kinds of calls there are not */
+	return NULL;	/* no program makes so many kinds of calls */
 }
 
 void report_ours(const struct task *task, const char *algo, uint64_t ns)
@@ -139,7 +139,7 @@ static void print_handed(FILE *to, const uint64_t (*all)[REASONS])
 		fprintf(to, "nothing was handed to the MPI\n");
 }
 
-/* "1": to stderr; else the name of a file. */
+/* "1": stderr; else a file of this name. */
 static FILE *open_report(void)
 {
 	const char *name = getenv("COLL_MPI_REPORT");
@@ -164,7 +164,7 @@ static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASO
 		fclose(to);
 }
 
-/* Rank by rank, so that rank 0 needs memory for one more only. */
+/* Rank by rank: rank 0 needs memory for one table besides its own. */
 static void report_collect(struct row *all, uint64_t (*all_handed)[REASONS], struct row *one)
 {
 	int rank;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Waiting and testing. Our requests are the MPI's, so it knows when they are done;
- * but while any of our tasks is under way, and on a crowded node, it must not block
- * before they are.
+ * Waiting and testing. Our requests are requests of the MPI, so it knows when they are
+ * done. While one of our tasks is under way, or the node has more ranks than cores, the
+ * MPI must not block: these functions poll.
  */
 #include <sched.h>
 
 #include "shim.h"
 
-/* One turn of a loop around an MPI_Test...; `only_ours`: it may sleep. */
+/* One round of a loop around an MPI_Test...; `only_ours`: it may sleep. */
 static void wait_turn(struct pace *pace, bool only_ours)
 {
 	if (only_ours)
@@ -128,14 +128,14 @@ int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[],
 }
 ALSO(PMPI_Waitsome, MPI_Waitsome)
 
-/* Before a test of the MPI's: what has ended is told to it. */
+/* Before a test of the MPI's: completes the requests of tasks that have ended. */
 static void before_test(void)
 {
 	if (task_any())
 		task_progress();
 }
 
-/* One that found nothing is no event. */
+/* A test that found nothing is not recorded. */
 static void after_test(int count, MPI_Request *before, const MPI_Request *after, int done,
 		       int code)
 {

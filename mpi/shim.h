@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * libcollmpi: MPI's collectives, done by libcoll, under a program that does not
- * know of it.
+ * libcollmpi: libcoll does the collectives of an unmodified MPI program.
  *
- *	collective	a call comes in: ours, or handed to the MPI below
- *	comm		what we know of a communicator: its group, or why none
- *	stage		the caller's buffers as rows of bytes, packed where need be
+ *	collective	each call: libcoll does it, or the MPI below
+ *	comm		communicators: the group of each, or why it has none
+ *	stage, piece	the caller's buffers as contiguous bytes, packed where needed
  *	type, op	MPI's types and operations in libcoll's terms
- *	task		a collective under way, and all that are
+ *	task		collectives under way
  *	request		MPI_Wait, MPI_Test ...: our requests among MPI's own
- *	point		MPI_Recv ...: our tasks move while MPI waits
- *	report, trace	what was done, for people and for the simulator
+ *	point		MPI_Recv ...: our tasks advance while the MPI waits
+ *	boot_mpi	joining libcoll's job over the MPI
+ *	report, trace	records, for people and for the simulator
  *
- * The one rule: whether a call is ours is decided from what MPI requires to be the
- * same on all ranks (which collective, the communicator and what was called on it
- * before, the operation and type of a reduction), so all ranks decide the same.
- * Types of data that is only moved may differ between ranks: all of them are ours.
+ * All ranks must decide alike whether libcoll does a call. So the decision depends only
+ * on what MPI requires to be the same on all ranks: the collective, the communicator and
+ * its earlier calls, the operation and type of a reduction. Types of data that is only
+ * moved may differ between ranks, so libcoll takes all of them.
  *
- * An MPI is one to a process, and so is its state here.
+ * A process has one MPI, so the state here is global.
  */
 #ifndef COLLMPI_SHIM_H
 #define COLLMPI_SHIM_H
@@ -42,7 +42,7 @@ enum form {
 	PERSISTENT,
 };
 
-/* Why a call was handed to the MPI. */
+/* Why the MPI does a call. */
 enum reason {
 	OURS,
 	OTHER_SWITCHED_OFF,
@@ -67,7 +67,7 @@ struct settings {		/* rank 0's, on all ranks */
 struct shim {
 	bool on;		/* between MPI_Init and MPI_Finalize, unless COLL_MPI=off */
 	bool threads;		/* several at once: MPI_THREAD_MULTIPLE */
-	bool yields;		/* waits offer the core, which the MPI's own do not */
+	bool yields;		/* waits yield the core, which the MPI's own do not */
 	int rank, ranks;
 	struct coll_context *context;
 	MPI_Comm self, all;	/* communicators for our own messages */
@@ -78,14 +78,14 @@ struct shim {
 };
 extern struct shim shim;
 
-/* Around everything that touches libcoll or our lists; may nest. */
+/* Around each use of libcoll and of our lists; may nest. */
 void shim_lock(void);
 void shim_unlock(void);
 
-/* Says why on stderr and calls the communicator's error handler; returns the code. */
+/* Prints the reason and calls the communicator's error handler; returns the code. */
 int shim_fail(MPI_Comm comm, const char *what, int error, const char *why);
 
-/* Whether it is so on all ranks. Collective over MPI_COMM_WORLD. */
+/* Whether `mine` is true on all ranks. Collective over MPI_COMM_WORLD. */
 bool shim_all(bool mine);
 
 /*
@@ -117,11 +117,11 @@ struct comm *comm_find(MPI_Comm handle);
 struct comm *comm_meet(MPI_Comm handle);
 void comm_hold(struct comm *comm);
 void comm_drop(struct comm *comm);
-/* A group of the same ranks for a persistent collective. Local: its name follows. */
+/* A group of the same ranks for a persistent collective. Local: its id is derived. */
 int comm_own_group(struct comm *comm, struct coll_group **group);
 /*
- * Before the MPI blocks in a collective of its own: all ranks are in the call, so
- * nobody waits for what we have in flight. Collective.
+ * Before the MPI blocks in a collective of its own: returns when all ranks are in the
+ * call, so that none waits for our runs in flight. Collective.
  */
 void comm_gather_round(MPI_Comm handle);
 
@@ -129,7 +129,7 @@ void comm_gather_round(MPI_Comm handle);
 
 struct type {
 	int coll;			/* enum coll_type, or -1 */
-	uint32_t reductions;		/* if -1: which the MPI has on it, bit per coll_reduction */
+	uint32_t reductions;		/* if -1: those of the MPI, a bit each */
 	bool derived;
 	bool dense;			/* n elements are n * size bytes, in order */
 	bool solid;			/* n elements fill n * extent bytes, in any order */
@@ -143,15 +143,15 @@ const struct type *type_find(MPI_Datatype handle);
 
 int op_start(void);
 /*
- * How libcoll reduces so: type and op for its calls. OTHER_TYPE: it cannot,
- * whoever asks.
+ * The type and op for libcoll's calls. OTHER_TYPE: libcoll does not have this
+ * reduction, on any rank.
  */
 enum reason op_find(MPI_Op op, MPI_Datatype datatype, enum coll_type *coll_type,
 		    enum coll_reduction *coll_op);
 
 /*
- * A handle that a task under way needs: MPI lets the program free it meanwhile,
- * so that is put off. Predefined ones are never freed and need no hold.
+ * A handle that a task under way needs: MPI lets the program free it meanwhile, so the
+ * hold delays that. Predefined handles are never freed and need no hold.
  */
 void hold_type(MPI_Datatype handle);
 void drop_type(MPI_Datatype handle);
@@ -160,7 +160,7 @@ void drop_op(MPI_Op handle);
 
 /* ---- calls and tasks ---------------------------------------------------- */
 
-/* What a collective was called with. Arrays are of int, or of the large kind. */
+/* The arguments of a collective. Arrays are of int, or of the large kind. */
 struct call {
 	enum which which;
 	MPI_Comm comm;
@@ -173,7 +173,7 @@ struct call {
 	const void *in_counts, *in_displs, *out_counts, *out_displs;
 	const MPI_Datatype *in_types, *out_types;
 	bool large;
-	struct comm *met;		/* what was found out when deciding whose it is */
+	struct comm *met;		/* found when it was decided who does the call */
 	enum coll_type coll_type;
 	enum coll_reduction coll_op;
 };
@@ -188,21 +188,21 @@ static inline MPI_Aint displ_at(const struct call *call, const void *displs, int
 	return call->large ? ((const MPI_Aint *)displs)[i] : ((const int *)displs)[i];
 }
 
-/* Data of the caller's that is not a row of bytes, and the row that stands for it. */
+/* Data of the caller's that is not contiguous, and the buffer that stands for it. */
 struct piece {
 	uint8_t *user;
 	MPI_Count count;
 	MPI_Datatype type;
 	const struct type *info;
-	uint8_t *place;
+	uint8_t *packed;
 	bool in, out;
-	bool spread;		/* the place has the type's gaps too */
+	bool spread;		/* the packed buffer has the gaps of the type, too */
 	bool held;
 };
 
 enum { FEW = 32 };
 
-/* What libcoll is called with. */
+/* The arguments for libcoll. */
 struct stage {
 	const void *in;
 	void *out;
@@ -214,7 +214,7 @@ struct stage {
 	uint32_t pieces_count;
 	struct piece few_pieces[2];
 	size_t *arrays, few[FEW];
-	void *memory[2];	/* of places */
+	void *memory[2];	/* packed buffers */
 	uint32_t memories;
 };
 
@@ -233,22 +233,22 @@ struct task {
 	uint64_t started;
 };
 
-/* 0, or a negative errno. Collective calls that are ours cannot be refused here. */
+/* 0 or -ENOMEM. No other error: the MPI cannot take the call any more. */
 int stage_make(struct task *task);
-void stage_pack(struct stage *stage);
-void stage_unpack(struct stage *stage);
+void pieces_pack(struct stage *stage);
+void pieces_unpack(struct stage *stage);
 void stage_free(struct stage *stage);
 
-/* Whether there is something that has to move while the MPI waits. */
+/* Whether runs must advance while the MPI waits. */
 bool task_any(void);
-/* Whether the MPI must be asked again and again instead of being left to wait. */
+/* Whether the MPI must be polled: it may not block. */
 static inline bool must_poll(void)
 {
 	return shim.yields || task_any();
 }
-/* Turns the engine without waiting, and completes what has ended. */
+/* Polls the engine without waiting, and completes tasks that have ended. */
 void task_progress(void);
-/* The three forms, of calls that are ours. They return an MPI code. */
+/* The three forms of calls that libcoll does. They return an MPI code. */
 int task_block(const struct call *call);
 int task_begin(const struct call *call, MPI_Request *request);
 int task_prepare(const struct call *call, MPI_Request *request);
@@ -256,16 +256,16 @@ int task_prepare(const struct call *call, MPI_Request *request);
 struct task *task_persistent(MPI_Request request);
 int task_start(struct task *task);
 void task_free_persistent(struct task *task);
-/* No request among these but ours: nothing is gained by looking at MPI all the time. */
+/* All of these requests are ours: the MPI need not be polled all the time. */
 bool task_all_ours(int count, const MPI_Request *requests);
 void task_end(void);
 
-/* Waiting in turns: ours, then the MPI's. Starts as { 0 }. */
+/* Waiting by polling both engines in turn. Starts as { 0 }. */
 struct pace {
 	uint64_t slice;
 	uint32_t rounds;
 };
-/* May sleep: only ours is waited for. Returns the engine's error. */
+/* May sleep: all that is waited for is ours. Returns the engine's error. */
 int pace_turn(struct pace *pace);
 /* Never sleeps. */
 void pace_poll(struct pace *pace);
@@ -278,20 +278,20 @@ void report_print(void);
 
 /*
  * An event is between trace_begin() and one of the others, which are cheap when
- * nothing is recorded. Calls inside of calls are no events.
+ * nothing is recorded. An MPI call inside another is no event.
  */
 void trace_start(void);
 void trace_end(void);
 bool trace_begin(void);
-/* It led to nothing, like a test of what is not done. */
+/* The event is discarded: a test that found nothing. */
 void trace_nothing(MPI_Request *before);
 /* "send", "to": or "recv", "from"; `request` if it only began. */
 void trace_message(const char *what, const char *side, int peer, int tag, MPI_Count count,
 		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code);
-/* Begins a wait, which ends with the copy: those requests that changed are done. */
+/* Begins a wait; trace_wait() gets the copy: the requests that changed are done. */
 MPI_Request *trace_copy(int count, const MPI_Request *requests);
 void trace_wait(int count, MPI_Request *before, const MPI_Request *after, int code);
-/* `request`: of one that began; NULL with PERSISTENT: one that was only prepared. */
+/* `request`: of a started one; NULL with PERSISTENT: it was only prepared. */
 void trace_collective(const struct call *call, enum form form, const MPI_Request *request,
 		      int code);
 

@@ -4,6 +4,7 @@
  * them as any other: a generalised one for a nonblocking collective, a persistent
  * receive of nothing from this rank itself for a persistent one, ended by a message.
  */
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ enum {
 };
 
 static struct task *running;		/* with requests; a blocking one is not among them */
-static bool lingering;			/* libcoll may have messages to send yet */
+static bool lingering;			/* libcoll may still have messages to send */
 static int tags;			/* used so far */
 
 /* ---- launching ------------------------------------------------------------ */
@@ -97,7 +98,7 @@ static int task_fail(const struct task *task, int error)
 			 coll_last_error(task->group));
 }
 
-/* The run has ended: so has the task, but for telling the MPI. */
+/* The run has ended: the task has, too, and the MPI is to be told. */
 static void task_conclude(struct task *task)
 {
 	const char *algo = coll_shim_algorithm(task->run);
@@ -106,7 +107,7 @@ static void task_conclude(struct task *task)
 	if (error)
 		task->code = task_fail(task, error);
 	else
-		stage_unpack(&task->stage);
+		pieces_unpack(&task->stage);
 	report_ours(task, algo, coll_shim_now() - task->started);
 }
 
@@ -124,8 +125,8 @@ static void task_init(struct task *task, const struct call *call, enum form form
 /* ---- waiting -------------------------------------------------------------- */
 
 /*
- * The MPI's messages must not wait for ours. Looking for one from all ranks turns its engine;
- * for one from this rank itself MPICH does not look into the network.
+ * The MPI's messages must not wait for ours. A probe for a message from any rank polls its
+ * engine; on a probe for one from this rank itself MPICH does not look into the network.
  */
 static void task_poke(void)
 {
@@ -134,7 +135,7 @@ static void task_poke(void)
 	real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, shim.all, &flag, MPI_STATUS_IGNORE);
 }
 
-/* Others may need the library while this thread waits. */
+/* Other threads may need the library while this one waits. */
 static int turn_among_threads(struct pace *pace)
 {
 	int error;
@@ -201,7 +202,7 @@ int task_block(const struct call *call)
 	task_init(&task, call, BLOCKING);
 	error = stage_make(&task);
 	if (!error) {
-		stage_pack(&task.stage);
+		pieces_pack(&task.stage);
 		error = task_launch(&task, false);
 		if (!error) {
 			block_until_completed(task.run);
@@ -223,7 +224,7 @@ static bool is_reduction(enum which which)
 	return which >= WHICH_Reduce && which <= WHICH_Exscan;
 }
 
-/* What the program may free before the task has ended. */
+/* Handles that the program may free before the task has ended. */
 static void hold_handles(struct task *task)
 {
 	struct stage *stage = &task->stage;
@@ -296,7 +297,7 @@ static int task_cancel(void *state, int complete)
 
 /* ---- persistent requests -------------------------------------------------- */
 
-/* One list for life and one for running: a persistent task may be in both. */
+/* Persistent tasks, until they are freed. While one runs it is in `running`, too. */
 struct kept {
 	struct kept *next;
 	struct task task;
@@ -388,12 +389,13 @@ int task_start(struct task *task)
 {
 	int error, code;
 
+	assert(task->form == PERSISTENT && !task->active);
 	code = real.Start(&task->request);
 	if (code)
 		return code;
 	task->started = coll_shim_now();
 	task->code = MPI_SUCCESS;
-	stage_pack(&task->stage);
+	pieces_pack(&task->stage);
 	lingering = true;
 	error = coll_run_start(task->run);
 	if (error)
@@ -414,7 +416,7 @@ void task_free_persistent(struct task *task)
 
 /* ---- under way ------------------------------------------------------------ */
 
-/* Messages of runs that are over leave while we turn the engine. */
+/* Messages of completed runs leave while the engine is polled. */
 static bool any_lingering(void)
 {
 	bool any;
@@ -433,6 +435,7 @@ bool task_any(void)
 
 static void task_finish(struct task *task)
 {
+	assert(task->form != PERSISTENT || task->active);
 	list_remove(&running, task);
 	task_conclude(task);
 	if (task->form == PERSISTENT) {
@@ -458,7 +461,7 @@ static void finish_ended(void)
 	}
 }
 
-/* The engine works no more: libcoll ends the runs, and tells why. */
+/* The engine works no more: libcoll ends the runs with the reason. */
 static void finish_all(void)
 {
 	while (running)
@@ -499,7 +502,7 @@ static int task_launch_staged(struct task *task)
 
 	if (error)
 		return error;
-	stage_pack(&task->stage);
+	pieces_pack(&task->stage);
 	error = task_launch(task, false);
 	if (!error)
 		return 0;

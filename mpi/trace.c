@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What this rank did, for the simulator to replay: computing, messages, collectives
- * and waits, in their order and with their times; coll-trace(5) has the format. One
- * file a rank. Only the outermost MPI call is an event: what it is made of is not.
+ * The trace of this rank, which the simulator replays: computing, messages, collectives
+ * and waits, in their order and with their times. One file a rank; coll-trace(5) has the
+ * format. An MPI call inside another is not recorded.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void write_members(MPI_Comm handle, int number)
 	free(mine);
 }
 
-/* Known from its first event on. */
+/* A communicator gets its number at its first event. */
 static int group_of(MPI_Comm handle)
 {
 	int *number, found = 0;
@@ -106,7 +107,7 @@ static uint64_t request_new(MPI_Request handle)
 	return (*slot)->number = ++numbered;
 }
 
-/* 0: none that we know. */
+/* 0: not a request of ours. */
 static uint64_t request_done(MPI_Request handle)
 {
 	struct pending **slot = pending_find(handle), *one = *slot;
@@ -129,7 +130,7 @@ bool trace_begin(void)
 	return true;
 }
 
-/* Ends an event and writes the computing before it. True: it is to be written. */
+/* Ends an event and writes the computing before it. False: the event is not recorded. */
 static bool trace_finish(int code)
 {
 	if (!file || --depth)
@@ -140,7 +141,7 @@ static bool trace_finish(int code)
 	return !code;
 }
 
-/* The line is complete but for how long it took. */
+/* Completes the line with the time that the event took. */
 static void end_line(void)
 {
 	const uint64_t now = coll_shim_now();
@@ -148,7 +149,7 @@ static void end_line(void)
 	fprintf(file, " ns=%llu\n", (unsigned long long)(now - began));
 }
 
-/* Everything after counts as computing again, not what writing took. */
+/* Computing begins again here: the time of writing does not count. */
 static void go_on(void)
 {
 	if (!depth)
@@ -159,7 +160,7 @@ static void go_on(void)
 void trace_nothing(MPI_Request *before)
 {
 	if (file)
-		depth--;	/* its time is computing */
+		depth--;	/* its time counts as computing */
 	free(before);
 }
 
@@ -190,7 +191,7 @@ void trace_message(const char *what, const char *side, int peer, int tag, MPI_Co
 	go_on();
 }
 
-/* Persistent ones keep their handle when they are done. */
+/* A persistent request keeps its handle when it is done. */
 static bool is_done(MPI_Request before, MPI_Request after)
 {
 	const struct task *task;
@@ -306,7 +307,7 @@ void trace_collective(const struct call *call, enum form form, const MPI_Request
 
 	if (!file)
 		return;
-	/* A persistent one happens when it is started. */
+	/* A persistent collective is recorded when it is started. */
 	if (trace_finish(code) && (form != PERSISTENT || request)) {
 		group = group_of(call->comm);
 		fprintf(file, "%s%s group=%d", form == BLOCKING ? "" : "i",
@@ -336,7 +337,8 @@ void trace_start(void)
 		 "coll-trace", shim.rank);
 	file = fopen(name, "w");
 	if (!file || real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, trace_forget, &keyval, NULL)) {
-		fprintf(stderr, "libcollmpi: rank %d: cannot write %s\n", shim.rank, name);
+		fprintf(stderr, "libcollmpi: rank %d: cannot write the trace %s: %s\n", shim.rank,
+			name, strerror(errno));
 		file = NULL;
 		return;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * MPI's types: the predefined ones in a table that is made at the start, derived
- * ones with what we know of them cached as their attribute.
+ * MPI's types. The predefined ones are in a table that is made at the start; what is
+ * known of a derived one is cached as its attribute.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int type_measure(MPI_Datatype handle, struct type *type)
 
 /* ---- predefined types --------------------------------------------------- */
 
-/* What the MPI computes on types that libcoll does not have. */
+/* Reductions that the MPI has on types that libcoll does not have. */
 enum {
 	REALS = 1 << COLL_SUM | 1 << COLL_PROD | 1 << COLL_MIN | 1 << COLL_MAX,
 	COMPLEXES = 1 << COLL_SUM | 1 << COLL_PROD,
@@ -59,7 +59,7 @@ enum {
 
 enum kind { SIGNED, UNSIGNED, FLOATING, COMPLEX, OTHER };
 
-/* By kind and size: what "long" is differs between machines. */
+/* By kind and size: the size of "long" differs between machines. */
 static int coll_type_of(enum kind kind, MPI_Count size)
 {
 	switch (kind) {
@@ -85,7 +85,7 @@ static void add_with(MPI_Datatype handle, int coll, uint32_t reductions)
 	uint32_t i;
 
 	if (handle == MPI_DATATYPE_NULL || find_named(handle) || type_measure(handle, &type))
-		return;		/* not there (a Fortran type), or another name of the same */
+		return;		/* missing (Fortran), or another name of a known type */
 	type.dense = type.size == type.extent && !type.true_lb;
 	type.solid = true;	/* padding may travel with a pair */
 	for (i = slot_of(handle); named[i].used; i = (i + 1) % SLOTS)
@@ -241,7 +241,7 @@ static bool struct_in_a_row(const struct contents *c)
 	return true;
 }
 
-/* Blocks of c->i[1 + b] elements at places of `unit` bytes. */
+/* Blocks of c->i[1 + b] elements; their displacements are in bytes or in elements. */
 static bool blocks_in_a_row(const struct contents *c, bool bytes, const struct type *inner)
 {
 	const int n = c->i[0];

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Packing: data whose type has gaps travels through a buffer of ours. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "piece.h"
+
+enum { PACK_MAX = 1 << 28 };
+
+/* ---- copying -------------------------------------------------------------- */
+
+static int pack_some(const uint8_t *from, MPI_Count count, MPI_Datatype type, uint8_t *to,
+		     MPI_Count bytes)
+{
+	int position = 0;
+
+	return real.Pack(from, count, type, to, bytes, &position, shim.self);
+}
+
+static int unpack_some(const uint8_t *from, MPI_Count bytes, uint8_t *to, MPI_Count count,
+		       MPI_Datatype type)
+{
+	int position = 0;
+
+	return real.Unpack(from, bytes, &position, to, count, type, shim.self);
+}
+
+/* Elements that fit into what MPI_Pack can count. */
+static MPI_Count pack_step(const struct type *info)
+{
+	return info->size >= PACK_MAX ? 1 : PACK_MAX / (info->size ? info->size : 1);
+}
+
+static void piece_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type,
+			  const struct type *info, uint8_t *row)
+{
+	MPI_Count step = pack_step(info), now;
+
+	for (; count > 0; count -= now) {
+		now = count < step ? count : step;
+		pack_some(user, now, type, row, now * info->size);
+		user += now * info->extent;
+		row += now * info->size;
+	}
+}
+
+static void piece_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MPI_Datatype type,
+			   const struct type *info)
+{
+	MPI_Count step = pack_step(info), now;
+
+	for (; count > 0; count -= now) {
+		now = count < step ? count : step;
+		unpack_some(row, now * info->size, user, now, type);
+		user += now * info->extent;
+		row += now * info->size;
+	}
+}
+
+/* From one layout with gaps to another, touching no gap. */
+static void piece_copy_spread(const uint8_t *from, uint8_t *to, const struct piece *piece)
+{
+	const struct type *info = piece->info;
+	uint8_t *row = malloc(info->size * piece->count + 1);
+
+	if (!row)
+		abort();	/* the result would be wrong without a word */
+	piece_copy_in(from, piece->count, piece->type, info, row);
+	piece_copy_out(row, to, piece->count, piece->type, info);
+	free(row);
+}
+
+void pieces_pack(struct stage *stage)
+{
+	uint32_t i;
+
+	for (i = 0; i < stage->pieces_count; i++) {
+		const struct piece *piece = &stage->pieces[i];
+
+		if (!piece->in)
+			continue;
+		if (piece->spread)
+			piece_copy_spread(piece->user, piece->packed - piece->info->true_lb, piece);
+		else
+			piece_copy_in(piece->user, piece->count, piece->type, piece->info,
+				      piece->packed);
+	}
+}
+
+void pieces_unpack(struct stage *stage)
+{
+	uint32_t i;
+
+	for (i = 0; i < stage->pieces_count; i++) {
+		const struct piece *piece = &stage->pieces[i];
+
+		if (!piece->out)
+			continue;
+		if (piece->spread)
+			piece_copy_spread(piece->packed - piece->info->true_lb, piece->user, piece);
+		else
+			piece_copy_out(piece->packed, piece->user, piece->count, piece->type,
+				       piece->info);
+	}
+}
+
+/* ---- buffers -------------------------------------------------------------- */
+
+uint8_t *piece_buffer(struct stage *stage, size_t bytes)
+{
+	uint8_t *packed = calloc(1, bytes + 16);	/* zeros where nothing is received */
+
+	assert(stage->memories < sizeof(stage->memory) / sizeof(*stage->memory));
+	if (packed)
+		stage->memory[stage->memories++] = packed;
+	return packed;
+}
+
+/* Room for `more` pieces besides those there are. */
+bool pieces_reserve(struct stage *stage, uint32_t more)
+{
+	const uint32_t need = stage->pieces_count + more;
+	struct piece *pieces;
+
+	if (!stage->pieces)
+		stage->pieces = stage->few_pieces;
+	if (need <= 2 && stage->pieces == stage->few_pieces)
+		return true;
+	pieces = calloc(need, sizeof(*pieces));
+	if (!pieces)
+		return false;
+	memcpy(pieces, stage->pieces, stage->pieces_count * sizeof(*pieces));
+	if (stage->pieces != stage->few_pieces)
+		free(stage->pieces);
+	stage->pieces = pieces;
+	return true;
+}
+
+void piece_add(struct stage *stage, const void *user, MPI_Count count, MPI_Datatype type,
+		      const struct type *info, uint8_t *packed, enum use use)
+{
+	stage->pieces[stage->pieces_count++] = (struct piece){
+		.user = (uint8_t *)user,
+		.count = count,
+		.type = type,
+		.info = info,
+		.packed = packed,
+		.in = use & USE_IN,
+		.out = use & USE_OUT,
+	};
+}
+
+/* `count` elements one after the other: where their bytes are. */
+int piece_row(struct stage *stage, const void *user, MPI_Count count, MPI_Datatype type,
+		     enum use use, void **packed)
+{
+	const struct type *info = count ? type_find(type) : NULL;
+
+	*packed = stage->few;	/* any address: there are no elements */
+	if (!info || !info->size)
+		return 0;
+	if (info->dense) {
+		*packed = (uint8_t *)user + info->true_lb;
+		return 0;
+	}
+	if (!pieces_reserve(stage, 1) || !(*packed = piece_buffer(stage, info->size * count)))
+		return -ENOMEM;
+	piece_add(stage, user, count, type, info, *packed, use);
+	return 0;
+}
+
+/* Elements with their gaps: libcoll hands them to the program's own function. */
+int piece_elements(struct stage *stage, const void *user, MPI_Count count,
+			  MPI_Datatype type, enum use use, void **packed)
+{
+	const struct type *info = count ? type_find(type) : NULL;
+
+	*packed = stage->few;
+	if (!info)
+		return 0;
+	if (info->solid) {
+		*packed = (uint8_t *)user + info->true_lb;
+		return 0;
+	}
+	if (!pieces_reserve(stage, 1) || !(*packed = piece_buffer(stage, info->extent * count)))
+		return -ENOMEM;
+	piece_add(stage, user, count, type, info, *packed, use);
+	stage->pieces[stage->pieces_count - 1].spread = true;
+	return 0;
+}
