@@ -14,7 +14,7 @@
 #include "libcoll/api/context.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
-#include "libcoll/link/health.h"
+#include "libcoll/exec/health.h"
 #include "libcoll/link/link.h"
 
 enum {
