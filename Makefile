@@ -169,16 +169,16 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) 
 
 # Drivers of switches, and a switch that is none.
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) | \
-		$(BUILD)/tests/circuit/optical_switch
+		$(BUILD)/tests/circuit/fake_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
-CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,optical_switch jobs calls half_told)
-$(BUILD)/tests/circuit/calls: $(BUILD)/tests/circuit/calls.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
+CIRCUIT_TESTS	= $(addprefix $(BUILD)/tests/circuit/,fake_switch competing_jobs circuit_calls half_notified)
+$(BUILD)/tests/circuit/circuit_calls: $(BUILD)/tests/circuit/circuit_calls.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
 	$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
-$(BUILD)/tests/circuit/half_told: $(BUILD)/tests/circuit/half_told.o
+$(BUILD)/tests/circuit/half_notified: $(BUILD)/tests/circuit/half_notified.o
 	$(CC) $(ALL_LDFLAGS) $^ -o $@
-$(BUILD)/tests/circuit/jobs: $(BUILD)/tests/circuit/jobs.o
+$(BUILD)/tests/circuit/competing_jobs: $(BUILD)/tests/circuit/competing_jobs.o
 	$(CC) $(ALL_LDFLAGS) $^ -lpthread -o $@
-$(BUILD)/tests/circuit/optical_switch: $(BUILD)/tests/circuit/optical_switch.o
+$(BUILD)/tests/circuit/fake_switch: $(BUILD)/tests/circuit/fake_switch.o
 	$(CC) $(ALL_LDFLAGS) $^ -lmicrohttpd $(LIBS) -o $@
 
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
@@ -335,7 +335,7 @@ SANITIZED = $(addprefix tests/multi/,every_collective.t groups.t mismatched_call
 	    agree_and_shrink.t unauthenticated_peers.t collectives_with_clusters.t early_exit.t \
 	    progress_modes.t link_policies.t link_streams.t) \
 	    tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \
-	    tests/circuit/restart.t
+	    tests/circuit/colld_restart.t
 sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
 	export BUILD=$(BUILD) SANITIZE=$(SANITIZE) CMOCKA_MESSAGE_OUTPUT=TAP COLL_TEST_LITTLE=1; \
 		$(call prove,-j2 --rules='seq=tests/**' --rules='par=**' $(UNIT) $(SANITIZED))

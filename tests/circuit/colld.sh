@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Sourced: colld for a test, by the lines of $work/circuits.
 
-# $colld is its process; what it says is added to $work/colld.log. Waits until it answers.
+# Sets $colld to its process; its log is appended to $work/colld.log. Waits until it answers.
 start_colld() {
 	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
 		2>>"$work/colld.log" 5>&- &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Ranks, colld and a switch: every collective with planned circuits, and what the switch's
-# own log says of it.
+# Ranks, colld and a switch: every collective with planned circuits, checked by the switch's
+# own log.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/colld.sh"
 work=$(mktemp -d) || exit 1
@@ -27,7 +27,7 @@ start() {	# NODES K LINE...: lines of colld's file
 	nodes=$1 k=$2
 	shift 2
 	rm -f "$work/ports"
-	"$BUILD/tests/circuit/optical_switch" $((nodes * k)) "$work/log" <"$work/stdin" \
+	"$BUILD/tests/circuit/fake_switch" $((nodes * k)) "$work/log" <"$work/stdin" \
 		>"$work/ports" 5>&- &
 	switch=$!
 	exec 5>"$work/stdin"
@@ -65,7 +65,7 @@ legal() {
 	END { if (bad || !paths || most > k) { print "paths", paths, "most", most; exit 1 } }
 	' "$work/log"
 }
-set_ups() {	# FROM TO: marks in the log
+setups() {	# FROM TO: marks in the log
 	awk -v from="$1" -v to="$2" '
 	$1 == "mark" { here = $2 >= from && $2 < to }
 	$1 == "up" && here { n++ }
@@ -82,32 +82,32 @@ done
 
 start 4 2 "keep 0s" "limit 2"
 ok "two wavelengths in all" right "$BUILD/tests/multi/every_collective" 160 7 1000
-ok "never more" awk '
+ok "are never exceeded" awk '
 	$1 == "up" { if (++paths > 4) bad = 1; n++ }
 	$1 == "down" { paths-- }
 	END { exit bad || !n }' "$work/log"
 stop
 
 start 4 2 "keep 100s"
-said=$(ranks "$BUILD/tests/circuit/calls" again)
-ok "a call" test "$(set_ups 1 2)" -ge 3
-is "called again it finds its circuits" "$(set_ups 2 3)" 0
-like "what is chosen is said, with the prediction and the bound" "$said" \
+said=$(ranks "$BUILD/tests/circuit/circuit_calls" again)
+ok "a call" test "$(setups 1 2)" -ge 3
+is "called again it finds its circuits" "$(setups 2 3)" 0
+like "the choice is explained, with the prediction and the bound" "$said" \
 	"first: allreduce .*ports=2.*predicted [0-9.]+ ms, at least [0-9.]+ ms: [0-9]+ set-ups of"
 stop
 
 # Even where nothing is kept, what a persistent call needs is there before it starts.
 export COLL_ALLREDUCE=ring
 start 4 2 "keep 0s"
-ok "a persistent call" right "$BUILD/tests/circuit/calls" persistent
+ok "a persistent call" right "$BUILD/tests/circuit/circuit_calls" persistent
 ok "is prepared before it starts" test "$(grep -c up "$work/log")" -ge 8
-is "and sets nothing up after" "$(set_ups 1 2)" 0
+is "and sets nothing up after" "$(setups 1 2)" 0
 stop
 unset COLL_ALLREDUCE
 
 start 4 3 "keep 0s"
 said=$(COLL_ALLREDUCE=butterfly COLL_ALPHA=1us COLL_BETA=0.1ns \
-	ranks "$BUILD/tests/circuit/calls" ports)
+	ranks "$BUILD/tests/circuit/circuit_calls" ports)
 like "three ports" "$said" "call before: .*ports=3"
 times_delta() {	# CALL: the predicted time, in set-up times
 	printf '%s\n' "$said" | sed -n "s/^$1: .*predicted \([0-9.e+]*\) ms.*set-ups of \([0-9.e+]*\) ms.*/\1 \2/p" |
@@ -118,7 +118,7 @@ is "when a node is left one port, the next call is planned for that" "$(times_de
 is "and so is a persistent one" "$(times_delta "start after")" 2
 is "when it has them again, so is the next call" "$(times_delta "call again")" 1
 is "and the persistent one" "$(times_delta "start again")" 1
-ok "legally" legal
+ok "no node has more circuits than ports" legal
 stop
 
 # In mid-collective: who loses its port waits its turn for another. Nothing is planned anew.
@@ -133,26 +133,26 @@ come_and_go() {
 }
 come_and_go 5>&- &
 changer=$!
-ok "a node's second port comes and goes in mid-collective: every one ends, and is right" \
+ok "a node's second port is lost and restored in mid-collective: every result is right" \
 	right "$BUILD/tests/multi/every_collective" 20 5 1000
 kill "$changer"
 wait "$changer" 2>/dev/null
 ok "circuits were taken away" test "$("$COLL" circuit show --json --socket "$work/socket" |
 	jq .switch.revoked)" -ge 1
-ok "legally" legal
+ok "no node has more circuits than ports" legal
 stop
 
 start 3 2 "keep 0s" "retry 1ms"
 export COLL_EXPLAIN=1
-said=$(ranks "$BUILD/tests/circuit/calls" stuck 3 2>&1)
-ok "a port that has failed: the other is taken" test "$(set_ups 1 2)" -ge 2
+said=$(ranks "$BUILD/tests/circuit/circuit_calls" stuck 3 2>&1)
+ok "a port that has failed: the other is taken" test "$(setups 1 2)" -ge 2
 like "and the call ends well" "$said" "^stuck: allreduce"
 stop
 start 3 1 "keep 0s" "retry 1ms" "retries 1"
-said=$(ranks "$BUILD/tests/circuit/calls" stuck 2 2>&1)
+said=$(ranks "$BUILD/tests/circuit/circuit_calls" stuck 2 2>&1)
 like "where it was the only one, the data takes the packet network" "$said" \
 	"no circuit .* takes the packet network"
 like "and the call ends well" "$said" "^stuck: allreduce"
-ok "legally" grep -q "^mark 2" "$work/log"
+ok "no node has more circuits than ports" grep -q "^mark 2" "$work/log"
 stop
 tap_end

@@ -38,7 +38,7 @@ static void start_fake(void)
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	snprintf(path, sizeof(path), "%s/tests/circuit/optical_switch", build ? build : "build");
+	snprintf(path, sizeof(path), "%s/tests/circuit/fake_switch", build ? build : "build");
 	assert_int_equal(pipe(in) | pipe(out), 0);
 	fake.pid = fork();
 	if (!fake.pid) {

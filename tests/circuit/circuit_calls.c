@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * calls SCENE: a rank that calls collectives over the circuits of a fake switch, whose
- * SCPI port is in FAKE_SCPI. Rank 0 marks in the switch's log what happens when.
+ * circuit_calls CASE: a rank that calls collectives over the circuits of a fake switch, whose
+ * SCPI port is in FAKE_SCPI. Rank 0 writes numbered marks into the switch's log.
  *
- *	again		1, a call, 2, the same call, 3
- *	persistent	a persistent call is made; when the switch has been still, 1;
- *			three starts of it; 2
- *	ports		a call, and a persistent one, before and after node n1 is left one
- *			port, and when it has three again; rank 0 prints what is planned
- *	bytes		a long bcast before and after ranks have measured what a byte takes
- *	late FILE	a call that the last rank enters when there is this file
- *	one-way FILE	a bcast; rank 0 makes this file when it has sent all
- *	stuck PORT	1, a call while the switch's port has failed, 2
+ *	again		mark 1, a call, mark 2, the same call, mark 3
+ *	persistent	prepares a persistent call; mark 1 when the switch is idle; starts it
+ *			three times; mark 2
+ *	ports		a call and a persistent one, with all ports, with one port of node n1,
+ *			and with three again; rank 0 prints what is planned
+ *	bytes		a long bcast before and after the byte time has been measured
+ *	late FILE	a call that the last rank enters when FILE exists
+ *	one-way FILE	a bcast; rank 0 creates FILE when it has sent everything
+ *	stuck PORT	mark 1, a call while the switch's port has failed, mark 2
  */
 #include <arpa/inet.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ static int calls;
 
 /* ---- the fake switch and its manager -------------------------------------- */
 
-/* Returns when it was carried out. */
+/* Returns when the switch has done it. */
 static void order_switch(const char *what, int number)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -58,7 +58,7 @@ static void mark(int number)
 	rank_check(world, coll_barrier(world), "coll_barrier");
 }
 
-/* Asks the manager; returns the set-ups that it tells of, if it does. */
+/* Asks the manager; returns the number of setups, if the answer has one. */
 static unsigned long long ask_manager(struct coll_circuit_message m)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -83,7 +83,7 @@ static unsigned long long ask_manager(struct coll_circuit_message m)
 	return setups;
 }
 
-/* Until so many looks in a row have seen no new set-up, after the first. */
+/* Waits for the first setup, and then until STILL looks in a row see no new one. */
 static void await_stillness(void)
 {
 	unsigned long long before = 0, now;

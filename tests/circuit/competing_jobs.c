@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * jobs SOCKET NODES JOBS ROUNDS HOLD_MS: jobs with a rank on each node n0, n1, ... which
- * in each round want a circuit to the one neighbour and then to the other, hold it, and
- * give it back; like a ring in even and odd phases. Whoever loses colld meets it again.
- * Looks meanwhile that no node has more circuits than ports. Prints "DONE FEWEST": the
- * rounds of a job, and of the other jobs' ranks that had done least when it was done.
+ * competing_jobs SOCKET NODES JOBS ROUNDS HOLD_MS: jobs with a rank on each node n0, n1, ...
+ * In each round a rank requests a circuit to one neighbour and then to the other, holds it,
+ * and releases it, like a ring in even and odd phases. A rank that loses colld connects
+ * again. Checks meanwhile that no node has more circuits than ports. Prints "DONE FEWEST":
+ * the rounds of a job, and those that the slowest rank of the others had done at its end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -86,8 +86,8 @@ static int hello(const struct rank *r)
 	return fd;
 }
 
-/* False: colld was lost. */
-static bool until_lit(int fd, unsigned long cookie, int peer)
+/* False: the connection to colld is lost. */
+static bool await_up(int fd, unsigned long cookie, int peer)
 {
 	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_REQUEST, .cookie = cookie,
 					  .request.timeout_ns = DEADLINE_S * 1000000000ull };
@@ -123,7 +123,7 @@ static void *live(void *argument)
 			struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_RELEASE };
 
 			other = (r->node + ((r->node ^ phase) & 1 ? nodes - 1 : 1)) % nodes;
-			while (!until_lit(fd, cookie, other) && !failed) {
+			while (!await_up(fd, cookie, other) && !failed) {
 				close(fd);
 				fd = hello(r);
 				if (fd < 0) {

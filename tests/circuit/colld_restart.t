@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# colld is killed in the middle of collectives and started again: no circuit is set up anew,
-# no byte is lost. First on a fake switch whose log is read; then on an emulated one, where
-# the bytes go over the circuits.
+# colld is killed in the middle of collectives and restarted: no circuit is set up again, no
+# byte is lost. First with a fake switch and its log, then with an emulated switch, where the
+# data takes the circuits.
 if [ -z "$RESTART_INSIDE" ] && [ "$(id -u)" = 0 ] && unshare -mn true 2>/dev/null; then
 	# All that is made is gone with these namespaces.
 	RESTART_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
@@ -28,7 +28,7 @@ kill_colld() {
 	kill -KILL "$colld"
 	wait "$colld" 2>/dev/null
 }
-lit() {	# HOW-MANY
+circuits_up() {	# HOW-MANY
 	[ "$("$COLL" circuit show --json --socket "$work/socket" |
 		jq '[.circuits[] | select(.state == "up" and .requests > 0)] | length')" = "$1" ]
 }
@@ -50,7 +50,7 @@ restarts() {	# AT-MOST
 # ---- a fake switch, whose log is read ----------------------------------------------
 
 mkfifo "$work/stdin"
-"$BUILD/tests/circuit/optical_switch" 8 "$work/log" <"$work/stdin" >"$work/ports" 5>&- &
+"$BUILD/tests/circuit/fake_switch" 8 "$work/log" <"$work/stdin" >"$work/ports" 5>&- &
 switch=$!
 exec 5>"$work/stdin"
 soon 10 test -s "$work/ports"
@@ -69,32 +69,32 @@ job() {	# PROGRAM ARGUMENT...: a rank on each node
 		sh -c 'COLL_NODE=n$COLL_RANK exec "$@"' - "$@" >"$work/said" 2>&1 5>&- &
 	ranks=$!
 }
-set_ups() {
+setups() {
 	awk '$1 == "up" { n++ } END { print n / 2 + 0 }' "$work/log"
 }
 have_set_up() {	# HOW-MANY
-	[ "$(set_ups)" -ge "$1" ]
+	[ "$(setups)" -ge "$1" ]
 }
 ok "colld meets the switch" start_colld
 export COLL_ALLREDUCE=ring
-job "$BUILD/tests/circuit/calls" late "$work/come"
-ok "a ring waits for one of its four ranks: two circuits are lit" soon 20 lit 2
+job "$BUILD/tests/circuit/circuit_calls" late "$work/come"
+ok "a ring waits for one of its four ranks: two circuits are up" soon 20 circuits_up 2
 kill_colld
 ok "colld is killed, and comes back" start_colld
 ok "it took over the two" grep -q "took over 2 circuits" "$work/colld.log"
-ok "the ranks have them" soon 20 lit 2
+ok "the ranks have them" soon 20 circuits_up 2
 : >"$work/come"
 ok "the last rank comes, and the result is right" ended
-is "each of the ring's circuits was set up once" "$(set_ups)" 4
+is "each of the ring's circuits was set up once" "$(setups)" 4
 unset COLL_ALLREDUCE
 
-before=$(set_ups)
+before=$(setups)
 job "$BUILD/tests/multi/every_collective" 10 3 1000
 ok "ranks are at work" soon 30 have_set_up $((before + 1))
 restarts 8
 ok "every collective is right while colld is killed" ended
 ok "in the middle: $times times" test "$times" -ge 1
-ok "no port was ever given twice" awk '
+ok "no port was given twice" awk '
 	$1 == "no" { print "# refused:", $0; bad = 1 }
 	$1 == "up" { if (++count[int(($2 - 1) / 2)] > 2) bad = 1; n++ }
 	$1 == "down" { count[int(($2 - 1) / 2)]-- }
@@ -102,24 +102,24 @@ ok "no port was ever given twice" awk '
 kill "$colld" && wait "$colld" 2>/dev/null
 colld=
 
-# The worst moment: one end is told, has its use and would be gone; the other never was.
-"$BUILD/tests/circuit/half_told" "$work/socket" &
+# The worst moment: one end is notified, completes its use and would exit; the other is not.
+"$BUILD/tests/circuit/half_notified" "$work/socket" &
 half=$!
 soon 10 test -S "$work/socket"
 "$COLL" run --no-prefix -q -t 100 -n 2 -- sh -c 'COLL_NODE=n$COLL_RANK exec "$@"' - \
-	"$BUILD/tests/circuit/calls" one-way "$work/sent" >"$work/said" 2>&1 5>&- &
+	"$BUILD/tests/circuit/circuit_calls" one-way "$work/sent" >"$work/said" 2>&1 5>&- &
 ranks=$!
-ok "a manager is killed when one end was told and the other not" wait "$half"
+ok "a manager dies after it has notified one end of two" wait "$half"
 half=
-ok "the one has its use" soon 20 test -e "$work/sent"
-ok "colld comes" start_colld
-ok "and the other has it too" ended
+ok "the notified end completes its use" soon 20 test -e "$work/sent"
+ok "colld starts" start_colld
+ok "and the other end completes too" ended
 kill "$colld" && wait "$colld" 2>/dev/null
 colld=
 
-# ---- an emulated one, over which the bytes go ------------------------------------------
+# ---- an emulated switch; the data takes its circuits ------------------------------------------
 
-# Each node has two ports, and a network beside the circuits.
+# Each node has two ports, and a packet network.
 network() {
 	mount -t tmpfs none /run && mkdir -p /run/netns || return
 	ip link add packets type bridge && ip link set packets up || return

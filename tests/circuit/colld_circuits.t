@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# colld manages circuits: jobs that share ports, a restart, refusals in words, pictures.
+# colld manages circuits: jobs share ports, restarts, refusals name the reason, pictures.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/colld.sh"
 work=$(mktemp -d) || exit 1
@@ -47,13 +47,13 @@ check() {	# LINE...: what colld says of a file with these lines
 	printf '%s\n' "$@" >"$work/circuits"
 	"$BUILD/colld" --circuits "$work/circuits" --check
 }
-ok "a file that is right" silent check "switch fake" "node a 1,2" "node b 3"
+ok "a correct file" silent check "switch fake" "node a 1,2" "node b 3"
 ok "no switch" refused "no switch" check "node a 1" "node b 2"
-ok "a switch that nobody knows" refused "circuits:1: switch: 'pigeon'; valid: .*scpi" \
+ok "an unknown switch" refused "circuits:1: switch: 'pigeon'; valid: .*scpi" \
 	check "switch pigeon" "node a 1" "node b 2"
-ok "a port twice" refused "circuits:3: node: port 1: .* each is one node's" \
+ok "a port of two nodes" refused "circuits:3: node: port 1: .* each is one node's" \
 	check "switch fake" "node a 1" "node b 1"
-ok "a word that means nothing" refused "no 'speed'; valid: socket PATH" check "speed 3"
+ok "an unknown word" refused "no 'speed'; valid: socket PATH" check "speed 3"
 ok "one node is too few" refused "1 nodes; valid: 2 and more" check "switch fake" "node a 1"
 ok "no file" refused "No such file" "$BUILD/colld" --circuits "$work/nothing" --check
 ok "no colld" refused "is colld --circuits running" circuit show
@@ -61,7 +61,7 @@ ok "no colld" refused "is colld --circuits running" circuit show
 # ---- a switch over SCPI, four nodes of one port each -----------------------------------
 
 mkfifo "$work/stdin"
-"$BUILD/tests/circuit/optical_switch" <"$work/stdin" >"$work/ports" &
+"$BUILD/tests/circuit/fake_switch" <"$work/stdin" >"$work/ports" &
 switch=$!
 exec 5>"$work/stdin"
 soon 10 test -s "$work/ports"
@@ -79,11 +79,11 @@ END
 ok "colld meets the switch" start_colld
 
 share() {
-	"$BUILD/tests/circuit/jobs" "$socket" 4 2 12 5 >"$work/jobs" || { cat "$work/jobs"; return 1; }
+	"$BUILD/tests/circuit/competing_jobs" "$socket" 4 2 12 5 >"$work/jobs" || { cat "$work/jobs"; return 1; }
 }
-ok "two jobs share the ports, and all of both is done" share
+ok "two jobs share the ports, and both complete" share
 read -r all fewest <"$work/jobs"
-ok "when the one is done the other has had at least half: $fewest of $all" \
+ok "when one is done the other has done at least half: $fewest of $all" \
 	test "$fewest" -ge $((all / 2))
 
 request() {
@@ -94,16 +94,16 @@ is "and are up" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
 ok "a reconfiguration delay is measured, the sum of its parts" test "$(said '.switch |
 	.delay_ns > 0 and .switch_ns > 0 and .delay_ns >= .switch_ns and
 	.delay_p90_ns >= .delay_ns')" = true
-ok "one that finds no port says so" refused "not up after 0.2 s, but" \
+ok "a request without a free port fails" refused "not up after 0.2 s, but" \
 	circuit request n0 n2 --wait 200ms
 ok "released" silent circuit release n0 n2
-ok "twice is refused" refused "has not asked for this circuit" circuit release n0 n2
-ok "a node that is none" refused "two different nodes" circuit request n0 n9
-ok "ports that are none" refused "ports: from 0 to 1" circuit ports n0 5
+ok "a second release is refused" refused "has not asked for this circuit" circuit release n0 n2
+ok "an unknown node is refused" refused "two different nodes" circuit request n0 n9
+ok "too many ports are refused" refused "ports: from 0 to 1" circuit ports n0 5
 ok "a wrong number of arguments" refused "1 arguments; valid: 2 to 2" circuit request n0
-ok "no such word" refused "valid: show, watch, request" circuit dance
+ok "an unknown command" refused "valid: show, watch, request" circuit dance
 ok "a picture" silent circuit show --svg "$work/map.svg"
-ok "which is one" grep -q "<svg" "$work/map.svg"
+ok "which is SVG" grep -q "<svg" "$work/map.svg"
 
 # ---- a restart: the switch has them, and they stay ----------------------------------------
 
@@ -115,7 +115,7 @@ is "which are up" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
 is "without a new setup" "$(said .switch.setups)" 0
 ok "before there were some" test "$before" -ge 2
 
-"$BUILD/tests/circuit/jobs" "$socket" 4 2 12 5 >"$work/jobs" &
+"$BUILD/tests/circuit/competing_jobs" "$socket" 4 2 12 5 >"$work/jobs" &
 jobs=$!
 sleep 1
 stop_colld KILL
@@ -125,7 +125,7 @@ ended() {
 }
 ok "both end well" ended
 
-# ---- ports that go and come ------------------------------------------------------------------
+# ---- ports that are lost and come back ------------------------------------------------------------------
 
 silent circuit request n0 n1 --wait 60s
 ok "a node loses its port" silent circuit ports n0 0
@@ -139,7 +139,7 @@ watcher=$!
 sleep 0.5
 circuit drain n0
 wait "$watcher"
-ok "who watches sees it drained and up" sh -c \
+ok "a watcher sees it drained and up" sh -c \
 	'jq -r .state "$0" | tr "\n" " " | grep -q "draining.*up"' "$work/watched"
 stop_colld TERM
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * optical_switch [PORTS [LOG]]: an optical switch that is none: one crossbar of 16 ports,
- * or so many, behind two front ends, SCPI and RESTCONF, with faults to order. It prints
- * "SCPI-PORT HTTP-PORT" and serves until its stdin ends. In the file LOG is each path that
- * came or went, "up IN OUT" or "down IN", and each that was refused, "no IN OUT".
+ * fake_switch [PORTS [LOG]]: a simulated optical switch: one crossbar of PORTS (16) ports
+ * behind two front ends, SCPI and RESTCONF, with fault injection. It prints
+ * "SCPI-PORT HTTP-PORT" and serves until its stdin ends. It writes each path that comes or
+ * goes to the file LOG, "up IN OUT" or "down IN", and each refused one, "no IN OUT".
  *
- * What it answers is, where the words of others attest it (public clients of Polatis
- * switches), what these have seen: the grammar, the empty answer to commands, the lists,
- * 201, 204, 404 and 409. Assumed are the numbers of errors (SCPI-99's), that `add` on a
- * port in use fails as a whole, and that *OPC? answers when the mirrors stand still.
+ * Its answers follow public clients of Polatis switches where these show them: the grammar,
+ * the empty answer to commands, the lists, 201, 204, 404 and 409. Assumed: the error numbers
+ * (SCPI-99's), that `add` on a port in use fails as a whole, and that *OPC? answers when the
+ * mirrors stand still.
  *
- * Faults are ordered over the SCPI port, for either front end:
- *	:fake:slow MS		each change takes so long
- *	:fake:stuck PORT	a port that has failed: nothing is connected to it. 0: none
- *	:fake:drop N		the N-th path from now on goes again as soon as it is there
- *	:fake:hangup N		the N-th request from now on ends its connection, half done
- *	:fake:pair IN,OUT	somebody else connects these, OUT from 1
- *	:fake:cut IN		somebody else takes the path away
- *	:fake:mark N		a line of the log, "mark N"; answered when it is there
- *	:fake:most?		the most paths there ever were at once
+ * Faults are injected over the SCPI port, for either front end:
+ *	:fake:slow MS		each change takes MS
+ *	:fake:stuck PORT	this port has failed: it connects nothing. 0: none
+ *	:fake:drop N		the N-th path from now on is lost at once
+ *	:fake:hangup N		the N-th request from now on loses its connection, half done
+ *	:fake:pair IN,OUT	another client connects these, OUT from 1
+ *	:fake:cut IN		another client removes the path
+ *	:fake:mark N		writes "mark N" to the log
+ *	:fake:most?		the largest number of paths at any time
  */
 #include <arpa/inet.h>
 #include <ctype.h>

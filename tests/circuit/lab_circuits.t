@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# coll lab with an optical switch: namespaces, colld and its emul driver, made and gone.
+# coll lab with an optical switch: sets namespaces, colld and its emul driver up, and removes them.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -30,7 +30,7 @@ fi
 is "four nodes of two ports" $code 0
 like "a call is planned for them" "$said" "coll: allreduce of .*ports=2.* set-ups of"
 # A byte takes 80 ns at 100 Mbit/s, which nobody has told; 0.8 ns is assumed until then.
-said=$(lab -c 3 --circuits 2 --set-up 5ms --nic 100M -- "$BUILD/tests/circuit/calls" bytes 2>&1)
+said=$(lab -c 3 --circuits 2 --set-up 5ms --nic 100M -- "$BUILD/tests/circuit/circuit_calls" bytes 2>&1)
 is "long messages over circuits" $? 0
 byte_ns() {	# WHEN
 	printf '%s\n' "$said" | sed -n "s/.*bytes $1: .*beta \([0-9.e+]*\) ns.*/\1/p"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * half_told SOCKET: a manager of circuits that is killed at the worst moment. When ranks of
- * two nodes want their circuit it tells n0 that there is light, and ends before it has told
- * the other. Fails when they have not asked after a minute.
+ * half_notified SOCKET: a manager of circuits that dies at the worst moment. When ranks of
+ * two nodes have requested their circuit, it notifies n0 that the circuit is up, and ends
+ * before it has notified the other. Fails if there are no requests within a minute.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 enum { CLIENTS_MAX = 8, PATIENCE_S = 60 };
 
 static struct client {
-	bool is_n0, wants;
-	uint64_t cookie;	/* of what it wants */
+	bool is_n0, requests;
+	uint64_t cookie;	/* of its request */
 } client[CLIENTS_MAX];
 static struct pollfd fds[CLIENTS_MAX + 1];	/* the last is the listener's */
 static int clients;
@@ -52,7 +52,7 @@ static void serve(int who)
 	if (recv(fd, &m, sizeof(m), MSG_WAITALL) != sizeof(m)) {
 		fds[who].fd = -1;
 	} else if (m.kind == COLL_CIRCUIT_MSG_REQUEST) {
-		client[who].wants = true;
+		client[who].requests = true;
 		client[who].cookie = m.cookie;
 	} else {
 		if (m.kind == COLL_CIRCUIT_MSG_HELLO)
@@ -61,16 +61,16 @@ static void serve(int who)
 	}
 }
 
-static bool tell_one_of_two(void)
+static bool notify_one_of_two(void)
 {
-	int i, n0 = -1, wanting = 0;
+	int i, n0 = -1, requesting = 0;
 
 	for (i = 0; i < clients; i++) {
-		wanting += client[i].wants;
-		if (client[i].wants && client[i].is_n0)
+		requesting += client[i].requests;
+		if (client[i].requests && client[i].is_n0)
 			n0 = i;
 	}
-	if (wanting < 2 || n0 < 0)
+	if (requesting < 2 || n0 < 0)
 		return false;
 	say(fds[n0].fd, COLL_CIRCUIT_MSG_UP, client[n0].cookie);
 	return true;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	if (listener < 0)
 		return 2;
 	alarm(PATIENCE_S);
-	while (!tell_one_of_two()) {
+	while (!notify_one_of_two()) {
 		fds[clients] = (struct pollfd){ listener, POLLIN, 0 };
 		poll(fds, clients + 1, -1);
 		for (i = 0; i < clients; i++)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# A switch made of namespaces and tc: light carries, the dark loses frames and has no carrier.
+# A switch made of namespaces and tc: a circuit that is up carries frames; one that is down
+# loses them and has no carrier.
 if [ -z "$EMUL_INSIDE" ]; then
 	unshare -mn true 2>/dev/null && [ "$(id -u)" = 0 ] || {
 		echo "1..0 # SKIP no network namespaces of our own here"
@@ -86,9 +87,9 @@ if ! start_colld >"$work/said" && grep -q "no filter: Operation not permitted" "
 	echo "1..0 # SKIP no BPF filters here"
 	exit 0
 fi
-ok "colld makes a switch of them" test -S "$socket"
-ok "in the dark a node has no carrier" does_not carrier 0 0
-ok "and reaches nobody" does_not reaches 0 1
+ok "colld makes a switch of the namespaces" test -S "$socket"
+ok "without a circuit a node has no carrier" does_not carrier 0 0
+ok "and reaches no node" does_not reaches 0 1
 ok "nor has a route there" does_not routed 0 1
 ok "a circuit" silent circuit request n0 n1 --wait 60s
 ok "has carrier at both ends" carrier 0 0
@@ -100,17 +101,17 @@ ok "to this node only" does_not reaches 0 2
 ok "a second one, over the second port" silent circuit request n0 n2 --wait 60s
 ok "carries" reaches 0 2
 ok "beside the first" reaches 0 1
-ok "a set-up takes what was ordered, half of 20 ms at least" test "$(circuit show --json |
+ok "a reconfiguration takes the configured delay, at least half of 20 ms" test "$(circuit show --json |
 	jq '.switch.switch_ns >= 10000000 and .switch.delay_ns >= .switch.switch_ns')" = true
 
 kill -KILL "$colld"
 wait "$colld" 2>/dev/null
 ok "colld is killed: the circuits carry on" reaches 1 0
-ok "it comes back" start_colld
+ok "colld is restarted" start_colld
 is "and has them both" "$(circuit show --json |
 	jq '[.circuits[] | select(.state == "up")] | length')" 2
 ok "they carry" reaches 0 2
-ok "wanted again" silent circuit request n0 n1 --wait 60s
+ok "requested again" silent circuit request n0 n1 --wait 60s
 ok "and drained" silent circuit ports n0 0
 ok "there is no carrier" soon 10 does_not carrier 1 0
 ok "the route is gone" does_not routed 0 1
