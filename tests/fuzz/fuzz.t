@@ -14,5 +14,5 @@ for fuzz in "$directory"/*_fuzz; do
 		echo "$said" | sed 's/^/# /'
 	fi
 done
-[ $count -gt 0 ] || echo "1..0 # SKIP no fuzzers in $directory: make fuzzers SANITIZE=address,undefined"
+[ $count -gt 0 ] || echo "1..0 # SKIP no fuzzers in $directory: make check-fuzz builds them"
 [ $count -eq 0 ] || echo "1..$count"

@@ -11,14 +11,14 @@ if [ ! -e "$1" ]; then
 fi
 
 quietly_compiled() {
-	said=$(make --no-print-directory module 2>&1) && ! echo "$said" | grep -q 'warning:' ||
+	said=$(make --no-print-directory module BUILD="$BUILD" 2>&1) && ! echo "$said" | grep -q 'warning:' ||
 		{ echo "$said" | grep -v '^  ' | tail -20 | sed 's/^/# /'; return 1; }
 }
 ok "core/ compiles for the kernel without a warning" quietly_compiled
 
 # The second build, where sparse looks at each file: it says CHECK when it does.
 sparse_finds_nothing() {
-	said=$(make --no-print-directory module MODULE=build/sparse \
+	said=$(make --no-print-directory module MODULE="$BUILD/sparse" \
 		SPARSE="C=2 CF=-D__CHECK_ENDIAN__" 2>&1) && echo "$said" | grep -q '^  CHECK' &&
 		! echo "$said" | grep -Eq '(warning|error):' ||
 		{ echo "$said" | grep -v '^  ' | tail -20 | sed 's/^/# /'; return 1; }
@@ -36,11 +36,11 @@ if [ "$(uname -m)" != x86_64 ]; then
 fi
 
 uses_fpu() {
-	objdump -d "build/module/core/$1.o" | grep -q '%[xy]mm'
+	objdump -d "$BUILD/module/core/$1.o" | grep -q '%[xy]mm'
 }
 for part in check step match reduce noise/noise circuit/circuit; do
 	ok "$part is there and leaves the FPU alone" \
-		test -s "build/module/core/$part.o" -a -z "$(uses_fpu $part && echo it does not)"
+		test -s "$BUILD/module/core/$part.o" -a -z "$(uses_fpu $part && echo it does not)"
 done
 ok "the float loops use it" uses_fpu reduce_float
 tap_end

@@ -13,12 +13,12 @@ sed -e 's/coll_barrier_dissemination/coll_barrier_example/' -e '/^const struct c
 
 # The objects that are there already are taken: only what is new is compiled.
 mkdir "$work/build"
-for part in core algo libcoll sim flit tools; do
+for part in flags core algo libcoll sim flit tools; do
 	cp -a "$BUILD/$part" "$work/build/"
 done
 rm -f "$work/build/algo/list."*
 ok "it compiles and is linked" quiet make --no-print-directory BUILD="$work/build" \
-	SANITIZE= DEBUG="$DEBUG" EXTRA_ALGO="$work/example.c" "$work/build/coll"
+	EXTRA_ALGO="$work/example.c" "$work/build/coll"
 COLL=$work/build/coll
 
 like "coll verify lists it" "$("$COLL" verify --list)" "^barrier +example "

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#
+# The programs of the tests, and the targets that run them.
+
+.PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit \
+	check-mpi check-mpi-programs check-scripts check-sanitize sanitized check-threads threaded \
+	check-fuzz fuzz check-vm check-vm-long check-vm-debug
+
+programs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
+TESTLIB		:= $(wildcard tests/lib/*.c)
+UNIT		:= $(call programs,tests/unit/*_test.c)
+MULTI		:= $(call programs,tests/multi/*.c)
+FUZZ		:= $(call programs,tests/fuzz/*_fuzz.c)
+VM		:= $(call programs,tests/vm/init.c tests/vm/storm.c tests/vm/*_test.c)
+CIRCUIT_TESTS	:= $(call programs,tests/circuit/*.c)
+SCRIPTS		:= $(sort $(wildcard tests/*/*.t))
+
+# ---- programs ----------------------------------------------------------------
+
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
+
+# Drivers of switches, against an emulated switch.
+$(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) | \
+		$(BUILD)/tests/circuit/fake_switch
+$(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
+
+$(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
+$(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ -lmicrohttpd $(LIBS) -o $@
+
+$(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
+		$(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+$(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
+
+# Programs of the test machine, where there is no other file: static.
+VM_COMMON	= $(call objects,tests/vm/vm.c tests/vm/offload.c node/netlink.c tests/lib/interpret.c \
+		  tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
+$(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
+	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
+		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@
+$(BUILD)/tests/vm/storm: tests/vm/storm.c
+	@mkdir -p $(@D)
+	$(call step,CC,$<)$(CC) -O2 -Wall -Wextra -static -nostdlib -fno-stack-protector -fno-pie \
+		-no-pie -Wl,--build-id=none,-z,noseparate-code $< -o $@
+
+# core/ must compile for a world without a C library.
+FREESTANDING	= $(patsubst %.c,$(BUILD)/freestanding/%.o,\
+		  $(filter-out core/assert% core/text% core/noise/text%,$(CORE)))
+$(BUILD)/freestanding/%.o: %.c
+	@mkdir -p $(@D)
+	$(call step,CC,$< (freestanding))$(CC) -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding \
+		-fno-builtin -nostdlib -iquote . -MMD -MP -c $< -o $@
+
+# The shim is tested with programs that know MPI only.
+MPI_TEST_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS)
+define shim_test_rules
+$(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/test_case.c tests/mpi/test_case.h tests/mpi/mpitest.h
+	@mkdir -p $$(@D)
+	$$(call step,LD,$$@)$(call mpicc,$(1)) $$(MPI_TEST_CFLAGS) $$< \
+		$$(if $$(filter %/every_form %/random_calls %/write_results,$$@),tests/mpi/test_case.c) \
+		-lpthread -ldl -o $$@
+
+$(BUILD)/tests/mpi/$(1)/call_overhead: tests/mpi/call_overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a
+	@mkdir -p $$(@D)
+	$$(call step,LD,$$@)$(call mpicc,$(1)) $$(MPI_TEST_CFLAGS) -iquote . -Iuapi $$< \
+		$(BUILD)/libcoll.a $$(LIBS) -ldl -o $$@
+
+$(BUILD)/tests/mpi/$(1)/mpi_plugin.so: tests/mpi/mpi_plugin.c tests/mpi/mpitest.h
+	@mkdir -p $$(@D)
+	$$(call step,LD,$$@)$(call mpicc,$(1)) $$(MPI_TEST_CFLAGS) -fPIC -shared $$< -ldl -o $$@
+
+$(BUILD)/tests/mpi/$(1)/fortran_%: tests/mpi/fortran_%.* tests/mpi/fortran_counts.c
+	@mkdir -p $$@.modules
+	$$(call step,LD,$$@)$(call mpicc,$(1)) $$(MPI_TEST_CFLAGS) -c tests/mpi/fortran_counts.c \
+		-o $$@.counts.o && \
+	$(subst mpicc,mpif90,$(call mpicc,$(1))) -fallow-argument-mismatch -w $$(CFLAGS) \
+		-J$$@.modules $$< $$@.counts.o -ldl -o $$@
+endef
+$(foreach mpi,$(MPIS),$(eval $(call shim_test_rules,$(mpi))))
+
+MPITESTS	:= $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
+		   every_form random_calls write_results edge_cases thread_multiple spawn \
+		   call_overhead mpi_plugin.so \
+		   $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
+		   $(if $(MPIS),$(BUILD)/tests/mpi/dlopen_local $(BUILD)/tests/mpi/yield.so)
+
+$(BUILD)/tests/mpi/yield.so: tests/bench/yield_in_poll.c
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) -fPIC -shared $< -o $@
+
+$(BUILD)/tests/mpi/dlopen_local: tests/mpi/dlopen_local.c
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
+
+tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) ## all programs, run nothing
+
+vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
+	rank_failures progress_without_calls progress_auto_follows connect_during_offload)
+
+fuzzers: $(FUZZ)
+
+# ---- runs --------------------------------------------------------------------
+
+# What fails is shown in full, alone, and has failed if it fails there too: these are jobs of
+# many ranks on a machine with other work to do. No test takes longer than a quarter of an
+# hour. Scripts take turns, since they start jobs of many ranks.
+PROVE		= prove --exec 'timeout -k 5 900' --statefile=$(BUILD)/proved
+numbered	= tests/lib/progress.sh $(BUILD)/proved.status $(words $(1)) $(PROVE)
+prove		= $(call numbered,$(1)) --state=save $(2) $(1) || $(PROVE) -v --state=failed
+IN_TURN		= -j2 --rules='seq=tests/**' --rules='par=**'
+TEST_ENVIRONMENT = export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP SANITIZE=$(SANITIZE) DEBUG=$(DEBUG);
+
+# The sanitized trees check the expensive invariants too.
+ADDRESS		= BUILD=$(BUILD)/address SANITIZE=address,undefined DEBUG=1
+THREAD		= BUILD=$(BUILD)/thread SANITIZE=thread DEBUG=1
+
+# First most of it with every memory access checked, and threads with every race checked; then
+# everything as it is installed.
+check: deps					## set up, build, run all tests
+	$(SUBMAKE) -j2 $(ADDRESS) fuzzers
+	$(SUBMAKE) -j2 $(ADDRESS) sanitized
+	$(SUBMAKE) -j2 $(THREAD) threaded
+	$(SUBMAKE) -j2 check-all
+
+check-all: tests				## all tests, without the sanitizers
+	@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(SCRIPTS),$(IN_TURN))
+
+check-unit: $(UNIT)				## tests of parts, in seconds
+	@$(TEST_ENVIRONMENT) prove -j2 --exec '' $(UNIT)
+
+check-multi: tests				## jobs of several processes on this machine
+check-net: tests				## jobs across network namespaces
+check-noise: tests				## collnoise and pinning
+check-circuit: tests				## the circuit manager and its switches
+check-mpi: tests				## unmodified MPI programs under the shim
+check-multi check-net check-noise check-circuit check-mpi: check-%:
+	@$(TEST_ENVIRONMENT) $(call prove,$(wildcard tests/$*/*.t))
+
+check-scripts: tests
+	@$(TEST_ENVIRONMENT) prove $(SCRIPTS)
+
+# Applications and launchers from Debian, which it installs; every rank count.
+check-mpi-programs: tests			## applications and launchers from Debian
+	@./.ci/deps hpcc lammps scalapack-mpi-test libfftw3-dev python3-mpi4py slurmctld slurmd \
+		slurm-client slurm-wlm-basic-plugins libpmi0 python3-torch openssh-server
+	@$(TEST_ENVIRONMENT) prove --exec sh \
+		$(addprefix tests/mpi/,applications.sh every_rank_count.sh slurm.sh torchrun.sh)
+	@$(TEST_ENVIRONMENT) prove tests/multi/run_hosts.t
+
+# The scripts whose timing counts stay out.
+check-sanitize:					## most tests with every memory access checked
+	$(SUBMAKE) $(ADDRESS) sanitized
+
+SANITIZED	= $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t \
+		  agree_and_shrink.t unauthenticated_peers.t collectives_with_clusters.t \
+		  early_exit.t progress_modes.t link_policies.t link_streams.t) \
+		  tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \
+		  tests/circuit/colld_restart.t
+sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
+	@$(TEST_ENVIRONMENT) export COLL_TEST_LITTLE=1; $(call prove,$(UNIT) $(SANITIZED),$(IN_TURN))
+
+check-threads:					## tests of threads, with every race checked
+	$(SUBMAKE) -j2 $(THREAD) threaded
+
+THREADED	= $(addprefix $(BUILD)/tests/unit/,store_test boot_test)
+threaded: $(BUILD)/coll $(THREADED) $(BUILD)/tests/multi/context_per_thread
+	@$(TEST_ENVIRONMENT) \
+		export TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp"; \
+		$(call prove,$(THREADED) tests/multi/context_per_thread.t)
+
+# Each input is refused with a reason, or good.
+FUZZ_RUNS	= 20000
+FUZZ_SECONDS	= 60
+check-fuzz:					## the fuzzers; FUZZ_RUNS=20000 inputs each
+	$(SUBMAKE) $(ADDRESS) fuzzers
+	@$(TEST_ENVIRONMENT) FUZZ_RUNS=$(FUZZ_RUNS) prove tests/fuzz/fuzz.t
+
+fuzz: $(FUZZ) $(ALGO_LIST)			## libFuzzer, by clang; FUZZ_SECONDS=60 each
+	@command -v clang >/dev/null || { echo "make fuzz: clang is not installed" >&2; exit 1; }
+	set -e; for fuzz in $(notdir $(FUZZ)); do \
+		mkdir -p $(BUILD)/fuzz/$$fuzz.corpus; \
+		$(BUILD)/tests/fuzz/$$fuzz --seeds $(BUILD)/fuzz/$$fuzz.corpus; \
+		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -iquote . -Iuapi \
+			$(CORE) $(ALGO) $(ALGO_LIST) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
+			-o $(BUILD)/fuzz/$$fuzz; \
+		$(BUILD)/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/ \
+			$(BUILD)/fuzz/$$fuzz.corpus; \
+	done
+
+check-vm: vm					## the module, in an emulated machine, on Debian's kernels
+	@$(TEST_ENVIRONMENT) prove -v $(wildcard tests/vm/*.t)
+
+# 10^6 messages, 10,000 cycles: three quarters of an hour a kernel. KERNELS=6.12 for one of them;
+# KERNELS=debug for the debug kernel, two hours or more.
+KERNELS		?= 6.1 6.12
+check-vm-long: vm				## the same, for 45 minutes a kernel
+	@$(TEST_ENVIRONMENT) prove -v tests/vm/exact.t :: -l
+	@$(TEST_ENVIRONMENT) set -e; for kernel in $(KERNELS); do prove -v tests/vm/all :: -l $$kernel; done
+
+# KASAN, lockdep, kmemleak. To build that kernel takes five minutes of two idle CPUs, once a
+# machine. LONG=-l: 10^6 messages and 10,000 cycles alone.
+DEBUG_PACKAGES	= flex bison bc libelf-dev xz-utils
+check-vm-debug: vm				## the same on a debug kernel, which it builds
+	@./.ci/deps $(DEBUG_PACKAGES)
+	tests/vm/debug build
+	@$(TEST_ENVIRONMENT) prove -v tests/vm/all :: $(LONG) debug
