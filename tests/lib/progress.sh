@@ -15,7 +15,7 @@ shift 2
 	number=0
 	while IFS= read -r line; do
 		case $line in
-		[!\ ]*\ ..*' '[!.\ ]*)
+		[!\ \#]*\ ..*)
 			number=$((number + 1))
 			printf '[%*d/%d] %s\n' ${#total} $number "$total" "$line" ;;
 		*) printf '%s\n' "$line" ;;
