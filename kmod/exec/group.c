@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A group: ranks that act together. It fails as a whole: the first failure
- * holds, all its runs end with it, and all peers that have a link hear who is
- * to blame.
- */
+/* A group: made, freed, and its deadlines. */
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
-#include "device.h"
+#include "control.h"
+#include "core/port.h"
+#include "kmod/common/subsystem.h"
+#include "receive.h"
+#include "run.h"
 
-enum {
-	EARLY_DEFAULT = 4 << 20,
-	FAILING_NS = 1000000000,	/* for what is partly sent, and for the bad news */
-};
+enum { UNEXPECTED_DEFAULT = 4 << 20 };
 
-static u64 early_pages(const struct kcoll_group *group)
+static u64 group_unexpected_pages(const struct kcoll_group *group)
 {
-	return DIV_ROUND_UP(group->early_bytes, PAGE_SIZE);
+	return DIV_ROUND_UP(group->unexpected_bytes, PAGE_SIZE);
 }
 
 int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group *asked)
@@ -24,6 +21,7 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	struct kcoll_group *group;
 	int number;
 
+	lockdep_assert_held(&device->lock);
 	if (!asked->ranks || asked->ranks > COLL_RANKS_MAX || asked->rank >= asked->ranks)
 		return -EINVAL;
 	group = kzalloc(sizeof(*group), COLL_GFP);
@@ -36,16 +34,23 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	group->failing_until = U64_MAX;
 	group->failed_rank = COLL_NONE;
 	group->reporter = COLL_NONE;
-	group->early_bytes = asked->unexpected_bytes ?: EARLY_DEFAULT;
-	xa_init(&group->links);
+	group->unexpected_bytes = asked->unexpected_bytes ?: UNEXPECTED_DEFAULT;
+	group->links.ops = &kcoll_receive_ops;
+	group->links.lock = &device->lock;
+	group->links.ready = &device->ready;
+	group->links.counters = &device->counters;
+	group->links.mm = device->mm;
+	group->links.rank = asked->rank;
+	group->links.ranks = asked->ranks;
+	xa_init(&group->links.by_rank);
+	INIT_LIST_HEAD(&group->links.unexpected);
 	INIT_LIST_HEAD(&group->loaded);
 	INIT_LIST_HEAD(&group->runs);
-	INIT_LIST_HEAD(&group->early);
 	INIT_LIST_HEAD(&group->control);
-	number = kcoll_account(device, early_pages(group), true);
+	number = kcoll_memory_account(device->mm, group_unexpected_pages(group), true);
 	if (number)
 		goto err_free;
-	group->early_room = group->early_bytes;
+	group->links.unexpected_left = group->unexpected_bytes;
 	number = idr_alloc(&device->groups_by_number, group, 0, COLL_DEVICE_NUMBERS_MAX,
 			   COLL_GFP);
 	if (number < 0)
@@ -55,137 +60,30 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	return number;
 
 err_account:
-	kcoll_account(device, early_pages(group), false);
+	kcoll_memory_account(device->mm, group_unexpected_pages(group), false);
 err_free:
 	kfree(group);
 	return number;
 }
 
-void kcoll_group_early_free(struct kcoll_group *group, struct kcoll_early *early)
+static void group_drop_unexpected(struct kcoll_group *group)
 {
-	struct kcoll_link *link;
-	unsigned long rank;
+	struct kcoll_unexpected *message, *next;
 
-	list_del(&early->node);
-	group->early_room += sizeof(*early) + early->header.bytes;
-	kcoll_account(group->device, early->accounted, false);
-	kvfree(early);
-	if (group->error)
-		return;
-	xa_for_each(&group->links, rank, link)
-		if (link->stalled)
-			kcoll_link_wake(link);
+	list_for_each_entry_safe(message, next, &group->links.unexpected, node)
+		kcoll_unexpected_free(&group->links, message);
 }
 
-static void group_drop_early(struct kcoll_group *group)
-{
-	struct kcoll_early *early, *next;
-
-	list_for_each_entry_safe(early, next, &group->early, node)
-		kcoll_group_early_free(group, early);
-}
-
-static void group_end_runs(struct kcoll_group *group, int error, bool all)
-{
-	struct kcoll_running *run, *next;
-	struct kcoll_link *link;
-	unsigned long rank;
-
-	list_for_each_entry(run, &group->runs, node) {
-		coll_step_fail(&run->step, error);
-		if (!run->over)
-			kcoll_run_over(run, error);
-	}
-	xa_for_each(&group->links, rank, link)
-		kcoll_link_drop(link, all);
-	list_for_each_entry_safe(run, next, &group->runs, node)
-		kcoll_run_maybe_home(run);
-}
-
-void kcoll_group_fail(struct kcoll_group *group, int error, u32 failed_rank, u32 reporter)
-{
-	struct coll_header news = {
-		.kind = COLL_MESSAGE_FAIL,
-		.version = COLL_WIRE_VERSION,
-		.run = reporter,
-		.slot = failed_rank,
-		.hash = -error,
-	};
-	struct kcoll_link *link;
-	unsigned long rank;
-
-	if (group->error)
-		return;
-	group->error = error;
-	group->failed_rank = failed_rank;
-	group->reporter = reporter;
-	group->failing_until = ktime_get_ns() + FAILING_NS;
-	group->device->deadline = min(group->device->deadline, group->failing_until);
-	group_end_runs(group, error, false);
-	xa_for_each(&group->links, rank, link)
-		if (link->state == COLL_LINK_UP) {
-			kcoll_link_send_control(link, &news);
-			kcoll_link_wake(link);	/* also if it was not read for want of room */
-		}
-	/* Its own program hears of it too: it may wait for no run at all. */
-	kcoll_group_control(group, group->rank, &news);
-}
-
-u32 kcoll_group_suspect(struct kcoll_group *group)
-{
-	const struct kcoll_running *run;
-	const struct kcoll_link *link;
-	u32 rank = COLL_NONE;
-
-	list_for_each_entry(run, &group->runs, node) {
-		if (run->over)
-			continue;
-		rank = kcoll_run_awaits(run);
-		break;
-	}
-	link = rank == COLL_NONE ? NULL : xa_load(&group->links, rank);
-	/* It may be in an earlier run, and wait for another; who never came waits for nobody. */
-	if (!link || link->answered < run->started || link->pong_suspect >= group->ranks ||
-	    link->pong_suspect == group->rank)
-		return rank;
-	return link->pong_suspect;
-}
-
-void kcoll_group_give_up(struct kcoll_group *group)
+/* The failure is over: messages that are still queued are discarded. */
+static void group_give_up(struct kcoll_group *group)
 {
 	struct kcoll_link *link;
 	unsigned long rank;
 
 	group->failing_until = U64_MAX;
-	xa_for_each(&group->links, rank, link)
+	xa_for_each(&group->links.by_rank, rank, link)
 		if (link->queue)
 			kcoll_link_cut(link);
-}
-
-void kcoll_group_control(struct kcoll_group *group, u32 rank, const struct coll_header *header)
-{
-	struct kcoll_control *control;
-
-	if (group->controls == COLL_CONTROL_MAX)
-		return;		/* nobody reads them; pings are asked again */
-	control = kmalloc(sizeof(*control), COLL_GFP);
-	if (!control)
-		return;
-	control->rank = rank;
-	control->header = *header;
-	list_add_tail(&control->node, &group->control);
-	group->controls++;
-	WRITE_ONCE(group->device->shared->control, group->device->shared->control + 1);
-}
-
-static void group_drop_control(struct kcoll_group *group)
-{
-	struct coll_device_shared *shared = group->device->shared;
-	struct kcoll_control *control, *next;
-
-	list_for_each_entry_safe(control, next, &group->control, node)
-		kfree(control);
-	WRITE_ONCE(shared->control, shared->control - group->controls);
 }
 
 void kcoll_group_free(struct kcoll_group *group)
@@ -195,18 +93,75 @@ void kcoll_group_free(struct kcoll_group *group)
 	struct kcoll_link *link;
 	unsigned long rank;
 
+	lockdep_assert_held(&device->lock);
 	group->error = group->error ?: -ECANCELED;
-	group_end_runs(group, group->error, true);
+	kcoll_run_end_all(group, group->error, true);
 	list_for_each_entry_safe(loaded, next, &group->loaded, node)
 		kcoll_loaded_unload(loaded);
-	WARN_ON_ONCE(!list_empty(&group->runs) || !list_empty(&group->loaded));
-	xa_for_each(&group->links, rank, link)
+	coll_assert(list_empty(&group->runs) && list_empty(&group->loaded));
+	xa_for_each(&group->links.by_rank, rank, link)
 		kcoll_link_free(link);
-	xa_destroy(&group->links);
-	group_drop_early(group);
-	group_drop_control(group);
+	xa_destroy(&group->links.by_rank);
+	group_drop_unexpected(group);
+	kcoll_control_drop(group);
 	list_del(&group->node);
 	idr_remove(&device->groups_by_number, group->number);
-	kcoll_account(device, early_pages(group), false);
+	kcoll_memory_account(device->mm, group_unexpected_pages(group), false);
 	kfree(group);
+}
+
+/* No run may be in progress: it might use the link. */
+long kcoll_group_detach(struct kcoll_group *group, const struct coll_device_link *asked)
+{
+	struct kcoll_link *link = xa_load(&group->links.by_rank, asked->rank);
+	const struct kcoll_run *run;
+
+	lockdep_assert_held(&group->device->lock);
+	if (!link || !link->socket)
+		return -ENOENT;
+	list_for_each_entry(run, &group->runs, node)
+		if (!run->completed)
+			return -EBUSY;
+	return kcoll_link_detach(link, asked);
+}
+
+/* A run pings the rank it waits for from half of its deadline on, eight times. */
+static void group_ping(struct kcoll_run *run, u64 now)
+{
+	struct coll_header ping = {
+		.kind = COLL_MESSAGE_PING,
+		.version = COLL_WIRE_VERSION,
+		.run = run->number,
+		.slot = COLL_NONE,
+		.hash = run->loaded->hash,
+	};
+	u32 rank = kcoll_run_awaits(run);
+	struct kcoll_link *link = rank == COLL_NONE ? NULL :
+						     xa_load(&run->loaded->group->links.by_rank, rank);
+
+	if (link && link->state == COLL_LINK_UP)
+		kcoll_link_send_control(link, &ping);
+	run->next_ping = now + (run->deadline - run->started) / 16;
+}
+
+void kcoll_group_deadlines(struct kcoll_group *group, u64 now)
+{
+	struct kcoll_device *device = group->device;
+	struct kcoll_run *run;
+
+	lockdep_assert_held(&device->lock);
+	list_for_each_entry(run, &group->runs, node) {
+		if (run->completed)
+			continue;
+		if (run->deadline <= now) {
+			kcoll_run_fail(group, -ETIMEDOUT, kcoll_group_suspect(group), COLL_NONE);
+			break;
+		}
+		if (run->next_ping <= now)
+			group_ping(run, now);
+		device->deadline = min3(device->deadline, run->deadline, run->next_ping);
+	}
+	if (group->failing_until <= now)
+		group_give_up(group);
+	device->deadline = min(device->deadline, group->failing_until);
 }

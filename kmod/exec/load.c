@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Schedules come in from user space: copied, checked as the hostile input they
- * are, planned once. What has passed runs without further checks.
+ * Schedules come from user space: copied, checked as hostile input, planned once. A
+ * schedule that has passed the check is executed without further checks.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -9,10 +9,11 @@
 
 #include "core/check.h"
 #include "core/reduce.h"
-#include "device.h"
+#include "kmod/common/subsystem.h"
+#include "run.h"
 
-/* A schedule for this group that we can run? The reason, or NULL. */
-static const char *unsuitable(const struct kcoll_group *group, const struct coll_schedule *s,
+/* Why the group cannot run this schedule in the kernel, or NULL. */
+static const char *load_unsuitable(const struct kcoll_group *group, const struct coll_schedule *s,
 			      u32 *op)
 {
 	const struct coll_op *ops = coll_ops(s);
@@ -20,7 +21,7 @@ static const char *unsuitable(const struct kcoll_group *group, const struct coll
 
 	*op = COLL_NONE;
 	if (s->rank != group->rank || s->ranks != group->ranks)
-		return "it is for another rank or number of ranks than the group's";
+		return "rank or number of ranks differs from the group's";
 	for (i = 0; i < s->ops; i++) {
 		*op = i;
 		if (ops[i].kind == COLL_OP_REDUCE && ops[i].reduction == COLL_USER_REDUCTION)
@@ -29,7 +30,7 @@ static const char *unsuitable(const struct kcoll_group *group, const struct coll
 	return NULL;
 }
 
-static int refuse(const struct coll_device_load *asked, u32 op, const char *reason, int error)
+static int load_refuse(const struct coll_device_load *asked, u32 op, const char *reason, int error)
 {
 	struct coll_device_refusal refusal = { .op = op };
 
@@ -40,7 +41,7 @@ static int refuse(const struct coll_device_load *asked, u32 op, const char *reas
 	return error;
 }
 
-static int check(struct kcoll_loaded *loaded, const struct coll_device_load *asked)
+static int load_check(struct kcoll_loaded *loaded, const struct coll_device_load *asked)
 {
 	struct coll_refusal refusal;
 	const char *reason;
@@ -54,13 +55,13 @@ static int check(struct kcoll_loaded *loaded, const struct coll_device_load *ask
 	error = coll_check(loaded->schedule, asked->bytes, work, &refusal);
 	kvfree(work);
 	if (error)
-		return refuse(asked, refusal.op, refusal.reason, error);
-	reason = unsuitable(loaded->group, loaded->schedule, &op);
-	return reason ? refuse(asked, op, reason, -EOPNOTSUPP) : 0;
+		return load_refuse(asked, refusal.op, refusal.reason, error);
+	reason = load_unsuitable(loaded->group, loaded->schedule, &op);
+	return reason ? load_refuse(asked, op, reason, -EOPNOTSUPP) : 0;
 }
 
-/* What is reduced has to be mapped; what is sent, received or copied need not. */
-static void note_touched(struct kcoll_loaded *loaded)
+/* Only buffers that are reduced must be mapped. */
+static void load_note_touched(struct kcoll_loaded *loaded)
 {
 	const struct coll_op *ops = coll_ops(loaded->schedule);
 	u32 i;
@@ -74,7 +75,7 @@ static void note_touched(struct kcoll_loaded *loaded)
 	}
 }
 
-static int find_links(struct kcoll_loaded *loaded)
+static int load_find_links(struct kcoll_loaded *loaded)
 {
 	const struct coll_schedule *s = loaded->schedule;
 	u32 i;
@@ -83,14 +84,14 @@ static int find_links(struct kcoll_loaded *loaded)
 	if (!loaded->links)
 		return -ENOMEM;
 	for (i = 0; i < s->peers; i++) {
-		loaded->links[i] = kcoll_link_get(loaded->group, coll_peers(s)[i].rank);
+		loaded->links[i] = kcoll_link_get(&loaded->group->links, coll_peers(s)[i].rank);
 		if (!loaded->links[i])
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int plan(struct kcoll_loaded *loaded)
+static int load_plan(struct kcoll_loaded *loaded)
 {
 	u64 bytes = coll_plan_bytes(loaded->schedule);
 	void *memory = kvmalloc(bytes, COLL_GFP);
@@ -110,13 +111,13 @@ static void loaded_free(struct kcoll_loaded *loaded)
 	kvfree(loaded->plan.pending);	/* where the plan's memory begins */
 	kvfree(loaded->links);
 	kvfree(loaded->schedule);
-	kcoll_account(device, loaded->accounted, false);
+	kcoll_memory_account(device->mm, loaded->accounted, false);
 	kfree(loaded);
 }
 
-static u64 schedule_pages(u64 bytes)
+static u64 load_pages(u64 bytes)
 {
-	/* Itself, its plan (smaller than it) and the work space of its check. */
+	/* The schedule, its plan (which is smaller) and the memory of its check. */
 	return DIV_ROUND_UP(2 * bytes, PAGE_SIZE) + 1;
 }
 
@@ -126,18 +127,19 @@ int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked)
 	struct kcoll_loaded *loaded;
 	int number;
 
+	lockdep_assert_held(&device->lock);
 	if (asked->bytes < sizeof(struct coll_schedule))
-		return refuse(asked, COLL_NONE, "it is shorter than its header", -EINVAL);
+		return load_refuse(asked, COLL_NONE, "the schedule is shorter than its header", -EINVAL);
 	if (asked->bytes > coll_schedule_bytes(COLL_OPS_MAX, COLL_OPS_MAX, COLL_WAITS_MAX))
-		return refuse(asked, COLL_NONE, "it is longer than any schedule may be", -E2BIG);
+		return load_refuse(asked, COLL_NONE, "the schedule is longer than the largest valid one", -E2BIG);
 	loaded = kzalloc(sizeof(*loaded), COLL_GFP);
 	if (!loaded)
 		return -ENOMEM;
 	loaded->group = group;
-	number = kcoll_account(device, schedule_pages(asked->bytes), true);
+	number = kcoll_memory_account(device->mm, load_pages(asked->bytes), true);
 	if (number)
 		goto err_free;
-	loaded->accounted = schedule_pages(asked->bytes);
+	loaded->accounted = load_pages(asked->bytes);
 	number = -ENOMEM;
 	loaded->schedule = kvmalloc(asked->bytes, COLL_GFP);
 	if (!loaded->schedule)
@@ -146,10 +148,10 @@ int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked)
 	if (copy_from_user(loaded->schedule, (void __user *)(unsigned long)asked->schedule,
 			   asked->bytes))
 		goto err_free;
-	number = check(loaded, asked) ?: plan(loaded) ?: find_links(loaded);
+	number = load_check(loaded, asked) ?: load_plan(loaded) ?: load_find_links(loaded);
 	if (number)
 		goto err_free;
-	note_touched(loaded);
+	load_note_touched(loaded);
 	loaded->hash = asked->hash;
 	number = idr_alloc(&device->loaded_by_number, loaded, 0, COLL_DEVICE_NUMBERS_MAX,
 			   COLL_GFP);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel thread of one open file. It sleeps until a socket wakes it, a
- * command leaves it work or a deadline is due, does a bounded amount under the
- * lock, and gives way. Idle it has no timer.
+ * The kernel thread of one open file. It sleeps until a socket wakes it, a command
+ * leaves it work, or a deadline passes; then it does a bounded amount of work under the
+ * lock. Idle, it has no timer.
  */
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
@@ -11,89 +11,34 @@
 #include <linux/sched/types.h>
 #include <uapi/linux/sched/types.h>
 
-#include "device.h"
+#include "run.h"
+#include "runner.h"
 
-void kcoll_runner_kick(struct kcoll_device *device)
+static void runner_start_runs(struct kcoll_device *device)
 {
-	if (device->thread)
-		wake_up_process(device->thread);
-}
+	struct kcoll_run *run;
 
-void kcoll_runner_forget(struct kcoll_link *link)
-{
-	struct kcoll_device *device = link->group->device;
-	struct kcoll_link *other, *next;
-
-	llist_for_each_entry_safe(other, next, llist_del_all(&device->ready), ready)
-		if (other != link)
-			llist_add(&other->ready, &device->ready);
-}
-
-static void begin_fresh(struct kcoll_device *device)
-{
-	struct kcoll_running *run;
-
-	while ((run = list_first_entry_or_null(&device->fresh, struct kcoll_running, fresh))) {
+	while ((run = list_first_entry_or_null(&device->fresh, struct kcoll_run, fresh))) {
 		list_del_init(&run->fresh);
 		kcoll_run_step(run);
 	}
 }
 
-/* One turn for each link that woke up; the lock is free for commands in between. */
-static void turn_links(struct kcoll_device *device)
+/* Polls once each link that woke up; commands may take the lock between two passes. */
+static void runner_poll_links(struct kcoll_device *device)
 {
-	struct llist_node *woken = llist_reverse_order(llist_del_all(&device->ready));
+	struct llist_node *woken = llist_reverse_order(llist_del_all(&device->ready.links));
 	struct kcoll_link *link, *next;
 
 	llist_for_each_entry_safe(link, next, woken, ready) {
 		clear_bit(0, &link->woken);
-		smp_mb__after_atomic();		/* what wakes it from now on is looked at again */
-		if (kcoll_link_turn(link))
+		smp_mb__after_atomic();		/* a wake-up from now on means another poll */
+		if (kcoll_link_poll(link))
 			kcoll_link_wake(link);
 	}
 }
 
-/* From half of its time on a run asks whom it waits for, eight times. */
-static void ping_awaited(struct kcoll_running *run, u64 now)
-{
-	struct coll_header ping = {
-		.kind = COLL_MESSAGE_PING,
-		.version = COLL_WIRE_VERSION,
-		.run = run->number,
-		.slot = COLL_NONE,
-		.hash = run->loaded->hash,
-	};
-	u32 rank = kcoll_run_awaits(run);
-	struct kcoll_link *link = rank == COLL_NONE ? NULL :
-						     xa_load(&run->loaded->group->links, rank);
-
-	if (link && link->state == COLL_LINK_UP)
-		kcoll_link_send_control(link, &ping);
-	run->next_ping = now + (run->deadline - run->started) / 16;
-}
-
-static void group_deadlines(struct kcoll_group *group, u64 now)
-{
-	struct kcoll_device *device = group->device;
-	struct kcoll_running *run;
-
-	list_for_each_entry(run, &group->runs, node) {
-		if (run->over)
-			continue;
-		if (run->deadline <= now) {
-			kcoll_group_fail(group, -ETIMEDOUT, kcoll_group_suspect(group), COLL_NONE);
-			break;
-		}
-		if (run->next_ping <= now)
-			ping_awaited(run, now);
-		device->deadline = min3(device->deadline, run->deadline, run->next_ping);
-	}
-	if (group->failing_until <= now)
-		kcoll_group_give_up(group);
-	device->deadline = min(device->deadline, group->failing_until);
-}
-
-static void check_deadlines(struct kcoll_device *device)
+static void runner_deadlines(struct kcoll_device *device)
 {
 	u64 now = ktime_get_ns();
 	struct kcoll_group *group;
@@ -102,35 +47,35 @@ static void check_deadlines(struct kcoll_device *device)
 		return;
 	device->deadline = U64_MAX;
 	list_for_each_entry(group, &device->groups, node)
-		group_deadlines(group, now);
+		kcoll_group_deadlines(group, now);
 }
 
-static bool has_work(struct kcoll_device *device)
+static bool runner_has_work(struct kcoll_device *device)
 {
-	return !llist_empty(&device->ready) || !list_empty_careful(&device->fresh);
+	return !llist_empty(&device->ready.links) || !list_empty_careful(&device->fresh);
 }
 
-/* Looks a little longer before it sleeps: waking up costs more than that. */
-static bool spin(struct kcoll_device *device)
+/* Polls a little longer before it sleeps: a wake-up costs more than that. */
+static bool runner_spin(struct kcoll_device *device)
 {
 	u64 until = ktime_get_ns() + device->spin;
 
 	while (device->spin && ktime_get_ns() < until && !need_resched()) {
-		if (has_work(device))
+		if (runner_has_work(device))
 			return true;
 		cpu_relax();
 	}
 	return false;
 }
 
-static void sleep_until_work(struct kcoll_device *device)
+static void runner_sleep(struct kcoll_device *device)
 {
 	ktime_t deadline = READ_ONCE(device->deadline);
 
-	if (spin(device))
+	if (runner_spin(device))
 		return;
 	set_current_state(TASK_IDLE);
-	if (!has_work(device) && !kthread_should_stop()) {
+	if (!runner_has_work(device) && !kthread_should_stop()) {
 		device->counters.sleeps++;
 		if (deadline == (ktime_t)U64_MAX)
 			schedule();
@@ -140,7 +85,7 @@ static void sleep_until_work(struct kcoll_device *device)
 	__set_current_state(TASK_RUNNING);
 }
 
-static int runner(void *argument)
+static int runner_main(void *argument)
 {
 	struct kcoll_device *device = argument;
 	const struct cred *own = override_creds(device->cred);
@@ -148,22 +93,22 @@ static int runner(void *argument)
 	while (!kthread_should_stop()) {
 		mutex_lock(&device->lock);
 		device->counters.polls++;
-		begin_fresh(device);
-		turn_links(device);
-		check_deadlines(device);
+		runner_start_runs(device);
+		runner_poll_links(device);
+		runner_deadlines(device);
 		device->counters.busy = current->se.sum_exec_runtime;
 		mutex_unlock(&device->lock);
 		cond_resched();
-		if (!has_work(device))
-			sleep_until_work(device);
+		if (!runner_has_work(device))
+			runner_sleep(device);
 	}
 	revert_creds(own);
 	return 0;
 }
 
-/* ---- start and stop -------------------------------------------------------------- */
+/* ---- start and stop ------------------------------------------------------------ */
 
-static int check_setup(const struct coll_device_setup *asked)
+static int runner_check_setup(const struct coll_device_setup *asked)
 {
 	bool nice = asked->policy == COLL_DEVICE_NORMAL && asked->priority >= MIN_NICE &&
 		    asked->priority <= MAX_NICE;
@@ -182,7 +127,7 @@ static int check_setup(const struct coll_device_setup *asked)
 	return 0;
 }
 
-static int set_priority(struct task_struct *thread, const struct coll_device_setup *asked)
+static int runner_set_priority(struct task_struct *thread, const struct coll_device_setup *asked)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr),
@@ -200,11 +145,11 @@ int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_set
 {
 	struct task_struct *thread;
 	cpumask_var_t cpus;
-	int error = check_setup(asked);
+	int error = runner_check_setup(asked);
 
 	if (error)
 		return error;
-	thread = kthread_create(runner, device, "coll/%d", task_tgid_nr(current));
+	thread = kthread_create(runner_main, device, "coll/%d", task_tgid_nr(current));
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
 	if (!alloc_cpumask_var(&cpus, GFP_KERNEL)) {
@@ -212,7 +157,7 @@ int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_set
 	} else {
 		cpumask_copy(cpus, asked->cpu == COLL_NONE ? current->cpus_ptr :
 							     cpumask_of(asked->cpu));
-		error = set_cpus_allowed_ptr(thread, cpus) ?: set_priority(thread, asked);
+		error = set_cpus_allowed_ptr(thread, cpus) ?: runner_set_priority(thread, asked);
 		free_cpumask_var(cpus);
 	}
 	if (error) {
@@ -221,15 +166,15 @@ int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_set
 	}
 	get_task_struct(thread);
 	device->spin = asked->spin;
-	device->thread = thread;
+	device->ready.thread = thread;
 	wake_up_process(thread);
 	return 0;
 }
 
 void kcoll_runner_stop(struct kcoll_device *device)
 {
-	if (!device->thread)
+	if (!device->ready.thread)
 		return;
-	kthread_stop(device->thread);
-	put_task_struct(device->thread);
+	kthread_stop(device->ready.thread);
+	put_task_struct(device->ready.thread);
 }

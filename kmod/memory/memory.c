@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of runs: the application's pages, pinned so that they stay where they
- * are whatever it does with its address space, or pages of our own. All of it
- * is accounted against RLIMIT_MEMLOCK.
+ * Memory of runs: pages of the application, pinned so that changes of its address
+ * space do not move them, or pages of the module. All of it counts against
+ * RLIMIT_MEMLOCK.
  */
 #include <linux/bvec.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "device.h"
+#include "kmod/common/subsystem.h"
+#include "memory.h"
+#include "uapi/coll_schedule.h"
 
-enum { PIN_AT_ONCE = 4096 };	/* pages; between two of them a signal ends it */
+enum { PIN_AT_ONCE = 4096 };	/* pages; a fatal signal is noticed in between */
 
-int kcoll_account(struct kcoll_device *device, u64 pages, bool more)
+int kcoll_memory_account(struct mm_struct *mm, u64 pages, bool more)
 {
 	if (!pages)
 		return 0;
 	if (pages > LONG_MAX >> PAGE_SHIFT)
 		return -ENOMEM;
-	return account_locked_vm(device->mm, pages, more);
+	return account_locked_vm(mm, pages, more);
 }
 
-static u64 accounted_pages(const struct kcoll_memory *buffer)
+static u64 memory_accounted(const struct kcoll_memory *buffer)
 {
 	return buffer->count + DIV_ROUND_UP((u64)buffer->count * sizeof(*buffer->pages), PAGE_SIZE);
 }
 
-static struct kcoll_memory *buffer_alloc(struct kcoll_device *device, u64 bytes, u32 first)
+static struct kcoll_memory *memory_alloc(struct mm_struct *mm, u64 bytes, u32 first)
 {
 	struct kcoll_memory *buffer;
 	u64 count = DIV_ROUND_UP(first + bytes, PAGE_SIZE);
@@ -40,11 +43,11 @@ static struct kcoll_memory *buffer_alloc(struct kcoll_device *device, u64 bytes,
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&buffer->ref);
-	buffer->device = device;
+	buffer->mm = mm;
 	buffer->bytes = bytes;
 	buffer->first = first;
 	buffer->count = count;
-	if (kcoll_account(device, accounted_pages(buffer), true))
+	if (kcoll_memory_account(mm, memory_accounted(buffer), true))
 		goto err_free;
 	buffer->pages = kvcalloc(count ?: 1, sizeof(*buffer->pages), COLL_GFP);
 	if (!buffer->pages)
@@ -52,13 +55,13 @@ static struct kcoll_memory *buffer_alloc(struct kcoll_device *device, u64 bytes,
 	return buffer;
 
 err_account:
-	kcoll_account(device, accounted_pages(buffer), false);
+	kcoll_memory_account(mm, memory_accounted(buffer), false);
 err_free:
 	kfree(buffer);
 	return ERR_PTR(-ENOMEM);
 }
 
-static void buffer_release(struct kref *ref)
+static void memory_release(struct kref *ref)
 {
 	struct kcoll_memory *buffer = container_of(ref, struct kcoll_memory, ref);
 
@@ -69,7 +72,7 @@ static void buffer_release(struct kref *ref)
 	} else {
 		vfree(buffer->mapping);
 	}
-	kcoll_account(buffer->device, accounted_pages(buffer), false);
+	kcoll_memory_account(buffer->mm, memory_accounted(buffer), false);
 	kvfree(buffer->pages);
 	kfree(buffer);
 }
@@ -77,11 +80,11 @@ static void buffer_release(struct kref *ref)
 void kcoll_memory_put(struct kcoll_memory *buffer)
 {
 	if (buffer)
-		kref_put(&buffer->ref, buffer_release);
+		kref_put(&buffer->ref, memory_release);
 }
 
-/* On an error, so many are pinned. */
-static int pin_pages(struct kcoll_memory *buffer, u64 start, u32 *pinned)
+/* On an error, *pinned pages are pinned. */
+static int memory_pin_pages(struct kcoll_memory *buffer, u64 start, u32 *pinned)
 {
 	unsigned int flags = FOLL_LONGTERM | (buffer->writable ? FOLL_WRITE : 0);
 
@@ -100,7 +103,7 @@ static int pin_pages(struct kcoll_memory *buffer, u64 start, u32 *pinned)
 	return 0;
 }
 
-struct kcoll_memory *kcoll_memory_pin(struct kcoll_device *device, u64 address, u64 bytes,
+struct kcoll_memory *kcoll_memory_pin(struct mm_struct *mm, u64 address, u64 bytes,
 				      bool writable)
 {
 	struct kcoll_memory *buffer;
@@ -109,15 +112,15 @@ struct kcoll_memory *kcoll_memory_pin(struct kcoll_device *device, u64 address, 
 
 	if (bytes && !access_ok((void __user *)(unsigned long)address, bytes))
 		return ERR_PTR(-EFAULT);
-	buffer = buffer_alloc(device, bytes, bytes ? offset_in_page(address) : 0);
+	buffer = memory_alloc(mm, bytes, bytes ? offset_in_page(address) : 0);
 	if (IS_ERR(buffer))
 		return buffer;
 	buffer->user = true;
 	buffer->writable = writable;
-	error = pin_pages(buffer, address & PAGE_MASK, &pinned);
+	error = memory_pin_pages(buffer, address & PAGE_MASK, &pinned);
 	if (error) {
 		unpin_user_pages(buffer->pages, pinned);
-		kcoll_account(device, accounted_pages(buffer), false);
+		kcoll_memory_account(mm, memory_accounted(buffer), false);
 		kvfree(buffer->pages);
 		kfree(buffer);
 		return ERR_PTR(error);
@@ -125,9 +128,9 @@ struct kcoll_memory *kcoll_memory_pin(struct kcoll_device *device, u64 address, 
 	return buffer;
 }
 
-struct kcoll_memory *kcoll_memory_make(struct kcoll_device *device, u64 bytes)
+struct kcoll_memory *kcoll_memory_make(struct mm_struct *mm, u64 bytes)
 {
-	struct kcoll_memory *buffer = buffer_alloc(device, bytes, 0);
+	struct kcoll_memory *buffer = memory_alloc(mm, bytes, 0);
 	u32 i;
 
 	if (IS_ERR(buffer) || !bytes)
@@ -178,4 +181,19 @@ int kcoll_memory_bvecs(const struct kcoll_memory *buffer, u64 offset, u64 *bytes
 	}
 	*bytes -= left;
 	return i;
+}
+
+void kcoll_memory_write(const struct kcoll_memory *buffer, u64 offset, const u8 *from, u64 bytes)
+{
+	struct bio_vec piece;
+
+	while (bytes) {
+		u64 part = bytes;
+
+		kcoll_memory_bvecs(buffer, offset, &part, &piece, 1);
+		memcpy_to_page(piece.bv_page, piece.bv_offset, from, part);
+		from += part;
+		offset += part;
+		bytes -= part;
+	}
 }

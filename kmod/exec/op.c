@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ops of a schedule: a send is queued in its link, a receive waits for its message,
+ * reduce and copy are done on the spot.
+ */
+#include <linux/bvec.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+
+#include <asm/fpu/api.h>
+
+#include "core/reduce.h"
+#include "run.h"
+
+enum {
+	FPU_SECTION = 16384,		/* bytes; preemption is off for some microseconds */
+	INTEGER_SECTION = 1 << 18,
+};
+
+static void *op_address(const struct kcoll_run *run, u64 place)
+{
+	u32 buffer = COLL_PLACE_BUFFER(place);
+
+	return run->buffer[buffer]->address + run->offset[buffer] + COLL_PLACE_OFFSET(place);
+}
+
+/* In sections: the thread may be preempted between them. */
+static void op_reduce(struct kcoll_run *run, const struct coll_op *op)
+{
+	void *result = op_address(run, op->result), *left = op_address(run, op->left);
+	void *right = op_address(run, op->right);
+	bool floats = coll_reduction_floats(op->type, op->reduction);
+	u64 most = floats ? FPU_SECTION : INTEGER_SECTION, done, part;
+
+	for (done = 0; done < op->bytes; done += part) {
+		part = min(op->bytes - done, most);
+		if (floats)
+			kernel_fpu_begin();
+		coll_reduce_local(op->type, op->reduction, result + done, left + done,
+				  right + done, part);
+		if (floats)
+			kernel_fpu_end();
+		cond_resched();
+	}
+}
+
+/* The piece of a page that begins at `place`, at most `bytes` bytes. */
+static struct bio_vec op_piece(const struct kcoll_run *run, u64 place, u64 bytes)
+{
+	u32 buffer = COLL_PLACE_BUFFER(place);
+	struct bio_vec piece;
+
+	kcoll_memory_bvecs(run->buffer[buffer], run->offset[buffer] + COLL_PLACE_OFFSET(place),
+			   &bytes, &piece, 1);
+	return piece;
+}
+
+/*
+ * Page by page: a mapping of the application's memory would cost more, and an interrupt
+ * on every CPU when it is flushed.
+ */
+static void op_copy(struct kcoll_run *run, const struct coll_op *op)
+{
+	u64 done, part;
+
+	for (done = 0; done < op->bytes; done += part) {
+		struct bio_vec to = op_piece(run, op->result + done, op->bytes - done);
+		struct bio_vec from = op_piece(run, op->left + done, to.bv_len);
+
+		part = from.bv_len;
+		memcpy_page(to.bv_page, to.bv_offset, from.bv_page, from.bv_offset, part);
+		cond_resched();
+	}
+}
+
+static int op_send(struct kcoll_run *run, u32 index, const struct coll_op *op)
+{
+	struct kcoll_loaded *loaded = run->loaded;
+	struct kcoll_link *link = loaded->links[op->peer];
+	struct kcoll_sending *sending = &run->sends[run->send_of[index]];
+	const u32 buffer = COLL_PLACE_BUFFER(op->left);
+
+	if (kcoll_link_ended(link))
+		return op->flags & COLL_OPTIONAL ? COLL_OP_BEGUN : -ECONNRESET;
+	sending->header = (struct coll_header){
+		.kind = COLL_MESSAGE_DATA,
+		.version = COLL_WIRE_VERSION,
+		.run = run->number,
+		.slot = op->slot,
+		.hash = loaded->hash,
+		.bytes = op->bytes,
+	};
+	sending->buffer = run->buffer[buffer];
+	sending->offset = run->offset[buffer] + COLL_PLACE_OFFSET(op->left);
+	loaded->group->device->counters.sends++;
+	run->in_flight++;
+	kcoll_link_send(link, sending);
+	return COLL_OP_BEGUN;
+}
+
+const struct kcoll_memory *kcoll_op_target(const struct kcoll_run *run, u32 index, u64 *offset)
+{
+	const u64 place = coll_ops(run->loaded->schedule)[index].result;
+	const u32 buffer = COLL_PLACE_BUFFER(place);
+
+	*offset = run->offset[buffer] + COLL_PLACE_OFFSET(place);
+	return run->buffer[buffer];
+}
+
+int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank, u32 *reporter)
+{
+	const struct coll_op *op = &coll_ops(run->loaded->schedule)[index];
+	struct kcoll_link *link = run->loaded->links[op->peer];
+	struct kcoll_group *group = run->loaded->group;
+	struct kcoll_unexpected *message =
+		kcoll_unexpected_find(&group->links, link->rank, run->number, op->slot);
+	const struct kcoll_memory *target;
+	u64 offset;
+
+	if (!message)
+		return COLL_OP_BEGUN;
+	if (message->header.hash != run->loaded->hash || message->header.bytes != op->bytes) {
+		*failed_rank = link->rank;
+		*reporter = group->rank;
+		return -EPROTO;
+	}
+	target = kcoll_op_target(run, index, &offset);
+	kcoll_memory_write(target, offset, message->data, op->bytes);
+	kcoll_unexpected_free(&group->links, message);
+	run->arrived[index] = 1;
+	group->device->counters.recvs++;
+	return COLL_OP_COMPLETE;
+}
+
+static int op_receive(struct kcoll_run *run, u32 index, const struct coll_op *op,
+		      u32 *failed_rank, u32 *reporter)
+{
+	const int result = kcoll_op_take_unexpected(run, index, failed_rank, reporter);
+
+	if (result != COLL_OP_BEGUN)
+		return result;
+	return kcoll_link_ended(run->loaded->links[op->peer]) && !(op->flags & COLL_OPTIONAL) ?
+		       -ECONNRESET : COLL_OP_BEGUN;
+}
+
+int kcoll_op_start(struct kcoll_run *run, u32 index, u32 *failed_rank, u32 *reporter)
+{
+	const struct coll_op *op = &coll_ops(run->loaded->schedule)[index];
+
+	lockdep_assert_held(&run->loaded->group->device->lock);
+	run->loaded->group->device->counters.ops++;
+	*reporter = COLL_NONE;
+	switch (op->kind) {
+	case COLL_OP_SEND:
+		*failed_rank = run->loaded->links[op->peer]->rank;
+		return op_send(run, index, op);
+	case COLL_OP_RECV:
+		*failed_rank = run->loaded->links[op->peer]->rank;
+		return op_receive(run, index, op, failed_rank, reporter);
+	case COLL_OP_REDUCE:
+		op_reduce(run, op);
+		return COLL_OP_COMPLETE;
+	case COLL_OP_COPY:
+		op_copy(run, op);
+		return COLL_OP_COMPLETE;
+	default:	/* connect, release: sockets have their circuits always */
+		return COLL_OP_COMPLETE;
+	}
+}

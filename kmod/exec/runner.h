@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef COLL_KMOD_RUNNER_H
+#define COLL_KMOD_RUNNER_H
+
+#include "device.h"
+
+int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked);
+/* The thread has ended when this returns. Without the lock. */
+void kcoll_runner_stop(struct kcoll_device *device);
+
+#endif

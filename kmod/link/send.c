@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue of messages to the peer. What is sent is copied into the socket, so a
+ * message that is sent holds no page of the application.
+ */
+#include <linux/bvec.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+
+#include "kmod/common/subsystem.h"
+#include "link.h"
+
+void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending)
+{
+	lockdep_assert_held(link->set->lock);
+	sending->next = NULL;
+	*link->queue_end = sending;
+	link->queue_end = &sending->next;
+	if (link->socket && link->state != COLL_LINK_LOST)
+		kcoll_link_wake(link);
+}
+
+int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *header)
+{
+	struct kcoll_sending *sending = kzalloc(sizeof(*sending), COLL_GFP);
+
+	if (!sending)
+		return -ENOMEM;
+	sending->header = *header;
+	kcoll_link_send(link, sending);
+	return 0;
+}
+
+static u64 sending_bytes(const struct kcoll_sending *sending)
+{
+	return sizeof(sending->header) + sending->header.bytes;
+}
+
+static void sending_release(struct kcoll_link *link, struct kcoll_sending *sending)
+{
+	if (sending->run)
+		link->set->ops->sent(sending);
+	else
+		kfree(sending);
+}
+
+static struct kcoll_sending *send_pop(struct kcoll_link *link)
+{
+	struct kcoll_sending *sending = link->queue;
+
+	link->queue = sending->next;
+	if (!link->queue)
+		link->queue_end = &link->queue;
+	link->sent = 0;
+	return sending;
+}
+
+void kcoll_link_drop(struct kcoll_link *link, bool all)
+{
+	struct kcoll_sending **keep = &link->queue, *sending;
+	struct kcoll_run *run = link->run;
+
+	lockdep_assert_held(link->set->lock);
+	if (run) {
+		link->run = NULL;
+		link->set->ops->abandoned(run);
+	}
+	while ((sending = *keep)) {
+		bool begun = sending == link->queue && link->sent;
+
+		if (!sending->run || (begun && !all)) {
+			keep = &sending->next;
+			continue;
+		}
+		if (begun)	/* what follows would be taken for the rest of it */
+			link->broken = true;
+		*keep = sending->next;
+		sending_release(link, sending);
+	}
+	link->queue_end = keep;
+	if (!link->queue)
+		link->sent = 0;
+}
+
+void kcoll_link_discard(struct kcoll_link *link)
+{
+	kcoll_link_drop(link, true);
+	while (link->queue)
+		sending_release(link, send_pop(link));
+}
+
+void kcoll_link_cut(struct kcoll_link *link)
+{
+	kcoll_link_set_state(link, COLL_LINK_LOST);
+	if (link->socket)
+		kernel_sock_shutdown(link->socket, SHUT_RDWR);
+	kcoll_link_discard(link);
+}
+
+static void send_header_bvec(struct kcoll_sending *sending, u64 skip, struct bio_vec *bvec)
+{
+	void *address = &sending->header;
+
+	bvec->bv_page = is_vmalloc_addr(address) ? vmalloc_to_page(address) :
+						   virt_to_page(address);
+	bvec->bv_offset = offset_in_page(address) + skip;
+	bvec->bv_len = sizeof(sending->header) - skip;
+}
+
+/* The pieces of the queue, from byte link->sent on. Returns their number. */
+static int send_bvecs(struct kcoll_link *link, struct bio_vec *bvec, u64 *bytes)
+{
+	struct kcoll_sending *sending;
+	u64 skip = link->sent;
+	int n = 0;
+
+	*bytes = 0;
+	for (sending = link->queue; sending && n < COLL_BVECS; sending = sending->next) {
+		u64 header = sizeof(sending->header), left, got;
+
+		if (skip < header) {
+			send_header_bvec(sending, skip, &bvec[n++]);
+			*bytes += header - skip;
+			skip = header;
+		}
+		left = sending_bytes(sending) - skip;
+		if (left) {
+			got = left;
+			n += kcoll_memory_bvecs(sending->buffer, sending->offset + skip - header,
+						&got, bvec + n, COLL_BVECS - n);
+			*bytes += got;
+			if (got < left)
+				break;
+		}
+		skip = 0;
+	}
+	return n;
+}
+
+static void send_done(struct kcoll_link *link, u64 bytes)
+{
+	link->set->counters->sent_bytes += bytes;
+	link->sent += bytes;
+	while (link->queue && link->sent >= sending_bytes(link->queue)) {
+		u64 rest = link->sent - sending_bytes(link->queue);
+		struct kcoll_sending *sending = send_pop(link);
+
+		link->sent = rest;
+		sending_release(link, sending);
+	}
+}
+
+bool kcoll_link_poll_send(struct kcoll_link *link)
+{
+	struct bio_vec bvec[COLL_BVECS];
+	u64 bytes, done = 0;
+
+	while (link->queue && link->state != COLL_LINK_LOST && !link->broken) {
+		struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+		int n = send_bvecs(link, bvec, &bytes), sent;
+
+		iov_iter_bvec(&message.msg_iter, ITER_SOURCE, bvec, n, bytes);
+		sent = sock_sendmsg(link->socket, &message);
+		if (sent == -EAGAIN)
+			return false;
+		if (sent < 0) {
+			/* The peer may have sent the reason before it closed: read that first. */
+			link->broken = true;
+			return true;
+		}
+		send_done(link, sent);
+		done += sent;
+		if (sent < bytes)
+			return false;	/* the socket is full and wakes the link when it is not */
+		if (done >= COLL_POLL_BYTES)
+			return true;
+	}
+	return false;
+}
