@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Length: one table of layouts and types serves making, checking and writing. */
 #include <complex.h>
 #include <stddef.h>
 

@@ -4,6 +4,8 @@
  * way and compares with a reference computed on the spot. All ranks go through the
  * same list of test cases, or every EVERY-th of them beginning with FIRST, of at most MOST
  * elements. Rank 0 says how many there were.
+ *
+ * Length: every collective in every form is one list, and shares one check.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -4,6 +4,8 @@
  * every one of them, 1 to 33 ranks, many counts and roots, in place and not, with
  * unequal blocks, each in a random order of everything that may happen in any
  * order (tests/lib/interpret.h).
+ *
+ * Length: one test case serves all collectives that move data.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
  * The circuit manager: each rule once, then random events against a switch that is
  * late, fails and loses circuits: never more circuits than ports, no want lost, all
  * ends, and holders get the same.
+ *
+ * Length: each rule of the manager is one small test.
  */
 #include <errno.h>
 #include <setjmp.h>

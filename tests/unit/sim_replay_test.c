@@ -3,6 +3,8 @@
  * Programs replayed: GOAL out and in again takes the same time to the last bit, a trace
  * of a collective takes the time of the collective, messages find their receives, and
  * what is no program is refused with its line.
+ *
+ * Length: each rule of traces and GOAL programs is one small test.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -2,6 +2,8 @@
 /*
  * The simulator: closed forms without noise, single delays, both paths equal to
  * the last bit with it, LogGOPSim's numbers, and paper 1's statistics.
+ *
+ * Length: each closed form is one small test.
  */
 #include <errno.h>
 #include <math.h>
