@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * colld: reads a policy, keeps it in force, tells how it goes. One thread, one
+ * colld: enforces the policy of a node, manages circuits, exports metrics. One thread, one
  * poll(). Exit codes: 0 ok, 1 error, 2 usage.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ struct colld {
 	const char *policy, *state, *address, *circuits_file;
 	int port;		/* 0: no metrics */
 	u64 interval;
-	bool keep;		/* what was moved stays when it ends */
+	bool keep;		/* at the end, moved tasks stay where they are */
 	struct noise_rules rules;
 	struct colld_pin *pin;
 	struct colld_windows *windows;
@@ -46,18 +46,19 @@ struct colld {
 static const char *const help[] = {
 	"usage: colld [OPTION ...]",
 	"",
-	"Keeps the policy of a node in force: who may be on which CPUs, and when; and manages",
-	"the circuits of an optical switch.",
+	"Enforces a node's policy (which tasks run on which CPUs, and when), and manages the",
+	"circuits of an optical switch.",
 	"",
-	"      --policy FILE      (default /etc/coll/policy, which need not be there with",
-	"                         --circuits); SIGHUP reads it again",
-	"      --circuits FILE    nodes and their ports, and the switch: manages its circuits",
-	"      --state DIR        where the state is kept (default /run/coll)",
-	"      --interval T       look for what has come since, so often (default 5s)",
-	"      --metrics [A:]PORT Prometheus at http://A:PORT/metrics (default 127.0.0.1:9469; 0:",
-	"                         none)",
-	"      --keep             leave what was moved where it is, at the end",
-	"      --check            only read the files, and say what is wrong with them",
+	"      --policy FILE      the policy (default /etc/coll/policy; optional with --circuits);",
+	"                         SIGHUP reads it again",
+	"      --circuits FILE    nodes, their ports, and the switch whose circuits are managed",
+	"      --state DIR        folder of the state (default /run/coll)",
+	"      --interval T       time between scans for new tasks and interrupts, 10ms to 1h",
+	"                         (default 5s)",
+	"      --metrics [A:]PORT Prometheus metrics at http://A:PORT/metrics (default",
+	"                         127.0.0.1:9469; 0: none)",
+	"      --keep             do not move tasks and interrupts back at the end",
+	"      --check            only check the files, and report the first error",
 	NULL,
 };
 
@@ -73,7 +74,7 @@ static const struct option options_known[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* ---- the policy ------------------------------------------------------------------------------ */
+/* ---- the policy ----------------------------------------------------------- */
 
 static int read_policy(const char *path, struct noise_rules *rules)
 {
@@ -102,7 +103,7 @@ static int read_policy(const char *path, struct noise_rules *rules)
 	return status;
 }
 
-static int put_in_force(struct colld *colld)
+static int colld_enforce(struct colld *colld)
 {
 	int error;
 
@@ -129,28 +130,28 @@ static void colld_lift(struct colld *colld, bool restore)
 	colld->pin = NULL;
 }
 
-/* A policy that is wrong changes nothing: the one before stays. */
+/* An invalid policy changes nothing: the former one stays in force. */
 static void colld_reload(struct colld *colld)
 {
 	struct noise_rules rules;
 
 	colld_notify("RELOADING=1");
 	if (!colld->policy) {
-		colld_log(LOG_WARNING,
-			  "no policy to read: circuits' files are read at the start only");
+		colld_log(LOG_WARNING, "SIGHUP: there is no policy; the file of circuits is read "
+				       "at the start only");
 	} else if (read_policy(colld->policy, &rules)) {
 		colld->refusals++;
 	} else {
 		colld_lift(colld, true);
 		noise_rules_free(&colld->rules);
 		colld->rules = rules;
-		put_in_force(colld);
+		colld_enforce(colld);
 		colld->reloads++;
 	}
 	colld_notify("READY=1");
 }
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------- */
 
 static bool read_address(struct colld *colld, char *text)
 {
@@ -164,7 +165,7 @@ static bool read_address(struct colld *colld, char *text)
 	}
 	if (rest != port && !*rest && colld->port >= 0 && colld->port < 65536)
 		return true;
-	fprintf(stderr, "colld: --metrics needs a port, or an address and a port: "
+	fprintf(stderr, "colld: --metrics: invalid port; valid: PORT or ADDRESS:PORT, such as "
 		"127.0.0.1:9469\n");
 	return false;
 }
@@ -194,8 +195,8 @@ static bool read_option(struct colld *colld, int key, char **argv, bool *check)
 	case 'c':
 		return *check = true;
 	default:
-		fprintf(stderr, "colld: no option '%s', or its value is missing; --help tells "
-			"more\n", argv[optind - 1]);
+		fprintf(stderr, "colld: option '%s' is unknown or lacks its value; --help lists "
+			"the options\n", argv[optind - 1]);
 		return false;
 	}
 }
@@ -216,11 +217,12 @@ static bool read_options(int argc, char **argv, struct colld *colld, bool *check
 			return false;
 	}
 	if (optind < argc)
-		fprintf(stderr, "colld: '%s' is one argument too many\n", argv[optind]);
+		fprintf(stderr, "colld: unexpected argument '%s'; valid: options only\n",
+			argv[optind]);
 	return optind == argc;
 }
 
-/* ---- metrics ----------------------------------------------------------------------------------- */
+/* ---- metrics -------------------------------------------------------------- */
 
 static void write_metrics(void *data, FILE *to)
 {
@@ -235,11 +237,11 @@ static void write_metrics(void *data, FILE *to)
 		colld_stops_metrics(colld->stops, to);
 	if (colld->circuits)
 		colld_circuits_metrics(colld->circuits, to);
-	fprintf(to, "# HELP coll_policy_reloads_total Times that the policy was read again.\n"
+	fprintf(to, "# HELP coll_policy_reloads_total Reloads of the policy.\n"
 		"# TYPE coll_policy_reloads_total counter\n"
 		"coll_policy_reloads_total{result=\"ok\"} %llu\n"
 		"coll_policy_reloads_total{result=\"refused\"} %llu\n"
-		"# HELP coll_steal_seconds_total Time that the hypervisor took.\n"
+		"# HELP coll_steal_seconds_total Time that the hypervisor has taken from a CPU.\n"
 		"# TYPE coll_steal_seconds_total counter\n",
 		(unsigned long long)colld->reloads, (unsigned long long)colld->refusals);
 	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&colld->rules.application, cpu + 1))
@@ -247,7 +249,7 @@ static void write_metrics(void *data, FILE *to)
 			noise_steal(cpu) / 1e9);
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------- */
 
 static int open_signals(void)
 {
@@ -273,7 +275,7 @@ static int open_timer(u64 interval)
 	return fd;
 }
 
-/* False: it is to end. */
+/* False: colld ends. */
 static bool take_signal(struct colld *colld)
 {
 	struct signalfd_siginfo info;
@@ -303,7 +305,7 @@ static void colld_watch(struct colld *colld)
 
 		if (poll(fds, 6, -1) < 0 && errno != EINTR)
 			return;
-		/* Windows first: they are on the clock. */
+		/* Windows first: they depend on the clock. */
 		if (fds[2].revents)
 			colld_windows_progress(colld->windows);
 		if (fds[4].revents)
@@ -316,7 +318,7 @@ static void colld_watch(struct colld *colld)
 			if (colld->pin)
 				colld_pin_renew(colld->pin);
 			if (colld->metrics)
-				colld_metrics_progress(colld->metrics);	/* who is too slow */
+				colld_metrics_progress(colld->metrics);	/* times out slow clients */
 		}
 		if (fds[0].revents)
 			goes_on = take_signal(colld);
@@ -331,14 +333,14 @@ static int colld_serve(struct colld *colld)
 	colld->timer = open_timer(colld->interval);
 	if (colld->signals < 0 || colld->timer < 0)
 		return 1;
-	error = put_in_force(colld);
+	error = colld_enforce(colld);
 	if (!error && colld->setup)
 		error = colld_circuits_open(&colld->circuits, colld->setup);
 	if (!error && colld->port) {
 		error = colld_metrics_open(&colld->metrics, colld->address, colld->port,
 					   write_metrics, colld);
 		if (error)
-			colld_log(LOG_ERR, "no metrics at %s:%d: %s", colld->address, colld->port,
+			colld_log(LOG_ERR, "metrics at %s:%d: %s", colld->address, colld->port,
 				  strerror(-error));
 	}
 	if (!error) {

@@ -59,7 +59,7 @@ int colld_metrics_open(struct colld_metrics **metrics, const char *address, int 
 		return -EINVAL;
 	(*metrics)->write = write;
 	(*metrics)->data = data;
-	/* No thread of its own: whoever is slow to read holds up nobody but itself. */
+	/* No thread of its own; a slow client delays only itself. */
 	(*metrics)->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, metrics_answer, *metrics,
 				 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_CONNECTION_LIMIT, 16u,

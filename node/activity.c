@@ -56,7 +56,7 @@ u64 noise_steal(u32 cpu)
 	return steal * (NOISE_S / sysconf(_SC_CLK_TCK));
 }
 
-/* ---- interrupts ---------------------------------------------------------------------- */
+/* ---- interrupts ----------------------------------------------------------- */
 
 enum { COLUMNS_MAX = NOISE_CPUS_MAX };
 
@@ -137,7 +137,7 @@ static int read_interrupts(struct noise_activity *activity, const char *path, bo
 	return status;
 }
 
-/* ---- threads -------------------------------------------------------------------------- */
+/* ---- threads -------------------------------------------------------------- */
 
 static bool read_small(const char *path, char *text, size_t bytes)
 {
@@ -217,7 +217,7 @@ static int read_threads(struct noise_activity *activity)
 	return status;
 }
 
-/* ---- both ------------------------------------------------------------------------------- */
+/* ---- both ----------------------------------------------------------------- */
 
 static int in_order(const void *a, const void *b)
 {

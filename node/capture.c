@@ -40,7 +40,7 @@ void noise_capture_free(struct noise_capture *capture)
 	*capture = (struct noise_capture){ 0 };
 }
 
-/* ---- adding ---------------------------------------------------------------------- */
+/* ---- adding --------------------------------------------------------------- */
 
 /* Room for one more behind `count`: full at powers of two. */
 static int capture_grow(void *array, u64 count, size_t bytes)
@@ -103,7 +103,7 @@ int noise_capture_source(struct noise_capture *capture, enum coll_noise_cause ca
 	return noise_capture_add_source(capture, &new);
 }
 
-/* ---- in order --------------------------------------------------------------------- */
+/* ---- in order ------------------------------------------------------------- */
 
 static int by_cpu(const void *a, const void *b)
 {
@@ -182,7 +182,7 @@ const struct coll_noise_event *noise_capture_events(const struct noise_capture *
 	return capture->event + before;
 }
 
-/* ---- files ------------------------------------------------------------------------ */
+/* ---- files ---------------------------------------------------------------- */
 
 static bool capture_put(const void *data, size_t bytes, u64 count, FILE *to)
 {

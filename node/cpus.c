@@ -57,7 +57,7 @@ u32 noise_cpus_next(const struct noise_cpus *cpus, u32 from)
 	return from;
 }
 
-/* ---- text ---------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------- */
 
 static bool read_cpu(const char **text, u32 *cpu)
 {
@@ -195,7 +195,7 @@ bool noise_cpus_siblings(struct noise_cpus *siblings, const char *root)
 	return noise_cpus_count(siblings) > 0;
 }
 
-/* ---- tasks ---------------------------------------------------------------------- */
+/* ---- tasks ---------------------------------------------------------------- */
 
 int noise_cpus_affinity(int task, struct noise_cpus *cpus)
 {

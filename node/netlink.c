@@ -33,7 +33,7 @@ struct netlink {
 	char reason[512];
 };
 
-/* ---- refusals in words -------------------------------------------------------- */
+/* ---- refusals in words ---------------------------------------------------- */
 
 const char *netlink_attribute_name(enum coll_command command, int attribute)
 {
@@ -148,7 +148,7 @@ static int netlink_refused(struct sockaddr_nl *from, struct nlmsgerr *error, voi
 	return NL_STOP;
 }
 
-/* ---- what comes ------------------------------------------------------------------- */
+/* ---- what comes ----------------------------------------------------------- */
 
 static int netlink_answered(struct nl_msg *message, void *data)
 {
@@ -202,7 +202,7 @@ static int any_number(struct nl_msg *message, void *data)
 	return NL_OK;
 }
 
-/* ---- sockets ------------------------------------------------------------------------ */
+/* ---- sockets -------------------------------------------------------------- */
 
 static int set_up(struct netlink *netlink)
 {
@@ -265,7 +265,7 @@ int netlink_family(const struct netlink *netlink)
 	return netlink->family;
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
+/* ---- asking --------------------------------------------------------------- */
 
 struct nl_msg *netlink_message(struct netlink *netlink, enum coll_command command, int flags)
 {

@@ -25,7 +25,7 @@ const char *noise_pin_state_name(enum noise_pin_state state)
 	return names[state];
 }
 
-/* ---- files of the kernel ------------------------------------------------- */
+/* ---- files of the kernel -------------------------------------------------- */
 
 /* Without the newline at its end. */
 static int pin_read_file(const char *path, char text[NOISE_CPUS_TEXT])
@@ -63,7 +63,7 @@ static void pin_path(const struct noise_pin *pin, char path[128])
 		snprintf(path, 128, "%s", pin->name);
 }
 
-/* ---- one pin ------------------------------------------------------------- */
+/* ---- one pin -------------------------------------------------------------- */
 
 int noise_pin_read(const struct noise_pin *pin, char text[NOISE_CPUS_TEXT])
 {

@@ -10,7 +10,7 @@
 
 #include "pinning.h"
 
-/* ---- tasks --------------------------------------------------------------- */
+/* ---- tasks ---------------------------------------------------------------- */
 
 /* Bound on purpose: it may run on the application's CPUs only. */
 static bool plan_is_bound(const struct noise_task *task, const struct noise_rules *rules)
@@ -77,7 +77,7 @@ static int plan_tasks(struct noise_pinning *pinning, const struct noise_rules *r
 	return status;
 }
 
-/* ---- interrupts and work ------------------------------------------------- */
+/* ---- interrupts and work -------------------------------------------------- */
 
 /* The name of its handler: a folder beside its affinity. */
 static void plan_interrupt_name(u32 number, char *name, size_t room)

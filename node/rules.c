@@ -37,7 +37,7 @@ static int keep_text(const char *value, char **to)
 	return *to ? 0 : -ENOMEM;
 }
 
-/* ---- rules ------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------- */
 
 static int read_to(struct noise_rule *rule, const char *value, struct coll_text_error *error)
 {
@@ -117,7 +117,7 @@ static int read_rule(struct noise_rules *rules, bool keep, char **save, u32 line
 	return 0;
 }
 
-/* ---- windows ------------------------------------------------------------------------------- */
+/* ---- windows -------------------------------------------------------------- */
 
 static int read_window_word(struct noise_window *window, char *word, struct coll_text_error *error)
 {
@@ -163,7 +163,7 @@ static int read_window(struct noise_rules *rules, char **save, struct coll_text_
 	return 0;
 }
 
-/* ---- what is stopped ------------------------------------------------------------------------ */
+/* ---- what is stopped ------------------------------------------------------ */
 
 static bool is_unit(const char *name)
 {
@@ -328,7 +328,7 @@ int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *erro
 	return 0;
 }
 
-/* ---- matching ------------------------------------------------------------------------------ */
+/* ---- matching ------------------------------------------------------------- */
 
 static bool group_matches(const char *glob, const char *group)
 {

@@ -140,7 +140,7 @@ void coll_circuit_remove_holder(struct coll_circuit_manager *c, u64 now, u32 hol
 	coll_circuit_serve(c, now);
 }
 
-/* ---- requests ---------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------- */
 
 /* A new lease at the head of the circuit's list. There is a free one. */
 static u32 circuit_add_lease(struct coll_circuit_manager *c, u32 number, u64 now,

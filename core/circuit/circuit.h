@@ -140,7 +140,7 @@ struct coll_circuit_manager {
 /* After the caller has set memory, sizes and policy. */
 void coll_circuit_manager_init(struct coll_circuit_manager *c);
 
-/* ---- nodes and holders --------------------------------------------------- */
+/* ---- nodes and holders ---------------------------------------------------- */
 
 /* A node's ports from now on. Circuits on ports that it has no more are drained. */
 void coll_circuit_set_ports(struct coll_circuit_manager *c, u64 now, u32 node, u64 ports);
@@ -150,7 +150,7 @@ u32 coll_circuit_add_holder(struct coll_circuit_manager *c, u32 priority);
 /* Its requests are released, without notifications. */
 void coll_circuit_remove_holder(struct coll_circuit_manager *c, u64 now, u32 holder);
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------- */
 
 /*
  * The holder requests a circuit from the node to the peer. *lease is the request's number;
@@ -176,7 +176,7 @@ struct coll_circuit_notification {
 bool coll_circuit_next_notification(struct coll_circuit_manager *c, u64 now,
 				    struct coll_circuit_notification *n);
 
-/* ---- the switch ---------------------------------------------------------- */
+/* ---- the switch ----------------------------------------------------------- */
 
 struct coll_circuit_order {
 	enum coll_circuit_order_kind kind;
@@ -200,7 +200,7 @@ int coll_circuit_adopt(struct coll_circuit_manager *c, u64 now, u32 node, u8 por
 /* Takes it down after the grace time; its requests wait for their turn again. */
 void coll_circuit_drain(struct coll_circuit_manager *c, u64 now, u32 circuit);
 
-/* ---- time and looking ---------------------------------------------------- */
+/* ---- time and looking ----------------------------------------------------- */
 
 /* When coll_circuit_tick() is due. */
 u64 coll_circuit_next_tick(const struct coll_circuit_manager *c);

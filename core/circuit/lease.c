@@ -56,7 +56,7 @@ bool coll_circuit_lease_is_matched(const struct coll_circuit_manager *c,
 	       coll_circuit_other_end(c, circuit, lease, 0) != NONE;
 }
 
-/* ---- notifications ------------------------------------------------------- */
+/* ---- notifications -------------------------------------------------------- */
 
 void coll_circuit_notify(struct coll_circuit_manager *c, struct coll_circuit *circuit, u8 notify,
 			 bool up)
@@ -131,7 +131,7 @@ bool coll_circuit_next_notification(struct coll_circuit_manager *c, u64 now,
 	return false;
 }
 
-/* ---- port time ----------------------------------------------------------- */
+/* ---- port time ------------------------------------------------------------ */
 
 /* Each holder is charged in full for the circuits that it has leased and that are up. */
 void coll_circuit_charge(struct coll_circuit_manager *c, u64 now)

@@ -23,7 +23,7 @@ static inline bool coll_circuit_has_ports(const struct coll_circuit *circuit)
 	       circuit->state == COLL_CIRCUIT_DRAINING;
 }
 
-/* ---- port.c -------------------------------------------------------------- */
+/* ---- port.c --------------------------------------------------------------- */
 
 /* NONE: the node is unbounded. */
 u32 coll_circuit_free_ports(const struct coll_circuit_node *node);
@@ -34,7 +34,7 @@ void coll_circuit_give_ports(struct coll_circuit_manager *c, struct coll_circuit
 void coll_circuit_suspect_ports(struct coll_circuit_manager *c, const struct coll_circuit *circuit,
 				bool failed);
 
-/* ---- lease.c ------------------------------------------------------------- */
+/* ---- lease.c -------------------------------------------------------------- */
 
 void coll_circuit_detach_lease(struct coll_circuit_manager *c, u32 number);
 void coll_circuit_free_lease(struct coll_circuit_manager *c, u32 number);
@@ -56,7 +56,7 @@ void coll_circuit_notify_up(struct coll_circuit_manager *c, struct coll_circuit 
 void coll_circuit_charge(struct coll_circuit_manager *c, u64 now);
 void coll_circuit_catch_up(struct coll_circuit_manager *c, u32 holder);
 
-/* ---- state.c ------------------------------------------------------------- */
+/* ---- state.c -------------------------------------------------------------- */
 
 /* The one place where a state changes. `until`: when it ends by itself. */
 void coll_circuit_set_state(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now,
@@ -77,7 +77,7 @@ void coll_circuit_went_down(struct coll_circuit_manager *c, struct coll_circuit 
 /* After a lease is detached: an unused circuit is kept for a while, or goes. */
 void coll_circuit_unused(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now);
 
-/* ---- serve.c ------------------------------------------------------------- */
+/* ---- serve.c -------------------------------------------------------------- */
 
 /* Gives ports to what waits, in order; takes circuits down to make room. */
 void coll_circuit_serve(struct coll_circuit_manager *c, u64 now);

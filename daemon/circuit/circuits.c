@@ -117,7 +117,8 @@ void colld_circuits_close(struct colld_circuits *circuits)
 void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 {
 	const struct circuit_manager *manager = &circuits->manager;
-	static const char *const parts[CIRCUIT_DELAYS] = { "queue", "switch", "lock", "notify", "all", "p90" };
+	static const char *const parts[CIRCUIT_DELAYS] = {
+		"queue", "switch", "lock", "notify", "all", "p90" };
 	const struct coll_circuit_manager *c = &manager->core;
 	u32 count[COLL_CIRCUIT_STATES] = { 0 }, i;
 

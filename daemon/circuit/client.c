@@ -29,7 +29,7 @@ struct circuit_client {
 	struct coll_circuit_message message[READ_MESSAGES];
 };
 
-/* ---- sending ------------------------------------------------------------- */
+/* ---- sending -------------------------------------------------------------- */
 
 /* A client that does not read is disconnected: colld never blocks. */
 static void client_send(struct circuit_client *client, struct coll_circuit_message *message)
@@ -120,7 +120,8 @@ void circuit_client_notify(struct circuit_manager *manager, struct circuit_clien
 		[COLL_CIRCUIT_NOTIFY_DOWN] = COLL_CIRCUIT_MSG_DOWN,
 		[COLL_CIRCUIT_NOTIFY_ENDED] = COLL_CIRCUIT_MSG_FAILED,
 	};
-	const bool switch_failed = notification->error != -ETIMEDOUT && notification->error != -EALREADY;
+	const bool switch_failed = notification->error != -ETIMEDOUT &&
+				   notification->error != -EALREADY;
 	struct coll_circuit_message message = {
 		.kind = kinds[notification->kind], .cookie = notification->cookie,
 		.lease = { .ns = notification->time, .error = notification->error },
@@ -133,7 +134,7 @@ void circuit_client_notify(struct circuit_manager *manager, struct circuit_clien
 	client_send(client, &message);
 }
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------- */
 
 static void client_hello(struct circuit_manager *manager, struct circuit_client *client,
 				 const struct coll_circuit_message *m)
@@ -149,8 +150,8 @@ static void client_hello(struct circuit_manager *manager, struct circuit_client 
 	if (client->node == COLL_CIRCUIT_NONE) {
 		char text[COLL_CIRCUIT_TEXT];
 
-		snprintf(text, sizeof(text), "node '%s' has no ports at the switch: not in colld's "
-			 "file", m->hello.node);
+		snprintf(text, sizeof(text), "node '%s' has no ports at the switch: it is not in "
+			 "colld's file", m->hello.node);
 		client_answer(manager, client, m->cookie, -ENOENT, text);
 		return;
 	}
@@ -160,8 +161,8 @@ static void client_hello(struct circuit_manager *manager, struct circuit_client 
 			      client->holder == COLL_CIRCUIT_NONE ? "too many jobs" : "");
 }
 
-static u32 client_find_lease(const struct circuit_manager *manager, const struct circuit_client *client,
-		      u64 cookie)
+static u32 client_find_lease(const struct circuit_manager *manager,
+			     const struct circuit_client *client, u64 cookie)
 {
 	u32 i;
 
@@ -171,7 +172,7 @@ static u32 client_find_lease(const struct circuit_manager *manager, const struct
 	return COLL_CIRCUIT_NONE;
 }
 
-/* The operator's: nobody's in particular. */
+/* A standing request belongs to the operator, not to the client. */
 static void client_stand(struct circuit_manager *manager, struct circuit_client *client,
 			  const struct coll_circuit_message *m)
 {
@@ -220,7 +221,8 @@ static void client_request(struct circuit_manager *manager, struct circuit_clien
 	int error;
 
 	if (client->holder == COLL_CIRCUIT_NONE) {
-		client_answer(manager, client, m->cookie, -EPROTO, "the first message must be HELLO");
+		client_answer(manager, client, m->cookie, -EPROTO,
+			      "the first message must be HELLO");
 		return;
 	}
 	if (peer == COLL_CIRCUIT_NONE || peer == client->node) {
@@ -328,12 +330,13 @@ static void client_drain(struct circuit_manager *manager, struct circuit_client 
 {
 	const u32 node = circuit_setup_node(&manager->setup, m->pair.node);
 	const bool all = !m->pair.peer[0];
-	const u32 peer = all ? COLL_CIRCUIT_NONE : circuit_setup_node(&manager->setup, m->pair.peer);
+	const u32 peer = all ? COLL_CIRCUIT_NONE :
+			 circuit_setup_node(&manager->setup, m->pair.peer);
 	u32 i;
 
 	if (node == COLL_CIRCUIT_NONE || (!all && peer == COLL_CIRCUIT_NONE)) {
 		client_answer(manager, client, m->cookie, -ENOENT,
-				      "a node that is not in colld's file");
+				      "the node or the peer is not in colld's file");
 		return;
 	}
 	for (i = 0; i < manager->core.made; i++) {
@@ -356,7 +359,7 @@ static bool client_may_manage(const struct circuit_client *client)
 	return !who.uid || who.uid == geteuid();
 }
 
-/* What a client sends is hostile: each name ends inside its field. */
+/* The message is hostile: ends each name inside its field. */
 static void client_end_names(struct coll_circuit_message *m)
 {
 	switch (m->kind) {
@@ -440,7 +443,7 @@ static void client_take(struct circuit_manager *manager, struct circuit_client *
 	}
 }
 
-/* ---- connections --------------------------------------------------------- */
+/* ---- connections ---------------------------------------------------------- */
 
 static void client_disconnect(struct circuit_manager *manager, struct circuit_client *client)
 {
@@ -476,7 +479,7 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_client 
 	for (m = client->message; client->got >= sizeof(*m); m++) {
 		if (m->magic != COLL_CIRCUIT_MAGIC || m->version != COLL_CIRCUIT_VERSION) {
 			colld_log(LOG_WARNING,
-				  "a client of the circuits' socket speaks another protocol: disconnected");
+				  "a client of the socket speaks another protocol: disconnected");
 			client_disconnect(manager, client);
 			return;
 		}

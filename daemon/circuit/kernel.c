@@ -38,7 +38,7 @@ static void kernel_answer(struct circuit_kernel *kernel, u32 id, u8 state, int e
 		colld_log(LOG_WARNING, "the module: %s", netlink_reason(kernel->owner));
 }
 
-/* ---- orders -------------------------------------------------------------- */
+/* ---- orders --------------------------------------------------------------- */
 
 static u32 kernel_peer(const struct circuit_manager *manager, struct nlattr *address)
 {
@@ -129,7 +129,7 @@ void circuit_kernel_notify(struct circuit_manager *manager,
 	}
 }
 
-/* ---- open, close --------------------------------------------------------- */
+/* ---- open, close ---------------------------------------------------------- */
 
 static int kernel_begin_domain(struct circuit_manager *manager)
 {

@@ -11,7 +11,7 @@
 
 #define ADOPTED_KEEP_NS	5000000000ull
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------- */
 
 int circuit_manager_request(struct circuit_manager *manager, struct circuit_owner owner, u32 holder,
 			    u32 node, u32 peer, u32 flags, u64 session, u64 timeout, u64 cookie,
@@ -69,7 +69,7 @@ void circuit_manager_set_ports(struct circuit_manager *manager, u32 node, u32 po
 			       ports == 64 ? ~0ull : (1ull << ports) - 1);
 }
 
-/* ---- what follows from an event ------------------------------------------ */
+/* ---- what follows from an event ------------------------------------------- */
 
 static void manager_order(struct circuit_manager *manager)
 {
@@ -144,7 +144,7 @@ void circuit_manager_timer_expired(struct circuit_manager *manager)
 	manager->timer_at = COLL_CIRCUIT_FOREVER;	/* it is set no more */
 }
 
-/* ---- the switch's side --------------------------------------------------- */
+/* ---- the switch's side ---------------------------------------------------- */
 
 static void manager_order_done(struct circuit_manager *manager, const struct switch_order *order)
 {
@@ -221,7 +221,7 @@ void circuit_manager_switch_events(struct circuit_manager *manager)
 		manager_switch_event(manager, &event);
 }
 
-/* ---- open and close ------------------------------------------------------ */
+/* ---- open and close ------------------------------------------------------- */
 
 /* Both ways, between two nodes' ports, for a circuit that is to be kept. */
 static bool manager_adopt(struct circuit_manager *manager, const u32 *leads, u32 port)

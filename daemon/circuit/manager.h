@@ -32,7 +32,7 @@ struct circuit_listener {
 	void (*circuit_changed)(struct circuit_manager *manager, u32 circuit);
 };
 
-/* Who has requested a lease and hears of it. */
+/* The requester of a lease: it is notified. */
 struct circuit_owner {
 	enum { CIRCUIT_OWNER_NONE, CIRCUIT_OWNER_CLIENT, CIRCUIT_OWNER_KERNEL } kind;
 	struct circuit_client *client;	/* CLIENT only */

@@ -80,7 +80,7 @@ static bool read_node(struct reading *reading, const char *name, char *ports, co
 			CIRCUIT_NODES_MAX, COLL_CIRCUIT_NAME - 1);
 	for (i = 0; i < setup->nodes; i++)
 		if (!strcmp(setup->node[i].name, name))
-			return circuit_setup_refuse(reading, "node: '%s' is there twice", name);
+			return circuit_setup_refuse(reading, "node: '%s' is listed twice", name);
 	*node = (struct circuit_node){ .ports = 0 };
 	strcpy(node->name, name);
 	setup->nodes++;
@@ -89,12 +89,12 @@ static bool read_node(struct reading *reading, const char *name, char *ports, co
 	else if (address && inet_pton(AF_INET6, address, node->address) == 1)
 		node->address_bytes = 16;
 	else if (address)
-		return circuit_setup_refuse(reading, "node: '%s' is no address of IPv4 or IPv6",
+		return circuit_setup_refuse(reading, "node: '%s' is no IPv4 or IPv6 address",
 					    address);
 	return read_ports(reading, node, ports);
 }
 
-/* Whose traffic is held: this host's node, known by its address. */
+/* The node whose traffic coll.ko holds: this host. */
 static bool read_kernel(struct reading *reading, const char *name, const char *prefix)
 {
 	struct circuit_setup *setup = reading->setup;
@@ -105,7 +105,7 @@ static bool read_kernel(struct reading *reading, const char *name, const char *p
 			break;
 	if (!name || i == setup->nodes)
 		return circuit_setup_refuse(
-			reading, "kernel: a node that is there already, with an address");
+			reading, "kernel: NODE must be listed before, with an address");
 	if (!read_number(reading, "kernel: the prefix", prefix, 8 * setup->node[i].address_bytes,
 			 &bits))
 		return false;

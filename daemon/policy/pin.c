@@ -9,30 +9,30 @@
 #include "node/pinning.h"
 #include "pin.h"
 
-enum { LINGER_MS = 60000 };	/* rules wait so long for a colld that died */
+enum { LINGER_MS = 60000 };	/* rules outlive a colld that died by this */
 
 struct colld_pin {
 	const struct noise_rules *rules;
-	struct noise_rules here;	/* what is not the module's */
+	struct noise_rules here;	/* those that the module does not take */
 	const char *state;
 	struct netlink *netlink;	/* NULL: no module */
 	struct noise_pinning pinning;
-	u32 changed;			/* that were said */
+	u32 changed;			/* that were logged */
 	u64 scans, moved;
 	struct noise_pin_counts module;
 };
 
-/* ---- the module ---------------------------------------------------------------------------- */
+/* ---- the module ----------------------------------------------------------- */
 
 static void pin_rule_skipped(const struct noise_rule *rule)
 {
 	colld_log(LOG_WARNING,
-		  "policy:%u: there is no cgroup %s (the module takes no globs of cgroups); the "
+		  "policy:%u: there is no cgroup %s (coll.ko takes no globs of cgroups); the "
 		  "rule is skipped",
 		  rule->line, rule->cgroup);
 }
 
-/* ---- from here ------------------------------------------------------------------------------- */
+/* ---- from here ------------------------------------------------------------ */
 
 int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, const char *state)
 {
@@ -49,12 +49,12 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 		netlink_close(new->netlink);
 		new->netlink = NULL;
 		colld_log(LOG_INFO,
-			  "without the module: who forks or execs later is moved when it is "
-			  "seen");
+			  "coll.ko is not loaded: new tasks are moved at the next scan, not "
+			  "at once");
 	} else {
 		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rule_skipped);
 		if (error)
-			colld_log(LOG_ERR, "the module refuses the policy: %s",
+			colld_log(LOG_ERR, "coll.ko refuses the policy: %s",
 				  netlink_reason(new->netlink));
 	}
 	if (new->netlink && error)
@@ -62,11 +62,12 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 	new->here = *rules;
 	error = new->netlink ? noise_pin_module_left(rules, &new->here) : 0;
 	if (!error && noise_pinning_load(&new->pinning, state) == 0 && new->pinning.count)
-		colld_log(LOG_INFO, "took over %u that were moved before", new->pinning.count);
+		colld_log(LOG_INFO, "took over %u tasks and interrupts that an earlier colld had "
+			  "moved", new->pinning.count);
 	return error ? error : colld_pin_renew(new);
 }
 
-/* What was is written down before it is changed, and how it became after that. */
+/* The former state is saved before the change, and the new one after it. */
 static int pin_move(struct colld_pin *pin)
 {
 	int error = noise_pinning_save(&pin->pinning, pin->state, true);
@@ -78,7 +79,7 @@ static int pin_move(struct colld_pin *pin)
 		error = noise_pinning_save(&pin->pinning, pin->state, true);
 	}
 	if (error)
-		colld_log(LOG_ERR, "cannot keep the state in %s: %s", pin->state, strerror(-error));
+		colld_log(LOG_ERR, "cannot save the state in %s: %s", pin->state, strerror(-error));
 	return error;
 }
 
@@ -90,7 +91,7 @@ int colld_pin_renew(struct colld_pin *pin)
 
 	pin->scans++;
 	if (changed > pin->changed)
-		colld_log(LOG_NOTICE, "%u were moved back by somebody else: left alone",
+		colld_log(LOG_NOTICE, "%u tasks or interrupts were moved by others: left alone",
 			  changed - pin->changed);
 	pin->changed = changed;
 	if (pin->netlink)
@@ -120,13 +121,13 @@ void colld_pin_metrics(const struct colld_pin *pin, FILE *to)
 {
 	fprintf(to, "# HELP coll_module Whether coll.ko is there.\n# TYPE coll_module gauge\n"
 		"coll_module %d\n"
-		"# HELP coll_pinned Tasks, interrupts and masks that are kept away by colld.\n"
+		"# HELP coll_pinned Tasks, interrupts and masks by state.\n"
 		"# TYPE coll_pinned gauge\ncoll_pinned{state=\"moved\"} %u\n"
 		"coll_pinned{state=\"changed\"} %u\ncoll_pinned{state=\"refused\"} %u\n"
 		"coll_pinned{state=\"managed\"} %u\n"
-		"# HELP coll_pin_moved_total Moves since colld began.\n"
+		"# HELP coll_pin_moved_total Moves since the start of colld.\n"
 		"# TYPE coll_pin_moved_total counter\ncoll_pin_moved_total %llu\n"
-		"# HELP coll_pin_scans_total Times that it looked for more.\n"
+		"# HELP coll_pin_scans_total Scans for new tasks and interrupts.\n"
 		"# TYPE coll_pin_scans_total counter\ncoll_pin_scans_total %llu\n",
 		pin->netlink != NULL, noise_pinning_count(&pin->pinning, NOISE_PIN_MOVED),
 		noise_pinning_count(&pin->pinning, NOISE_PIN_CHANGED),
@@ -136,7 +137,7 @@ void colld_pin_metrics(const struct colld_pin *pin, FILE *to)
 	if (!pin->netlink)
 		return;
 	fprintf(to,
-		"# HELP coll_module_pin_tasks Tasks that the module's rules met.\n"
+		"# HELP coll_module_pin_tasks Tasks that coll.ko's rules match, by result.\n"
 		"# TYPE coll_module_pin_tasks gauge\ncoll_module_pin_tasks{state=\"matched\"} "
 		"%llu\n"
 		"coll_module_pin_tasks{state=\"moved\"} %llu\n"

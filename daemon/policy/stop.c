@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Daemons that stand still while a job runs: a cgroup by its freezer, a unit of
- * systemd by systemctl. A job is a file in the state's folder `jobs`, which
- * coll-job makes and removes. Units that were stopped are written down before, and
- * those that were not running are left alone; so all of it comes back after the
- * last job, when colld ends, and when it dies.
+ * Stops daemons while a job runs: a cgroup by its freezer, a unit of systemd by systemctl.
+ * A job is a file in the state's folder `jobs`; coll-job creates and removes it. A unit is
+ * recorded before it is stopped, and a unit that does not run is left alone: so all are
+ * resumed after the last job, when colld ends, and when it dies.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,9 +42,9 @@ struct colld_stops {
 	u64 times;
 };
 
-/* ---- units -------------------------------------------------------------------------------- */
+/* ---- units ---------------------------------------------------------------- */
 
-/* Its exit code, or -errno; systemctl answers at once, or it is ended. */
+/* The exit code, or -errno. A systemctl that does not answer is killed. */
 static int stop_systemctl(const char *verb, const char *unit)
 {
 	char *const arguments[] = { "systemctl", "--no-block", "--quiet", (char *)verb,
@@ -75,7 +74,7 @@ static int stop_systemctl(const char *verb, const char *unit)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-/* The keeper of a colld that died may be at it still. Closing lets go; -1: no lock. */
+/* Against the keeper of a colld that died. Closing the fd unlocks; -1: no lock. */
 static int stop_lock(const struct colld_stops *stops)
 {
 	const int fd = open(stops->jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -91,8 +90,8 @@ static void stop_unlock(int fd)
 		close(fd);
 }
 
-/* Written before it is stopped, so that it is started again in any case. */
-static int write_down(const struct colld_stops *stops, const char *unit)
+/* Recorded before it is stopped: it is started again in any case. */
+static int stop_record(const struct colld_stops *stops, const char *unit)
 {
 	FILE *to = fopen(stops->stopped, "ae");
 	bool good;
@@ -109,14 +108,14 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 	int error = stop_systemctl("is-active", unit);
 
 	if (error > 0)
-		return;		/* it does not run: nothing to bring back */
+		return;		/* it does not run: nothing to resume */
 	if (!error)
-		error = write_down(stops, unit);
+		error = stop_record(stops, unit);
 	if (!error)
 		error = stop_systemctl("stop", unit);
 	if (error)
 		colld_log(LOG_ERR, "stop %s: %s", unit, error < 0 ? strerror(-error) :
-			  "systemctl refuses");
+			  "systemctl failed");
 }
 
 static void start_units(const struct colld_stops *stops)
@@ -131,7 +130,7 @@ static void start_units(const struct colld_stops *stops)
 		error = stop_systemctl("start", unit);
 		if (error)
 			colld_log(LOG_ERR, "start %s: %s", unit, error < 0 ? strerror(-error) :
-				  "systemctl refuses");
+				  "systemctl failed");
 	}
 	if (from)
 		fclose(from);
@@ -139,7 +138,7 @@ static void start_units(const struct colld_stops *stops)
 	stop_unlock(locked);
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------ */
 
 static void freeze_all(const struct colld_stops *stops, bool frozen)
 {
@@ -156,7 +155,7 @@ static void freeze_all(const struct colld_stops *stops, bool frozen)
 	}
 }
 
-static void go_on(void *data)
+static void stops_resume(void *data)
 {
 	struct colld_stops *stops = data;
 
@@ -165,7 +164,7 @@ static void go_on(void *data)
 	stops->in_force = false;
 }
 
-static void stand_still(struct colld_stops *stops)
+static void stops_stop(struct colld_stops *stops)
 {
 	const int locked = stop_lock(stops);
 	u32 i;
@@ -201,9 +200,9 @@ void colld_stops_progress(struct colld_stops *stops)
 		;
 	any = any_job(stops);
 	if (any && !stops->in_force)
-		stand_still(stops);
+		stops_stop(stops);
 	else if (!any && stops->in_force)
-		go_on(stops);
+		stops_resume(stops);
 }
 
 static int watch_jobs(struct colld_stops *stops, const char *state)
@@ -253,10 +252,10 @@ int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules
 		return 0;
 	error = watch_jobs(new, state);
 	if (!error)
-		error = keeper_start(&new->keeper, go_on, new);
+		error = keeper_start(&new->keeper, stops_resume, new);
 	if (error)
 		return error;
-	start_units(new);	/* of one that died with its keeper */
+	start_units(new);	/* stopped by a colld that died with its keeper */
 	colld_stops_progress(new);
 	return 0;
 }
@@ -271,7 +270,7 @@ void colld_stops_close(struct colld_stops *stops)
 	if (!stops)
 		return;
 	if (stops->in_force)
-		go_on(stops);
+		stops_resume(stops);
 	keeper_end(&stops->keeper);
 	if (stops->watch >= 0)
 		close(stops->watch);
@@ -281,9 +280,9 @@ void colld_stops_close(struct colld_stops *stops)
 
 void colld_stops_metrics(const struct colld_stops *stops, FILE *to)
 {
-	fprintf(to, "# HELP coll_stopped Daemons that stand still now, for a job.\n"
+	fprintf(to, "# HELP coll_stopped Daemons that are stopped now.\n"
 		"# TYPE coll_stopped gauge\ncoll_stopped %u\n"
-		"# HELP coll_stops_total Times that they were made to.\n"
+		"# HELP coll_stops_total Times that daemons were stopped.\n"
 		"# TYPE coll_stops_total counter\ncoll_stops_total %llu\n",
 		stops->in_force ? stops->count : 0, (unsigned long long)stops->times);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Co-scheduling: the tasks of a cgroup run only in windows of the wall clock, so
- * that on all nodes they run at the same time, and a collective meets them once
- * and not once for each node. By the freezer: what is frozen takes no time at all,
- * whatever it is, and thaws where it was.
+ * Co-scheduling: the tasks of a cgroup run only in windows of the wall clock. They run at
+ * the same time on all nodes, and a collective is delayed once and not once per node. A
+ * frozen cgroup takes no CPU time and continues where it was.
  */
 #include <errno.h>
 #include <sched.h>
@@ -22,7 +21,7 @@ struct window {
 	const struct noise_window *rule;
 	struct freezer freezer;
 	bool open;
-	int error;		/* that was said */
+	int error;		/* that was logged */
 };
 
 struct colld_windows {
@@ -50,9 +49,9 @@ static void thaw_all(void *data)
 		freezer_set(&windows->window[i].freezer, false);
 }
 
-/* ---- turns --------------------------------------------------------------------------------- */
+/* ---- turns ---------------------------------------------------------------- */
 
-/* Whether it is open now, and when that ends. */
+/* Whether the window is open, and when it changes. */
 static bool is_open(const struct noise_window *rule, u64 now, u64 *edge)
 {
 	const u64 since = (now + rule->period - rule->phase) % rule->period;
@@ -81,7 +80,7 @@ static void wake_at(const struct colld_windows *windows, u64 at)
 {
 	const struct itimerspec time = { .it_value = { at / NOISE_S, at % NOISE_S } };
 
-	/* Read at once too when somebody sets the clock. */
+	/* Readable at once also when the clock is set. */
 	timerfd_settime(windows->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &time, NULL);
 }
 
@@ -142,7 +141,7 @@ int colld_windows_open(struct colld_windows **windows, const struct noise_rules 
 	if (!new->count)
 		return 0;
 	error = keeper_start(&new->keeper, thaw_all, new);
-	/* A node that is late keeps all the others waiting; each turn is short. */
+	/* A late node delays all others; each change is short. */
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority))
 		colld_log(LOG_NOTICE, "windows may be late: no real-time priority is allowed");
 	if (!error)
@@ -169,11 +168,11 @@ void colld_windows_close(struct colld_windows *windows)
 
 void colld_windows_metrics(const struct colld_windows *windows, FILE *to)
 {
-	fprintf(to, "# HELP coll_windows Cgroups that run only in windows of the clock.\n"
+	fprintf(to, "# HELP coll_windows Cgroups that run in windows only.\n"
 		"# TYPE coll_windows gauge\ncoll_windows %u\n"
-		"# HELP coll_window_turns_total Times that one was frozen or thawed.\n"
+		"# HELP coll_window_turns_total Changes of a cgroup, frozen or thawed.\n"
 		"# TYPE coll_window_turns_total counter\ncoll_window_turns_total %llu\n"
-		"# HELP coll_window_turn_seconds_max The longest that took.\n"
+		"# HELP coll_window_turn_seconds_max The longest change.\n"
 		"# TYPE coll_window_turn_seconds_max gauge\ncoll_window_turn_seconds_max %.9f\n",
 		windows->count, (unsigned long long)windows->turns, windows->late / 1e9);
 }

@@ -27,7 +27,7 @@ static int crossbar_bpf(enum bpf_cmd command, union bpf_attr *attribute)
 	return result < 0 ? -errno : result;
 }
 
-/* ---- the table ------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------ */
 
 int crossbar_lead(const struct crossbar *crossbar, int in, int out)
 {
@@ -57,7 +57,7 @@ static int make_table(void)
 	return crossbar_bpf(BPF_MAP_CREATE, &table);
 }
 
-/* ---- the program ------------------------------------------------------------- */
+/* ---- the program ---------------------------------------------------------- */
 
 static struct bpf_insn crossbar_insn(int code, int to, int from, int offset, int value)
 {
@@ -67,7 +67,7 @@ static struct bpf_insn crossbar_insn(int code, int to, int from, int offset, int
 
 /*
  * out = table[skb->ifindex]; return out ? redirect_peer(out) : drop
- * Straight in at the other end of that veth: a queue and a softirq less a frame.
+ * redirect_peer() delivers at the other end of the veth: one queue and one softirq less.
  */
 static int make_program(int table)
 {
@@ -98,7 +98,7 @@ static int make_program(int table)
 	return crossbar_bpf(BPF_PROG_LOAD, &load);
 }
 
-/* ---- devices --------------------------------------------------------------------- */
+/* ---- devices -------------------------------------------------------------- */
 
 int crossbar_attach(const struct crossbar *crossbar, struct nl_sock *socket, int device)
 {
@@ -122,7 +122,7 @@ int crossbar_attach(const struct crossbar *crossbar, struct nl_sock *socket, int
 	return error < 0 ? -EIO : 0;
 }
 
-/* Of a filter: the number of its program. */
+/* The program id of a filter. */
 static int take_program(struct nl_msg *message, void *number)
 {
 	struct nlattr *tc[TCA_MAX + 1], *options[TCA_BPF_MAX + 1];
@@ -151,7 +151,7 @@ static uint32_t program_of(struct nl_sock *socket, int device)
 	return number;
 }
 
-/* The program that the device has, and the table that this uses. */
+/* Opens the program of the device, and its table. */
 static int crossbar_find(struct crossbar *crossbar, uint32_t number)
 {
 	union bpf_attr get = { .prog_id = number };

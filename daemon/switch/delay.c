@@ -12,10 +12,10 @@ bool switch_delay_set(struct switch_delay *delay, const char *key, const char *v
 
 	if (!strcmp(key, "delta"))
 		return coll_text_time(value, 1000000000, &delay->mean);
-	if (!strcmp(key, "most"))
-		return coll_text_time(value, 1000000000, &delay->most);
-	if (!strcmp(key, "sure"))
-		return coll_text_time(value, 1000000000, &delay->sure);
+	if (!strcmp(key, "max"))
+		return coll_text_time(value, 1000000000, &delay->max);
+	if (!strcmp(key, "min"))
+		return coll_text_time(value, 1000000000, &delay->min);
 	if (strcmp(key, "seed"))
 		return false;
 	srand48_r(strtol(value, &rest, 10), &delay->random);
@@ -24,11 +24,11 @@ bool switch_delay_set(struct switch_delay *delay, const char *key, const char *v
 
 u64 switch_delay_end(struct switch_delay *delay)
 {
-	const double most = delay->most ? delay->most : 2. * delay->mean;
-	const double sure = delay->sure ? delay->sure : delay->mean / 2.;
+	const double max = delay->max ? delay->max : 2. * delay->mean;
+	const double min = delay->min ? delay->min : delay->mean / 2.;
 	double uniform, ns;
 
 	drand48_r(&delay->random, &uniform);
-	ns = sure - log(1 - uniform) * (delay->mean > sure ? delay->mean - sure : 0);
-	return colld_now() + (u64)(ns > most ? most : ns);
+	ns = min - log(1 - uniform) * (delay->mean > min ? delay->mean - min : 0);
+	return colld_now() + (u64)(ns > max ? max : ns);
 }

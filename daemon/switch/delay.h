@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The set-up time of a switch that is none: a part of the mean is sure, the rest exponential. */
+/* The reconfiguration delay of a simulated switch: a minimum, and an exponential part. */
 #ifndef COLL_DAEMON_DELAY_H
 #define COLL_DAEMON_DELAY_H
 
@@ -8,14 +8,14 @@
 #include "core/port.h"
 
 struct switch_delay {
-	u64 mean, most;		/* ns; most 0: twice the mean */
-	u64 sure;		/* 0: half of the mean */
+	u64 mean, max;		/* ns; max 0: twice the mean */
+	u64 min;		/* 0: half of the mean */
 	struct drand48_data random;
 };
 
-/* delta, most, sure, seed. False: no such word, or no such value. */
+/* Keys: delta, max, min, seed. False: an unknown key, or an invalid value. */
 bool switch_delay_set(struct switch_delay *delay, const char *key, const char *value);
-/* When an order that is begun now is done: each takes its own time, side by side. */
+/* The end of an order that begins now; orders run in parallel. */
 u64 switch_delay_end(struct switch_delay *delay);
 
 #endif

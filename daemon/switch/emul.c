@@ -2,15 +2,15 @@
 /*
  * A switch made of this machine's network: port P is the device sw<P> in this namespace,
  * one end of a veth whose other end is a port of a node, which is a namespace of its own.
- * A crossbar of filters hands on what comes in at the one device to the other. In the dark
- * it hands on nothing and the device is down: frames are lost, and the node's end has no
- * carrier. With `hold` it keeps its carrier for so long, as a port does whose
- * link is debounced: to take a device down and up costs this machine 0.6 ms.
+ * A crossbar of filters forwards frames between two devices. Without a circuit it forwards
+ * nothing and the device is down: frames are lost, and the node's end has no carrier. With
+ * `hold`, the carrier stays for that time, as on a port with a debounced link: taking a
+ * device down and up costs 0.6 ms here.
  *
- * A node with several ports reaches a peer through the one that has the circuit: where
- * `netns` and `address` are given, that route is set in the node's namespace, when there is
- * light, and removed before it goes dark: nothing is sent into the dark, what is said in the
- * meantime goes by the network beside the circuits, if there is one.
+ * A node with several ports reaches a peer through the port of their circuit: with `netns`
+ * and `address`, that route is added in the node's namespace when the circuit is up, and
+ * removed before it goes down. Without a circuit, data takes the packet network, if there is
+ * one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,23 +46,23 @@ struct emul {
 	char netns[128], address[64];	/* with %s: the node's name; with %u: its index + 1 */
 	struct crossbar crossbar;
 	struct nl_sock *socket;
-	int flags;			/* a socket to ask for a device's flags by */
-	struct emul_node {		/* in the node's namespace; NULL: not told */
+	int flags;			/* a socket for reading a device's flags */
+	struct emul_node {		/* in the node's namespace; NULL: no `netns` */
 		struct nl_sock *socket;
 		int flags;
 	} node[EMUL_NODES_MAX];
 	struct emul_port {
 		int ifindex;		/* 0: no such device */
 		int at_node;		/* of its other end */
-		u32 mtu;		/* of that; 0: no node told */
+		u32 mtu;		/* of that; 0: no `netns` */
 		u64 down;		/* when it loses its carrier; 0: not by itself */
 		u32 route;		/* over it to this port's node; 0: none */
 	} at[SWITCH_PORTS_MAX + 1];
 };
 
-/* ---- text ---------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------- */
 
-/* A name with a number, or a name, in it: what the format says. */
+/* The format takes a number, or a name. */
 static void switch_emul_fill(char *to, size_t bytes, const char *format, u32 number,
 			     const char *name)
 {
@@ -103,7 +103,7 @@ static bool switch_emul_set(struct emul *emul, const char *key, const char *valu
 	return switch_delay_set(&emul->delay, key, value);
 }
 
-/* ---- devices ------------------------------------------------------------- */
+/* ---- devices -------------------------------------------------------------- */
 
 /* 0: no such device. */
 static int index_of(struct nl_sock *socket, const char *name, u32 *mtu)
@@ -166,7 +166,7 @@ static void name_port(const struct switch_device *s, u32 port, char *device, siz
 			 s->at[port].name);
 }
 
-/* At both ends of the veth: until it is, what the node sends is thrown away. */
+/* Both ends of the veth: before that, frames of the node are dropped. */
 static bool has_carrier(const struct switch_device *s, u32 port)
 {
 	const struct emul *emul = s->state;
@@ -180,7 +180,7 @@ static bool has_carrier(const struct switch_device *s, u32 port)
 	return !node || has_flag(node->flags, device, IFF_RUNNING);
 }
 
-/* ---- paths --------------------------------------------------------------- */
+/* ---- paths ---------------------------------------------------------------- */
 
 static void add_clsact(struct emul *emul, u32 port)
 {
@@ -194,7 +194,7 @@ static void add_clsact(struct emul *emul, u32 port)
 	rtnl_qdisc_put(qdisc);
 }
 
-/* Between two ports, both ways; or nowhere. */
+/* Connects two ports both ways, or disconnects them. */
 static int switch_emul_lead(struct emul *emul, const u32 *port, bool there)
 {
 	int error = 0;
@@ -206,7 +206,7 @@ static int switch_emul_lead(struct emul *emul, const u32 *port, bool there)
 	return error;
 }
 
-/* Where it leads to, or 0. */
+/* The port that it leads to, or 0. */
 static u32 path_from(const struct emul *emul, u32 ports, u32 in)
 {
 	const int out = crossbar_where(&emul->crossbar, emul->at[in].ifindex);
@@ -218,7 +218,7 @@ static u32 path_from(const struct emul *emul, u32 ports, u32 in)
 	return 0;
 }
 
-/* ---- routes in the nodes' namespaces ------------------------------------- */
+/* ---- routes in the nodes' namespaces -------------------------------------- */
 
 static struct nl_addr *address_of(const struct emul *emul, const struct switch_node *node)
 {
@@ -230,9 +230,9 @@ static struct nl_addr *address_of(const struct emul *emul, const struct switch_n
 }
 
 /*
- * From the one's node to the other's, over the port that has the circuit; or no more. The
- * route says its MTU: a connection that had a route which is gone is left with the kernel's
- * blackhole device, whose MTU is 68, and would begin its next message in pieces of 36 bytes.
+ * Adds or removes the route between two nodes over the ports of their circuit. The route
+ * has an explicit MTU: a connection whose route is removed keeps the kernel's blackhole
+ * device with an MTU of 68, and would start its next message in segments of 36 bytes.
  */
 static void set_route(struct switch_device *s, u32 from, u32 to, bool there)
 {
@@ -266,7 +266,7 @@ static void set_route(struct switch_device *s, u32 from, u32 to, bool there)
 	nl_addr_put(source);
 }
 
-/* Over this port to that one's node; 0: to none. */
+/* Over this port to the other's node; 0: to none. */
 static void lead_node(struct switch_device *s, u32 port, u32 to)
 {
 	struct emul_port *at = &((struct emul *)s->state)->at[port];
@@ -289,7 +289,7 @@ static int open_sockets(struct nl_sock **made, int *flags)
 	return *flags < 0 ? -errno : 0;
 }
 
-/* Sockets that stay in that namespace, though this thread comes back. */
+/* Sockets of that namespace; the thread returns to its own. */
 static int enter_node(struct emul *emul, const struct switch_node *at, char *why)
 {
 	const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -312,7 +312,7 @@ static int enter_node(struct emul *emul, const struct switch_node *at, char *why
 	return error;
 }
 
-/* ---- orders -------------------------------------------------------------- */
+/* ---- orders --------------------------------------------------------------- */
 
 static void lose_carrier(struct emul *emul, u32 port)
 {
@@ -341,7 +341,7 @@ static void take_down(struct switch_device *s, struct switch_order *order)
 	}
 }
 
-/* The carrier of ports that have been dark for long. One at a time, for others may be due. */
+/* Takes the carrier from a port without a circuit. One per call: orders may be due. */
 static u64 emul_tick(struct switch_device *s, u64 now)
 {
 	struct emul *emul = s->state;
@@ -381,7 +381,7 @@ static int light_up(struct emul *emul, u32 port)
 {
 	if (!emul->at[port].down)
 		return set_up(emul, port, true);
-	emul->at[port].down = 0;	/* it has carrier still */
+	emul->at[port].down = 0;	/* it still has a carrier */
 	return 0;
 }
 
@@ -456,7 +456,7 @@ static int emul_remove(struct switch_device *s, struct switch_path path)
 	return error;
 }
 
-/* ---- open, close --------------------------------------------------------- */
+/* ---- open, close ---------------------------------------------------------- */
 
 static int read_argument(struct emul *emul, const char *argument, char *why)
 {
@@ -470,7 +470,7 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 		if (!equals || !switch_emul_set(emul, word, equals + 1)) {
 			snprintf(
 				why, SWITCH_WHY,
-				"'%.30s': not one of delta=10ms most=20ms sure=5ms hold=0ms seed=1 "
+				"'%.30s': not one of delta=10ms max=20ms min=5ms hold=0ms seed=1 "
 				"device=sw%%u port=port%%u netns=/run/netns/%%s address=10.0.0.%%u",
 				word);
 			return -EINVAL;
@@ -539,7 +539,7 @@ static int emul_open(struct switch_device *s, const char *argument, char *why)
 	for (port = 1; !error && port <= s->ports; port++) {
 		const u32 to = path_from(emul, s->ports, port);
 
-		if (to)		/* who made it may have died before the route was set */
+		if (to)		/* its colld may have died before the route was added */
 			lead_node(s, port, to);
 		else if (emul->at[port].ifindex)
 			lose_carrier(emul, port);
@@ -569,7 +569,7 @@ static void emul_close(struct switch_device *s)
 }
 
 const struct switch_ops switch_emul = {
-	.name = "emul", .valid = "[delta=10ms] [most=20ms] [sure=5ms] [hold=0ms] [seed=1] "
+	.name = "emul", .valid = "[delta=10ms] [max=20ms] [min=5ms] [hold=0ms] [seed=1] "
 		"[device=sw%u] [port=port%u netns=/run/netns/%s address=10.0.0.%u]",
 	.open = emul_open, .close = emul_close, .change = emul_change,
 	.settle = make_path, .read = emul_read,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * No switch at all: a table of paths that takes its time. For tests, and to learn what a
- * set-up time does to a program.
+ * A simulated switch: a table of paths with a reconfiguration delay. For tests, and to
+ * measure what a delay costs a program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 struct fake {
 	struct switch_delay delay;
-	double fails;			/* so many of 1 */
+	double fails;			/* probability that an order fails */
 	u32 leads[SWITCH_PORTS_MAX + 1];
 };
 
@@ -51,7 +51,7 @@ static int fake_open(struct switch_device *s, const char *argument, char *why)
 		if (equals)
 			*equals = 0;
 		if (!equals || !switch_fake_set(fake, s, word, equals + 1)) {
-			snprintf(why, SWITCH_WHY, "'%s': not one of delta=10ms most=20ms fails=0.1 "
+			snprintf(why, SWITCH_WHY, "'%s': not one of delta=10ms max=20ms fails=0.1 "
 				 "seed=1 ports=32, or its value is not", word);
 			return -EINVAL;
 		}
@@ -114,7 +114,7 @@ static void fake_close(struct switch_device *s)
 
 const struct switch_ops switch_fake = {
 	.name = "fake",
-	.valid = "[delta=10ms] [most=20ms] [sure=5ms] [fails=0.1] [seed=1] [ports=32]",
+	.valid = "[delta=10ms] [max=20ms] [min=5ms] [fails=0.1] [seed=1] [ports=32]",
 	.open = fake_open,
 	.close = fake_close,
 	.change = fake_change,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Polatis' RESTCONF: the list optical-switch:cross-connects, a path a resource. A port
- * in use is refused with 409, a path that is not there with 404. As with SCPI, what is
- * read back decides.
+ * Polatis' RESTCONF: the list optical-switch:cross-connects, one resource per path. A port
+ * in use is refused with 409, a missing path with 404. As with SCPI, the result of an order
+ * is what is read back.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ struct restconf {
 	char said[CURL_ERROR_SIZE];
 };
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------- */
 
 static size_t keep_body(char *data, size_t size, size_t count, void *to)
 {
@@ -72,7 +72,7 @@ static long switch_restconf_request(struct switch_device *s, const char *method,
 	       code == CURLE_COULDNT_CONNECT ? -ECONNREFUSED : -ECONNRESET;
 }
 
-/* What it said with a refusal, for people. */
+/* The text of a refusal. */
 static void switch_restconf_explain(const struct restconf *r, long status, char *why)
 {
 	json_t *body = r->body ? json_loads(r->body, 0, NULL) : NULL;
@@ -88,7 +88,7 @@ static void switch_restconf_explain(const struct restconf *r, long status, char 
 	json_decref(body);
 }
 
-/* ---- paths --------------------------------------------------------------- */
+/* ---- paths ---------------------------------------------------------------- */
 
 static int restconf_read(struct switch_device *s, struct switch_path *path, u32 max, char *why)
 {
@@ -107,7 +107,7 @@ static int restconf_read(struct switch_device *s, struct switch_path *path, u32 
 	body = json_loads(r->body ? r->body : "", 0, NULL);
 	list = json_object_get(json_object_get(body, "optical-switch:cross-connects"), "pair");
 	if (!json_is_array(list)) {
-		snprintf(why, SWITCH_WHY, "its list of connections is not understood");
+		snprintf(why, SWITCH_WHY, "invalid list of cross-connects");
 		paths = -EPROTO;
 	}
 	json_array_foreach(list, i, pair) {
@@ -149,9 +149,9 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 	return false;
 }
 
-/* ---- orders -------------------------------------------------------------- */
+/* ---- orders --------------------------------------------------------------- */
 
-/* Only a refusal is of interest; the rest is seen when it is read back. */
+/* Only a refusal counts; the result is read back. */
 static void carry_out(struct switch_device *s, struct switch_order *order,
 		      const struct switch_path *path, int paths)
 {
@@ -161,13 +161,13 @@ static void carry_out(struct switch_device *s, struct switch_order *order,
 		const bool up = order->what == COLL_CIRCUIT_ORDER_UP;
 		long status;
 
-		/* The key is one port only: where it leads elsewhere is not ours to take. */
+		/* The key is one port only: a path that leads elsewhere is another client's. */
 		if (up == has_path(path, paths, order->port[end], order->port[!end]))
 			continue;
 		status = up ? set_path(s, order->port[end], order->port[!end]) :
 				   remove_path(s, order->port[end]);
 
-		if (status == -ECONNRESET)	/* once more, whatever it has done of it */
+		if (status == -ECONNRESET)	/* retried: the order may have been done in part */
 			status = up ? set_path(s, order->port[end], order->port[!end]) :
 				      remove_path(s, order->port[end]);
 		if (status >= 200 && status < 300)
@@ -218,7 +218,8 @@ static void restconf_change(struct switch_device *s, struct switch_order *order,
 			order[i].moved = colld_now();
 		} else if (!order[i].error) {
 			order[i].error = -EIO;
-			snprintf(order[i].why, SWITCH_WHY, "the switch took it and has it not: "
+			snprintf(order[i].why, SWITCH_WHY,
+				 "the switch accepted the order and did not connect: "
 				 "ports %u and %u", port[0], port[1]);
 		}
 	}
@@ -231,7 +232,7 @@ static int restconf_remove(struct switch_device *s, struct switch_path path)
 	return status == 404 || (status >= 200 && status < 300) ? 0 : -EIO;
 }
 
-/* ---- open, close --------------------------------------------------------- */
+/* ---- open, close ---------------------------------------------------------- */
 
 static int restconf_open(struct switch_device *s, const char *argument, char *why)
 {
@@ -259,7 +260,7 @@ static int restconf_open(struct switch_device *s, const char *argument, char *wh
 	curl_easy_setopt(r->curl, CURLOPT_ERRORBUFFER, r->said);
 	curl_easy_setopt(r->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(r->curl, CURLOPT_TIMEOUT_MS, (long)(s->timeout / 1000000));
-	curl_easy_setopt(r->curl, CURLOPT_PROXY, "");	/* a switch is on our own network */
+	curl_easy_setopt(r->curl, CURLOPT_PROXY, "");	/* the switch is on the local network */
 	status = switch_restconf_request(s, "GET", "/api", NULL);
 	if (status == 200)
 		return 0;

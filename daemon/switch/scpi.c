@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Polatis' SCPI over TCP, which DiCon speaks too: commands of the tree
- * :OXC:SWITch:CONNect, answers to questions only. Ports of one side are 1..N, those of
- * the other N+1..2N. What a command did is never believed: the list of connections is
- * read back after it, and that decides.
+ * :OXC:SWITch:CONNect; only queries are answered. Ports of one side are 1..N, those of the
+ * other N+1..2N. The result of a command is read back from the list of connections.
  *
- * Not to be known from what is public: the texts of errors, and whether *OPC? waits for
- * the mirrors. So errors are taken as SCPI-99 has them, for people to read.
+ * Public documents do not say what the texts of errors are, and whether *OPC? waits for the
+ * mirrors. So errors are taken as SCPI-99 has them, and are only shown.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -28,12 +27,12 @@ enum { LINE_MAX_BYTES = 32768, ERRORS_MAX = 32 };
 struct scpi {
 	char host[256], port[16];
 	int fd;				/* -1: not connected */
-	char buffer[LINE_MAX_BYTES];	/* what came after the latest line */
+	char buffer[LINE_MAX_BYTES];	/* received behind the latest line */
 	size_t used;
 	char said[SWITCH_WHY];		/* the latest error of the switch's queue */
 };
 
-/* ---- lines --------------------------------------------------------------- */
+/* ---- lines ---------------------------------------------------------------- */
 
 static void hang_up(struct scpi *scpi)
 {
@@ -58,7 +57,7 @@ static int switch_scpi_dial(struct switch_device *s, char *why)
 	error = -EHOSTUNREACH;
 	for (a = list; a && scpi->fd < 0; a = a->ai_next) {
 		scpi->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		/* A connect takes no longer than a send may. */
+		/* SO_SNDTIMEO limits connect() too. */
 		setsockopt(scpi->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 		setsockopt(scpi->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 		setsockopt(scpi->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -74,7 +73,7 @@ static int switch_scpi_dial(struct switch_device *s, char *why)
 	return error;
 }
 
-/* The next line without its end; -errno, and the connection is over. */
+/* The next line without its newline; -errno closes the connection. */
 static int read_line(struct switch_device *s, char *line, size_t bytes)
 {
 	struct scpi *scpi = s->state;
@@ -133,9 +132,9 @@ static int switch_scpi_ask(struct switch_device *s, const char *question, char *
 	return error ? error : read_line(s, answer, bytes);
 }
 
-/* ---- lists of ports ------------------------------------------------------ */
+/* ---- lists of ports ------------------------------------------------------- */
 
-/* "(@1,2,3)" from *text on; returns how many, and *text is behind it. -1: it is none. */
+/* Parses "(@1,2,3)" at *text and moves *text behind it. The number of ports; -1: malformed. */
 static int parse_list(const char **text, u32 *port, u32 max)
 {
 	const char *at = strstr(*text, "(@");
@@ -182,7 +181,7 @@ static int read_paths(struct switch_device *s, struct switch_path *path, u32 max
 	return error ? error : parse_paths(line, s->ports, path, max);
 }
 
-/* ---- orders -------------------------------------------------------------- */
+/* ---- orders --------------------------------------------------------------- */
 
 /* Both ways of these circuits, as "(@...),(@...)". */
 static void put_list(const struct switch_device *s, const struct switch_order *order, u32 orders,
@@ -217,7 +216,7 @@ static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
 	return false;
 }
 
-/* Sends one command for all of a kind, and empties the switch's queue of errors. */
+/* Sends one command for all orders of a kind, and empties the switch's error queue. */
 static int switch_scpi_command(struct switch_device *s, const struct switch_order *order,
 			       u32 orders, enum coll_circuit_order_kind what)
 {
@@ -239,7 +238,7 @@ static int switch_scpi_command(struct switch_device *s, const struct switch_orde
 	return error;
 }
 
-/* Why it is not there: a port that the switch itself says has failed. */
+/* Why it is not connected: the switch reports a failed port. */
 static void find_reason(struct switch_device *s, struct switch_order *order)
 {
 	struct scpi *scpi = s->state;
@@ -263,7 +262,7 @@ static void find_reason(struct switch_device *s, struct switch_order *order)
 		 order->port[0], order->port[1], *scpi->said ? scpi->said : "it does not say why");
 }
 
-/* What the list of connections says of each order. */
+/* The result of each order, from the list of connections. */
 static int switch_scpi_judge(struct switch_device *s, struct switch_order *order, u32 orders,
 			     u32 *missing)
 {
@@ -310,7 +309,7 @@ static int try_change(struct switch_device *s, struct switch_order *order, u32 o
 		error = switch_scpi_command(s, order, orders, COLL_CIRCUIT_ORDER_UP);
 	if (!error)
 		error = switch_scpi_judge(s, order, orders, &missing);
-	/* One that cannot be may have spoilt all: each for itself. */
+	/* One impossible order may have failed the whole command: retries each alone. */
 	for (i = 0; !error && missing && orders > 1 && i < orders; i++)
 		if (order[i].error) {
 			scpi->said[0] = 0;
@@ -325,7 +324,7 @@ static int try_change(struct switch_device *s, struct switch_order *order, u32 o
 	return error;
 }
 
-/* A connection that is lost in the middle: whatever was done, the same again does no harm. */
+/* After a lost connection the same command is sent again: it is idempotent. */
 static void scpi_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	int error = try_change(s, order, orders), i;
@@ -366,7 +365,7 @@ static int scpi_remove(struct switch_device *s, struct switch_path path)
 	return scpi->fd < 0 ? -ENOTCONN : switch_scpi_ask(s, text, line, sizeof(line));
 }
 
-/* ---- open, close --------------------------------------------------------- */
+/* ---- open, close ---------------------------------------------------------- */
 
 static int scpi_open(struct switch_device *s, const char *argument, char *why)
 {
@@ -394,7 +393,7 @@ static int scpi_open(struct switch_device *s, const char *argument, char *why)
 	s->ports = strtoul(line, NULL, 10);
 	if (s->ports && s->ports <= SWITCH_PORTS_MAX)
 		return 0;
-	snprintf(why, SWITCH_WHY, "it says its size is '%.60s'", line);
+	snprintf(why, SWITCH_WHY, "invalid size of the switch: '%.60s'", line);
 	return -EPROTO;
 }
 

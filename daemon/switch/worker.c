@@ -11,13 +11,13 @@
 
 enum { BATCH_MAX = 256 };
 
-struct queued {
-	struct queued *next;
+struct switch_queued {
+	struct switch_queued *next;
 	struct switch_event event;
 };
 
-struct queue {
-	struct queued *first, **end;
+struct switch_queue {
+	struct switch_queued *first, **end;
 };
 
 struct switch_worker {
@@ -25,33 +25,33 @@ struct switch_worker {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of the queues and `stop` */
 	pthread_cond_t orders_come;
-	struct queue orders, events;
+	struct switch_queue orders, events;
 	bool stop;
 	int fd;
 	u64 reconcile;
 	/* The thread's own: where each port leads to, as ordered; 0: nowhere. */
 	u32 leads[SWITCH_PORTS_MAX + 1];
-	struct queued *moving;		/* begun: mirrors that move side by side */
-	u64 tick;			/* when the driver's is due */
+	struct switch_queued *moving;		/* begun by the driver; they run in parallel */
+	u64 tick;			/* when the driver's tick is due */
 	bool in_trouble;
 };
 
 /* Under the lock. */
-static int switch_push(struct queue *queue, const struct switch_event *event)
+static int switch_push(struct switch_queue *queue, const struct switch_event *event)
 {
-	struct queued *queued = malloc(sizeof(*queued));
+	struct switch_queued *queued = malloc(sizeof(*queued));
 
 	if (!queued)
 		return -ENOMEM;
-	*queued = (struct queued){ .event = *event };
+	*queued = (struct switch_queued){ .event = *event };
 	*queue->end = queued;
 	queue->end = &queued->next;
 	return 0;
 }
 
-static bool switch_pull(struct queue *queue, struct switch_event *event)
+static bool switch_pull(struct switch_queue *queue, struct switch_event *event)
 {
-	struct queued *queued = queue->first;
+	struct switch_queued *queued = queue->first;
 
 	if (!queued)
 		return false;
@@ -103,13 +103,13 @@ static bool shares_port(const struct switch_order *a, const struct switch_order 
 	       a->port[1] == b->port[0] || a->port[1] == b->port[1];
 }
 
-/* Ends what is due; without a time, what an order down takes the port of. */
+/* Completes what is due; with `down`, cancels what shares a port with it. */
 static void end_moving(struct switch_worker *worker, u64 now, const struct switch_order *down)
 {
-	struct queued **slot = &worker->moving;
+	struct switch_queued **slot = &worker->moving;
 
 	while (*slot) {
-		struct queued *one = *slot;
+		struct switch_queued *one = *slot;
 		struct switch_order *order = &one->event.order;
 
 		if (down ? !shares_port(order, down) : order->ready > now) {
@@ -128,10 +128,10 @@ static void end_moving(struct switch_worker *worker, u64 now, const struct switc
 
 static void is_moving(struct switch_worker *worker, const struct switch_order *order)
 {
-	struct queued *one = malloc(sizeof(*one));
+	struct switch_queued *one = malloc(sizeof(*one));
 
 	if (!one)
-		return;		/* the manager's time-out tries again */
+		return;		/* the manager retries after its timeout */
 	one->event.order = *order;
 	one->next = worker->moving;
 	worker->moving = one;
@@ -139,7 +139,7 @@ static void is_moving(struct switch_worker *worker, const struct switch_order *o
 
 static u64 next_moving(const struct switch_worker *worker, u64 until)
 {
-	const struct queued *one;
+	const struct switch_queued *one;
 
 	if (worker->tick < until)
 		until = worker->tick;
@@ -170,7 +170,7 @@ static void carry_out(struct switch_worker *worker, struct switch_order *order, 
 			is_done(worker, &order[i]);
 }
 
-/* What the switch has, against what it should have. */
+/* Compares the switch's paths with the ordered ones. */
 static void switch_reconcile(struct switch_worker *worker)
 {
 	struct switch_device *s = worker->s;
@@ -224,7 +224,7 @@ static u32 take_batch(struct switch_worker *worker, struct switch_order *order, 
 			break;
 	while (orders < BATCH_MAX && !worker->stop && switch_pull(&worker->orders, &event)) {
 		order[orders++] = event.order;
-		/* Those after it may be for the ports that it frees: in the next batch. */
+		/* Later orders may use the ports that this one frees: in the next batch. */
 		if (worker->orders.first && order[orders - 1].what == COLL_CIRCUIT_ORDER_UP &&
 		    worker->orders.first->event.order.what == COLL_CIRCUIT_ORDER_DOWN)
 			break;
@@ -323,7 +323,7 @@ bool switch_worker_event(struct switch_worker *worker, struct switch_event *even
 {
 	u64 count;
 
-	/* One that comes between the two would be told by the counter that is read here. */
+	/* The counter reports an event that comes between the two calls. */
 	return take_event(worker, event) ||
 	       (read(worker->fd, &count, sizeof(count)) > 0 && take_event(worker, event));
 }
@@ -343,7 +343,7 @@ void switch_worker_stop(struct switch_worker *worker)
 	while (switch_pull(&worker->orders, &event) || switch_pull(&worker->events, &event))
 		;
 	while (worker->moving) {
-		struct queued *one = worker->moving;
+		struct switch_queued *one = worker->moving;
 
 		worker->moving = one->next;
 		free(one);

@@ -7,19 +7,19 @@
 
 struct switch_worker;
 
-/* What the worker tells. */
+/* A result or an observation of the worker. */
 struct switch_event {
 	enum { SWITCH_BEGUN, SWITCH_DONE, SWITCH_LOST, SWITCH_DRIFT, SWITCH_TROUBLE } kind;
 	struct switch_order order;	/* LOST: port; TROUBLE: why */
 };
 
 /*
- * A thread that gives orders to the switch in batches, and every `reconcile` ns reads
- * back what the switch really has. It begins with the first order; one that asks for
- * nothing will do. The switch stays the caller's.
+ * Starts a thread that gives orders to the switch in batches, and compares the switch's
+ * paths with its orders every `reconcile` ns. It runs from the first order on, which may be
+ * COLL_CIRCUIT_NO_ORDER. The device is the caller's and outlives the worker.
  */
 int switch_worker_start(struct switch_worker **worker, struct switch_device *s, u64 reconcile);
-/* What the switch had at the start and is to keep. Before the first order. */
+/* Keeps a circuit that the switch has already. Before the first order. */
 int switch_worker_adopt(struct switch_worker *worker, const u32 *port);
 int switch_worker_give(struct switch_worker *worker, const struct switch_order *order);
 int switch_worker_fd(const struct switch_worker *worker);	/* readable: there are events */

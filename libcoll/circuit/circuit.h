@@ -32,7 +32,7 @@ int coll_circuits_dial(const struct coll_context *context);
 const char *coll_circuits_node(struct coll_context *context, uint32_t world_rank,
 			       uint64_t deadline);
 
-/* ---- fabric.c: what circuits are planned for ---------------------------------- */
+/* ---- fabric.c: what circuits are planned for ------------------------------ */
 
 struct circuit_fabric {
 	uint32_t version;	/* from 1 on */
@@ -48,7 +48,7 @@ int coll_circuits_agree(struct coll_group *group);
 /* The same for a group that has fabric, if it works; its argument is the group. */
 void coll_circuits_agree_again(void *group);
 
-/* ---- ops ---------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------ */
 
 /* Whether the link may be opened now; else it is opened when its circuit is up. */
 bool coll_circuits_free(const struct coll_exec *exec, uint32_t peer);

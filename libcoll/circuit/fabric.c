@@ -33,7 +33,7 @@ static size_t fabric_bytes(const struct coll_group *group)
 	return sizeof(struct circuit_fabric) + group->ranks * sizeof(uint32_t);
 }
 
-/* ---- rank 0: the manager's answer --------------------------------------------- */
+/* ---- rank 0: the manager's answer ----------------------------------------- */
 
 static void fabric_take_node(struct coll_group *group, const struct coll_circuit_message *m,
 			     const uint64_t deadline, struct circuit_fabric *fabric)
@@ -113,7 +113,7 @@ static void fabric_look(struct coll_group *group, struct circuit_fabric *fabric)
 		close(fd);
 }
 
-/* ---- all ranks -------------------------------------------------------------- */
+/* ---- all ranks ------------------------------------------------------------ */
 
 static struct circuit_fabric *fabric_make(const struct coll_group *group)
 {
@@ -156,7 +156,7 @@ static int fabric_measure_latency(struct coll_group *group, double *alpha)
 	return error;
 }
 
-/* ---- the byte time ---------------------------------------------------------- */
+/* ---- the byte time -------------------------------------------------------- */
 
 /*
  * Bytes per second, TCP's latest sample of a link that was not limited by the application;
@@ -196,7 +196,7 @@ static int fabric_measure_bytes(struct coll_group *group, struct circuit_fabric 
 	return error;
 }
 
-/* ---- agreeing ----------------------------------------------------------------- */
+/* ---- agreeing ------------------------------------------------------------- */
 
 /* What rank 0 broadcasts first. */
 struct fabric_news {

@@ -100,7 +100,7 @@ network() {	# PORTS
 	rm -f "$work/socket"
 	{
 		echo "socket $work/socket"
-		echo "switch emul delta=${dark}ms sure=${dark}ms most=${dark}ms hold=1s" \
+		echo "switch emul delta=${dark}ms min=${dark}ms max=${dark}ms hold=1s" \
 			"netns=/run/netns/%s address=10.78.0.%u"
 		echo "keep 0s"
 		echo "reconcile 60s"
