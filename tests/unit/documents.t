@@ -85,4 +85,16 @@ missing_paths() {
 }
 ok "every path in the text exists" silent missing_paths
 
+# A name with () in backticks is a function of the tree, or one that the tree calls.
+sources='algo core daemon flit kmod libcoll mpi node sim tools uapi'
+missing_functions() {
+	for page in $pages; do
+		text "$page" | grep -Eo '`[a-z_0-9]+\(\)`' | tr -d '\140()' | sort -u | sed "s,^,$page ,"
+	done | while read -r page function; do
+		grep -rqw --include='*.[ch]' "$function" $sources ||
+			echo "$page: $function() does not exist"
+	done
+}
+ok "every function in the text exists" silent missing_functions
+
 tap_end
