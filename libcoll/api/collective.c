@@ -37,7 +37,7 @@ int coll_barrier_init(struct coll_group *group, struct coll_run **run)
 /* ---- bcast ------------------------------------------------------------- */
 
 static struct coll_request bcast_request(void *data, size_t count, enum coll_type type, int root,
-				    struct coll_group *group)
+					 struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_BCAST, group);
 
@@ -67,8 +67,8 @@ int coll_bcast_init(void *data, size_t count, enum coll_type type, int root,
 
 /* ---- gather ------------------------------------------------------------ */
 
-static struct coll_request gather_request(const void *in, void *out, size_t count, enum coll_type type,
-				     int root, struct coll_group *group)
+static struct coll_request gather_request(const void *in, void *out, size_t count,
+					  enum coll_type type, int root, struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_GATHER, group);
 
@@ -115,8 +115,9 @@ static void request_blocks_of_root(struct coll_request *request, const size_t *c
 }
 
 static struct coll_request gatherv_request(const void *in, size_t count, void *out,
-				      const size_t *counts, const size_t *displs,
-				      enum coll_type type, int root, struct coll_group *group)
+					   const size_t *counts, const size_t *displs,
+					   enum coll_type type, int root,
+					   struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_GATHERV, group);
 
@@ -163,8 +164,9 @@ static void request_scatter_buffers(struct coll_request *request, const void *in
 	coll_request_in_place_on_root(request, "out");
 }
 
-static struct coll_request scatter_request(const void *in, void *out, size_t count, enum coll_type type,
-				      int root, struct coll_group *group)
+static struct coll_request scatter_request(const void *in, void *out, size_t count,
+					   enum coll_type type, int root,
+					   struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_SCATTER, group);
 
@@ -195,9 +197,10 @@ int coll_scatter_init(const void *in, void *out, size_t count, enum coll_type ty
 
 /* ---- scatterv ---------------------------------------------------------- */
 
-static struct coll_request scatterv_request(const void *in, const size_t *counts, const size_t *displs,
-				       void *out, size_t count, enum coll_type type, int root,
-				       struct coll_group *group)
+static struct coll_request scatterv_request(const void *in, const size_t *counts,
+					    const size_t *displs, void *out, size_t count,
+					    enum coll_type type, int root,
+					    struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_SCATTERV, group);
 
@@ -235,7 +238,7 @@ int coll_scatterv_init(const void *in, const size_t *counts, const size_t *displ
 /* ---- allgather --------------------------------------------------------- */
 
 static struct coll_request allgather_request(const void *in, void *out, size_t count,
-					enum coll_type type, struct coll_group *group)
+					     enum coll_type type, struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_ALLGATHER, group);
 
@@ -266,8 +269,8 @@ int coll_allgather_init(const void *in, void *out, size_t count, enum coll_type 
 /* ---- allgatherv -------------------------------------------------------- */
 
 static struct coll_request allgatherv_request(const void *in, size_t count, void *out,
-					 const size_t *counts, const size_t *displs,
-					 enum coll_type type, struct coll_group *group)
+					      const size_t *counts, const size_t *displs,
+					      enum coll_type type, struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_ALLGATHERV, group);
 
@@ -311,7 +314,7 @@ int coll_allgatherv_init(const void *in, size_t count, void *out, const size_t *
 /* ---- alltoall ---------------------------------------------------------- */
 
 static struct coll_request alltoall_request(const void *in, void *out, size_t count,
-				       enum coll_type type, struct coll_group *group)
+					    enum coll_type type, struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_ALLTOALL, group);
 
@@ -342,9 +345,9 @@ int coll_alltoall_init(const void *in, void *out, size_t count, enum coll_type t
 /* ---- alltoallv --------------------------------------------------------- */
 
 static struct coll_request alltoallv_request(const void *in, const size_t *send_counts,
-					const size_t *send_displs, void *out,
-					const size_t *recv_counts, const size_t *recv_displs,
-					enum coll_type type, struct coll_group *group)
+					     const size_t *send_displs, void *out,
+					     const size_t *recv_counts, const size_t *recv_displs,
+					     enum coll_type type, struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_ALLTOALLV, group);
 	struct coll_call *call = &request.call;
@@ -391,9 +394,9 @@ int coll_alltoallv_init(const void *in, const size_t *send_counts, const size_t 
 
 /* ---- reduce ------------------------------------------------------------ */
 
-static struct coll_request reduction_request(enum coll_collective collective, const void *in, void *out,
-					size_t count, enum coll_type type, enum coll_reduction op,
-					struct coll_group *group)
+static struct coll_request reduction_request(enum coll_collective collective, const void *in,
+					     void *out, size_t count, enum coll_type type,
+					     enum coll_reduction op, struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(collective, group);
 
@@ -404,10 +407,12 @@ static struct coll_request reduction_request(enum coll_collective collective, co
 	return request;
 }
 
-static struct coll_request reduce_request(const void *in, void *out, size_t count, enum coll_type type,
-				     enum coll_reduction op, int root, struct coll_group *group)
+static struct coll_request reduce_request(const void *in, void *out, size_t count,
+					  enum coll_type type, enum coll_reduction op, int root,
+					  struct coll_group *group)
 {
-	struct coll_request request = reduction_request(COLL_REDUCE, in, out, count, type, op, group);
+	struct coll_request request = reduction_request(COLL_REDUCE, in, out, count, type, op,
+							group);
 
 	coll_request_root(&request, root);
 	coll_request_in_place_on_root(&request, "in");
@@ -459,8 +464,8 @@ int coll_allreduce_init(const void *in, void *out, size_t count, enum coll_type 
 /* ---- reduce_scatter ---------------------------------------------------- */
 
 static struct coll_request reduce_scatter_request(const void *in, void *out, const size_t *counts,
-					     enum coll_type type, enum coll_reduction op,
-					     struct coll_group *group)
+						  enum coll_type type, enum coll_reduction op,
+						  struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_REDUCE_SCATTER, group);
 
@@ -495,8 +500,9 @@ int coll_reduce_scatter_init(const void *in, void *out, const size_t *counts, en
 /* ---- reduce_scatter_block ---------------------------------------------- */
 
 static struct coll_request reduce_scatter_block_request(const void *in, void *out, size_t count,
-						   enum coll_type type, enum coll_reduction op,
-						   struct coll_group *group)
+							enum coll_type type,
+							enum coll_reduction op,
+							struct coll_group *group)
 {
 	struct coll_request request = coll_request_begin(COLL_REDUCE_SCATTER_BLOCK, group);
 

@@ -12,7 +12,7 @@
 #include "libcoll/topology/wan.h"
 #include "run.h"
 
-/* What progress was chosen, if it is chosen. */
+/* The progress that was chosen for the run, if it is chosen run by run; else "". */
 static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
 {
 	static const char *const chosen[] = { "call", "thread", "kernel" };
@@ -23,8 +23,8 @@ static const char *choice_explain(const struct coll_run *run, char *text, size_t
 	return text;
 }
 
-/* Who carries it on: "engine uring", "the kernel", and why not. */
-static const char *place_explain(const struct coll_run *run, char *text, size_t bytes)
+/* What executes the run: "engine uring", or "in the kernel"; why not in the kernel. */
+static const char *executor_explain(const struct coll_run *run, char *text, size_t bytes)
 {
 	const struct coll_context *context = run->group->context;
 	const char *aside = run->planned->aside;
@@ -42,7 +42,7 @@ static const char *place_explain(const struct coll_run *run, char *text, size_t 
 	return text;
 }
 
-/* Why n is what it is: ", a link carries 2.5 MB/s, the WAN 25 MB/s". */
+/* Why n has its value: " (a link carries 2.5 MB/s, the WAN 25, overload costs 0.1)". */
 static const char *lanes_explain(const struct planned *planned,
 				 const struct coll_machine *machine, char *text, size_t bytes)
 {
@@ -54,11 +54,11 @@ static const char *lanes_explain(const struct planned *planned,
 			 " (a link carries %.3g MB/s, the WAN %.3g, overload costs %g)",
 			 1e-6 / machine->beta, 1e-6 / machine->wan_beta, machine->congestion);
 	else
-		snprintf(text, bytes, " (what the WAN carries is not known: wan_beta)");
+		snprintf(text, bytes, " (the rate of the WAN is not known: option wan_beta)");
 	return text;
 }
 
-/* Why T and relays are what they are: ", T for noise of 1000x1e-05s". */
+/* Why T and relays have their values: " (least time with noise 1000x10us)". */
 static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
 {
 	const struct planned *planned = run->planned;
@@ -89,22 +89,22 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 	return text;
 }
 
-/* What the plan of its circuits should take, and what any would. */
+/* The predicted time with circuits, and the least time of any schedule. */
 static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
 {
 	const struct coll_circuits_cost *cost = coll_planned_cost(planned);
 	const struct coll_machine machine = coll_planned_machine(planned);
-	char lit[48] = "";
+	char up[64] = "";
 
 	*text = 0;
 	if (!cost)
 		return text;
 	if (planned->lit > 0)
-		snprintf(lit, sizeof(lit), ", lit already %.4g ms", planned->lit * 1e3);
-	snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u set-ups of %.3g ms, "
-		 "%u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
+		snprintf(up, sizeof(up), ", %.4g ms if its circuits are up", planned->lit * 1e3);
+	snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u reconfigurations of "
+		 "%.3g ms, %u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
 		 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,
-		 lit, machine.alpha * 1e6, machine.beta * 1e9);
+		 up, machine.alpha * 1e6, machine.beta * 1e9);
 	return text;
 }
 
@@ -113,8 +113,8 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	struct planned *planned = run->planned;
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
-	const bool asked = run->group->options.algo[call->collective] == planned->algo;
-	char tuning[128], clusters[256], lanes[128], noise[300], place[320], circuits[208];
+	const bool requested = run->group->options.algo[call->collective] == planned->algo;
+	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
 	char streams[128] = "";
 
 	if (call->cluster)
@@ -129,9 +129,9 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		 planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
 		 noise_explain(run, noise, sizeof(noise)),
-		 asked ? "asked for" : "least predicted time of those that fit",
+		 requested ? "requested" : "least predicted time of those that fit",
 		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
-		 place_explain(run, place, sizeof(place)),
+		 executor_explain(run, executor, sizeof(executor)),
 		 run->group->context->congestion[0] ? ", TCP " : "",
 		 run->group->context->congestion, streams);
 	return text;
@@ -146,7 +146,7 @@ static void run_explain_choice(void *argument)
 		coll_run_describe(run, run->explanation, COLL_EXPLANATION_BYTES);
 	else
 		snprintf(run->explanation, COLL_EXPLANATION_BYTES, "%s%s%s",
-			 run->posted || coll_run_in_flight(run) ? "it waits for its turn"
+			 run->posted || coll_run_in_flight(run) ? "it is queued"
 							   : "it has ended",
 			 run->choice[0] ? ", " : "", choice_explain(run, choice, sizeof(choice)));
 }
@@ -159,7 +159,7 @@ const char *coll_run_explain(struct coll_run *run)
 		run->explanation = malloc(COLL_EXPLANATION_BYTES);
 	if (!run->explanation)
 		return "";
-	/* Behind the run's own start, when it is planned; but a helper would first end it. */
+	/* After the run was planned at its start; a helper would complete it first. */
 	if (context->progress == &coll_progress_helper)
 		coll_progress_do_now(context, run_explain_choice, run);
 	else

@@ -243,7 +243,7 @@ static int by_key(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : 1;
 }
 
-/* Names the part: the same on all its ranks, different from all other groups. */
+/* The id of the new group: the same on all its ranks, different from all other groups. */
 static uint64_t part_id(const struct coll_group *group, int colour)
 {
 	uint64_t id = group->id ^ 0x9e3779b97f4a7c15ull;
@@ -301,8 +301,8 @@ static int check_members(const struct split *split, const struct colour_key *all
 	if (!split->members || split->colour < 0 || count == split->members)
 		return 0;
 	snprintf(group->text, sizeof(group->text),
-		 "group_from_ranks: only %u of the %u listed ranks passed this list; valid: the same "
-		 "list on all of them", count, split->members);
+		 "group_from_ranks: only %u of the %u listed ranks passed this list; valid: the "
+		 "same list on all of them", count, split->members);
 	return -EPROTO;
 }
 
@@ -358,8 +358,8 @@ static void check_list(struct rank_list *list, bool *seen)
 
 		if (!known || seen[rank]) {
 			snprintf(group->text, sizeof(group->text),
-				 "group_from_ranks: ranks[%d] (%d) is %s; valid: 0 to %u, each once",
-				 i, rank, known ? "listed before" : "no rank of the group",
+				 "group_from_ranks: ranks[%d] (%d) is %s; valid: 0 to %u, each "
+				 "once", i, rank, known ? "listed before" : "no rank of the group",
 				 group->ranks - 1);
 			list->error = -EINVAL;
 			return;

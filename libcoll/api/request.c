@@ -94,8 +94,8 @@ void coll_request_reduction(struct coll_request *request, enum coll_reduction op
 				    op, COLL_REDUCTIONS);
 	else if (!request->error && !coll_reduction_fits(call->type, op))
 		coll_request_refuse(request, "op (%s) is not defined for type (%s); valid: see "
-				    "coll_allreduce(3), or a number from coll_op_create()", coll_reduction_name(op),
-				    coll_type_name(call->type));
+				    "coll_allreduce(3), or a number from coll_op_create()",
+				    coll_reduction_name(op), coll_type_name(call->type));
 }
 
 void coll_request_root(struct coll_request *request, int root)
@@ -116,8 +116,8 @@ void coll_request_count(struct coll_request *request, size_t count, uint64_t blo
 	const uint64_t max = elements_max(request) / (blocks ? blocks : 1);
 
 	if (count > max)
-		coll_request_refuse(request, "count (%zu) of %u bytes each, for %llu blocks, is too "
-				    "large; valid: 0 to %llu (2^48 bytes in all)", count,
+		coll_request_refuse(request, "count (%zu) of %u bytes each, for %llu blocks, is "
+				    "too large; valid: 0 to %llu (2^48 bytes in all)", count,
 				    request->call.element, (unsigned long long)blocks,
 				    (unsigned long long)max);
 	request->call.count = count;
@@ -164,9 +164,9 @@ const u64 *coll_request_displs(struct coll_request *request, const size_t *displ
 		request_no_array(request, name);
 	for (i = 0; displs && counts && i < request->group->ranks; i++)
 		if (counts[i] && (displs[i] > max || counts[i] > max - displs[i]))
-			coll_request_refuse(request, "%s[%u] (%zu) with %llu elements is too large; "
-					    "valid: an end at or before %llu (2^48 bytes)", name,
-					    i, displs[i], (unsigned long long)counts[i],
+			coll_request_refuse(request, "%s[%u] (%zu) with %llu elements is too "
+					    "large; valid: an end at or before %llu (2^48 bytes)",
+					    name, i, displs[i], (unsigned long long)counts[i],
 					    (unsigned long long)max);
 	return (const u64 *)displs;
 }

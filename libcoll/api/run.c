@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The user's handle on a run: start, test, wait, cancel, free, explain. */
+/* The application's handle on a run: start, wait, test, cancel, free. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 
-#include "algo/circuits/circuits.h"
-#include "algo/tuning.h"
 #include "libcoll/circuit/circuit.h"
 #include "context.h"
 #include "libcoll/engine/engine.h"
@@ -14,8 +12,6 @@
 #include "libcoll/exec/offload.h"
 #include "libcoll/progress/progress.h"
 #include "run.h"
-#include "libcoll/topology/topology.h"
-#include "libcoll/topology/wan.h"
 
 enum { LINGERING_MAX = 128 };
 
@@ -29,8 +25,8 @@ static struct coll_exec *oldest_lingering(const struct coll_group *group)
 }
 
 /*
- * A rank that only sends may run far ahead of those that receive; what has not
- * left yet is bounded by waiting here for some of it, and for who takes it.
+ * A rank that only sends may run far ahead of the ranks that receive. Waiting here for
+ * the oldest of its outgoing data bounds how far.
  */
 static int run_throttle(struct coll_group *group, uint64_t ns)
 {
@@ -85,7 +81,7 @@ bool coll_run_moving(struct coll_run *run)
 	return run->exec || ((run->word || run->waiting) && coll_offload_moving(run));
 }
 
-/* Looks at the completion word before anybody sleeps; the thread may need this core. */
+/* Polls the completion word before sleeping; yields, for the kernel may need this core. */
 static void look_at_word(struct coll_run *run)
 {
 	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
@@ -103,8 +99,8 @@ void coll_run_flush(struct coll_run *run)
 }
 
 /*
- * The engine works no more, so nothing that it holds comes back: the group fails,
- * and when the news had time to leave, the run ends as it is.
+ * The engine works no more, so the ops that it has never complete. The group fails; when
+ * the notification had time to leave, the run ends as it is.
  */
 void coll_run_engine_failed(struct coll_run *run, int error)
 {
@@ -135,7 +131,7 @@ int coll_run_await(struct coll_run *run)
 	return run->status;
 }
 
-/* The first in flight: there is one as long as none has ended. */
+/* The first run in flight: there is one as long as none has ended. */
 static struct coll_run *first_moving(const struct coll_runs *runs)
 {
 	size_t i = 0;
@@ -246,8 +242,8 @@ static bool runs_in_flight(struct coll_run *const *runs, size_t count)
 }
 
 /*
- * Polls each engine once, for the first run in flight that it has: one turn moves all of
- * its context, and runs of several contexts usually stand side by side.
+ * Polls the engine of each context with a run in flight: once for neighbouring runs of the
+ * same context, since a poll advances all runs of a context.
  */
 static int runs_poll(struct coll_run *const *runs, size_t count)
 {
@@ -276,7 +272,7 @@ int coll_run_testall(struct coll_run **runs, size_t count, int *done)
 	return *done ? coll_run_waitall(runs, count) : 0;
 }
 
-/* Started, and its end not yet told. */
+/* It was started, and its end has not been returned. */
 static bool run_active(const struct coll_run *run)
 {
 	return run && run->active;

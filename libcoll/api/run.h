@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A run as its owner sees it. */
+/* A run, for the thread that owns its context. */
 #ifndef COLL_RUN_H
 #define COLL_RUN_H
 
@@ -15,7 +15,7 @@ struct coll_runs {
 	size_t count;
 };
 
-/* Whether one of those that the application has started has ended. */
+/* Whether one that the application has started has ended. */
 bool coll_runs_any_ended(const struct coll_runs *runs);
 
 /* Whether it was started and has not ended, as the application sees it. */
@@ -26,17 +26,17 @@ int coll_run_keep_counts(struct coll_run *run);
 /* Plans it if that is not done yet. */
 int coll_run_plan(struct coll_run *run);
 int coll_run_begin(struct coll_run *run);
-/* Whether it has started and not ended, here or in the kernel. */
+/* Whether it is in flight, here or in the kernel. For its owner. */
 bool coll_run_moving(struct coll_run *run);
-/* Until it is over; its work is with the kernel when this returns. */
+/* Waits until it has completed; returns how. All work is submitted when this returns. */
 int coll_run_await(struct coll_run *run);
-/* What was queued last goes to the kernel: nobody may come back here for long. */
+/* Submits queued work to the kernel: the application may stay away for long. */
 void coll_run_flush(struct coll_run *run);
-/* Until one of them has ended. */
+/* Waits until one of them has ended. */
 void coll_run_await_any(struct coll_context *context, const struct coll_runs *runs);
-/* The engine works no more: ends the run, if need be in several turns. */
+/* The engine works no more: ends the run, if needed in several calls. */
 void coll_run_engine_failed(struct coll_run *run, int error);
-/* It has ended, or failed to start; lets go of its plan unless it may start again. */
+/* It has ended or failed to start: releases its plan, unless it is persistent. */
 void coll_run_ended(struct coll_run *run);
 
 #endif

@@ -93,7 +93,7 @@ said=$(ranks "$BUILD/tests/circuit/circuit_calls" again)
 ok "a call" test "$(setups 1 2)" -ge 3
 is "called again it finds its circuits" "$(setups 2 3)" 0
 like "the choice is explained, with the prediction and the bound" "$said" \
-	"first: allreduce .*ports=2.*predicted [0-9.]+ ms, at least [0-9.]+ ms: [0-9]+ set-ups of"
+	"first: allreduce .*ports=2.*predicted [0-9.]+ ms, at least [0-9.]+ ms: [0-9]+ reconfigurations of"
 stop
 
 # Even where nothing is kept, what a persistent call needs is there before it starts.
@@ -110,7 +110,7 @@ said=$(COLL_ALLREDUCE=butterfly COLL_ALPHA=1us COLL_BETA=0.1ns \
 	ranks "$BUILD/tests/circuit/circuit_calls" ports)
 like "three ports" "$said" "call before: .*ports=3"
 times_delta() {	# CALL: the predicted time, in set-up times
-	printf '%s\n' "$said" | sed -n "s/^$1: .*predicted \([0-9.e+]*\) ms.*set-ups of \([0-9.e+]*\) ms.*/\1 \2/p" |
+	printf '%s\n' "$said" | sed -n "s/^$1: .*predicted \([0-9.e+]*\) ms.*reconfigurations of \([0-9.e+]*\) ms.*/\1 \2/p" |
 		awk '{ printf "%.0f\n", $1 / $2 }'
 }
 is "both of a butterfly's steps are set up at once" "$(times_delta "call before")" 1

@@ -28,7 +28,7 @@ if said "no filter: Operation not permitted"; then
 	exit
 fi
 is "four nodes of two ports" $code 0
-like "a call is planned for them" "$said" "coll: allreduce of .*ports=2.* set-ups of"
+like "a call is planned for them" "$said" "coll: allreduce of .*ports=2.* reconfigurations of"
 # A byte takes 80 ns at 100 Mbit/s, which nobody has told; 0.8 ns is assumed until then.
 said=$(lab -c 3 --circuits 2 --set-up 5ms --nic 100M -- "$BUILD/tests/circuit/circuit_calls" bytes 2>&1)
 is "long messages over circuits" $? 0

@@ -13,7 +13,7 @@ together() {
 }
 
 for ranks in 1 2 5; do
-	for progress in call thread auto; do
+	for progress in call thread helper auto; do
 		for engine in uring epoll; do
 			ok "$ranks ranks, $progress, $engine" quiet together $ranks $progress $engine
 		done
