@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# The programs of docs/guide/programming.md, as they stand there.
+# The programs of README.md and docs/guide/programming.md, as they stand there.
 . "$(dirname "$0")/../lib/tap.sh"
 docs=$(dirname "$0")/../../docs
 work=$(mktemp -d)
@@ -9,15 +9,22 @@ LD_LIBRARY_PATH=$(realpath "$BUILD")
 export LD_LIBRARY_PATH
 flags="-Ilibcoll -Iuapi -L$BUILD -lcoll"
 
-example() {	# LANGUAGE FILE
+example() {	# LANGUAGE FILE [PAGE]
 	awk -v mark="\`\`\`$1" '$0 == mark { on = 1; next } /^```$/ && on { exit } on' \
-		"$docs/guide/programming.md" >"$work/$2"
+		"${3:-$docs/guide/programming.md}" >"$work/$2"
 }
 run() {		# RANKS COMMAND...: keeps $said
 	ranks=$1
 	shift
 	said=$("$COLL" run -n "$ranks" --no-prefix -- "$@" 2>&1 | sort)
 }
+
+example c sum.c "$docs/../README.md"
+ok "README: it compiles as C99" quiet ${CC:-gcc} -std=c99 -pedantic -Wall -Wextra -Werror \
+	"$work/sum.c" -o "$work/sum" $flags
+run 2 "$work/sum"
+is "README: all have the sum" "$said" "rank 0 of 2: sum 3
+rank 1 of 2: sum 3"
 
 example c half.c
 ok "C: it compiles as C99" quiet ${CC:-gcc} -std=c99 -pedantic -Wall -Wextra -Werror \
