@@ -91,12 +91,12 @@ struct coll_call {
  */
 #define COLL_UNSET (~(u64)0)
 struct coll_tuning {
-	u64 redundancy;		/* T: redundant exchanges of the butterfly */
-	u64 segment;		/* bytes a pipelined message carries at most */
-	u64 bound;		/* alltoallv bruck: elements of a block that go round */
-	u64 lanes;		/* n: links in use at once between two clusters */
-	u64 relays;		/* redundant exchanges on the butterfly's way: after so many of it */
-	u64 radix;		/* of a de Bruijn graph: how many each rank sends to */
+	u64 redundancy; /* T: redundant exchanges of the butterfly */
+	u64 segment;	/* bytes a pipelined message carries at most */
+	u64 bound;	/* alltoallv bruck: elements of a block that go round */
+	u64 lanes;	/* n: links in use at once between two clusters */
+	u64 relays;	/* redundant exchanges on the butterfly's way: after so many of it */
+	u64 radix;	/* of a de Bruijn graph: how many each rank sends to */
 	/*
 	 * Circuits, if `ports` is set: any algorithm's schedule gets the ops that ask
 	 * for them and give them back (algo/circuits/circuits.h).
@@ -126,12 +126,12 @@ enum { COLL_NOISES_MAX = 8 };
 
 /* What is known of the machine; all zero: nothing. */
 struct coll_machine {
-	double alpha;		/* seconds a message takes */
-	double overhead;	/* of these, those in which its sender can do nothing else */
-	double beta;		/* seconds a byte takes */
-	double byte_gap;	/* of these, those in which its sender can send no other (LogGP's G) */
-	double gamma;		/* seconds a byte's reduction takes */
-	double crowding;	/* ranks that share a core; up to 1: none do */
+	double alpha;	 /* seconds a message takes */
+	double overhead; /* of these, those in which its sender can do nothing else */
+	double beta;	 /* seconds a byte takes */
+	double byte_gap; /* of these, those in which its sender can send no other (LogGP's G) */
+	double gamma;	 /* seconds a byte's reduction takes */
+	double crowding; /* ranks that share a core; up to 1: none do */
 	/* Between clusters; zero: as inside. */
 	double wan_alpha;	/* seconds a message takes */
 	double wan_beta;	/* seconds a byte takes, of all that goes one way together */
@@ -170,7 +170,7 @@ struct coll_algo {
 	bool clusters;		/* made for clusters: at most n links between any two */
 	bool baseline;		/* to compare with: chosen by name only */
 	u32 regular;		/* enum coll_regular; 0: not regular */
-	u32 room;		/* bytes of b->room it needs for each rank */
+	u32 table_bytes;		/* bytes of b->tables it needs for each rank */
 	u32 shared;		/* bytes for each rank of what share() makes */
 	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */
 	/*

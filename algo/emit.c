@@ -78,8 +78,8 @@ int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *c
 			 const struct coll_tuning *tuning, void *memory, u64 bytes,
 			 struct coll_schedule **schedule)
 {
-	const u64 room = algo->clusters ? coll_clusters_room(call->ranks) :
-					  (u64)algo->room * call->ranks;
+	const u64 room = algo->clusters ? coll_clusters_table_bytes(call->ranks) :
+					  (u64)algo->table_bytes * call->ranks;
 	struct coll_build b;
 	u64 in, out;
 
@@ -87,7 +87,7 @@ int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *c
 		return -ENOSPC;
 	bytes = (bytes - room) & ~(u64)7;	/* the tables lie behind the schedule */
 	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
-	b.room = (u8 *)memory + bytes;
+	b.tables = (u8 *)memory + bytes;
 	call_buffers(call, &in, &out);
 	coll_build_buffers(&b, in, out);
 	coll_build_reduction(&b, call->type, call->reduction,

@@ -87,15 +87,15 @@ u64 coll_emit_scratch(struct coll_build *b, u64 bytes)
 	u64 *end, start;
 
 	if (b->error)
-		return COLL_PLACE(COLL_SCRATCH, 0);
+		return COLL_ADDRESS(COLL_SCRATCH, 0);
 	end = &b->schedule->buffer[COLL_SCRATCH];
 	start = (*end + SCRATCH_ALIGN - 1) & ~(u64)(SCRATCH_ALIGN - 1);
 	if (bytes > COLL_BYTES_MAX || start + bytes > COLL_BYTES_MAX) {
 		build_fail(b, -E2BIG);
-		return COLL_PLACE(COLL_SCRATCH, 0);
+		return COLL_ADDRESS(COLL_SCRATCH, 0);
 	}
 	*end = start + bytes;
-	return COLL_PLACE(COLL_SCRATCH, start);
+	return COLL_ADDRESS(COLL_SCRATCH, start);
 }
 
 static void emit_wait(struct coll_build *b, u32 op, u8 flag)
@@ -142,33 +142,33 @@ void coll_emit_unless(struct coll_build *b, u32 op)
 	b->next_unless = op;
 }
 
-/* ---- parts -------------------------------------------------------------- */
+/* ---- phases ------------------------------------------------------------- */
 
-void coll_emit_part(struct coll_build *b, const struct coll_part *part)
+void coll_emit_phase_begin(struct coll_build *b, const struct coll_phase *phase)
 {
 	if (b->error)
 		return;
-	if (b->part) {
+	if (b->phase) {
 		build_fail(b, -EINVAL);
 		return;
 	}
-	b->part = part;
-	b->part_op = b->schedule->ops;
+	b->phase = phase;
+	b->phase_op = b->schedule->ops;
 }
 
 /*
- * The ops of the part from part_op on that no other one waits for; of waits those
- * of sends do not count. `zero` is the mark: it is 0 again in the end.
+ * The phase's ops that no other op of it waits for; the waits of sends do not
+ * count. `zero` is the mark: it is 0 again in the end.
  */
 static u32 join_leaves(struct coll_build *b, u32 end, bool sends)
 {
 	u32 leaves = 0, last = COLL_NONE, i, k;
 
-	for (i = b->part_op; i < end; i++)
+	for (i = b->phase_op; i < end; i++)
 		for (k = 0; k < b->op[i].waits && (sends || b->op[i].kind != COLL_OP_SEND); k++)
-			if (b->wait[b->op[i].wait + k] >= b->part_op)
+			if (b->wait[b->op[i].wait + k] >= b->phase_op)
 				b->op[b->wait[b->op[i].wait + k]].zero = 1;
-	for (i = b->part_op; i < end; i++) {
+	for (i = b->phase_op; i < end; i++) {
 		if (!b->op[i].zero && (b->op[i].kind == COLL_OP_SEND) == sends) {
 			coll_emit_after(b, i);
 			leaves++;
@@ -178,47 +178,47 @@ static u32 join_leaves(struct coll_build *b, u32 end, bool sends)
 	}
 	if (leaves > 1)
 		return coll_emit_join(b);
-	b->schedule->waits -= b->error ? 0 : leaves;	/* one speaks for itself */
+	b->schedule->waits -= b->error ? 0 : leaves;	/* a single one needs no join */
 	return last;
 }
 
-struct coll_part_end coll_emit_part_end(struct coll_build *b)
+struct coll_phase_end coll_emit_phase_end(struct coll_build *b)
 {
-	const struct coll_part *part = b->part;
-	struct coll_part_end end = { COLL_NONE, COLL_NONE };
+	const struct coll_phase *phase = b->phase;
+	struct coll_phase_end end = { COLL_NONE, COLL_NONE };
 	u32 ops;
 
-	b->part = NULL;
+	b->phase = NULL;
 	if (b->error)
 		return end;
 	ops = b->schedule->ops;
 	end.ready = join_leaves(b, ops, false);
 	end.sent = join_leaves(b, ops, true);
 	if (end.ready == COLL_NONE)
-		end.ready = part->after;
+		end.ready = phase->after;
 	return end;
 }
 
-/* What the part says of an op before it is appended. */
-static void part_waits(struct coll_build *b, u8 kind)
+/* The waits that the phase adds to an op before it is appended. */
+static void phase_waits(struct coll_build *b, u8 kind)
 {
-	if (b->part)
-		coll_emit_after(b, kind == COLL_OP_RECV ? b->part->recv_after : b->part->after);
+	if (b->phase)
+		coll_emit_after(b, kind == COLL_OP_RECV ? b->phase->recv_after : b->phase->after);
 }
 
-static u32 part_rank(struct coll_build *b, u32 rank)
+static u32 phase_rank(struct coll_build *b, u32 rank)
 {
-	if (!b->part)
+	if (!b->phase)
 		return rank;
-	return rank < b->part->ranks ? b->part->rank[rank] : COLL_NONE;
+	return rank < b->phase->ranks ? b->phase->rank[rank] : COLL_NONE;
 }
 
-static u64 part_place(const struct coll_build *b, u64 place)
+static u64 phase_address(const struct coll_build *b, u64 place)
 {
-	if (!b->part || COLL_PLACE_BUFFER(place) == COLL_SCRATCH)
+	if (!b->phase || COLL_ADDRESS_BUFFER(place) == COLL_SCRATCH)
 		return place;
-	return COLL_PLACE_OFFSET(place) +
-	       (COLL_PLACE_BUFFER(place) == COLL_IN ? b->part->in : b->part->out);
+	return COLL_ADDRESS_OFFSET(place) +
+	       (COLL_ADDRESS_BUFFER(place) == COLL_IN ? b->phase->in : b->phase->out);
 }
 
 /* ---- ops ---------------------------------------------------------------- */
@@ -227,7 +227,7 @@ static u64 part_place(const struct coll_build *b, u64 place)
 static struct coll_peer *build_peer(struct coll_build *b, u32 number)
 {
 	struct coll_schedule *s = b->schedule;
-	const u32 rank = part_rank(b, number);
+	const u32 rank = phase_rank(b, number);
 	u32 bucket = rank * 2654435761u & b->hash_mask;
 
 	if (rank >= s->ranks || rank == s->rank) {
@@ -246,13 +246,13 @@ static struct coll_peer *build_peer(struct coll_build *b, u32 number)
 	return &b->peer[s->peers++];
 }
 
-/* Appends an op of this kind with the waits and flags said before. */
+/* Appends an op of this kind with the waits and flags named before. */
 static struct coll_op *build_op(struct coll_build *b, u8 kind)
 {
 	struct coll_schedule *s = b->schedule;
 	struct coll_op *op;
 
-	part_waits(b, kind);
+	phase_waits(b, kind);
 	if (b->error)
 		return NULL;
 	if (s->ops == b->capacity) {
@@ -289,7 +289,7 @@ u32 coll_emit_send(struct coll_build *b, u32 rank, u64 from, u64 bytes)
 		return COLL_NONE;
 	op->peer = peer - b->peer;
 	op->slot = peer->sends++;
-	op->left = part_place(b, from);
+	op->left = phase_address(b, from);
 	op->bytes = bytes;
 	return build_index(b, op);
 }
@@ -303,7 +303,7 @@ u32 coll_emit_recv(struct coll_build *b, u32 rank, u64 to, u64 bytes)
 		return COLL_NONE;
 	op->peer = peer - b->peer;
 	op->slot = peer->recvs++;
-	op->result = part_place(b, to);
+	op->result = phase_address(b, to);
 	op->bytes = bytes;
 	return build_index(b, op);
 }
@@ -316,9 +316,9 @@ u32 coll_emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 
 		return COLL_NONE;
 	op->type = b->type;
 	op->reduction = b->reduction;
-	op->result = part_place(b, result);
-	op->left = part_place(b, left);
-	op->right = part_place(b, right);
+	op->result = phase_address(b, result);
+	op->left = phase_address(b, left);
+	op->right = phase_address(b, right);
 	op->bytes = bytes;
 	return build_index(b, op);
 }
@@ -329,15 +329,15 @@ u32 coll_emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes)
 
 	if (!op)
 		return COLL_NONE;
-	op->result = part_place(b, to);
-	op->left = part_place(b, from);
+	op->result = phase_address(b, to);
+	op->left = phase_address(b, from);
 	op->bytes = bytes;
 	return build_index(b, op);
 }
 
 u32 coll_emit_join(struct coll_build *b)
 {
-	return coll_emit_copy(b, COLL_PLACE(COLL_SCRATCH, 0), COLL_PLACE(COLL_SCRATCH, 0), 0);
+	return coll_emit_copy(b, COLL_ADDRESS(COLL_SCRATCH, 0), COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 }
 
 static u32 build_circuit(struct coll_build *b, u8 kind, u32 rank)
@@ -394,7 +394,7 @@ int coll_build_finish(struct coll_build *b, struct coll_schedule **schedule)
 	u32 *order, *place, i;
 
 	if (!b->error && (s->waits != b->next_wait || b->next_flags || b->next_unless != COLL_NONE))
-		build_fail(b, -EINVAL);	/* something was said of an op that never came */
+		build_fail(b, -EINVAL);	/* a wait or flag was named, but no op followed */
 	if (!b->error && s->waits > COLL_WAITS_MAX)
 		build_fail(b, -E2BIG);
 	/* The hash has served; its room (2 words a peer) holds the permutation. */

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Emitting a schedule. An algorithm says what one rank does, op by op:
+ * Emitting a schedule: one rank's ops, one call an op:
  *
  *	coll_emit_after(b, received);		// what the next op waits for
- *	sent = coll_emit_send(b, partner, place, bytes);
+ *	sent = coll_emit_send(b, partner, address, bytes);
  *
  * coll_emit_after(), coll_emit_any(), coll_emit_optional(), coll_emit_unless() and coll_emit_one_way()
- * describe the op that is emitted next, and only that one. Passing COLL_NONE as an op is
- * allowed and means nothing, so first rounds need no special case.
+ * apply to the next op only. COLL_NONE as an op is allowed and ignored, so first rounds
+ * need no special case.
  *
- * The builder numbers slots, collects peers and reserves scratch. It remembers
- * the first error and ignores everything after it; coll_build_finish() reports
- * it. It allocates nothing: a schedule that does not fit gives -ENOSPC, and the
- * caller emits again into more memory.
+ * The builder numbers slots, collects peers and reserves scratch. The first error
+ * stops it; coll_build_finish() returns that error. It allocates nothing: a schedule
+ * that does not fit gives -ENOSPC, and the caller emits again into more memory.
  */
 #ifndef COLL_BUILD_H
 #define COLL_BUILD_H
@@ -34,28 +33,28 @@ struct coll_build {
 	u8 type;		/* of reduces */
 	u8 reduction;
 	int error;
-	const struct coll_part *part;	/* being emitted, or NULL */
-	u32 part_op;		/* its first op */
-	void *room;		/* an algorithm's own tables, which the caller provides */
+	const struct coll_phase *phase;	/* being emitted, or NULL */
+	u32 phase_op;		/* its first op */
+	void *tables;		/* an algorithm's own tables, which the caller provides */
 };
 
 /*
- * A part: what is emitted between coll_emit_part() and coll_emit_part_end() is an
- * algorithm of its own, for some of the ranks and other places. So any algorithm
- * can be a phase of another one.
+ * A phase: an algorithm run by a subset of the ranks, on other addresses, as a part of
+ * another algorithm. Its ops are emitted between coll_emit_phase_begin() and
+ * coll_emit_phase_end().
  */
-struct coll_part {
-	const u32 *rank;	/* what rank i of the part is in the schedule */
+struct coll_phase {
+	const u32 *rank;	/* per rank of the phase: its rank in the schedule */
 	u32 ranks;
-	u64 in, out;		/* the places of its IN and OUT: they do not overlap */
+	u64 in, out;		/* addresses of its IN and OUT, which do not overlap */
 	u32 after;		/* what its sends, reduces and copies wait for */
 	u32 recv_after;		/* what its receives wait for */
 };
 
 /* Ops: COLL_NONE if there is nothing to wait for. */
-struct coll_part_end {
-	u32 ready;		/* all but the sends is done: what should be there is there */
-	u32 sent;		/* with `ready`, the sends are done: what they read may change */
+struct coll_phase_end {
+	u32 ready;		/* all ops but the sends are done: its results are there */
+	u32 sent;		/* with `ready`: sends are done too, their buffers may change */
 };
 
 /*
@@ -77,23 +76,23 @@ void coll_build_buffers(struct coll_build *b, u64 in_bytes, u64 out_bytes);
  */
 int coll_build_finish(struct coll_build *b, struct coll_schedule **schedule);
 
-/* Reserves scratch, 64-byte aligned; returns its place. */
+/* Reserves scratch, 64-byte aligned; returns its address. */
 u64 coll_emit_scratch(struct coll_build *b, u64 bytes);
 
-/* The op emitted next waits for `op` (and for others so named). */
+/* The next op waits for `op`, and for all others so named. */
 void coll_emit_after(struct coll_build *b, u32 op);
-/* The op emitted next waits for any one of the ops so named. */
+/* The next op waits for any one of the ops so named. */
 void coll_emit_any(struct coll_build *b, u32 op);
-/* The op emitted next is optional. */
+/* The next op is optional. */
 void coll_emit_optional(struct coll_build *b);
-/* The circuit asked for or given back next goes one way: COLL_CIRCUIT_OUT or _IN; 0: both. */
+/* Direction of the next connect or release: COLL_CIRCUIT_OUT or _IN; 0: both ways. */
 void coll_emit_one_way(struct coll_build *b, u8 way);
-/* The op emitted next, optional, is skipped if `op` is done before it starts. */
+/* The next op, an optional one, is skipped if `op` is done before it starts. */
 void coll_emit_unless(struct coll_build *b, u32 op);
 
-/* Parts do not nest. `part` is read until its end. */
-void coll_emit_part(struct coll_build *b, const struct coll_part *part);
-struct coll_part_end coll_emit_part_end(struct coll_build *b);
+/* Phases do not nest. `phase` must live until its end. */
+void coll_emit_phase_begin(struct coll_build *b, const struct coll_phase *phase);
+struct coll_phase_end coll_emit_phase_end(struct coll_build *b);
 
 /* Each returns the op's index. Peers are ranks. */
 u32 coll_emit_send(struct coll_build *b, u32 peer, u64 from, u64 bytes);
@@ -102,10 +101,10 @@ u32 coll_emit_reduce(struct coll_build *b, u64 result, u64 left, u64 right, u64 
 u32 coll_emit_copy(struct coll_build *b, u64 to, u64 from, u64 bytes);
 u32 coll_emit_connect(struct coll_build *b, u32 peer);
 u32 coll_emit_release(struct coll_build *b, u32 peer);
-/* A meeting point: does nothing, waits for what coll_emit_after/coll_emit_any said. */
+/* A copy of no bytes: done when its waits are. */
 u32 coll_emit_join(struct coll_build *b);
 
-/* The meeting point of two ops, either of which may be COLL_NONE. */
+/* A join of two ops, either of which may be COLL_NONE. */
 static inline u32 emit_both(struct coll_build *b, u32 one, u32 other)
 {
 	coll_emit_after(b, one);

@@ -64,10 +64,10 @@ static const char *check_peers(const struct coll_schedule *s)
 
 static bool place_inside(const struct coll_schedule *s, u64 place, u64 bytes)
 {
-	u32 buffer = COLL_PLACE_BUFFER(place);
+	u32 buffer = COLL_ADDRESS_BUFFER(place);
 
 	return buffer < COLL_BUFFERS && bytes <= s->buffer[buffer] &&
-	       COLL_PLACE_OFFSET(place) <= s->buffer[buffer] - bytes;
+	       COLL_ADDRESS_OFFSET(place) <= s->buffer[buffer] - bytes;
 }
 
 static bool places_overlap(u64 a, u64 b, u64 bytes)
@@ -78,7 +78,7 @@ static bool places_overlap(u64 a, u64 b, u64 bytes)
 
 static bool place_is(u64 place, enum coll_buffer buffer)
 {
-	return COLL_PLACE_BUFFER(place) == buffer;
+	return COLL_ADDRESS_BUFFER(place) == buffer;
 }
 
 static const char *check_waits(struct check_state *c, const struct coll_op *op, u32 index)

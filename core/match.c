@@ -9,17 +9,18 @@ int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 
 	if (peer == COLL_NONE || slot >= coll_peers(plan->schedule)[peer].recvs)
 		return -EPROTO;
 	*op = plan->recv[plan->first_recv[peer] + slot];
+	coll_debug_assert(coll_ops(plan->schedule)[*op].kind == COLL_OP_RECV);
 	if (coll_ops(plan->schedule)[*op].bytes != bytes)
 		return -EPROTO;
 
 	switch (step->state[*op]) {
 	case COLL_OP_STARTED:
-		return coll_step_finished(step) ? COLL_MATCH_LATE : COLL_MATCH_POSTED;
+		return coll_step_finished(step) ? COLL_MATCH_STALE : COLL_MATCH_POSTED;
 	case COLL_OP_WAITING:
 	case COLL_OP_READY:
-		return coll_step_finished(step) ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
+		return coll_step_finished(step) ? COLL_MATCH_STALE : COLL_MATCH_UNEXPECTED;
 	case COLL_OP_SKIPPED:
-		return COLL_MATCH_LATE;
+		return COLL_MATCH_STALE;
 	default:
 		return -EPROTO;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * An arrived message meets its receive, whichever comes first. A message names
- * its sender and its slot; the schedule knows which op that is, so matching is
- * two look-ups and keeps no queue.
+ * Matching arrived messages with receives, in either order of arrival. A message
+ * names its sender and its slot; the schedule names the op. Matching is two look-ups
+ * and keeps no queue.
  */
 #ifndef COLL_MATCH_H
 #define COLL_MATCH_H
@@ -12,14 +12,14 @@
 
 enum coll_match {
 	COLL_MATCH_POSTED,	/* the receive has started: deliver to its place */
-	COLL_MATCH_EARLY,	/* it has not: keep the message until it does */
-	COLL_MATCH_LATE,	/* nobody needs it any more: throw it away */
+	COLL_MATCH_UNEXPECTED,	/* it has not: buffer the message until it does */
+	COLL_MATCH_STALE,	/* no op needs it any more: discard it */
 };
 
 /*
  * Which receive a message of `bytes` from `rank` with `slot` is for; *op is set
  * unless an error is returned. -EPROTO: the schedule has no such message, or it
- * has another size, or it came before (the caller's message is hostile or the
+ * has another size, or it has arrived already (the message is hostile, or the
  * two ranks run different schedules).
  */
 int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 *op);
@@ -31,11 +31,11 @@ bool coll_header_valid(const struct coll_header *header);
 u64 coll_chunk_bytes(const struct coll_header *header);
 
 /*
- * The header under which the first `bytes` of the message come in one chunk, where a chunk
- * of it ended there.
+ * The header of a chunk with the first `bytes` of the message. A chunk of the message must
+ * end there.
  */
 struct coll_header coll_chunk_first(const struct coll_header *header, u64 bytes);
-/* As a message of its own: the `bytes` that are yet to come, to be thrown away. */
+/* The last `bytes` of the message as a message of their own, to be discarded. */
 struct coll_header coll_chunk_rest(const struct coll_header *header, u64 bytes);
 
 /* Cuts what is sent next of the message, from header->offset on, at `most` bytes. */

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "names.h"
-#include "text_said.h"
+#include "text_parsed.h"
 
 /* ---- printing ---------------------------------------------------------- */
 
 static void print_place(u64 place, FILE *to)
 {
-	fprintf(to, "%s+%llu", coll_buffer_name(COLL_PLACE_BUFFER(place)),
-		(unsigned long long)COLL_PLACE_OFFSET(place));
+	fprintf(to, "%s+%llu", coll_buffer_name(COLL_ADDRESS_BUFFER(place)),
+		(unsigned long long)COLL_ADDRESS_OFFSET(place));
 }
 
 /* What a kind does, and with whom. */
@@ -57,7 +57,7 @@ static void print_conditions(const struct coll_schedule *s, const struct coll_op
 static bool is_join(const struct coll_op *op)
 {
 	return op->kind == COLL_OP_COPY && !op->bytes &&
-	       op->left == COLL_PLACE(COLL_SCRATCH, 0) && op->result == op->left;
+	       op->left == COLL_ADDRESS(COLL_SCRATCH, 0) && op->result == op->left;
 }
 
 void coll_text_print_op(const struct coll_schedule *s, u32 index, FILE *to)
@@ -144,11 +144,11 @@ static int text_unexpected(struct text_reader *r, struct text_word word, const c
 	size_t i, length = word.length < sizeof(shown) - 1 ? word.length : sizeof(shown) - 1;
 
 	if (!word.length)
-		return coll_said_wrong(r->error, "%s is wanted, but the line is over", wanted);
+		return coll_parse_error(r->error, "%s is wanted, but the line is over", wanted);
 	for (i = 0; i < length; i++)
 		shown[i] = word.text[i] > ' ' && word.text[i] < 127 ? word.text[i] : '?';
 	shown[length] = '\0';
-	return coll_said_wrong(r->error, "%s is wanted, but '%s' is there", wanted, shown);
+	return coll_parse_error(r->error, "%s is wanted, but '%s' is there", wanted, shown);
 }
 
 static int read_keyword(struct text_reader *r, const char *text)
@@ -167,7 +167,7 @@ static int read_number(struct text_reader *r, u64 most, const char *what, u64 *n
 	struct text_word word = next_word(r);
 	char wanted[96];
 
-	if (coll_said_number(word.text, word.length, most, number))
+	if (coll_parse_number(word.text, word.length, most, number))
 		return 0;
 	snprintf(wanted, sizeof(wanted), "%s, a number up to %llu,", what,
 		 (unsigned long long)most);
@@ -178,7 +178,7 @@ static int read_place(struct text_reader *r, u64 *place)
 {
 	struct text_word word = next_word(r);
 
-	if (coll_said_place(word.text, word.length, place))
+	if (coll_parse_address(word.text, word.length, place))
 		return 0;
 	return text_unexpected(r, word, "a place such as scratch+64");
 }
@@ -208,28 +208,29 @@ static int read_line_end(struct text_reader *r)
 	return 0;
 }
 
-static int read_header(struct text_reader *r, struct coll_said *said)
+static int read_header(struct text_reader *r, struct coll_parsed *parsed)
 {
 	int status;
 	u32 i;
 
 	if ((status = read_keyword(r, "schedule")) || (status = read_keyword(r, "rank")) ||
-	    (status = read_number(r, COLL_RANKS_MAX, "a rank", &said->rank)) ||
+	    (status = read_number(r, COLL_RANKS_MAX, "a rank", &parsed->rank)) ||
 	    (status = read_keyword(r, "of")) ||
-	    (status = read_number(r, COLL_RANKS_MAX, "the number of ranks", &said->ranks)))
+	    (status = read_number(r, COLL_RANKS_MAX, "the number of ranks", &parsed->ranks)))
 		return status;
 	for (i = 0; i < COLL_BUFFERS; i++)
 		if ((status = read_keyword(r, coll_buffer_name(i))) ||
-		    (status = read_number(r, COLL_BYTES_MAX, "a buffer's size", &said->buffer[i])))
+		    (status =
+			     read_number(r, COLL_BYTES_MAX, "a buffer's size", &parsed->buffer[i])))
 			return status;
-	said->element = 0;
+	parsed->element = 0;
 	if (accept_word(r, "element") &&
-	    (status = read_number(r, 0xffffffff, "an element's size", &said->element)))
+	    (status = read_number(r, 0xffffffff, "an element's size", &parsed->element)))
 		return status;
 	return read_line_end(r);
 }
 
-static int read_peer(struct text_reader *r, struct coll_said_op *op)
+static int read_peer(struct text_reader *r, struct coll_parsed_op *op)
 {
 	int status = read_keyword(r, op->kind == COLL_OP_RECV ? "from" : "to");
 
@@ -247,7 +248,7 @@ static int read_peer(struct text_reader *r, struct coll_said_op *op)
 	return status ? status : read_number(r, COLL_OPS_MAX, "a slot", &op->slot);
 }
 
-static int read_operands(struct text_reader *r, struct coll_said_op *op)
+static int read_operands(struct text_reader *r, struct coll_parsed_op *op)
 {
 	int status;
 
@@ -261,13 +262,13 @@ static int read_operands(struct text_reader *r, struct coll_said_op *op)
 }
 
 /* The twin of print_action(). */
-static int read_action(struct text_reader *r, struct coll_said_op *op)
+static int read_action(struct text_reader *r, struct coll_parsed_op *op)
 {
 	int status;
 
 	if (accept_word(r, "join")) {
 		op->kind = COLL_OP_COPY;
-		op->left = op->result = COLL_PLACE(COLL_SCRATCH, 0);
+		op->left = op->result = COLL_ADDRESS(COLL_SCRATCH, 0);
 		return 0;
 	}
 	status = read_name(r, coll_op_kind_find, "a kind of op", &op->kind);
@@ -295,7 +296,7 @@ static int read_waits(struct text_reader *r, struct coll_build *b)
 
 		status = read_number(r, COLL_OPS_MAX, "an op's number", &op);
 		if (!status)
-			status = coll_said_wait(b, op, any, r->error);
+			status = coll_parse_wait(b, op, any, r->error);
 		word = peek_word(r);
 		if (!word.length || *word.text < '0' || *word.text > '9')
 			break;
@@ -303,7 +304,7 @@ static int read_waits(struct text_reader *r, struct coll_build *b)
 	return status;
 }
 
-static int read_conditions(struct text_reader *r, struct coll_build *b, struct coll_said_op *op)
+static int read_conditions(struct text_reader *r, struct coll_build *b, struct coll_parsed_op *op)
 {
 	int status;
 
@@ -317,17 +318,17 @@ static int read_conditions(struct text_reader *r, struct coll_build *b, struct c
 
 static int read_op(struct text_reader *r, struct coll_build *b)
 {
-	struct coll_said_op op = COLL_SAID_NOTHING;
+	struct coll_parsed_op op = COLL_PARSED_OP_INIT;
 	u64 index;
 	int status;
 
 	if ((status = read_number(r, COLL_OPS_MAX, "an op's number", &index)))
 		return status;
 	if (index != b->schedule->ops)
-		return coll_said_wrong(r->error, "op %llu stands where op %u is due",
-				       (unsigned long long)index, b->schedule->ops);
+		return coll_parse_error(r->error, "op %llu stands where op %u is due",
+					(unsigned long long)index, b->schedule->ops);
 	if ((status = read_action(r, &op)) || (status = read_conditions(r, b, &op)) ||
-	    (status = coll_said_emit(b, &op, r->error)))
+	    (status = coll_parsed_emit(b, &op, r->error)))
 		return status;
 	return read_line_end(r);
 }
@@ -348,15 +349,15 @@ int coll_text_parse(const char *text, size_t bytes, struct coll_schedule **s,
 {
 	struct text_reader r = { .at = text, .end = text + bytes, .error = error };
 	const u64 hint = 4096 + 8 * (u64)bytes;	/* a guess: 14 characters an op */
-	struct coll_said said;
+	struct coll_parsed parsed;
 	u32 refused;
 	int status;
 
 	*error = (struct coll_text_error){ .line = 1 };
-	status = read_header(&r, &said);
+	status = read_header(&r, &parsed);
 	if (status)
 		return status;
-	status = coll_said_schedule(&said, read_ops, &r, hint, s, &refused, error);
+	status = coll_parsed_schedule(&parsed, read_ops, &r, hint, s, &refused, error);
 	if (refused != COLL_NONE)
 		error->line = refused + 2;	/* one line an op, after the header */
 	return status;

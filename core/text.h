@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Schedules for people and for other programs: text, JSON, DOT, GOAL. User
- * space only. What is printed must have passed coll_check(); what is parsed is
- * hostile, and has passed it when it is returned.
+ * Schedules as text, JSON, DOT and GOAL. User space only. Printing needs a schedule
+ * that has passed coll_check(). Parsing takes hostile input; a schedule that it
+ * returns has passed coll_check().
  *
  *	schedule rank 1 of 4 in 8 out 8 scratch 72
  *	   0 recv    8 scratch+0 from 0 slot 0
@@ -24,13 +24,13 @@
 
 #include "schedule.h"
 
-/* What is wrong, and where. */
+/* An error of parsing, and its line. */
 struct coll_text_error {
-	u32 line;		/* counted from 1; 0: no line to blame */
+	u32 line;		/* from 1; 0: of no line */
 	char reason[160];
 };
 
-/* All printing functions return 0, or -EIO if the file took it not. */
+/* All printing functions return 0, or -EIO if writing failed. */
 int coll_text_print(const struct coll_schedule *s, FILE *to);
 /* One op as a line of the above, without its index and the line's end. */
 void coll_text_print_op(const struct coll_schedule *s, u32 op, FILE *to);

@@ -2,7 +2,7 @@
 /*
  * Schedules of several ranks as one graph: DOT to look at, GOAL to simulate.
  */
-#include "text_said.h"
+#include "text_parsed.h"
 
 static bool waits_for_any(const struct coll_op *op)
 {
@@ -113,12 +113,12 @@ static int goal_refuses(const struct coll_schedule *s, double reduce_ns,
 		else if (op[i].flags & COLL_OPTIONAL)
 			reason = "is optional, GOAL has no such op";
 		if (reason) {
-			coll_said_wrong(error, "rank %u, op %u %s", s->rank, i, reason);
+			coll_parse_error(error, "rank %u, op %u %s", s->rank, i, reason);
 			return -EOPNOTSUPP;
 		}
 		if (op[i].kind == COLL_OP_REDUCE && op[i].bytes * reduce_ns > GOAL_NS_MAX)
-			return coll_said_wrong(error, "rank %u, op %u takes too long to be a number",
-					       s->rank, i);
+			return coll_parse_error(
+				error, "rank %u, op %u takes too long to be a number", s->rank, i);
 	}
 	return 0;
 }
@@ -218,10 +218,11 @@ int coll_goal_print(const struct coll_schedule *const *s, u32 count, double redu
 
 	*error = (struct coll_text_error){ .line = 0 };
 	if (!(reduce_ns >= 0 && reduce_ns <= GOAL_NS_MAX))
-		return coll_said_wrong(error, "a byte's reduction takes no number of nanoseconds");
+		return coll_parse_error(error, "a byte's reduction takes no number of nanoseconds");
 	for (i = 0; i < count; i++) {
 		if (s[i]->rank != i || s[i]->ranks != count)
-			return coll_said_wrong(error, "GOAL needs every rank's schedule, in order");
+			return coll_parse_error(error,
+						"GOAL needs every rank's schedule, in order");
 		status = goal_refuses(s[i], reduce_ns, error);
 		if (status)
 			return status;

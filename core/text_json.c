@@ -14,14 +14,14 @@
 #include <jansson.h>
 
 #include "names.h"
-#include "text_said.h"
+#include "text_parsed.h"
 
 /* ---- printing ---------------------------------------------------------- */
 
 static json_t *json_place(u64 place)
 {
-	return json_sprintf("%s+%llu", coll_buffer_name(COLL_PLACE_BUFFER(place)),
-			    (unsigned long long)COLL_PLACE_OFFSET(place));
+	return json_sprintf("%s+%llu", coll_buffer_name(COLL_ADDRESS_BUFFER(place)),
+			    (unsigned long long)COLL_ADDRESS_OFFSET(place));
 }
 
 static void set_number(json_t *object, const char *key, u64 number)
@@ -130,13 +130,13 @@ static int object_is(json_t *object, const char *what, const char *const *needed
 	json_t *member;
 
 	if (!json_is_object(object))
-		return coll_said_wrong(error, "%s is no object", what);
+		return coll_parse_error(error, "%s is no object", what);
 	for (name = needed; *name; name++)
 		if (!json_object_get(object, *name))
-			return coll_said_wrong(error, "%s lacks \"%s\"", what, *name);
+			return coll_parse_error(error, "%s lacks \"%s\"", what, *name);
 	json_object_foreach(object, key, member) {
 		if (!text_json_listed(needed, key) && !text_json_listed(also, key))
-			return coll_said_wrong(error, "%s has a member that it cannot have", what);
+			return coll_parse_error(error, "%s has a member that it cannot have", what);
 	}
 	return 0;
 }
@@ -151,8 +151,8 @@ static int get_number(json_t *object, const char *key, u64 most, u64 *value,
 		return 0;
 	if (!json_is_integer(member) || json_integer_value(member) < 0 ||
 	    (u64)json_integer_value(member) > most)
-		return coll_said_wrong(error, "\"%s\" is no integer from 0 to %llu", key,
-				       (unsigned long long)most);
+		return coll_parse_error(error, "\"%s\" is no integer from 0 to %llu", key,
+					(unsigned long long)most);
 	*value = json_integer_value(member);
 	return 0;
 }
@@ -162,10 +162,10 @@ static int get_place(json_t *object, const char *key, u64 *place, struct coll_te
 	json_t *member = json_object_get(object, key);
 
 	if (!member || (json_is_string(member) &&
-			coll_said_place(json_string_value(member), json_string_length(member),
-					place)))
+			coll_parse_address(json_string_value(member), json_string_length(member),
+					   place)))
 		return 0;
-	return coll_said_wrong(error, "\"%s\" is no place such as \"scratch+64\"", key);
+	return coll_parse_error(error, "\"%s\" is no place such as \"scratch+64\"", key);
 }
 
 static int get_name(json_t *object, const char *key, int (*find)(const char *, size_t),
@@ -179,12 +179,12 @@ static int get_name(json_t *object, const char *key, int (*find)(const char *, s
 	if (json_is_string(member))
 		found = find(json_string_value(member), json_string_length(member));
 	if (found < 0)
-		return coll_said_wrong(error, "the \"%s\" is an unknown one", key);
+		return coll_parse_error(error, "the \"%s\" is an unknown one", key);
 	*value = found;
 	return 0;
 }
 
-/* A circuit's way, if it is said. */
+/* A circuit's way, if it is parsed. */
 static int get_way(json_t *object, u8 *way, struct coll_text_error *error)
 {
 	const char *text = json_string_value(json_object_get(object, "way"));
@@ -192,7 +192,7 @@ static int get_way(json_t *object, u8 *way, struct coll_text_error *error)
 	if (!json_object_get(object, "way"))
 		return 0;
 	if (!text || (strcmp(text, "out") && strcmp(text, "in")))
-		return coll_said_wrong(error, "the \"way\" is neither \"out\" nor \"in\"");
+		return coll_parse_error(error, "the \"way\" is neither \"out\" nor \"in\"");
 	*way = strcmp(text, "out") ? COLL_CIRCUIT_IN : COLL_CIRCUIT_OUT;
 	return 0;
 }
@@ -207,12 +207,12 @@ static int get_waits(json_t *object, const char *key, bool any, struct coll_buil
 	if (!waits)
 		return 0;
 	if (!json_is_array(waits) || !json_array_size(waits))
-		return coll_said_wrong(error, "\"%s\" is no list of ops", key);
+		return coll_parse_error(error, "\"%s\" is no list of ops", key);
 	json_array_foreach(waits, i, wait) {
 		if (!json_is_integer(wait))
-			return coll_said_wrong(error, "\"%s\" is no list of ops", key);
+			return coll_parse_error(error, "\"%s\" is no list of ops", key);
 		/* A negative number becomes one that is too large. */
-		status = coll_said_wait(b, json_integer_value(wait), any, error);
+		status = coll_parse_wait(b, json_integer_value(wait), any, error);
 		if (status)
 			break;
 	}
@@ -236,7 +236,7 @@ static const char *const *members_of(u32 kind)
 	return members[kind];
 }
 
-static int get_action(json_t *object, struct coll_said_op *op, struct coll_text_error *error)
+static int get_action(json_t *object, struct coll_parsed_op *op, struct coll_text_error *error)
 {
 	static const char *const conditions[] = { "after", "after_any", "optional", "unless",
 						  NULL };
@@ -245,7 +245,7 @@ static int get_action(json_t *object, struct coll_said_op *op, struct coll_text_
 	int status;
 
 	if (!json_object_get(object, "kind"))
-		return coll_said_wrong(error, "it has no \"kind\"");
+		return coll_parse_error(error, "it has no \"kind\"");
 	if ((status = get_name(object, "kind", coll_op_kind_find, &op->kind, error)) ||
 	    (status = object_is(object, coll_op_kind_name(op->kind), members_of(op->kind),
 				op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE ?
@@ -264,16 +264,16 @@ static int get_action(json_t *object, struct coll_said_op *op, struct coll_text_
 	return get_number(object, "slot", COLL_OPS_MAX, &op->slot, error);
 }
 
-static int get_conditions(json_t *object, struct coll_build *b, struct coll_said_op *op,
+static int get_conditions(json_t *object, struct coll_build *b, struct coll_parsed_op *op,
 			  struct coll_text_error *error)
 {
 	json_t *optional = json_object_get(object, "optional");
 	int status;
 
 	if (json_object_get(object, "after") && json_object_get(object, "after_any"))
-		return coll_said_wrong(error, "it has both \"after\" and \"after_any\"");
+		return coll_parse_error(error, "it has both \"after\" and \"after_any\"");
 	if (optional && !json_is_boolean(optional))
-		return coll_said_wrong(error, "\"optional\" is neither true nor false");
+		return coll_parse_error(error, "\"optional\" is neither true nor false");
 	op->optional = json_is_true(optional);
 	if ((status = get_number(object, "unless", COLL_OPS_MAX, &op->unless, error)) ||
 	    (status = get_waits(object, "after", false, b, error)))
@@ -283,13 +283,13 @@ static int get_conditions(json_t *object, struct coll_build *b, struct coll_said
 
 static int get_op(json_t *object, struct coll_build *b, struct coll_text_error *error)
 {
-	struct coll_said_op op = COLL_SAID_NOTHING;
+	struct coll_parsed_op op = COLL_PARSED_OP_INIT;
 	int status;
 
 	if ((status = get_action(object, &op, error)) ||
 	    (status = get_conditions(object, b, &op, error)))
 		return status;
-	return coll_said_emit(b, &op, error);
+	return coll_parsed_emit(b, &op, error);
 }
 
 /* Says which op a reason speaks of, if the reason does not. */
@@ -298,7 +298,7 @@ static int blame_op(size_t op, struct coll_text_error *error)
 	struct coll_text_error plain = *error;
 
 	if (strncmp(plain.reason, "op ", 3))
-		coll_said_wrong(error, "op %zu: %.100s", op, plain.reason);
+		coll_parse_error(error, "op %zu: %.100s", op, plain.reason);
 	return -EINVAL;
 }
 
@@ -317,7 +317,7 @@ static int get_ops(struct coll_build *b, const void *source, struct coll_text_er
 	return 0;
 }
 
-static int get_header(json_t *object, struct coll_said *said, struct coll_text_error *error)
+static int get_header(json_t *object, struct coll_parsed *parsed, struct coll_text_error *error)
 {
 	static const char *const members[] = { "rank", "ranks", "element", "buffers", "ops",
 					       NULL };
@@ -327,17 +327,17 @@ static int get_header(json_t *object, struct coll_said *said, struct coll_text_e
 	u32 i;
 
 	if ((status = object_is(object, "the schedule", members, none, error)) ||
-	    (status = get_number(object, "rank", COLL_RANKS_MAX, &said->rank, error)) ||
-	    (status = get_number(object, "ranks", COLL_RANKS_MAX, &said->ranks, error)) ||
-	    (status = get_number(object, "element", 0xffffffff, &said->element, error)) ||
+	    (status = get_number(object, "rank", COLL_RANKS_MAX, &parsed->rank, error)) ||
+	    (status = get_number(object, "ranks", COLL_RANKS_MAX, &parsed->ranks, error)) ||
+	    (status = get_number(object, "element", 0xffffffff, &parsed->element, error)) ||
 	    (status = object_is(json_object_get(object, "buffers"), "\"buffers\"", buffers, none,
 				error)))
 		return status;
 	for (i = 0; i < COLL_BUFFERS && !status; i++)
 		status = get_number(json_object_get(object, "buffers"), coll_buffer_name(i),
-				    COLL_BYTES_MAX, &said->buffer[i], error);
+				    COLL_BYTES_MAX, &parsed->buffer[i], error);
 	if (!status && !json_is_array(json_object_get(object, "ops")))
-		return coll_said_wrong(error, "\"ops\" is no list");
+		return coll_parse_error(error, "\"ops\" is no list");
 	return status;
 }
 
@@ -345,7 +345,7 @@ int coll_json_parse(const char *text, size_t bytes, struct coll_schedule **s,
 		    struct coll_text_error *error)
 {
 	const u64 hint = 4096 + 8 * (u64)bytes;	/* a guess: 14 characters an op */
-	struct coll_said said;
+	struct coll_parsed parsed;
 	json_error_t syntax;
 	json_t *object;
 	u32 refused;
@@ -355,12 +355,12 @@ int coll_json_parse(const char *text, size_t bytes, struct coll_schedule **s,
 	object = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &syntax);
 	if (!object) {
 		error->line = syntax.line > 0 ? syntax.line : 0;
-		return coll_said_wrong(error, "%s", syntax.text);
+		return coll_parse_error(error, "%s", syntax.text);
 	}
-	status = get_header(object, &said, error);
+	status = get_header(object, &parsed, error);
 	if (!status)
-		status = coll_said_schedule(&said, get_ops, json_object_get(object, "ops"), hint,
-					    s, &refused, error);
+		status = coll_parsed_schedule(&parsed, get_ops, json_object_get(object, "ops"),
+					      hint, s, &refused, error);
 	json_decref(object);
 	return status;
 }

@@ -171,7 +171,7 @@ static void program_schedule_deliver(struct flit_sim *sim, u32 at)
 		match = coll_match(&rank->step, letter->from, letter->slot, letter->bytes, &op);
 		if (match == COLL_MATCH_POSTED)
 			coll_step_done(&rank->step, op);
-		else if (match == COLL_MATCH_EARLY)
+		else if (match == COLL_MATCH_UNEXPECTED)
 			rank->came[op] = true;
 		else if (match < 0)
 			sim->error = match;

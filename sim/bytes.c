@@ -26,7 +26,7 @@ static const struct coll_op *op_of(const struct sim_bytes *bytes, u32 rank, u32 
 
 static char *bytes_at(const struct sim_bytes *bytes, u32 rank, u64 place)
 {
-	return bytes->buffer[rank][COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
+	return bytes->buffer[rank][COLL_ADDRESS_BUFFER(place)] + COLL_ADDRESS_OFFSET(place);
 }
 
 /* Nothing but the built-in reductions can be done here. */

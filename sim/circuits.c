@@ -174,8 +174,8 @@ static u32 failures_of(struct sim_circuits_state *s, const struct circuit_pair *
 	return failures;
 }
 
-sim_time sim_circuits_ask(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags, u32 op,
-			  sim_time now, u32 *peer_op)
+sim_time sim_circuits_request(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags, u32 op,
+			      sim_time now, u32 *peer_op)
 {
 	const u8 way = flags & COLL_ONE_WAY;
 	const u32 side = rank > peer;
@@ -208,8 +208,8 @@ sim_time sim_circuits_ask(struct sim_circuits_state *s, u32 rank, u32 peer, u8 f
 	return lit;
 }
 
-sim_time circuits_give_back(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags,
-			    sim_time now)
+sim_time sim_circuits_release(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags,
+			      sim_time now)
 {
 	const u8 way = flags & COLL_ONE_WAY;
 	const u32 side = rank > peer;

@@ -21,11 +21,11 @@ void sim_circuits_free(struct sim_circuits_state *state);
  * the connect of the other end; SIM_NEVER: the other end has not asked yet. -1: there
  * is no port left, the schedule is not for so few.
  */
-sim_time sim_circuits_ask(struct sim_circuits_state *state, u32 rank, u32 peer, u8 flags, u32 op,
-			  sim_time now, u32 *peer_op);
+sim_time sim_circuits_request(struct sim_circuits_state *state, u32 rank, u32 peer, u8 flags,
+			      u32 op, sim_time now, u32 *peer_op);
 /* Returns when its port is free; -1: it was not asked for. */
-sim_time circuits_give_back(struct sim_circuits_state *state, u32 rank, u32 peer, u8 flags,
-			    sim_time now);
+sim_time sim_circuits_release(struct sim_circuits_state *state, u32 rank, u32 peer, u8 flags,
+			      sim_time now);
 
 /*
  * A message of this length, ready at `time`, on the circuit to `to`. Returns when it

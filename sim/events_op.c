@@ -164,8 +164,9 @@ static sim_time start_connect(struct sim_events *e, u32 index)
 
 	if (!e->circuits)
 		return e->now;
-	lit = sim_circuits_ask(e->circuits, e->rank, peer,
-			       coll_ops(e->class->schedule)[index].flags, index, e->now, &other);
+	lit = sim_circuits_request(e->circuits, e->rank, peer,
+				   coll_ops(e->class->schedule)[index].flags, index, e->now,
+				   &other);
 	if (lit < 0)
 		e->error = -EBUSY;
 	else if (lit != SIM_NEVER)
@@ -180,8 +181,8 @@ static sim_time start_release(struct sim_events *e, u32 index)
 	sim_time freed = e->now;
 
 	if (e->circuits)
-		freed = circuits_give_back(e->circuits, e->rank, peer,
-					   coll_ops(e->class->schedule)[index].flags, e->now);
+		freed = sim_circuits_release(e->circuits, e->rank, peer,
+					     coll_ops(e->class->schedule)[index].flags, e->now);
 	if (freed < 0)
 		e->error = -ENOTCONN;
 	return freed;

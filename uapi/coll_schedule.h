@@ -53,9 +53,9 @@ enum coll_buffer {
 };
 
 /* A place is a buffer and a byte offset in it, packed into 64 bits. */
-#define COLL_PLACE(buffer, offset)	((__u64)(buffer) << 56 | (__u64)(offset))
-#define COLL_PLACE_BUFFER(place)	((__u32)((place) >> 56))
-#define COLL_PLACE_OFFSET(place)	((place) & ((1ULL << 56) - 1))
+#define COLL_ADDRESS(buffer, offset)	((__u64)(buffer) << 56 | (__u64)(offset))
+#define COLL_ADDRESS_BUFFER(place)	((__u32)((place) >> 56))
+#define COLL_ADDRESS_OFFSET(place)	((place) & ((1ULL << 56) - 1))
 
 enum coll_op_kind {
 	/*

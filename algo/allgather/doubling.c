@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Recursive doubling: in exchange i with the seat whose bit i differs both hand
+ * Recursive doubling: in exchange i with the virtual rank whose bit i differs both hand
  * over all they have, so that it doubles. Guests of the fold give their block
  * before and get all others after.
  * K alpha + (p-1)/p n beta for 2^K ranks and n bytes in all; otherwise two
  * messages more, and once more n beta.
  *
- * What a seat has is always a run of ranks: one message, no rotation.
+ * What a virtual rank has is always a run of ranks: one message, no rotation.
  */
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"
 
-static void coll_emit_guest(struct coll_build *b, const struct coll_call *call,
-			    const struct coll_area *area)
+static void coll_emit_excess_rank(struct coll_build *b, const struct coll_call *call,
+				  const struct coll_area *area)
 {
-	const u32 host = call->rank + 1;
+	const u32 proxy = call->rank + 1;
 
 	coll_emit_own_block(b, call, area);
 	if (block_bytes(call, call->rank))
-		coll_emit_send(b, host, call_block(call), block_bytes(call, call->rank));
-	coll_emit_recv_blocks(b, call, area, host, 0, call->rank);
-	coll_emit_recv_blocks(b, call, area, host, host, call->ranks - host);
+		coll_emit_send(b, proxy, call_block(call), block_bytes(call, call->rank));
+	coll_emit_recv_blocks(b, call, area, proxy, 0, call->rank);
+	coll_emit_recv_blocks(b, call, area, proxy, proxy, call->ranks - proxy);
 }
 
 static void allgather_doubling_emit(struct coll_build *b, const struct coll_call *call,
@@ -28,20 +28,23 @@ static void allgather_doubling_emit(struct coll_build *b, const struct coll_call
 {
 	const struct coll_fold fold = fold_of(call->ranks);
 	const struct coll_area area = coll_emit_area(b, call, COLL_OUT, 0);
-	const u32 seat = fold_seat(&fold, call->rank), guest = fold_guest(seat);
+	const u32 vrank = fold_virtual_rank(&fold, call->rank),
+		  excess_rank = fold_excess_rank(vrank);
 	u32 have, i;
 
 	(void)tuning;
-	if (fold_is_guest(&fold, call->rank)) {
-		coll_emit_guest(b, call, &area);
+	if (fold_is_excess(&fold, call->rank)) {
+		coll_emit_excess_rank(b, call, &area);
 		return;
 	}
 	have = coll_emit_own_block(b, call, &area);
-	if (fold_has_guest(&fold, seat))
-		have = emit_both(b, have, coll_emit_recv_blocks(b, call, &area, guest, guest, 1));
+	if (fold_is_proxy(&fold, vrank))
+		have = emit_both(
+			b, have,
+			coll_emit_recv_blocks(b, call, &area, excess_rank, excess_rank, 1));
 	for (i = 0; i < fold.exchanges; i++) {
-		u32 mine = seat >> i << i, theirs = mine ^ 1u << i;
-		u32 partner = fold_rank(&fold, seat ^ 1u << i), received;
+		u32 mine = vrank >> i << i, theirs = mine ^ 1u << i;
+		u32 partner = fold_rank(&fold, vrank ^ 1u << i), received;
 		u32 first = fold_first(&fold, theirs);
 
 		received = coll_emit_recv_blocks(b, call, &area, partner, first,
@@ -51,10 +54,10 @@ static void allgather_doubling_emit(struct coll_build *b, const struct coll_call
 				      fold_first(&fold, mine + (1u << i)) - first, have);
 		have = emit_both(b, have, received);
 	}
-	if (fold_has_guest(&fold, seat)) {
-		coll_emit_send_blocks(b, call, &area, guest, 0, guest, have);
-		coll_emit_send_blocks(b, call, &area, guest, guest + 1, call->ranks - guest - 1,
-				      have);
+	if (fold_is_proxy(&fold, vrank)) {
+		coll_emit_send_blocks(b, call, &area, excess_rank, 0, excess_rank, have);
+		coll_emit_send_blocks(b, call, &area, excess_rank, excess_rank + 1,
+				      call->ranks - excess_rank - 1, have);
 	}
 }
 
@@ -67,8 +70,8 @@ static double allgather_doubling_cost(const struct coll_call *call,
 
 	(void)tuning;
 	return symmetric_cost(call, m,
-			      (fold.exchanges + (fold.surplus ? 2 : 0)) * m->alpha +
-				      ((p - 1) / p + (fold.surplus ? 1 : 0)) * n * m->beta);
+			      (fold.exchanges + (fold.excess ? 2 : 0)) * m->alpha +
+				      ((p - 1) / p + (fold.excess ? 1 : 0)) * n * m->beta);
 }
 
 const struct coll_algo coll_allgather_doubling = {

@@ -39,7 +39,7 @@ static void emit_ring(struct coll_build *b, const struct coll_call *call,
 			coll_emit_send(b, above, place, piece.bytes);
 		}
 		piece = piece_of(call, coming, rings->count, ring);
-		place = COLL_PLACE(COLL_OUT, block_offset(call, coming) + piece.offset);
+		place = COLL_ADDRESS(COLL_OUT, block_offset(call, coming) + piece.offset);
 		if (piece.bytes)
 			received = coll_emit_recv(b, below, place, piece.bytes);
 	}
@@ -51,7 +51,7 @@ static void emit_rings(struct coll_build *b, const struct coll_call *call, struc
 	u32 i;
 
 	if (!call->in_place && bytes)
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)),
 			       call_block(call), bytes);
 	for (i = 0; i < rings.count; i++)
 		emit_ring(b, call, &rings, i);

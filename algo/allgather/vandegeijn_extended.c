@@ -162,8 +162,8 @@ static void emit_unpack_all(struct coll_build *b, const struct vandegeijn_gather
 		if (!bytes_of(g, i, 1) || (rank == g->call->rank && g->call->in_place))
 			continue;
 		coll_emit_after(b, g->c.op[i]);
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(g->call, rank)), place_of(g, i),
-			       bytes_of(g, i, 1));
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(g->call, rank)),
+			       place_of(g, i), bytes_of(g, i, 1));
 	}
 }
 
@@ -173,7 +173,7 @@ static void allgather_vandegeijn_extended_emit(struct coll_build *b, const struc
 	struct vandegeijn_gathering g = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
-		.base = COLL_PLACE(COLL_OUT, 0),
+		.base = COLL_ADDRESS(COLL_OUT, 0),
 		.direct = coll_clusters_are_runs(call) && coll_blocks_packed(call),
 	};
 	u32 i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Butterfly, or recursive doubling: exchange i is with the seat whose bit i
+ * Butterfly, or recursive doubling: exchange i is with the virtual rank whose bit i
  * differs, then both reduce. Guests of the fold go in before and out after.
  * K (alpha + n beta + n gamma) for 2^K ranks, two messages more otherwise.
  *
@@ -15,20 +15,20 @@ static void allreduce_butterfly_emit(struct coll_build *b, const struct coll_cal
 				     const struct coll_tuning *tuning)
 {
 	const struct coll_fold fold = fold_of(call->ranks);
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	struct coll_partial mine = partial_input(call);
-	u32 seat, reading = COLL_NONE, i;
+	u32 vrank, reading = COLL_NONE, i;
 
 	(void)tuning;
-	if (fold_is_guest(&fold, call->rank)) {
-		coll_emit_guest(b, call, call->rank + 1, mine.place, out);
+	if (fold_is_excess(&fold, call->rank)) {
+		coll_emit_excess_rank(b, call, call->rank + 1, mine.place, out);
 		return;
 	}
-	seat = fold_seat(&fold, call->rank);
-	if (fold_has_guest(&fold, seat))
-		mine = coll_emit_host(b, call, fold_guest(seat), mine.place, COLL_ANYWHERE);
+	vrank = fold_virtual_rank(&fold, call->rank);
+	if (fold_is_proxy(&fold, vrank))
+		mine = coll_emit_proxy(b, call, fold_excess_rank(vrank), mine.place, COLL_ANYWHERE);
 	for (i = 0; i < fold.exchanges; i++) {
-		const u32 partner = fold_rank(&fold, seat ^ 1u << i);
+		const u32 partner = fold_rank(&fold, vrank ^ 1u << i);
 		const bool below = partner < call->rank, last = i + 1 == fold.exchanges;
 		const u64 theirs = coll_emit_scratch(b, n), next = last ? out : theirs;
 		u32 received = coll_emit_recv(b, partner, theirs, n), sent;
@@ -45,12 +45,12 @@ static void allreduce_butterfly_emit(struct coll_build *b, const struct coll_cal
 					      below ? mine.place : theirs, n);
 		mine.place = next;
 	}
-	if (fold_has_guest(&fold, seat)) {
+	if (fold_is_proxy(&fold, vrank)) {
 		coll_emit_after(b, mine.ready);
-		coll_emit_send(b, fold_guest(seat), mine.place, n);
+		coll_emit_send(b, fold_excess_rank(vrank), mine.place, n);
 	}
 	if (call->ranks == 1)
-		coll_emit_alone(b, call, n);
+		coll_emit_single_rank(b, call, n);
 }
 
 static double allreduce_butterfly_cost(const struct coll_call *call,
@@ -58,7 +58,7 @@ static double allreduce_butterfly_cost(const struct coll_call *call,
 				       const struct coll_machine *m)
 {
 	const struct coll_fold fold = fold_of(call->ranks);
-	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
+	const u32 messages = fold.exchanges + (fold.excess ? 2 : 0);
 
 	(void)tuning;
 	return symmetric_cost(call, m,

@@ -11,31 +11,31 @@
  * (`relays` of them, evenly spread) the ranks of a block, who all have the same
  * sum by then, hand it to each other. A delay before that stays in its block.
  *
- * Any number of ranks: a guest of the fold is served not by its host alone but
- * by the host's partners in the redundant exchanges as well, so it is rescued
- * whenever its host is.
+ * Any number of ranks: a excess rank of the fold is served not by its proxy alone but
+ * by the proxy's partners in the redundant exchanges as well, so it is rescued
+ * whenever its proxy is.
  *
  * Why it cannot deadlock although a rank that is done abandons the rest of its
  * butterfly, and why all ranks get the same bits: docs/guide/redundant-butterfly.md.
  *
  * Everything a late message or an abandoned op may touch is scratch. The cost
- * without noise: T (1 + relays) messages a rank (T more where there are guests to
+ * without noise: T (1 + relays) messages a rank (T more where there are excess ranks to
  * serve), and two copies of the vector.
  */
 #include "algo/common/partial.h"
 #include "algo/redundancy/redundancy.h"
 
-/* A guest gives its part and takes the first final result that comes. */
+/* A excess rank gives its part and takes the first final result that comes. */
 static void emit_served(struct coll_build *b, const struct coll_call *call,
 			const struct coll_fold *fold, u32 redundancy)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
-	const u32 seat = call->rank / 2;
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
+	const u32 vrank = call->rank / 2;
 	u32 sent, copied[STEPS_MAX + 1], count = 0, j;
 
-	sent = coll_emit_send(b, fold_rank(fold, seat), call_input(call), n);
+	sent = coll_emit_send(b, fold_rank(fold, vrank), call_input(call), n);
 	for (j = 0; j <= redundancy; j++) {
-		u32 from = fold_rank(fold, j ? seat ^ 1u << (j - 1) : seat);
+		u32 from = fold_rank(fold, j ? vrank ^ 1u << (j - 1) : vrank);
 		u64 final = coll_emit_scratch(b, n);
 		u32 received;
 
@@ -52,7 +52,7 @@ static void emit_served(struct coll_build *b, const struct coll_call *call,
 	coll_emit_join(b);
 }
 
-/* The redundant receives of a seat, of the final result or of a block's. */
+/* The redundant receives of a virtual rank, of the final result or of a block's. */
 struct rescue {
 	u32 count;			/* at most T */
 	u64 final[STEPS_MAX];		/* where they go */
@@ -63,13 +63,13 @@ struct rescue {
 static void emit_rescues(struct coll_build *b, const struct coll_call *call,
 			 const struct coll_fold *fold, struct rescue *rescue)
 {
-	const u32 seat = fold_seat(fold, call->rank);
+	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	u32 j;
 
 	for (j = 0; j < rescue->count; j++) {
 		rescue->final[j] = coll_emit_scratch(b, call_bytes(call));
 		coll_emit_optional(b);
-		rescue->received[j] = coll_emit_recv(b, fold_rank(fold, seat ^ 1u << j),
+		rescue->received[j] = coll_emit_recv(b, fold_rank(fold, vrank ^ 1u << j),
 						     rescue->final[j], call_bytes(call));
 	}
 	if (!rescue->count)
@@ -128,14 +128,14 @@ struct relay {
 static void emit_relay(struct coll_build *b, const struct coll_call *call,
 		       const struct coll_fold *fold, struct relay *relay)
 {
-	const u32 seat = fold_seat(fold, call->rank);
+	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	u32 j;
 
 	for (j = 0; j < relay->rescue.count; j++) {
 		after_result(b, &relay->ways);
 		coll_emit_optional(b);
 		coll_emit_unless(b, relay->rescue.received[j]);
-		coll_emit_send(b, fold_rank(fold, seat ^ 1u << j), relay->place, call_bytes(call));
+		coll_emit_send(b, fold_rank(fold, vrank ^ 1u << j), relay->place, call_bytes(call));
 	}
 	relay->rescue.count = 0;
 }
@@ -157,13 +157,13 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
 					  const struct coll_fold *fold, struct coll_redundancy with,
 					  struct coll_partial mine, struct rescue *rescue)
 {
-	const u32 seat = fold_seat(fold, call->rank);
+	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	const u64 n = call_bytes(call);
 	struct relay relay = { .rescue.count = 0 };
 	u32 i;
 
 	for (i = 0; i < fold->exchanges; i++) {
-		const u32 partner = fold_rank(fold, seat ^ 1u << i);
+		const u32 partner = fold_rank(fold, vrank ^ 1u << i);
 		const bool below = partner < call->rank, last = i + 1 == fold->exchanges;
 		const bool shared = last || redundancy_relays_at(fold->exchanges, with, i + 1);
 		const u64 theirs = coll_emit_scratch(b, n),
@@ -205,42 +205,43 @@ static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
 			    const struct coll_fold *fold, const struct rescue *rescue, u64 result,
 			    const struct ways *ways)
 {
-	const u32 seat = fold_seat(fold, call->rank);
+	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	const u64 n = call_bytes(call);
 	u32 j;
 
-	if (fold_has_guest(fold, seat)) {
+	if (fold_is_proxy(fold, vrank)) {
 		after_result(b, ways);
 		coll_emit_optional(b);
-		coll_emit_send(b, fold_guest(seat), result, n);
+		coll_emit_send(b, fold_excess_rank(vrank), result, n);
 	}
 	for (j = 0; j < rescue->count; j++) {
-		const u32 partner = seat ^ 1u << j;
+		const u32 partner = vrank ^ 1u << j;
 
 		after_result(b, ways);
 		coll_emit_optional(b);
 		coll_emit_unless(b, rescue->received[j]);
 		coll_emit_send(b, fold_rank(fold, partner), result, n);
-		if (fold_has_guest(fold, partner)) {
+		if (fold_is_proxy(fold, partner)) {
 			after_result(b, ways);
 			coll_emit_optional(b);
-			coll_emit_send(b, fold_guest(partner), result, n);
+			coll_emit_send(b, fold_excess_rank(partner), result, n);
 		}
 	}
 	after_result(b, ways);
-	coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0), result, n);
+	coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 0), result, n);
 }
 
-static void emit_seat(struct coll_build *b, const struct coll_call *call,
+static void emit_virtual_rank(struct coll_build *b, const struct coll_call *call,
 		      const struct coll_fold *fold, struct coll_redundancy with)
 {
-	const u32 seat = fold_seat(fold, call->rank);
+	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	struct rescue rescue = { .any = COLL_NONE };
 	struct coll_partial mine;
 	struct ways ways;
 
-	if (fold_has_guest(fold, seat)) {
-		mine = coll_emit_host(b, call, fold_guest(seat), call_input(call), COLL_ANYWHERE);
+	if (fold_is_proxy(fold, vrank)) {
+		mine = coll_emit_proxy(b, call, fold_excess_rank(vrank), call_input(call),
+				       COLL_ANYWHERE);
 	} else {
 		mine.place = coll_emit_scratch(b, call_bytes(call));
 		mine.ready = coll_emit_copy(b, mine.place, call_input(call), call_bytes(call));
@@ -255,10 +256,10 @@ static void emit_with(struct coll_build *b, const struct coll_call *call,
 {
 	const struct coll_fold fold = fold_of(call->ranks);
 
-	if (fold_is_guest(&fold, call->rank))
+	if (fold_is_excess(&fold, call->rank))
 		emit_served(b, call, &fold, with.exchanges);
 	else
-		emit_seat(b, call, &fold, with);
+		emit_virtual_rank(b, call, &fold, with);
 }
 
 static void allreduce_butterfly_redundant_emit(struct coll_build *b, const struct coll_call *call,

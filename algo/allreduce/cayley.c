@@ -74,7 +74,7 @@ static void emit_sum(struct cayley_gathering *a)
 
 	for (rank = 1; rank < a->g.ranks; rank++) {
 		const struct coll_partial part = part_of(a, rank);
-		const u64 to = rank + 1 < a->g.ranks ? sums : COLL_PLACE(COLL_OUT, 0);
+		const u64 to = rank + 1 < a->g.ranks ? sums : COLL_ADDRESS(COLL_OUT, 0);
 
 		coll_emit_after(a->b, sum.ready);
 		coll_emit_after(a->b, part.ready);
@@ -90,11 +90,11 @@ static void allreduce_cayley_emit(struct coll_build *b, const struct coll_call *
 	struct cayley_gathering a = { .b = b, .call = call, .bytes = call_bytes(call) };
 
 	if (!a.bytes || p == 1) {
-		coll_emit_alone(b, call, a.bytes);
+		coll_emit_single_rank(b, call, a.bytes);
 		return;
 	}
-	a.g = coll_cayley_for(call, tuning, b->room);
-	a.part = (struct coll_partial *)((char *)b->room + p * CAYLEY_ROOM);
+	a.g = coll_cayley_for(call, tuning, b->tables);
+	a.part = (struct coll_partial *)((char *)b->tables + p * CAYLEY_TABLE_BYTES);
 	a.part[0] = partial_input(call);
 	if (call->in_place) {	/* the result may come while the input is still being sent */
 		const u64 kept = coll_emit_scratch(b, a.bytes);
@@ -122,7 +122,7 @@ const struct coll_algo coll_allreduce_cayley = {
 	.about = "all vectors to all over the same k circuits, then reduced: short vectors",
 	.ordered = true,
 	.options = "radix",
-	.room = CAYLEY_ROOM + sizeof(struct coll_partial),
+	.table_bytes = CAYLEY_TABLE_BYTES + sizeof(struct coll_partial),
 	.shared = CAYLEY_SHARED,
 	.refuses = coll_cayley_refuses,
 	.cost = allreduce_cayley_cost,

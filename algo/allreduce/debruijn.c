@@ -76,7 +76,7 @@ static void allreduce_debruijn_emit(struct coll_build *b, const struct coll_call
 	u64 kept;
 
 	if (!n || call->ranks == 1) {
-		coll_emit_alone(b, call, n);
+		coll_emit_single_rank(b, call, n);
 		return;
 	}
 	if (call->in_place) {	/* the result may come while the input is still being sent */
@@ -86,7 +86,7 @@ static void allreduce_debruijn_emit(struct coll_build *b, const struct coll_call
 	}
 	for (i = 0; i < g.steps; i++)
 		mine = emit_step(b, call, &g, mine,
-				 i + 1 < g.steps ? COLL_ANYWHERE : COLL_PLACE(COLL_OUT, 0), read);
+				 i + 1 < g.steps ? COLL_ANYWHERE : COLL_ADDRESS(COLL_OUT, 0), read);
 }
 
 static const char *allreduce_debruijn_refuses(const struct coll_call *call,

@@ -8,7 +8,7 @@
 
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	const u64 parts = coll_emit_scratch(b, (call->ranks - 1) * n);
 	u32 rank, received, ready = COLL_NONE;
 
@@ -34,14 +34,14 @@ static void allreduce_linear_emit(struct coll_build *b, const struct coll_call *
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, n);
+		coll_emit_single_rank(b, call, n);
 	} else if (!call->rank) {
 		emit_root(b, call);
 	} else {
 		sent = coll_emit_send(b, 0, call_input(call), n);
 		if (call->in_place)
 			coll_emit_after(b, sent);
-		coll_emit_recv(b, 0, COLL_PLACE(COLL_OUT, 0), n);
+		coll_emit_recv(b, 0, COLL_ADDRESS(COLL_OUT, 0), n);
 	}
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Rabenseifner: reduce-scatter by recursive halving, allgather by recursive
- * doubling with the same partners in reverse. With 2^K seats
+ * doubling with the same partners in reverse. With 2^K virtual ranks
  * 2 K alpha + (1 - 1/2^K) n (2 beta + gamma), and 2 (alpha + n beta) + n gamma
- * more where there are guests.
+ * more where there are excess ranks.
  *
  * Halving goes nearest first, so order is kept. Every element is reduced to its
- * end by one seat alone, so all ranks have the same bits. Nothing is copied:
+ * end by one virtual rank alone, so all ranks have the same bits. Nothing is copied:
  * halves are sent from IN or OUT, received into scratch, reduced into OUT, and
  * finished halves are received in OUT.
  *
@@ -16,19 +16,20 @@
 #include "algo/common/partial.h"
 
 static struct coll_partial emit_doubling(struct coll_build *b, const struct coll_call *call,
-					 const struct coll_fold *fold, u32 seat, const u32 *rank,
+					 const struct coll_fold *fold, u32 vrank, const u32 *rank,
 					 struct coll_partial mine, const u32 *reading)
 {
 	u32 i = fold->exchanges;
 
 	while (i--) {
-		const struct coll_halves half = coll_halves_at(call, fold->seats, seat, i);
+		const struct coll_halves half = coll_halves_at(call, fold->vranks, vrank, i);
 		u32 received;
 
 		coll_emit_after(b, reading[i]);
-		received = coll_emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		received = coll_emit_recv_nonempty(b, rank[i], mine.place + half.sent,
+						   half.sent_bytes);
 		coll_emit_after(b, mine.ready);
-		coll_emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
+		coll_emit_send_nonempty(b, rank[i], mine.place + half.kept, half.kept_bytes);
 		coll_emit_after(b, mine.ready);
 		coll_emit_after(b, received);
 		mine.ready = coll_emit_join(b);
@@ -40,24 +41,24 @@ static struct coll_partial emit_doubling(struct coll_build *b, const struct coll
 static void emit_segment(struct coll_build *b, const struct coll_call *part, u64 offset)
 {
 	const struct coll_fold fold = fold_of(part->ranks);
-	const u64 out = COLL_PLACE(COLL_OUT, offset);
+	const u64 out = COLL_ADDRESS(COLL_OUT, offset);
 	struct coll_partial mine = { call_input(part) + offset, COLL_NONE };
-	u32 rank[STEPS_MAX], reading[STEPS_MAX], seat, i;
+	u32 rank[STEPS_MAX], reading[STEPS_MAX], vrank, i;
 
-	if (fold_is_guest(&fold, part->rank)) {
-		coll_emit_guest(b, part, part->rank + 1, mine.place, out);
+	if (fold_is_excess(&fold, part->rank)) {
+		coll_emit_excess_rank(b, part, part->rank + 1, mine.place, out);
 		return;
 	}
-	seat = fold_seat(&fold, part->rank);
-	if (fold_has_guest(&fold, seat))
-		mine = coll_emit_host(b, part, fold_guest(seat), mine.place, out);
+	vrank = fold_virtual_rank(&fold, part->rank);
+	if (fold_is_proxy(&fold, vrank))
+		mine = coll_emit_proxy(b, part, fold_excess_rank(vrank), mine.place, out);
 	for (i = 0; i < fold.exchanges; i++)
-		rank[i] = fold_rank(&fold, seat ^ 1u << i);
-	mine = coll_emit_halving(b, part, &fold, seat, rank, mine, out, reading);
-	mine = emit_doubling(b, part, &fold, seat, rank, mine, reading);
-	if (fold_has_guest(&fold, seat)) {
+		rank[i] = fold_rank(&fold, vrank ^ 1u << i);
+	mine = coll_emit_halving(b, part, &fold, vrank, rank, mine, out, reading);
+	mine = emit_doubling(b, part, &fold, vrank, rank, mine, reading);
+	if (fold_is_proxy(&fold, vrank)) {
 		coll_emit_after(b, mine.ready);
-		coll_emit_send(b, fold_guest(seat), mine.place, call_bytes(part));
+		coll_emit_send(b, fold_excess_rank(vrank), mine.place, call_bytes(part));
 	}
 }
 
@@ -69,7 +70,7 @@ static void allreduce_rabenseifner_emit(struct coll_build *b, const struct coll_
 	u32 i;
 
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {
@@ -88,8 +89,8 @@ static double allreduce_rabenseifner_cost(const struct coll_call *call,
 	return symmetric_cost(
 		call, m,
 		s * 2 * fold.exchanges * m->alpha +
-			(1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma / s) +
-			(fold.surplus ? 2 * (s * m->alpha + n * m->beta) + n * m->gamma / s : 0));
+			(1 - 1.0 / fold.vranks) * n * (2 * m->beta + m->gamma / s) +
+			(fold.excess ? 2 * (s * m->alpha + n * m->beta) + n * m->gamma / s : 0));
 }
 
 const struct coll_algo coll_allreduce_rabenseifner = {

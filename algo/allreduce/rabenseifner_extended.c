@@ -34,16 +34,16 @@ static u64 my_bytes(const struct allreduce_segment *s)
 }
 
 /* From `sum` to its place in OUT, which nobody reads after `inside`. */
-static struct coll_part_end emit_across(struct coll_build *b, const struct allreduce_segment *s,
-					u64 sum, const struct coll_part_end *inside)
+static struct coll_phase_end emit_across(struct coll_build *b, const struct allreduce_segment *s,
+					 u64 sum, const struct coll_phase_end *inside)
 {
 	struct coll_call across = call_across(s->c, s->vector, COLL_ALLREDUCE);
-	struct coll_part part = {
+	struct coll_phase part = {
 		.rank = coll_lane_ranks(s->c, s->lane),
 		.ranks = across.ranks,
 		.in = sum,
-		.out = COLL_PLACE(COLL_OUT, s->offset +
-				  part_offset(s->vector, s->c->lanes, s->lane)),
+		.out = COLL_ADDRESS(COLL_OUT, s->offset +
+				    part_offset(s->vector, s->c->lanes, s->lane)),
 		.after = inside->ready,
 		.recv_after = COLL_NONE,
 	};
@@ -56,13 +56,13 @@ static struct coll_part_end emit_across(struct coll_build *b, const struct allre
 }
 
 static void emit_spread(struct coll_build *b, const struct allreduce_segment *s, u32 after,
-			const struct coll_part_end *inside)
+			const struct coll_phase_end *inside)
 {
 	struct coll_call spread = call_inside(s->c, s->vector, COLL_ALLGATHERV);
-	struct coll_part part = {
+	struct coll_phase part = {
 		.rank = cluster_ranks(s->c, s->c->mine),
 		.ranks = spread.ranks,
-		.out = COLL_PLACE(COLL_OUT, s->offset),
+		.out = COLL_ADDRESS(COLL_OUT, s->offset),
 		.after = after,
 		.recv_after = COLL_NONE,
 	};
@@ -80,7 +80,7 @@ static void emit_spread(struct coll_build *b, const struct allreduce_segment *s,
 static void emit_segment(struct coll_build *b, const struct allreduce_segment *s)
 {
 	const u64 sum = coll_emit_scratch(b, my_bytes(s));
-	const struct coll_part_end inside = coll_emit_reduce_to_lanes(
+	const struct coll_phase_end inside = coll_emit_reduce_to_lanes(
 		b, s->c, s->vector, call_input(s->vector) + s->offset, sum);
 	u32 ready = COLL_NONE;
 
@@ -103,7 +103,7 @@ static void allreduce_rabenseifner_extended_emit(struct coll_build *b, const str
 	u32 i;
 
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {

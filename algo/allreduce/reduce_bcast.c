@@ -15,21 +15,22 @@ static void emit_bcast(struct coll_build *b, const struct coll_call *call, u32 r
 		if (distance >= call->ranks - call->rank)
 			continue;
 		coll_emit_after(b, ready);
-		coll_emit_send(b, call->rank + distance, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+		coll_emit_send(b, call->rank + distance, COLL_ADDRESS(COLL_OUT, 0),
+			       call_bytes(call));
 	}
 }
 
 static void allreduce_reduce_bcast_emit(struct coll_build *b, const struct coll_call *call,
 					const struct coll_tuning *tuning)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	const u32 parent = subtree_parent(call, 0);
 	struct coll_partial sum;
 	u32 sent;
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, n);
+		coll_emit_single_rank(b, call, n);
 		return;
 	}
 	sum = coll_emit_subtree(b, call, 0, parent == COLL_NONE ? out : COLL_ANYWHERE);

@@ -51,22 +51,22 @@ static u32 emit_reduce_scatter(struct coll_build *b, const struct ring *ring, u3
 	u32 reduced, k;
 
 	reduced = COLL_NONE;
-	*sent = coll_emit_send_part(b, ring->right, input + offset_of(ring, first),
-				    bytes_of(ring, first));
+	*sent = coll_emit_send_nonempty(b, ring->right, input + offset_of(ring, first),
+					bytes_of(ring, first));
 	for (k = 2; k <= ranks; k++) {
 		const u32 part = part_before(ring, k);
 		const u64 own = input + offset_of(ring, part), n = bytes_of(ring, part);
 		const u64 sum = coll_emit_scratch(b, n);
-		u32 received = coll_emit_recv_part(b, ring->left, sum, n);
+		u32 received = coll_emit_recv_nonempty(b, ring->left, sum, n);
 
 		coll_emit_after(b, reduced);
 		coll_emit_after(b, received);
 		if (k == ranks)
-			return coll_emit_reduce(b, COLL_PLACE(COLL_OUT, offset_of(ring, part)), sum,
-						own, n);
+			return coll_emit_reduce(b, COLL_ADDRESS(COLL_OUT, offset_of(ring, part)),
+						sum, own, n);
 		reduced = coll_emit_reduce(b, sum, sum, own, n);
 		coll_emit_after(b, reduced);
-		coll_emit_send_part(b, ring->right, sum, n);
+		coll_emit_send_nonempty(b, ring->right, sum, n);
 	}
 	return reduced;
 }
@@ -80,15 +80,16 @@ static void emit_allgather(struct coll_build *b, const struct ring *ring, u32 re
 		const u32 have = part_before(ring, k - 1), next = part_before(ring, k);
 
 		coll_emit_after(b, ready);
-		coll_emit_send_part(b, ring->right, COLL_PLACE(COLL_OUT, offset_of(ring, have)),
-				    bytes_of(ring, have));
+		coll_emit_send_nonempty(b, ring->right,
+					COLL_ADDRESS(COLL_OUT, offset_of(ring, have)),
+					bytes_of(ring, have));
 		if (ring->call->in_place) {
 			coll_emit_after(b, reduced);
 			coll_emit_after(b, sent);
 		}
-		ready = coll_emit_recv_part(b, ring->left,
-					    COLL_PLACE(COLL_OUT, offset_of(ring, next)),
-					    bytes_of(ring, next));
+		ready = coll_emit_recv_nonempty(b, ring->left,
+						COLL_ADDRESS(COLL_OUT, offset_of(ring, next)),
+						bytes_of(ring, next));
 	}
 }
 
@@ -127,7 +128,7 @@ static void allreduce_ring_emit(struct coll_build *b, const struct coll_call *ca
 	u32 i;
 
 	if (call->ranks == 1)
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 	for (i = 0; call->ranks > 1 && i < segments; i++)
 		emit_part_of(b, call, 1, segments, i);
 }
@@ -139,7 +140,7 @@ static void emit_rings(struct coll_build *b, const struct coll_call *call,
 	u32 i;
 
 	if (call->ranks == 1)
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 	for (i = 0; call->ranks > 1 && i < rings.count; i++)
 		emit_part_of(b, call, rings.stride[i], rings.count, i);
 }

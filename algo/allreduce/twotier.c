@@ -17,7 +17,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 {
 	const bool head = !c->index;
 	struct coll_call call = call_inside(c, vector, COLL_REDUCE);
-	struct coll_part part = {
+	struct coll_phase part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = call.ranks,
 		.in = call_input(vector) + offset,
@@ -25,7 +25,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 		.after = COLL_NONE,
 		.recv_after = COLL_NONE,
 	};
-	struct coll_part_end inside, across = { COLL_NONE, COLL_NONE };
+	struct coll_phase_end inside, across = { COLL_NONE, COLL_NONE };
 	u32 unread = COLL_NONE;
 
 	call.in_place = false;
@@ -38,7 +38,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 		part.rank = coll_head_ranks(c, vector, 0);
 		part.ranks = call.ranks;
 		part.in = part.out;
-		part.out = COLL_PLACE(COLL_OUT, offset);
+		part.out = COLL_ADDRESS(COLL_OUT, offset);
 		part.after = vector->in_place ? unread : inside.ready;
 		part.recv_after = unread;
 		across = coll_emit_phase(b, &coll_allreduce_butterfly, &call, &part);
@@ -46,7 +46,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 	call = call_inside(c, vector, COLL_BCAST);
 	part.rank = cluster_ranks(c, c->mine);
 	part.ranks = call.ranks;
-	part.out = COLL_PLACE(COLL_OUT, offset);
+	part.out = COLL_ADDRESS(COLL_OUT, offset);
 	part.after = across.ready;
 	part.recv_after = unread;
 	coll_emit_phase(b, bcast, &call, &part);
@@ -61,7 +61,7 @@ static void allreduce_twotier_emit(struct coll_build *b, const struct coll_call 
 	u32 i;
 
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {

@@ -79,8 +79,8 @@ static void alltoall_cayley_emit(struct coll_build *b, const struct coll_call *c
 	emit_copy_own(b, call);
 	if (p == 1)
 		return;
-	r.g = coll_cayley_for(call, tuning, b->room);
-	r.held = (struct cayley_held *)((char *)b->room + p * CAYLEY_ROOM);
+	r.g = coll_cayley_for(call, tuning, b->tables);
+	r.held = (struct cayley_held *)((char *)b->tables + p * CAYLEY_TABLE_BYTES);
 	for (element = 1; element < p; element++)
 		r.held[element] = (struct cayley_held){
 			block_to(call, coll_cayley_product(&r.g, call->rank, element)).place,
@@ -113,7 +113,7 @@ const struct coll_algo coll_alltoall_cayley = {
 	.about = "shortest ways over the same k circuits, all ranks alike",
 	.ordered = true,
 	.options = "radix",
-	.room = CAYLEY_ROOM + sizeof(struct cayley_held),
+	.table_bytes = CAYLEY_TABLE_BYTES + sizeof(struct cayley_held),
 	.shared = CAYLEY_SHARED,
 	.refuses = coll_cayley_refuses,
 	.cost = alltoall_cayley_cost,

@@ -183,8 +183,8 @@ static void alltoall_debruijn_emit(struct coll_build *b, const struct coll_call 
 		.call = call,
 		.g = debruijn_of(p, debruijn_radix(tuning)),
 		.bytes = call_bytes(call),
-		.held = b->room,
-		.next = (struct debruijn_held *)b->room + p,
+		.held = b->tables,
+		.next = (struct debruijn_held *)b->tables + p,
 		.packed = COLL_NONE,
 	};
 	u32 t, origin;
@@ -221,7 +221,7 @@ const struct coll_algo coll_alltoall_debruijn = {
 	.about = "log_r p steps over the same r circuits; r = p: straight",
 	.ordered = true,
 	.options = "radix",
-	.room = 2 * sizeof(struct debruijn_held),
+	.table_bytes = 2 * sizeof(struct debruijn_held),
 	.cost = alltoall_debruijn_cost,
 	.emit = alltoall_debruijn_emit,
 };

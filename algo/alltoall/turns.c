@@ -25,12 +25,12 @@
 static u32 emit_signal(struct coll_build *b, u32 rank, u32 after)
 {
 	coll_emit_after(b, after);
-	return coll_emit_send(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	return coll_emit_send(b, rank, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 }
 
 static u32 emit_signalled(struct coll_build *b, u32 rank)
 {
-	return coll_emit_recv(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	return coll_emit_recv(b, rank, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 }
 
 /* The asker's side of one exchange, begun after `free`; returns when it is over. */
@@ -42,9 +42,9 @@ static u32 emit_ask(struct coll_build *b, const struct coll_exchange *x, u32 par
 
 	if (takes)
 		emit_signal(b, partner, free);
-	taken = coll_emit_take(b, x, partner);
-	given = coll_emit_give(b, x, partner, free);
-	coll_emit_land(b, x, partner, given, taken);
+	taken = coll_emit_exchange_recv(b, x, partner);
+	given = coll_emit_exchange_send(b, x, partner, free);
+	coll_emit_exchange_store(b, x, partner, given, taken);
 	over = gives ? emit_signalled(b, partner) : COLL_NONE;
 	return takes || gives ? emit_both(b, over, taken) : free;
 }
@@ -54,9 +54,10 @@ static void emit_answer(struct coll_build *b, const struct coll_exchange *x, u32
 	const bool gives = block_to(x->call, asker).bytes;
 	const bool takes = block_from(x->call, asker).bytes;
 	const u32 asked = gives ? emit_signalled(b, asker) : COLL_NONE;
-	const u32 taken = coll_emit_take(b, x, asker), given = coll_emit_give(b, x, asker, asked);
+	const u32 taken = coll_emit_exchange_recv(b, x, asker),
+		  given = coll_emit_exchange_send(b, x, asker, asked);
 
-	coll_emit_land(b, x, asker, given, taken);
+	coll_emit_exchange_store(b, x, asker, given, taken);
 	if (takes)
 		emit_signal(b, asker, taken);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Butterfly, or recursive doubling: exchange i is with the seat whose bit i
+ * Butterfly, or recursive doubling: exchange i is with the virtual rank whose bit i
  * differs. Guests of the fold report before and are told after. K alpha for 2^K
  * ranks, two messages more otherwise.
  */
@@ -11,29 +11,29 @@ static void barrier_butterfly_emit(struct coll_build *b, const struct coll_call 
 				   const struct coll_tuning *tuning)
 {
 	const struct coll_fold fold = fold_of(call->ranks);
-	const u64 nothing = COLL_PLACE(COLL_SCRATCH, 0);
-	const u32 seat = fold_seat(&fold, call->rank);
+	const u64 nothing = COLL_ADDRESS(COLL_SCRATCH, 0);
+	const u32 vrank = fold_virtual_rank(&fold, call->rank);
 	u32 heard = COLL_NONE, i;
 
 	(void)tuning;
-	if (fold_is_guest(&fold, call->rank)) {
+	if (fold_is_excess(&fold, call->rank)) {
 		coll_emit_send(b, call->rank + 1, nothing, 0);
 		coll_emit_recv(b, call->rank + 1, nothing, 0);
 		return;
 	}
-	if (fold_has_guest(&fold, seat))
-		heard = coll_emit_recv(b, fold_guest(seat), nothing, 0);
+	if (fold_is_proxy(&fold, vrank))
+		heard = coll_emit_recv(b, fold_excess_rank(vrank), nothing, 0);
 	for (i = 0; i < fold.exchanges; i++) {
-		u32 partner = fold_rank(&fold, seat ^ 1u << i);
+		u32 partner = fold_rank(&fold, vrank ^ 1u << i);
 		u32 received = coll_emit_recv(b, partner, nothing, 0);
 
 		coll_emit_after(b, heard);
 		coll_emit_send(b, partner, nothing, 0);
 		heard = emit_both(b, heard, received);
 	}
-	if (fold_has_guest(&fold, seat)) {
+	if (fold_is_proxy(&fold, vrank)) {
 		coll_emit_after(b, heard);
-		coll_emit_send(b, fold_guest(seat), nothing, 0);
+		coll_emit_send(b, fold_excess_rank(vrank), nothing, 0);
 	}
 }
 
@@ -44,7 +44,7 @@ static double barrier_butterfly_cost(const struct coll_call *call, const struct 
 
 	(void)tuning;
 	return symmetric_cost(call, machine,
-			      (fold.exchanges + (fold.surplus ? 2 : 0)) * machine->alpha);
+			      (fold.exchanges + (fold.excess ? 2 : 0)) * machine->alpha);
 }
 
 const struct coll_algo coll_barrier_butterfly = {

@@ -15,11 +15,11 @@ static void barrier_dissemination_emit(struct coll_build *b, const struct coll_c
 	for (distance = 1; distance < call->ranks; distance *= 2) {
 		u32 to = rank_plus(call->rank, distance, call->ranks);
 		u32 from = rank_minus(call->rank, distance, call->ranks);
-		u32 received = coll_emit_recv(b, from, COLL_PLACE(COLL_SCRATCH, 0), 0);
+		u32 received = coll_emit_recv(b, from, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 
 		/* Everything heard so far, not just the last round. */
 		coll_emit_after(b, heard);
-		coll_emit_send(b, to, COLL_PLACE(COLL_SCRATCH, 0), 0);
+		coll_emit_send(b, to, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 		heard = emit_both(b, heard, received);
 	}
 }

@@ -12,10 +12,10 @@ static void emit_root(struct coll_build *b, const struct coll_call *call)
 
 	for (rank = 1; rank < call->ranks; rank++)
 		heard = emit_both(b, heard,
-				  coll_emit_recv(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0));
+				  coll_emit_recv(b, rank, COLL_ADDRESS(COLL_SCRATCH, 0), 0));
 	for (rank = 1; rank < call->ranks; rank++) {
 		coll_emit_after(b, heard);
-		coll_emit_send(b, rank, COLL_PLACE(COLL_SCRATCH, 0), 0);
+		coll_emit_send(b, rank, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 	}
 }
 
@@ -27,8 +27,8 @@ static void barrier_linear_emit(struct coll_build *b, const struct coll_call *ca
 		emit_root(b, call);
 		return;
 	}
-	coll_emit_send(b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
-	coll_emit_recv(b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_send(b, 0, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
+	coll_emit_recv(b, 0, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 }
 
 static double barrier_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -14,13 +14,13 @@ static void barrier_twotier_emit(struct coll_build *b, const struct coll_call *c
 	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const struct coll_call inside = call_inside(&c, call, COLL_BARRIER);
 	const struct coll_call across = call_across(&c, call, COLL_BARRIER);
-	struct coll_part near = {
+	struct coll_phase near = {
 		.rank = cluster_ranks(&c, c.mine),
 		.ranks = inside.ranks,
 		.after = COLL_NONE,
 		.recv_after = COLL_NONE,
 	};
-	struct coll_part far = near;
+	struct coll_phase far = near;
 
 	far.rank = coll_head_ranks(&c, call, 0);
 	far.ranks = across.ranks;

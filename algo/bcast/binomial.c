@@ -9,7 +9,7 @@
 static void bcast_binomial_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	const u32 relative = rank_minus(call->rank, call->root, call->ranks);
 	u32 received = COLL_NONE, m;
 

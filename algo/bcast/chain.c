@@ -24,7 +24,7 @@ static void bcast_chain_emit(struct coll_build *b, const struct coll_call *call,
 	if (!call_bytes(call))
 		return;
 	for (i = 0; i < parts; i++) {
-		u64 place = COLL_PLACE(COLL_OUT, part_offset(call, parts, i));
+		u64 place = COLL_ADDRESS(COLL_OUT, part_offset(call, parts, i));
 		u64 bytes = part_bytes(call, parts, i);
 		u32 received = COLL_NONE;
 

@@ -139,7 +139,7 @@ static u32 bcast_circulant_comes(const struct circulant_graph *graph,
 
 static u64 block_place(const struct circulant_graph *graph, u32 block)
 {
-	return COLL_PLACE(COLL_OUT, part_offset(graph->call, graph->blocks, block));
+	return COLL_ADDRESS(COLL_OUT, part_offset(graph->call, graph->blocks, block));
 }
 
 static u64 block_size(const struct circulant_graph *graph, u32 block)

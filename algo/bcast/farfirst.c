@@ -34,7 +34,7 @@ static void emit_near(struct coll_build *b, const struct coll_clusters *c,
 		      u32 after)
 {
 	struct coll_call inside = call_inside(c, call, COLL_BCAST);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
 		.out = place,
@@ -55,7 +55,7 @@ static void bcast_farfirst_emit(struct coll_build *b, const struct coll_call *ca
 	u32 i;
 
 	for (i = 0; i < segments && call_bytes(call); i++) {
-		const u64 place = COLL_PLACE(COLL_OUT, part_offset(call, segments, i));
+		const u64 place = COLL_ADDRESS(COLL_OUT, part_offset(call, segments, i));
 
 		vector.count = part_bytes(call, segments, i) / call->element;
 		emit_near(b, &c, coll_bcast_inside(call), &vector, place,

@@ -8,7 +8,7 @@
 static void bcast_linear_emit(struct coll_build *b, const struct coll_call *call,
 			      const struct coll_tuning *tuning)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	u32 distance;
 
 	(void)tuning;

@@ -25,7 +25,7 @@ static u64 parts_bytes(const struct coll_call *call, u32 first, u32 count)
 
 static u64 part_place(const struct coll_call *call, u32 part)
 {
-	return COLL_PLACE(COLL_OUT, part_offset(call, call->ranks, part));
+	return COLL_ADDRESS(COLL_OUT, part_offset(call, call->ranks, part));
 }
 
 /* Whether the scatter brings `part` to `relative`: it is in the subtree. */

@@ -23,7 +23,8 @@ struct part {
 
 static u64 lane_place(const struct part *part, u32 lane)
 {
-	return COLL_PLACE(COLL_OUT, part->offset + part_offset(part->vector, part->c->lanes, lane));
+	return COLL_ADDRESS(COLL_OUT,
+			    part->offset + part_offset(part->vector, part->c->lanes, lane));
 }
 
 static u64 lane_bytes(const struct part *part, u32 lane)

@@ -182,13 +182,13 @@ static void balance_ways(struct coll_cayley *g)
 	}
 }
 
-struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room)
+struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *arena)
 {
 	const bool one_way = tuning->simplex == 1;
 	const u32 wanted = letters_wanted(ranks, tuning);
 	struct coll_cayley best = { .ranks = ranks, .depth = ~0u };
 	u64 seed = ranks, best_length = ~(u64)0, length;
-	struct coll_cayley_way *spare = (struct coll_cayley_way *)room + ranks, *other = room;
+	struct coll_cayley_way *spare = (struct coll_cayley_way *)arena + ranks, *other = arena;
 	u64 looks = 0;
 	u32 i;
 
@@ -233,10 +233,10 @@ void coll_cayley_share(const struct coll_call *call, const struct coll_tuning *t
 }
 
 struct coll_cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
-				   void *room)
+				   void *arena)
 {
 	return call->shared ? *(const struct coll_cayley *)call->shared :
-			      coll_cayley_of(call->ranks, tuning, room);
+			      coll_cayley_of(call->ranks, tuning, arena);
 }
 
 void coll_cayley_steps(const struct coll_cayley *g, const struct coll_cayley_walk *walk, void *user)

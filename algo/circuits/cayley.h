@@ -36,21 +36,21 @@ struct coll_cayley {
 };
 
 /* What coll_cayley_of() needs for each rank, in bytes; and coll_cayley_share(), of one rank or more. */
-#define CAYLEY_ROOM	(2 * sizeof(struct coll_cayley_way))
-#define CAYLEY_SHARED	(CAYLEY_ROOM + sizeof(struct coll_cayley))
+#define CAYLEY_TABLE_BYTES	(2 * sizeof(struct coll_cayley_way))
+#define CAYLEY_SHARED	(CAYLEY_TABLE_BYTES + sizeof(struct coll_cayley))
 
 u32 coll_cayley_product(const struct coll_cayley *g, u32 a, u32 b);
 u32 coll_cayley_inverse(const struct coll_cayley *g, u32 a);
 
 /* Generators: option `radix`, else as many as the ports, else 4; at least 2. */
-struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *room);
+struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *arena);
 
 /* The same, made once for all ranks: it is call->shared. */
 void coll_cayley_share(const struct coll_call *call, const struct coll_tuning *tuning,
 		       void *memory);
 /* That, where it was made. */
 struct coll_cayley coll_cayley_for(const struct coll_call *call, const struct coll_tuning *tuning,
-				   void *room);
+				   void *arena);
 
 /* The letter that a way has at `level`, from 1 on. */
 u32 coll_cayley_letter(const struct coll_cayley *g, u32 element, u32 level);

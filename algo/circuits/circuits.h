@@ -33,9 +33,9 @@ struct coll_arena {
 };
 
 /* NULL: not enough; ask the caller for more memory (-ENOSPC). */
-void *coll_room_get(struct coll_arena *room, u64 count, u64 size);
+void *coll_arena_get(struct coll_arena *arena, u64 count, u64 size);
 /* The same, all zero. */
-void *coll_room_get_zero(struct coll_arena *room, u64 count, u64 size);
+void *coll_arena_get_zero(struct coll_arena *arena, u64 count, u64 size);
 
 /* ---- rounds -------------------------------------------------------------- */
 
@@ -66,13 +66,13 @@ struct coll_rounds {
 
 /* All ranks' schedules, to be played as often as one likes. 0, -ENOSPC, or what emitting gave. */
 int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
-		     const struct coll_tuning *tuning, struct coll_arena *room,
+		     const struct coll_tuning *tuning, struct coll_arena *arena,
 		     struct coll_rounds *rounds);
 /*
  * `in_turn`: a rank sends one message a round, in the order of its list; else all that
  * are ready. 0, -ENOSPC; -EINVAL: the schedules never come to an end.
  */
-int coll_rounds_play(struct coll_rounds *rounds, struct coll_arena *room, bool in_turn);
+int coll_rounds_play(struct coll_rounds *rounds, struct coll_arena *arena, bool in_turn);
 
 /* ---- sessions and ports ---------------------------------------------------- */
 
@@ -94,7 +94,7 @@ struct coll_circuits {
 };
 
 int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		       const struct coll_tuning *tuning, struct coll_arena *room,
+		       const struct coll_tuning *tuning, struct coll_arena *arena,
 		       struct coll_circuits *circuits);
 
 /* As coll_algo_emit(), with circuits. */

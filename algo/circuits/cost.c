@@ -127,10 +127,10 @@ static void time_local(struct timing *t, u32 rank, u32 index)
 }
 
 /* What happened, by epochs; within one by rounds, and as it was played. */
-static struct coll_sort_item *sort_happened(const struct coll_circuits *c, struct coll_arena *room)
+static struct coll_sort_item *sort_happened(const struct coll_circuits *c, struct coll_arena *arena)
 {
 	const struct coll_rounds *r = &c->rounds;
-	struct coll_sort_item *item = coll_room_get(room, r->happenings, sizeof(*item));
+	struct coll_sort_item *item = coll_arena_get(arena, r->happenings, sizeof(*item));
 	u32 round = 0, i;
 	bool sent = false;
 
@@ -150,23 +150,23 @@ static struct coll_sort_item *sort_happened(const struct coll_circuits *c, struc
 	return item;
 }
 
-static int circuits_cost_prepare(struct timing *t, struct coll_arena *room)
+static int circuits_cost_prepare(struct timing *t, struct coll_arena *arena)
 {
 	const struct coll_rounds *r = &t->c->rounds;
 	const u32 sessions = t->c->sessions;
 	u32 i;
 
-	t->done = coll_room_get(room, r->ranks, sizeof(*t->done));
-	t->cpu = coll_room_get_zero(room, r->ranks, sizeof(*t->cpu));
-	t->turn = coll_room_get_zero(room, r->ranks, sizeof(double));
-	t->lit = coll_room_get(room, sessions, sizeof(double));
-	t->freed = coll_room_get_zero(room, sessions, sizeof(double));
-	t->busy = coll_room_get_zero(room, 2 * (u64)sessions, sizeof(double));
-	t->by_last = coll_room_get(room, sessions, sizeof(*t->by_last));
+	t->done = coll_arena_get(arena, r->ranks, sizeof(*t->done));
+	t->cpu = coll_arena_get_zero(arena, r->ranks, sizeof(*t->cpu));
+	t->turn = coll_arena_get_zero(arena, r->ranks, sizeof(double));
+	t->lit = coll_arena_get(arena, sessions, sizeof(double));
+	t->freed = coll_arena_get_zero(arena, sessions, sizeof(double));
+	t->busy = coll_arena_get_zero(arena, 2 * (u64)sessions, sizeof(double));
+	t->by_last = coll_arena_get(arena, sessions, sizeof(*t->by_last));
 	if (!t->done || !t->cpu || !t->turn || !t->lit || !t->freed || !t->busy || !t->by_last)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
-		t->done[i] = coll_room_get_zero(room, r->schedule[i]->ops, sizeof(double));
+		t->done[i] = coll_arena_get_zero(arena, r->schedule[i]->ops, sizeof(double));
 		if (!t->done[i])
 			return -ENOSPC;
 	}
@@ -178,10 +178,10 @@ static int circuits_cost_prepare(struct timing *t, struct coll_arena *room)
 	return 0;
 }
 
-static int count_setups(const struct coll_circuits *c, struct coll_arena *room,
+static int count_setups(const struct coll_circuits *c, struct coll_arena *arena,
 			struct coll_circuits_cost *cost)
 {
-	u32 *of = coll_room_get_zero(room, c->rounds.ranks, sizeof(u32)), i;
+	u32 *of = coll_arena_get_zero(arena, c->rounds.ranks, sizeof(u32)), i;
 
 	if (!of)
 		return -ENOSPC;
@@ -205,7 +205,7 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 		       const struct coll_tuning *tuning, const struct coll_machine *machine,
 		       void *memory, u64 bytes, struct coll_circuits_cost *cost)
 {
-	struct coll_arena room = { memory, bytes };
+	struct coll_arena arena = { memory, bytes };
 	struct coll_sort_item *item = NULL;
 	struct coll_circuits c;
 	struct timing t = { .c = &c, .m = machine };
@@ -213,13 +213,13 @@ int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *cal
 	u32 i;
 
 	*cost = (struct coll_circuits_cost){ 0 };
-	error = coll_circuits_plan(algo, call, tuning, &room, &c);
+	error = coll_circuits_plan(algo, call, tuning, &arena, &c);
 	if (!error)
-		error = circuits_cost_prepare(&t, &room);
+		error = circuits_cost_prepare(&t, &arena);
 	if (!error)
-		error = count_setups(&c, &room, cost);
+		error = count_setups(&c, &arena, cost);
 	if (!error) {
-		item = sort_happened(&c, &room);
+		item = sort_happened(&c, &arena);
 		error = item ? 0 : -ENOSPC;
 	}
 	for (i = 0; i < c.rounds.happenings && !error; i++) {

@@ -18,7 +18,7 @@ enum circuits_entry { WHAT_OP, WHAT_CONNECT, WHAT_RELEASE, WHAT_TELL, WHAT_HEAR 
 
 struct circuits_emitting {
 	struct coll_build b;
-	struct coll_arena *room;
+	struct coll_arena *arena;
 	const struct coll_circuits *c;
 	const struct coll_schedule *s;	/* the rank's own, without circuits */
 	u32 rank;
@@ -246,26 +246,26 @@ static void emit_signal(struct circuits_emitting *e, enum circuits_entry what, u
 
 	if (what == WHAT_HEAR) {
 		e->heard[2 * session + side] = coll_emit_recv(&e->b, before->end[side],
-							      COLL_PLACE(COLL_SCRATCH, 0), 0);
+							      COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 		return;
 	}
 	coll_emit_after(&e->b, e->release[s->before_in_all]);
-	coll_emit_send(&e->b, s->end[0], COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_send(&e->b, s->end[0], COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 }
 
 /* Where the op reads: of the input that was put aside, that copy. */
 static u64 read_place(struct circuits_emitting *e, u64 place)
 {
-	if (!e->aside || COLL_PLACE_BUFFER(place) != COLL_IN)
+	if (!e->aside || COLL_ADDRESS_BUFFER(place) != COLL_IN)
 		return place;
 	coll_emit_after(&e->b, e->copied);
-	return e->input + COLL_PLACE_OFFSET(place);
+	return e->input + COLL_ADDRESS_OFFSET(place);
 }
 
 /* What is put aside is read before it is written over. */
 static u64 write_place(struct circuits_emitting *e, u64 place)
 {
-	if (e->aside && COLL_PLACE_BUFFER(place) == COLL_OUT)
+	if (e->aside && COLL_ADDRESS_BUFFER(place) == COLL_OUT)
 		coll_emit_after(&e->b, e->copied);
 	return place;
 }
@@ -331,18 +331,18 @@ static bool emit_item(struct circuits_emitting *e, u64 value)
 static int circuits_emit_prepare(struct circuits_emitting *e)
 {
 	const u32 ops = e->s->ops, sessions = e->c->sessions;
-	struct coll_arena *room = e->room;
+	struct coll_arena *arena = e->arena;
 
-	e->message_of = coll_room_get(room, ops, sizeof(u32));
-	e->round = coll_room_get(room, ops, sizeof(u32));
-	e->op = coll_room_get(room, ops, sizeof(u32));
-	e->next_in_session = coll_room_get(room, ops, sizeof(u32));
-	e->first_in_session = coll_room_get(room, sessions, sizeof(u32));
-	e->connect = coll_room_get(room, sessions, sizeof(u32));
-	e->release = coll_room_get(room, sessions, sizeof(u32));
-	e->released = coll_room_get(room, sessions, sizeof(u32));
-	e->heard = coll_room_get(room, 2 * (u64)sessions, sizeof(u32));
-	e->item = coll_room_get(room, ops + 6 * (u64)sessions, sizeof(*e->item));
+	e->message_of = coll_arena_get(arena, ops, sizeof(u32));
+	e->round = coll_arena_get(arena, ops, sizeof(u32));
+	e->op = coll_arena_get(arena, ops, sizeof(u32));
+	e->next_in_session = coll_arena_get(arena, ops, sizeof(u32));
+	e->first_in_session = coll_arena_get(arena, sessions, sizeof(u32));
+	e->connect = coll_arena_get(arena, sessions, sizeof(u32));
+	e->release = coll_arena_get(arena, sessions, sizeof(u32));
+	e->released = coll_arena_get(arena, sessions, sizeof(u32));
+	e->heard = coll_arena_get(arena, 2 * (u64)sessions, sizeof(u32));
+	e->item = coll_arena_get(arena, ops + 6 * (u64)sessions, sizeof(*e->item));
 	if (!e->message_of || !e->round || !e->op || !e->next_in_session ||
 	    !e->first_in_session || !e->connect || !e->release || !e->released || !e->heard ||
 	    !e->item)
@@ -381,9 +381,9 @@ static int own_schedule(struct circuits_emitting *e, const struct coll_algo *alg
 
 	e->aside = call->in_place && call->rank == call->root && call->collective == COLL_REDUCE;
 	if (call->in_place && call->rank == call->root && !e->aside) {
-		error = coll_algo_emit_plain(algo, call, tuning, e->room->at, e->room->left, &s);
+		error = coll_algo_emit_plain(algo, call, tuning, e->arena->at, e->arena->left, &s);
 		if (!error)
-			coll_room_get(e->room, s->bytes, 1);
+			coll_arena_get(e->arena, s->bytes, 1);
 	}
 	e->s = s;
 	return error;
@@ -400,7 +400,7 @@ static void circuits_emit_begin(struct circuits_emitting *e, const struct coll_c
 		coll_emit_scratch(&e->b, e->s->buffer[COLL_SCRATCH]);
 	if (e->aside) {
 		e->input = coll_emit_scratch(&e->b, e->s->buffer[COLL_IN]);
-		e->copied = coll_emit_copy(&e->b, e->input, COLL_PLACE(COLL_OUT, 0),
+		e->copied = coll_emit_copy(&e->b, e->input, COLL_ADDRESS(COLL_OUT, 0),
 					   e->s->buffer[COLL_IN]);
 	}
 }
@@ -411,12 +411,12 @@ int coll_circuits_emit(const struct coll_algo *algo, const struct coll_call *cal
 {
 	/* The schedule begins at `memory`; all else lies behind its quarter. */
 	const u64 mine = bytes / 4 & ~(u64)7;
-	struct coll_arena room = { (u8 *)memory + mine, bytes - mine };
-	struct circuits_emitting e = { .room = &room, .rank = call->rank, .turn = COLL_NONE };
+	struct coll_arena arena = { (u8 *)memory + mine, bytes - mine };
+	struct circuits_emitting e = { .arena = &arena, .rank = call->rank, .turn = COLL_NONE };
 	struct coll_circuits c;
 	int error;
 
-	error = coll_circuits_plan(algo, call, tuning, &room, &c);
+	error = coll_circuits_plan(algo, call, tuning, &arena, &c);
 	e.c = &c;
 	if (!error)
 		error = own_schedule(&e, algo, call, tuning);

@@ -8,7 +8,7 @@
 
 struct planning {
 	struct coll_circuits *c;
-	struct coll_arena *room;
+	struct coll_arena *arena;
 	u32 places;
 	const u32 *ports;	/* per place */
 	u32 wavelengths;	/* COLL_NONE: enough */
@@ -151,8 +151,8 @@ static int colour_edge(struct planning *p, struct edge *edge, u32 *colours)
 	for (;; at++) {
 		const u32 *row = p->coloured + (u64)at * p->places;
 
-		if (at == *colours) {	/* the room at the end is free: coloured[] grows */
-			if (!coll_room_get_zero(p->room, p->places + 2, sizeof(u32)))
+		if (at == *colours) {	/* the arena at the end is free: coloured[] grows */
+			if (!coll_arena_get_zero(p->arena, p->places + 2, sizeof(u32)))
 				return -ENOSPC;
 			p->of_colour[(*colours)++] = 0;
 		}
@@ -177,9 +177,9 @@ static int colour_round(struct planning *p, u32 *colours)
 	u32 i;
 
 	*colours = 0;
-	p->of_colour = coll_room_get(p->room, p->edges + 1, sizeof(u32));
-	p->first_free = coll_room_get_zero(p->room, p->places, sizeof(u32));
-	p->coloured = (u32 *)p->room->at;
+	p->of_colour = coll_arena_get(p->arena, p->edges + 1, sizeof(u32));
+	p->first_free = coll_arena_get_zero(p->arena, p->places, sizeof(u32));
+	p->coloured = (u32 *)p->arena->at;
 	if (!p->of_colour || !p->first_free)
 		return -ENOSPC;
 	for (i = 0; i < p->edges && !error; i++)
@@ -220,7 +220,7 @@ static bool pack_colour(struct planning *p, u32 colour)
  */
 static int split_round(struct planning *p)
 {
-	const struct coll_arena before = *p->room;
+	const struct coll_arena before = *p->arena;
 	u32 colours, i;
 	int error;
 
@@ -244,7 +244,7 @@ static int split_round(struct planning *p)
 			pack_colour(p, i);
 			p->split = true;
 		}
-	*p->room = before;
+	*p->arena = before;
 	return error;
 }
 
@@ -296,10 +296,10 @@ static int plan_round(struct planning *p, u32 round)
 static int sort_sessions(struct planning *p)
 {
 	struct coll_circuits *c = p->c;
-	const struct coll_arena before = *p->room;
-	struct coll_sort_item *item = coll_room_get(p->room, c->sessions, sizeof(*item));
-	struct coll_session *sorted = coll_room_get(p->room, c->sessions, sizeof(*sorted));
-	u32 *place = coll_room_get(p->room, c->sessions, sizeof(u32)), i;
+	const struct coll_arena before = *p->arena;
+	struct coll_sort_item *item = coll_arena_get(p->arena, c->sessions, sizeof(*item));
+	struct coll_session *sorted = coll_arena_get(p->arena, c->sessions, sizeof(*sorted));
+	u32 *place = coll_arena_get(p->arena, c->sessions, sizeof(u32)), i;
 
 	if (!item || !sorted || !place)
 		return -ENOSPC;
@@ -314,7 +314,7 @@ static int sort_sessions(struct planning *p)
 	for (i = 0; i < c->rounds.messages; i++)
 		if (c->rounds.message[i].session != COLL_NONE)
 			c->rounds.message[i].session = place[c->rounds.message[i].session];
-	*p->room = before;
+	*p->arena = before;
 	return 0;
 }
 
@@ -339,8 +339,8 @@ static u32 take_port(const struct coll_circuits *c, u32 *port, u32 count, u32 se
 static int take_ports(struct planning *p)
 {
 	struct coll_circuits *c = p->c;
-	const struct coll_arena before = *p->room;
-	u32 *first = coll_room_get(p->room, p->places + 1, sizeof(u32)), *port, *wave, waves, i,
+	const struct coll_arena before = *p->arena;
+	u32 *first = coll_arena_get(p->arena, p->places + 1, sizeof(u32)), *port, *wave, waves, i,
 	    side;
 
 	if (!first)
@@ -349,8 +349,8 @@ static int take_ports(struct planning *p)
 	for (i = 0; i < p->places; i++)
 		first[i + 1] = first[i] + p->ports[i];
 	waves = p->wavelengths < c->sessions ? p->wavelengths : 0;
-	port = coll_room_get(p->room, first[p->places], sizeof(u32));
-	wave = coll_room_get(p->room, waves, sizeof(u32));
+	port = coll_arena_get(p->arena, first[p->places], sizeof(u32));
+	wave = coll_arena_get(p->arena, waves, sizeof(u32));
 	if (!port || !wave)
 		return -ENOSPC;
 	memset(p->table, 0, ((u64)p->table_mask + 1) * sizeof(u32));
@@ -370,7 +370,7 @@ static int take_ports(struct planning *p)
 		if (waves)
 			s->before_in_all = take_port(c, wave, waves, i);
 	}
-	*p->room = before;
+	*p->arena = before;
 	return 0;
 }
 
@@ -385,15 +385,15 @@ static int circuits_plan_prepare(struct planning *p, const struct coll_call *cal
 
 	p->places = c->simplex ? 2 * n : n;
 	p->wavelengths = tuning->wavelengths < COLL_NONE ? tuning->wavelengths : COLL_NONE;
-	ports = coll_room_get(p->room, p->places, sizeof(u32));
-	p->load = coll_room_get_zero(p->room, p->places, sizeof(u32));
+	ports = coll_arena_get(p->arena, p->places, sizeof(u32));
+	p->load = coll_arena_get_zero(p->arena, p->places, sizeof(u32));
 	p->capacity = c->rounds.messages;
-	p->edge = coll_room_get(p->room, c->rounds.messages, sizeof(*p->edge));
-	c->session = coll_room_get(p->room, p->capacity, sizeof(*c->session));
-	c->epoch_of = coll_room_get_zero(p->room, c->rounds.rounds + 1, sizeof(u32));
+	p->edge = coll_arena_get(p->arena, c->rounds.messages, sizeof(*p->edge));
+	c->session = coll_arena_get(p->arena, p->capacity, sizeof(*c->session));
+	c->epoch_of = coll_arena_get_zero(p->arena, c->rounds.rounds + 1, sizeof(u32));
 	for (p->table_mask = 1; p->table_mask < 2 * c->rounds.messages; p->table_mask *= 2)
 		;
-	p->table = coll_room_get_zero(p->room, p->table_mask--, sizeof(u32));
+	p->table = coll_arena_get_zero(p->arena, p->table_mask--, sizeof(u32));
 	if (!ports || !p->load || !p->edge || !c->session || !c->epoch_of || !p->table)
 		return -ENOSPC;
 	for (i = 0; i < p->places; i++) {
@@ -408,14 +408,14 @@ static int circuits_plan_prepare(struct planning *p, const struct coll_call *cal
 }
 
 static int circuits_plan_plan(const struct coll_call *call, const struct coll_tuning *tuning,
-			      struct coll_arena *room, bool in_turn, struct coll_circuits *c,
+			      struct coll_arena *arena, bool in_turn, struct coll_circuits *c,
 			      bool *split)
 {
-	struct planning p = { .c = c, .room = room };
+	struct planning p = { .c = c, .arena = arena };
 	int error;
 	u32 i;
 
-	error = coll_rounds_play(&c->rounds, room, in_turn);
+	error = coll_rounds_play(&c->rounds, arena, in_turn);
 	if (!error)
 		error = circuits_plan_prepare(&p, call, tuning);
 	for (i = 0; i < c->rounds.rounds && !error; i++)
@@ -435,7 +435,7 @@ static int circuits_plan_plan(const struct coll_call *call, const struct coll_tu
  * gives fewer epochs is taken.
  */
 int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
-		       const struct coll_tuning *tuning, struct coll_arena *room,
+		       const struct coll_tuning *tuning, struct coll_arena *arena,
 		       struct coll_circuits *c)
 {
 	struct coll_circuits in_turn;
@@ -446,13 +446,13 @@ int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *cal
 		.ahead = tuning->ahead == COLL_UNSET ? COLL_AHEAD_PORTS : tuning->ahead,
 		.simplex = tuning->simplex == 1,
 	};
-	error = coll_rounds_emit(algo, call, tuning, room, &c->rounds);
+	error = coll_rounds_emit(algo, call, tuning, arena, &c->rounds);
 	in_turn = *c;
 	if (!error)
-		error = circuits_plan_plan(call, tuning, room, false, c, &split);
+		error = circuits_plan_plan(call, tuning, arena, false, c, &split);
 	if (error || !split)
 		return error;
-	error = circuits_plan_plan(call, tuning, room, true, &in_turn, &split);
+	error = circuits_plan_plan(call, tuning, arena, true, &in_turn, &split);
 	if (!error && in_turn.epochs < c->epochs)
 		*c = in_turn;
 	return error;

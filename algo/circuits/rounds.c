@@ -9,23 +9,23 @@
 
 enum { FIRST_GUESS = 4096 };
 
-void *coll_room_get(struct coll_arena *room, u64 count, u64 size)
+void *coll_arena_get(struct coll_arena *arena, u64 count, u64 size)
 {
 	const u64 bytes = (count * size + 7) & ~(u64)7;
-	void *got = room->at;
+	void *got = arena->at;
 
-	if (bytes > room->left) {
-		room->left = 0;
+	if (bytes > arena->left) {
+		arena->left = 0;
 		return NULL;
 	}
-	room->at += bytes;
-	room->left -= bytes;
+	arena->at += bytes;
+	arena->left -= bytes;
 	return got;
 }
 
-void *coll_room_get_zero(struct coll_arena *room, u64 count, u64 size)
+void *coll_arena_get_zero(struct coll_arena *arena, u64 count, u64 size)
 {
-	void *got = coll_room_get(room, count, size);
+	void *got = coll_arena_get(arena, count, size);
 
 	/* All of it: what is taken piece by piece is one array. */
 	return got ? memset(got, 0, (count * size + 7) & ~(u64)7) : NULL;
@@ -51,25 +51,25 @@ static struct coll_call call_of(const struct coll_call *call, u32 rank)
 
 /* With little memory first: the builder's time grows with what it is given. */
 static int emit_rank(const struct coll_algo *algo, const struct coll_call *call,
-		     const struct coll_tuning *tuning, struct coll_arena *room, u64 *guess,
+		     const struct coll_tuning *tuning, struct coll_arena *arena, u64 *guess,
 		     struct coll_schedule **schedule)
 {
 	int error;
 
 	for (;; *guess *= 2) {
-		const u64 bytes = *guess < room->left ? *guess : room->left;
+		const u64 bytes = *guess < arena->left ? *guess : arena->left;
 
-		error = coll_algo_emit_plain(algo, call, tuning, room->at, bytes, schedule);
-		if (error != -ENOSPC || bytes == room->left)
+		error = coll_algo_emit_plain(algo, call, tuning, arena->at, bytes, schedule);
+		if (error != -ENOSPC || bytes == arena->left)
 			break;
 	}
 	if (!error)
-		coll_room_get(room, (*schedule)->bytes, 1);
+		coll_arena_get(arena, (*schedule)->bytes, 1);
 	return error;
 }
 
 static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
-		    const struct coll_tuning *tuning, struct coll_arena *room,
+		    const struct coll_tuning *tuning, struct coll_arena *arena,
 		    struct coll_rounds *r)
 {
 	u64 guess = FIRST_GUESS;
@@ -78,19 +78,19 @@ static int emit_all(const struct coll_algo *algo, const struct coll_call *call,
 	u32 i;
 
 	if (algo->share) {
-		shared = coll_room_get(room, r->ranks, algo->shared);
+		shared = coll_arena_get(arena, r->ranks, algo->shared);
 		if (!shared)
 			return -ENOSPC;
 		algo->share(call, tuning, shared);
 	}
-	r->schedule = coll_room_get(room, r->ranks, sizeof(*r->schedule));
+	r->schedule = coll_arena_get(arena, r->ranks, sizeof(*r->schedule));
 	if (!r->schedule)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks && !error; i++) {
 		struct coll_call theirs = call_of(call, i);
 
 		theirs.shared = shared;
-		error = emit_rank(algo, &theirs, tuning, room, &guess, &r->schedule[i]);
+		error = emit_rank(algo, &theirs, tuning, arena, &guess, &r->schedule[i]);
 	}
 	return error;
 }
@@ -124,26 +124,26 @@ static int join_sends(struct coll_rounds *r, u32 rank)
 	return 0;
 }
 
-static int join_all(struct coll_rounds *r, struct coll_arena *room)
+static int join_all(struct coll_rounds *r, struct coll_arena *arena)
 {
 	u32 sends = 0, i, k;
 	int error = 0;
 
-	r->message_of = coll_room_get(room, r->ranks, sizeof(*r->message_of));
+	r->message_of = coll_arena_get(arena, r->ranks, sizeof(*r->message_of));
 	if (!r->message_of)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
 		const struct coll_schedule *s = r->schedule[i];
 
-		r->message_of[i] = coll_room_get(room, s->ops, sizeof(u32));
+		r->message_of[i] = coll_arena_get(arena, s->ops, sizeof(u32));
 		if (!r->message_of[i])
 			return -ENOSPC;
 		memset(r->message_of[i], 0xff, s->ops * sizeof(u32));
 		for (k = 0; k < s->ops; k++)
 			sends += coll_ops(s)[k].kind == COLL_OP_SEND;
 	}
-	r->message = coll_room_get(room, sends, sizeof(*r->message));
-	r->order = coll_room_get(room, sends, sizeof(u32));
+	r->message = coll_arena_get(arena, sends, sizeof(*r->message));
+	r->order = coll_arena_get(arena, sends, sizeof(u32));
 	if (!r->message || !r->order)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks && !error; i++)
@@ -153,15 +153,15 @@ static int join_all(struct coll_rounds *r, struct coll_arena *room)
 
 /* ---- playing --------------------------------------------------------------- */
 
-static int make_plans(struct coll_rounds *r, struct coll_arena *room)
+static int make_plans(struct coll_rounds *r, struct coll_arena *arena)
 {
 	u32 i;
 
-	r->plan = coll_room_get(room, r->ranks, sizeof(*r->plan));
+	r->plan = coll_arena_get(arena, r->ranks, sizeof(*r->plan));
 	if (!r->plan)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
-		void *memory = coll_room_get(room, 1, coll_plan_bytes(r->schedule[i]));
+		void *memory = coll_arena_get(arena, 1, coll_plan_bytes(r->schedule[i]));
 
 		if (!memory)
 			return -ENOSPC;
@@ -170,13 +170,13 @@ static int make_plans(struct coll_rounds *r, struct coll_arena *room)
 	return 0;
 }
 
-static struct coll_step *begin_steps(const struct coll_rounds *r, struct coll_arena *room)
+static struct coll_step *begin_steps(const struct coll_rounds *r, struct coll_arena *arena)
 {
-	struct coll_step *step = coll_room_get(room, r->ranks, sizeof(*step));
+	struct coll_step *step = coll_arena_get(arena, r->ranks, sizeof(*step));
 	u32 i;
 
 	for (i = 0; step && i < r->ranks; i++) {
-		void *memory = coll_room_get(room, 1, coll_step_bytes(&r->plan[i]));
+		void *memory = coll_arena_get(arena, 1, coll_step_bytes(&r->plan[i]));
 
 		if (!memory)
 			return NULL;
@@ -274,19 +274,19 @@ static void sort_round(const struct coll_rounds *r, struct coll_sort_item *item,
 		r->order[i] = item[i - first].value;
 }
 
-static int rounds_play(struct coll_rounds *r, struct coll_arena *room, struct coll_step *step,
+static int rounds_play(struct coll_rounds *r, struct coll_arena *arena, struct coll_step *step,
 		       bool in_turn)
 {
-	struct coll_sort_item *item = coll_room_get(room, r->messages, sizeof(*item));
+	struct coll_sort_item *item = coll_arena_get(arena, r->messages, sizeof(*item));
 	struct playing p = { .r = r, .step = step };
 	u32 before, ops = r->messages, i;
 
 	for (i = 0; i < r->ranks; i++)
 		ops += r->schedule[i]->ops;
-	r->happened = coll_room_get(room, ops, sizeof(*r->happened));
-	r->first = coll_room_get(room, 2 * (u64)r->messages + 2, sizeof(u32));
-	p.next = coll_room_get(room, r->messages, sizeof(u32));
-	p.turn = coll_room_get(room, r->ranks, sizeof(*p.turn));
+	r->happened = coll_arena_get(arena, ops, sizeof(*r->happened));
+	r->first = coll_arena_get(arena, 2 * (u64)r->messages + 2, sizeof(u32));
+	p.next = coll_arena_get(arena, r->messages, sizeof(u32));
+	p.turn = coll_arena_get(arena, r->ranks, sizeof(*p.turn));
 	if (!item || !r->happened || !r->first || !p.next || !p.turn)
 		return -ENOSPC;
 	memset(p.turn, 0xff, r->ranks * sizeof(*p.turn));
@@ -315,24 +315,24 @@ static int rounds_play(struct coll_rounds *r, struct coll_arena *room, struct co
 }
 
 int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
-		     const struct coll_tuning *tuning, struct coll_arena *room,
+		     const struct coll_tuning *tuning, struct coll_arena *arena,
 		     struct coll_rounds *r)
 {
 	int error;
 
 	*r = (struct coll_rounds){ .ranks = call->ranks };
-	error = emit_all(algo, call, tuning, room, r);
-	return error ? error : make_plans(r, room);
+	error = emit_all(algo, call, tuning, arena, r);
+	return error ? error : make_plans(r, arena);
 }
 
-int coll_rounds_play(struct coll_rounds *r, struct coll_arena *room, bool in_turn)
+int coll_rounds_play(struct coll_rounds *r, struct coll_arena *arena, bool in_turn)
 {
-	struct coll_step *step = begin_steps(r, room);
+	struct coll_step *step = begin_steps(r, arena);
 	int error;
 
 	r->rounds = r->messages = r->happenings = 0;
 	if (!step)
 		return -ENOSPC;
-	error = join_all(r, room);
-	return error ? error : rounds_play(r, room, step, in_turn);
+	error = join_all(r, arena);
+	return error ? error : rounds_play(r, arena, step, in_turn);
 }

@@ -4,7 +4,7 @@
 
 static u64 buffer_place(const struct coll_area *area, const struct coll_call *call, u32 rank)
 {
-	return COLL_PLACE(area->buffer, block_offset(call, rank));
+	return COLL_ADDRESS(area->buffer, block_offset(call, rank));
 }
 
 bool coll_blocks_packed(const struct coll_call *call)
@@ -28,12 +28,12 @@ struct coll_area coll_emit_area(struct coll_build *b, const struct coll_call *ca
 	struct coll_area area = { .first = first, .buffer = buffer };
 
 	area.direct = !first && coll_blocks_packed(call);
-	area.place = area.direct ? COLL_PLACE(buffer, 0) :
+	area.place = area.direct ? COLL_ADDRESS(buffer, 0) :
 				   coll_emit_scratch(b, blocks_bytes(call, 0, call->ranks));
 	return area;
 }
 
-u64 coll_area_place(const struct coll_area *area, const struct coll_call *call, u32 rank)
+u64 coll_area_address(const struct coll_area *area, const struct coll_call *call, u32 rank)
 {
 	return area->place +
 	       blocks_bytes(call, area->first, rank_minus(rank, area->first, call->ranks));
@@ -47,7 +47,7 @@ static u32 emit_blocks(struct coll_build *b, const struct coll_call *call,
 
 	if (area->direct || !count)
 		return after;
-	inside = coll_area_place(area, call, first);
+	inside = coll_area_address(area, call, first);
 	for (i = 0; i < count; i++) {
 		u32 rank = rank_plus(first, i, call->ranks);
 		u64 outside = buffer_place(area, call, rank), bytes = block_bytes(call, rank);
@@ -86,7 +86,7 @@ u32 coll_emit_own_block(struct coll_build *b, const struct coll_call *call,
 	if (!call->in_place)
 		copied = coll_emit_copy(b, buffer_place(area, call, call->rank), mine, bytes);
 	if (!area->direct)
-		copied = coll_emit_copy(b, coll_area_place(area, call, call->rank), mine, bytes);
+		copied = coll_emit_copy(b, coll_area_address(area, call, call->rank), mine, bytes);
 	return copied;
 }
 
@@ -114,7 +114,7 @@ void coll_emit_send_blocks(struct coll_build *b, const struct coll_call *call,
 
 		if (bytes) {
 			coll_emit_after(b, after);
-			coll_emit_send(b, to, coll_area_place(area, call, first), bytes);
+			coll_emit_send(b, to, coll_area_address(area, call, first), bytes);
 		}
 		count -= piece;
 		first = rank_plus(first, piece, call->ranks);
@@ -131,7 +131,8 @@ u32 coll_emit_recv_blocks(struct coll_build *b, const struct coll_call *call,
 		u64 bytes = blocks_bytes(call, first, piece);
 
 		if (bytes) {
-			u32 op = coll_emit_recv(b, from, coll_area_place(area, call, first), bytes);
+			u32 op = coll_emit_recv(b, from, coll_area_address(area, call, first),
+						bytes);
 
 			coll_emit_unpack(b, call, area, first, piece, op);
 			received[pieces++] = op;

@@ -24,7 +24,7 @@ struct coll_area coll_emit_area(struct coll_build *b, const struct coll_call *ca
 				enum coll_buffer buffer, u32 first);
 
 /* Where the block of `rank` lies in it. O(ranks) in v forms. */
-u64 coll_area_place(const struct coll_area *area, const struct coll_call *call, u32 rank);
+u64 coll_area_address(const struct coll_area *area, const struct coll_call *call, u32 rank);
 
 /*
  * Copies `count` blocks from that of `first` on into the area, or out of it,

@@ -11,7 +11,7 @@
 /* My input when it is one vector: IN, or OUT when in place. */
 static inline u64 call_input(const struct coll_call *call)
 {
-	return COLL_PLACE(call->in_place ? COLL_OUT : COLL_IN, 0);
+	return COLL_ADDRESS(call->in_place ? COLL_OUT : COLL_IN, 0);
 }
 
 /* Bytes of `count` elements. */
@@ -57,8 +57,8 @@ static inline u64 blocks_bytes(const struct coll_call *call, u32 first, u32 coun
 /* My own block where the call brings it: IN, or its place in OUT. */
 static inline u64 call_block(const struct coll_call *call)
 {
-	return call->in_place ? COLL_PLACE(COLL_OUT, block_offset(call, call->rank)) :
-				COLL_PLACE(COLL_IN, 0);
+	return call->in_place ? COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)) :
+				COLL_ADDRESS(COLL_IN, 0);
 }
 
 struct coll_block {
@@ -71,8 +71,8 @@ static inline struct coll_block block_from(const struct coll_call *call, u32 ran
 	const u64 n = call_bytes(call), element = call->element;
 
 	if (!call->recv_counts)
-		return (struct coll_block){ COLL_PLACE(COLL_OUT, rank * n), n };
-	return (struct coll_block){ COLL_PLACE(COLL_OUT, call->recv_displs[rank] * element),
+		return (struct coll_block){ COLL_ADDRESS(COLL_OUT, rank * n), n };
+	return (struct coll_block){ COLL_ADDRESS(COLL_OUT, call->recv_displs[rank] * element),
 				    call->recv_counts[rank] * element };
 }
 
@@ -84,8 +84,8 @@ static inline struct coll_block block_to(const struct coll_call *call, u32 rank)
 	if (call->in_place)
 		return block_from(call, rank);
 	if (!call->send_counts)
-		return (struct coll_block){ COLL_PLACE(COLL_IN, rank * n), n };
-	return (struct coll_block){ COLL_PLACE(COLL_IN, call->send_displs[rank] * element),
+		return (struct coll_block){ COLL_ADDRESS(COLL_IN, rank * n), n };
+	return (struct coll_block){ COLL_ADDRESS(COLL_IN, call->send_displs[rank] * element),
 				    call->send_counts[rank] * element };
 }
 

@@ -8,7 +8,7 @@ extern const struct coll_algo coll_reduce_scatter_ring;
 
 enum { LONG_BYTES = 1 << 15 };	/* from here on a scatter pays inside a cluster */
 
-u64 coll_clusters_room(u32 ranks)
+u64 coll_clusters_table_bytes(u32 ranks)
 {
 	/* counts, displs, before, and one more; first, member, lane, op, and one more. */
 	return ((u64)ranks * 3 + 1) * sizeof(u64) + ((u64)ranks * 4 + 1) * sizeof(u32);
@@ -89,7 +89,7 @@ struct coll_clusters coll_clusters_make(struct coll_build *b, const struct coll_
 					const struct coll_tuning *tuning)
 {
 	const u32 p = call->ranks, count = coll_clusters_count(call);
-	u64 *counts = b->room;
+	u64 *counts = b->tables;
 	u32 *first = (u32 *)(counts + 3 * (size_t)p + 1), *member = first + count + 1, i;
 	struct coll_clusters c = {
 		.count = count,
@@ -196,14 +196,14 @@ const struct coll_algo *coll_bcast_inside(const struct coll_call *call)
 	return call_bytes(call) < LONG_BYTES ? &coll_bcast_binomial : &coll_bcast_vandegeijn;
 }
 
-struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
-				     const struct coll_call *call, const struct coll_part *part)
+struct coll_phase_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
+				      const struct coll_call *call, const struct coll_phase *part)
 {
 	const struct coll_tuning tuning = COLL_TUNING_UNSET;
 
-	coll_emit_part(b, part);
+	coll_emit_phase_begin(b, part);
 	algo->emit(b, call, &tuning);
-	return coll_emit_part_end(b);
+	return coll_emit_phase_end(b);
 }
 
 void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct coll_call *vector)
@@ -226,11 +226,11 @@ const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call)
 	return call->commutative ? &coll_reduce_scatter_ring : &coll_reduce_scatter_pairwise;
 }
 
-struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,
-					       const struct coll_call *vector, u64 in, u64 sum)
+struct coll_phase_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,
+						const struct coll_call *vector, u64 in, u64 sum)
 {
 	struct coll_call inside = call_inside(c, vector, COLL_REDUCE_SCATTER);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
 		.in = in,

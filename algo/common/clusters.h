@@ -26,8 +26,8 @@ struct coll_clusters {
 	u32 *op;		/* room for an op a rank */
 };
 
-/* Bytes of tables that coll_clusters_make() needs, of b->room. */
-u64 coll_clusters_room(u32 ranks);
+/* Bytes of tables that coll_clusters_make() needs, of b->tables. */
+u64 coll_clusters_table_bytes(u32 ranks);
 
 struct coll_clusters coll_clusters_make(struct coll_build *b, const struct coll_call *call,
 					const struct coll_tuning *tuning);
@@ -161,8 +161,8 @@ static inline u32 phase_segments(const struct coll_call *call, const struct coll
 const struct coll_algo *coll_bcast_inside(const struct coll_call *call);
 
 /* Emits `algo` for the part of the ranks that it names. */
-struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
-				     const struct coll_call *call, const struct coll_part *part);
+struct coll_phase_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
+				      const struct coll_call *call, const struct coll_phase *part);
 
 /*
  * A reduce-scatter inside, of few large blocks: around the ring each byte enters and
@@ -172,8 +172,8 @@ struct coll_part_end coll_emit_phase(struct coll_build *b, const struct coll_alg
 const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call);
 
 /* Reduces a vector at `in` inside my cluster: each gateway gets its lane's part at `sum`. */
-struct coll_part_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,
-					       const struct coll_call *vector, u64 in, u64 sum);
+struct coll_phase_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,
+						const struct coll_call *vector, u64 in, u64 sum);
 
 /* A vector's parts, one a lane: to counts[] and displs[] at the gateways of a cluster. */
 void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct coll_call *vector);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "exchange.h"
 
-u32 coll_emit_take(struct coll_build *b, const struct coll_exchange *x, u32 rank)
+u32 coll_emit_exchange_recv(struct coll_build *b, const struct coll_exchange *x, u32 rank)
 {
 	const struct coll_block block = block_from(x->call, rank);
 
@@ -13,7 +13,8 @@ u32 coll_emit_take(struct coll_build *b, const struct coll_exchange *x, u32 rank
 	return coll_emit_recv(b, rank, x->c.displs[rank], block.bytes);
 }
 
-u32 coll_emit_give(struct coll_build *b, const struct coll_exchange *x, u32 rank, u32 after)
+u32 coll_emit_exchange_send(struct coll_build *b, const struct coll_exchange *x, u32 rank,
+			    u32 after)
 {
 	const struct coll_block block = block_to(x->call, rank);
 
@@ -23,8 +24,8 @@ u32 coll_emit_give(struct coll_build *b, const struct coll_exchange *x, u32 rank
 	return coll_emit_send(b, rank, block.place, block.bytes);
 }
 
-void coll_emit_land(struct coll_build *b, const struct coll_exchange *x, u32 rank, u32 given,
-		    u32 taken)
+void coll_emit_exchange_store(struct coll_build *b, const struct coll_exchange *x, u32 rank,
+			      u32 given, u32 taken)
 {
 	const struct coll_block block = block_from(x->call, rank);
 
@@ -44,15 +45,15 @@ u32 coll_emit_exchange_inside(struct coll_build *b, const struct coll_exchange *
 	for (distance = 1; distance < size; distance++) {
 		const u32 below = rank[rank_minus(c->index, distance, size)];
 
-		c->op[below] = coll_emit_take(b, x, below);
+		c->op[below] = coll_emit_exchange_recv(b, x, below);
 	}
 	for (distance = 1; distance < size; distance++) {
 		const u32 above = rank[rank_plus(c->index, distance, size)];
 
 		const u32 below = rank[rank_minus(c->index, distance, size)];
-		const u32 given = coll_emit_give(b, x, above, over);
+		const u32 given = coll_emit_exchange_send(b, x, above, over);
 
-		coll_emit_land(b, x, above, given, c->op[above]);
+		coll_emit_exchange_store(b, x, above, given, c->op[above]);
 		if (given != COLL_NONE || c->op[below] != COLL_NONE)
 			over = emit_both(b, given, c->op[below]);
 	}

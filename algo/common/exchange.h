@@ -14,12 +14,13 @@ struct coll_exchange {
 };
 
 /* Receives the block of `rank`: to its place, or in place to scratch, at displs[rank]. */
-u32 coll_emit_take(struct coll_build *b, const struct coll_exchange *x, u32 rank);
+u32 coll_emit_exchange_recv(struct coll_build *b, const struct coll_exchange *x, u32 rank);
 /* Sends `rank` its block, after an op. COLL_NONE: it is empty. */
-u32 coll_emit_give(struct coll_build *b, const struct coll_exchange *x, u32 rank, u32 after);
+u32 coll_emit_exchange_send(struct coll_build *b, const struct coll_exchange *x, u32 rank,
+			    u32 after);
 /* In place: what was taken goes to its place, once the block there was given. */
-void coll_emit_land(struct coll_build *b, const struct coll_exchange *x, u32 rank, u32 given,
-		    u32 taken);
+void coll_emit_exchange_store(struct coll_build *b, const struct coll_exchange *x, u32 rank,
+			      u32 given, u32 taken);
 
 /*
  * My cluster's ranks exchange all their blocks, with one partner at a time, as pairwise

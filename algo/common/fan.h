@@ -18,13 +18,13 @@ static inline bool fan_gathers(const struct coll_call *call)
 static inline void emit_fan_at_root(struct coll_build *b, const struct coll_call *call)
 {
 	const bool gathers = fan_gathers(call);
-	const u64 near = COLL_PLACE(gathers ? COLL_IN : COLL_OUT, 0);
+	const u64 near = COLL_ADDRESS(gathers ? COLL_IN : COLL_OUT, 0);
 	u32 distance;
 
 	for (distance = 0; distance < call->ranks; distance++) {
 		const u32 rank = rank_plus(call->root, distance, call->ranks);
 		const u64 place =
-			COLL_PLACE(gathers ? COLL_OUT : COLL_IN, block_offset(call, rank));
+			COLL_ADDRESS(gathers ? COLL_OUT : COLL_IN, block_offset(call, rank));
 		const u64 bytes = block_bytes(call, rank);
 
 		if (!bytes || (!distance && call->in_place))
@@ -47,9 +47,9 @@ static inline void emit_fan(struct coll_build *b, const struct coll_call *call,
 	else if (!call_bytes(call))
 		return;
 	else if (fan_gathers(call))
-		coll_emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
+		coll_emit_send(b, call->root, COLL_ADDRESS(COLL_IN, 0), call_bytes(call));
 	else
-		coll_emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+		coll_emit_recv(b, call->root, COLL_ADDRESS(COLL_OUT, 0), call_bytes(call));
 }
 
 static inline double fan_blocks_cost(const struct coll_call *call,

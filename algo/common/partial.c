@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "partial.h"
 
-u32 coll_emit_send_part(struct coll_build *b, u32 peer, u64 from, u64 bytes)
+u32 coll_emit_send_nonempty(struct coll_build *b, u32 peer, u64 from, u64 bytes)
 {
 	return bytes ? coll_emit_send(b, peer, from, bytes) : coll_emit_join(b);
 }
 
-u32 coll_emit_recv_part(struct coll_build *b, u32 peer, u64 to, u64 bytes)
+u32 coll_emit_recv_nonempty(struct coll_build *b, u32 peer, u64 to, u64 bytes)
 {
 	return bytes ? coll_emit_recv(b, peer, to, bytes) : coll_emit_join(b);
 }
 
-void coll_emit_alone(struct coll_build *b, const struct coll_call *call, u64 bytes)
+void coll_emit_single_rank(struct coll_build *b, const struct coll_call *call, u64 bytes)
 {
 	if (!call->in_place)
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0), COLL_PLACE(COLL_IN, 0), bytes);
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), bytes);
 }
 
 /* Whether the two ranges share bytes without being the same. */
@@ -25,7 +25,7 @@ static bool overlaps_askew(u64 a, u64 b, u64 bytes)
 
 u32 coll_emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u64 bytes)
 {
-	const u64 out = COLL_PLACE(COLL_OUT, 0);
+	const u64 out = COLL_ADDRESS(COLL_OUT, 0);
 
 	if (!overlaps_askew(left, out, bytes) && !overlaps_askew(right, out, bytes))
 		return coll_emit_reduce(b, out, left, right, bytes);
@@ -33,25 +33,25 @@ u32 coll_emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u
 	return coll_emit_copy(b, out, spare, bytes);
 }
 
-void coll_emit_guest(struct coll_build *b, const struct coll_call *call, u32 host, u64 mine,
-		     u64 out)
+void coll_emit_excess_rank(struct coll_build *b, const struct coll_call *call, u32 proxy, u64 mine,
+			   u64 out)
 {
-	u32 sent = coll_emit_send(b, host, mine, call_bytes(call));
+	u32 sent = coll_emit_send(b, proxy, mine, call_bytes(call));
 
 	if (mine == out)
 		coll_emit_after(b, sent);
-	coll_emit_recv(b, host, out, call_bytes(call));
+	coll_emit_recv(b, proxy, out, call_bytes(call));
 }
 
-struct coll_partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
-				   u64 mine, u64 out)
+struct coll_partial coll_emit_proxy(struct coll_build *b, const struct coll_call *call,
+				    u32 excess_rank, u64 mine, u64 out)
 {
 	const u64 n = call_bytes(call), theirs = coll_emit_scratch(b, n);
 	struct coll_partial sum = { out == COLL_ANYWHERE ? theirs : out, COLL_NONE };
-	u32 received = coll_emit_recv(b, guest, theirs, n);
+	u32 received = coll_emit_recv(b, excess_rank, theirs, n);
 
 	coll_emit_after(b, received);
-	if (guest < call->rank)
+	if (excess_rank < call->rank)
 		sum.ready = coll_emit_reduce(b, sum.place, theirs, mine, n);
 	else
 		sum.ready = coll_emit_reduce(b, sum.place, mine, theirs, n);
@@ -80,27 +80,27 @@ struct coll_partial coll_emit_subtree(struct coll_build *b, const struct coll_ca
 	return sum;
 }
 
-struct coll_halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step)
+struct coll_halves coll_halves_at(const struct coll_call *call, u32 vranks, u32 vrank, u32 step)
 {
-	const u32 size = seats >> (step + 1);
+	const u32 size = vranks >> (step + 1);
 	u32 kept = 0, sent, j;
 
 	for (j = 0; j <= step; j++)
-		if (seat >> j & 1)
-			kept += seats >> (j + 1);
+		if (vrank >> j & 1)
+			kept += vranks >> (j + 1);
 	sent = kept ^ size;
 	return (struct coll_halves){
-		.kept = part_offset(call, seats, kept),
-		.kept_bytes = part_offset(call, seats, kept + size) -
-			      part_offset(call, seats, kept),
-		.sent = part_offset(call, seats, sent),
-		.sent_bytes = part_offset(call, seats, sent + size) -
-			      part_offset(call, seats, sent),
+		.kept = part_offset(call, vranks, kept),
+		.kept_bytes = part_offset(call, vranks, kept + size) -
+			      part_offset(call, vranks, kept),
+		.sent = part_offset(call, vranks, sent),
+		.sent_bytes = part_offset(call, vranks, sent + size) -
+			      part_offset(call, vranks, sent),
 	};
 }
 
 struct coll_partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
-				      const struct coll_fold *fold, u32 seat, const u32 *rank,
+				      const struct coll_fold *fold, u32 vrank, const u32 *rank,
 				      struct coll_partial mine, u64 out, u32 *reading)
 {
 	u32 i;
@@ -108,16 +108,16 @@ struct coll_partial coll_emit_halving(struct coll_build *b, const struct coll_ca
 	if (out == COLL_ANYWHERE && mine.ready != COLL_NONE)
 		out = mine.place;
 	for (i = 0; i < fold->exchanges; i++) {
-		const struct coll_halves half = coll_halves_at(call, fold->seats, seat, i);
+		const struct coll_halves half = coll_halves_at(call, fold->vranks, vrank, i);
 		const u64 theirs = coll_emit_scratch(b, half.kept_bytes),
 			  own = mine.place + half.kept;
-		const bool below = seat >> i & 1;
-		u32 received = coll_emit_recv_part(b, rank[i], theirs, half.kept_bytes), sent;
+		const bool below = vrank >> i & 1;
+		u32 received = coll_emit_recv_nonempty(b, rank[i], theirs, half.kept_bytes), sent;
 
 		if (out == COLL_ANYWHERE)
 			out = theirs - half.kept;
 		coll_emit_after(b, mine.ready);
-		sent = coll_emit_send_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		sent = coll_emit_send_nonempty(b, rank[i], mine.place + half.sent, half.sent_bytes);
 		reading[i] = mine.place == out ? sent : COLL_NONE;
 		coll_emit_after(b, mine.ready);
 		coll_emit_after(b, received);

@@ -24,11 +24,11 @@ static inline struct coll_partial partial_input(const struct coll_call *call)
 }
 
 /* As coll_emit_send() and coll_emit_recv(); a message that both sides know is empty is not sent. */
-u32 coll_emit_send_part(struct coll_build *b, u32 peer, u64 from, u64 bytes);
-u32 coll_emit_recv_part(struct coll_build *b, u32 peer, u64 to, u64 bytes);
+u32 coll_emit_send_nonempty(struct coll_build *b, u32 peer, u64 from, u64 bytes);
+u32 coll_emit_recv_nonempty(struct coll_build *b, u32 peer, u64 to, u64 bytes);
 
 /* One rank and no message: the result is the input. */
-void coll_emit_alone(struct coll_build *b, const struct coll_call *call, u64 bytes);
+void coll_emit_single_rank(struct coll_build *b, const struct coll_call *call, u64 bytes);
 
 /*
  * OUT = left (reduction) right. An operand may overlap OUT in any way (in place,
@@ -38,15 +38,15 @@ void coll_emit_alone(struct coll_build *b, const struct coll_call *call, u64 byt
 u32 coll_emit_reduce_out(struct coll_build *b, u64 left, u64 right, u64 spare, u64 bytes);
 
 /*
- * A guest of the fold: the vector at `mine` goes to `host`, the result comes back
- * to `out`, which may be the same place.
+ * An excess rank of the fold: sends the vector at `mine` to `proxy`, receives the
+ * result at `out`, which may be the same address.
  */
-void coll_emit_guest(struct coll_build *b, const struct coll_call *call, u32 host, u64 mine,
-		     u64 out);
+void coll_emit_excess_rank(struct coll_build *b, const struct coll_call *call, u32 proxy, u64 mine,
+			   u64 out);
 
-/* Its host: the vector at `mine` with the guest's in it, at `out`. */
-struct coll_partial coll_emit_host(struct coll_build *b, const struct coll_call *call, u32 guest,
-				   u64 mine, u64 out);
+/* Its proxy: the vector at `mine` reduced with the excess rank's, at `out`. */
+struct coll_partial coll_emit_proxy(struct coll_build *b, const struct coll_call *call,
+				    u32 excess_rank, u64 mine, u64 out);
 
 /*
  * The part of the binomial tree with root `top` below and including me: what my
@@ -65,10 +65,10 @@ static inline u32 subtree_parent(const struct coll_call *call, u32 top)
 }
 
 /*
- * Recursive halving, nearest first: in step i the seats `seat` and seat ^ 2^i
+ * Recursive halving, nearest first: in step i the virtual ranks `vrank` and vrank ^ 2^i
  * exchange halves of what is left of the vector, and each reduces the half that
- * it keeps. Each seat's share then holds the runs of 2^(i + 1) seats in rank
- * order, so order is kept; the share of a seat lies where its bits, read
+ * it keeps. Each virtual rank's share then holds the runs of 2^(i + 1) virtual ranks in rank
+ * order, so order is kept; the share of a virtual rank lies where its bits, read
  * backwards, say.
  */
 struct coll_halves {
@@ -76,7 +76,7 @@ struct coll_halves {
 	u64 sent, sent_bytes;
 };
 
-struct coll_halves coll_halves_at(const struct coll_call *call, u32 seats, u32 seat, u32 step);
+struct coll_halves coll_halves_at(const struct coll_call *call, u32 vranks, u32 vrank, u32 step);
 
 /*
  * All steps. rank[i] is the partner's rank in step i. The result is what `mine`
@@ -86,7 +86,7 @@ struct coll_halves coll_halves_at(const struct coll_call *call, u32 seats, u32 s
  * step i out of the same place: until it is done, its half must stay.
  */
 struct coll_partial coll_emit_halving(struct coll_build *b, const struct coll_call *call,
-				      const struct coll_fold *fold, u32 seat, const u32 *rank,
+				      const struct coll_fold *fold, u32 vrank, const u32 *rank,
 				      struct coll_partial mine, u64 out, u32 *reading);
 
 enum { STEPS_MAX = 24 };	/* log2 COLL_RANKS_MAX */

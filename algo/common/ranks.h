@@ -77,56 +77,56 @@ static inline u32 circulant_skip(u32 ranks, u32 rounds, u32 k)
 }
 
 /*
- * The fold: with 2^K the largest power of two in `ranks` and s = ranks - 2^K
- * surplus ranks, the first 2s ranks form pairs of neighbours. The lower of a
- * pair, the *guest*, hands its part to the upper, its *host*, and takes no part
- * in what the 2^K *seats* do. Neighbours, and seats in rank order, so that an
- * operation that does not commute keeps its order.
+ * The fold to a power of two: 2^K is the largest power of two in `ranks`, and
+ * s = ranks - 2^K ranks are in excess. The first 2s ranks form pairs of neighbours.
+ * The lower of a pair is the *excess rank*: it sends its vector to the upper, its
+ * *proxy*, and gets the result back. The other 2^K ranks have *virtual ranks* 0 ..
+ * 2^K - 1, in rank order: an operation that does not commute keeps its order.
  */
 struct coll_fold {
 	u32 exchanges;		/* K */
-	u32 seats;		/* 2^K */
-	u32 surplus;
+	u32 vranks;		/* 2^K */
+	u32 excess;
 };
 
 static inline struct coll_fold fold_of(u32 ranks)
 {
 	u32 k = log2_floor(ranks);
 
-	return (struct coll_fold){ .exchanges = k, .seats = 1u << k, .surplus = ranks - (1u << k) };
+	return (struct coll_fold){ .exchanges = k, .vranks = 1u << k, .excess = ranks - (1u << k) };
 }
 
-static inline bool fold_is_guest(const struct coll_fold *fold, u32 rank)
+static inline bool fold_is_excess(const struct coll_fold *fold, u32 rank)
 {
-	return rank < 2 * fold->surplus && !(rank & 1);
+	return rank < 2 * fold->excess && !(rank & 1);
 }
 
-/* Seat of a rank that is no guest. */
-static inline u32 fold_seat(const struct coll_fold *fold, u32 rank)
+/* Virtual rank of a rank that is not in excess. */
+static inline u32 fold_virtual_rank(const struct coll_fold *fold, u32 rank)
 {
-	return rank < 2 * fold->surplus ? rank / 2 : rank - fold->surplus;
+	return rank < 2 * fold->excess ? rank / 2 : rank - fold->excess;
 }
 
-static inline u32 fold_rank(const struct coll_fold *fold, u32 seat)
+static inline u32 fold_rank(const struct coll_fold *fold, u32 vrank)
 {
-	return seat < fold->surplus ? 2 * seat + 1 : seat + fold->surplus;
+	return vrank < fold->excess ? 2 * vrank + 1 : vrank + fold->excess;
 }
 
-/* The first rank of a seat and its guest; fold_first(fold, seats) is `ranks`. */
-static inline u32 fold_first(const struct coll_fold *fold, u32 seat)
+/* The first rank that a virtual rank stands for; fold_first(fold, vranks) is `ranks`. */
+static inline u32 fold_first(const struct coll_fold *fold, u32 vrank)
 {
-	return seat < fold->surplus ? 2 * seat : seat + fold->surplus;
+	return vrank < fold->excess ? 2 * vrank : vrank + fold->excess;
 }
 
-/* Whether the seat hosts a guest, and who that is. */
-static inline bool fold_has_guest(const struct coll_fold *fold, u32 seat)
+/* Whether the virtual rank is a proxy, and its excess rank. */
+static inline bool fold_is_proxy(const struct coll_fold *fold, u32 vrank)
 {
-	return seat < fold->surplus;
+	return vrank < fold->excess;
 }
 
-static inline u32 fold_guest(u32 seat)
+static inline u32 fold_excess_rank(u32 vrank)
 {
-	return 2 * seat;
+	return 2 * vrank;
 }
 
 #endif

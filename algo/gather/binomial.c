@@ -16,8 +16,8 @@ static void emit_root(struct coll_build *b, const struct coll_call *call)
 	u32 m;
 
 	if (!call->in_place && block_bytes(call, call->rank))
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
-			       COLL_PLACE(COLL_IN, 0), block_bytes(call, call->rank));
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)),
+			       COLL_ADDRESS(COLL_IN, 0), block_bytes(call, call->rank));
 	for (m = tree_reach(0, call->ranks); m; m /= 2) {
 		u32 child = rank_plus(call->root, m, call->ranks);
 
@@ -50,7 +50,7 @@ static void emit_up(struct coll_build *b, const struct coll_call *call, u64 from
 static void emit_node(struct coll_build *b, const struct coll_call *call, u32 relative)
 {
 	const u32 p = call->ranks;
-	const u64 mine = COLL_PLACE(COLL_IN, 0), bytes = call_bytes(call);
+	const u64 mine = COLL_ADDRESS(COLL_IN, 0), bytes = call_bytes(call);
 	u32 collected[LOG2_RANKS_MAX + 1], count = 0, m;
 	u64 held;
 

@@ -34,8 +34,8 @@ static void emit_sender(struct coll_build *b, const struct coll_clusters *c,
 	if (!call_bytes(call))
 		return;
 	if (turn_of(c, call, c->mine, c->index) >= lanes_of(c, call, c->mine))
-		coll_emit_after(b, coll_emit_recv(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0));
-	coll_emit_send(b, call->root, COLL_PLACE(COLL_IN, 0), call_bytes(call));
+		coll_emit_after(b, coll_emit_recv(b, call->root, COLL_ADDRESS(COLL_SCRATCH, 0), 0));
+	coll_emit_send(b, call->root, COLL_ADDRESS(COLL_IN, 0), call_bytes(call));
 }
 
 /* One after the other, so that those of the lane are asked in turn. */
@@ -53,10 +53,10 @@ static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 			continue;
 		if (turn >= lanes) {
 			coll_emit_after(b, come);
-			coll_emit_send(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
+			coll_emit_send(b, rank[i], COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 		}
-		come = coll_emit_recv(b, rank[i], COLL_PLACE(COLL_OUT, block_offset(call, rank[i])),
-				      bytes);
+		come = coll_emit_recv(b, rank[i],
+				      COLL_ADDRESS(COLL_OUT, block_offset(call, rank[i])), bytes);
 	}
 }
 
@@ -72,8 +72,8 @@ static void gather_rendezvous_emit(struct coll_build *b, const struct coll_call 
 		return;
 	}
 	if (!call->in_place && own)
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, call->rank)),
-			       COLL_PLACE(COLL_IN, 0), own);
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)),
+			       COLL_ADDRESS(COLL_IN, 0), own);
 	for (k = 0; k < c.count; k++)
 		for (lane = 0; lane < lanes_of(&c, call, k); lane++)
 			emit_lane(b, &c, call, k, lane);

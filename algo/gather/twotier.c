@@ -28,7 +28,7 @@ static u32 emit_inside(struct coll_build *b, const struct gather_tiers *t, u32 h
 	const struct coll_clusters *c = &t->c;
 	const struct coll_call *call = t->call;
 	struct coll_call inside = coll_call_inside_v(c, call, head);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
 		.in = call_block(call),
@@ -55,7 +55,7 @@ static void emit_unpack_cluster(struct coll_build *b, const struct gather_tiers 
 		if (!block_bytes(call, rank) || (rank == call->rank && call->in_place))
 			continue;
 		coll_emit_after(b, ready);
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, block_offset(call, rank)),
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, rank)),
 			       t->base + t->c.before[i] * call->element, block_bytes(call, rank));
 	}
 }
@@ -81,7 +81,7 @@ static void gather_twotier_emit(struct coll_build *b, const struct coll_call *ca
 	struct gather_tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
-		.base = COLL_PLACE(COLL_OUT, 0),
+		.base = COLL_ADDRESS(COLL_OUT, 0),
 	};
 	const bool root = call->rank == call->root;
 	const u32 head = coll_head_index(&t.c, call, call->root);

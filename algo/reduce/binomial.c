@@ -14,14 +14,14 @@ static u32 top_of(const struct coll_call *call)
 static void reduce_binomial_emit(struct coll_build *b, const struct coll_call *call,
 				 const struct coll_tuning *tuning)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	const u32 top = top_of(call), root = call->root;
 	struct coll_partial sum;
 	u32 sent;
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, n);
+		coll_emit_single_rank(b, call, n);
 		return;
 	}
 	if (call->rank == top) {

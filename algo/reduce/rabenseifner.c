@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Rabenseifner: reduce-scatter by recursive halving, then the shares are
- * gathered back along the same partners to the root. With 2^K seats
+ * gathered back along the same partners to the root. With 2^K virtual ranks
  * 2 K alpha + (1 - 1/2^K) n (2 beta + gamma), and alpha + n beta + n gamma more
- * where there are guests.
+ * where there are excess ranks.
  *
- * Halving goes nearest first, so order is kept. The root is never a guest: if
- * the fold makes it one, it and its host change places, and the host hands its
+ * Halving goes nearest first, so order is kept. The root is never a excess rank: if
+ * the fold makes it one, it and its proxy change places, and the proxy hands its
  * vector in.
  */
 #include "algo/common/partial.h"
 
-static u32 seat_rank(const struct coll_fold *fold, u32 root, u32 seat)
+static u32 vrank_rank(const struct coll_fold *fold, u32 root, u32 vrank)
 {
-	u32 rank = fold_rank(fold, seat);
+	u32 rank = fold_rank(fold, vrank);
 
-	return fold_has_guest(fold, seat) && root == fold_guest(seat) ? root : rank;
+	return fold_is_proxy(fold, vrank) && root == fold_excess_rank(vrank) ? root : rank;
 }
 
 /* From the last partner back to the first, towards the root. */
 static void emit_gather(struct coll_build *b, const struct coll_call *call,
-			const struct coll_fold *fold, u32 seat, u32 root_seat, const u32 *rank,
+			const struct coll_fold *fold, u32 vrank, u32 root_vrank, const u32 *rank,
 			struct coll_partial mine, const u32 *reading)
 {
 	u32 i = fold->exchanges;
 
 	while (i--) {
-		const struct coll_halves half = coll_halves_at(call, fold->seats, seat, i);
+		const struct coll_halves half = coll_halves_at(call, fold->vranks, vrank, i);
 		u32 received;
 
-		if ((seat ^ root_seat) >> i & 1) {
+		if ((vrank ^ root_vrank) >> i & 1) {
 			coll_emit_after(b, mine.ready);
-			coll_emit_send_part(b, rank[i], mine.place + half.kept, half.kept_bytes);
+			coll_emit_send_nonempty(b, rank[i], mine.place + half.kept,
+						half.kept_bytes);
 			return;
 		}
 		coll_emit_after(b, reading[i]);
-		received = coll_emit_recv_part(b, rank[i], mine.place + half.sent, half.sent_bytes);
+		received = coll_emit_recv_nonempty(b, rank[i], mine.place + half.sent,
+						   half.sent_bytes);
 		coll_emit_after(b, mine.ready);
 		coll_emit_after(b, received);
 		mine.ready = coll_emit_join(b);
@@ -47,28 +49,28 @@ static void reduce_rabenseifner_emit(struct coll_build *b, const struct coll_cal
 {
 	const struct coll_fold fold = fold_of(call->ranks);
 	const u32 root = call->root, me = call->rank;
-	/* A guest and its host are neighbours, and share a seat. */
-	const u32 seat = me < 2 * fold.surplus ? me / 2 : me - fold.surplus;
-	const u32 root_seat = root < 2 * fold.surplus ? root / 2 : root - fold.surplus;
-	const u64 out = me == root ? COLL_PLACE(COLL_OUT, 0) : COLL_ANYWHERE;
+	/* A excess rank and its proxy are neighbours, and share a virtual rank. */
+	const u32 vrank = me < 2 * fold.excess ? me / 2 : me - fold.excess;
+	const u32 root_vrank = root < 2 * fold.excess ? root / 2 : root - fold.excess;
+	const u64 out = me == root ? COLL_ADDRESS(COLL_OUT, 0) : COLL_ANYWHERE;
 	struct coll_partial mine = partial_input(call);
 	u32 rank[STEPS_MAX], reading[STEPS_MAX], i;
 
 	(void)tuning;
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 		return;
 	}
-	if (seat_rank(&fold, root, seat) != me) {
+	if (vrank_rank(&fold, root, vrank) != me) {
 		coll_emit_send(b, me ^ 1, mine.place, call_bytes(call));
 		return;
 	}
-	if (fold_has_guest(&fold, seat))
-		mine = coll_emit_host(b, call, me ^ 1, mine.place, out);
+	if (fold_is_proxy(&fold, vrank))
+		mine = coll_emit_proxy(b, call, me ^ 1, mine.place, out);
 	for (i = 0; i < fold.exchanges; i++)
-		rank[i] = seat_rank(&fold, root, seat ^ 1u << i);
-	mine = coll_emit_halving(b, call, &fold, seat, rank, mine, out, reading);
-	emit_gather(b, call, &fold, seat, root_seat, rank, mine, reading);
+		rank[i] = vrank_rank(&fold, root, vrank ^ 1u << i);
+	mine = coll_emit_halving(b, call, &fold, vrank, rank, mine, out, reading);
+	emit_gather(b, call, &fold, vrank, root_vrank, rank, mine, reading);
 }
 
 static double reduce_rabenseifner_cost(const struct coll_call *call,
@@ -81,8 +83,8 @@ static double reduce_rabenseifner_cost(const struct coll_call *call,
 	(void)tuning;
 	return symmetric_cost(call, m,
 			      2 * fold.exchanges * m->alpha +
-				      (1 - 1.0 / fold.seats) * n * (2 * m->beta + m->gamma) +
-				      (fold.surplus ? m->alpha + n * (m->beta + m->gamma) : 0));
+				      (1 - 1.0 / fold.vranks) * n * (2 * m->beta + m->gamma) +
+				      (fold.excess ? m->alpha + n * (m->beta + m->gamma) : 0));
 }
 
 const struct coll_algo coll_reduce_rabenseifner = {

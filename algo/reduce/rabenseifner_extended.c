@@ -28,7 +28,7 @@ static void emit_collect(struct coll_build *b, const struct coll_clusters *c,
 			continue;
 		coll_emit_after(b, unread);
 		coll_emit_recv(b, gateway_rank(c, c->mine, lane),
-			       COLL_PLACE(COLL_OUT, offset + part_offset(vector, c->lanes, lane)),
+			       COLL_ADDRESS(COLL_OUT, offset + part_offset(vector, c->lanes, lane)),
 			       n);
 	}
 }
@@ -36,20 +36,20 @@ static void emit_collect(struct coll_build *b, const struct coll_clusters *c,
 /* My lane's part at home, in `sum`, is complete, and goes to the root if I am not it. */
 static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		      const struct coll_call *vector, u32 lane, u64 offset, u64 sum,
-		      const struct coll_part_end *inside)
+		      const struct coll_phase_end *inside)
 {
 	const u32 home = cluster_of(vector, vector->root);
 	const bool root = vector->rank == vector->root;
 	struct coll_call call = call_across(c, vector, COLL_REDUCE);
-	struct coll_part part = {
+	struct coll_phase part = {
 		.rank = coll_lane_ranks(c, lane),
 		.ranks = call.ranks,
 		.in = sum,
-		.out = COLL_PLACE(COLL_OUT, offset + part_offset(vector, c->lanes, lane)),
+		.out = COLL_ADDRESS(COLL_OUT, offset + part_offset(vector, c->lanes, lane)),
 		.after = inside->ready,
 		.recv_after = COLL_NONE,
 	};
-	struct coll_part_end across;
+	struct coll_phase_end across;
 
 	call.count = part_bytes(vector, c->lanes, lane) / vector->element;
 	call.root = home;
@@ -71,7 +71,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 	const u32 lane = is_gateway(c) ? lane_of(c, c->mine, c->index) : c->lanes;
 	const u64 n = lane < c->lanes ? part_bytes(vector, c->lanes, lane) : 0;
 	const u64 sum = coll_emit_scratch(b, n);
-	const struct coll_part_end inside =
+	const struct coll_phase_end inside =
 		coll_emit_reduce_to_lanes(b, c, vector, call_input(vector) + offset, sum);
 	u32 unread = COLL_NONE;
 
@@ -93,7 +93,7 @@ static void reduce_rabenseifner_extended_emit(struct coll_build *b, const struct
 	u32 i;
 
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, call_bytes(call));
+		coll_emit_single_rank(b, call, call_bytes(call));
 		return;
 	}
 	for (i = 0; i < segments; i++) {

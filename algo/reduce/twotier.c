@@ -16,7 +16,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 	const struct coll_clusters c = coll_clusters_make(b, call, tuning);
 	const u32 head = coll_head_index(&c, call, call->root);
 	struct coll_call tier = call_inside(&c, call, COLL_REDUCE);
-	struct coll_part part = {
+	struct coll_phase part = {
 		.rank = cluster_ranks(&c, c.mine),
 		.ranks = tier.ranks,
 		.in = call_input(call),
@@ -24,7 +24,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 		.after = COLL_NONE,
 		.recv_after = COLL_NONE,
 	};
-	struct coll_part_end inside;
+	struct coll_phase_end inside;
 
 	tier.in_place = false;
 	tier.root = head;
@@ -37,7 +37,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 	part.rank = coll_head_ranks(&c, call, call->root);
 	part.ranks = tier.ranks;
 	part.in = part.out;
-	part.out = COLL_PLACE(COLL_OUT, 0);
+	part.out = COLL_ADDRESS(COLL_OUT, 0);
 	part.after = part.recv_after = emit_both(b, inside.ready, inside.sent);
 	coll_emit_phase(b, &coll_reduce_binomial, &tier, &part);
 }

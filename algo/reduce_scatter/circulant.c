@@ -53,7 +53,7 @@ static u32 piece_end(const struct circulant *c, u32 sender, u32 a, u32 b)
 	return reduce_scatter_circulant_cut(c->call, sender, a, b);
 }
 
-static void coll_emit_give(struct coll_build *b, struct circulant *c, u32 half)
+static void coll_emit_exchange_send(struct coll_build *b, struct circulant *c, u32 half)
 {
 	const struct coll_call *call = c->call;
 	const u32 me = call->rank, to = rank_plus(me, half, call->ranks);
@@ -65,18 +65,19 @@ static void coll_emit_give(struct coll_build *b, struct circulant *c, u32 half)
 		end = piece_end(c, me, a, c->left);
 		if (a < c->summed) {
 			coll_emit_after(b, c->sums.ready);
-			coll_emit_send_part(b, to, c->sums.place + run_bytes(call, me, 0, a),
-					    run_bytes(call, me, a, end));
+			coll_emit_send_nonempty(b, to, c->sums.place + run_bytes(call, me, 0, a),
+						run_bytes(call, me, a, end));
 		} else {
-			sent = coll_emit_send_part(b, to, input_place(call, me, a),
-						   run_bytes(call, me, a, end));
+			sent = coll_emit_send_nonempty(b, to, input_place(call, me, a),
+						       run_bytes(call, me, a, end));
 			c->reading[c->readings++] = sent;
 		}
 	}
 }
 
 /* The pieces are the sender's; they come to lie together. Returns after the last. */
-static u32 coll_emit_take(struct coll_build *b, const struct circulant *c, u32 half, u64 theirs)
+static u32 coll_emit_exchange_recv(struct coll_build *b, const struct circulant *c, u32 half,
+				   u64 theirs)
 {
 	const struct coll_call *call = c->call;
 	const u32 from = rank_minus(call->rank, half, call->ranks);
@@ -84,9 +85,9 @@ static u32 coll_emit_take(struct coll_build *b, const struct circulant *c, u32 h
 
 	for (a = half; a < c->left; a = end) {
 		end = piece_end(c, from, a, c->left);
-		received[count++] = coll_emit_recv_part(b, from,
-							theirs + run_bytes(call, from, half, a),
-							run_bytes(call, from, a, end));
+		received[count++] = coll_emit_recv_nonempty(b, from,
+							    theirs + run_bytes(call, from, half, a),
+							    run_bytes(call, from, a, end));
 	}
 	for (i = 0; i < count; i++)
 		coll_emit_after(b, received[i]);
@@ -142,13 +143,13 @@ static void reduce_scatter_circulant_emit(struct coll_build *b, const struct col
 
 	(void)tuning;
 	if (call->ranks == 1)
-		coll_emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_single_rank(b, call, block_bytes(call, 0));
 	while (c.left > 1) {
 		const u32 half = (c.left + 1) / 2, count = c.left - half;
 		const u64 theirs = coll_emit_scratch(b, run_bytes(call, call->rank, 0, count));
-		const u32 received = coll_emit_take(b, &c, half, theirs);
+		const u32 received = coll_emit_exchange_recv(b, &c, half, theirs);
 
-		coll_emit_give(b, &c, half);
+		coll_emit_exchange_send(b, &c, half);
 		if (half == 1)
 			emit_last(b, &c, theirs, received);
 		else

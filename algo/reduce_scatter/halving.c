@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Recursive halving: the seats split into a lower and an upper half, each seat
+ * Recursive halving: the virtual ranks split into a lower and an upper half, each virtual rank
  * gives its opposite what belongs over there, and so on within the halves. With
- * 2^K seats and n bytes in equal blocks K alpha + (1 - 1/2^K) n (beta + gamma);
- * where there are guests, alpha + n beta + n gamma before it, and a block after.
+ * 2^K virtual ranks and n bytes in equal blocks K alpha + (1 - 1/2^K) n (beta + gamma);
+ * where there are excess ranks, alpha + n beta + n gamma before it, and a block after.
  *
- * A guest and its host are neighbours, so a seat's blocks lie together. Farthest
+ * A excess rank and its proxy are neighbours, so a virtual rank's blocks lie together. Farthest
  * first keeps what is sent together too, at the price of the ranks' order.
  */
 #include "algo/common/partial.h"
 
-/* Where the blocks of the seat (the host's and before it its guest's) begin. */
-static u64 seat_offset(const struct coll_call *call, const struct coll_fold *fold, u32 seat)
+/* Where the blocks of the virtual rank (the proxy's and before it its excess rank's) begin. */
+static u64 vrank_offset(const struct coll_call *call, const struct coll_fold *fold, u32 vrank)
 {
-	return block_offset(call, fold_first(fold, seat));
+	return block_offset(call, fold_first(fold, vrank));
 }
 
 static void emit_surplus(struct coll_build *b, const struct coll_call *call)
 {
-	const u32 host = call->rank + 1;
-	u32 sent = coll_emit_send_part(b, host, call_input(call), block_offset(call, call->ranks));
+	const u32 proxy = call->rank + 1;
+	u32 sent = coll_emit_send_nonempty(b, proxy, call_input(call),
+					   block_offset(call, call->ranks));
 
 	if (call->in_place)
 		coll_emit_after(b, sent);
-	coll_emit_recv_part(b, host, COLL_PLACE(COLL_OUT, 0), block_bytes(call, call->rank));
+	coll_emit_recv_nonempty(b, proxy, COLL_ADDRESS(COLL_OUT, 0), block_bytes(call, call->rank));
 }
 
-/* The host's vector and its guest's, summed where the guest's came in. */
+/* The proxy's vector and its excess rank's, summed where the excess rank's came in. */
 static struct coll_partial emit_fold_in(struct coll_build *b, const struct coll_call *call,
-					u32 guest)
+					u32 excess_rank)
 {
 	const u64 n = block_offset(call, call->ranks);
 	struct coll_partial sum = { coll_emit_scratch(b, n), COLL_NONE };
-	u32 received = coll_emit_recv_part(b, guest, sum.place, n);
+	u32 received = coll_emit_recv_nonempty(b, excess_rank, sum.place, n);
 
 	coll_emit_after(b, received);
 	sum.ready = coll_emit_reduce(b, sum.place, sum.place, call_input(call), n);
@@ -40,56 +41,58 @@ static struct coll_partial emit_fold_in(struct coll_build *b, const struct coll_
 }
 
 /*
- * The last step leaves a seat's own blocks: the guest's, which is reduced in
+ * The last step leaves a virtual rank's own blocks: the excess rank's, which is reduced in
  * scratch and sent, and mine, which is reduced into OUT once nobody reads there.
  */
-static void emit_last(struct coll_build *b, const struct coll_call *call, bool has_guest,
+static void emit_last(struct coll_build *b, const struct coll_call *call, bool is_proxy,
 		      u64 theirs, u32 received, struct coll_partial mine, u32 reading)
 {
 	const u64 n = block_bytes(call, call->rank);
-	u64 guests = has_guest ? block_bytes(call, call->rank - 1) : 0;
+	u64 excess_bytes = is_proxy ? block_bytes(call, call->rank - 1) : 0;
 	u32 reduced = mine.ready;
 
-	if (guests) {
+	if (excess_bytes) {
 		coll_emit_after(b, mine.ready);
 		coll_emit_after(b, received);
-		reduced = coll_emit_reduce(b, theirs, theirs, mine.place, guests);
+		reduced = coll_emit_reduce(b, theirs, theirs, mine.place, excess_bytes);
 		coll_emit_after(b, reduced);
-		coll_emit_send(b, call->rank - 1, theirs, guests);
+		coll_emit_send(b, call->rank - 1, theirs, excess_bytes);
 	}
 	coll_emit_after(b, reduced);
 	coll_emit_after(b, received);
 	coll_emit_after(b, reading);
-	coll_emit_reduce_out(b, theirs + guests, mine.place + guests, theirs + guests, n);
+	coll_emit_reduce_out(b, theirs + excess_bytes, mine.place + excess_bytes,
+			     theirs + excess_bytes, n);
 }
 
-static void emit_seat(struct coll_build *b, const struct coll_call *call,
-		      const struct coll_fold *fold)
+static void emit_virtual_rank(struct coll_build *b, const struct coll_call *call,
+			      const struct coll_fold *fold)
 {
-	const u32 seat = fold_seat(fold, call->rank);
-	const bool has_guest = fold_has_guest(fold, seat);
+	const u32 vrank = fold_virtual_rank(fold, call->rank);
+	const bool is_proxy = fold_is_proxy(fold, vrank);
 	struct coll_partial mine = partial_input(call);	/* offsets as in the whole vector */
 	u32 reading = COLL_NONE, i = fold->exchanges;
 
-	if (has_guest)
-		mine = emit_fold_in(b, call, fold_guest(seat));
+	if (is_proxy)
+		mine = emit_fold_in(b, call, fold_excess_rank(vrank));
 	while (i--) {
-		const u32 partner = seat ^ 1u << i, kept = seat >> i << i, sent = kept ^ 1u << i;
-		const u64 from = seat_offset(call, fold, kept);
-		const u64 n = seat_offset(call, fold, kept + (1u << i)) - from;
-		const u64 out_from = seat_offset(call, fold, sent);
-		const u64 out_n = seat_offset(call, fold, sent + (1u << i)) - out_from;
+		const u32 partner = vrank ^ 1u << i, kept = vrank >> i << i, sent = kept ^ 1u << i;
+		const u64 from = vrank_offset(call, fold, kept);
+		const u64 n = vrank_offset(call, fold, kept + (1u << i)) - from;
+		const u64 out_from = vrank_offset(call, fold, sent);
+		const u64 out_n = vrank_offset(call, fold, sent + (1u << i)) - out_from;
 		const u64 theirs = coll_emit_scratch(b, n);
-		u32 received = coll_emit_recv_part(b, fold_rank(fold, partner), theirs, n), gone;
+		u32 received = coll_emit_recv_nonempty(b, fold_rank(fold, partner), theirs, n),
+		    gone;
 
 		coll_emit_after(b, mine.ready);
-		gone = coll_emit_send_part(b, fold_rank(fold, partner), mine.place + out_from,
-					   out_n);
+		gone = coll_emit_send_nonempty(b, fold_rank(fold, partner), mine.place + out_from,
+					       out_n);
 		if (call->in_place && mine.ready == COLL_NONE)	/* it is still the input */
 			reading = gone;
 		if (!i) {
 			mine.place += from;
-			emit_last(b, call, has_guest, theirs, received, mine, reading);
+			emit_last(b, call, is_proxy, theirs, received, mine, reading);
 			return;
 		}
 		coll_emit_after(b, mine.ready);
@@ -106,11 +109,11 @@ static void reduce_scatter_halving_emit(struct coll_build *b, const struct coll_
 
 	(void)tuning;
 	if (call->ranks == 1)
-		coll_emit_alone(b, call, block_bytes(call, 0));
-	else if (fold_is_guest(&fold, call->rank))
+		coll_emit_single_rank(b, call, block_bytes(call, 0));
+	else if (fold_is_excess(&fold, call->rank))
 		emit_surplus(b, call);
 	else
-		emit_seat(b, call, &fold);
+		emit_virtual_rank(b, call, &fold);
 }
 
 static double reduce_scatter_halving_cost(const struct coll_call *call,
@@ -123,10 +126,10 @@ static double reduce_scatter_halving_cost(const struct coll_call *call,
 	(void)tuning;
 	return symmetric_cost(call, m,
 			      fold.exchanges * m->alpha +
-				      (1 - 1.0 / fold.seats) * n * (m->beta + m->gamma) +
-				      (fold.surplus ? 2 * m->alpha + n * (m->beta + m->gamma) +
-							      n / call->ranks * m->beta
-						    : 0));
+				      (1 - 1.0 / fold.vranks) * n * (m->beta + m->gamma) +
+				      (fold.excess ? 2 * m->alpha + n * (m->beta + m->gamma) +
+							     n / call->ranks * m->beta
+						   : 0));
 }
 
 const struct coll_algo coll_reduce_scatter_halving = {

@@ -18,8 +18,8 @@ static u32 emit_sends(struct coll_build *b, const struct coll_call *call)
 		const u32 to = rank_plus(call->rank, k, call->ranks);
 
 		coll_emit_after(b, sent);
-		sent = coll_emit_send_part(b, to, call_input(call) + block_offset(call, to),
-					   block_bytes(call, to));
+		sent = coll_emit_send_nonempty(b, to, call_input(call) + block_offset(call, to),
+					       block_bytes(call, to));
 	}
 	return sent;
 }
@@ -47,7 +47,7 @@ static void reduce_scatter_pairwise_emit(struct coll_build *b, const struct coll
 
 	(void)tuning;
 	if (ranks == 1) {
-		coll_emit_alone(b, call, n);
+		coll_emit_single_rank(b, call, n);
 		return;
 	}
 	sent = emit_sends(b, call);

@@ -85,12 +85,12 @@ static void emit_pack_all(struct coll_build *b, struct reduce_scatter_segment *s
 }
 
 /* My lane's sums over my cluster, to `sum`; of no gateway nothing. */
-static struct coll_part_end emit_inside(struct coll_build *b,
-					const struct reduce_scatter_segment *s, u64 sum)
+static struct coll_phase_end emit_inside(struct coll_build *b,
+					 const struct reduce_scatter_segment *s, u64 sum)
 {
 	const struct coll_clusters *c = s->c;
 	struct coll_call inside = call_inside(c, s->call, COLL_REDUCE_SCATTER);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
 		.in = s->all,
@@ -116,7 +116,7 @@ static u32 emit_across(struct coll_build *b, const struct reduce_scatter_segment
 {
 	const struct coll_clusters *c = s->c;
 	struct coll_call across = call_across(c, s->call, COLL_REDUCE_SCATTER);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = coll_lane_ranks(c, lane),
 		.ranks = across.ranks,
 		.in = sum,
@@ -142,13 +142,13 @@ static void emit_hand_out(struct coll_build *b, const struct reduce_scatter_segm
 	const struct coll_call *call = s->call;
 	const u32 *rank = cluster_ranks(c, c->mine);
 	const u64 own = elements_of(s, call->rank) * call->element;
-	const u64 out = COLL_PLACE(COLL_OUT, start_of(s, call->rank) * call->element);
+	const u64 out = COLL_ADDRESS(COLL_OUT, start_of(s, call->rank) * call->element);
 	u32 i;
 
 	if (!is_gateway(c)) {
 		if (call->in_place)
 			coll_emit_after(b, s->unread);
-		coll_emit_recv_part(b, gateway_rank(c, c->mine, lane), out, own);
+		coll_emit_recv_nonempty(b, gateway_rank(c, c->mine, lane), out, own);
 		return;
 	}
 	for (i = lane_first(c, c->mine, lane); i <= c->index; i++) {
@@ -171,8 +171,8 @@ static void emit_segment(struct coll_build *b, struct reduce_scatter_segment *s)
 {
 	const struct coll_clusters *c = s->c;
 	const u32 lane = lane_of(c, c->mine, c->index);
-	u64 sum = COLL_PLACE(COLL_SCRATCH, 0), mine = sum, lanes = 0;
-	struct coll_part_end inside;
+	u64 sum = COLL_ADDRESS(COLL_SCRATCH, 0), mine = sum, lanes = 0;
+	struct coll_phase_end inside;
 	u32 ready = COLL_NONE, k;
 
 	if (is_gateway(c)) {
@@ -213,7 +213,7 @@ static void reduce_scatter_rabenseifner_extended_emit(struct coll_build *b,
 	u32 packed[SEGMENTS_HERE], i;
 
 	if (call->ranks == 1) {
-		coll_emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_single_rank(b, call, block_bytes(call, 0));
 		return;
 	}
 	for (s.part = 0; s.part < s.parts; s.part++) {

@@ -16,16 +16,16 @@ static void reduce_scatter_ring_emit(struct coll_build *b, const struct coll_cal
 
 	(void)tuning;
 	if (ranks == 1) {
-		coll_emit_alone(b, call, block_bytes(call, 0));
+		coll_emit_single_rank(b, call, block_bytes(call, 0));
 		return;
 	}
-	first = coll_emit_send_part(b, right, input + block_offset(call, left),
-				    block_bytes(call, left));
+	first = coll_emit_send_nonempty(b, right, input + block_offset(call, left),
+					block_bytes(call, left));
 	for (k = 2; k <= ranks; k++) {
 		const u32 block = rank_minus(call->rank, k, ranks);
 		const u64 own = input + block_offset(call, block), n = block_bytes(call, block);
 		const u64 sum = coll_emit_scratch(b, n);
-		u32 received = coll_emit_recv_part(b, left, sum, n);
+		u32 received = coll_emit_recv_nonempty(b, left, sum, n);
 
 		/* In a row, so that the last one finds nobody reading OUT. */
 		coll_emit_after(b, reduced);
@@ -38,7 +38,7 @@ static void reduce_scatter_ring_emit(struct coll_build *b, const struct coll_cal
 		}
 		reduced = coll_emit_reduce(b, sum, sum, own, n);
 		coll_emit_after(b, reduced);
-		coll_emit_send_part(b, right, sum, n);
+		coll_emit_send_nonempty(b, right, sum, n);
 	}
 }
 

@@ -368,8 +368,8 @@ double coll_redundancy_cost(const struct coll_call *call, struct coll_redundancy
 {
 	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
-	const u32 messages = fold.exchanges + (fold.surplus ? 2 : 0);
-	const u32 redundant = with.exchanges * (with.relays + (fold.surplus ? 2 : 1));
+	const u32 messages = fold.exchanges + (fold.excess ? 2 : 0);
+	const u32 redundant = with.exchanges * (with.relays + (fold.excess ? 2 : 1));
 
 	return symmetric_cost(call, m,
 			      messages * (way_of(call, m) + n * m->gamma) +

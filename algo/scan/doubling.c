@@ -22,7 +22,7 @@ static bool has_above(const struct coll_call *call, u32 distance)
 static void emit_scan(struct coll_build *b, const struct coll_call *call,
 		      const struct coll_tuning *tuning)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	struct coll_partial sum = partial_input(call);
 	u32 distance, first = COLL_NONE;	/* the send that reads my input */
 
@@ -85,7 +85,7 @@ static void add_without(struct coll_build *b, struct exscan *x, u32 distance,
 			struct coll_partial below)
 {
 	const bool last = !has_below(x->call, 2 * distance);
-	const u64 n = call_bytes(x->call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(x->call), out = COLL_ADDRESS(COLL_OUT, 0);
 
 	if (distance == 1)
 		x->without = below;
@@ -119,7 +119,7 @@ static void emit_exscan(struct coll_build *b, const struct coll_call *call,
 
 	(void)tuning;
 	for (distance = 1; distance < call->ranks; distance *= 2) {
-		struct coll_partial below = { COLL_PLACE(COLL_OUT, 0), COLL_NONE };
+		struct coll_partial below = { COLL_ADDRESS(COLL_OUT, 0), COLL_NONE };
 		u32 sent;
 
 		if (has_below(call, distance)) {

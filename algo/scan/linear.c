@@ -25,7 +25,7 @@ static bool has_above(const struct coll_call *call)
 static void emit_scan_segment(struct coll_build *b, const struct coll_call *call, u64 offset,
 			      u64 bytes)
 {
-	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
+	const u64 own = call_input(call) + offset, out = COLL_ADDRESS(COLL_OUT, offset);
 	const u64 below = call->rank ? coll_emit_scratch(b, bytes) : own;
 	const u32 received = emit_below(b, call, below, bytes);
 	struct coll_partial sum = { own, COLL_NONE };
@@ -47,7 +47,7 @@ static void emit_scan_segment(struct coll_build *b, const struct coll_call *call
 static void emit_exscan_segment(struct coll_build *b, const struct coll_call *call, u64 offset,
 				u64 bytes)
 {
-	const u64 own = call_input(call) + offset, out = COLL_PLACE(COLL_OUT, offset);
+	const u64 own = call_input(call) + offset, out = COLL_ADDRESS(COLL_OUT, offset);
 	const bool detour = call->rank && call->in_place && has_above(call);
 	const u64 below = detour ? coll_emit_scratch(b, bytes) : out;
 	const u32 received = emit_below(b, call, below, bytes);

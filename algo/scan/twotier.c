@@ -19,7 +19,7 @@ struct scan_tiers {
 	bool has_mine;		/* ... unless this is the exscan's first rank */
 	u64 total;		/* last: my cluster's sum */
 	u64 lower;		/* the sum of all lower clusters */
-	struct coll_part_end inside;
+	struct coll_phase_end inside;
 };
 
 static const u32 *last_ranks(const struct coll_clusters *c)
@@ -35,7 +35,7 @@ static void emit_inside(struct coll_build *b, struct scan_tiers *t)
 {
 	const bool exscan = t->call->collective == COLL_EXSCAN;
 	struct coll_call call = call_inside(&t->c, t->call, t->call->collective);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(&t->c, t->c.mine),
 		.ranks = call.ranks,
 		.in = call_input(t->call),
@@ -64,7 +64,7 @@ static void emit_inside(struct coll_build *b, struct scan_tiers *t)
 static u32 emit_across(struct coll_build *b, const struct scan_tiers *t)
 {
 	struct coll_call call = call_across(&t->c, t->call, COLL_EXSCAN);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = last_ranks(&t->c),
 		.ranks = call.ranks,
 		.in = t->total,
@@ -72,7 +72,7 @@ static u32 emit_across(struct coll_build *b, const struct scan_tiers *t)
 		.after = t->inside.ready,
 		.recv_after = COLL_NONE,
 	};
-	struct coll_part_end end;
+	struct coll_phase_end end;
 
 	call.in_place = false;
 	end = coll_emit_phase(b, &coll_exscan_doubling, &call, &part);
@@ -82,14 +82,14 @@ static u32 emit_across(struct coll_build *b, const struct scan_tiers *t)
 static u32 emit_spread(struct coll_build *b, const struct scan_tiers *t, u32 after)
 {
 	struct coll_call call = call_inside(&t->c, t->call, COLL_BCAST);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(&t->c, t->c.mine),
 		.ranks = call.ranks,
 		.out = t->lower,
 		.after = after,
 		.recv_after = COLL_NONE,
 	};
-	struct coll_part_end end;
+	struct coll_phase_end end;
 
 	call.root = call.ranks - 1;
 	end = coll_emit_phase(b, coll_bcast_inside(&call), &call, &part);
@@ -99,7 +99,7 @@ static u32 emit_spread(struct coll_build *b, const struct scan_tiers *t, u32 aft
 static void scan_twotier_emit(struct coll_build *b, const struct coll_call *call,
 			      const struct coll_tuning *tuning)
 {
-	const u64 n = call_bytes(call), out = COLL_PLACE(COLL_OUT, 0);
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
 	struct scan_tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,

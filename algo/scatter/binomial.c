@@ -26,8 +26,8 @@ static void emit_root(struct coll_build *b, const struct coll_call *call)
 		coll_emit_send_blocks(b, call, &area, child, child, size, packed);
 	}
 	if (!call->in_place && mine)
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0),
-			       COLL_PLACE(COLL_IN, block_offset(call, call->rank)), mine);
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 0),
+			       COLL_ADDRESS(COLL_IN, block_offset(call, call->rank)), mine);
 }
 
 /* Receives the blocks of my subtree to `to`: two messages at most. */
@@ -63,7 +63,7 @@ static void after_all(struct coll_build *b, const u32 *ops, u32 count)
 static void emit_node(struct coll_build *b, const struct coll_call *call, u32 relative)
 {
 	const u32 p = call->ranks, size = tree_size(relative, p);
-	const u64 out = COLL_PLACE(COLL_OUT, 0), mine = call_bytes(call);
+	const u64 out = COLL_ADDRESS(COLL_OUT, 0), mine = call_bytes(call);
 	u32 received[2], count, m;
 	u64 held;
 

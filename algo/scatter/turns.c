@@ -26,11 +26,11 @@ static void emit_receiver(struct coll_build *b, const struct coll_clusters *c,
 
 	if (!call_bytes(call))
 		return;
-	come = coll_emit_recv(b, call->root, COLL_PLACE(COLL_OUT, 0), call_bytes(call));
+	come = coll_emit_recv(b, call->root, COLL_ADDRESS(COLL_OUT, 0), call_bytes(call));
 	if (!scatter_turns_answers(c, call, c->mine))
 		return;
 	coll_emit_after(b, come);
-	coll_emit_send(b, call->root, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_send(b, call->root, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 }
 
 static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
@@ -45,10 +45,10 @@ static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		if (rank[i] == call->root || !bytes)
 			continue;
 		coll_emit_after(b, done);
-		done = coll_emit_send(b, rank[i], COLL_PLACE(COLL_IN, block_offset(call, rank[i])),
-				      bytes);
+		done = coll_emit_send(b, rank[i],
+				      COLL_ADDRESS(COLL_IN, block_offset(call, rank[i])), bytes);
 		if (scatter_turns_answers(c, call, cluster))
-			done = coll_emit_recv(b, rank[i], COLL_PLACE(COLL_SCRATCH, 0), 0);
+			done = coll_emit_recv(b, rank[i], COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 	}
 }
 
@@ -71,8 +71,8 @@ static void scatter_turns_emit(struct coll_build *b, const struct coll_call *cal
 	for (lane = 0; lane < NEAR_LANES; lane++)
 		emit_lane(b, &c, call, c.mine, lane, NEAR_LANES);
 	if (!call->in_place && own)
-		coll_emit_copy(b, COLL_PLACE(COLL_OUT, 0),
-			       COLL_PLACE(COLL_IN, block_offset(call, call->rank)), own);
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 0),
+			       COLL_ADDRESS(COLL_IN, block_offset(call, call->rank)), own);
 }
 
 static double scatter_turns_cost(const struct coll_call *call, const struct coll_tuning *tuning,

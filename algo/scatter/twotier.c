@@ -33,7 +33,7 @@ static u64 emit_pack_cluster(struct coll_build *b, const struct scatter_tiers *t
 			continue;
 		coll_emit_after(b, *ready);
 		*ready = coll_emit_copy(b, t->base + t->c.before[i] * call->element,
-					COLL_PLACE(COLL_IN, block_offset(call, rank)),
+					COLL_ADDRESS(COLL_IN, block_offset(call, rank)),
 					block_bytes(call, rank));
 	}
 	return t->base + t->c.before[t->c.first[cluster]] * call->element;
@@ -61,11 +61,11 @@ static void emit_inside(struct coll_build *b, const struct scatter_tiers *t, u32
 	const struct coll_clusters *c = &t->c;
 	const bool v = t->call->collective == COLL_SCATTERV;
 	const struct coll_call inside = coll_call_inside_v(c, t->call, head);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = cluster_ranks(c, c->mine),
 		.ranks = inside.ranks,
 		.in = place,
-		.out = COLL_PLACE(COLL_OUT, 0),
+		.out = COLL_ADDRESS(COLL_OUT, 0),
 		.after = ready,
 		.recv_after = COLL_NONE,
 	};
@@ -79,7 +79,7 @@ static void scatter_twotier_emit(struct coll_build *b, const struct coll_call *c
 	struct scatter_tiers t = {
 		.c = coll_clusters_make(b, call, tuning),
 		.call = call,
-		.base = COLL_PLACE(COLL_IN, 0),
+		.base = COLL_ADDRESS(COLL_IN, 0),
 	};
 	const bool root = call->rank == call->root;
 	const u32 head = coll_head_index(&t.c, call, call->root);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "text.h"
-#include "core/text_said.h"
+#include "core/text_parsed.h"
 
 #define SECOND 1000000000ull
 
@@ -87,7 +87,7 @@ static bool read_word(const char *text, const char *const *words, u8 *number)
 
 static bool read_number(const char *text, u64 most, u64 *number)
 {
-	return coll_said_number(text, strlen(text), most, number);
+	return coll_parse_number(text, strlen(text), most, number);
 }
 
 static bool read_u32(const char *text, u32 *number)
@@ -222,7 +222,7 @@ static int read_pair(struct noise_reading *reading, char *pair, struct coll_text
 	if (k == KEYS)
 		return refuse_key(pair, error);
 	if (!read_value(reading, k, value))
-		return coll_said_wrong(error, "%s '%s' is not %s", pair, value, valid[k]);
+		return coll_parse_error(error, "%s '%s' is not %s", pair, value, valid[k]);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ static int read_pairs(struct noise_reading *reading, char *text, struct coll_tex
 
 	if (reading->said->model.arrival == COLL_NOISE_REPLAY) {
 		if (!pair || !read_file(pair, reading))
-			return coll_said_wrong(error, "replay needs a file: replay:FILE");
+			return coll_parse_error(error, "replay needs a file: replay:FILE");
 		pair = strtok_r(NULL, ",", &save);
 	}
 	for (; pair && !wrong; pair = strtok_r(NULL, ",", &save))
@@ -249,7 +249,7 @@ static int read_table(struct noise_reading *reading, struct coll_text_error *err
 	int wrong;
 
 	if (!reading->file && reading->cpu != COLL_NONE)
-		return coll_said_wrong(error, "cpu chooses from a file; there is none");
+		return coll_parse_error(error, "cpu chooses from a file; there is none");
 	if (!reading->file)
 		return 0;
 	wrong = coll_noise_read_spans(reading->file, reading->cpu, &said->table, &said->spans,
@@ -275,17 +275,17 @@ static int read_model(struct noise_reading *reading, char *text, struct coll_tex
 	if (*rest)
 		*rest++ = 0;
 	if (!read_word(text, arrivals, &said->model.arrival))
-		return coll_said_wrong(error, "'%s' is not periodic, poisson or replay", text);
+		return coll_parse_error(error, "'%s' is not periodic, poisson or replay", text);
 	wrong = read_pairs(reading, rest, error);
 	if (!wrong)
 		wrong = read_table(reading, error);
 	plan = coll_noise_said_plan(said);
 	if (!wrong && !said->model.period)
-		wrong = coll_said_wrong(error, "needs period or rate");
+		wrong = coll_parse_error(error, "needs period or rate");
 	else if (!wrong && !said->model.duration && said->model.length != COLL_NOISE_TABLE)
-		wrong = coll_said_wrong(error, "needs duration");
+		wrong = coll_parse_error(error, "needs duration");
 	else if (!wrong && coll_noise_check(&plan, &reason))
-		wrong = coll_said_wrong(error, "%s", reason);
+		wrong = coll_parse_error(error, "%s", reason);
 	return wrong;
 }
 

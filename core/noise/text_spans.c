@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "text.h"
-#include "core/text_said.h"
+#include "core/text_parsed.h"
 
 struct noise_spans {
 	struct coll_noise_span *span;
@@ -20,7 +20,7 @@ static int noise_text_spans_add(struct noise_spans *spans, u64 start, u64 durati
 	struct coll_noise_span *more;
 
 	if (spans->count == COLL_NOISE_SPANS_MAX)
-		return coll_said_wrong(error, "more than %u events", COLL_NOISE_SPANS_MAX);
+		return coll_parse_error(error, "more than %u events", COLL_NOISE_SPANS_MAX);
 	if (!(spans->count & (spans->count - 1))) {
 		more = realloc(spans->span, (2 * (size_t)spans->count + 1) * sizeof(*more));
 		if (!more)
@@ -49,10 +49,11 @@ static int read_pair(struct noise_spans *spans, const char *line, struct coll_te
 	u64 start, duration;
 
 	if (!coll_noise_pair(line, &start, &duration) || duration > COLL_NOISE_DURATION_MAX)
-		return coll_said_wrong(error, "line %u is not 'start_ns duration_ns'", error->line);
+		return coll_parse_error(error, "line %u is not 'start_ns duration_ns'",
+					error->line);
 	if (spans->count && start < spans->span[spans->count - 1].start)
-		return coll_said_wrong(error, "line %u starts before the one above it",
-				       error->line);
+		return coll_parse_error(error, "line %u starts before the one above it",
+					error->line);
 	return noise_text_spans_add(spans, start, duration, error);
 }
 
@@ -61,8 +62,8 @@ static int add_traced(struct noise_spans *spans, const struct coll_noise_traced 
 		      struct coll_text_error *error)
 {
 	if (traced->duration > COLL_NOISE_DURATION_MAX)
-		return coll_said_wrong(error, "line %u: longer than %llu ns", error->line,
-				       COLL_NOISE_DURATION_MAX);
+		return coll_parse_error(error, "line %u: longer than %llu ns", error->line,
+					COLL_NOISE_DURATION_MAX);
 	if (traced->cause == COLL_NOISE_HARDWARE && traced->interference)
 		return 0;
 	return noise_text_spans_wanted(spans, traced->cpu) ?
@@ -102,8 +103,8 @@ static int read_text(struct noise_spans *spans, FILE *file, struct coll_text_err
 		found = coll_noise_line_is_empty(line) ? 0 : coll_noise_traced(line, &traced);
 		osnoise |= found;
 		if (found < 0)
-			wrong = coll_said_wrong(error, "line %u has no 'start S.NS duration NS ns'",
-						error->line);
+			wrong = coll_parse_error(
+				error, "line %u has no 'start S.NS duration NS ns'", error->line);
 		else if (found)
 			wrong = add_traced(spans, &traced, error);
 		else if (!osnoise && !coll_noise_line_is_empty(line))
@@ -118,7 +119,7 @@ static int read_text(struct noise_spans *spans, FILE *file, struct coll_text_err
 
 static int cut_short(struct coll_text_error *error)
 {
-	return coll_said_wrong(error, "the capture is cut short");
+	return coll_parse_error(error, "the capture is cut short");
 }
 
 /* The entry of the CPU that is wanted. */
@@ -148,8 +149,8 @@ static int read_capture(struct noise_spans *spans, FILE *file, struct coll_text_
 	if (fread(&head, sizeof(head), 1, file) != 1)
 		return cut_short(error);
 	if (head.version != COLL_NOISE_VERSION || head.sources > COLL_NOISE_SPANS_MAX)
-		return coll_said_wrong(error, "a capture of version %u; valid: %u", head.version,
-				       COLL_NOISE_VERSION);
+		return coll_parse_error(error, "a capture of version %u; valid: %u", head.version,
+					COLL_NOISE_VERSION);
 	wrong = find_cpu(spans, file, head.cpus, &cpu, error);
 	if (!wrong && fseek(file, head.sources * sizeof(struct coll_noise_source), SEEK_CUR))
 		wrong = cut_short(error);
@@ -158,8 +159,8 @@ static int read_capture(struct noise_spans *spans, FILE *file, struct coll_text_
 			wrong = cut_short(error);
 		else if (event.cpu == spans->cpu &&
 			 (event.start < cpu.first || event.start >> 62 || event.duration >> 62))
-			wrong = coll_said_wrong(error, "event %llu is outside the time watched",
-						(unsigned long long)i);
+			wrong = coll_parse_error(error, "event %llu is outside the time watched",
+						 (unsigned long long)i);
 		else if (event.cpu == spans->cpu)
 			wrong = noise_text_spans_add(spans, event.start - cpu.first, event.duration,
 						     error);
@@ -188,14 +189,14 @@ int coll_noise_read_spans(const char *path, u32 cpu, struct coll_noise_span **ta
 	int wrong;
 
 	if (!file)
-		return coll_said_wrong(error, "cannot read %s: %s", path, strerror(errno));
+		return coll_parse_error(error, "cannot read %s: %s", path, strerror(errno));
 	wrong = is_capture(file) ? read_capture(&spans, file, error) :
 				   read_text(&spans, file, error);
 	fclose(file);
 	if (!wrong && !spans.count && cpu != COLL_NONE)
-		wrong = coll_said_wrong(error, "%s has no events of CPU %u", path, cpu);
+		wrong = coll_parse_error(error, "%s has no events of CPU %u", path, cpu);
 	else if (!wrong && !spans.count)
-		wrong = coll_said_wrong(error, "%s has no events", path);
+		wrong = coll_parse_error(error, "%s has no events", path);
 	if (wrong) {
 		free(spans.span);
 		return wrong;

@@ -69,9 +69,9 @@ static void load_note_touched(struct kcoll_loaded *loaded)
 	for (i = 0; i < loaded->schedule->ops; i++) {
 		loaded->sends += ops[i].kind == COLL_OP_SEND;
 		if (ops[i].kind == COLL_OP_REDUCE)
-			loaded->touched |= 1u << COLL_PLACE_BUFFER(ops[i].result) |
-					   1u << COLL_PLACE_BUFFER(ops[i].left) |
-					   1u << COLL_PLACE_BUFFER(ops[i].right);
+			loaded->touched |= 1u << COLL_ADDRESS_BUFFER(ops[i].result) |
+					   1u << COLL_ADDRESS_BUFFER(ops[i].left) |
+					   1u << COLL_ADDRESS_BUFFER(ops[i].right);
 	}
 }
 

@@ -19,9 +19,9 @@ enum {
 
 static void *op_address(const struct kcoll_run *run, u64 place)
 {
-	u32 buffer = COLL_PLACE_BUFFER(place);
+	u32 buffer = COLL_ADDRESS_BUFFER(place);
 
-	return run->buffer[buffer]->address + run->offset[buffer] + COLL_PLACE_OFFSET(place);
+	return run->buffer[buffer]->address + run->offset[buffer] + COLL_ADDRESS_OFFSET(place);
 }
 
 /* In sections: the thread may be preempted between them. */
@@ -47,10 +47,10 @@ static void op_reduce(struct kcoll_run *run, const struct coll_op *op)
 /* The piece of a page that begins at `place`, at most `bytes` bytes. */
 static struct bio_vec op_piece(const struct kcoll_run *run, u64 place, u64 bytes)
 {
-	u32 buffer = COLL_PLACE_BUFFER(place);
+	u32 buffer = COLL_ADDRESS_BUFFER(place);
 	struct bio_vec piece;
 
-	kcoll_memory_bvecs(run->buffer[buffer], run->offset[buffer] + COLL_PLACE_OFFSET(place),
+	kcoll_memory_bvecs(run->buffer[buffer], run->offset[buffer] + COLL_ADDRESS_OFFSET(place),
 			   &bytes, &piece, 1);
 	return piece;
 }
@@ -78,7 +78,7 @@ static int op_send(struct kcoll_run *run, u32 index, const struct coll_op *op)
 	struct kcoll_loaded *loaded = run->loaded;
 	struct kcoll_link *link = loaded->links[op->peer];
 	struct kcoll_sending *sending = &run->sends[run->send_of[index]];
-	const u32 buffer = COLL_PLACE_BUFFER(op->left);
+	const u32 buffer = COLL_ADDRESS_BUFFER(op->left);
 
 	if (kcoll_link_ended(link))
 		return op->flags & COLL_OPTIONAL ? COLL_OP_BEGUN : -ECONNRESET;
@@ -91,7 +91,7 @@ static int op_send(struct kcoll_run *run, u32 index, const struct coll_op *op)
 		.bytes = op->bytes,
 	};
 	sending->buffer = run->buffer[buffer];
-	sending->offset = run->offset[buffer] + COLL_PLACE_OFFSET(op->left);
+	sending->offset = run->offset[buffer] + COLL_ADDRESS_OFFSET(op->left);
 	loaded->group->device->counters.sends++;
 	run->in_flight++;
 	kcoll_link_send(link, sending);
@@ -101,9 +101,9 @@ static int op_send(struct kcoll_run *run, u32 index, const struct coll_op *op)
 const struct kcoll_memory *kcoll_op_target(const struct kcoll_run *run, u32 index, u64 *offset)
 {
 	const u64 place = coll_ops(run->loaded->schedule)[index].result;
-	const u32 buffer = COLL_PLACE_BUFFER(place);
+	const u32 buffer = COLL_ADDRESS_BUFFER(place);
 
-	*offset = run->offset[buffer] + COLL_PLACE_OFFSET(place);
+	*offset = run->offset[buffer] + COLL_ADDRESS_OFFSET(place);
 	return run->buffer[buffer];
 }
 

@@ -33,20 +33,20 @@ static int receive_match(struct kcoll_link *link, struct kcoll_run *run, u32 *op
 	int match;
 
 	if (group->error)
-		return COLL_MATCH_LATE;
+		return COLL_MATCH_STALE;
 	if (run && !run->completed) {
 		if (header->hash != run->loaded->hash)
 			return -EPROTO;
 		match = coll_match(&run->step, link->rank, header->slot, header->bytes, op);
 		if (match < 0 || run->arrived[*op] ||
-		    (match == COLL_MATCH_EARLY && header->offset) ||
+		    (match == COLL_MATCH_UNEXPECTED && header->offset) ||
 		    (match == COLL_MATCH_POSTED && run->got[*op] != header->offset))
 			return -EPROTO;
 		return match;
 	}
 	if ((s32)(header->run - group->next_run) < 0)
-		return COLL_MATCH_LATE;
-	return header->offset ? -EPROTO : COLL_MATCH_EARLY;
+		return COLL_MATCH_STALE;
+	return header->offset ? -EPROTO : COLL_MATCH_UNEXPECTED;
 }
 
 static bool receive_data(struct kcoll_link *link)
@@ -62,7 +62,7 @@ static bool receive_data(struct kcoll_link *link)
 		receive_protocol_error(link);
 		return true;
 	}
-	if (match == COLL_MATCH_EARLY)
+	if (match == COLL_MATCH_UNEXPECTED)
 		return receive_unexpected(link);
 	if (match == COLL_MATCH_POSTED) {
 		target = kcoll_op_target(run, op, &offset);

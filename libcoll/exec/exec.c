@@ -81,7 +81,7 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 
 uint8_t *coll_exec_place(const struct coll_exec *exec, uint64_t place)
 {
-	return exec->buffer[COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
+	return exec->buffer[COLL_ADDRESS_BUFFER(place)] + COLL_ADDRESS_OFFSET(place);
 }
 
 /* ---- looking up --------------------------------------------------------- */

@@ -46,7 +46,7 @@ static void receive_begin(struct coll_link *link)
 	struct coll_exec *exec = coll_exec_find(group, header->run);
 	const bool any_order = link->whole->streams, begun = header->offset || any_order;
 	uint32_t op;
-	int match = COLL_MATCH_LATE;
+	int match = COLL_MATCH_STALE;
 
 	link->early = begun ? coll_early_begun(link) : NULL;
 	if (link->early) {
@@ -54,7 +54,7 @@ static void receive_begin(struct coll_link *link)
 		return;
 	}
 	if (group->state != GROUP_OK || group->freed) {
-		match = COLL_MATCH_LATE;
+		match = COLL_MATCH_STALE;
 	} else if (exec && !exec->over) {
 		if (header->hash != exec->planned->hash) {
 			coll_group_mismatch(link);
@@ -62,14 +62,14 @@ static void receive_begin(struct coll_link *link)
 		}
 		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
 		if (match < 0 || exec->arrived[op] ||
-		    (match == COLL_MATCH_EARLY && header->offset && !any_order) ||
+		    (match == COLL_MATCH_UNEXPECTED && header->offset && !any_order) ||
 		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
 			coll_group_fail(group, -EPROTO, link->rank, group->rank,
 					"sent a message that the schedule does not have");
 			return;
 		}
 	} else if ((int32_t)(header->run - group->next_run) >= 0) {
-		match = header->offset && !any_order ? COLL_MATCH_LATE : COLL_MATCH_EARLY;
+		match = header->offset && !any_order ? COLL_MATCH_STALE : COLL_MATCH_UNEXPECTED;
 	} else if (differs_late(group, header)) {
 		coll_group_mismatch(link);
 		return;
@@ -80,7 +80,7 @@ static void receive_begin(struct coll_link *link)
 		link->target = coll_exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
 			       header->offset;
 		exec->in_flight++;
-	} else if (match == COLL_MATCH_EARLY) {
+	} else if (match == COLL_MATCH_UNEXPECTED) {
 		receive_unexpected(link);
 	} else {
 		group->context->counters.stale++;

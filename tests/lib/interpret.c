@@ -214,7 +214,7 @@ static const struct coll_op *op_of(const struct interpret_rank *rank, u32 op)
 
 static void *interpret_address(const struct interpret_rank *rank, u64 place)
 {
-	return rank->buffer[COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place);
+	return rank->buffer[COLL_ADDRESS_BUFFER(place)] + COLL_ADDRESS_OFFSET(place);
 }
 
 /* Remembers what a message carries, and spoils the place where one will come. */
@@ -286,10 +286,10 @@ static int interpret_deliver(struct interpret *world, struct interpret_rank *fro
 			" what that expects",
 			from->schedule->rank, world->ranks, send->slot,
 			(unsigned long long)send->bytes, index, to);
-	if (match == COLL_MATCH_EARLY)
+	if (match == COLL_MATCH_UNEXPECTED)
 		return 0;
 	from->flight[index].delivered = true;
-	if (match == COLL_MATCH_LATE)
+	if (match == COLL_MATCH_STALE)
 		return 1;
 	if (check_race(world, rank, target) || check_race(world, from, index))
 		return -EINVAL;

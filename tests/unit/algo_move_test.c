@@ -174,7 +174,7 @@ static void put(void *buffer, u64 offset, u32 from, u32 to, u64 bytes)
 
 static u64 in_offset(const struct coll_call *call, u32 to)
 {
-	return COLL_PLACE_OFFSET(block_to(call, to).place);
+	return COLL_ADDRESS_OFFSET(block_to(call, to).place);
 }
 
 /* What rank r brings, into `buffer`, which is the one the call has it in. */
@@ -233,7 +233,7 @@ static void put_output(const struct coll_call *call, void *out)
 		break;
 	default:
 		for (i = 0; i < call->ranks; i++)
-			put(out, COLL_PLACE_OFFSET(block_from(call, i).place), i, call->rank,
+			put(out, COLL_ADDRESS_OFFSET(block_from(call, i).place), i, call->rank,
 			    block_from(call, i).bytes);
 		break;
 	}
@@ -450,7 +450,7 @@ static u32 walk(struct walker *walkers, u32 r, u32 round)
 		me->next++;
 	if (me->next == s->ops)
 		return 0;
-	block = COLL_PLACE_OFFSET(ops[me->next].left);
+	block = COLL_ADDRESS_OFFSET(ops[me->next].left);
 	to = coll_op_rank(s, &ops[me->next]);
 	if (!me->since[block] || me->since[block] == round)
 		return 0;

@@ -30,8 +30,8 @@ static void slots_count_per_pair_and_direction(void **state)
 
 	(void)state;
 	for (i = 0; i < 5; i++)
-		assert_int_equal(coll_emit_send(&b, peer[i], COLL_PLACE(COLL_IN, 0), 8), i);
-	assert_int_equal(coll_emit_recv(&b, 7, COLL_PLACE(COLL_OUT, 0), 8), 5);
+		assert_int_equal(coll_emit_send(&b, peer[i], COLL_ADDRESS(COLL_IN, 0), 8), i);
+	assert_int_equal(coll_emit_recv(&b, 7, COLL_ADDRESS(COLL_OUT, 0), 8), 5);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(coll_ops(s)[i].slot, slot[i]);
@@ -57,8 +57,8 @@ static void many_peers_are_sorted(void **state)
 	for (i = 0; i < PEERS; i++) {
 		u32 rank = i * 617 % 1000;
 
-		coll_emit_send(&b, rank, COLL_PLACE(COLL_IN, 0), i);
-		coll_emit_recv(&b, rank, COLL_PLACE(COLL_OUT, 0), i);
+		coll_emit_send(&b, rank, COLL_ADDRESS(COLL_IN, 0), i);
+		coll_emit_recv(&b, rank, COLL_ADDRESS(COLL_OUT, 0), i);
 	}
 	assert_int_equal(coll_build_finish(&b, &s), 0);
 	assert_int_equal(check_schedule(s, s->bytes, &refusal), 0);
@@ -74,10 +74,10 @@ static void scratch_is_aligned_and_apart(void **state)
 	struct coll_build b = started(0, 1);
 
 	(void)state;
-	assert_int_equal(coll_emit_scratch(&b, 1), COLL_PLACE(COLL_SCRATCH, 0));
-	assert_int_equal(coll_emit_scratch(&b, 65), COLL_PLACE(COLL_SCRATCH, 64));
-	assert_int_equal(coll_emit_scratch(&b, 0), COLL_PLACE(COLL_SCRATCH, 192));
-	assert_int_equal(coll_emit_scratch(&b, 4), COLL_PLACE(COLL_SCRATCH, 192));
+	assert_int_equal(coll_emit_scratch(&b, 1), COLL_ADDRESS(COLL_SCRATCH, 0));
+	assert_int_equal(coll_emit_scratch(&b, 65), COLL_ADDRESS(COLL_SCRATCH, 64));
+	assert_int_equal(coll_emit_scratch(&b, 0), COLL_ADDRESS(COLL_SCRATCH, 192));
+	assert_int_equal(coll_emit_scratch(&b, 4), COLL_ADDRESS(COLL_SCRATCH, 192));
 	assert_int_equal(b.schedule->buffer[COLL_SCRATCH], 196);
 }
 
@@ -179,7 +179,7 @@ static void little_memory_is_an_error(void **state)
 		for (i = 0; i < 9; i++) {
 			coll_emit_after(&b, i ? i - 1 : COLL_NONE);
 			coll_emit_after(&b, i > 1 ? i - 2 : COLL_NONE);
-			coll_emit_recv(&b, 8 - i, COLL_PLACE(COLL_SCRATCH, 0), 0);
+			coll_emit_recv(&b, 8 - i, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 		}
 		status = coll_build_finish(&b, &s);
 		assert_int_equal(room[words], guard);

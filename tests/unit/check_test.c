@@ -23,7 +23,7 @@ static struct coll_schedule *valid_schedule(void)
 {
 	struct coll_schedule *s;
 	struct coll_build b;
-	u64 first, extra, sum, in = COLL_PLACE(COLL_IN, 0), out = COLL_PLACE(COLL_OUT, 0);
+	u64 first, extra, sum, in = COLL_ADDRESS(COLL_IN, 0), out = COLL_ADDRESS(COLL_OUT, 0);
 	u32 received, optional, sent, reduced;
 
 	coll_build_init(&b, memory, sizeof(memory), 1, 4);
@@ -62,8 +62,9 @@ struct change {
 
 #define SIZE_OF(type, field) sizeof(((struct type *)0)->field)
 #define HEADER(field) offsetof(struct coll_schedule, field), SIZE_OF(coll_schedule, field)
-#define OP(i, field)                                                                            \
-	sizeof(struct coll_schedule) + (i) * sizeof(struct coll_op) + offsetof(struct coll_op, field), \
+#define OP(i, field)                                                  \
+	sizeof(struct coll_schedule) + (i) * sizeof(struct coll_op) + \
+		offsetof(struct coll_op, field),                      \
 		SIZE_OF(coll_op, field)
 #define AFTER_OPS (sizeof(struct coll_schedule) + OPS * sizeof(struct coll_op))
 #define PEER(i, field)                                                                 \
@@ -71,9 +72,9 @@ struct change {
 		SIZE_OF(coll_peer, field)
 #define WAIT(i) AFTER_OPS + PEERS * sizeof(struct coll_peer) + (i) * sizeof(u32), sizeof(u32)
 
-#define IN(offset) COLL_PLACE(COLL_IN, offset)
-#define OUT(offset) COLL_PLACE(COLL_OUT, offset)
-#define SCRATCH(offset) COLL_PLACE(COLL_SCRATCH, offset)
+#define IN(offset) COLL_ADDRESS(COLL_IN, offset)
+#define OUT(offset) COLL_ADDRESS(COLL_OUT, offset)
+#define SCRATCH(offset) COLL_ADDRESS(COLL_SCRATCH, offset)
 
 static const struct rule {
 	const char *reason;
@@ -156,7 +157,7 @@ static const struct rule {
 	{ "it touches bytes outside its buffers",
 	  -EINVAL,
 	  3,
-	  { { OP(3, result), COLL_PLACE(COLL_BUFFERS, 0) } } },
+	  { { OP(3, result), COLL_ADDRESS(COLL_BUFFERS, 0) } } },
 	{ "it writes into the input buffer", -EINVAL, 3, { { OP(3, result), IN(8) } } },
 	{ "its result overlaps its left operand", -EINVAL, 3, { { OP(3, left), SCRATCH(121) } } },
 	{ "its result overlaps its right operand", -EINVAL, 3, { { OP(3, right), SCRATCH(121) } } },

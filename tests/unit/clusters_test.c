@@ -11,7 +11,7 @@
 
 enum { RANKS = 16 };
 
-static const u64 in = COLL_PLACE(COLL_IN, 0), out = COLL_PLACE(COLL_OUT, 0);
+static const u64 in = COLL_ADDRESS(COLL_IN, 0), out = COLL_ADDRESS(COLL_OUT, 0);
 
 static struct coll_build begin(u64 *memory, u64 bytes)
 {
@@ -29,20 +29,20 @@ static void parts_are_translated(void **state)
 	u64 memory[1000];
 	struct coll_build b = begin(memory, sizeof(memory));
 	const u32 first = coll_emit_copy(&b, out, in, 8);
-	const struct coll_part part = {
+	const struct coll_phase part = {
 		.rank = rank, .ranks = 3, .in = out + 100, .out = in + 200,
 		.after = first, .recv_after = COLL_NONE,
 	};
 	struct coll_schedule *s;
-	struct coll_part_end end;
+	struct coll_phase_end end;
 	u32 received;
 
 	(void)state;
-	coll_emit_part(&b, &part);
-	received = coll_emit_recv(&b, 0, COLL_PLACE(COLL_SCRATCH, 0), 0);
+	coll_emit_phase_begin(&b, &part);
+	received = coll_emit_recv(&b, 0, COLL_ADDRESS(COLL_SCRATCH, 0), 0);
 	coll_emit_after(&b, received);
 	coll_emit_send(&b, 2, in + 5, 8);
-	end = coll_emit_part_end(&b);
+	end = coll_emit_phase_end(&b);
 	assert_int_equal(end.ready, 1);	/* the receive, of which only a send is the successor */
 	assert_int_equal(end.sent, 2);
 	assert_int_equal(coll_build_finish(&b, &s), 0);
@@ -59,15 +59,15 @@ static void an_empty_part_is_ready_when_it_may_begin(void **state)
 	static const u32 rank[] = { 3 };
 	u64 memory[1000];
 	struct coll_build b = begin(memory, sizeof(memory));
-	const struct coll_part part = { .rank = rank,
-					.ranks = 1,
-					.after = coll_emit_copy(&b, out, in, 8),
-					.recv_after = COLL_NONE };
-	struct coll_part_end end;
+	const struct coll_phase part = { .rank = rank,
+					 .ranks = 1,
+					 .after = coll_emit_copy(&b, out, in, 8),
+					 .recv_after = COLL_NONE };
+	struct coll_phase_end end;
 
 	(void)state;
-	coll_emit_part(&b, &part);
-	end = coll_emit_part_end(&b);
+	coll_emit_phase_begin(&b, &part);
+	end = coll_emit_phase_end(&b);
 	assert_int_equal(end.ready, part.after);
 	assert_int_equal(end.sent, COLL_NONE);
 }
@@ -77,18 +77,18 @@ static void wrong_parts_are_refused(void **state)
 	static const u32 rank[] = { 3, 4 };
 	u64 memory[1000];
 	struct coll_build nested = begin(memory, sizeof(memory)), beyond;
-	const struct coll_part part = { .rank = rank, .ranks = 2, .after = COLL_NONE,
+	const struct coll_phase part = { .rank = rank, .ranks = 2, .after = COLL_NONE,
 					.recv_after = COLL_NONE };
 	struct coll_schedule *s;
 
 	(void)state;
-	coll_emit_part(&nested, &part);
-	coll_emit_part(&nested, &part);
+	coll_emit_phase_begin(&nested, &part);
+	coll_emit_phase_begin(&nested, &part);
 	assert_int_equal(coll_build_finish(&nested, &s), -EINVAL);
 	beyond = begin(memory, sizeof(memory));
-	coll_emit_part(&beyond, &part);
+	coll_emit_phase_begin(&beyond, &part);
 	coll_emit_send(&beyond, 2, in, 8);
-	coll_emit_part_end(&beyond);
+	coll_emit_phase_end(&beyond);
 	assert_int_equal(coll_build_finish(&beyond, &s), -EINVAL);
 }
 

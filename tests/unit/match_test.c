@@ -66,9 +66,9 @@ static void a_started_receive_takes_its_message(void **state)
 static void an_early_message_waits(void **state)
 {
 	(void)state;
-	expect(5, 1, 30, COLL_MATCH_EARLY, LATER_FROM_5);
+	expect(5, 1, 30, COLL_MATCH_UNEXPECTED, LATER_FROM_5);
 	coll_step_done(&step, FROM_5);
-	expect(5, 1, 30, COLL_MATCH_EARLY, LATER_FROM_5);	/* ready, not started */
+	expect(5, 1, 30, COLL_MATCH_UNEXPECTED, LATER_FROM_5);	/* ready, not started */
 	assert_int_equal(coll_step_next(&step), LATER_FROM_5);
 	expect(5, 1, 30, COLL_MATCH_POSTED, LATER_FROM_5);
 }
@@ -79,10 +79,10 @@ static void a_message_nobody_needs_is_late(void **state)
 	coll_step_done(&step, FROM_5);
 	assert_int_equal(coll_step_next(&step), LATER_FROM_5);
 	assert_int_equal(coll_step_next(&step), COLL_NONE);
-	expect(2, 2, 50, COLL_MATCH_LATE, SKIPPED);
+	expect(2, 2, 50, COLL_MATCH_STALE, SKIPPED);
 	coll_step_fail(&step, -ECANCELED);
-	expect(2, 0, 20, COLL_MATCH_LATE, FROM_2);
-	expect(5, 1, 30, COLL_MATCH_LATE, LATER_FROM_5);
+	expect(2, 0, 20, COLL_MATCH_STALE, FROM_2);
+	expect(5, 1, 30, COLL_MATCH_STALE, LATER_FROM_5);
 }
 
 static void what_is_in_no_schedule_is_refused(void **state)

@@ -113,7 +113,7 @@ static bool move_message(struct world *w, u32 i)
 		return false;
 	match = coll_match(&w->step[m.to], m.from, m.slot, m.bytes, &op);
 	assert_true(match >= 0);
-	if (match == COLL_MATCH_EARLY)
+	if (match == COLL_MATCH_UNEXPECTED)
 		return false;
 	w->message[i] = w->message[--w->messages];
 	if (match == COLL_MATCH_POSTED)
@@ -147,19 +147,19 @@ static u32 held_up(const struct world *w)
 }
 
 /*
- * These seats (a set of bits) stop after exchange j. Returns how many other
+ * These vranks (a set of bits) stop after exchange j. Returns how many other
  * ranks that holds up; later, the stopped ones go on and all must end.
  */
-static u32 delay(u32 ranks, u64 redundancy, u32 j, u64 seats)
+static u32 delay(u32 ranks, u64 redundancy, u32 j, u64 vranks)
 {
 	const struct coll_fold fold = fold_of(ranks);
 	struct world *w = malloc(sizeof(*w));
-	u32 seat, r, result;
+	u32 vrank, r, result;
 
 	world_init(w, ranks, redundancy);
-	for (seat = 0; seat < fold.seats; seat++)
-		if (seats >> seat & 1)
-			w->stop_after[fold_rank(&fold, seat)] = j + fold_has_guest(&fold, seat);
+	for (vrank = 0; vrank < fold.vranks; vrank++)
+		if (vranks >> vrank & 1)
+			w->stop_after[fold_rank(&fold, vrank)] = j + fold_is_proxy(&fold, vrank);
 	settle(w);
 	result = held_up(w);
 	for (r = 0; r < ranks; r++)
@@ -171,18 +171,18 @@ static u32 delay(u32 ranks, u64 redundancy, u32 j, u64 seats)
 	return result;
 }
 
-/* The seats whose low j bits are `class`. */
-static u64 class_seats(u32 j, u32 class)
+/* The vranks whose low j bits are `class`. */
+static u64 class_vranks(u32 j, u32 class)
 {
-	u64 seats = 0;
-	u32 seat;
+	u64 vranks = 0;
+	u32 vrank;
 
-	for (seat = class; seat < 64; seat += 1u << j)
-		seats |= (u64)1 << seat;
-	return seats;
+	for (vrank = class; vrank < 64; vrank += 1u << j)
+		vranks |= (u64)1 << vrank;
+	return vranks;
 }
 
-static u64 random_seats(u64 *random)
+static u64 random_vranks(u64 *random)
 {
 	return (u64)interpret_random(random, 1u << 31) << 32 | interpret_random(random, 1u << 31);
 }
@@ -198,11 +198,11 @@ static void one_class_holds_up_nobody(void **state)
 		for (t = 1; t <= fold_of(ranks).exchanges; t++)
 			for (j = 1; j <= t; j++)
 				for (class = 0; class < 1u << j; class++) {
-					const u64 all = class_seats(j, class);
+					const u64 all = class_vranks(j, class);
 
 					for (i = 0; i < 3; i++)
 						assert_int_equal(delay(ranks, t, j,
-							all & random_seats(&random)), 0);
+							all & random_vranks(&random)), 0);
 					assert_int_equal(delay(ranks, t, j, 1u << class), 0);
 					assert_int_equal(delay(ranks, t, j, all), 0);
 				}
@@ -214,14 +214,14 @@ static void every_part_of_a_class_of_sixteen(void **state)
 
 	(void)state;
 	for (chosen = 0; chosen < 1u << 8; chosen++) {
-		u64 seats = 0;
+		u64 vranks = 0;
 
 		for (i = 0; i < 8; i++)
-			seats |= (u64)(chosen >> i & 1) << 2 * i;
-		assert_int_equal(delay(16, 1, 1, seats), 0);
-		assert_int_equal(delay(16, 1, 1, seats << 1), 0);
-		assert_int_equal(delay(19, 1, 1, seats), 0);
-		assert_int_equal(delay(31, 2, 1, seats << 1), 0);
+			vranks |= (u64)(chosen >> i & 1) << 2 * i;
+		assert_int_equal(delay(16, 1, 1, vranks), 0);
+		assert_int_equal(delay(16, 1, 1, vranks << 1), 0);
+		assert_int_equal(delay(19, 1, 1, vranks), 0);
+		assert_int_equal(delay(31, 2, 1, vranks << 1), 0);
 	}
 }
 

@@ -538,9 +538,9 @@ static struct sim *open_pairs(struct coll_schedule **s, u32 pairs, u64 bytes, bo
 		coll_build_init(&b, memory, 4096, r, 64);
 		coll_build_buffers(&b, 64 * bytes, 64 * bytes);
 		if (r % 32 < pairs && r < 32)
-			coll_emit_send(&b, r + 32, COLL_PLACE(COLL_IN, 0), n);
+			coll_emit_send(&b, r + 32, COLL_ADDRESS(COLL_IN, 0), n);
 		else if (r % 32 < pairs)
-			coll_emit_recv(&b, r - 32, COLL_PLACE(COLL_OUT, 0), n);
+			coll_emit_recv(&b, r - 32, COLL_ADDRESS(COLL_OUT, 0), n);
 		assert_int_equal(coll_build_finish(&b, &s[r]), 0);
 	}
 	if (sim_open_schedules((const struct coll_schedule *const *)s, 64, &sim, why, sizeof(why)))

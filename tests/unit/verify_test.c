@@ -47,7 +47,7 @@ static void assert_said(const struct coll_algo *algo, u32 ranks, bool in_place, 
 		fail_msg("expected '%s', got '%s'", part, words);
 }
 
-static const u64 out = COLL_PLACE(COLL_OUT, 0), in = COLL_PLACE(COLL_IN, 0);
+static const u64 out = COLL_ADDRESS(COLL_OUT, 0), in = COLL_ADDRESS(COLL_IN, 0);
 
 /* Receives before it waits for its send: right. */
 static void emit_polite(struct coll_build *b, const struct coll_call *call,
@@ -112,7 +112,7 @@ static void emit_idle(struct coll_build *b, const struct coll_call *call,
 /* Everybody tells rank 0, which tells everybody: a barrier. */
 static void emit_counter(struct coll_build *b, const struct coll_call *call, bool wait)
 {
-	const u64 none = COLL_PLACE(COLL_SCRATCH, 0);
+	const u64 none = COLL_ADDRESS(COLL_SCRATCH, 0);
 	u32 heard[16], all, i;
 
 	if (call->rank) {
@@ -151,7 +151,7 @@ static void emit_open_barrier(struct coll_build *b, const struct coll_call *call
  */
 static void emit_one_by_one(struct coll_build *b, const struct coll_call *call, bool answered)
 {
-	const u64 n = call->count * call->element, none = COLL_PLACE(COLL_SCRATCH, 0);
+	const u64 n = call->count * call->element, none = COLL_ADDRESS(COLL_SCRATCH, 0);
 	u32 done;
 
 	if (call->rank) {

@@ -45,29 +45,29 @@ struct shared {
 };
 
 static const char help[] =
-"usage: coll verify [OPTION ...]\n"
-"\n"
-"Runs every algorithm symbolically, all ranks in random order, and checks that\n"
-"each element of the result holds each contribution exactly once; and that no\n"
-"more than n links between two clusters are ever in use at once. With circuits:\n"
-"that no message goes without one, no node ever asks for more than its k at once,\n"
-"and there are never more than W.\n"
-"\n"
-"  --quick           fewer rank counts and runs: under half a minute\n"
-"  --collective X    only this collective\n"
-"  --algorithm Y     only algorithms of this name\n"
-"  --ranks N|A-B     only these rank counts\n"
-"  --seed S          of the random order (1)\n"
-"  --jobs N          processes (one a core)\n"
-"  --json            the outcome as JSON\n"
-"  --list            the collectives and algorithms; verify nothing\n"
-"  --plant DEFECT    break one op in every case: the verifier must find it\n"
-"\n"
-"DEFECT: drop-wait, any-wait, swap-operands, wrong-peer, skip-send, skip-recv,\n"
-"skip-local, wrong-offset, short-message, double-reduce, skip-connect,\n"
-"skip-release, early-connect, early-release.\n"
-"\n"
-"Exit status: 0 all hold, 1 a failure (its schedule is shown), 2 wrong usage.\n";
+	"usage: coll verify [OPTION ...]\n"
+	"\n"
+	"Runs every algorithm symbolically, all ranks in random order, and checks that\n"
+	"each element of the result holds each contribution exactly once; and that no\n"
+	"more than n links between two clusters are ever in use at once. With circuits:\n"
+	"that no message goes without one, no node ever asks for more than its k at once,\n"
+	"and there are never more than W.\n"
+	"\n"
+	"  --quick           fewer rank counts and runs: under half a minute\n"
+	"  --collective X    only this collective\n"
+	"  --algorithm Y     only algorithms of this name\n"
+	"  --ranks N|A-B     only these rank counts\n"
+	"  --seed S          of the random order (1)\n"
+	"  --jobs N          processes (one a core)\n"
+	"  --json            the outcome as JSON\n"
+	"  --list            the collectives and algorithms; verify nothing\n"
+	"  --plant DEFECT    break one op in every case: the verifier must find it\n"
+	"\n"
+	"DEFECT: drop-wait, any-wait, swap-operands, wrong-peer, skip-send, skip-recv,\n"
+	"skip-local, wrong-offset, short-message, double-reduce, skip-connect,\n"
+	"skip-release, early-connect, early-release.\n"
+	"\n"
+	"Exit status: 0 all hold, 1 a failure (its schedule is shown), 2 wrong usage.\n";
 
 /* ---- the failing case --------------------------------------------------- */
 
@@ -78,9 +78,9 @@ static bool is_printable(const struct coll_schedule *s)
 	u32 i;
 
 	for (i = 0; i < s->ops; i++)
-		if (COLL_PLACE_BUFFER(op[i].left) >= COLL_BUFFERS ||
-		    COLL_PLACE_BUFFER(op[i].right) >= COLL_BUFFERS ||
-		    COLL_PLACE_BUFFER(op[i].result) >= COLL_BUFFERS)
+		if (COLL_ADDRESS_BUFFER(op[i].left) >= COLL_BUFFERS ||
+		    COLL_ADDRESS_BUFFER(op[i].right) >= COLL_BUFFERS ||
+		    COLL_ADDRESS_BUFFER(op[i].result) >= COLL_BUFFERS)
 			return false;
 	return true;
 }

@@ -34,11 +34,11 @@ const char *const plant_names[] = {
 
 static bool place_moves(const struct coll_schedule *s, u64 place, u64 bytes, u64 *moved)
 {
-	const u64 size = s->buffer[COLL_PLACE_BUFFER(place)];
+	const u64 size = s->buffer[COLL_ADDRESS_BUFFER(place)];
 
-	if (COLL_PLACE_OFFSET(place) + bytes + ELEMENT <= size)
+	if (COLL_ADDRESS_OFFSET(place) + bytes + ELEMENT <= size)
 		*moved = place + ELEMENT;
-	else if (COLL_PLACE_OFFSET(place) >= ELEMENT)
+	else if (COLL_ADDRESS_OFFSET(place) >= ELEMENT)
 		*moved = place - ELEMENT;
 	else
 		return false;

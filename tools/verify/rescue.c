@@ -3,10 +3,10 @@
  * Ranks that stand still.
  *
  * The redundant butterfly's promise, for each j <= T: after exchange j the
- * ranks fall into 2^j classes by the low j bits of their seat (a guest of the
- * fold belongs to its host's class). Freeze any part of one class, each rank as
- * soon as it has begun its sends of exchanges 1 .. j (a guest: its part to its
- * host): all others still get the right result, and so do the frozen ones once
+ * ranks fall into 2^j classes by the low j bits of their virtual rank (an excess rank of the
+ * fold belongs to its proxy's class). Freeze any part of one class, each rank as
+ * soon as it has begun its sends of exchanges 1 .. j (an excess rank: its vector to its
+ * proxy): all others still get the right result, and so do the frozen ones once
  * they go on.
  *
  * With j = T, where there is no exchange to spare, every part is tried as long
@@ -36,9 +36,9 @@ static u32 class_members(const struct world *w, u32 j, u32 class, u32 *member)
 	u32 rank, count = 0;
 
 	for (rank = 0; rank < w->ranks; rank++) {
-		u32 host = fold_is_guest(&fold, rank) ? rank + 1 : rank;
+		u32 host = fold_is_excess(&fold, rank) ? rank + 1 : rank;
 
-		if ((fold_seat(&fold, host) & ((1u << j) - 1)) == class)
+		if ((fold_virtual_rank(&fold, host) & ((1u << j) - 1)) == class)
 			member[count++] = rank;
 	}
 	return count;
@@ -67,12 +67,12 @@ static u32 key_sends(struct world *w, u32 rank, u32 j)
 	const struct coll_fold fold = fold_of(w->ranks);
 	u32 i;
 
-	if (fold_is_guest(&fold, rank)) {
+	if (fold_is_excess(&fold, rank)) {
 		key_send(w, rank, rank + 1);
 		return 1;
 	}
 	for (i = 0; i < j; i++)
-		key_send(w, rank, fold_rank(&fold, fold_seat(&fold, rank) ^ 1u << i));
+		key_send(w, rank, fold_rank(&fold, fold_virtual_rank(&fold, rank) ^ 1u << i));
 	return j;
 }
 

@@ -57,7 +57,8 @@ void world_fail(struct world *w, u32 rank, u32 op, const char *format, ...)
 
 static u32 *symbols_at(const struct world *w, u32 rank, u64 place)
 {
-	return w->rank[rank].memory[COLL_PLACE_BUFFER(place)] + COLL_PLACE_OFFSET(place) / ELEMENT;
+	return w->rank[rank].memory[COLL_ADDRESS_BUFFER(place)] +
+	       COLL_ADDRESS_OFFSET(place) / ELEMENT;
 }
 
 /* ---- the pool ----------------------------------------------------------- */
@@ -310,10 +311,10 @@ static void world_arrive(struct world *w, u32 rank, u32 expected)
 			       recv->bytes / ELEMENT * sizeof(u32));
 		world_apply(w, ITEM_RECEIVED, rank, op);
 		break;
-	case COLL_MATCH_EARLY:
+	case COLL_MATCH_UNEXPECTED:
 		mail->early = true;
 		break;
-	case COLL_MATCH_LATE:
+	case COLL_MATCH_STALE:
 		break;
 	default:
 		world_fail(w, rank, expected, "a message for it is not accepted");

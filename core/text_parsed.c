@@ -5,9 +5,9 @@
 
 #include "check.h"
 #include "names.h"
-#include "text_said.h"
+#include "text_parsed.h"
 
-int coll_said_wrong(struct coll_text_error *error, const char *format, ...)
+int coll_parse_error(struct coll_text_error *error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -17,7 +17,7 @@ int coll_said_wrong(struct coll_text_error *error, const char *format, ...)
 	return -EINVAL;
 }
 
-bool coll_said_number(const char *word, size_t length, u64 most, u64 *number)
+bool coll_parse_number(const char *word, size_t length, u64 most, u64 *number)
 {
 	size_t i;
 
@@ -32,7 +32,7 @@ bool coll_said_number(const char *word, size_t length, u64 most, u64 *number)
 	return length > 0;
 }
 
-bool coll_said_place(const char *word, size_t length, u64 *place)
+bool coll_parse_address(const char *word, size_t length, u64 *place)
 {
 	const char *plus = length ? memchr(word, '+', length) : NULL;
 	int buffer;
@@ -42,17 +42,17 @@ bool coll_said_place(const char *word, size_t length, u64 *place)
 		return false;
 	buffer = coll_buffer_find(word, plus - word);
 	if (buffer < 0 ||
-	    !coll_said_number(plus + 1, word + length - plus - 1, COLL_BYTES_MAX, &offset))
+	    !coll_parse_number(plus + 1, word + length - plus - 1, COLL_BYTES_MAX, &offset))
 		return false;
-	*place = COLL_PLACE(buffer, offset);
+	*place = COLL_ADDRESS(buffer, offset);
 	return true;
 }
 
-int coll_said_wait(struct coll_build *b, u64 op, bool any, struct coll_text_error *error)
+int coll_parse_wait(struct coll_build *b, u64 op, bool any, struct coll_text_error *error)
 {
 	if (op >= b->schedule->ops)
-		return coll_said_wrong(error, "op %u names op %llu, which is not before it",
-				       b->schedule->ops, (unsigned long long)op);
+		return coll_parse_error(error, "op %u names op %llu, which is not before it",
+					b->schedule->ops, (unsigned long long)op);
 	if (any)
 		coll_emit_any(b, op);
 	else
@@ -61,21 +61,21 @@ int coll_said_wait(struct coll_build *b, u64 op, bool any, struct coll_text_erro
 }
 
 /* The builder would say -EINVAL; this says why. */
-static int said_peer_wrong(const struct coll_schedule *s, const struct coll_said_op *op,
-			   struct coll_text_error *error)
+static int parsed_peer_wrong(const struct coll_schedule *s, const struct coll_parsed_op *op,
+			     struct coll_text_error *error)
 {
 	if (op->kind == COLL_OP_REDUCE || op->kind == COLL_OP_COPY)
 		return 0;
 	if (op->peer >= s->ranks)
-		return coll_said_wrong(error,
-				       "op %u: its peer is not below the number of ranks, %u",
-				       s->ops, s->ranks);
+		return coll_parse_error(error,
+					"op %u: its peer is not below the number of ranks, %u",
+					s->ops, s->ranks);
 	if (op->peer == s->rank)
-		return coll_said_wrong(error, "op %u: the rank is its own peer", s->ops);
+		return coll_parse_error(error, "op %u: the rank is its own peer", s->ops);
 	return 0;
 }
 
-static u32 said_emit_kind(struct coll_build *b, const struct coll_said_op *op)
+static u32 parsed_emit_kind(struct coll_build *b, const struct coll_parsed_op *op)
 {
 	switch (op->kind) {
 	case COLL_OP_SEND:
@@ -94,52 +94,52 @@ static u32 said_emit_kind(struct coll_build *b, const struct coll_said_op *op)
 	}
 }
 
-int coll_said_emit(struct coll_build *b, const struct coll_said_op *op,
-		   struct coll_text_error *error)
+int coll_parsed_emit(struct coll_build *b, const struct coll_parsed_op *op,
+		     struct coll_text_error *error)
 {
 	u32 index, slot;
 
-	if (said_peer_wrong(b->schedule, op, error))
+	if (parsed_peer_wrong(b->schedule, op, error))
 		return -EINVAL;
 	if (op->unless != COLL_NONE && op->unless >= b->schedule->ops)
-		return coll_said_wrong(error, "op %u names op %llu, which is not before it",
-				       b->schedule->ops, (unsigned long long)op->unless);
+		return coll_parse_error(error, "op %u names op %llu, which is not before it",
+					b->schedule->ops, (unsigned long long)op->unless);
 	if (op->optional)
 		coll_emit_optional(b);
 	coll_emit_unless(b, op->unless);
 	coll_emit_one_way(b, op->way);
-	index = said_emit_kind(b, op);
+	index = parsed_emit_kind(b, op);
 	if (b->error)
 		return b->error;
 	slot = b->op[index].slot;
 	if (op->slot != slot)
-		return coll_said_wrong(error,
-				       "op %u: its slot is %llu, the next of this pair is %u",
-				       index, (unsigned long long)op->slot, slot);
+		return coll_parse_error(error,
+					"op %u: its slot is %llu, the next of this pair is %u",
+					index, (unsigned long long)op->slot, slot);
 	return 0;
 }
 
 /* Header and ops into `memory`; the builder's errors come back. */
-static int said_build(const struct coll_said *said, coll_said_ops *ops, const void *source,
-		      void *memory, u64 bytes, struct coll_schedule **schedule,
-		      struct coll_text_error *error)
+static int parsed_build(const struct coll_parsed *parsed, coll_parsed_ops *ops, const void *source,
+			void *memory, u64 bytes, struct coll_schedule **schedule,
+			struct coll_text_error *error)
 {
 	struct coll_build b;
 	int status;
 
-	coll_build_init(&b, memory, bytes, said->rank, said->ranks);
+	coll_build_init(&b, memory, bytes, parsed->rank, parsed->ranks);
 	if (b.error == -EINVAL)
-		return coll_said_wrong(error, "the rank is not below the number of ranks");
-	coll_build_buffers(&b, said->buffer[COLL_IN], said->buffer[COLL_OUT]);
-	coll_build_reduction(&b, 0, 0, said->element);
-	coll_emit_scratch(&b, said->buffer[COLL_SCRATCH]);
+		return coll_parse_error(error, "the rank is not below the number of ranks");
+	coll_build_buffers(&b, parsed->buffer[COLL_IN], parsed->buffer[COLL_OUT]);
+	coll_build_reduction(&b, 0, 0, parsed->element);
+	coll_emit_scratch(&b, parsed->buffer[COLL_SCRATCH]);
 	if (b.error)
 		return b.error;
 	status = ops(&b, source, error);
 	return status ? status : coll_build_finish(&b, schedule);
 }
 
-static int said_check(const struct coll_schedule *s, u32 *refused, struct coll_text_error *error)
+static int parsed_check(const struct coll_schedule *s, u32 *refused, struct coll_text_error *error)
 {
 	struct coll_refusal refusal;
 	void *work = malloc(coll_check_bytes(s, s->bytes) + 1);
@@ -153,15 +153,15 @@ static int said_check(const struct coll_schedule *s, u32 *refused, struct coll_t
 		return 0;
 	*refused = refusal.op;
 	if (refusal.op == COLL_NONE)
-		coll_said_wrong(error, "%s", refusal.reason);
+		coll_parse_error(error, "%s", refusal.reason);
 	else
-		coll_said_wrong(error, "op %u: %s", refusal.op, refusal.reason);
+		coll_parse_error(error, "op %u: %s", refusal.op, refusal.reason);
 	return status;
 }
 
-int coll_said_schedule(const struct coll_said *said, coll_said_ops *ops, const void *source,
-		       u64 hint, struct coll_schedule **schedule, u32 *refused,
-		       struct coll_text_error *error)
+int coll_parsed_schedule(const struct coll_parsed *parsed, coll_parsed_ops *ops, const void *source,
+			 u64 hint, struct coll_schedule **schedule, u32 *refused,
+			 struct coll_text_error *error)
 {
 	struct coll_schedule *s;
 	void *memory = NULL;
@@ -173,12 +173,12 @@ int coll_said_schedule(const struct coll_said *said, coll_said_ops *ops, const v
 		memory = malloc(hint);
 		if (!memory)
 			return -ENOMEM;
-		status = said_build(said, ops, source, memory, hint, &s, error);
+		status = parsed_build(parsed, ops, source, memory, hint, &s, error);
 	}
 	if (!status)
-		status = said_check(s, refused, error);
+		status = parsed_check(s, refused, error);
 	if (status == -E2BIG && !error->reason[0])
-		coll_said_wrong(error, "more ranks, ops, waits or bytes than a schedule may have");
+		coll_parse_error(error, "more ranks, ops, waits or bytes than a schedule may have");
 	if (status) {
 		free(memory);
 		return status;
