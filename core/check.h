@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Refusing a schedule that breaks a rule of uapi/coll_schedule.h. What passes
- * can be stepped, matched and executed without further checks. The input is
- * hostile: nothing in it is believed before it is compared with a limit, and
- * nothing outside `bytes` is read.
+ * Validation of a schedule against the rules of uapi/coll_schedule.h. A valid schedule
+ * can be stepped, matched and executed without further checks. The input is hostile:
+ * every number is compared with its limit before it is used, and nothing outside
+ * `bytes` is read.
  */
 #ifndef COLL_CHECK_H
 #define COLL_CHECK_H
@@ -15,7 +15,7 @@ struct coll_refusal {
 	const char *reason;	/* a constant: no need to free it */
 };
 
-/* Bytes of work space coll_check() wants for this header; 0: none can be needed. */
+/* Bytes of work space that coll_check() needs for this header; may be 0. */
 u64 coll_check_bytes(const void *schedule, u64 bytes);
 
 /*

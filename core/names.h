@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The words for the numbers of the schedule language: one table each, for
- * everything that prints or reads them. Numbers without a word give "?", words
- * without a number -EINVAL.
+ * Names of the enums of the schedule language, one table each, for printing and
+ * parsing. A number without a name gives "?", a name without a number -EINVAL.
  */
 #ifndef COLL_NAMES_H
 #define COLL_NAMES_H
@@ -15,7 +14,7 @@ const char *coll_reduction_name(u32 reduction);	/* "sum", ..., "user" */
 const char *coll_op_kind_name(u32 kind);	/* "send", "recv", ... */
 const char *coll_buffer_name(u32 buffer);	/* "in", "out", "scratch" */
 
-/* The word is the `length` bytes at `name`; it need not be terminated. */
+/* The name is the `length` bytes at `name`; it need not be terminated. */
 int coll_type_find(const char *name, size_t length);
 int coll_reduction_find(const char *name, size_t length);
 int coll_op_kind_find(const char *name, size_t length);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the kernel and user space spell differently. The only #ifdef __KERNEL__
- * of core/. Freestanding: memcpy, memmove and memset are all that is asked of
- * the world outside.
+ * The differences between kernel and user space: the only #ifdef __KERNEL__ of core/.
+ * Freestanding: core/ calls memcpy, memmove and memset, and nothing else.
  */
 #ifndef COLL_PORT_H
 #define COLL_PORT_H
@@ -39,13 +38,13 @@ static inline u64 div64_u64(u64 dividend, u64 divisor)
 	return dividend / divisor;
 }
 
-/* a * b >> shift, of which the whole product is computed. */
+/* a * b >> shift, with a product of 128 bits. */
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
 	return (unsigned __int128)a * b >> shift;
 }
 
-/* Says what was asserted and where, then aborts: assert.c. */
+/* Prints the condition and its place in the source, then aborts: assert.c. */
 void coll_assert_failed(const char *what, const char *file, int line)
 	__attribute__((noreturn, cold));
 #endif
@@ -53,8 +52,8 @@ void coll_assert_failed(const char *what, const char *file, int line)
 /*
  * coll_assert(): an invariant that costs nothing to check beside what it guards; always
  * checked. coll_debug_assert(): one that costs something; checked with COLL_DEBUG (make
- * DEBUG=1, which the tests use). A broken one ends the process; in the kernel it warns
- * once, and nothing relies on what was asserted.
+ * DEBUG=1, which the tests use). A broken one aborts the process; the kernel
+ * warns once and goes on, so the code after it must not rely on the condition.
  */
 #ifdef __KERNEL__
 #define coll_assert(condition)	WARN_ON_ONCE(!(condition))

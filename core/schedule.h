@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Reading a schedule (uapi/coll_schedule.h): where its parts lie. Every
- * function here takes a schedule that coll_check() has accepted or that the
- * builder has just finished.
+ * Access to the parts of a schedule (uapi/coll_schedule.h). The schedule must have
+ * passed coll_check() or come from coll_build_finish().
  */
 #ifndef COLL_CORE_SCHEDULE_H
 #define COLL_CORE_SCHEDULE_H
@@ -34,7 +33,7 @@ static inline u64 coll_schedule_bytes(u32 ops, u32 peers, u32 waits)
 	return (bytes + 7) & ~7ULL;
 }
 
-/* The rank an op talks to, or COLL_NONE. */
+/* The rank of an op's peer, or COLL_NONE. */
 static inline u32 coll_op_rank(const struct coll_schedule *s, const struct coll_op *op)
 {
 	return op->peer == COLL_NONE ? COLL_NONE : coll_peers(s)[op->peer].rank;

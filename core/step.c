@@ -66,11 +66,13 @@ void coll_plan_init(struct coll_plan *plan, const struct coll_schedule *s, void 
 		plan->mandatory += !(ops[i].flags & COLL_OPTIONAL);
 	}
 	plan_dependents(s, first_dependent, dependent);
+	coll_assert(!first_dependent[0] && first_dependent[s->ops] == s->waits);
 
 	first_recv[0] = 0;
 	for (i = 0; i < s->peers; i++)
 		first_recv[i + 1] = first_recv[i] + peers[i].recvs;
 	plan->recvs = first_recv[s->peers];
+	coll_assert(plan->recvs <= s->ops);
 	for (i = 0; i < s->ops; i++)
 		if (ops[i].kind == COLL_OP_RECV)
 			recv[first_recv[ops[i].peer] + ops[i].slot] = i;
@@ -91,9 +93,30 @@ void coll_step_init(struct coll_step *step, const struct coll_plan *plan, void *
 	coll_step_reset(step);
 }
 
+/* The state that an op in `state` comes from; only a reset goes back. */
+static enum coll_op_state step_state_before(enum coll_op_state state)
+{
+	switch (state) {
+	case COLL_OP_STARTED:
+	case COLL_OP_SKIPPED:
+		return COLL_OP_READY;
+	case COLL_OP_DONE:
+		return COLL_OP_STARTED;
+	default:
+		return COLL_OP_WAITING;
+	}
+}
+
+/* The one place where an op's state changes during a run. */
+static void step_set_state(struct coll_step *step, u32 op, enum coll_op_state state)
+{
+	coll_debug_assert(step->state[op] == step_state_before(state));
+	step->state[op] = state;
+}
+
 static void step_ready(struct coll_step *step, u32 op)
 {
-	step->state[op] = COLL_OP_READY;
+	step_set_state(step, op, COLL_OP_READY);
 	step->pending[op] = COLL_NONE;
 	if (step->head == COLL_NONE)
 		step->head = op;
@@ -129,11 +152,11 @@ u32 coll_step_next(struct coll_step *step)
 
 		step->head = step->pending[op];
 		if (unless != COLL_NONE && step->state[unless] == COLL_OP_DONE) {
-			step->state[op] = COLL_OP_SKIPPED;
+			step_set_state(step, op, COLL_OP_SKIPPED);
 			step->skipped++;
 			continue;
 		}
-		step->state[op] = COLL_OP_STARTED;
+		step_set_state(step, op, COLL_OP_STARTED);
 		return op;
 	}
 	return COLL_NONE;
@@ -144,7 +167,8 @@ void coll_step_done(struct coll_step *step, u32 op)
 	const struct coll_plan *plan = step->plan;
 	u32 i;
 
-	step->state[op] = COLL_OP_DONE;
+	coll_assert(op < plan->schedule->ops);
+	step_set_state(step, op, COLL_OP_DONE);
 	if (coll_step_finished(step))
 		return;
 	if (!(coll_ops(plan->schedule)[op].flags & COLL_OPTIONAL))
@@ -152,7 +176,7 @@ void coll_step_done(struct coll_step *step, u32 op)
 	for (i = plan->first_dependent[op]; i < plan->first_dependent[op + 1]; i++) {
 		u32 dependent = plan->dependent[i];
 
-		/* A second event for an *any* wait finds that it waits no more. */
+		/* An op with an *any* wait may have left WAITING at an earlier event. */
 		if (step->state[dependent] == COLL_OP_WAITING && !--step->pending[dependent])
 			step_ready(step, dependent);
 	}

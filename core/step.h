@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Stepping a schedule: which op may start now, and what a finished op lets go.
+ * Stepping a schedule: which op may start now, and which ops a finished op makes ready.
  *
  *	while ((op = coll_step_next(step)) != COLL_NONE)
  *		start it;			the engine's part
@@ -20,7 +20,7 @@
 
 #include "schedule.h"
 
-/* What stepping and matching need of a schedule besides itself. */
+/* Tables for stepping and matching, derived from a schedule. */
 struct coll_plan {
 	const struct coll_schedule *schedule;
 	const u32 *pending;		/* per op: waits open at start */
@@ -53,7 +53,7 @@ struct coll_step {
 	u32 head, tail;		/* ops that may start, each enters once; head COLL_NONE: none */
 	u32 left;		/* mandatory ops not done */
 	u32 skipped;		/* ops that turned out not to be needed */
-	int error;		/* 0 or what coll_step_fail() was told first */
+	int error;		/* 0, or the first error of coll_step_fail() */
 };
 
 u64 coll_step_bytes(const struct coll_plan *plan);
@@ -65,8 +65,8 @@ void coll_step_reset(struct coll_step *step);
 u32 coll_step_next(struct coll_step *step);
 
 /*
- * A started op has finished. Harmless when the run is over: optional ops come
- * home late.
+ * A started op has finished. Allowed after the run has completed: optional ops may
+ * finish later.
  */
 void coll_step_done(struct coll_step *step, u32 op);
 
