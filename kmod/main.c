@@ -68,7 +68,7 @@ static void __exit coll_exit(void)
 module_init(coll_init);
 module_exit(coll_exit);
 
-MODULE_DESCRIPTION("Noise injected, attributed and kept away; collectives and circuits in the kernel");
+MODULE_DESCRIPTION("Noise, circuits and collectives in the kernel");
 MODULE_AUTHOR("The coll developers");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(COLL_MODULE_VERSION);

@@ -9,14 +9,14 @@
 #define CREATE_TRACE_POINTS
 #include "coll_events.h"
 
-struct lookup {
+struct probe_lookup {
 	struct kcoll_probe *probes;
 	size_t count;
 };
 
-static void compare(struct tracepoint *tracepoint, void *data)
+static void probe_look_up(struct tracepoint *tracepoint, void *data)
 {
-	struct lookup *lookup = data;
+	struct probe_lookup *lookup = data;
 	size_t i;
 
 	for (i = 0; i < lookup->count; i++)
@@ -24,7 +24,7 @@ static void compare(struct tracepoint *tracepoint, void *data)
 			lookup->probes[i].tracepoint = tracepoint;
 }
 
-static int attach(struct kcoll_probe *probe, void *data)
+static int probe_attach(struct kcoll_probe *probe, void *data)
 {
 	int error;
 
@@ -41,13 +41,13 @@ static int attach(struct kcoll_probe *probe, void *data)
 
 int kcoll_probes_attach(struct kcoll_probe *probes, size_t count, void *data)
 {
-	struct lookup lookup = { .probes = probes, .count = count };
+	struct probe_lookup lookup = { .probes = probes, .count = count };
 	size_t i;
 	int error;
 
-	for_each_kernel_tracepoint(compare, &lookup);
+	for_each_kernel_tracepoint(probe_look_up, &lookup);
 	for (i = 0; i < count; i++) {
-		error = attach(&probes[i], data);
+		error = probe_attach(&probes[i], data);
 		if (error) {
 			kcoll_probes_detach(probes, count, data);
 			return error;

@@ -201,8 +201,8 @@ static int command_answer(const struct coll_device_command *command, const void 
 		       -EFAULT : 0;
 }
 
-static int command_control_get(struct kcoll_device *device, const struct coll_device_command *command,
-			  void *argument)
+static int command_control_get(struct kcoll_device *device,
+			       const struct coll_device_command *command, void *argument)
 {
 	struct coll_device_control *reply = argument;
 	struct kcoll_group *group = idr_find(&device->groups_by_number, reply->group);
@@ -228,9 +228,11 @@ static const struct command_row {
 } commands[] = {
 	[_IOC_NR(COLL_DEVICE_SETUP)] = { sizeof(struct coll_device_setup), command_setup },
 	[_IOC_NR(COLL_DEVICE_BUFFER)] = { sizeof(struct coll_device_buffer), command_buffer },
-	[_IOC_NR(COLL_DEVICE_BUFFER_FREE)] = { sizeof(struct coll_device_number), command_buffer_free },
+	[_IOC_NR(COLL_DEVICE_BUFFER_FREE)] = { sizeof(struct coll_device_number),
+					       command_buffer_free },
 	[_IOC_NR(COLL_DEVICE_GROUP)] = { sizeof(struct coll_device_group), command_group },
-	[_IOC_NR(COLL_DEVICE_GROUP_FREE)] = { sizeof(struct coll_device_number), command_group_free },
+	[_IOC_NR(COLL_DEVICE_GROUP_FREE)] = { sizeof(struct coll_device_number),
+					      command_group_free },
 	[_IOC_NR(COLL_DEVICE_ATTACH)] = { sizeof(struct coll_device_link), command_attach },
 	[_IOC_NR(COLL_DEVICE_DETACH)] = { sizeof(struct coll_device_link), NULL },
 	[_IOC_NR(COLL_DEVICE_LOAD)] = { sizeof(struct coll_device_load), command_load },
@@ -257,7 +259,7 @@ union command_argument {
 
 static long command_locked(struct kcoll_device *device, u32 op,
 		      const struct coll_device_command *command, union command_argument *argument,
-		      struct io_uring_cmd *uring, unsigned int issue_flags)
+			   struct io_uring_cmd *uring, unsigned int issue_flags)
 {
 	long result;
 
@@ -293,7 +295,7 @@ static long command_locked(struct kcoll_device *device, u32 op,
 }
 
 long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device_command *command,
-		     struct io_uring_cmd *uring, unsigned int issue_flags)
+		   struct io_uring_cmd *uring, unsigned int issue_flags)
 {
 	union command_argument argument;
 	long result;

@@ -38,7 +38,7 @@ struct kcoll_device_ops {
 struct kcoll_device {
 	struct mutex lock;		/* of all of it */
 	const struct kcoll_device_ops *ops;
-	void *owner;			/* the opener's current->files: compared, not dereferenced */
+	void *owner;			/* the opener's current->files: only compared */
 	struct mm_struct *mm;		/* for the account of locked memory */
 	const struct cred *cred;	/* of the user: for what the thread does with sockets */
 	bool ended;			/* the opener has closed it */

@@ -136,8 +136,8 @@ static void group_ping(struct kcoll_run *run, u64 now)
 		.hash = run->loaded->hash,
 	};
 	u32 rank = kcoll_run_awaits(run);
-	struct kcoll_link *link = rank == COLL_NONE ? NULL :
-						     xa_load(&run->loaded->group->links.by_rank, rank);
+	struct kcoll_link *link =
+		rank == COLL_NONE ? NULL : xa_load(&run->loaded->group->links.by_rank, rank);
 
 	if (link && link->state == COLL_LINK_UP)
 		kcoll_link_send_control(link, &ping);

@@ -14,7 +14,7 @@
 
 /* Why the group cannot run this schedule in the kernel, or NULL. */
 static const char *load_unsuitable(const struct kcoll_group *group, const struct coll_schedule *s,
-			      u32 *op)
+				   u32 *op)
 {
 	const struct coll_op *ops = coll_ops(s);
 	u32 i;
@@ -129,9 +129,11 @@ int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked)
 
 	lockdep_assert_held(&device->lock);
 	if (asked->bytes < sizeof(struct coll_schedule))
-		return load_refuse(asked, COLL_NONE, "the schedule is shorter than its header", -EINVAL);
+		return load_refuse(asked, COLL_NONE, "the schedule is shorter than its header",
+				   -EINVAL);
 	if (asked->bytes > coll_schedule_bytes(COLL_OPS_MAX, COLL_OPS_MAX, COLL_WAITS_MAX))
-		return load_refuse(asked, COLL_NONE, "the schedule is longer than the largest valid one", -E2BIG);
+		return load_refuse(asked, COLL_NONE,
+				   "the schedule is longer than the largest valid one", -E2BIG);
 	loaded = kzalloc(sizeof(*loaded), COLL_GFP);
 	if (!loaded)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of runs. A loaded schedule keeps one idle run, so that the next start allocates nothing. */
+/* Memory of runs. A loaded schedule keeps one idle run: the next start allocates nothing. */
 #include <linux/mm.h>
 #include <linux/slab.h>
 

@@ -119,7 +119,7 @@ static void receive_unexpected_done(struct kcoll_link *link, struct kcoll_unexpe
 		return;
 	}
 	if (run && coll_match(&run->step, link->rank, header->slot, header->bytes, &op) ==
-		   COLL_MATCH_POSTED)
+	    COLL_MATCH_POSTED)
 		kcoll_run_take_unexpected(run, op);
 }
 

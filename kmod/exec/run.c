@@ -10,7 +10,7 @@
 #include "core/port.h"
 #include "run.h"
 
-enum { FAILING_NS = 1000000000 };	/* for partly sent messages, and for the news of the failure */
+enum { FAILING_NS = 1000000000 };	/* for partly sent messages and FAIL */
 
 static const u64 deadline_default = 60 * NSEC_PER_SEC;
 
@@ -117,7 +117,7 @@ void kcoll_run_fail(struct kcoll_group *group, int error, u32 failed_rank, u32 r
 	xa_for_each(&group->links.by_rank, rank, link)
 		if (link->state == COLL_LINK_UP) {
 			kcoll_link_send_control(link, &news);
-			kcoll_link_wake(link);	/* also if it was not read: no capacity is needed now */
+			kcoll_link_wake(link);	/* also if it is stalled */
 		}
 	/* The rank's own program hears of it too: it may have no run in progress. */
 	kcoll_control_add(group, group->rank, &news);
@@ -176,7 +176,7 @@ void kcoll_run_op_done(struct kcoll_run *run, u32 op)
 /* ---- start --------------------------------------------------------------------- */
 
 static struct kcoll_memory *run_buffer(struct kcoll_loaded *loaded, u32 which,
-					const struct coll_device_place *asked)
+				       const struct coll_device_place *asked)
 {
 	const u64 bytes = loaded->schedule->buffer[which];
 	struct kcoll_device *device = loaded->group->device;

@@ -40,7 +40,7 @@ void kcoll_run_free(struct kcoll_run *run);
 
 /* op.c: the ops of a schedule */
 enum kcoll_op_result {
-	COLL_OP_BEGUN,		/* its message is in flight, or the peer is gone and it is optional */
+	COLL_OP_BEGUN,		/* in flight; or optional and the peer is gone */
 	COLL_OP_COMPLETE,
 };
 /*

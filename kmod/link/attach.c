@@ -214,7 +214,7 @@ void kcoll_link_free(struct kcoll_link *link)
 {
 	lockdep_assert_held(link->set->lock);
 	if (link->socket && link->state != COLL_LINK_LOST)
-		kcoll_link_poll_send(link);	/* a goodbye, if the socket takes it without blocking */
+		kcoll_link_poll_send(link);	/* a goodbye, if the socket takes it at once */
 	kcoll_link_discard(link);
 	kcoll_link_release(link);
 	kfree(link);

@@ -135,7 +135,7 @@ struct kcoll_link {
 	u64 answered;			/* when the latest pong came, ns; 0: none */
 	u32 pong_suspect;		/* the rank that the peer waited for then */
 	bool stalled;			/* no capacity for unexpected messages: not read */
-	bool handed;			/* its bytes are the program's, which has read them: no limit */
+	bool handed;			/* bytes that the program has read: no limit */
 	bool broken;			/* no more can be sent; received bytes are still read */
 	u8 *stage;			/* bytes read from the socket in advance */
 	u32 stage_at, stage_end;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Noise on purpose: an injector is a plan on a set of CPUs. Each of them has a
- * seat: the stream of the plan that strikes there, what strikes, the rails that
- * bound it, and the log of what came. noise.c takes orders and keeps the
- * injectors, noise_seat.c is what happens on a CPU.
+ * Injected noise: an injector is a plan on a set of CPUs. For each CPU it has a
+ * struct kcoll_noise_cpu: the stream of the plan there, its timer or thread, its
+ * limits and its log.
+ *
+ *	noise.c		injectors, started and stopped by netlink
+ *	noise_read.c	what NOISE_START asks for
+ *	noise_dump.c	counters and logs
+ *	noise_cpu.c	the events on one CPU
  */
 #ifndef COLL_KMOD_NOISE_H
 #define COLL_KMOD_NOISE_H
@@ -28,7 +32,7 @@
 /* No event of this context lasts longer. */
 u64 kcoll_noise_context_longest(u8 context);
 
-/* ---- seats ------------------------------------------------------------------- */
+/* ---- CPUs -------------------------------------------------------------------- */
 
 enum kcoll_noise_state {
 	COLL_NOISE_OVER,
@@ -43,9 +47,9 @@ struct kcoll_noise_injector;
  * below `stream` while it is on; everybody else may read the counters, and the
  * log behind `logged`.
  */
-struct kcoll_noise_seat {
+struct kcoll_noise_cpu {
 	struct kcoll_noise_injector *injector;
-	unsigned int cpu;
+	unsigned int number;		/* of the CPU */
 	u8 state;			/* under the mutex of noise.c */
 	bool on;			/* cleared by who stops it: nothing new begins */
 	bool due;			/* the timer's word to the thread */
@@ -68,7 +72,7 @@ struct kcoll_noise_injector {
 	struct list_head list;
 	u32 id;
 	struct kcoll_owner owner;
-	bool over;
+	bool ended;
 	u8 context;
 	struct coll_noise_model model;
 	struct coll_noise_plan plan;
@@ -78,17 +82,31 @@ struct kcoll_noise_injector {
 	u64 longest;		/* no event of the plan is longer */
 	u32 share, log, stream;
 	u32 cost;		/* ns; events are that much shorter */
-	u32 seats;
-	struct kcoll_noise_seat *seat;
+	u32 cpus;
+	struct kcoll_noise_cpu *cpu;
 };
 
 /*
- * Makes the seat strike, from now on. Called with CPU hotplug held off, and the
+ * Starts the events on the CPU. Called with CPU hotplug held off, and the
  * CPU online. May sleep.
  */
-int kcoll_noise_seat_start(struct kcoll_noise_seat *seat);
+int kcoll_noise_cpu_start(struct kcoll_noise_cpu *ncpu);
 
-/* After it, nothing of the seat runs. The event that is under way ends early. May sleep. */
-void kcoll_noise_seat_stop(struct kcoll_noise_seat *seat);
+/* Afterwards no event is in progress: one that was has been cut short. May sleep. */
+void kcoll_noise_cpu_stop(struct kcoll_noise_cpu *ncpu);
+
+/* noise.c */
+extern struct mutex kcoll_noise_mutex;		/* of the injectors */
+extern struct list_head kcoll_noise_injectors;	/* by ascending id */
+struct kcoll_noise_injector *kcoll_noise_find(u32 id);
+
+/* noise_read.c */
+extern const struct nla_policy kcoll_noise_start_policy[__COLL_NOISE_A_MAX];
+int kcoll_noise_read_numbers(struct genl_info *info, struct kcoll_noise_injector *injector);
+int kcoll_noise_read_model(struct genl_info *info, struct kcoll_noise_injector *injector);
+
+/* noise_dump.c */
+int kcoll_noise_get(struct sk_buff *skb, struct netlink_callback *cb);
+int kcoll_noise_log(struct sk_buff *skb, struct netlink_callback *cb);
 
 #endif

@@ -41,7 +41,7 @@ u64 kcoll_noise_context_longest(u8 context)
 	}
 }
 
-static bool in_thread(const struct kcoll_noise_injector *injector)
+static bool noise_in_thread(const struct kcoll_noise_injector *injector)
 {
 	return injector->context == COLL_NOISE_FIFO || injector->context == COLL_NOISE_OTHER;
 }
@@ -53,67 +53,67 @@ static u64 budget_most(const struct kcoll_noise_injector *injector)
 	return max(div_u64(BUDGET_TIME * injector->share, 10000), injector->longest + COST);
 }
 
-static void earn(struct kcoll_noise_seat *seat, u64 now)
+static void budget_earn(struct kcoll_noise_cpu *ncpu, u64 now)
 {
-	const struct kcoll_noise_injector *injector = seat->injector;
-	u64 passed = min_t(u64, now - seat->budget_at, 10 * NSEC_PER_SEC);
+	const struct kcoll_noise_injector *injector = ncpu->injector;
+	u64 passed = min_t(u64, now - ncpu->budget_at, 10 * NSEC_PER_SEC);
 
-	seat->budget = min(seat->budget + div_u64(passed * injector->share, 10000),
+	ncpu->budget = min(ncpu->budget + div_u64(passed * injector->share, 10000),
 			   budget_most(injector));
-	seat->budget_at = now;
+	ncpu->budget_at = now;
 }
 
 /* Whether an event may take that long now: of the CPU's time, and without a pause. */
-static bool may_take(struct kcoll_noise_seat *seat, u64 now, u64 duration)
+static bool budget_allows(struct kcoll_noise_cpu *ncpu, u64 now, u64 duration)
 {
-	u64 busy = now - seat->busy_end < PAUSE ? seat->busy : 0;
+	u64 busy = now - ncpu->busy_end < PAUSE ? ncpu->busy : 0;
 
-	earn(seat, now);
-	if (seat->budget < duration + COST)
+	budget_earn(ncpu, now);
+	if (ncpu->budget < duration + COST)
 		return false;
-	return !busy || busy + duration <= kcoll_noise_context_longest(seat->injector->context);
+	return !busy || busy + duration <= kcoll_noise_context_longest(ncpu->injector->context);
 }
 
-static void charge(struct kcoll_noise_seat *seat, u64 from, u64 to)
+static void budget_charge(struct kcoll_noise_cpu *ncpu, u64 from, u64 to)
 {
 	u64 cost = to - from + COST;
 
-	seat->busy = (from - seat->busy_end < PAUSE ? seat->busy : 0) + (to - from);
-	seat->busy_end = to;
-	seat->budget -= min(seat->budget, cost);
+	ncpu->busy = (from - ncpu->busy_end < PAUSE ? ncpu->busy : 0) + (to - from);
+	ncpu->busy_end = to;
+	ncpu->budget -= min(ncpu->budget, cost);
 }
 
 /* ---- an event ------------------------------------------------------------------ */
 
-static void take(struct kcoll_noise_seat *seat)
+static void event_next(struct kcoll_noise_cpu *ncpu)
 {
-	seat->next = coll_noise_next(&seat->injector->plan, &seat->stream);
+	ncpu->next = coll_noise_next(&ncpu->injector->plan, &ncpu->stream);
 }
 
 /* The next event, together with those that begin before it ends. */
-static struct coll_noise_span take_joined(struct kcoll_noise_seat *seat)
+static struct coll_noise_span event_next_joined(struct kcoll_noise_cpu *ncpu)
 {
-	struct coll_noise_span event = seat->next;
-	u64 longest = kcoll_noise_context_longest(seat->injector->context), end;
+	struct coll_noise_span event = ncpu->next;
+	u64 longest = kcoll_noise_context_longest(ncpu->injector->context), end;
 
-	take(seat);
-	while (seat->next.start <= event.start + event.duration) {
-		end = seat->next.start + seat->next.duration;
+	event_next(ncpu);
+	while (ncpu->next.start <= event.start + event.duration) {
+		end = ncpu->next.start + ncpu->next.duration;
 		if (end - event.start > longest)
 			break;
 		event.duration = max(event.duration, end - event.start);
-		seat->missed++;
-		take(seat);
+		ncpu->missed++;
+		event_next(ncpu);
 	}
 	return event;
 }
 
 /* Nothing but time passes; an interrupt's or another thread's time is part of it. */
-static u64 spin_until(const struct kcoll_noise_seat *seat, u64 end)
+static u64 spin_until(const struct kcoll_noise_cpu *ncpu, u64 end)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
-	while (now < end && READ_ONCE(seat->on)) {
+	while (now < end && READ_ONCE(ncpu->on)) {
 		cpu_relax();
 		now = ktime_get_mono_fast_ns();
 	}
@@ -121,11 +121,11 @@ static u64 spin_until(const struct kcoll_noise_seat *seat, u64 end)
 }
 
 /* Spends `duration` of CPU time, as a daemon does: what others take does not count. */
-static u64 spin_own(const struct kcoll_noise_seat *seat, u64 duration)
+static u64 spin_own(const struct kcoll_noise_cpu *ncpu, u64 duration)
 {
 	u64 own = 0, last = ktime_get_mono_fast_ns(), now;
 
-	while (own < duration && READ_ONCE(seat->on)) {
+	while (own < duration && READ_ONCE(ncpu->on)) {
 		cond_resched();
 		now = ktime_get_mono_fast_ns();
 		own += min_t(u64, now - last, OWN_TIME_MAX);
@@ -134,53 +134,54 @@ static u64 spin_own(const struct kcoll_noise_seat *seat, u64 duration)
 	return own;
 }
 
-static void write_log(struct kcoll_noise_seat *seat, const struct coll_noise_injected *entry)
+static void log_write(struct kcoll_noise_cpu *ncpu, const struct coll_noise_injected *entry)
 {
-	u32 size = seat->injector->log;
+	u32 size = ncpu->injector->log;
 
 	if (!size)
 		return;
-	if (seat->logged - READ_ONCE(seat->read) == size) {
-		seat->lost++;
+	if (ncpu->logged - READ_ONCE(ncpu->read) == size) {
+		ncpu->lost++;
 		return;
 	}
-	seat->log[seat->logged & (size - 1)] = *entry;
+	ncpu->log[ncpu->logged & (size - 1)] = *entry;
 	/* The entry is whole before it counts: noise.c reads it then. */
-	smp_store_release(&seat->logged, seat->logged + 1);
+	smp_store_release(&ncpu->logged, ncpu->logged + 1);
 }
 
 /* Carries the event out; `entered` is when this CPU came here. */
-static void strike(struct kcoll_noise_seat *seat, const struct coll_noise_span *event, u64 entered)
+static void event_inject(struct kcoll_noise_cpu *ncpu, const struct coll_noise_span *event,
+			 u64 entered)
 {
-	const struct kcoll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = ncpu->injector;
 	u64 start = injector->epoch + event->start;
 	s64 late = ktime_get_real() - start;
 	u64 spin = event->duration - min_t(u64, event->duration, injector->cost);
 	u64 from = ktime_get_mono_fast_ns(), taken, to;
 	struct coll_noise_injected entry;
 
-	if (!in_thread(injector))
+	if (!noise_in_thread(injector))
 		kcoll_watch_injected_begin(injector->id);
 	if (injector->context == COLL_NOISE_OTHER)
-		taken = spin_own(seat, spin);
+		taken = spin_own(ncpu, spin);
 	else
-		taken = spin_until(seat, from + spin) - from;
-	if (!in_thread(injector))
+		taken = spin_until(ncpu, from + spin) - from;
+	if (!noise_in_thread(injector))
 		kcoll_watch_injected_end(injector->id);
 
-	seat->injected++;
-	seat->taken += taken;
+	ncpu->injected++;
+	ncpu->taken += taken;
 	entry = (struct coll_noise_injected){
 		.asked_start = start,
 		.late = late,
 		.asked_duration = event->duration,
 		.duration = min_t(u64, taken, U32_MAX),
 	};
-	write_log(seat, &entry);
+	log_write(ncpu, &entry);
 	trace_coll_noise_injected(injector->id, injector->context, start, late, event->duration,
 				  taken);
 	to = ktime_get_mono_fast_ns();
-	charge(seat, injector->context == COLL_NOISE_OTHER ? to - taken : entered, to);
+	budget_charge(ncpu, injector->context == COLL_NOISE_OTHER ? to - taken : entered, to);
 }
 
 /* ---- the plan goes on ------------------------------------------------------------ */
@@ -194,8 +195,9 @@ static u64 plan_now(const struct kcoll_noise_injector *injector)
 }
 
 /* How many events lie between two places of a stream; of Poisson's, how many on average. */
-static u64 events_between(const struct coll_noise_plan *plan, const struct coll_noise_stream *from,
-			  const struct coll_noise_stream *to)
+static u64 stream_events_between(const struct coll_noise_plan *plan,
+				 const struct coll_noise_stream *from,
+				 const struct coll_noise_stream *to)
 {
 	u64 a_cell = plan->model->arrival == COLL_NOISE_REPLAY ? plan->spans : 1;
 
@@ -203,64 +205,64 @@ static u64 events_between(const struct coll_noise_plan *plan, const struct coll_
 }
 
 /* Passes the events before `oldest`, the first `most` of them one by one. */
-static void skip_missed(struct kcoll_noise_seat *seat, u64 oldest, int most)
+static void stream_skip_missed(struct kcoll_noise_cpu *ncpu, u64 oldest, int most)
 {
-	const struct kcoll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = ncpu->injector;
 	struct coll_noise_stream before;
 	int i;
 
-	for (i = 0; i < most && seat->next.start < oldest; i++) {
-		seat->missed++;
-		take(seat);
+	for (i = 0; i < most && ncpu->next.start < oldest; i++) {
+		ncpu->missed++;
+		event_next(ncpu);
 	}
-	if (seat->next.start >= oldest)
+	if (ncpu->next.start >= oldest)
 		return;
-	before = seat->stream;
-	coll_noise_seek(&injector->plan, &seat->stream, oldest);
-	seat->missed += 1 + events_between(&injector->plan, &before, &seat->stream);
-	take(seat);
+	before = ncpu->stream;
+	coll_noise_seek(&injector->plan, &ncpu->stream, oldest);
+	ncpu->missed += 1 + stream_events_between(&injector->plan, &before, &ncpu->stream);
+	event_next(ncpu);
 }
 
 /* One event, if it is still due and may be. Returns when the next one is, wall clock. */
-static ktime_t strike_next(struct kcoll_noise_seat *seat)
+static ktime_t event_inject_next(struct kcoll_noise_cpu *ncpu)
 {
-	const struct kcoll_noise_injector *injector = seat->injector;
+	const struct kcoll_noise_injector *injector = ncpu->injector;
 	u64 patience = clamp_t(u64, injector->model.period, NSEC_PER_MSEC, 10 * NSEC_PER_MSEC);
 	u64 entered = ktime_get_mono_fast_ns(), now = plan_now(injector);
 	struct coll_noise_span event;
 
-	skip_missed(seat, now > patience ? now - patience : 0, SKIP_MAX);
-	if (seat->next.start <= plan_now(injector)) {
-		event = take_joined(seat);
-		if (may_take(seat, entered, event.duration))
-			strike(seat, &event, entered);
+	stream_skip_missed(ncpu, now > patience ? now - patience : 0, SKIP_MAX);
+	if (ncpu->next.start <= plan_now(injector)) {
+		event = event_next_joined(ncpu);
+		if (budget_allows(ncpu, entered, event.duration))
+			event_inject(ncpu, &event, entered);
 		else
-			seat->refused++;
+			ncpu->refused++;
 	}
-	return injector->epoch + seat->next.start;
+	return injector->epoch + ncpu->next.start;
 }
 
-static bool goes_on(const struct kcoll_noise_seat *seat)
+static bool noise_goes_on(const struct kcoll_noise_cpu *ncpu)
 {
-	return READ_ONCE(seat->on) &&
-	       ktime_get_mono_fast_ns() < READ_ONCE(seat->injector->deadline);
+	return READ_ONCE(ncpu->on) &&
+	       ktime_get_mono_fast_ns() < READ_ONCE(ncpu->injector->deadline);
 }
 
 /* ---- timer, thread ----------------------------------------------------------------- */
 
-static enum hrtimer_restart timer_fires(struct hrtimer *timer)
+static enum hrtimer_restart noise_timer(struct hrtimer *timer)
 {
-	struct kcoll_noise_seat *seat = container_of(timer, struct kcoll_noise_seat, timer);
+	struct kcoll_noise_cpu *ncpu = container_of(timer, struct kcoll_noise_cpu, timer);
 
 	/* A CPU that goes offline leaves its timers to another: not there. */
-	if (!goes_on(seat) || smp_processor_id() != seat->cpu)
+	if (!noise_goes_on(ncpu) || smp_processor_id() != ncpu->number)
 		return HRTIMER_NORESTART;
-	if (seat->thread) {
-		WRITE_ONCE(seat->due, true);
-		wake_up_process(seat->thread);
+	if (ncpu->thread) {
+		WRITE_ONCE(ncpu->due, true);
+		wake_up_process(ncpu->thread);
 		return HRTIMER_NORESTART;
 	}
-	hrtimer_set_expires(timer, strike_next(seat));
+	hrtimer_set_expires(timer, event_inject_next(ncpu));
 	return HRTIMER_RESTART;
 }
 
@@ -270,90 +272,90 @@ static enum hrtimer_mode timer_mode(const struct kcoll_noise_injector *injector)
 							 HRTIMER_MODE_ABS_PINNED_HARD;
 }
 
-static int thread_strikes(void *data)
+static int noise_thread(void *data)
 {
-	struct kcoll_noise_seat *seat = data;
+	struct kcoll_noise_cpu *ncpu = data;
 	ktime_t next;
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
 			break;
-		if (!xchg(&seat->due, false)) {
+		if (!xchg(&ncpu->due, false)) {
 			schedule();
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
-		next = strike_next(seat);
-		if (goes_on(seat))
-			hrtimer_start(&seat->timer, next, timer_mode(seat->injector));
+		next = event_inject_next(ncpu);
+		if (noise_goes_on(ncpu))
+			hrtimer_start(&ncpu->timer, next, timer_mode(ncpu->injector));
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
 }
 
-static int make_thread(struct kcoll_noise_seat *seat)
+static int noise_make_thread(struct kcoll_noise_cpu *ncpu)
 {
 	struct task_struct *thread =
-		kthread_create_on_cpu(thread_strikes, seat, seat->cpu, COLL_INJECTOR_COMM "/%u");
+		kthread_create_on_cpu(noise_thread, ncpu, ncpu->number, COLL_INJECTOR_COMM "/%u");
 
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	if (seat->injector->context == COLL_NOISE_FIFO)
+	if (ncpu->injector->context == COLL_NOISE_FIFO)
 		sched_set_fifo(thread);
-	seat->thread = thread;
+	ncpu->thread = thread;
 	wake_up_process(thread);
 	return 0;
 }
 
-/* On the seat's CPU: a pinned timer runs where it was started. */
-static void start_timer(void *data)
+/* On the ncpu's CPU: a pinned timer runs where it was started. */
+static void noise_start_timer(void *data)
 {
-	struct kcoll_noise_seat *seat = data;
+	struct kcoll_noise_cpu *ncpu = data;
 
-	hrtimer_start(&seat->timer, seat->injector->epoch + seat->next.start,
-		      timer_mode(seat->injector));
+	hrtimer_start(&ncpu->timer, ncpu->injector->epoch + ncpu->next.start,
+		      timer_mode(ncpu->injector));
 }
 
-int kcoll_noise_seat_start(struct kcoll_noise_seat *seat)
+int kcoll_noise_cpu_start(struct kcoll_noise_cpu *ncpu)
 {
-	struct kcoll_noise_injector *injector = seat->injector;
+	struct kcoll_noise_injector *injector = ncpu->injector;
 	int error;
 
-	coll_noise_seek(&injector->plan, &seat->stream, plan_now(injector));
-	take(seat);
-	seat->budget = budget_most(injector);
-	seat->budget_at = ktime_get_mono_fast_ns();
-	seat->due = false;
-	hrtimer_setup(&seat->timer, timer_fires, CLOCK_REALTIME, timer_mode(injector));
-	if (in_thread(injector)) {
-		error = make_thread(seat);
+	coll_noise_seek(&injector->plan, &ncpu->stream, plan_now(injector));
+	event_next(ncpu);
+	ncpu->budget = budget_most(injector);
+	ncpu->budget_at = ktime_get_mono_fast_ns();
+	ncpu->due = false;
+	hrtimer_setup(&ncpu->timer, noise_timer, CLOCK_REALTIME, timer_mode(injector));
+	if (noise_in_thread(injector)) {
+		error = noise_make_thread(ncpu);
 		if (error)
 			return error;
 	}
-	WRITE_ONCE(seat->on, true);
-	seat->state = COLL_NOISE_INJECTING;
-	error = smp_call_function_single(seat->cpu, start_timer, seat, 1);
+	WRITE_ONCE(ncpu->on, true);
+	ncpu->state = COLL_NOISE_INJECTING;
+	error = smp_call_function_single(ncpu->number, noise_start_timer, ncpu, 1);
 	if (error)
-		kcoll_noise_seat_stop(seat);
+		kcoll_noise_cpu_stop(ncpu);
 	return error;
 }
 
 /*
  * The thread may start the timer again after the first cancel, but what then
- * fires sees that the seat is off, and touches no thread.
+ * fires sees that the ncpu is off, and touches no thread.
  */
-void kcoll_noise_seat_stop(struct kcoll_noise_seat *seat)
+void kcoll_noise_cpu_stop(struct kcoll_noise_cpu *ncpu)
 {
-	if (seat->state != COLL_NOISE_INJECTING)
+	if (ncpu->state != COLL_NOISE_INJECTING)
 		return;
-	WRITE_ONCE(seat->on, false);
-	hrtimer_cancel(&seat->timer);
-	if (seat->thread) {
-		kthread_stop(seat->thread);
-		hrtimer_cancel(&seat->timer);
-		seat->thread = NULL;
+	WRITE_ONCE(ncpu->on, false);
+	hrtimer_cancel(&ncpu->timer);
+	if (ncpu->thread) {
+		kthread_stop(ncpu->thread);
+		hrtimer_cancel(&ncpu->timer);
+		ncpu->thread = NULL;
 	}
-	skip_missed(seat, plan_now(seat->injector), SKIP_MAX_AT_END);
-	seat->state = COLL_NOISE_OVER;
+	stream_skip_missed(ncpu, plan_now(ncpu->injector), SKIP_MAX_AT_END);
+	ncpu->state = COLL_NOISE_OVER;
 }

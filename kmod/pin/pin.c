@@ -20,10 +20,10 @@ static struct kcoll_owner owner;
 static bool orphaned;			/* rules wait for a new owner */
 static u32 linger;
 
-static void end_linger(struct work_struct *work);
-static DECLARE_DELAYED_WORK(lingering, end_linger);
+static void pin_end_linger(struct work_struct *work);
+static DECLARE_DELAYED_WORK(lingering, pin_end_linger);
 
-static void clear(const char *reason)
+static void pin_clear_rules(const char *reason)
 {
 	if (!kcoll_pin_tasks_active())
 		return;
@@ -33,15 +33,15 @@ static void clear(const char *reason)
 		.kind = COLL_EVENT_PIN_OVER, .cpu = -1, .reason = reason });
 }
 
-static void end_linger(struct work_struct *work)
+static void pin_end_linger(struct work_struct *work)
 {
 	mutex_lock(&orders);
 	if (orphaned)
-		clear("its owner is gone, and nobody took over");
+		pin_clear_rules("its owner is gone, and nobody took over");
 	mutex_unlock(&orders);
 }
 
-static void owner_gone(const struct kcoll_owner *who)
+static void pin_owner_gone(const struct kcoll_owner *who)
 {
 	mutex_lock(&orders);
 	if (kcoll_pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
@@ -49,7 +49,7 @@ static void owner_gone(const struct kcoll_owner *who)
 		if (orphaned && linger != PIN_LINGER_ON)
 			mod_delayed_work(system_wq, &lingering, msecs_to_jiffies(linger));
 		else if (!orphaned)
-			clear("its owner is gone");
+			pin_clear_rules("its owner is gone");
 	}
 	mutex_unlock(&orders);
 }
@@ -77,7 +77,8 @@ static const struct nla_policy set_policy[COLL_PIN_A_RULE + 1] = {
 	(error);							\
 })
 
-static int read_cgroup(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rule *rule)
+static int rule_read_cgroup(struct nlattr *attr, struct netlink_ext_ack *extack,
+			    struct pin_rule *rule)
 {
 	struct cgroup *cgroup = cgroup_get_from_id(nla_get_u64(attr));
 
@@ -88,7 +89,8 @@ static int read_cgroup(struct nlattr *attr, struct netlink_ext_ack *extack, stru
 	return 0;
 }
 
-static int read_parent(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rule *rule)
+static int rule_read_parent(struct nlattr *attr, struct netlink_ext_ack *extack,
+			    struct pin_rule *rule)
 {
 	rule->parent = find_get_pid(nla_get_u32(attr));
 	return rule->parent ? 0 :
@@ -96,8 +98,8 @@ static int read_parent(struct nlattr *attr, struct netlink_ext_ack *extack, stru
 }
 
 /* Where its tasks go: it must be possible now. */
-static int read_place(struct nlattr *attr, struct netlink_ext_ack *extack,
-		      const struct pin_rules *rules, struct pin_rule *rule)
+static int rule_read_cpus(struct nlattr *attr, struct netlink_ext_ack *extack,
+			  const struct pin_rules *rules, struct pin_rule *rule)
 {
 	int error;
 
@@ -112,7 +114,7 @@ static int read_place(struct nlattr *attr, struct netlink_ext_ack *extack,
 		refuse(extack, attr, -ENXIO, "cpus: none of them is online");
 }
 
-static int read_rule(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rules *rules)
+static int rule_read(struct nlattr *attr, struct netlink_ext_ack *extack, struct pin_rules *rules)
 {
 	struct pin_rule *rule = &rules->rule[rules->count];
 	struct nlattr *attrs[COLL_PIN_A_CPUS + 1];
@@ -137,13 +139,13 @@ static int read_rule(struct nlattr *attr, struct netlink_ext_ack *extack, struct
 	if (attrs[COLL_PIN_A_UID] && !uid_valid(rule->uid))
 		return refuse(extack, attrs[COLL_PIN_A_UID], -EINVAL, "uid: below 4294967295");
 	if (attrs[COLL_PIN_A_CGROUP])
-		error = read_cgroup(attrs[COLL_PIN_A_CGROUP], extack, rule);
+		error = rule_read_cgroup(attrs[COLL_PIN_A_CGROUP], extack, rule);
 	if (!error && attrs[COLL_PIN_A_PARENT])
-		error = read_parent(attrs[COLL_PIN_A_PARENT], extack, rule);
-	return error ? error : read_place(attrs[COLL_PIN_A_CPUS], extack, rules, rule);
+		error = rule_read_parent(attrs[COLL_PIN_A_PARENT], extack, rule);
+	return error ? error : rule_read_cpus(attrs[COLL_PIN_A_CPUS], extack, rules, rule);
 }
 
-static u32 count_rules(struct genl_info *info)
+static u32 pin_count_rules(struct genl_info *info)
 {
 	struct nlattr *attr;
 	u32 count = 0;
@@ -154,7 +156,7 @@ static u32 count_rules(struct genl_info *info)
 	return count;
 }
 
-static int read_housekeeping(struct genl_info *info, struct pin_rules *rules)
+static int pin_read_housekeeping(struct genl_info *info, struct pin_rules *rules)
 {
 	int error;
 
@@ -175,21 +177,21 @@ static int read_housekeeping(struct genl_info *info, struct pin_rules *rules)
 	return 0;
 }
 
-static int read_rules(struct genl_info *info, struct pin_rules *rules)
+static int pin_read_rules(struct genl_info *info, struct pin_rules *rules)
 {
 	struct nlattr *attr;
-	int left, error = read_housekeeping(info, rules);
+	int left, error = pin_read_housekeeping(info, rules);
 
 	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, left) {
 		if (error)
 			break;
 		if (nla_type(attr) == COLL_PIN_A_RULE)
-			error = read_rule(attr, info->extack, rules);
+			error = rule_read(attr, info->extack, rules);
 	}
 	return error;
 }
 
-static struct pin_rules *make_rules(u32 count)
+static struct pin_rules *pin_make_rules(u32 count)
 {
 	struct pin_rules *rules;
 
@@ -205,7 +207,7 @@ static struct pin_rules *make_rules(u32 count)
 
 /* ---- set, clear ------------------------------------------------------------------------ */
 
-static int take_over(struct genl_info *info, struct pin_rules *rules)
+static int pin_take_over(struct genl_info *info, struct pin_rules *rules)
 {
 	const struct kcoll_owner who = coll_owner_of(info);
 	u32 stay = rules->linger;
@@ -231,16 +233,16 @@ static int pin_set(struct sk_buff *skb, struct genl_info *info)
 
 	if (error)
 		return error;
-	count = count_rules(info);
+	count = pin_count_rules(info);
 	if (!count || count > PIN_RULES_MAX)
 		return coll_refuse(info, COLL_PIN_A_RULE, -EINVAL, "rule: 1 to 256 of them");
-	rules = make_rules(count);
+	rules = pin_make_rules(count);
 	if (!rules)
 		return -ENOMEM;
-	error = read_rules(info, rules);
+	error = pin_read_rules(info, rules);
 	if (!error) {
 		mutex_lock(&orders);
-		error = take_over(info, rules);
+		error = pin_take_over(info, rules);
 		mutex_unlock(&orders);
 	}
 	if (error)
@@ -260,36 +262,36 @@ static int pin_clear(struct sk_buff *skb, struct genl_info *info)
 		error = coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
 				    "somebody else's rules hold; its socket must be closed");
 	else
-		clear("they were cleared");
+		pin_clear_rules("they were cleared");
 	mutex_unlock(&orders);
 	return error;
 }
 
 /* ---- look ------------------------------------------------------------------------------ */
 
-struct look {
+struct pin_dump {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 };
 
 /* Where a dump is: the next rule, then the next task. */
-struct place {
+struct pin_cursor {
 	u64 task;
 	u32 rule;
 };
 
-static struct place *place_of(struct netlink_callback *cb)
+static struct pin_cursor *pin_cursor(struct netlink_callback *cb)
 {
-	BUILD_BUG_ON(sizeof(struct place) > sizeof(cb->ctx));
-	return (struct place *)cb->ctx;
+	BUILD_BUG_ON(sizeof(struct pin_cursor) > sizeof(cb->ctx));
+	return (struct pin_cursor *)cb->ctx;
 }
 
-static int put_u64(struct sk_buff *skb, int attr, u64 value)
+static int pin_put_u64(struct sk_buff *skb, int attr, u64 value)
 {
 	return nla_put_u64_64bit(skb, attr, value, COLL_PIN_A_PAD);
 }
 
-static int put_cpus(struct sk_buff *skb, int attr, const struct cpumask *cpus)
+static int pin_put_cpus(struct sk_buff *skb, int attr, const struct cpumask *cpus)
 {
 	char *list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(cpus));
 	int error = list ? nla_put_string(skb, attr, list) : -ENOMEM;
@@ -298,10 +300,10 @@ static int put_cpus(struct sk_buff *skb, int attr, const struct cpumask *cpus)
 	return error;
 }
 
-static int put_conditions(struct sk_buff *skb, const struct pin_rule *rule)
+static int pin_put_conditions(struct sk_buff *skb, const struct pin_rule *rule)
 {
 	return (rule->comm[0] && nla_put_string(skb, COLL_PIN_A_COMM, rule->comm)) ||
-	       (rule->cgroup && put_u64(skb, COLL_PIN_A_CGROUP, cgroup_id(rule->cgroup))) ||
+	       (rule->cgroup && pin_put_u64(skb, COLL_PIN_A_CGROUP, cgroup_id(rule->cgroup))) ||
 	       (uid_valid(rule->uid) &&
 		nla_put_u32(skb, COLL_PIN_A_UID, from_kuid(&init_user_ns, rule->uid))) ||
 	       (rule->kthread && nla_put_flag(skb, COLL_PIN_A_KTHREAD)) ||
@@ -309,31 +311,31 @@ static int put_conditions(struct sk_buff *skb, const struct pin_rule *rule)
 	       (rule->keep && nla_put_flag(skb, COLL_PIN_A_KEEP)) ? -EMSGSIZE : 0;
 }
 
-static int put_rule(const struct pin_rule *rule, u32 index, void *data)
+static int pin_put_rule(const struct pin_rule *rule, u32 index, void *data)
 {
-	struct look *look = data;
+	struct pin_dump *look = data;
 	void *header = kcoll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
 
 	if (!header)
 		return -EMSGSIZE;
 	if (nla_put_u32(look->skb, COLL_PIN_A_INDEX, index) ||
-	    put_conditions(look->skb, rule) ||
-	    put_cpus(look->skb, COLL_PIN_A_CPUS, rule->cpus) ||
-	    put_u64(look->skb, COLL_PIN_A_MATCHED, rule->matched) ||
-	    put_u64(look->skb, COLL_PIN_A_MOVED, rule->moved) ||
-	    put_u64(look->skb, COLL_PIN_A_REFUSED, rule->refused) ||
-	    put_u64(look->skb, COLL_PIN_A_CHANGED, rule->changed)) {
+	    pin_put_conditions(look->skb, rule) ||
+	    pin_put_cpus(look->skb, COLL_PIN_A_CPUS, rule->cpus) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_MATCHED, rule->matched) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_MOVED, rule->moved) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_REFUSED, rule->refused) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_CHANGED, rule->changed)) {
 		genlmsg_cancel(look->skb, header);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(look->skb, header);
-	place_of(look->cb)->rule = index + 1;
+	pin_cursor(look->cb)->rule = index + 1;
 	return 0;
 }
 
-static int put_task(const struct pin_task *pinned, void *data)
+static int pin_put_task(const struct pin_task *pinned, void *data)
 {
-	struct look *look = data;
+	struct pin_dump *look = data;
 	void *header = kcoll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
 	char comm[TASK_COMM_LEN];
 
@@ -345,27 +347,27 @@ static int put_task(const struct pin_task *pinned, void *data)
 	    (pinned->rule >= 0 && nla_put_u32(look->skb, COLL_PIN_A_INDEX, pinned->rule)) ||
 	    nla_put_u8(look->skb, COLL_PIN_A_STATE, pinned->state) ||
 	    (pinned->error && nla_put_u32(look->skb, COLL_PIN_A_ERROR, pinned->error)) ||
-	    put_cpus(look->skb, COLL_PIN_A_SAVED, pinned->saved)) {
+	    pin_put_cpus(look->skb, COLL_PIN_A_SAVED, pinned->saved)) {
 		genlmsg_cancel(look->skb, header);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(look->skb, header);
-	place_of(look->cb)->task = pinned->number + 1;
+	pin_cursor(look->cb)->task = pinned->number + 1;
 	return 0;
 }
 
 static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct look look = { .skb = skb, .cb = cb };
+	struct pin_dump look = { .skb = skb, .cb = cb };
 	int error;
 
 	if (coll_dump_owner(cb).net != &init_net) {
 		NL_SET_ERR_MSG(cb->extack, "only from the first network namespace");
 		return -EPERM;
 	}
-	error = kcoll_pin_tasks_each_rule(place_of(cb)->rule, put_rule, &look);
+	error = kcoll_pin_tasks_each_rule(pin_cursor(cb)->rule, pin_put_rule, &look);
 	if (!error)
-		error = kcoll_pin_tasks_each(place_of(cb)->task, put_task, &look);
+		error = kcoll_pin_tasks_each(pin_cursor(cb)->task, pin_put_task, &look);
 	return skb->len ? skb->len : error;
 }
 
@@ -394,7 +396,7 @@ static int pin_init(void)
 static void pin_exit(void)
 {
 	mutex_lock(&orders);
-	clear("coll.ko is unloaded");
+	pin_clear_rules("coll.ko is unloaded");
 	mutex_unlock(&orders);
 	cancel_delayed_work_sync(&lingering);
 	kcoll_pin_tasks_end();
@@ -406,5 +408,5 @@ const struct kcoll_subsystem kcoll_pin_subsystem = {
 	.exit = pin_exit,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),
-	.owner_gone = owner_gone,
+	.owner_gone = pin_owner_gone,
 };

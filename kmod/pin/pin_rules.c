@@ -9,7 +9,8 @@
 
 #include "pin.h"
 
-static bool comm_matches(const struct pin_rule *rule, struct task_struct *task, const char *comm)
+static bool rule_comm_matches(const struct pin_rule *rule, struct task_struct *task,
+			      const char *comm)
 {
 	char of_process[TASK_COMM_LEN];
 
@@ -21,7 +22,7 @@ static bool comm_matches(const struct pin_rule *rule, struct task_struct *task, 
 	return glob_match(rule->comm, of_process);
 }
 
-static bool descends_from(struct task_struct *task, const struct pid *parent)
+static bool task_descends_from(struct task_struct *task, const struct pid *parent)
 {
 	struct task_struct *above = task;
 
@@ -33,8 +34,8 @@ static bool descends_from(struct task_struct *task, const struct pid *parent)
 	return false;
 }
 
-static bool matches(const struct pin_rule *rule, struct task_struct *task, const char *comm,
-		    bool was)
+static bool rule_matches(const struct pin_rule *rule, struct task_struct *task, const char *comm,
+			 bool was)
 {
 	if (rule->kthread != !!(task->flags & PF_KTHREAD))
 		return false;
@@ -42,9 +43,9 @@ static bool matches(const struct pin_rule *rule, struct task_struct *task, const
 		return false;
 	if (rule->cgroup && !cgroup_is_descendant(task_dfl_cgroup(task), rule->cgroup))
 		return false;
-	if (rule->parent && !was && !descends_from(task, rule->parent))
+	if (rule->parent && !was && !task_descends_from(task, rule->parent))
 		return false;
-	return comm_matches(rule, task, comm);
+	return rule_comm_matches(rule, task, comm);
 }
 
 int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
@@ -53,7 +54,7 @@ int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *tas
 	u32 i;
 
 	for (i = 0; i < rules->count; i++)
-		if (matches(&rules->rule[i], task, comm, was == i))
+		if (rule_matches(&rules->rule[i], task, comm, was == i))
 			return i;
 	return -1;
 }

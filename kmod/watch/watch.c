@@ -26,7 +26,7 @@ static int hotplug_state;
 
 /* ---- CPUs ---------------------------------------------------------------------------- */
 
-static void begin_here(void *data)
+static void watch_begin_here(void *data)
 {
 	unsigned long flags;
 
@@ -35,7 +35,7 @@ static void begin_here(void *data)
 	local_irq_restore(flags);
 }
 
-static void end_here(void *data)
+static void watch_end_here(void *data)
 {
 	unsigned long flags;
 
@@ -44,7 +44,7 @@ static void end_here(void *data)
 	local_irq_restore(flags);
 }
 
-static void flush_here(void *data)
+static void watch_flush_here(void *data)
 {
 	unsigned long flags;
 
@@ -54,25 +54,25 @@ static void flush_here(void *data)
 }
 
 /* On the CPU that comes, or goes. Its record stays: it may come back. */
-static int cpu_comes(unsigned int cpu)
+static int watch_cpu_online(unsigned int cpu)
 {
 	struct watch_cpu *watch = per_cpu(records, cpu);
 
 	if (watch && !watch->online)
-		begin_here(watch);
+		watch_begin_here(watch);
 	return 0;
 }
 
-static int cpu_goes(unsigned int cpu)
+static int watch_cpu_offline(unsigned int cpu)
 {
 	struct watch_cpu *watch = per_cpu(records, cpu);
 
 	if (watch && watch->online)
-		end_here(watch);
+		watch_end_here(watch);
 	return 0;
 }
 
-static void free_record(struct watch_cpu *watch)
+static void watch_free(struct watch_cpu *watch)
 {
 	if (!watch)
 		return;
@@ -80,7 +80,7 @@ static void free_record(struct watch_cpu *watch)
 	kvfree(watch);
 }
 
-static int make_log(struct watch_cpu *watch, u32 size)
+static int watch_make_log(struct watch_cpu *watch, u32 size)
 {
 	if (!size)
 		return 0;
@@ -93,8 +93,8 @@ static int make_log(struct watch_cpu *watch, u32 size)
 	return 0;
 }
 
-static struct watch_cpu *make_record(unsigned int cpu, const struct kcoll_owner *owner, pid_t task,
-				     u32 log)
+static struct watch_cpu *watch_make(unsigned int cpu, const struct kcoll_owner *owner, pid_t task,
+				    u32 log)
 {
 	struct watch_cpu *watch = kvzalloc_node(sizeof(*watch), COLL_GFP, cpu_to_node(cpu));
 	u8 cause;
@@ -112,8 +112,8 @@ static struct watch_cpu *make_record(unsigned int cpu, const struct kcoll_owner 
 	}
 	strscpy(watch->sources[COLL_NOISE_NMI].name, "nmi", WATCH_NAME);
 	strscpy(watch->sources[COLL_NOISE_STEAL].name, "steal", WATCH_NAME);
-	if (make_log(watch, log)) {
-		free_record(watch);
+	if (watch_make_log(watch, log)) {
+		watch_free(watch);
 		return NULL;
 	}
 	return watch;
@@ -122,7 +122,7 @@ static struct watch_cpu *make_record(unsigned int cpu, const struct kcoll_owner 
 /* ---- start, stop ------------------------------------------------------------------------ */
 
 /* All records of this owner, or of everybody; with `control` held. */
-static void stop_watching(const struct kcoll_owner *owner)
+static void watch_stop_owner(const struct kcoll_owner *owner)
 {
 	struct watch_cpu *watch, *stopped = NULL;
 	unsigned int cpu;
@@ -134,7 +134,7 @@ static void stop_watching(const struct kcoll_owner *owner)
 		if (!watch || (owner && !coll_owner_is(owner, &watch->owner)))
 			continue;
 		if (watch->online)
-			smp_call_function_single(cpu, end_here, watch, 1);
+			smp_call_function_single(cpu, watch_end_here, watch, 1);
 		per_cpu(records, cpu) = NULL;
 		watch->next = stopped;
 		stopped = watch;
@@ -148,11 +148,11 @@ static void stop_watching(const struct kcoll_owner *owner)
 	synchronize_rcu();	/* probes of other CPUs that look at one of them */
 	while ((watch = stopped)) {
 		stopped = watch->next;
-		free_record(watch);
+		watch_free(watch);
 	}
 }
 
-static int none_is_watched(struct genl_info *info, const struct cpumask *cpus)
+static int watch_check_cpus(struct genl_info *info, const struct cpumask *cpus)
 {
 	unsigned int cpu;
 
@@ -163,8 +163,8 @@ static int none_is_watched(struct genl_info *info, const struct cpumask *cpus)
 	return 0;
 }
 
-static int start_cpus(const struct cpumask *cpus, const struct kcoll_owner *owner, pid_t task,
-		      u32 log)
+static int watch_start_cpus(const struct cpumask *cpus, const struct kcoll_owner *owner, pid_t task,
+			    u32 log)
 {
 	struct watch_cpu *watch;
 	unsigned int cpu;
@@ -172,7 +172,7 @@ static int start_cpus(const struct cpumask *cpus, const struct kcoll_owner *owne
 
 	cpus_read_lock();
 	for_each_cpu(cpu, cpus) {
-		watch = make_record(cpu, owner, task, log);
+		watch = watch_make(cpu, owner, task, log);
 		if (!watch) {
 			error = -ENOMEM;
 			break;
@@ -180,26 +180,27 @@ static int start_cpus(const struct cpumask *cpus, const struct kcoll_owner *owne
 		per_cpu(records, cpu) = watch;
 		watched_cpus++;
 		if (cpu_online(cpu))
-			smp_call_function_single(cpu, begin_here, watch, 1);
+			smp_call_function_single(cpu, watch_begin_here, watch, 1);
 	}
 	cpus_read_unlock();
 	return error;
 }
 
 /* A refusal changes nothing: an owner's CPUs of before are none of `cpus`, but stop too. */
-static int start_watching(struct genl_info *info, const struct cpumask *cpus, pid_t task, u32 log)
+static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus, pid_t task,
+			     u32 log)
 {
 	const struct kcoll_owner owner = coll_owner_of(info);
 	int error;
 
 	mutex_lock(&control);
-	error = none_is_watched(info, cpus);
+	error = watch_check_cpus(info, cpus);
 	if (!error && !watched_cpus)
 		error = kcoll_watch_attach();
 	if (!error) {
-		error = start_cpus(cpus, &owner, task, log);
+		error = watch_start_cpus(cpus, &owner, task, log);
 		if (error)
-			stop_watching(&owner);
+			watch_stop_owner(&owner);
 	}
 	mutex_unlock(&control);
 	return error;
@@ -216,7 +217,7 @@ static const struct nla_policy start_policy[] = {
 };
 
 /* The thread group of that thread, in numbers of the first namespace; or -ESRCH. */
-static pid_t group_of(pid_t number)
+static pid_t watch_thread_group(pid_t number)
 {
 	struct task_struct *task;
 	pid_t group = -ESRCH;
@@ -243,7 +244,7 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 	if (attrs[COLL_WATCH_A_LOG])
 		log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
 	if (attrs[COLL_WATCH_A_TASK]) {
-		task = group_of(nla_get_u32(attrs[COLL_WATCH_A_TASK]));
+		task = watch_thread_group(nla_get_u32(attrs[COLL_WATCH_A_TASK]));
 		if (task < 0)
 			return coll_refuse(info, COLL_WATCH_A_TASK, task, "task: no such process");
 	}
@@ -251,7 +252,7 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 		return -ENOMEM;
 	error = kcoll_cpus_of(info, COLL_WATCH_A_CPUS, cpus);
 	if (!error)
-		error = start_watching(info, cpus, task, log);
+		error = watch_start_owner(info, cpus, task, log);
 	free_cpumask_var(cpus);
 	return error;
 }
@@ -261,45 +262,45 @@ static int watch_stop(struct sk_buff *skb, struct genl_info *info)
 	const struct kcoll_owner owner = coll_owner_of(info);
 
 	mutex_lock(&control);
-	stop_watching(&owner);
+	watch_stop_owner(&owner);
 	mutex_unlock(&control);
 	return 0;
 }
 
-static void owner_gone(const struct kcoll_owner *owner)
+static void watch_owner_gone(const struct kcoll_owner *owner)
 {
 	mutex_lock(&control);
-	stop_watching(owner);
+	watch_stop_owner(owner);
 	mutex_unlock(&control);
 }
 
 /* ---- answers --------------------------------------------------------------------------- */
 
 /* Where a dump has come to. */
-struct position {
+struct watch_cursor {
 	long cpu;
 	long source;	/* 0: the CPU's summary; then source - 1 */
 };
 
-static_assert(sizeof(struct position) <= sizeof_field(struct netlink_callback, args));
+static_assert(sizeof(struct watch_cursor) <= sizeof_field(struct netlink_callback, args));
 
-static int put_u64(struct sk_buff *skb, int attribute, u64 value)
+static int watch_put_u64(struct sk_buff *skb, int attribute, u64 value)
 {
 	return nla_put_u64_64bit(skb, attribute, READ_ONCE(value), COLL_WATCH_A_PAD);
 }
 
-static int put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
+static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 {
 	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
-	       put_u64(skb, COLL_WATCH_A_WATCHED, watch->watched) ||
-	       put_u64(skb, COLL_WATCH_A_RAN, watch->ran) ||
-	       put_u64(skb, COLL_WATCH_A_IDLE, watch->idle) ||
-	       put_u64(skb, COLL_WATCH_A_COST, watch->cost) ||
-	       put_u64(skb, COLL_WATCH_A_LOST, watch->lost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, watch->watched) ||
+	       watch_put_u64(skb, COLL_WATCH_A_RAN, watch->ran) ||
+	       watch_put_u64(skb, COLL_WATCH_A_IDLE, watch->idle) ||
+	       watch_put_u64(skb, COLL_WATCH_A_COST, watch->cost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_LOST, watch->lost) ||
 	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch->online ? 1 : 2);
 }
 
-static int put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
+static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
 {
 	const struct watch_source *source = &watch->sources[index];
 	struct nlattr *nest;
@@ -312,11 +313,11 @@ static int put_source(struct sk_buff *skb, const struct watch_cpu *watch, long i
 	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
 	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
-	    (source->cgroup && put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
-	    put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
-	    put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
-	    put_u64(skb, COLL_WATCH_A_INCLUSIVE, source->inclusive) ||
-	    put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
+	    (source->cgroup && watch_put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
+	    watch_put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
+	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
+	    watch_put_u64(skb, COLL_WATCH_A_INCLUSIVE, source->inclusive) ||
+	    watch_put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
 	    nla_put_64bit(skb, COLL_WATCH_A_HISTOGRAM, sizeof(source->histogram),
 			  source->histogram, COLL_WATCH_A_PAD))
 		return -EMSGSIZE;
@@ -325,15 +326,15 @@ static int put_source(struct sk_buff *skb, const struct watch_cpu *watch, long i
 }
 
 /* Everything one message of a dump: 0, or -EMSGSIZE when the buffer is full. */
-static int put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
-		       const struct watch_cpu *watch, long source)
+static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
+			     const struct watch_cpu *watch, long source)
 {
 	void *header = kcoll_dump_put(skb, cb, command);
 	int full;
 
 	if (!header)
 		return -EMSGSIZE;
-	full = source ? put_source(skb, watch, source - 1) : put_summary(skb, watch);
+	full = source ? watch_put_source(skb, watch, source - 1) : watch_put_summary(skb, watch);
 	if (full) {
 		genlmsg_cancel(skb, header);
 		return -EMSGSIZE;
@@ -342,8 +343,8 @@ static int put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 comm
 	return 0;
 }
 
-static int put_watch(struct sk_buff *skb, struct netlink_callback *cb,
-		     const struct watch_cpu *watch, struct position *at)
+static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
+			 const struct watch_cpu *watch, struct watch_cursor *at)
 {
 	const struct watch_source *source;
 
@@ -352,7 +353,7 @@ static int put_watch(struct sk_buff *skb, struct netlink_callback *cb,
 		/* Pairs with source_set(): its name is whole. */
 		if (at->source && (!smp_load_acquire(&source->used) || !source->total))
 			continue;
-		if (put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
+		if (watch_put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
 			return -EMSGSIZE;
 	}
 	at->source = 0;
@@ -370,7 +371,7 @@ static int watch_get_start(struct netlink_callback *cb)
 	for_each_online_cpu(cpu) {
 		watch = per_cpu(records, cpu);
 		if (watch)
-			smp_call_function_single(cpu, flush_here, watch, 1);
+			smp_call_function_single(cpu, watch_flush_here, watch, 1);
 	}
 	cpus_read_unlock();
 	mutex_unlock(&control);
@@ -379,7 +380,7 @@ static int watch_get_start(struct netlink_callback *cb)
 
 static int watch_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct position *at = (void *)cb->args;
+	struct watch_cursor *at = (void *)cb->args;
 	struct watch_cpu *watch;
 	int full = 0;
 
@@ -387,7 +388,7 @@ static int watch_get(struct sk_buff *skb, struct netlink_callback *cb)
 	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
 		watch = cpu_possible(at->cpu) ? per_cpu(records, at->cpu) : NULL;
 		if (watch)
-			full = put_watch(skb, cb, watch, at);
+			full = watch_put_cpu(skb, cb, watch, at);
 	}
 	mutex_unlock(&control);
 	return skb->len;
@@ -398,7 +399,8 @@ static int watch_get(struct sk_buff *skb, struct netlink_callback *cb)
 enum { EVENTS_A_MESSAGE = 128 };
 
 /* As many as one message takes; they are read once. */
-static int put_events(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch)
+static int watch_put_events(struct sk_buff *skb, struct netlink_callback *cb,
+			    struct watch_cpu *watch)
 {
 	struct watch_log *log = &watch->log;
 	struct coll_noise_event *event;
@@ -428,13 +430,13 @@ static int put_events(struct sk_buff *skb, struct netlink_callback *cb, struct w
 }
 
 /* A CPU that fills its log faster than it is read would hold a dump up for ever. */
-static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
-		   struct position *at)
+static int watch_put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
+			 struct watch_cursor *at)
 {
 	const struct watch_log *log = &watch->log;
 
 	while (READ_ONCE(log->head) != log->tail && at->source <= log->size) {
-		if (put_events(skb, cb, watch))
+		if (watch_put_events(skb, cb, watch))
 			return -EMSGSIZE;
 		at->source += EVENTS_A_MESSAGE;
 	}
@@ -445,7 +447,7 @@ static int put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watc
 static int watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct kcoll_owner owner = coll_dump_owner(cb);
-	struct position *at = (void *)cb->args;
+	struct watch_cursor *at = (void *)cb->args;
 	struct watch_cpu *watch;
 	int full = 0;
 
@@ -453,13 +455,13 @@ static int watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
 		watch = cpu_possible(at->cpu) ? per_cpu(records, at->cpu) : NULL;
 		if (watch && coll_owner_is(&owner, &watch->owner))
-			full = put_log(skb, cb, watch, at);
+			full = watch_put_log(skb, cb, watch, at);
 	}
 	mutex_unlock(&control);
 	return skb->len;
 }
 
-/* ---- the subsystem ------------------------------------------------------------------------------ */
+/* ---- the subsystem ------------------------------------------------------------------ */
 
 static const struct genl_ops watch_ops[] = {
 	{
@@ -496,14 +498,14 @@ static const struct genl_ops watch_ops[] = {
 static int watch_init(void)
 {
 	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "coll/watch:online",
-						  cpu_comes, cpu_goes);
+						  watch_cpu_online, watch_cpu_offline);
 	return min(hotplug_state, 0);
 }
 
 static void watch_exit(void)
 {
 	mutex_lock(&control);
-	stop_watching(NULL);
+	watch_stop_owner(NULL);
 	mutex_unlock(&control);
 	cpuhp_remove_state_nocalls(hotplug_state);
 }
@@ -514,5 +516,5 @@ const struct kcoll_subsystem kcoll_watch_subsystem = {
 	.exit = watch_exit,
 	.ops = watch_ops,
 	.n_ops = ARRAY_SIZE(watch_ops),
-	.owner_gone = owner_gone,
+	.owner_gone = watch_owner_gone,
 };

@@ -32,7 +32,7 @@ enum { COST_SAMPLE = 64 };
 
 DEFINE_PER_CPU(struct watch_cpu *, kcoll_watched);
 
-static u64 now_ns(void)
+static u64 watch_now(void)
 {
 	return ktime_get_mono_fast_ns();
 }
@@ -87,7 +87,7 @@ static void log_add(struct watch_cpu *watch, struct watch_source *source, u64 st
 
 	if (!log->size)
 		return;
-	/* Pairs with put_events(): what is written over was read. */
+	/* Pairs with watch_put_events(): what is written over was read. */
 	if (log->head - smp_load_acquire(&log->tail) == log->size) {
 		watch->lost++;
 		return;
@@ -112,7 +112,7 @@ static u64 read_clock(const struct watch_cpu *watch, u64 *nmi_total)
 	do {
 		hits = READ_ONCE(watch->nmi_hits);
 		barrier();
-		now = now_ns();
+		now = watch_now();
 		*nmi_total = READ_ONCE(watch->nmi_total);
 		barrier();
 	} while (hits != READ_ONCE(watch->nmi_hits));
@@ -154,7 +154,7 @@ static void charge_inclusive(struct watch_cpu *watch, u64 time)
 }
 
 /* Gives the time since the last change to the topmost. */
-static u64 charge(struct watch_cpu *watch)
+static u64 stack_charge(struct watch_cpu *watch)
 {
 	struct watch_frame *top = &watch->frames[watch->depth];
 	u64 nmi_total, now = read_clock(watch, &nmi_total), passed, own, counted;
@@ -177,10 +177,10 @@ static u64 charge(struct watch_cpu *watch)
 	return now;
 }
 
-static void push(struct watch_cpu *watch, u8 cause, u32 number, const char *name)
+static void stack_push(struct watch_cpu *watch, u8 cause, u32 number, const char *name)
 {
 	struct watch_frame *frame;
-	u64 now = charge(watch);
+	u64 now = stack_charge(watch);
 
 	if (watch->depth == WATCH_DEPTH - 1)
 		return;
@@ -191,7 +191,7 @@ static void push(struct watch_cpu *watch, u8 cause, u32 number, const char *name
 }
 
 /* The topmost is over. */
-static void finish(struct watch_cpu *watch)
+static void stack_finish(struct watch_cpu *watch)
 {
 	struct watch_frame *frame = &watch->frames[watch->depth];
 	struct watch_source *source = frame->source;
@@ -205,12 +205,12 @@ static void finish(struct watch_cpu *watch)
 }
 
 /* Its end; if its beginning was not seen, nothing. What it had left open is over too. */
-static void pop(struct watch_cpu *watch, u8 cause, u32 number)
+static void stack_pop(struct watch_cpu *watch, u8 cause, u32 number)
 {
 	const struct watch_source *source;
 	int depth;
 
-	charge(watch);
+	stack_charge(watch);
 	for (depth = watch->depth; depth > 0; depth--) {
 		source = watch->frames[depth].source;
 		if (source->cause == cause &&
@@ -220,14 +220,14 @@ static void pop(struct watch_cpu *watch, u8 cause, u32 number)
 	if (!depth)
 		return;
 	while (watch->depth >= depth) {
-		finish(watch);
+		stack_finish(watch);
 		watch->depth--;
 	}
 }
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-static u64 cgroup_of(struct task_struct *task)
+static u64 thread_cgroup(struct task_struct *task)
 {
 	u64 id = 0;
 
@@ -260,7 +260,7 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 		frame->nobody = &watch->idle;
 	} else {
 		source = source_of(watch, cause, task->pid, task->comm);
-		source->cgroup = cgroup_of(task);
+		source->cgroup = thread_cgroup(task);
 	}
 	frame->source = source;
 }
@@ -268,10 +268,10 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 static void switch_threads(struct watch_cpu *watch, const struct task_struct *prev,
 			   struct task_struct *next, bool runnable)
 {
-	charge(watch);
+	stack_charge(watch);
 	for (; watch->depth; watch->depth--)
-		finish(watch);
-	finish(watch);
+		stack_finish(watch);
+	stack_finish(watch);
 	if (watch->task && prev->tgid == watch->task)
 		WRITE_ONCE(watch->waiting, runnable ? prev->pid : 0);
 	if (watch->task && next->tgid == watch->task)
@@ -287,7 +287,7 @@ static void stop_waiting(const struct task_struct *task)
 	rcu_read_lock();
 	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
 	if (watch && READ_ONCE(watch->waiting) == task->pid) {
-		WRITE_ONCE(watch->left, now_ns());
+		WRITE_ONCE(watch->left, watch_now());
 		cmpxchg(&watch->waiting, task->pid, 0);
 	}
 	rcu_read_unlock();
@@ -313,40 +313,40 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
 {
 	if (!(++watch->hits % COST_SAMPLE))
-		watch->cost += COST_SAMPLE * (now_ns() - watch->last);
+		watch->cost += COST_SAMPLE * (watch_now() - watch->last);
 	raw_local_irq_restore(flags);
 }
 
-static void taken(u8 cause, u32 number, const char *name)
+static void probe_taken(u8 cause, u32 number, const char *name)
 {
 	unsigned long flags;
 	struct watch_cpu *watch = probe_begin(&flags);
 
 	if (!watch)
 		return;
-	push(watch, cause, number, name);
+	stack_push(watch, cause, number, name);
 	probe_end(watch, flags);
 }
 
-static void given_back(u8 cause, u32 number)
+static void probe_given_back(u8 cause, u32 number)
 {
 	unsigned long flags;
 	struct watch_cpu *watch = probe_begin(&flags);
 
 	if (!watch)
 		return;
-	pop(watch, cause, number);
+	stack_pop(watch, cause, number);
 	probe_end(watch, flags);
 }
 
 static void probe_irq_handler_entry(void *data, int irq, struct irqaction *action)
 {
-	taken(COLL_NOISE_IRQ, irq, action->name ?: "?");
+	probe_taken(COLL_NOISE_IRQ, irq, action->name ?: "?");
 }
 
 static void probe_irq_handler_exit(void *data, int irq, struct irqaction *action, int result)
 {
-	given_back(COLL_NOISE_IRQ, irq);
+	probe_given_back(COLL_NOISE_IRQ, irq);
 }
 
 static const char *const softirqs[] = {
@@ -359,12 +359,13 @@ static const char *const softirqs[] = {
 
 static void probe_softirq_entry(void *data, unsigned int number)
 {
-	taken(COLL_NOISE_SOFTIRQ, number, number < ARRAY_SIZE(softirqs) ? softirqs[number] : "?");
+	probe_taken(COLL_NOISE_SOFTIRQ, number,
+		    number < ARRAY_SIZE(softirqs) ? softirqs[number] : "?");
 }
 
 static void probe_softirq_exit(void *data, unsigned int number)
 {
-	given_back(COLL_NOISE_SOFTIRQ, number);
+	probe_given_back(COLL_NOISE_SOFTIRQ, number);
 }
 
 static void probe_sched_switch(void *data, bool preempt, struct task_struct *prev,
@@ -393,7 +394,7 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	if (!watch || delta < 0)
 		return;
 	source = &watch->sources[COLL_NOISE_NMI];
-	WRITE_ONCE(watch->nmi_start, now_ns() - delta);
+	WRITE_ONCE(watch->nmi_start, watch_now() - delta);
 	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
 	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
 	source->total += delta;
@@ -413,11 +414,11 @@ COLL_PROBE_CHECK(nmi_handler, probe_nmi_handler);
 #define VECTOR_PROBES(vector)							\
 	static void probe_##vector##_entry(void *data, int number)		\
 	{									\
-		taken(COLL_NOISE_IRQ, number, #vector);				\
+		probe_taken(COLL_NOISE_IRQ, number, #vector);				\
 	}									\
 	static void probe_##vector##_exit(void *data, int number)		\
 	{									\
-		given_back(COLL_NOISE_IRQ, number);				\
+		probe_given_back(COLL_NOISE_IRQ, number);				\
 	}
 #define VECTOR(vector)								\
 	{ .name = #vector "_entry", .function = probe_##vector##_entry, .optional = true }, \
@@ -476,12 +477,12 @@ void kcoll_watch_detach(void)
 
 void kcoll_watch_injected_begin(u32 id)
 {
-	taken(COLL_NOISE_INJECTED, id, "injected");
+	probe_taken(COLL_NOISE_INJECTED, id, "injected");
 }
 
 void kcoll_watch_injected_end(u32 id)
 {
-	given_back(COLL_NOISE_INJECTED, id);
+	probe_given_back(COLL_NOISE_INJECTED, id);
 }
 
 /* ---- begin, end ------------------------------------------------------------------------ */
@@ -495,7 +496,7 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 {
 	watch->online = true;
 	watch->depth = 0;
-	watch->last = now_ns();
+	watch->last = watch_now();
 	watch->nmi_seen = watch->nmi_total;
 	set_thread(watch, current);
 	this_cpu_write(kcoll_watched, watch);
@@ -503,7 +504,7 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 
 void kcoll_watch_flush(struct watch_cpu *watch)
 {
-	charge(watch);
+	stack_charge(watch);
 	watch->sources[COLL_NOISE_STEAL].total = kcoll_watch_steal(watch) - watch->steal_start;
 	watch->sources[COLL_NOISE_STEAL].inclusive = watch->sources[COLL_NOISE_STEAL].total;
 }

@@ -471,7 +471,7 @@ static void rails(void)
 	vm_ok(first > 0 && second > 0 && first != second, "two injectors on one CPU");
 	order.share = 500;
 	vm_is(start(&order), -EBUSY, "a third that would make it more than 9000 is refused");
-	vm_says(netlink_reason(netlink), "share: with the injectors that a CPU has", "and why");
+	vm_says(netlink_reason(netlink), "share: with the CPU's other injectors", "and why");
 	stop_and_forget(first);
 	vm_is(look(0, -1).count, 1, "stopping one leaves the other");
 	vm_is(stop(0), 0, "stopping all of the socket's");

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Circuits of a network namespace: the manager of core/circuit with this node in the
+ * middle and its peers around it, and a hook that holds traffic to a peer whose circuit
+ * is down.
+ *
+ * The hook is the last of LOCAL_OUT, so a held packet can be sent by dst_output()
+ * without skipping another hook. It sees all IP traffic that the node itself sends, but
+ * not forwarded packets, other protocols, or traffic that bypasses the kernel.
+ *
+ * Cost: none without a domain, because no hook is registered. With a domain a hash and a
+ * spinlock per packet; all peers of the namespace share that lock.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/jhash.h>
+#include <linux/ktime.h>
+#include <linux/netdevice.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
+#include <linux/slab.h>
+#include <net/dst.h>
+#include <net/netns/generic.h>
+
+#include "domain.h"
+#include "kmod/common/compat.h"
+#include "kmod/common/netlink.h"
+
+struct mutex kcoll_domains_mutex = __MUTEX_INITIALIZER(kcoll_domains_mutex);
+LIST_HEAD(kcoll_domains);
+struct workqueue_struct *kcoll_circuit_queue;
+unsigned int kcoll_circuit_net_id;
+
+static u64 domain_now(void)
+{
+	return ktime_get_ns();
+}
+
+void kcoll_domain_kick(struct kcoll_domain *d)
+{
+	if (!d->ended)
+		mod_delayed_work(kcoll_circuit_queue, &d->work, 0);
+}
+
+/* ---- peers --------------------------------------------------------------------- */
+
+static struct hlist_head *domain_bucket(struct kcoll_domain *d, const struct in6_addr *address)
+{
+	return &d->bucket[jhash2((const u32 *)address, 4, 0) % CIRCUIT_BUCKETS];
+}
+
+struct kcoll_peer *kcoll_domain_peer(struct kcoll_domain *d, const struct in6_addr *address)
+{
+	struct hlist_head *bucket = domain_bucket(d, address);
+	struct kcoll_peer *peer;
+
+	lockdep_assert_held(&d->lock);
+	hlist_for_each_entry(peer, bucket, hash)
+		if (ipv6_addr_equal(&peer->address, address))
+			return peer;
+	if (d->peers == CIRCUIT_PEERS_MAX)
+		return NULL;
+	peer = &d->peer[d->peers++];
+	peer->address = *address;
+	peer->lease = CIRCUIT_NO_LEASE;
+	__skb_queue_head_init(&peer->queue);
+	hlist_add_head(&peer->hash, bucket);
+	return peer;
+}
+
+static struct kcoll_peer *domain_peer_at(struct kcoll_domain *d, u32 circuit)
+{
+	return &d->peer[d->circuit[circuit].node[1] - 1];	/* the higher: 0 is this node */
+}
+
+/* Traffic requests a circuit, for as long as there is traffic. */
+static void peer_request(struct kcoll_domain *d, struct kcoll_peer *peer, u64 now)
+{
+	u32 lease;
+
+	lockdep_assert_held(&d->lock);
+	if (peer->lease != CIRCUIT_NO_LEASE)
+		return;
+	if (coll_circuit_request(&d->c, now, CIRCUIT_TRAFFIC, 0, kcoll_peer_node(d, peer),
+				 COLL_CIRCUIT_ONE_SIDED, 0, COLL_CIRCUIT_FOREVER,
+				 kcoll_peer_node(d, peer), &lease))
+		return;
+	peer->lease = lease;
+	kcoll_domain_kick(d);
+}
+
+/* ---- the hook ------------------------------------------------------------------ */
+
+/* Whether the packet is held. */
+static bool peer_hold(struct kcoll_domain *d, struct kcoll_peer *peer, struct sk_buff *skb)
+{
+	lockdep_assert_held(&d->lock);
+	if (d->refuse || d->ended || peer->bytes + skb->truesize > d->bytes_max ||
+	    !skb_dst_force(skb))
+		return false;
+	skb->tstamp = 0;	/* it would lie before the time it was held */
+	if (skb_queue_empty(&peer->queue)) {
+		peer->since = peer->used;
+		kcoll_domain_kick(d);	/* its age is checked from now on */
+	}
+	__skb_queue_tail(&peer->queue, skb);
+	peer->bytes += skb->truesize;
+	peer->held++;
+	return true;
+}
+
+static unsigned int hook_packet(struct net *net, const struct in6_addr *to, struct sk_buff *skb)
+{
+	const struct kcoll_circuit_net *cn = net_generic(net, kcoll_circuit_net_id);
+	struct kcoll_domain *d = rcu_dereference(cn->domain);	/* hooks run under RCU */
+	struct kcoll_peer *peer;
+	bool room = false;
+	u64 now;
+
+	if (!d || !ipv6_prefix_equal(to, &d->address, d->prefix))
+		return NF_ACCEPT;
+	/* To this host itself: also the message that a peer is unreachable. */
+	if (skb_dst(skb)->dev->flags & IFF_LOOPBACK)
+		return NF_ACCEPT;
+	now = domain_now();
+	spin_lock_bh(&d->lock);
+	peer = kcoll_domain_peer(d, to);
+	if (peer) {
+		peer->used = now;
+		peer_request(d, peer, now);
+		if (kcoll_peer_is_up(d, peer) && !peer->sending && skb_queue_empty(&peer->queue)) {
+			peer->passed++;
+			spin_unlock_bh(&d->lock);
+			return NF_ACCEPT;
+		}
+		room = peer_hold(d, peer, skb);
+		peer->refused += !room;
+	}
+	spin_unlock_bh(&d->lock);
+	if (room)
+		return NF_STOLEN;
+	kcoll_held_refuse(skb);
+	return NF_DROP_ERR(-EHOSTUNREACH);
+}
+
+static unsigned int hook_v4(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct in6_addr to;
+
+	ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &to);
+	return hook_packet(state->net, &to, skb);
+}
+
+static unsigned int hook_v6(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return hook_packet(state->net, &ipv6_hdr(skb)->daddr, skb);
+}
+
+static const struct nf_hook_ops hooks[] = {
+	{ .hook = hook_v4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_OUT,
+	  .priority = NF_IP_PRI_LAST },
+	{ .hook = hook_v6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_OUT,
+	  .priority = NF_IP6_PRI_LAST },
+};
+
+/* ---- notifications and orders -------------------------------------------------- */
+
+static const char *const notice_names[] = {
+	[COLL_CIRCUIT_NOTIFY_UP] = "up", [COLL_CIRCUIT_NOTIFY_DRAINING] = "draining",
+	[COLL_CIRCUIT_NOTIFY_DOWN] = "down", [COLL_CIRCUIT_NOTIFY_ENDED] = "ended",
+};
+
+/* Sent outside the lock. */
+struct circuit_notice {
+	struct kcoll_happened happened;
+	struct in6_addr address;
+};
+
+static void notice_address(struct circuit_notice *t, const struct kcoll_peer *peer)
+{
+	t->address = peer->address;
+	t->happened.address = kcoll_address_is_v4(&t->address) ? &t->address.s6_addr32[3]
+							       : &t->address.s6_addr32[0];
+	t->happened.address_bytes = kcoll_address_is_v4(&t->address) ? 4 : 16;
+}
+
+/* The next event to be sent, or false. */
+static bool notice_lease(struct kcoll_domain *d, u64 now, struct circuit_notice *t)
+{
+	struct coll_circuit_notification told;
+
+	lockdep_assert_held(&d->lock);
+	while (coll_circuit_next_notification(&d->c, now, &told)) {
+		if (told.holder == CIRCUIT_TRAFFIC) {
+			struct kcoll_peer *peer = &d->peer[told.cookie - 1];
+
+			peer->flush |= told.kind == COLL_CIRCUIT_NOTIFY_UP;
+			if (told.kind != COLL_CIRCUIT_NOTIFY_ENDED)
+				continue;
+			peer->lease = CIRCUIT_NO_LEASE;
+			peer->refuse = true;	/* the request has failed */
+			continue;
+		}
+		t->happened = (struct kcoll_happened){
+			.kind = COLL_EVENT_CIRCUIT_LEASE, .id = told.lease + 1, .cpu = -1,
+			.name = notice_names[told.kind], .net = d->net,
+		};
+		return true;
+	}
+	return false;
+}
+
+static bool notice_order(struct kcoll_domain *d, u64 now, struct circuit_notice *t)
+{
+	struct coll_circuit_order order;
+
+	lockdep_assert_held(&d->lock);
+	if (!coll_circuit_next_order(&d->c, now, &order))
+		return false;
+	t->happened = (struct kcoll_happened){
+		.kind = order.kind == COLL_CIRCUIT_ORDER_UP ? COLL_EVENT_CIRCUIT_UP :
+							COLL_EVENT_CIRCUIT_DOWN,
+		.id = order.circuit + 1, .cpu = -1, .serial = order.serial, .port = order.port[0],
+		.net = d->net,
+	};
+	notice_address(t, domain_peer_at(d, order.circuit));
+	return true;
+}
+
+static bool notice_state(struct kcoll_domain *d, struct circuit_notice *t)
+{
+	u32 circuit;
+
+	lockdep_assert_held(&d->lock);
+	if (!coll_circuit_next_change(&d->c, &circuit))
+		return false;
+	t->happened = (struct kcoll_happened){
+		.kind = COLL_EVENT_CIRCUIT_STATE, .id = circuit + 1, .cpu = -1,
+		.name = coll_circuit_state_names[d->circuit[circuit].state], .net = d->net,
+	};
+	notice_address(t, domain_peer_at(d, circuit));
+	return true;
+}
+
+static bool notice_next(struct kcoll_domain *d, u64 now)
+{
+	struct circuit_notice t = { };
+	bool any;
+
+	spin_lock_bh(&d->lock);
+	any = notice_order(d, now, &t) || notice_lease(d, now, &t) || notice_state(d, &t);
+	spin_unlock_bh(&d->lock);
+	if (any)
+		kcoll_tell(&t.happened);
+	return any;
+}
+
+/* ---- the work item ------------------------------------------------------------- */
+
+/* No packet of the queue is older than the time since the queue was last empty. */
+static void held_check_age(struct kcoll_domain *d, struct kcoll_peer *peer, u64 now, u64 *next)
+{
+	const bool waits = !skb_queue_empty(&peer->queue);
+
+	lockdep_assert_held(&d->lock);
+	if (waits && now >= peer->since + d->age)
+		peer->refuse = true;
+	else if (waits)
+		*next = min(*next, peer->since + d->age);
+	/* No traffic for a while: the lease is released. */
+	if (peer->lease == CIRCUIT_NO_LEASE || waits || peer->sending)
+		return;
+	if (now >= peer->used + d->c.policy.keep) {
+		coll_circuit_release(&d->c, now, peer->lease);
+		peer->lease = CIRCUIT_NO_LEASE;
+	} else {
+		*next = min(*next, peer->used + d->c.policy.keep);
+	}
+}
+
+static void domain_work(struct work_struct *work)
+{
+	struct kcoll_domain *d = container_of(to_delayed_work(work), struct kcoll_domain, work);
+	u64 now = domain_now(), next = COLL_CIRCUIT_FOREVER;
+	u32 i;
+
+	spin_lock_bh(&d->lock);
+	coll_circuit_tick(&d->c, now);
+	spin_unlock_bh(&d->lock);
+	while (notice_next(d, now))
+		cond_resched();
+	for (i = 0; i < READ_ONCE(d->peers); i++) {
+		struct kcoll_peer *peer = &d->peer[i];
+
+		if (peer->flush || !skb_queue_empty(&peer->queue))
+			kcoll_held_flush(d, peer, false);
+		spin_lock_bh(&d->lock);
+		held_check_age(d, peer, now, &next);
+		spin_unlock_bh(&d->lock);
+		if (peer->refuse)
+			kcoll_held_expire(d, peer);
+	}
+	spin_lock_bh(&d->lock);
+	next = min(next, coll_circuit_next_tick(&d->c));
+	if (d->c.orders || d->c.notifications)
+		next = 0;
+	now = domain_now();
+	if (!d->ended && next != COLL_CIRCUIT_FOREVER)
+		mod_delayed_work(kcoll_circuit_queue, &d->work,
+				 next > now ? nsecs_to_jiffies(next - now) + 1 : 0);
+	spin_unlock_bh(&d->lock);
+}
+
+/* ---- domains ------------------------------------------------------------------- */
+
+struct kcoll_domain *kcoll_domain_make(struct net *net)
+{
+	struct kcoll_domain *d = kvzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+	u32 i;
+
+	if (!d)
+		return NULL;
+	d->net = net;
+	d->bytes_max = CIRCUIT_BYTES_DEFAULT;
+	d->age = CIRCUIT_AGE_DEFAULT * NSEC_PER_MSEC;
+	spin_lock_init(&d->lock);
+	INIT_DELAYED_WORK(&d->work, domain_work);
+	d->c.node = d->node;
+	d->c.circuit = d->circuit;
+	d->c.lease = d->lease;
+	d->c.holder = d->holder;
+	d->c.nodes = CIRCUIT_PEERS_MAX + 1;
+	d->c.circuits = CIRCUIT_PEERS_MAX;
+	d->c.leases = CIRCUIT_LEASES_MAX;
+	d->c.holders = CIRCUIT_HOLDERS_MAX;
+	d->c.policy = coll_circuit_policy_default;
+	coll_circuit_manager_init(&d->c);
+	for (i = 1; i <= CIRCUIT_PEERS_MAX; i++)
+		d->node[i].unbounded = true;
+	coll_circuit_add_holder(&d->c, 0);	/* CIRCUIT_TRAFFIC, the first */
+	return d;
+}
+
+void kcoll_domain_end(struct kcoll_domain *d, const char *reason, bool send)
+{
+	struct kcoll_circuit_net *cn = net_generic(d->net, kcoll_circuit_net_id);
+	struct sk_buff *skb;
+	u32 i;
+
+	lockdep_assert_held(&kcoll_domains_mutex);
+	nf_unregister_net_hooks(d->net, hooks, ARRAY_SIZE(hooks));
+	RCU_INIT_POINTER(cn->domain, NULL);
+	synchronize_net();		/* the hook does not use it any more */
+	spin_lock_bh(&d->lock);
+	d->ended = true;
+	spin_unlock_bh(&d->lock);
+	cancel_delayed_work_sync(&d->work);
+	for (i = 0; i < d->peers; i++) {
+		if (send)
+			kcoll_held_flush(d, &d->peer[i], true);
+		while ((skb = kcoll_held_take(&d->peer[i])))
+			kfree_skb(skb);
+	}
+	list_del(&d->list);
+	if (send)
+		kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_CIRCUIT_OVER, .cpu = -1,
+			   .reason = reason, .net = d->net });
+	kvfree(d);
+}
+
+struct kcoll_domain *kcoll_domain_of(struct net *net)
+{
+	const struct kcoll_circuit_net *cn = net_generic(net, kcoll_circuit_net_id);
+
+	return rcu_dereference_protected(cn->domain, lockdep_is_held(&kcoll_domains_mutex));
+}
+
+int kcoll_domain_begin(struct kcoll_domain *d)
+{
+	struct kcoll_circuit_net *cn = net_generic(d->net, kcoll_circuit_net_id);
+	int error;
+
+	lockdep_assert_held(&kcoll_domains_mutex);
+	rcu_assign_pointer(cn->domain, d);
+	error = nf_register_net_hooks(d->net, hooks, ARRAY_SIZE(hooks));
+	if (error) {
+		RCU_INIT_POINTER(cn->domain, NULL);
+		synchronize_net();
+		return error;
+	}
+	list_add_tail(&d->list, &kcoll_domains);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Entries of pinned tasks, for pin_tasks.c. */
+#ifndef COLL_KMOD_PIN_ENTRY_H
+#define COLL_KMOD_PIN_ENTRY_H
+
+#include <linux/mutex.h>
+
+#include "pin.h"
+
+/* A state besides enum coll_pin_state: CPUs given back, but a fork may be in progress. */
+enum { COLL_PIN_RESTORED = COLL_PIN_CHANGED + 1 };
+
+/* Held by all that change or free entries. */
+extern struct mutex kcoll_pin_mutex;
+
+struct pin_task *kcoll_pin_entry_make(gfp_t gfp);
+void kcoll_pin_entry_add(struct pin_task *pinned, struct task_struct *task);
+void kcoll_pin_entry_free(struct pin_task *pinned);
+/* Valid while the mutex is held. */
+struct pin_task *kcoll_pin_find(const struct task_struct *task);
+/* The entry after `pinned`, or the first; entries may be added meanwhile. */
+struct pin_task *kcoll_pin_next(struct pin_task *pinned);
+/* Any context. */
+bool kcoll_pin_is_tracked(const struct task_struct *task);
+/* Tracks the child of a pinned task; false: the parent is not pinned. Any context. */
+bool kcoll_pin_inherit(const struct task_struct *parent, struct task_struct *child);
+
+void kcoll_pin_set_state(struct pin_task *pinned, u8 state, int error);
+/* Notes the CPUs the task has now as those it belongs on. */
+void kcoll_pin_set_where(struct pin_task *pinned);
+/* Whether the task has the CPUs noted; else another program has changed them. */
+bool kcoll_pin_in_place(const struct pin_task *pinned);
+
+/* pin_move.c, with the mutex held */
+void kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule);
+/* Gives the task the CPUs it had, unless another program has changed them. */
+void kcoll_pin_restore(struct pin_task *pinned);
+
+#endif
