@@ -41,7 +41,9 @@ LINK_SHARED	= $(CC) -shared $(ALL_LDFLAGS)
 verbose		= $(filter-out 0,$(V))
 step		= $(if $(verbose),,@echo '$(1) $(2)';)
 Q		= $(if $(verbose),,@)
-SUBMAKE		= +@$(MAKE) --no-print-directory
+SUBMAKE		= +@$(MAKE) --no-print-directory BUILD=$(BUILD)
+# To the kernel's makefile O means something else.
+MAKEOVERRIDES	:= $(filter-out O=%,$(MAKEOVERRIDES))
 
 # ---- sources -----------------------------------------------------------------
 
