@@ -3,7 +3,6 @@
  * The public calls. Each collective has a function that makes a request of its arguments,
  * and three public ones that block on it, start it or prepare it (request.c).
  */
-#include "libcoll/circuit/circuit.h"
 #include "libcoll/progress/progress.h"
 #include "request.h"
 
@@ -20,7 +19,7 @@ int coll_barrier(struct coll_group *group)
 	int error = coll_request_block(barrier_request(group));
 
 	if (!error && group->fabric)
-		coll_progress_do(group->context, coll_circuits_agree_again, group);
+		coll_progress_do(group->context, group->context->job->agree_again, group);
 	return error;
 }
 

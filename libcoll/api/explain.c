@@ -8,9 +8,39 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/progress/progress.h"
-#include "libcoll/topology/topology.h"
-#include "libcoll/topology/wan.h"
 #include "run.h"
+
+/* ", 4 streams to a link between clusters (...)", or "". */
+static const char *streams_explain(const struct coll_context *context, char *text, size_t bytes)
+{
+	const double way = context->way;
+	const uint32_t streams = context->streams;
+
+	*text = 0;
+	if (!context->options.wan_streams && way > 0)
+		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB are on "
+			 "its way, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
+			 way / 1e3, context->window / 1e3);
+	else if (streams > 1)
+		snprintf(text, bytes, ", %u streams to a link between clusters", streams);
+	return text;
+}
+
+/* "8+8", or "" for one cluster. */
+static const char *clusters_explain(const struct coll_group *group, char *text, size_t bytes)
+{
+	uint32_t cluster, rank, size;
+	size_t used = 0;
+
+	*text = 0;
+	for (cluster = 0; cluster < group->clusters && group->clusters > 1 && used < bytes;
+	     cluster++) {
+		for (size = rank = 0; rank < group->ranks; rank++)
+			size += group->cluster[rank] == cluster;
+		used += snprintf(text + used, bytes - used, "%s%u", cluster ? "+" : "", size);
+	}
+	return text;
+}
 
 /* The progress that was chosen for the run, if it is chosen run by run; else "". */
 static const char *choice_explain(const struct coll_run *run, char *text, size_t bytes)
@@ -118,13 +148,13 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	char streams[128] = "";
 
 	if (call->cluster)
-		coll_wan_streams_explain(run->group->context, streams, sizeof(streams));
+		streams_explain(run->group->context, streams, sizeof(streams));
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
 		 "%s%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
-		 coll_topology_print(run->group, clusters, sizeof(clusters)),
+		 clusters_explain(run->group, clusters, sizeof(clusters)),
 		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)),
 		 planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
@@ -165,4 +195,15 @@ const char *coll_run_explain(struct coll_run *run)
 	else
 		coll_progress_do(context, run_explain_choice, run);
 	return run->explanation;
+}
+
+void coll_run_explain_once(struct coll_run *run)
+{
+	char text[COLL_EXPLANATION_BYTES];
+
+	if (!run->group->options.explain || run->planned->explained)
+		return;
+	run->planned->explained = true;
+	if (!run->group->rank)
+		fprintf(stderr, "coll: %s\n", coll_run_describe(run, text, sizeof(text)));
 }

@@ -3,117 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcoll/circuit/circuit.h"
-#include "libcoll/exec/unexpected.h"
 #include "libcoll/exec/exec.h"
-#include "group.h"
+#include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/link/link.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/progress/progress.h"
-#include "libcoll/link/stream.h"
-#include "libcoll/topology/topology.h"
-
-int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
-		    uint32_t ranks, struct coll_group **made)
-{
-	struct coll_group *group = calloc(1, sizeof(*group));
-
-	if (!group)
-		goto err_free_world;
-	group->links = calloc(ranks, sizeof(*group->links));
-	group->failed = calloc(ranks, 1);
-	if (!group->links || !group->failed)
-		goto err_free_group;
-	group->context = context;
-	group->id = id;
-	group->rank = rank;
-	group->ranks = ranks;
-	group->world = world;
-	group->active_end = &group->active;
-	group->failed_rank = COLL_NONE;
-	group->reporter = COLL_NONE;
-	group->options = context->options;
-	if (coll_topology_of_group(group))
-		goto err_free_group;
-	group->next = context->groups;
-	context->groups = group;
-	coll_listen_adopt(group);
-	*made = group;
-	return 0;
-
-err_free_group:
-	free(group->cluster);
-	free(group->links);
-	free(group->failed);
-	free(group);
-err_free_world:
-	free(world);
-	return -ENOMEM;
-}
-
-int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
-{
-	uint32_t *all = malloc(world->ranks * sizeof(*all));
-	int error;
-
-	if (!all)
-		return -ENOMEM;
-	memcpy(all, world->world, world->ranks * sizeof(*all));
-	error = coll_group_make(world->context, id, all, world->rank, world->ranks, made);
-	if (error)
-		return error;
-	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
-	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
-	(*made)->options.explain = 0;
-	return 0;
-}
-
-static void group_destroy(struct coll_group *group)
-{
-	struct coll_group **slot = &group->context->groups;
-	uint32_t rank;
-
-	while (*slot != group)
-		slot = &(*slot)->next;
-	*slot = group->next;
-	coll_circuits_forget_group(group);
-	coll_planned_forget(group);
-	free(group->fabric);
-	coll_offload_drop(group);
-	coll_early_free_all(group);
-	for (rank = 0; rank < group->ranks; rank++) {
-		if (group->links[rank]) {
-			coll_streams_free(group->links[rank]);
-			free(group->links[rank]->inject);
-		}
-		free(group->links[rank]);
-	}
-	free(group->links);
-	free(group->failed);
-	free(group->world);
-	free(group->cluster);
-	free(group);
-}
-
-static void links_leave(struct coll_group *group)
-{
-	uint32_t rank;
-
-	for (rank = 0; rank < group->ranks; rank++)
-		if (group->links[rank])
-			coll_link_leave(group->links[rank]);
-}
-
-/* Links that the kernel still uses say goodbye when it is done: coll_groups_reap(). */
-void coll_group_leave(struct coll_group *group)
-{
-	if (group->freed)
-		return;
-	group->freed = true;
-	if (!coll_offload_return(group))
-		links_leave(group);
-}
 
 static void leave_here(void *argument)
 {
@@ -126,45 +21,13 @@ void coll_group_free(struct coll_group *group)
 		coll_progress_do(group->context, leave_here, group);
 }
 
-bool coll_groups_close_delivered(struct coll_context *context)
+int coll_clusters(const struct coll_group *group, int *cluster)
 {
-	struct coll_group *group;
-	bool any = false;
-	uint32_t rank;
+	uint32_t i;
 
-	for (group = context->groups; group; group = group->next)
-		for (rank = 0; group->freed && rank < group->ranks; rank++) {
-			struct coll_link *link = group->links[rank];
-
-			if (!link || !link->attached || link->state == LINK_CLOSED ||
-			    !coll_link_delivered(link) || !coll_streams_delivered(link))
-				continue;
-			coll_link_close(link);
-			any = true;
-		}
-	return any;
-}
-
-void coll_group_abandon(struct coll_group *group)
-{
-	uint32_t rank;
-
-	for (rank = 0; rank < group->ranks; rank++)
-		if (group->links[rank])
-			coll_link_close(group->links[rank]);
-}
-
-void coll_groups_reap(struct coll_context *context)
-{
-	struct coll_group *group, *next;
-
-	for (group = context->groups; group; group = next) {
-		next = group->next;
-		if (group->freed && group->offload.lent && !coll_offload_return(group))
-			links_leave(group);
-		if (group->freed && !group->open_links && !group->active)
-			group_destroy(group);
-	}
+	for (i = 0; i < group->ranks && cluster; i++)
+		cluster[i] = group->cluster ? group->cluster[i] : 0;
+	return group->clusters > 1 ? group->clusters : 1;
 }
 
 int coll_rank(const struct coll_group *group)
@@ -324,7 +187,7 @@ static void split_here(void *argument)
 		if (!split->error && colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
 		if (!split->error && split->part && group->fabric && split->part->ranks > 1)
-			split->error = coll_circuits_agree(split->part);
+			split->error = group->context->job->agree(split->part);
 	}
 	free(all);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "libcoll/progress/progress.h"
-#include "context.h"
 
 /* What op_create() and op_free() do on the thread that owns the context. */
 struct op_change {

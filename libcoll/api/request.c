@@ -7,7 +7,6 @@
 
 #include "core/names.h"
 #include "core/reduce.h"
-#include "libcoll/circuit/circuit.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/progress/progress.h"
 #include "request.h"
@@ -187,47 +186,6 @@ void coll_request_in_place_on_root(struct coll_request *request, const char *nam
 				    "except on the root (%u)", name, call->rank, call->root);
 }
 
-/* ---- planning ----------------------------------------------------------- */
-
-/* The schedule says how many bytes of a buffer this rank needs. */
-static int check_buffer(const struct coll_run *run, const char *name, const void *buffer,
-			uint64_t bytes)
-{
-	struct coll_group *group = run->group;
-
-	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
-		return 0;
-	snprintf(group->text, sizeof(group->text), "%s: %s is %s; valid: a buffer of %llu bytes",
-		 coll_collective_names[run->planned->call.collective], name,
-		 buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
-	return -EINVAL;
-}
-
-static int check_buffers(const struct coll_run *run)
-{
-	const struct coll_schedule *s = run->planned->schedule;
-	const bool bcast = run->planned->call.collective == COLL_BCAST;
-	int error = check_buffer(run, bcast ? "data" : "in", run->in, s->buffer[COLL_IN]);
-
-	if (error)
-		return error;
-	return check_buffer(run, bcast ? "data" : "out", run->out, s->buffer[COLL_OUT]);
-}
-
-int coll_run_plan(struct coll_run *run)
-{
-	int error;
-
-	if (run->planned)
-		return 0;
-	if (run->group->freed)
-		return -EINVAL;
-	error = coll_planned_get(run->group, &run->call, run->user_op, &run->planned);
-	if (!error)
-		error = check_buffers(run);
-	return error;
-}
-
 /* ---- the three forms ---------------------------------------------------- */
 
 static void refuse_here(void *argument)
@@ -296,7 +254,7 @@ static void plan_here(void *argument)
 		return;
 	}
 	run->persistent = true;
-	coll_circuits_prefetch(run);
+	run->group->context->job->circuits_prefetch(run);
 }
 
 int coll_request_prepare(struct coll_request request, struct coll_run **made)

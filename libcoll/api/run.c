@@ -4,165 +4,14 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "libcoll/circuit/circuit.h"
-#include "context.h"
+#include "algo/circuits/circuits.h"
+#include "algo/tuning.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/progress/progress.h"
 #include "run.h"
-
-enum { LINGERING_MAX = 128 };
-
-static struct coll_exec *oldest_lingering(const struct coll_group *group)
-{
-	struct coll_exec *exec = group->active;
-
-	while (exec && !exec->over)
-		exec = exec->next;
-	return exec;
-}
-
-/*
- * A rank that only sends may run far ahead of the ranks that receive. Waiting here for
- * the oldest of its outgoing data bounds how far.
- */
-static int run_throttle(struct coll_group *group, uint64_t ns)
-{
-	while (group->lingering >= LINGERING_MAX && group->state == GROUP_OK) {
-		int error;
-
-		coll_health_hold(oldest_lingering(group), ns);
-		error = coll_context_turn(group->context, COLL_FOREVER);
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
-static void explain_once(struct coll_run *run)
-{
-	char text[COLL_EXPLANATION_BYTES];
-
-	if (!run->group->options.explain || run->planned->explained)
-		return;
-	run->planned->explained = true;
-	if (!run->group->rank)
-		fprintf(stderr, "coll: %s\n", coll_run_describe(run, text, sizeof(text)));
-}
-
-int coll_run_begin(struct coll_run *run)
-{
-	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
-	int error = run_throttle(run->group, ns);
-
-	if (!error)
-		error = coll_planned_renew(run);
-	if (error)
-		return error;
-	run->status = 0;
-	if (run->chosen != run->planned->chosen)
-		run->planned->explained = false;
-	run->planned->chosen = run->chosen;
-	if (run->group->context->offload) {
-		run->allowed = ns;
-		error = coll_offload_start(run, coll_now() + ns);
-		if (!run->waiting)
-			explain_once(run);
-		return error;
-	}
-	explain_once(run);
-	return coll_exec_start(run, coll_now() + ns);
-}
-
-bool coll_run_moving(struct coll_run *run)
-{
-	return run->exec || ((run->word || run->waiting) && coll_offload_moving(run));
-}
-
-/* Polls the completion word before sleeping; yields, for the kernel may need this core. */
-static void look_at_word(struct coll_run *run)
-{
-	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
-
-	while (run->word && coll_offload_moving(run) && coll_now() < until)
-		sched_yield();
-}
-
-void coll_run_flush(struct coll_run *run)
-{
-	struct coll_context *context = run->group->context;
-
-	if (context->engine.touched)
-		coll_engine_advance(&context->engine, 0);
-}
-
-/*
- * The engine works no more, so the ops that it has never complete. The group fails; when
- * the notification had time to leave, the run ends as it is.
- */
-void coll_run_engine_failed(struct coll_run *run, int error)
-{
-	struct coll_group *group = run->group;
-
-	coll_group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
-			"engine uring works in the thread that called coll_open() only" :
-			"its engine failed");
-	if (group->state != GROUP_FAILED || !run->exec)
-		return;
-	run->status = group->error;
-	run->exec->run = NULL;
-	run->exec = NULL;
-}
-
-int coll_run_await(struct coll_run *run)
-{
-	struct coll_context *context = run->group->context;
-
-	look_at_word(run);
-	while (coll_run_moving(run)) {
-		int error = coll_context_turn(context, COLL_FOREVER);
-
-		if (error)
-			coll_run_engine_failed(run, error);
-	}
-	coll_run_flush(run);
-	return run->status;
-}
-
-/* The first run in flight: there is one as long as none has ended. */
-static struct coll_run *first_moving(const struct coll_runs *runs)
-{
-	size_t i = 0;
-
-	while (!runs->runs[i] || !coll_run_moving(runs->runs[i]))
-		i++;
-	return runs->runs[i];
-}
-
-void coll_run_await_any(struct coll_context *context, const struct coll_runs *runs)
-{
-	while (!coll_runs_any_ended(runs)) {
-		int error = coll_context_turn(context, COLL_FOREVER);
-
-		if (error && !coll_runs_any_ended(runs))
-			coll_run_engine_failed(first_moving(runs), error);
-	}
-	if (context->engine.touched)
-		coll_engine_advance(&context->engine, 0);
-}
-
-void coll_run_ended(struct coll_run *run)
-{
-	if (run->persistent)
-		return;
-	if (run->planned)
-		coll_planned_put(run->planned);
-	run->planned = NULL;
-	free(run->counts);
-	run->counts = NULL;
-}
 
 /* Frees the handle. */
 static void run_free(struct coll_run *run)
@@ -278,15 +127,9 @@ static bool run_active(const struct coll_run *run)
 	return run && run->active;
 }
 
-/* An active run that has ended; `count` if there is none. */
 static size_t find_ended(struct coll_run *const *runs, size_t count)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (run_active(runs[i]) && !coll_run_in_flight(runs[i]))
-			break;
-	return i;
+	return coll_runs_find_ended(&(struct coll_runs){ runs, count }, coll_run_in_flight);
 }
 
 /* The context of all active runs; NULL: there are none. -EINVAL: they have several. */
@@ -303,11 +146,6 @@ static int runs_context(struct coll_run *const *runs, size_t count, struct coll_
 		*context = runs[i]->group->context;
 	}
 	return 0;
-}
-
-bool coll_runs_any_ended(const struct coll_runs *runs)
-{
-	return find_ended(runs->runs, runs->count) < runs->count;
 }
 
 int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
@@ -358,7 +196,7 @@ static void run_unplan(void *argument)
 	struct coll_run *run = argument;
 
 	run->persistent = false;
-	coll_circuits_forget(run);
+	run->group->context->job->circuits_forget(run);
 	coll_run_ended(run);
 }
 

@@ -23,9 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcoll/circuit/circuit.h"
-#include "context.h"
-#include "group.h"
+#include "libcoll/exec/group.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/progress/progress.h"
 
 enum { SLICE_NS = 20000000 };	/* waits for the store between turns of the engine */
@@ -272,7 +271,7 @@ static int survive_shrink(struct coll_group *group, struct coll_group **survivor
 	if (!error)
 		(*survivors)->options = group->options;
 	if (!error && group->fabric && ranks > 1)
-		coll_circuits_agree(*survivors);	/* if it fails, the new group has failed */
+		group->context->job->agree(*survivors);	/* if it fails, the new group has failed */
 	return error;
 }
 

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "client.h"
-#include "libcoll/api/context.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
+#include "libcoll/exec/run.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/link/link.h"
 

@@ -8,9 +8,7 @@
 #define COLL_LIBCOLL_CIRCUIT_H
 
 #include "libcoll/exec/exec.h"
-
-/* The reconfiguration delay until one is measured. Seconds. */
-#define CIRCUIT_DELTA	10e-3
+#include "libcoll/exec/fabric.h"
 
 /*
  * Connects to the manager that the option `circuits` names, and publishes the name of this
@@ -33,13 +31,6 @@ const char *coll_circuits_node(struct coll_context *context, uint32_t world_rank
 			       uint64_t deadline);
 
 /* ---- fabric.c: what circuits are planned for ------------------------------ */
-
-struct circuit_fabric {
-	uint32_t version;	/* from 1 on */
-	uint32_t limit;		/* circuits at once in all; 0: as many as the ports allow */
-	double delta, alpha, beta;	/* seconds; alpha and beta 0: not measured */
-	uint32_t ports[];	/* per rank: its share of its node's */
-};
 
 /* Whether calls without the option `ports` are planned for the manager's ports. */
 bool coll_circuits_are_planned(const struct coll_context *context);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "libcoll/api/context.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/health.h"

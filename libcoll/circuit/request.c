@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "libcoll/api/context.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/exec/exec.h"
 
 enum { EARLIER = 8 };	/* the manager gives up an eighth of the time before the run does */

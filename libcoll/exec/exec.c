@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/reduce.h"
-#include "libcoll/circuit/circuit.h"
 #include "unexpected.h"
 #include "libcoll/engine/engine.h"
 #include "exec.h"
@@ -246,7 +245,7 @@ static void exec_over(struct coll_exec *exec, int status)
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->lingering++;
 	coll_health_run_over(exec);
-	coll_circuits_run_completed(exec);
+	exec->group->context->job->circuits_completed(exec);
 	if (!status)
 		exec_tell_run(exec);
 }
@@ -418,11 +417,11 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 			       op->bytes);
 		break;
 	case COLL_OP_CONNECT:
-		if (!coll_circuits_connect(exec, index))
+		if (!exec->group->context->job->circuit_connect(exec, index))
 			return;
 		break;
 	case COLL_OP_RELEASE:
-		coll_circuits_release(exec, index);
+		exec->group->context->job->circuit_release(exec, index);
 		break;
 	}
 	coll_step_done(&exec->step, index);
@@ -476,7 +475,7 @@ void coll_exec_open_links(const struct planned *planned, const struct coll_exec 
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
 		if (planned->links[peer]->state == LINK_IDLE &&
-		    (!exec || coll_circuits_free(exec, peer)))
+		    (!exec || exec->group->context->job->circuit_free(exec, peer)))
 			coll_link_open(planned->links[peer]);
 }
 
@@ -528,6 +527,6 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	coll_exec_open_links(planned, exec);
 	exec_step(exec);
 	if (run->persistent && run->exec)
-		coll_circuits_started(run);
+		run->group->context->job->circuits_started(run);
 	return 0;
 }

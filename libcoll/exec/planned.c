@@ -10,11 +10,10 @@
 #include "algo/circuits/circuits.h"
 #include "algo/tuning.h"
 #include "core/check.h"
-#include "libcoll/circuit/circuit.h"
+#include "fabric.h"
 #include "exec.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
-#include "libcoll/api/run.h"
 #include "run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
@@ -517,7 +516,7 @@ int coll_planned_renew(struct coll_run *run)
 	if (error)
 		return error;
 	run->planned = renewed;
-	coll_circuits_prefetch(run);
+	run->group->context->job->circuits_prefetch(run);
 	coll_planned_put(old);
 	return 0;
 }

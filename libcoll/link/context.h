@@ -21,10 +21,12 @@
 
 struct autopilot;
 struct circuit_client;
+struct coll_exec;
 struct coll_group;
 struct coll_link;
 struct coll_link_events;
 struct coll_progress_ops;
+struct coll_run;
 struct inject;
 struct offload;
 struct stranger;
@@ -40,6 +42,33 @@ struct arbiter {
 	uint32_t bulk;			/* messages so far */
 };
 
+/*
+ * The way up to what stands above the calls (job/, topology/, circuit/): opening a job,
+ * and circuits. To the floors below these are names only.
+ */
+struct coll_job_ops {
+	/* The owner's part of coll_open() and coll_close(). */
+	int (*begin)(struct coll_context *context);
+	void (*end)(struct coll_context *context);
+
+	/* A new group, all of its ranks: what circuits it is planned for. Again, later. */
+	int (*agree)(struct coll_group *group);
+	void (*agree_again)(void *group);
+
+	/* A planned run is about to begin. */
+	void (*run_begins)(struct coll_run *run);
+
+	/* Ops and runs that need circuits: libcoll/circuit/circuit.h. */
+	bool (*circuit_free)(const struct coll_exec *exec, uint32_t peer);
+	bool (*circuit_connect)(struct coll_exec *exec, uint32_t op);
+	void (*circuit_release)(struct coll_exec *exec, uint32_t op);
+	void (*circuits_prefetch)(struct coll_run *run);
+	void (*circuits_started)(const struct coll_run *run);
+	void (*circuits_completed)(struct coll_exec *exec);
+	void (*circuits_forget)(const struct coll_run *run);
+	void (*circuits_forget_group)(const struct coll_group *group);
+};
+
 struct coll_context {
 	struct coll_options options;
 	struct coll_boot *boot;
@@ -48,6 +77,7 @@ struct coll_context {
 	pthread_t owner;		/* the thread that may touch what hangs on it */
 	struct coll_engine engine;
 	const struct coll_link_events *events;	/* who hears of links */
+	const struct coll_job_ops *job;		/* what stands above the calls */
 	struct offload *offload;	/* /dev/coll, or NULL */
 	bool to_kernel;			/* unless the choice is another just now */
 	struct autopilot *autopilot;	/* NULL: progress is not chosen */
@@ -72,6 +102,7 @@ struct coll_context {
 	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
 	int cores;			/* that this node's ranks share */
 	struct coll_wan wan;		/* points 0: not measured */
+	double way;			/* bytes on their way where a link sends all it can; 0: not known */
 	uint64_t window;		/* bytes on their way in one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */

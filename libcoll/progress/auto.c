@@ -15,13 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "libcoll/api/context.h"
+#include "libcoll/base/open_error.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "progress.h"
 #include "thread.h"
-#include "libcoll/api/run.h"
+#include "libcoll/exec/run.h"
 #include "autopilot.h"
 
 enum {
@@ -353,7 +354,7 @@ static int auto_open(struct coll_context *context)
 
 	context->autopilot = calloc(1, sizeof(*context->autopilot));
 	if (!context->autopilot)
-		return coll_context_open_fail(-ENOMEM, "out of memory");
+		return coll_open_fail(-ENOMEM, "out of memory");
 	error = coll_progress_thread.open(context);
 	if (error)
 		free(context->autopilot);

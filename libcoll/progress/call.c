@@ -2,11 +2,21 @@
 /* Progress by call: the application's thread is the owner. */
 #include <string.h>
 
-#include "libcoll/api/context.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/engine/engine.h"
 #include "progress.h"
 #include "thread.h"
-#include "libcoll/api/run.h"
+#include "libcoll/exec/run.h"
+
+static int call_open(struct coll_context *context)
+{
+	return context->job->begin(context);
+}
+
+static void call_close(struct coll_context *context)
+{
+	context->job->end(context);
+}
 
 static void call_call(struct coll_context *context, void (*function)(void *), void *argument,
 		      bool urgent)
@@ -62,8 +72,8 @@ static int call_fd(struct coll_context *context)
 
 const struct coll_progress_ops coll_progress_call = {
 	.name = "call",
-	.open = coll_context_begin,
-	.close = coll_context_end,
+	.open = call_open,
+	.close = call_close,
 	.call = call_call,
 	.start = call_start,
 	.in_flight = call_in_flight,
@@ -75,12 +85,12 @@ const struct coll_progress_ops coll_progress_call = {
 
 /*
  * The kernel carries runs on by itself; what it does not take, and the making of
- * connections, moves on as with `call`. coll_context_begin() opens the device.
+ * connections, moves on as with `call`. context->job->begin() opens the device.
  */
 const struct coll_progress_ops coll_progress_kernel = {
 	.name = "kernel",
-	.open = coll_context_begin,
-	.close = coll_context_end,
+	.open = call_open,
+	.close = call_close,
 	.call = call_call,
 	.start = call_start,
 	.in_flight = call_in_flight,

@@ -21,13 +21,14 @@
 #include <unistd.h>
 #include <poll.h>
 
-#include "libcoll/api/context.h"
+#include "libcoll/base/open_error.h"
+#include "libcoll/exec/turn.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/offload.h"
 #include "progress.h"
 #include "thread.h"
-#include "libcoll/api/run.h"
+#include "libcoll/exec/run.h"
 
 enum {
 	HANDLES = 64,
@@ -203,11 +204,11 @@ static int thread_settle(const struct coll_context *context)
 	int error = *cpus ? coll_cpus_bind(cpus) : 0;
 
 	if (error)
-		return coll_context_open_fail(error, "option progress_cpus: '%s': %s", cpus,
+		return coll_open_fail(error, "option progress_cpus: '%s': %s", cpus,
 					      strerror(-error));
 	error = *priority ? coll_priority_take(priority) : 0;
 	if (error)
-		return coll_context_open_fail(
+		return coll_open_fail(
 			error, "option progress_priority: '%s': %s%s", priority, strerror(-error),
 			error == -EPERM || error == -EACCES
 				? " (it needs CAP_SYS_NICE, or ulimit -r or -e)"
@@ -218,7 +219,7 @@ static int thread_settle(const struct coll_context *context)
 static int owner_open(struct threaded *t)
 {
 	struct coll_context *context = t->context;
-	int error = coll_context_begin(context);
+	int error = context->job->begin(context);
 
 	if (error)
 		return error;
@@ -227,7 +228,7 @@ static int owner_open(struct threaded *t)
 	if (!error)
 		error = thread_settle(context);
 	if (error)
-		coll_context_end(context);
+		context->job->end(context);
 	return error;
 }
 
@@ -333,7 +334,7 @@ static void *owner_main(void *argument)
 	pthread_mutex_lock(&t->lock);
 	t->opened = true;
 	t->open_error = error;
-	snprintf(t->why, sizeof(t->why), "%s", coll_context_error(NULL));
+	snprintf(t->why, sizeof(t->why), "%s", coll_open_error());
 	pthread_cond_broadcast(&t->done);
 	pthread_mutex_unlock(&t->lock);
 	while (!error && !t->stopped) {
@@ -432,13 +433,14 @@ static int threaded_wait(struct coll_run *run)
 
 static void threaded_wait_any(struct coll_context *context, const struct coll_runs *runs)
 {
+	bool (*const in_flight)(struct coll_run *) = coll_progress_of(context)->in_flight;
 	struct threaded *t = threaded_of(context);
 	const uint64_t until = coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
 
-	while (!coll_runs_any_ended(runs) && coll_now() < until)
+	while (coll_runs_find_ended(runs, in_flight) == runs->count && coll_now() < until)
 		sched_yield();
 	pthread_mutex_lock(&t->lock);
-	while (!coll_runs_any_ended(runs))
+	while (coll_runs_find_ended(runs, in_flight) == runs->count)
 		pthread_cond_wait(&t->done, &t->lock);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -504,7 +506,7 @@ static int threaded_open(struct coll_context *context)
 	int error;
 
 	if (!t)
-		return coll_context_open_fail(-ENOMEM, "out of memory");
+		return coll_open_fail(-ENOMEM, "out of memory");
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->room, NULL);
 	pthread_cond_init(&t->done, NULL);
@@ -517,7 +519,7 @@ static int threaded_open(struct coll_context *context)
 	error = t->wake_fd < 0 ? -errno : thread_start(t);
 	if (error) {
 		threaded_free(t);
-		return coll_context_open_fail(error, "no progress thread: %s", strerror(-error));
+		return coll_open_fail(error, "no progress thread: %s", strerror(-error));
 	}
 	pthread_mutex_lock(&t->lock);
 	while (!t->opened)
@@ -527,7 +529,7 @@ static int threaded_open(struct coll_context *context)
 	if (!error)
 		return 0;
 	pthread_join(t->thread, NULL);
-	coll_context_open_fail(error, "%s", t->why);
+	coll_open_fail(error, "%s", t->why);
 	threaded_free(t);
 	return error;
 }
@@ -538,7 +540,7 @@ static void owner_close(void *argument)
 
 	if (t->wake.armed)
 		coll_engine_unwatch(&t->context->engine, &t->wake);
-	coll_context_end(t->context);
+	t->context->job->end(t->context);
 	while (t->flying) {	/* their handles outlive them */
 		struct coll_run *run = t->flying;
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "libcoll/exec/exec.h"
-#include "libcoll/api/group.h"
+#include "libcoll/exec/group.h"
 #include "libcoll/link/link.h"
 #include "topology.h"
 
@@ -318,58 +318,6 @@ int coll_topology_measure(struct coll_context *context, const char *how)
 	}
 	free(view);
 	world->options.machine = context->options.machine;
-	return error ? error : coll_topology_of_group(world);
+	return error ? error : coll_group_find_clusters(world);
 }
 
-/* ---- groups ---------------------------------------------------------------- */
-
-int coll_topology_of_group(struct coll_group *group)
-{
-	const uint32_t *all = group->context->cluster, ranks = group->context->boot->ranks;
-	uint32_t *number, i;
-
-	if (!all)
-		return 0;
-	number = malloc(ranks * sizeof(*number));
-	if (!group->cluster)
-		group->cluster = malloc(group->ranks * sizeof(*group->cluster));
-	if (!number || !group->cluster) {
-		free(number);
-		return -ENOMEM;
-	}
-	memset(number, 0xff, ranks * sizeof(*number));
-	group->clusters = 0;
-	for (i = 0; i < group->ranks; i++) {
-		uint32_t *mine = &number[all[group->world[i]]];
-
-		if (*mine == COLL_NONE)
-			*mine = group->clusters++;
-		group->cluster[i] = *mine;
-	}
-	free(number);
-	return 0;
-}
-
-int coll_clusters(const struct coll_group *group, int *cluster)
-{
-	uint32_t i;
-
-	for (i = 0; i < group->ranks && cluster; i++)
-		cluster[i] = group->cluster ? group->cluster[i] : 0;
-	return group->clusters > 1 ? group->clusters : 1;
-}
-
-const char *coll_topology_print(const struct coll_group *group, char *text, size_t bytes)
-{
-	uint32_t cluster, rank, size;
-	size_t used = 0;
-
-	*text = 0;
-	for (cluster = 0; cluster < group->clusters && group->clusters > 1 && used < bytes;
-	     cluster++) {
-		for (size = rank = 0; rank < group->ranks; rank++)
-			size += group->cluster[rank] == cluster;
-		used += snprintf(text + used, bytes - used, "%s%u", cluster ? "+" : "", size);
-	}
-	return text;
-}

@@ -15,10 +15,4 @@ int coll_topology_learn(struct coll_context *context, const char *how, char *why
 bool coll_topology_is_measured(const char *how);
 int coll_topology_measure(struct coll_context *context, const char *how);
 
-/* A group's part of what is known, its clusters numbered from 0 on. */
-int coll_topology_of_group(struct coll_group *group);
-
-/* "8+8", or "" for one cluster. Returns `text`. */
-const char *coll_topology_print(const struct coll_group *group, char *text, size_t bytes);
-
 #endif

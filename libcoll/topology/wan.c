@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libcoll/base/clock.h"
-#include "libcoll/api/group.h"
+#include "libcoll/exec/group.h"
 #include "wan.h"
 
 enum { BYTES_FIRST = 1 << 14, BYTES_MAX = 1 << 28, PINGS = 5 };
@@ -64,25 +64,11 @@ void coll_wan_settle(struct coll_context *context)
 	double streams = options->wan_streams;
 
 	context->window = window_bytes(options);
+	context->way = way_bytes(&options->machine);
 	if (!options->wan_streams && context->window)
-		streams = way_bytes(&options->machine) / context->window + 1;
+		streams = context->way / context->window + 1;
 	context->streams = streams > WAN_STREAMS_MAX ? WAN_STREAMS_MAX :
 			   streams < 1 ? 1 : (uint32_t)streams;
-}
-
-const char *coll_wan_streams_explain(const struct coll_context *context, char *text, size_t bytes)
-{
-	const double way = way_bytes(&context->options.machine);
-	const uint32_t streams = context->streams;
-
-	*text = 0;
-	if (!context->options.wan_streams && way > 0)
-		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB are on "
-			 "its way, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
-			 way / 1e3, context->window / 1e3);
-	else if (streams > 1)
-		snprintf(text, bytes, ", %u streams to a link between clusters", streams);
-	return text;
 }
 
 /* ---- measuring ------------------------------------------------------------ */

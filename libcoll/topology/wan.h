@@ -17,7 +17,4 @@ void coll_wan_settle(struct coll_context *context);
 bool coll_wan_is_measured(const struct coll_context *context);
 int coll_wan_measure(struct coll_context *context);
 
-/* ", 4 streams to a link between clusters (...)", or "". Returns `text`. */
-const char *coll_wan_streams_explain(const struct coll_context *context, char *text, size_t bytes);
-
 #endif

@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "core/reduce.h"
+#include "libcoll/base/open_error.h"
 #include "libcoll/boot/exchange.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/shim.h"
-#include "context.h"
-#include "group.h"
+#include "libcoll/exec/group.h"
+#include "libcoll/exec/run.h"
+#include "libcoll/exec/turn.h"
+#include "job.h"
 
 _Static_assert((int)COLL_SHIM_SECRET_BYTES == (int)COLL_SECRET_BYTES, "the secret is copied");
 
@@ -20,7 +23,7 @@ int coll_shim_open(const char *options, const struct coll_shim_job *job,
 
 	*context = NULL;
 	if (!boot)
-		return coll_context_open_fail(-ENOMEM, "no memory to join the job");
+		return coll_open_fail(-ENOMEM, "no memory to join the job");
 	boot->rank = job->rank;
 	boot->ranks = job->ranks;
 	boot->local_rank = job->local_rank;

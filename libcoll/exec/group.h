@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-#ifndef COLL_GROUP_H
-#define COLL_GROUP_H
+#ifndef COLL_EXEC_GROUP_H
+#define COLL_EXEC_GROUP_H
 
-#include "libcoll/exec/run.h"
+#include "libcoll/link/link.h"
 
 /*
  * A group of these ranks of the job, of which this process is `rank`; takes
@@ -15,6 +15,9 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
  * shall know when they are made what was found.
  */
 int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made);
+
+/* Its clusters, numbered from 0 on, from what is known of the job's ranks. -ENOMEM. */
+int coll_group_find_clusters(struct coll_group *group);
 
 /* Says goodbye on all links; the group goes when they have closed. */
 void coll_group_leave(struct coll_group *group);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec.h"
+#include "group.h"
+#include "libcoll/link/stream.h"
+#include "offload.h"
+#include "unexpected.h"
+
+int coll_group_find_clusters(struct coll_group *group)
+{
+	const uint32_t *all = group->context->cluster, ranks = group->context->boot->ranks;
+	uint32_t *number, i;
+
+	if (!all)
+		return 0;
+	number = malloc(ranks * sizeof(*number));
+	if (!group->cluster)
+		group->cluster = malloc(group->ranks * sizeof(*group->cluster));
+	if (!number || !group->cluster) {
+		free(number);
+		return -ENOMEM;
+	}
+	memset(number, 0xff, ranks * sizeof(*number));
+	group->clusters = 0;
+	for (i = 0; i < group->ranks; i++) {
+		uint32_t *mine = &number[all[group->world[i]]];
+
+		if (*mine == COLL_NONE)
+			*mine = group->clusters++;
+		group->cluster[i] = *mine;
+	}
+	free(number);
+	return 0;
+}
+
+int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
+		    uint32_t ranks, struct coll_group **made)
+{
+	struct coll_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		goto err_free_world;
+	group->links = calloc(ranks, sizeof(*group->links));
+	group->failed = calloc(ranks, 1);
+	if (!group->links || !group->failed)
+		goto err_free_group;
+	group->context = context;
+	group->id = id;
+	group->rank = rank;
+	group->ranks = ranks;
+	group->world = world;
+	group->active_end = &group->active;
+	group->failed_rank = COLL_NONE;
+	group->reporter = COLL_NONE;
+	group->options = context->options;
+	if (coll_group_find_clusters(group))
+		goto err_free_group;
+	group->next = context->groups;
+	context->groups = group;
+	coll_listen_adopt(group);
+	*made = group;
+	return 0;
+
+err_free_group:
+	free(group->cluster);
+	free(group->links);
+	free(group->failed);
+	free(group);
+err_free_world:
+	free(world);
+	return -ENOMEM;
+}
+
+int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
+{
+	uint32_t *all = malloc(world->ranks * sizeof(*all));
+	int error;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, world->world, world->ranks * sizeof(*all));
+	error = coll_group_make(world->context, id, all, world->rank, world->ranks, made);
+	if (error)
+		return error;
+	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
+	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
+	(*made)->options.explain = 0;
+	return 0;
+}
+
+static void group_destroy(struct coll_group *group)
+{
+	struct coll_group **slot = &group->context->groups;
+	uint32_t rank;
+
+	while (*slot != group)
+		slot = &(*slot)->next;
+	*slot = group->next;
+	group->context->job->circuits_forget_group(group);
+	coll_planned_forget(group);
+	free(group->fabric);
+	coll_offload_drop(group);
+	coll_early_free_all(group);
+	for (rank = 0; rank < group->ranks; rank++) {
+		if (group->links[rank]) {
+			coll_streams_free(group->links[rank]);
+			free(group->links[rank]->inject);
+		}
+		free(group->links[rank]);
+	}
+	free(group->links);
+	free(group->failed);
+	free(group->world);
+	free(group->cluster);
+	free(group);
+}
+
+static void links_leave(struct coll_group *group)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->links[rank])
+			coll_link_leave(group->links[rank]);
+}
+
+/* Links that the kernel still uses say goodbye when it is done: coll_groups_reap(). */
+void coll_group_leave(struct coll_group *group)
+{
+	if (group->freed)
+		return;
+	group->freed = true;
+	if (!coll_offload_return(group))
+		links_leave(group);
+}
+
+bool coll_groups_close_delivered(struct coll_context *context)
+{
+	struct coll_group *group;
+	bool any = false;
+	uint32_t rank;
+
+	for (group = context->groups; group; group = group->next)
+		for (rank = 0; group->freed && rank < group->ranks; rank++) {
+			struct coll_link *link = group->links[rank];
+
+			if (!link || !link->attached || link->state == LINK_CLOSED ||
+			    !coll_link_delivered(link) || !coll_streams_delivered(link))
+				continue;
+			coll_link_close(link);
+			any = true;
+		}
+	return any;
+}
+
+void coll_group_abandon(struct coll_group *group)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < group->ranks; rank++)
+		if (group->links[rank])
+			coll_link_close(group->links[rank]);
+}
+
+void coll_groups_reap(struct coll_context *context)
+{
+	struct coll_group *group, *next;
+
+	for (group = context->groups; group; group = next) {
+		next = group->next;
+		if (group->freed && group->offload.lent && !coll_offload_return(group))
+			links_leave(group);
+		if (group->freed && !group->open_links && !group->active)
+			group_destroy(group);
+	}
+}

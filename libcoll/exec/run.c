@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A run on its way: planned, begun, awaited, ended. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "health.h"
+#include "offload.h"
+#include "run.h"
+#include "turn.h"
+
+/* The schedule says how many bytes of a buffer this rank needs. */
+static int check_buffer(const struct coll_run *run, const char *name, const void *buffer,
+			uint64_t bytes)
+{
+	struct coll_group *group = run->group;
+
+	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
+		return 0;
+	snprintf(group->text, sizeof(group->text), "%s: %s is %s; valid: a buffer of %llu bytes",
+		 coll_collective_names[run->planned->call.collective], name,
+		 buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
+	return -EINVAL;
+}
+
+static int check_buffers(const struct coll_run *run)
+{
+	const struct coll_schedule *s = run->planned->schedule;
+	const bool bcast = run->planned->call.collective == COLL_BCAST;
+	int error = check_buffer(run, bcast ? "data" : "in", run->in, s->buffer[COLL_IN]);
+
+	if (error)
+		return error;
+	return check_buffer(run, bcast ? "data" : "out", run->out, s->buffer[COLL_OUT]);
+}
+
+int coll_run_plan(struct coll_run *run)
+{
+	int error;
+
+	if (run->planned)
+		return 0;
+	if (run->group->freed)
+		return -EINVAL;
+	error = coll_planned_get(run->group, &run->call, run->user_op, &run->planned);
+	if (!error)
+		error = check_buffers(run);
+	return error;
+}
+
+enum { LINGERING_MAX = 128 };
+
+static struct coll_exec *oldest_lingering(const struct coll_group *group)
+{
+	struct coll_exec *exec = group->active;
+
+	while (exec && !exec->over)
+		exec = exec->next;
+	return exec;
+}
+
+/*
+ * A rank that only sends may run far ahead of the ranks that receive. Waiting here for
+ * the oldest of its outgoing data bounds how far.
+ */
+static int run_throttle(struct coll_group *group, uint64_t ns)
+{
+	while (group->lingering >= LINGERING_MAX && group->state == GROUP_OK) {
+		int error;
+
+		coll_health_hold(oldest_lingering(group), ns);
+		error = coll_context_turn(group->context, COLL_FOREVER);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int coll_run_begin(struct coll_run *run)
+{
+	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
+	int error = run_throttle(run->group, ns);
+
+	if (!error)
+		error = coll_planned_renew(run);
+	if (error)
+		return error;
+	run->status = 0;
+	if (run->chosen != run->planned->chosen)
+		run->planned->explained = false;
+	run->planned->chosen = run->chosen;
+	if (run->group->context->offload) {
+		run->allowed = ns;
+		error = coll_offload_start(run, coll_now() + ns);
+		if (!run->waiting)
+			run->group->context->job->run_begins(run);
+		return error;
+	}
+	run->group->context->job->run_begins(run);
+	return coll_exec_start(run, coll_now() + ns);
+}
+
+bool coll_run_moving(struct coll_run *run)
+{
+	return run->exec || ((run->word || run->waiting) && coll_offload_moving(run));
+}
+
+/* Polls the completion word before sleeping; yields, for the kernel may need this core. */
+static void look_at_word(struct coll_run *run)
+{
+	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
+
+	while (run->word && coll_offload_moving(run) && coll_now() < until)
+		sched_yield();
+}
+
+void coll_run_flush(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	if (context->engine.touched)
+		coll_engine_advance(&context->engine, 0);
+}
+
+/*
+ * The engine works no more, so the ops that it has never complete. The group fails; when
+ * the notification had time to leave, the run ends as it is.
+ */
+void coll_run_engine_failed(struct coll_run *run, int error)
+{
+	struct coll_group *group = run->group;
+
+	coll_group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
+			"engine uring works in the thread that called coll_open() only" :
+			"its engine failed");
+	if (group->state != GROUP_FAILED || !run->exec)
+		return;
+	run->status = group->error;
+	run->exec->run = NULL;
+	run->exec = NULL;
+}
+
+int coll_run_await(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	look_at_word(run);
+	while (coll_run_moving(run)) {
+		int error = coll_context_turn(context, COLL_FOREVER);
+
+		if (error)
+			coll_run_engine_failed(run, error);
+	}
+	coll_run_flush(run);
+	return run->status;
+}
+
+size_t coll_runs_find_ended(const struct coll_runs *runs, bool (*in_flight)(struct coll_run *))
+{
+	size_t i;
+
+	for (i = 0; i < runs->count; i++)
+		if (runs->runs[i] && runs->runs[i]->active && !in_flight(runs->runs[i]))
+			break;
+	return i;
+}
+
+/* The first run in flight: there is one as long as none has ended. */
+static struct coll_run *first_moving(const struct coll_runs *runs)
+{
+	size_t i = 0;
+
+	while (!runs->runs[i] || !coll_run_moving(runs->runs[i]))
+		i++;
+	return runs->runs[i];
+}
+
+void coll_run_await_any(struct coll_context *context, const struct coll_runs *runs)
+{
+	while (coll_runs_find_ended(runs, coll_run_moving) == runs->count) {
+		int error = coll_context_turn(context, COLL_FOREVER);
+
+		if (error && coll_runs_find_ended(runs, coll_run_moving) == runs->count)
+			coll_run_engine_failed(first_moving(runs), error);
+	}
+	if (context->engine.touched)
+		coll_engine_advance(&context->engine, 0);
+}
+
+void coll_run_ended(struct coll_run *run)
+{
+	if (run->persistent)
+		return;
+	if (run->planned)
+		coll_planned_put(run->planned);
+	run->planned = NULL;
+	free(run->counts);
+	run->counts = NULL;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "group.h"
+#include "health.h"
+#include "libcoll/link/link.h"
+#include "offload.h"
+#include "turn.h"
+
+int coll_context_turn(struct coll_context *context, uint64_t deadline)
+{
+	uint64_t now;
+	int error;
+
+	if (context->offload)
+		deadline = coll_offload_turn(context, deadline);
+	if (deadline > context->engine.next_check)
+		deadline = context->engine.next_check ? context->engine.next_check : 1;
+	if (context->listen_again && deadline > context->listen_again)
+		deadline = context->listen_again;
+	error = coll_engine_advance(&context->engine, deadline);
+	if (context->polled && context->offload)
+		coll_offload_arm(context);
+	if (context->engine.next_check != COLL_FOREVER) {
+		now = coll_now();
+		if (now >= context->engine.next_check)
+			coll_health_check(context, now);
+	}
+	if (context->strangers || context->listen_again)
+		coll_listen_check(context);
+	coll_groups_reap(context);
+	return error;
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libcoll/exec/receive.h"
+#include "libcoll/circuit/circuit.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/api/run.h"
+#include "libcoll/base/open_error.h"
+#include "libcoll/exec/exec.h"
+#include "libcoll/exec/group.h"
+#include "libcoll/exec/health.h"
+#include "libcoll/exec/inject_engine.h"
+#include "libcoll/link/link.h"
+#include "libcoll/exec/offload.h"
+#include "libcoll/exec/turn.h"
+#include "libcoll/progress/progress.h"
+#include "libcoll/topology/topology.h"
+#include "libcoll/topology/wan.h"
+#include "job.h"
+
+enum {
+	WORLD_ID = 1,
+	CLOSING_MAX_S = 2,	/* how long a link that is shut down may take to close */
+};
+
+/* ---- engines ------------------------------------------------------------ */
+
+static const struct coll_engine_ops *const engines[] = {
+	&coll_engine_uring,
+	&coll_engine_epoll,
+	NULL,
+};
+
+static int wrap_engine(struct coll_context *context)
+{
+	int error = coll_inject_open(context);
+
+	if (!error)
+		return 0;
+	coll_engine_close(&context->engine);
+	return coll_open_fail(error, "inject: %s", strerror(-error));
+}
+
+/* The engine asked for, or the first that works here. */
+static int open_engine(struct coll_context *context)
+{
+	const struct coll_engine_ops *const *engine;
+	bool any = !strcmp(context->options.engine, "auto");
+	int error = -EINVAL;
+
+	for (engine = engines; *engine; engine++) {
+		if (!any && strcmp(context->options.engine, (*engine)->name))
+			continue;
+		context->engine.ops = *engine;
+		error = (*engine)->open(&context->engine);
+		if (!error)
+			return context->options.inject[0] ? wrap_engine(context) : 0;
+		coll_open_fail(error, "engine %s: %s", (*engine)->name, strerror(-error));
+	}
+	context->engine.ops = NULL;
+	return error;
+}
+
+/* The cores that this node's ranks share: what the launcher says, or what we see. */
+static int node_cores(void)
+{
+	const char *told = getenv("COLL_LOCAL_CORES");
+	int cores = told ? atoi(told) : 0;
+	cpu_set_t cpus;
+
+	if (cores > 0)
+		return cores;
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
+		cores = CPU_COUNT(&cpus);
+	/* A launcher that binds gives each rank a core of its own. */
+	return cores > 1 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Ranks of this node to a core. */
+static double node_crowding(const struct coll_boot *boot, int cores)
+{
+	return (double)(boot->local_ranks > 0 ? boot->local_ranks : boot->ranks) / cores;
+}
+
+/*
+ * What nobody has told or measured of a machine whose ranks are all on one node: TCP over
+ * loopback comes sooner than over a network, and there is no wire that a byte keeps busy: its
+ * sender copies it in, its receiver out, each on its own.
+ */
+static void assume_loopback(struct coll_context *context)
+{
+	struct coll_machine *machine = &context->options.machine;
+
+	if (machine->alpha <= 0)
+		machine->alpha = 10e-6;
+	if (machine->beta <= 0)
+		machine->beta = 0.25e-9;
+	if (machine->byte_gap <= 0)
+		machine->byte_gap = machine->beta / 2;
+	context->world->options.machine = *machine;
+}
+
+/*
+ * All ranks must choose the same algorithms, so all take what rank 0 knows of
+ * the machine, though nodes and environments may differ. Comes after
+ * coll_listen(), so that one fence serves the addresses too.
+ */
+struct shared {
+	struct coll_machine machine;
+	char clusters[sizeof(((struct coll_options *)0)->clusters)];
+	char wan[sizeof(((struct coll_options *)0)->wan)];
+	bool one_node;		/* all ranks are on it */
+};
+
+static int share_machine(struct coll_context *context, bool *one_node)
+{
+	struct coll_options *options = &context->options;
+	uint64_t deadline = coll_now() + options->deadline_ns;
+	struct shared shared = { .machine = options->machine };
+	size_t bytes = sizeof(shared);
+	int error = 0;
+
+	if (options->cluster[0] && !options->clusters[0])
+		strcpy(options->clusters, "named");
+	*one_node = context->boot->local_ranks == context->boot->ranks;
+	if (context->boot->ranks == 1)
+		return 0;
+	shared.one_node = *one_node;
+	strcpy(shared.clusters, options->clusters);
+	strcpy(shared.wan, options->wan);
+	if (!context->boot->rank)
+		error = coll_boot_put(context->boot, "machine", &shared, bytes);
+	if (!error)
+		error = coll_boot_fence(context->boot, deadline);
+	if (!error && context->boot->rank)
+		error = coll_boot_get(context->boot, "machine", &shared, &bytes, deadline);
+	if (error || !context->boot->rank)
+		return error;
+	options->machine = shared.machine;
+	strcpy(options->clusters, shared.clusters);
+	strcpy(options->wan, shared.wan);
+	*one_node = shared.one_node;
+	return 0;
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+static int open_world(struct coll_context *context)
+{
+	uint32_t ranks = context->boot->ranks, *world = malloc(ranks * sizeof(*world)), i;
+
+	if (!world)
+		return -ENOMEM;
+	for (i = 0; i < ranks; i++)
+		world[i] = i;
+	return coll_group_make(context, WORLD_ID, world, context->boot->rank, ranks,
+			       &context->world);
+}
+
+/* With a thread besides, twice as many share the cores. */
+static double thread_crowding(const struct coll_context *context)
+{
+	const double crowding = node_crowding(context->boot, context->cores);
+
+	const bool thread = context->progress == &coll_progress_thread ||
+			    context->progress == &coll_progress_helper;
+
+	return thread ? 2 * crowding : crowding;
+}
+
+static int open_boot(struct coll_context *context)
+{
+	char why[200] = "";
+	int error;
+
+	if (context->boot)
+		return 0;
+	error = coll_boot_open(&context->boot, coll_now() + context->options.deadline_ns, why,
+			       sizeof(why));
+	return error ? coll_open_fail(error, "%s", why) : 0;
+}
+
+static int open_offload(struct coll_context *context)
+{
+	char why[200] = "";
+	int error;
+
+	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
+		return 0;
+	error = coll_offload_open(context, why, sizeof(why));
+	if (context->progress == &coll_progress_auto)
+		return 0;	/* it does without, then */
+	return error ? coll_open_fail(error,
+					      "option progress: 'kernel' is not possible: %s; "
+					      "valid here: call, thread, helper",
+					      why)
+		     : 0;
+}
+
+static int learn_clusters(struct coll_context *context)
+{
+	char why[200] = "";
+	int error = coll_topology_learn(context, context->options.clusters, why, sizeof(why));
+
+	return error ? coll_open_fail(error, "%s",
+				 *why ? why : "who is in which cluster cannot be learnt") : 0;
+}
+
+static int open_circuits(struct coll_context *context)
+{
+	char why[300] = "";
+	int error = coll_circuits_open(context, why, sizeof(why));
+
+	return error ? coll_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
+}
+
+static void job_end(struct coll_context *context);
+
+static int job_begin(struct coll_context *context)
+{
+	bool one_node = false;
+	int error;
+
+	context->owner = pthread_self();
+	context->sink = malloc(GUESS_MAX);
+	context->shelf = malloc(GUESS_MAX);
+	error = context->sink && context->shelf ? open_boot(context) :
+						  coll_open_fail(-ENOMEM, "out of memory");
+	if (error)
+		goto err_close_boot;
+	context->cores = node_cores();
+	context->options.machine.crowding = node_crowding(context->boot, context->cores);
+	context->engine.crowded = thread_crowding(context) > 1;
+	context->engine.moves = context->progress == &coll_progress_auto;
+	context->engine.spin_ns = context->options.spin_ns;
+	context->engine.counters = &context->counters;
+	error = open_offload(context);
+	if (error)
+		goto err_close_boot;
+	error = open_engine(context);
+	if (error)
+		goto err_close_offload;
+	error = coll_listen(context);
+	if (error) {
+		coll_open_fail(error, "cannot listen: %s",
+				       context->error[0] ? context->error : strerror(-error));
+		goto err_close_engine;
+	}
+	error = open_circuits(context);
+	if (error)
+		goto err_close_engine;
+	error = share_machine(context, &one_node);
+	if (error) {
+		coll_open_fail(error, "rank 0 does not say what machine this is: %s",
+				       strerror(-error));
+		goto err_close_engine;
+	}
+	error = learn_clusters(context);
+	if (error)
+		goto err_close_engine;
+	error = open_world(context);
+	if (error)
+		goto err_close_engine;
+	if (context->cluster && coll_topology_is_measured(context->options.clusters))
+		error = coll_topology_measure(context, context->options.clusters);
+	if (error)
+		coll_open_fail(error, "who is near whom cannot be measured: %s",
+				       coll_last_error(context->world));
+	coll_wan_settle(context);
+	if (!error && coll_wan_is_measured(context)) {
+		error = coll_wan_measure(context);
+		if (error)
+			coll_open_fail(error,
+					       "the ways between clusters cannot be measured: %s",
+					       coll_last_error(context->world));
+	}
+	if (one_node)
+		assume_loopback(context);
+	if (!error && coll_circuits_are_planned(context) && context->boot->ranks > 1) {
+		error = coll_circuits_agree(context->world);
+		if (error)
+			coll_open_fail(error,
+					       "rank 0 does not say what circuits there are: %s",
+					       coll_last_error(context->world));
+	}
+	if (error)
+		job_end(context);
+	return error;
+
+err_close_engine:
+	coll_circuits_close(context);
+	coll_listen_stop(context);
+	coll_engine_close(&context->engine);
+err_close_offload:
+	coll_offload_close(context);
+err_close_boot:
+	coll_boot_close(context->boot);
+	free(context->cluster);
+	free(context->sink);
+	free(context->shelf);
+	return error;
+}
+
+/* What floors below tell and ask of what stands above the calls. */
+static const struct coll_job_ops job_ops = {
+	.begin = job_begin,
+	.end = job_end,
+	.agree = coll_circuits_agree,
+	.agree_again = coll_circuits_agree_again,
+	.run_begins = coll_run_explain_once,
+	.circuit_free = coll_circuits_free,
+	.circuit_connect = coll_circuits_connect,
+	.circuit_release = coll_circuits_release,
+	.circuits_prefetch = coll_circuits_prefetch,
+	.circuits_started = coll_circuits_started,
+	.circuits_completed = coll_circuits_run_completed,
+	.circuits_forget = coll_circuits_forget,
+	.circuits_forget_group = coll_circuits_forget_group,
+};
+
+/* What this process can know before it meets the others. */
+static int read_options(struct coll_context *context, const char *options)
+{
+	char why[200] = "";
+	int error = coll_options_init(&context->options, why, sizeof(why));
+
+	if (!error && options)
+		error = coll_options_parse(&context->options, options, why, sizeof(why));
+	return error ? coll_open_fail(error, "%s", why) : 0;
+}
+
+int coll_context_open(const char *options, struct coll_boot *boot, struct coll_context **opened)
+{
+	struct coll_context *context = calloc(1, sizeof(*context));
+	int error;
+
+	*opened = NULL;
+	coll_open_fail(0, "%s", "");
+	if (!context) {
+		coll_boot_close(boot);
+		return coll_open_fail(-ENOMEM, "out of memory");
+	}
+	context->listener.fd = -1;
+	context->events = &coll_exec_link_events;
+	context->job = &job_ops;
+	context->engine.next_check = COLL_FOREVER;
+	context->boot = boot;
+	error = read_options(context, options);
+	if (error) {
+		coll_boot_close(boot);
+	} else {
+		context->progress = boot ? &coll_progress_call :
+					   coll_progress_find(context->options.progress);
+		error = context->progress->open(context);
+	}
+	if (error)
+		free(context);
+	else
+		*opened = context;
+	return error;
+}
+
+int coll_open(const char *options, struct coll_context **opened)
+{
+	return coll_context_open(options, NULL, opened);
+}
+
+/*
+ * Closed too soon, a connection would take what is still on its way; what has
+ * arrived at the peer's host stays, whenever the peer reads it. Nothing tells of
+ * the arrival, so it is looked for.
+ */
+static void leave_groups(struct coll_context *context, uint64_t until)
+{
+	const uint64_t look = COLL_SECOND / 1000;
+	int error = 0;
+
+	while (!error && context->groups && coll_now() < until) {
+		error = coll_context_turn(context, 0);
+		if (!error && context->groups && !coll_groups_close_delivered(context))
+			error = coll_context_turn(context, coll_now() + look);
+	}
+}
+
+static void job_end(struct coll_context *context)
+{
+	struct coll_group *group;
+	uint64_t until;
+
+	for (group = context->groups; group; group = group->next)
+		coll_group_leave(group);
+	leave_groups(context, coll_now() + context->options.deadline_ns);
+	coll_circuits_leave(context);
+	for (group = context->groups; group; group = group->next)
+		coll_group_abandon(group);
+	until = coll_now() + CLOSING_MAX_S * COLL_SECOND;
+	coll_groups_reap(context);
+	while (context->groups && coll_now() < until)
+		if (coll_context_turn(context, until))
+			break;
+	coll_circuits_close(context);
+	coll_listen_stop(context);
+	coll_offload_close(context);
+	coll_engine_close(&context->engine);
+	coll_boot_close(context->boot);
+	free(context->ops);
+	free(context->cluster);
+	free(context->sink);
+	free(context->shelf);
+}
+
+void coll_close(struct coll_context *context)
+{
+	if (!context)
+		return;
+	context->progress->close(context);
+	free(context);
+}
