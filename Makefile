@@ -57,7 +57,8 @@ SIM		:= $(wildcard sim/*.c)
 FLIT		:= $(wildcard flit/*.c)
 NODE		:= $(wildcard node/*.c)
 COLL		:= $(filter-out tools/collnoise.c tools/noise/%,$(wildcard tools/*.c tools/*/*.c))
-COLLNOISE	:= $(addprefix tools/,arguments.c collnoise.c command.c) $(wildcard tools/noise/*.c)
+COLLNOISE	:= tools/collnoise.c $(filter-out %/arena.c %/emit.c,$(wildcard tools/common/*.c)) \
+		   $(wildcard tools/noise/*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/*/*.c)
 
 .DEFAULT_GOAL	:= all

@@ -20,6 +20,10 @@ SCRIPTS		:= $(sort $(wildcard tests/*/*.t))
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
+# The option tables of the commands.
+$(BUILD)/tests/unit/options_test: \
+		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
+
 # Drivers of switches, against an emulated switch.
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) | \
 		$(BUILD)/tests/circuit/fake_switch

@@ -4,8 +4,8 @@
  */
 #include <stddef.h>
 
-#include "arguments.h"
-#include "command.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
 
 const char argument_program[] = "coll";
 

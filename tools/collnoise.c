@@ -5,8 +5,8 @@
  */
 #include <stddef.h>
 
-#include "arguments.h"
-#include "command.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
 #include "tools/noise/commands.h"
 
 const char argument_program[] = "collnoise";

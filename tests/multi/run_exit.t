@@ -53,9 +53,9 @@ for wrong in "" "-n 0 true" "-n x true" "-n 2" "-n 2 --bind socket true" "-n 2 -
 	try $COLL run $wrong
 	is "usage error '$wrong': 2" "$rc" 2
 done
-like "a wrong value is told with what is valid" "$out" "-n '70000' is not valid: a number from 1 to 65536 is"
+like "a wrong value is told with what is valid" "$out" "--ranks '70000'; valid: a whole number from 1 to 65536"
 try $COLL run -n 2 --bind socket true
-like "... --bind too" "$out" "'socket' is not valid: auto, none or core is"
+like "... --bind too" "$out" "--bind 'socket'; valid: auto, none, core"
 try $COLL run --help
 is "--help: 0" "$rc" 0
 like "... and the options" "$out" '--keep-going'

@@ -88,7 +88,7 @@ for wrong in "" a: a:0 a:x ,a "a;b" -x; do
 	hosts "$wrong" -- true
 	is "--hosts '$wrong': 2" "$rc" 2
 done
-like "... with what is valid" "$out" "'-x' is not valid: name\[:ranks\] with commas between is"
+like "... with what is valid" "$out" "--hosts '-x'; valid: name\[:ranks\] with commas between"
 hosts a:2,b -n 4 -- true
 like "more ranks than room" "$out" '-n 4 is more than --hosts has room for, which is 3'
 try "$COLL" run --agent </dev/null

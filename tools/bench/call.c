@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/reduce.h"
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "bench.h"
 
 bool bench_reduces(enum coll_collective collective)

@@ -15,10 +15,10 @@
 #include "core/noise/text.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "bench.h"
-#include "tools/command.h"
-#include "tools/run/launch.h"
+#include "tools/common/command.h"
+#include "tools/launch/launch.h"
 #include "overlap.h"
 
 static const char command[] = "bench";

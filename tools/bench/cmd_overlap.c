@@ -12,10 +12,10 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
-#include "tools/arena.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
-#include "tools/run/launch.h"
+#include "tools/common/arena.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/launch/launch.h"
 #include "overlap.h"
 
 static const char command[] = "bench overlap";

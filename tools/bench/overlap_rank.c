@@ -18,8 +18,8 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
-#include "tools/arena.h"
-#include "tools/command.h"
+#include "tools/common/arena.h"
+#include "tools/common/command.h"
 #include "overlap.h"
 
 enum { WARMUP = 3, CALIBRATION = 9, NOISE_PRIORITY = 50, IDLE_CALLS = 100000, LATER_US = 20000 };

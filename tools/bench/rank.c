@@ -18,9 +18,9 @@
 
 #include "core/reduce.h"
 #include "libcoll/exec/run.h"
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "bench.h"
-#include "tools/command.h"
+#include "tools/common/command.h"
 
 enum { BATCH = 4, WRONG_SHOWN = 3, AHEAD_NS = 300 * 1000 };
 

@@ -14,33 +14,10 @@
 
 #include "core/circuit/circuit.h"
 #include "core/noise/text.h"
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "circuit_socket.h"
-#include "tools/command.h"
-
-static const char help[] =
-"usage: coll circuit show [--json | --svg FILE]\n"
-"       coll circuit watch [--json] [--for TIME]\n"
-"       coll circuit request NODE PEER [--ahead] [--wait TIME]\n"
-"       coll circuit release NODE PEER\n"
-"       coll circuit drain NODE [PEER]\n"
-"       coll circuit ports NODE N\n"
-"\n"
-"Shows and manages the circuits of an optical switch, through colld --circuits.\n"
-"\n"
-"  show      nodes and their ports, circuits, holders, the switch and its reconfiguration delay\n"
-"  watch     each change, a line\n"
-"  request   a circuit that stands until it is released; waits until it is up\n"
-"  release   gives back what was requested so\n"
-"  drain     circuits go down after a grace time; requests for them stay\n"
-"  ports     the node has N ports from now on\n"
-"\n"
-"      --socket PATH  colld's (" COLL_CIRCUIT_SOCKET ")\n"
-"      --json         JSON, when watching an object a line\n"
-"      --svg FILE     the port map as a picture, by gnuplot\n"
-"      --ahead        with ports only that nobody else needs\n"
-"      --wait TIME    until it is up, at most (10s)\n"
-"      --for TIME     watch so long (until it is interrupted)\n";
+#include "tools/common/command.h"
+#include "tools/common/options.h"
 
 struct asked {
 	const char *socket, *svg;
@@ -468,13 +445,54 @@ static int circuit_ports(struct asked *asked, const char *node, const char *numb
 
 /* ---- options ------------------------------------------------------------- */
 
-static bool read_time(const char *what, const char *text, double *value)
-{
-	if (coll_text_seconds(text, value) && *value > 0)
-		return true;
-	fprintf(stderr, "coll circuit: %s '%s'; valid: a time such as 500ms\n", what, text);
-	return false;
-}
+#define CIRCUIT_TIME(field) OPTION_SECONDS(struct asked, field, 1e-9, 1e9)
+
+static const struct option_entry circuit_entries[] = {
+	{ "socket", 0, "PATH", "socket of colld", OPTION_TEXT(struct asked, socket),
+	  .preset = COLL_CIRCUIT_SOCKET },
+	{ "json", 0, NULL, "print JSON; watch: one object per line",
+	  OPTION_FLAG(struct asked, json) },
+	{ "svg", 0, "FILE", "draw the port map with gnuplot", OPTION_TEXT(struct asked, svg) },
+	{ "ahead", 0, NULL, "use only ports that no other request needs",
+	  OPTION_FLAG(struct asked, ahead) },
+	{ "wait", 0, "TIME", "longest wait until the circuit is up", CIRCUIT_TIME(wait),
+	  .preset = "10s" },
+	{ "for", 0, "TIME", "watch for this time", CIRCUIT_TIME(span),
+	  .otherwise = "until interrupted" },
+	{ NULL },
+};
+
+static const char *const usage[] = {
+	"usage: coll circuit show [--json | --svg FILE]",
+	"       coll circuit watch [--json] [--for TIME]",
+	"       coll circuit request NODE PEER [--ahead] [--wait TIME]",
+	"       coll circuit release NODE PEER",
+	"       coll circuit drain NODE [PEER]",
+	"       coll circuit ports NODE N",
+	"",
+	"Shows and manages the circuits of an optical switch, through colld --circuits.",
+	"",
+	"  show      nodes and their ports, circuits, holders, the switch, its reconfiguration delay",
+	"  watch     one line per change",
+	"  request   hold a circuit until it is released; waits until the circuit is up",
+	"  release   release a requested circuit",
+	"  drain     take circuits down after a grace time; requests for them stay",
+	"  ports     set the number of ports of a node",
+	NULL,
+};
+
+static const char *const closing[] = {
+	"Exit code: 0 ok, 1 an error, 2 wrong usage.",
+	NULL,
+};
+
+const struct option_table cmd_circuit_options = {
+	.command = "circuit",
+	.usage = usage,
+	.closing = closing,
+	.list = { circuit_entries },
+	.arguments = OPTIONS_ANY,
+};
 
 static const struct what {
 	const char *name;
@@ -510,33 +528,13 @@ static int circuit_act(struct asked *asked, int what, char **argument, int argum
 
 int cmd_circuit(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "socket", required_argument, NULL, 's' }, { "json", no_argument, NULL, 'j' },
-		{ "svg", required_argument, NULL, 'v' }, { "ahead", no_argument, NULL, 'a' },
-		{ "wait", required_argument, NULL, 'w' }, { "for", required_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
-	};
-	struct asked asked = { .socket = COLL_CIRCUIT_SOCKET, .wait = 10 };
-	int key, what, arguments;
-	bool good = true;
+	struct asked asked = { .fd = -1 };
+	int what, arguments;
 
-	opterr = 0;
-	while (good && (key = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
-		switch (key) {
-		case 's': asked.socket = optarg; break;
-		case 'j': asked.json = true; break;
-		case 'v': asked.svg = optarg; break;
-		case 'a': asked.ahead = true; break;
-		case 'w': good = read_time("--wait", optarg, &asked.wait); break;
-		case 'f': good = read_time("--for", optarg, &asked.span); break;
-		case 'h': fputs(help, stdout); return COMMAND_OK;
-		default: good = argument_unknown("circuit", key, argv, known);
-		}
-	}
-	if (!good)
+	if (!options_read(&cmd_circuit_options, argc, argv, &asked))
 		return COMMAND_USAGE;
 	if (optind == argc) {
-		fputs(help, stderr);
+		options_help(&cmd_circuit_options, stderr);
 		return COMMAND_USAGE;
 	}
 	for (what = 0; what < WHATS && strcmp(whats[what].name, argv[optind]); what++)

@@ -5,411 +5,18 @@
  * routing is proved free of deadlock.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/arena.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
-#include "flit.h"
+#include "tools/common/arena.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
+#include "settings.h"
 
-enum { PROOF_NODES = 1024, JOBS_MAX = 256, PATTERN_CYCLES = 20000, PROGRAM_CYCLES = 100000000 };
-
-struct settings {
-	struct flit_plan plan;
-	const char *net, *values, *rates, *data, *rounds, *bytes, *trace, *series, *distribution;
-	struct flit_collective collective;
-	u32 routing;		/* or FLIT_NONE: what fits the network */
-	u32 jobs;
-	bool json, csv, broken, proof_only, proof, no_proof, unsafe;
-};
-
-static const char help[] =
-"usage: coll sim flit [OPTION ...]\n"
-"\n"
-"Simulates wormhole routers with virtual channels, a flit and a cycle at a time.\n"
-"LIST is A,B,... or FIRST:LAST:STEP; runs differ in policy, value and seed.\n"
-"\n"
-"network and routing\n"
-"  --net N           mesh:AxB[xC], torus:AxB[xC] or tesh:m,L,q (mesh:16x16)\n"
-"  --routing R       dor, north-last, tesh, adaptive (dor, or tesh on a tesh)\n"
-"  --policy P,...    which channel a link serves: rr, occupancy, occupancy-hier,\n"
-"                    age, occupancy-age, hold (rr,occupancy)\n"
-"traffic\n"
-"  --traffic T       uniform, hotspot, transpose, complement, fft, four, trace,\n"
-"                    schedule (uniform)\n"
-"  --rate LIST       messages a PE and cycle (0.001)\n"
-"  --length L        flits of a message, without its header (16)\n"
-"  --hot N           hotspot: N PEs are the targets (16); --hot-step S: 0, S, 2S, ... (1)\n"
-"  --data LIST       fft: n, the data of a PE (1)\n"
-"  --rounds LIST     four: steps (10); schedule: runs (1)\n"
-"  --jitter N        fft, four: each PE begins up to N cycles late (0)\n"
-"  --trace FILE      trace: lines CYCLE FROM TO FLITS (- is stdin)\n"
-"  --collective C  --algorithm A[:K=V]  --ranks N  --bytes LIST  --place P\n"
-"                    schedule: of C (allreduce ring 16 4096), ranks linear, spread\n"
-"                    or random on the PEs; --flit-bytes N (8) of payload,\n"
-"                    --reduce-cycles X, --copy-cycles X a byte (0.25, 0.125)\n"
-"machine\n"
-"  --machine M       thesis or booksim: what the following are by themselves\n"
-"  --vcs N  --inject-vcs N  --eject-vcs N   virtual channels\n"
-"  --buffer N  --out-buffer N    flits of a channel behind and before the link\n"
-"  --link N  --inject N  --credit N  --route-delay N  --setup N   cycles\n"
-"  --header N        flits;  --queue N  messages a PE holds (0: any)\n"
-"  --heads H         who gets a free channel: policy, turn, first, oldest\n"
-"  --one-port B  --to-self B  --classes-first B    0 or 1\n"
-"runs\n"
-"  --cycles N        of a run (20000; programs: until they end, at most 10^8)\n"
-"  --warmup N        cycles that are not measured (0)\n"
-"  --drain           measure the messages born in the window, however late\n"
-"  --seeds N         runs of each kind (1)\n"
-"  --seed S          the first one's (1)\n"
-"  --jobs N          processes (one a core)\n"
-"proof\n"
-"  --proof           only prove that the routing cannot deadlock\n"
-"  --no-proof        do not; --unsafe: run even if it can\n"
-"  --break-classes   one class of channels where two are needed\n"
-"output\n"
-"  --json  --csv     instead of a table\n"
-"  --series FILE     links over time as CSV, a point every --interval N cycles\n"
-"  --distribution FILE   latencies as CSV, in bins of --bin N cycles\n"
-"\n"
-"Exit status: 0 ok, 1 a deadlock or an error, 2 wrong usage.\n";
-
-/* ---- options ------------------------------------------------------------ */
-
-enum option_key {
-	KEY_NET = 256,
-	KEY_ROUTING,
-	KEY_POLICY,
-	KEY_TRAFFIC,
-	KEY_RATE,
-	KEY_LENGTH,
-	KEY_HOT,
-	KEY_HOT_STEP,
-	KEY_DATA,
-	KEY_ROUNDS,
-	KEY_TRACE,
-	KEY_COLLECTIVE,
-	KEY_ALGORITHM,
-	KEY_RANKS,
-	KEY_BYTES,
-	KEY_PLACE,
-	KEY_FLIT_BYTES,
-	KEY_REDUCE,
-	KEY_JITTER,
-	KEY_COPY,
-	KEY_MACHINE,
-	KEY_HEADS,
-	KEY_CYCLES,
-	KEY_WARMUP,
-	KEY_DRAIN,
-	KEY_SEEDS,
-	KEY_SEED,
-	KEY_JOBS,
-	KEY_PROOF,
-	KEY_NO_PROOF,
-	KEY_UNSAFE,
-	KEY_BREAK,
-	KEY_JSON,
-	KEY_CSV,
-	KEY_SERIES,
-	KEY_INTERVAL,
-	KEY_DISTRIBUTION,
-	KEY_BIN,
-	KEY_HELP,
-	KEY_MACHINE_FIRST, /* and from here on the fields of the machine */
-};
-
-static const struct option long_options[] = {
-	{ "net", required_argument, NULL, KEY_NET },
-	{ "routing", required_argument, NULL, KEY_ROUTING },
-	{ "policy", required_argument, NULL, KEY_POLICY },
-	{ "traffic", required_argument, NULL, KEY_TRAFFIC },
-	{ "rate", required_argument, NULL, KEY_RATE },
-	{ "length", required_argument, NULL, KEY_LENGTH },
-	{ "hot", required_argument, NULL, KEY_HOT },
-	{ "hot-step", required_argument, NULL, KEY_HOT_STEP },
-	{ "data", required_argument, NULL, KEY_DATA },
-	{ "rounds", required_argument, NULL, KEY_ROUNDS },
-	{ "trace", required_argument, NULL, KEY_TRACE },
-	{ "collective", required_argument, NULL, KEY_COLLECTIVE },
-	{ "algorithm", required_argument, NULL, KEY_ALGORITHM },
-	{ "ranks", required_argument, NULL, KEY_RANKS },
-	{ "bytes", required_argument, NULL, KEY_BYTES },
-	{ "place", required_argument, NULL, KEY_PLACE },
-	{ "flit-bytes", required_argument, NULL, KEY_FLIT_BYTES },
-	{ "reduce-cycles", required_argument, NULL, KEY_REDUCE },
-	{ "copy-cycles", required_argument, NULL, KEY_COPY },
-	{ "jitter", required_argument, NULL, KEY_JITTER },
-	{ "machine", required_argument, NULL, KEY_MACHINE },
-	{ "heads", required_argument, NULL, KEY_HEADS },
-	{ "cycles", required_argument, NULL, KEY_CYCLES },
-	{ "warmup", required_argument, NULL, KEY_WARMUP },
-	{ "drain", no_argument, NULL, KEY_DRAIN },
-	{ "seeds", required_argument, NULL, KEY_SEEDS },
-	{ "seed", required_argument, NULL, KEY_SEED },
-	{ "jobs", required_argument, NULL, KEY_JOBS },
-	{ "proof", no_argument, NULL, KEY_PROOF },
-	{ "no-proof", no_argument, NULL, KEY_NO_PROOF },
-	{ "unsafe", no_argument, NULL, KEY_UNSAFE },
-	{ "break-classes", no_argument, NULL, KEY_BREAK },
-	{ "json", no_argument, NULL, KEY_JSON },
-	{ "csv", no_argument, NULL, KEY_CSV },
-	{ "series", required_argument, NULL, KEY_SERIES },
-	{ "interval", required_argument, NULL, KEY_INTERVAL },
-	{ "distribution", required_argument, NULL, KEY_DISTRIBUTION },
-	{ "bin", required_argument, NULL, KEY_BIN },
-	{ "help", no_argument, NULL, KEY_HELP },
-	{ "vcs", required_argument, NULL, KEY_MACHINE_FIRST },
-	{ "inject-vcs", required_argument, NULL, KEY_MACHINE_FIRST + 1 },
-	{ "eject-vcs", required_argument, NULL, KEY_MACHINE_FIRST + 2 },
-	{ "buffer", required_argument, NULL, KEY_MACHINE_FIRST + 3 },
-	{ "out-buffer", required_argument, NULL, KEY_MACHINE_FIRST + 4 },
-	{ "link", required_argument, NULL, KEY_MACHINE_FIRST + 5 },
-	{ "inject", required_argument, NULL, KEY_MACHINE_FIRST + 6 },
-	{ "credit", required_argument, NULL, KEY_MACHINE_FIRST + 7 },
-	{ "route-delay", required_argument, NULL, KEY_MACHINE_FIRST + 8 },
-	{ "setup", required_argument, NULL, KEY_MACHINE_FIRST + 9 },
-	{ "header", required_argument, NULL, KEY_MACHINE_FIRST + 10 },
-	{ "queue", required_argument, NULL, KEY_MACHINE_FIRST + 11 },
-	{ "one-port", required_argument, NULL, KEY_MACHINE_FIRST + 12 },
-	{ "to-self", required_argument, NULL, KEY_MACHINE_FIRST + 13 },
-	{ "classes-first", required_argument, NULL, KEY_MACHINE_FIRST + 14 },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* The machine's fields, in the order of the options above. */
-static const struct field {
-	const char *option;
-	size_t offset;
-	u32 least, most;
-	bool flag;
-} fields[] = {
-	{ "--vcs", offsetof(struct flit_machine, vcs), 1, 16, false },
-	{ "--inject-vcs", offsetof(struct flit_machine, inject_vcs), 1, 16, false },
-	{ "--eject-vcs", offsetof(struct flit_machine, eject_vcs), 1, 16, false },
-	{ "--buffer", offsetof(struct flit_machine, buffer), 1, 30000, false },
-	{ "--out-buffer", offsetof(struct flit_machine, out_buffer), 0, 30000, false },
-	{ "--link", offsetof(struct flit_machine, link), 1, 1000, false },
-	{ "--inject", offsetof(struct flit_machine, inject), 1, 1000, false },
-	{ "--credit", offsetof(struct flit_machine, credit), 0, 1000, false },
-	{ "--route-delay", offsetof(struct flit_machine, route), 0, 1000, false },
-	{ "--setup", offsetof(struct flit_machine, setup), 0, 1000000, false },
-	{ "--header", offsetof(struct flit_machine, header), 0, 1000000, false },
-	{ "--queue", offsetof(struct flit_machine, queue), 0, 1000000, false },
-	{ "--one-port", offsetof(struct flit_machine, one_port), 0, 1, true },
-	{ "--to-self", offsetof(struct flit_machine, to_self), 0, 1, true },
-	{ "--classes-first", offsetof(struct flit_machine, classes_first), 0, 1, true },
-};
-
-static bool flit_number(const char *what, u64 least, u64 most, u64 *value)
-{
-	return argument_number("sim flit", what, optarg, least, most, value);
-}
-
-static bool flit_number32(const char *what, u64 least, u64 most, u32 *value)
-{
-	u64 wide;
-
-	if (!flit_number(what, least, most, &wide))
-		return false;
-	*value = wide;
-	return true;
-}
-
-static bool flit_real(const char *what, double *value)
-{
-	char *rest;
-
-	*value = strtod(optarg, &rest);
-	if (rest != optarg && !*rest && *value >= 0 && *value < 1e9)
-		return true;
-	fprintf(stderr, "coll sim flit: %s '%s'; valid: a number, 0 or more\n", what, optarg);
-	return false;
-}
-
-static bool set_field(struct flit_machine *machine, const struct field *field)
-{
-	char *at = (char *)machine + field->offset;
-	u32 value;
-
-	if (!flit_number32(field->option, field->least, field->most, &value))
-		return false;
-	if (field->flag)
-		*(bool *)at = value;
-	else
-		*(u32 *)at = value;
-	return true;
-}
-
-static bool set_machine(struct flit_plan *plan)
-{
-	static const char *const names[] = { "thesis", "booksim", NULL };
-	u32 word;
-
-	if (!argument_word("sim flit", "machine", optarg, names, 2, &word))
-		return false;
-	plan->machine = names[word];
-	plan->base.machine = word ? flit_booksim : flit_thesis;
-	return true;
-}
-
-static bool set_policies(struct flit_plan *plan)
-{
-	char *copy = strdupa(optarg), *word, *rest = copy;
-	u32 policy;
-
-	plan->policies = 0;
-	while ((word = strsep(&rest, ","))) {
-		if (!argument_word("sim flit", "policy", word, flit_policy_names, FLIT_POLICIES,
-				   &policy))
-			return false;
-		if (plan->policies < FLIT_POLICIES)
-			plan->policy[plan->policies++] = policy;
-	}
-	return true;
-}
-
-static bool set_word(const char *what, const char *const *names, u32 count, u32 *word)
-{
-	return argument_word("sim flit", what, optarg, names, count, word);
-}
-
-static bool apply_traffic(int key, struct settings *s)
-{
-	struct flit_config *base = &s->plan.base;
-	u32 word;
-
-	switch (key) {
-	case KEY_TRAFFIC:
-		if (!set_word("traffic", flit_pattern_names, FLIT_PATTERNS, &word))
-			return false;
-		base->pattern = word;
-		return true;
-	case KEY_RATE:
-		s->rates = optarg;
-		return true;
-	case KEY_LENGTH:
-		return flit_number32("--length", 1, 1 << 20, &base->length);
-	case KEY_HOT:
-		return flit_number32("--hot", 1, FLIT_NODES_MAX, &base->hot);
-	case KEY_HOT_STEP:
-		return flit_number32("--hot-step", 1, FLIT_NODES_MAX, &base->hot_step);
-	case KEY_DATA:
-		s->data = optarg;
-		return true;
-	case KEY_ROUNDS:
-		s->rounds = optarg;
-		return true;
-	case KEY_TRACE:
-		s->trace = optarg;
-		base->pattern = FLIT_TRACE;
-		return true;
-	case KEY_COLLECTIVE:
-		s->collective.collective = optarg;
-		return true;
-	case KEY_ALGORITHM:
-		s->collective.algorithm = optarg;
-		return true;
-	case KEY_RANKS:
-		return flit_number32("--ranks", 1, FLIT_NODES_MAX, &s->collective.ranks);
-	case KEY_BYTES:
-		s->bytes = optarg;
-		return true;
-	case KEY_PLACE:
-		s->collective.place = optarg;
-		return true;
-	case KEY_FLIT_BYTES:
-		return flit_number32("--flit-bytes", 1, 1 << 16, &base->work.flit_bytes);
-	case KEY_JITTER:
-		return flit_number32("--jitter", 0, 1000000, &base->work.jitter);
-	case KEY_REDUCE:
-		return flit_real("--reduce-cycles", &base->work.reduce);
-	default:
-		return flit_real("--copy-cycles", &base->work.copy);
-	}
-}
-
-static bool apply_run(int key, struct settings *s)
-{
-	struct flit_config *base = &s->plan.base;
-
-	switch (key) {
-	case KEY_CYCLES:
-		return flit_number("--cycles", 1, 1000000000000, &base->cycles);
-	case KEY_WARMUP:
-		return flit_number("--warmup", 0, 1000000000000, &base->warmup);
-	case KEY_DRAIN:
-		base->drain = true;
-		return true;
-	case KEY_SEEDS:
-		return flit_number32("--seeds", 1, FLIT_SEEDS_MAX, &s->plan.seeds);
-	case KEY_SEED:
-		return flit_number("--seed", 0, ~(u64)0 - 1, &base->seed);
-	case KEY_JOBS:
-		return flit_number32("--jobs", 1, JOBS_MAX, &s->jobs);
-	case KEY_INTERVAL:
-		return flit_number32("--interval", 1, 1000000000, &base->interval);
-	case KEY_SERIES:
-		s->series = optarg;
-		return true;
-	case KEY_DISTRIBUTION:
-		s->distribution = optarg;
-		return true;
-	default:
-		return flit_number32("--bin", 1, 1000000, &base->bin);
-	}
-}
-
-static bool apply_flag(int key, struct settings *s)
-{
-	switch (key) {
-	case KEY_PROOF:
-		return s->proof_only = true;
-	case KEY_NO_PROOF:
-		return s->no_proof = true;
-	case KEY_UNSAFE:
-		return s->unsafe = true;
-	case KEY_BREAK:
-		return s->broken = true;
-	case KEY_JSON:
-		return s->json = true;
-	default:
-		return s->csv = true;
-	}
-}
-
-static bool apply_option(int key, char *const *argv, struct settings *s)
-{
-	switch (key) {
-	case KEY_NET:
-		s->net = optarg;
-		return true;
-	case KEY_ROUTING:
-		return set_word("routing", flit_routing_names, FLIT_ROUTINGS, &s->routing);
-	case KEY_POLICY:
-		return set_policies(&s->plan);
-	case KEY_TRAFFIC ... KEY_COPY:
-		return apply_traffic(key, s);
-	case KEY_MACHINE:
-		return true;		/* it came before all others */
-	case KEY_HEADS:
-		return set_word("order of heads", flit_heads_names, FLIT_HEADS,
-				&s->plan.base.machine.heads);
-	case KEY_CYCLES ... KEY_JOBS:
-	case KEY_SERIES ... KEY_BIN:
-		return apply_run(key, s);
-	case KEY_PROOF ... KEY_CSV:
-		return apply_flag(key, s);
-	default:
-		if (key >= KEY_MACHINE_FIRST)
-			return set_field(&s->plan.base.machine, &fields[key - KEY_MACHINE_FIRST]);
-		return argument_unknown("sim flit", key, argv, long_options);
-	}
-}
+enum { PROOF_NODES = 1024, PATTERN_CYCLES = 20000, PROGRAM_CYCLES = 100000000 };
 
 /* ---- the axis ----------------------------------------------------------- */
 
@@ -458,26 +65,26 @@ static bool read_list(const char *option, const char *text, double least, double
 	return say_list(option, text);
 }
 
-static bool read_axis(struct settings *s)
+static bool read_axis(struct flit_settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 
 	switch (plan->base.pattern) {
 	case FLIT_FFT:
 		plan->axis = "data";
-		return read_list("--data", s->data ? s->data : "1", 1, 4096, plan);
+		return read_list("--data", s->data, 1, 4096, plan);
 	case FLIT_FOUR:
 		plan->axis = "rounds";
 		return read_list("--rounds", s->rounds ? s->rounds : "10", 1, 1e6, plan);
 	case FLIT_SCHEDULE:
 		plan->axis = "bytes";
-		return read_list("--bytes", s->bytes ? s->bytes : "4096", 0, 1e9, plan);
+		return read_list("--bytes", s->bytes, 0, 1e9, plan);
 	case FLIT_TRACE:
 		plan->axis = "rate";
 		return read_list("--rate", "0", 0, 0, plan);
 	default:
 		plan->axis = "rate";
-		return read_list("--rate", s->rates ? s->rates : "0.001", 0, 1, plan);
+		return read_list("--rate", s->rates, 0, 1, plan);
 	}
 }
 
@@ -512,7 +119,7 @@ static bool check_machine(const struct flit_machine *m, const struct flit_net *n
 	return true;
 }
 
-static bool check_traffic(struct settings *s)
+static bool check_traffic(struct flit_settings *s)
 {
 	struct flit_config *base = &s->plan.base;
 	const struct flit_net *net = &s->plan.net;
@@ -537,7 +144,7 @@ static bool check_traffic(struct settings *s)
 	return true;
 }
 
-static bool make_route(struct settings *s)
+static bool make_route(struct flit_settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 	const bool tesh = plan->net.shape == FLIT_TESH;
@@ -553,7 +160,7 @@ static bool make_route(struct settings *s)
 
 /* ---- the proof ---------------------------------------------------------- */
 
-static bool flit_prove(struct settings *s)
+static bool flit_prove(struct flit_settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 	char why[256] = "", text[4096] = "";
@@ -607,7 +214,7 @@ static void show_progress(u32 done, u32 count)
 }
 
 /* A configuration for every run. Schedules and values of one kind are shared. */
-static bool make_configs(struct settings *s, struct flit_work *works)
+static bool make_configs(struct flit_settings *s, struct flit_work *works)
 {
 	struct flit_plan *plan = &s->plan;
 	u32 p, v, seed;
@@ -667,7 +274,7 @@ static bool report_error(const struct flit_plan *plan, u32 at)
 	return false;
 }
 
-static int show_results(const struct settings *s)
+static int show_results(const struct flit_settings *s)
 {
 	const struct flit_plan *plan = &s->plan;
 	const u32 count = plan->policies * plan->values * plan->seeds;
@@ -691,7 +298,7 @@ static int show_results(const struct settings *s)
 	return COMMAND_OK;
 }
 
-static int run_all(struct settings *s)
+static int run_all(struct flit_settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 	const u32 count = plan->policies * plan->values * plan->seeds;
@@ -719,7 +326,7 @@ static int run_all(struct settings *s)
 	return status;
 }
 
-static int flit_simulate(struct settings *s)
+static int flit_simulate(struct flit_settings *s)
 {
 	struct flit_plan *plan = &s->plan;
 	int status = COMMAND_ERROR;
@@ -742,69 +349,20 @@ static int flit_simulate(struct settings *s)
 	return status;
 }
 
-/* The preset first: the machine's other options change it, wherever they stand. */
-static bool find_machine(int argc, char **argv, struct settings *s)
-{
-	int key;
-
-	optind = 1;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1)
-		if (key == KEY_MACHINE && !set_machine(&s->plan))
-			return false;
-	optind = 1;
-	return true;
-}
-
 int cmd_sim_flit(int argc, char **argv)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	struct settings *s = memory_grow(NULL, 1, sizeof(*s));
-	int key, status = COMMAND_USAGE;
+	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct flit_settings *s = memory_grow(NULL, 1, sizeof(*s));
+	int status = COMMAND_USAGE;
 
-	*s = (struct settings){
-		.plan = { .machine = "thesis",
-			  .policies = 2,
-			  .seeds = 1,
-			  .policy = { FLIT_RR, FLIT_OCCUPANCY },
-			  .base = { .machine = flit_thesis,
-				    .length = 16,
-				    .hot = 16,
-				    .hot_step = 1,
-				    .seed = 1,
-				    .bin = 10,
-				    .work = { .butterfly = 220,
-					      .setup = 120,
-					      .address = 120,
-					      .per_datum = 16,
-					      .flit_bytes = 8,
-					      .reduce = 0.25,
-					      .copy = 0.125 } } },
-		.net = "mesh:16x16",
+	*s = (struct flit_settings){
+		.plan.base.work = { .butterfly = 220, .setup = 120, .address = 120,
+				    .per_datum = 16 },
 		.routing = FLIT_NONE,
-		.collective = { "allreduce", "ring", "linear", 16 },
-		.jobs = cores < 1	   ? 1
-			: cores > JOBS_MAX ? JOBS_MAX
-					   : cores,
+		.jobs = cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : cores,
 	};
-	opterr = 0;
-	if (!find_machine(argc, argv, s))
-		goto out;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (key == KEY_HELP) {
-			fputs(help, stdout);
-			status = COMMAND_OK;
-			goto out;
-		}
-		if (!apply_option(key, argv, s))
-			goto out;
-	}
-	if (optind < argc)
-		fprintf(stderr,
-			"coll sim flit: it takes options only, not '%s'; --help lists them\n",
-			argv[optind]);
-	else
+	if (options_read(&cmd_sim_flit_options, argc, argv, s))
 		status = flit_simulate(s);
-out:
 	memory_free(s);
 	return status;
 }

@@ -7,9 +7,9 @@
 
 #include "algo/tuning.h"
 #include "core/reduce.h"
-#include "tools/arena.h"
-#include "tools/arguments.h"
-#include "tools/emit.h"
+#include "tools/common/arena.h"
+#include "tools/common/arguments.h"
+#include "tools/common/emit.h"
 #include "flit.h"
 
 /* ---- traces ------------------------------------------------------------- */

@@ -4,7 +4,6 @@
  * node; rank 0 serves the job's store, so meeting takes the WAN too.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,14 +16,15 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "libcoll/base/options.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
+#include "core/noise/text.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
 #include "lab.h"
 
 enum { STORE_PORT = 4711 };
 
-struct settings {
+struct lab_settings {
 	struct lab lab;
 	char clusters[128];
 	double queue;			/* as asked; < 0: what the WAN holds on the way */
@@ -32,37 +32,6 @@ struct settings {
 	char **program;
 	char job[32], secret[2 * 32 + 1];
 };
-
-static const char help[] =
-"usage: coll lab [OPTION ...] [--] PROGRAM [ARGUMENT ...]\n"
-"       coll lab --calibrate [OPTION ...]\n"
-"\n"
-"Runs a job on clusters of nodes, joined by a WAN, that it makes of network\n"
-"namespaces on this machine and that are gone when it ends. One rank a node.\n"
-"\n"
-"  -c, --clusters A+B    nodes of each cluster (2+2)\n"
-"      --nic RATE        bit/s of a node's link, both ways: 20M (no limit)\n"
-"      --wan RATE        bit/s from a cluster to the others: 200M (no limit)\n"
-"      --delay TIME      of the WAN, one way (10ms)\n"
-"      --queue BYTES     that wait before the WAN at most (what it holds in two delays)\n"
-"      --port-queue BYTES  at a switch's port to a node (256K)\n"
-"      --nic-queue BYTES  in a node, before its NIC (64K)\n"
-"      --warm            connections that were idle stay fast: the sysctl of nodes\n"
-"                        net.ipv4.tcp_slow_start_after_idle=0\n"
-"      --loss P          of packets on the WAN, 0 to 1 (0)\n"
-"      --rails N         links of a node, with an address each (1)\n"
-"      --ipv6            the nodes have IPv6 only\n"
-"      --down WHAT@TIME  a node's links, or wan, go down so long after the start\n"
-"      --by forwarder|netem  what delays and limits (forwarder)\n"
-"      --no-clusters     do not tell the ranks which cluster they are in\n"
-"      --circuits K      an optical switch, to which each node has K ports (none): colld\n"
-"                        makes the circuits; one cluster, as root\n"
-"      --set-up TIME     of a circuit (10ms)\n"
-"  -t, --timeout S       end the job after S seconds (exit code 124)\n"
-"      --calibrate       measure the WAN itself: delay, rate, queue\n"
-"      --json            ... as JSON\n"
-"\n"
-"Exit code: 0 if every rank's was, else that of the first rank that failed.\n";
 
 /* ---- ranks -------------------------------------------------------------- */
 
@@ -76,7 +45,7 @@ static void set_number(const char *name, unsigned int value)
 
 static void be_rank(const struct lab *lab, uint32_t node, void *argument)
 {
-	const struct settings *settings = argument;
+	const struct lab_settings *settings = argument;
 	char address[64], store[80];
 	sigset_t none;
 
@@ -153,7 +122,7 @@ static double do_events(struct lab *lab, double start)
 
 static int run_job(void *argument)
 {
-	struct settings *settings = argument;
+	struct lab_settings *settings = argument;
 	struct lab *lab = &settings->lab;
 	struct signalfd_siginfo info;
 	struct pollfd poll_fd = { .events = POLLIN };
@@ -193,7 +162,7 @@ static int run_job(void *argument)
 
 static int lab_calibrate(void *argument)
 {
-	struct settings *settings = argument;
+	struct lab_settings *settings = argument;
 	const struct lab *lab = &settings->lab;
 	struct lab_measured m;
 
@@ -218,157 +187,137 @@ static int lab_calibrate(void *argument)
 
 /* ---- options ------------------------------------------------------------ */
 
-enum option_key {
-	KEY_HELP = 256, KEY_NIC, KEY_WAN, KEY_DELAY, KEY_QUEUE, KEY_PORT_QUEUE, KEY_NIC_QUEUE,
-	KEY_LOSS, KEY_RAILS, KEY_IPV6, KEY_DOWN, KEY_BY, KEY_NO_CLUSTERS, KEY_CALIBRATE, KEY_JSON,
-	KEY_WARM, KEY_CIRCUITS, KEY_SET_UP,
-};
-
-static const struct option long_options[] = {
-	{ "clusters", required_argument, NULL, 'c' },
-	{ "nic", required_argument, NULL, KEY_NIC },
-	{ "wan", required_argument, NULL, KEY_WAN },
-	{ "delay", required_argument, NULL, KEY_DELAY },
-	{ "queue", required_argument, NULL, KEY_QUEUE },
-	{ "port-queue", required_argument, NULL, KEY_PORT_QUEUE },
-	{ "nic-queue", required_argument, NULL, KEY_NIC_QUEUE },
-	{ "warm", no_argument, NULL, KEY_WARM },
-	{ "loss", required_argument, NULL, KEY_LOSS },
-	{ "rails", required_argument, NULL, KEY_RAILS },
-	{ "ipv6", no_argument, NULL, KEY_IPV6 },
-	{ "down", required_argument, NULL, KEY_DOWN },
-	{ "by", required_argument, NULL, KEY_BY },
-	{ "no-clusters", no_argument, NULL, KEY_NO_CLUSTERS },
-	{ "circuits", required_argument, NULL, KEY_CIRCUITS },
-	{ "set-up", required_argument, NULL, KEY_SET_UP },
-	{ "timeout", required_argument, NULL, 't' },
-	{ "calibrate", no_argument, NULL, KEY_CALIBRATE },
-	{ "json", no_argument, NULL, KEY_JSON },
-	{ "help", no_argument, NULL, KEY_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* A number with K, M or G, of `unit` 1000 or 1024. */
-static bool read_scaled(const char *what, double unit, double most, double *value)
+/* A number with K, M or G, of 1000 or of 1024 as option->value says, into a double. */
+static bool read_scaled(const struct option_table *table, const struct option_entry *option,
+			void *to, const char *text)
 {
 	const char *suffixes = "KMG", *suffix;
-	char *end;
-	double number = strtod(optarg, &end);
+	char *end, valid[80];
+	double number = strtod(text, &end);
 
 	suffix = *end ? strchr(suffixes, *end & ~32) : NULL;
 	if (suffix) {
-		number *= pow(unit, suffix - suffixes + 1);
+		number *= pow(option->value, suffix - suffixes + 1);
 		end++;
 	}
-	if (end != optarg && !*end && number >= 0 && number <= most) {
-		*value = number;
+	if (end != text && !*end && number >= 0 && number <= option->high) {
+		*(double *)option_field(option, to) = number;
 		return true;
 	}
-	fprintf(stderr, "coll lab: %s '%s'; valid: a number from 0 to %g, suffix K, M or G\n", what,
-		optarg, most);
-	return false;
+	snprintf(valid, sizeof(valid), "a number from 0 to %g, suffix K, M or G", option->high);
+	return option_refuse(table, option, text, valid);
 }
 
-static bool read_clusters(struct settings *settings, const char *text)
+static bool read_clusters(const struct option_table *table, const struct option_entry *option,
+			  void *to, const char *text)
 {
+	struct lab_settings *settings = to;
+	char what[32];
+
+	snprintf(what, sizeof(what), "--%s", option->name);
 	snprintf(settings->clusters, sizeof(settings->clusters), "%s", text);
-	return argument_sizes("lab", "--clusters", text, LAB_CLUSTERS_MAX, LAB_NODES_MAX,
+	return argument_sizes(table->command, what, text, LAB_CLUSTERS_MAX, LAB_NODES_MAX,
 			      settings->lab.size, &settings->lab.clusters);
 }
 
 /* "3@2s", "wan@500ms" */
-static bool read_event(struct lab *lab, char *text)
+static bool read_event(const struct option_table *table, const struct option_entry *option,
+		       void *to, const char *text)
 {
+	struct lab *lab = &((struct lab_settings *)to)->lab;
 	struct lab_event *event = &lab->event[lab->events];
-	char *at = strchr(text, '@'), *end;
+	const char *at = strchr(text, '@');
+	char *end;
 
-	if (at && lab->events < LAB_EVENTS_MAX && !coll_options_time(at + 1, &event->after)) {
-		*at = 0;
-		event->node = strcmp(text, "wan") ? (int)strtoul(text, &end, 10) : -1;
+	if (at && at != text && lab->events < LAB_EVENTS_MAX &&
+	    coll_text_seconds(at + 1, &event->after)) {
+		if (!strncmp(text, "wan@", 4)) {
+			event->node = -1;
+			end = (char *)at;
+		} else {
+			event->node = (int)strtoul(text, &end, 10);
+		}
 		lab->events++;
-		if (event->node < 0 || (end != text && !*end))
+		if (end == at)
 			return true;
-		*at = '@';
 	}
-	fprintf(stderr, "coll lab: --down '%s'; valid: a node's number or wan, @ and a time, "
-		"up to %d times: 3@2s\n", text, LAB_EVENTS_MAX);
-	return false;
+	return option_refuse(table, option, text,
+			     "a node's number or wan, @ and a time, up to 8 times: 3@2s");
 }
 
-static bool read_time(const char *what, double *seconds_)
-{
-	if (!coll_options_time(optarg, seconds_))
-		return true;
-	fprintf(stderr, "coll lab: %s '%s'; valid: a time: 10ms\n", what, optarg);
-	return false;
-}
+static const char *const forwards[] = { "forwarder", "netem", NULL };
 
-static bool apply_option(int key, char *const *argv, struct settings *settings)
-{
-	static const char *const ways[] = { "forwarder", "netem", NULL };
-	struct lab *lab = &settings->lab;
-	u64 number;
-	u32 way;
+#define LAB_RATE(type, field) \
+	.read = read_scaled, .value = 1000, .high = 1e12, OPTION_FIELD(type, field)
+#define LAB_BYTES(type, field) \
+	.read = read_scaled, .value = 1024, .high = 1e12, OPTION_FIELD(type, field)
+#define LAB_TIME(field) OPTION_SECONDS(struct lab_settings, lab.field, 0, INFINITY)
 
-	switch (key) {
-	case 'c':
-		return read_clusters(settings, optarg);
-	case 't':
-		return read_time("--timeout", &lab->timeout);
-	case KEY_NIC:
-		return read_scaled("--nic", 1000, 1e12, &lab->nic);
-	case KEY_WAN:
-		return read_scaled("--wan", 1000, 1e12, &lab->wan);
-	case KEY_DELAY:
-		return read_time("--delay", &lab->delay);
-	case KEY_QUEUE:
-		return read_scaled("--queue", 1024, 1e12, &settings->queue);
-	case KEY_PORT_QUEUE:
-		return read_scaled("--port-queue", 1024, 1e12, &lab->port_queue);
-	case KEY_WARM:
-		lab->warm = true;
-		return true;
-	case KEY_NIC_QUEUE:
-		return read_scaled("--nic-queue", 1024, 1e12, &lab->nic_queue);
-	case KEY_LOSS:
-		return read_scaled("--loss", 1000, 1, &lab->loss);
-	case KEY_RAILS:
-		if (!argument_number("lab", "--rails", optarg, 1, LAB_RAILS_MAX, &number))
-			return false;
-		lab->rails = number;
-		return true;
-	case KEY_IPV6:
-		lab->ipv6 = true;
-		return true;
-	case KEY_DOWN:
-		return read_event(lab, optarg);
-	case KEY_BY:
-		if (!argument_word("lab", "way", optarg, ways, COLL_NONE, &way))
-			return false;
-		lab->netem = way;
-		return true;
-	case KEY_CIRCUITS:
-		if (!argument_number("lab", "--circuits", optarg, 1, LAB_PORTS_MAX, &number))
-			return false;
-		lab->ports = number;
-		return true;
-	case KEY_SET_UP:
-		return read_time("--set-up", &lab->set_up);
-	case KEY_NO_CLUSTERS:
-		settings->tell = false;
-		return true;
-	case KEY_CALIBRATE:
-		settings->calibrate = true;
-		return true;
-	case KEY_JSON:
-		settings->json = true;
-		return true;
-	default:
-		return argument_unknown("lab", key, argv, long_options);
-	}
-}
+static const struct option_entry lab_entries[] = {
+	{ "clusters", 'c', "A+B", "nodes of each cluster", .read = read_clusters,
+	  .preset = "2+2" },
+	{ "nic", 0, "RATE", "rate of a node's link in each direction, bit/s: 20M",
+	  LAB_RATE(struct lab_settings, lab.nic), .otherwise = "no limit" },
+	{ "wan", 0, "RATE", "rate from a cluster to the others, bit/s: 200M",
+	  LAB_RATE(struct lab_settings, lab.wan), .otherwise = "no limit" },
+	{ "delay", 0, "TIME", "one-way delay of the WAN", LAB_TIME(delay), .preset = "10ms" },
+	{ "queue", 0, "BYTES", "queue before the WAN",
+	  LAB_BYTES(struct lab_settings, queue),
+	  .otherwise = "what the WAN carries in two delays" },
+	{ "port-queue", 0, "BYTES", "queue of a switch's port to a node",
+	  LAB_BYTES(struct lab_settings, lab.port_queue), .preset = "256K" },
+	{ "nic-queue", 0, "BYTES", "queue of a node before its NIC", LAB_BYTES(struct lab_settings, lab.nic_queue),
+	  .preset = "64K" },
+	{ "warm", 0, NULL, "idle connections keep their rate: "
+	  "net.ipv4.tcp_slow_start_after_idle=0 on the nodes", OPTION_FLAG(struct lab_settings, lab.warm) },
+	{ "loss", 0, "P", "share of packets lost on the WAN, 0 to 1", .read = read_scaled,
+	  .value = 1000, .high = 1, OPTION_FIELD(struct lab_settings, lab.loss), .otherwise = "0" },
+	{ "rails", 0, "N", "links of a node, each with its address",
+	  OPTION_NUMBER(struct lab_settings, lab.rails, 1, LAB_RAILS_MAX), .preset = "1" },
+	{ "ipv6", 0, NULL, "the nodes have IPv6 only", OPTION_FLAG(struct lab_settings, lab.ipv6) },
+	{ "down", 0, "WHAT@TIME", "take a node's links (or wan) down this time after the start",
+	  .read = read_event },
+	{ "by", 0, "HOW", "what delays and limits packets", OPTION_WORD(struct lab_settings, lab.netem, forwards),
+	  .preset = "forwarder" },
+	{ "no-clusters", 0, NULL, "do not tell the ranks their cluster",
+	  OPTION_CHOICE(struct lab_settings, tell, false) },
+	{ "circuits", 0, "K", "ports of each node to an optical switch; colld sets circuits up; "
+	  "one cluster, as root", OPTION_NUMBER(struct lab_settings, lab.ports, 1, LAB_PORTS_MAX),
+	  .otherwise = "none" },
+	{ "set-up", 0, "TIME", "reconfiguration delay of a circuit", LAB_TIME(set_up),
+	  .preset = "10ms" },
+	{ "timeout", 't', "T", "end the job after this time, with exit code 124",
+	  LAB_TIME(timeout), .otherwise = "none" },
+	{ "calibrate", 0, NULL, "measure the WAN itself: delay, rate, queue",
+	  OPTION_FLAG(struct lab_settings, calibrate) },
+	{ "json", 0, NULL, "with --calibrate: print JSON", OPTION_FLAG(struct lab_settings, json) },
+	{ NULL },
+};
 
-static bool lab_settle(struct settings *settings)
+static const char *const usage[] = {
+	"usage: coll lab [OPTION ...] [--] PROGRAM [ARGUMENT ...]",
+	"       coll lab --calibrate [OPTION ...]",
+	"",
+	"Runs a job on clusters of nodes that a WAN joins. The nodes are network namespaces of",
+	"this machine; they are removed when the job ends. Each node runs one rank.",
+	NULL,
+};
+
+static const char *const closing[] = {
+	"Exit code: 0 if every rank's was, else that of the first rank that failed.",
+	NULL,
+};
+
+const struct option_table cmd_lab_options = {
+	.command = "lab",
+	.usage = usage,
+	.closing = closing,
+	.list = { lab_entries },
+	.arguments = OPTIONS_ANY,
+	.program = true,
+};
+
+static bool lab_settle(struct lab_settings *settings)
 {
 	struct lab *lab = &settings->lab;
 	uint32_t nodes = 0, i;
@@ -405,29 +354,14 @@ static bool lab_settle(struct settings *settings)
 
 int cmd_lab(int argc, char **argv)
 {
-	struct settings settings = {
-		.lab = { .rails = 1, .delay = 10e-3, .set_up = 10e-3, .port_queue = 256 << 10,
-			 .nic_queue = 64 << 10 },
-		.queue = -1,
-		.tell = true,
-	};
-	int key;
+	struct lab_settings settings = { .queue = -1, .tell = true };
 
-	read_clusters(&settings, "2+2");
-	optind = 1;
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, "+:c:t:", long_options, NULL)) != -1) {
-		if (key == KEY_HELP) {
-			fputs(help, stdout);
-			return COMMAND_OK;
-		}
-		if (!apply_option(key, argv, &settings))
-			return COMMAND_USAGE;
-	}
+	if (!options_read(&cmd_lab_options, argc, argv, &settings))
+		return COMMAND_USAGE;
 	settings.program = argv + optind;
 	if (settings.calibrate ? optind < argc : optind == argc) {
 		fprintf(stderr, "coll lab: %s; --help tells more\n", settings.calibrate ?
-			"--calibrate runs no program" : "which program?");
+			"--calibrate runs no program" : "the program to run is needed");
 		return COMMAND_USAGE;
 	}
 	if (!lab_settle(&settings))

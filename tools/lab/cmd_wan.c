@@ -4,26 +4,49 @@
  * and between clusters carry, one and many at once, and prints it as options of the
  * library: from these it chooses algorithms, n and streams.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "libcoll/coll.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
 
-static const char help[] =
-"usage: coll run -n RANKS -- coll wan [--json]\n"
-"\n"
-"As the ranks of a job (coll run, coll lab, mpirun, srun): measures what a link inside\n"
-"a cluster carries, and what 1, 2, 4, ... links between the first two clusters carry\n"
-"together. Prints the library's options alpha, beta, wan_alpha, wan_beta, wan_loss and\n"
-"wan_streams: lines for the file $COLL_CONFIG. (With COLL_WAN=auto a job measures them\n"
-"itself when it starts.)\n"
-"\n"
-"Who is in which cluster: COLL_CLUSTERS, see coll(7); without it, that is measured.\n"
-"\n"
-"Exit status: 0 ok, 1 a call failed or there is one cluster only, 2 wrong usage.\n";
+struct wan_settings {
+	bool json;
+};
+
+static const struct option_entry wan_entries[] = {
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct wan_settings, json) },
+	{ NULL },
+};
+
+static const char *const usage[] = {
+	"usage: coll run -n RANKS -- coll wan [OPTION ...]",
+	"",
+	"Runs as the ranks of a job (coll run, coll lab, mpirun, srun). Measures what a link",
+	"inside a cluster carries, and what 1, 2, 4, ... links between the first two clusters",
+	"carry together. Prints the library's options alpha, beta, wan_alpha, wan_beta, wan_loss",
+	"and wan_streams as lines for the file $COLL_CONFIG. (With COLL_WAN=auto a job measures",
+	"them itself when it starts.)",
+	"",
+	"COLL_CLUSTERS names the cluster of each rank, see coll(7); without it, the clusters are",
+	"measured.",
+	NULL,
+};
+
+static const char *const closing[] = {
+	"Exit code: 0 ok, 1 a call failed or there is one cluster only, 2 wrong usage.",
+	NULL,
+};
+
+const struct option_table cmd_wan_options = {
+	.command = "wan",
+	.usage = usage,
+	.closing = closing,
+	.list = { wan_entries },
+	.arguments = OPTIONS_ANY,
+};
 
 static void print_json(const struct coll_wan *wan)
 {
@@ -86,31 +109,17 @@ static int wan_print(struct coll_context *context, bool json)
 
 int cmd_wan(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
+	struct wan_settings settings = { .json = false };
 	struct coll_context *context;
-	bool json = false;
-	int key, status;
+	int status;
 
-	optind = 1;
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (key == 'h') {
-			fputs(help, stdout);
-			return COMMAND_OK;
-		}
-		if (key != 'j')
-			return argument_unknown("wan", key, argv, long_options), COMMAND_USAGE;
-		json = true;
-	}
+	if (!options_read(&cmd_wan_options, argc, argv, &settings))
+		return COMMAND_USAGE;
 	if (coll_open(getenv("COLL_CLUSTERS") ? "wan=auto" : "wan=auto clusters=auto", &context)) {
 		fprintf(stderr, "coll wan: %s\n", coll_context_error(NULL));
 		return COMMAND_ERROR;
 	}
-	status = wan_print(context, json);
+	status = wan_print(context, settings.json);
 	coll_close(context);
 	return status;
 }

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "lab.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "calibration.h"
 #include "commands.h"
 #include "module.h"
@@ -79,7 +79,7 @@ static bool read_cpu(struct noise_calibration *c, const char *text)
 {
 	struct noise_cpus cpus;
 
-	if (!option_cpus(command, "-c", text, &cpus))
+	if (!noise_option_cpus(command, "-c", text, &cpus))
 		return false;
 	c->cpu = noise_cpus_next(&cpus, 0);
 	if (noise_cpus_count(&cpus) == 1)
@@ -113,16 +113,16 @@ static bool read_option(struct calibrate *k, int key, char **argv)
 	case 'c':
 		return read_cpu(c, optarg);
 	case 'd':
-		return option_time(command, "-d", optarg, NOISE_S, NOISE_S, 86400 * NOISE_S,
+		return noise_option_time(command, "-d", optarg, NOISE_S, NOISE_S, 86400 * NOISE_S,
 				   &c->duration);
 	case 'T':
-		return option_time(command, "-T", optarg, NOISE_US, 50, NOISE_MS, &c->threshold);
+		return noise_option_time(command, "-T", optarg, NOISE_US, 50, NOISE_MS, &c->threshold);
 	case OPTION_MODEL:
 		return add_model(k, optarg);
 	case OPTION_SEED:
 		return argument_number(command, "--seed", optarg, 0, UINT64_MAX, &k->seed);
 	case 'P':
-		return option_policy(command, "-P", optarg, &c->measure);
+		return noise_option_policy(command, "-P", optarg, &c->measure);
 	case OPTION_PLOT:
 		k->plot = optarg;
 		if (length > 4 && !strcmp(optarg + length - 4, ".svg"))
@@ -208,7 +208,7 @@ static bool read_options(int argc, char **argv, struct calibrate *k)
 		if (!read_option(k, key, argv))
 			return false;
 	}
-	return option_no_more(command, argc, argv) && calibrate_complete(k);
+	return noise_option_no_more(command, argc, argv) && calibrate_complete(k);
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */

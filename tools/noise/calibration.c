@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "calibration.h"
 #include "match.h"
 #include "node/units.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "commands.h"
 #include "module.h"
 #include "options.h"
@@ -403,11 +403,11 @@ static bool read_options(int argc, char **argv, struct check *check)
 			check->json = true;
 		else if (key == 's')
 			check->strict = true;
-		else if (key == 'c' ? !option_cpus(command, "-c", optarg, &check->cpus) :
+		else if (key == 'c' ? !noise_option_cpus(command, "-c", optarg, &check->cpus) :
 				      !argument_unknown(command, key, argv, options_known))
 			return false;
 	}
-	return option_no_more(command, argc, argv);
+	return noise_option_no_more(command, argc, argv);
 }
 
 static void check_print(const struct check *check)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "commands.h"
 #include "compare.h"
 #include "formats.h"
@@ -101,7 +101,7 @@ static bool read_option(struct files *f, int key, char **argv, const struct opti
 		f->output = optarg;
 		return true;
 	case 'c':
-		return option_cpus(f->command, "-c", optarg, &f->cpus);
+		return noise_option_cpus(f->command, "-c", optarg, &f->cpus);
 	case OPTION_FROM:
 		if (!argument_word(f->command, "format", optarg, noise_format_names, NOISE_CSV,
 				   &format))
@@ -114,7 +114,7 @@ static bool read_option(struct files *f, int key, char **argv, const struct opti
 	case OPTION_SAMPLES:
 		return f->import.samples = true;
 	case OPTION_QUANTUM:
-		return option_time(f->command, "--quantum", optarg, NOISE_US, NOISE_US,
+		return noise_option_time(f->command, "--quantum", optarg, NOISE_US, NOISE_US,
 				   3600 * NOISE_S, &f->quantum);
 	case OPTION_COMPARE:
 		f->compare = optarg;

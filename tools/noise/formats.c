@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/noise/text.h"
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "figures.h"
 #include "formats.h"
 #include "node/units.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/noise/text.h"
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "commands.h"
 #include "formats.h"
 #include "injector.h"
@@ -140,22 +140,22 @@ static bool read_option(struct inject *inject, int key, char **argv)
 		return argument_word(c, "context", optarg, noise_context_names,
 				     COLL_NOISE_CONTEXTS, &inject->context);
 	case 'c':
-		return option_cpus(c, "-c", optarg, &o->cpus);
+		return noise_option_cpus(c, "-c", optarg, &o->cpus);
 	case 'd':
-		return option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
+		return noise_option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
 				   &o->duration);
 	case OPTION_SEED:
 		return argument_number(c, "--seed", optarg, 0, UINT64_MAX, &inject->seed);
 	case OPTION_EPOCH:
 		inject->epoch_given = true;
-		return option_time(c, "--epoch", optarg, NOISE_S, 0, 4000000000ull * NOISE_S,
+		return noise_option_time(c, "--epoch", optarg, NOISE_S, 0, 4000000000ull * NOISE_S,
 				   &o->epoch);
 	case 'P':
-		return option_policy(c, "-P", optarg, &o->policy);
+		return noise_option_policy(c, "-P", optarg, &o->policy);
 	case OPTION_COST:
-		return option_time(c, "--cost", optarg, NOISE_US, 0, NOISE_MS, &o->cost);
+		return noise_option_time(c, "--cost", optarg, NOISE_US, 0, NOISE_MS, &o->cost);
 	case OPTION_MAX_SHARE:
-		return option_share(c, "--max-share", optarg, &inject->max_share);
+		return noise_option_share(c, "--max-share", optarg, &inject->max_share);
 	case OPTION_PHASE:
 		return read_phase(inject);
 	case OPTION_ROOM:
@@ -204,7 +204,7 @@ static bool read_options(int argc, char **argv, struct inject *inject)
 		return false;
 	}
 	inject->what = argv[optind++];
-	return option_no_more(inject->command, argc, argv) && inject_complete(inject);
+	return noise_option_no_more(inject->command, argc, argv) && inject_complete(inject);
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */

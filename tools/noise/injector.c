@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "injector.h"
 #include "node/units.h"
 

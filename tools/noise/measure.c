@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "commands.h"
 #include "compare.h"
 #include "formats.h"
@@ -152,15 +152,15 @@ static bool read_limit(struct measure *m, int key)
 	case OPTION_PROFILE:
 		return noise_limits_profile(m->command, optarg, &m->limits);
 	case OPTION_SHARE:
-		return option_share(m->command, "--max-share", optarg, &m->limits.share);
+		return noise_option_share(m->command, "--max-share", optarg, &m->limits.share);
 	case OPTION_LENGTH:
-		if (!option_time(m->command, "--max-length", optarg, NOISE_US, 1, 3600 * NOISE_S,
+		if (!noise_option_time(m->command, "--max-length", optarg, NOISE_US, 1, 3600 * NOISE_S,
 				 &length))
 			return false;
 		m->limits.length = length;
 		return true;
 	default:
-		return option_real(m->command, "--max-rate", optarg, 0, 1e9, &m->limits.rate);
+		return noise_option_real(m->command, "--max-rate", optarg, 0, 1e9, &m->limits.rate);
 	}
 }
 
@@ -259,7 +259,7 @@ static bool read_trace_option(struct measure *m, int key)
 	case 'a':
 		m->watch.threshold = NOISE_US;
 		m->trace.file = m->trace.file ? m->trace.file : usual;
-		return option_time(m->command, "-a", optarg, NOISE_US, 1, 3600 * NOISE_S,
+		return noise_option_time(m->command, "-a", optarg, NOISE_US, 1, 3600 * NOISE_S,
 				   &m->watch.stop);
 	default:
 		return of_trace_event(m, key);
@@ -273,27 +273,27 @@ static bool read_watch_option(struct measure *m, int key)
 
 	switch (key) {
 	case 'c':
-		return option_cpus(c, "-c", optarg, &w->cpus);
+		return noise_option_cpus(c, "-c", optarg, &w->cpus);
 	case 'H':
-		return option_cpus(c, "-H", optarg, &w->housekeeping);
+		return noise_option_cpus(c, "-H", optarg, &w->housekeeping);
 	case 'd':
-		return option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
+		return noise_option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
 				   &w->duration);
 	case 'T':
-		return option_time(c, "-T", optarg, NOISE_US, 50, NOISE_S, &w->threshold);
+		return noise_option_time(c, "-T", optarg, NOISE_US, 50, NOISE_S, &w->threshold);
 	case 'p':
-		return option_time(c, "-p", optarg, NOISE_US, NOISE_US, 3600 * NOISE_S, &w->period);
+		return noise_option_time(c, "-p", optarg, NOISE_US, NOISE_US, 3600 * NOISE_S, &w->period);
 	case 'r':
-		return option_time(c, "-r", optarg, NOISE_US, NOISE_US, 3600 * NOISE_S,
+		return noise_option_time(c, "-r", optarg, NOISE_US, NOISE_US, 3600 * NOISE_S,
 				   &w->runtime);
 	case 's':
-		return option_time(c, "-s", optarg, NOISE_US, 1, 3600 * NOISE_S, &w->stop);
+		return noise_option_time(c, "-s", optarg, NOISE_US, 1, 3600 * NOISE_S, &w->stop);
 	case 'S':
-		return option_time(c, "-S", optarg, NOISE_US, 1, 3600 * NOISE_S, &w->stop_total);
+		return noise_option_time(c, "-S", optarg, NOISE_US, 1, 3600 * NOISE_S, &w->stop_total);
 	case 'P':
-		return option_policy(c, "-P", optarg, &w->policy);
+		return noise_option_policy(c, "-P", optarg, &w->policy);
 	case OPTION_WARM_UP:
-		return option_time(c, "--warm-up", optarg, NOISE_S, 0, 3600 * NOISE_S, &w->warm_up);
+		return noise_option_time(c, "--warm-up", optarg, NOISE_S, 0, 3600 * NOISE_S, &w->warm_up);
 	case OPTION_ROOM:
 		return argument_number(c, "--room", optarg, 1, 1ull << 32, &w->room);
 	case 'q':
@@ -325,7 +325,7 @@ static bool read_option(struct measure *m, int key, char **argv)
 		m->bucket = m->bucket ? m->bucket : NOISE_US;
 		return true;
 	case 'b':
-		return option_time(m->command, "-b", optarg, NOISE_US, 10, NOISE_S, &m->bucket);
+		return noise_option_time(m->command, "-b", optarg, NOISE_US, 10, NOISE_S, &m->bucket);
 	case 'E':
 		return argument_number(m->command, "-E", optarg, 1, 1000000, &m->entries);
 	case OPTION_PLOT:
@@ -405,7 +405,7 @@ static bool read_options(int argc, char **argv, struct measure *m)
 		if (!read_option(m, key, argv))
 			return false;
 	}
-	return option_no_more(m->command, argc, argv) && measure_complete(m);
+	return noise_option_no_more(m->command, argc, argv) && measure_complete(m);
 }
 
 /* ---- what is said ------------------------------------------------------------------------- */

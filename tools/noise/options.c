@@ -5,7 +5,7 @@
 #include "core/noise/text.h"
 #include "options.h"
 
-bool option_time(const char *command, const char *what, const char *text, u64 unit, u64 least,
+bool noise_option_time(const char *command, const char *what, const char *text, u64 unit, u64 least,
 		 u64 most, u64 *ns)
 {
 	char low[24], high[24], valid[128];
@@ -18,7 +18,7 @@ bool option_time(const char *command, const char *what, const char *text, u64 un
 	return argument_refuse(command, what, text, valid);
 }
 
-bool option_cpus(const char *command, const char *what, const char *text, struct noise_cpus *cpus)
+bool noise_option_cpus(const char *command, const char *what, const char *text, struct noise_cpus *cpus)
 {
 	struct noise_cpus online, missing;
 	char list[256], valid[320];
@@ -36,13 +36,13 @@ bool option_cpus(const char *command, const char *what, const char *text, struct
 	return argument_refuse(command, what, text, valid);
 }
 
-bool option_share(const char *command, const char *what, const char *text, double *share)
+bool noise_option_share(const char *command, const char *what, const char *text, double *share)
 {
 	return noise_share_read(text, share) ||
 	       argument_refuse(command, what, text, "a share of the time: 2.5%, or 0.025");
 }
 
-bool option_real(const char *command, const char *what, const char *text, double least, double most,
+bool noise_option_real(const char *command, const char *what, const char *text, double least, double most,
 		 double *value)
 {
 	char *rest, valid[80];
@@ -54,7 +54,7 @@ bool option_real(const char *command, const char *what, const char *text, double
 	return argument_refuse(command, what, text, valid);
 }
 
-bool option_policy(const char *command, const char *what, const char *text,
+bool noise_option_policy(const char *command, const char *what, const char *text,
 		   struct noise_policy *policy)
 {
 	return noise_policy_read(policy, text) ||
@@ -62,7 +62,7 @@ bool option_policy(const char *command, const char *what, const char *text,
 		     "o:NICE, r:PRIORITY, f:PRIORITY (1 to 99) or d:RUNTIME:PERIOD (us)");
 }
 
-bool option_no_more(const char *command, int argc, char **argv)
+bool noise_option_no_more(const char *command, int argc, char **argv)
 {
 	if (optind >= argc)
 		return true;

@@ -8,22 +8,22 @@
 
 #include <stdio.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "node/cpus.h"
 #include "policy.h"
 #include "node/units.h"
 
 /* From `least` to `most` ns; a bare number is in `unit`. */
-bool option_time(const char *command, const char *what, const char *text, u64 unit, u64 least,
+bool noise_option_time(const char *command, const char *what, const char *text, u64 unit, u64 least,
 		 u64 most, u64 *ns);
-bool option_cpus(const char *command, const char *what, const char *text, struct noise_cpus *cpus);
-bool option_share(const char *command, const char *what, const char *text, double *share);
-bool option_real(const char *command, const char *what, const char *text, double least, double most,
+bool noise_option_cpus(const char *command, const char *what, const char *text, struct noise_cpus *cpus);
+bool noise_option_share(const char *command, const char *what, const char *text, double *share);
+bool noise_option_real(const char *command, const char *what, const char *text, double least, double most,
 		 double *value);
-bool option_policy(const char *command, const char *what, const char *text,
+bool noise_option_policy(const char *command, const char *what, const char *text,
 		   struct noise_policy *policy);
 
 /* No argument is left; else one is said to be too many. */
-bool option_no_more(const char *command, int argc, char **argv);
+bool noise_option_no_more(const char *command, int argc, char **argv);
 
 #endif

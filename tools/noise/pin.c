@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "node/netlink.h"
 #include "commands.h"
 #include "compare.h"
@@ -138,7 +138,7 @@ static bool read_rules_file(struct pin *pin, const char *path)
 static bool read_housekeeping(struct pin *pin)
 {
 	if (strcmp(optarg, "siblings"))
-		return option_cpus(command, "-H", optarg, &pin->housekeeping);
+		return noise_option_cpus(command, "-H", optarg, &pin->housekeeping);
 	return noise_cpus_siblings(&pin->housekeeping, "/sys/devices/system/cpu") ||
 	       argument_refuse(command, "-H", optarg,
 			       "a list: no core of this machine has two threads");
@@ -148,7 +148,7 @@ static bool read_option(struct pin *pin, int key, char **argv)
 {
 	switch (key) {
 	case 'c':
-		return option_cpus(command, "-c", optarg, &pin->cpus);
+		return noise_option_cpus(command, "-c", optarg, &pin->cpus);
 	case 'H':
 		return read_housekeeping(pin);
 	case OPTION_RULES:
@@ -163,7 +163,7 @@ static bool read_option(struct pin *pin, int key, char **argv)
 		pin->state = optarg;
 		return true;
 	case OPTION_MEASURE:
-		return option_time(command, "--measure", optarg, NOISE_S, 100 * NOISE_MS,
+		return noise_option_time(command, "--measure", optarg, NOISE_S, 100 * NOISE_MS,
 				   3600 * NOISE_S, &pin->measure);
 	case OPTION_DRY_RUN:
 		return pin->dry_run = true;
@@ -195,7 +195,7 @@ static bool read_options(int argc, char **argv, struct pin *pin, int arguments)
 		return false;
 	}
 	pin->capture = arguments ? argv[optind++] : NULL;
-	return option_no_more(command, argc, argv);
+	return noise_option_no_more(command, argc, argv);
 }
 
 static bool read_rules(struct pin *pin)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "plot.h"
 #include "node/units.h"
 

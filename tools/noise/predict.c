@@ -17,7 +17,7 @@
 #include "algo/tuning.h"
 #include "core/noise/text.h"
 #include "sim/stretch.h"
-#include "tools/command.h"
+#include "tools/common/command.h"
 #include "commands.h"
 #include "formats.h"
 #include "options.h"
@@ -232,7 +232,7 @@ static bool read_option(struct predict *p, int key, char **argv)
 {
 	switch (key) {
 	case 'g':
-		return option_time("predict", "-g", optarg, NOISE_US, 0, 3600 * NOISE_S, &p->grain);
+		return noise_option_time("predict", "-g", optarg, NOISE_US, 0, 3600 * NOISE_S, &p->grain);
 	case 'n':
 		return read_ranks(optarg, p);
 	case 's':

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "rates.h"
 
 /* 1 us, 4 us, ... 4 ms, and longer. */

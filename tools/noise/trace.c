@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "formats.h"
 #include "trace.h"
 #include "node/units.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <string.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "node/units.h"
 #include "verdict.h"
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "node/units.h"
 #include "watch.h"
 #include "node/activity.h"

@@ -5,97 +5,100 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/arguments.h"
+#include "tools/common/arguments.h"
 #include "libcoll/base/clock.h"
-#include "tools/command.h"
-#include "launch.h"
-#include "launch_hosts.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
+#include "tools/launch/launch.h"
+#include "tools/launch/launch_hosts.h"
 
 enum { RANKS_MAX = 65536 };
 
-/* Long options without a letter. */
-enum {
-	OPTION_GRACE = 256,
-	OPTION_PREFIX,
-	OPTION_NO_PREFIX,
-	OPTION_BIND,
-	OPTION_HOSTS,
-	OPTION_SSH,
-	OPTION_COLL,
-	OPTION_AGENT,
+#define YEARS (1000000000ull * COLL_SECOND)	/* longer than any job */
+
+struct run_settings {
+	struct launch launch;
+	int variables;		/* of the environment */
+	u32 prefix;		/* enum prefix */
 };
 
-static const char *const help[] = {
+enum prefix { PREFIX_USUAL, PREFIX_OFF, PREFIX_ON };
+
+static bool run_read_hosts(const struct option_table *table, const struct option_entry *option,
+			   void *settings, const char *text)
+{
+	struct launch *launch = &((struct run_settings *)settings)->launch;
+
+	return !hosts_parse(text, &launch->hosts, &launch->hosts_count, &launch->all) ||
+	       option_refuse(table, option, text, "name[:ranks] with commas between");
+}
+
+static bool run_read_variable(const struct option_table *table, const struct option_entry *option,
+			      void *settings, const char *text)
+{
+	struct run_settings *s = settings;
+	const char *equals = strchr(text, '=');
+
+	if (!equals || equals == text)
+		return option_refuse(table, option, text, "NAME=VALUE");
+	s->launch.environment[s->variables++] = (char *)text;
+	return true;
+}
+
+/* In the order of enum launch_bind. */
+static const char *const binds[] = { "auto", "none", "core", NULL };
+
+static const struct option_entry run_entries[] = {
+	{ "ranks", 'n', "N", "number of ranks", OPTION_NUMBER(struct run_settings, launch.ranks, 1, RANKS_MAX),
+	  .otherwise = "with --hosts: all slots of the hosts" },
+	{ "hosts", 0, "LIST", "hosts as NAME[:RANKS],..., in the order of the ranks",
+	  .read = run_read_hosts },
+	{ "ssh", 0, "COMMAND", "remote shell", OPTION_TEXT(struct run_settings, launch.ssh),
+	  .preset = "ssh -T -o BatchMode=yes" },
+	{ "coll", 0, "PATH", "path of coll on the hosts", OPTION_TEXT(struct run_settings, launch.coll),
+	  .otherwise = "its path here" },
+	{ "timeout", 't', "T", "end the job after this time, with exit code 124",
+	  OPTION_TIME(struct run_settings, launch.timeout, "s", 1, YEARS), .otherwise = "none" },
+	{ "keep-going", 'k', NULL, "let the other ranks go on when one fails",
+	  OPTION_FLAG(struct run_settings, launch.keep_going) },
+	{ "grace", 0, "T", "time from SIGTERM to SIGKILL",
+	  OPTION_TIME(struct run_settings, launch.grace, "s", 1, YEARS), .preset = "5s" },
+	{ "prefix", 0, NULL, "print \"[rank] \" before each line of output (default for N > 1)",
+	  OPTION_CHOICE(struct run_settings, prefix, PREFIX_ON) },
+	{ "no-prefix", 0, NULL, "pass output on as it is",
+	  OPTION_CHOICE(struct run_settings, prefix, PREFIX_OFF) },
+	{ "env", 'e', "K=V", "set a variable in every rank; may be repeated",
+	  .read = run_read_variable },
+	{ "bind", 0, "HOW", "bind rank r to the r-th core; auto: if the job needs most cores",
+	  OPTION_WORD(struct run_settings, launch.bind, binds), .preset = "auto" },
+	{ "quiet", 'q', NULL, "do not report how ranks ended", OPTION_FLAG(struct run_settings, launch.quiet) },
+	{ "agent", 0, NULL, "used by coll run itself", OPTION_FLAG(struct run_settings, launch.agent),
+	  .hidden = true },
+	{ NULL },
+};
+
+static const char *const usage[] = {
 	"usage: coll run -n RANKS [OPTION ...] [--] PROGRAM [ARGUMENT ...]",
 	"       coll run --hosts NAME[:RANKS],... [OPTION ...] [--] PROGRAM [ARGUMENT ...]",
 	"",
 	"Starts RANKS copies of a program as one job, on this node or on several hosts.",
-	"",
-	"  -n, --ranks N      how many ranks (with --hosts: all that they have room for)",
-	"      --hosts LIST   host:ranks with commas between, in the order of the ranks",
-	"      --ssh COMMAND  the remote shell (default 'ssh -T -o BatchMode=yes')",
-	"      --coll PATH    where coll is on the hosts (default: where it is here)",
-	"  -t, --timeout S    end the job after S seconds (exit code 124)",
-	"  -k, --keep-going   let the other ranks go on when one fails",
-	"      --grace S      seconds from SIGTERM to SIGKILL (default 5)",
-	"      --prefix       \"[rank] \" before each line of output (default for N > 1)",
-	"      --no-prefix    output goes straight through",
-	"  -e, --env K=V      set a variable in every rank; may be repeated",
-	"      --bind auto|none|core  bind rank r to the r-th core; auto: if the job needs most",
-	"  -q, --quiet        do not tell how ranks ended",
-	"",
-	"Exit code: 0 if every rank's was, else that of the first rank that failed",
-	"(128 + signal if it was killed); 126, 127 if the program cannot be run.",
 	NULL,
 };
 
-static int run_wrong(const char *option, const char *value, const char *valid)
-{
-	fprintf(stderr, "coll run: %s '%s' is not valid: %s is\n", option, value, valid);
-	return COMMAND_USAGE;
-}
+static const char *const closing[] = {
+	"Exit code: 0 if every rank's was, else that of the first rank that failed",
+	"(128 + signal if it was killed); 126 or 127 if the program cannot be run.",
+	NULL,
+};
 
-static int read_ranks(const char *value, int *ranks)
-{
-	char *end;
-	long n = strtol(value, &end, 10);
-
-	if (*value < '0' || *value > '9' || *end || n < 1 || n > RANKS_MAX)
-		return run_wrong("-n", value, "a number from 1 to 65536");
-	*ranks = n;
-	return 0;
-}
-
-static int read_seconds(const char *option, const char *value, uint64_t *ns)
-{
-	char *end;
-	double seconds = strtod(value, &end);
-
-	if (end == value || *end || !(seconds > 0 && seconds <= 1e9))
-		return run_wrong(option, value, "a number of seconds above 0");
-	*ns = seconds * COLL_SECOND;
-	return 0;
-}
-
-static int read_bind(const char *value, enum launch_bind *bind)
-{
-	if (!strcmp(value, "auto"))
-		*bind = LAUNCH_BIND_AUTO;
-	else if (!strcmp(value, "none"))
-		*bind = LAUNCH_BIND_NONE;
-	else if (!strcmp(value, "core"))
-		*bind = LAUNCH_BIND_CORE;
-	else
-		return run_wrong("--bind", value, "auto, none or core");
-	return 0;
-}
-
-static int read_hosts(const char *value, struct launch *launch)
-{
-	if (hosts_parse(value, &launch->hosts, &launch->hosts_count, &launch->all))
-		return run_wrong("--hosts", value, "name[:ranks] with commas between");
-	return 0;
-}
+const struct option_table cmd_run_options = {
+	.command = "run",
+	.usage = usage,
+	.closing = closing,
+	.list = { run_entries },
+	.arguments = OPTIONS_ANY,
+	.program = true,
+};
 
 /* As many ranks as there is room for, or fewer. */
 static int fit_hosts(struct launch *launch)
@@ -110,13 +113,12 @@ static int fit_hosts(struct launch *launch)
 		return COMMAND_USAGE;
 	}
 	launch->hosts_count = hosts_limit(launch->hosts, launch->hosts_count, launch->ranks);
-	if (!launch->ssh)
-		launch->ssh = "ssh -T -o BatchMode=yes";
 	if (!launch->coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
 		launch->coll = self;
-	if (!launch->coll || strchr(launch->coll, '\''))
-		return run_wrong("--coll", launch->coll ? launch->coll : "", "a path without '");
-	return 0;
+	if (launch->coll && !strchr(launch->coll, '\''))
+		return COMMAND_OK;
+	argument_refuse_option("run", "coll", launch->coll ? launch->coll : "", "a path without '");
+	return COMMAND_USAGE;
 }
 
 /* What --hosts starts on each of them. */
@@ -128,89 +130,6 @@ static int run_agent(struct launch *launch_options)
 	return COMMAND_USAGE;
 }
 
-static int add_variable(struct launch *launch, int *variables, char *text)
-{
-	char *equals = strchr(text, '=');
-
-	if (!equals || equals == text)
-		return run_wrong("--env", text, "NAME=VALUE");
-	launch->environment[(*variables)++] = text;
-	return 0;
-}
-
-/* Fills in *launch; *prefix: -1 unless an option said. */
-static int read_options(int argc, char **argv, struct launch *launch, int *prefix)
-{
-	static const struct option options[] = {
-		{ "ranks", required_argument, NULL, 'n' },
-		{ "timeout", required_argument, NULL, 't' },
-		{ "keep-going", no_argument, NULL, 'k' },
-		{ "grace", required_argument, NULL, OPTION_GRACE },
-		{ "prefix", no_argument, NULL, OPTION_PREFIX },
-		{ "no-prefix", no_argument, NULL, OPTION_NO_PREFIX },
-		{ "env", required_argument, NULL, 'e' },
-		{ "bind", required_argument, NULL, OPTION_BIND },
-		{ "hosts", required_argument, NULL, OPTION_HOSTS },
-		{ "ssh", required_argument, NULL, OPTION_SSH },
-		{ "coll", required_argument, NULL, OPTION_COLL },
-		{ "agent", no_argument, NULL, OPTION_AGENT },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option, variables = 0, err = 0;
-
-	argv[0] = (char *)"coll run";	/* getopt names it in its messages */
-	while (!err && (option = getopt_long(argc, argv, "+n:t:ke:qh", options, NULL)) != -1) {
-		switch (option) {
-		case 'n':
-			err = read_ranks(optarg, &launch->ranks);
-			break;
-		case 't':
-			err = read_seconds("--timeout", optarg, &launch->timeout);
-			break;
-		case OPTION_GRACE:
-			err = read_seconds("--grace", optarg, &launch->grace);
-			break;
-		case 'k':
-			launch->keep_going = true;
-			break;
-		case OPTION_PREFIX:
-		case OPTION_NO_PREFIX:
-			*prefix = option == OPTION_PREFIX;
-			break;
-		case 'e':
-			err = add_variable(launch, &variables, optarg);
-			break;
-		case OPTION_BIND:
-			err = read_bind(optarg, &launch->bind);
-			break;
-		case OPTION_HOSTS:
-			err = read_hosts(optarg, launch);
-			break;
-		case OPTION_SSH:
-			launch->ssh = optarg;
-			break;
-		case OPTION_COLL:
-			launch->coll = optarg;
-			break;
-		case OPTION_AGENT:
-			launch->agent = true;
-			break;
-		case 'q':
-			launch->quiet = true;
-			break;
-		case 'h':
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		default:
-			fprintf(stderr, "coll run --help lists the options.\n");
-			err = COMMAND_USAGE;
-		}
-	}
-	return err;
-}
-
 static int check_complete(const struct launch *launch)
 {
 	if (!launch->ranks)
@@ -219,31 +138,33 @@ static int check_complete(const struct launch *launch)
 		fprintf(stderr, "coll run: the program to run is needed\n");
 	else
 		return 0;
-	argument_help(help, stderr);
+	options_help(&cmd_run_options, stderr);
 	return COMMAND_USAGE;
 }
 
 int cmd_run(int argc, char **argv)
 {
-	struct launch options = { .grace = 5 * COLL_SECOND };
-	int prefix = -1, err;
+	struct run_settings settings = { .variables = 0 };
+	struct launch *launch = &settings.launch;
+	int err;
 
-	options.environment = calloc(argc + 1, sizeof(char *));
-	if (!options.environment)
+	launch->environment = calloc(argc + 1, sizeof(char *));
+	if (!launch->environment)
 		return COMMAND_ERROR;
-	err = read_options(argc, argv, &options, &prefix);
-	if (!err && options.agent)
-		return run_agent(&options);
-	if (!err && options.hosts)
-		err = fit_hosts(&options);
+	err = options_read(&cmd_run_options, argc, argv, &settings) ? COMMAND_OK : COMMAND_USAGE;
+	if (!err && launch->agent)
+		return run_agent(launch);
+	if (!err && launch->hosts)
+		err = fit_hosts(launch);
 	if (!err) {
-		options.argv = argv + optind;
-		err = check_complete(&options);
+		launch->argv = argv + optind;
+		err = check_complete(launch);
 	}
 	if (!err) {
-		options.prefix = prefix < 0 ? options.ranks > 1 : prefix;
-		err = launch_job(&options);
+		launch->prefix = settings.prefix == PREFIX_USUAL ? launch->ranks > 1 :
+								   settings.prefix == PREFIX_ON;
+		err = launch_job(launch);
 	}
-	free(options.environment);
+	free(launch->environment);
 	return err;
 }

@@ -14,10 +14,11 @@
 #include "core/names.h"
 #include "core/reduce.h"
 #include "core/text.h"
-#include "tools/arena.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
-#include "tools/emit.h"
+#include "tools/common/arena.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/emit.h"
+#include "tools/common/options.h"
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_GOAL };
 
@@ -26,7 +27,7 @@ enum {
 	CLUSTERS_MAX = 64,
 };
 
-struct settings {
+struct schedule_settings {
 	struct coll_call call;
 	const struct coll_algo *algo;
 	struct coll_tuning tuning;
@@ -35,35 +36,15 @@ struct settings {
 	double reduce_ns;		/* GOAL: a byte's reduction */
 	const char *check;		/* a file to check instead */
 	u32 *cluster;			/* per rank, or NULL */
+	/* Options whose meaning depends on the arguments: kept as text until those are known. */
+	const char *rank_text, *root_text, *clusters_text;
+	char tuning_text[256];
 };
-
-static const char help[] =
-"usage: coll schedule COLLECTIVE ALGORITHM RANKS [OPTION ...]\n"
-"       coll schedule --check FILE\n"
-"\n"
-"Prints each rank's schedule: its ops, and what each waits for.\n"
-"\n"
-"  --rank R          only this rank's\n"
-"  --root R          of the collective (0)\n"
-"  --clusters A+B    the first A ranks are near each other, the next B, ...\n"
-"  --count N         elements; of a block, where there is one a rank (1)\n"
-"  --type T          of the elements (double)\n"
-"  --op O            the reduction (sum)\n"
-"  --in-place        the input is in OUT\n"
-"  --option K=V,...  of the algorithm; ALGORITHM:K=V,... does the same\n"
-"  --json            as JSON\n"
-"  --dot             as a drawing: pipe it to dot -Tsvg\n"
-"  --goal            as a GOAL program for LogGOPSim\n"
-"  --reduce-ns X     GOAL: nanoseconds to reduce a byte (0.1)\n"
-"  --check FILE      read schedules as text or JSON (- is stdin) and check them\n"
-"\n"
-"coll verify --list names collectives, algorithms and their options.\n"
-"Exit status: 0 ok, 1 refused or not well formed, 2 wrong usage.\n";
 
 /* ---- emitting ----------------------------------------------------------- */
 
 /* The schedule of one rank; free() it. NULL: said why not. */
-static struct coll_schedule *emit_rank(const struct settings *settings, u32 rank)
+static struct coll_schedule *emit_rank(const struct schedule_settings *settings, u32 rank)
 {
 	struct coll_call call = settings->call;
 
@@ -78,7 +59,7 @@ static struct coll_schedule *emit_rank(const struct settings *settings, u32 rank
 
 /* ---- printing ----------------------------------------------------------- */
 
-static void print_heading(const struct settings *settings)
+static void print_heading(const struct schedule_settings *settings)
 {
 	const struct coll_call *call = &settings->call;
 	char tuning[80];
@@ -91,7 +72,7 @@ static void print_heading(const struct settings *settings)
 	printf("# %s\n", settings->algo->about);
 }
 
-static void print_text(const struct settings *settings, const struct coll_schedule *const *s,
+static void print_text(const struct schedule_settings *settings, const struct coll_schedule *const *s,
 		       u32 count)
 {
 	u32 i;
@@ -118,7 +99,7 @@ static void print_json(const struct coll_schedule *const *s, u32 count)
 		puts("]");
 }
 
-static int print_goal(const struct settings *settings, const struct coll_schedule *const *s,
+static int print_goal(const struct schedule_settings *settings, const struct coll_schedule *const *s,
 		      u32 count)
 {
 	struct coll_text_error error = { 0 };
@@ -129,7 +110,7 @@ static int print_goal(const struct settings *settings, const struct coll_schedul
 	return COMMAND_ERROR;
 }
 
-static int print_all(const struct settings *settings, const struct coll_schedule *const *s,
+static int print_all(const struct schedule_settings *settings, const struct coll_schedule *const *s,
 		     u32 count)
 {
 	switch (settings->format) {
@@ -147,7 +128,7 @@ static int print_all(const struct settings *settings, const struct coll_schedule
 	}
 }
 
-static int show_schedules(struct settings *settings)
+static int show_schedules(struct schedule_settings *settings)
 {
 	const bool all = settings->rank == COLL_NONE;
 	const u32 first = all ? 0 : settings->rank, count = all ? settings->call.ranks : 1;
@@ -332,46 +313,48 @@ static int check_file(const char *name)
 
 /* ---- options ------------------------------------------------------------ */
 
-static bool name_number(const char *what, const char *name, int number)
+static bool parse_type(const struct option_table *table, const struct option_entry *option,
+		       void *to, const char *name)
 {
-	if (number < 0)
-		fprintf(stderr, "coll schedule: no %s '%s'; valid: ", what, name);
-	return number >= 0;
-}
-
-static bool parse_type(const char *name, struct coll_call *call)
-{
-	int type = coll_type_find(name, strlen(name));
+	struct coll_call *call = &((struct schedule_settings *)to)->call;
+	const int type = coll_type_find(name, strlen(name));
+	char valid[300];
+	size_t used = 0;
 	u32 i;
 
-	if (name_number("type", name, type == COLL_OPAQUE_TYPE ? -1 : type)) {
+	if (type >= 0 && type != COLL_OPAQUE_TYPE) {
 		call->type = type;
 		call->element = coll_type_bytes(type);
 		return true;
 	}
-	for (i = 0; i < COLL_TYPES; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "", coll_type_name(i));
-	fprintf(stderr, "\n");
-	return false;
+	for (i = 0; i < COLL_TYPES && used < sizeof(valid); i++)
+		used += snprintf(valid + used, sizeof(valid) - used, "%s%s", i ? ", " : "",
+				 coll_type_name(i));
+	return option_refuse(table, option, name, valid);
 }
 
-static bool parse_reduction(const char *name, struct coll_call *call)
+static bool parse_reduction(const struct option_table *table, const struct option_entry *option,
+			    void *to, const char *name)
 {
-	int reduction = coll_reduction_find(name, strlen(name));
+	struct coll_call *call = &((struct schedule_settings *)to)->call;
+	const int reduction = coll_reduction_find(name, strlen(name));
+	char valid[200];
+	size_t used = 0;
 	u32 i;
 
-	if (name_number("reduction", name, reduction)) {
+	if (reduction >= 0) {
 		call->reduction = reduction;
 		call->commutative = reduction != COLL_USER_REDUCTION;
 		return true;
 	}
-	for (i = 0; i < COLL_REDUCTIONS; i++)
-		fprintf(stderr, "%s, ", coll_reduction_name(i));
-	fprintf(stderr, "user\n");
-	return false;
+	for (i = 0; i < COLL_REDUCTIONS && used < sizeof(valid) - 8; i++)
+		used += snprintf(valid + used, sizeof(valid) - used, "%s, ",
+				 coll_reduction_name(i));
+	strcpy(valid + used, "user");
+	return option_refuse(table, option, name, valid);
 }
 
-static bool parse_tuning(const char *text, struct settings *settings)
+static bool parse_tuning(const char *text, struct schedule_settings *settings)
 {
 	char why[160];
 
@@ -381,7 +364,7 @@ static bool parse_tuning(const char *text, struct settings *settings)
 	return false;
 }
 
-static bool parse_algorithm(const char *text, struct settings *settings)
+static bool parse_algorithm(const char *text, struct schedule_settings *settings)
 {
 	const enum coll_collective collective = settings->call.collective;
 	const size_t length = strcspn(text, ":");
@@ -405,106 +388,68 @@ static bool parse_algorithm(const char *text, struct settings *settings)
 	return false;
 }
 
-enum option_key {
-	KEY_RANK, KEY_ROOT, KEY_CLUSTERS, KEY_COUNT, KEY_TYPE, KEY_OP, KEY_IN_PLACE, KEY_OPTION, KEY_JSON,
-	KEY_DOT, KEY_GOAL, KEY_REDUCE_NS, KEY_CHECK, KEY_HELP,
-};
-
-static const struct option long_options[] = {
-	{ "rank", required_argument, NULL, KEY_RANK },
-	{ "root", required_argument, NULL, KEY_ROOT },
-	{ "clusters", required_argument, NULL, KEY_CLUSTERS },
-	{ "count", required_argument, NULL, KEY_COUNT },
-	{ "type", required_argument, NULL, KEY_TYPE },
-	{ "op", required_argument, NULL, KEY_OP },
-	{ "in-place", no_argument, NULL, KEY_IN_PLACE },
-	{ "option", required_argument, NULL, KEY_OPTION },
-	{ "json", no_argument, NULL, KEY_JSON },
-	{ "dot", no_argument, NULL, KEY_DOT },
-	{ "goal", no_argument, NULL, KEY_GOAL },
-	{ "reduce-ns", required_argument, NULL, KEY_REDUCE_NS },
-	{ "check", required_argument, NULL, KEY_CHECK },
-	{ "help", no_argument, NULL, KEY_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* Options whose meaning depends on the arguments: kept as text until those are known. */
-struct later {
-	const char *rank, *root, *clusters;
-	char tuning[256];
-};
-
-static bool keep_tuning(struct later *later, const char *text)
+static bool keep_tuning(const struct option_table *table, const struct option_entry *option,
+			void *to, const char *text)
 {
-	size_t used = strlen(later->tuning);
+	char *all = ((struct schedule_settings *)to)->tuning_text;
+	const size_t used = strlen(all), bytes = sizeof(((struct schedule_settings *)to)->tuning_text);
 
-	if (used + strlen(text) + 2 > sizeof(later->tuning)) {
-		fprintf(stderr, "coll schedule: --option is too long\n");
-		return false;
-	}
-	sprintf(later->tuning + used, "%s%s", used ? "," : "", text);
+	if (used + strlen(text) + 2 > bytes)
+		return option_refuse(table, option, text, "at most 255 characters in all");
+	sprintf(all + used, "%s%s", used ? "," : "", text);
 	return true;
 }
 
-static bool parse_reduce_ns(const char *text, struct settings *settings)
-{
-	char *rest;
+static const struct option_entry schedule_entries[] = {
+	{ "rank", 0, "R", "only the schedule of this rank",
+	  OPTION_TEXT(struct schedule_settings, rank_text), .otherwise = "all" },
+	{ "root", 0, "R", "root of the collective", OPTION_TEXT(struct schedule_settings, root_text),
+	  .otherwise = "0" },
+	{ "clusters", 0, "A+B", "the first A ranks are one cluster, the next B another, ...",
+	  OPTION_TEXT(struct schedule_settings, clusters_text) },
+	{ "count", 0, "N", "elements of the vector, or of each rank's block",
+	  OPTION_NUMBER(struct schedule_settings, call.count, 0, 1ULL << 40), .preset = "1" },
+	{ "type", 0, "T", "type of the elements", .read = parse_type, .preset = "double" },
+	{ "op", 0, "O", "reduction", .read = parse_reduction, .preset = "sum" },
+	{ "in-place", 0, NULL, "the input is in OUT", OPTION_FLAG(struct schedule_settings, call.in_place) },
+	{ "option", 0, "K=V,...", "options of the algorithm; ALGORITHM:K=V,... does the same",
+	  .read = keep_tuning },
+	{ "json", 0, NULL, "print JSON", OPTION_CHOICE(struct schedule_settings, format, FORMAT_JSON) },
+	{ "dot", 0, NULL, "print a drawing: pipe it to dot -Tsvg",
+	  OPTION_CHOICE(struct schedule_settings, format, FORMAT_DOT) },
+	{ "goal", 0, NULL, "print a GOAL program for LogGOPSim",
+	  OPTION_CHOICE(struct schedule_settings, format, FORMAT_GOAL) },
+	{ "reduce-ns", 0, "X", "GOAL: time to reduce a byte",
+	  OPTION_REAL(struct schedule_settings, reduce_ns, 0, 1e9), .unit = "ns", .preset = "0.1" },
+	{ "check", 0, "FILE", "read schedules as text or JSON (- is stdin) and check them",
+	  OPTION_TEXT(struct schedule_settings, check) },
+	{ NULL },
+};
 
-	settings->reduce_ns = strtod(text, &rest);
-	if (rest != text && !*rest && settings->reduce_ns >= 0 && settings->reduce_ns < 1e9)
-		return true;
-	fprintf(stderr, "coll schedule: --reduce-ns '%s'; valid: nanoseconds a byte, from 0\n",
-		text);
-	return false;
-}
+static const char *const usage[] = {
+	"usage: coll schedule COLLECTIVE ALGORITHM RANKS [OPTION ...]",
+	"       coll schedule --check FILE",
+	"",
+	"Prints each rank's schedule: its ops, and the ops that each one waits for.",
+	NULL,
+};
 
-static bool apply_option(int key, char *const *argv, struct settings *settings,
-			 struct later *later)
-{
-	struct coll_call *call = &settings->call;
+static const char *const closing[] = {
+	"coll verify --list names collectives, algorithms and their options.",
+	"Exit code: 0 ok, 1 the schedule cannot be built or is refused, 2 wrong usage.",
+	NULL,
+};
 
-	switch (key) {
-	case KEY_RANK:
-		later->rank = optarg;
-		return true;
-	case KEY_ROOT:
-		later->root = optarg;
-		return true;
-	case KEY_CLUSTERS:
-		later->clusters = optarg;
-		return true;
-	case KEY_COUNT:
-		return argument_number("schedule", "--count", optarg, 0, 1ULL << 40, &call->count);
-	case KEY_TYPE:
-		return parse_type(optarg, call);
-	case KEY_OP:
-		return parse_reduction(optarg, call);
-	case KEY_IN_PLACE:
-		call->in_place = true;
-		return true;
-	case KEY_OPTION:
-		return keep_tuning(later, optarg);
-	case KEY_JSON:
-		settings->format = FORMAT_JSON;
-		return true;
-	case KEY_DOT:
-		settings->format = FORMAT_DOT;
-		return true;
-	case KEY_GOAL:
-		settings->format = FORMAT_GOAL;
-		return true;
-	case KEY_REDUCE_NS:
-		return parse_reduce_ns(optarg, settings);
-	case KEY_CHECK:
-		settings->check = optarg;
-		return true;
-	default:
-		return argument_unknown("schedule", key, argv, long_options);
-	}
-}
+const struct option_table cmd_schedule_options = {
+	.command = "schedule",
+	.usage = usage,
+	.closing = closing,
+	.list = { schedule_entries },
+	.arguments = OPTIONS_ANY,
+};
 
 /* Which cluster each rank is in. */
-static bool parse_clusters(const char *text, struct settings *settings)
+static bool parse_clusters(const char *text, struct schedule_settings *settings)
 {
 	struct coll_call *call = &settings->call;
 	u32 size[CLUSTERS_MAX], rank = 0, i;
@@ -525,7 +470,7 @@ static bool parse_clusters(const char *text, struct settings *settings)
 }
 
 /* COLLECTIVE ALGORITHM RANKS, and the options that depend on them. */
-static bool parse_arguments(char **arguments, struct settings *settings, const struct later *later)
+static bool parse_arguments(char **arguments, struct schedule_settings *settings)
 {
 	struct coll_call *call = &settings->call;
 	u64 ranks, value = 0;
@@ -534,27 +479,27 @@ static bool parse_arguments(char **arguments, struct settings *settings, const s
 	if (!argument_collective("schedule", arguments[0], &collective))
 		return false;
 	call->collective = collective;
-	if (!parse_algorithm(arguments[1], settings) || !parse_tuning(later->tuning, settings))
+	if (!parse_algorithm(arguments[1], settings) || !parse_tuning(settings->tuning_text, settings))
 		return false;
 	if (!argument_number("schedule", "RANKS", arguments[2], 1,
-			     later->rank ? COLL_RANKS_MAX : ALL_RANKS_MAX, &ranks))
+			     settings->rank_text ? COLL_RANKS_MAX : ALL_RANKS_MAX, &ranks))
 		return false;
 	call->ranks = ranks;
-	if (later->clusters && !parse_clusters(later->clusters, settings))
+	if (settings->clusters_text && !parse_clusters(settings->clusters_text, settings))
 		return false;
-	if (later->root &&
-	    !argument_number("schedule", "--root", later->root, 0, ranks - 1, &value))
+	if (settings->root_text &&
+	    !argument_number("schedule", "--root", settings->root_text, 0, ranks - 1, &value))
 		return false;
 	call->root = value;
-	if (later->rank) {
-		if (!argument_number("schedule", "--rank", later->rank, 0, ranks - 1, &value))
+	if (settings->rank_text) {
+		if (!argument_number("schedule", "--rank", settings->rank_text, 0, ranks - 1, &value))
 			return false;
 		settings->rank = value;
 	}
 	return true;
 }
 
-static bool settings_fit(const struct settings *settings)
+static bool settings_fit(const struct schedule_settings *settings)
 {
 	const struct coll_call *call = &settings->call;
 
@@ -572,39 +517,20 @@ static bool settings_fit(const struct settings *settings)
 
 int cmd_schedule(int argc, char **argv)
 {
-	struct settings settings = {
-		.call = {
-			.type = COLL_DOUBLE,
-			.reduction = COLL_SUM,
-			.element = sizeof(double),
-			.commutative = true,
-			.count = 1,
-		},
-		.tuning = COLL_TUNING_UNSET,
-		.rank = COLL_NONE,
-		.reduce_ns = 0.1,
-	};
-	struct later later = { 0 };
-	int key, status = COMMAND_USAGE;
+	struct schedule_settings settings = { .tuning = COLL_TUNING_UNSET, .rank = COLL_NONE };
+	int arguments, status = COMMAND_USAGE;
 
-	optind = 1;
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (key == KEY_HELP) {
-			fputs(help, stdout);
-			return COMMAND_OK;
-		}
-		if (!apply_option(key, argv, &settings, &later))
-			return COMMAND_USAGE;
-	}
-	if (settings.check && optind == argc)
+	if (!options_read(&cmd_schedule_options, argc, argv, &settings))
+		return COMMAND_USAGE;
+	arguments = argc - optind;
+	if (settings.check && !arguments)
 		return check_file(settings.check);
-	if (settings.check || argc - optind != 3) {
+	if (settings.check || arguments != 3) {
 		fputs("coll schedule: it takes COLLECTIVE ALGORITHM RANKS, or --check FILE alone; "
 		      "--help tells more\n", stderr);
 		return COMMAND_USAGE;
 	}
-	if (parse_arguments(argv + optind, &settings, &later) && settings_fit(&settings))
+	if (parse_arguments(argv + optind, &settings) && settings_fit(&settings))
 		status = show_schedules(&settings);
 	free(settings.cluster);
 	return status;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "algo/common/ranks.h"
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "circuit.h"
 
 const char *const circuit_family_names[FAMILIES] = {

@@ -12,9 +12,9 @@
 
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
-#include "tools/arena.h"
-#include "tools/command.h"
-#include "tools/emit.h"
+#include "tools/common/arena.h"
+#include "tools/common/command.h"
+#include "tools/common/emit.h"
 #include "sim.h"
 
 static const struct command others[] = {
@@ -376,11 +376,10 @@ static int sim_collective(int argc, char **argv)
 	struct sim_options options;
 	struct sim_row *row;
 	u32 rows, i;
-	bool helped, fine;
+	bool fine;
 
-	if (!sim_options_read(argc, argv, &options, &helped)) {
-		return helped && argc > 1 ? COMMAND_OK : COMMAND_USAGE;
-	}
+	if (!sim_options_read(argc, argv, &options))
+		return COMMAND_USAGE;
 	rows = options.rank_counts * (options.choices ? options.choices : 1);
 	row = memory_grow(NULL, rows, sizeof(*row));
 	memset(row, 0, rows * sizeof(*row));

@@ -1,54 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* coll sim circuit: paper 5's figures, what the planner chooses, and its table 4. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "algo/tuning.h"
 #include "core/noise/text.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
 #include "circuit.h"
 
 enum { PORTS_LIST_MAX = 8 };
 
-struct settings {
+struct sim_circuit_settings {
 	struct circuit_network network;
 	u32 ports[PORTS_LIST_MAX], port_counts;
 	u64 size;
 	int collective;		/* --plan; -1: the table */
 	const char *trace;
-	bool json, csv;
+	bool table, json, csv;
 };
-
-static const char help[] =
-	"usage: coll sim circuit [--table] [OPTION ...]\n"
-	"       coll sim circuit --plan COLLECTIVE [--size N] [OPTION ...]\n"
-	"       coll sim circuit --trace FILE [OPTION ...]\n"
-	"\n"
-	"Collectives over circuits that take a time delta to set up, k to a node at once.\n"
-	"\n"
-	"  --table              linear, ring, doubling and binomial from 1 byte to 1 MiB: by\n"
-	"                       formula and simulated; naive, with k ports in turns, ideal\n"
-	"  --plan COLLECTIVE    every algorithm that fits: predicted, simulated, against the\n"
-	"                       lower bound; the cheapest is what the planner chooses\n"
-	"  --trace FILE         a program's cpu and collectives (coll-trace(5)), ranks alike\n"
-	"  --ranks P            nodes (32)\n"
-	"  --ports K,...        ports of a node, up to 8 numbers (2,3,4)\n"
-	"  --size N             --plan: bytes of the vector, or of a block (8)\n"
-	"  --alpha T            latency (100us)\n"
-	"  --overhead T         of it a rank's CPU, at each end: no other message then (0)\n"
-	"  --beta T             a byte's transport (8ns)\n"
-	"  --gamma T            a byte's reduction (0)\n"
-	"  --delta T            a circuit's set-up (10ms)\n"
-	"  --wavelengths W      circuits there can be at once in all\n"
-	"  --failures X         share of set-ups that fail and are tried again (0)\n"
-	"  --simplex            circuits go one way\n"
-	"  --seed S             of the failures (1)\n"
-	"  --json, --csv        instead of a table\n"
-	"\n"
-	"Exit status: 0 ok, 1 it cannot be simulated, 2 wrong usage.\n";
 
 /* ---- the table ----------------------------------------------------------------- */
 
@@ -58,7 +30,7 @@ static const char *mode_name(u32 ports)
 	return !ports ? "naive" : ports == COLL_NONE ? "ideal" : "ports";
 }
 
-static bool table_point(const struct settings *s, enum circuit_family family, u64 size, u32 ports,
+static bool table_point(const struct sim_circuit_settings *s, enum circuit_family family, u64 size, u32 ports,
 			bool first)
 {
 	const bool power = !(s->network.ranks & (s->network.ranks - 1));
@@ -97,7 +69,7 @@ static bool table_point(const struct settings *s, enum circuit_family family, u6
 	return true;
 }
 
-static bool table_row(const struct settings *s, enum circuit_family family, u64 size, bool first)
+static bool table_row(const struct sim_circuit_settings *s, enum circuit_family family, u64 size, bool first)
 {
 	bool fine;
 	u32 i;
@@ -113,7 +85,7 @@ static bool table_row(const struct settings *s, enum circuit_family family, u64 
 	return fine;
 }
 
-static bool show_table(const struct settings *s)
+static bool show_table(const struct sim_circuit_settings *s)
 {
 	bool fine = true;
 	u32 family, i;
@@ -140,7 +112,7 @@ static bool show_table(const struct settings *s)
 
 /* ---- plans ------------------------------------------------------------------------ */
 
-static bool plan_row(const struct settings *s, const struct sim_job *job, double bound,
+static bool plan_row(const struct sim_circuit_settings *s, const struct sim_job *job, double bound,
 		     bool chosen, bool first)
 {
 	struct sim_outcome outcome;
@@ -177,7 +149,7 @@ static bool plan_row(const struct settings *s, const struct sim_job *job, double
 }
 
 /* Every algorithm of the collective; those with a radix with what the planner tries. */
-static bool plan_ports(const struct settings *s, const struct coll_call *call,
+static bool plan_ports(const struct sim_circuit_settings *s, const struct coll_call *call,
 		       struct coll_tuning tuning, bool first)
 {
 	struct coll_circuits_choice choice;
@@ -208,7 +180,7 @@ static bool plan_ports(const struct settings *s, const struct coll_call *call,
 	return fine;
 }
 
-static bool show_plans(const struct settings *s)
+static bool show_plans(const struct sim_circuit_settings *s)
 {
 	const struct coll_call call = circuit_call(s->collective, s->network.ranks, s->size);
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
@@ -235,56 +207,10 @@ static bool show_plans(const struct settings *s)
 
 /* ---- options ------------------------------------------------------------------------ */
 
-enum option_key {
-	KEY_TABLE,
-	KEY_PLAN,
-	KEY_TRACE,
-	KEY_RANKS,
-	KEY_PORTS,
-	KEY_SIZE,
-	KEY_ALPHA,
-	KEY_OVERHEAD,
-	KEY_BETA,
-	KEY_GAMMA,
-	KEY_DELTA,
-	KEY_WAVELENGTHS,
-	KEY_FAILURES,
-	KEY_SIMPLEX,
-	KEY_SEED,
-	KEY_JSON,
-	KEY_CSV,
-	KEY_HELP,
-};
-
-static const struct option long_options[] = {
-	{ "table", no_argument, NULL, KEY_TABLE },
-	{ "plan", required_argument, NULL, KEY_PLAN },
-	{ "trace", required_argument, NULL, KEY_TRACE },
-	{ "ranks", required_argument, NULL, KEY_RANKS },
-	{ "ports", required_argument, NULL, KEY_PORTS },
-	{ "size", required_argument, NULL, KEY_SIZE },
-	{ "alpha", required_argument, NULL, KEY_ALPHA },
-	{ "overhead", required_argument, NULL, KEY_OVERHEAD },
-	{ "beta", required_argument, NULL, KEY_BETA },
-	{ "gamma", required_argument, NULL, KEY_GAMMA },
-	{ "delta", required_argument, NULL, KEY_DELTA },
-	{ "wavelengths", required_argument, NULL, KEY_WAVELENGTHS },
-	{ "failures", required_argument, NULL, KEY_FAILURES },
-	{ "simplex", no_argument, NULL, KEY_SIMPLEX },
-	{ "seed", required_argument, NULL, KEY_SEED },
-	{ "json", no_argument, NULL, KEY_JSON },
-	{ "csv", no_argument, NULL, KEY_CSV },
-	{ "help", no_argument, NULL, KEY_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
-static bool sim_circuit_wrong(const char *option, const char *text, const char *valid)
+static bool read_ports(const struct option_table *table, const struct option_entry *option,
+		       void *to, const char *text)
 {
-	return argument_refuse_option("sim circuit", option, text, valid);
-}
-
-static bool read_ports(const char *text, struct settings *s)
-{
+	struct sim_circuit_settings *s = to;
 	const char *at = text;
 	char *rest;
 
@@ -297,125 +223,74 @@ static bool read_ports(const char *text, struct settings *s)
 		if (!*rest)
 			return true;
 	}
-	return sim_circuit_wrong("ports", text, "up to 8 numbers from 1 to 64 with commas between");
+	return option_refuse(table, option, text,
+			     "up to 8 numbers from 1 to 64 with commas between");
 }
 
-static bool read_time(const char *option, const char *text, double *seconds)
-{
-	return (coll_text_seconds(text, seconds) && *seconds < 1e4) ||
-	       sim_circuit_wrong(option, text, "a duration: 1us, 25ns, 0.1ns, 1e-7 (seconds)");
-}
+#define NETWORK_TIME(field) OPTION_SECONDS(struct sim_circuit_settings, network.field, 0, 9999)
 
-static bool read_u32(const char *option, const char *text, u32 least, u32 most, u32 *value)
-{
-	u64 number;
+static const struct option_entry sim_circuit_entries[] = {
+	{ "table", 0, NULL, "linear, ring, doubling and binomial from 1 byte to 1 MiB, by formula "
+	  "and simulated: naive, with k ports in turns, ideal (default)",
+	  OPTION_CHOICE(struct sim_circuit_settings, table, true) },
+	{ "plan", 0, "COLLECTIVE", "every algorithm that fits: predicted, simulated, against the "
+	  "lower bound; the planner chooses the cheapest",
+	  .read = option_collective, OPTION_FIELD(struct sim_circuit_settings, collective) },
+	{ "trace", 0, "FILE", "a program's computing and collectives (coll-trace(5)), equal on "
+	  "all ranks", OPTION_TEXT(struct sim_circuit_settings, trace) },
+	{ "ranks", 0, "P", "nodes", OPTION_NUMBER(struct sim_circuit_settings, network.ranks, 1, 4096), .preset = "32" },
+	{ "ports", 0, "K,...", "ports of a node, up to 8 numbers", .read = read_ports,
+	  .preset = "2,3,4" },
+	{ "size", 0, "BYTES", "--plan: bytes of the vector, or of each rank's block",
+	  OPTION_BYTES(struct sim_circuit_settings, size, 1, COLL_BYTES_MAX), .preset = "8" },
+	{ "alpha", 0, "T", "latency of a message", NETWORK_TIME(alpha), .preset = "100us" },
+	{ "overhead", 0, "T", "CPU time of it at each end, in which no other message is handled",
+	  NETWORK_TIME(overhead), .preset = "0" },
+	{ "beta", 0, "T", "transport of a byte", NETWORK_TIME(beta), .preset = "8ns" },
+	{ "gamma", 0, "T", "reduction of a byte", NETWORK_TIME(gamma), .preset = "0" },
+	{ "delta", 0, "T", "reconfiguration delay of a circuit",
+	  OPTION_SECONDS(struct sim_circuit_settings, network.delta, 1e-12, 9999), .preset = "10ms" },
+	{ "wavelengths", 0, "W", "circuits that can exist at once in all",
+	  OPTION_NUMBER(struct sim_circuit_settings, network.wavelengths, 1, 1 << 24), .otherwise = "any" },
+	{ "failures", 0, "X", "share of set-ups that fail and are tried again",
+	  OPTION_REAL(struct sim_circuit_settings, network.failures, 0, 1 - 1e-9), .preset = "0" },
+	{ "simplex", 0, NULL, "circuits are unidirectional", OPTION_FLAG(struct sim_circuit_settings, network.simplex) },
+	{ "seed", 0, "S", "seed of the failures", OPTION_NUMBER(struct sim_circuit_settings, network.seed, 0, ~0ull >> 1),
+	  .preset = "1" },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct sim_circuit_settings, json) },
+	{ "csv", 0, NULL, "print CSV", OPTION_FLAG(struct sim_circuit_settings, csv) },
+	{ NULL },
+};
 
-	if (!argument_number("sim circuit", option, text, least, most, &number))
-		return false;
-	*value = number;
-	return true;
-}
+static const char *const usage[] = {
+	"usage: coll sim circuit [--table] [OPTION ...]",
+	"       coll sim circuit --plan COLLECTIVE [--size N] [OPTION ...]",
+	"       coll sim circuit --trace FILE [OPTION ...]",
+	"",
+	"Simulates collectives over circuits. A circuit takes the reconfiguration delay delta; a",
+	"node has k ports.",
+	NULL,
+};
 
-static bool read_share(const char *text, double *share)
-{
-	char *rest;
+static const char *const closing[] = {
+	"Exit code: 0 ok, 1 it cannot be simulated, 2 wrong usage.",
+	NULL,
+};
 
-	*share = strtod(text, &rest);
-	return (rest != text && !*rest && *share >= 0 && *share < 1) ||
-	       sim_circuit_wrong("failures", text, "a number from 0 to below 1");
-}
-
-static bool read_bytes(const char *text, u64 *bytes)
-{
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
-	char option[64], why[160];
-
-	snprintf(option, sizeof(option), "segment=%.40s", text);
-	if (coll_tuning_parse(NULL, option, &tuning, why, sizeof(why)) ||
-	    tuning.segment > COLL_BYTES_MAX)
-		return sim_circuit_wrong("size", text, "bytes from 1, suffix K, M or G");
-	*bytes = tuning.segment;
-	return true;
-}
-
-static bool sim_circuit_apply(int key, char *const *argv, struct settings *s)
-{
-	struct circuit_network *n = &s->network;
-
-	switch (key) {
-	case KEY_TABLE:
-		return true;
-	case KEY_PLAN:
-		return argument_collective("sim circuit", optarg, &s->collective);
-	case KEY_TRACE:
-		s->trace = optarg;
-		return true;
-	case KEY_RANKS:
-		return read_u32("--ranks", optarg, 1, 4096, &n->ranks);
-	case KEY_PORTS:
-		return read_ports(optarg, s);
-	case KEY_SIZE:
-		return read_bytes(optarg, &s->size);
-	case KEY_ALPHA:
-		return read_time("alpha", optarg, &n->alpha);
-	case KEY_OVERHEAD:
-		return read_time("overhead", optarg, &n->overhead);
-	case KEY_BETA:
-		return read_time("beta", optarg, &n->beta);
-	case KEY_GAMMA:
-		return read_time("gamma", optarg, &n->gamma);
-	case KEY_DELTA:
-		return read_time("delta", optarg, &n->delta) &&
-		       (n->delta > 0 ||
-			sim_circuit_wrong("delta", optarg, "a time of more than 0"));
-	case KEY_WAVELENGTHS:
-		return read_u32("--wavelengths", optarg, 1, 1 << 24, &n->wavelengths);
-	case KEY_FAILURES:
-		return read_share(optarg, &n->failures);
-	case KEY_SIMPLEX:
-		n->simplex = true;
-		return true;
-	case KEY_SEED:
-		return argument_number("sim circuit", "--seed", optarg, 0, ~0ull >> 1, &n->seed);
-	case KEY_JSON:
-		s->json = true;
-		return true;
-	case KEY_CSV:
-		s->csv = true;
-		return true;
-	default:
-		return argument_unknown("sim circuit", key, argv, long_options);
-	}
-}
+const struct option_table cmd_sim_circuit_options = {
+	.command = "sim circuit",
+	.usage = usage,
+	.closing = closing,
+	.list = { sim_circuit_entries },
+};
 
 int cmd_sim_circuit(int argc, char **argv)
 {
-	struct settings s = {
-		.network = { .ranks = 32, .alpha = 1e-4, .beta = 8e-9, .delta = 1e-2, .seed = 1 },
-		.ports = { 2, 3, 4 },
-		.port_counts = 3,
-		.size = 8,
-		.collective = -1,
-	};
+	struct sim_circuit_settings s = { .collective = -1 };
 	bool fine;
-	int key;
 
-	optind = 1;
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (key == KEY_HELP) {
-			fputs(help, stdout);
-			return COMMAND_OK;
-		}
-		if (!sim_circuit_apply(key, argv, &s))
-			return COMMAND_USAGE;
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			"coll sim circuit: it takes options only, not '%s'; --help lists them\n",
-			argv[optind]);
+	if (!options_read(&cmd_sim_circuit_options, argc, argv, &s))
 		return COMMAND_USAGE;
-	}
 	if (2 * s.network.overhead > s.network.alpha) {
 		fprintf(stderr,
 			"coll sim circuit: --overhead %g s: valid: at most half of --alpha, %g s\n",

@@ -11,8 +11,8 @@
 #include "sim/goal.h"
 #include "sim/replay.h"
 #include "sim/tape.h"
-#include "tools/arena.h"
-#include "tools/command.h"
+#include "tools/common/arena.h"
+#include "tools/common/command.h"
 #include "sim.h"
 
 enum { RANKS_SHOWN = 16 };	/* in a table */
@@ -365,11 +365,11 @@ int cmd_sim_replay(int argc, char **argv)
 {
 	struct program program = { 0 };
 	struct sim_options options;
-	bool helped, fine;
+	bool fine;
 	u32 i;
 
-	if (!sim_options_read(argc, argv, &options, &helped))
-		return helped && argc > 1 ? COMMAND_OK : COMMAND_USAGE;
+	if (!sim_options_read(argc, argv, &options))
+		return COMMAND_USAGE;
 	fine = ends_with(options.file[0], ".goal") ? from_goal(&options, &program) :
 						     from_traces(&options, &program);
 	fine = fine && sim_replay_run(&options, &program);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/names.h"
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "sim.h"
 
 /* ---- what each op did -------------------------------------------------------- */

@@ -22,6 +22,7 @@ enum sim_format { SIM_TABLE, SIM_JSON, SIM_CSV };
 
 struct sim_options {
 	int collective;
+	const char *algorithms;			/* as given, or NULL */
 	u32 choices, rank_counts;
 	struct sim_choice choice[SIM_ALGOS_MAX];
 	struct sim_choice automatic[SIM_RANKS_LIST_MAX];	/* where there is none above */
@@ -29,6 +30,7 @@ struct sim_options {
 	u64 size;			/* bytes of the vector, or of a block */
 	u32 root;
 	struct sim_model model;
+	double overhead;		/* s of each end; costs.send and .recv come before it */
 	const char *os_noise[SIM_SOURCES_MAX], *link_noise;	/* as given */
 	struct coll_noise_said said[SIM_SOURCES_MAX + 1];	/* the last: of links */
 	u32 os_noises;
@@ -59,8 +61,8 @@ struct sim_options {
 	struct { u32 rank; double factor; } slow[SIM_SLOW_MAX];
 };
 
-/* Reads the command line behind `coll sim`; false: said what is wrong, or --help. */
-bool sim_options_read(int argc, char **argv, struct sim_options *options, bool *helped);
+/* Reads the command line of `coll sim` or `coll sim replay`; false: stderr says what is wrong. */
+bool sim_options_read(int argc, char **argv, struct sim_options *options);
 void sim_options_free(struct sim_options *options);
 
 /* One algorithm at one number of ranks. */

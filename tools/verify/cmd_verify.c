@@ -6,7 +6,6 @@
  * depends on nothing but the case and the seed.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,8 +17,9 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "tools/arguments.h"
-#include "tools/command.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
 #include "verify.h"
 
 enum {
@@ -29,7 +29,7 @@ enum {
 	VERIFY_RANKS_MAX = 4096,
 };
 
-struct settings {
+struct verify_settings {
 	struct verify_options options;
 	struct verify_filter filter;
 	u32 jobs;
@@ -43,31 +43,6 @@ struct shared {
 	atomic_ullong schedules, planted;
 	atomic_uint working[JOBS_MAX];	/* case each worker is at, or COLL_NONE */
 };
-
-static const char help[] =
-	"usage: coll verify [OPTION ...]\n"
-	"\n"
-	"Runs every algorithm symbolically, all ranks in random order, and checks that\n"
-	"each element of the result holds each contribution exactly once; and that no\n"
-	"more than n links between two clusters are ever in use at once. With circuits:\n"
-	"that no message goes without one, no node ever asks for more than its k at once,\n"
-	"and there are never more than W.\n"
-	"\n"
-	"  --quick           fewer rank counts and runs: under half a minute\n"
-	"  --collective X    only this collective\n"
-	"  --algorithm Y     only algorithms of this name\n"
-	"  --ranks N|A-B     only these rank counts\n"
-	"  --seed S          of the random order (1)\n"
-	"  --jobs N          processes (one a core)\n"
-	"  --json            the outcome as JSON\n"
-	"  --list            the collectives and algorithms; verify nothing\n"
-	"  --plant DEFECT    break one op in every case: the verifier must find it\n"
-	"\n"
-	"DEFECT: drop-wait, any-wait, swap-operands, wrong-peer, skip-send, skip-recv,\n"
-	"skip-local, wrong-offset, short-message, double-reduce, skip-connect,\n"
-	"skip-release, early-connect, early-release.\n"
-	"\n"
-	"Exit status: 0 all hold, 1 a failure (its schedule is shown), 2 wrong usage.\n";
 
 /* ---- the failing case --------------------------------------------------- */
 
@@ -103,7 +78,7 @@ static void json_string(const char *text)
 	putchar('"');
 }
 
-static void failure_json(const struct world *w, const struct settings *settings, u64 schedules)
+static void failure_json(const struct world *w, const struct verify_settings *settings, u64 schedules)
 {
 	const struct verify_case *c = w->vcase;
 	const struct coll_schedule *s = failing_schedule(w);
@@ -129,7 +104,7 @@ static void failure_json(const struct world *w, const struct settings *settings,
 	printf("}}\n");
 }
 
-static void failure_text(const struct world *w, const struct settings *settings, u64 schedules)
+static void failure_text(const struct world *w, const struct verify_settings *settings, u64 schedules)
 {
 	const struct coll_schedule *s = failing_schedule(w);
 	char text[320];
@@ -142,7 +117,7 @@ static void failure_text(const struct world *w, const struct settings *settings,
 	printf("\nverified %llu schedules, 1 failure\n", (unsigned long long)schedules);
 }
 
-static int show_failure(const struct verify_case *c, const struct settings *settings,
+static int show_failure(const struct verify_case *c, const struct verify_settings *settings,
 			u64 schedules)
 {
 	struct world world = { 0 };
@@ -227,7 +202,7 @@ static bool worker_died(const struct shared *shared, u32 worker, int status,
 
 /* Starts the workers and waits for them; whether all of them came to their end. */
 static bool work_together(struct shared *shared, const struct verify_case *cases, u32 count,
-			  const struct settings *settings)
+			  const struct verify_settings *settings)
 {
 	const struct timespec pause = { .tv_nsec = PROGRESS_MS * 1000000L };
 	pid_t pids[JOBS_MAX];
@@ -264,7 +239,7 @@ static bool work_together(struct shared *shared, const struct verify_case *cases
 	return fine;
 }
 
-static int verify_all(const struct settings *settings)
+static int verify_all(const struct verify_settings *settings)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -323,7 +298,7 @@ static void list_json(const struct coll_algo *algo, bool first)
 	       algo->power_of_two ? "true" : "false");
 }
 
-static int list_all(const struct settings *settings)
+static int list_all(const struct verify_settings *settings)
 {
 	const struct coll_algo *const *algo;
 	bool first = true;
@@ -365,92 +340,66 @@ static bool is_there(const struct verify_filter *filter)
 	return false;
 }
 
-enum option_key {
-	KEY_QUICK, KEY_COLLECTIVE, KEY_ALGORITHM, KEY_RANKS, KEY_SEED, KEY_JOBS, KEY_JSON,
-	KEY_LIST, KEY_PLANT, KEY_HELP,
-};
-
-static const struct option long_options[] = {
-	{ "quick", no_argument, NULL, KEY_QUICK },
-	{ "collective", required_argument, NULL, KEY_COLLECTIVE },
-	{ "algorithm", required_argument, NULL, KEY_ALGORITHM },
-	{ "ranks", required_argument, NULL, KEY_RANKS },
-	{ "seed", required_argument, NULL, KEY_SEED },
-	{ "jobs", required_argument, NULL, KEY_JOBS },
-	{ "json", no_argument, NULL, KEY_JSON },
-	{ "list", no_argument, NULL, KEY_LIST },
-	{ "plant", required_argument, NULL, KEY_PLANT },
-	{ "help", no_argument, NULL, KEY_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
-static bool apply_option(int key, char *const *argv, struct settings *settings)
+static bool verify_read_ranks(const struct option_table *table, const struct option_entry *option,
+			      void *to, const char *text)
 {
-	u64 jobs;
-	u32 defect;
+	struct verify_filter *filter = &((struct verify_settings *)to)->filter;
+	char what[32];
 
-	switch (key) {
-	case KEY_QUICK:
-		settings->options.quick = true;
-		return true;
-	case KEY_COLLECTIVE:
-		return argument_collective("verify", optarg, &settings->filter.collective);
-	case KEY_ALGORITHM:
-		settings->filter.algorithm = optarg;
-		return true;
-	case KEY_RANKS:
-		return argument_range("verify", "--ranks", optarg, VERIFY_RANKS_MAX,
-				      &settings->filter.first_rank, &settings->filter.last_rank);
-	case KEY_SEED:
-		return argument_number("verify", "--seed", optarg, 0, ~(u64)0 - 1,
-				       &settings->options.seed);
-	case KEY_JOBS:
-		if (!argument_number("verify", "--jobs", optarg, 1, JOBS_MAX, &jobs))
-			return false;
-		settings->jobs = jobs;
-		return true;
-	case KEY_JSON:
-		settings->json = true;
-		return true;
-	case KEY_LIST:
-		settings->list = true;
-		return true;
-	case KEY_PLANT:
-		if (!argument_word("verify", "defect", optarg, plant_names, COLL_NONE, &defect))
-			return false;
-		settings->options.plant = plant_names[defect];
-		return true;
-	default:
-		return argument_unknown("verify", key, argv, long_options);
-	}
+	snprintf(what, sizeof(what), "--%s", option->name);
+	return argument_range(table->command, what, text, VERIFY_RANKS_MAX, &filter->first_rank,
+			      &filter->last_rank);
 }
+
+static const struct option_entry verify_entries[] = {
+	{ "quick", 0, NULL, "fewer rank counts and runs: less than 30 s", OPTION_FLAG(struct verify_settings, options.quick) },
+	{ "collective", 0, "C", "only this collective", .read = option_collective,
+	  OPTION_FIELD(struct verify_settings, filter.collective) },
+	{ "algorithm", 0, "A", "only algorithms of this name",
+	  OPTION_TEXT(struct verify_settings, filter.algorithm) },
+	{ "ranks", 0, "N", "only these rank counts: N or A-B", .read = verify_read_ranks },
+	{ "seed", 0, "S", "seed of the random order",
+	  OPTION_NUMBER(struct verify_settings, options.seed, 0, ~(u64)0 - 1), .preset = "1" },
+	{ "jobs", 0, "N", "processes", OPTION_NUMBER(struct verify_settings, jobs, 1, JOBS_MAX),
+	  .otherwise = "one a core" },
+	{ "json", 0, NULL, "print the outcome as JSON", OPTION_FLAG(struct verify_settings, json) },
+	{ "list", 0, NULL, "list the collectives and algorithms; verify nothing", OPTION_FLAG(struct verify_settings, list) },
+	{ "plant", 0, "DEFECT", "break one op in every case: the verifier must find it", OPTION_NAME(struct verify_settings, options.plant, plant_names) },
+	{ NULL },
+};
+
+static const char *const usage[] = {
+	"usage: coll verify [OPTION ...]",
+	"",
+	"Runs every algorithm symbolically, all ranks in random order. Checks that each element",
+	"of the result holds each contribution exactly once, and that at most n links between two",
+	"clusters are in use at once. With circuits: that each message has a circuit, that no node",
+	"requests more than its k ports at once, and that at most W circuits exist.",
+	NULL,
+};
+
+static const char *const closing[] = {
+	"Exit code: 0 all hold, 1 a failure (its schedule is shown), 2 wrong usage.",
+	NULL,
+};
+
+const struct option_table cmd_verify_options = {
+	.command = "verify",
+	.usage = usage,
+	.closing = closing,
+	.list = { verify_entries },
+};
 
 int cmd_verify(int argc, char **argv)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	struct settings settings = {
-		.options.seed = 1,
+	struct verify_settings settings = {
 		.filter.collective = -1,
 		.jobs = cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : cores,
 	};
-	int key;
 
-	optind = 1;
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (key == KEY_HELP) {
-			fputs(help, stdout);
-			return COMMAND_OK;
-		}
-		if (!apply_option(key, argv, &settings))
-			return COMMAND_USAGE;
-	}
-	if (optind < argc) {
-		fprintf(stderr, "coll verify: it takes options only, not '%s'; --help lists them\n",
-			argv[optind]);
-		return COMMAND_USAGE;
-	}
-	if (!is_there(&settings.filter))
+	if (!options_read(&cmd_verify_options, argc, argv, &settings) ||
+	    !is_there(&settings.filter))
 		return COMMAND_USAGE;
 	return settings.list ? list_all(&settings) : verify_all(&settings);
 }

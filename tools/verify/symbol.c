@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "symbol.h"
 
 #define LEAF 0x80000000u

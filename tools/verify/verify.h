@@ -19,7 +19,7 @@
 
 #include "algo/algo.h"
 #include "core/step.h"
-#include "tools/arena.h"
+#include "tools/common/arena.h"
 #include "symbol.h"
 
 enum {

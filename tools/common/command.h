@@ -8,6 +8,8 @@ enum command_status {
 	COMMAND_USAGE = 2,
 };
 
+struct option_table;
+
 struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);	/* argv[0] is the command's name */
@@ -28,5 +30,9 @@ int cmd_sim_flit(int argc, char **argv);
 int cmd_sim_replay(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_wan(int argc, char **argv);
+
+extern const struct option_table cmd_circuit_options, cmd_lab_options, cmd_run_options, cmd_schedule_options,
+	cmd_sim_options, cmd_sim_circuit_options, cmd_sim_flit_options, cmd_sim_replay_options,
+	cmd_verify_options, cmd_wan_options;
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* What the command line of coll sim flit asks for. */
+#ifndef COLL_FLIT_SETTINGS_H
+#define COLL_FLIT_SETTINGS_H
+
+#include "flit.h"
+
+enum { JOBS_MAX = 256 };
+
+struct flit_settings {
+	struct flit_plan plan;
+	const char *net, *values, *rates, *data, *rounds, *bytes, *trace, *series, *distribution;
+	struct flit_collective collective;
+	u32 routing;		/* or FLIT_NONE: what fits the network */
+	u32 jobs;
+	bool json, csv, broken, proof_only, proof, no_proof, unsafe;
+};
+
+#endif
