@@ -4,10 +4,7 @@
  */
 #include <stddef.h>
 
-#include "tools/common/arguments.h"
 #include "tools/common/command.h"
-
-const char argument_program[] = "coll";
 
 static const struct command commands[] = {
 	{ "bench", cmd_bench, "measure collectives, also under injected noise" },
@@ -23,5 +20,5 @@ static const struct command commands[] = {
 
 int main(int argc, char **argv)
 {
-	return command_run(commands, argc, argv);
+	return command_run("coll", commands, argc, argv);
 }

@@ -5,11 +5,8 @@
  */
 #include <stddef.h>
 
-#include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/noise/commands.h"
-
-const char argument_program[] = "collnoise";
 
 static const struct command commands[] = {
 	{ "calibrate", noise_calibrate, "how far measuring and injecting are to be trusted here" },
@@ -28,5 +25,5 @@ static const struct command commands[] = {
 
 int main(int argc, char **argv)
 {
-	return command_run(commands, argc, argv);
+	return command_run("collnoise", commands, argc, argv);
 }

@@ -11,7 +11,7 @@
 #define wrong format_wrong
 #include "tools/noise/formats.c"
 
-const char argument_program[] = "test";
+const char *argument_program = "test";
 
 static u64 random_state = 1;
 

@@ -14,8 +14,6 @@
 #include "tools/common/arguments.h"
 #include "tools/common/options.h"
 
-const char argument_program[] = "prog";
-
 struct settings {
 	bool flag, check;
 	u32 count, way;
@@ -346,5 +344,6 @@ int main(void)
 		cmocka_unit_test(any_text),  cmocka_unit_test(early),
 	};
 
+	argument_program = "prog";
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

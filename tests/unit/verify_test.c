@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tools/arena.c"
+#include "tools/common/arena.c"
 #include "tools/verify/circuits.c"
 #include "tools/verify/layout.c"
 #include "tools/verify/links.c"

@@ -7,6 +7,8 @@
 
 #include "arguments.h"
 
+const char *argument_program = "coll";
+
 bool argument_refuse(const char *command, const char *what, const char *text, const char *valid)
 {
 	fprintf(stderr, "%s %s: %s '%s'; valid: %s\n", argument_program, command, what, text,

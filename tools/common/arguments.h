@@ -11,8 +11,8 @@
 
 #include "algo/algo.h"
 
-/* What the messages begin with; each program has its own. */
-extern const char argument_program[];
+/* What the messages begin with: "coll" or "collnoise"; command_run() sets it. */
+extern const char *argument_program;
 
 /* Says that `text` is not what `what` takes; always false. */
 bool argument_refuse(const char *command, const char *what, const char *text, const char *valid);

@@ -15,10 +15,11 @@ static void command_usage(const struct command *commands, FILE *to)
 	fprintf(to, "\n%s COMMAND --help tells more.\n", argument_program);
 }
 
-int command_run(const struct command *commands, int argc, char **argv)
+int command_run(const char *program, const struct command *commands, int argc, char **argv)
 {
 	const struct command *command;
 
+	argument_program = program;
 	if (argc < 2) {
 		command_usage(commands, stderr);
 		return COMMAND_USAGE;

@@ -16,8 +16,11 @@ struct command {
 	const char *about;			/* one line */
 };
 
-/* Runs the one that argv[1] names, of a table that ends with NULL; returns its exit code. */
-int command_run(const struct command *commands, int argc, char **argv);
+/*
+ * Runs the one that argv[1] names, of a table of `program` that ends with NULL; returns its
+ * exit code.
+ */
+int command_run(const char *program, const struct command *commands, int argc, char **argv);
 
 int cmd_bench(int argc, char **argv);
 int cmd_circuit(int argc, char **argv);
