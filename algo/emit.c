@@ -1,99 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* One rank's schedule of a call: buffers, reduction, the algorithm's ops. */
+/* One rank's schedule of a call, with circuits or without. */
 #include "algo/circuits/circuits.h"
-#include "algo/common/clusters.h"
 
-/* Bytes of the buffer that holds every rank's block: up to the furthest end. */
-static u64 algo_extent(const struct coll_call *call, const u64 *counts, const u64 *displs)
+const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_call *call,
+			      const struct coll_tuning *tuning)
 {
-	u64 end = 0, sum = 0;
-	u32 i;
+	const char *why = coll_algo_refuses_plain(algo, call, tuning);
 
-	if (!counts)
-		return call->count * call->ranks * call->element;
-	for (i = 0; i < call->ranks; i++) {
-		u64 start = displs ? displs[i] : sum;
-
-		sum += counts[i];
-		if (counts[i] && start + counts[i] > end)
-			end = start + counts[i];
-	}
-	return end * call->element;
-}
-
-/* How large the application's buffers are: the table in algo.h. */
-static void call_buffers(const struct coll_call *call, u64 *in, u64 *out)
-{
-	const u64 one = call_bytes(call);
-	const bool root = call->rank == call->root;
-
-	*in = 0;
-	*out = 0;
-	switch (call->collective) {
-	case COLL_BARRIER:
-		return;
-	case COLL_BCAST:
-		*out = one;
-		return;
-	case COLL_GATHER:
-	case COLL_GATHERV:
-		*in = one;
-		*out = root ? algo_extent(call, call->counts, call->displs) : 0;
-		break;
-	case COLL_SCATTER:
-	case COLL_SCATTERV:
-		*in = root ? algo_extent(call, call->counts, call->displs) : 0;
-		*out = call->in_place ? 0 : one;
-		return;
-	case COLL_ALLGATHER:
-	case COLL_ALLGATHERV:
-		*in = one;
-		*out = algo_extent(call, call->counts, call->displs);
-		break;
-	case COLL_ALLTOALL:
-		*in = *out = one * call->ranks;
-		break;
-	case COLL_ALLTOALLV:
-		*in = algo_extent(call, call->send_counts, call->send_displs);
-		*out = algo_extent(call, call->recv_counts, call->recv_displs);
-		break;
-	case COLL_REDUCE:
-		*in = one;
-		*out = root ? one : 0;
-		break;
-	case COLL_REDUCE_SCATTER:
-	case COLL_REDUCE_SCATTER_BLOCK:
-		*in = algo_extent(call, call->counts, NULL);
-		*out = call->in_place ? *in : block_bytes(call, call->rank);
-		break;
-	default:
-		*in = *out = one;
-		break;
-	}
-	if (call->in_place)
-		*in = 0;
-}
-
-int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
-			 const struct coll_tuning *tuning, void *memory, u64 bytes,
-			 struct coll_schedule **schedule)
-{
-	const u64 room = algo->clusters ? coll_clusters_table_bytes(call->ranks) :
-					  (u64)algo->table_bytes * call->ranks;
-	struct coll_build b;
-	u64 in, out;
-
-	if (bytes < room)
-		return -ENOSPC;
-	bytes = (bytes - room) & ~(u64)7;	/* the tables lie behind the schedule */
-	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
-	b.tables = (u8 *)memory + bytes;
-	call_buffers(call, &in, &out);
-	coll_build_buffers(&b, in, out);
-	coll_build_reduction(&b, call->type, call->reduction,
-			     call->type == COLL_OPAQUE_TYPE ? call->element : 0);
-	algo->emit(&b, call, tuning);
-	return coll_build_finish(&b, schedule);
+	return why ? why : coll_circuits_refuse(algo, call, tuning);
 }
 
 int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,

@@ -14,7 +14,7 @@
 
 END {
 	print "/* Made by algo/list.awk. */"
-	print "#include \"algo/algo.h\"\n"
+	print "#include \"algo/common/algo.h\"\n"
 	for (i = 0; i < count; i++)
 		print "extern const struct coll_algo " names[i] ";"
 	print "\nconst struct coll_algo *const coll_algos[] = {"

@@ -6,7 +6,7 @@
 #ifndef COLL_TUNING_H
 #define COLL_TUNING_H
 
-#include "algo.h"
+#include "algo/common/algo.h"
 
 /*
  * Adds the options in `text` to *tuning; what it does not name stays as it is,

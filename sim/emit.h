@@ -3,7 +3,7 @@
 #ifndef COLL_SIM_EMIT_H
 #define COLL_SIM_EMIT_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 /* All zero to begin with; free(memory) in the end. */
 struct sim_emit_memory {

@@ -12,7 +12,7 @@
 #ifndef COLL_SIM_REPLAY_H
 #define COLL_SIM_REPLAY_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 struct sim_replay;
 

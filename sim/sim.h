@@ -18,7 +18,7 @@
 
 #include <stdio.h>
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "uapi/coll_noise.h"
 
 /* Virtual time: picoseconds since the first rank could have begun. */

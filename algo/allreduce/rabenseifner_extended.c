@@ -18,9 +18,6 @@
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
 
-extern const struct coll_algo coll_allgatherv_ring;
-extern const struct coll_algo coll_allreduce_butterfly;
-
 struct allreduce_segment {
 	const struct coll_clusters *c;
 	const struct coll_call *vector;
@@ -52,7 +49,7 @@ static struct coll_phase_end emit_across(struct coll_build *b, const struct allr
 		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
 	across.count = my_bytes(s) / s->vector->element;
 	across.in_place = false;
-	return coll_emit_phase(b, &coll_allreduce_butterfly, &across, &part);
+	return coll_emit_phase(b, coll_algo_find(COLL_ALLREDUCE, "butterfly"), &across, &part);
 }
 
 static void emit_spread(struct coll_build *b, const struct allreduce_segment *s, u32 after,
@@ -74,7 +71,7 @@ static void emit_spread(struct coll_build *b, const struct allreduce_segment *s,
 	spread.displs = s->c->displs;
 	spread.count = s->c->counts[spread.rank];
 	spread.in_place = true;
-	coll_emit_phase(b, &coll_allgatherv_ring, &spread, &part);
+	coll_emit_phase(b, coll_algo_find(COLL_ALLGATHERV, "ring"), &spread, &part);
 }
 
 static void emit_segment(struct coll_build *b, const struct allreduce_segment *s)

@@ -9,9 +9,6 @@
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
 
-extern const struct coll_algo coll_allreduce_butterfly;
-extern const struct coll_algo coll_reduce_rabenseifner;
-
 static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 			 const struct coll_algo *bcast, const struct coll_call *vector, u64 offset)
 {
@@ -29,7 +26,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 	u32 unread = COLL_NONE;
 
 	call.in_place = false;
-	inside = coll_emit_phase(b, &coll_reduce_rabenseifner, &call, &part);
+	inside = coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "rabenseifner"), &call, &part);
 	if (vector->in_place)
 		unread = emit_both(b, inside.ready, inside.sent);
 	if (head) {
@@ -41,7 +38,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 		part.out = COLL_ADDRESS(COLL_OUT, offset);
 		part.after = vector->in_place ? unread : inside.ready;
 		part.recv_after = unread;
-		across = coll_emit_phase(b, &coll_allreduce_butterfly, &call, &part);
+		across = coll_emit_phase(b, coll_algo_find(COLL_ALLREDUCE, "butterfly"), &call, &part);
 	}
 	call = call_inside(c, vector, COLL_BCAST);
 	part.rank = cluster_ranks(c, c->mine);
@@ -86,7 +83,7 @@ static double allreduce_twotier_cost(const struct coll_call *call, const struct 
 	inside.root = 0;
 	inside.count = part_bytes(call, s, 0) / call->element;
 	return rounds * (coll_across_alpha(call, m) + coll_across_cost(call, &one, m, n)) +
-	       s * (coll_reduce_rabenseifner.cost(&inside, tuning, m) +
+	       s * (coll_algo_find(COLL_REDUCE, "rabenseifner")->cost(&inside, tuning, m) +
 		    coll_bcast_inside(call)->cost(&inside, tuning, m)) +
 	       s * message_cost(m) + 2 * nic_shared(inside.ranks) * n / s * m->beta;
 }

@@ -6,8 +6,6 @@
  */
 #include "algo/common/clusters.h"
 
-extern const struct coll_algo coll_barrier_dissemination;
-
 static void barrier_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				 const struct coll_tuning *tuning)
 {
@@ -25,11 +23,11 @@ static void barrier_twotier_emit(struct coll_build *b, const struct coll_call *c
 	far.rank = coll_head_ranks(&c, call, 0);
 	far.ranks = across.ranks;
 	far.after = near.after =
-		coll_emit_phase(b, &coll_barrier_dissemination, &inside, &near).ready;
+		coll_emit_phase(b, coll_algo_find(COLL_BARRIER, "dissemination"), &inside, &near).ready;
 	if (!c.index)
-		near.after = coll_emit_phase(b, &coll_barrier_dissemination, &across, &far).ready;
+		near.after = coll_emit_phase(b, coll_algo_find(COLL_BARRIER, "dissemination"), &across, &far).ready;
 	if (c.count > 1)
-		coll_emit_phase(b, &coll_barrier_dissemination, &inside, &near);
+		coll_emit_phase(b, coll_algo_find(COLL_BARRIER, "dissemination"), &inside, &near);
 }
 
 static double barrier_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,

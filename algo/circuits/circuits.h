@@ -24,7 +24,7 @@
 #ifndef COLL_CIRCUITS_H
 #define COLL_CIRCUITS_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 /* Memory that is handed out and never given back. */
 struct coll_arena {
@@ -147,10 +147,5 @@ int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning 
 			 struct coll_circuits_choice *choice);
 
 /* --- emit.c ----------------------------------------------------------------- */
-
-/* As coll_algo_emit(), of a tuning in which `ports` is but a hint. */
-int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
-			 const struct coll_tuning *tuning, void *memory, u64 bytes,
-			 struct coll_schedule **schedule);
 
 #endif

@@ -315,7 +315,8 @@ static int try_one(const struct coll_algo *algo, const struct coll_call *call,
 	struct coll_circuits_cost cost;
 	int error;
 
-	if (coll_algo_refuses(algo, call, tuning))
+	if (coll_algo_refuses_plain(algo, call, tuning) ||
+	    coll_circuits_refuse(algo, call, tuning))
 		return 0;
 	error = coll_circuits_cost(algo, call, tuning, machine, memory, bytes, &cost);
 	if (error || (choice->algo && choice->cost.seconds <= cost.seconds))

@@ -6,7 +6,7 @@
 #ifndef COLL_BLOCKS_H
 #define COLL_BLOCKS_H
 
-#include "algo/algo.h"
+#include "algo.h"
 
 /* My input when it is one vector: IN, or OUT when in place. */
 static inline u64 call_input(const struct coll_call *call)

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "clusters.h"
 
-extern const struct coll_algo coll_bcast_binomial;
-extern const struct coll_algo coll_bcast_vandegeijn;
-extern const struct coll_algo coll_reduce_scatter_pairwise;
-extern const struct coll_algo coll_reduce_scatter_ring;
-
 enum { LONG_BYTES = 1 << 15 };	/* from here on a scatter pays inside a cluster */
 
 u64 coll_clusters_table_bytes(u32 ranks)
@@ -193,7 +188,7 @@ const char *coll_order_pipeline_refuses(const struct coll_call *call,
 
 const struct coll_algo *coll_bcast_inside(const struct coll_call *call)
 {
-	return call_bytes(call) < LONG_BYTES ? &coll_bcast_binomial : &coll_bcast_vandegeijn;
+	return call_bytes(call) < LONG_BYTES ? coll_algo_find(COLL_BCAST, "binomial") : coll_algo_find(COLL_BCAST, "vandegeijn");
 }
 
 struct coll_phase_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
@@ -223,7 +218,7 @@ void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct c
 
 const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call)
 {
-	return call->commutative ? &coll_reduce_scatter_ring : &coll_reduce_scatter_pairwise;
+	return call->commutative ? coll_algo_find(COLL_REDUCE_SCATTER, "ring") : coll_algo_find(COLL_REDUCE_SCATTER, "pairwise");
 }
 
 struct coll_phase_end coll_emit_reduce_to_lanes(struct coll_build *b, const struct coll_clusters *c,

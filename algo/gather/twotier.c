@@ -7,9 +7,6 @@
 #include "algo/common/area.h"
 #include "algo/common/clusters.h"
 
-extern const struct coll_algo coll_gather_binomial;
-extern const struct coll_algo coll_gatherv_binomial;
-
 struct gather_tiers {
 	struct coll_clusters c;
 	const struct coll_call *call;
@@ -38,8 +35,8 @@ static u32 emit_inside(struct coll_build *b, const struct gather_tiers *t, u32 h
 	};
 
 	inside.in_place = call->in_place && t->direct;
-	return coll_emit_phase(b, call->collective == COLL_GATHERV ? &coll_gatherv_binomial :
-							       &coll_gather_binomial,
+	return coll_emit_phase(b, call->collective == COLL_GATHERV ? coll_algo_find(COLL_GATHERV, "binomial") :
+							       coll_algo_find(COLL_GATHER, "binomial"),
 			       &inside, &part).ready;
 }
 
@@ -117,7 +114,7 @@ static double gather_twotier_cost(const struct coll_call *call, const struct col
 	inside.cluster = NULL;
 	inside.ranks = p;
 	inside.root = 0;
-	return coll_gather_binomial.cost(&inside, tuning, m) + coll_across_alpha(call, m) +
+	return coll_algo_find(COLL_GATHER, "binomial")->cost(&inside, tuning, m) + coll_across_alpha(call, m) +
 	       coll_across_cost(call, &one, m, n * (1 - p / call->ranks)) + n * m->gamma;
 }
 

@@ -13,8 +13,6 @@
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
 
-extern const struct coll_algo coll_reduce_binomial;
-
 /* The root gets the parts of its cluster's other gateways. */
 static void emit_collect(struct coll_build *b, const struct coll_clusters *c,
 			 const struct coll_call *vector, u64 offset, u32 unread)
@@ -58,7 +56,7 @@ static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
 	if (!root && c->mine == home)
 		part.out = coll_emit_scratch(b, call_bytes(&call));
-	across = coll_emit_phase(b, &coll_reduce_binomial, &call, &part);
+	across = coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "binomial"), &call, &part);
 	if (!root && c->mine == home) {
 		coll_emit_after(b, across.ready);
 		coll_emit_send(b, vector->root, part.out, call_bytes(&call));

@@ -7,9 +7,6 @@
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
 
-extern const struct coll_algo coll_reduce_binomial;
-extern const struct coll_algo coll_reduce_rabenseifner;
-
 static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
@@ -28,7 +25,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 
 	tier.in_place = false;
 	tier.root = head;
-	inside = coll_emit_phase(b, &coll_reduce_rabenseifner, &tier, &part);
+	inside = coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "rabenseifner"), &tier, &part);
 	if (c.index != head)
 		return;
 	tier = call_across(&c, call, COLL_REDUCE);
@@ -39,7 +36,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 	part.in = part.out;
 	part.out = COLL_ADDRESS(COLL_OUT, 0);
 	part.after = part.recv_after = emit_both(b, inside.ready, inside.sent);
-	coll_emit_phase(b, &coll_reduce_binomial, &tier, &part);
+	coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "binomial"), &tier, &part);
 }
 
 static double reduce_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
@@ -54,7 +51,7 @@ static double reduce_twotier_cost(const struct coll_call *call, const struct col
 	inside.cluster = NULL;
 	inside.ranks = coll_clusters_largest(call);
 	inside.root = 0;
-	return coll_reduce_rabenseifner.cost(&inside, tuning, m) +
+	return coll_algo_find(COLL_REDUCE, "rabenseifner")->cost(&inside, tuning, m) +
 	       rounds * (coll_across_alpha(call, m) +
 			 coll_across_cost(call, &one, m, call_bytes(call)) +
 			 call_bytes(call) * m->gamma);

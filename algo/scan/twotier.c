@@ -8,9 +8,6 @@
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
 
-extern const struct coll_algo coll_exscan_doubling;
-extern const struct coll_algo coll_scan_doubling;
-
 struct scan_tiers {
 	struct coll_clusters c;
 	const struct coll_call *call;
@@ -45,7 +42,7 @@ static void emit_inside(struct coll_build *b, struct scan_tiers *t)
 	};
 
 	call.in_place = false;
-	t->inside = coll_emit_phase(b, exscan ? &coll_exscan_doubling : &coll_scan_doubling, &call,
+	t->inside = coll_emit_phase(b, exscan ? coll_algo_find(COLL_EXSCAN, "doubling") : coll_algo_find(COLL_SCAN, "doubling"), &call,
 				    &part);
 	t->has_mine = !exscan || t->c.index;
 	t->total = t->mine;
@@ -75,7 +72,7 @@ static u32 emit_across(struct coll_build *b, const struct scan_tiers *t)
 	struct coll_phase_end end;
 
 	call.in_place = false;
-	end = coll_emit_phase(b, &coll_exscan_doubling, &call, &part);
+	end = coll_emit_phase(b, coll_algo_find(COLL_EXSCAN, "doubling"), &call, &part);
 	return emit_both(b, end.ready, end.sent);	/* `total` may be my input */
 }
 
@@ -143,7 +140,7 @@ static double scan_twotier_cost(const struct coll_call *call, const struct coll_
 	inside.cluster = NULL;
 	inside.root = 0;
 	inside.ranks = coll_clusters_largest(call);
-	return coll_exscan_doubling.cost(&inside, tuning, m) +
+	return coll_algo_find(COLL_EXSCAN, "doubling")->cost(&inside, tuning, m) +
 	       rounds * (coll_across_alpha(call, m) + coll_across_cost(call, &one, m, n) +
 			 n * m->gamma) +
 	       (coll_clusters_count(call) > 1 ? coll_bcast_inside(&inside)->cost(&inside, tuning, m)

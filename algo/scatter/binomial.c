@@ -10,8 +10,6 @@
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"
 
-extern const struct coll_algo coll_gather_binomial;
-
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
 	const struct coll_area area = coll_emit_area(b, call, COLL_IN, 0);
@@ -104,7 +102,7 @@ static void scatter_binomial_emit(struct coll_build *b, const struct coll_call *
 static double scatter_binomial_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				    const struct coll_machine *m)
 {
-	return coll_gather_binomial.cost(call, tuning, m);
+	return coll_algo_find(COLL_GATHER, "binomial")->cost(call, tuning, m);
 }
 
 const struct coll_algo coll_scatter_binomial = {

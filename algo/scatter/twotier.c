@@ -7,10 +7,6 @@
 #include "algo/common/area.h"
 #include "algo/common/clusters.h"
 
-extern const struct coll_algo coll_gather_twotier;
-extern const struct coll_algo coll_scatter_binomial;
-extern const struct coll_algo coll_scatterv_binomial;
-
 struct scatter_tiers {
 	struct coll_clusters c;
 	const struct coll_call *call;
@@ -70,7 +66,7 @@ static void emit_inside(struct coll_build *b, const struct scatter_tiers *t, u32
 		.recv_after = COLL_NONE,
 	};
 
-	coll_emit_phase(b, v ? &coll_scatterv_binomial : &coll_scatter_binomial, &inside, &part);
+	coll_emit_phase(b, v ? coll_algo_find(COLL_SCATTERV, "binomial") : coll_algo_find(COLL_SCATTER, "binomial"), &inside, &part);
 }
 
 static void scatter_twotier_emit(struct coll_build *b, const struct coll_call *call,
@@ -108,7 +104,7 @@ static void scatter_twotier_emit(struct coll_build *b, const struct coll_call *c
 static double scatter_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				   const struct coll_machine *m)
 {
-	return coll_gather_twotier.cost(call, tuning, m);
+	return coll_algo_find(COLL_GATHER, "twotier")->cost(call, tuning, m);
 }
 
 const struct coll_algo coll_scatter_twotier = {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 enum { WAN_STREAMS_MAX = 16 };
 

@@ -3,7 +3,7 @@
 #ifndef COLL_PLANNED_H
 #define COLL_PLANNED_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "libcoll/link/link.h"
 #include "core/step.h"
 

@@ -22,7 +22,7 @@
 #ifndef COLL_TESTS_INTERPRET_H
 #define COLL_TESTS_INTERPRET_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 /* Does what the op, a reduce, says; op->type, op->reduction and op->bytes are set. */
 typedef void interpret_reduce(const struct coll_op *op, void *result, const void *left,

@@ -5,7 +5,7 @@
 #ifndef TESTS_SCHEDULES_H
 #define TESTS_SCHEDULES_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "core/check.h"
 #include "core/step.h"
 

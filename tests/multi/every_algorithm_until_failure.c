@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "tests/lib/loops.h"
 #include "tests/lib/rank.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "tests/lib/rank.h"
 #include "tests/lib/reference.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "algo/common/ranks.h"
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "core/match.h"
 #include "tests/lib/interpret.h"
 

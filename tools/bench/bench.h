@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "libcoll/coll.h"
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 enum {
 	BENCH_ALGOS_MAX = 16,

@@ -9,7 +9,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 /* What the messages begin with: "coll" or "collnoise"; command_run() sets it. */
 extern const char *argument_program;

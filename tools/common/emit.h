@@ -3,7 +3,7 @@
 #ifndef COLL_TOOLS_EMIT_H
 #define COLL_TOOLS_EMIT_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 
 /*
  * Equal blocks of call->count, one after the other, where the collective takes counts.

@@ -9,7 +9,7 @@
 #ifndef COLL_SIM_FLIT_H
 #define COLL_SIM_FLIT_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "flit/sweep.h"
 
 enum { FLIT_VALUES_MAX = 256, FLIT_SEEDS_MAX = 1000 };

@@ -3,7 +3,7 @@
 #ifndef COLL_NOISE_RATES_H
 #define COLL_NOISE_RATES_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "node/capture.h"
 
 /*

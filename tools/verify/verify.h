@@ -17,7 +17,7 @@
 #ifndef COLL_VERIFY_H
 #define COLL_VERIFY_H
 
-#include "algo/algo.h"
+#include "algo/common/algo.h"
 #include "core/step.h"
 #include "tools/common/arena.h"
 #include "symbol.h"

@@ -200,7 +200,11 @@ extern const char *const coll_collective_names[COLL_COLLECTIVES];
 /* The algorithm of this name, or NULL. */
 const struct coll_algo *coll_algo_find(enum coll_collective collective, const char *name);
 
-/* Why this algorithm cannot serve this call; NULL: it can. */
+/* Why this algorithm cannot serve this call, circuits aside; NULL: it can. */
+const char *coll_algo_refuses_plain(const struct coll_algo *algo, const struct coll_call *call,
+				    const struct coll_tuning *tuning);
+
+/* The same with the circuits that `tuning` or the call asks for. */
 const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_call *call,
 			      const struct coll_tuning *tuning);
 
@@ -238,6 +242,11 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 			    const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /* --- emit.c -------------------------------------------------------------- */
+
+/* As coll_algo_emit(), of a tuning in which `ports` is but a hint. */
+int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_tuning *tuning, void *memory, u64 bytes,
+			 struct coll_schedule **schedule);
 
 /*
  * Emits and finishes: checks `refuses`, states buffers and reduction, calls

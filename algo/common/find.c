@@ -3,7 +3,7 @@
  * Algorithms by name, and whether one can serve a call. The list itself, coll_algos[], is
  * generated from the algorithms' files by list.awk.
  */
-#include "algo/circuits/circuits.h"
+#include "algo.h"
 
 const char *const coll_collective_names[COLL_COLLECTIVES] = {
 	[COLL_BARRIER] = "barrier",
@@ -41,8 +41,8 @@ const struct coll_algo *coll_algo_find(enum coll_collective collective, const ch
 	return NULL;
 }
 
-const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_call *call,
-			      const struct coll_tuning *tuning)
+const char *coll_algo_refuses_plain(const struct coll_algo *algo, const struct coll_call *call,
+				    const struct coll_tuning *tuning)
 {
 	if (!algo->ordered && !call->commutative)
 		return "it does not keep rank order, and the operation does not commute";
@@ -50,7 +50,5 @@ const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_ca
 		return "it needs a power of two of ranks";
 	if (algo->needs_counts && !call->counts)
 		return "it needs the counts of all ranks on every rank";
-	if (algo->refuses && algo->refuses(call, tuning))
-		return algo->refuses(call, tuning);
-	return coll_circuits_refuse(algo, call, tuning);
+	return algo->refuses ? algo->refuses(call, tuning) : NULL;
 }
