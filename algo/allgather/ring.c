@@ -9,16 +9,16 @@
 #include "algo/circuits/rings.h"
 
 /* Part `ring` of `rings` of a rank's block: its offset in OUT, or in the block. */
-struct piece {
+struct ring_piece {
 	u64 offset, bytes;
 };
 
-static struct piece piece_of(const struct coll_call *call, u32 rank, u32 rings, u32 ring)
+static struct ring_piece piece_of(const struct coll_call *call, u32 rank, u32 rings, u32 ring)
 {
 	struct coll_call block = *call;
 
 	block.count = block_bytes(call, rank) / call->element;
-	return (struct piece){ part_offset(&block, rings, ring), part_bytes(&block, rings, ring) };
+	return (struct ring_piece){ part_offset(&block, rings, ring), part_bytes(&block, rings, ring) };
 }
 
 static void emit_ring(struct coll_build *b, const struct coll_call *call,
@@ -27,7 +27,7 @@ static void emit_ring(struct coll_build *b, const struct coll_call *call,
 	const u32 p = call->ranks, stride = rings->stride[ring];
 	const u32 above = ring_up(call->rank, stride, 1, p);
 	const u32 below = ring_down(call->rank, stride, 1, p);
-	struct piece piece = piece_of(call, call->rank, rings->count, ring);
+	struct ring_piece piece = piece_of(call, call->rank, rings->count, ring);
 	u64 place = call_block(call) + piece.offset;
 	u32 received = COLL_NONE, step;
 

@@ -16,12 +16,12 @@
 enum { CLIENTS_MAX = 4096, SEND_BYTES = 8 << 20, READ_MESSAGES = 8 };
 
 struct circuit_clients {
-	struct circuit_client *first;
+	struct circuit_peer *first;
 	int listener, epoll;
 };
 
-struct circuit_client {
-	struct circuit_client *next;
+struct circuit_peer {
+	struct circuit_peer *next;
 	int fd;
 	u32 holder, node;	/* COLL_CIRCUIT_NONE: before its HELLO */
 	bool watches, broken;
@@ -32,7 +32,7 @@ struct circuit_client {
 /* ---- sending -------------------------------------------------------------- */
 
 /* A client that does not read is disconnected: colld never blocks. */
-static void client_send(struct circuit_client *client, struct coll_circuit_message *message)
+static void client_send(struct circuit_peer *client, struct coll_circuit_message *message)
 {
 	message->magic = COLL_CIRCUIT_MAGIC;
 	message->version = COLL_CIRCUIT_VERSION;
@@ -43,7 +43,7 @@ static void client_send(struct circuit_client *client, struct coll_circuit_messa
 	}
 }
 
-static void client_answer(struct circuit_manager *manager, struct circuit_client *client,
+static void client_answer(struct circuit_manager *manager, struct circuit_peer *client,
 				  u64 cookie, int error, const char *text)
 {
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_MSG_ANSWER, .cookie = cookie,
@@ -88,7 +88,7 @@ static void client_put_circuit(const struct circuit_manager *manager, u32 number
 void circuit_clients_changed(struct circuit_manager *manager, u32 circuit)
 {
 	struct coll_circuit_message message;
-	struct circuit_client *client;
+	struct circuit_peer *client;
 
 	for (client = manager->clients->first; client; client = client->next)
 		if (client->watches) {
@@ -111,7 +111,7 @@ static const char *why_ended(int error)
 	}
 }
 
-void circuit_client_notify(struct circuit_manager *manager, struct circuit_client *client,
+void circuit_client_notify(struct circuit_manager *manager, struct circuit_peer *client,
 			   const struct coll_circuit_notification *notification)
 {
 	static const u16 kinds[] = {
@@ -136,7 +136,7 @@ void circuit_client_notify(struct circuit_manager *manager, struct circuit_clien
 
 /* ---- requests ------------------------------------------------------------- */
 
-static void client_hello(struct circuit_manager *manager, struct circuit_client *client,
+static void client_hello(struct circuit_manager *manager, struct circuit_peer *client,
 				 const struct coll_circuit_message *m)
 {
 	if (client->holder != COLL_CIRCUIT_NONE || !m->hello.holder[0]) {
@@ -162,7 +162,7 @@ static void client_hello(struct circuit_manager *manager, struct circuit_client 
 }
 
 static u32 client_find_lease(const struct circuit_manager *manager,
-			     const struct circuit_client *client, u64 cookie)
+			     const struct circuit_peer *client, u64 cookie)
 {
 	u32 i;
 
@@ -173,7 +173,7 @@ static u32 client_find_lease(const struct circuit_manager *manager,
 }
 
 /* A standing request belongs to the operator, not to the client. */
-static void client_stand(struct circuit_manager *manager, struct circuit_client *client,
+static void client_stand(struct circuit_manager *manager, struct circuit_peer *client,
 			  const struct coll_circuit_message *m)
 {
 	const u32 node = circuit_setup_node(&manager->setup, m->request.node),
@@ -193,7 +193,7 @@ static void client_stand(struct circuit_manager *manager, struct circuit_client 
 					       : "");
 }
 
-static void client_release_standing(struct circuit_manager *manager, struct circuit_client *client,
+static void client_release_standing(struct circuit_manager *manager, struct circuit_peer *client,
 			     const struct coll_circuit_message *m)
 {
 	const u32 node = circuit_setup_node(&manager->setup, m->pair.node),
@@ -212,7 +212,7 @@ static void client_release_standing(struct circuit_manager *manager, struct circ
 			      released ? "" : "the operator has not asked for this circuit");
 }
 
-static void client_request(struct circuit_manager *manager, struct circuit_client *client,
+static void client_request(struct circuit_manager *manager, struct circuit_peer *client,
 				const struct coll_circuit_message *m)
 {
 	const u32 peer = circuit_setup_node(&manager->setup, m->request.peer);
@@ -246,7 +246,7 @@ static void client_request(struct circuit_manager *manager, struct circuit_clien
 				      error ? "too many requests" : "");
 }
 
-static void client_release(struct circuit_manager *manager, struct circuit_client *client,
+static void client_release(struct circuit_manager *manager, struct circuit_peer *client,
 				   u64 cookie)
 {
 	const u32 lease = client_find_lease(manager, client, cookie);
@@ -256,7 +256,7 @@ static void client_release(struct circuit_manager *manager, struct circuit_clien
 	circuit_manager_release(manager, lease);
 }
 
-static void client_show(struct circuit_manager *manager, struct circuit_client *client)
+static void client_show(struct circuit_manager *manager, struct circuit_peer *client)
 {
 	struct coll_circuit_message m;
 	u32 i;
@@ -305,7 +305,7 @@ static void client_show(struct circuit_manager *manager, struct circuit_client *
 	client_send(client, &m);
 }
 
-static void client_set_ports(struct circuit_manager *manager, struct circuit_client *client,
+static void client_set_ports(struct circuit_manager *manager, struct circuit_peer *client,
 		      const struct coll_circuit_message *m)
 {
 	const u32 node = circuit_setup_node(&manager->setup, m->node.name);
@@ -325,7 +325,7 @@ static void client_set_ports(struct circuit_manager *manager, struct circuit_cli
 	client_answer(manager, client, m->cookie, 0, "");
 }
 
-static void client_drain(struct circuit_manager *manager, struct circuit_client *client,
+static void client_drain(struct circuit_manager *manager, struct circuit_peer *client,
 				 const struct coll_circuit_message *m)
 {
 	const u32 node = circuit_setup_node(&manager->setup, m->pair.node);
@@ -350,7 +350,7 @@ static void client_drain(struct circuit_manager *manager, struct circuit_client 
 }
 
 /* Root, and the user that colld runs as, may change what others have. */
-static bool client_may_manage(const struct circuit_client *client)
+static bool client_may_manage(const struct circuit_peer *client)
 {
 	struct ucred who = { .uid = ~0u };
 	socklen_t bytes = sizeof(who);
@@ -392,7 +392,7 @@ static bool client_needs_root(const struct coll_circuit_message *m)
 	}
 }
 
-static void client_take(struct circuit_manager *manager, struct circuit_client *client,
+static void client_take(struct circuit_manager *manager, struct circuit_peer *client,
 				struct coll_circuit_message *m)
 {
 	client_end_names(m);
@@ -445,9 +445,9 @@ static void client_take(struct circuit_manager *manager, struct circuit_client *
 
 /* ---- connections ---------------------------------------------------------- */
 
-static void client_disconnect(struct circuit_manager *manager, struct circuit_client *client)
+static void client_disconnect(struct circuit_manager *manager, struct circuit_peer *client)
 {
-	struct circuit_client **slot = &manager->clients->first;
+	struct circuit_peer **slot = &manager->clients->first;
 	u32 i;
 
 	for (i = 0; i < manager->core.leased; i++)
@@ -462,7 +462,7 @@ static void client_disconnect(struct circuit_manager *manager, struct circuit_cl
 	free(client);
 }
 
-void circuit_client_read(struct circuit_manager *manager, struct circuit_client *client)
+void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client)
 {
 	u8 *from = (u8 *)client->message;
 	const ssize_t got = recv(client->fd, from + client->got,
@@ -493,7 +493,7 @@ void circuit_clients_accept(struct circuit_manager *manager)
 {
 	struct circuit_clients *clients = manager->clients;
 	const int fd = accept4(clients->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct circuit_client *client, *other;
+	struct circuit_peer *client, *other;
 	const int bytes = SEND_BYTES;
 	struct epoll_event event = { .events = EPOLLIN };
 	u32 count = 0;
@@ -569,7 +569,7 @@ void circuit_clients_close(struct circuit_manager *manager)
 	if (!clients)
 		return;
 	while (clients->first) {
-		struct circuit_client *client = clients->first;
+		struct circuit_peer *client = clients->first;
 
 		clients->first = client->next;
 		close(client->fd);

@@ -10,11 +10,11 @@ int circuit_clients_open(struct circuit_manager *manager, int epoll);
 int circuit_clients_fd(const struct circuit_manager *manager);	/* readable: a connection */
 void circuit_clients_accept(struct circuit_manager *manager);
 /* When its connection is readable; may free the client. */
-void circuit_client_read(struct circuit_manager *manager, struct circuit_client *client);
+void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client);
 void circuit_clients_close(struct circuit_manager *manager);
 
 /* For struct circuit_listener. */
-void circuit_client_notify(struct circuit_manager *manager, struct circuit_client *client,
+void circuit_client_notify(struct circuit_manager *manager, struct circuit_peer *client,
 			   const struct coll_circuit_notification *notification);
 void circuit_clients_changed(struct circuit_manager *manager, u32 circuit);
 

@@ -17,14 +17,14 @@ enum {
 };
 
 struct circuit_manager;
-struct circuit_client;
+struct circuit_peer;
 struct circuit_clients;
 struct circuit_kernel;
 
 /* News of the manager, upwards. */
 struct circuit_listener {
 	/* Of a lease of the client; of a lease of the kernel's traffic. */
-	void (*client_notified)(struct circuit_manager *manager, struct circuit_client *client,
+	void (*client_notified)(struct circuit_manager *manager, struct circuit_peer *client,
 				const struct coll_circuit_notification *notification);
 	void (*kernel_notified)(struct circuit_manager *manager,
 				const struct coll_circuit_notification *notification);
@@ -35,7 +35,7 @@ struct circuit_listener {
 /* The requester of a lease: it is notified. */
 struct circuit_owner {
 	enum { CIRCUIT_OWNER_NONE, CIRCUIT_OWNER_CLIENT, CIRCUIT_OWNER_KERNEL } kind;
-	struct circuit_client *client;	/* CLIENT only */
+	struct circuit_peer *client;	/* CLIENT only */
 };
 
 struct circuit_job {		/* a holder: all clients that gave this name */

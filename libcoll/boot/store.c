@@ -44,7 +44,7 @@ struct connection {
 };
 
 /* One rank's comings and goings. */
-struct member {
+struct store_member {
 	uint32_t joins, leaves;		/* leaves: those with a good-bye */
 	uint32_t present;		/* connections now */
 	uint32_t process;		/* whose they are */
@@ -55,7 +55,7 @@ struct coll_store {
 	int ranks;
 	char job[STORE_JOB_BYTES];
 	uint8_t secret[COLL_SECRET_BYTES];
-	struct member *member;
+	struct store_member *member;
 	struct connection **connection;	/* oldest first */
 	int connections, room;
 	uint64_t pause_until;		/* not accepting; 0: accepting */
@@ -235,7 +235,7 @@ static void answer_all(struct coll_store *store)
 static int hello_status(const struct coll_store *store, const struct store_hello *hello)
 {
 	uint32_t rank = le32toh(hello->rank);
-	const struct member *member;
+	const struct store_member *member;
 
 	if (le32toh(hello->ranks) != (uint32_t)store->ranks || rank >= (uint32_t)store->ranks)
 		return -EPROTO;
@@ -246,7 +246,7 @@ static int hello_status(const struct coll_store *store, const struct store_hello
 static void become_member(struct coll_store *store, struct connection *c, uint32_t rank,
 			  uint32_t process)
 {
-	struct member *member = &store->member[rank];
+	struct store_member *member = &store->member[rank];
 
 	c->rank = rank;
 	c->stay = member->joins++;
@@ -728,7 +728,7 @@ bool coll_store_here(const struct coll_store *store, int rank)
 
 bool coll_store_left(const struct coll_store *store, int rank)
 {
-	const struct member *member = &store->member[rank];
+	const struct store_member *member = &store->member[rank];
 
 	return member->joins && !member->present && member->leaves == member->joins;
 }

@@ -62,16 +62,16 @@ uint64_t coll_inject_plan_busy(struct inject_plan *plan, uint64_t now)
 
 /* ---- specifications ----------------------------------------------------------- */
 
-struct reading {
+struct inject_reading {
 	const char *spec;		/* as the user wrote it */
 	char *why;
 	size_t bytes;
 };
 
-static int inject_refuse(const struct reading *reading, const char *format, ...)
+static int inject_refuse(const struct inject_reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int inject_refuse(const struct reading *reading, const char *format, ...)
+static int inject_refuse(const struct inject_reading *reading, const char *format, ...)
 {
 	int n = snprintf(reading->why, reading->bytes, "inject '%s': ", reading->spec);
 	va_list arguments;
@@ -195,7 +195,7 @@ static bool noise_key(const char *name, size_t length)
 	return false;
 }
 
-static int refuse_key(const struct reading *reading, const struct form *form, const char *name,
+static int refuse_key(const struct inject_reading *reading, const struct form *form, const char *name,
 		      int length)
 {
 	char valid[200];
@@ -209,7 +209,7 @@ static int refuse_key(const struct reading *reading, const struct form *form, co
 }
 
 /* One "key=value" of the form's own; *seen gets its bit. */
-static int read_pair(const struct reading *reading, const struct form *form,
+static int read_pair(const struct inject_reading *reading, const struct form *form,
 		     struct inject_spec *spec, const char *pair, unsigned int *seen)
 {
 	size_t length = strcspn(pair, "=");
@@ -226,7 +226,7 @@ static int read_pair(const struct reading *reading, const struct form *form,
 }
 
 /* "periodic:period=10ms,how=spin": what is not the form's own is the model's. */
-static int read_noise(const struct reading *reading, const struct form *form,
+static int read_noise(const struct inject_reading *reading, const struct form *form,
 		      struct inject_spec *spec, char *text, uint64_t seed)
 {
 	struct coll_text_error wrong;
@@ -269,7 +269,7 @@ static const struct form *find_form(const char *text, size_t *length)
 }
 
 /* "os:poisson:rate=100,duration=1ms"; `text` is cut up. */
-static int read_spec(const struct reading *reading, struct inject_spec *spec, char *text,
+static int read_spec(const struct inject_reading *reading, struct inject_spec *spec, char *text,
 		     uint64_t seed)
 {
 	size_t length;
@@ -298,7 +298,7 @@ static int read_spec(const struct reading *reading, struct inject_spec *spec, ch
 
 static int read_item(struct inject_config *config, const char *item, char *why, size_t bytes)
 {
-	const struct reading reading = { item, why, bytes };
+	const struct inject_reading reading = { item, why, bytes };
 	uint64_t seed = config->seed + ((uint64_t)config->count << 32);
 	char *copy;
 	int error;
@@ -315,7 +315,7 @@ static int read_item(struct inject_config *config, const char *item, char *why, 
 
 static int read_seed(struct inject_config *config, const char *item, char *why, size_t bytes)
 {
-	const struct reading reading = { item, why, bytes };
+	const struct inject_reading reading = { item, why, bytes };
 
 	return read_whole(item + strlen("seed="), &config->seed) ?
 		       0 :

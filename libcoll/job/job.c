@@ -109,7 +109,7 @@ static void assume_loopback(struct coll_context *context)
  * the machine, though nodes and environments may differ. Comes after
  * coll_listen(), so that one fence serves the addresses too.
  */
-struct shared {
+struct job_shared {
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
 	char wan[sizeof(((struct coll_options *)0)->wan)];
@@ -120,7 +120,7 @@ static int share_machine(struct coll_context *context, bool *one_node)
 {
 	struct coll_options *options = &context->options;
 	uint64_t deadline = coll_now() + options->deadline_ns;
-	struct shared shared = { .machine = options->machine };
+	struct job_shared shared = { .machine = options->machine };
 	size_t bytes = sizeof(shared);
 	int error = 0;
 

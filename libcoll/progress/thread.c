@@ -36,7 +36,7 @@ enum {
 };
 
 /* Something to do for the application, which waits for it. */
-struct task {
+struct thread_task {
 	void (*function)(void *);
 	void *argument;
 	bool done;
@@ -45,7 +45,7 @@ struct task {
 /* One of the two. */
 struct handle {
 	struct coll_run *run;
-	struct task *task;
+	struct thread_task *task;
 };
 
 struct threaded {
@@ -59,7 +59,7 @@ struct threaded {
 	pthread_cond_t room, done;
 	struct handle ring[HANDLES];
 	uint32_t head, count;
-	struct task *urgent;
+	struct thread_task *urgent;
 	bool parked;			/* the application owns the context */
 	pthread_cond_t unparked;
 	bool opened;
@@ -173,7 +173,7 @@ static bool next_handle(struct threaded *t, struct handle *handle)
 	return any;
 }
 
-static void task_do(struct threaded *t, struct task *task)
+static void task_do(struct threaded *t, struct thread_task *task)
 {
 	task->function(task->argument);
 	pthread_mutex_lock(&t->lock);
@@ -378,7 +378,7 @@ static void threaded_call(struct coll_context *context, void (*function)(void *)
 			  bool urgent)
 {
 	struct threaded *t = threaded_of(context);
-	struct task task = { function, argument, false };
+	struct thread_task task = { function, argument, false };
 
 	if (urgent) {
 		pthread_mutex_lock(&t->lock);

@@ -73,7 +73,7 @@ void coll_wan_settle(struct coll_context *context)
 
 /* ---- measuring ------------------------------------------------------------ */
 
-struct measure {
+struct wan_measure {
 	struct coll_group *all;
 	uint8_t *data;
 	struct coll_wan *found;
@@ -86,7 +86,7 @@ static double seconds_now(void)
 
 /* How long so many bytes and an answer take, by the clock of the pair's first, who may have
  * left the barrier first or last; nobody else waits for it. The most that any pair says. */
-static int time_pair(const struct measure *m, struct coll_group *pair, size_t bytes,
+static int time_pair(const struct wan_measure *m, struct coll_group *pair, size_t bytes,
 		     double *seconds)
 {
 	int error = coll_barrier(m->all);
@@ -108,7 +108,7 @@ static int time_pair(const struct measure *m, struct coll_group *pair, size_t by
 }
 
 /* Seconds of a message of one byte. */
-static int time_message(const struct measure *m, struct coll_group *pair, double *alpha)
+static int time_message(const struct wan_measure *m, struct coll_group *pair, double *alpha)
 {
 	double seconds, best = 1e9;
 	int i, error = 0;
@@ -122,7 +122,7 @@ static int time_message(const struct measure *m, struct coll_group *pair, double
 }
 
 /* Bytes per second of one pair among all. */
-static int time_bytes(const struct measure *m, struct coll_group *pair, double alpha, double *rate)
+static int time_bytes(const struct wan_measure *m, struct coll_group *pair, double alpha, double *rate)
 {
 	double seconds;
 	size_t bytes;
@@ -160,7 +160,7 @@ static int size_of(const struct coll_group *group, uint32_t cluster)
 	return size;
 }
 
-static int measure_near(const struct measure *m)
+static int measure_near(const struct wan_measure *m)
 {
 	const uint32_t cluster = size_of(m->all, 0) > 1 ? 0 : 1;
 	const int me = coll_rank(m->all);
@@ -185,7 +185,7 @@ static int measure_near(const struct measure *m)
 }
 
 /* `links` pairs across at once: what a message takes (*alpha), or what they carry. */
-static int measure_far(const struct measure *m, uint32_t links, double *alpha)
+static int measure_far(const struct wan_measure *m, uint32_t links, double *alpha)
 {
 	struct coll_wan *found = m->found;
 	const int me = coll_rank(m->all);
@@ -264,7 +264,7 @@ static void wan_take(struct coll_machine *machine, const struct coll_wan *found)
 	}
 }
 
-static int wan_measure(struct coll_context *context, const struct measure *m)
+static int wan_measure(struct coll_context *context, const struct wan_measure *m)
 {
 	const int here = size_of(m->all, 0), there = size_of(m->all, 1);
 	const uint32_t least = here < there ? here : there;
@@ -297,7 +297,7 @@ bool coll_wan_is_measured(const struct coll_context *context)
 int coll_wan_measure(struct coll_context *context)
 {
 	struct coll_group *world = context->world;
-	struct measure m = { .data = malloc(BYTES_MAX), .found = &context->wan };
+	struct wan_measure m = { .data = malloc(BYTES_MAX), .found = &context->wan };
 	int error = m.data ? coll_group_to_measure(world, ~world->id - 1, &m.all) : -ENOMEM;
 
 	if (!error) {

@@ -37,7 +37,7 @@ struct probe {
 };
 
 /* What the receiver found, in memory that the lab sees. */
-struct found {
+struct lab_found {
 	double delay[SINGLE];
 	uint32_t singles, many, offered;
 	uint64_t first, last;
@@ -45,7 +45,7 @@ struct found {
 	bool done;
 };
 
-static struct found *found;
+static struct lab_found *found;
 
 static double check_seconds(void)
 {

@@ -39,14 +39,14 @@
 #define DRAIN_NS (2 * COLL_SECOND)
 
 /* What the launcher, the guard and the ranks before exec have in common. */
-struct shared {
+struct launch_shared {
 	int exec_error;
 	pid_t group[];		/* by child; 0: none */
 };
 
 struct job {
 	const struct launch *launch;
-	struct shared *shared;
+	struct launch_shared *shared;
 	size_t shared_bytes;
 	struct coll_store *store;
 	int children;			/* ranks, or hosts */

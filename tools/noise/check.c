@@ -21,7 +21,7 @@ enum level {
 	LEVEL_FACT,		/* neither */
 };
 
-struct finding {
+struct check_finding {
 	enum level level;
 	const char *what;
 	char value[VALUE];
@@ -30,7 +30,7 @@ struct finding {
 
 struct check {
 	struct noise_cpus cpus;		/* the application's */
-	struct finding finding[FINDINGS_MAX];
+	struct check_finding finding[FINDINGS_MAX];
 	u32 findings;
 	bool json, strict;
 };
@@ -66,7 +66,7 @@ __attribute__((format(printf, 5, 6)))
 static void check_find(struct check *check, const char *what, bool good, const char *advice,
 		       const char *format, ...)
 {
-	struct finding *finding = &check->finding[check->findings];
+	struct check_finding *finding = &check->finding[check->findings];
 	va_list list;
 
 	if (check->findings == FINDINGS_MAX)
@@ -418,7 +418,7 @@ static void check_print(const struct check *check)
 
 	printf("the application's CPUs: %s\n\n", noise_cpus_list(&check->cpus, text, sizeof(text)));
 	for (i = 0; i < check->findings; i++) {
-		const struct finding *f = &check->finding[i];
+		const struct check_finding *f = &check->finding[i];
 
 		printf("%-7s %-34s %s\n", signs[f->level], f->what, f->value);
 		if (f->advice)
@@ -434,7 +434,7 @@ static void print_json(const struct check *check)
 	u32 i;
 
 	for (i = 0; i < check->findings; i++) {
-		const struct finding *f = &check->finding[i];
+		const struct check_finding *f = &check->finding[i];
 
 		json_array_append_new(list, json_pack("{ss ss ss ss*}", "what", f->what, "state",
 			names[f->level], "value", f->value, "advice", f->advice));

@@ -29,7 +29,7 @@ enum {
 	ROOM = 1 << 20,
 };
 
-struct inject {
+struct noise_injection {
 	const char *command;
 	bool replay, user, json, quiet, epoch_given;
 	const char *what;		/* the model or the file */
@@ -116,7 +116,7 @@ static const struct option options_known[] = {
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static bool read_phase(struct inject *inject)
+static bool read_phase(struct noise_injection *inject)
 {
 	static const char *const phases[] = { "same", "random" };
 
@@ -128,7 +128,7 @@ static bool read_phase(struct inject *inject)
 	return argument_word(inject->command, "--phase", optarg, phases, 2, &inject->phase);
 }
 
-static bool read_option(struct inject *inject, int key, char **argv)
+static bool read_option(struct noise_injection *inject, int key, char **argv)
 {
 	struct noise_injector_options *o = &inject->options;
 	const char *c = inject->command;
@@ -175,7 +175,7 @@ static bool read_option(struct inject *inject, int key, char **argv)
 	}
 }
 
-static bool inject_complete(struct inject *inject)
+static bool inject_complete(struct noise_injection *inject)
 {
 	inject->options.module = !inject->user;
 	inject->options.context = inject->context;
@@ -184,7 +184,7 @@ static bool inject_complete(struct inject *inject)
 	       !noise_cpus_affinity(0, &inject->options.cpus);
 }
 
-static bool read_options(int argc, char **argv, struct inject *inject)
+static bool read_options(int argc, char **argv, struct noise_injection *inject)
 {
 	int key;
 
@@ -210,7 +210,7 @@ static bool read_options(int argc, char **argv, struct inject *inject)
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 /* COMMAND_*. */
-static int plan_model(struct inject *inject)
+static int plan_model(struct noise_injection *inject)
 {
 	struct coll_text_error error;
 
@@ -241,7 +241,7 @@ static u32 fill_table(const struct noise_capture *capture, u32 index, struct col
 	return cpu->events;
 }
 
-static bool plan_cpu(struct inject *inject, u32 stream, struct coll_noise_span *table)
+static bool plan_cpu(struct noise_injection *inject, u32 stream, struct coll_noise_span *table)
 {
 	const u32 index = stream % inject->capture.head.cpus;
 	struct coll_noise_model *model = &inject->model[stream];
@@ -266,7 +266,7 @@ static bool plan_cpu(struct inject *inject, u32 stream, struct coll_noise_span *
 	return false;
 }
 
-static int plan_file(struct inject *inject)
+static int plan_file(struct noise_injection *inject)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
 	const u32 cpus = noise_cpus_count(&inject->options.cpus);
@@ -295,7 +295,7 @@ static int plan_file(struct inject *inject)
 	return COMMAND_OK;
 }
 
-static bool share_is_allowed(const struct inject *inject)
+static bool share_is_allowed(const struct noise_injection *inject)
 {
 	u32 i;
 
@@ -375,7 +375,7 @@ static void print_tally(const struct noise_injector_cpu *cpu, const struct tally
 		       (unsigned long long)t->lost);
 }
 
-static json_t *tally_json(const struct inject *inject, const struct noise_injector_cpu *cpu,
+static json_t *tally_json(const struct noise_injection *inject, const struct noise_injector_cpu *cpu,
 			  const struct tally *t, double span)
 {
 	const struct coll_noise_plan *plan =
@@ -393,7 +393,7 @@ static json_t *tally_json(const struct inject *inject, const struct noise_inject
 			 noise_quantiles_json(&t->error));
 }
 
-static int inject_report(const struct inject *inject, const struct noise_injector *injector)
+static int inject_report(const struct noise_injection *inject, const struct noise_injector *injector)
 {
 	const double span = injector->until - injector->from;
 	json_t *cpus = json_array();
@@ -451,7 +451,7 @@ static int write_capture(const struct noise_injector *injector, FILE *to)
 	return status;
 }
 
-static int write_file(const struct inject *inject, const struct noise_injector *injector,
+static int write_file(const struct noise_injection *inject, const struct noise_injector *injector,
 		      const char *path, int (*write)(const struct noise_injector *, FILE *))
 {
 	FILE *to = fopen(path, "we");
@@ -475,7 +475,7 @@ static void inject_interrupt(int signal)
 	interrupted = 1;
 }
 
-static void wait_for_end(const struct inject *inject, struct noise_injector *injector)
+static void wait_for_end(const struct noise_injection *inject, struct noise_injector *injector)
 {
 	const bool progress = !inject->quiet && isatty(STDERR_FILENO);
 	const struct timespec glance = { .tv_nsec = 100 * NOISE_MS };
@@ -500,7 +500,7 @@ static void wait_for_end(const struct inject *inject, struct noise_injector *inj
 		injector->until = now;
 }
 
-static int inject_run(struct inject *inject)
+static int inject_run(struct noise_injection *inject)
 {
 	struct noise_injector injector;
 	struct noise_clock clock;
@@ -523,7 +523,7 @@ static int inject_run(struct inject *inject)
 	return status;
 }
 
-static int inject_command(int argc, char **argv, struct inject *inject)
+static int inject_command(int argc, char **argv, struct noise_injection *inject)
 {
 	int status;
 
@@ -546,14 +546,14 @@ static int inject_command(int argc, char **argv, struct inject *inject)
 
 int noise_inject(int argc, char **argv)
 {
-	struct inject inject = { .command = "inject" };
+	struct noise_injection inject = { .command = "inject" };
 
 	return inject_command(argc, argv, &inject);
 }
 
 int noise_replay(int argc, char **argv)
 {
-	struct inject inject = { .command = "replay", .replay = true };
+	struct noise_injection inject = { .command = "replay", .replay = true };
 
 	return inject_command(argc, argv, &inject);
 }

@@ -20,7 +20,7 @@ struct kind {
 	u32 times;
 };
 
-struct program {
+struct trace_program {
 	double cpu;		/* seconds */
 	struct kind kind[KINDS_MAX];
 	u32 kinds, ranks;
@@ -52,7 +52,7 @@ static int collective_of(const char *line)
 	return -1;
 }
 
-static bool add_call(struct program *p, enum coll_collective collective, u64 bytes)
+static bool add_call(struct trace_program *p, enum coll_collective collective, u64 bytes)
 {
 	u32 i;
 
@@ -68,7 +68,7 @@ static bool add_call(struct program *p, enum coll_collective collective, u64 byt
 	return true;
 }
 
-static bool read_line(struct program *p, const char *path, u32 number, const char *line)
+static bool read_line(struct trace_program *p, const char *path, u32 number, const char *line)
 {
 	const int collective = collective_of(line);
 
@@ -90,14 +90,14 @@ static bool read_line(struct program *p, const char *path, u32 number, const cha
 	       circuit_trace_wrong(path, number, "more than 32 kinds of collectives");
 }
 
-static bool read_program(const char *path, struct program *p)
+static bool read_program(const char *path, struct trace_program *p)
 {
 	FILE *file = fopen(path, "r");
 	char line[4096];
 	bool fine = true;
 	u32 number = 0;
 
-	*p = (struct program){ 0 };
+	*p = (struct trace_program){ 0 };
 	if (!file) {
 		fprintf(stderr, "coll sim circuit: %s: %s\n", path, strerror(errno));
 		return false;
@@ -128,7 +128,7 @@ static const char *paper_algo(enum coll_collective collective)
 }
 
 /* Seconds of all collectives; `best`: of the planner's choice, else of the paper's. */
-static bool run_program(const struct program *p, const struct circuit_network *n,
+static bool run_program(const struct trace_program *p, const struct circuit_network *n,
 			struct coll_tuning tuning, bool best, double *seconds)
 {
 	struct sim_outcome outcome;
@@ -171,7 +171,7 @@ bool circuit_replay(const char *path, const struct circuit_network *network, con
 {
 	struct circuit_network n = *network;
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
-	struct program program;
+	struct trace_program program;
 	double seconds;
 	u32 i;
 
