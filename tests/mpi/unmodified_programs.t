@@ -99,7 +99,7 @@ done
 case $mpis in
 *openmpi*mpich*)
 	said=$(LD_PRELOAD=$(realpath "$BUILD/mpi/openmpi/libcollmpi.so") \
-		"$BUILD/tests/mpi/mpich/threads" 2>&1)
+		"$BUILD/tests/mpi/mpich/thread_multiple" 2>&1)
 	like "the build for another MPI says so" "$said" "for another MPI than .*libmpich"
 	;;
 "") skip "unmodified MPI programs" "no MPI is installed" ;;
