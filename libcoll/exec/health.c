@@ -43,12 +43,19 @@ static void group_describe(struct coll_group *group, const char *reason)
 			 group->failed_rank, reason);
 }
 
+/* The one place where a group's state changes: OK -> FAILING -> FAILED. */
+static void group_set_state(struct coll_group *group, enum group_state state)
+{
+	coll_assert(state == group->state + 1);
+	group->state = state;
+}
+
 /* Nothing of the group moves any more, and its runs end. */
 static void group_failed(struct coll_group *group)
 {
 	uint32_t rank;
 
-	group->state = GROUP_FAILED;
+	group_set_state(group, GROUP_FAILED);
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank])
 			coll_link_close(group->links[rank]);
@@ -100,7 +107,7 @@ static uint64_t failing_time(const struct coll_group *group)
 
 /*
  * What a link has begun to send is finished first, since the news can only
- * follow it; the rest of its queue is dropped. The failed_rank is told as well: it may
+ * follow it; the rest of its queue is dropped. The failed rank is told as well: it may
  * live, with one connection cut, and would blame the first of us that closes.
  */
 void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, uint32_t reporter,
@@ -111,7 +118,7 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 
 	if (group->state != GROUP_OK)
 		return;
-	group->state = GROUP_FAILING;
+	group_set_state(group, GROUP_FAILING);
 	group->error = error;
 	group->failed_rank = failed_rank;
 	group->reporter = reporter;
@@ -159,7 +166,7 @@ void coll_health_lost(struct coll_link *link, int error, const char *reason)
 	struct coll_group *group = link->group;
 	const uint64_t grace = failing_time(group);
 
-	link->state = LINK_LOST;
+	coll_link_set_state(link, LINK_LOST);
 	coll_arbiter_look(link);
 	if (group->lost)
 		return;
@@ -302,11 +309,11 @@ static void health_farewell(struct coll_link *said, const struct coll_header *he
 	if (!said->number)
 		said->farewells = header->slot;
 	else if (said->state == LINK_UP)
-		said->state = LINK_LEFT;
+		coll_link_set_state(said, LINK_LEFT);
 	if (!link->farewell || coll_streams_talk(link))
 		return;
 	if (link->state == LINK_UP)
-		link->state = LINK_LEFT;
+		coll_link_set_state(link, LINK_LEFT);
 	coll_link_touch(link);
 	if (link->group->state == GROUP_OK && needed_from(link))
 		coll_group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,

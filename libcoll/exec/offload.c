@@ -467,7 +467,7 @@ static void offload_hear(struct coll_group *group)
 			offload_failed(group, -(int)header->hash, header->slot, header->run);
 		else if (header->kind == COLL_MESSAGE_BYE && group->links[got.rank] &&
 			 group->links[got.rank]->state == LINK_UP)
-			group->links[got.rank]->state = LINK_LEFT;
+			coll_link_set_state(group->links[got.rank], LINK_LEFT);
 	}
 }
 

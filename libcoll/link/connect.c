@@ -173,7 +173,7 @@ static int link_attach(struct coll_link *link, int fd, uint32_t streams)
 		link->socket.fd = -1;
 		return error;
 	}
-	link->state = LINK_UP;
+	coll_link_set_state(link, LINK_UP);
 	link->attached = true;
 	coll_arbiter_look(link->whole);
 	if (link->number) {
@@ -377,7 +377,7 @@ void coll_link_open(struct coll_link *link)
 
 	if (link->state != LINK_IDLE || link->rank < link->group->rank)
 		return;
-	link->state = LINK_CONNECTING;
+	coll_link_set_state(link, LINK_CONNECTING);
 	error = link_try_next(link);
 	if (error)
 		coll_link_lost(link, error);

@@ -7,6 +7,7 @@
 #include <linux/sockios.h>
 
 #include "core/match.h"
+#include "core/port.h"
 #include "arbiter.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
@@ -17,6 +18,23 @@
 static struct coll_link *link_of(const struct coll_socket *socket)
 {
 	return (struct coll_link *)socket;
+}
+
+#define TO(state) (1u << (state))
+
+static const uint8_t link_moves[] = {
+	[LINK_IDLE] = TO(LINK_CONNECTING) | TO(LINK_UP) | TO(LINK_LOST) | TO(LINK_CLOSED),
+	[LINK_CONNECTING] = TO(LINK_UP) | TO(LINK_LOST) | TO(LINK_CLOSED),
+	[LINK_UP] = TO(LINK_LEFT) | TO(LINK_LOST) | TO(LINK_CLOSED),
+	[LINK_LEFT] = TO(LINK_CLOSED),
+	[LINK_LOST] = TO(LINK_CLOSED),
+	[LINK_CLOSED] = 0,
+};
+
+void coll_link_set_state(struct coll_link *link, enum link_state state)
+{
+	coll_debug_assert(link_moves[link->state] & TO(state));
+	link->state = state;
 }
 
 void coll_link_touch(struct coll_link *link)
@@ -596,7 +614,7 @@ void coll_link_close(struct coll_link *link)
 	for (i = 0; i < link->streams; i++)
 		coll_link_close(&link->stream[i]);
 	coll_link_events(link->group)->closing(link);
-	link->state = LINK_CLOSED;
+	coll_link_set_state(link, LINK_CLOSED);
 	if (link->attached) {
 		shutdown(link->socket.fd, SHUT_RDWR);
 		link->group->context->engine.ops->detach(&link->socket);

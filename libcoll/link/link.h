@@ -144,6 +144,16 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 	return cluster && cluster[link->rank] != cluster[link->group->rank];
 }
 
+/*
+ * The one place where a link's state changes. Allowed:
+ *
+ *	IDLE -> CONNECTING, UP, LOST, CLOSED
+ *	CONNECTING -> UP, LOST, CLOSED
+ *	UP -> LEFT, LOST, CLOSED
+ *	LEFT, LOST -> CLOSED
+ */
+void coll_link_set_state(struct coll_link *link, enum link_state state);
+
 /* Makes a link or a stream of one as good as new. */
 void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
 

@@ -158,7 +158,7 @@ void coll_stream_lost(struct coll_link *stream, int error)
 {
 	struct coll_link *link = stream->whole;
 
-	stream->state = LINK_LOST;
+	coll_link_set_state(stream, LINK_LOST);
 	if (!link->broken)
 		link->broken = error ? error : -ECONNRESET;
 	shutdown(link->socket.fd, SHUT_RD);

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A link by itself: a fake engine below it, a fake floor above it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/match.h"
+#include "libcoll/link/link.h"
+
+enum { MESSAGES = 3, BYTES = 300, PEER = 1 };
+
+static struct coll_context context;
+static struct coll_group group;
+static struct coll_link *links[2], link_, *const link = &link_;
+static struct coll_message message[MESSAGES];
+static uint8_t payload[MESSAGES][BYTES], received[BYTES], wire[4096];
+
+/* ---- above: what the link has told ------------------------------------------ */
+
+static struct {
+	int begun, ended, controls, lost, failed, closing, released;
+	int error;
+	bool needs, discards;
+	uint8_t kind;
+	struct coll_message *sent[MESSAGES];
+	int sents;
+} told;
+
+static void fake_begin(struct coll_link *from)
+{
+	assert_ptr_equal(from, link);
+	told.begun++;
+	from->target = told.discards ? NULL : received + from->header.offset;
+}
+
+static void fake_end(struct coll_link *from)
+{
+	assert_ptr_equal(from, link);
+	told.ended++;
+	from->target = NULL;
+}
+
+static struct coll_exec *fake_expect(struct coll_link *from, uint8_t **place, uint64_t *bytes)
+{
+	(void)from;
+	(void)place;
+	(void)bytes;
+	return NULL;
+}
+
+static void fake_release(struct coll_exec *exec)
+{
+	(void)exec;
+	told.released++;
+}
+
+static void fake_sent(struct coll_message *which)
+{
+	told.sent[told.sents++] = which;
+}
+
+static void fake_control(struct coll_link *from, const struct coll_header *header)
+{
+	(void)from;
+	told.controls++;
+	told.kind = header->kind;
+}
+
+static int fake_up(struct coll_link *from)
+{
+	(void)from;
+	return 0;
+}
+
+static void fake_closing(struct coll_link *from)
+{
+	(void)from;
+	told.closing++;
+}
+
+static bool fake_needs(const struct coll_link *from)
+{
+	(void)from;
+	return told.needs;
+}
+
+static void fake_lost(struct coll_link *from, int error, const char *reason)
+{
+	(void)reason;
+	coll_link_set_state(from, LINK_LOST);
+	told.lost++;
+	told.error = error;
+}
+
+static void fake_failed(struct coll_group *which, int error, uint32_t failed_rank,
+			uint32_t reporter, const char *reason)
+{
+	(void)which;
+	(void)reporter;
+	(void)reason;
+	assert_int_equal(failed_rank, PEER);
+	told.failed++;
+	told.error = error;
+}
+
+static const struct coll_link_events events = {
+	.begin = fake_begin,
+	.end = fake_end,
+	.expect = fake_expect,
+	.release = fake_release,
+	.sent = fake_sent,
+	.control = fake_control,
+	.up = fake_up,
+	.closing = fake_closing,
+	.needs = fake_needs,
+	.lost = fake_lost,
+	.failed = fake_failed,
+};
+
+/* ---- below: an engine that has no sockets ------------------------------------- */
+
+static int detached;
+
+static void fake_detach(struct coll_socket *socket)
+{
+	detached++;
+	socket->ops->detached(socket);
+}
+
+static const struct coll_engine_ops engine = { .name = "fake", .detach = fake_detach };
+
+static int begin(void **state)
+{
+	int i, j;
+
+	(void)state;
+	memset(&context, 0, sizeof(context));
+	memset(&group, 0, sizeof(group));
+	memset(&told, 0, sizeof(told));
+	memset(message, 0, sizeof(message));
+	memset(received, 0, sizeof(received));
+	detached = 0;
+	context.events = &events;
+	context.engine.ops = &engine;
+	context.engine.counters = &context.counters;
+	context.engine.next_check = COLL_FOREVER;
+	strcpy(context.options.link_policy, "occupancy");
+	context.sink = malloc(GUESS_MAX);
+	context.shelf = malloc(GUESS_MAX);
+	assert_true(context.sink && context.shelf);
+	group.context = &context;
+	group.ranks = 2;
+	group.links = links;
+	coll_link_init(link, &group, PEER);
+	links[PEER] = link;
+	coll_link_set_state(link, LINK_UP);
+	link->attached = true;
+	for (i = 0; i < MESSAGES; i++) {
+		for (j = 0; j < BYTES; j++)
+			payload[i][j] = i * 91 + j;
+		message[i].exec = (struct coll_exec *)&message[i];	/* the link only carries it */
+		message[i].payload = payload[i];
+		message[i].header = (struct coll_header){ .kind = COLL_MESSAGE_DATA,
+							  .version = COLL_WIRE_VERSION,
+							  .slot = i, .bytes = BYTES };
+	}
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	free(context.sink);
+	free(context.shelf);
+	return 0;
+}
+
+/* Takes at most `max` bytes off the link, as a socket that takes no more; returns how many. */
+static uint64_t engine_send(uint8_t *to, uint64_t max)
+{
+	const struct coll_socket_ops *ops = link->socket.ops;
+	struct iovec iov[COLL_SEND_IOV_MAX];
+	uint64_t taken = 0;
+	int i, count;
+
+	count = ops->send_iov(&link->socket, iov, COLL_SEND_IOV_MAX);
+	link->socket.sending = true;
+	for (i = 0; i < count && taken < max; i++) {
+		uint64_t part = iov[i].iov_len < max - taken ? iov[i].iov_len : max - taken;
+
+		memcpy(to + taken, iov[i].iov_base, part);
+		taken += part;
+	}
+	ops->sent(&link->socket, taken);
+	return taken;
+}
+
+static uint64_t send_all(uint64_t max)
+{
+	uint64_t bytes = 0;
+
+	while (link->socket.ops->wants_send(&link->socket))
+		bytes += engine_send(wire + bytes, max);
+	return bytes;
+}
+
+/* `bytes` of the wire come to where the link says, `max` at a time. */
+static void receive_all(const uint8_t *from, uint64_t bytes, uint64_t max)
+{
+	const struct coll_socket_ops *ops = link->socket.ops;
+
+	while (bytes && link->state == LINK_UP) {
+		uint64_t got = 0, wanted = bytes < max ? bytes : max;
+		struct iovec iov[2];
+		bool whole;
+		int count = ops->recv_iov(&link->socket, iov, &whole), i;
+
+		link->socket.receiving = true;
+		for (i = 0; i < count && got < wanted; i++) {
+			uint64_t part = iov[i].iov_len < wanted - got ? iov[i].iov_len :
+									wanted - got;
+
+			memcpy(iov[i].iov_base, from + got, part);
+			got += part;
+		}
+		if (count)
+			ops->received(&link->socket, got);
+		else
+			ops->received_in(&link->socket, from, got = wanted);
+		from += got;
+		bytes -= got;
+	}
+}
+
+/* The header that stands there on the wire, at any alignment. */
+static struct coll_header header_at(const uint8_t *from)
+{
+	struct coll_header header;
+
+	memcpy(&header, from, sizeof(header));
+	return header;
+}
+
+/* ---- sending -------------------------------------------------------------------- */
+
+/* However little a socket takes at a time, the bytes come in order, and all of them. */
+static void messages_go_in_order_and_whole(void **state)
+{
+	const uint64_t each = sizeof(struct coll_header) + BYTES;
+	uint64_t max;
+	int i;
+
+	for (max = 1; max < 3 * each; max = max * 2 + 5) {
+		end(state);
+		begin(state);
+		for (i = 0; i < MESSAGES; i++)
+			coll_link_send(link, &message[i]);
+		assert_int_equal(send_all(max), MESSAGES * each);
+		assert_int_equal(told.sents, MESSAGES);
+		for (i = 0; i < MESSAGES; i++) {
+			assert_ptr_equal(told.sent[i], &message[i]);
+			assert_int_equal(header_at(wire + i * each).slot, i);
+			assert_memory_equal(wire + i * each + sizeof(struct coll_header), payload[i],
+					    BYTES);
+		}
+	}
+}
+
+static void nothing_is_sent_twice_at_once(void **state)
+{
+	(void)state;
+	coll_link_send(link, &message[0]);
+	link->socket.sending = true;
+	assert_false(link->socket.ops->wants_send(&link->socket));
+}
+
+/* What is dropped is released: its memory is the floor's above again. */
+static void a_dropped_queue_is_released(void **state)
+{
+	(void)state;
+	coll_link_send(link, &message[0]);
+	coll_link_send(link, &message[1]);
+	engine_send(wire, 10);
+	coll_link_drop_queue(link, true);
+	assert_int_equal(told.sents, 1);
+	assert_ptr_equal(told.sent[0], &message[1]);
+	send_all(4096);
+	assert_int_equal(told.sents, 2);
+	assert_ptr_equal(told.sent[1], &message[0]);
+}
+
+/* ---- receiving ------------------------------------------------------------------ */
+
+static void a_message_begins_and_ends_once(void **state)
+{
+	uint64_t max;
+
+	for (max = 1; max < 700; max = max * 2 + 3) {
+		end(state);
+		begin(state);
+		coll_link_send(link, &message[2]);
+		receive_all(wire, send_all(4096), max);
+		assert_int_equal(told.begun, 1);
+		assert_int_equal(told.ended, 1);
+		assert_memory_equal(received, payload[2], BYTES);
+	}
+}
+
+/* Payload without a place is read and thrown away; the message behind it is whole. */
+static void a_stale_message_touches_nothing(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	coll_link_send(link, &message[1]);
+	bytes = send_all(4096);
+	told.discards = true;
+	receive_all(wire, bytes, 50);
+	assert_int_equal(told.ended, 1);
+	assert_int_equal(received[1], 0);
+	told.discards = false;
+	receive_all(wire, bytes, 50);
+	assert_int_equal(told.ended, 2);
+	assert_memory_equal(received, payload[1], BYTES);
+}
+
+static void control_messages_go_up(void **state)
+{
+	(void)state;
+	assert_int_equal(coll_link_control(link, COLL_MESSAGE_PING, 7, 8, 9), 0);
+	receive_all(wire, send_all(4096), 4096);
+	assert_int_equal(told.controls, 1);
+	assert_int_equal(told.kind, COLL_MESSAGE_PING);
+	assert_int_equal(told.begun, 0);
+}
+
+static void what_is_no_message_fails_the_group(void **state)
+{
+	(void)state;
+	memset(wire, 0xff, sizeof(wire));
+	receive_all(wire, sizeof(struct coll_header), 4096);
+	assert_int_equal(told.failed, 1);
+	assert_int_equal(told.error, -EPROTO);
+	assert_int_equal(link->state, LINK_CLOSED);
+	assert_int_equal(detached, 1);
+}
+
+/* ---- ends ------------------------------------------------------------------------- */
+
+static void a_loss_is_told_once(void **state)
+{
+	(void)state;
+	told.needs = true;
+	link->socket.ops->received(&link->socket, 0);
+	link->socket.ops->received(&link->socket, 0);
+	assert_int_equal(told.lost, 1);
+	assert_int_equal(told.error, -ECONNRESET);
+	assert_int_equal(link->state, LINK_LOST);
+}
+
+/* A peer that nobody needs, and that was never heard of, may have ended. */
+static void an_end_that_harms_nobody_is_no_loss(void **state)
+{
+	(void)state;
+	link->socket.ops->received(&link->socket, 0);
+	assert_int_equal(told.lost, 0);
+	assert_int_equal(told.closing, 1);
+	assert_int_equal(link->state, LINK_CLOSED);
+	assert_int_equal(detached, 1);
+	assert_int_equal(group.open_links, 0);
+}
+
+/* A goodbye goes behind what is queued, and only once. */
+static void a_goodbye_goes_last(void **state)
+{
+	const uint64_t each = sizeof(struct coll_header) + BYTES;
+
+	(void)state;
+	coll_link_send(link, &message[0]);
+	coll_link_leave(link);
+	coll_link_leave(link);
+	assert_int_equal(send_all(100), each + sizeof(struct coll_header));
+	assert_int_equal(header_at(wire + each).kind, COLL_MESSAGE_BYE);
+	assert_true(link->leaving);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(messages_go_in_order_and_whole, begin, end),
+		cmocka_unit_test_setup_teardown(nothing_is_sent_twice_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_dropped_queue_is_released, begin, end),
+		cmocka_unit_test_setup_teardown(a_message_begins_and_ends_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_stale_message_touches_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(control_messages_go_up, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_no_message_fails_the_group, begin, end),
+		cmocka_unit_test_setup_teardown(a_loss_is_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(an_end_that_harms_nobody_is_no_loss, begin, end),
+		cmocka_unit_test_setup_teardown(a_goodbye_goes_last, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
