@@ -235,7 +235,7 @@ static void change_deadline(void *argument)
 		return;
 	exec->deadline = exec->started +
 			 (change->ns ? change->ns : run->group->options.deadline_ns);
-	coll_health_check_at(run->group->context, 0);
+	coll_engine_check_at(&run->group->context->engine, 0);
 }
 
 int coll_run_deadline(struct coll_run *run, uint64_t ns)

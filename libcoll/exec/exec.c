@@ -520,8 +520,8 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	*group->active_end = exec;
 	group->active_end = &exec->next;
 	run->exec = exec;
-	coll_health_check_at(group->context, exec->started + HEALTH_FIRST_NS);
-	coll_health_check_at(group->context, exec->started + (deadline - exec->started) / 4);
+	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
+	coll_engine_check_at(&group->context->engine, exec->started + (deadline - exec->started) / 4);
 	if (group->context->inject)
 		coll_inject_started(group);
 	coll_exec_open_links(planned, exec);

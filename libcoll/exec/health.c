@@ -23,12 +23,6 @@ enum {
 	PINGS_UNANSWERED = 2,		/* this many make a rank silent */
 };
 
-void coll_health_check_at(struct coll_context *context, uint64_t when)
-{
-	if (when < context->engine.next_check)
-		context->engine.next_check = when;
-}
-
 /* ---- failing ------------------------------------------------------------ */
 
 static void group_describe(struct coll_group *group, const char *reason)
@@ -141,7 +135,7 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 		coll_link_touch(link);
 	}
 	group->failing_until = coll_now() + failing_time(group);
-	coll_health_check_at(group->context, 0);
+	coll_engine_check_at(&group->context->engine, 0);
 }
 
 /* From now on read every link, to hear pings and bad news. */
@@ -176,7 +170,7 @@ void coll_health_lost(struct coll_link *link, int error, const char *reason)
 	group->lost_until = coll_now() + (grace < LOST_MAX_NS ? grace : LOST_MAX_NS);
 	group->context->losing = true;
 	group_watch(group);
-	coll_health_check_at(group->context, group->lost_until);
+	coll_engine_check_at(&group->context->engine, group->lost_until);
 }
 
 /* Whether the group still waits for a better reason than the link that it lost. */
@@ -185,7 +179,7 @@ static bool group_losing(struct coll_group *group, uint64_t now)
 	if (!group->lost || group->state != GROUP_OK || group->freed)
 		return false;
 	if (now < group->lost_until) {
-		coll_health_check_at(group->context, group->lost_until);
+		coll_engine_check_at(&group->context->engine, group->lost_until);
 		return true;
 	}
 	coll_group_fail(group, group->lost_error, group->lost->rank, COLL_NONE, group->lost_reason);
@@ -457,18 +451,18 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 	if (now - exec->checked > patience && exec->pinged)
 		exec_forgive(exec, now);
 	exec->checked = now;
-	coll_health_check_at(context, exec->deadline);
+	coll_engine_check_at(&context->engine, exec->deadline);
 	if (waited >= HEALTH_FIRST_NS || waited >= whole / 4)
 		group_watch(exec->group);
 	if (waited < whole / 2) {
-		coll_health_check_at(context, exec->started + whole / 2);
+		coll_engine_check_at(&context->engine, exec->started + whole / 2);
 		return;
 	}
 	if (now - exec->pinged >= period) {
 		exec_ping(exec, now);
 		group_reassure(exec->group, exec_suspect(exec, now, patience));
 	}
-	coll_health_check_at(context, now + period);
+	coll_engine_check_at(&context->engine, now + period);
 	silent = waited >= whole / 10 * 9 ? silent_peer(exec, now, patience) : COLL_NONE;
 	if (silent != COLL_NONE && !exec_blames_itself(exec, silent))
 		coll_group_fail(exec->group, -ETIMEDOUT, silent, COLL_NONE,
@@ -483,7 +477,7 @@ void coll_health_hold(struct coll_exec *exec, uint64_t ns)
 	exec->started = exec->checked = coll_now();
 	exec->deadline = exec->started + ns;
 	exec->pinged = 0;
-	coll_health_check_at(exec->group->context, 0);
+	coll_engine_check_at(&exec->group->context->engine, 0);
 }
 
 void coll_health_check(struct coll_context *context, uint64_t now)
@@ -507,6 +501,6 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 		if (now >= group->failing_until || group_news_out(group))
 			group_failed(group);
 		else
-			coll_health_check_at(context, now + DELIVERY_LOOK_NS);
+			coll_engine_check_at(&context->engine, now + DELIVERY_LOOK_NS);
 	}
 }

@@ -48,7 +48,4 @@ void coll_health_hold(struct coll_exec *exec, uint64_t ns);
 /* Deadlines and pings that are due; sets context->engine.next_check. */
 void coll_health_check(struct coll_context *context, uint64_t now);
 
-/* Moves the next check forward to this time if it is later. */
-void coll_health_check_at(struct coll_context *context, uint64_t when);
-
 #endif

@@ -78,7 +78,7 @@ static void early_give(struct coll_group *group, struct coll_early *early)
 	free(early);
 	if (!coll_group_is_full(group)) {
 		group->watchful = false;	/* links are read again from now on */
-		coll_health_check_at(group->context, 0);
+		coll_engine_check_at(&group->context->engine, 0);
 	}
 }
 
