@@ -12,13 +12,8 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
 #include "link.h"
+#include "receive.h"
 #include "stream.h"
-
-/* A socket is the first member of its link. */
-static struct coll_link *link_of(const struct coll_socket *socket)
-{
-	return (struct coll_link *)socket;
-}
 
 #define TO(state) (1u << (state))
 
@@ -35,6 +30,32 @@ void coll_link_set_state(struct coll_link *link, enum link_state state)
 {
 	coll_debug_assert(link_moves[link->state] & TO(state));
 	link->state = state;
+}
+
+void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank)
+{
+	*link = (struct coll_link){ .group = group, .rank = rank, .whole = link,
+				    .socket = { .ops = &coll_link_socket_ops,
+						.engine = &group->context->engine,
+						.fd = -1 },
+				    .suspect = COLL_NONE };
+	link->queue_end = link->urgent_end = &link->queue;
+	link->kept_end = &link->kept;
+	group->open_links++;
+}
+
+struct coll_link *coll_link_get(struct coll_group *group, uint32_t rank)
+{
+	struct coll_link *link = group->links[rank];
+
+	if (link)
+		return link;
+	link = calloc(1, sizeof(*link));
+	if (!link)
+		return NULL;
+	coll_link_init(link, group, rank);
+	group->links[rank] = link;
+	return link;
 }
 
 void coll_link_touch(struct coll_link *link)
@@ -115,7 +136,7 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 
 static bool link_wants_send(struct coll_socket *socket)
 {
-	struct coll_link *link = link_of(socket);
+	struct coll_link *link = coll_link_of(socket);
 
 	if (link->socket.sending || !link->attached || link->lent || link->broken ||
 	    link->state == LINK_CLOSED || link->state == LINK_LOST)
@@ -178,14 +199,14 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 
 static int link_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
 {
-	struct coll_link *link = link_of(socket);
+	struct coll_link *link = coll_link_of(socket);
 	return coll_short_io_clip(socket->engine->short_io, iov, send_iov(link, iov, max),
 				  &link->cut);
 }
 
 static bool link_sends_quietly(const struct coll_socket *socket)
 {
-	const struct coll_link *link = link_of(socket);
+	const struct coll_link *link = coll_link_of(socket);
 	const struct coll_message *message = link->queue;
 	uint32_t i;
 
@@ -240,7 +261,7 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 
 static void link_sent(struct coll_socket *socket, ssize_t result)
 {
-	struct coll_link *link = link_of(socket);
+	struct coll_link *link = coll_link_of(socket);
 	struct coll_group *group = link->group;
 
 	link->socket.sending = false;
@@ -320,257 +341,6 @@ void coll_link_lost(struct coll_link *link, int error)
 	coll_link_close(link);
 }
 
-/* ---- receiving ---------------------------------------------------------- */
-
-static void link_header_done(struct coll_link *link)
-{
-	const struct coll_header *header = &link->header;
-
-	link->target = NULL;
-	link->exec = NULL;
-	link->early = NULL;
-	link->payload_left = 0;
-	if (!coll_header_valid(header)) {
-		coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank,
-						      link->group->rank,
-						      "sent what is no message");
-		coll_link_close(link);
-	} else if (header->kind == COLL_MESSAGE_DATA) {
-		link->payload_left = coll_chunk_bytes(header);
-		coll_link_events(link->group)->begin(link);
-	} else {
-		coll_link_events(link->group)->control(link, header);
-	}
-}
-
-/* Whether the message goes on behind the chunk whose header is here. */
-static bool link_more_follows(const struct coll_link *link)
-{
-	return link->header.offset + coll_chunk_bytes(&link->header) < link->header.bytes;
-}
-
-/* Header and payload are here: of a message, or of a chunk. */
-static void link_chunk_done(struct coll_link *link)
-{
-	link->header_got = 0;
-	coll_link_events(link->group)->end(link);
-}
-
-/* Bytes from a buffer of somebody else's, at a copy's cost. */
-static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t bytes)
-{
-	while (bytes && link->state != LINK_CLOSED) {
-		uint64_t part;
-
-		if (link->header_got < sizeof(link->header)) {
-			part = sizeof(link->header) - link->header_got;
-			part = part < bytes ? part : bytes;
-			memcpy((uint8_t *)&link->header + link->header_got, data, part);
-			link->header_got += part;
-			if (link->header_got == sizeof(link->header))
-				link_header_done(link);
-		} else {
-			part = link->payload_left < bytes ? link->payload_left : bytes;
-			if (link->target) {
-				memcpy(link->target, data, part);
-				link->target += part;
-				link->group->context->counters.copied_bytes += part;
-			}
-			link->payload_left -= part;
-		}
-		data += part;
-		bytes -= part;
-		if (link->header_got == sizeof(link->header) && !link->payload_left)
-			link_chunk_done(link);
-	}
-}
-
-bool coll_link_wants_recv(const struct coll_link *link)
-{
-	const struct coll_group *group = link->group;
-
-	if (link->socket.receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
-	    link->state == LINK_LOST)
-		return false;
-	if (link->farewell && link->state != LINK_LEFT && !link->broken)
-		return false;		/* its streams come first */
-	if (link->whole->expected || link->whole->leaving || link->broken ||
-	    group->state != GROUP_OK)
-		return true;
-	/* Enough early messages: what nobody waits for stays with its sender. */
-	return group->watchful && !coll_group_is_full(group);
-}
-
-static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
-{
-	struct coll_exec *exec = NULL;
-	uint8_t *place = NULL;
-	uint64_t left = 0;
-
-	if (link->header_got == sizeof(link->header)) {
-		const uint64_t max = link->target ? COLL_TRANSFER_MAX : GUESS_MAX;
-		uint64_t bytes = link->payload_left < max ? link->payload_left : max;
-
-		iov[0].iov_base = link->target ? link->target : link->group->context->sink;
-		iov[0].iov_len = bytes;
-		*whole = true;
-		if (bytes < link->payload_left || link->number || !link_more_follows(link))
-			return 1;
-		iov[1].iov_base = &link->next_header;
-		iov[1].iov_len = sizeof(link->next_header);
-		return 2;
-	}
-	if (link->number) {		/* nobody knows which chunk comes next */
-		iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
-		iov[0].iov_len = sizeof(link->header) - link->header_got;
-		*whole = false;
-		return 1;
-	}
-	if (link->expected && !link->streams)
-		exec = coll_link_events(link->group)->expect(link, &place, &left);
-	if (!exec)
-		return 0;
-
-	/*
-	 * The place belongs to a receive that has started and has no bytes there
-	 * yet, so writing is harmless even if another message comes.
-	 */
-	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
-	iov[0].iov_len = sizeof(link->header) - link->header_got;
-	link->guess = place;
-	link->guess_exec = exec;
-	iov[1].iov_base = link->guess;
-	iov[1].iov_len = left < GUESS_MAX ? left : GUESS_MAX;
-	*whole = false;
-	return 2;
-}
-
-/* To be cut, a header is received by itself and not into a buffer. */
-static int link_recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whole)
-{
-	struct coll_link *link = link_of(socket);
-	int count = recv_iov(link, iov, whole);
-	bool cut;
-
-	if (!socket->engine->short_io)
-		return count;
-	if (count)
-		return coll_short_io_clip(socket->engine->short_io, iov, count, &cut);
-	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
-	iov[0].iov_len = sizeof(link->header) - link->header_got;
-	*whole = false;
-	coll_short_io_clip(socket->engine->short_io, iov, 1, &cut);
-	return cut;
-}
-
-/* Some of a chunk's payload is at its place already. */
-static void link_received_payload(struct coll_link *link, uint64_t bytes)
-{
-	if (link->target)
-		link->target += bytes;
-	link->payload_left -= bytes;
-	if (!link->payload_left)
-		link_chunk_done(link);
-}
-
-/* The rest of a chunk's payload, and some of the header behind it. */
-static void link_received_rest(struct coll_link *link, uint64_t bytes)
-{
-	const uint64_t payload = bytes < link->payload_left ? bytes : link->payload_left;
-
-	link_received_payload(link, payload);
-	if (bytes > payload)
-		link_consume(link, (uint8_t *)&link->next_header, bytes - payload);
-}
-
-/* The engine lets go of where it would have put bytes unseen. */
-static void link_forget_guess(struct coll_link *link)
-{
-	struct coll_exec *exec = link->guess_exec;
-
-	link->guess = NULL;
-	link->guess_exec = NULL;
-	if (exec)
-		coll_link_events(link->group)->release(exec);
-}
-
-/*
- * A header, and maybe payload where it was guessed to belong. A right guess has
- * it in place; else, and for what follows the message, it goes through the
- * shelf.
- */
-static void link_received_guess(struct coll_link *link, uint64_t bytes)
-{
-	uint64_t header = sizeof(link->header) - link->header_got, right = 0, rest;
-	uint8_t *guess = link->guess, *shelf = link->group->context->shelf;
-
-	if (bytes < header) {
-		link->header_got += bytes;
-		link_forget_guess(link);
-		return;
-	}
-	link->header_got = sizeof(link->header);
-	bytes -= header;
-	link_header_done(link);
-	if (guess && link->target == guess)
-		right = bytes < link->payload_left ? bytes : link->payload_left;
-	rest = bytes - right;
-	if (rest)
-		memcpy(shelf, guess + right, rest);
-	link_forget_guess(link);
-	if (link->header_got == sizeof(link->header))
-		link_received_payload(link, right);
-	if (rest)
-		link_consume(link, shelf, rest);
-}
-
-/* The engine's receive has ended, without bytes. */
-static void link_received_nothing(struct coll_link *link, ssize_t result)
-{
-	link_forget_guess(link);
-	coll_link_lost(link, link->broken ? link->broken : result);
-}
-
-static void link_received_none(struct coll_socket *socket)
-{
-	struct coll_link *link = link_of(socket);
-
-	link->socket.receiving = false;
-	link_forget_guess(link);
-	if (coll_link_wants_recv(link))
-		coll_link_touch(link);
-}
-
-static void link_received(struct coll_socket *socket, ssize_t result)
-{
-	struct coll_link *link = link_of(socket);
-
-	link->socket.receiving = false;
-	link->whole->heard |= result > 0;
-	if (result <= 0)
-		link_received_nothing(link, result);
-	else if (link->header_got == sizeof(link->header))
-		link_received_rest(link, result);
-	else
-		link_received_guess(link, result);
-	if (coll_link_wants_recv(link))
-		coll_link_touch(link);
-}
-
-static void link_received_in(struct coll_socket *socket, const uint8_t *data, ssize_t result)
-{
-	struct coll_link *link = link_of(socket);
-
-	link->socket.receiving = false;
-	link->whole->heard |= result > 0;
-	if (result <= 0)
-		link_received_nothing(link, result);
-	else
-		link_consume(link, data, result);
-	if (coll_link_wants_recv(link))
-		coll_link_touch(link);
-}
-
 /* ---- ends --------------------------------------------------------------- */
 
 bool coll_link_delivered(const struct coll_link *link)
@@ -641,12 +411,12 @@ static void link_detached(struct coll_link *link)
 
 static bool link_wants_to_receive(const struct coll_socket *socket)
 {
-	return coll_link_wants_recv(link_of(socket));
+	return coll_link_wants_recv(coll_link_of(socket));
 }
 
 static void link_let_go(struct coll_socket *socket)
 {
-	link_detached(link_of(socket));
+	link_detached(coll_link_of(socket));
 }
 
 const struct coll_socket_ops coll_link_socket_ops = {
@@ -655,9 +425,9 @@ const struct coll_socket_ops coll_link_socket_ops = {
 	.sends_quietly = link_sends_quietly,
 	.sent = link_sent,
 	.wants_recv = link_wants_to_receive,
-	.recv_iov = link_recv_iov,
-	.received = link_received,
-	.received_in = link_received_in,
-	.received_none = link_received_none,
+	.recv_iov = coll_link_recv_iov,
+	.received = coll_link_received,
+	.received_in = coll_link_received_in,
+	.received_none = coll_link_received_none,
 	.detached = link_let_go,
 };

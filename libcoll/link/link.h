@@ -133,6 +133,12 @@ static inline const struct coll_link_events *coll_link_events(const struct coll_
 	return group->context->events;
 }
 
+/* A socket is the first member of its link. */
+static inline struct coll_link *coll_link_of(const struct coll_socket *socket)
+{
+	return (struct coll_link *)socket;
+}
+
 /* The link to a rank, made on first use but not connected yet. NULL: no memory. */
 struct coll_link *coll_link_get(struct coll_group *group, uint32_t rank);
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/pkt_sched.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <nettle/hmac.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "arbiter.h"
+#include "connection.h"
+#include "libcoll/engine/engine.h"
+#include "stream.h"
+
+/* ---- hello -------------------------------------------------------------- */
+
+void coll_hello_prove(const struct coll_context *context, const struct coll_hello *hello,
+		      uint8_t proof[COLL_PROOF_BYTES])
+{
+	struct hmac_sha256_ctx hmac;
+
+	hmac_sha256_set_key(&hmac, COLL_SECRET_BYTES, context->boot->secret);
+	hmac_sha256_update(&hmac, offsetof(struct coll_hello, proof), (const uint8_t *)hello);
+	hmac_sha256_digest(&hmac, COLL_PROOF_BYTES, proof);
+}
+
+bool coll_hello_proven(const struct coll_context *context, const struct coll_hello *hello)
+{
+	uint8_t proof[COLL_PROOF_BYTES], difference = 0;
+	int i;
+
+	coll_hello_prove(context, hello, proof);
+	for (i = 0; i < COLL_PROOF_BYTES; i++)	/* in constant time */
+		difference |= proof[i] ^ hello->proof[i];
+	return !difference && hello->magic == COLL_WIRE_MAGIC &&
+	       hello->version == COLL_WIRE_VERSION && hello->streams <= WAN_STREAMS_MAX &&
+	       hello->stream <= hello->streams;
+}
+
+/* ---- sockets ------------------------------------------------------------ */
+
+static void set_congestion(int fd, const char *name)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name));
+}
+
+int coll_connection_socket(struct coll_context *context, int family)
+{
+	const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(context->usual_congestion);
+
+	if (fd < 0)
+		return -errno;
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->usual_congestion, &bytes);
+	set_congestion(fd, "reno");
+	return fd;
+}
+
+/* Whether the peer is on this very machine, by its address. */
+static bool peer_is_local(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t bytes = sizeof(peer);
+	const struct sockaddr_in *v4 = (struct sockaddr_in *)&peer;
+	const struct in6_addr *v6 = &((struct sockaddr_in6 *)&peer)->sin6_addr;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &bytes))
+		return false;
+	if (peer.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	if (IN6_IS_ADDR_V4MAPPED(v6))
+		return v6->s6_addr[12] == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(v6);
+}
+
+void coll_connection_tune(const struct coll_context *context, int fd)
+{
+	const struct coll_options *options = &context->options;
+	const int one = 1, bytes = options->buffer_bytes;
+	const unsigned int patience_ms = options->deadline_ns / 1000000;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof(patience_ms));
+	if (options->congestion[0])
+		set_congestion(fd, options->congestion);
+	if (bytes) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
+}
+
+/* What a long fat way needs: it is not known before who the peer is. */
+static void link_tune_far(const struct coll_link *link)
+{
+	const struct coll_options *options = &link->group->context->options;
+	const unsigned long pace = options->wan_pacing;
+	const int bytes = options->wan_buffer_bytes, first = TC_PRIO_INTERACTIVE;
+	const unsigned int unsent = coll_arbiter_chunk(link);
+
+	if (!coll_link_is_far(link))
+		return;
+	if (options->wan_congestion[0])
+		set_congestion(link->socket.fd, options->wan_congestion);
+	/* What the kernel has taken nobody can overtake. */
+	setsockopt(link->socket.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	/* Before others where this host queues, those of other processes as well. */
+	if (!strcmp(options->link_policy, "occupancy-hier"))
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
+	if (pace)
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace));
+	if (bytes) {
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+		setsockopt(link->socket.fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
+}
+
+int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
+{
+	struct coll_context *context = link->group->context;
+	socklen_t bytes = sizeof(context->congestion);
+	int error = link->number ? 0 : coll_streams_make(link, streams);
+
+	if (error)
+		return error;
+	link->local = peer_is_local(fd);
+	if (!context->options.congestion[0] && !link->local)
+		set_congestion(fd, context->usual_congestion);
+	link->socket.fd = fd;
+	link_tune_far(link);
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
+	error = context->engine.ops->attach(&link->socket);
+	if (error) {
+		link->socket.fd = -1;
+		return error;
+	}
+	coll_link_set_state(link, LINK_UP);
+	link->attached = true;
+	coll_arbiter_look(link->whole);
+	if (link->number) {
+		context->counters.streams++;
+		coll_link_touch(link);
+		return 0;
+	}
+	context->counters.links++;
+	return coll_link_events(link->group)->up(link);
+}
+
+/* ---- addresses ---------------------------------------------------------- */
+
+int coll_address_parse(struct coll_address *address, const char *text, uint16_t port)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address->socket;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address->socket;
+
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(port);
+		address->bytes = sizeof(*v4);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons(port);
+		address->bytes = sizeof(*v6);
+		return 0;
+	}
+	return -EINVAL;
+}
