@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Descriptors that somebody waits for, as polls of io_uring. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "uring.h"
+
+void coll_uring_watches_free(struct coll_uring *uring)
+{
+	while (uring->polls) {
+		struct coll_uring_watched *next = uring->polls->next;
+
+		free(uring->polls);
+		uring->polls = next;
+	}
+}
+
+static void watch_keep(struct coll_uring *uring, struct coll_uring_watched *own)
+{
+	own->slot = &uring->polls;
+	own->next = uring->polls;
+	if (own->next)
+		own->next->slot = &own->next;
+	uring->polls = own;
+}
+
+static void watch_free(struct coll_uring_watched *own)
+{
+	*own->slot = own->next;
+	if (own->next)
+		own->next->slot = own->slot;
+	free(own);
+}
+
+void coll_uring_watch_again(struct coll_engine *engine, struct coll_uring_watched *own)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!coll_uring_has_capacity(engine, 1))
+		return;
+	own->stopped = false;
+	sqe = coll_uring_sqe(engine);
+	io_uring_prep_poll_add(sqe, own->watch->fd, own->events);
+	coll_uring_sqe_owner(sqe, own, TAG_WATCH);
+}
+
+void coll_uring_watch_complete(struct coll_uring_watched *own, int result)
+{
+	struct coll_watch *watch = own->watch;
+
+	if (watch && result == -ECANCELED) {
+		own->stopped = true;
+		if (!coll_uring_of(watch->engine)->letting_go)
+			coll_uring_watch_again(watch->engine, own);
+		return;
+	}
+	watch_free(own);
+	if (!watch)
+		return;
+	watch->armed = false;
+	watch->ready(watch, result < 0 ? POLLERR : result);
+}
+
+/* At once with the kernel: who polls coll_fd() next may call us for this only. */
+int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
+{
+	struct coll_uring_watched *own = malloc(sizeof(*own));
+	struct io_uring_sqe *sqe;
+
+	if (!own || !coll_uring_has_capacity(engine, 1)) {
+		free(own);
+		return -ENOMEM;
+	}
+	own->watch = watch;
+	watch_keep(coll_uring_of(engine), own);
+	sqe = coll_uring_sqe(engine);
+	io_uring_prep_poll_add(sqe, watch->fd, events);
+	coll_uring_sqe_owner(sqe, own, TAG_WATCH);
+	own->stopped = false;
+	own->events = events;
+	watch->engine = engine;
+	watch->armed = true;
+	watch->own = own;
+	coll_uring_submit(engine);
+	return 0;
+}
+
+void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch)
+{
+	struct coll_uring_watched *own = watch->own;
+	struct io_uring_sqe *sqe;
+
+	own->watch = NULL;
+	watch->armed = false;
+	if (own->stopped) {
+		watch_free(own);
+		return;
+	}
+	if (!coll_uring_has_capacity(engine, 1))	/* it ends with the ring, then */
+		return;
+	sqe = coll_uring_sqe(engine);
+	io_uring_prep_cancel64(sqe, (uintptr_t)own | TAG_WATCH, 0);
+	coll_uring_sqe_owner(sqe, NULL, TAG_NONE);
+}
