@@ -122,6 +122,8 @@ struct coll_circuit_message {
 			__u32 priority;
 			__u32 requests;
 			__u64 port_ns;		/* port time used */
+			__u32 user;		/* whose job it is: user id */
+			__u32 zero;
 		} holder;
 		struct {
 			char node[COLL_CIRCUIT_NAME];

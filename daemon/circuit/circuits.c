@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "circuits.h"
-#include "client.h"
+#include "clients.h"
 #include "daemon/common/log.h"
 #include "kernel.h"
 #include "manager.h"
@@ -16,6 +16,7 @@ enum { EVENTS_MAX = 64 };		/* in one call of progress */
 struct colld_circuits {
 	struct circuit_manager manager;
 	int epoll;
+	char pause;		/* its address: that the clients may be accepted again */
 };
 
 static const struct circuit_listener circuits_listener = {
@@ -46,6 +47,9 @@ static int circuits_watch_all(struct colld_circuits *circuits)
 				       &manager->worker);
 	if (!error)
 		error = circuits_watch(circuits, circuit_clients_fd(manager), &manager->clients);
+	if (!error)
+		error = circuits_watch(circuits, circuit_clients_pause_fd(manager),
+				       &circuits->pause);
 	return error;
 }
 
@@ -96,6 +100,8 @@ void colld_circuits_progress(struct colld_circuits *circuits)
 			circuit_kernel_read(manager);
 		else if (event.data.ptr == &manager->clients)
 			circuit_clients_accept(manager);
+		else if (event.data.ptr == &circuits->pause)
+			circuit_clients_resume(manager);
 		else
 			circuit_client_read(manager, event.data.ptr);
 	}
@@ -134,10 +140,14 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 		"coll_circuit_events_total{event=\"failed\"} %llu\n"
 		"coll_circuit_events_total{event=\"lost\"} %llu\n"
 		"coll_circuit_events_total{event=\"revoked\"} %llu\n"
-		"coll_circuit_events_total{event=\"drift\"} %llu\n",
+		"coll_circuit_events_total{event=\"drift\"} %llu\n"
+		"# HELP coll_circuit_clients_dropped_total Connections dropped at a user's limit.\n"
+		"# TYPE coll_circuit_clients_dropped_total counter\n"
+		"coll_circuit_clients_dropped_total %llu\n",
 		(unsigned long long)c->setups, (unsigned long long)c->failures,
 		(unsigned long long)c->lost, (unsigned long long)c->revoked,
-		(unsigned long long)manager->drift);
+		(unsigned long long)manager->drift,
+		(unsigned long long)manager->clients->dropped);
 	fprintf(to,
 		"# HELP coll_circuit_reconfiguration_seconds Median of the latest %d; p90: 90th "
 		"percentile.\n"

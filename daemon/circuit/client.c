@@ -1,33 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What a client asks for, and what it is answered and told. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "clients.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
-
-enum { CLIENTS_MAX = 4096, SEND_BYTES = 8 << 20, READ_MESSAGES = 8 };
-
-struct circuit_clients {
-	struct circuit_peer *first;
-	int listener, epoll;
-};
-
-struct circuit_peer {
-	struct circuit_peer *next;
-	int fd;
-	u32 holder, node;	/* COLL_CIRCUIT_NONE: before its HELLO */
-	bool watches, broken;
-	size_t got;
-	struct coll_circuit_message message[READ_MESSAGES];
-};
 
 /* ---- sending -------------------------------------------------------------- */
 
@@ -155,10 +136,11 @@ static void client_hello(struct circuit_manager *manager, struct circuit_peer *c
 		client_answer(manager, client, m->cookie, -ENOENT, text);
 		return;
 	}
-	client->holder = circuit_manager_join(manager, m->hello.holder, m->hello.priority);
+	client->holder = circuit_manager_join(manager, m->hello.holder, client->user,
+					      m->hello.priority);
 	client_answer(manager, client, m->cookie,
 			      client->holder == COLL_CIRCUIT_NONE ? -ENOSPC : 0,
-			      client->holder == COLL_CIRCUIT_NONE ? "too many jobs" : "");
+			      client->holder == COLL_CIRCUIT_NONE ? "this user has too many jobs" : "");
 }
 
 static u32 client_find_lease(const struct circuit_manager *manager,
@@ -182,7 +164,11 @@ static void client_stand(struct circuit_manager *manager, struct circuit_peer *c
 	int error;
 
 	if (manager->operator == COLL_CIRCUIT_NONE)
-		manager->operator = circuit_manager_join(manager, "operator", 0);
+		manager->operator = circuit_manager_join(manager, "operator", geteuid(), 0);
+	if (manager->operator == COLL_CIRCUIT_NONE) {
+		client_answer(manager, client, m->cookie, -ENOSPC, "too many jobs");
+		return;
+	}
 	error = circuit_manager_request(manager, (struct circuit_owner){ CIRCUIT_OWNER_NONE, NULL },
 					manager->operator, node, peer, COLL_CIRCUIT_ONE_SIDED |
 					(m->request.flags & COLL_CIRCUIT_AHEAD),
@@ -243,7 +229,7 @@ static void client_request(struct circuit_manager *manager, struct circuit_peer 
 					&lease);
 	if (error || !(m->request.flags & COLL_CIRCUIT_QUIET))
 		client_answer(manager, client, m->cookie, error,
-				      error ? "too many requests" : "");
+				      error ? "this user has too many requests" : "");
 }
 
 static void client_release(struct circuit_manager *manager, struct circuit_peer *client,
@@ -278,6 +264,7 @@ static void client_show(struct circuit_manager *manager, struct circuit_peer *cl
 			.holder.priority = manager->holder[i].priority,
 			.holder.requests = manager->holder[i].requests,
 			.holder.port_ns = manager->holder[i].used,
+			.holder.user = manager->job[i].user,
 		};
 		client_copy_name(m.holder.name, manager->job[i].name);
 		client_send(client, &m);
@@ -352,11 +339,18 @@ static void client_drain(struct circuit_manager *manager, struct circuit_peer *c
 /* Root, and the user that colld runs as, may change what others have. */
 static bool client_may_manage(const struct circuit_peer *client)
 {
-	struct ucred who = { .uid = ~0u };
-	socklen_t bytes = sizeof(who);
+	return !client->user || client->user == geteuid();
+}
 
-	getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
-	return !who.uid || who.uid == geteuid();
+/* A list of all circuits needs a long queue of messages, which is the kernel's memory. */
+static bool client_refuse_list(struct circuit_manager *manager, struct circuit_peer *client,
+			       u64 cookie)
+{
+	if (circuit_client_enlarge(manager, client))
+		return false;
+	client_answer(manager, client, cookie, -EBUSY, "too many clients of this user read lists "
+		      "of all circuits; valid: 16 at a time");
+	return true;
 }
 
 /* The message is hostile: ends each name inside its field. */
@@ -421,10 +415,14 @@ static void client_take(struct circuit_manager *manager, struct circuit_peer *cl
 			client_release(manager, client, m->cookie);
 		break;
 	case COLL_CIRCUIT_MSG_SHOW:
+		if (client_refuse_list(manager, client, m->cookie))
+			return;
 		client_show(manager, client);
 		client_answer(manager, client, m->cookie, 0, "");
 		break;
 	case COLL_CIRCUIT_MSG_WATCH:
+		if (client_refuse_list(manager, client, m->cookie))
+			return;
 		client->watches = true;
 		client_answer(manager, client, m->cookie, 0, "");
 		break;
@@ -443,24 +441,7 @@ static void client_take(struct circuit_manager *manager, struct circuit_peer *cl
 	}
 }
 
-/* ---- connections ---------------------------------------------------------- */
-
-static void client_disconnect(struct circuit_manager *manager, struct circuit_peer *client)
-{
-	struct circuit_peer **slot = &manager->clients->first;
-	u32 i;
-
-	for (i = 0; i < manager->core.leased; i++)
-		if (manager->owner[i].client == client)
-			circuit_manager_release(manager, i);
-	if (client->holder != COLL_CIRCUIT_NONE)
-		circuit_manager_leave(manager, client->holder);
-	while (*slot != client)
-		slot = &(*slot)->next;
-	*slot = client->next;
-	close(client->fd);
-	free(client);
-}
+/* ---- reading -------------------------------------------------------------- */
 
 void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client)
 {
@@ -472,7 +453,7 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *c
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
-		client_disconnect(manager, client);
+		circuit_client_disconnect(manager, client);
 		return;
 	}
 	client->got += got;
@@ -480,105 +461,12 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *c
 		if (m->magic != COLL_CIRCUIT_MAGIC || m->version != COLL_CIRCUIT_VERSION) {
 			colld_log(LOG_WARNING,
 				  "a client of the socket speaks another protocol: disconnected");
-			client_disconnect(manager, client);
+			circuit_client_disconnect(manager, client);
 			return;
 		}
+		client->introduced = true;
 		client_take(manager, client, m);
 		client->got -= sizeof(*m);
 	}
 	memmove(client->message, m, client->got);
-}
-
-void circuit_clients_accept(struct circuit_manager *manager)
-{
-	struct circuit_clients *clients = manager->clients;
-	const int fd = accept4(clients->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct circuit_peer *client, *other;
-	const int bytes = SEND_BYTES;
-	struct epoll_event event = { .events = EPOLLIN };
-	u32 count = 0;
-
-	if (fd < 0)
-		return;
-	for (other = manager->clients->first; other; other = other->next)
-		count++;
-	client = count < CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
-	event.data.ptr = client;
-	if (!client || epoll_ctl(clients->epoll, EPOLL_CTL_ADD, fd, &event)) {
-		free(client);
-		close(fd);
-		return;
-	}
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	client->fd = fd;
-	client->holder = client->node = COLL_CIRCUIT_NONE;
-	client->next = clients->first;
-	clients->first = client;
-}
-
-int circuit_clients_fd(const struct circuit_manager *manager)
-{
-	return manager->clients->listener;
-}
-
-int circuit_clients_open(struct circuit_manager *manager, int epoll)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct circuit_clients *clients = calloc(1, sizeof(*clients));
-	char *slash;
-	int error = 0;
-
-	if (!clients)
-		return -ENOMEM;
-	clients->epoll = epoll;
-	clients->listener = -1;
-	manager->clients = clients;
-
-	strcpy(address.sun_path, manager->setup.socket);
-	slash = strrchr(address.sun_path, '/');
-	if (slash && slash != address.sun_path) {
-		*slash = 0;
-		mkdir(address.sun_path, 0755);
-		*slash = '/';
-	}
-	/* A socket without a listener is left over from a colld that was killed. */
-	if (!connect(probe, (struct sockaddr *)&address, sizeof(address)))
-		error = -EADDRINUSE;
-	else
-		unlink(address.sun_path);
-	close(probe);
-	if (!error && (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-		       chmod(address.sun_path, 0666) || listen(fd, 128)))
-		error = -errno;
-	if (error) {
-		colld_log(LOG_ERR, "socket %s: %s", address.sun_path, strerror(-error));
-		close(fd);
-		return error;
-	}
-	clients->listener = fd;
-	return 0;
-}
-
-void circuit_clients_close(struct circuit_manager *manager)
-{
-	struct circuit_clients *clients = manager->clients;
-
-	if (!clients)
-		return;
-	while (clients->first) {
-		struct circuit_peer *client = clients->first;
-
-		clients->first = client->next;
-		close(client->fd);
-		free(client);
-	}
-	if (clients->listener >= 0) {
-		unlink(manager->setup.socket);
-		close(clients->listener);
-	}
-	free(clients);
-	manager->clients = NULL;
 }

@@ -11,6 +11,37 @@
 
 #define ADOPTED_KEEP_NS	5000000000ull
 
+/* ---- shares of a user ----------------------------------------------------- */
+
+bool circuit_manager_share_left(uid_t user, u32 has, u32 taken, u32 max)
+{
+	return taken < max && (!user || has < max - taken);
+}
+
+static bool job_share_left(const struct circuit_manager *manager, uid_t user)
+{
+	u32 has = 0, taken = 0, i;
+
+	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++) {
+		taken += manager->job[i].clients > 0;
+		has += manager->job[i].clients > 0 && manager->job[i].user == user;
+	}
+	return circuit_manager_share_left(user, has, taken, CIRCUIT_HOLDERS_MAX);
+}
+
+static bool request_share_left(const struct circuit_manager *manager, uid_t user)
+{
+	u32 has = 0, taken = 0, i;
+
+	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++) {
+		if (!manager->job[i].clients)
+			continue;
+		taken += manager->holder[i].requests;
+		has += manager->job[i].user == user ? manager->holder[i].requests : 0;
+	}
+	return circuit_manager_share_left(user, has, taken, CIRCUIT_LEASES_MAX);
+}
+
 /* ---- requests ------------------------------------------------------------- */
 
 int circuit_manager_request(struct circuit_manager *manager, struct circuit_owner owner, u32 holder,
@@ -20,9 +51,12 @@ int circuit_manager_request(struct circuit_manager *manager, struct circuit_owne
 	const u64 now = colld_now();
 	const u64 deadline = timeout < COLL_CIRCUIT_FOREVER - now ? now + timeout :
 								    COLL_CIRCUIT_FOREVER;
-	const int error = coll_circuit_request(&manager->core, now, holder, node, peer, flags,
-					       session, deadline, cookie, lease);
+	int error;
 
+	if (!request_share_left(manager, manager->job[holder].user))
+		return -EDQUOT;
+	error = coll_circuit_request(&manager->core, now, holder, node, peer, flags, session,
+				     deadline, cookie, lease);
 	if (error)
 		return error;
 	coll_assert(manager->owner[*lease].kind == CIRCUIT_OWNER_NONE);
@@ -37,18 +71,23 @@ void circuit_manager_release(struct circuit_manager *manager, u32 lease)
 	coll_circuit_release(&manager->core, colld_now(), lease);
 }
 
-u32 circuit_manager_join(struct circuit_manager *manager, const char *name, u32 priority)
+u32 circuit_manager_join(struct circuit_manager *manager, const char *name, uid_t user,
+			 u32 priority)
 {
 	u32 i;
 
 	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++)
-		if (manager->job[i].clients && !strcmp(manager->job[i].name, name))
+		if (manager->job[i].clients && manager->job[i].user == user &&
+		    !strcmp(manager->job[i].name, name))
 			break;
 	if (i == CIRCUIT_HOLDERS_MAX) {
+		if (!job_share_left(manager, user))
+			return COLL_CIRCUIT_NONE;
 		i = coll_circuit_add_holder(&manager->core, priority);
 		if (i == COLL_CIRCUIT_NONE)
 			return i;
 		coll_assert(!manager->job[i].clients);
+		manager->job[i].user = user;
 		snprintf(manager->job[i].name, COLL_CIRCUIT_NAME, "%s", name);
 	}
 	manager->job[i].clients++;

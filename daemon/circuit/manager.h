@@ -7,6 +7,8 @@
 #ifndef COLL_DAEMON_CIRCUIT_MANAGER_H
 #define COLL_DAEMON_CIRCUIT_MANAGER_H
 
+#include <sys/types.h>
+
 #include "daemon/switch/worker.h"
 #include "delays.h"
 #include "setup.h"
@@ -38,8 +40,9 @@ struct circuit_owner {
 	struct circuit_peer *client;	/* CLIENT only */
 };
 
-struct circuit_job {		/* a holder: all clients that gave this name */
+struct circuit_job {		/* a holder: all clients of a user that gave this name */
 	char name[COLL_CIRCUIT_NAME];
+	uid_t user;
 	u32 clients;
 };
 
@@ -88,13 +91,27 @@ void circuit_manager_switch_events(struct circuit_manager *manager);
 /* When `timer` is readable. */
 void circuit_manager_timer_expired(struct circuit_manager *manager);
 
-/* coll_circuit_request(), for an owner that hears of the lease. */
+/*
+ * Whether a user that has `has` of `max` things, of which all users have `taken`, may have one
+ * more: it has fewer than are left. So one user gets half at most, and each further one finds
+ * something left. Root (user 0) may have all.
+ */
+bool circuit_manager_share_left(uid_t user, u32 has, u32 taken, u32 max);
+
+/*
+ * coll_circuit_request(), for an owner that hears of the lease. -EDQUOT: the holder's user has
+ * its share of requests.
+ */
 int circuit_manager_request(struct circuit_manager *manager, struct circuit_owner owner, u32 holder,
 			    u32 node, u32 peer, u32 flags, u64 session, u64 timeout, u64 cookie,
 			    u32 *lease);
 void circuit_manager_release(struct circuit_manager *manager, u32 lease);
-/* The holder of this name, made if it is new; or COLL_CIRCUIT_NONE. Left by _leave(). */
-u32 circuit_manager_join(struct circuit_manager *manager, const char *name, u32 priority);
+/*
+ * The user's holder of this name, made if it is new; COLL_CIRCUIT_NONE: the user has its share
+ * of holders. Left by _leave(). Two users' holders of one name are two.
+ */
+u32 circuit_manager_join(struct circuit_manager *manager, const char *name, uid_t user,
+			 u32 priority);
 void circuit_manager_leave(struct circuit_manager *manager, u32 holder);
 /* The node has the first `ports` of its ports from now on. */
 void circuit_manager_set_ports(struct circuit_manager *manager, u32 node, u32 ports);

@@ -2,8 +2,10 @@
 # Sourced: colld for a test, by the lines of $work/circuits.
 
 # Sets $colld to its process; its log is appended to $work/colld.log. Waits until it answers.
+# $colld_descriptors: so many file descriptors, if set.
 start_colld() {
-	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
+	${colld_descriptors:+prlimit --nofile="$colld_descriptors:$colld_descriptors"} \
+		"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state" \
 		2>>"$work/colld.log" 5>&- &
 	colld=$!
 	for _ in $(seq 1 200); do

@@ -155,7 +155,8 @@ static void keep_json(const struct coll_circuit_message *m, void *data)
 		break;
 	case COLL_CIRCUIT_MSG_HOLDER:
 		json_array_append_new(json_object_get(root, "holders"),
-			json_pack("{s:s, s:i, s:I, s:I}", "holder", m->holder.name,
+			json_pack("{s:s, s:I, s:i, s:I, s:I}", "holder", m->holder.name,
+				  "user", (json_int_t)m->holder.user,
 				  "priority", (int)m->holder.priority, "requests",
 				  (json_int_t)m->holder.requests, "port_ns",
 				  (json_int_t)m->holder.port_ns));
@@ -206,9 +207,12 @@ static void print_tables(json_t *root)
 		print_circuit(json_string_value(json_object_get(each, "node")),
 			      json_string_value(json_object_get(each, "peer")),
 			      json_string_value(json_object_get(each, "state")), each);
-	printf("\n%-32s %8s %8s %14s\n", "HOLDER", "PRIORITY", "REQUESTS", "PORT SECONDS");
+	printf("\n%-32s %8s %8s %8s %14s\n", "HOLDER", "USER", "PRIORITY", "REQUESTS",
+	       "PORT SECONDS");
 	json_array_foreach(json_object_get(root, "holders"), i, each)
-		printf("%-32s %8d %8d %14.3f\n", json_string_value(json_object_get(each, "holder")),
+		printf("%-32s %8lld %8d %8d %14.3f\n",
+		       json_string_value(json_object_get(each, "holder")),
+		       json_integer_value(json_object_get(each, "user")),
 		       (int)json_integer_value(json_object_get(each, "priority")),
 		       (int)json_integer_value(json_object_get(each, "requests")),
 		       circuit_ms(each, "port_ns") / 1e3);

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The connections: accepted within limits, disconnected. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clients.h"
+#include "daemon/common/log.h"
+
+enum {
+	CLIENTS_MAX = 4096,
+	LARGE_MAX = 16,			/* of a user: with a long queue */
+	DESCRIPTORS_KEPT = 64,		/* for the switch, the metrics, the kernel */
+	BACKLOG = 1024,
+	PAUSE_NS = 100000000,
+	SEND_BYTES = 256 << 10,
+	SEND_LARGE_BYTES = 8 << 20,
+};
+
+/* ---- limits --------------------------------------------------------------- */
+
+static void set_queue(const struct circuit_peer *client, int bytes)
+{
+	if (setsockopt(client->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(client->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer *client)
+{
+	const struct circuit_peer *other;
+	u32 large = 0;
+
+	for (other = manager->clients->first; other; other = other->next)
+		large += other->user == client->user && other->large;
+	if (client->large)
+		return true;
+	if (client->user && large >= LARGE_MAX)
+		return false;
+	client->large = true;
+	set_queue(client, SEND_LARGE_BYTES);
+	return true;
+}
+
+/* What the clients are, seen from one user. */
+struct census {
+	u32 all, users;
+	struct circuit_peer *silent;	/* the user's oldest connection without a message yet */
+};
+
+static struct census take_census(const struct circuit_clients *clients, uid_t user)
+{
+	struct census census = { 0 };
+	struct circuit_peer *client;
+
+	for (client = clients->first; client; client = client->next) {
+		census.all++;
+		if (client->user != user)
+			continue;
+		census.users++;
+		if (!client->introduced)
+			census.silent = client;
+	}
+	return census;
+}
+
+/* One line for the first, the rest is counted: a flood must not fill the log. */
+static void count_dropped(struct circuit_clients *clients, uid_t user)
+{
+	if (!clients->dropped++)
+		colld_log(LOG_WARNING, "user %u has too many connections to the socket: further "
+				       "ones are dropped (logged once)", user);
+}
+
+/* Whether the user may have one more. Its oldest silent one is dropped for that. */
+static bool client_admit(struct circuit_manager *manager, uid_t user)
+{
+	struct circuit_clients *clients = manager->clients;
+	const struct census census = take_census(clients, user);
+
+	if (circuit_manager_share_left(user, census.users, census.all, clients->max))
+		return true;
+	count_dropped(clients, user);
+	if (!census.silent)
+		return false;
+	circuit_client_disconnect(manager, census.silent);
+	return true;
+}
+
+/* ---- accepting ------------------------------------------------------------ */
+
+static void listen_for(struct circuit_clients *clients, struct circuit_manager *manager, u32 events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = &manager->clients };
+
+	epoll_ctl(clients->epoll, EPOLL_CTL_MOD, clients->listener, &event);
+}
+
+/* The connection stays where it is, and would be reported again at once. */
+static void pause_accepting(struct circuit_manager *manager)
+{
+	const struct itimerspec soon = { .it_value = { .tv_nsec = PAUSE_NS } };
+
+	listen_for(manager->clients, manager, 0);
+	timerfd_settime(manager->clients->pause, 0, &soon, NULL);
+}
+
+void circuit_clients_resume(struct circuit_manager *manager)
+{
+	u64 expired;
+
+	if (read(manager->clients->pause, &expired, sizeof(expired)) > 0)
+		listen_for(manager->clients, manager, EPOLLIN);
+}
+
+static uid_t user_of(int fd)
+{
+	struct ucred who = { .uid = (uid_t)-1 };
+	socklen_t bytes = sizeof(who);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	return who.uid;
+}
+
+static struct circuit_peer *make_client(struct circuit_clients *clients, int fd, uid_t user)
+{
+	struct circuit_peer *client = calloc(1, sizeof(*client));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = client };
+
+	if (!client || epoll_ctl(clients->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		free(client);
+		return NULL;
+	}
+	client->fd = fd;
+	client->user = user;
+	client->holder = client->node = COLL_CIRCUIT_NONE;
+	client->next = clients->first;
+	clients->first = client;
+	return client;
+}
+
+void circuit_clients_accept(struct circuit_manager *manager)
+{
+	struct circuit_clients *clients = manager->clients;
+	const int fd = accept4(clients->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct circuit_peer *client = NULL;
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			pause_accepting(manager);
+		return;
+	}
+	if (client_admit(manager, user_of(fd)))
+		client = make_client(clients, fd, user_of(fd));
+	if (client)
+		set_queue(client, SEND_BYTES);
+	else
+		close(fd);
+}
+
+void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_peer *client)
+{
+	struct circuit_peer **slot = &manager->clients->first;
+	u32 i;
+
+	for (i = 0; i < manager->core.leased; i++)
+		if (manager->owner[i].client == client)
+			circuit_manager_release(manager, i);
+	if (client->holder != COLL_CIRCUIT_NONE)
+		circuit_manager_leave(manager, client->holder);
+	while (*slot != client)
+		slot = &(*slot)->next;
+	*slot = client->next;
+	close(client->fd);
+	free(client);
+}
+
+/* ---- the socket ----------------------------------------------------------- */
+
+int circuit_clients_fd(const struct circuit_manager *manager)
+{
+	return manager->clients->listener;
+}
+
+int circuit_clients_pause_fd(const struct circuit_manager *manager)
+{
+	return manager->clients->pause;
+}
+
+/* So many connections that descriptors are left for all else. */
+static u32 clients_max(void)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur >= CLIENTS_MAX + DESCRIPTORS_KEPT)
+		return CLIENTS_MAX;
+	return limit.rlim_cur > 2 * DESCRIPTORS_KEPT ? limit.rlim_cur - DESCRIPTORS_KEPT :
+						       DESCRIPTORS_KEPT;
+}
+
+static void make_folder(const char *path)
+{
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)], *slash;
+
+	strcpy(folder, path);
+	slash = strrchr(folder, '/');
+	if (!slash || slash == folder)
+		return;
+	*slash = 0;
+	mkdir(folder, 0755);
+}
+
+static int listen_at(const struct sockaddr_un *address)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int error = 0;
+
+	/* A socket without a listener is left over from a colld that was killed. */
+	if (!connect(probe, (const struct sockaddr *)address, sizeof(*address)))
+		error = -EADDRINUSE;
+	else
+		unlink(address->sun_path);
+	close(probe);
+	if (!error && (bind(fd, (const struct sockaddr *)address, sizeof(*address)) ||
+		       chmod(address->sun_path, 0666) || listen(fd, BACKLOG)))
+		error = -errno;
+	if (!error)
+		return fd;
+	colld_log(LOG_ERR, "socket %s: %s", address->sun_path, strerror(-error));
+	close(fd);
+	return error;
+}
+
+int circuit_clients_open(struct circuit_manager *manager, int epoll)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct circuit_clients *clients = calloc(1, sizeof(*clients));
+	int fd;
+
+	if (!clients)
+		return -ENOMEM;
+	clients->epoll = epoll;
+	clients->listener = -1;
+	clients->max = clients_max();
+	clients->pause = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	manager->clients = clients;
+	if (clients->pause < 0)
+		return -errno;
+	strcpy(address.sun_path, manager->setup.socket);
+	make_folder(address.sun_path);
+	fd = listen_at(&address);
+	if (fd < 0)
+		return fd;
+	clients->listener = fd;
+	return 0;
+}
+
+void circuit_clients_close(struct circuit_manager *manager)
+{
+	struct circuit_clients *clients = manager->clients;
+
+	if (!clients)
+		return;
+	while (clients->first) {
+		struct circuit_peer *client = clients->first;
+
+		clients->first = client->next;
+		close(client->fd);
+		free(client);
+	}
+	if (clients->listener >= 0) {
+		unlink(manager->setup.socket);
+		close(clients->listener);
+	}
+	if (clients->pause >= 0)
+		close(clients->pause);
+	free(clients);
+	manager->clients = NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The clients of the manager: connections to its socket (uapi/coll_circuit.h). Any user may
+ * connect. No user hurts another: one that is not root gets a connection, a job or a request
+ * only while it has fewer of them than are left for all others.
+ */
+#ifndef COLL_DAEMON_CIRCUIT_CLIENTS_H
+#define COLL_DAEMON_CIRCUIT_CLIENTS_H
+
+#include <sys/types.h>
+
+#include "manager.h"
+
+enum { CIRCUIT_READ_MESSAGES = 8 };
+
+struct circuit_peer {
+	struct circuit_peer *next;
+	int fd;
+	uid_t user;
+	u32 holder, node;	/* COLL_CIRCUIT_NONE: before its HELLO */
+	bool introduced;	/* it has sent a message of this protocol */
+	bool large;		/* its queue holds a list of all circuits */
+	bool watches, broken;
+	size_t got;
+	struct coll_circuit_message message[CIRCUIT_READ_MESSAGES];
+};
+
+struct circuit_clients {
+	struct circuit_peer *first;	/* the latest comes first */
+	int listener, epoll;
+	int pause;		/* timer: out of descriptors or memory, no accepting until then */
+	u32 max;
+	u64 dropped;		/* connections, by a limit */
+};
+
+/*
+ * Listens at the socket of the setup. Each connection is added to `epoll`, with its client.
+ * Raises the process's limit of descriptors as far as it may.
+ */
+int circuit_clients_open(struct circuit_manager *manager, int epoll);
+int circuit_clients_fd(const struct circuit_manager *manager);	/* readable: a connection */
+void circuit_clients_accept(struct circuit_manager *manager);
+/* When circuit_clients_pause_fd() is readable: accepts again. */
+int circuit_clients_pause_fd(const struct circuit_manager *manager);
+void circuit_clients_resume(struct circuit_manager *manager);
+void circuit_clients_close(struct circuit_manager *manager);
+
+/* Releases all that it has requested, and frees it. */
+void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_peer *client);
+/* Makes its queue long enough for a list of all circuits; false: this user has too many. */
+bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer *client);
+/* When its connection is readable; may free the client. */
+void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client);
+
+/* For struct circuit_listener. */
+void circuit_client_notify(struct circuit_manager *manager, struct circuit_peer *client,
+			   const struct coll_circuit_notification *notification);
+void circuit_clients_changed(struct circuit_manager *manager, u32 circuit);
+
+#endif

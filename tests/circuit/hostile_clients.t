@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# colld's socket is open to every user. One user's silent connections take no CPU time and keep
+# nobody else out; the jobs of two users are two, whatever their names.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/colld.sh"
+if [ "$(id -u)" != 0 ]; then
+	echo "1..0 # SKIP only root can become several users"
+	exit
+fi
+work=$(mktemp -d) || exit 1
+chmod 711 "$work"
+colld= holders=
+finish() {
+	exec 5>&-
+	# shellcheck disable=SC2086
+	kill $holders $colld 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+socket=$work/socket
+cp "$BUILD/tests/circuit/silent_clients" "$BUILD/tests/circuit/competing_jobs" "$COLL" "$work"
+chmod 755 "$work"/*
+
+as() {	# USER COMMAND...
+	user=$1
+	shift
+	setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+}
+show_as() {	# USER: colld answers this user within five seconds
+	as "$1" timeout 5 "$work/coll" circuit show --json --socket "$socket" >"$work/shown"
+}
+ticks() {	# CPU time of colld, in clock ticks
+	echo $(($(cut -d ' ' -f 14,15 "/proc/$colld/stat" | tr ' ' '+')))
+}
+silent() {	# USER COUNT: connections that say nothing, until the test ends
+	"$work/silent_clients" "$socket" "$1" "$2" 300 <"$work/held" >"$work/made.$1" &
+	holders="$holders $!"
+	soon 30 test -s "$work/made.$1"
+}
+
+cat >"$work/circuits" <<END
+socket $socket
+switch fake
+node n0 1
+node n1 2
+END
+mkfifo "$work/held"
+exec 5<>"$work/held"
+# Few descriptors: the connections of one user alone would take all of them.
+colld_descriptors=1024
+ok "colld starts" start_colld
+
+ok "a user makes 1100 connections that say nothing" silent 64001 1100
+before=$(ticks)
+sleep 2
+ok "colld sleeps meanwhile" test $(($(ticks) - before)) -le $((2 * $(getconf CLK_TCK) / 5))
+ok "colld answers root" show_as 0
+ok "colld answers another user" show_as 64002
+ok "colld answers the same user" show_as 64001
+ok "a second user does the same" silent 64003 1100
+ok "colld answers a third user" show_as 64002
+ok "... and root" show_as 0
+is "it is logged once" "$(grep -c "too many connections" "$work/colld.log")" 1
+
+# ---- jobs of one name ------------------------------------------------------------------
+
+hold() {	# USER: a job of two ranks
+	as "$1" "$work/competing_jobs" "$socket" 2 1 1000000 200 >"$work/job.$1" 2>&1 &
+	holders="$holders $!"
+}
+users() {
+	timeout 5 "$COLL" circuit show --json --socket "$socket" |
+		jq -c '[.holders[] | select(.holder != "operator") | .user] | sort'
+}
+both() {
+	[ "$(users)" = "[64004,64005]" ]
+}
+hold 64004
+hold 64005
+ok "the jobs of two users with one name are two" soon 20 both
+is "of one name" "$(timeout 5 "$COLL" circuit show --json --socket "$socket" |
+	jq -r '[.holders[].holder] | unique | length')" 1
+tap_end
