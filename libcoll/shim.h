@@ -29,7 +29,7 @@ struct coll_shim_job {
 };
 
 /*
- * coll_open() in this job. Progress is made by calls only: coll_shim_turn(). `job` is
+ * coll_open() in this job. Progress is made by calls only: coll_shim_poll(). `job` is
  * copied; what `argument` points to must live until this returns.
  */
 int coll_shim_open(const char *options, const struct coll_shim_job *job,
@@ -54,7 +54,7 @@ uint64_t coll_shim_now(void);
  * Polls the engine once; sleeps for `ns` at most while nothing happens (0: does not
  * sleep). After an error the engine works no more.
  */
-int coll_shim_turn(struct coll_context *context, uint64_t ns);
+int coll_shim_poll(struct coll_context *context, uint64_t ns);
 
 /* Whether runs, or messages of completed runs, are under way in any group. */
 bool coll_shim_busy(const struct coll_context *context);

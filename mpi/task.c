@@ -141,7 +141,7 @@ static int turn_among_threads(struct pace *pace)
 	int error;
 
 	shim_lock();
-	error = coll_shim_turn(shim.context, 0);
+	error = coll_shim_poll(shim.context, 0);
 	shim_unlock();
 	task_poke();
 	if (pace->rounds++ < POLLS)
@@ -161,7 +161,7 @@ int pace_turn(struct pace *pace)
 		task_poke();
 	else
 		pace->slice = SLICE_FIRST_NS;
-	error = coll_shim_turn(shim.context, pace->slice);
+	error = coll_shim_poll(shim.context, pace->slice);
 	if (pace->slice < SLICE_MAX_NS && pace->rounds++ > POLLS)
 		pace->slice = SLICE_MAX_NS;
 	return error;
@@ -170,7 +170,7 @@ int pace_turn(struct pace *pace)
 void pace_poll(struct pace *pace)
 {
 	shim_lock();
-	coll_shim_turn(shim.context, 0);
+	coll_shim_poll(shim.context, 0);
 	shim_unlock();
 	if (shim.yields || pace->rounds++ >= POLLS)
 		sched_yield();
@@ -471,7 +471,7 @@ static void finish_all(void)
 void task_progress(void)
 {
 	shim_lock();
-	if (coll_shim_turn(shim.context, 0))
+	if (coll_shim_poll(shim.context, 0))
 		finish_all();
 	else
 		finish_ended();

@@ -7,7 +7,7 @@
 
 int coll_progress(struct coll_context *context)
 {
-	return coll_progress_of(context)->turn(context);
+	return coll_progress_of(context)->poll(context);
 }
 
 int coll_fd(struct coll_context *context)

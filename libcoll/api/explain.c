@@ -73,7 +73,7 @@ static const char *executor_explain(const struct coll_run *run, char *text, size
 }
 
 /* Why n has its value: " (a link carries 2.5 MB/s, the WAN 25, overload costs 0.1)". */
-static const char *lanes_explain(const struct planned *planned,
+static const char *lanes_explain(const struct coll_planned *planned,
 				 const struct coll_machine *machine, char *text, size_t bytes)
 {
 	*text = 0;
@@ -91,7 +91,7 @@ static const char *lanes_explain(const struct planned *planned,
 /* Why T and relays have their values: " (least time with noise 1000x10us)". */
 static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
 {
-	const struct planned *planned = run->planned;
+	const struct coll_planned *planned = run->planned;
 	const struct coll_options *options = &run->group->options;
 	const struct coll_noise_rate *noise = options->machine.noise;
 	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
@@ -120,7 +120,7 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 }
 
 /* The predicted time with circuits, and the least time of any schedule. */
-static const char *circuits_explain(struct planned *planned, char *text, size_t bytes)
+static const char *circuits_explain(struct coll_planned *planned, char *text, size_t bytes)
 {
 	const struct coll_circuits_cost *cost = coll_planned_cost(planned);
 	const struct coll_machine machine = coll_planned_machine(planned);
@@ -140,7 +140,7 @@ static const char *circuits_explain(struct planned *planned, char *text, size_t 
 
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 {
-	struct planned *planned = run->planned;
+	struct coll_planned *planned = run->planned;
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
 	const bool requested = run->group->options.algo[call->collective] == planned->algo;

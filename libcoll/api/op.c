@@ -8,7 +8,7 @@
 /* What op_create() and op_free() do on the thread that owns the context. */
 struct op_change {
 	struct coll_context *context;
-	struct user_op user;
+	struct coll_user_op user;
 	enum coll_reduction op;
 	int error;
 };
@@ -17,7 +17,7 @@ static void op_create(void *argument)
 {
 	struct op_change *change = argument;
 	struct coll_context *context = change->context;
-	struct user_op *ops;
+	struct coll_user_op *ops;
 	uint32_t i;
 
 	for (i = 0; i < context->ops_count && context->ops[i].used; i++)

@@ -18,7 +18,7 @@ enum { SPIN_NS = 100000 };
 
 /* ---- values ------------------------------------------------------------- */
 
-/* How an option's value is read; `size` is the room for a text. */
+/* How an option's value is read; `size` is the capacity for a text. */
 struct option {
 	const char *name;
 	int (*read)(void *field, size_t size, const char *value);
@@ -65,7 +65,7 @@ static int read_cpus(void *field, size_t size, const char *value)
 
 static int read_priority(void *field, size_t size, const char *value)
 {
-	struct priority priority;
+	struct coll_priority priority;
 
 	if (*value && coll_priority_parse(value, &priority))
 		return -EINVAL;
@@ -308,8 +308,8 @@ static const struct option table[] = {
 	  "where others reach this rank; default: every address of the host" },
 	{ "congestion", read_text, show_text, FIELD(congestion), "a congestion control: cubic",
 	  "TCP congestion control; default: reno on loopback, else the system's" },
-	{ "early_bytes", read_bytes, show_number, FIELD(early_bytes), "a size: 16M",
-	  "early messages a group keeps (bytes) before it leaves more to the senders" },
+	{ "unexpected_bytes", read_bytes, show_number, FIELD(unexpected_bytes), "a size: 16M",
+	  "unexpected messages that a group keeps (bytes); more stay with their senders" },
 	{ "buffer_bytes", read_bytes, show_number, FIELD(buffer_bytes), "a size: 4M",
 	  "socket buffers; 0: the kernel decides" },
 	{ "link_policy", read_policy, show_text, FIELD(link_policy),
@@ -427,7 +427,7 @@ static int set_algo(struct coll_options *options, enum coll_collective collectiv
 static int set_inject(struct coll_options *options, const char *value, char *why,
 		      size_t why_bytes)
 {
-	struct inject_config config;
+	struct coll_inject_config config;
 	int error = coll_inject_parse(&config, value, why, why_bytes);
 
 	if (error)
@@ -552,7 +552,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	strcpy(options->circuit_ports, "auto");
 	options->deadline_ns = 60 * COLL_SECOND;
 	options->spin_ns = SPIN_NS;
-	options->early_bytes = 16 << 20;
+	options->unexpected_bytes = 16 << 20;
 	strcpy(options->wan, "off");
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		options->tuning[i] = COLL_TUNING_UNSET;

@@ -24,10 +24,10 @@
 #include <string.h>
 
 #include "libcoll/exec/group.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/progress/progress.h"
 
-enum { SLICE_NS = 20000000 };	/* waits for the store between turns of the engine */
+enum { SLICE_NS = 20000000 };	/* waits for the store between polls of the engine */
 
 /* What a rank gives, and the decision: the flag, then a bit for each failed rank. */
 struct opinion {
@@ -79,7 +79,7 @@ static int opinion_get(const struct agreement *a, const char *what, struct opini
 
 	key_of(a, key, what);
 	do {	/* others may still have to hear from us that the group has failed */
-		coll_context_turn(context, 0);
+		coll_context_poll(context, 0);
 		now = coll_now();
 		slice = now + SLICE_NS < until ? now + SLICE_NS : until;
 		bytes = sizeof(*opinion);

@@ -98,7 +98,7 @@ int coll_cpus_bind(const char *text)
 	return sched_setaffinity(0, sizeof(cpus), &cpus) ? -errno : 0;
 }
 
-int coll_priority_parse(const char *text, struct priority *priority)
+int coll_priority_parse(const char *text, struct coll_priority *priority)
 {
 	const char *number = strchr(text, ':');
 	char *end;
@@ -119,7 +119,7 @@ int coll_priority_parse(const char *text, struct priority *priority)
 
 int coll_priority_take(const char *text)
 {
-	struct priority priority;
+	struct coll_priority priority;
 	struct sched_param fifo = { 0 };
 	int error = coll_priority_parse(text, &priority);
 

@@ -21,13 +21,13 @@ uint64_t coll_cpus_idle_ns(const char *text);
 int coll_cpus_bind(const char *text);
 
 /* How urgent a thread is, as people write it: "fifo:50", or "nice:-5". */
-struct priority {
+struct coll_priority {
 	bool fifo;
 	int value;		/* 1 ... 99, or a nice value, -20 ... 19 */
 };
 
 /* -EINVAL: no such text. */
-int coll_priority_parse(const char *text, struct priority *priority);
+int coll_priority_parse(const char *text, struct coll_priority *priority);
 /* For the calling thread. -EPERM, -EACCES: it has no right to that. */
 int coll_priority_take(const char *text);
 

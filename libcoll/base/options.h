@@ -24,7 +24,7 @@ struct coll_options {
 	uint64_t spin_ns;	/* looks around so long before it sleeps */
 	char address[256];	/* comma-separated; "": all of this host's */
 	char congestion[16];	/* "": the system's */
-	uint64_t early_bytes;	/* of early messages a group keeps */
+	uint64_t unexpected_bytes;	/* of unexpected messages that a group keeps */
 	uint64_t buffer_bytes;	/* SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
 	char link_policy[16];	/* rr, occupancy, occupancy-hier */
 	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */

@@ -42,7 +42,7 @@ static const struct coll_boot_ops alone_ops = {
 
 int coll_boot_alone_open(struct coll_boot *boot)
 {
-	boot->state = calloc(1, sizeof(struct store_table));
+	boot->state = calloc(1, sizeof(struct coll_store_table));
 	if (!boot->state)
 		return -ENOMEM;
 	if (getrandom(boot->secret, sizeof(boot->secret), 0) != sizeof(boot->secret)) {

@@ -6,16 +6,16 @@
 #include "job.h"
 #include "libcoll/base/clock.h"
 
-struct answer {
+struct coll_answer {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool given, forsaken;
 	int status;
 };
 
-struct answer *coll_answer_new(void)
+struct coll_answer *coll_answer_new(void)
 {
-	struct answer *answer = calloc(1, sizeof(*answer));
+	struct coll_answer *answer = calloc(1, sizeof(*answer));
 	pthread_condattr_t monotonic;
 
 	if (!answer)
@@ -28,14 +28,14 @@ struct answer *coll_answer_new(void)
 	return answer;
 }
 
-static void answer_free(struct answer *answer)
+static void answer_free(struct coll_answer *answer)
 {
 	pthread_cond_destroy(&answer->cond);
 	pthread_mutex_destroy(&answer->lock);
 	free(answer);
 }
 
-void coll_answer_give(struct answer *answer, int status)
+void coll_answer_give(struct coll_answer *answer, int status)
 {
 	bool forsaken;
 
@@ -49,7 +49,7 @@ void coll_answer_give(struct answer *answer, int status)
 		answer_free(answer);
 }
 
-bool coll_answer_take(struct answer *answer, uint64_t deadline, int *status)
+bool coll_answer_take(struct coll_answer *answer, uint64_t deadline, int *status)
 {
 	struct timespec until = { deadline / COLL_SECOND, deadline % COLL_SECOND };
 	bool given;

@@ -8,7 +8,7 @@
 #include "job.h"
 #include "libcoll/base/clock.h"
 
-int coll_boot_fail(const struct boot_why *why, int error, const char *format, ...)
+int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -20,7 +20,7 @@ int coll_boot_fail(const struct boot_why *why, int error, const char *format, ..
 	return error;
 }
 
-static void take_job(struct coll_boot *boot, const struct boot_job *job)
+static void take_job(struct coll_boot *boot, const struct coll_boot_job *job)
 {
 	boot->rank = job->rank;
 	boot->ranks = job->ranks;
@@ -33,8 +33,8 @@ static void take_job(struct coll_boot *boot, const struct boot_job *job)
 
 int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, size_t why_bytes)
 {
-	struct boot_why why = { why_text, why_bytes };
-	struct boot_job job;
+	struct coll_boot_reason why = { why_text, why_bytes };
+	struct coll_boot_job job;
 	struct coll_boot *b;
 	int err;
 

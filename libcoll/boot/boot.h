@@ -32,7 +32,7 @@ struct coll_boot_ops {
 	int (*put)(struct coll_boot *boot, const char *key, const void *value, size_t bytes);
 	/*
 	 * Waits until the key is there, at most until `deadline` (ns,
-	 * CLOCK_MONOTONIC). *bytes: room in, size out. -ETIMEDOUT, -EMSGSIZE,
+	 * CLOCK_MONOTONIC). *bytes: capacity in, size out. -ETIMEDOUT, -EMSGSIZE,
 	 * -ECONNRESET (the store is gone).
 	 */
 	int (*get)(struct coll_boot *boot, const char *key, void *value, size_t *bytes,

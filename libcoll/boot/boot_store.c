@@ -20,11 +20,11 @@
 /* One search for the store. */
 struct search {
 	struct coll_boot *boot;
-	const struct boot_job *job;
-	struct rendezvous file;
+	const struct coll_boot_job *job;
+	struct coll_rendezvous file;
 	bool by_file;
 	uint64_t deadline;
-	const struct boot_why *why;
+	const struct coll_boot_reason *why;
 	struct coll_store_client *client;
 };
 
@@ -82,12 +82,12 @@ static int join_by_address(struct search *search)
 {
 	int err = -ECONNREFUSED, i;
 
-	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
+	for (i = 0; i < ENDPOINTS_MAX && search->job->store[i][0]; i++) {
 		err = boot_store_join(search, search->job->store[i]);
 		if (!err || err == -EPROTO || err == -EEXIST || err == -EINVAL)
 			break;
 	}
-	/* Where there are two places, the stranger at one may be another job's. */
+	/* Of two endpoints, one may lead to the store of another job. */
 	return err == -EACCES && search->job->store[1][0] ? -ECONNREFUSED : err;
 }
 
@@ -189,7 +189,7 @@ static int host_by_address(struct search *search)
 {
 	int fd, err = -EINVAL, i;
 
-	for (i = 0; i < PLACES_MAX && search->job->store[i][0]; i++) {
+	for (i = 0; i < ENDPOINTS_MAX && search->job->store[i][0]; i++) {
 		err = coll_store_listen(search->job->store[i], &fd);
 		if (!err)
 			return coll_boot_host(fd, search->boot, NULL);
@@ -233,8 +233,8 @@ static int meet_all(struct search *search)
 		   : 0;
 }
 
-int coll_boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
-			 const struct boot_why *why)
+int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job, uint64_t deadline,
+			 const struct coll_boot_reason *why)
 {
 	struct search search = {
 		.boot = boot,

@@ -116,7 +116,7 @@ static const struct launcher *find_launcher(void)
 }
 
 static int read_number(const char *name, long low, long high, int *number,
-		       const struct boot_why *why)
+		       const struct coll_boot_reason *why)
 {
 	const char *value = env_variable(name);
 	char *end;
@@ -136,14 +136,14 @@ static int read_number(const char *name, long low, long high, int *number,
 }
 
 static int read_optional(const char *name, long low, long high, int *number,
-			 const struct boot_why *why)
+			 const struct coll_boot_reason *why)
 {
 	*number = -1;
 	return env_variable(name) ? read_number(name, low, high, number, why) : 0;
 }
 
-static int read_ranks(struct boot_job *job, const struct launcher *launcher,
-		      const struct boot_why *why)
+static int read_ranks(struct coll_boot_job *job, const struct launcher *launcher,
+		      const struct coll_boot_reason *why)
 {
 	int err;
 
@@ -158,7 +158,7 @@ static int read_ranks(struct boot_job *job, const struct launcher *launcher,
 }
 
 /* Two hex digits a byte. */
-static int read_secret(struct boot_job *job, const struct boot_why *why)
+static int read_secret(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	const char *value = env_variable("COLL_SECRET");
 	struct base16_decode_ctx decode;
@@ -193,7 +193,7 @@ static void name_by_parent(char *name, size_t bytes)
 	snprintf(name, bytes, "parent-%d", proxy.pid);
 }
 
-static void name_by_launcher(char *name, size_t bytes, const struct boot_job *job,
+static void name_by_launcher(char *name, size_t bytes, const struct coll_boot_job *job,
 			     const struct launcher *launcher)
 {
 	size_t at = 0;
@@ -211,7 +211,7 @@ static void name_by_launcher(char *name, size_t bytes, const struct boot_job *jo
 }
 
 /* What does not fit is replaced by its hash, so that different jobs stay different. */
-static void set_name(struct boot_job *job, const char *name)
+static void set_name(struct coll_boot_job *job, const char *name)
 {
 	char hex[2 * SHA256_DIGEST_SIZE + 1] = "";
 	uint8_t digest[SHA256_DIGEST_SIZE];
@@ -228,7 +228,7 @@ static void set_name(struct boot_job *job, const char *name)
 	snprintf(job->job, sizeof(job->job), "%.60s", hex);
 }
 
-static void read_name(struct boot_job *job, const struct launcher *launcher)
+static void read_name(struct coll_boot_job *job, const struct launcher *launcher)
 {
 	char name[512];
 
@@ -246,8 +246,8 @@ static bool env_loopback(const char *host)
 }
 
 /* Whether the ranks share this node; where nobody tells, we take it that they do. */
-static int read_nodes(struct boot_job *job, const struct launcher *launcher,
-		      const struct boot_why *why)
+static int read_nodes(struct coll_boot_job *job, const struct launcher *launcher,
+		      const struct coll_boot_reason *why)
 {
 	const char *master = env_variable("MASTER_ADDR");
 	int nodes, err;
@@ -278,7 +278,7 @@ static void set_store(char store[COLL_STORE_ADDRESS_MAX], const char *host, int 
  * torchrun's agent may itself serve MASTER_PORT; then the port after it is ours.
  * Where it says so we do not even try.
  */
-static int read_master(struct boot_job *job, const struct boot_why *why)
+static int read_master(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	const char *host = env_variable("MASTER_ADDR"), *agent;
 	int port, err, i = 0;
@@ -299,14 +299,14 @@ static int read_master(struct boot_job *job, const struct boot_why *why)
 	return 0;
 }
 
-int coll_boot_job_places(struct boot_job *job, const char *list)
+int coll_boot_job_endpoints(struct coll_boot_job *job, const char *list)
 {
 	char host[COLL_STORE_ADDRESS_MAX];
 	const char *port, *end;
 	size_t bytes;
 	int i;
 
-	for (i = 0; i < PLACES_MAX; i++) {
+	for (i = 0; i < ENDPOINTS_MAX; i++) {
 		end = strchrnul(list, ',');
 		bytes = end - list;
 		if (bytes >= COLL_STORE_ADDRESS_MAX)
@@ -322,22 +322,22 @@ int coll_boot_job_places(struct boot_job *job, const char *list)
 	return -EINVAL;
 }
 
-static int read_own_store(struct boot_job *job, const struct boot_why *why)
+static int read_own_store(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	const char *store = env_variable("COLL_STORE");
 
-	if (coll_boot_job_places(job, store))
+	if (coll_boot_job_endpoints(job, store))
 		return coll_boot_fail(
 			why, -EINVAL,
 			"COLL_STORE='%.300s' is not valid: host:port or "
 			"[host]:port with a port from 1 to 65535 is, or up to %d of them "
 			"with commas between",
-			store, PLACES_MAX);
+			store, ENDPOINTS_MAX);
 	job->served = env_variable("COLL_STORE_SERVED");
 	return 0;
 }
 
-static int need_secret(const struct boot_job *job, const struct boot_why *why)
+static int need_secret(const struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	return job->has_secret
 		       ? 0
@@ -348,8 +348,8 @@ static int need_secret(const struct boot_job *job, const struct boot_why *why)
 }
 
 /* Without a place for the store it is told by a file, which works on one node. */
-static int read_store(struct boot_job *job, const struct launcher *launcher,
-		      const struct boot_why *why)
+static int read_store(struct coll_boot_job *job, const struct launcher *launcher,
+		      const struct coll_boot_reason *why)
 {
 	bool torchrun = !strcmp(launcher->name, "torchrun");
 	int err = 0;
@@ -370,7 +370,7 @@ static int read_store(struct boot_job *job, const struct launcher *launcher,
 }
 
 /* Ranks that find each other by a file are all on this node. */
-static void read_locals(struct boot_job *job)
+static void read_locals(struct coll_boot_job *job)
 {
 	if (job->store[0][0])
 		return;
@@ -390,8 +390,8 @@ static bool mpi_here(void)
  * The launcher is asked where the environment does not tell enough: how many ranks there
  * are, or where those of other nodes find the store.
  */
-static enum boot_by env_asked(const struct boot_job *job, const struct launcher *launcher,
-			      bool pmix)
+static enum coll_boot_by env_asked(const struct coll_boot_job *job, const struct launcher *launcher,
+				   bool pmix)
 {
 	if (env_variable("COLL_STORE"))
 		return BOOT_STORE;
@@ -400,8 +400,8 @@ static enum boot_by env_asked(const struct boot_job *job, const struct launcher 
 	return launcher->pmi && !job->one_node && !mpi_here() ? BOOT_PMI : BOOT_STORE;
 }
 
-static int read_by(struct boot_job *job, const struct launcher *launcher,
-		   const struct boot_why *why)
+static int read_by(struct coll_boot_job *job, const struct launcher *launcher,
+		   const struct coll_boot_reason *why)
 {
 	const char *boot = env_variable("COLL_BOOT");
 	bool pmix = env_variable("PMIX_RANK") && env_variable("PMIX_NAMESPACE");
@@ -432,14 +432,14 @@ static int read_by(struct boot_job *job, const struct launcher *launcher,
 	return 0;
 }
 
-static void be_alone(struct boot_job *job)
+static void be_alone(struct coll_boot_job *job)
 {
 	job->ranks = job->local_ranks = 1;
 	strcpy(job->job, "alone");
 	strcpy(job->from, "none");
 }
 
-int coll_boot_job_read(struct boot_job *job, const struct boot_why *why)
+int coll_boot_job_read(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	const struct launcher *launcher = find_launcher();
 	int err = 0;

@@ -12,7 +12,7 @@ struct entry {
 };
 
 struct exchange {
-	struct store_table table;
+	struct coll_store_table table;
 	coll_boot_exchange *exchange;
 	void *argument;
 	uint8_t *news;			/* what was put since the last fence */
@@ -50,7 +50,7 @@ static int exchange_get(struct coll_boot *boot, const char *key, void *value, si
 	return coll_store_table_get(&state->table, key, value, bytes);
 }
 
-static int exchange_learn(struct store_table *table, const uint8_t *at, size_t bytes)
+static int exchange_learn(struct coll_store_table *table, const uint8_t *at, size_t bytes)
 {
 	struct entry entry;
 	int error = 0;

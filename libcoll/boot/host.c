@@ -80,7 +80,7 @@ static bool alone_too_long(struct watch *watch)
  * Rank 0 that left in good order may be gone while others still read; one that
  * is gone otherwise has failed, and the job with it.
  */
-static bool host_over(struct watch *watch)
+static bool job_has_ended(struct watch *watch)
 {
 	const struct coll_store *store = watch->store;
 
@@ -96,23 +96,23 @@ static bool host_over(struct watch *watch)
 	return !coll_store_left(store, 0) || !coll_store_present(store);
 }
 
-static void serve_until_over(struct coll_store *store, struct watch *watch)
+static void serve_job(struct coll_store *store, struct watch *watch)
 {
 	struct pollfd poll_fd[] = {
 		{ .fd = coll_store_fd(store), .events = POLLIN },
 		{ .fd = watch->rank0.fd, .events = POLLIN },
 	};
 
-	while (!host_over(watch)) {
+	while (!job_has_ended(watch)) {
 		/* Once rank 0 is gone its descriptor stays readable: only the store counts. */
 		if (poll(poll_fd, watch->rank0.gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
 			return;
-		if (coll_store_turn(store, 0))
+		if (coll_store_poll(store, 0))
 			return;
 	}
 }
 
-static void host_main(int fd, const struct coll_boot *boot, const struct rendezvous *file,
+static void host_main(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file,
 		      pid_t parent)
 {
 	char address[COLL_STORE_ADDRESS_MAX] = "";
@@ -126,14 +126,14 @@ static void host_main(int fd, const struct coll_boot *boot, const struct rendezv
 	watch.rank0.fd = syscall(SYS_pidfd_open, parent, 0);
 	if (!coll_store_open(&store, fd, boot->ranks, boot->job, boot->secret)) {
 		watch.store = store;
-		serve_until_over(store, &watch);
+		serve_job(store, &watch);
 		coll_store_close(store);
 	}
 	if (file)
 		coll_rendezvous_remove(file, address);
 }
 
-int coll_boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file)
+int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file)
 {
 	pid_t self = getpid(), child;
 

@@ -5,17 +5,17 @@
 
 #include <stdbool.h>
 #include "boot.h"
-#include "places.h"
+#include "endpoints.h"
 #include "store.h"
 
 /* Who tells where the store is. */
-enum boot_by {
+enum coll_boot_by {
 	BOOT_STORE,		/* the environment, or a file */
 	BOOT_PMIX,		/* a PMIx server, and how many ranks there are */
 	BOOT_PMI,		/* a launcher that speaks PMI-1 */
 };
 
-struct boot_job {
+struct coll_boot_job {
 	int rank, ranks;
 	int local_rank, local_ranks;	/* -1: not known */
 	char job[64];
@@ -24,74 +24,77 @@ struct boot_job {
 	bool has_secret;
 	bool served;		/* somebody else serves the store */
 	bool one_node;		/* as far as the environment tells */
-	enum boot_by by;
+	enum coll_boot_by by;
 	/* Where the store may be, in the order to try; "": nothing was said. */
-	char store[PLACES_MAX][COLL_STORE_ADDRESS_MAX];
+	char store[ENDPOINTS_MAX][COLL_STORE_ADDRESS_MAX];
 };
 
 /* Where a failure is put into words. */
-struct boot_why {
+struct coll_boot_reason {
 	char *text;		/* may be NULL */
 	size_t bytes;
 };
 
 /* Writes the words and returns the error. */
-int coll_boot_fail(const struct boot_why *why, int error, const char *format, ...)
+int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Reads the environment. A job of one rank has from = "none". -EINVAL names the variable. */
-int coll_boot_job_read(struct boot_job *job, const struct boot_why *why);
+int coll_boot_job_read(struct coll_boot_job *job, const struct coll_boot_reason *why);
 
-/* "host:port,[host]:port": at most PLACES_MAX. -EINVAL. */
-int coll_boot_job_places(struct boot_job *job, const char *list);
+/* "host:port,[host]:port": at most ENDPOINTS_MAX. -EINVAL. */
+int coll_boot_job_endpoints(struct coll_boot_job *job, const char *list);
 
 /* Fills in what the PMIx server of this node knows of the job. */
-int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why);
+int coll_boot_pmix_read(struct coll_boot_job *job, const struct coll_boot_reason *why);
 /* Rank 0 serves the store; all learn where it is, and boot->secret. */
-int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-			const struct boot_why *why);
-int coll_boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		       const struct boot_why *why);
+int coll_boot_pmix_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
+			const struct coll_boot_reason *why);
+int coll_boot_pmi_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
+		       const struct coll_boot_reason *why);
 
 /* What both carry. PMI's values have room for 1024 bytes. */
-enum { INVITATION_MAX = 1024 };
+enum { BOOTSTRAP_ADDRESS_MAX = 1024 };
 
 /* Serves the store at any free port, with a fresh secret, and puts both in words. */
-int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
-			  char words[INVITATION_MAX], const struct boot_why *why);
+int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_job *job,
+				 char words[BOOTSTRAP_ADDRESS_MAX],
+				 const struct coll_boot_reason *why);
 /* Sets boot->secret and job->store; cuts the words. -EPROTO. */
-int coll_invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
-			 const struct boot_why *why);
+int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *job, char *words,
+				const struct coll_boot_reason *why);
 
 /* What another thread will say. Given once, taken once; whoever is last frees it. */
-struct answer;
+struct coll_answer;
 
-struct answer *coll_answer_new(void);
-void coll_answer_give(struct answer *answer, int status);
+struct coll_answer *coll_answer_new(void);
+void coll_answer_give(struct coll_answer *answer, int status);
 /* false: not by the deadline; it may be given yet, and is freed then. */
-bool coll_answer_take(struct answer *answer, uint64_t deadline, int *status);
+bool coll_answer_take(struct coll_answer *answer, uint64_t deadline, int *status);
 
 /* Both fill in boot->ops and boot->state. */
 int coll_boot_alone_open(struct coll_boot *boot);
-int coll_boot_store_open(struct coll_boot *boot, const struct boot_job *job, uint64_t deadline,
-			 const struct boot_why *why);
+int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job, uint64_t deadline,
+			 const struct coll_boot_reason *why);
 
 /*
  * The rendezvous file: where a job of one node has its store, and its secret.
  * Only this user can read or write it.
  */
-struct rendezvous {
+struct coll_rendezvous {
 	char path[512];
 };
 
-int coll_rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why);
+int coll_rendezvous_name(struct coll_rendezvous *file, const char *job,
+			 const struct coll_boot_reason *why);
 /* -ENOENT: not there yet. -EPERM: it is not ours alone. */
-int coll_rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
-			 uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
+int coll_rendezvous_read(const struct coll_rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
+			 uint8_t secret[COLL_SECRET_BYTES], const struct coll_boot_reason *why);
 /* Replaces it in one step. */
-int coll_rendezvous_write(const struct rendezvous *file, const char *address,
-			  const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why);
-void coll_rendezvous_remove(const struct rendezvous *file, const char *address);
+int coll_rendezvous_write(const struct coll_rendezvous *file, const char *address,
+			  const uint8_t secret[COLL_SECRET_BYTES],
+			  const struct coll_boot_reason *why);
+void coll_rendezvous_remove(const struct coll_rendezvous *file, const char *address);
 
 /*
  * Serves the store from a process of its own on the listening socket `fd`, which
@@ -99,6 +102,6 @@ void coll_rendezvous_remove(const struct rendezvous *file, const char *address);
  * boot->patience, or when this process ended without leaving; `file` (may be NULL)
  * is then removed.
  */
-int coll_boot_host(int fd, const struct coll_boot *boot, const struct rendezvous *file);
+int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file);
 
 #endif

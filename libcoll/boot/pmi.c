@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A job whose launcher speaks PMI-1, as Hydra, Slurm, Flux and Cray's do: it carries rank 0's
- * invitation to the others, also between nodes. From then on the store is as everywhere.
+ * bootstrap address to the others, also between nodes. From then on the store is as everywhere.
  *
  * Where PMI_FD is set, PMI is lines on that socket (Flux RFC 13, "Simple Process Manager
  * Interface v1"); srun without a plugin speaks through the libpmi.so.0 that comes with it,
@@ -23,7 +23,7 @@
 #include "libcoll/base/clock.h"
 
 enum {
-	LINE_BYTES = INVITATION_MAX + 1024,
+	LINE_BYTES = BOOTSTRAP_ADDRESS_MAX + 1024,
 	SPACE_BYTES = 256,	/* the name of the job's key-value space */
 };
 
@@ -32,7 +32,7 @@ static struct {
 	bool lost;		/* an answer that we gave up on may come yet */
 	unsigned int stays;
 	char space[SPACE_BYTES];
-	char words[INVITATION_MAX];
+	char words[BOOTSTRAP_ADDRESS_MAX];
 } pmi;
 
 static pthread_mutex_t pmi_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -70,7 +70,7 @@ static int pmi_hear(struct wire *wire)
 }
 
 /* The word behind " key=", or NULL. */
-static const char *pmi_word(const struct wire *wire, const char *key, char *room, size_t bytes)
+static const char *pmi_word(const struct wire *wire, const char *key, char *value, size_t bytes)
 {
 	const size_t length = strlen(key);
 	const char *at = wire->line;
@@ -78,9 +78,9 @@ static const char *pmi_word(const struct wire *wire, const char *key, char *room
 	while ((at = strchr(at, ' '))) {
 		at++;
 		if (!strncmp(at, key, length) && at[length] == '=') {
-			snprintf(room, bytes, "%.*s", (int)strcspn(at + length + 1, " \n"),
+			snprintf(value, bytes, "%.*s", (int)strcspn(at + length + 1, " \n"),
 				 at + length + 1);
-			return room;
+			return value;
 		}
 	}
 	return NULL;
@@ -161,7 +161,7 @@ static struct {
 	int (*KVS_Get)(const char *space, const char *key, char *value, int bytes);
 } library;
 
-static int library_load(const struct boot_why *why)
+static int library_load(const struct coll_boot_reason *why)
 {
 	/* Global: Slurm's loads plugins that look for what is its own there. */
 	void *handle = dlopen("libpmi.so.0", RTLD_NOW | RTLD_GLOBAL);
@@ -183,7 +183,7 @@ static int library_load(const struct boot_why *why)
 
 /* One meeting by libpmi. */
 struct visit {
-	struct answer *answer;
+	struct coll_answer *answer;
 	bool hello, tells;
 	char key[32];
 };
@@ -233,9 +233,9 @@ static int visit_start(struct visit *visit)
 }
 
 static int library_meet(bool tells, const char *key, uint64_t deadline,
-			const struct boot_why *why)
+			const struct coll_boot_reason *why)
 {
-	struct answer *answer;
+	struct coll_answer *answer;
 	struct visit *visit;
 	int status, err;
 
@@ -276,8 +276,8 @@ static void say_goodbye(void)
 		library.Finalize();
 }
 
-static int pmi_meet(const struct boot_job *job, const char *key, uint64_t deadline,
-		    const struct boot_why *why)
+static int pmi_meet(const struct coll_boot_job *job, const char *key, uint64_t deadline,
+		    const struct coll_boot_reason *why)
 {
 	const char *fd = getenv("PMI_FD");
 	int err;
@@ -306,8 +306,8 @@ static int pmi_meet(const struct boot_job *job, const char *key, uint64_t deadli
 	return coll_boot_fail(why, err, "the launcher's PMI does not do what PMI-1 should");
 }
 
-int coll_boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-		       const struct boot_why *why)
+int coll_boot_pmi_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
+		       const struct coll_boot_reason *why)
 {
 	char key[32];
 	int err = 0;
@@ -315,11 +315,11 @@ int coll_boot_pmi_meet(struct coll_boot *boot, struct boot_job *job, uint64_t de
 	pthread_mutex_lock(&pmi_lock);
 	snprintf(key, sizeof(key), "coll.store.%u", pmi.stays++);
 	if (!boot->rank)
-		err = coll_invitation_write(boot, job, pmi.words, why);
+		err = coll_bootstrap_address_write(boot, job, pmi.words, why);
 	if (!err)
 		err = pmi_meet(job, key, deadline, why);
 	if (!err)
-		err = coll_invitation_read(boot, job, pmi.words, why);
+		err = coll_bootstrap_address_read(boot, job, pmi.words, why);
 	pthread_mutex_unlock(&pmi_lock);
 	return err;
 }

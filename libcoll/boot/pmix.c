@@ -34,7 +34,7 @@ static struct {
 
 static pthread_mutex_t pmix_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int pmix_load(const struct boot_why *why)
+static int pmix_load(const struct coll_boot_reason *why)
 {
 	void *library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
 
@@ -49,7 +49,7 @@ static int pmix_load(const struct boot_why *why)
 	return 0;
 }
 
-static int pmix_explain(const struct boot_why *why, const char *what, pmix_status_t status)
+static int pmix_explain(const struct coll_boot_reason *why, const char *what, pmix_status_t status)
 {
 	return coll_boot_fail(why, -ECONNREFUSED, "%s: the PMIx server of this node says: %s", what,
 			      pmix.Error_string(status));
@@ -63,7 +63,7 @@ static void say_goodbye(void)
 }
 
 /* Once for a process, until it exits: not every server takes a rank back. */
-static int say_hello(const struct boot_why *why)
+static int say_hello(const struct coll_boot_reason *why)
 {
 	pmix_status_t status;
 	int err;
@@ -102,7 +102,7 @@ static int ask_number(pmix_rank_t whose, const char *key)
 	return number;
 }
 
-int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why)
+int coll_boot_pmix_read(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	int nodes, err;
 
@@ -133,10 +133,11 @@ static void fence_done(pmix_status_t status, void *answer)
 }
 
 /* What was put before can be got after. Not every server knows a time-out: we do. */
-static int pmix_meet(const struct boot_job *job, uint64_t deadline, const struct boot_why *why)
+static int pmix_meet(const struct coll_boot_job *job, uint64_t deadline,
+		     const struct coll_boot_reason *why)
 {
 	pmix_info_t collect = { .key = PMIX_COLLECT_DATA, .value = { .type = PMIX_BOOL } };
-	struct answer *fence = coll_answer_new();
+	struct coll_answer *fence = coll_answer_new();
 	pmix_status_t status;
 
 	if (!fence)
@@ -154,7 +155,7 @@ static int pmix_meet(const struct boot_job *job, uint64_t deadline, const struct
 	       0 : pmix_explain(why, "PMIx_Fence", status);
 }
 
-static int pmix_tell(const char *key, const char *words, const struct boot_why *why)
+static int pmix_tell(const char *key, const char *words, const struct coll_boot_reason *why)
 {
 	pmix_value_t value = { .type = PMIX_STRING };
 	pmix_status_t status;
@@ -166,8 +167,8 @@ static int pmix_tell(const char *key, const char *words, const struct boot_why *
 	return status == PMIX_SUCCESS ? 0 : pmix_explain(why, "PMIx_Put", status);
 }
 
-static int pmix_learn(struct coll_boot *boot, struct boot_job *job, const char *key,
-		      const struct boot_why *why)
+static int pmix_learn(struct coll_boot *boot, struct coll_boot_job *job, const char *key,
+		      const struct coll_boot_reason *why)
 {
 	pmix_proc_t first = pmix.self;
 	pmix_value_t *value = NULL;
@@ -179,23 +180,23 @@ static int pmix_learn(struct coll_boot *boot, struct boot_job *job, const char *
 	if (status != PMIX_SUCCESS)
 		return pmix_explain(why, "PMIx_Get of what rank 0 told", status);
 	if (value->type == PMIX_STRING && value->data.string) {
-		err = coll_invitation_read(boot, job, value->data.string, why);
+		err = coll_bootstrap_address_read(boot, job, value->data.string, why);
 		free(value->data.string);
 	}
 	free(value);
 	return err;
 }
 
-int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-			const struct boot_why *why)
+int coll_boot_pmix_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
+			const struct coll_boot_reason *why)
 {
-	char key[32], words[INVITATION_MAX];
+	char key[32], words[BOOTSTRAP_ADDRESS_MAX];
 	int err = 0;
 
 	pthread_mutex_lock(&pmix_lock);
 	snprintf(key, sizeof(key), "coll.store.%u", pmix.stays++);
 	if (!boot->rank)
-		err = coll_invitation_write(boot, job, words, why);
+		err = coll_bootstrap_address_write(boot, job, words, why);
 	if (!boot->rank && !err)
 		err = pmix_tell(key, words, why);
 	if (!err)
@@ -206,7 +207,7 @@ int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t d
 	return err;
 }
 #else
-int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why)
+int coll_boot_pmix_read(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	(void)job;
 	return coll_boot_fail(
@@ -216,8 +217,8 @@ int coll_boot_pmix_read(struct boot_job *job, const struct boot_why *why)
 		"size");
 }
 
-int coll_boot_pmix_meet(struct coll_boot *boot, struct boot_job *job, uint64_t deadline,
-			const struct boot_why *why)
+int coll_boot_pmix_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
+			const struct coll_boot_reason *why)
 {
 	(void)boot, (void)deadline;
 	return coll_boot_pmix_read(job, why);

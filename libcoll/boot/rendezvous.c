@@ -15,7 +15,7 @@
 
 #include "job.h"
 
-static int check_ours(int fd, const char *path, const struct boot_why *why)
+static int check_ours(int fd, const char *path, const struct coll_boot_reason *why)
 {
 	struct stat st;
 
@@ -30,7 +30,7 @@ static int check_ours(int fd, const char *path, const struct boot_why *why)
 	return 0;
 }
 
-static int open_ours(const char *path, int flags, const struct boot_why *why)
+static int open_ours(const char *path, int flags, const struct coll_boot_reason *why)
 {
 	int fd, err;
 
@@ -47,7 +47,7 @@ static int open_ours(const char *path, int flags, const struct boot_why *why)
 	return fd;
 }
 
-static int make_directory(const char *path, const struct boot_why *why)
+static int make_directory(const char *path, const struct coll_boot_reason *why)
 {
 	int fd;
 
@@ -71,7 +71,8 @@ static void rendezvous_escape(char *to, const char *from)
 	*to = '\0';
 }
 
-int coll_rendezvous_name(struct rendezvous *file, const char *job, const struct boot_why *why)
+int coll_rendezvous_name(struct coll_rendezvous *file, const char *job,
+			 const struct coll_boot_reason *why)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char directory[256], name[3 * 64];
@@ -107,8 +108,8 @@ static int rendezvous_parse(char *text, char *address, uint8_t *secret)
 	       0 : -ENOENT;
 }
 
-int coll_rendezvous_read(const struct rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
-			 uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
+int coll_rendezvous_read(const struct coll_rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
+			 uint8_t secret[COLL_SECRET_BYTES], const struct coll_boot_reason *why)
 {
 	char text[COLL_STORE_ADDRESS_MAX + 2 * COLL_SECRET_BYTES + 8];
 	ssize_t n;
@@ -134,8 +135,9 @@ static int write_text(int fd, const char *text)
 	return n == (ssize_t)strlen(text) ? 0 : -ENOSPC;
 }
 
-int coll_rendezvous_write(const struct rendezvous *file, const char *address,
-			  const uint8_t secret[COLL_SECRET_BYTES], const struct boot_why *why)
+int coll_rendezvous_write(const struct coll_rendezvous *file, const char *address,
+			  const uint8_t secret[COLL_SECRET_BYTES],
+			  const struct coll_boot_reason *why)
 {
 	char text[COLL_STORE_ADDRESS_MAX + 2 * COLL_SECRET_BYTES + 8];
 	char hex[2 * COLL_SECRET_BYTES + 1] = "";
@@ -158,9 +160,9 @@ int coll_rendezvous_write(const struct rendezvous *file, const char *address,
 }
 
 /* Only while it still tells of this address: a later job may have replaced it. */
-void coll_rendezvous_remove(const struct rendezvous *file, const char *address)
+void coll_rendezvous_remove(const struct coll_rendezvous *file, const char *address)
 {
-	const struct boot_why silent = { NULL, 0 };
+	const struct coll_boot_reason silent = { NULL, 0 };
 	char now[COLL_STORE_ADDRESS_MAX];
 	uint8_t secret[COLL_SECRET_BYTES];
 

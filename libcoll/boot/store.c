@@ -21,30 +21,30 @@
 #include "store_table.h"
 #include "store_wire.h"
 
-/* How long a stranger may take to prove that it belongs to the job. */
+/* A peer has this long to prove that it belongs to the job. */
 #define HELLO_NS (5 * COLL_SECOND)
 /* When out of file descriptors, how long not to accept. */
 #define PAUSE_NS (COLL_SECOND / 10)
 
-/* Who has not proved anything yet: so many besides two for each rank. */
-enum { STRANGERS_MAX = 64 };
+/* Unauthenticated peers at once: so many, and two for each rank. */
+enum { UNAUTHENTICATED_MAX = 64 };
 
-struct connection {
-	int fd;				/* -1: closed, to be freed at the end of the turn */
-	int rank;			/* -1: a stranger yet */
+struct coll_store_connection {
+	int fd;				/* -1: closed, to be freed at the end of this poll */
+	int rank;			/* -1: not authenticated yet */
 	uint32_t stay;
-	enum store_verb waits;		/* STORE_GET or STORE_ALL, or 0 */
+	enum coll_store_verb waits;	/* STORE_GET or STORE_ALL, or 0 */
 	uint32_t watched;		/* epoll events asked for */
 	uint64_t deadline;		/* of its hello or its wait */
 	uint32_t in_bytes, out_bytes, out_sent;
-	struct store_greeting greeting;
+	struct coll_store_greeting greeting;
 	uint8_t in[STORE_REQUEST_MAX];
 	uint8_t out[STORE_REPLY_MAX];
 	char from[INET6_ADDRSTRLEN + 16];
 };
 
 /* One rank's comings and goings. */
-struct store_member {
+struct coll_store_member {
 	uint32_t joins, leaves;		/* leaves: those with a good-bye */
 	uint32_t present;		/* connections now */
 	uint32_t process;		/* whose they are */
@@ -55,12 +55,12 @@ struct coll_store {
 	int ranks;
 	char job[STORE_JOB_BYTES];
 	uint8_t secret[COLL_SECRET_BYTES];
-	struct store_member *member;
-	struct connection **connection;	/* oldest first */
-	int connections, room;
+	struct coll_store_member *member;
+	struct coll_store_connection **connection;	/* oldest first */
+	int connections, capacity;
 	uint64_t pause_until;		/* not accepting; 0: accepting */
 	uint64_t refused;
-	struct store_table table;
+	struct coll_store_table table;
 };
 
 static const char listen_mark, timer_mark;	/* what an epoll event is about */
@@ -128,12 +128,12 @@ int coll_store_address(int fd, char *address, size_t bytes)
 
 /* ---- connections --------------------------------------------------------- */
 
-static bool store_closed(const struct connection *c)
+static bool store_closed(const struct coll_store_connection *c)
 {
 	return c->fd < 0;
 }
 
-static void connection_close(struct coll_store *store, struct connection *c)
+static void connection_close(struct coll_store *store, struct coll_store_connection *c)
 {
 	if (store_closed(c))
 		return;
@@ -144,7 +144,8 @@ static void connection_close(struct coll_store *store, struct connection *c)
 }
 
 /* The first is told, the rest is counted: a port scan must not flood the log. */
-static void store_refuse(struct coll_store *store, struct connection *c, const char *reason)
+static void store_refuse(struct coll_store *store, struct coll_store_connection *c,
+			 const char *reason)
 {
 	if (!store->refused++)
 		fprintf(stderr, "coll: store of job %s: refused a connection from %s: %s "
@@ -153,7 +154,7 @@ static void store_refuse(struct coll_store *store, struct connection *c, const c
 }
 
 /* Watches for what can be dealt with, so that epoll does not report the rest. */
-static void connection_watch(struct coll_store *store, struct connection *c)
+static void connection_watch(struct coll_store *store, struct coll_store_connection *c)
 {
 	uint32_t events = c->out_sent < c->out_bytes ? EPOLLOUT : c->waits ? EPOLLRDHUP : EPOLLIN;
 	struct epoll_event event = { .events = events, .data.ptr = c };
@@ -165,7 +166,7 @@ static void connection_watch(struct coll_store *store, struct connection *c)
 	c->watched = events;
 }
 
-static void store_flush(struct coll_store *store, struct connection *c)
+static void store_flush(struct coll_store *store, struct coll_store_connection *c)
 {
 	ssize_t n;
 
@@ -181,7 +182,7 @@ static void store_flush(struct coll_store *store, struct connection *c)
 	}
 }
 
-static void store_say(struct coll_store *store, struct connection *c, const void *head,
+static void store_say(struct coll_store *store, struct coll_store_connection *c, const void *head,
 		      size_t head_bytes, const void *body, size_t body_bytes)
 {
 	memcpy(c->out, head, head_bytes);
@@ -193,10 +194,10 @@ static void store_say(struct coll_store *store, struct connection *c, const void
 	store_flush(store, c);
 }
 
-static void store_send_reply(struct coll_store *store, struct connection *c, int status,
+static void store_send_reply(struct coll_store *store, struct coll_store_connection *c, int status,
 			     const void *value, uint32_t bytes)
 {
-	struct store_reply head = { .status = htole32(status), .bytes = htole32(bytes) };
+	struct coll_store_reply head = { .status = htole32(status), .bytes = htole32(bytes) };
 
 	c->waits = 0;
 	c->deadline = COLL_FOREVER;
@@ -220,7 +221,7 @@ static uint32_t stays_complete(const struct coll_store *store)
 static void answer_all(struct coll_store *store)
 {
 	uint32_t complete = stays_complete(store);
-	struct connection *c;
+	struct coll_store_connection *c;
 	int i;
 
 	for (i = 0; i < store->connections; i++) {
@@ -232,10 +233,10 @@ static void answer_all(struct coll_store *store)
 	}
 }
 
-static int hello_status(const struct coll_store *store, const struct store_hello *hello)
+static int hello_status(const struct coll_store *store, const struct coll_store_hello *hello)
 {
 	uint32_t rank = le32toh(hello->rank);
-	const struct store_member *member;
+	const struct coll_store_member *member;
 
 	if (le32toh(hello->ranks) != (uint32_t)store->ranks || rank >= (uint32_t)store->ranks)
 		return -EPROTO;
@@ -243,10 +244,10 @@ static int hello_status(const struct coll_store *store, const struct store_hello
 	return member->present && member->process != le32toh(hello->process) ? -EEXIST : 0;
 }
 
-static void become_member(struct coll_store *store, struct connection *c, uint32_t rank,
+static void become_member(struct coll_store *store, struct coll_store_connection *c, uint32_t rank,
 			  uint32_t process)
 {
-	struct store_member *member = &store->member[rank];
+	struct coll_store_member *member = &store->member[rank];
 
 	c->rank = rank;
 	c->stay = member->joins++;
@@ -256,11 +257,11 @@ static void become_member(struct coll_store *store, struct connection *c, uint32
 	answer_all(store);
 }
 
-static void take_hello(struct coll_store *store, struct connection *c)
+static void take_hello(struct coll_store *store, struct coll_store_connection *c)
 {
-	struct store_welcome welcome = { .ranks = htole32(store->ranks) };
+	struct coll_store_welcome welcome = { .ranks = htole32(store->ranks) };
 	uint8_t proof[STORE_PROOF_BYTES];
-	struct store_hello hello;
+	struct coll_store_hello hello;
 	int status = -EACCES;
 
 	memcpy(&hello, c->in, sizeof(hello));
@@ -284,18 +285,18 @@ static void take_hello(struct coll_store *store, struct connection *c)
 /* ---- requests ------------------------------------------------------------ */
 
 /* The key of a request that waits is still in c->in. */
-static const uint8_t *key_of(const struct connection *c, uint32_t *bytes)
+static const uint8_t *key_of(const struct coll_store_connection *c, uint32_t *bytes)
 {
-	struct store_request request;
+	struct coll_store_request request;
 
 	memcpy(&request, c->in, sizeof(request));
 	*bytes = le32toh(request.key_bytes);
 	return c->in + sizeof(request);
 }
 
-static bool try_get(struct coll_store *store, struct connection *c)
+static bool try_get(struct coll_store *store, struct coll_store_connection *c)
 {
-	const struct store_entry *entry;
+	const struct coll_store_entry *entry;
 	const uint8_t *key;
 	uint32_t bytes;
 
@@ -308,7 +309,7 @@ static bool try_get(struct coll_store *store, struct connection *c)
 
 static void answer_gets(struct coll_store *store)
 {
-	struct connection *c;
+	struct coll_store_connection *c;
 	int i;
 
 	for (i = 0; i < store->connections; i++) {
@@ -345,7 +346,7 @@ static size_t missing_ranks(const struct coll_store *store, uint32_t stay, char 
 	return at;
 }
 
-static void give_up(struct coll_store *store, struct connection *c)
+static void give_up(struct coll_store *store, struct coll_store_connection *c)
 {
 	char text[256];
 
@@ -358,20 +359,20 @@ static void give_up(struct coll_store *store, struct connection *c)
 		store_send_reply(store, c, -ETIMEDOUT, NULL, 0);
 }
 
-static void wait_in(struct connection *c, enum store_verb verb, uint32_t wait_ms)
+static void wait_in(struct coll_store_connection *c, enum coll_store_verb verb, uint32_t wait_ms)
 {
 	c->waits = verb;
 	c->deadline = coll_now() + wait_ms * 1000000ull;
 }
 
-static void store_leave(struct coll_store *store, struct connection *c)
+static void store_leave(struct coll_store *store, struct coll_store_connection *c)
 {
 	store->member[c->rank].leaves++;
 	connection_close(store, c);
 }
 
-static void store_serve(struct coll_store *store, struct connection *c,
-			const struct store_request *request)
+static void store_serve(struct coll_store *store, struct coll_store_connection *c,
+			const struct coll_store_request *request)
 {
 	const uint8_t *key = c->in + sizeof(*request);
 	int err;
@@ -401,13 +402,13 @@ static void store_serve(struct coll_store *store, struct connection *c,
 }
 
 /* How many bytes the message begun in c->in has in all; 0: it is malformed. */
-static uint32_t message_bytes(const struct connection *c)
+static uint32_t message_bytes(const struct coll_store_connection *c)
 {
 	uint32_t magic = c->in_bytes < STORE_MAGIC_BYTES ? c->in_bytes : STORE_MAGIC_BYTES;
-	struct store_request request;
+	struct coll_store_request request;
 
 	if (c->rank < 0)
-		return memcmp(c->in, STORE_MAGIC, magic) ? 0 : sizeof(struct store_hello);
+		return memcmp(c->in, STORE_MAGIC, magic) ? 0 : sizeof(struct coll_store_hello);
 	if (c->in_bytes < sizeof(request))
 		return sizeof(request);
 	if (!coll_store_request_read(&request, c->in))
@@ -415,9 +416,9 @@ static uint32_t message_bytes(const struct connection *c)
 	return sizeof(request) + request.key_bytes + request.value_bytes;
 }
 
-static void take_message(struct coll_store *store, struct connection *c)
+static void take_message(struct coll_store *store, struct coll_store_connection *c)
 {
-	struct store_request request;
+	struct coll_store_request request;
 
 	if (c->rank < 0) {
 		take_hello(store, c);
@@ -431,7 +432,7 @@ static void take_message(struct coll_store *store, struct connection *c)
  * Reads up to the end of one message and takes it. A client has one request in
  * flight; one that sends more finds them read when it has been answered.
  */
-static void read_message(struct coll_store *store, struct connection *c)
+static void read_message(struct coll_store *store, struct coll_store_connection *c)
 {
 	uint32_t want;
 	ssize_t n;
@@ -458,7 +459,8 @@ static void read_message(struct coll_store *store, struct connection *c)
 	take_message(store, c);
 }
 
-static void connection_turn(struct coll_store *store, struct connection *c, uint32_t events)
+static void connection_event(struct coll_store *store, struct coll_store_connection *c,
+			     uint32_t events)
 {
 	if (store_closed(c))
 		return;
@@ -474,7 +476,7 @@ static void connection_turn(struct coll_store *store, struct connection *c, uint
 
 /* ---- accepting ----------------------------------------------------------- */
 
-static void name_peer(struct connection *c, const struct sockaddr *peer, socklen_t bytes)
+static void name_peer(struct coll_store_connection *c, const struct sockaddr *peer, socklen_t bytes)
 {
 	char host[INET6_ADDRSTRLEN], port[8];
 
@@ -486,38 +488,38 @@ static void name_peer(struct connection *c, const struct sockaddr *peer, socklen
 }
 
 /* Who belongs to the job is not counted: a rank may be here with many contexts. */
-static bool too_many_strangers(const struct coll_store *store)
+static bool too_many_unauthenticated(const struct coll_store *store)
 {
-	int strangers = 0, i;
+	int count = 0, i;
 
 	for (i = 0; i < store->connections; i++)
-		strangers += !store_closed(store->connection[i]) && store->connection[i]->rank < 0;
-	return strangers >= 2 * store->ranks + STRANGERS_MAX;
+		count += !store_closed(store->connection[i]) && store->connection[i]->rank < 0;
+	return count >= 2 * store->ranks + UNAUTHENTICATED_MAX;
 }
 
-static bool have_room(struct coll_store *store)
+static bool ensure_capacity(struct coll_store *store)
 {
-	const int room = store->room ? 2 * store->room : STRANGERS_MAX;
-	struct connection **grown;
+	const int capacity = store->capacity ? 2 * store->capacity : UNAUTHENTICATED_MAX;
+	struct coll_store_connection **grown;
 
-	if (store->connections < store->room)
+	if (store->connections < store->capacity)
 		return true;
-	grown = realloc(store->connection, room * sizeof(*grown));
+	grown = realloc(store->connection, capacity * sizeof(*grown));
 	if (!grown)
 		return false;
 	store->connection = grown;
-	store->room = room;
+	store->capacity = capacity;
 	return true;
 }
 
-/* Makes room by sending the stranger away that has been here longest. */
-static bool drop_stranger(struct coll_store *store)
+/* Closes the oldest unauthenticated connection, so that another fits. */
+static bool drop_unauthenticated(struct coll_store *store)
 {
 	int i;
 
 	for (i = 0; i < store->connections; i++)
 		if (!store_closed(store->connection[i]) && store->connection[i]->rank < 0) {
-			store_refuse(store, store->connection[i], "too many strangers");
+			store_refuse(store, store->connection[i], "too many unauthenticated peers");
 			return true;
 		}
 	return false;
@@ -542,10 +544,10 @@ static void resume_accepting(struct coll_store *store)
 	listen_for(store, EPOLLIN);
 }
 
-static void welcome_stranger(struct coll_store *store, int fd, const struct sockaddr *peer,
+static void greet_connection(struct coll_store *store, int fd, const struct sockaddr *peer,
 			     socklen_t peer_bytes)
 {
-	struct connection *c = have_room(store) ? calloc(1, sizeof(*c)) : NULL;
+	struct coll_store_connection *c = ensure_capacity(store) ? calloc(1, sizeof(*c)) : NULL;
 	int one = 1;
 
 	if (!c) {
@@ -567,21 +569,21 @@ static void welcome_stranger(struct coll_store *store, int fd, const struct sock
 	connection_watch(store, c);
 }
 
-/* One a turn: those that are there already get theirs between two that come. */
+/* One a poll, so that the others are served between two that come. */
 static void accept_one(struct coll_store *store)
 {
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
 	int fd;
 
-	if (too_many_strangers(store))
-		drop_stranger(store);
+	if (too_many_unauthenticated(store))
+		drop_unauthenticated(store);
 	fd = accept4(store->listen_fd, (struct sockaddr *)&peer, &bytes,
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
-		welcome_stranger(store, fd, (struct sockaddr *)&peer, bytes);
+		greet_connection(store, fd, (struct sockaddr *)&peer, bytes);
 	else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
-		 !drop_stranger(store))
+		 !drop_unauthenticated(store))
 		pause_accepting(store);
 }
 
@@ -590,7 +592,7 @@ static void accept_one(struct coll_store *store)
 static void store_expire(struct coll_store *store)
 {
 	uint64_t now = coll_now();
-	struct connection *c;
+	struct coll_store_connection *c;
 	int i;
 
 	for (i = 0; i < store->connections; i++) {
@@ -634,7 +636,7 @@ static void set_timer(struct coll_store *store)
 	timerfd_settime(store->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
 }
 
-int coll_store_turn(struct coll_store *store, int timeout_ms)
+int coll_store_poll(struct coll_store *store, int timeout_ms)
 {
 	struct epoll_event event[64];
 	uint64_t ticks;
@@ -647,7 +649,7 @@ int coll_store_turn(struct coll_store *store, int timeout_ms)
 		if (event[i].data.ptr == &listen_mark)
 			accept_one(store);
 		else if (event[i].data.ptr != &timer_mark)
-			connection_turn(store, event[i].data.ptr, event[i].events);
+			connection_event(store, event[i].data.ptr, event[i].events);
 		else if (read(store->timer_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
 			return -errno;
 	}
@@ -728,7 +730,7 @@ bool coll_store_here(const struct coll_store *store, int rank)
 
 bool coll_store_left(const struct coll_store *store, int rank)
 {
-	const struct store_member *member = &store->member[rank];
+	const struct coll_store_member *member = &store->member[rank];
 
 	return member->joins && !member->present && member->leaves == member->joins;
 }

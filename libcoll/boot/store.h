@@ -37,14 +37,14 @@ int coll_store_address(int fd, char *address, size_t bytes);
 int coll_store_open(struct coll_store **store, int fd, int ranks, const char *job,
 		    const uint8_t secret[COLL_SECRET_BYTES]);
 
-/* Polls readable when coll_store_turn() has something to do. */
+/* Polls readable when coll_store_poll() has something to do. */
 int coll_store_fd(const struct coll_store *store);
 
 /*
  * Waits at most `timeout_ms` (-1: until something happens), then does what there
  * is to do, without blocking on anybody.
  */
-int coll_store_turn(struct coll_store *store, int timeout_ms);
+int coll_store_poll(struct coll_store *store, int timeout_ms);
 
 /* Every rank has been here. */
 bool coll_store_met(const struct coll_store *store);

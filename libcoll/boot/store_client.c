@@ -138,7 +138,7 @@ static int connect_any(const char *address, uint64_t deadline)
 	return fd;
 }
 
-static int fill_hello(struct store_hello *hello, const struct coll_store_who *who)
+static int fill_hello(struct coll_store_hello *hello, const struct coll_store_who *who)
 {
 	memset(hello, 0, sizeof(*hello));
 	memcpy(hello->magic, STORE_MAGIC, STORE_MAGIC_BYTES);
@@ -153,9 +153,9 @@ static int store_client_introduce(int fd, const struct coll_store_who *who, uint
 {
 	uint64_t soon = store_client_earlier(deadline, coll_now() + COLL_STORE_PATIENCE);
 	uint8_t proof[STORE_PROOF_BYTES];
-	struct store_greeting greeting;
-	struct store_welcome welcome;
-	struct store_hello hello;
+	struct coll_store_greeting greeting;
+	struct coll_store_welcome welcome;
+	struct coll_store_hello hello;
 	int err;
 
 	err = recv_all(fd, &greeting, sizeof(greeting), soon);
@@ -198,12 +198,13 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_w
 	return 0;
 }
 
-static int send_request(struct coll_store_client *client, enum store_verb verb, const char *key,
-			const void *value, size_t bytes, uint64_t deadline, uint32_t wait_ms)
+static int send_request(struct coll_store_client *client, enum coll_store_verb verb,
+			const char *key, const void *value, size_t bytes, uint64_t deadline,
+			uint32_t wait_ms)
 {
 	uint8_t wire[STORE_REQUEST_MAX];
 	size_t key_bytes = strlen(key);
-	struct store_request request = {
+	struct coll_store_request request = {
 		.verb = htole32(verb),
 		.key_bytes = htole32(key_bytes),
 		.value_bytes = htole32(bytes),
@@ -221,8 +222,8 @@ static int recv_reply(struct coll_store_client *client, void *value, size_t *byt
 		      uint64_t deadline)
 {
 	uint8_t data[COLL_BOOT_VALUE_MAX];
-	struct store_reply reply;
-	size_t room = *bytes;
+	struct coll_store_reply reply;
+	size_t capacity = *bytes;
 	int err;
 
 	err = recv_all(client->fd, &reply, sizeof(reply), deadline);
@@ -235,9 +236,9 @@ static int recv_reply(struct coll_store_client *client, void *value, size_t *byt
 	if (err)
 		return client->error = err;
 	if (*bytes)
-		memcpy(value, data, *bytes < room ? *bytes : room);
+		memcpy(value, data, *bytes < capacity ? *bytes : capacity);
 	err = (int32_t)le32toh(reply.status);
-	return err ? err : *bytes > room ? -EMSGSIZE : 0;
+	return err ? err : *bytes > capacity ? -EMSGSIZE : 0;
 }
 
 /*
@@ -251,8 +252,8 @@ static uint32_t server_wait(uint64_t deadline)
 	return ms - (ms < 4000 ? ms / 8 : 500);
 }
 
-static int store_client_ask(struct coll_store_client *client, enum store_verb verb, const char *key,
-			    void *value, size_t *bytes, uint64_t deadline)
+static int store_client_ask(struct coll_store_client *client, enum coll_store_verb verb,
+			    const char *key, void *value, size_t *bytes, uint64_t deadline)
 {
 	uint64_t soon = coll_now() + ANSWER_NS;
 	uint32_t wait_ms = server_wait(deadline);

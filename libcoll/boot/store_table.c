@@ -14,11 +14,12 @@ static uint32_t hash_of(uint32_t stay, const uint8_t *key, uint32_t bytes)
 	return hash;
 }
 
-const struct store_entry *coll_store_table_find(const struct store_table *table, uint32_t stay,
-						const void *key, uint32_t key_bytes)
+const struct coll_store_entry *coll_store_table_find(const struct coll_store_table *table,
+						     uint32_t stay, const void *key,
+						     uint32_t key_bytes)
 {
 	uint32_t hash = hash_of(stay, key, key_bytes);
-	const struct store_entry *entry;
+	const struct coll_store_entry *entry;
 
 	for (entry = table->bucket[hash % STORE_BUCKETS]; entry; entry = entry->next)
 		if (entry->hash == hash && entry->stay == stay && entry->key_bytes == key_bytes &&
@@ -27,12 +28,12 @@ const struct store_entry *coll_store_table_find(const struct store_table *table,
 	return NULL;
 }
 
-int coll_store_table_put(struct store_table *table, uint32_t stay, const void *key,
+int coll_store_table_put(struct coll_store_table *table, uint32_t stay, const void *key,
 			 uint32_t key_bytes, const void *value, uint32_t value_bytes)
 {
-	const struct store_entry *old = coll_store_table_find(table, stay, key, key_bytes);
+	const struct coll_store_entry *old = coll_store_table_find(table, stay, key, key_bytes);
 	size_t bytes = sizeof(*old) + key_bytes + value_bytes;
-	struct store_entry *entry, **bucket;
+	struct coll_store_entry *entry, **bucket;
 
 	if (old)
 		return old->value_bytes == value_bytes &&
@@ -55,23 +56,23 @@ int coll_store_table_put(struct store_table *table, uint32_t stay, const void *k
 	return 0;
 }
 
-int coll_store_table_get(const struct store_table *table, const char *key, void *value,
+int coll_store_table_get(const struct coll_store_table *table, const char *key, void *value,
 			 size_t *bytes)
 {
-	const struct store_entry *entry = coll_store_table_find(table, 0, key, strlen(key));
-	const size_t room = *bytes;
+	const struct coll_store_entry *entry = coll_store_table_find(table, 0, key, strlen(key));
+	const size_t capacity = *bytes;
 
 	if (!entry)
 		return -ETIMEDOUT;
 	*bytes = entry->value_bytes;
 	if (*bytes)
-		memcpy(value, store_entry_value(entry), *bytes < room ? *bytes : room);
-	return *bytes > room ? -EMSGSIZE : 0;
+		memcpy(value, store_entry_value(entry), *bytes < capacity ? *bytes : capacity);
+	return *bytes > capacity ? -EMSGSIZE : 0;
 }
 
-void coll_store_table_free(struct store_table *table)
+void coll_store_table_free(struct coll_store_table *table)
 {
-	struct store_entry *entry, *next;
+	struct coll_store_entry *entry, *next;
 	int i;
 
 	for (i = 0; i < STORE_BUCKETS; i++)

@@ -8,34 +8,35 @@
 
 enum { STORE_BUCKETS = 1024, STORE_BYTES_MAX = 1 << 28 };
 
-struct store_entry {
-	struct store_entry *next;
+struct coll_store_entry {
+	struct coll_store_entry *next;
 	uint32_t stay, hash;
 	uint32_t key_bytes, value_bytes;
 	uint8_t data[];		/* key, value */
 };
 
-struct store_table {
-	struct store_entry *bucket[STORE_BUCKETS];
+struct coll_store_table {
+	struct coll_store_entry *bucket[STORE_BUCKETS];
 	size_t bytes;
 };
 
-static inline const uint8_t *store_entry_value(const struct store_entry *entry)
+static inline const uint8_t *store_entry_value(const struct coll_store_entry *entry)
 {
 	return entry->data + entry->key_bytes;
 }
 
 /* 0, also when the same value is there; -EEXIST: another one is; -ENOSPC, -ENOMEM. */
-int coll_store_table_put(struct store_table *table, uint32_t stay, const void *key,
+int coll_store_table_put(struct coll_store_table *table, uint32_t stay, const void *key,
 			 uint32_t key_bytes, const void *value, uint32_t value_bytes);
-const struct store_entry *coll_store_table_find(const struct store_table *table, uint32_t stay,
-						const void *key, uint32_t key_bytes);
+const struct coll_store_entry *coll_store_table_find(const struct coll_store_table *table,
+						     uint32_t stay, const void *key,
+						     uint32_t key_bytes);
 /*
- * Copies the value out. *bytes: room in, size out. -ETIMEDOUT: no such key; -EMSGSIZE: it
- * was cut to the room.
+ * Copies the value out. *bytes: capacity in, size out. -ETIMEDOUT: no such key; -EMSGSIZE: it
+ * was cut to the capacity.
  */
-int coll_store_table_get(const struct store_table *table, const char *key, void *value,
+int coll_store_table_get(const struct coll_store_table *table, const char *key, void *value,
 			 size_t *bytes);
-void coll_store_table_free(struct store_table *table);
+void coll_store_table_free(struct coll_store_table *table);
 
 #endif

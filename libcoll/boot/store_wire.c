@@ -11,9 +11,10 @@
 #include "store.h"
 #include "store_wire.h"
 
-void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
+void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum coll_store_side side,
 		      const uint8_t secret[COLL_SECRET_BYTES],
-		      const struct store_greeting *greeting, const struct store_hello *hello)
+		      const struct coll_store_greeting *greeting,
+		      const struct coll_store_hello *hello)
 {
 	static const char *const label[] = { "coll store client", "coll store server" };
 	struct hmac_sha256_ctx hmac;
@@ -21,7 +22,7 @@ void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
 	hmac_sha256_set_key(&hmac, COLL_SECRET_BYTES, secret);
 	hmac_sha256_update(&hmac, strlen(label[side]), (const uint8_t *)label[side]);
 	hmac_sha256_update(&hmac, sizeof(*greeting), (const uint8_t *)greeting);
-	hmac_sha256_update(&hmac, offsetof(struct store_hello, proof), (const uint8_t *)hello);
+	hmac_sha256_update(&hmac, offsetof(struct coll_store_hello, proof), (const uint8_t *)hello);
 	hmac_sha256_digest(&hmac, STORE_PROOF_BYTES, proof);
 }
 
@@ -30,7 +31,7 @@ bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b)
 	return memeql_sec(a, b, STORE_PROOF_BYTES);
 }
 
-bool coll_store_request_read(struct store_request *request, const void *wire)
+bool coll_store_request_read(struct coll_store_request *request, const void *wire)
 {
 	bool keyed;
 

@@ -24,12 +24,12 @@ enum {
 	STORE_JOB_BYTES = 64,
 };
 
-struct store_greeting {
+struct coll_store_greeting {
 	char magic[STORE_MAGIC_BYTES];
 	uint8_t nonce[STORE_NONCE_BYTES];
 };
 
-struct store_hello {
+struct coll_store_hello {
 	char magic[STORE_MAGIC_BYTES];
 	uint32_t rank, ranks;
 	uint32_t process;	/* pid: two processes are not one rank */
@@ -39,13 +39,13 @@ struct store_hello {
 	uint8_t proof[STORE_PROOF_BYTES];
 };
 
-struct store_welcome {
+struct coll_store_welcome {
 	int32_t status;
 	uint32_t ranks;
 	uint8_t proof[STORE_PROOF_BYTES];
 };
 
-enum store_verb {
+enum coll_store_verb {
 	STORE_PUT = 1,		/* key, value */
 	STORE_GET,		/* key; replied once it is there or wait_ms are over */
 	STORE_ALL,		/* replied once all have joined, or with those missing */
@@ -53,34 +53,36 @@ enum store_verb {
 	STORE_VERBS,
 };
 
-struct store_request {
+struct coll_store_request {
 	uint32_t verb;
 	uint32_t key_bytes, value_bytes;
 	uint32_t wait_ms;
 };
 
-struct store_reply {
+struct coll_store_reply {
 	int32_t status;
 	uint32_t bytes;
 };
 
 enum {
-	STORE_REQUEST_MAX = sizeof(struct store_request) + COLL_BOOT_KEY_MAX + COLL_BOOT_VALUE_MAX,
-	STORE_REPLY_MAX = sizeof(struct store_reply) + COLL_BOOT_VALUE_MAX,
+	STORE_REQUEST_MAX =
+		sizeof(struct coll_store_request) + COLL_BOOT_KEY_MAX + COLL_BOOT_VALUE_MAX,
+	STORE_REPLY_MAX = sizeof(struct coll_store_reply) + COLL_BOOT_VALUE_MAX,
 };
 
-enum store_side { STORE_CLIENT, STORE_SERVER };
+enum coll_store_side { STORE_CLIENT, STORE_SERVER };
 
 /* The proof that `side` knows the secret: an HMAC-SHA256 over all that was said so far. */
-void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum store_side side,
+void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum coll_store_side side,
 		      const uint8_t secret[COLL_SECRET_BYTES],
-		      const struct store_greeting *greeting, const struct store_hello *hello);
+		      const struct coll_store_greeting *greeting,
+		      const struct coll_store_hello *hello);
 
 /* In constant time. */
 bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b);
 
 /* A request in wire order to host order; false: it breaks a rule. */
-bool coll_store_request_read(struct store_request *request, const void *wire);
+bool coll_store_request_read(struct coll_store_request *request, const void *wire);
 
 struct addrinfo;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/run.h"
@@ -30,7 +30,7 @@ const char *coll_circuits_node(struct coll_context *context, uint32_t world_rank
 }
 
 /* The node of a peer of the schedule. */
-static const char *circuits_peer_node(const struct planned *planned, uint32_t peer,
+static const char *circuits_peer_node(const struct coll_planned *planned, uint32_t peer,
 				      uint64_t deadline)
 {
 	const struct coll_group *group = planned->group;
@@ -61,7 +61,7 @@ static bool circuits_needed(const struct coll_exec *exec, uint32_t peer)
 
 bool coll_circuits_free(const struct coll_exec *exec, uint32_t peer)
 {
-	struct circuit_client *circuits = exec->group->context->circuits;
+	struct coll_circuit_client *circuits = exec->group->context->circuits;
 	const char *node;
 
 	if (!circuits || !circuits_needed(exec, peer))
@@ -90,9 +90,9 @@ static uint64_t circuits_session(struct coll_exec *exec, uint32_t index)
 
 bool coll_circuits_connect(struct coll_exec *exec, uint32_t op)
 {
-	struct circuit_client *circuits = exec->group->context->circuits;
+	struct coll_circuit_client *circuits = exec->group->context->circuits;
 	const uint32_t peer = coll_ops(exec->planned->schedule)[op].peer;
-	struct circuit_request *request;
+	struct coll_circuit_request *request;
 	const char *node;
 
 	if (!circuits)
@@ -108,7 +108,7 @@ bool coll_circuits_connect(struct coll_exec *exec, uint32_t op)
 				     : "it has no circuit manager, and this rank has");
 		return false;
 	}
-	*request = (struct circuit_request){ .exec = exec, .planned = exec->planned, .op = op,
+	*request = (struct coll_circuit_request){ .exec = exec, .planned = exec->planned, .op = op,
 					     .peer = peer, .node = node,
 					     .session = circuits_session(exec, op) };
 	coll_circuits_add(circuits, request);
@@ -118,9 +118,9 @@ bool coll_circuits_connect(struct coll_exec *exec, uint32_t op)
 /* Releases the oldest request for the peer: the list has the latest first. */
 void coll_circuits_release(struct coll_exec *exec, uint32_t op)
 {
-	struct circuit_client *circuits = exec->group->context->circuits;
+	struct coll_circuit_client *circuits = exec->group->context->circuits;
 	const uint32_t peer = coll_ops(exec->planned->schedule)[op].peer;
-	struct circuit_request **slot, **oldest = NULL;
+	struct coll_circuit_request **slot, **oldest = NULL;
 
 	if (!circuits)
 		return;
@@ -133,8 +133,8 @@ void coll_circuits_release(struct coll_exec *exec, uint32_t op)
 
 void coll_circuits_run_completed(struct coll_exec *exec)
 {
-	struct circuit_client *circuits = exec->group->context->circuits;
-	struct circuit_request **slot;
+	struct coll_circuit_client *circuits = exec->group->context->circuits;
+	struct coll_circuit_request **slot;
 
 	if (!circuits)
 		return;
@@ -152,10 +152,10 @@ void coll_circuits_run_completed(struct coll_exec *exec)
 
 /* Those of the run that are not by this plan; without a run, those of the group. */
 static void circuits_release_prefetched(const struct coll_group *group, const struct coll_run *run,
-					const struct planned *but)
+					const struct coll_planned *but)
 {
-	struct circuit_client *circuits = group->context->circuits;
-	struct circuit_request **slot;
+	struct coll_circuit_client *circuits = group->context->circuits;
+	struct coll_circuit_request **slot;
 
 	if (!circuits)
 		return;
@@ -168,9 +168,10 @@ static void circuits_release_prefetched(const struct coll_group *group, const st
 			slot = &(*slot)->next;
 }
 
-static bool circuits_prefetched(const struct circuit_client *circuits, const struct coll_run *run)
+static bool circuits_prefetched(const struct coll_circuit_client *circuits,
+				const struct coll_run *run)
 {
-	const struct circuit_request *request;
+	const struct coll_circuit_request *request;
 
 	for (request = circuits->requests; request; request = request->next)
 		if (request->run == run && request->planned == run->planned)
@@ -181,8 +182,8 @@ static bool circuits_prefetched(const struct circuit_client *circuits, const str
 /* Connect ops that wait for no other op: the run begins with them. */
 void coll_circuits_prefetch(struct coll_run *run)
 {
-	struct circuit_client *circuits = run->group->context->circuits;
-	const struct planned *planned = run->planned;
+	struct coll_circuit_client *circuits = run->group->context->circuits;
+	const struct coll_planned *planned = run->planned;
 	const struct coll_schedule *s = planned->schedule;
 	uint32_t i;
 
@@ -190,7 +191,7 @@ void coll_circuits_prefetch(struct coll_run *run)
 		return;
 	for (i = 0; i < s->ops; i++) {
 		const struct coll_op *op = &coll_ops(s)[i];
-		struct circuit_request *request;
+		struct coll_circuit_request *request;
 		const char *node;
 
 		if (op->kind != COLL_OP_CONNECT || op->waits)
@@ -202,7 +203,7 @@ void coll_circuits_prefetch(struct coll_run *run)
 		request = malloc(sizeof(*request));
 		if (!request)
 			return;		/* the connect op requests it again */
-		*request = (struct circuit_request){ .run = run, .planned = planned, .op = i,
+		*request = (struct coll_circuit_request){ .run = run, .planned = planned, .op = i,
 						     .peer = op->peer, .node = node };
 		coll_circuits_add(circuits, request);
 	}

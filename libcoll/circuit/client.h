@@ -17,12 +17,12 @@
 #define UNCONFIRMED	UINT64_MAX
 
 /* A connect op's, or, ahead of its start, a run's. Listed until released; see `confirmed`. */
-struct circuit_request {
-	struct circuit_request *next;
+struct coll_circuit_request {
+	struct coll_circuit_request *next;
 	uint64_t cookie;
 	struct coll_exec *exec;		/* or NULL: */
 	const struct coll_run *run;	/* or NULL: it is completed, and released */
-	const struct planned *planned;
+	const struct coll_planned *planned;
 	const char *node;		/* the peer's */
 	uint32_t op, peer;
 	uint64_t session;		/* 0: for none in particular */
@@ -38,12 +38,12 @@ struct circuit_request {
 	uint64_t confirmed;
 };
 
-struct circuit_client {
+struct coll_circuit_client {
 	struct coll_context *context;
 	char path[108], node[COLL_CIRCUIT_NAME];
 	char (*peer)[COLL_CIRCUIT_NAME];	/* per rank of the job; "": not known yet */
 	struct coll_watch watch, timer;		/* the socket; when to connect again */
-	struct circuit_request *requests;	/* the latest first */
+	struct coll_circuit_request *requests;	/* the latest first */
 	uint64_t cookie;			/* the latest request's */
 	uint64_t synced;			/* of the latest COLL_CIRCUIT_MSG_SYNC */
 	size_t got;
@@ -52,26 +52,29 @@ struct circuit_client {
 
 /* False: the manager has gone or stands still; the socket's reader comes to its end. */
 bool coll_circuits_send(int fd, struct coll_circuit_message *message);
-bool coll_circuits_hello(struct circuit_client *circuits, int fd);
+bool coll_circuits_hello(struct coll_circuit_client *circuits, int fd);
 /* Without a connection: nothing; the next manager gets all requests. */
-void coll_circuits_tell(const struct circuit_client *circuits,
+void coll_circuits_tell(const struct coll_circuit_client *circuits,
 			struct coll_circuit_message *message);
 
-bool coll_circuits_is_completed(const struct circuit_request *request);
-struct circuit_request *coll_circuits_find(const struct circuit_client *circuits, uint64_t cookie);
+bool coll_circuits_is_completed(const struct coll_circuit_request *request);
+struct coll_circuit_request *coll_circuits_find(const struct coll_circuit_client *circuits,
+						uint64_t cookie);
 /* Lists the request and sends it. */
-void coll_circuits_add(struct circuit_client *circuits, struct circuit_request *request);
+void coll_circuits_add(struct coll_circuit_client *circuits, struct coll_circuit_request *request);
 /* Sends all requests of the list, the oldest first, to a new manager. */
-void coll_circuits_ask_all(const struct circuit_client *circuits, struct circuit_request *request);
+void coll_circuits_ask_all(const struct coll_circuit_client *circuits,
+			   struct coll_circuit_request *request);
 /* Sends a release; the request stays listed. */
-void coll_circuits_tell_release(const struct circuit_client *circuits,
-				const struct circuit_request *request);
+void coll_circuits_tell_release(const struct coll_circuit_client *circuits,
+				const struct coll_circuit_request *request);
 /* Releases the request; drops it, unless it is to be kept until it is confirmed. */
-void coll_circuits_give_back(struct circuit_client *circuits, struct circuit_request **slot);
-void coll_circuits_drop(struct circuit_request **slot);
+void coll_circuits_give_back(struct coll_circuit_client *circuits,
+			     struct coll_circuit_request **slot);
+void coll_circuits_drop(struct coll_circuit_request **slot);
 /* The manager has sent a message about `cookie`: earlier notifications have been sent too. */
-void coll_circuits_confirm(struct circuit_client *circuits, uint64_t cookie);
+void coll_circuits_confirm(struct coll_circuit_client *circuits, uint64_t cookie);
 /* Whether there are completed requests. *notified: of one of them since the latest SYNC. */
-bool coll_circuits_has_completed(const struct circuit_client *circuits, bool *notified);
+bool coll_circuits_has_completed(const struct coll_circuit_client *circuits, bool *notified);
 
 #endif

@@ -30,13 +30,13 @@ static const double otherwise = 2;
 
 static size_t fabric_bytes(const struct coll_group *group)
 {
-	return sizeof(struct circuit_fabric) + group->ranks * sizeof(uint32_t);
+	return sizeof(struct coll_circuit_fabric) + group->ranks * sizeof(uint32_t);
 }
 
 /* ---- rank 0: the manager's answer ----------------------------------------- */
 
 static void fabric_take_node(struct coll_group *group, const struct coll_circuit_message *m,
-			     const uint64_t deadline, struct circuit_fabric *fabric)
+			     const uint64_t deadline, struct coll_circuit_fabric *fabric)
 {
 	uint32_t rank, here = 0;
 
@@ -54,7 +54,7 @@ static void fabric_take_node(struct coll_group *group, const struct coll_circuit
 }
 
 /* Reads all that SHOW answers. What the manager does not know stays as it was. */
-static int fabric_ask(struct coll_group *group, int fd, struct circuit_fabric *fabric)
+static int fabric_ask(struct coll_group *group, int fd, struct coll_circuit_fabric *fabric)
 {
 	const uint64_t deadline = coll_now() + group->options.deadline_ns;
 	const struct timeval patience = { .tv_sec = ANSWER_S };
@@ -87,18 +87,18 @@ static bool fabric_same_time(double a, double b)
 	return a <= otherwise * b && b <= otherwise * a;
 }
 
-static bool fabric_same(const struct coll_group *group, const struct circuit_fabric *a,
-			const struct circuit_fabric *b)
+static bool fabric_same(const struct coll_group *group, const struct coll_circuit_fabric *a,
+			const struct coll_circuit_fabric *b)
 {
 	return a->limit == b->limit && fabric_same_time(a->delta, b->delta) &&
 	       !memcmp(a->ports, b->ports, group->ranks * sizeof(*a->ports));
 }
 
 /* The fabric stays as it is if the manager does not answer, or nothing has changed. */
-static void fabric_look(struct coll_group *group, struct circuit_fabric *fabric)
+static void fabric_look(struct coll_group *group, struct coll_circuit_fabric *fabric)
 {
 	const int fd = coll_circuits_dial(group->context);
-	struct circuit_fabric *seen = malloc(fabric_bytes(group));
+	struct coll_circuit_fabric *seen = malloc(fabric_bytes(group));
 
 	if (fd >= 0 && seen) {
 		memcpy(seen, fabric, fabric_bytes(group));
@@ -115,9 +115,9 @@ static void fabric_look(struct coll_group *group, struct circuit_fabric *fabric)
 
 /* ---- all ranks ------------------------------------------------------------ */
 
-static struct circuit_fabric *fabric_make(const struct coll_group *group)
+static struct coll_circuit_fabric *fabric_make(const struct coll_group *group)
 {
-	struct circuit_fabric *fabric = calloc(1, fabric_bytes(group));
+	struct coll_circuit_fabric *fabric = calloc(1, fabric_bytes(group));
 	const struct coll_group *world = group->context->world;
 	const double delta = group->options.machine.delta;
 	uint32_t rank;
@@ -178,7 +178,7 @@ static uint64_t fabric_link_rate(const struct coll_link *link)
  * All circuits have one speed, and disturbances make a sample slower: the fastest link of all
  * ranks counts. *changed: the byte time has changed, on all ranks alike.
  */
-static int fabric_measure_bytes(struct coll_group *group, struct circuit_fabric *fabric,
+static int fabric_measure_bytes(struct coll_group *group, struct coll_circuit_fabric *fabric,
 				bool *changed)
 {
 	uint64_t mine = 0, fastest = 0, rate;
@@ -206,7 +206,7 @@ struct fabric_news {
 /* By collectives without circuits: the input of a plan cannot depend on one. */
 int coll_circuits_agree(struct coll_group *group)
 {
-	struct circuit_fabric *fabric = group->fabric ? group->fabric : fabric_make(group);
+	struct coll_circuit_fabric *fabric = group->fabric ? group->fabric : fabric_make(group);
 	const uint64_t now = coll_now(), explain = group->options.explain;
 	const struct coll_machine *known = &group->options.machine;
 	const bool first = !group->fabric;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/health.h"
@@ -28,8 +28,8 @@ enum {
  * The circuit is up; or it will never be, and the op's data takes the packet network, as
  * barriers do.
  */
-static void manager_complete_op(const struct circuit_client *circuits,
-				struct circuit_request *request)
+static void manager_complete_op(const struct coll_circuit_client *circuits,
+				struct coll_circuit_request *request)
 {
 	struct coll_exec *exec = request->exec;
 	struct coll_link *link = request->planned->links[request->peer];
@@ -48,12 +48,13 @@ static void manager_complete_op(const struct circuit_client *circuits,
  * After the manager's last attempt, with other ports where there are some, the data takes the
  * packet network. A timeout or a refused request fails the call.
  */
-static void manager_request_failed(struct circuit_client *circuits, struct circuit_request *request,
+static void manager_request_failed(struct coll_circuit_client *circuits,
+				   struct coll_circuit_request *request,
 				   const struct coll_circuit_message *m)
 {
 	const bool failed = m->kind == COLL_CIRCUIT_MSG_FAILED;	/* else an answer */
 	const int error = failed ? m->lease.error : m->answer.error;
-	struct circuit_request **slot = &circuits->requests;
+	struct coll_circuit_request **slot = &circuits->requests;
 	char text[COLL_CIRCUIT_TEXT];
 	uint32_t rank;
 
@@ -79,10 +80,10 @@ static void manager_request_failed(struct circuit_client *circuits, struct circu
 	coll_group_fail(request->exec->group, error ? error : -EIO, rank, COLL_NONE, text);
 }
 
-static void manager_take_message(struct circuit_client *circuits)
+static void manager_take_message(struct coll_circuit_client *circuits)
 {
 	const struct coll_circuit_message *m = &circuits->message;
-	struct circuit_request *request;
+	struct coll_circuit_request *request;
 
 	coll_circuits_confirm(circuits, m->cookie);
 	request = coll_circuits_find(circuits, m->cookie);
@@ -101,7 +102,7 @@ static void manager_take_message(struct circuit_client *circuits)
 
 /* ---- reading, and connecting again ---------------------------------------- */
 
-static void manager_set_timer(const struct circuit_client *circuits, uint64_t ns)
+static void manager_set_timer(const struct coll_circuit_client *circuits, uint64_t ns)
 {
 	const struct itimerspec in = { .it_value = { ns / COLL_SECOND, ns % COLL_SECOND } };
 
@@ -109,7 +110,7 @@ static void manager_set_timer(const struct circuit_client *circuits, uint64_t ns
 }
 
 /* Tries to connect again after a pause. */
-static void manager_lost(struct circuit_client *circuits)
+static void manager_lost(struct coll_circuit_client *circuits)
 {
 	struct coll_engine *engine = &circuits->context->engine;
 
@@ -127,7 +128,7 @@ static void manager_lost(struct circuit_client *circuits)
 
 static void manager_reconnect(struct coll_watch *watch, int events)
 {
-	struct circuit_client *circuits = watch->owner;
+	struct coll_circuit_client *circuits = watch->owner;
 	uint64_t expired;
 
 	(void)events;
@@ -147,7 +148,7 @@ static void manager_reconnect(struct coll_watch *watch, int events)
 
 static void manager_read(struct coll_watch *watch, int events)
 {
-	struct circuit_client *circuits = watch->owner;
+	struct coll_circuit_client *circuits = watch->owner;
 	uint8_t *to = (uint8_t *)&circuits->message;
 	ssize_t got;
 
@@ -174,7 +175,7 @@ static void manager_read(struct coll_watch *watch, int events)
 /* ---- open and close ------------------------------------------------------- */
 
 /* Connects and says HELLO. -ECONNRESET: the manager was killed meanwhile. */
-static int manager_try(struct circuit_client *circuits, char *why, size_t why_bytes)
+static int manager_try(struct coll_circuit_client *circuits, char *why, size_t why_bytes)
 {
 	const struct timeval patience = { .tv_sec = HELLO_S };
 	struct coll_circuit_message answer;
@@ -206,7 +207,7 @@ static int manager_try(struct circuit_client *circuits, char *why, size_t why_by
 }
 
 /* Waits for a manager that is being restarted; any other error ends the start. */
-static int manager_meet(struct circuit_client *circuits, char *why, size_t why_bytes)
+static int manager_meet(struct coll_circuit_client *circuits, char *why, size_t why_bytes)
 {
 	const uint64_t end = coll_now() + HELLO_S * COLL_SECOND;
 	int error = manager_try(circuits, why, why_bytes);
@@ -219,7 +220,7 @@ static int manager_meet(struct circuit_client *circuits, char *why, size_t why_b
 	return error;
 }
 
-static int manager_begin(struct circuit_client *circuits, char *why, size_t why_bytes)
+static int manager_begin(struct coll_circuit_client *circuits, char *why, size_t why_bytes)
 {
 	struct coll_context *context = circuits->context;
 	char key[32];
@@ -243,7 +244,7 @@ static int manager_begin(struct circuit_client *circuits, char *why, size_t why_
 int coll_circuits_open(struct coll_context *context, char *why, size_t why_bytes)
 {
 	const char *path = context->options.circuits;
-	struct circuit_client *circuits;
+	struct coll_circuit_client *circuits;
 	int error;
 
 	if (!*path || !strcmp(path, "off"))
@@ -269,7 +270,7 @@ int coll_circuits_open(struct coll_context *context, char *why, size_t why_bytes
 }
 
 /* Its answer confirms all notifications before it. */
-static void manager_sync(struct circuit_client *circuits)
+static void manager_sync(struct coll_circuit_client *circuits)
 {
 	struct coll_circuit_message sync = { .kind = COLL_CIRCUIT_MSG_SYNC };
 
@@ -281,20 +282,20 @@ void coll_circuits_leave(struct coll_context *context)
 {
 	const uint64_t deadline = context->options.deadline_ns;
 	const uint64_t until = coll_now() + (deadline < COMPLETED_NS ? deadline : COMPLETED_NS);
-	struct circuit_client *circuits = context->circuits;
+	struct coll_circuit_client *circuits = context->circuits;
 	bool notified;
 
 	while (circuits && coll_circuits_has_completed(circuits, &notified) && coll_now() < until) {
 		if (notified)
 			manager_sync(circuits);
-		if (coll_context_turn(context, coll_now() + AGAIN_NS))
+		if (coll_context_poll(context, coll_now() + AGAIN_NS))
 			break;
 	}
 }
 
 void coll_circuits_close(struct coll_context *context)
 {
-	struct circuit_client *circuits = context->circuits;
+	struct coll_circuit_client *circuits = context->circuits;
 
 	if (!circuits)
 		return;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/exec/exec.h"
 
 enum { EARLIER = 8 };	/* the manager gives up an eighth of the time before the run does */
@@ -40,7 +40,7 @@ bool coll_circuits_send(int fd, struct coll_circuit_message *message)
 	return false;
 }
 
-bool coll_circuits_hello(struct circuit_client *circuits, int fd)
+bool coll_circuits_hello(struct coll_circuit_client *circuits, int fd)
 {
 	struct coll_circuit_message hello = { .kind = COLL_CIRCUIT_MSG_HELLO };
 	const char *job = circuits->context->boot->job;
@@ -52,20 +52,20 @@ bool coll_circuits_hello(struct circuit_client *circuits, int fd)
 
 /* ---- requests ------------------------------------------------------------- */
 
-void coll_circuits_tell(const struct circuit_client *circuits,
+void coll_circuits_tell(const struct coll_circuit_client *circuits,
 			struct coll_circuit_message *message)
 {
 	if (circuits->watch.fd >= 0)
 		coll_circuits_send(circuits->watch.fd, message);
 }
 
-bool coll_circuits_is_completed(const struct circuit_request *request)
+bool coll_circuits_is_completed(const struct coll_circuit_request *request)
 {
 	return !request->exec && !request->run;
 }
 
 /* An op that is done uses the circuit at this end at least: its request counts alone. */
-static uint32_t request_flags(const struct circuit_request *request)
+static uint32_t request_flags(const struct coll_circuit_request *request)
 {
 	const uint32_t ahead = request->run ? COLL_CIRCUIT_AHEAD : 0;
 
@@ -74,7 +74,7 @@ static uint32_t request_flags(const struct circuit_request *request)
 	return COLL_CIRCUIT_QUIET | ahead | (request->done ? COLL_CIRCUIT_ONE_SIDED : 0);
 }
 
-static uint64_t request_timeout(const struct circuit_request *request)
+static uint64_t request_timeout(const struct coll_circuit_request *request)
 {
 	const uint64_t now = coll_now();
 	uint64_t left;
@@ -87,8 +87,8 @@ static uint64_t request_timeout(const struct circuit_request *request)
 	return left - left / EARLIER;
 }
 
-static void request_ask(const struct circuit_client *circuits,
-			const struct circuit_request *request)
+static void request_ask(const struct coll_circuit_client *circuits,
+			const struct coll_circuit_request *request)
 {
 	struct coll_circuit_message message = {
 		.kind = COLL_CIRCUIT_MSG_REQUEST, .cookie = request->cookie,
@@ -101,8 +101,8 @@ static void request_ask(const struct circuit_client *circuits,
 	coll_circuits_tell(circuits, &message);
 }
 
-void coll_circuits_tell_release(const struct circuit_client *circuits,
-				const struct circuit_request *request)
+void coll_circuits_tell_release(const struct coll_circuit_client *circuits,
+				const struct coll_circuit_request *request)
 {
 	struct coll_circuit_message message = { .kind = COLL_CIRCUIT_MSG_RELEASE,
 						.cookie = request->cookie };
@@ -110,17 +110,18 @@ void coll_circuits_tell_release(const struct circuit_client *circuits,
 	coll_circuits_tell(circuits, &message);
 }
 
-void coll_circuits_drop(struct circuit_request **slot)
+void coll_circuits_drop(struct coll_circuit_request **slot)
 {
-	struct circuit_request *request = *slot;
+	struct coll_circuit_request *request = *slot;
 
 	*slot = request->next;
 	free(request);
 }
 
-struct circuit_request *coll_circuits_find(const struct circuit_client *circuits, uint64_t cookie)
+struct coll_circuit_request *coll_circuits_find(const struct coll_circuit_client *circuits,
+						uint64_t cookie)
 {
-	struct circuit_request *request;
+	struct coll_circuit_request *request;
 
 	for (request = circuits->requests; request; request = request->next)
 		if (request->cookie == cookie)
@@ -128,7 +129,7 @@ struct circuit_request *coll_circuits_find(const struct circuit_client *circuits
 	return NULL;
 }
 
-void coll_circuits_add(struct circuit_client *circuits, struct circuit_request *request)
+void coll_circuits_add(struct coll_circuit_client *circuits, struct coll_circuit_request *request)
 {
 	coll_assert(request->node && (request->exec || request->run));
 	request->next = circuits->requests;
@@ -137,9 +138,10 @@ void coll_circuits_add(struct circuit_client *circuits, struct circuit_request *
 	request_ask(circuits, request);
 }
 
-void coll_circuits_give_back(struct circuit_client *circuits, struct circuit_request **slot)
+void coll_circuits_give_back(struct coll_circuit_client *circuits,
+			     struct coll_circuit_request **slot)
 {
-	struct circuit_request *request = *slot;
+	struct coll_circuit_request *request = *slot;
 
 	coll_circuits_tell_release(circuits, request);
 	if (!request->confirmed) {
@@ -156,7 +158,8 @@ void coll_circuits_give_back(struct circuit_client *circuits, struct circuit_req
 	}
 }
 
-void coll_circuits_ask_all(const struct circuit_client *circuits, struct circuit_request *request)
+void coll_circuits_ask_all(const struct coll_circuit_client *circuits,
+			   struct coll_circuit_request *request)
 {
 	if (!request)
 		return;
@@ -166,12 +169,12 @@ void coll_circuits_ask_all(const struct circuit_client *circuits, struct circuit
 	request_ask(circuits, request);
 }
 
-void coll_circuits_confirm(struct circuit_client *circuits, uint64_t cookie)
+void coll_circuits_confirm(struct coll_circuit_client *circuits, uint64_t cookie)
 {
-	struct circuit_request **slot = &circuits->requests;
+	struct coll_circuit_request **slot = &circuits->requests;
 
 	while (*slot) {
-		struct circuit_request *request = *slot;
+		struct coll_circuit_request *request = *slot;
 
 		if (request->confirmed < cookie && coll_circuits_is_completed(request)) {
 			coll_circuits_drop(slot);
@@ -183,9 +186,9 @@ void coll_circuits_confirm(struct circuit_client *circuits, uint64_t cookie)
 	}
 }
 
-bool coll_circuits_has_completed(const struct circuit_client *circuits, bool *notified)
+bool coll_circuits_has_completed(const struct coll_circuit_client *circuits, bool *notified)
 {
-	const struct circuit_request *request;
+	const struct coll_circuit_request *request;
 	bool has = false;
 
 	*notified = false;

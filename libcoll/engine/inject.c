@@ -22,16 +22,16 @@ uint64_t coll_inject_random(uint64_t *state)
 
 /* ---- plans ------------------------------------------------------------------ */
 
-void coll_inject_plan_init(struct inject_plan *plan, const struct inject_spec *spec,
+void coll_inject_plan_init(struct coll_inject_plan *plan, const struct coll_inject_spec *spec,
 			   uint64_t stream, uint64_t now)
 {
-	*plan = (struct inject_plan){ .noise = coll_noise_said_plan(&spec->noise) };
+	*plan = (struct coll_inject_plan){ .noise = coll_noise_said_plan(&spec->noise) };
 	plan->stream = coll_noise_stream(&plan->noise, stream);
 	coll_noise_seek(&plan->noise, &plan->stream, now);
 	plan->next = coll_noise_next(&plan->noise, &plan->stream);
 }
 
-struct coll_noise_span coll_inject_plan_next(struct inject_plan *plan)
+struct coll_noise_span coll_inject_plan_next(struct coll_inject_plan *plan)
 {
 	struct coll_noise_span event = plan->next;
 
@@ -41,7 +41,7 @@ struct coll_noise_span coll_inject_plan_next(struct inject_plan *plan)
 	return event;
 }
 
-uint64_t coll_inject_plan_strikes(struct inject_plan *plan, uint64_t from, uint64_t to)
+uint64_t coll_inject_plan_strikes(struct coll_inject_plan *plan, uint64_t from, uint64_t to)
 {
 	struct coll_noise_span event;
 	uint64_t sum = 0;
@@ -53,7 +53,7 @@ uint64_t coll_inject_plan_strikes(struct inject_plan *plan, uint64_t from, uint6
 	return sum;
 }
 
-uint64_t coll_inject_plan_busy(struct inject_plan *plan, uint64_t now)
+uint64_t coll_inject_plan_busy(struct coll_inject_plan *plan, uint64_t now)
 {
 	while (plan->next.start <= now)
 		coll_inject_plan_next(plan);
@@ -62,16 +62,16 @@ uint64_t coll_inject_plan_busy(struct inject_plan *plan, uint64_t now)
 
 /* ---- specifications ----------------------------------------------------------- */
 
-struct inject_reading {
+struct coll_inject_reading {
 	const char *spec;		/* as the user wrote it */
 	char *why;
 	size_t bytes;
 };
 
-static int inject_refuse(const struct inject_reading *reading, const char *format, ...)
+static int inject_refuse(const struct coll_inject_reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int inject_refuse(const struct inject_reading *reading, const char *format, ...)
+static int inject_refuse(const struct coll_inject_reading *reading, const char *format, ...)
 {
 	int n = snprintf(reading->why, reading->bytes, "inject '%s': ", reading->spec);
 	va_list arguments;
@@ -106,7 +106,7 @@ enum { KEYS = sizeof(keys) / sizeof(*keys) };
 /* Those of noise go on with a model of it, whose keys stand among the form's own. */
 static const struct form {
 	const char *name;
-	enum inject_kind kind;
+	enum coll_inject_kind kind;
 	unsigned int needed, allowed;
 	bool noise;
 } forms[] = {
@@ -144,7 +144,7 @@ static bool read_either(const char *value, const char *zero, const char *one, un
 	return *which || !strcmp(value, zero);
 }
 
-static bool read_value(struct inject_spec *spec, unsigned int key, const char *value)
+static bool read_value(struct coll_inject_spec *spec, unsigned int key, const char *value)
 {
 	switch (key) {
 	case KEY_HOW:
@@ -195,8 +195,8 @@ static bool noise_key(const char *name, size_t length)
 	return false;
 }
 
-static int refuse_key(const struct inject_reading *reading, const struct form *form, const char *name,
-		      int length)
+static int refuse_key(const struct coll_inject_reading *reading, const struct form *form,
+		      const char *name, int length)
 {
 	char valid[200];
 	size_t at = strlen(list_keys(form->needed | form->allowed, valid, sizeof(valid)));
@@ -209,8 +209,8 @@ static int refuse_key(const struct inject_reading *reading, const struct form *f
 }
 
 /* One "key=value" of the form's own; *seen gets its bit. */
-static int read_pair(const struct inject_reading *reading, const struct form *form,
-		     struct inject_spec *spec, const char *pair, unsigned int *seen)
+static int read_pair(const struct coll_inject_reading *reading, const struct form *form,
+		     struct coll_inject_spec *spec, const char *pair, unsigned int *seen)
 {
 	size_t length = strcspn(pair, "=");
 	const char *value = pair + length + (pair[length] == '=');
@@ -226,8 +226,8 @@ static int read_pair(const struct inject_reading *reading, const struct form *fo
 }
 
 /* "periodic:period=10ms,how=spin": what is not the form's own is the model's. */
-static int read_noise(const struct inject_reading *reading, const struct form *form,
-		      struct inject_spec *spec, char *text, uint64_t seed)
+static int read_noise(const struct coll_inject_reading *reading, const struct form *form,
+		      struct coll_inject_spec *spec, char *text, uint64_t seed)
 {
 	struct coll_text_error wrong;
 	char *model = calloc(1, strlen(text) + 3), *save, *pair;
@@ -269,8 +269,8 @@ static const struct form *find_form(const char *text, size_t *length)
 }
 
 /* "os:poisson:rate=100,duration=1ms"; `text` is cut up. */
-static int read_spec(const struct inject_reading *reading, struct inject_spec *spec, char *text,
-		     uint64_t seed)
+static int read_spec(const struct coll_inject_reading *reading, struct coll_inject_spec *spec,
+		     char *text, uint64_t seed)
 {
 	size_t length;
 	const struct form *form = find_form(text, &length);
@@ -283,7 +283,7 @@ static int read_spec(const struct inject_reading *reading, struct inject_spec *s
 				     "valid: os:periodic, os:poisson, os:replay, link:periodic, "
 				     "link:poisson, link:replay, short, drop, kill, stop, seed=N, "
 				     "off");
-	*spec = (struct inject_spec){ .kind = form->kind, .rank = INJECT_EVERY_RANK };
+	*spec = (struct coll_inject_spec){ .kind = form->kind, .rank = INJECT_EVERY_RANK };
 	text += length + (text[length] == ':');
 	if (form->noise)
 		return read_noise(reading, form, spec, text, seed);
@@ -296,9 +296,9 @@ static int read_spec(const struct inject_reading *reading, struct inject_spec *s
 	return error;
 }
 
-static int read_item(struct inject_config *config, const char *item, char *why, size_t bytes)
+static int read_item(struct coll_inject_config *config, const char *item, char *why, size_t bytes)
 {
-	const struct inject_reading reading = { item, why, bytes };
+	const struct coll_inject_reading reading = { item, why, bytes };
 	uint64_t seed = config->seed + ((uint64_t)config->count << 32);
 	char *copy;
 	int error;
@@ -313,9 +313,9 @@ static int read_item(struct inject_config *config, const char *item, char *why, 
 	return error;
 }
 
-static int read_seed(struct inject_config *config, const char *item, char *why, size_t bytes)
+static int read_seed(struct coll_inject_config *config, const char *item, char *why, size_t bytes)
 {
-	const struct inject_reading reading = { item, why, bytes };
+	const struct coll_inject_reading reading = { item, why, bytes };
 
 	return read_whole(item + strlen("seed="), &config->seed) ?
 		       0 :
@@ -323,7 +323,7 @@ static int read_seed(struct inject_config *config, const char *item, char *why, 
 }
 
 /* The seed alone, or all but it. */
-static int read_items(struct inject_config *config, const char *text, bool seed, char *why,
+static int read_items(struct coll_inject_config *config, const char *text, bool seed, char *why,
 		      size_t bytes)
 {
 	char *copy = strdup(text), *save, *item;
@@ -340,11 +340,11 @@ static int read_items(struct inject_config *config, const char *text, bool seed,
 	return error;
 }
 
-int coll_inject_parse(struct inject_config *config, const char *text, char *why, size_t bytes)
+int coll_inject_parse(struct coll_inject_config *config, const char *text, char *why, size_t bytes)
 {
 	int error;
 
-	*config = (struct inject_config){ .seed = 1 };
+	*config = (struct coll_inject_config){ .seed = 1 };
 	if (!strcmp(text, "off"))
 		return 0;
 	error = read_items(config, text, true, why, bytes);
@@ -355,7 +355,7 @@ int coll_inject_parse(struct inject_config *config, const char *text, char *why,
 	return error;
 }
 
-void coll_inject_release(struct inject_config *config)
+void coll_inject_release(struct coll_inject_config *config)
 {
 	uint32_t i;
 

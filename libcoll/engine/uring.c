@@ -285,7 +285,7 @@ static int advance_at_once(struct coll_engine *engine)
 	return error;
 }
 
-/* What this turn's sends led to may be what the caller waits for. */
+/* These sends may have led to what the caller waits for. */
 static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 {
 	struct coll_uring *uring = coll_uring_of(engine);

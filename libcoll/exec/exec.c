@@ -31,7 +31,7 @@ static size_t exec_aligned(size_t bytes)
 }
 
 /* Everything a run of this schedule needs, in three pieces of memory. */
-static struct coll_exec *exec_make(struct planned *planned, bool injected)
+static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 {
 	const struct coll_schedule *s = planned->schedule;
 	const size_t scratch = s->buffer[COLL_SCRATCH];
@@ -78,7 +78,7 @@ static struct coll_exec *exec_make(struct planned *planned, bool injected)
 	return exec;
 }
 
-uint8_t *coll_exec_place(const struct coll_exec *exec, uint64_t place)
+uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t place)
 {
 	return exec->buffer[COLL_ADDRESS_BUFFER(place)] + COLL_ADDRESS_OFFSET(place);
 }
@@ -206,7 +206,7 @@ static void exec_tell_run(struct coll_exec *exec)
 	exec->run = NULL;
 }
 
-void coll_exec_maybe_home(struct coll_exec *exec)
+void coll_exec_maybe_idle(struct coll_exec *exec)
 {
 	struct coll_group *group = exec->group;
 	struct coll_exec **slot = &group->active;
@@ -214,7 +214,7 @@ void coll_exec_maybe_home(struct coll_exec *exec)
 	if (!exec->over || exec->in_flight || exec->stepping)
 		return;
 	if (exec->held)
-		coll_health_run_over(exec);
+		coll_health_run_completed(exec);
 	group->lingering--;
 	while (*slot != exec)
 		slot = &(*slot)->next;
@@ -228,9 +228,9 @@ void coll_exec_maybe_home(struct coll_exec *exec)
 	coll_planned_put(exec->planned);
 }
 
-static void exec_over(struct coll_exec *exec, int status)
+static void exec_complete(struct coll_exec *exec, int status)
 {
-	struct planned *planned = exec->planned;
+	struct coll_planned *planned = exec->planned;
 	uint32_t peer;
 
 	exec->over = true;
@@ -239,12 +239,12 @@ static void exec_over(struct coll_exec *exec, int status)
 		planned->links[peer]->expected -= exec->posted[peer];
 		exec->posted[peer] = 0;
 		if (planned->links[peer]->kept)
-			coll_early_drop_over(planned->links[peer]);
+			coll_unexpected_drop_completed(planned->links[peer]);
 	}
 	exec->group->context->counters.runs++;
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->lingering++;
-	coll_health_run_over(exec);
+	coll_health_run_completed(exec);
 	exec->group->context->job->circuits_completed(exec);
 	if (!status)
 		exec_tell_run(exec);
@@ -258,8 +258,8 @@ void coll_exec_fail_all(struct coll_group *group, int error)
 		next = exec->next;
 		coll_step_fail(&exec->step, error);
 		if (!exec->over)
-			exec_over(exec, error);
-		coll_exec_maybe_home(exec);
+			exec_complete(exec, error);
+		coll_exec_maybe_idle(exec);
 	}
 }
 
@@ -267,13 +267,13 @@ void coll_exec_fail_all(struct coll_group *group, int error)
 
 static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 {
-	const struct planned *planned = exec->planned;
-	uint8_t *result = coll_exec_place(exec, op->result);
-	const uint8_t *left = coll_exec_place(exec, op->left),
-		      *right = coll_exec_place(exec, op->right);
+	const struct coll_planned *planned = exec->planned;
+	uint8_t *result = coll_exec_address(exec, op->result);
+	const uint8_t *left = coll_exec_address(exec, op->left),
+		      *right = coll_exec_address(exec, op->right);
 
 	if (op->reduction == COLL_USER_REDUCTION) {
-		const struct user_op *user = &exec->group->context->ops[planned->user_op];
+		const struct coll_user_op *user = &exec->group->context->ops[planned->user_op];
 		int type = op->type == COLL_OPAQUE_TYPE ?
 				   COLL_OPAQUE((int)planned->schedule->element) :
 				   op->type;
@@ -313,9 +313,9 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	message->reported = op->bytes <= MESSAGE_INLINE_MAX;
 	message->payload = NULL;
 	if (!message->reported)
-		message->payload = coll_exec_place(exec, op->left);
+		message->payload = coll_exec_address(exec, op->left);
 	else if (op->bytes)
-		memcpy(message->small, coll_exec_place(exec, op->left), op->bytes);
+		memcpy(message->small, coll_exec_address(exec, op->left), op->bytes);
 	context->counters.sends++;
 	context->counters.sent_bytes += op->bytes;
 	if (coll_link_is_far(link)) {
@@ -353,28 +353,28 @@ void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t 
 		coll_exec_received(exec, op);
 }
 
-bool coll_exec_take_early(struct coll_exec *exec, uint32_t op)
+bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 {
 	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
 	struct coll_link *link = exec->planned->links[recv->peer];
-	struct coll_early *early = coll_early_find(link, exec->number, recv->slot);
+	struct coll_unexpected *unexpected = coll_unexpected_find(link, exec->number, recv->slot);
 	struct coll_group *group = exec->group;
 
-	if (!early)
+	if (!unexpected)
 		return false;
-	if (early->header.hash != exec->planned->hash) {
+	if (unexpected->header.hash != exec->planned->hash) {
 		coll_group_mismatch(link);
 		return false;
 	}
-	if (early->header.bytes != recv->bytes) {
+	if (unexpected->header.bytes != recv->bytes) {
 		coll_group_fail(group, -EPROTO, link->rank, group->rank,
 				"sent a message of another size");
 		return false;
 	}
 	if (recv->bytes)	/* an empty place may be no memory at all */
-		memcpy(coll_exec_place(exec, recv->result), early->data, recv->bytes);
+		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
 	group->context->counters.copied_bytes += recv->bytes;
-	coll_early_release(link, early);
+	coll_unexpected_release(link, unexpected);
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);
 	return true;
@@ -388,7 +388,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	link->expected++;
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
-	if (link->kept && coll_exec_take_early(exec, index))
+	if (link->kept && coll_exec_take_unexpected(exec, index))
 		return;
 	if (link_gone(link) && !(op->flags & COLL_OPTIONAL))
 		exec_needs_gone(exec, link);
@@ -413,8 +413,8 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 		break;
 	case COLL_OP_COPY:
 		if (op->bytes)
-			memcpy(coll_exec_place(exec, op->result), coll_exec_place(exec, op->left),
-			       op->bytes);
+			memcpy(coll_exec_address(exec, op->result),
+			       coll_exec_address(exec, op->left), op->bytes);
 		break;
 	case COLL_OP_CONNECT:
 		if (!exec->group->context->job->circuit_connect(exec, index))
@@ -439,14 +439,14 @@ static void exec_step(struct coll_exec *exec)
 		exec_op(exec, op);
 	exec->stepping = false;
 	if (coll_step_finished(&exec->step) && !exec->step.error && !exec->over)
-		exec_over(exec, 0);
-	coll_exec_maybe_home(exec);
+		exec_complete(exec, 0);
+	coll_exec_maybe_idle(exec);
 }
 
 void coll_exec_received(struct coll_exec *exec, uint32_t op)
 {
 	if (exec->over) {
-		coll_exec_maybe_home(exec);
+		coll_exec_maybe_idle(exec);
 		return;
 	}
 	coll_step_done(&exec->step, op);
@@ -458,7 +458,7 @@ void coll_exec_sent(struct coll_message *message)
 	struct coll_exec *exec = message->exec;
 	exec->in_flight--;
 	if (exec->over) {
-		coll_exec_maybe_home(exec);
+		coll_exec_maybe_idle(exec);
 		return;
 	}
 	if (!message->reported) {
@@ -469,7 +469,7 @@ void coll_exec_sent(struct coll_message *message)
 
 /* ---- start -------------------------------------------------------------- */
 
-void coll_exec_open_links(const struct planned *planned, const struct coll_exec *exec)
+void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec)
 {
 	uint32_t peer;
 
@@ -482,7 +482,7 @@ void coll_exec_open_links(const struct planned *planned, const struct coll_exec 
 int coll_exec_start(struct coll_run *run, uint64_t deadline)
 {
 	struct coll_group *group = run->group;
-	struct planned *planned = run->planned;
+	struct coll_planned *planned = run->planned;
 	struct coll_exec *exec;
 
 	if (group->state != GROUP_OK)
@@ -521,7 +521,8 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	group->active_end = &exec->next;
 	run->exec = exec;
 	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
-	coll_engine_check_at(&group->context->engine, exec->started + (deadline - exec->started) / 4);
+	coll_engine_check_at(&group->context->engine,
+			     exec->started + (deadline - exec->started) / 4);
 	if (group->context->inject)
 		coll_inject_started(group);
 	coll_exec_open_links(planned, exec);

@@ -16,7 +16,7 @@
 struct coll_exec {
 	struct coll_exec *next;		/* in group->active or planned->spare */
 	struct coll_group *group;
-	struct planned *planned;
+	struct coll_planned *planned;
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
 	uint32_t age;			/* of all the context's runs: the lower the older */
@@ -38,7 +38,7 @@ struct coll_exec {
 	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */
 };
 
-struct user_op {
+struct coll_user_op {
 	coll_function *function;
 	void *argument;
 	bool commutative, used;
@@ -48,7 +48,7 @@ struct user_op {
  * Makes the links of a schedule, those that are ours to make: with `exec` those only that
  * wait for no circuit.
  */
-void coll_exec_open_links(const struct planned *planned, const struct coll_exec *exec);
+void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec);
 /* Starts a run, which may be over at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 
@@ -59,8 +59,8 @@ void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t 
 void coll_exec_received(struct coll_exec *exec, uint32_t op);
 /* The bytes of a receive are there, though it may be reported later. */
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
-/* If the message for this started receive has come early, takes it. */
-bool coll_exec_take_early(struct coll_exec *exec, uint32_t op);
+/* If the message for this started receive is here already, takes it. */
+bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
 /* A message of it has gone out (its memory is free again). */
 void coll_exec_sent(struct coll_message *message);
 
@@ -79,9 +79,9 @@ bool coll_exec_needs_link(const struct coll_link *link);
 void coll_exec_fail_all(struct coll_group *group, int error);
 
 /* If nobody holds it any more: back to its spare list. */
-void coll_exec_maybe_home(struct coll_exec *exec);
+void coll_exec_maybe_idle(struct coll_exec *exec);
 void coll_exec_free(struct coll_exec *exec);
 
-uint8_t *coll_exec_place(const struct coll_exec *exec, uint64_t place);
+uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t place);
 
 #endif

@@ -8,7 +8,7 @@
 /* The reconfiguration delay until one is measured. Seconds. */
 #define CIRCUIT_DELTA	10e-3
 
-struct circuit_fabric {
+struct coll_circuit_fabric {
 	uint32_t version;	/* from 1 on */
 	uint32_t limit;		/* circuits at once in all; 0: as many as the ports allow */
 	double delta, alpha, beta;	/* seconds; alpha and beta 0: not measured */

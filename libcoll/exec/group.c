@@ -103,7 +103,7 @@ static void group_destroy(struct coll_group *group)
 	coll_planned_forget(group);
 	free(group->fabric);
 	coll_offload_drop(group);
-	coll_early_free_all(group);
+	coll_unexpected_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (group->links[rank]) {
 			coll_streams_free(group->links[rank]);
@@ -133,7 +133,7 @@ void coll_group_leave(struct coll_group *group)
 	if (group->freed)
 		return;
 	group->freed = true;
-	if (!coll_offload_return(group))
+	if (!coll_offload_detach(group))
 		links_leave(group);
 }
 
@@ -171,7 +171,7 @@ void coll_groups_reap(struct coll_context *context)
 
 	for (group = context->groups; group; group = next) {
 		next = group->next;
-		if (group->freed && group->offload.lent && !coll_offload_return(group))
+		if (group->freed && group->offload.attached && !coll_offload_detach(group))
 			links_leave(group);
 		if (group->freed && !group->open_links && !group->active)
 			group_destroy(group);

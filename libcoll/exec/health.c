@@ -38,7 +38,7 @@ static void group_describe(struct coll_group *group, const char *reason)
 }
 
 /* The one place where a group's state changes: OK -> FAILING -> FAILED. */
-static void group_set_state(struct coll_group *group, enum group_state state)
+static void group_set_state(struct coll_group *group, enum coll_group_state state)
 {
 	coll_assert(state == group->state + 1);
 	group->state = state;
@@ -130,7 +130,7 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 		coll_link_drop_queue(link, true);
 		if (link->state == LINK_LOST)
 			coll_link_close(link);
-		else if (link->state == LINK_UP && !link->lent)	/* else the kernel does */
+		else if (link->state == LINK_UP && !link->offloaded)	/* else the kernel does */
 			coll_health_tell(link);
 		coll_link_touch(link);
 	}
@@ -211,7 +211,7 @@ static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
  */
 static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t patience)
 {
-	const struct planned *planned = exec->planned;
+	const struct coll_planned *planned = exec->planned;
 	uint32_t silent = COLL_NONE, peer;
 	uint64_t since = now - patience + 1;
 
@@ -229,7 +229,7 @@ static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t
 /* Whom one of those we wait for suspects. */
 static uint32_t told_suspect(const struct coll_exec *exec)
 {
-	const struct planned *planned = exec->planned;
+	const struct coll_planned *planned = exec->planned;
 	uint32_t peer;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
@@ -347,7 +347,7 @@ void coll_health_message(struct coll_link *said, const struct coll_header *heade
 
 static void exec_ping(struct coll_exec *exec, uint64_t now)
 {
-	const struct planned *planned = exec->planned;
+	const struct coll_planned *planned = exec->planned;
 	uint32_t peer;
 
 	exec->pinged = now;
@@ -364,9 +364,9 @@ static void exec_ping(struct coll_exec *exec, uint64_t now)
 	}
 }
 
-void coll_health_run_over(const struct coll_exec *exec)
+void coll_health_run_completed(const struct coll_exec *exec)
 {
-	const struct planned *planned = exec->planned;
+	const struct coll_planned *planned = exec->planned;
 	uint32_t peer;
 
 	if (!exec->pinged)
@@ -378,7 +378,7 @@ void coll_health_run_over(const struct coll_exec *exec)
 }
 
 /*
- * Where early messages are too many, links are not read, nor the pings behind
+ * Where unexpected messages are too many, links are not read, nor the pings behind
  * them: these ranks hear unasked that we are here and whom we suspect.
  */
 static void group_reassure(struct coll_group *group, uint32_t suspect)
@@ -398,7 +398,7 @@ static void group_reassure(struct coll_group *group, uint32_t suspect)
 /* This rank itself stood still: what it has not read meanwhile blames nobody. */
 static void exec_forgive(const struct coll_exec *exec, uint64_t now)
 {
-	const struct planned *planned = exec->planned;
+	const struct coll_planned *planned = exec->planned;
 	uint32_t peer;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
@@ -422,7 +422,7 @@ static bool exec_blames_itself(struct coll_exec *exec, uint32_t suspect)
 /* The deadline has passed and everybody answers: blame whom we wait for. */
 static void exec_expire(struct coll_exec *exec, uint64_t now)
 {
-	const struct planned *planned = exec->planned;
+	const struct coll_planned *planned = exec->planned;
 	uint32_t suspect = exec_suspect(exec, now, exec_patience(exec)), peer;
 	const char *reason = "nothing came from it before the deadline";
 
@@ -497,7 +497,7 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 		}
 		if (group->state != GROUP_FAILING)
 			continue;
-		coll_offload_return(group);	/* the kernel has told those that it has links to */
+		coll_offload_detach(group);	/* the kernel has told those that it has links to */
 		if (now >= group->failing_until || group_news_out(group))
 			group_failed(group);
 		else

@@ -40,7 +40,7 @@ void coll_health_tell(struct coll_link *link);
 void coll_health_message(struct coll_link *link, const struct coll_header *header);
 
 /* A run is over: what its peers were asked and said of others counts no more. */
-void coll_health_run_over(const struct coll_exec *exec);
+void coll_health_run_completed(const struct coll_exec *exec);
 
 /* A run that is over is waited for as if it began now, until it is home. */
 void coll_health_hold(struct coll_exec *exec, uint64_t ns);

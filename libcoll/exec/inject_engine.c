@@ -28,22 +28,22 @@ struct delayed {
 	uint64_t due;
 };
 
-struct inject {
+struct coll_inject {
 	struct coll_engine_ops ops;		/* what the context calls */
 	const struct coll_engine_ops *real;
-	struct inject_config config;
+	struct coll_inject_config config;
 	uint64_t origin;
-	struct inject_plan plan[INJECT_SPECS_MAX];	/* of OS noise */
+	struct coll_inject_plan plan[INJECT_SPECS_MAX];	/* of OS noise */
 	struct coll_short_io short_io;
 	uint64_t started;			/* runs of groups that are injected */
 	struct delayed *queue, *spare;		/* queue: in order of `due` */
 	int fd, timer;				/* for coll_fd(), made when asked for */
 };
 
-struct inject_link {
+struct coll_inject_link {
 	uint64_t arrived;			/* when its last message did */
 	uint64_t messages;
-	struct inject_plan plan[INJECT_SPECS_MAX];
+	struct coll_inject_plan plan[INJECT_SPECS_MAX];
 };
 
 /* The context that the engine is a member of. */
@@ -57,7 +57,7 @@ static bool group_injected(const struct coll_group *group)
 	return group->options.inject[0];
 }
 
-static bool spec_hits(const struct inject_spec *spec, const struct coll_context *context)
+static bool spec_hits(const struct coll_inject_spec *spec, const struct coll_context *context)
 {
 	return spec->rank == INJECT_EVERY_RANK || spec->rank == (uint64_t)context->boot->rank;
 }
@@ -76,7 +76,7 @@ static bool context_at_work(const struct coll_context *context)
 	return false;
 }
 
-static void engine_inject_pass(uint64_t until, enum inject_how how)
+static void engine_inject_pass(uint64_t until, enum coll_inject_how how)
 {
 	struct timespec time = { until / COLL_SECOND, until % COLL_SECOND };
 
@@ -90,11 +90,11 @@ static void engine_inject_pass(uint64_t until, enum inject_how how)
 /* Stops for the rest of every event that the rank is in. */
 static void pause_for_noise(struct coll_context *context)
 {
-	struct inject *inject = context->inject;
+	struct coll_inject *inject = context->inject;
 	uint32_t i;
 
 	for (i = 0; i < inject->config.count; i++) {
-		const struct inject_spec *spec = &inject->config.spec[i];
+		const struct coll_inject_spec *spec = &inject->config.spec[i];
 		uint64_t until;
 
 		if (spec->kind != INJECT_OS || !spec_hits(spec, context))
@@ -117,10 +117,10 @@ static uint64_t link_stream(const struct coll_link *link)
 	return stream * 0x2545f4914f6cdd1dull + group->world[link->rank] + 1;
 }
 
-static struct inject_link *link_state(struct coll_link *link)
+static struct coll_inject_link *link_state(struct coll_link *link)
 {
-	struct inject *inject = link->group->context->inject;
-	struct inject_link *state = link->inject;
+	struct coll_inject *inject = link->group->context->inject;
+	struct coll_inject_link *state = link->inject;
 	uint32_t i;
 
 	if (state)
@@ -137,16 +137,16 @@ static struct inject_link *link_state(struct coll_link *link)
  * When a message that was awaited since `posted` and has arrived now is due. The
  * time before the link's last message was that one's.
  */
-static uint64_t message_due(struct coll_context *context, struct inject_link *state,
+static uint64_t message_due(struct coll_context *context, struct coll_inject_link *state,
 			    uint64_t posted, uint64_t now)
 {
-	const struct inject_config *config = &context->inject->config;
+	const struct coll_inject_config *config = &context->inject->config;
 	uint64_t from = posted > state->arrived ? posted : state->arrived;
 	uint64_t due = now, busy;
 	uint32_t i;
 
 	for (i = 0; i < config->count; i++) {
-		const struct inject_spec *spec = &config->spec[i];
+		const struct coll_inject_spec *spec = &config->spec[i];
 
 		if (spec->kind != INJECT_LINK || !spec_hits(spec, context))
 			continue;
@@ -161,7 +161,7 @@ static uint64_t message_due(struct coll_context *context, struct inject_link *st
 	return due;
 }
 
-static void set_timer(const struct inject *inject)
+static void set_timer(const struct coll_inject *inject)
 {
 	struct itimerspec when = { 0 };
 
@@ -174,7 +174,7 @@ static void set_timer(const struct inject *inject)
 	timerfd_settime(inject->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static int engine_inject_delay(struct inject *inject, struct coll_exec *exec, uint32_t op,
+static int engine_inject_delay(struct coll_inject *inject, struct coll_exec *exec, uint32_t op,
 			       uint64_t due)
 {
 	struct delayed *delayed = inject->spare, **slot = &inject->queue;
@@ -195,7 +195,7 @@ static int engine_inject_delay(struct inject *inject, struct coll_exec *exec, ui
 }
 
 /* Reports what is due, and what no run waits for any more. Returns how many. */
-static int deliver_due(struct inject *inject)
+static int deliver_due(struct coll_inject *inject)
 {
 	struct delayed **slot = &inject->queue, *delayed;
 	uint64_t now = inject->queue ? coll_now() : 0;
@@ -222,9 +222,9 @@ static int deliver_due(struct inject *inject)
 }
 
 static void drop_after(const struct coll_context *context, const struct coll_link *link,
-		       const struct inject_link *state)
+		       const struct coll_inject_link *state)
 {
-	const struct inject_config *config = &context->inject->config;
+	const struct coll_inject_config *config = &context->inject->config;
 	uint32_t i;
 
 	for (i = 0; i < config->count; i++)
@@ -236,7 +236,7 @@ static void drop_after(const struct coll_context *context, const struct coll_lin
 void coll_inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
 {
 	struct coll_context *context = link->group->context;
-	struct inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
+	struct coll_inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
 	uint64_t now, due;
 
 	if (!state) {
@@ -262,11 +262,11 @@ void coll_inject_started(struct coll_group *group)
 /* The run's first messages have gone out: it is under way everywhere. */
 static void strike_down(const struct coll_context *context)
 {
-	struct inject *inject = context->inject;
+	struct coll_inject *inject = context->inject;
 	uint32_t i;
 
 	for (i = 0; i < inject->config.count; i++) {
-		struct inject_spec *spec = &inject->config.spec[i];
+		struct coll_inject_spec *spec = &inject->config.spec[i];
 
 		if ((spec->kind != INJECT_KILL && spec->kind != INJECT_STOP) ||
 		    !spec_hits(spec, context) || inject->started < spec->after)
@@ -281,7 +281,7 @@ static void strike_down(const struct coll_context *context)
 static int inject_advance(struct coll_engine *engine, uint64_t deadline)
 {
 	struct coll_context *context = context_of(engine);
-	struct inject *inject = context->inject;
+	struct coll_inject *inject = context->inject;
 	bool at_work = context_at_work(context), waits = deadline;
 	int error;
 
@@ -301,7 +301,7 @@ static int inject_advance(struct coll_engine *engine, uint64_t deadline)
 	return error;
 }
 
-static void close_descriptors(struct inject *inject)
+static void close_descriptors(struct coll_inject *inject)
 {
 	if (inject->fd >= 0)
 		close(inject->fd);
@@ -313,7 +313,7 @@ static void close_descriptors(struct inject *inject)
 /* Readable when the real one is, and when a late message is due. */
 static int inject_fd(struct coll_engine *engine)
 {
-	struct inject *inject = context_of(engine)->inject;
+	struct coll_inject *inject = context_of(engine)->inject;
 	struct epoll_event event = { .events = EPOLLIN };
 	int real, error;
 
@@ -348,7 +348,7 @@ static void free_delayed(struct delayed *list)
 static void inject_close(struct coll_engine *engine)
 {
 	struct coll_context *context = context_of(engine);
-	struct inject *inject = context->inject;
+	struct coll_inject *inject = context->inject;
 
 	engine->ops = inject->real;
 	engine->short_io = NULL;
@@ -362,9 +362,9 @@ static void inject_close(struct coll_engine *engine)
 }
 
 /* A rank's own streams; those of links begin with their first message. */
-static void start_plans(struct inject *inject, uint64_t rank)
+static void start_plans(struct coll_inject *inject, uint64_t rank)
 {
-	const struct inject_config *config = &inject->config;
+	const struct coll_inject_config *config = &inject->config;
 	uint32_t i;
 
 	inject->origin = coll_now();
@@ -374,9 +374,9 @@ static void start_plans(struct inject *inject, uint64_t rank)
 					      inject->origin);
 }
 
-static void start_short_io(struct inject *inject, const struct coll_context *context)
+static void start_short_io(struct coll_inject *inject, const struct coll_context *context)
 {
-	const struct inject_config *config = &inject->config;
+	const struct coll_inject_config *config = &inject->config;
 	uint32_t i;
 
 	inject->short_io.random = config->seed + ((uint64_t)context->boot->rank << 32);
@@ -387,7 +387,7 @@ static void start_short_io(struct inject *inject, const struct coll_context *con
 
 int coll_inject_open(struct coll_context *context)
 {
-	struct inject *inject = calloc(1, sizeof(*inject));
+	struct coll_inject *inject = calloc(1, sizeof(*inject));
 	char why[200];
 	int error;
 

@@ -23,27 +23,27 @@ enum {
 	WORDS = 1024,			/* runs in the kernel at once */
 	/* The kernel's capacity for unexpected messages counts as locked memory from the start. */
 	UNEXPECTED_BYTES = 1 << 20,
-	STREAM_BYTES = 65536,		/* a guess what comes back with a link */
+	STREAM_BYTES = 65536,		/* what comes back with a link, by estimate */
 	RETRY_NS = 200000,		/* while a run waits for links to come back */
 };
 
-struct offload {
+struct coll_offload {
 	int fd;
 	struct coll_device_shared *shared;
 	size_t shared_bytes;
-	struct coll_run *flying;	/* runs in the kernel */
+	struct coll_run *runs;		/* runs in the kernel */
 	uint16_t free_word[WORDS];
 	uint32_t free_words;
 	struct coll_watch watch;		/* for who sleeps */
 };
 
-static struct offload *offload_of(const struct coll_group *group)
+static struct coll_offload *offload_of(const struct coll_group *group)
 {
 	return group->context->offload;
 }
 
 /* One command: its result, or a negative errno. */
-static long offload_command(const struct offload *offload, unsigned int op, void *argument,
+static long offload_command(const struct coll_offload *offload, unsigned int op, void *argument,
 			    uint32_t bytes)
 {
 	struct coll_device_command c = { .argument = (uintptr_t)argument, .bytes = bytes };
@@ -75,7 +75,7 @@ static int thread_cpu(const struct coll_context *context, uint32_t *cpu)
 
 static void thread_priority(const char *text, struct coll_device_setup *setup)
 {
-	struct priority priority;
+	struct coll_priority priority;
 
 	if (!*text || coll_priority_parse(text, &priority))
 		return;
@@ -100,7 +100,7 @@ static const char *open_problem(int error)
 
 static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 {
-	struct offload *offload = context->offload;
+	struct coll_offload *offload = context->offload;
 	struct coll_device_setup setup = { .version = COLL_DEVICE_VERSION, .words = WORDS };
 	int error = thread_cpu(context, &setup.cpu);
 
@@ -128,13 +128,13 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 
 static void offload_woken(struct coll_watch *watch, int events)
 {
-	(void)watch;	/* to wake up is all: coll_offload_turn() looks at the words */
+	(void)watch;	/* to wake up is all: coll_offload_poll() looks at the words */
 	(void)events;
 }
 
 int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes)
 {
-	struct offload *offload = calloc(1, sizeof(*offload));
+	struct coll_offload *offload = calloc(1, sizeof(*offload));
 	int error = -ENOMEM;
 
 	if (!offload)
@@ -164,7 +164,7 @@ int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes)
 
 void coll_offload_close(struct coll_context *context)
 {
-	struct offload *offload = context->offload;
+	struct coll_offload *offload = context->offload;
 
 	if (!offload)
 		return;
@@ -180,19 +180,19 @@ void coll_offload_close(struct coll_context *context)
 
 struct stream {
 	uint8_t *data;
-	uint64_t bytes, room;
+	uint64_t bytes, capacity;
 };
 
 static int stream_add(struct stream *stream, const void *from, uint64_t bytes)
 {
-	if (stream->bytes + bytes > stream->room) {
-		uint64_t room = 2 * (stream->bytes + bytes);
-		uint8_t *data = realloc(stream->data, room);
+	if (stream->bytes + bytes > stream->capacity) {
+		uint64_t capacity = 2 * (stream->bytes + bytes);
+		uint8_t *data = realloc(stream->data, capacity);
 
 		if (!data)
 			return -ENOMEM;
 		stream->data = data;
-		stream->room = room;
+		stream->capacity = capacity;
 	}
 	if (bytes)
 		memcpy(stream->data + stream->bytes, from, bytes);
@@ -208,27 +208,27 @@ static int stream_add_begun(struct stream *stream, const struct coll_link *link)
 	int error;
 
 	if (link->header_got == sizeof(header))
-		header = link->early ? coll_chunk_first(&header, end) :
+		header = link->unexpected ? coll_chunk_first(&header, end) :
 				       coll_chunk_rest(&header, link->payload_left);
 	error = stream_add(stream, &header, link->header_got);
-	if (!error && link->early)
-		error = stream_add(stream, link->early->data, end - link->payload_left);
+	if (!error && link->unexpected)
+		error = stream_add(stream, link->unexpected->data, end - link->payload_left);
 	return error;
 }
 
 static int stream_take(struct stream *stream, const struct coll_link *link)
 {
-	const struct coll_early *early;
+	const struct coll_unexpected *unexpected;
 	struct coll_header header;
 	int error = 0;
 
-	for (early = link->kept; early && !error; early = early->next) {
-		if (early == link->early)
+	for (unexpected = link->kept; unexpected && !error; unexpected = unexpected->next) {
+		if (unexpected == link->unexpected)
 			continue;
-		header = coll_chunk_first(&early->header, early->got);
+		header = coll_chunk_first(&unexpected->header, unexpected->got);
 		error = stream_add(stream, &header, sizeof(header));
 		if (!error)
-			error = stream_add(stream, early->data, early->got);
+			error = stream_add(stream, unexpected->data, unexpected->got);
 	}
 	return error ? error : stream_add_begun(stream, link);
 }
@@ -237,8 +237,8 @@ static int stream_take(struct stream *stream, const struct coll_link *link)
 static void stream_forget(struct coll_link *link)
 {
 	while (link->kept)
-		coll_early_release(link, link->kept);
-	link->early = NULL;
+		coll_unexpected_release(link, link->kept);
+	link->unexpected = NULL;
 	link->target = NULL;
 	link->header_got = 0;
 	link->payload_left = 0;
@@ -246,10 +246,10 @@ static void stream_forget(struct coll_link *link)
 
 /* ---- lending ------------------------------------------------------------------ */
 
-static int offload_lend(struct coll_link *link)
+static int offload_attach(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
-	struct coll_device_link lent = {
+	struct coll_device_link attach = {
 		.group = group->offload.number,
 		.rank = link->rank,
 		.fd = link->socket.fd,
@@ -257,10 +257,11 @@ static int offload_lend(struct coll_link *link)
 	struct stream stream = { 0 };
 	int error = stream_take(&stream, link);
 
-	lent.address = (uintptr_t)stream.data;
-	lent.bytes = stream.bytes;
+	attach.address = (uintptr_t)stream.data;
+	attach.bytes = stream.bytes;
 	if (!error)
-		error = offload_command(offload_of(group), COLL_DEVICE_ATTACH, &lent, sizeof(lent));
+		error = offload_command(offload_of(group), COLL_DEVICE_ATTACH, &attach,
+					sizeof(attach));
 	free(stream.data);
 	if (!error)
 		stream_forget(link);
@@ -268,24 +269,24 @@ static int offload_lend(struct coll_link *link)
 }
 
 /* The engine stops at the link, then the kernel begins. */
-int coll_offload_link(struct coll_link *link)
+int coll_offload_attach(struct coll_link *link)
 {
 	const struct coll_engine_ops *engine = link->socket.engine->ops;
 	int error;
 
-	link->lent = true;
+	link->offloaded = true;
 	error = engine->pause(&link->socket);
 	if (!error && link->state == LINK_UP)
-		error = offload_lend(link);
+		error = offload_attach(link);
 	if (error || link->state != LINK_UP) {
-		link->lent = false;
+		link->offloaded = false;
 		engine->resume(&link->socket);
 		coll_link_touch(link);
 	}
 	return error;
 }
 
-static int offload_unlend(struct coll_link *link)
+static int offload_detach(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
 	struct coll_device_link back = {
@@ -310,7 +311,7 @@ static int offload_unlend(struct coll_link *link)
 		}
 	} while (bytes == -EAGAIN);
 	if (bytes >= 0) {
-		link->lent = false;
+		link->offloaded = false;
 		link->socket.engine->ops->resume(&link->socket);
 		if (bytes)
 			link->socket.ops->received_in(&link->socket, stream, bytes);
@@ -320,21 +321,21 @@ static int offload_unlend(struct coll_link *link)
 	return bytes < 0 ? bytes : 0;
 }
 
-int coll_offload_return(struct coll_group *group)
+int coll_offload_detach(struct coll_group *group)
 {
 	uint32_t rank;
 	int error;
 
-	if (!group->offload.lent)
+	if (!group->offload.attached)
 		return 0;
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];
 
-		error = link && link->lent ? offload_unlend(link) : 0;
+		error = link && link->offloaded ? offload_detach(link) : 0;
 		if (error)
 			return error;
 	}
-	group->offload.lent = group->offload.partly = false;
+	group->offload.attached = group->offload.partly = false;
 	return 0;
 }
 
@@ -348,13 +349,13 @@ void coll_offload_drop(struct coll_group *group)
 	offload_command(offload_of(group), COLL_DEVICE_GROUP_FREE, &number, sizeof(number));
 	group->offload.made = false;
 	group->offload.gone = true;
-	group->offload.lent = false;
+	group->offload.attached = false;
 	for (rank = 0; rank < group->ranks; rank++) {
 		struct coll_link *link = group->links[rank];
 
-		if (!link || !link->lent)
+		if (!link || !link->offloaded)
 			continue;
-		link->lent = false;
+		link->offloaded = false;
 		link->socket.engine->ops->resume(&link->socket);
 	}
 }
@@ -390,7 +391,7 @@ static int make_group(struct coll_group *group)
 }
 
 /* All links that are up. Why not, or NULL. */
-static const char *lend_all(struct coll_group *group)
+static const char *attach_all(struct coll_group *group)
 {
 	const char *reason = not_quiet(group);
 	uint32_t rank;
@@ -400,18 +401,18 @@ static const char *lend_all(struct coll_group *group)
 		return reason;
 	if (!group->offload.made)
 		error = make_group(group);
-	group->offload.lent = !error;
+	group->offload.attached = !error;
 	for (rank = 0; rank < group->ranks && !error; rank++) {
 		struct coll_link *link = group->links[rank];
 
-		/* One that comes up while the engine stops at another is lent by itself. */
-		if (link && link->state == LINK_UP && !link->lent)
-			error = coll_offload_link(link);
+		/* One that comes up while the engine stops at another is attached by itself. */
+		if (link && link->state == LINK_UP && !link->offloaded)
+			error = coll_offload_attach(link);
 	}
 	if (!error)
 		return NULL;
 	group->offload.partly = true;
-	coll_offload_return(group);
+	coll_offload_detach(group);
 	return strerror(-error);
 }
 
@@ -498,8 +499,8 @@ static void run_over(struct coll_run *run)
 {
 	const struct coll_device_word *word = word_of(run);
 	struct coll_group *group = run->group;
-	struct offload *offload = offload_of(group);
-	struct coll_run **slot = &offload->flying;
+	struct coll_offload *offload = offload_of(group);
+	struct coll_run **slot = &offload->runs;
 
 	while (*slot != run)
 		slot = &(*slot)->next_offloaded;
@@ -509,29 +510,29 @@ static void run_over(struct coll_run *run)
 		offload_failed(group, word->status, word->failed_rank, word->reporter);
 	run->status = word->status ? group->error : 0;
 	run->word = 0;
-	group->offload.flying--;
+	group->offload.running--;
 	group->context->counters.runs++;
 }
 
-bool coll_offload_moving(struct coll_run *run)
+bool coll_offload_in_flight(struct coll_run *run)
 {
 	if (run->word && word_done(run))
 		run_over(run);
 	return run->word || run->waiting;
 }
 
-struct coll_run *coll_offload_flying(const struct coll_context *context)
+struct coll_run *coll_offload_runs(const struct coll_context *context)
 {
-	return context->offload ? context->offload->flying : NULL;
+	return context->offload ? context->offload->runs : NULL;
 }
 
 bool coll_offload_needs_link(const struct coll_link *link)
 {
 	const struct coll_run *run;
 
-	if (!link->group->offload.flying)
+	if (!link->group->offload.running)
 		return false;
-	for (run = offload_of(link->group)->flying; run; run = run->next_offloaded)
+	for (run = offload_of(link->group)->runs; run; run = run->next_offloaded)
 		if (run->group == link->group &&
 		    coll_peer_find(run->planned->schedule, link->rank) != COLL_NONE)
 			return true;
@@ -553,7 +554,7 @@ void coll_offload_deadline(const struct coll_run *run, uint64_t deadline)
 
 /* ---- starting -------------------------------------------------------------------- */
 
-void coll_offload_forget(struct planned *planned)
+void coll_offload_forget(struct coll_planned *planned)
 {
 	struct coll_device_number number = { .number = planned->loaded - 1 };
 
@@ -563,7 +564,7 @@ void coll_offload_forget(struct planned *planned)
 	planned->loaded = 0;
 }
 
-static int offload_load(struct planned *planned)
+static int offload_load(struct coll_planned *planned)
 {
 	struct coll_device_load asked = {
 		.group = planned->group->offload.number,
@@ -586,7 +587,7 @@ static int offload_load(struct planned *planned)
 static int run_in_kernel(struct coll_run *run)
 {
 	struct coll_group *group = run->group;
-	struct offload *offload = offload_of(group);
+	struct coll_offload *offload = offload_of(group);
 	const uint32_t word = offload->free_word[offload->free_words - 1];
 	struct coll_device_run asked = {
 		.schedule = run->planned->loaded - 1,
@@ -605,9 +606,9 @@ static int run_in_kernel(struct coll_run *run)
 	run->word = word + 1;
 	run->number = group->next_run++;
 	group->recent[run->number % RECENT_RUNS] = run->planned->hash;
-	run->next_offloaded = offload->flying;
-	offload->flying = run;
-	group->offload.flying++;
+	run->next_offloaded = offload->runs;
+	offload->runs = run;
+	group->offload.running++;
 	return 0;
 }
 
@@ -637,9 +638,9 @@ static const char *try_kernel(struct coll_run *run)
 	int error;
 
 	if (!reason && group->offload.partly)
-		reason = "not all of its links could be lent";
-	if (!reason && !group->offload.lent)
-		reason = lend_all(group);
+		reason = "not all of its links could be attached to /dev/coll";
+	if (!reason && !group->offload.attached)
+		reason = attach_all(group);
 	if (reason || group->state != GROUP_OK)
 		return reason;
 	error = offload_load(run->planned);
@@ -665,7 +666,7 @@ static int try_start(struct coll_run *run)
 	reason = try_kernel(run);
 	if (group->state != GROUP_OK)
 		return group->error;
-	if (reason && group->offload.lent && coll_offload_return(group))
+	if (reason && group->offload.attached && coll_offload_detach(group))
 		return -EBUSY;
 	if (group->state != GROUP_OK)	/* what came with the links */
 		return group->error;
@@ -720,7 +721,7 @@ static bool start_waiting(struct coll_group *group)
 
 static bool end_and_start(struct coll_context *context, bool *waiting)
 {
-	struct offload *offload = context->offload;
+	struct coll_offload *offload = context->offload;
 	struct coll_run *run, *next;
 	struct coll_group *group;
 	bool any = false;
@@ -728,7 +729,7 @@ static bool end_and_start(struct coll_context *context, bool *waiting)
 	/* First: what ends from here on makes the file readable. */
 	offload->shared->seen = __atomic_load_n(&offload->shared->ended, __ATOMIC_ACQUIRE);
 	hear_all(context);
-	for (run = offload->flying; run; run = next) {
+	for (run = offload->runs; run; run = next) {
 		next = run->next_offloaded;
 		if (!word_done(run))
 			continue;
@@ -745,14 +746,14 @@ static bool end_and_start(struct coll_context *context, bool *waiting)
 
 void coll_offload_arm(struct coll_context *context)
 {
-	struct offload *offload = context->offload;
+	struct coll_offload *offload = context->offload;
 
-	if (offload->flying && !offload->watch.armed)
+	if (offload->runs && !offload->watch.armed)
 		coll_engine_watch(&context->engine, &offload->watch, POLLIN);
 }
 
 /* Nothing wakes us when the last message of the kernel's is out. */
-uint64_t coll_offload_turn(struct coll_context *context, uint64_t deadline)
+uint64_t coll_offload_poll(struct coll_context *context, uint64_t deadline)
 {
 	bool waiting = false, any = end_and_start(context, &waiting);
 

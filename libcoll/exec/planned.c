@@ -83,7 +83,7 @@ static bool same_count_everywhere(enum coll_collective collective)
  * What all ranks of a call must agree on; travels in every header. Not the number
  * of a user's operation, which is each rank's own.
  */
-static uint32_t call_hash(const struct planned *planned)
+static uint32_t call_hash(const struct coll_planned *planned)
 {
 	const struct coll_call *call = &planned->call;
 	const struct coll_tuning *tuning = &planned->tuning;
@@ -131,7 +131,7 @@ static bool same_arrays(const struct coll_call *a, const struct coll_call *b)
 }
 
 /* Whether that is what this rank's schedule for the call would be. */
-static bool same_call(const struct planned *planned, const struct coll_group *group,
+static bool same_call(const struct coll_planned *planned, const struct coll_group *group,
 		      const struct coll_call *b, uint32_t user_op)
 {
 	const struct coll_call *a = &planned->call;
@@ -181,7 +181,7 @@ int coll_run_keep_counts(struct coll_run *run)
 /*
  * What the options do not say, as it was measured; until then a network of 10 Gbit/s.
  */
-struct coll_machine coll_planned_machine(const struct planned *planned)
+struct coll_machine coll_planned_machine(const struct coll_planned *planned)
 {
 	struct coll_machine known = planned->group->options.machine;
 
@@ -193,7 +193,7 @@ struct coll_machine coll_planned_machine(const struct planned *planned)
 	return known;
 }
 
-static void go_without_circuits(struct planned *planned)
+static void go_without_circuits(struct coll_planned *planned)
 {
 	planned->tuning.ports = planned->tuning.wavelengths = COLL_UNSET;
 	planned->call.ports = NULL;
@@ -203,8 +203,9 @@ static void go_without_circuits(struct planned *planned)
 enum { PLANNING_BYTES = 1 << 26 };
 
 /* Memory that grows until it is enough for what is to be made in it. */
-static int in_memory(uint64_t bytes, void **memory, struct planned *planned,
-		     int (*make)(struct planned *planned, void *memory, uint64_t bytes, void *made),
+static int in_memory(uint64_t bytes, void **memory, struct coll_planned *planned,
+		     int (*make)(struct coll_planned *planned, void *memory, uint64_t bytes,
+				 void *made),
 		     void *made)
 {
 	int error;
@@ -221,7 +222,7 @@ static int in_memory(uint64_t bytes, void **memory, struct planned *planned,
 	return error;
 }
 
-static int make_choice(struct planned *planned, void *memory, uint64_t bytes, void *choice)
+static int make_choice(struct coll_planned *planned, void *memory, uint64_t bytes, void *choice)
 {
 	const struct coll_machine known = coll_planned_machine(planned);
 
@@ -233,7 +234,7 @@ static int make_choice(struct planned *planned, void *memory, uint64_t bytes, vo
  * The cheapest with circuits, by what its schedule would take. What cannot have
  * circuits planned goes without: its links are made when they are needed.
  */
-static int choose_with_circuits(struct planned *planned)
+static int choose_with_circuits(struct coll_planned *planned)
 {
 	struct coll_circuits_choice choice;
 	void *memory;
@@ -252,9 +253,9 @@ static int choose_with_circuits(struct planned *planned)
 }
 
 /* Ports of each rank, as the manager says, for a call that names none. */
-static int take_terms(struct coll_group *group, struct planned *planned)
+static int take_terms(struct coll_group *group, struct coll_planned *planned)
 {
-	const struct circuit_fabric *fabric = group->fabric;
+	const struct coll_circuit_fabric *fabric = group->fabric;
 	const struct coll_call *call = &planned->call;
 	uint32_t rank;
 
@@ -289,7 +290,7 @@ struct prediction {
 	struct coll_circuits_cost cost;
 };
 
-static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void *made)
+static int make_cost(struct coll_planned *planned, void *memory, uint64_t bytes, void *made)
 {
 	struct prediction *prediction = made;
 
@@ -297,7 +298,7 @@ static int make_cost(struct planned *planned, void *memory, uint64_t bytes, void
 				  &prediction->machine, memory, bytes, &prediction->cost);
 }
 
-static int predict_on(struct planned *planned, struct prediction *prediction)
+static int predict_on(struct coll_planned *planned, struct prediction *prediction)
 {
 	void *memory;
 	const int error = in_memory(PLANNING_BYTES, &memory, planned, make_cost, prediction);
@@ -306,7 +307,7 @@ static int predict_on(struct planned *planned, struct prediction *prediction)
 	return error;
 }
 
-static struct coll_circuits_cost *planned_predict(struct planned *planned)
+static struct coll_circuits_cost *planned_predict(struct coll_planned *planned)
 {
 	struct prediction prediction = { .machine = coll_planned_machine(planned) };
 	struct coll_circuits_cost *cost = malloc(sizeof(*cost));
@@ -325,7 +326,7 @@ static struct coll_circuits_cost *planned_predict(struct planned *planned)
 	return cost;
 }
 
-const struct coll_circuits_cost *coll_planned_cost(struct planned *planned)
+const struct coll_circuits_cost *coll_planned_cost(struct coll_planned *planned)
 {
 	if (planned->tuning.ports == COLL_UNSET)
 		return NULL;
@@ -334,7 +335,7 @@ const struct coll_circuits_cost *coll_planned_cost(struct planned *planned)
 	return planned->cost;
 }
 
-static int choose_algo(struct coll_group *group, struct planned *planned)
+static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_call *call = &planned->call;
 	const struct coll_options *options = &group->options;
@@ -370,14 +371,14 @@ static int choose_algo(struct coll_group *group, struct planned *planned)
 	return -EOPNOTSUPP;
 }
 
-static int emit_into(struct planned *planned, void *memory, uint64_t bytes, void *schedule)
+static int emit_into(struct coll_planned *planned, void *memory, uint64_t bytes, void *schedule)
 {
 	return coll_algo_emit(planned->algo, &planned->call, &planned->tuning, memory, bytes,
 			      schedule);
 }
 
 /* A builder's time grows with its memory; with circuits it has a quarter, and all plan in it. */
-static int make_schedule(struct planned *planned)
+static int make_schedule(struct coll_planned *planned)
 {
 	const uint64_t bytes = planned->tuning.ports == COLL_UNSET ? 16384 : PLANNING_BYTES / 8;
 	void *memory;
@@ -392,7 +393,7 @@ static int make_schedule(struct planned *planned)
 	return memory ? 0 : -ENOMEM;
 }
 
-static int check_schedule(struct coll_group *group, struct planned *planned)
+static int check_schedule(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_schedule *s = planned->schedule;
 	struct coll_refusal refusal;
@@ -409,7 +410,7 @@ static int check_schedule(struct coll_group *group, struct planned *planned)
 	return error;
 }
 
-static int make_plan(struct coll_group *group, struct planned *planned)
+static int make_plan(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_schedule *s = planned->schedule;
 	void *memory = malloc(coll_plan_bytes(s));
@@ -432,9 +433,9 @@ static int make_plan(struct coll_group *group, struct planned *planned)
 }
 
 static int planned_make(struct coll_group *group, const struct coll_call *call,
-			uint32_t user_op, struct planned **made)
+			uint32_t user_op, struct coll_planned **made)
 {
-	struct planned *planned = calloc(1, sizeof(*planned));
+	struct coll_planned *planned = calloc(1, sizeof(*planned));
 	int error;
 
 	if (!planned)
@@ -461,7 +462,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	return 0;
 }
 
-void coll_planned_put(struct planned *planned)
+void coll_planned_put(struct coll_planned *planned)
 {
 	if (--planned->references)
 		return;
@@ -482,14 +483,14 @@ void coll_planned_put(struct planned *planned)
 }
 
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
-		     struct planned **result)
+		     struct coll_planned **result)
 {
 	const uint64_t key = planned_mix(coll_call_key(call, user_op), fabric_version(group));
-	struct planned **slot = &group->planned[key % PLANNED_MAX];
+	struct coll_planned **slot = &group->planned[key % PLANNED_MAX];
 	int error;
 
 	if (!*slot || !same_call(*slot, group, call, user_op)) {
-		struct planned *planned = NULL;
+		struct coll_planned *planned = NULL;
 
 		error = planned_make(group, call, user_op, &planned);
 		if (error)
@@ -505,7 +506,7 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 
 int coll_planned_renew(struct coll_run *run)
 {
-	struct planned *old = run->planned, *renewed;
+	struct coll_planned *old = run->planned, *renewed;
 	struct coll_call call = old->call;
 	int error;
 

@@ -9,10 +9,10 @@
 
 struct coll_run;
 
-enum auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
+enum coll_auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
 
-struct planned {
-	struct planned *next;
+struct coll_planned {
+	struct coll_planned *next;
 	uint32_t references;
 	uint32_t hash;			/* travels in each header */
 	struct coll_call call;		/* with its own copies of counts */
@@ -36,7 +36,7 @@ struct planned {
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
 	const char *aside;		/* why the latest run was not the kernel's, or NULL */
-	enum auto_choice chosen;	/* for the latest run, if that is chosen */
+	enum coll_auto_choice chosen;	/* for the latest run, if that is chosen */
 };
 
 /*
@@ -49,14 +49,14 @@ uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);
  * caller holds a reference. `user_op`: which function a user reduction is.
  */
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
-		     struct planned **planned);
-void coll_planned_put(struct planned *planned);
+		     struct coll_planned **planned);
+void coll_planned_put(struct coll_planned *planned);
 /* A run whose circuits were planned for other ports than there are now is planned again. */
 int coll_planned_renew(struct coll_run *run);
 /* What its circuits should cost; NULL: it has none planned. */
-const struct coll_circuits_cost *coll_planned_cost(struct planned *planned);
+const struct coll_circuits_cost *coll_planned_cost(struct coll_planned *planned);
 /* What circuits are planned for. */
-struct coll_machine coll_planned_machine(const struct planned *planned);
+struct coll_machine coll_planned_machine(const struct coll_planned *planned);
 /* Drops the group's cache. */
 void coll_planned_forget(struct coll_group *group);
 

@@ -18,15 +18,15 @@
 
 static void receive_unexpected(struct coll_link *link)
 {
-	struct coll_early *early = coll_early_keep(link);
+	struct coll_unexpected *unexpected = coll_unexpected_keep(link);
 
-	if (!early) {
+	if (!unexpected) {
 		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
 				"no memory for a message that came before its receive");
 		return;
 	}
-	link->early = early;
-	link->target = early->data + link->header.offset;
+	link->unexpected = unexpected;
+	link->target = unexpected->data + link->header.offset;
 }
 
 /* A late message of a run that we called otherwise: nothing of it was awaited. */
@@ -48,9 +48,9 @@ static void receive_begin(struct coll_link *link)
 	uint32_t op;
 	int match = COLL_MATCH_STALE;
 
-	link->early = begun ? coll_early_begun(link) : NULL;
-	if (link->early) {
-		link->target = link->early->data + header->offset;
+	link->unexpected = begun ? coll_unexpected_begun(link) : NULL;
+	if (link->unexpected) {
+		link->target = link->unexpected->data + header->offset;
 		return;
 	}
 	if (group->state != GROUP_OK || group->freed) {
@@ -77,8 +77,9 @@ static void receive_begin(struct coll_link *link)
 	if (match == COLL_MATCH_POSTED) {
 		link->exec = exec;
 		link->op = op;
-		link->target = coll_exec_place(exec, coll_ops(exec->planned->schedule)[op].result) +
-			       header->offset;
+		link->target =
+			coll_exec_address(exec, coll_ops(exec->planned->schedule)[op].result) +
+			header->offset;
 		exec->in_flight++;
 	} else if (match == COLL_MATCH_UNEXPECTED) {
 		receive_unexpected(link);
@@ -89,20 +90,20 @@ static void receive_begin(struct coll_link *link)
 
 /* ---- a message ends ------------------------------------------------------- */
 
-/* An early message is whole; its receive may have started meanwhile. */
-static void unexpected_done(struct coll_link *link, struct coll_early *early)
+/* An unexpected message is whole; its receive may have started meanwhile. */
+static void unexpected_done(struct coll_link *link, struct coll_unexpected *unexpected)
 {
-	struct coll_exec *exec = coll_exec_find(link->group, early->header.run);
+	struct coll_exec *exec = coll_exec_find(link->group, unexpected->header.run);
 	uint32_t op;
 
-	early->complete = true;
-	if (exec ? exec->over : (int32_t)(early->header.run - link->group->next_run) < 0)
-		coll_early_release(link, early);
-	else if (exec && early->header.hash != exec->planned->hash)
+	unexpected->complete = true;
+	if (exec ? exec->over : (int32_t)(unexpected->header.run - link->group->next_run) < 0)
+		coll_unexpected_release(link, unexpected);
+	else if (exec && unexpected->header.hash != exec->planned->hash)
 		coll_group_mismatch(link);
-	else if (exec && coll_match(&exec->step, link->rank, early->header.slot,
-				    early->header.bytes, &op) == COLL_MATCH_POSTED)
-		coll_exec_take_early(exec, op);
+	else if (exec && coll_match(&exec->step, link->rank, unexpected->header.slot,
+				    unexpected->header.bytes, &op) == COLL_MATCH_POSTED)
+		coll_exec_take_unexpected(exec, op);
 }
 
 /* Adds the chunk that is here; whether the message is whole. */
@@ -119,18 +120,18 @@ static bool receive_got(struct coll_link *link, uint64_t *got)
 static void receive_end(struct coll_link *link)
 {
 	struct coll_exec *exec = link->exec;
-	struct coll_early *early = link->early;
+	struct coll_unexpected *unexpected = link->unexpected;
 
 	link->exec = NULL;
-	link->early = NULL;
+	link->unexpected = NULL;
 	link->target = NULL;
-	if (early) {
-		if (receive_got(link, &early->got))
-			unexpected_done(link->whole, early);
+	if (unexpected) {
+		if (receive_got(link, &unexpected->got))
+			unexpected_done(link->whole, unexpected);
 	} else if (exec) {
 		exec->in_flight--;
 		if (!receive_got(link, &exec->got[link->op])) {
-			coll_exec_maybe_home(exec);
+			coll_exec_maybe_idle(exec);
 			return;
 		}
 		coll_exec_arrived(exec, link->op);
@@ -153,7 +154,7 @@ static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **place,
 	*bytes = op->bytes - exec->got[index];
 	if (*bytes < DIRECT_MIN)
 		return NULL;
-	*place = coll_exec_place(exec, op->result) + exec->got[index];
+	*place = coll_exec_address(exec, op->result) + exec->got[index];
 	exec->in_flight++;
 	return exec;
 }
@@ -161,7 +162,7 @@ static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **place,
 static void receive_release(struct coll_exec *exec)
 {
 	exec->in_flight--;
-	coll_exec_maybe_home(exec);
+	coll_exec_maybe_idle(exec);
 }
 
 /* ---- a link's state --------------------------------------------------------- */
@@ -173,15 +174,15 @@ static int receive_up(struct coll_link *link)
 
 	if (group->state == GROUP_FAILING)
 		coll_health_tell(link);
-	else if (group->offload.lent)
-		return link->streams ? -EOPNOTSUPP : coll_offload_link(link);
+	else if (group->offload.attached)
+		return link->streams ? -EOPNOTSUPP : coll_offload_attach(link);
 	coll_link_touch(link);
 	return 0;
 }
 
 static void receive_closing(struct coll_link *link)
 {
-	if (link->lent)
+	if (link->offloaded)
 		coll_offload_drop(link->group);
 }
 

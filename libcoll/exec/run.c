@@ -8,7 +8,7 @@
 #include "health.h"
 #include "offload.h"
 #include "run.h"
-#include "turn.h"
+#include "poll.h"
 
 /* The schedule says how many bytes of a buffer this rank needs. */
 static int check_buffer(const struct coll_run *run, const char *name, const void *buffer,
@@ -70,7 +70,7 @@ static int run_throttle(struct coll_group *group, uint64_t ns)
 		int error;
 
 		coll_health_hold(oldest_lingering(group), ns);
-		error = coll_context_turn(group->context, COLL_FOREVER);
+		error = coll_context_poll(group->context, COLL_FOREVER);
 		if (error)
 			return error;
 	}
@@ -101,9 +101,9 @@ int coll_run_begin(struct coll_run *run)
 	return coll_exec_start(run, coll_now() + ns);
 }
 
-bool coll_run_moving(struct coll_run *run)
+bool coll_run_executing(struct coll_run *run)
 {
-	return run->exec || ((run->word || run->waiting) && coll_offload_moving(run));
+	return run->exec || ((run->word || run->waiting) && coll_offload_in_flight(run));
 }
 
 /* Polls the completion word before sleeping; yields, for the kernel may need this core. */
@@ -111,7 +111,7 @@ static void look_at_word(struct coll_run *run)
 {
 	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
 
-	while (run->word && coll_offload_moving(run) && coll_now() < until)
+	while (run->word && coll_offload_in_flight(run) && coll_now() < until)
 		sched_yield();
 }
 
@@ -146,8 +146,8 @@ int coll_run_await(struct coll_run *run)
 	struct coll_context *context = run->group->context;
 
 	look_at_word(run);
-	while (coll_run_moving(run)) {
-		int error = coll_context_turn(context, COLL_FOREVER);
+	while (coll_run_executing(run)) {
+		int error = coll_context_poll(context, COLL_FOREVER);
 
 		if (error)
 			coll_run_engine_failed(run, error);
@@ -167,22 +167,22 @@ size_t coll_runs_find_ended(const struct coll_runs *runs, bool (*in_flight)(stru
 }
 
 /* The first run in flight: there is one as long as none has ended. */
-static struct coll_run *first_moving(const struct coll_runs *runs)
+static struct coll_run *first_in_flight(const struct coll_runs *runs)
 {
 	size_t i = 0;
 
-	while (!runs->runs[i] || !coll_run_moving(runs->runs[i]))
+	while (!runs->runs[i] || !coll_run_executing(runs->runs[i]))
 		i++;
 	return runs->runs[i];
 }
 
 void coll_run_await_any(struct coll_context *context, const struct coll_runs *runs)
 {
-	while (coll_runs_find_ended(runs, coll_run_moving) == runs->count) {
-		int error = coll_context_turn(context, COLL_FOREVER);
+	while (coll_runs_find_ended(runs, coll_run_executing) == runs->count) {
+		int error = coll_context_poll(context, COLL_FOREVER);
 
-		if (error && coll_runs_find_ended(runs, coll_run_moving) == runs->count)
-			coll_run_engine_failed(first_moving(runs), error);
+		if (error && coll_runs_find_ended(runs, coll_run_executing) == runs->count)
+			coll_run_engine_failed(first_in_flight(runs), error);
 	}
 	if (context->engine.touched)
 		coll_engine_advance(&context->engine, 0);

@@ -7,7 +7,7 @@
 
 #include "exec.h"
 
-struct auto_call;
+struct coll_auto_call;
 
 /*
  * With a progress thread the owner has it while it is posted, and the
@@ -19,7 +19,7 @@ struct coll_run {
 	struct coll_call call;		/* until it is planned */
 	u64 *counts;			/* copies of the call's, or NULL */
 	uint32_t user_op;
-	struct planned *planned;
+	struct coll_planned *planned;
 	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
 	uint32_t word;			/* one more than its completion word, or 0 */
 	uint32_t number;
@@ -31,9 +31,9 @@ struct coll_run {
 	uint64_t deadline_ns;		/* 0: the group's */
 	bool persistent;
 	bool active;			/* started, and its end not told to the application */
-	struct auto_call *evidence;	/* counted in the autopilot's, or NULL */
+	struct coll_auto_call *evidence; /* counted in the autopilot's, or NULL */
 	uint64_t began;			/* with evidence: when */
-	enum auto_choice chosen;
+	enum coll_auto_choice chosen;
 	char choice[96];		/* why */
 	bool local;			/* on a caller's stack: a blocking call */
 	int status;
@@ -56,7 +56,7 @@ int coll_run_keep_counts(struct coll_run *run);
 int coll_run_plan(struct coll_run *run);
 int coll_run_begin(struct coll_run *run);
 /* Whether it is in flight, here or in the kernel. For its owner. */
-bool coll_run_moving(struct coll_run *run);
+bool coll_run_executing(struct coll_run *run);
 /* Waits until it has completed; returns how. All work is submitted when this returns. */
 int coll_run_await(struct coll_run *run);
 /* Submits queued work to the kernel: the application may stay away for long. */

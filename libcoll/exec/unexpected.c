@@ -5,93 +5,96 @@
 #include "exec.h"
 #include "health.h"
 
-enum { ROOM_MIN = 1024 };
+enum { CAPACITY_MIN = 1024 };
 
 /* From those that wait to be used again, or made. */
-static struct coll_early *early_make(struct coll_group *group, uint64_t bytes)
+static struct coll_unexpected *unexpected_make(struct coll_group *group, uint64_t bytes)
 {
-	struct coll_early **slot, *early;
+	struct coll_unexpected **slot, *unexpected;
 
-	for (slot = &group->early_free; (early = *slot); slot = &early->next)
-		if (early->room >= bytes) {
-			*slot = early->next;
-			return early;
+	for (slot = &group->unexpected_free; (unexpected = *slot); slot = &unexpected->next)
+		if (unexpected->capacity >= bytes) {
+			*slot = unexpected->next;
+			return unexpected;
 		}
-	bytes = bytes < ROOM_MIN ? ROOM_MIN : bytes;
-	early = malloc(sizeof(*early) + bytes);
-	if (!early)
+	bytes = bytes < CAPACITY_MIN ? CAPACITY_MIN : bytes;
+	unexpected = malloc(sizeof(*unexpected) + bytes);
+	if (!unexpected)
 		return NULL;
 	group->context->counters.allocations++;
-	group->early_bytes += bytes;
-	early->room = bytes;
-	return early;
+	group->unexpected_bytes += bytes;
+	unexpected->capacity = bytes;
+	return unexpected;
 }
 
-struct coll_early *coll_early_keep(struct coll_link *link)
+struct coll_unexpected *coll_unexpected_keep(struct coll_link *link)
 {
-	struct coll_early *early = early_make(link->group, link->header.bytes);
+	struct coll_unexpected *unexpected = unexpected_make(link->group, link->header.bytes);
 
-	if (!early)
+	if (!unexpected)
 		return NULL;
-	early->header = link->header;
-	early->got = 0;
-	early->complete = false;
-	early->next = NULL;
-	*link->whole->kept_end = early;
-	link->whole->kept_end = &early->next;
+	unexpected->header = link->header;
+	unexpected->got = 0;
+	unexpected->complete = false;
+	unexpected->next = NULL;
+	*link->whole->kept_end = unexpected;
+	link->whole->kept_end = &unexpected->next;
 	link->group->context->counters.unexpected++;
-	return early;
+	return unexpected;
 }
 
-struct coll_early *coll_early_begun(const struct coll_link *link)
+struct coll_unexpected *coll_unexpected_begun(const struct coll_link *link)
 {
 	const struct coll_header *header = &link->header;
-	struct coll_early *early;
+	struct coll_unexpected *unexpected;
 
-	for (early = link->whole->kept; early; early = early->next)
-		if (!early->complete && early->header.run == header->run &&
-		    early->header.slot == header->slot && early->header.bytes == header->bytes &&
-		    (link->whole->streams || early->got == header->offset))
-			return early;
+	for (unexpected = link->whole->kept; unexpected; unexpected = unexpected->next)
+		if (!unexpected->complete && unexpected->header.run == header->run &&
+		    unexpected->header.slot == header->slot &&
+		    unexpected->header.bytes == header->bytes &&
+		    (link->whole->streams || unexpected->got == header->offset))
+			return unexpected;
 	return NULL;
 }
 
-struct coll_early *coll_early_find(const struct coll_link *link, uint32_t run, uint32_t slot)
+struct coll_unexpected *coll_unexpected_find(const struct coll_link *link, uint32_t run,
+					     uint32_t slot)
 {
-	struct coll_early *early;
+	struct coll_unexpected *unexpected;
 
-	for (early = link->kept; early; early = early->next)
-		if (early->complete && early->header.run == run && early->header.slot == slot)
-			return early;
+	for (unexpected = link->kept; unexpected; unexpected = unexpected->next)
+		if (unexpected->complete && unexpected->header.run == run &&
+		    unexpected->header.slot == slot)
+			return unexpected;
 	return NULL;
 }
 
-/* Its memory serves the next, unless early messages have become too many. */
-static void early_give(struct coll_group *group, struct coll_early *early)
+/* Its memory serves the next, unless unexpected messages have become too many. */
+static void unexpected_recycle(struct coll_group *group, struct coll_unexpected *unexpected)
 {
 	if (!coll_group_is_full(group)) {
-		early->next = group->early_free;
-		group->early_free = early;
+		unexpected->next = group->unexpected_free;
+		group->unexpected_free = unexpected;
 		return;
 	}
-	group->early_bytes -= early->room;
-	free(early);
+	group->unexpected_bytes -= unexpected->capacity;
+	free(unexpected);
 	if (!coll_group_is_full(group)) {
 		group->watchful = false;	/* links are read again from now on */
 		coll_engine_check_at(&group->context->engine, 0);
 	}
 }
 
-void coll_early_release(struct coll_link *link, struct coll_early *early)
+void coll_unexpected_release(struct coll_link *link, struct coll_unexpected *unexpected)
 {
-	struct coll_early **slot = &link->kept;
+	struct coll_unexpected **slot = &link->kept;
 
-	while (*slot != early)
+	while (*slot != unexpected)
 		slot = &(*slot)->next;
-	*slot = early->next;
-	if (!early->next)
+	*slot = unexpected->next;
+	if (!unexpected->next)
 		link->kept_end = slot;
-	early_give(link->group, early);
+	unexpected_recycle(link->group, unexpected);
 }
 
 static bool run_over(const struct coll_group *group, uint32_t run)
@@ -102,28 +105,28 @@ static bool run_over(const struct coll_group *group, uint32_t run)
 }
 
 /* Behind one that may still be asked for they stay until that has gone. */
-void coll_early_drop_over(struct coll_link *link)
+void coll_unexpected_drop_completed(struct coll_link *link)
 {
 	while (link->kept && link->kept->complete && run_over(link->group, link->kept->header.run))
-		coll_early_release(link, link->kept);
+		coll_unexpected_release(link, link->kept);
 }
 
-static void list_free(struct coll_early *early)
+static void list_free(struct coll_unexpected *unexpected)
 {
-	while (early) {
-		struct coll_early *next = early->next;
+	while (unexpected) {
+		struct coll_unexpected *next = unexpected->next;
 
-		free(early);
-		early = next;
+		free(unexpected);
+		unexpected = next;
 	}
 }
 
-void coll_early_free_all(struct coll_group *group)
+void coll_unexpected_free_all(struct coll_group *group)
 {
 	uint32_t rank;
 
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank])
 			list_free(group->links[rank]->kept);
-	list_free(group->early_free);
+	list_free(group->unexpected_free);
 }

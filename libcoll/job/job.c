@@ -16,7 +16,7 @@
 #include "libcoll/exec/inject_engine.h"
 #include "libcoll/link/link.h"
 #include "libcoll/exec/offload.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/progress/progress.h"
 #include "libcoll/topology/topology.h"
 #include "libcoll/topology/wan.h"
@@ -226,9 +226,9 @@ static int job_begin(struct coll_context *context)
 	int error;
 
 	context->owner = pthread_self();
-	context->sink = malloc(GUESS_MAX);
-	context->shelf = malloc(GUESS_MAX);
-	error = context->sink && context->shelf ? open_boot(context) :
+	context->discard_buffer = malloc(SPECULATIVE_MAX);
+	context->bounce_buffer = malloc(SPECULATIVE_MAX);
+	error = context->discard_buffer && context->bounce_buffer ? open_boot(context) :
 						  coll_open_fail(-ENOMEM, "out of memory");
 	if (error)
 		goto err_close_boot;
@@ -300,8 +300,8 @@ err_close_offload:
 err_close_boot:
 	coll_boot_close(context->boot);
 	free(context->cluster);
-	free(context->sink);
-	free(context->shelf);
+	free(context->discard_buffer);
+	free(context->bounce_buffer);
 	return error;
 }
 
@@ -380,9 +380,9 @@ static void leave_groups(struct coll_context *context, uint64_t until)
 	int error = 0;
 
 	while (!error && context->groups && coll_now() < until) {
-		error = coll_context_turn(context, 0);
+		error = coll_context_poll(context, 0);
 		if (!error && context->groups && !coll_groups_close_delivered(context))
-			error = coll_context_turn(context, coll_now() + look);
+			error = coll_context_poll(context, coll_now() + look);
 	}
 }
 
@@ -400,7 +400,7 @@ static void job_end(struct coll_context *context)
 	until = coll_now() + CLOSING_MAX_S * COLL_SECOND;
 	coll_groups_reap(context);
 	while (context->groups && coll_now() < until)
-		if (coll_context_turn(context, until))
+		if (coll_context_poll(context, until))
 			break;
 	coll_circuits_close(context);
 	coll_listen_stop(context);
@@ -409,8 +409,8 @@ static void job_end(struct coll_context *context)
 	coll_boot_close(context->boot);
 	free(context->ops);
 	free(context->cluster);
-	free(context->sink);
-	free(context->shelf);
+	free(context->discard_buffer);
+	free(context->bounce_buffer);
 }
 
 void coll_close(struct coll_context *context)

@@ -11,7 +11,7 @@
 /*
  * As coll_open(), in the job that `boot` has joined; NULL: the one that the
  * environment describes. `boot` is taken over, also on failure; who brings it
- * turns the engine itself.
+ * polls the engine itself.
  */
 int coll_context_open(const char *options, struct coll_boot *boot, struct coll_context **context);
 

@@ -11,7 +11,7 @@
 #include "libcoll/shim.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/run.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "job.h"
 
 _Static_assert((int)COLL_SHIM_SECRET_BYTES == (int)COLL_SECRET_BYTES, "the secret is copied");
@@ -64,9 +64,9 @@ uint64_t coll_shim_now(void)
 	return coll_now();
 }
 
-int coll_shim_turn(struct coll_context *context, uint64_t ns)
+int coll_shim_poll(struct coll_context *context, uint64_t ns)
 {
-	return coll_context_turn(context, ns ? coll_now() + ns : 0);
+	return coll_context_poll(context, ns ? coll_now() + ns : 0);
 }
 
 bool coll_shim_busy(const struct coll_context *context)
@@ -91,7 +91,7 @@ int coll_shim_group(struct coll_context *context, uint64_t id, const uint32_t *w
 
 bool coll_shim_completed(const struct coll_run *run)
 {
-	const struct planned *planned = run->planned;
+	const struct coll_planned *planned = run->planned;
 
 	if (__atomic_load_n(&run->exec, __ATOMIC_ACQUIRE))
 		return false;

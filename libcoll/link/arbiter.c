@@ -100,7 +100,7 @@ static bool goes_before(struct coll_link *link, struct coll_link *other)
 }
 
 /* Of those that could begin at once; NULL: none. */
-static struct coll_link *best_contender(const struct arbiter *arbiter)
+static struct coll_link *best_contender(const struct coll_arbiter *arbiter)
 {
 	struct coll_link *link, *best = NULL;
 
@@ -110,7 +110,7 @@ static struct coll_link *best_contender(const struct arbiter *arbiter)
 	return best;
 }
 
-static void exit_free(struct arbiter *arbiter)
+static void exit_free(struct coll_arbiter *arbiter)
 {
 	struct coll_link *next;
 
@@ -122,7 +122,7 @@ static void exit_free(struct arbiter *arbiter)
 
 void coll_arbiter_look(struct coll_link *link)
 {
-	struct arbiter *arbiter = &link->group->context->arbiter;
+	struct coll_arbiter *arbiter = &link->group->context->arbiter;
 	struct coll_link **slot = &arbiter->contenders;
 	const bool contends = link == link->whole && has_work_for_exit(link);
 
@@ -145,7 +145,7 @@ void coll_arbiter_look(struct coll_link *link)
 static bool exit_lets(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
-	const struct arbiter *arbiter = &context->arbiter;
+	const struct coll_arbiter *arbiter = &context->arbiter;
 	const struct coll_link *best;
 
 	if (!link->contends || arbiter->holder == link)
@@ -167,7 +167,7 @@ bool coll_arbiter_offers(struct coll_link *link)
 	return coll_arbiter_has_bulk(link) && exit_lets(link);
 }
 
-static uint64_t exit_patience(const struct arbiter *arbiter)
+static uint64_t exit_patience(const struct coll_arbiter *arbiter)
 {
 	const uint64_t ns = STALL_USUALS * arbiter->usual;
 
@@ -183,7 +183,7 @@ static bool arbiter_finishes(const struct coll_message *message, uint64_t bytes)
 static void exit_take(struct coll_link *link, const struct coll_message *message)
 {
 	struct coll_context *context = link->group->context;
-	struct arbiter *arbiter = &context->arbiter;
+	struct coll_arbiter *arbiter = &context->arbiter;
 
 	if (!link->contends || arbiter->holder == link)
 		return;
@@ -200,7 +200,7 @@ static void exit_take(struct coll_link *link, const struct coll_message *message
 
 static void exit_give(struct coll_link *link, bool whole)
 {
-	struct arbiter *arbiter = &link->group->context->arbiter;
+	struct coll_arbiter *arbiter = &link->group->context->arbiter;
 	uint64_t took;
 
 	if (arbiter->holder == link) {
@@ -218,7 +218,7 @@ static void exit_give(struct coll_link *link, bool whole)
 
 void coll_arbiter_check(struct coll_context *context, uint64_t now)
 {
-	struct arbiter *arbiter = &context->arbiter;
+	struct coll_arbiter *arbiter = &context->arbiter;
 	struct coll_link *holder = arbiter->holder;
 	const uint64_t until = arbiter->since + exit_patience(arbiter);
 
@@ -279,7 +279,7 @@ static void insert_bulk(struct coll_link *link, struct coll_message *message)
 
 void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
 {
-	struct arbiter *arbiter = &link->group->context->arbiter;
+	struct coll_arbiter *arbiter = &link->group->context->arbiter;
 
 	if (is_bulk(message)) {
 		message->age = (uint64_t)message->run_age << 32 | arbiter->bulk++;

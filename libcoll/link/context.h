@@ -19,21 +19,21 @@
 #include "libcoll/coll.h"
 #include "libcoll/engine/engine.h"
 
-struct autopilot;
-struct circuit_client;
+struct coll_autopilot;
+struct coll_circuit_client;
 struct coll_exec;
 struct coll_group;
 struct coll_link;
 struct coll_link_events;
 struct coll_progress_ops;
 struct coll_run;
-struct inject;
-struct offload;
-struct stranger;
-struct user_op;
+struct coll_inject;
+struct coll_offload;
+struct coll_pending_peer;
+struct coll_user_op;
 
 /* What the links that arbiter.h speaks of share: one at a time sends bulk. */
-struct arbiter {
+struct coll_arbiter {
 	struct coll_link *contenders;
 	struct coll_link *holder;	/* of these, the one whose chunk is under way, or NULL */
 	uint64_t since;			/* that was handed to the engine */
@@ -78,31 +78,31 @@ struct coll_context {
 	struct coll_engine engine;
 	const struct coll_link_events *events;	/* who hears of links */
 	const struct coll_job_ops *job;		/* what stands above the calls */
-	struct offload *offload;	/* /dev/coll, or NULL */
+	struct coll_offload *offload;	/* /dev/coll, or NULL */
 	bool to_kernel;			/* unless the choice is another just now */
-	struct autopilot *autopilot;	/* NULL: progress is not chosen */
+	struct coll_autopilot *autopilot;	/* NULL: progress is not chosen */
 	bool polled;			/* somebody may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
-	struct arbiter arbiter;
+	struct coll_arbiter arbiter;
 	struct coll_watch listener;
 	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */
-	struct stranger *strangers;	/* accepted, not yet attached to a link */
-	uint32_t strangers_count;
+	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
+	uint32_t pending_count;
 	char node[80];			/* names this machine and its network */
 	bool losing;			/* a group has lost a link and has not failed yet */
-	struct user_op *ops;
+	struct coll_user_op *ops;
 	uint32_t ops_count;
 	struct coll_counters counters;
-	struct inject *inject;
-	struct circuit_client *circuits;	/* NULL: every peer is reachable at all times */
-	uint8_t *sink;			/* GUESS_MAX bytes: where useless payload goes */
-	uint8_t *shelf;			/* GUESS_MAX bytes: what a wrong guess got */
+	struct coll_inject *inject;
+	struct coll_circuit_client *circuits;	/* NULL: every peer is reachable at all times */
+	uint8_t *discard_buffer;	/* SPECULATIVE_MAX bytes: for discarded payload */
+	uint8_t *bounce_buffer;		/* SPECULATIVE_MAX bytes: payload of a wrong speculation */
 	int cores;			/* that this node's ranks share */
 	struct coll_wan wan;		/* points 0: not measured */
-	double way;			/* bytes on their way where a link sends all it can; 0: not known */
+	double way; /* bytes on their way where a link sends all it can; 0: not known */
 	uint64_t window;		/* bytes on their way in one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */

@@ -11,17 +11,17 @@
 
 #include "libcoll/base/options.h"
 
-struct circuit_fabric;
+struct coll_circuit_fabric;
 struct coll_context;
-struct coll_early;
+struct coll_unexpected;
 struct coll_exec;
 struct coll_link;
 struct coll_run;
-struct planned;
+struct coll_planned;
 
 enum { PLANNED_MAX = 256, RECENT_RUNS = 64 };
 
-enum group_state {
+enum coll_group_state {
 	GROUP_OK,
 	GROUP_FAILING,		/* the bad news is on its way to the others */
 	GROUP_FAILED,
@@ -49,25 +49,25 @@ struct coll_group {
 	struct coll_exec *active;	/* in order of start, until home */
 	struct coll_exec **active_end;
 	uint32_t lingering;		/* of these, over but not home */
-	struct planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
-	struct circuit_fabric *fabric;	/* what circuits are planned for, or NULL: none are */
+	struct coll_planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
+	struct coll_circuit_fabric *fabric; /* what circuits are planned for, or NULL: none are */
 	uint32_t fabric_agreed;		/* their version that all ranks have */
 	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
-	struct coll_early *early_free;	/* places to be used again */
-	uint64_t early_bytes;		/* of these and of those in use */
+	struct coll_unexpected *unexpected_free; /* memory to be used again */
+	uint64_t unexpected_bytes;	/* of these and of those in use */
 
 	/* What of it is in /dev/coll (offload.c). */
 	struct {
 		uint32_t number;
 		bool made, gone;	/* it is known there; it was */
-		bool lent;		/* all links that are up, and those to come */
+		bool attached;		/* all links that are up, and those to come */
 		bool partly;		/* not all could be; those that were are to come back */
-		uint32_t flying;	/* runs there */
+		uint32_t running;	/* runs there */
 		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
 	} offload;
 
 	/* Its failure: exec/health.c. */
-	enum group_state state;
+	enum coll_group_state state;
 	int error;			/* why it failed */
 	uint32_t failed_rank, reporter;	/* ranks, or COLL_NONE */
 	uint64_t failing_until;
@@ -86,7 +86,7 @@ struct coll_group {
  */
 static inline bool coll_group_is_full(const struct coll_group *group)
 {
-	return group->early_bytes > group->options.early_bytes;
+	return group->unexpected_bytes > group->options.unexpected_bytes;
 }
 
 #endif

@@ -26,7 +26,7 @@ static const uint8_t link_moves[] = {
 	[LINK_CLOSED] = 0,
 };
 
-void coll_link_set_state(struct coll_link *link, enum link_state state)
+void coll_link_set_state(struct coll_link *link, enum coll_link_state state)
 {
 	coll_debug_assert(link_moves[link->state] & TO(state));
 	link->state = state;
@@ -103,7 +103,7 @@ static uint64_t chunk_bytes(const struct coll_message *message)
 static void message_release(struct coll_link *link, struct coll_message *message)
 {
 	if (message == link->chunk) {
-		message = coll_stream_chunk_over(link);
+		message = coll_stream_chunk_sent(link);
 		if (!message)
 			return;
 	}
@@ -138,7 +138,7 @@ static bool link_wants_send(struct coll_socket *socket)
 {
 	struct coll_link *link = coll_link_of(socket);
 
-	if (link->socket.sending || !link->attached || link->lent || link->broken ||
+	if (link->socket.sending || !link->attached || link->offloaded || link->broken ||
 	    link->state == LINK_CLOSED || link->state == LINK_LOST)
 		return false;
 	if (!link->queue)
@@ -191,7 +191,7 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 		 * A failure cuts the queue behind what has begun, and what is urgent waits
 		 * for it: keep that short. A chunk is followed by whom the policy says.
 		 */
-		if (header->chunk || coll_chunk_bytes(header) > GUESS_MAX)
+		if (header->chunk || coll_chunk_bytes(header) > SPECULATIVE_MAX)
 			break;
 	}
 	return count;
@@ -243,7 +243,7 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	link->group->context->counters.chunks += header->chunk || header->offset;
 	link->group->context->counters.streamed += link->number && bulk;
 	if (message == link->chunk) {
-		message = coll_stream_chunk_over(link);
+		message = coll_stream_chunk_sent(link);
 		coll_arbiter_chunk_gone(link->whole, message);
 		if (message)
 			message_release(link->whole, message);
@@ -347,7 +347,7 @@ bool coll_link_delivered(const struct coll_link *link)
 {
 	int left;
 
-	return !link->queue && !link->socket.sending && !link->lent &&
+	return !link->queue && !link->socket.sending && !link->offloaded &&
 	       (ioctl(link->socket.fd, SIOCOUTQ, &left) || !left);
 }
 

@@ -13,10 +13,10 @@
 #include "group.h"
 #include "message.h"
 
-struct coll_early;
-struct inject_link;
+struct coll_unexpected;
+struct coll_inject_link;
 
-enum link_state {
+enum coll_link_state {
 	LINK_IDLE,		/* never used */
 	LINK_CONNECTING,
 	LINK_UP,
@@ -29,7 +29,7 @@ struct coll_link {
 	struct coll_socket socket;	/* what the engine knows of it */
 	struct coll_group *group;
 	uint32_t rank;			/* the peer's, in the group */
-	enum link_state state;
+	enum coll_link_state state;
 	/*
 	 * Between clusters a link may have streams: connections of their own, links to
 	 * the engine, which carry its bulk and nothing else (stream.h).
@@ -44,7 +44,7 @@ struct coll_link {
 	uint32_t farewells;		/* ... and will on these streams (bits) */
 	bool attached;			/* the engine knows it */
 	bool local;			/* the peer is on this machine */
-	bool lent;			/* to the kernel: the engine lets it be */
+	bool offloaded;			/* to the kernel: the engine lets it be */
 	bool circuit_up;		/* its circuit has been up once */
 	bool heard;			/* something has come from the peer */
 	bool leaving;			/* we said goodbye, or the socket is shut down */
@@ -78,15 +78,15 @@ struct coll_link {
 	uint8_t *target;
 	struct coll_exec *exec;		/* whose payload it is, or NULL */
 	uint32_t op;
-	struct coll_early *early;	/* or the message is kept here */
-	struct coll_early *kept, **kept_end;	/* those that came early, oldest first */
+	struct coll_unexpected *unexpected;	/* or the message is kept here */
+	struct coll_unexpected *kept, **kept_end; /* unexpected messages, oldest first */
 	uint32_t expected;		/* receives started and not arrived */
-	uint8_t *guess;			/* where that one puts payload unseen, or NULL */
-	struct coll_exec *guess_exec;	/* whose memory that is */
+	uint8_t *speculative;		/* where payload is received speculatively, or NULL */
+	struct coll_exec *speculative_exec;	/* whose memory that is */
 
 	uint64_t pinged;		/* since when a ping is unanswered, or 0 */
 	uint32_t suspect;		/* whom the peer suspects, or COLL_NONE */
-	struct inject_link *inject;	/* when something is injected */
+	struct coll_inject_link *inject; /* when something is injected */
 };
 
 /*
@@ -158,7 +158,7 @@ static inline bool coll_link_is_far(const struct coll_link *link)
  *	UP -> LEFT, LOST, CLOSED
  *	LEFT, LOST -> CLOSED
  */
-void coll_link_set_state(struct coll_link *link, enum link_state state);
+void coll_link_set_state(struct coll_link *link, enum coll_link_state state);
 
 /* Makes a link or a stream of one as good as new. */
 void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
@@ -169,14 +169,14 @@ bool coll_link_may_go(const struct coll_link *link);
 /* Begins to connect if that is our part and nobody has yet. Else it is lost. */
 void coll_link_open(struct coll_link *link);
 
-/* Queues a message; it goes out with the engine's next turn. */
+/* Queues a message; it goes out when the engine is polled next. */
 void coll_link_send(struct coll_link *link, struct coll_message *message);
 
 /* Queues a message without payload, of our own memory. */
 int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint32_t run,
 		      uint32_t slot, uint32_t hash);
 
-/* Puts the link on the list that the engine looks at in its next turn. */
+/* Puts the link on the list that the engine looks at when it is polled next. */
 void coll_link_touch(struct coll_link *link);
 
 /*

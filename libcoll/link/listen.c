@@ -10,20 +10,20 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "libcoll/boot/places.h"
+#include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
 #include "stream.h"
 
 enum {
 	BACKLOG = 4096,
-	STRANGERS_MAX = 4096,
-	STRANGER_PATIENCE_S = 10,
+	PENDING_MAX = 4096,
+	HELLO_TIMEOUT_S = 10,
 	LISTEN_PAUSE_NS = 100000000,
 };
 
 /* An accepted connection that has not been attached to a link yet. */
-struct stranger {
-	struct stranger *next;
+struct coll_pending_peer {
+	struct coll_pending_peer *next;
 	struct coll_context *context;
 	struct coll_watch watch;
 	uint64_t since;
@@ -31,79 +31,79 @@ struct stranger {
 	struct coll_hello hello;
 };
 
-static void stranger_remove(struct stranger *stranger)
+static void pending_remove(struct coll_pending_peer *pending)
 {
-	struct stranger **slot = &stranger->context->strangers;
+	struct coll_pending_peer **slot = &pending->context->pending_peers;
 
-	while (*slot != stranger)
+	while (*slot != pending)
 		slot = &(*slot)->next;
-	*slot = stranger->next;
-	stranger->context->strangers_count--;
-	if (stranger->watch.armed)
-		coll_engine_unwatch(&stranger->context->engine, &stranger->watch);
-	free(stranger);
+	*slot = pending->next;
+	pending->context->pending_count--;
+	if (pending->watch.armed)
+		coll_engine_unwatch(&pending->context->engine, &pending->watch);
+	free(pending);
 }
 
-static void stranger_refuse(struct stranger *stranger, const char *reason)
+static void pending_refuse(struct coll_pending_peer *pending, const char *reason)
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 	struct sockaddr_storage from;
 	socklen_t bytes = sizeof(from);
 
-	if (!getpeername(stranger->watch.fd, (struct sockaddr *)&from, &bytes))
+	if (!getpeername(pending->watch.fd, (struct sockaddr *)&from, &bytes))
 		inet_ntop(from.ss_family,
 			  from.ss_family == AF_INET ?
 				  (void *)&((struct sockaddr_in *)&from)->sin_addr :
 				  (void *)&((struct sockaddr_in6 *)&from)->sin6_addr,
 			  text, sizeof(text));
 	fprintf(stderr, "coll: refused a connection from %s: %s\n", text, reason);
-	close(stranger->watch.fd);
-	stranger_remove(stranger);
+	close(pending->watch.fd);
+	pending_remove(pending);
 }
 
 /* Comes too late, to a group that has failed: hears of it, and who is to blame. */
-static void stranger_tell_failure(struct stranger *stranger, const struct coll_group *group)
+static void pending_tell_failure(struct coll_pending_peer *pending, const struct coll_group *group)
 {
 	const struct coll_header news = coll_link_events(group)->news(group);
 
 	/* A fresh socket's buffer always takes this little. */
-	if (send(stranger->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)
+	if (send(pending->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)
 		fprintf(stderr, "coll: cannot tell rank %u that its group has failed: %s\n",
-			stranger->hello.from, strerror(errno));
-	close(stranger->watch.fd);
-	stranger_remove(stranger);
+			pending->hello.from, strerror(errno));
+	close(pending->watch.fd);
+	pending_remove(pending);
 }
 
 /* As part of a link that has its own connection already; else it waits for that. */
-static void stranger_introduce_stream(struct stranger *stranger, struct coll_group *group)
+static void pending_introduce_stream(struct coll_pending_peer *pending, struct coll_group *group)
 {
-	const struct coll_hello *hello = &stranger->hello;
+	const struct coll_hello *hello = &pending->hello;
 	struct coll_link *link = group->links[hello->from], *stream;
 
 	if (!group->freed && (!link || link->state == LINK_IDLE))
 		return;
 	if (!link || link->state == LINK_CLOSED) {	/* it was late */
-		close(stranger->watch.fd);
-		stranger_remove(stranger);
+		close(pending->watch.fd);
+		pending_remove(pending);
 		return;
 	}
 	stream = hello->stream <= link->streams ? &link->stream[hello->stream - 1] : NULL;
 	if (!stream || stream->state != LINK_IDLE) {
-		stranger_refuse(stranger, "that rank has no such stream");
+		pending_refuse(pending, "that rank has no such stream");
 		return;
 	}
-	if (coll_connection_attach(stream, stranger->watch.fd, 0)) {
-		close(stranger->watch.fd);
+	if (coll_connection_attach(stream, pending->watch.fd, 0)) {
+		close(pending->watch.fd);
 		coll_link_lost(stream, -ENOMEM);
 	}
-	stranger_remove(stranger);
+	pending_remove(pending);
 }
 
 /* Gives an introduced connection to its link, if its group exists already. */
-static void stranger_introduce(struct stranger *stranger)
+static void pending_introduce(struct coll_pending_peer *pending)
 {
-	const struct coll_hello *hello = &stranger->hello;
-	struct coll_context *context = stranger->context;
+	const struct coll_hello *hello = &pending->hello;
+	struct coll_context *context = pending->context;
 	struct coll_group *group;
 	struct coll_link *link;
 	int error;
@@ -114,88 +114,88 @@ static void stranger_introduce(struct stranger *stranger)
 	if (!group)
 		return;		/* coll_listen_adopt() comes back to it */
 	if (hello->to != group->rank || hello->from >= group->rank) {
-		stranger_refuse(stranger, "its ranks are not ours");
+		pending_refuse(pending, "its ranks are not ours");
 		return;
 	}
 	if (group->state != GROUP_OK) {
-		stranger_tell_failure(stranger, group);
+		pending_tell_failure(pending, group);
 		return;
 	}
 	if (hello->stream) {
-		stranger_introduce_stream(stranger, group);
+		pending_introduce_stream(pending, group);
 		return;
 	}
 	/* A freed group takes only what it still has something to say to. */
 	link = group->freed ? group->links[hello->from] : coll_link_get(group, hello->from);
 	if (group->freed && (!link || link->state != LINK_IDLE)) {
-		close(stranger->watch.fd);
-		stranger_remove(stranger);
+		close(pending->watch.fd);
+		pending_remove(pending);
 		return;
 	}
 	if (!link || link->state != LINK_IDLE) {
-		stranger_refuse(stranger, "that rank is connected already");
+		pending_refuse(pending, "that rank is connected already");
 		return;
 	}
-	error = coll_connection_attach(link, stranger->watch.fd, hello->streams);
+	error = coll_connection_attach(link, pending->watch.fd, hello->streams);
 	if (error) {
-		close(stranger->watch.fd);
+		close(pending->watch.fd);
 		coll_link_lost(link, error);
 	}
-	stranger_remove(stranger);
+	pending_remove(pending);
 }
 
 /* Those of a group that have said hello: links first, then their streams. */
-static void strangers_introduce(struct coll_context *context, uint64_t group)
+static void pending_introduce_all(struct coll_context *context, uint64_t group)
 {
-	struct stranger *stranger, *next;
+	struct coll_pending_peer *pending, *next;
 	int streams;
 
 	for (streams = 0; streams < 2; streams++)
-		for (stranger = context->strangers; stranger; stranger = next) {
-			next = stranger->next;
-			if (stranger->got == sizeof(stranger->hello) &&
-			    stranger->hello.group == group && !stranger->hello.stream == !streams)
-				stranger_introduce(stranger);
+		for (pending = context->pending_peers; pending; pending = next) {
+			next = pending->next;
+			if (pending->got == sizeof(pending->hello) &&
+			    pending->hello.group == group && !pending->hello.stream == !streams)
+				pending_introduce(pending);
 		}
 }
 
-static void stranger_read(struct coll_watch *watch, int events)
+static void pending_read(struct coll_watch *watch, int events)
 {
-	struct stranger *stranger = watch->owner;
-	struct coll_context *context = stranger->context;
-	uint8_t *to = (uint8_t *)&stranger->hello + stranger->got;
-	ssize_t got = recv(watch->fd, to, sizeof(stranger->hello) - stranger->got, MSG_DONTWAIT);
+	struct coll_pending_peer *pending = watch->owner;
+	struct coll_context *context = pending->context;
+	uint8_t *to = (uint8_t *)&pending->hello + pending->got;
+	ssize_t got = recv(watch->fd, to, sizeof(pending->hello) - pending->got, MSG_DONTWAIT);
 
 	(void)events;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		got = 0;
 	else if (got <= 0) {
-		stranger_refuse(stranger, "it said no hello");
+		pending_refuse(pending, "it said no hello");
 		return;
 	}
-	stranger->got += got;
-	if (stranger->got < sizeof(stranger->hello))
+	pending->got += got;
+	if (pending->got < sizeof(pending->hello))
 		coll_engine_watch(&context->engine, watch, POLLIN);
-	else if (!coll_hello_proven(context, &stranger->hello))
-		stranger_refuse(stranger, "it is no rank of this job");
+	else if (!coll_hello_proven(context, &pending->hello))
+		pending_refuse(pending, "it is no rank of this job");
 	else
-		strangers_introduce(context, stranger->hello.group);
+		pending_introduce_all(context, pending->hello.group);
 }
 
 void coll_listen_check(struct coll_context *context)
 {
 	uint64_t now = coll_now();
-	struct stranger *stranger, *next;
+	struct coll_pending_peer *pending, *next;
 
 	if (context->listen_again && now >= context->listen_again) {
 		context->listen_again = 0;
 		coll_engine_watch(&context->engine, &context->listener, POLLIN);
 	}
-	for (stranger = context->strangers; stranger; stranger = next) {
-		next = stranger->next;
-		if (stranger->got < sizeof(stranger->hello) &&
-		    now - stranger->since > STRANGER_PATIENCE_S * COLL_SECOND)
-			stranger_refuse(stranger, "it said no hello in time");
+	for (pending = context->pending_peers; pending; pending = next) {
+		next = pending->next;
+		if (pending->got < sizeof(pending->hello) &&
+		    now - pending->since > HELLO_TIMEOUT_S * COLL_SECOND)
+			pending_refuse(pending, "it said no hello in time");
 	}
 }
 
@@ -216,25 +216,25 @@ static void listener_ready(struct coll_watch *watch, int events)
 
 	(void)events;
 	while ((fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		struct stranger *stranger = NULL;
+		struct coll_pending_peer *pending = NULL;
 
 		context->listen_error = 0;
-		if (context->strangers_count < STRANGERS_MAX)
-			stranger = calloc(1, sizeof(*stranger));
-		if (!stranger) {
+		if (context->pending_count < PENDING_MAX)
+			pending = calloc(1, sizeof(*pending));
+		if (!pending) {
 			close(fd);
 			continue;
 		}
 		coll_connection_tune(context, fd);
-		stranger->context = context;
-		stranger->since = now;
-		stranger->watch = (struct coll_watch){ .ready = stranger_read, .owner = stranger,
+		pending->context = context;
+		pending->since = now;
+		pending->watch = (struct coll_watch){ .ready = pending_read, .owner = pending,
 						  .fd = fd };
-		stranger->next = context->strangers;
-		context->strangers = stranger;
-		context->strangers_count++;
+		pending->next = context->pending_peers;
+		context->pending_peers = pending;
+		context->pending_count++;
 		/* The hello is usually there already. */
-		stranger_read(&stranger->watch, 0);
+		pending_read(&pending->watch, 0);
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		listen_pause(context, now, errno);
@@ -244,7 +244,7 @@ static void listener_ready(struct coll_watch *watch, int events)
 
 void coll_listen_adopt(struct coll_group *group)
 {
-	strangers_introduce(group->context, group->id);
+	pending_introduce_all(group->context, group->id);
 }
 
 /* IPv6 and IPv4 on one socket where the kernel has IPv6, else IPv4. */
@@ -299,7 +299,7 @@ static void node_name(char *node, size_t bytes)
 }
 
 /* The addresses that the option names, checked. */
-static int list_chosen(const char *chosen, char *line, size_t length, size_t room)
+static int list_chosen(const char *chosen, char *line, size_t length, size_t capacity)
 {
 	char copy[256], *save, *text;
 	struct coll_address address;
@@ -308,7 +308,7 @@ static int list_chosen(const char *chosen, char *line, size_t length, size_t roo
 	for (text = strtok_r(copy, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
 		if (coll_address_parse(&address, text, 0))
 			return -EINVAL;
-		if (length + strlen(text) + 2 < room)
+		if (length + strlen(text) + 2 < capacity)
 			length += sprintf(line + length, " %s", text);
 	}
 	return length;
@@ -344,9 +344,9 @@ int coll_listen(struct coll_context *context)
 
 void coll_listen_stop(struct coll_context *context)
 {
-	while (context->strangers) {
-		close(context->strangers->watch.fd);
-		stranger_remove(context->strangers);
+	while (context->pending_peers) {
+		close(context->pending_peers->watch.fd);
+		pending_remove(context->pending_peers);
 	}
 	if (context->listener.fd >= 0) {
 		if (context->listener.armed)

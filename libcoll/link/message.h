@@ -17,8 +17,8 @@ enum {
 	DIRECT_MIN = 4096,
 	/* Messages up to this overtake longer ones. */
 	URGENT_MAX = 4096,
-	/* A guess where payload goes is limited, so that a wrong one costs little. */
-	GUESS_MAX = 65536,
+	/* Speculative receives are limited, so that a wrong one costs little. */
+	SPECULATIVE_MAX = 65536,
 };
 
 /* One message under way from us; lives in its exec, or on the heap (control). */

@@ -18,7 +18,7 @@ static void link_header_done(struct coll_link *link)
 
 	link->target = NULL;
 	link->exec = NULL;
-	link->early = NULL;
+	link->unexpected = NULL;
 	link->payload_left = 0;
 	if (!coll_header_valid(header)) {
 		coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank,
@@ -79,15 +79,15 @@ bool coll_link_wants_recv(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
 
-	if (link->socket.receiving || !link->attached || link->lent || link->state == LINK_CLOSED ||
-	    link->state == LINK_LOST)
+	if (link->socket.receiving || !link->attached || link->offloaded ||
+	    link->state == LINK_CLOSED || link->state == LINK_LOST)
 		return false;
 	if (link->farewell && link->state != LINK_LEFT && !link->broken)
 		return false;		/* its streams come first */
 	if (link->whole->expected || link->whole->leaving || link->broken ||
 	    group->state != GROUP_OK)
 		return true;
-	/* Enough early messages: what nobody waits for stays with its sender. */
+	/* Enough unexpected messages: what nobody waits for stays with its sender. */
 	return group->watchful && !coll_group_is_full(group);
 }
 
@@ -98,10 +98,11 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	uint64_t left = 0;
 
 	if (link->header_got == sizeof(link->header)) {
-		const uint64_t max = link->target ? COLL_TRANSFER_MAX : GUESS_MAX;
+		const uint64_t max = link->target ? COLL_TRANSFER_MAX : SPECULATIVE_MAX;
 		uint64_t bytes = link->payload_left < max ? link->payload_left : max;
 
-		iov[0].iov_base = link->target ? link->target : link->group->context->sink;
+		iov[0].iov_base =
+			link->target ? link->target : link->group->context->discard_buffer;
 		iov[0].iov_len = bytes;
 		*whole = true;
 		if (bytes < link->payload_left || link->number || !link_more_follows(link))
@@ -127,10 +128,10 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	 */
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
-	link->guess = place;
-	link->guess_exec = exec;
-	iov[1].iov_base = link->guess;
-	iov[1].iov_len = left < GUESS_MAX ? left : GUESS_MAX;
+	link->speculative = place;
+	link->speculative_exec = exec;
+	iov[1].iov_base = link->speculative;
+	iov[1].iov_len = left < SPECULATIVE_MAX ? left : SPECULATIVE_MAX;
 	*whole = false;
 	return 2;
 }
@@ -173,51 +174,50 @@ static void link_received_rest(struct coll_link *link, uint64_t bytes)
 		link_consume(link, (uint8_t *)&link->next_header, bytes - payload);
 }
 
-/* The engine lets go of where it would have put bytes unseen. */
-static void link_forget_guess(struct coll_link *link)
+/* The engine no longer writes there. */
+static void link_end_speculation(struct coll_link *link)
 {
-	struct coll_exec *exec = link->guess_exec;
+	struct coll_exec *exec = link->speculative_exec;
 
-	link->guess = NULL;
-	link->guess_exec = NULL;
+	link->speculative = NULL;
+	link->speculative_exec = NULL;
 	if (exec)
 		coll_link_events(link->group)->release(exec);
 }
 
 /*
- * A header, and maybe payload where it was guessed to belong. A right guess has
- * it in place; else, and for what follows the message, it goes through the
- * shelf.
+ * A header came, and perhaps payload, received speculatively. If the header announces the
+ * expected message, its payload is in place; all other bytes go through the bounce buffer.
  */
-static void link_received_guess(struct coll_link *link, uint64_t bytes)
+static void link_received_speculatively(struct coll_link *link, uint64_t bytes)
 {
 	uint64_t header = sizeof(link->header) - link->header_got, right = 0, rest;
-	uint8_t *guess = link->guess, *shelf = link->group->context->shelf;
+	uint8_t *speculative = link->speculative, *bounce = link->group->context->bounce_buffer;
 
 	if (bytes < header) {
 		link->header_got += bytes;
-		link_forget_guess(link);
+		link_end_speculation(link);
 		return;
 	}
 	link->header_got = sizeof(link->header);
 	bytes -= header;
 	link_header_done(link);
-	if (guess && link->target == guess)
+	if (speculative && link->target == speculative)
 		right = bytes < link->payload_left ? bytes : link->payload_left;
 	rest = bytes - right;
 	if (rest)
-		memcpy(shelf, guess + right, rest);
-	link_forget_guess(link);
+		memcpy(bounce, speculative + right, rest);
+	link_end_speculation(link);
 	if (link->header_got == sizeof(link->header))
 		link_received_payload(link, right);
 	if (rest)
-		link_consume(link, shelf, rest);
+		link_consume(link, bounce, rest);
 }
 
 /* The engine's receive has ended, without bytes. */
 static void link_received_nothing(struct coll_link *link, ssize_t result)
 {
-	link_forget_guess(link);
+	link_end_speculation(link);
 	coll_link_lost(link, link->broken ? link->broken : result);
 }
 
@@ -226,7 +226,7 @@ void coll_link_received_none(struct coll_socket *socket)
 	struct coll_link *link = coll_link_of(socket);
 
 	link->socket.receiving = false;
-	link_forget_guess(link);
+	link_end_speculation(link);
 	if (coll_link_wants_recv(link))
 		coll_link_touch(link);
 }
@@ -242,7 +242,7 @@ void coll_link_received(struct coll_socket *socket, ssize_t result)
 	else if (link->header_got == sizeof(link->header))
 		link_received_rest(link, result);
 	else
-		link_received_guess(link, result);
+		link_received_speculatively(link, result);
 	if (coll_link_wants_recv(link))
 		coll_link_touch(link);
 }

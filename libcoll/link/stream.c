@@ -139,7 +139,7 @@ void coll_stream_take(struct coll_link *stream)
 		coll_link_touch(stream->whole);
 }
 
-struct coll_message *coll_stream_chunk_over(struct coll_link *stream)
+struct coll_message *coll_stream_chunk_sent(struct coll_link *stream)
 {
 	struct coll_message *message = stream->message;
 

@@ -44,7 +44,7 @@ bool coll_stream_has_work(struct coll_link *stream);
 /* Takes the next chunk, or at the end says goodbye. Does nothing if it is no stream. */
 void coll_stream_take(struct coll_link *stream);
 /* Its chunk has gone or is given up; returns the message if that was the last of it. */
-struct coll_message *coll_stream_chunk_over(struct coll_link *stream);
+struct coll_message *coll_stream_chunk_sent(struct coll_link *stream);
 /* Whether its end fails nobody. */
 bool coll_stream_may_go(const struct coll_link *stream);
 /* It broke: the link ends when what has come over its own connection is read. */

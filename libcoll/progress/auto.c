@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "libcoll/base/open_error.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
@@ -35,7 +35,7 @@ enum {
 	IDLE_LOOK_NS = 50000000,
 };
 
-static struct autopilot *pilot_of(const struct coll_context *context)
+static struct coll_autopilot *pilot_of(const struct coll_context *context)
 {
 	return context->autopilot;
 }
@@ -59,7 +59,7 @@ static const struct coll_progress_ops *now_by(struct coll_context *context)
 /* The application calls in. While something is in flight its absences count. The latest, ns. */
 static uint64_t called_in(struct coll_context *context)
 {
-	struct autopilot *pilot = pilot_of(context);
+	struct coll_autopilot *pilot = pilot_of(context);
 	const uint64_t now = coll_now(), absence = now - pilot->called;
 
 	if (pilot->flying) {
@@ -89,8 +89,8 @@ static void auto_leaves(struct coll_context *context)
  */
 static void auto_learn(struct coll_run *run, uint64_t since)
 {
-	struct autopilot *pilot = pilot_of(run->group->context);
-	struct auto_call *evidence = run->evidence;
+	struct coll_autopilot *pilot = pilot_of(run->group->context);
+	struct coll_auto_call *evidence = run->evidence;
 
 	if (!evidence)
 		return;
@@ -110,7 +110,7 @@ static void auto_learn(struct coll_run *run, uint64_t since)
  */
 static double idle_cores(struct coll_context *context)
 {
-	struct autopilot *pilot = pilot_of(context);
+	struct coll_autopilot *pilot = pilot_of(context);
 	const uint64_t now = coll_now();
 	uint64_t idle;
 
@@ -128,7 +128,7 @@ static double idle_cores(struct coll_context *context)
 
 static uint64_t predicted_ns(const struct coll_run *run)
 {
-	const struct planned *planned = run->planned;
+	const struct coll_planned *planned = run->planned;
 	const double seconds = planned->algo->cost(&planned->call, &planned->tuning,
 						   &run->group->options.machine);
 
@@ -157,13 +157,13 @@ static bool has_a_core(const struct coll_context *context, double idle)
 }
 
 /* A small one loses little if it is not carried on, and a change of the owner costs more. */
-static bool worth_a_thread(struct auto_call *known, bool core)
+static bool worth_a_thread(struct coll_auto_call *known, bool core)
 {
 	known->away++;
 	return known->bytes >= LARGE_BYTES || (known->away >= STEADY && core);
 }
 
-static enum auto_choice auto_choose(struct coll_run *run, struct auto_call *known)
+static enum coll_auto_choice auto_choose(struct coll_run *run, struct coll_auto_call *known)
 {
 	struct coll_context *context = run->group->context;
 	const uint64_t absence = known->absence;
@@ -197,9 +197,9 @@ static enum auto_choice auto_choose(struct coll_run *run, struct auto_call *know
  * core meanwhile: at once where it is for overlap, back only when most of many runs want it,
  * for blocking calls and barriers between those that overlap are carried on by either.
  */
-static void auto_settle(struct coll_context *context, enum auto_choice choice)
+static void auto_settle(struct coll_context *context, enum coll_auto_choice choice)
 {
-	struct autopilot *pilot = pilot_of(context);
+	struct coll_autopilot *pilot = pilot_of(context);
 
 	pilot->agreed = choice == AUTO_THREAD ? pilot->agreed / 2 : pilot->agreed + 1;
 	if (context->polled)	/* a thread is what wakes up who sleeps there */
@@ -222,17 +222,17 @@ static void plan_here(void *argument)
  * What is known of this call. A plan is made by the owner; to ask the thread for one and
  * wait costs two switches, so it is done for a call's first run only.
  */
-static struct auto_call *look_up(struct coll_run *run)
+static struct coll_auto_call *look_up(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 	const uint64_t key = key_of(run);
-	struct auto_call *known = &pilot_of(context)->of[key % AUTO_CALLS];
+	struct coll_auto_call *known = &pilot_of(context)->of[key % AUTO_CALLS];
 
 	run->status = 0;
 	if (!run->planned && (known->key != key || is_ours(context)))
 		now_by(context)->call(context, plan_here, run, false);
 	if (known->key != key)
-		*known = (struct auto_call){ .key = key };
+		*known = (struct coll_auto_call){ .key = key };
 	if (run->planned && !run->status) {
 		known->alone = predicted_ns(run);
 		known->bytes = data_bytes(run);
@@ -243,7 +243,7 @@ static struct auto_call *look_up(struct coll_run *run)
 /* From here on the application is away. A run that did not start does not count. */
 static int auto_started(struct coll_run *run, int error)
 {
-	struct autopilot *pilot = pilot_of(run->group->context);
+	struct coll_autopilot *pilot = pilot_of(run->group->context);
 
 	if (error && run->evidence) {
 		run->evidence = NULL;
@@ -256,8 +256,8 @@ static int auto_started(struct coll_run *run, int error)
 static int auto_start(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
-	struct autopilot *pilot = pilot_of(context);
-	struct auto_call *known;
+	struct coll_autopilot *pilot = pilot_of(context);
+	struct coll_auto_call *known;
 
 	called_in(context);
 	known = look_up(run);
@@ -321,13 +321,13 @@ static void auto_wait_any(struct coll_context *context, const struct coll_runs *
 	auto_leaves(context);
 }
 
-static int auto_turn(struct coll_context *context)
+static int auto_poll(struct coll_context *context)
 {
-	struct autopilot *pilot = pilot_of(context);
+	struct coll_autopilot *pilot = pilot_of(context);
 	int error;
 
 	called_in(context);
-	error = now_by(context)->turn(context);
+	error = now_by(context)->poll(context);
 	if (pilot->flying)
 		auto_leaves(context);
 	return error;
@@ -372,6 +372,6 @@ const struct coll_progress_ops coll_progress_auto = {
 	.in_flight = auto_in_flight,
 	.wait = auto_wait,
 	.wait_any = auto_wait_any,
-	.turn = auto_turn,
+	.poll = auto_poll,
 	.fd = auto_fd,
 };

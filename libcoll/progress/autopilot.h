@@ -8,7 +8,7 @@
 enum { AUTO_CALLS = 256 };
 
 /* What is known of a call, found by its key: who shares a place errs a little. */
-struct auto_call {
+struct coll_auto_call {
 	uint64_t key;			/* of the latest here */
 	uint64_t alone;			/* ns that it would take by itself, as predicted, */
 	uint64_t lasted;		/* and that runs have lasted, as far as can be told */
@@ -20,14 +20,14 @@ struct auto_call {
 };
 
 /* What is seen of the application, which alone touches it. */
-struct autopilot {
+struct coll_autopilot {
 	uint64_t called;		/* when it left us last */
 	uint64_t absence, outside;	/* the longest while something is in flight, and all */
 	uint32_t flying;		/* nonblocking runs */
 	uint32_t agreed;		/* runs of late that want its thread to be the owner */
 	double idle;			/* cores, but for what its thread does there */
 	uint64_t looked, idle_ns;	/* when, and what the counters said */
-	struct auto_call of[AUTO_CALLS];
+	struct coll_auto_call of[AUTO_CALLS];
 };
 
 #endif

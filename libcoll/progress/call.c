@@ -2,7 +2,7 @@
 /* Progress by call: the application's thread is the owner. */
 #include <string.h>
 
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/engine/engine.h"
 #include "progress.h"
 #include "thread.h"
@@ -32,7 +32,7 @@ static int call_start(struct coll_run *run)
 
 	if (!error)
 		error = coll_run_begin(run);
-	if (!error && run->exec && !run->local)	/* a blocking call turns the engine at once */
+	if (!error && run->exec && !run->local)	/* a blocking call polls the engine at once */
 		coll_run_flush(run);
 	if (error)
 		coll_run_ended(run);
@@ -41,7 +41,7 @@ static int call_start(struct coll_run *run)
 
 static bool call_in_flight(struct coll_run *run)
 {
-	return coll_run_moving(run);
+	return coll_run_executing(run);
 }
 
 static int call_wait(struct coll_run *run)
@@ -52,13 +52,13 @@ static int call_wait(struct coll_run *run)
 	return status;
 }
 
-static int call_turn(struct coll_context *context)
+static int call_poll(struct coll_context *context)
 {
-	int error = coll_context_turn(context, 0);
+	int error = coll_context_poll(context, 0);
 
 	/* Nothing wakes the caller when the moment comes, and it is near. */
 	while (!error && context->losing)
-		error = coll_context_turn(context, context->engine.next_check);
+		error = coll_context_poll(context, context->engine.next_check);
 	/* What looking after health led to: the caller may sleep elsewhere now. */
 	if (!error && context->engine.touched)
 		error = coll_engine_advance(&context->engine, 0);
@@ -79,7 +79,7 @@ const struct coll_progress_ops coll_progress_call = {
 	.in_flight = call_in_flight,
 	.wait = call_wait,
 	.wait_any = coll_run_await_any,
-	.turn = call_turn,
+	.poll = call_poll,
 	.fd = call_fd,
 };
 
@@ -96,7 +96,7 @@ const struct coll_progress_ops coll_progress_kernel = {
 	.in_flight = call_in_flight,
 	.wait = call_wait,
 	.wait_any = coll_run_await_any,
-	.turn = call_turn,
+	.poll = call_poll,
 	.fd = call_fd,
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Who turns the engine. What hangs on a context is touched by one thread, its
+ * Which thread polls the engine. What hangs on a context is touched by one thread, its
  * owner: the application's (call), or one of the library's own, to which the
  * application hands its runs (thread, helper). So nothing else needs a lock, and
  * the ring, which belongs to one thread, is opened by that one.
  *
- *	call	the application turns the engine when it calls in
+ *	call	the application polls the engine when it calls in
  *	thread	a thread drives all runs in flight
  *	helper	a thread executes run after run, in the order of the calls
  *	kernel	the kernel carries runs on; the application's thread owns the rest
@@ -38,8 +38,8 @@ struct coll_progress_ops {
 	/* Until one of the context's runs here has ended; wait() then tells how. */
 	void (*wait_any)(struct coll_context *context, const struct coll_runs *runs);
 	/* Moves what moves; for coll_progress() and coll_run_test(). */
-	int (*turn)(struct coll_context *context);
-	/* Polls readable when a run may have ended, or turn() has something to do. */
+	int (*poll)(struct coll_context *context);
+	/* Polls readable when a run may have ended, or poll() has something to do. */
 	int (*fd)(struct coll_context *context);
 };
 

@@ -2,7 +2,7 @@
 /*
  * Progress by a thread of the library's own. The application's thread puts runs
  * into a ring queue, as handles, and waits for their ends; the owner takes them
- * out and turns the engine. A full queue holds the application up until there is
+ * out and polls the engine. A full queue holds the application up until there is
  * room. What else the application asks of a context goes the same way, as a task
  * that it waits for.
  *
@@ -22,7 +22,7 @@
 #include <poll.h>
 
 #include "libcoll/base/open_error.h"
-#include "libcoll/exec/turn.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/offload.h"
@@ -56,7 +56,7 @@ struct threaded {
 
 	/* Between the two threads, under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t room, done;
+	pthread_cond_t space, done;
 	struct handle ring[HANDLES];
 	uint32_t head, count;
 	struct thread_task *urgent;
@@ -119,7 +119,7 @@ static void thread_collect(struct threaded *t)
 	struct coll_run **slot = &t->flying, *run;
 
 	while ((run = *slot)) {
-		if (coll_run_moving(run)) {
+		if (coll_run_executing(run)) {
 			slot = &run->next;
 			continue;
 		}
@@ -165,7 +165,7 @@ static bool next_handle(struct threaded *t, struct handle *handle)
 		*handle = t->ring[t->head];
 		t->head = (t->head + 1) % HANDLES;
 		t->count--;
-		pthread_cond_broadcast(&t->room);
+		pthread_cond_broadcast(&t->space);
 	} else if (!handle->task) {
 		any = false;
 	}
@@ -182,10 +182,10 @@ static void task_do(struct threaded *t, struct thread_task *task)
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void owner_turn(struct threaded *t)
+static void owner_poll(struct threaded *t)
 {
 	const uint64_t until = t->wake.armed ? COLL_FOREVER : coll_now() + RETRY_NS;
-	int error = coll_context_turn(t->context, until);
+	int error = coll_context_poll(t->context, until);
 
 	if (!t->wake.armed)
 		coll_engine_watch(&t->context->engine, &t->wake, POLLIN);
@@ -290,7 +290,7 @@ void coll_thread_give(struct coll_context *context)
 
 static void thread_post(struct threaded *t, struct coll_run *run)
 {
-	if (!run || run->posted || !coll_run_moving(run))
+	if (!run || run->posted || !coll_run_executing(run))
 		return;
 	run->posted = true;
 	run->next = t->flying;
@@ -311,7 +311,7 @@ void coll_thread_take(struct coll_context *context)
 		for (run = group->offload.waiting; run; run = run->next_offloaded)
 			thread_post(t, run);
 	}
-	for (run = coll_offload_flying(context); run; run = next) {
+	for (run = coll_offload_runs(context); run; run = next) {
 		next = run->next_offloaded;
 		thread_post(t, run);
 	}
@@ -349,7 +349,7 @@ static void *owner_main(void *argument)
 				thread_collect(t);
 		}
 		if (!t->stopped && !t->away)
-			owner_turn(t);
+			owner_poll(t);
 	}
 	return NULL;
 }
@@ -368,7 +368,7 @@ static void thread_push(struct threaded *t, struct handle handle)
 {
 	pthread_mutex_lock(&t->lock);
 	while (t->count == HANDLES)
-		pthread_cond_wait(&t->room, &t->lock);
+		pthread_cond_wait(&t->space, &t->lock);
 	t->ring[(t->head + t->count++) % HANDLES] = handle;
 	pthread_mutex_unlock(&t->lock);
 	thread_wake(t);
@@ -435,7 +435,8 @@ static void threaded_wait_any(struct coll_context *context, const struct coll_ru
 {
 	bool (*const in_flight)(struct coll_run *) = coll_progress_of(context)->in_flight;
 	struct threaded *t = threaded_of(context);
-	const uint64_t until = coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
+	const uint64_t until =
+		coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
 
 	while (coll_runs_find_ended(runs, in_flight) == runs->count && coll_now() < until)
 		sched_yield();
@@ -446,7 +447,7 @@ static void threaded_wait_any(struct coll_context *context, const struct coll_ru
 }
 
 /* Before anybody looks which runs have ended, so that no end is missed. */
-static int threaded_turn(struct coll_context *context)
+static int threaded_poll(struct coll_context *context)
 {
 	struct threaded *t = threaded_of(context);
 	const int fd = atomic_load(&t->event_fd);
@@ -480,7 +481,7 @@ static void threaded_free(struct threaded *t)
 	if (t->event_fd >= 0)
 		close(t->event_fd);
 	pthread_mutex_destroy(&t->lock);
-	pthread_cond_destroy(&t->room);
+	pthread_cond_destroy(&t->space);
 	pthread_cond_destroy(&t->done);
 	pthread_cond_destroy(&t->unparked);
 	t->context->progress_state = NULL;
@@ -508,7 +509,7 @@ static int threaded_open(struct coll_context *context)
 	if (!t)
 		return coll_open_fail(-ENOMEM, "out of memory");
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->room, NULL);
+	pthread_cond_init(&t->space, NULL);
 	pthread_cond_init(&t->done, NULL);
 	pthread_cond_init(&t->unparked, NULL);
 	t->context = context;
@@ -572,7 +573,7 @@ const struct coll_progress_ops coll_progress_thread = {
 	.in_flight = threaded_in_flight,
 	.wait = threaded_wait,
 	.wait_any = threaded_wait_any,
-	.turn = threaded_turn,
+	.poll = threaded_poll,
 	.fd = threaded_fd,
 };
 
@@ -585,6 +586,6 @@ const struct coll_progress_ops coll_progress_helper = {
 	.in_flight = threaded_in_flight,
 	.wait = threaded_wait,
 	.wait_any = threaded_wait_any,
-	.turn = threaded_turn,
+	.poll = threaded_poll,
 	.fd = threaded_fd,
 };

@@ -33,7 +33,7 @@ static int topology_fail(char *why, size_t why_bytes, const char *format, ...)
 	return -EINVAL;
 }
 
-static int make_room(struct coll_context *context)
+static int topology_allocate(struct coll_context *context)
 {
 	context->cluster = calloc(context->boot->ranks, sizeof(*context->cluster));
 	return context->cluster ? 0 : -ENOMEM;
@@ -210,7 +210,7 @@ int coll_topology_learn(struct coll_context *context, const char *how, char *why
 
 	if (!*how || !strcmp(how, "off") || context->boot->ranks == 1)
 		return 0;
-	error = make_room(context);
+	error = topology_allocate(context);
 	if (error || coll_topology_is_measured(how))
 		return error;
 	if (strchr(how, '/') || !strcmp(how, "named"))

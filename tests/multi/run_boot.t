@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# A job finds together under every launcher we know, and strangers do not disturb it.
+# A job finds together under every launcher we know, and unauthenticated peers do not disturb it.
 . "$(dirname "$0")/../lib/tap.sh"
 
 MEET=$BUILD/tests/multi/boot_meet
@@ -92,7 +92,7 @@ perl -MIO::Socket::INET -e '
 	while (my $c = $l->accept) { push @kept, $c }' "$taken" &
 squatter=$!
 sleep 0.3
-meet_past "a stranger"
+meet_past "an unauthenticated peer"
 kill $squatter
 wait $squatter 2>/dev/null
 
@@ -158,7 +158,7 @@ ok "rank 0 killed: its store goes with it" hosts_gone
 COLL_RANK=1 COLL_RANKS=2 COLL_STORE=127.0.0.1:1x COLL_SECRET=$secret $MEET >"$dir/a"
 like "a malformed variable is named" "$(cat "$dir/a")" "COLL_STORE='127.0.0.1:1x' is not valid: host:port"
 
-# ---- strangers ----
+# ---- unauthenticated peers ----
 $COLL run -n 4 -- sh -c "echo \$COLL_STORE >$dir/store; sleep 1; exec $MEET 10 2" >"$dir/a" 2>"$dir/b" & a=$!
 sleep 0.3
 store=$(sed 's/.*://' "$dir/store")
@@ -175,7 +175,7 @@ perl -MIO::Socket::INET -e '
 		$i % 2 ? push @kept, $s : close $s;
 	}
 	sleep 2' "$store" &
-stranger=$!
+peer=$!
 COLL_RANK=1 COLL_RANKS=4 COLL_STORE=127.0.0.1:$store COLL_STORE_SERVED=1 COLL_JOB=run-$a \
 	COLL_SECRET=$(printf '%064d' 0) $MEET 5 >"$dir/c"
 like "a wrong secret is refused" "$(cat "$dir/c")" 'refused rank 1: its secret'
@@ -183,7 +183,7 @@ wait $a
 rc=$?
 is "noise, port scan and wrong secret do not disturb the job" "$rc $(grep -c 'met all' "$dir/a")" "0 8"
 is "... and are told once" "$(grep -c 'refused a connection from 127.0.0.1' "$dir/b")" 1
-kill $stranger 2>/dev/null
-wait $stranger 2>/dev/null
+kill $peer 2>/dev/null
+wait $peer 2>/dev/null
 
 tap_end

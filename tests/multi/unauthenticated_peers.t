@@ -9,9 +9,9 @@ for engine in uring epoll; do
 	status=$?
 	count=$((count + 1))
 	if [ $status -eq 0 ]; then
-		echo "ok $count - a job among strangers computes on, $engine"
+		echo "ok $count - a job among unauthenticated peers computes on, $engine"
 	else
-		echo "not ok $count - a job among strangers computes on, $engine"
+		echo "not ok $count - a job among unauthenticated peers computes on, $engine"
 		echo "$said" | grep -v refused | head -20 | sed 's/^/# /'
 	fi
 	for reason in "it is no rank of this job" "it said no hello"; do

@@ -15,9 +15,9 @@
 
 #define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-static struct boot_job job;
+static struct coll_boot_job job;
 static char why_text[512];
-static const struct boot_why why = { why_text, sizeof(why_text) };
+static const struct coll_boot_reason why = { why_text, sizeof(why_text) };
 
 static void set(const char *assignments)
 {
@@ -146,7 +146,7 @@ static void pmi_is_asked_where_nodes_differ(void **state)
 	assert_refused("COLL_RANK=0 COLL_RANKS=2 COLL_BOOT=pmi", "COLL_BOOT", "as mpirun of MPICH");
 }
 
-static void a_store_may_be_at_several_places(void **state)
+static void a_store_may_have_several_endpoints(void **state)
 {
 	(void)state;
 	assert_int_equal(read_from("COLL_RANK=0 COLL_RANKS=2 COLL_STORE=10.0.0.1:7,[fe::1]:7,h:7 "
@@ -285,7 +285,7 @@ static void its_file_is_for_us_alone(void **state)
 {
 	uint8_t secret[COLL_SECRET_BYTES] = { 1, 2, 3 }, got[COLL_SECRET_BYTES];
 	char address[COLL_STORE_ADDRESS_MAX], link[600];
-	struct rendezvous file;
+	struct coll_rendezvous file;
 	struct stat st;
 
 	(void)state;
@@ -316,7 +316,7 @@ static void its_file_is_for_us_alone(void **state)
 
 static void a_directory_open_to_others_is_refused(void **state)
 {
-	struct rendezvous file;
+	struct coll_rendezvous file;
 	char path[64];
 
 	(void)state;
@@ -359,7 +359,7 @@ int main(void)
 		cmocka_unit_test(each_launcher_is_recognised),
 		cmocka_unit_test(pmix_is_asked_for_what_is_not_told),
 		cmocka_unit_test(pmi_is_asked_where_nodes_differ),
-		cmocka_unit_test(a_store_may_be_at_several_places),
+		cmocka_unit_test(a_store_may_have_several_endpoints),
 		cmocka_unit_test(the_own_variables_come_first),
 		cmocka_unit_test(a_batch_script_is_no_rank),
 		cmocka_unit_test(wrong_variables_are_named),

@@ -12,10 +12,10 @@
 
 #define MS 1000000ull
 
-static struct inject_config config;
+static struct coll_inject_config config;
 static char why[200];
 
-static struct inject_spec *parsed(const char *text)
+static struct coll_inject_spec *parsed(const char *text)
 {
 	int error = coll_inject_parse(&config, text, why, sizeof(why));
 
@@ -26,7 +26,7 @@ static struct inject_spec *parsed(const char *text)
 
 static void forms_are_read(void **state)
 {
-	struct inject_spec *spec = parsed("os:periodic:period=10ms,duration=1ms");
+	struct coll_inject_spec *spec = parsed("os:periodic:period=10ms,duration=1ms");
 
 	(void)state;
 	assert_int_equal(spec->kind, INJECT_OS);
@@ -75,7 +75,8 @@ static void errors_say_what_is_valid(void **state)
 	refused("os:poison:rate=1,duration=1ms", "'poison' is not periodic, poisson or replay");
 	refused("os:poisson:rate=100", "needs duration");
 	refused("link:poisson", "needs period or rate");
-	refused("link:poisson:rate=100,duration=2ms,how=spin", "link has no 'how'; valid: model, rank, period, rate");
+	refused("link:poisson:rate=100,duration=2ms,how=spin",
+		"link has no 'how'; valid: model, rank, period, rate");
 	refused("link:poisson:rate=0,duration=2ms", "rate '0' is not events a second");
 	refused("link:poisson:rate=1e9,duration=2ms", "to 1000000");
 	refused("os:periodic:period=1ms,duration=1ms", "more than 95 %");
@@ -97,14 +98,14 @@ static void same_seed_same_plan(void **state)
 	static const char *const specs[] = {
 		"link:poisson:rate=100,duration=2ms", "os:periodic:period=10ms,duration=1ms",
 	};
-	struct inject_plan a, b, other_seed, other_stream;
-	struct inject_spec reseeded;
+	struct coll_inject_plan a, b, other_seed, other_stream;
+	struct coll_inject_spec reseeded;
 	unsigned int i;
 	int k, equal = 0;
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
-		const struct inject_spec *spec = parsed(specs[i]);
+		const struct coll_inject_spec *spec = parsed(specs[i]);
 
 		reseeded = *spec;
 		reseeded.noise.model.seed++;
@@ -125,8 +126,8 @@ static void same_seed_same_plan(void **state)
 
 static void periods_have_phases(void **state)
 {
-	const struct inject_spec *spec;
-	struct inject_plan a, b;
+	const struct coll_inject_spec *spec;
+	struct coll_inject_plan a, b;
 	uint64_t start;
 
 	(void)state;
@@ -148,7 +149,7 @@ static void periods_have_phases(void **state)
 
 static void busy_and_strikes(void **state)
 {
-	struct inject_plan plan;
+	struct coll_inject_plan plan;
 
 	(void)state;
 	coll_inject_plan_init(&plan, parsed("os:periodic:period=10ms,duration=1ms,phase=same"), 0,

@@ -150,9 +150,9 @@ static int begin(void **state)
 	context.engine.counters = &context.counters;
 	context.engine.next_check = COLL_FOREVER;
 	strcpy(context.options.link_policy, "occupancy");
-	context.sink = malloc(GUESS_MAX);
-	context.shelf = malloc(GUESS_MAX);
-	assert_true(context.sink && context.shelf);
+	context.discard_buffer = malloc(SPECULATIVE_MAX);
+	context.bounce_buffer = malloc(SPECULATIVE_MAX);
+	assert_true(context.discard_buffer && context.bounce_buffer);
 	group.context = &context;
 	group.ranks = 2;
 	group.links = links;
@@ -163,7 +163,7 @@ static int begin(void **state)
 	for (i = 0; i < MESSAGES; i++) {
 		for (j = 0; j < BYTES; j++)
 			payload[i][j] = i * 91 + j;
-		message[i].exec = (struct coll_exec *)&message[i];	/* the link only carries it */
+		message[i].exec = (struct coll_exec *)&message[i]; /* the link only carries it */
 		message[i].payload = payload[i];
 		message[i].header = (struct coll_header){ .kind = COLL_MESSAGE_DATA,
 							  .version = COLL_WIRE_VERSION,
@@ -175,8 +175,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	free(context.sink);
-	free(context.shelf);
+	free(context.discard_buffer);
+	free(context.bounce_buffer);
 	return 0;
 }
 
@@ -265,8 +265,8 @@ static void messages_go_in_order_and_whole(void **state)
 		for (i = 0; i < MESSAGES; i++) {
 			assert_ptr_equal(told.sent[i], &message[i]);
 			assert_int_equal(header_at(wire + i * each).slot, i);
-			assert_memory_equal(wire + i * each + sizeof(struct coll_header), payload[i],
-					    BYTES);
+			assert_memory_equal(wire + i * each + sizeof(struct coll_header),
+					    payload[i], BYTES);
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The store: what it promises to friends, and what strangers cannot do to it. */
+/* The store: what it promises to friends, and what unauthenticated peers cannot do to it. */
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -40,7 +40,7 @@ static void *serve(void *argument)
 	struct server *server = argument;
 
 	while (!server->stop)
-		coll_store_turn(server->store, 10);
+		coll_store_poll(server->store, 10);
 	return NULL;
 }
 
@@ -297,7 +297,7 @@ static void a_rank_may_be_here_often(void **state)
 		coll_store_leave(client[i]);
 }
 
-/* ---- strangers ----------------------------------------------------------- */
+/* ---- unauthenticated peers ------------------------------------------------ */
 
 static int plain_connect(const struct server *server)
 {
@@ -310,7 +310,7 @@ static int plain_connect(const struct server *server)
 	return fd;
 }
 
-static void silent_strangers_block_nobody(void **state)
+static void silent_peers_block_nobody(void **state)
 {
 	int fd[200], i;
 	struct coll_store_client *a;
@@ -325,9 +325,9 @@ static void silent_strangers_block_nobody(void **state)
 		close(fd[i]);
 }
 
-static void slow_strangers_are_sent_away(void **state)
+static void slow_peers_are_refused(void **state)
 {
-	struct store_greeting greeting;
+	struct coll_store_greeting greeting;
 	struct timeval patience = { .tv_sec = 10 };
 	int fd = plain_connect(*state);
 	uint64_t start = coll_now();
@@ -344,10 +344,10 @@ static void slow_strangers_are_sent_away(void **state)
 /* A connection that has proven the secret, to be misused. */
 static int member_connect(struct server *server, int rank)
 {
-	struct store_hello hello = { .rank = htole32(rank), .ranks = htole32(RANKS),
+	struct coll_store_hello hello = { .rank = htole32(rank), .ranks = htole32(RANKS),
 				     .process = htole32(getpid()), .job = "test" };
-	struct store_greeting greeting;
-	struct store_welcome welcome;
+	struct coll_store_greeting greeting;
+	struct coll_store_welcome welcome;
 	int fd = plain_connect(server);
 
 	memcpy(hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
@@ -370,7 +370,7 @@ static bool server_hangs_up(int fd)
 
 static void malformed_requests_end_their_connection(void **state)
 {
-	static const struct store_request bad[] = {
+	static const struct coll_store_request bad[] = {
 		{ .verb = 0 },
 		{ .verb = STORE_VERBS },
 		{ .verb = UINT32_MAX },
@@ -410,7 +410,7 @@ static uint32_t random_next(uint32_t *seed)
 /* Half noise, half requests with a bit wrong, in pieces. */
 static void send_hostile(int fd, uint32_t *seed)
 {
-	struct store_request request;
+	struct coll_store_request request;
 	uint8_t data[512];
 	size_t bytes = 1 + random_next(seed) % sizeof(data), i;
 
@@ -458,9 +458,9 @@ struct impostor {
 static void *impostor_main(void *argument)
 {
 	struct impostor *impostor = argument;
-	struct store_greeting greeting = { .nonce = { 1 } };
-	struct store_welcome welcome = { .status = 0 };
-	struct store_hello hello;
+	struct coll_store_greeting greeting = { .nonce = { 1 } };
+	struct coll_store_welcome welcome = { .status = 0 };
+	struct coll_store_hello hello;
 	int fd;
 
 	/* The listening socket does not block. */
@@ -557,8 +557,8 @@ int main(void)
 		WITH_SERVER(who_does_not_belong_is_refused),
 		WITH_SERVER(two_processes_are_not_one_rank),
 		WITH_SERVER(a_rank_may_be_here_often),
-		WITH_SERVER(silent_strangers_block_nobody),
-		WITH_SERVER(slow_strangers_are_sent_away),
+		WITH_SERVER(silent_peers_block_nobody),
+		WITH_SERVER(slow_peers_are_refused),
 		WITH_SERVER(malformed_requests_end_their_connection),
 		WITH_SERVER(noise_harms_nobody),
 		cmocka_unit_test(an_impostor_is_not_believed),

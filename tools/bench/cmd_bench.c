@@ -227,7 +227,7 @@ static bool read_pause(struct bench_options *options, const char *text)
 
 static bool read_inject(struct bench_options *options, const char *text)
 {
-	struct inject_config config;
+	struct coll_inject_config config;
 	char why[400];
 
 	if (strlen(text) >= sizeof(options->inject) - 32)

@@ -123,7 +123,7 @@ static bool read_modes(struct overlap_options *options, char *text)
 
 static bool read_inject(struct overlap_options *options, const char *text)
 {
-	struct inject_config config;
+	struct coll_inject_config config;
 	char why[400];
 	bool good;
 

@@ -362,7 +362,7 @@ static atomic_bool noise_over;
 static void *make_noise(void *argument)
 {
 	const struct sched_param priority = { .sched_priority = NOISE_PRIORITY };
-	struct inject_plan *plan = argument;
+	struct coll_inject_plan *plan = argument;
 
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
 	while (!atomic_load(&noise_over)) {
@@ -378,8 +378,8 @@ static void *make_noise(void *argument)
 
 static void start_noise(struct rank *rank)
 {
-	static struct inject_config config;
-	static struct inject_plan plan;
+	static struct coll_inject_config config;
+	static struct coll_inject_plan plan;
 	char why[400];
 	pthread_t noise;
 

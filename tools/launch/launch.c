@@ -32,7 +32,7 @@
 #include "launch_hosts.h"
 #include "leftover.h"
 #include "output.h"
-#include "libcoll/boot/places.h"
+#include "libcoll/boot/endpoints.h"
 #include "libcoll/boot/store.h"
 
 /* How long we wait for the end of output whose writers should be gone. */
@@ -421,7 +421,8 @@ static int find_places(struct job *job, int fd)
 		strcpy(job->address, address);
 		return 0;
 	}
-	return coll_node_places(job->address, sizeof(job->address), atoi(strrchr(address, ':') + 1))
+	return coll_node_endpoints(job->address, sizeof(job->address),
+				   atoi(strrchr(address, ':') + 1))
 		       ? 0
 		       : -EADDRNOTAVAIL;
 }
@@ -749,7 +750,7 @@ static void launch_turn(struct job *job, uint64_t until)
 	if (poll(job->poll_fd, FD_SOURCE + job->sources, ms_until(until)) <= 0)
 		return;
 	if (job->poll_fd[FD_STORE].revents)
-		coll_store_turn(job->store, 0);
+		coll_store_poll(job->store, 0);
 	if (job->poll_fd[FD_ORDERS].revents)
 		take_orders(job);
 	carry_output(job);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What rank 0 has the launcher carry to the others: where it serves the store, and the
- * secret: "place,place,.../hexadecimal digits". No blank, '=' or ';': PMI's wire has those.
+ * The bootstrap address, which the launcher carries from rank 0 to the others: the
+ * endpoints of the store and the job's secret, as "endpoint,endpoint,.../hexadecimal digits".
+ * No blank, '=' or ';': PMI's wire uses those.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +22,9 @@ static int port_of(int fd)
 	       atoi(strrchr(address, ':') + 1);
 }
 
-int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
-			  char words[INVITATION_MAX], const struct boot_why *why)
+int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_job *job,
+				 char words[BOOTSTRAP_ADDRESS_MAX],
+				 const struct coll_boot_reason *why)
 {
 	int fd, err, i, length;
 
@@ -33,7 +35,8 @@ int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
 		return coll_boot_fail(why, err, "cannot serve the store: %s", strerror(-err));
 	if (job->one_node)
 		err = coll_store_address(fd, words, COLL_STORE_ADDRESS_MAX);
-	else if (!coll_node_places(words, INVITATION_MAX - 2 * COLL_SECRET_BYTES - 2, port_of(fd)))
+	else if (!coll_node_endpoints(words, BOOTSTRAP_ADDRESS_MAX - 2 * COLL_SECRET_BYTES - 2,
+				      port_of(fd)))
 		err = -EADDRNOTAVAIL;
 	if (err) {
 		close(fd);
@@ -46,7 +49,7 @@ int coll_invitation_write(struct coll_boot *boot, const struct boot_job *job,
 	return coll_boot_host(fd, boot, NULL);
 }
 
-static bool invitation_take(struct coll_boot *boot, struct boot_job *job, char *words)
+static bool bootstrap_address_take(struct coll_boot *boot, struct coll_boot_job *job, char *words)
 {
 	char *hex = strchr(words, '/');
 	int i;
@@ -57,17 +60,15 @@ static bool invitation_take(struct coll_boot *boot, struct boot_job *job, char *
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		if (sscanf(hex + 2 * i, "%2hhx", &boot->secret[i]) != 1)
 			return false;
-	return !coll_boot_job_places(job, words);
+	return !coll_boot_job_endpoints(job, words);
 }
 
-int coll_invitation_read(struct coll_boot *boot, struct boot_job *job, char *words,
-			 const struct boot_why *why)
+int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *job, char *words,
+				const struct coll_boot_reason *why)
 {
 	job->served = true;
-	return invitation_take(boot, job, words)
-		       ? 0
-		       : coll_boot_fail(
-				 why, -EPROTO,
-				 "what rank 0 told through the launcher is not the address of "
-				 "a store");
+	if (bootstrap_address_take(boot, job, words))
+		return 0;
+	return coll_boot_fail(why, -EPROTO, "what rank 0 told through the launcher is not the "
+			      "address of a store");
 }

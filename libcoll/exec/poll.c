@@ -3,15 +3,15 @@
 #include "health.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
-#include "turn.h"
+#include "poll.h"
 
-int coll_context_turn(struct coll_context *context, uint64_t deadline)
+int coll_context_poll(struct coll_context *context, uint64_t deadline)
 {
 	uint64_t now;
 	int error;
 
 	if (context->offload)
-		deadline = coll_offload_turn(context, deadline);
+		deadline = coll_offload_poll(context, deadline);
 	if (deadline > context->engine.next_check)
 		deadline = context->engine.next_check ? context->engine.next_check : 1;
 	if (context->listen_again && deadline > context->listen_again)
@@ -24,7 +24,7 @@ int coll_context_turn(struct coll_context *context, uint64_t deadline)
 		if (now >= context->engine.next_check)
 			coll_health_check(context, now);
 	}
-	if (context->strangers || context->listen_again)
+	if (context->pending_peers || context->listen_again)
 		coll_listen_check(context);
 	coll_groups_reap(context);
 	return error;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "places.h"
+#include "endpoints.h"
 
-size_t coll_node_addresses(char *line, size_t length, size_t room)
+size_t coll_node_addresses(char *line, size_t length, size_t capacity)
 {
 	struct ifaddrs *all, *one;
 
@@ -30,26 +30,26 @@ size_t coll_node_addresses(char *line, size_t length, size_t room)
 			continue;
 		}
 		inet_ntop(one->ifa_addr->sa_family, address, text, sizeof(text));
-		if (length + strlen(text) + 2 < room)
+		if (length + strlen(text) + 2 < capacity)
 			length += sprintf(line + length, " %s", text);
 	}
 	freeifaddrs(all);
 	return length;
 }
 
-static bool places_append(char *list, size_t room, const char *host, unsigned int port)
+static bool endpoints_append(char *list, size_t capacity, const char *host, unsigned int port)
 {
 	const size_t length = strlen(list);
-	const int n = snprintf(list + length, room - length, strchr(host, ':') ? "%s[%s]:%u" :
+	const int n = snprintf(list + length, capacity - length, strchr(host, ':') ? "%s[%s]:%u" :
 			       "%s%s:%u", length ? "," : "", host, port);
 
-	if (n < (int)(room - length))
+	if (n < (int)(capacity - length))
 		return true;
 	list[length] = '\0';
 	return false;
 }
 
-int coll_node_places(char *list, size_t room, unsigned int port)
+int coll_node_endpoints(char *list, size_t capacity, unsigned int port)
 {
 	char line[1024], host[65] = "", *save, *text;
 	int count = 0;
@@ -57,10 +57,10 @@ int coll_node_places(char *list, size_t room, unsigned int port)
 	*list = '\0';
 	line[coll_node_addresses(line, 0, sizeof(line))] = '\0';
 	/* IPv4 first: whoever listens for all listens there. */
-	for (text = strtok_r(line, " ", &save); text && count < PLACES_MAX - 1;
+	for (text = strtok_r(line, " ", &save); text && count < ENDPOINTS_MAX - 1;
 	     text = strtok_r(NULL, " ", &save))
-		count += places_append(list, room, text, port);
+		count += endpoints_append(list, capacity, text, port);
 	if (!gethostname(host, sizeof(host) - 1) && *host)
-		count += places_append(list, room, host, port);
+		count += endpoints_append(list, capacity, host, port);
 	return count;
 }

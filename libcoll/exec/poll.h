@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-#ifndef COLL_TURN_H
-#define COLL_TURN_H
+#ifndef COLL_EXEC_POLL_H
+#define COLL_EXEC_POLL_H
 
 #include "libcoll/link/context.h"
 
@@ -8,6 +8,6 @@
  * Polls once: hands work to the engine, waits for something to happen until `deadline`
  * at most (0: does not wait), looks at deadlines and at links that wait for acceptance.
  */
-int coll_context_turn(struct coll_context *context, uint64_t deadline);
+int coll_context_poll(struct coll_context *context, uint64_t deadline);
 
 #endif
