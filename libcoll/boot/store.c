@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The server of the store. One thread, no call that blocks. */
-#include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -17,9 +15,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
-#include "store.h"
-#include "store_table.h"
-#include "store_wire.h"
+#include "store_server.h"
 
 /* A peer has this long to prove that it belongs to the job. */
 #define HELLO_NS (5 * COLL_SECOND)
@@ -29,43 +25,9 @@
 /* Unauthenticated peers at once: so many, and two for each rank. */
 enum { UNAUTHENTICATED_MAX = 64 };
 
-struct coll_store_connection {
-	int fd;				/* -1: closed, to be freed at the end of this poll */
-	int rank;			/* -1: not authenticated yet */
-	uint32_t stay;
-	enum coll_store_verb waits;	/* STORE_GET or STORE_ALL, or 0 */
-	uint32_t watched;		/* epoll events asked for */
-	uint64_t deadline;		/* of its hello or its wait */
-	uint32_t in_bytes, out_bytes, out_sent;
-	struct coll_store_greeting greeting;
-	uint8_t in[STORE_REQUEST_MAX];
-	uint8_t out[STORE_REPLY_MAX];
-	char from[INET6_ADDRSTRLEN + 16];
-};
-
-/* One rank's comings and goings. */
-struct coll_store_member {
-	uint32_t joins, leaves;		/* leaves: those with a good-bye */
-	uint32_t present;		/* connections now */
-	uint32_t process;		/* whose they are */
-};
-
-struct coll_store {
-	int listen_fd, epoll_fd, timer_fd;
-	int ranks;
-	char job[STORE_JOB_BYTES];
-	uint8_t secret[COLL_SECRET_BYTES];
-	struct coll_store_member *member;
-	struct coll_store_connection **connection;	/* oldest first */
-	int connections, capacity;
-	uint64_t pause_until;		/* not accepting; 0: accepting */
-	uint64_t refused;
-	struct coll_store_table table;
-};
-
 static const char listen_mark, timer_mark;	/* what an epoll event is about */
 
-/* ---- the listening socket ------------------------------------------------ */
+/* ---- the listening socket ---------------------------------------------- */
 
 static int listen_on(const struct addrinfo *at)
 {
@@ -126,355 +88,7 @@ int coll_store_address(int fd, char *address, size_t bytes)
 	       0 : -EINVAL;
 }
 
-/* ---- connections --------------------------------------------------------- */
-
-static bool store_closed(const struct coll_store_connection *c)
-{
-	return c->fd < 0;
-}
-
-static void connection_close(struct coll_store *store, struct coll_store_connection *c)
-{
-	if (store_closed(c))
-		return;
-	if (c->rank >= 0)
-		store->member[c->rank].present--;
-	close(c->fd);
-	c->fd = -1;
-}
-
-/* The first is told, the rest is counted: a port scan must not flood the log. */
-static void store_refuse(struct coll_store *store, struct coll_store_connection *c,
-			 const char *reason)
-{
-	if (!store->refused++)
-		fprintf(stderr, "coll: store of job %s: refused a connection from %s: %s "
-			"(told once)\n", store->job, c->from, reason);
-	connection_close(store, c);
-}
-
-/* Watches for what can be dealt with, so that epoll does not report the rest. */
-static void connection_watch(struct coll_store *store, struct coll_store_connection *c)
-{
-	uint32_t events = c->out_sent < c->out_bytes ? EPOLLOUT : c->waits ? EPOLLRDHUP : EPOLLIN;
-	struct epoll_event event = { .events = events, .data.ptr = c };
-
-	if (store_closed(c) || c->watched == events)
-		return;
-	if (epoll_ctl(store->epoll_fd, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &event))
-		connection_close(store, c);
-	c->watched = events;
-}
-
-static void store_flush(struct coll_store *store, struct coll_store_connection *c)
-{
-	ssize_t n;
-
-	while (!store_closed(c) && c->out_sent < c->out_bytes) {
-		n = send(c->fd, c->out + c->out_sent, c->out_bytes - c->out_sent,
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n >= 0)
-			c->out_sent += n;
-		else if (errno == EAGAIN)
-			return;
-		else if (errno != EINTR)
-			connection_close(store, c);
-	}
-}
-
-static void store_say(struct coll_store *store, struct coll_store_connection *c, const void *head,
-		      size_t head_bytes, const void *body, size_t body_bytes)
-{
-	memcpy(c->out, head, head_bytes);
-	if (body_bytes)
-		memcpy(c->out + head_bytes, body, body_bytes);
-	c->out_bytes = head_bytes + body_bytes;
-	c->out_sent = 0;
-	c->in_bytes = 0;	/* what this answers is dealt with */
-	store_flush(store, c);
-}
-
-static void store_send_reply(struct coll_store *store, struct coll_store_connection *c, int status,
-			     const void *value, uint32_t bytes)
-{
-	struct coll_store_reply head = { .status = htole32(status), .bytes = htole32(bytes) };
-
-	c->waits = 0;
-	c->deadline = COLL_FOREVER;
-	store_say(store, c, &head, sizeof(head), value, bytes);
-}
-
-/* ---- joining ------------------------------------------------------------- */
-
-/* The stay that every rank has begun is the smallest number of joins. */
-static uint32_t stays_complete(const struct coll_store *store)
-{
-	uint32_t least = UINT32_MAX;
-	int i;
-
-	for (i = 0; i < store->ranks; i++)
-		if (store->member[i].joins < least)
-			least = store->member[i].joins;
-	return least;
-}
-
-static void answer_all(struct coll_store *store)
-{
-	uint32_t complete = stays_complete(store);
-	struct coll_store_connection *c;
-	int i;
-
-	for (i = 0; i < store->connections; i++) {
-		c = store->connection[i];
-		if (!store_closed(c) && c->waits == STORE_ALL && c->stay < complete) {
-			store_send_reply(store, c, 0, NULL, 0);
-			connection_watch(store, c);
-		}
-	}
-}
-
-static int hello_status(const struct coll_store *store, const struct coll_store_hello *hello)
-{
-	uint32_t rank = le32toh(hello->rank);
-	const struct coll_store_member *member;
-
-	if (le32toh(hello->ranks) != (uint32_t)store->ranks || rank >= (uint32_t)store->ranks)
-		return -EPROTO;
-	member = &store->member[rank];
-	return member->present && member->process != le32toh(hello->process) ? -EEXIST : 0;
-}
-
-static void become_member(struct coll_store *store, struct coll_store_connection *c, uint32_t rank,
-			  uint32_t process)
-{
-	struct coll_store_member *member = &store->member[rank];
-
-	c->rank = rank;
-	c->stay = member->joins++;
-	c->deadline = COLL_FOREVER;
-	member->process = process;
-	member->present++;
-	answer_all(store);
-}
-
-static void take_hello(struct coll_store *store, struct coll_store_connection *c)
-{
-	struct coll_store_welcome welcome = { .ranks = htole32(store->ranks) };
-	uint8_t proof[STORE_PROOF_BYTES];
-	struct coll_store_hello hello;
-	int status = -EACCES;
-
-	memcpy(&hello, c->in, sizeof(hello));
-	coll_store_prove(proof, STORE_CLIENT, store->secret, &c->greeting, &hello);
-	if (coll_store_proof_equal(proof, hello.proof) &&
-	    !memcmp(hello.job, store->job, sizeof(hello.job))) {
-		status = hello_status(store, &hello);
-		coll_store_prove(welcome.proof, STORE_SERVER, store->secret, &c->greeting, &hello);
-	}
-	welcome.status = htole32(status);
-	store_say(store, c, &welcome, sizeof(welcome), NULL, 0);
-	if (!status)
-		become_member(store, c, le32toh(hello.rank), le32toh(hello.process));
-	else if (status == -EACCES)
-		store_refuse(store, c, "wrong secret or job");
-	else
-		store_refuse(store, c, status == -EEXIST ? "its rank is taken" :
-			      "another number of ranks");
-}
-
-/* ---- requests ------------------------------------------------------------ */
-
-/* The key of a request that waits is still in c->in. */
-static const uint8_t *key_of(const struct coll_store_connection *c, uint32_t *bytes)
-{
-	struct coll_store_request request;
-
-	memcpy(&request, c->in, sizeof(request));
-	*bytes = le32toh(request.key_bytes);
-	return c->in + sizeof(request);
-}
-
-static bool try_get(struct coll_store *store, struct coll_store_connection *c)
-{
-	const struct coll_store_entry *entry;
-	const uint8_t *key;
-	uint32_t bytes;
-
-	key = key_of(c, &bytes);
-	entry = coll_store_table_find(&store->table, c->stay, key, bytes);
-	if (entry)
-		store_send_reply(store, c, 0, store_entry_value(entry), entry->value_bytes);
-	return entry;
-}
-
-static void answer_gets(struct coll_store *store)
-{
-	struct coll_store_connection *c;
-	int i;
-
-	for (i = 0; i < store->connections; i++) {
-		c = store->connection[i];
-		if (!store_closed(c) && c->waits == STORE_GET && try_get(store, c))
-			connection_watch(store, c);
-	}
-}
-
-static size_t append_range(char *text, size_t at, size_t bytes, int first, int last)
-{
-	const char *comma = at ? ", " : "";
-	int n;
-
-	n = first == last ? snprintf(text + at, bytes - at, "%s%d", comma, first) :
-			    snprintf(text + at, bytes - at, "%s%d-%d", comma, first, last);
-	return at + n < bytes ? at + n : at;
-}
-
-/* "3, 5-7" */
-static size_t missing_ranks(const struct coll_store *store, uint32_t stay, char *text,
-			    size_t bytes)
-{
-	size_t at = 0;
-	int first, i;
-
-	for (i = 0; i < store->ranks; i++) {
-		if (store->member[i].joins > stay)
-			continue;
-		for (first = i; i + 1 < store->ranks && store->member[i + 1].joins <= stay; i++)
-			;
-		at = append_range(text, at, bytes, first, i);
-	}
-	return at;
-}
-
-static void give_up(struct coll_store *store, struct coll_store_connection *c)
-{
-	char text[256];
-
-	if (c->rank < 0)
-		store_refuse(store, c, "no proof of the secret in time");
-	else if (c->waits == STORE_ALL)
-		store_send_reply(store, c, -ETIMEDOUT, text,
-				 missing_ranks(store, c->stay, text, sizeof(text)));
-	else
-		store_send_reply(store, c, -ETIMEDOUT, NULL, 0);
-}
-
-static void wait_in(struct coll_store_connection *c, enum coll_store_verb verb, uint32_t wait_ms)
-{
-	c->waits = verb;
-	c->deadline = coll_now() + wait_ms * 1000000ull;
-}
-
-static void store_leave(struct coll_store *store, struct coll_store_connection *c)
-{
-	store->member[c->rank].leaves++;
-	connection_close(store, c);
-}
-
-static void store_serve(struct coll_store *store, struct coll_store_connection *c,
-			const struct coll_store_request *request)
-{
-	const uint8_t *key = c->in + sizeof(*request);
-	int err;
-
-	switch (request->verb) {
-	case STORE_PUT:
-		err = coll_store_table_put(&store->table, c->stay, key, request->key_bytes,
-					   key + request->key_bytes, request->value_bytes);
-		store_send_reply(store, c, err, NULL, 0);
-		if (!err)
-			answer_gets(store);
-		break;
-	case STORE_GET:
-		if (!try_get(store, c))
-			wait_in(c, STORE_GET, request->wait_ms);
-		break;
-	case STORE_ALL:
-		if (c->stay < stays_complete(store))
-			store_send_reply(store, c, 0, NULL, 0);
-		else
-			wait_in(c, STORE_ALL, request->wait_ms);
-		break;
-	case STORE_LEAVE:
-		store_leave(store, c);
-		break;
-	}
-}
-
-/* How many bytes the message begun in c->in has in all; 0: it is malformed. */
-static uint32_t message_bytes(const struct coll_store_connection *c)
-{
-	uint32_t magic = c->in_bytes < STORE_MAGIC_BYTES ? c->in_bytes : STORE_MAGIC_BYTES;
-	struct coll_store_request request;
-
-	if (c->rank < 0)
-		return memcmp(c->in, STORE_MAGIC, magic) ? 0 : sizeof(struct coll_store_hello);
-	if (c->in_bytes < sizeof(request))
-		return sizeof(request);
-	if (!coll_store_request_read(&request, c->in))
-		return 0;
-	return sizeof(request) + request.key_bytes + request.value_bytes;
-}
-
-static void take_message(struct coll_store *store, struct coll_store_connection *c)
-{
-	struct coll_store_request request;
-
-	if (c->rank < 0) {
-		take_hello(store, c);
-		return;
-	}
-	coll_store_request_read(&request, c->in);
-	store_serve(store, c, &request);
-}
-
-/*
- * Reads up to the end of one message and takes it. A client has one request in
- * flight; one that sends more finds them read when it has been answered.
- */
-static void read_message(struct coll_store *store, struct coll_store_connection *c)
-{
-	uint32_t want;
-	ssize_t n;
-
-	do {
-		want = message_bytes(c);
-		n = recv(c->fd, c->in + c->in_bytes, want - c->in_bytes, MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n <= 0) {
-			connection_close(store, c);
-			return;
-		}
-		c->in_bytes += n;
-		want = message_bytes(c);
-		if (!want) {
-			store_refuse(store, c, c->rank < 0 ? "it does not speak our language" :
-						       "malformed request");
-			return;
-		}
-	} while (c->in_bytes < want);
-	take_message(store, c);
-}
-
-static void connection_event(struct coll_store *store, struct coll_store_connection *c,
-			     uint32_t events)
-{
-	if (store_closed(c))
-		return;
-	if (c->waits && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
-		connection_close(store, c);
-		return;
-	}
-	store_flush(store, c);
-	if (!store_closed(c) && !c->waits && c->out_sent == c->out_bytes)
-		read_message(store, c);
-	connection_watch(store, c);
-}
-
-/* ---- accepting ----------------------------------------------------------- */
+/* ---- accepting --------------------------------------------------------- */
 
 static void name_peer(struct coll_store_connection *c, const struct sockaddr *peer, socklen_t bytes)
 {
@@ -493,7 +107,7 @@ static bool too_many_unauthenticated(const struct coll_store *store)
 	int count = 0, i;
 
 	for (i = 0; i < store->connections; i++)
-		count += !store_closed(store->connection[i]) && store->connection[i]->rank < 0;
+		count += !coll_store_closed(store->connection[i]) && store->connection[i]->rank < 0;
 	return count >= 2 * store->ranks + UNAUTHENTICATED_MAX;
 }
 
@@ -518,8 +132,9 @@ static bool drop_unauthenticated(struct coll_store *store)
 	int i;
 
 	for (i = 0; i < store->connections; i++)
-		if (!store_closed(store->connection[i]) && store->connection[i]->rank < 0) {
-			store_refuse(store, store->connection[i], "too many unauthenticated peers");
+		if (!coll_store_closed(store->connection[i]) && store->connection[i]->rank < 0) {
+			coll_store_refuse(store, store->connection[i],
+					  "too many unauthenticated peers");
 			return true;
 		}
 	return false;
@@ -562,11 +177,11 @@ static void greet_connection(struct coll_store *store, int fd, const struct sock
 	store->connection[store->connections++] = c;
 	memcpy(c->greeting.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
 	if (getrandom(c->greeting.nonce, STORE_NONCE_BYTES, 0) != STORE_NONCE_BYTES) {
-		connection_close(store, c);
+		coll_store_disconnect(store, c);
 		return;
 	}
-	store_say(store, c, &c->greeting, sizeof(c->greeting), NULL, 0);
-	connection_watch(store, c);
+	coll_store_say(store, c, &c->greeting, sizeof(c->greeting), NULL, 0);
+	coll_store_watch(store, c);
 }
 
 /* One a poll, so that the others are served between two that come. */
@@ -587,7 +202,22 @@ static void accept_one(struct coll_store *store)
 		pause_accepting(store);
 }
 
-/* ---- turning ------------------------------------------------------------- */
+/* ---- polling ----------------------------------------------------------- */
+
+static void connection_event(struct coll_store *store, struct coll_store_connection *c,
+			     uint32_t events)
+{
+	if (coll_store_closed(c))
+		return;
+	if (c->waits && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+		coll_store_disconnect(store, c);
+		return;
+	}
+	coll_store_flush(store, c);
+	if (!coll_store_closed(c) && !c->waits && c->out_sent == c->out_bytes)
+		coll_store_read(store, c);
+	coll_store_watch(store, c);
+}
 
 static void store_expire(struct coll_store *store)
 {
@@ -597,10 +227,10 @@ static void store_expire(struct coll_store *store)
 
 	for (i = 0; i < store->connections; i++) {
 		c = store->connection[i];
-		if (store_closed(c) || c->deadline > now)
+		if (coll_store_closed(c) || c->deadline > now)
 			continue;
-		give_up(store, c);
-		connection_watch(store, c);
+		coll_store_time_out(store, c);
+		coll_store_watch(store, c);
 	}
 	if (store->pause_until && store->pause_until <= now)
 		resume_accepting(store);
@@ -611,7 +241,7 @@ static void free_closed(struct coll_store *store)
 	int i, kept = 0;
 
 	for (i = 0; i < store->connections; i++) {
-		if (store_closed(store->connection[i]))
+		if (coll_store_closed(store->connection[i]))
 			free(store->connection[i]);
 		else
 			store->connection[kept++] = store->connection[i];
@@ -720,7 +350,7 @@ int coll_store_present(const struct coll_store *store)
 
 bool coll_store_met(const struct coll_store *store)
 {
-	return stays_complete(store);
+	return coll_store_stays_complete(store);
 }
 
 bool coll_store_here(const struct coll_store *store, int rank)
@@ -747,7 +377,7 @@ void coll_store_close(struct coll_store *store)
 	if (!store)
 		return;
 	for (i = 0; i < store->connections; i++)
-		connection_close(store, store->connection[i]);
+		coll_store_disconnect(store, store->connection[i]);
 	free_closed(store);
 	coll_store_table_free(&store->table);
 	close(store->listen_fd);

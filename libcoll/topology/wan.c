@@ -122,7 +122,8 @@ static int time_message(const struct wan_measure *m, struct coll_group *pair, do
 }
 
 /* Bytes per second of one pair among all. */
-static int time_bytes(const struct wan_measure *m, struct coll_group *pair, double alpha, double *rate)
+static int time_bytes(const struct wan_measure *m, struct coll_group *pair, double alpha,
+		      double *rate)
 {
 	double seconds;
 	size_t bytes;

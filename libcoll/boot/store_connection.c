@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A connection of the store's server: what it sends, and when epoll reports it. */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "libcoll/base/clock.h"
+#include "store_server.h"
+
+void coll_store_disconnect(struct coll_store *store, struct coll_store_connection *c)
+{
+	if (coll_store_closed(c))
+		return;
+	if (c->rank >= 0)
+		store->member[c->rank].present--;
+	close(c->fd);
+	c->fd = -1;
+}
+
+/* A port scan must not flood the log. */
+void coll_store_refuse(struct coll_store *store, struct coll_store_connection *c,
+		       const char *reason)
+{
+	if (!store->refused++)
+		fprintf(stderr, "coll: store of job %s: refused a connection from %s: %s "
+			"(told once)\n", store->job, c->from, reason);
+	coll_store_disconnect(store, c);
+}
+
+void coll_store_watch(struct coll_store *store, struct coll_store_connection *c)
+{
+	uint32_t events = c->out_sent < c->out_bytes ? EPOLLOUT : c->waits ? EPOLLRDHUP : EPOLLIN;
+	struct epoll_event event = { .events = events, .data.ptr = c };
+
+	if (coll_store_closed(c) || c->watched == events)
+		return;
+	if (epoll_ctl(store->epoll_fd, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &event))
+		coll_store_disconnect(store, c);
+	c->watched = events;
+}
+
+void coll_store_flush(struct coll_store *store, struct coll_store_connection *c)
+{
+	ssize_t n;
+
+	while (!coll_store_closed(c) && c->out_sent < c->out_bytes) {
+		n = send(c->fd, c->out + c->out_sent, c->out_bytes - c->out_sent,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n >= 0)
+			c->out_sent += n;
+		else if (errno == EAGAIN)
+			return;
+		else if (errno != EINTR)
+			coll_store_disconnect(store, c);
+	}
+}
+
+void coll_store_say(struct coll_store *store, struct coll_store_connection *c, const void *head,
+		    size_t head_bytes, const void *body, size_t body_bytes)
+{
+	memcpy(c->out, head, head_bytes);
+	if (body_bytes)
+		memcpy(c->out + head_bytes, body, body_bytes);
+	c->out_bytes = head_bytes + body_bytes;
+	c->out_sent = 0;
+	c->in_bytes = 0;	/* what this answers is dealt with */
+	coll_store_flush(store, c);
+}
+
+void coll_store_reply(struct coll_store *store, struct coll_store_connection *c, int status,
+		      const void *value, uint32_t bytes)
+{
+	struct coll_store_reply head = { .status = htole32(status), .bytes = htole32(bytes) };
+
+	c->waits = 0;
+	c->deadline = COLL_FOREVER;
+	coll_store_say(store, c, &head, sizeof(head), value, bytes);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The store's server: what store.c, store_connection.c and store_request.c share. */
+#ifndef COLL_STORE_SERVER_H
+#define COLL_STORE_SERVER_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store.h"
+#include "store_table.h"
+#include "store_wire.h"
+
+struct coll_store_connection {
+	int fd;				/* -1: closed, to be freed at the end of this poll */
+	int rank;			/* -1: not authenticated yet */
+	uint32_t stay;
+	enum coll_store_verb waits;	/* STORE_GET or STORE_ALL, or 0 */
+	uint32_t watched;		/* epoll events asked for */
+	uint64_t deadline;		/* of its hello or its wait */
+	uint32_t in_bytes, out_bytes, out_sent;
+	struct coll_store_greeting greeting;
+	uint8_t in[STORE_REQUEST_MAX];
+	uint8_t out[STORE_REPLY_MAX];
+	char from[INET6_ADDRSTRLEN + 16];
+};
+
+/* One rank's comings and goings. */
+struct coll_store_member {
+	uint32_t joins, leaves;		/* leaves: those with a good-bye */
+	uint32_t present;		/* connections now */
+	uint32_t process;		/* whose they are */
+};
+
+struct coll_store {
+	int listen_fd, epoll_fd, timer_fd;
+	int ranks;
+	char job[STORE_JOB_BYTES];
+	uint8_t secret[COLL_SECRET_BYTES];
+	struct coll_store_member *member;
+	struct coll_store_connection **connection;	/* oldest first */
+	int connections, capacity;
+	uint64_t pause_until;		/* not accepting; 0: accepting */
+	uint64_t refused;
+	struct coll_store_table table;
+};
+
+/* ---- store_connection.c ---------------------------------------------------- */
+
+static inline bool coll_store_closed(const struct coll_store_connection *c)
+{
+	return c->fd < 0;
+}
+
+/* Closes it; it is freed at the end of this poll. */
+void coll_store_disconnect(struct coll_store *store, struct coll_store_connection *c);
+/* Closes it and logs the first refusal; further ones are counted only. */
+void coll_store_refuse(struct coll_store *store, struct coll_store_connection *c,
+		       const char *reason);
+/* Has epoll report what can be dealt with next, and nothing else. */
+void coll_store_watch(struct coll_store *store, struct coll_store_connection *c);
+/* Sends what the socket takes of the reply. */
+void coll_store_flush(struct coll_store *store, struct coll_store_connection *c);
+/* Answers the message in c->in. */
+void coll_store_say(struct coll_store *store, struct coll_store_connection *c, const void *head,
+		    size_t head_bytes, const void *body, size_t body_bytes);
+void coll_store_reply(struct coll_store *store, struct coll_store_connection *c, int status,
+		      const void *value, uint32_t bytes);
+
+/* ---- store_request.c: hello and requests ----------------------------------- */
+
+/* Reads up to the end of one message and deals with it. */
+void coll_store_read(struct coll_store *store, struct coll_store_connection *c);
+/* The deadline of its hello or of its wait has passed. */
+void coll_store_time_out(struct coll_store *store, struct coll_store_connection *c);
+/* The stay that every rank has begun is the smallest number of joins. */
+uint32_t coll_store_stays_complete(const struct coll_store *store);
+
+#endif
