@@ -21,6 +21,7 @@
 #define COLL_WIRE_VERSION	2
 /* What coll_header.chunk counts. */
 #define COLL_CHUNK_UNIT		4096U
+#define COLL_NONCE_BYTES	32
 #define COLL_PROOF_BYTES	32
 
 struct coll_hello {
@@ -34,6 +35,16 @@ struct coll_hello {
 	__u64 group;
 	/* HMAC-SHA256 of all the above with the job's secret. */
 	__u8 proof[COLL_PROOF_BYTES];
+};
+
+/* The answer to a hello, and the answer to that: libcoll/base/handshake.h. */
+struct coll_challenge {
+	__u8 nonce[COLL_NONCE_BYTES];
+	__u8 proof[COLL_PROOF_BYTES];
+};
+
+struct coll_proof {
+	__u8 bytes[COLL_PROOF_BYTES];
 };
 
 enum coll_message_kind {

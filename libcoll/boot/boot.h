@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libcoll/base/handshake.h"
+
 enum {
-	COLL_SECRET_BYTES = 32,
 	COLL_BOOT_VALUE_MAX = 4096,
 	COLL_BOOT_KEY_MAX = 128,
 };
