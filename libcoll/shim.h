@@ -14,6 +14,9 @@
 
 enum { COLL_SHIM_SECRET_BYTES = 32 };
 
+/* A new secret for a job. False: the kernel gives no random bytes. */
+bool coll_shim_make_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES]);
+
 /*
  * The job, described by the MPI below. `exchange` gives every rank the bytes of all
  * ranks, one after the other in *all (from malloc), or fails. Collective; it is called

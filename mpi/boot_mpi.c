@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "shim.h"
 
@@ -58,12 +57,17 @@ static void find_locals(struct coll_shim_job *job)
 	real.Comm_free(&node);
 }
 
-/* Rank 0's. Zeros if rank 0 has no random bytes. */
-static void share_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES])
+/* Rank 0's, of random bytes. False on all ranks: rank 0 got none. */
+static bool share_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES])
 {
-	if (!shim.rank && getrandom(secret, COLL_SHIM_SECRET_BYTES, 0) != COLL_SHIM_SECRET_BYTES)
-		memset(secret, 0, COLL_SHIM_SECRET_BYTES);
-	real.Bcast(secret, COLL_SHIM_SECRET_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+	struct { uint8_t made, secret[COLL_SHIM_SECRET_BYTES]; } shared = { 0 };
+
+	if (!shim.rank)
+		shared.made = coll_shim_make_secret(shared.secret);
+	if (real.Bcast(&shared, sizeof(shared), MPI_BYTE, 0, MPI_COMM_WORLD))
+		return false;
+	memcpy(secret, shared.secret, COLL_SHIM_SECRET_BYTES);
+	return shared.made;
 }
 
 /*
@@ -82,7 +86,12 @@ int boot_mpi_open(const char *options, struct coll_context **context)
 	};
 	int error;
 
-	share_secret(job.secret);
+	if (!share_secret(job.secret)) {
+		if (!shim.rank)
+			fprintf(stderr, "libcollmpi: rank 0: the kernel gives no random bytes for "
+				"the job's secret; the MPI's own collectives are used\n");
+		return -EIO;
+	}
 	find_locals(&job);
 	error = coll_shim_open(options, &job, context);
 	if (error && !refused)

@@ -239,6 +239,26 @@ int MPI_Finalize(void)
 }
 ALSO(PMPI_Finalize, MPI_Finalize)
 
+/* A program that ends without MPI_Finalize: what this rank has counted is not lost. */
+static void report_unfinished(const char *end)
+{
+	if (shim.on && shim.settings.report)
+		report_print_unfinished(end);
+	shim.settings.report = false;
+}
+
+int MPI_Abort(MPI_Comm comm, int code)
+{
+	report_unfinished("MPI_Abort");
+	return real.Abort(comm, code);
+}
+ALSO(PMPI_Abort, MPI_Abort)
+
+__attribute__((destructor)) static void exit_unfinished(void)
+{
+	report_unfinished("its end without MPI_Finalize");
+}
+
 /* ---- for tests and tools ------------------------------------------------ */
 
 int collmpi_counts(uint64_t *ours, uint64_t *handed)

@@ -140,10 +140,10 @@ static void print_handed(FILE *to, const uint64_t (*all)[REASONS])
 }
 
 /* "1": stderr; else a file of this name. */
-static FILE *open_report(void)
+static FILE *open_report(const char *mode)
 {
 	const char *name = getenv("COLL_MPI_REPORT");
-	FILE *file = name && strcmp(name, "1") ? fopen(name, "w") : NULL;
+	FILE *file = name && strcmp(name, "1") ? fopen(name, mode) : NULL;
 
 	return file ? file : stderr;
 }
@@ -151,7 +151,7 @@ static FILE *open_report(void)
 static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASONS])
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
-	FILE *to = open_report();
+	FILE *to = open_report("w");
 	int length;
 
 	real.Get_library_version(version, &length);
@@ -199,4 +199,20 @@ void report_print(void)
 	}
 	real.Send(rows, sizeof(rows), MPI_BYTE, 0, 0, shim.all);
 	real.Reduce(handed, NULL, WHICH_COUNT * REASONS, MPI_UINT64_T, MPI_SUM, 0, shim.all);
+}
+
+/* Ranks that end this way write one after the other: none overwrites another's lines. */
+void report_print_unfinished(const char *end)
+{
+	FILE *to = open_report("a");
+
+	fprintf(to, "libcollmpi %s: rank %d of %d alone, %.1f s until %s, engine %s\n",
+		coll_version(), shim.rank, shim.ranks, (coll_shim_now() - shim.opened) / 1e9, end,
+		coll_shim_engine(shim.context));
+	print_rows(to, rows);
+	print_handed(to, handed);
+	if (to == stderr)
+		fflush(to);
+	else
+		fclose(to);
 }

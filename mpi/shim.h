@@ -275,6 +275,8 @@ void pace_poll(struct pace *pace);
 void report_ours(const struct task *task, const char *algo, uint64_t ns);
 void report_handed(enum which which, enum reason reason);
 void report_print(void);
+/* Of this rank alone, which ends without MPI_Finalize: appended. Calls no MPI function. */
+void report_print_unfinished(const char *end);
 
 /*
  * An event is between trace_begin() and one of the others, which are cheap when

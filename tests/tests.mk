@@ -88,15 +88,15 @@ $(foreach mpi,$(MPIS),$(eval $(call shim_test_rules,$(mpi))))
 
 MPITESTS	:= $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
 		   every_form random_calls write_results edge_cases thread_multiple spawn \
-		   call_overhead mpi_plugin.so \
+		   call_overhead unfinished mpi_plugin.so \
 		   $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
-		   $(if $(MPIS),$(BUILD)/tests/mpi/dlopen_local $(BUILD)/tests/mpi/yield.so)
+		   $(if $(MPIS),$(addprefix $(BUILD)/tests/mpi/,dlopen_local without_random yield.so))
 
 $(BUILD)/tests/mpi/yield.so: tests/bench/yield_in_poll.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) -fPIC -shared $< -o $@
 
-$(BUILD)/tests/mpi/dlopen_local: tests/mpi/dlopen_local.c
+$(addprefix $(BUILD)/tests/mpi/,dlopen_local without_random): $(BUILD)/tests/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 

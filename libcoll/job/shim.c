@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/reduce.h"
+#include "libcoll/base/handshake.h"
 #include "libcoll/base/open_error.h"
 #include "libcoll/boot/exchange.h"
 #include "libcoll/engine/engine.h"
@@ -15,6 +16,11 @@
 #include "job.h"
 
 _Static_assert((int)COLL_SHIM_SECRET_BYTES == (int)COLL_SECRET_BYTES, "the secret is copied");
+
+bool coll_shim_make_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES])
+{
+	return coll_nonce_make(secret, COLL_SHIM_SECRET_BYTES);
+}
 
 int coll_shim_open(const char *options, const struct coll_shim_job *job,
 		   struct coll_context **context)

@@ -29,6 +29,12 @@ linked() {	# MPI
 			"$BUILD/tests/mpi/$1/linked"
 }
 
+mpi_without_random() {	# MPI PROGRAMS
+	said=$(mpi_run "$1" 2 env -u EXPECT_SHIM "$BUILD/tests/mpi/without_random" \
+		"$2/thread_multiple" 2>&1) || { printf '%s\n' "$said" | sed 's/^/# /'; return 1; }
+	printf '%s\n' "$said" | grep -q "no random bytes for the job's secret"
+}
+
 all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	programs=$BUILD/tests/mpi/$1
 	for ranks in $2; do
@@ -73,7 +79,16 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	ok "$1: with a report" quiet mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/edge_cases"
 	ok "$1: the report has the collectives" has '^ibcast|^bcast +nonblocking' "$report"
 	ok "$1: and what was handed on, and why" has 'calls: inter-communicator' "$report"
+	for end in MPI_Abort:abort "its end without MPI_Finalize:exit"; do
+		rm -f "$report"
+		mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/unfinished" "${end#*:}" \
+			>/dev/null 2>&1
+		ok "$1: a report of the rank until ${end%:*}" has "rank 0 of 2 alone, .* ${end%:*}" "$report"
+		ok "$1: ... with its calls" has '^allreduce +blocking .* 7 ' "$report"
+	done
 	rm -f "$report"
+	ok "$1: without random bytes there is no secret, and all is left to the MPI" \
+		mpi_without_random "$1" "$programs"
 	ok "$1: switched off it is not there" quiet \
 		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=off "$programs/thread_multiple"
 	ok "$1: a rank that cannot join leaves all to the MPI" quiet \
