@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "libcoll/base/clock.h"
 #include "store_server.h"
 
@@ -62,6 +63,7 @@ void coll_store_flush(struct coll_store *store, struct coll_store_connection *c)
 void coll_store_say(struct coll_store *store, struct coll_store_connection *c, const void *head,
 		    size_t head_bytes, const void *body, size_t body_bytes)
 {
+	coll_assert(head_bytes + body_bytes <= sizeof(c->out) && c->out_sent == c->out_bytes);
 	memcpy(c->out, head, head_bytes);
 	if (body_bytes)
 		memcpy(c->out + head_bytes, body, body_bytes);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "engine.h"
 
 enum {
@@ -313,6 +314,7 @@ static int epoll_watch(struct coll_engine *engine, struct coll_watch *watch, int
 	struct epoll_event event = { .events = events | EPOLLONESHOT,
 				     .data.u64 = (uintptr_t)watch | TAG_WATCH };
 
+	coll_assert(!watch->armed);
 	if (epoll_ctl(epoll_of(engine)->fd, EPOLL_CTL_ADD, watch->fd, &event))
 		return -errno;
 	watch->engine = engine;

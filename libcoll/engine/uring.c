@@ -20,6 +20,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "uring.h"
 
 enum {
@@ -128,7 +129,10 @@ bool coll_uring_has_capacity(struct coll_engine *engine, unsigned int entries)
 
 struct io_uring_sqe *coll_uring_sqe(struct coll_engine *engine)
 {
-	return io_uring_get_sqe(&coll_uring_of(engine)->ring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&coll_uring_of(engine)->ring);
+
+	coll_assert(sqe);
+	return sqe;
 }
 
 void coll_uring_sqe_owner(struct io_uring_sqe *sqe, const void *owner, enum coll_uring_tag tag)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "uring.h"
 
 enum {
@@ -107,6 +108,7 @@ static void finish_detach(struct coll_uring_socket *own)
 {
 	struct coll_socket *socket = own->socket;
 
+	coll_assert(own->detaching && !socket->sending && !socket->receiving);
 	uring_file_unregister(coll_uring_of(socket->engine), own->file);
 	close(socket->fd);
 	free(own->buffer);
@@ -139,6 +141,7 @@ static void prepare_send(struct coll_uring_socket *own)
 {
 	struct coll_socket *socket = own->socket;
 
+	coll_assert(!socket->sending && !own->detaching);
 	own->send = (struct msghdr){
 		.msg_iov = own->send_iov,
 		.msg_iovlen = socket->ops->send_iov(socket, own->send_iov, COLL_SEND_IOV_MAX),
@@ -169,6 +172,7 @@ static void prepare_recv(struct coll_uring_socket *own)
 {
 	struct coll_socket *socket = own->socket;
 
+	coll_assert(!socket->receiving && !own->detaching);
 	own->whole = false;
 	own->parts = socket->ops->recv_iov(socket, own->recv_iov, &own->whole);
 	own->recv = (struct msghdr){ .msg_iov = own->recv_iov, .msg_iovlen = own->parts };

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "core/port.h"
 #include "uring.h"
 
 void coll_uring_watches_free(struct coll_uring *uring)
@@ -68,6 +69,7 @@ int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int e
 	struct coll_uring_watched *own = malloc(sizeof(*own));
 	struct io_uring_sqe *sqe;
 
+	coll_assert(!watch->armed);
 	if (!own || !coll_uring_has_capacity(engine, 1)) {
 		free(own);
 		return -ENOMEM;

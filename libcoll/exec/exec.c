@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/port.h"
 #include "core/reduce.h"
 #include "unexpected.h"
 #include "libcoll/engine/engine.h"
@@ -14,10 +15,32 @@
 
 enum { SCRATCH_ALIGN = 64 };
 
+/* ---- state -------------------------------------------------------------- */
+
+/* The one place where it changes: IDLE -> RUNNING -> COMPLETED -> IDLE. */
+static void exec_set_state(struct coll_exec *exec, enum coll_exec_state state)
+{
+	coll_assert(state == (exec->state + 1) % (EXEC_COMPLETED + 1));
+	exec->state = state;
+}
+
+void coll_exec_get(struct coll_exec *exec)
+{
+	coll_assert(exec->state == EXEC_RUNNING);
+	exec->in_flight++;
+}
+
+void coll_exec_put(struct coll_exec *exec)
+{
+	coll_assert(exec->state != EXEC_IDLE && exec->in_flight);
+	exec->in_flight--;
+}
+
 /* ---- memory ------------------------------------------------------------- */
 
 void coll_exec_free(struct coll_exec *exec)
 {
+	coll_assert(exec->state == EXEC_IDLE);
 	free(exec->buffer[COLL_SCRATCH]);
 	free(exec->messages);
 	free(exec->posted_at);
@@ -95,6 +118,13 @@ struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number
 	return NULL;
 }
 
+bool coll_run_has_completed(const struct coll_group *group, uint32_t number)
+{
+	const struct coll_exec *exec = coll_exec_find(group, number);
+
+	return exec ? exec->state == EXEC_COMPLETED : (int32_t)(number - group->next_run) < 0;
+}
+
 /* The lowest slot whose receive has started and whose message has not come. */
 static bool expected_slot(struct coll_exec *exec, uint32_t peer, uint32_t *op)
 {
@@ -116,7 +146,7 @@ struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op)
 	for (exec = link->group->active; exec; exec = exec->next) {
 		uint32_t peer;
 
-		if (exec->over)
+		if (exec->state != EXEC_RUNNING)
 			continue;
 		peer = coll_peer_find(exec->planned->schedule, link->rank);
 		if (peer != COLL_NONE && exec->posted[peer] && expected_slot(exec, peer, op))
@@ -187,7 +217,7 @@ bool coll_exec_needs_link(const struct coll_link *link)
 		if (link->stream[i].message && message_needed(link->stream[i].message))
 			return true;
 	for (exec = link->group->active; exec; exec = exec->next)
-		if (!exec->over &&
+		if (exec->state == EXEC_RUNNING &&
 		    coll_peer_find(exec->planned->schedule, link->rank) != COLL_NONE &&
 		    exec_needs(exec, link))
 			return true;
@@ -211,11 +241,12 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 	struct coll_group *group = exec->group;
 	struct coll_exec **slot = &group->active;
 
-	if (!exec->over || exec->in_flight || exec->stepping)
+	if (exec->state != EXEC_COMPLETED || exec->in_flight || exec->stepping)
 		return;
 	if (exec->held)
 		coll_health_run_completed(exec);
-	group->lingering--;
+	coll_assert(group->draining);
+	group->draining--;
 	while (*slot != exec)
 		slot = &(*slot)->next;
 	*slot = exec->next;
@@ -223,6 +254,7 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 		group->active_end = slot;
 	/* After a failure the buffers are the application's only now. */
 	exec_tell_run(exec);
+	exec_set_state(exec, EXEC_IDLE);
 	exec->next = exec->planned->spare;
 	exec->planned->spare = exec;
 	coll_planned_put(exec->planned);
@@ -233,9 +265,10 @@ static void exec_complete(struct coll_exec *exec, int status)
 	struct coll_planned *planned = exec->planned;
 	uint32_t peer;
 
-	exec->over = true;
+	exec_set_state(exec, EXEC_COMPLETED);
 	exec->status = status;
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		coll_assert(planned->links[peer]->expected >= exec->posted[peer]);
 		planned->links[peer]->expected -= exec->posted[peer];
 		exec->posted[peer] = 0;
 		if (planned->links[peer]->kept)
@@ -243,7 +276,7 @@ static void exec_complete(struct coll_exec *exec, int status)
 	}
 	exec->group->context->counters.runs++;
 	exec->group->context->counters.skipped += exec->step.skipped;
-	exec->group->lingering++;
+	exec->group->draining++;
 	coll_health_run_completed(exec);
 	exec->group->context->job->circuits_completed(exec);
 	if (!status)
@@ -257,7 +290,7 @@ void coll_exec_fail_all(struct coll_group *group, int error)
 	for (exec = group->active; exec; exec = next) {
 		next = exec->next;
 		coll_step_fail(&exec->step, error);
-		if (!exec->over)
+		if (exec->state == EXEC_RUNNING)
 			exec_complete(exec, error);
 		coll_exec_maybe_idle(exec);
 	}
@@ -323,7 +356,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 		context->counters.far_bytes += op->bytes;
 	}
 	message->run_age = exec->age;
-	exec->in_flight++;
+	coll_exec_get(exec);
 	coll_link_send(link, message);
 	if (message->reported)
 		coll_step_done(&exec->step, index);
@@ -337,7 +370,8 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 	exec->arrived[op] = 1;
 	if (recv->slot == exec->cursor[recv->peer])
 		exec->cursor[recv->peer]++;
-	if (!exec->over) {
+	if (exec->state == EXEC_RUNNING) {
+		coll_assert(exec->posted[recv->peer] && exec->planned->links[recv->peer]->expected);
 		exec->posted[recv->peer]--;
 		exec->planned->links[recv->peer]->expected--;
 	}
@@ -427,25 +461,26 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 	coll_step_done(&exec->step, index);
 }
 
-/* Starts what may start, until nothing may or the run is over. */
+/* Starts the ops that are ready, until none is or the exec has completed. */
 static void exec_step(struct coll_exec *exec)
 {
 	uint32_t op;
 
-	if (exec->over || exec->stepping)
+	if (exec->state != EXEC_RUNNING || exec->stepping)
 		return;
 	exec->stepping = true;
 	while ((op = coll_step_next(&exec->step)) != COLL_NONE)
 		exec_op(exec, op);
 	exec->stepping = false;
-	if (coll_step_finished(&exec->step) && !exec->step.error && !exec->over)
+	if (coll_step_finished(&exec->step) && !exec->step.error && exec->state == EXEC_RUNNING)
 		exec_complete(exec, 0);
 	coll_exec_maybe_idle(exec);
 }
 
 void coll_exec_received(struct coll_exec *exec, uint32_t op)
 {
-	if (exec->over) {
+	coll_assert(exec->state != EXEC_IDLE);
+	if (exec->state == EXEC_COMPLETED) {
 		coll_exec_maybe_idle(exec);
 		return;
 	}
@@ -456,8 +491,9 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 void coll_exec_sent(struct coll_message *message)
 {
 	struct coll_exec *exec = message->exec;
-	exec->in_flight--;
-	if (exec->over) {
+
+	coll_exec_put(exec);
+	if (exec->state == EXEC_COMPLETED) {
 		coll_exec_maybe_idle(exec);
 		return;
 	}
@@ -485,6 +521,7 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	struct coll_planned *planned = run->planned;
 	struct coll_exec *exec;
 
+	coll_debug_assert(coll_context_is_owned(group->context));
 	if (group->state != GROUP_OK)
 		return group->error;
 	exec = planned->spare;
@@ -500,6 +537,8 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 		if (!exec)
 			return -ENOMEM;
 	}
+	exec_set_state(exec, EXEC_RUNNING);
+	coll_assert(!exec->in_flight && !exec->stepping && !exec->run && !run->exec);
 	planned->references++;
 	exec->next = NULL;
 	exec->group = group;
@@ -507,7 +546,6 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	exec->number = group->next_run++;
 	exec->age = group->context->arbiter.runs++;
 	group->recent[exec->number % RECENT_RUNS] = planned->hash;
-	exec->over = false;
 	exec->started = coll_now();
 	exec->deadline = deadline;
 	exec->pinged = 0;

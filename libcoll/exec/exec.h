@@ -3,15 +3,21 @@
  * Executing a planned schedule: ops that are ready become messages on links,
  * receives that links know of, or work done on the spot.
  *
- * Lifetime of an exec: started by coll_exec_start(); *over* when its schedule is
- * finished or its group has failed; *home* when besides no op of it is in the
- * engine's hands or in a link's queue. Only then its memory serves another run.
+ * An exec is *running* from coll_exec_start() until its schedule is finished or its group
+ * has failed. It is *completed* while queues, links or kernel requests still refer to its
+ * memory, then *idle*: on its plan's spare list, for another run.
  */
 #ifndef COLL_EXEC_H
 #define COLL_EXEC_H
 
 #include "core/match.h"
 #include "planned.h"
+
+enum coll_exec_state {
+	EXEC_IDLE,
+	EXEC_RUNNING,
+	EXEC_COMPLETED,			/* its result is known */
+};
 
 struct coll_exec {
 	struct coll_exec *next;		/* in group->active or planned->spare */
@@ -20,11 +26,11 @@ struct coll_exec {
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
 	uint32_t age;			/* of all the context's runs: the lower the older */
-	bool over;
-	int status;			/* once over */
-	uint32_t in_flight;		/* ops that others hold: keeps it from home */
+	enum coll_exec_state state;
+	int status;			/* once completed */
+	uint32_t in_flight;		/* references from queues, links and the engine */
 	uint64_t started, deadline, pinged, checked;
-	bool held;			/* over, and somebody waits for it to come home */
+	bool held;			/* completed, and a caller waits until it is idle */
 	bool stepping;			/* ops are being started right now */
 	struct coll_step step;
 	uint8_t *buffer[COLL_BUFFERS];
@@ -49,7 +55,7 @@ struct coll_user_op {
  * wait for no circuit.
  */
 void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec);
-/* Starts a run, which may be over at once. */
+/* Starts a run, which may complete at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 
 /* A message for a started receive is complete: it is reported now or, injected, later. */
@@ -68,6 +74,8 @@ void coll_exec_sent(struct coll_message *message);
 struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op);
 /* The active exec of this number, or NULL. */
 struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number);
+/* Whether the run of this number has completed: its messages are stale. */
+bool coll_run_has_completed(const struct coll_group *group, uint32_t number);
 
 /*
  * A run cannot end without what the link has still to bring or to take. Costs the
@@ -75,10 +83,14 @@ struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number
  */
 bool coll_exec_needs_link(const struct coll_link *link);
 
-/* All runs of a group end with this error; what is in flight comes home later. */
+/* All runs of a group complete with this error. They are idle when nothing is in flight. */
 void coll_exec_fail_all(struct coll_group *group, int error);
 
-/* If nobody holds it any more: back to its spare list. */
+/* A queue, a link or the engine refers to the memory of a running exec. */
+void coll_exec_get(struct coll_exec *exec);
+/* That reference is gone. coll_exec_maybe_idle() follows, at once or after more work. */
+void coll_exec_put(struct coll_exec *exec);
+/* Makes a completed exec idle when nothing refers to it any more. */
 void coll_exec_maybe_idle(struct coll_exec *exec);
 void coll_exec_free(struct coll_exec *exec);
 

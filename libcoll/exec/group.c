@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/port.h"
 #include "exec.h"
 #include "group.h"
 #include "libcoll/link/stream.h"
@@ -96,6 +97,7 @@ static void group_destroy(struct coll_group *group)
 	struct coll_group **slot = &group->context->groups;
 	uint32_t rank;
 
+	coll_assert(group->freed && !group->open_links && !group->active);
 	while (*slot != group)
 		slot = &(*slot)->next;
 	*slot = group->next;

@@ -110,6 +110,7 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 	struct coll_exec *exec;
 	uint32_t rank;
 
+	coll_debug_assert(coll_context_is_owned(group->context));
 	if (group->state != GROUP_OK)
 		return;
 	group_set_state(group, GROUP_FAILING);
@@ -264,7 +265,7 @@ static bool needed_from(const struct coll_link *link)
 		const struct coll_plan *plan = &exec->planned->plan;
 		uint32_t peer = coll_peer_find(plan->schedule, link->rank), i;
 
-		if (exec->over || peer == COLL_NONE || !exec->posted[peer])
+		if (exec->state != EXEC_RUNNING || peer == COLL_NONE || !exec->posted[peer])
 			continue;
 		for (i = plan->first_recv[peer]; i < plan->first_recv[peer + 1]; i++)
 			if (!exec->arrived[plan->recv[i]] &&
@@ -287,7 +288,7 @@ static void health_ping(struct coll_link *link, const struct coll_header *header
 		coll_group_mismatch(link);
 		return;
 	}
-	while (oldest && oldest->over)
+	while (oldest && oldest->state != EXEC_RUNNING)
 		oldest = oldest->next;
 	if (oldest)
 		suspect = exec_suspect(oldest, now, exec_patience(oldest));
@@ -471,6 +472,7 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 
 void coll_health_hold(struct coll_exec *exec, uint64_t ns)
 {
+	coll_assert(exec->state == EXEC_COMPLETED);
 	if (exec->held)
 		return;
 	exec->held = true;
@@ -492,7 +494,7 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 		context->losing |= group_losing(group, now);
 		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {
 			next = exec->next;
-			if (!exec->over || exec->held)
+			if (exec->state == EXEC_RUNNING || exec->held)
 				exec_check(exec, now);
 		}
 		if (group->state != GROUP_FAILING)

@@ -39,10 +39,10 @@ void coll_health_tell(struct coll_link *link);
 /* A control message came in. */
 void coll_health_message(struct coll_link *link, const struct coll_header *header);
 
-/* A run is over: what its peers were asked and said of others counts no more. */
+/* A run has completed: forgets which of its peers were pinged and whom they suspect. */
 void coll_health_run_completed(const struct coll_exec *exec);
 
-/* A run that is over is waited for as if it began now, until it is home. */
+/* A completed run is checked as if it began now, until it is idle. */
 void coll_health_hold(struct coll_exec *exec, uint64_t ns);
 
 /* Deadlines and pings that are due; sets context->engine.next_check. */

@@ -20,7 +20,7 @@
 #include "inject_engine.h"
 #include "libcoll/engine/inject.h"
 
-/* A message that is here and not yet reported; keeps its exec from home. */
+/* A message that is here and not yet reported; keeps its exec from being idle. */
 struct delayed {
 	struct delayed *next;
 	struct coll_exec *exec;
@@ -71,7 +71,7 @@ static bool context_at_work(const struct coll_context *context)
 
 	for (group = context->groups; group; group = group->next)
 		for (exec = group_injected(group) ? group->active : NULL; exec; exec = exec->next)
-			if (!exec->over)
+			if (exec->state == EXEC_RUNNING)
 				return true;
 	return false;
 }
@@ -189,7 +189,7 @@ static int engine_inject_delay(struct coll_inject *inject, struct coll_exec *exe
 		slot = &(*slot)->next;
 	*delayed = (struct delayed){ *slot, exec, op, due };
 	*slot = delayed;
-	exec->in_flight++;
+	coll_exec_get(exec);
 	set_timer(inject);
 	return 0;
 }
@@ -204,14 +204,14 @@ static int deliver_due(struct coll_inject *inject)
 	while ((delayed = *slot)) {
 		struct coll_exec *exec = delayed->exec;
 
-		if (delayed->due > now && !exec->over) {
+		if (delayed->due > now && exec->state == EXEC_RUNNING) {
 			slot = &delayed->next;
 			continue;
 		}
 		*slot = delayed->next;
 		delayed->next = inject->spare;
 		inject->spare = delayed;
-		exec->in_flight--;
+		coll_exec_put(exec);
 		coll_exec_received(exec, delayed->op);
 		slot = &inject->queue;	/* that may have queued others */
 		count++;
@@ -247,7 +247,8 @@ void coll_inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_
 	drop_after(context, link, state);
 	now = coll_now();
 	due = message_due(context, state, exec->posted_at[op], now);
-	if (due <= now || exec->over || engine_inject_delay(context->inject, exec, op, due))
+	if (due <= now || exec->state != EXEC_RUNNING ||
+	    engine_inject_delay(context->inject, exec, op, due))
 		coll_exec_received(exec, op);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/match.h"
+#include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "offload.h"
 #include "offload_device.h"
@@ -114,6 +115,7 @@ int coll_offload_attach(struct coll_link *link)
 	const struct coll_engine_ops *engine = link->socket.engine->ops;
 	int error;
 
+	coll_assert(link->attached && !link->number && !link->offloaded);
 	link->offloaded = true;
 	error = engine->pause(&link->socket);
 	if (!error && link->state == LINK_UP)

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "exec.h"
 #include "health.h"
@@ -32,6 +33,7 @@ static void run_over(struct coll_run *run)
 	struct coll_offload *offload = coll_offload_of(group);
 	struct coll_run **slot = &offload->runs;
 
+	coll_assert(group->offload.running && offload->free_words < OFFLOAD_WORDS);
 	while (*slot != run)
 		slot = &(*slot)->next_offloaded;
 	*slot = run->next_offloaded;

@@ -464,6 +464,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 
 void coll_planned_put(struct coll_planned *planned)
 {
+	coll_assert(planned->references);
 	if (--planned->references)
 		return;
 	while (planned->spare) {

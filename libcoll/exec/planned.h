@@ -23,7 +23,7 @@ struct coll_planned {
 	struct coll_schedule *schedule;
 	struct coll_plan plan;
 	struct coll_link **links;	/* per peer of the schedule */
-	struct coll_exec *spare;	/* execs at home */
+	struct coll_exec *spare;	/* idle execs */
 	uint32_t sends;
 	uint32_t fabric;		/* version of the group's; 0: it was planned without */
 	uint32_t *ports;		/* per rank, from these; or NULL */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "core/port.h"
 #include "group.h"
 #include "health.h"
 #include "libcoll/link/link.h"
@@ -10,6 +11,7 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	uint64_t now;
 	int error;
 
+	coll_debug_assert(coll_context_is_owned(context));
 	if (context->offload)
 		deadline = coll_offload_poll(context, deadline);
 	if (deadline > context->engine.next_check)

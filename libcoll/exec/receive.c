@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "core/match.h"
+#include "core/port.h"
 #include "exec.h"
 #include "health.h"
 #include "libcoll/link/link.h"
@@ -48,6 +49,7 @@ static void receive_begin(struct coll_link *link)
 	uint32_t op;
 	int match = COLL_MATCH_STALE;
 
+	coll_assert(!link->exec);
 	link->unexpected = begun ? coll_unexpected_begun(link) : NULL;
 	if (link->unexpected) {
 		link->target = link->unexpected->data + header->offset;
@@ -55,7 +57,7 @@ static void receive_begin(struct coll_link *link)
 	}
 	if (group->state != GROUP_OK || group->freed) {
 		match = COLL_MATCH_STALE;
-	} else if (exec && !exec->over) {
+	} else if (exec && exec->state == EXEC_RUNNING) {
 		if (header->hash != exec->planned->hash) {
 			coll_group_mismatch(link);
 			return;
@@ -80,7 +82,7 @@ static void receive_begin(struct coll_link *link)
 		link->target =
 			coll_exec_address(exec, coll_ops(exec->planned->schedule)[op].result) +
 			header->offset;
-		exec->in_flight++;
+		coll_exec_get(exec);
 	} else if (match == COLL_MATCH_UNEXPECTED) {
 		receive_unexpected(link);
 	} else {
@@ -97,7 +99,7 @@ static void unexpected_done(struct coll_link *link, struct coll_unexpected *unex
 	uint32_t op;
 
 	unexpected->complete = true;
-	if (exec ? exec->over : (int32_t)(unexpected->header.run - link->group->next_run) < 0)
+	if (coll_run_has_completed(link->group, unexpected->header.run))
 		coll_unexpected_release(link, unexpected);
 	else if (exec && unexpected->header.hash != exec->planned->hash)
 		coll_group_mismatch(link);
@@ -129,7 +131,7 @@ static void receive_end(struct coll_link *link)
 		if (receive_got(link, &unexpected->got))
 			unexpected_done(link->whole, unexpected);
 	} else if (exec) {
-		exec->in_flight--;
+		coll_exec_put(exec);
 		if (!receive_got(link, &exec->got[link->op])) {
 			coll_exec_maybe_idle(exec);
 			return;
@@ -155,13 +157,13 @@ static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **place,
 	if (*bytes < DIRECT_MIN)
 		return NULL;
 	*place = coll_exec_address(exec, op->result) + exec->got[index];
-	exec->in_flight++;
+	coll_exec_get(exec);
 	return exec;
 }
 
 static void receive_release(struct coll_exec *exec)
 {
-	exec->in_flight--;
+	coll_exec_put(exec);
 	coll_exec_maybe_idle(exec);
 }
 

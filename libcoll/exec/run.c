@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/port.h"
 #include "health.h"
 #include "offload.h"
 #include "run.h"
@@ -49,13 +50,13 @@ int coll_run_plan(struct coll_run *run)
 	return error;
 }
 
-enum { LINGERING_MAX = 128 };
+enum { DRAINING_MAX = 128 };
 
-static struct coll_exec *oldest_lingering(const struct coll_group *group)
+static struct coll_exec *oldest_draining(const struct coll_group *group)
 {
 	struct coll_exec *exec = group->active;
 
-	while (exec && !exec->over)
+	while (exec && exec->state != EXEC_COMPLETED)
 		exec = exec->next;
 	return exec;
 }
@@ -66,10 +67,10 @@ static struct coll_exec *oldest_lingering(const struct coll_group *group)
  */
 static int run_throttle(struct coll_group *group, uint64_t ns)
 {
-	while (group->lingering >= LINGERING_MAX && group->state == GROUP_OK) {
+	while (group->draining >= DRAINING_MAX && group->state == GROUP_OK) {
 		int error;
 
-		coll_health_hold(oldest_lingering(group), ns);
+		coll_health_hold(oldest_draining(group), ns);
 		error = coll_context_poll(group->context, COLL_FOREVER);
 		if (error)
 			return error;
@@ -82,6 +83,7 @@ int coll_run_begin(struct coll_run *run)
 	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
 	int error = run_throttle(run->group, ns);
 
+	coll_assert(!run->exec && !run->word && !run->waiting);
 	if (!error)
 		error = coll_planned_renew(run);
 	if (error)

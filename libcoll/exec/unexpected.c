@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <stdlib.h>
 
+#include "core/port.h"
 #include "unexpected.h"
 #include "exec.h"
 #include "health.h"
 
 enum { CAPACITY_MIN = 1024 };
 
-/* From those that wait to be used again, or made. */
+/* From the free list, or new. */
 static struct coll_unexpected *unexpected_make(struct coll_group *group, uint64_t bytes)
 {
 	struct coll_unexpected **slot, *unexpected;
@@ -77,6 +78,7 @@ static void unexpected_recycle(struct coll_group *group, struct coll_unexpected 
 		group->unexpected_free = unexpected;
 		return;
 	}
+	coll_assert(group->unexpected_bytes >= unexpected->capacity);
 	group->unexpected_bytes -= unexpected->capacity;
 	free(unexpected);
 	if (!coll_group_is_full(group)) {
@@ -97,17 +99,9 @@ void coll_unexpected_release(struct coll_link *link, struct coll_unexpected *une
 	unexpected_recycle(link->group, unexpected);
 }
 
-static bool run_over(const struct coll_group *group, uint32_t run)
-{
-	const struct coll_exec *exec = coll_exec_find(group, run);
-
-	return exec ? exec->over : (int32_t)(run - group->next_run) < 0;
-}
-
-/* Behind one that may still be asked for they stay until that has gone. */
 void coll_unexpected_drop_completed(struct coll_link *link)
 {
-	while (link->kept && link->kept->complete && run_over(link->group, link->kept->header.run))
+	while (link->kept && link->kept->complete && coll_run_has_completed(link->group, link->kept->header.run))
 		coll_unexpected_release(link, link->kept);
 }
 

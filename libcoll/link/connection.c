@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/port.h"
 #include "arbiter.h"
 #include "connection.h"
 #include "libcoll/engine/engine.h"
@@ -121,6 +122,7 @@ int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
 	socklen_t bytes = sizeof(context->congestion);
 	int error = link->number ? 0 : coll_streams_make(link, streams);
 
+	coll_assert(!link->attached && link->socket.fd < 0);
 	if (error)
 		return error;
 	link->local = peer_is_local(fd);
@@ -143,7 +145,10 @@ int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
 		return 0;
 	}
 	context->counters.links++;
-	return coll_link_events(link->group)->up(link);
+	error = coll_link_events(link->group)->up(link);
+	if (error)		/* the fd is the engine's: it goes with the link */
+		coll_link_lost(link, error);
+	return 0;
 }
 
 /* ---- addresses ---------------------------------------------------------- */

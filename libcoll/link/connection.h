@@ -32,7 +32,7 @@ void coll_connection_tune(const struct coll_context *context, int fd);
 
 /*
  * The connection of a link, with so many streams to come, or of one of these streams, is up.
- * -errno: the fd is still the caller's.
+ * -errno: the fd is still the caller's. If the floor above cannot use the link, it is lost.
  */
 int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams);
 

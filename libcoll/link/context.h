@@ -110,4 +110,13 @@ struct coll_context {
 	char error[320];
 };
 
+/*
+ * Whether the calling thread may touch what hangs on the context. Without a progress thread
+ * the application keeps its own threads apart.
+ */
+static inline bool coll_context_is_owned(const struct coll_context *context)
+{
+	return !context->progress_state || pthread_equal(context->owner, pthread_self());
+}
+
 #endif

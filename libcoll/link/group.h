@@ -46,9 +46,9 @@ struct coll_group {
 	uint32_t recent[RECENT_RUNS];	/* hashes of the latest runs, by number */
 	uint32_t splits;		/* so far: names the children */
 	uint32_t agrees;		/* so far: names the agreements */
-	struct coll_exec *active;	/* in order of start, until home */
+	struct coll_exec *active;	/* in order of start, until idle */
 	struct coll_exec **active_end;
-	uint32_t lingering;		/* of these, over but not home */
+	uint32_t draining;		/* of these: completed, but not idle */
 	struct coll_planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
 	struct coll_circuit_fabric *fabric; /* what circuits are planned for, or NULL: none are */
 	uint32_t fabric_agreed;		/* their version that all ranks have */

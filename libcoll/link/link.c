@@ -72,6 +72,7 @@ void coll_link_touch(struct coll_link *link)
 
 void coll_link_send(struct coll_link *link, struct coll_message *message)
 {
+	coll_debug_assert(coll_context_is_owned(link->group->context));
 	coll_arbiter_queue(link, message);
 	coll_link_touch(link);
 }
@@ -399,6 +400,7 @@ static void link_detached(struct coll_link *link)
 {
 	struct coll_exec *exec = link->exec;
 
+	coll_assert(link->state == LINK_CLOSED && link->group->open_links);
 	coll_socket_untouch(&link->socket);
 	link->attached = false;
 	link->socket.fd = -1;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "connection.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
@@ -38,6 +39,7 @@ static void pending_remove(struct coll_pending_peer *pending)
 	while (*slot != pending)
 		slot = &(*slot)->next;
 	*slot = pending->next;
+	coll_assert(pending->context->pending_count);
 	pending->context->pending_count--;
 	if (pending->watch.armed)
 		coll_engine_unwatch(&pending->context->engine, &pending->watch);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/match.h"
+#include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
 #include "link.h"
@@ -42,6 +43,7 @@ static bool link_more_follows(const struct coll_link *link)
 /* Header and payload are here: of a message, or of a chunk. */
 static void link_chunk_done(struct coll_link *link)
 {
+	coll_debug_assert(link->header_got == sizeof(link->header) && !link->payload_left);
 	link->header_got = 0;
 	coll_link_events(link->group)->end(link);
 }
@@ -128,6 +130,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	 */
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
+	coll_assert(!link->speculative_exec);
 	link->speculative = place;
 	link->speculative_exec = exec;
 	iov[1].iov_base = link->speculative;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "core/port.h"
 #include "arbiter.h"
 #include "link.h"
 #include "stream.h"
@@ -126,6 +127,7 @@ void coll_stream_take(struct coll_link *stream)
 		coll_link_control(stream, COLL_MESSAGE_BYE, 0, 0, 0);
 		return;
 	}
+	coll_assert(!stream->message && !stream->queue);
 	stream->message = coll_arbiter_deal(stream->whole, &chunk->header);
 	stream->message->streaming++;
 	chunk->exec = stream->message->exec;
@@ -143,6 +145,7 @@ struct coll_message *coll_stream_chunk_sent(struct coll_link *stream)
 {
 	struct coll_message *message = stream->message;
 
+	coll_assert(message && message->streaming);
 	stream->message = NULL;
 	if (--message->streaming || message->header.offset < message->header.bytes)
 		return NULL;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* A link by itself: a fake engine below it, a fake floor above it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <cmocka.h>
 
 #include "core/match.h"
+#include "libcoll/link/connection.h"
 #include "libcoll/link/link.h"
 
 enum { MESSAGES = 3, BYTES = 300, PEER = 1 };
@@ -24,7 +27,7 @@ static uint8_t payload[MESSAGES][BYTES], received[BYTES], wire[4096];
 
 static struct {
 	int begun, ended, controls, lost, failed, closing, released;
-	int error;
+	int error, up;
 	bool needs, discards;
 	uint8_t kind;
 	struct coll_message *sent[MESSAGES];
@@ -74,7 +77,7 @@ static void fake_control(struct coll_link *from, const struct coll_header *heade
 static int fake_up(struct coll_link *from)
 {
 	(void)from;
-	return 0;
+	return told.up;
 }
 
 static void fake_closing(struct coll_link *from)
@@ -132,7 +135,14 @@ static void fake_detach(struct coll_socket *socket)
 	socket->ops->detached(socket);
 }
 
-static const struct coll_engine_ops engine = { .name = "fake", .detach = fake_detach };
+static int fake_attach(struct coll_socket *socket)
+{
+	(void)socket;
+	return 0;
+}
+
+static const struct coll_engine_ops engine = { .name = "fake", .attach = fake_attach,
+					       .detach = fake_detach };
 
 static int begin(void **state)
 {
@@ -389,6 +399,26 @@ static void a_goodbye_goes_last(void **state)
 	assert_true(link->leaving);
 }
 
+/* The engine has the descriptor by then: the link is lost, and the descriptor stays open. */
+static void a_refused_connection_is_lost_once(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	coll_link_init(link, &group, PEER);
+	told.needs = true;
+	told.up = -EOPNOTSUPP;
+	assert_int_equal(coll_connection_attach(link, fds[0], 0), 0);
+	assert_int_equal(told.lost, 1);
+	assert_int_equal(link->state, LINK_LOST);
+	assert_int_equal(detached, 0);
+	assert_int_equal(link->socket.fd, fds[0]);
+	assert_true(fcntl(fds[0], F_GETFD) >= 0);
+	coll_link_close(link);
+	assert_int_equal(detached, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_loss_is_told_once, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_that_harms_nobody_is_no_loss, begin, end),
 		cmocka_unit_test_setup_teardown(a_goodbye_goes_last, begin, end),
+		cmocka_unit_test_setup_teardown(a_refused_connection_is_lost_once, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
