@@ -32,8 +32,9 @@ void coll_key_derive(uint8_t key[COLL_KEY_BYTES], const uint8_t secret[COLL_SECR
 }
 
 /* All parts but the last have a fixed length, so they cannot be taken for one another. */
-static void prove(uint8_t proof[COLL_PROOF_BYTES], const char label[8], const uint8_t *nonce,
-		  const uint8_t key[COLL_KEY_BYTES], const void *hello, size_t bytes)
+static void handshake_prove(uint8_t proof[COLL_PROOF_BYTES], const char label[8],
+			    const uint8_t *nonce, const uint8_t key[COLL_KEY_BYTES],
+			    const void *hello, size_t bytes)
 {
 	struct hmac_sha256_ctx hmac;
 
@@ -47,13 +48,13 @@ static void prove(uint8_t proof[COLL_PROOF_BYTES], const char label[8], const ui
 static void prove_accepting(uint8_t proof[COLL_PROOF_BYTES], const uint8_t *nonce,
 			    const uint8_t key[COLL_KEY_BYTES], const void *hello, size_t bytes)
 {
-	prove(proof, "accepts", nonce, key, hello, bytes);
+	handshake_prove(proof, "accepts", nonce, key, hello, bytes);
 }
 
 static void prove_connecting(uint8_t proof[COLL_PROOF_BYTES], const uint8_t *nonce,
 			     const uint8_t key[COLL_KEY_BYTES], const void *hello, size_t bytes)
 {
-	prove(proof, "connect", nonce, key, hello, bytes);
+	handshake_prove(proof, "connect", nonce, key, hello, bytes);
 }
 
 bool coll_challenge_make(struct coll_challenge *challenge, const uint8_t key[COLL_KEY_BYTES],
