@@ -177,7 +177,7 @@ $(BUILD)/figures/%.svg: $(BUILD)/coll
 # The family's description for YNL, from the header. It is kept in the tree.
 spec:						## uapi/coll.yaml anew from the headers
 	$(call step,GEN,uapi/coll.yaml)awk -f node/netlink_spec.awk \
-		uapi/coll_noise.h uapi/coll_netlink.h >uapi/coll.yaml
+		uapi/coll_noise.h uapi/coll_circuit.h uapi/coll_netlink.h >uapi/coll.yaml
 
 include tests/tests.mk
 

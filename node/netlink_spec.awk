@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Reads uapi/coll_noise.h and uapi/coll_netlink.h, writes uapi/coll.yaml: what YNL's tools
+# Reads uapi/coll_noise.h, coll_circuit.h and coll_netlink.h, writes uapi/coll.yaml: what YNL tools
 # know of the family. Types and attributes of commands are taken from the headers' comments:
 #	COLL_WATCH_A_TASK,	/* u32: ... */
 #	COLL_CMD_WATCH_LOG,	/* dump: -> WATCH_CPU WATCH_EVENTS: ... */
@@ -78,7 +78,7 @@ enum == "command" {
 	next
 }
 {
-	if (name ~ /S$/ && text == "" && enum ~ /^noise/ && toupper("COLL_" enum "S") == name)
+	if (name ~ /S$/ && text == "" && toupper("COLL_" enum "S") == name)
 		next		# how many there are
 	entries[enum] = entries[enum] ", " words(name)
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Noise, written down: the models that make it, the events that were injected
- * or seen, and the file that a capture is kept in. The module, the tools, the
- * library and the simulator all read and write these.
+ * Formats of noise: the models that generate it, the events that were injected or
+ * measured, and the file of a capture. The module, the tools, the library and the
+ * simulator read and write them.
  *
- * Times are nanoseconds. Everything is little-endian, of fixed size, and has
- * its padding spelled out; padding and unknown values are refused.
+ * Times are in nanoseconds. All structs are little-endian, of fixed size, with explicit
+ * padding. Non-zero padding and unknown values are refused.
  */
 #ifndef COLL_NOISE_H
 #define COLL_NOISE_H
 
 #include <linux/types.h>
 
-/* ---- models: when noise comes, and how long it stays --------------------------- */
+/* ---- models: arrival and length of events -------------------------------------- */
 
 enum coll_noise_arrival {
 	COLL_NOISE_PERIODIC,	/* every `period` */
 	COLL_NOISE_POISSON,	/* `period` is the mean time from start to start */
-	COLL_NOISE_REPLAY,	/* the starts and durations of a table, again every `period` */
+	COLL_NOISE_REPLAY,	/* starts and durations of a table, repeated every `period` */
 	COLL_NOISE_ARRIVALS,
 };
 
-/* What the streams (CPUs, ranks) of one plan have to do with each other. */
+/* How the streams (CPUs, ranks) of one plan relate to each other. */
 enum coll_noise_phase {
-	COLL_NOISE_SAME,	/* all at once: the same plan on every stream */
-	COLL_NOISE_RANDOM,	/* each by itself, from the seed and its number */
-	COLL_NOISE_STAGGERED,	/* one after the other, `streams` of them evenly over a period */
+	COLL_NOISE_SAME,	/* the same events at the same time on every stream */
+	COLL_NOISE_RANDOM,	/* independent: from the seed and the number of the stream */
+	COLL_NOISE_STAGGERED,	/* `streams` streams, evenly spaced over a period */
 	COLL_NOISE_PHASES,
 };
 
@@ -37,7 +37,7 @@ enum coll_noise_length {
 	COLL_NOISE_LENGTHS,
 };
 
-/* What is not used is 0: so is the duration of TABLE, which REPLAY always has. */
+/* Unused fields are 0, and so is `duration` with TABLE. REPLAY always has TABLE. */
 struct coll_noise_model {
 	__u8 arrival;
 	__u8 phase;
@@ -48,11 +48,11 @@ struct coll_noise_model {
 	__u32 zero2;
 	__u64 period;
 	__u64 duration;
-	__u64 longest;		/* no event is longer; 0: as it comes */
+	__u64 longest;		/* longer events are cut to this; 0: no limit */
 	__u64 seed;
 };
 
-/* One entry of a table: for REPLAY `start` from its beginning, in order; else 0. */
+/* One entry of a table. REPLAY: `start` counts from the table's start, in order; else 0. */
 struct coll_noise_span {
 	__u64 start;
 	__u64 duration;
@@ -67,11 +67,11 @@ struct coll_noise_span {
 
 /* ---- events ---------------------------------------------------------------- */
 
-/* Who took the time: osnoise's words, and three that it has no word for. */
+/* The cause of an event, in osnoise's words; UNKNOWN, STEAL and INJECTED are added. */
 enum coll_noise_cause {
-	COLL_NOISE_UNKNOWN,	/* seen from user space, nobody named */
-	COLL_NOISE_HARDWARE,	/* nothing in the kernel explains it: firmware, or a host unasked */
-	COLL_NOISE_STEAL,	/* the hypervisor says it took it */
+	COLL_NOISE_UNKNOWN,	/* measured in user space, not attributed */
+	COLL_NOISE_HARDWARE,	/* not the kernel: firmware, or a hypervisor that does not report */
+	COLL_NOISE_STEAL,	/* reported by the hypervisor */
 	COLL_NOISE_NMI,
 	COLL_NOISE_IRQ,
 	COLL_NOISE_SOFTIRQ,
@@ -84,34 +84,34 @@ enum coll_noise_cause {
 struct coll_noise_event {
 	__u64 start;
 	__u64 duration;
-	__u32 source;		/* 1 + index into the capture's sources; 0: none named */
+	__u32 source;		/* 1 + index into the capture's sources; 0: not attributed */
 	__u16 cpu;		/* or rank */
 	__u8 cause;
 	__u8 zero;
 };
 
-/* One event that was injected, as asked and as it came. */
+/* One injected event: as planned and as it happened. */
 struct coll_noise_injected {
-	__u64 asked_start;	/* on the clock of the plan's epoch */
-	__s64 late;		/* the true start is asked_start + late */
+	__u64 asked_start;	/* planned start, on the clock of the plan's epoch */
+	__s64 late;		/* the actual start is asked_start + late */
 	__u32 asked_duration;
 	__u32 duration;
 };
 
 /* Where injected noise runs. */
 enum coll_noise_context {
-	COLL_NOISE_HARDIRQ,	/* a pinned timer's hard interrupt: nothing preempts it */
-	COLL_NOISE_TASKLET,	/* a softirq: interrupts still come through */
+	COLL_NOISE_HARDIRQ,	/* hard interrupt of a pinned timer: nothing preempts it */
+	COLL_NOISE_TASKLET,	/* a softirq: interrupts preempt it */
 	COLL_NOISE_FIFO,	/* a real-time thread */
-	COLL_NOISE_OTHER,	/* an ordinary thread: what a daemon is */
+	COLL_NOISE_OTHER,	/* an ordinary thread, as daemons are */
 	COLL_NOISE_CONTEXTS,
 };
 
 /* ---- captures --------------------------------------------------------------- */
 
 /*
- * A file: this header, `cpus` CPU entries, `sources` source entries, `events`
- * events in order of (cpu, start).
+ * The file of a capture: this header, then `cpus` of struct coll_noise_cpu, `sources` of
+ * struct coll_noise_source, `events` of struct coll_noise_event, sorted by (cpu, start).
  */
 #define COLL_NOISE_MAGIC	0x65736f6e6c6c6f63ull	/* "collnose" as bytes */
 enum { COLL_NOISE_VERSION = 2 };
@@ -124,31 +124,31 @@ struct coll_noise_capture {
 	__u32 zero;
 	__u64 events;
 	__u64 epoch;		/* CLOCK_REALTIME, ns */
-	__u64 threshold;	/* shorter events were not written down */
+	__u64 threshold;	/* shorter events were not recorded */
 	char host[64];
 	char kernel[64];
 };
 
 struct coll_noise_cpu {
 	__u32 cpu;
-	__u32 loop;		/* what one turn of the measuring loop costs, picoseconds */
-	__u64 first;		/* watched from here, from the epoch */
-	__u64 watched;		/* for so long */
+	__u32 loop;		/* picoseconds of one iteration of the measuring loop */
+	__u64 first;		/* start of the measurement, from the epoch */
+	__u64 watched;		/* its duration */
 	__u64 events;
-	__u64 lost;		/* events that found no room */
+	__u64 lost;		/* events not recorded because the memory was full */
 };
 
 /*
- * `times` and `total` are what the kernel counted of it on the watched CPUs; events need
- * not name it. A source without events is a suspect.
+ * `times` and `total` are the kernel's own counts on the watched CPUs, independent of
+ * the events. A source without events is a suspect.
  */
 struct coll_noise_source {
 	__u8 cause;
 	__u8 zero[3];
 	__u32 number;		/* irq, softirq vector or pid */
 	__u64 times;
-	__u64 total;		/* ns, without what interrupted it; 0: not counted */
-	__u64 inclusive;	/* ns, with that: as a thread's own clock has it; 0: not counted */
+	__u64 total;		/* ns, without nested interruptions; 0: not counted */
+	__u64 inclusive;	/* ns, with them, as a thread's CPU clock counts; 0: not counted */
 	char name[40];
 };
 

@@ -22,7 +22,7 @@
  *  - Every byte an op touches lies inside its buffer.
  *  - An optional op may never happen, so a mandatory op names it in an *any*
  *    wait only. An optional message lies in scratch: it may still be under way
- *    when the run is over and the application has its buffers back.
+ *    when the run has completed and the application has its buffers back.
  *  - A reduce's result may be exactly its left or its right operand; otherwise
  *    the three do not overlap. A copy's two sides do not overlap.
  */
@@ -52,10 +52,10 @@ enum coll_buffer {
 	COLL_BUFFERS,
 };
 
-/* A place is a buffer and a byte offset in it, packed into 64 bits. */
+/* An address: a buffer and a byte offset in it, packed into 64 bits. */
 #define COLL_ADDRESS(buffer, offset)	((__u64)(buffer) << 56 | (__u64)(offset))
-#define COLL_ADDRESS_BUFFER(place)	((__u32)((place) >> 56))
-#define COLL_ADDRESS_OFFSET(place)	((place) & ((1ULL << 56) - 1))
+#define COLL_ADDRESS_BUFFER(address)	((__u32)((address) >> 56))
+#define COLL_ADDRESS_OFFSET(address)	((address) & ((1ULL << 56) - 1))
 
 enum coll_op_kind {
 	/*
@@ -71,16 +71,16 @@ enum coll_op_kind {
 	 * commute.
 	 */
 	COLL_OP_REDUCE,
-	/* Copy `bytes` from `left` to `result`; with 0 bytes a mere meeting point. */
+	/* Copy `bytes` from `left` to `result`; with 0 bytes only a point where waits meet. */
 	COLL_OP_COPY,
 	/*
-	 * Ask for a circuit to the peer, ahead of the first op that needs it.
-	 * Done when the circuit can carry data; at once where there are none.
+	 * Request a circuit to the peer, ahead of the first op that needs it.
+	 * Done when the circuit is up; at once where there are no circuits.
 	 */
 	COLL_OP_CONNECT,
 	/*
-	 * Give the circuit to the peer back. Done when all that was sent through it is
-	 * through, and its port free for another; at once where there are none.
+	 * Release the circuit to the peer. Done when its data has left the circuit and
+	 * the port is free; at once where there are no circuits.
 	 */
 	COLL_OP_RELEASE,
 	COLL_OP_KINDS,
@@ -89,11 +89,11 @@ enum coll_op_kind {
 enum coll_op_flags {
 	/* Ready when any one of the waits is done, instead of all of them. */
 	COLL_WAIT_ANY = 1 << 0,
-	/* The run may finish without it; not begun by then, it never begins. */
+	/* The run may complete without this op, and then the op does not start any more. */
 	COLL_OPTIONAL = 1 << 1,
-	/* connect, release: a circuit that carries data from here only, ... */
+	/* connect, release: a circuit that carries data only from this rank, ... */
 	COLL_CIRCUIT_OUT = 1 << 2,
-	/* ... or to here only; with neither of the two, both ways. */
+	/* ... or only to this rank; with neither flag, both ways. */
 	COLL_CIRCUIT_IN = 1 << 3,
 };
 #define COLL_ONE_WAY	(COLL_CIRCUIT_OUT | COLL_CIRCUIT_IN)
@@ -106,16 +106,16 @@ struct coll_op {
 	__u8 reduction;		/* reduce: enum coll_reduction; else 0 */
 	__u32 peer;		/* index into peer[]; COLL_NONE for reduce and copy */
 	__u32 slot;		/* send, recv; else COLL_NONE */
-	__u32 wait;		/* its first entry in wait[]; ops' waits follow each other */
-	__u32 waits;		/* how many; 0: ready at start */
+	__u32 wait;		/* index of its first entry in wait[]; the ops' waits are contiguous */
+	__u32 waits;		/* number of its waits; 0: ready at start */
 	/*
-	 * Skip this optional op if that earlier op is done by the time it could
-	 * start (a redundant send to a peer whose own result has come in is
-	 * pointless). COLL_NONE: no such op.
+	 * Skip this optional op if the op with this index is done before this one can
+	 * start: a redundant send is pointless when the peer's own result is here.
+	 * COLL_NONE: no such op.
 	 */
 	__u32 unless;
 	__u64 bytes;
-	__u64 result;		/* places; 0 where the kind has none */
+	__u64 result;		/* COLL_ADDRESS(); 0 where the kind has none */
 	__u64 left;
 	__u64 right;
 	__u64 zero;		/* must be 0 */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What travels between two ranks of a group over one TCP connection: a hello
- * from the side that connected, then messages, each a header and its payload.
- * Little endian. Unknown kinds, versions and non-zero reserved fields end the
+ * The format of a TCP connection between two ranks of a group: a handshake that the
+ * connecting side begins with a hello, then messages, each a header and its payload.
+ * Little endian. An unknown kind or version or a non-zero reserved field ends the
  * connection.
  *
- * A long message may come in chunks, each with a header of its own: in order, and
- * between them chunks of other messages and whole ones. Between those of one
- * message only `chunk` and `offset` differ.
+ * A long message may be sent in chunks, each with its own header, in order; other
+ * messages and their chunks may come between them. The headers of a message's chunks
+ * differ only in `chunk` and `offset`.
  *
- * A link may have further connections, its streams: messages of more than 4 KB go
- * over these, chunk by chunk over whichever is free, in any order.
+ * A link may have more connections, its streams. They carry messages of more than 4 KB,
+ * each chunk over any stream that is free, so chunks of streams arrive in any order.
  */
 #ifndef COLL_WIRE_H
 #define COLL_WIRE_H
@@ -19,7 +19,7 @@
 
 #define COLL_WIRE_MAGIC		0x6b6e696cu	/* "link" */
 #define COLL_WIRE_VERSION	2
-/* What coll_header.chunk counts. */
+/* Unit of coll_header.chunk, in bytes. */
 #define COLL_CHUNK_UNIT		4096U
 #define COLL_NONCE_BYTES	32
 #define COLL_PROOF_BYTES	32
@@ -27,11 +27,10 @@
 struct coll_hello {
 	__u32 magic;
 	__u16 version;
-	/* Connections that carry the link's bulk; and which of them this is, from 1; 0: the link's own. */
-	__u8 streams;
-	__u8 stream;
-	__u32 from;		/* ranks in the group */
-	__u32 to;
+	__u8 streams;		/* number of the link's streams */
+	__u8 stream;		/* number of this stream, from 1; 0: the link's first connection */
+	__u32 from;		/* rank in the group of the sender of this hello, */
+	__u32 to;		/* and of its receiver */
 	__u64 group;
 	/* HMAC-SHA256 of all the above with the job's secret. */
 	__u8 proof[COLL_PROOF_BYTES];
@@ -48,26 +47,27 @@ struct coll_proof {
 };
 
 enum coll_message_kind {
-	/* Payload of a send op: run, slot, hash and bytes say which, offset what of it. */
+	/* Payload of a send op: run and slot name the message, offset the part of it. */
 	COLL_MESSAGE_DATA = 1,
 	/*
-	 * "Are you there? I wait in this run (number and hash)." Answered with a
-	 * pong. No payload.
+	 * Asks whether the peer is alive. `run` and `hash` are of the run that the sender
+	 * waits in. Answered with a pong. No payload.
 	 */
 	COLL_MESSAGE_PING,
 	/*
-	 * "I am. My latest run is this, and I suspect rank `slot`" (COLL_NONE:
-	 * nobody). No payload.
+	 * Answers a ping: `run` is the sender's latest run, `slot` the rank that it
+	 * waits for and suspects, or COLL_NONE. No payload.
 	 */
 	COLL_MESSAGE_PONG,
 	/*
-	 * "The group has failed": rank `slot` is to blame, `hash` is the positive
-	 * errno, `run` another rank involved or COLL_NONE. No payload.
+	 * The group has failed: `slot` is the failed rank, `hash` the positive errno,
+	 * `run` the reporter or another rank involved, or COLL_NONE. No payload.
 	 */
 	COLL_MESSAGE_FAIL,
 	/*
-	 * "I leave the group and send no more." On the link's own connection `slot` has
-	 * a bit (from 0) for each stream that says so as well. No payload.
+	 * The sender leaves the group and sends nothing more. On the link's first
+	 * connection `slot` has a bit for each stream that ends with a bye as well: bit 0
+	 * for stream 1. No payload.
 	 */
 	COLL_MESSAGE_BYE,
 };
@@ -76,15 +76,15 @@ struct coll_header {
 	__u8 kind;		/* enum coll_message_kind */
 	__u8 version;		/* COLL_WIRE_VERSION */
 	/*
-	 * So much payload follows: this many units, unless the rest of the message
-	 * is less; 0: all the rest.
+	 * Units of payload that follow this header, or less if the message ends before;
+	 * 0: the rest of the message.
 	 */
 	__u16 chunk;
 	__u32 run;		/* number of the run in its group, from 0 */
-	__u32 slot;		/* the how-manieth message of this pair in the run */
+	__u32 slot;		/* sequence number of this message between the two ranks, within the run */
 	__u32 hash;		/* of the call's arguments: equal on all ranks */
 	__u64 bytes;		/* of the whole message's payload */
-	__u64 offset;		/* of what follows in it */
+	__u64 offset;		/* of this chunk in the message */
 };
 
 #endif

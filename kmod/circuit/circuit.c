@@ -401,7 +401,7 @@ static int circuit_put_circuit(struct sk_buff *skb, const struct kcoll_domain *d
 				nla_put_u32(skb, COLL_CIRCUIT_A_PORT, circuit->port[0])) ||
 			       nla_put_u8(skb, COLL_CIRCUIT_A_STATE,
 					  circuit ? circuit->state : COLL_CIRCUIT_DOWN) ||
-			       nla_put_u32(skb, COLL_CIRCUIT_A_WANTS, wants)
+			       nla_put_u32(skb, COLL_CIRCUIT_A_REQUESTS, wants)
 		       ? -EMSGSIZE
 		       : 0;
 }

@@ -364,7 +364,7 @@ void kcoll_domain_end(struct kcoll_domain *d, const char *reason, bool send)
 	}
 	list_del(&d->list);
 	if (send)
-		kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_CIRCUIT_OVER, .cpu = -1,
+		kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_CIRCUIT_ENDED, .cpu = -1,
 			   .reason = reason, .net = d->net });
 	kvfree(d);
 }

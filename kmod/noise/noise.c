@@ -66,7 +66,7 @@ static void injector_stop(struct kcoll_noise_injector *injector, const char *rea
 		injector->cpu[i].state = COLL_NOISE_OVER;
 	}
 	kcoll_tell(&(struct kcoll_happened){
-		.kind = COLL_EVENT_NOISE_OVER, .id = injector->id, .cpu = -1, .reason = reason });
+		.kind = COLL_EVENT_NOISE_ENDED, .id = injector->id, .cpu = -1, .reason = reason });
 }
 
 static void injector_free(struct kcoll_noise_injector *injector)

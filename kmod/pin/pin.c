@@ -30,7 +30,7 @@ static void pin_clear_rules(const char *reason)
 	kcoll_pin_tasks_clear();
 	orphaned = false;
 	kcoll_tell(&(struct kcoll_happened){
-		.kind = COLL_EVENT_PIN_OVER, .cpu = -1, .reason = reason });
+		.kind = COLL_EVENT_PIN_ENDED, .cpu = -1, .reason = reason });
 }
 
 static void pin_end_linger(struct work_struct *work)

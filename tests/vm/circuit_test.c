@@ -272,7 +272,7 @@ static void begin(uint32_t ports, uint32_t bytes, uint32_t age, bool refuse)
 {
 	/* Its events are behind us then: no order of before is taken for one of now. */
 	if (!netlink_ask(owner, netlink_message(owner, COLL_CMD_CIRCUIT_CLEAR, 0), NULL, NULL))
-		await(COLL_EVENT_CIRCUIT_OVER, NULL, NULL, 0);
+		await(COLL_EVENT_CIRCUIT_ENDED, NULL, NULL, 0);
 	if (domain(ports, bytes, age, refuse))
 		vm_ok(false, "a domain: %s", netlink_reason(owner));
 	far->got = far->out_of_order = 0;
@@ -700,7 +700,7 @@ static void ends(void)
 	vm_ok(reach(&far->got, 20), "the manager dies: what was held goes its way");
 	vm_is(far->out_of_order, 0, "in order");
 	vm_is(netlink_open(&owner), 0, "another manager");
-	await(COLL_EVENT_CIRCUIT_OVER, NULL, NULL, 0);
+	await(COLL_EVENT_CIRCUIT_ENDED, NULL, NULL, 0);
 
 	/* A namespace that is removed with packets in its queues. */
 	child = fork();

@@ -559,7 +559,7 @@ static void lifetime(void)
 	vm_ok(VM_COMES(look(id, CPU).state == OVER), "then it is over");
 	for (struct pollfd ready = { netlink_fd(ears), POLLIN, 0 }; poll(&ready, 1, 1000) == 1;)
 		netlink_events(ears, take_event, NULL);
-	vm_ok(kinds[COLL_EVENT_NOISE_STARTED] == 1 && kinds[COLL_EVENT_NOISE_OVER] == 1 &&
+	vm_ok(kinds[COLL_EVENT_NOISE_STARTED] == 1 && kinds[COLL_EVENT_NOISE_ENDED] == 1 &&
 	      last_reason_is_lifetime, "listeners were told, and why");
 	netlink_close(ears);
 	stop(id);

@@ -562,7 +562,7 @@ static int take_event(enum coll_command command, struct nlattr **a, void *data)
 	if (command != COLL_CMD_EVENT)
 		return -EINVAL;
 	changed_events += nla_get_u8(a[COLL_EVENT_A_KIND]) == COLL_EVENT_PIN_CHANGED;
-	over_events += nla_get_u8(a[COLL_EVENT_A_KIND]) == COLL_EVENT_PIN_OVER;
+	over_events += nla_get_u8(a[COLL_EVENT_A_KIND]) == COLL_EVENT_PIN_ENDED;
 	if (a[COLL_EVENT_A_NAME])
 		snprintf(last_name, sizeof(last_name), "%s", nla_get_string(a[COLL_EVENT_A_NAME]));
 	if (a[COLL_EVENT_A_REASON])
