@@ -20,6 +20,11 @@ SCRIPTS		:= $(sort $(wildcard tests/*/*.t))
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
+# It brings links of its own, so nothing may refer to those of the library.
+$(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o \
+		$(call objects,tests/lib/schedules.c tests/lib/loops.c) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
+
 # The option tables of the commands.
 $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
