@@ -462,6 +462,9 @@ static void memory_is_used_again_when_nothing_refers_to_it(void **state)
 	first = run.exec;
 	message_arrives(1, header_of(0, 0, SMALL), 5);
 	assert_null(run.exec);
+	memset(in, 8, SMALL);		/* the buffers are the caller's again */
+	assert_null(links[1]->queue->payload);
+	assert_bytes(links[1]->queue->small, 7, SMALL);
 	assert_int_equal(group.draining, 1);
 	assert_null(run.planned->spare);
 
@@ -639,16 +642,20 @@ static void a_left_rank_may_owe_an_optional_message(void **state)
 
 static void a_message_of_another_size_fails_the_group(void **state)
 {
-	struct coll_run run = run_of(exchange(SMALL));
+	struct coll_build *b = schedule_begin();
+	struct coll_run run;
 
 	(void)state;
+	coll_emit_recv(b, 1, COLL_ADDRESS(COLL_OUT, 0), SMALL);
+	coll_emit_send(b, 2, COLL_ADDRESS(COLL_IN, 0), SMALL);
+	run = run_of(schedule_end());
 	message_arrives(1, header_of(0, 0, SMALL - 1), 5);	/* kept, then compared */
 	start(&run);
 	assert_int_equal(group.error, -EPROTO);
 	assert_int_equal(group.failed_rank, 1);
 	assert_bytes(out, 0, SMALL);
+	assert_int_equal(asked.sent[2], 0);	/* it was ready, but no op starts now */
 	poll_until_failed();
-	message_leaves(1);
 	assert_int_equal(run.status, -EPROTO);
 	finish(&run);
 }
@@ -715,10 +722,12 @@ static void news_of_a_failure_goes_before_a_lost_link(void **state)
 	const struct coll_header news = { .kind = COLL_MESSAGE_FAIL, .run = 1, .slot = 2,
 					  .hash = ETIMEDOUT };
 	struct coll_run run = run_of(gather(SMALL));
+	const uint64_t began = coll_now();
 
 	(void)state;
 	start(&run);
 	up()->lost(links[1], -ECONNRESET, "its connection ended");
+	assert_true(group.lost_until >= began + 5 * MS);
 	up()->control(links[2], &news);
 	poll_until_failed();
 	assert_int_equal(group.error, -ETIMEDOUT);
@@ -755,7 +764,9 @@ static void a_cancelled_run_starts_nothing_more(void **state)
 	coll_group_fail(&group, -ECANCELED, 0, COLL_NONE, "revoked the group");
 	assert_int_equal(controls_to(1, COLL_MESSAGE_FAIL), 1);
 	message_arrives(1, header_of(0, 0, SMALL), 5);
+	message_arrives(1, header_of(1, 0, SMALL), 5);
 	assert_bytes(out, 0, SMALL);
+	assert_null(links[1]->kept);
 	assert_int_equal(asked.sent[2], 0);
 	poll_until_failed();
 	assert_int_equal(run.status, -ECANCELED);
