@@ -8,24 +8,22 @@
 
 #include "algo/tuning.h"
 #include "core/noise/text.h"
+#include "core/port.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/inject.h"
 #include "libcoll/base/options.h"
 #include "libcoll/progress/progress.h"
 
-enum { SPIN_NS = 100000 };
-
 /* ---- values ------------------------------------------------------------- */
 
-/* How an option's value is read; `size` is the capacity for a text. */
 struct option {
 	const char *name;
+	/* Reads a value into a field of `size` bytes. -EINVAL: it is not valid. */
 	int (*read)(void *field, size_t size, const char *value);
-	void (*show)(const void *field, FILE *to);
 	size_t offset, size;
+	const char *initial;		/* the default; NULL: 0, none or "" */
 	const char *valid;		/* for errors: "a duration: 500ms, 5s, 2m" */
-	const char *about;
 };
 
 static int read_text(void *field, size_t size, const char *value)
@@ -34,11 +32,6 @@ static int read_text(void *field, size_t size, const char *value)
 		return -EINVAL;
 	strcpy(field, value);
 	return 0;
-}
-
-static void show_text(const void *field, FILE *to)
-{
-	fputs(field, to);
 }
 
 static int read_engine(void *field, size_t size, const char *value)
@@ -118,13 +111,6 @@ static int read_deadline(void *field, size_t size, const char *value)
 	return 0;
 }
 
-static void show_duration(const void *field, FILE *to)
-{
-	uint64_t ns = *(const uint64_t *)field;
-
-	fprintf(to, "%gs", (double)ns / COLL_SECOND);
-}
-
 static int read_bytes(void *field, size_t size, const char *value)
 {
 	static const char *const units[] = { "", "K", "M", "G", NULL };
@@ -136,11 +122,6 @@ static int read_bytes(void *field, size_t size, const char *value)
 		return -EINVAL;
 	*(uint64_t *)field = bytes;
 	return 0;
-}
-
-static void show_number(const void *field, FILE *to)
-{
-	fprintf(to, "%llu", (unsigned long long)*(const uint64_t *)field);
 }
 
 static int read_chunk(void *field, size_t size, const char *value)
@@ -209,20 +190,10 @@ static int read_number(void *field, size_t size, const char *value)
 	return read_scaled(value, units, scales, field);
 }
 
-static void show_real(const void *field, FILE *to)
-{
-	fprintf(to, "%g", *(const double *)field);
-}
-
 static int read_seconds(void *field, size_t size, const char *value)
 {
 	(void)size;
 	return coll_options_time(value, field);
-}
-
-static void show_seconds(const void *field, FILE *to)
-{
-	fprintf(to, "%gs", *(const double *)field);
 }
 
 /* "1003x2.1us+0.5x4ms": so many a second, each so long; "none". */
@@ -264,112 +235,56 @@ static int read_one_noise(void *field, size_t size, const char *value)
 	return 0;
 }
 
-static void show_rates(const struct coll_noise_rate *rate, u32 most, FILE *to)
-{
-	u32 k;
-
-	for (k = 0; k < most && rate[k].rate > 0; k++)
-		fprintf(to, "%s%gx%gs", k ? "+" : "", rate[k].rate, rate[k].duration);
-	if (!k)
-		fputs("none", to);
-}
-
-static void show_noise(const void *field, FILE *to)
-{
-	show_rates(field, COLL_NOISES_MAX, to);
-}
-
-static void show_one_noise(const void *field, FILE *to)
-{
-	show_rates(field, 1, to);
-}
-
 #define FIELD(member) \
 	offsetof(struct coll_options, member), sizeof(((struct coll_options *)0)->member)
 
 static const struct option table[] = {
-	{ "engine", read_engine, show_text, FIELD(engine), "auto, uring or epoll",
-	  "what moves the bytes; auto: io_uring where it is allowed" },
-	{ "progress", read_progress, show_text, FIELD(progress),
-	  "call, thread, helper, kernel or auto",
-	  "who moves runs: the application's calls, a thread, one by one, coll.ko; or the "
-	  "fittest" },
-	{ "progress_cpus", read_cpus, show_text, FIELD(progress_cpus),
-	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to",
-	  "where the progress thread runs; default: where the process does" },
-	{ "progress_priority", read_priority, show_text, FIELD(progress_priority),
-	  "nice:-20 to nice:19, or fifo:1 to fifo:99",
-	  "how urgent the progress thread is; default: as the process" },
-	{ "deadline", read_deadline, show_duration, FIELD(deadline_ns),
-	  "a duration of at least 1ms: 500ms, 5s, 2m", "how long any call may take" },
-	{ "spin", read_duration, show_duration, FIELD(spin_ns), "a duration: 20us",
-	  "how long to look, offering the core each time, before sleeping" },
-	{ "address", read_text, show_text, FIELD(address), "IP addresses with commas between",
-	  "where others reach this rank; default: every address of the host" },
-	{ "congestion", read_text, show_text, FIELD(congestion), "a congestion control: cubic",
-	  "TCP congestion control; default: reno on loopback, else the system's" },
-	{ "unexpected_bytes", read_bytes, show_number, FIELD(unexpected_bytes), "a size: 16M",
-	  "unexpected messages that a group keeps (bytes); more stay with their senders" },
-	{ "buffer_bytes", read_bytes, show_number, FIELD(buffer_bytes), "a size: 4M",
-	  "socket buffers; 0: the kernel decides" },
-	{ "link_policy", read_policy, show_text, FIELD(link_policy),
-	  "rr, occupancy or occupancy-hier",
-	  "whose bulk a link carries: chunks in turn, first come first served, far first" },
-	{ "link_chunk", read_chunk, show_number, FIELD(link_chunk), "0 or a size from 4K to 128M",
-	  "what of a message goes at once; 0: of 2 ms by beta (8M), between clusters 64K" },
-	{ "clusters", read_clusters, show_text, FIELD(clusters),
-	  "off, sizes like 8+8, named, a file's path with a /, auto or auto:1ms",
-	  "which ranks are near each other; what rank 0 says" },
-	{ "cluster", read_text, show_text, FIELD(cluster), "a name of at most 63 characters",
-	  "the cluster that this rank is in, where clusters are named" },
-	{ "circuits", read_text, show_text, FIELD(circuits),
-	  "off, on, or the path of colld's socket, of at most 107 bytes",
-	  "who sets up circuits for connect ops; off: they are always there" },
-	{ "node", read_text, show_text, FIELD(node), "a name of at most 63 bytes",
-	  "this node's name in the circuit manager's file; default: the host's name" },
-	{ "circuit_ports", read_auto, show_text, FIELD(circuit_ports), "auto or off",
-	  "whether calls that name no ports plan for what the circuit manager says" },
-	{ "explain", read_bool, show_number, FIELD(explain), "0 or 1",
-	  "say on standard error what was chosen and why" },
-	{ "inject", read_text, show_text, FIELD(inject), "a fault specification, see coll(7)",
-	  "faults and noise to inject, for tests and measurements" },
-	{ "alpha", read_seconds, show_seconds, FIELD(machine.alpha), "a duration: 20us",
-	  "what a message costs, for the choice of algorithms" },
-	{ "overhead", read_seconds, show_seconds, FIELD(machine.overhead), "a duration: 2us",
-	  "what of this keeps the sender busy" },
-	{ "beta", read_seconds, show_seconds, FIELD(machine.beta), "a duration: 0.5ns",
-	  "what a byte's transport costs" },
-	{ "byte_gap", read_seconds, show_seconds, FIELD(machine.byte_gap), "a duration: 0.2ns",
-	  "what of this keeps the sender from its next byte" },
-	{ "gamma", read_seconds, show_seconds, FIELD(machine.gamma), "a duration: 0.1ns",
-	  "what a byte's reduction costs" },
-	{ "delta", read_seconds, show_seconds, FIELD(machine.delta), "a duration: 10ms",
-	  "what it takes to set up a circuit, until the manager has measured it" },
-	{ "noise", read_noise, show_noise, FIELD(machine.noise),
-	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms",
-	  "what takes time from every rank, for the choice of T; collnoise measure --settings" },
-	{ "link_noise", read_one_noise, show_one_noise, FIELD(machine.link_noise),
-	  "none, or RATExDURATION: 10x2ms", "what delays messages, for the choice of T" },
-	{ "grain", read_seconds, show_seconds, FIELD(machine.grain), "a duration: 1ms",
-	  "how long ranks compute before they call, for the choice of T" },
-	{ "wan", read_auto, show_text, FIELD(wan), "auto or off",
-	  "whether alpha, beta and what is between clusters are measured when a job starts" },
-	{ "wan_alpha", read_seconds, show_seconds, FIELD(machine.wan_alpha), "a duration: 10ms",
-	  "what a message between clusters costs" },
-	{ "wan_beta", read_seconds, show_seconds, FIELD(machine.wan_beta), "a duration: 0.8ns",
-	  "what a byte costs of all that goes one way between clusters" },
-	{ "wan_congestion", read_text, show_text, FIELD(wan_congestion),
-	  "a congestion control: bbr", "of links between clusters; default: as of the others" },
-	{ "wan_pacing", read_bytes, show_number, FIELD(wan_pacing), "bytes a second: 1M",
-	  "how fast a link between clusters may send; 0: as fast as TCP likes" },
-	{ "wan_streams", read_streams, show_number, FIELD(wan_streams), "a number from 0 to 16",
-	  "connections that carry the bulk of a link between clusters; 1: its only one; 0: by its "
-	  "way" },
-	{ "wan_buffer_bytes", read_bytes, show_number, FIELD(wan_buffer_bytes), "a size: 4M",
-	  "socket buffers of links between clusters; 0: the kernel decides" },
-	{ "wan_loss", read_number, show_real, FIELD(machine.congestion), "a number: 0.1",
-	  "what overload of that costs: 1 / (1 + loss (x - 1)) is left under x times the load" },
-	{ NULL, NULL, NULL, 0, 0, NULL, NULL },
+	{ "engine", read_engine, FIELD(engine), "auto", "auto, uring or epoll" },
+	{ "progress", read_progress, FIELD(progress), "call",
+	  "call, thread, helper, kernel or auto" },
+	{ "progress_cpus", read_cpus, FIELD(progress_cpus), NULL,
+	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to" },
+	{ "progress_priority", read_priority, FIELD(progress_priority), NULL,
+	  "nice:-20 to nice:19, or fifo:1 to fifo:99" },
+	{ "deadline", read_deadline, FIELD(deadline_ns), "60s",
+	  "a duration of at least 1ms: 500ms, 5s, 2m" },
+	{ "spin", read_duration, FIELD(spin_ns), "100us", "a duration: 20us" },
+	{ "address", read_text, FIELD(address), NULL, "IP addresses with commas between" },
+	{ "congestion", read_text, FIELD(congestion), NULL, "a congestion control: cubic" },
+	{ "unexpected_bytes", read_bytes, FIELD(unexpected_bytes), "16M", "a size: 16M" },
+	{ "buffer_bytes", read_bytes, FIELD(buffer_bytes), NULL, "a size: 4M" },
+	{ "link_policy", read_policy, FIELD(link_policy), "occupancy",
+	  "rr, occupancy or occupancy-hier" },
+	{ "link_chunk", read_chunk, FIELD(link_chunk), NULL, "0 or a size from 4K to 128M" },
+	{ "clusters", read_clusters, FIELD(clusters), NULL,
+	  "off, sizes like 8+8, named, a file's path with a /, auto or auto:1ms" },
+	{ "cluster", read_text, FIELD(cluster), NULL, "a name of at most 63 characters" },
+	{ "circuits", read_text, FIELD(circuits), NULL,
+	  "off, on, or the path of colld's socket, of at most 107 bytes" },
+	{ "node", read_text, FIELD(node), NULL, "a name of at most 63 bytes" },
+	{ "circuit_ports", read_auto, FIELD(circuit_ports), "auto", "auto or off" },
+	{ "explain", read_bool, FIELD(explain), NULL, "0 or 1" },
+	{ "inject", read_text, FIELD(inject), NULL, "a fault specification, see coll(7)" },
+	{ "alpha", read_seconds, FIELD(machine.alpha), NULL, "a duration: 20us" },
+	{ "overhead", read_seconds, FIELD(machine.overhead), NULL, "a duration: 2us" },
+	{ "beta", read_seconds, FIELD(machine.beta), NULL, "a duration: 0.5ns" },
+	{ "byte_gap", read_seconds, FIELD(machine.byte_gap), NULL, "a duration: 0.2ns" },
+	{ "gamma", read_seconds, FIELD(machine.gamma), NULL, "a duration: 0.1ns" },
+	{ "delta", read_seconds, FIELD(machine.delta), NULL, "a duration: 10ms" },
+	{ "noise", read_noise, FIELD(machine.noise), NULL,
+	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms" },
+	{ "link_noise", read_one_noise, FIELD(machine.link_noise), NULL,
+	  "none, or RATExDURATION: 10x2ms" },
+	{ "grain", read_seconds, FIELD(machine.grain), NULL, "a duration: 1ms" },
+	{ "wan", read_auto, FIELD(wan), "off", "auto or off" },
+	{ "wan_alpha", read_seconds, FIELD(machine.wan_alpha), NULL, "a duration: 10ms" },
+	{ "wan_beta", read_seconds, FIELD(machine.wan_beta), NULL, "a duration: 0.8ns" },
+	{ "wan_congestion", read_text, FIELD(wan_congestion), NULL, "a congestion control: bbr" },
+	{ "wan_pacing", read_bytes, FIELD(wan_pacing), NULL, "bytes a second: 1M" },
+	{ "wan_streams", read_streams, FIELD(wan_streams), NULL, "a number from 0 to 16" },
+	{ "wan_buffer_bytes", read_bytes, FIELD(wan_buffer_bytes), NULL, "a size: 4M" },
+	{ "wan_loss", read_number, FIELD(machine.congestion), NULL, "a number: 0.1" },
+	{ NULL, NULL, 0, 0, NULL, NULL },
 };
 
 /* ---- algorithms --------------------------------------------------------- */
@@ -539,6 +454,20 @@ static int from_file(struct coll_options *options, const char *path, char *why, 
 	return error;
 }
 
+static void set_defaults(struct coll_options *options)
+{
+	const struct option *option;
+	int error;
+
+	for (option = table; option->name; option++) {
+		if (!option->initial)
+			continue;
+		error = option->read((uint8_t *)options + option->offset, option->size,
+				     option->initial);
+		coll_assert(!error);
+	}
+}
+
 int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 {
 	const char *path = getenv("COLL_CONFIG");
@@ -546,14 +475,7 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	int i, error = 0;
 
 	memset(options, 0, sizeof(*options));
-	strcpy(options->engine, "auto");
-	strcpy(options->progress, "call");
-	strcpy(options->link_policy, "occupancy");
-	strcpy(options->circuit_ports, "auto");
-	options->deadline_ns = 60 * COLL_SECOND;
-	options->spin_ns = SPIN_NS;
-	options->unexpected_bytes = 16 << 20;
-	strcpy(options->wan, "off");
+	set_defaults(options);
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		options->tuning[i] = COLL_TUNING_UNSET;
 	if (path && *path)
@@ -563,15 +485,4 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	for (i = 0; i < COLL_COLLECTIVES && !error; i++)
 		error = from_environment(options, coll_collective_names[i], why, why_bytes);
 	return error;
-}
-
-void coll_options_print(const struct coll_options *options, FILE *to)
-{
-	const struct option *option;
-
-	for (option = table; option->name; option++) {
-		fprintf(to, "%-14s", option->name);
-		option->show((const uint8_t *)options + option->offset, to);
-		fprintf(to, "\n              %s (%s)\n", option->about, option->valid);
-	}
 }

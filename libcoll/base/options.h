@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Every option, its default and its name in the environment: one table, in
- * options.c. Precedence: coll_open()'s string or coll_group_set(), environment
+ * Options. One table in api/options.c has their names, defaults and valid values; coll(7)
+ * describes them. Precedence: coll_open()'s string or coll_group_set(), environment
  * COLL_<NAME>, file $COLL_CONFIG, default.
  */
 #ifndef COLL_OPTIONS_H
@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "algo/common/algo.h"
 
@@ -58,8 +57,5 @@ int coll_options_parse(struct coll_options *options, const char *text, char *why
 
 /* A time: a number and ns, us, ms, s, m, h, d or nothing (seconds). */
 int coll_options_time(const char *value, double *seconds);
-
-/* All options, their values and what they mean, for people. */
-void coll_options_print(const struct coll_options *options, FILE *to);
 
 #endif

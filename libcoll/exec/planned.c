@@ -4,6 +4,7 @@
  * group keeps the latest, so that a loop of equal calls pays for a look-up only.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
