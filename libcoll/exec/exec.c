@@ -101,9 +101,9 @@ static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 	return exec;
 }
 
-uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t place)
+uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t address)
 {
-	return exec->buffer[COLL_ADDRESS_BUFFER(place)] + COLL_ADDRESS_OFFSET(place);
+	return exec->buffer[COLL_ADDRESS_BUFFER(address)] + COLL_ADDRESS_OFFSET(address);
 }
 
 /* ---- looking up --------------------------------------------------------- */
@@ -405,7 +405,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 				"sent a message of another size");
 		return false;
 	}
-	if (recv->bytes)	/* an empty place may be no memory at all */
+	if (recv->bytes)	/* with no bytes the address may be NULL */
 		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
 	group->context->counters.copied_bytes += recv->bytes;
 	coll_unexpected_release(link, unexpected);

@@ -94,6 +94,7 @@ void coll_exec_put(struct coll_exec *exec);
 void coll_exec_maybe_idle(struct coll_exec *exec);
 void coll_exec_free(struct coll_exec *exec);
 
-uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t place);
+/* Where an address of the schedule is in this process's memory. */
+uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t address);
 
 #endif

@@ -295,7 +295,17 @@ static void health_ping(struct coll_link *link, const struct coll_header *header
 	coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, suspect, 0);
 }
 
-/* It has left when it has said so on the link and on those of its streams that it used. */
+void coll_health_left(struct coll_link *link)
+{
+	if (link->state == LINK_UP)
+		coll_link_set_state(link, LINK_LEFT);
+	coll_link_touch(link);
+	if (link->group->state == GROUP_OK && needed_from(link))
+		coll_group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,
+				"it has left the group");
+}
+
+/* A peer has left when its goodbye came on the link and on each stream that it used. */
 static void health_farewell(struct coll_link *said, const struct coll_header *header)
 {
 	struct coll_link *link = said->whole;
@@ -307,12 +317,7 @@ static void health_farewell(struct coll_link *said, const struct coll_header *he
 		coll_link_set_state(said, LINK_LEFT);
 	if (!link->farewell || coll_streams_talk(link))
 		return;
-	if (link->state == LINK_UP)
-		coll_link_set_state(link, LINK_LEFT);
-	coll_link_touch(link);
-	if (link->group->state == GROUP_OK && needed_from(link))
-		coll_group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE,
-				"it has left the group");
+	coll_health_left(link);
 }
 
 void coll_health_message(struct coll_link *said, const struct coll_header *header)

@@ -36,6 +36,9 @@ struct coll_header coll_health_news(const struct coll_group *group);
 /* Queues it. */
 void coll_health_tell(struct coll_link *link);
 
+/* The peer has left: fails the group if a run still needs a message from it. */
+void coll_health_left(struct coll_link *link);
+
 /* A control message came in. */
 void coll_health_message(struct coll_link *link, const struct coll_header *header);
 

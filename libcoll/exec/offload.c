@@ -203,7 +203,7 @@ void coll_offload_hear(struct coll_group *group)
 			coll_offload_failed(group, -(int)header->hash, header->slot, header->run);
 		else if (header->kind == COLL_MESSAGE_BYE && group->links[got.rank] &&
 			 group->links[got.rank]->state == LINK_UP)
-			coll_link_set_state(group->links[got.rank], LINK_LEFT);
+			coll_health_left(group->links[got.rank]);
 	}
 }
 

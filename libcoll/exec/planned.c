@@ -323,7 +323,7 @@ static struct coll_circuits_cost *planned_predict(struct coll_planned *planned)
 	*cost = prediction.cost;
 	prediction.machine.delta = 0;
 	if (cost->fits && !predict_on(planned, &prediction))
-		planned->lit = prediction.cost.seconds;
+		planned->connected = prediction.cost.seconds;
 	return cost;
 }
 

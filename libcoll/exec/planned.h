@@ -28,10 +28,9 @@ struct coll_planned {
 	uint32_t fabric;		/* version of the group's; 0: it was planned without */
 	uint32_t *ports;		/* per rank, from these; or NULL */
 	double delta, alpha, beta;	/* seconds, for the prediction; 0: not measured */
-	struct coll_circuits_cost
-		*cost;			/* predicted, if `ports` are planned for and it was asked */
+	struct coll_circuits_cost *cost;	/* predicted, if asked for; or NULL */
 	double bound;			/* seconds: no schedule takes less */
-	double lit; /* seconds when its circuits are lit; 0: they do not fit at once */
+	double connected;		/* seconds with all circuits up; 0: they do not fit */
 	bool explained;
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */

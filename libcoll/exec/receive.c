@@ -143,7 +143,7 @@ static void receive_end(struct coll_link *link)
 
 /* ---- for speculation ------------------------------------------------------ */
 
-static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **place, uint64_t *bytes)
+static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **target, uint64_t *bytes)
 {
 	const struct coll_op *op;
 	struct coll_exec *exec;
@@ -156,7 +156,7 @@ static struct coll_exec *receive_expect(struct coll_link *link, uint8_t **place,
 	*bytes = op->bytes - exec->got[index];
 	if (*bytes < DIRECT_MIN)
 		return NULL;
-	*place = coll_exec_address(exec, op->result) + exec->got[index];
+	*target = coll_exec_address(exec, op->result) + exec->got[index];
 	coll_exec_get(exec);
 	return exec;
 }

@@ -106,7 +106,7 @@ struct coll_link_events {
 	 * Where the payload of the next message is likely to go, and how many bytes of it
 	 * are awaited: whose memory that is, which stays until release(); or NULL.
 	 */
-	struct coll_exec *(*expect)(struct coll_link *link, uint8_t **place, uint64_t *bytes);
+	struct coll_exec *(*expect)(struct coll_link *link, uint8_t **target, uint64_t *bytes);
 	void (*release)(struct coll_exec *exec);
 	/* A message of an exec has gone out, or never will: its memory is free again. */
 	void (*sent)(struct coll_message *message);

@@ -13,7 +13,7 @@ struct coll_exec;
 enum {
 	/* Payloads up to this are sent from the message itself: done at once. */
 	MESSAGE_INLINE_MAX = 200,
-	/* Larger expected payloads are received straight to their place. */
+	/* Expected payloads from this size on are received straight to their target. */
 	DIRECT_MIN = 4096,
 	/* Messages up to this overtake longer ones. */
 	URGENT_MAX = 4096,

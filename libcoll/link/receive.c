@@ -96,7 +96,7 @@ bool coll_link_wants_recv(const struct coll_link *link)
 static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 {
 	struct coll_exec *exec = NULL;
-	uint8_t *place = NULL;
+	uint8_t *target = NULL;
 	uint64_t left = 0;
 
 	if (link->header_got == sizeof(link->header)) {
@@ -120,18 +120,18 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 		return 1;
 	}
 	if (link->expected && !link->streams)
-		exec = coll_link_events(link->group)->expect(link, &place, &left);
+		exec = coll_link_events(link->group)->expect(link, &target, &left);
 	if (!exec)
 		return 0;
 
 	/*
-	 * The place belongs to a receive that has started and has no bytes there
-	 * yet, so writing is harmless even if another message comes.
+	 * The target belongs to a started receive that has no bytes there yet, so writing
+	 * is safe even if another message comes.
 	 */
 	iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 	iov[0].iov_len = sizeof(link->header) - link->header_got;
 	coll_assert(!link->speculative_exec);
-	link->speculative = place;
+	link->speculative = target;
 	link->speculative_exec = exec;
 	iov[1].iov_base = link->speculative;
 	iov[1].iov_len = left < SPECULATIVE_MAX ? left : SPECULATIVE_MAX;
@@ -157,7 +157,7 @@ int coll_link_recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whol
 	return cut;
 }
 
-/* Some of a chunk's payload is at its place already. */
+/* Payload of a chunk was received straight to its target. */
 static void link_received_payload(struct coll_link *link, uint64_t bytes)
 {
 	if (link->target)

@@ -62,7 +62,7 @@ static uint64_t called_in(struct coll_context *context)
 	struct coll_autopilot *pilot = pilot_of(context);
 	const uint64_t now = coll_now(), absence = now - pilot->called;
 
-	if (pilot->flying) {
+	if (pilot->in_flight) {
 		if (absence > pilot->absence)
 			pilot->absence = absence;
 		pilot->outside += absence;
@@ -100,7 +100,7 @@ static void auto_learn(struct coll_run *run, uint64_t since)
 	evidence->lasted = auto_blend(evidence->lasted, coll_now() - run->began - since,
 				      evidence->seen);
 	evidence->seen = true;
-	if (!--pilot->flying)
+	if (!--pilot->in_flight)
 		pilot->absence = pilot->outside = 0;
 }
 
@@ -247,7 +247,7 @@ static int auto_started(struct coll_run *run, int error)
 
 	if (error && run->evidence) {
 		run->evidence = NULL;
-		pilot->flying--;
+		pilot->in_flight--;
 	}
 	auto_leaves(run->group->context);
 	return error;
@@ -273,7 +273,7 @@ static int auto_start(struct coll_run *run)
 	if (!run->local) {
 		run->evidence = known;
 		run->began = pilot->called;
-		pilot->flying++;
+		pilot->in_flight++;
 	}
 	return auto_started(run, now_by(context)->start(run));
 }
@@ -328,7 +328,7 @@ static int auto_poll(struct coll_context *context)
 
 	called_in(context);
 	error = now_by(context)->poll(context);
-	if (pilot->flying)
+	if (pilot->in_flight)
 		auto_leaves(context);
 	return error;
 }

@@ -23,7 +23,7 @@ struct coll_auto_call {
 struct coll_autopilot {
 	uint64_t called;		/* when it left us last */
 	uint64_t absence, outside;	/* the longest while something is in flight, and all */
-	uint32_t flying;		/* nonblocking runs */
+	uint32_t in_flight;		/* nonblocking runs */
 	uint32_t agreed;		/* runs of late that want its thread to be the owner */
 	double idle;			/* cores, but for what its thread does there */
 	uint64_t looked, idle_ns;	/* when, and what the counters said */

@@ -70,35 +70,19 @@ static int call_fd(struct coll_context *context)
 	return coll_engine_fd(&context->engine);
 }
 
-const struct coll_progress_ops coll_progress_call = {
-	.name = "call",
-	.open = call_open,
-	.close = call_close,
-	.call = call_call,
-	.start = call_start,
-	.in_flight = call_in_flight,
-	.wait = call_wait,
-	.wait_any = coll_run_await_any,
-	.poll = call_poll,
-	.fd = call_fd,
-};
+/* What both modes do: the application's thread is the owner. */
+#define CALL_OPS                                                                           \
+	.open = call_open, .close = call_close, .call = call_call, .start = call_start,    \
+	.in_flight = call_in_flight, .wait = call_wait, .wait_any = coll_run_await_any,    \
+	.poll = call_poll, .fd = call_fd
+
+const struct coll_progress_ops coll_progress_call = { .name = "call", CALL_OPS };
 
 /*
- * The kernel carries runs on by itself; what it does not take, and the making of
- * connections, moves on as with `call`. context->job->begin() opens the device.
+ * The kernel progresses runs. What it does not take, and the making of connections, is
+ * progressed as with `call`. context->job->begin() opens the device.
  */
-const struct coll_progress_ops coll_progress_kernel = {
-	.name = "kernel",
-	.open = call_open,
-	.close = call_close,
-	.call = call_call,
-	.start = call_start,
-	.in_flight = call_in_flight,
-	.wait = call_wait,
-	.wait_any = coll_run_await_any,
-	.poll = call_poll,
-	.fd = call_fd,
-};
+const struct coll_progress_ops coll_progress_kernel = { .name = "kernel", CALL_OPS };
 
 /* ---- which ---------------------------------------------------------------- */
 

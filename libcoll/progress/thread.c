@@ -71,7 +71,7 @@ struct threaded {
 	/* The owner's. */
 	int wake_fd;
 	struct coll_watch wake;
-	struct coll_run *flying;
+	struct coll_run *runs;
 	bool away;			/* it has given the context away */
 	bool stopped;
 };
@@ -84,7 +84,7 @@ static struct threaded *threaded_of(const struct coll_context *context)
 /* ---- the owner: runs ------------------------------------------------------------ */
 
 /* From the unlocking on the run is the application's again. */
-static void run_over(struct threaded *t, struct coll_run *run)
+static void run_ended(struct threaded *t, struct coll_run *run)
 {
 	const uint64_t one = 1;
 	int fd;
@@ -107,17 +107,17 @@ static void run_begin(struct threaded *t, struct coll_run *run)
 		error = coll_run_begin(run);
 	if (error) {
 		run->status = error;
-		run_over(t, run);
+		run_ended(t, run);
 		return;
 	}
-	run->next = t->flying;
-	t->flying = run;
+	run->next = t->runs;
+	t->runs = run;
 }
 
 /* Tells of those that have ended. */
 static void thread_collect(struct threaded *t)
 {
-	struct coll_run **slot = &t->flying, *run;
+	struct coll_run **slot = &t->runs, *run;
 
 	while ((run = *slot)) {
 		if (coll_run_executing(run)) {
@@ -125,7 +125,7 @@ static void thread_collect(struct threaded *t)
 			continue;
 		}
 		*slot = run->next;
-		run_over(t, run);
+		run_ended(t, run);
 	}
 }
 
@@ -133,7 +133,7 @@ static void fail_all(struct threaded *t, int error)
 {
 	struct coll_run *run, *next;
 
-	for (run = t->flying; run; run = next) {
+	for (run = t->runs; run; run = next) {
 		next = run->next;
 		if (run->exec)
 			coll_run_engine_failed(run, error);
@@ -156,7 +156,7 @@ static void thread_woken(struct coll_watch *watch, int events)
 /* What is urgent, else the next; a helper first ends what it has begun. */
 static bool next_handle(struct threaded *t, struct handle *handle)
 {
-	const bool busy = t->mode == &coll_progress_helper && t->flying;
+	const bool busy = t->mode == &coll_progress_helper && t->runs;
 	bool any = true;
 
 	pthread_mutex_lock(&t->lock);
@@ -254,8 +254,8 @@ static void thread_park(void *argument)
 	thread_collect(t);
 	coll_engine_let_go(&t->context->engine);
 	thread_collect(t);
-	while ((run = t->flying)) {
-		t->flying = run->next;
+	while ((run = t->runs)) {
+		t->runs = run->next;
 		run->posted = false;
 	}
 	t->parked = true;
@@ -294,8 +294,8 @@ static void thread_post(struct threaded *t, struct coll_run *run)
 	if (!run || run->posted || !coll_run_executing(run))
 		return;
 	run->posted = true;
-	run->next = t->flying;
-	t->flying = run;
+	run->next = t->runs;
+	t->runs = run;
 }
 
 void coll_thread_take(struct coll_context *context)
@@ -543,14 +543,14 @@ static void owner_close(void *argument)
 	if (t->wake.armed)
 		coll_engine_unwatch(&t->context->engine, &t->wake);
 	t->context->job->end(t->context);
-	while (t->flying) {	/* their handles outlive them */
-		struct coll_run *run = t->flying;
+	while (t->runs) {	/* their handles outlive them */
+		struct coll_run *run = t->runs;
 
-		t->flying = run->next;
+		t->runs = run->next;
 		if (run->exec)
 			run->status = -ECANCELED;
 		run->exec = NULL;
-		run_over(t, run);
+		run_ended(t, run);
 	}
 	t->stopped = true;
 }
@@ -565,28 +565,11 @@ static void threaded_close(struct coll_context *context)
 	threaded_free(t);
 }
 
-const struct coll_progress_ops coll_progress_thread = {
-	.name = "thread",
-	.open = threaded_open,
-	.close = threaded_close,
-	.call = threaded_call,
-	.start = threaded_start,
-	.in_flight = threaded_in_flight,
-	.wait = threaded_wait,
-	.wait_any = threaded_wait_any,
-	.poll = threaded_poll,
-	.fd = threaded_fd,
-};
+/* What both modes do; next_handle() tells them apart. */
+#define THREADED_OPS                                                                       \
+	.open = threaded_open, .close = threaded_close, .call = threaded_call,             \
+	.start = threaded_start, .in_flight = threaded_in_flight, .wait = threaded_wait,   \
+	.wait_any = threaded_wait_any, .poll = threaded_poll, .fd = threaded_fd
 
-const struct coll_progress_ops coll_progress_helper = {
-	.name = "helper",
-	.open = threaded_open,
-	.close = threaded_close,
-	.call = threaded_call,
-	.start = threaded_start,
-	.in_flight = threaded_in_flight,
-	.wait = threaded_wait,
-	.wait_any = threaded_wait_any,
-	.poll = threaded_poll,
-	.fd = threaded_fd,
-};
+const struct coll_progress_ops coll_progress_thread = { .name = "thread", THREADED_OPS };
+const struct coll_progress_ops coll_progress_helper = { .name = "helper", THREADED_OPS };

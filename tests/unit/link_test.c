@@ -48,10 +48,10 @@ static void fake_end(struct coll_link *from)
 	from->target = NULL;
 }
 
-static struct coll_exec *fake_expect(struct coll_link *from, uint8_t **place, uint64_t *bytes)
+static struct coll_exec *fake_expect(struct coll_link *from, uint8_t **target, uint64_t *bytes)
 {
 	(void)from;
-	(void)place;
+	(void)target;
 	(void)bytes;
 	return NULL;
 }
