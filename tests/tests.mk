@@ -29,6 +29,15 @@ $(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o \
 $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
 
+# The simulator.
+$(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test paths_test published_test \
+		replay_test): \
+		$(call objects,tests/unit/sim_job.c)
+
+# The circuit manager.
+$(addprefix $(BUILD)/tests/unit/circuit_,manager_test random_test): \
+		$(call objects,tests/unit/circuit_world.c)
+
 # Drivers of switches, against an emulated switch.
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) | \
 		$(BUILD)/tests/circuit/fake_switch
@@ -65,12 +74,13 @@ $(BUILD)/freestanding/%.o: %.c
 		-fno-builtin -nostdlib -iquote . -MMD -MP -c $< -o $@
 
 # The shim is tested with programs that know MPI only.
+MPI_TEST_CASE	= $(addprefix tests/mpi/,test_case.c layout.c reduction.c)
 MPI_TEST_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS)
 define shim_test_rules
-$(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c tests/mpi/test_case.c tests/mpi/test_case.h tests/mpi/mpitest.h
+$(BUILD)/tests/mpi/$(1)/%: tests/mpi/%.c $(MPI_TEST_CASE) $(wildcard tests/mpi/*.h)
 	@mkdir -p $$(@D)
 	$$(call step,LD,$$@)$(call mpicc,$(1)) $$(MPI_TEST_CFLAGS) $$< \
-		$$(if $$(filter %/every_form %/random_calls %/write_results,$$@),tests/mpi/test_case.c) \
+		$$(if $$(filter %/every_form %/random_calls %/write_results,$$@),$(MPI_TEST_CASE)) \
 		-lpthread -ldl -o $$@
 
 $(BUILD)/tests/mpi/$(1)/call_overhead: tests/mpi/call_overhead.c tests/mpi/mpitest.h $(BUILD)/libcoll.a

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The algorithms that move data, against the definitions of their collectives:
- * every one of them, 1 to 33 ranks, many counts and roots, in place and not, with
- * unequal blocks, each in a random order of everything that may happen in any
- * order (tests/lib/interpret.h).
- *
- * Length: one test case serves all collectives that move data.
+ * The algorithms that move data, and barriers, against the definitions of their collectives:
+ * each algorithm, 1 to 33 ranks, many counts and roots, in place and not, with unequal
+ * blocks, in a random order of all events whose order is free (tests/lib/interpret.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -342,7 +339,7 @@ static void run_all(struct test_case *test_case)
 			}
 }
 
-static void test_collective(void **state)
+static void blocks_arrive_as_defined(void **state)
 {
 	const enum coll_collective collective = *(const enum coll_collective *)*state;
 	struct test_case *test_case = malloc(sizeof(*test_case));
@@ -362,7 +359,7 @@ static void test_collective(void **state)
 	assert_true(played >= 2);
 }
 
-/* ---- barriers: nobody leaves before all have come ----------------------------------- */
+/* ---- barriers ------------------------------------------------------------------- */
 
 static void check_barrier(const struct coll_algo *algo, u32 ranks)
 {
@@ -385,7 +382,7 @@ static void check_barrier(const struct coll_algo *algo, u32 ranks)
 	interpret_free(world);
 }
 
-static void test_barriers(void **state)
+static void no_rank_leaves_a_barrier_before_all_entered(void **state)
 {
 	const struct coll_algo *const *algo;
 	u32 ranks, played = 0;
@@ -401,242 +398,23 @@ static void test_barriers(void **state)
 	assert_true(played >= 2);
 }
 
-/* ---- the circulant broadcast in rounds ------------------------------------------------ */
-
-/*
- * Its promise beyond a right result: every block comes once, and N-1 + ceil(log2 p)
- * rounds in which a rank sends one block at most, one that it had before the round.
- */
-static u32 receives(const struct coll_schedule *s)
-{
-	const struct coll_op *ops = coll_ops(s);
-	u32 count = 0, i;
-
-	for (i = 0; i < s->ops; i++)
-		count += ops[i].kind == COLL_OP_RECV;
-	return count;
-}
-
-static struct coll_schedule *circulant(u32 rank, u32 ranks, u32 blocks, void *memory, u64 bytes)
-{
-	const struct coll_call call = { .collective = COLL_BCAST, .rank = rank, .ranks = ranks,
-					.root = ranks / 3, .type = COLL_INT8, .element = 1,
-					.commutative = true, .count = blocks };
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
-	struct coll_schedule *schedule;
-
-	tuning.segment = 1;
-	assert_int_equal(coll_algo_emit(coll_algo_find(COLL_BCAST, "circulant"), &call, &tuning,
-					memory, bytes, &schedule), 0);
-	return schedule;
-}
-
-/* A rank in lockstep with the others: its sends happen in list order. */
-struct walker {
-	struct coll_schedule *schedule;
-	u32 next;		/* op to look at */
-	u32 *since;		/* per block: round it came in, 0: not yet */
-};
-
-/* Sends the next block if the rank had it before this round; 1 if it did. */
-static u32 walk(struct walker *walkers, u32 r, u32 round)
-{
-	struct walker *me = &walkers[r];
-	const struct coll_schedule *s = me->schedule;
-	const struct coll_op *ops = coll_ops(s);
-	u32 block, to;
-
-	while (me->next < s->ops && ops[me->next].kind != COLL_OP_SEND)
-		me->next++;
-	if (me->next == s->ops)
-		return 0;
-	block = COLL_ADDRESS_OFFSET(ops[me->next].left);
-	to = coll_op_rank(s, &ops[me->next]);
-	if (!me->since[block] || me->since[block] == round)
-		return 0;
-	assert_int_equal(walkers[to].since[block], 0);
-	walkers[to].since[block] = round;
-	me->next++;
-	return 1;
-}
-
-/* How many rounds all blocks take to all ranks. */
-static u32 lockstep(u32 ranks, u32 blocks)
-{
-	const u64 bytes = 1 << 16;
-	struct walker *walkers = calloc(ranks, sizeof(*walkers));
-	u32 *since = calloc((u64)ranks * blocks, sizeof(*since));
-	u8 *memory = malloc(ranks * bytes);
-	u32 left = (ranks - 1) * blocks, round, moved, r;
-
-	assert_true(walkers && since && memory);
-	for (r = 0; r < ranks; r++) {
-		walkers[r].schedule = circulant(r, ranks, blocks, memory + r * bytes, bytes);
-		walkers[r].since = since + (u64)r * blocks;
-		assert_int_equal(receives(walkers[r].schedule), r == ranks / 3 ? 0 : blocks);
-		if (r == ranks / 3)	/* the root: before all rounds */
-			memset(walkers[r].since, 0xff, blocks * sizeof(*since));
-	}
-	for (round = 0; left; left -= moved) {
-		round++;
-		for (r = 0, moved = 0; r < ranks; r++)
-			moved += walk(walkers, r, round);
-		assert_true(moved);
-	}
-	free(walkers);
-	free(since);
-	free(memory);
-	return round;
-}
-
-static void test_circulant_rounds(void **state)
-{
-	static const u32 blocks[] = { 1, 2, 3, 7, 12, 20 };
-	u32 ranks, i, rounds;
-
-	(void)state;
-	for (ranks = 2; ranks <= 300; ranks++) {
-		for (rounds = 0; 1u << rounds < ranks; rounds++)
-			;
-		for (i = 0; i < 6; i++)
-			assert_true(lockstep(ranks, blocks[i]) <= blocks[i] - 1 + rounds);
-	}
-}
-
-/* ---- refusing ------------------------------------------------------------------------- */
-
-static void test_refusals(void **state)
-{
-	const u64 counts[2] = { 3, 4 }, displs[2] = { 0, 4 };
-	struct coll_call call = { .ranks = 2, .element = 8, .commutative = true, .count = 1 << 20,
-				  .send_counts = counts, .send_displs = displs,
-				  .recv_counts = counts, .recv_displs = displs };
-	const struct coll_algo *bruck = coll_algo_find(COLL_ALLTOALLV, "bruck");
-	const struct coll_algo *chain = coll_algo_find(COLL_BCAST, "chain");
-	const struct coll_algo *binomial = coll_algo_find(COLL_GATHERV, "binomial");
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
-
-	(void)state;
-	assert_non_null(coll_algo_refuses(bruck, &call, &tuning));
-	tuning.bound = 3;	/* less than a block that only two ranks know of */
-	assert_null(coll_algo_refuses(bruck, &call, &tuning));
-	tuning.bound = COLL_UNSET - 1;
-	assert_non_null(coll_algo_refuses(bruck, &call, &tuning));
-
-	assert_null(coll_algo_refuses(chain, &call, &tuning));
-	tuning.segment = 0;
-	assert_non_null(coll_algo_refuses(chain, &call, &tuning));
-	tuning.segment = 8;
-	assert_non_null(coll_algo_refuses(chain, &call, &tuning));
-	tuning.segment = 4096;
-	assert_null(coll_algo_refuses(chain, &call, &tuning));
-
-	assert_non_null(coll_algo_refuses(binomial, &call, &tuning));
-	call.counts = counts;
-	assert_null(coll_algo_refuses(binomial, &call, &tuning));
-}
-
-/* What ranks choose must not depend on what only some of them know. */
-static void test_choice_is_common(void **state)
-{
-	const struct coll_machine machine = { .alpha = 0 };
-	const u64 counts[4] = { 1 << 20, 1, 2, 3 };
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
-	struct coll_call call = { .collective = COLL_GATHERV, .ranks = 4, .element = 1,
-				  .commutative = true, .count = 3 };
-	const struct coll_algo *elsewhere = coll_algo_choose(&call, &tuning, &machine);
-
-	(void)state;
-	call.counts = counts;
-	call.count = counts[0];
-	assert_non_null(elsewhere);
-	assert_ptr_equal(coll_algo_choose(&call, &tuning, &machine), elsewhere);
-}
-
-/* Every cost is a time, and the choice follows the size. */
-static void test_costs(void **state)
-{
-	const struct coll_machine machine = { .alpha = 20e-6, .overhead = 3e-6,
-					      .beta = 0.25e-9, .gamma = 0.1e-9 };
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
-	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 1,
-				  .commutative = true };
-	const struct coll_algo *few, *small, *large;
-	const struct coll_algo *const *algo;
-	u32 ranks;
-
-	(void)state;
-	tuning.bound = 8;
-	for (algo = coll_algos; *algo; algo++)
-		for (ranks = 1; ranks <= 40; ranks += 3) {
-			struct coll_call any = { .collective = (*algo)->collective, .ranks = ranks,
-						 .element = 8, .count = 100 };
-			double seconds = (*algo)->cost(&any, &tuning, &machine);
-
-			if (moves_data(*algo) || (*algo)->collective == COLL_BARRIER)
-				assert_true(ranks == 1 ? seconds < 1e-6 :
-							 seconds > 1e-6 && seconds < 1);
-		}
-	call.count = 8;
-	few = coll_algo_choose(&call, &tuning, &machine);
-	call.ranks = 64;
-	small = coll_algo_choose(&call, &tuning, &machine);
-	call.count = 64 << 20;
-	large = coll_algo_choose(&call, &tuning, &machine);
-	assert_string_equal(few->name, "linear");
-	assert_string_equal(small->name, "binomial");
-	assert_string_equal(large->name, "circulant");
-}
-
-/*
- * Eight ranks on two cores: never sooner than the work of all is done, and few messages
- * beat short ways. What the sender's next byte does not wait for favours its sending to all.
- */
-static void test_costs_where_cores_are_shared(void **state)
-{
-	struct coll_machine machine = { .alpha = 10e-6, .overhead = 2e-6, .beta = 0.25e-9,
-					.byte_gap = 0.25e-9, .gamma = 0.1e-9 };
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
-	struct coll_call call = { .collective = COLL_BARRIER, .ranks = 8, .element = 1,
-				  .commutative = true };
-	const struct coll_algo *butterfly = coll_algo_find(COLL_BARRIER, "butterfly");
-	const double apart = butterfly->cost(&call, &tuning, &machine);
-
-	(void)state;
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "butterfly");
-	machine.crowding = 4;
-	assert_true(butterfly->cost(&call, &tuning, &machine) >= 4 * apart);
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
-	call.collective = COLL_BCAST;
-	call.count = 16384;
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "binomial");
-	machine.byte_gap /= 2;
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
-}
-
-static enum coll_collective moving[] = {
-	COLL_BCAST, COLL_GATHER, COLL_GATHERV, COLL_SCATTER, COLL_SCATTERV,
-	COLL_ALLGATHER, COLL_ALLGATHERV, COLL_ALLTOALL, COLL_ALLTOALLV,
-};
+#define BLOCKS_OF(name, COLLECTIVE) {						\
+	#name "_blocks_arrive_as_defined", blocks_arrive_as_defined, NULL, NULL,	\
+	&(enum coll_collective){ COLLECTIVE } }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_prestate(test_collective, &moving[0]),
-		cmocka_unit_test_prestate(test_collective, &moving[1]),
-		cmocka_unit_test_prestate(test_collective, &moving[2]),
-		cmocka_unit_test_prestate(test_collective, &moving[3]),
-		cmocka_unit_test_prestate(test_collective, &moving[4]),
-		cmocka_unit_test_prestate(test_collective, &moving[5]),
-		cmocka_unit_test_prestate(test_collective, &moving[6]),
-		cmocka_unit_test_prestate(test_collective, &moving[7]),
-		cmocka_unit_test_prestate(test_collective, &moving[8]),
-		cmocka_unit_test(test_barriers),
-		cmocka_unit_test(test_circulant_rounds),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_choice_is_common),
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_costs_where_cores_are_shared),
+		BLOCKS_OF(bcast, COLL_BCAST),
+		BLOCKS_OF(gather, COLL_GATHER),
+		BLOCKS_OF(gatherv, COLL_GATHERV),
+		BLOCKS_OF(scatter, COLL_SCATTER),
+		BLOCKS_OF(scatterv, COLL_SCATTERV),
+		BLOCKS_OF(allgather, COLL_ALLGATHER),
+		BLOCKS_OF(allgatherv, COLL_ALLGATHERV),
+		BLOCKS_OF(alltoall, COLL_ALLTOALL),
+		BLOCKS_OF(alltoallv, COLL_ALLTOALLV),
+		cmocka_unit_test(no_rank_leaves_a_barrier_before_all_entered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

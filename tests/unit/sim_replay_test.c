@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Programs replayed: GOAL out and in again takes the same time to the last bit, a trace
- * of a collective takes the time of the collective, messages find their receives, and
- * what is no program is refused with its line.
- *
- * Length: each rule of traces and GOAL programs is one small test.
+ * Replayed traces of MPI programs: a collective takes its own time, messages find their
+ * receives, and a wrong trace is refused with its line.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,214 +14,16 @@
 #include <cmocka.h>
 
 #include "core/text.h"
-#include "sim/goal.h"
 #include "sim/replay.h"
-#include "sim/sim.h"
 #include "sim/tape.h"
 #include "tests/lib/schedules.h"
+#include "tests/unit/sim_job.h"
 
-enum { NS = 1000, US = 1000 * NS, RANKS_MAX = 64 };	/* picoseconds */
-
-static struct sim_model model(void)
-{
-	struct sim_model m = { .costs = SIM_COSTS(1e-6, 1e-9, 1e-9), .semantics = SIM_OCCUPANCY };
-
-	m.costs.user = 1e-9;
-	return m;
-}
-
-static struct sim_model noisy(void)
-{
-	struct sim_model m = model();
-
-	m.costs.send = 200e-9;
-	m.costs.recv = 300e-9;
-	m.os[0] = sim_periodic(20e-6, 3e-6);
-	m.link = sim_poisson(50000, 2e-6);
-	return m;
-}
-
-static void schedules_free(struct coll_schedule **s, u32 ranks)
-{
-	u32 i;
-
-	for (i = 0; i < ranks; i++)
-		free(s[i]);
-	free(s);
-}
-
-static sim_time run_schedules(struct coll_schedule *const *s, u32 ranks,
-			      const struct sim_model *m, sim_time *finish)
-{
-	struct sim_outcome outcome;
-	struct sim *sim = NULL;
-	char why[200] = "";
-
-	if (sim_open_schedules((const struct coll_schedule *const *)s, ranks, &sim, why,
-			       sizeof(why)))
-		fail_msg("%s", why);
-	assert_int_equal(sim_run(sim, m, 7, SIM_ANY_PATH, &outcome, finish), 0);
-	sim_close(sim);
-	return outcome.finish;
-}
-
-/* ---- GOAL --------------------------------------------------------------------- */
-
-/* GOAL has nothing that takes no time but does not happen during noise, as a copy is. */
-static bool copies(struct coll_schedule *const *s, u32 ranks)
-{
-	u32 r, i;
-
-	for (r = 0; r < ranks; r++)
-		for (i = 0; i < s[r]->ops; i++)
-			if (coll_ops(s[r])[i].kind == COLL_OP_COPY && coll_ops(s[r])[i].bytes)
-				return true;
-	return false;
-}
-
-struct tally {
-	u32 exported, noisy;
-};
-
-static void round_trip(const char *name, struct coll_schedule *const *s, u32 ranks,
-		       void *argument)
-{
-	struct sim_model plain = model(), noise = noisy();
-	sim_time first[RANKS_MAX], again[RANKS_MAX];
-	struct coll_text_error error;
-	struct coll_schedule **back;
-	char why[300] = "", *text;
-	struct tally *tally = argument;
-	u32 count;
-	size_t bytes;
-	FILE *to = open_memstream(&text, &bytes);
-	int refused = coll_goal_print((const struct coll_schedule *const *)s, ranks, 1, to, &error);
-
-	plain.costs.beta = noise.costs.beta = 0;	/* GOAL has no messages of no bytes */
-	fclose(to);
-	if (!refused) {
-		if (goal_read("p.goal", text, bytes, &back, &count, why, sizeof(why)))
-			fail_msg("%s, %u ranks: %s", name, ranks, why);
-		assert_int_equal(count, ranks);
-		run_schedules(s, ranks, &plain, first);
-		run_schedules(back, ranks, &plain, again);
-		if (memcmp(first, again, ranks * sizeof(*first)))
-			fail_msg("%s, %u ranks: not the same time", name, ranks);
-		if (!copies(s, ranks)) {
-			run_schedules(s, ranks, &noise, first);
-			run_schedules(back, ranks, &noise, again);
-			if (memcmp(first, again, ranks * sizeof(*first)))
-				fail_msg("%s, %u ranks: not the same time with noise", name, ranks);
-			tally->noisy++;
-		}
-		schedules_free(back, count);
-		tally->exported++;
-	}
-	free(text);
-}
-
-static void test_goal_round_trip(void **state)
-{
-	struct tally tally = { 0 };
-
-	(void)state;
-	each_collective(9, round_trip, &tally);
-	assert_true(tally.exported > 200 && tally.noisy > 20);
-}
-
-static int read_goal(const char *text, struct coll_schedule ***s, u32 *ranks, char *why)
-{
-	return goal_read("p.goal", text, strlen(text), s, ranks, why, 300);
-}
-
-static sim_time goal_time(const char *text)
-{
-	const struct sim_model m = model();
-	struct coll_schedule **s;
-	char why[300] = "";
-	sim_time time;
-	u32 ranks;
-
-	if (read_goal(text, &s, &ranks, why))
-		fail_msg("%s", why);
-	time = run_schedules(s, ranks, &m, NULL);
-	schedules_free(s, ranks);
-	return time;
-}
-
-static void test_goal_order(void **state)
-{
-	(void)state;
-	/* What an op requires may come behind it; comments; no labels. */
-	assert_int_equal(goal_time("num_ranks 1 rank 0 { a: calc 5\nb: calc 7 // x\n"
-				   "a requires b calc /* y */ 3 }"),
-			 15 * NS);
-	assert_int_equal(
-		goal_time("num_ranks 2\nrank 0 { s: send 100b to 1 tag 3 nic 0\nc: calc 50\n"
-			  "s requires c }\nrank 1 { recv 100b from 0 tag 3 cpu 0 }"),
-		1150 * NS);
-	/* Two messages of one tag in their order, another tag out of it. */
-	assert_int_equal(
-		goal_time("num_ranks 2 rank 0 { a: send 1b to 1 tag 1 b: send 2b to 1 tag 2 "
-			  "c: send 3b to 1 tag 1 } rank 1 { a: recv 2b from 0 tag 2 "
-			  "b: recv 1b from 0 tag 1 c: recv 3b from 0 tag 1 "
-			  "b requires a c requires b }"),
-		1003 * NS);
-	/* After the start of the receive: not after its message. */
-	assert_int_equal(
-		goal_time("num_ranks 2 rank 0 { c: calc 500 s: send 1b to 1 s requires c } "
-			  "rank 1 { k: calc 100 r: recv 1b from 0 c: calc 10 r requires k "
-			  "c irequires r }"),
-		1501 * NS);
-}
-
-static void test_goal_refusals(void **state)
-{
-	static const struct {
-		const char *text, *why;
-	} wrong[] = {
-		{ "", "p.goal:1: 'num_ranks' expected" },
-		{ "num_ranks 0", "p.goal:1: num_ranks 0" },
-		{ "num_ranks 2\nrank 1 {}", "p.goal:2: rank 1, but rank 0 is the next" },
-		{ "num_ranks 1\nrank 0 {\nfoo bar", "p.goal:3: after 'foo'" },
-		{ "num_ranks 1\nrank 0 { calc x }", "p.goal:2: calc 'x' is no number" },
-		{ "num_ranks 1\nrank 0 {", "p.goal:2: the file ends inside of rank 0" },
-		{ "num_ranks 1 rank 0 { a: calc 1\na: calc 2 }",
-		  "p.goal:2: label 'a' is there twice" },
-		{ "num_ranks 1 rank 0 { a: calc 1\n\na requires b }",
-		  "p.goal:3: there is no op 'b'" },
-		{ "num_ranks 1 rank 0 { a: calc 1\nb: calc 2 a requires b\nb requires a }",
-		  "this op requires itself" },
-		{ "num_ranks 1 rank 0 { a: calc 1 a requires a }", "this op requires itself" },
-		{ "num_ranks 2 rank 0 { recv 1b from -1 }", "messages from anybody" },
-		{ "num_ranks 2 rank 0 { recv 1b from 1 tag -1 }", "or of any tag" },
-		{ "num_ranks 2 rank 0 { recv 1b from 2 }", "rank '2': at most 1" },
-		{ "num_ranks 2 rank 0 { send 1b to 0 }", "a message with itself" },
-		{ "num_ranks 2 rank 0 { calc 1 cpu 1 }", "one CPU" },
-		{ "num_ranks 2 rank 0 { send 1b to 1 }\nrank 1 {}",
-		  "p.goal:1: rank 0 sends rank 1 a message that rank 1 does not receive" },
-		{ "num_ranks 2 rank 0 { }\nrank 1 { recv 1b from 0 }",
-		  "p.goal:2: rank 1 waits for rank 0 a message that rank 0 does not send" },
-		{ "num_ranks 2 rank 0 { send 9b to 1 }\nrank 1 { recv 1b from 0 }",
-		  "p.goal:2: rank 1 takes 1 bytes of rank 0, which sends 9" },
-		{ "num_ranks 1 rank 0 { } x", "behind the last rank" },
-	};
-	struct coll_schedule **s;
-	char why[300];
-	u32 ranks, i;
-
-	(void)state;
-	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		*why = '\0';
-		assert_int_equal(read_goal(wrong[i].text, &s, &ranks, why), -EINVAL);
-		if (!strstr(why, wrong[i].why))
-			fail_msg("'%s' is not in '%s'", wrong[i].why, why);
-	}
-}
+enum { RANKS_MAX = 64 };
 
 /* ---- traces ---------------------------------------------------------------------- */
 
-/* The algorithm by name; for the tests one a call. */
+/* One algorithm for all calls of its collective; NULL: the usual choice. */
 static const struct coll_algo *choose_named(void *argument, const struct coll_call *call,
 					    struct coll_tuning *tuning)
 {
@@ -235,7 +34,7 @@ static const struct coll_algo *choose_named(void *argument, const struct coll_ca
 	       algo->collective == call->collective ? algo : NULL;
 }
 
-/* The program of these traces, one a rank; NULL and `why` where it is none. */
+/* The program of these traces, one for each rank. On error NULL, and `why` says why. */
 static struct coll_schedule **read_traces(const char *const *text, u32 ranks,
 					  const struct coll_algo *algo, char *why)
 {
@@ -276,11 +75,11 @@ static sim_time trace_time(const char *const *text, u32 ranks, const struct sim_
 #define HEAD(r, p) "coll-trace version=1 rank=" #r " ranks=" #p "\n"
 #define WORLD2 "group number=0 ranks=0,1\n"
 
-static void test_computing(void **state)
+static void compute_time_is_replayed(void **state)
 {
 	static const char *const one[] = { HEAD(
 		0, 1) "cpu ns=1000\n# x\nfoo bar=1\ncpu ns=500\nend\n" };
-	struct sim_model m = model();
+	struct sim_model m = replay_model();
 
 	(void)state;
 	assert_int_equal(trace_time(one, 1, &m, NULL), 1500 * NS);
@@ -291,7 +90,7 @@ static void test_computing(void **state)
 	assert_in_range(trace_time(one, 1, &m, NULL), 5500 * NS, 6500 * NS);
 }
 
-static void test_messages(void **state)
+static void messages_match_by_tag_and_order(void **state)
 {
 	static const char *const blocking[] = {
 		HEAD(0, 2) WORLD2 "cpu ns=300\nsend group=0 to=1 tag=1 bytes=10\n"
@@ -312,7 +111,7 @@ static void test_messages(void **state)
 		"recv group=0 from=-2 tag=1 bytes=10\nisend group=0 to=0 tag=1 bytes=1 request=1\n"
 		"recv group=0 from=0 tag=1 bytes=1\nwait requests=1\ncpu ns=5\nend\n",
 	};
-	const struct sim_model m = model();
+	const struct sim_model m = replay_model();
 	sim_time finish[2];
 
 	(void)state;
@@ -325,7 +124,7 @@ static void test_messages(void **state)
 }
 
 /* Taking the explicit receive's message first would leave two ranks waiting for ever. */
-static void test_anybody(void **state)
+static void receives_from_any_source_match(void **state)
 {
 	static const char *const text[] = {
 		HEAD(0, 2) WORLD2 "recv group=0 from=-1 tag=0 bytes=8 ns=10\n"
@@ -333,13 +132,13 @@ static void test_anybody(void **state)
 		HEAD(1, 2) WORLD2 "send group=0 to=0 tag=0 bytes=1 ns=5\n"
 		"recv group=0 from=0 tag=0 bytes=8 ns=30\nsend group=0 to=0 tag=0 bytes=2\nend\n",
 	};
-	const struct sim_model m = model();
+	const struct sim_model m = replay_model();
 
 	(void)state;
 	assert_int_equal(trace_time(text, 2, &m, NULL), (1001 + 1008 + 1002) * NS);
 }
 
-static void test_groups(void **state)
+static void groups_have_their_own_ranks(void **state)
 {
 	/* Rank 0 names the groups in another order; their ids tell. */
 	static const char *const text[] = {
@@ -352,7 +151,7 @@ static void test_groups(void **state)
 		"group number=2 id=7 ranks=0,1,2\nbarrier group=2\nbcast group=1 root=2 bytes=8\n"
 		"bcast group=0 root=0 bytes=100\nend\n",
 	};
-	const struct sim_model m = model();
+	const struct sim_model m = replay_model();
 
 	(void)state;
 	assert_true(trace_time(text, 3, &m, NULL) >= (2000 + 1100) * NS);
@@ -441,7 +240,7 @@ static bool a_call(struct usual_call *usual, const struct coll_algo *algo, u32 r
 }
 
 /* One collective is itself, with noise and without it, with every algorithm. */
-static void test_each_collective(void **state)
+static void a_traced_collective_takes_its_own_time(void **state)
 {
 	const struct coll_algo *const *algo;
 	sim_time alone[RANKS_MAX], replayed[RANKS_MAX];
@@ -463,7 +262,7 @@ static void test_each_collective(void **state)
 			s = traced(*algo, &usual.call, 1);
 			assert_int_equal(sim_open(&job, &sim, why, sizeof(why)), 0);
 			for (i = 0; i < 2; i++) {
-				const struct sim_model m = i ? noisy() : model();
+				const struct sim_model m = i ? noisy_replay_model() : replay_model();
 
 				assert_int_equal(sim_run(sim, &m, 7, SIM_EVENTS, &outcome, alone),
 						 0);
@@ -482,14 +281,14 @@ static void test_each_collective(void **state)
 }
 
 /* Where nothing overlaps, twice is twice as long. */
-static void test_twice(void **state)
+static void repeated_collectives_take_multiples(void **state)
 {
 	static const struct {
 		enum coll_collective collective;
 		const char *name;
 	} which[] = { { COLL_BARRIER, "dissemination" }, { COLL_ALLREDUCE, "butterfly" },
 		      { COLL_ALLREDUCE, "ring" }, { COLL_ALLTOALL, "pairwise" } };
-	const struct sim_model m = model();
+	const struct sim_model m = replay_model();
 	u32 i;
 
 	(void)state;
@@ -508,15 +307,15 @@ static void test_twice(void **state)
 	}
 }
 
-/* What a rank did, and what the last one waited for. */
-static void test_shares(void **state)
+/* The time of a rank by what it did, and the critical path. */
+static void time_of_a_rank_is_split_by_cause(void **state)
 {
 	static const char *const text[] = {
 		HEAD(0, 2) WORLD2 "cpu ns=5000\nsend group=0 to=1 tag=0 bytes=1000\nend\n",
 		HEAD(1, 2) WORLD2
 		"cpu ns=1000\nrecv group=0 from=0 tag=0 bytes=1000\ncpu ns=200\nend\n",
 	};
-	struct sim_model m = model();
+	struct sim_model m = replay_model();
 	struct coll_schedule **s;
 	struct sim_outcome outcome;
 	struct sim_stage *stage;
@@ -550,9 +349,9 @@ static void test_shares(void **state)
 	schedules_free(s, 2);
 }
 
-/* ---- what is no program ----------------------------------------------------------------- */
+/* ---- wrong traces ----------------------------------------------------------------------- */
 
-static void test_trace_refusals(void **state)
+static void wrong_traces_are_refused_with_their_line(void **state)
 {
 	static const char good[] = HEAD(1, 2) WORLD2 "barrier group=0\nend\n";
 	static const struct {
@@ -615,17 +414,14 @@ static void test_trace_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_goal_round_trip),
-		cmocka_unit_test(test_goal_order),
-		cmocka_unit_test(test_goal_refusals),
-		cmocka_unit_test(test_computing),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_anybody),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_each_collective),
-		cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_trace_refusals),
+		cmocka_unit_test(compute_time_is_replayed),
+		cmocka_unit_test(messages_match_by_tag_and_order),
+		cmocka_unit_test(receives_from_any_source_match),
+		cmocka_unit_test(groups_have_their_own_ranks),
+		cmocka_unit_test(a_traced_collective_takes_its_own_time),
+		cmocka_unit_test(repeated_collectives_take_multiples),
+		cmocka_unit_test(time_of_a_rank_is_split_by_cause),
+		cmocka_unit_test(wrong_traces_are_refused_with_their_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

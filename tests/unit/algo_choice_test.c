@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What an algorithm refuses, what it costs, and which one is chosen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "algo/common/algo.h"
+
+static void unsuitable_calls_are_refused(void **state)
+{
+	const u64 counts[2] = { 3, 4 }, displs[2] = { 0, 4 };
+	struct coll_call call = { .ranks = 2, .element = 8, .commutative = true, .count = 1 << 20,
+				  .send_counts = counts, .send_displs = displs,
+				  .recv_counts = counts, .recv_displs = displs };
+	const struct coll_algo *bruck = coll_algo_find(COLL_ALLTOALLV, "bruck");
+	const struct coll_algo *chain = coll_algo_find(COLL_BCAST, "chain");
+	const struct coll_algo *binomial = coll_algo_find(COLL_GATHERV, "binomial");
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	(void)state;
+	assert_non_null(coll_algo_refuses(bruck, &call, &tuning));
+	tuning.bound = 3;	/* less than a block that only two ranks know */
+	assert_null(coll_algo_refuses(bruck, &call, &tuning));
+	tuning.bound = COLL_UNSET - 1;
+	assert_non_null(coll_algo_refuses(bruck, &call, &tuning));
+
+	assert_null(coll_algo_refuses(chain, &call, &tuning));
+	tuning.segment = 0;
+	assert_non_null(coll_algo_refuses(chain, &call, &tuning));
+	tuning.segment = 8;
+	assert_non_null(coll_algo_refuses(chain, &call, &tuning));
+	tuning.segment = 4096;
+	assert_null(coll_algo_refuses(chain, &call, &tuning));
+
+	assert_non_null(coll_algo_refuses(binomial, &call, &tuning));
+	call.counts = counts;
+	assert_null(coll_algo_refuses(binomial, &call, &tuning));
+}
+
+/* The choice must not depend on arguments that only some ranks have. */
+static void all_ranks_choose_alike(void **state)
+{
+	const struct coll_machine machine = { .alpha = 0 };
+	const u64 counts[4] = { 1 << 20, 1, 2, 3 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_GATHERV, .ranks = 4, .element = 1,
+				  .commutative = true, .count = 3 };
+	const struct coll_algo *elsewhere = coll_algo_choose(&call, &tuning, &machine);
+
+	(void)state;
+	call.counts = counts;
+	call.count = counts[0];
+	assert_non_null(elsewhere);
+	assert_ptr_equal(coll_algo_choose(&call, &tuning, &machine), elsewhere);
+}
+
+/* Each predicted cost is a plausible time, and the choice follows the size. */
+static void costs_are_times_and_the_choice_follows_the_size(void **state)
+{
+	const struct coll_machine machine = { .alpha = 20e-6, .overhead = 3e-6,
+					      .beta = 0.25e-9, .gamma = 0.1e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 1,
+				  .commutative = true };
+	const struct coll_algo *few, *small, *large;
+	const struct coll_algo *const *algo;
+	u32 ranks;
+
+	(void)state;
+	tuning.bound = 8;
+	for (algo = coll_algos; *algo; algo++)
+		for (ranks = 1; ranks <= 40; ranks += 3) {
+			struct coll_call any = { .collective = (*algo)->collective, .ranks = ranks,
+						 .element = 8, .count = 100 };
+			double seconds = (*algo)->cost(&any, &tuning, &machine);
+
+			if ((*algo)->collective <= COLL_ALLTOALLV)
+				assert_true(ranks == 1 ? seconds < 1e-6 :
+							 seconds > 1e-6 && seconds < 1);
+		}
+	call.count = 8;
+	few = coll_algo_choose(&call, &tuning, &machine);
+	call.ranks = 64;
+	small = coll_algo_choose(&call, &tuning, &machine);
+	call.count = 64 << 20;
+	large = coll_algo_choose(&call, &tuning, &machine);
+	assert_string_equal(few->name, "linear");
+	assert_string_equal(small->name, "binomial");
+	assert_string_equal(large->name, "circulant");
+}
+
+/*
+ * Eight ranks on two cores: the cost is at least the work of all ranks, and few messages beat
+ * few rounds. A smaller gap per byte at the sender favours the linear broadcast.
+ */
+static void shared_cores_favour_fewer_messages(void **state)
+{
+	struct coll_machine machine = { .alpha = 10e-6, .overhead = 2e-6, .beta = 0.25e-9,
+					.byte_gap = 0.25e-9, .gamma = 0.1e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_BARRIER, .ranks = 8, .element = 1,
+				  .commutative = true };
+	const struct coll_algo *butterfly = coll_algo_find(COLL_BARRIER, "butterfly");
+	const double apart = butterfly->cost(&call, &tuning, &machine);
+
+	(void)state;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "butterfly");
+	machine.crowding = 4;
+	assert_true(butterfly->cost(&call, &tuning, &machine) >= 4 * apart);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	call.collective = COLL_BCAST;
+	call.count = 16384;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "binomial");
+	machine.byte_gap /= 2;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unsuitable_calls_are_refused),
+		cmocka_unit_test(all_ranks_choose_alike),
+		cmocka_unit_test(costs_are_times_and_the_choice_follows_the_size),
+		cmocka_unit_test(shared_cores_favour_fewer_messages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
