@@ -130,7 +130,8 @@ static const char *circuits_explain(struct coll_planned *planned, char *text, si
 	if (!cost)
 		return text;
 	if (planned->connected > 0)
-		snprintf(up, sizeof(up), ", %.4g ms if its circuits are up", planned->connected * 1e3);
+		snprintf(up, sizeof(up), ", %.4g ms if its circuits are up",
+			 planned->connected * 1e3);
 	snprintf(text, bytes, ", predicted %.4g ms, at least %.4g ms: %u reconfigurations of "
 		 "%.3g ms, %u of a node%s, alpha %.3g us, beta %.3g ns", cost->seconds * 1e3,
 		 planned->bound * 1e3, cost->setups, machine.delta * 1e3, cost->most_setups,

@@ -255,8 +255,8 @@ void coll_store_read(struct coll_store *store, struct coll_store_connection *c)
 		c->in_bytes += n;
 		want = message_bytes(c);
 		if (!want) {
-			coll_store_refuse(store, c, c->rank < 0 ? "it does not speak this protocol" :
-						  "malformed request");
+			coll_store_refuse(store, c, c->rank < 0 ?
+					  "it does not speak this protocol" : "malformed request");
 			return;
 		}
 	} while (c->in_bytes < want);

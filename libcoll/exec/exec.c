@@ -47,13 +47,13 @@ void coll_exec_free(struct coll_exec *exec)
 	free(exec);
 }
 
-/* Rounds up, so that what follows is aligned for anything. */
+/* Rounds up to an alignment for any type. */
 static size_t exec_aligned(size_t bytes)
 {
 	return (bytes + 15) & ~(size_t)15;
 }
 
-/* Everything a run of this schedule needs, in three pieces of memory. */
+/* All memory of a run of this schedule, in three allocations. */
 static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 {
 	const struct coll_schedule *s = planned->schedule;
@@ -125,7 +125,7 @@ bool coll_run_has_completed(const struct coll_group *group, uint32_t number)
 	return exec ? exec->state == EXEC_COMPLETED : (int32_t)(number - group->next_run) < 0;
 }
 
-/* The lowest slot whose receive has started and whose message has not come. */
+/* The lowest slot whose receive has started and whose message has not arrived. */
 static bool expected_slot(struct coll_exec *exec, uint32_t peer, uint32_t *op)
 {
 	const struct coll_plan *plan = &exec->planned->plan;
@@ -157,13 +157,13 @@ struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op)
 
 /* ---- doing without a link ------------------------------------------------- */
 
-/* Whether the peer sends and receives no more. What it has said before counts. */
+/* Whether the peer sends and receives no more. Messages that arrived before still count. */
 static bool link_gone(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->state == LINK_CLOSED;
 }
 
-/* Whether the op may still be done, given which of those before it may. */
+/* Whether the op can still be done; `possible` has the answer for each earlier op. */
 static bool op_possible(const struct coll_exec *exec, uint32_t index, const uint8_t *possible,
 			const struct coll_link *lost)
 {
@@ -226,7 +226,7 @@ bool coll_exec_needs_link(const struct coll_link *link)
 
 /* ---- ends --------------------------------------------------------------- */
 
-/* The user's handle learns how it ended. */
+/* Gives the result to the run that waits for it. */
 static void exec_tell_run(struct coll_exec *exec)
 {
 	if (!exec->run)
@@ -252,7 +252,7 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 	*slot = exec->next;
 	if (!exec->next)
 		group->active_end = slot;
-	/* After a failure the buffers are the application's only now. */
+	/* After a failure the buffers are the application's from here on. */
 	exec_tell_run(exec);
 	exec_set_state(exec, EXEC_IDLE);
 	exec->next = exec->planned->spare;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Executing a planned schedule: ops that are ready become messages on links,
- * receives that links know of, or work done on the spot.
+ * Executing a planned schedule. An op that is ready becomes a message on a link, a receive
+ * that its link expects, or work that is done at once.
  *
  * An exec is *running* from coll_exec_start() until its schedule is finished or its group
  * has failed. It is *completed* while queues, links or kernel requests still refer to its
@@ -25,7 +25,7 @@ struct coll_exec {
 	struct coll_planned *planned;
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
-	uint32_t age;			/* of all the context's runs: the lower the older */
+	uint32_t age;			/* among all runs of the context; lower is older */
 	enum coll_exec_state state;
 	int status;			/* once completed */
 	uint32_t in_flight;		/* references from queues, links and the engine */
@@ -38,10 +38,10 @@ struct coll_exec {
 	uint32_t *message_of;		/* per op */
 	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
 	uint32_t *posted;		/* per peer: receives started, not arrived */
-	uint32_t *connects;		/* per peer, and way: connect ops so far */
-	uint8_t *arrived;		/* per op: the message is here */
-	uint64_t *got;			/* per op: so many bytes of it */
-	uint64_t *posted_at;		/* per op: when; NULL unless something is injected */
+	uint32_t *connects;		/* per peer and direction: connect ops so far */
+	uint8_t *arrived;		/* per op: the message has arrived */
+	uint64_t *got;			/* per op: bytes that have arrived */
+	uint64_t *posted_at;		/* per op: when it started; NULL without injection */
 };
 
 struct coll_user_op {
@@ -51,26 +51,26 @@ struct coll_user_op {
 };
 
 /*
- * Makes the links of a schedule, those that are ours to make: with `exec` those only that
- * wait for no circuit.
+ * Opens the links of a schedule that this rank connects. With `exec`: those that wait for
+ * no circuit.
  */
 void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec);
 /* Starts a run, which may complete at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 
-/* A message for a started receive is complete: it is reported now or, injected, later. */
+/* A message for a started receive is complete. It is reported now or, when injected, later. */
 void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op);
 
 /* A started receive has its bytes, or a connect op its circuit. */
 void coll_exec_received(struct coll_exec *exec, uint32_t op);
-/* The bytes of a receive are there, though it may be reported later. */
+/* All bytes of a receive have arrived. It may be reported later. */
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
 /* If the message for this started receive is here already, takes it. */
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
-/* A message of it has gone out (its memory is free again). */
+/* A message has gone out, so its memory is free again. */
 void coll_exec_sent(struct coll_message *message);
 
-/* The op a link's next message is most likely for: oldest run, lowest slot. */
+/* The op that the link's next message is most likely for: oldest run, lowest slot. */
 struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op);
 /* The active exec of this number, or NULL. */
 struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number);
@@ -78,8 +78,8 @@ struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number
 bool coll_run_has_completed(const struct coll_group *group, uint32_t number);
 
 /*
- * A run cannot end without what the link has still to bring or to take. Costs the
- * active runs' ops.
+ * Whether a run needs a message that the link still has to receive or to send. Costs the
+ * ops of all active runs.
  */
 bool coll_exec_needs_link(const struct coll_link *link);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The fabric: what circuits a group's schedules are planned for. */
+/* The fabric: the circuits that a group's schedules are planned for. */
 #ifndef COLL_FABRIC_H
 #define COLL_FABRIC_H
 
@@ -10,9 +10,9 @@
 
 struct coll_circuit_fabric {
 	uint32_t version;	/* from 1 on */
-	uint32_t limit;		/* circuits at once in all; 0: as many as the ports allow */
+	uint32_t limit;		/* circuits at once, in all; 0: as many as ports allow */
 	double delta, alpha, beta;	/* seconds; alpha and beta 0: not measured */
-	uint32_t ports[];	/* per rank: its share of its node's */
+	uint32_t ports[];	/* per rank: its share of its node's ports */
 };
 
 #endif

@@ -129,7 +129,7 @@ static void links_leave(struct coll_group *group)
 			coll_link_leave(group->links[rank]);
 }
 
-/* Links that the kernel still uses say goodbye when it is done: coll_groups_reap(). */
+/* Links in the kernel's use say goodbye when it has finished: coll_groups_reap(). */
 void coll_group_leave(struct coll_group *group)
 {
 	if (group->freed)

@@ -5,33 +5,33 @@
 #include "libcoll/link/link.h"
 
 /*
- * A group of these ranks of the job, of which this process is `rank`; takes
- * over `world` (from malloc), also on failure. Known to the context from then on.
+ * Makes a group of these ranks of the job; this process is `rank`. Takes ownership of
+ * `world` (from malloc), also on failure. The context knows the group from then on.
  */
 int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
 		    uint32_t ranks, struct coll_group **group);
 /*
- * All ranks of `world` once more, with links of their own, to measure by: the world's
- * shall know when they are made what was found.
+ * Makes a group of all ranks of `world` with links of its own, for measurements: links of
+ * `world` are made later and use the results.
  */
 int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made);
 
-/* Its clusters, numbered from 0 on, from what is known of the job's ranks. -ENOMEM. */
+/* Sets the group's clusters, numbered from 0, from those of the job's ranks. -ENOMEM. */
 int coll_group_find_clusters(struct coll_group *group);
 
-/* Says goodbye on all links; the group goes when they have closed. */
+/* Says goodbye on all links. The group is freed when they are closed. */
 void coll_group_leave(struct coll_group *group);
 
 /* Frees groups that the caller has freed and whose links are closed. */
 void coll_groups_reap(struct coll_context *context);
 
 /*
- * Closes the links of freed groups whose peers have all that was said to them,
- * though they may not have read it yet. Whether there was one.
+ * Closes links of freed groups when the peer's host has acknowledged all data, even if the
+ * peer has not read it. Returns whether there was one.
  */
 bool coll_groups_close_delivered(struct coll_context *context);
 
-/* Closes the links of a freed group without waiting for anybody. */
+/* Closes the links of a freed group at once. */
 void coll_group_abandon(struct coll_group *group);
 
 #endif

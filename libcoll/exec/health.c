@@ -13,14 +13,14 @@
 #include "run.h"
 
 enum {
-	/* How long the bad news may take to leave: at most this, or so of a deadline. */
+	/* Longest time for the news to leave: this, or this fraction of the deadline. */
 	FAILING_MAX_NS = 500000000,
 	FAILINGS_PER_DEADLINE = 32,
-	DELIVERY_LOOK_NS = 1000000,	/* so often it is looked whether it has arrived */
-	/* A lost link is not blamed before others had so long to say why. */
+	DELIVERY_LOOK_NS = 1000000,	/* interval of checks whether it has arrived */
+	/* A lost link is blamed only after other ranks had this long to report a cause. */
 	LOST_MAX_NS = 5000000,
 	PINGS_PER_DEADLINE = 16,
-	PINGS_UNANSWERED = 2,		/* this many make a rank silent */
+	PINGS_UNANSWERED = 2,		/* after so many a rank is silent */
 };
 
 /* ---- failing ------------------------------------------------------------ */
@@ -44,7 +44,7 @@ static void group_set_state(struct coll_group *group, enum coll_group_state stat
 	group->state = state;
 }
 
-/* Nothing of the group moves any more, and its runs end. */
+/* Closes all links and completes all runs. */
 static void group_failed(struct coll_group *group)
 {
 	uint32_t rank;
@@ -56,7 +56,7 @@ static void group_failed(struct coll_group *group)
 	coll_exec_fail_all(group, group->error);
 }
 
-/* Whether the bad news is with everybody who is to hear it; a rank that stands still need not. */
+/* Whether all peers have the news. A failed rank that timed out need not. */
 static bool group_news_out(const struct coll_group *group)
 {
 	uint32_t rank;
@@ -100,9 +100,9 @@ static uint64_t failing_time(const struct coll_group *group)
 }
 
 /*
- * What a link has begun to send is finished first, since the news can only
- * follow it; the rest of its queue is dropped. The failed rank is told as well: it may
- * live, with one connection cut, and would blame the first of us that closes.
+ * A message that has begun to go out is finished, since the news can only follow it; the
+ * rest of the queue is dropped. The failed rank is told as well: it may live, with one
+ * broken connection, and would blame the first rank that closes.
  */
 void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, uint32_t reporter,
 		     const char *reason)
@@ -139,7 +139,7 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 	coll_engine_check_at(&group->context->engine, 0);
 }
 
-/* From now on read every link, to hear pings and bad news. */
+/* Reads all links from now on, for pings and news. */
 static void group_watch(struct coll_group *group)
 {
 	uint32_t rank;
@@ -153,8 +153,8 @@ static void group_watch(struct coll_group *group)
 }
 
 /*
- * The peer may have closed because of a failure that is told on another link,
- * which is read only after this one: that news shall be the first.
+ * The peer may have closed because of a failure, and the news of it may be on another link,
+ * which is read after this one. That news goes first.
  */
 void coll_health_lost(struct coll_link *link, int error, const char *reason)
 {
@@ -174,7 +174,7 @@ void coll_health_lost(struct coll_link *link, int error, const char *reason)
 	coll_engine_check_at(&group->context->engine, group->lost_until);
 }
 
-/* Whether the group still waits for a better reason than the link that it lost. */
+/* Whether the group still waits for a better cause than its lost link. */
 static bool group_losing(struct coll_group *group, uint64_t now)
 {
 	if (!group->lost || group->state != GROUP_OK || group->freed)
@@ -195,7 +195,7 @@ void coll_group_mismatch(struct coll_link *link)
 
 /* ---- suspicion ---------------------------------------------------------- */
 
-/* Whether this run cannot end before something comes from, or goes to, the link. */
+/* Whether this run needs a message to or from this peer. */
 static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
 {
 	const struct coll_link *link = exec->planned->links[peer];
@@ -207,8 +207,8 @@ static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
 }
 
 /*
- * Of the peers that have left a ping unanswered for this long the one that did
- * so longest: who has only been slow of late is not blamed for who is gone.
+ * Of the peers with a ping unanswered for this long, the one with the oldest: a rank that
+ * has only been slow of late is not blamed for one that is gone.
  */
 static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t patience)
 {
@@ -227,7 +227,7 @@ static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t
 	return silent;
 }
 
-/* Whom one of those we wait for suspects. */
+/* The rank that an awaited peer suspects. */
 static uint32_t told_suspect(const struct coll_exec *exec)
 {
 	const struct coll_planned *planned = exec->planned;
@@ -256,7 +256,7 @@ static uint64_t exec_patience(const struct coll_exec *exec)
 	return exec_ping_period(exec) * PINGS_UNANSWERED;
 }
 
-/* Whether a run cannot end without a message from this link. */
+/* Whether a run needs a message from this link. */
 static bool needed_from(const struct coll_link *link)
 {
 	const struct coll_exec *exec;
@@ -363,7 +363,7 @@ static void exec_ping(struct coll_exec *exec, uint64_t now)
 		if (!exec_waits_for(exec, peer) || link->pinged)
 			continue;
 		link->pinged = now;
-		/* Without a connection there is nobody to ask: silence it is. */
+		/* A peer without a connection cannot be asked: it counts as silent. */
 		if (link->state == LINK_UP)
 			coll_link_control(link, COLL_MESSAGE_PING, exec->number, COLL_NONE,
 					  planned->hash);
@@ -384,8 +384,8 @@ void coll_health_run_completed(const struct coll_exec *exec)
 }
 
 /*
- * Where unexpected messages are too many, links are not read, nor the pings behind
- * them: these ranks hear unasked that we are here and whom we suspect.
+ * With too many unexpected messages, links and the pings on them are not read. So these
+ * peers get a pong unasked, with the suspect.
  */
 static void group_reassure(struct coll_group *group, uint32_t suspect)
 {
@@ -401,7 +401,7 @@ static void group_reassure(struct coll_group *group, uint32_t suspect)
 	}
 }
 
-/* This rank itself stood still: what it has not read meanwhile blames nobody. */
+/* This rank itself stood still: a pong that it has not read yet blames no peer. */
 static void exec_forgive(const struct coll_exec *exec, uint64_t now)
 {
 	const struct coll_planned *planned = exec->planned;
@@ -412,7 +412,7 @@ static void exec_forgive(const struct coll_exec *exec, uint64_t now)
 			planned->links[peer]->pinged = now;
 }
 
-/* Nobody can connect to us, so that is what we wait for. */
+/* The suspect would connect, and this rank cannot accept: it blames itself. */
 static bool exec_blames_itself(struct coll_exec *exec, uint32_t suspect)
 {
 	struct coll_group *group = exec->group;
@@ -425,7 +425,7 @@ static bool exec_blames_itself(struct coll_exec *exec, uint32_t suspect)
 	return true;
 }
 
-/* The deadline has passed and everybody answers: blame whom we wait for. */
+/* The deadline has passed and all peers answer: blame a rank that is waited for. */
 static void exec_expire(struct coll_exec *exec, uint64_t now)
 {
 	const struct coll_planned *planned = exec->planned;
@@ -504,7 +504,7 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 		}
 		if (group->state != GROUP_FAILING)
 			continue;
-		coll_offload_detach(group);	/* the kernel has told those that it has links to */
+		coll_offload_detach(group);	/* the kernel has told the peers of its links */
 		if (now >= group->failing_until || group_news_out(group))
 			group_failed(group);
 		else

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * An engine around another: all is done by that one, but ranks stop, messages
- * are late, reads and writes are short, connections break and ranks die as the
- * option `inject` says.
+ * An engine that wraps another and injects faults, as the option `inject` says: ranks stop
+ * or die, messages are late, reads and writes are short, connections break.
  *
- * A late message is late at its receiver: its bytes are in place, and the run
- * hears of it when it is due. The sender is not slowed. Groups whose option
- * `inject` is off are left alone.
+ * A message is late at its receiver: its bytes have arrived, and the run is told when it is
+ * due. The sender is not slowed. Groups without the option are not affected.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +18,7 @@
 #include "inject_engine.h"
 #include "libcoll/engine/inject.h"
 
-/* A message that is here and not yet reported; keeps its exec from being idle. */
+/* A message that has arrived and is not reported yet. It refers to its exec. */
 struct delayed {
 	struct delayed *next;
 	struct coll_exec *exec;
@@ -41,7 +39,7 @@ struct coll_inject {
 };
 
 struct coll_inject_link {
-	uint64_t arrived;			/* when its last message did */
+	uint64_t arrived;			/* when its last message arrived */
 	uint64_t messages;
 	struct coll_inject_plan plan[INJECT_SPECS_MAX];
 };
@@ -87,7 +85,7 @@ static void engine_inject_pass(uint64_t until, enum coll_inject_how how)
 		;
 }
 
-/* Stops for the rest of every event that the rank is in. */
+/* Stops until the end of every noise event that the rank is in. */
 static void pause_for_noise(struct coll_context *context)
 {
 	struct coll_inject *inject = context->inject;
@@ -107,7 +105,7 @@ static void pause_for_noise(struct coll_context *context)
 
 /* ---- link noise: messages are late ------------------------------------------- */
 
-/* Names the stream of a link: both ranks, in the job, and the group. */
+/* The random stream of a link: both ranks in the job, and the group. */
 static uint64_t link_stream(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
@@ -134,8 +132,8 @@ static struct coll_inject_link *link_state(struct coll_link *link)
 }
 
 /*
- * When a message that was awaited since `posted` and has arrived now is due. The
- * time before the link's last message was that one's.
+ * When a message is due that was awaited since `posted` and arrived at `now`. Time before
+ * the link's previous message counts for that message.
  */
 static uint64_t message_due(struct coll_context *context, struct coll_inject_link *state,
 			    uint64_t posted, uint64_t now)
@@ -194,7 +192,7 @@ static int engine_inject_delay(struct coll_inject *inject, struct coll_exec *exe
 	return 0;
 }
 
-/* Reports what is due, and what no run waits for any more. Returns how many. */
+/* Reports messages that are due or whose run has completed. Returns how many. */
 static int deliver_due(struct coll_inject *inject)
 {
 	struct delayed **slot = &inject->queue, *delayed;
@@ -260,7 +258,7 @@ void coll_inject_started(struct coll_group *group)
 		group->context->inject->started++;
 }
 
-/* The run's first messages have gone out: it is under way everywhere. */
+/* The run's first messages have gone out: it has begun on other ranks as well. */
 static void strike_down(const struct coll_context *context)
 {
 	struct coll_inject *inject = context->inject;
@@ -297,7 +295,7 @@ static int inject_advance(struct coll_engine *engine, uint64_t deadline)
 		strike_down(context);
 		pause_for_noise(context);
 	}
-	if (deliver_due(inject) && !waits && !error)	/* what follows goes out now */
+	if (deliver_due(inject) && !waits && !error)	/* work that follows goes out now */
 		error = inject->real->advance(engine, 0);
 	return error;
 }
@@ -311,7 +309,7 @@ static void close_descriptors(struct coll_inject *inject)
 	inject->fd = inject->timer = -1;
 }
 
-/* Readable when the real one is, and when a late message is due. */
+/* Readable when the wrapped one is, and when a late message is due. */
 static int inject_fd(struct coll_engine *engine)
 {
 	struct coll_inject *inject = context_of(engine)->inject;
@@ -362,7 +360,7 @@ static void inject_close(struct coll_engine *engine)
 	free(inject);
 }
 
-/* A rank's own streams; those of links begin with their first message. */
+/* Starts the rank's own random streams. A link's begin with its first message. */
 static void start_plans(struct coll_inject *inject, uint64_t rank)
 {
 	const struct coll_inject_config *config = &inject->config;

@@ -27,7 +27,7 @@ long coll_offload_command(const struct coll_offload *offload, unsigned int op, v
 
 /* ---- opening ----------------------------------------------------------- */
 
-/* Of the CPUs that the option names, those of a node's ranks in turn. */
+/* Each rank of a node takes the next of the CPUs that the option names. */
 static int thread_cpu(const struct coll_context *context, uint32_t *cpu)
 {
 	cpu_set_t cpus;
@@ -65,7 +65,7 @@ static const char *open_problem(int error)
 		return "coll.ko is not loaded here";
 	case EACCES:
 	case EPERM:
-		return "this user may not open it";
+		return "no permission to open it";
 	default:
 		return strerror(error);
 	}
@@ -102,7 +102,7 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 
 static void offload_woken(struct coll_watch *watch, int events)
 {
-	(void)watch;	/* to wake up is all: coll_offload_poll() looks at the words */
+	(void)watch;	/* waking up is all: coll_offload_poll() reads the words */
 	(void)events;
 }
 

@@ -15,7 +15,7 @@ struct coll_offload {
 	struct coll_run *runs;		/* runs in the kernel */
 	uint16_t free_word[OFFLOAD_WORDS];
 	uint32_t free_words;
-	struct coll_watch watch;		/* for who sleeps */
+	struct coll_watch watch;		/* wakes a sleeping thread */
 };
 
 static inline struct coll_offload *coll_offload_of(const struct coll_group *group)
@@ -38,7 +38,7 @@ void coll_offload_hear_all(struct coll_context *context);
 
 /* ---- offload_links.c ------------------------------------------------------ */
 
-/* Attaches all links that are up. Why that is not possible, or NULL. */
+/* Attaches all links that are up. NULL, or why that is not possible. */
 const char *coll_offload_attach_all(struct coll_group *group);
 
 #endif

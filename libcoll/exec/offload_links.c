@@ -12,7 +12,7 @@
 #include "unexpected.h"
 
 enum {
-	/* The kernel's capacity for unexpected messages counts as locked memory from the start. */
+	/* The kernel's memory for unexpected messages counts as locked from the start. */
 	UNEXPECTED_BYTES = 1 << 20,
 	STREAM_BYTES = 65536,		/* what comes back with a link, by estimate */
 };
@@ -41,7 +41,7 @@ static int stream_add(struct stream *stream, const void *from, uint64_t bytes)
 	return 0;
 }
 
-/* What has been read of the message that is coming in. Of one thrown away only the rest is. */
+/* Adds what was read of the incoming message. Of a discarded one only the rest counts. */
 static int stream_add_begun(struct stream *stream, const struct coll_link *link)
 {
 	struct coll_header header = link->header;
@@ -74,7 +74,7 @@ static int stream_take(struct stream *stream, const struct coll_link *link)
 	return error ? error : stream_add_begun(stream, link);
 }
 
-/* The kernel has it all now. */
+/* The kernel has all of it now. */
 static void stream_forget(struct coll_link *link)
 {
 	while (link->kept)
@@ -109,7 +109,7 @@ static int offload_attach(struct coll_link *link)
 	return error;
 }
 
-/* The engine stops at the link, then the kernel begins. */
+/* Stops the engine at the link, then attaches it. */
 int coll_offload_attach(struct coll_link *link)
 {
 	const struct coll_engine_ops *engine = link->socket.engine->ops;
@@ -213,7 +213,7 @@ static const char *not_quiet(const struct coll_group *group)
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank] &&
 		    (group->links[rank]->queue || group->links[rank]->socket.sending))
-			return "a message is still on its way in user space";
+			return "a message is still being sent in user space";
 	return NULL;
 }
 
@@ -235,7 +235,7 @@ static int make_group(struct coll_group *group)
 	return 0;
 }
 
-/* All links that are up. Why not, or NULL. */
+/* NULL, or why not all links could be attached. */
 const char *coll_offload_attach_all(struct coll_group *group)
 {
 	const char *reason = not_quiet(group);
@@ -250,7 +250,7 @@ const char *coll_offload_attach_all(struct coll_group *group)
 	for (rank = 0; rank < group->ranks && !error; rank++) {
 		struct coll_link *link = group->links[rank];
 
-		/* One that comes up while the engine stops at another is attached by itself. */
+		/* A link that comes up while the engine stops at another attaches itself. */
 		if (link && link->state == LINK_UP && !link->offloaded)
 			error = coll_offload_attach(link);
 	}

@@ -144,7 +144,7 @@ static int run_in_kernel(struct coll_run *run)
 	return 0;
 }
 
-/* Why this run is none for the kernel whatever the state of things, or NULL. */
+/* Why this run can never be in the kernel, or NULL. */
 static const char *offload_unfit(const struct coll_run *run)
 {
 	if (run->planned->call.reduction == COLL_USER_REDUCTION)
@@ -154,7 +154,7 @@ static const char *offload_unfit(const struct coll_run *run)
 	if (run->group->context->inject)
 		return "faults are injected in user space";
 	if (run->group->context->circuits)
-		return "circuits are asked for in user space";
+		return "circuits are requested in user space";
 	if (run->group->clusters > 1 && run->group->context->streams > 1)
 		return "links with streams are kept in user space";
 	if (run->group->offload.gone)
@@ -162,7 +162,7 @@ static const char *offload_unfit(const struct coll_run *run)
 	return NULL;
 }
 
-/* In the kernel, or why not. */
+/* Starts it in the kernel: NULL, or why not. */
 static const char *try_kernel(struct coll_run *run)
 {
 	struct coll_group *group = run->group;
@@ -200,7 +200,7 @@ static int try_start(struct coll_run *run)
 		return group->error;
 	if (reason && group->offload.attached && coll_offload_detach(group))
 		return -EBUSY;
-	if (group->state != GROUP_OK)	/* what came with the links */
+	if (group->state != GROUP_OK)	/* news that came with the links */
 		return group->error;
 	if (reason != run->planned->aside)
 		run->planned->explained = false;
@@ -258,7 +258,7 @@ static bool end_and_start(struct coll_context *context, bool *waiting)
 	struct coll_group *group;
 	bool any = false;
 
-	/* First: what ends from here on makes the file readable. */
+	/* First: the end of a later run makes the file readable. */
 	offload->shared->seen = __atomic_load_n(&offload->shared->ended, __ATOMIC_ACQUIRE);
 	coll_offload_hear_all(context);
 	for (run = offload->runs; run; run = next) {
@@ -284,7 +284,7 @@ void coll_offload_arm(struct coll_context *context)
 		coll_engine_watch(&context->engine, &offload->watch, POLLIN);
 }
 
-/* Nothing wakes us when the last message of the kernel's is out. */
+/* The retry is needed: the last message leaving the kernel wakes no thread. */
 uint64_t coll_offload_poll(struct coll_context *context, uint64_t deadline)
 {
 	bool waiting = false, any = end_and_start(context, &waiting);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A call's schedule is made once: choose the algorithm, emit, check, plan. The
- * group keeps the latest, so that a loop of equal calls pays for a look-up only.
+ * A call's schedule is made once: choose the algorithm, emit, check, plan. The group caches
+ * the latest, so a loop of equal calls costs one lookup each.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 enum { ARRAYS = 6 };
 
-/* All of a call's counts and displacements, in one order. */
+/* All counts and displacements of a call, in a fixed order. */
 static const u64 **array_of(struct coll_call *call, uint32_t i)
 {
 	const u64 **const array[ARRAYS] = {
@@ -81,8 +81,8 @@ static bool same_count_everywhere(enum coll_collective collective)
 }
 
 /*
- * What all ranks of a call must agree on; travels in every header. Not the number
- * of a user's operation, which is each rank's own.
+ * The hash of what all ranks of a call must agree on; each header has it. The number of a
+ * user's operation is not part of it: each rank has its own.
  */
 static uint32_t call_hash(const struct coll_planned *planned)
 {
@@ -131,7 +131,7 @@ static bool same_arrays(const struct coll_call *a, const struct coll_call *b)
 	return same;
 }
 
-/* Whether that is what this rank's schedule for the call would be. */
+/* Whether this is the schedule of this rank for the call. */
 static bool same_call(const struct coll_planned *planned, const struct coll_group *group,
 		      const struct coll_call *b, uint32_t user_op)
 {
@@ -144,7 +144,7 @@ static bool same_call(const struct coll_planned *planned, const struct coll_grou
 	       planned->user_op == user_op && same_arrays(a, b);
 }
 
-/* Copies the caller's arrays into memory of our own. */
+/* Copies the caller's arrays. */
 static int keep_arrays(struct coll_call *call, u64 **memory)
 {
 	u64 *copy = malloc(ARRAYS * (size_t)call->ranks * sizeof(*copy));
@@ -179,9 +179,7 @@ int coll_run_keep_counts(struct coll_run *run)
 
 /* ---- making ------------------------------------------------------------- */
 
-/*
- * What the options do not say, as it was measured; until then a network of 10 Gbit/s.
- */
+/* Machine parameters that no option sets are measured ones, or those of a 10 Gbit/s network. */
 struct coll_machine coll_planned_machine(const struct coll_planned *planned)
 {
 	struct coll_machine known = planned->group->options.machine;
@@ -200,10 +198,10 @@ static void go_without_circuits(struct coll_planned *planned)
 	planned->call.ports = NULL;
 }
 
-/* To plan circuits in; what of it is not needed costs nothing. */
+/* Address space for planning circuits; unused pages cost nothing. */
 enum { PLANNING_BYTES = 1 << 26 };
 
-/* Memory that grows until it is enough for what is to be made in it. */
+/* Memory that grows until its content fits. */
 static int in_memory(uint64_t bytes, void **memory, struct coll_planned *planned,
 		     int (*make)(struct coll_planned *planned, void *memory, uint64_t bytes,
 				 void *made),
@@ -232,8 +230,8 @@ static int make_choice(struct coll_planned *planned, void *memory, uint64_t byte
 }
 
 /*
- * The cheapest with circuits, by what its schedule would take. What cannot have
- * circuits planned goes without: its links are made when they are needed.
+ * The cheapest algorithm by predicted time of its schedule. An algorithm whose circuits
+ * cannot be planned goes without: its links are made when needed.
  */
 static int choose_with_circuits(struct coll_planned *planned)
 {
@@ -253,7 +251,7 @@ static int choose_with_circuits(struct coll_planned *planned)
 	return 0;
 }
 
-/* Ports of each rank, as the manager says, for a call that names none. */
+/* Ports of each rank, from the manager, for a call that names none. */
 static int take_terms(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_circuit_fabric *fabric = group->fabric;
@@ -378,7 +376,10 @@ static int emit_into(struct coll_planned *planned, void *memory, uint64_t bytes,
 			      schedule);
 }
 
-/* A builder's time grows with its memory; with circuits it has a quarter, and all plan in it. */
+/*
+ * The builder's time grows with its memory. With circuits it has a quarter of the memory in
+ * which all candidates plan.
+ */
 static int make_schedule(struct coll_planned *planned)
 {
 	const uint64_t bytes = planned->tuning.ports == COLL_UNSET ? 16384 : PLANNING_BYTES / 8;

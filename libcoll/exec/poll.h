@@ -5,8 +5,8 @@
 #include "libcoll/link/context.h"
 
 /*
- * Polls once: hands work to the engine, waits for something to happen until `deadline`
- * at most (0: does not wait), looks at deadlines and at links that wait for acceptance.
+ * Polls once: hands work to the engine, waits for an event, at most until `deadline` (0:
+ * does not wait), and checks deadlines and connections that are not accepted yet.
  */
 int coll_context_poll(struct coll_context *context, uint64_t deadline);
 

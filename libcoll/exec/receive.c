@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Where the payload of a message goes: to the receive that has started, into memory of its
- * own if it came before its receive, or nowhere if its run has completed. And what a run
- * hears when it is there.
+ * Decides where the payload of a message goes: to a started receive, to memory of its own
+ * if it is unexpected, or nowhere if its run has completed. Then tells the run.
  */
 #include <errno.h>
 
@@ -23,14 +22,14 @@ static void receive_unexpected(struct coll_link *link)
 
 	if (!unexpected) {
 		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
-				"no memory for a message that came before its receive");
+				"no memory for an unexpected message");
 		return;
 	}
 	link->unexpected = unexpected;
 	link->target = unexpected->data + link->header.offset;
 }
 
-/* A late message of a run that we called otherwise: nothing of it was awaited. */
+/* A stale message of a run in which the peer made another call: no receive awaited it. */
 static bool differs_late(const struct coll_group *group, const struct coll_header *header)
 {
 	const uint32_t age = group->next_run - header->run;
@@ -39,7 +38,7 @@ static bool differs_late(const struct coll_group *group, const struct coll_heade
 	       group->recent[header->run % RECENT_RUNS] != header->hash;
 }
 
-/* The header of a data message is complete: where does its payload go? */
+/* The header of a data message is complete: sets where its payload goes. */
 static void receive_begin(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
@@ -108,17 +107,17 @@ static void unexpected_done(struct coll_link *link, struct coll_unexpected *unex
 		coll_exec_take_unexpected(exec, op);
 }
 
-/* Adds the chunk that is here; whether the message is whole. */
+/* Adds the chunk that has arrived. Returns whether the message is complete. */
 static bool receive_got(struct coll_link *link, uint64_t *got)
 {
 	*got += coll_chunk_bytes(&link->header);
 	if (*got > link->header.bytes)
 		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-				"sent a part of a message twice");
+				"sent a chunk of a message twice");
 	return *got == link->header.bytes;
 }
 
-/* Header and payload are here: of a message, or of a chunk. */
+/* Header and payload of a message or of a chunk have arrived. */
 static void receive_end(struct coll_link *link)
 {
 	struct coll_exec *exec = link->exec;
@@ -169,7 +168,10 @@ static void receive_release(struct coll_exec *exec)
 
 /* ---- a link's state --------------------------------------------------------- */
 
-/* It failed while we were connecting, or its other links are the kernel's. */
+/*
+ * The group may have failed while the link connected; or its other links are attached to
+ * the kernel.
+ */
 static int receive_up(struct coll_link *link)
 {
 	struct coll_group *group = link->group;

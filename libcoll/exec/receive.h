@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What links tell this floor. */
+/* The table of events that links report to this floor. */
 #ifndef COLL_RECEIVE_H
 #define COLL_RECEIVE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A run on its way: planned, begun, awaited, ended. */
+/* A run: planned, begun, awaited, ended. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ bool coll_run_executing(struct coll_run *run)
 	return run->exec || ((run->word || run->waiting) && coll_offload_in_flight(run));
 }
 
-/* Polls the completion word before sleeping; yields, for the kernel may need this core. */
+/* Polls the completion word before sleeping. Yields, since the kernel may need this core. */
 static void look_at_word(struct coll_run *run)
 {
 	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
@@ -126,8 +126,8 @@ void coll_run_flush(struct coll_run *run)
 }
 
 /*
- * The engine works no more, so the ops that it has never complete. The group fails; when
- * the notification had time to leave, the run ends as it is.
+ * The engine has failed, so ops in its hands never complete. Fails the group. When the news
+ * has had time to leave, the run ends.
  */
 void coll_run_engine_failed(struct coll_run *run, int error)
 {

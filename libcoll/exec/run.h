@@ -9,12 +9,9 @@
 
 struct coll_auto_call;
 
-/*
- * With a progress thread the owner has it while it is posted, and the
- * application before and after.
- */
+/* With a progress thread the owner uses it while it is posted, the application before and after. */
 struct coll_run {
-	struct coll_run *next;		/* of those that the owner has started */
+	struct coll_run *next;		/* in the list of runs that the owner has started */
 	struct coll_group *group;
 	struct coll_call call;		/* until it is planned */
 	u64 *counts;			/* copies of the call's, or NULL */
@@ -23,47 +20,47 @@ struct coll_run {
 	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
 	uint32_t word;			/* one more than its completion word, or 0 */
 	uint32_t number;
-	uint64_t until, allowed;	/* its deadline, and how long that was from the start */
+	uint64_t until, allowed;	/* its deadline, and the time from start to deadline */
 	bool waiting;			/* for its start */
 	struct coll_run *next_offloaded;
-	atomic_bool posted;		/* handed to a progress thread, not ended */
+	atomic_bool posted;		/* handed to a progress thread and not ended */
 	void *in, *out;
 	uint64_t deadline_ns;		/* 0: the group's */
 	bool persistent;
-	bool active;			/* started, and its end not told to the application */
-	struct coll_auto_call *evidence; /* counted in the autopilot's, or NULL */
+	bool active;			/* started; the application does not know its end yet */
+	struct coll_auto_call *evidence; /* of the autopilot, or NULL */
 	uint64_t began;			/* with evidence: when */
 	enum coll_auto_choice chosen;
 	char choice[96];		/* why */
-	bool local;			/* on a caller's stack: a blocking call */
+	bool local;			/* on the stack of a blocking call */
 	int status;
 	char *explanation;
 };
 
-/* Several, of one context. NULL entries are skipped. */
+/* Several runs of one context. NULL entries are skipped. */
 struct coll_runs {
 	struct coll_run *const *runs;
 	size_t count;
 };
 
-/* The first that the application has started and that is not in flight; else `count`. */
+/* The index of the first active run that is not in flight; else `count`. */
 size_t coll_runs_find_ended(const struct coll_runs *runs, bool (*in_flight)(struct coll_run *));
 
 
 /* Copies the call's arrays, for planning later. */
 int coll_run_keep_counts(struct coll_run *run);
-/* Plans it if that is not done yet. */
+/* Plans it unless it is planned. */
 int coll_run_plan(struct coll_run *run);
 int coll_run_begin(struct coll_run *run);
-/* Whether it is in flight, here or in the kernel. For its owner. */
+/* Whether it executes, here or in the kernel. For its owner. */
 bool coll_run_executing(struct coll_run *run);
-/* Waits until it has completed; returns how. All work is submitted when this returns. */
+/* Waits until it has completed; returns its status. All work is submitted on return. */
 int coll_run_await(struct coll_run *run);
 /* Submits queued work to the kernel: the application may stay away for long. */
 void coll_run_flush(struct coll_run *run);
 /* Waits until one of them has ended. */
 void coll_run_await_any(struct coll_context *context, const struct coll_runs *runs);
-/* The engine works no more: ends the run, if needed in several calls. */
+/* The engine has failed: ends the run, if needed in several calls. */
 void coll_run_engine_failed(struct coll_run *run, int error);
 /* It has ended or failed to start: releases its plan, unless it is persistent. */
 void coll_run_ended(struct coll_run *run);

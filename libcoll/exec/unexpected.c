@@ -70,7 +70,7 @@ struct coll_unexpected *coll_unexpected_find(const struct coll_link *link, uint3
 	return NULL;
 }
 
-/* Its memory serves the next, unless unexpected messages have become too many. */
+/* Recycles its memory, unless unexpected messages have become too many. */
 static void unexpected_recycle(struct coll_group *group, struct coll_unexpected *unexpected)
 {
 	if (!coll_group_is_full(group)) {
@@ -101,7 +101,8 @@ void coll_unexpected_release(struct coll_link *link, struct coll_unexpected *une
 
 void coll_unexpected_drop_completed(struct coll_link *link)
 {
-	while (link->kept && link->kept->complete && coll_run_has_completed(link->group, link->kept->header.run))
+	while (link->kept && link->kept->complete &&
+	       coll_run_has_completed(link->group, link->kept->header.run))
 		coll_unexpected_release(link, link->kept);
 }
 

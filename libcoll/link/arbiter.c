@@ -14,7 +14,7 @@ enum {
 	FINISHING_CHUNKS = 2,
 	STALL_MIN_NS = 100000000,
 	STALL_USUALS = 4,
-	USUAL_FADES = 16, /* by a 16th a chunk */
+	USUAL_FADES = 16, /* by 1/16 each chunk */
 };
 
 static bool is_bulk(const struct coll_message *message)
@@ -39,7 +39,7 @@ uint64_t coll_arbiter_chunk(const struct coll_link *link)
 	return beta * CHUNK_MAX > CHUNK_SECONDS ? CHUNK_SECONDS / beta : CHUNK_MAX;
 }
 
-/* What is on its way when the exit is full, where that is known. */
+/* Bytes in flight when the exit is full; 0: not known. */
 static uint64_t exit_bytes(const struct coll_link *link)
 {
 	const struct coll_machine *machine = &link->group->context->options.machine;
@@ -50,7 +50,7 @@ static uint64_t exit_bytes(const struct coll_link *link)
 
 /* ---- the exit ----------------------------------------------------------- */
 
-/* Whether its bulk takes turns with that of other links. */
+/* Whether its bulk shares an exit with that of other links. */
 static bool shares_exit(const struct coll_link *link)
 {
 	if (!link->group->cluster || !strcmp(arbiter_policy(link), "rr"))
@@ -80,7 +80,7 @@ static bool has_work_for_exit(struct coll_link *link)
 	       coll_arbiter_has_bulk(link);
 }
 
-/* Of its bulk what could begin at once, or NULL. */
+/* The link's bulk that could begin at once, or NULL. */
 static const struct coll_message *ready_bulk(struct coll_link *link)
 {
 	if (link->streams ? !coll_stream_idle(link)
@@ -89,7 +89,7 @@ static const struct coll_message *ready_bulk(struct coll_link *link)
 	return *first_bulk(link);
 }
 
-/* Far ones before others; else the older message. Both have bulk that is ready. */
+/* Links to other clusters go first, else the older message. Both have bulk that is ready. */
 static bool goes_before(struct coll_link *link, struct coll_link *other)
 {
 	const bool far = coll_link_is_far(link);
@@ -99,7 +99,7 @@ static bool goes_before(struct coll_link *link, struct coll_link *other)
 	return ready_bulk(link)->age < ready_bulk(other)->age;
 }
 
-/* Of those that could begin at once; NULL: none. */
+/* The best link that could begin at once; NULL: none. */
 static struct coll_link *best_contender(const struct coll_arbiter *arbiter)
 {
 	struct coll_link *link, *best = NULL;
@@ -174,7 +174,7 @@ static uint64_t exit_patience(const struct coll_arbiter *arbiter)
 	return ns > STALL_MIN_NS ? ns : STALL_MIN_NS;
 }
 
-/* Whether no more than `bytes` of it are left. */
+/* Whether at most `bytes` of it are left. */
 static bool arbiter_finishes(const struct coll_message *message, uint64_t bytes)
 {
 	return message->header.bytes - message->header.offset <= bytes;
@@ -249,7 +249,7 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 	struct coll_message *bulk = *link->urgent_end;
 
 	bulk = bulk && is_bulk(bulk) && !link->streams ? bulk : NULL;
-	/* It has waited for others long enough: it is before this one, and those to come. */
+	/* The bulk has waited long enough: it goes before this message and later ones. */
 	if (bulk && link->overtaken >= coll_arbiter_chunk(link) && coll_arbiter_lets(link, bulk) &&
 	    !link->promoted) {
 		link->promoted = true;
@@ -263,7 +263,7 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 	link->urgent_end = &message->next;
 }
 
-/* In turn: behind all others. But nothing may come after a goodbye. */
+/* rr: behind all others, but nothing may follow a goodbye. */
 static void insert_bulk(struct coll_link *link, struct coll_message *message)
 {
 	struct coll_message **slot = link->urgent_end;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * How links come about. Every process listens; it publishes in the store
+ * How links are made. Every process listens, and publishes in the store
  *
  *	addr/<rank in the job> = "<node> <port> <address> <address> ..."
  *
- * and whoever needs a link to a higher rank looks that up and connects: over
- * loopback when the node (machine and network namespace) is the same, else over
- * the addresses in turn, so that links spread over a node's rails. A hello with
- * a proof of the job's secret introduces the connection; who cannot prove it is
- * turned away and harms nothing.
+ * A rank that needs a link to a higher rank looks that up and connects: over loopback on
+ * the same node (machine and network namespace), else over the addresses in turn, so links
+ * spread over a node's rails. A hello with a proof of the job's secret introduces the
+ * connection; without the proof it is refused.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +19,7 @@
 #include "connection.h"
 #include "libcoll/engine/engine.h"
 
-/* The attempt-th address from a published line; -ENOENT when all were tried. */
+/* Address number `attempts` of a published line; -ENOENT when all were tried. */
 static int address_choose(const struct coll_link *link, char *line, struct coll_address *address)
 {
 	const struct coll_group *group = link->group;
@@ -45,7 +44,7 @@ static int address_choose(const struct coll_link *link, char *line, struct coll_
 
 static int link_try_next(struct coll_link *link);
 
-/* How many streams a link has that we make. */
+/* How many streams the links have that this rank connects. */
 static uint32_t streams_wanted(const struct coll_link *link)
 {
 	const uint32_t streams = link->group->context->streams;
@@ -53,7 +52,7 @@ static uint32_t streams_wanted(const struct coll_link *link)
 	return coll_link_is_far(link) && streams > 1 ? streams : 0;
 }
 
-/* A fresh socket's buffer always takes this little. */
+/* The buffer of a fresh socket has the capacity for it. */
 static bool link_say_hello(const struct coll_link *link, int fd)
 {
 	const struct coll_group *group = link->group;
@@ -71,7 +70,7 @@ static bool link_say_hello(const struct coll_link *link, int fd)
 	return send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello);
 }
 
-/* Connected or not: says hello, or tries the next address. */
+/* The attempt has ended: says hello, or tries the next address. */
 static void link_connected(struct coll_watch *watch, int events)
 {
 	struct coll_link *link = watch->owner;
@@ -94,7 +93,7 @@ static void link_connected(struct coll_watch *watch, int events)
 		coll_link_lost(link, error);
 }
 
-/* What the peer has published. Its streams' connections need not ask again. */
+/* The line that the peer has published. It is kept for connections of streams. */
 static int link_where(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1])
 {
 	struct coll_link *whole = link->whole;
@@ -117,7 +116,7 @@ static int link_where(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1]
 	return 0;
 }
 
-/* Begins with the next address of the peer. */
+/* Connects to the next address of the peer. */
 static int link_try_next(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
@@ -171,7 +170,7 @@ void coll_link_abandon_connect(struct coll_link *link)
 	if (!link->connecting.armed)
 		return;
 	coll_engine_unwatch(&context->engine, &link->connecting);
-	if (link->number)	/* connected since: the other side shall know who that was */
+	if (link->number)	/* connected meanwhile: the peer learns which stream it was */
 		link_say_hello(link, link->connecting.fd);
 	close(link->connecting.fd);
 	link->connecting.fd = -1;

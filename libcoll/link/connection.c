@@ -58,7 +58,7 @@ int coll_connection_socket(struct coll_context *context, int family)
 	return fd;
 }
 
-/* Whether the peer is on this very machine, by its address. */
+/* Whether the peer's address is on this machine. */
 static bool peer_is_local(int fd)
 {
 	struct sockaddr_storage peer;
@@ -91,7 +91,7 @@ void coll_connection_tune(const struct coll_context *context, int fd)
 	}
 }
 
-/* What a long fat way needs: it is not known before who the peer is. */
+/* Options for a path with a large bandwidth-delay product. They depend on the peer. */
 static void link_tune_far(const struct coll_link *link)
 {
 	const struct coll_options *options = &link->group->context->options;
@@ -103,9 +103,9 @@ static void link_tune_far(const struct coll_link *link)
 		return;
 	if (options->wan_congestion[0])
 		set_congestion(link->socket.fd, options->wan_congestion);
-	/* What the kernel has taken nobody can overtake. */
+	/* Nothing can overtake data that the kernel has taken. */
 	setsockopt(link->socket.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-	/* Before others where this host queues, those of other processes as well. */
+	/* Before other processes' data where this host queues. */
 	if (!strcmp(options->link_policy, "occupancy-hier"))
 		setsockopt(link->socket.fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
 	if (pace)

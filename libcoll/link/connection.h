@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A connection between two ranks: its socket, its address, and the hello that it begins with. */
+/* A connection between two ranks: its socket, its address, its hello. */
 #ifndef COLL_LINK_CONNECTION_H
 #define COLL_LINK_CONNECTION_H
 
@@ -12,7 +12,7 @@ struct coll_address {
 	socklen_t bytes;
 };
 
-/* From an IPv4 or IPv6 address in text. -EINVAL: it is none. */
+/* Parses an IPv4 or IPv6 address. -EINVAL: it is none. */
 int coll_address_parse(struct coll_address *address, const char *text, uint16_t port);
 
 /* The proof of the job's secret that belongs into this hello. */
@@ -22,17 +22,18 @@ void coll_hello_prove(const struct coll_context *context, const struct coll_hell
 bool coll_hello_proven(const struct coll_context *context, const struct coll_hello *hello);
 
 /*
- * A TCP socket that is not paced. Loopback has no congestion, and pacing against it costs
- * timers; a connection that began with bbr is paced for good, whatever follows. So all
- * begin with reno; those that leave the machine take the system's when they are up.
+ * A TCP socket that is not paced. Loopback has no congestion, and pacing costs timers
+ * there; a connection that began with bbr stays paced. So all begin with reno. Connections
+ * that leave the machine take the system's congestion control when they are up.
  */
 int coll_connection_socket(struct coll_context *context, int family);
 /* Sets the context's options on a connection's socket. */
 void coll_connection_tune(const struct coll_context *context, int fd);
 
 /*
- * The connection of a link, with so many streams to come, or of one of these streams, is up.
- * -errno: the fd is still the caller's. If the floor above cannot use the link, it is lost.
+ * The connection is up: of a link that will have so many streams, or of one of these
+ * streams. -errno: the fd is still the caller's. If the floor above cannot use the link,
+ * the link is lost.
  */
 int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams);
 

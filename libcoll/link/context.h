@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A context: this process in its job, and all that hangs on it.
+ * A context: this process in its job, and all that belongs to it.
  *
  *	context ── engine			one thread at a time uses it all
  *	   └─ group ── link (one a peer)	bytes between two ranks
@@ -32,26 +32,26 @@ struct coll_offload;
 struct coll_pending_peer;
 struct coll_user_op;
 
-/* What the links that arbiter.h speaks of share: one at a time sends bulk. */
+/* Shared by the links of arbiter.h: one at a time sends bulk. */
 struct coll_arbiter {
 	struct coll_link *contenders;
-	struct coll_link *holder;	/* of these, the one whose chunk is under way, or NULL */
-	uint64_t since;			/* that was handed to the engine */
-	uint64_t usual;			/* ns that a chunk takes, of late */
-	uint32_t runs;			/* so far: tells their age */
+	struct coll_link *holder;	/* the link whose chunk is being sent, or NULL */
+	uint64_t since;			/* when the engine got that chunk */
+	uint64_t usual;			/* ns: usual time of a chunk */
+	uint32_t runs;			/* so far: gives runs their age */
 	uint32_t bulk;			/* messages so far */
 };
 
 /*
- * The way up to what stands above the calls (job/, topology/, circuit/): opening a job,
- * and circuits. To the floors below these are names only.
+ * Events for the floors above the calls (job/, topology/, circuit/): a job opens, circuits
+ * are needed. The floors below know only the names.
  */
 struct coll_job_ops {
 	/* The owner's part of coll_open() and coll_close(). */
 	int (*begin)(struct coll_context *context);
 	void (*end)(struct coll_context *context);
 
-	/* A new group, all of its ranks: what circuits it is planned for. Again, later. */
+	/* A new group, on all of its ranks: agrees on its fabric. Again, later. */
 	int (*agree)(struct coll_group *group);
 	void (*agree_again)(void *group);
 
@@ -74,36 +74,36 @@ struct coll_context {
 	struct coll_boot *boot;
 	const struct coll_progress_ops *progress;
 	void *progress_state;
-	pthread_t owner;		/* the thread that may touch what hangs on it */
+	pthread_t owner;		/* the thread that may touch what belongs to it */
 	struct coll_engine engine;
-	const struct coll_link_events *events;	/* who hears of links */
-	const struct coll_job_ops *job;		/* what stands above the calls */
+	const struct coll_link_events *events;	/* of the floor above links */
+	const struct coll_job_ops *job;		/* of the floors above the calls */
 	struct coll_offload *offload;	/* /dev/coll, or NULL */
-	bool to_kernel;			/* unless the choice is another just now */
-	struct coll_autopilot *autopilot;	/* NULL: progress is not chosen */
-	bool polled;			/* somebody may sleep on coll_fd() */
+	bool to_kernel;			/* runs may go to the kernel */
+	struct coll_autopilot *autopilot;	/* NULL: progress is fixed */
+	bool polled;			/* the application may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	struct coll_arbiter arbiter;
 	struct coll_watch listener;
-	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
-	int listen_error;		/* why the last connection was not accepted, or 0 */
+	uint64_t listen_again;		/* out of descriptors: when to accept again; or 0 */
+	int listen_error;		/* why the last accept failed, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count;
 	char node[80];			/* names this machine and its network */
-	bool losing;			/* a group has lost a link and has not failed yet */
+	bool losing;			/* a group has a lost link and has not failed yet */
 	struct coll_user_op *ops;
 	uint32_t ops_count;
 	struct coll_counters counters;
 	struct coll_inject *inject;
-	struct coll_circuit_client *circuits;	/* NULL: every peer is reachable at all times */
+	struct coll_circuit_client *circuits;	/* NULL: all peers are reachable always */
 	uint8_t *discard_buffer;	/* SPECULATIVE_MAX bytes: for discarded payload */
 	uint8_t *bounce_buffer;		/* SPECULATIVE_MAX bytes: payload of a wrong speculation */
-	int cores;			/* that this node's ranks share */
+	int cores;			/* shared by the ranks of this node */
 	struct coll_wan wan;		/* points 0: not measured */
-	double way; /* bytes on their way where a link sends all it can; 0: not known */
-	uint64_t window;		/* bytes on their way in one connection between clusters */
+	double way; /* bytes in flight when a link is full; 0: not known */
+	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
@@ -111,8 +111,8 @@ struct coll_context {
 };
 
 /*
- * Whether the calling thread may touch what hangs on the context. Without a progress thread
- * the application keeps its own threads apart.
+ * Whether the calling thread may touch what belongs to the context. Without a progress
+ * thread the application keeps its own threads apart.
  */
 static inline bool coll_context_is_owned(const struct coll_context *context)
 {

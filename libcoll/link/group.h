@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A group: ranks that act together, and the links between them. The floors above keep
- * what they know of it here too; to this floor those are pointers to nothing known.
+ * A group: ranks that act together, and the links between them. The floors above keep their
+ * state of a group here too; this floor knows only the names of its types.
  */
 #ifndef COLL_LINK_GROUP_H
 #define COLL_LINK_GROUP_H
@@ -23,7 +23,7 @@ enum { PLANNED_MAX = 256, RECENT_RUNS = 64 };
 
 enum coll_group_state {
 	GROUP_OK,
-	GROUP_FAILING,		/* the bad news is on its way to the others */
+	GROUP_FAILING,		/* the news is on its way to the other ranks */
 	GROUP_FAILED,
 };
 
@@ -37,12 +37,12 @@ struct coll_group {
 	uint32_t *world;		/* rank in the job, per rank */
 	struct coll_link **links;	/* per rank, NULL until needed */
 	struct coll_options options;
-	uint32_t open_links;		/* whose sockets are not closed yet */
-	bool watchful;			/* read links that nothing is expected from */
-	bool freed;			/* by the caller; goes when its links have gone */
+	uint32_t open_links;		/* links whose sockets are not closed yet */
+	bool watchful;			/* links without expected messages are read too */
+	bool freed;			/* by the caller; goes when its links have closed */
 
-	/* The exec floor's: what runs, what is planned, what came unexpectedly. */
-	uint32_t next_run;		/* number of the run to come */
+	/* Of the exec floor: active runs, planned schedules, unexpected messages. */
+	uint32_t next_run;		/* number of the next run */
 	uint32_t recent[RECENT_RUNS];	/* hashes of the latest runs, by number */
 	uint32_t splits;		/* so far: names the children */
 	uint32_t agrees;		/* so far: names the agreements */
@@ -50,39 +50,39 @@ struct coll_group {
 	struct coll_exec **active_end;
 	uint32_t draining;		/* of these: completed, but not idle */
 	struct coll_planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
-	struct coll_circuit_fabric *fabric; /* what circuits are planned for, or NULL: none are */
-	uint32_t fabric_agreed;		/* their version that all ranks have */
+	struct coll_circuit_fabric *fabric; /* NULL: no circuits are planned */
+	uint32_t fabric_agreed;		/* version of the fabric that all ranks have */
 	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
 	struct coll_unexpected *unexpected_free; /* memory to be used again */
 	uint64_t unexpected_bytes;	/* of these and of those in use */
 
-	/* What of it is in /dev/coll (offload.c). */
+	/* Its part in /dev/coll (offload.c). */
 	struct {
 		uint32_t number;
-		bool made, gone;	/* it is known there; it was */
-		bool attached;		/* all links that are up, and those to come */
-		bool partly;		/* not all could be; those that were are to come back */
+		bool made, gone;	/* it exists there; it did */
+		bool attached;		/* all links that are up, and later ones */
+		bool partly;		/* not all could be attached: they are to be detached */
 		uint32_t running;	/* runs there */
-		struct coll_run *waiting, **waiting_end;	/* those that cannot start yet */
+		struct coll_run *waiting, **waiting_end;	/* runs that cannot start yet */
 	} offload;
 
-	/* Its failure: exec/health.c. */
+	/* Its failure (exec/health.c). */
 	enum coll_group_state state;
 	int error;			/* why it failed */
 	uint32_t failed_rank, reporter;	/* ranks, or COLL_NONE */
 	uint64_t failing_until;
-	struct coll_link *lost;		/* the first that was; the group fails for it ... */
+	struct coll_link *lost;		/* the first lost link; the group fails for it ... */
 	uint64_t lost_until;		/* ... at this time */
 	int lost_error;
 	const char *lost_reason;
 	uint8_t *failed;		/* per rank: known to have failed */
-	char text[256];			/* why, or why the last call failed, in words */
+	char text[256];			/* why it failed, or why the last call did */
 	char shown[256];		/* a copy for the application's thread */
 };
 
 /*
- * More unexpected messages are kept than the group may: links are read only where
- * something is expected. What nobody waits for stays with its sender.
+ * Whether a group has more unexpected messages than it may. Then links are read only where
+ * a message is expected; other messages stay with their senders.
  */
 static inline bool coll_group_is_full(const struct coll_group *group)
 {

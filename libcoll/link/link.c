@@ -95,7 +95,7 @@ int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint3
 	return 0;
 }
 
-/* Of the message's chunk that is next. */
+/* Bytes of the message's next chunk. */
 static uint64_t chunk_bytes(const struct coll_message *message)
 {
 	return sizeof(message->header) + coll_chunk_bytes(&message->header);
@@ -148,8 +148,8 @@ static bool link_wants_send(struct coll_socket *socket)
 }
 
 /*
- * Adds `bytes` at `base` less those of `*skip` that are sent already. What one
- * transfer cannot hold is cut: a message of that size is the last in its iov.
+ * Adds `bytes` at `base` without the first *skip, which are sent already. A message that is
+ * larger than one transfer is cut: it is the last in its iov.
  */
 static int add_iov(struct iovec *iov, const void *base, uint64_t bytes, uint64_t *skip)
 {
@@ -189,8 +189,8 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 			count += add_iov(&iov[count], header, chunk_bytes(message), &skip);
 		}
 		/*
-		 * A failure cuts the queue behind what has begun, and what is urgent waits
-		 * for it: keep that short. A chunk is followed by whom the policy says.
+		 * A failure cuts the queue behind what has begun, and urgent messages wait
+		 * for it: keep that short. The policy decides what follows a chunk.
 		 */
 		if (header->chunk || coll_chunk_bytes(header) > SPECULATIVE_MAX)
 			break;
@@ -211,18 +211,18 @@ static bool link_sends_quietly(const struct coll_socket *socket)
 	const struct coll_message *message = link->queue;
 	uint32_t i;
 
-	if (link->cut)	/* the rest is to follow at once */
+	if (link->cut)	/* the rest must follow at once */
 		return false;
 	for (i = 0; i < link->in_iov; i++, message = message->next)
 		if (message->exec && !message->reported)
 			return false;
-	return !message;	/* the rest of the queue waits for them to be gone */
+	return !message;	/* the rest of the queue waits until they have gone */
 }
 
 /*
- * Who fails a group tells the others why and closes. One that only sends finds
- * the connection broken before it has read the news, so it reads to the end
- * before it blames the peer.
+ * A rank that fails a group sends the news and closes. A rank that only sends finds the
+ * connection broken before it has read the news; so it reads to the end before it blames
+ * the peer.
  */
 static void link_send_broke(struct coll_link *link, int error)
 {
@@ -234,7 +234,7 @@ static void link_send_broke(struct coll_link *link, int error)
 	coll_link_touch(link);
 }
 
-/* All of it, or a chunk; of a failed group nothing is waited for any more. */
+/* The message has gone, or a chunk of it. In a failed group the rest is not needed. */
 static void link_chunk_sent(struct coll_link *link, struct coll_message *message)
 {
 	struct coll_header *header = &message->header;
@@ -285,7 +285,7 @@ static void link_sent(struct coll_socket *socket, ssize_t result)
 
 /* ---- losing ------------------------------------------------------------- */
 
-/* What is missing is missing here. */
+/* Resources that are missing on this rank. */
 static bool is_our_lack(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS ||
@@ -302,18 +302,18 @@ static const char *loss_reason(const struct coll_link *link, int error)
 	case -EPIPE:
 		return "its connection ended: it has died or was cut off";
 	case -ETIMEDOUT:	/* of the store, or TCP_USER_TIMEOUT */
-		return connecting ? "it has not joined the job" : "it takes nothing any more";
+		return connecting ? "it has not joined the job" : "it receives nothing any more";
 	case -EHOSTUNREACH:
-		return connecting ? "it takes no connection at any of its addresses" :
-				    "its host is out of reach";
+		return connecting ? "it accepts no connection at any of its addresses" :
+				    "its host is unreachable";
 	default:
 		return strerror(-error);
 	}
 }
 
 /*
- * A peer may have ended before it took our connection, if it waits for nothing
- * from us; then neither may we wait for it.
+ * A peer that needs nothing from this rank may end before it accepts the connection. Then
+ * this rank must not need it either.
  */
 bool coll_link_may_go(const struct coll_link *link)
 {
@@ -321,7 +321,7 @@ bool coll_link_may_go(const struct coll_link *link)
 	       (!link->heard && !coll_link_events(link->group)->needs(link));
 }
 
-/* Not closed before the group fails: what is queued would count as sent. */
+/* The link is not closed before the group fails: queued messages would count as sent. */
 void coll_link_lost(struct coll_link *link, int error)
 {
 	struct coll_group *group = link->group;
@@ -357,8 +357,8 @@ void coll_link_leave(struct coll_link *link)
 	if (link->leaving)
 		return;
 	/*
-	 * What is queued goes out first, even if the connection is still to come; and
-	 * who began to connect says goodbye, since the other may have something queued.
+	 * Queued messages go out first, even if the connection is not up yet. The
+	 * connecting rank says goodbye too, since the peer may have messages queued.
 	 */
 	if (link->state == LINK_CLOSED || link->state == LINK_LOST ||
 	    (link->state == LINK_IDLE && !link->queue)) {
@@ -373,8 +373,8 @@ void coll_link_leave(struct coll_link *link)
 static void link_detached(struct coll_link *link);
 
 /*
- * What the engine has in flight ends because the socket is shut down; it
- * reports that, and detach() closes the socket after the last report.
+ * The socket is shut down, so transfers in flight end. The engine reports them; detach()
+ * closes the socket after the last report.
  */
 void coll_link_close(struct coll_link *link)
 {
@@ -395,7 +395,7 @@ void coll_link_close(struct coll_link *link)
 	}
 }
 
-/* Nothing hangs on the socket any more. */
+/* The engine has released the socket. */
 static void link_detached(struct coll_link *link)
 {
 	struct coll_exec *exec = link->exec;

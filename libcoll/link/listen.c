@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The accepting side of connections: connect.c has the other. */
+/* The accepting side of connections; connect.c has the other. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -64,12 +64,12 @@ static void pending_refuse(struct coll_pending_peer *pending, const char *reason
 	pending_remove(pending);
 }
 
-/* Comes too late, to a group that has failed: hears of it, and who is to blame. */
+/* The group has failed: tells the late peer which rank is to blame. */
 static void pending_tell_failure(struct coll_pending_peer *pending, const struct coll_group *group)
 {
 	const struct coll_header news = coll_link_events(group)->news(group);
 
-	/* A fresh socket's buffer always takes this little. */
+	/* The buffer of a fresh socket has the capacity for it. */
 	if (send(pending->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)
 		fprintf(stderr, "coll: cannot tell rank %u that its group has failed: %s\n",
 			pending->hello.from, strerror(errno));
@@ -77,7 +77,7 @@ static void pending_tell_failure(struct coll_pending_peer *pending, const struct
 	pending_remove(pending);
 }
 
-/* As part of a link that has its own connection already; else it waits for that. */
+/* A stream joins its link if that is connected; else it waits. */
 static void pending_introduce_stream(struct coll_pending_peer *pending, struct coll_group *group)
 {
 	const struct coll_hello *hello = &pending->hello;
@@ -85,14 +85,14 @@ static void pending_introduce_stream(struct coll_pending_peer *pending, struct c
 
 	if (!group->freed && (!link || link->state == LINK_IDLE))
 		return;
-	if (!link || link->state == LINK_CLOSED) {	/* it was late */
+	if (!link || link->state == LINK_CLOSED) {	/* it is late */
 		close(pending->watch.fd);
 		pending_remove(pending);
 		return;
 	}
 	stream = hello->stream <= link->streams ? &link->stream[hello->stream - 1] : NULL;
 	if (!stream || stream->state != LINK_IDLE) {
-		pending_refuse(pending, "that rank has no such stream");
+		pending_refuse(pending, "its rank has no such stream");
 		return;
 	}
 	if (coll_connection_attach(stream, pending->watch.fd, 0)) {
@@ -115,9 +115,9 @@ static void pending_introduce(struct coll_pending_peer *pending)
 		if (group->id == hello->group)
 			break;
 	if (!group)
-		return;		/* coll_listen_adopt() comes back to it */
+		return;		/* until coll_listen_adopt() */
 	if (hello->to != group->rank || hello->from >= group->rank) {
-		pending_refuse(pending, "its ranks are not ours");
+		pending_refuse(pending, "its hello names other ranks");
 		return;
 	}
 	if (group->state != GROUP_OK) {
@@ -128,7 +128,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 		pending_introduce_stream(pending, group);
 		return;
 	}
-	/* A freed group takes only what it still has something to say to. */
+	/* A freed group accepts only peers that it still has messages for. */
 	link = group->freed ? group->links[hello->from] : coll_link_get(group, hello->from);
 	if (group->freed && (!link || link->state != LINK_IDLE)) {
 		close(pending->watch.fd);
@@ -136,7 +136,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 		return;
 	}
 	if (!link || link->state != LINK_IDLE) {
-		pending_refuse(pending, "that rank is connected already");
+		pending_refuse(pending, "its rank is connected already");
 		return;
 	}
 	error = coll_connection_attach(link, pending->watch.fd, hello->streams);
@@ -147,7 +147,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 	pending_remove(pending);
 }
 
-/* Those of a group that have said hello: links first, then their streams. */
+/* Introduces the group's connections that have said hello: links first, then streams. */
 static void pending_introduce_all(struct coll_context *context, uint64_t group)
 {
 	struct coll_pending_peer *pending, *next;
@@ -173,14 +173,14 @@ static void pending_read(struct coll_watch *watch, int events)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		got = 0;
 	else if (got <= 0) {
-		pending_refuse(pending, "it said no hello");
+		pending_refuse(pending, "it closed before its hello");
 		return;
 	}
 	pending->got += got;
 	if (pending->got < sizeof(pending->hello))
 		coll_engine_watch(&context->engine, watch, POLLIN);
 	else if (!coll_hello_proven(context, &pending->hello))
-		pending_refuse(pending, "it is no rank of this job");
+		pending_refuse(pending, "it has no proof of this job's secret");
 	else
 		pending_introduce_all(context, pending->hello.group);
 }
@@ -198,11 +198,11 @@ void coll_listen_check(struct coll_context *context)
 		next = pending->next;
 		if (pending->got < sizeof(pending->hello) &&
 		    now - pending->since > HELLO_TIMEOUT_S * COLL_SECOND)
-			pending_refuse(pending, "it said no hello in time");
+			pending_refuse(pending, "no hello in time");
 	}
 }
 
-/* The connection stays where it is, and would be reported again at once. */
+/* The connection stays in the backlog and would be reported again at once. */
 static void listen_pause(struct coll_context *context, uint64_t now, int error)
 {
 	if (!context->listen_error)
@@ -285,7 +285,7 @@ err_close:
 	return -errno;
 }
 
-/* This machine's boot and this process's network namespace. */
+/* Names this machine's boot and this process's network namespace. */
 static void node_name(char *node, size_t bytes)
 {
 	struct stat namespace = { 0 };
@@ -301,7 +301,7 @@ static void node_name(char *node, size_t bytes)
 	snprintf(node, bytes, "%s:%lu", boot, (unsigned long)namespace.st_ino);
 }
 
-/* The addresses that the option names, checked. */
+/* Adds the addresses of the option after checking them. */
 static int list_chosen(const char *chosen, char *line, size_t length, size_t capacity)
 {
 	char copy[256], *save, *text;

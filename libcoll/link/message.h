@@ -11,7 +11,7 @@
 struct coll_exec;
 
 enum {
-	/* Payloads up to this are sent from the message itself: done at once. */
+	/* Payloads up to this size are sent from a copy in the message: the op is done at once. */
 	MESSAGE_INLINE_MAX = 200,
 	/* Expected payloads from this size on are received straight to their target. */
 	DIRECT_MIN = 4096,
@@ -21,17 +21,17 @@ enum {
 	SPECULATIVE_MAX = 65536,
 };
 
-/* One message under way from us; lives in its exec, or on the heap (control). */
+/* A message that this rank sends; in its exec, or on the heap (control). */
 struct coll_message {
 	struct coll_message *next;
 	struct coll_exec *exec;		/* NULL: control message, freed when sent */
 	const uint8_t *payload;		/* NULL: in small[] */
-	uint32_t run_age;		/* of its run: the lower the older */
-	uint64_t age;			/* of bulk: the lower the older (arbiter.c) */
+	uint32_t run_age;		/* of its run: lower is older */
+	uint64_t age;			/* of bulk: lower is older (arbiter.c) */
 	uint32_t op;
 	bool reported;			/* the op is done already */
-	uint32_t streaming;		/* chunks of it that streams have */
-	struct coll_header header;	/* of the chunk that is next, or under way */
+	uint32_t streaming;		/* chunks of it in streams */
+	struct coll_header header;	/* of the next chunk, or the one under way */
 	uint8_t small[MESSAGE_INLINE_MAX];
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What a link receives: a header, then its payload. Where the payload goes, the floor above
- * says (struct coll_link_events).
+ * What a link receives: a header, then its payload. The floor above decides where the
+ * payload goes (struct coll_link_events).
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void link_header_done(struct coll_link *link)
 	if (!coll_header_valid(header)) {
 		coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank,
 						      link->group->rank,
-						      "sent what is no message");
+						      "sent a malformed header");
 		coll_link_close(link);
 	} else if (header->kind == COLL_MESSAGE_DATA) {
 		link->payload_left = coll_chunk_bytes(header);
@@ -34,13 +34,13 @@ static void link_header_done(struct coll_link *link)
 	}
 }
 
-/* Whether the message goes on behind the chunk whose header is here. */
+/* Whether another chunk of the message follows this one. */
 static bool link_more_follows(const struct coll_link *link)
 {
 	return link->header.offset + coll_chunk_bytes(&link->header) < link->header.bytes;
 }
 
-/* Header and payload are here: of a message, or of a chunk. */
+/* Header and payload of a message or of a chunk have arrived. */
 static void link_chunk_done(struct coll_link *link)
 {
 	coll_debug_assert(link->header_got == sizeof(link->header) && !link->payload_left);
@@ -48,7 +48,7 @@ static void link_chunk_done(struct coll_link *link)
 	coll_link_events(link->group)->end(link);
 }
 
-/* Bytes from a buffer of somebody else's, at a copy's cost. */
+/* Takes bytes from the engine's buffer, at the cost of a copy. */
 static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t bytes)
 {
 	while (bytes && link->state != LINK_CLOSED) {
@@ -85,11 +85,11 @@ bool coll_link_wants_recv(const struct coll_link *link)
 	    link->state == LINK_CLOSED || link->state == LINK_LOST)
 		return false;
 	if (link->farewell && link->state != LINK_LEFT && !link->broken)
-		return false;		/* its streams come first */
+		return false;		/* its streams are read first */
 	if (link->whole->expected || link->whole->leaving || link->broken ||
 	    group->state != GROUP_OK)
 		return true;
-	/* Enough unexpected messages: what nobody waits for stays with its sender. */
+	/* Too many unexpected messages: others stay with their senders. */
 	return group->watchful && !coll_group_is_full(group);
 }
 
@@ -113,7 +113,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 		iov[1].iov_len = sizeof(link->next_header);
 		return 2;
 	}
-	if (link->number) {		/* nobody knows which chunk comes next */
+	if (link->number) {		/* any chunk may be next */
 		iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 		iov[0].iov_len = sizeof(link->header) - link->header_got;
 		*whole = false;
@@ -139,7 +139,7 @@ static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 	return 2;
 }
 
-/* To be cut, a header is received by itself and not into a buffer. */
+/* With short reads injected, a header is received by itself and not into a buffer. */
 int coll_link_recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whole)
 {
 	struct coll_link *link = coll_link_of(socket);
@@ -167,7 +167,7 @@ static void link_received_payload(struct coll_link *link, uint64_t bytes)
 		link_chunk_done(link);
 }
 
-/* The rest of a chunk's payload, and some of the header behind it. */
+/* The rest of a chunk's payload, and part of the next header. */
 static void link_received_rest(struct coll_link *link, uint64_t bytes)
 {
 	const uint64_t payload = bytes < link->payload_left ? bytes : link->payload_left;
@@ -189,8 +189,9 @@ static void link_end_speculation(struct coll_link *link)
 }
 
 /*
- * A header came, and perhaps payload, received speculatively. If the header announces the
- * expected message, its payload is in place; all other bytes go through the bounce buffer.
+ * A header has arrived, and perhaps payload, received speculatively. If the header
+ * announces the expected message, its payload is in place; all other bytes go through the
+ * bounce buffer.
  */
 static void link_received_speculatively(struct coll_link *link, uint64_t bytes)
 {
@@ -217,7 +218,7 @@ static void link_received_speculatively(struct coll_link *link, uint64_t bytes)
 		link_consume(link, bounce, rest);
 }
 
-/* The engine's receive has ended, without bytes. */
+/* The engine's receive has ended without bytes. */
 static void link_received_nothing(struct coll_link *link, ssize_t result)
 {
 	link_end_speculation(link);

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Streams: connections beside the link's own, between clusters, over which its bulk
- * goes. One TCP connection fills a long fat way only as far as its windows reach, and
- * gives half of it up for each packet lost; of several, one does.
+ * Streams: further connections of a link between clusters, which carry its bulk. One TCP
+ * connection fills a path only as far as its windows reach, and halves its rate for each
+ * packet lost; with streams only one of them does.
  *
- * Option wan_streams of the lower rank, which connects, says how many; its hello tells
- * the other. They are made when the link's own connection is up, over the peer's
- * addresses in turn, so that rails share them too. A stream that is free takes the
- * next chunk of the link's queue, as link_policy has it: a slow one takes fewer. Every
- * chunk has a header of its own, so the receiver needs no order among them.
+ * The option wan_streams of the lower rank, which connects, is their number; its hello
+ * tells the peer. They are made when the link's own connection is up, over the peer's
+ * addresses in turn, so they share its rails. A free stream takes the next chunk of the
+ * link's queue by link_policy, so a slow one takes fewer. Each chunk has a header, so
+ * chunks may arrive in any order.
  *
- * The link's own connection has the rest: messages of at most URGENT_MAX bytes, pings,
- * news. These wait for no bulk, and bulk waits for none of them.
+ * The link's own connection carries the rest: messages of at most URGENT_MAX bytes, pings,
+ * news. These do not wait for bulk, nor bulk for them.
  *
- * A stream that ends fails its link, as its own connection would; but what has come
- * over that is read first, since it may have a better reason. A goodbye counts when
- * all streams that its sender had in use have said it too.
+ * A stream that breaks fails its link, but first the link's own connection is read to its
+ * end, since news of another cause may be in it. A goodbye counts when it has come on all
+ * streams that the peer used.
  */
 #ifndef COLL_STREAM_H
 #define COLL_STREAM_H
 
 #include "link.h"
 
-/* Of a link that is being connected: so many, to be connected next. -ENOMEM. */
+/* Makes a link's streams, which are to be connected next. -ENOMEM. */
 int coll_streams_make(struct coll_link *link, uint32_t count);
 void coll_streams_free(struct coll_link *link);
 
-/* Those that are connected, as bits. */
+/* The connected ones, as bits. */
 uint32_t coll_streams_attached(const struct coll_link *link);
-/* Whether one that is to say goodbye has not yet. */
+/* Whether a stream still owes its goodbye. */
 bool coll_streams_talk(const struct coll_link *link);
-/* All that they were given, and their goodbyes, are with the peer's host. */
+/* The peer's host has acknowledged all their data and goodbyes. */
 bool coll_streams_delivered(const struct coll_link *link);
-/* Whether one has a part of a message of this run. */
+/* Whether one sends a chunk of this exec. */
 bool coll_streams_send_for(const struct coll_link *link, const struct coll_exec *exec);
 /* Whether one could take a chunk at once. */
 bool coll_stream_idle(const struct coll_link *link);
@@ -41,13 +41,13 @@ bool coll_stream_idle(const struct coll_link *link);
 
 /* Whether there is something to take. */
 bool coll_stream_has_work(struct coll_link *stream);
-/* Takes the next chunk, or at the end says goodbye. Does nothing if it is no stream. */
+/* Takes the next chunk, or says goodbye at the end. Does nothing on a link's own connection. */
 void coll_stream_take(struct coll_link *stream);
-/* Its chunk has gone or is given up; returns the message if that was the last of it. */
+/* Its chunk has gone or is given up. Returns the message if that was its last chunk. */
 struct coll_message *coll_stream_chunk_sent(struct coll_link *stream);
-/* Whether its end fails nobody. */
+/* Whether its end fails nothing. */
 bool coll_stream_may_go(const struct coll_link *stream);
-/* It broke: the link ends when what has come over its own connection is read. */
+/* It broke: the link ends when its own connection is read to the end. */
 void coll_stream_lost(struct coll_link *stream, int error);
 
 #endif

@@ -14,7 +14,7 @@ for engine in uring epoll; do
 		echo "not ok $count - a job among unauthenticated peers computes on, $engine"
 		echo "$said" | grep -v refused | head -20 | sed 's/^/# /'
 	fi
-	for reason in "it is no rank of this job" "it said no hello"; do
+	for reason in "it has no proof of this job's secret" "it closed before its hello"; do
 		count=$((count + 1))
 		if echo "$said" | grep -q "refused a connection from .*127.0.0.1: $reason"; then
 			echo "ok $count - refused: $reason, $engine"
