@@ -81,7 +81,7 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 		tuning->relays = best.relays;
 }
 
-/* What an algorithm has of them; most have nothing. */
+/* The redundant exchanges of an algorithm; most have none. */
 static struct coll_redundancy redundancy_in(const struct coll_algo *algo,
 					    const struct coll_call *call,
 					    const struct coll_tuning *tuning)
@@ -105,7 +105,7 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 
 		struct coll_tuning chosen = *tuning;
 
-		/* Whether others know the counts is not known here: by name only. */
+		/* Other ranks may not know the counts: such algorithms are chosen by name only. */
 		if ((*algo)->collective != call->collective || (*algo)->needs_counts ||
 		    (*algo)->baseline || (*algo)->clusters != clusters ||
 		    coll_algo_refuses(*algo, call, tuning))
@@ -123,8 +123,8 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 }
 
 /*
- * Between clusters nobody but those made for them keeps to n links, so they are
- * taken if one of them fits; else all ways are taken for far ones.
+ * Only algorithms made for clusters limit the links between clusters to n, so one of these is
+ * taken if any fits. Otherwise the cost takes all links for far ones.
  */
 const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 					 const struct coll_tuning *tuning,

@@ -22,8 +22,8 @@ static const struct tuning_option {
 	{ "simplex", offsetof(struct coll_tuning, simplex), 0 },
 };
 
-/* What every algorithm understands: how its schedule asks for circuits. */
-static const char everybody[] = "ports,wavelengths,ahead,simplex";
+/* Options of every algorithm: how its schedule requests circuits. */
+static const char common_options[] = "ports,wavelengths,ahead,simplex";
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
@@ -56,7 +56,7 @@ static const struct tuning_option *option_find(const struct coll_algo *algo, con
 {
 	size_t i;
 
-	if (algo && !list_has(everybody, key, length) &&
+	if (algo && !list_has(common_options, key, length) &&
 	    (!algo->options || !list_has(algo->options, key, length)))
 		return NULL;
 	for (i = 0; i < OPTIONS; i++)

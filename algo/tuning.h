@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Options of an algorithm as text: "T=2,segment=64K". The part after the colon
- * of `NAME:T=2,segment=64K`, wherever a person names an algorithm.
+ * Options of an algorithm as text: "T=2,segment=64K", the part after the colon wherever
+ * a person names an algorithm, as in `NAME:T=2,segment=64K`.
  */
 #ifndef COLL_TUNING_H
 #define COLL_TUNING_H

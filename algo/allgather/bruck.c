@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Bruck: in round k send all I have to the rank 2^k below, get as much from the
- * rank 2^k above. The blocks lie in scratch from my own on, so that each round
- * is one message for any p; then they are copied to their places.
- * ceil(log2 p) alpha + (p-1)/p n beta, and o + n gamma for the copies, for n bytes
- * in all.
+ * Bruck (Bruck, Ho, Kipnis, Upfal, Weathersby 1997): in round k each rank sends all blocks that
+ * it has to the rank 2^k below and receives as many from the rank 2^k above. The blocks lie in
+ * scratch, the rank's own first, so that each round is one message for any p. At the end they
+ * are copied to their places.
+ *
+ *	ceil(log2 p) alpha + (p-1)/p n beta + o + n gamma	for n bytes in all
  */
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Circulant graph: in round k get the blocks that the rank skip(k) above has and
- * I have not, skip(k+1) - skip(k) of them. Any p, the least rounds and bytes,
- * every block straight to its place; a run of blocks that goes round after the
- * last rank travels as two messages at once.
- * ceil(log2 p) alpha + o + (p-1)/p n beta for n bytes in all. (Träff 2024)
+ * Circulant graph (Träff 2024): in round k each rank receives, from the rank
+ * skip(k) above, the skip(k+1) - skip(k) blocks that it lacks. Any p, the fewest rounds and
+ * bytes, each block straight into its place. A run of blocks that wraps around after the last
+ * rank is sent as two messages at once.
+ *
+ *	ceil(log2 p) alpha + o + (p-1)/p n beta	for n bytes in all
  */
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"
@@ -45,7 +46,7 @@ static double allgather_circulant_cost(const struct coll_call *call,
 const struct coll_algo coll_allgather_circulant = {
 	.collective = COLL_ALLGATHER,
 	.name = "circulant",
-	.about = "log2 p rounds for any p, the least bytes, straight into place",
+	.about = "log2 p rounds for any p, the fewest bytes, straight into place",
 	.ordered = true,
 	.cost = allgather_circulant_cost,
 	.emit = allgather_circulant_emit,
@@ -54,7 +55,7 @@ const struct coll_algo coll_allgather_circulant = {
 const struct coll_algo coll_allgatherv_circulant = {
 	.collective = COLL_ALLGATHERV,
 	.name = "circulant",
-	.about = "log2 p rounds for any p, the least bytes, straight into place",
+	.about = "log2 p rounds for any p, the fewest bytes, straight into place",
 	.ordered = true,
 	.cost = allgather_circulant_cost,
 	.emit = allgather_circulant_emit,

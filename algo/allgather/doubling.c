@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Recursive doubling: in exchange i with the virtual rank whose bit i differs both hand
- * over all they have, so that it doubles. Guests of the fold give their block
- * before and get all others after.
- * K alpha + (p-1)/p n beta for 2^K ranks and n bytes in all; otherwise two
- * messages more, and once more n beta.
+ * Recursive doubling (Thakur, Rabenseifner, Gropp 2005): in exchange i two virtual ranks that
+ * differ in bit i exchange all blocks that they have, so that the number doubles. An excess
+ * rank of the fold gives its block to its proxy before, and receives all others after.
  *
- * What a virtual rank has is always a run of ranks: one message, no rotation.
+ *	K alpha + (p-1)/p n beta	for 2^K ranks and n bytes in all;
+ *	two messages and n beta more for other numbers
+ *
+ * The blocks of a virtual rank are always a run of ranks: one message, no rotation.
  */
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Ring: in p-1 rounds everybody hands the block it got last to the next rank.
- * (p-1) alpha + (p-1)/p n beta for n bytes in all, every block straight to its
- * place. With k ports for circuits, k rings that share no link carry a k-th of
- * every block each, in a k-th of the time for bytes, and one set-up.
+ * Ring (Thakur, Rabenseifner, Gropp 2005): in each of p-1 rounds a rank sends the block that it
+ * received last to the next rank, straight into its place.
+ *
+ *	(p-1) alpha + (p-1)/p n beta	for n bytes in all
+ *
+ * With k ports for circuits, k rings without a common link each carry a k-th of every block:
+ * a k-th of the time for bytes, and one reconfiguration delay.
  */
 #include "algo/common/blocks.h"
 #include "algo/circuits/rings.h"

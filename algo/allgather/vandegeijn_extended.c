@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The second half of van de Geijn, extended to clusters (paper 2): the blocks of
- * each cluster cross once, n lanes at once, and rings bring them to everybody.
+ * The second half of van de Geijn, extended to clusters (paper 2): the blocks of each cluster
+ * cross once, over n lanes at once, and rings bring them to all ranks.
  *
  *	A + n B_wan + n beta	for n bytes in all, one after the other
  *
- * A ring inside each cluster starts at once, and hands a lane's gateway, the last
- * member that the lane serves, the blocks of the others on the way. Blocks that
- * have crossed go around a second ring. Long blocks travel one by one, so that all
- * of this overlaps; short ones together, to save messages.
+ * A ring inside each cluster starts at once. On the way it gives the blocks of a lane to the
+ * lane's gateway, the last of the members that the lane serves. Blocks that have crossed go
+ * around a second ring. Long blocks travel one by one, so that all of this overlaps; short ones
+ * together, to save messages.
  *
- * Blocks lie by cluster and member: in OUT if that is their order there, else in
+ * Blocks lie in order of cluster and member: in OUT if that is their order there, else in
  * scratch, from where they are copied.
  */
 #include "algo/common/area.h"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Butterfly, or recursive doubling: exchange i is with the virtual rank whose bit i
- * differs, then both reduce. Guests of the fold go in before and out after.
- * K (alpha + n beta + n gamma) for 2^K ranks, two messages more otherwise.
+ * Butterfly, or recursive doubling (Thakur, Rabenseifner, Gropp 2005): in exchange i two virtual
+ * ranks that differ in bit i exchange their vectors, and both reduce. An excess rank of the
+ * fold gives its vector to its proxy before, and receives the result after.
  *
- * Every exchange combines the same two operands in the same order on both
- * sides, lower ranks to the left, so all ranks compute the same bits. A sum is
- * made where the other operand arrived, so no send is waited for; only the last
- * goes to OUT.
+ *	K (alpha + n beta + n gamma)	for 2^K ranks; two messages more for other numbers
+ *
+ * Both sides of an exchange combine the same two operands in the same order, lower ranks on the
+ * left, so all ranks compute the same bits. A sum is computed where the other operand arrived,
+ * so it waits for no send; only the last one goes to OUT.
  */
 #include "algo/common/partial.h"
 

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The butterfly that absorbs jitter (paper 1): after K exchanges, T redundant
- * ones with the partners of exchanges 1 .. T carry the *final* result. After
- * exchange j the ranks fall into 2^j classes that no longer need each other; a
- * class that is not delayed hands its result to one that is. A rank is done at
- * its own last reduction or at the first final result it receives, whichever
- * is first; then it passes the result on, except to those it came from.
+ * The butterfly that tolerates jitter (paper 1): after K exchanges, T redundant ones with the
+ * partners of exchanges 1 .. T carry the *final* result. After exchange j the ranks form 2^j
+ * classes that no longer need each other; a class that is not delayed sends its result to one
+ * that is. A rank is done at its own last reduction or at the first final result that it
+ * receives. Then it sends the result on, except to the ranks from which it came.
  *
- * The relayed butterfly does the same on the way: after some of the exchanges
- * (`relays` of them, evenly spread) the ranks of a block, who all have the same
- * sum by then, hand it to each other. A delay before that stays in its block.
+ * The relayed butterfly does the same in the middle: after some exchanges (`relays` of them,
+ * evenly spaced) the ranks of a block, which all have the same sum by then, send it to each
+ * other. A delay before that stays in its block.
  *
- * Any number of ranks: a excess rank of the fold is served not by its proxy alone but
- * by the proxy's partners in the redundant exchanges as well, so it is rescued
- * whenever its proxy is.
+ * Any number of ranks: an excess rank of the fold is served by its proxy and also by the proxy's
+ * partners in the redundant exchanges, so it is rescued whenever its proxy is.
  *
- * Why it cannot deadlock although a rank that is done abandons the rest of its
- * butterfly, and why all ranks get the same bits: docs/guide/redundant-butterfly.md.
+ * docs/guide/redundant-butterfly.md proves that it cannot deadlock although a rank that is done
+ * abandons the rest of its butterfly, and that all ranks compute the same bits.
  *
- * Everything a late message or an abandoned op may touch is scratch. The cost
- * without noise: T (1 + relays) messages a rank (T more where there are excess ranks to
- * serve), and two copies of the vector.
+ * Everything that a stale message or an abandoned op may touch is scratch.
+ *
+ *	K (alpha + n beta + n gamma)	without noise, 2^K ranks, and for each rank
+ *	T (1 + relays) messages more (T more where it serves an excess rank), 2 n gamma of copies
  */
 #include "algo/common/partial.h"
 #include "algo/redundancy/redundancy.h"
@@ -116,8 +115,8 @@ static struct ways emit_ways(struct coll_build *b, const struct coll_call *call,
 }
 
 /*
- * A block's result on the way: what waits to be handed on to those of its ranks
- * who may lack it. They wait until the exchange that comes next has begun.
+ * A relay: a block's result that is sent to those of its ranks that may lack it. These sends
+ * wait until the next exchange has begun.
  */
 struct relay {
 	struct rescue rescue;
@@ -148,10 +147,10 @@ static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
 }
 
 /*
- * The K exchanges. What a rank that is done leaves behind goes on moving, so all
- * of it is optional and in scratch. A reduction whose result may come from others
- * as well makes it in a place of its own, where no late message comes, and not
- * after a rescue.
+ * The K exchanges. Messages that a finished rank abandons may still arrive, so all of them
+ * are optional and in scratch. If the result of a reduction may also come from others, the
+ * reduction has its own memory, which no stale message reaches, and does not run after a
+ * rescue.
  */
 static struct coll_partial emit_exchanges(struct coll_build *b, const struct coll_call *call,
 					  const struct coll_fold *fold, struct coll_redundancy with,
@@ -198,8 +197,8 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
 }
 
 /*
- * The result goes to those who may lack it, and then to OUT: that ends the run,
- * and ops start in list order, so by then the sends have begun.
+ * The result is sent to the ranks that may lack it, and then copied to OUT. The copy ends the
+ * run. Ops start in list order, so by then the sends have begun.
  */
 static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
 			    const struct coll_fold *fold, const struct rescue *rescue, u64 result,
@@ -290,7 +289,7 @@ static double cost_relayed(const struct coll_call *call, const struct coll_tunin
 const struct coll_algo coll_allreduce_butterfly_redundant = {
 	.collective = COLL_ALLREDUCE,
 	.name = "butterfly-redundant",
-	.about = "butterfly with T redundant exchanges of the result: absorbs jitter",
+	.about = "butterfly with T redundant exchanges of the result: tolerates jitter",
 	.ordered = true,
 	.regular = COLL_REGULAR | COLL_REGULAR_POWER_OF_TWO,
 	.options = "T",
@@ -301,7 +300,7 @@ const struct coll_algo coll_allreduce_butterfly_redundant = {
 const struct coll_algo coll_allreduce_butterfly_relayed = {
 	.collective = COLL_ALLREDUCE,
 	.name = "butterfly-relayed",
-	.about = "the same, and of blocks' results on the way: absorbs jitter of many ranks",
+	.about = "also relays blocks' results on the way: tolerates jitter of many ranks",
 	.ordered = true,
 	.regular = COLL_REGULAR | COLL_REGULAR_POWER_OF_TWO,
 	.options = "T,relays",

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Allreduce of short vectors on a Cayley graph of k neighbours: everybody's vector goes to
- * all, shortest ways, over circuits that are set up once; then each rank reduces them
- * all, in their order. D alpha + p / k n beta + p n gamma, D the diameter: with circuits
- * for both ways the fewest steps that a few ports allow.
+ * Allreduce of short vectors on a Cayley graph of k neighbours: each rank's vector goes to all
+ * ranks on shortest paths, over circuits that are set up once. Then each rank reduces all
+ * vectors in the order of ranks. With bidirectional circuits it has the fewest steps that a few
+ * ports allow.
+ *
+ *	D alpha + p/k n beta + p n gamma	for a graph of diameter D
  */
 #include "algo/circuits/cayley.h"
 #include "algo/common/partial.h"

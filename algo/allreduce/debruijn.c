@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Allreduce on a de Bruijn graph of r^D ranks: in each of D steps everybody sends
- * what it has to r ranks and sums what r ranks have sent. One way leads from each
- * rank to each in D steps, so all have each part once.
- * D (alpha + n beta + (r - 1) n gamma), and one set-up of r circuits a rank.
+ * Allreduce on a de Bruijn graph of r^D ranks: in each of D steps a rank sends its partial sum
+ * to r ranks and adds those of r ranks. Exactly one path of D steps leads from each rank to
+ * each other, so each vector is added once. All steps use the same r circuits of a rank.
  *
- * A rank's place in the graph is its number's digits backwards: then what is summed
- * in a step are runs of ranks in order. They are the same sums everywhere, so all
- * have the same bits.
+ *	D (alpha + n beta + (r - 1) n gamma)	and one reconfiguration delay
+ *
+ * A rank's position in the graph is its number with the digits reversed: then the operands of a
+ * step are runs of ranks in order. All ranks compute the same sums, so they have the same bits.
  */
 #include "algo/circuits/debruijn.h"
 #include "algo/common/partial.h"

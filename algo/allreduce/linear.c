@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Everybody sends its vector to rank 0, which adds them up in the order of ranks and sends
- * the result to everybody: 2 (alpha + n beta + (p-2) (o + n G)) + (p-1) n gamma. For short
- * vectors where ranks share cores: 2 (p-1) messages, 2 on the way of each but rank 0.
+ * Linear: all ranks send their vectors to rank 0, which reduces them in the order of ranks and
+ * sends the result to all. For short vectors where ranks share cores: 2 (p-1) messages in all,
+ * and each rank but rank 0 handles 2.
+ *
+ *	2 (alpha + n beta + (p-2) (o + n G)) + (p-1) n gamma
  */
 #include "algo/common/partial.h"
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Rabenseifner: reduce-scatter by recursive halving, allgather by recursive
- * doubling with the same partners in reverse. With 2^K virtual ranks
- * 2 K alpha + (1 - 1/2^K) n (2 beta + gamma), and 2 (alpha + n beta) + n gamma
- * more where there are excess ranks.
+ * Rabenseifner (ICCS 2004; Thakur, Rabenseifner, Gropp 2005): reduce-scatter by recursive
+ * halving, then allgather by recursive doubling with the same partners in reverse.
  *
- * Halving goes nearest first, so order is kept. Every element is reduced to its
- * end by one virtual rank alone, so all ranks have the same bits. Nothing is copied:
- * halves are sent from IN or OUT, received into scratch, reduced into OUT, and
- * finished halves are received in OUT.
+ *	2 K alpha + (1 - 1/2^K) n (2 beta + gamma)	for 2^K ranks;
+ *	2 (alpha + n beta) + n gamma more where there are excess ranks
  *
- * Cut into S segments that go the same way on their own, the reduction of one
- * hides behind the transport of another: n gamma / S, for 2 K S alpha.
+ * Halving begins with the nearest partner, so the order of operands is kept. Each element is
+ * completed by one virtual rank alone, so all ranks have the same bits. Nothing is copied:
+ * halves are sent from IN or OUT, received into scratch, reduced into OUT, and finished halves
+ * are received in OUT.
+ *
+ * In S segments that take the same path independently, the reduction of one overlaps the
+ * transport of another: gamma becomes gamma/S, for 2 K S alpha.
  */
 #include "algo/common/partial.h"
 

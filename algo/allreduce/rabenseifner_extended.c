@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Rabenseifner, extended to clusters (paper 2): a reduce-scatter inside each leaves
- * one part a lane with its gateway, the lanes combine theirs across, all n at once,
- * and an allgather inside brings every part to everybody.
+ * Rabenseifner, extended to clusters (paper 2): a reduce-scatter inside each cluster leaves one
+ * part per lane with the lane's gateway, the lanes combine their parts across, all n at once,
+ * and an allgather inside brings each part to all ranks.
  *
  *	A + n B_wan + 2 n beta + n gamma	for n bytes, one after the other
  *
- * with A the way across and B_wan a byte's time over all lanes together. n bytes
- * cross each way, the fewest that can, and once. Both phases inside are rings: each
- * byte enters and leaves a rank once, however few the gateways are. In S segments
- * the way across and the rings overlap.
+ * n bytes cross each way, the fewest possible, and once. Both phases inside are rings: each byte
+ * enters and leaves a rank once, however few the gateways are. In S segments the WAN and the
+ * rings overlap.
  *
- * A part is completed by the ranks of one lane, which combine the same operands in
- * the same order, so all ranks have the same bits. If the operation does not
- * commute, each part goes straight to its gateway instead of around.
+ * A part is completed by the ranks of one lane, which combine the same operands in the same
+ * order, so all ranks have the same bits. If the operation does not commute, each rank sends
+ * each part straight to its gateway instead of around the ring.
  */
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
@@ -30,7 +29,7 @@ static u64 my_bytes(const struct allreduce_segment *s)
 	return s->lane < s->c->lanes ? part_bytes(s->vector, s->c->lanes, s->lane) : 0;
 }
 
-/* From `sum` to its place in OUT, which nobody reads after `inside`. */
+/* From `sum` to its place in OUT, which no op reads after `inside`. */
 static struct coll_phase_end emit_across(struct coll_build *b, const struct allreduce_segment *s,
 					 u64 sum, const struct coll_phase_end *inside)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Binomial reduce to rank 0, binomial bcast from there, over the same tree:
- * 2 ceil(log2 p) (alpha + n beta) + ceil(log2 p) n gamma. Only rank 0 makes the
- * result, so all ranks have the same bits.
+ * Binomial reduce to rank 0, then binomial broadcast from it, over the same tree. Only rank 0
+ * computes the result, so all ranks have the same bits.
+ *
+ *	2 ceil(log2 p) (alpha + n beta) + ceil(log2 p) n gamma
  */
 #include "algo/common/partial.h"
 

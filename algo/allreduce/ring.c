@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Ring: p parts travel once around and are summed on the way, then once more to
- * be known to all. 2 (p - 1) alpha + (1 - 1/p) n (2 beta + gamma): no fewer bytes
- * are possible, and only neighbours talk.
+ * Ring (Patarasuk, Yuan 2009): p parts travel once around and are summed on the way, then once
+ * more to be copied to all ranks. No algorithm sends fewer bytes, and only neighbours talk.
  *
- * Cut into S segments that go around on their own, a part's reduction hides behind
- * the transport of another: n gamma / S, for 2 (p - 1) S alpha.
+ *	2 (p-1) alpha + (1 - 1/p) n (2 beta + gamma)
  *
- * With k ports for circuits, k rings that share no link carry a k-th each:
- * 2 (p - 1) alpha + (1 - 1/p) n (2 beta + gamma) / k, and one set-up. No schedule
+ * In S segments that go around independently, a part's reduction overlaps the transport of
+ * another: gamma becomes gamma/S, for 2 (p-1) S alpha.
+ *
+ * With k ports for circuits, k rings without a common link carry a k-th each. No schedule
  * brings the bytes of an allreduce through k ports in less time.
  *
- * A part is summed in scratch, where it arrives, and completed into OUT by one
- * rank alone, so all ranks have the same bits.
+ *	2 (p-1) alpha + (1 - 1/p) n (2 beta + gamma) / k	and one reconfiguration delay
+ *
+ * A part is summed in scratch, where it arrives, and completed into OUT by one rank alone, so
+ * all ranks have the same bits.
  */
 #include "algo/common/partial.h"
 #include "algo/circuits/rings.h"

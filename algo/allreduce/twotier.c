@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Two tiers: each cluster reduces to its head, the heads combine their sums, and
- * each cluster has a broadcast. What MPIs for grids do, which take the WAN to be
- * narrow (paper 2): A + n beta + 4 n beta + n gamma for n bytes and a way across
- * of A. The vector goes in segments, in each tier one after the other. All of it goes
- * through the heads three times, so the tiers hardly overlap.
+ * Two tiers, as in MPIs for grids, which expect a narrow WAN (compared in paper 2): each cluster
+ * reduces to its head, the heads combine their sums, and each cluster has a broadcast.
+ *
+ *	A + n beta + 4 n beta + n gamma
+ *
+ * The vector goes in segments, one tier after the other. All bytes pass the heads three times,
+ * so the tiers hardly overlap.
  */
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"

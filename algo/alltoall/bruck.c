@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Bruck: block i, the one for the rank i above, travels 2^k ranks up in round k
- * for each bit k set in i, together with all others that do. With B bytes a
- * block: ceil(log2 p) (alpha + p/2 B (beta + gamma)) + p B gamma. Short blocks.
+ * Bruck (Bruck, Ho, Kipnis, Upfal, Weathersby 1997): the block for the rank i above travels 2^k
+ * ranks up in round k for each bit k that is set in i, together with all other blocks of that
+ * round. For short blocks.
  *
- * What a rank passes on lies where it was received until it is packed for its
- * next round, so a block is copied once a round and once in the end. alltoallv
- * pads every block to `bound` elements: on its way nobody knows its size. What a
- * block has beyond that goes straight to its rank, since only its two ends know
- * of it: so no rank need refuse what others serve.
+ *	ceil(log2 p) (alpha + p/2 B (beta + gamma)) + p B gamma	for B bytes per block
+ *
+ * A block on its way stays where it was received until it is packed for its next round, so it
+ * is copied once per round and once at the end. alltoallv pads each block to `bound` elements,
+ * since ranks on the way do not know its size. The bytes of a block beyond the bound go
+ * straight to their rank, since only the two ends know of them: so no rank refuses a call that
+ * others accept.
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
@@ -172,7 +174,7 @@ static const char *alltoall_bruck_refuses(const struct coll_call *call,
 					  const struct coll_tuning *tuning)
 {
 	if (tuning->bound == COLL_UNSET)
-		return "it needs `bound`: how many elements of a block go with the others";
+		return "it needs the option `bound`: elements of a block that travel in rounds";
 	if (tuning->bound > COLL_BYTES_MAX / call->element / call->ranks)
 		return "`bound` is larger than any buffer";
 	return NULL;

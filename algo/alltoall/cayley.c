@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Alltoall on a Cayley graph of k neighbours: the block for the rank v g goes from v the
- * shortest way that g has, all ranks alike, so in each step all circuits carry nearly the
- * same. One set-up, D alpha + p l / k n beta, where l is the mean length of a way: near
- * what any graph of k neighbours can.
+ * Alltoall on a Cayley graph of k neighbours: a block from v to v g takes the shortest path of
+ * g, the same word of generators for all ranks, so in each step all circuits carry nearly the
+ * same. That is close to what any graph of k neighbours allows.
+ *
+ *	D alpha + p l/k n beta	and one reconfiguration delay; l: mean length of a path
  */
 #include "algo/circuits/cayley.h"
 

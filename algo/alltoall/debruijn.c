@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Alltoall on a de Bruijn graph of any number of ranks p: the block for the rank
- * u r^D + x goes from u the way that the D digits of x say, in D steps with r messages
- * each. D (alpha + p/r n beta) where each message has a circuit of its own, and one
- * set-up if a node has ports for them all. With r = p it goes straight, D = 1; between
- * the two, steps with other circuits each: radix r as Bruck et al. have it.
+ * Alltoall on a de Bruijn graph of any number of ranks p (Imase, Itoh 1981): the block for the
+ * rank u r^D + x takes from u the path that the D digits of x name, in D steps with r messages
+ * each. With r = p blocks go straight, D = 1. Between the two, each step has other circuits:
+ * Bruck's algorithm with radix r.
  *
- * In step t a rank holds of each origin u at most one run of x: those that begin
- * with the t digits which lead from u to it.
+ *	D (alpha + p/r n beta)	where each message has a circuit of its own;
+ *	one reconfiguration delay if a node has ports for all of them
+ *
+ * In step t a rank holds of each origin u at most one run of x: those that begin with the t
+ * digits of the path from u to it.
  */
 #include "algo/circuits/debruijn.h"
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Alltoall by gateways: what goes to another cluster is collected by the n gateways,
- * crosses in few messages, and is handed out there. For clusters of p and q ranks and
- * blocks of m bytes
- *
- *	A + p q m B_wan + ((p / n - 1) q + (p - 1) q / n) m beta + (p - 1) m beta
- *
- * for crossing, collecting, handing out, and what stays inside: one way across and n
- * streams that are used to the full, for the price of every byte's two extra ways
- * inside, but for a gateway's own. The fewest messages: for short blocks, and for all
+ * Alltoall by gateways: blocks for another cluster are collected by the n gateways, cross in few
+ * messages, and are distributed there. The fewest messages: for short blocks, and for all blocks
  * where n = p.
  *
- * A lane's blocks to a cluster are put in order of their targets, so that each
- * target's lie together. Long ones cross target by target, and are handed out while
- * others cross.
+ *	A + p q m B_wan + ((p/n - 1) q + (p-1) q/n) m beta + (p-1) m beta
+ *
+ * for clusters of p and q ranks and blocks of m bytes: crossing, collecting, distributing, and
+ * the blocks inside. One way across and n full streams cost two extra ways inside for each
+ * byte, except for a gateway's own.
+ *
+ * A lane's blocks to a cluster are sorted by target, so that each target's are contiguous. Long
+ * ones cross target by target, and are distributed while others cross.
  */
 #include "algo/common/exchange.h"
 

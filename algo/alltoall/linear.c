@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Linear: all blocks go at once, straight from and to their places; everybody
- * begins with its neighbour, so that not all fall upon one rank.
- * alpha + n beta + (2p-3) o + (p-2) n G for blocks of n bytes and an overhead of o.
+ * Linear: all blocks are sent at once, straight from and to their places. Each rank begins with
+ * its neighbour, so that not all ranks send to the same one.
+ *
+ *	alpha + n beta + (2p-3) o + (p-2) n G	for blocks of n bytes
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
@@ -78,7 +79,7 @@ const struct coll_algo coll_alltoall_linear = {
 const struct coll_algo coll_alltoall_direct = {
 	.collective = COLL_ALLTOALL,
 	.name = "direct",
-	.about = "all blocks at once, whatever the way: linear",
+	.about = "all blocks at once over all links: linear",
 	.ordered = true,
 	.cost = alltoall_linear_cost,
 	.emit = alltoall_linear_emit,
@@ -97,7 +98,7 @@ const struct coll_algo coll_alltoallv_linear = {
 const struct coll_algo coll_alltoallv_direct = {
 	.collective = COLL_ALLTOALLV,
 	.name = "direct",
-	.about = "all blocks at once, whatever the way: linear",
+	.about = "all blocks at once over all links: linear",
 	.ordered = true,
 	.cost = alltoall_linear_cost,
 	.emit = alltoall_linear_emit,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Pairwise: one block at a time, p-1 rounds: in round d to the rank d above, from
- * the rank d below, straight into place. (p-1) (alpha + n beta) for blocks of n
- * bytes, and no rank is sent to by two at once.
+ * Pairwise exchange (Thakur, Rabenseifner, Gropp 2005): in round d each rank sends one block to
+ * the rank d above and receives one from the rank d below, straight into place. No rank receives
+ * from two ranks at once.
  *
- * In place a block's place is free only when the one that lies there has gone,
- * so there ranks meet whose sum is the round, p rounds, each block exchanged
- * with the one that replaces it; two blocks of scratch.
+ *	(p-1) (alpha + n beta)	for blocks of n bytes
+ *
+ * In place, a block's place is free only when the block in it has been sent. There the partners
+ * of a round are ranks whose sum is the round: p rounds, each block is exchanged with the one
+ * that replaces it, and two blocks of scratch.
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Alltoall in turns (paper 2): every block goes straight to its place; between two
- * clusters n pairs of ranks exchange blocks at a time. Lane by lane, each rank of the
- * smaller cluster (the *asker*) exchanges with all ranks of the other and then hands
- * the turn to the next one of its lane.
+ * Alltoall in turns (paper 2): each block goes straight to its place; between two clusters n
+ * pairs of ranks exchange blocks at a time. Lane by lane, each rank of the smaller cluster (the
+ * *asker*) exchanges with all ranks of the other, then gives the turn to the next asker of its
+ * lane.
  *
- * An asker says "go" to its partner, by a message without bytes, as it begins to
- * send; the partner sends its block upon that and says so when the asker's has come.
- * So a link is free on both sides before the next is used, at the price of a way
- * forth and back for each pair:
+ * An asker sends "go", a message without bytes, to its partner as it begins to send. The partner
+ * then sends its own block, and confirms when the asker's block has arrived. So both directions
+ * of a link are free before the next pair uses it, at the cost of a round trip for each pair:
  *
- *	(p q / n) (2 A + m max(beta, n B_wan)) + (p - 1) m beta
+ *	(p q/n) (2 A + m max(beta, n B_wan)) + (p-1) m beta
  *
- * for clusters of p and q and blocks of m bytes, the larger of p. Last in it are the
- * blocks inside. Where ranks wait for turns these go before: on a NIC that carries
- * both, a turn would take twice as long, and all behind it wait. Where all ranks of the
- * smaller cluster have a turn at any time, both go at once: turns leave NICs idle for
- * two ways across.
+ * for clusters of p and q ranks, p >= q, and blocks of m bytes; the last term are the blocks
+ * inside. Where ranks wait for turns, the blocks inside go first: on a NIC that carries both, a
+ * turn would take twice as long and delay all turns behind it. Where all ranks of the smaller
+ * cluster have a turn at any time, both go at once: turns leave NICs idle for a round trip.
  *
- * Counts are needed of the two ranks alone whose blocks they are.
+ * A rank needs the counts of its own blocks only.
  */
 #include "algo/common/exchange.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Butterfly, or recursive doubling: exchange i is with the virtual rank whose bit i
- * differs. Guests of the fold report before and are told after. K alpha for 2^K
- * ranks, two messages more otherwise.
+ * Butterfly, or recursive doubling: in exchange i two virtual ranks that differ in bit i exchange
+ * messages. An excess rank of the fold reports to its proxy before, and is released after.
+ *
+ *	K alpha	for 2^K ranks; two messages more for other numbers
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Dissemination: in round k tell the rank 2^k above, hear from the rank 2^k
- * below. ceil(log2 p) rounds for any p. (Hensgen, Finkel, Manber 1988)
+ * Dissemination (Hensgen, Finkel, Manber 1988): in round k each rank sends to the rank 2^k above
+ * and receives from the rank 2^k below, for any number of ranks.
+ *
+ *	ceil(log2 p) alpha
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Everybody tells rank 0, which then tells everybody: 2 (p-1) messages, 2 on the way of
- * each but rank 0. Where ranks share cores few messages count more than few rounds.
+ * Linear: all ranks send to rank 0, which then sends to all: 2 (p-1) messages in all, and each
+ * rank but rank 0 handles 2. Where ranks share cores, few messages count more than few rounds.
+ *
+ *	2 (alpha + (p-2) o)
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Two tiers: when all of a cluster are there, its head meets the heads of the
- * others, and the cluster meets once more. One way across for two clusters, of one
- * link: A + 2 log2(p) alpha for clusters of p.
+ * Two tiers: a cluster's head waits for all of its cluster, then for the heads of the others,
+ * then releases its cluster. For two clusters one way across, over one link.
+ *
+ *	A + 2 log2(p) alpha	for clusters of p ranks
  */
 #include "algo/common/clusters.h"
 

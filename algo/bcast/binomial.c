@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Binomial tree: who has the vector passes it on, to the largest subtree first.
- * ceil(log2 p) (alpha + n beta).
+ * Binomial tree: a rank that has the vector sends it on, to the largest subtree first.
+ *
+ *	ceil(log2 p) (alpha + n beta)
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

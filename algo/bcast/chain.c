@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Pipelined chain: every rank hands the vector to the next in N segments, each
- * as soon as it is there. (N + p-2) (alpha + n/N beta); without the option
- * `segment`, N = sqrt((p-2) n beta / alpha) for a usual machine.
+ * Pipelined chain: each rank sends the vector to the next in N segments, each as soon as it has
+ * arrived. Without the option `segment`, N = sqrt((p-2) n beta / alpha) for a usual machine.
+ *
+ *	(N + p-2) (alpha + n/N beta)
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

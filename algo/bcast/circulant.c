@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Circulant graph broadcast (Träff): the vector is cut into N blocks; in every
- * round each rank receives one block and sends one it has, all along the same
- * circulant graph. N-1 + ceil(log2 p) rounds for any p, the least there can be:
- * (N-1 + L) (alpha + n/N beta). Without the option `segment`,
- * N = sqrt((L-1) n beta / alpha) for a usual machine.
+ * Circulant graph broadcast (Träff, "Optimal Broadcast Schedules in Logarithmic Time with
+ * Applications to Broadcast, All-Broadcast, Reduction and All-Reduction", arXiv 2407.18004): the
+ * vector is cut into N blocks. In each round each rank receives one block and sends one that it
+ * has, along the same circulant graph. N-1 + L rounds for any p, the fewest possible, with
+ * L = ceil(log2 p). Without the option `segment`, N = sqrt((L-1) n beta / alpha) for a usual
+ * machine.
  *
- * With q = L, rounds form phases of q. In round k of a phase a rank receives
- * from the rank skip(k) below. Which block is a table of q numbers that each
- * rank computes for itself: it says the block for phase 0, each phase adds q.
- * Over a phase a rank receives, of the q blocks before the current ones, all but
- * the one it got early: its *base block*, which reaches it on a shortest way from
- * the root. What a rank sends is what its receiver's table says.
+ *	(N-1 + L) (alpha + n/N beta)
  *
- * Phase 0 begins at a round such that the last phase is a full one. A block
- * below 0 is none; one beyond the last stands for the last, and is sent only
- * where the receiver has not got that yet: every byte comes once.
+ * With q = L, q rounds form a phase. In round k of a phase a rank receives from the rank skip(k)
+ * below. A table of q numbers, which each rank computes for itself, names the block of phase 0;
+ * each phase adds q. Over a phase a rank receives, of the q blocks before the current ones, all
+ * but its *base block*, which reached it early on a shortest path from the root. A rank sends
+ * the block that its receiver's table names.
  *
- * "Optimal Broadcast Schedules in Logarithmic Time with Applications to
- * Broadcast, All-Broadcast, Reduction and All-Reduction", arXiv 2407.18004.
+ * Phase 0 begins at a round such that the last phase is a full one. A block below 0 is none. A
+ * block beyond the last stands for the last, and is sent only if the receiver does not have it
+ * yet: each byte is sent once.
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Far first: the root sends the vector to one rank of each other cluster before
- * anything else, and then each cluster has a broadcast of its own. What MPIs for
- * grids do, which take the WAN to be narrow (paper 2): A + n beta + 2 n beta for n
- * bytes and a way across of A.
+ * Far first, as in MPIs for grids, which expect a narrow WAN (compared in paper 2): the root first
+ * sends the vector to one rank of each other cluster, then each cluster has its own broadcast.
  *
- * In segments the vector goes piece by piece, and the clusters are at work on one
- * while the next crosses: without, the root's messages share its NIC, and what is to
- * be handed on comes late (nic_shared()).
+ *	A + n beta + 2 n beta
+ *
+ * In segments the clusters broadcast one piece while the next one crosses. Without segments the
+ * root's messages share its NIC, and pieces to be sent on arrive late (nic_shared()).
  */
 #include "algo/common/clusters.h"
 

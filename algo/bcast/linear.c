@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The root sends the vector to everybody: alpha + n beta + (p-2) (o + n G). For few ranks.
+ * Linear: the root sends the vector to all ranks. For few ranks.
+ *
+ *	alpha + n beta + (p-2) (o + n G)
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
@@ -33,7 +35,7 @@ static double bcast_linear_cost(const struct coll_call *call, const struct coll_
 const struct coll_algo coll_bcast_linear = {
 	.collective = COLL_BCAST,
 	.name = "linear",
-	.about = "the root sends to everybody: p-1 messages of the whole vector",
+	.about = "the root sends to all: p-1 messages of the whole vector",
 	.ordered = true,
 	.cost = bcast_linear_cost,
 	.emit = bcast_linear_emit,

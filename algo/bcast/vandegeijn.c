@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Scatter, then allgather (van de Geijn): the vector is cut into p parts, one a
- * rank; a binomial tree scatters them, a ring brings everybody the rest.
- * (ceil(log2 p) + p-1) alpha + 2 (p-1)/p n beta.
+ * Van de Geijn (Barnett et al., InterCom, 1994): the vector is cut into p parts, one for each
+ * rank; a binomial tree scatters them, a ring brings all ranks the others.
  *
- * After the scatter a rank has the parts of its whole subtree, not only its own.
- * The ring leaves out what the receiver has already, so every byte comes once
- * and all receives can wait in their places from the start.
+ *	(ceil(log2 p) + p-1) alpha + 2 (p-1)/p n beta
+ *
+ * After the scatter a rank has the parts of its whole subtree. The ring leaves out the parts
+ * that the receiver already has, so each byte is received once, and all receives can be posted
+ * at the start.
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"

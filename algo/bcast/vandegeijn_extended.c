@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Van de Geijn, extended to clusters (paper 2): the root scatters one part a lane
- * to the gateways of its cluster, these copy their parts across, all n at once,
- * and rings inside all clusters bring every part to everybody.
+ * Van de Geijn, extended to clusters (paper 2): the root scatters one part per lane to the
+ * gateways of its cluster, these copy their parts across, all n at once, and rings inside all
+ * clusters bring each part to all ranks.
  *
  *	A + n B_wan + 2 n beta	for n bytes, one after the other (paper 2's cost)
  *
- * with A the way across and B_wan a byte's time over all lanes together. Cut into
- * S segments the three overlap: while one crosses, the next is scattered and the
- * one before goes around. What is left is the slowest of the three, the root's sends
- * (to the gateways, to its neighbour in the ring, and its own part across: each byte
- * (2 (p - 1) + 1) / p times), and 1/S of the others; a ring of p ranks takes p steps
- * more.
+ * In S segments the three overlap: while one crosses, the next is scattered and the one before
+ * goes around. The cost is then the slowest of the three and 1/S of the others, and p steps of
+ * the rings. The slowest is the root's sends: to the gateways, to its neighbour in the ring, and
+ * its own part across, each byte (2 (p-1) + 1) / p times.
  */
 #include "algo/common/clusters.h"
 
@@ -74,7 +72,7 @@ static u32 emit_copy_across(struct coll_build *b, const struct part *part, u32 l
 }
 
 /*
- * In each step everybody hands on what came last. The root has everything, so
+ * In each step a rank sends on the part that it received last. The root has everything, so
  * nothing is sent to it: it begins a chain, and gives all parts but those that its
  * neighbour has.
  */

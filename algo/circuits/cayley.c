@@ -83,7 +83,7 @@ static void choose_generators(struct coll_cayley *g, u32 wanted, bool one_way, u
 	u32 tries;
 
 	g->letters = 0;
-	while (wanted == g->ranks - 1 && g->letters < wanted) {	/* straight to everybody */
+	while (wanted == g->ranks - 1 && g->letters < wanted) {	/* straight to all */
 		g->generator[g->letters] = g->letters + 1;
 		g->letters++;
 	}
@@ -110,8 +110,9 @@ u32 coll_cayley_letter(const struct coll_cayley *g, u32 element, u32 level)
 }
 
 /*
- * Breadth first: who is reached in how many letters. False: not all are, or only in more
- * than `most`. Most of the time is spent here, so the products are made by hand.
+ * Breadth first search: the letters on a shortest path to each element. False: some element
+ * is not reached in `most` letters. Most of the time is spent here, so products are computed
+ * inline.
  */
 static bool find_levels(struct coll_cayley *g, u32 most, u64 *length)
 {

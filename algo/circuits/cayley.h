@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A Cayley graph: ranks are the elements of a group, and v is joined to v s for each of
- * some generators s. It looks the same from every rank: a way from 0 to g, as a word of
- * generators, leads from any v to v g, and when all go the same ways at once every
- * circuit carries the same. Where circuits go both ways the generators have their
- * inverses among them, and k ports are k neighbours: a graph of as many ranks as k - 1 to
- * the number of steps, where de Bruijn's has k / 2 to that.
+ * A Cayley graph: ranks are the elements of a group, and v has a circuit to v s for each of some
+ * generators s. It looks the same from each rank: a path from 0 to g, as a word of generators,
+ * leads from any v to v g, and when all ranks use the same words each circuit carries the same.
+ * Where circuits are bidirectional, the generators contain their inverses, and k ports are k
+ * neighbours: in D steps a graph of about (k-1)^D ranks, where de Bruijn's has (k/2)^D.
  *
- * The group is Z_m x Z_d with (a, b) (c, e) = (a + r^b c, b + e), r^d = 1 mod m. Which m, d,
- * r and generators are best is not known by a formula: some hundred are tried, the same
- * on all ranks, in a millisecond.
+ * The group is Z_m x Z_d with (a, b) (c, e) = (a + r^b c, b + e), r^d = 1 mod m. No formula gives
+ * the best m, d, r and generators: some hundred are tried, the same on all ranks, in a
+ * millisecond.
  */
 #ifndef COLL_CAYLEY_H
 #define COLL_CAYLEY_H
@@ -56,8 +55,8 @@ struct coll_cayley coll_cayley_for(const struct coll_call *call, const struct co
 u32 coll_cayley_letter(const struct coll_cayley *g, u32 element, u32 level);
 
 /*
- * In each step, over each letter's circuit: the elements that are sent there, and then
- * those that come from there; none, and there is no message.
+ * In each step, over each letter's circuit: the elements to send, then the elements to
+ * receive. An empty list is no message.
  */
 struct coll_cayley_walk {
 	bool (*goes)(const void *user, u32 element, u32 step, u32 letter);

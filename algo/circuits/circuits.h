@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Circuits for any algorithm. Three steps, the same on every rank:
+ * Circuits for any algorithm. Three steps, the same on each rank:
  *
- *  rounds	all ranks' schedules are played in lock-step: which message goes in
- *		which round.
- *  sessions	Rounds are gathered into *epochs*, as many as fit the ports of every
- *		node; a round that does not fit is split (edges coloured first fit, as
- *		many colours to an epoch as fit). A session is one circuit from the
- *		first to the last of the epochs in a row that use it.
- *  ports	Sessions are to ports what values are to registers: in order of their
- *		epochs each takes, at both its ends, the port that is free first. The
- *		wavelengths of the network are ports of one more node.
+ *  rounds	All ranks' schedules are executed in lockstep, which gives each message its
+ *		round.
+ *  sessions	Rounds are grouped into *epochs*, as many as fit the ports of every node; a
+ *		round that does not fit is split (edges are coloured first fit, as many
+ *		colours in an epoch as fit). A session is one circuit from the first to the
+ *		last of the consecutive epochs that use it.
+ *  ports	Sessions get ports as values get registers: in order of epochs each takes, at
+ *		both its ends, the port that is free first. The wavelengths of the network
+ *		are ports of one more node.
  *
- * A session's connect waits for the release of the session before it on its port,
- * its sends wait for the connect, its release for all its messages. So a node of k
- * ports never asks for more than k circuits. Nothing waits for ever: an op needs
- * ops of its own epoch and of earlier ones only, and all circuits of an epoch fit
- * at once when those of earlier epochs are given back.
+ * A session's connect waits for the release of the session before it on its port, its sends wait
+ * for the connect, its release for all its messages. So a node of k ports never requests more
+ * than k circuits. No deadlock: an op needs only ops of its own epoch and of earlier ones, and
+ * all circuits of an epoch fit at once when those of earlier epochs are released.
  *
- * Cost: time and memory of all ranks' schedules, on every rank, once for a
- * schedule. docs/guide/circuits.md says what it gives.
+ * Cost: time and memory of all ranks' schedules, on each rank, once for a schedule.
+ * docs/guide/circuits.md has the results.
  */
 #ifndef COLL_CIRCUITS_H
 #define COLL_CIRCUITS_H
@@ -48,7 +47,7 @@ struct coll_round_message {
 	u32 started;		/* ends that are ready */
 };
 
-/* What happened in lock-step, in order: a local op, or (rank COLL_NONE) a message. */
+/* An event of the lockstep execution, in order: a local op, or (rank COLL_NONE) a message. */
 struct coll_round_event {
 	u32 rank, op;
 };
@@ -64,7 +63,7 @@ struct coll_rounds {
 	struct coll_round_event *happened;
 };
 
-/* All ranks' schedules, to be played as often as one likes. 0, -ENOSPC, or what emitting gave. */
+/* All ranks' schedules, to be executed many times. 0, -ENOSPC, or the error of emitting. */
 int coll_rounds_emit(const struct coll_algo *algo, const struct coll_call *call,
 		     const struct coll_tuning *tuning, struct coll_arena *arena,
 		     struct coll_rounds *rounds);
@@ -109,24 +108,24 @@ const char *coll_circuits_refuse(const struct coll_algo *algo, const struct coll
 /* ---- costs ------------------------------------------------------------------ */
 
 struct coll_circuits_cost {
-	double seconds;		/* from a dark network to the last rank's end */
+	double seconds;		/* from a network without circuits to the end of the last rank */
 	u32 setups;		/* in all */
 	u32 most_setups;	/* of one node */
-	bool fits;		/* all at once: who keeps them has no set-up in the next call */
+	bool fits;		/* all at once: if they are kept, the next call has no set-up */
 };
 
 /*
- * What the schedule with its circuits takes: each message on a circuit of its own
- * alpha + n beta, the next on it n beta later, and others of its rank an overhead later.
- * The same arithmetic as the simulator's.
+ * The cost of the schedule with its circuits: a message takes alpha + n beta, the next on the
+ * same circuit follows n beta later, others of its rank an overhead later. The arithmetic is
+ * the simulator's.
  */
 int coll_circuits_cost(const struct coll_algo *algo, const struct coll_call *call,
 		       const struct coll_tuning *tuning, const struct coll_machine *machine,
 		       void *memory, u64 bytes, struct coll_circuits_cost *cost);
 
 /*
- * No schedule is faster: one set-up, as many latencies as k-ary growth needs, and
- * what must go through one node's ports (docs/guide/circuits.md).
+ * A lower bound for any schedule: one set-up, the latencies of k-ary growth, and the bytes
+ * through one node's ports (docs/guide/circuits.md).
  */
 double coll_circuits_bound(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *machine);
@@ -139,8 +138,8 @@ struct coll_circuits_choice {
 };
 
 /*
- * The cheapest algorithm, and radix, for the ports in `tuning`. -EOPNOTSUPP: there
- * is none; -ENOSPC: more memory, please.
+ * The cheapest algorithm, and radix, for the ports in `tuning`. -EOPNOTSUPP: none
+ * fits; -ENOSPC: retry with more memory.
  */
 int coll_circuits_choose(const struct coll_call *call, const struct coll_tuning *tuning,
 			 const struct coll_machine *machine, void *memory, u64 bytes,

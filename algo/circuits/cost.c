@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What a plan of circuits costs, the least that any could, and which is cheapest.
- * All that happens is timed once, in order of epochs and rounds.
+ * What a plan of circuits costs, the lower bound of any plan, and the cheapest plan. All
+ * operations are timed once, in order of epochs and rounds.
  */
 #include "algo/common/blocks.h"
 #include "circuits.h"
@@ -75,8 +75,8 @@ static double circuits_cost_lit(struct timing *t, u32 session)
 }
 
 /*
- * A CPU does one thing after the other: when it begins this. What comes before all that it
- * did of late finds it idle, for things are not timed quite in their order.
+ * When the CPU of `rank` begins this work: it does one thing after another. Events are not
+ * timed exactly in order, so an event before all recent work finds the CPU idle.
  */
 static double on_cpu(struct timing *t, u32 rank, double time, double work)
 {
@@ -126,7 +126,7 @@ static void time_local(struct timing *t, u32 rank, u32 index)
 	at_least(&t->finish, *done);
 }
 
-/* What happened, by epochs; within one by rounds, and as it was played. */
+/* The events by epoch, within an epoch by round, in the order of execution. */
 static struct coll_sort_item *sort_happened(const struct coll_circuits *c, struct coll_arena *arena)
 {
 	const struct coll_rounds *r = &c->rounds;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The de Bruijn graph of radix r over n ranks: rank v sends to v r + j mod n for
- * j = 0 .. r - 1 (Imase and Itoh). D steps lead anywhere if r^D >= n: from u with the
- * digits of x to u r^D + x. So each x below n names one way from u, to a rank of its
- * own. Few circuits, set up once, reach all in log n steps.
+ * The de Bruijn graph of radix r over n ranks: rank v sends to v r + j mod n for j = 0 .. r - 1
+ * (Imase, Itoh 1981). D steps lead anywhere if r^D >= n: from u by the digits of x to u r^D + x.
+ * So each x below n names one path from u, to a rank of its own. Few circuits, set up once,
+ * reach all ranks in log_r n steps.
  */
 #ifndef COLL_DEBRUIJN_H
 #define COLL_DEBRUIJN_H

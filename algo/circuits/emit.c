@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * One rank's schedule with its circuits: the ops it has, in order of epochs, and
- * among them what asks for circuits and gives them back.
+ * One rank's schedule with its circuits: its ops in order of epochs, and among them the connects
+ * and releases.
  *
- * Within an epoch: connects, ops by round, releases, signals. Both ends of a message
- * have it in the same epoch and round, and signals in that of the session they
- * speak of, so slots agree.
+ * Within an epoch: connects, ops by round, releases, signals. Both ends of a message have it in
+ * the same epoch and round, and a signal in the epoch of its session, so slots agree.
  */
 #include "core/step.h"
 #include "circuits.h"
@@ -116,8 +115,8 @@ static bool is_mine(const struct circuits_emitting *e, const struct coll_session
 }
 
 /*
- * Who begins a session hears from both ends of the one before on its wavelength that
- * it has been given back. A signal has no bytes and needs no circuit.
+ * Both ends of the session before on the same wavelength signal to the ends of the next one
+ * that it has been released. A signal has no bytes and needs no circuit.
  */
 static void list_signals(struct circuits_emitting *e, u32 session)
 {
@@ -262,7 +261,7 @@ static u64 read_place(struct circuits_emitting *e, u64 place)
 	return e->input + COLL_ADDRESS_OFFSET(place);
 }
 
-/* What is put aside is read before it is written over. */
+/* Input copied aside is read before it is overwritten. */
 static u64 write_place(struct circuits_emitting *e, u64 place)
 {
 	if (e->aside && COLL_ADDRESS_BUFFER(place) == COLL_OUT)
@@ -270,7 +269,7 @@ static u64 write_place(struct circuits_emitting *e, u64 place)
 	return place;
 }
 
-/* False: it waits for what is not emitted yet. */
+/* False: it waits for an op that is not emitted yet. */
 static bool emit_op(struct circuits_emitting *e, u32 index)
 {
 	const struct coll_op *op = &coll_ops(e->s)[index];
@@ -369,9 +368,9 @@ static int emit_all(struct circuits_emitting *e, struct coll_schedule **schedule
 }
 
 /*
- * The rank's own schedule: as it was played, but for what only the root knows. A
- * reduction in place could want its messages in another order; so its input is put
- * aside, and it is as if it were not.
+ * The rank's own schedule: as executed in lockstep, except for what only the root knows. A
+ * reduction in place may have another order of messages. So its input is copied aside, and
+ * the schedule is that of a call that is not in place.
  */
 static int own_schedule(struct circuits_emitting *e, const struct coll_algo *algo,
 			const struct coll_call *call, const struct coll_tuning *tuning)

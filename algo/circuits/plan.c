@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Epochs, sessions and ports (circuits.h). What has ports is called a *place*: in
- * duplex a node, in simplex a node's senders and a node's receivers.
+ * Epochs, sessions and ports (circuits.h). The owner of ports is called a *place*: in duplex a
+ * node, in simplex a node's senders or a node's receivers.
  */
 #include "circuits.h"
 #include "algo/common/sort.h"
@@ -318,7 +318,7 @@ static int sort_sessions(struct planning *p)
 	return 0;
 }
 
-/* Of `count` ports the one that is free first; returns who had it. */
+/* Takes the port of `count` that is free first; returns the session that had it. */
 static u32 take_port(const struct coll_circuits *c, u32 *port, u32 count, u32 session)
 {
 	u32 best = 0, i, before;
@@ -430,9 +430,9 @@ static int circuits_plan_plan(const struct coll_call *call, const struct coll_tu
 }
 
 /*
- * All messages that can go at once are coloured well where everybody sends to
- * everybody; a tree wants each rank to send one after another, in its own order. What
- * gives fewer epochs is taken.
+ * Two plans are tried, and the one with fewer epochs is taken: all ready messages coloured at
+ * once, which is good where all ranks send to all; and each rank sending one message after
+ * another in its own order, which is good for trees.
  */
 int coll_circuits_plan(const struct coll_algo *algo, const struct coll_call *call,
 		       const struct coll_tuning *tuning, struct coll_arena *arena,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Rings that have no link in common: ring i goes in steps of a stride that has no
- * divisor in common with the number of ranks, up or down. With k ports there are k
- * of them, for a circuit is used both ways: two for each stride.
+ * Rings without a common link: ring i goes in steps of a stride that is coprime to the number of
+ * ranks, up or down. A circuit is used in both directions, so each stride gives two rings, and
+ * k ports give k rings.
  */
 #ifndef COLL_RINGS_H
 #define COLL_RINGS_H

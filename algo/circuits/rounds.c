@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A collective in lock-step: in each round all local ops that can be done are, and
- * a message goes when both its ends are ready.
+ * A collective in lockstep: in each round all local ops that are ready are done, and a message is
+ * sent when both its ends are ready.
  */
 #include "core/step.h"
 #include "circuits.h"

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * What an algorithm is: a name, what it is good for, and a function that emits
- * one rank's schedule. It knows nothing of sockets, time or memory.
+ * What an algorithm is: a name, a line about it, the calls that it fits, a function that emits
+ * one rank's schedule, and its cost. It knows nothing of sockets, time or memory.
+ *
+ * The heads of the algorithms give costs in the terms of the LogP family:
+ *
+ *	p	ranks;  K  exchanges of a butterfly of 2^K ranks;  c  clusters
+ *	n	bytes, of what the head says;  S  segments of them
+ *	alpha	seconds from the start of a send to the end of its receive, without bytes
+ *	beta	seconds per byte on the way;  gamma  seconds per byte reduced or copied
+ *	o	seconds of a sender per message (overhead);  G  per byte (gap)
+ *	A	alpha across the WAN;  B_wan  seconds per byte over all lanes together
  */
 #ifndef COLL_ALGO_H
 #define COLL_ALGO_H
@@ -53,7 +62,7 @@ enum coll_collective {
  *   For reduce and gather `in_place` is set on the root only, likewise scatter.
  *
  * The forms without v are the v forms with equal counts: algorithms use
- * call_block() and friends of blocks.h and need not tell them apart.
+ * call_block() and the like of blocks.h and need not distinguish them.
  */
 struct coll_call {
 	enum coll_collective collective;
@@ -65,23 +74,23 @@ struct coll_call {
 	bool in_place;
 	u64 count;
 	/*
-	 * v forms: per rank, on every rank; but gatherv and scatterv may have
-	 * NULL off the root, then only algorithms without `needs_counts` fit.
+	 * v forms: one for each rank, on every rank. gatherv and scatterv may have NULL
+	 * on other ranks than the root; then only algorithms without `needs_counts` fit.
 	 * Displacements: gatherv OUT, scatterv IN (root), allgatherv OUT;
-	 * reduce_scatter has none, its blocks follow each other.
+	 * reduce_scatter has none, its blocks are contiguous.
 	 */
 	const u64 *counts, *displs;
-	/* alltoallv: what goes to and what comes from each rank. */
+	/* alltoallv: of the blocks to each rank and from each rank. */
 	const u64 *send_counts, *send_displs, *recv_counts, *recv_displs;
 	/*
-	 * Per rank the cluster it is in: 0 .. clusters - 1, none of them empty.
-	 * NULL, and then `clusters` is not looked at: all ranks are near each other.
+	 * The cluster of each rank: 0 .. clusters - 1, no cluster is empty. NULL: all ranks
+	 * are near each other, and `clusters` is not used.
 	 */
 	const u32 *cluster;
 	u32 clusters;
-	/* Per rank its k, where nodes differ; NULL: all have tuning->ports. */
+	/* The ports k of each rank, where nodes differ; NULL: all have tuning->ports. */
 	const u32 *ports;
-	/* What the algorithm's share() has made for all ranks; NULL: each makes it itself. */
+	/* Result of the algorithm's share() for all ranks; NULL: each rank computes it. */
 	const void *shared;
 };
 
@@ -93,63 +102,63 @@ struct coll_call {
 struct coll_tuning {
 	u64 redundancy; /* T: redundant exchanges of the butterfly */
 	u64 segment;	/* bytes a pipelined message carries at most */
-	u64 bound;	/* alltoallv bruck: elements of a block that go round */
+	u64 bound;	/* alltoallv bruck: elements of a block that travel in rounds */
 	u64 lanes;	/* n: links in use at once between two clusters */
-	u64 relays;	/* redundant exchanges on the butterfly's way: after so many of it */
-	u64 radix;	/* of a de Bruijn graph: how many each rank sends to */
+	u64 relays;	/* relays: redundant exchanges in the middle of the butterfly */
+	u64 radix;	/* of a de Bruijn graph: ranks that each rank sends to */
 	/*
-	 * Circuits, if `ports` is set: any algorithm's schedule gets the ops that ask
-	 * for them and give them back (algo/circuits/circuits.h).
+	 * Circuits, if `ports` is set: connect and release ops are added to any
+	 * algorithm's schedule (algo/circuits/circuits.h).
 	 */
 	u64 ports;		/* k: circuits a node can hold at once */
-	u64 wavelengths;	/* W: circuits there can be at once in all */
+	u64 wavelengths;	/* W: circuits at once in the whole network */
 	u64 ahead;		/* enum coll_ahead */
-	u64 simplex;		/* 1: a circuit goes one way, a port is a sender and a receiver */
+	u64 simplex;		/* 1: a circuit has one direction, a port is a sender and a receiver */
 };
 #define COLL_TUNING_UNSET \
 	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
 			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET })
 
-/* When circuits are asked for. */
+/* When circuits are requested. */
 enum coll_ahead {
-	COLL_AHEAD_NOT,		/* "naive": each for one message, when it is to go */
-	COLL_AHEAD_TURNS,	/* paper 5: k together, when the last k have been used */
+	COLL_AHEAD_NOT,		/* "naive": for each message, when it is ready */
+	COLL_AHEAD_TURNS,	/* paper 5: k at once, when the last k have been used */
 	COLL_AHEAD_PORTS,	/* each as soon as a port is free; kept for the next round */
 	COLL_AHEADS,
 };
 
-/* Noise of one kind: so often on each rank (or link), each time so long; seconds. */
+/* Noise of one kind on each rank or link: events per second, seconds per event. */
 struct coll_noise_rate {
 	double rate, duration;
 };
 enum { COLL_NOISES_MAX = 8 };
 
-/* What is known of the machine; all zero: nothing. */
+/* Parameters of the machine; zero: unknown. */
 struct coll_machine {
-	double alpha;	 /* seconds a message takes */
-	double overhead; /* of these, those in which its sender can do nothing else */
-	double beta;	 /* seconds a byte takes */
-	double byte_gap; /* of these, those in which its sender can send no other (LogGP's G) */
-	double gamma;	 /* seconds a byte's reduction takes */
-	double crowding; /* ranks that share a core; up to 1: none do */
+	double alpha;	 /* seconds per message */
+	double overhead; /* of these, seconds in which the sender can do nothing else (o) */
+	double beta;	 /* seconds per byte */
+	double byte_gap; /* of these, seconds in which the sender can send no other (G) */
+	double gamma;	 /* seconds per byte reduced */
+	double crowding; /* ranks per core; up to 1: no core is shared */
 	/* Between clusters; zero: as inside. */
-	double wan_alpha;	/* seconds a message takes */
-	double wan_beta;	/* seconds a byte takes, of all that goes one way together */
+	double wan_alpha;	/* seconds per message */
+	double wan_beta;	/* seconds per byte of all links together, in one direction */
 	/*
-	 * What overload costs: links that together could carry x times what the
-	 * WAN does carry 1 / (1 + congestion (x - 1)) of it.
+	 * Loss by overload: links that together offer x times the WAN's bandwidth
+	 * carry 1 / (1 + congestion (x - 1)) of it.
 	 */
 	double congestion;
-	/* Noise; the first without rate ends it. */
+	/* Noise; an entry with rate 0 ends the list. */
 	struct coll_noise_rate noise[COLL_NOISES_MAX];	/* of a rank */
 	struct coll_noise_rate link_noise;		/* of a message */
-	bool noise_event;	/* it counts where it begins inside an op only: paper 1 */
-	double grain;		/* seconds that ranks compute before a call; 0: nothing is known */
-	double delta;		/* seconds from asking for a circuit until it is lit */
+	bool noise_event;	/* an event counts only if it begins inside an op: paper 1 */
+	double grain;		/* seconds that ranks compute before a call; 0: unknown */
+	double delta;		/* reconfiguration delay: seconds from a request to the circuit up */
 };
 
 /*
- * What of an algorithm is regular: every rank's schedule has the same ops with the same
+ * Whether an algorithm is regular: each rank's schedule has the same ops with the same
  * bytes and waits, and its peers follow from the rank by one formula for each op (rank + d
  * or rank ^ x, modulo the ranks). The simulator keeps one such schedule for all ranks, and
  * checks the claim on a few of them.
@@ -168,22 +177,22 @@ struct coll_algo {
 	bool needs_counts;	/* gatherv, scatterv: counts must be known on every rank */
 	bool power_of_two;	/* fits only 2^k ranks */
 	bool clusters;		/* made for clusters: at most n links between any two */
-	bool baseline;		/* to compare with: chosen by name only */
+	bool baseline;		/* for comparison: chosen by name only */
 	u32 regular;		/* enum coll_regular; 0: not regular */
-	u32 table_bytes;		/* bytes of b->tables it needs for each rank */
-	u32 shared;		/* bytes for each rank of what share() makes */
-	const char *options;	/* tuning it understands: "T", "segment", ... or NULL */
+	u32 table_bytes;		/* bytes of b->tables for each rank */
+	u32 shared;		/* bytes of the result of share() for each rank */
+	const char *options;	/* its tuning options: "T", "segment", ... or NULL */
 	/*
-	 * Why it cannot serve this call beyond the flags above, in words; NULL:
-	 * it can. The function itself may be NULL.
+	 * Why the algorithm cannot serve this call, beyond the flags above, in words;
+	 * NULL: it can. The function itself may be NULL.
 	 */
 	const char *(*refuses)(const struct coll_call *call, const struct coll_tuning *tuning);
-	/* Seconds it should take: the formula in the head of its file. */
+	/* Predicted seconds: the formula at the head of its file. */
 	double (*cost)(const struct coll_call *call, const struct coll_tuning *tuning,
 		       const struct coll_machine *machine);
 	void (*emit)(struct coll_build *b, const struct coll_call *call,
 		     const struct coll_tuning *tuning);
-	/* What is the same for all ranks and long in the making, for call->shared; or NULL. */
+	/* Computes call->shared: equal on all ranks, and expensive. May be NULL. */
 	void (*share)(const struct coll_call *call, const struct coll_tuning *tuning,
 		      void *memory);
 };
@@ -204,7 +213,7 @@ const struct coll_algo *coll_algo_find(enum coll_collective collective, const ch
 const char *coll_algo_refuses_plain(const struct coll_algo *algo, const struct coll_call *call,
 				    const struct coll_tuning *tuning);
 
-/* The same with the circuits that `tuning` or the call asks for. */
+/* The same with the circuits of `tuning` or the call. */
 const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_call *call,
 			      const struct coll_tuning *tuning);
 
@@ -212,8 +221,8 @@ const char *coll_algo_refuses(const struct coll_algo *algo, const struct coll_ca
 
 /*
  * The algorithm for this call: the one with the least predicted cost among
- * those that fit; of several clusters, among those made for them, if any fits. The
- * same on every rank: it looks only at what all ranks of a call agree on. Zero
+ * those that fit; with several clusters, among those made for clusters if any fits. The
+ * same on every rank: the choice uses only what all ranks of a call agree on. Zero
  * fields of `machine` are replaced by those of a usual one.
  */
 const struct coll_algo *coll_algo_choose(const struct coll_call *call,
@@ -221,37 +230,37 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 					 const struct coll_machine *machine);
 
 /*
- * n, the links that one call should use at once between two clusters: as many as
- * fill the WAN and no more, at most the ranks of the smallest cluster.
+ * n, the links that one call should use at once between two clusters: enough to fill the
+ * WAN, at most the ranks of the smallest cluster.
  */
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
 
 /*
- * The segment of an algorithm made for clusters, where `tuning` leaves it open: a power
- * of two of parts, by the algorithm's own cost. Of less than 16 KB it stays open.
+ * Sets the segment of an algorithm made for clusters if `tuning` does not: a power of two of
+ * parts, by the algorithm's own cost. A segment below 16 KB is not set.
  */
 void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /*
- * T and relays of the butterflies with redundant exchanges, where `tuning` leaves
- * them open: those with the least time under the machine's noise. Where nothing is
- * known of noise they stay open.
+ * Sets T and relays of the butterflies with redundant exchanges if `tuning` does not: those
+ * with the least predicted time under the machine's noise. Without known noise they are not
+ * set.
  */
 void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
 			    const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /* --- emit.c -------------------------------------------------------------- */
 
-/* As coll_algo_emit(), of a tuning in which `ports` is but a hint. */
+/* As coll_algo_emit(), but `ports` is only a hint: no circuits are added. */
 int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_tuning *tuning, void *memory, u64 bytes,
 			 struct coll_schedule **schedule);
 
 /*
- * Emits and finishes: checks `refuses`, states buffers and reduction, calls
- * emit, finishes. Returns 0, -EOPNOTSUPP (refused), or the builder's error
- * (-ENOSPC: more memory, please).
+ * Emits a whole schedule: checks coll_algo_refuses(), sets buffers and reduction, calls
+ * emit(), finishes. Returns 0, -EOPNOTSUPP (refused), or the builder's error (-ENOSPC: retry
+ * with more memory).
  */
 int coll_algo_emit(const struct coll_algo *algo, const struct coll_call *call,
 		   const struct coll_tuning *tuning, void *memory, u64 bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * An area holds the blocks of all ranks one after the other, so that many of
- * them travel in one message. It is the application's buffer where that lies
- * like this, else scratch; then blocks are copied between the two.
+ * An area holds the blocks of all ranks one after the other, so that many of them travel in one
+ * message. It is the application's buffer if that has this layout, else scratch; then blocks
+ * are copied between the two.
  */
 #ifndef COLL_AREA_H
 #define COLL_AREA_H

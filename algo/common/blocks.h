@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Where a call's data lies: places and sizes of blocks, the same for the plain
- * and the v forms. All in bytes.
+ * Where the data of a call lies: offsets and sizes of blocks, the same for the plain and the v
+ * forms. All in bytes.
  */
 #ifndef COLL_BLOCKS_H
 #define COLL_BLOCKS_H
@@ -76,7 +76,7 @@ static inline struct coll_block block_from(const struct coll_call *call, u32 ran
 				    call->recv_counts[rank] * element };
 }
 
-/* alltoall(v): the block that goes to `rank`, and where it lies. */
+/* alltoall(v): the block to `rank`, and its address. */
 static inline struct coll_block block_to(const struct coll_call *call, u32 rank)
 {
 	const u64 n = call_bytes(call), element = call->element;
@@ -89,7 +89,7 @@ static inline struct coll_block block_to(const struct coll_call *call, u32 rank)
 				    call->send_counts[rank] * element };
 }
 
-/* alltoall(v): brings what goes to myself into OUT. */
+/* alltoall(v): copies my own block to OUT. */
 static inline void emit_copy_own(struct coll_build *b, const struct coll_call *call)
 {
 	if (!call->in_place && block_to(call, call->rank).bytes)
@@ -141,9 +141,8 @@ static inline u32 square_root(u64 square)
 }
 
 /*
- * Into how many parts a pipeline cuts the vector: as `segment` says, else
- * sqrt(hops n beta / alpha), which makes (parts + hops) (alpha + n/parts beta)
- * the least. No part is empty unless the vector is.
+ * The number of parts of a pipeline: by `segment`, else sqrt(hops n beta / alpha), which
+ * minimises (parts + hops) (alpha + n/parts beta). No part is empty unless the vector is.
  */
 static inline u32 pipeline_parts(const struct coll_call *call, const struct coll_tuning *tuning,
 				 u32 hops)
@@ -192,20 +191,20 @@ static inline double crowded_cost(const struct coll_call *call, const struct col
 	return m->crowding * share + (1 - m->crowding / call->ranks) * path;
 }
 
-/* Where every rank does all along the path what any one does. */
+/* The cost if all ranks do the same work all along the path. */
 static inline double symmetric_cost(const struct coll_call *call, const struct coll_machine *m,
 				    double path)
 {
 	return crowded_cost(call, m, path, path);
 }
 
-/* A rank's mean share where each but one gets (or gives) once, for `once` seconds. */
+/* A rank's mean work if each rank but one receives (or sends) once, for `once` seconds. */
 static inline double tree_share(const struct coll_call *call, double once)
 {
 	return (call->ranks - 1) * once / call->ranks;
 }
 
-/* So many messages of n bytes, under way together, from or to one rank. */
+/* Messages of n bytes in flight together, from or to one rank. */
 static inline double fan_cost(const struct coll_machine *m, u32 messages, double n)
 {
 	if (!messages)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Clusters: ranks near each other, with long ways between (paper 2). Of each
- * cluster n ranks, its *gateways*, talk across; gateway j of all clusters
- * together are *lane* j. Between two clusters nothing but the n lanes carries
- * data, so never more than n links are in use at once, whatever the timing. A
- * rank that is no gateway hands what has to go across to the gateway of its
- * lane, and gets from it what comes.
+ * Clusters: ranks near each other, with long links between clusters (paper 2). Of each cluster n
+ * ranks, its *gateways*, communicate with other clusters; gateway j of all clusters together is
+ * *lane* j. Between two clusters only the n lanes carry data, so at most n links are in use at
+ * once, whatever the timing. Another rank sends data for other clusters to the gateway of its
+ * lane, and receives from it.
  *
- * n is what is asked for, but no more than the smallest cluster has ranks.
+ * n is the requested number, but at most the number of ranks of the smallest cluster.
  */
 #ifndef COLL_CLUSTERS_H
 #define COLL_CLUSTERS_H
@@ -20,10 +19,10 @@ struct coll_clusters {
 	const u32 *first;	/* per cluster, and one more: where its ranks begin in member[] */
 	const u32 *member;	/* the ranks by cluster, ascending in each */
 	u32 mine, index;	/* my cluster, and which of its members I am */
-	u32 *lane;		/* room for the ranks of a lane: see coll_lane_ranks() */
-	u64 *counts, *displs;	/* room for a v form's, of as many ranks as there are */
+	u32 *lane;		/* memory for the ranks of a lane: see coll_lane_ranks() */
+	u64 *counts, *displs;	/* memory for those of a v form, for all ranks */
 	u64 *before;		/* see coll_order_blocks() */
-	u32 *op;		/* room for an op a rank */
+	u32 *op;		/* memory for one op of each rank */
 };
 
 /* Bytes of tables that coll_clusters_make() needs, of b->tables. */
@@ -56,12 +55,12 @@ static inline const u32 *cluster_ranks(const struct coll_clusters *c, u32 cluste
 	return c->member + c->first[cluster];
 }
 
-/* Which of its cluster's members a rank is. */
+/* The index of a rank among its cluster's members. */
 u32 coll_cluster_index(const struct coll_clusters *c, u32 cluster, u32 rank);
 
 /*
- * A lane serves a run of members, from the first on; the last of them is its
- * gateway: what goes around the ring reaches that one soon.
+ * A lane serves a run of members, from the first on. The last of them is its gateway, which
+ * data going around the ring reaches early.
  */
 static inline u32 lane_first(const struct coll_clusters *c, u32 cluster, u32 lane)
 {
@@ -200,7 +199,7 @@ static inline double nic_shared(u32 ranks)
 
 enum { HEADER_BYTES = 98 };	/* ours, TCP's, IP's and Ethernet's */
 
-/* What each message costs its sender besides its payload. */
+/* Overhead of each message at its sender, besides its payload. */
 static inline double message_cost(const struct coll_machine *m)
 {
 	return m->overhead + HEADER_BYTES * m->beta;

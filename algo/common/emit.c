@@ -77,14 +77,14 @@ int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *c
 			 const struct coll_tuning *tuning, void *memory, u64 bytes,
 			 struct coll_schedule **schedule)
 {
-	const u64 room = algo->clusters ? coll_clusters_table_bytes(call->ranks) :
+	const u64 tables = algo->clusters ? coll_clusters_table_bytes(call->ranks) :
 					  (u64)algo->table_bytes * call->ranks;
 	struct coll_build b;
 	u64 in, out;
 
-	if (bytes < room)
+	if (bytes < tables)
 		return -ENOSPC;
-	bytes = (bytes - room) & ~(u64)7;	/* the tables lie behind the schedule */
+	bytes = (bytes - tables) & ~(u64)7;	/* the tables lie behind the schedule */
 	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
 	b.tables = (u8 *)memory + bytes;
 	call_buffers(call, &in, &out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Exchanging blocks with one rank after another, as alltoall(v) does. In place the
- * block that comes has to wait, in scratch, until the one in its place has gone.
+ * Exchanging blocks with one rank after another, as alltoall(v) does. In place, a received block
+ * waits in scratch until the block in its place has been sent.
  */
 #ifndef COLL_EXCHANGE_H
 #define COLL_EXCHANGE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Every block straight between the root and its rank, all at once: gather and scatter,
- * each the other turned round. alpha + n beta + (p-2) (o + n G) for blocks of n bytes. The
- * v forms need no counts but the root's.
+ * Each block goes straight between the root and its rank, all at once: gather and scatter, which
+ * mirror each other. The v forms need only the root's counts.
+ *
+ *	alpha + n beta + (p-2) (o + n G)	for blocks of n bytes
  */
 #ifndef COLL_FAN_H
 #define COLL_FAN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Partial results: vectors in which some ranks' parts are combined already. The
- * steps that several reducing algorithms have in common.
+ * Partial results: vectors in which the parts of some ranks are already combined. The steps that
+ * several reducing algorithms share.
  */
 #ifndef COLL_PARTIAL_H
 #define COLL_PARTIAL_H
@@ -49,9 +49,8 @@ struct coll_partial coll_emit_proxy(struct coll_build *b, const struct coll_call
 				    u32 excess_rank, u64 mine, u64 out);
 
 /*
- * The part of the binomial tree with root `top` below and including me: what my
- * subtree's ranks have, combined, at `out`. With top 0 each subtree is a run of
- * ranks, and their order is kept.
+ * My part of the binomial tree with root `top`: combines the vectors of my subtree's ranks
+ * at `out`. With top 0 each subtree is a run of ranks, and their order is kept.
  */
 struct coll_partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
 				      u64 out);
@@ -66,10 +65,9 @@ static inline u32 subtree_parent(const struct coll_call *call, u32 top)
 
 /*
  * Recursive halving, nearest first: in step i the virtual ranks `vrank` and vrank ^ 2^i
- * exchange halves of what is left of the vector, and each reduces the half that
- * it keeps. Each virtual rank's share then holds the runs of 2^(i + 1) virtual ranks in rank
- * order, so order is kept; the share of a virtual rank lies where its bits, read
- * backwards, say.
+ * exchange halves of the rest of the vector, and each reduces the half that it keeps. Each
+ * virtual rank's share then has runs of 2^(i + 1) virtual ranks in rank order, so order is
+ * kept. The number of a virtual rank's share is its bits reversed.
  */
 struct coll_halves {
 	u64 kept, kept_bytes;	/* offsets and sizes in the vector */

@@ -68,7 +68,7 @@ static inline u32 tree_reach(u32 relative, u32 ranks)
 
 /*
  * The circulant graph: in round k = 0 ... rounds - 1, with rounds = log2_ceil(ranks),
- * everybody talks to the ranks circulant_skip(k) above and below. The skips are
+ * each rank talks to the ranks circulant_skip(k) above and below. The skips are
  * 1, ..., ranks, each the half of the next, rounded up. (Träff)
  */
 static inline u32 circulant_skip(u32 ranks, u32 rounds, u32 k)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Binomial tree: a rank collects the blocks of its subtree in scratch, in rank
- * order from its own on, and sends them on as one message.
- * ceil(log2 p) alpha + (p-1)/p n beta for n bytes in all.
+ * Binomial tree: a rank collects the blocks of its subtree in scratch, in rank order from its own
+ * on, and sends them on as one message.
  *
- * To the root a subtree that goes round after the last rank comes as two
- * messages, so that there too everything is received where it belongs.
+ *	ceil(log2 p) alpha + (p-1)/p n beta	for n bytes in all
+ *
+ * A subtree that wraps around after the last rank reaches the root as two messages, so that the
+ * root too receives all blocks in their places.
  */
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"

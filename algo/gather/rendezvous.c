@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Gather by rendezvous: a rank sends its block when the root says so, so that they
- * do not all fall upon it at once. Of each other cluster n send at a time (paper
- * 2), of the root's own a few: the first ones unasked, each further one when one
- * before it has come. A message without bytes asks.
+ * Gather by rendezvous (paper 2): a rank sends its block when the root asks for it, so that blocks
+ * do not all arrive at once. Of each other cluster n ranks send at a time, of the root's own a
+ * few: the first ones unasked, each further one when an earlier block has arrived. The request
+ * is a message without bytes.
  *
- * For blocks of n bytes A + p n beta if n lanes fill the root's link, else
- * (p / lanes) (2 A + n beta) for a far cluster of p ranks: asking costs a way back.
- * No counts are needed but the root's.
+ *	A + p n beta			if n lanes fill the root's link, else
+ *	(p / lanes) (2 A + n beta)	for a far cluster of p ranks and blocks of n bytes
+ *
+ * Only the root needs counts.
  */
 #include "algo/common/clusters.h"
 

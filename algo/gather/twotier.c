@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Two tiers: each cluster gathers at its head, which sends the root everything in
- * one message. A + p n beta for a far cluster of p ranks and blocks of n bytes: one
+ * Two tiers: each cluster gathers at its head, which sends the root all blocks in one message: one
  * way across and the fewest messages, for short blocks.
+ *
+ *	A + p n beta	for a far cluster of p ranks and blocks of n bytes
  */
 #include "algo/common/area.h"
 #include "algo/common/clusters.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Binomial tree: ceil(log2 p) (alpha + n beta + n gamma). The tree's top is the
- * root; if the operation does not commute it is rank 0, so that every subtree is
- * a run of ranks, and the result is sent on to the root: alpha + n beta more.
+ * Binomial tree with the root at its top. If the operation does not commute, rank 0 is at the top,
+ * so that each subtree is a run of ranks, and sends the result to the root: alpha + n beta more.
+ *
+ *	ceil(log2 p) (alpha + n beta + n gamma)
  */
 #include "algo/common/partial.h"
 

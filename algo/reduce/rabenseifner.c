@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Rabenseifner: reduce-scatter by recursive halving, then the shares are
- * gathered back along the same partners to the root. With 2^K virtual ranks
- * 2 K alpha + (1 - 1/2^K) n (2 beta + gamma), and alpha + n beta + n gamma more
- * where there are excess ranks.
+ * Rabenseifner (ICCS 2004; Thakur, Rabenseifner, Gropp 2005): reduce-scatter by recursive
+ * halving, then the shares are gathered to the root along the same partners.
  *
- * Halving goes nearest first, so order is kept. The root is never a excess rank: if
- * the fold makes it one, it and its proxy change places, and the proxy hands its
- * vector in.
+ *	2 K alpha + (1 - 1/2^K) n (2 beta + gamma)	for 2^K ranks;
+ *	alpha + n beta + n gamma more where there are excess ranks
+ *
+ * Halving begins with the nearest partner, so the order of operands is kept. The root is never an
+ * excess rank: if the fold makes it one, it and its proxy swap, and the proxy sends its vector.
  */
 #include "algo/common/partial.h"
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Rabenseifner, extended to clusters (paper 2): a reduce-scatter inside each leaves
- * one part a lane with its gateway, the lanes reduce to the root's cluster, all n at
- * once, and the gateways there hand their parts to the root.
+ * Rabenseifner, extended to clusters (paper 2): a reduce-scatter inside each cluster leaves one
+ * part per lane with the lane's gateway, the lanes reduce to the root's cluster, all n at once,
+ * and the gateways there send their parts to the root.
  *
  *	A + n B_wan + 2 n beta + n gamma	for n bytes, one after the other
  *
- * with A the way across and B_wan a byte's time over all lanes together; in S
- * segments they overlap. The ring inside takes any number of gateways: each byte
- * enters and leaves a rank once.
+ * In S segments they overlap. The ring inside serves any number of gateways: each byte enters
+ * and leaves a rank once.
  */
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Two tiers: each cluster reduces to its head, and the heads reduce to the root,
- * which is the head of its own cluster. A + n beta + 2 n beta + n gamma for n bytes
- * and a way across of A (paper 2).
+ * Two tiers (paper 2): each cluster reduces to its head, and the heads reduce to the root, which
+ * is the head of its own cluster.
+ *
+ *	A + n beta + 2 n beta + n gamma
  */
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Circulant graph (Träff 2024, arXiv 2410.14234): count blocks from my own
- * upwards, around the end. While s blocks are left, the upper half of them goes
- * to the rank ceil(s/2) above, as its first blocks, and the same comes from
- * below: ceil(log2 p) alpha + (1 - 1/p) n (beta + gamma) for n bytes in equal
- * blocks, any number of ranks. Operands come from around the end: order is lost.
+ * Circulant graph (Träff 2024, arXiv 2410.14234): blocks are counted from the rank's own upwards,
+ * modulo p. While s blocks are left, the upper half of them goes to the rank ceil(s/2) above, as
+ * its first blocks, and the same comes from below. Operands wrap around the end, so their order
+ * is lost.
  *
- * Sums are made where the first message arrived. Only the first round sends
- * input, in two pieces where the blocks pass the end of the vector; and if p is
- * odd, one block is left over by the first round and sent as it is in the second.
+ *	ceil(log2 p) alpha + (1 - 1/p) n (beta + gamma)	for n bytes in equal blocks
+ *
+ * Sums are computed where the first message arrived. Only the first round sends input, in two
+ * pieces where the blocks pass the end of the vector. If p is odd, the first round leaves one
+ * block, which is sent as it is in the second.
  */
 #include "algo/common/partial.h"
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Recursive halving: the virtual ranks split into a lower and an upper half, each virtual rank
- * gives its opposite what belongs over there, and so on within the halves. With
- * 2^K virtual ranks and n bytes in equal blocks K alpha + (1 - 1/2^K) n (beta + gamma);
- * where there are excess ranks, alpha + n beta + n gamma before it, and a block after.
+ * Recursive halving (Thakur, Rabenseifner, Gropp 2005): the virtual ranks split into a lower and
+ * an upper half, each virtual rank sends its partner in the other half the blocks of that half,
+ * and so on within the halves.
  *
- * A excess rank and its proxy are neighbours, so a virtual rank's blocks lie together. Farthest
- * first keeps what is sent together too, at the price of the ranks' order.
+ *	K alpha + (1 - 1/2^K) n (beta + gamma)	for 2^K ranks, n bytes in equal blocks;
+ *	alpha + n beta + n gamma before, and a block after, where there are excess ranks
+ *
+ * An excess rank and its proxy are neighbours, so a virtual rank's blocks are contiguous. Halving
+ * begins with the farthest partner, which keeps what is sent together contiguous as well, at
+ * the cost of the order of operands.
  */
 #include "algo/common/partial.h"
 
@@ -42,7 +45,7 @@ static struct coll_partial emit_fold_in(struct coll_build *b, const struct coll_
 
 /*
  * The last step leaves a virtual rank's own blocks: the excess rank's, which is reduced in
- * scratch and sent, and mine, which is reduced into OUT once nobody reads there.
+ * scratch and sent, and mine, which is reduced into OUT once no op reads there.
  */
 static void emit_last(struct coll_build *b, const struct coll_call *call, bool is_proxy,
 		      u64 theirs, u32 received, struct coll_partial mine, u32 reading)

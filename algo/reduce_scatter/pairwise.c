@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Pairwise: in step k my part of a block goes straight to its owner, the rank k
- * above. (p - 1) alpha + (1 - 1/p) n (beta + gamma) for n bytes in equal blocks.
+ * Pairwise exchange (Thakur, Rabenseifner, Gropp 2005): in step k each rank sends its part of a
+ * block straight to the owner, the rank k above.
  *
- * What comes in comes from the ranks below me downwards, then from the last rank
- * downwards to me: two runs of ranks, each summed as it comes, then joined. So
- * order is kept.
+ *	(p-1) alpha + (1 - 1/p) n (beta + gamma)	for n bytes in equal blocks
+ *
+ * Parts arrive from the ranks below in descending order, then from the last rank in descending
+ * order: two runs of ranks, each summed as it arrives, then joined. So the order of operands is
+ * kept.
  */
 #include "algo/common/partial.h"
 

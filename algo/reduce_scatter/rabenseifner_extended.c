@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The first half of Rabenseifner, extended to clusters (paper 2): a reduce-scatter
- * inside each cluster leaves all blocks that a lane serves with its gateway, the
- * lanes reduce and scatter across, n at once, and the gateways hand out the blocks.
+ * The first half of Rabenseifner, extended to clusters (paper 2): a reduce-scatter inside each
+ * cluster leaves all blocks that a lane serves with its gateway, the lanes reduce and scatter
+ * across, n at once, and the gateways send each block to its rank.
  *
  *	A + n B_wan + n (beta + gamma)	for n bytes in all, one after the other
  *
- * The blocks are copied by lane, cluster and member first, so that what travels
- * together lies together. In S segments, each of all blocks, the rest overlaps.
+ * The blocks are first copied into the order of lane, cluster and member, so that blocks that
+ * travel together are contiguous. In S segments, each of all blocks, the rest overlaps.
  */
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"
@@ -19,7 +19,7 @@ struct reduce_scatter_segment {
 	u32 parts, part;	/* of each block it has this part of so many */
 	u64 all;		/* the input, by lane, cluster and member */
 	u32 packed;		/* the copy that completes it */
-	u32 unread;		/* the copy after which nobody reads the input */
+	u32 unread;		/* the copy after which no op reads the input */
 };
 
 enum { SEGMENTS_HERE = 64 };	/* the most: each has its copies */

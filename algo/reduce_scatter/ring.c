@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Ring: every block travels once around, from the rank above its owner to the
- * owner, and is summed on the way. (p - 1) alpha + (1 - 1/p) n (beta + gamma)
- * for n bytes in equal blocks; only neighbours talk.
+ * Ring: each block travels once around, from the rank above its owner to the owner, and is summed
+ * on the way. Only neighbours talk.
+ *
+ *	(p-1) alpha + (1 - 1/p) n (beta + gamma)	for n bytes in equal blocks
  */
 #include "algo/common/partial.h"
 
@@ -27,7 +28,7 @@ static void reduce_scatter_ring_emit(struct coll_build *b, const struct coll_cal
 		const u64 sum = coll_emit_scratch(b, n);
 		u32 received = coll_emit_recv_nonempty(b, left, sum, n);
 
-		/* In a row, so that the last one finds nobody reading OUT. */
+		/* In a row, so that no op reads OUT when the last one writes it. */
 		coll_emit_after(b, reduced);
 		coll_emit_after(b, received);
 		if (k == ranks) {

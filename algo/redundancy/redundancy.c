@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * After exchange i the ranks of a block (equal bits from i + 1 up) fall into
- * classes by their low bits, and a delay that comes in exchange i is felt by all
- * ranks of its block with the same low i bits: by a subtree of the tree of the
- * low bits. A block is late only if every one of the 2^T classes is; whether one
- * stays clean is a matter of percolation on that tree, which is computed here
- * from the leaves to the root. docs/guide/choosing-T.md has the derivation.
+ * After exchange i the ranks of a block (equal bits from i + 1 up) form classes by their low
+ * bits. A delay in exchange i reaches all ranks of its block with the same low i bits: a subtree
+ * of the tree of the low bits. A block is late only if each of its 2^T classes is. The
+ * probability that one class is not is a percolation problem on that tree, computed here from
+ * the leaves to the root. docs/guide/choosing-T.md has the derivation.
  */
 #include <math.h>
 
@@ -253,7 +252,7 @@ static double first_held(const struct redundancy_kind *kind, u32 j)
 	return redundancy_held(kind, j, kind->grain + kind->exchanges * kind->fresh / kind->rate);
 }
 
-/* Who is held up when the result comes is late for that alone. */
+/* A rank that is delayed when the result arrives is late for that alone. */
 static void add_own(const struct redundancy_kind *kind, double *late)
 {
 	const u32 points = points_of(kind);
@@ -281,7 +280,7 @@ static double mean_of(const struct redundancy_kind *kind, const double *late)
 	return sum * kind->duration / kind->cells;
 }
 
-/* Mean seconds that this kind adds. `hop`: what a result handed on costs instead. */
+/* Mean seconds that this kind adds. `hop`: the cost of a relayed result instead. */
 static double delay_of(const struct redundancy_kind *kind, struct coll_redundancy with, double hop)
 {
 	const u32 points = points_of(kind);
@@ -302,7 +301,7 @@ static double delay_of(const struct redundancy_kind *kind, struct coll_redundanc
 	return mean_of(kind, late) + hops;
 }
 
-/* Of that, what the first event of some rank does by itself. */
+/* The part of it that the first event of any rank causes alone. */
 static double first_of(const struct redundancy_kind *kind)
 {
 	double late[POINTS] = { 0 };
@@ -320,7 +319,7 @@ static double way_of(const struct coll_call *call, const struct coll_machine *m)
 	return m->alpha + call_bytes(call) * m->beta;
 }
 
-/* What a redundant message keeps its sender busy for. */
+/* Seconds of a redundant message at its sender. */
 static double extra_of(const struct coll_call *call, const struct coll_machine *m)
 {
 	return m->overhead + call_bytes(call) * m->beta;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Redundant exchanges: how many, where, and what noise leaves of them. The model
- * is derived in docs/guide/choosing-T.md.
+ * Redundant exchanges: how many, where, and how much of the noise remains. The model is derived
+ * in docs/guide/choosing-T.md.
  */
 #ifndef COLL_REDUNDANCY_H
 #define COLL_REDUNDANCY_H
@@ -35,7 +35,7 @@ static inline bool redundancy_relays_at(u32 exchanges, struct coll_redundancy wi
 	return false;
 }
 
-/* What butterfly-redundant and butterfly-relayed make of their options. */
+/* T and relays of butterfly-redundant and butterfly-relayed from their options. */
 struct coll_redundancy coll_redundancy_of(const struct coll_call *call,
 					  const struct coll_tuning *tuning);
 struct coll_redundancy coll_redundancy_relayed_of(const struct coll_call *call,
@@ -46,20 +46,20 @@ double coll_redundancy_cost(const struct coll_call *call, struct coll_redundancy
 			    const struct coll_machine *m);
 
 /*
- * Seconds that noise adds on average. `exchanges` may be more than ranks there
- * are: with T = 0 this is what any algorithm suffers that has so many rounds.
+ * Mean seconds that noise adds. With T = 0 this is the delay of any algorithm with as many
+ * rounds as `exchanges`, which may exceed those of the ranks.
  */
 double coll_redundancy_delay(const struct coll_call *call, struct coll_redundancy with,
 			     const struct coll_machine *m);
 
-/* Of that, what comes on top of what one rank's event does by itself. */
+/* The part of it beyond the delay that a single rank's event causes. */
 double coll_redundancy_delay_again(const struct coll_call *call, struct coll_redundancy with,
 				   const struct coll_machine *m);
 
 /*
- * The T (up to `most` relays besides) with the least time, noise and messages
- * together; as few as do within 1 %. Without noise: none. Takes some milliseconds a
- * kind of noise.
+ * The T, and up to `most_relays` relays, with the least time of noise and messages together;
+ * the fewest within 1 %. Without noise: none. Takes some milliseconds for each kind of
+ * noise.
  */
 struct coll_redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
 					    const struct coll_machine *m);

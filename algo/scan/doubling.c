@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Recursive doubling: in round k what I have, the ranks (r - 2^k, r], goes to
- * rank r + 2^k, and what rank r - 2^k has is put before it. Any number of ranks:
- * ceil(log2 p) (alpha + n beta + n gamma). (Hillis, Steele 1986)
+ * Recursive doubling (Hillis, Steele 1986): in round k rank r sends its sum over the ranks
+ * (r - 2^k, r] to rank r + 2^k, and puts the sum from rank r - 2^k before its own. Any number of
+ * ranks.
  *
- * Nothing is overwritten while it is sent: a sum is made where the other operand
- * arrived, and only the last goes to OUT.
+ *	ceil(log2 p) (alpha + n beta + n gamma)
+ *
+ * Nothing is overwritten while it is being sent: a sum is computed where the other operand
+ * arrived, and only the last one goes to OUT.
  */
 #include "algo/common/partial.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Linear: what the ranks below have comes from the neighbour below; with my own
- * part it goes to the neighbour above. (p - 1) (alpha + n beta + n gamma), and
- * cut into S segments (p + S - 2) (alpha + (n beta + n gamma) / S).
+ * Linear: a rank receives the sum of the ranks below from its lower neighbour, adds its own part,
+ * and sends the sum to the neighbour above. In S segments it is a pipeline.
+ *
+ *	(p-1) (alpha + n beta + n gamma), or (p + S - 2) (alpha + (n beta + n gamma) / S)
  */
 #include "algo/common/partial.h"
 

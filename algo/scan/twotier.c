@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Two tiers, for clusters that are runs of ranks: each cluster scans, its last
- * rank, which then has the cluster's sum, learns that of the lower clusters, and
- * everybody puts this before its own. A ceil(log2 c) for c clusters and a way
- * across of A, n bytes over one link, and a scan and a broadcast inside.
+ * Two tiers, for clusters that are runs of ranks: each cluster scans; its last rank, which then
+ * has the cluster's sum, receives that of the lower clusters; and each rank puts it before its
+ * own.
+ *
+ *	A ceil(log2 c)	for c clusters, n bytes over one link, and a scan and a broadcast inside
  */
 #include "algo/common/clusters.h"
 #include "algo/common/partial.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Binomial tree: a rank gets the blocks of its whole subtree in one message, in
- * rank order from its own on, and passes on what is not its own.
- * ceil(log2 p) alpha + (p-1)/p n beta for n bytes in all.
+ * Binomial tree: a rank receives the blocks of its whole subtree in one message, in rank order
+ * from its own on, and sends on those of others.
  *
- * From the root a subtree that goes round after the last rank goes as two
- * messages, so that there too everything is sent from where it lies.
+ *	ceil(log2 p) alpha + (p-1)/p n beta	for n bytes in all
+ *
+ * The root sends a subtree that wraps around after the last rank as two messages, so that all
+ * blocks are sent from their places.
  */
 #include "algo/common/area.h"
 #include "algo/common/ranks.h"

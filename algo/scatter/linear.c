@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The root sends everybody its block, straight from the vector. */
+/* Linear: the root sends each rank its block straight from its place: algo/common/fan.h. */
 #include "algo/common/fan.h"
 
 const struct coll_algo coll_scatter_linear = {
 	.collective = COLL_SCATTER,
 	.name = "linear",
-	.about = "the root sends everybody its block, straight from the vector",
+	.about = "the root sends each rank its block, straight from the vector",
 	.ordered = true,
 	.cost = fan_blocks_cost,
 	.emit = emit_fan,
@@ -14,7 +14,7 @@ const struct coll_algo coll_scatter_linear = {
 const struct coll_algo coll_scatter_direct = {
 	.collective = COLL_SCATTER,
 	.name = "direct",
-	.about = "all blocks at once, whatever the way: linear",
+	.about = "all blocks at once over all links: linear",
 	.ordered = true,
 	.cost = fan_blocks_cost,
 	.emit = emit_fan,
@@ -24,7 +24,7 @@ const struct coll_algo coll_scatter_direct = {
 const struct coll_algo coll_scatterv_linear = {
 	.collective = COLL_SCATTERV,
 	.name = "linear",
-	.about = "the root sends everybody its block, straight from the vector",
+	.about = "the root sends each rank its block, straight from the vector",
 	.ordered = true,
 	.cost = fan_blocks_cost,
 	.emit = emit_fan,
@@ -33,7 +33,7 @@ const struct coll_algo coll_scatterv_linear = {
 const struct coll_algo coll_scatterv_direct = {
 	.collective = COLL_SCATTERV,
 	.name = "direct",
-	.about = "all blocks at once, whatever the way: linear",
+	.about = "all blocks at once over all links: linear",
 	.ordered = true,
 	.cost = fan_blocks_cost,
 	.emit = emit_fan,

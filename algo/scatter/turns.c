@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Scatter in turn (paper 2): the root sends each rank its block, to each other
- * cluster n at a time, to its own a few. Who is far says when its block has come,
- * by a message without bytes, where others wait for that.
+ * Scatter in turns (paper 2): the root sends each rank its block; to each other cluster n blocks at
+ * a time, to its own a few. A far rank confirms its block by a message without bytes where
+ * other ranks wait for that.
  *
- * For blocks of n bytes A + p n beta if n lanes fill the root's link, else
- * (p / lanes) (2 A + n beta) for a far cluster of p ranks. No counts are needed but
- * the root's.
+ *	A + p n beta			if n lanes fill the root's link, else
+ *	(p / lanes) (2 A + n beta)	for a far cluster of p ranks and blocks of n bytes
+ *
+ * Only the root needs counts.
  */
 #include "algo/common/clusters.h"
 

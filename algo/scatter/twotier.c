@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Two tiers: the root sends the head of each cluster all that goes there in one
- * message, and each cluster scatters. A + p n beta for a far cluster of p ranks and
- * blocks of n bytes: one way across and the fewest messages, for short blocks.
+ * Two tiers: the root sends the head of each cluster all blocks of that cluster in one message, and
+ * each cluster scatters: one way across and the fewest messages, for short blocks.
+ *
+ *	A + p n beta	for a far cluster of p ranks and blocks of n bytes
  */
 #include "algo/common/area.h"
 #include "algo/common/clusters.h"

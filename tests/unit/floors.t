@@ -13,7 +13,7 @@ find uapi core algo libcoll kmod sim flit node daemon tools mpi -name '*.[ch]' |
 	LC_ALL=C sort >"$work/sources"
 sed 's|/[^/]*$||' "$work/sources" | sort -u >"$work/folders"
 
-# The table by folders that exist, one line a fact: "may A B", "todo A", "line PATTERN".
+# The table by folders that exist, one line a fact: "may A B", "line PATTERN".
 awk -v folders="$work/folders" '
 function like(name, pattern) {
 	gsub(/\*/, "[^/]*", pattern)
@@ -23,11 +23,9 @@ BEGIN { while ((getline name <folders) > 0) exists[name] }
 /^#/ || !NF { next }
 {
 	line = $0
-	todo = sub(/[ \t]*!$/, "", line)
 	split(line, half, /:[ \t]*/)
-	print "line", half[1], todo ? "todo" : "holds"
+	print "line", half[1]
 	wants[half[1]] = half[2]
-	known_not[half[1]] = todo
 }
 END {
 	for (name in exists) {
@@ -40,8 +38,6 @@ END {
 			continue
 		}
 		print "listed", by
-		if (known_not[by])
-			print "todo", name
 		n = split(wants[by], want, " ")
 		for (i = 1; i <= n; i++)
 			for (other in exists)
@@ -162,8 +158,8 @@ built() {
 unlisted() { sed -n 's/^unlisted //p' "$work/facts"; }
 
 of_nothing() {
-	grep '^line' "$work/facts" | while read -r word pattern holds; do
-		grep -qxF "listed $pattern" "$work/facts" || [ "$holds" = todo ] ||
+	grep '^line' "$work/facts" | while read -r word pattern; do
+		grep -qxF "listed $pattern" "$work/facts" ||
 			echo "$pattern: no such folder"
 	done
 }
@@ -172,11 +168,10 @@ ok "every folder with sources has a line" silent unlisted
 ok "every line is of a folder" silent of_nothing
 ok "the table has no circle" silent circle
 while read -r folder; do
-	todo=$(sed -n "s|^todo $folder\$| # TODO known not to hold yet|p" "$work/facts")
-	ok "$folder includes what its line names$todo" none_of "$folder" includes
+	ok "$folder includes what its line names" none_of "$folder" includes
 	if ls "$folder"/*.c >/dev/null 2>&1; then
 		if built "$folder"; then
-			ok "$folder calls what its line names$todo" none_of "$folder" calls
+			ok "$folder calls what its line names" none_of "$folder" calls
 		else
 			skip "$folder calls what its line names" "not built"
 		fi
