@@ -144,6 +144,7 @@ struct coll_counters {
 	uint64_t bypassed;	/* times that a blocked link lost its turn to send bulk */
 	uint64_t streams;	/* connections for bulk alone, beside those of links */
 	uint64_t streamed;	/* chunks and messages sent over streams */
+	uint64_t refused;	/* connections that did not prove the job's secret */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

@@ -18,9 +18,10 @@
 #include <linux/types.h>
 
 #define COLL_WIRE_MAGIC		0x6b6e696cu	/* "link" */
-#define COLL_WIRE_VERSION	2
-/* Unit of coll_header.chunk, in bytes. */
+#define COLL_WIRE_VERSION	3
+/* What coll_header.chunk counts. */
 #define COLL_CHUNK_UNIT		4096U
+#define COLL_PROCESS_BYTES	16
 #define COLL_NONCE_BYTES	32
 #define COLL_PROOF_BYTES	32
 
@@ -32,11 +33,12 @@ struct coll_hello {
 	__u32 from;		/* rank in the group of the sender of this hello, */
 	__u32 to;		/* and of its receiver */
 	__u64 group;
-	/* HMAC-SHA256 of all the above with the job's secret. */
-	__u8 proof[COLL_PROOF_BYTES];
+	/* The process that is expected to accept: as it has published itself in the job's store. */
+	__u8 process[COLL_PROCESS_BYTES];
+	__u8 nonce[COLL_NONCE_BYTES];
 };
 
-/* The answer to a hello, and the answer to that: libcoll/base/handshake.h. */
+/* The answer to a hello, and the answer to that: libcoll/base/handshake.h has the proofs. */
 struct coll_challenge {
 	__u8 nonce[COLL_NONCE_BYTES];
 	__u8 proof[COLL_PROOF_BYTES];

@@ -2,14 +2,17 @@
 /*
  * How links are made. Every process listens, and publishes in the store
  *
- *	addr/<rank in the job> = "<node> <port> <address> <address> ..."
+ *	addr/<rank in the job> = "<node> <process> <port> <address> <address> ..."
  *
- * A rank that needs a link to a higher rank looks that up and connects: over loopback on
- * the same node (machine and network namespace), else over the addresses in turn, so links
- * spread over a node's rails. A hello with a proof of the job's secret introduces the
- * connection; without the proof it is refused.
+ * and whoever needs a link to a higher rank looks that up and connects: over
+ * loopback when the node (machine and network namespace) is the same, else over
+ * the addresses in turn, so that links spread over a node's rails. The connection begins
+ * with a handshake (libcoll/base/handshake.h), in which both processes prove that they are
+ * of the job, and the accepting one that it is the very process that published the address.
+ * Nothing else is sent before. The peer answers when it polls its engine.
  */
 #include <errno.h>
+#include <nettle/base16.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +22,39 @@
 #include "connection.h"
 #include "libcoll/engine/engine.h"
 
-/* Address number `attempts` of a published line; -ENOENT when all were tried. */
+/* What is said on a connection before the link has it. */
+struct coll_introduction {
+	struct coll_hello hello;
+	struct coll_challenge challenge;
+	uint32_t got;			/* bytes of the challenge */
+};
+
+/* ---- the peer's address --------------------------------------------------- */
+
+/* Of coll_process_print(). */
+static bool process_parse(const char *text, uint8_t process[COLL_PROCESS_BYTES])
+{
+	struct base16_decode_ctx decode;
+	size_t bytes = COLL_PROCESS_BYTES;
+
+	base16_decode_init(&decode);
+	return strlen(text) == 2 * COLL_PROCESS_BYTES &&
+	       base16_decode_update(&decode, &bytes, process, strlen(text), text) &&
+	       bytes == COLL_PROCESS_BYTES && base16_decode_final(&decode);
+}
+
+/* The attempt-th address from a published line; -ENOENT when all were tried. */
 static int address_choose(const struct coll_link *link, char *line, struct coll_address *address)
 {
 	const struct coll_group *group = link->group;
-	char *save, *node = strtok_r(line, " ", &save), *port = strtok_r(NULL, " ", &save);
+	char *save, *node = strtok_r(line, " ", &save), *process = strtok_r(NULL, " ", &save),
+	     *port = strtok_r(NULL, " ", &save);
 	char *texts[32], *text;
 	uint32_t count = 0;
 
 	while ((text = strtok_r(NULL, " ", &save)) && count < 32)
 		texts[count++] = text;
-	if (!node || !port)
+	if (!node || !process || !port || !process_parse(process, link->introduction->hello.process))
 		return -EPROTO;
 	if (!strcmp(node, group->context->node) && !group->context->options.address[0]) {
 		if (link->attempts > 0)
@@ -52,45 +77,100 @@ static uint32_t streams_wanted(const struct coll_link *link)
 	return coll_link_is_far(link) && streams > 1 ? streams : 0;
 }
 
-/* The buffer of a fresh socket has the capacity for it. */
-static bool link_say_hello(const struct coll_link *link, int fd)
+/* A fresh socket's buffer always takes a hello. */
+static bool link_say_hello(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
-	struct coll_hello hello = {
-		.magic = COLL_WIRE_MAGIC,
-		.version = COLL_WIRE_VERSION,
-		.streams = streams_wanted(link),
-		.stream = link->number,
-		.from = group->rank,
-		.to = link->rank,
-		.group = group->id,
-	};
+	struct coll_introduction *introduction = link->introduction;
+	struct coll_hello *hello = &introduction->hello;
 
-	coll_hello_prove(group->context, &hello, hello.proof);
-	return send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello);
+	hello->magic = COLL_WIRE_MAGIC;
+	hello->version = COLL_WIRE_VERSION;
+	hello->streams = streams_wanted(link);
+	hello->stream = link->number;
+	hello->from = group->rank;
+	hello->to = link->rank;
+	hello->group = group->id;
+	introduction->got = 0;
+	return coll_nonce_make(hello->nonce, sizeof(hello->nonce)) &&
+	       send(link->connecting.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello);
 }
 
-/* The attempt has ended: says hello, or tries the next address. */
+static bool link_prove(const struct coll_link *link)
+{
+	const struct coll_introduction *introduction = link->introduction;
+	const struct coll_hello *hello = &introduction->hello;
+	const struct coll_context *context = link->group->context;
+	struct coll_proof proof;
+
+	if (!coll_challenge_verify(&introduction->challenge, context->key, hello, sizeof(*hello)))
+		return false;
+	coll_proof_make(&proof, &introduction->challenge, context->key, hello, sizeof(*hello));
+	return send(link->connecting.fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof);
+}
+
+/* This address leads nowhere, or to a process that is not the peer. */
+static void link_connect_failed(struct coll_link *link)
+{
+	int error;
+
+	close(link->connecting.fd);
+	link->connecting.fd = -1;
+	error = link_try_next(link);
+	if (error)
+		coll_link_lost(link, error);
+}
+
+static void link_introduced(struct coll_link *link)
+{
+	const int fd = link->connecting.fd;
+	uint32_t i;
+
+	if (!link_prove(link) || coll_connection_attach(link, fd, streams_wanted(link))) {
+		link_connect_failed(link);
+		return;
+	}
+	free(link->introduction);
+	link->introduction = NULL;
+	for (i = 0; i < link->streams && link->state == LINK_UP; i++)
+		coll_link_open(&link->stream[i]);
+}
+
+static void link_challenged(struct coll_watch *watch, int events)
+{
+	struct coll_link *link = watch->owner;
+	struct coll_introduction *introduction = link->introduction;
+	uint8_t *to = (uint8_t *)&introduction->challenge + introduction->got;
+	ssize_t got = recv(watch->fd, to, sizeof(introduction->challenge) - introduction->got,
+			   MSG_DONTWAIT);
+
+	(void)events;
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		got = 0;
+	else if (got <= 0) {
+		link_connect_failed(link);
+		return;
+	}
+	introduction->got += got;
+	if (introduction->got < sizeof(introduction->challenge))
+		coll_engine_watch(&link->group->context->engine, watch, POLLIN);
+	else
+		link_introduced(link);
+}
+
+/* Connected or not. */
 static void link_connected(struct coll_watch *watch, int events)
 {
 	struct coll_link *link = watch->owner;
 	int error = 0;
 	socklen_t bytes = sizeof(error);
-	uint32_t i;
 
 	(void)events;
 	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-	if (!error && link_say_hello(link, watch->fd) &&
-	    !coll_connection_attach(link, watch->fd, streams_wanted(link))) {
-		for (i = 0; i < link->streams && link->state == LINK_UP; i++)
-			coll_link_open(&link->stream[i]);
-		return;
-	}
-	close(watch->fd);
-	watch->fd = -1;
-	error = link_try_next(link);
-	if (error)
-		coll_link_lost(link, error);
+	watch->ready = link_challenged;
+	if (error || !link_say_hello(link) ||
+	    coll_engine_watch(&link->group->context->engine, watch, POLLIN))
+		link_connect_failed(link);
 }
 
 /* The line that the peer has published. It is kept for connections of streams. */
@@ -124,6 +204,10 @@ static int link_try_next(struct coll_link *link)
 	struct coll_address address;
 	int error, fd;
 
+	if (!link->introduction)
+		link->introduction = calloc(1, sizeof(*link->introduction));
+	if (!link->introduction)
+		return -ENOMEM;
 	error = link_where(link, line);
 	if (error)
 		return error;
@@ -167,11 +251,11 @@ void coll_link_abandon_connect(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
 
+	free(link->introduction);
+	link->introduction = NULL;
 	if (!link->connecting.armed)
 		return;
 	coll_engine_unwatch(&context->engine, &link->connecting);
-	if (link->number)	/* connected meanwhile: the peer learns which stream it was */
-		link_say_hello(link, link->connecting.fd);
 	close(link->connecting.fd);
 	link->connecting.fd = -1;
 }

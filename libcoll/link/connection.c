@@ -4,7 +4,6 @@
 #include <linux/pkt_sched.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <nettle/hmac.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,31 +12,6 @@
 #include "connection.h"
 #include "libcoll/engine/engine.h"
 #include "stream.h"
-
-/* ---- hello -------------------------------------------------------------- */
-
-void coll_hello_prove(const struct coll_context *context, const struct coll_hello *hello,
-		      uint8_t proof[COLL_PROOF_BYTES])
-{
-	struct hmac_sha256_ctx hmac;
-
-	hmac_sha256_set_key(&hmac, COLL_SECRET_BYTES, context->boot->secret);
-	hmac_sha256_update(&hmac, offsetof(struct coll_hello, proof), (const uint8_t *)hello);
-	hmac_sha256_digest(&hmac, COLL_PROOF_BYTES, proof);
-}
-
-bool coll_hello_proven(const struct coll_context *context, const struct coll_hello *hello)
-{
-	uint8_t proof[COLL_PROOF_BYTES], difference = 0;
-	int i;
-
-	coll_hello_prove(context, hello, proof);
-	for (i = 0; i < COLL_PROOF_BYTES; i++)	/* in constant time */
-		difference |= proof[i] ^ hello->proof[i];
-	return !difference && hello->magic == COLL_WIRE_MAGIC &&
-	       hello->version == COLL_WIRE_VERSION && hello->streams <= WAN_STREAMS_MAX &&
-	       hello->stream <= hello->streams;
-}
 
 /* ---- sockets ------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A connection between two ranks: its socket, its address, its hello. */
+/* A connection between two ranks: its socket and its address. */
 #ifndef COLL_LINK_CONNECTION_H
 #define COLL_LINK_CONNECTION_H
 
@@ -14,12 +14,6 @@ struct coll_address {
 
 /* Parses an IPv4 or IPv6 address. -EINVAL: it is none. */
 int coll_address_parse(struct coll_address *address, const char *text, uint16_t port);
-
-/* The proof of the job's secret that belongs into this hello. */
-void coll_hello_prove(const struct coll_context *context, const struct coll_hello *hello,
-		      uint8_t proof[COLL_PROOF_BYTES]);
-/* Whether a hello from the network is well formed and has that proof. */
-bool coll_hello_proven(const struct coll_context *context, const struct coll_hello *hello);
 
 /*
  * A TCP socket that is not paced. Loopback has no congestion, and pacing costs timers

@@ -90,7 +90,9 @@ struct coll_context {
 	uint64_t listen_again;		/* out of descriptors: when to accept again; or 0 */
 	int listen_error;		/* why the last accept failed, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
-	uint32_t pending_count;
+	uint32_t pending_count, silent;	/* silent: those without a hello */
+	uint8_t key[COLL_KEY_BYTES];	/* with which links prove themselves */
+	uint8_t process[COLL_PROCESS_BYTES];	/* names this process, at random */
 	char node[80];			/* names this machine and its network */
 	bool losing;			/* a group has a lost link and has not failed yet */
 	struct coll_user_op *ops;

@@ -13,6 +13,7 @@
 #include "group.h"
 #include "message.h"
 
+struct coll_introduction;
 struct coll_unexpected;
 struct coll_inject_link;
 
@@ -50,6 +51,7 @@ struct coll_link {
 	bool leaving;			/* our goodbye is queued, or the socket is shut down */
 	uint32_t attempts;		/* addresses tried so far */
 	struct coll_watch connecting;
+	struct coll_introduction *introduction;	/* while it connects (connect.c) */
 
 	/*
 	 * Sending: a queue. `sent` bytes of its first message's chunk have gone. Order:

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The accepting side of connections; connect.c has the other. */
+/*
+ * The accepting side of connections: connect.c has the other. A connection is nobody's until
+ * the handshake has proved whose it is: those before that are few, dropped after a time, the
+ * oldest first, and harm nothing.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <nettle/base16.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +23,7 @@
 
 enum {
 	BACKLOG = 4096,
+	SILENT_MAX = 64,		/* connections without a hello, besides one of each rank */
 	PENDING_MAX = 4096,
 	HELLO_TIMEOUT_S = 10,
 	LISTEN_PAUSE_NS = 100000000,
@@ -29,9 +35,21 @@ struct coll_pending_peer {
 	struct coll_context *context;
 	struct coll_watch watch;
 	uint64_t since;
-	uint32_t got;
+	enum { SILENT, CHALLENGED, PROVEN } state;
+	uint32_t got;			/* bytes of the hello and, after it, of the proof */
 	struct coll_hello hello;
+	struct coll_proof proof;
+	struct coll_challenge challenge;
 };
+
+/* ---- refusing ------------------------------------------------------------- */
+
+static void pending_set_state(struct coll_pending_peer *pending, int state)
+{
+	coll_assert(state == (int)pending->state + 1);
+	pending->context->silent -= pending->state == SILENT;
+	pending->state = state;
+}
 
 static void pending_remove(struct coll_pending_peer *pending)
 {
@@ -41,14 +59,23 @@ static void pending_remove(struct coll_pending_peer *pending)
 		slot = &(*slot)->next;
 	*slot = pending->next;
 	coll_assert(pending->context->pending_count);
+	pending->context->silent -= pending->state == SILENT;
 	pending->context->pending_count--;
 	if (pending->watch.armed)
 		coll_engine_unwatch(&pending->context->engine, &pending->watch);
 	free(pending);
 }
 
+static void pending_drop(struct coll_pending_peer *pending)
+{
+	close(pending->watch.fd);
+	pending_remove(pending);
+}
+
+/* The first is told, the rest is counted: a port scan must not flood the log. */
 static void pending_refuse(struct coll_pending_peer *pending, const char *reason)
 {
+	struct coll_context *context = pending->context;
 	char text[INET6_ADDRSTRLEN] = "?";
 	struct sockaddr_storage from;
 	socklen_t bytes = sizeof(from);
@@ -59,9 +86,10 @@ static void pending_refuse(struct coll_pending_peer *pending, const char *reason
 				  (void *)&((struct sockaddr_in *)&from)->sin_addr :
 				  (void *)&((struct sockaddr_in6 *)&from)->sin6_addr,
 			  text, sizeof(text));
-	fprintf(stderr, "coll: refused a connection from %s: %s\n", text, reason);
-	close(pending->watch.fd);
-	pending_remove(pending);
+	if (!context->counters.refused++)
+		fprintf(stderr, "coll: rank %d: refused a connection from %s: %s (told once)\n",
+			context->boot->rank, text, reason);
+	pending_drop(pending);
 }
 
 /* The group has failed: tells the late peer which rank is to blame. */
@@ -73,8 +101,7 @@ static void pending_tell_failure(struct coll_pending_peer *pending, const struct
 	if (send(pending->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)
 		fprintf(stderr, "coll: cannot tell rank %u that its group has failed: %s\n",
 			pending->hello.from, strerror(errno));
-	close(pending->watch.fd);
-	pending_remove(pending);
+	pending_drop(pending);
 }
 
 /* A stream joins its link if that is connected; else it waits. */
@@ -85,9 +112,8 @@ static void pending_introduce_stream(struct coll_pending_peer *pending, struct c
 
 	if (!group->freed && (!link || link->state == LINK_IDLE))
 		return;
-	if (!link || link->state == LINK_CLOSED) {	/* it is late */
-		close(pending->watch.fd);
-		pending_remove(pending);
+	if (!link || link->state == LINK_CLOSED) {	/* it was late */
+		pending_drop(pending);
 		return;
 	}
 	stream = hello->stream <= link->streams ? &link->stream[hello->stream - 1] : NULL;
@@ -131,8 +157,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 	/* A freed group accepts only peers that it still has messages for. */
 	link = group->freed ? group->links[hello->from] : coll_link_get(group, hello->from);
 	if (group->freed && (!link || link->state != LINK_IDLE)) {
-		close(pending->watch.fd);
-		pending_remove(pending);
+		pending_drop(pending);
 		return;
 	}
 	if (!link || link->state != LINK_IDLE) {
@@ -147,7 +172,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 	pending_remove(pending);
 }
 
-/* Introduces the group's connections that have said hello: links first, then streams. */
+/* Those of a group that have proved themselves: links first, then their streams. */
 static void pending_introduce_all(struct coll_context *context, uint64_t group)
 {
 	struct coll_pending_peer *pending, *next;
@@ -156,33 +181,89 @@ static void pending_introduce_all(struct coll_context *context, uint64_t group)
 	for (streams = 0; streams < 2; streams++)
 		for (pending = context->pending_peers; pending; pending = next) {
 			next = pending->next;
-			if (pending->got == sizeof(pending->hello) &&
-			    pending->hello.group == group && !pending->hello.stream == !streams)
+			if (pending->state == PROVEN && pending->hello.group == group &&
+			    !pending->hello.stream == !streams)
 				pending_introduce(pending);
 		}
 }
 
+/* ---- the handshake -------------------------------------------------------- */
+
+/* Why a hello is not one for this process; NULL: it is. Nothing is proved by that yet. */
+static const char *hello_refusal(const struct coll_context *context, const struct coll_hello *hello)
+{
+	if (hello->magic != COLL_WIRE_MAGIC)
+		return "it does not speak this protocol";
+	if (hello->version != COLL_WIRE_VERSION)
+		return "it speaks another version of the protocol";
+	if (memcmp(hello->process, context->process, sizeof(hello->process)))
+		return "it expects another process here";
+	if (hello->streams > WAN_STREAMS_MAX || hello->stream > hello->streams)
+		return "its hello is malformed";
+	return NULL;
+}
+
+static void pending_take_hello(struct coll_pending_peer *pending)
+{
+	struct coll_context *context = pending->context;
+	const struct coll_hello *hello = &pending->hello;
+	struct coll_challenge *challenge = &pending->challenge;
+	const char *refusal = hello_refusal(context, hello);
+
+	if (refusal) {
+		pending_refuse(pending, refusal);
+		return;
+	}
+	/* A fresh socket's buffer always takes a challenge. */
+	if (!coll_challenge_make(challenge, context->key, hello, sizeof(*hello)) ||
+	    send(pending->watch.fd, challenge, sizeof(*challenge), MSG_NOSIGNAL) !=
+		    sizeof(*challenge)) {
+		pending_drop(pending);
+		return;
+	}
+	pending_set_state(pending, CHALLENGED);
+	coll_engine_watch(&context->engine, &pending->watch, POLLIN);
+}
+
+static void pending_take_proof(struct coll_pending_peer *pending)
+{
+	struct coll_context *context = pending->context;
+
+	if (!coll_proof_verify(&pending->proof, &pending->challenge, context->key, &pending->hello,
+			       sizeof(pending->hello))) {
+		pending_refuse(pending, "it does not prove the secret of this job");
+		return;
+	}
+	pending_set_state(pending, PROVEN);
+	pending_introduce_all(context, pending->hello.group);
+}
+
+_Static_assert(offsetof(struct coll_pending_peer, proof) ==
+	       offsetof(struct coll_pending_peer, hello) + sizeof(struct coll_hello),
+	       "the proof is read behind the hello");
+
 static void pending_read(struct coll_watch *watch, int events)
 {
 	struct coll_pending_peer *pending = watch->owner;
-	struct coll_context *context = pending->context;
+	const uint32_t all = sizeof(pending->hello) +
+			     (pending->state == CHALLENGED ? sizeof(pending->proof) : 0);
 	uint8_t *to = (uint8_t *)&pending->hello + pending->got;
-	ssize_t got = recv(watch->fd, to, sizeof(pending->hello) - pending->got, MSG_DONTWAIT);
+	ssize_t got = recv(watch->fd, to, all - pending->got, MSG_DONTWAIT);
 
 	(void)events;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		got = 0;
-	else if (got <= 0) {
-		pending_refuse(pending, "it closed before its hello");
+	else if (got <= 0) {		/* also a rank that needs the connection no more */
+		pending_drop(pending);
 		return;
 	}
 	pending->got += got;
-	if (pending->got < sizeof(pending->hello))
-		coll_engine_watch(&context->engine, watch, POLLIN);
-	else if (!coll_hello_proven(context, &pending->hello))
-		pending_refuse(pending, "it has no proof of this job's secret");
+	if (pending->got < all)
+		coll_engine_watch(&pending->context->engine, watch, POLLIN);
+	else if (pending->state == SILENT)
+		pending_take_hello(pending);
 	else
-		pending_introduce_all(context, pending->hello.group);
+		pending_take_proof(pending);
 }
 
 void coll_listen_check(struct coll_context *context)
@@ -196,19 +277,56 @@ void coll_listen_check(struct coll_context *context)
 	}
 	for (pending = context->pending_peers; pending; pending = next) {
 		next = pending->next;
-		if (pending->got < sizeof(pending->hello) &&
+		if (pending->state != PROVEN &&
 		    now - pending->since > HELLO_TIMEOUT_S * COLL_SECOND)
-			pending_refuse(pending, "no hello in time");
+			pending_refuse(pending, "it does not prove the secret in time");
 	}
 }
 
-/* The connection stays in the backlog and would be reported again at once. */
+/* ---- accepting ------------------------------------------------------------ */
+
+/* Drops the oldest connection in this state. The list begins with the latest. */
+static bool pending_drop_oldest(struct coll_context *context, int state)
+{
+	struct coll_pending_peer *pending, *oldest = NULL;
+
+	for (pending = context->pending_peers; pending; pending = pending->next)
+		if ((int)pending->state == state)
+			oldest = pending;
+	if (oldest)
+		pending_refuse(oldest, "too many connections have not proved the secret");
+	return oldest;
+}
+
+/* Those that have said nothing go first: the process in a hello is known to ranks alone. */
+static bool pending_make_room(struct coll_context *context)
+{
+	return pending_drop_oldest(context, SILENT) || pending_drop_oldest(context, CHALLENGED);
+}
+
+/* The connection stays where it is, and would be reported again at once. */
 static void listen_pause(struct coll_context *context, uint64_t now, int error)
 {
 	if (!context->listen_error)
 		fprintf(stderr, "coll: cannot accept connections: %s\n", strerror(error));
 	context->listen_error = -error;
 	context->listen_again = now + LISTEN_PAUSE_NS;
+}
+
+static bool no_descriptor(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Where descriptors are out, those of unproven connections are given to the next. */
+static int listener_accept(struct coll_context *context)
+{
+	int fd;
+
+	do
+		fd = accept4(context->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	while (fd < 0 && no_descriptor(errno) && pending_make_room(context));
+	return fd;
 }
 
 static void listener_ready(struct coll_watch *watch, int events)
@@ -218,11 +336,13 @@ static void listener_ready(struct coll_watch *watch, int events)
 	int fd;
 
 	(void)events;
-	while ((fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+	while ((fd = listener_accept(context)) >= 0) {
 		struct coll_pending_peer *pending = NULL;
 
 		context->listen_error = 0;
-		if (context->pending_count < PENDING_MAX)
+		if (context->silent >= SILENT_MAX + (uint32_t)context->boot->ranks)
+			pending_drop_oldest(context, SILENT);
+		if (context->pending_count < PENDING_MAX || pending_make_room(context))
 			pending = calloc(1, sizeof(*pending));
 		if (!pending) {
 			close(fd);
@@ -236,10 +356,11 @@ static void listener_ready(struct coll_watch *watch, int events)
 		pending->next = context->pending_peers;
 		context->pending_peers = pending;
 		context->pending_count++;
+		context->silent++;
 		/* The hello is usually there already. */
 		pending_read(&pending->watch, 0);
 	}
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+	if (no_descriptor(errno))
 		listen_pause(context, now, errno);
 	else
 		coll_engine_watch(&context->engine, watch, POLLIN);
@@ -319,14 +440,19 @@ static int list_chosen(const char *chosen, char *line, size_t length, size_t cap
 
 int coll_listen(struct coll_context *context)
 {
-	char key[32], line[COLL_BOOT_VALUE_MAX];
+	char key[32], line[COLL_BOOT_VALUE_MAX], process[2 * COLL_PROCESS_BYTES + 1] = "";
 	uint16_t port = 0;
-	int fd = listen_any(context, &port), length;
+	int fd, length;
 
+	if (!coll_nonce_make(context->process, sizeof(context->process)))
+		return -EIO;
+	coll_key_derive(context->key, context->boot->secret, "link");
+	fd = listen_any(context, &port);
 	if (fd < 0)
 		return fd;
 	node_name(context->node, sizeof(context->node));
-	length = snprintf(line, sizeof(line), "%s %u", context->node, port);
+	base16_encode_update(process, sizeof(context->process), context->process);
+	length = snprintf(line, sizeof(line), "%s %s %u", context->node, process, port);
 	if (context->options.address[0])
 		length = list_chosen(context->options.address, line, length, sizeof(line));
 	else
@@ -347,10 +473,8 @@ int coll_listen(struct coll_context *context)
 
 void coll_listen_stop(struct coll_context *context)
 {
-	while (context->pending_peers) {
-		close(context->pending_peers->watch.fd);
-		pending_remove(context->pending_peers);
-	}
+	while (context->pending_peers)
+		pending_drop(context->pending_peers);
 	if (context->listener.fd >= 0) {
 		if (context->listener.armed)
 			coll_engine_unwatch(&context->engine, &context->listener);

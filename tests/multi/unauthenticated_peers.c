@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * unauthenticated_peers: connections that do not belong to the job reach every rank while it
- * works: silent ones, short ones, garbage, and a hello without a valid proof. The results
- * stay right.
+ * works: silent ones, short ones, garbage, and a hello for another process. The results
+ * stay right, and each rank has refused some.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ static void say(int fd, int kind, int ranks)
 	ssize_t sent = 0;
 
 	memset(garbage, 'x', sizeof(garbage));
-	memset(hello.proof, 7, sizeof(hello.proof));
+	memset(hello.process, 7, sizeof(hello.process));
 	switch (kind) {
 	case 1:
 		sent = send(fd, garbage, 10, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -101,6 +101,7 @@ int main(void)
 	struct coll_group *world = coll_world(context);
 	const int rank = coll_rank(world), ranks = coll_ranks(world);
 	int ports[ranks], port = own_port(), open[FILES / 4], count = 0, round;
+	struct coll_counters counters = { .size = sizeof(counters) };
 	int64_t in, out;
 
 	rank_assert(world, port > 0);
@@ -115,6 +116,8 @@ int main(void)
 		if (round == 20)
 			rank_must(world, coll_group_set(world, "allreduce", "ring"));
 	}
+	coll_counters(context, &counters);
+	rank_assert(world, counters.refused >= (uint64_t)ROUNDS / ranks);
 	while (count--)
 		close(open[count]);
 	coll_close(context);
