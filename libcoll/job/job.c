@@ -344,7 +344,6 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 		coll_boot_close(boot);
 		return coll_open_fail(-ENOMEM, "out of memory");
 	}
-	context->listener.fd = -1;
 	context->events = &coll_exec_link_events;
 	context->job = &job_ops;
 	context->engine.next_check = COLL_FOREVER;

@@ -27,6 +27,7 @@ struct coll_introduction {
 	struct coll_hello hello;
 	struct coll_challenge challenge;
 	uint32_t got;			/* bytes of the challenge */
+	uint32_t again;			/* how often the same address has been tried once more */
 };
 
 /* ---- the peer's address --------------------------------------------------- */
@@ -121,6 +122,19 @@ static void link_connect_failed(struct coll_link *link)
 		coll_link_lost(link, error);
 }
 
+enum { AGAIN_MAX = 3 };
+
+/*
+ * The peer may have dropped this connection for another, when unproven ones were many: the
+ * same address again, a few times. If the peer is gone that fails at once.
+ */
+static void link_connect_again(struct coll_link *link)
+{
+	if (!link->introduction->got && link->introduction->again++ < AGAIN_MAX)
+		link->attempts--;
+	link_connect_failed(link);
+}
+
 static void link_introduced(struct coll_link *link)
 {
 	const int fd = link->connecting.fd;
@@ -148,7 +162,7 @@ static void link_challenged(struct coll_watch *watch, int events)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		got = 0;
 	else if (got <= 0) {
-		link_connect_failed(link);
+		link_connect_again(link);
 		return;
 	}
 	introduction->got += got;

@@ -19,6 +19,9 @@
 #include "libcoll/coll.h"
 #include "libcoll/engine/engine.h"
 
+/* Sockets that other ranks connect to: one for each address of the option `address`. */
+enum { COLL_LISTENERS_MAX = 8 };
+
 struct coll_autopilot;
 struct coll_circuit_client;
 struct coll_exec;
@@ -86,9 +89,10 @@ struct coll_context {
 	struct coll_group *world;
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	struct coll_arbiter arbiter;
-	struct coll_watch listener;
-	uint64_t listen_again;		/* out of descriptors: when to accept again; or 0 */
-	int listen_error;		/* why the last accept failed, or 0 */
+	struct coll_watch listener[COLL_LISTENERS_MAX];
+	uint32_t listeners;
+	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
+	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count, silent;	/* silent: those without a hello */
 	uint8_t key[COLL_KEY_BYTES];	/* with which links prove themselves */

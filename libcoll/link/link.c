@@ -326,8 +326,8 @@ void coll_link_lost(struct coll_link *link, int error)
 {
 	struct coll_group *group = link->group;
 
-	if (link->state == LINK_LOST)
-		return;
+	if (link->state == LINK_LOST || link->state == LINK_CLOSED)
+		return;		/* known; or what was in flight has ended since */
 	if (is_our_lack(error) && group->state == GROUP_OK) {
 		coll_link_events(group)->failed(group, error, group->rank, COLL_NONE,
 						"it cannot make a connection");

@@ -27,6 +27,7 @@ enum {
 	PENDING_MAX = 4096,
 	HELLO_TIMEOUT_S = 10,
 	LISTEN_PAUSE_NS = 100000000,
+	SILENT_NS = 1000000000,		/* a rank that connects has said hello by then */
 };
 
 /* An accepted connection that has not been attached to a link yet. */
@@ -266,15 +267,23 @@ static void pending_read(struct coll_watch *watch, int events)
 		pending_take_proof(pending);
 }
 
+static void listen_resume(struct coll_context *context)
+{
+	uint32_t i;
+
+	context->listen_again = 0;
+	for (i = 0; i < context->listeners; i++)
+		if (!context->listener[i].armed)
+			coll_engine_watch(&context->engine, &context->listener[i], POLLIN);
+}
+
 void coll_listen_check(struct coll_context *context)
 {
 	uint64_t now = coll_now();
 	struct coll_pending_peer *pending, *next;
 
-	if (context->listen_again && now >= context->listen_again) {
-		context->listen_again = 0;
-		coll_engine_watch(&context->engine, &context->listener, POLLIN);
-	}
+	if (context->listen_again && now >= context->listen_again)
+		listen_resume(context);
 	for (pending = context->pending_peers; pending; pending = next) {
 		next = pending->next;
 		if (pending->state != PROVEN &&
@@ -285,23 +294,22 @@ void coll_listen_check(struct coll_context *context)
 
 /* ---- accepting ------------------------------------------------------------ */
 
-/* Drops the oldest connection in this state. The list begins with the latest. */
-static bool pending_drop_oldest(struct coll_context *context, int state)
+/*
+ * Drops the connection that has been silent longest, if that is so long. A rank says hello at
+ * once; so those that have are left alone, and their number is bounded by HELLO_TIMEOUT_S: the
+ * process that a hello names is known to ranks, and to who can hear them.
+ */
+static bool drop_silent(struct coll_context *context, uint64_t since)
 {
 	struct coll_pending_peer *pending, *oldest = NULL;
 
 	for (pending = context->pending_peers; pending; pending = pending->next)
-		if ((int)pending->state == state)
-			oldest = pending;
-	if (oldest)
-		pending_refuse(oldest, "too many connections have not proved the secret");
-	return oldest;
-}
-
-/* Those that have said nothing go first: the process in a hello is known to ranks alone. */
-static bool pending_make_room(struct coll_context *context)
-{
-	return pending_drop_oldest(context, SILENT) || pending_drop_oldest(context, CHALLENGED);
+		if (pending->state == SILENT)
+			oldest = pending;	/* the list begins with the latest */
+	if (!oldest || oldest->since > since)
+		return false;
+	pending_refuse(oldest, "it said no hello, and others wait");
+	return true;
 }
 
 /* The connection stays where it is, and would be reported again at once. */
@@ -318,14 +326,14 @@ static bool no_descriptor(int error)
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Where descriptors are out, those of unproven connections are given to the next. */
-static int listener_accept(struct coll_context *context)
+/* Where descriptors are out, those of long silent connections are given to the next. */
+static int listener_accept(struct coll_context *context, int listener, uint64_t now)
 {
 	int fd;
 
 	do
-		fd = accept4(context->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	while (fd < 0 && no_descriptor(errno) && pending_make_room(context));
+		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	while (fd < 0 && no_descriptor(errno) && drop_silent(context, now - SILENT_NS));
 	return fd;
 }
 
@@ -336,13 +344,13 @@ static void listener_ready(struct coll_watch *watch, int events)
 	int fd;
 
 	(void)events;
-	while ((fd = listener_accept(context)) >= 0) {
+	while ((fd = listener_accept(context, watch->fd, now)) >= 0) {
 		struct coll_pending_peer *pending = NULL;
 
 		context->listen_error = 0;
 		if (context->silent >= SILENT_MAX + (uint32_t)context->boot->ranks)
-			pending_drop_oldest(context, SILENT);
-		if (context->pending_count < PENDING_MAX || pending_make_room(context))
+			drop_silent(context, now);
+		if (context->pending_count < PENDING_MAX)
 			pending = calloc(1, sizeof(*pending));
 		if (!pending) {
 			close(fd);
@@ -371,39 +379,111 @@ void coll_listen_adopt(struct coll_group *group)
 	pending_introduce_all(group->context, group->id);
 }
 
-/* IPv6 and IPv4 on one socket where the kernel has IPv6, else IPv4. */
-static int listen_any(struct coll_context *context, uint16_t *port)
+/* ---- the listening sockets ------------------------------------------------ */
+
+static uint16_t port_of(int fd)
 {
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT };
-	struct sockaddr_in v4 = { .sin_family = AF_INET };
-	const int zero = 0;
-	struct sockaddr_storage bound;
+	struct sockaddr_storage bound = { 0 };
 	socklen_t bytes = sizeof(bound);
-	int fd = coll_connection_socket(context, AF_INET6);
 
-	if (fd >= 0) {
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-		if (bind(fd, (struct sockaddr *)&v6, sizeof(v6))) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (fd < 0) {
-		fd = coll_connection_socket(context, AF_INET);
-		if (fd < 0)
-			return fd;
-		if (bind(fd, (struct sockaddr *)&v4, sizeof(v4)))
-			goto err_close;
-	}
-	if (listen(fd, BACKLOG) || getsockname(fd, (struct sockaddr *)&bound, &bytes))
-		goto err_close;
-	*port = ntohs(bound.ss_family == AF_INET ? ((struct sockaddr_in *)&bound)->sin_port :
-						   ((struct sockaddr_in6 *)&bound)->sin6_port);
-	return fd;
+	getsockname(fd, (struct sockaddr *)&bound, &bytes);
+	return ntohs(bound.ss_family == AF_INET ? ((struct sockaddr_in *)&bound)->sin_port :
+						  ((struct sockaddr_in6 *)&bound)->sin6_port);
+}
 
-err_close:
-	close(fd);
-	return -errno;
+/* "::" is IPv4 as well. */
+static int listen_at(struct coll_context *context, const char *text)
+{
+	const int no = 0, port = context->listeners ? port_of(context->listener[0].fd) : 0;
+	struct coll_address address;
+	int fd, error;
+
+	if (coll_address_parse(&address, text, port))
+		return -EINVAL;
+	fd = coll_connection_socket(context, address.socket.ss_family);
+	if (fd < 0)
+		return fd;
+	if (!strcmp(text, "::"))
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	if (bind(fd, (struct sockaddr *)&address.socket, address.bytes) || listen(fd, BACKLOG)) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	context->listener[context->listeners++] =
+		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
+	return 0;
+}
+
+static void close_listeners(struct coll_context *context)
+{
+	while (context->listeners) {
+		struct coll_watch *listener = &context->listener[--context->listeners];
+
+		if (listener->armed)
+			coll_engine_unwatch(&context->engine, listener);
+		close(listener->fd);
+	}
+}
+
+static int address_refuse(struct coll_context *context, const char *text, int error)
+{
+	const char *reason = error == -EINVAL	      ? "is no IP address" :
+			     error == -EADDRNOTAVAIL ? "is no address of this node" :
+			     error == -E2BIG	      ? "is one too many" :
+							strerror(-error);
+
+	snprintf(context->error, sizeof(context->error), "option address: '%.150s' %.60s; valid: up to %u "
+		 "IP addresses of this node, separated by commas", text, reason, COLL_LISTENERS_MAX);
+	return error;
+}
+
+/* At each of these addresses; appends them to the line. All have one port. */
+static int listen_chosen(struct coll_context *context, char *line, size_t capacity)
+{
+	char copy[sizeof(context->options.address)], *save, *text;
+	int error = 0;
+
+	strcpy(copy, context->options.address);
+	*line = 0;
+	for (text = strtok_r(copy, ",", &save); text && !error; text = strtok_r(NULL, ",", &save)) {
+		error = context->listeners == COLL_LISTENERS_MAX ? -E2BIG : listen_at(context, text);
+		if (error && error != -EADDRINUSE)
+			address_refuse(context, text, error);
+		line += snprintf(line, capacity, " %s", text);
+		capacity -= strlen(text) + 1;
+	}
+	if (!context->listeners && !error)
+		return address_refuse(context, context->options.address, -EINVAL);
+	return error;
+}
+
+/*
+ * Where the job needs it and nowhere else: a job of one node listens on loopback. Appends the
+ * addresses where other nodes reach this one.
+ */
+static int listen_where_needed(struct coll_context *context, char *line, size_t capacity)
+{
+	const struct coll_boot *boot = context->boot;
+
+	*line = 0;
+	if (boot->local_ranks == boot->ranks)
+		return listen_at(context, "127.0.0.1");
+	coll_node_addresses(line, 0, capacity);
+	return listen_at(context, "::") ? listen_at(context, "0.0.0.0") : 0;
+}
+
+/* The port of the first address may be taken at another one. */
+static int listen_all(struct coll_context *context, char *line, size_t capacity)
+{
+	int error = -EADDRINUSE, attempts;
+
+	for (attempts = 0; attempts < 16 && error == -EADDRINUSE; attempts++) {
+		close_listeners(context);
+		error = context->options.address[0] ? listen_chosen(context, line, capacity) :
+						      listen_where_needed(context, line, capacity);
+	}
+	return error;
 }
 
 /* Names this machine's boot and this process's network namespace. */
@@ -422,51 +502,23 @@ static void node_name(char *node, size_t bytes)
 	snprintf(node, bytes, "%s:%lu", boot, (unsigned long)namespace.st_ino);
 }
 
-/* Adds the addresses of the option after checking them. */
-static int list_chosen(const char *chosen, char *line, size_t length, size_t capacity)
-{
-	char copy[256], *save, *text;
-	struct coll_address address;
-
-	snprintf(copy, sizeof(copy), "%s", chosen);
-	for (text = strtok_r(copy, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
-		if (coll_address_parse(&address, text, 0))
-			return -EINVAL;
-		if (length + strlen(text) + 2 < capacity)
-			length += sprintf(line + length, " %s", text);
-	}
-	return length;
-}
-
 int coll_listen(struct coll_context *context)
 {
 	char key[32], line[COLL_BOOT_VALUE_MAX], process[2 * COLL_PROCESS_BYTES + 1] = "";
-	uint16_t port = 0;
-	int fd, length;
+	char addresses[sizeof(line) - sizeof(context->node) - sizeof(process) - 10];
+	int error, length;
 
 	if (!coll_nonce_make(context->process, sizeof(context->process)))
 		return -EIO;
 	coll_key_derive(context->key, context->boot->secret, "link");
-	fd = listen_any(context, &port);
-	if (fd < 0)
-		return fd;
+	error = listen_all(context, addresses, sizeof(addresses));
+	if (error)
+		return error;
+	listen_resume(context);
 	node_name(context->node, sizeof(context->node));
 	base16_encode_update(process, sizeof(context->process), context->process);
-	length = snprintf(line, sizeof(line), "%s %s %u", context->node, process, port);
-	if (context->options.address[0])
-		length = list_chosen(context->options.address, line, length, sizeof(line));
-	else
-		length = coll_node_addresses(line, length, sizeof(line));
-	if (length < 0) {
-		snprintf(context->error, sizeof(context->error),
-			 "option address: '%s' is not a list of IP addresses",
-			 context->options.address);
-		close(fd);
-		return length;
-	}
-	context->listener =
-		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
-	coll_engine_watch(&context->engine, &context->listener, POLLIN);
+	length = snprintf(line, sizeof(line), "%s %s %u%s", context->node, process,
+			  port_of(context->listener[0].fd), addresses);
 	snprintf(key, sizeof(key), "addr/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, line, length);
 }
@@ -475,10 +527,5 @@ void coll_listen_stop(struct coll_context *context)
 {
 	while (context->pending_peers)
 		pending_drop(context->pending_peers);
-	if (context->listener.fd >= 0) {
-		if (context->listener.armed)
-			coll_engine_unwatch(&context->engine, &context->listener);
-		close(context->listener.fd);
-		context->listener.fd = -1;
-	}
+	close_listeners(context);
 }

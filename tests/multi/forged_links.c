@@ -24,9 +24,10 @@
 #include <unistd.h>
 
 #include "uapi/coll_wire.h"
+#include "tests/lib/descriptors.h"
 #include "tests/lib/rank.h"
 
-enum { FILES = 1024, PATIENCE_MS = 2500, SECRET_VALUE = 1005 };
+enum { PATIENCE_MS = 2500, SECRET_VALUE = 1005 };
 
 /* What this process said in its latest handshake: the library's calls of send() come here. */
 static struct {
@@ -41,27 +42,6 @@ ssize_t send(int fd, const void *data, size_t bytes, int flags)
 	else if (bytes == sizeof(seen.proof))
 		memcpy(&seen.proof, data, bytes);
 	return syscall(SYS_sendto, fd, data, bytes, flags, NULL, 0);
-}
-
-static int own_listener(int *port)
-{
-	struct sockaddr_storage address;
-	socklen_t bytes;
-	int fd, listens;
-
-	for (fd = 0; fd < FILES; fd++) {
-		bytes = sizeof(listens);
-		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) || !listens)
-			continue;
-		bytes = sizeof(address);
-		if (getsockname(fd, (struct sockaddr *)&address, &bytes))
-			continue;
-		*port = address.ss_family == AF_INET6 ?
-				ntohs(((struct sockaddr_in6 *)&address)->sin6_port) :
-				ntohs(((struct sockaddr_in *)&address)->sin_port);
-		return fd;
-	}
-	return -1;
 }
 
 static int connect_to(int port)
@@ -139,7 +119,7 @@ static void play_impostor(int listener, const char *how)
 /* Rank 1 does not poll its engine meanwhile: whoever accepts at its port is somebody else. */
 static void host_impostor(const struct coll_group *world, const char *how)
 {
-	int port, status, listener = own_listener(&port);
+	int port, status, listener = files_listener(&port);
 	pid_t impostor;
 
 	rank_assert(world, listener >= 0);
@@ -205,7 +185,7 @@ static void replay(struct coll_context *context, const char *file, bool record)
 	int ports[2], port = 0, fd;
 	struct coll_run *run;
 
-	rank_assert(world, own_listener(&port) >= 0);
+	rank_assert(world, files_listener(&port) >= 0);
 	rank_must(world, coll_allgather(&port, ports, 1, COLL_INT32, world));
 	if (!coll_rank(world)) {
 		fd = open(file, record ? O_CREAT | O_WRONLY | O_TRUNC : O_RDONLY, 0600);

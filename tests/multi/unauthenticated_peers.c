@@ -14,30 +14,10 @@
 #include <unistd.h>
 
 #include "uapi/coll_wire.h"
+#include "tests/lib/descriptors.h"
 #include "tests/lib/rank.h"
 
 enum { ROUNDS = 60, KINDS = 5, FILES = 1024 };
-
-/* The port that this process listens on. */
-static int own_port(void)
-{
-	struct sockaddr_storage address;
-	socklen_t bytes;
-	int fd, listens;
-
-	for (fd = 0; fd < FILES; fd++) {
-		bytes = sizeof(listens);
-		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) || !listens)
-			continue;
-		bytes = sizeof(address);
-		if (getsockname(fd, (struct sockaddr *)&address, &bytes))
-			continue;
-		if (address.ss_family == AF_INET6)
-			return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
-		return ntohs(((struct sockaddr_in *)&address)->sin_port);
-	}
-	return -1;
-}
 
 static int connect_to(int port)
 {
@@ -100,11 +80,11 @@ int main(void)
 	struct coll_context *context = rank_open("deadline=10s");
 	struct coll_group *world = coll_world(context);
 	const int rank = coll_rank(world), ranks = coll_ranks(world);
-	int ports[ranks], port = own_port(), open[FILES / 4], count = 0, round;
+	int ports[ranks], port = -1, open[FILES / 4], count = 0, round;
 	struct coll_counters counters = { .size = sizeof(counters) };
 	int64_t in, out;
 
-	rank_assert(world, port > 0);
+	rank_assert(world, files_listener(&port) >= 0);
 	rank_must(world, coll_allgather(&port, ports, 1, COLL_INT32, world));
 	for (round = 0; round < ROUNDS; round++) {
 		if (rank == round % ranks)

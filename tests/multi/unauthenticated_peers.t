@@ -22,5 +22,13 @@ for engine in uring epoll; do
 		echo "not ok $count - each rank says so once, $engine"
 		echo "$said" | grep refused | head -20 | sed 's/^/# /'
 	fi
+	count=$((count + 1))
+	if said=$(COLL_ENGINE=$engine "$build/coll" run -t 60 -n 3 -- \
+		"$build/tests/multi/silent_connections" 2>&1); then
+		echo "ok $count - more silent connections than descriptors stop nobody, $engine"
+	else
+		echo "not ok $count - more silent connections than descriptors stop nobody, $engine"
+		echo "$said" | head -20 | sed 's/^/# /'
+	fi
 done
 echo "1..$count"
