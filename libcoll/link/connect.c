@@ -4,12 +4,12 @@
  *
  *	addr/<rank in the job> = "<node> <process> <port> <address> <address> ..."
  *
- * and whoever needs a link to a higher rank looks that up and connects: over
- * loopback when the node (machine and network namespace) is the same, else over
- * the addresses in turn, so that links spread over a node's rails. The connection begins
- * with a handshake (libcoll/base/handshake.h), in which both processes prove that they are
- * of the job, and the accepting one that it is the very process that published the address.
- * Nothing else is sent before. The peer answers when it polls its engine.
+ * A rank that needs a link to a higher rank looks that up and connects: over loopback on
+ * the same node (machine and network namespace), else over the addresses in turn, so links
+ * spread over a node's rails. A connection begins with a handshake (base/handshake.h). In it
+ * both processes prove that they belong to the job, and the accepting one that it is the
+ * process that published the address. Nothing else is sent before. The peer answers when it
+ * polls its engine.
  */
 #include <errno.h>
 #include <nettle/base16.h>
@@ -22,7 +22,7 @@
 #include "connection.h"
 #include "libcoll/engine/engine.h"
 
-/* What is said on a connection before the link has it. */
+/* The handshake of a connection that is not the link's yet. */
 struct coll_introduction {
 	struct coll_hello hello;
 	struct coll_challenge challenge;
@@ -32,7 +32,7 @@ struct coll_introduction {
 
 /* ---- the peer's address --------------------------------------------------- */
 
-/* Of coll_process_print(). */
+/* Reads the process of a published line. */
 static bool process_parse(const char *text, uint8_t process[COLL_PROCESS_BYTES])
 {
 	struct base16_decode_ctx decode;
@@ -44,7 +44,7 @@ static bool process_parse(const char *text, uint8_t process[COLL_PROCESS_BYTES])
 	       bytes == COLL_PROCESS_BYTES && base16_decode_final(&decode);
 }
 
-/* The attempt-th address from a published line; -ENOENT when all were tried. */
+/* Address number `attempts` of a published line; -ENOENT when all were tried. */
 static int address_choose(const struct coll_link *link, char *line, struct coll_address *address)
 {
 	const struct coll_group *group = link->group;
@@ -78,7 +78,7 @@ static uint32_t streams_wanted(const struct coll_link *link)
 	return coll_link_is_far(link) && streams > 1 ? streams : 0;
 }
 
-/* A fresh socket's buffer always takes a hello. */
+/* The buffer of a fresh socket has the capacity for it. */
 static bool link_say_hello(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
@@ -172,7 +172,7 @@ static void link_challenged(struct coll_watch *watch, int events)
 		link_introduced(link);
 }
 
-/* Connected or not. */
+/* The attempt to connect has ended: says hello, or tries the next address. */
 static void link_connected(struct coll_watch *watch, int events)
 {
 	struct coll_link *link = watch->owner;

@@ -215,7 +215,7 @@ static void pending_take_hello(struct coll_pending_peer *pending)
 		pending_refuse(pending, refusal);
 		return;
 	}
-	/* A fresh socket's buffer always takes a challenge. */
+	/* The buffer of a fresh socket has the capacity for it. */
 	if (!coll_challenge_make(challenge, context->key, hello, sizeof(*hello)) ||
 	    send(pending->watch.fd, challenge, sizeof(*challenge), MSG_NOSIGNAL) !=
 		    sizeof(*challenge)) {
