@@ -8,7 +8,7 @@
 #define COLL_SECOND 1000000000ull	/* ns */
 #define COLL_FOREVER UINT64_MAX		/* as a deadline */
 
-/* Now, ns, CLOCK_MONOTONIC. All deadlines are on this clock. */
+/* Now, in ns of CLOCK_MONOTONIC. All deadlines use this clock. */
 static inline uint64_t coll_now(void)
 {
 	struct timespec now;

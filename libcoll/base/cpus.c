@@ -47,7 +47,7 @@ static int cpus_online(cpu_set_t *cpus)
 	return error;
 }
 
-/* The main thread's binding is the process's. */
+/* The binding of the process is that of its main thread. */
 static int cpus_others(cpu_set_t *cpus)
 {
 	cpu_set_t ours;
@@ -125,7 +125,7 @@ int coll_priority_take(const char *text)
 
 	if (error)
 		return error;
-	if (!priority.fifo)	/* of this thread alone, with Linux */
+	if (!priority.fifo)	/* Linux sets it for this thread alone. */
 		return setpriority(PRIO_PROCESS, 0, priority.value) ? -errno : 0;
 	fifo.sched_priority = priority.value;
 	return sched_setscheduler(0, SCHED_FIFO, &fifo) ? -errno : 0;

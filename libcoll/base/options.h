@@ -20,23 +20,23 @@ struct coll_options {
 	char progress_cpus[128];	/* of the progress thread; "": the caller's */
 	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;
-	uint64_t spin_ns;	/* looks around so long before it sleeps */
+	uint64_t spin_ns;	/* time to poll before sleeping */
 	char address[256];	/* comma-separated; "": all of this host's */
 	char congestion[16];	/* "": the system's */
 	uint64_t unexpected_bytes;	/* of unexpected messages that a group keeps */
 	uint64_t buffer_bytes;	/* SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
 	char link_policy[16];	/* rr, occupancy, occupancy-hier */
-	uint64_t link_chunk;	/* bytes of a message that go at once; 0: arbiter.h says */
+	uint64_t link_chunk;	/* chunk size in bytes; 0: see arbiter.h */
 	char wan_congestion[16];	/* "": as the others' */
-	uint64_t wan_pacing;	/* bytes a second of a link to another cluster; 0: no limit */
+	uint64_t wan_pacing;	/* bytes a second of a link between clusters; 0: no limit */
 	char wan[8];		/* off, auto: measured at start */
-	uint64_t wan_streams;	/* its connections for bulk; 0: wan.h says */
+	uint64_t wan_streams;	/* connections of such a link for bulk; 0: see wan.h */
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
-	char clusters[256];	/* how it is known who is near; "": all are */
-	char cluster[64];	/* the name of this rank's, or "" */
+	char clusters[256];	/* which ranks are near each other; "": all are */
+	char cluster[64];	/* the name of this rank's cluster, or "" */
 	char circuits[108];	/* the manager's socket; "on", "off" */
 	char node[64];		/* this node's name there; "": the host's */
-	char circuit_ports[16];	/* auto, off: of calls that name no ports */
+	char circuit_ports[16];	/* auto, off: for calls that name no ports */
 	uint64_t explain;	/* 1: say on stderr what was chosen and why */
 	char inject[512];
 	struct coll_machine machine;
@@ -44,10 +44,10 @@ struct coll_options {
 	struct coll_tuning tuning[COLL_COLLECTIVES];
 };
 
-/* Defaults, then the file, then the environment. `why` says what is wrong. */
+/* Sets defaults, then the file's and the environment's values. On error `why` has words. */
 int coll_options_init(struct coll_options *options, char *why, size_t why_bytes);
 
-/* One option by name. -EINVAL: no such option or value; `why` says what is valid. */
+/* Sets one option. -EINVAL: no such option or value; `why` says what is valid. */
 int coll_options_set(struct coll_options *options, const char *key, const char *value,
 		     char *why, size_t why_bytes);
 

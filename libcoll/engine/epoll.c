@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The engine where io_uring is forbidden: non-blocking sockets and epoll, edge
- * triggered, so that interest never changes. Whether a socket can be read or
- * written is remembered until it says otherwise.
+ * The engine for hosts that forbid io_uring: non-blocking sockets and edge-triggered epoll,
+ * so that interest never changes. A socket counts as readable or writable until a call
+ * returns EAGAIN.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 enum {
 	EVENTS = 64,
-	RECVS_MAX = 32,			/* from one link, before others have their turn */
+	RECVS_MAX = 32,			/* from one socket, before the others */
 	BUFFER_BYTES = 16384,
 	TAG_WATCH = 1,
 };
@@ -26,14 +26,14 @@ enum {
 struct epoll_socket {
 	struct coll_socket *socket;
 	bool readable, writable;
-	bool more;			/* in the list of those that may have more to read */
+	bool more;			/* in the list of sockets that may have more to read */
 	struct epoll_socket *next_more;
 };
 
 struct epoll {
 	int fd;
 	uint64_t spin_ns;
-	uint64_t detached;		/* links let go so far */
+	uint64_t detached;		/* sockets detached so far */
 	struct epoll_socket *more;
 	uint8_t buffer[BUFFER_BYTES];
 };
@@ -86,7 +86,7 @@ static int epoll_attach(struct coll_socket *socket)
 	if (!own)
 		return -ENOMEM;
 	own->socket = socket;
-	own->readable = own->writable = true;	/* until they say otherwise */
+	own->readable = own->writable = true;	/* until a call returns EAGAIN */
 	error = epoll_add(socket);
 	if (error) {
 		free(own);
@@ -117,7 +117,7 @@ static void more_never(struct epoll *epoll, struct epoll_socket *own)
 	own->more = false;
 }
 
-/* Nothing is ever in flight here between two calls. */
+/* Nothing is in flight here between two calls. */
 static int epoll_pause(struct coll_socket *socket)
 {
 	more_never(epoll_of(socket->engine), socket->own);
@@ -136,7 +136,7 @@ static void epoll_resume(struct coll_socket *socket)
 static void epoll_detach(struct coll_socket *socket)
 {
 	more_never(epoll_of(socket->engine), socket->own);
-	/* Closing is not enough where a child process has the socket as well. */
+	/* Closing is not enough if a child process has the socket too. */
 	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
 	close(socket->fd);
 	free(socket->own);
@@ -235,7 +235,7 @@ static int wait_events(struct epoll *epoll, struct epoll_event *events, uint64_t
 	struct timespec timeout = { 0, 0 };
 	int count;
 
-	/* Whom we wait for may want this very core: it is offered between looks. */
+	/* The awaited rank may need this core: yield between polls. */
 	while (!(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
 		sched_yield();
 		now = coll_now();
@@ -291,7 +291,10 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 
 	touch_more(epoll);
 	work_touched(engine);
-	/* What the caller waits for may have happened: a run's end, a link's, a failure. */
+	/*
+	 * The event that the caller waits for may have happened: the end of a run or a
+	 * link, a failure.
+	 */
 	if (engine->counters->runs != runs || epoll->detached != detached || epoll->more ||
 	    engine->next_check < check)
 		deadline = 0;
@@ -310,7 +313,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 
 static int epoll_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
-	/* EPOLLIN and POLLIN are the same bits, and so on. */
+	/* EPOLLIN and POLLIN are the same bit, and so are the others. */
 	struct epoll_event event = { .events = events | EPOLLONESHOT,
 				     .data.u64 = (uintptr_t)watch | TAG_WATCH };
 

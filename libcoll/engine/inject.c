@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What to inject (a specification) and when (plans). No sockets, no clock. */
+/* What is injected (a specification) and when (plans). No sockets, no clock. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* ---- random numbers ---------------------------------------------------------- */
 
-/* splitmix64 (Steele, Lea, Flood 2014): any state is as good as any other. */
+/* splitmix64 (Steele, Lea, Flood 2014): any state is valid. */
 uint64_t coll_inject_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
@@ -103,7 +103,7 @@ static const struct {
 
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
-/* Those of noise go on with a model of it, whose keys stand among the form's own. */
+/* Forms of noise continue with a noise model, whose keys mix with the form's own. */
 static const struct form {
 	const char *name;
 	enum coll_inject_kind kind;
@@ -137,7 +137,7 @@ static bool read_whole(const char *value, uint64_t *number)
 	return *value >= '0' && *value <= '9' && !*end && !errno && *number < COLL_NONE;
 }
 
-/* One of two words: 0 or 1. */
+/* Reads one of two words: 0 or 1. */
 static bool read_either(const char *value, const char *zero, const char *one, unsigned int *which)
 {
 	*which = !strcmp(value, one);
@@ -160,7 +160,7 @@ static bool read_value(struct coll_inject_spec *spec, unsigned int key, const ch
 	}
 }
 
-/* "how, rank": the names of these keys. */
+/* Lists the names of these keys: "how, rank". */
 static const char *list_keys(unsigned int mask, char *text, size_t bytes)
 {
 	size_t length = 0;
@@ -208,7 +208,7 @@ static int refuse_key(const struct coll_inject_reading *reading, const struct fo
 			     valid);
 }
 
-/* One "key=value" of the form's own; *seen gets its bit. */
+/* Reads one "key=value" of the form; *seen gets its bit. */
 static int read_pair(const struct coll_inject_reading *reading, const struct form *form,
 		     struct coll_inject_spec *spec, const char *pair, unsigned int *seen)
 {
@@ -225,7 +225,7 @@ static int read_pair(const struct coll_inject_reading *reading, const struct for
 	return 0;
 }
 
-/* "periodic:period=10ms,how=spin": what is not the form's own is the model's. */
+/* "periodic:period=10ms,how=spin": keys that the form does not have are the model's. */
 static int read_noise(const struct coll_inject_reading *reading, const struct form *form,
 		      struct coll_inject_spec *spec, char *text, uint64_t seed)
 {
@@ -322,7 +322,7 @@ static int read_seed(struct coll_inject_config *config, const char *item, char *
 		       inject_refuse(&reading, "a seed is a whole number below 2^32");
 }
 
-/* The seed alone, or all but it. */
+/* Reads the seed alone, or all but the seed. */
 static int read_items(struct coll_inject_config *config, const char *text, bool seed, char *why,
 		      size_t bytes)
 {

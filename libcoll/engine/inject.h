@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Faults and noise on purpose: what is asked for (a specification, read once),
- * when it strikes (plans, the same for the same seed), and how transfers
- * are cut. The engine that carries it out (exec/inject_engine.h).
+ * Injected faults and noise: a specification, read once; plans of when it strikes, equal
+ * for equal seeds; and short transfers. exec/inject_engine.h has the engine that injects.
  */
 #ifndef COLL_INJECT_H
 #define COLL_INJECT_H
@@ -57,31 +56,31 @@ struct coll_inject_plan {
 };
 
 /*
- * From `now` on, on the caller's clock, which is the same for all that shall be
- * in phase. `stream` tells plans of the same seed apart.
+ * Starts at `now`, on a clock that plans in phase share. `stream` separates plans of the
+ * same seed.
  */
 void coll_inject_plan_init(struct coll_inject_plan *plan, const struct coll_inject_spec *spec,
 			   uint64_t stream, uint64_t now);
-/* The next event; moves past it. */
+/* Returns the next event and moves past it. */
 struct coll_noise_span coll_inject_plan_next(struct coll_inject_plan *plan);
-/* How long the events last that start after `from` and not after `to`. Moves to `to`. */
+/* The total duration of events that start in (from, to]. Moves to `to`. */
 uint64_t coll_inject_plan_strikes(struct coll_inject_plan *plan, uint64_t from, uint64_t to);
-/* When the event that `now` lies in ends; 0: it lies in none. Moves to `now`. */
+/* The end of the event that `now` is in; 0: none. Moves to `now`. */
 uint64_t coll_inject_plan_busy(struct coll_inject_plan *plan, uint64_t now);
 
-/* A random number; moves the state. */
+/* Returns a random number and moves the state. */
 uint64_t coll_inject_random(uint64_t *state);
 
 /* ---- short reads and writes ----------------------------------------------------- */
 
 struct coll_short_io {
-	double probability;		/* that a transfer is cut */
+	double probability;		/* of cutting a transfer */
 	uint64_t random;
 };
 
 /*
- * Cuts what is to be sent or received next to its first bytes, sometimes. Returns the
- * number of entries left; *cut: whether it did. `io` NULL: never.
+ * Cuts the next transfer to its first bytes, at random. Returns the number of entries left;
+ * *cut: whether it was cut. `io` NULL: never.
  */
 int coll_short_io_clip(struct coll_short_io *io, struct iovec *iov, int count, bool *cut);
 

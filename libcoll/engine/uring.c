@@ -27,17 +27,16 @@ enum {
 	ENTRIES = 256,
 	COMPLETIONS = 4096,
 	QUIET_WAIT_NS = 10000000,
-	/* A message between two cores takes about this: not worth giving one away. */
+	/* A message between two cores takes about this long: yielding earlier does not pay. */
 	KEEP_CORE_NS = 5000,
 };
 
 /* ---- opening ----------------------------------------------------------- */
 
 /*
- * The best ring this kernel gives. Completions wait for us to enter the ring
- * (DEFER) or come with any system call (COOP). Where ranks outnumber cores and
- * we look around before sleeping, each look is a sched_yield(), so COOP brings
- * completions without an enter of their own; else DEFER is cheaper.
+ * The best ring that this kernel offers. Completions wait for an enter (DEFER) or come with
+ * any system call (COOP). Where ranks outnumber cores, the engine calls sched_yield()
+ * between polls, so COOP brings completions without an enter; else DEFER is cheaper.
  */
 static int ring_open(struct io_uring *ring, bool yields, bool moves)
 {
@@ -162,7 +161,7 @@ void coll_uring_reap(struct coll_engine *engine)
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring_cqe *cqe;
 
-	/* One by one: what a completion leads to may submit, even enter. */
+	/* One by one: a completion may lead to a submission, even to an enter. */
 	while (!io_uring_peek_cqe(&uring->ring, &cqe)) {
 		struct io_uring_cqe copy = { .user_data = cqe->user_data, .res = cqe->res,
 					     .flags = cqe->flags };
@@ -174,19 +173,19 @@ void coll_uring_reap(struct coll_engine *engine)
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* Whether the kernel has something that it hands over when the ring is entered. */
+/* Whether the kernel has completions that need an enter. */
 static bool work_pending(const struct io_uring *ring)
 {
 	return IO_URING_READ_ONCE(*ring->sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
-/* Whether it does so at that time only; else any system call brings it. */
+/* Whether only an enter brings them; else any system call does. */
 static bool enters_bring(const struct io_uring *ring)
 {
 	return ring->flags & IORING_SETUP_DEFER_TASKRUN;
 }
 
-/* For who calls in often: no system call where the kernel says by a flag if one is due. */
+/* For frequent callers: no system call if the kernel's flag says that none is due. */
 static bool nothing_due(const struct coll_engine *engine)
 {
 	const struct coll_uring *uring = coll_uring_of(engine);
@@ -197,11 +196,10 @@ static bool nothing_due(const struct coll_engine *engine)
 }
 
 /*
- * Submits, and looks for a while before anybody sleeps: at memory that the
- * kernel writes, or at the one socket that matters. Whom we wait for may want this
- * very core, so it is offered each time, soon also where each rank has its own; a
- * core that ran out of work would take long to wake up, in a virtual machine
- * above all.
+ * Submits, then polls before the thread sleeps: memory that the kernel writes, or the one
+ * polled socket. The awaited rank may need this core, so the thread yields each time, after
+ * a while also where each rank has a core. An idle core takes long to wake up, most in a
+ * virtual machine.
  */
 static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t deadline)
 {
@@ -254,7 +252,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 											   result;
 }
 
-/* Before the completions are looked at, so that none is missed. */
+/* Before completions are read, so that none is missed. */
 static void event_clear(const struct coll_uring *uring)
 {
 	uint64_t events;
@@ -273,7 +271,7 @@ static int submit_and_reap(struct coll_engine *engine)
 	return result > 0 || result == -EINTR || result == -EAGAIN ? 0 : result;
 }
 
-/* Without waiting, whoever called may now sleep elsewhere: nothing is kept back. */
+/* The caller may sleep elsewhere afterwards: all work is submitted. */
 static int advance_at_once(struct coll_engine *engine)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
@@ -305,7 +303,7 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 	} else if (io_uring_sq_ready(&uring->ring)) {
 		coll_uring_submit(engine);
 	}
-	/* Whoever called may sleep elsewhere. */
+	/* The caller may sleep elsewhere. */
 	if (uring->event_fd >= 0 && uring->polled && !error)
 		error = advance_at_once(engine);
 	return error;
@@ -326,8 +324,8 @@ static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 }
 
 /*
- * The ring's own descriptor does not wake who polls it: with DEFER_TASKRUN a
- * completion is there only once the ring is entered.
+ * The ring's own descriptor does not wake a poller: with DEFER_TASKRUN a completion appears
+ * only when the ring is entered.
  */
 static int uring_fd(struct coll_engine *engine)
 {
@@ -360,8 +358,9 @@ static bool all_ended(const struct coll_uring *uring)
 }
 
 /*
- * What a thread has submitted completes on that thread, which may now compute for
- * long: so all of it ends here, with what it has done, and begins again there.
+ * Requests complete on the thread that submitted them, which may now compute for long. So
+ * all requests are cancelled here, with the bytes that have moved, and submitted again on
+ * the other thread.
  */
 static void uring_let_go(struct coll_engine *engine)
 {
@@ -379,7 +378,7 @@ static void uring_let_go(struct coll_engine *engine)
 	io_uring_register_sync_cancel(&uring->ring, &all);
 	coll_uring_reap(engine);
 	while (!all_ended(uring) && coll_now() < until) {
-		if (io_uring_sq_ready(&uring->ring))	/* what the ends led to */
+		if (io_uring_sq_ready(&uring->ring))	/* work that followed */
 			coll_uring_submit(engine);
 		io_uring_register_sync_cancel(&uring->ring, &all);
 		io_uring_get_events(&uring->ring);

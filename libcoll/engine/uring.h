@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The io_uring engine's own: what uring.c, uring_socket.c and uring_watch.c share. */
+/* Private to the io_uring engine: what uring.c, uring_socket.c and uring_watch.c share. */
 #ifndef COLL_URING_H
 #define COLL_URING_H
 
@@ -13,11 +13,11 @@
 
 enum {
 	URING_BUFFER_BYTES = 8192,
-	/* A canceled receive ends at once; this is only so that nothing hangs. */
+	/* A cancelled receive ends at once. This limit only keeps it from hanging. */
 	URING_PAUSE_MAX_NS = 100000000,
 };
 
-/* What a completion is of: the low bits of its user_data, beside the owner's address. */
+/* The kind of a completion: the low bits of user_data, beside the owner's address. */
 enum coll_uring_tag {
 	TAG_NONE,
 	TAG_SEND,
@@ -26,22 +26,22 @@ enum coll_uring_tag {
 	TAG_MASK = 3,
 };
 
-/* A watch in the kernel's hands; outlives the watch if that is withdrawn. */
+/* A poll in the kernel. It outlives its watch if that is withdrawn. */
 struct coll_uring_watched {
 	struct coll_watch *watch;		/* NULL: withdrawn */
 	bool stopped;			/* by let_go() */
 	int events;
-	struct coll_uring_watched *next, **slot;	/* all of them, for the end */
+	struct coll_uring_watched *next, **slot;	/* all polls, to be freed at the end */
 };
 
 struct coll_uring_socket {
 	struct coll_socket *socket;
 	int file;			/* index in the ring's table, or -1 */
-	bool quiet;			/* nobody waits for the send in flight */
-	int parts;			/* of the receive in flight: 0: to any buffer */
-	bool whole;			/* all of it is sure to come */
+	bool quiet;			/* nothing waits for the send in flight */
+	int parts;			/* of the receive in flight; 0: to any buffer */
+	bool whole;			/* all bytes are sure to come */
 	bool detaching;
-	uint8_t *buffer;		/* where the kernel has no buffer rings */
+	uint8_t *buffer;		/* NULL where the kernel has buffer rings */
 	struct msghdr send, recv;
 	struct iovec send_iov[COLL_SEND_IOV_MAX], recv_iov[2];
 };
@@ -53,13 +53,13 @@ struct coll_uring {
 	bool *file_used;		/* NULL: no table of files */
 	uint32_t quiet_sends;		/* in flight */
 	uint32_t others;		/* other sends and receives in flight */
-	struct coll_uring_socket *polled;	/* whose receive is not in the ring yet, or NULL */
-	uint8_t stage[URING_BUFFER_BYTES];	/* where that one's small messages come */
+	struct coll_uring_socket *polled;	/* its receive is not in the ring yet; or NULL */
+	uint8_t stage[URING_BUFFER_BYTES];	/* for small messages of that socket */
 	uint64_t spin_ns;
-	pthread_t thread;		/* the ring serves this one only */
+	pthread_t thread;		/* the only one that may use the ring */
 	struct coll_uring_watched *polls;
-	int event_fd;			/* for coll_fd(); -1: nobody asked */
-	bool letting_go;		/* what ends now goes on in another thread */
+	int event_fd;			/* for coll_fd(); -1: not in use */
+	bool letting_go;		/* requests that end continue on another thread */
 };
 
 static inline struct coll_uring *coll_uring_of(const struct coll_engine *engine)
@@ -73,11 +73,11 @@ static inline struct coll_uring *coll_uring_of(const struct coll_engine *engine)
 void coll_uring_submit(struct coll_engine *engine);
 /* Whether so many entries are free; a full queue is handed over first. */
 bool coll_uring_has_capacity(struct coll_engine *engine, unsigned int entries);
-/* The next entry. coll_uring_has_capacity() has said yes. */
+/* The next entry. coll_uring_has_capacity() was true. */
 struct io_uring_sqe *coll_uring_sqe(struct coll_engine *engine);
-/* Whom the completion belongs to. After the preparation, which clears it. */
+/* Sets the owner of the completion, after the preparation, which clears it. */
 void coll_uring_sqe_owner(struct io_uring_sqe *sqe, const void *owner, enum coll_uring_tag tag);
-/* Deals with all completions that are there. */
+/* Handles all completions that are there. */
 void coll_uring_reap(struct coll_engine *engine);
 
 /* ---- uring_socket.c: sockets' sends and receives ----------------------- */
@@ -90,13 +90,13 @@ void coll_uring_detach(struct coll_socket *socket);
 int coll_uring_pause(struct coll_socket *socket);
 void coll_uring_resume(struct coll_socket *socket);
 /*
- * Hands the touched sockets' work to the submission queue; where only one has work and
- * the caller polls (`polls`), to the socket itself.
+ * Submits the work of touched sockets. If only one has work and the caller polls (`polls`),
+ * it goes straight to that socket.
  */
 void coll_uring_submit_touched(struct coll_engine *engine, bool polls);
-/* The receive that was polled at its socket is the ring's from now on: the caller may sleep. */
+/* Submits the receive of the polled socket: the caller may sleep. */
 void coll_uring_submit_polled(struct coll_engine *engine);
-/* Whether something has come at the polled socket. */
+/* Receives from the polled socket. Whether bytes came. */
 bool coll_uring_poll_socket(struct coll_engine *engine);
 void coll_uring_send_complete(struct coll_engine *engine, struct coll_uring_socket *own,
 			      int result);
@@ -108,9 +108,9 @@ void coll_uring_recv_complete(struct coll_engine *engine, struct coll_uring_sock
 int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int events);
 void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch);
 void coll_uring_watch_complete(struct coll_uring_watched *own, int result);
-/* The kernel watches again what was canceled and is still wanted. */
+/* Submits a cancelled poll again. */
 void coll_uring_watch_again(struct coll_engine *engine, struct coll_uring_watched *own);
-/* Frees the withdrawn ones that the ring never reported. */
+/* Frees withdrawn polls that the ring never reported. */
 void coll_uring_watches_free(struct coll_uring *uring);
 
 #endif

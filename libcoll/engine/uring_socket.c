@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What a socket is to io_uring: its sends, its receives, and the buffers for them. */
+/* Sockets in io_uring: sends, receives, and their buffers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,13 +200,13 @@ static void submit_recv(struct coll_engine *engine, struct coll_uring_socket *ow
 	uring->others++;
 }
 
-/* Canceled is what we cancel ourselves, to pause or to let go, even if it ends late. */
+/* -ECANCELED: cancelled by pause or let_go, perhaps late. */
 static bool is_temporary(int result)
 {
 	return result == -EAGAIN || result == -EINTR || result == -ENOBUFS || result == -ECANCELED;
 }
 
-/* Straight to the socket; what it does not take goes by the ring. */
+/* Sends straight to the socket; the rest goes through the ring. */
 static void send_now(struct coll_engine *engine, struct coll_uring_socket *own)
 {
 	ssize_t result = sendmsg(own->socket->fd, &own->send, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -279,7 +279,7 @@ void coll_uring_send_complete(struct coll_engine *engine, struct coll_uring_sock
 		finish_detach(own);
 }
 
-/* The receive has ended; `data` is where its bytes are if any buffer would do. */
+/* A receive has ended. `data` has its bytes if it went to any buffer. */
 static void recv_end(struct coll_uring_socket *own, const uint8_t *data, int result)
 {
 	struct coll_socket *socket = own->socket;
@@ -336,7 +336,7 @@ bool coll_uring_poll_socket(struct coll_engine *engine)
 
 /* ---- pausing ----------------------------------------------------------- */
 
-/* The receive in flight ends, with what it has or without. */
+/* Ends the receive in flight, with the bytes that have come. */
 static int cancel_recv(struct coll_engine *engine, struct coll_uring_socket *own)
 {
 	struct coll_uring *uring = coll_uring_of(engine);

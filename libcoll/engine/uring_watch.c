@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Descriptors that somebody waits for, as polls of io_uring. */
+/* Watched descriptors, as polls of io_uring. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ void coll_uring_watch_complete(struct coll_uring_watched *own, int result)
 	watch->ready(watch, result < 0 ? POLLERR : result);
 }
 
-/* At once with the kernel: who polls coll_fd() next may call us for this only. */
+/* Submitted at once: a thread that polls coll_fd() may enter again only for this event. */
 int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
 	struct coll_uring_watched *own = malloc(sizeof(*own));
@@ -99,7 +99,7 @@ void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 		watch_free(own);
 		return;
 	}
-	if (!coll_uring_has_capacity(engine, 1))	/* it ends with the ring, then */
+	if (!coll_uring_has_capacity(engine, 1))	/* it ends with the ring */
 		return;
 	sqe = coll_uring_sqe(engine);
 	io_uring_prep_cancel64(sqe, (uintptr_t)own | TAG_WATCH, 0);

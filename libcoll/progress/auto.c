@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Progress that is chosen run by run, from what was seen of the runs before:
+ * Progress that is chosen for each run, from measurements of earlier runs:
  *
  *	the kernel	the application stays away for long, and /dev/coll is there
- *	a thread	it stays away for long, and the data is large; or it does so by bits,
- *			each call for nothing, and a core is idle
- *	the caller	it calls in often, waits at once, or sleeps on nothing else
+ *	a thread	it stays away for long and the data is large; or it stays away for
+ *			short times, calls in vain, and a core is idle
+ *	the caller	it calls often, waits at once, or sleeps on nothing else
  *
- * "Long" is compared with what the run would take by itself, as predicted or seen. What
- * hangs on the context has one owner still; it goes from the thread to the
- * application and back, with all that is in flight.
+ * "Long" is relative to the run's own time, predicted or measured. The context still has
+ * one owner at a time: ownership goes from the thread to the application and back, with all
+ * that is in flight.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,12 +26,12 @@
 #include "autopilot.h"
 
 enum {
-	OFTEN = 4,			/* calls in such a part of a run's time are often */
+	OFTEN = 4,			/* calls at intervals below a 4th of a run are frequent */
 	SHORT_NS = 50000,		/* an absence that never matters */
-	WORTH_NS = 20000,		/* away in all: worth a thread that has a core */
+	WORTH_NS = 20000,		/* total absence that is worth a thread with a core */
 	LARGE_BYTES = 524288,		/* worth a thread that shares a core */
-	STEADY = 4,			/* runs of a small call in a row, before it is worth one */
-	AGREED = 16,			/* runs that want the caller before it gets all back */
+	STEADY = 4,			/* runs of a small call in a row before it is worth one */
+	AGREED = 16,			/* runs that prefer the caller until it is the owner */
 	IDLE_LOOK_NS = 50000000,
 };
 
@@ -45,7 +45,7 @@ static bool is_ours(const struct coll_context *context)
 	return coll_thread_is_parked(context);
 }
 
-/* The owner's functions, as the application uses them. */
+/* The functions of the current owner, for the application. */
 static const struct coll_progress_ops *now_by(struct coll_context *context)
 {
 	if (!is_ours(context))
@@ -56,7 +56,7 @@ static const struct coll_progress_ops *now_by(struct coll_context *context)
 
 /* ---- what is seen ----------------------------------------------------------------- */
 
-/* The application calls in. While something is in flight its absences count. The latest, ns. */
+/* The application calls. Its absence counts while a run is in flight. Returns it, ns. */
 static uint64_t called_in(struct coll_context *context)
 {
 	struct coll_autopilot *pilot = pilot_of(context);
@@ -71,21 +71,21 @@ static uint64_t called_in(struct coll_context *context)
 	return absence;
 }
 
-/* Half of what is known is the latest. */
+/* A moving average: half of it is the latest. */
 static uint64_t auto_blend(uint64_t known, uint64_t latest, bool seen)
 {
 	return seen ? (known + latest) / 2 : latest;
 }
 
-/* The application goes: what was done in here is no absence. */
+/* The application leaves: time in the library is no absence. */
 static void auto_leaves(struct coll_context *context)
 {
 	pilot_of(context)->called = coll_now();
 }
 
 /*
- * At the end of a run; `since`: how long nobody had looked when it was found to be over, so
- * that it has lasted for as much less.
+ * At the end of a run. `since`: time from its end, which is not known exactly, to this
+ * call; it is not part of the run.
  */
 static void auto_learn(struct coll_run *run, uint64_t since)
 {
@@ -105,8 +105,8 @@ static void auto_learn(struct coll_run *run, uint64_t since)
 }
 
 /*
- * CPUs that nobody else used, of those that progress may use; looked at now and then. What
- * our thread does itself is no reason to take it away.
+ * CPUs that others leave idle, of those that progress may use; measured now and then. The
+ * library's own thread counts as idle.
  */
 static double idle_cores(struct coll_context *context)
 {
@@ -143,20 +143,23 @@ static uint64_t data_bytes(const struct coll_run *run)
 							   s->buffer[COLL_OUT];
 }
 
-/* The caller of a persistent run may have taken its counts away since. */
+/* A persistent run's counts may have been freed by the caller. */
 static uint64_t key_of(const struct coll_run *run)
 {
 	return run->group->id ^
 	       coll_call_key(run->planned ? &run->planned->call : &run->call, run->user_op);
 }
 
-/* Enough of a core for a thread that mostly waits, which keeps it until others take more. */
+/*
+ * Whether a core has capacity for a thread that mostly waits. The thread stays until others
+ * need more.
+ */
 static bool has_a_core(const struct coll_context *context, double idle)
 {
 	return idle >= (is_ours(context) ? 0.25 : 0.1);
 }
 
-/* A small one loses little if it is not carried on, and a change of the owner costs more. */
+/* A small run gains little from a thread, and a change of the owner costs more. */
 static bool worth_a_thread(struct coll_auto_call *known, bool core)
 {
 	known->away++;
@@ -193,16 +196,17 @@ static enum coll_auto_choice auto_choose(struct coll_run *run, struct coll_auto_
 }
 
 /*
- * Moving costs two switches between threads, and milliseconds where another rank has the
- * core meanwhile: at once where it is for overlap, back only when most of many runs want it,
- * for blocking calls and barriers between those that overlap are carried on by either.
+ * A change of the owner costs two thread switches, and milliseconds if another rank has the
+ * core. So the thread becomes owner at once if that gives overlap, and the caller only when
+ * most of many runs prefer it; blocking calls and barriers in between are progressed by
+ * either.
  */
 static void auto_settle(struct coll_context *context, enum coll_auto_choice choice)
 {
 	struct coll_autopilot *pilot = pilot_of(context);
 
 	pilot->agreed = choice == AUTO_THREAD ? pilot->agreed / 2 : pilot->agreed + 1;
-	if (context->polled)	/* a thread is what wakes up who sleeps there */
+	if (context->polled)	/* a thread has to wake the sleeper */
 		choice = AUTO_THREAD;
 	if (choice == AUTO_THREAD && is_ours(context))
 		coll_thread_take(context);
@@ -219,8 +223,8 @@ static void plan_here(void *argument)
 }
 
 /*
- * What is known of this call. A plan is made by the owner; to ask the thread for one and
- * wait costs two switches, so it is done for a call's first run only.
+ * What is known of this call. The owner makes plans; asking the thread for one costs two
+ * switches, so that is done for a call's first run only.
  */
 static struct coll_auto_call *look_up(struct coll_run *run)
 {
@@ -298,7 +302,7 @@ static void end_here(void *run)
 	coll_run_ended(run);
 }
 
-/* A run that was over when the thread took the context has nobody else to end it. */
+/* A run that had completed when the thread became owner is ended here. */
 static int auto_wait(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;

@@ -56,10 +56,10 @@ static int call_poll(struct coll_context *context)
 {
 	int error = coll_context_poll(context, 0);
 
-	/* Nothing wakes the caller when the moment comes, and it is near. */
+	/* Nothing would wake the caller at that time, which is near. */
 	while (!error && context->losing)
 		error = coll_context_poll(context, context->engine.next_check);
-	/* What looking after health led to: the caller may sleep elsewhere now. */
+	/* Work from health checks: the caller may sleep elsewhere now. */
 	if (!error && context->engine.touched)
 		error = coll_engine_advance(&context->engine, 0);
 	return error;

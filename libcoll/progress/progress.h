@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Which thread polls the engine. What hangs on a context is touched by one thread, its
- * owner: the application's (call), or one of the library's own, to which the
- * application hands its runs (thread, helper). So nothing else needs a lock, and
- * the ring, which belongs to one thread, is opened by that one.
+ * Which thread polls the engine. All that belongs to a context is used by one thread, its
+ * owner: the application's (call), or one of the library's, which gets the application's
+ * runs (thread, helper). So no lock is needed, and the owner opens the ring, which belongs
+ * to one thread.
  *
- *	call	the application polls the engine when it calls in
- *	thread	a thread drives all runs in flight
- *	helper	a thread executes run after run, in the order of the calls
- *	kernel	the kernel carries runs on; the application's thread owns the rest
+ *	call	the application polls the engine when it calls
+ *	thread	a thread progresses all runs in flight
+ *	helper	a thread executes one run after another, in the order of the calls
+ *	kernel	the kernel progresses runs; the application's thread owns the rest
  *	auto	one of call, thread and kernel, chosen for each run
  */
 #ifndef COLL_PROGRESS_H
@@ -24,22 +24,24 @@ struct coll_progress_ops {
 	int (*open)(struct coll_context *context);
 	void (*close)(struct coll_context *context);
 	/*
-	 * Has the owner call function(argument), and returns when it has: after all
-	 * runs handed over before have started (helper: have ended), or, urgent,
-	 * before them.
+	 * Has the owner call function(argument), and returns when it has: after all runs
+	 * that were posted before have started (helper: ended), or, if urgent, before them.
 	 */
 	void (*call)(struct coll_context *context, void (*function)(void *), void *argument,
 		     bool urgent);
-	/* Plans the run if it is not planned, and starts it. Errors come here or at its end. */
+	/*
+	 * Plans the run unless it is planned, and starts it. Errors are returned here or by
+	 * wait().
+	 */
 	int (*start)(struct coll_run *run);
 	bool (*in_flight)(struct coll_run *run);
-	/* Until the run has ended; how it did. */
+	/* Waits until the run has ended; returns its status. */
 	int (*wait)(struct coll_run *run);
-	/* Until one of the context's runs here has ended; wait() then tells how. */
+	/* Waits until one of these runs has ended; wait() then returns its status. */
 	void (*wait_any)(struct coll_context *context, const struct coll_runs *runs);
-	/* Moves what moves; for coll_progress() and coll_run_test(). */
+	/* Progresses without waiting; for coll_progress() and coll_run_test(). */
 	int (*poll)(struct coll_context *context);
-	/* Polls readable when a run may have ended, or poll() has something to do. */
+	/* A descriptor that polls readable when a run may have ended or poll() has work. */
 	int (*fd)(struct coll_context *context);
 };
 
@@ -52,10 +54,10 @@ extern const struct coll_progress_ops coll_progress_auto;
 /* The mode of this name, or NULL. */
 const struct coll_progress_ops *coll_progress_find(const char *name);
 
-/* The context's mode, as this thread sees it: its owner simply calls. */
+/* The context's mode for the calling thread: the owner uses `call`. */
 const struct coll_progress_ops *coll_progress_of(const struct coll_context *context);
 
-/* In turn with the runs, or at once. */
+/* Calls a function on the owner, after the posted runs or at once. */
 void coll_progress_do(struct coll_context *context, void (*function)(void *), void *argument);
 void coll_progress_do_now(struct coll_context *context, void (*function)(void *), void *argument);
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Progress by a thread of the library's own. The application's thread puts runs
- * into a ring queue, as handles, and waits for their ends; the owner takes them
- * out and polls the engine. A full queue holds the application up until there is
- * room. What else the application asks of a context goes the same way, as a task
+ * Progress by a thread of the library. The application's thread posts runs to a ring queue
+ * and waits for their ends; the owner takes them out and polls the engine. If the queue is
+ * full, the application waits. Other requests of the application go the same way, as tasks
  * that it waits for.
  *
- * Two modes: `thread` starts what it finds and drives all runs together; `helper`
- * takes the next handle when the one before has ended (Threaded Collective
- * Communication). Besides, both answer whoever connects or asks for this rank.
+ * Two modes: `thread` starts each run at once and progresses all together; `helper` starts
+ * the next run when the one before has ended (Threaded Collective Communication). Both also
+ * answer connecting peers and pings.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,17 +32,17 @@
 
 enum {
 	HANDLES = 64,
-	RETRY_NS = 10000000,	/* where a watch was refused for want of memory */
+	RETRY_NS = 10000000,	/* when a watch failed for lack of memory */
 };
 
-/* Something to do for the application, which waits for it. */
+/* A request of the application, which waits for it. */
 struct thread_task {
 	void (*function)(void *);
 	void *argument;
 	bool done;
 };
 
-/* One of the two. */
+/* One of the two is set. */
 struct handle {
 	struct coll_run *run;
 	struct thread_task *task;
@@ -51,11 +50,11 @@ struct handle {
 
 struct threaded {
 	struct coll_context *context;
-	pthread_t thread;		/* as its creator knows it, */
-	pthread_t self;			/* and as it does */
+	pthread_t thread;		/* the thread, set by its creator */
+	pthread_t self;			/* the same, set by itself */
 	const struct coll_progress_ops *mode;
 
-	/* Between the two threads, under the lock. */
+	/* Used by both threads, under the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t space, done;
 	struct handle ring[HANDLES];
@@ -66,13 +65,13 @@ struct threaded {
 	bool opened;
 	int open_error;
 	char why[256];
-	atomic_int event_fd;		/* for coll_fd(); -1: nobody asked */
+	atomic_int event_fd;		/* for coll_fd(); -1: not in use */
 
-	/* The owner's. */
+	/* Used by the owner. */
 	int wake_fd;
 	struct coll_watch wake;
 	struct coll_run *runs;
-	bool away;			/* it has given the context away */
+	bool away;			/* it has given the context to the application */
 	bool stopped;
 };
 
@@ -83,7 +82,7 @@ static struct threaded *threaded_of(const struct coll_context *context)
 
 /* ---- the owner: runs ------------------------------------------------------------ */
 
-/* From the unlocking on the run is the application's again. */
+/* The run is the application's again from the unlocking on. */
 static void run_ended(struct threaded *t, struct coll_run *run)
 {
 	const uint64_t one = 1;
@@ -114,7 +113,7 @@ static void run_begin(struct threaded *t, struct coll_run *run)
 	t->runs = run;
 }
 
-/* Tells of those that have ended. */
+/* Reports the runs that have ended. */
 static void thread_collect(struct threaded *t)
 {
 	struct coll_run **slot = &t->runs, *run;
@@ -153,7 +152,7 @@ static void thread_woken(struct coll_watch *watch, int events)
 	coll_engine_watch(&t->context->engine, watch, POLLIN);
 }
 
-/* What is urgent, else the next; a helper first ends what it has begun. */
+/* An urgent task, else the next handle. A helper first ends its run. */
 static bool next_handle(struct threaded *t, struct handle *handle)
 {
 	const bool busy = t->mode == &coll_progress_helper && t->runs;
@@ -197,7 +196,7 @@ static void owner_poll(struct threaded *t)
 	thread_collect(t);
 }
 
-/* Where this thread runs, and how urgently. */
+/* Sets the thread's CPUs and priority. */
 static int thread_settle(const struct coll_context *context)
 {
 	const char *cpus = context->options.progress_cpus;
@@ -245,7 +244,7 @@ static void sleep_parked(struct threaded *t)
 	coll_engine_take(&t->context->engine);
 }
 
-/* On the owner's thread: the runs in flight are the application's again. */
+/* On the owner's thread: gives the context and its runs in flight to the application. */
 static void thread_park(void *argument)
 {
 	struct threaded *t = argument;
@@ -383,7 +382,7 @@ static void threaded_call(struct coll_context *context, void (*function)(void *)
 
 	if (urgent) {
 		pthread_mutex_lock(&t->lock);
-		t->urgent = &task;	/* one thread of the application's at a time */
+		t->urgent = &task;	/* one thread of the application at a time */
 		pthread_mutex_unlock(&t->lock);
 		thread_wake(t);
 	} else {
@@ -400,7 +399,7 @@ static int threaded_start(struct coll_run *run)
 	struct threaded *t = threaded_of(run->group->context);
 	int error = 0;
 
-	/* The caller may do with its counts what it likes when this returns. */
+	/* The caller may free its counts on return. */
 	if (!run->local && !run->planned)
 		error = coll_run_keep_counts(run);
 	if (error)
@@ -415,7 +414,7 @@ static bool threaded_in_flight(struct coll_run *run)
 	return run->posted;
 }
 
-/* Looks around before it sleeps, but where the owner needs the core. */
+/* Polls before it sleeps, unless the owner needs the core. */
 static int threaded_wait(struct coll_run *run)
 {
 	struct threaded *t = threaded_of(run->group->context);
@@ -447,7 +446,7 @@ static void threaded_wait_any(struct coll_context *context, const struct coll_ru
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Before anybody looks which runs have ended, so that no end is missed. */
+/* Called before ended runs are looked for, so that none is missed. */
 static int threaded_poll(struct coll_context *context)
 {
 	struct threaded *t = threaded_of(context);
@@ -489,7 +488,7 @@ static void threaded_free(struct threaded *t)
 	free(t);
 }
 
-/* Signals are the application's: none is taken by its library's thread. */
+/* The library's thread takes no signals: they are the application's. */
 static int thread_start(struct threaded *t)
 {
 	sigset_t all, old;
@@ -543,7 +542,7 @@ static void owner_close(void *argument)
 	if (t->wake.armed)
 		coll_engine_unwatch(&t->context->engine, &t->wake);
 	t->context->job->end(t->context);
-	while (t->runs) {	/* their handles outlive them */
+	while (t->runs) {	/* the handles outlive the runs */
 		struct coll_run *run = t->runs;
 
 		t->runs = run->next;
@@ -555,7 +554,7 @@ static void owner_close(void *argument)
 	t->stopped = true;
 }
 
-/* Behind all runs that were handed over: they have started, or a helper's ended. */
+/* After all posted runs: they have started (helper: ended). */
 static void threaded_close(struct coll_context *context)
 {
 	struct threaded *t = threaded_of(context);
