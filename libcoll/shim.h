@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * What libcollmpi.so needs of the library beyond coll.h. Linked in from libcoll.a;
- * not installed, not exported by libcoll.so, and no promise: it changes with mpi/.
+ * The semi-public interface for libcollmpi.so, beyond coll.h. It is linked from libcoll.a,
+ * not installed and not exported by libcoll.so. It changes with mpi/.
  */
 #ifndef COLL_SHIM_H
 #define COLL_SHIM_H
@@ -14,7 +14,7 @@
 
 enum { COLL_SHIM_SECRET_BYTES = 32 };
 
-/* A new secret for a job. False: the kernel gives no random bytes. */
+/* A new secret for a job. False: the kernel has no random bytes. */
 bool coll_shim_make_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES]);
 
 /*

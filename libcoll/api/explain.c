@@ -18,8 +18,8 @@ static const char *streams_explain(const struct coll_context *context, char *tex
 
 	*text = 0;
 	if (!context->options.wan_streams && way > 0)
-		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB are on "
-			 "its way, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
+		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB in "
+			 "flight, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
 			 way / 1e3, context->window / 1e3);
 	else if (streams > 1)
 		snprintf(text, bytes, ", %u streams to a link between clusters", streams);

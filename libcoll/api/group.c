@@ -149,12 +149,12 @@ static int make_part(struct coll_group *group, const struct colour_key *all, int
 struct split {
 	struct coll_group *group;
 	int colour, key;
-	uint32_t members;		/* so many have this colour; 0: any number */
+	uint32_t members;		/* ranks with this colour; 0: any number */
 	struct coll_group *part;
 	int error;
 };
 
-/* -EPROTO if the colour has not as many ranks as this rank says. */
+/* -EPROTO if the number of ranks with the colour differs. */
 static int check_members(const struct split *split, const struct colour_key *all)
 {
 	struct coll_group *group = split->group;
@@ -210,7 +210,7 @@ struct rank_list {
 	int error;
 };
 
-/* Each rank once: `seen` has a place for each rank of the group. */
+/* Refuses a rank that is listed twice: `seen` has an entry for each rank of the group. */
 static void check_list(struct rank_list *list, bool *seen)
 {
 	struct coll_group *group = list->group;
@@ -255,7 +255,7 @@ static void check_list_here(void *argument)
 	free(seen);
 }
 
-/* The colour of a list: ranks that pass the same one meet, with any other they do not. */
+/* The colour of a list: ranks that pass the same list get the same one. */
 static int list_colour(const int *ranks, int count)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15ull + count;

@@ -46,7 +46,7 @@ static int read_progress(void *field, size_t size, const char *value)
 	return coll_progress_find(value) ? read_text(field, size, value) : -EINVAL;
 }
 
-/* Whether there are others is seen when they are needed. */
+/* Whether other CPUs exist is checked when they are needed. */
 static int read_cpus(void *field, size_t size, const char *value)
 {
 	cpu_set_t cpus;
@@ -196,7 +196,7 @@ static int read_seconds(void *field, size_t size, const char *value)
 	return coll_options_time(value, field);
 }
 
-/* "1003x2.1us+0.5x4ms": so many a second, each so long; "none". */
+/* "1003x2.1us+0.5x4ms": events a second and their duration; or "none". */
 static int read_noise(void *field, size_t size, const char *value)
 {
 	struct coll_noise_rate rate[COLL_NOISES_MAX] = { { 0, 0 } };
@@ -407,7 +407,7 @@ int coll_options_parse(struct coll_options *options, const char *text, char *why
 	return error;
 }
 
-/* COLL_<NAME> for one option; its value may be anything the option takes. */
+/* COLL_<NAME> for one option, with any value that the option takes. */
 static int from_environment(struct coll_options *options, const char *name, char *why,
 			    size_t why_bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A collective call on its way: its arguments, checked, and what happens to them then. */
+/* A collective call: its arguments are checked, then it is planned and started. */
 #ifndef COLL_REQUEST_H
 #define COLL_REQUEST_H
 
@@ -10,7 +10,7 @@ struct coll_request {
 	struct coll_call call;
 	uint32_t user_op;
 	void *in, *out;
-	char *refusal;		/* why an argument is not valid; from malloc, or NULL */
+	char *refusal;			/* why an argument is not valid, from malloc; or NULL */
 	int error;
 };
 
@@ -26,12 +26,12 @@ void coll_request_refuse(struct coll_request *request, const char *format, ...)
 void coll_request_type(struct coll_request *request, enum coll_type type);
 void coll_request_reduction(struct coll_request *request, enum coll_reduction op);
 void coll_request_root(struct coll_request *request, int root);
-/* `blocks` of count elements are to fit into memory. */
+/* Refuses the call if `blocks` of count elements do not fit into memory. */
 void coll_request_count(struct coll_request *request, size_t count, uint64_t blocks);
 /* `name`: of the argument. NULL after an error, and where none are given nor required. */
 const u64 *coll_request_counts(struct coll_request *request, const size_t *counts, const char *name,
 			       bool required);
-/* Where the blocks of `counts`, which are checked, begin. */
+/* The beginnings of the blocks of `counts`, which have been checked. */
 const u64 *coll_request_displs(struct coll_request *request, const size_t *displs, const char *name,
 			       const u64 *counts);
 /* With COLL_IN_PLACE as `in`. */
@@ -39,7 +39,7 @@ void coll_request_buffers(struct coll_request *request, const void *in, void *ou
 /* Of collectives where only the root may say COLL_IN_PLACE, for the argument `name`. */
 void coll_request_in_place_on_root(struct coll_request *request, const char *name);
 
-/* The three forms. They take the request over. */
+/* The three forms. They take ownership of the request. */
 int coll_request_block(struct coll_request request);
 int coll_request_start(struct coll_request request, struct coll_run **run);
 int coll_request_prepare(struct coll_request request, struct coll_run **run);

@@ -9,7 +9,7 @@ enum { COLL_EXPLANATION_BYTES = 800 };
 
 /* Algorithm, engine and why, as one line of a planned run; returns `text`. */
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes);
-/* Prints it on rank 0, once for a plan, if the option `explain` says so. */
+/* Prints that on rank 0, once for a plan, if the option `explain` is set. */
 void coll_run_explain_once(struct coll_run *run);
 
 /* Whether it was started and has not ended, as the application sees it. */

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Going on after a failure: the survivors agree on one flag and on who has
- * failed, through the store, whose keys are written once:
+ * Continuing after a failure. The survivors agree on a flag and on the failed ranks,
+ * through the store, whose keys are written once:
  *
- *	agree/<group>/<number>/<rank>		what that rank gives
- *	agree/<group>/<number>/decision		what holds for all
+ *	agree/<group>/<number>/<rank>		that rank's opinion
+ *	agree/<group>/<number>/decision		the decision for all
  *
- * The lowest rank that is not known to have failed collects what the others
- * give and decides. Who gives nothing in time has failed. Does the decision not
- * come, the next rank decides with what is there. Several may decide; the first
- * that writes is right, and everybody reads that one. So all that return have
- * the same outcome, whoever dies meanwhile.
+ * The lowest rank that is not known to have failed collects the others' opinions and
+ * decides. A rank without an opinion in time has failed. If the decision does not come, the
+ * next rank decides with the opinions that are there. Several ranks may decide: the first
+ * decision that is written holds, and all ranks read that one. So all ranks that return
+ * have the same outcome, whichever rank dies meanwhile.
  *
- * Time, in parts of the group's deadline: 3/8 for all to come, 3/16 more for the
- * decision, then 1/8 for each further rank that may have to take over. Ranks
- * learn of a failure within 1/32 of each other (health.c), so these steps do not
- * overlap.
+ * Time, in parts of the group's deadline: 3/8 for the opinions, 3/16 more for the decision,
+ * then 1/8 for each further rank that may have to decide. Ranks learn of a failure within
+ * 1/32 of each other (health.c), so these steps do not overlap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +28,7 @@
 
 enum { SLICE_NS = 20000000 };	/* waits for the store between polls of the engine */
 
-/* What a rank gives, and the decision: the flag, then a bit for each failed rank. */
+/* An opinion or the decision: the flag, then a bit for each failed rank. */
 struct opinion {
 	uint64_t flag;
 	uint8_t failed[COLL_BOOT_VALUE_MAX - sizeof(uint64_t)];
@@ -38,7 +37,7 @@ struct opinion {
 struct agreement {
 	struct coll_group *group;
 	uint32_t number;
-	size_t bytes;			/* of an opinion that are used */
+	size_t bytes;			/* bytes of an opinion in use */
 	uint64_t start, deadline_ns;
 	struct opinion mine, decision;
 };
@@ -78,7 +77,7 @@ static int opinion_get(const struct agreement *a, const char *what, struct opini
 	int error;
 
 	key_of(a, key, what);
-	do {	/* others may still have to hear from us that the group has failed */
+	do {	/* other ranks may still need the news of the failure */
 		coll_context_poll(context, 0);
 		now = coll_now();
 		slice = now + SLICE_NS < until ? now + SLICE_NS : until;
@@ -99,7 +98,7 @@ static int rank_opinion_get(const struct agreement *a, uint32_t rank, struct opi
 
 /* ---- deciding ----------------------------------------------------------- */
 
-/* Adds what one rank gives, or that it gives nothing. */
+/* Adds one rank's opinion; without one it has failed. */
 static int collect_one(struct agreement *a, uint32_t rank, uint64_t until)
 {
 	struct opinion theirs;
@@ -118,7 +117,7 @@ static int collect_one(struct agreement *a, uint32_t rank, uint64_t until)
 	return 0;
 }
 
-/* The first decision that is written holds, be it another's. */
+/* The first decision that is written holds, even another rank's. */
 static int survive_decide(struct agreement *a, uint64_t until)
 {
 	uint32_t rank;
@@ -143,7 +142,7 @@ static uint64_t survive_moment(const struct agreement *a, unsigned int sixteenth
 	return a->start + a->deadline_ns / 16 * sixteenths;
 }
 
-/* Waits for those before us, then decides. */
+/* Waits for the lower ranks, then decides. */
 static int come_to_decision(struct agreement *a)
 {
 	enum { ALL_CAME = 6, DECIDED = 9, TAKE_OVER = 2, LAST = 15 };
@@ -204,9 +203,10 @@ static int survive_agree(struct coll_group *group, uint64_t flag, struct agreeme
 	if (!error)
 		error = come_to_decision(a);
 	if (error)
-		return survive_refuse(group, error, "the store of the job did not answer");
+		return survive_refuse(group, error, "the job's store did not answer");
 	if (has_failed(&a->decision, group->rank))
-		return survive_refuse(group, -ECONNRESET, "the others have given this rank up");
+		return survive_refuse(group, -ECONNRESET,
+				      "the other ranks have decided that this rank failed");
 	take_over_failed(a);
 	return 0;
 }

@@ -18,7 +18,7 @@ static int alone_put(struct coll_boot *boot, const char *key, const void *value,
 	return coll_store_table_put(boot->state, 0, key, key_bytes, value, bytes);
 }
 
-/* What is not there will not come while its only writer waits for it. */
+/* A missing key stays missing: its only writer is waiting for it. */
 static int alone_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 		     uint64_t deadline)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What another thread will say, if it does so in time. */
+/* A result from another thread, if it comes in time. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * How a process finds its job: its rank, how many there are, and a key-value
- * store that all of them reach. One struct of functions, one file per way.
+ * How a process finds its job: its rank, the number of ranks, and a key-value store that
+ * all ranks reach. One table of functions, one file for each way.
  */
 #ifndef COLL_BOOT_H
 #define COLL_BOOT_H
@@ -22,33 +22,33 @@ struct coll_boot {
 	int local_rank, local_ranks;	/* on this node; -1: not known */
 	char job[64];			/* names the job; the same on all ranks */
 	uint8_t secret[COLL_SECRET_BYTES];	/* the same on all ranks */
-	char from[64];			/* which environment told so, for coll_run_explain */
-	uint64_t patience;		/* ns: how long a call may take */
-	void *state;			/* the implementation's own */
+	char from[64];			/* the environment that has the job, for explanations */
+	uint64_t patience;		/* ns: the longest time of a call */
+	void *state;			/* of the implementation */
 };
 
 struct coll_boot_ops {
 	const char *name;
-	/* Stores a value under a new key. Every rank can get it from the next fence on. */
+	/* Stores a value under a new key. Every rank can get it after the next fence. */
 	int (*put)(struct coll_boot *boot, const char *key, const void *value, size_t bytes);
 	/*
-	 * Waits until the key is there, at most until `deadline` (ns,
-	 * CLOCK_MONOTONIC). *bytes: capacity in, size out. -ETIMEDOUT, -EMSGSIZE,
-	 * -ECONNRESET (the store is gone).
+	 * Waits until the key is there, at most until `deadline` (ns, CLOCK_MONOTONIC).
+	 * *bytes: capacity in, size out. -ETIMEDOUT, -EMSGSIZE, -ECONNRESET (the store is
+	 * gone).
 	 */
 	int (*get)(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 		   uint64_t deadline);
 	/*
-	 * Collective: what was put before can be got after. NULL where a value can
-	 * be got as soon as it was put.
+	 * Collective: values put before can be got after it. NULL where a value can be got
+	 * at once.
 	 */
 	int (*fence)(struct coll_boot *boot, uint64_t deadline);
 	void (*close)(struct coll_boot *boot);
 };
 
 /*
- * Finds out from the environment which job this is and joins its store. No job:
- * a job of one rank. `why` gets the reason of a failure in words (may be NULL).
+ * Finds the job in the environment and joins its store. Without a job: a job of one rank.
+ * `why` (may be NULL) gets the reason of a failure in words.
  */
 int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why, size_t why_bytes);
 

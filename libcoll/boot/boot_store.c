@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Joining the job's store over TCP. Where nobody serves it, rank 0 does: at the
- * address the environment names, else at any free port of this node, told to the
- * others by the rendezvous file.
+ * Joining the job's store over TCP. If no process serves it, rank 0 does: at the address of
+ * the environment, else at any free port of this node, which the rendezvous file tells to
+ * the others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static int boot_store_join(struct search *search, const char *address)
 	return coll_store_join(&search->client, &who, address, search->deadline);
 }
 
-/* Reads the rendezvous file anew each time: a stale one may have been replaced. */
+/* The rendezvous file is read anew each time: a stale one may have been replaced. */
 static int join_by_file(struct search *search)
 {
 	char address[COLL_STORE_ADDRESS_MAX];
@@ -75,7 +75,7 @@ static int join_by_file(struct search *search)
 	if (err)
 		return err;
 	err = boot_store_join(search, address);
-	return err == -EACCES ? -ECONNREFUSED : err;	/* a stale file led us astray */
+	return err == -EACCES ? -ECONNREFUSED : err;	/* the file is stale */
 }
 
 static int join_by_address(struct search *search)
@@ -116,7 +116,7 @@ static int boot_store_explain(const struct search *search, int err)
 	case -EACCES:
 		return coll_boot_fail(search->why, err,
 				      "the store at %s refused rank %d: its secret "
-				      "(COLL_SECRET) or job '%s' is another",
+				      "(COLL_SECRET) or its job '%s' differs",
 				      boot_store_place(search), boot->rank, boot->job);
 	case -EPROTO:
 		return coll_boot_fail(search->why, err,
@@ -133,7 +133,7 @@ static int boot_store_explain(const struct search *search, int err)
 				      "or [host]:port is",
 				      boot_store_place(search));
 	case -EPERM:
-		return err;	/* told by coll_rendezvous_read() */
+		return err;	/* coll_rendezvous_read() has set the words */
 	default:
 		return coll_boot_fail(search->why, err, "cannot join the store at %s: %s",
 				      boot_store_place(search), strerror(-err));
@@ -153,7 +153,7 @@ static int join_until(struct search *search)
 			return boot_store_explain(search, err);
 		if (coll_now() + nap * 1000 >= search->deadline)
 			return coll_boot_fail(search->why, -ETIMEDOUT,
-					      "rank 0 has not come: no store "
+					      "rank 0 has not joined: no store "
 					      "of job '%s' at %s (%s)",
 					      search->boot->job, boot_store_place(search),
 					      strerror(-err));
@@ -199,7 +199,7 @@ static int host_by_address(struct search *search)
 	return err;
 }
 
-/* Rank 0, where nobody serves yet. An earlier stay's store may live still: use that. */
+/* Rank 0, if no process serves yet. The store of an earlier stay may still live: use that. */
 static int boot_store_host(struct search *search)
 {
 	int err;
@@ -224,7 +224,7 @@ static int meet_all(struct search *search)
 	err = coll_store_all(search->client, missing, sizeof(missing), search->deadline);
 	if (err == -ETIMEDOUT && *missing)
 		return coll_boot_fail(search->why, err,
-				      "rank %s of %d of job '%s' did not come in time", missing,
+				      "rank %s of %d of job '%s' did not join in time", missing,
 				      search->boot->ranks, search->boot->job);
 	return err ? coll_boot_fail(search->why, err,
 				    "lost the store at %s while waiting for the "

@@ -69,6 +69,6 @@ int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *jo
 	job->served = true;
 	if (bootstrap_address_take(boot, job, words))
 		return 0;
-	return coll_boot_fail(why, -EPROTO, "what rank 0 told through the launcher is not the "
-			      "address of a store");
+	return coll_boot_fail(why, -EPROTO, "rank 0's bootstrap address, from the launcher, is "
+			      "malformed");
 }

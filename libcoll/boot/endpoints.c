@@ -56,7 +56,7 @@ int coll_node_endpoints(char *list, size_t capacity, unsigned int port)
 
 	*list = '\0';
 	line[coll_node_addresses(line, 0, sizeof(line))] = '\0';
-	/* IPv4 first: whoever listens for all listens there. */
+	/* IPv4 first: a socket that listens on all addresses listens there. */
 	for (text = strtok_r(line, " ", &save); text && count < ENDPOINTS_MAX - 1;
 	     text = strtok_r(NULL, " ", &save))
 		count += endpoints_append(list, capacity, text, port);

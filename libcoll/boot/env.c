@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Which job is this? One row for each launcher we know, the first that is
- * recognised counts. Our own variables COLL_STORE, COLL_SECRET and COLL_JOB
- * may complete any of them.
+ * Finds the job in the environment. One row for each known launcher; the first whose
+ * variables are set counts. COLL_STORE, COLL_SECRET and COLL_JOB may complete any of them.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +24,7 @@ struct launcher {
 	const char *rank, *ranks;
 	const char *local_rank, *local_ranks;
 	const char *job[3];	/* together they name the job */
-	const char *nodes;	/* how many nodes, where the launcher tells */
+	const char *nodes;		/* number of nodes, if the launcher sets it */
 	bool pmix;		/* there may be a PMIx server */
 	bool pmi;		/* it speaks PMI-1 */
 };
@@ -61,7 +60,7 @@ static const struct launcher launchers[] = {
 		.pmi = true,
 	}, {
 		.name = "Slurm",
-		/* A batch script has a SLURM_PROCID too; only srun makes steps. */
+		/* A batch script has SLURM_PROCID too; only srun makes steps. */
 		.sign = { "SLURM_PROCID", "SLURM_STEP_ID" },
 		.rank = "SLURM_PROCID", .ranks = "SLURM_NTASKS",
 		.local_rank = "SLURM_LOCALID",
@@ -78,7 +77,7 @@ static const struct launcher launchers[] = {
 		.pmi = true,
 	}, {
 		.name = "PMIx",
-		/* The size is told through PMIx's own library only. */
+		/* Only PMIx's own library knows the number of ranks. */
 		.sign = { "PMIX_RANK" },
 		.rank = "PMIX_RANK", .ranks = "COLL_RANKS",
 		.local_rank = "COLL_LOCAL_RANK", .local_ranks = "COLL_LOCAL_RANKS",
@@ -87,7 +86,7 @@ static const struct launcher launchers[] = {
 	},
 };
 
-/* A variable's value; one that is empty counts as unset. */
+/* A variable's value; an empty one counts as unset. */
 static const char *env_variable(const char *name)
 {
 	const char *value = name ? getenv(name) : NULL;
@@ -157,7 +156,7 @@ static int read_ranks(struct coll_boot_job *job, const struct launcher *launcher
 	return err;
 }
 
-/* Two hex digits a byte. */
+/* Two hexadecimal digits a byte. */
 static int read_secret(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
 	const char *value = env_variable("COLL_SECRET");
@@ -179,8 +178,8 @@ static int read_secret(struct coll_boot_job *job, const struct coll_boot_reason 
 }
 
 /*
- * Hydra names its job nowhere, but the ranks of a node share the proxy at the
- * other end of PMI_FD, or, as the last resort, their parent.
+ * Hydra does not name its job, but the ranks of a node share the proxy at the other end of
+ * PMI_FD or, if all else fails, their parent.
  */
 static void name_by_parent(char *name, size_t bytes)
 {
@@ -210,7 +209,7 @@ static void name_by_launcher(char *name, size_t bytes, const struct coll_boot_jo
 		name_by_parent(name, bytes);
 }
 
-/* What does not fit is replaced by its hash, so that different jobs stay different. */
+/* A name that is too long is replaced by its hash, so different jobs stay different. */
 static void set_name(struct coll_boot_job *job, const char *name)
 {
 	char hex[2 * SHA256_DIGEST_SIZE + 1] = "";
@@ -245,7 +244,7 @@ static bool env_loopback(const char *host)
 	return !strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1");
 }
 
-/* Whether the ranks share this node; where nobody tells, we take it that they do. */
+/* Whether all ranks share this node; assumed if the environment does not say. */
 static int read_nodes(struct coll_boot_job *job, const struct launcher *launcher,
 		      const struct coll_boot_reason *why)
 {
@@ -275,8 +274,8 @@ static void set_store(char store[COLL_STORE_ADDRESS_MAX], const char *host, int 
 }
 
 /*
- * torchrun's agent may itself serve MASTER_PORT; then the port after it is ours.
- * Where it says so we do not even try.
+ * torchrun's agent may itself serve MASTER_PORT; then the port after it is used. If the
+ * environment says so, MASTER_PORT is not tried.
  */
 static int read_master(struct coll_boot_job *job, const struct coll_boot_reason *why)
 {
@@ -347,7 +346,7 @@ static int need_secret(const struct coll_boot_job *job, const struct coll_boot_r
 					job->store[0], COLL_SECRET_BYTES);
 }
 
-/* Without a place for the store it is told by a file, which works on one node. */
+/* Without an address of the store the rendezvous file tells it, which works on one node. */
 static int read_store(struct coll_boot_job *job, const struct launcher *launcher,
 		      const struct coll_boot_reason *why)
 {
@@ -369,7 +368,7 @@ static int read_store(struct coll_boot_job *job, const struct launcher *launcher
 	return need_secret(job, why);
 }
 
-/* Ranks that find each other by a file are all on this node. */
+/* Ranks that meet by a file are all on this node. */
 static void read_locals(struct coll_boot_job *job)
 {
 	if (job->store[0][0])
@@ -380,15 +379,18 @@ static void read_locals(struct coll_boot_job *job)
 		job->local_ranks = job->ranks;
 }
 
-/* Slurm ends a job whose rank says hello by PMI twice: where there is an MPI, that is its word. */
+/*
+ * Slurm ends a job whose rank says hello by PMI twice. If there is an MPI, the hello is the
+ * MPI's.
+ */
 static bool mpi_here(void)
 {
 	return dlsym(RTLD_DEFAULT, "MPI_Init");
 }
 
 /*
- * The launcher is asked where the environment does not tell enough: how many ranks there
- * are, or where those of other nodes find the store.
+ * Asks the launcher if the environment lacks the number of ranks, or the way to the store
+ * for ranks of other nodes.
  */
 static enum coll_boot_by env_asked(const struct coll_boot_job *job, const struct launcher *launcher,
 				   bool pmix)

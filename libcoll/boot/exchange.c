@@ -6,7 +6,7 @@
 #include "exchange.h"
 #include "store_table.h"
 
-/* Comes before each key and value that is exchanged. */
+/* Precedes each key and value in an exchange. */
 struct entry {
 	uint32_t key_bytes, value_bytes;
 };
@@ -15,7 +15,7 @@ struct exchange {
 	struct coll_store_table table;
 	coll_boot_exchange *exchange;
 	void *argument;
-	uint8_t *news;			/* what was put since the last fence */
+	uint8_t *news;			/* values put since the last fence */
 	size_t news_bytes;
 };
 
@@ -40,7 +40,7 @@ static int exchange_put(struct coll_boot *boot, const char *key, const void *val
 	return 0;
 }
 
-/* Does not wait: a missing value comes with a fence only, and this rank is not in one. */
+/* Does not wait: only a fence brings missing values, and this rank is not in one. */
 static int exchange_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 			uint64_t deadline)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Rank 0's store in a process of its own, so that it outlives a rank 0 that
- * leaves early and needs no thread in somebody else's program.
+ * Rank 0's store in a process of its own. It outlives a rank 0 that leaves early, and needs
+ * no thread in the application.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "job.h"
 #include "libcoll/base/clock.h"
 
-/* The application's descriptors, handlers and terminal are none of our business. */
+/* Gives up the application's descriptors, handlers and terminal. */
 static int host_detach(int fd)
 {
 	sigset_t none;
@@ -42,8 +42,8 @@ static int host_detach(int fd)
 
 struct process {
 	pid_t pid;
-	int fd;			/* readable once it is gone; -1: the kernel has no such thing */
-	uint64_t gone_since;	/* as far as we noticed; 0: it lives */
+	int fd;				/* readable when it has ended; -1: the kernel has no pidfd */
+	uint64_t gone_since;		/* when its end was noticed; 0: it lives */
 };
 
 static bool host_gone(struct process *process)
@@ -61,10 +61,10 @@ struct watch {
 	const struct coll_store *store;
 	struct process rank0;
 	uint64_t patience;	/* ns */
-	uint64_t alone_since;	/* 0: the one rank that is here is not the last of all */
+	uint64_t alone_since;		/* since when one rank, not the last of all, is alone; or 0 */
 };
 
-/* Who is alone finds nobody here any more; it may be stopped, and never leave. */
+/* A rank that is alone waits in vain. It may be stopped and never leave. */
 static bool alone_too_long(struct watch *watch)
 {
 	const uint64_t now = coll_now();
@@ -77,8 +77,8 @@ static bool alone_too_long(struct watch *watch)
 }
 
 /*
- * Rank 0 that left in good order may be gone while others still read; one that
- * is gone otherwise has failed, and the job with it.
+ * A rank 0 that said goodbye may end while others still read. If it ended otherwise it has
+ * failed, and so has the job.
  */
 static bool job_has_ended(struct watch *watch)
 {
@@ -90,7 +90,7 @@ static bool job_has_ended(struct watch *watch)
 		return true;
 	if (!host_gone(&watch->rank0))
 		return false;
-	/* Its good-bye may not have been read yet. */
+	/* Its goodbye may not have been read yet. */
 	if (coll_store_here(store, 0) && coll_now() < watch->rank0.gone_since + COLL_SECOND)
 		return false;
 	return !coll_store_left(store, 0) || !coll_store_present(store);
@@ -104,7 +104,7 @@ static void serve_job(struct coll_store *store, struct watch *watch)
 	};
 
 	while (!job_has_ended(watch)) {
-		/* Once rank 0 is gone its descriptor stays readable: only the store counts. */
+		/* When rank 0 has ended, its descriptor stays readable: only the store counts. */
 		if (poll(poll_fd, watch->rank0.gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
 			return;
 		if (coll_store_poll(store, 0))
@@ -139,7 +139,7 @@ int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rende
 
 	child = fork();
 	if (!child) {
-		/* A grandchild is init's: the application never has to wait for it. */
+		/* A grandchild belongs to init: the application never waits for it. */
 		if (!fork())
 			host_main(fd, boot, file, self);
 		_exit(0);

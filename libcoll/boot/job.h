@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What the environment says about the job; how the ways of booting hand it on. */
+/* The job as the environment describes it, and the interfaces between the ways of booting. */
 #ifndef COLL_BOOT_JOB_H
 #define COLL_BOOT_JOB_H
 
@@ -8,10 +8,10 @@
 #include "endpoints.h"
 #include "store.h"
 
-/* Who tells where the store is. */
+/* How the ranks learn the address of the store. */
 enum coll_boot_by {
 	BOOT_STORE,		/* the environment, or a file */
-	BOOT_PMIX,		/* a PMIx server, and how many ranks there are */
+	BOOT_PMIX,		/* a PMIx server, which also knows the number of ranks */
 	BOOT_PMI,		/* a launcher that speaks PMI-1 */
 };
 
@@ -22,20 +22,20 @@ struct coll_boot_job {
 	char from[64];
 	uint8_t secret[COLL_SECRET_BYTES];
 	bool has_secret;
-	bool served;		/* somebody else serves the store */
-	bool one_node;		/* as far as the environment tells */
+	bool served;			/* another process serves the store */
+	bool one_node;			/* as far as the environment says */
 	enum coll_boot_by by;
-	/* Where the store may be, in the order to try; "": nothing was said. */
+	/* Endpoints of the store, in the order to try; "": none are known. */
 	char store[ENDPOINTS_MAX][COLL_STORE_ADDRESS_MAX];
 };
 
-/* Where a failure is put into words. */
+/* Where the reason of a failure is written. */
 struct coll_boot_reason {
 	char *text;		/* may be NULL */
 	size_t bytes;
 };
 
-/* Writes the words and returns the error. */
+/* Writes the reason and returns the error. */
 int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -45,31 +45,31 @@ int coll_boot_job_read(struct coll_boot_job *job, const struct coll_boot_reason 
 /* "host:port,[host]:port": at most ENDPOINTS_MAX. -EINVAL. */
 int coll_boot_job_endpoints(struct coll_boot_job *job, const char *list);
 
-/* Fills in what the PMIx server of this node knows of the job. */
+/* Adds what the PMIx server of this node knows of the job. */
 int coll_boot_pmix_read(struct coll_boot_job *job, const struct coll_boot_reason *why);
-/* Rank 0 serves the store; all learn where it is, and boot->secret. */
+/* Rank 0 serves the store; all ranks learn its address and boot->secret. */
 int coll_boot_pmix_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
 			const struct coll_boot_reason *why);
 int coll_boot_pmi_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,
 		       const struct coll_boot_reason *why);
 
-/* What both carry. PMI's values have room for 1024 bytes. */
+/* The limit of PMI's values. */
 enum { BOOTSTRAP_ADDRESS_MAX = 1024 };
 
-/* Serves the store at any free port, with a fresh secret, and puts both in words. */
+/* Serves the store at any free port with a new secret; writes both as text. */
 int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_job *job,
 				 char words[BOOTSTRAP_ADDRESS_MAX],
 				 const struct coll_boot_reason *why);
-/* Sets boot->secret and job->store; cuts the words. -EPROTO. */
+/* Sets boot->secret and job->store; modifies the text. -EPROTO. */
 int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *job, char *words,
 				const struct coll_boot_reason *why);
 
-/* What another thread will say. Given once, taken once; whoever is last frees it. */
+/* A result from another thread: given once, taken once. The last user frees it. */
 struct coll_answer;
 
 struct coll_answer *coll_answer_new(void);
 void coll_answer_give(struct coll_answer *answer, int status);
-/* false: not by the deadline; it may be given yet, and is freed then. */
+/* False: not by the deadline. It may still be given, and is freed then. */
 bool coll_answer_take(struct coll_answer *answer, uint64_t deadline, int *status);
 
 /* Both fill in boot->ops and boot->state. */
@@ -78,8 +78,8 @@ int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job
 			 const struct coll_boot_reason *why);
 
 /*
- * The rendezvous file: where a job of one node has its store, and its secret.
- * Only this user can read or write it.
+ * The rendezvous file: the address of the store and the secret, for a job of one node. Only
+ * this user can read or write it.
  */
 struct coll_rendezvous {
 	char path[512];
@@ -87,20 +87,19 @@ struct coll_rendezvous {
 
 int coll_rendezvous_name(struct coll_rendezvous *file, const char *job,
 			 const struct coll_boot_reason *why);
-/* -ENOENT: not there yet. -EPERM: it is not ours alone. */
+/* -ENOENT: it does not exist. -EPERM: other users have access to it. */
 int coll_rendezvous_read(const struct coll_rendezvous *file, char address[COLL_STORE_ADDRESS_MAX],
 			 uint8_t secret[COLL_SECRET_BYTES], const struct coll_boot_reason *why);
-/* Replaces it in one step. */
+/* Replaces it atomically. */
 int coll_rendezvous_write(const struct coll_rendezvous *file, const char *address,
 			  const uint8_t secret[COLL_SECRET_BYTES],
 			  const struct coll_boot_reason *why);
 void coll_rendezvous_remove(const struct coll_rendezvous *file, const char *address);
 
 /*
- * Serves the store from a process of its own on the listening socket `fd`, which
- * is closed here. It ends by itself when all ranks have left, or all but one for
- * boot->patience, or when this process ended without leaving; `file` (may be NULL)
- * is then removed.
+ * Serves the store from a process of its own on the listening socket `fd`, which is closed
+ * here. That process ends when all ranks have left, or all but one for boot->patience, or
+ * when this process ended without goodbye; it then removes `file` (may be NULL).
  */
 int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file);
 

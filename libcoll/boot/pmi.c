@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A job whose launcher speaks PMI-1, as Hydra, Slurm, Flux and Cray's do: it carries rank 0's
- * bootstrap address to the others, also between nodes. From then on the store is as everywhere.
+ * A job whose launcher speaks PMI-1, such as Hydra, Slurm, Flux and Cray's. PMI carries
+ * rank 0's bootstrap address to the other ranks, also between nodes. Then the store works
+ * as always.
  *
- * Where PMI_FD is set, PMI is lines on that socket (Flux RFC 13, "Simple Process Manager
- * Interface v1"); srun without a plugin speaks through the libpmi.so.0 that comes with it,
- * which is loaded when it is needed.
+ * If PMI_FD is set, PMI is lines on that socket (Flux RFC 13, "Simple Process Manager
+ * Interface v1"). srun without a plugin has a libpmi.so.0, which is loaded when needed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ enum {
 
 static struct {
 	pid_t process;		/* that said hello to the launcher; 0: none */
-	bool lost;		/* an answer that we gave up on may come yet */
+	bool lost;			/* a late answer may still come */
 	unsigned int stays;
 	char space[SPACE_BYTES];
 	char words[BOOTSTRAP_ADDRESS_MAX];
@@ -42,7 +42,7 @@ static pthread_mutex_t pmi_lock = PTHREAD_MUTEX_INITIALIZER;
 struct wire {
 	int fd;
 	uint64_t deadline;
-	char line[LINE_BYTES];	/* the launcher's last */
+	char line[LINE_BYTES];		/* the launcher's last line */
 };
 
 static int pmi_hear(struct wire *wire)
@@ -69,7 +69,7 @@ static int pmi_hear(struct wire *wire)
 	return -EPROTO;
 }
 
-/* The word behind " key=", or NULL. */
+/* The word after " key=", or NULL. */
 static const char *pmi_word(const struct wire *wire, const char *key, char *value, size_t bytes)
 {
 	const size_t length = strlen(key);
@@ -86,7 +86,7 @@ static const char *pmi_word(const struct wire *wire, const char *key, char *valu
 	return NULL;
 }
 
-/* Says a line and hears the answer, which has to be of this name. */
+/* Sends a line and receives the answer, which must have this name. */
 static int __attribute__((format(printf, 3, 4)))
 pmi_ask(struct wire *wire, const char *answer, const char *format, ...)
 {
@@ -97,7 +97,7 @@ pmi_ask(struct wire *wire, const char *answer, const char *format, ...)
 	va_start(arguments, format);
 	length = vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-	/* A line is less than what the socket holds, and the launcher waits for it. */
+	/* A line fits into the socket's buffer, and the launcher reads it. */
 	if (send(wire->fd, line, length, MSG_NOSIGNAL) != length)
 		return -ECONNRESET;
 	err = pmi_hear(wire);
@@ -163,7 +163,7 @@ static struct {
 
 static int library_load(const struct coll_boot_reason *why)
 {
-	/* Global: Slurm's loads plugins that look for what is its own there. */
+	/* RTLD_GLOBAL: Slurm's libpmi loads plugins that need its symbols. */
 	void *handle = dlopen("libpmi.so.0", RTLD_NOW | RTLD_GLOBAL);
 
 	if (!handle)
@@ -181,7 +181,7 @@ static int library_load(const struct coll_boot_reason *why)
 	return 0;
 }
 
-/* One meeting by libpmi. */
+/* One meeting through libpmi. */
 struct visit {
 	struct coll_answer *answer;
 	bool hello, tells;
@@ -216,7 +216,7 @@ static void *visit_main(void *argument)
 	return NULL;
 }
 
-/* libpmi waits without end for ranks that do not come: a thread of its own does, not we. */
+/* libpmi waits forever for missing ranks: so a thread waits, with a deadline here. */
 static int visit_start(struct visit *visit)
 {
 	sigset_t all, old;
@@ -263,7 +263,7 @@ static int library_meet(bool tells, const char *key, uint64_t deadline,
 
 /* ---- both ----------------------------------------------------------------- */
 
-/* A rank that leaves without a good-bye is taken for one that failed. */
+/* A rank that ends without goodbye counts as failed. */
 static void say_goodbye(void)
 {
 	const char *fd = getenv("PMI_FD");
@@ -283,7 +283,8 @@ static int pmi_meet(const struct coll_boot_job *job, const char *key, uint64_t d
 	int err;
 
 	if (pmi.lost)
-		return coll_boot_fail(why, -ECONNRESET, "the launcher's PMI was lost earlier");
+		return coll_boot_fail(why, -ECONNRESET,
+				      "the connection to the launcher's PMI was lost earlier");
 	err = fd ? wire_meet(fd, !job->rank, key, deadline) :
 		   library_meet(!job->rank, key, deadline, why);
 	if (!err && pmi.process != getpid()) {
@@ -296,14 +297,14 @@ static int pmi_meet(const struct coll_boot_job *job, const char *key, uint64_t d
 		return err;
 	if (err == -ETIMEDOUT)
 		return coll_boot_fail(why, err,
-				      "not all of the %d ranks came to PMI's barrier in time",
+				      "not all of the %d ranks reached PMI's barrier in time",
 				      job->ranks);
 	if (err == -ECONNRESET)
 		return coll_boot_fail(why, err,
 				      "the launcher has closed PMI (PMI_FD='%s'): a process of "
 				      "this rank has used it before",
 				      fd);
-	return coll_boot_fail(why, err, "the launcher's PMI does not do what PMI-1 should");
+	return coll_boot_fail(why, err, "the launcher's PMI violates PMI-1");
 }
 
 int coll_boot_pmi_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64_t deadline,

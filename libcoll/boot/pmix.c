@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A job that a PMIx server started: it tells how many ranks there are, and it carries
- * where rank 0 serves the store, and the secret, to the others, also between nodes. From
- * then on the store is as everywhere.
+ * A job that a PMIx server started. The server knows the number of ranks and carries rank
+ * 0's bootstrap address to the others, also between nodes. Then the store works as always.
  *
- * libpmix is loaded when it is needed: a program under another launcher does without it
- * and all that it brings along.
+ * libpmix is loaded when needed, so that programs under other launchers run without it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -55,14 +53,14 @@ static int pmix_explain(const struct coll_boot_reason *why, const char *what, pm
 			      pmix.Error_string(status));
 }
 
-/* A rank that leaves without a good-bye is taken for one that failed. */
+/* A rank that ends without goodbye counts as failed. */
 static void say_goodbye(void)
 {
 	if (pmix.process == getpid())
 		pmix.Finalize(NULL, 0);
 }
 
-/* Once for a process, until it exits: not every server takes a rank back. */
+/* Once for a process, until it exits: not every server accepts a rank again. */
 static int say_hello(const struct coll_boot_reason *why)
 {
 	pmix_status_t status;
@@ -82,7 +80,7 @@ static int say_hello(const struct coll_boot_reason *why)
 	return 0;
 }
 
-/* One number of the job's, or -1. Servers differ in the types they use. */
+/* One number of the job, or -1. Servers use different types for it. */
 static int ask_number(pmix_rank_t whose, const char *key)
 {
 	pmix_value_t *value = NULL;
@@ -132,7 +130,10 @@ static void fence_done(pmix_status_t status, void *answer)
 	coll_answer_give(answer, status);
 }
 
-/* What was put before can be got after. Not every server knows a time-out: we do. */
+/*
+ * Values put before can be got after it. Not every server has timeouts, so this waits with
+ * a deadline.
+ */
 static int pmix_meet(const struct coll_boot_job *job, uint64_t deadline,
 		     const struct coll_boot_reason *why)
 {
@@ -144,7 +145,7 @@ static int pmix_meet(const struct coll_boot_job *job, uint64_t deadline,
 		return -ENOMEM;
 	collect.value.data.flag = true;
 	status = pmix.Fence_nb(NULL, 0, &collect, 1, fence_done, fence);
-	if (status != PMIX_SUCCESS)	/* then nobody calls */
+	if (status != PMIX_SUCCESS)	/* then the callback never comes */
 		coll_answer_give(fence, status);
 	if (!coll_answer_take(fence, deadline, &status))
 		return coll_boot_fail(why, -ETIMEDOUT,
@@ -178,7 +179,7 @@ static int pmix_learn(struct coll_boot *boot, struct coll_boot_job *job, const c
 	first.rank = 0;
 	status = pmix.Get(&first, key, NULL, 0, &value);
 	if (status != PMIX_SUCCESS)
-		return pmix_explain(why, "PMIx_Get of what rank 0 told", status);
+		return pmix_explain(why, "PMIx_Get of the bootstrap address", status);
 	if (value->type == PMIX_STRING && value->data.string) {
 		err = coll_bootstrap_address_read(boot, job, value->data.string, why);
 		free(value->data.string);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The rendezvous file. /tmp belongs to everybody, so nothing found there is
- * believed before its owner and mode are checked on the opened descriptor, and
- * no symbolic link is followed.
+ * The rendezvous file. All users can write to /tmp, so owner and mode of a file there are
+ * checked on the opened descriptor, and symbolic links are not followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +36,8 @@ static int open_ours(const char *path, int flags, const struct coll_boot_reason 
 	fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENOTDIR || errno == EACCES ?
-		       coll_boot_fail(why, -EPERM, "%s is not ours: %s", path, strerror(errno)) :
+		       coll_boot_fail(why, -EPERM, "%s is not a file of this user: %s", path,
+				      strerror(errno)) :
 		       -errno;
 	err = check_ours(fd, path, why);
 	if (err) {
@@ -60,7 +60,7 @@ static int make_directory(const char *path, const struct coll_boot_reason *why)
 	return 0;
 }
 
-/* Different names stay different: what a file name cannot hold becomes %XX. */
+/* Different names stay different: a character that a file name cannot have becomes %XX. */
 static void rendezvous_escape(char *to, const char *from)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -100,7 +100,7 @@ static int rendezvous_parse(char *text, char *address, uint8_t *secret)
 
 	if (!space || space - text >= COLL_STORE_ADDRESS_MAX ||
 	    strspn(space + 1, "0123456789abcdef") != 2 * COLL_SECRET_BYTES)
-		return -ENOENT;	/* not whole: as good as not there */
+		return -ENOENT;	/* incomplete: as if it did not exist */
 	*space = '\0';
 	strcpy(address, text);
 	base16_decode_init(&decode);
@@ -159,7 +159,7 @@ int coll_rendezvous_write(const struct coll_rendezvous *file, const char *addres
 	return err;
 }
 
-/* Only while it still tells of this address: a later job may have replaced it. */
+/* Only if it still has this address: a later job may have replaced it. */
 void coll_rendezvous_remove(const struct coll_rendezvous *file, const char *address)
 {
 	const struct coll_boot_reason silent = { NULL, 0 };

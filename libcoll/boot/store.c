@@ -19,13 +19,13 @@
 
 /* A peer has this long to prove that it belongs to the job. */
 #define HELLO_NS (5 * COLL_SECOND)
-/* When out of file descriptors, how long not to accept. */
+/* Time without accepting when out of file descriptors. */
 #define PAUSE_NS (COLL_SECOND / 10)
 
 /* Unauthenticated peers at once: so many, and two for each rank. */
 enum { UNAUTHENTICATED_MAX = 64 };
 
-static const char listen_mark, timer_mark;	/* what an epoll event is about */
+static const char listen_mark, timer_mark;	/* marks of epoll events */
 
 /* ---- the listening socket ---------------------------------------------- */
 
@@ -48,7 +48,7 @@ static int listen_on(const struct addrinfo *at)
 
 int coll_store_listen(const char *address, int *fd)
 {
-	static const int families[] = { AF_INET6, AF_INET };	/* the first may serve both */
+	static const int families[] = { AF_INET6, AF_INET };	/* IPv6 may serve both */
 	struct addrinfo *found, *at;
 	int err, i;
 
@@ -101,7 +101,7 @@ static void name_peer(struct coll_store_connection *c, const struct sockaddr *pe
 		snprintf(c->from, sizeof(c->from), "%s port %s", host, port);
 }
 
-/* Who belongs to the job is not counted: a rank may be here with many contexts. */
+/* Authenticated connections are not counted: one rank may have many contexts. */
 static bool too_many_unauthenticated(const struct coll_store *store)
 {
 	int count = 0, i;

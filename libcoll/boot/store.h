@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The store: a small key-value exchange over TCP by which the ranks of a job
- * find each other. The launcher or rank 0 serves it, every rank joins it.
+ * The store: a small key-value exchange over TCP by which the ranks of a job find each
+ * other. The launcher or rank 0 serves it, every rank joins it.
  *
- * Who joins must know the job's secret, and so must who serves: both prove it by
- * an HMAC over fresh random numbers of the other. A connection that does not is
- * closed, told once on stderr, and disturbs nobody. The server never blocks on a
- * connection; sizes, connections and waits are bounded.
+ * Both sides must know the job's secret: each proves it by an HMAC over fresh random
+ * numbers of the other. A connection without the proof is closed, logged once on stderr,
+ * and has no effect. The server never blocks on a connection; sizes, connections and waits
+ * are bounded.
  */
 #ifndef COLL_STORE_H
 #define COLL_STORE_H
@@ -24,16 +24,16 @@ enum { COLL_STORE_ADDRESS_MAX = 300 };
 struct coll_store;
 
 /*
- * A socket that listens on `address`; port 0: any free one. A numeric host is
- * taken as it is; under a name we listen on all addresses of this node, since
- * other nodes may resolve it differently. *fd is close-on-exec.
+ * A socket that listens on `address`; port 0: any free one. A numeric host is taken as
+ * given. With a name it listens on all addresses of this node, since other nodes may
+ * resolve the name differently. *fd is close-on-exec.
  */
 int coll_store_listen(const char *address, int *fd);
 
-/* The numeric address `fd` is bound to, as other processes of this node reach it. */
+/* The numeric address of `fd`, as other processes of this node reach it. */
 int coll_store_address(int fd, char *address, size_t bytes);
 
-/* Serves a job on a listening socket, which it owns from then on, also on failure. */
+/* Serves a job on a listening socket. Takes ownership of it, also on failure. */
 int coll_store_open(struct coll_store **store, int fd, int ranks, const char *job,
 		    const uint8_t secret[COLL_SECRET_BYTES]);
 
@@ -41,21 +41,21 @@ int coll_store_open(struct coll_store **store, int fd, int ranks, const char *jo
 int coll_store_fd(const struct coll_store *store);
 
 /*
- * Waits at most `timeout_ms` (-1: until something happens), then does what there
- * is to do, without blocking on anybody.
+ * Waits for an event, at most `timeout_ms` (-1: without limit), then serves all connections
+ * without blocking.
  */
 int coll_store_poll(struct coll_store *store, int timeout_ms);
 
-/* Every rank has been here. */
+/* Whether every rank has joined. */
 bool coll_store_met(const struct coll_store *store);
 
-/* Ranks that are connected now. */
+/* The number of ranks that are connected. */
 int coll_store_present(const struct coll_store *store);
 
-/* The rank is connected now. */
+/* Whether the rank is connected. */
 bool coll_store_here(const struct coll_store *store, int rank);
 
-/* The rank was here and said good-bye (not: its connection broke). */
+/* Whether the rank said goodbye (not: its connection broke). */
 bool coll_store_left(const struct coll_store *store, int rank);
 
 /* Connections refused so far. */
@@ -74,12 +74,13 @@ struct coll_store_who {
 };
 
 /*
- * One attempt to join. How long it may take to reach the server is bounded by
- * COLL_STORE_PATIENCE, all of it by the deadline. A rank may join again: its
- * n-th stay meets the others' n-th stay, with keys of their own.
- *	-ECONNREFUSED, -ETIMEDOUT, -ECONNRESET, -EBADMSG: nobody, nobody who
- *		answers, or somebody else is there; may be tried again
- *	-EACCES	the secret or the job is another
+ * One attempt to join. COLL_STORE_PATIENCE limits the time to reach the server, the
+ * deadline that of the whole attempt. A rank may join again: its n-th stay meets the
+ * others' n-th stay, with keys of its own.
+ *
+ *	-ECONNREFUSED, -ETIMEDOUT, -ECONNRESET, -EBADMSG: there is no server, it does
+ *		not answer, or it is no store; may be tried again
+ *	-EACCES	the secret or the job differs
  *	-EPROTO	the job has another number of ranks
  *	-EEXIST	another process is this rank
  *	-EINVAL	`address` is not an address
@@ -88,10 +89,7 @@ struct coll_store_who {
 int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,
 		    const char *address, uint64_t deadline);
 
-/*
- * Waits until every rank has joined. -ETIMEDOUT: `missing` says which have not,
- * as "3, 5-7".
- */
+/* Waits until every rank has joined. -ETIMEDOUT: `missing` lists the others, as "3, 5-7". */
 int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes,
 		   uint64_t deadline);
 
@@ -101,7 +99,7 @@ int coll_store_put(struct coll_store_client *client, const char *key, const void
 int coll_store_get(struct coll_store_client *client, const char *key, void *value,
 		   size_t *bytes, uint64_t deadline);
 
-/* Says good-bye. NULL is allowed. */
+/* Says goodbye. NULL is allowed. */
 void coll_store_leave(struct coll_store_client *client);
 
 #endif

@@ -17,12 +17,12 @@
 #include "store.h"
 #include "store_wire.h"
 
-/* What we grant the server to answer, also when the deadline is nearer than that. */
+/* Time for the server's answer, even beyond the deadline. */
 #define ANSWER_NS (COLL_SECOND / 4)
 
 struct coll_store_client {
 	int fd;
-	int error;		/* the connection is out of step: said to every later call */
+	int error;			/* why the connection is unusable; returned by every later call */
 };
 
 static uint64_t store_client_earlier(uint64_t a, uint64_t b)
@@ -241,10 +241,7 @@ static int recv_reply(struct coll_store_client *client, void *value, size_t *byt
 	return err ? err : *bytes > capacity ? -EMSGSIZE : 0;
 }
 
-/*
- * The server gives up a little before we do, so that its answer still arrives
- * and the connection stays in step.
- */
+/* The server times out a little earlier than this rank, so its answer still arrives. */
 static uint32_t server_wait(uint64_t deadline)
 {
 	uint32_t ms = ms_until(deadline);
@@ -287,7 +284,7 @@ static bool key_fits(const char *key)
 int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
 		   size_t bytes)
 {
-	/* The server answers at once; a server that does not is as good as gone. */
+	/* The server answers at once. If not, it counts as gone. */
 	uint64_t deadline = coll_now() + 30 * COLL_SECOND;
 	size_t none = 0;
 	int err;

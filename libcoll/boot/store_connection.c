@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A connection of the store's server: what it sends, and when epoll reports it. */
+/* A connection of the store's server: its replies, and its epoll events. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ void coll_store_say(struct coll_store *store, struct coll_store_connection *c, c
 		memcpy(c->out + head_bytes, body, body_bytes);
 	c->out_bytes = head_bytes + body_bytes;
 	c->out_sent = 0;
-	c->in_bytes = 0;	/* what this answers is dealt with */
+	c->in_bytes = 0;	/* the request has been answered */
 	coll_store_flush(store, c);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What a peer of the store's server says: a hello first, then requests. */
+/* What a client sends to the store's server: a hello, then requests. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static void take_hello(struct coll_store *store, struct coll_store_connection *c
 
 /* ---- requests ---------------------------------------------------------- */
 
-/* The key of a request that waits is still in c->in. */
+/* The key of a waiting request is still in c->in. */
 static const uint8_t *key_of(const struct coll_store_connection *c, uint32_t *bytes)
 {
 	struct coll_store_request request;
@@ -205,7 +205,7 @@ static void store_serve(struct coll_store *store, struct coll_store_connection *
 	}
 }
 
-/* How many bytes the message begun in c->in has in all; 0: it is malformed. */
+/* The length of the message that c->in begins with; 0: it is malformed. */
 static uint32_t message_bytes(const struct coll_store_connection *c)
 {
 	uint32_t magic = c->in_bytes < STORE_MAGIC_BYTES ? c->in_bytes : STORE_MAGIC_BYTES;

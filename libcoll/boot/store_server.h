@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The store's server: what store.c, store_connection.c and store_request.c share. */
+/* Private to the store's server: what store.c, store_connection.c and store_request.c share. */
 #ifndef COLL_STORE_SERVER_H
 #define COLL_STORE_SERVER_H
 
@@ -25,11 +25,11 @@ struct coll_store_connection {
 	char from[INET6_ADDRSTRLEN + 16];
 };
 
-/* One rank's comings and goings. */
+/* The connections of one rank. */
 struct coll_store_member {
-	uint32_t joins, leaves;		/* leaves: those with a good-bye */
+	uint32_t joins, leaves;		/* leaves: with a goodbye */
 	uint32_t present;		/* connections now */
-	uint32_t process;		/* whose they are */
+	uint32_t process;		/* which opened them */
 };
 
 struct coll_store {
@@ -40,7 +40,7 @@ struct coll_store {
 	struct coll_store_member *member;
 	struct coll_store_connection **connection;	/* oldest first */
 	int connections, capacity;
-	uint64_t pause_until;		/* not accepting; 0: accepting */
+	uint64_t pause_until;		/* until then it does not accept; 0: it accepts */
 	uint64_t refused;
 	struct coll_store_table table;
 };
@@ -54,12 +54,12 @@ static inline bool coll_store_closed(const struct coll_store_connection *c)
 
 /* Closes it; it is freed at the end of this poll. */
 void coll_store_disconnect(struct coll_store *store, struct coll_store_connection *c);
-/* Closes it and logs the first refusal; further ones are counted only. */
+/* Closes it. Logs the first refusal; later ones are only counted. */
 void coll_store_refuse(struct coll_store *store, struct coll_store_connection *c,
 		       const char *reason);
-/* Has epoll report what can be dealt with next, and nothing else. */
+/* Sets the epoll events that can be handled next. */
 void coll_store_watch(struct coll_store *store, struct coll_store_connection *c);
-/* Sends what the socket takes of the reply. */
+/* Sends as much of the reply as the socket accepts. */
 void coll_store_flush(struct coll_store *store, struct coll_store_connection *c);
 /* Answers the message in c->in. */
 void coll_store_say(struct coll_store *store, struct coll_store_connection *c, const void *head,
@@ -69,11 +69,11 @@ void coll_store_reply(struct coll_store *store, struct coll_store_connection *c,
 
 /* ---- store_request.c: hello and requests ----------------------------------- */
 
-/* Reads up to the end of one message and deals with it. */
+/* Reads at most one message and handles it. */
 void coll_store_read(struct coll_store *store, struct coll_store_connection *c);
 /* The deadline of its hello or of its wait has passed. */
 void coll_store_time_out(struct coll_store *store, struct coll_store_connection *c);
-/* The stay that every rank has begun is the smallest number of joins. */
+/* The number of stays that every rank has begun: the least number of joins. */
 uint32_t coll_store_stays_complete(const struct coll_store *store);
 
 #endif

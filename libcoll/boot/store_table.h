@@ -25,14 +25,14 @@ static inline const uint8_t *store_entry_value(const struct coll_store_entry *en
 	return entry->data + entry->key_bytes;
 }
 
-/* 0, also when the same value is there; -EEXIST: another one is; -ENOSPC, -ENOMEM. */
+/* 0: stored, or the same value was there; -EEXIST: another value; -ENOSPC, -ENOMEM. */
 int coll_store_table_put(struct coll_store_table *table, uint32_t stay, const void *key,
 			 uint32_t key_bytes, const void *value, uint32_t value_bytes);
 const struct coll_store_entry *coll_store_table_find(const struct coll_store_table *table,
 						     uint32_t stay, const void *key,
 						     uint32_t key_bytes);
 /*
- * Copies the value out. *bytes: capacity in, size out. -ETIMEDOUT: no such key; -EMSGSIZE: it
+ * Copies the value. *bytes: capacity in, size out. -ETIMEDOUT: no such key; -EMSGSIZE: it
  * was cut to the capacity.
  */
 int coll_store_table_get(const struct coll_store_table *table, const char *key, void *value,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * What travels between the store and who joins it. Numbers are little-endian.
+ * The messages between the store's server and its clients. Numbers are little-endian.
  *
  *	server: greeting		its nonce
- *	client: hello			who it is, its nonce, proof of the secret
+ *	client: hello			its rank, its nonce, proof of the secret
  *	server: welcome			0 or a negative errno, proof of the secret
  *	client: request, key, value	one at a time
  *	server: reply, value
@@ -32,7 +32,7 @@ struct coll_store_greeting {
 struct coll_store_hello {
 	char magic[STORE_MAGIC_BYTES];
 	uint32_t rank, ranks;
-	uint32_t process;	/* pid: two processes are not one rank */
+	uint32_t process;		/* pid: two processes cannot be one rank */
 	uint32_t zero;
 	char job[STORE_JOB_BYTES];	/* padded with zeroes */
 	uint8_t nonce[STORE_NONCE_BYTES];
@@ -47,8 +47,8 @@ struct coll_store_welcome {
 
 enum coll_store_verb {
 	STORE_PUT = 1,		/* key, value */
-	STORE_GET,		/* key; replied once it is there or wait_ms are over */
-	STORE_ALL,		/* replied once all have joined, or with those missing */
+	STORE_GET,		/* key; answered when it is there or after wait_ms */
+	STORE_ALL,		/* answered when all have joined; else with the missing ranks */
 	STORE_LEAVE,		/* no reply */
 	STORE_VERBS,
 };
@@ -72,7 +72,7 @@ enum {
 
 enum coll_store_side { STORE_CLIENT, STORE_SERVER };
 
-/* The proof that `side` knows the secret: an HMAC-SHA256 over all that was said so far. */
+/* The proof that `side` knows the secret: an HMAC-SHA256 over all earlier messages. */
 void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum coll_store_side side,
 		      const uint8_t secret[COLL_SECRET_BYTES],
 		      const struct coll_store_greeting *greeting,
@@ -81,18 +81,18 @@ void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum coll_store_side sid
 /* In constant time. */
 bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b);
 
-/* A request in wire order to host order; false: it breaks a rule. */
+/* Converts a request to host order; false: it is malformed. */
 bool coll_store_request_read(struct coll_store_request *request, const void *wire);
 
 struct addrinfo;
 
 /*
- * Splits "host:port" or "[host]:port"; *port points into `address`. -EINVAL. A
- * bare IPv6 address would be ambiguous and is refused.
+ * Splits "host:port" or "[host]:port"; *port points into `address`. -EINVAL, also for a
+ * bare IPv6 address, which is ambiguous.
  */
 int coll_store_split(const char *address, char *host, size_t bytes, const char **port);
 
-/* Resolving a name may take as long as the resolver does; a number is resolved at once. */
+/* A name takes as long as the resolver does; a number is resolved at once. */
 int coll_store_resolve(const char *address, bool listening, struct addrinfo **found);
 
 #endif

@@ -150,7 +150,7 @@ void coll_circuits_run_completed(struct coll_exec *exec)
 
 /* ---- persistent runs ------------------------------------------------------ */
 
-/* Those of the run that are not by this plan; without a run, those of the group. */
+/* Releases requests of the run that are not by this plan; without a run, the group's. */
 static void circuits_release_prefetched(const struct coll_group *group, const struct coll_run *run,
 					const struct coll_planned *but)
 {

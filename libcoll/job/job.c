@@ -24,7 +24,7 @@
 
 enum {
 	WORLD_ID = 1,
-	CLOSING_MAX_S = 2,	/* how long a link that is shut down may take to close */
+	CLOSING_MAX_S = 2,	/* time for a link that is shut down to close */
 };
 
 /* ---- engines ------------------------------------------------------------ */
@@ -45,7 +45,7 @@ static int wrap_engine(struct coll_context *context)
 	return coll_open_fail(error, "inject: %s", strerror(-error));
 }
 
-/* The engine asked for, or the first that works here. */
+/* Opens the engine of the option, or the first that works here. */
 static int open_engine(struct coll_context *context)
 {
 	const struct coll_engine_ops *const *engine;
@@ -65,7 +65,7 @@ static int open_engine(struct coll_context *context)
 	return error;
 }
 
-/* The cores that this node's ranks share: what the launcher says, or what we see. */
+/* The cores that this node's ranks share: from the launcher, else as seen here. */
 static int node_cores(void)
 {
 	const char *told = getenv("COLL_LOCAL_CORES");
@@ -76,20 +76,19 @@ static int node_cores(void)
 		return cores;
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
 		cores = CPU_COUNT(&cpus);
-	/* A launcher that binds gives each rank a core of its own. */
+	/* A launcher that binds ranks gives each a core of its own. */
 	return cores > 1 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Ranks of this node to a core. */
+/* Ranks of this node per core. */
 static double node_crowding(const struct coll_boot *boot, int cores)
 {
 	return (double)(boot->local_ranks > 0 ? boot->local_ranks : boot->ranks) / cores;
 }
 
 /*
- * What nobody has told or measured of a machine whose ranks are all on one node: TCP over
- * loopback comes sooner than over a network, and there is no wire that a byte keeps busy: its
- * sender copies it in, its receiver out, each on its own.
+ * Defaults for a machine with all ranks on one node. TCP over loopback has less latency
+ * than a network, and no wire that a byte occupies: sender and receiver each copy it.
  */
 static void assume_loopback(struct coll_context *context)
 {
@@ -105,9 +104,9 @@ static void assume_loopback(struct coll_context *context)
 }
 
 /*
- * All ranks must choose the same algorithms, so all take what rank 0 knows of
- * the machine, though nodes and environments may differ. Comes after
- * coll_listen(), so that one fence serves the addresses too.
+ * All ranks must choose the same algorithms, so all use rank 0's machine parameters, even
+ * if nodes and environments differ. Called after coll_listen(), so that one fence serves
+ * the addresses too.
  */
 struct job_shared {
 	struct coll_machine machine;
@@ -161,7 +160,7 @@ static int open_world(struct coll_context *context)
 			       &context->world);
 }
 
-/* With a thread besides, twice as many share the cores. */
+/* With a thread for each rank, twice as many threads share the cores. */
 static double thread_crowding(const struct coll_context *context)
 {
 	const double crowding = node_crowding(context->boot, context->cores);
@@ -193,12 +192,11 @@ static int open_offload(struct coll_context *context)
 		return 0;
 	error = coll_offload_open(context, why, sizeof(why));
 	if (context->progress == &coll_progress_auto)
-		return 0;	/* it does without, then */
-	return error ? coll_open_fail(error,
-					      "option progress: 'kernel' is not possible: %s; "
-					      "valid here: call, thread, helper",
-					      why)
-		     : 0;
+		return 0;	/* auto works without it */
+	if (!error)
+		return 0;
+	return coll_open_fail(error, "option progress: 'kernel' is not possible: %s; "
+			      "valid here: call, thread, helper", why);
 }
 
 static int learn_clusters(struct coll_context *context)
@@ -206,8 +204,9 @@ static int learn_clusters(struct coll_context *context)
 	char why[200] = "";
 	int error = coll_topology_learn(context, context->options.clusters, why, sizeof(why));
 
-	return error ? coll_open_fail(error, "%s",
-				 *why ? why : "who is in which cluster cannot be learnt") : 0;
+	if (!error)
+		return 0;
+	return coll_open_fail(error, "%s", *why ? why : "the clusters of the ranks are not known");
 }
 
 static int open_circuits(struct coll_context *context)
@@ -247,7 +246,7 @@ static int job_begin(struct coll_context *context)
 	error = coll_listen(context);
 	if (error) {
 		coll_open_fail(error, "cannot listen: %s",
-				       context->error[0] ? context->error : strerror(-error));
+			       context->error[0] ? context->error : strerror(-error));
 		goto err_close_engine;
 	}
 	error = open_circuits(context);
@@ -255,8 +254,8 @@ static int job_begin(struct coll_context *context)
 		goto err_close_engine;
 	error = share_machine(context, &one_node);
 	if (error) {
-		coll_open_fail(error, "rank 0 does not say what machine this is: %s",
-				       strerror(-error));
+		coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
+			       strerror(-error));
 		goto err_close_engine;
 	}
 	error = learn_clusters(context);
@@ -268,15 +267,15 @@ static int job_begin(struct coll_context *context)
 	if (context->cluster && coll_topology_is_measured(context->options.clusters))
 		error = coll_topology_measure(context, context->options.clusters);
 	if (error)
-		coll_open_fail(error, "who is near whom cannot be measured: %s",
-				       coll_last_error(context->world));
+		coll_open_fail(error, "clusters cannot be measured: %s",
+			       coll_last_error(context->world));
 	coll_wan_settle(context);
 	if (!error && coll_wan_is_measured(context)) {
 		error = coll_wan_measure(context);
 		if (error)
 			coll_open_fail(error,
-					       "the ways between clusters cannot be measured: %s",
-					       coll_last_error(context->world));
+				       "links between clusters cannot be measured: %s",
+				       coll_last_error(context->world));
 	}
 	if (one_node)
 		assume_loopback(context);
@@ -284,8 +283,8 @@ static int job_begin(struct coll_context *context)
 		error = coll_circuits_agree(context->world);
 		if (error)
 			coll_open_fail(error,
-					       "rank 0 does not say what circuits there are: %s",
-					       coll_last_error(context->world));
+				       "rank 0 has not sent the fabric: %s",
+				       coll_last_error(context->world));
 	}
 	if (error)
 		job_end(context);
@@ -305,7 +304,7 @@ err_close_boot:
 	return error;
 }
 
-/* What floors below tell and ask of what stands above the calls. */
+/* Events of the floors below. */
 static const struct coll_job_ops job_ops = {
 	.begin = job_begin,
 	.end = job_end,
@@ -322,7 +321,7 @@ static const struct coll_job_ops job_ops = {
 	.circuits_forget_group = coll_circuits_forget_group,
 };
 
-/* What this process can know before it meets the others. */
+/* What this process knows before it meets the others. */
 static int read_options(struct coll_context *context, const char *options)
 {
 	char why[200] = "";
@@ -369,9 +368,8 @@ int coll_open(const char *options, struct coll_context **opened)
 }
 
 /*
- * Closed too soon, a connection would take what is still on its way; what has
- * arrived at the peer's host stays, whenever the peer reads it. Nothing tells of
- * the arrival, so it is looked for.
+ * A connection that is closed too soon loses data in flight; data that has arrived at the
+ * peer's host is safe. No event reports the arrival, so it is polled.
  */
 static void leave_groups(struct coll_context *context, uint64_t until)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The semi-public face for mpi/: thin, so that mpi/ sees no struct of the library. */
+/* The semi-public interface for mpi/: thin, so that mpi/ uses no struct of the library. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -205,7 +205,7 @@ static int thread_settle(const struct coll_context *context)
 
 	if (error)
 		return coll_open_fail(error, "option progress_cpus: '%s': %s", cpus,
-					      strerror(-error));
+				      strerror(-error));
 	error = *priority ? coll_priority_take(priority) : 0;
 	if (error)
 		return coll_open_fail(

@@ -15,12 +15,12 @@
 
 enum {
 	NAME_MAX_BYTES = 64,
-	CHUNK = 1024,			/* ranks to a value of the store */
+	CHUNK = 1024,			/* ranks in one value of the store */
 	NOWHERE = 0xffff,
-	ROUNDS = 3,			/* of small messages, of which the fastest counts */
+	ROUNDS = 3,			/* of small messages; the fastest counts */
 };
 
-static const double near_limit = 1e-3;	/* seconds there and back: further is far */
+static const double near_limit = 1e-3;	/* seconds, round trip: longer is far */
 
 __attribute__((format(printf, 3, 4)))
 static int topology_fail(char *why, size_t why_bytes, const char *format, ...)
@@ -66,7 +66,7 @@ static int learn_runs(struct coll_context *context, const char *how, char *why, 
 
 /* ---- names ---------------------------------------------------------------- */
 
-/* Whether "3", "0-7" or a host's name means this rank. */
+/* Whether "3", "0-7" or a host's name matches this rank. */
 static bool is_me(const char *who, uint32_t rank, const char *host)
 {
 	unsigned int low, high;
@@ -79,7 +79,7 @@ static bool is_me(const char *who, uint32_t rank, const char *host)
 	return !strcmp(who, host);
 }
 
-/* Lines of "WHO CLUSTER"; # begins a comment. Leaves `name` alone if none is meant. */
+/* Reads lines of "RANKS CLUSTER"; # begins a comment. Leaves `name` alone if none matches. */
 static int name_from_file(const struct coll_context *context, const char *path, char *name)
 {
 	FILE *file = fopen(path, "re");
@@ -98,7 +98,7 @@ static int name_from_file(const struct coll_context *context, const char *path, 
 	return 0;
 }
 
-/* Numbers by first appearance of the name, so cluster 0 is rank 0's. */
+/* Numbers clusters by the first rank of each, so rank 0's is cluster 0. */
 static int number_names(struct coll_context *context, uint64_t deadline)
 {
 	const uint32_t ranks = context->boot->ranks;
@@ -122,7 +122,7 @@ static int number_names(struct coll_context *context, uint64_t deadline)
 	return error;
 }
 
-/* A piece that the store takes: from the numbers (put), or to them. */
+/* One value of the store: writes the numbers (put), or reads them. */
 static int share_piece(struct coll_context *context, uint32_t first, uint32_t count,
 		       uint64_t deadline)
 {
@@ -155,7 +155,7 @@ static int share_pieces(struct coll_context *context, uint64_t deadline)
 	return error;
 }
 
-/* Rank 0's numbers for everybody. Whoever failed before comes to the fence all the same. */
+/* Broadcasts rank 0's numbers. A rank that has failed before enters the fence too. */
 static int share_numbers(struct coll_context *context, int error, uint64_t deadline)
 {
 	const bool first = !context->boot->rank;
@@ -193,7 +193,7 @@ static int learn_names(struct coll_context *context, const char *how, char *why,
 	for (rank = 0; rank < (uint32_t)context->boot->ranks && !error; rank++)
 		if (context->cluster[rank] == NOWHERE)
 			error = topology_fail(why, why_bytes,
-					      "rank %u is in no cluster: %s names none for "
+					      "rank %u is in no cluster: %s has none for "
 					      "it, and it has no option cluster",
 					      rank, strchr(how, '/') ? how : "no file");
 	return error;
@@ -220,7 +220,7 @@ int coll_topology_learn(struct coll_context *context, const char *how, char *why
 
 /* ---- measured -------------------------------------------------------------- */
 
-/* There and back at best, as the link's TCP saw it; 0: it has not. */
+/* The least round trip of the link's TCP, in seconds; 0: it has none. */
 static double link_seconds(const struct coll_link *link)
 {
 	struct tcp_info info = { 0 };
@@ -232,9 +232,9 @@ static double link_seconds(const struct coll_link *link)
 	return info.tcpi_min_rtt * 1e-6;
 }
 
-/* What one rank sees: its neighbours, and how far the others are. */
+/* One rank's measurements. */
 struct view {
-	double far;		/* seconds to the farthest */
+	double far;			/* seconds, to the farthest rank */
 	uint8_t near[];		/* per rank */
 };
 
@@ -251,7 +251,7 @@ static void topology_look(const struct coll_group *world, double limit, struct v
 	}
 }
 
-/* One rank talks to all others, and says who is near it. */
+/* One rank exchanges messages with all others and broadcasts which are near it. */
 static int view_from(struct coll_group *world, uint32_t root, double limit, struct view *view)
 {
 	const size_t bytes = sizeof(*view) + world->ranks;
@@ -271,7 +271,7 @@ static int view_from(struct coll_group *world, uint32_t root, double limit, stru
 	return coll_bcast(view, bytes, COLL_UINT8, root, world);
 }
 
-/* The lowest rank that is in no cluster yet sees who is in its own. */
+/* The lowest rank without a cluster measures its own. */
 static int topology_measure(struct coll_group *world, double limit, struct view *view)
 {
 	struct coll_context *context = world->context;

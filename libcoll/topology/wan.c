@@ -10,11 +10,11 @@
 
 enum { BYTES_FIRST = 1 << 14, BYTES_MAX = 1 << 28, PINGS = 5 };
 
-static const double long_enough = 0.3;	/* seconds: slow start is over long before */
+static const double long_enough = 0.3;	/* seconds: slow start has ended long before */
 
 /* ---- streams -------------------------------------------------------------- */
 
-/* The which-th number of a file below /proc/sys/net; 0: it is not there. */
+/* Number `which` of a file below /proc/sys/net; 0: it does not exist. */
 static uint64_t sysctl_number(const char *name, int which)
 {
 	unsigned long long number[3] = { 0 };
@@ -37,8 +37,8 @@ static uint64_t wan_less(uint64_t a, uint64_t b)
 }
 
 /*
- * Payload that a connection between clusters can have on its way. Half of what the
- * kernel lets a socket grow to is its own accounting; of what is set it doubles.
+ * Payload in flight that a connection between clusters can have. The kernel uses half of a
+ * socket's limit for its own accounting, and doubles a value that is set.
  */
 static uint64_t window_bytes(const struct coll_options *options)
 {
@@ -51,7 +51,7 @@ static uint64_t window_bytes(const struct coll_options *options)
 	return wan_less(sysctl_number("ipv4/tcp_wmem", 2), sysctl_number("ipv4/tcp_rmem", 2)) / 2;
 }
 
-/* What is on the way of a link that sends as fast as it can. */
+/* Bytes in flight of a link that sends as fast as it can. */
 static double way_bytes(const struct coll_machine *m)
 {
 	const double beta = m->beta > m->wan_beta ? m->beta : m->wan_beta;
@@ -85,8 +85,11 @@ static double seconds_now(void)
 	return coll_now() * 1e-9;
 }
 
-/* How long so many bytes and an answer take, by the clock of the pair's first, who may have
- * left the barrier first or last; nobody else waits for it. The most that any pair says. */
+/*
+ * The time for so many bytes and an answer, on the clock of the pair's first rank, which
+ * may leave the barrier first or last; no other rank waits for it. The largest of all
+ * pairs.
+ */
 static int time_pair(const struct wan_measure *m, struct coll_group *pair, size_t bytes,
 		     double *seconds)
 {
@@ -94,7 +97,7 @@ static int time_pair(const struct wan_measure *m, struct coll_group *pair, size_
 	double start;
 
 	*seconds = 0;
-	if (!error && pair)	/* both have left it now */
+	if (!error && pair)	/* both have left the barrier now */
 		error = coll_bcast(m->data, 1, COLL_UINT8, 1, pair);
 	start = seconds_now();
 	if (!error && pair) {
@@ -108,7 +111,7 @@ static int time_pair(const struct wan_measure *m, struct coll_group *pair, size_
 					      m->all);
 }
 
-/* Seconds of a message of one byte. */
+/* Seconds for a message of one byte. */
 static int time_message(const struct wan_measure *m, struct coll_group *pair, double *alpha)
 {
 	double seconds, best = 1e9;
@@ -122,7 +125,7 @@ static int time_message(const struct wan_measure *m, struct coll_group *pair, do
 	return error;
 }
 
-/* Bytes per second of one pair among all. */
+/* Bytes per second of one pair while all send. */
 static int time_bytes(const struct wan_measure *m, struct coll_group *pair, double alpha,
 		      double *rate)
 {
@@ -142,7 +145,7 @@ static int time_bytes(const struct wan_measure *m, struct coll_group *pair, doub
 	return 0;
 }
 
-/* The index-th rank of a cluster; -1: it has not so many. */
+/* Rank number `index` of a cluster; -1: it has fewer. */
 static int wan_member(const struct coll_group *group, uint32_t cluster, int index)
 {
 	uint32_t rank;
@@ -186,7 +189,7 @@ static int measure_near(const struct wan_measure *m)
 	return error;
 }
 
-/* `links` pairs across at once: what a message takes (*alpha), or what they carry. */
+/* With `links` pairs between clusters at once: the latency (*alpha), or the rate. */
 static int measure_far(const struct wan_measure *m, uint32_t links, double *alpha)
 {
 	struct coll_wan *found = m->found;
@@ -205,7 +208,7 @@ static int measure_far(const struct wan_measure *m, uint32_t links, double *alph
 	if (alpha) {
 		error = time_message(m, pair, alpha);
 	} else {
-		error = time_message(m, pair, &rate);	/* connects, and its streams */
+		error = time_message(m, pair, &rate);	/* connects it and its streams */
 		if (!error)
 			error = time_bytes(m, pair, found->wan_alpha, &rate);
 		found->point[found->points++] =
@@ -215,8 +218,10 @@ static int measure_far(const struct wan_measure *m, uint32_t links, double *alph
 	return error;
 }
 
-/* Whether any number of links carried that many times what one did: the WAN was not full,
- * however little each of them carries. */
+/*
+ * Whether so many times the rate of one link was reached with any number of links: then the
+ * WAN was not full, however little each link carries.
+ */
 static bool in_proportion(const struct coll_wan *found)
 {
 	uint32_t i;
@@ -230,7 +235,7 @@ static bool in_proportion(const struct coll_wan *found)
 	return found->points > 1;
 }
 
-/* What the WAN carries, if some number of links filled it; and what overload costs. */
+/* The rate of the WAN, if some number of links filled it, and the loss by overload. */
 static void wan_fit(struct coll_wan *found)
 {
 	const struct coll_wan_point *last = &found->point[found->points - 1];
@@ -251,7 +256,7 @@ static void wan_fit(struct coll_wan *found)
 		found->wan_loss = (wan / last->rate - 1) / (times - 1);
 }
 
-/* What nobody has told. */
+/* Sets parameters that no option sets. */
 static void wan_take(struct coll_machine *machine, const struct coll_wan *found)
 {
 	if (machine->alpha <= 0)
@@ -277,7 +282,7 @@ static int wan_measure(struct coll_context *context, const struct wan_measure *m
 	if (!error)
 		error = measure_far(m, 1, &found->wan_alpha);
 	wan_take(&context->options.machine, found);
-	coll_wan_settle(context);	/* from now on links are as they are going to be */
+	coll_wan_settle(context);	/* links made from now on are final */
 	for (links = 1; links < least && !error; links *= 2)
 		error = measure_far(m, links, NULL);
 	if (!error)

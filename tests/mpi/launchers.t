@@ -31,7 +31,7 @@ if command -v mpirun.mpich >/dev/null; then
 	said=$(timeout -k 5 100 mpirun.mpich $hosts -n 4 sh -c '[ "$PMI_RANK" != 1 ] || exec sleep 4
 		COLL_DEADLINE=2s exec "$0" bench barrier --time 0.1' "$COLL" 2>&1)
 	like "PMI: a rank that does not come is an error in time" "$said" \
-		"not all of the 4 ranks came to PMI's barrier in time"
+		"not all of the 4 ranks reached PMI's barrier in time"
 else
 	skip "PMI" "MPICH is not installed"
 fi

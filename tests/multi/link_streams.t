@@ -86,7 +86,7 @@ chosen() {	# WAN_ALPHA STREAMS
 	COLL_CLUSTERS=1+1 COLL_BETA=100ns COLL_WAN_ALPHA=$1 COLL_BUFFER_BYTES=64K COLL_EXPLAIN=1 \
 		"$COLL" bench bcast -n 2 --algo linear --size 640K --iterations 4 --warmup 1 \
 		--counters --json >"$work/out" 2>"$work/why"
-	grep -q "$2 to a link between clusters ($3 KB are on its way, a window is 66 KB)" \
+	grep -q "$2 to a link between clusters ($3 KB in flight, a window is 66 KB)" \
 		"$work/why" || { cat "$work/why"; return 1; }
 	grep -Eq "\"streamed\": *$4(\.0)?,?\$" "$work/out" || { cat "$work/out"; return 1; }
 }

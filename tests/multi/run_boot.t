@@ -141,11 +141,11 @@ wait $b; rc="$rc $?"
 ms=$((($(date +%s%N) - start) / 1000000))
 is "a missing rank: -ETIMEDOUT on the others" "$rc" "3 3"
 ok "... within the deadline" test $ms -lt 10000
-like "... and it is named" "$(cat "$dir/a" "$dir/b")" 'rank 1 of 3 .* did not come in time'
+like "... and it is named" "$(cat "$dir/a" "$dir/b")" 'rank 1 of 3 .* did not join in time'
 
 $COLL run -q -n 3 -- sh -c "[ \$COLL_RANK = 1 ] && exec sleep 3; exec $MEET 1" >"$dir/a" 2>&1
 is "... under coll run too" "$?" 3
-like "... and named" "$(cat "$dir/a")" 'rank 1 of 3 .* did not come'
+like "... and named" "$(cat "$dir/a")" 'rank 1 of 3 .* did not join'
 
 COLL_RANK=0 COLL_RANKS=2 COLL_JOB=dies $MEET 30 >"$dir/a" & a=$!
 COLL_RANK=1 COLL_RANKS=3 COLL_JOB=dies $MEET 3 >"$dir/b" & b=$!

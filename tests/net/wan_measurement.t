@@ -45,7 +45,7 @@ ok "n is chosen by what it says" silent chosen "$work/quiet" 'rabenseifner-exten
 at_start() {
 	COLL_WAN=auto COLL_EXPLAIN=1 "$COLL" lab $net -- "$COLL" bench bcast \
 		--size 64K --iterations 2 --warmup 0 >"$work/out" 2>&1
-	grep -q ' to a link between clusters (.* are on its way' "$work/out" ||
+	grep -q ' to a link between clusters (.* in flight' "$work/out" ||
 		{ cat "$work/out"; return 1; }
 }
 ok "COLL_WAN=auto measures at the start" silent at_start

@@ -266,7 +266,7 @@ static void alone_it_fails_in_time_and_in_words(void **state)
 	assert_int_equal(coll_boot_open(&boot, start + COLL_SECOND / 2, why_text,
 					sizeof(why_text)), -ETIMEDOUT);
 	assert_in_range(coll_now() - start, COLL_SECOND / 4, 10 * COLL_SECOND);
-	assert_non_null(strstr(why_text, "rank 0 has not come"));
+	assert_non_null(strstr(why_text, "rank 0 has not joined"));
 	assert_null(boot);
 
 	start = coll_now();
