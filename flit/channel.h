@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Channels, links and their bitmaps, and what the parts of a cycle are to each other.
- * Private to machine.c, head.c, serve.c and message.c.
+ * Channels, links, their bitmaps, and the interfaces between the parts of a cycle. Private
+ * to machine.c, head.c, serve.c and message.c.
  */
 #ifndef FLIT_CHANNEL_H
 #define FLIT_CHANNEL_H

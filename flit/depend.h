@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Proof that a routing cannot deadlock: the graph of which channel a packet may
- * hold while it waits for which other has no cycle (Dally and Seitz). Where
- * some channels are free for all, the graph of the others counts, with the ways
- * that lead through free channels, and a packet must always be offered one of
- * the others (Duato); a channel takes a packet only when its buffer is empty.
+ * Proof that a routing cannot deadlock (Dally, Seitz 1987): the graph of channel
+ * dependences, from a channel that a packet may hold to each channel that it may wait for,
+ * has no cycle. With adaptive channels (Duato 1993) the graph covers the escape channels and
+ * the paths through adaptive ones; a packet must always be offered an escape channel, and a
+ * channel accepts a packet only when its buffer is empty.
  *
- * All packets there can be are followed from every source to every target.
+ * All possible packets are followed from every source to every target.
  */
 #ifndef FLIT_DEPEND_H
 #define FLIT_DEPEND_H

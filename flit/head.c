@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Heads of packets wait for channels, and get them. */
+/* Heads of packets wait for channels and allocate them. */
 #include "channel.h"
 #include "policy.h"
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The machine in the middle of a run.
+ * The state of a run.
  *
- * Flits of a packet are alike, so none is kept: a channel counts those in its
- * buffer and those to come. A channel stands for the buffer at its link's end
- * and, with out_buffer, for the one at its beginning; it holds one packet at a
- * time and takes the next when its buffer is empty. What can move is kept in
- * bitmaps: a link is looked at only when a flit waits for it and has room
- * ahead.
+ * Flits of a packet are alike, so none is stored: a channel counts the flits in its buffer
+ * and those on their way to it. A channel stands for the buffer at its link's end and, with
+ * out_buffer, for the one at its beginning. It holds one packet at a time and accepts the
+ * next when its buffer is empty. Bitmaps have what can move: a link is processed only when a
+ * flit waits for it and has a credit.
  *
- *	a cycle:  timers, messages   what arrives, credits   links serve a channel
- *	          heads get channels (with out_buffer before the links)
- *	          input buffers to out_buffers
+ *	a cycle:  timers, messages	arrivals, credits	links serve a channel
+ *		  heads allocate channels (with out_buffer before the links)
+ *		  input buffers to out_buffers
  */
 #ifndef FLIT_MACHINE_H
 #define FLIT_MACHINE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Messages at the PEs: asked for, on their way into the network, and arrived. */
+/* Messages at the PEs: requested, injected into the network, and received. */
 #include <errno.h>
 #include <stdlib.h>
 

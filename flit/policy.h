@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Which of the channels that can go on a link serves. `can` is never empty. A
- * link's order holds its packets as they came: the thesis' priority value of a
- * packet is its place in it, and a packet that has passed moves up those behind.
+ * The arbiter of a link: which of its ready channels it serves. `can` is never empty. A
+ * link's order holds its packets in order of arrival: the thesis' priority of a packet
+ * (paper 4) is its position, and when a packet has passed, those behind it move up.
  */
 #ifndef FLIT_POLICY_H
 #define FLIT_POLICY_H

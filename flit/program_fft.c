@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The exchanges of an FFT whose data lie on the PEs by the low bits of their
- * number: in stage j a PE computes, sends to the PE whose number differs in bit
- * j, and goes on when that one's message has come.
+ * The exchanges of an FFT whose data are distributed over the PEs by the low bits of the
+ * index: in stage j a PE computes, sends to the PE that differs in bit j, and continues when
+ * the message of that PE has arrived.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Four directions: in each step a PE sends up, down, left and right, over the
- * edges too, and begins the next when its four messages have come.
+ * Four directions: in each step a PE sends up, down, left and right, across the edges too,
+ * and begins the next step when its four messages have arrived.
  */
 #include <errno.h>
 #include <stdlib.h>

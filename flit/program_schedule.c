@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A collective: every rank's schedule, stepped and matched by core/, on its PE.
- * A send is done when its last flit has left the PE, a receive when the last
- * one has arrived; copies and reductions take the PE's processor one after the
- * other. Runs follow each other as fast as each rank gets on.
+ * A collective: each rank's schedule, stepped and matched by core/, on its PE. A send is
+ * done when its last flit has left the PE, a receive when its last flit has arrived. Copies
+ * and reductions use the PE's processor one after another. Each rank starts its next run as
+ * soon as it can.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Messages from a list, each at its cycle; the list is in order of time. */
+/* Messages from a list, each at its cycle; the list is sorted by time. */
 #include <errno.h>
 
 #include "machine.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Packets that will never move again. A waiting head can go on some day if a
- * channel it may take is free, or held by a packet that can go on some day. The
- * others wait for each other: a deadlock, exactly.
+ * Detection of deadlocks, exact: packets that will never move again. A waiting head can move
+ * one day if a channel that it may take is free, or is held by a packet that can move one
+ * day. All other packets are in a deadlock.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/*
- * Many runs side by side, each in one of `workers` processes. What comes out
- * does not depend on how many there are.
- */
+/* Many runs in parallel, in `workers` processes. The results do not depend on their number. */
 #ifndef FLIT_SWEEP_H
 #define FLIT_SWEEP_H
 

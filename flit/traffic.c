@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Messages by chance: in every cycle every PE asks for one with probability
- * `rate`. The trials, cycle by cycle and PE by PE, are one row; the distance to
- * the next success is drawn, so silence costs nothing.
+ * Random traffic: in each cycle each PE requests a message with probability `rate`. The
+ * trials, cycle by cycle and PE by PE, are one sequence; the distance to the next success is
+ * drawn, so cycles without a request cost nothing.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Real bytes in a simulated run: what a send carries is taken when it starts,
- * and everything else happens when its op is done.
+ * Real bytes in a simulated run: the payload of a send is copied when the send starts; all
+ * other ops take effect when they are done.
  */
 #ifndef COLL_SIM_BYTES_H
 #define COLL_SIM_BYTES_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * What will happen, by windows of time. A window is no longer than the shortest
- * way between two ranks, so nothing that happens in it can reach another rank
- * within it: the events of a window may be taken rank by rank, in any order of
- * ranks. That costs no comparison with events of other ranks, and touches each
- * rank's memory once a window.
+ * The event queue, by windows of time. A window is at most as long as the shortest latency
+ * between two ranks, so no event of a window affects another rank within it: the events of a
+ * window are processed rank by rank, in any order of ranks. That needs no comparison with
+ * events of other ranks, and touches each rank's memory once per window.
  *
- * Windows near in time are lists in a ring, the others wait in a heap.
+ * Near windows are lists in a ring, later ones wait in a heap.
  */
 #ifndef COLL_SIM_CALENDAR_H
 #define COLL_SIM_CALENDAR_H
@@ -23,7 +22,7 @@ enum { CALENDAR_WINDOWS = 4096 };
 
 struct sim_calendar {
 	sim_time width;			/* of a window */
-	s64 epoch;			/* which ring of windows is the present one */
+	s64 epoch;			/* number of the current ring of windows */
 	u32 head[CALENDAR_WINDOWS];	/* node + 1; 0: empty */
 	u64 filled[CALENDAR_WINDOWS / 64];
 	struct sim_calendar_node *node;
@@ -38,16 +37,16 @@ struct sim_calendar {
 int calendar_init(struct sim_calendar *calendar, sim_time width);
 void calendar_free(struct sim_calendar *calendar);
 
-/* Not before the window that was taken last has ended. Remembers -ENOMEM. */
+/* `happening` must not be before the end of the last window taken. Keeps -ENOMEM in ->error. */
 void calendar_add(struct sim_calendar *calendar, struct sim_event happening);
 
-/* Nothing happens before; SIM_NEVER: nothing happens any more. */
+/* No event is earlier; SIM_NEVER: no event is left. */
 sim_time calendar_next(const struct sim_calendar *calendar);
 
 /*
  * Takes the next window that has events: *batch, valid until the next call, is
- * sorted by rank, time and what; *end is where the window ends. Returns how many
- * there are; 0: nothing will happen any more, or calendar->error is set.
+ * sorted by rank, time and what; *end is the end of the window. Returns the
+ * number of events; 0: no event is left, or calendar->error is set.
  */
 u32 calendar_take(struct sim_calendar *calendar, const struct sim_event **batch, sim_time *end);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* An algorithm's schedule, in as much memory as it takes. */
+/* An algorithm's schedule, in memory that grows as needed. */
 #ifndef COLL_SIM_EMIT_H
 #define COLL_SIM_EMIT_H
 
 #include "algo/common/algo.h"
 
-/* All zero to begin with; free(memory) in the end. */
+/* Start with zeros; free(memory) at the end. */
 struct sim_emit_memory {
 	void *memory;
 	u64 bytes;

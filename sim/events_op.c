@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What ops do in virtual time, and what happens to them. */
+/* Ops in virtual time: starts, messages and completions. */
 #include <errno.h>
 
 #include "events_state.h"

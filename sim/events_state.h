@@ -8,20 +8,20 @@
 #include "events.h"
 #include "trunk.h"
 
-/* `what` of a happening: the op, then what happens to it. */
+/* `what` of an event: the op and the kind of the event. */
 enum {
 	WHAT_START,	/* of the rank; its op is 0 */
 	WHAT_REQUEST,	/* a sender asks whether this receive has started */
-	WHAT_ARRIVE,	/* its message is there */
-	WHAT_DELIVER,	/* its message is through the NIC */
+	WHAT_ARRIVE,	/* its message has arrived */
+	WHAT_DELIVER,	/* its message has passed the NIC */
 	WHAT_GRANT,	/* this send may send its bytes */
 	WHAT_DONE,
 	WHAT_BITS = 3,
 };
 
 /*
- * What a rank is in the middle of. Behind it lie coll_step's arrays and one bit
- * an op: its message, or the request for it, came before the receive started.
+ * State of a rank. It is followed by coll_step's arrays and one bit for each op: its message,
+ * or the request for it, arrived before the receive started.
  */
 struct sim_events_rank {
 	sim_time cpu;		/* is busy until then */
@@ -79,7 +79,7 @@ void events_at(struct sim_events *e, u32 rank, sim_time time, u32 op, u32 what);
 
 /* --- events_op.c ----------------------------------------------------------- */
 
-/* What a calendar entry says happens to the rank being served. */
+/* Executes a calendar entry for the rank being served. */
 void events_dispatch(struct sim_events *e, const struct sim_event *happening);
 
 /* --- events_trunk.c -------------------------------------------------------- */
@@ -92,7 +92,7 @@ int events_trunks_init(struct sim_events *e);
 
 void events_trunks_free(struct sim_events *e);
 
-/* What happens first on any trunk, before `limit`. Returns whether there was something. */
+/* Executes the first event of any trunk before `limit`. Returns whether there was one. */
 bool events_trunks_step(struct sim_events *e, sim_time limit);
 
 #endif

@@ -13,7 +13,7 @@
  *	}
  *
  * `a irequires b` (after b has started) becomes: after what b requires. Messages with
- * the same ranks and tag are matched in the order of the file. Not taken, and said so:
+ * the same ranks and tag are matched in the order of the file. Refused with an error:
  * receives from any rank or of any tag, a second CPU, an op that requires itself by way
  * of others. A calc is computing of so many units (struct sim_costs).
  */
@@ -23,8 +23,8 @@
 #include "core/schedule.h"
 
 /*
- * `text` needs no end; `name` is what its errors call it. *schedule is an array of
- * *ranks, all to be freed. 0, -EINVAL, -E2BIG, -ENOMEM; `why` says where.
+ * `text` needs no zero at its end; errors name it `name`. *schedule is an array of *ranks
+ * schedules; free them and the array. 0, -EINVAL, -E2BIG, -ENOMEM; `why` has the line.
  */
 int goal_read(const char *name, const char *text, size_t bytes, struct coll_schedule ***schedule,
 	      u32 *ranks, char *why, size_t why_bytes);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The fast path. Ops of one class at one place in the schedule form a column;
- * where columns depend on each other without a cycle, one pass over all ranks a
- * column gives every time, and no queue is needed. It covers what has neither
- * any-waits nor optional ops, no rendezvous and no NICs that are shared; and it
- * finds out by itself if ranks' CPUs would have served ops in another order.
+ * The fast path. The ops of one class at the same index of the schedule form a column. If
+ * the dependences between columns have no cycle, one pass over all ranks for each column
+ * gives all times, without a queue. It does not cover any-waits, optional ops, rendezvous,
+ * and shared NICs. It detects if a rank's CPU would have served ops in another order.
  */
 #ifndef COLL_SIM_LEVELS_H
 #define COLL_SIM_LEVELS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * What every op of a run did, and when. Filled by events, read for timelines
- * and for the critical path.
+ * A log of each op of a run, with times. Written by the general path, read for timelines and
+ * for the critical path.
  */
 #ifndef COLL_SIM_LOG_H
 #define COLL_SIM_LOG_H

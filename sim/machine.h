@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A model in integers, ready for one run: what ops and messages cost, and when.
- * Both paths ask here, so they cannot disagree.
+ * A model in integers, ready for one run: the costs of ops and messages. Both paths use
+ * these functions, so they agree.
  */
 #ifndef COLL_SIM_MACHINE_H
 #define COLL_SIM_MACHINE_H
@@ -32,7 +32,7 @@ static inline sim_time to_time(double picoseconds)
 	return (sim_time)(picoseconds + 0.5);
 }
 
-/* How long a message is under way, without noise. Nothing is faster than time. */
+/* Time of a message from send to arrival, without noise; never negative. */
 static inline sim_time machine_way(const struct sim_machine *machine, u64 bytes)
 {
 	sim_time way = to_time(machine->alpha + bytes * machine->beta);
@@ -61,14 +61,14 @@ static inline sim_time machine_way_on(const struct sim_machine *machine,
 	return way ? way : 1;
 }
 
-/* A send that hands on a result its peer may have already. */
+/* A send of a result that its peer may have already. */
 static inline bool op_is_redundant(const struct coll_op *op)
 {
 	return op->kind == COLL_OP_SEND &&
 	       (op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY)) == (COLL_OPTIONAL | COLL_WAIT_ANY);
 }
 
-/* Ops that the engine does by itself, whatever the rank is doing. */
+/* Ops that need no CPU. */
 static inline bool op_is_free(const struct coll_op *op)
 {
 	return op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE ||

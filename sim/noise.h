@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Noise in integers, ready to be asked: when does an op end that starts now and
- * needs so long? Nothing is remembered between questions: when events strike is
- * a function of seed, stream (a rank or a message) and time, so any path asks in
- * any order.
+ * Noise in integers. The question is: when does an op end that starts now and needs so long?
+ * Nothing is remembered between calls: events are a function of seed, stream (a rank or a
+ * message) and time, so each path may ask in its own order.
  */
 #ifndef COLL_SIM_NOISE_H
 #define COLL_SIM_NOISE_H
@@ -27,7 +26,7 @@ struct sim_noise_sources {
 	struct sim_noise_source source[SIM_SOURCES_MAX];
 };
 
-/* Why this is no noise, in words; NULL: it is. */
+/* Why the noise is invalid, in words; NULL: it is valid. */
 const char *noise_refuses(const struct sim_noise *noise);
 
 void noise_init(struct sim_noise_sources *noise, const struct sim_noise *of, u32 count,

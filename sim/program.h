@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The schedules of all ranks, each shape kept once. Ranks whose ops differ in
- * their peers only form a class. Most algorithms have few classes, and the
- * peers of an op are the same for all ranks of a class but for a shift or a
- * flipped bit; only where that fails is there a list. So the memory of a
+ * The schedules of all ranks, each shape stored once. Ranks whose ops differ only in their
+ * peers form a class. Most algorithms have few classes, and the peer of an op follows from
+ * the rank by a shift or a flipped bit; only otherwise is there a list. So the memory of a
  * regular algorithm does not grow with its ranks.
  *
- * Messages are matched here, once: a send knows which op of its peer receives it,
- * and a receive which op sends it.
+ * Messages are matched here, once: each send knows the op of its peer that receives it, each
+ * receive the op that sends it.
  */
 #ifndef COLL_SIM_PROGRAM_H
 #define COLL_SIM_PROGRAM_H
@@ -46,7 +45,7 @@ struct sim_program {
 	u64 sends;
 };
 
-/* Where schedules come from: an algorithm, or they are there. */
+/* Source of schedules: an algorithm, or existing ones. */
 struct sim_program_source {
 	const struct sim_job *job;
 	const struct coll_schedule *const *schedule;	/* of each rank, or NULL */
@@ -54,9 +53,9 @@ struct sim_program_source {
 };
 
 /*
- * Reads and joins the schedules of all ranks. With `exact` ranks are one class
- * only if their ops are the same to the last place, as a run with real bytes
- * needs it. Errors as sim_open().
+ * Reads the schedules of all ranks and groups them into classes. With `exact`, ranks share a
+ * class only if their ops have equal addresses too, as a run with real bytes needs. Errors as
+ * sim_open().
  */
 int program_new(const struct sim_program_source *source, bool exact, struct sim_program **program,
 		char *why, size_t bytes);
@@ -64,11 +63,11 @@ void program_free(struct sim_program *program);
 u64 program_bytes(const struct sim_program *program);
 
 /*
- * Whether the schedule of rank 0 says it all: every rank has its shape, and its
- * peers are flips or shifts. Known of some algorithms, checked on some ranks.
+ * Whether all schedules follow from that of rank 0: equal shapes, and peers by flips or shifts.
+ * struct coll_algo claims it; it is checked on some ranks.
  */
 bool program_regular(const struct sim_job *job);
-/* Such a program, from a few ranks' schedules. */
+/* A regular program, from a few ranks' schedules. */
 int program_new_regular(const struct sim_job *job, struct sim_program **program, char *why,
 			size_t bytes);
 

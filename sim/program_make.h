@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A program in the making. Private to program.c and program_match.c. */
+/* A program under construction. Private to program.c and program_match.c. */
 #ifndef COLL_SIM_PROGRAM_MAKE_H
 #define COLL_SIM_PROGRAM_MAKE_H
 
@@ -23,13 +23,13 @@ struct sim_program_making {
 	size_t why_bytes;
 };
 
-/* Says why there is no program; returns `error`. */
+/* Writes why there is no program; returns `error`. */
 int program_wrong(const struct sim_program_making *m, int error, const char *text);
 
 /* Ranks that differ in all that has ever made a difference: ends, middles, parities. */
 u32 program_sample_rank(u32 i, u32 ranks);
 
-/* Joins every send with its receive, and the other way round. */
+/* Matches each send with its receive. */
 int program_match(struct sim_program_making *m);
 
 #endif

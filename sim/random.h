@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Random numbers that depend on nothing but their names: the k-th number of
- * stream s is the same whenever, wherever and in whatever order it is asked for.
+ * Random numbers that are a function of their names: the k-th number of stream s is the same
+ * in any order of calls.
  */
 #ifndef COLL_SIM_RANDOM_H
 #define COLL_SIM_RANDOM_H

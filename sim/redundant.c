@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * With e(i, r) the time when rank r has reduced i times, and f(r) the time when
- * it is done:
+ * With e(i, r) the time when rank r has reduced i times, and f(r) the time when it is done:
  *
- *	exchange i + 1 of r leaves at e(i, r), if e(i, r) <= f(r)
+ *	exchange i + 1 of r is sent at e(i, r), if e(i, r) <= f(r)
  *	e(i + 1, r) = reduce(max(e(i, r), arrival from its partner))
  *	result(r) = min(e(K, r), arrivals of the results of its T partners)
  *
- * First nobody abandons anything; then those do who had no need to go on, until
- * nothing changes any more. The first pass goes over all exchanges. The later ones
- * revise what follows from ranks that now abandon, or do no more: all e(i, r) are kept,
- * but for those of the first exchanges, which blocks of ranks have among themselves, in
- * the cache, again if need be.
+ * The first pass assumes that no rank abandons anything. Each later pass lets those ranks
+ * abandon that the pass before found done, until nothing changes. The first pass computes
+ * all exchanges; later ones only what depends on ranks that changed. All e(i, r) are kept,
+ * except those of the first exchanges, which take place within blocks of ranks: these are
+ * computed again if needed, in the cache.
  *
- * Each rank remembers until when it is free of noise, so that most questions for the end
- * of something are two comparisons.
+ * Each rank remembers until when it is free of noise, so that most calls of noise_end() are
+ * two comparisons.
  */
 #include <errno.h>
 #include <stdlib.h>

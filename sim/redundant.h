@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The fast path of the redundant butterfly on 2^K ranks. Its any-waits have no
- * levels: a rank is done at the first of several results, hands it on, and
- * abandons the rest. The times are found as a fixed point instead, and time
- * itself says that there is only one: what happens depends on earlier things only.
+ * The fast path of the redundant butterfly on 2^K ranks. Its any-waits have no levels: a
+ * rank is done at the first of several results, sends it on, and abandons the rest. The
+ * times are computed as a fixed point. It is unique, since each event depends on earlier
+ * ones only.
  */
 #ifndef COLL_SIM_REDUNDANT_H
 #define COLL_SIM_REDUNDANT_H
 
 #include "machine.h"
 
-/* Whether the job is one, and the machine has no costs but way and reduction. */
+/* Whether the job is a redundant butterfly, and only messages and reductions cost time. */
 bool redundant_fits(const struct sim_job *job, const struct sim_machine *machine);
 
-/* All zero at first; serves one job, one run at a time. */
+/* Start with zeros; for one job, one run at a time. */
 struct redundant_memory {
 	sim_time *times;
 	u64 *sets;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Which message each receive took. A trace says of a receive from anybody only that it
- * was one, so the program is walked through once as MPI would: ranks go on in the order
- * of the recorded times, a receive takes the first message that fits, and who waits for
- * one stands until it is sent. That is an order in which the program can have run.
+ * Which message each receive matches. For a receive from any source the trace has no sender,
+ * so the program is executed once as MPI would: ranks advance in the order of the recorded
+ * times, a receive takes the first message that matches, and a rank that waits for a message
+ * stops until it is sent. The result is one possible order of the program.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What has been read of a program. Private to sim/replay*.c. */
+/* The program as read from traces. Private to sim/replay*.c. */
 #ifndef COLL_SIM_REPLAY_PROGRAM_H
 #define COLL_SIM_REPLAY_PROGRAM_H
 

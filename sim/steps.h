@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Steps one after the other in virtual time: every rank computes for a grain, then all
- * call the collective. Noise goes on from step to step, so whoever still stands still
- * when a step begins begins late; steps that no noise meets are counted, not simulated.
+ * Steps in virtual time: each rank computes for a grain, then all call the collective. Noise
+ * continues from step to step, so a rank that noise delays begins the next step late. Steps
+ * without noise are counted, not simulated.
  */
 #ifndef COLL_SIM_STEPS_H
 #define COLL_SIM_STEPS_H

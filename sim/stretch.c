@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Work that begins when the rank is free takes as long as itself and all events
- * that it meets; counted in free time only, these are the events in a window as
- * long as the work. So the time is constant between the places where an event
- * enters the window or leaves it. Work that begins inside an event waits for its
- * rest first, which is uniform.
+ * Work that begins while the rank is free takes its own time plus all events that it meets.
+ * Counted in free time only, these are the events in a window as long as the work. So the
+ * time is constant between the points where an event enters or leaves the window. Work that
+ * begins inside an event first waits for the rest of the event, which is uniformly
+ * distributed.
  */
 #include <errno.h>
 #include <math.h>

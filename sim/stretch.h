@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * How long work takes under recorded noise, and the longest of N ranks: order
- * statistics, exact but for events' rests, which are cut into pieces. No schedule
- * and no virtual time; docs/guide/predict.md says what it is good for.
+ * How long work takes under recorded noise, and the maximum over N ranks: order statistics,
+ * exact except that the rests of events are cut into pieces. There is no schedule and no
+ * virtual time. docs/guide/predict.md explains its use.
  */
 #ifndef COLL_SIM_STRETCH_H
 #define COLL_SIM_STRETCH_H

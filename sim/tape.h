@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A tape: one rank's part of a whole program, as a schedule that grows. Ops are said
- * one after the other, or whole schedules are spliced in; in the end the tapes of all
- * ranks become schedules that sim_open_schedules() takes.
+ * A tape: one rank's part of a whole program, as a schedule that grows. Ops are appended one
+ * by one, or whole schedules are inserted. At the end the tapes of all ranks become
+ * schedules for sim_open_schedules().
  *
- * Slots of messages are not counted in the order of the list, as those of a builder
- * are: a program's receives need not come in the order of the sends. A message has a
- * key instead, the same at both ends, and tapes_finish() gives slots by the keys.
+ * Slots of messages do not follow the order of the list as a builder's do: a program's
+ * receives may come in another order than the sends. A message has a key instead, equal at
+ * both ends, and tapes_finish() assigns slots by the keys.
  */
 #ifndef COLL_SIM_TAPE_H
 #define COLL_SIM_TAPE_H

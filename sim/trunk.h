@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A trunk: a link that many ranks share. Its flows all have the same bandwidth
- * at their ends, and share the trunk evenly where that is less than they could
- * take together. Then it also loses some: with x times as much offered as fits,
- * it carries 1 / (1 + loss (x - 1)) of what it could.
+ * A trunk: a link that many ranks share. All its flows have the same bandwidth at their
+ * ends, and share the trunk evenly where it is the bottleneck. An overloaded trunk loses
+ * bandwidth: if x times its bandwidth is offered, it carries 1 / (1 + loss (x - 1)) of its
+ * bandwidth.
  *
- * What has flowed in each flow since time began is the same for all of them, so
- * one number and a heap do: O(log flows) an event.
+ * The bytes that each flow has carried since a common start are equal, so one number and a
+ * heap suffice: O(log flows) for each event.
  */
 #ifndef COLL_SIM_TRUNK_H
 #define COLL_SIM_TRUNK_H
