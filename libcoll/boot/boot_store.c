@@ -96,11 +96,12 @@ static int join_once(struct search *search)
 	return search->by_file ? join_by_file(search) : join_by_address(search);
 }
 
-static bool may_come_yet(int err)
+/* The file may be of an earlier job, and its port another job's by now. */
+static bool may_come_yet(const struct search *search, int err)
 {
-	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET ||
-	       err == -ETIMEDOUT || err == -EBADMSG || err == -EHOSTUNREACH ||
-	       err == -ENETUNREACH || err == -EAGAIN;
+	return (err == -EACCES && search->by_file) || err == -ENOENT ||
+	       err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT ||
+	       err == -EBADMSG || err == -EHOSTUNREACH || err == -ENETUNREACH || err == -EAGAIN;
 }
 
 static const char *boot_store_place(const struct search *search)
@@ -149,7 +150,7 @@ static int join_until(struct search *search)
 		err = join_once(search);
 		if (!err)
 			return 0;
-		if (!may_come_yet(err))
+		if (!may_come_yet(search, err))
 			return boot_store_explain(search, err);
 		if (coll_now() + nap * 1000 >= search->deadline)
 			return coll_boot_fail(search->why, -ETIMEDOUT,

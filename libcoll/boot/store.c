@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -175,12 +174,6 @@ static void greet_connection(struct coll_store *store, int fd, const struct sock
 	c->deadline = coll_now() + HELLO_NS;
 	name_peer(c, peer, peer_bytes);
 	store->connection[store->connections++] = c;
-	memcpy(c->greeting.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
-	if (getrandom(c->greeting.nonce, STORE_NONCE_BYTES, 0) != STORE_NONCE_BYTES) {
-		coll_store_disconnect(store, c);
-		return;
-	}
-	coll_store_say(store, c, &c->greeting, sizeof(c->greeting), NULL, 0);
 	coll_store_watch(store, c);
 }
 
@@ -322,7 +315,7 @@ int coll_store_open(struct coll_store **store, int fd, int ranks, const char *jo
 	s->epoll_fd = s->timer_fd = -1;
 	s->ranks = ranks;
 	strncpy(s->job, job, sizeof(s->job) - 1);
-	memcpy(s->secret, secret, COLL_SECRET_BYTES);
+	coll_store_key(s->key, secret);
 	s->member = calloc(ranks, sizeof(*s->member));
 	if (s->member)
 		err = open_descriptors(s);

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -138,7 +137,7 @@ static int connect_any(const char *address, uint64_t deadline)
 	return fd;
 }
 
-static int fill_hello(struct coll_store_hello *hello, const struct coll_store_who *who)
+static bool fill_hello(struct coll_store_hello *hello, const struct coll_store_who *who)
 {
 	memset(hello, 0, sizeof(*hello));
 	memcpy(hello->magic, STORE_MAGIC, STORE_MAGIC_BYTES);
@@ -146,37 +145,47 @@ static int fill_hello(struct coll_store_hello *hello, const struct coll_store_wh
 	hello->ranks = htole32(who->ranks);
 	hello->process = htole32(getpid());
 	strncpy(hello->job, who->job, sizeof(hello->job) - 1);
-	return getrandom(hello->nonce, sizeof(hello->nonce), 0) == sizeof(hello->nonce) ? 0 : -EIO;
+	return coll_nonce_make(hello->nonce, sizeof(hello->nonce));
+}
+
+/* Both sides prove themselves. -EACCES: the store has another secret; -EBADMSG: it is none. */
+static int store_client_prove(int fd, const struct coll_store_who *who, uint64_t soon)
+{
+	struct coll_store_challenge challenge;
+	struct coll_store_hello hello;
+	uint8_t key[COLL_KEY_BYTES];
+	struct coll_proof proof;
+	int err;
+
+	if (!fill_hello(&hello, who))
+		return -EIO;
+	err = send_all(fd, &hello, sizeof(hello), soon);
+	if (!err)
+		err = recv_all(fd, &challenge, sizeof(challenge), soon);
+	if (err)
+		return err;
+	if (memcmp(challenge.magic, STORE_MAGIC, STORE_MAGIC_BYTES))
+		return -EBADMSG;
+	coll_store_key(key, who->secret);
+	if (!coll_challenge_verify(&challenge.challenge, key, &hello, sizeof(hello)))
+		return -EACCES;
+	coll_proof_make(&proof, &challenge.challenge, key, &hello, sizeof(hello));
+	return send_all(fd, &proof, sizeof(proof), soon);
 }
 
 static int store_client_introduce(int fd, const struct coll_store_who *who, uint64_t deadline)
 {
 	uint64_t soon = store_client_earlier(deadline, coll_now() + COLL_STORE_PATIENCE);
-	uint8_t proof[STORE_PROOF_BYTES];
-	struct coll_store_greeting greeting;
 	struct coll_store_welcome welcome;
-	struct coll_store_hello hello;
 	int err;
 
-	err = recv_all(fd, &greeting, sizeof(greeting), soon);
-	if (err)
-		return err;
-	if (memcmp(greeting.magic, STORE_MAGIC, STORE_MAGIC_BYTES))
-		return -EBADMSG;
-	err = fill_hello(&hello, who);
-	if (err)
-		return err;
-	coll_store_prove(hello.proof, STORE_CLIENT, who->secret, &greeting, &hello);
-	err = send_all(fd, &hello, sizeof(hello), deadline);
+	err = store_client_prove(fd, who, soon);
 	if (!err)
 		err = recv_all(fd, &welcome, sizeof(welcome), deadline);
 	if (err)
 		return err;
 	err = (int32_t)le32toh(welcome.status);
-	if (err)
-		return err == -EPROTO || err == -EEXIST || err == -EACCES ? err : -EBADMSG;
-	coll_store_prove(proof, STORE_SERVER, who->secret, &greeting, &hello);
-	return coll_store_proof_equal(proof, welcome.proof) ? 0 : -EBADMSG;
+	return !err || err == -EPROTO || err == -EEXIST || err == -EACCES ? err : -EBADMSG;
 }
 
 int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,

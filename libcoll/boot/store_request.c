@@ -42,6 +42,8 @@ static int hello_status(const struct coll_store *store, const struct coll_store_
 	uint32_t rank = le32toh(hello->rank);
 	const struct coll_store_member *member;
 
+	if (memcmp(hello->job, store->job, sizeof(hello->job)))
+		return -EACCES;
 	if (le32toh(hello->ranks) != (uint32_t)store->ranks || rank >= (uint32_t)store->ranks)
 		return -EPROTO;
 	member = &store->member[rank];
@@ -63,27 +65,45 @@ static void become_member(struct coll_store *store, struct coll_store_connection
 
 static void take_hello(struct coll_store *store, struct coll_store_connection *c)
 {
-	struct coll_store_welcome welcome = { .ranks = htole32(store->ranks) };
-	uint8_t proof[STORE_PROOF_BYTES];
-	struct coll_store_hello hello;
-	int status = -EACCES;
+	struct coll_store_challenge *challenge = &c->challenge;
 
-	memcpy(&hello, c->in, sizeof(hello));
-	coll_store_prove(proof, STORE_CLIENT, store->secret, &c->greeting, &hello);
-	if (coll_store_proof_equal(proof, hello.proof) &&
-	    !memcmp(hello.job, store->job, sizeof(hello.job))) {
-		status = hello_status(store, &hello);
-		coll_store_prove(welcome.proof, STORE_SERVER, store->secret, &c->greeting, &hello);
+	memcpy(&c->hello, c->in, sizeof(c->hello));
+	memcpy(challenge->magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	if (!coll_challenge_make(&challenge->challenge, store->key, &c->hello, sizeof(c->hello))) {
+		coll_store_disconnect(store, c);
+		return;
 	}
-	welcome.status = htole32(status);
+	c->challenged = true;
+	coll_store_say(store, c, challenge, sizeof(*challenge), NULL, 0);
+}
+
+/* A proven peer may hear why it is refused. */
+static void store_welcome(struct coll_store *store, struct coll_store_connection *c)
+{
+	const struct coll_store_hello *hello = &c->hello;
+	const int status = hello_status(store, hello);
+	const struct coll_store_welcome welcome = { .status = htole32(status),
+						    .ranks = htole32(store->ranks) };
+
 	coll_store_say(store, c, &welcome, sizeof(welcome), NULL, 0);
 	if (!status)
-		become_member(store, c, le32toh(hello.rank), le32toh(hello.process));
-	else if (status == -EACCES)
-		coll_store_refuse(store, c, "wrong secret or job");
+		become_member(store, c, le32toh(hello->rank), le32toh(hello->process));
 	else
-		coll_store_refuse(store, c, status == -EEXIST ? "its rank is taken" :
-				  "another number of ranks");
+		coll_store_refuse(store, c, status == -EACCES ? "another job" :
+				  status == -EEXIST ? "its rank is taken" :
+						      "another number of ranks");
+}
+
+static void take_proof(struct coll_store *store, struct coll_store_connection *c)
+{
+	struct coll_proof proof;
+
+	memcpy(&proof, c->in, sizeof(proof));
+	if (coll_proof_verify(&proof, &c->challenge.challenge, store->key, &c->hello,
+			      sizeof(c->hello)))
+		store_welcome(store, c);
+	else
+		coll_store_refuse(store, c, "wrong secret");
 }
 
 /* ---- requests ---------------------------------------------------------- */
@@ -211,6 +231,8 @@ static uint32_t message_bytes(const struct coll_store_connection *c)
 	uint32_t magic = c->in_bytes < STORE_MAGIC_BYTES ? c->in_bytes : STORE_MAGIC_BYTES;
 	struct coll_store_request request;
 
+	if (c->challenged && c->rank < 0)
+		return sizeof(struct coll_proof);
 	if (c->rank < 0)
 		return memcmp(c->in, STORE_MAGIC, magic) ? 0 : sizeof(struct coll_store_hello);
 	if (c->in_bytes < sizeof(request))
@@ -225,7 +247,10 @@ static void take_message(struct coll_store *store, struct coll_store_connection 
 	struct coll_store_request request;
 
 	if (c->rank < 0) {
-		take_hello(store, c);
+		if (c->challenged)
+			take_proof(store, c);
+		else
+			take_hello(store, c);
 		return;
 	}
 	coll_store_request_read(&request, c->in);
@@ -249,7 +274,10 @@ void coll_store_read(struct coll_store *store, struct coll_store_connection *c)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
-			coll_store_disconnect(store, c);
+			if (c->challenged && c->rank < 0)
+				coll_store_refuse(store, c, "wrong secret");
+			else
+				coll_store_disconnect(store, c);
 			return;
 		}
 		c->in_bytes += n;

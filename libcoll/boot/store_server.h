@@ -19,7 +19,9 @@ struct coll_store_connection {
 	uint32_t watched;		/* epoll events asked for */
 	uint64_t deadline;		/* of its hello or its wait */
 	uint32_t in_bytes, out_bytes, out_sent;
-	struct coll_store_greeting greeting;
+	bool challenged;		/* a rank of -1 that has said hello */
+	struct coll_store_hello hello;
+	struct coll_store_challenge challenge;
 	uint8_t in[STORE_REQUEST_MAX];
 	uint8_t out[STORE_REPLY_MAX];
 	char from[INET6_ADDRSTRLEN + 16];
@@ -36,7 +38,7 @@ struct coll_store {
 	int listen_fd, epoll_fd, timer_fd;
 	int ranks;
 	char job[STORE_JOB_BYTES];
-	uint8_t secret[COLL_SECRET_BYTES];
+	uint8_t key[COLL_KEY_BYTES];
 	struct coll_store_member *member;
 	struct coll_store_connection **connection;	/* oldest first */
 	int connections, capacity;

@@ -2,8 +2,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <netdb.h>
-#include <nettle/hmac.h>
-#include <nettle/memops.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,24 +9,9 @@
 #include "store.h"
 #include "store_wire.h"
 
-void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum coll_store_side side,
-		      const uint8_t secret[COLL_SECRET_BYTES],
-		      const struct coll_store_greeting *greeting,
-		      const struct coll_store_hello *hello)
+void coll_store_key(uint8_t key[COLL_KEY_BYTES], const uint8_t secret[COLL_SECRET_BYTES])
 {
-	static const char *const label[] = { "coll store client", "coll store server" };
-	struct hmac_sha256_ctx hmac;
-
-	hmac_sha256_set_key(&hmac, COLL_SECRET_BYTES, secret);
-	hmac_sha256_update(&hmac, strlen(label[side]), (const uint8_t *)label[side]);
-	hmac_sha256_update(&hmac, sizeof(*greeting), (const uint8_t *)greeting);
-	hmac_sha256_update(&hmac, offsetof(struct coll_store_hello, proof), (const uint8_t *)hello);
-	hmac_sha256_digest(&hmac, STORE_PROOF_BYTES, proof);
-}
-
-bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b)
-{
-	return memeql_sec(a, b, STORE_PROOF_BYTES);
+	coll_key_derive(key, secret, "store");
 }
 
 bool coll_store_request_read(struct coll_store_request *request, const void *wire)

@@ -2,9 +2,10 @@
 /*
  * The messages between the store's server and its clients. Numbers are little-endian.
  *
- *	server: greeting		its nonce
- *	client: hello			its rank, its nonce, proof of the secret
- *	server: welcome			0 or a negative errno, proof of the secret
+ *	client: hello			its rank, its nonce
+ *	server: challenge		its nonce, its proof (libcoll/base/handshake.h)
+ *	client: proof
+ *	server: welcome			0 or a negative errno
  *	client: request, key, value	one at a time
  *	server: reply, value
  */
@@ -15,18 +16,11 @@
 #include <stdint.h>
 #include "boot.h"
 
-#define STORE_MAGIC "collsto1"	/* the last character is the version */
+#define STORE_MAGIC "collsto2"	/* the last character is the version */
 
 enum {
 	STORE_MAGIC_BYTES = 8,
-	STORE_NONCE_BYTES = 32,
-	STORE_PROOF_BYTES = 32,
 	STORE_JOB_BYTES = 64,
-};
-
-struct coll_store_greeting {
-	char magic[STORE_MAGIC_BYTES];
-	uint8_t nonce[STORE_NONCE_BYTES];
 };
 
 struct coll_store_hello {
@@ -35,14 +29,17 @@ struct coll_store_hello {
 	uint32_t process;		/* pid: two processes cannot be one rank */
 	uint32_t zero;
 	char job[STORE_JOB_BYTES];	/* padded with zeroes */
-	uint8_t nonce[STORE_NONCE_BYTES];
-	uint8_t proof[STORE_PROOF_BYTES];
+	uint8_t nonce[COLL_NONCE_BYTES];
+};
+
+struct coll_store_challenge {
+	char magic[STORE_MAGIC_BYTES];
+	struct coll_challenge challenge;
 };
 
 struct coll_store_welcome {
 	int32_t status;
 	uint32_t ranks;
-	uint8_t proof[STORE_PROOF_BYTES];
 };
 
 enum coll_store_verb {
@@ -70,16 +67,8 @@ enum {
 	STORE_REPLY_MAX = sizeof(struct coll_store_reply) + COLL_BOOT_VALUE_MAX,
 };
 
-enum coll_store_side { STORE_CLIENT, STORE_SERVER };
-
-/* The proof that `side` knows the secret: an HMAC-SHA256 over all earlier messages. */
-void coll_store_prove(uint8_t proof[STORE_PROOF_BYTES], enum coll_store_side side,
-		      const uint8_t secret[COLL_SECRET_BYTES],
-		      const struct coll_store_greeting *greeting,
-		      const struct coll_store_hello *hello);
-
-/* In constant time. */
-bool coll_store_proof_equal(const uint8_t *a, const uint8_t *b);
+/* The key that both sides prove to have. */
+void coll_store_key(uint8_t key[COLL_KEY_BYTES], const uint8_t secret[COLL_SECRET_BYTES]);
 
 /* Converts a request to host order; false: it is malformed. */
 bool coll_store_request_read(struct coll_store_request *request, const void *wire);

@@ -327,14 +327,12 @@ static void silent_peers_block_nobody(void **state)
 
 static void slow_peers_are_refused(void **state)
 {
-	struct coll_store_greeting greeting;
 	struct timeval patience = { .tv_sec = 10 };
 	int fd = plain_connect(*state);
 	uint64_t start = coll_now();
 	char byte;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
 	assert_int_equal(send(fd, STORE_MAGIC, 3, 0), 3);
 	assert_int_equal(recv(fd, &byte, 1, 0), 0);
 	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 9 * COLL_SECOND);
@@ -346,14 +344,18 @@ static int member_connect(struct server *server, int rank)
 {
 	struct coll_store_hello hello = { .rank = htole32(rank), .ranks = htole32(RANKS),
 				     .process = htole32(getpid()), .job = "test" };
-	struct coll_store_greeting greeting;
+	struct coll_store_challenge challenge;
 	struct coll_store_welcome welcome;
+	uint8_t key[COLL_KEY_BYTES];
+	struct coll_proof proof;
 	int fd = plain_connect(server);
 
 	memcpy(hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
-	assert_int_equal(recv(fd, &greeting, sizeof(greeting), MSG_WAITALL), sizeof(greeting));
-	coll_store_prove(hello.proof, STORE_CLIENT, secret, &greeting, &hello);
+	coll_store_key(key, secret);
 	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(recv(fd, &challenge, sizeof(challenge), MSG_WAITALL), sizeof(challenge));
+	coll_proof_make(&proof, &challenge.challenge, key, &hello, sizeof(hello));
+	assert_int_equal(send(fd, &proof, sizeof(proof), 0), sizeof(proof));
 	assert_int_equal(recv(fd, &welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
 	assert_int_equal(welcome.status, 0);
 	return fd;
@@ -452,34 +454,39 @@ static void noise_harms_nobody(void **state)
 
 struct impostor {
 	int fd;
-	bool talks;
+	enum { SILENT, ANOTHER_PROGRAM, WITHOUT_SECRET } kind;
+	size_t heard;		/* bytes, besides the hello */
 };
 
 static void *impostor_main(void *argument)
 {
 	struct impostor *impostor = argument;
-	struct coll_store_greeting greeting = { .nonce = { 1 } };
+	struct coll_store_challenge challenge = { .challenge.nonce = { 1 } };
 	struct coll_store_welcome welcome = { .status = 0 };
 	struct coll_store_hello hello;
+	char more[256];
+	ssize_t got;
 	int fd;
 
 	/* The listening socket does not block. */
 	while ((fd = accept(impostor->fd, NULL, NULL)) < 0 && errno == EAGAIN)
 		usleep(1000);
-	memcpy(greeting.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
-	if (impostor->talks) {
-		send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL);
-		recv(fd, &hello, sizeof(hello), MSG_WAITALL);
+	if (impostor->kind == WITHOUT_SECRET)
+		memcpy(challenge.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	recv(fd, &hello, sizeof(hello), MSG_WAITALL);
+	if (impostor->kind != SILENT) {
+		send(fd, &challenge, sizeof(challenge), MSG_NOSIGNAL);
 		send(fd, &welcome, sizeof(welcome), MSG_NOSIGNAL);
 	}
-	recv(fd, &hello, 1, 0);
+	while ((got = recv(fd, more, sizeof(more), 0)) > 0)
+		impostor->heard += got;
 	close(fd);
 	return NULL;
 }
 
-static int join_impostor(bool talks)
+static int join_impostor(int kind)
 {
-	struct impostor impostor = { .talks = talks };
+	struct impostor impostor = { .kind = kind };
 	struct coll_store_who who = rank_of_job(0);
 	struct coll_store_client *client = NULL;
 	char address[COLL_STORE_ADDRESS_MAX];
@@ -493,14 +500,48 @@ static int join_impostor(bool talks)
 	coll_store_leave(client);
 	pthread_join(thread, NULL);
 	close(impostor.fd);
+	assert_int_equal(impostor.heard, 0);
 	return err;
 }
 
 static void an_impostor_is_not_believed(void **state)
 {
 	(void)state;
-	assert_int_equal(join_impostor(true), -EBADMSG);
-	assert_int_equal(join_impostor(false), -ETIMEDOUT);
+	assert_int_equal(join_impostor(WITHOUT_SECRET), -EACCES);
+	assert_int_equal(join_impostor(ANOTHER_PROGRAM), -EBADMSG);
+	assert_int_equal(join_impostor(SILENT), -ETIMEDOUT);
+}
+
+/* What was said to one server, said to it again, and by somebody without the secret. */
+static void a_recorded_handshake_joins_nothing(void **state)
+{
+	struct coll_store_hello hello = { .ranks = htole32(RANKS), .process = htole32(getpid()),
+					  .job = "test" };
+	struct coll_store_challenge challenge;
+	uint8_t key[COLL_KEY_BYTES];
+	struct coll_proof proof;
+	struct server *server = *state;
+	int round, fd;
+
+	memcpy(hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	coll_store_key(key, secret);
+	for (round = 0; round < 3; round++) {
+		struct coll_store_welcome welcome;
+
+		fd = plain_connect(server);
+		assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+		assert_int_equal(recv(fd, &challenge, sizeof(challenge), MSG_WAITALL),
+				 sizeof(challenge));
+		if (!round)
+			coll_proof_make(&proof, &challenge.challenge, key, &hello, sizeof(hello));
+		if (round == 2)
+			memcpy(proof.bytes, challenge.challenge.proof, sizeof(proof.bytes));
+		assert_int_equal(send(fd, &proof, sizeof(proof), 0), sizeof(proof));
+		assert_int_equal(recv(fd, &welcome, sizeof(welcome), MSG_WAITALL),
+				 round ? 0 : sizeof(welcome));
+		close(fd);
+	}
+	assert_int_equal(coll_store_refused(server->store), 2);
 }
 
 static void addresses_are_checked(void **state)
@@ -562,6 +603,8 @@ int main(void)
 		WITH_SERVER(malformed_requests_end_their_connection),
 		WITH_SERVER(noise_harms_nobody),
 		cmocka_unit_test(an_impostor_is_not_believed),
+		cmocka_unit_test_setup_teardown(a_recorded_handshake_joins_nothing, server_start,
+						server_stop),
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(it_serves_ipv6),
 	};
