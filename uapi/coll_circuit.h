@@ -15,9 +15,10 @@
 #define COLL_CIRCUIT_SOCKET	"/run/coll/circuits"
 #define COLL_CIRCUIT_MAGIC	0x74637263u	/* "crct" */
 enum {
-	COLL_CIRCUIT_VERSION = 2,
+	COLL_CIRCUIT_VERSION = 3,
 	COLL_CIRCUIT_NAME = 64,		/* bytes of a name with the zero at its end */
 	COLL_CIRCUIT_TEXT = 160,
+	COLL_CIRCUIT_KEY = 16,		/* bytes that only one job's ranks know */
 	COLL_CIRCUIT_PORTS_MAX = 64,	/* of a node */
 	COLL_CIRCUIT_NO_PORT = 255,
 };
@@ -86,9 +87,15 @@ struct coll_circuit_message {
 	__u64 cookie;		/* the client's own number */
 	union {
 		struct {
-			char holder[COLL_CIRCUIT_NAME];	/* the job */
+			char holder[COLL_CIRCUIT_NAME];	/* the job's name */
 			char node[COLL_CIRCUIT_NAME];	/* the client's */
 			__u32 priority;			/* higher first; above 0: root only */
+			/*
+			 * Clients of one name and one key are one job, whichever user's they
+			 * are (ssh forwards the socket as another). Zeros: of one name and one
+			 * user.
+			 */
+			__u8 key[COLL_CIRCUIT_KEY];
 		} hello;
 		struct {
 			__u64 timeout_ns;	/* fails if it is not up by then */
@@ -122,7 +129,7 @@ struct coll_circuit_message {
 			__u32 priority;
 			__u32 requests;
 			__u64 port_ns;		/* port time used */
-			__u32 user;		/* whose job it is: user id */
+			__u32 user;		/* id of the user whose client came first */
 			__u32 zero;
 		} holder;
 		struct {

@@ -136,7 +136,7 @@ static void client_hello(struct circuit_manager *manager, struct circuit_peer *c
 		client_answer(manager, client, m->cookie, -ENOENT, text);
 		return;
 	}
-	client->holder = circuit_manager_join(manager, m->hello.holder, client->user,
+	client->holder = circuit_manager_join(manager, m->hello.holder, m->hello.key, client->user,
 					      m->hello.priority);
 	client_answer(manager, client, m->cookie,
 			      client->holder == COLL_CIRCUIT_NONE ? -ENOSPC : 0,
@@ -164,7 +164,8 @@ static void client_stand(struct circuit_manager *manager, struct circuit_peer *c
 	int error;
 
 	if (manager->operator == COLL_CIRCUIT_NONE)
-		manager->operator = circuit_manager_join(manager, "operator", geteuid(), 0);
+		manager->operator = circuit_manager_join(manager, "operator",
+							 (u8[COLL_CIRCUIT_KEY]){ 0 }, geteuid(), 0);
 	if (manager->operator == COLL_CIRCUIT_NONE) {
 		client_answer(manager, client, m->cookie, -ENOSPC, "too many jobs");
 		return;

@@ -166,7 +166,8 @@ int circuit_kernel_open(struct circuit_manager *manager)
 	manager->kernel = kernel;
 	for (i = 0; i < ORDERS_MAX; i++)
 		kernel->order[i].lease = COLL_CIRCUIT_NONE;
-	kernel->holder = circuit_manager_join(manager, "traffic", 0, 0);
+	kernel->holder = circuit_manager_join(manager, "traffic",
+					      (u8[COLL_CIRCUIT_KEY]){ 0 }, 0, 0);
 	error = netlink_open(&kernel->owner);
 	failed = kernel->owner;
 	if (!error) {

@@ -71,14 +71,23 @@ void circuit_manager_release(struct circuit_manager *manager, u32 lease)
 	coll_circuit_release(&manager->core, colld_now(), lease);
 }
 
-u32 circuit_manager_join(struct circuit_manager *manager, const char *name, uid_t user,
-			 u32 priority)
+static bool is_job(const struct circuit_job *job, const char *name,
+		   const u8 key[COLL_CIRCUIT_KEY], uid_t user)
+{
+	static const u8 no_key[COLL_CIRCUIT_KEY];
+
+	return job->clients && !strcmp(job->name, name) &&
+	       !memcmp(job->key, key, COLL_CIRCUIT_KEY) &&
+	       (memcmp(key, no_key, COLL_CIRCUIT_KEY) || job->user == user);
+}
+
+u32 circuit_manager_join(struct circuit_manager *manager, const char *name,
+			 const u8 key[COLL_CIRCUIT_KEY], uid_t user, u32 priority)
 {
 	u32 i;
 
 	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++)
-		if (manager->job[i].clients && manager->job[i].user == user &&
-		    !strcmp(manager->job[i].name, name))
+		if (is_job(&manager->job[i], name, key, user))
 			break;
 	if (i == CIRCUIT_HOLDERS_MAX) {
 		if (!job_share_left(manager, user))
@@ -88,6 +97,7 @@ u32 circuit_manager_join(struct circuit_manager *manager, const char *name, uid_
 			return i;
 		coll_assert(!manager->job[i].clients);
 		manager->job[i].user = user;
+		memcpy(manager->job[i].key, key, COLL_CIRCUIT_KEY);
 		snprintf(manager->job[i].name, COLL_CIRCUIT_NAME, "%s", name);
 	}
 	manager->job[i].clients++;

@@ -40,9 +40,10 @@ struct circuit_owner {
 	struct circuit_peer *client;	/* CLIENT only */
 };
 
-struct circuit_job {		/* a holder: all clients of a user that gave this name */
+struct circuit_job {		/* a holder: all clients with this name and key */
 	char name[COLL_CIRCUIT_NAME];
-	uid_t user;
+	u8 key[COLL_CIRCUIT_KEY];
+	uid_t user;		/* of the first: its share is used */
 	u32 clients;
 };
 
@@ -107,11 +108,11 @@ int circuit_manager_request(struct circuit_manager *manager, struct circuit_owne
 			    u32 *lease);
 void circuit_manager_release(struct circuit_manager *manager, u32 lease);
 /*
- * The user's holder of this name, made if it is new; COLL_CIRCUIT_NONE: the user has its share
- * of holders. Left by _leave(). Two users' holders of one name are two.
+ * The holder of this name and key, made if it is new; COLL_CIRCUIT_NONE: the user has its share
+ * of holders. Left by _leave(). A key of zeros: the user's holder of this name.
  */
-u32 circuit_manager_join(struct circuit_manager *manager, const char *name, uid_t user,
-			 u32 priority);
+u32 circuit_manager_join(struct circuit_manager *manager, const char *name,
+			 const u8 key[COLL_CIRCUIT_KEY], uid_t user, u32 priority);
 void circuit_manager_leave(struct circuit_manager *manager, u32 holder);
 /* The node has the first `ports` of its ports from now on. */
 void circuit_manager_set_ports(struct circuit_manager *manager, u32 node, u32 ports);

@@ -44,7 +44,10 @@ bool coll_circuits_hello(struct coll_circuit_client *circuits, int fd)
 {
 	struct coll_circuit_message hello = { .kind = COLL_CIRCUIT_MSG_HELLO };
 	const char *job = circuits->context->boot->job;
+	uint8_t key[COLL_KEY_BYTES];
 
+	coll_key_derive(key, circuits->context->boot->secret, "circuits");
+	memcpy(hello.hello.key, key, sizeof(hello.hello.key));
 	strcpy(hello.hello.node, circuits->node);
 	snprintf(hello.hello.holder, sizeof(hello.hello.holder), "%s", *job ? job : "job");
 	return coll_circuits_send(fd, &hello);
