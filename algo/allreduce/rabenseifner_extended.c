@@ -113,16 +113,13 @@ static double allreduce_rabenseifner_extended_cost(const struct coll_call *call,
 						   const struct coll_tuning *tuning,
 						   const struct coll_machine *m)
 {
-	const double n = call_bytes(call), p = coll_clusters_largest(call);
+	const double p = coll_clusters_largest(call);
 	const double s = pipeline_parts(call, tuning, p);
-	const double part = n / s / coll_clusters_lanes(call, tuning);
-	const double rounds = log2_ceil(coll_clusters_count(call));
+	const double part = call_bytes(call) / s / coll_clusters_lanes(call, tuning);
 
 	if (call->ranks == 1)
 		return 0;
-	return rounds * coll_across_alpha(call, m) +
-	       overlap_cost(rounds * coll_across_cost(call, tuning, m, n),
-			    n * ((p > 1 ? 2 * m->beta : 0) + m->gamma), s) +
+	return coll_reduction_across_cost(call, tuning, m, s) +
 	       2 * ((p + s) * m->alpha + s * coll_clusters_lanes(call, tuning) * message_cost(m) +
 		    (p - 1) * part * m->beta);
 }

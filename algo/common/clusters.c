@@ -267,3 +267,13 @@ double coll_across_cost(const struct coll_call *call, const struct coll_tuning *
 		return 0;
 	return n * coll_across_beta(m, coll_clusters_lanes(call, tuning));
 }
+
+double coll_reduction_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m, double segments)
+{
+	const double n = call_bytes(call), rounds = log2_ceil(coll_clusters_count(call));
+	const double inside = (coll_clusters_largest(call) > 1 ? 2 * m->beta : 0) + m->gamma;
+
+	return rounds * coll_across_alpha(call, m) +
+	       overlap_cost(rounds * coll_across_cost(call, tuning, m, n), n * inside, segments);
+}

@@ -197,6 +197,13 @@ static inline double nic_shared(u32 ranks)
 	return 1.5 * (ranks - 1) / ranks;
 }
 
+/*
+ * Seconds in which all lanes reduce a vector across, in log2 rounds, and the clusters inside
+ * reduce it before and spread or collect it after: in `segments` segments they overlap.
+ */
+double coll_reduction_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+				  const struct coll_machine *m, double segments);
+
 enum { HEADER_BYTES = 98 };	/* ours, TCP's, IP's and Ethernet's */
 
 /* Overhead of each message at its sender, besides its payload. */
