@@ -284,11 +284,12 @@ static void check_schedule(const struct test_case *c, const struct coll_schedule
 		say(c, s->rank, refusal.reason);
 	free(work);
 	if (redundant)
-		return;		/* its order is shown in docs/guide/redundant-butterfly.md, choosing-T.md */
+		return; /* its order is shown in docs/guide/redundant-butterfly.md, choosing-T.md */
 	if (c->ranks <= 17 && s->ops <= OPS_MAX)	/* its cost grows with the square */
 		check_order(c, s);
 	if (c->algo->collective == COLL_ALLREDUCE && c->ranks > 1 && !c->algo->clusters &&
-	    strcmp(c->algo->name, "debruijn") && strcmp(c->algo->name, "cayley"))	/* for short ones */
+	    strcmp(c->algo->name, "debruijn") &&
+	    strcmp(c->algo->name, "cayley")) /* for short ones */
 		check_copies(c, s);
 }
 
@@ -412,13 +413,13 @@ static void run_collective(enum coll_collective collective)
 	assert_true(runs_done > 1000);
 }
 
-static void reduce_combines_all(void **state)
+static void reduce_combines_all_ranks(void **state)
 {
 	(void)state;
 	run_collective(COLL_REDUCE);
 }
 
-static void allreduce_combines_all_alike(void **state)
+static void allreduce_gives_all_ranks_the_same_bits(void **state)
 {
 	(void)state;
 	run_collective(COLL_ALLREDUCE);
@@ -436,13 +437,13 @@ static void reduce_scatter_block_combines_blocks(void **state)
 	run_collective(COLL_REDUCE_SCATTER_BLOCK);
 }
 
-static void scan_combines_those_below_and_me(void **state)
+static void scan_combines_lower_ranks_and_own(void **state)
 {
 	(void)state;
 	run_collective(COLL_SCAN);
 }
 
-static void exscan_combines_those_below(void **state)
+static void exscan_combines_lower_ranks(void **state)
 {
 	(void)state;
 	run_collective(COLL_EXSCAN);
@@ -451,12 +452,12 @@ static void exscan_combines_those_below(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reduce_combines_all),
-		cmocka_unit_test(allreduce_combines_all_alike),
+		cmocka_unit_test(reduce_combines_all_ranks),
+		cmocka_unit_test(allreduce_gives_all_ranks_the_same_bits),
 		cmocka_unit_test(reduce_scatter_combines_blocks),
 		cmocka_unit_test(reduce_scatter_block_combines_blocks),
-		cmocka_unit_test(scan_combines_those_below_and_me),
-		cmocka_unit_test(exscan_combines_those_below),
+		cmocka_unit_test(scan_combines_lower_ranks_and_own),
+		cmocka_unit_test(exscan_combines_lower_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static struct coll_message *send_first(void)
  * Small ones without end, one for each that goes: between two chunks no more than C
  * bytes of them, and the one that made it full.
  */
-static void bulk_does_not_starve(void **state)
+static void bulk_messages_do_not_starve(void **state)
 {
 	const uint64_t each = sizeof(struct coll_header) + SMALL;
 	uint64_t overtaken = 0;
@@ -98,7 +98,7 @@ static void bulk_does_not_starve(void **state)
 }
 
 /* Bulk waits: a small one lets at most the chunk go that is under way. */
-static void small_goes_first(void **state)
+static void small_messages_go_first(void **state)
 {
 	int i;
 
@@ -115,7 +115,7 @@ static void small_goes_first(void **state)
 }
 
 /* The oldest run's first and whole, though it was queued last. */
-static void occupancy_is_whole(void **state)
+static void occupancy_sends_whole_messages(void **state)
 {
 	int i;
 
@@ -160,9 +160,9 @@ static void no_policy_sends_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(bulk_does_not_starve, begin),
-		cmocka_unit_test_setup(small_goes_first, begin),
-		cmocka_unit_test_setup(occupancy_is_whole, begin),
+		cmocka_unit_test_setup(bulk_messages_do_not_starve, begin),
+		cmocka_unit_test_setup(small_messages_go_first, begin),
+		cmocka_unit_test_setup(occupancy_sends_whole_messages, begin),
 		cmocka_unit_test_setup(rr_takes_turns, begin),
 		cmocka_unit_test_setup(no_policy_sends_more, begin),
 	};

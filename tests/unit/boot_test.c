@@ -96,7 +96,7 @@ static void each_launcher_is_recognised(void **state)
 	assert_job("PMIX_RANK=1 PMIX_NAMESPACE=n COLL_RANKS=2", 1, 2, 1, 2, "n");
 }
 
-static void pmix_is_asked_for_what_is_not_told(void **state)
+static void pmix_supplies_missing_variables(void **state)
 {
 	(void)state;
 	assert_int_equal(read_from("PMIX_RANK=1 PMIX_NAMESPACE=n"), 0);
@@ -162,7 +162,7 @@ static void a_store_may_have_several_endpoints(void **state)
 		"COLL_STORE", "up to 4");
 }
 
-static void the_own_variables_come_first(void **state)
+static void own_variables_take_precedence(void **state)
 {
 	(void)state;
 	assert_job("COLL_RANK=0 COLL_RANKS=1 RANK=1 WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=2 "
@@ -255,7 +255,7 @@ static void a_job_of_one_has_a_store(void **state)
 	coll_boot_close(boot);
 }
 
-static void alone_it_fails_in_time_and_in_words(void **state)
+static void a_rank_alone_fails_in_time_and_in_words(void **state)
 {
 	struct coll_boot *boot;
 	uint64_t start = coll_now();
@@ -281,7 +281,7 @@ static void alone_it_fails_in_time_and_in_words(void **state)
 
 static char directory[] = "/tmp/boot_test.XXXXXX";
 
-static void its_file_is_for_us_alone(void **state)
+static void the_rendezvous_file_is_private(void **state)
 {
 	uint8_t secret[COLL_SECRET_BYTES] = { 1, 2, 3 }, got[COLL_SECRET_BYTES];
 	char address[COLL_STORE_ADDRESS_MAX], link[600];
@@ -357,17 +357,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_launcher_is_recognised),
-		cmocka_unit_test(pmix_is_asked_for_what_is_not_told),
+		cmocka_unit_test(pmix_supplies_missing_variables),
 		cmocka_unit_test(pmi_is_asked_where_nodes_differ),
 		cmocka_unit_test(a_store_may_have_several_endpoints),
-		cmocka_unit_test(the_own_variables_come_first),
+		cmocka_unit_test(own_variables_take_precedence),
 		cmocka_unit_test(a_batch_script_is_no_rank),
 		cmocka_unit_test(wrong_variables_are_named),
 		cmocka_unit_test(torchrun_says_where_the_store_is),
 		cmocka_unit_test(long_names_stay_different),
 		cmocka_unit_test(a_job_of_one_has_a_store),
-		cmocka_unit_test(alone_it_fails_in_time_and_in_words),
-		cmocka_unit_test(its_file_is_for_us_alone),
+		cmocka_unit_test(a_rank_alone_fails_in_time_and_in_words),
+		cmocka_unit_test(the_rendezvous_file_is_private),
 		cmocka_unit_test(a_directory_open_to_others_is_refused),
 	};
 

@@ -69,7 +69,7 @@ static void many_peers_are_sorted(void **state)
 	assert_int_equal(coll_peer_find(s, 500), COLL_NONE);
 }
 
-static void scratch_is_aligned_and_apart(void **state)
+static void scratch_is_aligned_and_does_not_overlap(void **state)
 {
 	struct coll_build b = started(0, 1);
 
@@ -113,7 +113,7 @@ static int finish(struct coll_build *b)
 	return coll_build_finish(b, &s);
 }
 
-static void what_breaks_a_rule_is_an_error(void **state)
+static void an_op_that_breaks_a_rule_is_an_error(void **state)
 {
 	struct coll_build b;
 
@@ -225,9 +225,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_count_per_pair_and_direction),
 		cmocka_unit_test(many_peers_are_sorted),
-		cmocka_unit_test(scratch_is_aligned_and_apart),
+		cmocka_unit_test(scratch_is_aligned_and_does_not_overlap),
 		cmocka_unit_test(conditions_are_of_the_next_op_only),
-		cmocka_unit_test(what_breaks_a_rule_is_an_error),
+		cmocka_unit_test(an_op_that_breaks_a_rule_is_an_error),
 		cmocka_unit_test(little_memory_is_an_error),
 		cmocka_unit_test(algorithms_build_what_passes_the_check),
 	};

@@ -97,7 +97,7 @@ static void compare(struct sim_job *job, const struct coll_machine *m, void *mem
 	assert_true(found >= coll_circuits_bound(&job->call, &job->tuning, m) * (1 - 1e-9));
 }
 
-static void predicted_is_simulated(void **state)
+static void predictions_equal_simulations(void **state)
 {
 	static const u32 ranks[] = { 2, 3, 5, 8, 9, 16 };
 	struct coll_machine crowded = machine;
@@ -123,7 +123,7 @@ static void predicted_is_simulated(void **state)
 	free(memory);
 }
 
-static void wavelengths_are_kept(void **state)
+static void plans_stay_within_the_wavelengths(void **state)
 {
 	u32 w, i;
 
@@ -146,7 +146,7 @@ static void wavelengths_are_kept(void **state)
 }
 
 /* A schedule for more than there is is found out. */
-static void too_few_are_found(void **state)
+static void too_few_ports_or_wavelengths_are_detected(void **state)
 {
 	struct sim_circuits circuits = { .setup = machine.delta, .ports = 1 };
 	struct sim_job job = job_of(COLL_ALLGATHER, "ring", 8, 20);
@@ -165,7 +165,7 @@ static void too_few_are_found(void **state)
 	assert_int_equal(run(&job, &machine, &circuits, &outcome), -ENOTCONN);
 }
 
-static void nodes_may_differ(void **state)
+static void nodes_may_have_different_ports(void **state)
 {
 	const u32 ports[8] = { 1, 4, 2, 3, 1, 2, 4, 4 };
 	const struct sim_circuits circuits = {
@@ -204,7 +204,7 @@ static void failures_cost_time(void **state)
 }
 
 /* 64 nodes of 4 ports: the numbers that are to be reached, in milliseconds. */
-static void targets_are_reached(void **state)
+static void plans_reach_the_target_times(void **state)
 {
 	static const struct {
 		enum coll_collective collective;
@@ -241,12 +241,12 @@ static void targets_are_reached(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(predicted_is_simulated),
-		cmocka_unit_test(wavelengths_are_kept),
-		cmocka_unit_test(too_few_are_found),
-		cmocka_unit_test(nodes_may_differ),
+		cmocka_unit_test(predictions_equal_simulations),
+		cmocka_unit_test(plans_stay_within_the_wavelengths),
+		cmocka_unit_test(too_few_ports_or_wavelengths_are_detected),
+		cmocka_unit_test(nodes_may_have_different_ports),
 		cmocka_unit_test(failures_cost_time),
-		cmocka_unit_test(targets_are_reached),
+		cmocka_unit_test(plans_reach_the_target_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static struct coll_build begin(u64 *memory, u64 bytes)
 }
 
 /* Ranks and places are the part's, scratch is shared, and ops wait for `after`. */
-static void parts_are_translated(void **state)
+static void ranks_of_a_phase_are_translated(void **state)
 {
 	static const u32 rank[] = { 9, 3, 7 };
 	u64 memory[1000];
@@ -54,7 +54,7 @@ static void parts_are_translated(void **state)
 	assert_int_equal(coll_ops(s)[1].zero | coll_ops(s)[2].zero, 0);
 }
 
-static void an_empty_part_is_ready_when_it_may_begin(void **state)
+static void an_empty_phase_is_ready_when_it_may_begin(void **state)
 {
 	static const u32 rank[] = { 3 };
 	u64 memory[1000];
@@ -72,7 +72,7 @@ static void an_empty_part_is_ready_when_it_may_begin(void **state)
 	assert_int_equal(end.sent, COLL_NONE);
 }
 
-static void wrong_parts_are_refused(void **state)
+static void wrong_phases_are_refused(void **state)
 {
 	static const u32 rank[] = { 3, 4 };
 	u64 memory[1000];
@@ -190,7 +190,7 @@ static void segments_fit_the_machine(void **state)
 	assert_int_equal(asked.segment, 77);
 }
 
-static void clusters_are_chosen_for(void **state)
+static void clusters_get_algorithms_made_for_them(void **state)
 {
 	u32 cluster[RANKS], i, c;
 	struct coll_machine m = { .beta = 8e-9, .wan_alpha = 10e-3, .wan_beta = 0.8e-9 };
@@ -219,12 +219,12 @@ static void clusters_are_chosen_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_are_translated),
-		cmocka_unit_test(an_empty_part_is_ready_when_it_may_begin),
-		cmocka_unit_test(wrong_parts_are_refused),
+		cmocka_unit_test(ranks_of_a_phase_are_translated),
+		cmocka_unit_test(an_empty_phase_is_ready_when_it_may_begin),
+		cmocka_unit_test(wrong_phases_are_refused),
 		cmocka_unit_test(lanes_fill_the_wan),
 		cmocka_unit_test(segments_fit_the_machine),
-		cmocka_unit_test(clusters_are_chosen_for),
+		cmocka_unit_test(clusters_get_algorithms_made_for_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,14 @@ static struct flit_result result;
 static struct flit_config make(const char *name, enum flit_routing routing,
 			       const struct flit_machine *machine)
 {
-	struct flit_config config = { .net = &net, .machine = *machine, .length = 16,
-				      .cycles = 20000, .seed = 1, .bin = 10, .hot = 16, .hot_step = 1 };
+	struct flit_config config = { .net = &net,
+				      .machine = *machine,
+				      .length = 16,
+				      .cycles = 20000,
+				      .seed = 1,
+				      .bin = 10,
+				      .hot = 16,
+				      .hot_step = 1 };
 	char why[256] = "";
 
 	if (flit_net_make(&net, name, why, sizeof(why)) ||
@@ -63,7 +69,7 @@ static void check_alone(const char *name, enum flit_routing routing,
 	forget();
 }
 
-static void zero_load_is_the_formula(void **state)
+static void zero_load_latency_is_the_formula(void **state)
 {
 	struct flit_machine full = flit_thesis, two = flit_booksim;
 
@@ -84,7 +90,7 @@ static void zero_load_is_the_formula(void **state)
 }
 
 /* BookSim's own minima: 4 cycles a router, 2 at the ends, a cycle a later flit. */
-static void zero_load_is_booksims(void **state)
+static void zero_load_latency_equals_booksim(void **state)
 {
 	struct flit_config config = make("mesh:16x16", FLIT_DOR, &flit_booksim);
 
@@ -96,7 +102,7 @@ static void zero_load_is_booksims(void **state)
 
 /* ---- TESH(2,2,0) as in the thesis' figures 6.1 and 6.2 --------------------- */
 
-static void tesh_is_the_thesis(void **state)
+static void tesh_has_the_thesis_topology(void **state)
 {
 	struct flit_config config = make("tesh:2,2,0", FLIT_ROUTE_TESH, &flit_thesis);
 	u32 i, seen = 0;
@@ -219,7 +225,7 @@ static void check_proof(const char *name, enum flit_routing routing, u32 vcs, bo
 	forget();
 }
 
-static void routings_are_proved(void **state)
+static void routings_are_free_of_deadlock(void **state)
 {
 	(void)state;
 	check_proof("mesh:6x5", FLIT_DOR, 1, false, 0);
@@ -289,7 +295,7 @@ static void occupancy_keeps_the_order_of_arrival(void **state)
 }
 
 /* Without packets between modules, hierarchical occupancy is occupancy. */
-static void hier_is_occupancy_inside_a_module(void **state)
+static void hier_equals_occupancy_inside_a_module(void **state)
 {
 	struct flit_config config = make("mesh:6x6", FLIT_DOR, &flit_thesis);
 	struct flit_result other;
@@ -308,7 +314,7 @@ static void hier_is_occupancy_inside_a_module(void **state)
 /* ---- against BookSim and the thesis ------------------------------------------ */
 
 /* Round robin on BookSim's router: its latencies and its saturation, within 5 %. */
-static void booksims_curve(void **state)
+static void latency_curve_equals_booksim(void **state)
 {
 	static const struct { double offered, latency; } curve[] = {
 		{ 0.04, 70.05 }, { 0.12, 92.09 } };	/* 0.12: mean of three seeds */
@@ -357,7 +363,7 @@ static void check_table(const char *name, enum flit_routing routing, double rate
 	forget();
 }
 
-static void the_thesis_tables(void **state)
+static void thesis_tables_are_reproduced(void **state)
 {
 	(void)state;
 	check_table("mesh:16x16", FLIT_DOR, 0.008);
@@ -366,7 +372,8 @@ static void the_thesis_tables(void **state)
 
 /* ---- programs ----------------------------------------------------------------- */
 
-static void run_schedules(const char *name, struct coll_schedule *const *s, u32 ranks, void *argument)
+static void run_schedules(const char *name, struct coll_schedule *const *s, u32 ranks,
+			  void *argument)
 {
 	struct flit_config *config = argument;
 	u32 place[64], i;
@@ -418,17 +425,17 @@ static void programs_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zero_load_is_the_formula),
-		cmocka_unit_test(zero_load_is_booksims),
-		cmocka_unit_test(tesh_is_the_thesis),
+		cmocka_unit_test(zero_load_latency_is_the_formula),
+		cmocka_unit_test(zero_load_latency_equals_booksim),
+		cmocka_unit_test(tesh_has_the_thesis_topology),
 		cmocka_unit_test(flits_are_conserved),
 		cmocka_unit_test(workers_change_nothing),
-		cmocka_unit_test(routings_are_proved),
+		cmocka_unit_test(routings_are_free_of_deadlock),
 		cmocka_unit_test(broken_classes_deadlock),
 		cmocka_unit_test(occupancy_keeps_the_order_of_arrival),
-		cmocka_unit_test(hier_is_occupancy_inside_a_module),
-		cmocka_unit_test(booksims_curve),
-		cmocka_unit_test(the_thesis_tables),
+		cmocka_unit_test(hier_equals_occupancy_inside_a_module),
+		cmocka_unit_test(latency_curve_equals_booksim),
+		cmocka_unit_test(thesis_tables_are_reproduced),
 		cmocka_unit_test(every_collective_ends),
 		cmocka_unit_test(programs_end),
 	};

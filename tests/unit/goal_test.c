@@ -136,7 +136,7 @@ static u64 message(u64 bytes)
 	return 2 * costs.overhead + costs.latency + (bytes - 1) * costs.byte;
 }
 
-static void times_are_those_of_the_formulas(void **state)
+static void times_match_closed_forms(void **state)
 {
 	const u64 part = 16 * 8;	/* of a vector, in bytes */
 	u32 rounds, i;
@@ -163,7 +163,7 @@ static void times_are_those_of_the_formulas(void **state)
 }
 
 /* What LogGOPSim itself said of butterflies with these costs. */
-static void butterflies_are_loggopsims(void **state)
+static void butterflies_equal_loggopsim(void **state)
 {
 	(void)state;
 	assert_int_equal(finish(COLL_ALLREDUCE, "butterfly", 1024, 1), 25070);
@@ -171,7 +171,7 @@ static void butterflies_are_loggopsims(void **state)
 
 /* ---- the reader ---------------------------------------------------------- */
 
-static void the_reader_finds_what_is_wrong(void **state)
+static void wrong_goal_is_refused_with_its_line(void **state)
 {
 #define PAIR(send, recv) "num_ranks 2\nrank 0 {\n" send "}\nrank 1 {\n" recv "}\n"
 	static const struct {
@@ -224,9 +224,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_algorithm_runs_or_is_refused),
-		cmocka_unit_test(times_are_those_of_the_formulas),
-		cmocka_unit_test(butterflies_are_loggopsims),
-		cmocka_unit_test(the_reader_finds_what_is_wrong),
+		cmocka_unit_test(times_match_closed_forms),
+		cmocka_unit_test(butterflies_equal_loggopsim),
+		cmocka_unit_test(wrong_goal_is_refused_with_its_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void a_started_receive_takes_its_message(void **state)
 	expect(2, 1, 40, COLL_MATCH_POSTED, OPTIONAL);
 }
 
-static void an_early_message_waits(void **state)
+static void an_unexpected_message_is_kept(void **state)
 {
 	(void)state;
 	expect(5, 1, 30, COLL_MATCH_UNEXPECTED, LATER_FROM_5);
@@ -73,7 +73,7 @@ static void an_early_message_waits(void **state)
 	expect(5, 1, 30, COLL_MATCH_POSTED, LATER_FROM_5);
 }
 
-static void a_message_nobody_needs_is_late(void **state)
+static void a_message_no_run_needs_is_stale(void **state)
 {
 	(void)state;
 	coll_step_done(&step, FROM_5);
@@ -85,7 +85,7 @@ static void a_message_nobody_needs_is_late(void **state)
 	expect(5, 1, 30, COLL_MATCH_STALE, LATER_FROM_5);
 }
 
-static void what_is_in_no_schedule_is_refused(void **state)
+static void a_message_in_no_schedule_is_refused(void **state)
 {
 	(void)state;
 	expect(4, 0, 10, -EPROTO, COLL_NONE);		/* no such peer */
@@ -103,9 +103,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_started_receive_takes_its_message, begin),
-		cmocka_unit_test_setup(an_early_message_waits, begin),
-		cmocka_unit_test_setup(a_message_nobody_needs_is_late, begin),
-		cmocka_unit_test_setup(what_is_in_no_schedule_is_refused, begin),
+		cmocka_unit_test_setup(an_unexpected_message_is_kept, begin),
+		cmocka_unit_test_setup(a_message_no_run_needs_is_stale, begin),
+		cmocka_unit_test_setup(a_message_in_no_schedule_is_refused, begin),
 	};
 
 	return cmocka_run_group_tests_name("match", tests, NULL, NULL);

@@ -77,7 +77,7 @@ static void figures_are_exact(void **state)
 	assert_int_equal(noise_figures(values, 0).count, 0);
 }
 
-static void buckets_hold_what_they_say(void **state)
+static void buckets_have_the_right_events(void **state)
 {
 	u32 i;
 
@@ -91,7 +91,7 @@ static void buckets_hold_what_they_say(void **state)
 }
 
 /* The interval of 95 % holds the mean 95 times of a hundred, and Welch's that of a difference. */
-static void confidence_is_what_it_says(void **state)
+static void confidence_intervals_have_their_coverage(void **state)
 {
 	u32 round, i, held = 0, held_difference = 0;
 
@@ -259,8 +259,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_exact),
-		cmocka_unit_test(buckets_hold_what_they_say),
-		cmocka_unit_test(confidence_is_what_it_says),
+		cmocka_unit_test(buckets_have_the_right_events),
+		cmocka_unit_test(confidence_intervals_have_their_coverage),
 		cmocka_unit_test(ks_tells_exponentials),
 		cmocka_unit_test(summaries_add_up),
 		cmocka_unit_test(match_finds_what_is_covered),

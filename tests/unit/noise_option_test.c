@@ -36,7 +36,7 @@ static void begin(struct coll_options *options)
 		fail_msg("%s", why);
 }
 
-static void test_kinds(void **state)
+static void kinds_of_noise_are_read(void **state)
 {
 	struct coll_options options;
 	char why[300];
@@ -64,7 +64,7 @@ static void test_kinds(void **state)
 	assert_true(near(options.machine.noise[7].duration, 8e-6));
 }
 
-static void test_refusals(void **state)
+static void wrong_noise_is_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"x",
@@ -108,7 +108,7 @@ static void test_refusals(void **state)
  * Beyond, a delay in the first exchange is all but sure and no T helps against that, so
  * all from 2 on take as long, and where sends cost time fewer are better again.
  */
-static void test_t_grows(void **state)
+static void chosen_t_grows_with_ranks(void **state)
 {
 	struct coll_call call = { .collective = COLL_ALLREDUCE, .type = COLL_DOUBLE,
 				  .reduction = COLL_SUM, .element = 8, .commutative = true,
@@ -169,9 +169,9 @@ static void test_t_grows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_t_grows),
+		cmocka_unit_test(kinds_of_noise_are_read),
+		cmocka_unit_test(wrong_noise_is_refused),
+		cmocka_unit_test(chosen_t_grows_with_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,7 @@ static void starts_and_lengths_fit(const struct coll_noise_model *model, distrib
 	}
 }
 
-static void random_events_are_distributed_as_said(void **state)
+static void random_events_have_their_distribution(void **state)
 {
 	(void)state;
 	starts_and_lengths_fit(&poisson, unit_exponential);
@@ -154,7 +154,7 @@ static void gaps_and_lengths_are_independent(void **state)
 	assert_true(fabs(with_length / i) < 4 / sqrt(i));
 }
 
-static void moments(void **state)
+static void lengths_have_their_mean_and_deviation(void **state)
 {
 	static const struct {
 		const struct coll_noise_model *model;
@@ -209,7 +209,7 @@ static void phases_are_uniform(void **state)
 
 /* ---- phases ----------------------------------------------------------------- */
 
-static void the_same_on_every_stream(void **state)
+static void phase_same_is_equal_on_every_stream(void **state)
 {
 	const struct coll_noise_model *const models[] = { &periodic, &poisson, &pareto, &replay };
 	unsigned int m;
@@ -449,11 +449,11 @@ static void hostile_models_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_events_are_distributed_as_said),
+		cmocka_unit_test(random_events_have_their_distribution),
 		cmocka_unit_test(gaps_and_lengths_are_independent),
-		cmocka_unit_test(moments),
+		cmocka_unit_test(lengths_have_their_mean_and_deviation),
 		cmocka_unit_test(phases_are_uniform),
-		cmocka_unit_test(the_same_on_every_stream),
+		cmocka_unit_test(phase_same_is_equal_on_every_stream),
 		cmocka_unit_test(staggered_streams_take_turns),
 		cmocka_unit_test(replays_wrap_around),
 		cmocka_unit_test(longest_cuts),

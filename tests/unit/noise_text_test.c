@@ -31,14 +31,15 @@ static void refused(const char *text, const char *reason)
 		fail_msg("'%s' should be refused with '%s', but: %s", text, reason, error.reason);
 }
 
-static void times(void **state)
+static void times_are_read(void **state)
 {
 	static const struct {
 		const char *text;
 		u64 ns;
 	} good[] = {
-		{ "1", 1000000000 }, { "250us", 250000 }, { "2.5ms", 2500000 }, { "7ns", 7 },
-		{ "1h", 3600000000000 }, { ".5s", 500000000 }, { "0", 0 }, { "1e-3", 1000000 }, { "1d", 86400000000000 },
+		{ "1", 1000000000 }, { "250us", 250000 },     { "2.5ms", 2500000 },
+		{ "7ns", 7 },	     { "1h", 3600000000000 }, { ".5s", 500000000 },
+		{ "0", 0 },	     { "1e-3", 1000000 },     { "1d", 86400000000000 },
 	};
 	static const char *const bad[] = { "", "-1", " 1", "0x10", "1e", "1 ms", "ms", "nan",
 					   "inf", "1.2.3", "1000000d" };
@@ -110,7 +111,7 @@ static void what_is_printed_is_read_back(void **state)
 	}
 }
 
-static void nonsense_is_refused(void **state)
+static void wrong_models_are_refused(void **state)
 {
 	(void)state;
 	refused("", "'' is not periodic, poisson or replay");
@@ -178,7 +179,7 @@ static void span_is(u32 i, u64 start, u64 duration)
 	assert_int_equal(said.table[i].duration, duration);
 }
 
-static void netgauge(void **state)
+static void netgauge_files_are_read(void **state)
 {
 	static const char text[] = "# Minimal cycle length [ns]: 20.00\n# Time [ns]\tduration\n"
 				   "100.00\t10.40\n\n20000.60\t50.00 # long\n30000\t100\n";
@@ -195,7 +196,7 @@ static void netgauge(void **state)
 	span_is(2, 0, 100);
 }
 
-static void osnoise(void **state)
+static void osnoise_traces_are_read(void **state)
 {
 	static const char text[] =
 		"# tracer: osnoise\n"
@@ -240,7 +241,7 @@ static struct {
 		   { .start = 4000, .duration = 9, .cpu = 5 } },
 };
 
-static void captures(void **state)
+static void captures_are_read(void **state)
 {
 	(void)state;
 	assert_int_equal(read_file("replay:", &capture, sizeof(capture), "")->period, 500000);
@@ -289,13 +290,13 @@ static int forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),
+		cmocka_unit_test(times_are_read),
 		cmocka_unit_test_teardown(models_are_read, forget),
 		cmocka_unit_test_teardown(what_is_printed_is_read_back, forget),
-		cmocka_unit_test_teardown(nonsense_is_refused, forget),
-		cmocka_unit_test_teardown(netgauge, forget),
-		cmocka_unit_test_teardown(osnoise, forget),
-		cmocka_unit_test_teardown(captures, forget),
+		cmocka_unit_test_teardown(wrong_models_are_refused, forget),
+		cmocka_unit_test_teardown(netgauge_files_are_read, forget),
+		cmocka_unit_test_teardown(osnoise_traces_are_read, forget),
+		cmocka_unit_test_teardown(captures_are_read, forget),
 		cmocka_unit_test_teardown(bad_files_are_refused, forget),
 	};
 

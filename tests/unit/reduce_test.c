@@ -340,7 +340,7 @@ static void compare_one(u32 type, u32 reduction, u32 count, enum aliasing aliasi
 	}
 }
 
-static void every_reduction_is_as_the_reference(void **state)
+static void every_reduction_equals_the_reference(void **state)
 {
 	u32 type, reduction, aliasing, round, compared = 0;
 	u64 seed = 1;
@@ -357,7 +357,7 @@ static void every_reduction_is_as_the_reference(void **state)
 	assert_int_equal(compared, (8 * 10 + 4 * 4 + 2 * 2 + 5 * 2) * ALIASINGS * 40);
 }
 
-static void what_fits_is_what_is_defined(void **state)
+static void defined_pairs_of_type_and_operation_are_accepted(void **state)
 {
 	u32 type, reduction;
 
@@ -445,8 +445,8 @@ static void integers_wrap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_reduction_is_as_the_reference),
-		cmocka_unit_test(what_fits_is_what_is_defined),
+		cmocka_unit_test(every_reduction_equals_the_reference),
+		cmocka_unit_test(defined_pairs_of_type_and_operation_are_accepted),
 		cmocka_unit_test(every_half_survives),
 		cmocka_unit_test(halves_round_to_nearest_even),
 		cmocka_unit_test(integers_wrap),

@@ -186,7 +186,7 @@ static struct regret scan_all(u32 most_relays)
 	return regret;
 }
 
-static void regret_of_t(void **state)
+static void the_chosen_t_is_near_the_best(void **state)
 {
 	const struct regret regret = scan_all(0);
 
@@ -195,7 +195,7 @@ static void regret_of_t(void **state)
 	assert_true(regret.plain > 3 * regret.sum);
 }
 
-static void regret_of_t_and_relays(void **state)
+static void the_chosen_t_and_relays_are_near_the_best(void **state)
 {
 	const struct regret regret = scan_all(2);
 
@@ -204,7 +204,7 @@ static void regret_of_t_and_relays(void **state)
 	assert_true(regret.plain > 3 * regret.sum);
 }
 
-static void no_noise_no_redundancy(void **state)
+static void without_noise_there_is_no_redundancy(void **state)
 {
 	const struct point p = { 4096, 8, 1e-7, 1e-8, SIM_EVENT, &noises[4] };
 	const struct coll_call call = call_of(&p);
@@ -216,7 +216,7 @@ static void no_noise_no_redundancy(void **state)
 }
 
 /* One kind of noise so rare that two events never meet: the chance in closed form. */
-static void rare_noise(void **state)
+static void rare_noise_follows_the_closed_form(void **state)
 {
 	const struct noise_case rare = { "", 0, 0, 1, 10e-6 };
 	const struct point p = { 1024, 8, 1e-6, 0, SIM_EVENT, &rare };
@@ -235,10 +235,10 @@ static void rare_noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_noise_no_redundancy),
-		cmocka_unit_test(rare_noise),
-		cmocka_unit_test(regret_of_t),
-		cmocka_unit_test(regret_of_t_and_relays),
+		cmocka_unit_test(without_noise_there_is_no_redundancy),
+		cmocka_unit_test(rare_noise_follows_the_closed_form),
+		cmocka_unit_test(the_chosen_t_is_near_the_best),
+		cmocka_unit_test(the_chosen_t_and_relays_are_near_the_best),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,7 +188,7 @@ static u64 random_vranks(u64 *random)
 }
 
 /* One rank of it, some at random, all: of every class after every exchange up to T. */
-static void one_class_holds_up_nobody(void **state)
+static void a_late_class_delays_no_other_rank(void **state)
 {
 	u32 ranks, t, j, class, i;
 	u64 random = 1;
@@ -208,7 +208,7 @@ static void one_class_holds_up_nobody(void **state)
 				}
 }
 
-static void every_part_of_a_class_of_sixteen(void **state)
+static void no_part_of_a_class_of_16_ranks_delays_others(void **state)
 {
 	u32 chosen, i;
 
@@ -226,7 +226,7 @@ static void every_part_of_a_class_of_sixteen(void **state)
 }
 
 /* Delays that are not absorbed: so the tests above could fail. */
-static void somebody_waits_otherwise(void **state)
+static void delays_beyond_one_class_are_felt(void **state)
 {
 	u32 ranks;
 
@@ -241,9 +241,9 @@ static void somebody_waits_otherwise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_class_holds_up_nobody),
-		cmocka_unit_test(every_part_of_a_class_of_sixteen),
-		cmocka_unit_test(somebody_waits_otherwise),
+		cmocka_unit_test(a_late_class_delays_no_other_rank),
+		cmocka_unit_test(no_part_of_a_class_of_16_ranks_delays_others),
+		cmocka_unit_test(delays_beyond_one_class_are_felt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

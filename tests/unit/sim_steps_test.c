@@ -63,7 +63,7 @@ static double mean_of(u32 ranks, struct sim_noise noise, struct sim_steps steps)
 	return mean();
 }
 
-static void without_noise(void **state)
+static void steps_without_noise_take_grain_and_call(void **state)
 {
 	const struct sim_noise none = { .table = NULL };
 	const struct sim_steps steps = { .grain = 1e-3, .struck = 1, .runs = 5 };
@@ -82,7 +82,7 @@ static void without_noise(void **state)
  * Calls much shorter than events get on while nobody is held up, and that is a share
  * of exp(-N rate duration) of the time (M/G/oo).
  */
-static void short_calls(void **state)
+static void short_calls_follow_the_closed_form(void **state)
 {
 	const struct sim_noise noise = sim_poisson(100, 1e-3);
 	u32 ranks;
@@ -101,7 +101,7 @@ static void short_calls(void **state)
 }
 
 /* After a long rest a call comes out of the blue: as runs of other seeds do. */
-static void out_of_the_blue(void **state)
+static void calls_after_a_long_grain_equal_single_runs(void **state)
 {
 	const struct sim_noise noise = sim_poisson(100, 1e-3);
 	const struct sim_model model = model_of(noise);
@@ -122,7 +122,7 @@ static void out_of_the_blue(void **state)
 }
 
 /* A grain that alone is held up, begun anywhere: order statistics. */
-static void grain_alone(void **state)
+static void a_grain_alone_follows_order_statistics(void **state)
 {
 	static struct coll_noise_span span[SPANS];
 	const struct sim_noise noise = {
@@ -150,7 +150,7 @@ static void grain_alone(void **state)
 }
 
 /* What is skipped would have been quiet: the same steps, simulated one by one. */
-static void nothing_is_lost(void **state)
+static void skipped_steps_had_no_noise(void **state)
 {
 	enum { RANKS = 8, STEPS = 30000, IDLE_US = 7 };
 	const struct sim_noise noise = sim_poisson(50, 1e-4);
@@ -186,11 +186,11 @@ static void nothing_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_noise),
-		cmocka_unit_test(short_calls),
-		cmocka_unit_test(out_of_the_blue),
-		cmocka_unit_test(grain_alone),
-		cmocka_unit_test(nothing_is_lost),
+		cmocka_unit_test(steps_without_noise_take_grain_and_call),
+		cmocka_unit_test(short_calls_follow_the_closed_form),
+		cmocka_unit_test(calls_after_a_long_grain_equal_single_runs),
+		cmocka_unit_test(a_grain_alone_follows_order_statistics),
+		cmocka_unit_test(skipped_steps_had_no_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

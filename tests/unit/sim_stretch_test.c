@@ -41,7 +41,7 @@ static void fill_periodic(void)
  * d, or its rest is uniform with d / p. So with F(x) = 1 - (w + d - x) / p for the
  * delay x < d, the mean of the longest of N is w + d - integral of F^N.
  */
-static void periodic_closed_form(void **state)
+static void periodic_noise_follows_the_closed_form(void **state)
 {
 	const double p = PERIOD, d = DURATION, w = 20000;
 	struct sim_stretch stretch;
@@ -64,7 +64,7 @@ static void periodic_closed_form(void **state)
 }
 
 /* Work over many periods meets all of them: a share of the time is gone. */
-static void long_work(void **state)
+static void long_work_loses_the_share_of_noise(void **state)
 {
 	const double w = 123.4 * (PERIOD - DURATION);
 	struct sim_stretch stretch;
@@ -78,7 +78,7 @@ static void long_work(void **state)
 }
 
 /* Steps one after the other: what is gone of each is the share of the time. */
-static void back_to_back(void **state)
+static void consecutive_steps_lose_the_share_of_noise(void **state)
 {
 	struct sim_stretch stretch = { 0 };
 	double w;
@@ -95,7 +95,7 @@ static void back_to_back(void **state)
 	}
 }
 
-static void quiet(void **state)
+static void without_events_work_takes_its_own_time(void **state)
 {
 	struct sim_stretch stretch = stretch_of(NULL, 0, 1000, 77);
 
@@ -104,7 +104,7 @@ static void quiet(void **state)
 	stretch_free(&stretch);
 }
 
-static void refused(void **state)
+static void impossible_recordings_are_refused(void **state)
 {
 	const struct coll_noise_span all = { 0, 1000 }, outside = { 2000, 1 };
 	struct sim_stretch stretch = { 0 };
@@ -141,7 +141,7 @@ static double by_hand(const struct coll_noise_span *event, u32 events, u64 watch
 }
 
 /* Irregular noise, overlapping events too, against 200000 begins. */
-static void sampled(void **state)
+static void irregular_noise_equals_sampling(void **state)
 {
 	static struct coll_noise_span event[300];
 	enum { SAMPLES = 200000 };
@@ -173,7 +173,7 @@ static void sampled(void **state)
 }
 
 /* A step of 64 to 4096 ranks in the simulator: butterfly, occupancy noise. */
-static void simulated(void **state)
+static void predicted_steps_equal_simulated_ones(void **state)
 {
 	const struct sim_noise noise = sim_periodic(PERIOD * 1e-9, DURATION * 1e-9);
 	u32 ranks;
@@ -220,13 +220,13 @@ static void simulated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(periodic_closed_form),
-		cmocka_unit_test(long_work),
-		cmocka_unit_test(back_to_back),
-		cmocka_unit_test(quiet),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(sampled),
-		cmocka_unit_test(simulated),
+		cmocka_unit_test(periodic_noise_follows_the_closed_form),
+		cmocka_unit_test(long_work_loses_the_share_of_noise),
+		cmocka_unit_test(consecutive_steps_lose_the_share_of_noise),
+		cmocka_unit_test(without_events_work_takes_its_own_time),
+		cmocka_unit_test(impossible_recordings_are_refused),
+		cmocka_unit_test(irregular_noise_equals_sampling),
+		cmocka_unit_test(predicted_steps_equal_simulated_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

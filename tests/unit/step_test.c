@@ -40,7 +40,7 @@ static struct coll_step *begin(void)
 	return &run.step;
 }
 
-static void after_all_waits_for_all(void **state)
+static void an_all_wait_needs_all_ops(void **state)
 {
 	struct coll_build *b = build();
 	u32 one = coll_emit_join(b), two = coll_emit_join(b), both;
@@ -64,7 +64,7 @@ static void after_all_waits_for_all(void **state)
 	assert_int_equal(coll_step_next(step), COLL_NONE);
 }
 
-static void after_any_starts_once(void **state)
+static void an_any_wait_starts_its_op_once(void **state)
 {
 	struct coll_build *b = build();
 	u32 one = coll_emit_join(b), two = coll_emit_join(b), any;
@@ -87,7 +87,7 @@ static void after_any_starts_once(void **state)
 }
 
 /* The same op named twice is one wait of either kind. */
-static void a_wait_said_twice_is_harmless(void **state)
+static void a_repeated_wait_is_harmless(void **state)
 {
 	struct coll_build *b = build();
 	u32 one = coll_emit_join(b), all, any;
@@ -134,7 +134,7 @@ static void a_run_ends_without_its_optional_ops(void **state)
 	assert_int_equal(coll_step_next(step), COLL_NONE);
 }
 
-static void unless_skips_what_has_become_pointless(void **state)
+static void unless_skips_a_pointless_op(void **state)
 {
 	struct coll_build *b = build();
 	u32 reason, trigger, skipped, dependent, last;
@@ -200,7 +200,7 @@ static void the_first_failure_holds(void **state)
 	assert_int_equal(coll_step_next(step), one);
 }
 
-static void no_mandatory_ops_is_finished_at_once(void **state)
+static void a_run_without_mandatory_ops_completes_at_once(void **state)
 {
 	struct coll_build *b = build();
 	struct coll_step *step;
@@ -267,13 +267,13 @@ static void algorithms_finish_in_any_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(after_all_waits_for_all),
-		cmocka_unit_test(after_any_starts_once),
-		cmocka_unit_test(a_wait_said_twice_is_harmless),
+		cmocka_unit_test(an_all_wait_needs_all_ops),
+		cmocka_unit_test(an_any_wait_starts_its_op_once),
+		cmocka_unit_test(a_repeated_wait_is_harmless),
 		cmocka_unit_test(a_run_ends_without_its_optional_ops),
-		cmocka_unit_test(unless_skips_what_has_become_pointless),
+		cmocka_unit_test(unless_skips_a_pointless_op),
 		cmocka_unit_test(the_first_failure_holds),
-		cmocka_unit_test(no_mandatory_ops_is_finished_at_once),
+		cmocka_unit_test(a_run_without_mandatory_ops_completes_at_once),
 		cmocka_unit_test(algorithms_finish_in_any_order),
 	};
 

@@ -299,19 +299,19 @@ static void all_of(const char *name)
 	somebody_else();
 }
 
-static void scpi(void **unused)
+static void scpi_switches_connect_fail_and_reconnect(void **unused)
 {
 	(void)unused;
 	all_of("scpi");
 }
 
-static void restconf(void **unused)
+static void restconf_switches_connect_fail_and_reconnect(void **unused)
 {
 	(void)unused;
 	all_of("restconf");
 }
 
-static void nobody_there(void **unused)
+static void an_absent_switch_is_an_error_in_words(void **unused)
 {
 	char why[SWITCH_WHY] = "";
 
@@ -332,7 +332,9 @@ static void nobody_there(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scpi), cmocka_unit_test(restconf), cmocka_unit_test(nobody_there),
+		cmocka_unit_test(scpi_switches_connect_fail_and_reconnect),
+		cmocka_unit_test(restconf_switches_connect_fail_and_reconnect),
+		cmocka_unit_test(an_absent_switch_is_an_error_in_words),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

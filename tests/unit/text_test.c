@@ -91,7 +91,7 @@ static struct coll_schedule *parsed(const char *text)
 	return s;
 }
 
-static void the_text_form_is_this(void **state)
+static void the_text_form_is_fixed(void **state)
 {
 	struct coll_schedule *s = parsed(everything);
 	char *text = printed(coll_text_print, s);
@@ -232,7 +232,7 @@ static void refused(parse_function *parse, const struct malformed *m, size_t cou
 	}
 }
 
-static void malformed_input_is_refused_with_its_place(void **state)
+static void malformed_input_is_refused_with_its_position(void **state)
 {
 	(void)state;
 	refused(coll_text_parse, malformed_texts,
@@ -472,9 +472,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(algorithms_survive_text_and_json),
-		cmocka_unit_test(the_text_form_is_this),
+		cmocka_unit_test(the_text_form_is_fixed),
 		cmocka_unit_test(names_and_numbers_agree),
-		cmocka_unit_test(malformed_input_is_refused_with_its_place),
+		cmocka_unit_test(malformed_input_is_refused_with_its_position),
 		cmocka_unit_test(drawings_have_every_message),
 		cmocka_unit_test(goal_is_complete_or_refused),
 		cmocka_unit_test(goal_refuses_with_the_reason),

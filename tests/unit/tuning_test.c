@@ -28,7 +28,7 @@ static void reads_numbers_and_sizes(void **state)
 	assert_int_equal(tuning.redundancy, 2);
 }
 
-static void says_what_is_wrong(void **state)
+static void wrong_tunings_are_refused_in_words(void **state)
 {
 	static const struct {
 		const struct coll_algo *algo;
@@ -64,7 +64,7 @@ static void says_what_is_wrong(void **state)
 	}
 }
 
-static void nothing_is_fine(void **state)
+static void an_empty_tuning_is_valid(void **state)
 {
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
 	char text[8] = "x", why[8];
@@ -78,8 +78,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_numbers_and_sizes),
-		cmocka_unit_test(says_what_is_wrong),
-		cmocka_unit_test(nothing_is_fine),
+		cmocka_unit_test(wrong_tunings_are_refused_in_words),
+		cmocka_unit_test(an_empty_tuning_is_valid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

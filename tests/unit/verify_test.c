@@ -202,7 +202,7 @@ static const char *said_of_clusters(const struct coll_algo *algo, u32 lanes)
 	return words;
 }
 
-static void crowded_ways_are_seen(void **state)
+static void too_many_links_between_clusters_are_seen(void **state)
 {
 	struct coll_algo algo = { .collective = COLL_BCAST, .name = "test", .clusters = true,
 				  .options = "segment, n", .emit = emit_patient };
@@ -226,7 +226,7 @@ static struct coll_algo allreduce(void (*emit)(struct coll_build *, const struct
 	return (struct coll_algo){ .collective = COLL_ALLREDUCE, .name = "test", .emit = emit };
 }
 
-static void good_ones_hold(void **state)
+static void correct_algorithms_pass(void **state)
 {
 	struct coll_algo polite = allreduce(emit_polite), barrier = allreduce(emit_barrier);
 
@@ -236,7 +236,7 @@ static void good_ones_hold(void **state)
 	assert_said(&barrier, 5, false, "");
 }
 
-static void bits_differ(void **state)
+static void differing_bits_are_seen(void **state)
 {
 	struct coll_algo algo = allreduce(emit_selfish);
 
@@ -252,7 +252,7 @@ static void races_are_seen(void **state)
 	assert_said(&algo, 2, true, "the two are not ordered");
 }
 
-static void late_sends_deadlock(void **state)
+static void deadlocks_with_late_sends_are_seen(void **state)
 {
 	struct coll_algo algo = allreduce(emit_stiff);
 
@@ -280,13 +280,13 @@ static void an_open_barrier_is_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_ones_hold),
-		cmocka_unit_test(bits_differ),
+		cmocka_unit_test(correct_algorithms_pass),
+		cmocka_unit_test(differing_bits_are_seen),
 		cmocka_unit_test(races_are_seen),
-		cmocka_unit_test(late_sends_deadlock),
+		cmocka_unit_test(deadlocks_with_late_sends_are_seen),
 		cmocka_unit_test(missing_results_are_seen),
 		cmocka_unit_test(an_open_barrier_is_seen),
-		cmocka_unit_test(crowded_ways_are_seen),
+		cmocka_unit_test(too_many_links_between_clusters_are_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
