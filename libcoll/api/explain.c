@@ -13,14 +13,14 @@
 /* ", 4 streams to a link between clusters (...)", or "". */
 static const char *streams_explain(const struct coll_context *context, char *text, size_t bytes)
 {
-	const double way = context->way;
+	const double bdp = context->bdp;
 	const uint32_t streams = context->streams;
 
 	*text = 0;
-	if (!context->options.wan_streams && way > 0)
+	if (!context->options.wan_streams && bdp > 0)
 		snprintf(text, bytes, ", %u stream%s to a link between clusters (%.0f KB in "
 			 "flight, a window is %.0f KB)", streams, streams > 1 ? "s" : "",
-			 way / 1e3, context->window / 1e3);
+			 bdp / 1e3, context->window / 1e3);
 	else if (streams > 1)
 		snprintf(text, bytes, ", %u streams to a link between clusters", streams);
 	return text;

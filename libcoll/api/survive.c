@@ -143,22 +143,22 @@ static uint64_t survive_moment(const struct agreement *a, unsigned int sixteenth
 }
 
 /* Waits for the lower ranks, then decides. */
-static int come_to_decision(struct agreement *a)
+static int reach_decision(struct agreement *a)
 {
 	enum { ALL_CAME = 6, DECIDED = 9, TAKE_OVER = 2, LAST = 15 };
-	unsigned int collected = ALL_CAME, patience = DECIDED;
+	unsigned int collected = ALL_CAME, timeout = DECIDED;
 	uint32_t rank;
 	int error;
 
 	for (rank = 0; rank < a->group->rank; rank++) {
 		if (has_failed(&a->mine, rank))
 			continue;
-		error = opinion_get(a, "decision", &a->decision, survive_moment(a, patience));
+		error = opinion_get(a, "decision", &a->decision, survive_moment(a, timeout));
 		if (error != -ETIMEDOUT)
 			return error;
 		set_failed(&a->mine, rank);
-		collected = patience;
-		patience += patience < LAST ? TAKE_OVER : 0;
+		collected = timeout;
+		timeout += timeout < LAST ? TAKE_OVER : 0;
 	}
 	return survive_decide(a, survive_moment(a, collected));
 }
@@ -201,7 +201,7 @@ static int survive_agree(struct coll_group *group, uint64_t flag, struct agreeme
 	snprintf(name, sizeof(name), "%u", group->rank);
 	error = opinion_put(a, name, &a->mine);
 	if (!error)
-		error = come_to_decision(a);
+		error = reach_decision(a);
 	if (error)
 		return survive_refuse(group, error, "the job's store did not answer");
 	if (has_failed(&a->decision, group->rank))

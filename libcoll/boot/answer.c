@@ -35,7 +35,7 @@ static void answer_free(struct coll_answer *answer)
 	free(answer);
 }
 
-void coll_answer_give(struct coll_answer *answer, int status)
+void coll_answer_set(struct coll_answer *answer, int status)
 {
 	bool forsaken;
 
@@ -49,7 +49,7 @@ void coll_answer_give(struct coll_answer *answer, int status)
 		answer_free(answer);
 }
 
-bool coll_answer_take(struct coll_answer *answer, uint64_t deadline, int *status)
+bool coll_answer_wait(struct coll_answer *answer, uint64_t deadline, int *status)
 {
 	struct timespec until = { deadline / COLL_SECOND, deadline % COLL_SECOND };
 	bool given;

@@ -49,7 +49,7 @@ int coll_boot_open(struct coll_boot **boot, uint64_t deadline, char *why_text, s
 	if (!b)
 		return coll_boot_fail(&why, -ENOMEM, "out of memory");
 	take_job(b, &job);
-	b->patience = deadline - coll_now();
+	b->timeout = deadline - coll_now();
 	if (b->ranks > 1 && job.by == BOOT_PMIX)
 		err = coll_boot_pmix_meet(b, &job, deadline, &why);
 	else if (b->ranks > 1 && job.by == BOOT_PMI)

@@ -23,7 +23,7 @@ struct coll_boot {
 	char job[64];			/* names the job; the same on all ranks */
 	uint8_t secret[COLL_SECRET_BYTES];	/* the same on all ranks */
 	char from[64];			/* the environment that has the job, for explanations */
-	uint64_t patience;		/* ns: the longest time of a call */
+	uint64_t timeout;		/* ns: the longest time of a call */
 	void *state;			/* of the implementation */
 };
 

@@ -104,7 +104,7 @@ static bool may_come_yet(const struct search *search, int err)
 	       err == -EBADMSG || err == -EHOSTUNREACH || err == -ENETUNREACH || err == -EAGAIN;
 }
 
-static const char *boot_store_place(const struct search *search)
+static const char *boot_store_location(const struct search *search)
 {
 	return search->by_file ? search->file.path : search->job->store[0];
 }
@@ -118,12 +118,12 @@ static int boot_store_explain(const struct search *search, int err)
 		return coll_boot_fail(search->why, err,
 				      "the store at %s refused rank %d: its secret "
 				      "(COLL_SECRET) or its job '%s' differs",
-				      boot_store_place(search), boot->rank, boot->job);
+				      boot_store_location(search), boot->rank, boot->job);
 	case -EPROTO:
 		return coll_boot_fail(search->why, err,
 				      "the job of the store at %s does not have %d "
 				      "ranks, as %s says here",
-				      boot_store_place(search), boot->ranks, boot->from);
+				      boot_store_location(search), boot->ranks, boot->from);
 	case -EEXIST:
 		return coll_boot_fail(search->why, err,
 				      "another process is rank %d of job '%s' already", boot->rank,
@@ -132,12 +132,12 @@ static int boot_store_explain(const struct search *search, int err)
 		return coll_boot_fail(search->why, err,
 				      "'%s' is not the address of a store: host:port "
 				      "or [host]:port is",
-				      boot_store_place(search));
+				      boot_store_location(search));
 	case -EPERM:
 		return err;	/* coll_rendezvous_read() has set the words */
 	default:
 		return coll_boot_fail(search->why, err, "cannot join the store at %s: %s",
-				      boot_store_place(search), strerror(-err));
+				      boot_store_location(search), strerror(-err));
 	}
 }
 
@@ -156,7 +156,7 @@ static int join_until(struct search *search)
 			return coll_boot_fail(search->why, -ETIMEDOUT,
 					      "rank 0 has not joined: no store "
 					      "of job '%s' at %s (%s)",
-					      search->boot->job, boot_store_place(search),
+					      search->boot->job, boot_store_location(search),
 					      strerror(-err));
 		usleep(nap);
 		nap = nap * 2 < NAP_LAST_US ? nap * 2 : NAP_LAST_US;
@@ -214,7 +214,7 @@ static int boot_store_host(struct search *search)
 	if (err == -EPERM)
 		return err;
 	return err ? coll_boot_fail(search->why, err, "cannot serve the store at %s: %s",
-				    boot_store_place(search), strerror(-err)) : 0;
+				    boot_store_location(search), strerror(-err)) : 0;
 }
 
 static int meet_all(struct search *search)
@@ -230,7 +230,7 @@ static int meet_all(struct search *search)
 	return err ? coll_boot_fail(search->why, err,
 				    "lost the store at %s while waiting for the "
 				    "other ranks: %s",
-				    boot_store_place(search), strerror(-err))
+				    boot_store_location(search), strerror(-err))
 		   : 0;
 }
 

@@ -42,7 +42,7 @@ static int host_detach(int fd)
 
 struct process {
 	pid_t pid;
-	int fd;				/* readable when it has ended; -1: the kernel has no pidfd */
+	int fd; /* readable when it has ended; -1: the kernel has no pidfd */
 	uint64_t gone_since;		/* when its end was noticed; 0: it lives */
 };
 
@@ -60,7 +60,7 @@ static bool host_gone(struct process *process)
 struct watch {
 	const struct coll_store *store;
 	struct process rank0;
-	uint64_t patience;	/* ns */
+	uint64_t timeout;		/* ns */
 	uint64_t alone_since;		/* since when one rank, not the last of all, is alone; or 0 */
 };
 
@@ -73,7 +73,7 @@ static bool alone_too_long(struct watch *watch)
 		watch->alone_since = 0;
 	else if (!watch->alone_since)
 		watch->alone_since = now;
-	return watch->alone_since && now - watch->alone_since >= watch->patience;
+	return watch->alone_since && now - watch->alone_since >= watch->timeout;
 }
 
 /*
@@ -116,7 +116,7 @@ static void host_main(int fd, const struct coll_boot *boot, const struct coll_re
 		      pid_t parent)
 {
 	char address[COLL_STORE_ADDRESS_MAX] = "";
-	struct watch watch = { .rank0 = { .pid = parent }, .patience = boot->patience };
+	struct watch watch = { .rank0 = { .pid = parent }, .timeout = boot->timeout };
 	struct coll_store *store;
 
 	fd = host_detach(fd);

@@ -68,9 +68,9 @@ int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *jo
 struct coll_answer;
 
 struct coll_answer *coll_answer_new(void);
-void coll_answer_give(struct coll_answer *answer, int status);
+void coll_answer_set(struct coll_answer *answer, int status);
 /* False: not by the deadline. It may still be given, and is freed then. */
-bool coll_answer_take(struct coll_answer *answer, uint64_t deadline, int *status);
+bool coll_answer_wait(struct coll_answer *answer, uint64_t deadline, int *status);
 
 /* Both fill in boot->ops and boot->state. */
 int coll_boot_alone_open(struct coll_boot *boot);
@@ -98,7 +98,7 @@ void coll_rendezvous_remove(const struct coll_rendezvous *file, const char *addr
 
 /*
  * Serves the store from a process of its own on the listening socket `fd`, which is closed
- * here. That process ends when all ranks have left, or all but one for boot->patience, or
+ * here. That process ends when all ranks have left, or all but one for boot->timeout, or
  * when this process ended without goodbye; it then removes `file` (may be NULL).
  */
 int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file);

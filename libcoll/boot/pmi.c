@@ -211,7 +211,7 @@ static void *visit_main(void *argument)
 {
 	struct visit *visit = argument;
 
-	coll_answer_give(visit->answer, visit_steps(visit));
+	coll_answer_set(visit->answer, visit_steps(visit));
 	free(visit);
 	return NULL;
 }
@@ -256,7 +256,7 @@ static int library_meet(bool tells, const char *key, uint64_t deadline,
 		free(answer);
 		return err;
 	}
-	if (!coll_answer_take(answer, deadline, &status))
+	if (!coll_answer_wait(answer, deadline, &status))
 		return -ETIMEDOUT;
 	return status ? -EPROTO : 0;
 }

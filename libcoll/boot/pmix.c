@@ -127,7 +127,7 @@ int coll_boot_pmix_read(struct coll_boot_job *job, const struct coll_boot_reason
 
 static void fence_done(pmix_status_t status, void *answer)
 {
-	coll_answer_give(answer, status);
+	coll_answer_set(answer, status);
 }
 
 /*
@@ -146,8 +146,8 @@ static int pmix_meet(const struct coll_boot_job *job, uint64_t deadline,
 	collect.value.data.flag = true;
 	status = pmix.Fence_nb(NULL, 0, &collect, 1, fence_done, fence);
 	if (status != PMIX_SUCCESS)	/* then the callback never comes */
-		coll_answer_give(fence, status);
-	if (!coll_answer_take(fence, deadline, &status))
+		coll_answer_set(fence, status);
+	if (!coll_answer_wait(fence, deadline, &status))
 		return coll_boot_fail(why, -ETIMEDOUT,
 				      "not all of the %d ranks of PMIx job '%s' came "
 				      "in time",

@@ -74,7 +74,7 @@ struct coll_store_who {
 };
 
 /*
- * One attempt to join. COLL_STORE_PATIENCE limits the time to reach the server, the
+ * One attempt to join. COLL_STORE_TIMEOUT limits the time to reach the server, the
  * deadline that of the whole attempt. A rank may join again: its n-th stay meets the
  * others' n-th stay, with keys of its own.
  *
@@ -85,7 +85,7 @@ struct coll_store_who {
  *	-EEXIST	another process is this rank
  *	-EINVAL	`address` is not an address
  */
-#define COLL_STORE_PATIENCE (2 * COLL_SECOND)
+#define COLL_STORE_TIMEOUT (2 * COLL_SECOND)
 int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,
 		    const char *address, uint64_t deadline);
 

@@ -21,7 +21,7 @@
 
 struct coll_store_client {
 	int fd;
-	int error;			/* why the connection is unusable; returned by every later call */
+	int error; /* why the connection is unusable; returned by every later call */
 };
 
 static uint64_t store_client_earlier(uint64_t a, uint64_t b)
@@ -175,7 +175,7 @@ static int store_client_prove(int fd, const struct coll_store_who *who, uint64_t
 
 static int store_client_introduce(int fd, const struct coll_store_who *who, uint64_t deadline)
 {
-	uint64_t soon = store_client_earlier(deadline, coll_now() + COLL_STORE_PATIENCE);
+	uint64_t soon = store_client_earlier(deadline, coll_now() + COLL_STORE_TIMEOUT);
 	struct coll_store_welcome welcome;
 	int err;
 
@@ -193,7 +193,7 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_w
 {
 	int fd, err;
 
-	fd = connect_any(address, store_client_earlier(deadline, coll_now() + COLL_STORE_PATIENCE));
+	fd = connect_any(address, store_client_earlier(deadline, coll_now() + COLL_STORE_TIMEOUT));
 	if (fd < 0)
 		return fd;
 	err = store_client_introduce(fd, who, deadline);

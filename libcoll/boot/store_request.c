@@ -63,7 +63,7 @@ static void become_member(struct coll_store *store, struct coll_store_connection
 	answer_all(store);
 }
 
-static void take_hello(struct coll_store *store, struct coll_store_connection *c)
+static void handle_hello(struct coll_store *store, struct coll_store_connection *c)
 {
 	struct coll_store_challenge *challenge = &c->challenge;
 
@@ -242,7 +242,7 @@ static uint32_t message_bytes(const struct coll_store_connection *c)
 	return sizeof(request) + request.key_bytes + request.value_bytes;
 }
 
-static void take_message(struct coll_store *store, struct coll_store_connection *c)
+static void handle_message(struct coll_store *store, struct coll_store_connection *c)
 {
 	struct coll_store_request request;
 
@@ -250,7 +250,7 @@ static void take_message(struct coll_store *store, struct coll_store_connection 
 		if (c->challenged)
 			take_proof(store, c);
 		else
-			take_hello(store, c);
+			handle_hello(store, c);
 		return;
 	}
 	coll_store_request_read(&request, c->in);
@@ -288,5 +288,5 @@ void coll_store_read(struct coll_store *store, struct coll_store_connection *c)
 			return;
 		}
 	} while (c->in_bytes < want);
-	take_message(store, c);
+	handle_message(store, c);
 }

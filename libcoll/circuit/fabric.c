@@ -57,12 +57,12 @@ static void fabric_take_node(struct coll_group *group, const struct coll_circuit
 static int fabric_ask(struct coll_group *group, int fd, struct coll_circuit_fabric *fabric)
 {
 	const uint64_t deadline = coll_now() + group->options.deadline_ns;
-	const struct timeval patience = { .tv_sec = ANSWER_S };
+	const struct timeval timeout = { .tv_sec = ANSWER_S };
 	struct coll_circuit_message m = { .magic = COLL_CIRCUIT_MAGIC,
 					  .version = COLL_CIRCUIT_VERSION,
 					  .kind = COLL_CIRCUIT_MSG_SHOW };
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m))
 		return -EIO;
 	while (recv(fd, &m, sizeof(m), MSG_WAITALL) == sizeof(m)) {

@@ -177,7 +177,7 @@ static void manager_read(struct coll_watch *watch, int events)
 /* Connects and says HELLO. -ECONNRESET: the manager was killed meanwhile. */
 static int manager_try(struct coll_circuit_client *circuits, char *why, size_t why_bytes)
 {
-	const struct timeval patience = { .tv_sec = HELLO_S };
+	const struct timeval timeout = { .tv_sec = HELLO_S };
 	struct coll_circuit_message answer;
 	const int fd = coll_circuits_dial(circuits->context);
 
@@ -186,7 +186,7 @@ static int manager_try(struct coll_circuit_client *circuits, char *why, size_t w
 		return fd;
 	}
 	circuits->watch.fd = fd;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (!coll_circuits_hello(circuits, fd) ||
 	    recv(fd, &answer, sizeof(answer), MSG_WAITALL) != sizeof(answer)) {
 		snprintf(why, why_bytes, "circuits: the manager at %s does not answer",

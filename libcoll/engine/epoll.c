@@ -96,7 +96,7 @@ static int epoll_attach(struct coll_socket *socket)
 	return 0;
 }
 
-static void more_later(struct epoll *epoll, struct epoll_socket *own)
+static void readable_add(struct epoll *epoll, struct epoll_socket *own)
 {
 	if (own->more)
 		return;
@@ -105,7 +105,7 @@ static void more_later(struct epoll *epoll, struct epoll_socket *own)
 	epoll->more = own;
 }
 
-static void more_never(struct epoll *epoll, struct epoll_socket *own)
+static void readable_remove(struct epoll *epoll, struct epoll_socket *own)
 {
 	struct epoll_socket **slot = &epoll->more;
 
@@ -120,7 +120,7 @@ static void more_never(struct epoll *epoll, struct epoll_socket *own)
 /* Nothing is in flight here between two calls. */
 static int epoll_pause(struct coll_socket *socket)
 {
-	more_never(epoll_of(socket->engine), socket->own);
+	readable_remove(epoll_of(socket->engine), socket->own);
 	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
 	return 0;
 }
@@ -135,7 +135,7 @@ static void epoll_resume(struct coll_socket *socket)
 
 static void epoll_detach(struct coll_socket *socket)
 {
-	more_never(epoll_of(socket->engine), socket->own);
+	readable_remove(epoll_of(socket->engine), socket->own);
 	/* Closing is not enough if a child process has the socket too. */
 	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
 	close(socket->fd);
@@ -180,7 +180,7 @@ static void socket_recv(struct coll_socket *socket)
 		ssize_t result;
 
 		if (recvs++ == RECVS_MAX) {
-			more_later(epoll, socket->own);
+			readable_add(epoll, socket->own);
 			return;
 		}
 		message.msg_iovlen = socket->ops->recv_iov(socket, iov, &whole);
@@ -204,12 +204,12 @@ static void socket_recv(struct coll_socket *socket)
 	}
 }
 
-static void touch_more(struct epoll *epoll)
+static void touch_readable(struct epoll *epoll)
 {
 	while (epoll->more) {
 		struct epoll_socket *own = epoll->more;
 
-		more_never(epoll, own);
+		readable_remove(epoll, own);
 		coll_socket_touch(own->socket);
 	}
 }
@@ -289,7 +289,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	uint64_t detached = epoll->detached;
 	int count, i;
 
-	touch_more(epoll);
+	touch_readable(epoll);
 	work_touched(engine);
 	/*
 	 * The event that the caller waits for may have happened: the end of a run or a

@@ -162,7 +162,7 @@ void coll_health_lost(struct coll_link *link, int error, const char *reason)
 	const uint64_t grace = failing_time(group);
 
 	coll_link_set_state(link, LINK_LOST);
-	coll_arbiter_look(link);
+	coll_arbiter_update(link);
 	if (group->lost)
 		return;
 	group->lost = link;
@@ -210,11 +210,11 @@ static bool exec_waits_for(const struct coll_exec *exec, uint32_t peer)
  * Of the peers with a ping unanswered for this long, the one with the oldest: a rank that
  * has only been slow of late is not blamed for one that is gone.
  */
-static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t patience)
+static uint32_t silent_peer(const struct coll_exec *exec, uint64_t now, uint64_t timeout)
 {
 	const struct coll_planned *planned = exec->planned;
 	uint32_t silent = COLL_NONE, peer;
-	uint64_t since = now - patience + 1;
+	uint64_t since = now - timeout + 1;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
 		const struct coll_link *link = planned->links[peer];
@@ -239,9 +239,9 @@ static uint32_t told_suspect(const struct coll_exec *exec)
 	return COLL_NONE;
 }
 
-static uint32_t exec_suspect(const struct coll_exec *exec, uint64_t now, uint64_t patience)
+static uint32_t exec_suspect(const struct coll_exec *exec, uint64_t now, uint64_t timeout)
 {
-	uint32_t suspect = silent_peer(exec, now, patience);
+	uint32_t suspect = silent_peer(exec, now, timeout);
 
 	return suspect != COLL_NONE ? suspect : told_suspect(exec);
 }
@@ -251,7 +251,7 @@ static uint64_t exec_ping_period(const struct coll_exec *exec)
 	return (exec->deadline - exec->started) / PINGS_PER_DEADLINE;
 }
 
-static uint64_t exec_patience(const struct coll_exec *exec)
+static uint64_t exec_timeout(const struct coll_exec *exec)
 {
 	return exec_ping_period(exec) * PINGS_UNANSWERED;
 }
@@ -291,7 +291,7 @@ static void health_ping(struct coll_link *link, const struct coll_header *header
 	while (oldest && oldest->state != EXEC_RUNNING)
 		oldest = oldest->next;
 	if (oldest)
-		suspect = exec_suspect(oldest, now, exec_patience(oldest));
+		suspect = exec_suspect(oldest, now, exec_timeout(oldest));
 	coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, suspect, 0);
 }
 
@@ -306,16 +306,16 @@ void coll_health_left(struct coll_link *link)
 }
 
 /* A peer has left when its goodbye came on the link and on each stream that it used. */
-static void health_farewell(struct coll_link *said, const struct coll_header *header)
+static void health_goodbye(struct coll_link *said, const struct coll_header *header)
 {
 	struct coll_link *link = said->whole;
 
-	said->farewell = true;
+	said->goodbye = true;
 	if (!said->number)
-		said->farewells = header->slot;
+		said->goodbyes = header->slot;
 	else if (said->state == LINK_UP)
 		coll_link_set_state(said, LINK_LEFT);
-	if (!link->farewell || coll_streams_talk(link))
+	if (!link->goodbye || coll_streams_owe_goodbye(link))
 		return;
 	coll_health_left(link);
 }
@@ -344,7 +344,7 @@ void coll_health_message(struct coll_link *said, const struct coll_header *heade
 							       "failed");
 		break;
 	case COLL_MESSAGE_BYE:
-		health_farewell(said, header);
+		health_goodbye(said, header);
 		break;
 	}
 }
@@ -429,7 +429,7 @@ static bool exec_blames_itself(struct coll_exec *exec, uint32_t suspect)
 static void exec_expire(struct coll_exec *exec, uint64_t now)
 {
 	const struct coll_planned *planned = exec->planned;
-	uint32_t suspect = exec_suspect(exec, now, exec_patience(exec)), peer;
+	uint32_t suspect = exec_suspect(exec, now, exec_timeout(exec)), peer;
 	const char *reason = "nothing came from it before the deadline";
 
 	if (suspect == COLL_NONE)
@@ -447,14 +447,14 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 {
 	struct coll_context *context = exec->group->context;
 	const uint64_t whole = exec->deadline - exec->started, waited = now - exec->started;
-	const uint64_t period = exec_ping_period(exec), patience = exec_patience(exec);
+	const uint64_t period = exec_ping_period(exec), timeout = exec_timeout(exec);
 	uint32_t silent;
 
 	if (now >= exec->deadline) {
 		exec_expire(exec, now);
 		return;
 	}
-	if (now - exec->checked > patience && exec->pinged)
+	if (now - exec->checked > timeout && exec->pinged)
 		exec_forgive(exec, now);
 	exec->checked = now;
 	coll_engine_check_at(&context->engine, exec->deadline);
@@ -466,10 +466,10 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 	}
 	if (now - exec->pinged >= period) {
 		exec_ping(exec, now);
-		group_reassure(exec->group, exec_suspect(exec, now, patience));
+		group_reassure(exec->group, exec_suspect(exec, now, timeout));
 	}
 	coll_engine_check_at(&context->engine, now + period);
-	silent = waited >= whole / 10 * 9 ? silent_peer(exec, now, patience) : COLL_NONE;
+	silent = waited >= whole / 10 * 9 ? silent_peer(exec, now, timeout) : COLL_NONE;
 	if (silent != COLL_NONE && !exec_blames_itself(exec, silent))
 		coll_group_fail(exec->group, -ETIMEDOUT, silent, COLL_NONE,
 				"it does not answer: stopped, or out of reach");

@@ -110,7 +110,7 @@ static struct coll_link *best_contender(const struct coll_arbiter *arbiter)
 	return best;
 }
 
-static void exit_free(struct coll_arbiter *arbiter)
+static void exit_pass_on(struct coll_arbiter *arbiter)
 {
 	struct coll_link *next;
 
@@ -120,7 +120,7 @@ static void exit_free(struct coll_arbiter *arbiter)
 		coll_link_touch(next);
 }
 
-void coll_arbiter_look(struct coll_link *link)
+void coll_arbiter_update(struct coll_link *link)
 {
 	struct coll_arbiter *arbiter = &link->group->context->arbiter;
 	struct coll_link **slot = &arbiter->contenders;
@@ -138,11 +138,11 @@ void coll_arbiter_look(struct coll_link *link)
 		slot = &(*slot)->next_contender;
 	*slot = link->next_contender;
 	if (!arbiter->holder || arbiter->holder == link)
-		exit_free(arbiter);
+		exit_pass_on(arbiter);
 }
 
 /* Whether bulk of this link may begin now. */
-static bool exit_lets(struct coll_link *link)
+static bool exit_allows(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
 	const struct coll_arbiter *arbiter = &context->arbiter;
@@ -157,17 +157,17 @@ static bool exit_lets(struct coll_link *link)
 	return false;
 }
 
-bool coll_arbiter_lets(struct coll_link *link, const struct coll_message *message)
+bool coll_arbiter_allows(struct coll_link *link, const struct coll_message *message)
 {
-	return !is_bulk(message) || (!link->streams && exit_lets(link));
+	return !is_bulk(message) || (!link->streams && exit_allows(link));
 }
 
 bool coll_arbiter_offers(struct coll_link *link)
 {
-	return coll_arbiter_has_bulk(link) && exit_lets(link);
+	return coll_arbiter_has_bulk(link) && exit_allows(link);
 }
 
-static uint64_t exit_patience(const struct coll_arbiter *arbiter)
+static uint64_t exit_timeout(const struct coll_arbiter *arbiter)
 {
 	const uint64_t ns = STALL_USUALS * arbiter->usual;
 
@@ -180,7 +180,7 @@ static bool arbiter_finishes(const struct coll_message *message, uint64_t bytes)
 	return message->header.bytes - message->header.offset <= bytes;
 }
 
-static void exit_take(struct coll_link *link, const struct coll_message *message)
+static void exit_acquire(struct coll_link *link, const struct coll_message *message)
 {
 	struct coll_context *context = link->group->context;
 	struct coll_arbiter *arbiter = &context->arbiter;
@@ -191,14 +191,14 @@ static void exit_take(struct coll_link *link, const struct coll_message *message
 	if (arbiter_finishes(message,
 			     FINISHING_CHUNKS * coll_arbiter_chunk(link) + 2 * exit_bytes(link))) {
 		link->finishing = true;
-		coll_arbiter_look(link);
+		coll_arbiter_update(link);
 		return;
 	}
 	arbiter->since = coll_now();
-	coll_engine_check_at(&context->engine, arbiter->since + exit_patience(arbiter));
+	coll_engine_check_at(&context->engine, arbiter->since + exit_timeout(arbiter));
 }
 
-static void exit_give(struct coll_link *link, bool whole)
+static void exit_release(struct coll_link *link, bool whole)
 {
 	struct coll_arbiter *arbiter = &link->group->context->arbiter;
 	uint64_t took;
@@ -211,16 +211,16 @@ static void exit_give(struct coll_link *link, bool whole)
 	}
 	link->stalled = false;
 	link->finishing &= !whole;
-	coll_arbiter_look(link);
+	coll_arbiter_update(link);
 	if (arbiter->holder == link)
-		exit_free(arbiter);
+		exit_pass_on(arbiter);
 }
 
 void coll_arbiter_check(struct coll_context *context, uint64_t now)
 {
 	struct coll_arbiter *arbiter = &context->arbiter;
 	struct coll_link *holder = arbiter->holder;
-	const uint64_t until = arbiter->since + exit_patience(arbiter);
+	const uint64_t until = arbiter->since + exit_timeout(arbiter);
 
 	if (!holder)
 		return;
@@ -230,7 +230,7 @@ void coll_arbiter_check(struct coll_context *context, uint64_t now)
 	}
 	holder->stalled = true;
 	context->counters.bypassed++;
-	coll_arbiter_look(holder);
+	coll_arbiter_update(holder);
 }
 
 /* ---- a link's queue ----------------------------------------------------- */
@@ -250,8 +250,8 @@ static void insert_urgent(struct coll_link *link, struct coll_message *message)
 
 	bulk = bulk && is_bulk(bulk) && !link->streams ? bulk : NULL;
 	/* The bulk has waited long enough: it goes before this message and later ones. */
-	if (bulk && link->overtaken >= coll_arbiter_chunk(link) && coll_arbiter_lets(link, bulk) &&
-	    !link->promoted) {
+	if (bulk && link->overtaken >= coll_arbiter_chunk(link) &&
+	    coll_arbiter_allows(link, bulk) && !link->promoted) {
 		link->promoted = true;
 		link->urgent_end = &bulk->next;
 	}
@@ -284,7 +284,7 @@ void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
 	if (is_bulk(message)) {
 		message->age = (uint64_t)message->run_age << 32 | arbiter->bulk++;
 		insert_bulk(link, message);
-		coll_arbiter_look(link);
+		coll_arbiter_update(link);
 	} else if (message->header.kind == COLL_MESSAGE_BYE) {
 		arbiter_insert(link, link->queue_end, message);
 	} else {
@@ -292,7 +292,7 @@ void coll_arbiter_queue(struct coll_link *link, struct coll_message *message)
 	}
 }
 
-static struct coll_message *take_out(struct coll_link *link, struct coll_message **slot)
+static struct coll_message *queue_remove(struct coll_link *link, struct coll_message **slot)
 {
 	struct coll_message *message = *slot;
 
@@ -306,24 +306,24 @@ static struct coll_message *take_out(struct coll_link *link, struct coll_message
 
 struct coll_message *coll_arbiter_pop(struct coll_link *link)
 {
-	return take_out(link, &link->queue);
+	return queue_remove(link, &link->queue);
 }
 
 struct coll_message *coll_arbiter_deal(struct coll_link *link, struct coll_header *chunk)
 {
 	struct coll_message **slot = first_bulk(link), *message = *slot;
 
-	exit_take(link, message);
-	take_out(link, slot);
+	exit_acquire(link, message);
+	queue_remove(link, slot);
 	*chunk = message->header;
 	message->header.offset += coll_chunk_bytes(chunk);
 	if (message->header.offset < message->header.bytes)
 		insert_bulk(link, message);
-	coll_arbiter_look(link);
+	coll_arbiter_update(link);
 	return message;
 }
 
-void coll_arbiter_queue_again(struct coll_link *link, struct coll_message *message)
+void coll_arbiter_requeue(struct coll_link *link, struct coll_message *message)
 {
 	insert_bulk(link, message);
 }
@@ -333,12 +333,12 @@ void coll_arbiter_begin(struct coll_link *link, struct coll_message **slot)
 	if (slot == link->urgent_end)
 		link->urgent_end = &(*slot)->next;
 	if (is_bulk(*slot))
-		exit_take(link, *slot);
+		exit_acquire(link, *slot);
 }
 
-void coll_arbiter_chunk_gone(struct coll_link *link, bool whole)
+void coll_arbiter_chunk_sent(struct coll_link *link, bool whole)
 {
 	link->overtaken = 0;
 	link->promoted = false;
-	exit_give(link, whole);
+	exit_release(link, whole);
 }

@@ -38,7 +38,7 @@ void coll_arbiter_queue(struct coll_link *link, struct coll_message *message);
 struct coll_message *coll_arbiter_pop(struct coll_link *link);
 
 /* Queues a message again of which a chunk, not the last, has gone. */
-void coll_arbiter_queue_again(struct coll_link *link, struct coll_message *message);
+void coll_arbiter_requeue(struct coll_link *link, struct coll_message *message);
 
 /* Whether there is bulk in the link's queue. */
 bool coll_arbiter_has_bulk(struct coll_link *link);
@@ -48,16 +48,16 @@ bool coll_arbiter_offers(struct coll_link *link);
 struct coll_message *coll_arbiter_deal(struct coll_link *link, struct coll_header *chunk);
 
 /* Whether this message of the queue may be handed to the engine now. */
-bool coll_arbiter_lets(struct coll_link *link, const struct coll_message *message);
+bool coll_arbiter_allows(struct coll_link *link, const struct coll_message *message);
 
 /* The engine takes *slot of the link's queue: nothing may be inserted before it. */
 void coll_arbiter_begin(struct coll_link *link, struct coll_message **slot);
 
 /* A chunk of bulk has gone; `whole`: with it the message. Others may follow. */
-void coll_arbiter_chunk_gone(struct coll_link *link, bool whole);
+void coll_arbiter_chunk_sent(struct coll_link *link, bool whole);
 
 /* The link's queue or state has changed: decides whether it contends for the exit. */
-void coll_arbiter_look(struct coll_link *link);
+void coll_arbiter_update(struct coll_link *link);
 
 /* Bypasses a link that is blocked. */
 void coll_arbiter_check(struct coll_context *context, uint64_t now);

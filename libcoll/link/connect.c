@@ -55,7 +55,8 @@ static int address_choose(const struct coll_link *link, char *line, struct coll_
 
 	while ((text = strtok_r(NULL, " ", &save)) && count < 32)
 		texts[count++] = text;
-	if (!node || !process || !port || !process_parse(process, link->introduction->hello.process))
+	if (!node || !process || !port ||
+	    !process_parse(process, link->introduction->hello.process))
 		return -EPROTO;
 	if (!strcmp(node, group->context->node) && !group->context->options.address[0]) {
 		if (link->attempts > 0)
@@ -188,15 +189,15 @@ static void link_connected(struct coll_watch *watch, int events)
 }
 
 /* The line that the peer has published. It is kept for connections of streams. */
-static int link_where(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1])
+static int link_published(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1])
 {
 	struct coll_link *whole = link->whole;
 	size_t bytes = COLL_BOOT_VALUE_MAX;
 	char key[32];
 	int error;
 
-	if (whole->where) {
-		strcpy(line, whole->where);
+	if (whole->published) {
+		strcpy(line, whole->published);
 		return 0;
 	}
 	snprintf(key, sizeof(key), "addr/%u", link->group->world[link->rank]);
@@ -206,7 +207,7 @@ static int link_where(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1]
 		return error;
 	line[bytes] = 0;
 	if (streams_wanted(whole))
-		whole->where = strdup(line);
+		whole->published = strdup(line);
 	return 0;
 }
 
@@ -222,7 +223,7 @@ static int link_try_next(struct coll_link *link)
 		link->introduction = calloc(1, sizeof(*link->introduction));
 	if (!link->introduction)
 		return -ENOMEM;
-	error = link_where(link, line);
+	error = link_published(link, line);
 	if (error)
 		return error;
 	for (;;) {

@@ -53,10 +53,10 @@ void coll_connection_tune(const struct coll_context *context, int fd)
 {
 	const struct coll_options *options = &context->options;
 	const int one = 1, bytes = options->buffer_bytes;
-	const unsigned int patience_ms = options->deadline_ns / 1000000;
+	const unsigned int timeout_ms = options->deadline_ns / 1000000;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof(patience_ms));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 	if (options->congestion[0])
 		set_congestion(fd, options->congestion);
 	if (bytes) {
@@ -112,7 +112,7 @@ int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
 	}
 	coll_link_set_state(link, LINK_UP);
 	link->attached = true;
-	coll_arbiter_look(link->whole);
+	coll_arbiter_update(link->whole);
 	if (link->number) {
 		context->counters.streams++;
 		coll_link_touch(link);

@@ -108,7 +108,7 @@ struct coll_context {
 	uint8_t *bounce_buffer;		/* SPECULATIVE_MAX bytes: payload of a wrong speculation */
 	int cores;			/* shared by the ranks of this node */
 	struct coll_wan wan;		/* points 0: not measured */
-	double way; /* bytes in flight when a link is full; 0: not known */
+	double bdp;			/* bytes in flight when a link is full; 0: not known */
 	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */

@@ -132,7 +132,7 @@ void coll_link_drop_queue(struct coll_link *link, bool keep_begun)
 	link->queue_end = link->urgent_end = keep;
 	if (!link->queue)
 		link->sent = 0;
-	coll_arbiter_look(link);
+	coll_arbiter_update(link);
 }
 
 static bool link_wants_send(struct coll_socket *socket)
@@ -144,7 +144,7 @@ static bool link_wants_send(struct coll_socket *socket)
 		return false;
 	if (!link->queue)
 		return link->number && coll_stream_has_work(link);
-	return link->sent || coll_arbiter_lets(link, link->queue);
+	return link->sent || coll_arbiter_allows(link, link->queue);
 }
 
 /*
@@ -175,7 +175,7 @@ static int send_iov(struct coll_link *link, struct iovec *iov, int max)
 	for (slot = &link->queue; (message = *slot) && count + 2 <= max; slot = &message->next) {
 		const struct coll_header *header = &message->header;
 
-		if (!skip && !coll_arbiter_lets(link, message))
+		if (!skip && !coll_arbiter_allows(link, message))
 			break;
 		coll_arbiter_begin(link, slot);
 		if (header->kind == COLL_MESSAGE_BYE)
@@ -245,7 +245,7 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	link->group->context->counters.streamed += link->number && bulk;
 	if (message == link->chunk) {
 		message = coll_stream_chunk_sent(link);
-		coll_arbiter_chunk_gone(link->whole, message);
+		coll_arbiter_chunk_sent(link->whole, message);
 		if (message)
 			message_release(link->whole, message);
 		return;
@@ -253,9 +253,9 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 	header->offset += coll_chunk_bytes(header);
 	whole = header->offset == header->bytes || link->group->state != GROUP_OK;
 	if (!whole)
-		coll_arbiter_queue_again(link, message);
+		coll_arbiter_requeue(link, message);
 	if (bulk)
-		coll_arbiter_chunk_gone(link, whole);
+		coll_arbiter_chunk_sent(link, whole);
 	if (whole)
 		message_release(link, message);
 }
@@ -315,7 +315,7 @@ static const char *loss_reason(const struct coll_link *link, int error)
  * A peer that needs nothing from this rank may end before it accepts the connection. Then
  * this rank must not need it either.
  */
-bool coll_link_may_go(const struct coll_link *link)
+bool coll_link_may_end(const struct coll_link *link)
 {
 	return link->state == LINK_LEFT || link->leaving || link->group->freed ||
 	       (!link->heard && !coll_link_events(link->group)->needs(link));
@@ -331,10 +331,10 @@ void coll_link_lost(struct coll_link *link, int error)
 	if (is_our_lack(error) && group->state == GROUP_OK) {
 		coll_link_events(group)->failed(group, error, group->rank, COLL_NONE,
 						"it cannot make a connection");
-	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_go(link)) {
+	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_end(link)) {
 		coll_stream_lost(link, error);
 		return;
-	} else if (group->state == GROUP_OK && !link->number && !coll_link_may_go(link)) {
+	} else if (group->state == GROUP_OK && !link->number && !coll_link_may_end(link)) {
 		coll_link_events(group)->lost(link, error == -ETIMEDOUT ? error : -ECONNRESET,
 					      loss_reason(link, error));
 		return;
@@ -416,7 +416,7 @@ static bool link_wants_to_receive(const struct coll_socket *socket)
 	return coll_link_wants_recv(coll_link_of(socket));
 }
 
-static void link_let_go(struct coll_socket *socket)
+static void link_socket_detached(struct coll_socket *socket)
 {
 	link_detached(coll_link_of(socket));
 }
@@ -431,5 +431,5 @@ const struct coll_socket_ops coll_link_socket_ops = {
 	.received = coll_link_received,
 	.received_in = coll_link_received_in,
 	.received_none = coll_link_received_none,
-	.detached = link_let_go,
+	.detached = link_socket_detached,
 };

@@ -40,9 +40,9 @@ struct coll_link {
 	uint32_t streams, number;	/* number: which stream this is, from 1; 0: none */
 	struct coll_message *chunk;	/* of a stream: the chunk that it sends, of ... */
 	struct coll_message *message;	/* ... this message, or NULL */
-	char *where;			/* the peer's published line, kept for streams */
-	bool farewell;			/* the peer said goodbye on this connection ... */
-	uint32_t farewells;		/* ... and will on these streams (bits) */
+	char *published;		/* the peer's published line, kept for streams */
+	bool goodbye;			/* the peer said goodbye on this connection ... */
+	uint32_t goodbyes;		/* ... and will on these streams (bits) */
 	bool attached;			/* the engine knows it */
 	bool local;			/* the peer is on this machine */
 	bool offloaded;			/* attached to the kernel: the engine leaves it alone */
@@ -164,7 +164,7 @@ void coll_link_set_state(struct coll_link *link, enum coll_link_state state);
 void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
 
 /* Whether its end fails nothing: the peer or this rank has left, or no run needs it. */
-bool coll_link_may_go(const struct coll_link *link);
+bool coll_link_may_end(const struct coll_link *link);
 
 /* Begins to connect, if that is this rank's part and has not begun. On failure it is lost. */
 void coll_link_open(struct coll_link *link);

@@ -84,7 +84,7 @@ bool coll_link_wants_recv(const struct coll_link *link)
 	if (link->socket.receiving || !link->attached || link->offloaded ||
 	    link->state == LINK_CLOSED || link->state == LINK_LOST)
 		return false;
-	if (link->farewell && link->state != LINK_LEFT && !link->broken)
+	if (link->goodbye && link->state != LINK_LEFT && !link->broken)
 		return false;		/* its streams are read first */
 	if (link->whole->expected || link->whole->leaving || link->broken ||
 	    group->state != GROUP_OK)

@@ -44,7 +44,7 @@ void coll_streams_free(struct coll_link *link)
 	if (link->streams)
 		free(link->stream[0].chunk);
 	free(link->stream);
-	free(link->where);
+	free(link->published);
 }
 
 uint32_t coll_streams_attached(const struct coll_link *link)
@@ -57,12 +57,12 @@ uint32_t coll_streams_attached(const struct coll_link *link)
 	return bits;
 }
 
-bool coll_streams_talk(const struct coll_link *link)
+bool coll_streams_owe_goodbye(const struct coll_link *link)
 {
 	uint32_t i;
 
 	for (i = 0; i < link->streams; i++)
-		if (link->farewells & 1u << i && !link->stream[i].farewell)
+		if (link->goodbyes & 1u << i && !link->stream[i].goodbye)
 			return true;
 	return false;
 }
@@ -106,14 +106,14 @@ bool coll_stream_idle(const struct coll_link *link)
 
 /* ---- one of them ------------------------------------------------------------ */
 
-static bool says_goodbye(const struct coll_link *stream)
+static bool stream_says_goodbye(const struct coll_link *stream)
 {
 	return stream->whole->leaving && !stream->leaving && !coll_arbiter_has_bulk(stream->whole);
 }
 
 bool coll_stream_has_work(struct coll_link *stream)
 {
-	return coll_arbiter_offers(stream->whole) || says_goodbye(stream);
+	return coll_arbiter_offers(stream->whole) || stream_says_goodbye(stream);
 }
 
 void coll_stream_take(struct coll_link *stream)
@@ -122,7 +122,7 @@ void coll_stream_take(struct coll_link *stream)
 
 	if (!stream->number)
 		return;
-	if (says_goodbye(stream)) {
+	if (stream_says_goodbye(stream)) {
 		stream->leaving = true;
 		coll_link_control(stream, COLL_MESSAGE_BYE, 0, 0, 0);
 		return;
@@ -152,9 +152,9 @@ struct coll_message *coll_stream_chunk_sent(struct coll_link *stream)
 	return message;
 }
 
-bool coll_stream_may_go(const struct coll_link *stream)
+bool coll_stream_may_end(const struct coll_link *stream)
 {
-	return stream->state == LINK_LEFT || coll_link_may_go(stream->whole);
+	return stream->state == LINK_LEFT || coll_link_may_end(stream->whole);
 }
 
 void coll_stream_lost(struct coll_link *stream, int error)

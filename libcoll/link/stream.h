@@ -29,7 +29,7 @@ void coll_streams_free(struct coll_link *link);
 /* The connected ones, as bits. */
 uint32_t coll_streams_attached(const struct coll_link *link);
 /* Whether a stream still owes its goodbye. */
-bool coll_streams_talk(const struct coll_link *link);
+bool coll_streams_owe_goodbye(const struct coll_link *link);
 /* The peer's host has acknowledged all their data and goodbyes. */
 bool coll_streams_delivered(const struct coll_link *link);
 /* Whether one sends a chunk of this exec. */
@@ -46,7 +46,7 @@ void coll_stream_take(struct coll_link *stream);
 /* Its chunk has gone or is given up. Returns the message if that was its last chunk. */
 struct coll_message *coll_stream_chunk_sent(struct coll_link *stream);
 /* Whether its end fails nothing. */
-bool coll_stream_may_go(const struct coll_link *stream);
+bool coll_stream_may_end(const struct coll_link *stream);
 /* It broke: the link ends when its own connection is read to the end. */
 void coll_stream_lost(struct coll_link *stream, int error);
 

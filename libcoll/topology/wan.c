@@ -52,7 +52,7 @@ static uint64_t window_bytes(const struct coll_options *options)
 }
 
 /* Bytes in flight of a link that sends as fast as it can. */
-static double way_bytes(const struct coll_machine *m)
+static double bdp_bytes(const struct coll_machine *m)
 {
 	const double beta = m->beta > m->wan_beta ? m->beta : m->wan_beta;
 
@@ -65,9 +65,9 @@ void coll_wan_settle(struct coll_context *context)
 	double streams = options->wan_streams;
 
 	context->window = window_bytes(options);
-	context->way = way_bytes(&options->machine);
+	context->bdp = bdp_bytes(&options->machine);
 	if (!options->wan_streams && context->window)
-		streams = context->way / context->window + 1;
+		streams = context->bdp / context->window + 1;
 	context->streams = streams > WAN_STREAMS_MAX ? WAN_STREAMS_MAX :
 			   streams < 1 ? 1 : (uint32_t)streams;
 }

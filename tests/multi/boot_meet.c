@@ -41,9 +41,9 @@ static int meet(struct coll_boot *boot, int round, uint64_t deadline)
 	return 0;
 }
 
-static int stay(int round, uint64_t patience)
+static int stay(int round, uint64_t timeout)
 {
-	uint64_t deadline = coll_now() + patience;
+	uint64_t deadline = coll_now() + timeout;
 	struct coll_boot *boot;
 	char why[512] = "";
 	int err;

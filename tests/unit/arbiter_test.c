@@ -67,8 +67,8 @@ static struct coll_message *send_first(void)
 	assert_true(sent <= CHUNK);
 	message->header.offset += sent;
 	if (message->header.offset < message->header.bytes)
-		coll_arbiter_queue_again(link, message);
-	coll_arbiter_chunk_gone(link, message->header.offset == message->header.bytes);
+		coll_arbiter_requeue(link, message);
+	coll_arbiter_chunk_sent(link, message->header.offset == message->header.bytes);
 	return message;
 }
 

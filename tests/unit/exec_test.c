@@ -165,7 +165,7 @@ void coll_link_leave(struct coll_link *link)
 	coll_link_close(link);
 }
 
-void coll_arbiter_look(struct coll_link *link)
+void coll_arbiter_update(struct coll_link *link)
 {
 	(void)link;
 }
@@ -204,7 +204,7 @@ bool coll_streams_send_for(const struct coll_link *link, const struct coll_exec 
 	return false;
 }
 
-bool coll_streams_talk(const struct coll_link *link)
+bool coll_streams_owe_goodbye(const struct coll_link *link)
 {
 	(void)link;
 	return false;

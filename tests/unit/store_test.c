@@ -327,12 +327,12 @@ static void silent_peers_block_nobody(void **state)
 
 static void slow_peers_are_refused(void **state)
 {
-	struct timeval patience = { .tv_sec = 10 };
+	struct timeval timeout = { .tv_sec = 10 };
 	int fd = plain_connect(*state);
 	uint64_t start = coll_now();
 	char byte;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	assert_int_equal(send(fd, STORE_MAGIC, 3, 0), 3);
 	assert_int_equal(recv(fd, &byte, 1, 0), 0);
 	assert_in_range(coll_now() - start, 4 * COLL_SECOND, 9 * COLL_SECOND);
@@ -363,10 +363,10 @@ static int member_connect(struct server *server, int rank)
 
 static bool server_hangs_up(int fd)
 {
-	struct timeval patience = { .tv_sec = 3 };
+	struct timeval timeout = { .tv_sec = 3 };
 	char byte;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	return recv(fd, &byte, 1, 0) == 0 || errno == ECONNRESET;
 }
 
