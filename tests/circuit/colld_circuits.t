@@ -47,16 +47,16 @@ check() {	# LINE...: what colld says of a file with these lines
 	printf '%s\n' "$@" >"$work/circuits"
 	"$BUILD/colld" --circuits "$work/circuits" --check
 }
-ok "a correct file" silent check "switch fake" "node a 1,2" "node b 3"
-ok "no switch" refused "no switch" check "node a 1" "node b 2"
-ok "an unknown switch" refused "circuits:1: switch: 'pigeon'; valid: .*scpi" \
+ok "--check accepts a correct file" silent check "switch fake" "node a 1,2" "node b 3"
+ok "a file without a switch is refused" refused "no switch" check "node a 1" "node b 2"
+ok "an unknown switch is refused, with the valid ones" refused "circuits:1: switch: 'pigeon'; valid: .*scpi" \
 	check "switch pigeon" "node a 1" "node b 2"
-ok "a port of two nodes" refused "circuits:3: node: port 1: .* each is one node's" \
+ok "a port of two nodes is refused" refused "circuits:3: node: port 1: .* each is one node's" \
 	check "switch fake" "node a 1" "node b 1"
-ok "an unknown word" refused "no 'speed'; valid: socket PATH" check "speed 3"
-ok "one node is too few" refused "1 nodes; valid: 2 and more" check "switch fake" "node a 1"
-ok "no file" refused "No such file" "$BUILD/colld" --circuits "$work/nothing" --check
-ok "no colld" refused "is colld --circuits running" circuit show
+ok "an unknown word is refused, with the valid ones" refused "no 'speed'; valid: socket PATH" check "speed 3"
+ok "a single node is refused" refused "1 nodes; valid: 2 and more" check "switch fake" "node a 1"
+ok "a missing file is an error" refused "No such file" "$BUILD/colld" --circuits "$work/nothing" --check
+ok "coll circuit show says that colld does not run" refused "is colld --circuits running" circuit show
 
 # ---- a switch over SCPI, four nodes of one port each -----------------------------------
 
@@ -76,7 +76,7 @@ node n3 4
 keep 100ms
 reconcile 200ms
 END
-ok "colld meets the switch" start_colld
+ok "colld connects to the switch by SCPI" start_colld
 
 share() {
 	"$BUILD/tests/circuit/competing_jobs" "$socket" 4 2 12 5 >"$work/jobs" || { cat "$work/jobs"; return 1; }
@@ -90,64 +90,64 @@ request() {
 	silent circuit request n0 n1 --wait 60s && silent circuit request n2 n3 --wait 60s
 }
 ok "circuits can be requested" request
-is "and are up" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
+is "... and come up" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
 ok "a reconfiguration delay is measured, the sum of its parts" test "$(said '.switch |
 	.delay_ns > 0 and .switch_ns > 0 and .delay_ns >= .switch_ns and
 	.delay_p90_ns >= .delay_ns')" = true
 ok "a request without a free port fails" refused "not up after 0.2 s, but" \
 	circuit request n0 n2 --wait 200ms
-ok "released" silent circuit release n0 n2
+ok "a circuit is released" silent circuit release n0 n2
 ok "a second release is refused" refused "has not asked for this circuit" circuit release n0 n2
 ok "an unknown node is refused" refused "two different nodes" circuit request n0 n9
 ok "too many ports are refused" refused "ports: from 0 to 1" circuit ports n0 5
-ok "a wrong number of arguments" refused "1 arguments; valid: 2 to 2" circuit request n0
-ok "an unknown command" refused "valid: show, watch, request" circuit dance
-ok "a picture" silent circuit show --svg "$work/map.svg"
-ok "which is SVG" grep -q "<svg" "$work/map.svg"
+ok "a wrong number of arguments is refused" refused "1 arguments; valid: 2 to 2" circuit request n0
+ok "an unknown command is refused" refused "valid: show, watch, request" circuit dance
+ok "coll circuit draws a picture" silent circuit show --svg "$work/map.svg"
+ok "... as SVG" grep -q "<svg" "$work/map.svg"
 
 # ---- a restart: the switch has them, and they stay ----------------------------------------
 
 before=$(said .switch.setups)
 stop_colld KILL
-ok "colld is killed, and comes back" start_colld
-ok "it took over what the switch had" grep -q "took over 2 circuits" "$work/colld.log"
-is "which are up" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
-is "without a new setup" "$(said .switch.setups)" 0
-ok "before there were some" test "$before" -ge 2
+ok "colld is killed and restarted" start_colld
+ok "... it adopts the circuits of the switch" grep -q "took over 2 circuits" "$work/colld.log"
+is "... they are up" "$(said '[.circuits[] | select(.state == "up")] | length')" 2
+is "... without a new set-up" "$(said .switch.setups)" 0
+ok "... while there were set-ups before" test "$before" -ge 2
 
 "$BUILD/tests/circuit/competing_jobs" "$socket" 4 2 12 5 >"$work/jobs" &
 jobs=$!
 sleep 1
 stop_colld KILL
-ok "it is killed in the middle of two jobs" start_colld
+ok "colld is killed in the middle of two jobs" start_colld
 ended() {
 	wait "$jobs" || { cat "$work/jobs"; return 1; }
 }
-ok "both end well" ended
+ok "... both jobs complete" ended
 
 # ---- ports that are lost and come back ------------------------------------------------------------------
 
 silent circuit request n0 n1 --wait 60s
 ok "a node loses its port" silent circuit ports n0 0
-ok "its circuit goes down" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' down
-ok "and gets it back" silent circuit ports n0 1
-ok "it comes again" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' up
-ok "drained, it comes again too" silent circuit drain n0
-ok "up" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' up
+ok "... its circuit goes down" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' down
+ok "a node gets its port back" silent circuit ports n0 1
+ok "... the circuit comes up again" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' up
+ok "a drained circuit comes up again" silent circuit drain n0
+ok "... it is up" until_said '.circuits[] | select(.node == "n0" and .peer == "n1") | .state' up
 circuit watch --json --for 3s >"$work/watched" &
 watcher=$!
 sleep 0.5
 circuit drain n0
 wait "$watcher"
-ok "a watcher sees it drained and up" sh -c \
+ok "coll circuit watch reports both changes" sh -c \
 	'jq -r .state "$0" | tr "\n" " " | grep -q "draining.*up"' "$work/watched"
 stop_colld TERM
 
 # ---- the same by RESTCONF -------------------------------------------------------------------------
 
 sed -i "s|^switch.*|switch restconf http://admin:root@127.0.0.1:$http ports=16|" "$work/circuits"
-ok "colld meets the switch by RESTCONF" start_colld
-ok "and two jobs share it" share
+ok "colld connects to the switch by RESTCONF" start_colld
+ok "... two jobs share it" share
 stop_colld TERM
 sed -i "s|^switch.*|switch restconf http://admin:wrong@127.0.0.1:$http ports=16|" "$work/circuits"
 ok "a wrong password is an error in words" refused "HTTP 401" \

@@ -75,16 +75,16 @@ setups() {
 have_set_up() {	# HOW-MANY
 	[ "$(setups)" -ge "$1" ]
 }
-ok "colld meets the switch" start_colld
+ok "colld connects to the switch" start_colld
 export COLL_ALLREDUCE=ring
 job "$BUILD/tests/circuit/circuit_calls" late "$work/come"
 ok "a ring waits for one of its four ranks: two circuits are up" soon 20 circuits_up 2
 kill_colld
-ok "colld is killed, and comes back" start_colld
-ok "it took over the two" grep -q "took over 2 circuits" "$work/colld.log"
-ok "the ranks have them" soon 20 circuits_up 2
+ok "colld is killed and restarted" start_colld
+ok "... it adopts both circuits" grep -q "took over 2 circuits" "$work/colld.log"
+ok "... the ranks keep them" soon 20 circuits_up 2
 : >"$work/come"
-ok "the last rank comes, and the result is right" ended
+ok "the last rank joins, and the result is right" ended
 is "each of the ring's circuits was set up once" "$(setups)" 4
 unset COLL_ALLREDUCE
 
@@ -93,8 +93,8 @@ job "$BUILD/tests/multi/every_collective" 10 3 1000
 ok "ranks are at work" soon 30 have_set_up $((before + 1))
 restarts 8
 ok "every collective is right while colld is killed" ended
-ok "in the middle: $times times" test "$times" -ge 1
-ok "no port was given twice" awk '
+ok "... killed $times times" test "$times" -ge 1
+ok "... no port had two circuits" awk '
 	$1 == "no" { print "# refused:", $0; bad = 1 }
 	$1 == "up" { if (++count[int(($2 - 1) / 2)] > 2) bad = 1; n++ }
 	$1 == "down" { count[int(($2 - 1) / 2)]-- }
@@ -113,7 +113,7 @@ ok "a manager dies after it has notified one end of two" wait "$half"
 half=
 ok "the notified end completes its use" soon 20 test -e "$work/sent"
 ok "colld starts" start_colld
-ok "and the other end completes too" ended
+ok "... the other end completes too" ended
 kill "$colld" && wait "$colld" 2>/dev/null
 colld=
 
@@ -177,6 +177,6 @@ have_carried() {	# BYTES
 ok "on an emulated switch too" soon 30 have_carried 10000
 restarts 8
 ok "over an emulated switch every collective is right" ended
-ok "with colld killed in the middle: $times times" test "$times" -ge 1
-ok "the bytes went over circuits: $(carried)" have_carried 1000000
+ok "... with colld killed $times times" test "$times" -ge 1
+ok "... the bytes went over circuits: $(carried)" have_carried 1000000
 tap_end

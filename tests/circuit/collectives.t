@@ -74,15 +74,15 @@ setups() {	# FROM TO: marks in the log
 
 for k in 1 2 3; do
 	ok "five nodes, ports: $k" start 5 "$k" "keep $((k * 20 - 20))ms"
-	ok "every collective, with the ports that colld tells" \
+	ok "every collective is right with the ports that colld reports" \
 		right "$BUILD/tests/multi/every_collective" 40 "$k" 1000
-	ok "never more circuits than ports" legal
+	ok "... with never more circuits than ports" legal
 	stop
 done
 
 start 4 2 "keep 0s" "limit 2"
-ok "two wavelengths in all" right "$BUILD/tests/multi/every_collective" 160 7 1000
-ok "are never exceeded" awk '
+ok "every collective is right with two wavelengths" right "$BUILD/tests/multi/every_collective" 160 7 1000
+ok "... which are never exceeded" awk '
 	$1 == "up" { if (++paths > 4) bad = 1; n++ }
 	$1 == "down" { paths-- }
 	END { exit bad || !n }' "$work/log"
@@ -90,8 +90,8 @@ stop
 
 start 4 2 "keep 100s"
 said=$(ranks "$BUILD/tests/circuit/circuit_calls" again)
-ok "a call" test "$(setups 1 2)" -ge 3
-is "called again it finds its circuits" "$(setups 2 3)" 0
+ok "a call sets circuits up" test "$(setups 1 2)" -ge 3
+is "... called again it reuses them" "$(setups 2 3)" 0
 like "the choice is explained, with the prediction and the bound" "$said" \
 	"first: allreduce .*ports=2.*predicted [0-9.]+ ms, at least [0-9.]+ ms: [0-9]+ reconfigurations of"
 stop
@@ -99,26 +99,26 @@ stop
 # Even where nothing is kept, what a persistent call needs is there before it starts.
 export COLL_ALLREDUCE=ring
 start 4 2 "keep 0s"
-ok "a persistent call" right "$BUILD/tests/circuit/circuit_calls" persistent
-ok "is prepared before it starts" test "$(grep -c up "$work/log")" -ge 8
-is "and sets nothing up after" "$(setups 1 2)" 0
+ok "a persistent call sets circuits up" right "$BUILD/tests/circuit/circuit_calls" persistent
+ok "... before it starts" test "$(grep -c up "$work/log")" -ge 8
+is "... and none after" "$(setups 1 2)" 0
 stop
 unset COLL_ALLREDUCE
 
 start 4 3 "keep 0s"
 said=$(COLL_ALLREDUCE=butterfly COLL_ALPHA=1us COLL_BETA=0.1ns \
 	ranks "$BUILD/tests/circuit/circuit_calls" ports)
-like "three ports" "$said" "call before: .*ports=3"
+like "a butterfly is planned for three ports" "$said" "call before: .*ports=3"
 times_delta() {	# CALL: the predicted time, in set-up times
 	printf '%s\n' "$said" | sed -n "s/^$1: .*predicted \([0-9.e+]*\) ms.*reconfigurations of \([0-9.e+]*\) ms.*/\1 \2/p" |
 		awk '{ printf "%.0f\n", $1 / $2 }'
 }
 is "both of a butterfly's steps are set up at once" "$(times_delta "call before")" 1
-is "when a node is left one port, the next call is planned for that" "$(times_delta "call after")" 2
-is "and so is a persistent one" "$(times_delta "start after")" 2
-is "when it has them again, so is the next call" "$(times_delta "call again")" 1
-is "and the persistent one" "$(times_delta "start again")" 1
-ok "no node has more circuits than ports" legal
+is "after a node has lost ports, the next call is planned for one port" "$(times_delta "call after")" 2
+is "... and so is a persistent call" "$(times_delta "start after")" 2
+is "after it has them again, the next call is planned for all" "$(times_delta "call again")" 1
+is "... and so is a persistent call" "$(times_delta "start again")" 1
+ok "... no node has more circuits than ports" legal
 stop
 
 # In mid-collective: who loses its port waits its turn for another. Nothing is planned anew.
@@ -133,26 +133,26 @@ come_and_go() {
 }
 come_and_go 5>&- &
 changer=$!
-ok "a node's second port is lost and restored in mid-collective: every result is right" \
+ok "results are right while a node's port is lost and restored" \
 	right "$BUILD/tests/multi/every_collective" 20 5 1000
 kill "$changer"
 wait "$changer" 2>/dev/null
-ok "circuits were taken away" test "$("$COLL" circuit show --json --socket "$work/socket" |
+ok "... circuits were taken away" test "$("$COLL" circuit show --json --socket "$work/socket" |
 	jq .switch.revoked)" -ge 1
-ok "no node has more circuits than ports" legal
+ok "... no node has more circuits than ports" legal
 stop
 
 start 3 2 "keep 0s" "retry 1ms"
 export COLL_EXPLAIN=1
 said=$(ranks "$BUILD/tests/circuit/circuit_calls" stuck 3 2>&1)
-ok "a port that has failed: the other is taken" test "$(setups 1 2)" -ge 2
-like "and the call ends well" "$said" "^stuck: allreduce"
+ok "after a port has failed the other one is used" test "$(setups 1 2)" -ge 2
+like "... the call completes" "$said" "^stuck: allreduce"
 stop
 start 3 1 "keep 0s" "retry 1ms" "retries 1"
 said=$(ranks "$BUILD/tests/circuit/circuit_calls" stuck 2 2>&1)
-like "where it was the only one, the data takes the packet network" "$said" \
+like "without another port the data takes the packet network" "$said" \
 	"no circuit .* takes the packet network"
-like "and the call ends well" "$said" "^stuck: allreduce"
-ok "no node has more circuits than ports" grep -q "^mark 2" "$work/log"
+like "... the call completes" "$said" "^stuck: allreduce"
+ok "... no node has more circuits than ports" grep -q "^mark 2" "$work/log"
 stop
 tap_end

@@ -87,33 +87,33 @@ if ! start_colld >"$work/said" && grep -q "no filter: Operation not permitted" "
 	echo "1..0 # SKIP no BPF filters here"
 	exit 0
 fi
-ok "colld makes a switch of the namespaces" test -S "$socket"
+ok "colld emulates a switch between namespaces" test -S "$socket"
 ok "without a circuit a node has no carrier" does_not carrier 0 0
-ok "and reaches no node" does_not reaches 0 1
-ok "nor has a route there" does_not routed 0 1
-ok "a circuit" silent circuit request n0 n1 --wait 60s
-ok "has carrier at both ends" carrier 0 0
-ok "the other" carrier 1 0
-ok "and a route, which says its MTU" routed 0 1
-ok "and carries" reaches 0 1
-ok "both ways" reaches 1 0
-ok "to this node only" does_not reaches 0 2
-ok "a second one, over the second port" silent circuit request n0 n2 --wait 60s
-ok "carries" reaches 0 2
-ok "beside the first" reaches 0 1
+ok "... and reaches no node" does_not reaches 0 1
+ok "... and has no route" does_not routed 0 1
+ok "a circuit is requested" silent circuit request n0 n1 --wait 60s
+ok "... its first end has a carrier" carrier 0 0
+ok "... its second end too" carrier 1 0
+ok "... and a route with its MTU" routed 0 1
+ok "... it carries data" reaches 0 1
+ok "... in both directions" reaches 1 0
+ok "... to this node only" does_not reaches 0 2
+ok "a second circuit uses the second port" silent circuit request n0 n2 --wait 60s
+ok "... it carries data" reaches 0 2
+ok "... beside the first" reaches 0 1
 ok "a reconfiguration takes the configured delay, at least half of 20 ms" test "$(circuit show --json |
 	jq '.switch.switch_ns >= 10000000 and .switch.delay_ns >= .switch.switch_ns')" = true
 
 kill -KILL "$colld"
 wait "$colld" 2>/dev/null
-ok "colld is killed: the circuits carry on" reaches 1 0
+ok "when colld is killed, circuits carry on" reaches 1 0
 ok "colld is restarted" start_colld
-is "and has them both" "$(circuit show --json |
+is "... it has adopted both circuits" "$(circuit show --json |
 	jq '[.circuits[] | select(.state == "up")] | length')" 2
-ok "they carry" reaches 0 2
-ok "requested again" silent circuit request n0 n1 --wait 60s
-ok "and drained" silent circuit ports n0 0
-ok "there is no carrier" soon 10 does_not carrier 1 0
-ok "the route is gone" does_not routed 0 1
-ok "and nothing arrives" does_not reaches 0 1
+ok "... they carry data" reaches 0 2
+ok "a circuit is requested again" silent circuit request n0 n1 --wait 60s
+ok "... its node loses the port" silent circuit ports n0 0
+ok "... there is no carrier" soon 10 does_not carrier 1 0
+ok "... the route is gone" does_not routed 0 1
+ok "... no data arrives" does_not reaches 0 1
 tap_end

@@ -52,17 +52,17 @@ exec 5<>"$work/held"
 colld_descriptors=1024
 ok "colld starts" start_colld
 
-ok "a user makes 1100 connections that say nothing" silent 64001 1100
+ok "a user opens 1100 silent connections" silent 64001 1100
 before=$(ticks)
 sleep 2
-ok "colld sleeps meanwhile" test $(($(ticks) - before)) -le $((2 * $(getconf CLK_TCK) / 5))
-ok "colld answers root" show_as 0
-ok "colld answers another user" show_as 64002
-ok "colld answers the same user" show_as 64001
-ok "a second user does the same" silent 64003 1100
-ok "colld answers a third user" show_as 64002
+ok "... colld sleeps meanwhile" test $(($(ticks) - before)) -le $((2 * $(getconf CLK_TCK) / 5))
+ok "... colld answers root" show_as 0
+ok "... and another user" show_as 64002
+ok "... and the same user" show_as 64001
+ok "a second user opens as many" silent 64003 1100
+ok "... colld answers a third user" show_as 64002
 ok "... and root" show_as 0
-is "it is logged once" "$(grep -c "too many connections" "$work/colld.log")" 1
+is "... the log has one line of it" "$(grep -c "too many connections" "$work/colld.log")" 1
 
 # ---- jobs of one name ------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ both() {
 }
 hold 64004
 hold 64005
-ok "the jobs of two users with one name are two" soon 20 both
-is "of one name" "$(timeout 5 "$COLL" circuit show --json --socket "$socket" |
+ok "jobs of two users with one name are two holders" soon 20 both
+is "... of one name" "$(timeout 5 "$COLL" circuit show --json --socket "$socket" |
 	jq -r '[.holders[].holder] | unique | length')" 1
 tap_end

@@ -12,8 +12,8 @@ said() {
 lab() {
 	timeout 100 "$COLL" lab "$@"
 }
-like "circuits are for one cluster" "$(lab -c 2+2 --circuits 1 -- true 2>&1)" "takes one cluster"
-like "a number of ports" "$(lab -c 4 --circuits none -- true 2>&1)" "circuits 'none'"
+like "circuits with several clusters are refused" "$(lab -c 2+2 --circuits 1 -- true 2>&1)" "takes one cluster"
+like "a wrong number of ports is refused" "$(lab -c 4 --circuits none -- true 2>&1)" "circuits 'none'"
 if [ "$(id -u)" != 0 ] || ! quiet unshare -n true; then
 	skip "a lab with circuits" "not root here"
 	tap_end
@@ -27,15 +27,15 @@ if said "no filter: Operation not permitted"; then
 	tap_end
 	exit
 fi
-is "four nodes of two ports" $code 0
-like "a call is planned for them" "$said" "coll: allreduce of .*ports=2.* reconfigurations of"
+is "colld manages four nodes of two ports" $code 0
+like "... a call is planned for them" "$said" "coll: allreduce of .*ports=2.* reconfigurations of"
 # A byte takes 80 ns at 100 Mbit/s, which nobody has told; 0.8 ns is assumed until then.
 said=$(lab -c 3 --circuits 2 --set-up 5ms --nic 100M -- "$BUILD/tests/circuit/circuit_calls" bytes 2>&1)
-is "long messages over circuits" $? 0
+is "long messages go over circuits" $? 0
 byte_ns() {	# WHEN
 	printf '%s\n' "$said" | sed -n "s/.*bytes $1: .*beta \([0-9.e+]*\) ns.*/\1/p"
 }
-is "are planned for 10 Gbit/s" "$(byte_ns before)" 0.8
+is "... planned for 10 Gbit/s" "$(byte_ns before)" 0.8
 ok "until TCP has seen some: then a byte takes $(byte_ns after) ns, not less than the ports allow" \
 	awk -v ns="$(byte_ns after)" 'BEGIN { exit !(ns >= 30) }'
 cat >"$work/program" <<'END'
@@ -43,7 +43,7 @@ cat >"$work/program" <<'END'
 echo "$COLL_CIRCUITS" >"$2/socket"
 END
 lab -c 3 --circuits 2 -- sh "$work/program" "$COLL" "$work"
-is "three nodes" $? 0
-is "each sees the switch's nodes" "$(jq -r '.nodes | length' "$work"/shown.* | tr '\n' ' ')" "3 3 3 "
-ok "nothing is left of it" test ! -e "$(dirname "$(cat "$work/socket")")"
+is "a lab has three nodes" $? 0
+is "... each sees the switch's nodes" "$(jq -r '.nodes | length' "$work"/shown.* | tr '\n' ' ')" "3 3 3 "
+ok "... nothing is left of it" test ! -e "$(dirname "$(cat "$work/socket")")"
 tap_end

@@ -24,10 +24,10 @@ for mpi in $(mpis); do
 	programs=$BUILD/tests/mpi/$mpi
 	ok "$mpi: random calls are recorded" quiet env COLL_MPI_TRACE="$work/$mpi-random" \
 		sh -c '. tests/mpi/mpi.sh; mpi_run "$@"' sh "$mpi" 4 "$programs/random_calls" 5 200
-	ok "$mpi: and replayed" replayed "$mpi-random"
+	ok "$mpi: ... and replayed" replayed "$mpi-random"
 	ok "$mpi: every collective is recorded" quiet env COLL_MPI_TRACE="$work/$mpi-sweep" \
 		sh -c '. tests/mpi/mpi.sh; mpi_run "$@"' sh "$mpi" 3 "$programs/every_form"
-	ok "$mpi: and replayed" replayed "$mpi-sweep"
+	ok "$mpi: ... and replayed" replayed "$mpi-sweep"
 done
 [ -n "$(mpis)" ] || skip "programs" "no MPI is installed"
 tap_end

@@ -38,58 +38,58 @@ mpi_without_random() {	# MPI PROGRAMS
 all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	programs=$BUILD/tests/mpi/$1
 	for ranks in $2; do
-		ok "$1: every collective, $ranks ranks" quiet \
+		ok "$1: every collective is right in every form, $ranks ranks" quiet \
 			mpi_run "$1" "$ranks" "$programs/every_form"
 	done
 	for ranks in $3; do
-		ok "$1: random calls, $ranks ranks" quiet \
+		ok "$1: random calls are right, $ranks ranks" quiet \
 			mpi_run "$1" "$ranks" "$programs/random_calls" "$((ranks * 7 + 1))" 300
 	done
 	alike=$(mktemp -d)
-	ok "$1: results with the shim" quiet mpi_run "$1" 4 "$programs/write_results" "$alike/with"
-	ok "$1: results without" quiet mpi_bare "$1" 4 env \
+	ok "$1: results are written with the shim" quiet mpi_run "$1" 4 "$programs/write_results" "$alike/with"
+	ok "$1: ... and without" quiet mpi_bare "$1" 4 env \
 		LD_PRELOAD="$(realpath "$BUILD/tests/mpi/yield.so")" "$programs/write_results" "$alike/without"
-	ok "$1: are the same" quiet same_results "$alike/with" "$alike/without" 4
+	ok "$1: ... and are the same" quiet same_results "$alike/with" "$alike/without" 4
 	rm -rf "$alike"
 	for ranks in 1 2 4; do
-		ok "$1: odd cases, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/edge_cases"
+		ok "$1: edge cases are right, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/edge_cases"
 	done
-	ok "$1: odd cases by epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
-	ok "$1: threads" quiet mpi_run "$1" 3 "$programs/thread_multiple"
-	ok "$1: linked before the MPI, not preloaded" quiet linked "$1"
+	ok "$1: ... with epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
+	ok "$1: threads call at once" quiet mpi_run "$1" 3 "$programs/thread_multiple"
+	ok "$1: the shim may be linked before the MPI" quiet linked "$1"
 	for program in mpif mpi f08; do
 		if [ -e "$programs/fortran_$program" ]; then
-			ok "$1: Fortran, $program" quiet mpi_run "$1" 3 "$programs/fortran_$program"
+			ok "$1: Fortran programs are right, $program" quiet mpi_run "$1" 3 "$programs/fortran_$program"
 		else
-			skip "$1: Fortran, $program" "gfortran is not installed"
+			skip "$1: Fortran programs are right, $program" "gfortran is not installed"
 		fi
 	done
-	ok "$1: MPI loaded with RTLD_LOCAL" quiet \
+	ok "$1: the MPI may be loaded with RTLD_LOCAL" quiet \
 		mpi_run "$1" 2 "$BUILD/tests/mpi/dlopen_local" "$programs/mpi_plugin.so"
-	ok "$1: overhead below a microsecond" quiet mpi_run "$1" 1 "$programs/call_overhead"
+	ok "$1: the overhead is below a microsecond" quiet mpi_run "$1" 1 "$programs/call_overhead"
 
 	# A spawned job has no shim here; MPICH 4.0 of Debian cannot spawn at all.
 	if mpi_bare "$1" 2 "$programs/spawn" >/dev/null 2>&1; then
-		ok "$1: another job is spawned" quiet mpi_run "$1" 2 "$programs/spawn"
+		ok "$1: a program spawns another job" quiet mpi_run "$1" 2 "$programs/spawn"
 	else
-		skip "$1: another job is spawned" "this MPI cannot"
+		skip "$1: a program spawns another job" "this MPI cannot"
 	fi
 
 	report=$(mktemp)
-	ok "$1: with a report" quiet mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/edge_cases"
-	ok "$1: the report has the collectives" has '^ibcast|^bcast +nonblocking' "$report"
-	ok "$1: and what was handed on, and why" has 'calls: inter-communicator' "$report"
+	ok "$1: a report is written" quiet mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/edge_cases"
+	ok "$1: ... with the collectives" has '^ibcast|^bcast +nonblocking' "$report"
+	ok "$1: ... and the calls left to the MPI, with the reason" has 'calls: inter-communicator' "$report"
 	for end in MPI_Abort:abort "its end without MPI_Finalize:exit"; do
 		rm -f "$report"
 		mpi_run "$1" 2 env COLL_MPI_REPORT="$report" "$programs/unfinished" "${end#*:}" \
 			>/dev/null 2>&1
-		ok "$1: a report of the rank until ${end%:*}" has "rank 0 of 2 alone, .* ${end%:*}" "$report"
+		ok "$1: a rank reports its calls until ${end%:*}" has "rank 0 of 2 alone, .* ${end%:*}" "$report"
 		ok "$1: ... with its calls" has '^allreduce +blocking .* 7 ' "$report"
 	done
 	rm -f "$report"
-	ok "$1: without random bytes there is no secret, and all is left to the MPI" \
+	ok "$1: without random bytes for a secret all calls are left to the MPI" \
 		mpi_without_random "$1" "$programs"
-	ok "$1: switched off it is not there" quiet \
+	ok "$1: COLL_MPI=off switches the shim off" quiet \
 		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=off "$programs/thread_multiple"
 	ok "$1: a rank that cannot join leaves all to the MPI" quiet \
 		mpi_run "$1" 3 sh -c 'unset EXPECT_SHIM
@@ -98,7 +98,7 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	ok "$1: clusters are learnt through the MPI" quiet \
 		mpi_run "$1" 3 sh -c 'COLL_CLUSTER=c$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) \
 			COLL_CLUSTERS=named exec "$0"' "$programs/thread_multiple"
-	ok "$1: some collectives only" quiet \
+	ok "$1: COLL_MPI=allreduce takes this collective only" quiet \
 		mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI=allreduce "$BUILD/tests/mpi/dlopen_local" \
 		"$programs/mpi_plugin.so"
 }
@@ -115,7 +115,7 @@ case $mpis in
 *openmpi*mpich*)
 	said=$(LD_PRELOAD=$(realpath "$BUILD/mpi/openmpi/libcollmpi.so") \
 		"$BUILD/tests/mpi/mpich/thread_multiple" 2>&1)
-	like "the build for another MPI says so" "$said" "for another MPI than .*libmpich"
+	like "a shim for another MPI says so" "$said" "for another MPI than .*libmpich"
 	;;
 "") skip "unmodified MPI programs" "no MPI is installed" ;;
 esac

@@ -19,14 +19,14 @@ every() {	# RANKS ENGINE
 runs() {
 	COLL_CLUSTERS=4+3 every 7 uring && COLL_CLUSTERS=1+2+2 every 5 epoll
 }
-ok "every collective in clusters that are runs of ranks" quiet runs
+ok "every collective is right in clusters that are runs of ranks" quiet runs
 
 dealt() {
 	printf '# who\t\twhere\n0 east\n2 east\n4 east\n5-6 west\n1 west # here too\n3 west\n' \
 		>"$work/clusters"
 	COLL_CLUSTERS=$work/clusters every 7 epoll && COLL_CLUSTERS=$work/clusters every 7 uring
 }
-ok "every collective in clusters that are no runs, from a file" quiet dealt
+ok "... and in others, from a file" quiet dealt
 
 bench() {	# RANKS: what a call says of itself
 	"$build/coll" bench allreduce -n "$1" --size 64K --iterations 3 --warmup 0 \
@@ -43,7 +43,7 @@ lanes() {
 		said 'in clusters of 4+2 (a link carries 2.5 MB/s, the WAN 6.67, overload costs 0.1)' &&
 		said 'rabenseifner-extended:segment=8192,n=2 (least predicted' || { cat "$work/out"; false; }
 }
-ok "n is chosen by what the WAN carries, and explained" silent lanes
+ok "n is chosen by the WAN's bandwidth, and explained" silent lanes
 
 # Together the ranks send across what must cross, and no byte more.
 crosses() {	# COLLECTIVE ALGORITHM BYTES_OF_ALL
@@ -68,12 +68,12 @@ names() {
 		'COLL_CLUSTER=$((COLL_RANK / 2)) exec "$0" bench allreduce --iterations 3' \
 		"$build/coll" >"$work/out" 2>&1 && said 'in clusters of 2+1 ' || { cat "$work/out"; false; }
 }
-ok "each rank names its cluster" silent names
+ok "each rank may name its cluster" silent names
 
 measured() {
 	COLL_CLUSTERS=auto bench 4 && ! said 'in clusters of' || { cat "$work/out"; false; }
 }
-ok "measured: ranks of one host are near each other" silent measured
+ok "measured clusters: the ranks of one host are near each other" silent measured
 
 wrong() {
 	! COLL_CLUSTERS=4+3 bench 6 &&
@@ -83,6 +83,6 @@ wrong() {
 		echo '0 here' >"$work/clusters" && ! COLL_CLUSTERS=$work/clusters bench 2 &&
 		said 'rank 1 is in no cluster'
 }
-ok "what is wrong is said" silent wrong
+ok "wrong clusters are errors in words" silent wrong
 
 tap_end

@@ -25,8 +25,8 @@ every() {	# POLICY ENGINE INJECTED
 			run every_collective 30 1
 }
 for policy in rr occupancy occupancy-hier; do
-	ok "$policy: groups and every collective, uring" silent every $policy uring off
-	ok "$policy: groups and every collective, epoll, short reads and writes" \
+	ok "$policy: groups and every collective are right, uring" silent every $policy uring off
+	ok "$policy: ... with epoll, short reads and writes" \
 		silent every $policy epoll short:probability=0.2
 done
 
@@ -46,9 +46,9 @@ uncopied() {	# ENGINE POLICY
 	cat "$work/out"
 	return 1
 }
-ok "a long message is cut, and a tenth of it copied at most: uring" silent uncopied uring occupancy
-ok "the same with chunks in turn" silent uncopied uring rr
-ok "the same, epoll" silent uncopied epoll occupancy
+ok "a long message goes in chunks, and at most a tenth is copied: uring" silent uncopied uring occupancy
+ok "... with rr" silent uncopied uring rr
+ok "... with epoll" silent uncopied epoll occupancy
 
 # The last that starts is the shortest. It overtakes none of the older (occupancy); in
 # turns it is through first (rr).
@@ -60,7 +60,7 @@ order() {	# POLICY FIRST
 	[ "$(value first-was)" = "$2" ] || { cat "$work/out"; return 1; }
 }
 ok "occupancy: first come, first served" silent order occupancy 0
-ok "rr: the short one is done first" silent order rr 3
+ok "rr: the short message completes first" silent order rr 3
 
 # Small messages go before bulk, and bulk is done nevertheless.
 overtake() {
@@ -70,7 +70,7 @@ overtake() {
 	[ "$(value first-was)" -ge 2 ] && [ "$(value expedited)" -ge 2 ] ||
 		{ cat "$work/out"; return 1; }
 }
-ok "small ones overtake" silent overtake
+ok "small messages overtake long ones" silent overtake
 
 # Groups have connections of their own: they wait for each other.
 deferred() {
@@ -80,7 +80,7 @@ deferred() {
 	[ $(($(value deferred) > 0)) = "$2" ] || { cat "$work/out"; return 1; }
 }
 ok "occupancy: bulk of several links takes turns" silent deferred occupancy 1
-ok "rr: TCP shares" silent deferred rr 0
+ok "rr: TCP shares the bandwidth" silent deferred rr 0
 
 refused() {
 	! COLL_LINK_POLICY=fair "$COLL" run -n 1 -- "$BUILD/tests/multi/concurrent_collectives" 1 8 \

@@ -24,10 +24,10 @@ every() {	# STREAMS ENGINE POLICY INJECTED
 	unset COLL_CLUSTERS COLL_WAN_STREAMS COLL_ENGINE COLL_LINK_POLICY COLL_INJECT
 	return $status
 }
-ok "groups and every collective, 3 streams, uring" silent every 3 uring occupancy off
-ok "2 streams, chunks in turn, short reads and writes, epoll" \
+ok "groups and every collective are right with 3 streams, uring" silent every 3 uring occupancy off
+ok "... with 2 streams, rr, short reads and writes, epoll" \
 	silent every 2 epoll rr short:probability=0.2
-ok "16 streams, short reads and writes, uring" \
+ok "... with 16 streams, short reads and writes, uring" \
 	silent every 16 uring occupancy-hier short:probability=0.2
 
 # Per rank, of two of whom one sends 10 chunks: what streams carried, and all that crossed.
@@ -38,7 +38,7 @@ carried() {	# STREAMS SIZE STREAMED FAR_BYTES
 		grep -Eq "\"far_bytes\": *$4(\.0)?,?\$" "$work/out" || { cat "$work/out"; return 1; }
 }
 ok "bulk goes over streams, each chunk once" silent carried 4 640K 5 327680
-ok "small messages do not" silent carried 4 4K 0 2048
+ok "... small messages do not" silent carried 4 4K 0 2048
 ok "without streams none is used" silent carried 1 640K 0 327680
 
 near() {
@@ -59,8 +59,8 @@ for engine in uring epoll; do
 	ok "a stream breaks: both ends blame each other, all hear of it, $engine" \
 		silent fails $engine link alltoall
 done
-ok "a rank dies" silent fails epoll kill allreduce
-ok "a rank stops" silent fails uring stop bcast
+ok "a rank dies: all name it" silent fails epoll kill allreduce
+ok "a rank stops: all name it" silent fails uring stop bcast
 
 # Who leaves has sent all it said, over streams too.
 leaves() {	# ENGINE
@@ -71,15 +71,15 @@ leaves() {	# ENGINE
 		[ "$(grep -c '^left$' "$work/out")" -eq 4 ] || { cat "$work/out"; return 1; }
 	done
 }
-ok "ranks leave, uring" silent leaves uring
-ok "ranks leave, epoll" silent leaves epoll
+ok "ranks leave in order, uring" silent leaves uring
+ok "... epoll" silent leaves epoll
 
 explained() {
 	COLL_CLUSTERS=1+1 COLL_WAN_STREAMS=4 COLL_EXPLAIN=1 "$COLL" bench bcast -n 2 --size 8K \
 		--iterations 1 >"$work/out" 2>&1
 	grep -q '4 streams to a link between clusters' "$work/out" || { cat "$work/out"; return 1; }
 }
-ok "COLL_EXPLAIN says how many" silent explained
+ok "COLL_EXPLAIN prints the number of streams" silent explained
 
 # 10 MB/s there and back in 20 ms are 200 KB on the way; the windows are 64 KB.
 chosen() {	# WAN_ALPHA STREAMS
@@ -90,13 +90,13 @@ chosen() {	# WAN_ALPHA STREAMS
 		"$work/why" || { cat "$work/why"; return 1; }
 	grep -Eq "\"streamed\": *$4(\.0)?,?\$" "$work/out" || { cat "$work/out"; return 1; }
 }
-ok "as many as fill the way are chosen" silent chosen 10ms "4 streams" 200 5
-ok "one where that is enough" silent chosen 3ms "1 stream" 60 0
+ok "as many streams as fill the link are chosen" silent chosen 10ms "4 streams" 200 5
+ok "... one where that is enough" silent chosen 3ms "1 stream" 60 0
 
 refused() {	# STREAMS
 	! COLL_WAN_STREAMS=$1 "$COLL" run -n 1 -- "$BUILD/tests/multi/concurrent_collectives" 1 8 >"$work/out" 2>&1 &&
 		grep -q 'from 0 to 16' "$work/out" || { cat "$work/out"; return 1; }
 }
-ok "less than none is refused" silent refused -1
-ok "too many are refused" silent refused 17
+ok "a negative number is refused" silent refused -1
+ok "... and too many" silent refused 17
 tap_end

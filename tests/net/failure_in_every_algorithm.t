@@ -50,9 +50,9 @@ strike() {	# ENGINE WAY
 	told 0:3 1:3 2:3
 }
 ok "a rank dies in the middle of every algorithm, uring" silent strike uring kill
-ok "the same, epoll" silent strike epoll kill
+ok "... with epoll" silent strike epoll kill
 ok "a rank stops in the middle of every algorithm, uring" silent strike uring stop
-ok "the same, epoll" silent strike epoll stop
+ok "... with epoll" silent strike epoll stop
 
 if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
 	ok "the WAN is cut # SKIP no network namespaces here: $(head -1 "$work/why")" true
@@ -70,5 +70,5 @@ cut() {	# ENGINE STREAMS
 	told 0:23 1:23 2:01 3:01
 }
 ok "the WAN is cut in the middle of every algorithm, uring" silent cut uring 1
-ok "the same, epoll, with 2 streams to a link" silent cut epoll 2
+ok "... with epoll and 2 streams per link" silent cut epoll 2
 tap_end

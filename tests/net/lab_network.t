@@ -30,17 +30,17 @@ calibrated() {	# WAN DELAY
 	cat "$work/out"
 	return 1
 }
-ok "50 Mbit/s, 10 ms: the delay, the rate, a queue that drops" silent calibrated 50M 10ms
-ok "20 Mbit/s, 40 ms" silent calibrated 20M 40ms
+ok "a WAN of 50 Mbit/s, 10 ms has this rate and delay, and a queue that drops" silent calibrated 50M 10ms
+ok "a WAN of 20 Mbit/s, 40 ms has this rate and delay" silent calibrated 20M 40ms
 
 runs() {	# OPTION ...
 	COLL_DEADLINE=20s quiet "$COLL" lab -t 40 "$@" -- "$COLL" bench allreduce --size 64K \
 		--iterations 5
 }
-ok "a job in two clusters" runs -c 2+3 --nic 20M --wan 50M --delay 2ms
-ok "in three" runs -c 2+1+2 --delay 2ms
-ok "with IPv6 only" runs -c 2+2 --ipv6 --delay 2ms
-ok "on a WAN that loses packets" runs -c 2+2 --loss 0.01 --delay 2ms
+ok "a job runs in two clusters" runs -c 2+3 --nic 20M --wan 50M --delay 2ms
+ok "... in three clusters" runs -c 2+1+2 --delay 2ms
+ok "... with IPv6 only" runs -c 2+2 --ipv6 --delay 2ms
+ok "... over a WAN that loses packets" runs -c 2+2 --loss 0.01 --delay 2ms
 
 rails() {
 	COLL_DEADLINE=20s "$COLL" lab -t 40 -c 2+2 --rails 2 --delay 1ms -- sh -c '
@@ -51,7 +51,7 @@ rails() {
 		done' "$COLL" >"$work/out" 2>&1
 	[ "$(grep -c rail0 "$work/out")" -ge 1 ] && [ "$(grep -c rail1 "$work/out")" -ge 1 ]
 }
-ok "links spread over two rails" silent rails
+ok "links use both rails" silent rails
 
 codes() {
 	"$COLL" lab -c 1+1 -- sh -c 'exit $((COLL_RANK * 7))'
@@ -61,7 +61,7 @@ codes() {
 	"$COLL" lab -c 1+x -- true 2>"$work/why"
 	[ $? = 2 ] && grep -q 'valid: up to 8 sizes like 8+8' "$work/why"
 }
-ok "exit codes" silent codes
+ok "exit codes are the program's" silent codes
 
 # All of a lab's processes are in a PID namespace of its own.
 sleepers() {
@@ -80,7 +80,7 @@ gone() {	# SIGNAL
 	sleep 0.5
 	[ "$(sleepers)" = 0 ] && ! ip link | grep -Eq ' (s|p|w|x)[0-9]'
 }
-ok "ended, nothing is left" quiet gone TERM
-ok "killed, nothing is left" quiet gone KILL
+ok "after the end nothing is left" quiet gone TERM
+ok "after a kill nothing is left" quiet gone KILL
 
 tap_end

@@ -36,13 +36,13 @@ paced() {	# 500 KB/s: 800 ms, of which the first burst takes a little away
 	ms=$(COLL_WAN_PACING=500000 took 400000)
 	[ "$ms" -gt 650 ] && free "$ms" || { echo "# $ms ms"; return 1; }
 }
-ok "wan_pacing is kept to" silent paced
+ok "the rate stays below wan_pacing" silent paced
 
 buffered() {	# the kernel doubles 8K: at most 16 KB each 20 ms
 	ms=$(COLL_WAN_BUFFER_BYTES=8K took 400000)
 	[ "$ms" -gt 400 ] && free "$ms" || { echo "# $ms ms"; return 1; }
 }
-ok "wan_buffer_bytes bounds what is on its way" silent buffered
+ok "wan_buffer_bytes bounds the bytes in flight" silent buffered
 
 # The other side of the WAN is the only link of these two ranks.
 congestion() {
@@ -52,7 +52,7 @@ congestion() {
 			>"$work/out" 2>&1 && grep -q 'TCP cubic' "$work/out" ||
 		{ cat "$work/out"; return 1; }
 }
-ok "wan_congestion is that of links between clusters" silent congestion
+ok "wan_congestion applies to links between clusters" silent congestion
 
 # Near links have nothing of it.
 near() {
@@ -63,7 +63,7 @@ near() {
 retried() {
 	"$@" || "$@" || "$@" || "$@" || "$@"
 }
-ok "near links are left alone" silent retried near
+ok "... and not to near links" silent retried near
 
 # Each rank's block once, whatever the policy and however it is cut.
 crosses() {	# POLICY
@@ -87,5 +87,5 @@ earlier() {
 	occupancy=$(sed -n 's/.*mean \([0-9]*\).*/\1/p' "$work/occupancy")
 	[ $((occupancy * 100)) -lt $((rr * 95)) ] || { cat "$work/rr" "$work/occupancy"; return 1; }
 }
-ok "occupancy: done earlier on the mean than in turns" silent retried earlier
+ok "occupancy completes earlier in the mean than rr" silent retried earlier
 tap_end

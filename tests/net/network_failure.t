@@ -49,15 +49,15 @@ node() {	# ENGINE OPTION ...
 	said 0 'rank 3' && said 1 'rank 3' && said 2 'rank 3' && said 3 'rank [012]'
 }
 ok "a node's link goes down: it and all others name who is lost, uring" silent node uring
-ok "the same, epoll" silent node epoll
-ok "the same with IPv6" silent node uring --ipv6
-ok "both of a node's rails go down" silent node uring --rails 2
+ok "... with epoll" silent node epoll
+ok "... with IPv6" silent node uring --ipv6
+ok "both rails of a node go down: all name the lost rank" silent node uring --rails 2
 
 wan() {
 	after "$1" wan && in_time || { cat "$work/said"; return 1; }
 	said 0 'rank [23]' && said 1 'rank [23]' && said 2 'rank [01]' && said 3 'rank [01]'
 }
 ok "the WAN goes down: each side names one of the other, uring" silent wan uring
-ok "the same, epoll" silent wan epoll
+ok "... with epoll" silent wan epoll
 
 tap_end

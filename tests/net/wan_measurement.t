@@ -28,7 +28,7 @@ measured() {
 	cat "$work/config"
 	return 1
 }
-ok "links of 10 Mbit/s, a WAN of 15 Mbit/s and 5 ms" silent measured
+ok "links of 10 Mbit/s and a WAN of 15 Mbit/s, 5 ms are measured" silent measured
 
 # One link does not fill it; two do.
 chosen() {	# CONFIG ALGORITHM
@@ -38,8 +38,8 @@ chosen() {	# CONFIG ALGORITHM
 		{ cat "$work/out"; return 1; }
 }
 printf '%s\n' "alpha = 600us" "beta = 845ns" "wan_beta = 563ns" "wan_alpha = 5.2ms" >"$work/quiet"
-ok "what was measured is a configuration" silent chosen "$work/config" '[^ ]*'
-ok "n is chosen by what it says" silent chosen "$work/quiet" 'rabenseifner-extended:[^ ]*n=2'
+ok "... the output is a configuration" silent chosen "$work/config" '[^ ]*'
+ok "... from which n is chosen" silent chosen "$work/quiet" 'rabenseifner-extended:[^ ]*n=2'
 
 # The same without a file: measured when the job starts, by all as rank 0 says.
 at_start() {

@@ -284,12 +284,11 @@ static void check_schedule(const struct test_case *c, const struct coll_schedule
 		say(c, s->rank, refusal.reason);
 	free(work);
 	if (redundant)
-		return; /* its order is shown in docs/guide/redundant-butterfly.md, choosing-T.md */
+		return;		/* its order is shown in docs/guide/redundant-butterfly.md, choosing-T.md */
 	if (c->ranks <= 17 && s->ops <= OPS_MAX)	/* its cost grows with the square */
 		check_order(c, s);
 	if (c->algo->collective == COLL_ALLREDUCE && c->ranks > 1 && !c->algo->clusters &&
-	    strcmp(c->algo->name, "debruijn") &&
-	    strcmp(c->algo->name, "cayley")) /* for short ones */
+	    strcmp(c->algo->name, "debruijn") && strcmp(c->algo->name, "cayley"))	/* for short ones */
 		check_copies(c, s);
 }
 

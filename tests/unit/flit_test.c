@@ -21,14 +21,8 @@ static struct flit_result result;
 static struct flit_config make(const char *name, enum flit_routing routing,
 			       const struct flit_machine *machine)
 {
-	struct flit_config config = { .net = &net,
-				      .machine = *machine,
-				      .length = 16,
-				      .cycles = 20000,
-				      .seed = 1,
-				      .bin = 10,
-				      .hot = 16,
-				      .hot_step = 1 };
+	struct flit_config config = { .net = &net, .machine = *machine, .length = 16,
+				      .cycles = 20000, .seed = 1, .bin = 10, .hot = 16, .hot_step = 1 };
 	char why[256] = "";
 
 	if (flit_net_make(&net, name, why, sizeof(why)) ||
@@ -372,8 +366,7 @@ static void thesis_tables_are_reproduced(void **state)
 
 /* ---- programs ----------------------------------------------------------------- */
 
-static void run_schedules(const char *name, struct coll_schedule *const *s, u32 ranks,
-			  void *argument)
+static void run_schedules(const char *name, struct coll_schedule *const *s, u32 ranks, void *argument)
 {
 	struct flit_config *config = argument;
 	u32 place[64], i;

@@ -332,9 +332,7 @@ static void an_absent_switch_is_an_error_in_words(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scpi_switches_connect_fail_and_reconnect),
-		cmocka_unit_test(restconf_switches_connect_fail_and_reconnect),
-		cmocka_unit_test(an_absent_switch_is_an_error_in_words),
+		cmocka_unit_test(scpi_switches_connect_fail_and_reconnect), cmocka_unit_test(restconf_switches_connect_fail_and_reconnect), cmocka_unit_test(an_absent_switch_is_an_error_in_words),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
