@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The accepting side of connections: connect.c has the other. A connection is nobody's until
- * the handshake has proved whose it is: those before that are few, dropped after a time, the
- * oldest first, and harm nothing.
+ * The accepting side of connections; connect.c has the other. A connection belongs to no
+ * link until the handshake has authenticated the peer. Unauthenticated connections are few;
+ * after a time they are dropped, the oldest first.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ enum {
 	PENDING_MAX = 4096,
 	HELLO_TIMEOUT_S = 10,
 	LISTEN_PAUSE_NS = 100000000,
-	SILENT_NS = 1000000000,		/* a rank that connects has said hello by then */
+	SILENT_NS = 1000000000,		/* a connecting rank has said hello by then */
 };
 
 /* An accepted connection that has not been attached to a link yet. */
@@ -73,7 +73,7 @@ static void pending_drop(struct coll_pending_peer *pending)
 	pending_remove(pending);
 }
 
-/* The first is told, the rest is counted: a port scan must not flood the log. */
+/* The first refusal is logged, later ones are counted: a port scan must not flood the log. */
 static void pending_refuse(struct coll_pending_peer *pending, const char *reason)
 {
 	struct coll_context *context = pending->context;
@@ -173,7 +173,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 	pending_remove(pending);
 }
 
-/* Those of a group that have proved themselves: links first, then their streams. */
+/* Introduces authenticated connections of a group: links first, then their streams. */
 static void pending_introduce_all(struct coll_context *context, uint64_t group)
 {
 	struct coll_pending_peer *pending, *next;
@@ -190,7 +190,7 @@ static void pending_introduce_all(struct coll_context *context, uint64_t group)
 
 /* ---- the handshake -------------------------------------------------------- */
 
-/* Why a hello is not one for this process; NULL: it is. Nothing is proved by that yet. */
+/* Why the hello is not for this process, or NULL. It is not authenticated yet. */
 static const char *hello_refusal(const struct coll_context *context, const struct coll_hello *hello)
 {
 	if (hello->magic != COLL_WIRE_MAGIC)
@@ -326,7 +326,7 @@ static bool no_descriptor(int error)
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Where descriptors are out, those of long silent connections are given to the next. */
+/* Out of descriptors: drops long silent connections for the next one. */
 static int listener_accept(struct coll_context *context, int listener, uint64_t now)
 {
 	int fd;
@@ -391,7 +391,7 @@ static uint16_t port_of(int fd)
 						  ((struct sockaddr_in6 *)&bound)->sin6_port);
 }
 
-/* "::" is IPv4 as well. */
+/* "::" listens for IPv4 as well. */
 static int listen_at(struct coll_context *context, const char *text)
 {
 	const int no = 0, port = context->listeners ? port_of(context->listener[0].fd) : 0;
@@ -438,7 +438,7 @@ static int address_refuse(struct coll_context *context, const char *text, int er
 	return error;
 }
 
-/* At each of these addresses; appends them to the line. All have one port. */
+/* Listens at each of these addresses, on one port, and appends them to the line. */
 static int listen_chosen(struct coll_context *context, char *line, size_t capacity)
 {
 	char copy[sizeof(context->options.address)], *save, *text;
@@ -473,7 +473,7 @@ static int listen_where_needed(struct coll_context *context, char *line, size_t 
 	return listen_at(context, "::") ? listen_at(context, "0.0.0.0") : 0;
 }
 
-/* The port of the first address may be taken at another one. */
+/* Another address may have the port of the first one in use. */
 static int listen_all(struct coll_context *context, char *line, size_t capacity)
 {
 	int error = -EADDRINUSE, attempts;

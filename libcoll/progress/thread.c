@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <poll.h>
 
+#include "core/port.h"
 #include "libcoll/base/open_error.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/base/cpus.h"
@@ -80,6 +81,12 @@ static struct threaded *threaded_of(const struct coll_context *context)
 	return context->progress_state;
 }
 
+/* Whether the calling thread is the library's and has the context. */
+static bool is_owner(const struct threaded *t)
+{
+	return !t->away && pthread_equal(t->self, pthread_self());
+}
+
 /* ---- the owner: runs ------------------------------------------------------------ */
 
 /* The run is the application's again from the unlocking on. */
@@ -100,8 +107,10 @@ static void run_ended(struct threaded *t, struct coll_run *run)
 
 static void run_begin(struct threaded *t, struct coll_run *run)
 {
-	int error = coll_run_plan(run);
+	int error;
 
+	coll_debug_assert(is_owner(t) && run->posted);
+	error = coll_run_plan(run);
 	if (!error)
 		error = coll_run_begin(run);
 	if (error) {
@@ -118,6 +127,7 @@ static void thread_collect(struct threaded *t)
 {
 	struct coll_run **slot = &t->runs, *run;
 
+	coll_debug_assert(is_owner(t));
 	while ((run = *slot)) {
 		if (coll_run_executing(run)) {
 			slot = &run->next;
@@ -185,8 +195,10 @@ static void task_do(struct threaded *t, struct thread_task *task)
 static void owner_poll(struct threaded *t)
 {
 	const uint64_t until = t->wake.armed ? COLL_FOREVER : coll_now() + RETRY_NS;
-	int error = coll_context_poll(t->context, until);
+	int error;
 
+	coll_debug_assert(is_owner(t));
+	error = coll_context_poll(t->context, until);
 	if (!t->wake.armed)
 		coll_engine_watch(&t->context->engine, &t->wake, POLLIN);
 	if (error) {
@@ -304,6 +316,7 @@ void coll_thread_take(struct coll_context *context)
 	struct coll_exec *exec;
 	struct coll_run *run, *next;
 
+	coll_assert(t->parked && t->away);
 	coll_engine_let_go(&context->engine);
 	for (group = context->groups; group; group = group->next) {
 		for (exec = group->active; exec; exec = exec->next)
