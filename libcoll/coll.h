@@ -33,7 +33,9 @@
  *
  * Threads: there is no global state, and different contexts are independent. A context
  * and everything made from it may be used by one thread at a time. With the engine uring
- * and progress by call that must be the thread that called coll_open().
+ * and progress by call that must be the thread that called coll_open(); a call of another one
+ * returns -EPERM and changes nothing. So does a call in a forked child; only coll_close() may
+ * be called there.
  */
 #ifndef COLL_H
 #define COLL_H
@@ -326,9 +328,9 @@ int coll_gather_init(const void *in, void *out, size_t count, enum coll_type typ
 
 /*
  * Gather of blocks of different lengths. `count` is of this rank's block. counts and
- * displs describe `out` and are needed on the root only. (The algorithm binomial needs
- * counts on every rank; it is used only where it is asked for.) In place: on the root
- * only.
+ * displs describe `out`, on the root; elsewhere they are ignored, whatever they are. (The
+ * algorithms that need counts on every rank are used only where they are requested.) In
+ * place: on the root only.
  */
 int coll_gatherv(const void *in, size_t count, void *out, const size_t *counts,
 		 const size_t *displs, enum coll_type type, int root,
@@ -353,7 +355,7 @@ int coll_scatter_init(const void *in, void *out, size_t count, enum coll_type ty
 
 /*
  * Scatter of blocks of different lengths. `count` is of this rank's block. counts and
- * displs describe `in` and are needed on the root only, as for coll_gatherv(). In place:
+ * displs describe `in`, on the root, as for coll_gatherv(). In place:
  * on the root only, as `out`.
  */
 int coll_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out,
@@ -541,7 +543,10 @@ int coll_run_cancel(struct coll_run *run);
 /* Frees a persistent run. -EBUSY: it is in flight. NULL is allowed. */
 int coll_run_free(struct coll_run **run);
 
-/* The deadline of this run, in ns from its start; 0: the group's. Also during the run. */
+/*
+ * The deadline of this run, in ns from its start; 0: the group's; more than a year counts as
+ * a year. Also during the run.
+ */
 int coll_run_deadline(struct coll_run *run, uint64_t ns);
 
 /* One line of text: algorithm, engine, and why they were chosen. Belongs to the run. */

@@ -99,13 +99,26 @@ int coll_gather_init(const void *in, void *out, size_t count, enum coll_type typ
 
 /* ---- gatherv ----------------------------------------------------------- */
 
-/* Only the root needs counts and displs; counts are checked wherever they are given. */
+/*
+ * Elsewhere than on the root counts and displs mean nothing, whatever they are: unless an
+ * algorithm is requested that routes through other ranks.
+ */
+static bool request_reads_counts(const struct coll_request *request)
+{
+	const struct coll_call *call = &request->call;
+	const struct coll_algo *requested = request->group->options.algo[call->collective];
+
+	return call->rank == call->root || (requested && requested->needs_counts);
+}
+
 static void request_blocks_of_root(struct coll_request *request, const size_t *counts,
 				   const size_t *displs)
 {
 	struct coll_call *call = &request->call;
 	const bool root = call->rank == call->root;
 
+	if (!request_reads_counts(request))
+		return;
 	call->counts = coll_request_counts(request, counts, "counts", root);
 	if (root)
 		call->displs = coll_request_displs(request, displs, "displs", call->counts);

@@ -7,6 +7,11 @@
 
 int coll_progress(struct coll_context *context)
 {
+	const char *why;
+	int error = coll_progress_check(context, &why);
+
+	if (error)
+		return error;
 	return coll_progress_of(context)->poll(context);
 }
 

@@ -18,7 +18,9 @@ static void leave_here(void *argument)
 
 void coll_group_free(struct coll_group *group)
 {
-	if (group)
+	const char *why;
+
+	if (group && !coll_progress_check(group->context, &why))
 		coll_progress_do(group->context, leave_here, group);
 }
 
@@ -305,6 +307,11 @@ static void revoke_here(void *argument)
 
 int coll_revoke(struct coll_group *group)
 {
+	const char *why;
+	int error = coll_progress_check(group->context, &why);
+
+	if (error)
+		return error;
 	coll_progress_do_now(group->context, revoke_here, group);
 	return coll_progress(group->context);
 }

@@ -105,7 +105,7 @@ static int read_deadline(void *field, size_t size, const char *value)
 	uint64_t ns;
 	int error = read_duration(&ns, size, value);
 
-	if (error || ns < COLL_SECOND / 1000)
+	if (error || ns < COLL_SECOND / 1000 || ns > COLL_DEADLINE_MAX)
 		return -EINVAL;
 	*(uint64_t *)field = ns;
 	return 0;
@@ -247,7 +247,7 @@ static const struct option table[] = {
 	{ "progress_priority", read_priority, FIELD(progress_priority), NULL,
 	  "nice:-20 to nice:19, or fifo:1 to fifo:99" },
 	{ "deadline", read_deadline, FIELD(deadline_ns), "60s",
-	  "a duration of at least 1ms: 500ms, 5s, 2m" },
+	  "a duration from 1ms to a year: 500ms, 5s, 2m" },
 	{ "spin", read_duration, FIELD(spin_ns), "100us", "a duration: 20us" },
 	{ "address", read_text, FIELD(address), NULL, "IP addresses with commas between" },
 	{ "congestion", read_text, FIELD(congestion), NULL, "a congestion control: cubic" },

@@ -198,8 +198,23 @@ static void refuse_here(void *argument)
 		 request->refusal ? request->refusal : "an argument is not valid");
 }
 
+/* A call that may not come is not handed to the owner: the text is all that it changes. */
+static int request_refuse_call(struct coll_request *request, const char *why)
+{
+	struct coll_group *group = request->group;
+
+	snprintf(group->text, sizeof(group->text), "%s: %s",
+		 coll_collective_names[request->call.collective], why);
+	free(request->refusal);
+	return -EPERM;
+}
+
 static int request_check(struct coll_request *request)
 {
+	const char *why;
+
+	if (coll_progress_check(request->group->context, &why))
+		return request_refuse_call(request, why);
 	if (request->error) {
 		coll_progress_do_now(request->group->context, refuse_here, request);
 		free(request->refusal);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The application's handle on a run: start, wait, test, cancel, free. */
 #include <errno.h>
-#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "algo/circuits/circuits.h"
@@ -25,10 +25,35 @@ bool coll_run_in_flight(struct coll_run *run)
 	return coll_progress_of(run->group->context)->in_flight(run);
 }
 
+/* Whether this thread may call for the run: else its group says why. */
+static int run_check(struct coll_run *run)
+{
+	struct coll_group *group = run->group;
+	const char *why;
+	int error = coll_progress_check(group->context, &why);
+
+	if (error)
+		snprintf(group->text, sizeof(group->text), "run: %s", why);
+	return error;
+}
+
+/* Of all that are not NULL. */
+static int runs_check(struct coll_run *const *runs, size_t count)
+{
+	int error = 0;
+
+	for (; count && !error; runs++, count--)
+		if (*runs)
+			error = run_check(*runs);
+	return error;
+}
+
 int coll_run_start(struct coll_run *run)
 {
-	int error;
+	int error = run_check(run);
 
+	if (error)
+		return error;
 	if (!run->persistent)
 		return -EINVAL;
 	if (coll_run_in_flight(run))
@@ -58,6 +83,10 @@ static int run_finish(struct coll_run **run)
 
 int coll_run_wait(struct coll_run **run)
 {
+	int error = runs_check(run, 1);
+
+	if (error)
+		return error;
 	return *run ? run_finish(run) : 0;
 }
 
@@ -112,9 +141,11 @@ static int runs_poll(struct coll_run *const *runs, size_t count)
 
 int coll_run_testall(struct coll_run **runs, size_t count, int *done)
 {
-	int error = runs_poll(runs, count);
+	int error = runs_check(runs, count);
 
-	*done = 1;
+	*done = 0;
+	if (!error)
+		error = runs_poll(runs, count);
 	if (error)
 		return error;
 	*done = !runs_in_flight(runs, count);
@@ -154,6 +185,8 @@ int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
 	int error = runs_context(runs, count, &context);
 
 	*index = count;
+	if (!error)
+		error = runs_check(runs, count);
 	if (error || !context)
 		return error;
 	*index = find_ended(runs, count);
@@ -171,7 +204,9 @@ int coll_run_testany(struct coll_run **runs, size_t count, size_t *index, int *d
 	int error = runs_context(runs, count, &context);
 
 	*index = count;
-	*done = 1;
+	*done = !error && !context;
+	if (!error)
+		error = runs_check(runs, count);
 	if (error || !context)
 		return error;
 	error = coll_progress(context);
@@ -186,6 +221,10 @@ int coll_run_testany(struct coll_run **runs, size_t count, size_t *index, int *d
 
 int coll_run_cancel(struct coll_run *run)
 {
+	int error = run_check(run);
+
+	if (error)
+		return error;
 	if (!coll_run_in_flight(run))
 		return 0;
 	return coll_revoke(run->group);
@@ -202,8 +241,10 @@ static void run_unplan(void *argument)
 
 int coll_run_free(struct coll_run **run)
 {
-	if (!*run)
-		return 0;
+	int error = runs_check(run, 1);
+
+	if (error || !*run)
+		return error;
 	if (coll_run_in_flight(*run))
 		return -EBUSY;
 	coll_progress_do((*run)->group->context, run_unplan, *run);
@@ -240,6 +281,12 @@ static void change_deadline(void *argument)
 
 int coll_run_deadline(struct coll_run *run, uint64_t ns)
 {
+	int error = run_check(run);
+
+	if (error)
+		return error;
+	if (ns > COLL_DEADLINE_MAX)	/* so that no sum of times wraps */
+		ns = COLL_DEADLINE_MAX;
 	coll_progress_do_now(run->group->context, change_deadline,
 			     &(struct deadline_change){ run, ns });
 	return 0;

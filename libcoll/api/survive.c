@@ -230,7 +230,11 @@ static void agree_here(void *argument)
 int coll_agree(struct coll_group *group, uint64_t *flag)
 {
 	struct agreeing agreeing = { .group = group, .flag = *flag };
+	const char *why;
+	int error = coll_progress_check(group->context, &why);
 
+	if (error)
+		return error;
 	coll_progress_do(group->context, agree_here, &agreeing);
 	if (!agreeing.error)
 		*flag = agreeing.flag;
@@ -285,7 +289,12 @@ static void shrink_here(void *argument)
 int coll_shrink(struct coll_group *group, struct coll_group **survivors)
 {
 	struct agreeing agreeing = { .group = group };
+	const char *why;
+	int error = coll_progress_check(group->context, &why);
 
+	*survivors = NULL;
+	if (error)
+		return error;
 	coll_progress_do(group->context, shrink_here, &agreeing);
 	*survivors = agreeing.survivors;
 	return agreeing.error;

@@ -7,6 +7,7 @@
 
 #define COLL_SECOND 1000000000ull	/* ns */
 #define COLL_FOREVER UINT64_MAX		/* as a deadline */
+#define COLL_DEADLINE_MAX (365 * 86400 * COLL_SECOND)	/* of a call: a year */
 
 /* Now, in ns of CLOCK_MONOTONIC. All deadlines use this clock. */
 static inline uint64_t coll_now(void)

@@ -111,6 +111,8 @@ struct coll_engine_ops {
 	 * until `deadline` (0: does not wait), and reports it.
 	 */
 	int (*advance)(struct coll_engine *engine, uint64_t deadline);
+	/* Whether the calling thread may use the engine. NULL: any may. */
+	bool (*usable)(const struct coll_engine *engine);
 	/* Calls watch->ready once, when the descriptor has one of `events`. */
 	int (*watch)(struct coll_engine *engine, struct coll_watch *watch, int events);
 	void (*unwatch)(struct coll_engine *engine, struct coll_watch *watch);

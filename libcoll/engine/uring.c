@@ -70,6 +70,7 @@ static int ring_open(struct io_uring *ring, bool yields, bool moves)
 		io_uring_queue_exit(ring);
 		return -ENOSYS;
 	}
+	io_uring_ring_dontfork(ring);
 	if (!moves)
 		io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
 	return 0;
@@ -309,13 +310,18 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 	return error;
 }
 
+static bool uring_usable(const struct coll_engine *engine)
+{
+	return pthread_equal(coll_uring_of(engine)->thread, pthread_self());
+}
+
 static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	const uint64_t enters = engine->counters->enters;
 	int error;
 
-	if (!pthread_equal(uring->thread, pthread_self()))
+	if (!uring_usable(engine))
 		return -EPERM;
 	event_clear(uring);
 	error = deadline ? advance_and_wait(engine, deadline) : advance_at_once(engine);
@@ -410,6 +416,7 @@ const struct coll_engine_ops coll_engine_uring = {
 	.take = uring_take,
 	.detach = coll_uring_detach,
 	.advance = uring_advance,
+	.usable = uring_usable,
 	.watch = coll_uring_watch,
 	.unwatch = coll_uring_unwatch,
 	.fd = uring_fd,

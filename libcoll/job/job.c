@@ -9,6 +9,7 @@
 #include "libcoll/circuit/circuit.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/api/run.h"
+#include "libcoll/base/fork.h"
 #include "libcoll/base/open_error.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
@@ -332,6 +333,12 @@ static int read_options(struct coll_context *context, const char *options)
 	return error ? coll_open_fail(error, "%s", why) : 0;
 }
 
+static void context_free(struct coll_context *context)
+{
+	coll_fork_unmark(context->here);
+	free(context);
+}
+
 int coll_context_open(const char *options, struct coll_boot *boot, struct coll_context **opened)
 {
 	struct coll_context *context = calloc(1, sizeof(*context));
@@ -347,7 +354,9 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 	context->job = &job_ops;
 	context->engine.next_check = COLL_FOREVER;
 	context->boot = boot;
-	error = read_options(context, options);
+	context->here = coll_fork_mark();
+	error = context->here ? read_options(context, options) :
+				coll_open_fail(-ENOMEM, "out of memory");
 	if (error) {
 		coll_boot_close(boot);
 	} else {
@@ -356,7 +365,7 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 		error = context->progress->open(context);
 	}
 	if (error)
-		free(context);
+		context_free(context);
 	else
 		*opened = context;
 	return error;
@@ -414,6 +423,7 @@ void coll_close(struct coll_context *context)
 {
 	if (!context)
 		return;
-	context->progress->close(context);
-	free(context);
+	if (*context->here)
+		context->progress->close(context);
+	context_free(context);
 }

@@ -78,6 +78,7 @@ struct coll_context {
 	const struct coll_progress_ops *progress;
 	void *progress_state;
 	pthread_t owner;		/* the thread that may touch what belongs to it */
+	volatile bool *here;		/* false in a forked child (base/fork.h) */
 	struct coll_engine engine;
 	const struct coll_link_events *events;	/* of the floor above links */
 	const struct coll_job_ops *job;		/* of the floors above the calls */

@@ -54,6 +54,12 @@ extern const struct coll_progress_ops coll_progress_auto;
 /* The mode of this name, or NULL. */
 const struct coll_progress_ops *coll_progress_find(const char *name);
 
+/*
+ * Whether a call may come from this thread of this process: asked before anything is done for
+ * the call, so that one that may not come fails alone. -EPERM: *why in words.
+ */
+int coll_progress_check(const struct coll_context *context, const char **why);
+
 /* The context's mode for the calling thread: the owner uses `call`. */
 const struct coll_progress_ops *coll_progress_of(const struct coll_context *context);
 

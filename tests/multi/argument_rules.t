@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# Arguments that mean nothing are ignored, any deadline is one, and a call by the wrong thread
+# or by a forked child fails alone.
+. "$(dirname "$0")/../lib/tap.sh"
+
+rules() {	# ENGINE PROGRESS WHAT
+	COLL_ENGINE=$1 COLL_PROGRESS=$2 "$COLL" run -t 60 -n 4 -- \
+		"$BUILD/tests/multi/argument_rules" "$3"
+}
+for engine in uring epoll; do
+	for progress in call thread; do
+		ok "counts elsewhere than on the root are ignored, $engine, $progress" \
+			quiet rules $engine $progress ignored
+		ok "a deadline of 2^64 ns is a year, $engine, $progress" \
+			quiet rules $engine $progress deadline
+		ok "a child of a rank harms nobody, $engine, $progress" \
+			quiet rules $engine $progress fork
+	done
+done
+ok "a call by another thread fails alone, uring, call" quiet rules uring call thread
+tap_end
