@@ -13,7 +13,7 @@ static void print_place(u64 place, FILE *to)
 		(unsigned long long)COLL_ADDRESS_OFFSET(place));
 }
 
-/* What a kind does, and with whom. */
+/* The bytes, the buffer and the peer of an op. */
 static void print_action(const struct coll_schedule *s, const struct coll_op *op, FILE *to)
 {
 	bool from = op->kind == COLL_OP_RECV;

@@ -33,7 +33,7 @@ struct flit_proof {
 
 /*
  * 0: it cannot deadlock; -EDEADLK: proof->cycle says how it can; -ENOLINK: `why`
- * says for whom there is no way on; -ENOMEM.
+ * names the packet without a next channel; -ENOMEM.
  */
 int flit_depend(const struct flit_route *route, struct flit_proof *proof, char *why, size_t bytes);
 

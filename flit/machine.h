@@ -161,7 +161,7 @@ void flit_traffic_start(struct flit_sim *sim);
 
 struct flit_program {
 	int (*start)(struct flit_sim *sim);	/* at cycle 0 */
-	/* After a start that went well: when who finished; frees. */
+	/* After a successful start: writes the finish times; frees. */
 	void (*finish)(struct flit_sim *sim, struct flit_result *result);
 };
 

@@ -153,7 +153,7 @@ static void program_schedule_pump(struct flit_sim *sim, u32 r)
 	}
 }
 
-/* A message is with its rank: for now, for later, or for nobody any more. */
+/* A message has arrived: for this run, for a later one, or stale. */
 static void program_schedule_deliver(struct flit_sim *sim, u32 at)
 {
 	struct schedule_collective *c = sim->program;

@@ -11,7 +11,7 @@ struct circuit_port {
 	sim_time busy;		/* what is sent next leaves then */
 	u32 peer;
 	u8 way;			/* COLL_ONE_WAY of its flags */
-	bool lit;
+	bool up;
 };
 
 /* Two ranks and a direction: its sessions so far. */
@@ -181,7 +181,7 @@ sim_time sim_circuits_request(struct sim_circuits_state *s, u32 rank, u32 peer, 
 	const u32 side = rank > peer;
 	struct circuit_port *port = first_free(s, rank, way), *theirs;
 	struct circuit_pair *pair = pair_of(s, rank, peer, way);
-	sim_time lit;
+	sim_time up_at;
 	u32 failures;
 
 	if (!pair || port->free == SIM_NEVER)
@@ -199,13 +199,13 @@ sim_time sim_circuits_request(struct sim_circuits_state *s, u32 rank, u32 peer, 
 	failures = failures_of(s, pair);
 	if (now < pair->begin)
 		now = pair->begin;
-	lit = now + to_time(s->machine->circuits->setup * SIM_SECOND * (1 + failures));
+	up_at = now + to_time(s->machine->circuits->setup * SIM_SECOND * (1 + failures));
 	s->setups++;
 	s->failures += failures;
 	note_change(s, now, 1);
-	port->lit = theirs->lit = true;
+	port->up = theirs->up = true;
 	*peer_op = pair->op;
-	return lit;
+	return up_at;
 }
 
 sim_time sim_circuits_release(struct sim_circuits_state *s, u32 rank, u32 peer, u8 flags,
@@ -234,7 +234,7 @@ sim_time sim_circuits_carry(struct sim_circuits_state *s, u32 from, u32 to, u64 
 
 	if (!port)
 		port = port_to(s, from, to, COLL_CIRCUIT_OUT);
-	if (!port || !port->lit)
+	if (!port || !port->up)
 		return -1;
 	if (time < port->busy)
 		time = port->busy;

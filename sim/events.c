@@ -246,7 +246,7 @@ static sim_time prepare_wires(struct sim_events *e)
 				prepare_wire(e, &e->wire[e->first_op[c] + i], coll_ops(s)[i].bytes,
 					     &least);
 	}
-	/* A circuit is news to its other end when it is lit, not before. */
+	/* The other end of a circuit learns of it when it is up. */
 	if (e->circuits && least > to_time(e->machine->circuits->setup * SIM_SECOND))
 		least = to_time(e->machine->circuits->setup * SIM_SECOND);
 	return least > 0 ? least : 1;

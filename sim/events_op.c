@@ -155,23 +155,23 @@ static sim_time start_recv(struct sim_events *e, u32 op)
 	return recv_process(e, op);
 }
 
-/* Done when it is lit: for both ends, by the one that asked last. */
+/* Done when the circuit is up; the later request completes both ends. */
 static sim_time start_connect(struct sim_events *e, u32 index)
 {
 	const u32 peer = program_peer_rank(e->program, &e->class->peer[index], e->rank);
 	u32 other = COLL_NONE;
-	sim_time lit;
+	sim_time up_at;
 
 	if (!e->circuits)
 		return e->now;
-	lit = sim_circuits_request(e->circuits, e->rank, peer,
+	up_at = sim_circuits_request(e->circuits, e->rank, peer,
 				   coll_ops(e->class->schedule)[index].flags, index, e->now,
 				   &other);
-	if (lit < 0)
+	if (up_at < 0)
 		e->error = -EBUSY;
-	else if (lit != SIM_NEVER)
-		events_at(e, peer, lit, other, WHAT_DONE);
-	return lit < 0 ? SIM_NEVER : lit;
+	else if (up_at != SIM_NEVER)
+		events_at(e, peer, up_at, other, WHAT_DONE);
+	return up_at < 0 ? SIM_NEVER : up_at;
 }
 
 static sim_time start_release(struct sim_events *e, u32 index)

@@ -203,7 +203,7 @@ struct levels_send {
 	u32 slot;
 	bool shown;
 	sim_time *there;	/* of all receivers, where they are ranks in their order */
-	sim_time *time;		/* when the sends are done; NULL: nobody asks */
+	sim_time *time;		/* when the sends are done; NULL: not needed */
 };
 
 /* Where the message of this rank arrives. */

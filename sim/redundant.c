@@ -231,8 +231,8 @@ static inline bool redundant_help(struct redundant *r, u32 a, u32 b)
 	return true;
 }
 
-/* Results go to partners, all among `count` ranks, until that helps nobody any more. */
-static void hand_on(struct redundant *r, u32 first, u32 count)
+/* Sends results to partners among `count` ranks until no rank finishes earlier. */
+static void spread_results(struct redundant *r, u32 first, u32 count)
 {
 	const u32 end = first + count;
 	bool helped = true;
@@ -426,7 +426,7 @@ static void count_exchanges(struct redundant *r)
 
 /* ---- the whole ------------------------------------------------------------------------ */
 
-/* Whether the result came from a partner, who is spared then. */
+/* Whether the result came from a partner, which then gets none. */
 static bool was_rescued(const struct redundant *r, u32 rank)
 {
 	u32 j;
@@ -462,7 +462,7 @@ static bool run_pass(struct redundant *r, bool again)
 	for (first = 0; first < r->ranks; first += count) {
 		if (again && !any_changed(r, first, count))
 			continue;
-		hand_on(r, first, count);
+		spread_results(r, first, count);
 		moved |= redundant_conclude(r, first, count);
 	}
 	return moved;

@@ -12,8 +12,8 @@
 
 /* What the ranks of a group say of one collective, together. */
 struct replay_call {
-	u32 rank, event;	/* who was first to be read */
-	u32 sizes_rank, sizes_event;	/* whose lists hold for all; rank COLL_NONE: nobody's */
+	u32 rank, event;	/* the first that was read */
+	u32 sizes_rank, sizes_event;	/* whose lists apply to all; rank COLL_NONE: none */
 	struct coll_tuning tuning;
 	const struct coll_algo *algo;
 };
@@ -320,7 +320,7 @@ static int say_collective(struct replay_run *p, struct sim_tape *t, const struct
 
 /* ---- one rank ---------------------------------------------------------------------------- */
 
-/* A message to or from itself takes no time; nor does a receive that nobody waits for. */
+/* A message to itself takes no time, nor does a receive without a wait for it. */
 static u32 say_message(const struct replay_run *p, struct sim_tape *t, const struct replay_event *e,
 		       u32 after)
 {

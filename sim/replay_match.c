@@ -37,7 +37,7 @@ struct replay_walk {
 	size_t why_bytes;
 };
 
-/* ---- who is next ------------------------------------------------------------------- */
+/* ---- the next rank ----------------------------------------------------------------- */
 
 static bool replay_match_earlier(const struct replay_walk *w, u32 a, u32 b)
 {

@@ -84,7 +84,7 @@ static sim_time last_of(const struct steps_state *s)
 static int run_steps(struct steps_state *s, struct sim_step *step, u32 *count)
 {
 	u64 runs = s->steps->runs, calm = 0;
-	bool together = true;		/* nobody is later than the others */
+	bool together = true;		/* all ranks begin at the same time */
 	u32 struck = 0;
 	int error = 0;
 

@@ -13,7 +13,7 @@ struct timing {
 	const struct coll_machine *m;
 	double **done;		/* per rank and op */
 	struct busy { double from, until; } *cpu;	/* per rank: of late */
-	double *lit;		/* per session; negative: not asked for yet */
+	double *up_at;		/* per session; when it is up; negative: not requested yet */
 	double *freed;		/* per session: its last byte has come */
 	double *busy;		/* per session and way */
 	double *turn;		/* per rank: its ports of earlier epochs are free */
@@ -59,8 +59,8 @@ static double circuits_cost_lit(struct timing *t, u32 session)
 	double asked = 0;
 	u32 side;
 
-	if (t->lit[session] >= 0)
-		return t->lit[session];
+	if (t->up_at[session] >= 0)
+		return t->up_at[session];
 	for (side = 0; side < 2; side++) {
 		if (s->before[side] != COLL_NONE)
 			at_least(&asked, t->freed[s->before[side]]);
@@ -71,7 +71,7 @@ static double circuits_cost_lit(struct timing *t, u32 session)
 		at_least(&asked, t->freed[s->before_same]);
 	if (s->before_in_all != COLL_NONE)	/* and a signal's way */
 		at_least(&asked, t->freed[s->before_in_all] + t->m->alpha);
-	return t->lit[session] = asked + t->m->delta;
+	return t->up_at[session] = asked + t->m->delta;
 }
 
 /*
@@ -159,11 +159,11 @@ static int circuits_cost_prepare(struct timing *t, struct coll_arena *arena)
 	t->done = coll_arena_get(arena, r->ranks, sizeof(*t->done));
 	t->cpu = coll_arena_get_zero(arena, r->ranks, sizeof(*t->cpu));
 	t->turn = coll_arena_get_zero(arena, r->ranks, sizeof(double));
-	t->lit = coll_arena_get(arena, sessions, sizeof(double));
+	t->up_at = coll_arena_get(arena, sessions, sizeof(double));
 	t->freed = coll_arena_get_zero(arena, sessions, sizeof(double));
 	t->busy = coll_arena_get_zero(arena, 2 * (u64)sessions, sizeof(double));
 	t->by_last = coll_arena_get(arena, sessions, sizeof(*t->by_last));
-	if (!t->done || !t->cpu || !t->turn || !t->lit || !t->freed || !t->busy || !t->by_last)
+	if (!t->done || !t->cpu || !t->turn || !t->up_at || !t->freed || !t->busy || !t->by_last)
 		return -ENOSPC;
 	for (i = 0; i < r->ranks; i++) {
 		t->done[i] = coll_arena_get_zero(arena, r->schedule[i]->ops, sizeof(double));
@@ -171,7 +171,7 @@ static int circuits_cost_prepare(struct timing *t, struct coll_arena *arena)
 			return -ENOSPC;
 	}
 	for (i = 0; i < sessions; i++) {
-		t->lit[i] = -1;
+		t->up_at[i] = -1;
 		t->by_last[i] = (struct coll_sort_item){ t->c->session[i].last, i, i };
 	}
 	sort_items(t->by_last, sessions);

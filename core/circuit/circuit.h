@@ -98,7 +98,7 @@ enum coll_circuit_order_kind {
 struct coll_circuit {
 	bool used;
 	u8 state;		/* enum coll_circuit_state */
-	u8 order;		/* the order that nobody has fetched yet */
+	u8 order;		/* the order that is not fetched yet */
 	bool down_ordered;		/* draining: the order down was given */
 	bool passed;		/* used inside one pass */
 	bool changed;		/* since it was fetched last */

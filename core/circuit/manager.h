@@ -52,7 +52,7 @@ void coll_circuit_notify(struct coll_circuit_manager *c, struct coll_circuit *ci
 			 bool up);
 /* Notifies the matched leases that are not up yet. */
 void coll_circuit_notify_up(struct coll_circuit_manager *c, struct coll_circuit *circuit);
-/* Charges port time up to now: before a change of who has what. */
+/* Charges port time up to now: call before ports change their holder. */
 void coll_circuit_charge(struct coll_circuit_manager *c, u64 now);
 void coll_circuit_catch_up(struct coll_circuit_manager *c, u32 holder);
 

@@ -11,7 +11,7 @@
  * of events that is Poisson distributed, with mean 1, at places that are uniform:
  * together that is a Poisson process.
  *
- * Events may overlap; whoever carries them out merges them. Times are
+ * Events may overlap; the injector or simulator merges them. Times are
  * nanoseconds from the plan's epoch, below 2^63.
  *
  * Cost: some 10 ns an event, 40 where starts are random, 20 more for an

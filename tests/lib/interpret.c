@@ -33,14 +33,14 @@ struct event {
 	u32 rank, op;
 };
 
-/* What one run chooses once: how patient sends are, and who is slow. */
+/* Random choices of one run: the patience of sends, and the slow ranks. */
 struct run {
 	struct interpret *world;
 	struct event *event;
 	u32 events;
 	u32 eager;		/* of 16 sends, how many may be done before they arrive */
-	u32 laggard;		/* moves only when nobody else can; COLL_NONE: nobody */
-	u32 absent;		/* never moves; COLL_NONE: nobody */
+	u32 laggard;		/* moves only when no other rank can; COLL_NONE: none */
+	u32 absent;		/* never moves; COLL_NONE: none */
 };
 
 static u64 next_random(u64 *random)

@@ -52,13 +52,13 @@ const struct coll_schedule *interpret_schedule(const struct interpret *world, u3
 
 /*
  * One run of all ranks; any number of runs may follow each other. 0, or -EINVAL
- * with world->error: a race, a deadlock, a message nobody expects.
+ * with world->error: a race, a deadlock, an unmatched message.
  */
 int interpret_run(struct interpret *world, u64 seed);
 
 /*
  * A run in which one rank never begins: -EINVAL if another finishes all the same.
- * For what nobody may leave before all have come.
+ * For barriers: no rank may leave before all have entered.
  */
 int interpret_without(struct interpret *world, u32 absent, u64 seed);
 
