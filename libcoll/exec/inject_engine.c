@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <sys/socket.h>
 
+#include "core/port.h"
 #include "exec.h"
 #include "inject_engine.h"
 #include "libcoll/engine/inject.h"
@@ -177,6 +178,7 @@ static int engine_inject_delay(struct coll_inject *inject, struct coll_exec *exe
 {
 	struct delayed *delayed = inject->spare, **slot = &inject->queue;
 
+	coll_assert(exec->arrived[op]);
 	if (delayed)
 		inject->spare = delayed->next;
 	else

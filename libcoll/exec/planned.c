@@ -492,6 +492,7 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 	struct coll_planned **slot = &group->planned[key % PLANNED_MAX];
 	int error;
 
+	coll_debug_assert(coll_context_is_owned(group->context));
 	if (!*slot || !same_call(*slot, group, call, user_op)) {
 		struct coll_planned *planned = NULL;
 

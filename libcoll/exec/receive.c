@@ -123,6 +123,7 @@ static void receive_end(struct coll_link *link)
 	struct coll_exec *exec = link->exec;
 	struct coll_unexpected *unexpected = link->unexpected;
 
+	coll_assert(!exec || !unexpected);
 	link->exec = NULL;
 	link->unexpected = NULL;
 	link->target = NULL;

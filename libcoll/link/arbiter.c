@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/match.h"
+#include "core/port.h"
 #include "arbiter.h"
 #include "link.h"
 #include "stream.h"
@@ -94,6 +95,7 @@ static bool goes_before(struct coll_link *link, struct coll_link *other)
 {
 	const bool far = coll_link_is_far(link);
 
+	coll_debug_assert(ready_bulk(link) && ready_bulk(other));
 	if (far != coll_link_is_far(other))
 		return far;
 	return ready_bulk(link)->age < ready_bulk(other)->age;
@@ -306,6 +308,7 @@ static struct coll_message *queue_remove(struct coll_link *link, struct coll_mes
 
 struct coll_message *coll_arbiter_pop(struct coll_link *link)
 {
+	coll_assert(link->queue);
 	return queue_remove(link, &link->queue);
 }
 
@@ -313,6 +316,7 @@ struct coll_message *coll_arbiter_deal(struct coll_link *link, struct coll_heade
 {
 	struct coll_message **slot = first_bulk(link), *message = *slot;
 
+	coll_assert(message);
 	exit_acquire(link, message);
 	queue_remove(link, slot);
 	*chunk = message->header;

@@ -28,7 +28,7 @@ static const uint8_t link_moves[] = {
 
 void coll_link_set_state(struct coll_link *link, enum coll_link_state state)
 {
-	coll_debug_assert(link_moves[link->state] & TO(state));
+	coll_assert(link_moves[link->state] & TO(state));
 	link->state = state;
 }
 
