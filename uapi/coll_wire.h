@@ -35,6 +35,10 @@ struct coll_hello {
 	__u64 group;
 	/* The process that is expected to accept: as it has published itself in the job's store. */
 	__u8 process[COLL_PROCESS_BYTES];
+	/* The sender's process, and the pid namespace that this number counts in. */
+	__u64 pid_namespace;
+	__u32 pid;
+	__u32 zero;
 	__u8 nonce[COLL_NONCE_BYTES];
 };
 

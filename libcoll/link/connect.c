@@ -2,7 +2,7 @@
 /*
  * How links are made. Every process listens, and publishes in the store
  *
- *	addr/<rank in the job> = "<node> <process> <port> <address> <address> ..."
+ *	addr/<rank in the job> = "<node> <process> <pid>@<namespace> <port> <address> ..."
  *
  * A rank that needs a link to a higher rank looks that up and connects: over loopback on
  * the same node (machine and network namespace), else over the addresses in turn, so links
@@ -21,6 +21,7 @@
 
 #include "connection.h"
 #include "libcoll/engine/engine.h"
+#include "peer_process.h"
 
 /* The handshake of a connection that is not the link's yet. */
 struct coll_introduction {
@@ -44,12 +45,24 @@ static bool process_parse(const char *text, uint8_t process[COLL_PROCESS_BYTES])
 	       bytes == COLL_PROCESS_BYTES && base16_decode_final(&decode);
 }
 
+/* Watches the peer's process, which is on this node. */
+static bool peer_has_ended(const struct coll_link *link, const char *text)
+{
+	struct coll_process_id id;
+	unsigned long namespace;
+
+	if (sscanf(text, "%u@%lu", &id.pid, &namespace) != 2)
+		return false;
+	id.namespace = namespace;
+	return coll_peer_watch(link->group->context, link->group->world[link->rank], id);
+}
+
 /* Address number `attempts` of a published line; -ENOENT when all were tried. */
 static int address_choose(const struct coll_link *link, char *line, struct coll_address *address)
 {
 	const struct coll_group *group = link->group;
 	char *save, *node = strtok_r(line, " ", &save), *process = strtok_r(NULL, " ", &save),
-	     *port = strtok_r(NULL, " ", &save);
+	     *pid = strtok_r(NULL, " ", &save), *port = strtok_r(NULL, " ", &save);
 	char *texts[32], *text;
 	uint32_t count = 0;
 
@@ -58,6 +71,8 @@ static int address_choose(const struct coll_link *link, char *line, struct coll_
 	if (!node || !process || !port ||
 	    !process_parse(process, link->introduction->hello.process))
 		return -EPROTO;
+	if (!strcmp(node, group->context->node) && peer_has_ended(link, pid))
+		return -ECONNRESET;
 	if (!strcmp(node, group->context->node) && !group->context->options.address[0]) {
 		if (link->attempts > 0)
 			return -ENOENT;
@@ -85,6 +100,7 @@ static bool link_say_hello(const struct coll_link *link)
 	const struct coll_group *group = link->group;
 	struct coll_introduction *introduction = link->introduction;
 	struct coll_hello *hello = &introduction->hello;
+	const struct coll_process_id self = coll_process_self();
 
 	hello->magic = COLL_WIRE_MAGIC;
 	hello->version = COLL_WIRE_VERSION;
@@ -93,6 +109,8 @@ static bool link_say_hello(const struct coll_link *link)
 	hello->from = group->rank;
 	hello->to = link->rank;
 	hello->group = group->id;
+	hello->pid = self.pid;
+	hello->pid_namespace = self.namespace;
 	introduction->got = 0;
 	return coll_nonce_make(hello->nonce, sizeof(hello->nonce)) &&
 	       send(link->connecting.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello);

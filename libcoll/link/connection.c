@@ -32,8 +32,7 @@ int coll_connection_socket(struct coll_context *context, int family)
 	return fd;
 }
 
-/* Whether the peer's address is on this machine. */
-static bool peer_is_local(int fd)
+bool coll_connection_is_local(int fd)
 {
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
@@ -99,7 +98,7 @@ int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
 	coll_assert(!link->attached && link->socket.fd < 0);
 	if (error)
 		return error;
-	link->local = peer_is_local(fd);
+	link->local = coll_connection_is_local(fd);
 	if (!context->options.congestion[0] && !link->local)
 		set_congestion(fd, context->usual_congestion);
 	link->socket.fd = fd;

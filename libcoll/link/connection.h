@@ -21,6 +21,8 @@ int coll_address_parse(struct coll_address *address, const char *text, uint16_t 
  * that leave the machine take the system's congestion control when they are up.
  */
 int coll_connection_socket(struct coll_context *context, int family);
+/* Whether the peer is on this very machine and in this network namespace, by its address. */
+bool coll_connection_is_local(int fd);
 /* Sets the context's options on a connection's socket. */
 void coll_connection_tune(const struct coll_context *context, int fd);
 

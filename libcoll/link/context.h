@@ -28,6 +28,7 @@ struct coll_exec;
 struct coll_group;
 struct coll_link;
 struct coll_link_events;
+struct coll_peer_process;
 struct coll_progress_ops;
 struct coll_run;
 struct coll_inject;
@@ -97,6 +98,7 @@ struct coll_context {
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count, silent;	/* silent: those without a hello */
 	uint8_t key[COLL_KEY_BYTES];	/* with which links prove themselves */
+	struct coll_peer_process *peer_processes;	/* those on this node */
 	uint8_t process[COLL_PROCESS_BYTES];	/* names this process, at random */
 	char node[80];			/* names this machine and its network */
 	bool losing;			/* a group has a lost link and has not failed yet */

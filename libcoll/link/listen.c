@@ -19,6 +19,7 @@
 #include "connection.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
+#include "peer_process.h"
 #include "stream.h"
 
 enum {
@@ -129,6 +130,18 @@ static void pending_introduce_stream(struct coll_pending_peer *pending, struct c
 	pending_remove(pending);
 }
 
+/* If it has ended since, children may hold the connection: it is read to its end. */
+static void pending_watch_process(const struct coll_pending_peer *pending,
+				  const struct coll_group *group)
+{
+	const struct coll_hello *hello = &pending->hello;
+	const struct coll_process_id id = { .pid = hello->pid, .namespace = hello->pid_namespace };
+
+	if (coll_connection_is_local(pending->watch.fd) &&
+	    coll_peer_watch(pending->context, group->world[hello->from], id))
+		shutdown(pending->watch.fd, SHUT_RD);
+}
+
 /* Gives an introduced connection to its link, if its group exists already. */
 static void pending_introduce(struct coll_pending_peer *pending)
 {
@@ -151,6 +164,7 @@ static void pending_introduce(struct coll_pending_peer *pending)
 		pending_tell_failure(pending, group);
 		return;
 	}
+	pending_watch_process(pending, group);
 	if (hello->stream) {
 		pending_introduce_stream(pending, group);
 		return;
@@ -505,7 +519,8 @@ static void node_name(char *node, size_t bytes)
 int coll_listen(struct coll_context *context)
 {
 	char key[32], line[COLL_BOOT_VALUE_MAX], process[2 * COLL_PROCESS_BYTES + 1] = "";
-	char addresses[sizeof(line) - sizeof(context->node) - sizeof(process) - 10];
+	char addresses[sizeof(line) - sizeof(context->node) - sizeof(process) - 40];
+	const struct coll_process_id self = coll_process_self();
 	int error, length;
 
 	if (!coll_nonce_make(context->process, sizeof(context->process)))
@@ -517,14 +532,16 @@ int coll_listen(struct coll_context *context)
 	listen_resume(context);
 	node_name(context->node, sizeof(context->node));
 	base16_encode_update(process, sizeof(context->process), context->process);
-	length = snprintf(line, sizeof(line), "%s %s %u%s", context->node, process,
-			  port_of(context->listener[0].fd), addresses);
+	length = snprintf(line, sizeof(line), "%s %s %u@%lu %u%s", context->node, process, self.pid,
+			  (unsigned long)self.namespace, port_of(context->listener[0].fd),
+			  addresses);
 	snprintf(key, sizeof(key), "addr/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, line, length);
 }
 
 void coll_listen_stop(struct coll_context *context)
 {
+	coll_peers_unwatch(context);
 	while (context->pending_peers)
 		pending_drop(context->pending_peers);
 	close_listeners(context);

@@ -68,4 +68,19 @@ if left=$(pgrep -f "^$build/tests/multi/rank_failures "); then
 else
 	echo "ok $count - no process is left"
 fi
+# A child that lives on holds the connections of a killed rank.
+for engine in uring epoll; do
+	for when in "" early; do
+		count=$((count + 1))
+		# shellcheck disable=SC2086
+		said=$(COLL_ENGINE=$engine "$build/coll" run -q -k -n 4 -t 30 --no-prefix -- \
+			"$build/tests/multi/child_outlives_rank" $when 2>&1)
+		if [ "$(echo "$said" | grep -c '^survived$')" -eq 3 ]; then
+			echo "ok $count - a rank is killed whose child lives on, $engine $when"
+		else
+			echo "not ok $count - a rank is killed whose child lives on, $engine $when"
+			echo "$said" | head -20 | sed 's/^/# /'
+		fi
+	done
+done
 echo "1..$count"

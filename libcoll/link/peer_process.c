@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libcoll/engine/engine.h"
+#include "link.h"
+#include "peer_process.h"
+
+struct coll_peer_process {
+	struct coll_peer_process *next;
+	struct coll_context *context;
+	uint32_t world;			/* rank in the job */
+	struct coll_watch watch;	/* of its pidfd; -1: it has ended */
+};
+
+struct coll_process_id coll_process_self(void)
+{
+	struct stat namespace = { 0 };
+
+	stat("/proc/self/ns/pid", &namespace);
+	return (struct coll_process_id){ .pid = getpid(), .namespace = namespace.st_ino };
+}
+
+/*
+ * What the process has sent before its end is read first: it is on this host already. Then
+ * the link is lost like one whose peer has closed it.
+ */
+static void link_peer_ended(struct coll_link *link)
+{
+	uint32_t i;
+
+	if (link->state == LINK_CONNECTING) {
+		coll_link_lost(link, -ECONNRESET);
+		return;
+	}
+	for (i = 0; i < link->streams; i++)
+		link_peer_ended(&link->stream[i]);
+	if (link->attached)
+		shutdown(link->socket.fd, SHUT_RD);
+}
+
+static void peer_ended(struct coll_watch *watch, int events)
+{
+	struct coll_peer_process *peer = watch->owner;
+	struct coll_group *group;
+	uint32_t rank;
+
+	(void)events;
+	close(watch->fd);
+	watch->fd = -1;
+	for (group = peer->context->groups; group; group = group->next)
+		for (rank = 0; rank < group->ranks; rank++)
+			if (group->world[rank] == peer->world && group->links[rank])
+				link_peer_ended(group->links[rank]);
+}
+
+static struct coll_peer_process *peer_find(const struct coll_context *context, uint32_t world)
+{
+	struct coll_peer_process *peer = context->peer_processes;
+
+	while (peer && peer->world != world)
+		peer = peer->next;
+	return peer;
+}
+
+int coll_peer_watch(struct coll_context *context, uint32_t world, struct coll_process_id id)
+{
+	struct coll_peer_process *peer = peer_find(context, world);
+	int fd;
+
+	if (peer)
+		return peer->watch.fd < 0 ? -ECONNRESET : 0;
+	if (!id.pid || id.namespace != coll_process_self().namespace)
+		return 0;
+	fd = syscall(SYS_pidfd_open, id.pid, 0);
+	if (fd < 0)
+		return errno == ESRCH ? -ECONNRESET : 0;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		close(fd);
+		return 0;
+	}
+	peer->context = context;
+	peer->world = world;
+	peer->watch = (struct coll_watch){ .ready = peer_ended, .owner = peer, .fd = fd };
+	peer->next = context->peer_processes;
+	context->peer_processes = peer;
+	coll_engine_watch(&context->engine, &peer->watch, POLLIN);
+	return 0;
+}
+
+void coll_peers_unwatch(struct coll_context *context)
+{
+	struct coll_peer_process *peer;
+
+	while ((peer = context->peer_processes)) {
+		context->peer_processes = peer->next;
+		if (peer->watch.armed)
+			coll_engine_unwatch(&context->engine, &peer->watch);
+		if (peer->watch.fd >= 0)
+			close(peer->watch.fd);
+		free(peer);
+	}
+}
