@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "libcoll/boot/job.h"
+#include "libcoll/boot/store_wire.h"
 #include "libcoll/base/clock.h"
 
 #define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -353,6 +354,23 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
+static void addresses_of_stores_are_checked(void **state)
+{
+	static const char *const bad[] = { "", ":", "host", "host:", ":80", "host:http", "[::1]",
+					   "[::1:80", "::1:80", "host:65536", "host:-1", "[]:80",
+					   "host:80x" };
+	static const char *const good[] = { "host:80", "[::1]:80", "127.0.0.1:65535", "a.b:0" };
+	char host[64];
+	const char *port;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(coll_store_split(bad[i], host, sizeof(host), &port), -EINVAL);
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_int_equal(coll_store_split(good[i], host, sizeof(host), &port), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +378,7 @@ int main(void)
 		cmocka_unit_test(pmix_supplies_missing_variables),
 		cmocka_unit_test(pmi_is_asked_where_nodes_differ),
 		cmocka_unit_test(a_store_may_have_several_endpoints),
+		cmocka_unit_test(addresses_of_stores_are_checked),
 		cmocka_unit_test(own_variables_take_precedence),
 		cmocka_unit_test(a_batch_script_is_no_rank),
 		cmocka_unit_test(wrong_variables_are_named),

@@ -2,6 +2,8 @@
 /*
  * Executing schedules by itself: fake links below, in place of libcoll/link, and a fake job
  * above. This process is rank 0 of three. A message arrives when a test says so.
+ *
+ * Length: the fakes are 400 lines and of use to these tests alone, which share one world.
  */
 #include <errno.h>
 #include <setjmp.h>

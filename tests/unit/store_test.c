@@ -544,23 +544,6 @@ static void a_recorded_handshake_joins_nothing(void **state)
 	assert_int_equal(coll_store_refused(server->store), 2);
 }
 
-static void addresses_are_checked(void **state)
-{
-	static const char *const bad[] = { "", ":", "host", "host:", ":80", "host:http", "[::1]",
-					   "[::1:80", "::1:80", "host:65536", "host:-1", "[]:80",
-					   "host:80x" };
-	static const char *const good[] = { "host:80", "[::1]:80", "127.0.0.1:65535", "a.b:0" };
-	char host[64];
-	const char *port;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_equal(coll_store_split(bad[i], host, sizeof(host), &port), -EINVAL);
-	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
-		assert_int_equal(coll_store_split(good[i], host, sizeof(host), &port), 0);
-}
-
 static void it_serves_ipv6(void **state)
 {
 	struct server server;
@@ -605,7 +588,6 @@ int main(void)
 		cmocka_unit_test(an_impostor_is_not_believed),
 		cmocka_unit_test_setup_teardown(a_recorded_handshake_joins_nothing, server_start,
 						server_stop),
-		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(it_serves_ipv6),
 	};
 
