@@ -95,19 +95,19 @@ refused 'one collective at a time' bcast reduce
 refused "'nope'; valid: auto, butterfly" allreduce --algo nope
 refused "ring has no option 'T'; valid: segment" allreduce --algo ring:T=1
 refused 'a multiple of the 8 bytes of double' allreduce --size 5
-refused '8,64K,1M' allreduce --size 8X
+refused '8, 64K, 1M' allreduce --size 8X
 refused 'not defined for --type double' allreduce --op band
-refused "no engine 'magic'; valid: auto, uring, epoll" allreduce --engine magic
+refused "--engine 'magic'; valid: auto, uring, epoll" allreduce --engine magic
 refused "valid: os:periodic, os:poisson" allreduce --inject wind
 refused 'what --inject leaves out' allreduce --base "$work/base"
 refused 'one algorithm and one size' allreduce --inject off --base "$work/base" --size 8,16
 refused 'a whole number from 1 to 1024' allreduce -n 0
 refused "no option '--frobnicate'; valid: --ranks" allreduce --frobnicate
 refused '--size needs a value' allreduce --size
-refused 'seconds above 0' allreduce --time -1
+refused 'a number from 0.001 to 86400' allreduce --time -1
 refused 'ending in .svg' allreduce --plot picture.png
 
-run 1 alltoallv -n 3 --algo bruck --size 8 --iterations 3 && found 'it needs .bound' err
+run 1 alltoallv -n 3 --algo bruck --size 8 --iterations 3 && found 'it needs the option .bound' err
 result $? "an algorithm that cannot serve the call is an error"
 
 tap_end

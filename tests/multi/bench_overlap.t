@@ -48,10 +48,10 @@ else
 fi
 
 refused "valid: call, thread, helper, kernel, auto" --modes fast
-refused "no place 'else'; valid: shared, own, kernel" --place else
+refused "--place 'else'; valid: shared, own, kernel" --place else
 refused "that begins with os:" --inject link:poisson:rate=1,duration=1ms
 refused "from 1 to 64" --in-flight 0
-refused "options only" allreduce
+refused "'allreduce' is one argument too many" allreduce
 refused "ending in .svg" --plot a.png
 refused "no option '--frob'" --frob
 

@@ -86,7 +86,7 @@ refused "needs duration" inject --user periodic:period=1ms
 refused "more than 50.0 % \\(--max-share\\)" inject --user periodic:period=1ms,duration=600us
 refused "more than 95 % of the time" inject --user periodic:period=1ms,duration=999us --max-share 100%
 refused "whole number" inject --user $poisson --seed x
-refused "the phase is part of the model" inject --user $poisson --phase same
+refused "--phase 'same'; valid: a phase in the model" inject --user $poisson --phase same
 if [ ! -e /sys/module/coll ]; then
 	ok "without the module, injecting by it" status 1 inject $poisson
 	like "says so" "$(cat "$work/err")" 'the module is not loaded'

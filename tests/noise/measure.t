@@ -166,7 +166,7 @@ fi
 
 refused "no command 'foo'" foo
 refused "'x'; valid: a time from" measure -d x
-refused "at least|from 50 ns" measure -T 10ns
+refused "a time from 50ns" measure -T 10ns
 refused "valid: a list like 0,2-3, of the CPUs" measure -c 9999
 refused "no profile 'x'; valid: k-computer" measure --profile x
 refused "one argument too many" measure -d 1s foo
@@ -175,7 +175,7 @@ refused "-p and -r go together" measure -p 10ms
 refused "valid: shell,command=COMMAND" measure -s 1us --on-threshold trace
 refused "valid: shell,command=COMMAND" measure -s 1us --on-threshold signal,num=0,pid=1
 refused "o:NICE" measure -P x:1
-refused "--filter 'x' goes after the -e" measure --filter x
+refused "--filter 'x'; valid: after the --event" measure --filter x
 refused "-e goes with -t" measure -s 1us -e irq
 refused "-t goes with -s or -S" measure -t
 refused "'x'; valid: a time from" measure -a x
@@ -185,7 +185,7 @@ refused "ending in .svg" measure --plot x.png
 refused "-o FILE is needed" record -d 1s
 refused "-o CAPTURE is needed" import /dev/null
 refused "--to FORMAT is needed" export "$capture"
-refused "no format 'foo'; valid: capture, netgauge, osnoise" export --to foo "$capture"
+refused "--to 'foo'; valid: capture, netgauge, osnoise" export --to foo "$capture"
 refused "ending in .html or .svg" report "$capture" x.pdf
 ok "a file that is none" status 1 report /that/is/not
 like "is named" "$(cat "$work/err")" '/that/is/not: No such file'

@@ -23,11 +23,13 @@ enum {
 struct bench_options {
 	enum coll_collective collective;
 	int ranks;
+	char *algorithms;		/* as given, or NULL */
 	char *algo[BENCH_ALGOS_MAX];
 	uint64_t size[BENCH_SIZES_MAX];	/* bytes of the vector, or of each block */
 	int algos, sizes;
 	int type, op;
 	char inject[512];		/* "": as the environment says */
+	uint64_t seed;			/* of it; COLL_UNSET: not given */
 	const char *engine;
 	uint64_t iterations;		/* 0: as many as fit into `seconds` */
 	double seconds;			/* per size, all algorithms together */
@@ -104,9 +106,6 @@ struct bench_report {
 
 /* ---- reading options (cmd_bench.c) ------------------------------------------------- */
 
-/* "8", "64K", "1M"; says what is wrong. */
-bool bench_read_size(const char *text, uint64_t *bytes);
-bool bench_is_svg(const char *path);
 /* getopt reorders what it reads, and reading cuts lists up: both on a copy. */
 char **bench_copy_arguments(int argc, char **argv);
 

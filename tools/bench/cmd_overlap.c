@@ -13,12 +13,11 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/engine/inject.h"
 #include "tools/common/arena.h"
-#include "tools/common/arguments.h"
+#include "tools/common/options.h"
 #include "tools/common/command.h"
 #include "tools/launch/launch.h"
 #include "overlap.h"
 
-static const char command[] = "bench overlap";
 /* Where a job's first rank leaves its result: says that this is such a job. */
 static const char result_variable[] = "COLL_OVERLAP_RESULT";
 
@@ -28,101 +27,34 @@ const char *const overlap_modes[OVERLAP_MODES + 1] = {
 
 const char *const overlap_places[OVERLAP_PLACES + 1] = { "shared", "own", "kernel", NULL };
 
-enum {
-	OPTION_COLLECTIVE = 256,
-	OPTION_SIZE,
-	OPTION_MODES,
-	OPTION_FLIGHT,
-	OPTION_THREADS,
-	OPTION_MATRIX,
-	OPTION_ROWS,
-	OPTION_CALLS,
-	OPTION_ITERATIONS,
-	OPTION_ROUNDS,
-	OPTION_PLACE,
-	OPTION_PACE,
-	OPTION_INJECT,
-	OPTION_JSON,
-	OPTION_PLOT,
-	RANKS_MAX = 1024,
-	GRACE_S = 2,
-};
-
-static const char *const help[] = {
-	"usage: coll bench overlap [OPTION ...]",
-	"",
-	"Nonblocking collectives beside a matrix-vector product, by every way of progress: how "
-	"much",
-	"of them is hidden, with calls into the library between the rows and without.",
-	"",
-	"  -n, --ranks N         ranks to start on this node (default 2)",
-	"      --collective C    which (default alltoall)",
-	"  -a, --algo A          its algorithm (default: what the library chooses)",
-	"      --size S          bytes of the vector, or of the block for each rank (default 256K)",
-	"      --in-flight N     collectives at once, 1 to 64 (default 1)",
-	"      --modes M,M,...   call, thread, helper, kernel, auto (default: all)",
-	"      --place P         shared: progress runs on the rank's CPU (default);",
-	"                        own: on one where nobody computes; kernel: there if it is the",
-	"                        kernel's, else on the rank's",
-	"      --pace BYTES      a second that a link carries, as a network would (default: no "
-	"limit)",
-	"      --threads N       that share a rank's product, 1 to 64 (default 1)",
-	"      --matrix N        N x N doubles (default 500)",
-	"      --rows N          of them a product has, again and again (default: so many that "
-	"each",
-	"                        rank's takes 1.5 times as long as the collectives)",
-	"      --calls N         into the library, in the case that has some (default 50)",
-	"      --iterations N    of each case and round (default 30)",
-	"      --rounds N        of all modes in turn (default 3)",
-	"      --inject SPEC     noise on the CPU that computes: "
-	"os:periodic:period=10ms,duration=1ms",
-	"      --json            for programs",
-	"      --plot FILE.svg   also a picture",
-	"",
-	"Exit code: 0; 1 if a call failed or a result was wrong; 2 for wrong options.",
-	NULL,
-};
-
-static const struct option options_known[] = {
-	{ "ranks", required_argument, NULL, 'n' },
-	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
-	{ "algo", required_argument, NULL, 'a' },
-	{ "size", required_argument, NULL, OPTION_SIZE },
-	{ "in-flight", required_argument, NULL, OPTION_FLIGHT },
-	{ "modes", required_argument, NULL, OPTION_MODES },
-	{ "place", required_argument, NULL, OPTION_PLACE },
-	{ "threads", required_argument, NULL, OPTION_THREADS },
-	{ "matrix", required_argument, NULL, OPTION_MATRIX },
-	{ "rows", required_argument, NULL, OPTION_ROWS },
-	{ "calls", required_argument, NULL, OPTION_CALLS },
-	{ "iterations", required_argument, NULL, OPTION_ITERATIONS },
-	{ "rounds", required_argument, NULL, OPTION_ROUNDS },
-	{ "pace", required_argument, NULL, OPTION_PACE },
-	{ "inject", required_argument, NULL, OPTION_INJECT },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "plot", required_argument, NULL, OPTION_PLOT },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
+enum { RANKS_MAX = 1024, GRACE_S = 2 };
 
 /* ---- values -------------------------------------------------------------------- */
 
-static bool read_modes(struct overlap_options *options, char *text)
+static bool read_modes(const struct option_table *table, const struct option_entry *option,
+		       void *settings, const char *text)
 {
-	char *save, *one;
+	struct overlap_options *options = settings;
+	const struct option_entry one = { .name = option->name, .read = option_word,
+					  .names = overlap_modes, .size = sizeof(u32) };
+	char *copy = strdup(text), *save, *word;
+	bool good = copy;
 	u32 mode;
 
 	memset(options->mode, 0, sizeof(options->mode));
-	for (one = strtok_r(text, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
-		if (!argument_word(command, "mode", one, overlap_modes, OVERLAP_MODES, &mode))
-			return false;
-		options->mode[mode] = true;
+	for (word = strtok_r(copy, ",", &save); good && word; word = strtok_r(NULL, ",", &save)) {
+		good = option_word(table, &one, &mode, word);
+		if (good)
+			options->mode[mode] = true;
 	}
-	return true;
+	free(copy);
+	return good;
 }
 
-static bool read_inject(struct overlap_options *options, const char *text)
+static bool read_inject(const struct option_table *table, const struct option_entry *option,
+			void *settings, const char *text)
 {
+	struct overlap_options *options = settings;
 	struct coll_inject_config config;
 	char why[400];
 	bool good;
@@ -135,112 +67,83 @@ static bool read_inject(struct overlap_options *options, const char *text)
 	       strlen(text) < sizeof(options->inject);
 	coll_inject_release(&config);
 	if (!good)
-		return argument_refuse(command, "--inject", text,
-				       "one specification that begins with os:");
+		return option_refuse(table, option, text,
+				     "one specification that begins with os:");
 	strcpy(options->inject, text);
 	return true;
 }
 
-static bool read_place(struct overlap_options *options, const char *text)
-{
-	u32 index;
+/* ---- options --------------------------------------------------------------------- */
 
-	if (!argument_word(command, "place", text, overlap_places, OVERLAP_PLACES, &index))
-		return false;
-	options->place = index;
-	return true;
-}
+static const char *const usage[] = {
+	"usage: coll bench overlap [OPTION ...]",
+	"",
+	"Measures nonblocking collectives beside a matrix-vector product, by every mode of progress:",
+	"how much of them is hidden, with calls into the library between the rows and without.",
+	NULL,
+};
 
-static bool read_number(const char *what, u64 least, u64 most, uint64_t *number)
-{
-	u64 value;
+static const char *const closing[] = {
+	"Exit code: 0; 1 if a call failed or a result was wrong; 2 for wrong options.",
+	NULL,
+};
 
-	if (!argument_number(command, what, optarg, least, most, &value))
-		return false;
-	*number = value;
-	return true;
-}
+#define OVERLAP_NUMBER(field, least, most) OPTION_NUMBER(struct overlap_options, field, least, most)
 
-static bool read_int(const char *what, u64 least, u64 most, int *number)
-{
-	uint64_t value;
+static const struct option_entry overlap_entries[] = {
+	{ "ranks", 'n', "N", "ranks to start on this node", OVERLAP_NUMBER(ranks, 1, RANKS_MAX),
+	  .preset = "2" },
+	{ "collective", 0, "C", "the collective", .read = option_collective,
+	  OPTION_FIELD(struct overlap_options, collective), .preset = "alltoall" },
+	{ "algo", 'a', "A", "its algorithm", OPTION_TEXT(struct overlap_options, algo),
+	  .otherwise = "what the library chooses" },
+	{ "size", 0, "S", "bytes of the vector, or of the block for each rank; suffixes K, M, G",
+	  OPTION_BYTES(struct overlap_options, bytes, 0, 1ull << 34), .preset = "256K" },
+	{ "in-flight", 0, "N", "collectives at once", OVERLAP_NUMBER(flight, 1, OVERLAP_FLIGHT_MAX),
+	  .preset = "1" },
+	{ "modes", 0, "M,M,...", "modes of progress: call, thread, helper, kernel, auto",
+	  .read = read_modes, .otherwise = "all" },
+	{ "place", 0, "P", "shared: progress runs on the rank's CPU; own: on a CPU without "
+	  "computation; kernel: there if it is the kernel's, else on the rank's",
+	  OPTION_WORD(struct overlap_options, place, overlap_places), .preset = "shared" },
+	{ "pace", 0, "BYTES", "bytes a second that a link carries, as a network would; suffixes K, "
+	  "M, G", OPTION_BYTES(struct overlap_options, pace, 0, 1ull << 34),
+	  .otherwise = "no limit" },
+	{ "threads", 0, "N", "threads that share a rank's product", OVERLAP_NUMBER(threads, 1, 64),
+	  .preset = "1" },
+	{ "matrix", 0, "N", "N x N doubles", OVERLAP_NUMBER(matrix, 1, 30000), .preset = "500" },
+	{ "rows", 0, "N", "rows of a product", OVERLAP_NUMBER(rows, 1, 1u << 30),
+	  .otherwise = "so many that each rank's product takes 1.5 times as long as the "
+	  "collectives" },
+	{ "calls", 0, "N", "calls into the library, in the case that has some",
+	  OVERLAP_NUMBER(calls, 1, 1000000), .preset = "50" },
+	{ "iterations", 0, "N", "iterations of each case and round",
+	  OVERLAP_NUMBER(iterations, 1, 100000), .preset = "30" },
+	{ "rounds", 0, "N", "rounds of all modes in turn", OVERLAP_NUMBER(rounds, 1, 1000),
+	  .preset = "3" },
+	{ "inject", 0, "SPEC", "noise on the CPU that computes: "
+	  "os:periodic:period=10ms,duration=1ms", .read = read_inject },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct overlap_options, json) },
+	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct overlap_options, plot) },
+	{ NULL },
+};
 
-	if (!read_number(what, least, most, &value))
-		return false;
-	*number = value;
-	return true;
-}
-
-static bool read_option(struct overlap_options *options, int key, char *const *argv)
-{
-	int collective;
-
-	switch (key) {
-	case 'n':
-		return read_int("-n", 1, RANKS_MAX, &options->ranks);
-	case 'a':
-		options->algo = optarg;
-		return true;
-	case OPTION_COLLECTIVE:
-		if (!argument_collective(command, optarg, &collective))
-			return false;
-		options->collective = collective;
-		return true;
-	case OPTION_SIZE:
-		return bench_read_size(optarg, &options->bytes);
-	case OPTION_FLIGHT:
-		return read_int("--in-flight", 1, OVERLAP_FLIGHT_MAX, &options->flight);
-	case OPTION_MODES:
-		return read_modes(options, optarg);
-	case OPTION_PLACE:
-		return read_place(options, optarg);
-	case OPTION_THREADS:
-		return read_int("--threads", 1, 64, &options->threads);
-	case OPTION_MATRIX:
-		return read_number("--matrix", 1, 30000, &options->matrix);
-	case OPTION_ROWS:
-		return read_number("--rows", 1, 1u << 30, &options->rows);
-	case OPTION_CALLS:
-		return read_number("--calls", 1, 1000000, &options->calls);
-	case OPTION_ITERATIONS:
-		return read_number("--iterations", 1, 100000, &options->iterations);
-	case OPTION_ROUNDS:
-		return read_number("--rounds", 1, 1000, &options->rounds);
-	case OPTION_PACE:
-		return bench_read_size(optarg, &options->pace);
-	case OPTION_INJECT:
-		return read_inject(options, optarg);
-	case OPTION_JSON:
-		options->json = true;
-		return true;
-	case OPTION_PLOT:
-		options->plot = optarg;
-		return bench_is_svg(optarg) || argument_refuse(command, "--plot", optarg,
-							       "a file name ending in .svg");
-	default:
-		return argument_unknown(command, key, argv, options_known);
-	}
-}
+const struct option_table cmd_bench_overlap_options = {
+	.command = "bench overlap",
+	.usage = usage,
+	.closing = closing,
+	.list = { overlap_entries },
+};
 
 static bool read_options(int argc, char **argv, struct overlap_options *options)
 {
-	int key;
-
-	opterr = 0;
-	optind = 0;
-	while ((key = getopt_long(argc, argv, ":n:a:h", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		}
-		if (!read_option(options, key, argv))
-			return false;
+	if (!options_read(&cmd_bench_overlap_options, argc, argv, options))
+		return false;
+	if (bench_reduces(options->collective) && options->bytes % sizeof(double)) {
+		fprintf(stderr, "coll bench overlap: --size; valid: a multiple of the 8 bytes of "
+			"double\n");
+		return false;
 	}
-	if (optind < argc)
-		return argument_refuse(command, "argument", argv[optind], "options only");
-	if (bench_reduces(options->collective) && options->bytes % sizeof(double))
-		return argument_refuse(command, "--size", "",
-				       "a multiple of the 8 bytes of double");
 	return true;
 }
 
@@ -406,11 +309,7 @@ static int overlap_tell(struct overlap_report *report)
 
 int cmd_bench_overlap(int argc, char **argv)
 {
-	struct overlap_options options = {
-		.collective = COLL_ALLTOALL, .ranks = 2, .threads = 1, .flight = 1,
-		.bytes = 256 << 10, .matrix = 500, .calls = 50, .iterations = 30, .rounds = 3,
-		.mode = { true, true, true, true, true },
-	};
+	struct overlap_options options = { .mode = { true, true, true, true, true } };
 	struct overlap_report report = { .options = &options };
 	const char *result = getenv(result_variable);
 	char **copy = bench_copy_arguments(argc, argv);

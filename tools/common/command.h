@@ -34,8 +34,9 @@ int cmd_sim_replay(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_wan(int argc, char **argv);
 
-extern const struct option_table cmd_circuit_options, cmd_lab_options, cmd_run_options, cmd_schedule_options,
-	cmd_sim_options, cmd_sim_circuit_options, cmd_sim_flit_options, cmd_sim_replay_options,
+extern const struct option_table cmd_bench_options, cmd_bench_overlap_options,
+	cmd_circuit_options, cmd_lab_options, cmd_run_options, cmd_schedule_options, cmd_sim_options,
+	cmd_sim_circuit_options, cmd_sim_flit_options, cmd_sim_replay_options,
 	cmd_verify_options, cmd_wan_options;
 
 #endif

@@ -166,9 +166,23 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 	return true;
 }
 
+/* On a copy: getopt_long() would move arguments behind an option that lacks its value. */
+static bool read_early(const struct option_table *table, int argc, char **argv, void *settings)
+{
+	char **copy = calloc(argc + 1, sizeof(*copy));
+	bool good;
+
+	if (!copy)
+		return false;
+	memcpy(copy, argv, argc * sizeof(*copy));
+	good = read_line(table, argc, copy, settings, true);
+	free(copy);
+	return good;
+}
+
 bool options_read(const struct option_table *table, int argc, char **argv, void *settings)
 {
-	if (!read_presets(table, settings) || !read_line(table, argc, argv, settings, true) ||
+	if (!read_presets(table, settings) || !read_early(table, argc, argv, settings) ||
 	    !read_line(table, argc, argv, settings, false))
 		return false;
 	if (table->arguments == OPTIONS_ANY || argc - optind <= table->arguments)

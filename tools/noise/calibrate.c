@@ -14,9 +14,6 @@
 #include "options.h"
 #include "view.h"
 
-enum { OPTION_USER = 256, OPTION_JSON, OPTION_MODEL, OPTION_SEED, OPTION_PLOT, OPTION_STRICT,
-       OPTION_CONTEXT };
-
 /* What is to be reached; --strict makes it a threshold. */
 #define GOAL_RECALL 0.999	/* of events of twice the threshold and longer */
 #define GOAL_POINTS 0.0005	/* of the time, asked and seen */
@@ -30,116 +27,83 @@ struct calibrate {
 	const char *plot;
 };
 
-static const char command[] = "calibrate";
-
-static const char *const help[] = {
-	"usage: collnoise calibrate [--user] [OPTION ...]",
-	"",
-	"Injects noise and looks for it on one CPU, and says what was asked and what was seen:",
-	"which lengths of events are found, how exactly, and how true the injector is.",
-	"",
-	"      --user            inject from user space; without it, by the module",
-	"      --context C       of the module: hardirq (default), softirq, fifo or other",
-	"  -c, --cpus CPU        where: one CPU (default: the last that this program may use)",
-	"  -d, --duration T      how long (default 10s; a bare number: seconds)",
-	"  -T, --threshold T     of the measuring loop (default 50ns)",
-	"      --model MODEL     inject this, see collnoise inject (up to 8 times; default: 2.5 %",
-	"                        of the time, periodic at 10, 100 and 1000 Hz, and Poisson)",
-	"      --seed N          of what is random (default 1)",
-	"  -P, --priority SPEC   of the measuring loop (default f:1 where that is allowed)",
-	"      --plot FILE.svg   recall, precision and errors against length, as a picture",
-	"      --strict          exit code 2 if not 99.9 % of the events of twice the threshold "
-	"and",
-	"                        longer were found, or asked and seen are 0.05 points apart",
-	"      --json            for programs",
-	"  -q, --quiet           no progress on the terminal",
-	NULL,
-};
-
-static const struct option options_known[] = {
-	{ "user", no_argument, NULL, OPTION_USER },
-	{ "context", required_argument, NULL, OPTION_CONTEXT },
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "duration", required_argument, NULL, 'd' },
-	{ "threshold", required_argument, NULL, 'T' },
-	{ "model", required_argument, NULL, OPTION_MODEL },
-	{ "seed", required_argument, NULL, OPTION_SEED },
-	{ "priority", required_argument, NULL, 'P' },
-	{ "plot", required_argument, NULL, OPTION_PLOT },
-	{ "strict", no_argument, NULL, OPTION_STRICT },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
 /* ---- options ---------------------------------------------------------------------------- */
 
-static bool read_cpu(struct noise_calibration *c, const char *text)
+static bool read_cpu(const struct option_table *table, const struct option_entry *option,
+		     void *settings, const char *text)
 {
+	struct calibrate *k = settings;
 	struct noise_cpus cpus;
+	const struct option_entry list = { .name = option->name };
 
-	if (!noise_option_cpus(command, "-c", text, &cpus))
+	if (!noise_option_cpus(table, &list, &cpus, text))
 		return false;
-	c->cpu = noise_cpus_next(&cpus, 0);
-	if (noise_cpus_count(&cpus) == 1)
-		return true;
-	fprintf(stderr, "collnoise calibrate: -c '%s'; valid: one CPU\n", text);
-	return false;
+	k->c.cpu = noise_cpus_next(&cpus, 0);
+	return noise_cpus_count(&cpus) == 1 || option_refuse(table, option, text, "one CPU");
 }
 
-static bool add_model(struct calibrate *k, const char *text)
+static void add_model(struct calibrate *k, const char *text)
 {
-	if (k->c.models == NOISE_MODELS) {
-		fprintf(stderr, "collnoise calibrate: --model '%s'; valid: at most %d models\n",
-			text, NOISE_MODELS);
-		return false;
-	}
 	k->c.model[k->c.models++].text = text;
+}
+
+static bool read_model(const struct option_table *table, const struct option_entry *option,
+		       void *settings, const char *text)
+{
+	struct calibrate *k = settings;
+	char valid[40];
+
+	snprintf(valid, sizeof(valid), "at most %d models", NOISE_MODELS);
+	if (k->c.models == NOISE_MODELS)
+		return option_refuse(table, option, text, valid);
+	add_model(k, text);
 	return true;
 }
 
-static bool read_option(struct calibrate *k, int key, char **argv)
-{
-	struct noise_calibration *c = &k->c;
-	const size_t length = optarg ? strlen(optarg) : 0;
+static const char *const usage[] = {
+	"usage: collnoise calibrate [--user] [OPTION ...]",
+	"",
+	"Injects noise on one CPU, measures it, and compares: which lengths of events are found, how",
+	"exactly, and how exact the injector is.",
+	NULL,
+};
 
-	switch (key) {
-	case OPTION_USER:
-		return k->user = true;
-	case OPTION_CONTEXT:
-		return argument_word(command, "context", optarg, noise_context_names,
-				     COLL_NOISE_CONTEXTS, &k->context);
-	case 'c':
-		return read_cpu(c, optarg);
-	case 'd':
-		return noise_option_time(command, "-d", optarg, NOISE_S, NOISE_S, 86400 * NOISE_S,
-				   &c->duration);
-	case 'T':
-		return noise_option_time(command, "-T", optarg, NOISE_US, 50, NOISE_MS, &c->threshold);
-	case OPTION_MODEL:
-		return add_model(k, optarg);
-	case OPTION_SEED:
-		return argument_number(command, "--seed", optarg, 0, UINT64_MAX, &k->seed);
-	case 'P':
-		return noise_option_policy(command, "-P", optarg, &c->measure);
-	case OPTION_PLOT:
-		k->plot = optarg;
-		if (length > 4 && !strcmp(optarg + length - 4, ".svg"))
-			return true;
-		fprintf(stderr, "collnoise calibrate: --plot '%s'; valid: a file name ending in "
-			".svg\n", optarg);
-		return false;
-	case OPTION_STRICT:
-		return k->strict = true;
-	case OPTION_JSON:
-		return k->json = true;
-	case 'q':
-		return k->quiet = true;
-	default:
-		return argument_unknown(command, key, argv, options_known);
-	}
-}
+static const struct option_entry calibrate_entries[] = {
+	{ "user", 0, NULL, "inject from user space, not by the module",
+	  OPTION_FLAG(struct calibrate, user) },
+	{ "context", 0, "C", "context of the module's noise",
+	  OPTION_WORD(struct calibrate, context, noise_context_names),
+	  .count = COLL_NOISE_CONTEXTS, .preset = "hardirq" },
+	{ "cpus", 'c', "CPU", "where: one CPU", .read = read_cpu,
+	  .otherwise = "the last that this program may use" },
+	{ "duration", 'd', "T", "how long",
+	  OPTION_TIME(struct calibrate, c.duration, "s", NOISE_S, 86400 * NOISE_S),
+	  .preset = "10s" },
+	{ "threshold", 'T', "T", "threshold of the measuring loop",
+	  OPTION_TIME(struct calibrate, c.threshold, "us", 50, NOISE_MS), .preset = "50ns" },
+	{ "model", 0, "MODEL", "inject this model of collnoise inject; up to 8 times",
+	  .read = read_model, .otherwise = "2.5 % of the time, periodic at 10, 100 and 1000 Hz, "
+	  "and Poisson" },
+	{ "seed", 0, "N", "seed of what is random", OPTION_NUMBER(struct calibrate, seed, 0,
+								   UINT64_MAX), .preset = "1" },
+	{ "priority", 'P', "SPEC", "priority of the measuring loop: o:NICE, r:PRIORITY, f:PRIORITY "
+	  "or d:RUNTIME:PERIOD", NOISE_OPTION_POLICY(struct calibrate, c.measure),
+	  .otherwise = "f:1 where that is allowed" },
+	{ "plot", 0, "FILE.svg", "draw recall, precision and errors against length",
+	  OPTION_SVG(struct calibrate, plot) },
+	{ "strict", 0, NULL, "exit with code 2 if less than 99.9 % of the events of twice the "
+	  "threshold and longer were found, or the injected and the measured share differ by "
+	  "0.05 points", OPTION_FLAG(struct calibrate, strict) },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct calibrate, json) },
+	{ "quiet", 'q', NULL, "no progress on the terminal", OPTION_FLAG(struct calibrate, quiet) },
+	{ NULL },
+};
+
+const struct option_table noise_calibrate_options = {
+	.command = "calibrate",
+	.usage = usage,
+	.list = { calibrate_entries },
+};
 
 static void say_progress(const char *what)
 {
@@ -193,22 +157,6 @@ static bool calibrate_complete(struct calibrate *k)
 	choose_policies(&k->c);
 	k->c.progress = k->quiet ? NULL : say_progress;
 	return read_models(k);
-}
-
-static bool read_options(int argc, char **argv, struct calibrate *k)
-{
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":c:d:T:P:qh", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		}
-		if (!read_option(k, key, argv))
-			return false;
-	}
-	return noise_option_no_more(command, argc, argv) && calibrate_complete(k);
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
@@ -493,15 +441,12 @@ static int calibrate_plot(const struct noise_calibration *c, const char *path)
 
 int noise_calibrate(int argc, char **argv)
 {
-	struct calibrate k = {
-		.c = { .cpu = NOISE_CPUS_MAX, .duration = 10 * NOISE_S, .threshold = 50 },
-		.seed = 1,
-	};
+	struct calibrate k = { .c.cpu = NOISE_CPUS_MAX };
 	int status = COMMAND_USAGE;
 	u32 i;
 
-	if (read_options(argc, argv, &k)) {
-		status = noise_calibrate_run(&k.c, command) ? COMMAND_ERROR : COMMAND_OK;
+	if (options_read(&noise_calibrate_options, argc, argv, &k) && calibrate_complete(&k)) {
+		status = noise_calibrate_run(&k.c, "calibrate") ? COMMAND_ERROR : COMMAND_OK;
 		if (k.c.progress && isatty(STDERR_FILENO))
 			fprintf(stderr, "\r\033[K");
 		if (status == COMMAND_OK) {

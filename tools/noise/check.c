@@ -35,28 +35,27 @@ struct check {
 	bool json, strict;
 };
 
-static const char command[] = "check";
-
-static const char *const help[] = {
+static const char *const usage[] = {
 	"usage: collnoise check [OPTION ...]",
 	"",
-	"Says how this machine keeps noise away from the CPUs of an application, and what could be",
-	"better. Needs no privileges and changes nothing.",
-	"",
-	"  -c, --cpus LIST       the application's CPUs (default: isolated and nohz_full ones, "
-	"else",
-	"                        all but the first)",
-	"      --strict          exit code 2 if anything could be better",
-	"      --json            for programs",
+	"Reports how this machine keeps noise away from the CPUs of an application, and what could",
+	"be better. Needs no privileges and changes nothing.",
 	NULL,
 };
 
-static const struct option options_known[] = {
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "strict", no_argument, NULL, 's' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+static const struct option_entry check_entries[] = {
+	{ "cpus", 'c', "LIST", "CPUs of the application", NOISE_OPTION_CPUS(struct check, cpus),
+	  .otherwise = "isolated and nohz_full ones, else all but the first" },
+	{ "strict", 0, NULL, "exit with code 2 if anything could be better",
+	  OPTION_FLAG(struct check, strict) },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct check, json) },
+	{ NULL },
+};
+
+const struct option_table noise_check_options = {
+	.command = "check",
+	.usage = usage,
+	.list = { check_entries },
 };
 
 /* ---- findings -------------------------------------------------------------------------- */
@@ -389,27 +388,6 @@ static void default_cpus(struct noise_cpus *cpus)
 	}
 }
 
-static bool read_options(int argc, char **argv, struct check *check)
-{
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":c:h", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		}
-		if (key == 'j')
-			check->json = true;
-		else if (key == 's')
-			check->strict = true;
-		else if (key == 'c' ? !noise_option_cpus(command, "-c", optarg, &check->cpus) :
-				      !argument_unknown(command, key, argv, options_known))
-			return false;
-	}
-	return noise_option_no_more(command, argc, argv);
-}
-
 static void check_print(const struct check *check)
 {
 	static const char *const signs[] = { "ok", "better", "" };
@@ -449,7 +427,7 @@ int noise_check(int argc, char **argv)
 	struct check check = { .json = false };
 	u32 i, better = 0;
 
-	if (!read_options(argc, argv, &check))
+	if (!options_read(&noise_check_options, argc, argv, &check))
 		return COMMAND_USAGE;
 	if (!noise_cpus_count(&check.cpus))
 		default_cpus(&check.cpus);

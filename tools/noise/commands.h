@@ -3,6 +3,8 @@
 #ifndef COLL_NOISE_COMMANDS_H
 #define COLL_NOISE_COMMANDS_H
 
+struct option_table;
+
 int noise_calibrate(int argc, char **argv);
 int noise_check(int argc, char **argv);
 int noise_export(int argc, char **argv);
@@ -14,5 +16,10 @@ int noise_predict(int argc, char **argv);
 int noise_record(int argc, char **argv);
 int noise_report(int argc, char **argv);
 int noise_replay(int argc, char **argv);
+
+extern const struct option_table noise_calibrate_options, noise_check_options,
+	noise_export_options, noise_import_options, noise_inject_options, noise_measure_options,
+	noise_pin_options, noise_predict_options, noise_record_options, noise_report_options,
+	noise_replay_options;
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* collnoise import, export and report: captures and what becomes of them. */
 #include <errno.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,53 +11,6 @@
 #include "formats.h"
 #include "options.h"
 #include "plot.h"
-
-enum {
-	OPTION_FROM = 256,
-	OPTION_TO,
-	OPTION_SAMPLES,
-	OPTION_QUANTUM,
-	OPTION_JSON,
-	OPTION_COMPARE,
-};
-
-static const char *const help_import[] = {
-	"usage: collnoise import -o CAPTURE FILE [FILE ...] [OPTION ...]",
-	"",
-	"Makes a capture of the files of other tools. A file that names no CPUs is a CPU's: the",
-	"first file CPU 0's, the second CPU 1's, ...",
-	"",
-	"  -o, --output CAPTURE  - is the standard output",
-	"      --from FORMAT     netgauge (also LogGOPSim's), osnoise, ftq or capture (default: as",
-	"                        the file looks)",
-	"      --samples         of osnoise's trace take whole gaps (sample_threshold), not the",
-	"                        parts of them that have a cause",
-	NULL,
-};
-
-static const char *const help_export[] = {
-	"usage: collnoise export --to FORMAT CAPTURE [OPTION ...]",
-	"",
-	"      --to FORMAT       netgauge (LogGOPSim reads it: --noise-trace), osnoise, ftq, csv "
-	"or",
-	"                        capture",
-	"  -o, --output FILE     (default: the standard output)",
-	"  -c, --cpus CPU        netgauge and ftq hold one CPU: this one; without it, of several",
-	"                        CPUs FILE.N is CPU N's",
-	"      --quantum T       of ftq (default 1ms; a bare number: microseconds)",
-	NULL,
-};
-
-static const char *const help_report[] = {
-	"usage: collnoise report CAPTURE [FILE.html | FILE.svg] [OPTION ...]",
-	"",
-	"Draws when noise came, how long it stayed, who it was and how regular: one picture, or a",
-	"page that needs no other file. Without a FILE, tables.",
-	"",
-	"      --compare FILE    also what changed since that capture",
-	"      --json            for programs",
-	NULL,
-};
 
 struct files {
 	const char *command;
@@ -68,86 +22,99 @@ struct files {
 	bool json;
 };
 
-static const struct option options_import[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "from", required_argument, NULL, OPTION_FROM },
-	{ "samples", no_argument, NULL, OPTION_SAMPLES },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+static const struct option_entry files_output[] = {
+	{ "output", 'o', "FILE", "write there; - is the standard output",
+	  OPTION_TEXT(struct files, output) },
+	{ NULL },
 };
 
-static const struct option options_export[] = {
-	{ "to", required_argument, NULL, OPTION_TO },
-	{ "output", required_argument, NULL, 'o' },
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "quantum", required_argument, NULL, OPTION_QUANTUM },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+/* ---- import: options ---------------------------------------------------------------------- */
+
+static const char *const import_usage[] = {
+	"usage: collnoise import -o CAPTURE FILE [FILE ...] [OPTION ...]",
+	"",
+	"Makes a capture of the files of other tools. A file that names no CPU belongs to one CPU:",
+	"the first file to CPU 0, the second to CPU 1, ...",
+	NULL,
 };
 
-static const struct option options_report[] = {
-	{ "compare", required_argument, NULL, OPTION_COMPARE },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+static const struct option_entry import_entries[] = {
+	{ "from", 0, "FORMAT", "format of the files; netgauge is also LogGOPSim's",
+	  OPTION_WORD(struct files, import.format, noise_format_names), .count = NOISE_CSV,
+	  .otherwise = "recognised" },
+	{ "samples", 0, NULL, "osnoise: take whole gaps (sample_threshold), not the parts of them "
+	  "that have a cause", OPTION_FLAG(struct files, import.samples) },
+	{ NULL },
 };
 
-static bool read_option(struct files *f, int key, char **argv, const struct option *known)
+const struct option_table noise_import_options = {
+	.command = "import",
+	.usage = import_usage,
+	.list = { files_output, import_entries },
+	.arguments = OPTIONS_ANY,
+};
+
+/* ---- export: options ---------------------------------------------------------------------- */
+
+static const char *const export_usage[] = {
+	"usage: collnoise export --to FORMAT CAPTURE [OPTION ...]",
+	"",
+	"Writes a capture in the format of another tool.",
+	NULL,
+};
+
+static const struct option_entry export_entries[] = {
+	{ "to", 0, "FORMAT", "format; LogGOPSim reads netgauge (--noise-trace)",
+	  OPTION_WORD(struct files, format, noise_format_names), .count = NOISE_FORMATS },
+	{ "cpus", 'c', "CPU", "netgauge and ftq hold one CPU: this one",
+	  NOISE_OPTION_CPUS(struct files, cpus),
+	  .otherwise = "of several CPUs FILE.N for CPU N" },
+	{ "quantum", 0, "T", "ftq: quantum",
+	  OPTION_TIME(struct files, quantum, "us", NOISE_US, 3600 * NOISE_S), .preset = "1ms" },
+	{ NULL },
+};
+
+const struct option_table noise_export_options = {
+	.command = "export",
+	.usage = export_usage,
+	.list = { files_output, export_entries },
+	.arguments = 1,
+};
+
+/* ---- report: options ---------------------------------------------------------------------- */
+
+static const char *const report_usage[] = {
+	"usage: collnoise report CAPTURE [FILE.html | FILE.svg] [OPTION ...]",
+	"",
+	"Draws when noise came, how long it lasted, its sources and its periods: one picture, or a",
+	"page that needs no other file. Without a FILE, prints tables.",
+	NULL,
+};
+
+static const struct option_entry report_entries[] = {
+	{ "compare", 0, "FILE", "also what has changed since that capture",
+	  OPTION_TEXT(struct files, compare) },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct files, json) },
+	{ NULL },
+};
+
+const struct option_table noise_report_options = {
+	.command = "report",
+	.usage = report_usage,
+	.list = { report_entries },
+	.arguments = 2,
+};
+
+/* A file at least: getopt has put the arguments last. */
+static bool files_read(const struct option_table *table, int argc, char **argv, struct files *f)
 {
-	u32 format;
-
-	switch (key) {
-	case 'o':
-		f->output = optarg;
+	*f = (struct files){ .command = table->command, .format = NOISE_FORMATS,
+			     .import.format = NOISE_GUESS };
+	if (!options_read(table, argc, argv, f))
+		return false;
+	if (optind < argc)
 		return true;
-	case 'c':
-		return noise_option_cpus(f->command, "-c", optarg, &f->cpus);
-	case OPTION_FROM:
-		if (!argument_word(f->command, "format", optarg, noise_format_names, NOISE_CSV,
-				   &format))
-			return false;
-		f->import.format = format;
-		return true;
-	case OPTION_TO:
-		return argument_word(f->command, "format", optarg, noise_format_names,
-				     NOISE_FORMATS, &f->format);
-	case OPTION_SAMPLES:
-		return f->import.samples = true;
-	case OPTION_QUANTUM:
-		return noise_option_time(f->command, "--quantum", optarg, NOISE_US, NOISE_US,
-				   3600 * NOISE_S, &f->quantum);
-	case OPTION_COMPARE:
-		f->compare = optarg;
-		return true;
-	case OPTION_JSON:
-		return f->json = true;
-	default:
-		return argument_unknown(f->command, key, argv, known);
-	}
-}
-
-/* As many arguments as these; getopt has put them last. */
-static bool read_options(int argc, char **argv, struct files *f, const struct option *known,
-			 const char *letters, const char *const *help, int least, int most)
-{
-	int key;
-
-	opterr = 0;
-	f->format = NOISE_FORMATS;
-	f->import.format = NOISE_GUESS;
-	f->quantum = NOISE_MS;
-	while ((key = getopt_long(argc, argv, letters, known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		}
-		if (!read_option(f, key, argv, known))
-			return false;
-	}
-	if (argc - optind >= least && (!most || argc - optind <= most))
-		return true;
-	fprintf(stderr, "collnoise %s: %s; --help tells more\n", f->command,
-		argc - optind < least ? "a file is needed" : "too many arguments");
+	fprintf(stderr, "collnoise %s: a file is needed; --help tells more\n", f->command);
 	return false;
 }
 
@@ -237,11 +204,11 @@ static int print_to(const struct files *f, const char *path, const struct noise_
 
 int noise_import_files(int argc, char **argv)
 {
-	struct files f = { .command = "import" };
+	struct files f;
 	struct noise_capture capture;
 	int status;
 
-	if (!read_options(argc, argv, &f, options_import, ":o:h", help_import, 1, 0))
+	if (!files_read(&noise_import_options, argc, argv, &f))
 		return COMMAND_USAGE;
 	if (!f.output) {
 		fprintf(stderr, "collnoise import: -o CAPTURE is needed; - is the standard "
@@ -289,11 +256,11 @@ static int export_all(const struct files *f, const struct noise_capture *capture
 
 int noise_export(int argc, char **argv)
 {
-	struct files f = { .command = "export" };
+	struct files f;
 	struct noise_capture capture;
 	int status;
 
-	if (!read_options(argc, argv, &f, options_export, ":o:c:h", help_export, 1, 1))
+	if (!files_read(&noise_export_options, argc, argv, &f))
 		return COMMAND_USAGE;
 	if (f.format == NOISE_FORMATS) {
 		fprintf(stderr, "collnoise export: --to FORMAT is needed; --help tells more\n");
@@ -345,13 +312,13 @@ static int load_view(const struct files *f, const char *path, struct noise_captu
 
 int noise_report(int argc, char **argv)
 {
-	struct files f = { .command = "report" };
+	struct files f;
 	struct noise_capture capture = { 0 }, earlier = { 0 };
 	struct noise_view view = { 0 }, before = { 0 };
 	const char *path;
 	int status = COMMAND_ERROR;
 
-	if (!read_options(argc, argv, &f, options_report, ":h", help_report, 1, 2))
+	if (!files_read(&noise_report_options, argc, argv, &f))
 		return COMMAND_USAGE;
 	path = argc - optind > 1 ? argv[optind + 1] : NULL;
 	if (path && !ends_in(path, ".svg") && !ends_in(path, ".html")) {

@@ -15,19 +15,7 @@
 #include "options.h"
 #include "view.h"
 
-enum {
-	OPTION_USER = 256,
-	OPTION_JSON,
-	OPTION_SEED,
-	OPTION_EPOCH,
-	OPTION_LOG,
-	OPTION_COST,
-	OPTION_MAX_SHARE,
-	OPTION_ROOM,
-	OPTION_PHASE,
-	OPTION_CONTEXT,
-	ROOM = 1 << 20,
-};
+static const u64 EPOCH_NOT_GIVEN = UINT64_MAX;
 
 struct noise_injection {
 	const char *command;
@@ -45,7 +33,9 @@ struct noise_injection {
 	struct coll_noise_plan *plan;
 };
 
-static const char *const help_inject[] = {
+/* ---- options ------------------------------------------------------------------------------ */
+
+static const char *const inject_usage[] = {
 	"usage: collnoise inject [--user] MODEL [OPTION ...]",
 	"",
 	"Keeps CPUs busy as a model says:",
@@ -55,128 +45,97 @@ static const char *const help_inject[] = {
 	"  poisson:rate=100,duration=50us,length=pareto,shape=1.5,longest=10ms",
 	"  poisson:period=10ms,table=FILE     lengths drawn from a file's events",
 	"",
-	"Starts are times of day, so nothing drifts and nodes with the same clock keep in phase.",
+	"Starts are times of day, so nothing drifts, and nodes with the same clock keep in phase.",
 	"The same seed gives the same events.",
-	"",
 	NULL,
 };
 
-static const char *const help_replay[] = {
+static const char *const replay_usage[] = {
 	"usage: collnoise replay [--user] FILE [OPTION ...]",
 	"",
-	"Keeps CPUs busy when somebody else did while the file was recorded: a capture of",
-	"collnoise record, a file of Netgauge or LogGOPSim, a trace of osnoise, or FTQ's output.",
-	"The file's first CPU is replayed on the first CPU of -c, and so on, over and over.",
-	"",
-	"      --phase same|random   random: each CPU begins elsewhere in the file (default same)",
+	"Keeps CPUs busy when they were busy in the file: a capture of collnoise record, a file of",
+	"Netgauge or LogGOPSim, a trace of osnoise, or FTQ's output. The first CPU of --cpus",
+	"replays the first CPU of the file, and so on. The file is repeated.",
 	NULL,
 };
 
-static const char *const help_rest[] = {
-	"      --user            from user space; without it, by the module, which needs root",
-	"      --context C       of the module: hardirq (default), softirq, fifo or other",
-	"  -c, --cpus LIST       where (default: all that this program may use)",
-	"  -d, --duration T      how long (default 10s; a bare number: seconds)",
-	"      --seed N          of what is random (default 1)",
-	"      --epoch T         the plan begins at this time of day, seconds since 1970 (default:",
-	"                        of a model 0, of a file now)",
-	"  -P, --priority SPEC   o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD (default f:50",
-	"                        where that is allowed, else o:0 with a short slice)",
-	"      --cost T          what an event takes beyond itself, and is shortened by (default "
-	"0;",
-	"                        collnoise calibrate measures it)",
-	"      --max-share S     refuse to take more of the time of a CPU (default 50%)",
-	"  -o, --output FILE     keep what was injected as a capture",
-	"      --log FILE        and as lines: cpu,asked_start_ns,late_ns,asked_ns,duration_ns",
-	"      --room N          events to keep room for on each CPU (default 1048576)",
-	"      --json            for programs",
-	"  -q, --quiet           no progress on the terminal",
-	NULL,
+static const struct option_entry common_entries[] = {
+	{ "user", 0, NULL, "inject from user space, not by the module, which needs root",
+	  OPTION_FLAG(struct noise_injection, user) },
+	{ "context", 0, "C", "context of the module's noise",
+	  OPTION_WORD(struct noise_injection, context, noise_context_names),
+	  .count = COLL_NOISE_CONTEXTS, .preset = "hardirq" },
+	{ "cpus", 'c', "LIST", "where", NOISE_OPTION_CPUS(struct noise_injection, options.cpus),
+	  .otherwise = "all that this program may use" },
+	{ "duration", 'd', "T", "how long",
+	  OPTION_TIME(struct noise_injection, options.duration, "s", NOISE_MS, 86400 * NOISE_S),
+	  .preset = "10s" },
+	{ "seed", 0, "N", "seed of what is random",
+	  OPTION_NUMBER(struct noise_injection, seed, 0, UINT64_MAX), .preset = "1" },
+	{ "epoch", 0, "T", "the plan begins at this time of day, seconds since 1970",
+	  OPTION_TIME(struct noise_injection, options.epoch, "s", 0, 4000000000ull * NOISE_S),
+	  .otherwise = "0 for a model, now for a file" },
+	{ "priority", 'P', "SPEC", "priority: o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
+	  NOISE_OPTION_POLICY(struct noise_injection, options.policy),
+	  .otherwise = "f:50 where that is allowed, else o:0 with a short slice" },
+	{ "cost", 0, "T", "time that an event takes beyond itself, and is shortened by; collnoise "
+	  "calibrate measures it", OPTION_TIME(struct noise_injection, options.cost, "us", 0,
+					       NOISE_MS), .preset = "0" },
+	{ "max-share", 0, "S", "refuse to take more of the time of a CPU",
+	  NOISE_OPTION_SHARE(struct noise_injection, max_share), .preset = "50%" },
+	{ "output", 'o', "FILE", "write what was injected as a capture",
+	  OPTION_TEXT(struct noise_injection, output) },
+	{ "log", 0, "FILE", "write it as lines: cpu,asked_start_ns,late_ns,asked_ns,duration_ns",
+	  OPTION_TEXT(struct noise_injection, log) },
+	{ "room", 0, "N", "capacity in events for each CPU",
+	  OPTION_NUMBER(struct noise_injection, options.room, 1, 1ull << 32),
+	  .preset = "1048576" },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct noise_injection, json) },
+	{ "quiet", 'q', NULL, "no progress on the terminal",
+	  OPTION_FLAG(struct noise_injection, quiet) },
+	{ NULL },
 };
 
-static const struct option options_known[] = {
-	{ "user", no_argument, NULL, OPTION_USER },
-	{ "context", required_argument, NULL, OPTION_CONTEXT },
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "duration", required_argument, NULL, 'd' },
-	{ "seed", required_argument, NULL, OPTION_SEED },
-	{ "epoch", required_argument, NULL, OPTION_EPOCH },
-	{ "priority", required_argument, NULL, 'P' },
-	{ "cost", required_argument, NULL, OPTION_COST },
-	{ "max-share", required_argument, NULL, OPTION_MAX_SHARE },
-	{ "phase", required_argument, NULL, OPTION_PHASE },
-	{ "output", required_argument, NULL, 'o' },
-	{ "log", required_argument, NULL, OPTION_LOG },
-	{ "room", required_argument, NULL, OPTION_ROOM },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+/* A model has a phase of its own. */
+static bool refuse_phase(const struct option_table *table, const struct option_entry *option,
+			 void *settings, const char *text)
+{
+	(void)settings;
+	return option_refuse(table, option, text, "a phase in the model: periodic:...,phase=same");
+}
+
+static const struct option_entry inject_entries[] = {
+	{ "phase", 0, "PHASE", "", .read = refuse_phase, .hidden = true },
+	{ NULL },
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+static const char *const phases[] = { "same", "random", NULL };
 
-static bool read_phase(struct noise_injection *inject)
-{
-	static const char *const phases[] = { "same", "random" };
+static const struct option_entry replay_entries[] = {
+	{ "phase", 0, "PHASE", "random: each CPU begins elsewhere in the file",
+	  OPTION_WORD(struct noise_injection, phase, phases), .preset = "same" },
+	{ NULL },
+};
 
-	if (!inject->replay) {
-		fprintf(stderr, "collnoise inject: the phase is part of the model: "
-			"periodic:...,phase=same\n");
-		return false;
-	}
-	return argument_word(inject->command, "--phase", optarg, phases, 2, &inject->phase);
-}
+const struct option_table noise_inject_options = {
+	.command = "inject",
+	.usage = inject_usage,
+	.list = { common_entries, inject_entries },
+	.arguments = 1,
+};
 
-static bool read_option(struct noise_injection *inject, int key, char **argv)
-{
-	struct noise_injector_options *o = &inject->options;
-	const char *c = inject->command;
-
-	switch (key) {
-	case OPTION_USER:
-		return inject->user = true;
-	case OPTION_CONTEXT:
-		return argument_word(c, "context", optarg, noise_context_names,
-				     COLL_NOISE_CONTEXTS, &inject->context);
-	case 'c':
-		return noise_option_cpus(c, "-c", optarg, &o->cpus);
-	case 'd':
-		return noise_option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
-				   &o->duration);
-	case OPTION_SEED:
-		return argument_number(c, "--seed", optarg, 0, UINT64_MAX, &inject->seed);
-	case OPTION_EPOCH:
-		inject->epoch_given = true;
-		return noise_option_time(c, "--epoch", optarg, NOISE_S, 0, 4000000000ull * NOISE_S,
-				   &o->epoch);
-	case 'P':
-		return noise_option_policy(c, "-P", optarg, &o->policy);
-	case OPTION_COST:
-		return noise_option_time(c, "--cost", optarg, NOISE_US, 0, NOISE_MS, &o->cost);
-	case OPTION_MAX_SHARE:
-		return noise_option_share(c, "--max-share", optarg, &inject->max_share);
-	case OPTION_PHASE:
-		return read_phase(inject);
-	case OPTION_ROOM:
-		return argument_number(c, "--room", optarg, 1, 1ull << 32, &o->room);
-	case 'o':
-		inject->output = optarg;
-		return true;
-	case OPTION_LOG:
-		inject->log = optarg;
-		return true;
-	case OPTION_JSON:
-		return inject->json = true;
-	case 'q':
-		return inject->quiet = true;
-	default:
-		return argument_unknown(c, key, argv, options_known);
-	}
-}
+const struct option_table noise_replay_options = {
+	.command = "replay",
+	.usage = replay_usage,
+	.list = { replay_entries, common_entries },
+	.arguments = 1,
+};
 
 static bool inject_complete(struct noise_injection *inject)
 {
+	inject->epoch_given = inject->options.epoch != EPOCH_NOT_GIVEN;
+	if (!inject->epoch_given)
+		inject->options.epoch = 0;
 	inject->options.module = !inject->user;
 	inject->options.context = inject->context;
 	inject->options.max_share = inject->max_share;
@@ -186,25 +145,16 @@ static bool inject_complete(struct noise_injection *inject)
 
 static bool read_options(int argc, char **argv, struct noise_injection *inject)
 {
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":c:d:P:o:qh", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(inject->replay ? help_replay : help_inject, stdout);
-			argument_help(help_rest, stdout);
-			exit(COMMAND_OK);
-		}
-		if (!read_option(inject, key, argv))
-			return false;
-	}
+	if (!options_read(inject->replay ? &noise_replay_options : &noise_inject_options, argc,
+			  argv, inject))
+		return false;
 	if (optind == argc) {
 		fprintf(stderr, "collnoise %s: the %s is needed; --help tells more\n",
 			inject->command, inject->replay ? "file" : "model");
 		return false;
 	}
-	inject->what = argv[optind++];
-	return noise_option_no_more(inject->command, argc, argv) && inject_complete(inject);
+	inject->what = argv[optind];
+	return inject_complete(inject);
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -527,10 +477,7 @@ static int inject_command(int argc, char **argv, struct noise_injection *inject)
 {
 	int status;
 
-	inject->seed = 1;
-	inject->max_share = 0.5;
-	inject->options.duration = 10 * NOISE_S;
-	inject->options.room = ROOM;
+	inject->options.epoch = EPOCH_NOT_GIVEN;
 	if (!read_options(argc, argv, inject))
 		return COMMAND_USAGE;
 	status = inject->replay ? plan_file(inject) : plan_model(inject);

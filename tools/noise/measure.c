@@ -19,23 +19,7 @@
 #include "watch.h"
 #include "node/activity.h"
 
-enum {
-	OPTION_JSON = 256,
-	OPTION_COMPARE,
-	OPTION_PROFILE,
-	OPTION_SHARE,
-	OPTION_LENGTH,
-	OPTION_RATE,
-	OPTION_WARM_UP,
-	OPTION_ROOM,
-	OPTION_HISTOGRAM,
-	OPTION_PLOT,
-	OPTION_SETTINGS,
-	OPTION_ACTION,
-	OPTION_FILTER,
-	OPTION_TRIGGER,
-	ACTIONS_MAX = 8,
-};
+enum { ACTIONS_MAX = 8 };
 
 struct measure {
 	const char *command;
@@ -45,124 +29,13 @@ struct measure {
 	const char *output, *compare, *plot, *settings, *cgroup;
 	const char *action[ACTIONS_MAX];	/* when a threshold is passed */
 	int actions;
+	u64 automatic, max_length;	/* ns; 0: not given */
 	u64 bucket;		/* ns; 0: no histogram of rtla's */
 	u64 entries;
 	bool json, debug;
 	bool explained;		/* by the module, */
 	u64 watching_cost;	/* which took so many ns for that */
 };
-
-static const char *const help[] = {
-	"usage: collnoise measure [OPTION ...]",
-	"       collnoise record -o FILE [OPTION ...]",
-	"",
-	"A thread on each CPU reads the clock; where two readings are too far apart, somebody",
-	"else had the CPU. Needs no privileges and no module.",
-	"",
-	"  -c, --cpus LIST       CPUs to watch (default: all that this program may use)",
-	"  -H, --house-keeping LIST  where the rest of this program stays meanwhile",
-	"  -d, --duration T      how long (default 60s; a bare number: seconds)",
-	"  -T, --threshold T     events longer than this (default 200ns, at least 50ns; a bare",
-	"                        number, here and below: microseconds)",
-	"  -p, --period T        watch only the beginning of each period,",
-	"  -r, --runtime T       for so long",
-	"  -s, --stop T          stop when an event is longer than this: exit code 2",
-	"  -S, --stop-total T    stop when the events of a period add up to more: exit code 2",
-	"      --on-threshold ACTION  then, too; again and again, as with rtla:",
-	"                        shell,command=COMMAND or signal,num=N,pid=PID (or pid=parent)",
-	"  -t, --trace[=FILE]    then, too: every event as a trace of osnoise (osnoise_trace.txt),",
-	"  -e, --event SYS[:EVENT]  and with it what the kernel traced of this meanwhile;",
-	"      --filter F, --trigger T  of the -e before it",
-	"  -a, --auto T          -s T -T 1us -t",
-	"  -C, --cgroup[=PATH]   in that cgroup (default: the caller's)",
-	"  -P, --priority SPEC   o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
-	"      --warm-up T       watch so long before (default 0; a bare number: seconds)",
-	"      --room N          events to keep room for on each CPU (default 1048576)",
-	"  -o, --output FILE     keep the capture: every event, for report, replay, export, ...",
-	"      --settings FILE   write what libcoll's option noise takes; for COLL_CONFIG",
-	"      --compare FILE    also what changed since that capture (any format of import)",
-	"      --profile NAME    a verdict; exit code 2 if it is not passed:",
-	NULL,
-}, *const help_rest[] = {
-	"      --max-share S, --max-length T, --max-rate N   limits of your own: of the time,",
-	"                        of one event, of events a second; on each CPU",
-	"      --histogram       as rtla osnoise hist prints it;",
-	"  -b, --bucket-size T   of so wide buckets (default 1us),",
-	"  -E, --entries N       so many (default 256)",
-	"      --plot FILE.svg   also a picture",
-	"      --json            for programs",
-	"  -q, --quiet           no progress on the terminal",
-	"  -D, --debug           also what the clock and the loops are like, on stderr",
-	"",
-	"Exit code: 0; 1 on errors; 2 for wrong options, or when a threshold was passed.",
-	NULL,
-};
-
-static const struct option options_known[] = {
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "house-keeping", required_argument, NULL, 'H' },
-	{ "duration", required_argument, NULL, 'd' },
-	{ "threshold", required_argument, NULL, 'T' },
-	{ "period", required_argument, NULL, 'p' },
-	{ "runtime", required_argument, NULL, 'r' },
-	{ "stop", required_argument, NULL, 's' },
-	{ "stop-total", required_argument, NULL, 'S' },
-	{ "on-threshold", required_argument, NULL, OPTION_ACTION },
-	{ "trace", optional_argument, NULL, 't' },
-	{ "event", required_argument, NULL, 'e' },
-	{ "filter", required_argument, NULL, OPTION_FILTER },
-	{ "trigger", required_argument, NULL, OPTION_TRIGGER },
-	{ "auto", required_argument, NULL, 'a' },
-	{ "cgroup", optional_argument, NULL, 'C' },
-	{ "priority", required_argument, NULL, 'P' },
-	{ "warm-up", required_argument, NULL, OPTION_WARM_UP },
-	{ "room", required_argument, NULL, OPTION_ROOM },
-	{ "output", required_argument, NULL, 'o' },
-	{ "compare", required_argument, NULL, OPTION_COMPARE },
-	{ "profile", required_argument, NULL, OPTION_PROFILE },
-	{ "max-share", required_argument, NULL, OPTION_SHARE },
-	{ "max-length", required_argument, NULL, OPTION_LENGTH },
-	{ "max-rate", required_argument, NULL, OPTION_RATE },
-	{ "histogram", no_argument, NULL, OPTION_HISTOGRAM },
-	{ "bucket-size", required_argument, NULL, 'b' },
-	{ "entries", required_argument, NULL, 'E' },
-	{ "plot", required_argument, NULL, OPTION_PLOT },
-	{ "settings", required_argument, NULL, OPTION_SETTINGS },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "debug", no_argument, NULL, 'D' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
-static void measure_usage(void)
-{
-	argument_help(help, stdout);
-	noise_limits_list(stdout);
-	argument_help(help_rest, stdout);
-}
-
-/* ---- options ----------------------------------------------------------------------------- */
-
-static bool read_limit(struct measure *m, int key)
-{
-	u64 length;
-
-	switch (key) {
-	case OPTION_PROFILE:
-		return noise_limits_profile(m->command, optarg, &m->limits);
-	case OPTION_SHARE:
-		return noise_option_share(m->command, "--max-share", optarg, &m->limits.share);
-	case OPTION_LENGTH:
-		if (!noise_option_time(m->command, "--max-length", optarg, NOISE_US, 1, 3600 * NOISE_S,
-				 &length))
-			return false;
-		m->limits.length = length;
-		return true;
-	default:
-		return noise_option_real(m->command, "--max-rate", optarg, 0, 1e9, &m->limits.rate);
-	}
-}
 
 /* ---- actions, in the words of rtla ----------------------------------------------------------- */
 
@@ -179,9 +52,11 @@ static bool read_signal(const char *text, int *number, pid_t *pid)
 	       !text[end] && *number > 0 && *number <= SIGRTMAX;
 }
 
-static bool read_action(struct measure *m, const char *text)
+static bool read_action(const struct option_table *table, const struct option_entry *option,
+			void *settings, const char *text)
 {
 	static const char shell[] = "shell,command=";
+	struct measure *m = settings;
 	int number;
 	pid_t pid;
 
@@ -191,10 +66,8 @@ static bool read_action(struct measure *m, const char *text)
 		m->action[m->actions++] = text;
 		return true;
 	}
-	fprintf(stderr, "collnoise %s: --on-threshold '%s'; valid: shell,command=COMMAND and "
-		"signal,num=N,pid=PID or pid=parent, %d of them at most\n", m->command, text,
-		ACTIONS_MAX);
-	return false;
+	return option_refuse(table, option, text, "shell,command=COMMAND, and signal,num=N,pid=PID "
+			     "or pid=parent; 8 of them at most");
 }
 
 static void measure_act(const struct measure *m)
@@ -214,158 +87,191 @@ static void measure_act(const struct measure *m)
 
 /* ---- a trace, in the words of rtla ------------------------------------------------------------- */
 
-static bool add_trace_event(struct measure *m)
+static bool read_event(const struct option_table *table, const struct option_entry *option,
+		       void *settings, const char *text)
 {
-	if (m->trace.events < NOISE_TRACE_EVENTS) {
-		m->trace.event[m->trace.events++].name = optarg;
-		return true;
-	}
-	fprintf(stderr, "collnoise %s: -e '%s'; valid: %d of them at most\n", m->command, optarg,
-		NOISE_TRACE_EVENTS);
-	return false;
-}
+	struct measure *m = settings;
 
-static bool of_trace_event(struct measure *m, int key)
-{
-	struct noise_trace_event *event = &m->trace.event[m->trace.events - 1];
-
-	if (!m->trace.events) {
-		fprintf(stderr, "collnoise %s: --%s '%s' goes after the -e that it is for\n",
-			m->command, key == OPTION_FILTER ? "filter" : "trigger", optarg);
-		return false;
-	}
-	*(key == OPTION_FILTER ? &event->filter : &event->trigger) = optarg;
+	if (m->trace.events == NOISE_TRACE_EVENTS)
+		return option_refuse(table, option, text, "one at a time, and not so many");
+	m->trace.event[m->trace.events++].name = text;
 	return true;
 }
 
-/* What an optional argument is, which may have come as -t=FILE. */
-static const char *measure_given(const char *otherwise)
+/* Of the --event before it. */
+static bool read_event_part(const struct option_table *table, const struct option_entry *option,
+			    void *settings, const char *text)
 {
-	if (!optarg)
-		return otherwise;
-	return optarg + (*optarg == '=');
+	struct measure *m = settings;
+	struct noise_trace_event *event = &m->trace.event[m->trace.events - 1];
+
+	if (!m->trace.events)
+		return option_refuse(table, option, text, "after the --event that it is for");
+	*(*option->name == 'f' ? &event->filter : &event->trigger) = text;
+	return true;
 }
 
-static bool read_trace_option(struct measure *m, int key)
+/* An optional value, which may have come as -t=FILE. */
+static const char *value_of(const char *text, const char *otherwise)
 {
-	static const char usual[] = "osnoise_trace.txt";
-
-	switch (key) {
-	case 't':
-		m->trace.file = measure_given(usual);
-		return true;
-	case 'e':
-		return add_trace_event(m);
-	case 'a':
-		m->watch.threshold = NOISE_US;
-		m->trace.file = m->trace.file ? m->trace.file : usual;
-		return noise_option_time(m->command, "-a", optarg, NOISE_US, 1, 3600 * NOISE_S,
-				   &m->watch.stop);
-	default:
-		return of_trace_event(m, key);
-	}
+	return text ? text + (*text == '=') : otherwise;
 }
 
-static bool read_watch_option(struct measure *m, int key)
-{
-	struct noise_watch_options *w = &m->watch;
-	const char *c = m->command;
+static const char trace_file[] = "osnoise_trace.txt";
 
-	switch (key) {
-	case 'c':
-		return noise_option_cpus(c, "-c", optarg, &w->cpus);
-	case 'H':
-		return noise_option_cpus(c, "-H", optarg, &w->housekeeping);
-	case 'd':
-		return noise_option_time(c, "-d", optarg, NOISE_S, NOISE_MS, 86400 * NOISE_S,
-				   &w->duration);
-	case 'T':
-		return noise_option_time(c, "-T", optarg, NOISE_US, 50, NOISE_S, &w->threshold);
-	case 'p':
-		return noise_option_time(c, "-p", optarg, NOISE_US, NOISE_US, 3600 * NOISE_S, &w->period);
-	case 'r':
-		return noise_option_time(c, "-r", optarg, NOISE_US, NOISE_US, 3600 * NOISE_S,
-				   &w->runtime);
-	case 's':
-		return noise_option_time(c, "-s", optarg, NOISE_US, 1, 3600 * NOISE_S, &w->stop);
-	case 'S':
-		return noise_option_time(c, "-S", optarg, NOISE_US, 1, 3600 * NOISE_S, &w->stop_total);
-	case 'P':
-		return noise_option_policy(c, "-P", optarg, &w->policy);
-	case OPTION_WARM_UP:
-		return noise_option_time(c, "--warm-up", optarg, NOISE_S, 0, 3600 * NOISE_S, &w->warm_up);
-	case OPTION_ROOM:
-		return argument_number(c, "--room", optarg, 1, 1ull << 32, &w->room);
-	case 'q':
-		w->quiet = true;
-		return true;
-	default:
-		return read_limit(m, key);
-	}
+static bool read_trace(const struct option_table *table, const struct option_entry *option,
+		       void *settings, const char *text)
+{
+	struct measure *m = settings;
+
+	(void)table;
+	(void)option;
+	m->trace.file = value_of(text, trace_file);
+	return true;
 }
 
-static bool ends_in_svg(const char *command, const char *path)
+static bool read_cgroup(const struct option_table *table, const struct option_entry *option,
+			void *settings, const char *text)
 {
-	const size_t length = strlen(path);
+	struct measure *m = settings;
 
-	if (length > 4 && !strcmp(path + length - 4, ".svg"))
-		return true;
-	fprintf(stderr, "collnoise %s: --plot '%s'; valid: a file name ending in .svg\n", command,
-		path);
-	return false;
+	(void)table;
+	(void)option;
+	m->cgroup = value_of(text, NULL);
+	return true;
 }
 
-static bool read_option(struct measure *m, int key, char **argv)
+static bool read_profile(const struct option_table *table, const struct option_entry *option,
+			 void *settings, const char *text)
 {
-	switch (key) {
-	case OPTION_JSON:
-		m->json = true;
-		return true;
-	case OPTION_HISTOGRAM:
-		m->bucket = m->bucket ? m->bucket : NOISE_US;
-		return true;
-	case 'b':
-		return noise_option_time(m->command, "-b", optarg, NOISE_US, 10, NOISE_S, &m->bucket);
-	case 'E':
-		return argument_number(m->command, "-E", optarg, 1, 1000000, &m->entries);
-	case OPTION_PLOT:
-		m->plot = optarg;
-		return ends_in_svg(m->command, optarg);
-	case OPTION_ACTION:
-		return read_action(m, optarg);
-	case OPTION_SETTINGS:
-		m->settings = optarg;
-		return true;
-	case 'o':
-		m->output = optarg;
-		return true;
-	case OPTION_COMPARE:
-		m->compare = optarg;
-		return true;
-	case 'D':
-		m->debug = true;
-		return true;
-	case 'C':
-		m->cgroup = measure_given(NULL);
-		return true;
-	case 't':
-	case 'e':
-	case 'a':
-	case OPTION_FILTER:
-	case OPTION_TRIGGER:
-		return read_trace_option(m, key);
-	case ':':
-	case '?':
-		return argument_unknown(m->command, key, argv, options_known);
-	default:
-		return read_watch_option(m, key);
-	}
+	struct measure *m = settings;
+
+	(void)option;
+	return noise_limits_profile(table->command, text, &m->limits);
 }
+
+static bool read_histogram(const struct option_table *table, const struct option_entry *option,
+			   void *settings, const char *text)
+{
+	struct measure *m = settings;
+
+	(void)table;
+	(void)option;
+	(void)text;
+	m->bucket = m->bucket ? m->bucket : NOISE_US;
+	return true;
+}
+
+static const char *const usage[] = {
+	"usage: collnoise measure [OPTION ...]",
+	"       collnoise record -o FILE [OPTION ...]",
+	"",
+	"A thread on each CPU reads the clock. Where two readings are too far apart, something else",
+	"had the CPU. Needs no privileges and no module.",
+	NULL,
+};
+
+static const char *const closing[] = {
+	"Exit code: 0; 1 on errors; 2 for wrong options, or when a threshold was passed.",
+	NULL,
+};
+
+#define MEASURE_TIME(field, unit, least, most) \
+	OPTION_TIME(struct measure, field, unit, least, most)
+
+static const struct option_entry measure_entries[] = {
+	{ "cpus", 'c', "LIST", "CPUs to watch", NOISE_OPTION_CPUS(struct measure, watch.cpus),
+	  .otherwise = "all that this program may use" },
+	{ "house-keeping", 'H', "LIST", "CPUs for the rest of this program meanwhile",
+	  NOISE_OPTION_CPUS(struct measure, watch.housekeeping) },
+	{ "duration", 'd', "T", "how long",
+	  MEASURE_TIME(watch.duration, "s", NOISE_MS, 86400 * NOISE_S), .preset = "60s" },
+	{ "threshold", 'T', "T", "events longer than this",
+	  MEASURE_TIME(watch.threshold, "us", 50, NOISE_S), .otherwise = "200ns; 1us with --auto" },
+	{ "period", 'p', "T", "watch only the beginning of each period",
+	  MEASURE_TIME(watch.period, "us", NOISE_US, 3600 * NOISE_S) },
+	{ "runtime", 'r', "T", "length of that beginning",
+	  MEASURE_TIME(watch.runtime, "us", NOISE_US, 3600 * NOISE_S) },
+	{ "stop", 's', "T", "stop when an event is longer than this: exit code 2",
+	  MEASURE_TIME(watch.stop, "us", 1, 3600 * NOISE_S) },
+	{ "stop-total", 'S', "T", "stop when the events of a period add up to more: exit code 2",
+	  MEASURE_TIME(watch.stop_total, "us", 1, 3600 * NOISE_S) },
+	{ "on-threshold", 0, "ACTION", "also do this at a stop, as with rtla: "
+	  "shell,command=COMMAND or signal,num=N,pid=PID (or pid=parent); may be repeated",
+	  .read = read_action },
+	{ "trace", 't', "FILE", "at a stop, write every event as a trace of osnoise",
+	  .read = read_trace, .optional = true, .otherwise = trace_file },
+	{ "event", 'e', "SYS[:EVENT]", "with it this event of the kernel's tracing; may be repeated",
+	  .read = read_event },
+	{ "filter", 0, "F", "filter of the --event before it", .read = read_event_part },
+	{ "trigger", 0, "T", "trigger of the --event before it", .read = read_event_part },
+	{ "auto", 'a', "T", "--stop T --threshold 1us --trace", 
+	  MEASURE_TIME(automatic, "us", 1, 3600 * NOISE_S) },
+	{ "cgroup", 'C', "PATH", "watch in that cgroup", .read = read_cgroup, .optional = true,
+	  .otherwise = "the caller's" },
+	{ "priority", 'P', "SPEC", "o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
+	  NOISE_OPTION_POLICY(struct measure, watch.policy) },
+	{ "warm-up", 0, "T", "watch for this time before",
+	  MEASURE_TIME(watch.warm_up, "s", 0, 3600 * NOISE_S), .preset = "0" },
+	{ "room", 0, "N", "capacity in events for each CPU",
+	  OPTION_NUMBER(struct measure, watch.room, 1, 1ull << 32), .otherwise = "1048576" },
+	{ "output", 'o', "FILE", "write the capture: every event, for report, replay, export, ...",
+	  OPTION_TEXT(struct measure, output) },
+	{ "settings", 0, "FILE", "write libcoll's option noise, for COLL_CONFIG",
+	  OPTION_TEXT(struct measure, settings) },
+	{ "compare", 0, "FILE", "also what has changed since that capture (any format of import)",
+	  OPTION_TEXT(struct measure, compare) },
+	{ "profile", 0, "NAME", "a verdict by these limits; exit code 2 if one is passed",
+	  .read = read_profile },
+	{ "max-share", 0, "S", "limit of the share of the time, on each CPU",
+	  NOISE_OPTION_SHARE(struct measure, limits.share) },
+	{ "max-length", 0, "T", "limit of the length of an event",
+	  MEASURE_TIME(max_length, "us", 1, 3600 * NOISE_S) },
+	{ "max-rate", 0, "N", "limit of the events a second, on each CPU",
+	  OPTION_REAL(struct measure, limits.rate, 0, 1e9) },
+	{ "histogram", 0, NULL, "print the histogram of rtla osnoise hist",
+	  .read = read_histogram },
+	{ "bucket-size", 'b', "T", "width of its buckets",
+	  MEASURE_TIME(bucket, "us", 10, NOISE_S), .otherwise = "1us" },
+	{ "entries", 'E', "N", "number of its buckets",
+	  OPTION_NUMBER(struct measure, entries, 1, 1000000), .preset = "256" },
+	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct measure, plot) },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct measure, json) },
+	{ "quiet", 'q', NULL, "no progress on the terminal", OPTION_FLAG(struct measure,
+									 watch.quiet) },
+	{ "debug", 'D', NULL, "print the properties of the clock and the loops on stderr",
+	  OPTION_FLAG(struct measure, debug) },
+	{ NULL },
+};
+
+const struct option_table noise_measure_options = {
+	.command = "measure",
+	.usage = usage,
+	.closing = closing,
+	.more = noise_limits_list,
+	.list = { measure_entries },
+};
+
+const struct option_table noise_record_options = {
+	.command = "record",
+	.usage = usage,
+	.closing = closing,
+	.more = noise_limits_list,
+	.list = { measure_entries },
+};
 
 static bool measure_complete(struct measure *m)
 {
 	struct noise_watch_options *w = &m->watch;
 
+	if (m->automatic) {
+		w->stop = m->automatic;
+		m->trace.file = m->trace.file ? m->trace.file : trace_file;
+	}
+	if (!w->threshold)
+		w->threshold = m->automatic ? NOISE_US : noise_watch_defaults().threshold;
+	if (m->max_length)
+		m->limits.length = m->max_length;
 	if (!noise_cpus_count(&w->cpus) && noise_cpus_affinity(0, &w->cpus))
 		return false;
 	if (!w->period != !w->runtime || w->runtime > w->period) {
@@ -389,23 +295,6 @@ static bool measure_complete(struct measure *m)
 	if (w->stop_total && !w->period)
 		w->period = w->runtime = NOISE_S;
 	return true;
-}
-
-static bool read_options(int argc, char **argv, struct measure *m)
-{
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":c:H:d:T:p:r:s:S:P:t::e:a:C::o:b:E:qDh",
-				  options_known, NULL)) != -1) {
-		if (key == 'h') {
-			measure_usage();
-			exit(COMMAND_OK);
-		}
-		if (!read_option(m, key, argv))
-			return false;
-	}
-	return noise_option_no_more(m->command, argc, argv) && measure_complete(m);
 }
 
 /* ---- what is said ------------------------------------------------------------------------- */
@@ -631,22 +520,27 @@ forget:
 	return status;
 }
 
+static bool read_options(const struct option_table *table, int argc, char **argv, struct measure *m)
+{
+	*m = (struct measure){ .command = table->command, .watch = noise_watch_defaults(),
+			       .limits = NOISE_NO_LIMITS };
+	m->watch.threshold = 0;
+	return options_read(table, argc, argv, m) && measure_complete(m);
+}
+
 int noise_measure(int argc, char **argv)
 {
-	struct measure m = { .command = "measure", .watch = noise_watch_defaults(),
-			     .limits = NOISE_NO_LIMITS, .entries = 256 };
+	struct measure m;
 
-	m.watch.duration = 60 * NOISE_S;
-	return read_options(argc, argv, &m) ? measure_node(&m) : COMMAND_USAGE;
+	return read_options(&noise_measure_options, argc, argv, &m) ? measure_node(&m) :
+								       COMMAND_USAGE;
 }
 
 int noise_record(int argc, char **argv)
 {
-	struct measure m = { .command = "record", .watch = noise_watch_defaults(),
-			     .limits = NOISE_NO_LIMITS, .entries = 256 };
+	struct measure m;
 
-	m.watch.duration = 60 * NOISE_S;
-	if (!read_options(argc, argv, &m))
+	if (!read_options(&noise_record_options, argc, argv, &m))
 		return COMMAND_USAGE;
 	if (!m.output) {
 		fprintf(stderr, "collnoise record: -o FILE is needed; - is the standard output\n");

@@ -16,77 +16,10 @@
 #include "node/pinning.h"
 #include "watch.h"
 
-enum {
-	OPTION_RULES = 256,
-	OPTION_RULE,
-	OPTION_STATE,
-	OPTION_DRY_RUN,
-	OPTION_WORKQUEUES,
-	OPTION_MODULE,
-	OPTION_MEASURE,
-	OPTION_JSON,
-	OPTION_ALL,
-	RULES_MAX = 1 << 20,
-};
-
-static const char command[] = "pin";
+enum { RULES_MAX = 1 << 20 };
 
 /* Where there are no others. */
 static const char usual_rules[] = "pin irq=*\npin comm=*\npin comm=* kthread\n";
-
-static const char *const help[] = {
-	"usage: collnoise pin check [OPTION ...]     what would be moved, and what could not be",
-	"       collnoise pin init [OPTION ...]      move it; what was is kept",
-	"       collnoise pin fini [OPTION ...]      put everything back",
-	"       collnoise pin suggest CAPTURE        rules, from who took the time there",
-	"",
-	"Tasks, interrupts and the kernel's unbound work leave the CPUs of the application.",
-	"",
-	"  -c, --cpus LIST       the application's CPUs (default: all but housekeeping)",
-	"  -H, --house-keeping LIST  where everything goes (default: the first CPU, or all but "
-	"-c);",
-	"                        siblings: all threads of each core but its first",
-	"      --rules FILE      what is moved: lines such as",
-	"                          keep comm=ptp4l",
-	"                          pin cgroup=/system.slice",
-	"                          pin comm=kswapd* kthread",
-	"                          pin uid=33 to=1",
-	"                          pin irq=eth0-*",
-	"                        The first that matches decides (default: all interrupts and "
-	"tasks,",
-	"                        but for the caller and its parents).",
-	"      --rule TEXT       one more such line, after the file's; again and again",
-	"      --workqueues      also the kernel's unbound work. Some kernels leave work undone "
-	"when",
-	"                        this is changed (mlx5 then stalls): not unless asked for",
-	"      --module          the module moves the tasks, also those that come later, until",
-	"                        fini; what the caller's parent has started is kept",
-	"      --state DIR       where the state is kept (default /run/coll)",
-	"      --measure T       measure before and after, each for so long, and compare",
-	"      --dry-run         say what would be done, as commands, and do nothing",
-	"      --all             also list what stays where it is",
-	"      --json            for programs",
-	"",
-	"What could not be moved is listed with the reason. What others change meanwhile is left",
-	"alone by fini, and listed. Exit code: 0; 1 on errors; 2 for wrong options.",
-	NULL,
-};
-
-static const struct option options_known[] = {
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "house-keeping", required_argument, NULL, 'H' },
-	{ "rules", required_argument, NULL, OPTION_RULES },
-	{ "rule", required_argument, NULL, OPTION_RULE },
-	{ "workqueues", no_argument, NULL, OPTION_WORKQUEUES },
-	{ "module", no_argument, NULL, OPTION_MODULE },
-	{ "state", required_argument, NULL, OPTION_STATE },
-	{ "measure", required_argument, NULL, OPTION_MEASURE },
-	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
-	{ "all", no_argument, NULL, OPTION_ALL },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
 
 struct pin {
 	struct noise_cpus cpus, housekeeping;
@@ -135,67 +68,106 @@ static bool read_rules_file(struct pin *pin, const char *path)
 	return good;
 }
 
-static bool read_housekeeping(struct pin *pin)
+static bool read_rules_option(const struct option_table *table, const struct option_entry *option,
+			      void *settings, const char *text)
 {
-	if (strcmp(optarg, "siblings"))
-		return noise_option_cpus(command, "-H", optarg, &pin->housekeeping);
+	(void)table;
+	(void)option;
+	return read_rules_file(settings, text);
+}
+
+static bool read_rule(const struct option_table *table, const struct option_entry *option,
+		      void *settings, const char *text)
+{
+	(void)table;
+	(void)option;
+	return add_text(settings, text, strlen(text));
+}
+
+static bool read_housekeeping(const struct option_table *table, const struct option_entry *option,
+			      void *settings, const char *text)
+{
+	struct pin *pin = settings;
+
+	if (strcmp(text, "siblings"))
+		return noise_option_cpus(table, option, settings, text);
 	return noise_cpus_siblings(&pin->housekeeping, "/sys/devices/system/cpu") ||
-	       argument_refuse(command, "-H", optarg,
-			       "a list: no core of this machine has two threads");
+	       option_refuse(table, option, text,
+			     "a list: no core of this machine has two threads");
 }
 
-static bool read_option(struct pin *pin, int key, char **argv)
-{
-	switch (key) {
-	case 'c':
-		return noise_option_cpus(command, "-c", optarg, &pin->cpus);
-	case 'H':
-		return read_housekeeping(pin);
-	case OPTION_RULES:
-		return read_rules_file(pin, optarg);
-	case OPTION_RULE:
-		return add_text(pin, optarg, strlen(optarg));
-	case OPTION_WORKQUEUES:
-		return pin->workqueues = true;
-	case OPTION_MODULE:
-		return pin->module = true;
-	case OPTION_STATE:
-		pin->state = optarg;
-		return true;
-	case OPTION_MEASURE:
-		return noise_option_time(command, "--measure", optarg, NOISE_S, 100 * NOISE_MS,
-				   3600 * NOISE_S, &pin->measure);
-	case OPTION_DRY_RUN:
-		return pin->dry_run = true;
-	case OPTION_ALL:
-		return pin->all = true;
-	case OPTION_JSON:
-		return pin->json = true;
-	default:
-		return argument_unknown(command, key, argv, options_known);
-	}
-}
+static const char *const usage[] = {
+	"usage: collnoise pin check [OPTION ...]     what would be moved, and what could not be",
+	"       collnoise pin init [OPTION ...]      move it, and keep the former state",
+	"       collnoise pin fini [OPTION ...]      restore the former state",
+	"       collnoise pin suggest CAPTURE        rules for the sources of noise in a capture",
+	"",
+	"Moves tasks, interrupts and the kernel's unbound work away from the CPUs of the",
+	"application.",
+	NULL,
+};
 
+static const char *const closing[] = {
+	"Rules, one a line; the first that matches decides:",
+	"  keep comm=ptp4l",
+	"  pin cgroup=/system.slice",
+	"  pin comm=kswapd* kthread",
+	"  pin uid=33 to=1",
+	"  pin irq=eth0-*",
+	"",
+	"What cannot be moved is listed with the reason. fini leaves alone, and lists, what others",
+	"have changed meanwhile. Exit code: 0; 1 on errors; 2 for wrong options.",
+	NULL,
+};
+
+static const struct option_entry pin_entries[] = {
+	{ "cpus", 'c', "LIST", "CPUs of the application", NOISE_OPTION_CPUS(struct pin, cpus),
+	  .otherwise = "all but housekeeping" },
+	{ "house-keeping", 'H', "LIST", "CPUs where everything goes; siblings: all threads of each "
+	  "core but its first", .read = read_housekeeping, OPTION_FIELD(struct pin, housekeeping),
+	  .otherwise = "the first CPU, or all but --cpus" },
+	{ "rules", 0, "FILE", "rules for what is moved", .read = read_rules_option,
+	  .otherwise = "all interrupts and tasks, but for the caller and its parents" },
+	{ "rule", 0, "TEXT", "one more rule, after those of the file; may be repeated",
+	  .read = read_rule },
+	{ "workqueues", 0, NULL, "also the kernel's unbound work. Some kernels leave work undone "
+	  "when this changes (mlx5 then stalls)", OPTION_FLAG(struct pin, workqueues) },
+	{ "module", 0, NULL, "let the module move the tasks, also those that come later, until "
+	  "fini; tasks that the caller's parent has started stay", OPTION_FLAG(struct pin, module) },
+	{ "state", 0, "DIR", "folder of the former state", OPTION_TEXT(struct pin, state),
+	  .preset = "/run/coll" },
+	{ "measure", 0, "T", "measure before and after, each for this time, and compare",
+	  OPTION_TIME(struct pin, measure, "s", 100 * NOISE_MS, 3600 * NOISE_S) },
+	{ "dry-run", 0, NULL, "print what would be done, as commands, and do nothing",
+	  OPTION_FLAG(struct pin, dry_run) },
+	{ "all", 0, NULL, "also list what stays where it is", OPTION_FLAG(struct pin, all) },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct pin, json) },
+	{ NULL },
+};
+
+const struct option_table noise_pin_options = {
+	.command = "pin",
+	.usage = usage,
+	.closing = closing,
+	.list = { pin_entries },
+	.arguments = 1,
+};
+
+/* `arguments`: 1 where a capture is needed, else 0. */
 static bool read_options(int argc, char **argv, struct pin *pin, int arguments)
 {
-	int key;
-
-	opterr = 0;
-	pin->state = "/run/coll";
-	while ((key = getopt_long(argc, argv, ":c:H:h", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		}
-		if (!read_option(pin, key, argv))
-			return false;
-	}
-	if (argc - optind < arguments) {
-		fprintf(stderr, "collnoise pin: a capture is needed; --help tells more\n");
+	if (!options_read(&noise_pin_options, argc, argv, pin))
 		return false;
+	if (argc - optind == arguments) {
+		pin->capture = arguments ? argv[optind] : NULL;
+		return true;
 	}
-	pin->capture = arguments ? argv[optind++] : NULL;
-	return noise_option_no_more(command, argc, argv);
+	if (arguments)
+		fprintf(stderr, "collnoise pin: a capture is needed; --help tells more\n");
+	else
+		fprintf(stderr, "collnoise pin: '%s' is one argument too many; --help tells more\n",
+			argv[optind]);
+	return false;
 }
 
 static bool read_rules(struct pin *pin)
@@ -335,7 +307,7 @@ static int pin_measure(const struct pin *p, struct noise_capture *capture, struc
 	options.cpus = p->rules.application;
 	options.housekeeping = p->rules.housekeeping;
 	options.duration = p->measure;
-	status = noise_watch_begin(&watch, &options, command);
+	status = noise_watch_begin(&watch, &options, "pin");
 	if (!status)
 		status = noise_watch_wait(&watch);
 	if (!status)
@@ -631,7 +603,7 @@ static int pin_suggest(struct pin *p)
 	struct noise_view view;
 	int status = COMMAND_ERROR;
 
-	if (noise_load(command, p->capture, &any, &capture))
+	if (noise_load("pin", p->capture, &any, &capture))
 		return COMMAND_ERROR;
 	if (!noise_view_init(&view, &capture)) {
 		noise_tasks_look(&tasks);
@@ -662,7 +634,7 @@ int noise_pin(int argc, char **argv)
 	int status = COMMAND_USAGE;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		argument_help(help, stdout);
+		options_help(&noise_pin_options, stdout);
 		return COMMAND_OK;
 	}
 	for (i = 0; argc > 1 && i < sizeof(actions) / sizeof(*actions); i++)

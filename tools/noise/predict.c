@@ -21,26 +21,12 @@
 #include "commands.h"
 #include "formats.h"
 #include "options.h"
+#include "tools/common/arguments.h"
 #include "rates.h"
 #include "steps.h"
 #include "view.h"
 
 enum { COUNTS_MAX = 32, WITHOUT_MAX = 16, CAPTURES_MAX = 64, ROUNDS_MAX = 8 };
-
-enum {
-	OPTION_JSON = 256,
-	OPTION_PLOT,
-	OPTION_COLLECTIVE,
-	OPTION_ALPHA,
-	OPTION_BETA,
-	OPTION_GAMMA,
-	OPTION_OVERHEAD,
-	OPTION_IDEAL,
-	OPTION_IDLE,
-	OPTION_BASE,
-	OPTION_ALGO,
-	OPTION_WITHOUT,
-};
 
 enum remedy { NOTHING, PINNED, TOGETHER, REDUNDANT, OFFLOADED, REMEDIES };
 
@@ -90,67 +76,14 @@ struct row {
 	bool beyond;			/* more ranks than the captures have windows */
 };
 
-static const char *const help[] = {
-	"usage: collnoise predict CAPTURE... [OPTION ...]",
-	"",
-	"What the noise of these nodes (any format of import) costs at N ranks that compute for a",
-	"grain and then meet in a collective, over and over; and what it would be without causes",
-	"that can be pinned away, co-scheduled, with redundant exchanges, or offloaded.",
-	"",
-	"  -g, --grain T         computing between collectives (0; a bare number: microseconds)",
-	"  -n, --ranks LIST      such as 16,1024,10000000 (default: 10 to 10^7 by tens)",
-	"      --collective C    which (allreduce)",
-	"  -s, --size BYTES      of its vector or of a block (8)",
-	"      --algo A[:K=V,..] by which algorithm (the one that would be chosen)",
-	"      --alpha T --beta T --gamma T --overhead T   a message, a byte, a byte's reduction,",
-	"                        a message's sender (2us, 0.1ns, 0.1ns, 0.3us)",
-	"      --ideal T         the collective's time without noise, where it was measured",
-	"      --base FILE       its times without this noise, as coll bench --samples and --base",
-	"                        write them, for one N of at most 128: the median is taken for",
-	"                        --ideal, and what the others are off it comes on top",
-	"      --idle T          between steps, not counted, in which noise costs nothing (0)",
-	"      --without CAUSE|NAME   pinned away (again for more): a cause (irq, softirq, thread,",
-	"                        ...) or a source's name; default: thread, irq and softirq",
-	"      --json            for programs",
-	"      --plot FILE.svg   slow-down over ranks",
-	NULL,
-};
-
-static const struct option options_known[] = {
-	{ "grain", required_argument, NULL, 'g' },
-	{ "ranks", required_argument, NULL, 'n' },
-	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
-	{ "size", required_argument, NULL, 's' },
-	{ "alpha", required_argument, NULL, OPTION_ALPHA },
-	{ "beta", required_argument, NULL, OPTION_BETA },
-	{ "gamma", required_argument, NULL, OPTION_GAMMA },
-	{ "overhead", required_argument, NULL, OPTION_OVERHEAD },
-	{ "ideal", required_argument, NULL, OPTION_IDEAL },
-	{ "idle", required_argument, NULL, OPTION_IDLE },
-	{ "base", required_argument, NULL, OPTION_BASE },
-	{ "algo", required_argument, NULL, OPTION_ALGO },
-	{ "without", required_argument, NULL, OPTION_WITHOUT },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "plot", required_argument, NULL, OPTION_PLOT },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
 /* ---- options ------------------------------------------------------------------------------- */
 
-static bool read_seconds(const char *what, const char *text, double *seconds)
+static bool read_ranks(const struct option_table *table, const struct option_entry *option,
+		       void *settings, const char *text)
 {
-	if (coll_text_seconds(text, seconds) && *seconds <= 3600)
-		return true;
-	fprintf(stderr, "collnoise predict: %s '%s'; valid: a time up to 1h: 2us, 0.1ns\n", what,
-		text);
-	return false;
-}
-
-static bool read_ranks(const char *text, struct predict *p)
-{
+	struct predict *p = settings;
 	const char *at = text;
-	char *rest;
+	char *rest, valid[100];
 
 	for (p->counts = 0; p->counts < COUNTS_MAX; at = rest + 1) {
 		const double count = strtod(at, &rest);
@@ -162,31 +95,33 @@ static bool read_ranks(const char *text, struct predict *p)
 		if (!*rest)
 			return true;
 	}
-	fprintf(stderr, "collnoise predict: -n '%s'; valid: up to %d numbers from 1 to %u, with "
-		"commas between\n", text, COUNTS_MAX, (u32)COLL_RANKS_MAX);
-	return false;
+	snprintf(valid, sizeof(valid), "up to %d numbers from 1 to %u, with commas between",
+		 COUNTS_MAX, (u32)COLL_RANKS_MAX);
+	return option_refuse(table, option, text, valid);
 }
 
-static bool read_without(const char *text, struct predict *p)
+static bool read_without(const struct option_table *table, const struct option_entry *option,
+			 void *settings, const char *text)
 {
-	if (p->withouts < WITHOUT_MAX) {
-		p->without[p->withouts++] = text;
-		return true;
-	}
-	fprintf(stderr, "collnoise predict: --without: at most %d times\n", WITHOUT_MAX);
-	return false;
+	struct predict *p = settings;
+
+	if (p->withouts == WITHOUT_MAX)
+		return option_refuse(table, option, text, "at most 16 of them");
+	p->without[p->withouts++] = text;
+	return true;
 }
 
-static bool read_plot(const char *text, struct predict *p)
+static bool read_base(const struct option_table *table, const struct option_entry *option,
+		      void *settings, const char *text)
 {
-	const size_t length = strlen(text);
+	struct predict *p = settings;
 
-	p->plot = text;
-	if (length > 4 && !strcmp(text + length - 4, ".svg"))
-		return true;
-	fprintf(stderr, "collnoise predict: --plot '%s'; valid: a file name ending in .svg\n",
-		text);
-	return false;
+	(void)table;
+	(void)option;
+	if (noise_base_read(text, &p->base))
+		return false;
+	p->ideal = p->base.median;
+	return true;
 }
 
 /* When the collective is known. */
@@ -228,63 +163,61 @@ static bool base_fits(const struct predict *p)
 	return false;
 }
 
-static bool read_option(struct predict *p, int key, char **argv)
-{
-	switch (key) {
-	case 'g':
-		return noise_option_time("predict", "-g", optarg, NOISE_US, 0, 3600 * NOISE_S, &p->grain);
-	case 'n':
-		return read_ranks(optarg, p);
-	case 's':
-		return argument_number("predict", "-s", optarg, 1, 1ull << 40, &p->bytes);
-	case OPTION_COLLECTIVE:
-		return argument_collective("predict", optarg, &p->collective);
-	case OPTION_ALPHA:
-		return read_seconds("--alpha", optarg, &p->machine.alpha);
-	case OPTION_BETA:
-		return read_seconds("--beta", optarg, &p->machine.beta);
-	case OPTION_GAMMA:
-		return read_seconds("--gamma", optarg, &p->machine.gamma);
-	case OPTION_OVERHEAD:
-		return read_seconds("--overhead", optarg, &p->machine.overhead);
-	case OPTION_IDEAL:
-		return read_seconds("--ideal", optarg, &p->ideal);
-	case OPTION_IDLE:
-		return read_seconds("--idle", optarg, &p->idle);
-	case OPTION_BASE:
-		if (noise_base_read(optarg, &p->base))
-			return false;
-		p->ideal = p->base.median;
-		return true;
-	case OPTION_ALGO:
-		p->algo_text = optarg;
-		return true;
-	case OPTION_WITHOUT:
-		return read_without(optarg, p);
-	case OPTION_JSON:
-		p->json = true;
-		return true;
-	case OPTION_PLOT:
-		return read_plot(optarg, p);
-	default:
-		return argument_unknown("predict", key, argv, options_known);
-	}
-}
+static const char *const usage[] = {
+	"usage: collnoise predict CAPTURE... [OPTION ...]",
+	"",
+	"Predicts what the noise of these nodes (any format of import) costs at N ranks that compute",
+	"for a grain and then meet in a collective, over and over; and what it would cost without",
+	"causes that can be pinned away, co-scheduled, with redundant exchanges, or offloaded.",
+	NULL,
+};
+
+#define PREDICT_SECONDS(field) OPTION_SECONDS(struct predict, field, 0, 3600)
+
+static const struct option_entry predict_entries[] = {
+	{ "grain", 'g', "T", "computing between collectives",
+	  OPTION_TIME(struct predict, grain, "us", 0, 3600 * NOISE_S), .preset = "0" },
+	{ "ranks", 'n', "LIST", "numbers of ranks, such as 16,1024,10000000", .read = read_ranks,
+	  .otherwise = "10 to 10^7 by tens" },
+	{ "collective", 0, "C", "the collective", .read = option_collective,
+	  OPTION_FIELD(struct predict, collective), .preset = "allreduce" },
+	{ "size", 's', "BYTES", "bytes of its vector, or of a block",
+	  OPTION_NUMBER(struct predict, bytes, 1, 1ull << 40), .preset = "8" },
+	{ "algo", 0, "A[:K=V,..]", "its algorithm", OPTION_TEXT(struct predict, algo_text),
+	  .otherwise = "the one that the library would choose" },
+	{ "alpha", 0, "T", "latency of a message", PREDICT_SECONDS(machine.alpha),
+	  .preset = "2us" },
+	{ "beta", 0, "T", "time of a byte", PREDICT_SECONDS(machine.beta), .preset = "0.1ns" },
+	{ "gamma", 0, "T", "time of a byte's reduction", PREDICT_SECONDS(machine.gamma),
+	  .preset = "0.1ns" },
+	{ "overhead", 0, "T", "time that a message takes from its sender",
+	  PREDICT_SECONDS(machine.overhead), .preset = "0.3us" },
+	{ "ideal", 0, "T", "time of the collective without noise, where it was measured",
+	  PREDICT_SECONDS(ideal) },
+	{ "base", 0, "FILE", "times of the collective without this noise, as coll bench --samples "
+	  "and --base write them, for one N of at most 128: the median becomes --ideal, and the "
+	  "deviations from it are added", .read = read_base },
+	{ "idle", 0, "T", "time between steps, not counted, in which noise costs nothing",
+	  PREDICT_SECONDS(idle), .preset = "0" },
+	{ "without", 0, "CAUSE|NAME", "pinned away: a cause (irq, softirq, thread, ...) or the name "
+	  "of a source; may be repeated", .read = read_without,
+	  .otherwise = "thread, irq and softirq" },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct predict, json) },
+	{ "plot", 0, "FILE.svg", "draw the slow-down over the ranks",
+	  OPTION_SVG(struct predict, plot) },
+	{ NULL },
+};
+
+const struct option_table noise_predict_options = {
+	.command = "predict",
+	.usage = usage,
+	.list = { predict_entries },
+	.arguments = OPTIONS_ANY,
+};
 
 static bool read_options(int argc, char **argv, struct predict *p)
 {
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":g:n:s:h", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			argument_help(help, stdout);
-			exit(COMMAND_OK);
-		}
-		if (!read_option(p, key, argv))
-			return false;
-	}
-	if (!read_algo(p) || !base_fits(p))
+	if (!options_read(&noise_predict_options, argc, argv, p) || !read_algo(p) || !base_fits(p))
 		return false;
 	if (optind < argc && argc - optind <= CAPTURES_MAX)
 		return true;
@@ -759,10 +692,7 @@ static int predict_captures(struct predict *p, char **paths, u32 count)
 int noise_predict(int argc, char **argv)
 {
 	static struct predict p = {
-		.collective = COLL_ALLREDUCE,
-		.bytes = 8,
 		.tuning = COLL_TUNING_UNSET,
-		.machine = { .alpha = 2e-6, .beta = 0.1e-9, .gamma = 0.1e-9, .overhead = 0.3e-6 },
 		.ranks = { 10, 100, 1000, 10000, 100000, 1000000, 10000000 },
 		.counts = 7,
 	};
