@@ -188,6 +188,8 @@ INCLUDEDIR	= $(PREFIX)/include
 MANDIR		= $(PREFIX)/share/man
 DOCDIR		= $(PREFIX)/share/doc/coll
 UNITDIR		= $(PREFIX)/lib/systemd/system
+BASHDIR		= $(PREFIX)/share/bash-completion/completions
+ZSHDIR		= $(PREFIX)/share/zsh/site-functions
 VERSION		= $(shell awk '/define COLL_VERSION_M/ { v = v dot $$3; dot = "." } END { print v }' \
 		  libcoll/coll.h)
 prefixed	= sed 's|/usr/local/|$(PREFIX)/|'
@@ -195,7 +197,7 @@ prefixed	= sed 's|/usr/local/|$(PREFIX)/|'
 install: all					## [PREFIX=/usr/local] [DESTDIR=]
 	@echo 'INSTALL $(DESTDIR)$(PREFIX)'
 	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/sbin $(UNITDIR) \
-		$(LIBDIR)/pkgconfig $(LIBDIR)/coll $(INCLUDEDIR) $(DOCDIR))
+		$(LIBDIR)/pkgconfig $(LIBDIR)/coll $(INCLUDEDIR) $(DOCDIR) $(BASHDIR) $(ZSHDIR))
 	$(Q)install -m 755 $(BUILD)/coll $(BUILD)/collnoise $(DESTDIR)$(PREFIX)/bin
 	$(Q)install -m 755 $(BUILD)/colld $(DESTDIR)$(PREFIX)/sbin
 	$(Q)$(prefixed) daemon/colld.service >$(DESTDIR)$(UNITDIR)/colld.service
@@ -216,6 +218,9 @@ install: all					## [PREFIX=/usr/local] [DESTDIR=]
 		libcoll/libcoll.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libcoll.pc
 	$(Q)install -m 644 README.md COPYING LICENSES/* $(DESTDIR)$(DOCDIR)
 	$(Q)BUILD=$(BUILD) sh man/install.sh $(DESTDIR)$(MANDIR)
+	$(Q)for program in coll collnoise; do \
+		$(BUILD)/$$program completion bash >$(DESTDIR)$(BASHDIR)/$$program && \
+		$(BUILD)/$$program completion zsh >$(DESTDIR)$(ZSHDIR)/_$$program || exit 1; done
 
 include kmod/kmod.mk
 

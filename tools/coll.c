@@ -7,15 +7,24 @@
 #include "tools/common/command.h"
 
 static const struct command commands[] = {
-	{ "bench", cmd_bench, "measure collectives, also under injected noise" },
-	{ "circuit", cmd_circuit, "show and manage the circuits of an optical switch" },
-	{ "lab", cmd_lab, "run a job on clusters and a WAN made of namespaces" },
-	{ "run", cmd_run, "start the ranks of a job on this node" },
-	{ "schedule", cmd_schedule, "print the schedules of a collective, or check one" },
-	{ "sim", cmd_sim, "simulate a collective, with noise, at any scale" },
-	{ "verify", cmd_verify, "verify every algorithm symbolically" },
-	{ "wan", cmd_wan, "measure what links between clusters carry" },
-	{ NULL, NULL, NULL },
+	{ "bench", cmd_bench, "measure collectives, also under injected noise",
+	  COMMAND_OPTIONS(&cmd_bench_options, &cmd_bench_overlap_options) },
+	{ "circuit", cmd_circuit, "show and manage the circuits of an optical switch",
+	  COMMAND_OPTIONS(&cmd_circuit_options) },
+	{ "lab", cmd_lab, "run a job on clusters and a WAN made of namespaces",
+	  COMMAND_OPTIONS(&cmd_lab_options) },
+	{ "run", cmd_run, "start the ranks of a job on this node",
+	  COMMAND_OPTIONS(&cmd_run_options) },
+	{ "schedule", cmd_schedule, "print the schedules of a collective, or check one",
+	  COMMAND_OPTIONS(&cmd_schedule_options) },
+	{ "sim", cmd_sim, "simulate a collective, with noise, at any scale",
+	  COMMAND_OPTIONS(&cmd_sim_options, &cmd_sim_circuit_options,
+			  &cmd_sim_flit_options, &cmd_sim_replay_options) },
+	{ "verify", cmd_verify, "verify every algorithm symbolically",
+	  COMMAND_OPTIONS(&cmd_verify_options) },
+	{ "wan", cmd_wan, "measure what links between clusters carry",
+	  COMMAND_OPTIONS(&cmd_wan_options) },
+	{ NULL },
 };
 
 int main(int argc, char **argv)

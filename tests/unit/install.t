@@ -15,7 +15,9 @@ for file in bin/coll bin/collnoise sbin/colld lib/systemd/system/colld.service \
 	lib/systemd/system/coll-job@.service sbin/coll-job lib/coll/slurm-prolog \
 	lib/coll/slurm-epilog share/man/man8/coll-job.8 lib/libcoll.so lib/libcoll.so.0 lib/libcoll.a include/coll.h \
 	include/coll_types.h lib/pkgconfig/libcoll.pc share/man/man7/coll.7 \
-	share/man/man3/coll_ialltoallv.3 share/doc/coll/COPYING; do
+	share/man/man3/coll_ialltoallv.3 share/doc/coll/COPYING \
+	share/bash-completion/completions/coll share/bash-completion/completions/collnoise \
+	share/zsh/site-functions/_coll share/zsh/site-functions/_collnoise; do
 	ok "$file" test -e "$there/$file"
 done
 

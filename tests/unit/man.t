@@ -88,7 +88,7 @@ ok "every algorithm is in coll.7 as it is installed" silent algorithms
 
 # said_by COMMAND...: the options that its help lists.
 said_by() {
-	"$@" --help | grep -Eo '(^ +|, +)--[a-z-]+' | tr -d ' ,' | sort -u
+	"$@" --help | grep -Eo '(^ +|, +)--[a-z-]+' | tr -d ' ,' | grep -vx -e --help | sort -u
 }
 in_page() {	# PAGE OPTION
 	sed 's/\\-/-/g' "man/$1" | grep -Fqw -- "$2"

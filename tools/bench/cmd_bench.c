@@ -218,6 +218,8 @@ const struct option_table cmd_bench_options = {
 	.closing = closing,
 	.list = { bench_entries },
 	.arguments = OPTIONS_ANY,
+	.first = coll_collective_names,
+	.firsts = COLL_COLLECTIVES,
 };
 
 static int bench_cores(void)

@@ -4,6 +4,7 @@
 
 #include "arguments.h"
 #include "command.h"
+#include "completion.h"
 
 static void command_usage(const struct command *commands, FILE *to)
 {
@@ -12,7 +13,16 @@ static void command_usage(const struct command *commands, FILE *to)
 	fprintf(to, "usage: %s COMMAND [ARGUMENT ...]\n\n", argument_program);
 	for (command = commands; command->name; command++)
 		fprintf(to, "  %-10s %s\n", command->name, command->about);
+	fprintf(to, "  %-10s %s\n", "completion", "print the completion script of bash or zsh");
 	fprintf(to, "\n%s COMMAND --help tells more.\n", argument_program);
+}
+
+static int command_completion(const struct command *commands, const char *shell)
+{
+	if (completion_print(shell, commands, stdout))
+		return COMMAND_OK;
+	fprintf(stderr, "%s completion: '%s'; valid: bash, zsh\n", argument_program, shell);
+	return COMMAND_USAGE;
 }
 
 int command_run(const char *program, const struct command *commands, int argc, char **argv)
@@ -28,6 +38,8 @@ int command_run(const char *program, const struct command *commands, int argc, c
 		command_usage(commands, stdout);
 		return COMMAND_OK;
 	}
+	if (!strcmp(argv[1], "completion"))
+		return command_completion(commands, argc > 2 ? argv[2] : "");
 	for (command = commands; command->name; command++)
 		if (!strcmp(argv[1], command->name))
 			return command->main(argc - 1, argv + 1);

@@ -2,6 +2,8 @@
 #ifndef COLL_COMMAND_H
 #define COLL_COMMAND_H
 
+#include <stddef.h>
+
 enum command_status {
 	COMMAND_OK = 0,
 	COMMAND_ERROR = 1,
@@ -14,11 +16,16 @@ struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);	/* argv[0] is the command's name */
 	const char *about;			/* one line */
+	/* Its options, and those of its own subcommands ("bench overlap"); NULL ends them. */
+	const struct option_table *const *options;
 };
+
+/* The options of a command that has no subcommands. */
+#define COMMAND_OPTIONS(...) ((const struct option_table *const[]){ __VA_ARGS__, NULL })
 
 /*
  * Runs the one that argv[1] names, of a table of `program` that ends with NULL; returns its
- * exit code.
+ * exit code. Each program has the command "completion" as well.
  */
 int command_run(const char *program, const struct command *commands, int argc, char **argv);
 

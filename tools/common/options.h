@@ -57,6 +57,8 @@ struct option_table {
 	void (*more)(FILE *to);			/* further text after the options; or NULL */
 	const struct option_entry *list[OPTIONS_LISTS_MAX];	/* each ends with a nameless one */
 	int arguments;				/* at most; OPTIONS_ANY */
+	const char *const *first;	/* what the first argument may be, up to NULL ... */
+	u32 firsts;			/* ... or, if not 0, so many; for completion */
 	bool program;				/* the first argument ends the options */
 };
 

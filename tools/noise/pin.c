@@ -120,6 +120,8 @@ static const char *const closing[] = {
 	NULL,
 };
 
+static const char *const action_names[] = { "check", "init", "fini", "suggest", NULL };
+
 static const struct option_entry pin_entries[] = {
 	{ "cpus", 'c', "LIST", "CPUs of the application", NOISE_OPTION_CPUS(struct pin, cpus),
 	  .otherwise = "all but housekeeping" },
@@ -151,6 +153,7 @@ const struct option_table noise_pin_options = {
 	.closing = closing,
 	.list = { pin_entries },
 	.arguments = 1,
+	.first = action_names,
 };
 
 /* `arguments`: 1 where a capture is needed, else 0. */

@@ -446,6 +446,8 @@ const struct option_table cmd_schedule_options = {
 	.closing = closing,
 	.list = { schedule_entries },
 	.arguments = OPTIONS_ANY,
+	.first = coll_collective_names,
+	.firsts = COLL_COLLECTIVES,
 };
 
 /* Which cluster each rank is in. */

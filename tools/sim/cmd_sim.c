@@ -18,10 +18,10 @@
 #include "sim.h"
 
 static const struct command others[] = {
-	{ "circuit", cmd_sim_circuit, "collectives over circuits that take time to set up" },
-	{ "replay", cmd_sim_replay, "a program's traces, or a GOAL program" },
-	{ "flit", cmd_sim_flit, "wormhole routers with virtual channels, cycle by cycle" },
-	{ NULL, NULL, NULL },
+	{ "circuit", cmd_sim_circuit, "collectives over circuits that take time to set up", NULL },
+	{ "replay", cmd_sim_replay, "a program's traces, or a GOAL program", NULL },
+	{ "flit", cmd_sim_flit, "wormhole routers with virtual channels, cycle by cycle", NULL },
+	{ NULL },
 };
 
 /* ---- a job ----------------------------------------------------------------- */

@@ -355,6 +355,8 @@ const struct option_table cmd_sim_options = {
 	.closing = closing,
 	.list = { sim_entries, cost_entries, run_entries, report_entries },
 	.arguments = 1,
+	.first = coll_collective_names,
+	.firsts = COLL_COLLECTIVES,
 };
 
 const struct option_table cmd_sim_replay_options = {
