@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 
+#include "core/port.h"
 #include "kmod/common/subsystem.h"
 #include "link.h"
 
@@ -44,49 +45,60 @@ static void sending_release(struct kcoll_link *link, struct kcoll_sending *sendi
 		kfree(sending);
 }
 
-static struct kcoll_sending *send_pop(struct kcoll_link *link)
+/*
+ * Releases messages that are off the queue. This may start ops, queue messages, and fail
+ * the group, which drops messages of this link: queue and `sent` are to be right before.
+ */
+static void sending_release_all(struct kcoll_link *link, struct kcoll_sending *list)
 {
-	struct kcoll_sending *sending = link->queue;
+	struct kcoll_sending *next;
 
-	link->queue = sending->next;
-	if (!link->queue)
-		link->queue_end = &link->queue;
-	link->sent = 0;
-	return sending;
+	for (; list; list = next) {
+		next = list->next;	/* a released message may be queued again */
+		sending_release(link, list);
+	}
 }
 
 void kcoll_link_drop(struct kcoll_link *link, bool all)
 {
 	struct kcoll_sending **keep = &link->queue, *sending;
+	struct kcoll_sending *dropped = NULL, **dropped_end = &dropped;
+	const struct kcoll_sending *begun = link->sent ? link->queue : NULL;
 	struct kcoll_run *run = link->run;
 
 	lockdep_assert_held(link->set->lock);
+	while ((sending = *keep)) {
+		if (!sending->run || (sending == begun && !all)) {
+			keep = &sending->next;
+			continue;
+		}
+		if (sending == begun) {	/* what follows would be taken for the rest of it */
+			link->broken = true;
+			link->sent = 0;
+		}
+		*keep = sending->next;
+		*dropped_end = sending;
+		dropped_end = &sending->next;
+	}
+	*dropped_end = NULL;
+	link->queue_end = keep;
 	if (run) {
 		link->run = NULL;
 		link->set->ops->abandoned(run);
 	}
-	while ((sending = *keep)) {
-		bool begun = sending == link->queue && link->sent;
-
-		if (!sending->run || (begun && !all)) {
-			keep = &sending->next;
-			continue;
-		}
-		if (begun)	/* what follows would be taken for the rest of it */
-			link->broken = true;
-		*keep = sending->next;
-		sending_release(link, sending);
-	}
-	link->queue_end = keep;
-	if (!link->queue)
-		link->sent = 0;
+	sending_release_all(link, dropped);
 }
 
 void kcoll_link_discard(struct kcoll_link *link)
 {
+	struct kcoll_sending *rest;
+
 	kcoll_link_drop(link, true);
-	while (link->queue)
-		sending_release(link, send_pop(link));
+	rest = link->queue;
+	link->queue = NULL;
+	link->queue_end = &link->queue;
+	link->sent = 0;
+	sending_release_all(link, rest);
 }
 
 void kcoll_link_cut(struct kcoll_link *link)
@@ -139,15 +151,21 @@ static int send_bvecs(struct kcoll_link *link, struct bio_vec *bvec, u64 *bytes)
 
 static void send_done(struct kcoll_link *link, u64 bytes)
 {
+	struct kcoll_sending *done = link->queue, **done_end = &done;
+
 	link->set->counters->sent_bytes += bytes;
 	link->sent += bytes;
-	while (link->queue && link->sent >= sending_bytes(link->queue)) {
-		u64 rest = link->sent - sending_bytes(link->queue);
-		struct kcoll_sending *sending = send_pop(link);
-
-		link->sent = rest;
-		sending_release(link, sending);
+	while (*done_end && link->sent >= sending_bytes(*done_end)) {
+		link->sent -= sending_bytes(*done_end);
+		done_end = &(*done_end)->next;
 	}
+	link->queue = *done_end;
+	*done_end = NULL;
+	if (!link->queue) {
+		coll_assert(!link->sent);
+		link->queue_end = &link->queue;
+	}
+	sending_release_all(link, done);
 }
 
 bool kcoll_link_poll_send(struct kcoll_link *link)
