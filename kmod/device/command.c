@@ -173,7 +173,7 @@ static int command_fail(struct kcoll_device *device, const void *argument)
 
 	if (!group)
 		return -ENOENT;
-	if (!asked->error || asked->error > MAX_ERRNO)
+	if (!asked->error || asked->error > COLL_DEVICE_ERROR_MAX)
 		return -EINVAL;
 	kcoll_run_fail(group, -(int)asked->error, asked->failed_rank, asked->reporter);
 	return 0;
@@ -279,7 +279,7 @@ static long command_locked(struct kcoll_device *device, u32 op,
 		if (argument->number.zero || argument->number.number >= device->words)
 			return -EINVAL;
 		if (kcoll_word_done(device, argument->number.number))
-			return device->shared->word[argument->number.number].status;
+			return kcoll_word_status(device, argument->number.number);
 		if (!uring)
 			return -EINPROGRESS;
 		return kcoll_waiter_add(device, uring, argument->number.number, issue_flags);
@@ -320,5 +320,5 @@ long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device
 	if (wait_event_interruptible(device->word_set,
 				     kcoll_word_done(device, result) || READ_ONCE(device->ended)))
 		return -EINTR;
-	return kcoll_word_done(device, result) ? device->shared->word[result].status : -ECANCELED;
+	return kcoll_word_done(device, result) ? kcoll_word_status(device, result) : -ECANCELED;
 }

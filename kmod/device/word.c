@@ -91,6 +91,17 @@ bool kcoll_word_done(const struct kcoll_device *device, u32 word)
 	return smp_load_acquire(&device->shared->word[word].state) == COLL_DEVICE_DONE;
 }
 
+/*
+ * The status of a word that is done. An errno of the kernel's own, such as EIOCBQUEUED,
+ * would make io_uring wait for ever: whatever the program has written, it gets none.
+ */
+int kcoll_word_status(const struct kcoll_device *device, u32 word)
+{
+	const int status = READ_ONCE(device->shared->word[word].status);
+
+	return status <= 0 && status >= -COLL_DEVICE_ERROR_MAX ? status : -EPROTO;
+}
+
 static void word_set(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
 		     u32 reporter)
 {

@@ -23,6 +23,8 @@ extern const struct kcoll_device_ops kcoll_word_ops;
 
 /* Whether the word is set; its status may be read then. Without the lock. */
 bool kcoll_word_done(const struct kcoll_device *device, u32 word);
+/* Its status, as a command may return it. */
+int kcoll_word_status(const struct kcoll_device *device, u32 word);
 
 /* -EIOCBQUEUED: the command completes when the word is set. */
 int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word,

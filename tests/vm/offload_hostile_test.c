@@ -128,11 +128,72 @@ static void failure_between_completions(void)
 	hostile_close(&o, 3);
 }
 
+/* ---- errors that only a kernel may return ----------------------------------------------- */
+
+static int uring_run(struct offload *o, struct io_uring *ring, u32 op, void *argument, u32 bytes)
+{
+	struct coll_device_command command = { .argument = (uintptr_t)argument, .bytes = bytes };
+	struct __kernel_timespec limit = { .tv_sec = PATIENCE_S };
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	struct io_uring_cqe *cqe;
+	int result;
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, o->fd, NULL, 0, 0);
+	sqe->cmd_op = op;
+	memcpy(sqe->cmd, &command, sizeof(command));
+	io_uring_submit(ring);
+	result = io_uring_wait_cqe_timeout(ring, &cqe, &limit);
+	if (result)
+		return result;
+	result = cqe->res;
+	io_uring_cqe_seen(ring, cqe);
+	return result;
+}
+
+/* 529 is EIOCBQUEUED: a request that returned it would never complete. */
+static void error_of_the_kernel(void)
+{
+	struct coll_device_fail fail = { .error = 512, .failed_rank = 1, .reporter = 1 };
+	struct coll_device_run run = {
+		.in = { .buffer = COLL_NONE }, .out = { .buffer = COLL_NONE },
+	};
+	struct coll_device_number word = { 0 };
+	struct coll_device_shared *shared;
+	struct io_uring ring;
+	struct offload o;
+	long schedule;
+
+	hostile_open(&o, 3);
+	schedule = load_three_sends(&o);
+	vm_ok(schedule >= 0 && !io_uring_queue_init(8, &ring, 0), "a schedule, and a ring");
+	run.schedule = schedule;
+	fail.group = o.group;
+	vm_is(offload_do(o.fd, COLL_DEVICE_FAIL, &fail, sizeof(fail)), -EINVAL,
+	      "FAIL takes no error above 511");
+
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, o.fd, 0);
+	shared->word[0].status = -529;
+	shared->word[0].state = COLL_DEVICE_DONE;
+	vm_is(uring_run(&o, &ring, COLL_DEVICE_WAIT, &word, sizeof(word)), -EPROTO,
+	      "WAIT completes whatever the program wrote to the word");
+	vm_is(offload_do(o.fd, COLL_DEVICE_WAIT, &word, sizeof(word)), -EPROTO, "by ioctl too");
+
+	vm_ok(peer_send(1, control(COLL_MESSAGE_FAIL, 1, 529)) && heard(&o, COLL_MESSAGE_FAIL),
+	      "a peer fails the group with error 529");
+	vm_is(uring_run(&o, &ring, COLL_DEVICE_RUN, &run, sizeof(run)), -EPROTO,
+	      "a run in that group completes");
+	munmap(shared, 4096);
+	io_uring_queue_exit(&ring);
+	hostile_close(&o, 3);
+}
+
 int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
 
 	vm_loopback_up();
+	if (!*only || !strcmp(only, "errors"))
+		error_of_the_kernel();
 	if (!*only || !strcmp(only, "sends"))
 		failure_between_completions();
 	return vm_end();
