@@ -75,7 +75,10 @@ enum coll_device_op {
 	COLL_DEVICE_WAIT = COLL_DEVICE_OP(12),
 	/* coll_device_fail: ends a group's runs and tells its peers why. Result: 0. */
 	COLL_DEVICE_FAIL = COLL_DEVICE_OP(13),
-	/* coll_device_control: sends a message without payload to a peer. Result: 0. */
+	/*
+	 * coll_device_control: sends a message without payload to a peer. Result: 0.
+	 * -ENOBUFS: 64 of them are queued, the peer does not read.
+	 */
 	COLL_DEVICE_CONTROL_SEND = COLL_DEVICE_OP(14),
 	/* coll_device_control: reads the oldest received message without payload. 0 or -EAGAIN. */
 	COLL_DEVICE_CONTROL_GET = COLL_DEVICE_OP(15),

@@ -92,7 +92,8 @@ static void receive_control(struct kcoll_link *link)
 	};
 
 	switch (header->kind) {
-	case COLL_MESSAGE_PING:		/* answered even if the process does not run */
+	/* Answered even if the process does not run. Lost if the peer does not read pongs. */
+	case COLL_MESSAGE_PING:
 		kcoll_link_send_control(link, &pong);
 		return;
 	case COLL_MESSAGE_PONG:

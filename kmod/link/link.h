@@ -31,6 +31,7 @@ enum {
 	COLL_POLL_BYTES = 1 << 18,	/* that one poll of a link moves, about */
 	COLL_STAGE_BYTES = 4096,	/* shorter payloads are received with their header */
 	COLL_BVECS = 24,		/* pieces of one send or receive */
+	COLL_LINK_CONTROLS = 64,	/* control messages queued for a peer that does not read */
 };
 
 struct kcoll_link;
@@ -122,6 +123,7 @@ struct kcoll_link {
 	/* Sending: `sent` bytes of the first queued message are sent. */
 	struct kcoll_sending *queue, **queue_end;
 	u64 sent;
+	u32 controls;			/* control messages in it */
 
 	/* Receiving: the header, then payload_left bytes of its chunk. */
 	struct coll_header header;
@@ -160,6 +162,10 @@ void kcoll_link_release(struct kcoll_link *link);
 
 /* send.c */
 void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending);
+/*
+ * -ENOBUFS: the peer does not read, COLL_LINK_CONTROLS are queued already; one FAIL more
+ * is. A peer that floods pings gets no more memory of this host than that.
+ */
 int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *header);
 /*
  * Abandons all runs: the receive in progress, and queued messages except one that is

@@ -23,10 +23,16 @@ void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending)
 
 int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *header)
 {
-	struct kcoll_sending *sending = kzalloc(sizeof(*sending), COLL_GFP);
+	const u32 most = COLL_LINK_CONTROLS + (header->kind == COLL_MESSAGE_FAIL);
+	struct kcoll_sending *sending;
 
+	lockdep_assert_held(link->set->lock);
+	if (link->controls >= most)
+		return -ENOBUFS;
+	sending = kzalloc(sizeof(*sending), COLL_GFP);
 	if (!sending)
 		return -ENOMEM;
+	link->controls++;
 	sending->header = *header;
 	kcoll_link_send(link, sending);
 	return 0;
@@ -39,10 +45,12 @@ static u64 sending_bytes(const struct kcoll_sending *sending)
 
 static void sending_release(struct kcoll_link *link, struct kcoll_sending *sending)
 {
-	if (sending->run)
+	if (sending->run) {
 		link->set->ops->sent(sending);
-	else
-		kfree(sending);
+		return;
+	}
+	link->controls--;
+	kfree(sending);
 }
 
 /*

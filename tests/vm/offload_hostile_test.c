@@ -187,11 +187,52 @@ static void error_of_the_kernel(void)
 	hostile_close(&o, 3);
 }
 
+/* ---- a flood of pings ------------------------------------------------------------------- */
+
+static bool flood(u32 rank)
+{
+	const struct coll_header ping = control(COLL_MESSAGE_PING, COLL_NONE, HASH);
+	struct coll_header pings[1000];
+	int i, n;
+
+	for (i = 0; i < 1000; i++)
+		pings[i] = ping;
+	for (n = 0; n < PINGS; n += 1000)
+		if (send(links[rank][0], pings, sizeof(pings), MSG_NOSIGNAL) != sizeof(pings))
+			return false;
+	return true;
+}
+
+static void pings_unread(void)
+{
+	const struct timeval limit = { .tv_sec = PATIENCE_S };
+	struct coll_header header;
+	struct offload o;
+	int pongs = 0, small = 4096;
+
+	offload_connect(links, 2);
+	setsockopt(links[0][1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(links[1][0], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	setsockopt(links[1][0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	vm_is(coll_offload_open(&o, 0, 2, links[0]), 0, "a link with small buffers");
+	vm_ok(flood(1), "a peer sends 200,000 pings and reads nothing");
+	while (pongs < PONGS_MAX && peer_receive(1, &header) && header.kind == COLL_MESSAGE_PONG)
+		pongs++;
+	vm_note("%d pongs were kept", pongs);
+	vm_ok(pongs > 0 && pongs < PONGS_MAX, "the kernel does not keep a pong for each");
+	vm_ok(peer_send(1, control(COLL_MESSAGE_PING, COLL_NONE, HASH)) &&
+	      peer_receive(1, &header) && header.kind == COLL_MESSAGE_PONG,
+	      "a later ping is answered");
+	hostile_close(&o, 2);
+}
+
 int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
 
 	vm_loopback_up();
+	if (!*only || !strcmp(only, "pings"))
+		pings_unread();
 	if (!*only || !strcmp(only, "errors"))
 		error_of_the_kernel();
 	if (!*only || !strcmp(only, "sends"))
