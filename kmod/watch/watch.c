@@ -85,8 +85,9 @@ static int watch_make_log(struct watch_cpu *watch, u32 size)
 	if (!size)
 		return 0;
 	size = roundup_pow_of_two(size);
-	watch->log.events = kvmalloc_node(array_size(size, sizeof(*watch->log.events)), COLL_GFP,
-					  cpu_to_node(watch->cpu));
+	/* Too long a log is refused; it kills nobody in the caller's cgroup. */
+	watch->log.events = kvmalloc_node(array_size(size, sizeof(*watch->log.events)),
+					  COLL_GFP | __GFP_RETRY_MAYFAIL, cpu_to_node(watch->cpu));
 	if (!watch->log.events)
 		return -ENOMEM;
 	watch->log.size = size;
@@ -201,6 +202,9 @@ static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 		error = watch_start_cpus(cpus, &owner, task, log);
 		if (error)
 			watch_stop_owner(&owner);
+		/* If the first CPU failed, nothing was stopped, and the probes are attached still. */
+		if (error && !watched_cpus)
+			kcoll_watch_detach();
 	}
 	mutex_unlock(&control);
 	return error;
