@@ -116,7 +116,9 @@ int kcoll_noise_get(struct sk_buff *skb, struct netlink_callback *cb)
 static int noise_put_entries(struct sk_buff *skb, struct kcoll_noise_cpu *ncpu, u64 until)
 {
 	u32 size = ncpu->injector->log, first = size ? ncpu->read & (size - 1) : 0;
-	u32 wanted = min3(until - ncpu->read, (u64)size - first, (u64)ENTRIES_MAX);
+	/* Another dump may have read further than this one wants to. */
+	u64 left = until > ncpu->read ? until - ncpu->read : 0;
+	u32 wanted = min3(left, (u64)size - first, (u64)ENTRIES_MAX);
 	u32 room = skb_tailroom(skb) / sizeof(*ncpu->log);
 	u32 count = min(wanted, room ? room - 1 : 0);
 
