@@ -227,7 +227,7 @@ int kcoll_run_deadline(struct kcoll_group *group, const struct coll_device_deadl
 		return -ENOENT;
 	run->deadline = run_deadline_from(asked->deadline, run->started);
 	run->next_ping = run->started + (run->deadline - run->started) / 2;
-	group->device->deadline = 0;	/* the thread computes it again */
+	WRITE_ONCE(group->device->deadline, 0);	/* the thread computes it again */
 	kcoll_ready_kick(&group->device->ready);
 	return 0;
 }

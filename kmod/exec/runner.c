@@ -70,11 +70,13 @@ static bool runner_spin(struct kcoll_device *device)
 
 static void runner_sleep(struct kcoll_device *device)
 {
-	ktime_t deadline = READ_ONCE(device->deadline);
+	ktime_t deadline;
 
 	if (runner_spin(device))
 		return;
 	set_current_state(TASK_IDLE);
+	/* Read after the state is set: a command that shortens it from now on wakes the thread. */
+	deadline = READ_ONCE(device->deadline);
 	if (!runner_has_work(device) && !kthread_should_stop()) {
 		device->counters.sleeps++;
 		if (deadline == (ktime_t)U64_MAX)
