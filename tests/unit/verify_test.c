@@ -20,6 +20,8 @@
 #include "tools/verify/plant.c"
 #include "tools/verify/rescue.c"
 #include "tools/verify/symbol.c"
+#include "tools/verify/compute.c"
+#include "tools/verify/judge.c"
 #include "tools/verify/world.c"
 
 /* Verifies the algorithm; what was said of it, "" if it holds. */

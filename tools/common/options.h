@@ -35,6 +35,7 @@ struct option_entry {
 	const char *argument;	/* as --help shows it; NULL: the option takes none */
 	const char *help;
 	option_reader *read;
+	option_reader *as;	/* a reader of a command's own: what --help shows it as; or NULL */
 	size_t offset, size;	/* the field in the settings */
 	u64 least, most;	/* option_number, option_bytes; option_time: ns */
 	double low, high;	/* option_real; option_seconds: s */

@@ -22,6 +22,12 @@ bool option_refuse(const struct option_table *table, const struct option_entry *
 	return argument_refuse_option(table->command, option->name, text, valid);
 }
 
+/* How its value is written. */
+static option_reader *option_form(const struct option_entry *option)
+{
+	return option->as ? option->as : option->read;
+}
+
 /* ---- ranges --------------------------------------------------------------------- */
 
 static u64 unit_ns(const char *unit)
@@ -66,14 +72,15 @@ static const char *number_text(u64 number, char text[32])
 static void limits_text(const struct option_entry *option, char *text, size_t bytes)
 {
 	const char *(*number)(u64 number, char text[32]) =
-		option->read == option_time ? time_text :
-		option->read == option_bytes ? bytes_text : number_text;
+		option_form(option) == option_time ? time_text :
+		option_form(option) == option_bytes ? bytes_text : number_text;
 	char low[32], high[32];
 
 	*text = 0;
-	if (option->read == option_real || option->read == option_seconds) {
+	if (option_form(option) == option_real || option_form(option) == option_seconds) {
 		if (option->high > 0)
-			snprintf(text, bytes, isinf(option->high) ? "at least %g" : "%g to %g",
+			snprintf(text, bytes, !isinf(option->high) ? "%g to %g" :
+					      option->low > 0	  ? "at least %g" : "",
 				 option->low, option->high);
 	} else if (option->most >> 63) {
 		if (option->least)
@@ -105,17 +112,17 @@ static void valid_text(const struct option_entry *option, char *text, size_t byt
 		return;
 	}
 	limits_text(option, limits, sizeof(limits));
-	if (option->read == option_time)
+	if (option_form(option) == option_time)
 		snprintf(text, bytes, "a time from %s: 250ns, 5us, 2.5ms, 10s, 1m, 1h; %s without "
 			 "a unit", limits, option->unit);
-	else if (option->read == option_seconds)
+	else if (option_form(option) == option_seconds)
 		snprintf(text, bytes, "a time of %s%s: 25ns, 1us, 10ms; seconds without a unit",
 			 *limits ? limits : "0 or more", *limits ? " s" : "");
-	else if (option->read == option_bytes)
+	else if (option_form(option) == option_bytes)
 		snprintf(text, bytes, "bytes, with K, M or G: 8, 64K, 1M; %s", limits);
 	else
 		snprintf(text, bytes, "a %snumber%s%s",
-			 option->read == option_number ? "whole " : "",
+			 option_form(option) == option_number ? "whole " : "",
 			 !*limits ? "" : isdigit((unsigned char)*limits) ? " from " : ", ", limits);
 }
 
@@ -134,14 +141,14 @@ const char *option_range(const struct option_entry *option, char *text, size_t b
 	strcpy(text, "(");
 	if (option->names)
 		names_text(option, limits, sizeof(limits));
-	else if (option->read != option_set)
+	else if (option_form(option) != option_set)
 		limits_text(option, limits, sizeof(limits));
 	range_add(text, bytes - 1, "", limits);
-	if (option->read == option_time)
+	if (option_form(option) == option_time)
 		range_add(text, bytes - 1, "a bare number: ", option->unit);
 	else if (*limits && option->unit)
 		snprintf(text + strlen(text), bytes - 1 - strlen(text), " %s", option->unit);
-	else if (*limits && option->read == option_seconds)
+	else if (*limits && option_form(option) == option_seconds)
 		strcat(text, " s");
 	if (option->preset || option->otherwise)
 		range_add(text, bytes - 1, "default ",

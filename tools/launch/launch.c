@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "job.h"
 #include "launch.h"
 #include "launch_hosts.h"
 #include "leftover.h"
@@ -38,271 +39,7 @@
 /* How long we wait for the end of output whose writers should be gone. */
 #define DRAIN_NS (2 * COLL_SECOND)
 
-/* What the launcher, the guard and the ranks before exec have in common. */
-struct launch_shared {
-	int exec_error;
-	pid_t group[];		/* by child; 0: none */
-};
-
-struct job {
-	const struct launch *launch;
-	struct launch_shared *shared;
-	size_t shared_bytes;
-	struct coll_store *store;
-	int children;			/* ranks, or hosts */
-	int *order_fd;			/* inputs of the hosts' agents */
-	int kills;			/* SIGKILLs sent so far */
-	char address[1024];
-	char secret[2 * COLL_SECRET_BYTES + 1];
-	char name[64];
-	int signal_fd;
-	sigset_t old_mask;
-	struct rlimit old_files;
-	pid_t self, guard;
-	int guard_fd;			/* closed without a word, it wakes the guard */
-	int running;			/* ranks */
-	int exit_code;			/* of the first that failed */
-	bool failed;
-	int interrupts;			/* SIGINTs of ours */
-	bool told_to_end;		/* any signal that ends a program reached us */
-	bool orders_ended;		/* an agent's input */
-	uint64_t timeout_at, kill_at;	/* COLL_FOREVER: never */
-	struct output_sink sink[2];
-	struct output_source *source;	/* two a rank: stdout, stderr */
-	int sources;
-	struct pollfd *poll_fd;
-};
-
 enum { FD_SIGNAL, FD_STORE, FD_ORDERS, FD_SINK, FD_SOURCE = FD_SINK + 2 };
-
-static void launch_tell(const struct job *job, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void launch_tell(const struct job *job, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int n;
-
-	if (job->launch->quiet)
-		return;
-	va_start(arguments, format);
-	n = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	dprintf(STDERR_FILENO, "coll run: %.*s\n", n, line);
-}
-
-/* ---- ending -------------------------------------------------------------- */
-
-static void signal_children(const struct job *job, int signal)
-{
-	int i;
-
-	for (i = 0; i < job->children; i++)
-		if (job->shared->group[i])
-			kill(-job->shared->group[i], signal);
-}
-
-/* Through the agents, where there are any; one that does not hear ends with its shell. */
-static void signal_ranks(struct job *job, int signal)
-{
-	const char byte = signal;
-	int i;
-
-	job->kills += signal == SIGKILL;
-	if (!job->order_fd || job->kills > 1) {
-		signal_children(job, signal);
-		return;
-	}
-	for (i = 0; i < job->children; i++)
-		if (job->shared->group[i] && write(job->order_fd[i], &byte, 1) != 1)
-			kill(-job->shared->group[i], SIGKILL);
-}
-
-/* SIGTERM now, SIGKILL after the grace. Stopped ranks get to see it. */
-static void end_ranks(struct job *job)
-{
-	if (job->kill_at != COLL_FOREVER)
-		return;
-	signal_ranks(job, SIGTERM);
-	signal_ranks(job, SIGCONT);
-	job->kill_at = coll_now() + job->launch->grace;
-}
-
-static void launch_fail(struct job *job, int exit_code)
-{
-	if (!job->failed)
-		job->exit_code = exit_code;
-	job->failed = true;
-}
-
-/* ---- the guard ----------------------------------------------------------- */
-
-/* The secret marks whoever descends from a rank, also in another group or session. */
-static void end_marked(const struct job *job)
-{
-	char mark[sizeof("COLL_SECRET=") + 2 * COLL_SECRET_BYTES];
-	int tries = 100;
-
-	snprintf(mark, sizeof(mark), "COLL_SECRET=%s", job->secret);
-	while (leftover_kill_marked(mark) && tries--)
-		usleep(10000);
-}
-
-static void guard_main(const struct job *job, int fd)
-{
-	char byte;
-	int i;
-
-	setpgid(0, 0);
-	prctl(PR_SET_NAME, "coll run guard");
-	/* Inherited by mistake, a pipe's end would keep its reader waiting. */
-	for (i = 0; i < 3; i++)
-		close(i);
-	if (read(fd, &byte, 1) == 1)
-		_exit(0);	/* all is well: the launcher has seen to it */
-	signal_children(job, SIGKILL);
-	end_marked(job);
-	_exit(0);
-}
-
-static int start_guard(struct job *job)
-{
-	int fd[2];
-
-	if (pipe2(fd, O_CLOEXEC))
-		return -errno;
-	job->guard = fork();
-	if (!job->guard) {
-		close(fd[1]);
-		guard_main(job, fd[0]);
-	}
-	close(fd[0]);
-	job->guard_fd = fd[1];
-	return job->guard < 0 ? -errno : 0;
-}
-
-static void end_guard(struct job *job)
-{
-	if (job->guard <= 0)
-		return;
-	if (write(job->guard_fd, "", 1) != 1)
-		kill(job->guard, SIGKILL);
-	close(job->guard_fd);
-	while (waitpid(job->guard, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
-/* ---- a rank before its program ------------------------------------------- */
-
-/* How many cores this job may use. */
-static int cores_count(void)
-{
-	cpu_set_t may;
-
-	return sched_getaffinity(0, sizeof(may), &may) ? 1 : CPU_COUNT(&may);
-}
-
-/*
- * By itself only a job that wants most of the cores: two small ones would meet
- * on the first of them.
- */
-static bool should_bind(const struct launch *launch)
-{
-	const int cores = cores_count();
-
-	if (launch->bind == LAUNCH_BIND_AUTO)
-		return launch->ranks <= cores && 2 * launch->ranks > cores;
-	return launch->bind == LAUNCH_BIND_CORE;
-}
-
-/* The rank-th of the cores we may use, round and round. */
-static void bind_core(int rank)
-{
-	cpu_set_t may, one;
-	int core, skip;
-
-	if (sched_getaffinity(0, sizeof(may), &may) || !CPU_COUNT(&may))
-		return;
-	skip = rank % CPU_COUNT(&may);
-	for (core = 0; !CPU_ISSET(core, &may) || skip--; core++)
-		;
-	CPU_ZERO(&one);
-	CPU_SET(core, &one);
-	sched_setaffinity(0, sizeof(one), &one);
-}
-
-static void set_number(const char *name, int number)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", number);
-	setenv(name, text, 1);
-}
-
-static void set_environment(const struct job *job, int rank)
-{
-	char **more;
-
-	set_number("COLL_RANK", job->launch->first + rank);
-	set_number("COLL_RANKS", job->launch->agent ? job->launch->all : job->launch->ranks);
-	set_number("COLL_LOCAL_RANK", rank);
-	set_number("COLL_LOCAL_CORES", cores_count());
-	set_number("COLL_LOCAL_RANKS", job->launch->ranks);
-	setenv("COLL_STORE", job->address, 1);
-	setenv("COLL_STORE_SERVED", "1", 1);
-	setenv("COLL_SECRET", job->secret, 1);
-	setenv("COLL_JOB", job->name, 1);
-	for (more = job->launch->environment; more && *more; more++)
-		putenv(*more);
-}
-
-/*
- * Only rank 0 reads our input, and not from a terminal: its process group is not
- * the terminal's, so reading would stop it. An agent's input is for itself.
- */
-static void set_input(int rank, bool agent)
-{
-	int null;
-
-	if (!rank && !agent && !isatty(STDIN_FILENO))
-		return;
-	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (null >= 0)
-		dup2(null, STDIN_FILENO);
-}
-
-static void exec_rank(const struct job *job, int rank)
-{
-	set_input(rank, job->launch->agent);
-	set_environment(job, rank);
-	if (should_bind(job->launch))
-		bind_core(rank);
-	execvp(job->launch->argv[0], job->launch->argv);
-	job->shared->exec_error = errno;
-}
-
-static void child_main(struct job *job, int child, const int output[2], int orders)
-{
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != job->self)
-		_exit(LAUNCH_CANNOT_RUN);
-	if (output[0] >= 0) {
-		dup2(output[0], STDOUT_FILENO);
-		dup2(output[1], STDERR_FILENO);
-	}
-	setrlimit(RLIMIT_NOFILE, &job->old_files);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
-	if (orders >= 0) {
-		dup2(orders, STDIN_FILENO);
-		job->shared->exec_error = hosts_exec(job->launch, child);
-	} else {
-		exec_rank(job, child);
-	}
-	_exit(job->shared->exec_error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
-}
 
 /* ---- starting ------------------------------------------------------------ */
 
@@ -365,7 +102,7 @@ static int start_child(struct job *job, int child)
 		return err;
 	pid = fork();
 	if (!pid)
-		child_main(job, child, output, orders);
+		launch_child_main(job, child, output, orders);
 	err = pid < 0 ? -errno : 0;
 	if (carries) {
 		close(output[0]);
@@ -512,130 +249,7 @@ static int open_job(struct job *job)
 		err = open_store(job);
 	if (!err && prctl(PR_SET_CHILD_SUBREAPER, 1))
 		err = -errno;
-	return err ? err : start_guard(job);
-}
-
-/* ---- seeing ranks end ---------------------------------------------------- */
-
-static int child_of(const struct job *job, pid_t pid)
-{
-	int i;
-
-	for (i = 0; i < job->children; i++)
-		if (job->shared->group[i] == pid)
-			return i;
-	return -1;
-}
-
-static int exit_code_of(int status)
-{
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-enum { SHELL_FAILED = 255 };
-
-/* The agent tells of its ranks itself. */
-static void tell_host_end(const struct job *job, int host, int status)
-{
-	const char *name = job->launch->hosts[host].name;
-
-	if (job->shared->exec_error)
-		launch_tell(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
-			    strerror(job->shared->exec_error));
-	else if (WIFSIGNALED(status))
-		launch_tell(job, "host %s: the remote shell was killed by signal %d (%s)", name,
-			    WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status) == SHELL_FAILED)
-		launch_tell(job, "host %s: the remote shell '%s' failed, or the connection broke",
-			    name, job->launch->ssh);
-	else if (WEXITSTATUS(status) == LAUNCH_NOT_FOUND)
-		launch_tell(job, "host %s: no program, or no %s (see --coll)", name,
-			    job->launch->coll);
-}
-
-static void tell_end(const struct job *job, int child, int status)
-{
-	const int rank = job->launch->first + child;
-
-	if (job->order_fd)
-		tell_host_end(job, child, status);
-	else if (job->shared->exec_error)
-		launch_tell(job, "cannot run '%s': %s", job->launch->argv[0],
-			    strerror(job->shared->exec_error));
-	else if (WIFSIGNALED(status))
-		launch_tell(job, "rank %d was killed by signal %d (%s)%s", rank, WTERMSIG(status),
-			    strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
-	else
-		launch_tell(job, "rank %d exited with code %d", rank, WEXITSTATUS(status));
-}
-
-/* Those that we are ending anyway are no news. */
-static void launch_judge(struct job *job, int rank, int status)
-{
-	bool ending = job->kill_at != COLL_FOREVER;
-
-	if (!exit_code_of(status) || ending)
-		return;
-	tell_end(job, rank, status);
-	launch_fail(job, exit_code_of(status));
-	if (!job->launch->keep_going || job->shared->exec_error)
-		end_ranks(job);
-}
-
-struct death {
-	int rank, status;
-};
-
-/*
- * The rank's group, what remains of it, goes with it: before the rank is reaped,
- * while its number cannot mean anybody else.
- */
-static int launch_bury(struct job *job, pid_t pid, int rank)
-{
-	int status = 0;
-
-	if (rank >= 0) {
-		kill(-pid, SIGKILL);
-		job->shared->group[rank] = 0;
-		if (job->order_fd)
-			close(job->order_fd[rank]);
-		job->running--;
-	}
-	waitpid(pid, &status, 0);
-	return status;
-}
-
-static pid_t next_dead(void)
-{
-	siginfo_t info = { .si_pid = 0 };
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) ? 0 : info.si_pid;
-}
-
-/*
- * Takes all that have ended by now. Of those that we find at once the one killed
- * by a signal is told first: the others most likely failed because of it.
- */
-static void launch_reap(struct job *job)
-{
-	struct death death[64];
-	int count = 0, status, rank, i;
-	pid_t pid;
-
-	while (count < 64 && (pid = next_dead())) {
-		rank = child_of(job, pid);
-		status = launch_bury(job, pid, rank);
-		if (rank >= 0)
-			death[count++] = (struct death){ rank, status };
-	}
-	for (i = 0; i < count; i++)
-		if (WIFSIGNALED(death[i].status))
-			launch_judge(job, death[i].rank, death[i].status);
-	for (i = 0; i < count; i++)
-		if (!WIFSIGNALED(death[i].status))
-			launch_judge(job, death[i].rank, death[i].status);
-	if (count == 64)
-		launch_reap(job);
+	return err ? err : launch_start_guard(job);
 }
 
 /* ---- the loop ------------------------------------------------------------ */
@@ -650,10 +264,10 @@ static void take_signal(struct job *job, int signal)
 		job->told_to_end = true;
 	if (signal == SIGINT && ++job->interrupts > 1) {
 		launch_tell(job, "interrupted twice: killing all ranks");
-		signal_ranks(job, SIGKILL);
+		launch_signal_ranks(job, SIGKILL);
 		return;
 	}
-	signal_ranks(job, signal);
+	launch_signal_ranks(job, signal);
 }
 
 /* Of an agent: signals for its ranks, until the end. */
@@ -664,13 +278,13 @@ static void take_orders(struct job *job)
 	if (read(STDIN_FILENO, &byte, 1) == 1) {
 		job->told_to_end |= byte == SIGINT || byte == SIGTERM || byte == SIGHUP;
 		if (byte < NSIG)
-			signal_ranks(job, byte);
+			launch_signal_ranks(job, byte);
 		return;
 	}
 	job->orders_ended = true;
 	job->told_to_end = true;
 	launch_fail(job, 128 + SIGHUP);
-	end_ranks(job);
+	launch_end_ranks(job);
 }
 
 static void take_signals(struct job *job)
@@ -689,10 +303,10 @@ static void check_times(struct job *job)
 		launch_tell(job, "the job did not end within %g s", job->launch->timeout / 1e9);
 		launch_fail(job, LAUNCH_TIMEOUT);
 		job->timeout_at = COLL_FOREVER;
-		end_ranks(job);
+		launch_end_ranks(job);
 	}
 	if (job->kill_at != COLL_FOREVER && now >= job->kill_at) {
-		signal_ranks(job, SIGKILL);
+		launch_signal_ranks(job, SIGKILL);
 		job->kill_at = now + COLL_SECOND;
 	}
 }
@@ -812,7 +426,7 @@ static void drain_output(struct job *job)
 
 static void close_job(struct job *job)
 {
-	end_guard(job);
+	launch_end_guard(job);
 	coll_store_close(job->store);
 	if (job->signal_fd >= 0)
 		close(job->signal_fd);
@@ -844,7 +458,7 @@ int launch_job(const struct launch *options)
 			strerror(-err));
 		launch_fail(&job, 1);
 		if (job.running)
-			end_ranks(&job);
+			launch_end_ranks(&job);
 	}
 	run_to_end(&job);
 	if (job.guard > 0) {

@@ -29,7 +29,6 @@ struct measure {
 	const char *output, *compare, *plot, *settings, *cgroup;
 	const char *action[ACTIONS_MAX];	/* when a threshold is passed */
 	int actions;
-	u64 automatic, max_length;	/* ns; 0: not given */
 	u64 bucket;		/* ns; 0: no histogram of rtla's */
 	u64 entries;
 	bool json, debug;
@@ -130,6 +129,33 @@ static bool read_trace(const struct option_table *table, const struct option_ent
 	return true;
 }
 
+static bool read_auto(const struct option_table *table, const struct option_entry *option,
+		      void *settings, const char *text)
+{
+	struct option_entry stop = *option;
+	struct measure *m = settings;
+
+	stop.read = option_time;
+	m->watch.threshold = NOISE_US;
+	m->trace.file = m->trace.file ? m->trace.file : trace_file;
+	return option_time(table, &stop, settings, text);
+}
+
+static bool read_length(const struct option_table *table, const struct option_entry *option,
+			void *settings, const char *text)
+{
+	struct option_entry time = *option;
+	struct measure *m = settings;
+	u64 length = 0;
+
+	time.read = option_time;
+	time.offset = 0;
+	if (!option_time(table, &time, &length, text))
+		return false;
+	m->limits.length = length;
+	return true;
+}
+
 static bool read_cgroup(const struct option_table *table, const struct option_entry *option,
 			void *settings, const char *text)
 {
@@ -187,7 +213,7 @@ static const struct option_entry measure_entries[] = {
 	{ "duration", 'd', "T", "how long",
 	  MEASURE_TIME(watch.duration, "s", NOISE_MS, 86400 * NOISE_S), .preset = "60s" },
 	{ "threshold", 'T', "T", "events longer than this",
-	  MEASURE_TIME(watch.threshold, "us", 50, NOISE_S), .otherwise = "200ns; 1us with --auto" },
+	  MEASURE_TIME(watch.threshold, "us", 50, NOISE_S), .otherwise = "200ns" },
 	{ "period", 'p', "T", "watch only the beginning of each period",
 	  MEASURE_TIME(watch.period, "us", NOISE_US, 3600 * NOISE_S) },
 	{ "runtime", 'r', "T", "length of that beginning",
@@ -206,7 +232,8 @@ static const struct option_entry measure_entries[] = {
 	{ "filter", 0, "F", "filter of the --event before it", .read = read_event_part },
 	{ "trigger", 0, "T", "trigger of the --event before it", .read = read_event_part },
 	{ "auto", 'a', "T", "--stop T --threshold 1us --trace", 
-	  MEASURE_TIME(automatic, "us", 1, 3600 * NOISE_S) },
+	  .read = read_auto, .as = option_time, .unit = "us", .least = 1,
+	  .most = 3600 * NOISE_S, OPTION_FIELD(struct measure, watch.stop) },
 	{ "cgroup", 'C', "PATH", "watch in that cgroup", .read = read_cgroup, .optional = true,
 	  .otherwise = "the caller's" },
 	{ "priority", 'P', "SPEC", "o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
@@ -226,7 +253,8 @@ static const struct option_entry measure_entries[] = {
 	{ "max-share", 0, "S", "limit of the share of the time, on each CPU",
 	  NOISE_OPTION_SHARE(struct measure, limits.share) },
 	{ "max-length", 0, "T", "limit of the length of an event",
-	  MEASURE_TIME(max_length, "us", 1, 3600 * NOISE_S) },
+	  .as = option_time, .unit = "us", .least = 1, .most = 3600 * NOISE_S,
+	  .size = sizeof(u64), .read = read_length },
 	{ "max-rate", 0, "N", "limit of the events a second, on each CPU",
 	  OPTION_REAL(struct measure, limits.rate, 0, 1e9) },
 	{ "histogram", 0, NULL, "print the histogram of rtla osnoise hist",
@@ -264,14 +292,6 @@ static bool measure_complete(struct measure *m)
 {
 	struct noise_watch_options *w = &m->watch;
 
-	if (m->automatic) {
-		w->stop = m->automatic;
-		m->trace.file = m->trace.file ? m->trace.file : trace_file;
-	}
-	if (!w->threshold)
-		w->threshold = m->automatic ? NOISE_US : noise_watch_defaults().threshold;
-	if (m->max_length)
-		m->limits.length = m->max_length;
 	if (!noise_cpus_count(&w->cpus) && noise_cpus_affinity(0, &w->cpus))
 		return false;
 	if (!w->period != !w->runtime || w->runtime > w->period) {
@@ -524,7 +544,6 @@ static bool read_options(const struct option_table *table, int argc, char **argv
 {
 	*m = (struct measure){ .command = table->command, .watch = noise_watch_defaults(),
 			       .limits = NOISE_NO_LIMITS };
-	m->watch.threshold = 0;
 	return options_read(table, argc, argv, m) && measure_complete(m);
 }
 

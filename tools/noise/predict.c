@@ -21,60 +21,11 @@
 #include "commands.h"
 #include "formats.h"
 #include "options.h"
+#include "predict.h"
 #include "tools/common/arguments.h"
 #include "rates.h"
 #include "steps.h"
 #include "view.h"
-
-enum { COUNTS_MAX = 32, WITHOUT_MAX = 16, CAPTURES_MAX = 64, ROUNDS_MAX = 8 };
-
-enum remedy { NOTHING, PINNED, TOGETHER, REDUNDANT, OFFLOADED, REMEDIES };
-
-static const struct {
-	const char *key, *about;
-} remedies[REMEDIES] = {
-	[NOTHING] = { "as_is", "as it is" },
-	[PINNED] = { "pinned", "pinned" },
-	[TOGETHER] = { "coscheduled", "co-scheduled" },
-	[REDUNDANT] = { "redundant", "redundancy" },
-	[OFFLOADED] = { "offloaded", "offloaded" },
-};
-
-struct predict {
-	int collective;
-	u64 bytes, grain;
-	double ideal;			/* s; 0: the algorithm's formula */
-	double idle;			/* s between steps in which noise costs nothing */
-	struct noise_base base;		/* the collective's times as measured; none: formula */
-	const struct coll_algo *algo;	/* NULL: the one that would be chosen */
-	struct coll_tuning tuning;
-	const char *algo_text;
-	struct coll_machine machine;
-	u32 ranks[COUNTS_MAX], counts;
-	const char *without[WITHOUT_MAX];
-	u32 withouts;
-	struct noise_capture capture[CAPTURES_MAX];
-	struct noise_capture pinned[CAPTURES_MAX];	/* without those sources */
-	u32 captures;
-	double moved;			/* share of the noise that pinning takes away */
-	const char *plot;
-	bool json;
-};
-
-struct times {
-	double mean, p99;
-};
-
-/* At one N, seconds. */
-struct row {
-	u32 ranks;
-	const char *algo;
-	double base;			/* a step without noise */
-	struct coll_redundancy with;
-	struct times of[REMEDIES];
-	bool simulated;			/* by the schedules, not by order statistics */
-	bool beyond;			/* more ranks than the captures have windows */
-};
 
 /* ---- options ------------------------------------------------------------------------------- */
 
@@ -392,7 +343,7 @@ static int delay_anywhere(const struct predict *p, const struct noise_capture *c
  * the first is than that of a call that comes out of the blue.
  */
 static int predict_longest(const struct predict *p, const struct noise_capture *capture,
-			   double seconds, double ranks, struct top top, struct times *times)
+			   double seconds, double ranks, struct top top, struct predict_times *times)
 {
 	struct sim_stretch stretch = { 0 };
 	double wait = p->idle, before, delay, again = 0, anywhere = 0;
@@ -435,7 +386,7 @@ static double ideal_of(const struct predict *p, const struct coll_call *call,
 /* ---- the same by the schedules ------------------------------------------------------------- */
 
 static int predict_simulate(const struct predict *p, const struct noise_capture *capture,
-			    bool together, struct noise_steps *steps, struct times *times)
+			    bool together, struct noise_steps *steps, struct predict_times *times)
 {
 	struct coll_noise_span *table;
 	int status = noise_steps_noise(capture, p->captures, together, &steps->noise, &table);
@@ -458,7 +409,7 @@ static void redundant_job(const struct coll_redundancy with, struct sim_job *job
 
 /* -E2BIG: the captures are too large for it. */
 static int predict_steps(const struct predict *p, const struct coll_call *call,
-			 const struct coll_algo *algo, struct row *row)
+			 const struct coll_algo *algo, struct predict_row *row)
 {
 	struct noise_steps steps = {
 		.job = { .algo = algo, .call = *call, .tuning = p->tuning },
@@ -466,7 +417,7 @@ static int predict_steps(const struct predict *p, const struct coll_call *call,
 		.steps = { .grain = p->grain * 1e-9, .idle = p->idle },
 		.base = p->base.samples ? &p->base : NULL,
 	};
-	struct times *of = row->of;
+	struct predict_times *of = row->of;
 	int status;
 
 	steps.costs.send = steps.costs.redundant = p->machine.overhead;
@@ -492,7 +443,7 @@ static int predict_steps(const struct predict *p, const struct coll_call *call,
 
 static int predict_order(const struct predict *p, const struct coll_call *call, double ideal,
 			 const struct coll_machine *m, const struct coll_machine *pinned,
-			 struct row *row)
+			 struct predict_row *row)
 {
 	const struct coll_redundancy plain = { 0, 0 };
 	const double grain = p->grain * 1e-9;
@@ -504,7 +455,7 @@ static int predict_order(const struct predict *p, const struct coll_call *call, 
 			coll_redundancy_cost(call, plain, m),
 	};
 	const struct top offloaded = { .more = ideal };
-	struct times *of = row->of;
+	struct predict_times *of = row->of;
 	int status;
 
 	status = predict_longest(p, p->capture, row->base, row->ranks, without, &of[NOTHING]);
@@ -533,7 +484,7 @@ static double watched_of(const struct predict *p)
 	return watched;
 }
 
-static int predict_one(const struct predict *p, u32 ranks, struct row *row)
+static int predict_one(const struct predict *p, u32 ranks, struct predict_row *row)
 {
 	const struct coll_call call = call_of(p, ranks);
 	struct coll_machine m = p->machine, pinned = p->machine;
@@ -544,7 +495,7 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	m.grain = pinned.grain = p->grain * 1e-9;
 	rates_of(p->capture, p->captures, m.noise);
 	rates_of(p->pinned, p->captures, pinned.noise);
-	*row = (struct row){ .ranks = ranks, .algo = algo ? algo->name : "?",
+	*row = (struct predict_row){ .ranks = ranks, .algo = algo ? algo->name : "?",
 			     .base = m.grain + ideal };
 	if (p->collective == COLL_ALLREDUCE)
 		row->with = coll_redundancy_best(&call, ~0u, &m);
@@ -555,107 +506,7 @@ static int predict_one(const struct predict *p, u32 ranks, struct row *row)
 	return status == -E2BIG ? predict_order(p, &call, ideal, &m, &pinned, row) : status;
 }
 
-/* ---- what is said -------------------------------------------------------------------------- */
-
-static void print_table(const struct predict *p, const struct row *row)
-{
-	char text[24], collective[24];
-	bool beyond = false;
-	u32 i, r;
-
-	printf("%s of %llu bytes after %s of computing; %.3g %% of the noise can be pinned "
-	       "away\n\n",
-	       coll_collective_names[p->collective], (unsigned long long)p->bytes,
-	       noise_time_text(p->grain, text), 100 * p->moved);
-	printf("%10s %11s %11s %11s %8s", "ranks", "quiet", "mean", "p99", "slower");
-	for (r = PINNED; r < REMEDIES; r++)
-		printf(" %13s", remedies[r].about);
-	printf("  T\n");
-	for (i = 0; i < p->counts; i++) {
-		printf("%9u%s", row[i].ranks, row[i].beyond ? "*" : " ");
-		printf(" %11s", noise_time_text(row[i].base * 1e9, text));
-		printf(" %11s", noise_time_text(row[i].of[NOTHING].mean * 1e9, text));
-		printf(" %11s", noise_time_text(row[i].of[NOTHING].p99 * 1e9, collective));
-		if (row[i].base > 0)
-			printf(" %8.4g", row[i].of[NOTHING].mean / row[i].base);
-		else
-			printf(" %8s", "-");
-		for (r = PINNED; r < REMEDIES; r++)
-			printf(" %5.1f %% saved",
-			       100 * (1 - row[i].of[r].mean / row[i].of[NOTHING].mean));
-		printf("  %u", row[i].with.exchanges);
-		if (row[i].with.relays)
-			printf("+%u", row[i].with.relays);
-		printf("\n");
-		beyond |= row[i].beyond;
-	}
-	if (beyond)
-		printf("\n* more ranks than the captures have windows of that length: rarer events "
-		       "were not seen, so this is the least it will be.\n");
-}
-
-static void print_json(const struct predict *p, const struct row *row)
-{
-	json_t *rows = json_array();
-	u32 i, r;
-
-	for (i = 0; i < p->counts; i++) {
-		json_t *one = json_pack(
-			"{sI ss ss sf sb si si}", "ranks", (json_int_t)row[i].ranks, "algo",
-			row[i].algo, "by", row[i].simulated ? "schedules" : "order statistics",
-			"quiet_s", row[i].base, "beyond_capture", row[i].beyond, "T",
-			(int)row[i].with.exchanges, "relays", (int)row[i].with.relays);
-
-		for (r = 0; r < REMEDIES; r++)
-			json_object_set_new(one, remedies[r].key,
-				json_pack("{sf sf sf}", "mean_s", row[i].of[r].mean, "p99_s",
-					  row[i].of[r].p99, "saved",
-					  1 - row[i].of[r].mean / row[i].of[NOTHING].mean));
-		if (row[i].base > 0)
-			json_object_set_new(one, "slowdown",
-					    json_real(row[i].of[NOTHING].mean / row[i].base));
-		json_array_append_new(rows, one);
-	}
-	noise_json_print(json_pack("{ss sI sf sf so}", "collective",
-				   coll_collective_names[p->collective], "size",
-				   (json_int_t)p->bytes, "grain_s", p->grain * 1e-9, "pinned_share",
-				   p->moved, "predictions", rows), stdout);
-}
-
-static int predict_draw(const struct predict *p, const struct row *row)
-{
-	FILE *to;
-	u32 i, r;
-
-	fflush(stdout);
-	to = popen("gnuplot -", "we");
-	if (!to)
-		return -errno;
-	fprintf(to, "set encoding utf8\nset terminal svg size 800,500 font 'sans,12' background "
-		"'white'\nset output '%s'\nset logscale xy\nset xlabel 'ranks'\n"
-		"set ylabel 'time of a step, us'\nset key left top\nset grid lc '#dddddd'\n"
-		"set format x '10^{%%L}'\nset title '%s of %llu bytes after %g us of computing'\n"
-		"$rows << EOD\n", p->plot, coll_collective_names[p->collective],
-		(unsigned long long)p->bytes, p->grain / 1e3);
-	for (i = 0; i < p->counts; i++) {
-		fprintf(to, "%u %g %g", row[i].ranks, row[i].base * 1e6,
-			row[i].of[NOTHING].p99 * 1e6);
-		for (r = 0; r < REMEDIES; r++)
-			fprintf(to, " %g", row[i].of[r].mean * 1e6);
-		fprintf(to, "\n");
-	}
-	fprintf(to, "EOD\nplot $rows using 1:2 with lines dt 2 lc 0 title 'without noise', "
-		    "'' using 1:3 with lines dt 3 lc 1 title 'as it is, p99'");
-	for (r = 0; r < REMEDIES; r++)
-		fprintf(to, ", '' using 1:%u with linespoints lc %u pt 7 ps 0.5 title '%s'", r + 4,
-			r + 1, remedies[r].about);
-	fprintf(to, "\n");
-	if (!pclose(to))
-		return 0;
-	fprintf(stderr, "collnoise predict: gnuplot did not draw %s; is it installed, and the "
-		"file's folder writable?\n", p->plot);
-	return -EIO;
-}
+/* ---- the command --------------------------------------------------------------------------- */
 
 /* A capture of an hour and many ranks take their time. */
 static void show_progress(const struct predict *p, u32 done)
@@ -669,7 +520,7 @@ static void show_progress(const struct predict *p, u32 done)
 
 static int predict_captures(struct predict *p, char **paths, u32 count)
 {
-	struct row row[COUNTS_MAX] = { { 0 } };
+	struct predict_row row[COUNTS_MAX] = { { 0 } };
 	int status = predict_load(p, paths, count);
 	u32 i;
 
@@ -679,7 +530,7 @@ static int predict_captures(struct predict *p, char **paths, u32 count)
 	}
 	show_progress(p, p->counts);
 	if (!status)
-		(p->json ? print_json : print_table)(p, row);
+		(p->json ? predict_print_json : predict_print)(p, row);
 	if (!status && p->plot)
 		status = predict_draw(p, row);
 	for (i = 0; i < p->captures; i++) {

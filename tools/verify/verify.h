@@ -233,6 +233,13 @@ static inline const struct coll_op *world_op(const struct world *w, u32 rank, u3
 	return &coll_ops(w->rank[rank].schedule)[op];
 }
 
+/* The symbols at an address of a rank. */
+static inline u32 *world_symbols(const struct world *w, u32 rank, u64 address)
+{
+	return w->rank[rank].memory[COLL_ADDRESS_BUFFER(address)] +
+	       COLL_ADDRESS_OFFSET(address) / ELEMENT;
+}
+
 /* The rank of its peer. */
 static inline u32 world_partner(const struct world *w, u32 rank, u32 op)
 {
@@ -274,6 +281,8 @@ void world_drain(struct world *world);
 void world_thaw(struct world *world);
 /* Ranks that have finished have the right result; all but frozen ones have finished. */
 void world_judge(struct world *world);
+/* Executes a reduction or a copy. */
+void world_compute(struct world *world, u32 rank, u32 op);
 
 /* Whether the algorithm promises that ranks which stand still are done without. */
 void rescue_run(struct world *world, const struct verify_options *options);

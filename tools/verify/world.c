@@ -55,12 +55,6 @@ void world_fail(struct world *w, u32 rank, u32 op, const char *format, ...)
 	va_end(arguments);
 }
 
-static u32 *symbols_at(const struct world *w, u32 rank, u64 place)
-{
-	return w->rank[rank].memory[COLL_ADDRESS_BUFFER(place)] +
-	       COLL_ADDRESS_OFFSET(place) / ELEMENT;
-}
-
 /* ---- the pool ----------------------------------------------------------- */
 
 static void pool_add(struct pool *pool, struct item item)
@@ -154,7 +148,7 @@ static void read_message(struct world *w, u32 rank, u32 op)
 	u32 *content = arena_get(&w->arena, elements, sizeof(u32));
 
 	if (elements)
-		memcpy(content, symbols_at(w, rank, send->left), elements * sizeof(u32));
+		memcpy(content, world_symbols(w, rank, send->left), elements * sizeof(u32));
 	w->rank[to].mail[recv].content = content;
 	world_apply(w, ITEM_ARRIVE, to, recv);
 }
@@ -187,7 +181,7 @@ static void begin_recv(struct world *w, u32 rank, u32 op)
 	struct mail *mail = &w->rank[rank].mail[op];
 
 	if (recv->bytes)
-		memset(symbols_at(w, rank, recv->result), 0,
+		memset(world_symbols(w, rank, recv->result), 0,
 		       recv->bytes / ELEMENT * sizeof(u32));
 	if (mail->early)
 		world_apply(w, ITEM_ARRIVE, rank, op);
@@ -234,51 +228,6 @@ static void world_pull(struct world *w, u32 rank)
 
 /* ---- local ops ---------------------------------------------------------- */
 
-/* A way to contents that another way has brought before must bring the same. */
-static void write_symbol(struct world *w, u32 rank, u32 op, u32 *to, u32 symbol)
-{
-	if (w->rank[rank].redundant[op] && symbol_is_defined(*to) && *to != symbol &&
-	    !w->symbols.symbol[*to].leaf) {
-		char before[160], after[160];
-
-		world_fail(w, rank, op, "two ways to one result differ: %s; %s",
-			   symbol_print(&w->symbols, *to, before, sizeof(before)),
-			   symbol_print(&w->symbols, symbol, after, sizeof(after)));
-	}
-	*to = symbol;
-}
-
-static void do_reduce(struct world *w, u32 rank, u32 index)
-{
-	const struct coll_op *op = world_op(w, rank, index);
-	const u32 *left = symbols_at(w, rank, op->left), *right = symbols_at(w, rank, op->right);
-	u32 *result = symbols_at(w, rank, op->result);
-	u64 i;
-
-	for (i = 0; i < op->bytes / ELEMENT; i++) {
-		char a[160], b[160];
-		u32 symbol;
-		const char *why = symbol_reduce(&w->symbols, left[i], right[i], &symbol);
-
-		if (why)
-			world_fail(w, rank, index, "it %s: left is %s, right is %s", why,
-				   symbol_print(&w->symbols, left[i], a, sizeof(a)),
-				   symbol_print(&w->symbols, right[i], b, sizeof(b)));
-		write_symbol(w, rank, index, &result[i], symbol);
-	}
-}
-
-static void do_copy(struct world *w, u32 rank, u32 index)
-{
-	const struct coll_op *op = world_op(w, rank, index);
-	const u32 *from = symbols_at(w, rank, op->left);
-	u32 *to = symbols_at(w, rank, op->result);
-	u64 i;
-
-	for (i = 0; i < op->bytes / ELEMENT; i++)
-		write_symbol(w, rank, index, &to[i], from[i]);
-}
-
 static void do_local(struct world *w, u32 rank, u32 op)
 {
 	/* The application has its buffers back; no engine leaves a local op for later. */
@@ -286,12 +235,8 @@ static void do_local(struct world *w, u32 rank, u32 op)
 		return;
 	if (world_op(w, rank, op)->kind == COLL_OP_RELEASE)
 		verify_circuits_release(w, rank, op);
-	if (world_op(w, rank, op)->bytes) {
-		if (world_op(w, rank, op)->kind == COLL_OP_REDUCE)
-			do_reduce(w, rank, op);
-		else
-			do_copy(w, rank, op);
-	}
+	if (world_op(w, rank, op)->bytes)
+		world_compute(w, rank, op);
 	op_done(w, rank, op);
 }
 
@@ -307,7 +252,7 @@ static void world_arrive(struct world *w, u32 rank, u32 expected)
 			   recv->bytes, &op)) {
 	case COLL_MATCH_POSTED:
 		if (recv->bytes)
-			memcpy(symbols_at(w, rank, recv->result), mail->content,
+			memcpy(world_symbols(w, rank, recv->result), mail->content,
 			       recv->bytes / ELEMENT * sizeof(u32));
 		world_apply(w, ITEM_RECEIVED, rank, op);
 		break;
@@ -370,118 +315,6 @@ void world_thaw(struct world *w)
 		w->rank[i].frozen = w->rank[i].to_freeze = false;
 	while (w->frozen.count)
 		pool_add(&w->now, w->frozen.item[--w->frozen.count]);
-}
-
-/* ---- judging ------------------------------------------------------------ */
-
-static void judge_reduction(struct world *w, u32 rank, u64 e, u32 got)
-{
-	const struct verify_want *want = &w->rank[rank].want;
-	const u32 element = want->first + e;
-	char text[320];
-
-	if (!symbol_is_reduction(&w->symbols, got, element, want->low, want->high))
-		world_fail(w, rank, COLL_NONE,
-			   "OUT[%llu]: expected element %u of ranks %u..%u, each once; got %s",
-			   (unsigned long long)e, element, want->low, want->high - 1,
-			   symbol_print(&w->symbols, got, text, sizeof(text)));
-	else if (!w->vcase->commutative && !symbol_is_ordered(&w->symbols, got))
-		world_fail(w, rank, COLL_NONE,
-			   "OUT[%llu]: expected ranks %u..%u in order; got %s",
-			   (unsigned long long)e, want->low, want->high - 1,
-			   symbol_print(&w->symbols, got, text, sizeof(text)));
-}
-
-static void judge_result(struct world *w, u32 rank)
-{
-	const struct verify_rank *r = &w->rank[rank];
-	const u32 *out = r->memory[COLL_OUT];
-	u64 e;
-
-	for (e = 0; e < r->want.out_elements && !w->failure.failed; e++) {
-		u32 want = r->want.want[e];
-		char expected[200], got[200];
-
-		if (want == WANT_REDUCTION)
-			judge_reduction(w, rank, e, out[e]);
-		else if (want != WANT_ANYTHING && want != out[e])
-			world_fail(w, rank, COLL_NONE, "OUT[%llu]: expected %s; got %s",
-				   (unsigned long long)e,
-				   symbol_print(&w->symbols, want, expected, sizeof(expected)),
-				   symbol_print(&w->symbols, out[e], got, sizeof(got)));
-	}
-}
-
-/* Equal symbols: the same operands, combined in the same order. */
-static void judge_bits(struct world *w, u32 rank, u32 other)
-{
-	const struct verify_rank *a = &w->rank[rank], *b = &w->rank[other];
-	u64 e;
-
-	for (e = 0; e < a->want.out_elements && !w->failure.failed; e++) {
-		u32 mine = a->memory[COLL_OUT][e], theirs = b->memory[COLL_OUT][e];
-		char one[200], two[200];
-
-		if (mine != theirs)
-			world_fail(w, rank, COLL_NONE,
-				   "OUT[%llu]: not the same bits: %s; rank %u has %s",
-				   (unsigned long long)e,
-				   symbol_print(&w->symbols, mine, one, sizeof(one)), other,
-				   symbol_print(&w->symbols, theirs, two, sizeof(two)));
-	}
-}
-
-static const char *const kind_names[COLL_OP_KINDS] = {
-	"send", "recv", "reduce", "copy", "connect", "release",
-};
-
-static bool stuck_in(struct world *w, u32 rank, bool begun)
-{
-	const struct verify_rank *r = &w->rank[rank];
-	u32 i;
-
-	for (i = 0; i < r->schedule->ops; i++) {
-		const struct coll_op *op = world_op(w, rank, i);
-
-		if (op->flags & COLL_OPTIONAL || r->step.state[i] == COLL_OP_DONE ||
-		    (r->step.state[i] == COLL_OP_STARTED) != begun)
-			continue;
-		if (op->peer == COLL_NONE)
-			world_fail(w, rank, i, "deadlock: this %s is never done",
-				   kind_names[op->kind]);
-		else
-			world_fail(w, rank, i, "deadlock: this %s with rank %u is never done",
-				   kind_names[op->kind], world_partner(w, rank, i));
-		return true;
-	}
-	return false;
-}
-
-/* A rank that waits in an op it has begun tells more than one that waits for it. */
-static void judge_stuck(struct world *w)
-{
-	u32 begun, i;
-
-	for (begun = 2; begun-- > 0;)
-		for (i = 0; i < w->ranks; i++)
-			if (!w->rank[i].finished && !w->rank[i].frozen && stuck_in(w, i, begun))
-				return;
-}
-
-void world_judge(struct world *w)
-{
-	u32 i, other = COLL_NONE;
-
-	for (i = 0; i < w->ranks && !w->failure.failed; i++) {
-		if (!w->rank[i].finished && !w->rank[i].frozen)
-			judge_stuck(w);
-		if (!w->rank[i].finished)
-			continue;
-		judge_result(w, i);
-		if (w->vcase->algo->collective == COLL_ALLREDUCE && other != COLL_NONE)
-			judge_bits(w, i, other);
-		other = i;
-	}
 }
 
 /* ---- a case ------------------------------------------------------------- */

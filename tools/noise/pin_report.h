@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* collnoise pin: what it is asked, and what it prints. */
+#ifndef COLL_NOISE_PIN_REPORT_H
+#define COLL_NOISE_PIN_REPORT_H
+
+#include <jansson.h>
+
+#include "node/pin_module.h"
+#include "node/pinning.h"
+#include "node/rules.h"
+
+struct pin {
+	struct noise_cpus cpus, housekeeping;
+	const char *rules_file, *state;
+	char *text;		/* of the rules */
+	size_t length;
+	bool workqueues, module, dry_run, all, json;
+	u64 measure;
+	struct noise_rules rules;
+	struct noise_pinning pinning;
+	struct noise_pin_counts counts;	/* the module's */
+	const char *capture;
+};
+
+void pin_print_all(const struct pin *p);
+json_t *pin_pins_json(const struct pin *p);
+void pin_print_commands(const struct pin *p);
+
+#endif
