@@ -7,13 +7,6 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What is known not to hold yet is reported as such.
-todo() {
-	case $1 in
-	long-tests/vm) echo " # TODO known not to hold yet" ;;
-	esac
-}
-
 external() {	# OBJECT ...: "object symbol" of what it defines for others
 	nm -A -P --defined-only --extern-only "$@" 2>/dev/null | awk '{ sub(/:$/, "", $1); print $1, $2 }'
 }
@@ -58,7 +51,7 @@ bare_functions() {	# FOLDER
 	}'
 }
 for part in core algo libcoll kmod sim flit node daemon tools mpi; do
-	ok "$part: no function is one bare word$(todo $part)" silent bare_functions $part
+	ok "$part: no function is one bare word" silent bare_functions $part
 done
 
 # A program: the folders that it is linked from. Tags of one file alone count as well, since a
@@ -72,12 +65,12 @@ twice() {	# FOLDER ...
 			at[$2] = FILENAME ":" FNR
 	}'
 }
-ok "a tag means one thing in libcoll$(todo tag-libcoll)" silent twice uapi core algo libcoll
-ok "... in coll.ko$(todo tag-kmod)" silent twice uapi core kmod
-ok "... in coll$(todo tag-coll)" silent twice uapi core algo libcoll sim flit $(find tools -mindepth 1 -type d ! -path '*/noise*')
-ok "... in collnoise$(todo tag-collnoise)" silent twice uapi core algo libcoll sim node tools/noise
-ok "... in colld$(todo tag-colld)" silent twice uapi core algo libcoll node daemon
-ok "... in libcollmpi$(todo tag-mpi)" silent twice uapi core algo libcoll mpi
+ok "a tag means one thing in libcoll" silent twice uapi core algo libcoll
+ok "... in coll.ko" silent twice uapi core kmod
+ok "... in coll" silent twice uapi core algo libcoll sim flit $(find tools -mindepth 1 -type d ! -path '*/noise*')
+ok "... in collnoise" silent twice uapi core algo libcoll sim node tools/noise
+ok "... in colld" silent twice uapi core algo libcoll node daemon
+ok "... in libcollmpi" silent twice uapi core algo libcoll mpi
 
 # A longer file holds two nouns, or says at its head why it is one: "Length: reason".
 too_long() {	# FOLDER
@@ -88,10 +81,6 @@ too_long() {	# FOLDER
 	done
 }
 for part in uapi core algo libcoll kmod sim flit node daemon tools mpi $(ls -d tests/*/ | sed 's,/$,,'); do
-	case $part in
-	tools | tests/unit | tests/vm) known=$(todo "long-$part") ;;
-	*) known= ;;
-	esac
-	ok "$part: files above 600 lines say why$known" silent too_long $part
+	ok "$part: files above 600 lines say why" silent too_long $part
 done
 tap_end

@@ -3,6 +3,8 @@
  * Circuits in the kernel: two network namespaces are two nodes, and this program is who
  * drives the switch. What is sent in the dark is held, in order and within bounds, or
  * refused so that the sender hears of it; and nothing stays behind.
+ *
+ * Length: the plays share one domain and its fake switch.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,6 +3,8 @@
  * The injector: what it does is what the plan says, what it must not do it
  * refuses, and it ends when it has to. Counts and order are asserted; how late an
  * event is says more about the emulator, and is told only.
+ *
+ * Length: the plays share one injector, which is set up and checked here once.
  */
 #include <errno.h>
 #include <linux/genetlink.h>

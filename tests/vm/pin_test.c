@@ -4,6 +4,8 @@
  * when the rules end, has what he had before, byte for byte.
  *
  * CPU 0 keeps house, CPU 1 is the application's.
+ *
+ * Length: the plays share the rules, the tasks that they move and how these are followed.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -3,6 +3,8 @@
  * The attributor: a known thread and a known interrupt get the time that they
  * say they took, everything adds up, and what is wrong is refused with the
  * attribute named.
+ *
+ * Length: the plays share the probes, the workloads that steal time and how their share is checked.
  */
 #include <errno.h>
 #include <sched.h>
