@@ -78,9 +78,11 @@ static inline struct nlattr **coll_dump_attrs(struct netlink_callback *cb)
 
 /* Before 6.7 nobody cancels a command: the file's flush ends what is under way. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define COLL_URING_CANCELABLE 1
 #define coll_uring_cmd_mark_cancelable(command, flags) io_uring_cmd_mark_cancelable(command, flags)
 #define coll_uring_is_cancel(flags) ((flags) & IO_URING_F_CANCEL)
 #else
+#define COLL_URING_CANCELABLE 0
 #define coll_uring_cmd_mark_cancelable(command, flags) do { } while (0)
 #define coll_uring_is_cancel(flags) false
 #endif

@@ -7,6 +7,7 @@
 #include <linux/vmalloc.h>
 
 #include "command.h"
+#include "kmod/common/compat.h"
 #include "kmod/common/subsystem.h"
 #include "kmod/exec/control.h"
 #include "kmod/exec/run.h"
@@ -258,8 +259,8 @@ union command_argument {
 };
 
 static long command_locked(struct kcoll_device *device, u32 op,
-		      const struct coll_device_command *command, union command_argument *argument,
-			   struct io_uring_cmd *uring, unsigned int issue_flags)
+			   const struct coll_device_command *command,
+			   union command_argument *argument, struct io_uring_cmd *uring)
 {
 	long result;
 
@@ -282,16 +283,46 @@ static long command_locked(struct kcoll_device *device, u32 op,
 			return kcoll_word_status(device, argument->number.number);
 		if (!uring)
 			return -EINPROGRESS;
-		return kcoll_waiter_add(device, uring, argument->number.number, issue_flags);
+		return kcoll_waiter_add(device, uring, argument->number.number);
 	case COLL_DEVICE_RUN:
 		result = command_run(device, argument);
 		if (result || argument->run.flags & COLL_DEVICE_QUIET)
 			return result;
-		return uring ? kcoll_waiter_add(device, uring, argument->run.word, issue_flags) :
-			       -EINPROGRESS;
+		return uring ? kcoll_waiter_add(device, uring, argument->run.word) : -EINPROGRESS;
 	default:
 		return commands[_IOC_NR(op)].execute(device, argument);
 	}
+}
+
+/* Whether the command may wait for a word: it is cancelable then. */
+static bool command_waits(u32 op, const union command_argument *argument)
+{
+	return op == COLL_DEVICE_WAIT ||
+	       (op == COLL_DEVICE_RUN && !(argument->run.flags & COLL_DEVICE_QUIET));
+}
+
+/*
+ * A command that may wait is marked as cancelable before the lock is taken: this takes
+ * the ring's lock, under which an inline submission takes the device's. From then on it
+ * is completed by a call in any case, which takes it off the ring's list.
+ */
+static long command_uring(struct kcoll_device *device, u32 op,
+			  const struct coll_device_command *command,
+			  union command_argument *argument, struct io_uring_cmd *uring,
+			  unsigned int issue_flags)
+{
+	const bool marked = COLL_URING_CANCELABLE && command_waits(op, argument);
+	long result;
+
+	if (marked)
+		coll_uring_cmd_mark_cancelable(uring, issue_flags);
+	mutex_lock(&device->lock);
+	result = command_locked(device, op, command, argument, uring);
+	mutex_unlock(&device->lock);
+	if (!marked || result == -EIOCBQUEUED)
+		return result;
+	coll_uring_cmd_done(uring, result, issue_flags);
+	return -EIOCBQUEUED;
 }
 
 long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device_command *command,
@@ -310,10 +341,12 @@ long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device
 	if (copy_from_user(&argument, (void __user *)(unsigned long)command->argument,
 			   command->bytes))
 		return -EFAULT;
+	if (uring)
+		return command_uring(device, op, command, &argument, uring, issue_flags);
 	mutex_lock(&device->lock);
-	result = command_locked(device, op, command, &argument, uring, issue_flags);
+	result = command_locked(device, op, command, &argument, NULL);
 	mutex_unlock(&device->lock);
-	if (result != -EINPROGRESS || uring)
+	if (result != -EINPROGRESS)
 		return result;
 	/* By ioctl the caller sleeps. The word stays set until its next run. */
 	result = op == COLL_DEVICE_RUN ? argument.run.word : argument.number.number;

@@ -32,8 +32,7 @@ static void waiter_task_work(COLL_TASK_WORK_ARGUMENTS)
 	coll_uring_cmd_done(command, result, COLL_TASK_WORK_FLAGS);
 }
 
-int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word,
-		     unsigned int issue_flags)
+int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word)
 {
 	struct kcoll_waiter *waiter = kzalloc(sizeof(*waiter), COLL_GFP);
 
@@ -44,7 +43,6 @@ int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, 
 	waiter->word = word;
 	waiter_pdu(command)->waiter = waiter;
 	list_add_tail(&waiter->node, &device->waiters);
-	coll_uring_cmd_mark_cancelable(command, issue_flags);
 	return -EIOCBQUEUED;
 }
 

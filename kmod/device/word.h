@@ -27,8 +27,7 @@ bool kcoll_word_done(const struct kcoll_device *device, u32 word);
 int kcoll_word_status(const struct kcoll_device *device, u32 word);
 
 /* -EIOCBQUEUED: the command completes when the word is set. */
-int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word,
-		     unsigned int issue_flags);
+int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word);
 /* Completes all commands that wait, with `status`. */
 void kcoll_waiter_complete_all(struct kcoll_device *device, int status);
 /* The ring or its task ends. Takes the lock; repeated until the command is complete. */
