@@ -25,15 +25,33 @@ static int check_buffer(const struct coll_run *run, const char *name, const void
 	return -EINVAL;
 }
 
+/* Blocks with displacements may lie between each other: they are not looked at. */
+static int check_overlap(const struct coll_run *run)
+{
+	const struct coll_call *call = &run->planned->call;
+	const __u64 *bytes = run->planned->schedule->buffer;
+	const char *in = run->in, *out = run->out;
+
+	if (!bytes[COLL_IN] || !bytes[COLL_OUT] || call->displs || call->send_displs ||
+	    in >= out + bytes[COLL_OUT] || out >= in + bytes[COLL_IN])
+		return 0;
+	snprintf(run->group->text, sizeof(run->group->text), "%s: in (%p, %llu bytes) and out (%p, "
+		 "%llu bytes) overlap; valid: two buffers, or COLL_IN_PLACE",
+		 coll_collective_names[call->collective], (const void *)in,
+		 (unsigned long long)bytes[COLL_IN], (const void *)out,
+		 (unsigned long long)bytes[COLL_OUT]);
+	return -EINVAL;
+}
+
 static int check_buffers(const struct coll_run *run)
 {
 	const struct coll_schedule *s = run->planned->schedule;
 	const bool bcast = run->planned->call.collective == COLL_BCAST;
 	int error = check_buffer(run, bcast ? "data" : "in", run->in, s->buffer[COLL_IN]);
 
-	if (error)
-		return error;
-	return check_buffer(run, bcast ? "data" : "out", run->out, s->buffer[COLL_OUT]);
+	if (!error)
+		error = check_buffer(run, bcast ? "data" : "out", run->out, s->buffer[COLL_OUT]);
+	return error ? error : check_overlap(run);
 }
 
 int coll_run_plan(struct coll_run *run)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere.
+ * argument_rules overlap: buffers that overlap are refused on all ranks.
  * argument_rules deadline: a deadline of any length, set while the run is in flight.
  * argument_rules fork: a child of a rank can neither call nor harm its parent.
  * argument_rules thread: calls by a thread that may not make them fail by themselves alone.
@@ -58,6 +59,23 @@ static void ignored(struct coll_group *world)
 	for (i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++)
 		for (root = 0; root < coll_ranks(world); root++)
 			check_vector(world, nonsense[i], root);
+}
+
+/* ---- buffers that overlap ------------------------------------------------------- */
+
+static void overlap(struct coll_group *world)
+{
+	int64_t data[2 * RANKS_MAX] = { 0 };
+	const int ranks = coll_ranks(world);
+
+	rank_assert(world, coll_allreduce(data, data, 4, COLL_INT64, COLL_SUM, world) == -EINVAL);
+	rank_assert(world, strstr(coll_last_error(world), "overlap"));
+	rank_assert(world, coll_allreduce(data, data + 3, 4, COLL_INT64, COLL_SUM, world) ==
+			   -EINVAL);
+	rank_assert(world, coll_alltoall(data, data, 1, COLL_INT64, world) == -EINVAL);
+	rank_must(world, coll_allreduce(data, data + 4, 4, COLL_INT64, COLL_SUM, world));
+	rank_must(world, coll_alltoall(data, data + ranks, 1, COLL_INT64, world));
+	rank_must(world, coll_allreduce(COLL_IN_PLACE, data, 4, COLL_INT64, COLL_SUM, world));
 }
 
 /* ---- deadlines ---------------------------------------------------------------- */
@@ -175,6 +193,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "ignored"))
 		ignored(world);
+	else if (!strcmp(argv[1], "overlap"))
+		overlap(world);
 	else if (!strcmp(argv[1], "deadline"))
 		deadline(world);
 	else if (!strcmp(argv[1], "fork"))

@@ -14,6 +14,8 @@ for engine in uring epoll; do
 			quiet rules $engine $progress ignored
 		ok "a deadline of 2^64 ns is a year, $engine, $progress" \
 			quiet rules $engine $progress deadline
+		ok "buffers that overlap are refused, $engine, $progress" \
+			quiet rules $engine $progress overlap
 		ok "a child of a rank harms nobody, $engine, $progress" \
 			quiet rules $engine $progress fork
 	done
