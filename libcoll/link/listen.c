@@ -24,7 +24,7 @@
 
 enum {
 	BACKLOG = 4096,
-	SILENT_MAX = 64,		/* connections without a hello, besides one of each rank */
+	STRANGERS_MAX = 64,		/* connections without a hello, besides those of ranks */
 	PENDING_MAX = 4096,
 	HELLO_TIMEOUT_S = 10,
 	LISTEN_PAUSE_NS = 100000000,
@@ -326,6 +326,17 @@ static bool drop_silent(struct coll_context *context, uint64_t since)
 	return true;
 }
 
+/* All ranks may connect at once, in each group and for each stream. */
+static uint64_t silent_max(const struct coll_context *context)
+{
+	const struct coll_group *group;
+	uint64_t links = 0;
+
+	for (group = context->groups; group; group = group->next)
+		links += group->ranks;
+	return STRANGERS_MAX + links * (1 + context->streams);
+}
+
 /* The connection stays where it is, and would be reported again at once. */
 static void listen_pause(struct coll_context *context, uint64_t now, int error)
 {
@@ -362,7 +373,7 @@ static void listener_ready(struct coll_watch *watch, int events)
 		struct coll_pending_peer *pending = NULL;
 
 		context->listen_error = 0;
-		if (context->silent >= SILENT_MAX + (uint32_t)context->boot->ranks)
+		if (context->silent >= silent_max(context))
 			drop_silent(context, now);
 		if (context->pending_count < PENDING_MAX)
 			pending = calloc(1, sizeof(*pending));
