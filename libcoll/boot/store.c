@@ -360,7 +360,7 @@ bool coll_store_left(const struct coll_store *store, int rank)
 
 uint64_t coll_store_refused(const struct coll_store *store)
 {
-	return store->refused;
+	return __atomic_load_n(&store->refused, __ATOMIC_RELAXED);
 }
 
 void coll_store_close(struct coll_store *store)

@@ -58,7 +58,7 @@ bool coll_store_here(const struct coll_store *store, int rank);
 /* Whether the rank said goodbye (not: its connection broke). */
 bool coll_store_left(const struct coll_store *store, int rank);
 
-/* Connections refused so far. */
+/* Connections refused so far. Any thread may ask. */
 uint64_t coll_store_refused(const struct coll_store *store);
 
 void coll_store_close(struct coll_store *store);

@@ -26,7 +26,7 @@ void coll_store_disconnect(struct coll_store *store, struct coll_store_connectio
 void coll_store_refuse(struct coll_store *store, struct coll_store_connection *c,
 		       const char *reason)
 {
-	if (!store->refused++)
+	if (!__atomic_fetch_add(&store->refused, 1, __ATOMIC_RELAXED))
 		fprintf(stderr, "coll: store of job %s: refused a connection from %s: %s "
 			"(told once)\n", store->job, c->from, reason);
 	coll_store_disconnect(store, c);
