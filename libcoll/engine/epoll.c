@@ -34,6 +34,8 @@ struct epoll {
 	int fd;
 	uint64_t spin_ns;
 	uint64_t detached;		/* sockets detached so far */
+	struct epoll_event *event;	/* `events` that are not handled yet */
+	int events;
 	struct epoll_socket *more;
 	uint8_t buffer[BUFFER_BYTES];
 };
@@ -133,8 +135,19 @@ static void epoll_resume(struct coll_socket *socket)
 	epoll_add(socket);
 }
 
+/* An event that is not handled yet must not name what is gone: its memory may be freed. */
+static void forget_events(struct epoll *epoll, uint64_t data)
+{
+	int i;
+
+	for (i = 0; i < epoll->events; i++)
+		if (epoll->event[i].data.u64 == data)
+			epoll->event[i].events = 0;
+}
+
 static void epoll_detach(struct coll_socket *socket)
 {
+	forget_events(epoll_of(socket->engine), (uintptr_t)socket);
 	readable_remove(epoll_of(socket->engine), socket->own);
 	/* Closing is not enough if a child process has the socket too. */
 	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
@@ -262,18 +275,18 @@ static void event_ready(const struct epoll_event *event)
 	struct coll_watch *watch;
 	struct epoll_socket *own;
 
+	if (!event->events)
+		return;
 	if (event->data.u64 & TAG_WATCH) {
 		watch = (struct coll_watch *)(uintptr_t)(event->data.u64 & ~(uint64_t)TAG_WATCH);
-		if (watch->armed) {
-			watch->armed = false;
-			epoll_ctl(epoll_of(watch->engine)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
-			watch->ready(watch, event->events);
-		}
+		coll_assert(watch->armed);
+		watch->armed = false;
+		epoll_ctl(epoll_of(watch->engine)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
+		watch->ready(watch, event->events);
 		return;
 	}
 	own = socket->own;
-	if (!own)
-		return;
+	coll_assert(own);
 	if (event->events & ~EPOLLOUT)
 		own->readable = true;
 	if (event->events & ~EPOLLIN)
@@ -287,7 +300,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	struct epoll *epoll = epoll_of(engine);
 	uint64_t runs = engine->counters->runs, check = engine->next_check;
 	uint64_t detached = epoll->detached;
-	int count, i;
+	int count;
 
 	touch_readable(epoll);
 	work_touched(engine);
@@ -303,8 +316,12 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	count = wait_events(epoll, events, deadline);
 	if (count < 0)
 		return count == -EINTR ? 0 : count;
-	for (i = 0; i < count; i++)
-		event_ready(&events[i]);
+	epoll->event = events;
+	epoll->events = count;
+	while (epoll->events) {
+		epoll->events--;
+		event_ready(epoll->event++);
+	}
 	work_touched(engine);
 	return 0;
 }
@@ -327,6 +344,7 @@ static int epoll_watch(struct coll_engine *engine, struct coll_watch *watch, int
 
 static void epoll_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 {
+	forget_events(epoll_of(engine), (uintptr_t)watch | TAG_WATCH);
 	epoll_ctl(epoll_of(engine)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	watch->armed = false;
 }
