@@ -220,6 +220,65 @@ static int open_circuits(struct coll_context *context)
 
 static void job_end(struct coll_context *context);
 
+/* How ranks of this node share its cores, for the choice of algorithms and for waiting. */
+static void know_cores(struct coll_context *context)
+{
+	context->cores = node_cores();
+	context->options.machine.crowding = node_crowding(context->boot, context->cores);
+	context->engine.crowded = thread_crowding(context) > 1;
+	context->engine.moves = context->progress == &coll_progress_auto;
+	context->engine.spin_ns = context->options.spin_ns;
+	context->engine.counters = &context->counters;
+}
+
+static int open_listener(struct coll_context *context)
+{
+	int error = coll_listen(context);
+
+	return error ? coll_open_fail(error, "cannot listen: %s",
+				      context->error[0] ? context->error : strerror(-error)) : 0;
+}
+
+/* Measures what the options ask for and agrees on the fabric. Needs the world group. */
+static int learn_network(struct coll_context *context, bool one_node)
+{
+	struct coll_group *world = context->world;
+	int error = 0;
+
+	if (context->cluster && coll_topology_is_measured(context->options.clusters))
+		error = coll_topology_measure(context, context->options.clusters);
+	if (error)
+		coll_open_fail(error, "clusters cannot be measured: %s", coll_last_error(world));
+	coll_wan_settle(context);
+	if (!error && coll_wan_is_measured(context)) {
+		error = coll_wan_measure(context);
+		if (error)
+			coll_open_fail(error, "links between clusters cannot be measured: %s",
+				       coll_last_error(world));
+	}
+	if (one_node)
+		assume_loopback(context);
+	if (!error && coll_circuits_are_planned(context) && context->boot->ranks > 1) {
+		error = coll_circuits_agree(world);
+		if (error)
+			coll_open_fail(error, "rank 0 has not sent the fabric: %s",
+				       coll_last_error(world));
+	}
+	return error;
+}
+
+/* The world group, when rank 0's parameters are known. */
+static int join_world(struct coll_context *context, bool *one_node)
+{
+	int error = share_machine(context, one_node);
+
+	if (error)
+		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
+				      strerror(-error));
+	error = learn_clusters(context);
+	return error ? error : open_world(context);
+}
+
 static int job_begin(struct coll_context *context)
 {
 	bool one_node = false;
@@ -232,61 +291,23 @@ static int job_begin(struct coll_context *context)
 						  coll_open_fail(-ENOMEM, "out of memory");
 	if (error)
 		goto err_close_boot;
-	context->cores = node_cores();
-	context->options.machine.crowding = node_crowding(context->boot, context->cores);
-	context->engine.crowded = thread_crowding(context) > 1;
-	context->engine.moves = context->progress == &coll_progress_auto;
-	context->engine.spin_ns = context->options.spin_ns;
-	context->engine.counters = &context->counters;
+	know_cores(context);
 	error = open_offload(context);
 	if (error)
 		goto err_close_boot;
 	error = open_engine(context);
 	if (error)
 		goto err_close_offload;
-	error = coll_listen(context);
-	if (error) {
-		coll_open_fail(error, "cannot listen: %s",
-			       context->error[0] ? context->error : strerror(-error));
+	error = open_listener(context);
+	if (error)
 		goto err_close_engine;
-	}
 	error = open_circuits(context);
 	if (error)
 		goto err_close_engine;
-	error = share_machine(context, &one_node);
-	if (error) {
-		coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
-			       strerror(-error));
-		goto err_close_engine;
-	}
-	error = learn_clusters(context);
+	error = join_world(context, &one_node);
 	if (error)
 		goto err_close_engine;
-	error = open_world(context);
-	if (error)
-		goto err_close_engine;
-	if (context->cluster && coll_topology_is_measured(context->options.clusters))
-		error = coll_topology_measure(context, context->options.clusters);
-	if (error)
-		coll_open_fail(error, "clusters cannot be measured: %s",
-			       coll_last_error(context->world));
-	coll_wan_settle(context);
-	if (!error && coll_wan_is_measured(context)) {
-		error = coll_wan_measure(context);
-		if (error)
-			coll_open_fail(error,
-				       "links between clusters cannot be measured: %s",
-				       coll_last_error(context->world));
-	}
-	if (one_node)
-		assume_loopback(context);
-	if (!error && coll_circuits_are_planned(context) && context->boot->ranks > 1) {
-		error = coll_circuits_agree(context->world);
-		if (error)
-			coll_open_fail(error,
-				       "rank 0 has not sent the fabric: %s",
-				       coll_last_error(context->world));
-	}
+	error = learn_network(context, one_node);
 	if (error)
 		job_end(context);
 	return error;
