@@ -139,16 +139,6 @@ static long remove_path(struct switch_device *s, u32 in)
 	return switch_restconf_request(s, "DELETE", resource, NULL);
 }
 
-static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
-{
-	int i;
-
-	for (i = 0; i < paths; i++)
-		if (path[i].in == in && path[i].out == out)
-			return true;
-	return false;
-}
-
 /* ---- orders --------------------------------------------------------------- */
 
 /* Only a refusal counts; the result is read back. */
@@ -162,7 +152,7 @@ static void carry_out(struct switch_device *s, struct switch_order *order,
 		long status;
 
 		/* The key is one port only: a path that leads elsewhere is another client's. */
-		if (up == has_path(path, paths, order->port[end], order->port[!end]))
+		if (up == switch_has_path(path, paths, order->port[end], order->port[!end]))
 			continue;
 		status = up ? set_path(s, order->port[end], order->port[!end]) :
 				   remove_path(s, order->port[end]);
@@ -205,8 +195,8 @@ static void restconf_change(struct switch_device *s, struct switch_order *order,
 		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
 	for (i = 0; i < orders; i++) {
 		const u32 *port = order[i].port;
-		const bool there = has_path(path, paths, port[0], port[1]);
-		const bool back = has_path(path, paths, port[1], port[0]);
+		const bool there = switch_has_path(path, paths, port[0], port[1]);
+		const bool back = switch_has_path(path, paths, port[1], port[0]);
 		const bool good =
 			order[i].what == COLL_CIRCUIT_ORDER_UP ? there && back : !there && !back;
 

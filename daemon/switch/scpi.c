@@ -206,16 +206,6 @@ static void put_list(const struct switch_device *s, const struct switch_order *o
 	snprintf(text + used, bytes - used, ")");
 }
 
-static bool has_path(const struct switch_path *path, int paths, u32 in, u32 out)
-{
-	int i;
-
-	for (i = 0; i < paths; i++)
-		if (path[i].in == in && path[i].out == out)
-			return true;
-	return false;
-}
-
 /* Sends one command for all orders of a kind, and empties the switch's error queue. */
 static int switch_scpi_command(struct switch_device *s, const struct switch_order *order,
 			       u32 orders, enum coll_circuit_order_kind what)
@@ -272,8 +262,8 @@ static int switch_scpi_judge(struct switch_device *s, struct switch_order *order
 
 	*missing = 0;
 	for (i = 0; paths >= 0 && i < orders; i++) {
-		const bool there = has_path(path, paths, order[i].port[0], order[i].port[1]);
-		const bool back = has_path(path, paths, order[i].port[1], order[i].port[0]);
+		const bool there = switch_has_path(path, paths, order[i].port[0], order[i].port[1]);
+		const bool back = switch_has_path(path, paths, order[i].port[1], order[i].port[0]);
 		const bool good =
 			order[i].what == COLL_CIRCUIT_ORDER_UP ? there && back : !there && !back;
 

@@ -65,6 +65,9 @@ struct switch_device {
 
 extern const struct switch_ops *const switch_drivers[];	/* up to a NULL */
 
+/* Whether the path is among those that were read. */
+bool switch_has_path(const struct switch_path *path, int paths, u32 in, u32 out);
+
 /* NULL: there is none. */
 const struct switch_ops *switch_find(const char *name);
 
