@@ -131,18 +131,29 @@ static void work_switch(bool well)
 	}
 }
 
-static void random_events(u64 number)
-{
-	u64 allowed[NODES], deadline, cookie = 1;
-	const u32 nodes = (seed = number * 0x9e3779b97f4a7c15ull | 1, 2 + chance(NODES - 1));
-	const bool changing = chance(2);
-	u32 holder[HOLDERS], i, end, open = 0, step;
-	static u8 held[100000];
-	static u64 until[100000];
+enum { REQUESTS = 100000, STEPS = 3000, WELL = 2000, ENDING = 2200 };
 
-	world_begin(nodes, 1 + 2 * chance(2));
+/* A run of random events. Requests are numbered from 1 on: their cookies. */
+static struct {
+	u32 nodes, holder[HOLDERS], open;
+	u64 allowed[NODES];		/* ports of each node that may be used */
+	u64 cookie;			/* of the next request */
+	bool changing;			/* ports come and go */
+	u8 held[REQUESTS];
+	u64 until[REQUESTS];		/* then it is released */
+} play;
+
+static void begin_random(u64 number)
+{
+	u32 i;
+
+	seed = number * 0x9e3779b97f4a7c15ull | 1;
+	memset(&play, 0, sizeof(play));
 	memset(&switched, 0, sizeof(switched));
-	memset(held, 0, sizeof(held));
+	play.cookie = 1;
+	play.nodes = 2 + chance(NODES - 1);
+	play.changing = chance(2);
+	world_begin(play.nodes, 1 + 2 * chance(2));
 	w.c.policy.limit = chance(3) ? 0 : 1 + chance(4);
 	w.c.policy.keep = chance(2) * 20 * MS;
 	w.c.policy.lease = 50 * MS;
@@ -150,115 +161,160 @@ static void random_events(u64 number)
 	w.c.policy.grace = chance(2) * 5 * MS;
 	w.c.policy.retry = MS;
 	for (i = 0; i < HOLDERS; i++)
-		holder[i] = coll_circuit_add_holder(&w.c, chance(4) ? 0 : 1);
-	for (i = 0; i < nodes; i++)
-		allowed[i] = w.node[i].ports;
-	for (step = 0; step < 3000; step++) {
-		const bool well = step > 2000, ending = step > 2200;
+		play.holder[i] = coll_circuit_add_holder(&w.c, chance(4) ? 0 : 1);
+	for (i = 0; i < play.nodes; i++)
+		play.allowed[i] = w.node[i].ports;
+}
 
-		w.now += 1 + chance(4) * MS;
-		for (i = 0; i < 4 && coll_circuit_next_tick(&w.c) <= w.now; i++)
-			coll_circuit_tick(&w.c, w.now);
-		assert_true(coll_circuit_next_tick(&w.c) > w.now);	/* no busy loop */
-		work_switch(well);
-		if (!ending && open < 40 && chance(2)) {
-			const u32 a = chance(nodes), b = chance(nodes);
-			const u32 who = holder[chance(HOLDERS)], flags = chance(4) ? 0 :
-					chance(4) | (chance(4) ? 0 : COLL_CIRCUIT_COMPLETED);
+/* Most requests come from both ends; of one-sided ones some wait forever. */
+static void random_request(void)
+{
+	const u32 a = chance(play.nodes), b = chance(play.nodes);
+	const u32 holder = play.holder[chance(HOLDERS)];
+	const u32 flags = chance(4) ? 0 : chance(4) | (chance(4) ? 0 : COLL_CIRCUIT_COMPLETED);
+	u64 deadline;
+	u32 end;
 
-			/* Most requests come from both ends; of one-sided ones some wait forever. */
-			for (end = 0; end < 2 && a != b; end++) {
-				deadline = chance(3) ? COLL_CIRCUIT_FOREVER :
-						       w.now + chance(300) * MS;
-				assert_int_equal(coll_circuit_request(&w.c, w.now, who, end ? b : a,
-						end ? a : b, flags, 0, deadline, cookie,
-						&w.number[cookie]), 0);
-				held[cookie] = 1;
-				until[cookie++] = w.now + 5000 * MS;
-				open++;
-				if (!chance(8))
-					break;
-			}
-		}
-		if (changing && !ending && !chance(40)) {
-			i = chance(nodes);
-			allowed[i] |= chance(8);
-			coll_circuit_set_ports(&w.c, w.now, i, allowed[i] & (1 + chance(7)));
-		}
-		if (!ending && !chance(200) && w.c.made)
-			coll_circuit_drain(&w.c, w.now, chance(w.c.made));
-		if (ending && changing && step == 2201)
-			for (i = 0; i < nodes; i++)
-				coll_circuit_set_ports(&w.c, w.now, i, allowed[i]);
-		take_orders(well);
-		read_notifications();
-		for (i = 1; i < cookie; i++) {
-			if (!held[i])
-				continue;
-			if (w.notified[i] == COLL_CIRCUIT_NOTIFY_ENDED) {
-				held[i] = 0;
-				open--;
-			} else if (w.notified[i] == COLL_CIRCUIT_NOTIFY_UP &&
-				   until[i] > w.now + 100 * MS) {
-				until[i] = w.now + chance(100) * MS;
-			} else if (w.now >= until[i] && (w.ups[i] || (!ending && !chance(50)))) {
-				release(i);
-				held[i] = 0;
-				open--;
-			}
-		}
-		if (!ending && !chance(300)) {
-			const u32 who = chance(HOLDERS);
-
-			for (i = 1; i < cookie; i++)
-				if (held[i] && w.lease[w.number[i]].holder == holder[who]) {
-					held[i] = 0;
-					open--;
-				}
-			coll_circuit_remove_holder(&w.c, w.now, holder[who]);
-			holder[who] = coll_circuit_add_holder(&w.c, 0);
-		}
-		check_manager();
-		check_switch(allowed);
+	for (end = 0; end < 2 && a != b; end++) {
+		deadline = chance(3) ? COLL_CIRCUIT_FOREVER : w.now + chance(300) * MS;
+		assert_int_equal(coll_circuit_request(&w.c, w.now, holder, end ? b : a, end ? a : b,
+						      flags, 0, deadline, play.cookie,
+						      &w.number[play.cookie]), 0);
+		play.held[play.cookie] = 1;
+		play.until[play.cookie++] = w.now + 5000 * MS;
+		play.open++;
+		if (!chance(8))
+			break;
 	}
-	/* Every request that could be served was: the others come from one end only. */
-	for (step = 0; step < 4000; step++) {
-		w.now += 2 * MS;
+}
+
+static void random_ports(void)
+{
+	const u32 node = chance(play.nodes);
+
+	play.allowed[node] |= chance(8);
+	coll_circuit_set_ports(&w.c, w.now, node, play.allowed[node] & (1 + chance(7)));
+}
+
+/* Requests end: refused or revoked, or released some time after their circuit is up. */
+static void end_requests(bool ending)
+{
+	u64 i;
+
+	for (i = 1; i < play.cookie; i++) {
+		if (!play.held[i])
+			continue;
+		if (w.notified[i] == COLL_CIRCUIT_NOTIFY_ENDED) {
+			play.held[i] = 0;
+			play.open--;
+		} else if (w.notified[i] == COLL_CIRCUIT_NOTIFY_UP &&
+			   play.until[i] > w.now + 100 * MS) {
+			play.until[i] = w.now + chance(100) * MS;
+		} else if (w.now >= play.until[i] && (w.ups[i] || (!ending && !chance(50)))) {
+			release(i);
+			play.held[i] = 0;
+			play.open--;
+		}
+	}
+}
+
+static void replace_holder(void)
+{
+	u32 *holder = &play.holder[chance(HOLDERS)];
+	u64 i;
+
+	for (i = 1; i < play.cookie; i++)
+		if (play.held[i] && w.lease[w.number[i]].holder == *holder) {
+			play.held[i] = 0;
+			play.open--;
+		}
+	coll_circuit_remove_holder(&w.c, w.now, *holder);
+	*holder = coll_circuit_add_holder(&w.c, 0);
+}
+
+static void random_step(u32 step)
+{
+	const bool well = step > WELL, ending = step > ENDING;
+	u32 i;
+
+	w.now += 1 + chance(4) * MS;
+	for (i = 0; i < 4 && coll_circuit_next_tick(&w.c) <= w.now; i++)
 		coll_circuit_tick(&w.c, w.now);
-		work_switch(true);
-		take_orders(true);
-		read_notifications();
-		for (i = 1; i < cookie; i++)
-			if (held[i] && (w.notified[i] == COLL_CIRCUIT_NOTIFY_ENDED || w.ups[i])) {
+	assert_true(coll_circuit_next_tick(&w.c) > w.now);	/* no busy loop */
+	work_switch(well);
+	if (!ending && play.open < 40 && chance(2))
+		random_request();
+	if (play.changing && !ending && !chance(40))
+		random_ports();
+	if (!ending && !chance(200) && w.c.made)
+		coll_circuit_drain(&w.c, w.now, chance(w.c.made));
+	for (i = 0; play.changing && step == ENDING + 1 && i < play.nodes; i++)
+		coll_circuit_set_ports(&w.c, w.now, i, play.allowed[i]);
+	take_orders(well);
+	read_notifications();
+	end_requests(ending);
+	if (!ending && !chance(300))
+		replace_holder();
+	check_manager();
+	check_switch(play.allowed);
+}
+
+/* Time without new requests, and a switch that works. */
+static void quiet_step(u64 ms)
+{
+	w.now += ms * MS;
+	coll_circuit_tick(&w.c, w.now);
+	work_switch(true);
+	take_orders(true);
+	read_notifications();
+}
+
+/* Every request that can be served is; requests that still wait come from one end only. */
+static void serve_the_rest(void)
+{
+	const struct coll_circuit_lease *lease, *peer;
+	u64 i, other;
+	u32 step;
+
+	for (step = 0; step < 4000; step++) {
+		quiet_step(2);
+		for (i = 1; i < play.cookie; i++)
+			if (play.held[i] &&
+			    (w.notified[i] == COLL_CIRCUIT_NOTIFY_ENDED || w.ups[i])) {
 				if (w.notified[i] != COLL_CIRCUIT_NOTIFY_ENDED)
 					release(i);
-				held[i] = 0;
+				play.held[i] = 0;
 			}
 		check_manager();
-		check_switch(allowed);
+		check_switch(play.allowed);
 	}
-	for (i = 1; i < cookie; i++) {
-		const struct coll_circuit_lease *lease = &w.lease[w.number[i]];
-		u32 other;
-
-		if (!held[i])
+	for (i = 1; i < play.cookie; i++) {
+		lease = &w.lease[w.number[i]];
+		if (!play.held[i])
 			continue;
 		assert_false(lease->flags & COLL_CIRCUIT_ONE_SIDED);
-		for (other = 1; other < cookie; other++)
-			if (held[other] && w.lease[w.number[other]].circuit == lease->circuit &&
-			    w.lease[w.number[other]].holder == lease->holder)
-				assert_int_equal(w.lease[w.number[other]].side, lease->side);
+		for (other = 1; other < play.cookie; other++) {
+			peer = &w.lease[w.number[other]];
+			if (play.held[other] && peer->circuit == lease->circuit &&
+			    peer->holder == lease->holder)
+				assert_int_equal(peer->side, lease->side);
+		}
 		release(i);
-		held[i] = 0;
+		play.held[i] = 0;
 	}
+}
+
+static void random_events(u64 number)
+{
+	u32 i;
+
+	begin_random(number);
+	for (i = 0; i < STEPS; i++)
+		random_step(i);
+	serve_the_rest();
 	/* Everything ends: no lease, no circuit, no port. */
-	for (step = 0; step < 1000; step++) {
-		w.now += 10 * MS;
-		coll_circuit_tick(&w.c, w.now);
-		work_switch(true);
-		take_orders(true);
-		read_notifications();
-	}
+	for (i = 0; i < 1000; i++)
+		quiet_step(10);
 	for (i = 0; i < LEASES; i++)
 		assert_false(w.lease[i].used);
 	for (i = 0; i < CIRCUITS; i++)
