@@ -90,7 +90,7 @@ for wrong in "" a: a:0 a:x ,a "a;b" -x; do
 done
 like "... with what is valid" "$out" "--hosts '-x'; valid: name\[:ranks\] with commas between"
 hosts a:2,b -n 4 -- true
-like "more ranks than room" "$out" '-n 4 is more than --hosts has room for, which is 3'
+like "more ranks than room" "$out" '-n 4; valid with this --hosts: up to 3 ranks'
 try "$COLL" run --agent </dev/null
 is "--agent without an order: 2" "$rc" 2
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Is the WAN what it should be? A node of one cluster sends another's datagrams
- * that say when they were sent; clocks are the machine's, so the way one way is
- * measured as it is. First one at a time: the delay. Then twice of what the WAN
- * carries: the rate, and the queue, by how much later they come.
+ * Measures the emulated WAN. A node of one cluster sends datagrams with their send time to a node
+ * of another; both use the machine's clock, so the one-way delay is measured directly. First
+ * single datagrams: the delay. Then twice the WAN's rate: the rate, and the queue, from the
+ * increase of the delay.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ struct probe {
 	uint8_t rest[DATA - 16];
 };
 
-/* What the receiver found, in memory that the lab sees. */
+/* The receiver's results, in memory shared with the lab. */
 struct lab_found {
 	double delay[SINGLE];
 	uint32_t singles, many, offered;
@@ -94,7 +94,7 @@ static void send_probes(const struct lab *lab, uint32_t target)
 	lab_address(lab, target, 0, text, sizeof(text));
 	inet_pton(AF_INET, text, &address.sin_addr);
 	connect(fd, (struct sockaddr *)&address, sizeof(address));
-	send(fd, &probe, 16, 0);		/* who has that address? */
+	send(fd, &probe, 16, 0);		/* The interface with this address. */
 	pause_until(check_seconds() + 4 * lab->delay + 0.3);
 	for (probe.number = 0; probe.number < SINGLE; probe.number++) {
 		probe.phase = 2;
@@ -149,9 +149,9 @@ static void check_live(const struct lab *lab, uint32_t node, void *argument)
 	const struct sched_param first = { .sched_priority = 1 };
 
 	(void)argument;
-	sched_setscheduler(0, SCHED_FIFO, &first);	/* it is the WAN that is measured */
+	sched_setscheduler(0, SCHED_FIFO, &first);	/* the WAN is measured, not the nodes */
 	if (node == 0) {
-		pause_until(check_seconds() + 0.2);	/* the other listens by then */
+		pause_until(check_seconds() + 0.2);	/* time for the receiver to start */
 		send_probes(lab, target);
 	} else if (node == target) {
 		receive_probes(lab, node);
@@ -180,8 +180,9 @@ bool lab_check(struct lab *lab, struct lab_measured *measured)
 	}
 	lab_end(lab);
 	if (!found->done || found->singles < SINGLE / 2 || (lab->wan > 0 && found->many < 100)) {
-		fprintf(stderr, "coll lab: too little came across: %u of %d, %u of %u\n",
-			found->singles, SINGLE, found->many, found->offered);
+		fprintf(stderr, "coll lab: the WAN lost too much to be measured: %u of %d, then %u "
+			"of %u packets arrived\n", found->singles, SINGLE, found->many,
+			found->offered);
 		return false;
 	}
 	qsort(found->delay, found->singles, sizeof(double), check_ascending);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * An optical switch in the lab: each node has ports, veths whose other ends are colld's
- * `emul` switch. colld is started with the lab and ends with it.
+ * An optical switch in the lab. Each node has ports: veths whose other ends belong to colld's
+ * `emul` switch. colld starts and ends with the lab.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "tools/circuit/circuit_socket.h"
 #include "lab.h"
 
 /*
- * colld finds node i's namespace at its fd "5" i, i from 1 on: the lab's /proc has other
- * numbers for the processes in it.
+ * colld finds node i's namespace at its fd "5" i, i from 1. A path by pid would not work: the
+ * lab's /proc has other pids.
  */
 enum { PATIENCE_MS = 10000, LOOK_MS = 20 };
 
@@ -32,7 +33,7 @@ static bool take_namespace(const struct lab *lab, uint32_t node)
 	bool fine;
 
 	snprintf(number, sizeof(number), "5%u", node + 1);
-	fine = fd >= 0 && dup2(fd, atoi(number)) >= 0;	/* and not closed by exec */
+	fine = fd >= 0 && dup2(fd, atoi(number)) >= 0;	/* dup2: stays open in exec */
 	if (!fine)
 		fprintf(stderr, "coll lab: node %u's namespace: %s\n", node, strerror(errno));
 	close(fd);
@@ -62,8 +63,8 @@ static bool write_setup(const struct lab *lab)
 	return !fclose(to);
 }
 
-/* The one beside this program, else the system's. Never returns. */
-static void be_colld(const struct lab *lab)
+/* The colld beside this program, else the system's. Never returns. */
+static void exec_colld(const struct lab *lab)
 {
 	char setup[PATH_MAX], path[PATH_MAX];
 	const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 8);
@@ -95,7 +96,7 @@ bool lab_circuits_prepare(struct lab *lab)
 	return false;
 }
 
-/* That its socket is there does not say that it listens yet. */
+/* The socket's file exists before colld listens. */
 static bool colld_answers(const struct lab *lab)
 {
 	char path[PATH_MAX];
@@ -112,9 +113,10 @@ bool lab_circuits_start(struct lab *lab)
 {
 	uint32_t waited;
 
+	coll_assert(!lab->colld && lab->directory[0]);
 	lab->colld = fork();
 	if (!lab->colld)
-		be_colld(lab);
+		exec_colld(lab);
 	for (waited = 0; lab->colld > 0 && waited < PATIENCE_MS; waited += LOOK_MS) {
 		if (colld_answers(lab))
 			return true;
@@ -122,7 +124,7 @@ bool lab_circuits_start(struct lab *lab)
 			lab->colld = 0;
 		usleep(LOOK_MS * 1000);
 	}
-	fprintf(stderr, "coll lab: colld does not manage circuits here\n");
+	fprintf(stderr, "coll lab: colld --circuits did not answer on its socket\n");
 	return false;
 }
 

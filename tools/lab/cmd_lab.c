@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll lab: clusters and a WAN on this machine, to try a program in. One rank a
- * node; rank 0 serves the job's store, so meeting takes the WAN too.
+ * coll lab: emulates clusters and a WAN on this machine to test a program. One rank per node. Rank
+ * 0 serves the job's store, so starting crosses the WAN too.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,7 +27,7 @@ enum { STORE_PORT = 4711 };
 struct lab_settings {
 	struct lab lab;
 	char clusters[128];
-	double queue;			/* as asked; < 0: what the WAN holds on the way */
+	double queue;			/* bytes; < 0: what the WAN carries in two delays */
 	bool calibrate, json, tell;
 	char **program;
 	char job[32], secret[2 * 32 + 1];
@@ -43,7 +43,7 @@ static void set_number(const char *name, unsigned int value)
 	setenv(name, text, 1);
 }
 
-static void be_rank(const struct lab *lab, uint32_t node, void *argument)
+static void rank_main(const struct lab *lab, uint32_t node, void *argument)
 {
 	const struct lab_settings *settings = argument;
 	char address[64], store[80];
@@ -81,7 +81,7 @@ static double lab_seconds(void)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-/* Collects the ranks that have ended; returns how many live. */
+/* Reaps ranks that have ended; returns how many are alive. */
 static uint32_t lab_reap(struct lab *lab, int *code)
 {
 	uint32_t living = 0, i;
@@ -102,8 +102,8 @@ static uint32_t lab_reap(struct lab *lab, int *code)
 	return living;
 }
 
-/* What is due now, and when the next thing is. */
-static double do_events(struct lab *lab, double start)
+/* Executes events that are due; returns the seconds until the next. */
+static double execute_events(struct lab *lab, double start)
 {
 	const double now = lab_seconds() - start;
 	double next = lab->timeout > 0 ? lab->timeout : INFINITY;
@@ -137,16 +137,17 @@ static int run_job(void *argument)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	poll_fd.fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	if (!lab_build(lab, be_rank, settings)) {
+	if (!lab_build(lab, rank_main, settings)) {
 		lab_end(lab);
 		return COMMAND_ERROR;
 	}
 	lab_begin(lab);
 	start = lab_seconds();
 	while (lab_reap(lab, &code) && !ended) {
-		next = do_events(lab, start);
+		next = execute_events(lab, start);
 		if (lab->timeout > 0 && lab_seconds() - start >= lab->timeout) {
-			fprintf(stderr, "coll lab: %g s are over\n", lab->timeout);
+			fprintf(stderr, "coll lab: the job did not end within %g s\n",
+				lab->timeout);
 			ended = 124;
 		} else if (poll(&poll_fd, 1, next > 1e6 ? -1 : (int)(next * 1e3) + 1) > 0 &&
 			   read(poll_fd.fd, &info, sizeof(info)) == sizeof(info) &&
@@ -187,7 +188,7 @@ static int lab_calibrate(void *argument)
 
 /* ---- options ------------------------------------------------------------ */
 
-/* A number with K, M or G, of 1000 or of 1024 as option->value says, into a double. */
+/* A number with suffix K, M or G into a double; option->value is their base, 1000 or 1024. */
 static bool read_scaled(const struct option_table *table, const struct option_entry *option,
 			void *to, const char *text)
 {
@@ -254,22 +255,22 @@ static const char *const forwards[] = { "forwarder", "netem", NULL };
 #define LAB_TIME(field) OPTION_SECONDS(struct lab_settings, lab.field, 0, INFINITY)
 
 static const struct option_entry lab_entries[] = {
-	{ "clusters", 'c', "A+B", "nodes of each cluster", .read = read_clusters,
-	  .preset = "2+2" },
+	{ "clusters", 'c', "A+B", "nodes of each cluster", .read = read_clusters, .preset = "2+2" },
 	{ "nic", 0, "RATE", "rate of a node's link in each direction, bit/s: 20M",
 	  LAB_RATE(struct lab_settings, lab.nic), .otherwise = "no limit" },
 	{ "wan", 0, "RATE", "rate from a cluster to the others, bit/s: 200M",
 	  LAB_RATE(struct lab_settings, lab.wan), .otherwise = "no limit" },
 	{ "delay", 0, "TIME", "one-way delay of the WAN", LAB_TIME(delay), .preset = "10ms" },
-	{ "queue", 0, "BYTES", "queue before the WAN",
-	  LAB_BYTES(struct lab_settings, queue),
+	{ "queue", 0, "BYTES", "queue before the WAN", LAB_BYTES(struct lab_settings, queue),
 	  .otherwise = "what the WAN carries in two delays" },
 	{ "port-queue", 0, "BYTES", "queue of a switch's port to a node",
 	  LAB_BYTES(struct lab_settings, lab.port_queue), .preset = "256K" },
-	{ "nic-queue", 0, "BYTES", "queue of a node before its NIC", LAB_BYTES(struct lab_settings, lab.nic_queue),
-	  .preset = "64K" },
-	{ "warm", 0, NULL, "idle connections keep their rate: "
-	  "net.ipv4.tcp_slow_start_after_idle=0 on the nodes", OPTION_FLAG(struct lab_settings, lab.warm) },
+	{ "nic-queue", 0, "BYTES", "queue of a node before its NIC",
+	  LAB_BYTES(struct lab_settings, lab.nic_queue), .preset = "64K" },
+	{ "warm", 0, NULL,
+	  "idle connections keep their rate: "
+	  "net.ipv4.tcp_slow_start_after_idle=0 on the nodes",
+	  OPTION_FLAG(struct lab_settings, lab.warm) },
 	{ "loss", 0, "P", "share of packets lost on the WAN, 0 to 1", .read = read_scaled,
 	  .value = 1000, .high = 1, OPTION_FIELD(struct lab_settings, lab.loss), .otherwise = "0" },
 	{ "rails", 0, "N", "links of a node, each with its address",
@@ -277,17 +278,18 @@ static const struct option_entry lab_entries[] = {
 	{ "ipv6", 0, NULL, "the nodes have IPv6 only", OPTION_FLAG(struct lab_settings, lab.ipv6) },
 	{ "down", 0, "WHAT@TIME", "take a node's links (or wan) down this time after the start",
 	  .read = read_event },
-	{ "by", 0, "HOW", "what delays and limits packets", OPTION_WORD(struct lab_settings, lab.netem, forwards),
-	  .preset = "forwarder" },
+	{ "by", 0, "HOW", "what delays and limits packets",
+	  OPTION_WORD(struct lab_settings, lab.netem, forwards), .preset = "forwarder" },
 	{ "no-clusters", 0, NULL, "do not tell the ranks their cluster",
 	  OPTION_CHOICE(struct lab_settings, tell, false) },
-	{ "circuits", 0, "K", "ports of each node to an optical switch; colld sets circuits up; "
-	  "one cluster, as root", OPTION_NUMBER(struct lab_settings, lab.ports, 1, LAB_PORTS_MAX),
-	  .otherwise = "none" },
+	{ "circuits", 0, "K",
+	  "ports of each node to an optical switch; colld sets circuits up; "
+	  "one cluster, as root",
+	  OPTION_NUMBER(struct lab_settings, lab.ports, 1, LAB_PORTS_MAX), .otherwise = "none" },
 	{ "set-up", 0, "TIME", "reconfiguration delay of a circuit", LAB_TIME(set_up),
 	  .preset = "10ms" },
-	{ "timeout", 't', "T", "end the job after this time, with exit code 124",
-	  LAB_TIME(timeout), .otherwise = "none" },
+	{ "timeout", 't', "T", "end the job after this time, with exit code 124", LAB_TIME(timeout),
+	  .otherwise = "none" },
 	{ "calibrate", 0, NULL, "measure the WAN itself: delay, rate, queue",
 	  OPTION_FLAG(struct lab_settings, calibrate) },
 	{ "json", 0, NULL, "with --calibrate: print JSON", OPTION_FLAG(struct lab_settings, json) },
@@ -304,7 +306,7 @@ static const char *const usage[] = {
 };
 
 static const char *const closing[] = {
-	"Exit code: 0 if every rank's was, else that of the first rank that failed.",
+	"Exit code: 0 if all ranks exit with 0, else that of the first rank that failed.",
 	NULL,
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll wan: as a rank of a job, has the library measure what the links inside a cluster
- * and between clusters carry, one and many at once, and prints it as options of the
- * library: from these it chooses algorithms, n and streams.
+ * coll wan: runs as a rank of a job. The library measures links inside a cluster and between
+ * clusters, one and many at once. The result is printed as options of the library: the choice of
+ * algorithms, n and streams uses them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void print_json(const struct coll_wan *wan)
 	printf("]}\n");
 }
 
-/* Whether this host lets a connection that was idle begin slowly again, as is usual. */
+/* Whether this host restarts idle connections slowly, which is the default. */
 static bool idle_links_cool(void)
 {
 	FILE *file = fopen("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "re");
@@ -85,7 +85,7 @@ static void print_options(const struct coll_wan *wan)
 	if (wan->wan_beta > 0)
 		printf("wan_beta = %.4fns\nwan_loss = %.3f\n", wan->wan_beta * 1e9, wan->wan_loss);
 	else
-		printf("# wan_beta: all links together did not fill the WAN\n");
+		printf("# wan_beta is an upper limit: all links together did not fill the WAN\n");
 	printf("wan_streams = %u\n", wan->streams);
 	if (idle_links_cool())
 		printf("# sysctl net.ipv4.tcp_slow_start_after_idle=0 on all nodes: links that "
@@ -99,7 +99,7 @@ static int wan_print(struct coll_context *context, bool json)
 
 	if (coll_wan(context, &wan)) {
 		if (!coll_rank(coll_world(context)))
-			fprintf(stderr, "coll wan: all ranks are near each other: one cluster\n");
+			fprintf(stderr, "coll wan: all ranks are in one cluster; two are needed\n");
 		return COMMAND_ERROR;
 	}
 	if (!coll_rank(coll_world(context)))

@@ -27,13 +27,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "lab.h"
 
-enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>, the next rail 10.78... */
+enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>; the next rail: 10.78... */
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* Runs `ip -batch -` or `tc -batch -` on these lines. */
+/* Runs `ip -batch -` or `tc -batch -` with these lines. */
 static bool net_batch(const char *program, const char *lines)
 {
 	int pipefd[2], status;
@@ -57,9 +58,9 @@ static bool net_batch(const char *program, const char *lines)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Lines of a batch under construction. */
+/* Lines of a batch under construction: about 100 bytes per node, rail and port. */
 struct lines {
-	char text[1 << 16];
+	char text[LAB_NODES_MAX * (LAB_RAILS_MAX + LAB_PORTS_MAX) * 128];
 	size_t used;
 };
 
@@ -72,8 +73,7 @@ static void net_line(struct lines *lines, const char *format, ...)
 	lines->used += vsnprintf(lines->text + lines->used, sizeof(lines->text) - lines->used,
 				 format, arguments);
 	va_end(arguments);
-	if (lines->used + 2 > sizeof(lines->text))
-		lines->used = sizeof(lines->text) - 2;
+	coll_assert(lines->used + 2 <= sizeof(lines->text));
 	lines->text[lines->used++] = '\n';
 	lines->text[lines->used] = 0;
 }
@@ -100,7 +100,7 @@ void lab_address(const struct lab *lab, uint32_t node, uint32_t rail, char *text
 		snprintf(text, bytes, "10.%u.%u.%u", SUBNET + rail, n->cluster, n->index + 1);
 }
 
-/* A limit that holds back the sender (a NIC) or drops (a switch's port). */
+/* A limit that holds the sender back (a NIC), or drops (a switch's port). */
 static void net_limit(struct lines *lines, const struct lab *lab, const char *device, double queue)
 {
 	if (lab->nic > 0)
@@ -109,7 +109,7 @@ static void net_limit(struct lines *lines, const struct lab *lab, const char *de
 			 queue);
 }
 
-/* In the node's own namespace, its veths being there. */
+/* In the node's namespace, when its veths exist. */
 static bool configure_node(const struct lab *lab, uint32_t node)
 {
 	static struct lines ip, tc;
@@ -126,13 +126,16 @@ static bool configure_node(const struct lab *lab, uint32_t node)
 		net_line(&ip, "addr add %s/%d dev %s%s", address, lab->ipv6 ? 64 : 16, device,
 			 lab->ipv6 ? " nodad" : "");
 		net_line(&ip, "link set %s up", device);
-		/* A host tells its own connections that it is full; they hold back. */
+		/* A full local queue holds the node's own connections back. */
 		net_limit(&tc, lab, device, lab->nic_queue);
 	}
 	for (rail = 0; rail < lab->ports; rail++) {
 		char device[32];
 
-		/* One address for all, and no ARP: whoever a port leads to takes the frame. */
+		/*
+		 * All ports have the same MAC address and no ARP: the node at the other end takes
+		 * the frame.
+		 */
 		snprintf(device, sizeof(device), "port%u", rail);
 		net_line(&ip, "link set %s arp off address 02:00:00:00:00:01 up", device);
 		net_limit(&tc, lab, device, 4 << 20);
@@ -144,19 +147,19 @@ static bool configure_node(const struct lab *lab, uint32_t node)
 	return net_batch("ip", ip.text) && (!tc.used || net_batch("tc", tc.text));
 }
 
-static bool net_hear(int fd)
+static bool net_wait(int fd)
 {
 	char byte;
 
 	return read(fd, &byte, 1) == 1;
 }
 
-static bool net_say(int fd)
+static bool net_signal(int fd)
 {
 	return write(fd, "", 1) == 1;
 }
 
-/* For colld, by the number of the fd. */
+/* colld opens the namespace through this fd. */
 static bool show_namespace(void)
 {
 	const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -166,42 +169,43 @@ static bool show_namespace(void)
 	return fine;
 }
 
-/* In a process of its own, which ends with the lab. */
-static void be_node(const struct lab *lab, uint32_t node, int go, int said, lab_life *life,
-		    void *argument)
+/* In the node's process, which dies with the lab. */
+static void node_main(const struct lab *lab, uint32_t node, int go, int ready,
+		      lab_node_main *node_life, void *argument)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (unshare(CLONE_NEWNET) || !show_namespace() || !net_say(said) || !net_hear(go) ||
-	    !configure_node(lab, node) || !net_say(said) || !net_hear(go))
+	if (unshare(CLONE_NEWNET) || !show_namespace() || !net_signal(ready) || !net_wait(go) ||
+	    !configure_node(lab, node) || !net_signal(ready) || !net_wait(go))
 		_exit(1);
 	close(go);
-	close(said);
-	life(lab, node, argument);
+	close(ready);
+	node_life(lab, node, argument);
 	_exit(127);
 }
 
-static bool start_node(struct lab *lab, uint32_t node, lab_life *life, void *argument)
+static bool start_node(struct lab *lab, uint32_t node, lab_node_main *node_life, void *argument)
 {
-	int go[2], said[2];
+	int go[2], ready[2];
 
-	if (pipe2(go, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
+	if (pipe2(go, O_CLOEXEC) || pipe2(ready, O_CLOEXEC))
 		return false;
+	coll_assert(!lab->node[node].pid);
 	lab->node[node].pid = fork();
 	if (!lab->node[node].pid) {
 		close(go[1]);
-		close(said[0]);
-		be_node(lab, node, go[0], said[1], life, argument);
+		close(ready[0]);
+		node_main(lab, node, go[0], ready[1], node_life, argument);
 	}
 	close(go[0]);
-	close(said[1]);
+	close(ready[1]);
 	lab->node[node].go = go[1];
-	lab->node[node].said = said[0];
-	return lab->node[node].pid > 0 && net_hear(said[0]);
+	lab->node[node].ready = ready[0];
+	return lab->node[node].pid > 0 && net_wait(ready[0]);
 }
 
 /* ---- the lab's namespace -------------------------------------------------- */
 
-/* Without root's rights: root of a user namespace of our own. */
+/* Without root: becomes root of a new user namespace. */
 static bool become_root(void)
 {
 	char map[64];
@@ -220,10 +224,7 @@ static bool become_root(void)
 	return net_setting("/proc/self/gid_map", map);
 }
 
-/*
- * The forwarder sees what is on the wire, so the sender's side must cut its large
- * segments into frames and complete their checksums.
- */
+/* The forwarder must see wire frames: the sender's side segments and computes checksums. */
 static bool plain_frames(int fd, const char *device)
 {
 	static const uint32_t offloads[] = { ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_STXCSUM };
@@ -240,7 +241,7 @@ static bool plain_frames(int fd, const char *device)
 	return fine;
 }
 
-/* All frames that come out of x<cluster>, with the times they came. */
+/* Receives all frames from x<cluster>, with their time stamps. */
 static int open_port(uint32_t cluster)
 {
 	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
@@ -254,7 +255,7 @@ static int open_port(uint32_t cluster)
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	/* Without the right to force it, the system's largest. */
+	/* Without CAP_NET_ADMIN: the system's maximum. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
@@ -268,7 +269,7 @@ static int open_port(uint32_t cluster)
 	return fd;
 }
 
-/* Every rail has switches of its own, joined by the same WAN. */
+/* Each rail has its own switches; all share the WAN. */
 static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster, uint32_t rail)
 {
 	uint32_t i, port;
@@ -299,6 +300,7 @@ static bool start_forwarder(struct lab *lab)
 			return false;
 		}
 	}
+	coll_assert(!lab->wan_pid);
 	lab->wan_pid = fork();
 	if (!lab->wan_pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -332,7 +334,7 @@ static bool add_wan(struct lab *lab)
 	return lab->netem ? net_batch("tc", tc.text) : start_forwarder(lab);
 }
 
-/* Rails beyond the first reach the other clusters by the first one's switch. */
+/* Rails beyond the first reach other clusters through the first rail's switch. */
 static void join_rails(struct lines *ip, const struct lab *lab, uint32_t cluster)
 {
 	uint32_t rail;
@@ -373,7 +375,7 @@ int lab_enter(int (*inside)(void *argument), void *argument)
 	pid_t pid;
 
 	if (!become_root() || unshare(CLONE_NEWNET | CLONE_NEWPID)) {
-		fprintf(stderr, "coll lab: no namespaces for us: %s\n", strerror(errno));
+		fprintf(stderr, "coll lab: cannot create namespaces: %s\n", strerror(errno));
 		return 1;
 	}
 	pid = fork();
@@ -381,7 +383,7 @@ int lab_enter(int (*inside)(void *argument), void *argument)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		exit(inside(argument));
 	}
-	/* Signals are for the one inside, which ends everything and says with what code. */
+	/* The process inside handles signals, ends everything and returns the exit code. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
 	for (;;) {
@@ -396,7 +398,7 @@ int lab_enter(int (*inside)(void *argument), void *argument)
 	return pid < 0 ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-bool lab_build(struct lab *lab, lab_life *life, void *argument)
+bool lab_build(struct lab *lab, lab_node_main *node_life, void *argument)
 {
 	uint32_t i, k;
 
@@ -406,7 +408,7 @@ bool lab_build(struct lab *lab, lab_life *life, void *argument)
 	if (lab->ports && !lab_circuits_prepare(lab))
 		return false;
 	for (i = 0; i < lab->nodes; i++)
-		if (!start_node(lab, i, life, argument)) {
+		if (!start_node(lab, i, node_life, argument)) {
 			fprintf(stderr, "coll lab: node %u does not start\n", i);
 			return false;
 		}
@@ -415,7 +417,7 @@ bool lab_build(struct lab *lab, lab_life *life, void *argument)
 		return false;
 	}
 	for (i = 0; i < lab->nodes; i++)
-		if (!net_say(lab->node[i].go) || !net_hear(lab->node[i].said)) {
+		if (!net_signal(lab->node[i].go) || !net_wait(lab->node[i].ready)) {
 			fprintf(stderr, "coll lab: node %u has no network\n", i);
 			return false;
 		}
@@ -427,9 +429,10 @@ void lab_begin(struct lab *lab)
 	uint32_t i;
 
 	for (i = 0; i < lab->nodes; i++) {
-		net_say(lab->node[i].go);
+		coll_assert(lab->node[i].pid > 0);
+		net_signal(lab->node[i].go);
 		close(lab->node[i].go);
-		close(lab->node[i].said);
+		close(lab->node[i].ready);
 	}
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The WAN. Every cluster's switch has a port for it; what comes out of that has left
- * the cluster, and enters the queue of its way out. A queue is no memory of frames
- * to be sent but a clock: a frame leaves when all before it have left and its own
- * bytes have, at the rate; if too much waits already, it is dropped. It arrives one
- * delay later, so frames of one way arrive in order and are kept in one ring. When
- * a frame came is what the kernel says, not when we got to look: to be late
- * ourselves takes nothing from the rate.
+ * The WAN. Each cluster's switch has a port to it; frames from that port enter the queue of the
+ * cluster's way out. A queue stores no frames, only a time: a frame leaves when all earlier frames
+ * and its own bytes have left at the WAN's rate; if too many bytes wait, it is dropped. It arrives
+ * one delay later, so the frames of one way arrive in order and are kept in one ring. The arrival
+ * time is the kernel's time stamp: a late forwarder does not reduce the rate.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,8 +22,8 @@
 
 enum {
 	FRAME_MAX = 1600,
-	MACS = 4096,			/* a power of two above all addresses there are */
-	BATCH = 64,			/* frames of one way before others have their turn */
+	MACS = 4096,			/* a power of two above the number of MAC addresses */
+	BATCH = 64,			/* frames of one way before the next way is served */
 };
 
 struct frame {
@@ -34,11 +32,11 @@ struct frame {
 	uint8_t data[FRAME_MAX];
 };
 
-/* One way out. Frames head .. tail - 1 of the ring are on their way. */
+/* One way out. Frames head .. tail - 1 of the ring are in flight. */
 struct way {
 	struct frame *ring;
 	uint64_t head, tail, room;
-	uint64_t free_at;		/* when the last byte has left */
+	uint64_t free_at;		/* when its last byte has left */
 };
 
 struct wan {
@@ -49,7 +47,7 @@ struct wan {
 	struct {
 		uint8_t address[6];
 		uint8_t port, known;
-	} mac[MACS];			/* behind which port an address is */
+	} mac[MACS];			/* port of each MAC address */
 	uint64_t random;
 };
 
@@ -83,7 +81,7 @@ static void wan_learn(struct wan *wan, const uint8_t *address, uint32_t port)
 	wan->mac[slot].known = 1;
 }
 
-/* Through the port that has the address behind it, or all others: a switch does so. */
+/* Sends to the port of the destination address, or to all other ports, as a switch does. */
 static void wan_deliver(const struct wan *wan, uint32_t from, const struct frame *frame)
 {
 	uint32_t slot = mac_slot(wan, frame->data), port;
@@ -96,7 +94,7 @@ static void wan_deliver(const struct wan *wan, uint32_t from, const struct frame
 	}
 }
 
-/* All that has arrived; returns when the next will, or 0. */
+/* Delivers frames that are due; returns the time of the next, or 0. */
 static uint64_t deliver_due(struct wan *wan)
 {
 	uint64_t now = now_ns(), next = 0;
@@ -120,7 +118,7 @@ static bool is_lost(struct wan *wan)
 	return wan->lab->loss > 0 && (wan->random >> 11) * 0x1p-53 < wan->lab->loss;
 }
 
-/* A frame came at `now`; whether it goes on its way. */
+/* A frame arrived at `now`. Returns whether it is queued. */
 static bool wan_admit(struct wan *wan, struct way *way, struct frame *frame, uint64_t now)
 {
 	const double ns_per_byte = wan->lab->wan > 0 ? 8e9 / wan->lab->wan : 0;
@@ -172,7 +170,7 @@ static void wan_take(struct wan *wan, uint32_t port)
 	}
 }
 
-/* Room for what fits into the queue and on the way, were all frames small. */
+/* Capacity for the queue and the frames in flight, if all frames are small. */
 static uint64_t ring_room(const struct lab *lab)
 {
 	const double bytes = lab->queue + lab->wan / 8 * lab->delay;
@@ -198,7 +196,7 @@ void lab_forward(const struct lab *lab, const int *port, uint32_t ports)
 		wan->way[i].ring = memory_grow(NULL, wan->way[i].room, sizeof(struct frame));
 		poll[i] = (struct pollfd){ .fd = port[i], .events = POLLIN };
 	}
-	/* To be there when a frame is due; without the right to it, as good as can be. */
+	/* Wakes in time for a frame that is due. Without CAP_SYS_NICE, as well as possible. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	sched_setscheduler(0, SCHED_FIFO, &first);
 	for (;;) {

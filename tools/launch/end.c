@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* How a job ends: ranks that end, ranks that are ended, and what is said of it. */
+/* How a job ends: waiting for ranks, ending ranks, and the messages about it. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,10 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "job.h"
 #include "libcoll/base/clock.h"
 
-void launch_tell(const struct job *job, const char *format, ...)
+void launch_report(const struct job *job, const char *format, ...)
 {
 	char line[512];
 	va_list arguments;
@@ -26,7 +27,10 @@ void launch_tell(const struct job *job, const char *format, ...)
 
 /* ---- ending -------------------------------------------------------------- */
 
-/* Through the agents, where there are any; one that does not hear ends with its shell. */
+/*
+ * Through the agents of the hosts, if there are any. An agent that cannot read ends with its
+ * shell.
+ */
 void launch_signal_ranks(struct job *job, int signal)
 {
 	const char byte = signal;
@@ -42,7 +46,7 @@ void launch_signal_ranks(struct job *job, int signal)
 			kill(-job->shared->group[i], SIGKILL);
 }
 
-/* SIGTERM now, SIGKILL after the grace. Stopped ranks get to see it. */
+/* SIGTERM now, SIGKILL after the grace time. SIGCONT lets stopped ranks handle it. */
 void launch_end_ranks(struct job *job)
 {
 	if (job->kill_at != COLL_FOREVER)
@@ -78,49 +82,50 @@ static int exit_code_of(int status)
 
 enum { SHELL_FAILED = 255 };
 
-/* The agent tells of its ranks itself. */
+/* An agent reports its ranks itself. */
 static void tell_host_end(const struct job *job, int host, int status)
 {
 	const char *name = job->launch->hosts[host].name;
 
 	if (job->shared->exec_error)
-		launch_tell(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
-			    strerror(job->shared->exec_error));
+		launch_report(job, "cannot run the remote shell '%s': %s", job->launch->ssh,
+			      strerror(job->shared->exec_error));
 	else if (WIFSIGNALED(status))
-		launch_tell(job, "host %s: the remote shell was killed by signal %d (%s)", name,
-			    WTERMSIG(status), strsignal(WTERMSIG(status)));
+		launch_report(job, "host %s: the remote shell was killed by signal %d (%s)", name,
+			      WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == SHELL_FAILED)
-		launch_tell(job, "host %s: the remote shell '%s' failed, or the connection broke",
-			    name, job->launch->ssh);
+		launch_report(job, "host %s: the remote shell '%s' failed, or the connection broke",
+			      name, job->launch->ssh);
 	else if (WEXITSTATUS(status) == LAUNCH_NOT_FOUND)
-		launch_tell(job, "host %s: no program, or no %s (see --coll)", name,
-			    job->launch->coll);
+		launch_report(job, "host %s: no program, or no %s (see --coll)", name,
+			      job->launch->coll);
 }
 
-static void tell_end(const struct job *job, int child, int status)
+static void report_end(const struct job *job, int child, int status)
 {
 	const int rank = job->launch->first + child;
 
 	if (job->order_fd)
 		tell_host_end(job, child, status);
 	else if (job->shared->exec_error)
-		launch_tell(job, "cannot run '%s': %s", job->launch->argv[0],
-			    strerror(job->shared->exec_error));
+		launch_report(job, "cannot run '%s': %s", job->launch->argv[0],
+			      strerror(job->shared->exec_error));
 	else if (WIFSIGNALED(status))
-		launch_tell(job, "rank %d was killed by signal %d (%s)%s", rank, WTERMSIG(status),
-			    strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+		launch_report(job, "rank %d was killed by signal %d (%s)%s", rank, WTERMSIG(status),
+			      strsignal(WTERMSIG(status)),
+			      WCOREDUMP(status) ? ", core dumped" : "");
 	else
-		launch_tell(job, "rank %d exited with code %d", rank, WEXITSTATUS(status));
+		launch_report(job, "rank %d exited with code %d", rank, WEXITSTATUS(status));
 }
 
-/* Those that we are ending anyway are no news. */
-static void launch_judge(struct job *job, int rank, int status)
+/* Ranks that the launcher ends itself are not reported. */
+static void launch_child_ended(struct job *job, int rank, int status)
 {
 	bool ending = job->kill_at != COLL_FOREVER;
 
 	if (!exit_code_of(status) || ending)
 		return;
-	tell_end(job, rank, status);
+	report_end(job, rank, status);
 	launch_fail(job, exit_code_of(status));
 	if (!job->launch->keep_going || job->shared->exec_error)
 		launch_end_ranks(job);
@@ -131,14 +136,16 @@ struct death {
 };
 
 /*
- * The rank's group, what remains of it, goes with it: before the rank is reaped,
- * while its number cannot mean anybody else.
+ * Kills the rest of the rank's process group, then reaps the rank. In this order: until the rank
+ * is reaped its pid cannot be reused, so the signal reaches no other process.
  */
-static int launch_bury(struct job *job, pid_t pid, int rank)
+static int launch_reap_child(struct job *job, pid_t pid, int rank)
 {
 	int status = 0;
 
 	if (rank >= 0) {
+		coll_assert(job->running > 0);
+		coll_assert(job->shared->group[rank] == pid);
 		kill(-pid, SIGKILL);
 		job->shared->group[rank] = 0;
 		if (job->order_fd)
@@ -149,7 +156,7 @@ static int launch_bury(struct job *job, pid_t pid, int rank)
 	return status;
 }
 
-static pid_t next_dead(void)
+static pid_t next_ended(void)
 {
 	siginfo_t info = { .si_pid = 0 };
 
@@ -157,8 +164,8 @@ static pid_t next_dead(void)
 }
 
 /*
- * Takes all that have ended by now. Of those that we find at once the one killed
- * by a signal is told first: the others most likely failed because of it.
+ * Reaps all children that have ended. Of several, ranks killed by a signal are reported first: the
+ * others most likely failed because of them.
  */
 void launch_reap(struct job *job)
 {
@@ -166,18 +173,18 @@ void launch_reap(struct job *job)
 	int count = 0, status, rank, i;
 	pid_t pid;
 
-	while (count < 64 && (pid = next_dead())) {
+	while (count < 64 && (pid = next_ended())) {
 		rank = child_of(job, pid);
-		status = launch_bury(job, pid, rank);
+		status = launch_reap_child(job, pid, rank);
 		if (rank >= 0)
 			death[count++] = (struct death){ rank, status };
 	}
 	for (i = 0; i < count; i++)
 		if (WIFSIGNALED(death[i].status))
-			launch_judge(job, death[i].rank, death[i].status);
+			launch_child_ended(job, death[i].rank, death[i].status);
 	for (i = 0; i < count; i++)
 		if (!WIFSIGNALED(death[i].status))
-			launch_judge(job, death[i].rank, death[i].status);
+			launch_child_ended(job, death[i].rank, death[i].status);
 	if (count == 64)
 		launch_reap(job);
 }

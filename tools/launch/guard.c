@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The guard: ends the job's processes when the launcher itself was killed. */
+/* The guard: ends the job's processes if the launcher is killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "job.h"
 #include "leftover.h"
 
@@ -19,7 +20,9 @@ void launch_signal_children(const struct job *job, int signal)
 			kill(-job->shared->group[i], signal);
 }
 
-/* The secret marks whoever descends from a rank, also in another group or session. */
+/*
+ * Every descendant of a rank has the secret in its environment, also in another group or session.
+ */
 static void end_marked(const struct job *job)
 {
 	char mark[sizeof("COLL_SECRET=") + 2 * COLL_SECRET_BYTES];
@@ -37,11 +40,11 @@ static void guard_main(const struct job *job, int fd)
 
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, "coll run guard");
-	/* Inherited by mistake, a pipe's end would keep its reader waiting. */
+	/* An inherited pipe end would keep the reader of that pipe waiting. */
 	for (i = 0; i < 3; i++)
 		close(i);
 	if (read(fd, &byte, 1) == 1)
-		_exit(0);	/* all is well: the launcher has seen to it */
+		_exit(0);	/* the launcher has ended the job itself */
 	launch_signal_children(job, SIGKILL);
 	end_marked(job);
 	_exit(0);
@@ -51,6 +54,7 @@ int launch_start_guard(struct job *job)
 {
 	int fd[2];
 
+	coll_assert(!job->guard && !job->running);	/* its copy of the job is then complete */
 	if (pipe2(fd, O_CLOEXEC))
 		return -errno;
 	job->guard = fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A job of coll run: what the launcher, its guard and the ranks before exec know of it. */
+/* A job of coll run: state shared by the launcher, its guard and the ranks before exec. */
 #ifndef COLL_LAUNCH_JOB_H
 #define COLL_LAUNCH_JOB_H
 
@@ -12,10 +12,10 @@
 #include "libcoll/boot/store.h"
 #include "output.h"
 
-/* What the launcher, the guard and the ranks before exec have in common. */
+/* Shared memory of the launcher, the guard and the ranks before exec. */
 struct launch_shared {
 	int exec_error;
-	pid_t group[];		/* by child; 0: none */
+	pid_t group[];		/* process group of each child; 0: none */
 };
 
 struct job {
@@ -23,7 +23,7 @@ struct job {
 	struct launch_shared *shared;
 	size_t shared_bytes;
 	struct coll_store *store;
-	int children;			/* ranks, or hosts */
+	int children;			/* ranks, or agents of hosts */
 	int *order_fd;			/* inputs of the hosts' agents */
 	int kills;			/* SIGKILLs sent so far */
 	char address[1024];
@@ -33,45 +33,45 @@ struct job {
 	sigset_t old_mask;
 	struct rlimit old_files;
 	pid_t self, guard;
-	int guard_fd;			/* closed without a word, it wakes the guard */
+	int guard_fd;			/* closing it without a byte starts the guard's work */
 	int running;			/* ranks */
-	int exit_code;			/* of the first that failed */
+	int exit_code;			/* exit code of the first rank that failed */
 	bool failed;
-	int interrupts;			/* SIGINTs of ours */
-	bool told_to_end;		/* any signal that ends a program reached us */
-	bool orders_ended;		/* an agent's input */
+	int interrupts;			/* SIGINTs that the launcher received */
+	bool end_requested;		/* the launcher received SIGINT, SIGTERM or SIGHUP */
+	bool orders_ended;		/* the agent's input has ended */
 	uint64_t timeout_at, kill_at;	/* COLL_FOREVER: never */
 	struct output_sink sink[2];
-	struct output_source *source;	/* two a rank: stdout, stderr */
+	struct output_source *source;	/* two per rank: stdout, stderr */
 	int sources;
 	struct pollfd *poll_fd;
 };
 
 /* ---- end.c ------------------------------------------------------------------ */
 
-/* One line on stderr, unless the user wants quiet. */
-void launch_tell(const struct job *job, const char *format, ...)
+/* One line on stderr, unless --quiet. */
+void launch_report(const struct job *job, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Through the agents, where there are any. */
+/* Through the agents of the hosts, if there are any. */
 void launch_signal_ranks(struct job *job, int signal);
-/* SIGTERM now, SIGKILL after the grace. */
+/* SIGTERM now, SIGKILL after the grace time. */
 void launch_end_ranks(struct job *job);
-/* The exit code of the first failure is the job's. */
+/* The exit code of the first failure becomes the job's. */
 void launch_fail(struct job *job, int exit_code);
-/* Takes all children that have ended by now. */
+/* Reaps all children that have ended. */
 void launch_reap(struct job *job);
 
 /* ---- guard.c -------------------------------------------------------------- */
 
-/* To the process group of each child that lives. */
+/* Signals the process group of each living child. */
 void launch_signal_children(const struct job *job, int signal);
-/* A process that ends all of the job when the launcher has died. 0 or -errno. */
+/* Starts a process that ends the whole job if the launcher dies. 0 or -errno. */
 int launch_start_guard(struct job *job);
 void launch_end_guard(struct job *job);
 
 /* ---- rank.c ----------------------------------------------------------------- */
 
-/* In the child: becomes the rank's program, or the shell of a host's agent. Never returns. */
+/* In the child: execs the rank's program, or the shell of a host's agent. Never returns. */
 void launch_child_main(struct job *job, int child, const int output[2], int orders);
 
 #endif

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * One loop serves the store, carries output, passes signals and sees ranks end. On
- * several hosts its children are not ranks but the remote shells of the hosts' agents
- * (launch_hosts.h).
+ * The launcher. One loop serves the store, forwards output, passes signals on and reaps ranks.
+ * With several hosts its children are the remote shells of the hosts' agents (launch_hosts.h).
  *
- * Nobody is left over: every rank leads a process group that is killed with it;
- * what fled from its group becomes our child (we are the subreaper) and is killed
- * at the end; and if we are killed ourselves, the kernel kills the ranks, and the
- * guard, a process that waits for nothing else, kills their groups and whoever
- * else was started with the job's secret.
+ * No process is left over. Each rank leads a process group, which is killed with it. A process
+ * that left its group becomes a child of the launcher (a subreaper) and is killed at the end. If
+ * the launcher itself is killed, the kernel kills the ranks, and the guard process kills their
+ * groups and every process that has the job's secret in its environment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "libcoll/base/clock.h"
 #include "job.h"
 #include "launch.h"
@@ -36,14 +35,14 @@
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/boot/store.h"
 
-/* How long we wait for the end of output whose writers should be gone. */
+/* How long to wait for end of file on the pipes after all ranks have ended. */
 #define DRAIN_NS (2 * COLL_SECOND)
 
 enum { FD_SIGNAL, FD_STORE, FD_ORDERS, FD_SINK, FD_SOURCE = FD_SINK + 2 };
 
 /* ---- starting ------------------------------------------------------------ */
 
-/* The reading ends become the rank's sources; the writing ends are returned. */
+/* The read ends become the rank's sources; the write ends are returned. */
 static int open_sources(struct job *job, int rank, int output[2])
 {
 	struct output_source *source = &job->source[2 * rank];
@@ -65,7 +64,10 @@ static int open_sources(struct job *job, int rank, int output[2])
 	return 0;
 }
 
-/* The agent's input, with its order in it. Never blocks: a shell may be long in coming. */
+/*
+ * The agent's input, with its order already written. Never blocks: the pipe holds the whole order
+ * before the shell starts.
+ */
 static int open_orders(struct job *job, int host, int *end)
 {
 	size_t bytes;
@@ -100,6 +102,7 @@ static int start_child(struct job *job, int child)
 		err = open_orders(job, child, &orders);
 	if (err)
 		return err;
+	coll_assert(!job->shared->group[child] && job->running < job->children);
 	pid = fork();
 	if (!pid)
 		launch_child_main(job, child, output, orders);
@@ -112,7 +115,7 @@ static int start_child(struct job *job, int child)
 		close(orders);
 	if (err)
 		return err;
-	setpgid(pid, pid);	/* both sides do: neither may be late */
+	setpgid(pid, pid);	/* also done in the child: whichever runs first */
 	job->shared->group[child] = pid;
 	job->running++;
 	return 0;
@@ -130,7 +133,7 @@ static int start_children(struct job *job)
 	return 0;
 }
 
-/* What an agent was told: the store is elsewhere. */
+/* An agent's order contains the store's address. */
 static int take_store(struct job *job)
 {
 	const struct launch *launch = job->launch;
@@ -141,13 +144,13 @@ static int take_store(struct job *job)
 	strcpy(job->secret, launch->secret);
 	snprintf(job->name, sizeof(job->name), "%s", launch->job);
 	if (launch->directory && chdir(launch->directory))
-		dprintf(STDERR_FILENO, "coll run: cannot go to %s on this host: %s\n",
+		dprintf(STDERR_FILENO, "coll run: cannot change to directory %s on this host: %s\n",
 			launch->directory, strerror(errno));
 	return 0;
 }
 
-/* Where the ranks find the store, on this node only or on all. */
-static int find_places(struct job *job, int fd)
+/* The address of the store: on this node only, or on all its interfaces. */
+static int find_store_address(struct job *job, int fd)
 {
 	char address[COLL_STORE_ADDRESS_MAX];
 	int err = coll_store_address(fd, address, sizeof(address));
@@ -181,7 +184,7 @@ static int open_store(struct job *job)
 		err = coll_store_listen(job->launch->hosts ? "[::]:0" : "[::1]:0", &fd);
 	if (err)
 		return err;
-	err = find_places(job, fd);
+	err = find_store_address(job, fd);
 	if (err) {
 		close(fd);
 		return err;
@@ -201,12 +204,12 @@ static int open_signals(struct job *job)
 	if (sigprocmask(SIG_BLOCK, &mask, &job->old_mask))
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);	/* ignored, children would vanish unseen */
+	signal(SIGCHLD, SIG_DFL);	/* if ignored, children would be reaped by the kernel */
 	job->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return job->signal_fd < 0 ? -errno : 0;
 }
 
-/* Two pipes and a connection for each rank; the ranks get the old limit back. */
+/* Each rank takes two pipes and a connection. The ranks get the old limit back. */
 static int raise_files(struct job *job)
 {
 	struct rlimit files;
@@ -261,28 +264,28 @@ static void take_signal(struct job *job, int signal)
 		return;
 	}
 	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
-		job->told_to_end = true;
+		job->end_requested = true;
 	if (signal == SIGINT && ++job->interrupts > 1) {
-		launch_tell(job, "interrupted twice: killing all ranks");
+		launch_report(job, "interrupted twice: killing all ranks");
 		launch_signal_ranks(job, SIGKILL);
 		return;
 	}
 	launch_signal_ranks(job, signal);
 }
 
-/* Of an agent: signals for its ranks, until the end. */
+/* An agent's input: signals for its ranks, until end of file. */
 static void take_orders(struct job *job)
 {
 	unsigned char byte;
 
 	if (read(STDIN_FILENO, &byte, 1) == 1) {
-		job->told_to_end |= byte == SIGINT || byte == SIGTERM || byte == SIGHUP;
+		job->end_requested |= byte == SIGINT || byte == SIGTERM || byte == SIGHUP;
 		if (byte < NSIG)
 			launch_signal_ranks(job, byte);
 		return;
 	}
 	job->orders_ended = true;
-	job->told_to_end = true;
+	job->end_requested = true;
 	launch_fail(job, 128 + SIGHUP);
 	launch_end_ranks(job);
 }
@@ -300,7 +303,7 @@ static void check_times(struct job *job)
 	uint64_t now = coll_now();
 
 	if (now >= job->timeout_at) {
-		launch_tell(job, "the job did not end within %g s", job->launch->timeout / 1e9);
+		launch_report(job, "the job did not end within %g s", job->launch->timeout / 1e9);
 		launch_fail(job, LAUNCH_TIMEOUT);
 		job->timeout_at = COLL_FOREVER;
 		launch_end_ranks(job);
@@ -325,27 +328,27 @@ static void launch_watch(struct job *job, int slot, int fd, short events)
 	job->poll_fd[slot] = (struct pollfd){ .fd = fd, .events = events };
 }
 
-/* Both may be the same terminal: one does not cut into a line of the other. */
+/* stdout and stderr may be the same terminal: neither interrupts a line of the other. */
 static bool may_write(const struct job *job, int sink)
 {
 	return job->sink[sink].bytes && !job->sink[!sink].inside_line;
 }
 
-static void carry_output(struct job *job)
+static void forward_output(struct job *job)
 {
 	int i;
 
-	/* Asked again: the first may have begun a line just now. */
+	/* Checked again: the first sink may have begun a line just now. */
 	for (i = 0; i < 2; i++)
 		if (job->poll_fd[FD_SINK + i].revents && may_write(job, i))
-			output_give(&job->sink[i]);
+			output_write(&job->sink[i]);
 	for (i = 0; i < job->sources; i++)
 		if (job->poll_fd[FD_SOURCE + i].revents)
-			output_take(&job->source[i]);
+			output_read(&job->source[i]);
 }
 
-/* One turn: waits until `until` at most. */
-static void launch_turn(struct job *job, uint64_t until)
+/* One iteration of the loop; waits until `until` at most. */
+static void launch_poll(struct job *job, uint64_t until)
 {
 	const struct output_source *source;
 	int i;
@@ -367,7 +370,7 @@ static void launch_turn(struct job *job, uint64_t until)
 		coll_store_poll(job->store, 0);
 	if (job->poll_fd[FD_ORDERS].revents)
 		take_orders(job);
-	carry_output(job);
+	forward_output(job);
 	if (job->poll_fd[FD_SIGNAL].revents)
 		take_signals(job);
 }
@@ -378,15 +381,15 @@ static void run_to_end(struct job *job)
 
 	while (job->running) {
 		until = job->timeout_at < job->kill_at ? job->timeout_at : job->kill_at;
-		launch_turn(job, until);
+		launch_poll(job, until);
 		check_times(job);
 	}
 }
 
 /* ---- what remains -------------------------------------------------------- */
 
-/* Processes that fled from their rank's group are our children by now, or will be. */
-static void end_fugitives(struct job *job)
+/* Processes that left their rank's group become children of the launcher when their parents end. */
+static void kill_leftovers(struct job *job)
 {
 	uint64_t until = coll_now() + job->launch->grace;
 
@@ -406,26 +409,27 @@ static bool sources_open(const struct job *job)
 	return false;
 }
 
-/* The pipes hold what was written before the end; our reader may take its time with it. */
+/* Forwards what the pipes still hold. A slow reader of our output may take its time. */
 static void drain_output(struct job *job)
 {
 	uint64_t until = coll_now() + DRAIN_NS;
 	int i;
 
 	while (sources_open(job) &&
-	       (coll_now() < until || (!output_wanted(&job->sink[0]) && !job->told_to_end)))
-		launch_turn(job, coll_now() + COLL_SECOND / 10);
+	       (coll_now() < until || (!output_wanted(&job->sink[0]) && !job->end_requested)))
+		launch_poll(job, coll_now() + COLL_SECOND / 10);
 	for (i = 0; i < job->sources; i++)
 		output_end(&job->source[i]);
 	while ((job->sink[0].bytes || job->sink[1].bytes) &&
-	       (coll_now() < until || !job->told_to_end))
-		launch_turn(job, coll_now() + COLL_SECOND / 10);
+	       (coll_now() < until || !job->end_requested))
+		launch_poll(job, coll_now() + COLL_SECOND / 10);
 	free(job->sink[0].data);
 	free(job->sink[1].data);
 }
 
 static void close_job(struct job *job)
 {
+	coll_assert(!job->running);
 	launch_end_guard(job);
 	coll_store_close(job->store);
 	if (job->signal_fd >= 0)
@@ -462,7 +466,7 @@ int launch_job(const struct launch *options)
 	}
 	run_to_end(&job);
 	if (job.guard > 0) {
-		end_fugitives(&job);
+		kill_leftovers(&job);
 		drain_output(&job);
 	}
 	close_job(&job);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Starting the ranks of a job, on this node or on several, and ending every one of them. */
+/* Starting the ranks of a job, on this node or on several, and ending all of them. */
 #ifndef COLL_LAUNCH_H
 #define COLL_LAUNCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* auto: to a core each, if the job wants most of them and there are enough. */
+/* auto: one core per rank, if the job needs most cores and there are enough. */
 enum launch_bind { LAUNCH_BIND_AUTO, LAUNCH_BIND_NONE, LAUNCH_BIND_CORE };
 
-/* Exit codes besides the failing rank's own. */
+/* Exit codes other than that of the first failed rank. */
 enum {
 	LAUNCH_TIMEOUT = 124,
 	LAUNCH_CANNOT_RUN = 126,
 	LAUNCH_NOT_FOUND = 127,
 };
 
-/* A host of the job, and which ranks it has. */
+/* A host of the job, and its ranks. */
 struct launch_host {
 	const char *name;
 	int first, ranks;
@@ -31,20 +31,20 @@ struct launch {
 	bool quiet;		/* say nothing about how ranks ended */
 	enum launch_bind bind;
 	char **environment;	/* "K=V", NULL-terminated, set in every rank */
-	char **argv;		/* the program, NULL-terminated */
+	char **argv;		/* the program and its arguments, NULL-terminated */
 
 	struct launch_host *hosts;	/* NULL: all ranks on this node */
 	int hosts_count;
-	const char *ssh;	/* the remote shell, and options of it */
-	const char *coll;	/* where this command is on the hosts */
+	const char *ssh;	/* the remote shell and its options */
+	const char *coll;	/* path of this command on the hosts */
 
-	/* An agent, which starts a part of the job, has these from its order. */
+	/* Set in an agent, from its order. An agent starts the ranks of one host. */
 	bool agent;
-	int first, all;		/* the part's first rank, ranks of the job */
+	int first, all;		/* first rank of this host, ranks of the job */
 	const char *store, *secret, *job, *directory;
 };
 
-/* Runs the job to its end. Returns the exit code; see coll-run(1). */
+/* Runs the job until it ends. Returns the exit code; see coll-run(1). */
 int launch_job(const struct launch *launch);
 
 #endif

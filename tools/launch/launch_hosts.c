@@ -31,7 +31,7 @@ static int parse_one(char *text, struct launch_host *host)
 		*bracket = '\0';
 		text++;
 	}
-	/* What a remote shell would take for an option is no name. */
+	/* A name that begins with - would be an option of the remote shell. */
 	if (!*text || *text == '-' || strpbrk(text, " \t'\"\\$`;&|<>()"))
 		return -EINVAL;
 	host->name = text;
@@ -72,7 +72,7 @@ int hosts_limit(struct launch_host *hosts, int count, int ranks)
 
 /* ---- the order --------------------------------------------------------------- */
 
-/* Strings, each with its NUL, and an empty one at the end. */
+/* Strings, each with its NUL; an empty string ends them. */
 static void launch_hosts_put(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "%s=%s", key, value);
@@ -85,7 +85,7 @@ static void put_number(FILE *to, const char *key, uint64_t number)
 	fputc(0, to);
 }
 
-/* Options of the library, which the user set here; not who this process is itself. */
+/* The user's options of the library, but not the variables that identify this process. */
 static bool is_option(const char *variable)
 {
 	static const char *const own[] = { "COLL_RANK=", "COLL_RANKS=", "COLL_LOCAL_", "COLL_STORE",
@@ -146,7 +146,7 @@ char *hosts_order(const struct launch *launch, int host, const char *store, cons
 	return order;
 }
 
-/* Up to the empty string: what follows are signals. */
+/* Reads up to the empty string. The bytes after it are signals. */
 static char *read_order(int fd, size_t *bytes)
 {
 	char *order = malloc(ORDER_MAX);
@@ -216,7 +216,7 @@ int hosts_take_order(int fd, struct launch *launch)
 
 	if (!order || strcmp(order, ORDER))
 		return -EPROTO;
-	room = bytes / 4 + 2;		/* no string is shorter */
+	room = bytes / 4 + 2;		/* no string is shorter than its NUL */
 	launch->environment = calloc(room, sizeof(char *));
 	launch->argv = calloc(room, sizeof(char *));
 	if (!launch->environment || !launch->argv)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Finding processes of a job that fled from their process group. */
+/* Finding processes of a job that left their process group. */
 #ifndef COLL_LEFTOVER_H
 #define COLL_LEFTOVER_H
 
 #include <sys/types.h>
 
 /*
- * Sends SIGKILL to our children, but not to `spare`; returns how many there were.
- * A subreaper's children are also those whose parents have ended.
+ * Sends SIGKILL to all children except `spare`; returns their number. A subreaper's children
+ * include orphans of its descendants.
  */
 int leftover_kill_children(pid_t spare);
 
 /*
- * Sends SIGKILL to every process that was started with this variable, "K=V", in
- * its environment; returns how many there were. Reads all of /proc.
+ * Sends SIGKILL to every process that has this variable, "K=V", in its environment; returns their
+ * number. Reads all of /proc.
  */
 int leftover_kill_marked(const char *variable);
 

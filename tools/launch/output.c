@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/port.h"
 #include "output.h"
 
 enum {
-	SINK_FULL = 1 << 18,	/* no more is read from the ranks meanwhile */
-	LINE_MAX_BYTES = 1 << 20,	/* a longer line is cut into several */
+	SINK_FULL = 1 << 18,	/* bytes; above this the ranks' pipes are not read */
+	LINE_MAX_BYTES = 1 << 20,	/* bytes; a longer line is split */
 };
 
 bool output_wanted(const struct output_sink *sink)
@@ -18,7 +19,7 @@ bool output_wanted(const struct output_sink *sink)
 	return sink->bytes < SINK_FULL;
 }
 
-/* Appends; what memory has no room for is lost, which beats ending the job. */
+/* Appends. Bytes that memory cannot hold are lost, which is better than ending the job. */
 static void output_append(char **data, size_t *bytes, size_t *room, const char *more, size_t count)
 {
 	size_t need = *bytes + count;
@@ -37,7 +38,7 @@ static void output_append(char **data, size_t *bytes, size_t *room, const char *
 	*bytes += count;
 }
 
-static void to_sink(struct output_sink *sink, const char *data, size_t bytes)
+static void sink_append(struct output_sink *sink, const char *data, size_t bytes)
 {
 	if (!sink->broken)
 		output_append(&sink->data, &sink->bytes, &sink->room, data, bytes);
@@ -49,9 +50,9 @@ static void end_line(struct output_source *source)
 	int n = snprintf(prefix, sizeof(prefix), "[%d] ", source->rank);
 
 	if (source->rank >= 0)
-		to_sink(source->sink, prefix, n);
-	to_sink(source->sink, source->line, source->bytes);
-	to_sink(source->sink, "\n", 1);
+		sink_append(source->sink, prefix, n);
+	sink_append(source->sink, source->line, source->bytes);
+	sink_append(source->sink, "\n", 1);
 	source->bytes = 0;
 }
 
@@ -84,13 +85,14 @@ void output_end(struct output_source *source)
 	source->line = NULL;
 }
 
-void output_take(struct output_source *source)
+void output_read(struct output_source *source)
 {
 	char data[16384];
 	ssize_t n;
 
+	coll_assert(source->fd >= 0);
 	if (source->sink->broken) {
-		output_end(source);	/* the rank learns of it by EPIPE, as without us */
+		output_end(source);	/* the rank gets EPIPE, as it would without the launcher */
 		return;
 	}
 	n = read(source->fd, data, sizeof(data));
@@ -100,7 +102,7 @@ void output_take(struct output_source *source)
 		output_end(source);
 }
 
-/* A pipe that polls writable has room for PIPE_BUF bytes; whole lines if they fit. */
+/* A pipe that polls writable takes PIPE_BUF bytes. Whole lines if they fit. */
 static size_t output_portion(const struct output_sink *sink)
 {
 	size_t most = sink->bytes < PIPE_BUF ? sink->bytes : PIPE_BUF;
@@ -109,7 +111,7 @@ static size_t output_portion(const struct output_sink *sink)
 	return end ? (size_t)(end + 1 - sink->data) : most;
 }
 
-void output_give(struct output_sink *sink)
+void output_write(struct output_sink *sink)
 {
 	ssize_t n;
 
@@ -124,6 +126,7 @@ void output_give(struct output_sink *sink)
 		sink->bytes = 0;
 		return;
 	}
+	coll_assert((size_t)n <= sink->bytes);
 	sink->inside_line = sink->data[n - 1] != '\n';
 	sink->bytes -= n;
 	memmove(sink->data, sink->data + n, sink->bytes);

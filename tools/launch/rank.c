@@ -20,8 +20,8 @@ static int cores_count(void)
 }
 
 /*
- * By itself only a job that wants most of the cores: two small ones would meet
- * on the first of them.
+ * auto binds only a job that needs most cores: two small jobs would both be bound to the first
+ * cores.
  */
 static bool should_bind(const struct launch *launch)
 {
@@ -32,7 +32,7 @@ static bool should_bind(const struct launch *launch)
 	return launch->bind == LAUNCH_BIND_CORE;
 }
 
-/* The rank-th of the cores we may use, round and round. */
+/* The rank-th core of those this job may use, modulo their number. */
 static void bind_core(int rank)
 {
 	cpu_set_t may, one;
@@ -74,8 +74,8 @@ static void set_environment(const struct job *job, int rank)
 }
 
 /*
- * Only rank 0 reads our input, and not from a terminal: its process group is not
- * the terminal's, so reading would stop it. An agent's input is for itself.
+ * Only rank 0 reads the launcher's input, and not if that is a terminal: the rank's process group
+ * is not in the foreground, so reading would stop it. An agent keeps its input.
  */
 static void set_input(int rank, bool agent)
 {

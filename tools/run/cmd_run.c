@@ -86,7 +86,7 @@ static const char *const usage[] = {
 };
 
 static const char *const closing[] = {
-	"Exit code: 0 if every rank's was, else that of the first rank that failed",
+	"Exit code: 0 if all ranks exit with 0, else that of the first rank that failed",
 	"(128 + signal if it was killed); 126 or 127 if the program cannot be run.",
 	NULL,
 };
@@ -100,7 +100,7 @@ const struct option_table cmd_run_options = {
 	.program = true,
 };
 
-/* As many ranks as there is room for, or fewer. */
+/* Takes the ranks of --hosts as -n, or limits them to -n. */
 static int fit_hosts(struct launch *launch)
 {
 	static char self[4096];
@@ -108,7 +108,7 @@ static int fit_hosts(struct launch *launch)
 	if (!launch->ranks)
 		launch->ranks = launch->all;
 	if (launch->ranks > launch->all) {
-		fprintf(stderr, "coll run: -n %d is more than --hosts has room for, which is %d\n",
+		fprintf(stderr, "coll run: -n %d; valid with this --hosts: up to %d ranks\n",
 			launch->ranks, launch->all);
 		return COMMAND_USAGE;
 	}
@@ -121,12 +121,12 @@ static int fit_hosts(struct launch *launch)
 	return COMMAND_USAGE;
 }
 
-/* What --hosts starts on each of them. */
+/* The command that the remote shell runs on each host. */
 static int run_agent(struct launch *launch_options)
 {
 	if (!hosts_take_order(STDIN_FILENO, launch_options))
 		return launch_job(launch_options);
-	fprintf(stderr, "coll run: --agent is for coll run itself, which gives it its order\n");
+	fprintf(stderr, "coll run: --agent is used by coll run itself; its input is not an order\n");
 	return COMMAND_USAGE;
 }
 
