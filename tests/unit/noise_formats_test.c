@@ -294,9 +294,12 @@ static void wrong_lines_are_named(void **state)
 		{ "1 nan\n", 1, "start duration" },
 		{ "# Ticks per ns: 1\n1 2\n1 3\n", 3, "times rising" },
 		{ "# Ticks per ns: 1\n1 2\n", 2, "two lines" },
-		{ "x [001] a irq_noise: local_timer start 1.0 duration 1 ns\n", 1, "no event" },
-		{ "x a irq_noise: local_timer:1 start 1.0 duration 1 ns\n", 1, "no event" },
-		{ "x [001] thread_noise: a:1 start 1.0 duration\n", 1, "no event" },
+		{ "x [001] a irq_noise: local_timer start 1.0 duration 1 ns\n", 1,
+		  "not an osnoise event" },
+		{ "x a irq_noise: local_timer:1 start 1.0 duration 1 ns\n", 1,
+		  "not an osnoise event" },
+		{ "x [001] thread_noise: a:1 start 1.0 duration\n", 1,
+		  "not an osnoise event" },
 	};
 	struct noise_capture capture;
 	struct coll_text_error error;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* collnoise calibrate: injects, measures, and says what was asked and what was seen. */
+/*
+ * collnoise calibrate: injects noise, measures it, and reports the requested and the measured
+ * values.
+ */
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
@@ -14,10 +17,10 @@
 #include "options.h"
 #include "view.h"
 
-/* What is to be reached; --strict makes it a threshold. */
-#define GOAL_RECALL 0.999	/* of events of twice the threshold and longer */
-#define GOAL_POINTS 0.0005	/* of the time, asked and seen */
-#define GOAL_CHANCE 0.01	/* that the gaps of a Poisson plan are such by chance */
+/* The goals; --strict makes them thresholds. */
+#define GOAL_RECALL 0.999	/* recall of events of twice the threshold and longer */
+#define GOAL_POINTS 0.0005	/* difference of the injected and the measured share */
+#define GOAL_CHANCE 0.01	/* probability that the gaps of a Poisson plan are random */
 
 struct calibrate {
 	struct noise_calibration c;
@@ -63,7 +66,8 @@ static bool read_model(const struct option_table *table, const struct option_ent
 static const char *const usage[] = {
 	"usage: collnoise calibrate [--user] [OPTION ...]",
 	"",
-	"Injects noise on one CPU, measures it, and compares: which lengths of events are found, how",
+	"Injects noise on one CPU, measures it, and compares: which lengths of events are found, "
+	"how",
 	"exactly, and how exact the injector is.",
 	NULL,
 };
@@ -111,7 +115,10 @@ static void say_progress(const char *what)
 		fprintf(stderr, "\r%.60s\033[K", what);
 }
 
-/* The loop gives way to the injector, and to nobody else if that is allowed. */
+/*
+ * The loop has a lower priority than the injector and, where allowed, a higher one than all
+ * others.
+ */
 static void choose_policies(struct noise_calibration *c)
 {
 	c->inject = noise_injector_policy();
@@ -159,14 +166,14 @@ static bool calibrate_complete(struct calibrate *k)
 	return read_models(k);
 }
 
-/* ---- judging ------------------------------------------------------------------------------- */
+/* ---- goals ---------------------------------------------------------------------------------- */
 
 static double share_of(u64 part, u64 all)
 {
 	return all ? (double)part / all : 1;
 }
 
-/* Of gaps about that long, those that were injected; net: without what was there anyway. */
+/* The share of the gaps of about that length that were injected; net: without the background. */
 static double calibrate_precision(const struct noise_detector_row *row, bool net)
 {
 	double seen = row->seen - (net ? row->background : 0);
@@ -200,7 +207,7 @@ static const char *say_model(const struct noise_model_row *row)
 {
 	return model_is_good(row) ? "good" :
 	       row->said.model.duration <= row->cost || row->seen_error > GOAL_POINTS ?
-	       "not to be told on this machine" : "NOT GOOD";
+	       "cannot be decided on this machine" : "NOT GOOD";
 }
 
 static bool all_is_good(const struct noise_calibration *c)
@@ -214,20 +221,20 @@ static bool all_is_good(const struct noise_calibration *c)
 	return good;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- table --------------------------------------------------------------------------------- */
 
 static void print_loop(const struct noise_calibration *c)
 {
 	const double ns = c->clock.rate / 0x1p32;
 	char threshold[24];
 
-	printf("CPU %u: clock %s, rate known to %.3f ppm; a turn of the loop takes %.1f ns, at "
+	printf("CPU %u: clock %s, rate known to %.3f ppm; a loop iteration takes %.1f ns, at "
 	       "least %.1f; threshold %s\n", c->cpu, noise_clock_name(&c->clock), c->clock.ppm,
-	       c->turn * ns, c->least * ns, noise_time_text(c->threshold, threshold));
+	       c->iteration * ns, c->least * ns, noise_time_text(c->threshold, threshold));
 	printf("measuring: %s %d; injecting: %s%s\n", noise_policy_name(&c->measure),
 	       (int)c->measure.priority, c->module ? "the module, " : "",
 	       c->module ? noise_context_names[c->context] : noise_policy_name(&c->inject));
-	printf("without any injected: %.4f %% of the time taken, %.1f events/s\n",
+	printf("without injection: %.4f %% of the time taken, %.1f events/s\n",
 	       100 * c->background_share, c->background_rate);
 }
 
@@ -238,7 +245,7 @@ static void print_detector(const struct noise_calibration *c)
 	const bool good = recall_is_good(c, &recall);
 	u32 i;
 
-	printf("\nthe detector, against time that the loop took from itself\n"
+	printf("\nthe detector: stalls of the loop itself, measured by the loop\n"
 	       "%10s %9s %9s %10s %10s %10s %12s %12s %12s\n", "length", "injected", "found",
 	       "recall", "precision", "net of bg", "error p50", "error p95", "stall p95");
 	for (i = 0; i < NOISE_LENGTHS; i++) {
@@ -260,7 +267,7 @@ static void print_model(const struct noise_calibration *c, const struct noise_mo
 	char a[24], b[24], d[24], e[24];
 
 	printf("\n%s  (plan %016llx)\n", row->text, (unsigned long long)row->fingerprint);
-	printf("  events: asked %llu, injected %llu, found %llu (%.3f %%)%s\n",
+	printf("  events: requested %llu, injected %llu, found %llu (%.3f %%)%s\n",
 	       (unsigned long long)row->asked, (unsigned long long)row->injected,
 	       (unsigned long long)row->found, 100 * share_of(row->found, row->injected),
 	       row->lost ? "; the log was full" : "");
@@ -270,9 +277,9 @@ static void print_model(const struct noise_calibration *c, const struct noise_mo
 	       100 * row->asked_share, 100 * row->injected_share, 100 * row->seen_share,
 	       100 * row->seen_error, 100 * (row->seen_share - row->asked_share), say_model(row),
 	       100 * (row->total_share - c->background_share));
-	printf("  an event takes %s beyond itself, which is taken off%s\n",
+	printf("  an event costs %s beyond its length, which is subtracted%s\n",
 	       noise_time_text(row->cost, a), row->said.model.duration <= row->cost ?
-	       ": too much for events this short, from user space" : "");
+	       ": too much for such short events, from user space" : "");
 	printf("  late: median %s, p95 %s, p99 %s, at most %s\n", noise_time_text(row->late.p50, a),
 	       noise_time_text(row->late.p95, b), noise_time_text(row->late.p99, d),
 	       noise_time_text(row->late.max, e));
@@ -296,7 +303,9 @@ static void print_all(const struct noise_calibration *c)
 		print_model(c, &c->model[i]);
 }
 
-/* ---- for programs ------------------------------------------------------------------------------
+/*
+ * ---- JSON
+ * ---------------------------------------------------------------------------------------
  */
 
 static json_t *detector_json(const struct noise_calibration *c)
@@ -361,7 +370,7 @@ static void print_json(const struct noise_calibration *c)
 	noise_json_print(json_pack(
 		"{si s{ss sf sf} sf sf sI ss ss s{sf sf} so sf so sb}", "cpu", (int)c->cpu,
 		"clock", "name", noise_clock_name(&c->clock), "ns_per_tick", ns, "error_ppm",
-		c->clock.ppm, "loop_ns", c->turn * ns, "least_loop_ns", c->least * ns,
+		c->clock.ppm, "loop_ns", c->iteration * ns, "least_loop_ns", c->least * ns,
 		"threshold_ns", (json_int_t)c->threshold, "measured_as",
 		noise_policy_name(&c->measure), "injected_as",
 		c->module ? noise_context_names[c->context] : noise_policy_name(&c->inject),
@@ -371,7 +380,7 @@ static void print_json(const struct noise_calibration *c)
 		stdout);
 }
 
-/* ---- as a picture ----------------------------------------------------------------------- */
+/* ---- picture ----------------------------------------------------------------------------- */
 
 static void write_plot(const struct noise_calibration *c, const char *path, FILE *to)
 {
@@ -396,7 +405,7 @@ static void write_plot(const struct noise_calibration *c, const char *path, FILE
 	fprintf(to, "EOD\nset multiplot layout 2,2 title 'CPU %u: loop %.1f ns, threshold %llu ns, "
 		"background %.3f %%'\nset grid lc '#dddddd'\nset border 3\nset tics nomirror\n"
 		"set logscale x\nset format x '10^{%%T}'\nset xlabel 'length, ns'\n", c->cpu,
-		c->turn * c->clock.rate / 0x1p32, (unsigned long long)c->threshold,
+		c->iteration * c->clock.rate / 0x1p32, (unsigned long long)c->threshold,
 		100 * c->background_share);
 	fprintf(to, "set key bottom right\nset yrange [0:105]\nset ylabel '%%'\n"
 		    "set title 'Found of what was there'\n"

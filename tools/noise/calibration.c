@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include "tools/common/arguments.h"
 #include "calibration.h"
 #include "match.h"
+#include "thread.h"
 #include "node/units.h"
 
 enum {
-	GAPS = 1 << 20,			/* of one part of it */
+	GAPS = 1 << 20,			/* capacity for gaps, of one part */
 	STALLS = 20000,
 	INJECTED = 1 << 18,
-	BACKGROUND_SHARE = 10, DETECTOR_SHARE = 40,	/* percent of the time */
-	PILOT_PART = 5,			/* of an injector's time, one in so many for its cost */
+	BACKGROUND_SHARE = 10, DETECTOR_SHARE = 40,	/* per cent of the time */
+	PILOT_PART = 5,			/* 1/5 of the injection measures its cost */
 	KS_GAPS = 10000,
-	DISTURBED_NS = 20000,		/* an event this much longer than asked had company */
+	DISTURBED_NS = 20000,		/* an event this much longer than requested was disturbed */
 	STALL_DISTANCE_NS = 5000,
 };
 
@@ -28,7 +28,7 @@ static const u64 lengths[NOISE_LENGTHS] = {
 	1000000, 2000000, 5000000, 10000000,
 };
 
-/* What is only needed while it runs. */
+/* Memory and state that is only needed while it runs. */
 struct bench {
 	struct noise_calibration *c;
 	struct noise_loop loop;
@@ -42,18 +42,7 @@ static void calibration_say(const struct noise_calibration *c, const char *what)
 		c->progress(what);
 }
 
-/* ---- getting ready ------------------------------------------------------------------------- */
-
-static int take_room(void *array, u64 count, size_t bytes)
-{
-	void *memory = mmap(NULL, count * bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return -ENOMEM;
-	*(void **)array = memory;
-	return 0;
-}
+/* ---- preparation --------------------------------------------------------------------------- */
 
 static void free_bench(struct bench *b)
 {
@@ -65,44 +54,34 @@ static void free_bench(struct bench *b)
 		munmap(b->done, INJECTED * sizeof(*b->done));
 }
 
-static int calibration_refuse(const char *command, const struct noise_calibration *c,
-			      const char *what, int error)
-{
-	fprintf(stderr, "%s %s: CPU %u: %s: %s\n", argument_program, command, c->cpu, what,
-		strerror(-error));
-	return error;
-}
-
 static int settle_in(struct bench *b, const char *command)
 {
 	struct noise_calibration *c = b->c;
-	struct noise_cpus self = { { 0 } };
-	int status;
+	const char *what;
+	int status = noise_thread_bind(c->cpu, &what);
 
-	noise_cpus_add(&self, c->cpu);
-	status = noise_cpus_set_affinity(0, &self);
+	if (!status) {
+		what = "no memory";
+		b->gap = noise_thread_memory(GAPS, sizeof(*b->gap));
+		b->plan = noise_thread_memory(STALLS, sizeof(*b->plan));
+		b->done = noise_thread_memory(INJECTED, sizeof(*b->done));
+		status = b->gap && b->plan && b->done ? 0 : -ENOMEM;
+	}
+	if (!status)
+		status = noise_thread_schedule(&c->measure, &what);
 	if (status)
-		return calibration_refuse(command, c, "cannot be run on", status);
-	if (take_room(&b->gap, GAPS, sizeof(*b->gap)) ||
-	    take_room(&b->plan, STALLS, sizeof(*b->plan)) ||
-	    take_room(&b->done, INJECTED, sizeof(*b->done)))
-		return calibration_refuse(command, c, "no memory", -ENOMEM);
-	prctl(PR_SET_TIMERSLACK, 1);
-	status = noise_policy_set(&c->measure);
-	if (status)
-		return calibration_refuse(command, c, "the priority asked for (-P) is refused",
-					  status);
+		return noise_thread_refuse(command, c->cpu, what, status);
 	noise_clock_open(&c->clock);
-	c->turn = noise_loop_turn(c->clock.counter, &c->least);
+	c->iteration = noise_loop_iteration(c->clock.counter, &c->least);
 	return 0;
 }
 
-/* The loop of the next part: nothing seen yet. */
+/* The loop for the next part, without gaps. */
 static struct noise_loop *fresh_loop(struct bench *b)
 {
 	b->loop = (struct noise_loop){
 		.counter = b->c->clock.counter,
-		.threshold = noise_clock_ticks(&b->c->clock, b->c->threshold) + b->c->turn,
+		.threshold = noise_clock_ticks(&b->c->clock, b->c->threshold) + b->c->iteration,
 		.gap = b->gap, .room = GAPS, .stop = &b->stop,
 	};
 	return &b->loop;
@@ -113,11 +92,11 @@ static double calibration_seconds(const struct bench *b, u64 ticks)
 	return noise_clock_ns(&b->c->clock, ticks) / 1e9;
 }
 
-/* As long as an event of this length looks, give or take a half. */
+/* Whether a gap has about this length, within a factor of 1.5. */
 static bool calibration_about(const struct bench *b, const struct noise_gap *gap, u64 length)
 {
-	const u64 turn = b->c->turn, ticks = gap->end - gap->begin;
-	const double ns = noise_clock_ns(&b->c->clock, ticks > turn ? ticks - turn : 0);
+	const u64 iteration = b->c->iteration, ticks = gap->end - gap->begin;
+	const double ns = noise_clock_ns(&b->c->clock, ticks > iteration ? ticks - iteration : 0);
 
 	return ns >= length / 1.5 && ns < length * 1.5;
 }
@@ -131,13 +110,13 @@ static u64 count_about(const struct bench *b, u64 length, const bool *matched)
 	return count;
 }
 
-/* Time in gaps. */
+/* Time in gaps, without the loop's own. */
 static double calibration_taken(const struct bench *b)
 {
 	u64 ticks = b->loop.lost_ticks, i;
 
 	for (i = 0; i < b->loop.gaps; i++)
-		ticks += b->gap[i].end - b->gap[i].begin - b->c->turn;
+		ticks += b->gap[i].end - b->gap[i].begin - b->c->iteration;
 	return ticks;
 }
 
@@ -161,7 +140,7 @@ static void watch_background(struct bench *b)
 /* ---- the detector ------------------------------------------------------------------------------
  */
 
-/* Any numbers will do, the same each time: xorshift64 (Marsaglia 2003). */
+/* xorshift64 (Marsaglia 2003): the same numbers each time. */
 static u64 next_random(u64 *state)
 {
 	*state ^= *state << 13;
@@ -170,7 +149,7 @@ static u64 next_random(u64 *state)
 	return *state;
 }
 
-/* Stalls of one length, at distances that vary from a half to one and a half. */
+/* Stalls of one length, at distances of 0.5 to 1.5 times a mean. */
 static u64 plan_stalls(struct bench *b, u64 length, u64 begin, u64 end)
 {
 	const struct noise_clock *clock = &b->c->clock;
@@ -204,7 +183,7 @@ static int judge_stalls(struct bench *b, const struct noise_stalls *stalls,
 	for (i = 0; i < stalls->index; i++)
 		longer[i] = (double)(b->done[i].end - b->done[i].begin) * ns - row->length;
 	for (i = 0; i < match.alone; i++)
-		match.extra[i] = (match.extra[i] - b->c->turn) * ns;
+		match.extra[i] = (match.extra[i] - b->c->iteration) * ns;
 	row->injected = match.injected;
 	row->found = match.found;
 	row->seen = count_about(b, row->length, NULL);
@@ -244,7 +223,7 @@ static int test_detector(struct bench *b)
 /* ---- the injector -------------------------------------------------------------------------------
  */
 
-/* Injects and watches at once; the log's events go to `done`. */
+/* Injects and measures at the same time; the log's events go to `done`. */
 static int run_model(struct bench *b, const struct coll_noise_plan *plan, u64 duration,
 		     struct noise_injector *injector, const char *command)
 {
@@ -272,7 +251,7 @@ static int run_model(struct bench *b, const struct coll_noise_plan *plan, u64 du
 	return status;
 }
 
-/* The mean of those that are not far above the median: what had no company. */
+/* The mean of values near the median: events that nothing disturbed. */
 static double usual_mean(double *value, u64 count)
 {
 	double limit, sum = 0;
@@ -288,11 +267,10 @@ static double usual_mean(double *value, u64 count)
 }
 
 /*
- * What an event takes beyond its length: the way into the thread and out of it.
- * The longer since the last, the more (caches are cold), so it is found at the rate
- * of the model where that is fast enough; and where the machine is shared it varies
- * by the second, so each model has its own. The first one wakes what nobody used for
- * long, and does not count.
+ * Measures the cost of an event beyond its length: the switch into the thread and out of it. It
+ * grows with the time since the last event (cold caches), so it is measured at the model's rate
+ * where that is fast enough. On a shared machine it varies by the second, so each model has its
+ * own. The first event wakes an idle thread and does not count.
  */
 static int find_cost(struct bench *b, u64 period, u64 duration, const char *command)
 {
@@ -316,7 +294,7 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	if (!status)
 		status = noise_match(b->done, injector.cpu->count, b->gap, b->loop.gaps, &match);
 	for (i = 0; i < match.alone; i++)
-		match.extra[i] = (match.extra[i] - c->turn) * c->clock.rate / 0x1p32;
+		match.extra[i] = (match.extra[i] - c->iteration) * c->clock.rate / 0x1p32;
 	if (!status && match.alone > 1)
 		cost = usual_mean(match.extra + 1, match.alone - 1);
 	if (cost > 0)
@@ -326,7 +304,7 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	return status;
 }
 
-/* What the plan has from `from` to `until`, events that touch as one. */
+/* The plan's events from `from` to `until`; events that touch count as one. */
 static void ask_plan(const struct coll_noise_plan *plan, u64 from, u64 until,
 		     struct noise_model_row *row)
 {
@@ -349,7 +327,7 @@ static void ask_plan(const struct coll_noise_plan *plan, u64 from, u64 until,
 	row->asked_share = (double)total / (until - from);
 }
 
-/* Of a Poisson process, whatever is merged, the idle times are exponential. */
+/* The idle times of a Poisson process are exponential, also if events are merged. */
 static double ks_of_idle(u64 *idle, u64 count, u64 mean)
 {
 	double chance;
@@ -415,8 +393,8 @@ static int judge_log(const struct bench *b, const struct noise_injector *injecto
 }
 
 /*
- * An event during which somebody else had the CPU too looks longer than it is:
- * it counts as long as it is, with the cost that events usually have.
+ * An event disturbed by another task looks longer than it is: it counts with its own length and
+ * the usual cost.
  */
 static int judge_seen(const struct bench *b, const struct noise_injector *injector,
 		      struct noise_model_row *row)
@@ -435,9 +413,9 @@ static int judge_seen(const struct bench *b, const struct noise_injector *inject
 		return -ENOMEM;
 	}
 	for (i = 0; i < match.alone; i++)
-		error[i] = match.extra[i] = (match.extra[i] - c->turn) * ns;
+		error[i] = match.extra[i] = (match.extra[i] - c->iteration) * ns;
 	usual = usual_mean(error, match.alone);
-	seen = match.seen * ns - c->turn * ns * match.alone +
+	seen = match.seen * ns - c->iteration * ns * match.alone +
 	       match.together_length * ns + usual * match.together;
 	row->disturbed = match.together;
 	for (i = 0; i < match.alone; i++) {

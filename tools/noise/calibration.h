@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * How far the measuring loop and the injector are to be trusted, found by one
- * against the other on one CPU.
+ * Accuracy of the measuring loop and the injector, each tested by the other on one CPU.
  *
- * The detector: the loop takes time from itself, so that what is to be found is
- * known to the nanosecond, and looks for it. The injector: noise after models,
- * from another thread on the same CPU, is looked for by the loop.
+ * The detector: the loop stalls itself, so the events are known to the nanosecond, and measures
+ * these stalls. The injector: another thread on the same CPU injects models, and the loop measures
+ * them.
  */
 #ifndef COLL_NOISE_CALIBRATION_H
 #define COLL_NOISE_CALIBRATION_H
@@ -18,13 +17,16 @@
 enum { NOISE_LENGTHS = 17, NOISE_MODELS = 8 };
 
 struct noise_detector_row {
-	u64 length;		/* asked, ns */
+	u64 length;		/* requested, ns */
 	u64 injected, found;
-	/* Gaps about that long, all and those that were injected; expected without any. */
+	/*
+	 * Gaps of about that length: all, and those that were injected; expected without
+	 * injection.
+	 */
 	u64 seen, matched;
 	double background;
-	struct noise_quantiles stall;	/* how much longer than asked it was, ns */
-	struct noise_quantiles error;	/* how much longer than it was it looked, ns */
+	struct noise_quantiles stall;	/* the stall's excess over the request, ns */
+	struct noise_quantiles error;	/* the measured excess over the stall, ns */
 };
 
 struct noise_model_row {
@@ -33,38 +35,38 @@ struct noise_model_row {
 	u64 fingerprint;
 	u64 asked, injected, found, lost;
 	double asked_share, injected_share;
-	double seen_share;	/* of gaps that were found, without what disturbed them */
-	double seen_error;	/* 95 % of chance, from how much the events differ */
-	double total_share;	/* of all gaps */
-	u64 cost;		/* ns; an event's own, beyond its length */
-	u64 disturbed;		/* found, but somebody else came too */
+	double seen_share;	/* in gaps that match injected events, without disturbances */
+	double seen_error;	/* 95 % confidence, from the variation of events */
+	double total_share;	/* in all gaps */
+	u64 cost;		/* ns; of an event beyond its length */
+	u64 disturbed;		/* found, but disturbed by another task */
 	struct noise_quantiles late, length;	/* of the injector, ns */
-	struct noise_quantiles error;	/* seen, against asked, ns */
-	double ks_plan, ks_done;	/* chances; Poisson only, else negative */
+	struct noise_quantiles error;	/* measured less requested length, ns */
+	double ks_plan, ks_done;	/* probabilities; Poisson only, else negative */
 };
 
 struct noise_calibration {
-	/* what is wanted */
+	/* parameters */
 	u32 cpu;
-	u64 duration;			/* ns, of everything */
+	u64 duration;			/* ns, of the whole calibration */
 	u64 threshold;			/* ns */
 	struct noise_policy measure, inject;
-	bool module;			/* it injects: */
+	bool module;			/* for injection by the module: */
 	enum coll_noise_context context;
 	u32 models;
 	struct noise_model_row model[NOISE_MODELS];
 	void (*progress)(const char *what);	/* or NULL */
 
-	/* what came */
+	/* results */
 	struct noise_clock clock;
-	u64 turn, least;		/* ticks */
+	u64 iteration, least;		/* ticks */
 	double background_share, background_rate;
-	double background[NOISE_LENGTHS];	/* gaps a second about as long as each */
-	u64 cost;			/* of the model under test */
+	double background[NOISE_LENGTHS];	/* gaps per second of about that length */
+	u64 cost;			/* of the current model */
 	struct noise_detector_row detector[NOISE_LENGTHS];
 };
 
-/* What fails says so. 0 or -errno. The calling thread is bound and scheduled as wanted. */
+/* Errors are reported on stderr. 0 or -errno. Binds the calling thread and sets its policy. */
 int noise_calibrate_run(struct noise_calibration *calibration, const char *command);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* collnoise check: what this machine does to keep noise away, and could do. Changes nothing. */
+/*
+ * collnoise check: reports how this machine keeps noise away from CPUs, and what could be better.
+ * Changes nothing.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdarg.h>
@@ -18,7 +21,7 @@ enum { FINDINGS_MAX = 64, VALUE = 160 };
 enum level {
 	LEVEL_GOOD,
 	LEVEL_BETTER,		/* could be better */
-	LEVEL_FACT,		/* neither */
+	LEVEL_FACT,		/* neither: information */
 };
 
 struct check_finding {
@@ -29,7 +32,7 @@ struct check_finding {
 };
 
 struct check {
-	struct noise_cpus cpus;		/* the application's */
+	struct noise_cpus cpus;		/* CPUs of the application */
 	struct check_finding finding[FINDINGS_MAX];
 	u32 findings;
 	bool json, strict;
@@ -60,7 +63,7 @@ const struct option_table noise_check_options = {
 
 /* ---- findings -------------------------------------------------------------------------- */
 
-/* No advice: a fact. Otherwise good, or better with the advice. */
+/* Without advice: information. Otherwise good, or with the advice how to improve it. */
 __attribute__((format(printf, 5, 6)))
 static void check_find(struct check *check, const char *what, bool good, const char *advice,
 		       const char *format, ...)
@@ -93,7 +96,7 @@ static bool read_line(const char *path, char value[VALUE])
 	return there;
 }
 
-/* What is in [brackets] of a line of choices. */
+/* The selected one of a line of choices: the word in [brackets]. */
 static void check_chosen(char value[VALUE])
 {
 	char *open = strchr(value, '['), *close = open ? strchr(open, ']') : NULL;
@@ -104,7 +107,7 @@ static void check_chosen(char value[VALUE])
 	memmove(value, open + 1, close - open);
 }
 
-/* A switch that is best at `best`. */
+/* A setting whose best value is `best`. */
 static void find_switch(struct check *check, const char *what, const char *path, const char *best,
 			const char *advice)
 {
@@ -116,7 +119,7 @@ static void find_switch(struct check *check, const char *what, const char *path,
 	check_find(check, what, !strcmp(value, best), advice, "%s", value);
 }
 
-/* ---- what the kernel was told when it began ----------------------------------------------- */
+/* ---- kernel command line ------------------------------------------------------------------ */
 
 static void find_list(struct check *check, const char *what, const char *path, const char *advice)
 {
@@ -151,7 +154,7 @@ static void find_command_line(struct check *check)
 
 /* ---- processors ------------------------------------------------------------------------------ */
 
-/* The same value on all of the CPUs, or "mixed". */
+/* The value that all CPUs have, or "mixed". */
 static bool read_of_cpus(const struct noise_cpus *cpus, const char *file, char value[VALUE])
 {
 	u32 cpu = noise_cpus_next(cpus, 0);
@@ -171,7 +174,7 @@ static bool read_of_cpus(const struct noise_cpus *cpus, const char *file, char v
 	return any;
 }
 
-/* The time to wake from the deepest sleep that is allowed, us. */
+/* The time to wake up from the deepest sleep state that is enabled, us. */
 static long deepest_sleep(u32 cpu)
 {
 	char path[128], value[VALUE];
@@ -216,7 +219,7 @@ static void find_siblings(struct check *check)
 			   noise_cpus_list(&all, text, sizeof(text)));
 	else
 		check_find(check, "SMT", false,
-			   "use one thread of each core: the sibling takes time that "
+			   "use one thread of each core: the sibling slows it down, which "
 			   "no tool sees as noise",
 			   "on, both threads are the application's");
 }
@@ -231,16 +234,15 @@ static void find_processors(struct check *check)
 			   "cpupower frequency-set -g performance", "%s", value);
 	if (sleep >= 0)
 		check_find(check, "deepest sleep", sleep <= 10,
-			   "forbid deep states for time-critical jobs: cpupower idle-set -D 10",
+			   "disable deep states for time-critical jobs: cpupower idle-set -D 10",
 			   "%ld us to wake", sleep);
 	find_siblings(check);
 	if (read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", value))
 		check_find(check, "clock source", !strstr("hpet acpi_pm jiffies", value),
-			   "a slow clock: see why the kernel distrusts the TSC", "%s", value);
+			   "a slow clock: find out why the kernel rejects the TSC", "%s", value);
 }
 
-/* ---- who may run where ------------------------------------------------------------------------
- */
+/* ---- tasks and interrupts ------------------------------------------------------------------ */
 
 static u32 count_interrupts(const struct noise_cpus *cpus, u32 *all)
 {
@@ -265,7 +267,7 @@ static u32 count_interrupts(const struct noise_cpus *cpus, u32 *all)
 	return count;
 }
 
-/* Processes that may run there; those that may only run there are bound on purpose. */
+/* Counts processes that may run there. Those that may run nowhere else are bound on purpose. */
 static u32 count_daemons(const struct noise_cpus *cpus, bool *balancer)
 {
 	DIR *list = opendir("/proc");
@@ -319,7 +321,9 @@ static void find_rights(struct check *check)
 		    "sysctl kernel.timer_migration=1");
 }
 
-/* ---- what the kernel does on its own ------------------------------------------------------------
+/*
+ * ---- kernel settings
+ * -----------------------------------------------------------------------------
  */
 
 static void find_services(struct check *check)
@@ -336,7 +340,7 @@ static void find_services(struct check *check)
 		    "/sys/kernel/mm/transparent_hugepage/enabled", "madvise",
 		    "madvise leaves khugepaged little to do (always is fast too, with rare long "
 		    "events)");
-	find_switch(check, "compaction when a page is needed",
+	find_switch(check, "compaction in a page fault",
 		    "/sys/kernel/mm/transparent_hugepage/defrag", "madvise",
 		    "echo madvise to transparent_hugepage/defrag");
 	find_switch(check, "page merging (KSM)", "/sys/kernel/mm/ksm/run", "0",
@@ -360,12 +364,14 @@ static void find_host(struct check *check)
 	if (from)
 		fclose(from);
 	check_find(check, "hypervisor", !guest,
-		   "what the host takes shows as steal or as hardware; pin the virtual CPUs there",
+		   "noise of the host shows as steal or hardware; pin the virtual CPUs there",
 		   "%s", guest ? "this is a virtual machine" : "none");
 	check_find(check, "module", true, NULL, "%s", noise_module_state());
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
+/*
+ * ---- the command
+ * --------------------------------------------------------------------------------
  */
 
 static void default_cpus(struct noise_cpus *cpus)

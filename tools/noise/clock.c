@@ -8,7 +8,9 @@ enum { FRACTION = 32, TRIES = 64, FIRST_LOOK_MS = 20 };
 
 __extension__ typedef unsigned __int128 wide;
 
-/* The kernel keeps time by the counter only where it never stops and is the same on all CPUs. */
+/*
+ * The kernel uses the counter as clock source only if it never stops and is the same on all CPUs.
+ */
 static bool counter_is_trusted(void)
 {
 	char name[32] = "";
@@ -24,7 +26,7 @@ static bool counter_is_trusted(void)
 		!strcmp(name, "hyperv_clocksource_tsc_page\n"));
 }
 
-/* Of many tries the one that was interrupted least. */
+/* Of many tries the one with the least time between its readings. */
 static struct noise_moment clock_now(bool counter)
 {
 	struct noise_moment best = { .blur = UINT64_MAX };
@@ -62,7 +64,7 @@ void noise_clock_settle(struct noise_clock *clock)
 	clock->rate = clock_ratio(clock->last.raw - clock->first.raw, ticks);
 	clock->wall_rate = clock_ratio(clock->last.wall - clock->first.wall, ticks);
 	clock->ppm = (clock->first.blur + clock->last.blur) / 2.0 / ticks * 1e6;
-	/* Somebody set the wall clock: from here on as it was at first. */
+	/* The wall clock was set: keep the offset of the beginning. */
 	far = clock->wall_rate > clock->rate ? clock->wall_rate - clock->rate :
 					       clock->rate - clock->wall_rate;
 	if (far > clock->rate / 1000)

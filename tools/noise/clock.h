@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The clock that noise is measured by: the CPU's counter where the kernel trusts
- * it, else CLOCK_MONOTONIC_RAW. Its rate is found against CLOCK_MONOTONIC_RAW
- * from the moment it is opened to the moment it is settled, and says how far off
- * it may be.
+ * The clock of noise measurements: the CPU's counter if the kernel trusts it, else
+ * CLOCK_MONOTONIC_RAW. Its rate is calibrated against CLOCK_MONOTONIC_RAW between opening and
+ * settling, with an error bound.
  */
 #ifndef COLL_NOISE_CLOCK_H
 #define COLL_NOISE_CLOCK_H
@@ -19,7 +18,7 @@
 #define NOISE_HAS_COUNTER false
 #endif
 
-/* One moment on all clocks; the first reading is up to `blur` ticks off. */
+/* One moment on all clocks; the first reading is off by up to `blur` ticks. */
 struct noise_moment {
 	u64 ticks, raw, wall, blur;
 };
@@ -27,9 +26,9 @@ struct noise_moment {
 struct noise_clock {
 	bool counter;
 	struct noise_moment first, last;
-	u64 rate;		/* ns a tick, in 2^-32 */
-	u64 wall_rate;		/* the same of CLOCK_REALTIME */
-	double ppm;		/* the rate is off by at most so much, in millionths */
+	u64 rate;		/* ns per tick, in 2^-32 */
+	u64 wall_rate;		/* the same for CLOCK_REALTIME */
+	double ppm;		/* error bound of the rate, in millionths */
 };
 
 static inline u64 noise_clock_read(clockid_t id)
@@ -40,7 +39,7 @@ static inline u64 noise_clock_read(clockid_t id)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* `counter` is a constant where it matters: the branch goes. */
+/* `counter` is a constant in time-critical callers: the compiler removes the branch. */
 static inline __attribute__((always_inline)) u64 noise_ticks(bool counter)
 {
 #if NOISE_HAS_COUNTER
@@ -53,13 +52,13 @@ static inline __attribute__((always_inline)) u64 noise_ticks(bool counter)
 
 /* Takes 20 ms. */
 void noise_clock_open(struct noise_clock *clock);
-/* Finds the rate anew, over all the time since it was opened: call when a measurement ends. */
+/* Calibrates the rate again, over all the time since the opening. Call when a measurement ends. */
 void noise_clock_settle(struct noise_clock *clock);
 
 const char *noise_clock_name(const struct noise_clock *clock);
 u64 noise_clock_ns(const struct noise_clock *clock, u64 ticks);
 u64 noise_clock_ticks(const struct noise_clock *clock, u64 ns);
-/* A reading as CLOCK_REALTIME, and back; may lie before the opening. */
+/* Converts a reading to CLOCK_REALTIME, and back; also before the opening. */
 u64 noise_clock_wall(const struct noise_clock *clock, u64 ticks);
 u64 noise_clock_at(const struct noise_clock *clock, u64 wall);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Two captures side by side: what changed, and what of it is more than chance. */
+/* Compares two captures: what changed, and which changes are significant. */
 #ifndef COLL_NOISE_COMPARE_H
 #define COLL_NOISE_COMPARE_H
 

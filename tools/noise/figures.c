@@ -31,7 +31,7 @@ u64 noise_percentile(const u64 *sorted, u64 count, double share)
 	return count ? sorted[rank_of(count, share)] : 0;
 }
 
-/* Of sorted values: those near the median are around it, from both sides inwards out. */
+/* Median distance from the median, of sorted values: merges the distances on both sides. */
 static u64 median_distance(const u64 *sorted, u64 count, u64 median)
 {
 	u64 above = 0, below, distance = 0, rank = (count + 1) / 2;
@@ -125,7 +125,7 @@ u32 noise_bucket(u64 duration)
 
 /* ---- means ------------------------------------------------------------------------------ */
 
-/* Student's t at 97.5 %, to a per cent: Cornish and Fisher's expansion around the normal. */
+/* Student's t at 97.5 %, to 1 %: Cornish and Fisher's expansion around the normal. */
 static double figures_student(double freedom)
 {
 	const double z = 1.959964, z2 = z * z, v = freedom;
@@ -174,7 +174,7 @@ struct noise_mean noise_mean_difference(const struct noise_mean *a, const struct
 
 /* ---- a capture ---------------------------------------------------------------------------- */
 
-/* From the first moment to the last: more than what was watched where it was watched in parts. */
+/* From the first to the last moment. Longer than the watched time if there were pauses. */
 static double span_of(const struct coll_noise_cpu *cpu, const struct coll_noise_event *event)
 {
 	const struct coll_noise_event *last = cpu->events ? &event[cpu->events - 1] : NULL;
@@ -183,7 +183,7 @@ static double span_of(const struct coll_noise_cpu *cpu, const struct coll_noise_
 	return end > cpu->first + cpu->watched ? end - cpu->first : cpu->watched;
 }
 
-/* How much of each of the windows of one CPU was taken; long events are cut at the edges. */
+/* The share of each window of one CPU that was taken; long events are split between windows. */
 static void add_windows(const struct coll_noise_cpu *cpu, const struct coll_noise_event *event,
 			double *share)
 {
@@ -205,7 +205,7 @@ static void add_windows(const struct coll_noise_cpu *cpu, const struct coll_nois
 	}
 }
 
-/* One CPU's events: durations, gaps and buckets go where those of the others went. */
+/* Adds one CPU's events to the durations, gaps and buckets of all. */
 static void add_cpu(const struct coll_noise_cpu *cpu, const struct coll_noise_event *event,
 		    struct noise_summary *summary, u64 *length, u64 *gap)
 {

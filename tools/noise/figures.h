@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Statistics of events: exact, of every single nanosecond. */
+/* Statistics of events, exact: each one counts, in ns. */
 #ifndef COLL_NOISE_FIGURES_H
 #define COLL_NOISE_FIGURES_H
 
 #include "node/capture.h"
 
-/* Of durations, or of the times from one start to the next. All 0 when there are none. */
+/* Of durations, or of the times between starts. All 0 without events. */
 struct noise_figures {
 	u64 count, total, min, max;
 	double mean, deviation;
 	u64 p20, p50, p80, p90, p99, p999;
-	u64 mad;		/* the median distance from the median */
+	u64 mad;		/* median distance from the median */
 };
 
 /* Sorts `values`. */
 struct noise_figures noise_figures(u64 *values, u64 count);
 
-/* The nearest rank: a value that occurred, at least this share of all at or below it. */
+/* The nearest rank: the least value with at least this share of all values at or below it. */
 u64 noise_percentile(const u64 *sorted, u64 count, double share);
 void noise_sort(u64 *values, u64 count);
 
-/* 1, 2 and 5 times powers of ten, from 10 ns on: bucket k holds edge k to edge k + 1. */
+/* 1, 2 and 5 times powers of ten, from 10 ns: bucket k holds edge k to edge k + 1. */
 enum { NOISE_BUCKETS = 31 };
 u64 noise_bucket_edge(u32 bucket);
 u32 noise_bucket(u64 duration);
@@ -29,16 +29,16 @@ struct noise_bucket {
 	u64 count, total;
 };
 
-/* What a number of windows of the same length say of a mean: it +- 95 % confidence. */
+/* A mean and the half width of its 95 % confidence interval, from windows of equal length. */
 struct noise_mean {
 	double mean, error;
 	u32 windows;
 };
 struct noise_mean noise_mean(const double *values, u32 count);
-/* b - a, Welch's: significant when |mean| > error. */
+/* b - a by Welch's test: significant if |mean| > error. */
 struct noise_mean noise_mean_difference(const struct noise_mean *a, const struct noise_mean *b);
 
-/* Of numbers that may be negative; sorts them. All 0 when there are none. */
+/* Quantiles of values that may be negative; sorts them. All 0 without values. */
 struct noise_quantiles {
 	u64 count;
 	double min, p05, p50, p95, p99, max;
@@ -50,10 +50,10 @@ enum { NOISE_WINDOWS = 50 };
 /* One CPU of a capture, or all together. */
 struct noise_summary {
 	u32 cpu;
-	u64 watched;			/* ns, of all CPUs together */
+	u64 watched;			/* ns, sum over the CPUs */
 	u64 lost;
-	double loop;			/* ns a turn; of several CPUs the most */
-	double share, rate;		/* of time taken; events a second and CPU */
+	double loop;			/* ns per iteration; maximum over the CPUs */
+	double share, rate;		/* of time taken; events per second and CPU */
 	struct noise_figures length, gap;
 	struct noise_bucket bucket[NOISE_BUCKETS];
 	struct noise_mean window;	/* of the share */
@@ -64,11 +64,11 @@ struct noise_summary {
 int noise_summary(const struct noise_capture *capture, u32 cpu, struct noise_summary *summary);
 
 /*
- * The greatest distance of two samples' distributions, and how likely it is that
- * big by chance (Kolmogorov and Smirnov). Both sorted.
+ * Maximum distance between two samples' distributions, and the probability of that distance by
+ * chance (Kolmogorov, Smirnov). Both sorted.
  */
 double noise_ks(const u64 *a, u64 a_count, const u64 *b, u64 b_count, double *chance);
-/* The same of one sample and an exponential distribution. */
+/* The same for one sample and an exponential distribution. */
 double noise_ks_exponential(const u64 *sorted, u64 count, double mean, double *chance);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* collnoise import, export and report: captures and what becomes of them. */
+/* collnoise import, export and report. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ const struct option_table noise_report_options = {
 	.arguments = 2,
 };
 
-/* A file at least: getopt has put the arguments last. */
+/* Checks the number of arguments: getopt has put them last. */
 static bool files_read(const struct option_table *table, int argc, char **argv, struct files *f)
 {
 	*f = (struct files){ .command = table->command, .format = NOISE_FORMATS,
@@ -179,7 +179,7 @@ static int load_files(struct files *f, char **file, int count, struct noise_capt
 		if (status)
 			break;
 		if (share_a_cpu(all, &one)) {
-			fprintf(stderr, "collnoise import: %s: its CPUs are another file's too\n",
+			fprintf(stderr, "collnoise import: %s: another file has the same CPUs\n",
 				file[i]);
 			status = -EINVAL;
 		} else {
@@ -237,7 +237,7 @@ static int export_all(const struct files *f, const struct noise_capture *capture
 			if (capture->head.cpus == 1 ||
 			    noise_cpus_has(&f->cpus, capture->cpu[i].cpu))
 				return print_to(f, f->output, capture, f->format, i);
-		fprintf(stderr, "collnoise export: the capture has not that CPU\n");
+		fprintf(stderr, "collnoise export: -c: the capture does not contain that CPU\n");
 		return COMMAND_ERROR;
 	}
 	if (!f->output || !strcmp(f->output, "-")) {

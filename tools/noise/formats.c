@@ -37,7 +37,7 @@ struct lines {
 	char line[LINE_MAX_BYTES];
 };
 
-/* 1: `line` holds the next one; 0: none left. What is too long is cut off. */
+/* 1: `line` holds the next line; 0: end of file. Lines that are too long are cut. */
 static int next_line(struct lines *lines)
 {
 	const char *end;
@@ -75,7 +75,7 @@ static void read_period(const char *comment, u64 *watched)
 		*watched = 0;
 }
 
-/* As long as it says it was watched, or as it has events. */
+/* The measurement period of the header, or at least the span of the events. */
 static int add_watched(struct noise_capture *capture, u32 number, u64 watched, u64 already)
 {
 	struct coll_noise_cpu cpu = { .cpu = number, .watched = watched };
@@ -148,9 +148,9 @@ static int parse_trace_line(struct lines *lines, const struct noise_import *impo
 	if (!found)
 		return 0;
 	if (found < 0)
-		return formats_wrong(error, lines->number, "'%.60s' is no event of osnoise",
+		return formats_wrong(error, lines->number, "'%.60s' is not an osnoise event",
 				     lines->line);
-	/* A gap that nothing interfered with is hardware; other gaps are their parts. */
+	/* A gap without interference is hardware. Other gaps are listed as their parts. */
 	if (import->samples ? !sample : sample && traced.interference)
 		return 0;
 	if (*traced.name && noise_capture_source(capture, traced.cause, traced.number, traced.name,
@@ -160,7 +160,7 @@ static int parse_trace_line(struct lines *lines, const struct noise_import *impo
 				       import->samples ? COLL_NOISE_UNKNOWN : traced.cause, source);
 }
 
-/* The trace's clock began when the machine did: count from the first event. */
+/* The trace's clock starts at boot: times count from the first event. */
 static void from_first(struct noise_capture *capture, u64 already)
 {
 	u64 first = UINT64_MAX, i;
@@ -251,7 +251,7 @@ static int read_quanta(struct lines *lines, struct quantum **list, u64 *count,
 		       : formats_wrong(error, lines->number, "two lines of \"time work\" at least");
 }
 
-/* The usual length, and the most work ever done in one. */
+/* The usual length of a quantum, and the maximum of work in one. */
 static int find_quantum(const struct quantum *list, u64 count, u64 *length, u64 *most)
 {
 	u64 *lengths = calloc(count, sizeof(*lengths)), i;
@@ -306,7 +306,7 @@ static int parse_ftq(struct lines *lines, u32 cpu, struct noise_capture *capture
 	return status;
 }
 
-/* Work is counted in ns: what of each quantum was left. */
+/* Work in ns: the quantum less the noise in it. */
 static void print_ftq(const struct noise_capture *capture, u32 index, u64 quantum, FILE *to)
 {
 	const struct coll_noise_cpu *cpu = &capture->cpu[index];
@@ -361,7 +361,9 @@ static void print_csv(const struct noise_capture *capture, FILE *to)
 	}
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
+/*
+ * ---- reading and writing
+ * ------------------------------------------------------------------------
  */
 
 static bool formats_holds(const char *data, size_t bytes, const char *text)
@@ -400,7 +402,7 @@ int noise_format_parse(const void *data, size_t bytes, const struct noise_import
 		return noise_capture_parse(data, bytes, capture, error);
 	}
 	if (format == NOISE_CSV)
-		return formats_wrong(error, 0, "csv is written, not read");
+		return formats_wrong(error, 0, "csv; it can only be written");
 	lines = calloc(1, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* collnoise inject and collnoise replay: noise after a model, or after a capture. */
+/* collnoise inject and collnoise replay: noise by a model, or of a capture. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ struct noise_injection {
 	const char *output, *log;
 	struct coll_noise_said said;	/* inject: owns the plan's model and table */
 	struct noise_capture capture;	/* replay */
-	struct coll_noise_model *model;	/* replay: one a CPU, */
-	struct coll_noise_span *table;	/* parts of one */
+	struct coll_noise_model *model;	/* replay: one per CPU, */
+	struct coll_noise_span *table;	/* and their tables */
 	struct coll_noise_plan *plan;
 };
 
@@ -87,7 +87,7 @@ static const struct option_entry common_entries[] = {
 	  OPTION_TEXT(struct noise_injection, output) },
 	{ "log", 0, "FILE", "write it as lines: cpu,asked_start_ns,late_ns,asked_ns,duration_ns",
 	  OPTION_TEXT(struct noise_injection, log) },
-	{ "room", 0, "N", "capacity in events for each CPU",
+	{ "capacity", 0, "N", "events that the log of each CPU holds",
 	  OPTION_NUMBER(struct noise_injection, options.room, 1, 1ull << 32),
 	  .preset = "1048576" },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct noise_injection, json) },
@@ -96,7 +96,7 @@ static const struct option_entry common_entries[] = {
 	{ NULL },
 };
 
-/* A model has a phase of its own. */
+/* A model has its own phase. */
 static bool refuse_phase(const struct option_table *table, const struct option_entry *option,
 			 void *settings, const char *text)
 {
@@ -176,7 +176,7 @@ static int plan_model(struct noise_injection *inject)
 	return COMMAND_OK;
 }
 
-/* The table of one of the capture's CPUs; starts are from when it was watched. */
+/* The events of one CPU of the capture, with starts relative to its watched time. */
 static u32 fill_table(const struct noise_capture *capture, u32 index, struct coll_noise_span *table)
 {
 	const struct coll_noise_cpu *cpu = &capture->cpu[index];
@@ -263,7 +263,7 @@ static bool share_is_allowed(const struct noise_injection *inject)
 	return true;
 }
 
-/* ---- what was done ------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------- */
 
 struct tally {
 	u64 planned, events, lost, merged;
@@ -306,22 +306,21 @@ static void print_tally(const struct noise_injector_cpu *cpu, const struct tally
 {
 	char a[24], b[24], c[24], d[24];
 
-	printf("CPU %u: %llu of %llu events, asked %.4f %% of the time, injected %.4f %%; late: "
-	       "median %s, "
-	       "p99 %s; length off by: median %s, p99 %s\n",
+	printf("CPU %u: %llu of %llu events, requested %.4f %% of the time, injected %.4f %%; "
+	       "late: median %s, p99 %s; length off by: median %s, p99 %s\n",
 	       cpu->cpu, (unsigned long long)t->events, (unsigned long long)t->planned,
 	       100 * t->asked / span, 100 * t->injected / span, noise_time_text(t->late.p50, a),
 	       noise_time_text(t->late.p99, b), noise_time_text(t->error.p50, c),
 	       noise_time_text(t->error.p99, d));
 	if (t->merged)
-		printf("CPU %u: %llu events touched the one before and were made part of it, or "
-		       "came too late to be made\n",
+		printf("CPU %u: %llu events were merged with the one before, or "
+		       "were too late to be injected\n",
 		       cpu->cpu, (unsigned long long)t->merged);
 	if (cpu->refused)
-		printf("CPU %u: %llu events were refused: they would have gone over the share\n",
+		printf("CPU %u: %llu events were refused: they exceed --max-share\n",
 		       cpu->cpu, (unsigned long long)cpu->refused);
 	if (t->lost)
-		printf("CPU %u: %llu events found no room in the log (--room)\n", cpu->cpu,
+		printf("CPU %u: %llu events did not fit into the log (--capacity)\n", cpu->cpu,
 		       (unsigned long long)t->lost);
 }
 
@@ -415,7 +414,7 @@ static int write_file(const struct noise_injection *inject, const struct noise_i
 	return status;
 }
 
-/* ---- doing it ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
 

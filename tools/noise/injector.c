@@ -4,51 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include "tools/common/arguments.h"
 #include "injector.h"
+#include "thread.h"
 #include "node/units.h"
 
 enum { FIFO_PRIORITY = 50, SLICE_NS = 100000, SETTLE_NS = 20000000, FINGERPRINT_EVENTS = 1000 };
 
-#define SPARE_NS (5 * NOISE_S)	/* whatever happens, the module stops so long after the end */
+#define SPARE_NS (5 * NOISE_S)	/* the module stops this long after the end in any case */
 
 /* ---- one thread ----------------------------------------------------------------------- */
 
-static int take_room(struct noise_injector_cpu *cpu)
+static int allocate_log(struct noise_injector_cpu *cpu)
 {
-	void *memory = mmap(NULL, cpu->injector->options.room * sizeof(*cpu->log),
-			    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
-			    0);
-
-	if (memory == MAP_FAILED)
-		return -ENOMEM;
-	cpu->log = memory;
-	return 0;
+	cpu->refusal = "no memory for the log";
+	cpu->log = noise_thread_memory(cpu->injector->options.room, sizeof(*cpu->log));
+	return cpu->log ? 0 : -ENOMEM;
 }
 
 static int settle_in(struct noise_injector_cpu *cpu)
 {
-	const struct noise_injector_options *options = &cpu->injector->options;
-	struct noise_cpus self = { { 0 } };
-	int status;
+	int status = noise_thread_bind(cpu->cpu, &cpu->refusal);
 
-	noise_cpus_add(&self, cpu->cpu);
-	cpu->refusal = "cannot be run on";
-	status = noise_cpus_set_affinity(0, &self);
-	if (status)
-		return status;
-	cpu->refusal = "no memory for the log";
-	status = take_room(cpu);
-	if (status)
-		return status;
-	prctl(PR_SET_TIMERSLACK, 1);
-	cpu->refusal = "the priority asked for (-P) is refused: needs root or CAP_SYS_NICE";
-	return noise_policy_set(&options->policy);
+	if (!status)
+		status = allocate_log(cpu);
+	return status ? status : noise_thread_schedule(&cpu->injector->options.policy,
+						       &cpu->refusal);
 }
 
-/* Wakes now and then to see whether it is to stop; false: it is. */
+/* Sleeps in short intervals and checks for the stop flag; false: stop. */
 static bool sleep_until(const struct noise_injector *injector, u64 wall)
 {
 	u64 now = noise_clock_read(CLOCK_REALTIME);
@@ -90,7 +75,7 @@ static const struct coll_noise_plan *plan_of(const struct noise_injector_cpu *cp
 	return &options->plan[options->plans > 1 ? cpu->stream : 0];
 }
 
-/* Events that touch become one. */
+/* Merges events that touch. */
 static void injector_merge(struct noise_injector_cpu *cpu, struct coll_noise_stream *stream,
 			   struct coll_noise_span *span, struct coll_noise_span *next)
 {
@@ -146,7 +131,7 @@ static int refuse_module(struct noise_injector *injector, const char *command, i
 	return error;
 }
 
-/* Not before: what the plan has from then on is injected, or counted. */
+/* The absolute start: from then on each event is injected, or counted as missed. */
 static void begin_at(struct noise_injector *injector, u64 wall)
 {
 	if (injector->from < wall)
@@ -154,7 +139,7 @@ static void begin_at(struct noise_injector *injector, u64 wall)
 	injector->until = injector->from + injector->options.duration;
 }
 
-/* Each CPU has an injector of its own where it has a plan of its own. */
+/* One injector per plan: with a plan for each CPU, one for each CPU. */
 static int begin_module(struct noise_injector *injector, const char *command)
 {
 	const struct noise_injector_options *o = &injector->options;
@@ -181,11 +166,11 @@ static int begin_module(struct noise_injector *injector, const char *command)
 	}
 	if (error)
 		return refuse_module(injector, command, error);
-	begin_at(injector, noise_clock_read(CLOCK_REALTIME));	/* if that took long */
+	begin_at(injector, noise_clock_read(CLOCK_REALTIME));	/* the request took time */
 	return 0;
 }
 
-/* What the log says of our time, as if we had done it. */
+/* The module's log in the form of the user-space log. */
 static void take_log(u32 number, const struct coll_noise_injected *event, u32 count, u64 lost,
 		     void *data)
 {
@@ -231,7 +216,7 @@ static void end_module(struct noise_injector *injector)
 	}
 }
 
-/* ---- all of them ------------------------------------------------------------------------ */
+/* ---- all threads ------------------------------------------------------------------------ */
 
 const char *noise_injector_context(const struct noise_injector_options *options)
 {
@@ -247,7 +232,7 @@ struct noise_policy noise_injector_policy(void)
 	const int was = sched_getscheduler(0);
 	struct sched_param before;
 
-	/* Tried on the caller: rlimits and capabilities both may allow it. */
+	/* Tries the policy on the calling thread: rlimits or capabilities may allow it. */
 	if (sched_getparam(0, &before) || sched_setscheduler(0, SCHED_FIFO, &priority))
 		return other;
 	sched_setscheduler(0, was, &before);
@@ -277,13 +262,13 @@ static int start_threads(struct noise_injector *injector)
 	return status;
 }
 
-static int take_rooms(struct noise_injector *injector)
+static int allocate_logs(struct noise_injector *injector)
 {
 	int status = 0;
 	u32 i;
 
 	for (i = 0; !status && i < injector->cpus; i++)
-		status = take_room(&injector->cpu[i]);
+		status = allocate_log(&injector->cpu[i]);
 	return status;
 }
 
@@ -304,14 +289,12 @@ static int first_error(const struct noise_injector *injector, const char *comman
 
 		if (!cpu->error)
 			continue;
-		fprintf(stderr, "%s %s: CPU %u: %s: %s\n", argument_program, command, cpu->cpu,
-			cpu->refusal, strerror(-cpu->error));
-		return cpu->error;
+		return noise_thread_refuse(command, cpu->cpu, cpu->refusal, cpu->error);
 	}
 	return 0;
 }
 
-/* Twice what may be expected: a log that takes long to get is late itself. */
+/* The capacity of the log: twice the expected events. Fetching a larger log takes long. */
 static u64 room_for(const struct noise_injector_options *options)
 {
 	u64 room = 0, most = 0;
@@ -343,12 +326,12 @@ int noise_injector_begin(struct noise_injector *injector,
 	pthread_barrier_init(&injector->ready, NULL, injector->cpus + 1);
 	list_cpus(injector);
 	if (options->module) {
-		status = take_rooms(injector);
+		status = allocate_logs(injector);
 		choose_time(injector);
 		return status ? status : begin_module(injector, command);
 	}
 	status = start_threads(injector);
-	if (status) {	/* those that run wait for ever */
+	if (status) {	/* running threads would wait forever at the barrier */
 		fprintf(stderr, "%s %s: no threads: %s\n", argument_program, command,
 			strerror(-status));
 		exit(1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Noise made after plans. In user space: a thread on each CPU sleeps until an
- * event begins, and then keeps the CPU for as long as it lasts. Or the module
- * does it. Starts are times of day, so they do not drift, and many nodes keep in
- * phase.
+ * Noise by plans. In user space a thread on each CPU sleeps until an event begins, then keeps the
+ * CPU busy for its length. Or the module injects. Starts are absolute times of day: they do not
+ * drift, and nodes with synchronized clocks stay in phase.
  */
 #ifndef COLL_NOISE_INJECTOR_H
 #define COLL_NOISE_INJECTOR_H
@@ -19,20 +18,20 @@
 
 struct noise_injector_options {
 	struct noise_cpus cpus;
-	const struct coll_noise_plan *plan;	/* one for each CPU, or one for all: */
+	const struct coll_noise_plan *plan;	/* one per CPU, or one for all CPUs: */
 	u32 plans;
 	u64 epoch;		/* of the plans; CLOCK_REALTIME, ns */
-	bool from_now;		/* no: their epoch is when it begins */
+	bool from_now;		/* false: the epoch is the start of the injection */
 	u64 duration;		/* ns */
-	u64 cost;		/* ns; what an event takes beyond itself, and is shortened by */
+	u64 cost;		/* ns; of an event beyond its length, which is shortened by it */
 	struct noise_policy policy;
-	u64 room;		/* events logged a CPU */
-	bool module;		/* it injects: */
+	u64 room;		/* log capacity in events, per CPU */
+	bool module;		/* for injection by the module: */
 	enum coll_noise_context context;
-	double max_share;	/* of the time of a CPU */
+	double max_share;	/* maximum share of a CPU's time */
 };
 
-/* Asked in ns of CLOCK_REALTIME, done in ticks. */
+/* Requested in ns of CLOCK_REALTIME, done in ticks. */
 struct noise_injected {
 	u64 asked, asked_duration;
 	u64 begin, end;
@@ -43,16 +42,16 @@ struct noise_injector_cpu {
 	pthread_t thread;
 	u32 cpu, stream;
 	struct noise_injected *log;
-	u64 count, lost, merged;	/* logged; done, not logged; part of another, or missed */
-	u64 refused;		/* by the module: too much of the time */
+	u64 count, lost, merged;	/* logged; injected but not logged; merged or missed */
+	u64 refused;		/* by the module: above max_share */
 	u32 id;			/* of the module's injector */
 	int error;
-	const char *refusal;	/* what the error was met with */
+	const char *refusal;	/* what failed with `error` */
 };
 
 struct noise_injector {
 	struct noise_injector_options options;
-	struct noise_clock *clock;	/* whoever measures has the same */
+	struct noise_clock *clock;	/* the measuring loop uses the same clock */
 	struct noise_injector_cpu *cpu;
 	u32 cpus;
 	pthread_barrier_t ready;
@@ -61,31 +60,33 @@ struct noise_injector {
 	bool stop;			/* set it to end early */
 };
 
-/* "fifo", or what the module's context is called. */
+/* "fifo", or the name of the module's context. */
 const char *noise_injector_context(const struct noise_injector_options *options);
 
-/* FIFO where that is allowed, else OTHER with a short slice: says which. */
+/* FIFO where that is allowed, else OTHER with a short slice; `policy` gets the result. */
 struct noise_policy noise_injector_policy(void);
 
-/* Returns when all threads run; what fails says so. Wait comes after it. 0 or -errno. */
+/*
+ * Returns when all threads run; errors are reported on stderr. Call wait afterwards. 0 or -errno.
+ */
 int noise_injector_begin(struct noise_injector *injector,
 			 const struct noise_injector_options *options, struct noise_clock *clock,
 			 const char *command);
 void noise_injector_wait(struct noise_injector *injector);
 void noise_injector_free(struct noise_injector *injector);
 
-/* The log, when the clock is settled. */
+/* Writes the log. Call when the clock is settled. */
 struct coll_noise_injected noise_injector_entry(const struct noise_injector *injector,
 						const struct noise_injected *done);
 int noise_injector_capture(const struct noise_injector *injector, struct noise_capture *capture);
 
 /*
- * Events of the plan that begin within its time on the CPU with that index. Each was injected,
- * became part of another, was refused, or was missed.
+ * Number of events in the plan for the CPU with that index, within its time. Each was injected,
+ * merged, refused or missed.
  */
 u64 noise_injector_planned(const struct noise_injector *injector, u32 index);
 
-/* A number that tells plans apart: of the first events of a stream. */
+/* A fingerprint of a plan: of the first events of a stream. */
 u64 noise_plan_fingerprint(const struct coll_noise_plan *plan, u32 stream);
 
 #endif

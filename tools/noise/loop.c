@@ -6,8 +6,8 @@
 enum { TURNS = 20000 };
 
 /*
- * Storing costs less than any threshold, so the next gap may begin with the
- * reading that ended this one: no time goes unwatched.
+ * Storing takes less than any threshold, so the next gap begins with the reading that ended this
+ * one: all time is watched.
  */
 static __attribute__((noinline)) void loop_keep(struct noise_loop *loop, u64 begin, u64 end,
 						u64 *total)
@@ -44,7 +44,7 @@ loop_turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
 	struct noise_stalls *stalls = loop->stalls;
 	u64 next = stalling && stalls->index < stalls->count ?
 			   stalls->plan[stalls->index].begin : UINT64_MAX;
-	u64 last = begin, now = begin, turns = 0, total = 0;
+	u64 last = begin, now = begin, iterations = 0, total = 0;
 
 	while (now < end && !__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		now = noise_ticks(counter);
@@ -54,7 +54,7 @@ loop_turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
 				break;
 		}
 		last = now;
-		turns++;
+		iterations++;
 		if (stalling && __builtin_expect(now >= next, 0) && now < end) {
 			loop_stall(stalls, counter, now);
 			next = stalls->index < stalls->count ?
@@ -62,7 +62,7 @@ loop_turn(struct noise_loop *loop, u64 end, bool counter, bool stalling)
 		}
 	}
 	loop->watched += now - begin;
-	loop->turns += turns;
+	loop->iterations += iterations;
 }
 
 void noise_loop_run(struct noise_loop *loop, u64 end)
@@ -82,7 +82,7 @@ static int loop_ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-u64 noise_loop_turn(bool counter, u64 *least)
+u64 noise_loop_iteration(bool counter, u64 *least)
 {
 	u64 *length = calloc(TURNS, sizeof(*length)), usual, last, i;
 

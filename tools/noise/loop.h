@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The measuring loop: one thread on one CPU reads the clock, and where two
- * readings are too far apart somebody else had the CPU. What a turn of the loop
- * costs bounds what it can see.
+ * The measuring loop: one thread on one CPU reads the clock. If two readings are too far apart,
+ * something else had the CPU. An iteration's duration limits the resolution.
  */
 #ifndef COLL_NOISE_LOOP_H
 #define COLL_NOISE_LOOP_H
@@ -15,8 +14,8 @@ struct noise_gap {
 };
 
 /*
- * Time that the loop takes from itself, `duration` ticks at the first turn after
- * `start`: what a perfect injector does. What it really took goes to `done`.
+ * A stall of the loop itself: `duration` ticks, at the first iteration after `start`. A perfect
+ * injector would do the same. `done` gets its actual begin and end.
  */
 struct noise_stalls {
 	const struct noise_gap *plan;	/* begin and length, in ticks, in order */
@@ -25,27 +24,27 @@ struct noise_stalls {
 };
 
 struct noise_loop {
-	/* what is wanted */
+	/* parameters */
 	bool counter;		/* of the clock */
 	u64 threshold;		/* gaps longer than this are kept */
-	u64 limit;		/* a gap longer than this stops everybody; 0: none does */
-	u64 limit_total;	/* so do gaps that add up to more than this in one call */
+	u64 limit;		/* a longer gap stops all loops; 0: none does */
+	u64 limit_total;	/* so does a longer sum of gaps in one call */
 	struct noise_gap *gap;
 	u64 room;
-	const bool *stop;	/* set: the loop ends */
+	const bool *stop;	/* the loop ends when it is set */
 	struct noise_stalls *stalls;	/* or NULL */
 
-	/* what came; may be looked at meanwhile */
-	u64 gaps, lost;		/* kept, and for want of room not */
+	/* results; may be read while it runs */
+	u64 gaps, lost;		/* stored, and lost for lack of capacity */
 	u64 lost_ticks;
-	u64 watched, turns;
+	u64 watched, iterations;
 	bool passed;		/* a limit */
 };
 
-/* Watches until the clock shows `end`. Again and again is fine: all adds up. */
+/* Watches until the clock shows `end`. Repeated calls add up. */
 void noise_loop_run(struct noise_loop *loop, u64 end);
 
-/* What a turn usually costs, in ticks: the median and the least of many. Takes a moment. */
-u64 noise_loop_turn(bool counter, u64 *least);
+/* Duration of an iteration, in ticks: median and minimum of many. Takes 1 ms. */
+u64 noise_loop_iteration(bool counter, u64 *least);
 
 #endif

@@ -17,7 +17,7 @@ static bool match_covers(const struct noise_gap *gap, const struct noise_gap *in
 	return 2 * match_overlap(gap, injected) >= injected->end - injected->begin;
 }
 
-/* A gap, and the injected events from `*next` on that may be in it. */
+/* A gap, and the injected events in it, from `*next` on. */
 static void match_gap(struct noise_match *match, const struct noise_gap *gap,
 		      const struct noise_gap *injected, u64 count, u64 *next)
 {
@@ -28,7 +28,7 @@ static void match_gap(struct noise_match *match, const struct noise_gap *gap,
 			continue;
 		inside++;
 		length += injected[i].end - injected[i].begin;
-		*next = i + 1;	/* found: no other gap's */
+		*next = i + 1;	/* found: belongs to no other gap */
 	}
 	match->found += inside;
 	if (inside == 1) {

@@ -29,14 +29,14 @@ struct measure {
 	const char *output, *compare, *plot, *settings, *cgroup;
 	const char *action[ACTIONS_MAX];	/* when a threshold is passed */
 	int actions;
-	u64 bucket;		/* ns; 0: no histogram of rtla's */
+	u64 bucket;		/* bucket width of rtla's histogram, ns; 0: none */
 	u64 entries;
 	bool json, debug;
-	bool explained;		/* by the module, */
-	u64 watching_cost;	/* which took so many ns for that */
+	bool explained;		/* causes by the module, */
+	u64 watching_cost;	/* and the ns that this took */
 };
 
-/* ---- actions, in the words of rtla ----------------------------------------------------------- */
+/* ---- actions, in rtla's syntax --------------------------------------------------------------- */
 
 /* "signal,num=2,pid=parent" */
 static bool read_signal(const char *text, int *number, pid_t *pid)
@@ -84,7 +84,7 @@ static void measure_act(const struct measure *m)
 	}
 }
 
-/* ---- a trace, in the words of rtla ------------------------------------------------------------- */
+/* ---- traces, in rtla's syntax -------------------------------------------------------------- */
 
 static bool read_event(const struct option_table *table, const struct option_entry *option,
 		       void *settings, const char *text)
@@ -92,12 +92,13 @@ static bool read_event(const struct option_table *table, const struct option_ent
 	struct measure *m = settings;
 
 	if (m->trace.events == NOISE_TRACE_EVENTS)
-		return option_refuse(table, option, text, "one at a time, and not so many");
+		return option_refuse(table, option, text,
+				     "one event per --event, at most 16 of them");
 	m->trace.event[m->trace.events++].name = text;
 	return true;
 }
 
-/* Of the --event before it. */
+/* Applies to the preceding --event. */
 static bool read_event_part(const struct option_table *table, const struct option_entry *option,
 			    void *settings, const char *text)
 {
@@ -105,12 +106,12 @@ static bool read_event_part(const struct option_table *table, const struct optio
 	struct noise_trace_event *event = &m->trace.event[m->trace.events - 1];
 
 	if (!m->trace.events)
-		return option_refuse(table, option, text, "after the --event that it is for");
+		return option_refuse(table, option, text, "after the --event that it applies to");
 	*(*option->name == 'f' ? &event->filter : &event->trigger) = text;
 	return true;
 }
 
-/* An optional value, which may have come as -t=FILE. */
+/* An optional value, also in the form -t=FILE. */
 static const char *value_of(const char *text, const char *otherwise)
 {
 	return text ? text + (*text == '=') : otherwise;
@@ -192,7 +193,8 @@ static const char *const usage[] = {
 	"usage: collnoise measure [OPTION ...]",
 	"       collnoise record -o FILE [OPTION ...]",
 	"",
-	"A thread on each CPU reads the clock. Where two readings are too far apart, something else",
+	"A thread on each CPU reads the clock. Where two readings are too far apart, something "
+	"else",
 	"had the CPU. Needs no privileges and no module.",
 	NULL,
 };
@@ -222,25 +224,26 @@ static const struct option_entry measure_entries[] = {
 	  MEASURE_TIME(watch.stop, "us", 1, 3600 * NOISE_S) },
 	{ "stop-total", 'S', "T", "stop when the events of a period add up to more: exit code 2",
 	  MEASURE_TIME(watch.stop_total, "us", 1, 3600 * NOISE_S) },
-	{ "on-threshold", 0, "ACTION", "also do this at a stop, as with rtla: "
+	{ "on-threshold", 0, "ACTION",
+	  "also do this at a stop, as with rtla: "
 	  "shell,command=COMMAND or signal,num=N,pid=PID (or pid=parent); may be repeated",
 	  .read = read_action },
 	{ "trace", 't', "FILE", "at a stop, write every event as a trace of osnoise",
 	  .read = read_trace, .optional = true, .otherwise = trace_file },
-	{ "event", 'e', "SYS[:EVENT]", "with it this event of the kernel's tracing; may be repeated",
-	  .read = read_event },
+	{ "event", 'e', "SYS[:EVENT]",
+	  "with it this event of the kernel's tracing; may be repeated", .read = read_event },
 	{ "filter", 0, "F", "filter of the --event before it", .read = read_event_part },
 	{ "trigger", 0, "T", "trigger of the --event before it", .read = read_event_part },
-	{ "auto", 'a', "T", "--stop T --threshold 1us --trace", 
-	  .read = read_auto, .as = option_time, .unit = "us", .least = 1,
-	  .most = 3600 * NOISE_S, OPTION_FIELD(struct measure, watch.stop) },
+	{ "auto", 'a', "T", "--stop T --threshold 1us --trace", .read = read_auto,
+	  .as = option_time, .unit = "us", .least = 1, .most = 3600 * NOISE_S,
+	  OPTION_FIELD(struct measure, watch.stop) },
 	{ "cgroup", 'C', "PATH", "watch in that cgroup", .read = read_cgroup, .optional = true,
 	  .otherwise = "the caller's" },
 	{ "priority", 'P', "SPEC", "o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
 	  NOISE_OPTION_POLICY(struct measure, watch.policy) },
 	{ "warm-up", 0, "T", "watch for this time before",
 	  MEASURE_TIME(watch.warm_up, "s", 0, 3600 * NOISE_S), .preset = "0" },
-	{ "room", 0, "N", "capacity in events for each CPU",
+	{ "capacity", 0, "N", "events that the memory of each CPU holds",
 	  OPTION_NUMBER(struct measure, watch.room, 1, 1ull << 32), .otherwise = "1048576" },
 	{ "output", 'o', "FILE", "write the capture: every event, for report, replay, export, ...",
 	  OPTION_TEXT(struct measure, output) },
@@ -252,21 +255,20 @@ static const struct option_entry measure_entries[] = {
 	  .read = read_profile },
 	{ "max-share", 0, "S", "limit of the share of the time, on each CPU",
 	  NOISE_OPTION_SHARE(struct measure, limits.share) },
-	{ "max-length", 0, "T", "limit of the length of an event",
-	  .as = option_time, .unit = "us", .least = 1, .most = 3600 * NOISE_S,
-	  .size = sizeof(u64), .read = read_length },
+	{ "max-length", 0, "T", "limit of the length of an event", .as = option_time, .unit = "us",
+	  .least = 1, .most = 3600 * NOISE_S, .size = sizeof(u64), .read = read_length },
 	{ "max-rate", 0, "N", "limit of the events a second, on each CPU",
 	  OPTION_REAL(struct measure, limits.rate, 0, 1e9) },
 	{ "histogram", 0, NULL, "print the histogram of rtla osnoise hist",
 	  .read = read_histogram },
-	{ "bucket-size", 'b', "T", "width of its buckets",
-	  MEASURE_TIME(bucket, "us", 10, NOISE_S), .otherwise = "1us" },
+	{ "bucket-size", 'b', "T", "width of its buckets", MEASURE_TIME(bucket, "us", 10, NOISE_S),
+	  .otherwise = "1us" },
 	{ "entries", 'E', "N", "number of its buckets",
 	  OPTION_NUMBER(struct measure, entries, 1, 1000000), .preset = "256" },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct measure, plot) },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct measure, json) },
-	{ "quiet", 'q', NULL, "no progress on the terminal", OPTION_FLAG(struct measure,
-									 watch.quiet) },
+	{ "quiet", 'q', NULL, "no progress on the terminal",
+	  OPTION_FLAG(struct measure, watch.quiet) },
 	{ "debug", 'D', NULL, "print the properties of the clock and the loops on stderr",
 	  OPTION_FLAG(struct measure, debug) },
 	{ NULL },
@@ -311,13 +313,13 @@ static bool measure_complete(struct measure *m)
 			m->command);
 		return false;
 	}
-	/* Sums are over a second where there is no period, as rtla has it. */
+	/* Without a period, sums are over 1 s, as in rtla. */
 	if (w->stop_total && !w->period)
 		w->period = w->runtime = NOISE_S;
 	return true;
 }
 
-/* ---- what is said ------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------- */
 
 static void print_machine(const struct measure *m, const struct noise_watch *watch)
 {
@@ -327,14 +329,14 @@ static void print_machine(const struct measure *m, const struct noise_watch *wat
 	printf("\nclock: %s, rate known to %.3f ppm\n", noise_clock_name(&watch->clock),
 	       watch->clock.ppm);
 	if (m->explained)
-		printf("causes: from the module, which took %s to watch\n",
+		printf("causes: from the module, which took %s of CPU time\n",
 		       noise_time_text(m->watching_cost, cost));
 	else
 		printf("causes: %s\n", noise_module_state());
 	for (i = 0; i < watch->watchers; i++) {
 		const struct noise_watcher *w = &watch->watcher[i];
 
-		printf("CPU %u: %llu times another task was put in the loop's place; steal %.0f ms "
+		printf("CPU %u: %llu times another task preempted the loop; steal %.0f ms "
 		       "(/proc/stat)\n", w->cpu, (unsigned long long)w->involuntary,
 		       w->steal / 1e6);
 	}
@@ -351,10 +353,12 @@ static void print_debug(const struct noise_watch *watch)
 	for (i = 0; i < watch->watchers; i++) {
 		const struct noise_watcher *w = &watch->watcher[i];
 
-		fprintf(stderr, "CPU %u: turn %llu ticks, at least %llu; threshold %llu ticks; "
-			"%llu turns\n", w->cpu, (unsigned long long)w->turn,
-			(unsigned long long)w->least, (unsigned long long)w->loop.threshold,
-			(unsigned long long)w->loop.turns);
+		fprintf(stderr,
+			"CPU %u: iteration %llu ticks, at least %llu; threshold %llu ticks; "
+			"%llu iterations\n",
+			w->cpu, (unsigned long long)w->iteration, (unsigned long long)w->least,
+			(unsigned long long)w->loop.threshold,
+			(unsigned long long)w->loop.iterations);
 	}
 }
 
@@ -369,8 +373,8 @@ static json_t *machine_json(const struct measure *m, const struct noise_watch *w
 		json_array_append_new(cpus, json_pack("{si sI sI sf sI}", "cpu", (int)w->cpu,
 			"involuntary_switches", (json_int_t)w->involuntary, "steal_ns",
 			(json_int_t)w->steal, "least_loop_ns",
-			w->least * watch->clock.rate / 0x1p32, "turns",
-			(json_int_t)w->loop.turns));
+			w->least * watch->clock.rate / 0x1p32, "iterations",
+			(json_int_t)w->loop.iterations));
 	}
 	return json_pack("{s{ss sf sf} so ss sb sI sb sb}", "clock", "name",
 			 noise_clock_name(&watch->clock), "ns_per_tick", watch->clock.rate / 0x1p32,
@@ -396,7 +400,7 @@ static int print_all(const struct measure *m, const struct noise_watch *watch,
 	if (noise_limits_any(&m->limits))
 		passed = noise_verdict_print(&m->limits, view, stdout);
 	if (watch->passed)
-		printf("\nstopped: a threshold (-s, -S) was passed\n");
+		printf("\nstopped: a threshold (-s, -S) was exceeded\n");
 	return passed && !watch->passed ? COMMAND_OK : COMMAND_USAGE;
 }
 
@@ -417,7 +421,7 @@ static int print_json(const struct measure *m, const struct noise_watch *watch,
 	return passed && !watch->passed ? COMMAND_OK : COMMAND_USAGE;
 }
 
-/* ---- what is done ------------------------------------------------------------------------- */
+/* ---- measuring ---------------------------------------------------------------------------- */
 
 static int write_capture(const struct measure *m, const struct noise_capture *capture)
 {
@@ -432,7 +436,7 @@ static int write_capture(const struct measure *m, const struct noise_capture *ca
 	return status;
 }
 
-/* Without the module: who was about, as far as /proc tells. */
+/* Without the module: tasks and interrupts that were active, by /proc. */
 static int look_about(const struct measure *m, struct noise_watch *watch,
 		      struct noise_capture *capture)
 {
@@ -451,7 +455,7 @@ static int look_about(const struct measure *m, struct noise_watch *watch,
 	return status;
 }
 
-/* With it: each event's cause. */
+/* With the module: the cause of each event. */
 static int watch_with_module(struct measure *m, struct noise_module *module,
 			     struct noise_watch *watch, struct noise_capture *capture)
 {
@@ -498,7 +502,7 @@ static int measure_tell(const struct measure *m, const struct noise_watch *watch
 	if (noise_view_init(&view, capture))
 		return COMMAND_ERROR;
 	if (m->output && !strcmp(m->output, "-"))
-		status = COMMAND_OK;	/* the capture is all of the output */
+		status = COMMAND_OK;	/* the capture is the only output */
 	else
 		status = (m->json ? print_json : print_all)(m, watch, &view, before);
 	if (m->debug)

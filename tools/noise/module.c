@@ -7,12 +7,12 @@
 #include "node/netlink.h"
 #include "module.h"
 
-enum { TABLE_PART = 2048 };	/* spans in one attribute */
+enum { TABLE_PART = 2048 };	/* spans per attribute */
 
 const char *const noise_context_names[COLL_NOISE_CONTEXTS] = { "hardirq", "softirq", "fifo",
 							       "other" };
 
-/* A source of a CPU, as its events name it, and as the capture does. */
+/* A source of a CPU: its index in the kernel's events, and in the capture. */
 struct named {
 	u32 cpu, index, source;
 	u8 cause;
@@ -23,8 +23,8 @@ struct noise_module {
 	struct named *name;
 	u32 names;
 	u64 cost;
-	struct noise_capture *capture;	/* while it is explained */
-	struct coll_noise_event *event;	/* the kernel's, of MONOTONIC */
+	struct noise_capture *capture;	/* during noise_module_explain() */
+	struct coll_noise_event *event;	/* the kernel's, on CLOCK_MONOTONIC */
 	u64 events;
 };
 
@@ -66,7 +66,7 @@ static u32 u32_of(struct nlattr *attribute)
 	return attribute ? nla_get_u32(attribute) : 0;
 }
 
-/* ---- who: what the kernel tells ------------------------------------------------------------ */
+/* ---- causes: what the kernel reports ------------------------------------------------------- */
 
 int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 room)
 {
@@ -92,7 +92,7 @@ static int add_name(struct noise_module *module, const struct named *name)
 	return 0;
 }
 
-/* One source of one CPU; the capture's is that of all CPUs. */
+/* One source of one CPU; the capture has one entry for all CPUs. */
 static int take_source(struct noise_module *module, u32 cpu, struct nlattr *nest)
 {
 	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
@@ -149,7 +149,9 @@ static int take_events(enum coll_command command, struct nlattr **attributes, vo
 	return 0;
 }
 
-/* ---- who: joined to what was seen --------------------------------------------------------------
+/*
+ * ---- causes: joined to the capture
+ * --------------------------------------------------------------
  */
 
 static int in_order(const void *a, const void *b)
@@ -161,7 +163,9 @@ static int in_order(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* CLOCK_REALTIME less CLOCK_MONOTONIC, of many tries the one that was interrupted least. */
+/*
+ * CLOCK_REALTIME less CLOCK_MONOTONIC: of many tries the one with the least time between readings.
+ */
 static u64 wall_offset(void)
 {
 	u64 best = UINT64_MAX, offset = 0;
@@ -191,8 +195,8 @@ static const struct named *find_name(const struct noise_module *module, u32 cpu,
 }
 
 /*
- * Of the kernel's events that begin within the gap (or end in it), the source
- * that took most. They are the parts of the gap, each without what interrupted it.
+ * The source that took most of the gap. Candidates are the kernel's events that begin in the gap
+ * or end in it; an event's time excludes the events nested in it.
  */
 static void explain_event(const struct noise_module *module, struct coll_noise_event *gap,
 			  u64 start, u64 *first)
@@ -213,7 +217,7 @@ static void explain_event(const struct noise_module *module, struct coll_noise_e
 
 		if (event->start + EARLY < start &&
 		    event->start + event->duration / 2 < start)
-			continue;	/* mostly before */
+			continue;	/* mostly before the gap */
 		for (k = 0; k < parts && part[k].index != event->source; k++)
 			;
 		if (k == PARTS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The readers of values that only collnoise's options have (tools/common/options.h). */
+/* Readers of values that only options of collnoise have (tools/common/options.h). */
 #ifndef COLL_NOISE_OPTIONS_H
 #define COLL_NOISE_OPTIONS_H
 

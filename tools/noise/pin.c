@@ -19,7 +19,7 @@
 
 enum { RULES_MAX = 1 << 20 };
 
-/* Where there are no others. */
+/* The default rules. */
 static const char usual_rules[] = "pin irq=*\npin comm=*\npin comm=* kthread\n";
 
 /* ---- options and rules ------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static bool read_housekeeping(const struct option_table *table, const struct opt
 }
 
 static const char *const usage[] = {
-	"usage: collnoise pin check [OPTION ...]     what would be moved, and what could not be",
+	"usage: collnoise pin check [OPTION ...]     what would be moved, and what cannot be",
 	"       collnoise pin init [OPTION ...]      move it, and keep the former state",
 	"       collnoise pin fini [OPTION ...]      restore the former state",
 	"       collnoise pin suggest CAPTURE        rules for the sources of noise in a capture",
@@ -211,15 +211,18 @@ static void module_path(const struct pin *p, char path[4096])
 	snprintf(path, 4096, "%s/pin.module", p->state);
 }
 
-static void pin_rests(const struct noise_rule *rule)
+static void report_unused_rule(const struct noise_rule *rule)
 {
 	fprintf(stderr,
 		"collnoise pin: line %u: there is no cgroup %s (the module takes no globs of "
-		"cgroups); the rule rests\n",
+		"cgroups); the rule has no effect\n",
 		rule->line, rule->cgroup);
 }
 
-/* Whose descendants stay: the caller's parent, so that the caller is one of them. */
+/*
+ * The module leaves descendants of this task alone: the caller's parent, so that the caller is
+ * included.
+ */
 static u32 kept_by_module(void)
 {
 	const struct noise_task *caller;
@@ -229,7 +232,7 @@ static u32 kept_by_module(void)
 	if (noise_tasks_look(&tasks))
 		return kept;
 	caller = noise_tasks_find(&tasks, kept);
-	if (caller && caller->parent > 2)	/* all descend from these */
+	if (caller && caller->parent > 2)	/* every task descends from these */
 		kept = caller->parent;
 	noise_tasks_free(&tasks);
 	return kept;
@@ -242,7 +245,7 @@ static int refused_by_module(struct netlink *netlink, int error)
 	return error;
 }
 
-/* A file says that it holds rules: fini has them cleared. */
+/* This file marks that the module has rules, which fini must clear. */
 static int module_begins(struct pin *p)
 {
 	struct netlink *netlink = NULL;
@@ -257,7 +260,7 @@ static int module_begins(struct pin *p)
 	error = netlink_open(&netlink);
 	if (!error)
 		error = noise_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(),
-					     pin_rests);
+					     report_unused_rule);
 	if (!error)
 		error = noise_pin_module_count(netlink, &p->counts);
 	if (error) {
@@ -268,7 +271,7 @@ static int module_begins(struct pin *p)
 	return error;
 }
 
-/* Unloaded meanwhile, it has put everything back by itself. */
+/* A module that was unloaded has restored everything itself. */
 static int module_ends(const struct pin *p)
 {
 	struct netlink *netlink = NULL;
@@ -289,7 +292,7 @@ static int module_ends(const struct pin *p)
 	return error ? error : unlink(path) ? -errno : 0;
 }
 
-/* ---- doing it --------------------------------------------------------------------------- */
+/* ---- pinning ----------------------------------------------------------------------------- */
 
 static int pin_fail(const char *what, const char *path, int error)
 {
@@ -333,7 +336,7 @@ static int pin_check(struct pin *p)
 	return pin_tell(p, NULL, NULL);
 }
 
-/* What is left to do from here. */
+/* The plan from the present state to the rules. */
 static int pin_plan(struct pin *p)
 {
 	struct noise_rules left;
@@ -415,12 +418,12 @@ static int pin_fini(struct pin *p)
 		noise_json_print(pin_pins_json(p), stdout);
 	else
 		pin_print_all(p);
-	return status ? pin_fail("not everything was put back; the state stays in", p->state,
+	return status ? pin_fail("not everything was restored; the state is kept in", p->state,
 				 status)
 		      : COMMAND_OK;
 }
 
-/* What a rule could not say is any character there. */
+/* A character that a rule cannot express becomes a wildcard. */
 static const char *as_glob(const char *name, char glob[16])
 {
 	u32 i;
@@ -432,7 +435,7 @@ static const char *as_glob(const char *name, char glob[16])
 	return glob;
 }
 
-/* If it still is there. */
+/* If the module is still loaded. */
 static bool is_kthread(const struct coll_noise_source *source, const struct noise_tasks *tasks)
 {
 	const struct noise_task *task = noise_tasks_find(tasks, source->number);
@@ -440,7 +443,7 @@ static bool is_kthread(const struct coll_noise_source *source, const struct nois
 	return task && task->kthread && !strncmp(task->comm, source->name, 15);
 }
 
-/* Threads by the time they took, each name once; the kernel's that cannot move as comments. */
+/* Threads by the time they took, each name once; per-CPU kernel threads as comments. */
 static void suggest_rules(const struct noise_view *view, const struct noise_tasks *tasks)
 {
 	const struct noise_capture *capture = view->capture;
@@ -477,7 +480,7 @@ static void suggest_rules(const struct noise_view *view, const struct noise_task
 		else if (!fnmatch("*/[0-9]*", source->name, 0))
 			printf("# %s: %s, a kernel thread of one CPU\n", source->name, time);
 		else
-			printf("pin comm=%s%s\t# %s in %llu turns\n", as_glob(source->name, glob),
+			printf("pin comm=%s%s\t# %s in %llu slices\n", as_glob(source->name, glob),
 			       is_kthread(source, tasks) ? " kthread" : "", time,
 			       (unsigned long long)times);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What collnoise pin prints. */
+/* Output of collnoise pin. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,9 +16,9 @@ static const char *pin_reason(const struct noise_pin *pin)
 	case NOISE_PIN_BOUND:
 		return "it may run nowhere else: bound on purpose, or by its cpuset";
 	case NOISE_PIN_MANAGED:
-		return "its driver binds it, or it is of one CPU";
+		return "its driver binds it, or it belongs to one CPU";
 	case NOISE_PIN_CHANGED:
-		return "somebody else changed it since; left alone";
+		return "changed by others since; left alone";
 	case NOISE_PIN_REFUSED:
 		return strerror(pin->error);
 	default:
@@ -87,7 +87,7 @@ json_t *pin_pins_json(const struct pin *p)
 	return json_pack("{so so}", "counts", counts, "pins", pins);
 }
 
-/* The same by hand. */
+/* The plan as commands. */
 void pin_print_commands(const struct pin *p)
 {
 	u32 i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* collnoise pin: what it is asked, and what it prints. */
+/* collnoise pin: its options, and its output. */
 #ifndef COLL_NOISE_PIN_REPORT_H
 #define COLL_NOISE_PIN_REPORT_H
 
@@ -18,7 +18,7 @@ struct pin {
 	u64 measure;
 	struct noise_rules rules;
 	struct noise_pinning pinning;
-	struct noise_pin_counts counts;	/* the module's */
+	struct noise_pin_counts counts;	/* by the module */
 	const char *capture;
 };
 

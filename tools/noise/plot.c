@@ -9,7 +9,9 @@
 #include "plot.h"
 #include "node/units.h"
 
-/* Pictures have so many columns and rows of points; no event needs a place that is taken. */
+/*
+ * Pictures have this many columns and rows of points; an event at an occupied point is not drawn.
+ */
 enum { COLUMNS = 560, ROWS_A_DECADE = 24, DECADES = 11, BARS = 14, SERIES_MAX = 16, LABELS = 8 };
 
 /* In single quotes for gnuplot. */
@@ -88,7 +90,7 @@ static int write_timeline(const struct noise_view *view, FILE *to)
 	for (s = 0; s < series; s++)
 		write_series(view, s, causes, span, taken, to);
 	free(taken);
-	fprintf(to, "set title 'When, and how long'\nset xlabel 's'\nset ylabel 'us'\n"
+	fprintf(to, "set title 'Events over time'\nset xlabel 's'\nset ylabel 'us'\n"
 		"set logscale y\nset xrange [0:%.6f]\nset yrange [*:*]\nset key above\nplot", span);
 	for (s = 0; s < series; s++) {
 		bool any = !causes;
@@ -127,7 +129,7 @@ static void write_histogram(const struct noise_view *view, FILE *to)
 		fprintf(to, "\"%s\" %llu %.9f\n", noise_time_text(noise_bucket_edge(i), text),
 			(unsigned long long)s->bucket[i].count,
 			s->watched ? 100. * s->bucket[i].total / s->watched : 0);
-	fprintf(to, "EOD\nset title 'How long: events (bars), of the time (line)'\n"
+	fprintf(to, "EOD\nset title 'Length: events (bars), share of the time (line)'\n"
 		"set xlabel 'from'\nset ylabel 'events'\nset y2label '%% of the time'\nset y2tics\n"
 		"set logscale y\nset yrange [0.5:*]\nset y2range [0:*]\nset xtics rotate by -45\n"
 		"set boxwidth 0.85\nset style fill solid 0.6\n"
@@ -137,7 +139,7 @@ static void write_histogram(const struct noise_view *view, FILE *to)
 		"set yrange [*:*]\n");
 }
 
-/* ---- who ---------------------------------------------------------------------------------- */
+/* ---- causes ------------------------------------------------------------------------------- */
 
 struct bar {
 	char name[80];
@@ -151,7 +153,7 @@ static int largest_first(const void *a, const void *b)
 	return (x->value < y->value) - (x->value > y->value);
 }
 
-/* By time where causes are known; else by how often the kernel counted it. */
+/* By time if causes are known; else by the kernel's counts. */
 static u32 collect_bars(const struct noise_view *view, struct bar **bars)
 {
 	const struct noise_capture *capture = view->capture;
@@ -192,7 +194,7 @@ static void write_who(const struct noise_view *view, FILE *to)
 		"%sEOD\nset title '%s'\nset xlabel '%s'\nset ylabel ''\n"
 		"set logscale x\nset xrange [%.9g:%.9g]\nset yrange [-0.6:%.1f]\nset ytics (",
 		count ? "" : "0 NaN\n",
-		by_cause(view) ? "Who took it" : "Who was about (not joined to events)",
+		by_cause(view) ? "Causes" : "Active meanwhile (not joined to events)",
 		by_cause(view) ? "% of the time" : "times a second, all CPUs",
 		count ? bars[count - 1].value / 10 : 1, count ? bars[0].value * 2 : 10,
 		(count ? count : 1) - 0.4);
@@ -216,7 +218,7 @@ static void write_spectrum(const struct noise_view *view, FILE *to)
 	u32 k = 1, i;
 
 	fprintf(to, "$spectrum << EOD\n%s", s->points ? "" : "1 1\n");
-	while (k < s->points) {	/* of points that share a column of pixels the highest */
+	while (k < s->points) {	/* Of points in one column of pixels the highest. */
 		const u32 end = k + 1 + k / 150;
 		double most = 0, at = k;
 
@@ -227,7 +229,7 @@ static void write_spectrum(const struct noise_view *view, FILE *to)
 			}
 		fprintf(to, "%.6g %.6g\n", at * s->step, most > 1e-3 ? most : 1e-3);
 	}
-	fprintf(to, "EOD\nset title 'How regularly: power over frequency (1: at random)'\n"
+	fprintf(to, "EOD\nset title 'Spectrum: power over frequency (1: random)'\n"
 		    "set xlabel 'Hz'\nset ylabel ''\nset logscale xy\nset xrange [*:*]\nset yrange "
 		    "[0.1:*]\n");
 	for (i = 0; i < s->peaks && i < LABELS; i++) {
@@ -244,7 +246,7 @@ static void write_spectrum(const struct noise_view *view, FILE *to)
 		fprintf(to, "unset label %u\n", i + 1);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- the picture -------------------------------------------------------------------------- */
 
 static int write_script(const struct noise_view *view, const char *path, FILE *to)
 {
@@ -300,7 +302,7 @@ static void put_html(const char *text, FILE *to)
 	}
 }
 
-/* The tables for people, as they are. */
+/* The tables as in the terminal. */
 static int put_tables(const struct noise_view *view, FILE *to)
 {
 	size_t bytes;
@@ -319,7 +321,7 @@ static int put_tables(const struct noise_view *view, FILE *to)
 	return 0;
 }
 
-/* From its <svg on: what is before is for files that stand alone. */
+/* Starts at <svg: the prologue is for separate files. */
 static int put_picture(FILE *from, FILE *to)
 {
 	bool begun = false;

@@ -14,7 +14,7 @@
 #define SCHED_DEADLINE 6
 #endif
 
-/* sched_setattr(2); the C library has no call for it. */
+/* sched_setattr(2); the C library has no wrapper. */
 struct attributes {
 	u32 size, policy;
 	u64 flags;

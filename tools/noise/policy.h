@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* How a thread is scheduled, in the letters of rtla: o:0, r:1, f:50, d:1ms:10ms. */
+/* A thread's scheduling policy in rtla's syntax: o:0, r:1, f:50, d:1ms:10ms. */
 #ifndef COLL_NOISE_POLICY_H
 #define COLL_NOISE_POLICY_H
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * collnoise predict: what the noise in captures costs at N ranks, and what
- * remedies would save. One step is a grain of computing and a collective; it ends
- * when the last rank has both, which is order statistics of sim/stretch.h, and
- * what comes on top of a delay while others wait for it, which is the model of
- * algo/redundancy/redundancy.h. Up to NOISE_STEPS_RANKS_MAX ranks the schedules themselves are run
- * in virtual time instead. docs/guide/predict.md derives it and says how well it holds.
+ * collnoise predict: the cost at N ranks of the noise in captures, and the gain of remedies. A
+ * step is a grain of computing and a collective. It ends when the last rank has completed both:
+ * order statistics of sim/stretch.h. Further delays while others wait come from the model of
+ * algo/redundancy/redundancy.h. Up to NOISE_STEPS_RANKS_MAX ranks the schedules themselves run in
+ * virtual time instead. docs/guide/predict.md derives it and states its accuracy.
  */
 #include <errno.h>
 #include <math.h>
@@ -75,7 +74,7 @@ static bool read_base(const struct option_table *table, const struct option_entr
 	return true;
 }
 
-/* When the collective is known. */
+/* Parsed when the collective is known. */
 static bool read_algo(struct predict *p)
 {
 	const char *text = p->algo_text;
@@ -236,7 +235,7 @@ static int predict_load(struct predict *p, char **paths, u32 count)
 	return status;
 }
 
-/* The rates of all captures together: each rank has the noise of one of them. */
+/* The mean rates of all captures: each rank has the noise of one of them. */
 static void rates_of(const struct noise_capture *capture, u32 captures,
 		     struct coll_noise_rate rate[COLL_NOISES_MAX])
 {
@@ -297,7 +296,7 @@ static int stretch_of(const struct noise_capture *capture, u32 captures, double 
 				status = add_cpu(&capture[i], c, seconds * 1e9, wait * 1e9,
 						 stretch);
 	if (status == -EINVAL || (!status && !stretch->steps))
-		fprintf(stderr, "collnoise predict: a capture leaves no time to compute in\n");
+		fprintf(stderr, "collnoise predict: the noise leaves no time to compute\n");
 	if (!status)
 		stretch_finish(stretch);
 	return status ? status : stretch->steps ? 0 : -EINVAL;
@@ -317,13 +316,13 @@ static struct coll_call call_of(const struct predict *p, u32 ranks)
 	};
 }
 
-/* What comes on top of the last rank's work, in seconds. */
+/* Seconds added to the last rank's work. */
 struct top {
-	double again;		/* delays after the first, of a call that comes out of the blue */
+	double again;		/* delays after the first, for a call at a random time */
 	double more;		/* in any case */
 };
 
-/* Seconds that noise adds to the last of `ranks` if it may begin anywhere in an event. */
+/* Seconds that noise delays the last of `ranks` if the work may begin anywhere in an event. */
 static int delay_anywhere(const struct predict *p, const struct noise_capture *capture,
 			  double seconds, double ranks, double *delay)
 {
@@ -337,10 +336,10 @@ static int delay_anywhere(const struct predict *p, const struct noise_capture *c
 }
 
 /*
- * The step of the last of `ranks`. A rank that has waited for others may begin inside
- * an event, one that has not cannot: how long ranks wait on average and how long the
- * step takes follow from each other. Delays after the first are as many times less as
- * the first is than that of a call that comes out of the blue.
+ * The step of the last of `ranks`. A rank that has waited for others may begin inside an event;
+ * one that has not waited cannot. The mean wait and the step's length determine each other, so
+ * both are iterated. Delays after the first are scaled by the ratio of the first delay to that of
+ * a call at a random time.
  */
 static int predict_longest(const struct predict *p, const struct noise_capture *capture,
 			   double seconds, double ranks, struct top top, struct predict_times *times)
@@ -383,7 +382,7 @@ static double ideal_of(const struct predict *p, const struct coll_call *call,
 	return p->ideal > 0 ? p->ideal : *algo ? (*algo)->cost(call, &p->tuning, &quiet) : 0;
 }
 
-/* ---- the same by the schedules ------------------------------------------------------------- */
+/* ---- simulated steps ------------------------------------------------------------------------- */
 
 static int predict_simulate(const struct predict *p, const struct noise_capture *capture,
 			    bool together, struct noise_steps *steps, struct predict_times *times)
@@ -407,7 +406,7 @@ static void redundant_job(const struct coll_redundancy with, struct sim_job *job
 		job->tuning.relays = with.relays;
 }
 
-/* -E2BIG: the captures are too large for it. */
+/* -E2BIG: the captures are too large to be simulated. */
 static int predict_steps(const struct predict *p, const struct coll_call *call,
 			 const struct coll_algo *algo, struct predict_row *row)
 {
@@ -508,7 +507,7 @@ static int predict_one(const struct predict *p, u32 ranks, struct predict_row *r
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* A capture of an hour and many ranks take their time. */
+/* Long captures and many ranks take minutes. */
 static void show_progress(const struct predict *p, u32 done)
 {
 	if (!isatty(STDERR_FILENO))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* collnoise predict: what it is asked, and what it finds. */
+/* collnoise predict: options and results. */
 #ifndef COLL_NOISE_PREDICT_H
 #define COLL_NOISE_PREDICT_H
 
@@ -22,7 +22,7 @@ struct predict {
 	double ideal;			/* s; 0: the algorithm's formula */
 	double idle;			/* s between steps in which noise costs nothing */
 	struct noise_base base;		/* the collective's times as measured; none: formula */
-	const struct coll_algo *algo;	/* NULL: the one that would be chosen */
+	const struct coll_algo *algo;	/* NULL: the library's choice */
 	struct coll_tuning tuning;
 	const char *algo_text;
 	struct coll_machine machine;
@@ -32,7 +32,7 @@ struct predict {
 	struct noise_capture capture[CAPTURES_MAX];
 	struct noise_capture pinned[CAPTURES_MAX];	/* without those sources */
 	u32 captures;
-	double moved;			/* share of the noise that pinning takes away */
+	double moved;			/* share of the noise that pinning removes */
 	const char *plot;
 	bool json;
 };
@@ -48,14 +48,14 @@ struct predict_row {
 	double base;			/* a step without noise */
 	struct coll_redundancy with;
 	struct predict_times of[REMEDIES];
-	bool simulated;			/* by the schedules, not by order statistics */
+	bool simulated;			/* simulated, not by order statistics */
 	bool beyond;			/* more ranks than the captures have windows */
 };
 
 /* `row`: one for each of predict->ranks. */
 void predict_print(const struct predict *p, const struct predict_row *row);
 void predict_print_json(const struct predict *p, const struct predict_row *row);
-/* To predict->plot. 0 or -errno. */
+/* Draws to predict->plot. 0 or -errno. */
 int predict_draw(const struct predict *p, const struct predict_row *row);
 
 #endif

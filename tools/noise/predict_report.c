@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What collnoise predict prints and draws. */
+/* Output of collnoise predict. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ void predict_print(const struct predict *p, const struct predict_row *row)
 	}
 	if (beyond)
 		printf("\n* more ranks than the captures have windows of that length: rarer events "
-		       "were not seen, so this is the least it will be.\n");
+		       "are missing, so this is a lower bound.\n");
 }
 
 void predict_print_json(const struct predict *p, const struct predict_row *row)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A capture in a few words: how often events of about the same length come. */
+/* A capture in short form: the rate of events of about the same length. */
 #ifndef COLL_NOISE_RATES_H
 #define COLL_NOISE_RATES_H
 
@@ -7,8 +7,8 @@
 #include "node/capture.h"
 
 /*
- * The kinds of a CPU on average, shortest first: lengths within a factor of four
- * are one kind, with their mean. Those not used have rate 0.
+ * The mean rates of a CPU, shortest length first. Lengths within a factor of four are one kind,
+ * with their mean. Unused kinds have rate 0.
  */
 void noise_rates(const struct noise_capture *capture,
 		 struct coll_noise_rate rate[COLL_NOISES_MAX]);
@@ -16,7 +16,7 @@ void noise_rates(const struct noise_capture *capture,
 /* As libcoll's option `noise` takes it: "1003x2.1us+0.5x4ms". */
 void noise_rates_print(const struct coll_noise_rate rate[COLL_NOISES_MAX], FILE *to);
 
-/* A file for COLL_CONFIG. What fails says so on stderr. 0 or -errno. */
+/* A file for COLL_CONFIG. Errors are reported on stderr. 0 or -errno. */
 int noise_rates_write(const char *command, const struct noise_capture *capture, const char *path);
 
 #endif

@@ -12,9 +12,9 @@
 #include "node/units.h"
 
 /*
- * Bins of time, as fine as this, but no more of them than that. What is faster
- * than the bins comes back as something slower; so events are shared by the two
- * bins that they lie between, and only a quarter of the frequencies is shown.
+ * The number and the least width of time bins. Frequencies above those of the bins are aliased, so
+ * an event is split between the two bins nearest to it, and only a quarter of the frequencies is
+ * shown.
  */
 enum { BINS_MAX = 1 << 20, BIN_NS = 20000, SHOWN = 4, HARMONICS = 8, BEATS = 32 };
 
@@ -23,8 +23,8 @@ enum { BINS_MAX = 1 << 20, BIN_NS = 20000, SHOWN = 4, HARMONICS = 8, BEATS = 32 
 static const struct candidate {
 	double hz;
 	const char *name;
-	const char *path;	/* where the machine says how often, */
-	double scale;		/* in so many seconds; hz is then not used */
+	const char *path;	/* file with the machine's setting, ... */
+	double scale;		/* ... in units of this many seconds; hz is then not used */
 } candidates[] = {
 	{ 1, "timers of 1 s (residual tick, deadline server)", NULL, 0 },
 	{ 10, "polling every 100 ms", NULL, 0 },
@@ -94,7 +94,7 @@ static void name_tick(struct noise_peak *peak, double near, bool here)
 	}
 }
 
-/* All that are as near as the resolution tells. `here`: it is this machine's noise. */
+/* All candidates within the resolution. `here`: the noise is of this machine. */
 static void name_peak(struct noise_peak *peak, double step, bool here)
 {
 	const double near = peak->hz * 0.002 > step ? peak->hz * 0.002 : step;
@@ -143,7 +143,7 @@ static void spectrum_transform(double complex *value, u32 count)
 	}
 }
 
-/* The power that events at random would have is 1 everywhere. */
+/* Random events have power 1 everywhere. */
 static void add_power(const struct noise_capture *capture, u32 cpu, double bin_ns, u32 bins,
 		      double complex *value, double *power)
 {
@@ -205,8 +205,8 @@ static double spectrum_median(double *values, u32 count)
 }
 
 /*
- * Bursts lift whole ranges of frequencies, low ones most. Each half octave is
- * measured by its own median, which of chance is ln 2.
+ * Bursts raise whole ranges of frequencies, low ones most. Each half octave is divided by its own
+ * median; the median of random events is ln 2.
  */
 static int spectrum_flatten(struct noise_spectrum *s)
 {
@@ -236,7 +236,7 @@ static bool is_peak(const struct noise_spectrum *s, u32 k)
 	       s->power[k] >= s->power[k - 1] && s->power[k] > s->power[k + 1];
 }
 
-/* Near a frequency, as far as a beat that is a point off drifts over `multiple`. */
+/* Near a frequency: within the drift of a beat that is one point off, over `multiple`. */
 static bool peak_near(const struct noise_spectrum *s, double at, u32 multiple)
 {
 	const double reach = 1 + multiple / 2.;
@@ -257,8 +257,7 @@ static u32 count_harmonics(const struct noise_spectrum *s, double at)
 	return found;
 }
 
-/* Beats found so far, the slow ones first; with most of their multiples they explain all of them.
- */
+/* Beats found so far, low frequencies first. Most of their multiples explain the later ones. */
 struct beats {
 	double at[BEATS];	/* in points */
 	u32 count;
@@ -278,7 +277,7 @@ static bool is_harmonic(const struct beats *beats, double at)
 	return false;
 }
 
-/* Between points: the top of a parabola through the roots of three. */
+/* The position between points: the vertex of a parabola through the roots of three points. */
 static double spectrum_top(const struct noise_spectrum *s, u32 k)
 {
 	const double a = sqrt(s->power[k - 1]), b = sqrt(s->power[k]), c = sqrt(s->power[k + 1]);
@@ -311,7 +310,7 @@ static void find_peaks(struct noise_spectrum *s, bool here)
 		if (!is_peak(s, k) || is_harmonic(&beats, spectrum_top(s, k)) ||
 		    is_harmonic(&beats, bins - spectrum_top(s, k)) ||
 		    is_harmonic(&beats, bins + spectrum_top(s, k)))
-			continue;	/* the latter two are as fast as the bins are */
+			continue;	/* the latter two are limited by the bins */
 		peak.hz = spectrum_top(s, k) * s->step;
 		peak.harmonics = count_harmonics(s, spectrum_top(s, k));
 		if (2 * peak.harmonics >= HARMONICS - 1 && beats.count < BEATS)
@@ -370,7 +369,7 @@ int noise_spectrum(const struct noise_capture *capture, struct noise_spectrum *s
 		noise_spectrum_free(spectrum);
 		return -ENOMEM;
 	}
-	/* One peak in a thousand captures is chance. */
+	/* By chance one of a thousand captures has such a peak. */
 	spectrum->least = log(spectrum->points * 1e3);
 	find_peaks(spectrum, is_here(capture));
 	return 0;

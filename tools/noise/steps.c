@@ -9,10 +9,10 @@
 #include "steps.h"
 
 enum {
-	WORK = 500000,		/* messages in all, about: seconds of CPU time */
-	STRUCK_MIN = 300,	/* steps that noise meets: 6 % of standard error, at worst */
+	WORK = 500000,		/* messages in all, approximately: seconds of CPU time */
+	STRUCK_MIN = 300,	/* steps with noise: standard error at most 6 % */
 	STRUCK_MAX = 3000,
-	RUNS = 20,		/* for each of these at most, where noise seldom meets any */
+	RUNS = 20,		/* at most this many steps per step with noise, if noise is rare */
 	BISECTIONS = 60,
 };
 

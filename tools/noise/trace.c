@@ -130,7 +130,7 @@ static u64 clock_ns(clockid_t clock)
 	return now.tv_sec * NOISE_S + now.tv_nsec;
 }
 
-/* What the capture counts from its epoch, counts from the machine's start then. */
+/* Times of the capture count from its epoch; in the trace they count from boot. */
 static void to_monotonic(struct noise_capture *capture)
 {
 	const u64 shift = capture->head.epoch + clock_ns(CLOCK_MONOTONIC) -
@@ -174,7 +174,7 @@ int noise_trace_write(const struct noise_trace *trace, struct noise_capture *cap
 	return status;
 }
 
-/* ---- where it belongs ------------------------------------------------------------------------ */
+/* ---- cgroup -------------------------------------------------------------------------------- */
 
 int noise_cgroup_enter(const char *cgroup, const char *command)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The kernel's own trace beside a measurement: events of tracefs in an instance of
- * their own, which others' tracing does not notice, as rtla's -e has them.
+ * The kernel's own trace during a measurement: events in a tracefs instance of its own, which does
+ * not disturb other tracing, as with rtla's -e.
  */
 #ifndef COLL_NOISE_TRACE_H
 #define COLL_NOISE_TRACE_H
@@ -14,29 +14,29 @@
 enum { NOISE_TRACE_EVENTS = 16 };
 
 struct noise_trace {
-	const char *file;		/* where to; NULL: nowhere */
+	const char *file;		/* the file; NULL: none */
 	struct noise_trace_event {
-		const char *name;	/* "sched:sched_switch", or all of a system: "irq" */
+		const char *name;	/* "sched:sched_switch", or all events of a system: "irq" */
 		const char *filter, *trigger;	/* NULL: none */
 	} event[NOISE_TRACE_EVENTS];
 	int events;
 	char folder[80];		/* the instance; "": none */
 };
 
-/* The events asked for are traced from here on; what is refused is said. 0 or -errno. */
+/* Starts tracing the events. Errors are reported on stderr. 0 or -errno. */
 int noise_trace_begin(struct noise_trace *trace, const char *command);
-/* And no longer, but kept. */
+/* Stops tracing and keeps the trace. */
 void noise_trace_stop(const struct noise_trace *trace);
 /*
- * All of the capture's events and then the kernel's into the file, in the osnoise
- * tracer's words, on CLOCK_MONOTONIC. 0 or -errno.
+ * Writes all events of the capture and then the kernel's, in the format of the osnoise tracer, on
+ * CLOCK_MONOTONIC. 0 or -errno.
  */
 int noise_trace_write(const struct noise_trace *trace, struct noise_capture *capture,
 		      const char *command);
-/* The instance is gone. */
+/* Removes the instance. */
 void noise_trace_end(struct noise_trace *trace);
 
-/* Itself and what it starts, into a cgroup by its path; what is refused is said. 0 or -errno. */
+/* Moves this process and its children into a cgroup. Errors are reported on stderr. 0 or -errno. */
 int noise_cgroup_enter(const char *cgroup, const char *command);
 
 #endif

@@ -6,7 +6,7 @@
 #include "node/units.h"
 #include "view.h"
 
-/* ---- who ------------------------------------------------------------------------------ */
+/* ---- causes ----------------------------------------------------------------------- */
 
 static int most_time_first(const void *a, const void *b)
 {
@@ -88,7 +88,7 @@ void noise_view_free(struct noise_view *view)
 	*view = (struct noise_view){ 0 };
 }
 
-/* ---- for people -------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------- */
 
 static void print_summary(const struct noise_summary *s, const char *name, FILE *to)
 {
@@ -159,7 +159,7 @@ static void print_blames(const struct noise_view *view, FILE *to)
 
 	if (!view->blames || (view->blames == 1 && view->blame->cause == COLL_NOISE_UNKNOWN))
 		return;
-	fprintf(to, "\nwho took it:\n");
+	fprintf(to, "\ncauses:\n");
 	for (i = 0; i < view->blames && i < 30; i++)
 		fprintf(to, "  %-48s %9llu times, %9s, at most %9s\n",
 			noise_blame_text(&view->blame[i], text),
@@ -178,7 +178,7 @@ static int most_seen_first(const void *a, const void *b)
 	return (x->times < y->times) - (x->times > y->times);
 }
 
-/* The sources by what the kernel counted; free() it. */
+/* The sources by the kernel's counts; free() it. */
 static const struct coll_noise_source **view_suspects(const struct noise_capture *capture)
 {
 	const struct coll_noise_source **list = calloc(capture->head.sources + 1, sizeof(*list));
@@ -208,9 +208,9 @@ static void print_suspects(const struct noise_view *view, FILE *to)
 	u32 i, shown[COLL_NOISE_CAUSES] = { 0 };
 
 	if (list && *list)
-		fprintf(to, "\nwho was about there meanwhile (%s; not joined to events):\n",
-			kernel_counted(view->capture) ? "the module: its own time, and with what "
-							"interrupted it" : "/proc");
+		fprintf(to, "\nactive meanwhile (%s; not joined to events):\n",
+			kernel_counted(view->capture) ? "the module: own time, and with nested "
+							"interruptions" : "/proc");
 	for (i = 0; list && list[i]; i++) {
 		const struct noise_blame blame = { .source = list[i], .cause = list[i]->cause };
 
@@ -246,7 +246,7 @@ void noise_view_print(const struct noise_view *view, FILE *to)
 		snprintf(name, sizeof(name), "%u", view->cpu[i].cpu);
 		print_summary(&view->cpu[i], name, to);
 		if (view->cpu[i].lost)
-			fprintf(to, "      %llu more events found no room (--room)\n",
+			fprintf(to, "      %llu more events did not fit (--capacity)\n",
 				(unsigned long long)view->cpu[i].lost);
 	}
 	if (capture->head.cpus > 1)
@@ -288,7 +288,7 @@ static void print_row(const struct noise_view *view, const char *name, const u64
 	fprintf(to, "\n");
 }
 
-/* min, avg and max of the events themselves, not of their buckets. */
+/* min, avg and max are of the events, not of their buckets. */
 static void print_ends(const struct noise_view *view, FILE *to)
 {
 	static const char *const names[] = { "count:", "min:", "avg:", "max:" };
@@ -342,7 +342,7 @@ int noise_view_histogram(const struct noise_view *view, u64 size, u32 entries, F
 	return 0;
 }
 
-/* ---- for programs ------------------------------------------------------------------------- */
+/* ---- JSON --------------------------------------------------------------------------------- */
 
 json_t *noise_figures_json(const struct noise_figures *f)
 {

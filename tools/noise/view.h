@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What a capture says, for people and for programs. */
+/* A capture as tables and as JSON. */
 #ifndef COLL_NOISE_VIEW_H
 #define COLL_NOISE_VIEW_H
 
@@ -8,7 +8,7 @@
 #include "figures.h"
 #include "spectrum.h"
 
-/* One cause of a capture's events: each source, and each cause that named none. */
+/* A cause of a capture's events: each source, and each cause without a source. */
 struct noise_blame {
 	const struct coll_noise_source *source;	/* or NULL */
 	enum coll_noise_cause cause;
@@ -29,9 +29,9 @@ int noise_view_init(struct noise_view *view, const struct noise_capture *capture
 void noise_view_free(struct noise_view *view);
 
 void noise_view_print(const struct noise_view *view, FILE *to);
-/* A new object, which whoever asked may add to. */
+/* A new object; the caller may add members. */
 json_t *noise_view_json(const struct noise_view *view);
-/* As rtla osnoise hist prints it: `entries` buckets of `size` ns, in microseconds. */
+/* In the format of rtla osnoise hist: `entries` buckets of `size` ns, in microseconds. */
 int noise_view_histogram(const struct noise_view *view, u64 size, u32 entries, FILE *to);
 
 /* "thread kworker/0:1 (17)", "irq", ... Returns `text`. */

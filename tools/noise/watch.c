@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "tools/common/arguments.h"
 #include "node/units.h"
+#include "thread.h"
 #include "watch.h"
 #include "node/activity.h"
 
@@ -22,38 +22,27 @@ struct noise_watch_options noise_watch_defaults(void)
 
 /* ---- one thread --------------------------------------------------------------------- */
 
-/* Its memory is touched beforehand: no event of its own making. */
-static int take_room(struct noise_loop *loop, u64 room)
+static int allocate_gaps(struct noise_watcher *watcher, u64 room)
 {
-	void *memory = mmap(NULL, room * sizeof(*loop->gap), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct noise_loop *loop = &watcher->loop;
 
-	if (memory == MAP_FAILED)
-		return -errno;
-	loop->gap = memory;
+	watcher->refused = "no memory for events";
+	loop->gap = noise_thread_memory(room, sizeof(*loop->gap));
+	if (!loop->gap)
+		return -ENOMEM;
 	loop->room = room;
-	mlock(memory, room * sizeof(*loop->gap));	/* nice to have */
+	mlock(loop->gap, room * sizeof(*loop->gap));	/* without effect if it is refused */
 	return 0;
 }
 
 static int settle_in(struct noise_watcher *watcher)
 {
 	const struct noise_watch_options *options = &watcher->watch->options;
-	struct noise_cpus self = { { 0 } };
-	int status;
+	int status = noise_thread_bind(watcher->cpu, &watcher->refused);
 
-	noise_cpus_add(&self, watcher->cpu);
-	watcher->refused = "cannot be run on";
-	status = noise_cpus_set_affinity(0, &self);
-	if (status)
-		return status;
-	watcher->refused = "no memory for events";
-	status = take_room(&watcher->loop, options->room);
-	if (status)
-		return status;
-	prctl(PR_SET_TIMERSLACK, 1);
-	watcher->refused = "the priority asked for (-P) is refused: needs root or CAP_SYS_NICE";
-	return noise_policy_set(&options->policy);
+	if (!status)
+		status = allocate_gaps(watcher, options->room);
+	return status ? status : noise_thread_schedule(&options->policy, &watcher->refused);
 }
 
 static void prepare_loop(struct noise_watcher *watcher)
@@ -62,9 +51,9 @@ static void prepare_loop(struct noise_watcher *watcher)
 	const struct noise_clock *clock = &watcher->watch->clock;
 	struct noise_loop *loop = &watcher->loop;
 
-	watcher->turn = noise_loop_turn(clock->counter, &watcher->least);
+	watcher->iteration = noise_loop_iteration(clock->counter, &watcher->least);
 	loop->counter = clock->counter;
-	loop->threshold = noise_clock_ticks(clock, options->threshold) + watcher->turn;
+	loop->threshold = noise_clock_ticks(clock, options->threshold) + watcher->iteration;
 	loop->limit = noise_clock_ticks(clock, options->stop);
 	loop->limit_total = noise_clock_ticks(clock, options->stop_total);
 	loop->stop = &watcher->watch->stop;
@@ -137,8 +126,8 @@ static void *watch_cpu(void *argument)
 		prepare_loop(watcher);
 		warm_up(watcher);
 	}
-	pthread_barrier_wait(&watch->ready);	/* all know their errors */
-	pthread_barrier_wait(&watch->ready);	/* and when to begin */
+	pthread_barrier_wait(&watch->ready);	/* all threads have set their errors */
+	pthread_barrier_wait(&watch->ready);	/* and the begin is set */
 	if (watcher->error || watch->stop)
 		return NULL;
 	involuntary = involuntary_switches();
@@ -151,9 +140,9 @@ static void *watch_cpu(void *argument)
 	return NULL;
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
+/* ---- all threads -------------------------------------------------------------------- */
 
-/* The caller leaves the watched CPUs, if there are others. */
+/* Moves the caller to CPUs that are not watched, if there are any. */
 static void step_aside(const struct noise_watch_options *options)
 {
 	struct noise_cpus stay;
@@ -180,7 +169,7 @@ static int start_threads(struct noise_watch *watch)
 		*watcher = (struct noise_watcher){ .watch = watch, .cpu = cpu };
 		status = -pthread_create(&watcher->thread, NULL, watch_cpu, watcher);
 		if (status)
-			return status;	/* those that run wait for ever: the caller ends */
+			return status;	/* running threads wait forever: exit follows */
 		started++;
 	}
 	return 0;
@@ -195,9 +184,8 @@ static int first_error(const struct noise_watch *watch, const char *command)
 
 		if (!watcher->error)
 			continue;
-		fprintf(stderr, "%s %s: CPU %u: %s: %s\n", argument_program, command, watcher->cpu,
-			watcher->refused, strerror(-watcher->error));
-		return watcher->error;
+		return noise_thread_refuse(command, watcher->cpu, watcher->refused,
+					   watcher->error);
 	}
 	return 0;
 }
@@ -303,7 +291,7 @@ void noise_watch_free(struct noise_watch *watch)
 	pthread_barrier_destroy(&watch->ready);
 }
 
-/* ---- as a capture -------------------------------------------------------------------- */
+/* ---- the capture --------------------------------------------------------------------- */
 
 static int capture_cpu(const struct noise_watcher *watcher, u64 epoch,
 		       struct noise_capture *capture)
@@ -312,7 +300,7 @@ static int capture_cpu(const struct noise_watcher *watcher, u64 epoch,
 	const struct noise_loop *loop = &watcher->loop;
 	const struct coll_noise_cpu cpu = {
 		.cpu = watcher->cpu,
-		.loop = noise_clock_ns(clock, watcher->turn * 1000),
+		.loop = noise_clock_ns(clock, watcher->iteration * 1000),
 		.first = noise_clock_wall(clock, watcher->first) - epoch,
 		.watched = noise_clock_ns(clock, loop->watched),
 		.lost = loop->lost,
@@ -322,7 +310,8 @@ static int capture_cpu(const struct noise_watcher *watcher, u64 epoch,
 
 	for (i = 0; !status && i < loop->gaps; i++) {
 		const struct noise_gap *gap = &loop->gap[i];
-		const u64 length = noise_clock_ns(clock, gap->end - gap->begin - watcher->turn);
+		const u64 length =
+			noise_clock_ns(clock, gap->end - gap->begin - watcher->iteration);
 
 		status = noise_capture_add_event(capture,
 						 noise_clock_wall(clock, gap->begin) - epoch,

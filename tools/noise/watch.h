@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/*
- * Watching CPUs: a measuring loop on each, all at the same time, and what came
- * of it as a capture.
- */
+/* Watching CPUs: a measuring loop on each, all at the same time; the result is a capture. */
 #ifndef COLL_NOISE_WATCH_H
 #define COLL_NOISE_WATCH_H
 
@@ -14,12 +11,12 @@
 #include "policy.h"
 
 struct noise_watch_options {
-	struct noise_cpus cpus, housekeeping;	/* housekeeping: none given, the caller stays */
+	struct noise_cpus cpus, housekeeping;	/* housekeeping; none: the caller is not moved */
 	u64 threshold;			/* ns */
 	u64 duration, warm_up;		/* ns */
 	u64 period, runtime;		/* ns; watch `runtime` of each `period`; 0: all the time */
-	u64 stop, stop_total;		/* ns; a gap, all gaps of a period: end there; 0: go on */
-	u64 room;			/* events kept a CPU */
+	u64 stop, stop_total;		/* ns; limit of a gap, of all gaps of a period; 0: none */
+	u64 room;			/* capacity in events, per CPU */
 	struct noise_policy policy;
 	bool quiet;			/* no progress on the terminal */
 };
@@ -29,12 +26,12 @@ struct noise_watcher {
 	pthread_t thread;
 	u32 cpu;
 	struct noise_loop loop;
-	u64 turn, least;		/* ticks */
+	u64 iteration, least;		/* ticks */
 	u64 first, end;			/* ticks */
 	u64 involuntary;		/* context switches */
 	u64 steal;			/* ns */
 	int error;			/* -errno */
-	const char *refused;		/* what was refused with it */
+	const char *refused;		/* what failed with `error` */
 };
 
 struct noise_watch {
@@ -44,25 +41,25 @@ struct noise_watch {
 	u32 watchers;
 	pthread_barrier_t ready;
 	u64 begin, end;			/* ticks */
-	bool stop;			/* set by anybody: all end */
-	bool passed;			/* a limit was */
+	bool stop;			/* any loop sets it: all end */
+	bool passed;			/* a limit was passed */
 	bool interrupted;		/* by the user */
 };
 
-/* Sensible values: everything but CPUs and duration. */
+/* Default values of everything but CPUs and duration. */
 struct noise_watch_options noise_watch_defaults(void);
 
 /*
- * In this order. Begin returns when all CPUs are watched; what fails says so on
- * stderr, with the command's name before it. Wait shows progress, and returns when
- * the time is over, a limit passed or the user interrupted. Both: 0 or -errno.
+ * Call in this order. Begin returns when all CPUs are watched; errors are reported on stderr,
+ * after the command's name. Wait shows progress; it returns when the time has passed, a limit was
+ * passed or the user interrupted. Both: 0 or -errno.
  */
 int noise_watch_begin(struct noise_watch *watch, const struct noise_watch_options *options,
 		      const char *command);
 int noise_watch_wait(struct noise_watch *watch);
 void noise_watch_free(struct noise_watch *watch);
 
-/* What was seen. The capture is the caller's. */
+/* The recorded events. The caller owns the capture. */
 int noise_watch_capture(const struct noise_watch *watch, struct noise_capture *capture);
 
 #endif
