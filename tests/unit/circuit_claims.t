@@ -71,7 +71,7 @@ found() {
 	[ $? -eq 1 ] && grep -Eq "$2" "$work/out"
 }
 ok "planted: skip-connect" found skip-connect 'circuit'
-ok "planted: skip-release" found skip-release 'never gives it back|may have'
+ok "planted: skip-release" found skip-release 'never releases it|may have'
 ok "planted: early-connect" found early-connect 'at once|may have'
-ok "planted: early-release" found early-release 'without a circuit|not surely held|from circuit'
+ok "planted: early-release" found early-release 'without a circuit|may be released before it is done|from circuit'
 tap_end

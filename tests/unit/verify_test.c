@@ -267,7 +267,7 @@ static void missing_results_are_seen(void **state)
 	struct coll_algo algo = allreduce(emit_idle);
 
 	(void)state;
-	assert_said(&algo, 3, false, "got what was there before the call");
+	assert_said(&algo, 3, false, "got the contents before the call");
 }
 
 static void an_open_barrier_is_seen(void **state)

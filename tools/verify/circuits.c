@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Circuits. A *session* of a node is a connect and the next release of the same
- * circuit. The i-th session of one end is the i-th of the other. A message without
- * bytes is a signal and needs no circuit.
+ * Circuits. A *session* of a node is a connect and the next release of the same circuit. The i-th
+ * session of one end is the i-th of the other. A message without bytes is a signal and needs no
+ * circuit.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static u32 way_of(const struct coll_op *op)
 	return op->flags & COLL_CIRCUIT_OUT ? OUT : op->flags & COLL_CIRCUIT_IN ? IN : BOTH;
 }
 
-/* The same circuit as the other end calls it. */
+/* The same circuit as seen from the other end. */
 static u32 way_back(u32 way)
 {
 	return way == OUT ? IN : way == IN ? OUT : BOTH;
@@ -34,9 +34,9 @@ void verify_circuits_reset(struct world *w)
 {
 	u32 i;
 
-	w->lit = 0;
+	w->circuits_up = 0;
 	for (i = 0; i < w->ranks && w->ports; i++) {
-		memset(w->rank[i].light, 0, w->ranks * sizeof(*w->rank[i].light));
+		memset(w->rank[i].circuit_end, 0, w->ranks * sizeof(*w->rank[i].circuit_end));
 		w->rank[i].held[0] = w->rank[i].held[1] = 0;
 	}
 }
@@ -44,60 +44,60 @@ void verify_circuits_reset(struct world *w)
 void verify_circuits_connect(struct world *w, u32 rank, u32 op)
 {
 	const u32 peer = world_partner(w, rank, op), way = way_of(world_op(w, rank, op));
-	struct light *mine, *theirs;
+	struct circuit_end *mine, *theirs;
 	u32 held;
 
 	if (!w->ports) {
-		world_happen(w, ITEM_LIT, rank, op);
+		world_add_item(w, ITEM_UP, rank, op);
 		return;
 	}
-	mine = &w->rank[rank].light[peer];
-	theirs = &w->rank[peer].light[rank];
-	if (mine->way[way].asked)
-		world_fail(w, rank, op, "it asks for a circuit that it has");
-	mine->way[way].asked = true;
+	mine = &w->rank[rank].circuit_end[peer];
+	theirs = &w->rank[peer].circuit_end[rank];
+	if (mine->way[way].requested)
+		world_fail(w, rank, op, "it requests a circuit that it has");
+	mine->way[way].requested = true;
 	mine->way[way].connect = op;
 	held = ++w->rank[rank].held[way == IN];
 	if (held > w->ports[rank])
-		world_fail(w, rank, op, "it asks for %u circuits at once; k is %u", held,
+		world_fail(w, rank, op, "it requests %u circuits at once; k is %u", held,
 			   w->ports[rank]);
-	/* Up when both have asked, and the one before has gone at both ends. */
-	if (!theirs->way[way_back(way)].asked || theirs->way[way_back(way)].lit)
+	/* Up when both ends have requested it, and both have released the one before. */
+	if (!theirs->way[way_back(way)].requested || theirs->way[way_back(way)].up)
 		return;
-	mine->way[way].lit = theirs->way[way_back(way)].lit = true;
-	if (++w->lit > circuits_wavelengths(w))
-		world_fail(w, rank, op, "it is the %u. circuit at once; there are %u wavelengths",
-			   w->lit, circuits_wavelengths(w));
-	world_happen(w, ITEM_LIT, rank, op);
-	world_happen(w, ITEM_LIT, peer, theirs->way[way_back(way)].connect);
+	mine->way[way].up = theirs->way[way_back(way)].up = true;
+	if (++w->circuits_up > circuits_wavelengths(w))
+		world_fail(w, rank, op, "it needs %u circuits at once; there are %u wavelengths",
+			   w->circuits_up, circuits_wavelengths(w));
+	world_add_item(w, ITEM_UP, rank, op);
+	world_add_item(w, ITEM_UP, peer, theirs->way[way_back(way)].connect);
 }
 
 void verify_circuits_release(struct world *w, u32 rank, u32 op)
 {
 	const u32 peer = world_partner(w, rank, op), way = way_of(world_op(w, rank, op));
-	struct light *mine, *theirs;
+	struct circuit_end *mine, *theirs;
 
 	if (!w->ports)
 		return;
-	mine = &w->rank[rank].light[peer];
-	theirs = &w->rank[peer].light[rank];
-	if (!mine->way[way].asked) {
-		world_fail(w, rank, op, "it gives back a circuit that it has not asked for");
+	mine = &w->rank[rank].circuit_end[peer];
+	theirs = &w->rank[peer].circuit_end[rank];
+	if (!mine->way[way].requested) {
+		world_fail(w, rank, op, "it releases a circuit that it has not requested");
 		return;
 	}
-	mine->way[way].asked = false;
+	mine->way[way].requested = false;
 	w->rank[rank].held[way == IN]--;
-	if (mine->way[way].lit && !theirs->way[way_back(way)].lit)
-		w->lit--;	/* the other end had given it back before */
-	mine->way[way].lit = false;
+	if (mine->way[way].up && !theirs->way[way_back(way)].up)
+		w->circuits_up--;	/* the other end has released it already */
+	mine->way[way].up = false;
 }
 
-static bool is_held(const struct world *w, u32 rank, u32 peer, u32 way, bool lit)
+static bool is_held(const struct world *w, u32 rank, u32 peer, u32 way, bool up)
 {
-	const struct light *light = &w->rank[rank].light[peer];
+	const struct circuit_end *circuit_end = &w->rank[rank].circuit_end[peer];
 
-	return lit ? light->way[way].lit || light->way[BOTH].lit :
-		     light->way[way].asked || light->way[BOTH].asked;
+	return up ? circuit_end->way[way].up || circuit_end->way[BOTH].up :
+		    circuit_end->way[way].requested || circuit_end->way[BOTH].requested;
 }
 
 void verify_circuits_send(struct world *w, u32 rank, u32 op)
@@ -114,15 +114,15 @@ void verify_circuits_arrive(struct world *w, u32 rank, u32 op)
 
 	if (w->ports && world_op(w, rank, op)->bytes && !is_held(w, rank, peer, IN, false))
 		world_fail(w, rank, op,
-			   "its message comes when the circuit to rank %u is given back", peer);
+			   "its message arrives after the release of the circuit to rank %u", peer);
 }
 
-/* ---- in all runs ------------------------------------------------------------- */
+/* ---- proved for all runs ------------------------------------------------------ */
 
 struct span {
 	u32 peer, way;
 	u32 connect, release;
-	u32 number;		/* of those with this peer and way */
+	u32 number;		/* index among those with this peer and direction */
 };
 
 struct spans {
@@ -158,14 +158,14 @@ static bool find_spans(struct world *w, u32 rank, struct spans *spans)
 		if (op->kind == COLL_OP_CONNECT) {
 			if (last && (last->release == COLL_NONE ||
 				     !is_before(spans, last->release, i)))
-				world_fail(w, rank, i, "it asks for a circuit that it may have");
+				world_fail(w, rank, i, "it requests a circuit that it may have");
 			spans->span[spans->count++] = (struct span){
 				world_partner(w, rank, i), way_of(op), i, COLL_NONE,
 				last ? last->number + 1 : 0
 			};
 		} else if (!last || last->release != COLL_NONE ||
 			   !is_before(spans, last->connect, i)) {
-			world_fail(w, rank, i, "it gives back a circuit that it may not have");
+			world_fail(w, rank, i, "it releases a circuit that it may not have");
 		} else {
 			last->release = i;
 		}
@@ -175,13 +175,13 @@ static bool find_spans(struct world *w, u32 rank, struct spans *spans)
 	for (i = 0; i < spans->count; i++)
 		if (spans->span[i].release == COLL_NONE) {
 			world_fail(w, rank, spans->span[i].connect,
-				   "it asks for a circuit and never gives it back");
+				   "it requests a circuit and never releases it");
 			return false;
 		}
 	return true;
 }
 
-/* The session that a message is in, or NULL. */
+/* The session that contains a message, or NULL. */
 static const struct span *span_of(struct world *w, u32 rank, u32 index,
 				  const struct spans *spans)
 {
@@ -196,7 +196,10 @@ static const struct span *span_of(struct world *w, u32 rank, u32 index,
 		    (span->way != BOTH && span->way != way) ||
 		    !is_before(spans, index, span->release))
 			continue;
-		/* The sender has it; the receiver must only not have given it back. */
+		/*
+		 * At the sender the circuit must be up. At the receiver it must not be released
+		 * before.
+		 */
 		return way == IN || is_before(spans, span->connect, index) ? span : NULL;
 	}
 	return NULL;
@@ -219,7 +222,7 @@ static void match_messages_of(struct world *w, u32 rank, const struct spans *all
 			world_fail(w, rank, i, "it sends to rank %u without a circuit", peer);
 		else if (!there)
 			world_fail(w, peer, other,
-				   "the circuit from rank %u is not surely held until it is done",
+				   "the circuit from rank %u may be released before it is done",
 				   rank);
 		else if (here->number != there->number || here->way != way_back(there->way))
 			world_fail(w, rank, i,
@@ -228,7 +231,7 @@ static void match_messages_of(struct world *w, u32 rank, const struct spans *all
 	}
 }
 
-/* As many sessions of a circuit at one end as at the other. */
+/* Both ends must have the same number of sessions of a circuit. */
 static void match_ends(struct world *w, u32 rank, const struct spans *all)
 {
 	u32 i, k, last;
@@ -244,7 +247,7 @@ static void match_ends(struct world *w, u32 rank, const struct spans *all)
 				last = theirs->span[k].number;
 		if (last == COLL_NONE || last < span->number)
 			world_fail(w, rank, span->connect,
-				   "it asks for a circuit to rank %u, which does not", span->peer);
+				   "it requests a circuit to rank %u, which does not", span->peer);
 	}
 }
 
@@ -265,7 +268,7 @@ static void match_ports(struct world *w, u32 rank, const struct spans *spans)
 		most = count > w->ports[rank] ? order_at_once(w, before, count) : 0;
 		if (most > w->ports[rank])
 			world_fail(w, rank, COLL_NONE,
-				   "up to %u circuits can be asked for at once; k is %u", most,
+				   "up to %u circuits can be requested at once; k is %u", most,
 				   w->ports[rank]);
 	}
 }
@@ -273,7 +276,10 @@ static void match_ports(struct world *w, u32 rank, const struct spans *spans)
 static bool given_back_before(struct world *w, struct world_order *order, const u32 *one,
 			      const u32 *other, const struct spans *all)
 {
-	/* one: rank, span, peer's rank, peer's span; up when both ends of `other` ask */
+	/*
+	 * one session: rank, span, peer's rank, peer's span; up when both ends of `other` have
+	 * requested it
+	 */
 	u32 side, end;
 
 	for (end = 0; end < 4; end += 2) {

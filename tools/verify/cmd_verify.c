@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll verify: every algorithm, symbolically. Workers take cases from a shared
- * counter. A worker that finds a failure notes the case's number; the lowest one
- * is verified again at the end, in this process, and shown: a case's randomness
- * depends on nothing but the case and the seed.
+ * coll verify: every algorithm, symbolically. Workers take cases from a shared counter. A worker
+ * that finds a failure records the case's number. At the end this process verifies the lowest one
+ * again and prints it: the random numbers of a case depend only on the case and the seed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +23,7 @@
 
 enum {
 	JOBS_MAX = 256,
-	CASE_SECONDS = 120,	/* an emit function that never returns ends its worker */
+	CASE_SECONDS = 120,	/* seconds; ends a worker whose emit function does not return */
 	PROGRESS_MS = 200,
 	VERIFY_RANKS_MAX = 4096,
 };
@@ -36,17 +35,17 @@ struct verify_settings {
 	bool list, json;
 };
 
-/* What the workers share. */
+/* Shared memory of the workers. */
 struct shared {
-	atomic_uint next;		/* case to take */
+	atomic_uint next;		/* the next case */
 	atomic_uint failed;		/* lowest failed case, or COLL_NONE */
 	atomic_ullong schedules, planted;
-	atomic_uint working[JOBS_MAX];	/* case each worker is at, or COLL_NONE */
+	atomic_uint working[JOBS_MAX];	/* current case of each worker, or COLL_NONE */
 };
 
 /* ---- the failing case --------------------------------------------------- */
 
-/* What printing relies on; the check may have refused the schedule. */
+/* What printing relies on: the check may have refused the schedule. */
 static bool is_printable(const struct coll_schedule *s)
 {
 	const struct coll_op *op = coll_ops(s);
@@ -124,7 +123,7 @@ static int show_failure(const struct verify_case *c, const struct verify_setting
 	int status = COMMAND_ERROR;
 
 	if (verify_case(&world, c, &settings->options)) {
-		fprintf(stderr, "coll verify: a failure does not come again\n");
+		fprintf(stderr, "coll verify: a failure is not reproducible\n");
 	} else if (settings->json) {
 		failure_json(&world, settings, schedules);
 	} else {
@@ -180,7 +179,7 @@ static void show_progress(const struct shared *shared, u32 count, bool last)
 	fflush(stderr);
 }
 
-/* A worker that died says in which case. */
+/* Reports the case in which a worker died. */
 static bool worker_died(const struct shared *shared, u32 worker, int status,
 			const struct verify_case *cases)
 {
@@ -196,11 +195,11 @@ static bool worker_died(const struct shared *shared, u32 worker, int status,
 		       WTERMSIG(status) == SIGALRM ? "its time used up" :
 						     strsignal(WTERMSIG(status)));
 	else
-		printf("FAILED  %s: the verifier's process gave up\n", text);
+		printf("FAILED  %s: the verifier's process ended with an error\n", text);
 	return true;
 }
 
-/* Starts the workers and waits for them; whether all of them came to their end. */
+/* Starts the workers and waits for them. Returns whether all ended normally. */
 static bool work_together(struct shared *shared, const struct verify_case *cases, u32 count,
 			  const struct verify_settings *settings)
 {
@@ -324,7 +323,7 @@ static int list_all(const struct verify_settings *settings)
 
 /* ---- options ------------------------------------------------------------ */
 
-/* Whether a filter leaves an algorithm. */
+/* Whether the filters select an algorithm. */
 static bool is_there(const struct verify_filter *filter)
 {
 	const struct coll_algo *const *algo;
@@ -364,7 +363,8 @@ static const struct option_entry verify_entries[] = {
 	  .otherwise = "one a core" },
 	{ "json", 0, NULL, "print the outcome as JSON", OPTION_FLAG(struct verify_settings, json) },
 	{ "list", 0, NULL, "list the collectives and algorithms; verify nothing", OPTION_FLAG(struct verify_settings, list) },
-	{ "plant", 0, "DEFECT", "break one op in every case: the verifier must find it", OPTION_NAME(struct verify_settings, options.plant, plant_names) },
+	{ "plant", 0, "DEFECT", "plant this defect in every case: it must be found",
+	  OPTION_NAME(struct verify_settings, options.plant, plant_names) },
 	{ NULL },
 };
 

@@ -4,7 +4,7 @@
 
 #include "verify.h"
 
-/* A way to contents that another way has brought before must bring the same. */
+/* Another way to the same contents must give the same contents. */
 static void world_write(struct world *w, u32 rank, u32 op, u32 *to, u32 symbol)
 {
 	if (w->rank[rank].redundant[op] && symbol_is_defined(*to) && *to != symbol &&

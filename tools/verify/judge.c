@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Whether all ranks came to an end, and with the right result. */
+/* Checks that all ranks finished, with correct results. */
 #include <stdio.h>
 
 #include "verify.h"
@@ -87,7 +87,7 @@ static bool stuck_in(struct world *w, u32 rank, bool begun)
 	return false;
 }
 
-/* A rank that waits in an op it has begun tells more than one that waits for it. */
+/* A rank that waits in an op that it has started explains a deadlock better than others. */
 static void judge_stuck(struct world *w)
 {
 	u32 begun, i;

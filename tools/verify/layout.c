@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What each rank is given and what it must have in the end, written from the
- * definition of the collectives (the table in algo.h) and from nothing that an
- * algorithm uses. Input element e of rank r is the symbol leaf(r, e).
+ * Inputs and expected results of each rank, from the definition of the collectives (the table in
+ * algo.h), without using anything that algorithms use. Input element e of rank r is the symbol
+ * leaf(r, e).
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static u64 block_count(const struct verify_case *c, u32 index, u64 *random)
 	}
 }
 
-/* Places for blocks, without overlap; unequal ones lie in random order with gaps. */
+/* Addresses of blocks, without overlap; unequal blocks are in random order with gaps. */
 static void block_displs(struct world *w, const u64 *counts, u64 *displs, u64 *random)
 {
 	const bool shuffled = w->vcase->shape == SHAPE_UNEQUAL;
@@ -56,7 +56,7 @@ static void layout_matrix(struct world *w, u64 *random)
 	for (i = 0; i < p; i++)
 		for (j = 0; j < p; j++)
 			b->send_counts[i * p + j] = block_count(w->vcase, j, random);
-	/* In place, what goes out has the room that comes back. */
+	/* In place, the input has the capacity of the output. */
 	for (i = 0; i < p && w->vcase->in_place; i++)
 		for (j = 0; j < i; j++)
 			b->send_counts[i * p + j] = b->send_counts[j * p + i];
@@ -71,7 +71,7 @@ static void layout_matrix(struct world *w, u64 *random)
 		b->send_displs = b->recv_displs;
 }
 
-/* k of each rank, if there are circuits at all. */
+/* k of each rank, if there are circuits. */
 static void layout_ports(struct world *w)
 {
 	const struct verify_case *c = w->vcase;
@@ -87,7 +87,7 @@ static void layout_ports(struct world *w)
 								 c->tuning.ports;
 }
 
-/* Cluster by cluster, or one rank each in turn while they have room. */
+/* Contiguous clusters, or alternating ranks until a cluster is full. */
 static void layout_clusters(struct world *w)
 {
 	const struct verify_case *c = w->vcase;
@@ -236,7 +236,7 @@ static void image_leaves(struct world *w, u32 *image, u64 at, u64 count, u32 ran
 		image[at + i] = symbol_leaf(&w->symbols, rank, first + i);
 }
 
-/* Before an in-place call OUT has the rank's inputs in its first elements. */
+/* Before an in-place call the first elements of OUT are the rank's input. */
 static void image_in_place(struct world *w, u32 rank, u64 count)
 {
 	struct verify_want *want = &w->rank[rank].want;
@@ -268,7 +268,7 @@ static void image_bcast(struct world *w, u32 rank)
 	image_leaves(w, want->want, 0, n, w->vcase->root, 0);
 }
 
-/* gather(v) at the root and allgather(v) anywhere; `all`: this rank gets the blocks. */
+/* gather(v) at the root, allgather(v) everywhere; `all`: this rank receives the blocks. */
 static void image_gather(struct world *w, u32 rank, bool all, bool in_place)
 {
 	const struct verify_blocks *b = &w->blocks;
@@ -326,7 +326,7 @@ static void image_alltoallv(struct world *w, u32 rank, bool in_place)
 		image_leaves(w, want->want, displs[i], counts[i], i, b->send_displs[i * p + rank]);
 }
 
-/* One vector in, `out` elements of its reduction over the first `ranks` ranks out. */
+/* Input: one vector. Output: `out` elements of its reduction over the first `ranks` ranks. */
 static void image_reduce(struct world *w, u32 rank, u64 out, u32 ranks, bool in_place)
 {
 	const u64 n = w->vcase->count;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Links between clusters. A link is two ranks of different clusters, whichever of
- * them sends; it is in use while data is on its way: from the start of the send to
- * the end of the receive. A message without bytes is a signal and does not count.
+ * Links between clusters. A link is two ranks of different clusters, in either direction. It is in
+ * use from the start of a send to the end of its receive. A message without bytes is a signal and
+ * does not count.
  *
- * Of two links one is *before* the other if all its data has surely come when the
- * other's first sets off. Links that are in use at once are pairwise not before
- * each other, so never more are in use than the largest set of such links has.
+ * A link is *before* another if all its data has arrived, in every run, when the first send of the
+ * other starts. Links that are in use at once are pairwise not before each other, so their number
+ * is at most that of the largest such set.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ u32 links_bound(const struct world *w)
 {
 	u32 least = w->ranks, i;
 
-	/* Without the option it is one rank that talks across. */
+	/* Without the option, one rank sends to other clusters. */
 	if (!coll_algo_has_option(w->vcase->algo, "n"))
 		return 1;
 	for (i = 0; i < w->clusters; i++)
@@ -67,7 +67,7 @@ void links_begin(struct world *w, u32 from, u32 to, u64 bytes)
 		w->most_links = *links;
 	if (*links > links_bound(w))
 		world_fail(w, from, COLL_NONE,
-			   "it sends to rank %u, the %u. link between clusters %u and %u in use "
+			   "it sends to rank %u: %u links between clusters %u and %u in use "
 			   "at once; n is %u", to, *links, w->cluster[from], w->cluster[to],
 			   links_bound(w));
 }
@@ -80,9 +80,9 @@ void links_end(struct world *w, u32 from, u32 to, u64 bytes)
 	*links_between(w, from, to) -= !in_use(w, from, to);
 }
 
-/* ---- in all runs -------------------------------------------------------- */
+/* ---- proved for all runs -------------------------------------------------- */
 
-/* A message between the two clusters at hand, and which link it is on. */
+/* A message between the two current clusters, and the index of its link. */
 struct crossing {
 	u32 from, send, to, recv;
 	u32 link;
@@ -91,7 +91,7 @@ struct crossing {
 struct links {
 	struct crossing *crossing;
 	u32 crossings, count;
-	u32 *number;		/* per pair of ranks: the link's + 1 */
+	u32 *number;		/* per pair of ranks: index of the link, + 1 */
 	bool *before;		/* per pair of links */
 };
 
@@ -127,7 +127,7 @@ static void find_crossings(struct world *w, struct links *l, u32 a, u32 b)
 	}
 }
 
-/* One link is before another unless one message of it is not. */
+/* A link is before another unless one of its messages is not. */
 static void find_order(struct world *w, struct links *l, struct world_order *order)
 {
 	u32 i, k;

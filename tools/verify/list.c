@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The cases: rank counts x algorithms x roots x counts x shapes x options x in
- * place or not x commutative or not.
+ * The cases: rank counts x algorithms x roots x counts x shapes x options x in place or not x
+ * commutative or not.
  */
 #include <string.h>
 
@@ -10,13 +10,13 @@
 #include "verify.h"
 
 enum {
-	RANKS_MAX = 64,			/* every count of ranks up to here ... */
+	RANKS_MAX = 64,			/* every rank count up to here ... */
 	QUICK_RANKS_MAX = 9,
 	FEW_RANKS = 16,			/* more random runs up to here */
 	OPTION_VALUES = 32,
-	CLUSTERED_RANKS = 24,		/* every split in two, every n, up to here */
+	CLUSTERED_RANKS = 24,		/* every split into two clusters and every n, up to here */
 	QUICK_CLUSTERED_RANKS = 9,
-	CIRCUIT_RANKS = 24,		/* circuits, up to here */
+	CIRCUIT_RANKS = 24,		/* with circuits, up to here */
 	QUICK_CIRCUIT_RANKS = 9,
 };
 
@@ -53,7 +53,7 @@ static bool is_v(enum coll_collective collective)
 	       collective == COLL_REDUCE_SCATTER;
 }
 
-/* The count is that of one block, and there is a block a rank. */
+/* The count is that of one block; each rank has one. */
 static bool is_blocks(enum coll_collective collective)
 {
 	return is_v(collective) || collective == COLL_GATHER || collective == COLL_SCATTER ||
@@ -71,7 +71,7 @@ static bool list_reduces(enum coll_collective collective)
 	return collective >= COLL_REDUCE;
 }
 
-/* ---- the values each thing takes ---------------------------------------- */
+/* ---- values of each dimension ---------------------------------------- */
 
 static u32 root_values(const struct verify_case *c, u32 *values)
 {
@@ -116,17 +116,17 @@ static u32 count_values(const struct list *list, const struct verify_case *c, u6
 	return n;
 }
 
-/* At most what is cut into segments. */
+/* The maximum of what is cut into segments. */
 static u64 vector_bytes(const struct verify_case *c)
 {
 	return c->count * ELEMENT * (is_blocks(c->algo->collective) ? c->ranks : 1);
 }
 
-/* The algorithm's own choice, and each option at its corners. */
+/* The algorithm's default, and each option at its limits. */
 static u32 tuning_values(const struct list *list, const struct verify_case *c,
 			 struct coll_tuning *values)
 {
-	/* Of one element and more, of no whole number of them, of everything. */
+	/* One element and more, no integral number of elements, and all. */
 	static const u64 segments[] = { 3 * ELEMENT, 20, ELEMENT, 1 << 16 };
 	const bool few = list->quick || c->ranks > RANKS_MAX;
 	u32 n = 0, i;
@@ -146,7 +146,7 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 		}
 	if (coll_algo_has_option(c->algo, "segment"))
 		for (i = 0; i < (few ? 2 : 4); i++) {
-			/* Many tiny segments are the same again: few ranks will do. */
+			/* Many tiny segments repeat the same pattern: few ranks suffice. */
 			if (c->ranks > 16 && vector_bytes(c) > 16 * segments[i])
 				continue;
 			values[n] = COLL_TUNING_UNSET;
@@ -158,7 +158,10 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 			values[n++].bound = (c->count + 1) >> i;
 		}
 	if (coll_algo_has_option(c->algo, "radix"))
-		/* Few neighbours of a Cayley graph: a ring, and p^2 / 4 blocks under way at each. */
+		/*
+		 * Few neighbours in a Cayley graph: a ring, with p^2 / 4 blocks in flight at each
+		 * rank.
+		 */
 		for (i = c->ranks > RANKS_MAX ? 4 : 2; i <= 5; i++) {
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].radix = i;
@@ -166,9 +169,9 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 	return n;
 }
 
-/* ---- combined ----------------------------------------------------------- */
+/* ---- combinations ---------------------------------------------------- */
 
-/* Refused calls are no cases. Any rank may refuse; the flags are the same for all. */
+/* A case whose call is refused is skipped. Any rank may refuse; the flags are the same for all. */
 static void add_if_fit(struct list *list, const struct verify_case *c)
 {
 	const struct coll_algo *algo = c->algo;
@@ -209,7 +212,7 @@ static void add_shapes(struct list *list, struct verify_case c)
 	}
 }
 
-/* The redundant butterfly with ranks that stand still: j = T, and j below T. */
+/* The redundant butterfly with frozen ranks: j = T, and j below T. */
 static void add_rescues(struct list *list, struct verify_case c)
 {
 	const u32 exchanges = log2_floor(c.ranks);
@@ -247,7 +250,7 @@ static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 				add_shapes(list, c);
 			}
 		}
-	/* With relays a rank may be ahead of its own exchanges, and stop there. */
+	/* With relays a rank may be ahead of its own exchanges, and freeze there. */
 	if (coll_algo_has_option(algo, "T") && !coll_algo_has_option(algo, "relays"))
 		add_rescues(list, c);
 }
@@ -255,8 +258,8 @@ static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 /* ---- clusters ----------------------------------------------------------- */
 
 /*
- * A layout of clusters with each n there can be. Roots, counts, shapes and tunings
- * take turns instead of multiplying: `turn` says whose it is.
+ * A layout of clusters with each possible n. Roots, counts, shapes and tunings alternate instead
+ * of multiplying; `turn` selects them.
  */
 static void add_layout(struct list *list, struct verify_case c, u32 *turn)
 {
@@ -307,8 +310,8 @@ static void add_clusters(struct list *list, const struct coll_algo *algo, u32 ra
 /* ---- circuits ----------------------------------------------------------- */
 
 /*
- * Ports, ways to use them and wavelengths. All of them up to FEW_RANKS, else some in
- * turn; roots, counts and tunings always take turns.
+ * Ports, directions and wavelengths. All combinations up to FEW_RANKS, above it alternating ones;
+ * roots, counts and tunings always alternate.
  */
 static void add_circuits(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
@@ -347,7 +350,7 @@ static bool takes_circuits(const struct coll_algo *algo)
 	       collective != COLL_SCATTERV && collective != COLL_ALLTOALLV;
 }
 
-/* A baseline is another one by a second name. */
+/* A baseline is another algorithm under a second name. */
 static void add_any(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
 	if (algo->baseline && ranks > QUICK_RANKS_MAX)

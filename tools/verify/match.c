@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What holds of schedules without running them: each passes coll_check(), has
- * the buffers its call has, works on whole elements, orders the ops that share
- * memory; and each message has both its ends.
+ * Checks of schedules without running them. Each passes coll_check(), has the buffers of its call,
+ * works on whole elements, and orders ops that share memory; each message has both ends.
  *
- * The order of ops that share memory is proved here for all runs at once; the
- * random runs, with receives that spoil their place from the start and sends
- * that read late, would find most of the same races, but by luck. A rank's own
- * waits prove nearly all of it. Where an *any* wait is in the way, the order can
- * come through other ranks: a final result that arrives proves that my own part
- * was sent. That is looked at where the world is small; in a large one the
- * random runs have to do.
+ * The order of ops that share memory is proved for all runs. Random runs, in which a started
+ * receive overwrites its buffer and sends read late, would find most of the same races, but by
+ * chance. A rank's own waits prove nearly all of the order. Where an *any* wait prevents that, the
+ * proof can come through other ranks: a final result that arrives proves that this rank's part was
+ * sent. This is tried in small worlds; in large ones the random runs must suffice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +15,7 @@
 #include "core/check.h"
 #include "verify.h"
 
-/* Bytes [start, end) of all buffers (places order them) that an op touches. */
+/* Bytes [start, end) that an op touches; all buffers share one address space. */
 struct touch {
 	u64 start, end;
 	u32 op;
@@ -52,7 +49,7 @@ static void match_buffers(struct world *w, u32 rank)
 			   (unsigned long long)r->want.out_elements * ELEMENT);
 }
 
-/* Symbols are elements: nothing may begin or end inside one. */
+/* Symbols are elements: no range may begin or end inside one. */
 static void match_elements(struct world *w, u32 rank)
 {
 	const struct coll_schedule *s = w->rank[rank].schedule;
@@ -90,7 +87,7 @@ static struct slots slots_of(struct world *w, u32 rank, u8 kind)
 	return slots;
 }
 
-/* The messages of one rank to one peer, against what that peer expects. */
+/* Compares the messages of one rank to one peer with those that the peer expects. */
 static void match_pair(struct world *w, u32 from, u32 peer, const struct slots *sends,
 		       const struct slots *recvs)
 {
@@ -138,7 +135,7 @@ static void match_messages(struct world *w)
 			u32 to = coll_peers(s)[k].rank;
 
 			match_pair(w, i, k, sends, recvs);
-			/* A peer that sends to me although I do not know it. */
+			/* A peer sends to this rank, which does not know it. */
 			if (coll_peers(s)[k].recvs &&
 			    coll_peer_find(w->rank[to].schedule, i) == COLL_NONE)
 				world_fail(w, i, COLL_NONE,
@@ -179,8 +176,8 @@ static u32 touches_of(const struct coll_schedule *s, struct touch *touch)
 }
 
 /*
- * before[i]: the ops that are surely done when op i starts; `words` words each.
- * Of an *any* wait only what all its ways have in common is sure.
+ * before[i]: the ops that are done in every run when op i starts; `words` words each. Of an *any*
+ * wait only what all its alternatives have in common counts.
  */
 u64 *order_in_rank(struct world *w, const struct coll_schedule *s, u32 words)
 {
@@ -221,7 +218,7 @@ static bool waits_for(const struct coll_schedule *s, const struct coll_op *op, u
 	return false;
 }
 
-/* Content with `writer` or another way, by itself or through a join that it waits for. */
+/* Whether an op waits for `writer` or an alternative, directly or through a join. */
 static bool waits_for_way(const struct coll_schedule *s, const struct coll_op *op, u32 writer)
 {
 	u32 k;
@@ -238,10 +235,9 @@ static bool waits_for_way(const struct coll_schedule *s, const struct coll_op *o
 }
 
 /*
- * Several ways to the same contents, as in the redundant butterfly: `writer` is
- * one way, and `other` is another way to exactly this place, or an op that is
- * content with any one of the ways. That the ways do agree is checked whenever
- * one of them is executed.
+ * Alternative ways to the same contents, as in the redundant butterfly: `writer` is one, and
+ * `other` is another one to the same address, or an op that needs any one of them. Whether the
+ * alternatives agree is checked whenever one is executed.
  */
 static bool is_redundant(const struct coll_schedule *s, u32 writer, u32 other, bool other_writes)
 {
@@ -267,7 +263,7 @@ static bool has_any_wait(const struct coll_schedule *s)
 	return false;
 }
 
-/* Whether `first` is surely done when `second` starts, thanks to other ranks. */
+/* Whether `first` is done in every run when `second` starts, through other ranks. */
 static bool is_ordered_by_others(struct world *w, struct world_order *o, u32 rank, u32 first,
 				 u32 second)
 {
@@ -295,7 +291,7 @@ static void match_overlap(struct world *w, struct world_order *order, u32 rank, 
 	if (is_ordered_by_others(w, order, rank, first->op, second->op))
 		return;
 	world_fail(w, rank, second->op,
-		   "it %s memory that op %u %s, and the two are not ordered",
+		   "it %s memory that op %u %s; the two are not ordered",
 		   second->write ? "writes" : "reads", first->op,
 		   first->write ? "writes" : "reads");
 }

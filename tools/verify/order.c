@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The order of ops of all ranks: what is surely done when an op starts, thanks to
- * waits and to messages that have come.
+ * The order of ops of all ranks: which ops are done, in every run, when an op starts. It follows
+ * from waits and from messages.
  */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 enum { WORLD_OPS_MAX = 4096 };	/* the work grows with the square */
 
 /*
- * What is sure when op i of a rank starts, into sure[]. `done` may still hold
- * too much, never too little.
+ * sure[] gets what is done in every run when op i of a rank starts. `done` may still contain too
+ * much, never too little.
  */
 static void sure_at_start(const struct world *w, const struct world_order *o, u32 rank, u32 i,
 			  u64 *sure)
@@ -31,7 +31,7 @@ static void sure_at_start(const struct world *w, const struct world_order *o, u3
 	}
 }
 
-/* Works out done[] of one op anew; whether it shrank. */
+/* Computes done[] of one op again; returns whether it shrank. */
 static bool order_improve(const struct world *w, struct world_order *o, u32 rank, u32 i, u64 *sure,
 			  u64 *theirs)
 {
@@ -57,8 +57,8 @@ static bool order_improve(const struct world *w, struct world_order *o, u32 rank
 }
 
 /*
- * From "everything is sure" down to the largest answer that agrees with itself:
- * ops whose ways lead in a circle only can never happen, and prove anything.
+ * Starts with "everything is done" and shrinks to the greatest fixed point. Ops whose waits form a
+ * cycle never start, and would prove anything.
  */
 static void order_make(struct world *w, struct world_order *o)
 {
@@ -98,28 +98,28 @@ bool order_fits(const struct world_order *o)
 bool order_is_sure(struct world *w, struct world_order *o, u32 first_rank, u32 first,
 		   u32 second_rank, u32 second)
 {
-	const u32 number = o->base[first_rank] + first, asked = o->base[second_rank] + second;
+	const u32 number = o->base[first_rank] + first, requested = o->base[second_rank] + second;
 
 	if (!o->made) {
 		order_make(w, o);
 		o->sure = arena_get(&w->arena, o->words, sizeof(u64));
-		o->asked = COLL_NONE;
+		o->requested = COLL_NONE;
 	}
-	if (o->asked != asked)
+	if (o->requested != requested)
 		sure_at_start(w, o, second_rank, second, o->sure);
-	o->asked = asked;
+	o->requested = requested;
 	return o->sure[number / 64] >> number % 64 & 1;
 }
 
-/* ---- at once --------------------------------------------------------------- */
+/* ---- antichains -------------------------------------------------------------- */
 
 struct matching {
 	const bool *before;
 	u32 count;
-	u32 *match, *tried;	/* per thing: the one it is the later of, + 1 */
+	u32 *match, *tried;	/* per item: the earlier item matched with it, + 1 */
 };
 
-/* Finds a later thing for this one, moving others to different ones if need be. */
+/* Matches this item with a later one; may rematch others. */
 static bool match_later(struct matching *m, u32 thing, u32 round)
 {
 	u32 later;
@@ -137,8 +137,8 @@ static bool match_later(struct matching *m, u32 thing, u32 round)
 }
 
 /*
- * By Dilworth's theorem: as many as there are, less the pairs of a largest matching
- * of each with one that it is before.
+ * Dilworth's theorem: the number of items less the size of a maximum matching of each with a later
+ * one.
  */
 u32 order_at_once(struct world *w, const bool *before, u32 count)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Defects planted on purpose: one op of one rank is changed, and the schedule
- * built again, so that slots and peers are those of a correctly written, wrong
- * algorithm and the check alone does not find it.
+ * Defects planted on purpose: one op of one rank is changed, and the schedule is built again.
+ * Slots and peers are then those of a wrong algorithm that is written correctly, which the check
+ * alone does not find.
  */
 #include <string.h>
 
@@ -17,18 +17,18 @@ enum defect {
 const char *const plant_names[] = {
 	[DROP_WAIT] = "drop-wait",		/* an op starts too early */
 	[ANY_WAIT] = "any-wait",		/* an op waits for one instead of all */
-	[SWAP_OPERANDS] = "swap-operands",	/* left and right of a reduce */
+	[SWAP_OPERANDS] = "swap-operands",	/* operands of a reduce swapped */
 	[WRONG_PEER] = "wrong-peer",		/* a message to or from another rank */
 	[SKIP_SEND] = "skip-send",
 	[SKIP_RECV] = "skip-recv",
-	[SKIP_LOCAL] = "skip-local",		/* a reduce or copy is left out */
+	[SKIP_LOCAL] = "skip-local",		/* a reduce or copy is missing */
 	[WRONG_OFFSET] = "wrong-offset",	/* an op works one element off */
-	[SHORT_MESSAGE] = "short-message",	/* an element less is sent */
-	[DOUBLE_REDUCE] = "double-reduce",	/* an operand is reduced once more */
-	[SKIP_CONNECT] = "skip-connect",	/* a circuit is not asked for */
-	[SKIP_RELEASE] = "skip-release",	/* ... or not given back */
-	[EARLY_CONNECT] = "early-connect",	/* ... asked for before a port is free */
-	[EARLY_RELEASE] = "early-release",	/* ... given back before a message is done */
+	[SHORT_MESSAGE] = "short-message",	/* one element less is sent */
+	[DOUBLE_REDUCE] = "double-reduce",	/* an operand is reduced twice */
+	[SKIP_CONNECT] = "skip-connect",	/* a circuit is not requested */
+	[SKIP_RELEASE] = "skip-release",	/* ... or not released */
+	[EARLY_CONNECT] = "early-connect",	/* ... requested before a port is free */
+	[EARLY_RELEASE] = "early-release",	/* ... released before a message is done */
 	NULL,
 };
 
@@ -45,7 +45,7 @@ static bool place_moves(const struct coll_schedule *s, u64 place, u64 bytes, u64
 	return true;
 }
 
-/* Changes `op` of `s`; false: this op cannot have this defect. */
+/* Changes `op` of `s`; false: this op cannot have the defect. */
 static bool change_op(const struct coll_schedule *s, enum defect defect, struct coll_op *op)
 {
 	const bool send = op->kind == COLL_OP_SEND, recv = op->kind == COLL_OP_RECV;
@@ -111,7 +111,7 @@ static u32 emit_kind(struct coll_build *b, const struct coll_op *op, u32 peer)
 
 enum { SKIP_ALL = COLL_NONE - 1 };
 
-/* Says what the op to come waits for; `skip`: but for the wait of this number, or all. */
+/* Adds the waits of the next op; `skip`: all except the wait of this number, or all. */
 static void emit_waits(struct coll_build *b, const struct coll_schedule *s,
 		       const struct coll_op *op, bool any, u32 skip, const u32 *new_index)
 {
@@ -143,7 +143,7 @@ static u32 other_rank(struct world *w, u32 rank, u32 peer)
 	return other;
 }
 
-/* One op, with the defect if it is the target. Returns its new index. */
+/* Adds one op, with the defect if it is the target. Returns its new index. */
 static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_schedule *s,
 		      u32 index, enum defect defect, bool target, const u32 *new_index)
 {
@@ -157,7 +157,7 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 			skip = dice_below(&w->random, op.waits);
 		if (defect == EARLY_CONNECT)
 			skip = SKIP_ALL;
-		if (defect == EARLY_RELEASE)	/* the first is its connect */
+		if (defect == EARLY_RELEASE)	/* the first receive is its connect */
 			skip = 1 + dice_below(&w->random, op.waits - 1);
 		any |= defect == ANY_WAIT;
 		if (defect == WRONG_PEER)
@@ -179,7 +179,7 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 				op.bytes);
 }
 
-/* Builds the rank's schedule again with the defect in this op. */
+/* Builds the rank's schedule again, with the defect in this op. */
 static bool plant_rebuild(struct world *w, u32 rank, u32 target, enum defect defect)
 {
 	const struct coll_schedule *s = w->rank[rank].schedule;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Ranks that stand still.
+ * Frozen ranks.
  *
- * The redundant butterfly's promise, for each j <= T: after exchange j the
- * ranks fall into 2^j classes by the low j bits of their virtual rank (an excess rank of the
- * fold belongs to its proxy's class). Freeze any part of one class, each rank as
- * soon as it has begun its sends of exchanges 1 .. j (an excess rank: its vector to its
- * proxy): all others still get the right result, and so do the frozen ones once
- * they go on.
+ * The redundant butterfly's promise, for each j <= T: after exchange j the ranks form 2^j classes
+ * by the low j bits of their virtual rank (an excess rank belongs to its proxy's class). Freeze
+ * any subset of one class, each rank once it has started its sends of exchanges 1 .. j (an excess
+ * rank: its vector to its proxy). All other ranks still get the correct result; the frozen ones
+ * get it when they continue.
  *
- * With j = T, where there is no exchange to spare, every part is tried as long
- * as the class is small. Elsewhere the whole class, ranks alone and random
- * parts: the property is monotone (a rank that goes on only adds messages), so
- * the whole class is the hardest part, and the others test that reasoning.
+ * With j = T, where no exchange is spare, every subset of small classes is tried. Otherwise the
+ * whole class, single ranks and random subsets: the property is monotone (a rank that continues
+ * only adds messages), so the whole class is the hardest subset; the others test this reasoning.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,15 +19,15 @@
 #include "verify.h"
 
 enum {
-	QUICK_CLASS = 4,	/* every part of classes up to this size, */
+	QUICK_CLASS = 4,	/* every subset of classes up to this size, */
 	FULL_CLASS = 8,
-	FULL_RANKS = 64,	/* with at most so many ranks */
-	SINGLES = 6,		/* else: so many ranks alone, */
-	RANDOM_PARTS = 2,	/* and random parts, */
-	SOME_CLASSES = 16,	/* and of more ranks only so many classes */
+	FULL_RANKS = 64,	/* with at most this many ranks */
+	SINGLES = 6,		/* else: this many single ranks, */
+	RANDOM_PARTS = 2,	/* and random subsets, */
+	SOME_CLASSES = 16,	/* and of more ranks only this many classes */
 };
 
-/* The class's members, ascending; how many. */
+/* Writes the class's members in ascending order; returns their number. */
 static u32 class_members(const struct world *w, u32 j, u32 class, u32 *member)
 {
 	const struct coll_fold fold = fold_of(w->ranks);
@@ -82,7 +80,7 @@ static void words_of_part(struct world *w, u32 class, u32 members, u32 part)
 	size_t used = strlen(words);
 
 	snprintf(words + used, sizeof(w->failure.words) - used,
-		 " (while %u of the %u ranks of class %u of %u stood still)", part, members, class,
+		 " (with %u of the %u ranks of class %u of %u frozen)", part, members, class,
 		 1u << w->vcase->frozen_exchanges);
 }
 
@@ -181,7 +179,7 @@ void barrier_run(struct world *w)
 		for (i = 0; i < w->ranks; i++)
 			if (w->rank[i].finished)
 				world_fail(w, i, COLL_NONE,
-					   "it left the barrier before rank %u had come", absent);
+					   "it left the barrier before rank %u entered it", absent);
 		world_thaw(w);
 		world_drain(w);
 		world_judge(w);

@@ -71,7 +71,7 @@ static u32 symbol_new(struct symbols *s, u32 left, u32 right)
 	return s->count++;
 }
 
-/* The symbol with these two halves, or 0. */
+/* The symbol with these two operands, or 0. */
 static u32 symbol_find(const struct symbols *s, u32 left, u32 right)
 {
 	u32 i, number;
@@ -143,7 +143,7 @@ const char *symbol_reduce(struct symbols *s, u32 left, u32 right, u32 *result)
 	return NULL;
 }
 
-/* Of the 64 numbers from `first` on a bit for each of low to high - 1. */
+/* For each of the 64 ranks from `first`, a bit if it is in low .. high - 1. */
 static u64 range_bits(u32 first, u32 low, u32 high)
 {
 	const u32 from = low > first ? low - first : 0, to = high > first ? high - first : 0;
@@ -197,7 +197,7 @@ const char *symbol_print(const struct symbols *s, u32 number, char *text, size_t
 	if (number == SYMBOL_UNDEFINED) {
 		snprintf(text, bytes, "undefined contents");
 	} else if (number == SYMBOL_UNWRITTEN) {
-		snprintf(text, bytes, "what was there before the call");
+		snprintf(text, bytes, "the contents before the call");
 	} else if (symbol->leaf) {
 		snprintf(text, bytes, "element %u of rank %u", symbol->element, symbol->low);
 	} else {

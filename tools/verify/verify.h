@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The verifier: all ranks of one collective executed in one process, on symbols
- * instead of numbers, in random order, and compared with what the collective
- * promises.
+ * The verifier: executes all ranks of one collective in one process, on symbols instead of
+ * numbers, in random order, and compares the results with the collective's definition.
  *
- *	verify_list	which cases there are
- *	verify_layout	what a case's ranks are given and what they must get
- *	verify_match	what can be said of the schedules without running them
- *	verify_order	which ops are surely done when an op starts
- *	verify_links	how many links between clusters are in use at once
- *	verify_circuits	that no op needs a circuit that is not there, and no node too many
- *	verify_world	running them
- *	verify_rescue	running them with ranks that stand still
- *	verify_plant	breaking them on purpose
+ *	list.c		the cases
+ *	layout.c	inputs and expected results of a case
+ *	match.c		checks without running
+ *	order.c		which ops are done, in every run, when an op starts
+ *	links.c		links between clusters in use at once
+ *	circuits.c	each message has a circuit; ports and wavelengths suffice
+ *	world.c		random runs
+ *	rescue.c	random runs with frozen ranks
+ *	plant.c		planted defects
  */
 #ifndef COLL_VERIFY_H
 #define COLL_VERIFY_H
@@ -23,15 +22,15 @@
 #include "symbol.h"
 
 enum {
-	ELEMENT = 8,		/* bytes of an element; the verifier's unit of memory */
+	ELEMENT = 8,		/* bytes of an element, the unit of the verifier's memory */
 	CLUSTERS_MAX = 4,
 };
 
-/* How the blocks of a v collective differ in size. */
+/* Distribution of block sizes in a v collective. */
 enum verify_shape {
 	SHAPE_EQUAL,
 	SHAPE_UNEQUAL,		/* some empty, gaps between them, not in rank order */
-	SHAPE_ALONE,		/* one rank has everything */
+	SHAPE_ALONE,		/* one rank has all elements */
 	SHAPES,
 };
 
@@ -42,17 +41,17 @@ struct verify_case {
 	u64 count;		/* v forms: of the largest block */
 	struct coll_tuning tuning;
 	u32 runs;		/* random runs */
-	u32 frozen_exchanges;	/* j of the rescue property; 0: a plain case */
+	u32 frozen_exchanges;	/* j of the rescue property; 0: not tested */
 	u8 shape;		/* enum verify_shape */
-	bool dealt;		/* the clusters' ranks alternate, else they are runs */
-	u32 cluster[CLUSTERS_MAX];	/* ranks of each; none: all are near each other */
+	bool dealt;		/* clusters alternate rank by rank, else they are contiguous */
+	u32 cluster[CLUSTERS_MAX];	/* ranks of each; none: all ranks are in one cluster */
 	bool in_place;
 	bool commutative;
 	bool root_counts;	/* gatherv, scatterv: only the root knows the counts */
 	bool ports_differ;	/* k is 1, 2, ..., tuning.ports, 1, ... from rank to rank */
 };
 
-/* What to run and how hard. */
+/* Which cases to run, and how. */
 struct verify_options {
 	u64 seed;
 	const char *plant;	/* a defect to plant in every case, or NULL */
@@ -62,14 +61,14 @@ struct verify_options {
 struct verify_failure {
 	bool failed;
 	bool has_rank;
-	u32 rank;		/* whose schedule is to be shown */
-	u32 op;			/* in it, or COLL_NONE */
+	u32 rank;		/* whose schedule is printed */
+	u32 op;			/* op of that schedule, or COLL_NONE */
 	char words[512];
 };
 
-/* ---- verify_layout ------------------------------------------------------ */
+/* ---- layout.c ------------------------------------------------------------- */
 
-/* Elements of OUT that are not one known symbol. */
+/* Elements of OUT without one expected symbol. */
 enum {
 	WANT_REDUCTION = 0xffffffffu,	/* see struct verify_want */
 	WANT_ANYTHING = 0xfffffffeu,
@@ -91,19 +90,19 @@ struct verify_blocks {
 	u64 *recv_counts, *recv_displs;
 };
 
-/* ---- verify_world ------------------------------------------------------- */
+/* ---- world.c -------------------------------------------------------------- */
 
 enum item_kind {
 	ITEM_PULL,		/* ask the rank's step for an op */
 	ITEM_LOCAL,		/* execute a local op */
-	ITEM_READ,		/* the network takes a message's bytes from the sender */
+	ITEM_READ,		/* the network reads a message's bytes at the sender */
 	ITEM_SENT,		/* a send is done */
-	ITEM_ARRIVE,		/* a message reaches the rank that has this receive */
+	ITEM_ARRIVE,		/* a message arrives at the rank with this receive */
 	ITEM_RECEIVED,		/* a receive is done */
-	ITEM_LIT,		/* a circuit is there: a connect is done */
+	ITEM_UP,		/* a circuit is up: a connect is done */
 };
 
-/* Something that can happen now. */
+/* An event that can happen now. */
 struct item {
 	u32 kind, rank, op;
 };
@@ -115,9 +114,9 @@ struct pool {
 
 /* The message for one receive. */
 struct mail {
-	u32 *content;		/* symbols; NULL: not taken from the sender yet */
+	u32 *content;		/* symbols; NULL: not yet read at the sender */
 	bool parked;		/* the sender waits for the receive to start */
-	bool early;		/* it arrived before the receive started */
+	bool unexpected;	/* it arrived before the receive started */
 };
 
 struct verify_rank {
@@ -131,22 +130,22 @@ struct verify_rank {
 	bool *redundant;	/* per op: one of several ways to the same contents */
 	bool *key;		/* per op: counts towards the rank's freezing */
 	u32 keys, keys_left;
-	u32 *coming;		/* per rank of another cluster: messages with data on the way */
-	struct light *light;	/* per rank: the circuits to it */
+	u32 *coming;		/* per rank of another cluster: messages in flight */
+	struct circuit_end *circuit_end;	/* per rank: the circuits to it */
 	u32 held[2];		/* senders and receivers in use; duplex: the first counts */
 	bool to_freeze, frozen, pulling, finished, slow;
 };
 
 enum send_mode {
-	SEND_EARLY,		/* done at once, its bytes read at its start */
-	SEND_BUFFERED,		/* its bytes are read later, whatever the receiver does */
-	SEND_LATE,		/* its bytes are read once the receive has started */
+	SEND_EARLY,		/* done at once; bytes are read at the start */
+	SEND_BUFFERED,		/* bytes are read later, whatever the receiver does */
+	SEND_LATE,		/* bytes are read once the receive has started */
 	SEND_MIXED,		/* each message one of these */
 	SEND_MODES,
 };
 
 struct world {
-	struct arena arena;	/* emptied for each case */
+	struct arena arena;	/* released after each case */
 	struct symbols symbols;
 	struct verify_rank *rank;
 	u32 ranks;
@@ -160,12 +159,12 @@ struct world {
 	u32 last_first;		/* of 256: how often the newest item is taken */
 	struct verify_failure failure;
 	u64 schedules;		/* rank schedules executed */
-	u64 planted;		/* cases with a defect in them */
+	u64 planted;		/* cases with a planted defect */
 	u32 links[CLUSTERS_MAX][CLUSTERS_MAX];	/* in use now, between lower and higher */
-	u32 most_links;		/* in use at once, so far */
+	u32 most_links;		/* maximum in use at once */
 	u32 *ports;		/* per rank, or NULL: its k */
-	u32 lit;		/* circuits that are up now */
-	bool refused;		/* the algorithm cannot serve this case, and says so */
+	u32 circuits_up;		/* circuits that are up now */
+	bool refused;		/* the algorithm refuses this case */
 	void *emit_memory;
 	size_t emit_bytes, emit_capacity;
 };
@@ -174,59 +173,58 @@ u64 dice_next(u64 *state);
 /* 0 .. limit - 1, limit > 0. */
 u32 dice_below(u64 *state, u32 limit);
 
-/* Notes the first failure; rank and op may be COLL_NONE. */
+/* Records the first failure; rank and op may be COLL_NONE. */
 __attribute__((format(printf, 4, 5)))
 void world_fail(struct world *world, u32 rank, u32 op, const char *format, ...);
 
-/* Who gets what: fills world->blocks, and after emission want[] of each rank. */
+/* Fills world->blocks, and after emission want[] of each rank. */
 void layout_blocks(struct world *world);
 void layout_call(const struct world *world, u32 rank, struct coll_call *call);
 void layout_images(struct world *world);
 
 /*
- * Everything that holds without running: check, sizes of buffers, messages that
- * meet, whole elements, ops that share memory and are ordered. Fills
- * counterpart[] and redundant[].
+ * All checks without running: schedules, sizes of buffers, matching messages, whole elements,
+ * order of ops that share memory. Fills counterpart[] and redundant[].
  */
 void match_schedules(struct world *world);
 
-/* ---- verify_order ------------------------------------------------------- */
+/* ---- order.c -------------------------------------------------------------- */
 
-/* done[i]: the ops of all ranks that are surely done when op i is. */
+/* done[i]: the ops of all ranks that are done, in every run, when op i is. */
 struct world_order {
 	u32 *base;		/* per rank: number of its first op */
 	u32 ops, words;
 	u64 *done;
-	u64 *sure;		/* when the op `asked` of last starts */
-	u32 asked;
+	u64 *sure;		/* when the op of the last query starts */
+	u32 requested;
 	bool made;
 };
 
 void order_init(struct world *world, struct world_order *order);
-/* Whether the world is small enough to ask. */
+/* Whether the world is small enough for order_is_sure(). */
 bool order_fits(const struct world_order *order);
-/* Whether one rank's op is surely done when another's starts. */
+/* Whether one rank's op is done, in every run, when another's starts. */
 bool order_is_sure(struct world *world, struct world_order *order, u32 first_rank, u32 first,
 		   u32 second_rank, u32 second);
 
-/* ---- verify_links ------------------------------------------------------- */
+/* ---- links.c -------------------------------------------------------------- */
 
 /*
- * Never more than n links between two clusters have data on the way at once, in
- * no run: proved from the order of ops, for what fits.
+ * Proves from the order of ops that at most n links between two clusters are in use at once, if
+ * the world is small enough.
  */
 void match_links(struct world *world, struct world_order *order);
-/* The same counted in a run, of any size: data sets off, and has come. */
+/* Counts the same in a random run of any size. */
 void links_reset(struct world *world);
 void links_begin(struct world *world, u32 from, u32 to, u64 bytes);
 void links_end(struct world *world, u32 from, u32 to, u64 bytes);
 /* n of the case. */
 u32 links_bound(const struct world *world);
 
-/* The largest number of things of which none is before another. before[a * count + b]. */
+/* The maximum number of items without one that is before another. before[a * count + b]. */
 u32 order_at_once(struct world *world, const bool *before, u32 count);
 
-/* ---- verify_circuits ---------------------------------------------------- */
+/* ---- circuits.c ----------------------------------------------------------- */
 
 static inline const struct coll_op *world_op(const struct world *w, u32 rank, u32 op)
 {
@@ -247,73 +245,73 @@ static inline u32 world_partner(const struct world *w, u32 rank, u32 op)
 }
 
 /*
- * In every run: each message with data lies between a connect and a release at both
- * its ends, the same ones; a node never asks for more than k circuits at once; and,
- * for what fits, there are never more than W.
+ * Proves for every run: each message with data lies between a connect and a release of the same
+ * circuit at both ends; a node never requests more than k circuits at once; and, if the world is
+ * small enough, at most W circuits exist.
  */
 void match_circuits(struct world *world, struct world_order *order);
-/* The same in one run, in which a circuit is up when both ends have asked for it. */
+/* Checks the same in a random run, in which a circuit is up when both ends have requested it. */
 void verify_circuits_reset(struct world *world);
 void verify_circuits_connect(struct world *world, u32 rank, u32 op);
 void verify_circuits_release(struct world *world, u32 rank, u32 op);
 void verify_circuits_send(struct world *world, u32 rank, u32 op);
 void verify_circuits_arrive(struct world *world, u32 rank, u32 op);
 
-/* One way of a circuit, as its one end sees it. */
-struct light {
+/* The circuits to one peer as this end sees them, for each direction. */
+struct circuit_end {
 	struct {
-		bool asked, lit;
+		bool requested, up;
 		u32 connect;	/* the op that waits for it */
 	} way[3];		/* both, out, in */
 };
 
-/* Ops that are surely done when op i of a schedule starts, `words` words each. */
+/* Ops that are done in every run when op i of a schedule starts, `words` words each. */
 u64 *order_in_rank(struct world *world, const struct coll_schedule *s, u32 words);
 
-/* Something is going to happen. */
-void world_happen(struct world *world, enum item_kind kind, u32 rank, u32 op);
+/* Adds an event that can happen now. */
+void world_add_item(struct world *world, enum item_kind kind, u32 rank, u32 op);
 
-/* Brings all ranks to the start of a run. */
+/* Resets all ranks for a run. */
 void world_reset(struct world *world);
-/* Lets everything happen that can, in random order. */
+/* Executes events in random order until none is left. */
 void world_drain(struct world *world);
-/* Lets the frozen ranks go on. */
+/* Lets frozen ranks continue. */
 void world_thaw(struct world *world);
-/* Ranks that have finished have the right result; all but frozen ones have finished. */
+/* Checks that all ranks but frozen ones have finished, with correct results. */
 void world_judge(struct world *world);
 /* Executes a reduction or a copy. */
 void world_compute(struct world *world, u32 rank, u32 op);
 
-/* Whether the algorithm promises that ranks which stand still are done without. */
+/* Whether the other ranks finish without the ranks that the algorithm tolerates to be frozen. */
 void rescue_run(struct world *world, const struct verify_options *options);
-/* A barrier's promise: nobody leaves before everybody has come. */
+/* A barrier's promise: no rank leaves before all ranks have entered. */
 void barrier_run(struct world *world);
 
-/* The defects there are, in words; ends with NULL. */
+/* The names of the defects; ends with NULL. */
 extern const char *const plant_names[];
-/* Plants it somewhere; whether a place was found. */
+/* Plants a defect somewhere; false: no op can have it. */
 bool plant_defect(struct world *world, const char *defect);
 
 /*
- * Emits, matches and runs a case; one that all ranks refuse holds. False, with
- * world->failure filled in and the schedules still there, if it does not hold.
+ * Emits, matches and runs a case; if all ranks refuse, it passes. False: world->failure is filled
+ * in, and the schedules still exist.
  */
 bool verify_case(struct world *world, const struct verify_case *vcase,
 		 const struct verify_options *options);
-/* "allreduce ring: 5 ranks, count 11, in place, T=2": the case in words. */
+/* The case in words: "allreduce ring: 5 ranks, count 11, in place, T=2". */
 const char *case_print(const struct verify_case *vcase, char *text, size_t bytes);
 void world_free(struct world *world);
 
-/* ---- verify_list -------------------------------------------------------- */
+/* ---- list.c --------------------------------------------------------------- */
 
-/* Which of all cases. */
+/* Selects cases. */
 struct verify_filter {
 	int collective;			/* enum coll_collective, or -1 */
 	const char *algorithm;		/* NULL: all */
-	u32 first_rank, last_rank;	/* 0, 0: the usual rank counts */
+	u32 first_rank, last_rank;	/* 0, 0: the default rank counts */
 };
 
-/* All cases that pass, fewest ranks first. To be freed with memory_free(). */
+/* All selected cases, fewest ranks first; free with memory_free(). */
 struct verify_case *list_cases(const struct verify_filter *filter, bool quick, u32 *count);
 
 #endif

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * All ranks of a collective in one process. What can happen next (a rank takes
- * an op from its step, a local op is executed, a message's bytes are read, the
- * message arrives, a send or receive is done) lies in a pool and is taken out
- * in random order, so messages overtake each other within and across pairs,
- * come before their receive, and an op is done long after it was begun. That is
- * more disorder than any engine makes: an engine executes a local op at once.
+ * All ranks of a collective in one process. Events that can happen (a rank takes an op from its
+ * step, a local op executes, a message's bytes are read, the message arrives, a send or receive is
+ * done) are in a pool and are taken in random order. So messages overtake each other within and
+ * across pairs, arrive before their receive, and an op is done long after its start. That is more
+ * disorder than any engine makes: an engine executes a local op at once.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 #include "core/match.h"
 #include "verify.h"
 
-enum { EMIT_BYTES = 1 << 14 };	/* to begin with, for one rank's schedule */
+enum { EMIT_BYTES = 1 << 14 };	/* initial bytes for one rank's schedule */
 
 u64 dice_next(u64 *state)
 {
@@ -68,18 +67,18 @@ static void pool_add(struct pool *pool, struct item item)
 
 static void world_apply(struct world *w, enum item_kind kind, u32 rank, u32 op)
 {
-	/* The network is nobody's: it goes on while a rank is slow or stands still. */
-	bool slow = kind != ITEM_READ && kind != ITEM_LIT && w->rank[rank].slow;
+	/* The network belongs to no rank: it continues while a rank is slow or frozen. */
+	bool slow = kind != ITEM_READ && kind != ITEM_UP && w->rank[rank].slow;
 
 	pool_add(slow ? &w->slow : &w->now, (struct item){ kind, rank, op });
 }
 
-void world_happen(struct world *w, enum item_kind kind, u32 rank, u32 op)
+void world_add_item(struct world *w, enum item_kind kind, u32 rank, u32 op)
 {
 	world_apply(w, kind, rank, op);
 }
 
-/* Takes something that can happen out of the pool; false: nothing can. */
+/* Takes a random event from the pool; false: it is empty. */
 static bool world_take(struct world *w, struct item *item)
 {
 	while (w->now.count || w->slow.count) {
@@ -91,7 +90,7 @@ static bool world_take(struct world *w, struct item *item)
 			i = (random >> 32) * pool->count >> 32;
 		*item = pool->item[i];
 		pool->item[i] = pool->item[--pool->count];
-		if (item->kind == ITEM_READ || item->kind == ITEM_LIT ||
+		if (item->kind == ITEM_READ || item->kind == ITEM_UP ||
 		    !w->rank[item->rank].frozen)
 			return true;
 		pool_add(&w->frozen, *item);
@@ -101,7 +100,7 @@ static bool world_take(struct world *w, struct item *item)
 
 /* ---- a rank steps ------------------------------------------------------- */
 
-/* Senders that waited for a receive which will not come any more. */
+/* Releases senders that waited for a receive that will never start. */
 static void release_parked(struct world *w, u32 rank)
 {
 	struct verify_rank *r = &w->rank[rank];
@@ -174,7 +173,7 @@ static void begin_send(struct world *w, u32 rank, u32 op)
 	}
 }
 
-/* From now on the network may write there, piece by piece. */
+/* From now on the network may write to the buffer at any time. */
 static void begin_recv(struct world *w, u32 rank, u32 op)
 {
 	const struct coll_op *recv = world_op(w, rank, op);
@@ -183,7 +182,7 @@ static void begin_recv(struct world *w, u32 rank, u32 op)
 	if (recv->bytes)
 		memset(world_symbols(w, rank, recv->result), 0,
 		       recv->bytes / ELEMENT * sizeof(u32));
-	if (mail->early)
+	if (mail->unexpected)
 		world_apply(w, ITEM_ARRIVE, rank, op);
 	if (mail->parked) {
 		mail->parked = false;
@@ -230,7 +229,9 @@ static void world_pull(struct world *w, u32 rank)
 
 static void do_local(struct world *w, u32 rank, u32 op)
 {
-	/* The application has its buffers back; no engine leaves a local op for later. */
+	/*
+	 * After the end of the run the application owns its buffers; no engine defers a local op.
+	 */
 	if (w->rank[rank].finished)
 		return;
 	if (world_op(w, rank, op)->kind == COLL_OP_RELEASE)
@@ -257,7 +258,7 @@ static void world_arrive(struct world *w, u32 rank, u32 expected)
 		world_apply(w, ITEM_RECEIVED, rank, op);
 		break;
 	case COLL_MATCH_UNEXPECTED:
-		mail->early = true;
+		mail->unexpected = true;
 		break;
 	case COLL_MATCH_STALE:
 		break;
@@ -293,7 +294,7 @@ static void world_perform(struct world *w, const struct item *item)
 		verify_circuits_arrive(w, item->rank, item->op);
 		world_arrive(w, item->rank, item->op);
 		break;
-	case ITEM_LIT:
+	case ITEM_UP:
 		op_done(w, item->rank, item->op);
 		break;
 	}
@@ -319,7 +320,7 @@ void world_thaw(struct world *w)
 
 /* ---- a case ------------------------------------------------------------- */
 
-/* Memory for emission. Kept small where it can be: the builder clears a part of it. */
+/* Memory for emission. Small if possible: the builder clears a part of it. */
 static void emit_room(struct world *w, size_t bytes)
 {
 	w->emit_bytes = bytes;
@@ -366,7 +367,7 @@ static void prepare_rank(struct world *w, u32 rank)
 		r->memory[i] = arena_get(&w->arena, s->buffer[i] / ELEMENT, sizeof(u32));
 	r->mail = arena_get(&w->arena, s->ops, sizeof(*r->mail));
 	r->key = arena_get_zero(&w->arena, s->ops, sizeof(bool));
-	r->light = w->ports ? arena_get(&w->arena, w->ranks, sizeof(*r->light)) : NULL;
+	r->circuit_end = w->ports ? arena_get(&w->arena, w->ranks, sizeof(*r->circuit_end)) : NULL;
 	r->coming = w->cluster ? arena_get(&w->arena, w->ranks, sizeof(u32)) : NULL;
 	if (r->want.in_elements)
 		memcpy(r->memory[COLL_IN], r->want.in, r->want.in_elements * sizeof(u32));
@@ -408,7 +409,7 @@ void world_reset(struct world *w)
 	w->schedules += w->ranks;
 }
 
-/* A call is refused by all ranks or by none; else some would wait for ever. */
+/* All ranks must refuse a call, or none: else some would wait forever. */
 static void ask_all(struct world *w)
 {
 	const char *why = NULL;
@@ -475,7 +476,7 @@ static void run_case(struct world *w, const struct verify_options *options)
 		rescue_run(w, options);
 }
 
-/* The same for the same case, whatever other cases there are. */
+/* The same for the same case, whatever other cases exist. */
 static u64 case_seed(const struct verify_case *c, u64 seed)
 {
 	const u64 numbers[] = {
@@ -557,7 +558,7 @@ const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 
 	coll_tuning_print(&c->tuning, tuning, sizeof(tuning));
 	if (c->frozen_exchanges)
-		snprintf(frozen, sizeof(frozen), ", ranks stand still after exchange %u",
+		snprintf(frozen, sizeof(frozen), ", ranks frozen after exchange %u",
 			 c->frozen_exchanges);
 	for (i = 0; i < CLUSTERS_MAX && c->cluster[i]; i++)
 		used += snprintf(clusters + used, sizeof(clusters) - used, "%s%u",
