@@ -28,20 +28,20 @@ static inline u16 flit_bit_of(const struct flit_sim *sim, u32 vc)
 	return 1u << (vc & (sim->stride - 1));
 }
 
-/* A PE's network interface as a buffer that packets come from. */
+/* A PE's network interface as a buffer with packets. */
 static inline bool flit_is_interface(const struct flit_sim *sim, u32 vc)
 {
 	return vc >= sim->vcs;
 }
 
-/* Looks at a link again: it may have something to do. */
+/* The link may have something to do: process it in the next cycle. */
 static inline void flit_wake_link(struct flit_sim *sim, u32 link)
 {
 	if (sim->has[link] & (sim->machine.credit ? sim->room[link] : 0xffff))
 		flit_set_bit(sim->active, link);
 }
 
-/* A flit of x may go on: to its out_buffer, or over the link. */
+/* A flit of x may advance: to its out_buffer, or over the link. */
 static inline void flit_offer(struct flit_sim *sim, u32 x, u32 y)
 {
 	if (sim->machine.out_buffer && !flit_is_interface(sim, x)) {
@@ -62,42 +62,42 @@ static inline void flit_schedule(struct flit_sim *sim, struct flit_events *ring,
 
 /* ---- head.c ------------------------------------------------------------ */
 
-/* A head has come to the front of a buffer: where may it go? */
+/* A head has reached the front of a buffer: find the channels that it may take. */
 void flit_head_arrives(struct flit_sim *sim, u32 x);
 
-/* Channels to the heads that wait for one. */
+/* Allocates channels to the heads that wait for one. */
 void flit_allocate(struct flit_sim *sim);
 
-/* machine.heads, or what the policy makes of it. */
+/* machine.heads, or the policy's choice. */
 enum flit_heads flit_heads_order(const struct flit_sim *sim);
 
 /* ---- serve.c ----------------------------------------------------------- */
 
-/* The sender learns of a place in y's buffer. */
+/* The sender gets a credit for y's buffer. */
 void flit_credit_arrives(struct flit_sim *sim, u32 y);
 
-/* A place in y's buffer is free: its sender will know. */
+/* y's buffer has a free place: sends a credit. */
 void flit_credit_return(struct flit_sim *sim, u32 y);
 
-/* A cycle of all links: each by itself, */
+/* One cycle of all links: each independently, */
 void flit_serve_links(struct flit_sim *sim);
-/* with credits that take no time, */
+/* with credits without delay, */
 void flit_serve_links_at_once(struct flit_sim *sim);
-/* or with one flit a cycle from each input of a router. */
+/* or with one flit per cycle from each input of a router. */
 void flit_serve_routers(struct flit_sim *sim);
 
-/* A flit from each input buffer to its out_buffer. */
+/* Moves a flit from each input buffer to its out_buffer. */
 void flit_cross_switch(struct flit_sim *sim);
 
 /* ---- message.c --------------------------------------------------------- */
 
-/* The network interface takes up the next message, if there is one. */
+/* The network interface starts the next message, if any. */
 void flit_message_next(struct flit_sim *sim, u32 node);
 
-/* A flit is with its PE. */
+/* A flit has reached its PE. */
 void flit_sink(struct flit_sim *sim, u32 y);
 
-/* Timers of this cycle. */
+/* Executes the timers of this cycle. */
 void flit_fire_timers(struct flit_sim *sim);
 
 #endif

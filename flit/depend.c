@@ -96,7 +96,7 @@ static void depend_push(struct depend_search *s, struct depend_stack *stack,
 	stack->item[stack->used++] = item;
 }
 
-/* Remembers a position; whether it is new. */
+/* Records a position; returns whether it is new. */
 static void depend_visit(struct depend_search *s, u64 *seen, struct depend_stack *open,
 			 struct depend_stack *touched, struct depend_position at)
 {
@@ -117,7 +117,7 @@ static void depend_forget(u64 *seen, struct depend_stack *touched)
 
 /* ---- following packets -------------------------------------------------- */
 
-/* One channel stands for all of a mask: they are offered together. */
+/* One channel represents all of a mask: they are offered together. */
 static u32 channel_of(u32 link, u16 mask)
 {
 	return link * VC_STRIDE + __builtin_ctz(mask);
@@ -140,7 +140,10 @@ static bool is_escape(const struct flit_choice *choice, u32 n)
 	return false;
 }
 
-/* What a packet that holds `from` may wait for once it has gone on in free channels. */
+/*
+ * Adds the channels that a packet may wait for while it holds `from` and has advanced in free
+ * channels.
+ */
 static void follow_free(struct depend_search *s, u32 from)
 {
 	struct flit_choice choice[FLIT_CHOICES];
@@ -163,7 +166,7 @@ static void follow_free(struct depend_search *s, u32 from)
 	depend_forget(s->seen_free, &s->touched_free);
 }
 
-/* The dependencies of a packet here, and where it may be next. */
+/* Adds the dependencies of a packet here, and its next positions. */
 static bool depend_expand(struct depend_search *s, struct depend_position at)
 {
 	const struct flit_net *net = s->route->net;
@@ -220,13 +223,13 @@ static int follow_to(struct depend_search *s, u32 target, char *why, size_t byte
 /* ---- looking for a cycle ------------------------------------------------ */
 
 struct depend_graph {
-	u32 *first, *to;	/* per channel, and one past; its successors */
+	u32 *first, *to;	/* per channel, and one past the last: its successors */
 	u32 channels;
 	u8 *colour;		/* 0 new, 1 on the path, 2 done */
 	u32 *path, *edge;
 };
 
-/* A free channel that leads on is no dependency: only escape channels have edges. */
+/* Only edges between escape channels count: an adaptive channel is never waited for alone. */
 static bool graph_make(struct depend_graph *g, const struct depend_pairs *edges, u32 channels)
 {
 	u64 i;
@@ -273,7 +276,7 @@ static void note_cycle(const struct depend_graph *g, u32 depth, u32 again, struc
 				g->path[i] / VC_STRIDE, g->path[i] % VC_STRIDE };
 }
 
-/* Depth first from one channel; whether it met its own path. */
+/* Depth first from one channel; returns whether it met its own path. */
 static bool depend_walk(struct depend_graph *g, u32 start, struct flit_cycle *cycle)
 {
 	u32 depth = 0;

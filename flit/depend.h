@@ -19,21 +19,21 @@ struct flit_channel {
 
 enum { FLIT_CYCLE_MAX = 64 };
 
-/* Channels each of which waits for the next, and the last for the first. */
+/* Channels of which each waits for the next, and the last for the first. */
 struct flit_cycle {
-	u32 count;		/* 0: none; the first FLIT_CYCLE_MAX are here */
+	u32 count;		/* 0: none; the first FLIT_CYCLE_MAX are in `channel` */
 	struct flit_channel channel[FLIT_CYCLE_MAX];
 };
 
 struct flit_proof {
-	u32 channels;		/* that depend on others or are depended on */
+	u32 channels;		/* channels with dependencies */
 	u64 dependencies;
 	struct flit_cycle cycle;
 };
 
 /*
- * 0: it cannot deadlock; -EDEADLK: proof->cycle says how it can; -ENOLINK: `why`
- * names the packet without a next channel; -ENOMEM.
+ * 0: free of deadlock; -EDEADLK: proof->cycle has a cycle; -ENOLINK: `why` names the packet
+ * without a next channel; -ENOMEM.
  */
 int flit_depend(const struct flit_route *route, struct flit_proof *proof, char *why, size_t bytes);
 

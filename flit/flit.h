@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The flit-level simulator: wormhole routers with virtual channels, cycle by
- * cycle. One run is a pure function of its configuration, seed included.
+ * The flit-level simulator: wormhole routers with virtual channels, cycle by cycle. A run is a
+ * pure function of its configuration, which includes the seed.
  *
  *	net.h		the network: routers and links
- *	route.h		where a packet may go; depend.h: that it cannot deadlock
- *	machine.h	the routers' and network interfaces' work of a cycle
+ *	route.h		where a packet may go; depend.h: proof that it cannot deadlock
+ *	machine.h	a cycle of the routers and network interfaces
  *	policy.h	which channel a link serves next
- *	stuck.h		packets that wait for each other in a ring
- *	traffic.h	what the PEs send: patterns, programs, traces, schedules
- *	result.h	what is measured
- *	sweep.h		many runs side by side
+ *	stuck.c		packets that wait for each other in a ring
+ *	traffic.c	random traffic; program_*.c: programs, traces, schedules
+ *	result.h	measured values
+ *	sweep.h		many runs in parallel
  */
 #ifndef FLIT_H
 #define FLIT_H
@@ -19,24 +19,24 @@
 #include "result.h"
 
 enum flit_policy {
-	FLIT_RR,		/* the channels in turn, a flit each */
-	FLIT_OCCUPANCY,		/* the packet that came first, while it can go on */
+	FLIT_RR,		/* round robin, one flit each */
+	FLIT_OCCUPANCY,		/* the packet that arrived first, while it can advance */
 	FLIT_OCCUPANCY_HIER,	/* the same, packets between modules first */
 	FLIT_AGE,		/* the packet that was born first */
-	FLIT_OCCUPANCY_AGE,	/* ours: occupancy on the link, a free channel to the oldest */
-	FLIT_HOLD,		/* what had the link keeps it while it can; else in turn */
+	FLIT_OCCUPANCY_AGE,	/* occupancy on the link; a free channel goes to the oldest */
+	FLIT_HOLD,		/* the last one, while it can advance; else round robin */
 	FLIT_POLICIES,
 };
 
 extern const char *const flit_policy_names[];
 
 enum flit_pattern {
-	FLIT_UNIFORM,		/* every other PE alike */
+	FLIT_UNIFORM,		/* all other PEs, equally likely */
 	FLIT_HOTSPOT,		/* every source, few targets */
 	FLIT_TRANSPOSE,		/* the halves of the address swapped */
-	FLIT_COMPLEMENT,	/* every bit of the address turned */
+	FLIT_COMPLEMENT,	/* every bit of the address inverted */
 	FLIT_FFT,		/* program: the exchanges of an FFT */
-	FLIT_FOUR,		/* program: to the four neighbours, and wait for theirs */
+	FLIT_FOUR,		/* program: exchanges with the four neighbours */
 	FLIT_TRACE,		/* program: messages from a file */
 	FLIT_SCHEDULE,		/* program: a collective's schedules */
 	FLIT_PATTERNS,
@@ -46,7 +46,7 @@ extern const char *const flit_pattern_names[];
 
 /* Which of the heads that wait for a link gets its next free channel. */
 enum flit_heads {
-	FLIT_HEADS_POLICY,	/* age, occupancy-age: the oldest; others: in turn */
+	FLIT_HEADS_POLICY,	/* age, occupancy-age: the oldest; others: round robin */
 	FLIT_HEADS_TURN,
 	FLIT_HEADS_FIRST,
 	FLIT_HEADS_OLDEST,
@@ -55,23 +55,23 @@ enum flit_heads {
 
 extern const char *const flit_heads_names[];
 
-/* The machine: all in cycles and flits. */
+/* The machine; delays in cycles, sizes in flits. */
 struct flit_machine {
 	u32 vcs;		/* virtual channels of a link */
 	u32 inject_vcs, eject_vcs;	/* of the links from and to a PE */
-	u32 buffer;		/* flits a channel's buffer holds, at the link's end */
+	u32 buffer;		/* capacity of a channel's buffer at the link's end */
 	u32 out_buffer;		/* and at its beginning, before the link; 0: none */
-	u32 link;		/* from being chosen until it is in the next buffer */
+	u32 link;		/* from the selection to the arrival in the next buffer */
 	u32 inject;		/* the same, from the network interface */
-	u32 credit;		/* until the sender knows of a freed place; 0: at once */
-	u32 route;		/* until a head asks for a channel */
-	u32 setup;		/* from a send's request until its first flit goes */
+	u32 credit;		/* until the sender gets a credit; 0: at once */
+	u32 route;		/* until a head requests a channel */
+	u32 setup;		/* from a send's request to its first flit */
 	u32 header;		/* flits of a packet before its payload */
-	u32 queue;		/* messages a PE holds at most, 0: any; patterns only */
+	u32 queue;		/* capacity of a PE's queue, 0: any; patterns only */
 	u32 heads;		/* enum flit_heads */
-	bool one_port;		/* a router's input passes one flit a cycle, not one a channel */
-	bool to_self;		/* uniform: a PE is one of its own targets */
-	bool classes_first;	/* a packet takes a free-for-all channel only at need */
+	bool one_port;		/* a router's input passes one flit per cycle in all */
+	bool to_self;		/* uniform: a PE may send to itself */
+	bool classes_first;	/* a packet takes a channel without a class only if needed */
 };
 
 extern const struct flit_machine flit_thesis, flit_booksim;
@@ -81,7 +81,7 @@ struct flit_work {
 	u32 data;		/* fft: n, the data of a PE */
 	u32 butterfly, setup, address;	/* fft: Tb, Ts, Tt */
 	u32 per_datum;		/* fft: flits, Ld */
-	u32 jitter;		/* fft, four: a PE begins up to so many cycles late */
+	u32 jitter;		/* fft, four: a PE starts up to this many cycles late */
 	u32 rounds;		/* four: steps; schedule: runs one after the other */
 	const struct flit_message *trace;
 	u64 messages;
@@ -103,24 +103,23 @@ struct flit_config {
 	struct flit_machine machine;
 	enum flit_policy policy;
 	enum flit_pattern pattern;
-	u32 hot, hot_step;	/* hotspot: so many targets, so far apart */
-	double rate;		/* messages a PE and cycle, patterns only */
+	u32 hot, hot_step;	/* hotspot: number of targets, and their distance */
+	double rate;		/* messages per PE and cycle, patterns only */
 	u32 length;		/* flits of a message, header not counted */
 	struct flit_work work;
-	u64 cycles, warmup;	/* a program ends earlier */
-	bool drain;		/* count the messages born in the window, until all are there */
+	u64 cycles, warmup;	/* maximum; a program ends earlier */
+	bool drain;		/* measure messages born in the window until all arrive */
 	u64 seed;
 	u32 interval;		/* cycles of a point of the time series; 0: none */
 	u32 bin;		/* cycles of a bin of the distribution */
 };
 
-/* The latency of a message alone in the network, in cycles. */
+/* The latency of a message in an idle network, in cycles. */
 u64 flit_zero_load(const struct flit_config *config, u32 from, u32 to, u32 length);
 
 /*
- * Runs. 0, -ENOMEM, -EINVAL (a schedule that does not fit), -EDEADLK (the
- * result says which channels wait for each other), or -ETIME: a program that
- * has not ended after config->cycles.
+ * Runs. 0, -ENOMEM, -EINVAL (a schedule that does not fit), -EDEADLK (the result has the channels
+ * that wait for each other), or -ETIME: a program that has not ended after config->cycles.
  */
 int flit_run(const struct flit_config *config, struct flit_result *result);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Heads of packets wait for channels and allocate them. */
+/* Heads of packets wait for channels, and get them. */
 #include "channel.h"
 #include "policy.h"
 
-/* The bit of `want` that a buffer has at the router after it. */
+/* The bit of `want` for a buffer, at the router behind it. */
 static u64 want_bit(const struct flit_sim *sim, u32 vc)
 {
 	if (flit_is_interface(sim, vc))
@@ -80,7 +80,7 @@ static void channel_grant(struct flit_sim *sim, u32 x, u32 y, u8 state)
 		flit_offer(sim, x, y);
 }
 
-/* The channel head x takes of its best choice that has one; FLIT_NONE: none has. */
+/* The channel that head x takes: of its best choice with a free one; FLIT_NONE: none is free. */
 static u32 take_channel(struct flit_sim *sim, u32 x, u8 *state)
 {
 	const struct flit_wish *wish = &sim->wish[x];
@@ -113,7 +113,7 @@ enum flit_heads flit_heads_order(const struct flit_sim *sim)
 									      FLIT_HEADS_TURN;
 }
 
-/* Which head is asked next: in turn, or the one whose time is the earliest. */
+/* The head that chooses next: round robin, or the one with the earliest time. */
 static u32 next_head(const struct flit_sim *sim, u32 link, u64 heads)
 {
 	const struct flit_lane *lane = &sim->lane[link];

@@ -36,7 +36,7 @@ u32 flit_below(u64 *state, u32 limit)
 
 /* ---- a cycle -------------------------------------------------------------- */
 
-/* A flit is in the buffer of channel y. */
+/* A flit has arrived in the buffer of channel y. */
 static inline void machine_arrive(struct flit_sim *sim, u32 y)
 {
 	struct flit_vc *vc = &sim->vc[y];
@@ -73,7 +73,7 @@ static void take_events(struct flit_sim *sim)
 	heads->count = 0;
 }
 
-/* Why links are idle, before they serve: what remains is blocked or served. */
+/* Counts the reasons of idle links before they serve: the rest is blocked or served. */
 static void count_idle(struct flit_sim *sim)
 {
 	const u16 *owned = sim->owned, *has = sim->has, *between = sim->between;
@@ -92,7 +92,7 @@ static void count_idle(struct flit_sim *sim)
 	}
 }
 
-/* Nothing moves before the next message or timer: go there. */
+/* Nothing moves before the next message or timer: skips to it. */
 static void machine_leap(struct flit_sim *sim)
 {
 	u64 to = flit_traffic_next(sim);

@@ -20,11 +20,11 @@
 struct flit_vc {
 	u32 packet;		/* in its buffer, or on the way into it; or FLIT_NONE */
 	u32 owner;		/* the buffer its packet comes from */
-	u32 next;		/* the channel its packet goes on in */
-	u32 left;		/* flits that are still to come from the owner */
+	u32 next;		/* the channel in which its packet continues */
+	u32 left;		/* flits still to come from the owner */
 	u32 stored;		/* flits in its buffer; for a PE: of the message to send */
-	u32 born;		/* when its packet was; low bits */
-	s16 credit;		/* places free in the buffer, as the sender knows */
+	u32 born;		/* when its packet arrived; low bits */
+	s16 credit;		/* free places in the buffer, as the sender knows */
 	u16 ready;		/* flits in the out_buffer */
 	u8 in_port, in_vc;	/* of the owner, at its router */
 };
@@ -32,7 +32,7 @@ struct flit_vc {
 /* A head that waits for a channel. */
 struct flit_wish {
 	u32 count;
-	u32 since;		/* when it came; low bits */
+	u32 since;		/* when it arrived; low bits */
 	struct flit_choice choice[FLIT_CHOICES];
 };
 
@@ -41,9 +41,9 @@ struct flit_lane {		/* a link's */
 	u64 order;		/* its packets by arrival, 4 bits each: the channel */
 	u16 first;		/* channels whose packets travel between modules */
 	u8 packets;		/* in order */
-	u8 turn;		/* the next to be served, if in turn */
+	u8 turn;		/* round robin: the next to be served */
 	u8 head_turn, vc_turn;
-	u8 accept, offset;	/* as an input, one_port: outputs and channels in turn */
+	u8 accept, offset;	/* as an input, one_port: round robin of outputs and channels */
 	u8 last;		/* the channel served last, or FLIT_NO_VC */
 };
 
@@ -54,9 +54,9 @@ struct flit_packet {
 	u32 from, to, flits, arrived;
 	u32 tag;
 	u32 next;		/* in its PE's queue, or among the free ones */
-	u8 state;		/* of routing */
+	u8 state;		/* for random choices of routing */
 	bool between;		/* modules */
-	bool counted;		/* born while measuring */
+	bool counted;		/* born during the measurement */
 };
 
 struct flit_pe {
@@ -70,7 +70,7 @@ struct flit_timer {
 	bool interface;		/* a network interface's; else the program's */
 };
 
-/* What arrives or comes back in a cycle. */
+/* Arrivals and credits of a cycle. */
 struct flit_events {
 	u32 *vc;
 	u32 count;
@@ -88,11 +88,11 @@ struct flit_sim {
 	struct flit_vc *vc;
 	struct flit_wish *wish;
 	struct flit_lane *lane;
-	u16 *has, *room, *owned, *spare;	/* per link: channels with a flit to go, */
-						/* with a place ahead, in use, to be had */
+	u16 *has, *room, *owned, *spare;	/* per link: channels with a flit to send, */
+						/* with a credit, in use, available */
 	u16 *between;		/* per link: all bits for those between routers */
 	u8 *kind;		/* per link: see enum flit_kind */
-	u32 *outer, outer_left;	/* links between modules; not listed yet */
+	u32 *outer, outer_left;	/* links between modules; not yet in the list */
 	u64 *active, *allocate, *cross;		/* bitmaps: links, links, channels */
 	u32 link_words, vc_words;
 	u32 *chosen;		/* credit 0: cycle and channel of the last service */
@@ -107,18 +107,18 @@ struct flit_sim {
 	u32 timers, timers_size;
 	u64 timer_number;
 	u64 random, trial;	/* the next message: cycle * nodes + PE */
-	u32 pending;		/* credits under way */
-	u32 travelling;		/* packets on the way */
+	u32 pending;		/* credits in flight */
+	u32 travelling;		/* packets in flight */
 	u32 held;		/* messages at network interfaces and in queues */
-	u64 outstanding;	/* counted ones that have not arrived */
+	u64 outstanding;	/* measured ones that have not arrived */
 	/* measuring */
 	u64 served[4];		/* flits over links, per kind */
 	u64 sent, arrived;	/* flits */
-	u64 offered;		/* flits asked for */
+	u64 offered;		/* requested flits */
 	u64 idle_none, idle_gap, outer_none, outer_gap;
 	u64 window_arrived, window_served[4], window_offered;
 	struct flit_counts counts, local, modules;
-	int error;		/* the run cannot go on */
+	int error;		/* the run cannot continue */
 	/* the program */
 	void *program;
 	void (*on_timer)(struct flit_sim *sim, u64 tag);
@@ -132,10 +132,10 @@ enum flit_kind { FLIT_KIND_MESH, FLIT_KIND_OUTER, FLIT_KIND_EJECT, FLIT_KIND_INJ
 int flit_machine_make(struct flit_sim *sim, const struct flit_config *config);
 void flit_machine_free(struct flit_sim *sim);
 
-/* One cycle; leaps over cycles in which nothing can happen. */
+/* Executes one cycle, or skips cycles in which nothing can happen. */
 void flit_cycle(struct flit_sim *sim);
 
-/* A message of `flits` (the header is added), asked for now. */
+/* A message of `flits` (the header is added), requested now. */
 void flit_send(struct flit_sim *sim, u32 from, u32 to, u32 flits, u32 tag);
 /* Calls on_timer(tag) at that cycle, now or later. */
 void flit_alarm(struct flit_sim *sim, u64 at, u64 tag);
@@ -146,18 +146,18 @@ u32 flit_below(u64 *state, u32 limit);
 
 /* ---- stuck.c ------------------------------------------------------------ */
 
-/* Packets that will never move again: whether there are, and a ring of them. */
+/* Packets that can never move again: whether there are any, and a ring of them. */
 bool flit_stuck(struct flit_sim *sim, struct flit_cycle *cycle);
 
 /* ---- traffic.c ---------------------------------------------------------- */
 
-/* Messages of the pattern that are born in this cycle. */
+/* Requests the pattern's messages of this cycle. */
 void flit_traffic(struct flit_sim *sim);
 /* The cycle of the next one. */
 u64 flit_traffic_next(const struct flit_sim *sim);
 void flit_traffic_start(struct flit_sim *sim);
 
-/* ---- program_*.c: set sim->program and the callbacks -------------------- */
+/* ---- program_*.c: each sets sim->program and the callbacks --------------- */
 
 struct flit_program {
 	int (*start)(struct flit_sim *sim);	/* at cycle 0 */

@@ -82,7 +82,7 @@ static u32 new_packet(struct flit_sim *sim)
 	return packet;
 }
 
-/* The network interface has the message ready: it goes into the network. */
+/* The network interface has prepared the message: it enters the network. */
 static void begin_message(struct flit_sim *sim, u32 node)
 {
 	struct flit_pe *pe = &sim->pe[node];

@@ -106,9 +106,9 @@ static void mesh_links(struct flit_net *net, u32 node)
 }
 
 /*
- * The free ports of a basic module, in pairs of an in and an out, as the thesis
- * draws them (figure 6.1): the first two levels at the corners, the next along
- * the left and the lower side, then the right and the upper one, and so on.
+ * The free ports of a basic module, in pairs of an in and an out, as in figure 6.1 of the thesis:
+ * the first two levels at the corners, the next along the left and the lower side, then the right
+ * and the upper one, and so on.
  */
 static void place_outlets(struct flit_net *net)
 {
@@ -231,7 +231,7 @@ static void mark_path(struct flit_net *net, u32 from, u32 to, u32 mark)
 		}
 }
 
-/* All outlets of a module in the order in which packets take them. */
+/* All outlets of a module in the order in which packets use them. */
 static u32 list_outlets(const struct flit_net *net, const struct flit_outlet **list)
 {
 	u32 level, rail, n = 0;
@@ -245,8 +245,8 @@ static u32 list_outlets(const struct flit_net *net, const struct flit_outlet **l
 }
 
 /*
- * Packets between modules enter at one outlet and leave at another: at the same
- * kind or a later one in the usual order, out of turn also at the level's other.
+ * Packets between modules enter at one outlet and leave at another: of the same kind or a later
+ * one in the usual order; out of order also at the level's other outlet.
  */
 static void mark_transits(struct flit_net *net)
 {
@@ -334,7 +334,7 @@ char *flit_link_name(const struct flit_net *net, u32 link, char *text, size_t by
 	return text;
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 int flit_net_make(struct flit_net *net, const char *text, char *why, size_t bytes)
 {

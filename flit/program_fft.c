@@ -19,7 +19,7 @@ struct fft {
 	} *pe;
 };
 
-/* The PE's message of this stage has come or not: on to the next. */
+/* Continues with the next stage if the PE's message of this stage has arrived. */
 static void program_fft_advance(struct flit_sim *sim, u32 node)
 {
 	struct fft *fft = sim->program;

@@ -11,12 +11,12 @@
 struct four {
 	u32 left;
 	struct {
-		u32 step, came[2];	/* of this step and, neighbours being ahead, the next */
+		u32 step, came[2];	/* of this step and of the next: neighbours may be ahead */
 		u64 finished;
 	} *pe;
 };
 
-/* TESH seen as one mesh: the digits of every level side by side. */
+/* TESH as one mesh: the digits of all levels side by side. */
 static u32 wide_coordinate(const struct flit_net *net, u32 node, bool vertical)
 {
 	u32 level, sum = 0;

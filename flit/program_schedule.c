@@ -14,17 +14,17 @@
 struct schedule_letter {			/* a message between two ranks */
 	u32 from, to, slot, op, run;
 	u64 bytes;
-	u32 next;		/* of those that came too early, or of the free ones */
+	u32 next;		/* of unexpected messages, or of free ones */
 };
 
 struct schedule_rank {
 	struct coll_plan plan;
 	struct coll_step step;
 	void *plan_memory, *step_memory;
-	bool *came;		/* per op: its message is there */
+	bool *came;		/* per op: its message has arrived */
 	u32 run;
-	u32 early;		/* letters of later runs */
-	u64 busy;		/* its processor, until then */
+	u32 early;		/* messages of later runs */
+	u64 busy;		/* its processor is busy until then */
 	u64 finished;
 };
 
@@ -35,7 +35,7 @@ struct schedule_collective {
 	u32 left;
 };
 
-/* Timers carry the rank, the run and the op. */
+/* A timer's tag has the rank, the run and the op. */
 enum { OP_BITS = 22, RUN_BITS = 18 };
 
 static u64 alarm_tag(u32 rank, u32 run, u32 op)
@@ -90,7 +90,7 @@ static void program_schedule_send(struct flit_sim *sim, u32 r, u32 index, const 
 	flit_send(sim, work->place[r], work->place[to], flits ? flits : 1, at);
 }
 
-/* A copy or a reduction: when the processor has done what it has begun. */
+/* A copy or a reduction: done when the processor has completed earlier ones and this one. */
 static void program_schedule_compute(struct flit_sim *sim, u32 r, u32 index,
 				     const struct coll_op *op)
 {
@@ -107,7 +107,7 @@ static void program_schedule_compute(struct flit_sim *sim, u32 r, u32 index,
 
 static void program_schedule_deliver(struct flit_sim *sim, u32 at);
 
-/* The rank's run is over: the next, or it has finished. */
+/* The rank's run is completed: starts the next, or finishes. */
 static void next_run(struct flit_sim *sim, u32 r)
 {
 	struct schedule_collective *c = sim->program;
@@ -129,7 +129,7 @@ static void next_run(struct flit_sim *sim, u32 r)
 	}
 }
 
-/* Starts what may start; a rank whose run is over begins the next one. */
+/* Starts ops that are ready; a rank whose run is completed begins the next one. */
 static void program_schedule_pump(struct flit_sim *sim, u32 r)
 {
 	struct schedule_collective *c = sim->program;

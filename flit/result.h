@@ -13,33 +13,33 @@ struct flit_latency {
 	u32 least, p50, p95, p99, most;
 };
 
-/* Mean number of links that did not carry a flit in a cycle, by reason. */
+/* Mean number of links without a flit in a cycle, by reason. */
 struct flit_idle {
-	double none, gap, blocked;	/* no packet; no flit there; no room ahead */
+	double none, gap, blocked;	/* no packet; no flit available; next buffer full */
 };
 
 struct flit_point {
-	float used;		/* of the links, 0..1 */
+	float used;		/* share of the links, 0 to 1 */
 	struct flit_idle idle;
 };
 
-/* Plain data: it is passed between processes as it is. */
+/* Plain data: processes pass it on as it is. */
 struct flit_result {
 	int error;
 	struct flit_latency all, local, between;	/* inside a module, between modules */
-	double throughput;		/* flits arrived a cycle */
-	double accepted, offered;	/* flits a PE and cycle */
+	double throughput;		/* flits that arrived per cycle */
+	double accepted, offered;	/* flits per PE and cycle */
 	double use, outer_use;		/* of the links between routers, between modules: 0..1 */
 	struct flit_idle idle, outer_idle;
 	u64 cycles;			/* simulated */
-	u64 sent, arrived, inside;	/* flits: into routers, out of them, still there */
+	u64 sent, arrived, inside;	/* flits: into routers, out of them, still inside */
 	u64 hops;			/* flits through a router */
 	double seconds;			/* CPU time */
 	/* Programs: when PEs finished. */
 	double finish_mean;
 	u64 finish_first, finish_last;
 	u32 bin;			/* cycles of a bin of the distribution */
-	u32 bins[FLIT_BINS];		/* the last one: all above */
+	u32 bins[FLIT_BINS];		/* the last one: all larger values */
 	u32 points;
 	struct flit_point point[FLIT_POINTS], outer_point[FLIT_POINTS];
 	struct flit_cycle stuck;	/* -EDEADLK */

@@ -10,7 +10,7 @@ const char *const flit_routing_names[] = { "dor", "north-last", "tesh", "adaptiv
 enum {
 	STATE_LEFT = 1,			/* it has left its module */
 	STATE_RAIL = 2,			/* and 4: which of 2^q links it takes */
-	STATE_ACROSS = 8,		/* it heads for a horizontal outlet out of turn */
+	STATE_ACROSS = 8,		/* on the way to a horizontal outlet out of order */
 };
 
 /* Classes of a basic module's channels. */
@@ -36,7 +36,7 @@ static u32 route_add(struct flit_choice *choice, u32 n, u32 link, u16 escape, u1
 
 /* ---- mesh and torus ----------------------------------------------------- */
 
-/* Which way round; both are as short: half of the nodes take either. */
+/* Direction around a ring; if both are equally long, each is used by half of the nodes. */
 static u32 direction_in(const struct flit_net *net, u32 d, u32 at, u32 to)
 {
 	u32 size = net->size[d], up = (to + size - at) % size;
@@ -46,7 +46,7 @@ static u32 direction_in(const struct flit_net *net, u32 d, u32 at, u32 to)
 	return 2 * d + down;
 }
 
-/* Torus: the channels before the edge, or those after it; `each` of them. */
+/* Torus: the channels before the edge, or those behind it; `each` of them. */
 static u16 ring_class(const struct flit_route *route, u32 direction, u32 at, u32 to, u32 each)
 {
 	bool crosses = direction & 1 ? at < to : at > to;
@@ -56,7 +56,7 @@ static u16 ring_class(const struct flit_route *route, u32 direction, u32 at, u32
 	return ((1u << each) - 1) << (crosses ? 0 : each);
 }
 
-/* The channels of a link in which dor goes on. */
+/* The channels of the next link of dor. */
 static u16 mesh_escape(const struct flit_route *route, u32 direction, u32 at, u32 to)
 {
 	const bool adaptive = route->routing == FLIT_ADAPTIVE;
@@ -82,7 +82,7 @@ static u32 mesh_choices(const struct flit_route *route, u32 node, u32 target, u8
 			continue;
 		direction = direction_in(net, d, at, to);
 		link = flit_link_towards(net, node, direction);
-		if (!n)		/* the first dimension left is dor's */
+		if (!n)		/* the first remaining dimension is dor's */
 			n = route_add(choice, n, link, mesh_escape(route, direction, at, to), spare,
 				      state);
 		else
@@ -93,7 +93,7 @@ static u32 mesh_choices(const struct flit_route *route, u32 node, u32 target, u8
 	return n;
 }
 
-/* The thesis' order of preference; never back where it came from. */
+/* The thesis' order of preference; never back. */
 static u32 north_last_choices(const struct flit_route *route, u32 node, u32 from, u32 target,
 			      u8 state, struct flit_choice *choice)
 {
@@ -124,7 +124,7 @@ static bool in_one_place(const struct flit_outlet *outlet)
 	return outlet->in == outlet->out;
 }
 
-/* Channels with a class of their own on a link; the others are free. */
+/* Channels with a class of their own on a link; all others are free. */
 static u32 classes_of(const struct flit_route *route, const struct flit_link *link)
 {
 	const struct flit_net *net = route->net;
@@ -168,8 +168,8 @@ static bool next_leg(const struct flit_net *net, u32 node, u32 target, u8 state,
 }
 
 /*
- * The class of a link on the way to `leg`'s outlet. Where that way is part of a
- * ring of modules, it too has channels before and after the edge.
+ * The class of a link on the way to `leg`'s outlet. If that way is part of a ring of modules, it
+ * too has channels before and behind the edge.
  */
 static u32 class_towards(const struct flit_route *route, const struct flit_link *link,
 			 const struct route_leg *leg, u8 state)
@@ -179,7 +179,7 @@ static u32 class_towards(const struct flit_route *route, const struct flit_link 
 	return CLASS_BETWEEN + (classes_of(route, link) > 3 && !leg->crosses);
 }
 
-/* One link towards a leg's outlet, or over it. */
+/* Adds one link towards a leg's outlet, or over it. */
 static u32 add_towards(const struct flit_route *route, u32 node, const struct route_leg *leg,
 		       u8 state, bool escape, struct flit_choice *choice, u32 n)
 {
@@ -208,7 +208,7 @@ static u32 add_arrived(const struct flit_route *route, u32 node, u32 target, u8 
 			 channels_from(route, classes_of(route, &net->link[link])), state);
 }
 
-/* The other shortest way inside a module: horizontal first, in free channels. */
+/* Adds the other shortest path inside a module: horizontal first, in free channels. */
 static u32 add_sideways(const struct flit_route *route, u32 node, u32 to, u8 state,
 			struct flit_choice *choice, u32 n)
 {
@@ -233,7 +233,7 @@ static u32 tesh_choices(const struct flit_route *route, u32 node, u32 target, u8
 	return add_arrived(route, node, target, state, choice, 0);
 }
 
-/* The level's horizontal links, if they too are wanted after the vertical ones. */
+/* Adds the level's horizontal links, if they are needed after the vertical ones. */
 static bool across_leg(const struct flit_net *net, u32 node, u32 target,
 		       const struct route_leg *leg, struct route_leg *across)
 {
@@ -248,9 +248,9 @@ static bool across_leg(const struct flit_net *net, u32 node, u32 target,
 }
 
 /*
- * It heads for one outlet at a time, and chooses where it enters a module. On
- * its way to the horizontal one it may fall back to the usual order, by escape
- * channels; it turns at most once a module, so it does not wander for ever.
+ * A packet heads for one outlet at a time, and chooses it when it enters a module. On its way to
+ * the horizontal one it may return to the usual order through escape channels. It changes at most
+ * once per module, so it does not wander forever.
  */
 static u32 tesh_adaptive_choices(const struct flit_route *route, u32 node, u32 from, u32 target,
 				 u8 state, struct flit_choice *choice)
@@ -305,7 +305,7 @@ u32 flit_choices(const struct flit_route *route, u32 node, u32 from, u32 target,
 	return tesh_choices(route, node, target, state, choice);
 }
 
-/* Channels below which the classes do not fit. */
+/* Number of channels needed by the classes. */
 static u32 vcs_needed(const struct flit_route *route)
 {
 	const struct flit_net *net = route->net;

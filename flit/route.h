@@ -27,20 +27,20 @@ struct flit_route {
 	const struct flit_net *net;
 	enum flit_routing routing;
 	u32 vcs;
-	bool broken;		/* one class where two are needed: it will deadlock */
+	bool broken;		/* one class where two are needed: can deadlock */
 };
 
 /*
- * A way to go on. A channel of `escape` belongs to the part of the routing that
- * is free of deadlock by itself; those of `free` may be taken besides.
+ * A possible next hop. Channels of `escape` belong to the part of the routing that is free of
+ * deadlock by itself; those of `free` may be used in addition.
  */
 struct flit_choice {
 	u32 link;
 	u16 escape, free;
-	u8 state;		/* of the packet that takes it */
+	u8 state;		/* of a packet that takes it */
 };
 
-/* Whether this routing fits the network and the channels suffice. */
+/* Whether this routing fits the network, and the channels suffice. */
 int flit_route_make(struct flit_route *route, const struct flit_net *net,
 		    enum flit_routing routing, u32 vcs, bool broken, char *why, size_t bytes);
 
@@ -48,8 +48,8 @@ int flit_route_make(struct flit_route *route, const struct flit_net *net,
 u8 flit_route_state(const struct flit_route *route, u32 source);
 
 /*
- * Where a packet at `node` that came by link `from` (FLIT_NONE: it starts here)
- * may go, the better choices first. How many; at most FLIT_CHOICES.
+ * The possible next hops of a packet at `node` that arrived by link `from` (FLIT_NONE: it starts
+ * here), better ones first. Returns their number, at most FLIT_CHOICES.
  */
 u32 flit_choices(const struct flit_route *route, u32 node, u32 from, u32 target, u8 state,
 		 struct flit_choice *choice);

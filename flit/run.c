@@ -6,11 +6,11 @@
 #include "machine.h"
 
 enum {
-	STUCK_CYCLES = 4096,	/* between two looks for a deadlock */
-	DRAIN_TIMES = 50,	/* of the run's cycles, until draining is given up */
+	STUCK_CYCLES = 4096,	/* cycles between two checks for a deadlock */
+	DRAIN_TIMES = 50,	/* multiple of the run's cycles after which draining is given up */
 };
 
-/* What is counted from the end of the warm-up on. */
+/* Counters from the end of the warm-up on. */
 struct run_window {
 	u64 now, arrived, offered;
 	u64 served[4];
@@ -40,7 +40,7 @@ static struct flit_idle idle_links(u32 links, double cycles, u64 none, u64 gap, 
 	return idle;
 }
 
-/* What happened to the links from one look to another. */
+/* What happened to the links between two samples. */
 static void note_links(const struct flit_sim *sim, const struct run_window *a,
 		       const struct run_window *b, struct flit_point *all, struct flit_point *outer)
 {
@@ -53,7 +53,7 @@ static void note_links(const struct flit_sim *sim, const struct run_window *a,
 	outer->used = net->outer ? outer_used / cycles / net->outer : 0;
 	all->idle = outer->idle = (struct flit_idle){ 0 };
 	if (!sim->config->interval)
-		return;		/* they were not told apart */
+		return;		/* the reasons were not counted */
 	all->idle = idle_links(net->between, cycles, b->none - a->none, b->gap - a->gap, used);
 	outer->idle = idle_links(net->outer, cycles, b->outer_none - a->outer_none,
 				 b->outer_gap - a->outer_gap, outer_used);
@@ -118,9 +118,9 @@ static const struct flit_program *program_of(enum flit_pattern pattern)
 }
 
 struct run_progress {
-	struct run_window begin, end, point;	/* looks */
+	struct run_window begin, end, point;	/* sample */
 	bool begun, ended;
-	u64 next_look;		/* for a deadlock */
+	u64 next_look;		/* check for a deadlock */
 };
 
 static void note_point(struct flit_sim *sim, struct run_progress *p, struct flit_result *result)
@@ -135,7 +135,7 @@ static void note_point(struct flit_sim *sim, struct run_progress *p, struct flit
 	p->point = now;
 }
 
-/* Between two cycles: looks at what is due, and says whether the run goes on. */
+/* Between two cycles: executes what is due; returns whether the run continues. */
 static int run_watch(struct flit_sim *sim, const struct flit_program *program,
 		     struct run_progress *p, struct flit_result *result)
 {
@@ -209,7 +209,7 @@ int flit_run(const struct flit_config *config, struct flit_result *result)
 	int status;
 
 	memset(result, 0, sizeof(*result));
-	result->error = -ECHILD;	/* should the process end in the middle */
+	result->error = -ECHILD;	/* if the process dies during the run */
 	status = flit_machine_make(&sim, config);
 	if (config->drain)
 		sim.end = DRAIN_TIMES * config->cycles;
@@ -226,7 +226,7 @@ int flit_run(const struct flit_config *config, struct flit_result *result)
 	return status;
 }
 
-/* Of a message's flits after the first, with few places per channel. */
+/* Time of the flits after the first, with few buffer places per channel. */
 static u64 later_flits(const struct flit_machine *m, u64 flits)
 {
 	const u32 loop = m->link + m->credit;

@@ -95,9 +95,9 @@ static inline void serve_channel(struct flit_sim *sim, u32 link, u32 v)
 	flit_order_remove(lane, v);
 }
 
-/* ---- links, each by itself ------------------------------------------------ */
+/* ---- links, each independently -------------------------------------------- */
 
-/* The link serves one of the channels that can go on. */
+/* Serves one of the link's channels that can advance. */
 static inline void serve_link(struct flit_sim *sim, u32 link)
 {
 	u32 can = sim->has[link] & sim->room[link];
@@ -119,11 +119,11 @@ void flit_serve_links(struct flit_sim *sim)
 	}
 }
 
-/* ---- credit 0: a full buffer takes a flit when it gives one away ---------- */
+/* ---- credit 0: a full buffer accepts a flit in the cycle in which it sends one ---- */
 
 static u32 serve_at_once(struct flit_sim *sim, u32 link);
 
-/* Whether the buffer of channel y, which is full, gives a flit away in this cycle. */
+/* Whether the buffer of channel y, which is full, sends a flit in this cycle. */
 static bool will_have_room(struct flit_sim *sim, u32 y)
 {
 	const struct flit_vc *vc = &sim->vc[y];
@@ -137,9 +137,9 @@ static bool will_have_room(struct flit_sim *sim, u32 y)
 }
 
 /*
- * Serves the link after those ahead of it, unless that has been done; which
- * channel it served, or FLIT_NO_VC. A ring of links that wait for each other
- * within a cycle is cut where it closes.
+ * Serves the link after those ahead of it, unless that is done; returns the channel that it
+ * served, or FLIT_NO_VC. A ring of links that wait for each other within a cycle is cut where it
+ * closes.
  */
 static u32 serve_at_once(struct flit_sim *sim, u32 link)
 {
@@ -177,10 +177,10 @@ void flit_serve_links_at_once(struct flit_sim *sim)
 	}
 }
 
-/* ---- one port: a router's input passes one flit a cycle ------------------- */
+/* ---- one port: a router's input passes one flit per cycle ----------------- */
 
 struct serve_match {
-	u8 vc[FLIT_PORTS_MAX + 1];	/* per output: the channel it would serve */
+	u8 vc[FLIT_PORTS_MAX + 1];	/* per output: the channel that it would serve */
 	u8 offers[FLIT_PORTS_MAX];	/* per input: outputs that chose it */
 	u8 busy;			/* inputs that are taken */
 };
@@ -190,7 +190,7 @@ static struct flit_lane *input_lane(struct flit_sim *sim, u32 node, u32 port)
 	return &sim->lane[sim->net->into[node * FLIT_PORTS_MAX + port]];
 }
 
-/* An input's channels in turn, then the inputs in turn (iSLIP's grant). */
+/* An input's channels by round robin, then the inputs (iSLIP's grant). */
 static u32 choose_in_turn(struct flit_sim *sim, u32 node, u32 link, u32 can)
 {
 	const struct flit_vc *vc = &sim->vc[link << sim->shift];
@@ -212,7 +212,7 @@ static u32 choose_in_turn(struct flit_sim *sim, u32 node, u32 link, u32 can)
 	return best[flit_in_turn(inputs, sim->lane[link].turn)];
 }
 
-/* Those of `can` whose inputs are not busy. */
+/* Those of `can` whose inputs are free. */
 static u32 free_inputs(const struct flit_sim *sim, u32 link, u32 can, u32 busy)
 {
 	u32 left = can, still = can;
@@ -223,7 +223,7 @@ static u32 free_inputs(const struct flit_sim *sim, u32 link, u32 can, u32 busy)
 	return still;
 }
 
-/* Serves and moves the turns on behind what was served. */
+/* Serves, and advances the round robin past what was served. */
 static void serve_matched(struct flit_sim *sim, u32 node, u32 output, u32 v)
 {
 	const u32 link = sim->net->first[node] + output;
@@ -237,7 +237,7 @@ static void serve_matched(struct flit_sim *sim, u32 node, u32 output, u32 v)
 	sim->lane[link].turn = in + 1;
 }
 
-/* hold: what had the link goes on, and takes its input with it. */
+/* hold: the channel served last continues, and occupies its input. */
 static u32 serve_held(struct flit_sim *sim, u32 node, u32 outputs, struct serve_match *match)
 {
 	u32 left;
@@ -266,7 +266,7 @@ static u32 choose_at_output(struct flit_sim *sim, u32 node, u32 link, u32 can)
 	return flit_choose(sim->policy, &sim->lane[link], &sim->vc[link << sim->shift], can);
 }
 
-/* Outputs choose among channels, inputs among the outputs that chose them. */
+/* Outputs choose channels; inputs choose among the outputs that chose them. */
 static void serve_outputs(struct flit_sim *sim, u32 node, u32 outputs)
 {
 	const u32 first = sim->net->first[node];
@@ -296,7 +296,7 @@ static void serve_outputs(struct flit_sim *sim, u32 node, u32 outputs)
 	}
 }
 
-/* With one output that wants to, there is nothing to match. */
+/* With one active output no matching is needed. */
 static void serve_router(struct flit_sim *sim, u32 node, u32 outputs)
 {
 	u32 output = __builtin_ctz(outputs), link = sim->net->first[node] + output;
@@ -321,7 +321,7 @@ static u32 bits_from(const u64 *map, u32 first, u32 count)
 void flit_serve_routers(struct flit_sim *sim)
 {
 	const struct flit_net *net = sim->net;
-	u32 w, after = 0;	/* links before it have had their turn */
+	u32 w, after = 0;	/* links before it have been served */
 
 	for (w = 0; w < sim->link_words; w++) {
 		u64 word = sim->active[w];

@@ -19,7 +19,7 @@ static u16 stuck_wished(const struct flit_choice *choice)
 	return choice->escape | choice->free;
 }
 
-/* Channel y is free, is becoming so, or its packet can go on. */
+/* Whether channel y is free or becoming free, or its packet can move. */
 static bool can_be_had(const struct flit_sim *sim, const struct stuck_view *view, u32 y)
 {
 	u32 link = y >> sim->shift, bit = 1u << (y & (sim->stride - 1));
@@ -29,7 +29,7 @@ static bool can_be_had(const struct flit_sim *sim, const struct stuck_view *view
 		return true;
 	if (holder != FLIT_NONE)
 		return !view->stuck[holder];
-	/* Its last flits have gone, and credits are under way; or there is no such channel. */
+	/* Its last flits have left, and credits are in flight; or no such channel exists. */
 	return sim->vc[y].credit != (s16)sim->machine.buffer;
 }
 
@@ -84,7 +84,7 @@ static u32 waits_for(const struct flit_sim *sim, u32 x)
 	return choice->link << sim->shift | __builtin_ctz(mask);
 }
 
-/* From one stuck packet to the one it waits for, until one comes again. */
+/* From one stuck packet to the one that it waits for, until one repeats. */
 static void note_ring(const struct flit_sim *sim, const struct stuck_view *view, u32 packet,
 		      struct flit_cycle *cycle)
 {

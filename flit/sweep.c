@@ -11,7 +11,7 @@
 
 enum { WORKERS_MAX = 256, PROGRESS_MS = 100 };
 
-/* In front of the results, in shared memory. */
+/* Header of the results, in shared memory. */
 struct sweep_shared {
 	atomic_uint next, done;
 };
@@ -70,7 +70,7 @@ struct flit_result *flit_sweep(const struct flit_config *config, u32 count, u32 
 		workers = WORKERS_MAX;
 	if (workers > count)
 		workers = count;
-	for (i = 0; i < count; i++)	/* what a worker that dies leaves behind */
+	for (i = 0; i < count; i++)	/* result of a worker that dies */
 		results_of(shared)[i].error = -ECHILD;
 	fflush(NULL);
 	for (started = 0; workers > 1 && started < workers; started++) {

@@ -10,7 +10,7 @@ struct sim_bytes {
 	const struct sim_program *program;
 	u64 ops;		/* of all ranks */
 	u64 *first;		/* per rank: its first op */
-	void **message;		/* per op: what has been sent to this receive */
+	void **message;		/* per op: data sent to this receive */
 	char *(*buffer)[COLL_BUFFERS];	/* per rank */
 };
 
@@ -29,7 +29,7 @@ static char *bytes_at(const struct sim_bytes *bytes, u32 rank, u64 place)
 	return bytes->buffer[rank][COLL_ADDRESS_BUFFER(place)] + COLL_ADDRESS_OFFSET(place);
 }
 
-/* Nothing but the built-in reductions can be done here. */
+/* Whether only built-in reductions are used. */
 static bool can_reduce(const struct coll_schedule *s)
 {
 	u32 i;

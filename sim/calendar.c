@@ -30,7 +30,7 @@ void calendar_free(struct sim_calendar *calendar)
 	free(calendar->sorted);
 }
 
-/* More room for an array that doubles; NULL: none, and remembers it. */
+/* Doubles the capacity of an array; NULL: none, and records -ENOMEM. */
 static void *calendar_grow(struct sim_calendar *calendar, void *array, u64 count, size_t bytes)
 {
 	void *more = realloc(array, count * bytes);
@@ -135,7 +135,7 @@ static u32 first_window(const struct sim_calendar *calendar)
 	return CALENDAR_WINDOWS;
 }
 
-/* The present epoch is over: the next one that has events. */
+/* The current epoch has no more events: starts the next one that has. */
 static void next_epoch(struct sim_calendar *calendar)
 {
 	const sim_time ring = calendar->width * CALENDAR_WINDOWS;
@@ -176,7 +176,7 @@ static int calendar_compare(const void *left, const void *right)
 	return calendar_earlier(left, right) ? -1 : 1;
 }
 
-/* By eight bits of the rank, keeping the order of equals. */
+/* Stable, by eight bits of the rank. */
 static void sort_digit(struct sim_event *to, const struct sim_event *from, u32 count, u32 shift)
 {
 	u32 start[256] = { 0 }, sum = 0, i;
@@ -193,7 +193,7 @@ static void sort_digit(struct sim_event *to, const struct sim_event *from, u32 c
 		to[start[from[i].rank >> shift & 255]++] = from[i];
 }
 
-/* Sorts batch[]; the result may have changed places with sorted[]. */
+/* Sorts batch[]; the result may be in sorted[]. */
 static void sort_many(struct sim_calendar *calendar, u32 count, u32 ranks)
 {
 	struct sim_event *swap;
@@ -237,7 +237,7 @@ static bool batch_reserve(struct sim_calendar *calendar, u32 count)
 	return true;
 }
 
-/* Moves a window's list into batch[] and gives its nodes back. */
+/* Moves a window's list into batch[] and frees its nodes. */
 static u32 calendar_collect(struct sim_calendar *calendar, u32 window, u32 *most)
 {
 	u32 count = 0, node, next;

@@ -4,21 +4,21 @@
 #include "circuits.h"
 #include "random.h"
 
-/* One end of a circuit, while a node has it. */
+/* One end of a circuit, while a node holds it. */
 struct circuit_port {
 	sim_time free;		/* SIM_NEVER: taken */
-	sim_time drained;	/* what was sent has come by then */
-	sim_time busy;		/* what is sent next leaves then */
+	sim_time drained;	/* all data sent has arrived by then */
+	sim_time busy;		/* the next message leaves then */
 	u32 peer;
 	u8 way;			/* COLL_ONE_WAY of its flags */
 	bool up;
 };
 
-/* Two ranks and a direction: its sessions so far. */
+/* Two ranks and a direction: their sessions so far. */
 struct circuit_pair {
 	u64 key;		/* + 1; 0: unused */
 	u32 asked[2], ended[2];	/* by either end */
-	sim_time begin, end;	/* the last ask, the last giving back */
+	sim_time begin, end;	/* time of the last request, of the last release */
 	u32 op;			/* the connect that waits */
 };
 
@@ -30,7 +30,7 @@ struct circuit_change {
 struct sim_circuits_state {
 	const struct sim_machine *machine;
 	u32 ranks, ports;
-	struct circuit_port *port;	/* 2 * ports a rank: senders or both ways, then receivers */
+	struct circuit_port *port;	/* 2 * ports per rank: senders (or duplex), receivers */
 	struct circuit_pair *pair;
 	u32 pairs, room;
 	struct circuit_change *change;
@@ -162,7 +162,7 @@ static struct circuit_port *first_free(struct sim_circuits_state *s, u32 rank, u
 	return first;
 }
 
-/* Set-ups that fail until one does not; each costs its time. */
+/* Time of set-ups until one succeeds. */
 static u32 failures_of(struct sim_circuits_state *s, const struct circuit_pair *pair)
 {
 	const double share = s->machine->circuits->failures;
@@ -246,7 +246,7 @@ sim_time sim_circuits_carry(struct sim_circuits_state *s, u32 from, u32 to, u64 
 
 /* ---- at once -------------------------------------------------------------------- */
 
-/* One that ends makes room for one that begins in the same moment. */
+/* A circuit that ends frees its place for one that begins at the same time. */
 static int change_order(const void *left, const void *right)
 {
 	const struct circuit_change *a = left, *b = right;

@@ -44,7 +44,7 @@ static void lay_out(struct sim_events *e)
 	e->first_op[c] = ops;
 }
 
-/* Where memory is promised freely, what does not fit would end the process. */
+/* Where memory is overcommitted, an array that does not fit would end the process. */
 static bool fits_in_memory(const struct sim_program *program)
 {
 	return events_bytes(program) / sysconf(_SC_PAGESIZE) <
@@ -88,7 +88,7 @@ void events_free(struct sim_events *e)
 	free(e);
 }
 
-/* ---- the rank being served ------------------------------------------------ */
+/* ---- the current rank ----------------------------------------------------- */
 
 static void step_view(struct sim_events *e)
 {
@@ -138,7 +138,7 @@ static void rank_reset(struct sim_events *e, u32 rank)
 	calendar_add(&e->calendar, (struct sim_event){ start, rank, WHAT_START });
 }
 
-/* ---- events to come ------------------------------------------------------- */
+/* ---- future events ---------------------------------------------------------- */
 
 static bool events_before(const struct sim_event *a, const struct sim_event *b)
 {
@@ -197,7 +197,7 @@ void events_at(struct sim_events *e, u32 rank, sim_time time, u32 op, u32 what)
 	calendar_add(&e->calendar, (struct sim_event){ time, rank, op << WHAT_BITS | what });
 }
 
-/* The events of one rank in a window, and those that they lead to in it. */
+/* The events of one rank in a window, and those that they cause in it. */
 static void serve_rank(struct sim_events *e, const struct sim_event *batch, u32 count)
 {
 	u32 i = 0;
@@ -232,7 +232,7 @@ static void prepare_wire(struct sim_events *e, struct sim_wire *wire, u64 bytes,
 			*least = machine_way_on(e->machine, &network->link[i], 0);
 }
 
-/* Wires of all sends. Returns the time of the shortest way. */
+/* Wires of all sends. Returns the least latency. */
 static sim_time prepare_wires(struct sim_events *e)
 {
 	sim_time least = SIM_SECOND;
@@ -246,7 +246,7 @@ static sim_time prepare_wires(struct sim_events *e)
 				prepare_wire(e, &e->wire[e->first_op[c] + i], coll_ops(s)[i].bytes,
 					     &least);
 	}
-	/* The other end of a circuit learns of it when it is up. */
+	/* The other end of a circuit learns when it is up. */
 	if (e->circuits && least > to_time(e->machine->circuits->setup * SIM_SECOND))
 		least = to_time(e->machine->circuits->setup * SIM_SECOND);
 	return least > 0 ? least : 1;
@@ -264,7 +264,7 @@ static void first_unfinished(struct sim_events *e)
 	e->outcome->last = rank;
 }
 
-/* One window of time, rank by rank; false: nothing will happen any more. */
+/* One window of time, rank by rank; false: no event is left. */
 static bool serve_window(struct sim_events *e)
 {
 	const struct sim_event *batch;

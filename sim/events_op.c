@@ -38,8 +38,7 @@ static void log_left(struct sim_events *e, u32 rank, u32 op, sim_time left, sim_
 }
 
 /*
- * When the CPU work of an op ends that is ready now. What costs nothing does not
- * wait for the CPU.
+ * When the CPU work of an op ends that is ready now. An op without cost does not wait for the CPU.
  */
 static sim_time events_serve(struct sim_events *e, u32 op, sim_time work, sim_time *begin)
 {
@@ -54,13 +53,13 @@ static sim_time events_serve(struct sim_events *e, u32 op, sim_time work, sim_ti
 	return end;
 }
 
-/* How long a message keeps a NIC for itself. */
+/* Time that a message occupies a NIC. */
 static sim_time nic_time(const struct sim_machine *machine, u64 bytes)
 {
 	return to_time(machine->gap + bytes * machine->nic);
 }
 
-/* The bytes of a send leave the rank as soon as the NIC has time. Returns when. */
+/* The bytes of a send leave the rank as soon as the NIC is free. Returns when. */
 static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
 {
 	const struct sim_machine *machine = e->machine;
@@ -97,7 +96,7 @@ static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
 	return time;
 }
 
-/* Returns when the send is done; SIM_NEVER: that will be said later. */
+/* Returns when the send is done; SIM_NEVER: known later. */
 static sim_time start_send(struct sim_events *e, u32 op)
 {
 	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
@@ -123,7 +122,7 @@ static sim_time start_send(struct sim_events *e, u32 op)
 	return SIM_NEVER;
 }
 
-/* The receive of this op has started and its request is here: the sender may send. */
+/* The receive of this op has started and its request has arrived: the sender may send. */
 static void events_grant(struct sim_events *e, u32 op)
 {
 	const u32 from = program_peer_rank(e->program, &e->class->peer[op], e->rank);
@@ -133,7 +132,7 @@ static void events_grant(struct sim_events *e, u32 op)
 		  program_match_op(e->program, e->class, op, e->rank), WHAT_GRANT);
 }
 
-/* The rank looks at a message that is there. Returns when it has. */
+/* The rank handles a message that has arrived. Returns when it is done. */
 static sim_time recv_process(struct sim_events *e, u32 op)
 {
 	sim_time begin;
@@ -237,7 +236,7 @@ static void op_done(struct sim_events *e, u32 op)
 		rank_finished(e);
 }
 
-/* Starts all that may start now, and what that lets go. */
+/* Starts all ops that are ready, and those that become ready thereby. */
 static void events_advance(struct sim_events *e)
 {
 	sim_time done;
@@ -252,12 +251,12 @@ static void events_advance(struct sim_events *e)
 	}
 }
 
-/* A started receive's message, or one that must wait for its receive. */
+/* Message or request for a receive that has started. */
 static void events_arrive(struct sim_events *e, u32 op, u32 what)
 {
 	sim_time done;
 
-	if (coll_step_finished(&e->step))	/* too late */
+	if (coll_step_finished(&e->step))	/* stale */
 		return;
 	if (e->step.state[op] != COLL_OP_STARTED) {
 		e->early[op / 8] |= 1 << op % 8;
@@ -276,7 +275,7 @@ static void events_arrive(struct sim_events *e, u32 op, u32 what)
 	events_advance(e);
 }
 
-/* Messages that come together leave the receiver's NIC one after the other. */
+/* Messages that arrive together pass the receiver's NIC one after the other. */
 static void nic_arrive(struct sim_events *e, u32 op)
 {
 	const sim_time busy = nic_time(e->machine, coll_ops(e->class->schedule)[op].bytes);
@@ -302,7 +301,7 @@ void events_dispatch(struct sim_events *e, const struct sim_event *happening)
 	e->now = happening->time;
 	switch (what) {
 	case WHAT_START:
-		if (coll_step_finished(&e->step))	/* no op at all */
+		if (coll_step_finished(&e->step))	/* not an op */
 			rank_finished(e);
 		events_advance(e);
 		break;

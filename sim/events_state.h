@@ -24,7 +24,7 @@ enum {
  * or the request for it, arrived before the receive started.
  */
 struct sim_events_rank {
-	sim_time cpu;		/* is busy until then */
+	sim_time cpu;		/* busy until then */
 	sim_time sent;		/* the last send began before that */
 	sim_time out, in;	/* the NIC is busy until then */
 	u32 head, tail, left, skipped;
@@ -33,7 +33,7 @@ struct sim_events_rank {
 /* A message on a trunk. */
 struct sim_crossing {
 	u32 to, op;
-	sim_time more;		/* its way when it has left the trunk */
+	sim_time more;		/* its latency after the trunk */
 	u32 free;		/* the next unused one, + 1 */
 };
 
@@ -41,7 +41,7 @@ struct sim_events {
 	const struct sim_program *program;
 	const struct sim_machine *machine;
 	u64 *place;		/* per class: bytes of a rank */
-	u64 *first;		/* per class: where its first member lies */
+	u64 *first;		/* per class: where its first member's data is */
 	char *memory;
 	u64 bytes;
 	struct sim_calendar calendar;
@@ -57,7 +57,7 @@ struct sim_events {
 	struct sim_circuits_state *circuits;	/* or NULL */
 	struct sim_outcome *outcome;
 	u64 running;		/* ranks that are not done */
-	/* the rank being served */
+	/* the current rank */
 	u32 rank;
 	const struct sim_class *class;
 	const struct sim_wire *class_wire;
@@ -65,26 +65,26 @@ struct sim_events {
 	struct coll_step step;
 	u8 *early;
 	sim_time now, end;	/* end of the window */
-	struct sim_event *local;	/* of this rank, in this window: a heap */
+	struct sim_event *local;	/* events of this rank in this window: a heap */
 	u32 locals, local_room;
 	int error;
 };
 
 /* --- events.c -------------------------------------------------------------- */
 
-/* On this rank; another's events are at least a window away. */
+/* For this rank; another rank's events are at least a window away. */
 void events_later(struct sim_events *e, sim_time time, u32 op, u32 what);
 
 void events_at(struct sim_events *e, u32 rank, sim_time time, u32 op, u32 what);
 
 /* --- events_op.c ----------------------------------------------------------- */
 
-/* Executes a calendar entry for the rank being served. */
+/* Executes a calendar entry for the current rank. */
 void events_dispatch(struct sim_events *e, const struct sim_event *happening);
 
 /* --- events_trunk.c -------------------------------------------------------- */
 
-/* The message takes a trunk that is shared. */
+/* The message uses a shared trunk. */
 void events_cross(struct sim_events *e, struct sim_trunk *trunk, u64 bytes, sim_time time,
 		  struct sim_crossing crossing);
 

@@ -16,9 +16,9 @@ struct goal_op {
 	enum goal_kind kind;
 	u32 line, peer, tag;
 	u64 size;
-	u32 need;		/* the first of its needs, + 1; they are chained */
-	u32 place;		/* in the tape; COLL_NONE: not there yet */
-	bool begun;		/* its needs are being placed */
+	u32 need;		/* the first of its requirements, + 1; chained */
+	u32 place;		/* in the tape; COLL_NONE: not yet */
+	bool begun;		/* its requirements are being placed */
 };
 
 struct goal_need {
@@ -27,14 +27,14 @@ struct goal_need {
 	bool start_only;	/* irequires */
 };
 
-/* What is looked up: a label, or (its text is empty) all messages of a tag with a peer. */
+/* A key: a label, or (empty text) all messages of a tag with a peer. */
 struct goal_name {
 	const char *text;
 	u32 length;
 	u32 peer, tag, kind;
 };
 
-/* Of a label its op; else how many messages so far, to the peer or from it. */
+/* of a label: its op; else the number of messages so far */
 struct goal_entry {
 	struct goal_name name;
 	bool used;
@@ -46,10 +46,10 @@ struct goal {
 	u32 line;
 	char *why;
 	size_t why_bytes;
-	u32 ranks;		/* that the file says */
+	u32 ranks;		/* according to the file */
 	struct sim_tape *tape;
 	u32 tapes, tape_room;
-	/* the rank being read */
+	/* the current rank */
 	struct goal_op *op;
 	struct goal_need *need;
 	struct goal_entry *entry;	/* a hash, open addressing */
@@ -91,9 +91,9 @@ static bool goal_grow(void **array, u32 *room, u32 count, size_t piece)
 	return true;
 }
 
-/* ---- words ------------------------------------------------------------------------ */
+/* ---- tokens ----------------------------------------------------------------------- */
 
-/* Blanks and comments; false: a comment without an end. */
+/* Skips blanks and comments; false: a comment without an end. */
 static bool skip_blank(struct goal *g)
 {
 	while (g->at < g->end) {
@@ -161,7 +161,7 @@ static int goal_expect(struct goal *g, const char *word)
 	return goal_wrong(g, "'%s' expected, not '%.*s'", word, (int)length, token);
 }
 
-/* A number of at most `most`, perhaps with this letter behind. */
+/* A number of at most `most`, perhaps followed by this letter. */
 static int goal_number(struct goal *g, const char *what, u64 most, char letter, u64 *value)
 {
 	const char *token;
@@ -178,9 +178,9 @@ static int goal_number(struct goal *g, const char *what, u64 most, char letter, 
 	if (i && (i == length || (i + 1 == length && letter && token[i] == letter)))
 		return 0;
 	if (goal_is(token, length, "-1"))
-		return goal_wrong(
-			g, "%s -1: messages from anybody, or of any tag, are not replayed", what);
-	return goal_wrong(g, "%s '%.*s' is no number", what, (int)length, token);
+		return goal_wrong(g, "%s -1: a receive from any rank, or with any tag, cannot be "
+				  "replayed", what);
+	return goal_wrong(g, "%s '%.*s' is not a number", what, (int)length, token);
 }
 
 /* ---- labels and messages -------------------------------------------------------------- */
@@ -201,7 +201,7 @@ static bool same_name(const struct goal_name *a, const struct goal_name *b)
 	       a->kind == b->kind && !memcmp(a->text, b->text, a->length);
 }
 
-/* The name's entry, or the free one that it would have. */
+/* The key's entry, or the free one for it. */
 static struct goal_entry *find_entry(const struct goal *g, const struct goal_name *name)
 {
 	u32 at = hash_name(name) & (g->slots - 1);
@@ -226,7 +226,7 @@ static bool entries_grow(struct goal *g)
 	return g->entry;
 }
 
-/* The name's entry, a new one if there is none: then *is_new. NULL: no memory. */
+/* The key's entry, or a new one: then *is_new. NULL: no memory. */
 static struct goal_entry *add_entry(struct goal *g, const struct goal_name *name, bool *is_new)
 {
 	struct goal_entry *entry;
@@ -251,12 +251,12 @@ static int add_label(struct goal *g, const char *text, u32 length, u32 op)
 	if (!entry)
 		return no_memory(g);
 	if (!is_new)
-		return goal_wrong(g, "label '%.*s' is there twice", (int)length, text);
+		return goal_wrong(g, "label '%.*s' is defined twice", (int)length, text);
 	entry->value = op;
 	return 0;
 }
 
-/* What tells this message from others: its tag, and which of them it is. */
+/* The key of a message: its tag, and its number among those with that tag. */
 static int message_key(struct goal *g, const struct goal_op *op, u64 *key)
 {
 	const struct goal_name name = { "", 0, op->peer, op->tag, op->kind };
@@ -271,7 +271,7 @@ static int message_key(struct goal *g, const struct goal_op *op, u64 *key)
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-/* "tag T", "cpu C", "nic N" behind an op. */
+/* "tag T", "cpu C", "nic N" after an op. */
 static int read_rest(struct goal *g, struct goal_op *op)
 {
 	const char *token;
@@ -315,7 +315,7 @@ static int read_op(struct goal *g, enum goal_kind kind)
 	if (!error && message)
 		error = goal_number(g, "rank", g->ranks - 1, 0, &peer);
 	if (!error && message && peer == g->tapes)
-		error = goal_wrong(g, "rank %u has a message with itself", g->tapes);
+		error = goal_wrong(g, "rank %u sends a message to itself", g->tapes);
 	op.peer = peer;
 	if (!error)
 		error = read_rest(g, &op);
@@ -335,7 +335,7 @@ static int find_label(struct goal *g, const char *text, u32 length, u32 *op)
 	const struct goal_entry *entry = g->entries ? find_entry(g, &name) : NULL;
 
 	if (!entry || !entry->used)
-		return goal_wrong(g, "there is no op '%.*s' above", (int)length, text);
+		return goal_wrong(g, "op '%.*s' is not defined above", (int)length, text);
 	*op = entry->value;
 	return 0;
 }
@@ -380,7 +380,7 @@ static int read_line(struct goal *g, const char *token, u32 length)
 	if (read_kind(token, length, &kind))
 		return read_op(g, kind);
 	if (!isalpha((unsigned char)*token))
-		return goal_wrong(g, "'%.*s' is no op and no label", (int)length, token);
+		return goal_wrong(g, "'%.*s' is neither an op nor a label", (int)length, token);
 	next_length = next_token(g, &next);
 	if (goal_is(next, next_length, "requires") || goal_is(next, next_length, "irequires"))
 		return read_need(g, token, length, *next == 'i');
@@ -398,7 +398,7 @@ static int read_line(struct goal *g, const char *token, u32 length)
 
 /* ---- an order ------------------------------------------------------------------------ */
 
-/* Says to the tape what an op waits for. All of that is placed. */
+/* Passes an op's waits to the tape. All of them have been placed. */
 static void say_needs(const struct goal *g, struct sim_tape *t, const struct goal_op *op)
 {
 	u32 i, k;
@@ -438,7 +438,7 @@ static int goal_push(struct goal *g, u32 op)
 	return 0;
 }
 
-/* Before an op what it needs; else in the order of the file. */
+/* Places an op's requirements before it; else in the order of the file. */
 static int place_from(struct goal *g, struct sim_tape *t, u32 first)
 {
 	int error = goal_push(g, first);
@@ -457,7 +457,7 @@ static int place_from(struct goal *g, struct sim_tape *t, u32 first)
 				continue;
 			if (other->begun || other == op) {
 				g->line = op->line;
-				error = goal_wrong(g, "this op requires itself, by way of others");
+				error = goal_wrong(g, "this op requires itself, through others");
 			} else {
 				error = goal_push(g, g->need[i - 1].op);
 			}
@@ -492,7 +492,7 @@ static int read_rank(struct goal *g)
 	if (!error)
 		error = goal_number(g, "rank", g->ranks - 1, 0, &rank);
 	if (!error && rank != g->tapes)
-		error = goal_wrong(g, "rank %llu, but rank %u is the next",
+		error = goal_wrong(g, "rank %llu; valid: rank %u, the next one",
 				   (unsigned long long)rank, g->tapes);
 	if (!error)
 		error = goal_expect(g, "{");
@@ -502,7 +502,7 @@ static int read_rank(struct goal *g)
 		if (goal_is(token, length, "}"))
 			break;
 		error = length ? read_line(g, token, length) :
-				 goal_wrong(g, "the file ends inside of rank %u", g->tapes);
+				 goal_wrong(g, "the file ends inside rank %u", g->tapes);
 	}
 	if (error)
 		return error;
@@ -513,7 +513,7 @@ static int read_rank(struct goal *g)
 	g->tapes++;
 	for (i = 0; i < g->ops && !error; i++)
 		error = place_from(g, t, i);
-	return error == t->error ? 0 : error;	/* that one is said in the end */
+	return error == t->error ? 0 : error;	/* the first error is reported */
 }
 
 static int read_all(struct goal *g)
@@ -525,12 +525,12 @@ static int read_all(struct goal *g)
 	if (!error)
 		error = goal_number(g, "num_ranks", COLL_RANKS_MAX, 0, &ranks);
 	if (!error && !ranks)
-		error = goal_wrong(g, "num_ranks 0: a program has a rank");
+		error = goal_wrong(g, "num_ranks 0; valid: at least 1");
 	g->ranks = ranks;
 	while (!error && g->tapes < g->ranks)
 		error = read_rank(g);
 	if (!error && next_token(g, &token))
-		error = goal_wrong(g, "something is behind the last rank");
+		error = goal_wrong(g, "text after the last rank");
 	return error;
 }
 

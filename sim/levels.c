@@ -7,7 +7,7 @@
 
 /* ---- the order of columns ------------------------------------------------- */
 
-/* Which columns may be done next: the lowest op first, so that few are under way. */
+/* Columns whose dependences are done: the lowest op first, so that few are in progress. */
 struct levels_front {
 	const struct sim_levels *levels;
 	u32 *heap, count;
@@ -66,7 +66,7 @@ static u32 receiver_of(const struct sim_levels *levels, const struct sim_column 
 	       program_match_op(p, class, column->op, rank);
 }
 
-/* Calls `visit` for every column that receives from this one, once a run of equals. */
+/* Calls `visit` for every column that receives from this one, once per run of equals. */
 static void each_receiver(const struct sim_levels *levels, const struct sim_column *column,
 			  void (*visit)(struct levels_front *front, u32 receiver),
 			  struct levels_front *front)

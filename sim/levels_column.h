@@ -6,17 +6,17 @@
 #include "levels.h"
 
 enum {
-	WAITS_MAX = 8,		/* of one op; more are waited for by events */
-	MEMBERS_LEAST = 4,	/* a column that pays has so many ranks, on average */
+	WAITS_MAX = 8,		/* of one op; with more the events path is used */
+	MEMBERS_LEAST = 4,	/* a column pays off with this many ranks, on average */
 };
 
 struct sim_column {
 	u32 class, op;
 	u32 users;		/* columns that read its times */
 	bool same_waits;	/* as the op with CPU work before it */
-	bool last;		/* nobody waits for it */
-	bool only_sends;	/* nobody but sends, for which nobody waits */
-	bool only_work;		/* somebody, and all of them are ops that noise can touch */
+	bool last;		/* no op waits for it */
+	bool only_sends;	/* only sends wait for it, for which no op waits */
+	bool only_work;		/* ops wait for it, and noise can delay all of them */
 };
 
 struct sim_levels {

@@ -7,18 +7,18 @@
 
 /* ---- times of a column ---------------------------------------------------- */
 
-/* Times of a column: when its ops are done; of a receive at first: when it arrives. */
+/* Times of a column: when its ops are done; of a receive at first: when its message arrives. */
 struct levels_run {
 	const struct sim_levels *levels;
 	const struct sim_machine *machine;
-	sim_time **time;	/* per column, NULL: not yet or no more */
-	u32 *users;		/* per column: that have not read it yet */
-	sim_time **spare;	/* per class: an array to be used again */
-	/* Per rank; NULL where no rank's CPU can ever have two things to do. */
+	sim_time **time;	/* per column; NULL: not yet, or released */
+	u32 *users;		/* per column: readers that have not read it yet */
+	sim_time **spare;	/* per class: an array to be reused */
+	/* Per rank; NULL if no rank's CPU can ever have two ops ready. */
 	sim_time *cpu, *ready;
 	sim_time *finish;
 	sim_time *phase;	/* of the ranks' noise, or NULL */
-	bool sends_show;	/* a send may end later than what it waits for */
+	bool sends_show;	/* a send may end later than the op that it waits for */
 	bool out_of_order;
 };
 
@@ -43,7 +43,7 @@ static void column_drop(struct levels_run *run, u32 index)
 	run->spare[class] = time;
 }
 
-/* What an op's ranks wait for: the later of these times. */
+/* When an op's waits are met: the latest of these times. */
 struct levels_inputs {
 	u32 count;
 	const sim_time *time[WAITS_MAX + 1];
@@ -63,7 +63,7 @@ static struct levels_inputs column_inputs(const struct levels_run *run,
 	return inputs;
 }
 
-/* Each op reads the times it waits for once; the last reader gives them back. */
+/* Each op reads the times it waits for once; the last reader releases them. */
 static void drop_inputs(struct levels_run *run, const struct sim_column *column)
 {
 	const struct sim_class *class = &run->levels->program->class[column->class];
@@ -95,9 +95,8 @@ static inline sim_time ready_at(const struct sim_machine *machine,
 }
 
 /*
- * CPU work that is ready at `ready`. Columns are done in the order of ops, the
- * CPU serves in the order of readiness: where that differs and matters, the run
- * is out of order.
+ * CPU work that is ready at `ready`. Columns are processed in the order of ops, but the CPU serves
+ * in the order of readiness: if that differs and matters, the run is out of order.
  */
 static inline sim_time levels_serve(struct levels_run *run, const struct sim_column *column,
 				    u32 rank, sim_time ready, sim_time work)
@@ -120,13 +119,13 @@ static inline sim_time levels_serve(struct levels_run *run, const struct sim_col
 	return end;
 }
 
-/* Whether a rank may be done with this column's op. */
+/* Whether this column's op may be a rank's last. */
 static bool levels_shows(const struct levels_run *run, const struct sim_column *column)
 {
 	return column->last || (column->only_sends && !run->sends_show);
 }
 
-/* The ranks' ends so far. */
+/* Updates the ranks' ends. */
 static inline void levels_seen(struct levels_run *run, u32 rank, sim_time end)
 {
 	if (run->finish[rank] < end)
@@ -167,13 +166,13 @@ static void do_free(struct levels_run *run, const struct sim_column *column, sim
 	}
 }
 
-/* time[] has when messages arrive; a message that is early waits for its receive. */
+/* time[] has arrivals; an unexpected message waits for its receive. */
 static void do_recv(struct levels_run *run, const struct sim_column *column, sim_time *time,
 		    sim_time work)
 {
 	const struct sim_class *class = &run->levels->program->class[column->class];
 	const struct levels_inputs inputs = column_inputs(run, column);
-	/* In `occupancy`, what follows waits for the noise to end by itself. */
+	/* With `occupancy` the successors wait for the end of the noise themselves. */
 	const bool plain = !work &&
 			   (run->machine->semantics == SIM_EVENT || column->only_work);
 	const bool shown = levels_shows(run, column);
@@ -191,7 +190,7 @@ static void do_recv(struct levels_run *run, const struct sim_column *column, sim
 	}
 }
 
-/* What the sends of a column have in common. */
+/* Common properties of a column's sends. */
 struct levels_send {
 	struct levels_run *run;
 	const struct sim_column *column;
@@ -202,7 +201,7 @@ struct levels_send {
 	sim_time work;
 	u32 slot;
 	bool shown;
-	sim_time *there;	/* of all receivers, where they are ranks in their order */
+	sim_time *there;	/* of all receivers, if they are in the order of ranks */
 	sim_time *time;		/* when the sends are done; NULL: not needed */
 };
 
@@ -327,9 +326,9 @@ static int do_column(struct levels_run *run, u32 index)
 	return error;
 }
 
-/* ---- whether a CPU can ever have two things to do ------------------------- */
+/* ---- whether a CPU can ever have two ops ready ---------------------------- */
 
-/* Whether op `to` ends before `from` begins, for the obvious reason. */
+/* Whether op `to` ends before `from` begins, because `from` waits for it. */
 static bool levels_follows(const struct coll_schedule *s, u32 from, u32 to, u32 depth)
 {
 	const struct coll_op *op = &coll_ops(s)[from];

@@ -51,7 +51,7 @@ void sim_log_free(struct sim_log *log)
 
 /* ---- the critical path ------------------------------------------------------------- */
 
-/* The wait of an op that let it go, or COLL_NONE; *ready is when. */
+/* The wait that completed last, or COLL_NONE; *ready is the time. */
 static u32 last_wait(const struct sim_log *log, u32 rank, u32 index, sim_time *ready)
 {
 	const struct coll_schedule *s = schedule_of(log, rank);
@@ -74,7 +74,7 @@ static u32 last_wait(const struct sim_log *log, u32 rank, u32 index, sim_time *r
 	return found;
 }
 
-/* The op of this rank, before `op` or not, that had the CPU until `time`. */
+/* The op of this rank that had the CPU until `time`. */
 static u32 cpu_until(const struct sim_log *log, u32 rank, u32 op, sim_time time)
 {
 	u32 i;
@@ -85,7 +85,7 @@ static u32 cpu_until(const struct sim_log *log, u32 rank, u32 op, sim_time time)
 	return COLL_NONE;
 }
 
-/* The op that ended last on the rank that did. */
+/* The op that ended last on the last rank. */
 static u32 last_op(const struct sim_log *log, u32 rank)
 {
 	u32 found = COLL_NONE, i;
@@ -100,7 +100,7 @@ static u32 last_op(const struct sim_log *log, u32 rank)
 	return found;
 }
 
-/* The way back from the end: op `op` of `rank` is what took time until `time`. */
+/* The path from the end backwards: op `op` of `rank` took the time until `time`. */
 struct log_step_back {
 	const struct sim_log *log;
 	u32 rank, op;		/* COLL_NONE: the beginning */
@@ -110,7 +110,7 @@ struct log_step_back {
 	int error;
 };
 
-/* What took time from `begin` on; `alone` of it by itself. */
+/* A stage from `begin` on; `alone` is its time without noise and congestion. */
 static void add_stage(struct log_step_back *back, u32 from, sim_time begin, sim_time alone)
 {
 	const sim_time length = back->time - begin;
@@ -194,7 +194,7 @@ int sim_log_path(const struct sim_log *log, struct sim_stage **path, u32 *count)
 
 /* ---- shares ---------------------------------------------------------------------- */
 
-/* When the rank was done: its run over, and what it had begun to send sent. */
+/* When the rank was done: its run completed, and all started sends done. */
 static sim_time rank_done(const struct sim_log *log, u32 rank)
 {
 	const struct coll_schedule *s = schedule_of(log, rank);

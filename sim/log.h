@@ -8,12 +8,12 @@
 
 #include "program.h"
 
-/* Times are SIM_NEVER where it did not happen. */
+/* Times are SIM_NEVER if it did not happen. */
 struct sim_span {
-	sim_time begin, end;	/* of its CPU time; of a receive: once its message is there */
-	sim_time work;		/* what that takes without noise */
-	sim_time left, there;	/* of a receive: its message left the sender, came */
-	sim_time way;		/* what that takes by itself */
+	sim_time begin, end;	/* of its CPU time; of a receive: after the arrival */
+	sim_time work;		/* its CPU time without noise */
+	sim_time left, there;	/* of a receive: its message left the sender, arrived */
+	sim_time way;		/* its latency without noise and congestion */
 };
 
 struct sim_log {

@@ -61,14 +61,14 @@ static inline sim_time machine_way_on(const struct sim_machine *machine,
 	return way ? way : 1;
 }
 
-/* A send of a result that its peer may have already. */
+/* Whether it sends a result that its peer may have already. */
 static inline bool op_is_redundant(const struct coll_op *op)
 {
 	return op->kind == COLL_OP_SEND &&
 	       (op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY)) == (COLL_OPTIONAL | COLL_WAIT_ANY);
 }
 
-/* Ops that need no CPU. */
+/* Ops without CPU time. */
 static inline bool op_is_free(const struct coll_op *op)
 {
 	return op->kind == COLL_OP_CONNECT || op->kind == COLL_OP_RELEASE ||

@@ -10,7 +10,7 @@ u64 sim_seed(u64 seed, u64 run)
 	return random_at(random_mix(seed + 0x9e3779b97f4a7c15ull), run);
 }
 
-/* No number of seconds: also NaN. */
+/* Not a valid number of seconds; also NaN. */
 static bool model_bad(double seconds)
 {
 	return !(seconds >= 0 && seconds <= 1e4);
@@ -21,15 +21,15 @@ static const char *network_refuses(const struct sim_network *network)
 	u32 i;
 
 	if (!network->areas || network->areas > 1 << 12)
-		return "a network of no area, or more than 4096";
+		return "a network with no area, or more than 4096";
 	for (i = 0; i < network->areas * network->areas; i++) {
 		const struct sim_link *link = &network->link[i];
 
 		if (model_bad(link->alpha) || model_bad(link->beta) || model_bad(link->trunk) ||
 		    model_bad(link->loss))
-			return "a link whose cost is no time from 0 to 10000 seconds";
+			return "a link's cost; valid: 0 to 10000 seconds";
 		if (link->trunk > 0 && link->beta <= 0)
-			return "a trunk whose flows have no byte time of their own";
+			return "a trunk without a byte time of its flows";
 	}
 	return NULL;
 }
@@ -37,11 +37,11 @@ static const char *network_refuses(const struct sim_network *network)
 static const char *coll_circuits_refuse(const struct sim_circuits *circuits)
 {
 	if (!(circuits->setup > 0) || model_bad(circuits->setup))
-		return "a circuit's set-up that takes no time, or more than 10000 seconds";
+		return "a reconfiguration delay; valid: above 0, up to 10000 seconds";
 	if (!circuits->ports || circuits->ports > COLL_PORTS_MAX)
-		return "ports that are not 1 to 64";
+		return "ports; valid: 1 to 64";
 	if (!(circuits->failures >= 0 && circuits->failures < 1))
-		return "a share of set-ups that fail that is not from 0 to below 1";
+		return "the share of set-ups that fail; valid: from 0 to below 1";
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ const char *sim_model_refuses(const struct sim_model *model)
 	if (model_bad(c->alpha) || model_bad(c->beta) || model_bad(c->gamma) ||
 	    model_bad(c->copy) || model_bad(c->user) || model_bad(c->send) || model_bad(c->recv) ||
 	    model_bad(c->redundant) || model_bad(c->gap) || model_bad(c->nic))
-		return "a cost that is no time from 0 to 10000 seconds";
+		return "a cost; valid: 0 to 10000 seconds";
 	if (model->semantics >= SIM_SEMANTICS)
 		return "noise of unknown semantics";
 	for (i = 0; i < SIM_SOURCES_MAX && !refusal; i++)

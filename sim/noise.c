@@ -12,10 +12,10 @@ const char *const sim_semantics_names[SIM_SEMANTICS] = {
 
 enum {
 	NS = 1000,		/* picoseconds */
-	CUT = 100,		/* mean lengths, where a model does not say `longest` */
+	CUT = 100,		/* mean lengths, for models without `longest` */
 };
 
-/* Virtual time 0 on the clock of the plans: noise has begun long before. */
+/* Virtual time 0 on the clock of the plans: noise has started long before. */
 #define EPOCH (1ull << 47)
 
 /* ---- sources ----------------------------------------------------------------- */
@@ -74,9 +74,8 @@ void noise_init(struct sim_noise_sources *noise, const struct sim_noise *of, u32
 /* ---- streams ------------------------------------------------------------------- */
 
 /*
- * A plan's times are whole nanoseconds. Ours are finer, so streams that are
- * random by themselves are shifted by a fraction of one, too; and a plan that
- * all have in common begins when it likes, not when the run does.
+ * A plan's times are whole nanoseconds; virtual time is finer. So random streams are also shifted
+ * by a fraction of a nanosecond, and a plan that all ranks share starts at a random time.
  */
 static sim_time shift_of(const struct sim_noise_source *source,
 			 const struct coll_noise_stream *stream)
@@ -112,10 +111,10 @@ sim_time *noise_phases(const struct sim_noise_sources *noise, u32 count)
 struct noise_walk {
 	const struct sim_noise_source *source;
 	struct coll_noise_stream stream;
-	sim_time shift;		/* from our time to the plan's */
+	sim_time shift;		/* from virtual time to the plan's */
 };
 
-/* All events from the first that starts at or after `from`, and perhaps one before it. */
+/* All events from the first that starts at or after `from`, and possibly one before it. */
 static void walk_init(struct noise_walk *walk, const struct sim_noise_source *source, u64 number,
 		      sim_time from)
 {
@@ -191,7 +190,10 @@ static sim_time sum_starting(const struct sim_noise_sources *noise, u64 stream, 
 	return sum;
 }
 
-/* LogGOPSim: the rest of what covers the start, and all that starts later inside. */
+/*
+ * LogGOPSim's rule: the rest of an event that covers the start, and all events that start later
+ * inside.
+ */
 static sim_time end_goal(const struct sim_noise_sources *noise, u64 stream, sim_time start,
 			 sim_time length)
 {
@@ -218,7 +220,7 @@ sim_time noise_end_any(const struct sim_noise_sources *noise, u64 stream, sim_ti
 
 /* ---- messages ----------------------------------------------------------------------- */
 
-/* Messages do not ask when: they are Poisson, and their events equally long. */
+/* Messages are Poisson-distributed in time; their events have equal lengths. */
 static bool is_poisson(const struct sim_noise_sources *noise)
 {
 	return noise->sources && noise->source[0].model.arrival == COLL_NOISE_POISSON &&
@@ -226,7 +228,7 @@ static bool is_poisson(const struct sim_noise_sources *noise)
 	       noise->source[0].model.phase == COLL_NOISE_RANDOM;
 }
 
-/* How long before the start an event may begin that still matters. */
+/* The time before the start in which an event may begin that still matters. */
 static sim_time look_back(const struct sim_noise_sources *noise)
 {
 	return noise->semantics == SIM_EVENT ? 0 : noise->source[0].duration;
@@ -245,8 +247,8 @@ struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time lengt
 }
 
 /*
- * From event to event. The first gap is drawn from the stream's own name, which
- * was compared with `quiet`; it is counted from `look_back` before the start.
+ * From event to event. The first gap is drawn from the stream's own name, which was compared with
+ * `quiet`; it counts from `look_back` before the start.
  */
 static sim_time late_poisson(const struct sim_noise_sources *noise, u64 stream,
 			     struct sim_wire wire)

@@ -13,11 +13,11 @@
 
 struct sim_noise_source {
 	struct coll_noise_model model;
-	struct coll_noise_plan plan;	/* its model is the above: no copies */
+	struct coll_noise_plan plan;	/* refers to the model above: not to be copied */
 	sim_time period;
 	double per_period;	/* 1 / period */
 	sim_time duration, longest;
-	sim_time origin;	/* when the plan began, where it is not random for each stream */
+	sim_time origin;	/* when the plan began, if not random for each stream */
 };
 
 struct sim_noise_sources {
@@ -43,12 +43,12 @@ static inline sim_time noise_modulo(sim_time x, sim_time period, double per_peri
 }
 
 /*
- * Where a PERIODIC source is for this stream at time 0: an event begins whenever
- * time + phase is a whole number of periods.
+ * Phase of a PERIODIC source for this stream at time 0: an event begins whenever time + phase is a
+ * multiple of the period.
  */
 sim_time noise_phase(const struct sim_noise_source *source, u64 stream);
 
-/* A periodic source whose events are equally long, `event` semantics. */
+/* A periodic source with events of equal length, `event` semantics. */
 static inline sim_time noise_periodic_event(const struct sim_noise_source *source, sim_time phase,
 					    sim_time start, sim_time length)
 {
@@ -80,7 +80,7 @@ static inline sim_time noise_periodic_occupancy(const struct sim_noise_source *s
 	return start + length + (1 + (length - left - 1) / quiet) * source->duration;
 }
 
-/* One such source and nothing else: an op's end is a matter of its phase. */
+/* One such source only: the end of an op depends on its phase. */
 static inline bool noise_is_periodic(const struct sim_noise_sources *noise)
 {
 	return noise->sources == 1 && noise->source[0].model.arrival == COLL_NOISE_PERIODIC &&
@@ -117,8 +117,8 @@ static inline sim_time noise_end(const struct sim_noise_sources *noise, u64 stre
 }
 
 /*
- * The phases of streams 0 to count - 1, to be asked for many ends; NULL: the
- * noise has none, or there is no memory, and noise_end() must do. free() it.
+ * The phases of streams 0 to count - 1, for many calls; NULL: the noise has none, or no memory:
+ * use noise_end(). free() it.
  */
 sim_time *noise_phases(const struct sim_noise_sources *noise, u32 count);
 
@@ -131,18 +131,18 @@ static inline sim_time noise_end_at(const struct sim_noise_sources *noise, const
 }
 
 /*
- * Noise of messages: each has a stream of its own. Of Poisson noise most
- * messages see nothing, and that takes one comparison with `quiet`.
+ * Noise of messages: each has its own stream. With Poisson noise most messages meet no event,
+ * which one comparison with `quiet` decides.
  */
 struct sim_wire {
-	sim_time length;	/* of the way */
-	u64 quiet;		/* a stream below it: no event on the way */
+	sim_time length;	/* of the latency */
+	u64 quiet;		/* a stream below it: no event */
 };
 
 struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time length);
 sim_time noise_late(const struct sim_noise_sources *noise, u64 stream, struct sim_wire wire);
 
-/* How long a message takes on this wire. */
+/* Latency of a message on this wire. */
 static inline sim_time noise_travel(const struct sim_noise_sources *noise, u64 stream,
 				    struct sim_wire wire)
 {

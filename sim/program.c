@@ -14,7 +14,7 @@ int program_wrong(const struct sim_program_making *m, int error, const char *tex
 	return error;
 }
 
-/* In place only where the call can be. */
+/* In place only if the call can be. */
 static bool rank_in_place(const struct coll_call *call, u32 rank)
 {
 	switch (call->collective) {
@@ -45,7 +45,7 @@ static int emit_rank(struct sim_program_making *m, u32 rank, const struct coll_s
 	if (error == -ENOMEM)
 		return program_wrong(m, -ENOMEM, "out of memory");
 	*schedule = s;
-	return error ? program_wrong(m, error, "a schedule cannot be emitted: it is beyond a limit")
+	return error ? program_wrong(m, error, "a schedule exceeds a limit")
 		     : 0;
 }
 
@@ -57,7 +57,7 @@ static int read_rank(struct sim_program_making *m, u32 rank, const struct coll_s
 	return (*s)->rank == rank && (*s)->ranks == m->p->ranks
 		       ? 0
 		       : program_wrong(m, -EINVAL,
-				       "schedules that are not all ranks', in their order");
+				       "the schedules are not those of all ranks, in order");
 }
 
 /* ---- shapes --------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static u32 shift_to(u32 rank, u32 peer, u32 ranks)
 	return rank_minus(peer, rank, ranks);
 }
 
-/* The first member: peers are flips until another member says otherwise. */
+/* The first member: peers are flips until another member contradicts. */
 static int class_init(struct sim_program_making *m, struct sim_class *class,
 		      const struct coll_schedule *s)
 {
@@ -149,7 +149,7 @@ static int class_init(struct sim_program_making *m, struct sim_class *class,
 	return 0;
 }
 
-/* What an op's peer is for the first `members` ranks becomes a list. */
+/* Converts an op's peer for the first `members` ranks into a list. */
 static int peer_to_list(struct sim_program_making *m, struct sim_class *class,
 			struct sim_peer *peer)
 {
@@ -163,7 +163,7 @@ static int peer_to_list(struct sim_program_making *m, struct sim_class *class,
 	return 0;
 }
 
-/* The next member's peer must be what the form says, or the form changes. */
+/* The next member's peer must match the form; else the form changes. */
 static int peer_add(struct sim_program_making *m, struct sim_class *class,
 		    struct sim_peer *peer, u32 rank, u32 to)
 {
@@ -194,7 +194,7 @@ static int peer_add(struct sim_program_making *m, struct sim_class *class,
 	return 0;
 }
 
-/* Room for one more: arrays of members grow by doubling. */
+/* Makes space for one more: arrays of members double. */
 static int class_add(struct sim_program_making *m, struct sim_class *class,
 		     const struct coll_schedule *s)
 {

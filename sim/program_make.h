@@ -8,14 +8,14 @@
 
 enum { SAMPLES = 24 };	/* ranks that are checked of a regular algorithm */
 
-/* What is needed until all ranks have been read. */
+/* Needed until all ranks have been read. */
 struct sim_program_making {
 	struct sim_program *p;
 	const struct sim_job *job;
 	const struct coll_schedule *const *schedule;	/* all of them; NULL: they are emitted */
 	bool exact;
-	bool sampled;		/* not all ranks are looked at */
-	struct sim_emit_memory room;	/* that schedules are emitted into */
+	bool sampled;		/* only some ranks are read */
+	struct sim_emit_memory room;	/* memory for emission */
 	u32 *bucket;		/* hash of a shape -> class + 1, open addressing */
 	u32 buckets;
 	u64 kept;		/* bytes of shapes */
@@ -23,10 +23,10 @@ struct sim_program_making {
 	size_t why_bytes;
 };
 
-/* Writes why there is no program; returns `error`. */
+/* Writes the reason why there is no program; returns `error`. */
 int program_wrong(const struct sim_program_making *m, int error, const char *text);
 
-/* Ranks that differ in all that has ever made a difference: ends, middles, parities. */
+/* Ranks that differ in typical ways: ends, middles, parities. */
 u32 program_sample_rank(u32 i, u32 ranks);
 
 /* Matches each send with its receive. */

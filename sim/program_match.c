@@ -14,7 +14,7 @@ struct match_inbox {
 	} *message;
 };
 
-/* Several are kept: the ops of a schedule talk to its peers in turn. */
+/* Several are kept: consecutive ops of a schedule use its peers in turn. */
 enum { INBOXES = 128 };
 
 static int compare_messages(const void *left, const void *right)
@@ -104,7 +104,7 @@ static int find_match(struct sim_program_making *m, struct match_inbox *inbox,
 	*other = inbox_find(inbox, rank, mine->slot);
 	if (*other != COLL_NONE && program_matches(m->p, class, op, rank, *other))
 		return 0;
-	snprintf(m->why, m->why_bytes, "rank %u, op %u: rank %u has no such message", rank, op,
+	snprintf(m->why, m->why_bytes, "rank %u, op %u: rank %u has no matching op", rank, op,
 		 peer);
 	return -EINVAL;
 }
@@ -125,7 +125,7 @@ static bool all_match(const struct sim_program_making *m, const struct sim_class
 	return true;
 }
 
-/* Peers of few classes: an op that was right for one member is right for many. */
+/* With peers of few classes, an op that matches for one member matches for many. */
 struct match_guesses {
 	u32 count, next;
 	u32 op[8];
@@ -151,7 +151,7 @@ static int guess_match(struct sim_program_making *m, struct match_inbox *inbox,
 	return error;
 }
 
-/* The same op of the peer for all members, if they agree; else each one's. */
+/* The same op of the peer for all members, if they agree; else one for each. */
 static int match_op(struct sim_program_making *m, struct match_inbox *inbox,
 		    struct sim_class *class, u32 op)
 {

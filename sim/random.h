@@ -16,7 +16,7 @@ static inline u64 random_mix(u64 z)
 	return z ^ z >> 31;
 }
 
-/* Number `index` of this stream; as a stream of its own it has numbers, too. */
+/* Number `index` of this stream; it is also the name of a stream. */
 static inline u64 random_at(u64 stream, u64 index)
 {
 	return random_mix(stream + (index + 1) * 0x9e3779b97f4a7c15ull);

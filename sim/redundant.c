@@ -39,9 +39,9 @@ struct redundant {
 	struct sim_wire wire;
 	u32 block;		/* exchanges of blocks: below K */
 	sim_time *reduced[ROUNDS_MAX];	/* e(i) from i = block on */
-	sim_time *result;	/* when it is there */
-	sim_time *done, *old;	/* when the rank is; and was before the last change */
-	/* Sets of ranks: whose `done` has moved across some e(i); whose e(i) has changed. */
+	sim_time *result;	/* when the result is there */
+	sim_time *done, *old;	/* when the rank is done; before the last change */
+	/* Sets of ranks: whose `done` has passed some e(i); whose e(i) has changed. */
 	u64 *moved, *changed, *next;
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	/*
@@ -68,7 +68,7 @@ bool redundant_fits(const struct sim_job *job, const struct sim_machine *machine
 	       !(machine->semantics == SIM_GOAL && machine->os.sources);
 }
 
-/* Asks the noise, and remembers when it strikes next. */
+/* Queries the noise, and remembers the next event. */
 static __attribute__((noinline)) sim_time ask_noise(const struct redundant *r, u32 rank,
 						    sim_time start, sim_time length)
 {
@@ -95,7 +95,7 @@ static inline sim_time end_of(const struct redundant *r, u32 rank, sim_time star
 	return ask_noise(r, rank, start, length);
 }
 
-/* When the rank can do something that takes no time. */
+/* When the rank can execute an op that takes no time. */
 static inline sim_time redundant_awake(const struct redundant *r, u32 rank, sim_time time)
 {
 	return end_of(r, rank, time, 0);
@@ -140,7 +140,7 @@ static inline bool goes_on_until(sim_time reduced, sim_time done)
 	return reduced != SIM_NEVER && reduced <= done;
 }
 
-/* e(i + 1) of a rank that has `ready` and gets what its partner had at `left`. */
+/* e(i + 1) of a rank with `ready` that receives what its partner sent at `left`. */
 static inline sim_time redundant_reduce(const struct redundant *r, u32 rank, sim_time ready,
 					u32 partner, sim_time left)
 {
@@ -150,7 +150,7 @@ static inline sim_time redundant_reduce(const struct redundant *r, u32 rank, sim
 	return end_of(r, rank, ready > there ? ready : there, work_of(r, rank));
 }
 
-/* Ranks first + x and first + y exchange what they have from[], and have to[] then. */
+/* Ranks first + x and first + y exchange from[]; the results are in to[]. */
 static inline void redundant_exchange(struct redundant *r, const sim_time *from, sim_time *to,
 				      u32 first, u32 x, u32 y)
 {
@@ -169,7 +169,7 @@ static inline void redundant_exchange(struct redundant *r, const sim_time *from,
 	to[y] = b_reduces ? redundant_reduce(r, b, from_b, a, a_leaves) : SIM_NEVER;
 }
 
-/* The exchanges of the block that begins with this rank; the last gives `to`. */
+/* The exchanges of the block that begins with this rank; the last one writes `to`. */
 static void exchange_block(struct redundant *r, u32 first, sim_time *to)
 {
 	const u32 ranks = 1u << r->block;
@@ -205,7 +205,7 @@ static void exchange_first(struct redundant *r, u32 first, u32 count)
 				   rank + half);
 }
 
-/* When the result of `from` is there, if that could be by `limit`; else never. */
+/* When the result from `from` arrives, if possibly by `limit`; else never. */
 static sim_time redundant_rescue(const struct redundant *r, u32 from, u32 to, sim_time limit)
 {
 	if (r->result[from] == SIM_NEVER || r->result[from] + r->wire.length > limit)
@@ -215,7 +215,7 @@ static sim_time redundant_rescue(const struct redundant *r, u32 from, u32 to, si
 		redundant_arrives(r, from, to, 1, redundant_awake(r, from, r->result[from])));
 }
 
-/* The one of two partners that has its result later may have it from the other. */
+/* The later of two partners may get the result from the other. */
 static inline bool redundant_help(struct redundant *r, u32 a, u32 b)
 {
 	const sim_time of_a = r->result[a], of_b = r->result[b];
@@ -249,7 +249,7 @@ static void spread_results(struct redundant *r, u32 first, u32 count)
 	}
 }
 
-/* Returns whether that may change what any of the ranks sends. e(i) grows with i. */
+/* Returns whether the sends of any rank may change. e(i) grows with i. */
 static bool redundant_conclude(struct redundant *r, u32 first, u32 count)
 {
 	const sim_time *most = r->reduced[r->exchanges - 1];
@@ -274,7 +274,7 @@ static bool redundant_conclude(struct redundant *r, u32 first, u32 count)
 
 /* ---- what has changed ----------------------------------------------------------------- */
 
-/* Of these ranks those that go on after `i` reductions now, and did not before, or vice versa. */
+/* Of these ranks those that continue after `i` reductions now and did not before, or vice versa. */
 static u64 redundant_turned(const struct redundant *r, u32 i, u32 word)
 {
 	const sim_time *reduced = r->reduced[i] + (size_t)word * WORD;
@@ -345,7 +345,7 @@ static bool any_changed(const struct redundant *r, u32 first, u32 count)
 	return false;
 }
 
-/* Whether one of the block's ranks may have turned in its exchanges. */
+/* Whether one of the block's ranks may abandon more or fewer exchanges. */
 static bool block_turned(const struct redundant *r, u32 first)
 {
 	const sim_time *most = r->reduced[r->block];
@@ -387,7 +387,7 @@ static void redundant_revise(struct redundant *r)
 	}
 }
 
-/* What the ranks of a block send in its exchanges, in the end. */
+/* What the ranks of a block send in its exchanges, in the last pass. */
 static void count_block(struct redundant *r, u32 first)
 {
 	const u32 ranks = 1u << r->block;
@@ -403,7 +403,7 @@ static void count_block(struct redundant *r, u32 first)
 	r->reductions += ranks * r->block;
 }
 
-/* What all send, in the end. Every rank is done some time. */
+/* What all ranks send, in the last pass. Every rank is done at some time. */
 static void count_exchanges(struct redundant *r)
 {
 	u32 rank, i;
@@ -424,9 +424,9 @@ static void count_exchanges(struct redundant *r)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------ */
+/* ---- passes ---------------------------------------------------------------------------- */
 
-/* Whether the result came from a partner, which then gets none. */
+/* Whether the result came from a partner, to which it is then not sent. */
 static bool was_rescued(const struct redundant *r, u32 rank)
 {
 	u32 j;
@@ -445,7 +445,7 @@ static void count_redundant(struct redundant *r)
 		r->messages += r->redundancy - was_rescued(r, rank);
 }
 
-/* One pass; returns whether there must be another. */
+/* One pass; returns whether another is needed. */
 static bool run_pass(struct redundant *r, bool again)
 {
 	const u32 count = 1u << r->redundancy;
@@ -475,7 +475,7 @@ static int find_times(struct redundant *r)
 	for (rank = 0; rank < r->ranks; rank++) {
 		r->done[rank] = SIM_NEVER;
 		if (r->strike)
-			r->strike[rank] = INT64_MIN / 2;	/* never asked */
+			r->strike[rank] = INT64_MIN / 2;	/* not queried */
 	}
 	for (pass = 0; pass < PASSES_MAX; pass++)
 		if (!run_pass(r, pass)) {
@@ -502,7 +502,7 @@ static void redundant_report(const struct redundant *r, struct sim_outcome *outc
 		memcpy(finish, r->done, r->ranks * sizeof(*finish));
 }
 
-/* Times of so many ranks, in pages as large as can be. */
+/* Allocates times for these ranks, in huge pages if possible. */
 static sim_time *times_new(u64 count)
 {
 	const u64 bytes = (count * sizeof(sim_time) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
@@ -520,7 +520,7 @@ void redundant_free(struct redundant_memory *memory)
 	*memory = (struct redundant_memory){ 0 };
 }
 
-/* The same for every run of a job. */
+/* Memory that all runs of a job share. */
 static bool memory_new(const struct redundant *r, struct redundant_memory *memory)
 {
 	if (!memory->times)

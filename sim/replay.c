@@ -8,12 +8,12 @@
 #include "replay_program.h"
 #include "tape.h"
 
-#define KEY_CALL (1ull << 63)	/* of a collective's messages; else they are messages' numbers */
+#define KEY_CALL (1ull << 63)	/* kind of a collective's messages; other messages have numbers */
 
-/* What the ranks of a group say of one collective, together. */
+/* A collective of a group, combined from its ranks' traces. */
 struct replay_call {
 	u32 rank, event;	/* the first that was read */
-	u32 sizes_rank, sizes_event;	/* whose lists apply to all; rank COLL_NONE: none */
+	u32 sizes_rank, sizes_event;	/* the rank whose lists apply to all; COLL_NONE: none */
 	struct coll_tuning tuning;
 	const struct coll_algo *algo;
 };
@@ -24,9 +24,9 @@ struct replay_run {
 	struct replay_call *call;
 	u64 *first;		/* per group: its calls in the array */
 	struct sim_tape *tape;
-	u32 *cluster;		/* per group member, of the call being emitted */
-	u64 *counts;		/* likewise: what it sends, where, what it gets, where */
-	u32 *done;		/* per event of the rank being said: when it is over */
+	u32 *cluster;		/* per group member, of the current call */
+	u64 *counts;		/* likewise: what it sends and receives, and where */
+	u32 *done;		/* per event of the current rank: the op that is done with it */
 	struct sim_emit_memory room;
 	char *why;
 	size_t why_bytes;
@@ -56,7 +56,7 @@ static struct replay_call *call_of(const struct replay_run *p, const struct repl
 	return &p->call[p->first[e->group] + e->call];
 }
 
-/* The rank whose lists hold for the whole call; COLL_NONE: each has its own, or none. */
+/* The rank whose lists apply to the whole call; COLL_NONE: each has its own, or none. */
 static u32 who_says_sizes(const struct replay_group *group, const struct replay_event *e)
 {
 	switch (e->collective) {
@@ -71,7 +71,7 @@ static u32 who_says_sizes(const struct replay_group *group, const struct replay_
 	}
 }
 
-/* The ranks of a group must call the same. */
+/* All ranks of a group must make the same calls. */
 static int note_call(struct replay_run *p, u32 rank, u32 index)
 {
 	const struct replay_rank *r = trace_of(p->replay, rank);
@@ -161,7 +161,7 @@ static int note_calls(struct replay_run *p)
 
 /* ---- one call ------------------------------------------------------------------------- */
 
-/* A built-in type of this size; of those that do not fit, bytes. */
+/* A built-in type of this size; bytes if there is none. */
 static u32 type_of(u64 bytes, u32 element, u32 *size)
 {
 	if (!element)
@@ -180,7 +180,7 @@ static u32 type_of(u64 bytes, u32 element, u32 *size)
 	}
 }
 
-/* Blocks of these sizes, one after the other. */
+/* Consecutive blocks of these sizes. */
 static void fill_blocks(const u64 *size, u32 ranks, u64 *counts)
 {
 	u64 at = 0;
@@ -227,7 +227,7 @@ static int fill_sizes(struct replay_run *p, const struct replay_rank *r,
 	return 0;
 }
 
-/* Clusters of the group's ranks, from 0 on and none of them empty. */
+/* Clusters of the group's ranks, numbered from 0, none empty. */
 static void fill_clusters(struct replay_run *p, const struct replay_group *group,
 			  struct coll_call *call)
 {
@@ -320,7 +320,7 @@ static int say_collective(struct replay_run *p, struct sim_tape *t, const struct
 
 /* ---- one rank ---------------------------------------------------------------------------- */
 
-/* A message to itself takes no time, nor does a receive without a wait for it. */
+/* A message to itself takes no time; neither does a receive without a wait. */
 static u32 say_message(const struct replay_run *p, struct sim_tape *t, const struct replay_event *e,
 		       u32 after)
 {
@@ -401,9 +401,9 @@ static int check_traces(const struct sim_replay *replay, char *why, size_t bytes
 	for (i = 0; i < replay->ranks && replay->rank[i].name; i++)
 		;
 	if (replay->alike && replay->read)
-		snprintf(why, bytes, "%u traces, where one is to stand for all", replay->read);
+		snprintf(why, bytes, "%u traces; valid with --alike: one", replay->read);
 	else
-		snprintf(why, bytes, "%u of %u traces: that of rank %u is missing", replay->read,
+		snprintf(why, bytes, "%u of %u traces; that of rank %u is missing", replay->read,
 			 replay->ranks, i);
 	return -EINVAL;
 }

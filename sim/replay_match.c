@@ -12,9 +12,9 @@
 
 #include "replay_program.h"
 
-/* A message or a receive that waits for the other; of one rank chained in their order. */
+/* A message or a receive that waits for its counterpart; those of one rank form a chain. */
 struct replay_waiting {
-	u32 rank, event;	/* whose it is */
+	u32 rank, event;	/* the rank that waits */
 	u32 next;		/* + 1 */
 	bool recv;
 };
@@ -22,8 +22,8 @@ struct replay_waiting {
 struct replay_walker {
 	u64 clock;
 	u32 event;		/* the next */
-	u32 open;		/* receives that it stands for */
-	u32 first, last;	/* what waits at this rank, + 1 */
+	u32 open;		/* receives that it represents */
+	u32 first, last;	/* per rank: its waiting entries, + 1 */
 };
 
 struct replay_walk {
@@ -31,7 +31,7 @@ struct replay_walk {
 	struct replay_walker *walker;
 	struct replay_waiting *waiting;
 	u32 count, room, free;	/* free: + 1, chained */
-	u32 *heap, heaped;	/* ranks that can go on, the earliest first */
+	u32 *heap, heaped;	/* ranks that can continue, the earliest first */
 	u64 messages;
 	char *why;
 	size_t why_bytes;
@@ -87,7 +87,7 @@ static bool replay_match_fits(const struct replay_event *recv, const struct repl
 	       (recv->tag == REPLAY_ANY || recv->tag == send->tag);
 }
 
-/* What waits at `at` for this send or receive of `rank`; taken out of the chain. */
+/* What waits at `at` for this send or receive of `rank`; removed from the chain. */
 static struct replay_waiting *replay_match_take(struct replay_walk *w, u32 at, u32 rank,
 						const struct replay_event *mine)
 {
@@ -131,7 +131,7 @@ static int replay_match_put(struct replay_walk *w, u32 at, struct replay_waiting
 	return 0;
 }
 
-/* `rank` has what one of its receives stood for; now it goes on. */
+/* `rank` has got one of its receives; now it continues. */
 static void let_go(struct replay_walk *w, u32 rank, u64 clock)
 {
 	struct replay_walker *walker = &w->walker[rank];
@@ -144,7 +144,7 @@ static void let_go(struct replay_walk *w, u32 rank, u64 clock)
 	heap_push(w, rank);
 }
 
-/* A receive's peer is then known, also where it was anybody. */
+/* Sets a receive's peer, if that was any rank. */
 static void replay_match_join(struct replay_walk *w, struct replay_event *send, u32 from,
 			      struct replay_event *recv)
 {
@@ -152,7 +152,7 @@ static void replay_match_join(struct replay_walk *w, struct replay_event *send, 
 	recv->peer = from;
 }
 
-/* Whether the rank stands at this receive, or at a wait for it. */
+/* Whether the rank is blocked in this receive, or in a wait for it. */
 static bool stands_for(const struct replay_walk *w, u32 rank, u32 event)
 {
 	const struct replay_rank *r = &w->replay->rank[rank];
@@ -208,7 +208,7 @@ static bool is_open(const struct replay_event *e)
 	return e->kind == EVENT_RECV && e->peer != REPLAY_NONE && !e->message;
 }
 
-/* Receives that the event stands for: its own, or those of its requests. */
+/* The receives of an event: its own, or those of its requests. */
 static u32 count_open(const struct replay_rank *r, const struct replay_event *e)
 {
 	u32 open = 0, i;
@@ -246,7 +246,7 @@ static int walk_event(struct replay_walk *w, u32 rank)
 	return 0;
 }
 
-/* ---- all of it --------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------- */
 
 static int check_end(struct replay_walk *w)
 {
@@ -265,7 +265,7 @@ static int check_end(struct replay_walk *w)
 				return replay_wrong(w->why, w->why_bytes,
 						    &w->replay->rank[w->waiting[i - 1].rank],
 						    event_of(w, &w->waiting[i - 1])->line,
-						    "rank %u receives no such message in its trace",
+						    "rank %u has no receive for it in its trace",
 						    r);
 	}
 	return 0;

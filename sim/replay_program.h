@@ -18,18 +18,18 @@ struct replay_event {
 	s32 peer;		/* rank of the job, REPLAY_ANY, REPLAY_NONE */
 	s32 tag;
 	u32 root;		/* in the group */
-	u32 element;		/* bytes; 0: not said */
+	u32 element;		/* bytes; 0: not in the trace */
 	u64 bytes;		/* cpu: nanoseconds */
 	u64 took;		/* nanoseconds, as recorded */
-	/* Parts of the rank's `list`: wait: events; collectives: what is sent and received. */
+	/* Parts of the rank's `list`: events of a wait; a collective's sent and received sizes. */
 	u32 sent, sents, received, receiveds;
-	u64 message;		/* that it sends or takes; 0: none */
-	u32 call;		/* collective: which of its group's */
+	u64 message;		/* number of sizes sent or received; 0: none */
+	u32 call;		/* collective: its number among its group's */
 };
 
 struct replay_group {
 	u64 id;
-	u32 nth;		/* of those with these ranks and no id */
+	u32 nth;		/* number among groups with these ranks and no id */
 	u32 ranks;
 	u32 *rank;		/* of the job */
 	u32 *index;		/* of each rank of the job in it, or COLL_NONE */
@@ -40,7 +40,7 @@ struct replay_rank {
 	struct replay_event *event;
 	u64 *list;
 	u32 events, event_room, lists, list_room;
-	u32 *group;		/* its numbers -> those of the program, + 1 */
+	u32 *group;		/* the file's numbers -> the program's, + 1 */
 	u32 *calls;		/* per group of the program: collectives so far */
 	u32 groups, group_room, call_room;
 };
@@ -61,7 +61,7 @@ __attribute__((format(printf, 5, 6)))
 int replay_wrong(char *why, size_t bytes, const struct replay_rank *rank, u32 line,
 		 const char *format, ...);
 
-/* Gives every send and receive its message. Errors as replay_add(). */
+/* Matches all sends and receives. Errors as replay_add(). */
 int replay_match(struct sim_replay *replay, char *why, size_t why_bytes);
 
 #endif

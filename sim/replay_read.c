@@ -19,7 +19,7 @@ static bool same_members(const struct replay_group *group, const u64 *member, u3
 	return members == group->ranks;
 }
 
-/* Groups of this rank with the same ranks that have no id: how many there are. */
+/* The number of groups of this rank with the same ranks and no id. */
 static u32 count_alike(const struct replay_reader *r, const u64 *member, u32 members)
 {
 	u32 count = 0, i;
@@ -61,7 +61,7 @@ static int group_new(struct replay_reader *r, u64 id, u32 nth, const u64 *member
 	return 0;
 }
 
-/* Communicators of the same ranks are told apart by their id, or else by their order. */
+/* Communicators of the same ranks differ by their id, or else by their order. */
 static int find_group(struct replay_reader *r, u64 id, const u64 *member, u32 members, u32 *index)
 {
 	const u32 nth = id ? 0 : count_alike(r, member, members);
@@ -87,7 +87,7 @@ static int read_group(struct replay_reader *r)
 	if (!error && !r->value[KEY_RANKS])
 		error = replay_line_wrong(r, "ranks= is missing");
 	if (!error && strchr(r->value[KEY_RANKS], '-'))
-		error = replay_line_wrong(r, "a group with ranks of another job is not replayed");
+		error = replay_line_wrong(r, "a group with ranks of another job is not supported");
 	if (!error)
 		error = replay_value_list(r, KEY_RANKS, r->replay->ranks - 1, &first, &count);
 	if (!error && number != rank->groups)
@@ -100,7 +100,7 @@ static int read_group(struct replay_reader *r)
 	for (i = 0; i < count && rank->list[first + i] != r->number; i++)
 		;
 	if (i == count && !r->replay->alike)
-		return replay_line_wrong(r, "rank %u is not in this group of its own", r->number);
+		return replay_line_wrong(r, "rank %u uses this group but is not in it", r->number);
 	if (!replay_grow((void **)&rank->group, &rank->group_room, rank->groups, sizeof(u32)))
 		return replay_no_memory(r);
 	rank->group[rank->groups++] = index + 1;
@@ -132,7 +132,7 @@ static int event_request(struct replay_reader *r, struct replay_event *e)
 		return error;
 	e->nonblocking = true;
 	if (r->requests && number <= r->request[r->requests - 1])
-		return replay_line_wrong(r, "request=%llu: the last was %llu, and they ascend",
+		return replay_line_wrong(r, "request=%llu; valid: above %llu, the last one",
 					 (unsigned long long)number,
 					 (unsigned long long)r->request[r->requests - 1]);
 	if (!replay_grow((void **)&r->request, &r->request_room, r->requests, sizeof(u64)) ||
@@ -153,7 +153,7 @@ static int read_message(struct replay_reader *r, struct replay_event *e)
 	if (error)
 		return error;
 	if (r->replay->alike)
-		return replay_line_wrong(r, "a message: one rank's cannot stand for those of all");
+		return replay_line_wrong(r, "a message; valid with --alike: cpu and collectives");
 	group = &r->replay->group[e->group];
 	error = replay_value(r, side, REPLAY_NONE, group->ranks - 1, &peer);
 	if (!error)
@@ -176,7 +176,7 @@ static int compare_requests(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The requests become the events that began them. */
+/* Replaces requests by the events that began them. */
 static int read_wait(struct replay_reader *r, struct replay_event *e)
 {
 	u32 i;
@@ -223,7 +223,7 @@ static int read_sizes(struct replay_reader *r, struct replay_event *e)
 	return error;
 }
 
-/* Which of its group's calls this is. */
+/* The number of this call among its group's. */
 static int count_call(struct replay_reader *r, struct replay_event *e)
 {
 	struct replay_rank *rank = r->rank;
@@ -333,7 +333,7 @@ static int read_head(struct replay_reader *r, const char *word)
 	int error = 0;
 
 	if (!word || strcmp(word, "coll-trace"))
-		return replay_line_wrong(r, "this is no coll-trace: its first line is not one's");
+		return replay_line_wrong(r, "not a coll-trace: wrong first line");
 	error = replay_value(r, KEY_VERSION, 1, 1, &version);
 	if (!error)
 		error = replay_value(r, KEY_RANKS, 1, RANKS_MAX, &ranks);
@@ -372,7 +372,7 @@ static int read_lines(struct replay_reader *r, char *text, size_t bytes)
 		next[-1] = '\0';
 		r->line++;
 		if (strlen(line) != (size_t)(next - 1 - line))
-			return replay_line_wrong(r, "a zero byte: this is no text");
+			return replay_line_wrong(r, "a zero byte: not a text file");
 		if (*line == '#')
 			continue;
 		word = replay_cut_line(r, line);
@@ -392,10 +392,10 @@ static int read_lines(struct replay_reader *r, char *text, size_t bytes)
 		return error;
 	r->line += !r->line;
 	if (!headed)
-		return replay_line_wrong(r, "this is no coll-trace: it is empty");
+		return replay_line_wrong(r, "not a coll-trace: the file is empty");
 	return r->ended ? 0
 			: replay_line_wrong(
-				  r, "the trace has no end: the program did not end by itself");
+				  r, "the trace has no end: the program did not exit normally");
 }
 
 static void rank_free(struct replay_rank *rank)
@@ -420,7 +420,7 @@ int replay_add(struct sim_replay *replay, const char *name, const char *text, si
 	if (copy && bytes)
 		memcpy(copy, text, bytes);
 	error = rank.name && copy ? read_lines(&r, copy, bytes) : replay_no_memory(&r);
-	if (r.rank == &rank)	/* it has found no place */
+	if (r.rank == &rank)	/* not stored */
 		rank_free(&rank);
 	free(copy);
 	free(r.request);

@@ -67,7 +67,7 @@ char *replay_cut_line(struct replay_reader *r, char *line)
 	return word;
 }
 
-/* A number from `least` to `most`, with `end` behind. */
+/* A number from `least` to `most`, followed by `end`. */
 static bool read_number(const char *text, s64 least, u64 most, char **rest, u64 *number)
 {
 	const bool minus = *text == '-';
@@ -95,7 +95,7 @@ int replay_value(struct replay_reader *r, enum replay_key key, s64 least, u64 mo
 		return replay_line_wrong(r, "%s= is missing", key_names[key]);
 	if (read_number(r->value[key], least, most, &rest, number) && !*rest)
 		return 0;
-	return replay_line_wrong(r, "%s=%.40s: a number from %lld to %llu is wanted",
+	return replay_line_wrong(r, "%s=%.40s; valid: a number from %lld to %llu",
 				 key_names[key], r->value[key], (long long)least,
 				 (unsigned long long)most);
 }
@@ -117,7 +117,7 @@ int replay_value_list(struct replay_reader *r, enum replay_key key, u64 most, u3
 	for (*count = 0; ; (*count)++, at = rest + 1) {
 		if (!read_number(at, 0, most, &rest, &number) || (*rest && *rest != ','))
 			return replay_line_wrong(
-				r, "%s=: numbers up to %llu with commas between are wanted",
+				r, "%s=; valid: numbers up to %llu, separated by commas",
 				key_names[key], (unsigned long long)most);
 		if (!replay_grow((void **)&r->rank->list, &r->rank->list_room, r->rank->lists,
 				 sizeof(u64)))

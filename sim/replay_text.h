@@ -17,7 +17,7 @@ struct replay_reader {
 	u32 number, line;
 	bool ended;
 	char *value[KEYS];		/* of this line */
-	/* Requests so far, ascending, and the events that began them. */
+	/* Requests so far, ascending, with the events that began them. */
 	u64 *request;
 	u32 *begun;
 	u32 requests, request_room, begun_room;
@@ -30,16 +30,16 @@ struct replay_reader {
 
 int replay_no_memory(struct replay_reader *r);
 
-/* Cuts a line into its word and the values of the keys that are known. */
+/* Splits a line into its word and the values of the known keys. */
 char *replay_cut_line(struct replay_reader *r, char *line);
 
 int replay_value(struct replay_reader *r, enum replay_key key, s64 least, u64 most, u64 *number);
 
-/* The same, or `otherwise` where the key is not there. */
+/* The same, or `otherwise` if the key is missing. */
 int replay_value_or(struct replay_reader *r, enum replay_key key, u64 most, u64 otherwise,
 		    u64 *number);
 
-/* Numbers with commas between go to the rank's list. */
+/* Appends numbers separated by commas to the rank's list. */
 int replay_value_list(struct replay_reader *r, enum replay_key key, u64 most, u32 *first,
 		      u32 *count);
 

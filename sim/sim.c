@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A job, ready to run: which path takes it, and many runs of it on many cores. */
+/* A job: selects the path for it, and runs it many times on many cores. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 enum { THREADS_MAX = 256 };
 
 struct sim {
-	struct sim_job job;		/* .algo NULL: of given schedules */
+	struct sim_job job;		/* .algo NULL: existing schedules */
 	struct sim_program_source source;
-	pthread_mutex_t lock;		/* of the threads that repeat it */
+	pthread_mutex_t lock;		/* of the threads of sim_repeat() */
 	struct sim_program *program;
 	struct sim_levels *levels;		/* NULL: the program has none */
 	struct redundant_memory spare;	/* of the last run, for the next */
@@ -90,7 +90,7 @@ void sim_size(const struct sim *sim, struct sim_size *size)
 	};
 }
 
-/* One thread's memory, made when it is needed. */
+/* One thread's memory, allocated when needed. */
 struct repeat_worker {
 	struct sim *sim;
 	struct sim_events *events;

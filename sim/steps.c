@@ -12,17 +12,17 @@ struct steps_state {
 	const struct sim_steps *steps;
 	struct sim *sim;
 	struct sim_model model;		/* of the collective; begins at ready[] */
-	struct sim_machine machine;		/* for its noise */
+	struct sim_machine machine;		/* stream of its noise */
 	u64 seed;
 	u32 ranks;
-	sim_time grain, idle, quiet;	/* quiet: a step without noise */
+	sim_time grain, idle, quiet;	/* a step without noise */
 	sim_time *ready;		/* each rank has computed */
 	sim_time *done;			/* each has the collective */
-	sim_time *clear;		/* no event before, if any time */
+	sim_time *clear;		/* no event before, if known */
 	sim_time last;			/* the last rank's `done` */
 };
 
-/* When the earliest event comes that ends after `now`. */
+/* Time of the earliest event that ends after `now`. */
 static sim_time next_strike(struct steps_state *s, sim_time now)
 {
 	sim_time first = SIM_NEVER;
@@ -37,7 +37,7 @@ static sim_time next_strike(struct steps_state *s, sim_time now)
 	return first;
 }
 
-/* How many steps after `last` see no noise. */
+/* Number of steps after `last` without noise. */
 static u64 calm_steps(struct steps_state *s)
 {
 	const sim_time begin = s->last + s->idle, strike = next_strike(s, begin);
@@ -57,7 +57,7 @@ static void skip_steps(struct steps_state *s, u64 steps)
 	s->last += time;
 }
 
-/* One step; each rank begins when it was done, all together if they meet. */
+/* One step; each rank begins when it was done, or all together. */
 static int run_step(struct steps_state *s)
 {
 	struct sim_outcome outcome;
@@ -107,7 +107,7 @@ static int run_steps(struct steps_state *s, struct sim_step *step, u32 *count)
 	return error;
 }
 
-/* What a step takes without noise, and that it can be run. */
+/* Measures a step without noise, and checks that it can be run. */
 static int measure_quiet(struct steps_state *s)
 {
 	struct sim_model model = s->model;

@@ -15,7 +15,7 @@
 
 enum { STEPS_WANTED = 1 << 18, PIECES_MIN = 2, PIECES_MAX = 64 };
 
-/* The events of a recording, merged; `place` in free time. */
+/* The events of a recording, merged; `place` is in free time. */
 struct stretch_recording {
 	double *place, *duration, *before;	/* before[i]: durations of events 0 .. i - 1 */
 	u32 events;
@@ -57,7 +57,7 @@ static int recording_init(struct stretch_recording *r, const struct coll_noise_s
 	return r->free > 0 ? 0 : -EINVAL;
 }
 
-/* Durations of the events before this place, and of those of whole rounds. */
+/* Total length of the events before this place, including whole repetitions. */
 static double taken_before(const struct stretch_recording *r, double place)
 {
 	const double rounds = floor(place / r->free), rest = place - rounds * r->free;
@@ -116,8 +116,8 @@ static int add_free(struct sim_stretch *stretch, const struct stretch_recording 
 }
 
 /*
- * Work that begins inside an event: as often as events begin while a rank waits.
- * Waits are few and long rather than many and short, so the rest is uniform.
+ * Work that begins inside an event, weighted by how often events begin while a rank waits. Waits
+ * are few and long rather than many and short, so the rest of the event is uniformly distributed.
  */
 static void add_rests(struct sim_stretch *stretch, const struct stretch_recording *r, double work,
 		      double wait, u32 pieces)
@@ -125,7 +125,7 @@ static void add_rests(struct sim_stretch *stretch, const struct stretch_recordin
 	u32 i, k;
 
 	for (i = 0; i < r->events; i++) {
-		/* Behind the event, and so not met again. */
+		/* The event itself is not met again. */
 		const double after = nextafter(r->place[i], INFINITY);
 		const double clear = work + taken_before(r, r->place[i] + work) -
 				     taken_before(r, after);
@@ -187,7 +187,7 @@ void stretch_free(struct sim_stretch *stretch)
 	*stretch = (struct sim_stretch){ 0 };
 }
 
-/* From the top down: what is above is small there, and kept exactly. */
+/* From the largest value down: the small probabilities there keep their precision. */
 double stretch_mean(const struct sim_stretch *stretch, double ranks)
 {
 	double above = 0, all = 0, below = 1, mean = 0;
@@ -208,7 +208,7 @@ double stretch_mean(const struct sim_stretch *stretch, double ranks)
 
 double stretch_quantile(const struct sim_stretch *stretch, double ranks, double share)
 {
-	/* All stay below with `share`: one is above with this. */
+	/* All are below it with probability `share`: one is above it with this. */
 	const double most = -expm1(log(share) / ranks);
 	double above = 0, all = 0;
 	u64 i;

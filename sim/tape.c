@@ -13,7 +13,7 @@ void tape_free(struct sim_tape *t)
 	free(t->message);
 }
 
-/* Room for `more` behind `count` pieces. */
+/* Makes space for `more` after `count` pieces. */
 static bool room_for(struct sim_tape *t, void **array, u32 *room, u32 count, u32 more, size_t piece,
 		     u32 most)
 {
@@ -121,7 +121,7 @@ u32 tape_release(struct sim_tape *t, u32 peer)
 
 /* ---- whole schedules ------------------------------------------------------------ */
 
-/* One op of `s`, whose first op is `base` here; `end` is the op after its last. */
+/* Appends one op of `s`, whose first op is `base` here; `end` is the op after its last. */
 static void splice_op(struct sim_tape *t, const struct coll_schedule *s, u32 index, const u32 *rank,
 		      u32 base, u32 after, u64 key)
 {
@@ -147,7 +147,7 @@ static void splice_op(struct sim_tape *t, const struct coll_schedule *s, u32 ind
 							  t->line, false });
 }
 
-/* Marks the ops from `base` on that another one, which must happen, waits for anyway. */
+/* Marks ops from `base` on that another mandatory op waits for. */
 static void mark_waited(const struct sim_tape *t, u32 base, u64 mark)
 {
 	u32 i, k;
@@ -194,7 +194,7 @@ static int compare_messages(const void *left, const void *right)
 	return (a->part > b->part) - (a->part < b->part);
 }
 
-/* The messages of all tapes that they send, or that they receive, sorted; free(). */
+/* The messages that all tapes send, or receive, sorted; free(). */
 static struct sim_tape_message *tape_gather(const struct sim_tape *tape, u32 ranks, bool sent,
 					    u64 *count)
 {
@@ -221,12 +221,12 @@ static int one_ended(const struct sim_tape *tape, const struct sim_tape_message 
 	const u32 here = sent ? m->from : m->to, there = sent ? m->to : m->from;
 
 	snprintf(why, bytes, "%s:%u: rank %u %s rank %u a message that rank %u does not %s",
-		 tape[here].name, m->line, here, sent ? "sends" : "waits for", there, there,
+		 tape[here].name, m->line, here, sent ? "sends to" : "receives from", there, there,
 		 sent ? "receive" : "send");
 	return -EINVAL;
 }
 
-/* Both ends get the slot, and the receive what is really sent. */
+/* Both ends get the slot; the receive gets the bytes that are sent. */
 static int join_ends(const struct sim_tape *tape, const struct sim_tape_message *send,
 		     const struct sim_tape_message *recv, u32 slot, char *why, size_t bytes)
 {
@@ -237,7 +237,8 @@ static int join_ends(const struct sim_tape *tape, const struct sim_tape_message 
 		to->bytes = from->bytes;
 		return 0;
 	}
-	snprintf(why, bytes, "%s:%u: rank %u takes %llu bytes of rank %u, which sends %llu (%s:%u)",
+	snprintf(why, bytes, "%s:%u: rank %u receives up to %llu bytes from rank %u, "
+		 "which sends %llu (%s:%u)",
 		 tape[recv->to].name, recv->line, recv->to, (unsigned long long)to->bytes,
 		 recv->from, (unsigned long long)from->bytes, tape[send->from].name, send->line);
 	return -EINVAL;

@@ -76,7 +76,7 @@ static struct sim_flow trunk_pop(struct sim_flow *heap, u32 *count, flow_order *
 
 /* ---- flowing ------------------------------------------------------------------- */
 
-/* Bytes a picosecond of each flow, while there are so many. */
+/* Bytes per picosecond of each flow, at this number of flows. */
 static double rate_each(const struct sim_trunk *trunk)
 {
 	const double offered = trunk->actives * trunk->end_rate / trunk->rate;
@@ -94,7 +94,7 @@ static sim_time next_end(const struct sim_trunk *trunk)
 	       (sim_time)((trunk->active[0].bytes - trunk->flowed) / rate_each(trunk) + 0.5);
 }
 
-/* Room for the flow when it comes, and when it is active. */
+/* Reserves memory for the flow: before it starts, and while it is active. */
 int trunk_add(struct sim_trunk *trunk, struct sim_flow flow)
 {
 	if (trunk_reserve(&trunk->coming, &trunk->coming_room, trunk->comings + 1) ||

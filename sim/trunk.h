@@ -16,7 +16,7 @@
 struct sim_flow {
 	double bytes;		/* to send; in the trunk: what flowed in each when it ends */
 	sim_time start;
-	u64 name;		/* the caller's; the order of what happens at once */
+	u64 name;		/* the caller's; orders events of equal time */
 };
 
 struct sim_trunk {
@@ -24,7 +24,7 @@ struct sim_trunk {
 	double rate;		/* of all of it */
 	double loss;
 	sim_time now;
-	double flowed;		/* in each flow */
+	double flowed;		/* carried by each flow */
 	struct sim_flow *active, *coming;	/* heaps by bytes, and by start */
 	u32 actives, comings, active_room, coming_room;
 };
@@ -36,10 +36,10 @@ void trunk_free(struct sim_trunk *trunk);
 /* Not before trunk->now. -ENOMEM. */
 int trunk_add(struct sim_trunk *trunk, struct sim_flow flow);
 
-/* When a flow begins or ends next; SIM_NEVER: none does. */
+/* Time of the next begin or end of a flow; SIM_NEVER: none. */
 sim_time trunk_next(const struct sim_trunk *trunk);
 
-/* Lets that happen. Returns whether a flow has ended: *name, at trunk->now. */
+/* Executes it. Returns whether a flow has ended: *name, at trunk->now. */
 bool trunk_step(struct sim_trunk *trunk, u64 *name);
 
 #endif

@@ -57,8 +57,8 @@ like "no file" "$(replay --runs 2)" 'no file'
 like "a missing trace" "$(replay "$work/t.0")" 'that of rank 1 is missing'
 like "a file that is none" "$(replay "$work/nothing")" 'No such file'
 sed -i s/tag=5/tag=x/ "$work/t.0"
-like "a wrong line" "$(replay "$work/t")" 't.0:4: tag=x: a number'
-like "no trace" "$(replay man/coll.1)" 'coll.1:1: this is no coll-trace'
+like "a wrong line" "$(replay "$work/t")" 't.0:4: tag=x; valid: a number'
+like "no trace" "$(replay man/coll.1)" 'coll.1:1: not a coll-trace'
 like "an unknown algorithm" "$(replay "$ft" --algo bcast=foo)" "bcast has no algorithm 'foo'"
 like "an option of others" "$(replay "$ft" --ranks 3)" "no option '--ranks'; valid: --alike"
 like "ports without circuits" "$(replay "$ft" --ports 3)" "which --delta asks for"

@@ -95,7 +95,7 @@ static void messages_match_by_tag_and_order(void **state)
 	static const char *const blocking[] = {
 		HEAD(0, 2) WORLD2 "cpu ns=300\nsend group=0 to=1 tag=1 bytes=10\n"
 		"send group=0 to=1 tag=2 bytes=20\nrecv group=0 from=1 tag=-1 bytes=99\nend\n",
-		/* Taken in the other order, from anybody, and with more room. */
+		/* Taken in the other order, from any rank, and with more room. */
 		HEAD(1, 2) WORLD2 "recv group=0 from=-1 tag=2 bytes=64\n"
 		"recv group=0 from=0 tag=1 bytes=10\nsend group=0 to=0 tag=7 bytes=30\nend\n",
 	};
@@ -357,20 +357,20 @@ static void wrong_traces_are_refused_with_their_line(void **state)
 	static const struct {
 		const char *first, *second, *why;
 	} wrong[] = {
-		{ "", good, "t.0:1: this is no coll-trace" },
-		{ "hello\n", good, "t.0:1: this is no coll-trace" },
+		{ "", good, "t.0:1: not a coll-trace: the file is empty" },
+		{ "hello\n", good, "t.0:1: not a coll-trace: wrong first line" },
 		{ "coll-trace version=2 rank=0 ranks=2\n", good, "t.0:1: version=2" },
 		{ HEAD(0, 0), good, "t.0:1: ranks=0" },
 		{ HEAD(0, 2) "cpu ns=1\n", good, "t.0:2: the trace has no end" },
 		{ HEAD(0, 2) "cpu\nend\n", good, "t.0:2: ns= is missing" },
-		{ HEAD(0, 2) "cpu ns=-1\nend\n", good, "t.0:2: ns=-1: a number" },
+		{ HEAD(0, 2) "cpu ns=-1\nend\n", good, "t.0:2: ns=-1; valid: a number" },
 		{ HEAD(0, 2) "barrier group=0\nend\n", good,
 		  "t.0:2: group=0 has not been defined" },
 		{ HEAD(0, 2) "group number=0 ranks=0,2\nend\n", good,
-		  "t.0:2: ranks=: numbers up to 1" },
+		  "t.0:2: ranks=; valid: numbers up to 1" },
 		{ HEAD(0, 2) "group number=0 ranks=0,-1\nend\n", good, "ranks of another job" },
 		{ HEAD(0, 2) "group number=0 ranks=0,0\nend\n", good, "in the group twice" },
-		{ HEAD(0, 2) "group number=0 ranks=1\nend\n", good, "rank 0 is not in this group" },
+		{ HEAD(0, 2) "group number=0 ranks=1\nend\n", good, "rank 0 uses this group but is not in it" },
 		{ HEAD(0, 2) WORLD2 "end\n", good, "makes 1 collective calls" },
 		{ HEAD(0, 2) WORLD2 "bcast group=0 root=0 bytes=8\nend\n", good,
 		  "t.1:3: barrier, root 0, 0 bytes; t.0:3, of the same group's call, has bcast" },
@@ -383,7 +383,7 @@ static void wrong_traces_are_refused_with_their_line(void **state)
 		{ HEAD(0, 2) WORLD2 "barrier group=0\nrecv group=0 from=1 tag=0 bytes=8\nend\n",
 		  good, "t.0:4: rank 0 waits for a message that no trace sends" },
 		{ HEAD(0, 2) WORLD2 "barrier group=0\nsend group=0 to=1 tag=0 bytes=8\nend\n", good,
-		  "t.0:4: rank 1 receives no such message" },
+		  "t.0:4: rank 1 has no receive for it" },
 		{ good, good, "t.1:1: rank 1 has a trace already: t.0" },
 	};
 	static const char *const small[] = {
@@ -405,10 +405,11 @@ static void wrong_traces_are_refused_with_their_line(void **state)
 	*why = '\0';
 	assert_null(read_traces(small, 2, NULL, why));
 	assert_non_null(
-		strstr(why, "t.1:3: rank 1 takes 8 bytes of rank 0, which sends 9 (t.0:3)"));
+		strstr(why, "t.1:3: rank 1 receives up to 8 bytes from rank 0, "
+			    "which sends 9 (t.0:3)"));
 	*why = '\0';
 	assert_null(read_traces(small, 1, NULL, why));
-	assert_non_null(strstr(why, "1 of 2 traces: that of rank 1 is missing"));
+	assert_non_null(strstr(why, "1 of 2 traces; that of rank 1 is missing"));
 }
 
 int main(void)
