@@ -40,7 +40,7 @@ result $? "DOT"
 run 0 allreduce butterfly 4 --goal && found '^num_ranks 4$' out && found 'requires' out
 result $? "GOAL"
 
-run 1 $redundant --goal && found 'no GOAL of this: .*(any|optional)' err && [ ! -s "$work/out" ]
+run 1 $redundant --goal && found 'coll schedule: --goal: .*(any|optional)' err && [ ! -s "$work/out" ]
 result $? "GOAL refuses what it cannot say"
 
 run 2 $redundant --goal --rank 1 && found 'all ranks' err

@@ -227,7 +227,7 @@ static void unknown(void **state)
 	assert_refused("-fx", why);
 	assert_refused("--count", "prog cmd: --count needs a value; --help tells more\n");
 	assert_refused("-n", "prog cmd: --count needs a value; --help tells more\n");
-	assert_refused("--json=1", "prog cmd: --json takes no value, but is '--json=1'\n");
+	assert_refused("--json=1", "prog cmd: --json takes no value; given: '--json=1'\n");
 }
 
 static void abbreviations(void **state)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * coll bench: what is measured (options), one call with its data and the check
- * of its result (bench_call.c), the loop of one rank (bench_rank.c), figures
- * (bench_figures.c), and how they are told (bench_report.c, bench_plot.c).
+ * coll bench.
+ *
+ *	cmd_bench.c	the command: options, starting the ranks
+ *	rank.c		the measuring loop of one rank
+ *	call.c		one call with its data, and the check of its result
+ *	figures.c	percentiles
+ *	report.c, plot.c	tables, JSON, CSV; a picture
  */
 #ifndef COLL_BENCH_H
 #define COLL_BENCH_H
@@ -17,7 +21,7 @@
 enum {
 	BENCH_ALGOS_MAX = 16,
 	BENCH_SIZES_MAX = 32,
-	BENCH_VARIANTS = 2,	/* inputs, in turn: a result left over is seen */
+	BENCH_VARIANTS = 2,	/* inputs, in turn: the check sees an old result */
 };
 
 struct bench_options {
@@ -28,44 +32,44 @@ struct bench_options {
 	uint64_t size[BENCH_SIZES_MAX];	/* bytes of the vector, or of each block */
 	int algos, sizes;
 	int type, op;
-	char inject[512];		/* "": as the environment says */
-	uint64_t seed;			/* of it; COLL_UNSET: not given */
+	char inject[512];		/* "": by the environment */
+	uint64_t seed;			/* bytes of an element; COLL_UNSET: not given */
 	const char *engine;
 	uint64_t iterations;		/* 0: as many as fit into `seconds` */
 	double seconds;			/* per size, all algorithms together */
 	uint64_t warmup;
-	uint64_t pause;			/* ns before each call, in which the ranks sleep */
+	uint64_t pause;			/* ns that the ranks sleep before each call */
 	bool json, csv, counters, check;
-	bool clock;	/* ranks begin by the clock, not when they leave a barrier */
+	bool clock;	/* ranks start at an agreed time, not when they leave a barrier */
 	const char *plot;
-	const char *samples;		/* file of the slowest rank's times, or NULL */
-	const char *base;		/* the same of calls without injection, in turn */
+	const char *samples;		/* file for the slowest rank's times, or NULL */
+	const char *base;		/* the same for calls without injection, which alternate */
 };
 
-/* ---- one call (bench_call.c) --------------------------------------------------- */
+/* ---- one call (call.c) ------------------------------------------------------ */
 
 struct bench_data {
 	enum coll_collective collective;
 	int type, op, root, rank, ranks;
 	size_t count;			/* elements of the vector, or of each block */
 	void *in[BENCH_VARIANTS], *expected[BENCH_VARIANTS], *out;
-	size_t out_bytes;		/* that this rank gets */
+	size_t out_bytes;		/* received by this rank */
 	size_t *counts, *displs;	/* equal blocks, for the v forms */
 };
 
 bool bench_reduces(enum coll_collective collective);
 void bench_data_make(struct bench_data *data);
 void bench_data_free(struct bench_data *data);
-/* Before a call: the output is made wrong everywhere, or the input put into it. */
+/* Before a call: fills the output with wrong values, or with the input if in place. */
 void bench_data_prepare(struct bench_data *data, int variant);
 int bench_data_call(struct bench_data *data, int variant, struct coll_group *group);
 /* The same, nonblocking. */
 int bench_data_start(struct bench_data *data, int variant, struct coll_group *group,
 		     struct coll_run **run);
-/* Where the result differs from what it should be; -1: nowhere. */
+/* The first byte that differs from the correct result; -1: none. */
 ptrdiff_t bench_data_check(const struct bench_data *data, int variant);
 
-/* ---- figures (bench_figures.c) ----------------------------------------------------- */
+/* ---- figures (figures.c) ------------------------------------------------------------ */
 
 /* Microseconds. */
 struct bench_figures {
@@ -75,7 +79,7 @@ struct bench_figures {
 /* Sorts the samples. */
 struct bench_figures bench_figures(double *samples, size_t count);
 
-/* What the engine did per run and rank. */
+/* What the engine did, per run and rank. */
 struct bench_counts {
 	double enters, syscalls, sends, sent_bytes, copied_bytes, unexpected, stale,
 		allocations, far_sends, far_bytes, streamed;
@@ -85,7 +89,7 @@ enum { BENCH_COUNTS = sizeof(struct bench_counts) / sizeof(double) };
 
 struct bench_result {
 	uint64_t iterations;
-	uint64_t wrong;			/* results, over all ranks */
+	uint64_t wrong;			/* results, on all ranks */
 	struct bench_figures slowest;	/* of the slowest rank of each iteration */
 	struct bench_figures ranks;	/* of the mean over the ranks of each iteration */
 	struct bench_counts counts;
@@ -104,24 +108,24 @@ struct bench_report {
 	struct bench_result (*result)[BENCH_ALGOS_MAX];	/* [size][algo] */
 };
 
-/* ---- reading options (cmd_bench.c) ------------------------------------------------- */
+/* ---- options (cmd_bench.c) ------------------------------------------------------------ */
 
-/* getopt reorders what it reads, and reading cuts lists up: both on a copy. */
+/* Works on copies: getopt reorders arguments, and lists are cut up. */
 char **bench_copy_arguments(int argc, char **argv);
 
-/* ---- telling ------------------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------------- */
 
 /* "8", "8K", "1M". Returns `text`. */
 const char *bench_size(uint64_t bytes, char text[24]);
 void bench_print_table(const struct bench_report *report);
 void bench_print_json(const struct bench_report *report);
 void bench_print_csv(const struct bench_report *report);
-/* Writes options->plot and the gnuplot script beside it. 0, or it said why not. */
+/* Writes options->plot and the gnuplot script beside it. Errors are reported on stderr. */
 int bench_plot(const struct bench_report *report);
 
 /* ---- a rank -------------------------------------------------------------------- */
 
-/* Measures as one rank of the job in the environment; rank 0 reports. Exit code. */
+/* Measures as one rank of the job in the environment; rank 0 reports. Returns the exit code. */
 int bench_rank(const struct bench_options *options);
 
 #endif

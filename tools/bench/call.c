@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * One call of any collective: its data, the call, and the check of its result
- * against one computed here. Values are small enough for every type to hold all
- * results exactly, so the order of a reduction does not matter.
+ * One call of any collective: its data, the call, and the check of its result against one computed
+ * here. Values are so small that every type holds all results exactly, so the order of a reduction
+ * does not matter.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static unsigned int call_hash(uint64_t a, uint64_t b, uint64_t c)
 	return (h ^ h >> 29) * 0x94d049bb133111ebull >> 40;
 }
 
-/* An operand: 0 to 3, or for products 1 and 2, and few of these. */
+/* An operand: 0 to 3; for products 1 and a few 2s. */
 static int call_operand(int op, int rank, uint64_t index, int variant)
 {
 	unsigned int h = call_hash(rank + 1, index, variant);
@@ -114,7 +114,7 @@ static void call_fill(const struct bench_data *data, void *place, int rank, size
 		bytes[i] = call_hash(rank + 1, first * element + i, variant);
 }
 
-/* The reduction of elements from `first` on over the ranks below `ranks`. */
+/* The reduction over ranks below `ranks`, of elements from `first` on. */
 static void fill_reduced(const struct bench_data *data, void *place, int ranks, size_t first,
 			 int variant)
 {
@@ -130,7 +130,7 @@ static void fill_reduced(const struct bench_data *data, void *place, int ranks, 
 	memory_free(next);
 }
 
-/* ---- what each collective takes and gives ---------------------------------------- */
+/* ---- buffers of each collective ---------------------------------------------------- */
 
 /* Blocks of `count` elements in a rank's input and output. */
 static void data_blocks(const struct bench_data *data, size_t *in, size_t *out)
@@ -167,7 +167,7 @@ static void data_blocks(const struct bench_data *data, size_t *in, size_t *out)
 		*in = all;
 		break;
 	case COLL_EXSCAN:
-		*out = data->rank > 0;	/* rank 0's is undefined */
+		*out = data->rank > 0;	/* rank 0's result is undefined */
 		break;
 	default:
 		break;

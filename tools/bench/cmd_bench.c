@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll bench: reads what is to be measured, and either is one rank of a job that
- * somebody started, or starts itself as the ranks of one on this node.
+ * coll bench: parses options. Then it is one rank of a job in the environment, or starts itself as
+ * all ranks of one on this node.
  */
 #include <errno.h>
 #include <sched.h>
@@ -55,7 +55,7 @@ static bool add_algo(struct bench_options *options, char *text)
 	return true;
 }
 
-/* Whether ",segment=8K" follows here: an option of the algorithm before the comma. */
+/* Whether ",segment=8K" follows: an option of the algorithm before the comma. */
 static bool option_follows(const char *comma)
 {
 	const size_t length = *comma ? strcspn(comma + 1, ",") : 0;
@@ -312,7 +312,7 @@ static bool inside_job(void)
 	return false;
 }
 
-/* Starts this program again as each of the ranks, with the same arguments. */
+/* Starts this program again, with the same arguments, as each of the ranks. */
 static int start_ranks(const struct bench_options *options, int argc, char **argv)
 {
 	char **again = calloc(argc + 2, sizeof(*again)), self[] = "/proc/self/exe", name[] = "bench";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll bench overlap: starts a job for each way of progress, several rounds of them
- * in turn, and puts together what their first ranks found.
+ * coll bench overlap: starts a job for each mode of progress, several rounds of all modes in turn,
+ * and collects the results of their first ranks.
  */
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 #include "tools/launch/launch.h"
 #include "overlap.h"
 
-/* Where a job's first rank leaves its result: says that this is such a job. */
+/* Environment variable of such a job: the file for rank 0's result. */
 static const char result_variable[] = "COLL_OVERLAP_RESULT";
 
 const char *const overlap_modes[OVERLAP_MODES + 1] = {
@@ -147,7 +147,7 @@ static bool read_options(int argc, char **argv, struct overlap_options *options)
 	return true;
 }
 
-/* ---- places -------------------------------------------------------------------- */
+/* ---- CPUs ---------------------------------------------------------------------- */
 
 int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress)
 {
@@ -167,7 +167,7 @@ int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress)
 	return count - spare;
 }
 
-/* Whether this mode's progress has the CPU where nobody computes. */
+/* Whether this mode's progress runs on the CPU without computation. */
 static bool overlap_apart(enum overlap_place place, const char *mode)
 {
 	return place == OVERLAP_OWN ||
@@ -226,7 +226,7 @@ static void pace_links(const struct overlap_options *options, char *clusters, ch
 	snprintf(pace, bytes, "COLL_WAN_PACING=%llu", (unsigned long long)options->pace);
 }
 
-/* Later jobs have as many rows as the first found. */
+/* Later jobs use the number of rows that the first one found. */
 static int run_job(struct overlap_report *report, struct overlap_mode *mode, int argc, char **argv)
 {
 	const struct overlap_options *options = report->options;

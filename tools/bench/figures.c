@@ -11,7 +11,7 @@ static int figures_ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The nearest rank: a value that occurred, at least this share of all at or below it. */
+/* The nearest rank: the least sample with at least this share of all samples at or below it. */
 static double figures_percentile(const double *sorted, size_t count, double share)
 {
 	size_t index = ceil(share * count);

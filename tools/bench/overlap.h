@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * coll bench overlap: nonblocking collectives beside a matrix-vector product, by
- * every way of progress. What is measured (cmd_bench_overlap.c), a rank of a job
- * with one way of progress (overlap_rank.c), and what is told (overlap_report.c).
+ * coll bench overlap: nonblocking collectives beside a matrix-vector product, by mode of progress.
+ *
+ *	cmd_overlap.c		the command: options, one job per mode
+ *	overlap_rank.c		a rank of a job
+ *	overlap_report.c	table, JSON, picture
  */
 #ifndef COLL_OVERLAP_H
 #define COLL_OVERLAP_H
@@ -17,23 +19,23 @@ extern const char *const overlap_modes[OVERLAP_MODES + 1];
 enum overlap_case {
 	OVERLAP_COMPUTE,	/* the product alone */
 	OVERLAP_PURE,		/* start and wait, no product */
-	OVERLAP_BLOCKING,	/* blocking, then the product */
+	OVERLAP_BLOCKING,	/* blocking collective, then the product */
 	OVERLAP_NONE,		/* start and wait, then the product */
 	OVERLAP_TEST,		/* start, the product with calls in between, wait */
 	OVERLAP_NOTEST,		/* start, the product, wait */
-	OVERLAP_START,		/* of the one before: until all collectives had started */
-	OVERLAP_PRODUCT,	/* and the product's own time */
-	OVERLAP_TAKEN,		/* of that, what others ran on its CPU */
-	OVERLAP_TAKEN_ALONE,	/* the same where the product is alone */
+	OVERLAP_START,		/* of the case before: until all collectives had started */
+	OVERLAP_PRODUCT,	/* the product's own time in it */
+	OVERLAP_TAKEN,		/* part of that which other tasks ran on its CPU */
+	OVERLAP_TAKEN_ALONE,	/* the same for the product alone */
 	OVERLAP_CASES,
 };
 extern const char *const overlap_cases[OVERLAP_CASES];
 
-/* Where progress runs. */
+/* CPU that progress runs on. */
 enum overlap_place {
-	OVERLAP_SHARED,		/* on the rank's CPU */
-	OVERLAP_OWN,		/* on one where nobody computes */
-	OVERLAP_KERNEL,		/* there if it is the kernel's, else on the rank's */
+	OVERLAP_SHARED,		/* the rank's CPU */
+	OVERLAP_OWN,		/* a CPU without computation */
+	OVERLAP_KERNEL,		/* that one for progress in the kernel, else the rank's */
 	OVERLAP_PLACES,
 };
 
@@ -44,7 +46,7 @@ struct overlap_options {
 	const char *algo;
 	int ranks, threads, flight;
 	uint64_t bytes, matrix, rows, calls, iterations, rounds;
-	uint64_t pace;			/* bytes a second of a link; 0: as fast as it goes */
+	uint64_t pace;			/* bytes per second of a link; 0: not limited */
 	bool mode[OVERLAP_MODES];
 	enum overlap_place place;
 	char inject[512];
@@ -55,24 +57,26 @@ struct overlap_options {
 /* ---- a rank --------------------------------------------------------------------- */
 
 /*
- * Measures with the mode that the environment names. Rank 0 writes what came out as
- * JSON to `result`. Exit code.
+ * Measures with the mode that the environment names. Rank 0 writes the samples as JSON to
+ * `result`. Returns the exit code.
  */
 int overlap_rank(const struct overlap_options *options, const char *result);
 
-/* How many CPUs compute here, the n-th of them, and the last of all; 0: there are too few. */
+/*
+ * Number of CPUs that compute; *compute: the n-th of them, *progress: the last of all. 0: too few.
+ */
 int overlap_cpus(enum overlap_place place, int n, int *compute, int *progress);
 
 /* ---- the report ------------------------------------------------------------------ */
 
-/* One mode: all samples of all rounds, or why there are none. */
+/* One mode: the samples of all rounds, or why there are none. */
 struct overlap_mode {
 	const char *name;
 	char problem[300], explanation[700];
-	double *sample[OVERLAP_CASES];	/* us, from the first rank's begin to the last one's end */
+	double *sample[OVERLAP_CASES];	/* us, from the first rank's start to the last one's end */
 	size_t samples;
 	uint64_t wrong;
-	double idle_call;		/* ns of a call when nothing is in flight; the last round's */
+	double idle_call;		/* ns of coll_progress() without a run, in the last round */
 };
 
 struct overlap_report {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * One rank of the overlap benchmark. All cases take turns within an iteration, so
- * they meet the same machine; a barrier, which is not timed, goes before each. The
- * product's rows are shared by the rank's threads, in steps; between two steps the
- * rank may call in.
+ * One rank of the overlap benchmark. An iteration measures all cases in turn, so they meet the
+ * same machine; an untimed barrier precedes each. The product's rows are shared by the rank's
+ * threads, in steps; between two steps the rank may call the library.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,15 +32,15 @@ struct rank {
 	double *matrix, *vector, *product;
 	uint64_t rows, wrong;
 	double *sample[OVERLAP_CASES], *begin_of[OVERLAP_CASES];	/* us */
-	double began, product_began;	/* us, of the sample at hand */
+	double began, product_began;	/* us, start of the current sample */
 	double started;			/* us that its starts took */
-	double taken;			/* us of its product when others had the CPU */
+	double taken;			/* us in its product that other tasks had the CPU */
 	double idle_call;		/* ns */
-	int cpus;			/* that ranks compute on */
+	int cpus;			/* CPUs that ranks compute on */
 
-	/* The threads that share a step's rows. */
+	/* The threads that share the rows of a step. */
 	pthread_barrier_t begin, end;
-	uint64_t first, last;		/* rows of the step; none: the threads end */
+	uint64_t first, last;		/* rows of the step; 0: the threads end */
 };
 
 /* ---- the product ---------------------------------------------------------------- */
@@ -110,7 +109,7 @@ static uint64_t own_cpu_ns(void)
 	return used.tv_sec * COLL_SECOND + used.tv_nsec;
 }
 
-/* All rows; `calls`: the rank calls in after each step. */
+/* Computes all rows; `calls`: the rank calls the library after each step. */
 static int all_rows(struct rank *rank, bool calls)
 {
 	const uint64_t steps = rank->options->calls;
@@ -128,7 +127,7 @@ static int all_rows(struct rank *rank, bool calls)
 	return error;
 }
 
-/* Microseconds, or a negative errno. What others took is what it did not run itself. */
+/* Microseconds, or a negative errno. Taken by others: the time in which the thread did not run. */
 static double overlap_rank_product(struct rank *rank, bool calls)
 {
 	const uint64_t start = coll_now(), used = own_cpu_ns();
@@ -204,8 +203,8 @@ static void overlap_rank_check(struct rank *rank, enum overlap_case what, int va
 }
 
 /*
- * Microseconds, or a negative errno. When it began is kept: where ranks share a CPU one
- * begins when the other has ended, and the time of both is what counts.
+ * Microseconds, or a negative errno. The start is kept: where ranks share a CPU one starts when
+ * the other ends, and the result is the time of both.
  */
 static double overlap_rank_timed(struct rank *rank, enum overlap_case what, int variant,
 				 double *product_us)
@@ -234,7 +233,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* From the first rank's beginning to the last one's end; all ranks are of one node. */
+/* From the first rank's start to the last one's end; all ranks are on one node. */
 static int span_all(struct rank *rank, double *begin, double *time, uint64_t count)
 {
 	uint64_t i;
@@ -251,7 +250,7 @@ static int span_all(struct rank *rank, double *begin, double *time, uint64_t cou
 	return error;
 }
 
-/* The median over some tries, the same on all ranks. */
+/* The median of some iterations, the same on all ranks. */
 static double median_of_all(struct rank *rank, enum overlap_case what)
 {
 	double begin[CALIBRATION], time[CALIBRATION], unused;
@@ -267,8 +266,9 @@ static double median_of_all(struct rank *rank, enum overlap_case what)
 }
 
 /*
- * As many rows as take half as long again as the collectives alone: all may be hidden.
- * Ranks that share a CPU take turns, and each has but its own turn to hide in.
+ * Sets the number of rows so that the product takes 1.5 times as long as the collectives alone:
+ * all of these can be hidden. Ranks that share a CPU run in turn, and only the own part hides a
+ * collective.
  */
 static int overlap_rank_calibrate(struct rank *rank)
 {
@@ -281,9 +281,9 @@ static int overlap_rank_calibrate(struct rank *rank)
 		return 0;
 	}
 	rank->rows = rank->options->matrix;
-	median_of_all(rank, OVERLAP_PURE);	/* makes the links */
+	median_of_all(rank, OVERLAP_PURE);	/* opens the links */
 	alone = median_of_all(rank, OVERLAP_PURE);
-	for (i = 0; i < 2 && !error; i++) {	/* the second time from nearly as many */
+	for (i = 0; i < 2 && !error; i++) {	/* the second estimate starts near the result */
 		rows = 1.5 * turns * rank->rows * alone / median_of_all(rank, OVERLAP_COMPUTE);
 		rank->rows = rows > rank->options->calls ? rows : rank->options->calls;
 		error = coll_bcast(&rank->rows, 1, COLL_UINT64, 0, rank->world);
@@ -305,7 +305,7 @@ static void overlap_rank_note(struct rank *rank, int what, int64_t i, double tim
 	rank->begin_of[OVERLAP_PRODUCT][i] = rank->product_began;
 }
 
-/* A case at a time, as a program does one thing for long: that is what `auto` learns from. */
+/* Cases run in blocks, as a program does one thing for long: progress `auto` learns from that. */
 static int overlap_rank_iterate(struct rank *rank, int what)
 {
 	const int64_t iterations = rank->options->iterations;
@@ -337,7 +337,7 @@ static int overlap_rank_measure(struct rank *rank)
 	return error;
 }
 
-/* What calling in costs when nothing is in flight, ns of CPU time. */
+/* CPU time of coll_progress() without a run in flight, ns. */
 static double idle_call(struct rank *rank)
 {
 	const uint64_t start = own_cpu_ns();
@@ -358,7 +358,7 @@ static void spin_until(uint64_t end)
 
 static atomic_bool noise_over;
 
-/* Takes the CPU that this rank computes on, ahead of it where that is allowed. */
+/* Takes the CPU that this rank computes on, with a higher priority where that is allowed. */
 static void *make_noise(void *argument)
 {
 	const struct sched_param priority = { .sched_priority = NOISE_PRIORITY };
@@ -482,8 +482,8 @@ static int write_result(const char *path, json_t *all)
 }
 
 /*
- * The run's explanation, after the measurement: what was chosen in the end. The others
- * come later, so that there is a run to explain yet.
+ * The run's explanation after the measurement: the final choice. The other ranks free the run
+ * later, so it still exists.
  */
 static int overlap_rank_explain(struct rank *rank, char *text, size_t bytes)
 {
@@ -498,7 +498,7 @@ static int overlap_rank_explain(struct rank *rank, char *text, size_t bytes)
 	return coll_run_wait(&rank->run[0]);
 }
 
-/* Of how many CPUs to compute on. Where they are too few, or a rank has threads, of all. */
+/* Number of CPUs to compute on. All of them if they are too few, or if a rank has threads. */
 static int bind_here(const struct overlap_options *options)
 {
 	const char *rank = getenv("COLL_RANK");
@@ -515,7 +515,7 @@ static int bind_here(const struct overlap_options *options)
 	return count;
 }
 
-/* A way of progress that is not possible here is a result too. */
+/* A mode of progress that is not available here is a result too. */
 static int tell_problem(const char *result)
 {
 	const char *rank = getenv("COLL_RANK");

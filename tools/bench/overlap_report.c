@@ -17,8 +17,8 @@ static struct bench_figures overlap_report_figures(const struct overlap_mode *mo
 }
 
 /*
- * How much of the collective was hidden behind the product, per cent, as the OSU
- * and Intel benchmarks define it: 100 (1 - (total - compute) / pure).
+ * Share of the collective that is hidden behind the product, per cent, as the OSU and Intel
+ * benchmarks define it: 100 (1 - (total - compute) / pure).
  */
 static double overlap_report_overlap(const struct overlap_mode *mode, enum overlap_case what)
 {
@@ -29,21 +29,21 @@ static double overlap_report_overlap(const struct overlap_mode *mode, enum overl
 	return pure > 0 ? 100 * (share < 0 ? 0 : share > 1 ? 1 : share) : 0;
 }
 
-/* How much longer the product took beside the collective, us. */
+/* Increase of the product's time beside the collective, us. */
 static double overlap_report_lost(const struct overlap_mode *mode)
 {
 	return overlap_report_figures(mode, OVERLAP_PRODUCT).p50 -
 	       overlap_report_figures(mode, OVERLAP_COMPUTE).p50;
 }
 
-/* How much more of its CPU's time others had then, us. What interrupts take is not seen. */
+/* Increase of the time that other tasks had on its CPU, us. Interrupts are not counted. */
 static double overlap_report_taken(const struct overlap_mode *mode)
 {
 	return overlap_report_figures(mode, OVERLAP_TAKEN).p50 -
 	       overlap_report_figures(mode, OVERLAP_TAKEN_ALONE).p50;
 }
 
-/* Where progress was, for a title. */
+/* The CPU of the progress, for a title. */
 static const char *overlap_report_where(enum overlap_place place)
 {
 	static const char *const text[OVERLAP_PLACES] = {
@@ -55,7 +55,7 @@ static const char *overlap_report_where(enum overlap_place place)
 	return text[place];
 }
 
-/* What the others are compared with: the application's own progress, no overlap. */
+/* The base of the speed-up: progress by the application, no overlap. */
 static double overlap_report_base(const struct overlap_report *report)
 {
 	int i;
@@ -66,16 +66,15 @@ static double overlap_report_base(const struct overlap_report *report)
 	return 0;
 }
 
-/* ---- for people ------------------------------------------------------------------ */
+/* ---- table ----------------------------------------------------------------------- */
 
 static void print_mode(const struct overlap_mode *mode, double first)
 {
 	const double compute = overlap_report_figures(mode, OVERLAP_COMPUTE).p50;
 	int what;
 
-	printf("\n%-8s collective alone %.1f us, product alone %.1f us, starting %.1f us, calling "
-	       "in for "
-	       "nothing %.0f ns%s\n",
+	printf("\n%-8s collective alone %.1f us, product alone %.1f us, start %.1f us, "
+	       "idle coll_progress() %.0f ns%s\n",
 	       mode->name, overlap_report_figures(mode, OVERLAP_PURE).p50, compute,
 	       overlap_report_figures(mode, OVERLAP_START).p50, mode->idle_call,
 	       mode->wrong ? "  WRONG RESULTS" : "");
@@ -125,7 +124,7 @@ void overlap_print_table(struct overlap_report *report)
 	}
 }
 
-/* ---- for programs ------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 static void set_real(json_t *object, const char *key, double value)
 {

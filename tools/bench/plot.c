@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The figures as a picture, by gnuplot: over the sizes if there are several, else
- * one group of bars a percentile. The script, data included, stays beside it.
+ * The results as a picture, by gnuplot: over the sizes if there are several, else one group of
+ * bars per percentile. The script stays beside it, data included.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void write_data(const struct bench_report *report, FILE *to)
 	fprintf(to, "EOD\n");
 }
 
-/* Over the sizes: medians as lines, p99 as the same lines dashed. */
+/* Over the sizes: medians as solid lines, p99 as dashed lines of the same colour. */
 static void write_lines(const struct bench_report *report, FILE *to)
 {
 	const struct bench_options *options = report->options;
@@ -93,7 +93,7 @@ static void write_script(const struct bench_report *report, FILE *to)
 		write_bars(report, to);
 }
 
-/* FILE.svg's script is FILE.gp. */
+/* The script of FILE.svg is FILE.gp. */
 static void script_path(const char *plot, char *path, size_t bytes)
 {
 	const char *dot = strrchr(plot, '.');

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The measuring loop. Each algorithm has a group of its own; small batches of
- * each in turn meet the same machine, so ratios hold where times do not. Before
- * each call all ranks meet in a barrier of another group, which is not timed and
- * in which nothing is injected. A sample is the time of the slowest rank: of its own,
- * or from a moment on that all have agreed on. The latter also counts what a rank
- * loses that leaves the barrier late, for it waits for a core.
+ * The measuring loop. Each algorithm has its own group. Small batches of each, in turn, meet the
+ * same machine, so ratios are stable where times are not. Before each call all ranks meet in a
+ * barrier of another group, untimed and without injection. A sample is the time of the slowest
+ * rank, from its own start or from a start time that all agreed on. The latter includes the delay
+ * of a rank that leaves the barrier late because it waits for a core.
  */
 #include <errno.h>
 #include <sched.h>
@@ -24,9 +23,12 @@
 
 enum { BATCH = 4, WRONG_SHOWN = 3, AHEAD_NS = 300 * 1000 };
 
-/* One algorithm at one size; with --base, which has one only, the second: it without injection. */
+/*
+ * One algorithm at one size. --base allows only one: the second cell is then that algorithm
+ * without injection.
+ */
 struct cell {
-	double *sample;			/* µs of this rank, per iteration */
+	double *sample;			/* us of this rank, per iteration */
 	uint64_t samples, room, wrong;
 	struct bench_counts counts;	/* sums */
 };
@@ -103,7 +105,7 @@ static void rank_check(const struct bench *bench, struct cell *cell, int algo, i
 			(unsigned long long)cell->samples, at);
 }
 
-/* All at once by the clock of their node. Who waits offers its core to the others. */
+/* Starts all ranks at an agreed time of the node's clock. A waiting rank yields its core. */
 static int begin_by_clock(struct bench *bench, uint64_t *start)
 {
 	int error;
@@ -179,7 +181,7 @@ static void show_progress(const struct bench *bench, int size, uint64_t start)
 			(coll_now() - start) / 1e9);
 }
 
-/* How many iterations the next batch has: rank 0 says; 0: it is enough. */
+/* Iterations of the next batch, decided by rank 0; 0: no more. */
 static int next_batch(struct bench *bench, uint64_t start, uint64_t *batch)
 {
 	const struct bench_options *options = bench->options;
@@ -244,7 +246,7 @@ static int write_cell(const struct bench *bench, const struct cell *cell, const 
 		       write_samples("samples", options->samples, slowest, cell->samples) : 0;
 }
 
-/* Brings the ranks' samples and counts of one cell together, on rank 0. */
+/* Gathers the samples and counts of one cell on rank 0. */
 static int rank_collect(struct bench *bench, struct cell *cell, struct bench_result *result)
 {
 	const uint64_t n = cell->samples;
@@ -313,7 +315,7 @@ static int measure_size(struct bench *bench, int size, struct bench_result *resu
 	return error;
 }
 
-/* ---- the whole ------------------------------------------------------------------- */
+/* ---- the job ---------------------------------------------------------------------- */
 
 static void rank_describe(const struct bench *bench, struct bench_setting *setting)
 {
@@ -355,7 +357,7 @@ static int make_groups(struct bench *bench)
 	if (error)
 		return rank_fail(bench, world, "making groups", error);
 	for (algo = 0; algo < rank_cells(options); algo++) {
-		/* By way of the group in which nothing is injected. */
+		/* Created through the group without injection. */
 		error = coll_group_dup(bench->sync, &bench->group[algo]);
 		if (error)
 			return rank_fail(bench, bench->sync, "making groups", error);
@@ -425,7 +427,7 @@ int bench_rank(const struct bench_options *options)
 	char text[700];
 	int error, algo;
 
-	/* What the command line leaves open is for the environment to say. */
+	/* Options that the command line does not set come from the environment. */
 	snprintf(text, sizeof(text), "%s%s%s%s", *options->engine ? "engine=" : "",
 		 options->engine, *options->inject ? " inject=" : "", options->inject);
 	error = coll_open(text, &bench.context);

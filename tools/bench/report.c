@@ -29,7 +29,7 @@ static const char *collective_name(const struct bench_report *report)
 	return coll_collective_names[report->options->collective];
 }
 
-/* ---- for people ------------------------------------------------------------------ */
+/* ---- table ----------------------------------------------------------------------- */
 
 static void print_setting(const struct bench_report *report)
 {
@@ -93,7 +93,7 @@ void bench_print_table(const struct bench_report *report)
 	}
 }
 
-/* ---- for programs ------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 static void set_real(json_t *object, const char *key, double value)
 {
@@ -201,7 +201,7 @@ void bench_print_json(const struct bench_report *report)
 	json_decref(all);
 }
 
-/* A CSV field in quotes: specifications have commas. */
+/* A CSV field in quotes: specifications contain commas. */
 static void put_quoted(const char *text)
 {
 	printf("\"%s\"", text);

@@ -4,7 +4,7 @@
 
 enum { CIRCUIT_SOCKET_MAX = 107 };	/* bytes of its path */
 
-/* A connection to the colld that manages circuits there; or a negative errno. */
+/* Connects to the colld that manages circuits there; the fd or a negative errno. */
 int circuit_socket(const char *path);
 
 #endif

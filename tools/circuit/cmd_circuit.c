@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* coll circuit: what colld's circuit manager does, and what it is to do. */
+/* coll circuit: shows and controls colld's circuit manager. */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -34,7 +34,7 @@ static int connect_daemon(struct asked *asked)
 	if (asked->fd >= 0)
 		return COMMAND_OK;
 	if (asked->fd == -ENAMETOOLONG) {
-		fprintf(stderr, "coll circuit: --socket: a path of at most %d bytes\n",
+		fprintf(stderr, "coll circuit: --socket; valid: a path of at most %d bytes\n",
 			CIRCUIT_SOCKET_MAX);
 		return COMMAND_USAGE;
 	}
@@ -51,7 +51,7 @@ static bool send_request(const struct asked *asked, struct coll_circuit_message 
 	return send(asked->fd, m, sizeof(*m), MSG_NOSIGNAL) == sizeof(*m);
 }
 
-/* 1: a message; 0: none for so many ms; -1: the daemon has gone. */
+/* 1: a message; 0: none within the time in ms; -1: colld has ended. */
 static int circuit_receive(const struct asked *asked, struct coll_circuit_message *m, int ms)
 {
 	struct pollfd fd = { asked->fd, POLLIN, 0 };
@@ -63,7 +63,7 @@ static int circuit_receive(const struct asked *asked, struct coll_circuit_messag
 	       m->magic == COLL_CIRCUIT_MAGIC ? 1 : -1;
 }
 
-/* Sends, and hands on what comes before the answer. */
+/* Sends; passes messages that precede the answer to the caller. */
 static int circuit_request(struct asked *asked, struct coll_circuit_message *m,
 			   void (*each)(const struct coll_circuit_message *m, void *data),
 			   void *data)
@@ -95,7 +95,7 @@ static bool name_to(char *to, const char *what, const char *name)
 		strcpy(to, name);
 		return true;
 	}
-	fprintf(stderr, "coll circuit: %s: a name of at most %d bytes\n", what,
+	fprintf(stderr, "coll circuit: node %s; valid: a name of at most %d bytes\n", what,
 		COLL_CIRCUIT_NAME - 1);
 	return false;
 }
@@ -242,7 +242,7 @@ static u32 index_of(json_t *nodes, const char *name)
 	return 0;
 }
 
-/* Nodes on a circle, a line for each circuit with its ports at both ends. */
+/* Nodes on a circle, and a line for each circuit with its ports at both ends. */
 static void circuit_draw(FILE *to, json_t *root, const char *path)
 {
 	static const char *const colours[] = { "#cccccc", "#e0c000", "#e08000", "#209040",
@@ -319,7 +319,7 @@ static int circuit_show(struct asked *asked)
 	return status;
 }
 
-/* ---- watch, and the others ----------------------------------------------- */
+/* ---- watch and requests -------------------------------------------------- */
 
 static double circuit_seconds(void)
 {
@@ -353,7 +353,7 @@ static int circuit_watch(struct asked *asked)
 		got = circuit_receive(
 			asked, &m, isfinite(end) ? (int)((end - circuit_seconds()) * 1e3) + 1 : -1);
 		if (got < 0) {
-			fprintf(stderr, "coll circuit: colld has gone\n");
+			fprintf(stderr, "coll circuit: colld has ended\n");
 			status = COMMAND_ERROR;
 		}
 		if (got > 0 && m.kind == COLL_CIRCUIT_MSG_CIRCUIT)
@@ -405,8 +405,8 @@ static int wait_up(struct asked *asked, const char *node, const char *peer)
 			find_up(&m, &found);
 	}
 	if (!status && !found.up) {
-		fprintf(stderr, "coll circuit: %s - %s is not up after %g s, but %s\n", node, peer,
-			asked->wait, found.why[0] ? found.why : "waits for ports");
+		fprintf(stderr, "coll circuit: %s - %s is not up after %g s: %s\n", node, peer,
+			asked->wait, found.why[0] ? found.why : "it waits for ports");
 		status = COMMAND_ERROR;
 	}
 	return status;

@@ -39,7 +39,7 @@ static struct arena_chunk *chunk_new(size_t bytes)
 	return chunk;
 }
 
-/* Makes a chunk with room for `bytes` the current one. */
+/* Makes a chunk with at least `bytes` free the current one. */
 static void arena_advance(struct arena *arena, size_t bytes)
 {
 	struct arena_chunk **link = arena->current ? &arena->current->next : &arena->first;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/*
- * Memory for tools, where running out of it ends the program. An arena hands
- * out pieces that are given back all together.
- */
+/* Memory for tools; the program ends if there is none. Pieces of an arena are released together. */
 #ifndef COLL_ARENA_H
 #define COLL_ARENA_H
 
@@ -25,7 +22,7 @@ void *arena_get(struct arena *arena, size_t count, size_t bytes);
 void *arena_get_zero(struct arena *arena, size_t count, size_t bytes);
 
 struct arena_mark arena_mark(const struct arena *arena);
-/* Gives back everything handed out since the mark. */
+/* Releases everything allocated since the mark. */
 void arena_release(struct arena *arena, struct arena_mark mark);
 void arena_free(struct arena *arena);
 

@@ -31,7 +31,7 @@ void argument_help(const char *const *lines, FILE *to)
 		fprintf(to, "%s\n", *lines);
 }
 
-/* Reads a number at *text and moves behind it. */
+/* Reads a number at *text and moves past it. */
 static bool read_number(const char **text, u64 least, u64 most, u64 *value)
 {
 	char *rest;

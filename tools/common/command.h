@@ -16,7 +16,7 @@ struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);	/* argv[0] is the command's name */
 	const char *about;			/* one line */
-	/* Its options, and those of its own subcommands ("bench overlap"); NULL ends them. */
+	/* Its options, and those of its subcommands ("bench overlap"); NULL ends them. */
 	const struct option_table *const *options;
 };
 
@@ -24,8 +24,8 @@ struct command {
 #define COMMAND_OPTIONS(...) ((const struct option_table *const[]){ __VA_ARGS__, NULL })
 
 /*
- * Runs the one that argv[1] names, of a table of `program` that ends with NULL; returns its
- * exit code. Each program has the command "completion" as well.
+ * Runs the command that argv[1] names, from a table of `program` that ends with NULL; returns its
+ * exit code. Each program also has the command "completion".
  */
 int command_run(const char *program, const struct command *commands, int argc, char **argv);
 

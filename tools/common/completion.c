@@ -24,7 +24,7 @@ static const char *second_word(const struct option_table *table)
 	return blank ? blank + 1 : NULL;
 }
 
-/* The names that a value or an argument may be, separated by blanks. */
+/* The valid names of a value or argument, separated by blanks. */
 static void print_names(const char *const *names, u32 count, FILE *to)
 {
 	u32 i;
@@ -61,7 +61,7 @@ static void bash_value(const struct option_table *table, const struct option_ent
 	if (!option->argument || option->optional)
 		return;
 	fprintf(to, "\t'%s --%s')", table->command, option->name);
-	if (!has_names(option)) {		/* a file, or what nobody can guess */
+	if (!has_names(option)) {		/* a file, or free text */
 		fprintf(to, " return ;;\n");
 		return;
 	}

@@ -6,12 +6,12 @@
 #include "algo/common/algo.h"
 
 /*
- * Equal blocks of call->count, one after the other, where the collective takes counts.
- * What the call then points to, to be freed; NULL: it takes none.
+ * Sets equal, consecutive blocks of call->count if the collective takes counts. Returns the memory
+ * that the call then points to, to be freed; NULL: it takes none.
  */
 u64 *emit_blocks(struct coll_call *call);
 
-/* The schedule of call->rank, to be freed. NULL: said on stderr why not. */
+/* The schedule of call->rank, to be freed. NULL: stderr has the reason. */
 struct coll_schedule *emit_schedule(const char *command, const struct coll_algo *algo,
 				    const struct coll_call *call,
 				    const struct coll_tuning *tuning);

@@ -11,7 +11,7 @@
 #include "values.h"
 
 enum {
-	KEY_FIRST = UCHAR_MAX + 1,	/* getopt's key of the first option; letters are below */
+	KEY_FIRST = UCHAR_MAX + 1,	/* getopt's key of the first long option */
 	HELP_COLUMN = 24,
 	HELP_WIDTH = 90,
 };
@@ -20,7 +20,7 @@ static const struct option_entry option_help = {
 	.name = "help", .letter = 'h', .help = "print this help",
 };
 
-/* The table's index-th option; the last is --help; then NULL. */
+/* The index-th option of the table; after the last one --help; then NULL. */
 static const struct option_entry *option_at(const struct option_table *table, int index)
 {
 	const struct option_entry *const *list = table->list;
@@ -47,7 +47,7 @@ void options_each(const struct option_table *table,
 
 /* ---- parsing -------------------------------------------------------------------- */
 
-/* What getopt_long() takes, made from the table. */
+/* The arguments of getopt_long(), made from the table. */
 struct option_forms {
 	struct option form[OPTIONS_MAX + 1];
 	char letters[3 * OPTIONS_MAX + 3];
@@ -99,7 +99,7 @@ static void say_options(const struct option_table *table, const struct option_en
 		fprintf(stderr, " --%s", option->name);
 }
 
-/* Says what getopt_long() did not take; always false. */
+/* Reports what getopt_long() refused; always false. */
 static bool refuse_option(const struct option_table *table, int key, const char *given)
 {
 	const struct option_entry *option = optopt ? option_of_key(table, optopt) : NULL;
@@ -111,7 +111,7 @@ static bool refuse_option(const struct option_table *table, int key, const char 
 	if (key == ':' && option) {
 		fprintf(stderr, "--%s needs a value; --help tells more\n", option->name);
 	} else if (is_long && option && option != &option_help) {
-		fprintf(stderr, "--%s takes no value, but is '%s'\n", option->name, given);
+		fprintf(stderr, "--%s takes no value; given: '%s'\n", option->name, given);
 	} else {
 		struct option_forms forms;
 		int matches = 0, i;
@@ -138,7 +138,7 @@ static bool read_presets(const struct option_table *table, void *settings)
 	return true;
 }
 
-/* One pass over the command line: of early options, or of all others. */
+/* One pass over the command line: early options only, or all others. */
 static bool read_line(const struct option_table *table, int argc, char **argv, void *settings,
 		      bool early)
 {
@@ -147,7 +147,7 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 
 	forms_make(table, &forms);
 	opterr = 0;
-	optind = 0;		/* 0, not 1: glibc begins anew, also after a reordered argv */
+	optind = 0;		/* 0, not 1: resets glibc's getopt, also after it reordered argv */
 	while ((key = getopt_long(argc, argv, forms.letters, forms.form, NULL)) != -1) {
 		const struct option_entry *option = option_of_key(table, key);
 		const bool refused = key == '?' || key == ':' || !option;
@@ -166,7 +166,7 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 	return true;
 }
 
-/* On a copy: getopt_long() would move arguments behind an option that lacks its value. */
+/* On a copy: getopt_long() would move arguments behind an option without its value. */
 static bool read_early(const struct option_table *table, int argc, char **argv, void *settings)
 {
 	char **copy = calloc(argc + 1, sizeof(*copy));
@@ -194,7 +194,7 @@ bool options_read(const struct option_table *table, int argc, char **argv, void 
 
 /* ---- help ----------------------------------------------------------------------- */
 
-/* Prints words from `*column` on; lines go on at HELP_COLUMN. */
+/* Prints words from `*column` on, wrapped at HELP_COLUMN. */
 static void help_words(FILE *to, int *column, const char *text)
 {
 	while (*text) {

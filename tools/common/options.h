@@ -32,35 +32,35 @@ typedef bool option_reader(const struct option_table *table, const struct option
 struct option_entry {
 	const char *name;	/* --name */
 	char letter;		/* -x; 0: none */
-	const char *argument;	/* as --help shows it; NULL: the option takes none */
+	const char *argument;	/* as --help shows it; NULL: no argument */
 	const char *help;
 	option_reader *read;
-	option_reader *as;	/* a reader of a command's own: what --help shows it as; or NULL */
+	option_reader *as;	/* of a command's own reader: whose --help to use; or NULL */
 	size_t offset, size;	/* the field in the settings */
 	u64 least, most;	/* option_number, option_bytes; option_time: ns */
 	double low, high;	/* option_real; option_seconds: s */
-	const char *unit;	/* option_time: of a bare number; else told only */
-	u64 value;		/* option_set: what the field becomes */
-	const char *const *names;	/* option_word, option_name: up to NULL, ... */
-	u32 count;		/* ... or, if not 0, so many */
-	const char *preset;	/* default: read before the command line */
-	const char *otherwise;	/* default that is not a value: told only */
+	const char *unit;	/* option_time: unit of a bare number; else only for --help */
+	u64 value;		/* option_set: value that the field gets */
+	const char *const *names;	/* option_word, option_name: valid names up to NULL, ... */
+	u32 count;		/* ... or, if not 0, that many */
+	const char *preset;	/* default, read before the command line */
+	const char *otherwise;	/* default in words, for --help only */
 	const char *group;	/* heading before this option */
-	bool optional;		/* the argument may be left out */
-	bool hidden;		/* not for people */
-	bool early;		/* read before all others: it sets their defaults */
+	bool optional;		/* the argument is optional */
+	bool hidden;		/* not in --help */
+	bool early;		/* read before the other options: sets their defaults */
 };
 
 struct option_table {
 	const char *command;			/* "bench", "sim circuit" */
-	const char *const *usage;		/* lines up to NULL: before the options, ... */
-	const char *const *closing;		/* ... and after them; or NULL */
-	void (*more)(FILE *to);			/* further text after the options; or NULL */
-	const struct option_entry *list[OPTIONS_LISTS_MAX];	/* each ends with a nameless one */
-	int arguments;				/* at most; OPTIONS_ANY */
-	const char *const *first;	/* what the first argument may be, up to NULL ... */
-	u32 firsts;			/* ... or, if not 0, so many; for completion */
-	bool program;				/* the first argument ends the options */
+	const char *const *usage;		/* lines up to NULL, before the options */
+	const char *const *closing;		/* and after them; or NULL */
+	void (*more)(FILE *to);			/* prints further text after the options; or NULL */
+	const struct option_entry *list[OPTIONS_LISTS_MAX];	/* each ends with no name */
+	int arguments;				/* maximum; OPTIONS_ANY: any number */
+	const char *const *first;	/* valid first arguments, up to NULL ... */
+	u32 firsts;			/* ... or, if not 0, that many; for completion */
+	bool program;				/* options end at the first argument */
 };
 
 /* ---- readers ------------------------------------------------------------------- */
@@ -93,31 +93,30 @@ option_reader option_set, option_text, option_number, option_bytes, option_time,
 	.read = option_seconds, .low = (from), .high = (to), OPTION_FIELD(type, field)
 #define OPTION_REAL(type, field, from, to) \
 	.read = option_real, .low = (from), .high = (to), OPTION_FIELD(type, field)
-/* One of names that end with NULL, as its number. */
+/* One of names that end with NULL; the field gets its index. */
 #define OPTION_WORD(type, field, words) \
 	.read = option_word, .names = (words), OPTION_FIELD(type, field)
 
-/* One of names that end with NULL: the name itself. */
+/* One of names that end with NULL; the field gets the name. */
 #define OPTION_NAME(type, field, words) \
 	.read = option_name, .names = (words), OPTION_FIELD(type, field)
 
-/* The field of this option. */
+/* The option's field in the settings. */
 void *option_field(const struct option_entry *option, void *settings);
-/* Says "PROGRAM COMMAND: --NAME 'TEXT'; valid: VALID"; always false. */
+/* Reports "PROGRAM COMMAND: --NAME 'TEXT'; valid: VALID"; always false. */
 bool option_refuse(const struct option_table *table, const struct option_entry *option,
 		   const char *text, const char *valid);
 
 /* ---- a command line --------------------------------------------------------------- */
 
 /*
- * Reads defaults and the command line into `settings`; the arguments are argv[optind]
- * and on. --help prints the help and ends the process with exit code 0. False: stderr
- * says what is wrong and what is valid.
+ * Reads defaults and the command line into `settings`; the arguments are argv[optind] and on.
+ * --help prints the help and exits with 0. False: stderr has the invalid and the valid value.
  */
 bool options_read(const struct option_table *table, int argc, char **argv, void *settings);
 void options_help(const struct option_table *table, FILE *to);
 
-/* Calls `each` for every option of the table, hidden ones aside. */
+/* Calls `each` for every option of the table that is not hidden. */
 void options_each(const struct option_table *table,
 		  void (*each)(const struct option_table *table, const struct option_entry *option,
 			       void *argument), void *argument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The readers of values that all commands share, and the text of a range. */
+/* Readers of values that all commands share, and the text of a range. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -22,7 +22,7 @@ bool option_refuse(const struct option_table *table, const struct option_entry *
 	return argument_refuse_option(table->command, option->name, text, valid);
 }
 
-/* How its value is written. */
+/* How a value is written. */
 static option_reader *option_form(const struct option_entry *option)
 {
 	return option->as ? option->as : option->read;
@@ -35,7 +35,7 @@ static u64 unit_ns(const char *unit)
 	return !strcmp(unit, "s") ? 1000000000 : 1000;
 }
 
-/* The longest unit that the time is a whole number of. */
+/* The longest unit that divides the time. */
 static const char *time_text(u64 ns, char text[32])
 {
 	static const struct { const char *name; u64 ns; } units[] = {
@@ -68,7 +68,7 @@ static const char *number_text(u64 number, char text[32])
 	return text;
 }
 
-/* "1 to 64", "at least 1", or "". A limit of 2^63 and above is none. */
+/* "1 to 64", "at least 1", or "". A limit of 2^63 and above means none. */
 static void limits_text(const struct option_entry *option, char *text, size_t bytes)
 {
 	const char *(*number)(u64 number, char text[32]) =
@@ -102,7 +102,7 @@ static void names_text(const struct option_entry *option, char *text, size_t byt
 				 option->names[i]);
 }
 
-/* What is valid, in words. */
+/* The valid values, in words. */
 static void valid_text(const struct option_entry *option, char *text, size_t bytes)
 {
 	char limits[100];

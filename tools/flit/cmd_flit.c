@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll sim flit: a network of wormhole routers, cycle by cycle. Runs of several
- * policies, values and seeds go side by side on the cores; before them the
- * routing is proved free of deadlock.
+ * coll sim flit: a network of wormhole routers, cycle by cycle. Runs of several policies, values
+ * and seeds execute in parallel. Before them the routing is proved free of deadlock.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +87,7 @@ static bool read_axis(struct flit_settings *s)
 	}
 }
 
-/* ---- whether it fits together ------------------------------------------- */
+/* ---- whether the options are consistent ---------------------------------- */
 
 static bool flit_say(const char *what)
 {
@@ -129,7 +128,7 @@ static bool check_traffic(struct flit_settings *s)
 	if (base->warmup >= base->cycles)
 		return flit_say("--warmup must be less than --cycles");
 	if ((u64)(base->hot - 1) * base->hot_step >= net->nodes && base->pattern == FLIT_HOTSPOT)
-		return flit_say("--hot, --hot-step: there are not so many nodes");
+		return flit_say("--hot and --hot-step: the network has fewer nodes");
 	if (base->pattern == FLIT_TRANSPOSE && net->shape != FLIT_TESH &&
 	    (net->dimensions != 2 || net->size[0] != net->size[1]))
 		return flit_say("--traffic transpose needs two equal sides, or a tesh");
@@ -140,7 +139,7 @@ static bool check_traffic(struct flit_settings *s)
 	if (base->pattern == FLIT_TRACE && !s->trace)
 		return flit_say("--traffic trace needs --trace FILE");
 	if (base->interval && (base->cycles - 1) / base->interval >= FLIT_POINTS)
-		return flit_say("--interval: more than 512 points; take longer ones");
+		return flit_say("--interval: more than 512 points; valid: a longer interval");
 	return true;
 }
 
@@ -213,7 +212,7 @@ static void show_progress(u32 done, u32 count)
 	fflush(stderr);
 }
 
-/* A configuration for every run. Schedules and values of one kind are shared. */
+/* A configuration for each run. Schedules and values of one kind are shared. */
 static bool make_configs(struct flit_settings *s, struct flit_work *works)
 {
 	struct flit_plan *plan = &s->plan;

@@ -2,9 +2,10 @@
 /*
  * The parts of coll sim flit.
  *
- *	cmd_sim_flit	the command: options, the proof, the runs
- *	sim_flit_input	what programs run on: traces from files, schedules
- *	sim_flit_output	what comes out: tables, CSV, JSON
+ *	cmd_flit.c	the command: the proof, the runs
+ *	options.c	its options
+ *	input.c		programs: traces from files, schedules
+ *	output.c	tables, CSV, JSON
  */
 #ifndef COLL_SIM_FLIT_H
 #define COLL_SIM_FLIT_H
@@ -14,7 +15,7 @@
 
 enum { FLIT_VALUES_MAX = 256, FLIT_SEEDS_MAX = 1000 };
 
-/* Runs: for every policy and value of the axis, one a seed. */
+/* One run for each seed, policy and value of the axis. */
 struct flit_plan {
 	struct flit_net net;
 	struct flit_config base;
@@ -35,9 +36,9 @@ static inline struct flit_result *flit_results(const struct flit_plan *plan, u32
 	return &plan->result[(policy * plan->values + value) * plan->seeds];
 }
 
-/* ---- sim_flit_input ----------------------------------------------------- */
+/* ---- input.c ------------------------------------------------------------- */
 
-/* "CYCLE FROM TO FLITS" a line, # begins a comment. False: said what is wrong. */
+/* Lines "CYCLE FROM TO FLITS"; # begins a comment. False: stderr has the reason. */
 bool flit_read_trace(const char *name, u32 nodes, struct flit_work *work);
 
 /* A collective by its names, as on the command line. */
@@ -46,17 +47,17 @@ struct flit_collective {
 	u32 ranks;
 };
 
-/* Emits every rank's schedule for so many bytes; places ranks. False: said why. */
+/* Emits every rank's schedule for `bytes`; places ranks. False: stderr has the reason. */
 bool flit_emit(const struct flit_collective *collective, u64 bytes, u32 nodes, u64 seed,
 	       struct flit_work *work);
 void flit_input_free(struct flit_work *work);
 
-/* ---- sim_flit_output ---------------------------------------------------- */
+/* ---- output.c ------------------------------------------------------------ */
 
 void flit_print_table(const struct flit_plan *plan);
 void flit_print_csv(const struct flit_plan *plan);
 void flit_print_json(const struct flit_plan *plan);
-/* The links over time, and how latencies are distributed: means over seeds. */
+/* The links over time, and the distribution of latencies: means over the seeds. */
 bool flit_write_series(const struct flit_plan *plan, const char *name);
 bool flit_write_distribution(const struct flit_plan *plan, const char *name);
 

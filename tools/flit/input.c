@@ -61,7 +61,7 @@ bool flit_read_trace(const char *name, u32 nodes, struct flit_work *work)
 		fprintf(stderr, "coll sim flit: %s:%llu: %s\n", name, (unsigned long long)number,
 			wrong);
 	else if (!work->messages)
-		fprintf(stderr, "coll sim flit: %s: there is no message in it\n", name);
+		fprintf(stderr, "coll sim flit: %s: the file contains no message\n", name);
 	if (from != stdin)
 		fclose(from);
 	work->trace = trace;
@@ -96,7 +96,7 @@ static const struct coll_algo *find_algo(const struct flit_collective *names,
 	return algo;
 }
 
-/* Where the ranks are: in a row, or dealt out one way or the other. */
+/* The PEs of the ranks: in a row, spread or random. */
 static bool place_ranks(const struct flit_collective *names, u32 nodes, u64 seed, u32 *place)
 {
 	static const char *const words[] = { "linear", "spread", "random", NULL };

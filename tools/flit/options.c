@@ -26,7 +26,7 @@ static bool read_policies(const struct option_table *table, const struct option_
 	return true;
 }
 
-/* Early: the machine's other options change it. */
+/* Read before the machine's other options: it sets their defaults. */
 static bool read_machine(const struct option_table *table, const struct option_entry *option,
 			 void *to, const char *text)
 {

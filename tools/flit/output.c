@@ -5,7 +5,7 @@
 
 #include "flit.h"
 
-/* What is measured in a run, and how it is called. */
+/* The measured quantities of a run, with their names. */
 struct column {
 	const char *name, *title;	/* title NULL: not in the table */
 	double (*of)(const struct flit_result *result);
@@ -112,7 +112,7 @@ static void print_value(const struct flit_plan *plan, u32 v)
 	printf("%g", plan->value[v]);
 }
 
-/* ---- for people --------------------------------------------------------- */
+/* ---- table --------------------------------------------------------------- */
 
 static void print_heading(const struct flit_plan *plan)
 {
@@ -169,7 +169,7 @@ void flit_print_table(const struct flit_plan *plan)
 			print_row(plan, p, v);
 }
 
-/* ---- for programs ------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
 void flit_print_csv(const struct flit_plan *plan)
 {

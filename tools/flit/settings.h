@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What the command line of coll sim flit asks for. */
+/* The options of coll sim flit, parsed. */
 #ifndef COLL_FLIT_SETTINGS_H
 #define COLL_FLIT_SETTINGS_H
 

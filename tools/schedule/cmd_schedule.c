@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll schedule: what an algorithm makes the ranks do, to read, to draw, to
- * simulate; and whether a schedule from a file is one.
+ * coll schedule: prints, draws or exports the schedules of an algorithm; checks schedules from a
+ * file.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -36,14 +36,14 @@ struct schedule_settings {
 	double reduce_ns;		/* GOAL: a byte's reduction */
 	const char *check;		/* a file to check instead */
 	u32 *cluster;			/* per rank, or NULL */
-	/* Options whose meaning depends on the arguments: kept as text until those are known. */
+	/* Options that depend on the arguments: kept as text until those are parsed. */
 	const char *rank_text, *root_text, *clusters_text;
 	char tuning_text[256];
 };
 
 /* ---- emitting ----------------------------------------------------------- */
 
-/* The schedule of one rank; free() it. NULL: said why not. */
+/* The schedule of one rank; free() it. NULL: stderr has the reason. */
 static struct coll_schedule *emit_rank(const struct schedule_settings *settings, u32 rank)
 {
 	struct coll_call call = settings->call;
@@ -106,7 +106,7 @@ static int print_goal(const struct schedule_settings *settings, const struct col
 
 	if (!coll_goal_print(s, count, settings->reduce_ns, stdout, &error))
 		return COMMAND_OK;
-	fprintf(stderr, "coll schedule: no GOAL of this: %s\n", error.reason);
+	fprintf(stderr, "coll schedule: --goal: %s\n", error.reason);
 	return COMMAND_ERROR;
 }
 
@@ -183,7 +183,7 @@ static char *read_whole(const char *name, size_t *bytes)
 	return text;
 }
 
-/* Says whether a parsed schedule is one; `line`: where its text began. */
+/* Reports whether a parsed schedule is valid; `line`: the line where its text begins. */
 static bool report_parsed(const char *name, int error, struct coll_schedule *s,
 			  const struct coll_text_error *why, u32 line)
 {
@@ -224,7 +224,7 @@ static bool check_json(const char *name, const char *text, size_t bytes)
 
 		memset(&why, 0, sizeof(why));
 		error = one ? coll_json_parse(one, strlen(one), &s, &why) : -ENOMEM;
-		why.line = 0;		/* of a line that the user never saw */
+		why.line = 0;		/* of a line that is not the user's */
 		fine &= report_parsed(name, error, s, &why, 0);
 		free(one);
 	}
@@ -232,7 +232,7 @@ static bool check_json(const char *name, const char *text, size_t bytes)
 	return fine;
 }
 
-/* Lines in front of a schedule that say nothing. */
+/* Empty lines and comments before a schedule. */
 static size_t blank_length(const char *text, size_t bytes, u32 *line)
 {
 	size_t i;
@@ -242,7 +242,7 @@ static size_t blank_length(const char *text, size_t bytes, u32 *line)
 	return i;
 }
 
-/* Bytes until the next schedule begins, the header at the start left out. */
+/* Bytes until the next schedule begins, not counting the header at the start. */
 static size_t text_length(const char *text, size_t bytes)
 {
 	const char *next = bytes ? memmem(text + 1, bytes - 1, "\nschedule ", 10) : NULL;
@@ -250,7 +250,7 @@ static size_t text_length(const char *text, size_t bytes)
 	return next ? (size_t)(next + 1 - text) : bytes;
 }
 
-/* Comment lines become empty ones: lines keep their numbers. */
+/* Comment lines become empty lines: line numbers stay correct. */
 static void blank_comments(char *text, size_t bytes)
 {
 	bool start = true, comment = false;
@@ -450,7 +450,7 @@ const struct option_table cmd_schedule_options = {
 	.firsts = COLL_COLLECTIVES,
 };
 
-/* Which cluster each rank is in. */
+/* The cluster of each rank. */
 static bool parse_clusters(const char *text, struct schedule_settings *settings)
 {
 	struct coll_call *call = &settings->call;
@@ -466,7 +466,8 @@ static bool parse_clusters(const char *text, struct schedule_settings *settings)
 	call->cluster = settings->cluster;
 	if (rank == call->ranks)
 		return true;
-	fprintf(stderr, "coll schedule: --clusters '%s' are %u ranks, not %u\n", text, rank,
+	fprintf(stderr, "coll schedule: --clusters '%s' has %u ranks; "
+			"valid: sizes that add up to %u\n", text, rank,
 		call->ranks);
 	return false;
 }
@@ -528,7 +529,7 @@ int cmd_schedule(int argc, char **argv)
 	if (settings.check && !arguments)
 		return check_file(settings.check);
 	if (settings.check || arguments != 3) {
-		fputs("coll schedule: it takes COLLECTIVE ALGORITHM RANKS, or --check FILE alone; "
+		fputs("coll schedule: valid: COLLECTIVE ALGORITHM RANKS, or --check FILE alone; "
 		      "--help tells more\n", stderr);
 		return COMMAND_USAGE;
 	}

@@ -31,7 +31,7 @@ double circuit_formula(enum circuit_family family, const struct circuit_network 
 		setups = ceil((p - 1) / k);
 		break;
 	case FAMILY_RING:
-		/* With one port even ranks send, then odd ones. */
+		/* With one port even ranks send first, then odd ones. */
 		if (k < 2 && ports != COLL_NONE)
 			return 2 * (p - 1) * (block + n->delta);
 		time = (p - 1) * block;
@@ -122,7 +122,7 @@ bool circuit_run(const struct sim_job *job, const struct circuit_network *n, boo
 	fprintf(stderr, "coll sim circuit: %s %s, %u ranks: %s\n",
 		coll_collective_names[job->call.collective], job->algo->name, job->call.ranks,
 		*why		     ? why
-		: error == -EDEADLK  ? "ranks wait for ever"
+		: error == -EDEADLK  ? "deadlock: ranks wait forever"
 		: error == -ENOTCONN ? "a message has no circuit"
 		: error == -EBUSY    ? "more circuits at once than ports or wavelengths"
 		: error == -EINVAL   ? "no such model: delta must be more than 0, failures below 1"
@@ -138,11 +138,11 @@ static struct coll_machine machine_of(const struct circuit_network *n)
 	};
 }
 
-/* What of it is not needed costs nothing. */
+/* Bytes. Pages that the planner does not touch cost nothing. */
 enum { FIRST_BYTES = 1 << 26 };
 
-/* What is to be costed, or chosen: `algo` is NULL. */
-struct question {
+/* The call to be costed or planned: `algo` is NULL. */
+struct planner_call {
 	const struct coll_algo *algo;
 	const struct coll_call *call;
 	const struct coll_tuning *tuning;
@@ -150,7 +150,7 @@ struct question {
 	void *answer;
 };
 
-static int circuit_ask(const struct question *q, void *memory, u64 bytes)
+static int planner_try(const struct planner_call *q, void *memory, u64 bytes)
 {
 	const struct coll_machine machine = machine_of(q->n);
 
@@ -160,8 +160,8 @@ static int circuit_ask(const struct question *q, void *memory, u64 bytes)
 					      q->answer);
 }
 
-/* In memory that grows until it is enough. */
-static int circuit_answer(const struct question *q)
+/* Planner memory grows until it suffices. */
+static int planner_run(const struct planner_call *q)
 {
 	u64 bytes = FIRST_BYTES;
 	void *memory = NULL;
@@ -169,7 +169,7 @@ static int circuit_answer(const struct question *q)
 
 	do {
 		memory = memory_grow(memory, bytes, 1);
-		error = circuit_ask(q, memory, bytes);
+		error = planner_try(q, memory, bytes);
 		bytes *= 2;
 	} while (error == -ENOSPC);
 	free(memory);
@@ -179,11 +179,11 @@ static int circuit_answer(const struct question *q)
 int circuit_choose(const struct coll_call *call, const struct coll_tuning *tuning,
 		   const struct circuit_network *n, struct coll_circuits_choice *choice)
 {
-	return circuit_answer(&(struct question){ NULL, call, tuning, n, choice });
+	return planner_run(&(struct planner_call){ NULL, call, tuning, n, choice });
 }
 
 int circuit_cost(const struct sim_job *job, const struct circuit_network *n,
 		 struct coll_circuits_cost *cost)
 {
-	return circuit_answer(&(struct question){ job->algo, &job->call, &job->tuning, n, cost });
+	return planner_run(&(struct planner_call){ job->algo, &job->call, &job->tuning, n, cost });
 }

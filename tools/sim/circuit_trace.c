@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Paper 5's table 4: a program as one rank's trace (coll-trace(5)) has it, cpu and
- * collectives, all ranks alike. Each collective begins when the slowest has ended the
- * one before, in the dark.
+ * Paper 5's table 4: a program from one rank's trace (coll-trace(5)), compute times and
+ * collectives; all ranks are alike. Each collective starts when the slowest rank has ended the one
+ * before, with all circuits down.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { KINDS_MAX = 32 };
 
-/* Collectives of one kind and size, which all take the same time. */
+/* Collectives of one kind and size; all take the same time. */
 struct kind {
 	enum coll_collective collective;
 	u64 bytes;
@@ -85,7 +85,7 @@ static bool read_line(struct trace_program *p, const char *path, u32 number, con
 	}
 	if (collective < 0)
 		return circuit_trace_wrong(path, number,
-					   "neither cpu nor a collective: it is not replayed here");
+					   "neither cpu nor a collective; valid here: these two");
 	return add_call(p, collective, value_of(line, " bytes=", 0)) ||
 	       circuit_trace_wrong(path, number, "more than 32 kinds of collectives");
 }
@@ -105,10 +105,10 @@ static bool read_program(const char *path, struct trace_program *p)
 	while (fine && fgets(line, sizeof(line), file))
 		fine = read_line(p, path, ++number, line);
 	fclose(file);
-	return fine && (p->ranks || circuit_trace_wrong(path, number, "this is no coll-trace"));
+	return fine && (p->ranks || circuit_trace_wrong(path, number, "not a coll-trace"));
 }
 
-/* The paper's algorithm for a collective, or the one nearest to it that we have. */
+/* The paper's algorithm for a collective, or the nearest one in the list. */
 static const char *paper_algo(enum coll_collective collective)
 {
 	switch (collective) {
@@ -127,7 +127,7 @@ static const char *paper_algo(enum coll_collective collective)
 	}
 }
 
-/* Seconds of all collectives; `best`: of the planner's choice, else of the paper's. */
+/* Seconds of all collectives; `best`: by the planner's choice, else by the paper's algorithm. */
 static bool run_program(const struct trace_program *p, const struct circuit_network *n,
 			struct coll_tuning tuning, bool best, double *seconds)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll sim: collectives in virtual time. `coll sim COLLECTIVE` is here; what
- * else can be simulated is a command of its own in the table.
+ * coll sim: collectives in virtual time. `coll sim COLLECTIVE` is here; replay, circuit and flit
+ * are commands of their own, in the table.
  */
 #include <errno.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static struct coll_call call_of(const struct sim_options *options, u32 ranks)
 	};
 }
 
-/* Runs of ranks, as equal as can be. */
+/* Contiguous clusters of sizes as equal as possible. */
 static u32 *areas_of(const struct sim_options *options, u32 ranks)
 {
 	u32 *area = memory_grow(NULL, ranks, sizeof(*area)), i;
@@ -200,7 +200,7 @@ bool sim_explain(const char *name, u32 ranks, int error, const char *why)
 	fprintf(stderr, "coll sim: %s, %u ranks: %s\n", name, ranks,
 		*why		      ? why :
 		error == -EOPNOTSUPP  ? "not on that path; --path any chooses one that can" :
-		error == -EDEADLK     ? "ranks wait for ever" :
+		error == -EDEADLK     ? "deadlock: ranks wait forever" :
 		error == -EBUSY	      ? "more circuits at once than ports or wavelengths" :
 		error == -ENOTCONN    ? "a message has no circuit" :
 					strerror(-error));
@@ -235,9 +235,8 @@ static bool run_one(const struct sim_options *options, u64 seed, struct sim_row 
 }
 
 /*
- * The best of all T as paper 1 finds it: each T sees noise of its own, and the
- * least mean is taken. Of many means the least is one with luck, so the best T
- * is run once more.
+ * The best of all T as in paper 1: each T gets its own noise, and the least mean wins. The least
+ * of many means is biased low, so the best T runs once more with other noise.
  */
 static bool run_best(const struct sim_options *options, struct sim_row *row)
 {
@@ -270,7 +269,7 @@ static bool run_best(const struct sim_options *options, struct sim_row *row)
 	return fine;
 }
 
-/* What a row is compared with: the butterfly, or else the first algorithm. */
+/* The row that others are compared with: the butterfly, else the first algorithm. */
 static const struct sim_row *reference_of(const struct sim_row *row, u32 rows)
 {
 	u32 i;
@@ -302,7 +301,7 @@ static struct coll_noise_rate rate_of(const struct sim_noise *noise)
 					 coll_noise_load(&plan) * 1e-9 / spans };
 }
 
-/* What the model has of noise, as far as the choice of T wants to know it. */
+/* The model's noise as the choice of T uses it. */
 static void add_noise(const struct sim_model *model, struct coll_machine *machine)
 {
 	u32 i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* coll sim circuit: paper 5's figures, what the planner chooses, and its table 4. */
+/* coll sim circuit: paper 5's figures, the planner's choices, and its table 4. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static bool table_point(const struct sim_circuit_settings *s, enum circuit_famil
 	if (!circuit_run(&job, &s->network, true, &outcome))
 		return false;
 	simulated = sim_seconds(outcome.finish);
-	/* The formulas are of 2^m ranks, and with one port of an even ring. */
+	/* The formulas hold for 2^m ranks; with one port a ring needs an even number. */
 	if (power)
 		snprintf(said, sizeof(said), "%.9g", formula);
 	if (s->json)
@@ -148,7 +148,7 @@ static bool plan_row(const struct sim_circuit_settings *s, const struct sim_job 
 	return true;
 }
 
-/* Every algorithm of the collective; those with a radix with what the planner tries. */
+/* Every algorithm of the collective; with a radix, each value that the planner tries. */
 static bool plan_ports(const struct sim_circuit_settings *s, const struct coll_call *call,
 		       struct coll_tuning tuning, bool first)
 {
@@ -273,7 +273,7 @@ static const char *const usage[] = {
 };
 
 static const char *const closing[] = {
-	"Exit code: 0 ok, 1 it cannot be simulated, 2 wrong usage.",
+	"Exit code: 0 ok, 1 the simulation failed, 2 wrong usage.",
 	NULL,
 };
 

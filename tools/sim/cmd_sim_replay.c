@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/*
- * coll sim replay: a whole program in virtual time, from the traces of its ranks or
- * from GOAL.
- */
+/* coll sim replay: a whole program in virtual time, from the traces of its ranks or from GOAL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +18,7 @@ enum { RANKS_SHOWN = 16 };	/* in a table */
 struct program {
 	struct coll_schedule **schedule;
 	u32 ranks;
-	double unit;		/* seconds of computing that a unit stands for */
+	double unit;		/* seconds per unit of computing */
 };
 
 static bool sim_replay_complain(const char *why)
@@ -77,7 +74,7 @@ static bool add_trace(struct sim_replay *replay, const struct sim_options *optio
 	return error ? sim_replay_complain(why) : true;
 }
 
-/* A prefix stands for PREFIX.0 and so on, as many as the first says. */
+/* A prefix stands for PREFIX.0, PREFIX.1, ...; the first trace has their number. */
 static bool add_prefix(struct sim_replay *replay, const struct sim_options *options,
 		       const char *prefix)
 {
@@ -106,7 +103,7 @@ static bool add_traces(struct sim_replay *replay, const struct sim_options *opti
 
 /* ---- schedules ---------------------------------------------------------------------- */
 
-/* By name where the user said one, else as the library would. */
+/* The algorithm that the user named, else the library's choice. */
 static const struct coll_algo *sim_replay_choose(void *argument, const struct coll_call *call,
 						 struct coll_tuning *tuning)
 {
@@ -187,7 +184,7 @@ static bool from_goal(const struct sim_options *options, struct program *program
 	return error ? sim_replay_complain(why) : true;
 }
 
-/* ---- what came out --------------------------------------------------------------------- */
+/* ---- report ----------------------------------------------------------------------- */
 
 /* Seconds of a critical path. */
 struct path {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Of one run: its timeline, its critical path, and that its result is right. */
+/* Of one run: its timeline, its critical path, and the proof that its result is correct. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tools/common/arena.h"
 #include "sim.h"
 
-/* ---- what each op did -------------------------------------------------------- */
+/* ---- the log ---------------------------------------------------------------- */
 
 static bool write_timeline(const struct sim_log *log, const char *path)
 {
@@ -76,7 +76,7 @@ bool sim_show_run(const struct sim_options *options, struct sim *sim,
 
 enum { PROOF_BYTES_MAX = 1 << 30 };
 
-/* Element `index` of what a rank brings: small, so that any order of sums is exact. */
+/* Element `index` of a rank's input: small, so that all orders of summation are exact. */
 static u32 details_brought(u32 rank, u64 index)
 {
 	return (rank * 31u + index * 7u + 1) % 101;
@@ -91,7 +91,7 @@ static u32 sum_brought(u32 first, u32 last, u64 index)
 	return sum;
 }
 
-/* Element `index` of what the rank must have in the end; false: nobody says. */
+/* Element `index` of a rank's correct result; false: undefined. */
 static bool details_expected(const struct coll_call *call, u32 rank, u64 index, u32 *value)
 {
 	const u64 n = call->count, block = n ? index / n : 0, inside = n ? index % n : 0;

@@ -145,7 +145,7 @@ static bool read_algorithms(const char *text, struct sim_options *options)
 
 /* ---- values ----------------------------------------------------------------- */
 
-/* The plan's tables live as long as the options do. */
+/* The plan's tables live as long as the options. */
 static bool read_noise(const char *what, const char *text, struct coll_noise_said *said,
 		       struct sim_noise *noise)
 {
@@ -407,7 +407,7 @@ static bool settle_replay(int argc, char **argv, struct sim_options *options)
 {
 	options->file = argv + optind;
 	options->files = argc - optind;
-	options->rank_counts = 0;	/* the files say */
+	options->rank_counts = 0;	/* the number is in the files */
 	if (options->files &&
 	    (options->delta > 0 || (options->ports == 1 && !options->wavelengths)))
 		return options_settle(options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * What came out of coll sim as a picture, by gnuplot: means over the ranks; of one number
- * of ranks how the runs are distributed.
+ * Results of coll sim as a picture, by gnuplot: means over the ranks, or for one number of ranks
+ * the distribution of the runs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void write_shares(const struct sim_options *options, const struct sim_row
 static const struct kind {
 	void (*write)(const struct sim_options *options, const struct sim_row *row, FILE *to);
 	const char *about, *axes, *drawn;
-	bool ideal;		/* a dotted line of column 4, too */
+	bool ideal;		/* column 4 as a dotted line too */
 } means = {
 	write_means, " (dotted: without noise)",
 	"set logscale xy\nset xlabel 'ranks'\nset ylabel 'us'\nset key left top",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What came out of coll sim: as a table, as JSON, as CSV. */
+/* Results of coll sim: as a table, as JSON, as CSV. */
 #include <math.h>
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void json_list(FILE *to, const char *name, const double *number, u32 coun
 	fprintf(to, "]");
 }
 
-/* How many runs took from_s + i * width_s to from_s + (i + 1) * width_s. */
+/* Number of runs that took from_s + i * width_s to from_s + (i + 1) * width_s. */
 static void json_histogram(FILE *to, const struct sim_row *row, u32 bins)
 {
 	const double from = row->time[0], width = (row->time[row->runs - 1] - from) / bins;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/*
- * coll sim: what is to be simulated, and what came out.
- */
+/* coll sim: the parsed options, and the results. */
 #ifndef COLL_TOOLS_SIM_H
 #define COLL_TOOLS_SIM_H
 
@@ -25,12 +23,12 @@ struct sim_options {
 	const char *algorithms;			/* as given, or NULL */
 	u32 choices, rank_counts;
 	struct sim_choice choice[SIM_ALGOS_MAX];
-	struct sim_choice automatic[SIM_RANKS_LIST_MAX];	/* where there is none above */
+	struct sim_choice automatic[SIM_RANKS_LIST_MAX];	/* used if none is given above */
 	u32 ranks[SIM_RANKS_LIST_MAX];
 	u64 size;			/* bytes of the vector, or of a block */
 	u32 root;
 	struct sim_model model;
-	double overhead;		/* s of each end; costs.send and .recv come before it */
+	double overhead;		/* s of each end; costs.send and .recv override it */
 	const char *os_noise[SIM_SOURCES_MAX], *link_noise;	/* as given */
 	struct coll_noise_said said[SIM_SOURCES_MAX + 1];	/* the last: of links */
 	u32 os_noises;
@@ -38,13 +36,13 @@ struct sim_options {
 	u64 seed;
 	enum sim_path path;
 	enum sim_format format;
-	bool all_runs;			/* each run's time as well */
+	bool all_runs;			/* also the time of each run */
 	u32 bins;			/* of a histogram; 0: none */
 	const char *plot;		/* FILE.svg, or NULL */
-	const char *timeline;		/* file for that of the first run, or NULL */
-	bool critical_path;		/* of the first run */
-	bool prove;			/* with real bytes */
-	bool speed;			/* say what it took */
+	const char *timeline;		/* file for the timeline of the first run, or NULL */
+	bool critical_path;		/* print the critical path of the first run */
+	bool prove;			/* one run with real bytes */
+	bool speed;			/* print the simulator's own time */
 	u32 clusters;
 	struct sim_link wan;		/* between them */
 	/* coll sim replay */
@@ -52,8 +50,8 @@ struct sim_options {
 	char *const *file;
 	u32 files;
 	bool alike;			/* one rank's trace stands for all */
-	double cpu;			/* how long what took 1 s takes here */
-	double unit;			/* seconds of a GOAL calc's 1 */
+	double cpu;			/* factor on compute time */
+	double unit;			/* seconds per unit of a GOAL calc */
 	struct sim_choice chosen[COLL_COLLECTIVES];	/* algo NULL: automatic */
 	double delta;			/* of circuits; 0: there are none */
 	u32 ports, wavelengths;
@@ -72,24 +70,24 @@ struct sim_row {
 	u32 ranks, runs;
 	double *time;			/* of each run, in seconds, ascending */
 	double mean, deviation, ideal;
-	double ratio;			/* mean to the reference's; 0: it is that */
+	double ratio;			/* ratio to the reference's mean; 0: it is the reference */
 	const struct sim_row *reference;
 	u64 messages, events;		/* of the first run */
 	enum sim_path path;
 	u32 scanned;			/* T from 1 to this; 0: none */
 	double *scan;			/* mean for each T */
-	double cpu;			/* seconds that the runs took */
-	double again;			/* mean of the best T, with noise it was not chosen by */
+	double cpu;			/* CPU seconds of the runs */
+	double again;			/* mean of the best T in runs that did not select it */
 };
 
-/* The timeline and the critical path of one run, as asked for. */
+/* The timeline and the critical path of one run, as options ask. */
 bool sim_show_run(const struct sim_options *options, struct sim *sim,
 		  const struct sim_model *model, u64 seed);
-/* A run with real bytes has the right result on every rank. */
+/* Proves by a run with real bytes that every rank's result is correct. */
 bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_model *model,
 	       u64 seed);
 
-/* The model for so many ranks; `tables` is what it points to. */
+/* The model for `ranks`; its pointers refer to `tables`. */
 struct sim_tables {
 	double *slowness;
 	u32 *area;
@@ -100,27 +98,27 @@ struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 			      struct sim_tables *tables);
 void sim_tables_free(struct sim_tables *tables);
 
-/* What is known of the machine when an algorithm is chosen for a call. */
+/* Machine parameters for the choice of an algorithm for a call. */
 struct coll_machine sim_machine_of(const struct sim_options *options);
 
-/* All runs, and the one without noise; `name` is for the progress. Errors as sim_run(). */
+/* All runs, and one without noise; `name` is shown with the progress. Errors as sim_run(). */
 int sim_measure(struct sim *sim, const struct sim_options *options, const struct sim_model *model,
 		const char *name, u64 seed, struct sim_row *row);
-/* Says on stderr why it did not run; false. */
+/* Reports on stderr why it did not run; false. */
 bool sim_explain(const char *name, u32 ranks, int error, const char *why);
 
 /* "12.3 us" */
 const char *sim_duration(double seconds, char *text, size_t bytes);
 /* ', "NAME": NUMBER' */
 void sim_json_number(FILE *to, const char *name, double number);
-/* What was said: "costs" and "noise". */
+/* The parameters as JSON: "costs" and "noise". */
 void sim_json_model(const struct sim_options *options, FILE *to);
 /* Mean, ideal, effect and the distribution of the runs. */
 void sim_json_times(const struct sim_row *row, FILE *to);
 
 double sim_row_percentile(const struct sim_row *row, double percent);
 void sim_report(const struct sim_options *options, const struct sim_row *row, u32 rows, FILE *to);
-/* Draws options->plot; false: it said why not. */
+/* Draws options->plot; false: stderr has the reason. */
 bool sim_plot(const struct sim_options *options, const struct sim_row *row);
 
 #endif
