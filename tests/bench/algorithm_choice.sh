@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What the choice of the algorithm costs: each collective with the one that is chosen and
-# with every other, in turn in the same run, on this machine.
+# The cost of the choice of algorithms: each collective with the chosen algorithm and with every
+# other one, in turn in the same run, on this machine.
 #
 #	tests/bench/algorithm_choice.sh [SECONDS_PER_SIZE [RANKS ...]]
 #
-# A line each: the medians of what was chosen and of the best, their ratio, and which that
-# was. Noise makes the best of many a little better than it is.
+# Each line: the medians of the chosen and of the best algorithm, their ratio, and the name of the
+# best. The best of many noisy medians is biased low.
 set -u
 BUILD=${BUILD:-build}
 seconds=${1:-2}

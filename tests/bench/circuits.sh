@@ -1,24 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Collectives over circuits, for real: nodes are network namespaces, the switch is colld's
-# `emul` (10 ms to set up), a port carries 40 Mbit/s. Measured from a dark network, beside
-# what the planner predicts and the bound. The model's parameters are measured before, each
-# by itself: alpha, a message's latency while all ranks send (a butterfly's step, on the
-# network beside the circuits); of it overhead, what each further message of a rank takes;
-# beta, of 1 MiB over one circuit; delta, the set-up time that the manager tells schedules to
-# count with, while all nodes ask for all their ports at once. Per collective and k: naive (a
-# circuit for each message, one port), paper 5's (k ports in turns), and what the planner
-# chooses. CSV and SVG go to $BUILD/figures.
+# Collectives over circuits: nodes are network namespaces, the switch is colld's `emul` (10 ms
+# reconfiguration delay), a port carries 40 Mbit/s. All circuits are down at the start. Results are
+# compared with the planner's prediction and the lower bound. The parameters of the model are
+# measured before, separately: alpha, the latency of a message while all ranks send (a step of a
+# butterfly, over the packet network); overhead, the time of each further message of a rank; beta,
+# of 1 MiB over one circuit; delta, the manager's reconfiguration delay for schedules, while all
+# nodes request all their ports at once. For each collective and k: naive (a circuit for each
+# message, one port), paper 5's (k ports in turns), and the planner's choice. CSV and SVG go to
+# $BUILD/figures.
 #
-# The table of docs/guide/circuits.md comes last.
+# The table of docs/results/circuits.md is printed last.
 #
 # usage: BUILD=build tests/bench/circuits.sh [--quick] [--fresh] [COLLECTIVE ...]
 #	--quick		k = 2 only, fewer sizes and runs
-#	--fresh		forgets what was measured before; else that is left out
+#	--fresh		measures everything again; else existing results are kept
 #	NODES=16 PORTS="2 3 4" ITERATIONS=5 DELTA=10 (ms) RATE=40 (Mbit/s) MTU=4000 VECTORS="1 64K 1M"
-#	BLOCKS="1 4K 64K" SECONDS_MAX=900: what is not measured by then is left for the next time
+#	BLOCKS="1 4K 64K" SECONDS_MAX=900: the rest is left for the next time
 if [ -z "$CIRCUITS_INSIDE" ]; then
-	# All that is made is gone with these namespaces.
+	# The namespaces take everything in them with them.
 	CIRCUITS_INSIDE=yes exec unshare -mn --propagation private "$0" "$@"
 fi
 set -e
@@ -26,7 +26,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/figures
 csv=$out/circuits_run${DELTA:+_$DELTA}.csv
-nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} dark=${DELTA:-10} rate=${RATE:-40} mtu=${MTU:-4000}
+nodes=${NODES:-16} iterations=${ITERATIONS:-5} ports=${PORTS:-2 3 4} delay=${DELTA:-10} rate=${RATE:-40} mtu=${MTU:-4000}
 vectors="${VECTORS:-1 64K 1M}" blocks="${BLOCKS:-1 4K 64K}"
 began=$(date +%s)
 fresh=
@@ -40,8 +40,8 @@ while [ $# -gt 0 ]; do
 	shift
 done
 mkdir -p "$out"
-# What was measured otherwise is no part of this.
-of="$nodes nodes, $iterations times, $dark ms, $rate Mbit/s, MTU $mtu"
+# Results with other parameters are dropped.
+of="$nodes nodes, $iterations times, $delay ms, $rate Mbit/s, MTU $mtu"
 if [ "$fresh" ] || [ "$(cat "$csv.of" 2>/dev/null)" != "$of" ]; then
 	rm -f "$csv"
 fi
@@ -52,7 +52,7 @@ echo "$of" >"$csv.of"
 
 work=$(mktemp -d)
 colld= jobs=
-# A namespace's devices go some time after it; with their other ends, at once.
+# A namespace's devices are removed some time after it; deleting their other ends removes them at once.
 no_nodes() {
 	ip -o link show type veth | sed 's/^[0-9]*: //; s/[@:].*//' | xargs -rn 1 ip link del || true
 	for i in $(seq 0 $((nodes - 1))); do
@@ -74,8 +74,8 @@ ip link set lo up
 ip link add packets mtu "$mtu" type bridge
 ip link set packets up
 
-# Beside the circuits is a packet network: for the rendezvous, barriers and late ACKs. Its frames
-# are as long: in what was usual there, a connection begins its next message over a circuit.
+# Beside the circuits there is a packet network for the rendezvous, barriers and late ACKs. Its frames
+# are as long: a connection begins its next message over a circuit with the segments that it used there.
 make_node() {	# NUMBER PORTS
 	ip netns add "n$1"
 	ip -n "n$1" link set lo up
@@ -83,8 +83,8 @@ make_node() {	# NUMBER PORTS
 	ip link set "p$1" master packets up
 	ip -n "n$1" addr add "10.78.0.$(($1 + 1))/24" dev packets
 	ip -n "n$1" link set packets up
-	# A circuit that comes again is as wide as it was: TCP is not to begin anew after each dark,
-	# nor with what it has kept of the network that was this way before.
+	# A circuit has the same rate when it is set up again: TCP must not restart slowly after each
+	# reconfiguration, nor use metrics of the previous circuit.
 	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 \
 		net.ipv4.tcp_no_metrics_save=1
 	ip netns exec "n$1" sysctl -qw net.ipv4.tcp_rto_min_us=5000 2>/dev/null || true
@@ -100,7 +100,7 @@ network() {	# PORTS
 	rm -f "$work/socket"
 	{
 		echo "socket $work/socket"
-		echo "switch emul delta=${dark}ms min=${dark}ms max=${dark}ms hold=1s" \
+		echo "switch emul delta=${delay}ms min=${delay}ms max=${delay}ms hold=1s" \
 			"netns=/run/netns/%s address=10.78.0.%u"
 		echo "keep 0s"
 		echo "reconcile 60s"
@@ -158,25 +158,25 @@ job() {	# RANKS PROGRAM...: what rank 0 says
 median_us() {
 	awk -F, 'NR == 2 { printf "%.1f\n", $(NF - 5) }' "$work/out.0"
 }
-# A step of all ranks: what a message takes when everybody sends, on this machine's CPUs.
+# A step of all ranks: the time of a message while all ranks send, on this machine's CPUs.
 alpha() {
 	job "$nodes" "$build/coll" bench allreduce --algo butterfly --size 8 --iterations 200 --csv
 	median_us | awk -v p="$nodes" '{ printf "%.1f\n", $1 / log(p) * log(2) }'
 }
-# Of 2 p - 3 further messages each (alltoall_linear.c); at most half of what one takes.
+# Of 2 p - 3 further messages each (algo/alltoall/linear.c); at most half the time of one.
 overhead() {
 	job "$nodes" "$build/coll" bench alltoall --algo linear --size 1 --type uint8 --iterations 200 --csv
 	median_us | awk -v p="$nodes" -v alpha="$alpha" '{
 		o = ($1 - alpha) / (2 * p - 3)
 		printf "%.1f\n", o < alpha / 2 ? o : alpha / 2 }'
 }
-beta() {	# ns a byte, over a lit circuit
+beta() {	# ns per byte, over a circuit that is up
 	"$build/coll" circuit request n0 n1 --wait 60s --socket "$work/socket"
 	job 2 "$build/coll" bench bcast --algo linear --size 1M --iterations 5 --no-check --csv
 	median_us | awk '{ printf "%.1f\n", $1 * 1e3 / 1048576 }'
 	"$build/coll" circuit release n0 n1 --socket "$work/socket" >/dev/null
 }
-# From the dark each time, all circuits of all nodes together.
+# All circuits are down before each; then all circuits of all nodes together.
 set_ups() {	# PORTS; colld's set-up times are of the latest 64
 	job "$nodes" "$build/coll" bench allreduce --algo "cayley:ports=$1" --size 1 --type uint8 \
 		--iterations 10 --no-check --csv
@@ -195,7 +195,7 @@ missing() {	# COLLECTIVE PORTS VARIANT SIZES: those that are not in the CSV, wit
 	done | sed 's/ $//; s/ /,/g'
 }
 
-# A line of the CSV for each size: the medians, with the predictions that rank 0 explains.
+# A line of the CSV for each size: the medians, and the predictions in rank 0's explanation.
 measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
 	sizes_left=$(missing "$1" "$2" "$3" "$5")
 	[ -n "$sizes_left" ] || return 0
@@ -228,7 +228,7 @@ measure() {	# COLLECTIVE PORTS VARIANT ALGORITHM SIZES
 	}' "$work/err.0" "$work/out.0" | tee -a "$csv"
 }
 
-# Nodes that have but one port cannot set the next circuit up while the last one still sends.
+# Nodes with one port cannot set up the next circuit while the last one is in use.
 ports_are() {	# PORTS
 	for i in $(seq 0 $((nodes - 1))); do
 		"$build/coll" circuit ports "n$i" "$1" --socket "$work/socket" >/dev/null

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What circuits.sh measured as a picture, a panel for each collective: measured, model, bound.
+# The results of circuits.sh as a picture, a panel for each collective: measured, model, bound.
 # usage: circuits_plot.sh DIRECTORY [CSV]
 set -e
 out=${1:?usage: circuits_plot.sh DIRECTORY [CSV]}

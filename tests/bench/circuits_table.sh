@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What circuits.sh measured as the table of docs/guide/circuits.md (ms; the model in brackets), how many
-# points are near the model, and which are out of the paper's order: naive, then k ports in
-# turns, more ports no slower, then ours. Where the model has the same time for two of them
-# (2 %), they are in order if they are within 10 %.
+# The results of circuits.sh as the table of docs/results/circuits.md (ms; the model in brackets), the
+# number of points near the model, and violations of the paper's order: naive, then k ports in turns,
+# more ports no slower, then the planner's choice. If the model has the same time for two of them (2 %),
+# they are in order if they are within 10 %.
 # usage: circuits_table.sh CSV
 awk -F, '
 function ms(x) { return sprintf(x < 1000 ? "%.3g" : "%.0f", x) }

@@ -1,12 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Several alltoalls and allreduces in flight over one link between clusters, by each
-# policy: when they are done on the mean, and when the last is. The link of the lab has
-# 20 Mbit/s and 10 ms. Rounds of 2, 4 and 8 collectives of equal sizes (512 KB) and of
-# mixed ones (64, 1024, 256, 704 KB: the same sum), in one group; each in a group, that
-# is on a connection, of its own; and the same on hosts that do not make a connection
-# begin slowly again after each pause ("kept": coll lab --warm). CSV and SVG
-# go to $BUILD/figures. Takes five minutes.
+# Several alltoalls and allreduces in flight over one link between clusters, for each link policy:
+# the mean time to completion, and that of the last. The lab's link has 20 Mbit/s and 10 ms. Rounds of
+# 2, 4 and 8 collectives of equal sizes (512 KB) and of mixed ones (64, 1024, 256, 704 KB: the same
+# sum): in one group; each in its own group, with its own connection; and the same on hosts that keep
+# idle connections fast ("kept": coll lab --warm). CSV and SVG go to $BUILD/figures. Takes five minutes.
 #
 # usage: BUILD=build tests/bench/concurrent_collectives.sh [one|own|kept ...]
 set -e
@@ -40,7 +38,7 @@ for connections in ${*:-one own kept}; do
 	done
 done
 
-# Bars: a policy each, in groups of how many are in flight.
+# Bars: one per policy, in groups by the number in flight.
 panel() {	# CONNECTIONS SIZES COLUMN
 	awk -F, -v connections="$1" -v sizes="$2" -v column="$3" '
 	$2 == connections && $3 == sizes { v[$4, $1] = $column }

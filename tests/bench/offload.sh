@@ -3,17 +3,16 @@
 #
 #	tests/bench/offload.sh [6.1|6.12] [PART]...
 #
-# How much of a collective is hidden without a call in between, where coll.ko can be
-# loaded: in the emulated machine whose time is what it executes (tests/vm/run -i), so that
-# the load of this one does not count. Links carry 10 MB/s, for 64 KB 3. Parts, of a minute or
-# two each:
+# Overlap of a collective without calls in between, with coll.ko, in the emulated machine whose
+# clock counts instructions (tests/vm/run -i), so that the load of this machine has no influence.
+# Links carry 10 MB/s, for 64 KB 3. Parts, of a minute or two each:
 #
-#	own	call, thread and kernel, each with a CPU of its own; an allreduce of 64 KB by a ring,
-#		for an alltoall of two ranks that fits into the sockets needs nobody
+#	own	call, thread and kernel, each with a CPU of its own; an allreduce of 64 KB by a ring:
+#		an alltoall of two ranks that fits into the sockets needs no progress
 #	sizes	alltoall of 512 KB by call and the kernel, of 4 MB by the kernel
 #	noise	as own, with 2 ms of noise every 20 ms on the CPU that computes
-#	share	a thread on the rank's CPU, and the kernel's on another one: what each takes
-#	cost	starts of runs, and what a small run takes
+#	share	CPU time of a thread on the rank's CPU, and of the kernel's on another one
+#	cost	times of starts, and of a small run
 cd "$(dirname "$0")/../.." || exit 1
 kernel=${1:-6.12}
 [ $# -eq 0 ] || shift

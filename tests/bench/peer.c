@@ -5,11 +5,11 @@
  *
  *	<collective> <bytes> <median> <p99> <min> <mean>
  *
- * in microseconds, where one sample is the time from a moment that all ranks have agreed
- * on until the last of them has returned. Failures end the program.
+ * in microseconds. A sample is the time from an agreed start until the last rank has
+ * returned. Failures end the program.
  *
- * Why not each rank's own time after a barrier: who leaves the barrier late, for it waited
- * for a core, finds the data there and seems fast. What is measured then is the barrier
+ * Why not each rank's own time after a barrier: a rank that leaves the barrier late, because
+ * it waited for a core, finds the data there and seems fast. That measures the barrier
  * (Hunold and Carpen-Amarie, "Reproducible MPI benchmarking is still not as easy as you
  * think", IEEE TPDS 2016).
  *
@@ -161,7 +161,7 @@ static void call(const char *collective, int count)
 		peer_alltoall(in, out, count);
 }
 
-/* A call's result must be right, or its time means nothing. */
+/* The time of a call with a wrong result has no meaning. */
 static void verify(const char *collective, int count)
 {
 	int i, wrong = 0;
@@ -186,9 +186,9 @@ static void verify(const char *collective, int count)
 }
 
 /*
- * Rank 0 names the moment at which all begin, WINDOW_US from now, or none (0) when it has
- * enough; all are of one node and share its clock. Who waits offers its core: others may
- * need it to get there in time.
+ * Rank 0 sets the start, WINDOW_US from now, or 0 after the last sample; all ranks are on
+ * one node and share its clock. A waiting rank yields its core: others may need it to be in
+ * time.
  */
 static double wait_for_start(int enough)
 {

@@ -6,9 +6,9 @@
 #	tests/bench/peers.sh [ROUNDS [SECONDS_PER_CELL [RANKS ...]]]
 #
 # Each cell is the median over the rounds of a round's median; a sample is the time from
-# a moment all ranks agreed on until the last has returned. The ratios of the single
-# rounds, least to greatest, say what of a cell's ratio is the machine's. Where an MPI
-# polls without end, yield.so is preloaded, which only helps it.
+# an agreed start until the last rank has returned. The range of the single rounds' ratios
+# shows the influence of the machine on a cell. An MPI that polls without limit gets yield.so
+# preloaded, which only helps it.
 set -u
 BUILD=${BUILD:-build}
 rounds=${1:-5} seconds=${2:-0.3}
@@ -33,7 +33,7 @@ build() {
 }
 
 # One round of one library: appends "library ranks collective bytes median p99 min mean".
-# What MPICH prints before it hangs counts.
+# Lines that MPICH prints before a hang are kept.
 run() {
 	library=$1 p=$2
 	case $library in
@@ -58,7 +58,7 @@ run() {
 
 table() {
 	awk -v csv="$out/peers.csv" '
-	# Of the values in list, by their numbers, the one in the middle.
+	# The median of the numbers in list.
 	function middle(list, count,	i, j, swap) {
 		for (i = 2; i <= count; i++)
 			for (j = i; j > 1 && list[j] < list[j - 1]; j--) {

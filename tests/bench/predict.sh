@@ -1,16 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What collnoise predict says against what real ranks measure: noise is injected into
-# coll bench, and a capture of the same noise is predicted from.
+# collnoise predict compared with measurements of real ranks: noise is injected into coll bench, and
+# predicted from a capture of the same noise.
 #	BUILD=build sh tests/bench/predict.sh [PAUSE [SECONDS [RANKS ...]]]
-# PAUSE: of each rank before a call, 2ms; 0: calls one after the other. SECONDS of each
-# measurement: 20. CSV. The model gets the collective's times without injection, of calls in turn
-# with those of the measurement (a machine is not the same a minute later), and how long ranks do
-# something else between calls; nothing is fitted. Noise sleeps, for what spins would take its
-# core from other ranks, too, where they share it; so an event lasts until the rank wakes, and
-# how late that is, is measured before and after (wakeup_delay.c). With a core for each rank some spins.
-# Ranks go before all else that runs on the machine, for its noise is not that which is compared;
-# AMONG=1: as others do.
+# PAUSE of each rank before a call: 2ms; 0: calls one after the other. SECONDS of each measurement:
+# 20. Prints CSV. The model gets the collective's times without injection, from calls that alternate
+# with those of the measurement (a machine changes within a minute), and the time between calls;
+# nothing is fitted. The noise sleeps, since spinning would also take the core from other ranks on it.
+# So an event lasts until the rank wakes up; the delay of waking up is measured before and after
+# (wakeup_delay.c). With a core for each rank some noise spins. Ranks have a higher priority than other
+# tasks of the machine, whose noise is not part of the comparison; AMONG=1: the same priority.
 set -eu
 build=${BUILD:-build}
 pause=${1:-2ms} seconds=${2:-20}
@@ -38,7 +37,7 @@ plan 50 2 fixed >"$work/fixed"
 plan 100 1 exponential >"$work/exponential"
 { plan 200 0.25 fixed; plan 20 2 fixed; plan 5 5 fixed; } | sort -n >"$work/mixed"
 
-# A capture of it as it comes: each event as long as planned, and until the rank wakes.
+# A capture of it: each event as long as planned, plus the delay of waking up.
 capture() {	# KIND
 	case $1 in
 	*-spin) cat "$work/${1%-spin}" ;;
@@ -61,7 +60,7 @@ figure() {	# NAME: of the last run
 	jq "[.. | .$1? // empty] | .[0]" "$work/out"
 }
 
-# What collnoise predict says of the last run, and how far that is off.
+# The prediction for the last run, and its error.
 compare() {	# RANKS KIND
 	capture "$2" >"$work/capture"
 	"$build/collnoise" predict "$work/capture" -n "$1" --algo butterfly \

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# How far progress that is chosen is behind the best that is fixed: product and collective
-# together, in us, medians of ROUNDS jobs in turn.
+# The automatic choice of progress compared with the best fixed mode: product and collective together,
+# in us, medians of ROUNDS jobs in turn.
 #	BUILD=build sh tests/bench/progress_auto.sh [SIZE ...]
-# A line: where progress runs, bytes, with calls in between or without, each mode's time, and how
-# much longer `auto` takes than the least of the others. ROUNDS: 3; each has so many calls of a
-# case that they take SECONDS_EACH or so, 0.2: what learns needs time for that.
+# Each line: place of the progress, bytes, calls in between or not, each mode's time, and the excess of
+# `auto` over the least of the others. ROUNDS: 3; each case has enough calls for about SECONDS_EACH,
+# 0.2 s, since `auto` needs time to learn.
 set -eu
 build=${BUILD:-build}
 [ $# -gt 0 ] || set -- 8 1K 4K 16K 64K 256K
 
-# So many calls of 2 ranks, by what the bytes take.
+# Number of calls of 2 ranks, by the time of the bytes.
 iterations() {	# SIZE
 	numfmt --from=iec "$1" | awk -v s="${SECONDS_EACH:-0.2}" '{ print int(s / (1e-4 + $1 * 6e-8)) + 40 }'
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# A link of 1, 2, 4 and 8 streams over a long fat way: 4 MiB from one cluster to the
-# other, 40 Mbit/s and 25 ms one way, where nothing is wrong, where windows are
-# short (sockets of 64 KB), and where one packet in a thousand is lost, by TCP's
-# congestion control. CSV and SVG go to $BUILD/figures. Takes two minutes.
+# A link of 1, 2, 4 and 8 streams over a path with a high bandwidth-delay product: 4 MiB from one
+# cluster to the other, 40 Mbit/s and 25 ms one way. Cases: without loss; with small windows (sockets
+# of 64 KB); with a loss of one packet in a thousand, by TCP congestion control. CSV and SVG go to
+# $BUILD/figures. Takes two minutes.
 #
 # usage: BUILD=build tests/bench/streams.sh [OPTION OF coll lab ...], such as --by netem
 set -e

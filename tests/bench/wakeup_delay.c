@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * wakeup_delay PROCESSES SECONDS: all processes sleep 2 ms again and again; prints how late
- * each one wakes, in microseconds, one a line. Each process has a core of its own if there are
+ * wakeup_delay PROCESSES SECONDS: all processes sleep for 2 ms repeatedly; prints the delay of
+ * each wake-up, in microseconds, one per line. Each process has a core of its own if there are
  * enough, as ranks do.
  */
 #define _GNU_SOURCE
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	int i;
 
 	if (processes < 1) {
-		fprintf(stderr, "usage: wake PROCESSES SECONDS\n");
+		fprintf(stderr, "usage: wakeup_delay PROCESSES SECONDS\n");
 		return 2;
 	}
 	for (i = 0; i < processes; i++)

@@ -1,18 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Paper 2's experiment, scaled to one machine, on real sockets: two clusters of 8
-# nodes with NICs of 10 Mbit/s, a WAN of 40 Mbit/s and 10 ms. The latency is the
-# paper's; rates are a hundredth, so that forwarding takes little of a core, and
-# sizes a sixteenth; the WAN carries as much as 4 NICs, so that the best n lies
-# inside. The network is measured once, as a user would (coll wan); segments follow from
-# that, or there is one (segment=1G), which is the paper's form: phase after phase. CSV and
-# SVG go to $BUILD/figures. Takes about a quarter of an hour.
+# Paper 2's experiment, scaled to one machine, on real sockets: two clusters of 8 nodes with NICs of
+# 10 Mbit/s, a WAN of 40 Mbit/s and 10 ms. The latency is the paper's. Rates are a hundredth, so that
+# forwarding takes a small part of a core, and sizes a sixteenth. The WAN carries as much as 4 NICs,
+# so that the best n lies between 1 and 8. The network is measured once, as a user would (coll wan).
+# Segments follow from the measurement; or there is one (segment=1G), the paper's form, phase after
+# phase. CSV and SVG go to $BUILD/figures. Takes about a quarter of an hour.
 #
 # usage: BUILD=build tests/bench/wan.sh [bcast|allreduce|gather|alltoall|reduce|allgather|
 #        reduce_scatter_block|scatter|dealt ...]
 #
-# dealt: allreduce where ranks are dealt to the clusters and the WAN carries what 2 NICs do.
-# Then world halves the farthest first, as the paper's does.
+# dealt: allreduce with ranks alternating between the clusters, and a WAN that carries as much as 2
+# NICs. Then world halves the farthest first, as the paper's does.
 set -e
 build=${BUILD:-build}
 out=$build/figures

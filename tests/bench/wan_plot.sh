@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What wan.sh measured as pictures: throughput as in paper 2's figures 4 and 5.
+# The results of wan.sh as pictures: throughput as in paper 2's figures 4 and 5.
 # usage: wan_plot.sh DIRECTORY
 set -e
 out=${1:?usage: wan_plot.sh DIRECTORY}

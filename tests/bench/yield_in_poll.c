@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Preloaded under an MPI that polls without end: an empty poll yields the core to another
- * rank. Where ranks outnumber cores this makes MPI up to 100 times faster, and makes the
- * comparison one of libraries instead of schedulers.
+ * Preloaded under an MPI that polls without limit: an empty poll yields the core to another
+ * rank. If ranks outnumber cores this makes MPI up to 100 times faster, and the benchmark
+ * compares libraries instead of schedulers.
  */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>

@@ -48,7 +48,7 @@ result $? "JSON: sizes, algorithms, percentiles in order, ratios, counters"
 
 run 0 allreduce -n 4 --algo butterfly --size 8 --iterations 20 --json --engine epoll &&
 	found '"engine": "epoll"' out
-result $? "the engine asked for is the one used"
+result $? "the requested engine is used"
 
 run 0 allreduce -n 2 --algo butterfly,ring --iterations 10 && found '^8 bytes +mean +median' out &&
 	found '^  ring .* [0-9]+\.[0-9]+$' out && found 'checked on every iteration' out
@@ -82,10 +82,10 @@ run 0 allreduce -n 2 --iterations 12 --pause 6ms --inject os:periodic:period=50m
 	--samples "$work/samples" --base "$work/base" &&
 	awk -v with="$(middle "$work/samples")" -v without="$(middle "$work/base")" \
 		'BEGIN { exit !(without > 0 && with > without) }'
-result $? "calls without injection, in turn"
+result $? "calls without injection alternate with the others"
 
 run 0 allreduce -n 3 --time 0.3 --json && [ "$(grep -c '"iterations"' "$work/out")" -eq 1 ]
-result $? "as many iterations as fit into a time"
+result $? "as many iterations as the time allows"
 
 # ---- errors -----------------------------------------------------------------------
 

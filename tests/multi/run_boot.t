@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# A job finds together under every launcher we know, and unauthenticated peers do not disturb it.
+# The ranks of a job meet under every supported launcher, and unauthenticated peers do not disturb it.
 . "$(dirname "$0")/../lib/tap.sh"
 
 MEET=$BUILD/tests/multi/boot_meet
@@ -50,7 +50,7 @@ is "coll run: 13 ranks meet three times" "$(met "$out")" 39
 out=$($COLL run -n 3 -- sh -c "$MEET && $MEET")
 is "two programs, one after the other" "$(met "$out")" 6
 
-is "no job: one rank" "$($MEET)" "rank 0 of 1: met all, told by none"
+is "without a launcher: a job of one rank" "$($MEET)" "rank 0 of 1: met all, told by none"
 
 out=$(job 4 COLL_RANK=R COLL_RANKS=4 COLL_STORE=127.0.0.1:$(port) COLL_SECRET=$secret)
 is "own variables, store at an address" "$(met "$out")" 4
@@ -63,7 +63,7 @@ else
 	skip "... over IPv6" "no IPv6 here"
 fi
 out=$(job 3 COLL_RANK=R COLL_RANKS=3 COLL_JOB=by-file)
-is "own variables, store told by a file" "$(met "$out")" 3
+is "own variables, address of the store in a file" "$(met "$out")" 3
 
 out=$(times=3 job 4 RANK=R WORLD_SIZE=4 LOCAL_RANK=R LOCAL_WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 \
 	MASTER_PORT=$(port) TORCHELASTIC_RUN_ID=none)
@@ -116,8 +116,8 @@ out=$(job 4 SLURM_PROCID=R SLURM_NTASKS=4 SLURM_LOCALID=R SLURM_JOB_ID=4711 SLUR
 is "Slurm" "$(met "$out")" 4
 like "... is recognised" "$out" 'told by Slurm'
 out=$(job 2 PMIX_RANK=R PMIX_NAMESPACE=space COLL_RANKS=2)
-is "PMIx, told the size" "$(met "$out")" 2
-ok "no server and no file is left over" hosts_gone
+is "PMIx, number of ranks given" "$(met "$out")" 2
+ok "no server and no file remains" hosts_gone
 
 # Two jobs at once.
 job 3 OMPI_COMM_WORLD_RANK=R OMPI_COMM_WORLD_SIZE=3 PMIX_NAMESPACE=one >"$dir/one" &
@@ -130,7 +130,7 @@ rm -f "$dir/one"
 mkdir -p -m 700 "$dir/coll"
 (umask 077; echo "127.0.0.1:$(port) $secret" >"$dir/coll/job-stale")
 out=$(job 3 COLL_RANK=R COLL_RANKS=3 COLL_JOB=stale)
-is "a stale rendezvous file does no harm" "$(met "$out")" 3
+is "a stale rendezvous file is ignored" "$(met "$out")" 3
 
 # ---- what goes wrong ----
 start=$(date +%s%N)
@@ -150,10 +150,10 @@ like "... and named" "$(cat "$dir/a")" 'rank 1 of 3 .* did not join'
 COLL_RANK=0 COLL_RANKS=2 COLL_JOB=dies $MEET 30 >"$dir/a" & a=$!
 COLL_RANK=1 COLL_RANKS=3 COLL_JOB=dies $MEET 3 >"$dir/b" & b=$!
 wait $b
-like "another number of ranks is told" "$(cat "$dir/b")" 'does not have 3 ranks'
+like "a different number of ranks is reported" "$(cat "$dir/b")" 'does not have 3 ranks'
 kill -9 $a
 wait $a 2>/dev/null
-ok "rank 0 killed: its store goes with it" hosts_gone
+ok "rank 0 killed: its store ends" hosts_gone
 
 COLL_RANK=1 COLL_RANKS=2 COLL_STORE=127.0.0.1:1x COLL_SECRET=$secret $MEET >"$dir/a"
 like "a malformed variable is named" "$(cat "$dir/a")" "COLL_STORE='127.0.0.1:1x' is not valid: host:port"
@@ -162,7 +162,7 @@ like "a malformed variable is named" "$(cat "$dir/a")" "COLL_STORE='127.0.0.1:1x
 $COLL run -n 4 -- sh -c "echo \$COLL_STORE >$dir/store; sleep 1; exec $MEET 10 2" >"$dir/a" 2>"$dir/b" & a=$!
 sleep 0.3
 store=$(sed 's/.*://' "$dir/store")
-ok "the store's port is known to the attack" test -n "$store"
+ok "the attacker knows the store's port" test -n "$store"
 perl -MIO::Socket::INET -e '
 	srand 7;
 	my @kept;
@@ -182,7 +182,7 @@ like "a wrong secret is refused" "$(cat "$dir/c")" 'refused rank 1: its secret'
 wait $a
 rc=$?
 is "noise, port scan and wrong secret do not disturb the job" "$rc $(grep -c 'met all' "$dir/a")" "0 8"
-is "... and are told once" "$(grep -c 'refused a connection from 127.0.0.1' "$dir/b")" 1
+is "... and are reported once" "$(grep -c 'refused a connection from 127.0.0.1' "$dir/b")" 1
 kill $peer 2>/dev/null
 wait $peer 2>/dev/null
 

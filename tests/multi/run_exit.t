@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# How a job ends, and what coll run says about it.
+# How a job ends: exit codes and messages of coll run.
 . "$(dirname "$0")/../lib/tap.sh"
 
 now() { date +%s%N | cut -c1-13; }
@@ -13,38 +13,38 @@ try() {
 }
 
 try $COLL run -n 4 -- true
-is "all ranks well: 0" "$rc" 0
-is "... and no word" "$out" ""
+is "all ranks exit with 0: 0" "$rc" 0
+is "... and no message" "$out" ""
 
 try $COLL run -n 4 -- sh -c '[ $COLL_RANK != 2 ] || exit 7; sleep 30'
 is "the failing rank's exit code" "$rc" 7
-like "... and which rank it was" "$out" '^coll run: rank 2 exited with code 7$'
-ok "... without waiting for the rest" test "$ms" -lt 4000
+like "... and its number" "$out" '^coll run: rank 2 exited with code 7$'
+ok "... without waiting for the other ranks" test "$ms" -lt 4000
 
 try $COLL run -n 4 -- sh -c '[ $COLL_RANK != 3 ] || kill -9 $$; sleep 30'
 is "a rank killed by a signal: 128 + signal" "$rc" 137
-like "... and which, and how" "$out" '^coll run: rank 3 was killed by signal 9 \(Killed\)$'
+like "... with its number and the signal" "$out" '^coll run: rank 3 was killed by signal 9 \(Killed\)$'
 
 try $COLL run -n 3 --grace 0.3 -- sh -c 'trap "" TERM; [ $COLL_RANK != 0 ] || exit 1; while :; do sleep 1; done'
-is "ranks that ignore SIGTERM are killed after the grace" "$rc" 1
-ok "... soon" test "$ms" -lt 4000
+is "ranks that ignore SIGTERM are killed after the grace time" "$rc" 1
+ok "... at once" test "$ms" -lt 4000
 
 try $COLL run -n 3 --keep-going -- sh -c '[ $COLL_RANK != 0 ] || exit 5; sleep 0.3; echo done'
-is "--keep-going: still the first failure's code" "$rc" 5
-is "... but the others finish" "$(printf '%s\n' "$out" | grep -c done)" 2
+is "--keep-going: the first failure's exit code" "$rc" 5
+is "... and the other ranks finish" "$(printf '%s\n' "$out" | grep -c done)" 2
 
 try $COLL run -n 2 --quiet -- false
-is "--quiet: the code" "$rc" 1
-is "... without words" "$out" ""
+is "--quiet: the exit code" "$rc" 1
+is "... without a message" "$out" ""
 
 try $COLL run -n 2 --timeout 0.5 -- sleep 30
 is "--timeout: 124" "$rc" 124
-like "... told" "$out" 'did not end within 0.5 s'
+like "... reported" "$out" 'did not end within 0.5 s'
 ok "... in time" test "$ms" -lt 4000
 
 try $COLL run -n 3 -- ./no/such/program
 is "no such program: 127" "$rc" 127
-is "... told once" "$out" "coll run: cannot run './no/such/program': No such file or directory"
+is "... reported once" "$out" "coll run: cannot run './no/such/program': No such file or directory"
 try $COLL run -n 3 -- /dev/null
 is "not executable: 126" "$rc" 126
 
@@ -53,7 +53,7 @@ for wrong in "" "-n 0 true" "-n x true" "-n 2" "-n 2 --bind socket true" "-n 2 -
 	try $COLL run $wrong
 	is "usage error '$wrong': 2" "$rc" 2
 done
-like "a wrong value is told with what is valid" "$out" "--ranks '70000'; valid: a whole number from 1 to 65536"
+like "a wrong value is refused, with the valid ones" "$out" "--ranks '70000'; valid: a whole number from 1 to 65536"
 try $COLL run -n 2 --bind socket true
 like "... --bind too" "$out" "--bind 'socket'; valid: auto, none, core"
 try $COLL run --help
@@ -68,10 +68,10 @@ ok "--bind core leaves each rank one core" \
 
 try $COLL run -n 256 -- sh -c 'echo $COLL_RANK/$COLL_RANKS/$COLL_LOCAL_RANK/$COLL_LOCAL_RANKS'
 is "256 ranks start and end" "$rc" 0
-is "... all of them" "$(printf '%s\n' "$out" | sort -u | wc -l)" 256
+is "... all 256" "$(printf '%s\n' "$out" | sort -u | wc -l)" 256
 like "... with their numbers" "$out" '^\[255\] 255/256/255/256$'
 try sh -c "ulimit -Sn 64; $COLL run -n 100 -- sh -c 'ulimit -Sn'"
-is "few file descriptors do not matter, and ranks get their limit back" \
+is "a low limit of file descriptors suffices, and the ranks get it back" \
 	"$rc $(printf '%s\n' "$out" | grep -c '\] 64$')" "0 100"
 
 tap_end

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# coll run --hosts: a job on several hosts by a remote shell. Mostly one of ours that stays
-# on this machine; by a real sshd where there is one, on loopback, gone afterwards.
+# coll run --hosts: a job on several hosts by a remote shell. Most tests use a shell that stays
+# on this machine; some a real sshd on loopback, if there is one, which ends afterwards.
 . "$(dirname "$0")/../lib/tap.sh"
 
 COLL=$(realpath "$COLL")
@@ -55,10 +55,10 @@ is "ranks in the order of the hosts, each line with its rank" "$(printf '%s\n' "
 [1] a 1/3 1/2
 [2] b 2/3 0/1"
 hosts a:4,b:4 -n 5 -- sh -c 'echo $REMOTE_HOST'
-is "-n takes fewer than there is room for" "$(printf '%s\n' "$out" | grep -c b)" 1
+is "-n takes fewer ranks than --hosts" "$(printf '%s\n' "$out" | grep -c b)" 1
 cd /tmp
 COLL_ALLREDUCE=ring hosts a,b -e "X=a b'c" -- sh -c 'echo "$PWD $X $COLL_ALLREDUCE $1"' x "y  z"
-is "directory, variables, options and words arrive as they are" "$(printf '%s\n' "$out" | sort -u | head -1)" \
+is "directory, variables, options and arguments arrive unchanged" "$(printf '%s\n' "$out" | sort -u | head -1)" \
 	"[0] /tmp a b'c ring y  z"
 cd - >/dev/null
 hosts a:2,b:2 -- "$COLL" bench barrier --time 0.1
@@ -66,31 +66,31 @@ is "coll bench" "$rc" 0
 
 hosts a:2,b:2 -- sh -c '[ $COLL_RANK != 3 ] || exit 7; sleep 60'
 is "a rank's exit code" "$rc" 7
-like "... and which it was" "$out" 'coll run: rank 3 exited with code 7$'
+like "... and its number" "$out" 'coll run: rank 3 exited with code 7$'
 hosts a:2,b:2 -- sh -c '[ $COLL_RANK != 1 ] || kill -9 $$; sleep 60'
 is "a rank that was killed" "$rc" 137
 hosts a,b --keep-going -- sh -c '[ $COLL_RANK != 0 ] || exit 5; sleep 0.5; echo done'
 is "--keep-going: the first failure's code" "$rc" 5
-is "... but the other host finishes" "$(printf '%s\n' "$out" | grep -c done)" 1
+is "... and the other host finishes" "$(printf '%s\n' "$out" | grep -c done)" 1
 hosts a,b --timeout 1 --grace 1 -e "RUN_HOSTS=$dir" -- sh -c 'trap "" TERM; while :; do sleep 1; done'
 is "--timeout: 124" "$rc" 124
-ok "... and ranks that ignore SIGTERM are gone" gone
+ok "... and ranks that ignore SIGTERM have ended" gone
 hosts a,nowhere -- sleep 60
-is "a host that is not there" "$rc" 255
+is "a host that does not exist" "$rc" 255
 like "... is named" "$out" 'coll run: host nowhere: the remote shell .* failed'
 hosts a,b --coll /no/such/coll -- true
 is "no coll on the hosts: 127" "$rc" 127
-like "... told" "$out" 'no /no/such/coll \(see --coll\)'
+like "... reported" "$out" 'no /no/such/coll \(see --coll\)'
 try "$COLL" run --hosts a --ssh /no/such/shell -- true
 is "no remote shell: 127" "$rc" 127
-like "... told" "$out" "cannot run the remote shell '/no/such/shell'"
+like "... reported" "$out" "cannot run the remote shell '/no/such/shell'"
 for wrong in "" a: a:0 a:x ,a "a;b" -x; do
 	hosts "$wrong" -- true
 	is "--hosts '$wrong': 2" "$rc" 2
 done
-like "... with what is valid" "$out" "--hosts '-x'; valid: name\[:ranks\] with commas between"
+like "... with the valid values" "$out" "--hosts '-x'; valid: name\[:ranks\] with commas between"
 hosts a:2,b -n 4 -- true
-like "more ranks than room" "$out" '-n 4; valid with this --hosts: up to 3 ranks'
+like "more ranks than --hosts has" "$out" '-n 4; valid with this --hosts: up to 3 ranks'
 try "$COLL" run --agent </dev/null
 is "--agent without an order: 2" "$rc" 2
 
@@ -116,12 +116,12 @@ done
 start -- sh -c "setsid sleep 60 & $up; sleep 60"
 kill -9 "$job"
 wait "$job" 2>/dev/null
-ok "coll run killed: nothing is left on any host" gone
+ok "coll run killed: no process remains on any host" gone
 start -- sh -c "setsid sleep 60 & $up; sleep 60"
 pkill -9 -P "$job" -f "run --agent"
 wait "$job"
 is "an agent killed: the job fails" $? 137
-ok "... and nothing is left" gone
+ok "... and no process remains" gone
 
 # ---- a real sshd ----
 if [ -x /usr/sbin/sshd ] && [ "$(id -u)" = 0 ] && command -v ssh-keygen >/dev/null; then
@@ -153,7 +153,7 @@ CONF
 	start --ssh "$ssh" --hosts 127.0.0.1:2,localhost:2 -- sh -c "setsid sleep 60 & $up; sleep 60"
 	kill -9 "$job"
 	wait "$job" 2>/dev/null
-	ok "by ssh: coll run killed, nothing is left" gone
+	ok "by ssh: coll run killed, no process remains" gone
 else
 	skip "by ssh" "it needs root and openssh-server"
 fi

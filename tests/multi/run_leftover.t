@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Signals reach the ranks, and nothing of a job survives it.
+# Signals reach the ranks, and no process survives its job.
 . "$(dirname "$0")/../lib/tap.sh"
 
 dir=$(mktemp -d)
@@ -37,20 +37,20 @@ finish() {
 }
 
 start kill -- sh -c 'sleep 60 & setsid sleep 60 & echo up >>$RUN_LEFTOVER; wait'
-ok "there is something to leave over" test "$(alive kill)" -ge 6
+ok "ranks have started further processes" test "$(alive kill)" -ge 6
 kill -9 "$job"
 wait "$job" 2>/dev/null
-ok "coll run killed: all are gone, also those in a session of their own" gone kill
+ok "coll run killed: all end, also those in another session" gone kill
 
 start fail -- sh -c 'sleep 60 & setsid sleep 60 & echo up >>$RUN_LEFTOVER; sleep 0.3; [ $COLL_RANK != 1 ] || exit 4; wait'
 finish
 is "a rank fails" "$rc" 4
-ok "... nothing is left, not even what made a session of its own" test "$(alive fail)" = 0
+ok "... no process remains, also none in another session" test "$(alive fail)" = 0
 
 start well -- sh -c 'setsid sleep 60 & echo up >>$RUN_LEFTOVER'
 finish
-is "all is well" "$rc" 0
-ok "... and still nothing is left" test "$(alive well)" = 0
+is "all ranks exit with 0" "$rc" 0
+ok "... and no process remains" test "$(alive well)" = 0
 
 for signal in USR1 USR2 HUP TERM INT; do
 	start $signal --keep-going -- sh -c "trap 'echo got; exit 0' $signal; echo up >>\$RUN_LEFTOVER; while :; do sleep 0.05; done"
@@ -65,17 +65,17 @@ sleep 0.3
 ok "ranks may ignore a SIGINT" test "$(alive twice)" -ge 3
 kill -INT "$job"
 finish
-is "the second one kills them" "$rc" 137
-ok "... all" test "$(alive twice)" = 0
+is "a second SIGINT kills them" "$rc" 137
+ok "... all of them" test "$(alive twice)" = 0
 
 start term -- sh -c 'echo up >>$RUN_LEFTOVER; exec sleep 60'
 kill -TERM "$job"
 finish
-is "ranks that die of our SIGTERM" "$rc" 143
+is "ranks killed by the launcher's SIGTERM" "$rc" 143
 
 start stopped --timeout 1 --grace 0.5 -- sh -c 'echo up >>$RUN_LEFTOVER; kill -STOP $$; sleep 60'
 finish
-is "stopped ranks do not hold up the end" "$rc" 124
-ok "... and are gone" test "$(alive stopped)" = 0
+is "stopped ranks do not delay the end" "$rc" 124
+ok "... and have ended" test "$(alive stopped)" = 0
 
 tap_end

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# What becomes of the ranks' input and output.
+# Input and output of the ranks.
 . "$(dirname "$0")/../lib/tap.sh"
 
 out=$($COLL run -n 2 -- sh -c 'echo out; echo err >&2' 2>/dev/null | sort)
@@ -13,8 +13,8 @@ out=$($COLL run -n 2 --no-prefix -- echo out)
 is "--no-prefix" "$out" "out
 out"
 is "one rank has no prefix" "$($COLL run -n 1 -- echo out)" "out"
-is "... unless asked" "$($COLL run -n 1 --prefix -- echo out)" "[0] out"
-is "a last line without its end is ended" "$($COLL run -n 1 --prefix -- printf 'a\nb' | od -c | head -1)" \
+is "... unless requested" "$($COLL run -n 1 --prefix -- echo out)" "[0] out"
+is "a last line without a newline gets one" "$($COLL run -n 1 --prefix -- printf 'a\nb' | od -c | head -1)" \
 	"$(printf '[0] a\n[0] b\n' | od -c | head -1)"
 
 # Each rank writes its lines in small pieces; none may be cut by another's.
@@ -41,10 +41,10 @@ out=$($COLL run -n 2 -- sh -c 'seq 1 100000' | (sleep 1; wc -l))
 is "a slow reader gets everything" "$out" 200000
 
 ( $COLL run -n 2 -q -- sh -c 'while :; do echo line; done'; echo $? >"/tmp/run_output.$$" ) | head -1 >/dev/null
-is "a reader that goes away ends the ranks as without us (SIGPIPE)" "$(cat "/tmp/run_output.$$")" 141
+is "a reader that closes ends the ranks by SIGPIPE, as without coll run" "$(cat "/tmp/run_output.$$")" 141
 rm -f "/tmp/run_output.$$"
 
 out=$(echo input | $COLL run -n 2 -- cat)
-is "rank 0 reads our input, the others nothing" "$out" "[0] input"
+is "rank 0 reads the input, the others have none" "$out" "[0] input"
 
 tap_end

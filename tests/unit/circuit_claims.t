@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Paper 5: its formulas and the schedules agree, its claims hold (docs/papers/paper-5.md), and the
-# verifier finds what is wrong with circuits.
+# verifier finds defects in the use of circuits.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -43,14 +43,14 @@ plan() {
 }
 like "short vectors go over a static graph" \
 	"$(plan allreduce --size 8 --ranks 16 --ports 4 --simplex)" '"debruijn".*"gap": 1\.0'
-like "long ones around rings" "$(plan allreduce --size 4M --ranks 16 --ports 4)" '"rings"'
-like "large blocks straight" \
+like "long vectors over rings" "$(plan allreduce --size 4M --ranks 16 --ports 4)" '"rings"'
+like "large blocks directly" \
 	"$(plan alltoall --size 16M --ranks 16 --ports 4 --beta 0.8ns)" 'radix=16|"linear"'
-like "few wavelengths are kept to" \
+like "the number of wavelengths is respected" \
 	"$(plan allgather --size 64 --ranks 8 --ports 2 --wavelengths 3)" '"circuits_at_once": [123]}'
 
 "$COLL" sim circuit --trace "$(dirname "$0")/../../sim/traces/ft-a-16.trace" >"$work/trace"
-ok "a program's trace: naive is slowest, ours fastest" awk '
+ok "a program's trace: naive is slowest, the planner's choice fastest" awk '
 	$1 == "ideal" { ideal = $2 } $1 == "naive" { naive = $2 }
 	$1 == "turns" && $4 == 2 { two = $5 } $1 == "turns" && $4 == 4 { four = $5 }
 	$1 == "best" && $4 == 4 { best = $5 }
@@ -60,8 +60,8 @@ refused() {
 	"$COLL" "$@" >"$work/out" 2>&1
 	[ $? -eq 2 ]
 }
-ok "no time for a set-up is refused" refused sim circuit --delta 0
-ok "no ports are refused" refused sim circuit --ports 0
+ok "a reconfiguration delay of 0 is refused" refused sim circuit --delta 0
+ok "0 ports are refused" refused sim circuit --ports 0
 ok "a share of failures of 1 is refused" refused sim circuit --failures 1
 
 # found DEFECT PATTERN: planted in the circuits of a doubling

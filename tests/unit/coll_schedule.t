@@ -19,7 +19,7 @@ result $? "all ranks of the redundant butterfly"
 cp "$work/out" "$work/all"
 
 run 0 --check "$work/all" && [ "$(grep -c 'well formed' "$work/out")" -eq 8 ]
-result $? "what was printed is read back"
+result $? "a printed schedule is read back"
 
 run 0 allreduce butterfly-redundant:T=2 8 && cmp -s "$work/out" "$work/all"
 result $? "an option behind the algorithm's name"
@@ -41,10 +41,10 @@ run 0 allreduce butterfly 4 --goal && found '^num_ranks 4$' out && found 'requir
 result $? "GOAL"
 
 run 1 $redundant --goal && found 'coll schedule: --goal: .*(any|optional)' err && [ ! -s "$work/out" ]
-result $? "GOAL refuses what it cannot say"
+result $? "--goal refuses optional ops and any-waits"
 
 run 2 $redundant --goal --rank 1 && found 'all ranks' err
-result $? "GOAL needs all ranks"
+result $? "--goal needs all ranks"
 
 sed 's/^\( *[0-9]* reduce .*\) after.*/\1 after 99/' "$work/all" >"$work/bad"
 run 1 --check "$work/bad" && found "bad:[0-9]+: " err
@@ -54,7 +54,7 @@ printf '{"rank": 0}' >"$work/bad" && run 1 --check "$work/bad" && [ -s "$work/er
 	printf '[1, {}]' >"$work/bad" && run 1 --check "$work/bad" &&
 	: >"$work/bad" && run 1 --check "$work/bad" && run 1 --check "$work/absent" &&
 	head -c 3000 /dev/urandom >"$work/bad" && run 1 --check "$work/bad"
-result $? "what is no schedule is refused"
+result $? "a malformed schedule is refused"
 
 run 2 allreduce gossip 4 && found 'valid: .*butterfly' err &&
 	run 2 gossip ring 4 && found 'valid: barrier' err &&
@@ -65,7 +65,7 @@ run 2 allreduce gossip 4 && found 'valid: .*butterfly' err &&
 	run 2 allreduce butterfly 4 --op band && found 'not defined' err &&
 	run 2 allreduce butterfly 4 --type word && found 'valid: int8' err &&
 	run 2 --loud && found 'valid: --rank' err && run 2 allreduce
-result $? "wrong use: what is valid"
+result $? "wrong usage: the valid one"
 
 run 0 --help && found 'usage: coll schedule' out
 result $? "help"

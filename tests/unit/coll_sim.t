@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# coll sim as a command: what it prints, the same for the same seed, and what it refuses.
+# coll sim as a command: its output, equal for equal seeds, and its errors.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -26,7 +26,7 @@ sim $paper >"$work/json"
 ok "the effect of jitter on the butterfly" between "$(json butterfly effect)" 7 16
 ok "its ideal time" between "$(json butterfly ideal_s)" 1.3055e-6 1.3057e-6
 ok "the redundant one is faster" between "$(json butterfly-redundant ratio)" 0.05 0.2
-ok "at a T of its own" between "$(json butterfly-redundant best_T)" 2 12
+ok "with a best T" between "$(json butterfly-redundant best_T)" 2 12
 # shellcheck disable=SC2086
 sim $paper --threads 1 >"$work/again"
 ok "same seed, same bytes" cmp "$work/json" "$work/again"
@@ -34,7 +34,7 @@ ok "same seed, same bytes" cmp "$work/json" "$work/again"
 sim $paper --path events --ranks 64 >"$work/events"
 # shellcheck disable=SC2086
 sim $paper --path levels --ranks 64 >"$work/levels"
-is "both paths say the same" "$(sed 's/"levels"/"events"/' "$work/levels")" "$(cat "$work/events")"
+is "both paths give the same times" "$(sed 's/"levels"/"events"/' "$work/levels")" "$(cat "$work/events")"
 
 like "LogGOPSim's time of 2^20 ranks" \
 	"$(sim barrier --algo dissemination --alpha 2542ns --overhead 1500ns --ranks 1048576 --json)" \
@@ -67,5 +67,5 @@ like "an unknown collective" "$(sim foo)" "no collective 'foo'; valid: barrier"
 like "an unknown algorithm" "$(sim bcast --algo foo)" "no algorithm 'foo'; valid:.*binomial"
 like "a bad duration" "$(sim bcast --alpha 1x)" "alpha '1x'; valid"
 like "bad noise" "$(sim bcast --os-noise periodic:period=1ms)" "needs duration"
-like "a path that cannot" "$(sim bcast --algo binomial --nic 1ns --path levels)" "not on that path"
+like "a path that does not support the job" "$(sim bcast --algo binomial --nic 1ns --path levels)" "not on that path"
 tap_end

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# coll sim flit: what it prints, what it refuses and how.
+# coll sim flit: its output and its errors.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,7 +22,7 @@ small="--net mesh:4x4 --rate 0.01 --cycles 2000"
 like "coll sim names it" "$("$COLL" sim --help)" "coll sim flit|^  flit "
 like "help" "$(flit --help)" "^usage: coll sim flit"
 like "a table" "$(flit $small)" "^occupancy +0\.01 +[0-9]+\.[0-9]+"
-like "it says that it cannot deadlock" "$(flit $small)" "free of deadlock: [0-9]+ dependencies"
+like "the proof against deadlock is reported" "$(flit $small)" "free of deadlock: [0-9]+ dependencies"
 is "the same seed, the same figures" "$(flit $small --csv --seeds 3 | cut -d, -f1-60)" \
 	"$(flit $small --csv --seeds 3 --jobs 3 | cut -d, -f1-60)"
 is "CSV: a heading, and a line a policy and rate" \
@@ -50,10 +50,10 @@ for traffic in hotspot transpose complement; do
 done
 
 ok "proof" quiet "$COLL" sim flit --net tesh:2,2,0 --routing adaptive --proof
-ok "classes that are broken: refused" fails 1 $small --net torus:6x6 --break-classes
+ok "broken classes are refused" fails 1 $small --net torus:6x6 --break-classes
 like "with the ring of channels" "$(flit --net torus:6x6 --break-classes)" \
 	'can deadlock: 6 channels.*\([0-5],1\)->\([0-5],1\) vc 0'
-like "run all the same, it stops and says where" \
+like "with --unsafe the run stops at the deadlock and reports it" \
 	"$(flit --net tesh:2,2,0 --break-classes --unsafe --rate 0.002 --policy rr)" \
 	'deadlock after [0-9]+ cycles: [0-9]+ channels .*\([0-3],[0-3]\)\(0,[03]\)->'
 

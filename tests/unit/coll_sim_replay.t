@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# coll sim replay as a command: traces, GOAL, what it prints and what it refuses.
+# coll sim replay as a command: traces, GOAL, its output and its errors.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,7 +20,7 @@ is "GOAL out and in again takes the same time" "$(number mean_s)" \
 	"$("$COLL" sim allreduce --algo ring --ranks 8 --size 800 --gamma 1ns --json |
 		jq '.algorithms[0].mean_s')"
 replay "$work/ring.goal" --unit 1us --json >"$work/json"
-ok "a unit of its own" test "$(jq '.by_rank[0].computing_s > 0.0001' "$work/json")" = true
+ok "--unit" test "$(jq '.by_rank[0].computing_s > 0.0001' "$work/json")" = true
 
 printf '%s\n' 'coll-trace version=1 rank=0 ranks=2' 'group number=0 ranks=0,1' 'cpu ns=1000' \
 	'send group=0 to=1 tag=5 bytes=1000' 'barrier group=0' end >"$work/t.0"
@@ -55,11 +55,11 @@ ok "more ports" less "$(time_of --delta 10ms --ports 8)" "$(time_of --delta 10ms
 like "help" "$(replay --help)" 'usage: coll sim replay'
 like "no file" "$(replay --runs 2)" 'no file'
 like "a missing trace" "$(replay "$work/t.0")" 'that of rank 1 is missing'
-like "a file that is none" "$(replay "$work/nothing")" 'No such file'
+like "a file that does not exist" "$(replay "$work/nothing")" 'No such file'
 sed -i s/tag=5/tag=x/ "$work/t.0"
 like "a wrong line" "$(replay "$work/t")" 't.0:4: tag=x; valid: a number'
-like "no trace" "$(replay man/coll.1)" 'coll.1:1: not a coll-trace'
+like "a file that is not a trace" "$(replay man/coll.1)" 'coll.1:1: not a coll-trace'
 like "an unknown algorithm" "$(replay "$ft" --algo bcast=foo)" "bcast has no algorithm 'foo'"
-like "an option of others" "$(replay "$ft" --ranks 3)" "no option '--ranks'; valid: --alike"
+like "an option of another command" "$(replay "$ft" --ranks 3)" "no option '--ranks'; valid: --alike"
 like "ports without circuits" "$(replay "$ft" --ports 3)" "which --delta asks for"
 tap_end

@@ -64,18 +64,18 @@ result $? "the failure shown is the first, every time"
 
 run 2 verify --quick --plant double-reduce --collective barrier &&
 	found 'no op here can have the defect' err
-result $? "a defect that has no place"
+result $? "a defect that no op can have"
 run 2 verify --plant nothing && found 'valid: drop-wait' err
-result $? "an unknown defect: what is valid"
+result $? "an unknown defect: the valid ones"
 run 2 verify --collective gossip && found 'valid: barrier' err
-result $? "an unknown collective: what is valid"
+result $? "an unknown collective: the valid ones"
 run 2 verify --algorithm gossip && found '--list' err
 result $? "an unknown algorithm: where to look"
 run 2 verify --ranks 0 && found 'valid: N or A-B' err && run 2 verify --ranks 5-3 &&
 	run 2 verify --ranks 3x
-result $? "bad rank counts: what is valid"
+result $? "bad rank counts: the valid range"
 run 2 verify --fast && found "no option '--fast'; valid: --quick" err && run 2 verify fast
-result $? "an unknown option: what is valid"
+result $? "an unknown option: the valid ones"
 run 0 verify --help && found 'usage: coll verify' out
 result $? "help"
 

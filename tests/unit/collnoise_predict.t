@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # collnoise predict: by the schedules for few ranks, by order statistics for many, from
-# measured times; and what it refuses. Virtual time only.
+# measured times; and its errors. Virtual time only.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -47,6 +47,6 @@ predict -n 4096 --ideal 100us --idle 5ms --json >"$work/json"
 like "many ranks: order statistics" "$(cat "$work/json")" '"by": "order statistics"'
 like "times of one number of ranks" "$(predict --base "$work/base")" 'give -n one from 2 to 128'
 echo 12x >"$work/bad"
-like "times that are none" "$(predict -n 4 --base "$work/bad")" 'bad:1: valid: microseconds'
+like "a file without valid times" "$(predict -n 4 --base "$work/bad")" 'bad:1: valid: microseconds'
 like "an unknown algorithm" "$(predict --algo foo)" "algo 'foo'; valid: butterfly"
 tap_end
