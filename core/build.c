@@ -213,12 +213,12 @@ static u32 phase_rank(struct coll_build *b, u32 rank)
 	return rank < b->phase->ranks ? b->phase->rank[rank] : COLL_NONE;
 }
 
-static u64 phase_address(const struct coll_build *b, u64 place)
+static u64 phase_address(const struct coll_build *b, u64 address)
 {
-	if (!b->phase || COLL_ADDRESS_BUFFER(place) == COLL_SCRATCH)
-		return place;
-	return COLL_ADDRESS_OFFSET(place) +
-	       (COLL_ADDRESS_BUFFER(place) == COLL_IN ? b->phase->in : b->phase->out);
+	if (!b->phase || COLL_ADDRESS_BUFFER(address) == COLL_SCRATCH)
+		return address;
+	return COLL_ADDRESS_OFFSET(address) +
+	       (COLL_ADDRESS_BUFFER(address) == COLL_IN ? b->phase->in : b->phase->out);
 }
 
 /* ---- ops ---------------------------------------------------------------- */

@@ -62,23 +62,23 @@ static const char *check_peers(const struct coll_schedule *s)
 	return NULL;
 }
 
-static bool place_inside(const struct coll_schedule *s, u64 place, u64 bytes)
+static bool range_is_inside(const struct coll_schedule *s, u64 address, u64 bytes)
 {
-	u32 buffer = COLL_ADDRESS_BUFFER(place);
+	u32 buffer = COLL_ADDRESS_BUFFER(address);
 
 	return buffer < COLL_BUFFERS && bytes <= s->buffer[buffer] &&
-	       COLL_ADDRESS_OFFSET(place) <= s->buffer[buffer] - bytes;
+	       COLL_ADDRESS_OFFSET(address) <= s->buffer[buffer] - bytes;
 }
 
-static bool places_overlap(u64 a, u64 b, u64 bytes)
+static bool ranges_overlap(u64 a, u64 b, u64 bytes)
 {
 	/* Buffers differ in the top bits, so distance alone decides. */
 	return (a > b ? a - b : b - a) < bytes;
 }
 
-static bool place_is(u64 place, enum coll_buffer buffer)
+static bool is_in_buffer(u64 address, enum coll_buffer buffer)
 {
-	return COLL_ADDRESS_BUFFER(place) == buffer;
+	return COLL_ADDRESS_BUFFER(address) == buffer;
 }
 
 static const char *check_waits(struct check_state *c, const struct coll_op *op, u32 index)
@@ -141,20 +141,20 @@ static const char *check_reduce(const struct coll_schedule *s, const struct coll
 		return "this reduction is not defined for this type";
 	if (op->bytes % element)
 		return "its bytes are no whole number of elements";
-	if (!place_inside(s, op->left, op->bytes) || !place_inside(s, op->right, op->bytes) ||
-	    !place_inside(s, op->result, op->bytes))
+	if (!range_is_inside(s, op->left, op->bytes) || !range_is_inside(s, op->right, op->bytes) ||
+	    !range_is_inside(s, op->result, op->bytes))
 		return "it touches bytes outside its buffers";
-	if (place_is(op->result, COLL_IN))
+	if (is_in_buffer(op->result, COLL_IN))
 		return "it writes into the input buffer";
-	if (op->result != op->left && places_overlap(op->result, op->left, op->bytes))
+	if (op->result != op->left && ranges_overlap(op->result, op->left, op->bytes))
 		return "its result overlaps its left operand";
-	if (op->result != op->right && places_overlap(op->result, op->right, op->bytes))
+	if (op->result != op->right && ranges_overlap(op->result, op->right, op->bytes))
 		return "its result overlaps its right operand";
 	return NULL;
 }
 
-/* The places that a kind has lie inside; those it has not are 0. */
-static const char *check_places(const struct coll_schedule *s, const struct coll_op *op)
+/* Addresses that the kind uses lie inside their buffer; the others are 0. */
+static const char *check_addresses(const struct coll_schedule *s, const struct coll_op *op)
 {
 	bool reads = op->kind == COLL_OP_SEND || op->kind == COLL_OP_COPY;
 	bool writes = op->kind == COLL_OP_RECV || op->kind == COLL_OP_COPY;
@@ -169,12 +169,12 @@ static const char *check_places(const struct coll_schedule *s, const struct coll
 		return "this kind has no destination";
 	if (!reads && !writes)
 		return op->bytes ? "this kind has no bytes" : NULL;
-	if ((reads && !place_inside(s, op->left, op->bytes)) ||
-	    (writes && !place_inside(s, op->result, op->bytes)))
+	if ((reads && !range_is_inside(s, op->left, op->bytes)) ||
+	    (writes && !range_is_inside(s, op->result, op->bytes)))
 		return "it touches bytes outside its buffers";
-	if (writes && op->bytes && place_is(op->result, COLL_IN))
+	if (writes && op->bytes && is_in_buffer(op->result, COLL_IN))
 		return "it writes into the input buffer";
-	if (reads && writes && places_overlap(op->result, op->left, op->bytes))
+	if (reads && writes && ranges_overlap(op->result, op->left, op->bytes))
 		return "its two sides overlap";
 	return NULL;
 }
@@ -185,9 +185,9 @@ static const char *check_places(const struct coll_schedule *s, const struct coll
  */
 static const char *check_optional(const struct coll_op *op)
 {
-	if (op->kind == COLL_OP_SEND && !place_is(op->left, COLL_SCRATCH))
+	if (op->kind == COLL_OP_SEND && !is_in_buffer(op->left, COLL_SCRATCH))
 		return "optional, it sends from the application's memory";
-	if (op->kind == COLL_OP_RECV && !place_is(op->result, COLL_SCRATCH))
+	if (op->kind == COLL_OP_RECV && !is_in_buffer(op->result, COLL_SCRATCH))
 		return "optional, it receives into the application's memory";
 	return NULL;
 }
@@ -208,7 +208,7 @@ static const char *check_op(struct check_state *c, u32 index)
 	if ((op->flags & COLL_ONE_WAY) == COLL_ONE_WAY)
 		return "a circuit of two ways at once has no such flag";
 	if ((reason = check_waits(c, op, index)) || (reason = check_peer(c, op)) ||
-	    (reason = check_places(c->schedule, op)))
+	    (reason = check_addresses(c->schedule, op)))
 		return reason;
 	return op->flags & COLL_OPTIONAL ? check_optional(op) : NULL;
 }

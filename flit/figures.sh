@@ -3,10 +3,10 @@
 #
 # usage: BUILD=build flit/figures.sh [--quick]
 #
-# The thesis' figures 5.3 to 5.20 and 6.3 to 6.16 and its tables 5.2 and 6.2 as the
-# simulator has them, and the comparison with BookSim: CSV and SVG in
-# $BUILD/figures. About five CPU minutes; --quick: fewer points and seeds, about one. What was
-# stopped goes on: what was measured is kept until $BUILD/coll is newer.
+# The thesis' figures 5.3 to 5.20 and 6.3 to 6.16 and its tables 5.2 and 6.2 by the simulator, and
+# the comparison with BookSim. CSV and SVG go to $BUILD/figures. Takes about 5 minutes of CPU time.
+# --quick: fewer points and seeds, about 1 minute. An interrupted run can be continued: results are
+# kept until $BUILD/coll is newer.
 set -e
 build=${BUILD:-build}
 out=$build/figures

@@ -3,12 +3,11 @@
 #
 # usage: BUILD=build sim/figures.sh [--quick]
 #
-# Figures 5 to 21 of "a collective algorithm that absorbs jitter" (docs/papers/paper-1.md) and
-# figures 4 and 5 of the paper on two clusters (docs/papers/paper-2.md), and figures 6 to 9 of that
-# on circuits (docs/papers/paper-5.md) as the simulator has them: CSV and SVG in $BUILD/figures. About
-# twenty minutes of CPU; --quick: fewer points, and fewer runs where there are many ranks, a minute
-# and a half; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks. What was stopped
-# goes on: columns of the maps are kept until $BUILD/coll is newer.
+# Figures of the papers by the simulator: 5 to 21 of paper 1 (docs/papers/paper-1.md), 4 and 5 of
+# paper 2 (docs/papers/paper-2.md), 6 to 9 of paper 5 (docs/papers/paper-5.md). CSV and SVG go to
+# $BUILD/figures. Takes about 20 minutes of CPU time. --quick: fewer points, and fewer runs of many
+# ranks, 1.5 minutes; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks. An interrupted
+# run can be continued: columns of the maps are kept until $BUILD/coll is newer.
 set -e
 build=${BUILD:-build}
 out=$build/figures

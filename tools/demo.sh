@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# make demo: what noise costs an allreduce of 8 ranks on real sockets, and what
-# redundant exchanges save. Takes about a minute. DEMO_SECONDS: for each of the
-# nine cells (3 sizes x 3 kinds of noise).
+# make demo: the cost of noise in an allreduce of 8 ranks on real sockets, and the gain of
+# redundant exchanges. Takes about a minute. DEMO_SECONDS: for each of the nine cells (3 sizes
+# x 3 kinds of noise).
 set -e
 build=${BUILD:-build}
 out=$build/demo
@@ -15,7 +15,7 @@ link=link:poisson:rate=100,duration=2ms
 mkdir -p "$out"
 
 echo "Allreduce of doubles (sum): $ranks ranks, processes on the $(nproc) cores of this machine, over TCP."
-echo "Six algorithms run in turn, so each meets the same machine; every result is checked."
+echo "Six algorithms alternate, so all meet the same machine; every result is checked."
 echo
 
 measure() {	# NAME SPEC WHAT
@@ -25,8 +25,8 @@ measure() {	# NAME SPEC WHAT
 }
 
 measure none off "no noise"
-measure os "$os" "OS noise: each rank stands still for 1 ms in every 10 ms, at its own phase"
-measure link "$link" "link noise: 100 times a second a link delays what it carries by 2 ms"
+measure os "$os" "OS noise: each rank pauses for 1 ms in every 10 ms, at its own phase"
+measure link "$link" "link noise: 100 times a second a link delays its messages by 2 ms"
 
 # One file: noise,size,algorithm,iterations,mean,p50,p90,p99,p99.9,max,min
 {
