@@ -37,7 +37,7 @@ static inline bool flit_is_interface(const struct flit_sim *sim, u32 vc)
 /* The link may have something to do: process it in the next cycle. */
 static inline void flit_wake_link(struct flit_sim *sim, u32 link)
 {
-	if (sim->has[link] & (sim->machine.credit ? sim->room[link] : 0xffff))
+	if (sim->has[link] & (sim->machine.credit ? sim->credited[link] : 0xffff))
 		flit_set_bit(sim->active, link);
 }
 

@@ -4,7 +4,7 @@
 #include "policy.h"
 
 /* The bit of `want` for a buffer, at the router behind it. */
-static u64 want_bit(const struct flit_sim *sim, u32 vc)
+static u64 waiting_bit(const struct flit_sim *sim, u32 vc)
 {
 	if (flit_is_interface(sim, vc))
 		return 1;
@@ -41,7 +41,7 @@ void flit_head_arrives(struct flit_sim *sim, u32 x)
 	for (i = 0; i < wish->count; i++) {
 		u32 wished = wish->choice[i].link;
 
-		sim->lane[wished].want |= want_bit(sim, x);
+		sim->lane[wished].want |= waiting_bit(sim, x);
 		if (sim->spare[wished])
 			flit_set_bit(sim->allocate, wished);
 	}
@@ -54,7 +54,7 @@ static void channel_grant(struct flit_sim *sim, u32 x, u32 y, u8 state)
 	struct flit_wish *wish = &sim->wish[x];
 	struct flit_packet *packet = &sim->packet[from->packet];
 	u32 link = flit_link_of(sim, y), i;
-	u64 bit = want_bit(sim, x);
+	u64 bit = waiting_bit(sim, x);
 
 	for (i = 0; i < wish->count; i++)
 		sim->lane[wish->choice[i].link].want &= ~bit;

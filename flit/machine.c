@@ -156,7 +156,7 @@ static void reset_link(struct flit_sim *sim, u32 link)
 		sim->outer[sim->net->outer - sim->outer_left--] = link;
 	vcs = sim->kind[link] == FLIT_KIND_EJECT ? m->eject_vcs :
 	      sim->kind[link] == FLIT_KIND_INJECT ? m->inject_vcs : m->vcs;
-	sim->spare[link] = sim->room[link] = (1u << vcs) - 1;
+	sim->spare[link] = sim->credited[link] = (1u << vcs) - 1;
 	sim->lane[link].last = FLIT_NO_VC;
 	for (v = 0; v < sim->stride; v++)
 		sim->vc[link << sim->shift | v].credit = m->buffer;
@@ -208,7 +208,7 @@ static bool allocate_arrays(struct flit_sim *sim)
 	sim->wish = calloc(buffers, sizeof(*sim->wish));
 	sim->lane = calloc(links, sizeof(*sim->lane));
 	sim->has = calloc(links, sizeof(u16));
-	sim->room = calloc(links, sizeof(u16));
+	sim->credited = calloc(links, sizeof(u16));
 	sim->owned = calloc(links, sizeof(u16));
 	sim->spare = calloc(links, sizeof(u16));
 	sim->between = calloc(links, sizeof(u16));
@@ -219,7 +219,7 @@ static bool allocate_arrays(struct flit_sim *sim)
 	sim->cross = calloc(sim->vc_words, sizeof(u64));
 	sim->chosen = calloc(links, sizeof(u32));
 	sim->pe = calloc(sim->net->nodes, sizeof(*sim->pe));
-	return sim->vc && sim->wish && sim->lane && sim->has && sim->room && sim->owned &&
+	return sim->vc && sim->wish && sim->lane && sim->has && sim->credited && sim->owned &&
 	       sim->spare && sim->between && sim->kind && sim->outer && sim->active &&
 	       sim->allocate && sim->cross && sim->chosen && sim->pe && allocate_rings(sim);
 }
@@ -268,7 +268,7 @@ void flit_machine_free(struct flit_sim *sim)
 	free(sim->wish);
 	free(sim->lane);
 	free(sim->has);
-	free(sim->room);
+	free(sim->credited);
 	free(sim->owned);
 	free(sim->spare);
 	free(sim->between);

@@ -88,8 +88,8 @@ struct flit_sim {
 	struct flit_vc *vc;
 	struct flit_wish *wish;
 	struct flit_lane *lane;
-	u16 *has, *room, *owned, *spare;	/* per link: channels with a flit to send, */
-						/* with a credit, in use, available */
+	u16 *has, *credited;	/* per link: channels with a flit to send, with a credit */
+	u16 *owned, *spare;	/* per link: channels in use, available */
 	u16 *between;		/* per link: all bits for those between routers */
 	u8 *kind;		/* per link: see enum flit_kind */
 	u32 *outer, outer_left;	/* links between modules; not yet in the list */

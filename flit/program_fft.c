@@ -46,7 +46,7 @@ static void program_fft_computed(struct flit_sim *sim, u64 tag)
 	program_fft_advance(sim, node);
 }
 
-static void program_fft_came(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_fft_arrived(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	struct fft *fft = sim->program;
 
@@ -76,7 +76,7 @@ static int program_fft_start(struct flit_sim *sim)
 	fft->compute = work->address + work->setup + (u64)work->data * work->butterfly;
 	sim->program = fft;
 	sim->on_timer = program_fft_computed;
-	sim->on_arrived = program_fft_came;
+	sim->on_arrived = program_fft_arrived;
 	for (node = 0; node < nodes; node++)
 		flit_alarm(sim, fft->compute + flit_below(&sim->random, work->jitter + 1), node);
 	return 0;

@@ -69,7 +69,7 @@ static void program_four_begin(struct flit_sim *sim, u64 node)
 	send_four(sim, node);
 }
 
-static void program_four_came(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_four_arrived(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	struct four *four = sim->program;
 	u32 node = packet->to, step = four->pe[node].step;
@@ -104,7 +104,7 @@ static int program_four_start(struct flit_sim *sim)
 	four->left = nodes;
 	sim->program = four;
 	sim->on_timer = program_four_begin;
-	sim->on_arrived = program_four_came;
+	sim->on_arrived = program_four_arrived;
 	for (node = 0; node < nodes; node++)
 		flit_alarm(sim, flit_below(&sim->random, sim->config->work.jitter + 1), node);
 	return 0;

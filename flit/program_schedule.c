@@ -130,7 +130,7 @@ static void next_run(struct flit_sim *sim, u32 r)
 }
 
 /* Starts ops that are ready; a rank whose run is completed begins the next one. */
-static void program_schedule_pump(struct flit_sim *sim, u32 r)
+static void program_schedule_advance(struct flit_sim *sim, u32 r)
 {
 	struct schedule_collective *c = sim->program;
 	struct schedule_rank *rank = &c->rank[r];
@@ -179,12 +179,12 @@ static void program_schedule_deliver(struct flit_sim *sim, u32 at)
 	free_letter(c, at);
 }
 
-static void program_schedule_came(struct flit_sim *sim, const struct flit_packet *packet)
+static void program_schedule_arrived(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	u32 to = ((struct schedule_collective *)sim->program)->letter[packet->tag].to;
 
 	program_schedule_deliver(sim, packet->tag);
-	program_schedule_pump(sim, to);
+	program_schedule_advance(sim, to);
 }
 
 static void program_schedule_sent(struct flit_sim *sim, const struct flit_packet *packet)
@@ -196,7 +196,7 @@ static void program_schedule_sent(struct flit_sim *sim, const struct flit_packet
 	if (letter->run != c->rank[from].run)
 		return;
 	coll_step_done(&c->rank[from].step, letter->op);
-	program_schedule_pump(sim, from);
+	program_schedule_advance(sim, from);
 }
 
 static void program_schedule_computed(struct flit_sim *sim, u64 tag)
@@ -208,7 +208,7 @@ static void program_schedule_computed(struct flit_sim *sim, u64 tag)
 	    tag != alarm_tag(r, c->rank[r].run, op))
 		return;
 	coll_step_done(&c->rank[r].step, op);
-	program_schedule_pump(sim, r);
+	program_schedule_advance(sim, r);
 }
 
 static int make_rank(struct schedule_rank *rank, const struct coll_schedule *s)
@@ -264,9 +264,9 @@ static int program_schedule_start(struct flit_sim *sim)
 	sim->program = c;
 	sim->on_timer = program_schedule_computed;
 	sim->on_sent = program_schedule_sent;
-	sim->on_arrived = program_schedule_came;
+	sim->on_arrived = program_schedule_arrived;
 	for (r = 0; r < work->ranks; r++)
-		program_schedule_pump(sim, r);
+		program_schedule_advance(sim, r);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct run_window {
 	u64 none, gap, outer_none, outer_gap;
 };
 
-static struct run_window run_look(const struct flit_sim *sim)
+static struct run_window run_sample(const struct flit_sim *sim)
 {
 	struct run_window w = { .now = sim->now, .arrived = sim->arrived, .offered = sim->offered,
 			    .none = sim->idle_none, .gap = sim->idle_gap,
@@ -125,7 +125,7 @@ struct run_progress {
 
 static void note_point(struct flit_sim *sim, struct run_progress *p, struct flit_result *result)
 {
-	struct run_window now = run_look(sim);
+	struct run_window now = run_sample(sim);
 
 	if (result->points < FLIT_POINTS) {
 		note_links(sim, &p->point, &now, &result->point[result->points],
@@ -143,13 +143,13 @@ static int run_watch(struct flit_sim *sim, const struct flit_program *program,
 	const bool over = sim->now >= config->cycles;
 
 	if (!p->begun && sim->now >= config->warmup) {
-		p->begin = p->end = run_look(sim);
+		p->begin = p->end = run_sample(sim);
 		p->begun = true;
 	}
 	if (config->interval && sim->now >= p->point.now + config->interval && !over)
 		note_point(sim, p, result);
 	if (!p->ended && over) {
-		p->end = run_look(sim);
+		p->end = run_sample(sim);
 		p->ended = true;
 	}
 	if (sim->error)
@@ -178,7 +178,7 @@ static int run_play(struct flit_sim *sim, const struct flit_program *program,
 	while (!(status = run_watch(sim, program, &p, result)))
 		flit_cycle(sim);
 	if (!p.ended)
-		p.end = run_look(sim);
+		p.end = run_sample(sim);
 	note_result(sim, &p.begin, &p.end, result);
 	note_totals(sim, result);
 	return status < 0 ? status : 0;

@@ -11,7 +11,7 @@ void flit_credit_arrives(struct flit_sim *sim, u32 y)
 	u16 bit = flit_bit_of(sim, y);
 
 	if (++sim->vc[y].credit > 0)
-		sim->room[link] |= bit;
+		sim->credited[link] |= bit;
 	if (sim->vc[y].credit == (s16)sim->machine.buffer && !(sim->owned[link] & bit)) {
 		sim->vc[y].packet = FLIT_NONE;
 		sim->spare[link] |= bit;
@@ -69,7 +69,7 @@ static inline void serve_channel(struct flit_sim *sim, u32 link, u32 v)
 	lane->last = v;
 	sim->served[sim->kind[link]]++;
 	if (--vc->credit <= 0)
-		sim->room[link] &= ~bit;
+		sim->credited[link] &= ~bit;
 	if (sim->machine.out_buffer && !inject) {
 		if (!--vc->ready)
 			sim->has[link] &= ~bit;
@@ -86,7 +86,7 @@ static inline void serve_channel(struct flit_sim *sim, u32 link, u32 v)
 			buffer_detach(sim, x);
 	}
 	flit_schedule(sim, sim->arrivals, inject ? sim->machine.inject : sim->machine.link, y);
-	if (!(sim->has[link] & (sim->machine.credit ? sim->room[link] : 0xffff)))
+	if (!(sim->has[link] & (sim->machine.credit ? sim->credited[link] : 0xffff)))
 		flit_clear_bit(sim->active, link);
 	if (!tail)
 		return;
@@ -100,7 +100,7 @@ static inline void serve_channel(struct flit_sim *sim, u32 link, u32 v)
 /* Serves one of the link's channels that can advance. */
 static inline void serve_link(struct flit_sim *sim, u32 link)
 {
-	u32 can = sim->has[link] & sim->room[link];
+	u32 can = sim->has[link] & sim->credited[link];
 
 	serve_channel(
 		sim, link,
@@ -124,7 +124,7 @@ void flit_serve_links(struct flit_sim *sim)
 static u32 serve_at_once(struct flit_sim *sim, u32 link);
 
 /* Whether the buffer of channel y, which is full, sends a flit in this cycle. */
-static bool will_have_room(struct flit_sim *sim, u32 y)
+static bool sends_this_cycle(struct flit_sim *sim, u32 y)
 {
 	const struct flit_vc *vc = &sim->vc[y];
 	u32 z = vc->next;
@@ -149,11 +149,11 @@ static u32 serve_at_once(struct flit_sim *sim, u32 link)
 	if ((sim->chosen[link] & ~255u) == stamp)
 		return sim->chosen[link] & 255;
 	sim->chosen[link] = stamp | FLIT_NO_VC;
-	can = sim->has[link] & sim->room[link];
-	for (full = sim->has[link] & ~sim->room[link]; full; full &= full - 1) {
+	can = sim->has[link] & sim->credited[link];
+	for (full = sim->has[link] & ~sim->credited[link]; full; full &= full - 1) {
 		u32 f = __builtin_ctz(full);
 
-		if (will_have_room(sim, link << sim->shift | f))
+		if (sends_this_cycle(sim, link << sim->shift | f))
 			can |= 1u << f;
 	}
 	if (can) {
@@ -248,7 +248,7 @@ static u32 serve_held(struct flit_sim *sim, u32 node, u32 outputs, struct serve_
 
 		if (last == FLIT_NO_VC)
 			continue;
-		if (!((sim->has[link] & sim->room[link]) >> last & 1)) {
+		if (!((sim->has[link] & sim->credited[link]) >> last & 1)) {
 			sim->lane[link].last = FLIT_NO_VC;
 			continue;
 		}
@@ -277,7 +277,8 @@ static void serve_outputs(struct flit_sim *sim, u32 node, u32 outputs)
 		outputs = serve_held(sim, node, outputs, &match);
 	for (; outputs; outputs &= outputs - 1) {
 		u32 output = __builtin_ctz(outputs), link = first + output;
-		u32 can = free_inputs(sim, link, sim->has[link] & sim->room[link], match.busy), v;
+		u32 can = free_inputs(sim, link, sim->has[link] & sim->credited[link], match.busy),
+		    v;
 		u32 in;
 
 		if (!can)
@@ -304,8 +305,9 @@ static void serve_router(struct flit_sim *sim, u32 node, u32 outputs)
 	if (outputs & (outputs - 1) || sim->policy == FLIT_HOLD)
 		serve_outputs(sim, node, outputs);
 	else
-		serve_matched(sim, node, output,
-			      choose_at_output(sim, node, link, sim->has[link] & sim->room[link]));
+		serve_matched(
+			sim, node, output,
+			choose_at_output(sim, node, link, sim->has[link] & sim->credited[link]));
 }
 
 /* `count` bits of a bitmap from `first` on. */

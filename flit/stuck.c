@@ -14,13 +14,13 @@ struct stuck_view {
 	bool *stuck;
 };
 
-static u16 stuck_wished(const struct flit_choice *choice)
+static u16 stuck_target(const struct flit_choice *choice)
 {
 	return choice->escape | choice->free;
 }
 
 /* Whether channel y is free or becoming free, or its packet can move. */
-static bool can_be_had(const struct flit_sim *sim, const struct stuck_view *view, u32 y)
+static bool is_available(const struct flit_sim *sim, const struct stuck_view *view, u32 y)
 {
 	u32 link = y >> sim->shift, bit = 1u << (y & (sim->stride - 1));
 	u32 holder = sim->vc[y].packet;
@@ -33,7 +33,7 @@ static bool can_be_had(const struct flit_sim *sim, const struct stuck_view *view
 	return sim->vc[y].credit != (s16)sim->machine.buffer;
 }
 
-static bool can_go_on(const struct flit_sim *sim, const struct stuck_view *view, u32 x)
+static bool can_advance(const struct flit_sim *sim, const struct stuck_view *view, u32 x)
 {
 	const struct flit_wish *wish = &sim->wish[x];
 	u32 i, mask;
@@ -41,9 +41,10 @@ static bool can_go_on(const struct flit_sim *sim, const struct stuck_view *view,
 	for (i = 0; i < wish->count; i++) {
 		const struct flit_choice *choice = &wish->choice[i];
 
-		for (mask = stuck_wished(choice) & ((1u << sim->stride) - 1); mask;
+		for (mask = stuck_target(choice) & ((1u << sim->stride) - 1); mask;
 		     mask &= mask - 1)
-			if (can_be_had(sim, view, choice->link << sim->shift | __builtin_ctz(mask)))
+			if (is_available(sim, view,
+					 choice->link << sim->shift | __builtin_ctz(mask)))
 				return true;
 	}
 	return false;
@@ -67,7 +68,8 @@ static void find_stuck(const struct flit_sim *sim, struct stuck_view *view)
 		for (x = 0; x < buffers; x++) {
 			u32 packet = sim->vc[x].packet;
 
-			if (sim->wish[x].count && view->stuck[packet] && can_go_on(sim, view, x)) {
+			if (sim->wish[x].count && view->stuck[packet] &&
+			    can_advance(sim, view, x)) {
 				view->stuck[packet] = false;
 				changed = true;
 			}

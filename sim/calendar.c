@@ -46,14 +46,14 @@ static void heap_push(struct sim_calendar *calendar, struct sim_event new)
 {
 	u64 i;
 
-	if (calendar->waiting == calendar->heap_room) {
-		u64 room = calendar->heap_room ? 2 * calendar->heap_room : 256;
-		void *more = calendar_grow(calendar, calendar->heap, room, sizeof(new));
+	if (calendar->waiting == calendar->heap_capacity) {
+		u64 capacity = calendar->heap_capacity ? 2 * calendar->heap_capacity : 256;
+		void *more = calendar_grow(calendar, calendar->heap, capacity, sizeof(new));
 
 		if (!more)
 			return;
 		calendar->heap = more;
-		calendar->heap_room = room;
+		calendar->heap_capacity = capacity;
 	}
 	for (i = calendar->waiting++; i; i = (i - 1) / 2) {
 		if (calendar->heap[(i - 1) / 2].time <= new.time)
@@ -91,14 +91,16 @@ static u32 node_new(struct sim_calendar *calendar)
 		calendar->free = calendar->node[node - 1].next;
 		return node;
 	}
-	if (calendar->nodes == calendar->room) {
-		u32 room = calendar->room ? calendar->room + calendar->room / 2 : 256;
-		void *more = calendar_grow(calendar, calendar->node, room, sizeof(*calendar->node));
+	if (calendar->nodes == calendar->capacity) {
+		u32 capacity =
+			calendar->capacity ? calendar->capacity + calendar->capacity / 2 : 256;
+		void *more =
+			calendar_grow(calendar, calendar->node, capacity, sizeof(*calendar->node));
 
 		if (!more)
 			return 0;
 		calendar->node = more;
-		calendar->room = room;
+		calendar->capacity = capacity;
 	}
 	return ++calendar->nodes;
 }
@@ -218,22 +220,23 @@ static void sort_many(struct sim_calendar *calendar, u32 count, u32 ranks)
 
 static bool batch_reserve(struct sim_calendar *calendar, u32 count)
 {
-	u32 room = calendar->batch_room ? calendar->batch_room : 64;
+	u32 capacity = calendar->batch_capacity ? calendar->batch_capacity : 64;
 	void *batch, *sorted;
 
-	if (count <= calendar->batch_room)
+	if (count <= calendar->batch_capacity)
 		return true;
-	while (room < count)
-		room *= 2;
-	batch = calendar_grow(calendar, calendar->batch, room, sizeof(*calendar->batch));
+	while (capacity < count)
+		capacity *= 2;
+	batch = calendar_grow(calendar, calendar->batch, capacity, sizeof(*calendar->batch));
 	if (batch)
 		calendar->batch = batch;
-	sorted = batch ? calendar_grow(calendar, calendar->sorted, room, sizeof(*calendar->sorted))
+	sorted = batch ? calendar_grow(calendar, calendar->sorted, capacity,
+				       sizeof(*calendar->sorted))
 		       : NULL;
 	if (!sorted)
 		return false;
 	calendar->sorted = sorted;
-	calendar->batch_room = room;
+	calendar->batch_capacity = capacity;
 	return true;
 }
 

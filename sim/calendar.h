@@ -26,11 +26,11 @@ struct sim_calendar {
 	u32 head[CALENDAR_WINDOWS];	/* node + 1; 0: empty */
 	u64 filled[CALENDAR_WINDOWS / 64];
 	struct sim_calendar_node *node;
-	u32 nodes, room, free;		/* free: node + 1 */
+	u32 nodes, capacity, free;		/* free: node + 1 */
 	struct sim_event *heap;		/* of later epochs */
-	u64 waiting, heap_room;
+	u64 waiting, heap_capacity;
 	struct sim_event *batch, *sorted;	/* of one window */
-	u32 batch_room;
+	u32 batch_capacity;
 	int error;
 };
 

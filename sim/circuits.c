@@ -32,7 +32,7 @@ struct sim_circuits_state {
 	u32 ranks, ports;
 	struct circuit_port *port;	/* 2 * ports per rank: senders (or duplex), receivers */
 	struct circuit_pair *pair;
-	u32 pairs, room;
+	u32 pairs, capacity;
 	struct circuit_change *change;
 	u64 changes, change_room;
 	u64 setups, failures;
@@ -48,9 +48,9 @@ struct sim_circuits_state *sim_circuits_new(const struct sim_machine *machine, u
 	s->machine = machine;
 	s->ranks = ranks;
 	s->ports = machine->circuits->ports;
-	s->room = 1024;
+	s->capacity = 1024;
 	s->port = calloc((size_t)ranks * 2 * s->ports, sizeof(*s->port));
-	s->pair = calloc(s->room, sizeof(*s->pair));
+	s->pair = calloc(s->capacity, sizeof(*s->pair));
 	if (!s->port || !s->pair) {
 		sim_circuits_free(s);
 		return NULL;
@@ -78,12 +78,12 @@ static u64 key_of(u32 rank, u32 peer, u8 way)
 	return 1 + ((u64)low << 28 | high) * 3 + (way ? 1 + (from == low) : 0);
 }
 
-static struct circuit_pair *pair_at(struct circuit_pair *pair, u32 room, u64 key)
+static struct circuit_pair *pair_at(struct circuit_pair *pair, u32 capacity, u64 key)
 {
-	u32 at = random_mix(key) & (room - 1);
+	u32 at = random_mix(key) & (capacity - 1);
 
 	while (pair[at].key && pair[at].key != key)
-		at = (at + 1) & (room - 1);
+		at = (at + 1) & (capacity - 1);
 	return &pair[at];
 }
 
@@ -93,18 +93,18 @@ static struct circuit_pair *pair_of(struct sim_circuits_state *s, u32 rank, u32 
 	struct circuit_pair *pair, *more;
 	u32 i;
 
-	if (2 * s->pairs >= s->room) {
-		more = calloc(2 * (size_t)s->room, sizeof(*more));
+	if (2 * s->pairs >= s->capacity) {
+		more = calloc(2 * (size_t)s->capacity, sizeof(*more));
 		if (!more)
 			return NULL;
-		for (i = 0; i < s->room; i++)
+		for (i = 0; i < s->capacity; i++)
 			if (s->pair[i].key)
-				*pair_at(more, 2 * s->room, s->pair[i].key) = s->pair[i];
+				*pair_at(more, 2 * s->capacity, s->pair[i].key) = s->pair[i];
 		free(s->pair);
 		s->pair = more;
-		s->room *= 2;
+		s->capacity *= 2;
 	}
-	pair = pair_at(s->pair, s->room, key);
+	pair = pair_at(s->pair, s->capacity, key);
 	s->pairs += !pair->key;
 	pair->key = key;
 	return pair;
@@ -113,15 +113,15 @@ static struct circuit_pair *pair_of(struct sim_circuits_state *s, u32 rank, u32 
 static void note_change(struct sim_circuits_state *s, sim_time time, int more)
 {
 	if (s->changes == s->change_room) {
-		const u64 room = s->change_room ? 2 * s->change_room : 256;
-		void *grown = realloc(s->change, room * sizeof(*s->change));
+		const u64 capacity = s->change_room ? 2 * s->change_room : 256;
+		void *grown = realloc(s->change, capacity * sizeof(*s->change));
 
 		if (!grown) {
 			s->failed = true;
 			return;
 		}
 		s->change = grown;
-		s->change_room = room;
+		s->change_room = capacity;
 	}
 	s->change[s->changes++] = (struct circuit_change){ time, more };
 }

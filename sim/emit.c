@@ -6,21 +6,21 @@
 
 enum { EMIT_BYTES = 1 << 14 };	/* to begin with */
 
-int emit_into(struct sim_emit_memory *room, const struct coll_algo *algo,
+int emit_into(struct sim_emit_memory *buffer, const struct coll_algo *algo,
 	      const struct coll_call *call, const struct coll_tuning *tuning,
 	      struct coll_schedule **schedule)
 {
 	for (;;) {
 		void *more;
-		int error = room->memory ? coll_algo_emit(algo, call, tuning, room->memory,
-							  room->bytes, schedule) : -ENOSPC;
+		int error = buffer->memory ? coll_algo_emit(algo, call, tuning, buffer->memory,
+							    buffer->bytes, schedule) : -ENOSPC;
 
 		if (error != -ENOSPC)
 			return error;
-		room->bytes = room->bytes ? 2 * room->bytes : EMIT_BYTES;
-		more = realloc(room->memory, room->bytes);
+		buffer->bytes = buffer->bytes ? 2 * buffer->bytes : EMIT_BYTES;
+		more = realloc(buffer->memory, buffer->bytes);
 		if (!more)
 			return -ENOMEM;
-		room->memory = more;
+		buffer->memory = more;
 	}
 }

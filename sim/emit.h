@@ -12,10 +12,10 @@ struct sim_emit_memory {
 };
 
 /*
- * As coll_algo_emit(), but the room grows until it fits; -ENOMEM. The schedule begins
- * where room->memory does, until the next one is emitted into it.
+ * As coll_algo_emit(), but the buffer grows until it fits; -ENOMEM. The schedule begins
+ * where buffer->memory does, until the next one is emitted into it.
  */
-int emit_into(struct sim_emit_memory *room, const struct coll_algo *algo,
+int emit_into(struct sim_emit_memory *buffer, const struct coll_algo *algo,
 	      const struct coll_call *call, const struct coll_tuning *tuning,
 	      struct coll_schedule **schedule);
 

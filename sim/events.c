@@ -149,16 +149,16 @@ static void local_push(struct sim_events *e, struct sim_event new)
 {
 	u32 i;
 
-	if (e->locals == e->local_room) {
-		u32 room = e->local_room ? 2 * e->local_room : 64;
-		void *more = realloc(e->local, room * sizeof(new));
+	if (e->locals == e->local_capacity) {
+		u32 capacity = e->local_capacity ? 2 * e->local_capacity : 64;
+		void *more = realloc(e->local, capacity * sizeof(new));
 
 		if (!more) {
 			e->error = -ENOMEM;
 			return;
 		}
 		e->local = more;
-		e->local_room = room;
+		e->local_capacity = capacity;
 	}
 	for (i = e->locals++; i && events_before(&new, &e->local[(i - 1) / 2]); i = (i - 1) / 2)
 		e->local[i] = e->local[(i - 1) / 2];

@@ -51,7 +51,7 @@ struct sim_events {
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	struct sim_trunk *trunk;	/* per link of the network; NULL: no trunks */
 	struct sim_crossing *crossing;
-	u32 crossings, crossing_room, free;
+	u32 crossings, crossing_capacity, free;
 	struct sim_bytes *carried;	/* or NULL */
 	struct sim_log *log;	/* or NULL */
 	struct sim_circuits_state *circuits;	/* or NULL */
@@ -66,7 +66,7 @@ struct sim_events {
 	u8 *early;
 	sim_time now, end;	/* end of the window */
 	struct sim_event *local;	/* events of this rank in this window: a heap */
-	u32 locals, local_room;
+	u32 locals, local_capacity;
 	int error;
 };
 

@@ -7,21 +7,21 @@
 
 static u32 crossing_new(struct sim_events *e)
 {
-	u32 index = e->free, room = e->crossing_room ? 2 * e->crossing_room : 64;
+	u32 index = e->free, capacity = e->crossing_capacity ? 2 * e->crossing_capacity : 64;
 	struct sim_crossing *more;
 
 	if (index) {
 		e->free = e->crossing[index - 1].free;
 		return index - 1;
 	}
-	if (e->crossings == e->crossing_room) {
-		more = realloc(e->crossing, room * sizeof(*more));
+	if (e->crossings == e->crossing_capacity) {
+		more = realloc(e->crossing, capacity * sizeof(*more));
 		if (!more) {
 			e->error = -ENOMEM;
 			return COLL_NONE;
 		}
 		e->crossing = more;
-		e->crossing_room = room;
+		e->crossing_capacity = capacity;
 	}
 	return e->crossings++;
 }

@@ -54,7 +54,7 @@ struct goal {
 	struct goal_need *need;
 	struct goal_entry *entry;	/* a hash, open addressing */
 	u32 *stack;
-	u32 ops, op_room, needs, need_room, entries, slots, depth, stack_room;
+	u32 ops, op_capacity, needs, need_room, entries, slots, depth, stack_room;
 };
 
 static int __attribute__((format(printf, 2, 3))) goal_wrong(struct goal *g, const char *format, ...)
@@ -76,18 +76,18 @@ static int no_memory(struct goal *g)
 }
 
 /* Makes *array at least count + 1 long. */
-static bool goal_grow(void **array, u32 *room, u32 count, size_t piece)
+static bool goal_grow(void **array, u32 *capacity, u32 count, size_t piece)
 {
-	u32 wanted = *room ? 2 * *room : 64;
+	u32 wanted = *capacity ? 2 * *capacity : 64;
 	void *more;
 
-	if (count < *room)
+	if (count < *capacity)
 		return true;
 	more = realloc(*array, wanted * piece);
 	if (!more)
 		return false;
 	*array = more;
-	*room = wanted;
+	*capacity = wanted;
 	return true;
 }
 
@@ -323,7 +323,7 @@ static int read_op(struct goal *g, enum goal_kind kind)
 		return error;
 	if (g->ops == COLL_OPS_MAX)
 		return goal_wrong(g, "more ops than a schedule can have");
-	if (!goal_grow((void **)&g->op, &g->op_room, g->ops, sizeof(op)))
+	if (!goal_grow((void **)&g->op, &g->op_capacity, g->ops, sizeof(op)))
 		return no_memory(g);
 	g->op[g->ops++] = op;
 	return 0;
@@ -399,7 +399,7 @@ static int read_line(struct goal *g, const char *token, u32 length)
 /* ---- an order ------------------------------------------------------------------------ */
 
 /* Passes an op's waits to the tape. All of them have been placed. */
-static void say_needs(const struct goal *g, struct sim_tape *t, const struct goal_op *op)
+static void place_waits(const struct goal *g, struct sim_tape *t, const struct goal_op *op)
 {
 	u32 i, k;
 
@@ -419,7 +419,7 @@ static int place_op(struct goal *g, struct sim_tape *t, struct goal_op *op)
 	int error = 0;
 
 	t->line = op->line;
-	say_needs(g, t, op);
+	place_waits(g, t, op);
 	if (op->kind != GOAL_CALC)
 		error = message_key(g, op, &key);
 	if (error)

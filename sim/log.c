@@ -106,7 +106,7 @@ struct log_step_back {
 	u32 rank, op;		/* COLL_NONE: the beginning */
 	sim_time time;
 	struct sim_stage *stage;
-	u32 count, room;
+	u32 count, capacity;
 	int error;
 };
 
@@ -114,19 +114,19 @@ struct log_step_back {
 static void add_stage(struct log_step_back *back, u32 from, sim_time begin, sim_time alone)
 {
 	const sim_time length = back->time - begin;
-	u32 room = back->room ? 2 * back->room : 64;
+	u32 capacity = back->capacity ? 2 * back->capacity : 64;
 	void *more;
 
 	if (length <= 0)
 		return;
-	if (back->count == back->room) {
-		more = realloc(back->stage, room * sizeof(*back->stage));
+	if (back->count == back->capacity) {
+		more = realloc(back->stage, capacity * sizeof(*back->stage));
 		if (!more) {
 			back->error = -ENOMEM;
 			return;
 		}
 		back->stage = more;
-		back->room = room;
+		back->capacity = capacity;
 	}
 	back->stage[back->count++] = (struct sim_stage){
 		.rank = back->rank,

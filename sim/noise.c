@@ -229,7 +229,7 @@ static bool is_poisson(const struct sim_noise_sources *noise)
 }
 
 /* The time before the start in which an event may begin that still matters. */
-static sim_time look_back(const struct sim_noise_sources *noise)
+static sim_time noise_reach(const struct sim_noise_sources *noise)
 {
 	return noise->semantics == SIM_EVENT ? 0 : noise->source[0].duration;
 }
@@ -240,7 +240,7 @@ struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time lengt
 	double quiet;
 
 	if (is_poisson(noise)) {
-		quiet = exp(-noise->source[0].per_period * (look_back(noise) + length));
+		quiet = exp(-noise->source[0].per_period * (noise_reach(noise) + length));
 		wire.quiet = quiet < 1 ? (u64)(quiet * 0x1p64) : ~(u64)0;
 	}
 	return wire;
@@ -248,13 +248,13 @@ struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time lengt
 
 /*
  * From event to event. The first gap is drawn from the stream's own name, which was compared with
- * `quiet`; it counts from `look_back` before the start.
+ * `quiet`; it counts from `noise_reach` before the start.
  */
 static sim_time late_poisson(const struct sim_noise_sources *noise, u64 stream,
 			     struct sim_wire wire)
 {
 	const struct sim_noise_source *source = noise->source;
-	sim_time now = 0, left = wire.length, start = -look_back(noise);
+	sim_time now = 0, left = wire.length, start = -noise_reach(noise);
 	u64 number = stream, i;
 
 	for (i = 0;; number = random_at(stream, ++i)) {

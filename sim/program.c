@@ -41,7 +41,7 @@ static int emit_rank(struct sim_program_making *m, u32 rank, const struct coll_s
 	refusal = coll_algo_refuses(m->job->algo, &call, &m->job->tuning);
 	if (refusal)
 		return program_wrong(m, -EOPNOTSUPP, refusal);
-	error = emit_into(&m->room, m->job->algo, &call, &m->job->tuning, &s);
+	error = emit_into(&m->emit_buffer, m->job->algo, &call, &m->job->tuning, &s);
 	if (error == -ENOMEM)
 		return program_wrong(m, -ENOMEM, "out of memory");
 	*schedule = s;
@@ -339,7 +339,7 @@ static int program_make(struct sim_program_making *m, u32 ranks,
 	error = read(m);
 	if (!error)
 		error = program_match(m);
-	free(m->room.memory);
+	free(m->emit_buffer.memory);
 	free(m->bucket);
 	if (error) {
 		program_free(m->p);

@@ -8,7 +8,7 @@
 
 /* The receives of one rank, or its sends, by peer and slot. */
 struct match_inbox {
-	u32 rank, kind, count, room;
+	u32 rank, kind, count, emit_buffer;
 	struct {
 		u32 peer, slot, op;
 	} *message;
@@ -33,14 +33,14 @@ static int inbox_fill(const struct sim_program_making *m, struct match_inbox *in
 	const struct coll_op *op = coll_ops(class->schedule);
 	u32 i;
 
-	if (class->schedule->ops > inbox->room) {
+	if (class->schedule->ops > inbox->emit_buffer) {
 		void *more = realloc(inbox->message,
 				     class->schedule->ops * sizeof(*inbox->message));
 
 		if (!more)
 			return program_wrong(m, -ENOMEM, "out of memory");
 		inbox->message = more;
-		inbox->room = class->schedule->ops;
+		inbox->emit_buffer = class->schedule->ops;
 	}
 	inbox->rank = rank;
 	inbox->kind = kind;

@@ -427,7 +427,7 @@ static void count_exchanges(struct redundant *r)
 /* ---- passes ---------------------------------------------------------------------------- */
 
 /* Whether the result came from a partner, to which it is then not sent. */
-static bool was_rescued(const struct redundant *r, u32 rank)
+static bool got_result(const struct redundant *r, u32 rank)
 {
 	u32 j;
 
@@ -442,7 +442,7 @@ static void count_redundant(struct redundant *r)
 	u32 rank;
 
 	for (rank = 0; rank < r->ranks; rank++)
-		r->messages += r->redundancy - was_rescued(r, rank);
+		r->messages += r->redundancy - got_result(r, rank);
 }
 
 /* One pass; returns whether another is needed. */

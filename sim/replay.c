@@ -27,7 +27,7 @@ struct replay_run {
 	u32 *cluster;		/* per group member, of the current call */
 	u64 *counts;		/* likewise: what it sends and receives, and where */
 	u32 *done;		/* per event of the current rank: the op that is done with it */
-	struct sim_emit_memory room;
+	struct sim_emit_memory capacity;
 	char *why;
 	size_t why_bytes;
 };
@@ -57,7 +57,7 @@ static struct replay_call *call_of(const struct replay_run *p, const struct repl
 }
 
 /* The rank whose lists apply to the whole call; COLL_NONE: each has its own, or none. */
-static u32 who_says_sizes(const struct replay_group *group, const struct replay_event *e)
+static u32 sizes_source(const struct replay_group *group, const struct replay_event *e)
 {
 	switch (e->collective) {
 	case COLL_GATHERV:
@@ -84,7 +84,7 @@ static int note_call(struct replay_run *p, u32 rank, u32 index)
 		call->rank = rank;
 		call->event = index;
 	}
-	if (who_says_sizes(group, e) == rank) {
+	if (sizes_source(group, e) == rank) {
 		call->sizes_rank = rank;
 		call->sizes_event = index;
 	}
@@ -104,7 +104,7 @@ static int note_call(struct replay_run *p, u32 rank, u32 index)
 
 static u32 calls_of(const struct replay_rank *r, u32 group)
 {
-	return group < r->call_room ? r->calls[group] : 0;
+	return group < r->call_capacity ? r->calls[group] : 0;
 }
 
 /* Every member must have as many calls of its group as the others. */
@@ -291,15 +291,15 @@ static int emit_call(struct replay_run *p, const struct replay_rank *r,
 			     said->algo ? said->algo->name : "", refusal);
 		return -EOPNOTSUPP;
 	}
-	error = emit_into(&p->room, said->algo, call, &said->tuning, s);
+	error = emit_into(&p->capacity, said->algo, call, &said->tuning, s);
 	if (error == -ENOMEM)
 		return no_memory(p);
 	return error ? replay_wrong(p->why, p->why_bytes, r, e->line, "%s cannot be emitted",
 				    said->algo->name) : 0;
 }
 
-static int say_collective(struct replay_run *p, struct sim_tape *t, const struct replay_rank *r,
-			  const struct replay_event *e, u32 after, u32 *end)
+static int emit_collective(struct replay_run *p, struct sim_tape *t, const struct replay_rank *r,
+			   const struct replay_event *e, u32 after, u32 *end)
 {
 	const struct replay_group *group = &p->replay->group[e->group];
 	struct coll_schedule *s;
@@ -321,8 +321,8 @@ static int say_collective(struct replay_run *p, struct sim_tape *t, const struct
 /* ---- one rank ---------------------------------------------------------------------------- */
 
 /* A message to itself takes no time; neither does a receive without a wait. */
-static u32 say_message(const struct replay_run *p, struct sim_tape *t, const struct replay_event *e,
-		       u32 after)
+static u32 emit_message(const struct replay_run *p, struct sim_tape *t,
+			const struct replay_event *e, u32 after)
 {
 	const bool circuit = p->how->circuits && e->bytes;
 	u32 op;
@@ -343,8 +343,8 @@ static u32 say_message(const struct replay_run *p, struct sim_tape *t, const str
 	return op;
 }
 
-static u32 say_wait(const struct replay_run *p, struct sim_tape *t, const struct replay_rank *r,
-		    const struct replay_event *e, u32 after)
+static u32 emit_wait(const struct replay_run *p, struct sim_tape *t, const struct replay_rank *r,
+		     const struct replay_event *e, u32 after)
 {
 	u32 i;
 
@@ -354,7 +354,7 @@ static u32 say_wait(const struct replay_run *p, struct sim_tape *t, const struct
 	return tape_join(t);
 }
 
-static int say_rank(struct replay_run *p, u32 rank)
+static int emit_rank(struct replay_run *p, u32 rank)
 {
 	const struct replay_rank *r = trace_of(p->replay, rank);
 	struct sim_tape *t = &p->tape[rank];
@@ -376,13 +376,13 @@ static int say_rank(struct replay_run *p, u32 rank)
 			done = tape_compute(t, e->bytes);
 			break;
 		case EVENT_WAIT:
-			done = say_wait(p, t, r, e, last);
+			done = emit_wait(p, t, r, e, last);
 			break;
 		case EVENT_COLLECTIVE:
-			error = say_collective(p, t, r, e, last, &done);
+			error = emit_collective(p, t, r, e, last, &done);
 			break;
 		default:
-			done = say_message(p, t, e, last);
+			done = emit_message(p, t, e, last);
 		}
 		p->done[i] = done;
 		if (!e->nonblocking)
@@ -427,7 +427,7 @@ int replay_schedules(struct sim_replay *replay, const struct replay_how *how,
 	*schedule = calloc(replay->ranks, sizeof(**schedule));
 	error = p.tape && p.cluster && p.counts && *schedule ? note_calls(&p) : no_memory(&p);
 	for (i = 0; i < replay->ranks && !error; i++)
-		error = say_rank(&p, i);
+		error = emit_rank(&p, i);
 	if (!error)
 		error = tapes_finish(p.tape, replay->ranks, *schedule, why, why_bytes);
 	for (i = 0; p.tape && i < replay->ranks; i++)
@@ -441,6 +441,6 @@ int replay_schedules(struct sim_replay *replay, const struct replay_how *how,
 	free(p.counts);
 	free(p.call);
 	free(p.first);
-	free(p.room.memory);
+	free(p.capacity.memory);
 	return error;
 }

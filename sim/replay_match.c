@@ -30,7 +30,7 @@ struct replay_walk {
 	struct sim_replay *replay;
 	struct replay_walker *walker;
 	struct replay_waiting *waiting;
-	u32 count, room, free;	/* free: + 1, chained */
+	u32 count, capacity, free;	/* free: + 1, chained */
 	u32 *heap, heaped;	/* ranks that can continue, the earliest first */
 	u64 messages;
 	char *why;
@@ -120,7 +120,7 @@ static int replay_match_put(struct replay_walk *w, u32 at, struct replay_waiting
 	if (i) {
 		w->free = w->waiting[i - 1].next;
 	} else {
-		if (!replay_grow((void **)&w->waiting, &w->room, w->count, sizeof(one)))
+		if (!replay_grow((void **)&w->waiting, &w->capacity, w->count, sizeof(one)))
 			return -ENOMEM;
 		i = ++w->count;
 	}
@@ -132,7 +132,7 @@ static int replay_match_put(struct replay_walk *w, u32 at, struct replay_waiting
 }
 
 /* `rank` has got one of its receives; now it continues. */
-static void let_go(struct replay_walk *w, u32 rank, u64 clock)
+static void resume_rank(struct replay_walk *w, u32 rank, u64 clock)
 {
 	struct replay_walker *walker = &w->walker[rank];
 
@@ -153,7 +153,7 @@ static void replay_match_join(struct replay_walk *w, struct replay_event *send, 
 }
 
 /* Whether the rank is blocked in this receive, or in a wait for it. */
-static bool stands_for(const struct replay_walk *w, u32 rank, u32 event)
+static bool blocks_on(const struct replay_walk *w, u32 rank, u32 event)
 {
 	const struct replay_rank *r = &w->replay->rank[rank];
 	const struct replay_walker *walker = &w->walker[rank];
@@ -182,8 +182,8 @@ static int walk_send(struct replay_walk *w, u32 rank, u32 index)
 		return replay_match_put(w, e->peer,
 					(struct replay_waiting){ .rank = rank, .event = index });
 	replay_match_join(w, e, rank, event_of(w, recv));
-	if (stands_for(w, recv->rank, recv->event))
-		let_go(w, recv->rank, w->walker[rank].clock);
+	if (blocks_on(w, recv->rank, recv->event))
+		resume_rank(w, recv->rank, w->walker[rank].clock);
 	return 0;
 }
 

@@ -39,10 +39,10 @@ struct replay_rank {
 	char *name;		/* of the file */
 	struct replay_event *event;
 	u64 *list;
-	u32 events, event_room, lists, list_room;
+	u32 events, event_capacity, lists, list_capacity;
 	u32 *group;		/* the file's numbers -> the program's, + 1 */
 	u32 *calls;		/* per group of the program: collectives so far */
-	u32 groups, group_room, call_room;
+	u32 groups, group_capacity, call_capacity;
 };
 
 struct sim_replay {
@@ -50,11 +50,11 @@ struct sim_replay {
 	bool alike, matched;
 	struct replay_rank *rank;
 	struct replay_group *group;
-	u32 groups, group_room;
+	u32 groups, group_capacity;
 };
 
 /* Room for one more of `count`; doubles. */
-bool replay_grow(void **array, u32 *room, u32 count, size_t piece);
+bool replay_grow(void **array, u32 *capacity, u32 count, size_t piece);
 
 /* "NAME:LINE: ..." Returns -EINVAL. */
 __attribute__((format(printf, 5, 6)))

@@ -39,7 +39,7 @@ static int group_new(struct replay_reader *r, u64 id, u32 nth, const u64 *member
 	struct replay_group *group;
 	u32 i;
 
-	if (!replay_grow((void **)&replay->group, &replay->group_room, replay->groups,
+	if (!replay_grow((void **)&replay->group, &replay->group_capacity, replay->groups,
 			 sizeof(*group)))
 		return replay_no_memory(r);
 	group = &replay->group[replay->groups];
@@ -101,7 +101,7 @@ static int read_group(struct replay_reader *r)
 		;
 	if (i == count && !r->replay->alike)
 		return replay_line_wrong(r, "rank %u uses this group but is not in it", r->number);
-	if (!replay_grow((void **)&rank->group, &rank->group_room, rank->groups, sizeof(u32)))
+	if (!replay_grow((void **)&rank->group, &rank->group_capacity, rank->groups, sizeof(u32)))
 		return replay_no_memory(r);
 	rank->group[rank->groups++] = index + 1;
 	return 0;
@@ -135,8 +135,8 @@ static int event_request(struct replay_reader *r, struct replay_event *e)
 		return replay_line_wrong(r, "request=%llu; valid: above %llu, the last one",
 					 (unsigned long long)number,
 					 (unsigned long long)r->request[r->requests - 1]);
-	if (!replay_grow((void **)&r->request, &r->request_room, r->requests, sizeof(u64)) ||
-	    !replay_grow((void **)&r->begun, &r->begun_room, r->requests, sizeof(u32)))
+	if (!replay_grow((void **)&r->request, &r->request_capacity, r->requests, sizeof(u64)) ||
+	    !replay_grow((void **)&r->begun, &r->begun_capacity, r->requests, sizeof(u32)))
 		return replay_no_memory(r);
 	r->request[r->requests] = number;
 	r->begun[r->requests++] = r->rank->events;
@@ -227,13 +227,13 @@ static int read_sizes(struct replay_reader *r, struct replay_event *e)
 static int count_call(struct replay_reader *r, struct replay_event *e)
 {
 	struct replay_rank *rank = r->rank;
-	const u32 before = rank->call_room;
+	const u32 before = rank->call_capacity;
 
-	while (rank->call_room <= e->group)
-		if (!replay_grow((void **)&rank->calls, &rank->call_room, rank->call_room,
+	while (rank->call_capacity <= e->group)
+		if (!replay_grow((void **)&rank->calls, &rank->call_capacity, rank->call_capacity,
 				 sizeof(u32)))
 			return replay_no_memory(r);
-	memset(rank->calls + before, 0, (rank->call_room - before) * sizeof(u32));
+	memset(rank->calls + before, 0, (rank->call_capacity - before) * sizeof(u32));
 	e->call = rank->calls[e->group]++;
 	return 0;
 }
@@ -318,7 +318,7 @@ static int read_event(struct replay_reader *r, const char *word)
 		error = event_request(r, &e);
 	if (error)
 		return error;
-	if (!replay_grow((void **)&rank->event, &rank->event_room, rank->events, sizeof(e)))
+	if (!replay_grow((void **)&rank->event, &rank->event_capacity, rank->events, sizeof(e)))
 		return replay_no_memory(r);
 	rank->event[rank->events++] = e;
 	return 0;

@@ -13,20 +13,20 @@ static const char *const key_names[KEYS] = {
 	"request", "requests", "root", "send", "recv", "element", "commutative", "ns",
 };
 
-bool replay_grow(void **array, u32 *room, u32 count, size_t piece)
+bool replay_grow(void **array, u32 *capacity, u32 count, size_t piece)
 {
-	u32 wanted = *room ? 2 * *room : 32;
+	u32 wanted = *capacity ? 2 * *capacity : 32;
 	void *more;
 
-	if (count < *room)
+	if (count < *capacity)
 		return true;
-	if (wanted < *room)
+	if (wanted < *capacity)
 		return false;
 	more = realloc(*array, wanted * piece);
 	if (!more)
 		return false;
 	*array = more;
-	*room = wanted;
+	*capacity = wanted;
 	return true;
 }
 
@@ -119,7 +119,7 @@ int replay_value_list(struct replay_reader *r, enum replay_key key, u64 most, u3
 			return replay_line_wrong(
 				r, "%s=; valid: numbers up to %llu, separated by commas",
 				key_names[key], (unsigned long long)most);
-		if (!replay_grow((void **)&r->rank->list, &r->rank->list_room, r->rank->lists,
+		if (!replay_grow((void **)&r->rank->list, &r->rank->list_capacity, r->rank->lists,
 				 sizeof(u64)))
 			return replay_no_memory(r);
 		r->rank->list[r->rank->lists++] = number;

@@ -20,7 +20,7 @@ struct replay_reader {
 	/* Requests so far, ascending, with the events that began them. */
 	u64 *request;
 	u32 *begun;
-	u32 requests, request_room, begun_room;
+	u32 requests, request_capacity, begun_capacity;
 	char *why;
 	size_t why_bytes;
 };

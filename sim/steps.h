@@ -28,7 +28,7 @@ struct sim_step {
 };
 
 /*
- * step[] has room for 1 + `struck`: first those without noise, if there were any, then
+ * step[] has 1 + `struck` entries: first those without noise, if there were any, then
  * the others one by one; *count says how many. Errors as of sim_run().
  */
 int sim_steps(struct sim *sim, const struct sim_model *model, u64 seed,

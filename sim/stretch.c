@@ -147,16 +147,16 @@ int stretch_add(struct sim_stretch *stretch, const struct coll_noise_span *event
 		u64 watched, double work, double wait)
 {
 	const u32 pieces = pieces_for(events);
-	const u64 room = stretch->steps + (u64)events * (pieces + 2) + 2;
+	const u64 capacity = stretch->steps + (u64)events * (pieces + 2) + 2;
 	struct stretch_step *step;
 	struct stretch_recording r;
 	int error = recording_init(&r, event, events, watched);
 
-	if (!error && room > stretch->room) {
-		step = realloc(stretch->step, room * sizeof(*step));
+	if (!error && capacity > stretch->capacity) {
+		step = realloc(stretch->step, capacity * sizeof(*step));
 		if (step) {
 			stretch->step = step;
-			stretch->room = room;
+			stretch->capacity = capacity;
 		} else {
 			error = -ENOMEM;
 		}

@@ -15,7 +15,7 @@ struct sim_stretch {
 	struct stretch_step {
 		double time, weight;
 	} *step;
-	u64 steps, room;
+	u64 steps, capacity;
 };
 
 /*

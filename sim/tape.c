@@ -14,10 +14,10 @@ void tape_free(struct sim_tape *t)
 }
 
 /* Makes space for `more` after `count` pieces. */
-static bool room_for(struct sim_tape *t, void **array, u32 *room, u32 count, u32 more, size_t piece,
-		     u32 most)
+static bool pieces_reserve(struct sim_tape *t, void **array, u32 *capacity, u32 count, u32 more,
+			   size_t piece, u32 most)
 {
-	u32 wanted = *room ? *room : 16;
+	u32 wanted = *capacity ? *capacity : 16;
 	void *grown;
 
 	if (t->error)
@@ -28,7 +28,7 @@ static bool room_for(struct sim_tape *t, void **array, u32 *room, u32 count, u32
 	}
 	while (wanted < count + more)
 		wanted *= 2;
-	if (wanted == *room)
+	if (wanted == *capacity)
 		return true;
 	grown = realloc(*array, wanted * piece);
 	if (!grown) {
@@ -36,20 +36,21 @@ static bool room_for(struct sim_tape *t, void **array, u32 *room, u32 count, u32
 		return false;
 	}
 	*array = grown;
-	*room = wanted;
+	*capacity = wanted;
 	return true;
 }
 
 void tape_after(struct sim_tape *t, u32 op)
 {
-	if (op != COLL_NONE && room_for(t, (void **)&t->wait, &t->wait_room, t->waits, 1,
-					sizeof(*t->wait), COLL_WAITS_MAX))
+	if (op != COLL_NONE && pieces_reserve(t, (void **)&t->wait, &t->wait_capacity, t->waits, 1,
+					      sizeof(*t->wait), COLL_WAITS_MAX))
 		t->wait[t->waits++] = op;
 }
 
 static u32 add_op(struct sim_tape *t, struct coll_op op)
 {
-	if (!room_for(t, (void **)&t->op, &t->op_room, t->ops, 1, sizeof(*t->op), COLL_OPS_MAX))
+	if (!pieces_reserve(t, (void **)&t->op, &t->op_capacity, t->ops, 1, sizeof(*t->op),
+			    COLL_OPS_MAX))
 		return COLL_NONE;
 	op.wait = t->next_wait;
 	op.waits = t->waits - t->next_wait;
@@ -60,8 +61,8 @@ static u32 add_op(struct sim_tape *t, struct coll_op op)
 
 static void add_message(struct sim_tape *t, struct sim_tape_message message)
 {
-	if (room_for(t, (void **)&t->message, &t->message_room, t->messages, 1,
-		     sizeof(*t->message), 2 * COLL_OPS_MAX))
+	if (pieces_reserve(t, (void **)&t->message, &t->message_capacity, t->messages, 1,
+			   sizeof(*t->message), 2 * COLL_OPS_MAX))
 		t->message[t->messages++] = message;
 }
 
@@ -81,7 +82,7 @@ u32 tape_recv(struct sim_tape *t, u32 peer, u64 bytes, u64 key)
 						   .unless = COLL_NONE, .bytes = bytes });
 
 	add_message(t, (struct sim_tape_message){ .from = peer, .to = t->rank, .key = key, .op = op,
-					      .line = t->line, .room = true });
+					      .line = t->line, .at_most = true });
 	return op;
 }
 
@@ -199,12 +200,12 @@ static struct sim_tape_message *tape_gather(const struct sim_tape *tape, u32 ran
 					    u64 *count)
 {
 	struct sim_tape_message *all;
-	u64 room = 1;
+	u64 at_most = 1;
 	u32 r, i;
 
 	for (r = 0; r < ranks; r++)
-		room += tape[r].messages;
-	all = malloc(room * sizeof(*all));
+		at_most += tape[r].messages;
+	all = malloc(at_most * sizeof(*all));
 	*count = 0;
 	for (r = 0; r < ranks && all; r++)
 		for (i = 0; i < tape[r].messages; i++)
@@ -233,7 +234,7 @@ static int join_ends(const struct sim_tape *tape, const struct sim_tape_message 
 	struct coll_op *from = &tape[send->from].op[send->op], *to = &tape[recv->to].op[recv->op];
 
 	from->slot = to->slot = slot;
-	if (recv->room ? from->bytes <= to->bytes : from->bytes == to->bytes) {
+	if (recv->at_most ? from->bytes <= to->bytes : from->bytes == to->bytes) {
 		to->bytes = from->bytes;
 		return 0;
 	}

@@ -18,7 +18,7 @@ struct sim_tape_message {
 	u64 key;	/* of all messages from `from` to `to` this one only */
 	u32 part;	/* which of the spliced schedule that has this key; else 0 */
 	u32 op, line;
-	bool room;	/* a receive that may have more room than there are bytes */
+	bool at_most;	/* a receive whose buffer may be larger than the message */
 };
 
 struct sim_tape {
@@ -28,7 +28,7 @@ struct sim_tape {
 	struct coll_op *op;
 	u32 *wait;
 	struct sim_tape_message *message;
-	u32 ops, op_room, waits, wait_room, messages, message_room;
+	u32 ops, op_capacity, waits, wait_capacity, messages, message_capacity;
 	u32 next_wait;
 	int error;		/* -ENOMEM, -E2BIG: nothing is added any more */
 };

@@ -33,18 +33,18 @@ static bool starts_before(const struct sim_flow *a, const struct sim_flow *b)
 	return a->start != b->start ? a->start < b->start : a->name < b->name;
 }
 
-static int trunk_reserve(struct sim_flow **heap, u32 *room, u32 count)
+static int trunk_reserve(struct sim_flow **heap, u32 *capacity, u32 count)
 {
-	u32 more = *room ? 2 * *room : 16;
+	u32 more = *capacity ? 2 * *capacity : 16;
 	struct sim_flow *bigger;
 
-	if (count <= *room)
+	if (count <= *capacity)
 		return 0;
 	bigger = realloc(*heap, (more > count ? more : count) * sizeof(**heap));
 	if (!bigger)
 		return -ENOMEM;
 	*heap = bigger;
-	*room = more > count ? more : count;
+	*capacity = more > count ? more : count;
 	return 0;
 }
 
@@ -97,8 +97,9 @@ static sim_time next_end(const struct sim_trunk *trunk)
 /* Reserves memory for the flow: before it starts, and while it is active. */
 int trunk_add(struct sim_trunk *trunk, struct sim_flow flow)
 {
-	if (trunk_reserve(&trunk->coming, &trunk->coming_room, trunk->comings + 1) ||
-	    trunk_reserve(&trunk->active, &trunk->active_room, trunk->actives + trunk->comings + 1))
+	if (trunk_reserve(&trunk->coming, &trunk->coming_capacity, trunk->comings + 1) ||
+	    trunk_reserve(&trunk->active, &trunk->active_capacity,
+			  trunk->actives + trunk->comings + 1))
 		return -ENOMEM;
 	trunk_push(trunk->coming, &trunk->comings, flow, starts_before);
 	return 0;

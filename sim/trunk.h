@@ -26,7 +26,7 @@ struct sim_trunk {
 	sim_time now;
 	double flowed;		/* carried by each flow */
 	struct sim_flow *active, *coming;	/* heaps by bytes, and by start */
-	u32 actives, comings, active_room, coming_room;
+	u32 actives, comings, active_capacity, coming_capacity;
 };
 
 /* Seconds a byte takes at a flow's end, and on the trunk. */

@@ -78,7 +78,8 @@ static bool read_inject(const struct option_table *table, const struct option_en
 static const char *const usage[] = {
 	"usage: coll bench overlap [OPTION ...]",
 	"",
-	"Measures nonblocking collectives beside a matrix-vector product, by every mode of progress:",
+	"Measures nonblocking collectives beside a matrix-vector product, by every mode of "
+	"progress:",
 	"how much of them is hidden, with calls into the library between the rows and without.",
 	NULL,
 };
@@ -289,7 +290,7 @@ static int run_jobs(struct overlap_report *report, int argc, char **argv)
 	return error;
 }
 
-static int overlap_tell(struct overlap_report *report)
+static int overlap_print(struct overlap_report *report)
 {
 	int i, status = COMMAND_OK, measured = 0;
 
@@ -321,5 +322,5 @@ int cmd_bench_overlap(int argc, char **argv)
 		return status;
 	if (result)
 		return overlap_rank(&options, result);
-	return run_jobs(&report, argc, argv) ? COMMAND_ERROR : overlap_tell(&report);
+	return run_jobs(&report, argc, argv) ? COMMAND_ERROR : overlap_print(&report);
 }

@@ -167,7 +167,7 @@ static int wait_all(struct rank *rank)
 	return coll_run_waitall(rank->run, rank->options->flight);
 }
 
-static int overlap_rank_play(struct rank *rank, enum overlap_case what, int variant,
+static int overlap_rank_case(struct rank *rank, enum overlap_case what, int variant,
 			     double *product_us)
 {
 	int error = 0;
@@ -217,7 +217,7 @@ static double overlap_rank_timed(struct rank *rank, enum overlap_case what, int 
 	error = coll_barrier(rank->world);
 	start = coll_now();
 	rank->began = start / 1e3;
-	error = error ? error : overlap_rank_play(rank, what, variant, product_us);
+	error = error ? error : overlap_rank_case(rank, what, variant, product_us);
 	if (error)
 		return error;
 	overlap_rank_check(rank, what, variant);
@@ -516,7 +516,7 @@ static int bind_here(const struct overlap_options *options)
 }
 
 /* A mode of progress that is not available here is a result too. */
-static int tell_problem(const char *result)
+static int write_problem(const char *result)
 {
 	const char *rank = getenv("COLL_RANK");
 	json_t *all = json_object();
@@ -538,7 +538,7 @@ int overlap_rank(const struct overlap_options *options, const char *result)
 
 	rank.cpus = bind_here(options);
 	if (coll_open(NULL, &rank.context))
-		return tell_problem(result);
+		return write_problem(result);
 	rank.world = coll_world(rank.context);
 	error = coll_group_dup(rank.world, &rank.group);
 	if (!error && options->algo)

@@ -29,7 +29,7 @@ enum { BATCH = 4, WRONG_SHOWN = 3, AHEAD_NS = 300 * 1000 };
  */
 struct cell {
 	double *sample;			/* us of this rank, per iteration */
-	uint64_t samples, room, wrong;
+	uint64_t samples, capacity, wrong;
 	struct bench_counts counts;	/* sums */
 };
 
@@ -84,9 +84,9 @@ static void rank_count(struct bench_counts *sums, const struct coll_counters *be
 
 static void add_sample(struct cell *cell, double microseconds)
 {
-	if (cell->samples == cell->room) {
-		cell->room = cell->room ? 2 * cell->room : 1024;
-		cell->sample = memory_grow(cell->sample, cell->room, sizeof(*cell->sample));
+	if (cell->samples == cell->capacity) {
+		cell->capacity = cell->capacity ? 2 * cell->capacity : 1024;
+		cell->sample = memory_grow(cell->sample, cell->capacity, sizeof(*cell->sample));
 	}
 	cell->sample[cell->samples++] = microseconds;
 }

@@ -385,7 +385,7 @@ static void find_up(const struct coll_circuit_message *m, void *data)
 		 m->circuit.text[0] ? ": " : "", m->circuit.text);
 }
 
-static int wait_up(struct asked *asked, const char *node, const char *peer)
+static int wait_until_up(struct asked *asked, const char *node, const char *peer)
 {
 	struct found found = { .node = node, .peer = peer };
 	const double end = circuit_seconds() + asked->wait;
@@ -432,7 +432,7 @@ static int circuit_stand(struct asked *asked, const char *node, const char *peer
 	if (!name_to(m.request.node, "NODE", node) || !name_to(m.request.peer, "PEER", peer))
 		return COMMAND_USAGE;
 	status = circuit_request(asked, &m, NULL, NULL);
-	return status ? status : wait_up(asked, node, peer);
+	return status ? status : wait_until_up(asked, node, peer);
 }
 
 static int circuit_ports(struct asked *asked, const char *node, const char *number)
@@ -476,7 +476,8 @@ static const char *const usage[] = {
 	"",
 	"Shows and manages the circuits of an optical switch, through colld --circuits.",
 	"",
-	"  show      nodes and their ports, circuits, holders, the switch, its reconfiguration delay",
+	"  show      nodes and their ports, circuits, holders, the switch, its reconfiguration "
+	"delay",
 	"  watch     one line per change",
 	"  request   hold a circuit until it is released; waits until the circuit is up",
 	"  release   release a requested circuit",

@@ -43,7 +43,7 @@ struct coll_schedule *emit_schedule(const char *command, const struct coll_algo 
 				    const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	const char *why = coll_algo_refuses(algo, call, tuning);
-	struct sim_emit_memory room = { 0 };
+	struct sim_emit_memory capacity = { 0 };
 	struct coll_schedule *s;
 	int error;
 
@@ -51,11 +51,11 @@ struct coll_schedule *emit_schedule(const char *command, const struct coll_algo 
 		fprintf(stderr, "coll %s: %s refuses: %s\n", command, algo->name, why);
 		return NULL;
 	}
-	error = emit_into(&room, algo, call, tuning, &s);
+	error = emit_into(&capacity, algo, call, tuning, &s);
 	if (!error)
 		return s;
 	fprintf(stderr, "coll %s: rank %u: %s\n", command, call->rank,
 		error == -E2BIG ? "a limit of schedules is exceeded" : strerror(-error));
-	free(room.memory);
+	free(capacity.memory);
 	return NULL;
 }

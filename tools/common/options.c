@@ -89,8 +89,8 @@ static const struct option_entry *option_of_key(const struct option_table *table
 	return option;
 }
 
-static void say_options(const struct option_table *table, const struct option_entry *option,
-			void *prefix)
+static void list_options(const struct option_table *table, const struct option_entry *option,
+			 void *prefix)
 {
 	const char *begin = prefix;
 
@@ -121,7 +121,7 @@ static bool refuse_option(const struct option_table *table, int key, const char 
 			matches += !strncmp(forms.form[i].name, given + 2, strlen(given + 2));
 		fprintf(stderr, "%s option '%s'; valid:", matches > 1 ? "ambiguous" : "no",
 			is_long || !optopt ? given : letter);
-		options_each(table, say_options, (void *)(matches > 1 ? given + 2 : ""));
+		options_each(table, list_options, (void *)(matches > 1 ? given + 2 : ""));
 		fprintf(stderr, "\n");
 	}
 	return false;

@@ -19,7 +19,7 @@ enum { PROOF_NODES = 1024, PATTERN_CYCLES = 20000, PROGRAM_CYCLES = 100000000 };
 
 /* ---- the axis ----------------------------------------------------------- */
 
-static bool say_list(const char *option, const char *text)
+static bool print_list(const char *option, const char *text)
 {
 	fprintf(stderr, "coll sim flit: %s '%s'; valid: A,B,... or FIRST:LAST:STEP, at most %d "
 		"values\n", option, text, FLIT_VALUES_MAX);
@@ -45,7 +45,7 @@ static bool read_list(const char *option, const char *text, double least, double
 	if (sscanf(text, "%lf:%lf:%lf", &first, &last, &step) == 3) {
 		if (step <= 0 || last < first || first < least || last > most ||
 		    (last - first) / step >= FLIT_VALUES_MAX)
-			return say_list(option, text);
+			return print_list(option, text);
 		for (plan->values = 0; first + plan->values * step < last + step / 2;
 		     plan->values++)
 			plan->value[plan->values] = first + plan->values * step;
@@ -54,14 +54,14 @@ static bool read_list(const char *option, const char *text, double least, double
 	for (plan->values = 0; plan->values < FLIT_VALUES_MAX; at = rest + 1) {
 		value = flit_suffixed(at, &rest);
 		if (rest == at || value < least || value > most)
-			return say_list(option, text);
+			return print_list(option, text);
 		plan->value[plan->values++] = value;
 		if (!*rest)
 			return true;
 		if (*rest != ',')
 			break;
 	}
-	return say_list(option, text);
+	return print_list(option, text);
 }
 
 static bool read_axis(struct flit_settings *s)
@@ -89,7 +89,7 @@ static bool read_axis(struct flit_settings *s)
 
 /* ---- whether the options are consistent ---------------------------------- */
 
-static bool flit_say(const char *what)
+static bool flit_refuse(const char *what)
 {
 	fprintf(stderr, "coll sim flit: %s\n", what);
 	return false;
@@ -108,13 +108,13 @@ static bool check_machine(const struct flit_machine *m, const struct flit_net *n
 		return false;
 	}
 	if (m->inject_vcs > m->vcs || m->eject_vcs > m->vcs)
-		return flit_say("--inject-vcs and --eject-vcs are at most --vcs");
+		return flit_refuse("--inject-vcs and --eject-vcs are at most --vcs");
 	if (!m->credit && !m->out_buffer)
-		return flit_say("--credit 0 needs --out-buffer 1 or more");
+		return flit_refuse("--credit 0 needs --out-buffer 1 or more");
 	if (!m->credit && m->link != 1)
-		return flit_say("--credit 0 needs --link 1");
+		return flit_refuse("--credit 0 needs --link 1");
 	if (m->one_port && m->out_buffer)
-		return flit_say("--one-port 1 needs --out-buffer 0");
+		return flit_refuse("--one-port 1 needs --out-buffer 0");
 	return true;
 }
 
@@ -126,20 +126,20 @@ static bool check_traffic(struct flit_settings *s)
 	if (!base->cycles)
 		base->cycles = base->pattern <= FLIT_COMPLEMENT ? PATTERN_CYCLES : PROGRAM_CYCLES;
 	if (base->warmup >= base->cycles)
-		return flit_say("--warmup must be less than --cycles");
+		return flit_refuse("--warmup must be less than --cycles");
 	if ((u64)(base->hot - 1) * base->hot_step >= net->nodes && base->pattern == FLIT_HOTSPOT)
-		return flit_say("--hot and --hot-step: the network has fewer nodes");
+		return flit_refuse("--hot and --hot-step: the network has fewer nodes");
 	if (base->pattern == FLIT_TRANSPOSE && net->shape != FLIT_TESH &&
 	    (net->dimensions != 2 || net->size[0] != net->size[1]))
-		return flit_say("--traffic transpose needs two equal sides, or a tesh");
+		return flit_refuse("--traffic transpose needs two equal sides, or a tesh");
 	if (base->pattern == FLIT_FFT && net->nodes & (net->nodes - 1))
-		return flit_say("--traffic fft needs 2^k nodes");
+		return flit_refuse("--traffic fft needs 2^k nodes");
 	if (base->pattern == FLIT_FOUR && net->dimensions != 2)
-		return flit_say("--traffic four needs two dimensions");
+		return flit_refuse("--traffic four needs two dimensions");
 	if (base->pattern == FLIT_TRACE && !s->trace)
-		return flit_say("--traffic trace needs --trace FILE");
+		return flit_refuse("--traffic trace needs --trace FILE");
 	if (base->interval && (base->cycles - 1) / base->interval >= FLIT_POINTS)
-		return flit_say("--interval: more than 512 points; valid: a longer interval");
+		return flit_refuse("--interval: more than 512 points; valid: a longer interval");
 	return true;
 }
 
@@ -154,7 +154,7 @@ static bool make_route(struct flit_settings *s)
 	if (!flit_route_make(&plan->base.route, &plan->net, routing, plan->base.machine.vcs,
 			     s->broken, why, sizeof(why)))
 		return true;
-	return flit_say(why);
+	return flit_refuse(why);
 }
 
 /* ---- the proof ---------------------------------------------------------- */
@@ -226,7 +226,7 @@ static bool make_configs(struct flit_settings *s, struct flit_work *works)
 		if (plan->base.pattern == FLIT_SCHEDULE) {
 			works[v].rounds = s->rounds ? strtoul(s->rounds, NULL, 10) : 1;
 			if (!works[v].rounds)
-				return flit_say("--rounds: at least 1");
+				return flit_refuse("--rounds: at least 1");
 			if (!flit_emit(&s->collective, plan->value[v], plan->net.nodes,
 				       plan->base.seed, &works[v]))
 				return false;
@@ -314,7 +314,7 @@ static int run_all(struct flit_settings *s)
 			status = show_results(s);
 			flit_sweep_free(plan->result, count);
 		} else {
-			flit_say("no memory for the results");
+			flit_refuse("no memory for the results");
 		}
 	}
 	for (v = 0; v < plan->values; v++)
@@ -332,7 +332,7 @@ static int flit_simulate(struct flit_settings *s)
 	char why[256];
 
 	if (flit_net_make(&plan->net, s->net, why, sizeof(why))) {
-		flit_say(why);
+		flit_refuse(why);
 		return COMMAND_USAGE;
 	}
 	plan->base.net = &plan->net;

@@ -35,7 +35,7 @@ struct frame {
 /* One way out. Frames head .. tail - 1 of the ring are in flight. */
 struct way {
 	struct frame *ring;
-	uint64_t head, tail, room;
+	uint64_t head, tail, capacity;
 	uint64_t free_at;		/* when its last byte has left */
 };
 
@@ -103,11 +103,11 @@ static uint64_t deliver_due(struct wan *wan)
 	for (i = 0; i < wan->ports; i++) {
 		struct way *way = &wan->way[i];
 
-		while (way->head < way->tail && way->ring[way->head % way->room].due <= now)
-			wan_deliver(wan, i, &way->ring[way->head++ % way->room]);
+		while (way->head < way->tail && way->ring[way->head % way->capacity].due <= now)
+			wan_deliver(wan, i, &way->ring[way->head++ % way->capacity]);
 		if (way->head < way->tail &&
-		    (!next || way->ring[way->head % way->room].due < next))
-			next = way->ring[way->head % way->room].due;
+		    (!next || way->ring[way->head % way->capacity].due < next))
+			next = way->ring[way->head % way->capacity].due;
 	}
 	return next;
 }
@@ -147,8 +147,8 @@ static void wan_take(struct wan *wan, uint32_t port)
 	struct way *way = &wan->way[port];
 	int i;
 
-	for (i = 0; i < BATCH && way->tail - way->head < way->room; i++) {
-		struct frame *frame = &way->ring[way->tail % way->room];
+	for (i = 0; i < BATCH && way->tail - way->head < way->capacity; i++) {
+		struct frame *frame = &way->ring[way->tail % way->capacity];
 		struct iovec iov = { frame->data, sizeof(frame->data) };
 		union {
 			struct cmsghdr align;
@@ -171,7 +171,7 @@ static void wan_take(struct wan *wan, uint32_t port)
 }
 
 /* Capacity for the queue and the frames in flight, if all frames are small. */
-static uint64_t ring_room(const struct lab *lab)
+static uint64_t ring_capacity(const struct lab *lab)
 {
 	const double bytes = lab->queue + lab->wan / 8 * lab->delay;
 	const double frames = lab->wan > 0 ? bytes / 60 : 1e5;
@@ -192,8 +192,8 @@ void lab_forward(const struct lab *lab, const int *port, uint32_t ports)
 	wan->ports = ports;
 	wan->random = 1;
 	for (i = 0; i < ports; i++) {
-		wan->way[i].room = ring_room(lab);
-		wan->way[i].ring = memory_grow(NULL, wan->way[i].room, sizeof(struct frame));
+		wan->way[i].capacity = ring_capacity(lab);
+		wan->way[i].ring = memory_grow(NULL, wan->way[i].capacity, sizeof(struct frame));
 		poll[i] = (struct pollfd){ .fd = port[i], .events = POLLIN };
 	}
 	/* Wakes in time for a frame that is due. Without CAP_SYS_NICE, as well as possible. */

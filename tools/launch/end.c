@@ -83,7 +83,7 @@ static int exit_code_of(int status)
 enum { SHELL_FAILED = 255 };
 
 /* An agent reports its ranks itself. */
-static void tell_host_end(const struct job *job, int host, int status)
+static void report_host_end(const struct job *job, int host, int status)
 {
 	const char *name = job->launch->hosts[host].name;
 
@@ -106,7 +106,7 @@ static void report_end(const struct job *job, int child, int status)
 	const int rank = job->launch->first + child;
 
 	if (job->order_fd)
-		tell_host_end(job, child, status);
+		report_host_end(job, child, status);
 	else if (job->shared->exec_error)
 		launch_report(job, "cannot run '%s': %s", job->launch->argv[0],
 			      strerror(job->shared->exec_error));

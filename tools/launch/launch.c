@@ -134,7 +134,7 @@ static int start_children(struct job *job)
 }
 
 /* An agent's order contains the store's address. */
-static int take_store(struct job *job)
+static int use_store(struct job *job)
 {
 	const struct launch *launch = job->launch;
 
@@ -173,7 +173,7 @@ static int open_store(struct job *job)
 	int fd, err, i;
 
 	if (job->launch->agent)
-		return take_store(job);
+		return use_store(job);
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return -EIO;
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
@@ -257,7 +257,7 @@ static int open_job(struct job *job)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-static void take_signal(struct job *job, int signal)
+static void handle_signal(struct job *job, int signal)
 {
 	if (signal == SIGCHLD) {
 		launch_reap(job);
@@ -274,7 +274,7 @@ static void take_signal(struct job *job, int signal)
 }
 
 /* An agent's input: signals for its ranks, until end of file. */
-static void take_orders(struct job *job)
+static void read_orders(struct job *job)
 {
 	unsigned char byte;
 
@@ -290,12 +290,12 @@ static void take_orders(struct job *job)
 	launch_end_ranks(job);
 }
 
-static void take_signals(struct job *job)
+static void handle_signals(struct job *job)
 {
 	struct signalfd_siginfo info;
 
 	while (read(job->signal_fd, &info, sizeof(info)) == sizeof(info))
-		take_signal(job, info.ssi_signo);
+		handle_signal(job, info.ssi_signo);
 }
 
 static void check_times(struct job *job)
@@ -369,10 +369,10 @@ static void launch_poll(struct job *job, uint64_t until)
 	if (job->poll_fd[FD_STORE].revents)
 		coll_store_poll(job->store, 0);
 	if (job->poll_fd[FD_ORDERS].revents)
-		take_orders(job);
+		read_orders(job);
 	forward_output(job);
 	if (job->poll_fd[FD_SIGNAL].revents)
-		take_signals(job);
+		handle_signals(job);
 }
 
 static void run_to_end(struct job *job)

@@ -211,14 +211,14 @@ static bool take_text(struct launch *launch, const char *key, char *value, int *
 int hosts_take_order(int fd, struct launch *launch)
 {
 	int variables = 0, words = 0;
-	size_t bytes, room;
+	size_t bytes, capacity;
 	char *order = read_order(fd, &bytes), *at, *next, *value;
 
 	if (!order || strcmp(order, ORDER))
 		return -EPROTO;
-	room = bytes / 4 + 2;		/* no string is shorter than its NUL */
-	launch->environment = calloc(room, sizeof(char *));
-	launch->argv = calloc(room, sizeof(char *));
+	capacity = bytes / 4 + 2;		/* no string is shorter than its NUL */
+	launch->environment = calloc(capacity, sizeof(char *));
+	launch->argv = calloc(capacity, sizeof(char *));
 	if (!launch->environment || !launch->argv)
 		return -ENOMEM;
 	for (at = order + sizeof(ORDER); at < order + bytes; at = next) {

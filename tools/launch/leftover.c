@@ -29,14 +29,14 @@ static bool leftover_marked(pid_t pid, const char *variable)
 {
 	char path[64], *entry = NULL;
 	bool found = false;
-	size_t room = 0;
+	size_t capacity = 0;
 	FILE *environment;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	environment = fopen(path, "re");
 	if (!environment)
 		return false;
-	while (!found && getdelim(&entry, &room, '\0', environment) > 0)
+	while (!found && getdelim(&entry, &capacity, '\0', environment) > 0)
 		found = !strcmp(entry, variable);
 	free(entry);
 	fclose(environment);

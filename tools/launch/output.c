@@ -20,19 +20,20 @@ bool output_wanted(const struct output_sink *sink)
 }
 
 /* Appends. Bytes that memory cannot hold are lost, which is better than ending the job. */
-static void output_append(char **data, size_t *bytes, size_t *room, const char *more, size_t count)
+static void output_append(char **data, size_t *bytes, size_t *capacity, const char *more,
+			  size_t count)
 {
 	size_t need = *bytes + count;
 	char *bigger;
 
 	if (!count)
 		return;
-	if (need > *room) {
+	if (need > *capacity) {
 		bigger = realloc(*data, 2 * need);
 		if (!bigger)
 			return;
 		*data = bigger;
-		*room = 2 * need;
+		*capacity = 2 * need;
 	}
 	memcpy(*data + *bytes, more, count);
 	*bytes += count;
@@ -41,7 +42,7 @@ static void output_append(char **data, size_t *bytes, size_t *room, const char *
 static void sink_append(struct output_sink *sink, const char *data, size_t bytes)
 {
 	if (!sink->broken)
-		output_append(&sink->data, &sink->bytes, &sink->room, data, bytes);
+		output_append(&sink->data, &sink->bytes, &sink->capacity, data, bytes);
 }
 
 static void end_line(struct output_source *source)
@@ -64,7 +65,7 @@ static void split_lines(struct output_source *source, const char *data, size_t b
 	while (bytes) {
 		end = memchr(data, '\n', bytes);
 		count = end ? (size_t)(end - data) : bytes;
-		output_append(&source->line, &source->bytes, &source->room, data, count);
+		output_append(&source->line, &source->bytes, &source->capacity, data, count);
 		if (end || source->bytes >= LINE_MAX_BYTES)
 			end_line(source);
 		count += !!end;

@@ -13,7 +13,7 @@
 struct output_sink {
 	int fd;
 	char *data;		/* not yet written */
-	size_t bytes, room;
+	size_t bytes, capacity;
 	bool inside_line;	/* the last byte written did not end a line */
 	bool broken;		/* the reader has closed it */
 };
@@ -24,7 +24,7 @@ struct output_source {
 	int rank;		/* -1: the lines have their prefixes already */
 	struct output_sink *sink;
 	char *line;		/* begun, not ended */
-	size_t bytes, room;
+	size_t bytes, capacity;
 };
 
 /* Whether the sources of this sink should be read. */

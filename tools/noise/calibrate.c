@@ -109,7 +109,7 @@ const struct option_table noise_calibrate_options = {
 	.list = { calibrate_entries },
 };
 
-static void say_progress(const char *what)
+static void show_step(const char *what)
 {
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "\r%.60s\033[K", what);
@@ -162,7 +162,7 @@ static bool calibrate_complete(struct calibrate *k)
 		     cpu = noise_cpus_next(&cpus, cpu + 1))
 			k->c.cpu = cpu;
 	choose_policies(&k->c);
-	k->c.progress = k->quiet ? NULL : say_progress;
+	k->c.progress = k->quiet ? NULL : show_step;
 	return read_models(k);
 }
 
@@ -203,7 +203,7 @@ static bool model_is_good(const struct noise_model_row *row)
 	       (row->ks_plan < 0 || row->ks_plan >= GOAL_CHANCE);
 }
 
-static const char *say_model(const struct noise_model_row *row)
+static const char *model_verdict(const struct noise_model_row *row)
 {
 	return model_is_good(row) ? "good" :
 	       row->said.model.duration <= row->cost || row->seen_error > GOAL_POINTS ?
@@ -275,8 +275,8 @@ static void print_model(const struct noise_calibration *c, const struct noise_mo
 	       "points: "
 	       "%s); all gaps less the background %+.4f %%\n",
 	       100 * row->asked_share, 100 * row->injected_share, 100 * row->seen_share,
-	       100 * row->seen_error, 100 * (row->seen_share - row->asked_share), say_model(row),
-	       100 * (row->total_share - c->background_share));
+	       100 * row->seen_error, 100 * (row->seen_share - row->asked_share),
+	       model_verdict(row), 100 * (row->total_share - c->background_share));
 	printf("  an event costs %s beyond its length, which is subtracted%s\n",
 	       noise_time_text(row->cost, a), row->said.model.duration <= row->cost ?
 	       ": too much for such short events, from user space" : "");

@@ -36,7 +36,7 @@ struct bench {
 	bool stop;
 };
 
-static void calibration_say(const struct noise_calibration *c, const char *what)
+static void calibration_progress(const struct noise_calibration *c, const char *what)
 {
 	if (c->progress)
 		c->progress(what);
@@ -77,12 +77,12 @@ static int settle_in(struct bench *b, const char *command)
 }
 
 /* The loop for the next part, without gaps. */
-static struct noise_loop *fresh_loop(struct bench *b)
+static struct noise_loop *reset_loop(struct bench *b)
 {
 	b->loop = (struct noise_loop){
 		.counter = b->c->clock.counter,
 		.threshold = noise_clock_ticks(&b->c->clock, b->c->threshold) + b->c->iteration,
-		.gap = b->gap, .room = GAPS, .stop = &b->stop,
+		.gap = b->gap, .capacity = GAPS, .stop = &b->stop,
 	};
 	return &b->loop;
 }
@@ -123,11 +123,11 @@ static double calibration_taken(const struct bench *b)
 static void watch_background(struct bench *b)
 {
 	struct noise_calibration *c = b->c;
-	struct noise_loop *loop = fresh_loop(b);
+	struct noise_loop *loop = reset_loop(b);
 	double time;
 	u32 i;
 
-	calibration_say(c, "background");
+	calibration_progress(c, "background");
 	noise_loop_run(loop, noise_ticks(loop->counter) +
 			     noise_clock_ticks(&c->clock, c->duration / 100 * BACKGROUND_SHARE));
 	time = calibration_seconds(b, loop->watched);
@@ -203,9 +203,9 @@ static int test_detector(struct bench *b)
 	int status = 0;
 	u32 i;
 
-	calibration_say(c, "detector");
+	calibration_progress(c, "detector");
 	for (i = 0; !status && i < NOISE_LENGTHS; i++) {
-		struct noise_loop *loop = fresh_loop(b);
+		struct noise_loop *loop = reset_loop(b);
 		const u64 begin = noise_ticks(loop->counter);
 		struct noise_stalls stalls = { .plan = b->plan, .done = b->done };
 
@@ -230,10 +230,10 @@ static int run_model(struct bench *b, const struct coll_noise_plan *plan, u64 du
 	struct noise_calibration *c = b->c;
 	struct noise_injector_options options = {
 		.plan = plan, .plans = 1, .duration = duration, .cost = c->cost,
-		.policy = c->inject, .room = INJECTED, .module = c->module,
+		.policy = c->inject, .capacity = INJECTED, .module = c->module,
 		.context = c->context, .max_share = 0.9,
 	};
-	struct noise_loop *loop = fresh_loop(b);
+	struct noise_loop *loop = reset_loop(b);
 	int status;
 	u64 i;
 
@@ -252,7 +252,7 @@ static int run_model(struct bench *b, const struct coll_noise_plan *plan, u64 du
 }
 
 /* The mean of values near the median: events that nothing disturbed. */
-static double usual_mean(double *value, u64 count)
+static double undisturbed_mean(double *value, u64 count)
 {
 	double limit, sum = 0;
 	u64 i, used = 0;
@@ -288,7 +288,7 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	int status;
 	u64 i;
 
-	calibration_say(c, "cost of an event");
+	calibration_progress(c, "cost of an event");
 	c->cost = 0;
 	status = run_model(b, &plan, duration, &injector, command);
 	if (!status)
@@ -296,7 +296,7 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	for (i = 0; i < match.alone; i++)
 		match.extra[i] = (match.extra[i] - c->iteration) * c->clock.rate / 0x1p32;
 	if (!status && match.alone > 1)
-		cost = usual_mean(match.extra + 1, match.alone - 1);
+		cost = undisturbed_mean(match.extra + 1, match.alone - 1);
 	if (cost > 0)
 		c->cost = cost;
 	noise_match_free(&match);
@@ -305,8 +305,8 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 }
 
 /* The plan's events from `from` to `until`; events that touch count as one. */
-static void ask_plan(const struct coll_noise_plan *plan, u64 from, u64 until,
-		     struct noise_model_row *row)
+static void plan_totals(const struct coll_noise_plan *plan, u64 from, u64 until,
+			struct noise_model_row *row)
 {
 	struct coll_noise_stream stream = coll_noise_stream(plan, 0);
 	u64 end = 0, total = 0;
@@ -414,7 +414,7 @@ static int judge_seen(const struct bench *b, const struct noise_injector *inject
 	}
 	for (i = 0; i < match.alone; i++)
 		error[i] = match.extra[i] = (match.extra[i] - c->iteration) * ns;
-	usual = usual_mean(error, match.alone);
+	usual = undisturbed_mean(error, match.alone);
 	seen = match.seen * ns - c->iteration * ns * match.alone +
 	       match.together_length * ns + usual * match.together;
 	row->disturbed = match.together;
@@ -446,7 +446,7 @@ static int test_model(struct bench *b, struct noise_model_row *row, u64 duration
 	struct noise_injector injector;
 	int status = find_cost(b, row->said.model.period, duration / PILOT_PART, command);
 
-	calibration_say(b->c, row->text);
+	calibration_progress(b->c, row->text);
 	row->cost = b->c->cost;
 	row->fingerprint = noise_plan_fingerprint(&plan, 0);
 	row->ks_plan = row->ks_done = -1;
@@ -454,7 +454,7 @@ static int test_model(struct bench *b, struct noise_model_row *row, u64 duration
 		return status;
 	status = run_model(b, &plan, duration - duration / PILOT_PART, &injector, command);
 	if (!status) {
-		ask_plan(&plan, injector.from, injector.until, row);
+		plan_totals(&plan, injector.from, injector.until, row);
 		status = judge_log(b, &injector, row);
 	}
 	if (!status)

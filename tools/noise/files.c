@@ -282,8 +282,8 @@ static bool ends_in(const char *path, const char *end)
 	return length > tail && !strcmp(path + length - tail, end);
 }
 
-static int files_tell(const struct files *f, const struct noise_view *view,
-		      const struct noise_view *before, const char *path)
+static int files_report(const struct files *f, const struct noise_view *view,
+			const struct noise_view *before, const char *path)
 {
 	json_t *all;
 
@@ -328,7 +328,7 @@ int noise_report(int argc, char **argv)
 	}
 	if (!load_view(&f, argv[optind], &capture, &view) &&
 	    (!f.compare || !load_view(&f, f.compare, &earlier, &before)))
-		status = files_tell(&f, &view, f.compare ? &before : NULL, path);
+		status = files_report(&f, &view, f.compare ? &before : NULL, path);
 	noise_view_free(&view);
 	noise_view_free(&before);
 	noise_capture_free(&capture);

@@ -222,7 +222,7 @@ struct quantum {
 static int read_quanta(struct lines *lines, struct quantum **list, u64 *count,
 		       struct coll_text_error *error)
 {
-	u64 room = 0;
+	u64 capacity = 0;
 
 	while (next_line(lines)) {
 		struct quantum q;
@@ -235,14 +235,14 @@ static int read_quanta(struct lines *lines, struct quantum **list, u64 *count,
 			return formats_wrong(error, lines->number,
 					     "'%.60s' is not \"time work\", times rising",
 					     lines->line);
-		if (*count == room) {
+		if (*count == capacity) {
 			struct quantum *more =
-				reallocarray(*list, room ? 2 * room : 1024, sizeof(q));
+				reallocarray(*list, capacity ? 2 * capacity : 1024, sizeof(q));
 
 			if (!more)
 				return -ENOMEM;
 			*list = more;
-			room = room ? 2 * room : 1024;
+			capacity = capacity ? 2 * capacity : 1024;
 		}
 		(*list)[(*count)++] = q;
 	}
@@ -450,18 +450,18 @@ int noise_format_print(const struct noise_capture *capture, enum noise_format fo
 
 static int read_all(FILE *from, char **data, size_t *bytes)
 {
-	size_t room = 0;
+	size_t capacity = 0;
 
 	*bytes = 0;
 	*data = NULL;
 	do {
-		char *more = realloc(*data, room = room ? 2 * room : 1 << 16);
+		char *more = realloc(*data, capacity = capacity ? 2 * capacity : 1 << 16);
 
 		if (!more)
 			return -ENOMEM;
 		*data = more;
-		*bytes += fread(*data + *bytes, 1, room - *bytes, from);
-	} while (*bytes == room);
+		*bytes += fread(*data + *bytes, 1, capacity - *bytes, from);
+	} while (*bytes == capacity);
 	return ferror(from) ? -EIO : 0;
 }
 

@@ -88,7 +88,7 @@ static const struct option_entry common_entries[] = {
 	{ "log", 0, "FILE", "write it as lines: cpu,asked_start_ns,late_ns,asked_ns,duration_ns",
 	  OPTION_TEXT(struct noise_injection, log) },
 	{ "capacity", 0, "N", "events that the log of each CPU holds",
-	  OPTION_NUMBER(struct noise_injection, options.room, 1, 1ull << 32),
+	  OPTION_NUMBER(struct noise_injection, options.capacity, 1, 1ull << 32),
 	  .preset = "1048576" },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct noise_injection, json) },
 	{ "quiet", 'q', NULL, "no progress on the terminal",
@@ -324,8 +324,8 @@ static void print_tally(const struct noise_injector_cpu *cpu, const struct tally
 		       (unsigned long long)t->lost);
 }
 
-static json_t *tally_json(const struct noise_injection *inject, const struct noise_injector_cpu *cpu,
-			  const struct tally *t, double span)
+static json_t *tally_json(const struct noise_injection *inject,
+			  const struct noise_injector_cpu *cpu, const struct tally *t, double span)
 {
 	const struct coll_noise_plan *plan =
 		&inject->plan[inject->options.plans > 1 ? cpu->stream : 0];
@@ -342,7 +342,8 @@ static json_t *tally_json(const struct noise_injection *inject, const struct noi
 			 noise_quantiles_json(&t->error));
 }
 
-static int inject_report(const struct noise_injection *inject, const struct noise_injector *injector)
+static int inject_report(const struct noise_injection *inject,
+			 const struct noise_injector *injector)
 {
 	const double span = injector->until - injector->from;
 	json_t *cpus = json_array();

@@ -19,7 +19,7 @@ enum { FIFO_PRIORITY = 50, SLICE_NS = 100000, SETTLE_NS = 20000000, FINGERPRINT_
 static int allocate_log(struct noise_injector_cpu *cpu)
 {
 	cpu->refusal = "no memory for the log";
-	cpu->log = noise_thread_memory(cpu->injector->options.room, sizeof(*cpu->log));
+	cpu->log = noise_thread_memory(cpu->injector->options.capacity, sizeof(*cpu->log));
 	return cpu->log ? 0 : -ENOMEM;
 }
 
@@ -61,7 +61,7 @@ static void keep_busy(struct noise_injector_cpu *cpu, const struct coll_noise_sp
 
 	while (now - begin < length)
 		now = noise_ticks(clock->counter);
-	if (cpu->count < cpu->injector->options.room)
+	if (cpu->count < cpu->injector->options.capacity)
 		cpu->log[cpu->count++] = (struct noise_injected){ epoch + span->start,
 								  span->duration, begin, now };
 	else
@@ -146,7 +146,7 @@ static int begin_module(struct noise_injector *injector, const char *command)
 	struct noise_module_order order = {
 		.cpus = &o->cpus, .context = o->context, .epoch = o->epoch,
 		.lifetime = injector->until - noise_clock_read(CLOCK_REALTIME) + SPARE_NS,
-		.share = o->max_share * 10000, .log = o->room < 1 << 20 ? o->room : 1 << 20,
+		.share = o->max_share * 10000, .log = o->capacity < 1 << 20 ? o->capacity : 1 << 20,
 		.cost = o->cost,
 	};
 	int error = noise_module_open(&injector->module);
@@ -184,7 +184,7 @@ static void take_log(u32 number, const struct coll_noise_injected *event, u32 co
 	if (!cpu)
 		return;
 	cpu->lost = lost;
-	for (i = 0; i < count && cpu->count < injector->options.room; i++) {
+	for (i = 0; i < count && cpu->count < injector->options.capacity; i++) {
 		const u64 begin = event[i].asked_start + event[i].late;
 
 		if (event[i].asked_start < injector->from ||
@@ -295,20 +295,20 @@ static int first_error(const struct noise_injector *injector, const char *comman
 }
 
 /* The capacity of the log: twice the expected events. Fetching a larger log takes long. */
-static u64 room_for(const struct noise_injector_options *options)
+static u64 log_capacity(const struct noise_injector_options *options)
 {
-	u64 room = 0, most = 0;
+	u64 capacity = 0, most = 0;
 	u32 i;
 
 	for (i = 0; i < options->plans; i++) {
 		const struct coll_noise_plan *plan = &options->plan[i];
 		const u64 events = plan->model->arrival == COLL_NOISE_REPLAY ? plan->spans : 1;
 
-		room = (options->duration / plan->model->period + 1) * events;
-		most = room > most ? room : most;
+		capacity = (options->duration / plan->model->period + 1) * events;
+		most = capacity > most ? capacity : most;
 	}
-	room = 2 * most + 1024;
-	return room < options->room ? room : options->room;
+	capacity = 2 * most + 1024;
+	return capacity < options->capacity ? capacity : options->capacity;
 }
 
 int noise_injector_begin(struct noise_injector *injector,
@@ -318,7 +318,7 @@ int noise_injector_begin(struct noise_injector *injector,
 	int status;
 
 	*injector = (struct noise_injector){ .options = *options, .clock = clock };
-	injector->options.room = room_for(options);
+	injector->options.capacity = log_capacity(options);
 	injector->cpus = noise_cpus_count(&options->cpus);
 	injector->cpu = calloc(injector->cpus, sizeof(*injector->cpu));
 	if (!injector->cpu)
@@ -365,7 +365,7 @@ void noise_injector_free(struct noise_injector *injector)
 	for (i = 0; i < injector->cpus; i++)
 		if (injector->cpu[i].log)
 			munmap(injector->cpu[i].log,
-			       injector->options.room * sizeof(struct noise_injected));
+			       injector->options.capacity * sizeof(struct noise_injected));
 	free(injector->cpu);
 	noise_module_close(injector->module);
 	pthread_barrier_destroy(&injector->ready);

@@ -25,7 +25,7 @@ struct noise_injector_options {
 	u64 duration;		/* ns */
 	u64 cost;		/* ns; of an event beyond its length, which is shortened by it */
 	struct noise_policy policy;
-	u64 room;		/* log capacity in events, per CPU */
+	u64 capacity;		/* log capacity in events, per CPU */
 	bool module;		/* for injection by the module: */
 	enum coll_noise_context context;
 	double max_share;	/* maximum share of a CPU's time */

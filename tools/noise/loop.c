@@ -12,7 +12,7 @@ enum { TURNS = 20000 };
 static __attribute__((noinline)) void loop_keep(struct noise_loop *loop, u64 begin, u64 end,
 						u64 *total)
 {
-	if (loop->gaps < loop->room) {
+	if (loop->gaps < loop->capacity) {
 		loop->gap[loop->gaps] = (struct noise_gap){ begin, end };
 		__atomic_store_n(&loop->gaps, loop->gaps + 1, __ATOMIC_RELAXED);
 	} else {

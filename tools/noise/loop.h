@@ -30,7 +30,7 @@ struct noise_loop {
 	u64 limit;		/* a longer gap stops all loops; 0: none does */
 	u64 limit_total;	/* so does a longer sum of gaps in one call */
 	struct noise_gap *gap;
-	u64 room;
+	u64 capacity;
 	const bool *stop;	/* the loop ends when it is set */
 	struct noise_stalls *stalls;	/* or NULL */
 

@@ -244,7 +244,7 @@ static const struct option_entry measure_entries[] = {
 	{ "warm-up", 0, "T", "watch for this time before",
 	  MEASURE_TIME(watch.warm_up, "s", 0, 3600 * NOISE_S), .preset = "0" },
 	{ "capacity", 0, "N", "events that the memory of each CPU holds",
-	  OPTION_NUMBER(struct measure, watch.room, 1, 1ull << 32), .otherwise = "1048576" },
+	  OPTION_NUMBER(struct measure, watch.capacity, 1, 1ull << 32), .otherwise = "1048576" },
 	{ "output", 'o', "FILE", "write the capture: every event, for report, replay, export, ...",
 	  OPTION_TEXT(struct measure, output) },
 	{ "settings", 0, "FILE", "write libcoll's option noise, for COLL_CONFIG",
@@ -437,8 +437,8 @@ static int write_capture(const struct measure *m, const struct noise_capture *ca
 }
 
 /* Without the module: tasks and interrupts that were active, by /proc. */
-static int look_about(const struct measure *m, struct noise_watch *watch,
-		      struct noise_capture *capture)
+static int list_active(const struct measure *m, struct noise_watch *watch,
+		       struct noise_capture *capture)
 {
 	struct noise_activity *before = noise_activity_sample(&m->watch.cpus), *after;
 	int status = noise_watch_begin(watch, &m->watch, m->command);
@@ -476,25 +476,25 @@ static int watch_with_module(struct measure *m, struct noise_module *module,
 static int measure_watch(struct measure *m, struct noise_watch *watch,
 			 struct noise_capture *capture)
 {
-	const u32 room = m->watch.room < 1 << 20 ? m->watch.room : 1 << 20;
+	const u32 capacity = m->watch.capacity < 1 << 20 ? m->watch.capacity : 1 << 20;
 	struct noise_module *module = NULL;
 	int status = noise_module_open(&module);
 
 	if (!status)
-		status = noise_module_watch(module, &m->watch.cpus, room);
+		status = noise_module_watch(module, &m->watch.cpus, capacity);
 	if (status && status != -ENOENT)
 		fprintf(stderr, "collnoise %s: causes stay unknown: %s\n", m->command,
 			noise_module_reason(module));
 	m->explained = !status;
 	status = m->explained ? watch_with_module(m, module, watch, capture) :
-				look_about(m, watch, capture);
+				list_active(m, watch, capture);
 	noise_trace_stop(&m->trace);
 	noise_module_close(module);
 	return status;
 }
 
-static int measure_tell(const struct measure *m, const struct noise_watch *watch,
-			const struct noise_capture *capture, const struct noise_view *before)
+static int measure_report(const struct measure *m, const struct noise_watch *watch,
+			  const struct noise_capture *capture, const struct noise_view *before)
 {
 	struct noise_view view;
 	int status;
@@ -530,7 +530,7 @@ static int measure_node(struct measure *m)
 		goto forget;
 	if (!measure_watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
 	    !(m->settings && noise_rates_write(m->command, &capture, m->settings)))
-		status = measure_tell(m, &w, &capture, m->compare ? &before : NULL);
+		status = measure_report(m, &w, &capture, m->compare ? &before : NULL);
 	if (w.passed && m->trace.file && noise_trace_write(&m->trace, &capture, m->command))
 		status = COMMAND_ERROR;
 	noise_trace_end(&m->trace);

@@ -68,7 +68,7 @@ static u32 u32_of(struct nlattr *attribute)
 
 /* ---- causes: what the kernel reports ------------------------------------------------------- */
 
-int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 room)
+int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 capacity)
 {
 	struct nl_msg *message = netlink_message(module->netlink, COLL_CMD_WATCH_START, 0);
 	char list[NOISE_CPUS_TEXT];
@@ -77,7 +77,7 @@ int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpu
 		return -ENOMEM;
 	nla_put_string(message, COLL_WATCH_A_CPUS, noise_cpus_list(cpus, list, sizeof(list)));
 	nla_put_u32(message, COLL_WATCH_A_TASK, getpid());
-	nla_put_u32(message, COLL_WATCH_A_LOG, room);
+	nla_put_u32(message, COLL_WATCH_A_LOG, capacity);
 	return netlink_ask(module->netlink, message, NULL, NULL);
 }
 

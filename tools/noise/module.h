@@ -25,10 +25,10 @@ const char *noise_module_state(void);
 /* ---- attribution ---------------------------------------------------------------------- */
 
 /*
- * Records which tasks and interrupts take time from this process on those CPUs, up to `room`
+ * Records which tasks and interrupts take time from this process on those CPUs, up to `capacity`
  * events for each CPU.
  */
-int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 room);
+int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 capacity);
 /*
  * Sets the cause of each event of a capture of the recorded time, and the kernel's count for each
  * source. *cost: CPU time that the recording took, in ns. An event without a kernel event is the

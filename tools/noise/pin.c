@@ -113,17 +113,23 @@ static const char *const action_names[] = { "check", "init", "fini", "suggest", 
 static const struct option_entry pin_entries[] = {
 	{ "cpus", 'c', "LIST", "CPUs of the application", NOISE_OPTION_CPUS(struct pin, cpus),
 	  .otherwise = "all but housekeeping" },
-	{ "house-keeping", 'H', "LIST", "CPUs where everything goes; siblings: all threads of each "
-	  "core but its first", .read = read_housekeeping, OPTION_FIELD(struct pin, housekeeping),
+	{ "house-keeping", 'H', "LIST",
+	  "CPUs where everything goes; siblings: all threads of each "
+	  "core but its first",
+	  .read = read_housekeeping, OPTION_FIELD(struct pin, housekeeping),
 	  .otherwise = "the first CPU, or all but --cpus" },
 	{ "rules", 0, "FILE", "rules for what is moved", .read = read_rules_option,
 	  .otherwise = "all interrupts and tasks, but for the caller and its parents" },
 	{ "rule", 0, "TEXT", "one more rule, after those of the file; may be repeated",
 	  .read = read_rule },
-	{ "workqueues", 0, NULL, "also the kernel's unbound work. Some kernels leave work undone "
-	  "when this changes (mlx5 then stalls)", OPTION_FLAG(struct pin, workqueues) },
-	{ "module", 0, NULL, "let the module move the tasks, also those that come later, until "
-	  "fini; tasks that the caller's parent has started stay", OPTION_FLAG(struct pin, module) },
+	{ "workqueues", 0, NULL,
+	  "also the kernel's unbound work. Some kernels leave work undone "
+	  "when this changes (mlx5 then stalls)",
+	  OPTION_FLAG(struct pin, workqueues) },
+	{ "module", 0, NULL,
+	  "let the module move the tasks, also those that come later, until "
+	  "fini; tasks that the caller's parent has started stay",
+	  OPTION_FLAG(struct pin, module) },
 	{ "state", 0, "DIR", "folder of the former state", OPTION_TEXT(struct pin, state),
 	  .preset = "/run/coll" },
 	{ "measure", 0, "T", "measure before and after, each for this time, and compare",
@@ -300,8 +306,8 @@ static int pin_fail(const char *what, const char *path, int error)
 	return COMMAND_ERROR;
 }
 
-static int pin_tell(const struct pin *p, const struct noise_view *before,
-		    const struct noise_view *after)
+static int pin_summary(const struct pin *p, const struct noise_view *before,
+		       const struct noise_view *after)
 {
 	json_t *all;
 
@@ -333,7 +339,7 @@ static int pin_check(struct pin *p)
 		pin_print_commands(p);
 		return COMMAND_OK;
 	}
-	return pin_tell(p, NULL, NULL);
+	return pin_summary(p, NULL, NULL);
 }
 
 /* The plan from the present state to the rules. */
@@ -389,7 +395,7 @@ static int pin_init(struct pin *p)
 	if (status == COMMAND_OK && p->measure && pin_measure(p, &after, &is))
 		status = COMMAND_ERROR;
 	if (status == COMMAND_OK)
-		status = pin_tell(p, &was, p->measure ? &is : NULL);
+		status = pin_summary(p, &was, p->measure ? &is : NULL);
 	noise_view_free(&was);
 	noise_view_free(&is);
 	noise_capture_free(&before);

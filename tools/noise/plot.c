@@ -181,7 +181,7 @@ static u32 collect_bars(const struct noise_view *view, struct bar **bars)
 	return count < BARS ? count : BARS;
 }
 
-static void write_who(const struct noise_view *view, FILE *to)
+static void write_causes(const struct noise_view *view, FILE *to)
 {
 	struct bar *bars;
 	const u32 count = collect_bars(view, &bars);
@@ -267,7 +267,7 @@ static int write_script(const struct noise_view *view, const char *path, FILE *t
 	fprintf(to, " noenhanced\nset grid lc '#dddddd'\nset border 3\nset tics nomirror\n");
 	status = write_timeline(view, to);
 	write_histogram(view, to);
-	write_who(view, to);
+	write_causes(view, to);
 	write_spectrum(view, to);
 	fprintf(to, "unset multiplot\n");
 	return status;

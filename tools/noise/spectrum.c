@@ -320,7 +320,7 @@ static void find_peaks(struct noise_spectrum *s, bool here)
 	}
 }
 
-static bool is_here(const struct noise_capture *capture)
+static bool is_this_machine(const struct noise_capture *capture)
 {
 	struct utsname name;
 
@@ -371,7 +371,7 @@ int noise_spectrum(const struct noise_capture *capture, struct noise_spectrum *s
 	}
 	/* By chance one of a thousand captures has such a peak. */
 	spectrum->least = log(spectrum->points * 1e3);
-	find_peaks(spectrum, is_here(capture));
+	find_peaks(spectrum, is_this_machine(capture));
 	return 0;
 }
 

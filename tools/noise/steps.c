@@ -32,15 +32,15 @@ static int base_refuse(const char *path, u64 line, const char *why)
 	return -EINVAL;
 }
 
-static int base_add(struct noise_base *base, u64 *room, double seconds)
+static int base_add(struct noise_base *base, u64 *capacity, double seconds)
 {
-	if (base->samples == *room) {
-		double *more = realloc(base->sample, (2 * *room + 1024) * sizeof(*more));
+	if (base->samples == *capacity) {
+		double *more = realloc(base->sample, (2 * *capacity + 1024) * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
 		base->sample = more;
-		*room = 2 * *room + 1024;
+		*capacity = 2 * *capacity + 1024;
 	}
 	base->sample[base->samples++] = seconds;
 	base->mean += seconds;
@@ -50,7 +50,7 @@ static int base_add(struct noise_base *base, u64 *room, double seconds)
 int noise_base_read(const char *path, struct noise_base *base)
 {
 	char text[64], *rest;
-	u64 room = 0, line = 0;
+	u64 capacity = 0, line = 0;
 	FILE *from = fopen(path, "re");
 	int error = 0;
 
@@ -67,7 +67,7 @@ int noise_base_read(const char *path, struct noise_base *base)
 			error = base_refuse(path, line,
 					    "valid: microseconds, above 0, on a line each");
 		else
-			error = base_add(base, &room, us * 1e-6);
+			error = base_add(base, &capacity, us * 1e-6);
 	}
 	fclose(from);
 	if (!error && !base->samples)

@@ -21,7 +21,7 @@ static int trace_put(const char *path, const char *text)
 	return status;
 }
 
-static int put_in(const struct noise_trace *trace, const char *name, const char *text)
+static int write_control(const struct noise_trace *trace, const char *name, const char *text)
 {
 	char path[300];
 
@@ -62,7 +62,7 @@ static int put_event(const struct noise_trace *trace, const char *name, const ch
 	colon = strchr(path, ':');
 	if (colon)
 		*colon = '/';
-	return put_in(trace, path, text);
+	return write_control(trace, path, text);
 }
 
 static int trace_enable(const struct noise_trace *trace, const struct noise_trace_event *event,
@@ -99,7 +99,7 @@ int noise_trace_begin(struct noise_trace *trace, const char *command)
 			argument_program, command, strerror(-status));
 		return status;
 	}
-	put_in(trace, "trace_clock", "mono");
+	write_control(trace, "trace_clock", "mono");
 	for (i = 0; !status && i < trace->events; i++)
 		status = trace_enable(trace, &trace->event[i], command);
 	if (status)
@@ -110,7 +110,7 @@ int noise_trace_begin(struct noise_trace *trace, const char *command)
 void noise_trace_stop(const struct noise_trace *trace)
 {
 	if (*trace->folder)
-		put_in(trace, "tracing_on", "0");
+		write_control(trace, "tracing_on", "0");
 }
 
 void noise_trace_end(struct noise_trace *trace)

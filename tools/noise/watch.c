@@ -17,21 +17,21 @@ enum { ROOM = 1 << 20, GLANCE_MS = 100 };
 
 struct noise_watch_options noise_watch_defaults(void)
 {
-	return (struct noise_watch_options){ .threshold = 200, .room = ROOM };
+	return (struct noise_watch_options){ .threshold = 200, .capacity = ROOM };
 }
 
 /* ---- one thread --------------------------------------------------------------------- */
 
-static int allocate_gaps(struct noise_watcher *watcher, u64 room)
+static int allocate_gaps(struct noise_watcher *watcher, u64 capacity)
 {
 	struct noise_loop *loop = &watcher->loop;
 
 	watcher->refused = "no memory for events";
-	loop->gap = noise_thread_memory(room, sizeof(*loop->gap));
+	loop->gap = noise_thread_memory(capacity, sizeof(*loop->gap));
 	if (!loop->gap)
 		return -ENOMEM;
-	loop->room = room;
-	mlock(loop->gap, room * sizeof(*loop->gap));	/* without effect if it is refused */
+	loop->capacity = capacity;
+	mlock(loop->gap, capacity * sizeof(*loop->gap)); /* without effect if it is refused */
 	return 0;
 }
 
@@ -41,7 +41,7 @@ static int settle_in(struct noise_watcher *watcher)
 	int status = noise_thread_bind(watcher->cpu, &watcher->refused);
 
 	if (!status)
-		status = allocate_gaps(watcher, options->room);
+		status = allocate_gaps(watcher, options->capacity);
 	return status ? status : noise_thread_schedule(&options->policy, &watcher->refused);
 }
 
@@ -143,7 +143,7 @@ static void *watch_cpu(void *argument)
 /* ---- all threads -------------------------------------------------------------------- */
 
 /* Moves the caller to CPUs that are not watched, if there are any. */
-static void step_aside(const struct noise_watch_options *options)
+static void leave_watched_cpus(const struct noise_watch_options *options)
 {
 	struct noise_cpus stay;
 
@@ -208,7 +208,7 @@ int noise_watch_begin(struct noise_watch *watch, const struct noise_watch_option
 	watch->watcher = calloc(watch->watchers, sizeof(*watch->watcher));
 	if (!watch->watcher)
 		return -ENOMEM;
-	step_aside(options);
+	leave_watched_cpus(options);
 	noise_clock_open(&watch->clock);
 	pthread_barrier_init(&watch->ready, NULL, watch->watchers + 1);
 	status = start_threads(watch);
@@ -286,7 +286,7 @@ void noise_watch_free(struct noise_watch *watch)
 	for (i = 0; i < watch->watchers; i++)
 		if (watch->watcher[i].loop.gap)
 			munmap(watch->watcher[i].loop.gap,
-			       watch->watcher[i].loop.room * sizeof(struct noise_gap));
+			       watch->watcher[i].loop.capacity * sizeof(struct noise_gap));
 	free(watch->watcher);
 	pthread_barrier_destroy(&watch->ready);
 }

@@ -16,7 +16,7 @@ struct noise_watch_options {
 	u64 duration, warm_up;		/* ns */
 	u64 period, runtime;		/* ns; watch `runtime` of each `period`; 0: all the time */
 	u64 stop, stop_total;		/* ns; limit of a gap, of all gaps of a period; 0: none */
-	u64 room;			/* capacity in events, per CPU */
+	u64 capacity;			/* capacity in events, per CPU */
 	struct noise_policy policy;
 	bool quiet;			/* no progress on the terminal */
 };

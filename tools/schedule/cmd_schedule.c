@@ -72,8 +72,8 @@ static void print_heading(const struct schedule_settings *settings)
 	printf("# %s\n", settings->algo->about);
 }
 
-static void print_text(const struct schedule_settings *settings, const struct coll_schedule *const *s,
-		       u32 count)
+static void print_text(const struct schedule_settings *settings,
+		       const struct coll_schedule *const *s, u32 count)
 {
 	u32 i;
 
@@ -99,8 +99,8 @@ static void print_json(const struct coll_schedule *const *s, u32 count)
 		puts("]");
 }
 
-static int print_goal(const struct schedule_settings *settings, const struct coll_schedule *const *s,
-		      u32 count)
+static int print_goal(const struct schedule_settings *settings,
+		      const struct coll_schedule *const *s, u32 count)
 {
 	struct coll_text_error error = { 0 };
 
@@ -157,7 +157,7 @@ static int show_schedules(struct schedule_settings *settings)
 
 /* ---- checking a file ---------------------------------------------------- */
 
-static char *read_whole(const char *name, size_t *bytes)
+static char *read_text(const char *name, size_t *bytes)
 {
 	FILE *from = strcmp(name, "-") ? fopen(name, "r") : stdin;
 	size_t capacity = 1 << 16, got;
@@ -296,7 +296,7 @@ static bool check_text(const char *name, char *text, size_t bytes)
 static int check_file(const char *name)
 {
 	size_t bytes, skip = 0;
-	char *text = read_whole(name, &bytes);
+	char *text = read_text(name, &bytes);
 	bool fine;
 
 	if (!text)
@@ -392,7 +392,8 @@ static bool keep_tuning(const struct option_table *table, const struct option_en
 			void *to, const char *text)
 {
 	char *all = ((struct schedule_settings *)to)->tuning_text;
-	const size_t used = strlen(all), bytes = sizeof(((struct schedule_settings *)to)->tuning_text);
+	const size_t used = strlen(all),
+		     bytes = sizeof(((struct schedule_settings *)to)->tuning_text);
 
 	if (used + strlen(text) + 2 > bytes)
 		return option_refuse(table, option, text, "at most 255 characters in all");
@@ -403,18 +404,20 @@ static bool keep_tuning(const struct option_table *table, const struct option_en
 static const struct option_entry schedule_entries[] = {
 	{ "rank", 0, "R", "only the schedule of this rank",
 	  OPTION_TEXT(struct schedule_settings, rank_text), .otherwise = "all" },
-	{ "root", 0, "R", "root of the collective", OPTION_TEXT(struct schedule_settings, root_text),
-	  .otherwise = "0" },
+	{ "root", 0, "R", "root of the collective",
+	  OPTION_TEXT(struct schedule_settings, root_text), .otherwise = "0" },
 	{ "clusters", 0, "A+B", "the first A ranks are one cluster, the next B another, ...",
 	  OPTION_TEXT(struct schedule_settings, clusters_text) },
 	{ "count", 0, "N", "elements of the vector, or of each rank's block",
 	  OPTION_NUMBER(struct schedule_settings, call.count, 0, 1ULL << 40), .preset = "1" },
 	{ "type", 0, "T", "type of the elements", .read = parse_type, .preset = "double" },
 	{ "op", 0, "O", "reduction", .read = parse_reduction, .preset = "sum" },
-	{ "in-place", 0, NULL, "the input is in OUT", OPTION_FLAG(struct schedule_settings, call.in_place) },
+	{ "in-place", 0, NULL, "the input is in OUT",
+	  OPTION_FLAG(struct schedule_settings, call.in_place) },
 	{ "option", 0, "K=V,...", "options of the algorithm; ALGORITHM:K=V,... does the same",
 	  .read = keep_tuning },
-	{ "json", 0, NULL, "print JSON", OPTION_CHOICE(struct schedule_settings, format, FORMAT_JSON) },
+	{ "json", 0, NULL, "print JSON",
+	  OPTION_CHOICE(struct schedule_settings, format, FORMAT_JSON) },
 	{ "dot", 0, NULL, "print a drawing: pipe it to dot -Tsvg",
 	  OPTION_CHOICE(struct schedule_settings, format, FORMAT_DOT) },
 	{ "goal", 0, NULL, "print a GOAL program for LogGOPSim",
@@ -482,7 +485,8 @@ static bool parse_arguments(char **arguments, struct schedule_settings *settings
 	if (!argument_collective("schedule", arguments[0], &collective))
 		return false;
 	call->collective = collective;
-	if (!parse_algorithm(arguments[1], settings) || !parse_tuning(settings->tuning_text, settings))
+	if (!parse_algorithm(arguments[1], settings) ||
+	    !parse_tuning(settings->tuning_text, settings))
 		return false;
 	if (!argument_number("schedule", "RANKS", arguments[2], 1,
 			     settings->rank_text ? COLL_RANKS_MAX : ALL_RANKS_MAX, &ranks))
@@ -495,7 +499,8 @@ static bool parse_arguments(char **arguments, struct schedule_settings *settings
 		return false;
 	call->root = value;
 	if (settings->rank_text) {
-		if (!argument_number("schedule", "--rank", settings->rank_text, 0, ranks - 1, &value))
+		if (!argument_number("schedule", "--rank", settings->rank_text, 0, ranks - 1,
+				     &value))
 			return false;
 		settings->rank = value;
 	}

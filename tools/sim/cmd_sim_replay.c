@@ -32,14 +32,14 @@ static bool sim_replay_complain(const char *why)
 static char *read_file(const char *name, size_t *bytes)
 {
 	FILE *from = fopen(name, "re");
-	size_t room = 1 << 16, got;
-	char *text = from ? memory_grow(NULL, 1, room) : NULL;
+	size_t capacity = 1 << 16, got;
+	char *text = from ? memory_grow(NULL, 1, capacity) : NULL;
 
 	*bytes = 0;
-	while (from && (got = fread(text + *bytes, 1, room - *bytes, from))) {
+	while (from && (got = fread(text + *bytes, 1, capacity - *bytes, from))) {
 		*bytes += got;
-		if (*bytes == room)
-			text = memory_grow(text, 1, room *= 2);
+		if (*bytes == capacity)
+			text = memory_grow(text, 1, capacity *= 2);
 	}
 	if (!from || ferror(from)) {
 		fprintf(stderr, "coll sim replay: %s: %s\n", name, strerror(errno));

@@ -77,17 +77,17 @@ bool sim_show_run(const struct sim_options *options, struct sim *sim,
 enum { PROOF_BYTES_MAX = 1 << 30 };
 
 /* Element `index` of a rank's input: small, so that all orders of summation are exact. */
-static u32 details_brought(u32 rank, u64 index)
+static u32 details_input(u32 rank, u64 index)
 {
 	return (rank * 31u + index * 7u + 1) % 101;
 }
 
-static u32 sum_brought(u32 first, u32 last, u64 index)
+static u32 sum_input(u32 first, u32 last, u64 index)
 {
 	u32 sum = 0, rank;
 
 	for (rank = first; rank < last; rank++)
-		sum += details_brought(rank, index);
+		sum += details_input(rank, index);
 	return sum;
 }
 
@@ -99,39 +99,39 @@ static bool details_expected(const struct coll_call *call, u32 rank, u64 index, 
 
 	switch (call->collective) {
 	case COLL_BCAST:
-		*value = details_brought(call->root, index);
+		*value = details_input(call->root, index);
 		return true;
 	case COLL_GATHER:
 	case COLL_GATHERV:
-		*value = details_brought(block, inside);
+		*value = details_input(block, inside);
 		return root;
 	case COLL_ALLGATHER:
 	case COLL_ALLGATHERV:
-		*value = details_brought(block, inside);
+		*value = details_input(block, inside);
 		return true;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		*value = details_brought(call->root, rank * n + index);
+		*value = details_input(call->root, rank * n + index);
 		return true;
 	case COLL_ALLTOALL:
 	case COLL_ALLTOALLV:
-		*value = details_brought(block, rank * n + inside);
+		*value = details_input(block, rank * n + inside);
 		return true;
 	case COLL_REDUCE:
-		*value = sum_brought(0, call->ranks, index);
+		*value = sum_input(0, call->ranks, index);
 		return root;
 	case COLL_ALLREDUCE:
-		*value = sum_brought(0, call->ranks, index);
+		*value = sum_input(0, call->ranks, index);
 		return true;
 	case COLL_REDUCE_SCATTER:
 	case COLL_REDUCE_SCATTER_BLOCK:
-		*value = sum_brought(0, call->ranks, rank * n + index);
+		*value = sum_input(0, call->ranks, rank * n + index);
 		return true;
 	case COLL_SCAN:
-		*value = sum_brought(0, rank + 1, index);
+		*value = sum_input(0, rank + 1, index);
 		return true;
 	case COLL_EXSCAN:
-		*value = sum_brought(0, rank, index);
+		*value = sum_input(0, rank, index);
 		return rank;
 	default:
 		return false;
@@ -223,9 +223,9 @@ bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_m
 		in[rank] = memory + rank * 2 * bytes;
 		out[rank] = memory + (rank * 2 + 1) * bytes;
 		for (i = 0; i < count; i++) {
-			details_put(call, in[rank], i, details_brought(rank, i));
+			details_put(call, in[rank], i, details_input(rank, i));
 			details_put(call, out[rank], i, call->collective == COLL_BCAST &&
-						rank == call->root ? details_brought(rank, i) : 0);
+						rank == call->root ? details_input(rank, i) : 0);
 		}
 	}
 	error = sim_run_bytes(sim, model, seed, (const void *const *)in, out, &outcome);

@@ -273,8 +273,8 @@ static void match_ports(struct world *w, u32 rank, const struct spans *spans)
 	}
 }
 
-static bool given_back_before(struct world *w, struct world_order *order, const u32 *one,
-			      const u32 *other, const struct spans *all)
+static bool released_before(struct world *w, struct world_order *order, const u32 *one,
+			    const u32 *other, const struct spans *all)
 {
 	/*
 	 * one session: rank, span, peer's rank, peer's span; up when both ends of `other` have
@@ -326,7 +326,7 @@ static void match_wavelengths(struct world *w, struct world_order *order, const 
 		for (i = 0; i < count; i++)
 			before[(size_t)i * count + k] =
 				i != k &&
-				given_back_before(w, order, circuit[i], circuit[k], all);
+				released_before(w, order, circuit[i], circuit[k], all);
 	most = order_at_once(w, before, count);
 	if (most > circuits_wavelengths(w))
 		world_fail(w, COLL_NONE, COLL_NONE,

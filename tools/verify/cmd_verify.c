@@ -77,7 +77,8 @@ static void json_string(const char *text)
 	putchar('"');
 }
 
-static void failure_json(const struct world *w, const struct verify_settings *settings, u64 schedules)
+static void failure_json(const struct world *w, const struct verify_settings *settings,
+			 u64 schedules)
 {
 	const struct verify_case *c = w->vcase;
 	const struct coll_schedule *s = failing_schedule(w);
@@ -103,7 +104,8 @@ static void failure_json(const struct world *w, const struct verify_settings *se
 	printf("}}\n");
 }
 
-static void failure_text(const struct world *w, const struct verify_settings *settings, u64 schedules)
+static void failure_text(const struct world *w, const struct verify_settings *settings,
+			 u64 schedules)
 {
 	const struct coll_schedule *s = failing_schedule(w);
 	char text[320];
@@ -324,7 +326,7 @@ static int list_all(const struct verify_settings *settings)
 /* ---- options ------------------------------------------------------------ */
 
 /* Whether the filters select an algorithm. */
-static bool is_there(const struct verify_filter *filter)
+static bool is_filtered_in(const struct verify_filter *filter)
 {
 	const struct coll_algo *const *algo;
 
@@ -351,7 +353,8 @@ static bool verify_read_ranks(const struct option_table *table, const struct opt
 }
 
 static const struct option_entry verify_entries[] = {
-	{ "quick", 0, NULL, "fewer rank counts and runs: less than 30 s", OPTION_FLAG(struct verify_settings, options.quick) },
+	{ "quick", 0, NULL, "fewer rank counts and runs: less than 30 s",
+	  OPTION_FLAG(struct verify_settings, options.quick) },
 	{ "collective", 0, "C", "only this collective", .read = option_collective,
 	  OPTION_FIELD(struct verify_settings, filter.collective) },
 	{ "algorithm", 0, "A", "only algorithms of this name",
@@ -362,7 +365,8 @@ static const struct option_entry verify_entries[] = {
 	{ "jobs", 0, "N", "processes", OPTION_NUMBER(struct verify_settings, jobs, 1, JOBS_MAX),
 	  .otherwise = "one a core" },
 	{ "json", 0, NULL, "print the outcome as JSON", OPTION_FLAG(struct verify_settings, json) },
-	{ "list", 0, NULL, "list the collectives and algorithms; verify nothing", OPTION_FLAG(struct verify_settings, list) },
+	{ "list", 0, NULL, "list the collectives and algorithms; verify nothing",
+	  OPTION_FLAG(struct verify_settings, list) },
 	{ "plant", 0, "DEFECT", "plant this defect in every case: it must be found",
 	  OPTION_NAME(struct verify_settings, options.plant, plant_names) },
 	{ NULL },
@@ -399,7 +403,7 @@ int cmd_verify(int argc, char **argv)
 	};
 
 	if (!options_read(&cmd_verify_options, argc, argv, &settings) ||
-	    !is_there(&settings.filter))
+	    !is_filtered_in(&settings.filter))
 		return COMMAND_USAGE;
 	return settings.list ? list_all(&settings) : verify_all(&settings);
 }

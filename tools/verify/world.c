@@ -321,7 +321,7 @@ void world_thaw(struct world *w)
 /* ---- a case ------------------------------------------------------------- */
 
 /* Memory for emission. Small if possible: the builder clears a part of it. */
-static void emit_room(struct world *w, size_t bytes)
+static void emit_reserve(struct world *w, size_t bytes)
 {
 	w->emit_bytes = bytes;
 	if (bytes <= w->emit_capacity)
@@ -342,7 +342,7 @@ static struct coll_schedule *emit_schedule(struct world *w, u32 rank)
 		error = coll_algo_emit(c->algo, &call, &c->tuning, w->emit_memory, w->emit_bytes,
 				       &s);
 		if (error == -ENOSPC && w->emit_bytes < 1UL << 32) {
-			emit_room(w, 4 * w->emit_bytes);
+			emit_reserve(w, 4 * w->emit_bytes);
 			continue;
 		}
 		if (error) {
@@ -410,7 +410,7 @@ void world_reset(struct world *w)
 }
 
 /* All ranks must refuse a call, or none: else some would wait forever. */
-static void ask_all(struct world *w)
+static void emit_all_ranks(struct world *w)
 {
 	const char *why = NULL;
 	u32 refusing = 0, i;
@@ -435,9 +435,9 @@ static void emit_all(struct world *w)
 	u32 i;
 
 	w->rank = arena_get_zero(&w->arena, w->ranks, sizeof(*w->rank));
-	emit_room(w, EMIT_BYTES);
+	emit_reserve(w, EMIT_BYTES);
 	layout_blocks(w);
-	ask_all(w);
+	emit_all_ranks(w);
 	if (w->refused || w->failure.failed)
 		return;
 	layout_images(w);
