@@ -2,7 +2,7 @@
 /* The collectives as the program calls them: libcoll does a call, or the MPI. */
 #include "shim.h"
 
-/* ---- who does it --------------------------------------------------------- */
+/* ---- which library executes a call -------------------------------------------- */
 
 static bool has_root(enum which which)
 {

@@ -47,7 +47,7 @@ static struct row *row_find(struct row *table, const struct row *key)
 		}
 		return row;
 	}
-	return NULL;	/* no program makes so many kinds of calls */
+	return NULL;	/* more kinds of calls than any program makes */
 }
 
 void report_ours(const struct task *task, const char *algo, uint64_t ns)

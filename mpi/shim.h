@@ -173,7 +173,7 @@ struct call {
 	const void *in_counts, *in_displs, *out_counts, *out_displs;
 	const MPI_Datatype *in_types, *out_types;
 	bool large;
-	struct comm *met;		/* found when it was decided who does the call */
+	struct comm *met;		/* found when the executor of the call was chosen */
 	enum coll_type coll_type;
 	enum coll_reduction coll_op;
 };

@@ -98,7 +98,7 @@ static int task_fail(const struct task *task, int error)
 			 coll_last_error(task->group));
 }
 
-/* The run has ended: the task has, too, and the MPI is to be told. */
+/* The run has ended, and so has the task: notifies the MPI. */
 static void task_conclude(struct task *task)
 {
 	const char *algo = coll_shim_algorithm(task->run);

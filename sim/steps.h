@@ -17,11 +17,11 @@ struct sim_steps {
 	 */
 	double idle;
 	bool offloaded;		/* the collective is not held up by the ranks' noise */
-	u32 struck;		/* ends when so many steps took longer than without noise, */
-	u64 runs;		/* or so many were simulated; 1 at least */
+	u32 struck;		/* ends after this many steps with noise, */
+	u64 runs;		/* or this many simulated steps; at least 1 */
 };
 
-/* So many steps took so long. */
+/* Number of steps that took this time. */
 struct sim_step {
 	double seconds;
 	u64 times;

@@ -35,12 +35,12 @@ struct sim_tape {
 
 void tape_free(struct sim_tape *tape);
 
-/* The op that is said next waits for `op`; COLL_NONE means nothing. */
+/* The next op waits for `op`; COLL_NONE means nothing. */
 void tape_after(struct sim_tape *tape, u32 op);
 
 /* Each returns the op's index, COLL_NONE after an error. `peer` is another rank. */
 u32 tape_send(struct sim_tape *tape, u32 peer, u64 bytes, u64 key);
-/* Takes a message of up to so many bytes. */
+/* Receives a message of up to `bytes`. */
 u32 tape_recv(struct sim_tape *tape, u32 peer, u64 bytes, u64 key);
 /* CPU time: a reduction of the application's own, as struct sim_costs has it. */
 u32 tape_compute(struct sim_tape *tape, u64 units);

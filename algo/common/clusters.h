@@ -212,7 +212,7 @@ static inline double message_cost(const struct coll_machine *m)
 	return m->overhead + HEADER_BYTES * m->beta;
 }
 
-/* Two things that overlap but for the first and the last of so many segments. */
+/* Two things that overlap except for the first and the last of `segments`. */
 static inline double overlap_cost(double one, double other, double segments)
 {
 	return one > other ? one + other / segments : other + one / segments;

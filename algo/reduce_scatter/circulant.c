@@ -40,7 +40,7 @@ static u32 reduce_scatter_circulant_cut(const struct coll_call *call, u32 rank, 
 struct circulant {
 	const struct coll_call *call;
 	u32 left;		/* blocks that are left: the first ones */
-	u32 summed;		/* of these, from the start, so many are in scratch */
+	u32 summed;		/* of these, the first ones are in scratch */
 	struct coll_partial sums;	/* there */
 	u32 reading[4];		/* sends that read the input */
 	u32 readings;

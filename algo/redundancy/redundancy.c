@@ -11,8 +11,8 @@
 #include "redundancy.h"
 
 enum {
-	DELAYS = 5,		/* so many one after the other are looked at, */
-	CELLS = 6,		/* each in so many parts where rests of events matter */
+	DELAYS = 5,		/* maximum of consecutive delays */
+	CELLS = 6,		/* parts of an event's rest, where rests matter */
 	POINTS = DELAYS * CELLS,
 	T_MAX = 5,		/* more classes are as good as these */
 	CLASSES_MAX = 1 << T_MAX,

@@ -10,13 +10,13 @@
 #include "algo/common/ranks.h"
 
 enum {
-	REDUNDANCY_RELAYED_T = 3,	/* T of the relayed butterfly, if it is not said */
-	REDUNDANCY_RELAY_EVERY = 5,	/* and a relay after so many exchanges */
+	REDUNDANCY_RELAYED_T = 3,	/* default T of the relayed butterfly */
+	REDUNDANCY_RELAY_EVERY = 5,	/* and a relay after this many exchanges */
 };
 
 struct coll_redundancy {
 	u32 exchanges;		/* T; 0: the plain butterfly */
-	u32 relays;		/* blocks' results are handed on after so many exchanges */
+	u32 relays;		/* blocks' results are passed on after this many exchanges */
 };
 
 /* The k-th of the relays (1 .. relays) comes after this exchange of K: evenly spread. */

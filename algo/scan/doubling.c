@@ -69,7 +69,7 @@ struct exscan {
 	u32 used;	/* the reduction that reads it and the first prefix */
 };
 
-/* Made first, and only while somebody waits for it. */
+/* Computed first, and only if a rank waits for it. */
 static void add_with(struct coll_build *b, struct exscan *x, u32 distance,
 		     struct coll_partial below)
 {

@@ -358,7 +358,7 @@ u64 coll_circuit_next_tick(const struct coll_circuit_manager *c)
 		const struct coll_circuit *circuit = &c->circuit[i];
 
 		next = circuit_earlier(next, circuit->until);
-		/* Somebody may have to go then. */
+		/* A holder may have to release it then. */
 		if (waiting && circuit->state == COLL_CIRCUIT_UP && circuit->leases != NONE &&
 		    circuit->since + c->policy.lease > c->served)
 			next = circuit_earlier(next, circuit->since + c->policy.lease);

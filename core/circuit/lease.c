@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Leases: requests of holders, what they are told of, and the port time that they use. */
+/* Leases: requests of holders, their notifications, and the port time that they use. */
 #include "manager.h"
 
 /* Off the circuit; the lease exists until its holder has been notified. */

@@ -69,7 +69,7 @@ void coll_circuit_begin_drain(struct coll_circuit_manager *c, struct coll_circui
 /* The switch has failed to set it up, or has lost it. */
 void coll_circuit_fail(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now,
 		       int error);
-/* The pause after so many failed attempts. */
+/* The pause after this many failed attempts. */
 u64 coll_circuit_pause(const struct coll_circuit_manager *c, u32 attempts);
 /* Confirmed by the switch. */
 void coll_circuit_came_up(struct coll_circuit_manager *c, struct coll_circuit *circuit, u64 now);

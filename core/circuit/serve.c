@@ -71,7 +71,7 @@ static enum expendable circuit_expendable(const struct coll_circuit_manager *c,
 		return IDLE;
 	if (waiting->ahead)
 		return NEEDED;
-	if (!circuit_claim(c, circuit, &claim))	/* one end has gone, or never came */
+	if (!circuit_claim(c, circuit, &claim))	/* one end has left, or has never joined */
 		return by_age;
 	if (claim.ahead)
 		return AHEAD_OF_TIME;
@@ -121,7 +121,7 @@ static void circuit_begin(struct coll_circuit_manager *c, struct coll_circuit *c
 	coll_circuit_give_order(c, circuit, COLL_CIRCUIT_ORDER_UP);
 }
 
-/* The waiting circuit with the best claim that this pass has not met yet. */
+/* The waiting circuit with the best claim that this pass has not examined yet. */
 static struct coll_circuit *circuit_next_waiting(struct coll_circuit_manager *c,
 						 struct claim *claim)
 {

@@ -142,7 +142,7 @@ static u32 places_before(const u64 *place, u32 places, u32 k)
 	return before;
 }
 
-/* Where in its cell the event `index` of so many is. */
+/* The position of event `index` in its cell of `events`. */
 static u64 crowd_place(const struct coll_noise_plan *plan, u64 cell_key, u32 events, u32 index)
 {
 	u64 place[CROWD];

@@ -21,7 +21,7 @@
 #include "noise.h"
 #include "core/text.h"
 
-/* What was said; the table is allocated. */
+/* What the text specified; the table is allocated. */
 struct coll_noise_said {
 	struct coll_noise_model model;
 	struct coll_noise_span *table;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What a client asks for, and what it is answered and told. */
+/* A client's requests, the answers and the notifications. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -196,7 +196,7 @@ static void client_release_standing(struct circuit_manager *manager, struct circ
 			released++;
 		}
 	client_answer(manager, client, m->cookie, released ? 0 : -ENOENT,
-			      released ? "" : "the operator has not asked for this circuit");
+			      released ? "" : "the operator has not requested this circuit");
 }
 
 static void client_request(struct circuit_manager *manager, struct circuit_peer *client,

@@ -193,7 +193,7 @@ int circuit_clients_pause_fd(const struct circuit_manager *manager)
 	return manager->clients->pause;
 }
 
-/* So many connections that descriptors are left for all else. */
+/* The number of connections that leaves descriptors for everything else. */
 static u32 clients_max(void)
 {
 	struct rlimit limit = { .rlim_cur = 0 };

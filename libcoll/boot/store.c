@@ -21,7 +21,7 @@
 /* Time without accepting when out of file descriptors. */
 #define PAUSE_NS (COLL_SECOND / 10)
 
-/* Unauthenticated peers at once: so many, and two for each rank. */
+/* Maximum of unauthenticated peers at once: this many, and two for each rank. */
 enum { UNAUTHENTICATED_MAX = 64 };
 
 static const char listen_mark, timer_mark;	/* marks of epoll events */

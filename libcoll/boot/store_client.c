@@ -293,7 +293,7 @@ static bool key_fits(const char *key)
 int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
 		   size_t bytes)
 {
-	/* The server answers at once. If not, it counts as gone. */
+	/* The server answers at once. If not, it counts as dead. */
 	uint64_t deadline = coll_now() + 30 * COLL_SECOND;
 	size_t none = 0;
 	int err;

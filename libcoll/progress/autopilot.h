@@ -15,7 +15,7 @@ struct coll_auto_call {
 	uint64_t bytes;			/* of its larger buffer */
 	bool seen;			/* runs of it: */
 	uint64_t absence, outside;	/* ns of the application's absence: longest, total */
-	uint32_t away;			/* of the latest so many, for long */
+	uint32_t away;			/* of the latest runs, for long ones */
 };
 
 /* Measurements of the application; only its thread uses them. */

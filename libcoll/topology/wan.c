@@ -219,8 +219,8 @@ static int measure_far(const struct wan_measure *m, uint32_t links, double *alph
 }
 
 /*
- * Whether so many times the rate of one link was reached with any number of links: then the
- * WAN was not full, however little each link carries.
+ * Whether any number of links reached that multiple of one link's rate: then the WAN was not full,
+ * however little each link carries.
  */
 static bool in_proportion(const struct coll_wan *found)
 {

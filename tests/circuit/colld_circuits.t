@@ -94,10 +94,10 @@ is "... and come up" "$(said '[.circuits[] | select(.state == "up")] | length')"
 ok "a reconfiguration delay is measured, the sum of its parts" test "$(said '.switch |
 	.delay_ns > 0 and .switch_ns > 0 and .delay_ns >= .switch_ns and
 	.delay_p90_ns >= .delay_ns')" = true
-ok "a request without a free port fails" refused "not up after 0.2 s, but" \
+ok "a request without a free port fails" refused "not up after 0.2 s: it waits for ports" \
 	circuit request n0 n2 --wait 200ms
 ok "a circuit is released" silent circuit release n0 n2
-ok "a second release is refused" refused "has not asked for this circuit" circuit release n0 n2
+ok "a second release is refused" refused "has not requested this circuit" circuit release n0 n2
 ok "an unknown node is refused" refused "two different nodes" circuit request n0 n9
 ok "too many ports are refused" refused "ports: from 0 to 1" circuit ports n0 5
 ok "a wrong number of arguments is refused" refused "1 arguments; valid: 2 to 2" circuit request n0

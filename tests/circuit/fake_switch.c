@@ -60,7 +60,7 @@ static void note(const char *what, int in, int out)
 	fflush(journal);
 }
 
-/* Who leads to that side's port, or 0. */
+/* The port that leads to that side's port, or 0. */
 static int led_by(int out)
 {
 	int in;

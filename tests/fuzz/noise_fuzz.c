@@ -55,7 +55,7 @@ static void as_plan(const uint8_t *data, size_t bytes)
 	free(table);
 }
 
-/* But for models with a file: those of this machine are nobody's to read here. */
+/* Except models with a file: this machine's files must not be read here. */
 static void as_text(const uint8_t *data, size_t bytes)
 {
 	struct coll_noise_said said, back;

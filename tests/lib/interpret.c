@@ -238,7 +238,7 @@ static bool interpret_changed(const struct interpret_rank *rank, const void *was
 	return was && memcmp(was, interpret_address(rank, place), bytes);
 }
 
-/* Nobody may have written where a message is read from or will be written to. */
+/* Memory that a message is read from or will be written to must not be written meanwhile. */
 static int check_race(struct interpret *world, struct interpret_rank *rank, u32 index)
 {
 	const struct coll_op *op = op_of(rank, index);

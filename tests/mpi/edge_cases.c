@@ -65,7 +65,7 @@ static void blocked_in_mpi(void)
 	counted_so_far("blocked in MPI");
 }
 
-/* A large message of MPI's needs its sender, who is in a barrier of ours. */
+/* A large message of MPI's needs its sender, which is in a barrier of coll. */
 static void blocked_in_ours(void)
 {
 	static char data[2000000];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What a Fortran program asks of mpitest.h. */
+/* Functions that Fortran programs need of mpitest.h. */
 #include "mpitest.h"
 
 void must_count_(const int *ours, const int *handed);

@@ -308,7 +308,7 @@ static bool value_equal(const struct element *element, const uint8_t *a, const u
 
 	if (element->kind == REAL && element->size == 16)
 		first = 10;
-	if (element->kind == COMPLEX) {		/* the sign of a zero is nobody's promise */
+	if (element->kind == COMPLEX) {		/* the sign of a zero is not specified */
 		double x[2], y[2];
 		float f[2], g[2];
 

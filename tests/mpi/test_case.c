@@ -427,7 +427,7 @@ void test_case_write(const struct test_case *test_case, FILE *exact, FILE *round
 	int count = test_case->count, i;
 
 	fprintf(exact, "%s\n", test_case_name(test_case));
-	if (!is_reduction(test_case)) {	/* gaps too: they are not to be touched */
+	if (!is_reduction(test_case)) {	/* gaps too: they must not be changed */
 		fwrite(test_case->out + MARGIN, test_case->out_bytes, 1, exact);
 		return;
 	}

@@ -39,7 +39,7 @@ static void say(const struct coll_group *world, const char *what)
 	close(fd);
 }
 
-/* The last rank waits until all others have said it; meanwhile its runs go on. */
+/* The last rank waits until all others have checked it; meanwhile its runs continue. */
 static void hear(struct coll_context *context, const struct coll_group *world, const char *what)
 {
 	char name[256];
@@ -155,7 +155,7 @@ static void check_testall(struct pair *pair)
 
 /* ---- persistent runs ------------------------------------------------------------ */
 
-/* Each end is told once; those that have not been started are skipped. */
+/* Each end is reported once; runs that have not been started are skipped. */
 static void check_persistent(struct pair *pair)
 {
 	struct coll_run *runs[RUNS] = { NULL };

@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	snprintf(name, sizeof(name), "rank %d", atoi(argv[1]));
-	/* Those who connect by then can tell each other. */
+	/* Ranks that connect by then can notify each other. */
 	rank_must(world, coll_group_set(world, "barrier", "dissemination"));
 	if (coll_rank(world) == atoi(argv[1]))
 		files_leave(64, 0);

@@ -29,7 +29,7 @@
 
 enum { PATIENCE_MS = 2500, SECRET_VALUE = 1005 };
 
-/* What this process said in its latest handshake: the library's calls of send() come here. */
+/* This process's part of its latest handshake: the library's calls of send() come here. */
 static struct {
 	struct coll_hello hello;
 	struct coll_proof proof;
@@ -73,9 +73,9 @@ static size_t read_for(int fd, void *data, size_t room, int ms)
 	return all;
 }
 
-/* ---- somebody at the port of rank 1 ------------------------------------------ */
+/* ---- an impostor at the port of rank 1 ------------------------------------------ */
 
-/* What rank 1 would have said: the payload of its part of an allreduce, forged. */
+/* What rank 1 would have sent: the payload of its part of an allreduce, forged. */
 static void forge_data(int fd)
 {
 	const struct coll_header header = { .kind = COLL_MESSAGE_DATA,
@@ -86,7 +86,7 @@ static void forge_data(int fd)
 	send(fd, &value, sizeof(value), MSG_NOSIGNAL);
 }
 
-/* Accepts one connection after the other; exits with 1 if it was told more than a hello. */
+/* Accepts one connection after the other; exits with 1 if it received more than a hello. */
 static void play_impostor(int listener, const char *how)
 {
 	struct pollfd poll_fd = { .fd = listener, .events = POLLIN };
@@ -116,7 +116,7 @@ static void play_impostor(int listener, const char *how)
 	_exit(betrayed);
 }
 
-/* Rank 1 does not poll its engine meanwhile: whoever accepts at its port is somebody else. */
+/* Rank 1 does not poll its engine meanwhile: only the impostor accepts at its port. */
 static void host_impostor(const struct coll_group *world, const char *how)
 {
 	int port, status, listener = files_listener(&port);
@@ -130,7 +130,7 @@ static void host_impostor(const struct coll_group *world, const char *how)
 	}
 	rank_assert(world, waitpid(impostor, &status, 0) == impostor);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		rank_fail(world, "the impostor was told more than a hello");
+		rank_fail(world, "the impostor received more than a hello");
 }
 
 static void meet_impostor(struct coll_group *world, const char *how)
@@ -149,7 +149,7 @@ static void meet_impostor(struct coll_group *world, const char *how)
 		rank_fail(world, "rank 1 is not named: %s", coll_last_error(world));
 }
 
-/* ---- somebody who has recorded a handshake ------------------------------------ */
+/* ---- a recorded handshake -------------------------------------------------------- */
 
 /* Sends it to the port with forged bad news behind it; the other side hangs up. */
 static void send_recorded(const struct coll_group *world, int port)
@@ -177,7 +177,7 @@ static void allreduce_right(struct coll_group *world)
 	rank_assert(world, out == (int64_t)ranks * (ranks + 1) / 2);
 }
 
-/* Rank 0 is the attacker too: it knows the port, and what it has said itself. */
+/* Rank 0 is the attacker too: it knows the port, and its own part of the handshake. */
 static void replay(struct coll_context *context, const char *file, bool record)
 {
 	struct coll_group *world = coll_world(context);

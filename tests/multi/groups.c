@@ -13,7 +13,7 @@
 
 enum { IN_FLIGHT = 20, RESTARTS = 1000, LARGE = 30000 };
 
-/* ---- a sum that tells who took part ------------------------------------------ */
+/* ---- a sum that identifies the ranks ------------------------------------------ */
 
 /* Sum of 2^(rank in the world) over the group. */
 static uint64_t members(struct coll_group *group, int world_rank)
@@ -121,7 +121,7 @@ static void check_lists(struct coll_group *world)
 	coll_group_free(part);
 }
 
-/* Rank 0 alone; the others name it, nobody, or each other's neighbours. */
+/* Rank 0 alone; the others pass it, no rank, or each other's neighbours. */
 static void check_unlisted(struct coll_group *world)
 {
 	const int rank = coll_rank(world), first = 0;
@@ -134,7 +134,9 @@ static void check_unlisted(struct coll_group *world)
 	coll_group_free(part);
 }
 
-/* The last rank leaves rank 0 out: whoever lists a rank that passed another list is told. */
+/*
+ * The last rank leaves rank 0 out: a rank that lists another with a different list gets an error.
+ */
 static void check_lists_differ(struct coll_group *world)
 {
 	const int ranks = coll_ranks(world), rank = coll_rank(world);
@@ -159,7 +161,7 @@ static void check_lists_differ(struct coll_group *world)
 	coll_group_free(part);
 }
 
-/* Told without asking anybody: nothing is sent. */
+/* Refused without any message. */
 static void check_bad_lists(struct coll_group *world)
 {
 	const int ranks = coll_ranks(world), twice[] = { 0, 0 }, beyond[] = { 0, ranks };
@@ -341,7 +343,7 @@ static void check_allocations(struct coll_context *context, struct coll_group *w
 	rank_assert(world, counters.allocations <= before + 1);
 }
 
-/* Where there are no elements there need be no memory; else who has none is told. */
+/* Without elements no memory is needed; otherwise NULL is refused. */
 static void check_no_memory(struct coll_group *world)
 {
 	const int ranks = coll_ranks(world);

@@ -38,7 +38,7 @@ static int call(struct coll_group *world, const char *what, int odd)
 	return coll_allreduce(in, out, count, type, op, world);
 }
 
-/* Who only sends cannot know in the same call: a message tells it in a later one. */
+/* A rank that only sends cannot notice it in the same call: a message reports it in a later one. */
 static int call_and_meet(struct coll_group *world, const char *what, int odd)
 {
 	int error = call(world, what, odd), i;
@@ -88,13 +88,13 @@ int main(int argc, char **argv)
 	if (error != (ended ? -ECANCELED : -EPROTO))
 		rank_fail(world, "%s: the error is %d: %s", what, error, text);
 	if (!strpbrk(text, "0123456789"))
-		rank_fail(world, "%s: nobody is named: %s", what, text);
+		rank_fail(world, "%s: no rank is named: %s", what, text);
 	if (ended && !strstr(text, argv[2]))
 		rank_fail(world, "%s: rank %s is not named: %s", what, argv[2], text);
 	if (now() - start > 40)
 		rank_fail(world, "%s: it took %.2f s", what, now() - start);
 	start = now();
 	coll_close(context);
-	printf(now() - start < 40 ? "told\n" : "told, but closing took long\n");
+	printf(now() - start < 40 ? "told\n" : "reported, but closing took long\n");
 	return 0;
 }

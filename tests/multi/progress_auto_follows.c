@@ -24,7 +24,7 @@ static void stay_away(void)
 	nanosleep(&time, NULL);
 }
 
-/* Who carried it on, as the library tells. */
+/* The thread that progressed it, by the library's explanation. */
 static int run_one(struct coll_group *world, uint8_t *in, uint8_t *out, bool away, int variant,
 		   const char *who)
 {

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 	rank_must(group, coll_barrier(group));
 	rank_must(world, coll_barrier(world));	/* all have left that one: none is canceled in it */
 	check_cancel(group, in, out);
-	rank_must(world, coll_barrier(world));	/* who leaves early is blamed for that */
+	rank_must(world, coll_barrier(world));	/* a rank that leaves early is blamed for that */
 	coll_group_free(group);
 	coll_close(context);
 	free(in);

@@ -32,7 +32,7 @@ static int connect_to(int port)
 	return fd;
 }
 
-/* What it says; nobody need read it. */
+/* Its answer, which need not be read. */
 static void say(int fd, int kind, int ranks)
 {
 	struct coll_hello hello = { .magic = COLL_WIRE_MAGIC, .version = COLL_WIRE_VERSION,

@@ -21,7 +21,7 @@
 enum {
 	RANKS_MAX = 33,
 	OPS_MAX = 512,		/* of schedules whose order is examined */
-	SPREAD = 5,		/* reduce_scatter: counts vary by so much */
+	SPREAD = 5,		/* reduce_scatter: variation of the counts */
 	OUT_OF_ORDER = 0xffff,	/* as `first` */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Who goes next on a link, counted in bytes: the bounds that arbiter.h states. */
+/* The order of messages on a link, counted in bytes: the bounds that arbiter.h states. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Which job an environment describes, and what is said about a wrong one. */
+/* The job that an environment describes, and the errors of a wrong one. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +139,7 @@ static void pmi_is_asked_where_nodes_differ(void **state)
 	assert_int_equal(read_from("SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_STEP_ID=0 "
 				   "SLURM_STEP_NUM_NODES=2"), 0);
 	assert_int_equal(job.by, BOOT_PMI);
-	/* Some other launcher: nobody knows about nodes. */
+	/* Some other launcher: the nodes are unknown. */
 	assert_int_equal(read_from("PMI_RANK=1 PMI_SIZE=4 PMI_FD=9"), 0);
 	assert_int_equal(job.by, BOOT_PMI);
 	assert_int_equal(read_from("PMI_RANK=1 PMI_SIZE=4"), 0);

@@ -284,7 +284,7 @@ static void an_end_waits_for_the_use_before(void **unused)
 	assert_int_equal(do_orders(), 0);
 	assert_int_equal(w.notified[3], COLL_CIRCUIT_NOTIFY_UP);
 	assert_int_equal(w.notified[4], COLL_CIRCUIT_NOTIFY_UP);
-	/* Who has come alone holds no port: others have it without a notice. */
+	/* A circuit requested by one end holds no port: others get it without a notification. */
 	release(3);
 	release(4);
 	request_use(one, 0, 1, 9, 5);
@@ -331,7 +331,7 @@ static void a_use_completed_under_another_manager_counts(void **unused)
 	assert_int_equal(do_orders(), 0);
 	assert_int_equal(w.error[7], -EALREADY);
 	assert_int_equal(w.error[8], -EALREADY);
-	/* In nobody's way. */
+	/* It blocks no other request. */
 	request_flagged(one, 0, 1, COLL_CIRCUIT_COMPLETED, 8, 4);
 	request_use(one, 1, 2, 1, 5);
 	request_use(one, 2, 1, 1, 6);

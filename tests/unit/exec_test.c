@@ -86,7 +86,7 @@ void coll_link_send(struct coll_link *link, struct coll_message *message)
 	asked.sent[link->rank]++;
 }
 
-/* The first message of the queue has gone, or never will. */
+/* The first message of the queue has been sent, or never will be. */
 static void message_leaves(uint32_t rank)
 {
 	struct coll_message *message = links[rank]->queue;
@@ -437,7 +437,7 @@ static void a_run_completes_with_its_last_op(void **state)
 	finish(&run);
 }
 
-/* A large message is in the application's buffer: the run waits until it has gone. */
+/* A large message is in the application's buffer: the run waits until it has been sent. */
 static void a_large_send_delays_the_end(void **state)
 {
 	struct coll_run run = run_of(exchange(LARGE));
@@ -453,7 +453,7 @@ static void a_large_send_delays_the_end(void **state)
 	finish(&run);
 }
 
-/* A small one has a copy: the run completes, and its memory is idle when the copy has gone. */
+/* A small one has a copy: the run completes, and its memory is idle when the copy has been sent. */
 static void memory_is_used_again_when_nothing_refers_to_it(void **state)
 {
 	struct coll_run run = run_of(exchange(SMALL));

@@ -162,7 +162,7 @@ static void times_match_closed_forms(void **state)
 	}
 }
 
-/* What LogGOPSim itself said of butterflies with these costs. */
+/* LogGOPSim's own results for butterflies with these costs. */
 static void butterflies_equal_loggopsim(void **state)
 {
 	(void)state;

@@ -23,7 +23,7 @@ static struct coll_link *links[2], link_, *const link = &link_;
 static struct coll_message message[MESSAGES];
 static uint8_t payload[MESSAGES][BYTES], received[BYTES], wire[4096];
 
-/* ---- above: what the link has told ------------------------------------------ */
+/* ---- above: events of the link ------------------------------------------ */
 
 static struct {
 	int begun, ended, controls, lost, failed, closing, released;
@@ -373,7 +373,7 @@ static void a_loss_is_told_once(void **state)
 	assert_int_equal(link->state, LINK_LOST);
 }
 
-/* A peer that nobody needs, and that was never heard of, may have ended. */
+/* A peer that is not needed, and that never sent anything, may have ended. */
 static void an_end_that_harms_nobody_is_no_loss(void **state)
 {
 	(void)state;

@@ -183,7 +183,7 @@ static void match_finds_what_is_covered(void **state)
 	const struct noise_gap gap[] = { { 95, 210 },	  /* all of the first */
 					 { 360, 460 },	  /* less than half of the second */
 					 { 540, 620 },	  /* more than half of the third */
-					 { 650, 660 },	  /* nobody's */
+					 { 650, 660 },	  /* no event */
 					 { 690, 910 } };  /* two at once */
 	struct noise_match match;
 

@@ -161,7 +161,7 @@ static void chosen_t_grows_with_ranks(void **state)
 	}
 	assert_true(tuning.redundancy <= before);
 	tuning = COLL_TUNING_UNSET;
-	tuning.redundancy = 1;		/* what is said stays */
+	tuning.redundancy = 1;		/* explicit values stay */
 	coll_redundancy_choose(algo, &call, &options.machine, &tuning);
 	assert_int_equal(tuning.redundancy, 1);
 }

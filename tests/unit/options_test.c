@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The option tables of the commands: values, ranges, units, and what is said of wrong ones. */
+/* The option tables of the commands: values, ranges, units, and errors of wrong ones. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>

@@ -77,7 +77,7 @@ static struct coll_machine machine_of(const struct point *p)
 	return m;
 }
 
-/* Mean seconds of so many runs; each way sees the same noise. */
+/* Mean seconds of `runs` runs; each variant sees the same noise. */
 static double mean_of(const struct point *p, struct coll_redundancy with, u32 runs)
 {
 	const char *name = !with.exchanges ? "butterfly" :

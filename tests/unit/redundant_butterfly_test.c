@@ -24,7 +24,7 @@ struct world {
 	struct coll_step step[RANKS_MAX];
 	void *memory[RANKS_MAX][2];
 	u32 reductions[RANKS_MAX];	/* done so far */
-	u32 stop_after[RANKS_MAX];	/* so many reductions the rank stands still */
+	u32 stop_after[RANKS_MAX];	/* the rank stops after this many reductions */
 	struct coll_round_message {
 		u32 from, to, slot;
 		u64 bytes;
@@ -136,7 +136,7 @@ static void settle(struct world *w)
 	} while (moved);
 }
 
-/* Ranks that neither stand still nor are done. */
+/* Ranks that are neither stopped nor done. */
 static u32 held_up(const struct world *w)
 {
 	u32 count = 0, r;

@@ -96,7 +96,7 @@ static void flows_share_a_trunk_as_in_simgrid(void **state)
 		assert_true(llabs(finish[32 + r] - growing[r] * US) <= NS);
 }
 
-/* Seconds to bring 32 pieces across, so many at a time, each at the speed of its NIC. */
+/* Seconds to send 32 pieces across, `at_once` at a time, each at the speed of its NIC. */
 static double seconds_across(u32 at_once, double loss)
 {
 	struct sim_trunk trunk;

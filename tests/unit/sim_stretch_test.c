@@ -63,7 +63,7 @@ static void periodic_noise_follows_the_closed_form(void **state)
 	stretch_free(&stretch);
 }
 
-/* Work over many periods meets all of them: a share of the time is gone. */
+/* Work over many periods meets all of them: it loses its share of the time. */
 static void long_work_loses_the_share_of_noise(void **state)
 {
 	const double w = 123.4 * (PERIOD - DURATION);
@@ -77,7 +77,7 @@ static void long_work_loses_the_share_of_noise(void **state)
 	stretch_free(&stretch);
 }
 
-/* Steps one after the other: what is gone of each is the share of the time. */
+/* Steps one after the other: each loses the noise's share of the time. */
 static void consecutive_steps_lose_the_share_of_noise(void **state)
 {
 	struct sim_stretch stretch = { 0 };

@@ -512,7 +512,7 @@ static void an_impostor_is_not_believed(void **state)
 	assert_int_equal(join_impostor(SILENT), -ETIMEDOUT);
 }
 
-/* What was said to one server, said to it again, and by somebody without the secret. */
+/* A handshake recorded with one server, replayed to it, and by a client without the secret. */
 static void a_recorded_handshake_joins_nothing(void **state)
 {
 	struct coll_store_hello hello = { .ranks = htole32(RANKS), .process = htole32(getpid()),

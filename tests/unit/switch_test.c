@@ -213,7 +213,7 @@ static void dropped(void)
 	open_driver(2000 * MS);
 	order_fault("drop", 2, 0);
 	s.ops->change(&s, &up, 1);
-	assert_int_equal(up.error, -EIO);	/* it said yes, and has it not */
+	assert_int_equal(up.error, -EIO);	/* it confirmed the order and has not executed it */
 	assert_true(*up.why);
 	s.ops->change(&s, &down, 1);
 	assert_int_equal(down.error, 0);
@@ -256,7 +256,7 @@ static bool await(struct switch_worker *worker, int kind, struct switch_event *e
 	return false;
 }
 
-/* Somebody else's changes are found, told and undone; the connection may be lost meanwhile. */
+/* Changes by others are found, reported and undone; the connection may be lost meanwhile. */
 static void somebody_else(void)
 {
 	struct switch_order up = order_of(UP, 1, 2);

@@ -24,7 +24,7 @@
 #include "tools/verify/judge.c"
 #include "tools/verify/world.c"
 
-/* Verifies the algorithm; what was said of it, "" if it holds. */
+/* Verifies the algorithm; its failure in words, "" if it holds. */
 static const char *said(const struct coll_algo *algo, u32 ranks, u64 count, bool in_place)
 {
 	static char words[512];
@@ -89,7 +89,7 @@ static void emit_hasty(struct coll_build *b, const struct coll_call *call,
 	coll_emit_reduce(b, out, call->rank ? theirs : out, call->rank ? out : theirs, n);
 }
 
-/* Whoever waits for its own send first waits for ever if sends are late. */
+/* A rank that waits for its own send first waits forever if sends are late. */
 static void emit_stiff(struct coll_build *b, const struct coll_call *call,
 		       const struct coll_tuning *tuning)
 {
@@ -111,7 +111,7 @@ static void emit_idle(struct coll_build *b, const struct coll_call *call,
 	(void)tuning;
 }
 
-/* Everybody tells rank 0, which tells everybody: a barrier. */
+/* All ranks signal rank 0, which signals all ranks: a barrier. */
 static void emit_counter(struct coll_build *b, const struct coll_call *call, bool wait)
 {
 	const u64 none = COLL_ADDRESS(COLL_SCRATCH, 0);

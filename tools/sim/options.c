@@ -412,7 +412,7 @@ static bool settle_replay(int argc, char **argv, struct sim_options *options)
 	    (options->delta > 0 || (options->ports == 1 && !options->wavelengths)))
 		return options_settle(options);
 	fprintf(stderr, "coll sim replay: %s\n", options->files ?
-		"--ports and --wavelengths are of circuits, which --delta asks for" :
+		"--ports and --wavelengths need --delta" :
 		"no file; --help tells more");
 	return false;
 }
