@@ -94,7 +94,7 @@ is "... and come up" "$(said '[.circuits[] | select(.state == "up")] | length')"
 ok "a reconfiguration delay is measured, the sum of its parts" test "$(said '.switch |
 	.delay_ns > 0 and .switch_ns > 0 and .delay_ns >= .switch_ns and
 	.delay_p90_ns >= .delay_ns')" = true
-ok "a request without a free port fails" refused "not up after 0.2 s: it waits for ports" \
+ok "a request without a free port fails" refused "not up after 0.2 s; state: down" \
 	circuit request n0 n2 --wait 200ms
 ok "a circuit is released" silent circuit release n0 n2
 ok "a second release is refused" refused "has not requested this circuit" circuit release n0 n2

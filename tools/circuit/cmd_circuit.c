@@ -405,8 +405,8 @@ static int wait_until_up(struct asked *asked, const char *node, const char *peer
 			find_up(&m, &found);
 	}
 	if (!status && !found.up) {
-		fprintf(stderr, "coll circuit: %s - %s is not up after %g s: %s\n", node, peer,
-			asked->wait, found.why[0] ? found.why : "it waits for ports");
+		fprintf(stderr, "coll circuit: %s - %s is not up after %g s; state: %s\n", node, peer,
+			asked->wait, found.why[0] ? found.why : "unknown");
 		status = COMMAND_ERROR;
 	}
 	return status;
