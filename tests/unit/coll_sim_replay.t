@@ -61,5 +61,5 @@ like "a wrong line" "$(replay "$work/t")" 't.0:4: tag=x; valid: a number'
 like "a file that is not a trace" "$(replay man/coll.1)" 'coll.1:1: not a coll-trace'
 like "an unknown algorithm" "$(replay "$ft" --algo bcast=foo)" "bcast has no algorithm 'foo'"
 like "an option of another command" "$(replay "$ft" --ranks 3)" "no option '--ranks'; valid: --alike"
-like "ports without circuits" "$(replay "$ft" --ports 3)" "which --delta asks for"
+like "ports without circuits" "$(replay "$ft" --ports 3)" "--ports and --wavelengths need --delta"
 tap_end
