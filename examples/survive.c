@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Failures: the last rank dies in the middle of its work. The others are told which rank was
- * lost, make a group of those that live, and go on. Start it with coll run --keep-going, which
- * would otherwise end the job with its first rank.
+ * Failures: the last rank dies in the middle of its work. The others get an error that names
+ * it, make a group of the living ranks, and continue. Start it with coll run --keep-going, which
+ * would otherwise end the job with the first failed rank.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
