@@ -34,27 +34,30 @@ enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>; the next rail: 10.78... */
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* Runs `ip -batch -` or `tc -batch -` with these lines. */
+/*
+ * Runs `ip -batch -` or `tc -batch -` with these lines. Over a socket, not a pipe: a program that
+ * ends at the first wrong line must not kill the lab by SIGPIPE.
+ */
 static bool net_batch(const char *program, const char *lines)
 {
-	int pipefd[2], status;
-	size_t length = strlen(lines);
+	int fd[2], status;
+	ssize_t length = strlen(lines);
 	pid_t pid;
 
-	if (pipe2(pipefd, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return false;
 	pid = fork();
 	if (!pid) {
-		dup2(pipefd[0], STDIN_FILENO);
+		dup2(fd[0], STDIN_FILENO);
 		execlp(program, program, "-batch", "-", (char *)NULL);
 		fprintf(stderr, "coll lab: cannot run %s (package iproute2): %s\n", program,
 			strerror(errno));
 		_exit(127);
 	}
-	close(pipefd[0]);
-	if (pid < 0 || write(pipefd[1], lines, length) != (ssize_t)length)
-		status = -1;
-	close(pipefd[1]);
+	close(fd[0]);
+	if (pid > 0 && send(fd[1], lines, length, MSG_NOSIGNAL) != length)
+		kill(pid, SIGKILL);
+	close(fd[1]);
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
