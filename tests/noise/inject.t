@@ -1,23 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# collnoise injects and replays what is asked for, and calibrate finds it again.
+# collnoise injects and replays what is requested, and calibrate finds it again.
 . "$(dirname "$0")/../lib/tap.sh"
-noise=$BUILD/collnoise
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-status() {	# EXPECTED ARGUMENT...
-	expected=$1
-	shift
-	exits "$expected" "$noise" "$@"
-}
-
-refused() {	# SAID ARGUMENT...
-	said=$1
-	shift
-	ok "refused: collnoise $*" status 2 "$@"
-	like "  it says why" "$(cat "$work/err")" "$said"
-}
+. "$(dirname "$0")/../lib/collnoise.sh"
 
 plan() {	# ARGUMENT...: the fingerprint of the first CPU's plan
 	"$noise" inject --user -c 0 -d 1ms --json "$@" | jq -r '.cpus[0].plan'

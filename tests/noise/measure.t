@@ -2,23 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # collnoise measures, records, reports, and speaks the formats of others.
 . "$(dirname "$0")/../lib/tap.sh"
-noise=$BUILD/collnoise
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../lib/collnoise.sh"
 unset COLL_RANK COLL_CONFIG
-
-status() {	# EXPECTED ARGUMENT...
-	expected=$1
-	shift
-	exits "$expected" "$noise" "$@"
-}
-
-refused() {	# SAID ARGUMENT...
-	said=$1
-	shift
-	ok "refused: collnoise $*" status 2 "$@"
-	like "  it says why" "$(cat "$work/err")" "$said"
-}
 
 # ---- measure -------------------------------------------------------------------------
 
@@ -26,7 +11,7 @@ cpus=$(nproc)
 ok "measure" status 0 measure --duration 2s --json
 holds "every CPU, but for how late a busy machine lets it start" "(.cpus | length) == $cpus and
 	all(.cpus[]; .watched_ns > 100e6 and .watched_ns < 20e9)"
-holds "a turn of the loop takes nanoseconds" 'all(.cpus[]; .loop_ns > 0.1 and .loop_ns < 5000)'
+holds "an iteration of the loop takes nanoseconds" 'all(.cpus[]; .loop_ns > 0.1 and .loop_ns < 5000)'
 holds "the clock's rate is known" ".clock.error_ppm < $(limit 50 10000)"
 holds "percentiles are in order" 'all(.cpus[].duration; .count == 0 or
 	(.min_ns <= .p20_ns and .p20_ns <= .p50_ns and .p50_ns <= .p80_ns and .p80_ns <= .p90_ns and
