@@ -3,14 +3,7 @@
 # coll lab: its WAN has the requested rate, delay and loss, jobs run in it, and nothing of it
 # remains afterwards.
 . "${0%/*}/../lib/tap.sh"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
-	echo "1..0 # SKIP no network namespaces here: $(head -1 "$work/why")"
-	exit 0
-fi
+. "${0%/*}/../lib/lab.sh"
 
 # Frames are not earlier or faster than requested, and frames that find the queue full are
 # dropped. How much later and slower they may be depends on the machine, unless it is quiet:

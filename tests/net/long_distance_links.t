@@ -4,14 +4,7 @@
 # messages. Paced traffic takes at least its time on any machine. Other traffic is compared
 # with that, and measured again on a busy machine.
 . "${0%/*}/../lib/tap.sh"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
-	echo "1..0 # SKIP no network namespaces here: $(head -1 "$work/why")"
-	exit 0
-fi
+. "${0%/*}/../lib/lab.sh"
 export COLL_DEADLINE=30s COLL_CONGESTION=cubic
 net="--nic 20M --wan 20M --delay 10ms --port-queue 64K -t 60"
 

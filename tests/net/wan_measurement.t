@@ -2,14 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # coll wan measures the latency and rate that the network has, and n follows from them.
 . "${0%/*}/../lib/tap.sh"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-if ! "$COLL" lab -c 1 -t 10 -- true 2>"$work/why"; then
-	echo "1..0 # SKIP no network namespaces here: $(head -1 "$work/why")"
-	exit 0
-fi
+. "${0%/*}/../lib/lab.sh"
 export COLL_DEADLINE=20s COLL_CONGESTION=cubic COLL_BUFFER_BYTES=64K
 net="-c 3+3 --nic 10M --wan 15M --delay 5ms --port-queue 64K -t 60"
 
