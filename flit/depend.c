@@ -229,7 +229,7 @@ struct depend_graph {
 	u32 *path, *edge;
 };
 
-/* Only edges between escape channels count: an adaptive channel is never waited for alone. */
+/* An advance in a free channel is no dependency: only escape channels have edges. */
 static bool graph_make(struct depend_graph *g, const struct depend_pairs *edges, u32 channels)
 {
 	u64 i;

@@ -23,7 +23,7 @@ struct flit_vc {
 	u32 next;		/* the channel in which its packet continues */
 	u32 left;		/* flits still to come from the owner */
 	u32 stored;		/* flits in its buffer; for a PE: of the message to send */
-	u32 born;		/* when its packet arrived; low bits */
+	u32 born;		/* when its packet was born; low bits */
 	s16 credit;		/* free places in the buffer, as the sender knows */
 	u16 ready;		/* flits in the out_buffer */
 	u8 in_port, in_vc;	/* of the owner, at its router */
@@ -54,7 +54,7 @@ struct flit_packet {
 	u32 from, to, flits, arrived;
 	u32 tag;
 	u32 next;		/* in its PE's queue, or among the free ones */
-	u8 state;		/* for random choices of routing */
+	u8 state;		/* of the routing */
 	bool between;		/* modules */
 	bool counted;		/* born during the measurement */
 };

@@ -233,7 +233,7 @@ static u32 tesh_choices(const struct flit_route *route, u32 node, u32 target, u8
 	return add_arrived(route, node, target, state, choice, 0);
 }
 
-/* Adds the level's horizontal links, if they are needed after the vertical ones. */
+/* Whether the level's horizontal links are needed as well, after the vertical ones: *across. */
 static bool across_leg(const struct flit_net *net, u32 node, u32 target,
 		       const struct route_leg *leg, struct route_leg *across)
 {

@@ -118,7 +118,7 @@ static const struct flit_program *program_of(enum flit_pattern pattern)
 }
 
 struct run_progress {
-	struct run_window begin, end, point;	/* sample */
+	struct run_window begin, end, point;	/* samples */
 	bool begun, ended;
 	u64 next_look;		/* check for a deadlock */
 };

@@ -328,7 +328,7 @@ static int do_column(struct levels_run *run, u32 index)
 
 /* ---- whether a CPU can ever have two ops ready ---------------------------- */
 
-/* Whether op `to` ends before `from` begins, because `from` waits for it. */
+/* Whether op `to` ends before `from` begins, because `from` waits for it, also through others. */
 static bool levels_follows(const struct coll_schedule *s, u32 from, u32 to, u32 depth)
 {
 	const struct coll_op *op = &coll_ops(s)[from];

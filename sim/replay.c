@@ -8,7 +8,7 @@
 #include "replay_program.h"
 #include "tape.h"
 
-#define KEY_CALL (1ull << 63)	/* kind of a collective's messages; other messages have numbers */
+#define KEY_CALL (1ull << 63)	/* in keys of collectives' messages; other keys are numbers */
 
 /* A collective of a group, combined from its ranks' traces. */
 struct replay_call {
@@ -27,7 +27,7 @@ struct replay_run {
 	u32 *cluster;		/* per group member, of the current call */
 	u64 *counts;		/* likewise: what it sends and receives, and where */
 	u32 *done;		/* per event of the current rank: the op that is done with it */
-	struct sim_emit_memory capacity;
+	struct sim_emit_memory emit_buffer;
 	char *why;
 	size_t why_bytes;
 };
@@ -291,7 +291,7 @@ static int emit_call(struct replay_run *p, const struct replay_rank *r,
 			     said->algo ? said->algo->name : "", refusal);
 		return -EOPNOTSUPP;
 	}
-	error = emit_into(&p->capacity, said->algo, call, &said->tuning, s);
+	error = emit_into(&p->emit_buffer, said->algo, call, &said->tuning, s);
 	if (error == -ENOMEM)
 		return no_memory(p);
 	return error ? replay_wrong(p->why, p->why_bytes, r, e->line, "%s cannot be emitted",
@@ -441,6 +441,6 @@ int replay_schedules(struct sim_replay *replay, const struct replay_how *how,
 	free(p.counts);
 	free(p.call);
 	free(p.first);
-	free(p.capacity.memory);
+	free(p.emit_buffer.memory);
 	return error;
 }

@@ -12,13 +12,13 @@ struct steps_state {
 	const struct sim_steps *steps;
 	struct sim *sim;
 	struct sim_model model;		/* of the collective; begins at ready[] */
-	struct sim_machine machine;		/* stream of its noise */
+	struct sim_machine machine;		/* the model in integers, for its noise */
 	u64 seed;
 	u32 ranks;
-	sim_time grain, idle, quiet;	/* a step without noise */
+	sim_time grain, idle, quiet;	/* quiet: a step without noise */
 	sim_time *ready;		/* each rank has computed */
 	sim_time *done;			/* each has the collective */
-	sim_time *clear;		/* no event before, if known */
+	sim_time *clear;		/* no event before; to be renewed when it is past */
 	sim_time last;			/* the last rank's `done` */
 };
 

@@ -21,7 +21,7 @@ struct noise_injector_options {
 	const struct coll_noise_plan *plan;	/* one per CPU, or one for all CPUs: */
 	u32 plans;
 	u64 epoch;		/* of the plans; CLOCK_REALTIME, ns */
-	bool from_now;		/* false: the epoch is the start of the injection */
+	bool from_now;		/* the epoch is the start of the injection */
 	u64 duration;		/* ns */
 	u64 cost;		/* ns; of an event beyond its length, which is shortened by it */
 	struct noise_policy policy;

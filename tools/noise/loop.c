@@ -3,7 +3,7 @@
 
 #include "loop.h"
 
-enum { TURNS = 20000 };
+enum { ITERATIONS = 20000 };
 
 /*
  * Storing takes less than any threshold, so the next gap begins with the reading that ended this
@@ -84,21 +84,21 @@ static int loop_ascending(const void *a, const void *b)
 
 u64 noise_loop_iteration(bool counter, u64 *least)
 {
-	u64 *length = calloc(TURNS, sizeof(*length)), usual, last, i;
+	u64 *length = calloc(ITERATIONS, sizeof(*length)), usual, last, i;
 
 	*least = 0;
 	if (!length)
 		return 0;
 	last = noise_ticks(counter);
-	for (i = 0; i < TURNS; i++) {
+	for (i = 0; i < ITERATIONS; i++) {
 		const u64 now = noise_ticks(counter);
 
 		length[i] = now - last;
 		last = now;
 	}
-	qsort(length, TURNS, sizeof(*length), loop_ascending);
+	qsort(length, ITERATIONS, sizeof(*length), loop_ascending);
 	*least = length[0];
-	usual = length[TURNS / 2];
+	usual = length[ITERATIONS / 2];
 	free(length);
 	return usual;
 }

@@ -44,7 +44,7 @@ struct noise_loop {
 /* Watches until the clock shows `end`. Repeated calls add up. */
 void noise_loop_run(struct noise_loop *loop, u64 end);
 
-/* Duration of an iteration, in ticks: median and minimum of many. Takes 1 ms. */
+/* Duration of an iteration, in ticks: median and minimum of many. */
 u64 noise_loop_iteration(bool counter, u64 *least);
 
 #endif

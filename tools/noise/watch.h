@@ -11,7 +11,7 @@
 #include "policy.h"
 
 struct noise_watch_options {
-	struct noise_cpus cpus, housekeeping;	/* housekeeping; none: the caller is not moved */
+	struct noise_cpus cpus, housekeeping;	/* housekeeping; none: CPUs not watched */
 	u64 threshold;			/* ns */
 	u64 duration, warm_up;		/* ns */
 	u64 period, runtime;		/* ns; watch `runtime` of each `period`; 0: all the time */
