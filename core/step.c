@@ -93,7 +93,7 @@ void coll_step_init(struct coll_step *step, const struct coll_plan *plan, void *
 	coll_step_reset(step);
 }
 
-/* The state that an op in `state` comes from; only a reset goes back. */
+/* The state that an op in `state` comes from; a reset and coll_step_again() go back. */
 static enum coll_op_state step_state_before(enum coll_op_state state)
 {
 	switch (state) {
@@ -160,6 +160,17 @@ u32 coll_step_next(struct coll_step *step)
 		return op;
 	}
 	return COLL_NONE;
+}
+
+void coll_step_again(struct coll_step *step, u32 op)
+{
+	coll_assert(op < step->plan->schedule->ops);
+	coll_debug_assert(step->state[op] == COLL_OP_STARTED);
+	step->state[op] = COLL_OP_READY;
+	step->pending[op] = step->head;
+	if (step->head == COLL_NONE)
+		step->tail = op;
+	step->head = op;
 }
 
 void coll_step_done(struct coll_step *step, u32 op)

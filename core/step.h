@@ -70,6 +70,12 @@ u32 coll_step_next(struct coll_step *step);
  */
 void coll_step_done(struct coll_step *step, u32 op);
 
+/*
+ * A started op is to be started again, before all others: what it has done so far is for
+ * the engine to remember.
+ */
+void coll_step_again(struct coll_step *step, u32 op);
+
 /* Nothing may start for the moment. */
 static inline bool coll_step_idle(const struct coll_step *step)
 {

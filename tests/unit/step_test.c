@@ -216,7 +216,35 @@ static void a_run_without_mandatory_ops_completes_at_once(void **state)
 	assert_true(coll_step_finished(step));
 }
 
-/* Ops done in random order: each starts once, after its waits, and all do. */
+/* It comes before those that are ready, and goes on as if it was started once. */
+static void an_op_done_in_part_starts_again(void **state)
+{
+	struct coll_build *b = build();
+	u32 one = coll_emit_join(b), two = coll_emit_join(b), last;
+	struct coll_step *step;
+
+	(void)state;
+	coll_emit_after(b, one);
+	last = coll_emit_join(b);
+	step = begin();
+	assert_int_equal(coll_step_next(step), one);
+	coll_step_again(step, one);
+	assert_false(coll_step_idle(step));
+	assert_int_equal(coll_step_next(step), one);
+	assert_int_equal(coll_step_next(step), two);
+	coll_step_again(step, two);
+	coll_step_done(step, one);
+	assert_int_equal(coll_step_next(step), two);
+	assert_int_equal(coll_step_next(step), last);
+	coll_step_again(step, last);
+	assert_int_equal(coll_step_next(step), last);
+	assert_true(coll_step_idle(step));
+	coll_step_done(step, two);
+	coll_step_done(step, last);
+	assert_true(coll_step_finished(step));
+}
+
+/* Ops done in random order, some in parts: each starts, after its waits, and all do. */
 static void step_randomly(const char *name, struct coll_schedule *const *s, u32 ranks,
 			  void *argument)
 {
@@ -235,6 +263,10 @@ static void step_randomly(const char *name, struct coll_schedule *const *s, u32 
 		while ((op = coll_step_next(&step)) != COLL_NONE) {
 			u32 i, done = 0;
 
+			if (random_next(argument) % 4 == 0) {
+				coll_step_again(&step, op);
+				continue;
+			}
 			for (i = 0; i < ops[op].waits; i++)
 				done += step.state[coll_waits(s[ranks - 1])[ops[op].wait + i]] ==
 					COLL_OP_DONE;
@@ -274,6 +306,7 @@ int main(void)
 		cmocka_unit_test(unless_skips_a_pointless_op),
 		cmocka_unit_test(the_first_failure_holds),
 		cmocka_unit_test(a_run_without_mandatory_ops_completes_at_once),
+		cmocka_unit_test(an_op_done_in_part_starts_again),
 		cmocka_unit_test(algorithms_finish_in_any_order),
 	};
 
