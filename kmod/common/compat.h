@@ -28,6 +28,28 @@ static inline void coll_hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* ---- floating point: kernel_fpu_begin(), kernel_fpu_end() ---- */
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#include <linux/fpu.h>
+#elif defined(CONFIG_X86)
+#include <asm/fpu/api.h>
+#elif defined(CONFIG_ARM64)
+#include <asm/neon.h>
+#define kernel_fpu_begin kernel_neon_begin
+#define kernel_fpu_end kernel_neon_end
+#else
+#error "coll.ko: no floating point in kernels before 6.10 of this architecture"
+#endif
+
+/* ---- work queues ---- */
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define coll_system_wq system_percpu_wq
+#else
+#define coll_system_wq system_wq
+#endif
+
 /* Tasks that look like a program's, but never return to user space. */
 #ifdef PF_USER_WORKER
 #define COLL_PF_WORKER (PF_IO_WORKER | PF_USER_WORKER)

@@ -27,14 +27,14 @@ static int command_setup(struct kcoll_device *device, const void *argument)
 		return -EPROTONOSUPPORT;
 	if (!asked->words || asked->words > COLL_DEVICE_WORDS_MAX)
 		return -EINVAL;
-	error = kcoll_memory_account(device->mm, bytes >> PAGE_SHIFT, true);
+	error = kcoll_memory_account(&device->account, bytes >> PAGE_SHIFT, true);
 	if (error)
 		return error;
 	shared = __vmalloc(bytes, COLL_GFP | __GFP_ZERO);
 	error = shared ? kcoll_runner_start(device, asked) : -ENOMEM;
 	if (error) {
 		vfree(shared);
-		kcoll_memory_account(device->mm, bytes >> PAGE_SHIFT, false);
+		kcoll_memory_account(&device->account, bytes >> PAGE_SHIFT, false);
 		return error;
 	}
 	device->words = asked->words;
@@ -55,7 +55,7 @@ static int command_buffer(struct kcoll_device *device, const void *argument)
 
 	if (asked->zero || asked->writable > 1)
 		return -EINVAL;
-	buffer = kcoll_memory_pin(device->mm, asked->address, asked->bytes, asked->writable);
+	buffer = kcoll_memory_pin(&device->account, asked->address, asked->bytes, asked->writable);
 	if (IS_ERR(buffer))
 		return PTR_ERR(buffer);
 	number = idr_alloc(&device->buffers, buffer, 0, COLL_DEVICE_NUMBERS_MAX,
@@ -316,9 +316,9 @@ static long command_uring(struct kcoll_device *device, u32 op,
 
 	if (marked)
 		coll_uring_cmd_mark_cancelable(uring, issue_flags);
-	mutex_lock(&device->lock);
+	kcoll_device_lock(device);
 	result = command_locked(device, op, command, argument, uring);
-	mutex_unlock(&device->lock);
+	kcoll_device_unlock(device);
 	if (!marked || result == -EIOCBQUEUED)
 		return result;
 	coll_uring_cmd_done(uring, result, issue_flags);
@@ -343,9 +343,9 @@ long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device
 		return -EFAULT;
 	if (uring)
 		return command_uring(device, op, command, &argument, uring, issue_flags);
-	mutex_lock(&device->lock);
+	kcoll_device_lock(device);
 	result = command_locked(device, op, command, &argument, NULL);
-	mutex_unlock(&device->lock);
+	kcoll_device_unlock(device);
 	if (result != -EINPROGRESS)
 		return result;
 	/* By ioctl the caller sleeps. The word stays set until its next run. */

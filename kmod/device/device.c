@@ -6,11 +6,14 @@
 #include <linux/cred.h>
 #include <linux/fdtable.h>
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
+#include <linux/mmu_notifier.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -50,19 +53,77 @@ static int device_uring_cmd(struct io_uring_cmd *uring, unsigned int issue_flags
 
 /* ---- life ---------------------------------------------------------------------- */
 
+static void device_end_locked(struct kcoll_device *device)
+{
+	struct kcoll_group *group, *next_group;
+	struct kcoll_memory *buffer;
+	int number;
+
+	lockdep_assert_held(&device->lock);
+	list_for_each_entry_safe(group, next_group, &device->groups, node)
+		kcoll_group_free(group);
+	idr_for_each_entry(&device->buffers, buffer, number) {
+		idr_remove(&device->buffers, number);
+		kcoll_memory_put(buffer);
+	}
+	kcoll_waiter_complete_all(device, -ECANCELED);
+}
+
+/* Ends all runs and releases everything but the file's own memory. */
+static void device_end(struct kcoll_device *device)
+{
+	kcoll_device_lock(device);
+	WRITE_ONCE(device->ended, true);
+	if (!device->released)
+		device_end_locked(device);
+	kcoll_device_unlock(device);
+	wake_up_interruptible_all(&device->word_set);
+}
+
+/*
+ * The opener's address space ends, by exit or exec: its pages are not pinned any longer, and
+ * what they count against goes. A file that survives an exec would else be a way round
+ * RLIMIT_MEMLOCK, which counts from 0 again in the new address space.
+ */
+static void device_space_ends(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	device_end(container_of(notifier, struct kcoll_device, notifier));
+}
+
+static void device_free(struct mmu_notifier *notifier)
+{
+	kfree(container_of(notifier, struct kcoll_device, notifier));
+}
+
+static const struct mmu_notifier_ops device_notifier_operations = {
+	.release = device_space_ends,
+	.free_notifier = device_free,
+};
+
 static int device_open(struct inode *inode, struct file *file)
 {
 	struct kcoll_device *device = kzalloc(sizeof(*device), COLL_GFP);
+	int error;
 
 	if (!device)
 		return -ENOMEM;
 	mutex_init(&device->lock);
+	init_waitqueue_head(&device->let_in);
 	device->ops = &kcoll_word_ops;
 	device->owner = current->files;
-	device->mm = current->mm;
-	mmgrab(device->mm);
+	device->account.mm = current->mm;
+	device->notifier.ops = &device_notifier_operations;
+	error = mmu_notifier_register(&device->notifier, current->mm);
+	if (error) {
+		kfree(device);
+		return error;
+	}
+	mmgrab(current->mm);
+	device->account.task = get_task_struct(current->group_leader);
+	device->memcg = get_mem_cgroup_from_mm(current->mm);
 	device->cred = get_current_cred();
 	device->deadline = U64_MAX;
+	device->hold_until = jiffies;
 	idr_init(&device->groups_by_number);
 	idr_init(&device->loaded_by_number);
 	idr_init(&device->buffers);
@@ -73,26 +134,6 @@ static int device_open(struct inode *inode, struct file *file)
 	init_llist_head(&device->ready.links);
 	file->private_data = device;
 	return nonseekable_open(inode, file);
-}
-
-/* Ends all runs and releases everything but the file's own memory. */
-static void device_end(struct kcoll_device *device)
-{
-	struct kcoll_group *group, *next_group;
-	struct kcoll_memory *buffer;
-	int number;
-
-	mutex_lock(&device->lock);
-	WRITE_ONCE(device->ended, true);
-	list_for_each_entry_safe(group, next_group, &device->groups, node)
-		kcoll_group_free(group);
-	idr_for_each_entry(&device->buffers, buffer, number) {
-		idr_remove(&device->buffers, number);
-		kcoll_memory_put(buffer);
-	}
-	kcoll_waiter_complete_all(device, -ECANCELED);
-	mutex_unlock(&device->lock);
-	wake_up_interruptible_all(&device->word_set);
 }
 
 /*
@@ -113,16 +154,21 @@ static int device_release(struct inode *inode, struct file *file)
 	struct kcoll_device *device = file->private_data;
 
 	device_end(device);
+	kcoll_device_lock(device);
+	device->released = true;	/* device_space_ends() may come still */
+	kcoll_device_unlock(device);
 	kcoll_runner_stop(device);
 	if (device->shared)
-		kcoll_memory_account(device->mm, kcoll_command_shared_pages(device), false);
+		kcoll_memory_account(&device->account, kcoll_command_shared_pages(device), false);
 	vfree(device->shared);
 	idr_destroy(&device->groups_by_number);
 	idr_destroy(&device->loaded_by_number);
 	idr_destroy(&device->buffers);
 	put_cred(device->cred);
-	mmdrop(device->mm);
-	kfree(device);
+	mem_cgroup_put(device->memcg);
+	put_task_struct(device->account.task);
+	mmdrop(device->account.mm);
+	mmu_notifier_put(&device->notifier);	/* frees the device */
 	return 0;
 }
 
@@ -189,6 +235,7 @@ static int device_init(void)
 static void device_exit(void)
 {
 	misc_deregister(&misc);
+	mmu_notifier_synchronize();	/* devices are freed by a call into the module */
 }
 
 const struct kcoll_subsystem kcoll_device_subsystem = {

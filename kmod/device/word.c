@@ -67,13 +67,13 @@ void kcoll_waiter_cancel(struct kcoll_device *device, struct io_uring_cmd *comma
 {
 	struct kcoll_waiter *waiter, *found = NULL;
 
-	mutex_lock(&device->lock);
+	kcoll_device_lock(device);
 	list_for_each_entry(waiter, &device->waiters, node)
 		if (waiter->command == command)
 			found = waiter;
 	if (found)
 		list_del(&found->node);
-	mutex_unlock(&device->lock);
+	kcoll_device_unlock(device);
 	if (!found)
 		return;
 	kfree(found);

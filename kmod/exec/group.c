@@ -39,7 +39,7 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	group->links.lock = &device->lock;
 	group->links.ready = &device->ready;
 	group->links.counters = &device->counters;
-	group->links.mm = device->mm;
+	group->links.account = &device->account;
 	group->links.rank = asked->rank;
 	group->links.ranks = asked->ranks;
 	xa_init(&group->links.by_rank);
@@ -47,7 +47,7 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	INIT_LIST_HEAD(&group->loaded);
 	INIT_LIST_HEAD(&group->runs);
 	INIT_LIST_HEAD(&group->control);
-	number = kcoll_memory_account(device->mm, group_unexpected_pages(group), true);
+	number = kcoll_memory_account(&device->account, group_unexpected_pages(group), true);
 	if (number)
 		goto err_free;
 	group->links.unexpected_left = group->unexpected_bytes;
@@ -60,7 +60,7 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	return number;
 
 err_account:
-	kcoll_memory_account(device->mm, group_unexpected_pages(group), false);
+	kcoll_memory_account(&device->account, group_unexpected_pages(group), false);
 err_free:
 	kfree(group);
 	return number;
@@ -106,7 +106,7 @@ void kcoll_group_free(struct kcoll_group *group)
 	kcoll_control_drop(group);
 	list_del(&group->node);
 	idr_remove(&device->groups_by_number, group->number);
-	kcoll_memory_account(device->mm, group_unexpected_pages(group), false);
+	kcoll_memory_account(&device->account, group_unexpected_pages(group), false);
 	kfree(group);
 }
 

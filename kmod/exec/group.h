@@ -19,6 +19,9 @@ struct kcoll_group {
 	u32 controls;
 	int error;			/* why it failed, or 0 */
 	u32 failed_rank, reporter;
+	bool suspected;
+	u32 suspect;			/* the rank in pongs, */
+	unsigned long suspected_at;	/* found at these jiffies */
 	u64 failing_until;		/* then messages that are still queued are discarded */
 };
 

@@ -111,7 +111,7 @@ static void loaded_free(struct kcoll_loaded *loaded)
 	kvfree(loaded->plan.pending);	/* where the plan's memory begins */
 	kvfree(loaded->links);
 	kvfree(loaded->schedule);
-	kcoll_memory_account(device->mm, loaded->accounted, false);
+	kcoll_memory_account(&device->account, loaded->accounted, false);
 	kfree(loaded);
 }
 
@@ -138,7 +138,7 @@ int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked)
 	if (!loaded)
 		return -ENOMEM;
 	loaded->group = group;
-	number = kcoll_memory_account(device->mm, load_pages(asked->bytes), true);
+	number = kcoll_memory_account(&device->account, load_pages(asked->bytes), true);
 	if (number)
 		goto err_free;
 	loaded->accounted = load_pages(asked->bytes);

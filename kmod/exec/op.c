@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ops of a schedule: a send is queued in its link, a receive waits for its message,
- * reduce and copy are done on the spot.
+ * reduce and copy are done on the spot, in sections. Between two of them the thread may be
+ * preempted, and the op stops if the device yields; run->got says how far it has come.
  */
 #include <linux/bvec.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 
-#include <asm/fpu/api.h>
-
 #include "core/reduce.h"
+#include "kmod/common/compat.h"
 #include "run.h"
 
 enum {
 	FPU_SECTION = 16384,		/* bytes; preemption is off for some microseconds */
-	INTEGER_SECTION = 1 << 18,
+	INTEGER_SECTION = 1 << 17,
+	MESSAGE_SECTION = 1 << 17,
 };
 
 static void *op_address(const struct kcoll_run *run, u64 place)
@@ -24,24 +25,32 @@ static void *op_address(const struct kcoll_run *run, u64 place)
 	return run->buffer[buffer]->address + run->offset[buffer] + COLL_ADDRESS_OFFSET(place);
 }
 
-/* In sections: the thread may be preempted between them. */
-static void op_reduce(struct kcoll_run *run, const struct coll_op *op)
+static bool op_yields(const struct kcoll_run *run)
+{
+	cond_resched();
+	return kcoll_device_yields(run->loaded->group->device);
+}
+
+static int op_reduce(struct kcoll_run *run, u32 index, const struct coll_op *op)
 {
 	void *result = op_address(run, op->result), *left = op_address(run, op->left);
 	void *right = op_address(run, op->right);
 	bool floats = coll_reduction_floats(op->type, op->reduction);
-	u64 most = floats ? FPU_SECTION : INTEGER_SECTION, done, part;
+	u64 most = floats ? FPU_SECTION : INTEGER_SECTION, *done = &run->got[index], part;
 
-	for (done = 0; done < op->bytes; done += part) {
-		part = min(op->bytes - done, most);
+	while (*done < op->bytes) {
+		part = min(op->bytes - *done, most);
 		if (floats)
 			kernel_fpu_begin();
-		coll_reduce_local(op->type, op->reduction, result + done, left + done,
-				  right + done, part);
+		coll_reduce_local(op->type, op->reduction, result + *done, left + *done,
+				  right + *done, part);
 		if (floats)
 			kernel_fpu_end();
-		cond_resched();
+		*done += part;
+		if (op_yields(run))
+			break;
 	}
+	return *done < op->bytes ? COLL_OP_PART : COLL_OP_COMPLETE;
 }
 
 /* The piece of a page that begins at `place`, at most `bytes` bytes. */
@@ -59,18 +68,20 @@ static struct bio_vec op_piece(const struct kcoll_run *run, u64 place, u64 bytes
  * Page by page: a mapping of the application's memory would cost more, and an interrupt
  * on every CPU when it is flushed.
  */
-static void op_copy(struct kcoll_run *run, const struct coll_op *op)
+static int op_copy(struct kcoll_run *run, u32 index, const struct coll_op *op)
 {
-	u64 done, part;
+	u64 *done = &run->got[index];
 
-	for (done = 0; done < op->bytes; done += part) {
-		struct bio_vec to = op_piece(run, op->result + done, op->bytes - done);
-		struct bio_vec from = op_piece(run, op->left + done, to.bv_len);
+	while (*done < op->bytes) {
+		struct bio_vec to = op_piece(run, op->result + *done, op->bytes - *done);
+		struct bio_vec from = op_piece(run, op->left + *done, to.bv_len);
 
-		part = from.bv_len;
-		memcpy_page(to.bv_page, to.bv_offset, from.bv_page, from.bv_offset, part);
-		cond_resched();
+		memcpy_page(to.bv_page, to.bv_offset, from.bv_page, from.bv_offset, from.bv_len);
+		*done += from.bv_len;
+		if (op_yields(run))
+			break;
 	}
+	return *done < op->bytes ? COLL_OP_PART : COLL_OP_COMPLETE;
 }
 
 static int op_send(struct kcoll_run *run, u32 index, const struct coll_op *op)
@@ -107,6 +118,22 @@ const struct kcoll_memory *kcoll_op_target(const struct kcoll_run *run, u32 inde
 	return run->buffer[buffer];
 }
 
+/* The payload of a message that is complete, to where its receive wants it. */
+static int op_write(struct kcoll_run *run, u32 index, const u8 *from, u64 bytes)
+{
+	u64 offset, *done = &run->got[index], part;
+	const struct kcoll_memory *target = kcoll_op_target(run, index, &offset);
+
+	while (*done < bytes) {
+		part = min_t(u64, bytes - *done, MESSAGE_SECTION);
+		kcoll_memory_write(target, offset + *done, from + *done, part);
+		*done += part;
+		if (op_yields(run))
+			break;
+	}
+	return *done < bytes ? COLL_OP_PART : COLL_OP_COMPLETE;
+}
+
 int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank, u32 *reporter)
 {
 	const struct coll_op *op = &coll_ops(run->loaded->schedule)[index];
@@ -114,8 +141,6 @@ int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank,
 	struct kcoll_group *group = run->loaded->group;
 	struct kcoll_unexpected *message =
 		kcoll_unexpected_find(&group->links, link->rank, run->number, op->slot);
-	const struct kcoll_memory *target;
-	u64 offset;
 
 	if (!message)
 		return COLL_OP_BEGUN;
@@ -124,8 +149,8 @@ int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank,
 		*reporter = group->rank;
 		return -EPROTO;
 	}
-	target = kcoll_op_target(run, index, &offset);
-	kcoll_memory_write(target, offset, message->data, op->bytes);
+	if (op_write(run, index, message->data, op->bytes) == COLL_OP_PART)
+		return COLL_OP_PART;
 	kcoll_unexpected_free(&group->links, message);
 	run->arrived[index] = 1;
 	group->device->counters.recvs++;
@@ -158,11 +183,9 @@ int kcoll_op_start(struct kcoll_run *run, u32 index, u32 *failed_rank, u32 *repo
 		*failed_rank = run->loaded->links[op->peer]->rank;
 		return op_receive(run, index, op, failed_rank, reporter);
 	case COLL_OP_REDUCE:
-		op_reduce(run, op);
-		return COLL_OP_COMPLETE;
+		return op_reduce(run, index, op);
 	case COLL_OP_COPY:
-		op_copy(run, op);
-		return COLL_OP_COMPLETE;
+		return op_copy(run, index, op);
 	default:	/* connect, release: sockets have their circuits always */
 		return COLL_OP_COMPLETE;
 	}

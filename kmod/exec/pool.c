@@ -10,7 +10,7 @@
 void kcoll_run_free(struct kcoll_run *run)
 {
 	kcoll_memory_put(run->buffer[COLL_SCRATCH]);
-	kcoll_memory_account(run->loaded->group->device->mm, run->accounted, false);
+	kcoll_memory_account(&run->loaded->group->device->account, run->accounted, false);
 	kvfree(run);
 }
 
@@ -29,13 +29,13 @@ static struct kcoll_run *run_make(struct kcoll_loaded *loaded)
 	u32 i, sent = 0;
 	void *memory;
 
-	if (kcoll_memory_account(device->mm, pages, true))
+	if (kcoll_memory_account(&device->account, pages, true))
 		return ERR_PTR(-ENOMEM);
 	run = kvzalloc(bytes, COLL_GFP);
-	scratch = run ? kcoll_memory_make(device->mm, s->buffer[COLL_SCRATCH]) : ERR_PTR(-ENOMEM);
+	scratch = run ? kcoll_memory_make(&device->account, s->buffer[COLL_SCRATCH]) : ERR_PTR(-ENOMEM);
 	if (IS_ERR(scratch)) {
 		kvfree(run);
-		kcoll_memory_account(device->mm, pages, false);
+		kcoll_memory_account(&device->account, pages, false);
 		return ERR_CAST(scratch);
 	}
 	run->accounted = pages;

@@ -80,6 +80,17 @@ static int receive_error(const struct coll_header *fail)
 	return fail->hash && fail->hash <= COLL_DEVICE_ERROR_MAX ? -(int)fail->hash : -EPROTO;
 }
 
+/* Found once a tick at most: it takes a pass over the ops, and peers may flood pings. */
+static u32 receive_suspect(struct kcoll_group *group)
+{
+	if (!group->suspected || group->suspected_at != jiffies) {
+		group->suspect = kcoll_group_suspect(group);
+		group->suspected_at = jiffies;
+		group->suspected = true;
+	}
+	return group->suspect;
+}
+
 static void receive_control(struct kcoll_link *link)
 {
 	struct kcoll_group *group = kcoll_link_group(link);
@@ -88,12 +99,12 @@ static void receive_control(struct kcoll_link *link)
 		.kind = COLL_MESSAGE_PONG,
 		.version = COLL_WIRE_VERSION,
 		.run = group->next_run - 1,
-		.slot = kcoll_group_suspect(group),
 	};
 
 	switch (header->kind) {
 	/* Answered even if the process does not run. Lost if the peer does not read pongs. */
 	case COLL_MESSAGE_PING:
+		pong.slot = receive_suspect(group);
 		kcoll_link_send_control(link, &pong);
 		return;
 	case COLL_MESSAGE_PONG:

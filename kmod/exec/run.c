@@ -12,6 +12,9 @@
 
 enum { FAILING_NS = 1000000000 };	/* for partly sent messages and FAIL */
 
+/* Bytes that are reduced or copied before the device may yield; an op counts as some. */
+enum { OP_WORK = 1 << 11, STEP_WORK = 1 << 17 };
+
 static const u64 deadline_default = 60 * NSEC_PER_SEC;
 
 /* ---- completion ---------------------------------------------------------------- */
@@ -125,6 +128,17 @@ void kcoll_run_fail(struct kcoll_group *group, int error, u32 failed_rank, u32 r
 
 /* ---- execution ----------------------------------------------------------------- */
 
+/* The thread goes on with it. */
+static void run_park(struct kcoll_run *run)
+{
+	struct kcoll_device *device = run->loaded->group->device;
+
+	if (list_empty(&run->fresh))
+		list_add_tail(&run->fresh, &device->fresh);
+	if (current != device->ready.thread)
+		kcoll_ready_kick(&device->ready);
+}
+
 static void run_start_op(struct kcoll_run *run, u32 op)
 {
 	u32 failed_rank, reporter;
@@ -134,19 +148,33 @@ static void run_start_op(struct kcoll_run *run, u32 op)
 		kcoll_run_fail(run->loaded->group, result, failed_rank, reporter);
 	else if (result == COLL_OP_COMPLETE)
 		coll_step_done(&run->step, op);
+	else if (result == COLL_OP_PART)
+		coll_step_again(&run->step, op);
 }
 
 void kcoll_run_step(struct kcoll_run *run)
 {
+	const struct kcoll_device *device = run->loaded->group->device;
+	const struct coll_op *ops = coll_ops(run->loaded->schedule);
+	u64 work = 0;
 	u32 op;
 
-	lockdep_assert_held(&run->loaded->group->device->lock);
+	lockdep_assert_held(&device->lock);
 	run->stepping = true;
-	while (!run->completed && (op = coll_step_next(&run->step)) != COLL_NONE)
+	while (!run->completed && (op = coll_step_next(&run->step)) != COLL_NONE) {
 		run_start_op(run, op);
+		work += OP_WORK + ops[op].bytes;
+		if (work < STEP_WORK)
+			continue;
+		if (kcoll_device_yields(device))
+			break;
+		work = 0;
+	}
 	if (!run->completed && coll_step_finished(&run->step) && !run->step.error)
 		run_complete(run, 0);
 	run->stepping = false;
+	if (!run->completed && !coll_step_idle(&run->step))
+		run_park(run);
 	kcoll_run_maybe_idle(run);
 }
 
@@ -160,6 +188,9 @@ void kcoll_run_take_unexpected(struct kcoll_run *run, u32 op)
 	if (result == COLL_OP_COMPLETE) {
 		coll_step_done(&run->step, op);
 		kcoll_run_step(run);
+	} else if (result == COLL_OP_PART) {
+		coll_step_again(&run->step, op);
+		run_park(run);
 	}
 }
 
@@ -185,7 +216,7 @@ static struct kcoll_memory *run_buffer(struct kcoll_loaded *loaded, u32 which,
 	if (asked->zero)
 		return ERR_PTR(-EINVAL);
 	if (asked->buffer == COLL_NONE)
-		return kcoll_memory_pin(device->mm, asked->address, bytes, which == COLL_OUT);
+		return kcoll_memory_pin(&device->account, asked->address, bytes, which == COLL_OUT);
 	buffer = idr_find(&device->buffers, asked->buffer);
 	if (!buffer)
 		return ERR_PTR(-ENOENT);

@@ -19,7 +19,7 @@ struct kcoll_run {
 	bool completed, reported;
 	int status;			/* once completed */
 	bool stepping;			/* its ops are being started */
-	struct list_head fresh;		/* in device->fresh until its first step */
+	struct list_head fresh;		/* in device->fresh while ops may start at once */
 	u32 in_flight;			/* messages queued in links, receives in progress */
 	u64 started, deadline, next_ping;
 	struct coll_step step;
@@ -28,7 +28,7 @@ struct kcoll_run {
 	struct kcoll_sending *sends;
 	u32 *send_of;			/* per op */
 	u8 *arrived;			/* per op */
-	u64 *got;			/* per op: bytes of its message that are received */
+	u64 *got;			/* per op: bytes received, reduced or copied so far */
 	u64 accounted;
 };
 
@@ -42,6 +42,7 @@ void kcoll_run_free(struct kcoll_run *run);
 enum kcoll_op_result {
 	COLL_OP_BEGUN,		/* in flight; or optional and the peer is gone */
 	COLL_OP_COMPLETE,
+	COLL_OP_PART,		/* done in part: to be started again */
 };
 /*
  * Starts an op: enum kcoll_op_result, or a negative errno with the ranks to blame:
@@ -57,7 +58,10 @@ const struct kcoll_memory *kcoll_op_target(const struct kcoll_run *run, u32 inde
 int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *asked);
 int kcoll_run_deadline(struct kcoll_group *group, const struct coll_device_deadline *asked);
 struct kcoll_run *kcoll_run_find(const struct kcoll_group *group, u32 number);
-/* Starts ops that are ready, until there are none or the run is completed. */
+/*
+ * Starts ops that are ready, until there are none or the run is completed. If the device
+ * yields, the thread goes on with them.
+ */
 void kcoll_run_step(struct kcoll_run *run);
 /* The op is complete: its message was sent or received. */
 void kcoll_run_op_done(struct kcoll_run *run, u32 op);

@@ -4,10 +4,13 @@
  * leaves it work, or a deadline passes; then it does a bounded amount of work under the
  * lock. Idle, it has no timer.
  */
+#include <linux/cgroup.h>
+#include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/types.h>
 #include <uapi/linux/sched/types.h>
 
@@ -21,20 +24,31 @@ static void runner_start_runs(struct kcoll_device *device)
 	while ((run = list_first_entry_or_null(&device->fresh, struct kcoll_run, fresh))) {
 		list_del_init(&run->fresh);
 		kcoll_run_step(run);
+		if (kcoll_device_yields(device))
+			return;
 	}
 }
 
-/* Polls once each link that woke up; commands may take the lock between two passes. */
+/*
+ * Polls once each link that woke up; commands may take the lock between two passes. Links
+ * that are not reached before the device yields stay woken.
+ */
 static void runner_poll_links(struct kcoll_device *device)
 {
 	struct llist_node *woken = llist_reverse_order(llist_del_all(&device->ready.links));
 	struct kcoll_link *link, *next;
+	bool yields = false;
 
 	llist_for_each_entry_safe(link, next, woken, ready) {
+		if (yields) {
+			llist_add(&link->ready, &device->ready.links);
+			continue;
+		}
 		clear_bit(0, &link->woken);
 		smp_mb__after_atomic();		/* a wake-up from now on means another poll */
 		if (kcoll_link_poll(link))
 			kcoll_link_wake(link);
+		yields = kcoll_device_yields(device);
 	}
 }
 
@@ -87,23 +101,78 @@ static void runner_sleep(struct kcoll_device *device)
 	__set_current_state(TASK_RUNNING);
 }
 
+/* One tick for runs and one for links: neither keeps the other waiting. */
+static void runner_poll(struct kcoll_device *device)
+{
+	device->hold_until = jiffies + 1;
+	runner_start_runs(device);
+	device->hold_until = jiffies + 1;
+	runner_poll_links(device);
+	runner_deadlines(device);
+}
+
+/* A tick at most: commands that follow each other do not stop the thread. */
+static void runner_let_in(struct kcoll_device *device)
+{
+	if (atomic_read(&device->wanted))
+		wait_event_idle_timeout(device->let_in, !atomic_read(&device->wanted), 1);
+}
+
+/* Until SETUP has given the thread its CPUs and priority. */
+static void runner_wait_for_setup(struct kcoll_device *device)
+{
+	set_current_state(TASK_IDLE);
+	while (!READ_ONCE(device->ready.thread) && !kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_IDLE);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+/* On the stack of SETUP, until `joined`. */
+struct runner_start {
+	struct kcoll_device *device;
+	struct completion joined;
+	int error;
+};
+
+/*
+ * Into the cgroups of the opener. Left out where it is in them: joining holds up all forks
+ * of the machine for some milliseconds.
+ */
+static int runner_join_cgroups(struct task_struct *opener)
+{
+	if (rcu_access_pointer(opener->cgroups) == rcu_access_pointer(current->cgroups))
+		return 0;
+	return cgroup_attach_task_all(opener, current);
+}
+
+/*
+ * What the thread takes is its opener's: CPU time by the cgroups it joins, memory by the
+ * memory cgroup, files' and sockets' permissions by the credentials.
+ */
 static int runner_main(void *argument)
 {
-	struct kcoll_device *device = argument;
+	struct runner_start *start = argument;
+	struct kcoll_device *device = start->device;
 	const struct cred *own = override_creds(device->cred);
+	struct mem_cgroup *memcg = set_active_memcg(device->memcg);
 
+	start->error = runner_join_cgroups(device->account.task);
+	complete(&start->joined);
+	runner_wait_for_setup(device);
 	while (!kthread_should_stop()) {
+		runner_let_in(device);
 		mutex_lock(&device->lock);
 		device->counters.polls++;
-		runner_start_runs(device);
-		runner_poll_links(device);
-		runner_deadlines(device);
+		runner_poll(device);
 		device->counters.busy = current->se.sum_exec_runtime;
 		mutex_unlock(&device->lock);
 		cond_resched();
 		if (!runner_has_work(device))
 			runner_sleep(device);
 	}
+	set_active_memcg(memcg);
 	revert_creds(own);
 	return 0;
 }
@@ -143,32 +212,47 @@ static int runner_set_priority(struct task_struct *thread, const struct coll_dev
 	return sched_setattr_nocheck(thread, &attr);
 }
 
+static int runner_set_cpus(struct task_struct *thread, const struct coll_device_setup *asked)
+{
+	cpumask_var_t cpus;
+	int error;
+
+	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	cpumask_copy(cpus, asked->cpu == COLL_NONE ? current->cpus_ptr : cpumask_of(asked->cpu));
+	error = set_cpus_allowed_ptr(thread, cpus);
+	free_cpumask_var(cpus);
+	return error;
+}
+
+/*
+ * The thread has run when its CPUs are set: a cpuset that it joins, and since 6.14 the first
+ * wake-up of any kernel thread, would set them again.
+ */
 int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked)
 {
+	struct runner_start start = { .device = device };
 	struct task_struct *thread;
-	cpumask_var_t cpus;
 	int error = runner_check_setup(asked);
 
 	if (error)
 		return error;
-	thread = kthread_create(runner_main, device, "coll/%d", task_tgid_nr(current));
+	init_completion(&start.joined);
+	thread = kthread_create(runner_main, &start, "coll/%d", task_tgid_nr(current));
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	if (!alloc_cpumask_var(&cpus, GFP_KERNEL)) {
-		error = -ENOMEM;
-	} else {
-		cpumask_copy(cpus, asked->cpu == COLL_NONE ? current->cpus_ptr :
-							     cpumask_of(asked->cpu));
-		error = set_cpus_allowed_ptr(thread, cpus) ?: runner_set_priority(thread, asked);
-		free_cpumask_var(cpus);
-	}
+	get_task_struct(thread);
+	wake_up_process(thread);
+	wait_for_completion(&start.joined);
+	error = start.error ?: runner_set_cpus(thread, asked) ?:
+		runner_set_priority(thread, asked);
 	if (error) {
 		kthread_stop(thread);
+		put_task_struct(thread);
 		return error;
 	}
-	get_task_struct(thread);
 	device->spin = asked->spin;
-	device->ready.thread = thread;
+	WRITE_ONCE(device->ready.thread, thread);
 	wake_up_process(thread);
 	return 0;
 }

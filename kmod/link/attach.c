@@ -4,6 +4,7 @@
  * socket and not used go to the other, in the order of the stream.
  */
 #include <linux/file.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <net/inet_connection_sock.h>
@@ -92,6 +93,10 @@ static int attach_bytes(struct kcoll_link *link, const struct coll_device_link *
 			return -EFAULT;
 		}
 		kcoll_link_consume(link);
+		if (fatal_signal_pending(current)) {
+			link->set->ops->failed(link, -EINTR, link->set->rank, link->rank);
+			return -EINTR;
+		}
 	}
 	link->handed = false;
 	return 0;

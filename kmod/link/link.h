@@ -100,7 +100,7 @@ struct kcoll_links {
 	struct mutex *lock;		/* the device's */
 	struct kcoll_ready *ready;
 	struct coll_device_counters *counters;
-	struct mm_struct *mm;		/* for the account of locked memory */
+	const struct kcoll_account *account;	/* of locked memory */
 	u32 rank, ranks;
 	struct xarray by_rank;
 	struct list_head unexpected;	/* struct kcoll_unexpected, in order of arrival */

@@ -24,16 +24,21 @@ int kcoll_unexpected_make(struct kcoll_link *link)
 {
 	struct kcoll_links *set = link->set;
 	const u64 bytes = unexpected_bytes(link);
-	struct kcoll_unexpected *message = kvmalloc(bytes, COLL_GFP);
+	const u64 pages = kcoll_unexpected_fits(link) ? 0 : DIV_ROUND_UP(bytes, PAGE_SIZE);
+	struct kcoll_unexpected *message;
+	int error;
 
 	lockdep_assert_held(set->lock);
-	if (!message)
-		return -ENOMEM;
-	message->accounted = kcoll_unexpected_fits(link) ? 0 : DIV_ROUND_UP(bytes, PAGE_SIZE);
-	if (kcoll_memory_account(set->mm, message->accounted, true)) {
-		kvfree(message);
+	error = kcoll_memory_account(set->account, pages, true);
+	if (error)
+		return error;
+	/* A message that is too long is refused; it kills no process of the owner's cgroup. */
+	message = kvmalloc(bytes, COLL_GFP | __GFP_RETRY_MAYFAIL);
+	if (!message) {
+		kcoll_memory_account(set->account, pages, false);
 		return -ENOMEM;
 	}
+	message->accounted = pages;
 	set->unexpected_left -= bytes;
 	message->header = link->header;
 	message->rank = link->rank;
@@ -76,7 +81,7 @@ void kcoll_unexpected_free(struct kcoll_links *set, struct kcoll_unexpected *mes
 	lockdep_assert_held(set->lock);
 	list_del(&message->node);
 	set->unexpected_left += sizeof(*message) + message->header.bytes;
-	kcoll_memory_account(set->mm, message->accounted, false);
+	kcoll_memory_account(set->account, message->accounted, false);
 	kvfree(message);
 	if (!set->failed)
 		kcoll_link_wake_stalled(set);

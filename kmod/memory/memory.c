@@ -5,6 +5,7 @@
  * RLIMIT_MEMLOCK.
  */
 #include <linux/bvec.h>
+#include <linux/capability.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -18,13 +19,19 @@
 
 enum { PIN_AT_ONCE = 4096 };	/* pages; a fatal signal is noticed in between */
 
-int kcoll_memory_account(struct mm_struct *mm, u64 pages, bool more)
+int kcoll_memory_account(const struct kcoll_account *account, u64 pages, bool more)
 {
+	int error;
+
 	if (!pages)
 		return 0;
 	if (pages > LONG_MAX >> PAGE_SHIFT)
 		return -ENOMEM;
-	return account_locked_vm(mm, pages, more);
+	mmap_write_lock(account->mm);
+	error = __account_locked_vm(account->mm, pages, more, account->task,
+				    more && capable(CAP_IPC_LOCK));
+	mmap_write_unlock(account->mm);
+	return error;
 }
 
 static u64 memory_accounted(const struct kcoll_memory *buffer)
@@ -32,7 +39,7 @@ static u64 memory_accounted(const struct kcoll_memory *buffer)
 	return buffer->count + DIV_ROUND_UP((u64)buffer->count * sizeof(*buffer->pages), PAGE_SIZE);
 }
 
-static struct kcoll_memory *memory_alloc(struct mm_struct *mm, u64 bytes, u32 first)
+static struct kcoll_memory *memory_alloc(const struct kcoll_account *account, u64 bytes, u32 first)
 {
 	struct kcoll_memory *buffer;
 	u64 count = DIV_ROUND_UP(first + bytes, PAGE_SIZE);
@@ -43,11 +50,11 @@ static struct kcoll_memory *memory_alloc(struct mm_struct *mm, u64 bytes, u32 fi
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&buffer->ref);
-	buffer->mm = mm;
+	buffer->account = account;
 	buffer->bytes = bytes;
 	buffer->first = first;
 	buffer->count = count;
-	if (kcoll_memory_account(mm, memory_accounted(buffer), true))
+	if (kcoll_memory_account(account, memory_accounted(buffer), true))
 		goto err_free;
 	buffer->pages = kvcalloc(count ?: 1, sizeof(*buffer->pages), COLL_GFP);
 	if (!buffer->pages)
@@ -55,7 +62,7 @@ static struct kcoll_memory *memory_alloc(struct mm_struct *mm, u64 bytes, u32 fi
 	return buffer;
 
 err_account:
-	kcoll_memory_account(mm, memory_accounted(buffer), false);
+	kcoll_memory_account(account, memory_accounted(buffer), false);
 err_free:
 	kfree(buffer);
 	return ERR_PTR(-ENOMEM);
@@ -72,7 +79,7 @@ static void memory_release(struct kref *ref)
 	} else {
 		vfree(buffer->mapping);
 	}
-	kcoll_memory_account(buffer->mm, memory_accounted(buffer), false);
+	kcoll_memory_account(buffer->account, memory_accounted(buffer), false);
 	kvfree(buffer->pages);
 	kfree(buffer);
 }
@@ -103,8 +110,8 @@ static int memory_pin_pages(struct kcoll_memory *buffer, u64 start, u32 *pinned)
 	return 0;
 }
 
-struct kcoll_memory *kcoll_memory_pin(struct mm_struct *mm, u64 address, u64 bytes,
-				      bool writable)
+struct kcoll_memory *kcoll_memory_pin(const struct kcoll_account *account, u64 address,
+				      u64 bytes, bool writable)
 {
 	struct kcoll_memory *buffer;
 	u32 pinned;
@@ -112,7 +119,7 @@ struct kcoll_memory *kcoll_memory_pin(struct mm_struct *mm, u64 address, u64 byt
 
 	if (bytes && !access_ok((void __user *)(unsigned long)address, bytes))
 		return ERR_PTR(-EFAULT);
-	buffer = memory_alloc(mm, bytes, bytes ? offset_in_page(address) : 0);
+	buffer = memory_alloc(account, bytes, bytes ? offset_in_page(address) : 0);
 	if (IS_ERR(buffer))
 		return buffer;
 	buffer->user = true;
@@ -120,7 +127,7 @@ struct kcoll_memory *kcoll_memory_pin(struct mm_struct *mm, u64 address, u64 byt
 	error = memory_pin_pages(buffer, address & PAGE_MASK, &pinned);
 	if (error) {
 		unpin_user_pages(buffer->pages, pinned);
-		kcoll_memory_account(mm, memory_accounted(buffer), false);
+		kcoll_memory_account(account, memory_accounted(buffer), false);
 		kvfree(buffer->pages);
 		kfree(buffer);
 		return ERR_PTR(error);
@@ -128,9 +135,9 @@ struct kcoll_memory *kcoll_memory_pin(struct mm_struct *mm, u64 address, u64 byt
 	return buffer;
 }
 
-struct kcoll_memory *kcoll_memory_make(struct mm_struct *mm, u64 bytes)
+struct kcoll_memory *kcoll_memory_make(const struct kcoll_account *account, u64 bytes)
 {
-	struct kcoll_memory *buffer = memory_alloc(mm, bytes, 0);
+	struct kcoll_memory *buffer = memory_alloc(account, bytes, 0);
 	u32 i;
 
 	if (IS_ERR(buffer) || !bytes)

@@ -7,10 +7,19 @@
 #include <linux/kref.h>
 #include <linux/mm_types.h>
 
+/*
+ * Whose locked memory it is. The limit is that of the process which opened the file,
+ * also where the kernel thread allocates for it.
+ */
+struct kcoll_account {
+	struct mm_struct *mm;
+	struct task_struct *task;	/* its RLIMIT_MEMLOCK */
+};
+
 /* Pages that are addressed as one piece of `bytes` bytes; byte 0 is at `first` in page 0. */
 struct kcoll_memory {
 	struct kref ref;
-	struct mm_struct *mm;		/* whose locked memory it is; outlives the buffer */
+	const struct kcoll_account *account;	/* outlives the buffer */
 	u64 bytes;
 	u32 first, count;
 	bool user, writable;
@@ -19,14 +28,18 @@ struct kcoll_memory {
 	void *mapping;			/* to be unmapped, or NULL */
 };
 
-/* Adds `pages` to the locked memory of `mm`, or takes them off (then it cannot fail). */
-int kcoll_memory_account(struct mm_struct *mm, u64 pages, bool more);
+/*
+ * Adds `pages` to the locked memory, or takes them off (then it cannot fail). Called before
+ * what it accounts for is allocated. CAP_IPC_LOCK, which has no limit, is that of the
+ * current credentials: the thread has those of the opener.
+ */
+int kcoll_memory_account(const struct kcoll_account *account, u64 pages, bool more);
 
 /* Pins the caller's pages. May sleep. */
-struct kcoll_memory *kcoll_memory_pin(struct mm_struct *mm, u64 address, u64 bytes,
-				      bool writable);
+struct kcoll_memory *kcoll_memory_pin(const struct kcoll_account *account, u64 address,
+				      u64 bytes, bool writable);
 /* Zeroed pages of the module, mapped. */
-struct kcoll_memory *kcoll_memory_make(struct mm_struct *mm, u64 bytes);
+struct kcoll_memory *kcoll_memory_make(const struct kcoll_account *account, u64 bytes);
 /* Drops a reference; NULL is fine. */
 void kcoll_memory_put(struct kcoll_memory *buffer);
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Memory that the kernel keeps for a process: it counts against the limits of this process,
+ * whoever asks for it, and goes with its address space.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/build.h"
+#include "tests/lib/schedules.h"
+#include "offload.h"
+#include "vm.h"
+
+#define CGROUP "/sys/fs/cgroup/little"
+#define MB (1ull << 20)
+
+enum { HASH = 7, USER = 1000, PATIENCE_S = 20, NO_DEVICE = 200, NO_RUN, NOT_SENT };
+
+static int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX];
+
+/* ---- a message before its receive, longer than the capacity ------------------------------ */
+
+static long load_receive(struct offload *o)
+{
+	static u64 memory[4096];
+	struct coll_schedule *s;
+	struct coll_build b;
+
+	coll_build_init(&b, memory, sizeof(memory), 0, 2);
+	coll_build_buffers(&b, 0, 64);
+	coll_emit_recv(&b, 1, COLL_ADDRESS(COLL_OUT, 0), 64);
+	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, HASH);
+}
+
+static bool send_all(int fd, const void *from, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t sent = send(fd, (const char *)from + done, bytes - done, MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			return false;
+		done += sent;
+	}
+	return true;
+}
+
+/* Rank 1: a message of the run after this one, then the message of this run. */
+static void peer_sends(u64 bytes)
+{
+	static char payload[1 << 16];
+	struct coll_header header = {
+		.kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION, .run = 1, .hash = HASH,
+		.bytes = bytes,
+	};
+	bool good = send_all(links[1][0], &header, sizeof(header));
+
+	for (u64 done = 0; good && done < bytes; done += sizeof(payload))
+		good = send_all(links[1][0], payload, sizeof(payload));
+	header.run = 0;
+	header.bytes = 64;
+	good = good && send_all(links[1][0], &header, sizeof(header)) &&
+	       send_all(links[1][0], payload, 64);
+	pause();
+	_exit(good ? 0 : NOT_SENT);
+}
+
+/* Rank 0: the status of its run. It waits for what comes behind the long message. */
+static int run_beside(u64 bytes)
+{
+	static char out[64] __attribute__((aligned(64)));
+	struct offload o;
+	long schedule;
+	pid_t peer;
+	int status;
+
+	offload_connect(links, 2);
+	peer = fork();
+	if (!peer)
+		peer_sends(bytes);
+	status = coll_offload_open(&o, 0, 2, links[0]) ? -NO_DEVICE : 0;
+	schedule = status ? -1 : load_receive(&o);
+	if (!status && (schedule < 0 || offload_run(&o, schedule, NULL, out, 0, 0)))
+		status = -NO_RUN;
+	if (!status)
+		status = offload_poll(&o, 0, PATIENCE_S);
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	return -status;
+}
+
+/* As a user with this limit, perhaps in the cgroup: errno of the run, or what went wrong. */
+static int user_with(rlim_t locked, bool in_cgroup, u64 bytes)
+{
+	const struct rlimit limit = { locked, locked };
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		if ((in_cgroup && vm_write(CGROUP "/cgroup.procs", "0")) ||
+		    setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
+			_exit(99);
+		_exit(run_beside(bytes));
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void limits(void)
+{
+	chmod("/", 0755);
+	chmod("/dev/coll", 0666);
+	vm_is(user_with(RLIM_INFINITY, false, 64 * MB), 0,
+	      "without a limit of locked memory, a message of 64 MB is kept for later");
+	vm_is(user_with(32 * MB, false, 16 * MB), 0, "with 32 MB, one of 16 MB is");
+	vm_is(user_with(16 * MB, false, 64 * MB), ENOBUFS, "with 16 MB, one of 64 MB is refused");
+	vm_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	mkdir(CGROUP, 0755);
+	if (vm_write(CGROUP "/memory.max", "32M")) {
+		vm_skip("the memory cgroup", "this kernel has none");
+		return;
+	}
+	vm_is(user_with(RLIM_INFINITY, true, 128 * MB), ENOBUFS,
+	      "a memory cgroup of 32 MB bounds it too, and none of its processes is killed");
+	vm_ok(VM_COMES(!rmdir(CGROUP)), "the cgroup goes");
+	chmod("/dev/coll", 0660);
+}
+
+/* ---- exec ---------------------------------------------------------------------------------- */
+
+/* Each CPU adds its own to the sums now and then: they are not exact. */
+enum { PINNED_MIN = 512 };
+
+static long long pinned_pages(void)
+{
+	char text[16384], *got, *given;
+
+	vm_read("/proc/vmstat", text, sizeof(text));
+	got = strstr(text, "nr_foll_pin_acquired ");
+	given = strstr(text, "nr_foll_pin_released ");
+	return got && given ? atoll(got + 21) - atoll(given + 21) : -1;
+}
+
+static int pin_and_exec(const char *self)
+{
+	struct coll_device_setup setup = {
+		.version = COLL_DEVICE_VERSION, .words = 1, .cpu = COLL_NONE,
+	};
+	struct coll_device_buffer buffer = { .bytes = 4 * MB, .writable = 1 };
+	char fd[16];
+	int file = open("/dev/coll", O_RDWR);	/* stays open in exec */
+
+	buffer.address = (uintptr_t)mmap(NULL, 4 * MB, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (offload_do(file, COLL_DEVICE_SETUP, &setup, sizeof(setup)) ||
+	    offload_do(file, COLL_DEVICE_BUFFER, &buffer, sizeof(buffer)) < 0 ||
+	    pinned_pages() < PINNED_MIN)
+		return 1;
+	snprintf(fd, sizeof(fd), "%d", file);
+	execl(self, self, "executed", fd, NULL);
+	return 2;
+}
+
+/* The new program, with the file of the former. */
+static int executed(int file)
+{
+	struct coll_device_counters counters;
+	long result = offload_do(file, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
+
+	if (!VM_COMES(pinned_pages() < PINNED_MIN))
+		return 3;
+	return result == -ECANCELED ? 0 : 4;
+}
+
+static void exec_ends_it(void)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(pin_and_exec("/bin/offload_memory_test"));
+	waitpid(child, &status, 0);
+	vm_is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	      "exec unpins the pages of the former address space and ends the file");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "executed"))
+		return executed(atoi(argv[2]));
+	vm_loopback_up();
+	limits();
+	exec_ends_it();
+	return vm_end();
+}
