@@ -10,9 +10,10 @@
  *
  * The socket that starts something owns it: when the socket is closed, the kernel
  * undoes it. Commands that change something need CAP_NET_ADMIN in the initial user
- * namespace, and CAP_SYS_NICE where they move or outrank tasks. They must come from the
- * initial network namespace, since CPUs belong to no other. Circuits belong to a network
- * namespace: its root manages them from within, and their events are sent there. A
+ * namespace, CAP_SYS_NICE where they move or outrank tasks, and all of WATCH needs
+ * CAP_PERFMON. Noise, watch and pin are asked from the initial network namespace, since CPUs
+ * belong to no other, PIN_GET from the initial pid namespace too. Circuits belong to a
+ * network namespace: they are asked from within, and their events are sent there. A
  * refusal's extended acknowledgement names the attribute and the valid values.
  */
 #ifndef COLL_NETLINK_H

@@ -150,6 +150,9 @@ static int circuit_domain(struct sk_buff *skb, struct genl_info *info)
 	struct kcoll_domain *d;
 	int error;
 
+	error = kcoll_own(info);
+	if (error)
+		return error;
 	mutex_lock(&kcoll_domains_mutex);
 	if (!kcoll_domain_of(genl_info_net(info))) {
 		error = circuit_make(info);
@@ -232,7 +235,7 @@ static int circuit_request(struct sk_buff *skb, struct genl_info *info)
 	struct sk_buff *reply = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	struct in6_addr address;
 	struct kcoll_domain *d;
-	int error = reply ? circuit_read_address(info, &address) : -ENOMEM;
+	int error = reply ? circuit_read_address(info, &address) ?: kcoll_own(info) : -ENOMEM;
 	void *header;
 	u32 lease = 0;
 
@@ -447,15 +450,15 @@ static int circuit_get(struct sk_buff *skb, struct netlink_callback *cb)
 }
 
 static const struct genl_ops circuit_ops[] = {
-	{ .cmd = COLL_CMD_CIRCUIT_DOMAIN, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_domain,
+	{ .cmd = COLL_CMD_CIRCUIT_DOMAIN, .flags = GENL_ADMIN_PERM, .doit = circuit_domain,
 	  .policy = domain_policy, .maxattr = ARRAY_SIZE(domain_policy) - 1 },
-	{ .cmd = COLL_CMD_CIRCUIT_CLEAR, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_clear,
+	{ .cmd = COLL_CMD_CIRCUIT_CLEAR, .flags = GENL_ADMIN_PERM, .doit = circuit_clear,
 	  .policy = kcoll_no_attributes, .maxattr = 1 },
-	{ .cmd = COLL_CMD_CIRCUIT_REQUEST, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_request,
+	{ .cmd = COLL_CMD_CIRCUIT_REQUEST, .flags = GENL_ADMIN_PERM, .doit = circuit_request,
 	  .policy = request_policy, .maxattr = ARRAY_SIZE(request_policy) - 1 },
-	{ .cmd = COLL_CMD_CIRCUIT_RELEASE, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_release,
+	{ .cmd = COLL_CMD_CIRCUIT_RELEASE, .flags = GENL_ADMIN_PERM, .doit = circuit_release,
 	  .policy = set_policy, .maxattr = ARRAY_SIZE(set_policy) - 1 },
-	{ .cmd = COLL_CMD_CIRCUIT_SET, .flags = GENL_UNS_ADMIN_PERM, .doit = circuit_set,
+	{ .cmd = COLL_CMD_CIRCUIT_SET, .flags = GENL_ADMIN_PERM, .doit = circuit_set,
 	  .policy = set_policy, .maxattr = ARRAY_SIZE(set_policy) - 1 },
 	{ .cmd = COLL_CMD_CIRCUIT_GET, .dumpit = circuit_get,
 	  .policy = kcoll_no_attributes, .maxattr = 1 },

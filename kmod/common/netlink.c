@@ -10,8 +10,11 @@
 #define pr_fmt(fmt) "coll: " fmt
 
 #include <linux/capability.h>
+#include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/netlink.h>
+#include <linux/pid_namespace.h>
+#include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/netlink.h>
 
@@ -39,14 +42,82 @@ static struct genl_family family = {
 
 /* ---- owners ------------------------------------------------------------------ */
 
-/* Called for each netlink socket of any protocol and namespace when it is closed. */
+/* Sockets that own something, by port number. */
+struct owning_socket {
+	struct hlist_node node;
+	struct kcoll_owner owner;
+};
+
+static DEFINE_SPINLOCK(owning_lock);
+static DEFINE_HASHTABLE(owning, 6);
+
+static struct owning_socket *owning_find(const struct kcoll_owner *owner)
+{
+	struct owning_socket *socket;
+
+	lockdep_assert_held(&owning_lock);
+	hash_for_each_possible(owning, socket, node, owner->portid)
+		if (coll_owner_is(&socket->owner, owner))
+			return socket;
+	return NULL;
+}
+
+int kcoll_own(struct genl_info *info)
+{
+	struct owning_socket *socket = kmalloc(sizeof(*socket), GFP_KERNEL_ACCOUNT);
+	struct kcoll_owner owner = coll_owner_of(info);
+
+	if (!socket)
+		return -ENOMEM;
+	socket->owner = owner;
+	spin_lock(&owning_lock);
+	if (!owning_find(&owner)) {
+		hash_add(owning, &socket->node, owner.portid);
+		socket = NULL;
+	}
+	spin_unlock(&owning_lock);
+	kfree(socket);
+	return 0;
+}
+
+/* Whether the socket, which is being closed, owned something. */
+static bool owning_forget(const struct kcoll_owner *owner)
+{
+	struct owning_socket *socket;
+
+	spin_lock(&owning_lock);
+	socket = owning_find(owner);
+	if (socket)
+		hash_del(&socket->node);
+	spin_unlock(&owning_lock);
+	kfree(socket);
+	return socket;
+}
+
+static void owning_forget_all(void)
+{
+	struct owning_socket *socket;
+	struct hlist_node *next;
+	int i;
+
+	hash_for_each_safe(owning, i, next, socket, node) {
+		hash_del(&socket->node);
+		kfree(socket);
+	}
+}
+
+/*
+ * Called for each netlink socket of any protocol and namespace when it is closed. Nearly all
+ * of them own nothing here: for these it costs a spinlock and no mutex of a subsystem.
+ */
 static int socket_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	const struct netlink_notify *notify = data;
 	const struct kcoll_owner owner = { .net = notify->net, .portid = notify->portid };
 	size_t i;
 
-	if (event != NETLINK_URELEASE || notify->protocol != NETLINK_GENERIC)
+	if (event != NETLINK_URELEASE || notify->protocol != NETLINK_GENERIC ||
+	    !owning_forget(&owner))
 		return NOTIFY_DONE;
 	for (i = 0; i < subsystem_count; i++)
 		if (subsystems[i]->owner_gone)
@@ -65,17 +136,31 @@ void *kcoll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command)
 
 const struct nla_policy kcoll_no_attributes[2] = { [1] = { .type = NLA_REJECT } };
 
-int kcoll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice)
+int kcoll_may(struct sk_buff *skb, struct net *net, struct netlink_ext_ack *extack, u32 needs)
 {
-	if (genl_info_net(info) != &init_net) {
-		NL_SET_ERR_MSG(info->extack, "only from the first network namespace");
+	if (net != &init_net) {
+		NL_SET_ERR_MSG(extack, "only from the initial network namespace");
 		return -EPERM;
 	}
-	if (nice && !netlink_capable(skb, CAP_SYS_NICE)) {
-		NL_SET_ERR_MSG(info->extack, "needs CAP_SYS_NICE");
+	if (needs & KCOLL_NEEDS_NICE && !netlink_capable(skb, CAP_SYS_NICE)) {
+		NL_SET_ERR_MSG(extack, "needs CAP_SYS_NICE");
+		return -EPERM;
+	}
+	if (needs & KCOLL_NEEDS_PERFMON && !netlink_capable(skb, CAP_PERFMON) &&
+	    !netlink_capable(skb, CAP_SYS_ADMIN)) {
+		NL_SET_ERR_MSG(extack, "needs CAP_PERFMON");
+		return -EPERM;
+	}
+	if (needs & KCOLL_NEEDS_PIDS && task_active_pid_ns(current) != &init_pid_ns) {
+		NL_SET_ERR_MSG(extack, "only from the initial pid namespace");
 		return -EPERM;
 	}
 	return 0;
+}
+
+int kcoll_may_dump(struct netlink_callback *cb, u32 needs)
+{
+	return kcoll_may(cb->skb, sock_net(cb->skb->sk), cb->extack, needs);
 }
 
 int kcoll_cpus_in(struct nlattr *attr, struct netlink_ext_ack *extack, struct cpumask *cpus)
@@ -192,6 +277,9 @@ void kcoll_netlink_close(void)
 	WRITE_ONCE(is_open, false);
 	genl_unregister_family(&family);
 	netlink_unregister_notifier(&sockets);
+	owning_forget_all();
 }
 
-MODULE_ALIAS_GENL_FAMILY(COLL_GENL_NAME);
+/*
+ * No MODULE_ALIAS_GENL_FAMILY: by it any user who asks for the family would load the module.
+ */

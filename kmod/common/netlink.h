@@ -23,11 +23,28 @@ static inline struct kcoll_owner coll_owner_of(struct genl_info *info)
 void *kcoll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command);
 
 /*
- * First line of a command that changes something of the whole machine: 0, or
- * -EPERM and the reason. CAP_NET_ADMIN is asked for by .flags = GENL_ADMIN_PERM
- * already; `nice` asks for CAP_SYS_NICE too. Namespaced root is refused.
+ * First line of a command about the whole machine: 0, or -EPERM and the reason. It must come
+ * from the initial network namespace; CAP_NET_ADMIN is asked for by .flags = GENL_ADMIN_PERM
+ * already. Capabilities count in the initial user namespace only.
  */
-int kcoll_may_change(struct sk_buff *skb, struct genl_info *info, bool nice);
+enum kcoll_needs {
+	KCOLL_NEEDS_NICE = 1,		/* CAP_SYS_NICE: takes or moves other tasks' time */
+	KCOLL_NEEDS_PERFMON = 2,	/* CAP_PERFMON or CAP_SYS_ADMIN: shows what others run */
+	KCOLL_NEEDS_PIDS = 4,		/* the initial pid namespace: shows its pids */
+};
+int kcoll_may(struct sk_buff *skb, struct net *net, struct netlink_ext_ack *extack, u32 needs);
+static inline int kcoll_may_change(struct sk_buff *skb, struct genl_info *info, u32 needs)
+{
+	return kcoll_may(skb, genl_info_net(info), info->extack, needs);
+}
+/* The same for a dump. */
+int kcoll_may_dump(struct netlink_callback *cb, u32 needs);
+
+/*
+ * Notes that the socket of this command owns something from now on: subsystems are told when
+ * it is closed. Called before it does; it may then own nothing all the same. Process context.
+ */
+int kcoll_own(struct genl_info *info);
 
 /*
  * Refuses an attribute: `return coll_refuse(info, COLL_NOISE_A_SHARE, -ERANGE,

@@ -104,7 +104,7 @@ static void injector_end_lifetimes(struct work_struct *work)
 			next = min(next, injector->deadline);
 	}
 	if (next != U64_MAX)
-		mod_delayed_work(system_wq, &lifetimes, nsecs_to_jiffies(next - now) + 1);
+		mod_delayed_work(coll_system_wq, &lifetimes, nsecs_to_jiffies(next - now) + 1);
 	mutex_unlock(&kcoll_noise_mutex);
 }
 
@@ -284,7 +284,7 @@ static int start_admit(struct genl_info *info, struct kcoll_noise_injector *inje
 		return error;
 	list_add_tail(&injector->list, &kcoll_noise_injectors);
 	injector_count++;
-	mod_delayed_work(system_wq, &lifetimes, 0);
+	mod_delayed_work(coll_system_wq, &lifetimes, 0);
 	return 0;
 }
 
@@ -346,7 +346,7 @@ static int noise_start(struct sk_buff *skb, struct genl_info *info)
 {
 	struct kcoll_noise_injector *injector;
 	cpumask_var_t cpus;
-	int error = kcoll_may_change(skb, info, true);
+	int error = kcoll_may_change(skb, info, KCOLL_NEEDS_NICE) ?: kcoll_own(info);
 
 	if (error)
 		return error;
@@ -397,7 +397,7 @@ static int noise_stop_one(struct genl_info *info, u32 id)
 static int noise_stop(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct kcoll_owner owner = coll_owner_of(info);
-	int error = kcoll_may_change(skb, info, true);
+	int error = kcoll_may_change(skb, info, KCOLL_NEEDS_NICE);
 
 	if (error)
 		return error;

@@ -93,8 +93,10 @@ int kcoll_noise_get(struct sk_buff *skb, struct netlink_callback *cb)
 	struct nlattr *only = coll_dump_attrs(cb)[COLL_NOISE_A_ID];
 	struct noise_cursor *cursor = noise_cursor(cb);
 	struct kcoll_noise_injector *injector;
-	int error = 0;
+	int error = kcoll_may_dump(cb, 0);
 
+	if (error)
+		return error;
 	mutex_lock(&kcoll_noise_mutex);
 	list_for_each_entry(injector, &kcoll_noise_injectors, list) {
 		if (injector->id < cursor->id || (only && injector->id != nla_get_u32(only)))
@@ -179,8 +181,10 @@ int kcoll_noise_log(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr *id = coll_dump_attrs(cb)[COLL_NOISE_A_ID];
 	struct kcoll_noise_injector *injector;
-	int error;
+	int error = kcoll_may_dump(cb, 0);
 
+	if (error)
+		return error;
 	if (!id) {
 		NL_SET_ERR_MSG(cb->extack, "id: missing; which injector");
 		return -EINVAL;

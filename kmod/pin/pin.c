@@ -227,7 +227,7 @@ static int pin_take_over(struct genl_info *info, struct pin_rules *rules)
 
 static int pin_set(struct sk_buff *skb, struct genl_info *info)
 {
-	int error = kcoll_may_change(skb, info, true);
+	int error = kcoll_may_change(skb, info, KCOLL_NEEDS_NICE) ?: kcoll_own(info);
 	struct pin_rules *rules;
 	u32 count;
 
@@ -253,7 +253,7 @@ static int pin_set(struct sk_buff *skb, struct genl_info *info)
 static int pin_clear(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct kcoll_owner who = coll_owner_of(info);
-	int error = kcoll_may_change(skb, info, true);
+	int error = kcoll_may_change(skb, info, KCOLL_NEEDS_NICE);
 
 	if (error)
 		return error;
@@ -359,12 +359,10 @@ static int pin_put_task(const struct pin_task *pinned, void *data)
 static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct pin_dump look = { .skb = skb, .cb = cb };
-	int error;
+	int error = kcoll_may_dump(cb, KCOLL_NEEDS_PIDS);
 
-	if (coll_dump_owner(cb).net != &init_net) {
-		NL_SET_ERR_MSG(cb->extack, "only from the first network namespace");
-		return -EPERM;
-	}
+	if (error)
+		return error;
 	error = kcoll_pin_tasks_each_rule(pin_cursor(cb)->rule, pin_put_rule, &look);
 	if (!error)
 		error = kcoll_pin_tasks_each(pin_cursor(cb)->task, pin_put_task, &look);

@@ -242,7 +242,7 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 	u32 log = 0;
 	int error;
 
-	error = kcoll_may_change(skb, info, false);
+	error = kcoll_may_change(skb, info, KCOLL_NEEDS_PERFMON) ?: kcoll_own(info);
 	if (error)
 		return error;
 	if (attrs[COLL_WATCH_A_LOG])
@@ -367,8 +367,12 @@ static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
 /* Every CPU counts what it has open, so that the sums add up. */
 static int watch_get_start(struct netlink_callback *cb)
 {
+	int error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
 	struct watch_cpu *watch;
 	unsigned int cpu;
+
+	if (error)
+		return error;
 
 	mutex_lock(&control);
 	cpus_read_lock();
@@ -452,9 +456,11 @@ static int watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct kcoll_owner owner = coll_dump_owner(cb);
 	struct watch_cursor *at = (void *)cb->args;
+	int full = 0, error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
 	struct watch_cpu *watch;
-	int full = 0;
 
+	if (error)
+		return error;
 	mutex_lock(&control);
 	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
 		watch = cpu_possible(at->cpu) ? per_cpu(records, at->cpu) : NULL;

@@ -845,7 +845,7 @@ static void without_rights(struct netlink *netlink)
 		if (unshare(CLONE_NEWNET) || netlink_open(&netlink))
 			_exit(1);
 		if (start(netlink, "1", 0, 0) != -EPERM ||
-		    !strstr(netlink_reason(netlink), "first network namespace"))
+		    !strstr(netlink_reason(netlink), "initial network namespace"))
 			_exit(2);
 		_exit(0);
 	}
