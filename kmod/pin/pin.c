@@ -17,7 +17,8 @@
 
 static DEFINE_MUTEX(orders);		/* one at a time; outside the tasks' mutex */
 static struct kcoll_owner owner;
-static bool orphaned;			/* rules wait for a new owner */
+static bool orphaned;			/* rules wait for a new owner, */
+static unsigned long orphaned_until;	/* until these jiffies, unless `linger` is for ever */
 static u32 linger;
 
 static void pin_end_linger(struct work_struct *work);
@@ -36,7 +37,8 @@ static void pin_clear_rules(const char *reason)
 static void pin_end_linger(struct work_struct *work)
 {
 	mutex_lock(&orders);
-	if (orphaned)
+	/* Perhaps queued for an earlier owner, whose rules another has taken over. */
+	if (orphaned && linger != PIN_LINGER_ON && time_after_eq(jiffies, orphaned_until))
 		pin_clear_rules("its owner is gone, and nobody took over");
 	mutex_unlock(&orders);
 }
@@ -46,8 +48,9 @@ static void pin_owner_gone(const struct kcoll_owner *who)
 	mutex_lock(&orders);
 	if (kcoll_pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
 		orphaned = linger;
+		orphaned_until = jiffies + msecs_to_jiffies(linger);
 		if (orphaned && linger != PIN_LINGER_ON)
-			mod_delayed_work(system_wq, &lingering, msecs_to_jiffies(linger));
+			mod_delayed_work(coll_system_wq, &lingering, msecs_to_jiffies(linger));
 		else if (!orphaned)
 			pin_clear_rules("its owner is gone");
 	}
@@ -78,7 +81,7 @@ static const struct nla_policy set_policy[COLL_PIN_A_RULE + 1] = {
 })
 
 static int rule_read_cgroup(struct nlattr *attr, struct netlink_ext_ack *extack,
-			    struct pin_rule *rule)
+			    struct pin_rules *rules, struct pin_rule *rule)
 {
 	struct cgroup *cgroup = cgroup_get_from_id(nla_get_u64(attr));
 
@@ -86,6 +89,7 @@ static int rule_read_cgroup(struct nlattr *attr, struct netlink_ext_ack *extack,
 		return refuse(extack, attr, -ENOENT,
 			      "cgroup: no cgroup has this id, the inode of its folder");
 	rule->cgroup = cgroup;
+	rules->by_cgroup = true;
 	return 0;
 }
 
@@ -139,7 +143,7 @@ static int rule_read(struct nlattr *attr, struct netlink_ext_ack *extack, struct
 	if (attrs[COLL_PIN_A_UID] && !uid_valid(rule->uid))
 		return refuse(extack, attrs[COLL_PIN_A_UID], -EINVAL, "uid: below 4294967295");
 	if (attrs[COLL_PIN_A_CGROUP])
-		error = rule_read_cgroup(attrs[COLL_PIN_A_CGROUP], extack, rule);
+		error = rule_read_cgroup(attrs[COLL_PIN_A_CGROUP], extack, rules, rule);
 	if (!error && attrs[COLL_PIN_A_PARENT])
 		error = rule_read_parent(attrs[COLL_PIN_A_PARENT], extack, rule);
 	return error ? error : rule_read_cpus(attrs[COLL_PIN_A_CPUS], extack, rules, rule);

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pinning: pin.c takes orders, pin_rules.c says which rule a task matches,
- * pin_tasks.c finds the tasks, moves them and gives them back what they had.
+ * Pinning.
+ *
+ *	pin.c		netlink commands
+ *	pin_rules.c	which rule a task matches
+ *	pin_probe.c	tasks that probes see
+ *	pin_tasks.c	the thread: tasks are moved, and given back what they had
+ *	pin_entry.c	entries of pinned tasks
+ *	pin_move.c	one task's CPUs
+ *	pin_pool.c	memory for probes
  */
 #ifndef COLL_KMOD_PIN_H
 #define COLL_KMOD_PIN_H
@@ -31,6 +38,7 @@ struct pin_rule {
 
 struct pin_rules {
 	cpumask_var_t housekeeping;
+	bool by_cgroup;			/* some rule has a cgroup */
 	u32 linger;
 	u32 count;
 	struct pin_rule rule[];

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Entries of pinned tasks: freed under the mutex, found and added under the lock as well. */
 #include <linux/hashtable.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
 
 #include "pin_entry.h"
+#include "pin_pool.h"
 
 DEFINE_MUTEX(kcoll_pin_mutex);
 static DEFINE_RAW_SPINLOCK(pin_lock);
@@ -45,9 +47,24 @@ bool kcoll_pin_is_tracked(const struct task_struct *task)
 	return tracked;
 }
 
-struct pin_task *kcoll_pin_entry_make(gfp_t gfp)
+static PIN_POOL(entries, 0);
+static bool births_missed;		/* the pool was empty at a birth */
+
+int kcoll_pin_entries_reserve(void)
 {
-	struct pin_task *pinned = kzalloc(sizeof(*pinned) + 2 * cpumask_size(), gfp);
+	entries.bytes = sizeof(struct pin_task) + 2 * cpumask_size();
+	return kcoll_pin_pool_fill(&entries);
+}
+
+void kcoll_pin_entries_end(void)
+{
+	kcoll_pin_pool_empty(&entries);
+	births_missed = false;
+}
+
+static struct pin_task *entry_take(void)
+{
+	struct pin_task *pinned = kcoll_pin_pool_take(&entries);
 
 	if (!pinned)
 		return NULL;
@@ -76,7 +93,7 @@ void kcoll_pin_entry_free(struct pin_task *pinned)
 	list_del(&pinned->list);
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
 	put_task_struct(pinned->task);
-	kfree(pinned);
+	kcoll_pin_pool_free(&entries, pinned);
 }
 
 struct pin_task *kcoll_pin_next(struct pin_task *pinned)
@@ -117,20 +134,22 @@ bool kcoll_pin_in_place(const struct pin_task *pinned)
 }
 
 /* Whether a child of this task has its CPUs. With the lock held. */
-static bool pin_hands_on(const struct pin_task *of_parent, const struct task_struct *child)
+static bool pin_hands_on(const struct pin_task *of_parent, const struct task_struct *child,
+			 bool late)
 {
 	if (!of_parent)
 		return false;
-	return of_parent->state == COLL_PIN_MOVED ||
-	       (of_parent->state == COLL_PIN_RESTORED &&
-		cpumask_equal(&child->cpus_mask, of_parent->set));
+	if (of_parent->state == COLL_PIN_MOVED && !late)
+		return true;
+	return (of_parent->state == COLL_PIN_MOVED || of_parent->state == COLL_PIN_RESTORED) &&
+	       cpumask_equal(&child->cpus_mask, of_parent->set);
 }
 
 /*
  * The child of a pinned task is pinned: it already has the parent's CPUs, and now gets the
  * CPUs that the parent had before. Kernel threads start with CPUs of their own.
  */
-bool kcoll_pin_inherit(const struct task_struct *parent, struct task_struct *child)
+static bool entry_inherit(const struct task_struct *parent, struct task_struct *child, bool late)
 {
 	struct pin_task *pinned, *of_parent;
 	unsigned long flags;
@@ -138,12 +157,14 @@ bool kcoll_pin_inherit(const struct task_struct *parent, struct task_struct *chi
 
 	if (!kcoll_pin_is_tracked(parent) || child->flags & PF_KTHREAD)
 		return false;
-	pinned = kcoll_pin_entry_make(GFP_NOWAIT | __GFP_NOWARN);
-	if (!pinned)
+	pinned = entry_take();
+	if (!pinned) {
+		WRITE_ONCE(births_missed, true);
 		return false;
+	}
 	raw_spin_lock_irqsave(&pin_lock, flags);
 	of_parent = pin_find(parent);
-	handed_on = pin_hands_on(of_parent, child);
+	handed_on = pin_hands_on(of_parent, child, late);
 	if (handed_on) {
 		cpumask_copy(pinned->saved, of_parent->saved);
 		cpumask_copy(pinned->set, of_parent->set);
@@ -154,15 +175,49 @@ bool kcoll_pin_inherit(const struct task_struct *parent, struct task_struct *chi
 	}
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
 	if (!handed_on)
-		kfree(pinned);
+		kcoll_pin_pool_give(&entries, pinned);
 	return handed_on;
 }
 
-void kcoll_pin_entry_add(struct pin_task *pinned, struct task_struct *task)
+bool kcoll_pin_inherit(const struct task_struct *parent, struct task_struct *child)
 {
+	return entry_inherit(parent, child, false);
+}
+
+/* No entry may have been left when it was born: it has its parent's CPUs. */
+static bool entry_inherit_late(struct task_struct *task)
+{
+	bool inherited;
+
+	if (!READ_ONCE(births_missed))
+		return false;
+	rcu_read_lock();
+	inherited = pid_alive(task) &&
+		    (entry_inherit(rcu_dereference(task->real_parent), task, true) ||
+		     entry_inherit(READ_ONCE(task->group_leader), task, true));
+	rcu_read_unlock();
+	return inherited;
+}
+
+struct pin_task *kcoll_pin_track(struct task_struct *task)
+{
+	struct pin_task *pinned;
 	unsigned long flags;
 
+	lockdep_assert_held(&kcoll_pin_mutex);
+	if (kcoll_pin_entries_reserve())
+		return NULL;
+	if (entry_inherit_late(task))
+		return kcoll_pin_find(task);
+	pinned = entry_take();
+	if (!pinned)
+		return NULL;
+	cpumask_copy(pinned->saved, &task->cpus_mask);
+	cpumask_copy(pinned->set, &task->cpus_mask);
+	pinned->state = COLL_PIN_KEPT;
+	pinned->rule = -1;
 	raw_spin_lock_irqsave(&pin_lock, flags);
 	entry_add(pinned, task);
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
+	return pinned;
 }

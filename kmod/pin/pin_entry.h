@@ -13,8 +13,12 @@ enum { COLL_PIN_RESTORED = COLL_PIN_CHANGED + 1 };
 /* Held by all that change or free entries. */
 extern struct mutex kcoll_pin_mutex;
 
-struct pin_task *kcoll_pin_entry_make(gfp_t gfp);
-void kcoll_pin_entry_add(struct pin_task *pinned, struct task_struct *task);
+/* Entries for births, which probes take: before they are attached, and often. May sleep. */
+int kcoll_pin_entries_reserve(void);
+/* When no probe is attached. */
+void kcoll_pin_entries_end(void);
+/* An entry for a task that has none; NULL: no memory. May sleep. */
+struct pin_task *kcoll_pin_track(struct task_struct *task);
 void kcoll_pin_entry_free(struct pin_task *pinned);
 /* Valid while the mutex is held. */
 struct pin_task *kcoll_pin_find(const struct task_struct *task);

@@ -27,6 +27,8 @@ static bool task_descends_from(struct task_struct *task, const struct pid *paren
 	struct task_struct *above = task;
 
 	while (above != &init_task) {
+		if (!pid_alive(above))	/* exited and released: its parent may be freed */
+			return false;
 		above = rcu_dereference(above->real_parent);
 		if (task_tgid(above) == parent)
 			return true;

@@ -1,53 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tasks found and handed to their rules. Probes see forks, execs, renames, changes of
- * cgroup and exits. They may not sleep, so they queue the task for a thread on the
+ * Tasks found and handed to their rules. Probes (pin_probe.c) queue tasks for a thread on the
  * housekeeping CPUs. If the thread has not handled the task before it returns to user
  * space, the task handles the queue itself: no matching task ever computes on a CPU
- * where it does not belong. The thread also checks all tasks once a second, for changes
- * that no probe sees (a changed uid) and for changes by other programs.
+ * where it does not belong. Without task_work_add(), which mainline does not export, the
+ * thread alone does it, some ten microseconds later. The thread also checks all tasks once a
+ * second, for changes that no probe sees (a changed uid) and for changes by other programs.
  *
  * A child starts with its parent's CPUs and is tracked as pinned from then on, because
  * it must get back the CPUs that its parent had before.
  */
 #define pr_fmt(fmt) "coll: " fmt
 
-#include <linux/cgroup.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/idr.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
-#include <linux/llist.h>
 #include <linux/mutex.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
-#include <linux/task_work.h>
-#include <linux/wait.h>
-
-#include <trace/events/cgroup.h>
-#include <trace/events/sched.h>
-#include <trace/events/task.h>
 
 #include "kmod/common/compat.h"
 #include "kmod/common/netlink.h"
 #include "pin_entry.h"
-#include "kmod/common/trace.h"
+#include "pin_probe.h"
 
 #define LOOK_EVERY	HZ
 #define BIRTHS		(20 * NSEC_PER_MSEC)	/* a fork takes less */
 
-static struct pin_rules __rcu *rules;
-static struct task_struct *thread;
-static LLIST_HEAD(seen);
-static bool look_at_all;
-static atomic_t task_works = ATOMIC_INIT(0);	/* tasks that will serve the list themselves */
-static bool any_task_work;			/* ever */
-static DECLARE_WAIT_QUEUE_HEAD(task_works_done);
+struct pin_rules __rcu *kcoll_pin_rules;
+struct task_struct *kcoll_pin_thread;
 
 static struct pin_rule *pin_rule_of(int index)
 {
-	return &rcu_dereference_protected(rules, lockdep_is_held(&kcoll_pin_mutex))->rule[index];
+	struct pin_rules *now = rcu_dereference_protected(kcoll_pin_rules,
+							  lockdep_is_held(&kcoll_pin_mutex));
+
+	return &now->rule[index];
 }
 
 static void pin_report_changed(struct pin_task *pinned)
@@ -64,20 +56,6 @@ static void pin_report_changed(struct pin_task *pinned)
 }
 
 /* ---- looking at a task ------------------------------------------------------------- */
-
-static struct pin_task *pin_track(struct task_struct *task)
-{
-	struct pin_task *pinned = kcoll_pin_entry_make(GFP_KERNEL);
-
-	if (!pinned)
-		return NULL;
-	cpumask_copy(pinned->saved, &task->cpus_mask);
-	cpumask_copy(pinned->set, &task->cpus_mask);
-	pinned->state = COLL_PIN_KEPT;
-	pinned->rule = -1;
-	kcoll_pin_entry_add(pinned, task);
-	return pinned;
-}
 
 /* The task matches this rule: it is moved to the rule's CPUs, unless it is there. */
 static void pin_settle(struct pin_task *pinned, int index)
@@ -121,7 +99,7 @@ static bool pin_too_young(const struct task_struct *task)
 static void pin_check_task(struct task_struct *task, const char *comm)
 {
 	const struct pin_rules *now =
-		rcu_dereference_protected(rules, lockdep_is_held(&kcoll_pin_mutex));
+		rcu_dereference_protected(kcoll_pin_rules, lockdep_is_held(&kcoll_pin_mutex));
 	struct pin_task *pinned = kcoll_pin_find(task);
 	int index;
 
@@ -143,149 +121,10 @@ static void pin_check_task(struct task_struct *task, const char *comm)
 		return;
 	}
 	if (!pinned)
-		pinned = pin_track(task);
+		pinned = kcoll_pin_track(task);
 	if (pinned)
 		pin_settle(pinned, index);
 }
-
-/* ---- what probes have seen ------------------------------------------------------------ */
-
-struct pin_sighting {
-	struct llist_node node;
-	struct task_struct *task;
-	bool exited;
-	char comm[TASK_COMM_LEN];
-};
-
-static void pin_serve(void);
-
-/* The task itself, before it goes on in user space. */
-static void pin_task_work(struct callback_head *head)
-{
-	kfree(head);
-	mutex_lock(&kcoll_pin_mutex);
-	pin_serve();
-	mutex_unlock(&kcoll_pin_mutex);
-	if (atomic_dec_and_test(&task_works))
-		wake_up(&task_works_done);
-}
-
-/*
- * A task that is on its way to user space: itself, or newly born. Who never goes
- * there, or may be held up by its tracer, is left to the thread. In a probe.
- */
-static void pin_add_task_work(struct task_struct *task)
-{
-	struct callback_head *head;
-
-	if (task->flags & (PF_KTHREAD | COLL_PF_WORKER) || task->ptrace)
-		return;
-	head = kmalloc(sizeof(*head), GFP_NOWAIT | __GFP_NOWARN);
-	if (!head)
-		return;
-	init_task_work(head, pin_task_work);
-	WRITE_ONCE(any_task_work, true);
-	atomic_inc(&task_works);
-	if (!task_work_add(task, head, TWA_RESUME))
-		return;
-	kfree(head);		/* it exits */
-	if (atomic_dec_and_test(&task_works))
-		wake_up(&task_works_done);
-}
-
-/* Any context, with preemption off. */
-static void pin_report(struct task_struct *task, const char *comm, bool exited)
-{
-	struct pin_sighting *sight = kmalloc(sizeof(*sight), GFP_NOWAIT | __GFP_NOWARN);
-
-	if (sight) {
-		sight->task = get_task_struct(task);
-		sight->exited = exited;
-		strscpy(sight->comm, comm, sizeof(sight->comm));
-		llist_add(&sight->node, &seen);
-	} else {
-		WRITE_ONCE(look_at_all, true);
-	}
-	wake_up_process(thread);
-}
-
-static bool pin_matches(struct task_struct *task, const char *comm)
-{
-	const struct pin_rules *now;
-	bool wanted;
-
-	rcu_read_lock();
-	now = rcu_dereference(rules);
-	wanted = now && kcoll_pin_rules_match(now, task, comm, -1) >= 0;
-	rcu_read_unlock();
-	return wanted;
-}
-
-static void pin_report_if_matching(struct task_struct *task, const char *comm, bool on_its_way)
-{
-	if (!kcoll_pin_is_tracked(task) && !pin_matches(task, comm))
-		return;
-	pin_report(task, comm, false);
-	if (on_its_way)
-		pin_add_task_work(task);
-}
-
-static void probe_fork(void *data, struct task_struct *parent, struct task_struct *child)
-{
-	preempt_disable_notrace();
-	if (kcoll_pin_inherit(parent, child))
-		pin_report(child, child->comm, false);
-	else
-		pin_report_if_matching(child, child->comm, true);
-	preempt_enable_notrace();
-}
-
-static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
-		       struct linux_binprm *binprm)
-{
-	preempt_disable_notrace();
-	pin_report_if_matching(task, task->comm, true);
-	preempt_enable_notrace();
-}
-
-static void probe_rename(void *data, struct task_struct *task, const char *comm)
-{
-	preempt_disable_notrace();
-	pin_report_if_matching(task, comm, task == current);	/* it has its old name still */
-	preempt_enable_notrace();
-}
-
-/* Perhaps of a whole process, with interrupts off. */
-static void probe_attach(void *data, struct cgroup *cgroup, const char *path,
-			 struct task_struct *task, bool threadgroup)
-{
-	preempt_disable_notrace();
-	WRITE_ONCE(look_at_all, true);
-	wake_up_process(thread);
-	preempt_enable_notrace();
-}
-
-static void probe_exit(void *data, COLL_PROCESS_EXIT_ARGS)
-{
-	preempt_disable_notrace();
-	if (kcoll_pin_is_tracked(task))
-		pin_report(task, task->comm, true);
-	preempt_enable_notrace();
-}
-
-static struct kcoll_probe probes[] = {
-	{ .name = "sched_process_fork", .function = probe_fork },
-	{ .name = "sched_process_exec", .function = probe_exec },
-	{ .name = "sched_process_exit", .function = probe_exit },
-	{ .name = "task_rename", .function = probe_rename },
-	{ .name = "cgroup_attach_task", .function = probe_attach },
-};
-
-COLL_PROBE_CHECK(sched_process_fork, probe_fork);
-COLL_PROBE_CHECK(sched_process_exec, probe_exec);
-COLL_PROBE_CHECK(sched_process_exit, probe_exit);
-COLL_PROBE_CHECK(task_rename, probe_rename);
-COLL_PROBE_CHECK(cgroup_attach_task, probe_attach);
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
@@ -297,37 +136,81 @@ static void pin_task_exited(const struct task_struct *task)
 		kcoll_pin_entry_free(pinned);
 }
 
-static void pin_serve(void)
+/* As far as its threads are there all the time; the look once a second finds the others. */
+static void pin_check_process(struct task_struct *leader)
 {
-	struct llist_node *list = llist_reverse_order(llist_del_all(&seen));
+	struct task_struct *task = get_task_struct(leader), *next;
+
+	while (task) {
+		pin_check_task(task, task->comm);
+		rcu_read_lock();
+		next = pid_alive(task) ? next_thread(task) : leader;
+		next = next == leader ? NULL : get_task_struct(next);
+		rcu_read_unlock();
+		put_task_struct(task);
+		task = next;
+		cond_resched();
+	}
+}
+
+void kcoll_pin_serve(void)
+{
+	struct llist_node *list = kcoll_pin_sightings();
 	struct pin_sighting *sight, *next;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
 	llist_for_each_entry_safe(sight, next, list, node) {
-		if (sight->exited)
+		if (sight->kind == COLL_PIN_SEEN_EXIT)
 			pin_task_exited(sight->task);
+		else if (sight->kind == COLL_PIN_SEEN_PROCESS)
+			pin_check_process(sight->task);
 		else
 			pin_check_task(sight->task, sight->comm);
-		put_task_struct(sight->task);
-		kfree(sight);
+		kcoll_pin_sighting_free(sight);
 		cond_resched();
 	}
+}
+
+/*
+ * Calls `look` for each task that is there all the time, with a reference, and not under RCU:
+ * a pass over a large machine holds up nothing.
+ */
+static void pin_for_each_task(void (*look)(struct task_struct *task, u64 data), u64 data)
+{
+	struct task_struct *task;
+	struct pid *pid;
+	int number = 1;
+
+	do {
+		rcu_read_lock();
+		pid = idr_get_next(&init_pid_ns.idr, &number);
+		task = pid ? pid_task(pid, PIDTYPE_PID) : NULL;
+		if (task)
+			get_task_struct(task);
+		rcu_read_unlock();
+		number++;
+		if (task) {
+			look(task, data);
+			put_task_struct(task);
+		}
+		cond_resched();
+	} while (pid);
+}
+
+static void pin_check_untracked(struct task_struct *task, u64 unused)
+{
+	if (!kcoll_pin_is_tracked(task) && kcoll_pin_matches(task, task->comm))
+		pin_check_task(task, task->comm);
 }
 
 /* All tasks that match and are not tracked, and all that are tracked. */
 static void pin_serve_all(void)
 {
-	struct task_struct *process, *task;
 	struct pin_task *pinned, *next;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
-	rcu_read_lock();
-	for_each_process_thread(process, task)
-		if (!(task->flags & PF_EXITING) && !kcoll_pin_is_tracked(task) &&
-		    pin_matches(task, task->comm))
-			pin_report(task, task->comm, false);
-	rcu_read_unlock();
-	pin_serve();
+	pin_for_each_task(pin_check_untracked, 0);
+	kcoll_pin_serve();
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
 		if (pinned->task->flags & PF_EXITING)
@@ -338,18 +221,20 @@ static void pin_serve_all(void)
 	}
 }
 
-static int pin_thread(void *unused)
+static int pin_thread(void *started)
 {
 	unsigned long due = jiffies + LOOK_EVERY;
 
+	complete(started);
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_IDLE);
-		if (llist_empty(&seen) && !READ_ONCE(look_at_all) && !kthread_should_stop())
+		if (!kcoll_pin_seen_any() && !kthread_should_stop())
 			schedule_timeout(max_t(long, 1, due - jiffies));
 		__set_current_state(TASK_RUNNING);
+		kcoll_pin_reserve();
 		mutex_lock(&kcoll_pin_mutex);
-		pin_serve();
-		if (xchg(&look_at_all, false) || time_after_eq(jiffies, due)) {
+		kcoll_pin_serve();
+		if (kcoll_pin_seen_too_many() || time_after_eq(jiffies, due)) {
 			pin_serve_all();
 			due = jiffies + LOOK_EVERY;
 		}
@@ -358,16 +243,18 @@ static int pin_thread(void *unused)
 	return 0;
 }
 
+/* Since 6.14 the first wake-up of a kernel thread sets its CPUs: ours are set after it. */
 static int pin_make_thread(const struct pin_rules *first)
 {
-	struct task_struct *task = kthread_create(pin_thread, NULL, "coll-pin");
+	DECLARE_COMPLETION_ONSTACK(started);
+	struct task_struct *task = kthread_run(pin_thread, &started, "coll-pin");
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
+	wait_for_completion(&started);
 	set_cpus_allowed_ptr(task, first->housekeeping);
 	sched_set_fifo_low(task);	/* it works little, but at once */
-	thread = task;
-	wake_up_process(thread);
+	kcoll_pin_thread = task;
 	return 0;
 }
 
@@ -375,7 +262,7 @@ static int pin_make_thread(const struct pin_rules *first)
 
 bool kcoll_pin_tasks_active(void)
 {
-	return thread;
+	return kcoll_pin_thread;
 }
 
 static void pin_publish(struct pin_rules *next)
@@ -383,7 +270,7 @@ static void pin_publish(struct pin_rules *next)
 	struct pin_rules *old;
 
 	mutex_lock(&kcoll_pin_mutex);
-	old = rcu_replace_pointer(rules, next, lockdep_is_held(&kcoll_pin_mutex));
+	old = rcu_replace_pointer(kcoll_pin_rules, next, lockdep_is_held(&kcoll_pin_mutex));
 	mutex_unlock(&kcoll_pin_mutex);
 	synchronize_rcu();
 	kcoll_pin_rules_free(old);
@@ -391,14 +278,19 @@ static void pin_publish(struct pin_rules *next)
 
 static int pin_start(struct pin_rules *first)
 {
-	int error = pin_make_thread(first);
+	int error = kcoll_pin_reserve();
 
-	if (error)
-		return error;
-	error = kcoll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
+	if (!error)
+		error = pin_make_thread(first);
 	if (error) {
-		kthread_stop(thread);
-		thread = NULL;
+		kcoll_pin_probes_end();
+		return error;
+	}
+	error = kcoll_pin_probes_attach();
+	if (error) {
+		kthread_stop(kcoll_pin_thread);
+		kcoll_pin_thread = NULL;
+		kcoll_pin_probes_end();
 	}
 	return error;
 }
@@ -417,15 +309,15 @@ int kcoll_pin_tasks_set(struct pin_rules *next)
 	struct pin_rules *old;
 	int error = 0;
 
-	if (thread)
-		set_cpus_allowed_ptr(thread, next->housekeeping);
+	if (kcoll_pin_thread)
+		set_cpus_allowed_ptr(kcoll_pin_thread, next->housekeeping);
 	else
 		error = pin_start(next);
 	if (error)
 		return error;
 	mutex_lock(&kcoll_pin_mutex);
 	pin_forget_indices();
-	old = rcu_replace_pointer(rules, next, lockdep_is_held(&kcoll_pin_mutex));
+	old = rcu_replace_pointer(kcoll_pin_rules, next, lockdep_is_held(&kcoll_pin_mutex));
 	pin_serve_all();
 	mutex_unlock(&kcoll_pin_mutex);
 	synchronize_rcu();
@@ -469,16 +361,20 @@ static void pin_restore_with_children(void)
 }
 
 /* A child of a fork that took longer still: it is younger than the clearing. */
+static void pin_inherit_young(struct task_struct *task, u64 cleared_at)
+{
+	if (task->start_time < cleared_at || kcoll_pin_is_tracked(task) ||
+	    kcoll_pin_entries_reserve())
+		return;
+	rcu_read_lock();
+	if (pid_alive(task) && !kcoll_pin_inherit(rcu_dereference(task->real_parent), task))
+		kcoll_pin_inherit(task->group_leader, task);
+	rcu_read_unlock();
+}
+
 static void pin_restore_young_children(u64 cleared_at)
 {
-	struct task_struct *process, *task;
-
-	rcu_read_lock();
-	for_each_process_thread(process, task)
-		if (task->start_time >= cleared_at && !kcoll_pin_is_tracked(task) &&
-		    !kcoll_pin_inherit(rcu_dereference(task->real_parent), task))
-			kcoll_pin_inherit(task->group_leader, task);
-	rcu_read_unlock();
+	pin_for_each_task(pin_inherit_young, cleared_at);
 	mutex_lock(&kcoll_pin_mutex);
 	pin_restore_all();
 	mutex_unlock(&kcoll_pin_mutex);
@@ -486,48 +382,36 @@ static void pin_restore_young_children(u64 cleared_at)
 
 static void pin_empty(void)
 {
-	struct llist_node *list = llist_del_all(&seen);
-	struct pin_sighting *sight, *next;
 	struct pin_task *pinned;
 
-	llist_for_each_entry_safe(sight, next, list, node) {
-		put_task_struct(sight->task);
-		kfree(sight);
-	}
 	mutex_lock(&kcoll_pin_mutex);
 	while ((pinned = kcoll_pin_next(NULL)))
 		kcoll_pin_entry_free(pinned);
 	mutex_unlock(&kcoll_pin_mutex);
+	kcoll_pin_probes_end();
 }
 
 void kcoll_pin_tasks_clear(void)
 {
 	u64 cleared_at = ktime_get_ns();
 
-	if (!thread)
+	if (!kcoll_pin_thread)
 		return;
 	mutex_lock(&kcoll_pin_mutex);
-	pin_serve();
+	kcoll_pin_serve();
 	mutex_unlock(&kcoll_pin_mutex);
 	pin_publish(NULL);
 	pin_restore_with_children();
-	kcoll_probes_detach(probes, ARRAY_SIZE(probes), NULL);
-	kthread_stop(thread);
-	thread = NULL;
+	kcoll_pin_probes_detach();
+	kthread_stop(kcoll_pin_thread);
+	kcoll_pin_thread = NULL;
 	pin_restore_young_children(cleared_at);
 	pin_empty();
 }
 
-/*
- * No task can be told to forget its promise: it keeps it when it next leaves the
- * kernel. After the wait one may still be on its way out of pin_task_work().
- */
 void kcoll_pin_tasks_end(void)
 {
-	if (!any_task_work)
-		return;
-	wait_event(task_works_done, !atomic_read(&task_works));
-	synchronize_rcu_tasks();
+	kcoll_pin_probes_wait();
 }
 
 /* ---- for dumps ------------------------------------------------------------------------- */
@@ -541,7 +425,7 @@ int kcoll_pin_tasks_each_rule(u32 from,
 	u32 i;
 
 	mutex_lock(&kcoll_pin_mutex);
-	now = rcu_dereference_protected(rules, lockdep_is_held(&kcoll_pin_mutex));
+	now = rcu_dereference_protected(kcoll_pin_rules, lockdep_is_held(&kcoll_pin_mutex));
 	for (i = from; now && i < now->count && !error; i++)
 		error = each(&now->rule[i], i, data);
 	mutex_unlock(&kcoll_pin_mutex);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What probes have seen of tasks, for pin_tasks.c. */
+#ifndef COLL_KMOD_PIN_PROBE_H
+#define COLL_KMOD_PIN_PROBE_H
+
+#include <linux/llist.h>
+
+#include "pin.h"
+
+enum kcoll_pin_sighting_kind {
+	COLL_PIN_SEEN,		/* the task may match */
+	COLL_PIN_SEEN_PROCESS,	/* all threads of its process may */
+	COLL_PIN_SEEN_EXIT,
+};
+
+struct pin_sighting {
+	struct llist_node node;
+	struct task_struct *task;	/* holds a reference */
+	enum kcoll_pin_sighting_kind kind;
+	char comm[TASK_COMM_LEN];
+};
+
+/* Of pin_tasks.c: the rules, the thread, and its work: all sightings, with the mutex held. */
+extern struct pin_rules __rcu *kcoll_pin_rules;
+extern struct task_struct *kcoll_pin_thread;
+void kcoll_pin_serve(void);
+
+/* Whether the task matches a rule now. Any context. */
+bool kcoll_pin_matches(struct task_struct *task, const char *comm);
+
+/* The sightings so far, oldest first: each is to be freed. */
+struct llist_node *kcoll_pin_sightings(void);
+void kcoll_pin_sighting_free(struct pin_sighting *sight);
+/* Whether there are any, or some were missed. */
+bool kcoll_pin_seen_any(void);
+/* Whether some were missed: then all tasks are looked at. Asked once. */
+bool kcoll_pin_seen_too_many(void);
+
+/* Memory for probes: before they are attached, and often. May sleep. */
+int kcoll_pin_reserve(void);
+/* After it, and before kcoll_pin_reserve(), no probe is attached. */
+int kcoll_pin_probes_attach(void);
+void kcoll_pin_probes_detach(void);
+/* Frees sightings and memory. When no probe is attached. */
+void kcoll_pin_probes_end(void);
+/* Before the module goes: no task has a call into it left. */
+void kcoll_pin_probes_wait(void);
+
+#endif
