@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) "coll: " fmt
 
+#include <linux/cred.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <net/netns/generic.h>
@@ -220,7 +221,7 @@ static int circuit_request_lease(struct kcoll_domain *d, struct genl_info *info,
 	spin_lock_bh(&d->lock);
 	holder = circuit_holder(d, &who, true);
 	if (holder != COLL_CIRCUIT_NONE)
-		peer = kcoll_domain_peer(d, address);
+		peer = kcoll_domain_peer(d, address, current_uid(), now);
 	error = !peer ? -ENOSPC :
 		coll_circuit_request(&d->c, now, holder, 0, kcoll_peer_node(d, peer), flags, 0,
 				     deadline ? now + nla_get_u32(deadline) * (u64)NSEC_PER_MSEC :

@@ -11,16 +11,19 @@
  * Cost: none without a domain, because no hook is registered. With a domain a hash and a
  * spinlock per packet; all peers of the namespace share that lock.
  */
+#include <linux/hash.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/jhash.h>
 #include <linux/ktime.h>
+#include <linux/log2.h>
 #include <linux/netdevice.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
 #include <linux/slab.h>
 #include <net/dst.h>
+#include <net/inet_sock.h>
 #include <net/netns/generic.h>
 
 #include "domain.h"
@@ -50,7 +53,77 @@ static struct hlist_head *domain_bucket(struct kcoll_domain *d, const struct in6
 	return &d->bucket[jhash2((const u32 *)address, 4, 0) % CIRCUIT_BUCKETS];
 }
 
-struct kcoll_peer *kcoll_domain_peer(struct kcoll_domain *d, const struct in6_addr *address)
+static u32 *domain_crowd(struct kcoll_domain *d, kuid_t user)
+{
+	return &d->crowd[hash_32(__kuid_val(user), ilog2(CIRCUIT_CROWDS))];
+}
+
+static bool peer_is_idle(const struct kcoll_peer *peer)
+{
+	return peer->lease == CIRCUIT_NO_LEASE && skb_queue_empty(&peer->queue);
+}
+
+/* Its circuit is down, and no lease but the traffic's waits for it. */
+static bool peer_may_go(const struct kcoll_domain *d, const struct kcoll_peer *peer)
+{
+	const u32 i = coll_circuit_find(&d->c, 0, kcoll_peer_node(d, peer));
+	u32 l;
+
+	if (peer->sending)
+		return false;
+	if (i == COLL_CIRCUIT_NONE)
+		return true;
+	if (d->circuit[i].state != COLL_CIRCUIT_DOWN)
+		return false;
+	for (l = d->circuit[i].leases; l != COLL_CIRCUIT_NONE; l = d->lease[l].next)
+		if (d->lease[l].holder != CIRCUIT_TRAFFIC)
+			return false;
+	return true;
+}
+
+/* Whether `a` makes room before `b`: idle, of a larger crowd, longer without a packet. */
+static bool peer_goes_before(struct kcoll_domain *d, const struct kcoll_peer *a,
+			     const struct kcoll_peer *b)
+{
+	const u32 crowd_a = *domain_crowd(d, a->user), crowd_b = *domain_crowd(d, b->user);
+
+	if (peer_is_idle(a) != peer_is_idle(b))
+		return peer_is_idle(a);
+	if (!peer_is_idle(a) && crowd_a != crowd_b)
+		return crowd_a > crowd_b;
+	return a->used < b->used;
+}
+
+/*
+ * A process that sends to all addresses of the prefix must not keep others from new peers. At
+ * most COLL_CIRCUIT_PORTS_MAX peers have circuits, so there is one to go.
+ */
+static struct kcoll_peer *domain_evict(struct kcoll_domain *d, u64 now)
+{
+	struct kcoll_peer *peer, *found = NULL;
+	struct sk_buff *skb;
+	u32 i;
+
+	for (i = 0; i < d->peers; i++) {
+		peer = &d->peer[i];
+		if (peer_may_go(d, peer) && (!found || peer_goes_before(d, peer, found)))
+			found = peer;
+	}
+	if (!found)
+		return NULL;
+	while ((skb = kcoll_held_take(found)))
+		__skb_queue_tail(&d->evicted, skb);
+	if (found->lease != CIRCUIT_NO_LEASE)
+		coll_circuit_release(&d->c, now, found->lease);
+	kcoll_domain_kick(d);
+	--*domain_crowd(d, found->user);
+	hlist_del(&found->hash);
+	memset(found, 0, sizeof(*found));
+	return found;
+}
+
+struct kcoll_peer *kcoll_domain_peer(struct kcoll_domain *d, const struct in6_addr *address,
+				     kuid_t user, u64 now)
 {
 	struct hlist_head *bucket = domain_bucket(d, address);
 	struct kcoll_peer *peer;
@@ -59,13 +132,16 @@ struct kcoll_peer *kcoll_domain_peer(struct kcoll_domain *d, const struct in6_ad
 	hlist_for_each_entry(peer, bucket, hash)
 		if (ipv6_addr_equal(&peer->address, address))
 			return peer;
-	if (d->peers == CIRCUIT_PEERS_MAX)
+	peer = d->peers < CIRCUIT_PEERS_MAX ? &d->peer[d->peers++] : domain_evict(d, now);
+	if (!peer)
 		return NULL;
-	peer = &d->peer[d->peers++];
 	peer->address = *address;
+	peer->user = user;
+	peer->used = now;
 	peer->lease = CIRCUIT_NO_LEASE;
 	__skb_queue_head_init(&peer->queue);
 	hlist_add_head(&peer->hash, bucket);
+	++*domain_crowd(d, user);
 	return peer;
 }
 
@@ -114,6 +190,7 @@ static unsigned int hook_packet(struct net *net, const struct in6_addr *to, stru
 {
 	const struct kcoll_circuit_net *cn = net_generic(net, kcoll_circuit_net_id);
 	struct kcoll_domain *d = rcu_dereference(cn->domain);	/* hooks run under RCU */
+	const struct sock *sk = sk_to_full_sk(skb->sk);
 	struct kcoll_peer *peer;
 	bool room = false;
 	u64 now;
@@ -125,7 +202,7 @@ static unsigned int hook_packet(struct net *net, const struct in6_addr *to, stru
 		return NF_ACCEPT;
 	now = domain_now();
 	spin_lock_bh(&d->lock);
-	peer = kcoll_domain_peer(d, to);
+	peer = kcoll_domain_peer(d, to, sock_net_uid(net, sk), now);
 	if (peer) {
 		peer->used = now;
 		peer_request(d, peer, now);
@@ -279,6 +356,24 @@ static void held_check_age(struct kcoll_domain *d, struct kcoll_peer *peer, u64 
 	}
 }
 
+static void domain_refuse_evicted(struct kcoll_domain *d)
+{
+	struct sk_buff_head evicted;
+	struct sk_buff *skb;
+
+	__skb_queue_head_init(&evicted);
+	spin_lock_bh(&d->lock);
+	skb_queue_splice_init(&d->evicted, &evicted);
+	spin_unlock_bh(&d->lock);
+	while ((skb = __skb_dequeue(&evicted))) {
+		local_bh_disable();
+		kcoll_held_refuse(skb);
+		local_bh_enable();
+		kfree_skb(skb);
+		cond_resched();
+	}
+}
+
 static void domain_work(struct work_struct *work)
 {
 	struct kcoll_domain *d = container_of(to_delayed_work(work), struct kcoll_domain, work);
@@ -290,6 +385,7 @@ static void domain_work(struct work_struct *work)
 	spin_unlock_bh(&d->lock);
 	while (notice_next(d, now))
 		cond_resched();
+	domain_refuse_evicted(d);
 	for (i = 0; i < READ_ONCE(d->peers); i++) {
 		struct kcoll_peer *peer = &d->peer[i];
 
@@ -325,6 +421,7 @@ struct kcoll_domain *kcoll_domain_make(struct net *net)
 	d->bytes_max = CIRCUIT_BYTES_DEFAULT;
 	d->age = CIRCUIT_AGE_DEFAULT * NSEC_PER_MSEC;
 	spin_lock_init(&d->lock);
+	__skb_queue_head_init(&d->evicted);
 	INIT_DELAYED_WORK(&d->work, domain_work);
 	d->c.node = d->node;
 	d->c.circuit = d->circuit;
@@ -362,6 +459,7 @@ void kcoll_domain_end(struct kcoll_domain *d, const char *reason, bool send)
 		while ((skb = kcoll_held_take(&d->peer[i])))
 			kfree_skb(skb);
 	}
+	__skb_queue_purge(&d->evicted);
 	list_del(&d->list);
 	if (send)
 		kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_CIRCUIT_ENDED, .cpu = -1,

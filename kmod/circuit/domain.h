@@ -29,6 +29,7 @@ enum {
 	CIRCUIT_LEASES_MAX = 1024,
 	CIRCUIT_HOLDERS_MAX = 64,
 	CIRCUIT_BUCKETS = 256,
+	CIRCUIT_CROWDS = 64,
 	CIRCUIT_BYTES_DEFAULT = 1 << 20,
 	CIRCUIT_BYTES_MAX = 64 << 20,
 	CIRCUIT_AGE_DEFAULT = 150,
@@ -41,6 +42,7 @@ enum {
 struct kcoll_peer {
 	struct hlist_node hash;
 	struct in6_addr address;
+	kuid_t user;			/* who sent to it first */
 	int lease;			/* the traffic's, or CIRCUIT_NO_LEASE */
 	bool sending;			/* the work item is emptying the queue */
 	bool flush, refuse;		/* the work item has to send or refuse the queue */
@@ -71,6 +73,8 @@ struct kcoll_domain {
 	struct kcoll_peer peer[CIRCUIT_PEERS_MAX];
 	u32 peers;
 	struct hlist_head bucket[CIRCUIT_BUCKETS];
+	u32 crowd[CIRCUIT_CROWDS];	/* peers by a hash of their user */
+	struct sk_buff_head evicted;	/* packets of peers that made room, to be refused */
 	struct delayed_work work;
 	bool ended;			/* nothing may be queued or scheduled any more */
 };
@@ -107,8 +111,12 @@ void kcoll_held_expire(struct kcoll_domain *d, struct kcoll_peer *peer);
 /* domain.c: the first three under the domain's lock, the others under the mutex */
 /* The work item has something to do. */
 void kcoll_domain_kick(struct kcoll_domain *d);
-/* The peer, made when it is first asked for; NULL: there are too many. */
-struct kcoll_peer *kcoll_domain_peer(struct kcoll_domain *d, const struct in6_addr *address);
+/*
+ * The peer, made when `user` first asks for it. If there are too many, one without a circuit
+ * makes room: an idle one, or one of the user that has most. NULL: all have circuits.
+ */
+struct kcoll_peer *kcoll_domain_peer(struct kcoll_domain *d, const struct in6_addr *address,
+				     kuid_t user, u64 now);
 struct kcoll_domain *kcoll_domain_make(struct net *net);
 int kcoll_domain_begin(struct kcoll_domain *d);
 /* Held packets are sent if `send`: nobody manages their circuits any more. */

@@ -87,7 +87,7 @@ static void set_address(const char *device, const char *text)
 	inet_pton(AF_INET, text, &address.sin_addr);
 	memcpy(&request.ifr_addr, &address, sizeof(address));
 	ioctl(fd, SIOCSIFADDR, &request);
-	inet_pton(AF_INET, "255.255.255.0", &address.sin_addr);
+	inet_pton(AF_INET, "255.255.0.0", &address.sin_addr);
 	memcpy(&request.ifr_addr, &address, sizeof(address));
 	ioctl(fd, SIOCSIFNETMASK, &request);
 	request.ifr_flags = IFF_UP | IFF_RUNNING;
@@ -203,6 +203,7 @@ static uint32_t address_of(const char *text)
 static uint32_t retries;
 
 static uint32_t keep_ms = 300;	/* of the next domain */
+static uint8_t prefix = 24;
 
 static int domain(uint32_t ports, uint32_t bytes, uint32_t age, bool refuse)
 {
@@ -210,7 +211,7 @@ static int domain(uint32_t ports, uint32_t bytes, uint32_t age, bool refuse)
 	const uint32_t address = address_of("10.9.0.0");
 
 	nla_put(message, COLL_CIRCUIT_A_ADDRESS, 4, &address);
-	nla_put_u8(message, COLL_CIRCUIT_A_PREFIX, 24);
+	nla_put_u8(message, COLL_CIRCUIT_A_PREFIX, prefix);
 	nla_put_u32(message, COLL_CIRCUIT_A_PORTS, ports);
 	nla_put_u32(message, COLL_CIRCUIT_A_BYTES, bytes);
 	nla_put_u32(message, COLL_CIRCUIT_A_AGE, age);
@@ -597,6 +598,51 @@ static void leases(void)
 	netlink_close(two);
 }
 
+/* ---- more peers than there is room for ---- */
+
+/* As a user: one datagram to each of so many addresses 10.9.x.y. How many were taken. */
+static int send_to_many(int network, int count)
+{
+	int status = -1, i, fd, taken = 0;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		if (setuid(1000))
+			_exit(255);
+		for (i = 0; i < count; i++) {
+			char text[32];
+
+			snprintf(text, sizeof(text), "10.9.%d.%d", network + i / 200, 1 + i % 200);
+			fd = sender(text);
+			taken += send_some(fd, i, 1);
+			close(fd);
+		}
+		_exit(taken * 100 / count);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void crowd(void)
+{
+	int fd;
+
+	prefix = 16;
+	begin(1, 1 << 20, 60000, false);
+	prefix = 24;
+	vm_is(send_to_many(1, 400), 100, "a user sends to 400 addresses, and none is refused");
+	fd = sender("10.9.0.2");
+	vm_is(send_some(fd, 0, 1), 1, "a new peer of another user has room");
+	look("10.9.0.2");
+	vm_is(counters.held, 1, "what is sent to it is held");
+	vm_is(send_to_many(3, 400), 100, "the user goes on, to 400 others");
+	look("10.9.0.2");
+	vm_ok(counters.held == 1 && counters.queued, "and makes room at its own expense");
+	close(fd);
+}
+
 static void refusals(void)
 {
 	struct nl_msg *message;
@@ -744,6 +790,7 @@ int main(void)
 	failures();
 	tcp();
 	leases();
+	crowd();
 	refusals();
 	with_colld();
 	ends();
