@@ -59,6 +59,7 @@ struct kcoll_noise_cpu {
 	struct coll_noise_stream stream;
 	struct coll_noise_span next;	/* not yet carried out; on the plan's clock */
 
+	u32 in_a_row;			/* interrupts whose next event was late already */
 	u64 budget, budget_at;		/* ns it may take, as of then */
 	u64 busy, busy_end;		/* how long without a pause, until when */
 

@@ -28,6 +28,8 @@
 #define OWN_TIME_MAX	(20ull * NSEC_PER_USEC)		/* a longer step was somebody else's */
 #define SKIP_MAX	100				/* events passed one by one */
 #define SKIP_MAX_AT_END	100000
+#define JOIN_MAX	100
+#define LATE_MAX	100				/* interrupts without one between them */
 
 u64 kcoll_noise_context_longest(u8 context)
 {
@@ -90,17 +92,54 @@ static void event_next(struct kcoll_noise_cpu *ncpu)
 	ncpu->next = coll_noise_next(&ncpu->injector->plan, &ncpu->stream);
 }
 
-/* The next event, together with those that begin before it ends. */
+/* How many events lie between two places of a stream; of Poisson's, how many on average. */
+static u64 stream_events_between(const struct coll_noise_plan *plan,
+				 const struct coll_noise_stream *from,
+				 const struct coll_noise_stream *to)
+{
+	u64 a_cell = plan->model->arrival == COLL_NOISE_REPLAY ? plan->spans : 1;
+
+	return max_t(s64, 0, (to->cell - from->cell) * a_cell + to->index - from->index);
+}
+
+/* Passes the events before `oldest`, the first `most` of them one by one. */
+static void stream_skip_missed(struct kcoll_noise_cpu *ncpu, u64 oldest, int most)
+{
+	const struct kcoll_noise_injector *injector = ncpu->injector;
+	struct coll_noise_stream before;
+	int i;
+
+	for (i = 0; i < most && ncpu->next.start < oldest; i++) {
+		ncpu->missed++;
+		event_next(ncpu);
+	}
+	if (ncpu->next.start >= oldest)
+		return;
+	before = ncpu->stream;
+	coll_noise_seek(&injector->plan, &ncpu->stream, oldest);
+	ncpu->missed += 1 + stream_events_between(&injector->plan, &before, &ncpu->stream);
+	event_next(ncpu);
+}
+
+/*
+ * The next event, together with those that begin before it ends. A plan may have a million of
+ * them: in an interrupt those beyond JOIN_MAX are skipped at once, and do not prolong it.
+ */
 static struct coll_noise_span event_next_joined(struct kcoll_noise_cpu *ncpu)
 {
 	struct coll_noise_span event = ncpu->next;
 	u64 longest = kcoll_noise_context_longest(ncpu->injector->context), end;
+	int i;
 
 	event_next(ncpu);
-	while (ncpu->next.start <= event.start + event.duration) {
+	for (i = 0; ncpu->next.start <= event.start + event.duration; i++) {
 		end = ncpu->next.start + ncpu->next.duration;
 		if (end - event.start > longest)
 			break;
+		if (i == JOIN_MAX) {
+			stream_skip_missed(ncpu, event.start + event.duration + 1, 0);
+			break;
+		}
 		event.duration = max(event.duration, end - event.start);
 		ncpu->missed++;
 		event_next(ncpu);
@@ -194,35 +233,6 @@ static u64 plan_now(const struct kcoll_noise_injector *injector)
 	return max_t(s64, now, 0);
 }
 
-/* How many events lie between two places of a stream; of Poisson's, how many on average. */
-static u64 stream_events_between(const struct coll_noise_plan *plan,
-				 const struct coll_noise_stream *from,
-				 const struct coll_noise_stream *to)
-{
-	u64 a_cell = plan->model->arrival == COLL_NOISE_REPLAY ? plan->spans : 1;
-
-	return max_t(s64, 0, (to->cell - from->cell) * a_cell + to->index - from->index);
-}
-
-/* Passes the events before `oldest`, the first `most` of them one by one. */
-static void stream_skip_missed(struct kcoll_noise_cpu *ncpu, u64 oldest, int most)
-{
-	const struct kcoll_noise_injector *injector = ncpu->injector;
-	struct coll_noise_stream before;
-	int i;
-
-	for (i = 0; i < most && ncpu->next.start < oldest; i++) {
-		ncpu->missed++;
-		event_next(ncpu);
-	}
-	if (ncpu->next.start >= oldest)
-		return;
-	before = ncpu->stream;
-	coll_noise_seek(&injector->plan, &ncpu->stream, oldest);
-	ncpu->missed += 1 + stream_events_between(&injector->plan, &before, &ncpu->stream);
-	event_next(ncpu);
-}
-
 /* One event, if it is still due and may be. Returns when the next one is, wall clock. */
 static ktime_t event_inject_next(struct kcoll_noise_cpu *ncpu)
 {
@@ -253,6 +263,7 @@ static bool noise_goes_on(const struct kcoll_noise_cpu *ncpu)
 static enum hrtimer_restart noise_timer(struct hrtimer *timer)
 {
 	struct kcoll_noise_cpu *ncpu = container_of(timer, struct kcoll_noise_cpu, timer);
+	ktime_t next, now;
 
 	/* A CPU that goes offline leaves its timers to another: not there. */
 	if (!noise_goes_on(ncpu) || smp_processor_id() != ncpu->number)
@@ -262,7 +273,14 @@ static enum hrtimer_restart noise_timer(struct hrtimer *timer)
 		wake_up_process(ncpu->thread);
 		return HRTIMER_NORESTART;
 	}
-	hrtimer_set_expires(timer, event_inject_next(ncpu));
+	next = event_inject_next(ncpu);
+	now = ktime_get_real();
+	ncpu->in_a_row = next > now ? 0 : ncpu->in_a_row + 1;
+	if (ncpu->in_a_row > LATE_MAX) {	/* the CPU does something else now and then */
+		ncpu->in_a_row = 0;
+		next = now + COLL_NOISE_GAP_MIN;
+	}
+	hrtimer_set_expires(timer, next);
 	return HRTIMER_RESTART;
 }
 

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <linux/genetlink.h>
+#include <netlink/genl/genl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -680,6 +681,61 @@ static void many_cycles(void)
 	vm_is(look(0, -1).count, 0, "nothing is left");
 }
 
+/* ---- a million events at once ---- */
+
+enum { CROWD = 1 << 20, CROWD_EACH = 4000, GAP_MS = 120 };
+
+static int64_t start_crowd(void)
+{
+	const struct coll_noise_model model = {
+		.arrival = COLL_NOISE_REPLAY, .length = COLL_NOISE_TABLE, .period = 22 * S,
+	};
+	static struct coll_noise_span none[CROWD_EACH];
+	const size_t bytes = 24 << 20;
+	struct nl_msg *message = nlmsg_alloc_size(bytes);
+	const int room = 2 * bytes, fd = netlink_fd(netlink);
+	uint32_t id = 0, i;
+	int error;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	genlmsg_put(message, 0, 0, netlink_family(netlink), 0, 0, COLL_CMD_NOISE_START,
+		    COLL_GENL_VERSION);
+	nla_put_string(message, COLL_NOISE_A_CPUS, "1");
+	nla_put_u8(message, COLL_NOISE_A_CONTEXT, COLL_NOISE_HARDIRQ);
+	nla_put(message, COLL_NOISE_A_MODEL, sizeof(model), &model);
+	nla_put_u64(message, COLL_NOISE_A_EPOCH, wall_clock() + 2 * S);	/* it is long to read */
+	for (i = 0; i < CROWD; i += CROWD_EACH)
+		nla_put(message, COLL_NOISE_A_TABLE,
+			(CROWD - i < CROWD_EACH ? CROWD - i : CROWD_EACH) * sizeof(*none), none);
+	error = netlink_ask(netlink, message, take_id, &id);
+	return error ? error : (int64_t)id;
+}
+
+/* A replay of 2^20 spans of no length, all at the same time: one interrupt, and a short one. */
+static void crowd(void)
+{
+	struct seats seats;
+	uint64_t last, now, most = 0, end;
+	int64_t id;
+
+	vm_run_on(1);
+	id = start_crowd();
+	if (!vm_ok(id > 0, "a replay of 2^20 spans at the same time, without length")) {
+		vm_note("%s", netlink_reason(netlink));
+		return;
+	}
+	for (last = vm_now(), end = last + 2500 * MS; last < end; last = now) {
+		now = vm_now();
+		most = now - last > most ? now - last : most;
+	}
+	vm_note("the CPU was away for at most %.1f ms", most / 1e6);
+	vm_ok(most < GAP_MS * MS, "no interrupt handles them one by one");
+	seats = look(id, CPU);
+	vm_is(seats.injected + seats.missed + seats.refused, CROWD, "each of them is counted");
+	stop_and_forget(id);
+	vm_run_on(0);
+}
+
 int main(void)
 {
 	if (!vm_is(netlink_open(&netlink), 0, "a socket"))
@@ -696,6 +752,7 @@ int main(void)
 	cpu_offline();
 	last_quiet_cpu();
 	many_cycles();
+	crowd();
 	unload_while_injecting();
 	netlink_close(netlink);
 	return vm_end();
