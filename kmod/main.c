@@ -26,6 +26,23 @@
 #include "kmod/common/netlink.h"
 #include "kmod/common/subsystem.h"
 
+/* The same list is in dkms.conf. */
+#if !IS_ENABLED(CONFIG_CGROUPS)
+#error "coll.ko needs a kernel with CONFIG_CGROUPS"
+#elif !IS_ENABLED(CONFIG_HIGH_RES_TIMERS)
+#error "coll.ko needs a kernel with CONFIG_HIGH_RES_TIMERS"
+#elif !IS_ENABLED(CONFIG_HOTPLUG_CPU) || !IS_ENABLED(CONFIG_SMP)
+#error "coll.ko needs a kernel with CONFIG_SMP and CONFIG_HOTPLUG_CPU"
+#elif !IS_ENABLED(CONFIG_INET) || !IS_ENABLED(CONFIG_IPV6) || !IS_ENABLED(CONFIG_NETFILTER)
+#error "coll.ko needs a kernel with CONFIG_INET, CONFIG_IPV6 and CONFIG_NETFILTER"
+#elif !IS_ENABLED(CONFIG_IO_URING)
+#error "coll.ko needs a kernel with CONFIG_IO_URING"
+#elif !IS_ENABLED(CONFIG_MMU_NOTIFIER)
+#error "coll.ko needs a kernel with CONFIG_MMU_NOTIFIER"
+#elif !IS_ENABLED(CONFIG_TRACEPOINTS)
+#error "coll.ko needs a kernel with CONFIG_TRACEPOINTS"
+#endif
+
 static const struct kcoll_subsystem *const subsystems[] = {
 	&kcoll_noise_subsystem,
 	&kcoll_watch_subsystem,

@@ -447,7 +447,7 @@ static struct kcoll_probe probes[] = {
 	PROBE(softirq_exit),
 	PROBE(sched_switch),
 	PROBE(sched_migrate_task),
-	PROBE(nmi_handler),
+	{ .name = "nmi_handler", .function = probe_nmi_handler, .optional = true }, /* x86 only */
 #ifdef CONFIG_X86_LOCAL_APIC
 	VECTOR(local_timer),
 	VECTOR(reschedule),
