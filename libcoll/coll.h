@@ -136,7 +136,7 @@ struct coll_counters {
 	uint64_t unexpected;	/* messages that came before their receive */
 	uint64_t stale;		/* messages of completed runs, discarded */
 	uint64_t skipped;	/* optional ops that were not needed */
-	uint64_t links;		/* connections made */
+	uint64_t links;		/* made: each joins two ranks of a group */
 	uint64_t allocations;	/* by started runs: should stay 0 */
 	uint64_t far_sends;	/* of sends, those to other clusters */
 	uint64_t far_bytes;	/* of sent_bytes */
@@ -147,6 +147,7 @@ struct coll_counters {
 	uint64_t streams;	/* connections for bulk alone, beside those of links */
 	uint64_t streamed;	/* chunks and messages sent over streams */
 	uint64_t refused;	/* connections that did not prove the job's secret */
+	uint64_t connections;	/* of TCP, made: links of all groups to a process share one */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The format of a TCP connection between two ranks of a group: a handshake that the
- * connecting side begins with a hello, then messages, each a header and its payload.
- * Little endian. An unknown kind or version or a non-zero reserved field ends the
- * connection.
+ * The format of a TCP connection between two processes: a handshake that the connecting
+ * side begins with a hello, then messages of one group, each a header and its payload; or
+ * frames of a shared connection, at the end of this file. Little endian. An unknown kind or
+ * version or a non-zero reserved field ends the connection.
  *
  * A long message may be sent in chunks, each with its own header, in order; other
  * messages and their chunks may come between them. The headers of a message's chunks
@@ -18,7 +18,7 @@
 #include <linux/types.h>
 
 #define COLL_WIRE_MAGIC		0x6b6e696cu	/* "link" */
-#define COLL_WIRE_VERSION	3
+#define COLL_WIRE_VERSION	4
 /* What coll_header.chunk counts. */
 #define COLL_CHUNK_UNIT		4096U
 #define COLL_PROCESS_BYTES	16
@@ -31,8 +31,8 @@ struct coll_hello {
 	__u8 streams;		/* number of the link's streams */
 	__u8 stream;		/* number of this stream, from 1; 0: the link's first connection */
 	__u32 from;		/* rank in the group of the sender of this hello, */
-	__u32 to;		/* and of its receiver */
-	__u64 group;
+	__u32 to;		/* and of its receiver; shared: ranks in the job */
+	__u64 group;		/* 0: the connection is shared */
 	/* The process that is expected to accept: as it has published itself in the job's store. */
 	__u8 process[COLL_PROCESS_BYTES];
 	/* The sender's process, and the pid namespace that this number counts in. */
@@ -91,6 +91,48 @@ struct coll_header {
 	__u32 hash;		/* of the call's arguments: equal on all ranks */
 	__u64 bytes;		/* of the whole message's payload */
 	__u64 offset;		/* of this chunk in the message */
+};
+
+/*
+ * A shared connection carries the links of all groups between two processes. Each link, or
+ * stream of one, has a channel: a stream of bytes both ways, as a connection of its own would
+ * be. The connection is a sequence of frames. A frame has bytes of one channel, or a control
+ * message of all (channel 0).
+ *
+ * A side sends at most as many bytes on a channel as the other has granted: COLL_CHANNEL_FIRST,
+ * and what WINDOW messages add. So no channel waits for a reader of another.
+ */
+#define COLL_CHANNEL_FIRST	16384U
+
+struct coll_frame {
+	__u32 channel;
+	__u32 bytes;		/* that follow this header */
+};
+
+enum coll_channel_kind {
+	/*
+	 * The channel begins: for stream `stream` of the link between ranks `from` and `to` of
+	 * a group. The sender has chosen its number: odd if it made the connection, else even.
+	 */
+	COLL_CHANNEL_OPEN = 1,
+	/* The receiver of this may send `value` more bytes on the channel. */
+	COLL_CHANNEL_WINDOW,
+	/* The sender sends nothing more on the channel. */
+	COLL_CHANNEL_END,
+	/* ... nor does it read any more. */
+	COLL_CHANNEL_RESET,
+};
+
+struct coll_channel_control {
+	__u8 kind;		/* enum coll_channel_kind */
+	__u8 streams;		/* OPEN: number of the link's streams */
+	__u8 stream;		/* OPEN: number of this stream, from 1; 0: the link itself */
+	__u8 zero;
+	__u32 channel;
+	__u64 value;		/* OPEN: the group; WINDOW: bytes */
+	__u32 from;		/* OPEN: the sender's rank in the group, */
+	__u32 to;		/* and the receiver's */
+	__u64 unused;		/* 0: so no frame is shorter than one with a message's header */
 };
 
 #endif

@@ -167,8 +167,8 @@ static uint64_t fabric_link_rate(const struct coll_link *link)
 	struct tcp_info info = { 0 };
 	socklen_t bytes = sizeof(info);
 
-	if (!link || !link->circuit_up || link->socket.fd < 0 ||
-	    getsockopt(link->socket.fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) ||
+	if (!link || !link->circuit_up || coll_link_fd(link) < 0 ||
+	    getsockopt(coll_link_fd(link), IPPROTO_TCP, TCP_INFO, &info, &bytes) ||
 	    info.tcpi_delivery_rate_app_limited)
 		return 0;
 	return info.tcpi_delivery_rate;

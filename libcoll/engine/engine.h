@@ -21,8 +21,9 @@
 enum {
 	/* The most that one system call moves (its length has 32 bits). */
 	COLL_TRANSFER_MAX = 1 << 30,
-	/* Entries of an iov to send. */
+	/* Entries of an iov to send, and of one to receive. */
 	COLL_SEND_IOV_MAX = 16,
+	COLL_RECV_IOV_MAX = 3,
 };
 
 struct coll_engine;
@@ -42,8 +43,8 @@ struct coll_socket_ops {
 	/* Whether bytes are to be received and no receive is in flight. */
 	bool (*wants_recv)(const struct coll_socket *socket);
 	/*
-	 * Where the next bytes go. Returns the number of iov entries (at most 2), or 0: to
-	 * any buffer (received_in). *whole: all bytes are sure to come, so the receive may
+	 * Where the next bytes go. Returns the number of iov entries (at most COLL_RECV_IOV_MAX),
+	 * or 0: to any buffer (received_in). *whole: all bytes are sure to come, so the receive may
 	 * wait for all.
 	 */
 	int (*recv_iov)(struct coll_socket *socket, struct iovec *iov, bool *whole);
@@ -89,8 +90,8 @@ struct coll_engine_ops {
 	int (*attach)(struct coll_socket *socket);
 	/*
 	 * Stops using the socket until resume(). The socket wants neither to send nor to
-	 * receive. Bytes that have arrived may be reported meanwhile, of this socket and
-	 * others.
+	 * receive. Transfers in flight end, with the bytes that have moved. Others may be
+	 * reported meanwhile, of other sockets too.
 	 */
 	int (*pause)(struct coll_socket *socket);
 	void (*resume)(struct coll_socket *socket);

@@ -187,7 +187,7 @@ static void socket_recv(struct coll_socket *socket)
 	int recvs = 0;
 
 	while (socket->ops->wants_recv(socket) && ((struct epoll_socket *)socket->own)->readable) {
-		struct iovec iov[2];
+		struct iovec iov[COLL_RECV_IOV_MAX];
 		struct msghdr message = { .msg_iov = iov };
 		bool whole, direct;
 		ssize_t result;

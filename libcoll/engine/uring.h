@@ -43,7 +43,7 @@ struct coll_uring_socket {
 	bool detaching;
 	uint8_t *buffer;		/* NULL where the kernel has buffer rings */
 	struct msghdr send, recv;
-	struct iovec send_iov[COLL_SEND_IOV_MAX], recv_iov[2];
+	struct iovec send_iov[COLL_SEND_IOV_MAX], recv_iov[COLL_RECV_IOV_MAX];
 };
 
 struct coll_uring {

@@ -184,7 +184,7 @@ static void submit_recv(struct coll_engine *engine, struct coll_uring_socket *ow
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring_sqe *sqe = coll_uring_sqe(engine);
 
-	if (own->parts == 2) {
+	if (own->parts > 1) {
 		io_uring_prep_recvmsg(sqe, 0, &own->recv, own->whole ? MSG_WAITALL : 0);
 	} else if (own->parts == 1) {
 		io_uring_prep_recv(sqe, 0, own->recv_iov[0].iov_base, own->recv_iov[0].iov_len,
@@ -336,12 +336,13 @@ bool coll_uring_poll_socket(struct coll_engine *engine)
 
 /* ---- pausing ----------------------------------------------------------- */
 
-/* Ends the receive in flight, with the bytes that have come. */
-static int cancel_recv(struct coll_engine *engine, struct coll_uring_socket *own)
+/* Ends a send or a receive in flight, with the bytes that have moved. */
+static int cancel_one(struct coll_engine *engine, struct coll_uring_socket *own,
+		      enum coll_uring_tag tag)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring_sync_cancel_reg cancel = {
-		.addr = (uintptr_t)own | TAG_RECV,
+		.addr = (uintptr_t)own | tag,
 		.fd = -1,
 		.timeout = { -1, -1 },
 	};
@@ -368,12 +369,14 @@ int coll_uring_pause(struct coll_socket *socket)
 		recv_end(own, NULL, -EAGAIN);
 	}
 	if (socket->receiving)
-		error = cancel_recv(engine, own);
-	while (!error && socket->receiving && coll_now() < until) {
+		error = cancel_one(engine, own, TAG_RECV);
+	if (!error && socket->sending)
+		error = cancel_one(engine, own, TAG_SEND);
+	while (!error && (socket->receiving || socket->sending) && coll_now() < until) {
 		io_uring_get_events(&uring->ring);
 		coll_uring_reap(engine);
 	}
-	return error ? error : socket->receiving ? -EBUSY : 0;
+	return error ? error : socket->receiving || socket->sending ? -EBUSY : 0;
 }
 
 void coll_uring_resume(struct coll_socket *socket)

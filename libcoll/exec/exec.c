@@ -426,8 +426,8 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 		return;
 	if (link_gone(link) && !(op->flags & COLL_OPTIONAL))
 		exec_needs_gone(exec, link);
-	else if (link->streams || coll_link_wants_recv(link))
-		coll_link_touch(link);
+	else
+		coll_link_await(link);
 }
 
 static void exec_op(struct coll_exec *exec, uint32_t index)

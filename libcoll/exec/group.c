@@ -6,6 +6,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "group.h"
+#include "libcoll/link/arrival.h"
 #include "libcoll/link/stream.h"
 #include "offload.h"
 #include "unexpected.h"
@@ -61,7 +62,7 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 		goto err_free_group;
 	group->next = context->groups;
 	context->groups = group;
-	coll_listen_adopt(group);
+	coll_arrivals_adopt(group);
 	*made = group;
 	return 0;
 
@@ -86,6 +87,7 @@ int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_gro
 	error = coll_group_make(world->context, id, all, world->rank, world->ranks, made);
 	if (error)
 		return error;
+	(*made)->own_connections = true;
 	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
 	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
 	(*made)->options.explain = 0;
@@ -117,6 +119,7 @@ static void group_destroy(struct coll_group *group)
 	free(group->failed);
 	free(group->world);
 	free(group->cluster);
+	group->context->groups_freed--;
 	free(group);
 }
 
@@ -135,6 +138,7 @@ void coll_group_leave(struct coll_group *group)
 	if (group->freed)
 		return;
 	group->freed = true;
+	group->context->groups_freed++;
 	if (!coll_offload_detach(group))
 		links_leave(group);
 }
@@ -171,7 +175,7 @@ void coll_groups_reap(struct coll_context *context)
 {
 	struct coll_group *group, *next;
 
-	for (group = context->groups; group; group = next) {
+	for (group = context->groups_freed ? context->groups : NULL; group; group = next) {
 		next = group->next;
 		if (group->freed && group->offload.attached && !coll_offload_detach(group))
 			links_leave(group);

@@ -8,6 +8,7 @@
 #include "exec.h"
 #include "health.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/mux.h"
 #include "offload.h"
 #include "libcoll/link/stream.h"
 #include "run.h"
@@ -147,6 +148,8 @@ static void group_watch(struct coll_group *group)
 	if (group->watchful)
 		return;
 	group->watchful = true;
+	group->context->attentive = true;
+	coll_muxes_touch(group->context);
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->links[rank])
 			coll_link_touch(group->links[rank]);
@@ -493,10 +496,11 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 	struct coll_exec *exec, *next;
 
 	context->engine.next_check = COLL_FOREVER;
-	context->losing = false;
+	context->losing = context->attentive = false;
 	coll_arbiter_check(context, now);
 	for (group = context->groups; group; group = group->next) {
 		context->losing |= group_losing(group, now);
+		context->attentive |= group->watchful || group->state == GROUP_FAILING;
 		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {
 			next = exec->next;
 			if (exec->state == EXEC_RUNNING || exec->held)

@@ -229,8 +229,8 @@ static void drop_after(const struct coll_context *context, const struct coll_lin
 
 	for (i = 0; i < config->count; i++)
 		if (config->spec[i].kind == INJECT_DROP && spec_hits(&config->spec[i], context) &&
-		    config->spec[i].after == state->messages && link->socket.fd >= 0)
-			shutdown(link->socket.fd, SHUT_RDWR);
+		    config->spec[i].after == state->messages && coll_link_fd(link) >= 0)
+			shutdown(coll_link_fd(link), SHUT_RDWR);
 }
 
 void coll_inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)

@@ -3,6 +3,7 @@
 #include "group.h"
 #include "health.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/mux.h"
 #include "offload.h"
 #include "poll.h"
 
@@ -29,5 +30,6 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	if (context->pending_peers || context->listen_again)
 		coll_listen_check(context);
 	coll_groups_reap(context);
+	coll_muxes_reap(context);
 	return error;
 }

@@ -16,6 +16,7 @@
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/inject_engine.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/mux.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/progress/progress.h"
@@ -279,6 +280,22 @@ static int join_world(struct coll_context *context, bool *one_node)
 	return error ? error : open_world(context);
 }
 
+/* The boot goes with it. */
+static void job_free(struct coll_context *context)
+{
+	int rank;
+
+	for (rank = 0; context->published && rank < context->boot->ranks; rank++)
+		free(context->published[rank]);
+	coll_boot_close(context->boot);
+	free(context->ops);
+	free(context->cluster);
+	free(context->published);
+	free(context->discard_buffer);
+	free(context->bounce_buffer);
+	free(context->mux_buffer);
+}
+
 static int job_begin(struct coll_context *context)
 {
 	bool one_node = false;
@@ -287,8 +304,9 @@ static int job_begin(struct coll_context *context)
 	context->owner = pthread_self();
 	context->discard_buffer = malloc(SPECULATIVE_MAX);
 	context->bounce_buffer = malloc(SPECULATIVE_MAX);
-	error = context->discard_buffer && context->bounce_buffer ? open_boot(context) :
-						  coll_open_fail(-ENOMEM, "out of memory");
+	context->mux_buffer = malloc(MUX_BUFFER_BYTES);
+	error = context->discard_buffer && context->bounce_buffer && context->mux_buffer ?
+			open_boot(context) : coll_open_fail(-ENOMEM, "out of memory");
 	if (error)
 		goto err_close_boot;
 	know_cores(context);
@@ -319,10 +337,7 @@ err_close_engine:
 err_close_offload:
 	coll_offload_close(context);
 err_close_boot:
-	coll_boot_close(context->boot);
-	free(context->cluster);
-	free(context->discard_buffer);
-	free(context->bounce_buffer);
+	job_free(context);
 	return error;
 }
 
@@ -406,9 +421,10 @@ static void leave_groups(struct coll_context *context, uint64_t until)
 	const uint64_t look = COLL_SECOND / 1000;
 	int error = 0;
 
-	while (!error && context->groups && coll_now() < until) {
+	while (!error && (context->groups || !coll_muxes_delivered(context)) &&
+	       coll_now() < until) {
 		error = coll_context_poll(context, 0);
-		if (!error && context->groups && !coll_groups_close_delivered(context))
+		if (!error && !coll_groups_close_delivered(context))
 			error = coll_context_poll(context, coll_now() + look);
 	}
 }
@@ -429,15 +445,15 @@ static void job_end(struct coll_context *context)
 	while (context->groups && coll_now() < until)
 		if (coll_context_poll(context, until))
 			break;
+	coll_muxes_close(context);
+	while (context->muxes && coll_now() < until)
+		if (coll_context_poll(context, until))
+			break;
 	coll_circuits_close(context);
 	coll_listen_stop(context);
 	coll_offload_close(context);
 	coll_engine_close(&context->engine);
-	coll_boot_close(context->boot);
-	free(context->ops);
-	free(context->cluster);
-	free(context->discard_buffer);
-	free(context->bounce_buffer);
+	job_free(context);
 }
 
 void coll_close(struct coll_context *context)

@@ -28,15 +28,18 @@ static const char *arbiter_policy(const struct coll_link *link)
 	return link->group->context->options.link_policy;
 }
 
+uint64_t coll_arbiter_chunk_far(const struct coll_options *options)
+{
+	return options->link_chunk ? options->link_chunk : CHUNK_FAR;
+}
+
 uint64_t coll_arbiter_chunk(const struct coll_link *link)
 {
 	const struct coll_options *options = &link->group->context->options;
 	const double beta = options->machine.beta;
 
-	if (options->link_chunk)
-		return options->link_chunk;
-	if (coll_link_is_far(link) || beta * CHUNK_FAR > CHUNK_SECONDS)
-		return CHUNK_FAR;
+	if (options->link_chunk || coll_link_is_far(link) || beta * CHUNK_FAR > CHUNK_SECONDS)
+		return coll_arbiter_chunk_far(options);
 	return beta * CHUNK_MAX > CHUNK_SECONDS ? CHUNK_SECONDS / beta : CHUNK_MAX;
 }
 
@@ -67,6 +70,11 @@ static struct coll_message **first_bulk(struct coll_link *link)
 	while (*slot && !is_bulk(*slot))
 		slot = &(*slot)->next;
 	return slot;
+}
+
+bool coll_arbiter_bulk_is_next(const struct coll_link *link)
+{
+	return link->number || (link->queue && is_bulk(link->queue));
 }
 
 bool coll_arbiter_has_bulk(struct coll_link *link)

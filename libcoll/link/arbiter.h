@@ -30,6 +30,8 @@
 
 /* The chunk size in bytes. */
 uint64_t coll_arbiter_chunk(const struct coll_link *link);
+/* ... of links to other clusters. */
+uint64_t coll_arbiter_chunk_far(const struct coll_options *options);
 
 /* Puts a message into its link's queue. */
 void coll_arbiter_queue(struct coll_link *link, struct coll_message *message);
@@ -40,6 +42,8 @@ struct coll_message *coll_arbiter_pop(struct coll_link *link);
 /* Queues a message again of which a chunk, not the last, has gone. */
 void coll_arbiter_requeue(struct coll_link *link, struct coll_message *message);
 
+/* Whether the next that it sends is bulk. */
+bool coll_arbiter_bulk_is_next(const struct coll_link *link);
 /* Whether there is bulk in the link's queue. */
 bool coll_arbiter_has_bulk(struct coll_link *link);
 /* Whether bulk of a link with streams may be dealt now. */

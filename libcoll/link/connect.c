@@ -1,16 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/*
- * How links are made. Every process listens, and publishes in the store
- *
- *	addr/<rank in the job> = "<node> <process> <pid>@<namespace> <port> <address> ..."
- *
- * A rank that needs a link to a higher rank looks that up and connects: over loopback on
- * the same node (machine and network namespace), else over the addresses in turn, so links
- * spread over a node's rails. A connection begins with a handshake (base/handshake.h). In it
- * both processes prove that they belong to the job, and the accepting one that it is the
- * process that published the address. Nothing else is sent before. The peer answers when it
- * polls its engine.
- */
 #include <errno.h>
 #include <nettle/base16.h>
 #include <poll.h>
@@ -19,17 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "connection.h"
+#include "connect.h"
 #include "libcoll/engine/engine.h"
 #include "peer_process.h"
-
-/* The handshake of a connection that is not the link's yet. */
-struct coll_introduction {
-	struct coll_hello hello;
-	struct coll_challenge challenge;
-	uint32_t got;			/* bytes of the challenge */
-	uint32_t again;			/* how often the same address has been tried once more */
-};
 
 /* ---- the peer's address --------------------------------------------------- */
 
@@ -46,7 +26,7 @@ static bool process_parse(const char *text, uint8_t process[COLL_PROCESS_BYTES])
 }
 
 /* Watches the peer's process, which is on this node. */
-static bool peer_has_ended(const struct coll_link *link, const char *text)
+static bool peer_has_ended(const struct coll_connect *attempt, const char *text)
 {
 	struct coll_process_id id;
 	unsigned long namespace;
@@ -54,13 +34,13 @@ static bool peer_has_ended(const struct coll_link *link, const char *text)
 	if (sscanf(text, "%u@%lu", &id.pid, &namespace) != 2)
 		return false;
 	id.namespace = namespace;
-	return coll_peer_watch(link->group->context, link->group->world[link->rank], id);
+	return coll_peer_watch(attempt->context, attempt->world, id);
 }
 
 /* Address number `attempts` of a published line; -ENOENT when all were tried. */
-static int address_choose(const struct coll_link *link, char *line, struct coll_address *address)
+static int address_choose(struct coll_connect *attempt, char *line, struct coll_address *address)
 {
-	const struct coll_group *group = link->group;
+	const struct coll_context *context = attempt->context;
 	char *save, *node = strtok_r(line, " ", &save), *process = strtok_r(NULL, " ", &save),
 	     *pid = strtok_r(NULL, " ", &save), *port = strtok_r(NULL, " ", &save);
 	char *texts[32], *text;
@@ -68,77 +48,87 @@ static int address_choose(const struct coll_link *link, char *line, struct coll_
 
 	while ((text = strtok_r(NULL, " ", &save)) && count < 32)
 		texts[count++] = text;
-	if (!node || !process || !port ||
-	    !process_parse(process, link->introduction->hello.process))
+	if (!node || !process || !port || !process_parse(process, attempt->hello.process))
 		return -EPROTO;
-	if (!strcmp(node, group->context->node) && peer_has_ended(link, pid))
+	if (!strcmp(node, context->node) && peer_has_ended(attempt, pid))
 		return -ECONNRESET;
-	if (!strcmp(node, group->context->node) && !group->context->options.address[0]) {
-		if (link->attempts > 0)
+	if (!strcmp(node, context->node) && !context->options.address[0]) {
+		if (attempt->attempts > 0)
 			return -ENOENT;
 		return coll_address_parse(address, "127.0.0.1", atoi(port));
 	}
-	if (link->attempts >= count)
+	if (attempt->attempts >= count)
 		return -ENOENT;
-	text = texts[(group->rank + link->rank + link->number + link->attempts) % count];
+	text = texts[(attempt->spread + attempt->attempts) % count];
 	return coll_address_parse(address, text, atoi(port));
 }
 
-static int link_try_next(struct coll_link *link);
-
-/* How many streams the links have that this rank connects. */
-static uint32_t streams_wanted(const struct coll_link *link)
+/* The line that the peer has published; kept, since streams connect as well. */
+static int address_published(struct coll_connect *attempt, const char **line)
 {
-	const uint32_t streams = link->group->context->streams;
+	struct coll_context *context = attempt->context;
+	char text[COLL_BOOT_VALUE_MAX + 1], key[32];
+	size_t bytes = COLL_BOOT_VALUE_MAX;
+	int error;
 
-	return coll_link_is_far(link) && streams > 1 ? streams : 0;
+	if (!context->published)
+		context->published = calloc(context->boot->ranks, sizeof(*context->published));
+	if (!context->published)
+		return -ENOMEM;
+	*line = context->published[attempt->world];
+	if (*line)
+		return 0;
+	snprintf(key, sizeof(key), "addr/%u", attempt->world);
+	error = coll_boot_get(context->boot, key, text, &bytes,
+			      coll_now() + context->options.deadline_ns);
+	if (error)
+		return error;
+	text[bytes] = 0;
+	*line = context->published[attempt->world] = strdup(text);
+	return *line ? 0 : -ENOMEM;
 }
 
+/* ---- the handshake -------------------------------------------------------- */
+
+static int connect_try_next(struct coll_connect *attempt);
+
 /* The buffer of a fresh socket has the capacity for it. */
-static bool link_say_hello(const struct coll_link *link)
+static bool connect_say_hello(struct coll_connect *attempt)
 {
-	const struct coll_group *group = link->group;
-	struct coll_introduction *introduction = link->introduction;
-	struct coll_hello *hello = &introduction->hello;
+	struct coll_hello *hello = &attempt->hello;
 	const struct coll_process_id self = coll_process_self();
 
 	hello->magic = COLL_WIRE_MAGIC;
 	hello->version = COLL_WIRE_VERSION;
-	hello->streams = streams_wanted(link);
-	hello->stream = link->number;
-	hello->from = group->rank;
-	hello->to = link->rank;
-	hello->group = group->id;
 	hello->pid = self.pid;
 	hello->pid_namespace = self.namespace;
-	introduction->got = 0;
+	attempt->got = 0;
 	return coll_nonce_make(hello->nonce, sizeof(hello->nonce)) &&
-	       send(link->connecting.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello);
+	       send(attempt->watch.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello);
 }
 
-static bool link_prove(const struct coll_link *link)
+static bool connect_prove(const struct coll_connect *attempt)
 {
-	const struct coll_introduction *introduction = link->introduction;
-	const struct coll_hello *hello = &introduction->hello;
-	const struct coll_context *context = link->group->context;
+	const struct coll_hello *hello = &attempt->hello;
+	const uint8_t *key = attempt->context->key;
 	struct coll_proof proof;
 
-	if (!coll_challenge_verify(&introduction->challenge, context->key, hello, sizeof(*hello)))
+	if (!coll_challenge_verify(&attempt->challenge, key, hello, sizeof(*hello)))
 		return false;
-	coll_proof_make(&proof, &introduction->challenge, context->key, hello, sizeof(*hello));
-	return send(link->connecting.fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof);
+	coll_proof_make(&proof, &attempt->challenge, key, hello, sizeof(*hello));
+	return send(attempt->watch.fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof);
 }
 
 /* This address leads nowhere, or to a process that is not the peer. */
-static void link_connect_failed(struct coll_link *link)
+static void connect_next(struct coll_connect *attempt)
 {
 	int error;
 
-	close(link->connecting.fd);
-	link->connecting.fd = -1;
-	error = link_try_next(link);
+	close(attempt->watch.fd);
+	attempt->watch.fd = -1;
+	error = connect_try_next(attempt);
 	if (error)
-		coll_link_lost(link, error);
+		attempt->failed(attempt, error);
 }
 
 enum { AGAIN_MAX = 3 };
@@ -147,111 +137,67 @@ enum { AGAIN_MAX = 3 };
  * The peer may have dropped this connection for another, when unproven ones were many: the
  * same address again, a few times. If the peer is gone that fails at once.
  */
-static void link_connect_again(struct coll_link *link)
+static void connect_again(struct coll_connect *attempt)
 {
-	if (!link->introduction->got && link->introduction->again++ < AGAIN_MAX)
-		link->attempts--;
-	link_connect_failed(link);
+	if (!attempt->got && attempt->again++ < AGAIN_MAX)
+		attempt->attempts--;
+	connect_next(attempt);
 }
 
-static void link_introduced(struct coll_link *link)
+static void connect_challenged(struct coll_watch *watch, int events)
 {
-	const int fd = link->connecting.fd;
-	uint32_t i;
-
-	if (!link_prove(link) || coll_connection_attach(link, fd, streams_wanted(link))) {
-		link_connect_failed(link);
-		return;
-	}
-	free(link->introduction);
-	link->introduction = NULL;
-	for (i = 0; i < link->streams && link->state == LINK_UP; i++)
-		coll_link_open(&link->stream[i]);
-}
-
-static void link_challenged(struct coll_watch *watch, int events)
-{
-	struct coll_link *link = watch->owner;
-	struct coll_introduction *introduction = link->introduction;
-	uint8_t *to = (uint8_t *)&introduction->challenge + introduction->got;
-	ssize_t got = recv(watch->fd, to, sizeof(introduction->challenge) - introduction->got,
-			   MSG_DONTWAIT);
+	struct coll_connect *attempt = watch->owner;
+	uint8_t *to = (uint8_t *)&attempt->challenge + attempt->got;
+	ssize_t got = recv(watch->fd, to, sizeof(attempt->challenge) - attempt->got, MSG_DONTWAIT);
 
 	(void)events;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		got = 0;
 	else if (got <= 0) {
-		link_connect_again(link);
+		connect_again(attempt);
 		return;
 	}
-	introduction->got += got;
-	if (introduction->got < sizeof(introduction->challenge))
-		coll_engine_watch(&link->group->context->engine, watch, POLLIN);
-	else
-		link_introduced(link);
+	attempt->got += got;
+	if (attempt->got < sizeof(attempt->challenge))
+		coll_engine_watch(&attempt->context->engine, watch, POLLIN);
+	else if (!connect_prove(attempt) || attempt->connected(attempt, watch->fd))
+		connect_next(attempt);
 }
 
 /* The attempt to connect has ended: says hello, or tries the next address. */
-static void link_connected(struct coll_watch *watch, int events)
+static void connect_answered(struct coll_watch *watch, int events)
 {
-	struct coll_link *link = watch->owner;
+	struct coll_connect *attempt = watch->owner;
 	int error = 0;
 	socklen_t bytes = sizeof(error);
 
 	(void)events;
 	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-	watch->ready = link_challenged;
-	if (error || !link_say_hello(link) ||
-	    coll_engine_watch(&link->group->context->engine, watch, POLLIN))
-		link_connect_failed(link);
-}
-
-/* The line that the peer has published. It is kept for connections of streams. */
-static int link_published(struct coll_link *link, char line[COLL_BOOT_VALUE_MAX + 1])
-{
-	struct coll_link *whole = link->whole;
-	size_t bytes = COLL_BOOT_VALUE_MAX;
-	char key[32];
-	int error;
-
-	if (whole->published) {
-		strcpy(line, whole->published);
-		return 0;
-	}
-	snprintf(key, sizeof(key), "addr/%u", link->group->world[link->rank]);
-	error = coll_boot_get(link->group->context->boot, key, line, &bytes,
-			      coll_now() + link->group->options.deadline_ns);
-	if (error)
-		return error;
-	line[bytes] = 0;
-	if (streams_wanted(whole))
-		whole->published = strdup(line);
-	return 0;
+	watch->ready = connect_challenged;
+	if (error || !connect_say_hello(attempt) ||
+	    coll_engine_watch(&attempt->context->engine, watch, POLLIN))
+		connect_next(attempt);
 }
 
 /* Connects to the next address of the peer. */
-static int link_try_next(struct coll_link *link)
+static int connect_try_next(struct coll_connect *attempt)
 {
-	struct coll_context *context = link->group->context;
-	char line[COLL_BOOT_VALUE_MAX + 1];
+	struct coll_context *context = attempt->context;
 	struct coll_address address;
+	const char *line;
 	int error, fd;
 
-	if (!link->introduction)
-		link->introduction = calloc(1, sizeof(*link->introduction));
-	if (!link->introduction)
-		return -ENOMEM;
-	error = link_published(link, line);
+	error = address_published(attempt, &line);
 	if (error)
 		return error;
 	for (;;) {
-		char copy[sizeof(line)];
+		char copy[COLL_BOOT_VALUE_MAX + 1];
 
 		strcpy(copy, line);
-		error = address_choose(link, copy, &address);
+		error = address_choose(attempt, copy, &address);
 		if (error)
 			return error == -ENOENT ? -EHOSTUNREACH : error;
-		link->attempts++;
+		attempt->attempts++;
 		fd = coll_connection_socket(context, address.socket.ss_family);
 		if (fd < 0)
 			return fd;
@@ -261,34 +207,26 @@ static int link_try_next(struct coll_link *link)
 			break;
 		close(fd);
 	}
-	link->connecting = (struct coll_watch){ .ready = link_connected, .owner = link, .fd = fd };
-	error = coll_engine_watch(&context->engine, &link->connecting, POLLOUT);
+	attempt->watch = (struct coll_watch){ .ready = connect_answered, .owner = attempt,
+					      .fd = fd };
+	error = coll_engine_watch(&context->engine, &attempt->watch, POLLOUT);
 	if (error)
 		close(fd);
 	return error;
 }
 
-void coll_link_open(struct coll_link *link)
+int coll_connect_begin(struct coll_connect *attempt)
 {
-	int error;
-
-	if (link->state != LINK_IDLE || link->rank < link->group->rank)
-		return;
-	coll_link_set_state(link, LINK_CONNECTING);
-	error = link_try_next(link);
-	if (error)
-		coll_link_lost(link, error);
+	coll_assert(!attempt->watch.armed);
+	attempt->attempts = attempt->again = 0;
+	return connect_try_next(attempt);
 }
 
-void coll_link_abandon_connect(struct coll_link *link)
+void coll_connect_abandon(struct coll_connect *attempt)
 {
-	struct coll_context *context = link->group->context;
-
-	free(link->introduction);
-	link->introduction = NULL;
-	if (!link->connecting.armed)
+	if (!attempt->watch.armed)
 		return;
-	coll_engine_unwatch(&context->engine, &link->connecting);
-	close(link->connecting.fd);
-	link->connecting.fd = -1;
+	coll_engine_unwatch(&attempt->context->engine, &attempt->watch);
+	close(attempt->watch.fd);
+	attempt->watch.fd = -1;
 }

@@ -9,6 +9,7 @@
 
 #include "core/port.h"
 #include "arbiter.h"
+#include "channel.h"
 #include "connection.h"
 #include "libcoll/engine/engine.h"
 #include "stream.h"
@@ -64,63 +65,91 @@ void coll_connection_tune(const struct coll_context *context, int fd)
 	}
 }
 
-/* Options for a path with a large bandwidth-delay product. They depend on the peer. */
-static void link_tune_far(const struct coll_link *link)
+/* Options for a path with a large bandwidth-delay product. */
+static void tune_far(const struct coll_options *options, int fd)
 {
-	const struct coll_options *options = &link->group->context->options;
 	const unsigned long pace = options->wan_pacing;
 	const int bytes = options->wan_buffer_bytes, first = TC_PRIO_INTERACTIVE;
-	const unsigned int unsent = coll_arbiter_chunk(link);
+	const unsigned int unsent = coll_arbiter_chunk_far(options);
 
-	if (!coll_link_is_far(link))
-		return;
 	if (options->wan_congestion[0])
-		set_congestion(link->socket.fd, options->wan_congestion);
+		set_congestion(fd, options->wan_congestion);
 	/* Nothing can overtake data that the kernel has taken. */
-	setsockopt(link->socket.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	/* Before other processes' data where this host queues. */
 	if (!strcmp(options->link_policy, "occupancy-hier"))
-		setsockopt(link->socket.fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
+		setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof(first));
 	if (pace)
-		setsockopt(link->socket.fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace));
+		setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace));
 	if (bytes) {
-		setsockopt(link->socket.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-		setsockopt(link->socket.fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	}
 }
 
-int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
+void coll_connection_tune_peer(struct coll_context *context, int fd, uint32_t world)
+{
+	const uint32_t *cluster = context->cluster;
+	socklen_t bytes = sizeof(context->congestion);
+
+	if (!context->options.congestion[0] && !coll_connection_is_local(fd))
+		set_congestion(fd, context->usual_congestion);
+	if (cluster && cluster[world] != cluster[context->boot->rank])
+		tune_far(&context->options, fd);
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
+}
+
+/* ---- links ---------------------------------------------------------------- */
+
+static void link_up(struct coll_link *link)
 {
 	struct coll_context *context = link->group->context;
-	socklen_t bytes = sizeof(context->congestion);
-	int error = link->number ? 0 : coll_streams_make(link, streams);
+	int error;
 
-	coll_assert(!link->attached && link->socket.fd < 0);
-	if (error)
-		return error;
-	link->local = coll_connection_is_local(fd);
-	if (!context->options.congestion[0] && !link->local)
-		set_congestion(fd, context->usual_congestion);
-	link->socket.fd = fd;
-	link_tune_far(link);
-	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
-	error = context->engine.ops->attach(&link->socket);
-	if (error) {
-		link->socket.fd = -1;
-		return error;
-	}
 	coll_link_set_state(link, LINK_UP);
 	link->attached = true;
 	coll_arbiter_update(link->whole);
 	if (link->number) {
 		context->counters.streams++;
 		coll_link_touch(link);
-		return 0;
+		return;
 	}
 	context->counters.links++;
 	error = coll_link_events(link->group)->up(link);
-	if (error)		/* the fd is the engine's: it goes with the link */
+	if (error)		/* what it has goes with the link */
 		coll_link_lost(link, error);
+}
+
+int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
+{
+	struct coll_context *context = link->group->context;
+	int error = link->number ? 0 : coll_streams_make(link, streams);
+
+	coll_assert(!link->attached && link->socket.fd < 0);
+	if (error)
+		return error;
+	link->local = coll_connection_is_local(fd);
+	coll_connection_tune_peer(context, fd, link->group->world[link->rank]);
+	link->socket.fd = fd;
+	error = context->engine.ops->attach(&link->socket);
+	if (error) {
+		link->socket.fd = -1;
+		return error;
+	}
+	context->counters.connections++;
+	link_up(link);
+	return 0;
+}
+
+int coll_connection_join(struct coll_link *link, struct coll_channel *channel, uint32_t streams)
+{
+	int error = link->number ? 0 : coll_streams_make(link, streams);
+
+	coll_assert(!link->attached && link->channel == channel);
+	if (error)
+		return error;
+	link->local = channel->mux->local;
+	link_up(link);
 	return 0;
 }
 

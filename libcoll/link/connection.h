@@ -26,11 +26,16 @@ bool coll_connection_is_local(int fd);
 /* Sets the context's options on a connection's socket. */
 void coll_connection_tune(const struct coll_context *context, int fd);
 
+/* Sets what depends on the peer: its rank in the job. The connection is up. */
+void coll_connection_tune_peer(struct coll_context *context, int fd, uint32_t world);
+
 /*
  * The connection is up: of a link that will have so many streams, or of one of these
  * streams. -errno: the fd is still the caller's. If the floor above cannot use the link,
  * the link is lost.
  */
 int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams);
+/* The same with its channel, which is link->channel. */
+int coll_connection_join(struct coll_link *link, struct coll_channel *channel, uint32_t streams);
 
 #endif

@@ -3,6 +3,7 @@
  * A context: this process in its job, and all that belongs to it.
  *
  *	context ── engine			one thread at a time uses it all
+ *	   ├─ mux ── channel		a connection to a peer, shared by links
  *	   └─ group ── link (one a peer)	bytes between two ranks
  *	        ├─ planned			a call's schedule, made once, cached
  *	        └─ exec				one execution of a planned schedule
@@ -22,12 +23,14 @@
 /* Sockets that other ranks connect to: one for each address of the option `address`. */
 enum { COLL_LISTENERS_MAX = 8 };
 
+struct coll_arrival;
 struct coll_autopilot;
 struct coll_circuit_client;
 struct coll_exec;
 struct coll_group;
 struct coll_link;
 struct coll_link_events;
+struct coll_mux;
 struct coll_peer_process;
 struct coll_progress_ops;
 struct coll_run;
@@ -89,6 +92,7 @@ struct coll_context {
 	bool polled;			/* the application may sleep on coll_fd() */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
+	uint32_t groups_freed;		/* of these: they go when their links are closed */
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	struct coll_arbiter arbiter;
 	struct coll_watch listener[COLL_LISTENERS_MAX];
@@ -97,6 +101,12 @@ struct coll_context {
 	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count, silent;	/* silent: those without a hello */
+	struct coll_arrival *arrivals;	/* authenticated, for groups that do not exist here yet */
+	struct coll_mux *muxes;		/* shared connections, the latest first */
+	uint32_t muxes_ended;
+	uint32_t awaited;		/* links with work that their peers are to connect */
+	bool attentive;			/* a group is watchful: all muxes are read */
+	char **published;		/* per rank of the job: its address line, once known */
 	uint8_t key[COLL_KEY_BYTES];	/* with which links prove themselves */
 	struct coll_peer_process *peer_processes;	/* those on this node */
 	uint8_t process[COLL_PROCESS_BYTES];	/* names this process, at random */
@@ -109,6 +119,7 @@ struct coll_context {
 	struct coll_circuit_client *circuits;	/* NULL: all peers are reachable always */
 	uint8_t *discard_buffer;	/* SPECULATIVE_MAX bytes: for discarded payload */
 	uint8_t *bounce_buffer;		/* SPECULATIVE_MAX bytes: payload of a wrong speculation */
+	uint8_t *mux_buffer;		/* MUX_BUFFER_BYTES: bytes received for another channel */
 	int cores;			/* shared by the ranks of this node */
 	struct coll_wan wan;		/* points 0: not measured */
 	double bdp;			/* bytes in flight when a link is full; 0: not known */

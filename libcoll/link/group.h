@@ -38,6 +38,7 @@ struct coll_group {
 	struct coll_link **links;	/* per rank, NULL until needed */
 	struct coll_options options;
 	uint32_t open_links;		/* links whose sockets are not closed yet */
+	bool own_connections;		/* its links have connections of their own */
 	bool watchful;			/* links without expected messages are read too */
 	bool freed;			/* by the caller; goes when its links have closed */
 

@@ -9,6 +9,7 @@
 #include "core/match.h"
 #include "core/port.h"
 #include "arbiter.h"
+#include "channel.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
 #include "link.h"
@@ -30,6 +31,8 @@ void coll_link_set_state(struct coll_link *link, enum coll_link_state state)
 {
 	coll_assert(link_moves[link->state] & TO(state));
 	link->state = state;
+	link->group->context->awaited -= link->awaited;
+	link->awaited = false;
 }
 
 void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank)
@@ -64,9 +67,111 @@ void coll_link_touch(struct coll_link *link)
 
 	for (i = 0; i < link->streams; i++)
 		coll_link_touch(&link->stream[i]);
-	if (link->attached)
+	if (link->channel)
+		coll_channel_touch(link->channel);
+	else if (link->attached)
 		coll_socket_touch(&link->socket);
 }
+
+int coll_link_fd(const struct coll_link *link)
+{
+	return link->channel ? coll_mux_fd(link->channel->mux) : link->socket.fd;
+}
+
+/* ---- connecting --------------------------------------------------------- */
+
+/* What the kernel takes over, and what is measured, is a connection of the link alone. */
+static bool link_is_shared(const struct coll_link *link)
+{
+	return !link->group->own_connections && !link->group->context->offload;
+}
+
+static int link_connected(struct coll_connect *attempt, int fd)
+{
+	struct coll_link *link = attempt->owner;
+	int error = coll_connection_attach(link, fd, attempt->hello.streams);
+	uint32_t i;
+
+	if (error)
+		return error;
+	if (link->connect == attempt)	/* else it has been closed already */
+		link->connect = NULL;
+	free(attempt);
+	for (i = 0; i < link->streams && link->state == LINK_UP; i++)
+		coll_link_open(&link->stream[i]);
+	return 0;
+}
+
+static void link_connect_failed(struct coll_connect *attempt, int error)
+{
+	coll_link_lost(attempt->owner, error);
+}
+
+static int link_connect(struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+
+	link->connect = calloc(1, sizeof(*link->connect));
+	if (!link->connect)
+		return -ENOMEM;
+	*link->connect = (struct coll_connect){
+		.context = group->context,
+		.world = group->world[link->rank],
+		.spread = group->rank + link->rank + link->number,
+		.hello = {
+			.streams = coll_streams_wanted(link->whole),
+			.stream = link->number,
+			.from = group->rank,
+			.to = link->rank,
+			.group = group->id,
+		},
+		.owner = link,
+		.connected = link_connected,
+		.failed = link_connect_failed,
+	};
+	return coll_connect_begin(link->connect);
+}
+
+void coll_link_open(struct coll_link *link)
+{
+	int error;
+
+	if (link->state != LINK_IDLE || link->rank < link->group->rank)
+		return;
+	coll_link_set_state(link, LINK_CONNECTING);
+	error = link_is_shared(link) ? coll_channel_open(link) : link_connect(link);
+	if (error)
+		coll_link_lost(link, error);
+}
+
+static void link_abandon_connect(struct coll_link *link)
+{
+	if (!link->connect)
+		return;
+	coll_connect_abandon(link->connect);
+	free(link->connect);
+	link->connect = NULL;
+}
+
+/* If the peer is to open it: its channel may come in any of the connections to the peer. */
+static void link_await_peer(struct coll_link *link)
+{
+	struct coll_context *context = link->group->context;
+
+	if (link->state != LINK_IDLE || link->rank > link->group->rank || link->awaited)
+		return;
+	link->awaited = true;
+	if (!context->awaited++)
+		coll_muxes_touch(context);
+}
+
+void coll_link_await(struct coll_link *link)
+{
+	if (link->streams || coll_link_wants_recv(link))
+		coll_link_touch(link);
+	link_await_peer(link);
+}
+
 
 /* ---- sending ------------------------------------------------------------ */
 
@@ -75,6 +180,7 @@ void coll_link_send(struct coll_link *link, struct coll_message *message)
 	coll_debug_assert(coll_context_is_owned(link->group->context));
 	coll_arbiter_queue(link, message);
 	coll_link_touch(link);
+	link_await_peer(link);
 }
 
 int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint32_t run,
@@ -260,6 +366,14 @@ static void link_chunk_sent(struct coll_link *link, struct coll_message *message
 		message_release(link, message);
 }
 
+static void link_stop_sending(struct coll_link *link)
+{
+	if (link->channel)
+		coll_channel_end(link->channel);
+	else
+		shutdown(link->socket.fd, SHUT_WR);
+}
+
 static void link_sent(struct coll_socket *socket, ssize_t result)
 {
 	struct coll_link *link = coll_link_of(socket);
@@ -278,7 +392,7 @@ static void link_sent(struct coll_socket *socket, ssize_t result)
 	if (link->queue || (link->number && !link->leaving))
 		coll_link_touch(link);
 	else if (link->leaving)
-		shutdown(link->socket.fd, SHUT_WR);
+		link_stop_sending(link);
 	if (group->state == GROUP_FAILING)
 		coll_engine_check_at(&group->context->engine, coll_now());
 }
@@ -386,13 +500,24 @@ void coll_link_close(struct coll_link *link)
 		coll_link_close(&link->stream[i]);
 	coll_link_events(link->group)->closing(link);
 	coll_link_set_state(link, LINK_CLOSED);
-	if (link->attached) {
+	if (link->channel) {
+		coll_channel_close(link->channel);
+		link_detached(link);
+	} else if (link->attached) {
 		shutdown(link->socket.fd, SHUT_RDWR);
 		link->group->context->engine.ops->detach(&link->socket);
 	} else {
-		coll_link_abandon_connect(link);
+		link_abandon_connect(link);
 		link_detached(link);
 	}
+}
+
+void coll_link_stop_reading(struct coll_link *link)
+{
+	if (link->channel)
+		coll_channel_stop(link->channel);
+	else if (link->socket.fd >= 0)
+		shutdown(link->socket.fd, SHUT_RD);
 }
 
 /* The engine has released the socket. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A link: bytes between two ranks of a group, over one TCP connection that is made when
- * first needed. The lower rank connects, the higher accepts.
+ * A link: bytes between two ranks of a group, over a channel of the connection that the two
+ * processes share (mux.h). Where the kernel takes links over, and to measure, it has a
+ * connection of its own. It is made when first needed: the lower rank connects, the higher
+ * accepts.
  *
  * The receive state is computed, not stored: first header bytes are missing, then payload
  * bytes.
@@ -13,7 +15,8 @@
 #include "group.h"
 #include "message.h"
 
-struct coll_introduction;
+struct coll_channel;
+struct coll_connect;
 struct coll_unexpected;
 struct coll_inject_link;
 
@@ -40,18 +43,17 @@ struct coll_link {
 	uint32_t streams, number;	/* number: which stream this is, from 1; 0: none */
 	struct coll_message *chunk;	/* of a stream: the chunk that it sends, of ... */
 	struct coll_message *message;	/* ... this message, or NULL */
-	char *published;		/* the peer's published line, kept for streams */
 	bool goodbye;			/* the peer said goodbye on this connection ... */
 	uint32_t goodbyes;		/* ... and will on these streams (bits) */
-	bool attached;			/* the engine knows it */
+	bool attached;			/* the engine or the mux knows it */
 	bool local;			/* the peer is on this machine */
 	bool offloaded;			/* attached to the kernel: the engine leaves it alone */
 	bool circuit_up;		/* its circuit has been up */
 	bool heard;			/* bytes have arrived from the peer */
 	bool leaving;			/* our goodbye is queued, or the socket is shut down */
-	uint32_t attempts;		/* addresses tried so far */
-	struct coll_watch connecting;
-	struct coll_introduction *introduction;	/* while it connects (connect.c) */
+	struct coll_channel *channel;	/* of a mux; NULL: a connection of its own, or none yet */
+	struct coll_connect *connect;	/* while it makes its own connection */
+	bool awaited;			/* there is work for it, and the peer is to connect it */
 
 	/*
 	 * Sending: a queue. `sent` bytes of its first message's chunk have gone. Order:
@@ -176,6 +178,12 @@ void coll_link_send(struct coll_link *link, struct coll_message *message);
 int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint32_t run,
 		      uint32_t slot, uint32_t hash);
 
+/* A receive has started: the link is read, once it is connected. */
+void coll_link_await(struct coll_link *link);
+
+/* The descriptor of its connection, for questions to the kernel; -1: it has none. */
+int coll_link_fd(const struct coll_link *link);
+
 /* Puts the link on the list that the engine looks at when it is polled next. */
 void coll_link_touch(struct coll_link *link);
 
@@ -194,6 +202,9 @@ void coll_link_leave(struct coll_link *link);
 /* The peer's host has acknowledged all data: closing loses nothing. */
 bool coll_link_delivered(const struct coll_link *link);
 
+/* Reads what the peer has sent so far, and then the end. */
+void coll_link_stop_reading(struct coll_link *link);
+
 /* Closes at once, without goodbye. Transfers in flight end. */
 void coll_link_close(struct coll_link *link);
 
@@ -204,11 +215,14 @@ extern const struct coll_socket_ops coll_link_socket_ops;
 
 /* Whether bytes are to be received and no receive is in flight. */
 bool coll_link_wants_recv(const struct coll_link *link);
+/* Whether the payload that comes next is discarded. */
+static inline bool coll_link_discards(const struct coll_link *link)
+{
+	return link->header_got == sizeof(link->header) && !link->target;
+}
 
-/* ---- connections (connect.c) ----------------------------------------------- */
-
-/* Stops an attempt to connect. */
-void coll_link_abandon_connect(struct coll_link *link);
+/* Whether bytes that are here may be given to it, if it wants them or not. */
+bool coll_link_takes(const struct coll_link *link);
 
 /* ---- for the context ---------------------------------------------------- */
 
@@ -217,7 +231,5 @@ int coll_listen(struct coll_context *context);
 void coll_listen_stop(struct coll_context *context);
 /* Refuses connections without a hello in time; accepts again after a pause. */
 void coll_listen_check(struct coll_context *context);
-/* Takes connections for a new group that were accepted before it existed. */
-void coll_listen_adopt(struct coll_group *group);
 
 #endif

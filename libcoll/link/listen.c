@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The accepting side of connections; connect.c has the other. A connection belongs to no
- * link until the handshake has authenticated the peer. Unauthenticated connections are few;
- * after a time they are dropped, the oldest first.
+ * The accepting side of connections; connect.c has the other. A connection is nobody's until
+ * the handshake has authenticated the peer. Unauthenticated connections are few; after a time
+ * they are dropped, the oldest first.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,12 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/port.h"
+#include "arrival.h"
 #include "connection.h"
+#include "core/port.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
+#include "mux.h"
 #include "peer_process.h"
-#include "stream.h"
 
 enum {
 	BACKLOG = 4096,
@@ -31,8 +32,9 @@ enum {
 	SILENT_NS = 1000000000,		/* a connecting rank has said hello by then */
 };
 
-/* An accepted connection that has not been attached to a link yet. */
+/* An accepted connection that is nobody's yet. */
 struct coll_pending_peer {
+	struct coll_arrival arrival;	/* once authenticated, if it is of one link */
 	struct coll_pending_peer *next;
 	struct coll_context *context;
 	struct coll_watch watch;
@@ -65,6 +67,8 @@ static void pending_remove(struct coll_pending_peer *pending)
 	pending->context->pending_count--;
 	if (pending->watch.armed)
 		coll_engine_unwatch(&pending->context->engine, &pending->watch);
+	if (pending->arrival.ops)
+		coll_arrival_remove(&pending->arrival);
 	free(pending);
 }
 
@@ -94,112 +98,97 @@ static void pending_refuse(struct coll_pending_peer *pending, const char *reason
 	pending_drop(pending);
 }
 
-/* The group has failed: tells the late peer which rank is to blame. */
-static void pending_tell_failure(struct coll_pending_peer *pending, const struct coll_group *group)
+/* ---- what is authenticated --------------------------------------------------- */
+
+static struct coll_pending_peer *pending_of(const struct coll_arrival *arrival)
 {
-	const struct coll_header news = coll_link_events(group)->news(group);
-
-	/* The buffer of a fresh socket has the capacity for it. */
-	if (send(pending->watch.fd, &news, sizeof(news), MSG_NOSIGNAL) < 0)
-		fprintf(stderr, "coll: cannot tell rank %u that its group has failed: %s\n",
-			pending->hello.from, strerror(errno));
-	pending_drop(pending);
-}
-
-/* A stream joins its link if that is connected; else it waits. */
-static void pending_introduce_stream(struct coll_pending_peer *pending, struct coll_group *group)
-{
-	const struct coll_hello *hello = &pending->hello;
-	struct coll_link *link = group->links[hello->from], *stream;
-
-	if (!group->freed && (!link || link->state == LINK_IDLE))
-		return;
-	if (!link || link->state == LINK_CLOSED) {	/* it was late */
-		pending_drop(pending);
-		return;
-	}
-	stream = hello->stream <= link->streams ? &link->stream[hello->stream - 1] : NULL;
-	if (!stream || stream->state != LINK_IDLE) {
-		pending_refuse(pending, "its rank has no such stream");
-		return;
-	}
-	if (coll_connection_attach(stream, pending->watch.fd, 0)) {
-		close(pending->watch.fd);
-		coll_link_lost(stream, -ENOMEM);
-	}
-	pending_remove(pending);
+	return (struct coll_pending_peer *)arrival;
 }
 
 /* If it has ended since, children may hold the connection: it is read to its end. */
-static void pending_watch_process(const struct coll_pending_peer *pending,
-				  const struct coll_group *group)
+static void pending_watch_process(const struct coll_pending_peer *pending, uint32_t world)
 {
 	const struct coll_hello *hello = &pending->hello;
 	const struct coll_process_id id = { .pid = hello->pid, .namespace = hello->pid_namespace };
 
 	if (coll_connection_is_local(pending->watch.fd) &&
-	    coll_peer_watch(pending->context, group->world[hello->from], id))
+	    coll_peer_watch(pending->context, world, id))
 		shutdown(pending->watch.fd, SHUT_RD);
 }
 
-/* Gives an introduced connection to its link, if its group exists already. */
-static void pending_introduce(struct coll_pending_peer *pending)
+static int pending_attach(struct coll_arrival *arrival, struct coll_link *link, uint32_t streams)
 {
-	const struct coll_hello *hello = &pending->hello;
-	struct coll_context *context = pending->context;
-	struct coll_group *group;
-	struct coll_link *link;
+	struct coll_pending_peer *pending = pending_of(arrival);
 	int error;
 
-	for (group = context->groups; group; group = group->next)
-		if (group->id == hello->group)
-			break;
-	if (!group)
-		return;		/* until coll_listen_adopt() */
-	if (hello->to != group->rank || hello->from >= group->rank) {
-		pending_refuse(pending, "its hello names other ranks");
-		return;
-	}
-	if (group->state != GROUP_OK) {
-		pending_tell_failure(pending, group);
-		return;
-	}
-	pending_watch_process(pending, group);
-	if (hello->stream) {
-		pending_introduce_stream(pending, group);
-		return;
-	}
-	/* A freed group accepts only peers that it still has messages for. */
-	link = group->freed ? group->links[hello->from] : coll_link_get(group, hello->from);
-	if (group->freed && (!link || link->state != LINK_IDLE)) {
-		pending_drop(pending);
-		return;
-	}
-	if (!link || link->state != LINK_IDLE) {
-		pending_refuse(pending, "its rank is connected already");
-		return;
-	}
-	error = coll_connection_attach(link, pending->watch.fd, hello->streams);
-	if (error) {
-		close(pending->watch.fd);
-		coll_link_lost(link, error);
-	}
-	pending_remove(pending);
+	pending_watch_process(pending, link->group->world[link->rank]);
+	error = coll_connection_attach(link, pending->watch.fd, streams);
+	if (!error)
+		pending_remove(pending);
+	return error;
 }
 
-/* Introduces authenticated connections of a group: links first, then their streams. */
-static void pending_introduce_all(struct coll_context *context, uint64_t group)
+/* The group has failed: tells the late peer which rank is to blame. */
+static void pending_tell(struct coll_arrival *arrival, const struct coll_header *news)
 {
-	struct coll_pending_peer *pending, *next;
-	int streams;
+	struct coll_pending_peer *pending = pending_of(arrival);
 
-	for (streams = 0; streams < 2; streams++)
-		for (pending = context->pending_peers; pending; pending = next) {
-			next = pending->next;
-			if (pending->state == PROVEN && pending->hello.group == group &&
-			    !pending->hello.stream == !streams)
-				pending_introduce(pending);
-		}
+	/* The buffer of a fresh socket has the capacity for it. */
+	if (send(pending->watch.fd, news, sizeof(*news), MSG_NOSIGNAL) < 0)
+		fprintf(stderr, "coll: cannot tell rank %u that its group has failed: %s\n",
+			pending->hello.from, strerror(errno));
+	pending_drop(pending);
+}
+
+static void pending_end(struct coll_arrival *arrival, const char *reason)
+{
+	if (reason)
+		pending_refuse(pending_of(arrival), reason);
+	else
+		pending_drop(pending_of(arrival));
+}
+
+static bool pending_over(const struct coll_arrival *arrival)
+{
+	(void)arrival;		/* nobody reads it yet */
+	return false;
+}
+
+static const struct coll_arrival_ops pending_arrival_ops = {
+	.attach = pending_attach,
+	.tell = pending_tell,
+	.drop = pending_end,
+	.over = pending_over,
+};
+
+/* It is shared by all links to the peer. */
+static void pending_share(struct coll_pending_peer *pending)
+{
+	const struct coll_hello *hello = &pending->hello;
+
+	pending_watch_process(pending, hello->from);
+	if (coll_mux_accept(pending->context, hello->from, hello->stream, pending->watch.fd))
+		pending_drop(pending);
+	else
+		pending_remove(pending);
+}
+
+/* It is of one link of one group. */
+static void pending_arrive(struct coll_pending_peer *pending)
+{
+	const struct coll_hello *hello = &pending->hello;
+
+	pending->arrival = (struct coll_arrival){
+		.ops = &pending_arrival_ops,
+		.context = pending->context,
+		.world = COLL_NONE,
+		.group = hello->group,
+		.from = hello->from,
+		.to = hello->to,
+		.streams = hello->streams,
+		.stream = hello->stream,
+	};
+	coll_arrival_add(&pending->arrival);
 }
 
 /* ---- the handshake -------------------------------------------------------- */
@@ -215,6 +204,9 @@ static const char *hello_refusal(const struct coll_context *context, const struc
 		return "it expects another process here";
 	if (hello->streams > WAN_STREAMS_MAX || hello->stream > hello->streams)
 		return "its hello is malformed";
+	if (!hello->group && (hello->to != (uint32_t)context->boot->rank ||
+			      hello->from >= (uint32_t)context->boot->ranks))
+		return "its hello names other ranks";
 	return NULL;
 }
 
@@ -250,7 +242,10 @@ static void pending_take_proof(struct coll_pending_peer *pending)
 		return;
 	}
 	pending_set_state(pending, PROVEN);
-	pending_introduce_all(context, pending->hello.group);
+	if (pending->hello.group)
+		pending_arrive(pending);
+	else
+		pending_share(pending);
 }
 
 _Static_assert(offsetof(struct coll_pending_peer, proof) ==
@@ -326,13 +321,13 @@ static bool drop_silent(struct coll_context *context, uint64_t since)
 	return true;
 }
 
-/* All ranks may connect at once, in each group and for each stream. */
+/* All ranks may connect at once, for each stream; and for each link that is not shared. */
 static uint64_t silent_max(const struct coll_context *context)
 {
 	const struct coll_group *group;
-	uint64_t links = 0;
+	uint64_t links = context->boot->ranks;
 
-	for (group = context->groups; group; group = group->next)
+	for (group = context->offload ? context->groups : NULL; group; group = group->next)
 		links += group->ranks;
 	return STRANGERS_MAX + links * (1 + context->streams);
 }
@@ -397,11 +392,6 @@ static void listener_ready(struct coll_watch *watch, int events)
 		listen_pause(context, now, errno);
 	else
 		coll_engine_watch(&context->engine, watch, POLLIN);
-}
-
-void coll_listen_adopt(struct coll_group *group)
-{
-	pending_introduce_all(group->context, group->id);
 }
 
 /* ---- the listening sockets ------------------------------------------------ */
@@ -553,6 +543,7 @@ int coll_listen(struct coll_context *context)
 void coll_listen_stop(struct coll_context *context)
 {
 	coll_peers_unwatch(context);
+	coll_arrivals_drop(context);
 	while (context->pending_peers)
 		pending_drop(context->pending_peers);
 	close_listeners(context);

@@ -2,13 +2,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libcoll/engine/engine.h"
-#include "link.h"
+#include "mux.h"
 #include "peer_process.h"
 
 struct coll_peer_process {
@@ -34,6 +33,8 @@ static void link_peer_ended(struct coll_link *link)
 {
 	uint32_t i;
 
+	if (link->channel)		/* its mux knows */
+		return;
 	if (link->state == LINK_CONNECTING) {
 		coll_link_lost(link, -ECONNRESET);
 		return;
@@ -41,7 +42,7 @@ static void link_peer_ended(struct coll_link *link)
 	for (i = 0; i < link->streams; i++)
 		link_peer_ended(&link->stream[i]);
 	if (link->attached)
-		shutdown(link->socket.fd, SHUT_RD);
+		coll_link_stop_reading(link);
 }
 
 static void peer_ended(struct coll_watch *watch, int events)
@@ -57,6 +58,7 @@ static void peer_ended(struct coll_watch *watch, int events)
 		for (rank = 0; rank < group->ranks; rank++)
 			if (group->world[rank] == peer->world && group->links[rank])
 				link_peer_ended(group->links[rank]);
+	coll_muxes_peer_ended(peer->context, peer->world);
 }
 
 static struct coll_peer_process *peer_find(const struct coll_context *context, uint32_t world)

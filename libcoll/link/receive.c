@@ -77,15 +77,27 @@ static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t b
 	}
 }
 
+/* Whether bytes may be received at all. */
+static bool link_is_readable(const struct coll_link *link)
+{
+	if (link->socket.receiving || !link->attached || link->offloaded ||
+	    link->state == LINK_CLOSED || link->state == LINK_LOST)
+		return false;
+	/* Its streams are read first. */
+	return !link->goodbye || link->state == LINK_LEFT || link->broken;
+}
+
+bool coll_link_takes(const struct coll_link *link)
+{
+	return link_is_readable(link) && !coll_group_is_full(link->group);
+}
+
 bool coll_link_wants_recv(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
 
-	if (link->socket.receiving || !link->attached || link->offloaded ||
-	    link->state == LINK_CLOSED || link->state == LINK_LOST)
+	if (!link_is_readable(link))
 		return false;
-	if (link->goodbye && link->state != LINK_LEFT && !link->broken)
-		return false;		/* its streams are read first */
 	if (link->whole->expected || link->whole->leaving || link->broken ||
 	    group->state != GROUP_OK)
 		return true;

@@ -10,6 +10,13 @@
 
 /* ---- all of a link ---------------------------------------------------------- */
 
+uint32_t coll_streams_wanted(const struct coll_link *link)
+{
+	const uint32_t streams = link->group->context->streams;
+
+	return !link->number && coll_link_is_far(link) && streams > 1 ? streams : 0;
+}
+
 int coll_streams_make(struct coll_link *link, uint32_t count)
 {
 	struct coll_message *chunks;
@@ -44,7 +51,6 @@ void coll_streams_free(struct coll_link *link)
 	if (link->streams)
 		free(link->stream[0].chunk);
 	free(link->stream);
-	free(link->published);
 }
 
 uint32_t coll_streams_attached(const struct coll_link *link)
@@ -164,6 +170,6 @@ void coll_stream_lost(struct coll_link *stream, int error)
 	coll_link_set_state(stream, LINK_LOST);
 	if (!link->broken)
 		link->broken = error ? error : -ECONNRESET;
-	shutdown(link->socket.fd, SHUT_RD);
+	coll_link_stop_reading(link);
 	coll_link_touch(link);
 }

@@ -22,6 +22,9 @@
 
 #include "link.h"
 
+/* How many streams the links have that this rank connects. */
+uint32_t coll_streams_wanted(const struct coll_link *link);
+
 /* Makes a link's streams, which are to be connected next. -ENOMEM. */
 int coll_streams_make(struct coll_link *link, uint32_t count);
 void coll_streams_free(struct coll_link *link);

@@ -226,8 +226,8 @@ static double link_seconds(const struct coll_link *link)
 	struct tcp_info info = { 0 };
 	socklen_t bytes = sizeof(info);
 
-	if (!link || link->socket.fd < 0 ||
-	    getsockopt(link->socket.fd, IPPROTO_TCP, TCP_INFO, &info, &bytes))
+	if (!link || coll_link_fd(link) < 0 ||
+	    getsockopt(coll_link_fd(link), IPPROTO_TCP, TCP_INFO, &info, &bytes))
 		return 0;
 	return info.tcpi_min_rtt * 1e-6;
 }

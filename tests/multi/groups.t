@@ -16,4 +16,20 @@ for ranks in 1 2 3 5 8; do
 		fi
 	done
 done
+
+# Links of all groups to a process share its connection.
+for what in "many 300" alone order "memory sender" "memory receiver"; do
+	for engine in uring epoll; do
+		case $what in memory*|order) ranks=2 ;; *) ranks=4 ;; esac
+		count=$((count + 1))
+		# shellcheck disable=SC2086
+		if said=$(COLL_ENGINE=$engine "$build/coll" run -t 100 -n $ranks -- \
+			"$build/tests/multi/shared_connections" $what 2>&1); then
+			echo "ok $count - shared connections: $what, $engine"
+		else
+			echo "not ok $count - shared connections: $what, $engine"
+			echo "$said" | head -20 | sed 's/^/# /'
+		fi
+	done
+done
 echo "1..$count"

@@ -22,6 +22,8 @@
 #include "libcoll/exec/run.h"
 #include "libcoll/exec/unexpected.h"
 #include "libcoll/link/arbiter.h"
+#include "libcoll/link/arrival.h"
+#include "libcoll/link/mux.h"
 #include "libcoll/link/stream.h"
 #include "tests/lib/schedules.h"
 
@@ -178,7 +180,28 @@ void coll_arbiter_check(struct coll_context *of, uint64_t now)
 	(void)now;
 }
 
-void coll_listen_adopt(struct coll_group *of)
+void coll_link_await(struct coll_link *link)
+{
+	(void)link;
+}
+
+int coll_link_fd(const struct coll_link *link)
+{
+	(void)link;
+	return -1;
+}
+
+void coll_muxes_touch(struct coll_context *of)
+{
+	(void)of;
+}
+
+void coll_muxes_reap(struct coll_context *of)
+{
+	(void)of;
+}
+
+void coll_arrivals_adopt(struct coll_group *of)
 {
 	(void)of;
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+
+#include "arrival.h"
+#include "stream.h"
+
+enum { ARRIVALS_MAX = 4096 };		/* beyond this those that are over are dropped */
+
+/* A stream joins its link if that is connected; else it waits. Returns whether it waits. */
+static bool arrival_is_stream(struct coll_arrival *arrival, struct coll_group *group)
+{
+	struct coll_link *link = group->links[arrival->from], *stream;
+	int error;
+
+	if (!group->freed && (!link || link->state == LINK_IDLE))
+		return true;
+	if (!link || link->state == LINK_CLOSED) {	/* it was late */
+		arrival->ops->drop(arrival, NULL);
+		return false;
+	}
+	stream = arrival->stream <= link->streams ? &link->stream[arrival->stream - 1] : NULL;
+	if (!stream || stream->state != LINK_IDLE) {
+		arrival->ops->drop(arrival, "its rank has no such stream");
+		return false;
+	}
+	error = arrival->ops->attach(arrival, stream, 0);
+	if (error) {
+		arrival->ops->drop(arrival, NULL);
+		coll_link_lost(stream, error);
+	}
+	return false;
+}
+
+static bool arrival_is_link(struct coll_arrival *arrival, struct coll_group *group)
+{
+	/* A freed group accepts only peers that it still has messages for. */
+	struct coll_link *link = group->freed ? group->links[arrival->from] :
+						coll_link_get(group, arrival->from);
+	int error;
+
+	if (group->freed && (!link || link->state != LINK_IDLE)) {
+		arrival->ops->drop(arrival, NULL);
+		return false;
+	}
+	if (!link || link->state != LINK_IDLE) {
+		arrival->ops->drop(arrival, "its rank is connected already");
+		return false;
+	}
+	error = arrival->ops->attach(arrival, link, arrival->streams);
+	if (error) {
+		arrival->ops->drop(arrival, NULL);
+		coll_link_lost(link, error);
+	}
+	return false;
+}
+
+/* Returns whether it waits. */
+static bool arrival_introduce(struct coll_arrival *arrival)
+{
+	struct coll_group *group = arrival->context->groups;
+	struct coll_header news;
+
+	while (group && group->id != arrival->group)
+		group = group->next;
+	if (!group)
+		return true;
+	if (arrival->to != group->rank || arrival->from >= group->ranks ||
+	    (arrival->world != COLL_NONE && group->world[arrival->from] != arrival->world)) {
+		arrival->ops->drop(arrival, "its hello names other ranks");
+		return false;
+	}
+	if (group->state != GROUP_OK) {
+		news = coll_link_events(group)->news(group);
+		arrival->ops->tell(arrival, &news);
+		return false;
+	}
+	return arrival->stream ? arrival_is_stream(arrival, group) :
+				 arrival_is_link(arrival, group);
+}
+
+/* Peers end what they need no more, also for groups that will never exist here. */
+static void arrivals_bound(struct coll_context *context)
+{
+	struct coll_arrival *arrival, *oldest = NULL;
+	uint32_t count = 0;
+
+	for (arrival = context->arrivals; arrival; arrival = arrival->next) {
+		count++;
+		if (arrival->ops->over(arrival))
+			oldest = arrival;
+	}
+	if (count <= ARRIVALS_MAX || !oldest)
+		return;
+	coll_arrival_remove(oldest);
+	oldest->ops->drop(oldest, NULL);
+}
+
+/* Links first, then their streams. */
+static void arrivals_introduce(struct coll_context *context, uint64_t group)
+{
+	struct coll_arrival **slot, *arrival;
+	int streams;
+
+	for (streams = 0; streams < 2; streams++) {
+		slot = &context->arrivals;
+		while ((arrival = *slot)) {
+			if (arrival->group != group || !arrival->stream != !streams) {
+				slot = &arrival->next;
+				continue;
+			}
+			*slot = arrival->next;
+			if (!arrival_introduce(arrival)) {
+				slot = &context->arrivals;	/* others may have gone too */
+				continue;
+			}
+			arrival->next = *slot;
+			*slot = arrival;
+			slot = &arrival->next;
+		}
+	}
+}
+
+void coll_arrival_add(struct coll_arrival *arrival)
+{
+	struct coll_context *context = arrival->context;
+
+	arrival->next = context->arrivals;
+	context->arrivals = arrival;
+	arrivals_introduce(context, arrival->group);
+	arrivals_bound(context);
+}
+
+void coll_arrival_remove(struct coll_arrival *arrival)
+{
+	struct coll_arrival **slot = &arrival->context->arrivals;
+
+	while (*slot && *slot != arrival)
+		slot = &(*slot)->next;
+	if (*slot)
+		*slot = arrival->next;
+}
+
+void coll_arrivals_adopt(struct coll_group *group)
+{
+	arrivals_introduce(group->context, group->id);
+}
+
+void coll_arrivals_drop(struct coll_context *context)
+{
+	struct coll_arrival *arrival;
+
+	while ((arrival = context->arrivals)) {
+		context->arrivals = arrival->next;
+		arrival->ops->drop(arrival, NULL);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * An arrival: a connection or a channel that a peer has made for a link. It waits until its
+ * group exists here too, and then becomes part of the link.
+ */
+#ifndef COLL_ARRIVAL_H
+#define COLL_ARRIVAL_H
+
+#include "link.h"
+
+struct coll_arrival;
+
+struct coll_arrival_ops {
+	/* Gives it to a link that will have so many streams. -errno: as before. */
+	int (*attach)(struct coll_arrival *arrival, struct coll_link *link, uint32_t streams);
+	/* Tells the peer that the group has failed. */
+	void (*tell)(struct coll_arrival *arrival, const struct coll_header *news);
+	/* Ends it. With a reason it is refused and counted. */
+	void (*drop)(struct coll_arrival *arrival, const char *reason);
+	/* Whether the peer has given it up: nothing more will come. */
+	bool (*over)(const struct coll_arrival *arrival);
+};
+
+struct coll_arrival {
+	struct coll_arrival *next;	/* the latest first */
+	const struct coll_arrival_ops *ops;
+	struct coll_context *context;
+	uint32_t world;			/* the peer's rank in the job; COLL_NONE: as it says */
+	uint64_t group;
+	uint32_t from, to;		/* ranks in the group: the peer's, and this one's */
+	uint8_t streams, stream;	/* of the link; which one of them, or 0 */
+};
+
+/* Authenticated: it becomes part of its link, waits for its group, or ends. */
+void coll_arrival_add(struct coll_arrival *arrival);
+/* It has ended by itself. Harmless when it does not wait. */
+void coll_arrival_remove(struct coll_arrival *arrival);
+/* Takes those that came for a new group before it existed. */
+void coll_arrivals_adopt(struct coll_group *group);
+/* Ends all that wait. */
+void coll_arrivals_drop(struct coll_context *context);
+
+#endif

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel.h"
+#include "connection.h"
+#include "core/port.h"
+#include "stream.h"
+
+enum {
+	HELD_MIN = 4096,
+	FRAME_SMALL = URGENT_MAX + sizeof(struct coll_header),
+};
+
+/* More than any receiver grants: the sum cannot overflow. */
+static const uint64_t credit_max = 1ull << 40;
+
+static struct coll_channel *channel_of(const struct coll_arrival *arrival)
+{
+	return (struct coll_channel *)arrival;
+}
+
+static void channel_say(const struct coll_channel *channel, enum coll_channel_kind kind,
+			uint64_t value)
+{
+	const struct coll_channel_control control = { .kind = kind, .channel = channel->number,
+						      .value = value };
+
+	coll_mux_say(channel->mux, 0, &control, sizeof(control));
+}
+
+/* ---- begin and end --------------------------------------------------------- */
+
+static struct coll_channel *channel_make(struct coll_mux *mux, uint32_t number)
+{
+	struct coll_channel *channel = calloc(1, sizeof(*channel));
+
+	if (!channel)
+		return NULL;
+	channel->mux = mux;
+	channel->number = number;
+	channel->credit = channel->window = COLL_CHANNEL_FIRST;
+	if (!coll_mux_add(mux, channel))
+		return channel;
+	free(channel);
+	return NULL;
+}
+
+void coll_channel_free(struct coll_channel *channel)
+{
+	free(channel->held);
+	free(channel);
+}
+
+/* The connection is up, so the link is. */
+static void channel_up(struct coll_channel *channel)
+{
+	struct coll_link *link = channel->link;
+	uint32_t i;
+	int error = coll_connection_join(link, channel, coll_streams_wanted(link));
+
+	if (error) {
+		coll_link_lost(link, error);
+		return;
+	}
+	for (i = 0; i < link->streams && link->state == LINK_UP; i++)
+		coll_link_open(&link->stream[i]);
+}
+
+int coll_channel_open(struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+	struct coll_channel_control control = {
+		.kind = COLL_CHANNEL_OPEN,
+		.streams = coll_streams_wanted(link),
+		.stream = link->number,
+		.value = group->id,
+		.from = group->rank,
+		.to = link->rank,
+	};
+	struct coll_channel *channel;
+	struct coll_mux *mux;
+	int error;
+
+	mux = coll_mux_get(link, &error);
+	if (!mux)
+		return error;
+	channel = channel_make(mux, mux->next_number);
+	if (!channel)
+		return -ENOMEM;
+	mux->next_number += 2;
+	channel->link = link;
+	link->channel = channel;
+	control.channel = channel->number;
+	coll_mux_say(mux, 0, &control, sizeof(control));
+	if (mux->state == MUX_UP)
+		channel_up(channel);
+	return 0;
+}
+
+void coll_channel_end(struct coll_channel *channel)
+{
+	if (channel->ended)
+		return;
+	channel->ended = true;
+	channel_say(channel, COLL_CHANNEL_END, 0);
+}
+
+void coll_channel_stop(struct coll_channel *channel)
+{
+	if (channel->stopping)
+		return;
+	channel->stopping = true;
+	channel->mux->stopping++;
+	coll_channel_touch(channel);
+}
+
+void coll_channel_close(struct coll_channel *channel)
+{
+	struct coll_mux *mux = channel->mux;
+
+	struct coll_link *link = channel->link;
+
+	if (!link && channel->arrival.context)
+		coll_arrival_remove(&channel->arrival);
+	channel_say(channel, COLL_CHANNEL_RESET, 0);
+	coll_mux_remove(mux, channel);
+	if (link)
+		link->channel = NULL;
+}
+
+/* ---- arriving -------------------------------------------------------------- */
+
+static int channel_attach(struct coll_arrival *arrival, struct coll_link *link, uint32_t streams)
+{
+	struct coll_channel *channel = channel_of(arrival);
+	int error;
+
+	channel->link = link;
+	link->channel = channel;
+	error = coll_connection_join(link, channel, streams);
+	if (!error) {
+		coll_channel_touch(channel);
+		return 0;
+	}
+	link->channel = NULL;
+	channel->link = NULL;
+	return error;
+}
+
+static void channel_tell(struct coll_arrival *arrival, const struct coll_header *news)
+{
+	struct coll_channel *channel = channel_of(arrival);
+
+	coll_mux_say(channel->mux, channel->number, news, sizeof(*news));
+	coll_channel_close(channel);
+}
+
+static void channel_drop(struct coll_arrival *arrival, const char *reason)
+{
+	if (reason && !arrival->context->counters.refused++)
+		fprintf(stderr, "coll: rank %d: refused a channel of rank %u: %s (told once)\n",
+			arrival->context->boot->rank, arrival->world, reason);
+	coll_channel_close(channel_of(arrival));
+}
+
+static bool channel_over(const struct coll_arrival *arrival)
+{
+	return channel_of(arrival)->peer_ended;
+}
+
+static const struct coll_arrival_ops channel_arrival_ops = {
+	.attach = channel_attach,
+	.tell = channel_tell,
+	.drop = channel_drop,
+	.over = channel_over,
+};
+
+static int channel_opened(struct coll_mux *mux, const struct coll_channel_control *control)
+{
+	struct coll_channel *channel;
+
+	if (!control->channel || control->channel % 2 == mux->mine ||
+	    coll_mux_find(mux, control->channel) || control->stream != mux->number ||
+	    control->streams > WAN_STREAMS_MAX)
+		return -EPROTO;
+	channel = channel_make(mux, control->channel);
+	if (!channel)
+		return -ENOMEM;
+	channel->arrival = (struct coll_arrival){
+		.ops = &channel_arrival_ops,
+		.context = mux->context,
+		.world = mux->world,
+		.group = control->value,
+		.from = control->from,
+		.to = control->to,
+		.streams = control->streams,
+		.stream = control->stream,
+	};
+	coll_arrival_add(&channel->arrival);
+	return 0;
+}
+
+int coll_channel_control(struct coll_mux *mux, const struct coll_channel_control *control)
+{
+	struct coll_channel *channel;
+
+	if (control->zero || control->unused)
+		return -EPROTO;
+	if (control->kind == COLL_CHANNEL_OPEN)
+		return channel_opened(mux, control);
+	channel = coll_mux_find(mux, control->channel);
+	if (!channel)			/* this side has closed it */
+		return control->kind <= COLL_CHANNEL_RESET ? 0 : -EPROTO;
+	switch (control->kind) {
+	case COLL_CHANNEL_WINDOW:
+		if (control->value > credit_max - channel->credit)
+			return -EPROTO;
+		channel->credit += control->value;
+		break;
+	case COLL_CHANNEL_END:
+		channel->peer_ended = true;
+		break;
+	case COLL_CHANNEL_RESET:
+		channel->peer_ended = channel->peer_reset = true;
+		break;
+	default:
+		return -EPROTO;
+	}
+	coll_channel_touch(channel);
+	return 0;
+}
+
+/* ---- bytes ----------------------------------------------------------------- */
+
+bool coll_channel_reads(const struct coll_channel *channel)
+{
+	return channel->link && channel->link->attached && !channel->held_bytes &&
+	       !channel->feeding && coll_link_wants_recv(channel->link);
+}
+
+bool coll_channel_writes(const struct coll_channel *channel)
+{
+	const struct coll_link *link = channel->link;
+
+	return link && link->attached && link->socket.ops->wants_send(&channel->link->socket);
+}
+
+void coll_channel_grant(struct coll_channel *channel)
+{
+	const struct coll_link *link = channel->link;
+	uint64_t target = CHANNEL_WINDOW_IDLE, ahead = channel->window + channel->held_bytes;
+
+	if (!link || channel->peer_ended || channel->mux->state != MUX_UP)
+		return;
+	if (link->whole->expected)
+		target = coll_link_is_far(link) ? CHANNEL_WINDOW_FAR : CHANNEL_WINDOW;
+	if (ahead >= target / 2)
+		return;
+	channel->window += target - ahead;
+	channel_say(channel, COLL_CHANNEL_WINDOW, target - ahead);
+}
+
+static int channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
+{
+	const uint64_t all = channel->held_bytes + bytes;
+	uint64_t capacity = channel->held_capacity ? channel->held_capacity : HELD_MIN;
+	uint8_t *held = channel->held;
+
+	while (capacity < all)
+		capacity *= 2;
+	if (capacity != channel->held_capacity) {
+		held = realloc(held, capacity);
+		if (!held)
+			return -ENOMEM;
+		channel->held = held;
+		channel->held_capacity = capacity;
+	}
+	memcpy(held + channel->held_bytes, data, bytes);
+	channel->held_bytes = all;
+	return 0;
+}
+
+/*
+ * Whether the link gets these bytes of a frame now. Bulk waits for its receive, and then goes
+ * to its place; news and small messages do not wait.
+ */
+static bool channel_delivers(const struct coll_channel *channel)
+{
+	const struct coll_link *link = channel->link;
+
+	if (!link || channel->held_bytes || channel->feeding)
+		return false;
+	return coll_link_wants_recv(link) ||
+	       (channel->mux->header.bytes <= FRAME_SMALL && coll_link_takes(link));
+}
+
+int coll_channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
+{
+	struct coll_link *link = channel->link;
+
+	if (!channel_delivers(channel))
+		return channel_hold(channel, data, bytes);
+	link->socket.ops->received_in(&link->socket, data, bytes);
+	coll_channel_grant(channel);
+	return 0;
+}
+
+/* While the link gets these bytes more may come, which it gets afterwards. */
+static void channel_feed(struct coll_channel *channel)
+{
+	struct coll_link *link = channel->link;
+	uint8_t *held = channel->held;
+	const uint64_t bytes = channel->held_bytes;
+
+	channel->held = NULL;
+	channel->held_bytes = channel->held_capacity = 0;
+	channel->feeding = true;
+	link->socket.ops->received_in(&link->socket, held, bytes);
+	channel->feeding = false;
+	free(held);
+}
+
+/*
+ * Whether the link is to know that nothing more comes. A peer that closes a link closes its
+ * streams too: the link itself may bring the reason, so it is read first.
+ */
+static bool channel_is_at_end(const struct coll_channel *channel)
+{
+	const struct coll_link *link = channel->link;
+
+	if (channel->stopping)
+		return coll_mux_is_drained(channel->mux) && !channel->held_bytes;
+	if (!channel->peer_ended)
+		return false;
+	return !link->number || channel->mux->state == MUX_ENDED || !link->whole->channel ||
+	       link->whole->channel->peer_ended;
+}
+
+/* What a socket would tell: bytes, then the end; and that nobody reads what is sent. */
+void coll_channel_work(struct coll_channel *channel)
+{
+	const struct coll_mux *mux = channel->mux;
+
+	if (channel->link && channel->link->state == LINK_CONNECTING) {
+		if (mux->state == MUX_UP)
+			channel_up(channel);
+		else if (mux->state == MUX_ENDED)
+			coll_link_lost(channel->link, mux->error);
+	}
+	while (channel->link && channel->held_bytes && coll_link_wants_recv(channel->link))
+		channel_feed(channel);
+	if (channel->link && channel->peer_reset && coll_channel_writes(channel))
+		channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
+	if (!channel->told && coll_channel_reads(channel) && channel_is_at_end(channel) &&
+	    coll_channel_reads(channel)) {
+		channel->told = true;
+		channel->link->socket.ops->received_in(&channel->link->socket, NULL, mux->error);
+	}
+	coll_channel_grant(channel);
+}

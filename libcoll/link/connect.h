@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The connecting side of connections; listen.c has the other. Every process listens, and
+ * publishes in the store
+ *
+ *	addr/<rank in the job> = "<node> <process> <pid>@<namespace> <port> <address> ..."
+ *
+ * A process that needs a connection looks that up and connects: over loopback on the same
+ * node (machine and network namespace), else over the addresses in turn, so connections
+ * spread over a node's rails. A connection begins with a handshake (base/handshake.h). In it
+ * both processes prove that they belong to the job, and the accepting one that it is the
+ * process that published the address. Nothing else is sent before. The peer answers when it
+ * polls its engine.
+ */
+#ifndef COLL_CONNECT_H
+#define COLL_CONNECT_H
+
+#include "connection.h"
+
+/* An attempt to connect; lives in its owner, which sets these fields. */
+struct coll_connect {
+	struct coll_context *context;
+	uint32_t world;			/* the peer's rank in the job */
+	uint32_t spread;		/* the number of the address to begin with */
+	struct coll_hello hello;	/* streams, stream, from, to, group: the rest is set here */
+	void *owner;
+	/*
+	 * Connected and authenticated: takes the descriptor. -errno: it is closed, and the
+	 * next address is tried.
+	 */
+	int (*connected)(struct coll_connect *attempt, int fd);
+	void (*failed)(struct coll_connect *attempt, int error);
+
+	/* Of connect.c. */
+	struct coll_watch watch;
+	struct coll_challenge challenge;
+	uint32_t got;			/* bytes of the challenge */
+	uint32_t attempts;		/* addresses tried so far */
+	uint32_t again;			/* how often the same address has been tried once more */
+};
+
+/*
+ * Begins. Afterwards connected() or failed() is called, on the engine's thread, unless
+ * coll_connect_abandon() comes first. -errno: it has failed already, and neither is called.
+ */
+int coll_connect_begin(struct coll_connect *attempt);
+
+/* Stops the attempt; harmless when it has ended. */
+void coll_connect_abandon(struct coll_connect *attempt);
+
+#endif

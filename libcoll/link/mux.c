@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The connection of a mux: made, lost, closed; and a channel that gives it up. */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "core/port.h"
+#include "libcoll/engine/engine.h"
+#include "mux_parts.h"
+
+/* ---- the connection -------------------------------------------------------- */
+
+/* The engine has closed the socket. */
+static void mux_detached(struct coll_socket *socket)
+{
+	struct coll_mux *mux = coll_mux_of(socket);
+
+	coll_socket_untouch(socket);
+	mux->attached = false;
+	mux->socket.fd = -1;
+}
+
+static const struct coll_socket_ops mux_socket_ops = {
+	.wants_send = coll_mux_wants_send,
+	.send_iov = coll_mux_send_iov,
+	.sends_quietly = coll_mux_sends_quietly,
+	.sent = coll_mux_sent,
+	.wants_recv = coll_mux_wants_recv,
+	.recv_iov = coll_mux_recv_iov,
+	.received = coll_mux_received,
+	.received_in = coll_mux_received_in,
+	.received_none = coll_mux_received_none,
+	.detached = mux_detached,
+};
+
+static struct coll_mux *mux_make(struct coll_context *context, uint32_t world, uint32_t number,
+				 bool mine)
+{
+	struct coll_mux *mux = calloc(1, sizeof(*mux));
+
+	if (!mux)
+		return NULL;
+	mux->socket = (struct coll_socket){ .ops = &mux_socket_ops, .engine = &context->engine,
+					    .fd = -1 };
+	mux->context = context;
+	mux->world = world;
+	mux->number = number;
+	mux->mine = mine;
+	mux->next_number = mine ? 1 : 2;
+	mux->senders_end = &mux->senders;
+	mux->next = context->muxes;
+	context->muxes = mux;
+	return mux;
+}
+
+static int mux_attach(struct coll_mux *mux, int fd)
+{
+	struct coll_context *context = mux->context;
+	int error;
+
+	coll_assert(mux->state == MUX_CONNECTING && !mux->attached);
+	mux->local = coll_connection_is_local(fd);
+	coll_connection_tune_peer(context, fd, mux->world);
+	mux->socket.fd = fd;
+	error = context->engine.ops->attach(&mux->socket);
+	if (error) {
+		mux->socket.fd = -1;
+		return error;
+	}
+	mux->attached = true;
+	mux->state = MUX_UP;
+	context->counters.connections++;
+	coll_socket_touch(&mux->socket);
+	return 0;
+}
+
+static int mux_connected(struct coll_connect *attempt, int fd)
+{
+	struct coll_mux *mux = attempt->owner;
+	int error = mux_attach(mux, fd);
+
+	if (error)
+		return error;
+	mux->connect = NULL;
+	free(attempt);
+	coll_mux_touch_all(mux);
+	coll_mux_work(mux);
+	return 0;
+}
+
+static void mux_connect_failed(struct coll_connect *attempt, int error)
+{
+	coll_mux_lost(attempt->owner, error);
+}
+
+static int mux_connect(struct coll_mux *mux)
+{
+	struct coll_context *context = mux->context;
+
+	mux->connect = calloc(1, sizeof(*mux->connect));
+	if (!mux->connect)
+		return -ENOMEM;
+	*mux->connect = (struct coll_connect){
+		.context = context,
+		.world = mux->world,
+		.spread = context->boot->rank + mux->world + mux->number,
+		.hello = {
+			.streams = mux->number,
+			.stream = mux->number,
+			.from = context->boot->rank,
+			.to = mux->world,
+		},
+		.owner = mux,
+		.connected = mux_connected,
+		.failed = mux_connect_failed,
+	};
+	return coll_connect_begin(mux->connect);
+}
+
+struct coll_mux *coll_mux_get(const struct coll_link *link, int *error)
+{
+	const uint32_t world = link->group->world[link->rank];
+	struct coll_mux *mux = link->group->context->muxes;
+
+	while (mux && (mux->world != world || mux->number != link->number ||
+		       mux->state == MUX_ENDED))
+		mux = mux->next;
+	*error = -ENOMEM;
+	if (!mux) {
+		mux = mux_make(link->group->context, world, link->number, true);
+		*error = mux ? mux_connect(mux) : -ENOMEM;
+		if (mux && *error) {
+			coll_mux_lost(mux, *error);
+			mux = NULL;
+		}
+	}
+	return mux;
+}
+
+int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd)
+{
+	struct coll_mux *mux = mux_make(context, world, number, false);
+	int error = mux ? mux_attach(mux, fd) : -ENOMEM;
+
+	if (mux && error)
+		coll_mux_lost(mux, error);
+	return error;
+}
+
+/* Links learn it when they are told what came before. */
+void coll_mux_lost(struct coll_mux *mux, int error)
+{
+	struct coll_channel *channel;
+
+	if (mux->state == MUX_ENDED)
+		return;
+	coll_mux_enter(mux);
+	mux->state = MUX_ENDED;
+	mux->error = error;
+	mux->context->muxes_ended++;
+	if (mux->connect)
+		coll_connect_abandon(mux->connect);
+	if (mux->attached)
+		shutdown(mux->socket.fd, SHUT_RDWR);
+	if (!mux->socket.sending)
+		coll_mux_fail_frames(mux);
+	mux->control_bytes = 0;
+	for (channel = mux->all; channel; channel = channel->next)
+		channel->peer_ended = channel->peer_reset = true;
+	coll_mux_touch_all(mux);
+	coll_mux_work(mux);
+	coll_mux_leave(mux);
+}
+
+static void mux_free(struct coll_mux *mux)
+{
+	struct coll_mux **slot = &mux->context->muxes;
+	int i;
+
+	coll_assert(!mux->channels && !mux->nested);
+	while (*slot != mux)
+		slot = &(*slot)->next;
+	*slot = mux->next;
+	mux->context->muxes_ended--;
+	for (i = 0; i < COLL_SEND_IOV_MAX; i++)
+		free(mux->copy[i]);
+	free(mux->connect);
+	free(mux->bucket);
+	free(mux->control);
+	free(mux->control_sent);
+	free(mux);
+}
+
+void coll_muxes_reap(struct coll_context *context)
+{
+	struct coll_mux *mux, *next;
+
+	for (mux = context->muxes_ended ? context->muxes : NULL; mux; mux = next) {
+		next = mux->next;
+		if (mux->state != MUX_ENDED || mux->channels)
+			continue;
+		if (mux->attached && !mux->detaching) {
+			mux->detaching = true;
+			context->engine.ops->detach(&mux->socket);
+		}
+		if (!mux->attached)
+			mux_free(mux);
+	}
+}
+
+void coll_muxes_touch(struct coll_context *context)
+{
+	struct coll_mux *mux;
+
+	for (mux = context->muxes; mux; mux = mux->next)
+		if (mux->attached)
+			coll_socket_touch(&mux->socket);
+}
+
+void coll_muxes_peer_ended(struct coll_context *context, uint32_t world)
+{
+	struct coll_mux *mux;
+
+	for (mux = context->muxes; mux; mux = mux->next) {
+		if (mux->world != world)
+			continue;
+		if (mux->state == MUX_CONNECTING)
+			coll_mux_lost(mux, -ECONNRESET);
+		else if (mux->state == MUX_UP)
+			shutdown(mux->socket.fd, SHUT_RD);
+	}
+}
+
+bool coll_muxes_delivered(const struct coll_context *context)
+{
+	const struct coll_mux *mux;
+	int left;
+
+	for (mux = context->muxes; mux; mux = mux->next) {
+		if (mux->state != MUX_UP)
+			continue;
+		if (mux->control_bytes || mux->at < mux->iovs || mux->socket.sending ||
+		    (!ioctl(mux->socket.fd, SIOCOUTQ, &left) && left))
+			return false;
+	}
+	return true;
+}
+
+void coll_muxes_close(struct coll_context *context)
+{
+	struct coll_mux *mux;
+
+	for (mux = context->muxes; mux; mux = mux->next) {
+		coll_mux_lost(mux, -ECANCELED);
+		while (mux->all)
+			coll_channel_close(mux->all);
+	}
+	coll_muxes_reap(context);
+}
+
+/* ---- giving up a channel --------------------------------------------------- */
+
+/* The transfers under way end, with the bytes that have moved. */
+static void mux_pause(struct coll_mux *mux)
+{
+	const struct coll_engine_ops *engine = mux->context->engine.ops;
+
+	mux->paused = true;
+	if (engine->pause(&mux->socket)) {
+		coll_mux_lost(mux, -EIO);
+		while (mux->socket.sending || mux->socket.receiving)
+			engine->pause(&mux->socket);	/* the socket is shut down: they end */
+	}
+	engine->resume(&mux->socket);
+	mux->paused = false;
+	coll_socket_touch(&mux->socket);
+}
+
+bool coll_mux_is_drained(struct coll_mux *mux)
+{
+	int left;
+
+	if (mux->state != MUX_UP)
+		return true;
+	if (mux->socket.receiving)
+		mux_pause(mux);
+	return mux->state != MUX_UP || ioctl(mux->socket.fd, FIONREAD, &left) || !left;
+}
+
+void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel)
+{
+	struct coll_mux_frame *frame;
+
+	coll_mux_enter(mux);
+	if (mux->direct == channel || (mux->socket.sending && coll_mux_frame_of(mux, channel)))
+		mux_pause(mux);
+	frame = coll_mux_frame_of(mux, channel);
+	if (frame && coll_mux_frame_copy(mux, frame))
+		coll_mux_lost(mux, -ENOMEM);
+	channel->link = NULL;
+	if (mux->current == channel)
+		mux->current = NULL;	/* the rest of its frame is discarded */
+	coll_mux_unlink(mux, channel);
+	coll_mux_leave(mux);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What a mux sends: control messages, and frames of what its links would send next. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel.h"
+#include "core/port.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/engine/inject.h"
+#include "mux_parts.h"
+
+enum {
+	CONTROL_MIN = 1024,
+	ENTRIES = COLL_SEND_IOV_MAX,
+};
+
+/* Room for more bytes of control messages. */
+static bool control_reserve(struct coll_mux *mux, uint32_t bytes)
+{
+	uint32_t capacity = mux->control_capacity ? mux->control_capacity : CONTROL_MIN;
+	uint8_t *control;
+
+	while (capacity < mux->control_bytes + bytes)
+		capacity *= 2;
+	if (capacity == mux->control_capacity)
+		return true;
+	control = realloc(mux->control, capacity);
+	if (!control)
+		return false;
+	mux->control = control;
+	mux->control_capacity = capacity;
+	return true;
+}
+
+void coll_mux_say(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes)
+{
+	const struct coll_frame header = { .channel = channel, .bytes = bytes };
+
+	if (mux->state == MUX_ENDED)
+		return;
+	if (!control_reserve(mux, sizeof(header) + bytes)) {
+		coll_mux_lost(mux, -ENOMEM);
+		return;
+	}
+	memcpy(mux->control + mux->control_bytes, &header, sizeof(header));
+	memcpy(mux->control + mux->control_bytes + sizeof(header), data, bytes);
+	mux->control_bytes += sizeof(header) + bytes;
+	if (mux->attached)
+		coll_socket_touch(&mux->socket);
+}
+
+bool coll_mux_wants_send(struct coll_socket *socket)
+{
+	struct coll_mux *mux = coll_mux_of(socket);
+
+	coll_mux_work(mux);
+	return !socket->sending && !mux->paused && mux->state == MUX_UP &&
+	       (mux->at < mux->iovs || mux->control_bytes || coll_mux_next_sender(mux));
+}
+
+/* The control messages that wait, as the first entry. */
+static void transfer_add_control(struct coll_mux *mux)
+{
+	uint8_t *free_one = mux->control_sent;
+	const uint32_t capacity = mux->control_sent_capacity;
+
+	if (!mux->control_bytes)
+		return;
+	mux->iov[mux->iovs++] = (struct iovec){ mux->control, mux->control_bytes };
+	mux->frame[mux->frames++] =
+		(struct coll_mux_frame){ .entries = 1, .end = mux->control_bytes };
+	mux->control_sent = mux->control;
+	mux->control_sent_capacity = mux->control_capacity;
+	mux->control = free_one;
+	mux->control_capacity = capacity;
+	mux->control_bytes = 0;
+}
+
+uint64_t coll_mux_iov_clip(struct iovec *iov, int *count, uint64_t max)
+{
+	uint64_t bytes = 0;
+	int i;
+
+	for (i = 0; i < *count && bytes < max; i++) {
+		if (iov[i].iov_len > max - bytes)
+			iov[i].iov_len = max - bytes;
+		bytes += iov[i].iov_len;
+	}
+	*count = i;
+	return bytes;
+}
+
+/* A frame with what the link would send next. */
+static uint64_t transfer_add_frame(struct coll_mux *mux, struct coll_channel *channel)
+{
+	struct coll_mux_frame *frame = &mux->frame[mux->frames];
+	const uint64_t before = mux->frames ? mux->frame[mux->frames - 1].end : 0;
+	const uint64_t max = channel->credit < COLL_TRANSFER_MAX ? channel->credit :
+								   COLL_TRANSFER_MAX;
+	struct coll_socket *socket = &channel->link->socket;
+	struct iovec *iov = &mux->iov[mux->iovs];
+	uint64_t bytes;
+	int count;
+
+	coll_mux_senders_remove(mux, channel);
+	count = socket->ops->send_iov(socket, iov + 1, ENTRIES - mux->iovs - 1);
+	socket->sending = true;
+	bytes = coll_mux_iov_clip(iov + 1, &count, max);
+	coll_assert(bytes);
+	*frame = (struct coll_mux_frame){
+		.channel = channel,
+		.header = { .channel = channel->number, .bytes = bytes },
+		.entry = mux->iovs,
+		.entries = 1 + count,
+		.end = before + sizeof(frame->header) + bytes,
+	};
+	iov[0] = (struct iovec){ &frame->header, sizeof(frame->header) };
+	channel->credit -= bytes;
+	mux->iovs += 1 + count;
+	mux->frames++;
+	return bytes;
+}
+
+static void transfer_make(struct coll_mux *mux)
+{
+	struct coll_channel *channel;
+	uint64_t bytes = 0;
+
+	mux->frames = mux->reported = mux->iovs = mux->at = 0;
+	mux->sent = 0;
+	transfer_add_control(mux);
+	/* A link needs two entries for a message; more follow a large one in its own transfer. */
+	while (bytes <= SPECULATIVE_MAX && mux->frames <= MUX_FRAMES && mux->iovs + 3 <= ENTRIES &&
+	       (channel = coll_mux_next_sender(mux)))
+		bytes += transfer_add_frame(mux, channel);
+}
+
+int coll_mux_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
+{
+	struct coll_mux *mux = coll_mux_of(socket);
+	int count;
+
+	if (mux->at == mux->iovs)
+		transfer_make(mux);
+	count = mux->iovs - mux->at;
+	coll_assert(count && count <= max);
+	memcpy(iov, &mux->iov[mux->at], count * sizeof(*iov));
+	return coll_short_io_clip(socket->engine->short_io, iov, count, &mux->cut);
+}
+
+bool coll_mux_sends_quietly(const struct coll_socket *socket)
+{
+	const struct coll_mux *mux = (const struct coll_mux *)socket;
+	int i;
+
+	if (mux->cut || mux->control_bytes || mux->senders)	/* more is to follow at once */
+		return false;
+	for (i = mux->reported; i < mux->frames; i++) {
+		const struct coll_channel *channel = mux->frame[i].channel;
+
+		if (channel && channel->link &&
+		    !channel->link->socket.ops->sends_quietly(&channel->link->socket))
+			return false;
+	}
+	return true;
+}
+
+/* Entries up to here have gone. */
+static void transfer_advance(struct coll_mux *mux, uint64_t bytes)
+{
+	mux->sent += bytes;
+	while (bytes) {
+		struct iovec *iov = &mux->iov[mux->at];
+		const uint64_t part = bytes < iov->iov_len ? bytes : iov->iov_len;
+
+		iov->iov_base = (uint8_t *)iov->iov_base + part;
+		iov->iov_len -= part;
+		bytes -= part;
+		if (iov->iov_len)
+			return;
+		free(mux->copy[mux->at]);
+		mux->copy[mux->at++] = NULL;
+	}
+}
+
+/* A link is told when all of its frame has gone: nothing may come between. */
+void coll_mux_sent(struct coll_socket *socket, ssize_t result)
+{
+	struct coll_mux *mux = coll_mux_of(socket);
+
+	socket->sending = false;
+	coll_mux_enter(mux);
+	if (result < 0 || mux->state == MUX_ENDED) {
+		coll_mux_lost(mux, result < 0 ? result : mux->error);
+		coll_mux_fail_frames(mux);
+	} else {
+		transfer_advance(mux, result);
+	}
+	while (mux->reported < mux->frames && mux->frame[mux->reported].end <= mux->sent) {
+		const struct coll_mux_frame *frame = &mux->frame[mux->reported++];
+		struct coll_channel *channel = frame->channel;
+
+		if (channel && channel->link)
+			channel->link->socket.ops->sent(&channel->link->socket,
+							frame->header.bytes);
+	}
+	if (mux->attached && (mux->at < mux->iovs || mux->control_bytes || mux->senders))
+		coll_socket_touch(socket);
+	coll_mux_leave(mux);
+}
+
+void coll_mux_fail_frames(struct coll_mux *mux)
+{
+	for (; mux->reported < mux->frames; mux->reported++) {
+		struct coll_channel *channel = mux->frame[mux->reported].channel;
+
+		if (channel && channel->link)
+			channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
+	}
+	mux->at = mux->iovs;
+}
+
+struct coll_mux_frame *coll_mux_frame_of(struct coll_mux *mux, const struct coll_channel *channel)
+{
+	int i;
+
+	for (i = mux->reported; i < mux->frames; i++)
+		if (mux->frame[i].channel == channel)
+			return &mux->frame[i];
+	return NULL;
+}
+
+int coll_mux_frame_copy(struct coll_mux *mux, struct coll_mux_frame *frame)
+{
+	int i;
+
+	frame->channel = NULL;
+	for (i = frame->entry + 1; i < frame->entry + frame->entries; i++) {
+		struct iovec *iov = &mux->iov[i];
+
+		if (i < mux->at)
+			continue;
+		mux->copy[i] = malloc(iov->iov_len);
+		if (!mux->copy[i])
+			return -ENOMEM;
+		memcpy(mux->copy[i], iov->iov_base, iov->iov_len);
+		iov->iov_base = mux->copy[i];
+	}
+	return 0;
+}

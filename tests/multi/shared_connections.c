@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * shared_connections many GROUPS: each group computes; descriptors and connections are those
+ *	of the peers.
+ * shared_connections alone: a group that is revoked, or whose ranks disagree, harms no other.
+ * shared_connections order: what one group does not read keeps no other waiting.
+ * shared_connections memory WHO: the buffer of a run that was revoked in the midst of its
+ *	data, by its sender or its receiver, is the caller's again at once.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/rank.h"
+
+enum { LARGE = 64 << 20, SOME = 40 };
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (dir && readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void compute(struct coll_group *group)
+{
+	const int ranks = coll_ranks(group);
+	int64_t in = coll_rank(group) + 1, out = 0;
+
+	rank_must(group, coll_allreduce(&in, &out, 1, COLL_INT64, COLL_SUM, group));
+	rank_assert(group, out == (int64_t)ranks * (ranks + 1) / 2);
+}
+
+static struct coll_group *copy_of(struct coll_group *world)
+{
+	struct coll_group *copy;
+
+	rank_must(world, coll_group_dup(world, &copy));
+	return copy;
+}
+
+static void many(struct coll_context *context, int count)
+{
+	struct coll_group *world = coll_world(context), **group = calloc(count, sizeof(*group));
+	struct coll_counters counters = { .size = sizeof(counters) };
+	const int peers = coll_ranks(world) - 1;
+	int before, i;
+
+	rank_assert(world, group);
+	compute(world);
+	before = descriptors();
+	for (i = 0; i < count; i++) {
+		group[i] = copy_of(world);
+		compute(group[i]);
+	}
+	for (i = 0; i < count; i += 2)		/* every other goes, in another order than they came */
+		coll_group_free(group[i]);
+	for (i = count - 1 - count % 2; i > 0; i -= 2)
+		compute(group[i]);
+	rank_assert(world, descriptors() <= before + 2 * peers);
+	rank_must(world, coll_counters(context, &counters));
+	rank_assert(world, counters.links >= (uint64_t)count);
+	/* Two between a pair that has connected from both sides at once. */
+	rank_assert(world, counters.connections <= (uint64_t)2 * peers);
+	for (i = 1; i < count; i += 2)
+		coll_group_free(group[i]);
+	compute(world);
+	free(group);
+}
+
+static void alone(struct coll_group *world)
+{
+	struct coll_group *group[SOME];
+	int i, error;
+
+	for (i = 0; i < SOME; i++)
+		compute(group[i] = copy_of(world));
+	for (i = 0; i < SOME; i += 2) {
+		if (i % 4) {		/* the ranks call with different counts */
+			int64_t in[2] = { 0 }, out[2] = { 0 };
+
+			error = coll_allreduce(in, out, 1 + !coll_rank(world), COLL_INT64, COLL_SUM,
+					       group[i]);
+			if (!error)
+				error = coll_barrier(group[i]);
+			rank_assert(group[i], error == -EPROTO);
+		} else {
+			if (coll_rank(world) == 1)
+				rank_must(group[i], coll_revoke(group[i]));
+			error = coll_barrier(group[i]);
+			rank_assert(group[i], error == -ECANCELED);
+		}
+		compute(group[i + 1]);
+		compute(world);
+	}
+	for (i = 0; i < SOME; i++)
+		coll_group_free(group[i]);
+	compute(world);
+}
+
+/* Rank 0 sends far more than fits anywhere; rank 1 computes in other groups meanwhile. */
+static void order(struct coll_group *world)
+{
+	struct coll_group *blocked = copy_of(world), *other = copy_of(world);
+	char *data = calloc(1, LARGE);
+	struct coll_run *run = NULL;
+	int i;
+
+	rank_assert(world, data);
+	if (!coll_rank(world)) {
+		memset(data, 7, LARGE);
+		rank_must(blocked, coll_ibcast(data, LARGE, COLL_UINT8, 0, blocked, &run));
+	}
+	for (i = 0; i < 100; i++)
+		compute(other);
+	if (coll_rank(world))
+		rank_must(blocked, coll_ibcast(data, LARGE, COLL_UINT8, 0, blocked, &run));
+	compute(other);
+	rank_must(blocked, coll_run_wait(&run));
+	rank_assert(world, data[0] == 7 && data[LARGE - 1] == 7);
+	free(data);
+}
+
+static void memory(struct coll_group *world, const char *who)
+{
+	const int sender = !strcmp(who, "sender"), rank = coll_rank(world);
+	struct coll_group *group = copy_of(world);
+	struct coll_run *run = NULL;
+	char *data = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int error, done = 0, i;
+
+	rank_assert(world, data != MAP_FAILED);
+	if (rank)
+		memset(data, 1, LARGE);
+	/* The other rank takes some of it, then computes elsewhere. */
+	rank_must(group, coll_ibcast(data, LARGE, COLL_UINT8, 0, group, &run));
+	for (i = 0; i < 20 && !done; i++)
+		rank_must(group, coll_run_test(&run, &done));
+	if (rank == !sender && !done) {
+		rank_must(group, coll_revoke(group));
+		error = coll_run_wait(&run);
+		rank_assert(group, error == -ECANCELED);
+	} else if (!done) {
+		compute(world);
+		error = coll_run_wait(&run);
+		rank_assert(group, !error || error == -ECANCELED);
+	}
+	munmap(data, LARGE);
+	if (rank == !sender || done)
+		compute(world);
+	for (i = 0; i < 100; i++)
+		compute(world);
+	coll_group_free(group);
+}
+
+int main(int argc, char **argv)
+{
+	struct coll_context *context = rank_open("deadline=20s");
+	struct coll_group *world = coll_world(context);
+
+	if (argc < 2)
+		return 2;
+	if (!strcmp(argv[1], "many") && argc > 2)
+		many(context, atoi(argv[2]));
+	else if (!strcmp(argv[1], "alone"))
+		alone(world);
+	else if (!strcmp(argv[1], "order"))
+		order(world);
+	else if (!strcmp(argv[1], "memory") && argc > 2)
+		memory(world, argv[2]);
+	else
+		return 2;
+	coll_close(context);
+	return 0;
+}
