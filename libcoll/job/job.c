@@ -280,6 +280,14 @@ static int join_world(struct coll_context *context, bool *one_node)
 	return error ? error : open_world(context);
 }
 
+static void close_connections(struct coll_context *context, uint64_t until)
+{
+	coll_muxes_close(context);
+	while (context->muxes && coll_now() < until)
+		if (coll_context_poll(context, until))
+			break;
+}
+
 /* The boot goes with it. */
 static void job_free(struct coll_context *context)
 {
@@ -331,6 +339,7 @@ static int job_begin(struct coll_context *context)
 	return error;
 
 err_close_engine:
+	close_connections(context, coll_now() + CLOSING_MAX_S * COLL_SECOND);
 	coll_circuits_close(context);
 	coll_listen_stop(context);
 	coll_engine_close(&context->engine);
@@ -445,10 +454,7 @@ static void job_end(struct coll_context *context)
 	while (context->groups && coll_now() < until)
 		if (coll_context_poll(context, until))
 			break;
-	coll_muxes_close(context);
-	while (context->muxes && coll_now() < until)
-		if (coll_context_poll(context, until))
-			break;
+	close_connections(context, until);
 	coll_circuits_close(context);
 	coll_listen_stop(context);
 	coll_offload_close(context);
