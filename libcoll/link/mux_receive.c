@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* What a mux receives: frames, whose bytes go to links, straight to their memory if awaited. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "channel.h"
@@ -183,10 +184,30 @@ static int mux_consume(struct coll_mux *mux, const uint8_t *data, uint64_t bytes
 	return error;
 }
 
-/* Copies what was received behind the first `skip` of all bytes; returns how much. */
-static uint64_t direct_gather(const struct coll_mux *mux, uint64_t skip, uint64_t bytes)
+/*
+ * The context's buffer; another one while a caller further up uses it: what a link does with its
+ * bytes may end the receive of another mux. NULL: no memory.
+ */
+static uint8_t *buffer_take(struct coll_context *context)
 {
-	uint8_t *to = mux->context->mux_buffer;
+	uint8_t *buffer = context->mux_buffer;
+
+	context->mux_buffer = NULL;
+	return buffer ? buffer : malloc(MUX_BUFFER_BYTES);
+}
+
+static void buffer_give(struct coll_context *context, uint8_t *buffer)
+{
+	if (context->mux_buffer)
+		free(buffer);
+	else
+		context->mux_buffer = buffer;
+}
+
+/* Copies what was received behind the first `skip` of all bytes; returns how much. */
+static uint64_t direct_gather(const struct coll_mux *mux, uint8_t *to, uint64_t skip,
+			      uint64_t bytes)
+{
 	const struct iovec *iov = mux->direct_iov;
 	uint64_t copied = 0;
 
@@ -222,6 +243,7 @@ static int received_speculatively(struct coll_mux *mux, struct coll_channel *cha
 {
 	const uint32_t header = sizeof(mux->header);
 	uint64_t right = 0, rest;
+	uint8_t *buffer;
 	int error;
 
 	mux->header_got = bytes < header ? bytes : header;
@@ -232,11 +254,17 @@ static int received_speculatively(struct coll_mux *mux, struct coll_channel *cha
 	error = frame_begin(mux);
 	if (!error && mux->current == channel)
 		right = bytes - header < mux->left ? bytes - header : mux->left;
-	rest = direct_gather(mux, header + right, bytes);
+	buffer = buffer_take(mux->context);
+	if (!buffer)
+		error = -ENOMEM;
+	rest = error ? 0 : direct_gather(mux, buffer, header + right, bytes);
 	if (right)
 		frame_took(mux, right);
 	direct_end(channel, right);
-	return error ? error : mux_consume(mux, mux->context->mux_buffer, rest);
+	if (!error)
+		error = mux_consume(mux, buffer, rest);
+	buffer_give(mux->context, buffer);
+	return error;
 }
 
 /* The frame's bytes, and perhaps the first of the next. */
