@@ -19,6 +19,7 @@ enum { MESSAGES = 3, BYTES = 300, PEER = 1 };
 
 static struct coll_context context;
 static struct coll_group group;
+static uint32_t world[] = { 0, PEER };
 static struct coll_link *links[2], link_, *const link = &link_;
 static struct coll_message message[MESSAGES];
 static uint8_t payload[MESSAGES][BYTES], received[BYTES], wire[4096];
@@ -165,6 +166,7 @@ static int begin(void **state)
 	assert_true(context.discard_buffer && context.bounce_buffer);
 	group.context = &context;
 	group.ranks = 2;
+	group.world = world;
 	group.links = links;
 	coll_link_init(link, &group, PEER);
 	links[PEER] = link;
