@@ -34,7 +34,7 @@ static unsigned int call_hash(uint64_t a, uint64_t b, uint64_t c)
 	return (h ^ h >> 29) * 0x94d049bb133111ebull >> 40;
 }
 
-/* An operand: 0 to 3; for products 1 and a few 2s. */
+/* An operand: 0 to 3; for products 1, and few 2s. */
 static int call_operand(int op, int rank, uint64_t index, int variant)
 {
 	unsigned int h = call_hash(rank + 1, index, variant);

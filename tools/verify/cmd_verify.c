@@ -45,7 +45,7 @@ struct shared {
 
 /* ---- the failing case --------------------------------------------------- */
 
-/* What printing relies on: the check may have refused the schedule. */
+/* Whether a schedule that the check may have refused can be printed. */
 static bool is_printable(const struct coll_schedule *s)
 {
 	const struct coll_op *op = coll_ops(s);

@@ -310,8 +310,8 @@ static void add_clusters(struct list *list, const struct coll_algo *algo, u32 ra
 /* ---- circuits ----------------------------------------------------------- */
 
 /*
- * Ports, directions and wavelengths. All combinations up to FEW_RANKS, above it alternating ones;
- * roots, counts and tunings always alternate.
+ * Ports, `ahead`, `simplex` and wavelengths. All combinations up to FEW_RANKS, above it every
+ * 13th; roots, counts and tunings always alternate.
  */
 static void add_circuits(struct list *list, const struct coll_algo *algo, u32 ranks)
 {

@@ -98,16 +98,16 @@ bool order_fits(const struct world_order *o)
 bool order_is_sure(struct world *w, struct world_order *o, u32 first_rank, u32 first,
 		   u32 second_rank, u32 second)
 {
-	const u32 number = o->base[first_rank] + first, requested = o->base[second_rank] + second;
+	const u32 number = o->base[first_rank] + first, queried = o->base[second_rank] + second;
 
 	if (!o->made) {
 		order_make(w, o);
 		o->sure = arena_get(&w->arena, o->words, sizeof(u64));
-		o->requested = COLL_NONE;
+		o->queried = COLL_NONE;
 	}
-	if (o->requested != requested)
+	if (o->queried != queried)
 		sure_at_start(w, o, second_rank, second, o->sure);
-	o->requested = requested;
+	o->queried = queried;
 	return o->sure[number / 64] >> number % 64 & 1;
 }
 

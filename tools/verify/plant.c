@@ -157,7 +157,7 @@ static u32 emit_again(struct world *w, struct coll_build *b, const struct coll_s
 			skip = dice_below(&w->random, op.waits);
 		if (defect == EARLY_CONNECT)
 			skip = SKIP_ALL;
-		if (defect == EARLY_RELEASE)	/* the first receive is its connect */
+		if (defect == EARLY_RELEASE)	/* the first wait is its connect */
 			skip = 1 + dice_below(&w->random, op.waits - 1);
 		any |= defect == ANY_WAIT;
 		if (defect == WRONG_PEER)

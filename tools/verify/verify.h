@@ -195,8 +195,8 @@ struct world_order {
 	u32 *base;		/* per rank: number of its first op */
 	u32 ops, words;
 	u64 *done;
-	u64 *sure;		/* when the op of the last query starts */
-	u32 requested;
+	u64 *sure;		/* when the op `queried` starts */
+	u32 queried;
 	bool made;
 };
 
