@@ -32,7 +32,7 @@ struct colld {
 	int port;		/* 0: no metrics */
 	u64 interval;
 	bool keep;		/* at the end, moved tasks stay where they are */
-	struct noise_rules rules;
+	struct node_rules rules;
 	struct colld_pin *pin;
 	struct colld_windows *windows;
 	struct colld_stops *stops;
@@ -76,27 +76,27 @@ static const struct option options_known[] = {
 
 /* ---- the policy ----------------------------------------------------------- */
 
-static int read_policy(const char *path, struct noise_rules *rules)
+static int read_policy(const char *path, struct node_rules *rules)
 {
 	struct coll_text_error error = { 0 };
 	FILE *from = fopen(path, "re");
 	char *text = calloc(1, POLICY_MAX);
 	int status = from && text ? 0 : from ? -ENOMEM : -errno;
 
-	*rules = (struct noise_rules){ .rules = 0 };
+	*rules = (struct node_rules){ .rules = 0 };
 	if (!status && (fread(text, 1, POLICY_MAX - 1, from) == POLICY_MAX - 1 || ferror(from)))
 		status = -EFBIG;
 	if (!status)
-		status = noise_rules_parse(text, rules, &error);
+		status = node_rules_parse(text, rules, &error);
 	if (!status)
-		status = noise_rules_complete(rules, &error);
+		status = node_rules_complete(rules, &error);
 	if (status && error.line)
 		colld_log(LOG_ERR, "%s:%u: %s", path, error.line, error.reason);
 	else if (status)
 		colld_log(LOG_ERR, "%s: %s", path,
 			  *error.reason ? error.reason : strerror(-status));
 	if (status)
-		noise_rules_free(rules);
+		node_rules_free(rules);
 	if (from)
 		fclose(from);
 	free(text);
@@ -110,7 +110,7 @@ static int colld_enforce(struct colld *colld)
 	if (!colld->policy)
 		return 0;
 	error = colld_pin_open(&colld->pin, &colld->rules, colld->state);
-	noise_cpus_set_affinity(0, &colld->rules.housekeeping);
+	node_cpus_set_affinity(0, &colld->rules.housekeeping);
 	if (!error)
 		error = colld_windows_open(&colld->windows, &colld->rules);
 	if (!error)
@@ -133,7 +133,7 @@ static void colld_lift(struct colld *colld, bool restore)
 /* An invalid policy changes nothing: the former one stays in force. */
 static void colld_reload(struct colld *colld)
 {
-	struct noise_rules rules;
+	struct node_rules rules;
 
 	colld_notify("RELOADING=1");
 	if (!colld->policy) {
@@ -143,7 +143,7 @@ static void colld_reload(struct colld *colld)
 		colld->refusals++;
 	} else {
 		colld_lift(colld, true);
-		noise_rules_free(&colld->rules);
+		node_rules_free(&colld->rules);
 		colld->rules = rules;
 		colld_enforce(colld);
 		colld->reloads++;
@@ -183,8 +183,8 @@ static bool read_option(struct colld *colld, int key, char **argv, bool *check)
 		colld->state = optarg;
 		return true;
 	case 'i':
-		if (coll_text_time(optarg, NOISE_S, &colld->interval) &&
-		    colld->interval >= 10 * NOISE_MS && colld->interval <= 3600 * NOISE_S)
+		if (coll_text_time(optarg, NODE_S, &colld->interval) &&
+		    colld->interval >= 10 * NODE_MS && colld->interval <= 3600 * NODE_S)
 			return true;
 		fprintf(stderr, "colld: --interval '%s'; valid: a time from 10ms to 1h\n", optarg);
 		return false;
@@ -227,7 +227,7 @@ static bool read_options(int argc, char **argv, struct colld *colld, bool *check
 static void write_metrics(void *data, FILE *to)
 {
 	const struct colld *colld = data;
-	u32 cpu = noise_cpus_next(&colld->rules.application, 0);
+	u32 cpu = node_cpus_next(&colld->rules.application, 0);
 
 	if (colld->pin)
 		colld_pin_metrics(colld->pin, to);
@@ -244,9 +244,9 @@ static void write_metrics(void *data, FILE *to)
 		"# HELP coll_steal_seconds_total Time that the hypervisor has taken from a CPU.\n"
 		"# TYPE coll_steal_seconds_total counter\n",
 		(unsigned long long)colld->reloads, (unsigned long long)colld->refusals);
-	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&colld->rules.application, cpu + 1))
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&colld->rules.application, cpu + 1))
 		fprintf(to, "coll_steal_seconds_total{cpu=\"%u\"} %.2f\n", cpu,
-			noise_steal(cpu) / 1e9);
+			node_steal(cpu) / 1e9);
 }
 
 /* ---- the loop ------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static int open_signals(void)
 
 static int open_timer(u64 interval)
 {
-	const struct timespec time = { interval / NOISE_S, interval % NOISE_S };
+	const struct timespec time = { interval / NODE_S, interval % NODE_S };
 	const struct itimerspec every = { time, time };
 	const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
@@ -371,7 +371,7 @@ static bool read_circuits(struct colld *colld)
 int main(int argc, char **argv)
 {
 	struct colld colld = { .state = "/run/coll", .address = "127.0.0.1", .port = 9469,
-			       .interval = 5 * NOISE_S };
+			       .interval = 5 * NODE_S };
 	bool check = false;
 	int status;
 
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
 	if (colld.circuits_file && !read_circuits(&colld))
 		return 1;
 	status = check ? 0 : colld_serve(&colld);
-	noise_rules_free(&colld.rules);
+	node_rules_free(&colld.rules);
 	free(colld.setup);
 	return status;
 }

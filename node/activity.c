@@ -15,13 +15,13 @@ struct activity_source {
 };
 
 /* In order of (cause, number, name). */
-struct noise_activity {
+struct node_activity {
 	struct activity_source *source;
 	u32 count, room;
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 };
 
-static int activity_add(struct noise_activity *activity, const struct coll_noise_source *source,
+static int activity_add(struct node_activity *activity, const struct coll_noise_source *source,
 			bool here)
 {
 	if (activity->count == activity->room) {
@@ -38,7 +38,7 @@ static int activity_add(struct noise_activity *activity, const struct coll_noise
 	return 0;
 }
 
-u64 noise_steal(u32 cpu)
+u64 node_steal(u32 cpu)
 {
 	unsigned long long steal = 0;
 	char name[16], line[512];
@@ -53,12 +53,12 @@ u64 noise_steal(u32 cpu)
 			break;
 	if (from)
 		fclose(from);
-	return steal * (NOISE_S / sysconf(_SC_CLK_TCK));
+	return steal * (NODE_S / sysconf(_SC_CLK_TCK));
 }
 
 /* ---- interrupts ----------------------------------------------------------- */
 
-enum { COLUMNS_MAX = NOISE_CPUS_MAX };
+enum { COLUMNS_MAX = NODE_CPUS_MAX };
 
 /* The head line names the CPUs of the columns: those that are online. */
 static u32 read_columns(char *line, u32 *column)
@@ -85,7 +85,7 @@ static const char *interrupt_name(char *text, bool numbered)
 	return numbered && word ? word + 1 : text;
 }
 
-static int read_interrupt(struct noise_activity *activity, char *line, const u32 *column,
+static int read_interrupt(struct node_activity *activity, char *line, const u32 *column,
 			  u32 columns, bool soft, u32 row)
 {
 	char *colon = strchr(line, ':'), *label = line + strspn(line, " "), *at;
@@ -108,7 +108,7 @@ static int read_interrupt(struct noise_activity *activity, char *line, const u32
 		if (rest == at)
 			break;
 		at = rest;
-		if (noise_cpus_has(&activity->cpus, column[i]))
+		if (node_cpus_has(&activity->cpus, column[i]))
 			source.times += times;
 	}
 	if (!strcmp(label, "NMI"))
@@ -118,7 +118,7 @@ static int read_interrupt(struct noise_activity *activity, char *line, const u32
 	return activity_add(activity, &source, true);
 }
 
-static int read_interrupts(struct noise_activity *activity, const char *path, bool soft)
+static int read_interrupts(struct node_activity *activity, const char *path, bool soft)
 {
 	u32 *column = calloc(COLUMNS_MAX, sizeof(*column)), columns = 0, row = 0;
 	FILE *from = fopen(path, "re");
@@ -151,7 +151,7 @@ static bool read_small(const char *path, char *text, size_t bytes)
 }
 
 /* The CPU that it ran on last: field 39 of stat, the 36th behind the name. */
-static bool ran_on(const char *stat, const struct noise_cpus *cpus, char *name, size_t bytes)
+static bool ran_on(const char *stat, const struct node_cpus *cpus, char *name, size_t bytes)
 {
 	const char *open = strchr(stat, '('), *close = strrchr(stat, ')');
 	int field;
@@ -161,10 +161,10 @@ static bool ran_on(const char *stat, const struct noise_cpus *cpus, char *name, 
 	snprintf(name, bytes, "%.*s", (int)(close - open - 1), open + 1);
 	for (field = 0; field < 37 && close; field++)
 		close = strchr(close + 1, ' ');
-	return close && noise_cpus_has(cpus, strtoul(close, NULL, 10));
+	return close && node_cpus_has(cpus, strtoul(close, NULL, 10));
 }
 
-static int read_thread(struct noise_activity *activity, const char *process, const char *thread)
+static int read_thread(struct node_activity *activity, const char *process, const char *thread)
 {
 	struct coll_noise_source source = { .cause = COLL_NOISE_THREAD };
 	char path[640], text[1024];
@@ -185,7 +185,7 @@ static int read_thread(struct noise_activity *activity, const char *process, con
 	return activity_add(activity, &source, here);
 }
 
-static int read_process(struct noise_activity *activity, const char *process)
+static int read_process(struct node_activity *activity, const char *process)
 {
 	char path[300];
 	struct dirent *entry;
@@ -203,7 +203,7 @@ static int read_process(struct noise_activity *activity, const char *process)
 }
 
 /* Of all processes but this one. */
-static int read_threads(struct noise_activity *activity)
+static int read_threads(struct node_activity *activity)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
@@ -231,19 +231,19 @@ static int in_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int add_steal(struct noise_activity *activity)
+static int add_steal(struct node_activity *activity)
 {
 	struct coll_noise_source source = { .cause = COLL_NOISE_STEAL, .name = "hypervisor" };
-	u32 cpu = noise_cpus_next(&activity->cpus, 0);
+	u32 cpu = node_cpus_next(&activity->cpus, 0);
 
-	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&activity->cpus, cpu + 1))
-		source.total += noise_steal(cpu);
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&activity->cpus, cpu + 1))
+		source.total += node_steal(cpu);
 	return activity_add(activity, &source, true);
 }
 
-struct noise_activity *noise_activity_sample(const struct noise_cpus *cpus)
+struct node_activity *node_activity_sample(const struct node_cpus *cpus)
 {
-	struct noise_activity *activity = calloc(1, sizeof(*activity));
+	struct node_activity *activity = calloc(1, sizeof(*activity));
 
 	if (!activity)
 		return NULL;
@@ -251,7 +251,7 @@ struct noise_activity *noise_activity_sample(const struct noise_cpus *cpus)
 	if (read_interrupts(activity, "/proc/interrupts", false) ||
 	    read_interrupts(activity, "/proc/softirqs", true) || read_threads(activity) ||
 	    add_steal(activity)) {
-		noise_activity_free(activity);
+		node_activity_free(activity);
 		return NULL;
 	}
 	qsort(activity->source, activity->count, sizeof(*activity->source),
@@ -259,8 +259,8 @@ struct noise_activity *noise_activity_sample(const struct noise_cpus *cpus)
 	return activity;
 }
 
-int noise_activity_difference(const struct noise_activity *before,
-			      const struct noise_activity *after, struct noise_capture *capture)
+int node_activity_difference(const struct node_activity *before,
+			     const struct node_activity *after, struct node_capture *capture)
 {
 	u32 i;
 
@@ -275,13 +275,13 @@ int noise_activity_difference(const struct noise_activity *before,
 			source.total -= was->source.total;
 		}
 		if (after->source[i].here && (source.times || source.total) &&
-		    noise_capture_add_source(capture, &source))
+		    node_capture_add_source(capture, &source))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-void noise_activity_free(struct noise_activity *activity)
+void node_activity_free(struct node_activity *activity)
 {
 	if (activity)
 		free(activity->source);

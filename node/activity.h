@@ -4,22 +4,22 @@
  * and how long each thread. They list possible sources of noise; only coll.ko attributes
  * single events.
  */
-#ifndef COLL_NOISE_ACTIVITY_H
-#define COLL_NOISE_ACTIVITY_H
+#ifndef COLL_NODE_ACTIVITY_H
+#define COLL_NODE_ACTIVITY_H
 
 #include "capture.h"
 #include "cpus.h"
 
-struct noise_activity;
+struct node_activity;
 
 /* The counters now; NULL: no memory. Takes milliseconds, more with many threads. */
-struct noise_activity *noise_activity_sample(const struct noise_cpus *cpus);
+struct node_activity *node_activity_sample(const struct node_cpus *cpus);
 /* Adds the differences to the capture, as sources without events. */
-int noise_activity_difference(const struct noise_activity *before,
-			      const struct noise_activity *after, struct noise_capture *capture);
-void noise_activity_free(struct noise_activity *activity);
+int node_activity_difference(const struct node_activity *before,
+			     const struct node_activity *after, struct node_capture *capture);
+void node_activity_free(struct node_activity *activity);
 
 /* Time that the hypervisor gave to others, ns since boot; in steps of a tick. */
-u64 noise_steal(u32 cpu);
+u64 node_steal(u32 cpu);
 
 #endif

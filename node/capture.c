@@ -14,16 +14,16 @@ static const char *const causes[] = {
 	[COLL_NOISE_THREAD] = "thread",	    [COLL_NOISE_INJECTED] = "injected",
 };
 
-const char *noise_cause_name(u32 cause)
+const char *node_cause_name(u32 cause)
 {
 	return cause < COLL_NOISE_CAUSES ? causes[cause] : "?";
 }
 
-void noise_capture_init(struct noise_capture *capture)
+void node_capture_init(struct node_capture *capture)
 {
 	struct utsname name;
 
-	*capture = (struct noise_capture){
+	*capture = (struct node_capture){
 		.head = { .magic = COLL_NOISE_MAGIC, .version = COLL_NOISE_VERSION },
 	};
 	if (uname(&name))
@@ -32,12 +32,12 @@ void noise_capture_init(struct noise_capture *capture)
 	snprintf(capture->head.kernel, sizeof(capture->head.kernel), "%.63s", name.release);
 }
 
-void noise_capture_free(struct noise_capture *capture)
+void node_capture_free(struct node_capture *capture)
 {
 	free(capture->cpu);
 	free(capture->source);
 	free(capture->event);
-	*capture = (struct noise_capture){ 0 };
+	*capture = (struct node_capture){ 0 };
 }
 
 /* ---- adding --------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static int capture_grow(void *array, u64 count, size_t bytes)
 	return 0;
 }
 
-int noise_capture_add_cpu(struct noise_capture *capture, const struct coll_noise_cpu *cpu)
+int node_capture_add_cpu(struct node_capture *capture, const struct coll_noise_cpu *cpu)
 {
 	if (capture_grow(&capture->cpu, capture->head.cpus, sizeof(*cpu)))
 		return -ENOMEM;
@@ -64,7 +64,7 @@ int noise_capture_add_cpu(struct noise_capture *capture, const struct coll_noise
 	return 0;
 }
 
-int noise_capture_add_source(struct noise_capture *capture, const struct coll_noise_source *source)
+int node_capture_add_source(struct node_capture *capture, const struct coll_noise_source *source)
 {
 	struct coll_noise_source *to;
 
@@ -76,8 +76,8 @@ int noise_capture_add_source(struct noise_capture *capture, const struct coll_no
 	return 0;
 }
 
-int noise_capture_add_event(struct noise_capture *capture, u64 start, u64 duration, u32 cpu,
-			    enum coll_noise_cause cause, u32 source)
+int node_capture_add_event(struct node_capture *capture, u64 start, u64 duration, u32 cpu,
+			   enum coll_noise_cause cause, u32 source)
 {
 	if (capture_grow(&capture->event, capture->head.events, sizeof(*capture->event)))
 		return -ENOMEM;
@@ -87,8 +87,8 @@ int noise_capture_add_event(struct noise_capture *capture, u64 start, u64 durati
 	return 0;
 }
 
-int noise_capture_source(struct noise_capture *capture, enum coll_noise_cause cause, u32 number,
-			 const char *name, u32 *source)
+int node_capture_source(struct node_capture *capture, enum coll_noise_cause cause, u32 number,
+			const char *name, u32 *source)
 {
 	struct coll_noise_source new = { .cause = cause, .number = number };
 
@@ -100,7 +100,7 @@ int noise_capture_source(struct noise_capture *capture, enum coll_noise_cause ca
 		    !strcmp(old->name, new.name))
 			return 0;
 	}
-	return noise_capture_add_source(capture, &new);
+	return node_capture_add_source(capture, &new);
 }
 
 /* ---- in order ------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static int by_cpu_and_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static struct coll_noise_cpu *find_cpu(const struct noise_capture *capture, u32 cpu)
+static struct coll_noise_cpu *find_cpu(const struct node_capture *capture, u32 cpu)
 {
 	const struct coll_noise_cpu key = { .cpu = cpu };
 
@@ -130,7 +130,7 @@ static struct coll_noise_cpu *find_cpu(const struct noise_capture *capture, u32 
 }
 
 /* Events are in order. */
-static int add_missing(struct noise_capture *capture)
+static int add_missing(struct node_capture *capture)
 {
 	const u32 known = capture->head.cpus;
 	u64 i;
@@ -140,7 +140,7 @@ static int add_missing(struct noise_capture *capture)
 		const struct coll_noise_cpu cpu = { .cpu = event->cpu, .first = event->start };
 
 		if ((!i || event[-1].cpu != event->cpu) && !find_cpu(capture, event->cpu) &&
-		    noise_capture_add_cpu(capture, &cpu))
+		    node_capture_add_cpu(capture, &cpu))
 			return -ENOMEM;
 		if (capture->head.cpus > known &&
 		    capture->cpu[capture->head.cpus - 1].cpu == event->cpu) {
@@ -154,7 +154,7 @@ static int add_missing(struct noise_capture *capture)
 	return 0;
 }
 
-int noise_capture_finish(struct noise_capture *capture)
+int node_capture_finish(struct node_capture *capture)
 {
 	u64 i;
 	u32 c;
@@ -173,7 +173,7 @@ int noise_capture_finish(struct noise_capture *capture)
 	return 0;
 }
 
-const struct coll_noise_event *noise_capture_events(const struct noise_capture *capture, u32 index)
+const struct coll_noise_event *node_capture_events(const struct node_capture *capture, u32 index)
 {
 	u64 before = 0;
 
@@ -189,7 +189,7 @@ static bool capture_put(const void *data, size_t bytes, u64 count, FILE *to)
 	return !count || fwrite(data, bytes, count, to) == count;
 }
 
-int noise_capture_write(const struct noise_capture *capture, FILE *to)
+int node_capture_write(const struct node_capture *capture, FILE *to)
 {
 	const struct coll_noise_capture *head = &capture->head;
 
@@ -243,7 +243,7 @@ static int check_source(const struct coll_noise_source *source, u32 index,
 	return 0;
 }
 
-static int check_events(const struct noise_capture *capture, struct coll_text_error *error)
+static int check_events(const struct node_capture *capture, struct coll_text_error *error)
 {
 	u64 i = 0, end;
 	u32 c;
@@ -286,7 +286,7 @@ static const u8 *take_array(void *array, const u8 *from, u64 count, size_t bytes
 	return *memory ? from + count * bytes : NULL;
 }
 
-static int take_all(const u8 *from, struct noise_capture *capture)
+static int take_all(const u8 *from, struct node_capture *capture)
 {
 	from = take_array(&capture->cpu, from, capture->head.cpus, sizeof(*capture->cpu));
 	if (from)
@@ -298,13 +298,13 @@ static int take_all(const u8 *from, struct noise_capture *capture)
 	return from ? 0 : -ENOMEM;
 }
 
-int noise_capture_parse(const void *data, size_t bytes, struct noise_capture *capture,
-			struct coll_text_error *error)
+int node_capture_parse(const void *data, size_t bytes, struct node_capture *capture,
+		       struct coll_text_error *error)
 {
 	int status;
 	u32 i;
 
-	*capture = (struct noise_capture){ 0 };
+	*capture = (struct node_capture){ 0 };
 	if (bytes < sizeof(capture->head))
 		return capture_wrong(error, "not a capture: %zu bytes are too few", bytes);
 	memcpy(&capture->head, data, sizeof(capture->head));
@@ -316,6 +316,6 @@ int noise_capture_parse(const void *data, size_t bytes, struct noise_capture *ca
 	if (!status)
 		status = check_events(capture, error);
 	if (status)
-		noise_capture_free(capture);
+		node_capture_free(capture);
 	return status;
 }

@@ -8,14 +8,14 @@
 
 #include "cpus.h"
 
-enum { WORDS = NOISE_CPUS_MAX / 64 };
+enum { WORDS = NODE_CPUS_MAX / 64 };
 
-void noise_cpus_add(struct noise_cpus *cpus, u32 cpu)
+void node_cpus_add(struct node_cpus *cpus, u32 cpu)
 {
 	cpus->bits[cpu / 64] |= 1ull << cpu % 64;
 }
 
-void noise_cpus_remove(struct noise_cpus *cpus, const struct noise_cpus *out)
+void node_cpus_remove(struct node_cpus *cpus, const struct node_cpus *out)
 {
 	u32 i;
 
@@ -23,7 +23,7 @@ void noise_cpus_remove(struct noise_cpus *cpus, const struct noise_cpus *out)
 		cpus->bits[i] &= ~out->bits[i];
 }
 
-void noise_cpus_keep(struct noise_cpus *cpus, const struct noise_cpus *in)
+void node_cpus_keep(struct node_cpus *cpus, const struct node_cpus *in)
 {
 	u32 i;
 
@@ -31,17 +31,17 @@ void noise_cpus_keep(struct noise_cpus *cpus, const struct noise_cpus *in)
 		cpus->bits[i] &= in->bits[i];
 }
 
-bool noise_cpus_has(const struct noise_cpus *cpus, u32 cpu)
+bool node_cpus_has(const struct node_cpus *cpus, u32 cpu)
 {
-	return cpu < NOISE_CPUS_MAX && cpus->bits[cpu / 64] >> cpu % 64 & 1;
+	return cpu < NODE_CPUS_MAX && cpus->bits[cpu / 64] >> cpu % 64 & 1;
 }
 
-bool noise_cpus_same(const struct noise_cpus *a, const struct noise_cpus *b)
+bool node_cpus_same(const struct node_cpus *a, const struct node_cpus *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
 
-u32 noise_cpus_count(const struct noise_cpus *cpus)
+u32 node_cpus_count(const struct node_cpus *cpus)
 {
 	u32 i, count = 0;
 
@@ -50,9 +50,9 @@ u32 noise_cpus_count(const struct noise_cpus *cpus)
 	return count;
 }
 
-u32 noise_cpus_next(const struct noise_cpus *cpus, u32 from)
+u32 node_cpus_next(const struct node_cpus *cpus, u32 from)
 {
-	while (from < NOISE_CPUS_MAX && !noise_cpus_has(cpus, from))
+	while (from < NODE_CPUS_MAX && !node_cpus_has(cpus, from))
 		from++;
 	return from;
 }
@@ -69,10 +69,10 @@ static bool read_cpu(const char **text, u32 *cpu)
 	value = strtoul(*text, &rest, 10);
 	*text = rest;
 	*cpu = value;
-	return value < NOISE_CPUS_MAX;
+	return value < NODE_CPUS_MAX;
 }
 
-static bool read_span(const char **text, struct noise_cpus *cpus)
+static bool read_span(const char **text, struct node_cpus *cpus)
 {
 	u32 first, last;
 
@@ -85,13 +85,13 @@ static bool read_span(const char **text, struct noise_cpus *cpus)
 			return false;
 	}
 	while (first <= last)
-		noise_cpus_add(cpus, first++);
+		node_cpus_add(cpus, first++);
 	return true;
 }
 
-bool noise_cpus_read_list(struct noise_cpus *cpus, const char *text)
+bool node_cpus_read_list(struct node_cpus *cpus, const char *text)
 {
-	*cpus = (struct noise_cpus){ 0 };
+	*cpus = (struct node_cpus){ 0 };
 	if (!*text || *text == '\n')
 		return true;
 	while (read_span(&text, cpus)) {
@@ -104,12 +104,12 @@ bool noise_cpus_read_list(struct noise_cpus *cpus, const char *text)
 }
 
 /* Hexadecimal, most significant first, a comma every eight digits: commas mean nothing. */
-bool noise_cpus_read_mask(struct noise_cpus *cpus, const char *text)
+bool node_cpus_read_mask(struct node_cpus *cpus, const char *text)
 {
 	size_t length = strcspn(text, "\n"), i = length;
 	u32 digit = 0;
 
-	*cpus = (struct noise_cpus){ 0 };
+	*cpus = (struct node_cpus){ 0 };
 	if (!length || (text[length] && text[length + 1]))
 		return false;
 	while (i--) {
@@ -118,7 +118,7 @@ bool noise_cpus_read_mask(struct noise_cpus *cpus, const char *text)
 
 		if (c == ',')
 			continue;
-		if (!isxdigit((unsigned char)c) || (digit >= NOISE_CPUS_MAX / 4 && value))
+		if (!isxdigit((unsigned char)c) || (digit >= NODE_CPUS_MAX / 4 && value))
 			return false;
 		if (value)
 			cpus->bits[digit / 16] |= value << digit % 16 * 4;
@@ -127,28 +127,28 @@ bool noise_cpus_read_mask(struct noise_cpus *cpus, const char *text)
 	return digit > 0;
 }
 
-char *noise_cpus_list(const struct noise_cpus *cpus, char *text, size_t bytes)
+char *node_cpus_list(const struct node_cpus *cpus, char *text, size_t bytes)
 {
-	u32 first = noise_cpus_next(cpus, 0);
+	u32 first = node_cpus_next(cpus, 0);
 	size_t used = 0;
 
 	*text = 0;
-	while (first < NOISE_CPUS_MAX && used < bytes) {
+	while (first < NODE_CPUS_MAX && used < bytes) {
 		u32 last = first;
 
-		while (noise_cpus_has(cpus, last + 1))
+		while (node_cpus_has(cpus, last + 1))
 			last++;
 		used += snprintf(text + used, bytes - used, "%s%u", used ? "," : "", first);
 		if (last > first && used < bytes)
 			used += snprintf(text + used, bytes - used, "-%u", last);
-		first = noise_cpus_next(cpus, last + 1);
+		first = node_cpus_next(cpus, last + 1);
 	}
 	return text;
 }
 
-char *noise_cpus_mask(const struct noise_cpus *cpus, char *text, size_t bytes)
+char *node_cpus_mask(const struct node_cpus *cpus, char *text, size_t bytes)
 {
-	u32 word = NOISE_CPUS_MAX / 32;
+	u32 word = NODE_CPUS_MAX / 32;
 	size_t used = 0;
 
 	while (word-- && used < bytes) {
@@ -162,48 +162,48 @@ char *noise_cpus_mask(const struct noise_cpus *cpus, char *text, size_t bytes)
 	return text;
 }
 
-bool noise_cpus_file(struct noise_cpus *cpus, const char *path)
+bool node_cpus_file(struct node_cpus *cpus, const char *path)
 {
 	FILE *from = fopen(path, "re");
-	char text[NOISE_CPUS_TEXT];
+	char text[NODE_CPUS_TEXT];
 	bool there = from && fgets(text, sizeof(text), from);
 
 	if (from)
 		fclose(from);
-	return there && noise_cpus_read_list(cpus, text);
+	return there && node_cpus_read_list(cpus, text);
 }
 
-bool noise_cpus_siblings(struct noise_cpus *siblings, const char *root)
+bool node_cpus_siblings(struct node_cpus *siblings, const char *root)
 {
-	struct noise_cpus online, core;
+	struct node_cpus online, core;
 	char path[200];
 	u32 cpu;
 
-	*siblings = (struct noise_cpus){ { 0 } };
+	*siblings = (struct node_cpus){ { 0 } };
 	snprintf(path, sizeof(path), "%s/online", root);
-	if (!noise_cpus_file(&online, path))
+	if (!node_cpus_file(&online, path))
 		return false;
-	for (cpu = noise_cpus_next(&online, 0); cpu < NOISE_CPUS_MAX;
-	     cpu = noise_cpus_next(&online, cpu + 1)) {
+	for (cpu = node_cpus_next(&online, 0); cpu < NODE_CPUS_MAX;
+	     cpu = node_cpus_next(&online, cpu + 1)) {
 		snprintf(path, sizeof(path), "%s/cpu%u/topology/thread_siblings_list", root, cpu);
-		if (!noise_cpus_file(&core, path))
+		if (!node_cpus_file(&core, path))
 			continue;
-		noise_cpus_keep(&core, &online);
-		if (noise_cpus_next(&core, 0) != cpu)
-			noise_cpus_add(siblings, cpu);
+		node_cpus_keep(&core, &online);
+		if (node_cpus_next(&core, 0) != cpu)
+			node_cpus_add(siblings, cpu);
 	}
-	return noise_cpus_count(siblings) > 0;
+	return node_cpus_count(siblings) > 0;
 }
 
 /* ---- tasks ---------------------------------------------------------------- */
 
-int noise_cpus_affinity(int task, struct noise_cpus *cpus)
+int node_cpus_affinity(int task, struct node_cpus *cpus)
 {
-	*cpus = (struct noise_cpus){ 0 };
+	*cpus = (struct node_cpus){ 0 };
 	return sched_getaffinity(task, sizeof(*cpus), (cpu_set_t *)cpus) ? -errno : 0;
 }
 
-int noise_cpus_set_affinity(int task, const struct noise_cpus *cpus)
+int node_cpus_set_affinity(int task, const struct node_cpus *cpus)
 {
 	return sched_setaffinity(task, sizeof(*cpus), (const cpu_set_t *)cpus) ? -errno : 0;
 }

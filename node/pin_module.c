@@ -28,10 +28,10 @@ static int cgroup_id(const char *name, u64 *id)
 	return -ENOENT;
 }
 
-static void put_rule(struct nl_msg *message, const struct noise_rule *rule, u64 cgroup)
+static void put_rule(struct nl_msg *message, const struct node_rule *rule, u64 cgroup)
 {
 	struct nlattr *nest = nla_nest_start(message, COLL_PIN_A_RULE);
-	char list[NOISE_CPUS_TEXT];
+	char list[NODE_CPUS_TEXT];
 
 	if (rule->comm)
 		nla_put_string(message, COLL_PIN_A_COMM, rule->comm);
@@ -47,27 +47,27 @@ static void put_rule(struct nl_msg *message, const struct noise_rule *rule, u64 
 		nla_put_flag(message, COLL_PIN_A_KEEP);
 	if (rule->to)
 		nla_put_string(message, COLL_PIN_A_CPUS,
-			       noise_cpus_list(rule->to, list, sizeof(list)));
+			       node_cpus_list(rule->to, list, sizeof(list)));
 	nla_nest_end(message, nest);
 }
 
-int noise_pin_module_set(struct netlink *netlink, const struct noise_rules *rules, u32 linger,
-			 u32 kept, void (*skipped)(const struct noise_rule *rule))
+int node_pin_module_set(struct netlink *netlink, const struct node_rules *rules, u32 linger,
+			u32 kept, void (*skipped)(const struct node_rule *rule))
 {
-	const struct noise_rule keep = { .keep = true, .uid = -1, .parent = kept };
+	const struct node_rule keep = { .keep = true, .uid = -1, .parent = kept };
 	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_SET, 0);
-	char list[NOISE_CPUS_TEXT];
+	char list[NODE_CPUS_TEXT];
 	u32 i, put = 0;
 
 	if (!message)
 		return -ENOMEM;
 	nla_put_string(message, COLL_PIN_A_HOUSEKEEPING,
-		       noise_cpus_list(&rules->housekeeping, list, sizeof(list)));
+		       node_cpus_list(&rules->housekeeping, list, sizeof(list)));
 	nla_put_u32(message, COLL_PIN_A_LINGER, linger);
 	if (kept)
 		put_rule(message, &keep, 0);
 	for (i = 0; i < rules->rules; i++) {
-		const struct noise_rule *rule = &rules->rule[i];
+		const struct node_rule *rule = &rules->rule[i];
 		u64 cgroup = 0;
 
 		if (rule->irq)
@@ -85,7 +85,7 @@ int noise_pin_module_set(struct netlink *netlink, const struct noise_rules *rule
 	return 0;
 }
 
-int noise_pin_module_clear(struct netlink *netlink)
+int node_pin_module_clear(struct netlink *netlink)
 {
 	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_CLEAR, 0);
 
@@ -99,7 +99,7 @@ static u64 pin_module_value(struct nlattr *attribute)
 
 static int take_rule(enum coll_command command, struct nlattr **attributes, void *data)
 {
-	struct noise_pin_counts *counts = data;
+	struct node_pin_counts *counts = data;
 
 	(void)command;
 	if (attributes[COLL_PIN_A_PID])
@@ -111,15 +111,15 @@ static int take_rule(enum coll_command command, struct nlattr **attributes, void
 	return 0;
 }
 
-int noise_pin_module_count(struct netlink *netlink, struct noise_pin_counts *counts)
+int node_pin_module_count(struct netlink *netlink, struct node_pin_counts *counts)
 {
 	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_GET, NLM_F_DUMP);
 
-	*counts = (struct noise_pin_counts){ 0 };
+	*counts = (struct node_pin_counts){ 0 };
 	return message ? netlink_ask(netlink, message, take_rule, counts) : -ENOMEM;
 }
 
-int noise_pin_module_left(const struct noise_rules *rules, struct noise_rules *left)
+int node_pin_module_left(const struct node_rules *rules, struct node_rules *left)
 {
 	u32 i;
 

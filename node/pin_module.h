@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /* Rules for tasks, given to coll.ko: it moves present tasks and later ones. */
-#ifndef COLL_NOISE_PIN_MODULE_H
-#define COLL_NOISE_PIN_MODULE_H
+#ifndef COLL_NODE_PIN_MODULE_H
+#define COLL_NODE_PIN_MODULE_H
 
 #include "rules.h"
 
 struct netlink;
 
 /* Of all rules together. */
-struct noise_pin_counts {
+struct node_pin_counts {
 	u64 matched, moved, refused, changed;
 };
 
@@ -18,16 +18,16 @@ struct noise_pin_counts {
  * that does not exist is skipped, and `skipped` is called. 0, -errno with netlink_reason(),
  * or -ENOMEM.
  */
-int noise_pin_module_set(struct netlink *netlink, const struct noise_rules *rules, u32 linger,
-			 u32 kept, void (*skipped)(const struct noise_rule *rule));
+int node_pin_module_set(struct netlink *netlink, const struct node_rules *rules, u32 linger,
+			u32 kept, void (*skipped)(const struct node_rule *rule));
 /* All tasks get their former CPUs back. */
-int noise_pin_module_clear(struct netlink *netlink);
-int noise_pin_module_count(struct netlink *netlink, struct noise_pin_counts *counts);
+int node_pin_module_clear(struct netlink *netlink);
+int node_pin_module_count(struct netlink *netlink, struct node_pin_counts *counts);
 
 /*
  * The rules that the module does not take: for interrupts and the unbound work. `left`
  * owns left->rule only and borrows the rest from `rules`.
  */
-int noise_pin_module_left(const struct noise_rules *rules, struct noise_rules *left);
+int node_pin_module_left(const struct node_rules *rules, struct node_rules *left);
 
 #endif

@@ -16,17 +16,17 @@ static void pinning_path(const char *directory, const char *name, char path[4096
 	snprintf(path, 4096, "%s/%s", directory, name);
 }
 
-static void pinning_print(const struct noise_pin *pin, FILE *to)
+static void pinning_print(const struct node_pin *pin, FILE *to)
 {
 	static const char *const kinds[] = { "task", "irq", "file" };
 
-	if (pin->state != NOISE_PIN_WANTED && pin->state != NOISE_PIN_MOVED)
+	if (pin->state != NODE_PIN_WANTED && pin->state != NODE_PIN_MOVED)
 		return;
 	fprintf(to, "%s %u %llu %s %s %s\n", kinds[pin->kind], pin->number,
 		(unsigned long long)pin->born, pin->before, pin->after, pin->name);
 }
 
-int noise_pinning_save(const struct noise_pinning *pinning, const char *directory, bool anew)
+int node_pinning_save(const struct node_pinning *pinning, const char *directory, bool anew)
 {
 	char path[4096], part[4096];
 	FILE *to;
@@ -51,39 +51,39 @@ int noise_pinning_save(const struct noise_pinning *pinning, const char *director
 	return 0;
 }
 
-static int pinning_parse(struct noise_pinning *pinning, const char *line)
+static int pinning_parse(struct node_pinning *pinning, const char *line)
 {
-	struct noise_pin pin = { .state = NOISE_PIN_MOVED };
-	char kind[8], *before = malloc(NOISE_CPUS_TEXT), *after = malloc(NOISE_CPUS_TEXT);
+	struct node_pin pin = { .state = NODE_PIN_MOVED };
+	char kind[8], *before = malloc(NODE_CPUS_TEXT), *after = malloc(NODE_CPUS_TEXT);
 	unsigned long long born;
 	int name = 0, status = -EINVAL;
 
-	if (before && after && strlen(line) < NOISE_CPUS_TEXT &&
+	if (before && after && strlen(line) < NODE_CPUS_TEXT &&
 	    sscanf(line, "%7s %u %llu %s %s %n", kind, &pin.number, &born, before, after, &name) ==
 		    5 && name) {
-		pin.kind = !strcmp(kind, "task") ? NOISE_PIN_TASK :
-			   !strcmp(kind, "irq") ? NOISE_PIN_IRQ : NOISE_PIN_FILE;
+		pin.kind = !strcmp(kind, "task") ? NODE_PIN_TASK :
+			   !strcmp(kind, "irq") ? NODE_PIN_IRQ : NODE_PIN_FILE;
 		pin.born = born;
 		snprintf(pin.name, sizeof(pin.name), "%.*s", (int)strcspn(line + name, "\n"),
 			 line + name);
 		/* The only files that this ever writes to. */
-		if (pin.kind != NOISE_PIN_FILE || !strcmp(pin.name, noise_pin_workqueues) ||
-		    !strcmp(pin.name, noise_pin_default_irq))
-			status = noise_pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
+		if (pin.kind != NODE_PIN_FILE || !strcmp(pin.name, node_pin_workqueues) ||
+		    !strcmp(pin.name, node_pin_default_irq))
+			status = node_pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
 	}
 	free(before);
 	free(after);
 	return status;
 }
 
-int noise_pinning_load(struct noise_pinning *pinning, const char *directory)
+int node_pinning_load(struct node_pinning *pinning, const char *directory)
 {
 	char path[4096], *line = NULL;
 	size_t room = 0;
 	FILE *from;
 	int status = 0;
 
-	*pinning = (struct noise_pinning){ .count = 0 };
+	*pinning = (struct node_pinning){ .count = 0 };
 	pinning_path(directory, "pin.state", path);
 	from = fopen(path, "re");
 	if (!from)
@@ -97,7 +97,7 @@ int noise_pinning_load(struct noise_pinning *pinning, const char *directory)
 	return status;
 }
 
-int noise_pinning_forget(const char *directory)
+int node_pinning_forget(const char *directory)
 {
 	char path[4096];
 

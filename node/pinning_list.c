@@ -4,15 +4,15 @@
 
 #include "pinning.h"
 
-struct noise_pin *noise_pinning_add(struct noise_pinning *pinning,
-					   const struct noise_pin *pin, const char *before,
+struct node_pin *node_pinning_add(struct node_pinning *pinning,
+					   const struct node_pin *pin, const char *before,
 					   const char *after)
 {
-	struct noise_pin *to;
+	struct node_pin *to;
 
 	if (pinning->count == pinning->room) {
 		const u32 room = pinning->room ? 2 * pinning->room : 64;
-		struct noise_pin *more = reallocarray(pinning->pin, room, sizeof(*more));
+		struct node_pin *more = reallocarray(pinning->pin, room, sizeof(*more));
 
 		if (!more)
 			return NULL;
@@ -32,7 +32,7 @@ struct noise_pin *noise_pinning_add(struct noise_pinning *pinning,
 	return NULL;
 }
 
-void noise_pinning_free(struct noise_pinning *pinning)
+void node_pinning_free(struct node_pinning *pinning)
 {
 	u32 i;
 
@@ -41,10 +41,10 @@ void noise_pinning_free(struct noise_pinning *pinning)
 		free(pinning->pin[i].after);
 	}
 	free(pinning->pin);
-	*pinning = (struct noise_pinning){ .count = 0 };
+	*pinning = (struct node_pinning){ .count = 0 };
 }
 
-u32 noise_pinning_count(const struct noise_pinning *pinning, enum noise_pin_state state)
+u32 node_pinning_count(const struct node_pinning *pinning, enum node_pin_state state)
 {
 	u32 i, count = 0;
 

@@ -39,11 +39,11 @@ static int keep_text(const char *value, char **to)
 
 /* ---- rules ---------------------------------------------------------------- */
 
-static int read_to(struct noise_rule *rule, const char *value, struct coll_text_error *error)
+static int read_to(struct node_rule *rule, const char *value, struct coll_text_error *error)
 {
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 
-	if (rule->keep || !noise_cpus_read_list(&cpus, value) || !noise_cpus_count(&cpus))
+	if (rule->keep || !node_cpus_read_list(&cpus, value) || !node_cpus_count(&cpus))
 		return rules_refuse(error, "to '%s' is not a list of CPUs for what is pinned",
 				    value);
 	rule->to = malloc(sizeof(*rule->to));
@@ -53,7 +53,7 @@ static int read_to(struct noise_rule *rule, const char *value, struct coll_text_
 	return 0;
 }
 
-static int read_word(struct noise_rule *rule, char *word, struct coll_text_error *error)
+static int read_word(struct node_rule *rule, char *word, struct coll_text_error *error)
 {
 	char *value = strchrnul(word, '=');
 	u64 number;
@@ -90,10 +90,10 @@ static int read_word(struct noise_rule *rule, char *word, struct coll_text_error
 	return 0;
 }
 
-static int read_rule(struct noise_rules *rules, bool keep, char **save, u32 line,
+static int read_rule(struct node_rules *rules, bool keep, char **save, u32 line,
 		     struct coll_text_error *error)
 {
-	struct noise_rule *more = reallocarray(rules->rule, rules->rules + 1, sizeof(*more)), *rule;
+	struct node_rule *more = reallocarray(rules->rule, rules->rules + 1, sizeof(*more)), *rule;
 	char *word;
 	bool any = false;
 	int status = 0;
@@ -102,7 +102,7 @@ static int read_rule(struct noise_rules *rules, bool keep, char **save, u32 line
 		return -ENOMEM;
 	rules->rule = more;
 	rule = &more[rules->rules++];
-	*rule = (struct noise_rule){ .keep = keep, .uid = -1, .line = line };
+	*rule = (struct node_rule){ .keep = keep, .uid = -1, .line = line };
 	while (!status && (word = strtok_r(NULL, " \t", save))) {
 		any = true;
 		status = read_word(rule, word, error);
@@ -119,7 +119,7 @@ static int read_rule(struct noise_rules *rules, bool keep, char **save, u32 line
 
 /* ---- windows -------------------------------------------------------------- */
 
-static int read_window_word(struct noise_window *window, char *word, struct coll_text_error *error)
+static int read_window_word(struct node_window *window, char *word, struct coll_text_error *error)
 {
 	char *value = strchrnul(word, '=');
 	u64 *time;
@@ -134,13 +134,13 @@ static int read_window_word(struct noise_window *window, char *word, struct coll
 	if (!time)
 		return rules_refuse(error, "there is no '%s'; valid: cgroup, period, open, phase",
 				    word);
-	return coll_text_time(value, NOISE_S, time) ? 0 :
+	return coll_text_time(value, NODE_S, time) ? 0 :
 	       rules_refuse(error, "%s '%s' is no time: 50ms", word, value);
 }
 
-static int read_window(struct noise_rules *rules, char **save, struct coll_text_error *error)
+static int read_window(struct node_rules *rules, char **save, struct coll_text_error *error)
 {
-	struct noise_window *more, *window;
+	struct node_window *more, *window;
 	char *word;
 	int status = 0;
 
@@ -149,13 +149,13 @@ static int read_window(struct noise_rules *rules, char **save, struct coll_text_
 		return -ENOMEM;
 	rules->window = more;
 	window = &more[rules->windows++];
-	*window = (struct noise_window){ .phase = 0 };
+	*window = (struct node_window){ .phase = 0 };
 	while (!status && (word = strtok_r(NULL, " \t\r", save)))
 		status = read_window_word(window, word, error);
 	if (status)
 		return status;
-	if (!window->cgroup || window->period < 10 * NOISE_MS || window->period > 3600 * NOISE_S ||
-	    window->open < NOISE_MS || window->open >= window->period ||
+	if (!window->cgroup || window->period < 10 * NODE_MS || window->period > 3600 * NODE_S ||
+	    window->open < NODE_MS || window->open >= window->period ||
 	    window->phase >= window->period)
 		return rules_refuse(
 			error, "a window needs cgroup=, period= from 10ms to 1h, open= from 1ms "
@@ -172,16 +172,16 @@ static bool is_unit(const char *name)
 			    "0123456789:-_.\\@")];
 }
 
-static int read_stop(struct noise_rules *rules, char **save, struct coll_text_error *error)
+static int read_stop(struct node_rules *rules, char **save, struct coll_text_error *error)
 {
-	struct noise_stop *more = reallocarray(rules->stop, rules->stops + 1, sizeof(*more));
+	struct node_stop *more = reallocarray(rules->stop, rules->stops + 1, sizeof(*more));
 	const char *word = strtok_r(NULL, " \t\r", save);
 
 	if (!more)
 		return -ENOMEM;
 	rules->stop = more;
 	more += rules->stops++;
-	*more = (struct noise_stop){ NULL, NULL };
+	*more = (struct node_stop){ NULL, NULL };
 	if (word && !strtok_r(NULL, " \t\r", save)) {
 		if (!strncmp(word, "cgroup=/", 8) && word[8])
 			return keep_text(word + 7, &more->cgroup);
@@ -191,25 +191,25 @@ static int read_stop(struct noise_rules *rules, char **save, struct coll_text_er
 	return rules_refuse(error, "stop needs cgroup=/name or unit=name.service");
 }
 
-static int read_cpus(struct noise_cpus *cpus, const char *what, char **save,
+static int read_cpus(struct node_cpus *cpus, const char *what, char **save,
 		     struct coll_text_error *error)
 {
 	const char *list = strtok_r(NULL, " \t\r", save);
 
 	if (list && !strcmp(list, "siblings") && !strtok_r(NULL, " \t\r", save))
-		return noise_cpus_siblings(cpus, "/sys/devices/system/cpu")
+		return node_cpus_siblings(cpus, "/sys/devices/system/cpu")
 			       ? 0
 			       : rules_refuse(
 					 error,
 					 "%s siblings: no core of this machine has two threads",
 					 what);
-	if (!list || !noise_cpus_read_list(cpus, list) || !noise_cpus_count(cpus) ||
+	if (!list || !node_cpus_read_list(cpus, list) || !node_cpus_count(cpus) ||
 	    strtok_r(NULL, " \t\r", save))
 		return rules_refuse(error, "%s needs a list of CPUs: 0-1,8, or siblings", what);
 	return 0;
 }
 
-static int read_line(struct noise_rules *rules, char *text, u32 line,
+static int read_line(struct node_rules *rules, char *text, u32 line,
 		     struct coll_text_error *error)
 {
 	char *save, *word;
@@ -237,12 +237,12 @@ static int read_line(struct noise_rules *rules, char *text, u32 line,
 	return 0;
 }
 
-int noise_rules_parse(const char *text, struct noise_rules *rules, struct coll_text_error *error)
+int node_rules_parse(const char *text, struct node_rules *rules, struct coll_text_error *error)
 {
 	char *copy = strdup(text), *line = copy, *end;
 	int status = copy ? 0 : -ENOMEM;
 
-	*rules = (struct noise_rules){ .rules = 0 };
+	*rules = (struct node_rules){ .rules = 0 };
 	*error = (struct coll_text_error){ 0 };
 	for (; !status && line; line = end) {
 		end = strchr(line, '\n');
@@ -255,7 +255,7 @@ int noise_rules_parse(const char *text, struct noise_rules *rules, struct coll_t
 	return status;
 }
 
-void noise_rules_free(struct noise_rules *rules)
+void node_rules_free(struct node_rules *rules)
 {
 	u32 i;
 
@@ -274,11 +274,11 @@ void noise_rules_free(struct noise_rules *rules)
 	free(rules->stop);
 	free(rules->window);
 	free(rules->rule);
-	*rules = (struct noise_rules){ .rules = 0 };
+	*rules = (struct node_rules){ .rules = 0 };
 }
 
 /* Two that freeze and thaw one cgroup would be at odds. */
-static int check_stops(const struct noise_rules *rules, struct coll_text_error *error)
+static int check_stops(const struct node_rules *rules, struct coll_text_error *error)
 {
 	u32 i, k;
 
@@ -293,38 +293,38 @@ static int check_stops(const struct noise_rules *rules, struct coll_text_error *
 	return 0;
 }
 
-int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *error)
+int node_rules_complete(struct node_rules *rules, struct coll_text_error *error)
 {
-	struct noise_cpus online, both;
+	struct node_cpus online, both;
 
 	error->line = 0;
 	if (check_stops(rules, error))
 		return -EINVAL;
-	if (!noise_cpus_file(&online, "/sys/devices/system/cpu/online"))
-		noise_cpus_affinity(0, &online);
-	if (!noise_cpus_count(&rules->housekeeping)) {
-		if (noise_cpus_count(&rules->application)) {
+	if (!node_cpus_file(&online, "/sys/devices/system/cpu/online"))
+		node_cpus_affinity(0, &online);
+	if (!node_cpus_count(&rules->housekeeping)) {
+		if (node_cpus_count(&rules->application)) {
 			rules->housekeeping = online;
-			noise_cpus_remove(&rules->housekeeping, &rules->application);
+			node_cpus_remove(&rules->housekeeping, &rules->application);
 		} else {
-			noise_cpus_add(&rules->housekeeping, noise_cpus_next(&online, 0));
+			node_cpus_add(&rules->housekeeping, node_cpus_next(&online, 0));
 		}
 	}
-	if (!noise_cpus_count(&rules->application)) {
+	if (!node_cpus_count(&rules->application)) {
 		rules->application = online;
-		noise_cpus_remove(&rules->application, &rules->housekeeping);
+		node_cpus_remove(&rules->application, &rules->housekeeping);
 	}
-	noise_cpus_keep(&rules->housekeeping, &online);
-	noise_cpus_keep(&rules->application, &online);
+	node_cpus_keep(&rules->housekeeping, &online);
+	node_cpus_keep(&rules->application, &online);
 	both = rules->housekeeping;
-	noise_cpus_keep(&both, &rules->application);
-	if (!noise_cpus_count(&rules->housekeeping) || !noise_cpus_count(&rules->application))
+	node_cpus_keep(&both, &rules->application);
+	if (!node_cpus_count(&rules->housekeeping) || !node_cpus_count(&rules->application))
 		return rules_refuse(error, "no CPU is left for %s",
-				    noise_cpus_count(&rules->application) ? "housekeeping" :
+				    node_cpus_count(&rules->application) ? "housekeeping" :
 								      "the application");
-	if (noise_cpus_count(&both))
+	if (node_cpus_count(&both))
 		return rules_refuse(error, "CPU %u is for housekeeping and for the application",
-				    noise_cpus_next(&both, 0));
+				    node_cpus_next(&both, 0));
 	return 0;
 }
 
@@ -336,27 +336,27 @@ static bool group_matches(const char *glob, const char *group)
 }
 
 /* Of the task, or of its process. */
-static bool comm_matches(const char *glob, const struct noise_task *task,
-			 const struct noise_tasks *tasks)
+static bool comm_matches(const char *glob, const struct node_task *task,
+			 const struct node_tasks *tasks)
 {
-	const struct noise_task *process = noise_tasks_find(tasks, task->pid);
+	const struct node_task *process = node_tasks_find(tasks, task->pid);
 
 	return !fnmatch(glob, task->comm, 0) || (process && !fnmatch(glob, process->comm, 0));
 }
 
-static bool task_matches(const struct noise_rule *rule, const struct noise_task *task,
-			 const struct noise_tasks *tasks)
+static bool task_matches(const struct node_rule *rule, const struct node_task *task,
+			 const struct node_tasks *tasks)
 {
 	return !rule->irq && rule->kthread == task->kthread &&
 	       (rule->uid < 0 || task->uid == rule->uid) &&
 	       (!rule->comm || comm_matches(rule->comm, task, tasks)) &&
 	       (!rule->cgroup || group_matches(rule->cgroup, task->cgroup)) &&
-	       (!rule->parent || noise_tasks_below(tasks, task, rule->parent));
+	       (!rule->parent || node_tasks_below(tasks, task, rule->parent));
 }
 
-const struct noise_rule *noise_rules_task(const struct noise_rules *rules,
-					  const struct noise_task *task,
-					  const struct noise_tasks *tasks)
+const struct node_rule *node_rules_task(const struct node_rules *rules,
+					const struct node_task *task,
+					const struct node_tasks *tasks)
 {
 	u32 i;
 
@@ -366,8 +366,8 @@ const struct noise_rule *noise_rules_task(const struct noise_rules *rules,
 	return NULL;
 }
 
-const struct noise_rule *noise_rules_irq(const struct noise_rules *rules, u32 number,
-					 const char *name)
+const struct node_rule *node_rules_irq(const struct node_rules *rules, u32 number,
+				       const char *name)
 {
 	char text[16];
 	u32 i;

@@ -20,60 +20,60 @@
  *	stop cgroup=/backup		stands still while a job runs (coll-job)
  *	stop unit=cron.service		is stopped by systemctl meanwhile
  */
-#ifndef COLL_NOISE_RULES_H
-#define COLL_NOISE_RULES_H
+#ifndef COLL_NODE_RULES_H
+#define COLL_NODE_RULES_H
 
 #include "core/text.h"
 #include "cpus.h"
 #include "task.h"
 
-struct noise_rule {
+struct node_rule {
 	bool keep;
 	bool kthread;
 	char *comm, *cgroup, *irq;	/* globs; NULL: any, irq: a rule for tasks */
 	s64 uid;			/* negative: any */
 	u32 parent;			/* 0: any */
-	struct noise_cpus *to;		/* NULL: housekeeping */
+	struct node_cpus *to;		/* NULL: housekeeping */
 	u32 line;
 };
 
 /* The tasks of a cgroup run for `open` of each `period`, from `phase` on; ns. */
-struct noise_window {
+struct node_window {
 	char *cgroup;
 	u64 period, open, phase;
 };
 
 /* Stopped while a job runs: one of the two. */
-struct noise_stop {
+struct node_stop {
 	char *cgroup, *unit;
 };
 
-struct noise_rules {
-	struct noise_cpus housekeeping, application;
+struct node_rules {
+	struct node_cpus housekeeping, application;
 	bool workqueues;
-	struct noise_rule *rule;
+	struct node_rule *rule;
 	u32 rules;
-	struct noise_window *window;
+	struct node_window *window;
 	u32 windows;
-	struct noise_stop *stop;
+	struct node_stop *stop;
 	u32 stops;
 };
 
 /* -EINVAL with the line and the reason; -ENOMEM. Free it in any case. */
-int noise_rules_parse(const char *text, struct noise_rules *rules, struct coll_text_error *error);
-void noise_rules_free(struct noise_rules *rules);
+int node_rules_parse(const char *text, struct node_rules *rules, struct coll_text_error *error);
+void node_rules_free(struct node_rules *rules);
 
 /*
  * Fills in the defaults: housekeeping is the first CPU, application all other CPUs that
  * are online. -EINVAL: they overlap, or one of them is empty.
  */
-int noise_rules_complete(struct noise_rules *rules, struct coll_text_error *error);
+int node_rules_complete(struct node_rules *rules, struct coll_text_error *error);
 
 /* The rule that decides, or NULL. */
-const struct noise_rule *noise_rules_task(const struct noise_rules *rules,
-					  const struct noise_task *task,
-					  const struct noise_tasks *tasks);
-const struct noise_rule *noise_rules_irq(const struct noise_rules *rules, u32 number,
-					 const char *name);
+const struct node_rule *node_rules_task(const struct node_rules *rules,
+					const struct node_task *task,
+					const struct node_tasks *tasks);
+const struct node_rule *node_rules_irq(const struct node_rules *rules, u32 number,
+				       const char *name);
 
 #endif

@@ -23,7 +23,7 @@ static bool read_small(const char *path, char *text, size_t bytes)
 	return length > 0;
 }
 
-static bool read_stat(const char *directory, struct noise_task *task)
+static bool read_stat(const char *directory, struct node_task *task)
 {
 	char path[160], text[1024], *open, *close;
 	unsigned int flags;
@@ -46,7 +46,7 @@ static bool read_stat(const char *directory, struct noise_task *task)
 }
 
 /* Of the first hierarchy listed that is not the root, or the root. */
-static void read_cgroup(const char *directory, struct noise_task *task)
+static void read_cgroup(const char *directory, struct node_task *task)
 {
 	char path[160], text[4096], *save, *line;
 
@@ -65,25 +65,25 @@ static void read_cgroup(const char *directory, struct noise_task *task)
 	}
 }
 
-static bool read_task(u32 pid, u32 tid, struct noise_task *task)
+static bool read_task(u32 pid, u32 tid, struct node_task *task)
 {
 	char directory[64];
 	struct stat owner;
 
-	*task = (struct noise_task){ .pid = pid, .tid = tid };
+	*task = (struct node_task){ .pid = pid, .tid = tid };
 	snprintf(directory, sizeof(directory), "/proc/%u/task/%u", pid, tid);
 	if (stat(directory, &owner) || !read_stat(directory, task))
 		return false;
 	task->uid = owner.st_uid;
 	read_cgroup(directory, task);
-	return !noise_cpus_affinity(tid, &task->may);
+	return !node_cpus_affinity(tid, &task->may);
 }
 
-static int add_task(struct noise_tasks *tasks, const struct noise_task *task)
+static int add_task(struct node_tasks *tasks, const struct node_task *task)
 {
 	if (tasks->count == tasks->room) {
 		const u32 room = tasks->room ? 2 * tasks->room : 256;
-		struct noise_task *more = reallocarray(tasks->task, room, sizeof(*more));
+		struct node_task *more = reallocarray(tasks->task, room, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -94,9 +94,9 @@ static int add_task(struct noise_tasks *tasks, const struct noise_task *task)
 	return 0;
 }
 
-static int look_process(struct noise_tasks *tasks, u32 pid)
+static int look_process(struct node_tasks *tasks, u32 pid)
 {
-	struct noise_task task;
+	struct node_task task;
 	struct dirent *entry;
 	char path[64];
 	DIR *list;
@@ -115,18 +115,18 @@ static int look_process(struct noise_tasks *tasks, u32 pid)
 
 static int by_tid(const void *a, const void *b)
 {
-	const struct noise_task *x = a, *y = b;
+	const struct node_task *x = a, *y = b;
 
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-int noise_tasks_look(struct noise_tasks *tasks)
+int node_tasks_look(struct node_tasks *tasks)
 {
 	DIR *list = opendir("/proc");
 	struct dirent *entry;
 	int status = 0;
 
-	*tasks = (struct noise_tasks){ .count = 0 };
+	*tasks = (struct node_tasks){ .count = 0 };
 	while (!status && list && (entry = readdir(list)))
 		if (isdigit((unsigned char)*entry->d_name))
 			status = look_process(tasks, strtoul(entry->d_name, NULL, 10));
@@ -137,20 +137,20 @@ int noise_tasks_look(struct noise_tasks *tasks)
 	return status;
 }
 
-void noise_tasks_free(struct noise_tasks *tasks)
+void node_tasks_free(struct node_tasks *tasks)
 {
 	free(tasks->task);
-	*tasks = (struct noise_tasks){ .count = 0 };
+	*tasks = (struct node_tasks){ .count = 0 };
 }
 
-const struct noise_task *noise_tasks_find(const struct noise_tasks *tasks, u32 tid)
+const struct node_task *node_tasks_find(const struct node_tasks *tasks, u32 tid)
 {
-	const struct noise_task key = { .tid = tid };
+	const struct node_task key = { .tid = tid };
 
 	return tasks->count ? bsearch(&key, tasks->task, tasks->count, sizeof(key), by_tid) : NULL;
 }
 
-bool noise_tasks_below(const struct noise_tasks *tasks, const struct noise_task *task, u32 pid)
+bool node_tasks_below(const struct node_tasks *tasks, const struct node_task *task, u32 pid)
 {
 	u32 steps;
 
@@ -158,7 +158,7 @@ bool noise_tasks_below(const struct noise_tasks *tasks, const struct noise_task 
 	for (steps = 0; task && steps < 1000; steps++) {
 		if (task->pid == pid)
 			return true;
-		task = task->parent ? noise_tasks_find(tasks, task->parent) : NULL;
+		task = task->parent ? node_tasks_find(tasks, task->parent) : NULL;
 	}
 	return false;
 }

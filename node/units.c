@@ -6,7 +6,7 @@
 
 #include "units.h"
 
-char *noise_time_text(double ns, char text[24])
+char *node_time_text(double ns, char text[24])
 {
 	static const char *const names[] = { "ns", "us", "ms", "s" };
 	int unit = 0;
@@ -23,7 +23,7 @@ char *noise_time_text(double ns, char text[24])
 	return text;
 }
 
-bool noise_share_read(const char *text, double *share)
+bool node_share_read(const char *text, double *share)
 {
 	char *rest;
 

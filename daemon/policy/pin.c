@@ -12,19 +12,19 @@
 enum { LINGER_MS = 60000 };	/* rules outlive a colld that died by this */
 
 struct colld_pin {
-	const struct noise_rules *rules;
-	struct noise_rules here;	/* those that the module does not take */
+	const struct node_rules *rules;
+	struct node_rules here;	/* those that the module does not take */
 	const char *state;
 	struct netlink *netlink;	/* NULL: no module */
-	struct noise_pinning pinning;
+	struct node_pinning pinning;
 	u32 changed;			/* that were logged */
 	u64 scans, moved;
-	struct noise_pin_counts module;
+	struct node_pin_counts module;
 };
 
 /* ---- the module ----------------------------------------------------------- */
 
-static void pin_rule_skipped(const struct noise_rule *rule)
+static void pin_rule_skipped(const struct node_rule *rule)
 {
 	colld_log(LOG_WARNING,
 		  "policy:%u: there is no cgroup %s (coll.ko takes no globs of cgroups); the "
@@ -34,7 +34,7 @@ static void pin_rule_skipped(const struct noise_rule *rule)
 
 /* ---- from here ------------------------------------------------------------ */
 
-int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, const char *state)
+int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const char *state)
 {
 	struct colld_pin *new = calloc(1, sizeof(*new));
 	int error;
@@ -52,7 +52,7 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 			  "coll.ko is not loaded: new tasks are moved at the next scan, not "
 			  "at once");
 	} else {
-		error = noise_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rule_skipped);
+		error = node_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rule_skipped);
 		if (error)
 			colld_log(LOG_ERR, "coll.ko refuses the policy: %s",
 				  netlink_reason(new->netlink));
@@ -60,8 +60,8 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 	if (new->netlink && error)
 		return error;
 	new->here = *rules;
-	error = new->netlink ? noise_pin_module_left(rules, &new->here) : 0;
-	if (!error && noise_pinning_load(&new->pinning, state) == 0 && new->pinning.count)
+	error = new->netlink ? node_pin_module_left(rules, &new->here) : 0;
+	if (!error && node_pinning_load(&new->pinning, state) == 0 && new->pinning.count)
 		colld_log(LOG_INFO, "took over %u tasks and interrupts that an earlier colld had "
 			  "moved", new->pinning.count);
 	return error ? error : colld_pin_renew(new);
@@ -70,13 +70,13 @@ int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, cons
 /* The former state is saved before the change, and the new one after it. */
 static int pin_move(struct colld_pin *pin)
 {
-	int error = noise_pinning_save(&pin->pinning, pin->state, true);
-	const u32 before = noise_pinning_count(&pin->pinning, NOISE_PIN_MOVED);
+	int error = node_pinning_save(&pin->pinning, pin->state, true);
+	const u32 before = node_pinning_count(&pin->pinning, NODE_PIN_MOVED);
 
 	if (!error) {
-		noise_pinning_apply(&pin->pinning);
-		pin->moved += noise_pinning_count(&pin->pinning, NOISE_PIN_MOVED) - before;
-		error = noise_pinning_save(&pin->pinning, pin->state, true);
+		node_pinning_apply(&pin->pinning);
+		pin->moved += node_pinning_count(&pin->pinning, NODE_PIN_MOVED) - before;
+		error = node_pinning_save(&pin->pinning, pin->state, true);
 	}
 	if (error)
 		colld_log(LOG_ERR, "cannot save the state in %s: %s", pin->state, strerror(-error));
@@ -85,8 +85,8 @@ static int pin_move(struct colld_pin *pin)
 
 int colld_pin_renew(struct colld_pin *pin)
 {
-	const int wanted = noise_pinning_renew(&pin->pinning, &pin->here);
-	const u32 changed = noise_pinning_count(&pin->pinning, NOISE_PIN_CHANGED);
+	const int wanted = node_pinning_renew(&pin->pinning, &pin->here);
+	const u32 changed = node_pinning_count(&pin->pinning, NODE_PIN_CHANGED);
 	const int error = wanted > 0 ? pin_move(pin) : wanted;
 
 	pin->scans++;
@@ -95,7 +95,7 @@ int colld_pin_renew(struct colld_pin *pin)
 			  changed - pin->changed);
 	pin->changed = changed;
 	if (pin->netlink)
-		noise_pin_module_count(pin->netlink, &pin->module);
+		node_pin_module_count(pin->netlink, &pin->module);
 	return error;
 }
 
@@ -104,16 +104,16 @@ void colld_pin_close(struct colld_pin *pin, bool restore)
 	if (!pin)
 		return;
 	if (restore && pin->netlink)
-		noise_pin_module_clear(pin->netlink);
+		node_pin_module_clear(pin->netlink);
 	if (restore) {
-		noise_pinning_undo(&pin->pinning);
-		noise_pinning_forget(pin->state);
+		node_pinning_undo(&pin->pinning);
+		node_pinning_forget(pin->state);
 	}
 	if (pin->netlink) {
 		netlink_close(pin->netlink);
 		free(pin->here.rule);
 	}
-	noise_pinning_free(&pin->pinning);
+	node_pinning_free(&pin->pinning);
 	free(pin);
 }
 
@@ -129,10 +129,10 @@ void colld_pin_metrics(const struct colld_pin *pin, FILE *to)
 		"# TYPE coll_pin_moved_total counter\ncoll_pin_moved_total %llu\n"
 		"# HELP coll_pin_scans_total Scans for new tasks and interrupts.\n"
 		"# TYPE coll_pin_scans_total counter\ncoll_pin_scans_total %llu\n",
-		pin->netlink != NULL, noise_pinning_count(&pin->pinning, NOISE_PIN_MOVED),
-		noise_pinning_count(&pin->pinning, NOISE_PIN_CHANGED),
-		noise_pinning_count(&pin->pinning, NOISE_PIN_REFUSED),
-		noise_pinning_count(&pin->pinning, NOISE_PIN_MANAGED),
+		pin->netlink != NULL, node_pinning_count(&pin->pinning, NODE_PIN_MOVED),
+		node_pinning_count(&pin->pinning, NODE_PIN_CHANGED),
+		node_pinning_count(&pin->pinning, NODE_PIN_REFUSED),
+		node_pinning_count(&pin->pinning, NODE_PIN_MANAGED),
 		(unsigned long long)pin->moved, (unsigned long long)pin->scans);
 	if (!pin->netlink)
 		return;

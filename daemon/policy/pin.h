@@ -14,7 +14,7 @@ struct colld_pin;
  * that fork or exec later; colld itself moves interrupts and unbound work, and without the
  * module tasks too. Adopts what an earlier colld had moved, by the files in `state`.
  */
-int colld_pin_open(struct colld_pin **pin, const struct noise_rules *rules, const char *state);
+int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const char *state);
 /* Scans for new tasks and interrupts; to be called at an interval. */
 int colld_pin_renew(struct colld_pin *pin);
 /* Closes; `restore` moves everything back first, else the next colld adopts it. */

@@ -28,7 +28,7 @@ enum { SYSTEMCTL_MS = 10000, UNIT_MAX = 256 };
 extern char **environ;
 
 struct stop {
-	const struct noise_stop *rule;
+	const struct node_stop *rule;
 	struct freezer freezer;
 };
 
@@ -223,7 +223,7 @@ static int watch_jobs(struct colld_stops *stops, const char *state)
 	return 0;
 }
 
-int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules,
+int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 		     const char *state)
 {
 	struct colld_stops *new = calloc(1, sizeof(*new));

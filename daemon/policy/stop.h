@@ -13,7 +13,7 @@ struct colld_stops;
  * A job runs while its file is in the folder `jobs` of `state`: until then cgroups are
  * frozen and units stopped. All are resumed afterwards, and when this process ends or dies.
  */
-int colld_stops_open(struct colld_stops **stops, const struct noise_rules *rules,
+int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 		     const char *state);
 /* Readable when a job has begun or ended; -1: the policy stops nothing. */
 int colld_stops_fd(const struct colld_stops *stops);

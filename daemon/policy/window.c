@@ -18,7 +18,7 @@
 #include "window.h"
 
 struct window {
-	const struct noise_window *rule;
+	const struct node_window *rule;
 	struct freezer freezer;
 	bool open;
 	int error;		/* that was logged */
@@ -37,7 +37,7 @@ static u64 window_wall(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * NOISE_S + now.tv_nsec;
+	return now.tv_sec * NODE_S + now.tv_nsec;
 }
 
 static void thaw_all(void *data)
@@ -52,7 +52,7 @@ static void thaw_all(void *data)
 /* ---- turns ---------------------------------------------------------------- */
 
 /* Whether the window is open, and when it changes. */
-static bool is_open(const struct noise_window *rule, u64 now, u64 *edge)
+static bool is_open(const struct node_window *rule, u64 now, u64 *edge)
 {
 	const u64 since = (now + rule->period - rule->phase) % rule->period;
 	const bool open = since < rule->open;
@@ -78,7 +78,7 @@ static void window_turn(struct colld_windows *windows, struct window *window, bo
 
 static void wake_at(const struct colld_windows *windows, u64 at)
 {
-	const struct itimerspec time = { .it_value = { at / NOISE_S, at % NOISE_S } };
+	const struct itimerspec time = { .it_value = { at / NODE_S, at % NODE_S } };
 
 	/* Readable at once also when the clock is set. */
 	timerfd_settime(windows->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &time, NULL);
@@ -112,7 +112,7 @@ void colld_windows_progress(struct colld_windows *windows)
 		windows->late = window_wall() - now;
 }
 
-int colld_windows_open(struct colld_windows **windows, const struct noise_rules *rules)
+int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules)
 {
 	const struct sched_param priority = { .sched_priority = 1 };
 	struct colld_windows *new = calloc(1, sizeof(*new));

@@ -10,7 +10,7 @@
 struct colld_windows;
 
 /* When this process dies, a second process thaws all cgroups: none stays frozen. */
-int colld_windows_open(struct colld_windows **windows, const struct noise_rules *rules);
+int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules);
 /* A timer, readable when colld_windows_progress() is due. */
 int colld_windows_fd(const struct colld_windows *windows);
 void colld_windows_progress(struct colld_windows *windows);

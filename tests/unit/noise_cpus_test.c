@@ -16,8 +16,8 @@ static void put(const char *root, const char *name, const char *text)
 {
 	char command[300];
 
-	snprintf(command, sizeof(command), "mkdir -p $(dirname %s/%s) && echo %s >%s/%s", root, name,
-		 text, root, name);
+	snprintf(command, sizeof(command), "mkdir -p $(dirname %s/%s) && echo %s >%s/%s", root,
+		 name, text, root, name);
 	assert_int_equal(system(command), 0);
 }
 
@@ -25,22 +25,22 @@ static void put(const char *root, const char *name, const char *text)
 static void siblings_are_found(void **state)
 {
 	char root[] = "/tmp/noise_cpus_XXXXXX", name[100], core[20], command[100];
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 	int cpu;
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
-	assert_false(noise_cpus_siblings(&cpus, root));
+	assert_false(node_cpus_siblings(&cpus, root));
 	put(root, "online", "0-3");
 	for (cpu = 0; cpu < 8; cpu++) {
 		snprintf(name, sizeof(name), "cpu%d/topology/thread_siblings_list", cpu);
 		snprintf(core, sizeof(core), "%d,%d", cpu % 4, cpu % 4 + 4);
 		put(root, name, core);
 	}
-	assert_false(noise_cpus_siblings(&cpus, root));
+	assert_false(node_cpus_siblings(&cpus, root));
 	put(root, "online", "0-6");
-	assert_true(noise_cpus_siblings(&cpus, root));
-	assert_string_equal(noise_cpus_list(&cpus, command, sizeof(command)), "4-6");
+	assert_true(node_cpus_siblings(&cpus, root));
+	assert_string_equal(node_cpus_list(&cpus, command, sizeof(command)), "4-6");
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
 }
@@ -57,26 +57,26 @@ static void lists_and_masks_come_back(void **state)
 		{ "0,63-64", "1,80000000,00000001" },
 		{ "5-100", "1f,ffffffff,ffffffff,ffffffe0" },
 	};
-	struct noise_cpus cpus, back;
-	char text[NOISE_CPUS_TEXT];
+	struct node_cpus cpus, back;
+	char text[NODE_CPUS_TEXT];
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_true(noise_cpus_read_list(&cpus, cases[i].list));
-		assert_string_equal(noise_cpus_list(&cpus, text, sizeof(text)), cases[i].list);
-		assert_string_equal(noise_cpus_mask(&cpus, text, sizeof(text)), cases[i].mask);
-		assert_true(noise_cpus_read_mask(&back, cases[i].mask));
-		assert_true(noise_cpus_same(&cpus, &back));
+		assert_true(node_cpus_read_list(&cpus, cases[i].list));
+		assert_string_equal(node_cpus_list(&cpus, text, sizeof(text)), cases[i].list);
+		assert_string_equal(node_cpus_mask(&cpus, text, sizeof(text)), cases[i].mask);
+		assert_true(node_cpus_read_mask(&back, cases[i].mask));
+		assert_true(node_cpus_same(&cpus, &back));
 	}
-	assert_true(noise_cpus_read_mask(&back, "00000000,00000010f\n"));
-	assert_string_equal(noise_cpus_list(&back, text, sizeof(text)), "0-3,8");
-	assert_true(noise_cpus_read_list(&cpus, "\n") && !noise_cpus_count(&cpus));
-	assert_string_equal(noise_cpus_mask(&cpus, text, sizeof(text)), "0");
-	assert_true(noise_cpus_read_list(&cpus, "0-8191") && noise_cpus_count(&cpus) == 8192);
-	noise_cpus_mask(&cpus, text, sizeof(text));
+	assert_true(node_cpus_read_mask(&back, "00000000,00000010f\n"));
+	assert_string_equal(node_cpus_list(&back, text, sizeof(text)), "0-3,8");
+	assert_true(node_cpus_read_list(&cpus, "\n") && !node_cpus_count(&cpus));
+	assert_string_equal(node_cpus_mask(&cpus, text, sizeof(text)), "0");
+	assert_true(node_cpus_read_list(&cpus, "0-8191") && node_cpus_count(&cpus) == 8192);
+	node_cpus_mask(&cpus, text, sizeof(text));
 	assert_int_equal(strlen(text), 8192 / 4 + 255);
-	assert_true(noise_cpus_read_mask(&back, text) && noise_cpus_same(&cpus, &back));
+	assert_true(node_cpus_read_mask(&back, text) && node_cpus_same(&cpus, &back));
 }
 
 static void other_text_is_none(void **state)
@@ -84,31 +84,31 @@ static void other_text_is_none(void **state)
 	static const char *const lists[] = { "a", "1-", "-1", "3-1", "1,,2", "1 2", "8192", "1,",
 					     "99999999999999999999" };
 	static const char *const masks[] = { "", "x", "1-2", "1\n2" };
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(lists) / sizeof(*lists); i++)
-		assert_false(noise_cpus_read_list(&cpus, lists[i]));
+		assert_false(node_cpus_read_list(&cpus, lists[i]));
 	for (i = 0; i < sizeof(masks) / sizeof(*masks); i++)
-		assert_false(noise_cpus_read_mask(&cpus, masks[i]));
+		assert_false(node_cpus_read_mask(&cpus, masks[i]));
 }
 
 static void sets_are_sets(void **state)
 {
-	struct noise_cpus a, b;
+	struct node_cpus a, b;
 	char text[64];
 
 	(void)state;
-	noise_cpus_read_list(&a, "0-10");
-	noise_cpus_read_list(&b, "3-5,20");
-	noise_cpus_remove(&a, &b);
-	assert_string_equal(noise_cpus_list(&a, text, sizeof(text)), "0-2,6-10");
-	noise_cpus_keep(&b, &a);
-	assert_int_equal(noise_cpus_count(&b), 0);
-	assert_int_equal(noise_cpus_next(&a, 3), 6);
-	assert_int_equal(noise_cpus_next(&a, 11), NOISE_CPUS_MAX);
-	assert_int_equal(strlen(noise_cpus_list(&a, text, 4)), 3);	/* cut, not beyond */
+	node_cpus_read_list(&a, "0-10");
+	node_cpus_read_list(&b, "3-5,20");
+	node_cpus_remove(&a, &b);
+	assert_string_equal(node_cpus_list(&a, text, sizeof(text)), "0-2,6-10");
+	node_cpus_keep(&b, &a);
+	assert_int_equal(node_cpus_count(&b), 0);
+	assert_int_equal(node_cpus_next(&a, 3), 6);
+	assert_int_equal(node_cpus_next(&a, 11), NODE_CPUS_MAX);
+	assert_int_equal(strlen(node_cpus_list(&a, text, 4)), 3);	/* cut, not beyond */
 }
 
 static void priorities_are_read(void **state)
@@ -135,15 +135,15 @@ static void shares_and_times(void **state)
 	char text[24];
 
 	(void)state;
-	assert_true(noise_share_read("2.5%", &share) && share == 0.025);
-	assert_true(noise_share_read("0.5", &share) && share == 0.5);
-	assert_false(noise_share_read("101%", &share) || noise_share_read("-1%", &share) ||
-		     noise_share_read("x", &share) || noise_share_read("1%%", &share));
-	assert_string_equal(noise_time_text(999, text), "999 ns");
-	assert_string_equal(noise_time_text(1000, text), "1.00 us");
-	assert_string_equal(noise_time_text(999600, text), "1.00 ms");
-	assert_string_equal(noise_time_text(12.25, text), "12.2 ns");
-	assert_string_equal(noise_time_text(-4.5e9, text), "-4.50 s");
+	assert_true(node_share_read("2.5%", &share) && share == 0.025);
+	assert_true(node_share_read("0.5", &share) && share == 0.5);
+	assert_false(node_share_read("101%", &share) || node_share_read("-1%", &share) ||
+		     node_share_read("x", &share) || node_share_read("1%%", &share));
+	assert_string_equal(node_time_text(999, text), "999 ns");
+	assert_string_equal(node_time_text(1000, text), "1.00 us");
+	assert_string_equal(node_time_text(999600, text), "1.00 ms");
+	assert_string_equal(node_time_text(12.25, text), "12.2 ns");
+	assert_string_equal(node_time_text(-4.5e9, text), "-4.50 s");
 }
 
 int main(void)

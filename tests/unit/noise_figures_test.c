@@ -145,23 +145,23 @@ static void ks_tells_exponentials(void **state)
 
 static void summaries_add_up(void **state)
 {
-	struct noise_capture capture;
+	struct node_capture capture;
 	struct noise_summary all, one;
 	const struct coll_noise_cpu cpus[] = { { .cpu = 3, .watched = 1000000 },
 					       { .cpu = 1, .watched = 3000000 } };
 	u32 i;
 
 	(void)state;
-	noise_capture_init(&capture);
+	node_capture_init(&capture);
 	for (i = 0; i < 2; i++)
-		assert_int_equal(noise_capture_add_cpu(&capture, &cpus[i]), 0);
+		assert_int_equal(node_capture_add_cpu(&capture, &cpus[i]), 0);
 	for (i = 0; i < 10; i++) {
-		noise_capture_add_event(&capture, 100000 * (9 - i), 1000, 3, COLL_NOISE_UNKNOWN, 0);
-		noise_capture_add_event(&capture, 300000 * i, 30000, 1, COLL_NOISE_UNKNOWN, 0);
+		node_capture_add_event(&capture, 100000 * (9 - i), 1000, 3, COLL_NOISE_UNKNOWN, 0);
+		node_capture_add_event(&capture, 300000 * i, 30000, 1, COLL_NOISE_UNKNOWN, 0);
 	}
-	assert_int_equal(noise_capture_finish(&capture), 0);
+	assert_int_equal(node_capture_finish(&capture), 0);
 	assert_int_equal(capture.cpu[0].cpu, 1);
-	assert_int_equal(noise_capture_events(&capture, 1)[1].start, 100000);
+	assert_int_equal(node_capture_events(&capture, 1)[1].start, 100000);
 	assert_int_equal(noise_summary(&capture, 0, &one), 0);
 	assert_true(fabs(one.share - 0.1) < 1e-12 && fabs(one.window.mean - 0.1) < 1e-9);
 	assert_true(fabs(one.rate - 10 / 3e-3) < 1e-6);
@@ -171,7 +171,7 @@ static void summaries_add_up(void **state)
 	assert_int_equal(all.length.count, 20);
 	assert_int_equal(all.length.total, 310000);
 	assert_int_equal(all.watched, 4000000);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 }
 
 /* ---- matching ------------------------------------------------------------------------------ */
@@ -203,13 +203,13 @@ static void match_finds_what_is_covered(void **state)
 
 /* ---- spectra --------------------------------------------------------------------------------- */
 
-static void add_train(struct noise_capture *capture, u64 period, u64 phase, u64 until, u64 jitter)
+static void add_train(struct node_capture *capture, u64 period, u64 phase, u64 until, u64 jitter)
 {
 	u64 at;
 
 	for (at = phase; at < until; at += period)
-		noise_capture_add_event(capture, at + (jitter ? some(jitter) : 0), 1000, 0,
-					COLL_NOISE_UNKNOWN, 0);
+		node_capture_add_event(capture, at + (jitter ? some(jitter) : 0), 1000, 0,
+				       COLL_NOISE_UNKNOWN, 0);
 }
 
 static const struct noise_peak *peak_at(const struct noise_spectrum *s, double hz)
@@ -225,25 +225,25 @@ static const struct noise_peak *peak_at(const struct noise_spectrum *s, double h
 static void spectra_find_beats(void **state)
 {
 	const struct coll_noise_cpu cpu = { .watched = 20000000000ull };
-	struct noise_capture capture;
+	struct node_capture capture;
 	struct noise_spectrum s;
 	u32 i;
 
 	(void)state;
-	noise_capture_init(&capture);
+	node_capture_init(&capture);
 	*capture.head.host = 0;		/* not here: all ticks are candidates */
-	noise_capture_add_cpu(&capture, &cpu);
+	node_capture_add_cpu(&capture, &cpu);
 	for (i = 0; i < 3000; i++)
-		noise_capture_add_event(&capture, some(20000) * 1000000ull + some(1000000), 500, 0,
-					COLL_NOISE_UNKNOWN, 0);
-	noise_capture_finish(&capture);
+		node_capture_add_event(&capture, some(20000) * 1000000ull + some(1000000), 500, 0,
+				       COLL_NOISE_UNKNOWN, 0);
+	node_capture_finish(&capture);
 	assert_int_equal(noise_spectrum(&capture, &s), 0);
 	assert_int_equal(s.peaks, 0);	/* at random: none */
 	noise_spectrum_free(&s);
 
 	add_train(&capture, 4000000, 123456, cpu.watched, 20000);
 	add_train(&capture, 1000000000 / 41, 999999, cpu.watched, 1000);
-	noise_capture_finish(&capture);
+	node_capture_finish(&capture);
 	assert_int_equal(noise_spectrum(&capture, &s), 0);
 	assert_non_null(peak_at(&s, 250));
 	assert_string_equal(peak_at(&s, 250)->name, "tick (HZ=250)");
@@ -252,7 +252,7 @@ static void spectra_find_beats(void **state)
 	assert_null(peak_at(&s, 500));	/* that is 250's */
 	assert_true(fabs(s.longest - 2) < 0.01);
 	noise_spectrum_free(&s);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 }
 
 int main(void)

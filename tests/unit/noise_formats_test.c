@@ -22,13 +22,13 @@ static u64 some(u64 below)
 }
 
 /* Events of three CPUs, some of them with a cause and a name. */
-static struct noise_capture sample(void)
+static struct node_capture sample(void)
 {
 	static const char *const names[] = { "local_timer", "RCU", "kworker/0:1", "a b: \"c\"" };
-	struct noise_capture capture;
+	struct node_capture capture;
 	u32 cpu, i, source;
 
-	noise_capture_init(&capture);
+	node_capture_init(&capture);
 	capture.head.threshold = 200;
 	capture.head.epoch = 1700000000123456789ull;
 	for (cpu = 0; cpu < 3; cpu++) {
@@ -36,7 +36,7 @@ static struct noise_capture sample(void)
 						      .loop = 10220, .lost = cpu };
 		u64 at = 1000;
 
-		noise_capture_add_cpu(&capture, &entry);
+		node_capture_add_cpu(&capture, &entry);
 		for (i = 0; i < 100; i++) {
 			const u32 cause = COLL_NOISE_HARDWARE + some(6);
 			const u64 length = 50 + some(100000);
@@ -44,17 +44,17 @@ static struct noise_capture sample(void)
 
 			source = 0;
 			if (named)
-				noise_capture_source(&capture, cause, some(3), names[some(4)],
-						     &source);
-			noise_capture_add_event(&capture, at, length, 2 * cpu, cause, source);
+				node_capture_source(&capture, cause, some(3), names[some(4)],
+						    &source);
+			node_capture_add_event(&capture, at, length, 2 * cpu, cause, source);
 			at += length + 1 + some(19000000);
 		}
 	}
-	assert_int_equal(noise_capture_finish(&capture), 0);
+	assert_int_equal(node_capture_finish(&capture), 0);
 	return capture;
 }
 
-static char *printed(const struct noise_capture *capture, enum noise_format format, u32 cpu,
+static char *printed(const struct node_capture *capture, enum noise_format format, u32 cpu,
 		     size_t *bytes)
 {
 	char *text;
@@ -65,23 +65,23 @@ static char *printed(const struct noise_capture *capture, enum noise_format form
 	return text;
 }
 
-static int parsed(const void *text, size_t bytes, struct noise_capture *capture,
+static int parsed(const void *text, size_t bytes, struct node_capture *capture,
 		  struct coll_text_error *error)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
 	int status;
 
-	*capture = (struct noise_capture){ 0 };
-	noise_capture_init(capture);
+	*capture = (struct node_capture){ 0 };
+	node_capture_init(capture);
 	status = noise_format_parse(text, bytes, &any, capture, error);
-	return status ? status : noise_capture_finish(capture);
+	return status ? status : node_capture_finish(capture);
 }
 
 /* ---- there and back ------------------------------------------------------------------------ */
 
 static void capture_comes_back(void **state)
 {
-	struct noise_capture capture = sample(), back;
+	struct node_capture capture = sample(), back;
 	struct coll_text_error error;
 	size_t bytes, again;
 	char *data = printed(&capture, NOISE_CAPTURE, 0, &bytes), *other;
@@ -92,18 +92,18 @@ static void capture_comes_back(void **state)
 	assert_int_equal(bytes, again);
 	assert_memory_equal(data, other, bytes);
 	/* What was read can be added to. */
-	assert_int_equal(noise_capture_add_event(&back, 1, 2, 9, COLL_NOISE_UNKNOWN, 0), 0);
-	assert_int_equal(noise_capture_finish(&back), 0);
+	assert_int_equal(node_capture_add_event(&back, 1, 2, 9, COLL_NOISE_UNKNOWN, 0), 0);
+	assert_int_equal(node_capture_finish(&back), 0);
 	assert_int_equal(back.head.cpus, 4);
-	noise_capture_free(&back);
-	noise_capture_free(&capture);
+	node_capture_free(&back);
+	node_capture_free(&capture);
 	free(data);
 	free(other);
 }
 
 static void damaged_captures_are_refused(void **state)
 {
-	struct noise_capture capture = sample(), back;
+	struct node_capture capture = sample(), back;
 	struct coll_text_error error;
 	size_t bytes, i, refused = 0;
 	char *data = printed(&capture, NOISE_CAPTURE, 0, &bytes);
@@ -129,19 +129,19 @@ static void damaged_captures_are_refused(void **state)
 		data[damage[i].at] = was;
 	}
 	for (i = 8; i < bytes; i += 37) {
-		assert_int_equal(noise_capture_parse(data, i, &back, &error), -EINVAL);
+		assert_int_equal(node_capture_parse(data, i, &back, &error), -EINVAL);
 		refused++;
 	}
 	assert_true(refused > 100);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 	free(data);
 }
 
 static void netgauge_comes_back(void **state)
 {
-	struct noise_capture capture = sample(), back;
+	struct node_capture capture = sample(), back;
 	struct coll_text_error error;
-	const struct coll_noise_event *was = noise_capture_events(&capture, 1);
+	const struct coll_noise_event *was = node_capture_events(&capture, 1);
 	size_t bytes;
 	char *text = printed(&capture, NOISE_NETGAUGE, 1, &bytes);
 	u32 i;
@@ -155,14 +155,14 @@ static void netgauge_comes_back(void **state)
 		assert_int_equal(back.event[i].start, was[i].start);
 		assert_int_equal(back.event[i].duration, was[i].duration);
 	}
-	noise_capture_free(&back);
-	noise_capture_free(&capture);
+	node_capture_free(&back);
+	node_capture_free(&capture);
 	free(text);
 }
 
 static void osnoise_comes_back(void **state)
 {
-	struct noise_capture capture = sample(), back;
+	struct node_capture capture = sample(), back;
 	struct coll_text_error error;
 	size_t bytes;
 	char *text = printed(&capture, NOISE_OSNOISE, 0, &bytes);
@@ -188,15 +188,15 @@ static void osnoise_comes_back(void **state)
 					 capture.source[a->source - 1].number);
 		}
 	}
-	noise_capture_free(&back);
-	noise_capture_free(&capture);
+	node_capture_free(&back);
+	node_capture_free(&capture);
 	free(text);
 }
 
 /* FTQ keeps how much of each quantum was taken. */
 static void ftq_keeps_the_share(void **state)
 {
-	struct noise_capture capture = sample(), back;
+	struct node_capture capture = sample(), back;
 	struct coll_text_error error;
 	struct noise_summary before, after;
 	size_t bytes;
@@ -208,13 +208,12 @@ static void ftq_keeps_the_share(void **state)
 	noise_summary(&back, 0, &after);
 	assert_int_equal(after.length.total, before.length.total);
 	assert_int_equal(after.watched, before.watched);
-	noise_capture_free(&back);
-	noise_capture_free(&capture);
+	node_capture_free(&back);
+	node_capture_free(&capture);
 	free(text);
 }
 
-/* ---- what others write ------------------------------------------------------------------------
- */
+/* ---- what others write -------------------------------------------------- */
 
 /* The example of the tracer's documentation: a timer and a thread inside one gap. */
 static const char trace[] =
@@ -238,7 +237,7 @@ static const char trace[] =
 static void osnoise_is_understood(void **state)
 {
 	const struct noise_import gaps = { .format = NOISE_OSNOISE, .samples = true };
-	struct noise_capture capture;
+	struct node_capture capture;
 	struct coll_text_error error;
 
 	(void)state;
@@ -254,20 +253,20 @@ static void osnoise_is_understood(void **state)
 	assert_int_equal(capture.event[3].cause, COLL_NOISE_HARDWARE);
 	assert_int_equal(capture.event[4].cause, COLL_NOISE_NMI);
 	assert_string_equal(capture.source[capture.event[5].source - 1].name, "RCU");
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 
-	noise_capture_init(&capture);
+	node_capture_init(&capture);
 	assert_int_equal(noise_format_parse(trace, sizeof(trace) - 1, &gaps, &capture, &error), 0);
-	noise_capture_finish(&capture);
+	node_capture_finish(&capture);
 	assert_int_equal(capture.head.events, 2);
 	assert_int_equal(capture.event[0].duration, 8812);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 }
 
 static void numbers_are_exact(void **state)
 {
 	static const char text[] = "# comment\n\n 4611686018427387.25\t12.5\n7 0.4\r\n";
-	struct noise_capture capture;
+	struct node_capture capture;
 	struct coll_text_error error;
 
 	(void)state;
@@ -277,7 +276,7 @@ static void numbers_are_exact(void **state)
 	assert_int_equal(capture.event[0].duration, 0);
 	assert_int_equal(capture.event[1].start, 4611686018427387ull);
 	assert_int_equal(capture.event[1].duration, 13);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 }
 
 static void wrong_lines_are_named(void **state)
@@ -301,7 +300,7 @@ static void wrong_lines_are_named(void **state)
 		{ "x [001] thread_noise: a:1 start 1.0 duration\n", 1,
 		  "not an osnoise event" },
 	};
-	struct noise_capture capture;
+	struct node_capture capture;
 	struct coll_text_error error;
 	size_t i;
 
@@ -311,7 +310,7 @@ static void wrong_lines_are_named(void **state)
 				 -EINVAL);
 		assert_int_equal(error.line, cases[i].line);
 		assert_non_null(strstr(error.reason, cases[i].says));
-		noise_capture_free(&capture);
+		node_capture_free(&capture);
 	}
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #
 # Names that a backtrace or a linker shows: the library's begin with coll_, the module's with
-# kcoll_, none is one bare word, and a struct tag means one thing in a program.
+# kcoll_, those of node/ with node_; none is one bare word, and a struct tag means one thing in
+# a program.
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -27,6 +28,9 @@ objects() {	# ROOT FOLDER ...
 ok "the library has symbols" test "$(external "$BUILD/libcoll.a" | wc -l)" -gt 100
 foreign() { external "$BUILD/libcoll.a" | grep -v ' coll_'; }
 ok "the library's begin with coll_" silent eval '! foreign'
+
+node_foreign() { external $(objects "$BUILD" node) | grep -Ev ' (node|netlink)_'; }
+ok "what colld and collnoise share begins with node_ or netlink_" silent eval '! node_foreign'
 
 # What the kernel's macros make of tracepoints and of module_init() has the kernel's names.
 module_foreign() {

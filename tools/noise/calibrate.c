@@ -36,13 +36,13 @@ static bool read_cpu(const struct option_table *table, const struct option_entry
 		     void *settings, const char *text)
 {
 	struct calibrate *k = settings;
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 	const struct option_entry list = { .name = option->name };
 
 	if (!noise_option_cpus(table, &list, &cpus, text))
 		return false;
-	k->c.cpu = noise_cpus_next(&cpus, 0);
-	return noise_cpus_count(&cpus) == 1 || option_refuse(table, option, text, "one CPU");
+	k->c.cpu = node_cpus_next(&cpus, 0);
+	return node_cpus_count(&cpus) == 1 || option_refuse(table, option, text, "one CPU");
 }
 
 static void add_model(struct calibrate *k, const char *text)
@@ -81,10 +81,10 @@ static const struct option_entry calibrate_entries[] = {
 	{ "cpus", 'c', "CPU", "where: one CPU", .read = read_cpu,
 	  .otherwise = "the last that this program may use" },
 	{ "duration", 'd', "T", "how long",
-	  OPTION_TIME(struct calibrate, c.duration, "s", NOISE_S, 86400 * NOISE_S),
+	  OPTION_TIME(struct calibrate, c.duration, "s", NODE_S, 86400 * NODE_S),
 	  .preset = "10s" },
 	{ "threshold", 'T', "T", "threshold of the measuring loop",
-	  OPTION_TIME(struct calibrate, c.threshold, "us", 50, NOISE_MS), .preset = "50ns" },
+	  OPTION_TIME(struct calibrate, c.threshold, "us", 50, NODE_MS), .preset = "50ns" },
 	{ "model", 0, "MODEL", "inject this model of collnoise inject; up to 8 times",
 	  .read = read_model, .otherwise = "2.5 % of the time, periodic at 10, 100 and 1000 Hz, "
 	  "and Poisson" },
@@ -152,14 +152,14 @@ static bool read_models(struct calibrate *k)
 
 static bool calibrate_complete(struct calibrate *k)
 {
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 	u32 cpu;
 
 	k->c.module = !k->user;
 	k->c.context = k->context;
-	if (k->c.cpu == NOISE_CPUS_MAX && !noise_cpus_affinity(0, &cpus))
-		for (cpu = noise_cpus_next(&cpus, 0); cpu < NOISE_CPUS_MAX;
-		     cpu = noise_cpus_next(&cpus, cpu + 1))
+	if (k->c.cpu == NODE_CPUS_MAX && !node_cpus_affinity(0, &cpus))
+		for (cpu = node_cpus_next(&cpus, 0); cpu < NODE_CPUS_MAX;
+		     cpu = node_cpus_next(&cpus, cpu + 1))
 			k->c.cpu = cpu;
 	choose_policies(&k->c);
 	k->c.progress = k->quiet ? NULL : show_step;
@@ -230,7 +230,7 @@ static void print_loop(const struct noise_calibration *c)
 
 	printf("CPU %u: clock %s, rate known to %.3f ppm; a loop iteration takes %.1f ns, at "
 	       "least %.1f; threshold %s\n", c->cpu, noise_clock_name(&c->clock), c->clock.ppm,
-	       c->iteration * ns, c->least * ns, noise_time_text(c->threshold, threshold));
+	       c->iteration * ns, c->least * ns, node_time_text(c->threshold, threshold));
 	printf("measuring: %s %d; injecting: %s%s\n", noise_policy_name(&c->measure),
 	       (int)c->measure.priority, c->module ? "the module, " : "",
 	       c->module ? noise_context_names[c->context] : noise_policy_name(&c->inject));
@@ -252,11 +252,11 @@ static void print_detector(const struct noise_calibration *c)
 		const struct noise_detector_row *row = &c->detector[i];
 
 		printf("%10s %9llu %9llu %9.3f%% %9.2f%% %9.2f%% %12s %12s %12s\n",
-		       noise_time_text(row->length, length), (unsigned long long)row->injected,
+		       node_time_text(row->length, length), (unsigned long long)row->injected,
 		       (unsigned long long)row->found, 100 * share_of(row->found, row->injected),
 		       100 * calibrate_precision(row, false), 100 * calibrate_precision(row, true),
-		       noise_time_text(row->error.p50, a), noise_time_text(row->error.p95, b),
-		       noise_time_text(row->stall.p95, d));
+		       node_time_text(row->error.p50, a), node_time_text(row->error.p95, b),
+		       node_time_text(row->stall.p95, d));
 	}
 	printf("twice the threshold and longer: %s (recall %.4f %%, wanted %.1f %%)\n",
 	       good ? "good" : "NOT GOOD", 100 * recall, 100 * GOAL_RECALL);
@@ -278,15 +278,15 @@ static void print_model(const struct noise_calibration *c, const struct noise_mo
 	       100 * row->seen_error, 100 * (row->seen_share - row->asked_share),
 	       model_verdict(row), 100 * (row->total_share - c->background_share));
 	printf("  an event costs %s beyond its length, which is subtracted%s\n",
-	       noise_time_text(row->cost, a), row->said.model.duration <= row->cost ?
+	       node_time_text(row->cost, a), row->said.model.duration <= row->cost ?
 	       ": too much for such short events, from user space" : "");
-	printf("  late: median %s, p95 %s, p99 %s, at most %s\n", noise_time_text(row->late.p50, a),
-	       noise_time_text(row->late.p95, b), noise_time_text(row->late.p99, d),
-	       noise_time_text(row->late.max, e));
+	printf("  late: median %s, p95 %s, p99 %s, at most %s\n", node_time_text(row->late.p50, a),
+	       node_time_text(row->late.p95, b), node_time_text(row->late.p99, d),
+	       node_time_text(row->late.max, e));
 	printf("  length: injector off by median %s, p99 %s; seen off by median %s, p95 %s; "
-	       "%llu had company\n", noise_time_text(row->length.p50, a),
-	       noise_time_text(row->length.p99, b), noise_time_text(row->error.p50, d),
-	       noise_time_text(row->error.p95, e), (unsigned long long)row->disturbed);
+	       "%llu had company\n", node_time_text(row->length.p50, a),
+	       node_time_text(row->length.p99, b), node_time_text(row->error.p50, d),
+	       node_time_text(row->error.p95, e), (unsigned long long)row->disturbed);
 	if (row->ks_plan >= 0)
 		printf("  exponential, if these were chance: the plan's 10000 gaps %.3f, the idle "
 		       "times injected %.3f\n", row->ks_plan, row->ks_done);
@@ -450,7 +450,7 @@ static int calibrate_plot(const struct noise_calibration *c, const char *path)
 
 int noise_calibrate(int argc, char **argv)
 {
-	struct calibrate k = { .c.cpu = NOISE_CPUS_MAX };
+	struct calibrate k = { .c.cpu = NODE_CPUS_MAX };
 	int status = COMMAND_USAGE;
 	u32 i;
 

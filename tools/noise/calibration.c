@@ -137,8 +137,7 @@ static void watch_background(struct bench *b)
 		c->background[i] = count_about(b, lengths[i], NULL) / time;
 }
 
-/* ---- the detector ------------------------------------------------------------------------------
- */
+/* ---- the detector ------------------------------------------------------- */
 
 /* xorshift64 (Marsaglia 2003): the same numbers each time. */
 static u64 next_random(u64 *state)
@@ -220,8 +219,7 @@ static int test_detector(struct bench *b)
 	return status;
 }
 
-/* ---- the injector -------------------------------------------------------------------------------
- */
+/* ---- the injector ------------------------------------------------------- */
 
 /* Injects and measures at the same time; the log's events go to `done`. */
 static int run_model(struct bench *b, const struct coll_noise_plan *plan, u64 duration,
@@ -237,7 +235,7 @@ static int run_model(struct bench *b, const struct coll_noise_plan *plan, u64 du
 	int status;
 	u64 i;
 
-	noise_cpus_add(&options.cpus, c->cpu);
+	node_cpus_add(&options.cpus, c->cpu);
 	status = noise_injector_begin(injector, &options, &c->clock, command);
 	if (!status) {
 		noise_loop_run(loop, noise_clock_at(&c->clock, injector->until));
@@ -277,9 +275,9 @@ static int find_cost(struct bench *b, u64 period, u64 duration, const char *comm
 	struct noise_calibration *c = b->c;
 	const struct coll_noise_model model = {
 		.arrival = COLL_NOISE_PERIODIC, .phase = COLL_NOISE_SAME,
-		.length = COLL_NOISE_FIXED, .duration = 50 * NOISE_US,
-		.period = period < NOISE_MS ? NOISE_MS :
-			  period > 10 * NOISE_MS ? 10 * NOISE_MS : period,
+		.length = COLL_NOISE_FIXED, .duration = 50 * NODE_US,
+		.period = period < NODE_MS ? NODE_MS :
+			  period > 10 * NODE_MS ? 10 * NODE_MS : period,
 	};
 	const struct coll_noise_plan plan = { .model = &model };
 	struct noise_injector injector;

@@ -32,7 +32,7 @@ struct check_finding {
 };
 
 struct check {
-	struct noise_cpus cpus;		/* CPUs of the application */
+	struct node_cpus cpus;		/* CPUs of the application */
 	struct check_finding finding[FINDINGS_MAX];
 	u32 findings;
 	bool json, strict;
@@ -123,14 +123,14 @@ static void find_switch(struct check *check, const char *what, const char *path,
 
 static void find_list(struct check *check, const char *what, const char *path, const char *advice)
 {
-	struct noise_cpus cpus, rest = check->cpus;
+	struct node_cpus cpus, rest = check->cpus;
 	char text[100];
 
-	if (!noise_cpus_file(&cpus, path))
-		cpus = (struct noise_cpus){ { 0 } };
-	noise_cpus_remove(&rest, &cpus);
-	check_find(check, what, !noise_cpus_count(&rest), advice, "%s",
-		   noise_cpus_count(&cpus) ? noise_cpus_list(&cpus, text, sizeof(text)) : "none");
+	if (!node_cpus_file(&cpus, path))
+		cpus = (struct node_cpus){ { 0 } };
+	node_cpus_remove(&rest, &cpus);
+	check_find(check, what, !node_cpus_count(&rest), advice, "%s",
+		   node_cpus_count(&cpus) ? node_cpus_list(&cpus, text, sizeof(text)) : "none");
 }
 
 static void find_command_line(struct check *check)
@@ -155,13 +155,13 @@ static void find_command_line(struct check *check)
 /* ---- processors ------------------------------------------------------------------------------ */
 
 /* The value that all CPUs have, or "mixed". */
-static bool read_of_cpus(const struct noise_cpus *cpus, const char *file, char value[VALUE])
+static bool read_of_cpus(const struct node_cpus *cpus, const char *file, char value[VALUE])
 {
-	u32 cpu = noise_cpus_next(cpus, 0);
+	u32 cpu = node_cpus_next(cpus, 0);
 	char path[128], other[VALUE];
 	bool any = false;
 
-	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(cpus, cpu + 1)) {
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(cpus, cpu + 1)) {
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/%s", cpu, file);
 		if (!read_line(path, other))
 			continue;
@@ -199,24 +199,24 @@ static long deepest_sleep(u32 cpu)
 static void find_siblings(struct check *check)
 {
 	char value[VALUE], path[128], text[100];
-	struct noise_cpus siblings, all = { { 0 } };
-	u32 cpu = noise_cpus_next(&check->cpus, 0), i;
+	struct node_cpus siblings, all = { { 0 } };
+	u32 cpu = node_cpus_next(&check->cpus, 0), i;
 
 	if (!read_line("/sys/devices/system/cpu/smt/active", value))
 		return;
-	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&check->cpus, cpu + 1)) {
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&check->cpus, cpu + 1)) {
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
-		if (noise_cpus_file(&siblings, path))
-			for (i = 0; i < NOISE_CPUS_MAX / 64; i++)
+		if (node_cpus_file(&siblings, path))
+			for (i = 0; i < NODE_CPUS_MAX / 64; i++)
 				all.bits[i] |= siblings.bits[i];
 	}
-	noise_cpus_remove(&all, &check->cpus);
+	node_cpus_remove(&all, &check->cpus);
 	if (*value == '0')
 		check_find(check, "SMT", true, NULL, "off");
-	else if (noise_cpus_count(&all))
+	else if (node_cpus_count(&all))
 		check_find(check, "SMT", true, NULL, "on; siblings %s can be a home for daemons",
-			   noise_cpus_list(&all, text, sizeof(text)));
+			   node_cpus_list(&all, text, sizeof(text)));
 	else
 		check_find(check, "SMT", false,
 			   "use one thread of each core: the sibling slows it down, which "
@@ -227,7 +227,7 @@ static void find_siblings(struct check *check)
 static void find_processors(struct check *check)
 {
 	char value[VALUE];
-	const long sleep = deepest_sleep(noise_cpus_next(&check->cpus, 0));
+	const long sleep = deepest_sleep(node_cpus_next(&check->cpus, 0));
 
 	if (read_of_cpus(&check->cpus, "cpufreq/scaling_governor", value))
 		check_find(check, "frequency governor", !strcmp(value, "performance"),
@@ -244,7 +244,7 @@ static void find_processors(struct check *check)
 
 /* ---- tasks and interrupts ------------------------------------------------------------------ */
 
-static u32 count_interrupts(const struct noise_cpus *cpus, u32 *all)
+static u32 count_interrupts(const struct node_cpus *cpus, u32 *all)
 {
 	DIR *list = opendir("/proc/irq");
 	struct dirent *entry;
@@ -253,14 +253,14 @@ static u32 count_interrupts(const struct noise_cpus *cpus, u32 *all)
 	*all = 0;
 	while (list && (entry = readdir(list))) {
 		char path[300];
-		struct noise_cpus may;
+		struct node_cpus may;
 
 		snprintf(path, sizeof(path), "/proc/irq/%s/smp_affinity_list", entry->d_name);
-		if (!isdigit((unsigned char)*entry->d_name) || !noise_cpus_file(&may, path))
+		if (!isdigit((unsigned char)*entry->d_name) || !node_cpus_file(&may, path))
 			continue;
 		++*all;
-		noise_cpus_keep(&may, cpus);
-		count += noise_cpus_count(&may) > 0;
+		node_cpus_keep(&may, cpus);
+		count += node_cpus_count(&may) > 0;
 	}
 	if (list)
 		closedir(list);
@@ -268,7 +268,7 @@ static u32 count_interrupts(const struct noise_cpus *cpus, u32 *all)
 }
 
 /* Counts processes that may run there. Those that may run nowhere else are bound on purpose. */
-static u32 count_daemons(const struct noise_cpus *cpus, bool *balancer)
+static u32 count_daemons(const struct node_cpus *cpus, bool *balancer)
 {
 	DIR *list = opendir("/proc");
 	struct dirent *entry;
@@ -276,19 +276,19 @@ static u32 count_daemons(const struct noise_cpus *cpus, bool *balancer)
 
 	*balancer = false;
 	while (list && (entry = readdir(list))) {
-		struct noise_cpus may, elsewhere;
+		struct node_cpus may, elsewhere;
 		char path[300], name[VALUE];
 
 		if (!isdigit((unsigned char)*entry->d_name) ||
-		    noise_cpus_affinity(atoi(entry->d_name), &may))
+		    node_cpus_affinity(atoi(entry->d_name), &may))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
 		if (read_line(path, name) && !strcmp(name, "irqbalance"))
 			*balancer = true;
 		elsewhere = may;
-		noise_cpus_remove(&elsewhere, cpus);
-		noise_cpus_keep(&may, cpus);
-		count += noise_cpus_count(&may) && noise_cpus_count(&elsewhere);
+		node_cpus_remove(&elsewhere, cpus);
+		node_cpus_keep(&may, cpus);
+		count += node_cpus_count(&may) && node_cpus_count(&elsewhere);
 	}
 	if (list)
 		closedir(list);
@@ -298,7 +298,7 @@ static u32 count_daemons(const struct noise_cpus *cpus, bool *balancer)
 static void find_rights(struct check *check)
 {
 	u32 all, interrupts = count_interrupts(&check->cpus, &all), daemons;
-	struct noise_cpus works;
+	struct node_cpus works;
 	char value[VALUE];
 	bool balancer;
 
@@ -312,9 +312,9 @@ static void find_rights(struct check *check)
 		   "it moves interrupts back: stop it, or ban these CPUs in its configuration",
 		   "%s", balancer ? "runs" : "does not run");
 	if (read_line("/sys/devices/virtual/workqueue/cpumask", value) &&
-	    noise_cpus_read_mask(&works, value)) {
-		noise_cpus_keep(&works, &check->cpus);
-		check_find(check, "unbound kernel work", !noise_cpus_count(&works),
+	    node_cpus_read_mask(&works, value)) {
+		node_cpus_keep(&works, &check->cpus);
+		check_find(check, "unbound kernel work", !node_cpus_count(&works),
 			   "collnoise pin init --workqueues", "cpumask %s", value);
 	}
 	find_switch(check, "timers move to other CPUs", "/proc/sys/kernel/timer_migration", "1",
@@ -374,23 +374,23 @@ static void find_host(struct check *check)
  * --------------------------------------------------------------------------------
  */
 
-static void default_cpus(struct noise_cpus *cpus)
+static void default_cpus(struct node_cpus *cpus)
 {
-	struct noise_cpus more;
+	struct node_cpus more;
 	u32 i;
 
-	if (!noise_cpus_file(cpus, "/sys/devices/system/cpu/isolated"))
-		*cpus = (struct noise_cpus){ { 0 } };
-	if (noise_cpus_file(&more, "/sys/devices/system/cpu/nohz_full"))
-		for (i = 0; i < NOISE_CPUS_MAX / 64; i++)
+	if (!node_cpus_file(cpus, "/sys/devices/system/cpu/isolated"))
+		*cpus = (struct node_cpus){ { 0 } };
+	if (node_cpus_file(&more, "/sys/devices/system/cpu/nohz_full"))
+		for (i = 0; i < NODE_CPUS_MAX / 64; i++)
 			cpus->bits[i] |= more.bits[i];
-	if (noise_cpus_count(cpus))
+	if (node_cpus_count(cpus))
 		return;
-	noise_cpus_affinity(0, cpus);
-	if (noise_cpus_count(cpus) > 1) {
-		more = (struct noise_cpus){ { 0 } };
-		noise_cpus_add(&more, noise_cpus_next(cpus, 0));
-		noise_cpus_remove(cpus, &more);
+	node_cpus_affinity(0, cpus);
+	if (node_cpus_count(cpus) > 1) {
+		more = (struct node_cpus){ { 0 } };
+		node_cpus_add(&more, node_cpus_next(cpus, 0));
+		node_cpus_remove(cpus, &more);
 	}
 }
 
@@ -400,7 +400,7 @@ static void check_print(const struct check *check)
 	char text[256];
 	u32 i;
 
-	printf("the application's CPUs: %s\n\n", noise_cpus_list(&check->cpus, text, sizeof(text)));
+	printf("the application's CPUs: %s\n\n", node_cpus_list(&check->cpus, text, sizeof(text)));
 	for (i = 0; i < check->findings; i++) {
 		const struct check_finding *f = &check->finding[i];
 
@@ -424,7 +424,7 @@ static void print_json(const struct check *check)
 			names[f->level], "value", f->value, "advice", f->advice));
 	}
 	noise_json_print(json_pack("{ss so}", "cpus",
-				   noise_cpus_list(&check->cpus, text, sizeof(text)), "findings",
+				   node_cpus_list(&check->cpus, text, sizeof(text)), "findings",
 				   list), stdout);
 }
 
@@ -435,7 +435,7 @@ int noise_check(int argc, char **argv)
 
 	if (!options_read(&noise_check_options, argc, argv, &check))
 		return COMMAND_USAGE;
-	if (!noise_cpus_count(&check.cpus))
+	if (!node_cpus_count(&check.cpus))
 		default_cpus(&check.cpus);
 	find_command_line(&check);
 	find_processors(&check);

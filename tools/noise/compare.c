@@ -5,7 +5,7 @@
 #include "compare.h"
 #include "node/units.h"
 
-static u64 *sorted_lengths(const struct noise_capture *capture)
+static u64 *sorted_lengths(const struct node_capture *capture)
 {
 	u64 *length = calloc(capture->head.events + 1, sizeof(*length)), i;
 
@@ -16,7 +16,7 @@ static u64 *sorted_lengths(const struct noise_capture *capture)
 	return length;
 }
 
-static double compare_distance(const struct noise_capture *a, const struct noise_capture *b,
+static double compare_distance(const struct node_capture *a, const struct node_capture *b,
 			       double *chance)
 {
 	u64 *x = sorted_lengths(a), *y = sorted_lengths(b);
@@ -45,8 +45,8 @@ static void print_row(const char *what, double before, double after, bool time, 
 	char x[24], y[24];
 
 	if (time) {
-		noise_time_text(before, x);
-		noise_time_text(after, y);
+		node_time_text(before, x);
+		node_time_text(after, y);
 	} else {
 		snprintf(x, sizeof(x), "%.4f", before);
 		snprintf(y, sizeof(y), "%.4f", after);

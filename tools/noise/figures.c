@@ -225,7 +225,7 @@ static void add_cpu(const struct coll_noise_cpu *cpu, const struct coll_noise_ev
 	summary->loop = summary->loop > cpu->loop / 1e3 ? summary->loop : cpu->loop / 1e3;
 }
 
-int noise_summary(const struct noise_capture *capture, u32 cpu, struct noise_summary *summary)
+int noise_summary(const struct node_capture *capture, u32 cpu, struct noise_summary *summary)
 {
 	const u32 first = cpu == NOISE_ALL ? 0 : cpu;
 	const u32 end = cpu == NOISE_ALL ? capture->head.cpus : cpu + 1;
@@ -241,7 +241,7 @@ int noise_summary(const struct noise_capture *capture, u32 cpu, struct noise_sum
 		return -ENOMEM;
 	}
 	for (i = first; i < end; i++) {
-		const struct coll_noise_event *events = noise_capture_events(capture, i);
+		const struct coll_noise_event *events = node_capture_events(capture, i);
 
 		add_cpu(&capture->cpu[i], events, summary, length, gap);
 		add_windows(&capture->cpu[i], events, share);
@@ -262,8 +262,7 @@ int noise_summary(const struct noise_capture *capture, u32 cpu, struct noise_sum
 	return 0;
 }
 
-/* ---- distributions ----------------------------------------------------------------------------
- */
+/* ---- distributions ------------------------------------------------------ */
 
 /* Kolmogorov's distribution with Stephens' correction for `size` values. */
 static double ks_chance(double distance, double size)

@@ -61,7 +61,7 @@ struct noise_summary {
 
 /* `cpu` is an index, or NOISE_ALL. 0 or -ENOMEM. */
 #define NOISE_ALL UINT32_MAX
-int noise_summary(const struct noise_capture *capture, u32 cpu, struct noise_summary *summary);
+int noise_summary(const struct node_capture *capture, u32 cpu, struct noise_summary *summary);
 
 /*
  * Maximum distance between two samples' distributions, and the probability of that distance by

@@ -17,7 +17,7 @@ struct files {
 	struct noise_import import;
 	u32 format;		/* to */
 	const char *output, *compare;
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 	u64 quantum;
 	bool json;
 };
@@ -70,7 +70,7 @@ static const struct option_entry export_entries[] = {
 	  NOISE_OPTION_CPUS(struct files, cpus),
 	  .otherwise = "of several CPUs FILE.N for CPU N" },
 	{ "quantum", 0, "T", "ftq: quantum",
-	  OPTION_TIME(struct files, quantum, "us", NOISE_US, 3600 * NOISE_S), .preset = "1ms" },
+	  OPTION_TIME(struct files, quantum, "us", NODE_US, 3600 * NODE_S), .preset = "1ms" },
 	{ NULL },
 };
 
@@ -126,14 +126,14 @@ static int cannot_write(const struct files *f, const char *path, int error)
 
 /* ---- import --------------------------------------------------------------------------- */
 
-static int add_capture(struct noise_capture *to, const struct noise_capture *from)
+static int add_capture(struct node_capture *to, const struct node_capture *from)
 {
 	u64 i;
 	u32 k;
 	int status = 0;
 
 	for (k = 0; !status && k < from->head.cpus; k++)
-		status = noise_capture_add_cpu(to, &from->cpu[k]);
+		status = node_capture_add_cpu(to, &from->cpu[k]);
 	for (i = 0; !status && i < from->head.events; i++) {
 		const struct coll_noise_event *e = &from->event[i];
 		const struct coll_noise_source *source = e->source ?
@@ -141,18 +141,18 @@ static int add_capture(struct noise_capture *to, const struct noise_capture *fro
 		u32 index = 0;
 
 		if (source)
-			status = noise_capture_source(to, source->cause, source->number,
-						      source->name, &index);
+			status = node_capture_source(to, source->cause, source->number,
+						     source->name, &index);
 		if (!status)
-			status = noise_capture_add_event(to, e->start, e->duration, e->cpu,
-							 e->cause, index);
+			status = node_capture_add_event(to, e->start, e->duration, e->cpu,
+							e->cause, index);
 	}
 	if (from->head.threshold > to->head.threshold)
 		to->head.threshold = from->head.threshold;
 	return status;
 }
 
-static bool share_a_cpu(const struct noise_capture *a, const struct noise_capture *b)
+static bool share_a_cpu(const struct node_capture *a, const struct node_capture *b)
 {
 	u32 i, k;
 
@@ -163,15 +163,15 @@ static bool share_a_cpu(const struct noise_capture *a, const struct noise_captur
 	return false;
 }
 
-static int load_files(struct files *f, char **file, int count, struct noise_capture *all)
+static int load_files(struct files *f, char **file, int count, struct node_capture *all)
 {
-	struct noise_capture one;
+	struct node_capture one;
 	int i, status = 0;
 
 	if (count == 1)
 		return noise_load(f->command, *file, &f->import, all);
-	*all = (struct noise_capture){ 0 };
-	noise_capture_init(all);
+	*all = (struct node_capture){ 0 };
+	node_capture_init(all);
 	*all->head.host = *all->head.kernel = 0;
 	for (i = 0; !status && i < count; i++) {
 		f->import.cpu = i;
@@ -185,13 +185,13 @@ static int load_files(struct files *f, char **file, int count, struct noise_capt
 		} else {
 			status = add_capture(all, &one);
 		}
-		noise_capture_free(&one);
+		node_capture_free(&one);
 	}
-	return status ? status : noise_capture_finish(all);
+	return status ? status : node_capture_finish(all);
 }
 
 /* To a file, or the standard output. */
-static int print_to(const struct files *f, const char *path, const struct noise_capture *capture,
+static int print_to(const struct files *f, const char *path, const struct node_capture *capture,
 		    enum noise_format format, u32 cpu)
 {
 	FILE *to = path && strcmp(path, "-") ? fopen(path, "we") : stdout;
@@ -205,7 +205,7 @@ static int print_to(const struct files *f, const char *path, const struct noise_
 int noise_import_files(int argc, char **argv)
 {
 	struct files f;
-	struct noise_capture capture;
+	struct node_capture capture;
 	int status;
 
 	if (!files_read(&noise_import_options, argc, argv, &f))
@@ -218,13 +218,13 @@ int noise_import_files(int argc, char **argv)
 	if (load_files(&f, argv + optind, argc - optind, &capture))
 		return COMMAND_ERROR;
 	status = print_to(&f, f.output, &capture, NOISE_CAPTURE, 0);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 	return status;
 }
 
 /* ---- export --------------------------------------------------------------------------- */
 
-static int export_all(const struct files *f, const struct noise_capture *capture)
+static int export_all(const struct files *f, const struct node_capture *capture)
 {
 	char path[4096];
 	int status = COMMAND_OK;
@@ -232,10 +232,10 @@ static int export_all(const struct files *f, const struct noise_capture *capture
 
 	if (!noise_format_is_single(f->format))
 		return print_to(f, f->output, capture, f->format, 0);
-	if (noise_cpus_count(&f->cpus) || capture->head.cpus == 1) {
+	if (node_cpus_count(&f->cpus) || capture->head.cpus == 1) {
 		for (i = 0; i < capture->head.cpus; i++)
 			if (capture->head.cpus == 1 ||
-			    noise_cpus_has(&f->cpus, capture->cpu[i].cpu))
+			    node_cpus_has(&f->cpus, capture->cpu[i].cpu))
 				return print_to(f, f->output, capture, f->format, i);
 		fprintf(stderr, "collnoise export: -c: the capture does not contain that CPU\n");
 		return COMMAND_ERROR;
@@ -257,7 +257,7 @@ static int export_all(const struct files *f, const struct noise_capture *capture
 int noise_export(int argc, char **argv)
 {
 	struct files f;
-	struct noise_capture capture;
+	struct node_capture capture;
 	int status;
 
 	if (!files_read(&noise_export_options, argc, argv, &f))
@@ -269,7 +269,7 @@ int noise_export(int argc, char **argv)
 	if (noise_load(f.command, argv[optind], &f.import, &capture))
 		return COMMAND_ERROR;
 	status = export_all(&f, &capture);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 	return status;
 }
 
@@ -303,7 +303,7 @@ static int files_report(const struct files *f, const struct noise_view *view,
 		       COMMAND_ERROR : COMMAND_OK;
 }
 
-static int load_view(const struct files *f, const char *path, struct noise_capture *capture,
+static int load_view(const struct files *f, const char *path, struct node_capture *capture,
 		     struct noise_view *view)
 {
 	*view = (struct noise_view){ 0 };
@@ -313,7 +313,7 @@ static int load_view(const struct files *f, const char *path, struct noise_captu
 int noise_report(int argc, char **argv)
 {
 	struct files f;
-	struct noise_capture capture = { 0 }, earlier = { 0 };
+	struct node_capture capture = { 0 }, earlier = { 0 };
 	struct noise_view view = { 0 }, before = { 0 };
 	const char *path;
 	int status = COMMAND_ERROR;
@@ -331,7 +331,7 @@ int noise_report(int argc, char **argv)
 		status = files_report(&f, &view, f.compare ? &before : NULL, path);
 	noise_view_free(&view);
 	noise_view_free(&before);
-	noise_capture_free(&capture);
-	noise_capture_free(&earlier);
+	node_capture_free(&capture);
+	node_capture_free(&earlier);
 	return status;
 }

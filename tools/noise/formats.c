@@ -71,12 +71,12 @@ static void read_period(const char *comment, u64 *watched)
 	static const char says[] = "# Measurement period: ";
 
 	if (strncmp(comment, says, strlen(says)) ||
-	    !coll_text_scaled(comment + strlen(says), NOISE_S, watched))
+	    !coll_text_scaled(comment + strlen(says), NODE_S, watched))
 		*watched = 0;
 }
 
 /* The measurement period of the header, or at least the span of the events. */
-static int add_watched(struct noise_capture *capture, u32 number, u64 watched, u64 already)
+static int add_watched(struct node_capture *capture, u32 number, u64 watched, u64 already)
 {
 	struct coll_noise_cpu cpu = { .cpu = number, .watched = watched };
 	u64 i;
@@ -86,10 +86,10 @@ static int add_watched(struct noise_capture *capture, u32 number, u64 watched, u
 
 		cpu.watched = end > cpu.watched ? end : cpu.watched;
 	}
-	return watched ? noise_capture_add_cpu(capture, &cpu) : 0;
+	return watched ? node_capture_add_cpu(capture, &cpu) : 0;
 }
 
-static int parse_netgauge(struct lines *lines, u32 cpu, struct noise_capture *capture,
+static int parse_netgauge(struct lines *lines, u32 cpu, struct node_capture *capture,
 			  struct coll_text_error *error)
 {
 	const u64 already = capture->head.events;
@@ -107,16 +107,16 @@ static int parse_netgauge(struct lines *lines, u32 cpu, struct noise_capture *ca
 			return formats_wrong(error, lines->number,
 					     "'%.60s' is not \"start duration\" in ns",
 					     lines->line);
-		if (noise_capture_add_event(capture, start, duration, cpu, COLL_NOISE_UNKNOWN, 0))
+		if (node_capture_add_event(capture, start, duration, cpu, COLL_NOISE_UNKNOWN, 0))
 			return -ENOMEM;
 	}
 	return add_watched(capture, cpu, watched, already);
 }
 
-static void print_netgauge(const struct noise_capture *capture, u32 index, FILE *to)
+static void print_netgauge(const struct node_capture *capture, u32 index, FILE *to)
 {
 	const struct coll_noise_cpu *cpu = &capture->cpu[index];
-	const struct coll_noise_event *event = noise_capture_events(capture, index);
+	const struct coll_noise_event *event = node_capture_events(capture, index);
 	u64 i, total = 0;
 
 	for (i = 0; i < cpu->events; i++)
@@ -138,7 +138,7 @@ static void print_netgauge(const struct noise_capture *capture, u32 index, FILE 
 /* ---- osnoise ------------------------------------------------------------------------------ */
 
 static int parse_trace_line(struct lines *lines, const struct noise_import *import,
-			    struct noise_capture *capture, struct coll_text_error *error)
+			    struct node_capture *capture, struct coll_text_error *error)
 {
 	struct coll_noise_traced traced;
 	const int found = coll_noise_traced(lines->line, &traced);
@@ -153,15 +153,15 @@ static int parse_trace_line(struct lines *lines, const struct noise_import *impo
 	/* A gap without interference is hardware. Other gaps are listed as their parts. */
 	if (import->samples ? !sample : sample && traced.interference)
 		return 0;
-	if (*traced.name && noise_capture_source(capture, traced.cause, traced.number, traced.name,
-						 &source))
+	if (*traced.name && node_capture_source(capture, traced.cause, traced.number, traced.name,
+						&source))
 		return -ENOMEM;
-	return noise_capture_add_event(capture, traced.start, traced.duration, traced.cpu,
-				       import->samples ? COLL_NOISE_UNKNOWN : traced.cause, source);
+	return node_capture_add_event(capture, traced.start, traced.duration, traced.cpu,
+				      import->samples ? COLL_NOISE_UNKNOWN : traced.cause, source);
 }
 
 /* The trace's clock starts at boot: times count from the first event. */
-static void from_first(struct noise_capture *capture, u64 already)
+static void from_first(struct node_capture *capture, u64 already)
 {
 	u64 first = UINT64_MAX, i;
 
@@ -173,7 +173,7 @@ static void from_first(struct noise_capture *capture, u64 already)
 }
 
 static int parse_osnoise(struct lines *lines, const struct noise_import *import,
-			 struct noise_capture *capture, struct coll_text_error *error)
+			 struct node_capture *capture, struct coll_text_error *error)
 {
 	const u64 already = capture->head.events;
 	int status = 0;
@@ -184,7 +184,7 @@ static int parse_osnoise(struct lines *lines, const struct noise_import *import,
 	return status;
 }
 
-static void print_osnoise(const struct noise_capture *capture, FILE *to)
+static void print_osnoise(const struct node_capture *capture, FILE *to)
 {
 	static const char *const names[COLL_NOISE_CAUSES] = {
 		[COLL_NOISE_NMI] = "nmi_noise",		[COLL_NOISE_IRQ] = "irq_noise",
@@ -197,12 +197,12 @@ static void print_osnoise(const struct noise_capture *capture, FILE *to)
 		const struct coll_noise_event *e = &capture->event[i];
 		const struct coll_noise_source *source = e->source ?
 			&capture->source[e->source - 1] : NULL;
-		const unsigned long long s = e->start / NOISE_S, ns = e->start % NOISE_S;
+		const unsigned long long s = e->start / NODE_S, ns = e->start % NODE_S;
 		const u64 end = e->start + e->duration;
 
 		fprintf(to, "         osnoise/%u-0     [%03u] ..... %5llu.%06llu: %s: ", e->cpu,
-			e->cpu, (unsigned long long)(end / NOISE_S),
-			(unsigned long long)(end % NOISE_S / NOISE_US),
+			e->cpu, (unsigned long long)(end / NODE_S),
+			(unsigned long long)(end % NODE_S / NODE_US),
 			names[e->cause] ? names[e->cause] : "sample_threshold");
 		if (names[e->cause] && e->cause != COLL_NOISE_NMI)
 			fprintf(to, "%s:%u ", source ? source->name : "unknown",
@@ -269,7 +269,7 @@ static int find_quantum(const struct quantum *list, u64 count, u64 *length, u64 
 	return 0;
 }
 
-static int add_quanta(const struct quantum *list, u64 count, u32 cpu, struct noise_capture *capture)
+static int add_quanta(const struct quantum *list, u64 count, u32 cpu, struct node_capture *capture)
 {
 	u64 length, most, i;
 	int status = find_quantum(list, count, &length, &most);
@@ -278,20 +278,20 @@ static int add_quanta(const struct quantum *list, u64 count, u32 cpu, struct noi
 	};
 
 	if (!status)
-		status = noise_capture_add_cpu(capture, &watched);
+		status = node_capture_add_cpu(capture, &watched);
 	for (i = 0; !status && i < count; i++) {
 		const u64 lost = most ? llround((double)(most - list[i].work) / most * length) : 0;
 
 		if (lost)
-			status = noise_capture_add_event(capture, list[i].time, lost, cpu,
-							 COLL_NOISE_UNKNOWN, 0);
+			status = node_capture_add_event(capture, list[i].time, lost, cpu,
+							COLL_NOISE_UNKNOWN, 0);
 	}
 	if (!status && most && length / most > capture->head.threshold)
 		capture->head.threshold = length / most;
 	return status;
 }
 
-static int parse_ftq(struct lines *lines, u32 cpu, struct noise_capture *capture,
+static int parse_ftq(struct lines *lines, u32 cpu, struct node_capture *capture,
 		     struct coll_text_error *error)
 {
 	struct quantum *list = NULL;
@@ -307,10 +307,10 @@ static int parse_ftq(struct lines *lines, u32 cpu, struct noise_capture *capture
 }
 
 /* Work in ns: the quantum less the noise in it. */
-static void print_ftq(const struct noise_capture *capture, u32 index, u64 quantum, FILE *to)
+static void print_ftq(const struct node_capture *capture, u32 index, u64 quantum, FILE *to)
 {
 	const struct coll_noise_cpu *cpu = &capture->cpu[index];
-	const struct coll_noise_event *event = noise_capture_events(capture, index);
+	const struct coll_noise_event *event = node_capture_events(capture, index);
 	const u64 quanta = cpu->watched / quantum;
 	u64 q, i = 0, total = 0;
 
@@ -338,10 +338,9 @@ static void print_ftq(const struct noise_capture *capture, u32 index, u64 quantu
 	}
 }
 
-/* ---- csv --------------------------------------------------------------------------------------
- */
+/* ---- csv ---------------------------------------------------------------- */
 
-static void print_csv(const struct noise_capture *capture, FILE *to)
+static void print_csv(const struct node_capture *capture, FILE *to)
 {
 	u64 i;
 
@@ -353,7 +352,7 @@ static void print_csv(const struct noise_capture *capture, FILE *to)
 		const char *c = source ? source->name : "";
 
 		fprintf(to, "%u,%llu,%llu,%s,%u,\"", e->cpu, (unsigned long long)e->start,
-			(unsigned long long)e->duration, noise_cause_name(e->cause),
+			(unsigned long long)e->duration, node_cause_name(e->cause),
 			source ? source->number : 0);
 		for (; *c; c++)
 			fprintf(to, *c == '"' ? "\"\"" : "%c", *c);
@@ -388,7 +387,7 @@ static enum noise_format formats_guess(const char *data, size_t bytes)
 }
 
 int noise_format_parse(const void *data, size_t bytes, const struct noise_import *import,
-		       struct noise_capture *capture, struct coll_text_error *error)
+		       struct node_capture *capture, struct coll_text_error *error)
 {
 	struct lines *lines;
 	enum noise_format format = import->format;
@@ -398,8 +397,8 @@ int noise_format_parse(const void *data, size_t bytes, const struct noise_import
 	if (format == NOISE_GUESS)
 		format = formats_guess(data, bytes);
 	if (format == NOISE_CAPTURE) {
-		noise_capture_free(capture);
-		return noise_capture_parse(data, bytes, capture, error);
+		node_capture_free(capture);
+		return node_capture_parse(data, bytes, capture, error);
 	}
 	if (format == NOISE_CSV)
 		return formats_wrong(error, 0, "csv; it can only be written");
@@ -423,7 +422,7 @@ bool noise_format_is_single(enum noise_format format)
 	return format == NOISE_NETGAUGE || format == NOISE_FTQ;
 }
 
-int noise_format_print(const struct noise_capture *capture, enum noise_format format, u32 cpu,
+int noise_format_print(const struct node_capture *capture, enum noise_format format, u32 cpu,
 		       u64 quantum, FILE *to)
 {
 	switch (format) {
@@ -440,13 +439,12 @@ int noise_format_print(const struct noise_capture *capture, enum noise_format fo
 		print_csv(capture, to);
 		break;
 	default:
-		return noise_capture_write(capture, to);
+		return node_capture_write(capture, to);
 	}
 	return fflush(to) || ferror(to) ? -EIO : 0;
 }
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files -------------------------------------------------------------- */
 
 static int read_all(FILE *from, char **data, size_t *bytes)
 {
@@ -466,7 +464,7 @@ static int read_all(FILE *from, char **data, size_t *bytes)
 }
 
 int noise_load(const char *command, const char *path, const struct noise_import *import,
-	       struct noise_capture *capture)
+	       struct node_capture *capture)
 {
 	FILE *from = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	struct coll_text_error error = { 0 };
@@ -474,13 +472,13 @@ int noise_load(const char *command, const char *path, const struct noise_import 
 	size_t bytes = 0;
 	int status = from ? read_all(from, &data, &bytes) : -errno;
 
-	noise_capture_init(capture);
+	node_capture_init(capture);
 	if (import->format != NOISE_CAPTURE)
 		*capture->head.host = *capture->head.kernel = 0;
 	if (!status)
 		status = noise_format_parse(data, bytes, import, capture, &error);
 	if (!status)
-		status = noise_capture_finish(capture);
+		status = node_capture_finish(capture);
 	if (from && from != stdin)
 		fclose(from);
 	free(data);
@@ -490,6 +488,6 @@ int noise_load(const char *command, const char *path, const struct noise_import 
 	if (error.line)
 		fprintf(stderr, ":%u", error.line);
 	fprintf(stderr, ": %s\n", *error.reason ? error.reason : strerror(-status));
-	noise_capture_free(capture);
+	node_capture_free(capture);
 	return status;
 }

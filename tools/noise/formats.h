@@ -33,18 +33,18 @@ struct noise_import {
 	bool samples;		/* osnoise: whole gaps, not their parts with causes */
 };
 
-/* Appends to the capture; call noise_capture_finish() afterwards. `data` is untrusted. */
+/* Appends to the capture; call node_capture_finish() afterwards. `data` is untrusted. */
 int noise_format_parse(const void *data, size_t bytes, const struct noise_import *import,
-		       struct noise_capture *capture, struct coll_text_error *error);
+		       struct node_capture *capture, struct coll_text_error *error);
 
 /* One CPU (an index) for netgauge and ftq, all CPUs for other formats. 0 or -EIO. */
-int noise_format_print(const struct noise_capture *capture, enum noise_format format, u32 cpu,
+int noise_format_print(const struct node_capture *capture, enum noise_format format, u32 cpu,
 		       u64 quantum, FILE *to);
 /* Whether a file of this format holds one CPU only. */
 bool noise_format_is_single(enum noise_format format);
 
 /* Loads a file of any format, finished; errors are reported on stderr. 0 or -errno. */
 int noise_load(const char *command, const char *path, const struct noise_import *import,
-	       struct noise_capture *capture);
+	       struct node_capture *capture);
 
 #endif

@@ -27,7 +27,7 @@ struct noise_injection {
 	u32 phase, context;
 	const char *output, *log;
 	struct coll_noise_said said;	/* inject: owns the plan's model and table */
-	struct noise_capture capture;	/* replay */
+	struct node_capture capture;	/* replay */
 	struct coll_noise_model *model;	/* replay: one per CPU, */
 	struct coll_noise_span *table;	/* and their tables */
 	struct coll_noise_plan *plan;
@@ -68,19 +68,19 @@ static const struct option_entry common_entries[] = {
 	{ "cpus", 'c', "LIST", "where", NOISE_OPTION_CPUS(struct noise_injection, options.cpus),
 	  .otherwise = "all that this program may use" },
 	{ "duration", 'd', "T", "how long",
-	  OPTION_TIME(struct noise_injection, options.duration, "s", NOISE_MS, 86400 * NOISE_S),
+	  OPTION_TIME(struct noise_injection, options.duration, "s", NODE_MS, 86400 * NODE_S),
 	  .preset = "10s" },
 	{ "seed", 0, "N", "seed of what is random",
 	  OPTION_NUMBER(struct noise_injection, seed, 0, UINT64_MAX), .preset = "1" },
 	{ "epoch", 0, "T", "the plan begins at this time of day, seconds since 1970",
-	  OPTION_TIME(struct noise_injection, options.epoch, "s", 0, 4000000000ull * NOISE_S),
+	  OPTION_TIME(struct noise_injection, options.epoch, "s", 0, 4000000000ull * NODE_S),
 	  .otherwise = "0 for a model, now for a file" },
 	{ "priority", 'P', "SPEC", "priority: o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
 	  NOISE_OPTION_POLICY(struct noise_injection, options.policy),
 	  .otherwise = "f:50 where that is allowed, else o:0 with a short slice" },
 	{ "cost", 0, "T", "time that an event takes beyond itself, and is shortened by; collnoise "
 	  "calibrate measures it", OPTION_TIME(struct noise_injection, options.cost, "us", 0,
-					       NOISE_MS), .preset = "0" },
+					       NODE_MS), .preset = "0" },
 	{ "max-share", 0, "S", "refuse to take more of the time of a CPU",
 	  NOISE_OPTION_SHARE(struct noise_injection, max_share), .preset = "50%" },
 	{ "output", 'o', "FILE", "write what was injected as a capture",
@@ -139,8 +139,8 @@ static bool inject_complete(struct noise_injection *inject)
 	inject->options.module = !inject->user;
 	inject->options.context = inject->context;
 	inject->options.max_share = inject->max_share;
-	return noise_cpus_count(&inject->options.cpus) ||
-	       !noise_cpus_affinity(0, &inject->options.cpus);
+	return node_cpus_count(&inject->options.cpus) ||
+	       !node_cpus_affinity(0, &inject->options.cpus);
 }
 
 static bool read_options(int argc, char **argv, struct noise_injection *inject)
@@ -177,10 +177,10 @@ static int plan_model(struct noise_injection *inject)
 }
 
 /* The events of one CPU of the capture, with starts relative to its watched time. */
-static u32 fill_table(const struct noise_capture *capture, u32 index, struct coll_noise_span *table)
+static u32 fill_table(const struct node_capture *capture, u32 index, struct coll_noise_span *table)
 {
 	const struct coll_noise_cpu *cpu = &capture->cpu[index];
-	const struct coll_noise_event *event = noise_capture_events(capture, index);
+	const struct coll_noise_event *event = node_capture_events(capture, index);
 	u64 i;
 
 	for (i = 0; i < cpu->events; i++)
@@ -219,7 +219,7 @@ static bool plan_cpu(struct noise_injection *inject, u32 stream, struct coll_noi
 static int plan_file(struct noise_injection *inject)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
-	const u32 cpus = noise_cpus_count(&inject->options.cpus);
+	const u32 cpus = node_cpus_count(&inject->options.cpus);
 	u64 used = 0;
 	u32 i;
 
@@ -309,9 +309,9 @@ static void print_tally(const struct noise_injector_cpu *cpu, const struct tally
 	printf("CPU %u: %llu of %llu events, requested %.4f %% of the time, injected %.4f %%; "
 	       "late: median %s, p99 %s; length off by: median %s, p99 %s\n",
 	       cpu->cpu, (unsigned long long)t->events, (unsigned long long)t->planned,
-	       100 * t->asked / span, 100 * t->injected / span, noise_time_text(t->late.p50, a),
-	       noise_time_text(t->late.p99, b), noise_time_text(t->error.p50, c),
-	       noise_time_text(t->error.p99, d));
+	       100 * t->asked / span, 100 * t->injected / span, node_time_text(t->late.p50, a),
+	       node_time_text(t->late.p99, b), node_time_text(t->error.p50, c),
+	       node_time_text(t->error.p99, d));
 	if (t->merged)
 		printf("CPU %u: %llu events were merged with the one before, or "
 		       "were too late to be injected\n",
@@ -392,12 +392,12 @@ static int write_log(const struct noise_injector *injector, FILE *to)
 
 static int write_capture(const struct noise_injector *injector, FILE *to)
 {
-	struct noise_capture capture;
+	struct node_capture capture;
 	int status = noise_injector_capture(injector, &capture);
 
 	if (!status)
-		status = noise_capture_write(&capture, to);
-	noise_capture_free(&capture);
+		status = node_capture_write(&capture, to);
+	node_capture_free(&capture);
 	return status;
 }
 
@@ -428,7 +428,7 @@ static void inject_interrupt(int signal)
 static void wait_for_end(const struct noise_injection *inject, struct noise_injector *injector)
 {
 	const bool progress = !inject->quiet && isatty(STDERR_FILENO);
-	const struct timespec glance = { .tv_nsec = 100 * NOISE_MS };
+	const struct timespec glance = { .tv_nsec = 100 * NODE_MS };
 	const struct sigaction action = { .sa_handler = inject_interrupt };
 	u64 now;
 
@@ -440,7 +440,7 @@ static void wait_for_end(const struct noise_injection *inject, struct noise_inje
 		if (progress && now > injector->from)
 			fprintf(stderr, "\r%.0f s of %.0f s\033[K",
 				(now - injector->from) / 1e9, injector->options.duration / 1e9);
-		nanosleep(injector->until - now < 100 * NOISE_MS ? &rest : &glance, NULL);
+		nanosleep(injector->until - now < 100 * NODE_MS ? &rest : &glance, NULL);
 	}
 	if (progress)
 		fprintf(stderr, "\r\033[K");
@@ -484,7 +484,7 @@ static int inject_command(int argc, char **argv, struct noise_injection *inject)
 	if (status == COMMAND_OK)
 		status = share_is_allowed(inject) ? inject_run(inject) : COMMAND_USAGE;
 	coll_noise_said_free(&inject->said);
-	noise_capture_free(&inject->capture);
+	node_capture_free(&inject->capture);
 	free(inject->model);
 	free(inject->table);
 	free(inject->plan);

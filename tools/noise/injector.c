@@ -12,7 +12,7 @@
 
 enum { FIFO_PRIORITY = 50, SLICE_NS = 100000, SETTLE_NS = 20000000, FINGERPRINT_EVENTS = 1000 };
 
-#define SPARE_NS (5 * NOISE_S)	/* the module stops this long after the end in any case */
+#define SPARE_NS (5 * NODE_S)	/* the module stops this long after the end in any case */
 
 /* ---- one thread ----------------------------------------------------------------------- */
 
@@ -39,8 +39,8 @@ static bool sleep_until(const struct noise_injector *injector, u64 wall)
 	u64 now = noise_clock_read(CLOCK_REALTIME);
 
 	while (now < wall) {
-		const u64 glance = now + 100 * NOISE_MS, to = wall < glance ? wall : glance;
-		const struct timespec time = { to / NOISE_S, to % NOISE_S };
+		const u64 glance = now + 100 * NODE_MS, to = wall < glance ? wall : glance;
+		const struct timespec time = { to / NODE_S, to % NODE_S };
 
 		if (__atomic_load_n(&injector->stop, __ATOMIC_RELAXED))
 			return false;
@@ -153,9 +153,9 @@ static int begin_module(struct noise_injector *injector, const char *command)
 	u32 i;
 
 	for (i = 0; !error && i < injector->cpus; i++) {
-		struct noise_cpus self = { { 0 } };
+		struct node_cpus self = { { 0 } };
 
-		noise_cpus_add(&self, injector->cpu[i].cpu);
+		node_cpus_add(&self, injector->cpu[i].cpu);
 		order.cpus = o->plans > 1 ? &self : &o->cpus;
 		order.plan = &o->plan[o->plans > 1 ? i : 0];
 		order.stream = o->plans > 1 ? i : 0;
@@ -241,13 +241,13 @@ struct noise_policy noise_injector_policy(void)
 
 static void list_cpus(struct noise_injector *injector)
 {
-	const struct noise_cpus *cpus = &injector->options.cpus;
-	u32 number = noise_cpus_next(cpus, 0), i;
+	const struct node_cpus *cpus = &injector->options.cpus;
+	u32 number = node_cpus_next(cpus, 0), i;
 
 	for (i = 0; i < injector->cpus; i++) {
 		injector->cpu[i] = (struct noise_injector_cpu){ .injector = injector,
 								.cpu = number, .stream = i };
-		number = noise_cpus_next(cpus, number + 1);
+		number = node_cpus_next(cpus, number + 1);
 	}
 }
 
@@ -319,7 +319,7 @@ int noise_injector_begin(struct noise_injector *injector,
 
 	*injector = (struct noise_injector){ .options = *options, .clock = clock };
 	injector->options.capacity = log_capacity(options);
-	injector->cpus = noise_cpus_count(&options->cpus);
+	injector->cpus = node_cpus_count(&options->cpus);
 	injector->cpu = calloc(injector->cpus, sizeof(*injector->cpu));
 	if (!injector->cpu)
 		return -ENOMEM;
@@ -387,32 +387,32 @@ struct coll_noise_injected noise_injector_entry(const struct noise_injector *inj
 	};
 }
 
-int noise_injector_capture(const struct noise_injector *injector, struct noise_capture *capture)
+int noise_injector_capture(const struct noise_injector *injector, struct node_capture *capture)
 {
 	const u64 epoch = injector->from;
 	int status = 0;
 	u32 c;
 	u64 i;
 
-	noise_capture_init(capture);
+	node_capture_init(capture);
 	capture->head.epoch = epoch;
 	for (c = 0; !status && c < injector->cpus; c++) {
 		const struct noise_injector_cpu *cpu = &injector->cpu[c];
 		const struct coll_noise_cpu entry = { .cpu = cpu->cpu, .lost = cpu->lost,
 						      .watched = injector->until - epoch };
 
-		status = noise_capture_add_cpu(capture, &entry);
+		status = node_capture_add_cpu(capture, &entry);
 		for (i = 0; !status && i < cpu->count; i++) {
 			const u64 begin = noise_clock_wall(injector->clock, cpu->log[i].begin);
 
-			status = noise_capture_add_event(
+			status = node_capture_add_event(
 				capture, begin > epoch ? begin - epoch : 0,
 				noise_clock_ns(injector->clock,
 					       cpu->log[i].end - cpu->log[i].begin),
 				cpu->cpu, COLL_NOISE_INJECTED, 0);
 		}
 	}
-	return status ? status : noise_capture_finish(capture);
+	return status ? status : node_capture_finish(capture);
 }
 
 u64 noise_injector_planned(const struct noise_injector *injector, u32 index)

@@ -17,7 +17,7 @@
 #include "policy.h"
 
 struct noise_injector_options {
-	struct noise_cpus cpus;
+	struct node_cpus cpus;
 	const struct coll_noise_plan *plan;	/* one per CPU, or one for all CPUs: */
 	u32 plans;
 	u64 epoch;		/* of the plans; CLOCK_REALTIME, ns */
@@ -78,7 +78,7 @@ void noise_injector_free(struct noise_injector *injector);
 /* Writes the log. Call when the clock is settled. */
 struct coll_noise_injected noise_injector_entry(const struct noise_injector *injector,
 						const struct noise_injected *done);
-int noise_injector_capture(const struct noise_injector *injector, struct noise_capture *capture);
+int noise_injector_capture(const struct noise_injector *injector, struct node_capture *capture);
 
 /*
  * Number of events in the plan for the CPU with that index, within its time. Each was injected,

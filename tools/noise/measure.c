@@ -137,7 +137,7 @@ static bool read_auto(const struct option_table *table, const struct option_entr
 	struct measure *m = settings;
 
 	stop.read = option_time;
-	m->watch.threshold = NOISE_US;
+	m->watch.threshold = NODE_US;
 	m->trace.file = m->trace.file ? m->trace.file : trace_file;
 	return option_time(table, &stop, settings, text);
 }
@@ -185,7 +185,7 @@ static bool read_histogram(const struct option_table *table, const struct option
 	(void)table;
 	(void)option;
 	(void)text;
-	m->bucket = m->bucket ? m->bucket : NOISE_US;
+	m->bucket = m->bucket ? m->bucket : NODE_US;
 	return true;
 }
 
@@ -213,17 +213,17 @@ static const struct option_entry measure_entries[] = {
 	{ "house-keeping", 'H', "LIST", "CPUs for the rest of this program meanwhile",
 	  NOISE_OPTION_CPUS(struct measure, watch.housekeeping) },
 	{ "duration", 'd', "T", "how long",
-	  MEASURE_TIME(watch.duration, "s", NOISE_MS, 86400 * NOISE_S), .preset = "60s" },
+	  MEASURE_TIME(watch.duration, "s", NODE_MS, 86400 * NODE_S), .preset = "60s" },
 	{ "threshold", 'T', "T", "events longer than this",
-	  MEASURE_TIME(watch.threshold, "us", 50, NOISE_S), .otherwise = "200ns" },
+	  MEASURE_TIME(watch.threshold, "us", 50, NODE_S), .otherwise = "200ns" },
 	{ "period", 'p', "T", "watch only the beginning of each period",
-	  MEASURE_TIME(watch.period, "us", NOISE_US, 3600 * NOISE_S) },
+	  MEASURE_TIME(watch.period, "us", NODE_US, 3600 * NODE_S) },
 	{ "runtime", 'r', "T", "length of that beginning",
-	  MEASURE_TIME(watch.runtime, "us", NOISE_US, 3600 * NOISE_S) },
+	  MEASURE_TIME(watch.runtime, "us", NODE_US, 3600 * NODE_S) },
 	{ "stop", 's', "T", "stop when an event is longer than this: exit code 2",
-	  MEASURE_TIME(watch.stop, "us", 1, 3600 * NOISE_S) },
+	  MEASURE_TIME(watch.stop, "us", 1, 3600 * NODE_S) },
 	{ "stop-total", 'S', "T", "stop when the events of a period add up to more: exit code 2",
-	  MEASURE_TIME(watch.stop_total, "us", 1, 3600 * NOISE_S) },
+	  MEASURE_TIME(watch.stop_total, "us", 1, 3600 * NODE_S) },
 	{ "on-threshold", 0, "ACTION",
 	  "also do this at a stop, as with rtla: "
 	  "shell,command=COMMAND or signal,num=N,pid=PID (or pid=parent); may be repeated",
@@ -235,14 +235,14 @@ static const struct option_entry measure_entries[] = {
 	{ "filter", 0, "F", "filter of the --event before it", .read = read_event_part },
 	{ "trigger", 0, "T", "trigger of the --event before it", .read = read_event_part },
 	{ "auto", 'a', "T", "--stop T --threshold 1us --trace", .read = read_auto,
-	  .as = option_time, .unit = "us", .least = 1, .most = 3600 * NOISE_S,
+	  .as = option_time, .unit = "us", .least = 1, .most = 3600 * NODE_S,
 	  OPTION_FIELD(struct measure, watch.stop) },
 	{ "cgroup", 'C', "PATH", "watch in that cgroup", .read = read_cgroup, .optional = true,
 	  .otherwise = "the caller's" },
 	{ "priority", 'P', "SPEC", "o:NICE, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD",
 	  NOISE_OPTION_POLICY(struct measure, watch.policy) },
 	{ "warm-up", 0, "T", "watch for this time before",
-	  MEASURE_TIME(watch.warm_up, "s", 0, 3600 * NOISE_S), .preset = "0" },
+	  MEASURE_TIME(watch.warm_up, "s", 0, 3600 * NODE_S), .preset = "0" },
 	{ "capacity", 0, "N", "events that the memory of each CPU holds",
 	  OPTION_NUMBER(struct measure, watch.capacity, 1, 1ull << 32), .otherwise = "1048576" },
 	{ "output", 'o', "FILE", "write the capture: every event, for report, replay, export, ...",
@@ -256,12 +256,12 @@ static const struct option_entry measure_entries[] = {
 	{ "max-share", 0, "S", "limit of the share of the time, on each CPU",
 	  NOISE_OPTION_SHARE(struct measure, limits.share) },
 	{ "max-length", 0, "T", "limit of the length of an event", .as = option_time, .unit = "us",
-	  .least = 1, .most = 3600 * NOISE_S, .size = sizeof(u64), .read = read_length },
+	  .least = 1, .most = 3600 * NODE_S, .size = sizeof(u64), .read = read_length },
 	{ "max-rate", 0, "N", "limit of the events a second, on each CPU",
 	  OPTION_REAL(struct measure, limits.rate, 0, 1e9) },
 	{ "histogram", 0, NULL, "print the histogram of rtla osnoise hist",
 	  .read = read_histogram },
-	{ "bucket-size", 'b', "T", "width of its buckets", MEASURE_TIME(bucket, "us", 10, NOISE_S),
+	{ "bucket-size", 'b', "T", "width of its buckets", MEASURE_TIME(bucket, "us", 10, NODE_S),
 	  .otherwise = "1us" },
 	{ "entries", 'E', "N", "number of its buckets",
 	  OPTION_NUMBER(struct measure, entries, 1, 1000000), .preset = "256" },
@@ -294,7 +294,7 @@ static bool measure_complete(struct measure *m)
 {
 	struct noise_watch_options *w = &m->watch;
 
-	if (!noise_cpus_count(&w->cpus) && noise_cpus_affinity(0, &w->cpus))
+	if (!node_cpus_count(&w->cpus) && node_cpus_affinity(0, &w->cpus))
 		return false;
 	if (!w->period != !w->runtime || w->runtime > w->period) {
 		fprintf(stderr, "collnoise %s: -p and -r go together, and the runtime is at most "
@@ -315,7 +315,7 @@ static bool measure_complete(struct measure *m)
 	}
 	/* Without a period, sums are over 1 s, as in rtla. */
 	if (w->stop_total && !w->period)
-		w->period = w->runtime = NOISE_S;
+		w->period = w->runtime = NODE_S;
 	return true;
 }
 
@@ -330,7 +330,7 @@ static void print_machine(const struct measure *m, const struct noise_watch *wat
 	       watch->clock.ppm);
 	if (m->explained)
 		printf("causes: from the module, which took %s of CPU time\n",
-		       noise_time_text(m->watching_cost, cost));
+		       node_time_text(m->watching_cost, cost));
 	else
 		printf("causes: %s\n", noise_module_state());
 	for (i = 0; i < watch->watchers; i++) {
@@ -423,10 +423,10 @@ static int print_json(const struct measure *m, const struct noise_watch *watch,
 
 /* ---- measuring ---------------------------------------------------------------------------- */
 
-static int write_capture(const struct measure *m, const struct noise_capture *capture)
+static int write_capture(const struct measure *m, const struct node_capture *capture)
 {
 	FILE *to = strcmp(m->output, "-") ? fopen(m->output, "we") : stdout;
-	int status = to ? noise_capture_write(capture, to) : -errno;
+	int status = to ? node_capture_write(capture, to) : -errno;
 
 	if (to && to != stdout && fclose(to) && !status)
 		status = -errno;
@@ -438,26 +438,26 @@ static int write_capture(const struct measure *m, const struct noise_capture *ca
 
 /* Without the module: tasks and interrupts that were active, by /proc. */
 static int list_active(const struct measure *m, struct noise_watch *watch,
-		       struct noise_capture *capture)
+		       struct node_capture *capture)
 {
-	struct noise_activity *before = noise_activity_sample(&m->watch.cpus), *after;
+	struct node_activity *before = node_activity_sample(&m->watch.cpus), *after;
 	int status = noise_watch_begin(watch, &m->watch, m->command);
 
 	if (!status)
 		status = noise_watch_wait(watch);
-	after = status ? NULL : noise_activity_sample(&m->watch.cpus);
+	after = status ? NULL : node_activity_sample(&m->watch.cpus);
 	if (!status)
 		status = noise_watch_capture(watch, capture);
 	if (!status && before && after)
-		status = noise_activity_difference(before, after, capture);
-	noise_activity_free(before);
-	noise_activity_free(after);
+		status = node_activity_difference(before, after, capture);
+	node_activity_free(before);
+	node_activity_free(after);
 	return status;
 }
 
 /* With the module: the cause of each event. */
 static int watch_with_module(struct measure *m, struct noise_module *module,
-			     struct noise_watch *watch, struct noise_capture *capture)
+			     struct noise_watch *watch, struct node_capture *capture)
 {
 	int status = noise_watch_begin(watch, &m->watch, m->command);
 
@@ -474,7 +474,7 @@ static int watch_with_module(struct measure *m, struct noise_module *module,
 }
 
 static int measure_watch(struct measure *m, struct noise_watch *watch,
-			 struct noise_capture *capture)
+			 struct node_capture *capture)
 {
 	const u32 capacity = m->watch.capacity < 1 << 20 ? m->watch.capacity : 1 << 20;
 	struct noise_module *module = NULL;
@@ -494,7 +494,7 @@ static int measure_watch(struct measure *m, struct noise_watch *watch,
 }
 
 static int measure_report(const struct measure *m, const struct noise_watch *watch,
-			  const struct noise_capture *capture, const struct noise_view *before)
+			  const struct node_capture *capture, const struct noise_view *before)
 {
 	struct noise_view view;
 	int status;
@@ -516,7 +516,7 @@ static int measure_report(const struct measure *m, const struct noise_watch *wat
 static int measure_node(struct measure *m)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
-	struct noise_capture capture = { 0 }, earlier = { 0 };
+	struct node_capture capture = { 0 }, earlier = { 0 };
 	struct noise_view before = { 0 };
 	struct noise_watch w;
 	int status = COMMAND_ERROR;
@@ -537,10 +537,10 @@ static int measure_node(struct measure *m)
 	if (w.passed)
 		measure_act(m);
 	noise_watch_free(&w);
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 forget:
 	noise_view_free(&before);
-	noise_capture_free(&earlier);
+	node_capture_free(&earlier);
 	return status;
 }
 

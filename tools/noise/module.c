@@ -23,7 +23,7 @@ struct noise_module {
 	struct named *name;
 	u32 names;
 	u64 cost;
-	struct noise_capture *capture;	/* during noise_module_explain() */
+	struct node_capture *capture;	/* during noise_module_explain() */
 	struct coll_noise_event *event;	/* the kernel's, on CLOCK_MONOTONIC */
 	u64 events;
 };
@@ -68,14 +68,14 @@ static u32 u32_of(struct nlattr *attribute)
 
 /* ---- causes: what the kernel reports ------------------------------------------------------- */
 
-int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 capacity)
+int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity)
 {
 	struct nl_msg *message = netlink_message(module->netlink, COLL_CMD_WATCH_START, 0);
-	char list[NOISE_CPUS_TEXT];
+	char list[NODE_CPUS_TEXT];
 
 	if (!message)
 		return -ENOMEM;
-	nla_put_string(message, COLL_WATCH_A_CPUS, noise_cpus_list(cpus, list, sizeof(list)));
+	nla_put_string(message, COLL_WATCH_A_CPUS, node_cpus_list(cpus, list, sizeof(list)));
 	nla_put_u32(message, COLL_WATCH_A_TASK, getpid());
 	nla_put_u32(message, COLL_WATCH_A_LOG, capacity);
 	return netlink_ask(module->netlink, message, NULL, NULL);
@@ -107,8 +107,8 @@ static int take_source(struct noise_module *module, u32 cpu, struct nlattr *nest
 	name.index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
 	name.cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
 	text = member[COLL_WATCH_A_NAME] ? nla_get_string(member[COLL_WATCH_A_NAME]) : "";
-	error = noise_capture_source(module->capture, name.cause,
-				     u32_of(member[COLL_WATCH_A_NUMBER]), text, &name.source);
+	error = node_capture_source(module->capture, name.cause,
+				    u32_of(member[COLL_WATCH_A_NUMBER]), text, &name.source);
 	if (error)
 		return error;
 	source = &module->capture->source[name.source - 1];
@@ -232,7 +232,7 @@ static void explain_event(const struct noise_module *module, struct coll_noise_e
 	gap->source = name ? name->source : 0;
 }
 
-static void explain_all(struct noise_module *module, struct noise_capture *capture)
+static void explain_all(struct noise_module *module, struct node_capture *capture)
 {
 	const u64 offset = wall_offset();
 	u64 i, first = 0;
@@ -243,7 +243,7 @@ static void explain_all(struct noise_module *module, struct noise_capture *captu
 			      capture->head.epoch + capture->event[i].start - offset, &first);
 }
 
-int noise_module_explain(struct noise_module *module, struct noise_capture *capture, u64 *cost)
+int noise_module_explain(struct noise_module *module, struct node_capture *capture, u64 *cost)
 {
 	int error;
 
@@ -291,12 +291,12 @@ int noise_module_inject(struct noise_module *module, const struct noise_module_o
 			u32 *id)
 {
 	struct nl_msg *message = netlink_message(module->netlink, COLL_CMD_NOISE_START, 0);
-	char list[NOISE_CPUS_TEXT];
+	char list[NODE_CPUS_TEXT];
 
 	if (!message)
 		return -ENOMEM;
 	nla_put_string(message, COLL_NOISE_A_CPUS,
-		       noise_cpus_list(order->cpus, list, sizeof(list)));
+		       node_cpus_list(order->cpus, list, sizeof(list)));
 	nla_put_u8(message, COLL_NOISE_A_CONTEXT, order->context);
 	nla_put(message, COLL_NOISE_A_MODEL, sizeof(*order->plan->model), order->plan->model);
 	nla_put_u64(message, COLL_NOISE_A_EPOCH, order->epoch);

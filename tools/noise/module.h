@@ -28,18 +28,18 @@ const char *noise_module_state(void);
  * Records which tasks and interrupts take time from this process on those CPUs, up to `capacity`
  * events for each CPU.
  */
-int noise_module_watch(struct noise_module *module, const struct noise_cpus *cpus, u32 capacity);
+int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity);
 /*
  * Sets the cause of each event of a capture of the recorded time, and the kernel's count for each
  * source. *cost: CPU time that the recording took, in ns. An event without a kernel event is the
  * hardware's.
  */
-int noise_module_explain(struct noise_module *module, struct noise_capture *capture, u64 *cost);
+int noise_module_explain(struct noise_module *module, struct node_capture *capture, u64 *cost);
 
 /* ---- injecting -------------------------------------------------------------------------- */
 
 struct noise_module_order {
-	const struct noise_cpus *cpus;
+	const struct node_cpus *cpus;
 	const struct coll_noise_plan *plan;
 	enum coll_noise_context context;
 	u64 epoch, lifetime;

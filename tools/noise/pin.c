@@ -79,7 +79,7 @@ static bool read_housekeeping(const struct option_table *table, const struct opt
 
 	if (strcmp(text, "siblings"))
 		return noise_option_cpus(table, option, settings, text);
-	return noise_cpus_siblings(&pin->housekeeping, "/sys/devices/system/cpu") ||
+	return node_cpus_siblings(&pin->housekeeping, "/sys/devices/system/cpu") ||
 	       option_refuse(table, option, text,
 			     "a list: no core of this machine has two threads");
 }
@@ -133,7 +133,7 @@ static const struct option_entry pin_entries[] = {
 	{ "state", 0, "DIR", "folder of the former state", OPTION_TEXT(struct pin, state),
 	  .preset = "/run/coll" },
 	{ "measure", 0, "T", "measure before and after, each for this time, and compare",
-	  OPTION_TIME(struct pin, measure, "s", 100 * NOISE_MS, 3600 * NOISE_S) },
+	  OPTION_TIME(struct pin, measure, "s", 100 * NODE_MS, 3600 * NODE_S) },
 	{ "dry-run", 0, NULL, "print what would be done, as commands, and do nothing",
 	  OPTION_FLAG(struct pin, dry_run) },
 	{ "all", 0, NULL, "also list what stays where it is", OPTION_FLAG(struct pin, all) },
@@ -170,15 +170,15 @@ static bool read_options(int argc, char **argv, struct pin *pin, int arguments)
 static bool read_rules(struct pin *pin)
 {
 	struct coll_text_error error;
-	int status = noise_rules_parse(pin->length ? pin->text : usual_rules, &pin->rules, &error);
+	int status = node_rules_parse(pin->length ? pin->text : usual_rules, &pin->rules, &error);
 
 	if (!status) {
-		if (noise_cpus_count(&pin->cpus))
+		if (node_cpus_count(&pin->cpus))
 			pin->rules.application = pin->cpus;
-		if (noise_cpus_count(&pin->housekeeping))
+		if (node_cpus_count(&pin->housekeeping))
 			pin->rules.housekeeping = pin->housekeeping;
 		pin->rules.workqueues |= pin->workqueues;
-		status = noise_rules_complete(&pin->rules, &error);
+		status = node_rules_complete(&pin->rules, &error);
 	}
 	if (status) {
 		fprintf(stderr, "collnoise pin: %s", pin->rules_file ? pin->rules_file : "rules");
@@ -189,10 +189,9 @@ static bool read_rules(struct pin *pin)
 	return !status;
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------
- */
+/* ---- measuring ---------------------------------------------------------- */
 
-static int pin_measure(const struct pin *p, struct noise_capture *capture, struct noise_view *view)
+static int pin_measure(const struct pin *p, struct node_capture *capture, struct noise_view *view)
 {
 	struct noise_watch_options options = noise_watch_defaults();
 	struct noise_watch watch;
@@ -217,7 +216,7 @@ static void module_path(const struct pin *p, char path[4096])
 	snprintf(path, 4096, "%s/pin.module", p->state);
 }
 
-static void report_unused_rule(const struct noise_rule *rule)
+static void report_unused_rule(const struct node_rule *rule)
 {
 	fprintf(stderr,
 		"collnoise pin: line %u: there is no cgroup %s (the module takes no globs of "
@@ -231,16 +230,16 @@ static void report_unused_rule(const struct noise_rule *rule)
  */
 static u32 kept_by_module(void)
 {
-	const struct noise_task *caller;
-	struct noise_tasks tasks;
+	const struct node_task *caller;
+	struct node_tasks tasks;
 	u32 kept = getppid();
 
-	if (noise_tasks_look(&tasks))
+	if (node_tasks_look(&tasks))
 		return kept;
-	caller = noise_tasks_find(&tasks, kept);
+	caller = node_tasks_find(&tasks, kept);
 	if (caller && caller->parent > 2)	/* every task descends from these */
 		kept = caller->parent;
-	noise_tasks_free(&tasks);
+	node_tasks_free(&tasks);
 	return kept;
 }
 
@@ -265,10 +264,10 @@ static int module_begins(struct pin *p)
 		return -errno;
 	error = netlink_open(&netlink);
 	if (!error)
-		error = noise_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(),
-					     report_unused_rule);
+		error = node_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(),
+					    report_unused_rule);
 	if (!error)
-		error = noise_pin_module_count(netlink, &p->counts);
+		error = node_pin_module_count(netlink, &p->counts);
 	if (error) {
 		refused_by_module(netlink, error);
 		unlink(path);
@@ -289,7 +288,7 @@ static int module_ends(const struct pin *p)
 		return 0;
 	error = netlink_open(&netlink);
 	if (!error)
-		error = noise_pin_module_clear(netlink);
+		error = node_pin_module_clear(netlink);
 	if (error == -ENOENT)
 		error = 0;
 	else if (error)
@@ -333,7 +332,7 @@ static int pin_check(struct pin *p)
 {
 	if (!read_rules(p))
 		return COMMAND_USAGE;
-	if (noise_pinning_plan(&p->pinning, &p->rules))
+	if (node_pinning_plan(&p->pinning, &p->rules))
 		return COMMAND_ERROR;
 	if (p->dry_run) {
 		pin_print_commands(p);
@@ -345,21 +344,21 @@ static int pin_check(struct pin *p)
 /* The plan from the present state to the rules. */
 static int pin_plan(struct pin *p)
 {
-	struct noise_rules left;
+	struct node_rules left;
 	int status;
 
 	if (!p->module)
-		return noise_pinning_plan(&p->pinning, &p->rules);
-	status = noise_pin_module_left(&p->rules, &left);
+		return node_pinning_plan(&p->pinning, &p->rules);
+	status = node_pin_module_left(&p->rules, &left);
 	if (!status)
-		status = noise_pinning_plan(&p->pinning, &left);
+		status = node_pinning_plan(&p->pinning, &left);
 	free(left.rule);
 	return status;
 }
 
 static int pin_apply(struct pin *p)
 {
-	int status = noise_pinning_save(&p->pinning, p->state, false);
+	int status = node_pinning_save(&p->pinning, p->state, false);
 
 	if (status == -EEXIST) {
 		fprintf(stderr, "collnoise pin: %s/pin.state is there already: collnoise pin fini "
@@ -369,17 +368,17 @@ static int pin_apply(struct pin *p)
 	if (status)
 		return pin_fail("cannot keep the state in", p->state, status);
 	if (p->module && module_begins(p)) {
-		noise_pinning_forget(p->state);
+		node_pinning_forget(p->state);
 		return COMMAND_ERROR;
 	}
-	noise_pinning_apply(&p->pinning);
-	status = noise_pinning_save(&p->pinning, p->state, true);
+	node_pinning_apply(&p->pinning);
+	status = node_pinning_save(&p->pinning, p->state, true);
 	return status ? pin_fail("cannot keep the state in", p->state, status) : COMMAND_OK;
 }
 
 static int pin_init(struct pin *p)
 {
-	struct noise_capture before = { 0 }, after = { 0 };
+	struct node_capture before = { 0 }, after = { 0 };
 	struct noise_view was = { 0 }, is = { 0 };
 	int status;
 
@@ -398,14 +397,14 @@ static int pin_init(struct pin *p)
 		status = pin_summary(p, &was, p->measure ? &is : NULL);
 	noise_view_free(&was);
 	noise_view_free(&is);
-	noise_capture_free(&before);
-	noise_capture_free(&after);
+	node_capture_free(&before);
+	node_capture_free(&after);
 	return status;
 }
 
 static int pin_fini(struct pin *p)
 {
-	int status = noise_pinning_load(&p->pinning, p->state);
+	int status = node_pinning_load(&p->pinning, p->state);
 
 	if (status == -ENOENT) {
 		fprintf(stderr, "collnoise pin: nothing is pinned: there is no %s/pin.state\n",
@@ -416,10 +415,10 @@ static int pin_fini(struct pin *p)
 		return pin_fail("cannot read the state in", p->state, status);
 	if (module_ends(p))
 		return COMMAND_ERROR;
-	noise_pinning_undo(&p->pinning);
-	status = noise_pinning_count(&p->pinning, NOISE_PIN_REFUSED)
+	node_pinning_undo(&p->pinning);
+	status = node_pinning_count(&p->pinning, NODE_PIN_REFUSED)
 			 ? -EPERM
-			 : noise_pinning_forget(p->state);
+			 : node_pinning_forget(p->state);
 	if (p->json)
 		noise_json_print(pin_pins_json(p), stdout);
 	else
@@ -442,17 +441,17 @@ static const char *as_glob(const char *name, char glob[16])
 }
 
 /* If the module is still loaded. */
-static bool is_kthread(const struct coll_noise_source *source, const struct noise_tasks *tasks)
+static bool is_kthread(const struct coll_noise_source *source, const struct node_tasks *tasks)
 {
-	const struct noise_task *task = noise_tasks_find(tasks, source->number);
+	const struct node_task *task = node_tasks_find(tasks, source->number);
 
 	return task && task->kthread && !strncmp(task->comm, source->name, 15);
 }
 
 /* Threads by the time they took, each name once; per-CPU kernel threads as comments. */
-static void suggest_rules(const struct noise_view *view, const struct noise_tasks *tasks)
+static void suggest_rules(const struct noise_view *view, const struct node_tasks *tasks)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	u32 i, k;
 
 	for (i = 0; i < capture->head.sources; i++) {
@@ -476,7 +475,7 @@ static void suggest_rules(const struct noise_view *view, const struct noise_task
 			if (view->blame[k].source && !strcmp(view->blame[k].source->name,
 							     source->name))
 				total = view->blame[k].total;
-		noise_time_text(total, time);
+		node_time_text(total, time);
 		if (source->cause == COLL_NOISE_IRQ && !source->number)
 			printf("# %s: %llu times, cannot be moved\n", source->name,
 			       (unsigned long long)times);
@@ -495,21 +494,21 @@ static void suggest_rules(const struct noise_view *view, const struct noise_task
 static int pin_suggest(struct pin *p)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
-	struct noise_capture capture;
-	struct noise_tasks tasks;
+	struct node_capture capture;
+	struct node_tasks tasks;
 	struct noise_view view;
 	int status = COMMAND_ERROR;
 
 	if (noise_load("pin", p->capture, &any, &capture))
 		return COMMAND_ERROR;
 	if (!noise_view_init(&view, &capture)) {
-		noise_tasks_look(&tasks);
+		node_tasks_look(&tasks);
 		suggest_rules(&view, &tasks);
-		noise_tasks_free(&tasks);
+		node_tasks_free(&tasks);
 		status = COMMAND_OK;
 		noise_view_free(&view);
 	}
-	noise_capture_free(&capture);
+	node_capture_free(&capture);
 	return status;
 }
 
@@ -544,8 +543,8 @@ int noise_pin(int argc, char **argv)
 	}
 	if (read_options(argc - 1, argv + 1, &p, actions[i].arguments))
 		status = actions[i].run(&p);
-	noise_pinning_free(&p.pinning);
-	noise_rules_free(&p.rules);
+	node_pinning_free(&p.pinning);
+	node_rules_free(&p.rules);
 	free(p.text);
 	return status;
 }

@@ -6,42 +6,42 @@
 #include "pin_report.h"
 #include "view.h"
 
-static const char *pin_reason(const struct noise_pin *pin)
+static const char *pin_reason(const struct node_pin *pin)
 {
 	switch (pin->state) {
-	case NOISE_PIN_KEPT:
+	case NODE_PIN_KEPT:
 		return "a rule keeps it, or it is the caller or one of its parents";
-	case NOISE_PIN_PER_CPU:
+	case NODE_PIN_PER_CPU:
 		return "a kernel thread that the kernel binds";
-	case NOISE_PIN_BOUND:
+	case NODE_PIN_BOUND:
 		return "it may run nowhere else: bound on purpose, or by its cpuset";
-	case NOISE_PIN_MANAGED:
+	case NODE_PIN_MANAGED:
 		return "its driver binds it, or it belongs to one CPU";
-	case NOISE_PIN_CHANGED:
+	case NODE_PIN_CHANGED:
 		return "changed by others since; left alone";
-	case NOISE_PIN_REFUSED:
+	case NODE_PIN_REFUSED:
 		return strerror(pin->error);
 	default:
 		return "";
 	}
 }
 
-static bool is_worth_a_line(const struct pin *p, const struct noise_pin *pin)
+static bool is_worth_a_line(const struct pin *p, const struct node_pin *pin)
 {
-	return p->all || (pin->state != NOISE_PIN_AWAY && pin->state != NOISE_PIN_KEPT &&
-			  pin->state != NOISE_PIN_GONE);
+	return p->all || (pin->state != NODE_PIN_AWAY && pin->state != NODE_PIN_KEPT &&
+			  pin->state != NODE_PIN_GONE);
 }
 
-static void print_pin(const struct noise_pin *pin)
+static void print_pin(const struct node_pin *pin)
 {
 	static const char *const kinds[] = { "task", "irq", "file" };
 	char what[96];
 
-	if (pin->kind == NOISE_PIN_FILE)
+	if (pin->kind == NODE_PIN_FILE)
 		snprintf(what, sizeof(what), "%s", pin->name);
 	else
 		snprintf(what, sizeof(what), "%s %u %s", kinds[pin->kind], pin->number, pin->name);
-	printf("%-17s %-44s %s -> %s%s%s\n", noise_pin_state_name(pin->state), what, pin->before,
+	printf("%-17s %-44s %s -> %s%s%s\n", node_pin_state_name(pin->state), what, pin->before,
 	       pin->after, *pin_reason(pin) ? "; " : "", pin_reason(pin));
 }
 
@@ -51,8 +51,8 @@ void pin_print_all(const struct pin *p)
 	u32 i, state;
 
 	printf("application: %s; housekeeping: %s\n",
-	       noise_cpus_list(&p->rules.application, application, sizeof(application)),
-	       noise_cpus_list(&p->rules.housekeeping, housekeeping, sizeof(housekeeping)));
+	       node_cpus_list(&p->rules.application, application, sizeof(application)),
+	       node_cpus_list(&p->rules.housekeeping, housekeeping, sizeof(housekeeping)));
 	for (i = 0; i < p->pinning.count; i++)
 		if (is_worth_a_line(p, &p->pinning.pin[i]))
 			print_pin(&p->pinning.pin[i]);
@@ -60,10 +60,10 @@ void pin_print_all(const struct pin *p)
 		printf("by the module: %llu tasks matched, %llu moved, %llu refused\n",
 		       (unsigned long long)p->counts.matched, (unsigned long long)p->counts.moved,
 		       (unsigned long long)p->counts.refused);
-	for (state = 0; state < NOISE_PIN_STATES; state++)
-		if (noise_pinning_count(&p->pinning, state))
-			printf("%u %s\n", noise_pinning_count(&p->pinning, state),
-			       noise_pin_state_name(state));
+	for (state = 0; state < NODE_PIN_STATES; state++)
+		if (node_pinning_count(&p->pinning, state))
+			printf("%u %s\n", node_pinning_count(&p->pinning, state),
+			       node_pin_state_name(state));
 }
 
 json_t *pin_pins_json(const struct pin *p)
@@ -73,17 +73,17 @@ json_t *pin_pins_json(const struct pin *p)
 	u32 i, state;
 
 	for (i = 0; i < p->pinning.count; i++) {
-		const struct noise_pin *pin = &p->pinning.pin[i];
+		const struct node_pin *pin = &p->pinning.pin[i];
 
 		if (is_worth_a_line(p, pin))
 			json_array_append_new(pins, json_pack("{ss sI ss* ss ss ss ss}", "kind",
 				kinds[pin->kind], "number", (json_int_t)pin->number, "name",
 				pin->name, "before", pin->before, "after", pin->after, "state",
-				noise_pin_state_name(pin->state), "reason", pin_reason(pin)));
+				node_pin_state_name(pin->state), "reason", pin_reason(pin)));
 	}
-	for (state = 0; state < NOISE_PIN_STATES; state++)
-		json_object_set_new(counts, noise_pin_state_name(state),
-				    json_integer(noise_pinning_count(&p->pinning, state)));
+	for (state = 0; state < NODE_PIN_STATES; state++)
+		json_object_set_new(counts, node_pin_state_name(state),
+				    json_integer(node_pinning_count(&p->pinning, state)));
 	return json_pack("{so so}", "counts", counts, "pins", pins);
 }
 
@@ -93,13 +93,13 @@ void pin_print_commands(const struct pin *p)
 	u32 i;
 
 	for (i = 0; i < p->pinning.count; i++) {
-		const struct noise_pin *pin = &p->pinning.pin[i];
+		const struct node_pin *pin = &p->pinning.pin[i];
 
-		if (pin->state != NOISE_PIN_WANTED)
+		if (pin->state != NODE_PIN_WANTED)
 			continue;
-		if (pin->kind == NOISE_PIN_TASK)
+		if (pin->kind == NODE_PIN_TASK)
 			printf("taskset -pc %s %u\t# %s\n", pin->after, pin->number, pin->name);
-		else if (pin->kind == NOISE_PIN_IRQ)
+		else if (pin->kind == NODE_PIN_IRQ)
 			printf("echo %s >/proc/irq/%u/smp_affinity\t# %s\n", pin->after,
 			       pin->number, pin->name);
 		else

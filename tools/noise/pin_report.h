@@ -10,15 +10,15 @@
 #include "node/rules.h"
 
 struct pin {
-	struct noise_cpus cpus, housekeeping;
+	struct node_cpus cpus, housekeeping;
 	const char *rules_file, *state;
 	char *text;		/* of the rules */
 	size_t length;
 	bool workqueues, module, dry_run, all, json;
 	u64 measure;
-	struct noise_rules rules;
-	struct noise_pinning pinning;
-	struct noise_pin_counts counts;	/* by the module */
+	struct node_rules rules;
+	struct node_pinning pinning;
+	struct node_pin_counts counts;	/* by the module */
 	const char *capture;
 };
 

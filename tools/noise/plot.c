@@ -28,13 +28,13 @@ static void put_quoted(const char *text, FILE *to)
 
 /* ---- timeline ------------------------------------------------------------------------- */
 
-static double span_seconds(const struct noise_capture *capture)
+static double span_seconds(const struct node_capture *capture)
 {
 	u64 end = 1;
 	u32 c;
 
 	for (c = 0; c < capture->head.cpus; c++) {
-		const struct coll_noise_event *event = noise_capture_events(capture, c);
+		const struct coll_noise_event *event = node_capture_events(capture, c);
 		const u64 events = capture->cpu[c].events;
 		const u64 last = events ? event[events - 1].start + event[events - 1].duration : 0;
 		const u64 watched = capture->cpu[c].first + capture->cpu[c].watched;
@@ -54,7 +54,7 @@ static bool by_cause(const struct noise_view *view)
 static void write_series(const struct noise_view *view, u32 series, bool causes, double span,
 			 u8 *taken, FILE *to)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	u64 i;
 
 	memset(taken, 0, COLUMNS * ROWS_A_DECADE * DECADES);
@@ -102,7 +102,7 @@ static int write_timeline(const struct noise_view *view, FILE *to)
 		fprintf(to, "%s \\\n $series%u using 1:2 with points pt 7 ps 0.25 lc %u title ",
 			shown ? "," : "", s, shown + 1);
 		if (causes)
-			fprintf(to, "'%s'", noise_cause_name(s));
+			fprintf(to, "'%s'", node_cause_name(s));
 		else
 			fprintf(to, "'CPU %u'", view->capture->cpu[s].cpu);
 		shown++;
@@ -126,7 +126,7 @@ static void write_histogram(const struct noise_view *view, FILE *to)
 		first++;
 	fprintf(to, "$lengths << EOD\n");
 	for (i = first; i < end; i++)
-		fprintf(to, "\"%s\" %llu %.9f\n", noise_time_text(noise_bucket_edge(i), text),
+		fprintf(to, "\"%s\" %llu %.9f\n", node_time_text(noise_bucket_edge(i), text),
 			(unsigned long long)s->bucket[i].count,
 			s->watched ? 100. * s->bucket[i].total / s->watched : 0);
 	fprintf(to, "EOD\nset title 'Length: events (bars), share of the time (line)'\n"
@@ -156,7 +156,7 @@ static int largest_first(const void *a, const void *b)
 /* By time if causes are known; else by the kernel's counts. */
 static u32 collect_bars(const struct noise_view *view, struct bar **bars)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	const bool causes = by_cause(view);
 	u32 count = 0, i;
 
@@ -250,7 +250,7 @@ static void write_spectrum(const struct noise_view *view, FILE *to)
 
 static int write_script(const struct noise_view *view, const char *path, FILE *to)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	char title[256];
 	int status;
 
@@ -289,8 +289,7 @@ int noise_plot_svg(const char *command, const struct noise_view *view, const cha
 	return status;
 }
 
-/* ---- page -------------------------------------------------------------------------------------
- */
+/* ---- page --------------------------------------------------------------- */
 
 static void put_html(const char *text, FILE *to)
 {

@@ -45,8 +45,8 @@ static bool read_deadline(struct noise_policy *policy, const char *text)
 		return false;
 	memcpy(runtime, text, colon - text);
 	runtime[colon - text] = 0;
-	return coll_text_time(runtime, NOISE_US, &policy->runtime) &&
-	       coll_text_time(colon + 1, NOISE_US, &policy->period) && policy->runtime >= 1024 &&
+	return coll_text_time(runtime, NODE_US, &policy->runtime) &&
+	       coll_text_time(colon + 1, NODE_US, &policy->period) && policy->runtime >= 1024 &&
 	       policy->runtime <= policy->period;
 }
 

@@ -116,7 +116,8 @@ static bool base_fits(const struct predict *p)
 static const char *const usage[] = {
 	"usage: collnoise predict CAPTURE... [OPTION ...]",
 	"",
-	"Predicts what the noise of these nodes (any format of import) costs at N ranks that compute",
+	"Predicts what the noise of these nodes (any format of import) costs at N ranks that "
+	"compute",
 	"for a grain and then meet in a collective, over and over; and what it would cost without",
 	"causes that can be pinned away, co-scheduled, with redundant exchanges, or offloaded.",
 	NULL,
@@ -126,7 +127,7 @@ static const char *const usage[] = {
 
 static const struct option_entry predict_entries[] = {
 	{ "grain", 'g', "T", "computing between collectives",
-	  OPTION_TIME(struct predict, grain, "us", 0, 3600 * NOISE_S), .preset = "0" },
+	  OPTION_TIME(struct predict, grain, "us", 0, 3600 * NODE_S), .preset = "0" },
 	{ "ranks", 'n', "LIST", "numbers of ranks, such as 16,1024,10000000", .read = read_ranks,
 	  .otherwise = "10 to 10^7 by tens" },
 	{ "collective", 0, "C", "the collective", .read = option_collective,
@@ -144,14 +145,17 @@ static const struct option_entry predict_entries[] = {
 	  PREDICT_SECONDS(machine.overhead), .preset = "0.3us" },
 	{ "ideal", 0, "T", "time of the collective without noise, where it was measured",
 	  PREDICT_SECONDS(ideal) },
-	{ "base", 0, "FILE", "times of the collective without this noise, as coll bench --samples "
+	{ "base", 0, "FILE",
+	  "times of the collective without this noise, as coll bench --samples "
 	  "and --base write them, for one N of at most 128: the median becomes --ideal, and the "
-	  "deviations from it are added", .read = read_base },
+	  "deviations from it are added",
+	  .read = read_base },
 	{ "idle", 0, "T", "time between steps, not counted, in which noise costs nothing",
 	  PREDICT_SECONDS(idle), .preset = "0" },
-	{ "without", 0, "CAUSE|NAME", "pinned away: a cause (irq, softirq, thread, ...) or the name "
-	  "of a source; may be repeated", .read = read_without,
-	  .otherwise = "thread, irq and softirq" },
+	{ "without", 0, "CAUSE|NAME",
+	  "pinned away: a cause (irq, softirq, thread, ...) or the name "
+	  "of a source; may be repeated",
+	  .read = read_without, .otherwise = "thread, irq and softirq" },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct predict, json) },
 	{ "plot", 0, "FILE.svg", "draw the slow-down over the ranks",
 	  OPTION_SVG(struct predict, plot) },
@@ -178,10 +182,10 @@ static bool read_options(int argc, char **argv, struct predict *p)
 
 /* ---- captures ------------------------------------------------------------------------------ */
 
-static bool is_without(const struct predict *p, const struct noise_capture *capture,
+static bool is_without(const struct predict *p, const struct node_capture *capture,
 		       const struct coll_noise_event *event)
 {
-	const char *cause = noise_cause_name(event->cause);
+	const char *cause = node_cause_name(event->cause);
 	const char *name = event->source ? capture->source[event->source - 1].name : "";
 	u32 i;
 
@@ -191,19 +195,19 @@ static bool is_without(const struct predict *p, const struct noise_capture *capt
 	return false;
 }
 
-static int without_sources(struct predict *p, const struct noise_capture *from,
-			   struct noise_capture *to, double *moved, double *all)
+static int without_sources(struct predict *p, const struct node_capture *from,
+			   struct node_capture *to, double *moved, double *all)
 {
 	u64 i;
 	u32 c;
 	int status = 0;
 
-	noise_capture_init(to);
+	node_capture_init(to);
 	for (c = 0; c < from->head.cpus && !status; c++) {
 		struct coll_noise_cpu cpu = from->cpu[c];
 
 		cpu.events = 0;
-		status = noise_capture_add_cpu(to, &cpu);
+		status = node_capture_add_cpu(to, &cpu);
 	}
 	for (i = 0; i < from->head.events && !status; i++) {
 		const struct coll_noise_event *e = &from->event[i];
@@ -212,10 +216,10 @@ static int without_sources(struct predict *p, const struct noise_capture *from,
 		if (is_without(p, from, e))
 			*moved += e->duration;
 		else
-			status = noise_capture_add_event(to, e->start, e->duration, e->cpu,
-							 e->cause, 0);
+			status = node_capture_add_event(to, e->start, e->duration, e->cpu,
+							e->cause, 0);
 	}
-	return status ? status : noise_capture_finish(to);
+	return status ? status : node_capture_finish(to);
 }
 
 static int predict_load(struct predict *p, char **paths, u32 count)
@@ -225,7 +229,7 @@ static int predict_load(struct predict *p, char **paths, u32 count)
 	int status = 0;
 
 	for (p->captures = 0; p->captures < count && !status; p->captures++) {
-		struct noise_capture *capture = &p->capture[p->captures];
+		struct node_capture *capture = &p->capture[p->captures];
 
 		status = noise_load("predict", paths[p->captures], &any, capture);
 		if (!status)
@@ -236,7 +240,7 @@ static int predict_load(struct predict *p, char **paths, u32 count)
 }
 
 /* The mean rates of all captures: each rank has the noise of one of them. */
-static void rates_of(const struct noise_capture *capture, u32 captures,
+static void rates_of(const struct node_capture *capture, u32 captures,
 		     struct coll_noise_rate rate[COLL_NOISES_MAX])
 {
 	double count[COLL_NOISES_MAX] = { 0 }, total[COLL_NOISES_MAX] = { 0 };
@@ -260,10 +264,10 @@ static void rates_of(const struct noise_capture *capture, u32 captures,
 			rate[kinds++] = (struct coll_noise_rate){ count[k], total[k] / count[k] };
 }
 
-static int add_cpu(const struct noise_capture *capture, u32 cpu, double work, double wait,
+static int add_cpu(const struct node_capture *capture, u32 cpu, double work, double wait,
 		   struct sim_stretch *stretch)
 {
-	const struct coll_noise_event *event = noise_capture_events(capture, cpu);
+	const struct coll_noise_event *event = node_capture_events(capture, cpu);
 	const struct coll_noise_cpu *c = &capture->cpu[cpu];
 	struct coll_noise_span *span = malloc((c->events + 1) * sizeof(*span));
 	u64 watched = c->watched, i;
@@ -283,7 +287,7 @@ static int add_cpu(const struct noise_capture *capture, u32 cpu, double work, do
 	return status;
 }
 
-static int stretch_of(const struct noise_capture *capture, u32 captures, double seconds,
+static int stretch_of(const struct node_capture *capture, u32 captures, double seconds,
 		      double wait, struct sim_stretch *stretch)
 {
 	int status = 0;
@@ -323,7 +327,7 @@ struct top {
 };
 
 /* Seconds that noise delays the last of `ranks` if the work may begin anywhere in an event. */
-static int delay_anywhere(const struct predict *p, const struct noise_capture *capture,
+static int delay_anywhere(const struct predict *p, const struct node_capture *capture,
 			  double seconds, double ranks, double *delay)
 {
 	struct sim_stretch stretch = { 0 };
@@ -341,8 +345,9 @@ static int delay_anywhere(const struct predict *p, const struct noise_capture *c
  * both are iterated. Delays after the first are scaled by the ratio of the first delay to that of
  * a call at a random time.
  */
-static int predict_longest(const struct predict *p, const struct noise_capture *capture,
-			   double seconds, double ranks, struct top top, struct predict_times *times)
+static int predict_longest(const struct predict *p, const struct node_capture *capture,
+			   double seconds, double ranks, struct top top,
+			   struct predict_times *times)
 {
 	struct sim_stretch stretch = { 0 };
 	double wait = p->idle, before, delay, again = 0, anywhere = 0;
@@ -384,7 +389,7 @@ static double ideal_of(const struct predict *p, const struct coll_call *call,
 
 /* ---- simulated steps ------------------------------------------------------------------------- */
 
-static int predict_simulate(const struct predict *p, const struct noise_capture *capture,
+static int predict_simulate(const struct predict *p, const struct node_capture *capture,
 			    bool together, struct noise_steps *steps, struct predict_times *times)
 {
 	struct coll_noise_span *table;
@@ -533,8 +538,8 @@ static int predict_captures(struct predict *p, char **paths, u32 count)
 	if (!status && p->plot)
 		status = predict_draw(p, row);
 	for (i = 0; i < p->captures; i++) {
-		noise_capture_free(&p->capture[i]);
-		noise_capture_free(&p->pinned[i]);
+		node_capture_free(&p->capture[i]);
+		node_capture_free(&p->pinned[i]);
 	}
 	return status ? COMMAND_ERROR : COMMAND_OK;
 }

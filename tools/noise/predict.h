@@ -29,8 +29,8 @@ struct predict {
 	u32 ranks[COUNTS_MAX], counts;
 	const char *without[WITHOUT_MAX];
 	u32 withouts;
-	struct noise_capture capture[CAPTURES_MAX];
-	struct noise_capture pinned[CAPTURES_MAX];	/* without those sources */
+	struct node_capture capture[CAPTURES_MAX];
+	struct node_capture pinned[CAPTURES_MAX];	/* without those sources */
 	u32 captures;
 	double moved;			/* share of the noise that pinning removes */
 	const char *plot;

@@ -25,16 +25,16 @@ void predict_print(const struct predict *p, const struct predict_row *row)
 	printf("%s of %llu bytes after %s of computing; %.3g %% of the noise can be pinned "
 	       "away\n\n",
 	       coll_collective_names[p->collective], (unsigned long long)p->bytes,
-	       noise_time_text(p->grain, text), 100 * p->moved);
+	       node_time_text(p->grain, text), 100 * p->moved);
 	printf("%10s %11s %11s %11s %8s", "ranks", "quiet", "mean", "p99", "slower");
 	for (r = PINNED; r < REMEDIES; r++)
 		printf(" %13s", predict_remedies[r].about);
 	printf("  T\n");
 	for (i = 0; i < p->counts; i++) {
 		printf("%9u%s", row[i].ranks, row[i].beyond ? "*" : " ");
-		printf(" %11s", noise_time_text(row[i].base * 1e9, text));
-		printf(" %11s", noise_time_text(row[i].of[NOTHING].mean * 1e9, text));
-		printf(" %11s", noise_time_text(row[i].of[NOTHING].p99 * 1e9, collective));
+		printf(" %11s", node_time_text(row[i].base * 1e9, text));
+		printf(" %11s", node_time_text(row[i].of[NOTHING].mean * 1e9, text));
+		printf(" %11s", node_time_text(row[i].of[NOTHING].p99 * 1e9, collective));
 		if (row[i].base > 0)
 			printf(" %8.4g", row[i].of[NOTHING].mean / row[i].base);
 		else

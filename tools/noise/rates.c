@@ -16,7 +16,7 @@ static u32 kind_of(u64 duration)
 	return kind;
 }
 
-void noise_rates(const struct noise_capture *capture, struct coll_noise_rate rate[COLL_NOISES_MAX])
+void noise_rates(const struct node_capture *capture, struct coll_noise_rate rate[COLL_NOISES_MAX])
 {
 	double count[COLL_NOISES_MAX] = { 0 }, total[COLL_NOISES_MAX] = { 0 }, watched = 0;
 	u32 kinds = 0, k;
@@ -46,7 +46,7 @@ void noise_rates_print(const struct coll_noise_rate rate[COLL_NOISES_MAX], FILE 
 		fputs("none", to);
 }
 
-int noise_rates_write(const char *command, const struct noise_capture *capture, const char *path)
+int noise_rates_write(const char *command, const struct node_capture *capture, const char *path)
 {
 	struct coll_noise_rate rate[COLL_NOISES_MAX];
 	FILE *to = fopen(path, "we");
@@ -54,7 +54,8 @@ int noise_rates_write(const char *command, const struct noise_capture *capture, 
 
 	if (to) {
 		noise_rates(capture, rate);
-		fprintf(to, "# noise of %s, by collnoise %s\nnoise = ", capture->head.host, command);
+		fprintf(to, "# noise of %s, by collnoise %s\nnoise = ", capture->head.host,
+			command);
 		noise_rates_print(rate, to);
 		fputc('\n', to);
 		if (fclose(to))

@@ -144,10 +144,10 @@ static void spectrum_transform(double complex *value, u32 count)
 }
 
 /* Random events have power 1 everywhere. */
-static void add_power(const struct noise_capture *capture, u32 cpu, double bin_ns, u32 bins,
+static void add_power(const struct node_capture *capture, u32 cpu, double bin_ns, u32 bins,
 		      double complex *value, double *power)
 {
-	const struct coll_noise_event *event = noise_capture_events(capture, cpu);
+	const struct coll_noise_event *event = node_capture_events(capture, cpu);
 	const u64 first = capture->cpu[cpu].first, events = capture->cpu[cpu].events;
 	double mean;
 	u64 i;
@@ -320,7 +320,7 @@ static void find_peaks(struct noise_spectrum *s, bool here)
 	}
 }
 
-static bool is_this_machine(const struct noise_capture *capture)
+static bool is_this_machine(const struct node_capture *capture)
 {
 	struct utsname name;
 
@@ -328,7 +328,7 @@ static bool is_this_machine(const struct noise_capture *capture)
 	       !strcmp(name.release, capture->head.kernel);
 }
 
-int noise_spectrum(const struct noise_capture *capture, struct noise_spectrum *spectrum)
+int noise_spectrum(const struct node_capture *capture, struct noise_spectrum *spectrum)
 {
 	double complex *value;
 	double span = 0, bin_ns = BIN_NS;
@@ -338,7 +338,7 @@ int noise_spectrum(const struct noise_capture *capture, struct noise_spectrum *s
 	*spectrum = (struct noise_spectrum){ 0 };
 	for (c = 0; c < capture->head.cpus; c++) {
 		const struct coll_noise_cpu *cpu = &capture->cpu[c];
-		const struct coll_noise_event *event = noise_capture_events(capture, c);
+		const struct coll_noise_event *event = node_capture_events(capture, c);
 		const double last =
 			cpu->events ? (double)event[cpu->events - 1].start - cpu->first : 0;
 

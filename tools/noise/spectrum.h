@@ -28,7 +28,7 @@ struct noise_spectrum {
 };
 
 /* The sum of all CPUs' spectra. 0 or -ENOMEM. */
-int noise_spectrum(const struct noise_capture *capture, struct noise_spectrum *spectrum);
+int noise_spectrum(const struct node_capture *capture, struct noise_spectrum *spectrum);
 void noise_spectrum_free(struct noise_spectrum *spectrum);
 
 #endif

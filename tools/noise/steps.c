@@ -98,10 +98,10 @@ static double base_share(const struct noise_base *base, double seconds)
 
 /* ---- captures --------------------------------------------------------------------- */
 
-static u64 add_recording(const struct noise_capture *capture, u32 cpu, u64 at,
+static u64 add_recording(const struct node_capture *capture, u32 cpu, u64 at,
 			 struct coll_noise_span *table, u32 *spans)
 {
-	const struct coll_noise_event *event = noise_capture_events(capture, cpu);
+	const struct coll_noise_event *event = node_capture_events(capture, cpu);
 	const struct coll_noise_cpu *c = &capture->cpu[cpu];
 	u64 i;
 
@@ -115,7 +115,7 @@ static u64 add_recording(const struct noise_capture *capture, u32 cpu, u64 at,
 	return at + c->watched;
 }
 
-int noise_steps_noise(const struct noise_capture *capture, u32 captures, bool together,
+int noise_steps_noise(const struct node_capture *capture, u32 captures, bool together,
 		      struct sim_noise *noise, struct coll_noise_span **table)
 {
 	struct coll_noise_plan plan;

@@ -25,7 +25,7 @@ int noise_base_read(const char *path, struct noise_base *base);
  * Captures as noise of a rank: one recording after the other, entered at a random place, or by all
  * ranks at the same place. -E2BIG: too many events, or too much noise, for a model.
  */
-int noise_steps_noise(const struct noise_capture *capture, u32 captures, bool together,
+int noise_steps_noise(const struct node_capture *capture, u32 captures, bool together,
 		      struct sim_noise *noise, struct coll_noise_span **table);
 
 struct noise_steps {

@@ -10,11 +10,11 @@
 
 int noise_thread_bind(u32 cpu, const char **what)
 {
-	struct noise_cpus self = { { 0 } };
+	struct node_cpus self = { { 0 } };
 
-	noise_cpus_add(&self, cpu);
+	node_cpus_add(&self, cpu);
 	*what = "cannot be run on";
-	return noise_cpus_set_affinity(0, &self);
+	return node_cpus_set_affinity(0, &self);
 }
 
 int noise_thread_schedule(const struct noise_policy *policy, const char **what)

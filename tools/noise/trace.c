@@ -127,11 +127,11 @@ static u64 clock_ns(clockid_t clock)
 	struct timespec now;
 
 	clock_gettime(clock, &now);
-	return now.tv_sec * NOISE_S + now.tv_nsec;
+	return now.tv_sec * NODE_S + now.tv_nsec;
 }
 
 /* Times of the capture count from its epoch; in the trace they count from boot. */
-static void to_monotonic(struct noise_capture *capture)
+static void to_monotonic(struct node_capture *capture)
 {
 	const u64 shift = capture->head.epoch + clock_ns(CLOCK_MONOTONIC) -
 			  clock_ns(CLOCK_REALTIME);
@@ -155,7 +155,7 @@ static void copy_kernels(const struct noise_trace *trace, FILE *to)
 		fclose(from);
 }
 
-int noise_trace_write(const struct noise_trace *trace, struct noise_capture *capture,
+int noise_trace_write(const struct noise_trace *trace, struct node_capture *capture,
 		      const char *command)
 {
 	FILE *to = fopen(trace->file, "we");

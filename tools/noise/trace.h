@@ -31,7 +31,7 @@ void noise_trace_stop(const struct noise_trace *trace);
  * Writes all events of the capture and then the kernel's, in the format of the osnoise tracer, on
  * CLOCK_MONOTONIC. 0 or -errno.
  */
-int noise_trace_write(const struct noise_trace *trace, struct noise_capture *capture,
+int noise_trace_write(const struct noise_trace *trace, struct node_capture *capture,
 		      const char *command);
 /* Removes the instance. */
 void noise_trace_end(struct noise_trace *trace);

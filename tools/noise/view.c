@@ -19,7 +19,7 @@ static int most_time_first(const void *a, const void *b)
 
 static int find_blames(struct noise_view *view)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	const u32 rows = COLL_NOISE_CAUSES + capture->head.sources;
 	u32 row;
 	u64 i;
@@ -50,7 +50,7 @@ static int find_blames(struct noise_view *view)
 
 char *noise_blame_text(const struct noise_blame *blame, char text[80])
 {
-	const char *cause = noise_cause_name(blame->cause);
+	const char *cause = node_cause_name(blame->cause);
 
 	if (!blame->source)
 		snprintf(text, 80, "%s", cause);
@@ -61,7 +61,7 @@ char *noise_blame_text(const struct noise_blame *blame, char text[80])
 	return text;
 }
 
-int noise_view_init(struct noise_view *view, const struct noise_capture *capture)
+int noise_view_init(struct noise_view *view, const struct node_capture *capture)
 {
 	int status;
 	u32 i;
@@ -100,7 +100,7 @@ static void print_summary(const struct noise_summary *s, const char *name, FILE 
 	fprintf(to, "%-5s %8.4f%% +-%7.4f %9.1f %9llu", name, 100 * s->share,
 		100 * s->window.error, s->rate, (unsigned long long)f->count);
 	for (i = 0; i < sizeof(values) / sizeof(*values); i++)
-		fprintf(to, " %9s", f->count ? noise_time_text(values[i], text) : "-");
+		fprintf(to, " %9s", f->count ? node_time_text(values[i], text) : "-");
 	fprintf(to, " %8.2f\n", s->loop);
 }
 
@@ -122,8 +122,8 @@ static void print_histogram(const struct noise_summary *s, FILE *to)
 		u32 bar = most ? 40 * b->total / most : 0;
 
 		fprintf(to, "%9s ... %9s %10llu %8.4f%%  ",
-			noise_time_text(noise_bucket_edge(i), low),
-			noise_time_text(noise_bucket_edge(i + 1), high),
+			node_time_text(noise_bucket_edge(i), low),
+			node_time_text(noise_bucket_edge(i + 1), high),
 			(unsigned long long)b->count,
 			s->watched ? 100. * b->total / s->watched : 0);
 		while (bar--)
@@ -140,14 +140,14 @@ static void print_spectrum(const struct noise_spectrum *s, FILE *to)
 	if (!s->points)
 		return;
 	fprintf(to, "\nregular (periods to %s can be seen here):\n",
-		noise_time_text(s->longest * 1e9, text));
+		node_time_text(s->longest * 1e9, text));
 	if (!s->peaks)
 		fprintf(to, "  nothing\n");
 	for (i = 0; i < s->peaks; i++) {
 		const struct noise_peak *p = &s->peak[i];
 
 		fprintf(to, "  %10.3f Hz (every %9s)  power %9.1f  %s%s\n", p->hz,
-			noise_time_text(1e9 / p->hz, text), p->power,
+			node_time_text(1e9 / p->hz, text), p->power,
 			p->harmonics > 1 ? "with harmonics  " : "", p->name);
 	}
 }
@@ -164,8 +164,8 @@ static void print_blames(const struct noise_view *view, FILE *to)
 		fprintf(to, "  %-48s %9llu times, %9s, at most %9s\n",
 			noise_blame_text(&view->blame[i], text),
 			(unsigned long long)view->blame[i].count,
-			noise_time_text(view->blame[i].total, total),
-			noise_time_text(view->blame[i].max, max));
+			node_time_text(view->blame[i].total, total),
+			node_time_text(view->blame[i].max, max));
 }
 
 static int most_seen_first(const void *a, const void *b)
@@ -179,7 +179,7 @@ static int most_seen_first(const void *a, const void *b)
 }
 
 /* The sources by the kernel's counts; free() it. */
-static const struct coll_noise_source **view_suspects(const struct noise_capture *capture)
+static const struct coll_noise_source **view_suspects(const struct node_capture *capture)
 {
 	const struct coll_noise_source **list = calloc(capture->head.sources + 1, sizeof(*list));
 	u32 i;
@@ -191,7 +191,7 @@ static const struct coll_noise_source **view_suspects(const struct noise_capture
 	return list;
 }
 
-static bool kernel_counted(const struct noise_capture *capture)
+static bool kernel_counted(const struct node_capture *capture)
 {
 	u32 i;
 
@@ -219,9 +219,9 @@ static void print_suspects(const struct noise_view *view, FILE *to)
 		fprintf(to, "  %-48s %9llu times", noise_blame_text(&blame, text),
 			(unsigned long long)list[i]->times);
 		if (list[i]->total)
-			fprintf(to, ", %9s", noise_time_text(list[i]->total, total));
+			fprintf(to, ", %9s", node_time_text(list[i]->total, total));
 		if (list[i]->inclusive)
-			fprintf(to, ", %9s", noise_time_text(list[i]->inclusive, inclusive));
+			fprintf(to, ", %9s", node_time_text(list[i]->inclusive, inclusive));
 		fprintf(to, "\n");
 	}
 	free(list);
@@ -229,7 +229,7 @@ static void print_suspects(const struct noise_view *view, FILE *to)
 
 void noise_view_print(const struct noise_view *view, FILE *to)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	char watched[24], threshold[24], name[16];
 	u32 i;
 
@@ -237,8 +237,8 @@ void noise_view_print(const struct noise_view *view, FILE *to)
 		*capture->head.host ? capture->head.host : "?",
 		*capture->head.kernel ? capture->head.kernel : "?", capture->head.cpus,
 		capture->head.cpus == 1 ? "" : "s",
-		noise_time_text(capture->head.cpus ? capture->cpu[0].watched : 0, watched),
-		noise_time_text(capture->head.threshold, threshold));
+		node_time_text(capture->head.cpus ? capture->cpu[0].watched : 0, watched),
+		node_time_text(capture->head.threshold, threshold));
 	fprintf(to, "%-5s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s %8s\n", "CPU", "taken",
 		"95 %", "events/s", "events", "min", "p50", "p90", "p99", "p99.9", "max", "MAD",
 		"loop ns");
@@ -260,13 +260,13 @@ void noise_view_print(const struct noise_view *view, FILE *to)
 
 /* ---- rtla's histogram -------------------------------------------------------------------- */
 
-static u64 *count_buckets(const struct noise_capture *capture, u64 size, u32 entries)
+static u64 *count_buckets(const struct node_capture *capture, u64 size, u32 entries)
 {
 	u64 *count = calloc((u64)(entries + 1) * (capture->head.cpus + 1), sizeof(*count)), i;
 	u32 c;
 
 	for (c = 0; count && c < capture->head.cpus; c++) {
-		const struct coll_noise_event *event = noise_capture_events(capture, c);
+		const struct coll_noise_event *event = node_capture_events(capture, c);
 
 		for (i = 0; i < capture->cpu[c].events; i++) {
 			const u64 bucket = event[i].duration / size;
@@ -309,14 +309,14 @@ static void print_ends(const struct noise_view *view, FILE *to)
 
 int noise_view_histogram(const struct noise_view *view, u64 size, u32 entries, FILE *to)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	u64 *count = count_buckets(capture, size, entries), seconds;
 	char name[32];
 	u32 c, row;
 
 	if (!count)
 		return -ENOMEM;
-	seconds = capture->head.cpus ? (capture->cpu[0].watched + NOISE_S / 2) / NOISE_S : 0;
+	seconds = capture->head.cpus ? (capture->cpu[0].watched + NODE_S / 2) / NODE_S : 0;
 	fprintf(to,
 		"# RTLA osnoise histogram\n# Time unit is microseconds (us)\n"
 		"# Duration: %3llu %02llu:%02llu:%02llu\nIndex ",
@@ -406,7 +406,7 @@ static json_t *spectrum_json(const struct noise_spectrum *s)
 			 "least_power", s->least, "peaks", peaks);
 }
 
-static json_t *sources_json(const struct noise_capture *capture)
+static json_t *sources_json(const struct node_capture *capture)
 {
 	json_t *list = json_array();
 	u32 i;
@@ -415,7 +415,7 @@ static json_t *sources_json(const struct noise_capture *capture)
 		const struct coll_noise_source *s = &capture->source[i];
 
 		json_array_append_new(list, json_pack("{ss sI ss* sI sI sI}", "cause",
-			noise_cause_name(s->cause), "number", (json_int_t)s->number, "name",
+			node_cause_name(s->cause), "number", (json_int_t)s->number, "name",
 			s->name, "times", (json_int_t)s->times, "total_ns",
 			(json_int_t)s->total, "inclusive_ns", (json_int_t)s->inclusive));
 	}
@@ -431,7 +431,7 @@ static json_t *blames_json(const struct noise_view *view)
 		const struct noise_blame *b = &view->blame[i];
 
 		json_array_append_new(list, json_pack("{ss ss* sI sI sI sI}", "cause",
-			noise_cause_name(b->cause), "name", b->source ? b->source->name : NULL,
+			node_cause_name(b->cause), "name", b->source ? b->source->name : NULL,
 			"number", (json_int_t)(b->source ? b->source->number : 0), "events",
 			(json_int_t)b->count, "total_ns", (json_int_t)b->total, "max_ns",
 			(json_int_t)b->max));
@@ -441,7 +441,7 @@ static json_t *blames_json(const struct noise_view *view)
 
 json_t *noise_view_json(const struct noise_view *view)
 {
-	const struct noise_capture *capture = view->capture;
+	const struct node_capture *capture = view->capture;
 	json_t *cpus = json_array();
 	u32 i;
 

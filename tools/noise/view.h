@@ -16,7 +16,7 @@ struct noise_blame {
 };
 
 struct noise_view {
-	const struct noise_capture *capture;
+	const struct node_capture *capture;
 	struct noise_summary all;
 	struct noise_summary *cpu;	/* as many as the capture has */
 	struct noise_spectrum spectrum;
@@ -25,7 +25,7 @@ struct noise_view {
 };
 
 /* 0 or -ENOMEM. */
-int noise_view_init(struct noise_view *view, const struct noise_capture *capture);
+int noise_view_init(struct noise_view *view, const struct node_capture *capture);
 void noise_view_free(struct noise_view *view);
 
 void noise_view_print(const struct noise_view *view, FILE *to);

@@ -69,7 +69,7 @@ static u64 involuntary_switches(void)
 static void sleep_ticks(const struct noise_clock *clock, u64 ticks)
 {
 	const u64 ns = noise_clock_ns(clock, ticks);
-	const struct timespec time = { ns / NOISE_S, ns % NOISE_S };
+	const struct timespec time = { ns / NODE_S, ns % NODE_S };
 
 	nanosleep(&time, NULL);
 }
@@ -131,12 +131,12 @@ static void *watch_cpu(void *argument)
 	if (watcher->error || watch->stop)
 		return NULL;
 	involuntary = involuntary_switches();
-	steal = noise_steal(watcher->cpu);
+	steal = node_steal(watcher->cpu);
 	watcher->first = noise_ticks(watcher->loop.counter);
 	watch_periods(watcher);
 	watcher->end = noise_ticks(watcher->loop.counter);
 	watcher->involuntary = involuntary_switches() - involuntary;
-	watcher->steal = noise_steal(watcher->cpu) - steal;
+	watcher->steal = node_steal(watcher->cpu) - steal;
 	return NULL;
 }
 
@@ -145,25 +145,25 @@ static void *watch_cpu(void *argument)
 /* Moves the caller to CPUs that are not watched, if there are any. */
 static void leave_watched_cpus(const struct noise_watch_options *options)
 {
-	struct noise_cpus stay;
+	struct node_cpus stay;
 
-	if (noise_cpus_count(&options->housekeeping)) {
-		noise_cpus_set_affinity(0, &options->housekeeping);
+	if (node_cpus_count(&options->housekeeping)) {
+		node_cpus_set_affinity(0, &options->housekeeping);
 		return;
 	}
-	if (noise_cpus_affinity(0, &stay))
+	if (node_cpus_affinity(0, &stay))
 		return;
-	noise_cpus_remove(&stay, &options->cpus);
-	if (noise_cpus_count(&stay))
-		noise_cpus_set_affinity(0, &stay);
+	node_cpus_remove(&stay, &options->cpus);
+	if (node_cpus_count(&stay))
+		node_cpus_set_affinity(0, &stay);
 }
 
 static int start_threads(struct noise_watch *watch)
 {
-	u32 cpu = noise_cpus_next(&watch->options.cpus, 0), started = 0;
+	u32 cpu = node_cpus_next(&watch->options.cpus, 0), started = 0;
 	int status = 0;
 
-	for (; cpu < NOISE_CPUS_MAX; cpu = noise_cpus_next(&watch->options.cpus, cpu + 1)) {
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&watch->options.cpus, cpu + 1)) {
 		struct noise_watcher *watcher = &watch->watcher[started];
 
 		*watcher = (struct noise_watcher){ .watch = watch, .cpu = cpu };
@@ -204,7 +204,7 @@ int noise_watch_begin(struct noise_watch *watch, const struct noise_watch_option
 	int status;
 
 	*watch = (struct noise_watch){ .options = *options };
-	watch->watchers = noise_cpus_count(&options->cpus);
+	watch->watchers = node_cpus_count(&options->cpus);
 	watch->watcher = calloc(watch->watchers, sizeof(*watch->watcher));
 	if (!watch->watcher)
 		return -ENOMEM;
@@ -261,7 +261,7 @@ int noise_watch_wait(struct noise_watch *watch)
 	sigaction(SIGINT, &action, &before[0]);
 	sigaction(SIGTERM, &action, &before[1]);
 	while (now < watch->end && !__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
-		const u64 glance = noise_clock_ticks(&watch->clock, GLANCE_MS * NOISE_MS);
+		const u64 glance = noise_clock_ticks(&watch->clock, GLANCE_MS * NODE_MS);
 
 		sleep_ticks(&watch->clock, watch->end - now < glance ? watch->end - now : glance);
 		now = noise_ticks(watch->clock.counter);
@@ -294,7 +294,7 @@ void noise_watch_free(struct noise_watch *watch)
 /* ---- the capture --------------------------------------------------------------------- */
 
 static int capture_cpu(const struct noise_watcher *watcher, u64 epoch,
-		       struct noise_capture *capture)
+		       struct node_capture *capture)
 {
 	const struct noise_clock *clock = &watcher->watch->clock;
 	const struct noise_loop *loop = &watcher->loop;
@@ -306,29 +306,29 @@ static int capture_cpu(const struct noise_watcher *watcher, u64 epoch,
 		.lost = loop->lost,
 	};
 	u64 i;
-	int status = noise_capture_add_cpu(capture, &cpu);
+	int status = node_capture_add_cpu(capture, &cpu);
 
 	for (i = 0; !status && i < loop->gaps; i++) {
 		const struct noise_gap *gap = &loop->gap[i];
 		const u64 length =
 			noise_clock_ns(clock, gap->end - gap->begin - watcher->iteration);
 
-		status = noise_capture_add_event(capture,
-						 noise_clock_wall(clock, gap->begin) - epoch,
-						 length, watcher->cpu, COLL_NOISE_UNKNOWN, 0);
+		status = node_capture_add_event(capture,
+						noise_clock_wall(clock, gap->begin) - epoch,
+						length, watcher->cpu, COLL_NOISE_UNKNOWN, 0);
 	}
 	return status;
 }
 
-int noise_watch_capture(const struct noise_watch *watch, struct noise_capture *capture)
+int noise_watch_capture(const struct noise_watch *watch, struct node_capture *capture)
 {
 	int status = 0;
 	u32 i;
 
-	noise_capture_init(capture);
+	node_capture_init(capture);
 	capture->head.epoch = noise_clock_wall(&watch->clock, watch->begin);
 	capture->head.threshold = watch->options.threshold;
 	for (i = 0; !status && i < watch->watchers; i++)
 		status = capture_cpu(&watch->watcher[i], capture->head.epoch, capture);
-	return status ? status : noise_capture_finish(capture);
+	return status ? status : node_capture_finish(capture);
 }

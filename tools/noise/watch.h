@@ -11,7 +11,7 @@
 #include "policy.h"
 
 struct noise_watch_options {
-	struct noise_cpus cpus, housekeeping;	/* housekeeping; none: CPUs not watched */
+	struct node_cpus cpus, housekeeping;	/* housekeeping; none: CPUs not watched */
 	u64 threshold;			/* ns */
 	u64 duration, warm_up;		/* ns */
 	u64 period, runtime;		/* ns; watch `runtime` of each `period`; 0: all the time */
@@ -60,6 +60,6 @@ int noise_watch_wait(struct noise_watch *watch);
 void noise_watch_free(struct noise_watch *watch);
 
 /* The recorded events. The caller owns the capture. */
-int noise_watch_capture(const struct noise_watch *watch, struct noise_capture *capture);
+int noise_watch_capture(const struct noise_watch *watch, struct node_capture *capture);
 
 #endif
