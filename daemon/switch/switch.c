@@ -18,13 +18,3 @@ const struct switch_ops *switch_find(const char *name)
 			return switch_drivers[i];
 	return NULL;
 }
-
-bool switch_has_path(const struct switch_path *path, int paths, u32 in, u32 out)
-{
-	int i;
-
-	for (i = 0; i < paths; i++)
-		if (path[i].in == in && path[i].out == out)
-			return true;
-	return false;
-}

@@ -22,8 +22,6 @@
 #include "kmod/common/netlink.h"
 #include "noise.h"
 
-DEFINE_MUTEX(kcoll_noise_mutex);
-LIST_HEAD(kcoll_noise_injectors);		/* by ascending id */
 static u32 injector_count, last_id;
 static enum cpuhp_state hotplug;
 
@@ -31,16 +29,6 @@ static void injector_end_lifetimes(struct work_struct *work);
 static DECLARE_DELAYED_WORK(lifetimes, injector_end_lifetimes);
 
 /* ---- injectors ---------------------------------------------------------------- */
-
-struct kcoll_noise_injector *kcoll_noise_find(u32 id)
-{
-	struct kcoll_noise_injector *injector;
-
-	list_for_each_entry(injector, &kcoll_noise_injectors, list)
-		if (injector->id == id)
-			return injector;
-	return NULL;
-}
 
 static struct kcoll_noise_cpu *injector_on(const struct kcoll_noise_injector *injector,
 					   unsigned int cpu)

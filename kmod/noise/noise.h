@@ -5,6 +5,7 @@
  * limits and its log.
  *
  *	noise.c		injectors, started and stopped by netlink
+ *	noise_list.c	the injectors that there are
  *	noise_read.c	what NOISE_START asks for
  *	noise_dump.c	counters and logs
  *	noise_cpu.c	the events on one CPU
@@ -96,7 +97,7 @@ int kcoll_noise_cpu_start(struct kcoll_noise_cpu *ncpu);
 /* Afterwards no event is in progress: one that was has been cut short. May sleep. */
 void kcoll_noise_cpu_stop(struct kcoll_noise_cpu *ncpu);
 
-/* noise.c */
+/* noise_list.c */
 extern struct mutex kcoll_noise_mutex;		/* of the injectors */
 extern struct list_head kcoll_noise_injectors;	/* by ascending id */
 struct kcoll_noise_injector *kcoll_noise_find(u32 id);

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
 #include "libcoll/base/clock.h"
-
-int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *format, ...)
-{
-	va_list arguments;
-
-	if (why->text && why->bytes) {
-		va_start(arguments, format);
-		vsnprintf(why->text, why->bytes, format, arguments);
-		va_end(arguments);
-	}
-	return error;
-}
 
 static void take_job(struct coll_boot *boot, const struct coll_boot_job *job)
 {

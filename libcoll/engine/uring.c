@@ -76,6 +76,23 @@ static int ring_open(struct io_uring *ring, bool yields, bool moves)
 	return 0;
 }
 
+static void uring_complete(struct coll_engine *engine, const struct io_uring_cqe *cqe)
+{
+	void *owner = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
+
+	switch (cqe->user_data & TAG_MASK) {
+	case TAG_SEND:
+		coll_uring_send_complete(engine, owner, cqe->res);
+		break;
+	case TAG_RECV:
+		coll_uring_recv_complete(engine, owner, cqe->res, cqe->flags);
+		break;
+	case TAG_WATCH:
+		coll_uring_watch_complete(owner, cqe->res);
+		break;
+	}
+}
+
 static int uring_open(struct coll_engine *engine)
 {
 	struct coll_uring *uring = calloc(1, sizeof(*uring));
@@ -84,6 +101,7 @@ static int uring_open(struct coll_engine *engine)
 	if (!uring)
 		return -ENOMEM;
 	uring->spin_ns = engine->spin_ns;
+	uring->complete = uring_complete;
 	error = ring_open(&uring->ring, engine->crowded && uring->spin_ns,
 			  engine->moves);
 	if (error) {
@@ -108,68 +126,6 @@ static void uring_close(struct coll_engine *engine)
 	coll_uring_close_buffers(uring);
 	free(uring);
 	engine->state = NULL;
-}
-
-/* ---- submitting and completing ----------------------------------------- */
-
-void coll_uring_submit(struct coll_engine *engine)
-{
-	engine->counters->enters++;
-	io_uring_submit(&coll_uring_of(engine)->ring);
-}
-
-bool coll_uring_has_capacity(struct coll_engine *engine, unsigned int entries)
-{
-	struct io_uring *ring = &coll_uring_of(engine)->ring;
-
-	if (io_uring_sq_space_left(ring) < entries)
-		coll_uring_submit(engine);
-	return io_uring_sq_space_left(ring) >= entries;
-}
-
-struct io_uring_sqe *coll_uring_sqe(struct coll_engine *engine)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&coll_uring_of(engine)->ring);
-
-	coll_assert(sqe);
-	return sqe;
-}
-
-void coll_uring_sqe_owner(struct io_uring_sqe *sqe, const void *owner, enum coll_uring_tag tag)
-{
-	sqe->user_data = (uintptr_t)owner | tag;
-}
-
-static void uring_complete(struct coll_engine *engine, const struct io_uring_cqe *cqe)
-{
-	void *owner = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
-
-	switch (cqe->user_data & TAG_MASK) {
-	case TAG_SEND:
-		coll_uring_send_complete(engine, owner, cqe->res);
-		break;
-	case TAG_RECV:
-		coll_uring_recv_complete(engine, owner, cqe->res, cqe->flags);
-		break;
-	case TAG_WATCH:
-		coll_uring_watch_complete(owner, cqe->res);
-		break;
-	}
-}
-
-void coll_uring_reap(struct coll_engine *engine)
-{
-	struct coll_uring *uring = coll_uring_of(engine);
-	struct io_uring_cqe *cqe;
-
-	/* One by one: a completion may lead to a submission, even to an enter. */
-	while (!io_uring_peek_cqe(&uring->ring, &cqe)) {
-		struct io_uring_cqe copy = { .user_data = cqe->user_data, .res = cqe->res,
-					     .flags = cqe->flags };
-
-		io_uring_cqe_seen(&uring->ring, cqe);
-		uring_complete(engine, &copy);
-	}
 }
 
 /* ---- waiting ----------------------------------------------------------- */

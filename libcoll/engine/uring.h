@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Private to the io_uring engine: what uring.c, uring_socket.c and uring_watch.c share. */
+/*
+ * Private to the io_uring engine. uring.c calls uring_socket.c and uring_watch.c, and these
+ * call uring_queue.c; completions come up through complete().
+ */
 #ifndef COLL_URING_H
 #define COLL_URING_H
 
@@ -48,6 +51,8 @@ struct coll_uring_socket {
 
 struct coll_uring {
 	struct io_uring ring;
+	/* Hands a completion to the socket or watch that it is of. */
+	void (*complete)(struct coll_engine *engine, const struct io_uring_cqe *cqe);
 	struct io_uring_buf_ring *buffers;
 	uint8_t *memory;		/* of the buffers */
 	bool *file_used;		/* NULL: no table of files */
@@ -67,7 +72,7 @@ static inline struct coll_uring *coll_uring_of(const struct coll_engine *engine)
 	return engine->state;
 }
 
-/* ---- uring.c ----------------------------------------------------------- */
+/* ---- uring_queue.c ----------------------------------------------------- */
 
 /* Hands the submission queue over. One system call. */
 void coll_uring_submit(struct coll_engine *engine);

@@ -10,12 +10,11 @@
 #define CHUNK_SECONDS 0.002
 
 enum {
-	CHUNK_FAR = 1 << 16,
 	CHUNK_MAX = 1 << 23,
 	FINISHING_CHUNKS = 2,
 	STALL_MIN_NS = 100000000,
 	STALL_USUALS = 4,
-	USUAL_FADES = 16, /* by 1/16 each chunk */
+	USUAL_FADES = 16,	/* by 1/16 each chunk */
 };
 
 static bool is_bulk(const struct coll_message *message)
@@ -26,11 +25,6 @@ static bool is_bulk(const struct coll_message *message)
 static const char *arbiter_policy(const struct coll_link *link)
 {
 	return link->group->context->options.link_policy;
-}
-
-uint64_t coll_arbiter_chunk_far(const struct coll_options *options)
-{
-	return options->link_chunk ? options->link_chunk : CHUNK_FAR;
 }
 
 uint64_t coll_arbiter_chunk(const struct coll_link *link)

@@ -31,7 +31,11 @@
 /* The chunk size in bytes. */
 uint64_t coll_arbiter_chunk(const struct coll_link *link);
 /* ... of links to other clusters. */
-uint64_t coll_arbiter_chunk_far(const struct coll_options *options);
+enum { CHUNK_FAR = 1 << 16 };
+static inline uint64_t coll_arbiter_chunk_far(const struct coll_options *options)
+{
+	return options->link_chunk ? options->link_chunk : CHUNK_FAR;
+}
 
 /* Puts a message into its link's queue. */
 void coll_arbiter_queue(struct coll_link *link, struct coll_message *message);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "channel.h"
-#include "connection.h"
 #include "core/port.h"
 #include "stream.h"
 
@@ -59,7 +58,7 @@ static void channel_up(struct coll_channel *channel)
 {
 	struct coll_link *link = channel->link;
 	uint32_t i;
-	int error = coll_connection_join(link, channel, coll_streams_wanted(link));
+	int error = coll_link_attach_channel(link, coll_streams_wanted(link));
 
 	if (error) {
 		coll_link_lost(link, error);
@@ -120,7 +119,6 @@ void coll_channel_stop(struct coll_channel *channel)
 void coll_channel_close(struct coll_channel *channel)
 {
 	struct coll_mux *mux = channel->mux;
-
 	struct coll_link *link = channel->link;
 
 	if (!link && channel->arrival.context)
@@ -140,7 +138,7 @@ static int channel_attach(struct coll_arrival *arrival, struct coll_link *link, 
 
 	channel->link = link;
 	link->channel = channel;
-	error = coll_connection_join(link, channel, streams);
+	error = coll_link_attach_channel(link, streams);
 	if (!error) {
 		coll_channel_touch(channel);
 		return 0;

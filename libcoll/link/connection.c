@@ -7,12 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "core/port.h"
 #include "arbiter.h"
-#include "channel.h"
 #include "connection.h"
-#include "libcoll/engine/engine.h"
-#include "stream.h"
 
 /* ---- sockets ------------------------------------------------------------ */
 
@@ -97,60 +93,6 @@ void coll_connection_tune_peer(struct coll_context *context, int fd, uint32_t wo
 	if (cluster && cluster[world] != cluster[context->boot->rank])
 		tune_far(&context->options, fd);
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->congestion, &bytes);
-}
-
-/* ---- links ---------------------------------------------------------------- */
-
-static void link_up(struct coll_link *link)
-{
-	struct coll_context *context = link->group->context;
-	int error;
-
-	coll_link_set_state(link, LINK_UP);
-	link->attached = true;
-	coll_arbiter_update(link->whole);
-	if (link->number) {
-		context->counters.streams++;
-		coll_link_touch(link);
-		return;
-	}
-	context->counters.links++;
-	error = coll_link_events(link->group)->up(link);
-	if (error)		/* what it has goes with the link */
-		coll_link_lost(link, error);
-}
-
-int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams)
-{
-	struct coll_context *context = link->group->context;
-	int error = link->number ? 0 : coll_streams_make(link, streams);
-
-	coll_assert(!link->attached && link->socket.fd < 0);
-	if (error)
-		return error;
-	link->local = coll_connection_is_local(fd);
-	coll_connection_tune_peer(context, fd, link->group->world[link->rank]);
-	link->socket.fd = fd;
-	error = context->engine.ops->attach(&link->socket);
-	if (error) {
-		link->socket.fd = -1;
-		return error;
-	}
-	context->counters.connections++;
-	link_up(link);
-	return 0;
-}
-
-int coll_connection_join(struct coll_link *link, struct coll_channel *channel, uint32_t streams)
-{
-	int error = link->number ? 0 : coll_streams_make(link, streams);
-
-	coll_assert(!link->attached && link->channel == channel);
-	if (error)
-		return error;
-	link->local = channel->mux->local;
-	link_up(link);
-	return 0;
 }
 
 /* ---- addresses ---------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A connection between two ranks: its socket and its address. */
+/* A connection between two processes: its socket and its address. */
 #ifndef COLL_LINK_CONNECTION_H
 #define COLL_LINK_CONNECTION_H
 
 #include <sys/socket.h>
 
-#include "link.h"
+#include "context.h"
 
 struct coll_address {
 	struct sockaddr_storage socket;
@@ -28,14 +28,5 @@ void coll_connection_tune(const struct coll_context *context, int fd);
 
 /* Sets what depends on the peer: its rank in the job. The connection is up. */
 void coll_connection_tune_peer(struct coll_context *context, int fd, uint32_t world);
-
-/*
- * The connection is up: of a link that will have so many streams, or of one of these
- * streams. -errno: the fd is still the caller's. If the floor above cannot use the link,
- * the link is lost.
- */
-int coll_connection_attach(struct coll_link *link, int fd, uint32_t streams);
-/* The same with its channel, which is link->channel. */
-int coll_connection_join(struct coll_link *link, struct coll_channel *channel, uint32_t streams);
 
 #endif

@@ -89,7 +89,7 @@ static bool link_is_shared(const struct coll_link *link)
 static int link_connected(struct coll_connect *attempt, int fd)
 {
 	struct coll_link *link = attempt->owner;
-	int error = coll_connection_attach(link, fd, attempt->hello.streams);
+	int error = coll_link_attach(link, fd, attempt->hello.streams);
 	uint32_t i;
 
 	if (error)
@@ -171,7 +171,6 @@ void coll_link_await(struct coll_link *link)
 		coll_link_touch(link);
 	link_await_peer(link);
 }
-
 
 /* ---- sending ------------------------------------------------------------ */
 

@@ -171,6 +171,15 @@ bool coll_link_may_end(const struct coll_link *link);
 /* Begins to connect, if that is this rank's part and has not begun. On failure it is lost. */
 void coll_link_open(struct coll_link *link);
 
+/*
+ * Its connection is up: of a link that will have so many streams, or of one of these
+ * streams. -errno: the fd is still the caller's. If the floor above cannot use the link,
+ * the link is lost.
+ */
+int coll_link_attach(struct coll_link *link, int fd, uint32_t streams);
+/* The same with a channel, which is link->channel. */
+int coll_link_attach_channel(struct coll_link *link, uint32_t streams);
+
 /* Queues a message; it goes out when the engine is polled next. */
 void coll_link_send(struct coll_link *link, struct coll_message *message);
 

@@ -122,7 +122,7 @@ static int pending_attach(struct coll_arrival *arrival, struct coll_link *link, 
 	int error;
 
 	pending_watch_process(pending, link->group->world[link->rank]);
-	error = coll_connection_attach(link, pending->watch.fd, streams);
+	error = coll_link_attach(link, pending->watch.fd, streams);
 	if (!error)
 		pending_remove(pending);
 	return error;
@@ -448,8 +448,10 @@ static int address_refuse(struct coll_context *context, const char *text, int er
 			     error == -E2BIG	      ? "is one too many" :
 							strerror(-error);
 
-	snprintf(context->error, sizeof(context->error), "option address: '%.150s' %.60s; valid: up to %u "
-		 "IP addresses of this node, separated by commas", text, reason, COLL_LISTENERS_MAX);
+	snprintf(context->error, sizeof(context->error),
+		 "option address: '%.150s' %.60s; valid: up to %u "
+		 "IP addresses of this node, separated by commas",
+		 text, reason, COLL_LISTENERS_MAX);
 	return error;
 }
 
@@ -462,7 +464,8 @@ static int listen_chosen(struct coll_context *context, char *line, size_t capaci
 	strcpy(copy, context->options.address);
 	*line = 0;
 	for (text = strtok_r(copy, ",", &save); text && !error; text = strtok_r(NULL, ",", &save)) {
-		error = context->listeners == COLL_LISTENERS_MAX ? -E2BIG : listen_at(context, text);
+		error = context->listeners == COLL_LISTENERS_MAX ? -E2BIG
+								 : listen_at(context, text);
 		if (error && error != -EADDRINUSE)
 			address_refuse(context, text, error);
 		line += snprintf(line, capacity, " %s", text);

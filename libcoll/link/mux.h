@@ -16,6 +16,7 @@
 #define COLL_MUX_H
 
 #include "connect.h"
+#include "message.h"
 
 enum {
 	MUX_FRAMES = 5,			/* of channels, in one transfer */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libcoll/engine/engine.h"
+#include "link.h"
 #include "mux.h"
 #include "peer_process.h"
 

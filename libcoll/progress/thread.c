@@ -446,15 +446,14 @@ static int threaded_wait(struct coll_run *run)
 
 static void threaded_wait_any(struct coll_context *context, const struct coll_runs *runs)
 {
-	bool (*const in_flight)(struct coll_run *) = coll_progress_of(context)->in_flight;
 	struct threaded *t = threaded_of(context);
 	const uint64_t until =
 		coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
 
-	while (coll_runs_find_ended(runs, in_flight) == runs->count && coll_now() < until)
+	while (coll_runs_find_ended(runs, threaded_in_flight) == runs->count && coll_now() < until)
 		sched_yield();
 	pthread_mutex_lock(&t->lock);
-	while (coll_runs_find_ended(runs, in_flight) == runs->count)
+	while (coll_runs_find_ended(runs, threaded_in_flight) == runs->count)
 		pthread_cond_wait(&t->done, &t->lock);
 	pthread_mutex_unlock(&t->lock);
 }
