@@ -56,10 +56,11 @@ LIBCOLL		:= $(wildcard libcoll/*/*.c)
 SIM		:= $(wildcard sim/*.c)
 FLIT		:= $(wildcard flit/*.c)
 NODE		:= $(wildcard node/*.c)
-COLL		:= $(filter-out tools/collnoise.c tools/noise/%,$(wildcard tools/*.c tools/*/*.c))
+COLL		:= $(filter-out tools/collnoise.c tools/noise/% tools/store/%,$(wildcard tools/*.c tools/*/*.c))
 COLLNOISE	:= tools/collnoise.c $(filter-out %/arena.c %/emit.c,$(wildcard tools/common/*.c)) \
 		   $(wildcard tools/noise/*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/*/*.c)
+STORE		= $(BUILD)/libexec/coll/coll-store
 
 .DEFAULT_GOAL	:= all
 .SECONDARY:
@@ -69,7 +70,7 @@ COLLD		:= $(wildcard daemon/*.c daemon/*/*.c)
 include mpi/mpi.mk
 
 all: $(BUILD)/libcoll.a $(BUILD)/libcoll.so $(BUILD)/coll $(BUILD)/collnoise \
-	$(BUILD)/colld $(COLLMPI)		## the library, the tools, the daemon, the shim
+	$(STORE) $(BUILD)/colld $(COLLMPI)	## the library, the tools, the daemon, the shim
 
 # ---- objects -----------------------------------------------------------------
 
@@ -132,6 +133,10 @@ $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 $(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
+$(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
 $(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
@@ -184,6 +189,7 @@ include tests/tests.mk
 # ---- what is installed -------------------------------------------------------
 
 LIBDIR		= $(PREFIX)/lib
+LIBEXECDIR	= $(PREFIX)/libexec
 INCLUDEDIR	= $(PREFIX)/include
 MANDIR		= $(PREFIX)/share/man
 DOCDIR		= $(PREFIX)/share/doc/coll
@@ -197,8 +203,10 @@ prefixed	= sed 's|/usr/local/|$(PREFIX)/|'
 install: all					## [PREFIX=/usr/local] [DESTDIR=]
 	@echo 'INSTALL $(DESTDIR)$(PREFIX)'
 	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/sbin $(UNITDIR) \
-		$(LIBDIR)/pkgconfig $(LIBDIR)/coll $(INCLUDEDIR) $(DOCDIR) $(BASHDIR) $(ZSHDIR))
+		$(LIBDIR)/pkgconfig $(LIBDIR)/coll $(LIBEXECDIR)/coll $(INCLUDEDIR) $(DOCDIR) \
+		$(BASHDIR) $(ZSHDIR))
 	$(Q)install -m 755 $(BUILD)/coll $(BUILD)/collnoise $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 755 $(STORE) $(DESTDIR)$(LIBEXECDIR)/coll
 	$(Q)install -m 755 $(BUILD)/colld $(DESTDIR)$(PREFIX)/sbin
 	$(Q)$(prefixed) daemon/colld.service >$(DESTDIR)$(UNITDIR)/colld.service
 	$(Q)$(prefixed) daemon/coll-job@.service >$(DESTDIR)$(UNITDIR)/coll-job@.service
@@ -227,7 +235,7 @@ include kmod/kmod.mk
 # A folder that the caller chose may hold other things.
 clean:						## remove what was built
 	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved \
-		libcoll.* coll collnoise colld core algo libcoll sim flit node daemon tools mpi tests \
+		libcoll.* coll collnoise colld libexec core algo libcoll sim flit node daemon tools mpi tests \
 		freestanding module sparse figures demo fuzz vm address thread debug))
 
 -include $(shell find $(BUILD) \( -name address -o -name thread -o -name debug -o -name module \) \

@@ -163,6 +163,12 @@ static int join_until(struct search *search)
 	}
 }
 
+static int host_refused(const struct search *search, int err)
+{
+	return coll_boot_fail(search->why, err, "cannot serve the store at %s: %s",
+			      boot_store_location(search), strerror(-err));
+}
+
 static int host_by_file(struct search *search)
 {
 	char address[COLL_STORE_ADDRESS_MAX];
@@ -170,20 +176,23 @@ static int host_by_file(struct search *search)
 	int fd, err;
 
 	if (getrandom(secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
-		return -EIO;
+		return host_refused(search, -EIO);
 	err = coll_store_listen("127.0.0.1:0", &fd);
 	if (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT)
 		err = coll_store_listen("[::1]:0", &fd);
 	if (err)
-		return err;
+		return host_refused(search, err);
 	err = coll_store_address(fd, address, sizeof(address));
 	if (!err)
 		err = coll_rendezvous_write(&search->file, address, secret, search->why);
 	if (err) {
 		close(fd);
-		return err;
+		return err == -EPERM ? err : host_refused(search, err);
 	}
-	return coll_boot_host(fd, search->boot, &search->file);
+	err = coll_boot_host(fd, search->boot, &search->file, search->why);
+	if (err)
+		coll_rendezvous_remove(&search->file, address);
+	return err;
 }
 
 static int host_by_address(struct search *search)
@@ -193,28 +202,23 @@ static int host_by_address(struct search *search)
 	for (i = 0; i < ENDPOINTS_MAX && search->job->store[i][0]; i++) {
 		err = coll_store_listen(search->job->store[i], &fd);
 		if (!err)
-			return coll_boot_host(fd, search->boot, NULL);
+			return coll_boot_host(fd, search->boot, NULL, search->why);
 		if (err != -EADDRINUSE)
 			break;
 	}
-	return err;
+	return host_refused(search, err);
 }
 
 /* Rank 0, if no process serves yet. The store of an earlier stay may still live: use that. */
 static int boot_store_host(struct search *search)
 {
-	int err;
+	int err = join_once(search);
 
-	err = join_once(search);
 	if (!err)
 		return 0;
 	if (err == -EEXIST || err == -EPROTO)
 		return boot_store_explain(search, err);
-	err = search->by_file ? host_by_file(search) : host_by_address(search);
-	if (err == -EPERM)
-		return err;
-	return err ? coll_boot_fail(search->why, err, "cannot serve the store at %s: %s",
-				    boot_store_location(search), strerror(-err)) : 0;
+	return search->by_file ? host_by_file(search) : host_by_address(search);
 }
 
 static int meet_all(struct search *search)

@@ -46,7 +46,7 @@ int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_
 	words[length++] = '/';
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		length += sprintf(words + length, "%02x", boot->secret[i]);
-	return coll_boot_host(fd, boot, NULL);
+	return coll_boot_host(fd, boot, NULL, why);
 }
 
 static bool bootstrap_address_take(struct coll_boot *boot, struct coll_boot_job *job, char *words)

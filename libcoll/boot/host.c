@@ -1,153 +1,228 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Rank 0's store in a process of its own. It outlives a rank 0 that leaves early, and needs
- * no thread in the application.
+ * Rank 0 starts coll-store, which serves the store. It is a program of its own: a fork of the
+ * application would keep the application's memory, and must not run its code if it has threads.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <limits.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "job.h"
-#include "libcoll/base/clock.h"
+#include "host.h"
 
-/* Gives up the application's descriptors, handlers and terminal. */
-static int host_detach(int fd)
+enum { ABOVE = 10 };	/* descriptors from here on are none of those that coll-store gets */
+
+/* ---- where the program is ---------------------------------------------------- */
+
+#define PROGRAM "/libexec/coll/coll-store"
+
+/* The file of libcoll.so, or of the program that libcoll is linked into. */
+static bool find_library(char path[PATH_MAX])
 {
-	sigset_t none;
-	int null, i;
+	Dl_info info;
+	ssize_t bytes;
 
-	setsid();
-	for (i = 1; i < NSIG; i++)
-		signal(i, i == SIGPIPE ? SIG_IGN : SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
-	if (fd < 0)
-		return -errno;
-	close_range(3, fd - 1, 0);
-	close_range(fd + 1, ~0u, 0);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0) {
-		dup2(null, 0);
-		dup2(null, 1);
-		close(null);
-	}
-	return chdir("/") ? -errno : fd;
+	if (dladdr((void *)coll_boot_host, &info) && strchr(info.dli_fname, '/') &&
+	    realpath(info.dli_fname, path))
+		return true;
+	bytes = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	path[bytes > 0 ? bytes : 0] = '\0';
+	return bytes > 0;
 }
 
-struct process {
-	pid_t pid;
-	int fd; /* readable when it has ended; -1: the kernel has no pidfd */
-	uint64_t gone_since;		/* when its end was noticed; 0: it lives */
-};
-
-static bool host_gone(struct process *process)
+/* Only root, or the user whose library it is, can have put something there. */
+static bool is_trusted(const char *folder, uid_t owner)
 {
-	struct pollfd poll_fd = { .fd = process->fd, .events = POLLIN };
+	struct stat st;
 
-	if (!process->gone_since &&
-	    (process->fd < 0 ? kill(process->pid, 0) && errno == ESRCH : poll(&poll_fd, 1, 0) > 0))
-		process->gone_since = coll_now();
-	return process->gone_since;
-}
-
-/* What ends the service. */
-struct watch {
-	const struct coll_store *store;
-	struct process rank0;
-	uint64_t timeout;		/* ns */
-	uint64_t alone_since;		/* since when one rank, not the last of all, is alone; or 0 */
-};
-
-/* A rank that is alone waits in vain. It may be stopped and never leave. */
-static bool alone_too_long(struct watch *watch)
-{
-	const uint64_t now = coll_now();
-
-	if (!coll_store_met(watch->store) || coll_store_present(watch->store) > 1)
-		watch->alone_since = 0;
-	else if (!watch->alone_since)
-		watch->alone_since = now;
-	return watch->alone_since && now - watch->alone_since >= watch->timeout;
+	return !stat(*folder ? folder : "/", &st) && (!st.st_uid || st.st_uid == owner) &&
+	       !(st.st_mode & S_IWOTH);
 }
 
 /*
- * A rank 0 that said goodbye may end while others still read. If it ended otherwise it has
- * failed, and so has the job.
+ * From the library's folder upwards: PREFIX/lib/TRIPLET/libcoll.so has
+ * PREFIX/libexec/coll/coll-store. Ends at a folder where others can write, as /tmp.
  */
-static bool job_has_ended(struct watch *watch)
+static bool find_near_library(char program[PATH_MAX])
 {
-	const struct coll_store *store = watch->store;
+	char folder[PATH_MAX], *slash;
+	struct stat library;
 
-	if (coll_store_met(store) && !coll_store_present(store))
-		return true;
-	if (alone_too_long(watch))
-		return true;
-	if (!host_gone(&watch->rank0))
+	if (!find_library(folder) || stat(folder, &library))
 		return false;
-	/* Its goodbye may not have been read yet. */
-	if (coll_store_here(store, 0) && coll_now() < watch->rank0.gone_since + COLL_SECOND)
-		return false;
-	return !coll_store_left(store, 0) || !coll_store_present(store);
+	while ((slash = strrchr(folder, '/'))) {
+		*slash = '\0';
+		if (!is_trusted(folder, library.st_uid))
+			return false;
+		if (snprintf(program, PATH_MAX, "%s" PROGRAM, folder) < PATH_MAX &&
+		    !access(program, X_OK))
+			return true;
+	}
+	return false;
 }
 
-static void serve_job(struct coll_store *store, struct watch *watch)
+/* As set, or near the library, or where installations are. */
+static bool find_program(char program[PATH_MAX])
 {
-	struct pollfd poll_fd[] = {
-		{ .fd = coll_store_fd(store), .events = POLLIN },
-		{ .fd = watch->rank0.fd, .events = POLLIN },
+	static const char *const places[] = { "/usr/local" PROGRAM, "/usr" PROGRAM };
+	const char *chosen = secure_getenv("COLL_STORE_PROGRAM");
+	size_t i;
+
+	if (chosen && *chosen)
+		return snprintf(program, PATH_MAX, "%s", chosen) < PATH_MAX;
+	if (find_near_library(program))
+		return true;
+	for (i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (!access(strcpy(program, places[i]), X_OK))
+			return true;
+	return false;
+}
+
+/* ---- what it gets ------------------------------------------------------------ */
+
+/* The environment without libraries that are meant for the application. */
+static char **host_environment(void)
+{
+	static const char *const left_out[] = { "LD_PRELOAD=", "LD_AUDIT=" };
+	char **from, **to, **all;
+	size_t i, count = 0;
+
+	for (from = environ; from && *from; from++)
+		count++;
+	to = all = calloc(count + 1, sizeof(*all));
+	for (from = environ; all && from && *from; from++) {
+		for (i = 0; i < 2 && strncmp(*from, left_out[i], strlen(left_out[i])); i++)
+			;
+		if (i == 2)
+			*to++ = *from;
+	}
+	return all;
+}
+
+/* A pipe with the job in it; returns its reading end. */
+static int host_job_pipe(const struct coll_boot *boot, const struct coll_rendezvous *file)
+{
+	struct coll_host_job job = {
+		.magic = STORE_MAGIC,
+		.bytes = sizeof(job),
+		.ranks = boot->ranks,
+		.pid = getpid(),
+		.timeout = boot->timeout,
 	};
+	int fds[2], high;
 
-	while (!job_has_ended(watch)) {
-		/* When rank 0 has ended, its descriptor stays readable: only the store counts. */
-		if (poll(poll_fd, watch->rank0.gone_since ? 1 : 2, 1000) < 0 && errno != EINTR)
-			return;
-		if (coll_store_poll(store, 0))
-			return;
-	}
-}
-
-static void host_main(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file,
-		      pid_t parent)
-{
-	char address[COLL_STORE_ADDRESS_MAX] = "";
-	struct watch watch = { .rank0 = { .pid = parent }, .timeout = boot->timeout };
-	struct coll_store *store;
-
-	fd = host_detach(fd);
-	if (fd < 0)
-		return;
-	coll_store_address(fd, address, sizeof(address));
-	watch.rank0.fd = syscall(SYS_pidfd_open, parent, 0);
-	if (!coll_store_open(&store, fd, boot->ranks, boot->job, boot->secret)) {
-		watch.store = store;
-		serve_job(store, &watch);
-		coll_store_close(store);
-	}
+	memcpy(job.job, boot->job, sizeof(job.job));
+	memcpy(job.secret, boot->secret, sizeof(job.secret));
 	if (file)
-		coll_rendezvous_remove(file, address);
+		job.file = *file;
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	/* Less than a page: it fits. */
+	high = write(fds[1], &job, sizeof(job)) == sizeof(job) ?
+		       fcntl(fds[0], F_DUPFD_CLOEXEC, ABOVE) : -1;
+	close(fds[0]);
+	close(fds[1]);
+	explicit_bzero(job.secret, sizeof(job.secret));
+	return high < 0 ? -EMFILE : high;
 }
 
-int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file)
-{
-	pid_t self = getpid(), child;
+/* ---- start ------------------------------------------------------------------- */
 
-	child = fork();
-	if (!child) {
-		/* A grandchild belongs to init: the application never waits for it. */
-		if (!fork())
-			host_main(fd, boot, file, self);
-		_exit(0);
+/* No signal handler, mask, terminal or descriptor of the application. */
+static int host_spawn(pid_t *child, const char *program, int job, int listen, int rank0)
+{
+	char name[] = "coll-store", *const arguments[] = { name, NULL }, **environment;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	int error;
+
+	environment = host_environment();
+	if (!environment)
+		return -ENOMEM;
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawn_file_actions_init(&actions);
+	error = posix_spawn_file_actions_adddup2(&actions, job, HOST_JOB);
+	if (!error)
+		error = posix_spawn_file_actions_adddup2(&actions, listen, HOST_LISTEN);
+	if (!error && rank0 >= 0)
+		error = posix_spawn_file_actions_adddup2(&actions, rank0, HOST_RANK0);
+	if (!error)
+		error = posix_spawn_file_actions_addclosefrom_np(
+			&actions, rank0 >= 0 ? HOST_RANK0 + 1 : HOST_LISTEN + 1);
+	if (!error)
+		error = posix_spawn(child, program, &actions, &attributes, arguments, environment);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	free(environment);
+	return -error;
+}
+
+/* It has left us when it has what it needs. */
+static int host_wait(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0;		/* the application ignores its children */
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ENOEXEC;
+}
+
+static int move_up(int *fd)
+{
+	const int high = fcntl(*fd, F_DUPFD_CLOEXEC, ABOVE), error = errno;
+
+	close(*fd);
+	*fd = high;
+	return high < 0 ? -error : 0;
+}
+
+int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file,
+		   const struct coll_boot_reason *why)
+{
+	int self, rank0, job, error;
+	char program[PATH_MAX];
+	pid_t child;
+
+	if (!find_program(program)) {
+		close(fd);
+		return coll_boot_fail(why, -ENOENT,
+				      "coll-store, which serves the job's store, is not installed: "
+				      "PREFIX" PROGRAM " for PREFIX/lib/libcoll.so, or "
+				      "COLL_STORE_PROGRAM, is its path; coll run needs none");
 	}
+	error = move_up(&fd);
+	if (error)
+		return error;
+	job = host_job_pipe(boot, file);
+	self = syscall(SYS_pidfd_open, getpid(), 0);
+	rank0 = self < 0 ? -1 : fcntl(self, F_DUPFD_CLOEXEC, ABOVE);
+	error = job < 0 ? job : host_spawn(&child, program, job, fd, rank0);
+	if (!error)
+		error = host_wait(child);
+	if (rank0 >= 0)
+		close(rank0);
+	if (self >= 0)
+		close(self);
+	if (job >= 0)
+		close(job);
 	close(fd);
-	if (child < 0)
-		return -errno;
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-	return 0;
+	return error ? coll_boot_fail(why, error, "cannot start %s, which serves the job's store: "
+				      "%s", program, strerror(-error)) : 0;
 }

@@ -97,10 +97,11 @@ int coll_rendezvous_write(const struct coll_rendezvous *file, const char *addres
 void coll_rendezvous_remove(const struct coll_rendezvous *file, const char *address);
 
 /*
- * Serves the store from a process of its own on the listening socket `fd`, which is closed
- * here. That process ends when all ranks have left, or all but one for boot->timeout, or
+ * Serves the store from a process of its own, coll-store, on the listening socket `fd`, which is
+ * closed here. That process ends when all ranks have left, or all but one for boot->timeout, or
  * when this process ended without goodbye; it then removes `file` (may be NULL).
  */
-int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file);
+int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file,
+		   const struct coll_boot_reason *why);
 
 #endif

@@ -41,7 +41,7 @@ hosts_gone() {	# the processes that served a store, and its files
 	done
 	[ -z "$(ls "$dir/coll" 2>/dev/null)" ] &&
 		! grep -lsz "^XDG_RUNTIME_DIR=$dir\$" /proc/[0-9]*/environ |
-			sed 's/environ/comm/' | xargs -r cat 2>/dev/null | grep -q boot_meet
+			sed 's/environ/comm/' | xargs -r cat 2>/dev/null | grep -qE 'boot_meet|coll-store'
 }
 
 out=$($COLL run -n 13 -- $MEET 10 3)
@@ -131,6 +131,51 @@ mkdir -p -m 700 "$dir/coll"
 (umask 077; echo "127.0.0.1:$(port) $secret" >"$dir/coll/job-stale")
 out=$(job 3 COLL_RANK=R COLL_RANKS=3 COLL_JOB=stale)
 is "a stale rendezvous file is ignored" "$(met "$out")" 3
+
+# ---- the program that serves the store ----
+LD_PRELOAD=libm.so.6 COLL_RANK=0 COLL_RANKS=2 COLL_JOB=program $MEET 30 >"$dir/a" & a=$!
+host=
+tries=100
+while [ -z "$host" ] && [ $tries -gt 0 ]; do
+	sleep 0.05
+	tries=$((tries - 1))
+	for comm in $(grep -ls '^coll-store$' /proc/[0-9]*/comm); do
+		grep -qz "^XDG_RUNTIME_DIR=$dir\$" "${comm%/comm}/environ" 2>/dev/null &&
+			host=${comm%/comm}
+	done
+done
+is "the store's process is coll-store" "$(realpath "$host/exe")" \
+	"$(realpath "$BUILD/libexec/coll/coll-store")"
+is "... with its own memory: nothing of the application is mapped" \
+	"$(grep -cE 'boot_meet|libm\.so' "$host/maps")" 0
+is "... with no descriptor of it but a pidfd; its sockets are the listener and rank 0's" \
+	"$(for fd in "$host"/fd/*; do readlink "$fd"; done | grep -v eventpoll | grep -v timerfd |
+		grep -vE '/dev/null|^pipe:|boot_meet.*err|/a$' | sed 's/:.*//' | sort | tr '\n' ' ')" \
+	"anon_inode socket socket "
+is "... in a session of its own, a child of no rank" \
+	"$(awk '{ print ($6 != own) ($4 != rank) }' own=$$ rank=$a "$host/stat")" 11
+kill -9 $a
+wait $a 2>/dev/null
+ok "... which ends with rank 0" hosts_gone
+
+# Copies in a folder where everybody may write, as /tmp is.
+mkdir -p "$dir/open/libexec/coll" "$dir/open/bin"
+cp "$MEET" "$dir/open/bin/meet"
+printf '#!/bin/sh\ntouch %s/owned\n' "$dir" >"$dir/open/libexec/coll/coll-store"
+chmod 755 "$dir/open/libexec/coll/coll-store"
+chmod 1777 "$dir/open"
+if [ -e /usr/libexec/coll/coll-store ] || [ -e /usr/local/libexec/coll/coll-store ]; then
+	skip "a program that is not installed is named" "coll-store is installed here"
+else
+	COLL_RANK=0 COLL_RANKS=2 COLL_JOB=open "$dir/open/bin/meet" 5 >"$dir/a"
+	like "a program that is not installed is named" "$(cat "$dir/a")" \
+		'coll-store, .*, is not installed: PREFIX/libexec/coll/coll-store'
+fi
+ok "... and none is taken from where others can write" test ! -e "$dir/owned"
+COLL_STORE_PROGRAM=$dir/none COLL_RANK=0 COLL_RANKS=2 COLL_JOB=none $MEET 5 >"$dir/a"
+like "a wrong COLL_STORE_PROGRAM is named" "$(cat "$dir/a")" "cannot start $dir/none, .*: No such file"
+COLL_STORE_PROGRAM=/bin/false COLL_RANK=0 COLL_RANKS=2 COLL_JOB=false $MEET 5 >"$dir/a"
+like "... and one that does not serve" "$(cat "$dir/a")" 'cannot start /bin/false, .*: Exec format'
 
 # ---- what goes wrong ----
 start=$(date +%s%N)

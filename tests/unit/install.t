@@ -11,7 +11,7 @@ unset COLL_RANK COLL_CONFIG
 # PREFIX is where it will be; DESTDIR comes before it while it is packed.
 ok "make install" quiet make --no-print-directory install BUILD="$BUILD" \
 	DESTDIR="$root" PREFIX=/opt/coll
-for file in bin/coll bin/collnoise sbin/colld lib/systemd/system/colld.service \
+for file in libexec/coll/coll-store bin/coll bin/collnoise sbin/colld lib/systemd/system/colld.service \
 	lib/systemd/system/coll-job@.service sbin/coll-job lib/coll/slurm-prolog \
 	lib/coll/slurm-epilog share/man/man8/coll-job.8 lib/libcoll.so lib/libcoll.so.0 lib/libcoll.a include/coll.h \
 	include/coll_types.h lib/pkgconfig/libcoll.pc share/man/man7/coll.7 \
