@@ -177,9 +177,7 @@ static int host_by_file(struct search *search)
 
 	if (getrandom(secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
 		return host_refused(search, -EIO);
-	err = coll_store_listen("127.0.0.1:0", &fd);
-	if (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT)
-		err = coll_store_listen("[::1]:0", &fd);
+	err = coll_store_listen_anywhere(true, &fd);
 	if (err)
 		return host_refused(search, err);
 	err = coll_store_address(fd, address, sizeof(address));

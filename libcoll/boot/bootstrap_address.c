@@ -30,7 +30,7 @@ int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_
 
 	if (getrandom(boot->secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
 		return -EIO;
-	err = coll_store_listen(job->one_node ? "127.0.0.1:0" : "0.0.0.0:0", &fd);
+	err = coll_store_listen_anywhere(job->one_node, &fd);
 	if (err)
 		return coll_boot_fail(why, err, "cannot serve the store: %s", strerror(-err));
 	if (job->one_node)

@@ -66,6 +66,17 @@ int coll_store_listen(const char *address, int *fd)
 	return 0;
 }
 
+int coll_store_listen_anywhere(bool one_node, int *fd)
+{
+	static const char *const addresses[][2] = {
+		{ "[::]:0", "0.0.0.0:0" },	/* the first serves both, if there is IPv6 */
+		{ "127.0.0.1:0", "[::1]:0" },
+	};
+
+	return coll_store_listen(addresses[one_node][0], fd) ?
+	       coll_store_listen(addresses[one_node][1], fd) : 0;
+}
+
 int coll_store_address(int fd, char *address, size_t bytes)
 {
 	struct sockaddr_storage bound;
@@ -97,7 +108,8 @@ static void name_peer(struct coll_store_connection *c, const struct sockaddr *pe
 			NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(c->from, sizeof(c->from), "somewhere");
 	else
-		snprintf(c->from, sizeof(c->from), "%s port %s", host, port);
+		snprintf(c->from, sizeof(c->from), "%s port %s",
+			 strncmp(host, "::ffff:", 7) ? host : host + 7, port);
 }
 
 /* Authenticated connections are not counted: one rank may have many contexts. */

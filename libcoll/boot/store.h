@@ -30,6 +30,12 @@ struct coll_store;
  */
 int coll_store_listen(const char *address, int *fd);
 
+/*
+ * The same at any free port: of loopback, where all ranks are on this node, or of all addresses,
+ * IPv6 and IPv4, as far as the node has them.
+ */
+int coll_store_listen_anywhere(bool one_node, int *fd);
+
 /* The numeric address of `fd`, as other processes of this node reach it. */
 int coll_store_address(int fd, char *address, size_t bytes);
 

@@ -179,9 +179,7 @@ static int open_store(struct job *job)
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		sprintf(job->secret + 2 * i, "%02x", secret[i]);
 	snprintf(job->name, sizeof(job->name), "run-%d", job->self);
-	err = coll_store_listen(job->launch->hosts ? "0.0.0.0:0" : "127.0.0.1:0", &fd);
-	if (err)
-		err = coll_store_listen(job->launch->hosts ? "[::]:0" : "[::1]:0", &fd);
+	err = coll_store_listen_anywhere(!job->launch->hosts, &fd);
 	if (err)
 		return err;
 	err = find_store_address(job, fd);
