@@ -174,7 +174,7 @@ check-mpi-programs: tests			## applications and launchers from Debian
 check-sanitize:					## most tests with every memory access checked
 	$(SUBMAKE) $(ADDRESS) sanitized
 
-SANITIZED	= $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t \
+SANITIZED	= $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t argument_rules.t \
 		  agree_and_shrink.t unauthenticated_peers.t collectives_with_clusters.t \
 		  early_exit.t progress_modes.t link_policies.t link_streams.t) \
 		  tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \

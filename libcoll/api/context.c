@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libcoll/base/open_error.h"
+#include "libcoll/exec/group.h"
 #include "libcoll/progress/progress.h"
 
 int coll_progress(struct coll_context *context)
@@ -26,9 +27,19 @@ struct coll_group *coll_world(struct coll_context *context)
 	return context->world;
 }
 
+static void show_error(void *argument)
+{
+	struct coll_context *context = argument;
+
+	memcpy(context->shown, context->error, sizeof(context->shown));
+}
+
 const char *coll_context_error(const struct coll_context *context)
 {
-	return context ? context->error : coll_open_error();
+	if (!context)
+		return coll_open_error();
+	coll_progress_do_now((struct coll_context *)context, show_error, (void *)context);
+	return context->shown;
 }
 
 struct counters_copy {
@@ -43,12 +54,24 @@ static void copy_counters(void *argument)
 	memcpy(copy->to, &copy->context->counters, copy->to->size);
 }
 
+static void refuse_counters(void *argument)
+{
+	const struct counters_copy *copy = argument;
+
+	coll_context_explain(copy->context, "counters: size (%llu) is not valid; valid: 8 to %zu, "
+			     "sizeof(struct coll_counters)", (unsigned long long)copy->to->size,
+			     sizeof(*copy->to));
+}
+
 int coll_counters(struct coll_context *context, struct coll_counters *counters)
 {
 	uint64_t size = counters->size;
 
-	if (size < sizeof(uint64_t) || size > sizeof(*counters))
+	if (size < sizeof(uint64_t) || size > sizeof(*counters)) {
+		coll_progress_do_now(context, refuse_counters, &(struct counters_copy){ context,
+				     counters });
 		return -EINVAL;
+	}
 	coll_progress_do_now(context, copy_counters, &(struct counters_copy){ context, counters });
 	counters->size = size;
 	return 0;

@@ -67,17 +67,24 @@ static void set_here(void *argument)
 	struct setting *setting = argument;
 	struct coll_group *group = setting->group;
 	const char *key = setting->key, *value = setting->value;
+	char why[200];
 
 	setting->error = -EINVAL;
 	if (!strcmp(key, "inject") && strcmp(value, "off") &&
 	    strcmp(value, group->context->options.inject)) {
-		snprintf(group->text, sizeof(group->text),
-			 "option inject of a group: valid are off and the context's own");
+		coll_group_explain(group, "option inject of a group: valid are off and the "
+				   "context's own");
 		return;
 	}
-	setting->error = coll_options_set(&group->options, key, value, group->text,
-					  sizeof(group->text));
-	if (!setting->error)
+	if (coll_options_is_of_context(key)) {
+		coll_group_explain(group, "option %s: a group has none of its own; valid: in "
+				   "coll_open(), the environment or a file", key);
+		return;
+	}
+	setting->error = coll_options_set(&group->options, key, value, why, sizeof(why));
+	if (setting->error)
+		coll_group_explain(group, "%s", why);
+	else
 		coll_planned_forget(group);	/* chosen under the old options */
 }
 
@@ -166,9 +173,8 @@ static int check_members(const struct split *split, const struct colour_key *all
 		count += all[rank].colour == split->colour;
 	if (!split->members || split->colour < 0 || count == split->members)
 		return 0;
-	snprintf(group->text, sizeof(group->text),
-		 "group_from_ranks: only %u of the %u listed ranks passed this list; valid: the "
-		 "same list on all of them", count, split->members);
+	coll_group_explain(group, "group_from_ranks: only %u of the %u listed ranks passed this "
+			   "list; valid: the same list on all of them", count, split->members);
 	return -EPROTO;
 }
 
@@ -180,9 +186,10 @@ static void split_here(void *argument)
 	struct colour_key mine = { .colour = colour < 0 ? -1 : colour, .key = split->key };
 	struct colour_key *all = malloc(group->ranks * sizeof(*all));
 
-	split->error = -ENOMEM;
-	if (!all)
+	if (!all) {
+		split->error = coll_group_no_memory(group, "group_split");
 		return;
+	}
 	split->error = coll_allgather(&mine, all, sizeof(mine), COLL_UINT8, group);
 	if (!split->error) {
 		group->splits++;
@@ -192,6 +199,8 @@ static void split_here(void *argument)
 		if (!split->error && split->part && group->fabric && split->part->ranks > 1)
 			split->error = group->context->job->agree(split->part);
 	}
+	if (split->error == -ENOMEM)
+		coll_group_no_memory(group, "group_split");
 	free(all);
 }
 
@@ -223,10 +232,9 @@ static void check_list(struct rank_list *list, bool *seen)
 		const bool known = rank >= 0 && (uint32_t)rank < group->ranks;
 
 		if (!known || seen[rank]) {
-			snprintf(group->text, sizeof(group->text),
-				 "group_from_ranks: ranks[%d] (%d) is %s; valid: 0 to %u, each "
-				 "once", i, rank, known ? "listed before" : "no rank of the group",
-				 group->ranks - 1);
+			coll_group_explain(group, "group_from_ranks: ranks[%d] (%d) is %s; valid: "
+					   "0 to %u, each once", i, rank, known ? "listed before" :
+					   "no rank of the group", group->ranks - 1);
 			list->error = -EINVAL;
 			return;
 		}
@@ -243,9 +251,8 @@ static void check_list_here(void *argument)
 	bool *seen;
 
 	if (list->count < 0) {
-		snprintf(group->text, sizeof(group->text),
-			 "group_from_ranks: count (%d) is negative; valid: 0 to %u", list->count,
-			 group->ranks);
+		coll_group_explain(group, "group_from_ranks: count (%d) is negative; valid: 0 to "
+				   "%u", list->count, group->ranks);
 		list->error = -EINVAL;
 		return;
 	}
@@ -253,7 +260,7 @@ static void check_list_here(void *argument)
 	if (seen)
 		check_list(list, seen);
 	else
-		list->error = -ENOMEM;
+		list->error = coll_group_no_memory(group, "group_from_ranks");
 	free(seen);
 }
 

@@ -22,6 +22,7 @@ struct option {
 	/* Reads a value into a field of `size` bytes. -EINVAL: it is not valid. */
 	int (*read)(void *field, size_t size, const char *value);
 	size_t offset, size;
+	bool of_group;			/* a group may have another value than its context */
 	const char *initial;		/* the default; NULL: 0, none or "" */
 	const char *valid;		/* for errors: "a duration: 500ms, 5s, 2m" */
 };
@@ -235,8 +236,10 @@ static int read_one_noise(void *field, size_t size, const char *value)
 	return 0;
 }
 
-#define FIELD(member) \
+#define PLACE(member) \
 	offsetof(struct coll_options, member), sizeof(((struct coll_options *)0)->member)
+#define FIELD(member) PLACE(member), false
+#define GROUP_FIELD(member) PLACE(member), true
 
 static const struct option table[] = {
 	{ "engine", read_engine, FIELD(engine), "auto", "auto, uring or epoll" },
@@ -246,12 +249,12 @@ static const struct option table[] = {
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to" },
 	{ "progress_priority", read_priority, FIELD(progress_priority), NULL,
 	  "nice:-20 to nice:19, or fifo:1 to fifo:99" },
-	{ "deadline", read_deadline, FIELD(deadline_ns), "60s",
+	{ "deadline", read_deadline, GROUP_FIELD(deadline_ns), "60s",
 	  "a duration from 1ms to a year: 500ms, 5s, 2m" },
 	{ "spin", read_duration, FIELD(spin_ns), "100us", "a duration: 20us" },
 	{ "address", read_text, FIELD(address), NULL, "IP addresses with commas between" },
 	{ "congestion", read_text, FIELD(congestion), NULL, "a congestion control: cubic" },
-	{ "unexpected_bytes", read_bytes, FIELD(unexpected_bytes), "16M", "a size: 16M" },
+	{ "unexpected_bytes", read_bytes, GROUP_FIELD(unexpected_bytes), "16M", "a size: 16M" },
 	{ "buffer_bytes", read_bytes, FIELD(buffer_bytes), NULL, "a size: 4M" },
 	{ "link_policy", read_policy, FIELD(link_policy), "occupancy",
 	  "rr, occupancy or occupancy-hier" },
@@ -263,28 +266,28 @@ static const struct option table[] = {
 	  "off, on, or the path of colld's socket, of at most 107 bytes" },
 	{ "node", read_text, FIELD(node), NULL, "a name of at most 63 bytes" },
 	{ "circuit_ports", read_auto, FIELD(circuit_ports), "auto", "auto or off" },
-	{ "explain", read_bool, FIELD(explain), NULL, "0 or 1" },
-	{ "inject", read_text, FIELD(inject), NULL, "a fault specification, see coll(7)" },
-	{ "alpha", read_seconds, FIELD(machine.alpha), NULL, "a duration: 20us" },
-	{ "overhead", read_seconds, FIELD(machine.overhead), NULL, "a duration: 2us" },
-	{ "beta", read_seconds, FIELD(machine.beta), NULL, "a duration: 0.5ns" },
-	{ "byte_gap", read_seconds, FIELD(machine.byte_gap), NULL, "a duration: 0.2ns" },
-	{ "gamma", read_seconds, FIELD(machine.gamma), NULL, "a duration: 0.1ns" },
-	{ "delta", read_seconds, FIELD(machine.delta), NULL, "a duration: 10ms" },
-	{ "noise", read_noise, FIELD(machine.noise), NULL,
+	{ "explain", read_bool, GROUP_FIELD(explain), NULL, "0 or 1" },
+	{ "inject", read_text, GROUP_FIELD(inject), NULL, "a fault specification, see coll(7)" },
+	{ "alpha", read_seconds, GROUP_FIELD(machine.alpha), NULL, "a duration: 20us" },
+	{ "overhead", read_seconds, GROUP_FIELD(machine.overhead), NULL, "a duration: 2us" },
+	{ "beta", read_seconds, GROUP_FIELD(machine.beta), NULL, "a duration: 0.5ns" },
+	{ "byte_gap", read_seconds, GROUP_FIELD(machine.byte_gap), NULL, "a duration: 0.2ns" },
+	{ "gamma", read_seconds, GROUP_FIELD(machine.gamma), NULL, "a duration: 0.1ns" },
+	{ "delta", read_seconds, GROUP_FIELD(machine.delta), NULL, "a duration: 10ms" },
+	{ "noise", read_noise, GROUP_FIELD(machine.noise), NULL,
 	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms" },
-	{ "link_noise", read_one_noise, FIELD(machine.link_noise), NULL,
+	{ "link_noise", read_one_noise, GROUP_FIELD(machine.link_noise), NULL,
 	  "none, or RATExDURATION: 10x2ms" },
-	{ "grain", read_seconds, FIELD(machine.grain), NULL, "a duration: 1ms" },
+	{ "grain", read_seconds, GROUP_FIELD(machine.grain), NULL, "a duration: 1ms" },
 	{ "wan", read_auto, FIELD(wan), "off", "auto or off" },
-	{ "wan_alpha", read_seconds, FIELD(machine.wan_alpha), NULL, "a duration: 10ms" },
-	{ "wan_beta", read_seconds, FIELD(machine.wan_beta), NULL, "a duration: 0.8ns" },
+	{ "wan_alpha", read_seconds, GROUP_FIELD(machine.wan_alpha), NULL, "a duration: 10ms" },
+	{ "wan_beta", read_seconds, GROUP_FIELD(machine.wan_beta), NULL, "a duration: 0.8ns" },
 	{ "wan_congestion", read_text, FIELD(wan_congestion), NULL, "a congestion control: bbr" },
 	{ "wan_pacing", read_bytes, FIELD(wan_pacing), NULL, "bytes a second: 1M" },
 	{ "wan_streams", read_streams, FIELD(wan_streams), NULL, "a number from 0 to 16" },
 	{ "wan_buffer_bytes", read_bytes, FIELD(wan_buffer_bytes), NULL, "a size: 4M" },
-	{ "wan_loss", read_number, FIELD(machine.congestion), NULL, "a number: 0.1" },
-	{ NULL, NULL, 0, 0, NULL, NULL },
+	{ "wan_loss", read_number, GROUP_FIELD(machine.congestion), NULL, "a number: 0.1" },
+	{ NULL, NULL, 0, 0, false, NULL, NULL },
 };
 
 /* ---- algorithms --------------------------------------------------------- */
@@ -359,20 +362,34 @@ static int set_inject(struct coll_options *options, const char *value, char *why
 
 /* ---- setting ------------------------------------------------------------ */
 
+static const struct option *option_find(const char *key)
+{
+	const struct option *option;
+
+	for (option = table; option->name; option++)
+		if (!strcmp(option->name, key))
+			return option;
+	return NULL;
+}
+
+bool coll_options_is_of_context(const char *key)
+{
+	const struct option *option = option_find(key);
+
+	return option && !option->of_group;
+}
+
 int coll_options_set(struct coll_options *options, const char *key, const char *value,
 		     char *why, size_t why_bytes)
 {
-	const struct option *option;
+	const struct option *option = option_find(key);
 	int collective = collective_find(key);
 
 	if (collective >= 0)
 		return set_algo(options, collective, value, why, why_bytes);
 	if (!strcmp(key, "inject"))
 		return set_inject(options, value, why, why_bytes);
-	for (option = table; option->name; option++)
-		if (!strcmp(option->name, key))
-			break;
-	if (!option->name) {
+	if (!option) {
 		snprintf(why, why_bytes, "no option '%s'; coll(7) lists them", key);
 		return -EINVAL;
 	}

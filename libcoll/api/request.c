@@ -8,6 +8,7 @@
 #include "core/names.h"
 #include "core/reduce.h"
 #include "libcoll/exec/exec.h"
+#include "libcoll/exec/group.h"
 #include "libcoll/progress/progress.h"
 #include "request.h"
 
@@ -193,9 +194,8 @@ static void refuse_here(void *argument)
 	const struct coll_request *request = argument;
 	struct coll_group *group = request->group;
 
-	snprintf(group->text, sizeof(group->text), "%s: %s",
-		 coll_collective_names[request->call.collective],
-		 request->refusal ? request->refusal : "an argument is not valid");
+	coll_group_explain(group, "%s: %s", coll_collective_names[request->call.collective],
+			   request->refusal ? request->refusal : "an argument is not valid");
 }
 
 /* A call that may not come is not handed to the owner: the text is all that it changes. */
@@ -203,8 +203,7 @@ static int request_refuse_call(struct coll_request *request, const char *why)
 {
 	struct coll_group *group = request->group;
 
-	snprintf(group->text, sizeof(group->text), "%s: %s",
-		 coll_collective_names[request->call.collective], why);
+	coll_group_explain(group, "%s: %s", coll_collective_names[request->call.collective], why);
 	free(request->refusal);
 	return -EPERM;
 }
@@ -242,7 +241,9 @@ int coll_request_block(struct coll_request request)
 	run.local = true;
 	if (!error)
 		error = progress->start(&run);
-	return error ? error : progress->wait(&run);
+	if (!error)
+		error = progress->wait(&run);
+	return coll_run_answer(request.group, request.call.collective, error);
 }
 
 static int make_run(struct coll_request *request, struct coll_run **made)
@@ -254,7 +255,7 @@ static int make_run(struct coll_request *request, struct coll_run **made)
 		return error;
 	*made = malloc(sizeof(**made));
 	if (!*made)
-		return -ENOMEM;
+		return coll_run_answer(request->group, request->call.collective, -ENOMEM);
 	**made = run_of(request);
 	return 0;
 }
@@ -284,8 +285,9 @@ int coll_request_prepare(struct coll_request request, struct coll_run **made)
 	error = run->status;
 	if (error) {
 		free(run);
-		return error;
+		return coll_run_answer(request.group, request.call.collective, error);
 	}
+	coll_run_register(run);
 	*made = run;
 	return 0;
 }
@@ -302,8 +304,9 @@ int coll_request_start(struct coll_request request, struct coll_run **made)
 	error = coll_progress_of(request.group->context)->start(run);
 	if (error) {
 		free(run);
-		return error;
+		return coll_run_answer(request.group, request.call.collective, error);
 	}
+	coll_run_register(run);
 	*made = run;
 	return 0;
 }

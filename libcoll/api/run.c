@@ -8,16 +8,84 @@
 #include "algo/tuning.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
+#include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/progress/progress.h"
 #include "run.h"
 
+void coll_run_register(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	run->next_handle = context->handles;
+	run->slot = &context->handles;
+	if (run->next_handle)
+		run->next_handle->slot = &run->next_handle;
+	context->handles = run;
+}
+
 /* Frees the handle. */
 static void run_free(struct coll_run *run)
 {
+	*run->slot = run->next_handle;
+	if (run->next_handle)
+		run->next_handle->slot = run->slot;
 	free(run->explanation);
 	free(run);
+}
+
+void coll_runs_forget_plans(struct coll_context *context)
+{
+	struct coll_run *run;
+
+	for (run = context->handles; run; run = run->next_handle) {
+		run->persistent = false;
+		coll_run_ended(run);
+	}
+}
+
+void coll_runs_free(struct coll_context *context)
+{
+	while (context->handles)
+		run_free(context->handles);
+}
+
+/* ---- words for errors ------------------------------------------------------- */
+
+struct answer {
+	struct coll_group *group;
+	const char *call, *why;
+};
+
+static void no_memory_here(void *argument)
+{
+	const struct answer *answer = argument;
+
+	coll_group_no_memory(answer->group, answer->call);
+}
+
+static void refuse_here(void *argument)
+{
+	const struct answer *answer = argument;
+
+	coll_group_explain(answer->group, "%s: %s", answer->call, answer->why);
+}
+
+int coll_run_answer(struct coll_group *group, enum coll_collective collective, int status)
+{
+	if (status == -ENOMEM)
+		coll_progress_do_now(group->context, no_memory_here,
+				     &(struct answer){ .group = group,
+						       .call = coll_collective_names[collective] });
+	return status;
+}
+
+static int run_refuse(struct coll_run *run, const char *call, int error, const char *why)
+{
+	coll_progress_do_now(run->group->context, refuse_here,
+			     &(struct answer){ run->group, call, why });
+	return error;
 }
 
 bool coll_run_in_flight(struct coll_run *run)
@@ -33,7 +101,7 @@ static int run_check(struct coll_run *run)
 	int error = coll_progress_check(group->context, &why);
 
 	if (error)
-		snprintf(group->text, sizeof(group->text), "run: %s", why);
+		coll_group_explain(group, "run: %s", why);
 	return error;
 }
 
@@ -55,20 +123,24 @@ int coll_run_start(struct coll_run *run)
 	if (error)
 		return error;
 	if (!run->persistent)
-		return -EINVAL;
+		return run_refuse(run, "run_start", -EINVAL, "the run is not persistent; valid: "
+				  "one of a coll_..._init()");
 	if (coll_run_in_flight(run))
-		return -EBUSY;
+		return run_refuse(run, "run_start", -EBUSY, "the run is in flight; valid: after "
+				  "its end was returned");
 	run->active = true;
 	error = coll_progress_of(run->group->context)->start(run);
 	if (error)
 		run->active = false;
-	return error;
+	return coll_run_answer(run->group, run->call.collective, error);
 }
 
 /* Returns how it ended. A nonblocking run is freed; a persistent one may start again. */
 static int run_finish(struct coll_run **run)
 {
+	const enum coll_collective collective = (*run)->call.collective;
 	struct coll_run *ended = *run;
+	struct coll_group *group = ended->group;
 	int status;
 
 	coll_progress_of(ended->group->context)->wait(ended);
@@ -78,7 +150,7 @@ static int run_finish(struct coll_run **run)
 		run_free(ended);
 		*run = NULL;
 	}
-	return status;
+	return coll_run_answer(group, collective, status);
 }
 
 int coll_run_wait(struct coll_run **run)
@@ -246,7 +318,8 @@ int coll_run_free(struct coll_run **run)
 	if (error || !*run)
 		return error;
 	if (coll_run_in_flight(*run))
-		return -EBUSY;
+		return run_refuse(*run, "run_free", -EBUSY, "the run is in flight; valid: after "
+				  "its end was returned");
 	coll_progress_do((*run)->group->context, run_unplan, *run);
 	run_free(*run);
 	*run = NULL;

@@ -175,7 +175,7 @@ static void take_over_failed(const struct agreement *a)
 
 static int survive_refuse(struct coll_group *group, int error, const char *reason)
 {
-	snprintf(group->text, sizeof(group->text), "%s: %s", coll_strerror(error), reason);
+	coll_group_explain(group, "%s: %s", coll_strerror(error), reason);
 	return error;
 }
 
@@ -263,7 +263,7 @@ static int survive_shrink(struct coll_group *group, struct coll_group **survivor
 		return error;
 	world = malloc(group->ranks * sizeof(*world));
 	if (!world)
-		return -ENOMEM;
+		return coll_group_no_memory(group, "shrink");
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (has_failed(&a.decision, rank))
 			continue;

@@ -51,6 +51,9 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 int coll_options_set(struct coll_options *options, const char *key, const char *value,
 		     char *why, size_t why_bytes);
 
+/* An option that holds for the whole context: a group has no value of its own. */
+bool coll_options_is_of_context(const char *key);
+
 /* "key=value key=value ..." */
 int coll_options_parse(struct coll_options *options, const char *text, char *why,
 		       size_t why_bytes);

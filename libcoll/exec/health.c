@@ -11,6 +11,7 @@
 #include "libcoll/link/mux.h"
 #include "offload.h"
 #include "libcoll/link/stream.h"
+#include "group.h"
 #include "run.h"
 
 enum {
@@ -31,11 +32,10 @@ static void group_describe(struct coll_group *group, const char *reason)
 	const char *error = coll_strerror(group->error);
 
 	if (group->reporter != COLL_NONE)
-		snprintf(group->text, sizeof(group->text), "%s: rank %u (seen by rank %u): %s",
-			 error, group->failed_rank, group->reporter, reason);
+		coll_group_explain(group, "%s: rank %u (seen by rank %u): %s", error,
+				   group->failed_rank, group->reporter, reason);
 	else
-		snprintf(group->text, sizeof(group->text), "%s: rank %u: %s", error,
-			 group->failed_rank, reason);
+		coll_group_explain(group, "%s: rank %u: %s", error, group->failed_rank, reason);
 }
 
 /* The one place where a group's state changes: OK -> FAILING -> FAILED. */

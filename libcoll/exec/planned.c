@@ -15,6 +15,7 @@
 #include "exec.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
+#include "group.h"
 #include "run.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
@@ -358,15 +359,15 @@ static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
 	}
 	if (!planned->algo) {
-		snprintf(group->text, sizeof(group->text), "no algorithm fits this %s",
-			 coll_collective_names[call->collective]);
+		coll_group_explain(group, "no algorithm fits this %s",
+				   coll_collective_names[call->collective]);
 		return -EOPNOTSUPP;
 	}
 	refusal = coll_algo_refuses(planned->algo, call, &planned->tuning);
 	if (!refusal)
 		return 0;
-	snprintf(group->text, sizeof(group->text), "%s cannot serve this %s: %s",
-		 planned->algo->name, coll_collective_names[call->collective], refusal);
+	coll_group_explain(group, "%s cannot serve this %s: %s",
+			   planned->algo->name, coll_collective_names[call->collective], refusal);
 	return -EOPNOTSUPP;
 }
 
@@ -407,8 +408,8 @@ static int check_schedule(struct coll_group *group, struct coll_planned *planned
 	error = coll_check(s, s->bytes, work, &refusal);
 	free(work);
 	if (error)
-		snprintf(group->text, sizeof(group->text), "schedule of %s refused: op %d: %s",
-			 planned->algo->name, (int)refusal.op, refusal.reason);
+		coll_group_explain(group, "schedule of %s refused: op %d: %s",
+				   planned->algo->name, (int)refusal.op, refusal.reason);
 	return error;
 }
 

@@ -8,6 +8,7 @@
 #include "core/port.h"
 #include "health.h"
 #include "offload.h"
+#include "group.h"
 #include "run.h"
 #include "poll.h"
 
@@ -19,9 +20,9 @@ static int check_buffer(const struct coll_run *run, const char *name, const void
 
 	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
 		return 0;
-	snprintf(group->text, sizeof(group->text), "%s: %s is %s; valid: a buffer of %llu bytes",
-		 coll_collective_names[run->planned->call.collective], name,
-		 buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
+	coll_group_explain(group, "%s: %s is %s; valid: a buffer of %llu bytes",
+			   coll_collective_names[run->planned->call.collective], name,
+			   buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
 	return -EINVAL;
 }
 
@@ -35,11 +36,11 @@ static int check_overlap(const struct coll_run *run)
 	if (!bytes[COLL_IN] || !bytes[COLL_OUT] || call->displs || call->send_displs ||
 	    in >= out + bytes[COLL_OUT] || out >= in + bytes[COLL_IN])
 		return 0;
-	snprintf(run->group->text, sizeof(run->group->text), "%s: in (%p, %llu bytes) and out (%p, "
-		 "%llu bytes) overlap; valid: two buffers, or COLL_IN_PLACE",
-		 coll_collective_names[call->collective], (const void *)in,
-		 (unsigned long long)bytes[COLL_IN], (const void *)out,
-		 (unsigned long long)bytes[COLL_OUT]);
+	coll_group_explain(run->group, "%s: in (%p, %llu bytes) and out (%p, %llu bytes) overlap; "
+			   "valid: two buffers, or COLL_IN_PLACE",
+			   coll_collective_names[call->collective], (const void *)in,
+			   (unsigned long long)bytes[COLL_IN], (const void *)out,
+			   (unsigned long long)bytes[COLL_OUT]);
 	return -EINVAL;
 }
 

@@ -12,6 +12,7 @@ struct coll_auto_call;
 /* With a progress thread the owner uses it while it is posted, the application before and after. */
 struct coll_run {
 	struct coll_run *next;		/* in the list of runs that the owner has started */
+	struct coll_run *next_handle, **slot;	/* in the context's, unless it is local */
 	struct coll_group *group;
 	struct coll_call call;		/* until it is planned */
 	u64 *counts;			/* copies of the call's, or NULL */

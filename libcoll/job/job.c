@@ -380,6 +380,7 @@ static int read_options(struct coll_context *context, const char *options)
 
 static void context_free(struct coll_context *context)
 {
+	coll_runs_free(context);
 	coll_fork_unmark(context->here);
 	free(context);
 }
@@ -455,6 +456,7 @@ static void job_end(struct coll_context *context)
 		if (coll_context_poll(context, until))
 			break;
 	close_connections(context, until);
+	coll_runs_forget_plans(context);
 	coll_circuits_close(context);
 	coll_listen_stop(context);
 	coll_offload_close(context);

@@ -127,7 +127,9 @@ struct coll_context {
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
-	char error[320];
+	struct coll_run *handles;	/* those of the application */
+	char error[320];		/* why the latest call failed */
+	char shown[320];		/* a copy for the application's thread */
 };
 
 /*

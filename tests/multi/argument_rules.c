@@ -2,6 +2,8 @@
 /*
  * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere.
  * argument_rules overlap: buffers that overlap are refused on all ranks.
+ * argument_rules words: every error leaves words of its own, in the group and in the context.
+ * argument_rules close: closing the context frees the handles of runs, also of those in flight.
  * argument_rules deadline: a deadline of any length, set while the run is in flight.
  * argument_rules fork: a child of a rank can neither call nor harm its parent.
  * argument_rules thread: calls by a thread that may not make them fail by themselves alone.
@@ -76,6 +78,105 @@ static void overlap(struct coll_group *world)
 	rank_must(world, coll_allreduce(data, data + 4, 4, COLL_INT64, COLL_SUM, world));
 	rank_must(world, coll_alltoall(data, data + ranks, 1, COLL_INT64, world));
 	rank_must(world, coll_allreduce(COLL_IN_PLACE, data, 4, COLL_INT64, COLL_SUM, world));
+}
+
+/* ---- words -------------------------------------------------------------------- */
+
+/* The latest error is `error`, and what is said of it has this word. */
+static void check_words(struct coll_context *context, int error, int expected, const char *word)
+{
+	struct coll_group *world = coll_world(context);
+
+	if (error != expected)
+		rank_fail(world, "%d instead of %d where %s is expected", error, expected, word);
+	if (!strstr(coll_context_error(context), word))
+		rank_fail(world, "the context says '%s' of %s", coll_context_error(context), word);
+}
+
+static void group_words(struct coll_context *context, int error, int expected, const char *word)
+{
+	struct coll_group *world = coll_world(context);
+
+	check_words(context, error, expected, word);
+	if (!strstr(coll_last_error(world), word))
+		rank_fail(world, "the group says '%s' of %s", coll_last_error(world), word);
+}
+
+static void words_of_options(struct coll_context *context)
+{
+	static const char *const of_context[][2] = {
+		{ "engine", "epoll" }, { "progress", "thread" }, { "spin", "1ms" },
+		{ "address", "127.0.0.1" }, { "clusters", "off" }, { "link_policy", "rr" },
+		{ "wan_streams", "2" }, { "buffer_bytes", "1M" }, { "circuits", "off" },
+	};
+	struct coll_group *world = coll_world(context);
+	size_t i;
+
+	for (i = 0; i < sizeof(of_context) / sizeof(*of_context); i++)
+		group_words(context, coll_group_set(world, of_context[i][0], of_context[i][1]),
+			    -EINVAL, of_context[i][0]);
+	group_words(context, coll_group_set(world, "deadline", "soon"), -EINVAL, "deadline");
+	group_words(context, coll_group_set(world, "colour", "red"), -EINVAL, "colour");
+	rank_must(world, coll_group_set(world, "deadline", "20s"));
+	rank_must(world, coll_group_set(world, "alpha", "20us"));
+	rank_must(world, coll_group_set(world, "noise", "none"));
+}
+
+static void words(struct coll_context *context)
+{
+	struct coll_group *world = coll_world(context), *part;
+	struct coll_counters counters = { .size = 3 };
+	const int twice[] = { 0, 0 };
+	enum coll_reduction op;
+	int64_t data[RANKS_MAX] = { 0 };
+	struct coll_run *run;
+
+	words_of_options(context);
+	group_words(context, coll_barrier(world) | coll_bcast(data, 1, COLL_INT64, 99, world),
+		    -EINVAL, "root (99)");
+	/* 16 TiB of scratch: no machine has it, and no earlier words are left. */
+	group_words(context, coll_allreduce(COLL_IN_PLACE, data, 1ull << 44, COLL_UINT8, COLL_SUM,
+					    world), -ENOMEM, "allreduce: memory");
+	group_words(context, coll_group_from_ranks(world, twice, 2, &part), -EINVAL, "ranks[1] (0)");
+	check_words(context, coll_op_create(context, NULL, NULL, 1, &op), -EINVAL, "op_create");
+	check_words(context, coll_op_free(context, 4711), -EINVAL, "op_free: op (4711)");
+	check_words(context, coll_counters(context, &counters), -EINVAL, "counters: size (3)");
+
+	rank_must(world, coll_barrier(world));
+	if (coll_rank(world) == 1)
+		usleep(300000);
+	rank_must(world, coll_allreduce_init(data, data + 1, 1, COLL_INT64, COLL_SUM, world, &run));
+	rank_must(world, coll_run_start(run));
+	if (coll_rank(world) == 0) {
+		group_words(context, coll_run_start(run), -EBUSY, "run_start: the run is in flight");
+		group_words(context, coll_run_free(&run), -EBUSY, "run_free: the run is in flight");
+	}
+	rank_must(world, coll_run_wait(&run));
+	rank_must(world, coll_run_free(&run));
+	rank_must(world, coll_iallreduce(data, data + 1, 1, COLL_INT64, COLL_SUM, world, &run));
+	group_words(context, coll_run_start(run), -EINVAL, "run_start: the run is not persistent");
+	rank_must(world, coll_run_wait(&run));
+}
+
+/* ---- close --------------------------------------------------------------------- */
+
+/* Rank 0 leaves with handles of each kind; a run of its own is in flight. */
+static void close_in_flight(struct coll_context *context)
+{
+	static int64_t in = 1, out[3];
+	struct coll_group *world = coll_world(context), *pair;
+	struct coll_run *ended, *persistent, *flying;
+
+	rank_must(world, coll_iallreduce(&in, &out[0], 1, COLL_INT64, COLL_SUM, world, &ended));
+	rank_must(world, coll_allreduce_init(&in, &out[1], 1, COLL_INT64, COLL_SUM, world,
+					     &persistent));
+	rank_must(world, coll_barrier(world));
+	rank_must(world, coll_group_split(world, coll_rank(world) / 2, 0, &pair));
+	if (coll_rank(pair) == 0)
+		rank_must(pair, coll_iallreduce(&in, &out[2], 1, COLL_INT64, COLL_SUM, pair,
+						&flying));
+	else
+		usleep(300000);
 }
 
 /* ---- deadlines ---------------------------------------------------------------- */
@@ -195,6 +296,10 @@ int main(int argc, char **argv)
 		ignored(world);
 	else if (!strcmp(argv[1], "overlap"))
 		overlap(world);
+	else if (!strcmp(argv[1], "words"))
+		words(context);
+	else if (!strcmp(argv[1], "close"))
+		close_in_flight(context);
 	else if (!strcmp(argv[1], "deadline"))
 		deadline(world);
 	else if (!strcmp(argv[1], "fork"))

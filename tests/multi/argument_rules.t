@@ -4,6 +4,8 @@
 # or by a forked child fails alone.
 . "$(dirname "$0")/../lib/tap.sh"
 
+# A sanitizer's malloc says no, too.
+export ASAN_OPTIONS="$ASAN_OPTIONS:allocator_may_return_null=1"
 rules() {	# ENGINE PROGRESS WHAT
 	COLL_ENGINE=$1 COLL_PROGRESS=$2 "$COLL" run -t 60 -n 4 -- \
 		"$BUILD/tests/multi/argument_rules" "$3"
@@ -16,6 +18,10 @@ for engine in uring epoll; do
 			quiet rules $engine $progress deadline
 		ok "buffers that overlap are refused, $engine, $progress" \
 			quiet rules $engine $progress overlap
+		ok "every error has words of its own, $engine, $progress" \
+			quiet rules $engine $progress words
+		ok "closing frees all handles, $engine, $progress" \
+			quiet rules $engine $progress close
 		ok "a child of a rank harms nobody, $engine, $progress" \
 			quiet rules $engine $progress fork
 	done
