@@ -42,13 +42,14 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 {
 	const struct coll_context *context = attempt->context;
 	char *save, *node = strtok_r(line, " ", &save), *process = strtok_r(NULL, " ", &save),
-	     *pid = strtok_r(NULL, " ", &save), *port = strtok_r(NULL, " ", &save);
+	     *pid = strtok_r(NULL, " ", &save), *links = strtok_r(NULL, " ", &save),
+	     *port = strtok_r(NULL, " ", &save);
 	char *texts[32], *text;
 	uint32_t count = 0;
 
 	while ((text = strtok_r(NULL, " ", &save)) && count < 32)
 		texts[count++] = text;
-	if (!node || !process || !port || !process_parse(process, attempt->hello.process))
+	if (!node || !process || !links || !port || !process_parse(process, attempt->hello.process))
 		return -EPROTO;
 	if (!strcmp(node, context->node) && peer_has_ended(attempt, pid))
 		return -ECONNRESET;
@@ -64,9 +65,8 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 }
 
 /* The line that the peer has published; kept, since streams connect as well. */
-static int address_published(struct coll_connect *attempt, const char **line)
+static int address_published(struct coll_context *context, uint32_t world, const char **line)
 {
-	struct coll_context *context = attempt->context;
 	char text[COLL_BOOT_VALUE_MAX + 1], key[32];
 	size_t bytes = COLL_BOOT_VALUE_MAX;
 	int error;
@@ -75,17 +75,29 @@ static int address_published(struct coll_connect *attempt, const char **line)
 		context->published = calloc(context->boot->ranks, sizeof(*context->published));
 	if (!context->published)
 		return -ENOMEM;
-	*line = context->published[attempt->world];
+	*line = context->published[world];
 	if (*line)
 		return 0;
-	snprintf(key, sizeof(key), "addr/%u", attempt->world);
+	snprintf(key, sizeof(key), "addr/%u", world);
 	error = coll_boot_get(context->boot, key, text, &bytes,
 			      coll_now() + context->options.deadline_ns);
 	if (error)
 		return error;
 	text[bytes] = 0;
-	*line = context->published[attempt->world] = strdup(text);
+	*line = context->published[world] = strdup(text);
 	return *line ? 0 : -ENOMEM;
+}
+
+int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shares)
+{
+	char links[8] = "";
+	const char *line;
+	int error = address_published(context, world, &line);
+
+	if (error)
+		return error;
+	*shares = sscanf(line, "%*s %*s %*s %7s", links) == 1 && !strcmp(links, "shared");
+	return 0;
 }
 
 /* ---- the handshake -------------------------------------------------------- */
@@ -187,7 +199,7 @@ static int connect_try_next(struct coll_connect *attempt)
 	const char *line;
 	int error, fd;
 
-	error = address_published(attempt, &line);
+	error = address_published(context, attempt->world, &line);
 	if (error)
 		return error;
 	for (;;) {

@@ -3,14 +3,14 @@
  * The connecting side of connections; listen.c has the other. Every process listens, and
  * publishes in the store
  *
- *	addr/<rank in the job> = "<node> <process> <pid>@<namespace> <port> <address> ..."
+ *	addr/<rank in the job> = "<node> <process> <pid>@<namespace> <links> <port> <address> ..."
  *
  * A process that needs a connection looks that up and connects: over loopback on the same
  * node (machine and network namespace), else over the addresses in turn, so connections
  * spread over a node's rails. A connection begins with a handshake (base/handshake.h). In it
  * both processes prove that they belong to the job, and the accepting one that it is the
  * process that published the address. Nothing else is sent before. The peer answers when it
- * polls its engine.
+ * polls its engine. <links> is "shared" or, where the kernel takes connections over, "own".
  */
 #ifndef COLL_CONNECT_H
 #define COLL_CONNECT_H
@@ -44,6 +44,12 @@ struct coll_connect {
  * coll_connect_abandon() comes first. -errno: it has failed already, and neither is called.
  */
 int coll_connect_begin(struct coll_connect *attempt);
+
+/*
+ * Whether links to this process may share a connection. Asks the store if this is the first time
+ * that the process is connected to. -errno.
+ */
+int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shares);
 
 /* Stops the attempt; harmless when it has ended. */
 void coll_connect_abandon(struct coll_connect *attempt);

@@ -80,10 +80,18 @@ int coll_link_fd(const struct coll_link *link)
 
 /* ---- connecting --------------------------------------------------------- */
 
-/* What the kernel takes over, and what is measured, is a connection of the link alone. */
-static bool link_is_shared(const struct coll_link *link)
+/*
+ * What the kernel of either side takes over, and what is measured, is a connection of the link
+ * alone.
+ */
+static int link_shares(const struct coll_link *link, bool *shares)
 {
-	return !link->group->own_connections && !link->group->context->offload;
+	const struct coll_group *group = link->group;
+
+	*shares = false;
+	if (group->own_connections || group->context->offload)
+		return 0;
+	return coll_connect_shares(group->context, group->world[link->rank], shares);
 }
 
 static int link_connected(struct coll_connect *attempt, int fd)
@@ -134,12 +142,15 @@ static int link_connect(struct coll_link *link)
 
 void coll_link_open(struct coll_link *link)
 {
+	bool shares;
 	int error;
 
 	if (link->state != LINK_IDLE || link->rank < link->group->rank)
 		return;
 	coll_link_set_state(link, LINK_CONNECTING);
-	error = link_is_shared(link) ? coll_channel_open(link) : link_connect(link);
+	error = link_shares(link, &shares);
+	if (!error)
+		error = shares ? coll_channel_open(link) : link_connect(link);
 	if (error)
 		coll_link_lost(link, error);
 }

@@ -523,7 +523,7 @@ static void node_name(char *node, size_t bytes)
 int coll_listen(struct coll_context *context)
 {
 	char key[32], line[COLL_BOOT_VALUE_MAX], process[2 * COLL_PROCESS_BYTES + 1] = "";
-	char addresses[sizeof(line) - sizeof(context->node) - sizeof(process) - 40];
+	char addresses[sizeof(line) - sizeof(context->node) - sizeof(process) - 64];
 	const struct coll_process_id self = coll_process_self();
 	int error, length;
 
@@ -536,8 +536,8 @@ int coll_listen(struct coll_context *context)
 	listen_resume(context);
 	node_name(context->node, sizeof(context->node));
 	base16_encode_update(process, sizeof(context->process), context->process);
-	length = snprintf(line, sizeof(line), "%s %s %u@%lu %u%s", context->node, process, self.pid,
-			  (unsigned long)self.namespace, port_of(context->listener[0].fd),
+	length = snprintf(line, sizeof(line), "%s %s %u@%lu %s %u%s", context->node, process, self.pid,
+			  (unsigned long)self.namespace, context->offload ? "own" : "shared", port_of(context->listener[0].fd),
 			  addresses);
 	snprintf(key, sizeof(key), "addr/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, line, length);

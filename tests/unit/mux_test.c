@@ -37,6 +37,7 @@ static struct side {
 	bool pausing;
 } side[SIDES];
 
+static char line[] = "node process 1@1 shared 4711", *published[SIDES] = { line, line };
 static struct coll_message message[SIDES][GROUPS][MESSAGES];
 static uint8_t payload[BYTES], received[SIDES][GROUPS][BYTES];
 static struct { int begun, ended, lost, closing, sent; } told[SIDES][GROUPS];
@@ -278,6 +279,7 @@ static void side_begin(int which)
 	s->context.discard_buffer = malloc(SPECULATIVE_MAX);
 	s->context.bounce_buffer = malloc(SPECULATIVE_MAX);
 	s->context.mux_buffer = malloc(MUX_BUFFER_BYTES);
+	s->context.published = published;
 	s->world[1] = 1;
 	for (i = GROUPS - 1; i >= 0; i--) {
 		s->group[i] = (struct coll_group){ .context = &s->context, .id = 10 + i,
