@@ -29,6 +29,10 @@ module_param(pin_at_once, bool, 0444);
 MODULE_PARM_DESC(pin_at_once,
 		 "a matching task moves before it returns to user space, where the kernel exports task_work_add; N: soon after");
 
+struct pin_rules __rcu *kcoll_pin_rules;
+struct task_struct *kcoll_pin_thread;
+static void (*serve_sightings)(void);
+
 static LLIST_HEAD(seen);
 static bool look_at_all;
 static atomic_t task_works = ATOMIC_INIT(0);	/* tasks that will handle the queue */
@@ -53,7 +57,7 @@ static void pin_task_work(struct callback_head *head)
 {
 	kcoll_pin_pool_free(&works, head);
 	mutex_lock(&kcoll_pin_mutex);
-	kcoll_pin_serve();
+	serve_sightings();
 	mutex_unlock(&kcoll_pin_mutex);
 	if (atomic_dec_and_test(&task_works))
 		wake_up(&task_works_done);
@@ -214,8 +218,9 @@ bool kcoll_pin_seen_too_many(void)
 	return xchg(&look_at_all, false);
 }
 
-int kcoll_pin_probes_attach(void)
+int kcoll_pin_probes_attach(void (*serve)(void))
 {
+	serve_sightings = serve;
 	add_task_work = pin_at_once ? symbol_get(task_work_add) : NULL;
 	return kcoll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
 }

@@ -20,10 +20,9 @@ struct pin_sighting {
 	char comm[TASK_COMM_LEN];
 };
 
-/* Of pin_tasks.c: the rules, the thread, and its work: all sightings, with the mutex held. */
+/* What probes match tasks with, and whom they wake up. pin_tasks.c sets both. */
 extern struct pin_rules __rcu *kcoll_pin_rules;
 extern struct task_struct *kcoll_pin_thread;
-void kcoll_pin_serve(void);
 
 /* Whether the task matches a rule now. Any context. */
 bool kcoll_pin_matches(struct task_struct *task, const char *comm);
@@ -38,8 +37,11 @@ bool kcoll_pin_seen_too_many(void);
 
 /* Memory for probes: before they are attached, and often. May sleep. */
 int kcoll_pin_reserve(void);
-/* After it, and before kcoll_pin_reserve(), no probe is attached. */
-int kcoll_pin_probes_attach(void);
+/*
+ * After it, and before kcoll_pin_reserve(), no probe is attached. A task that is pinned at
+ * once calls serve() with the mutex held, until kcoll_pin_probes_wait().
+ */
+int kcoll_pin_probes_attach(void (*serve)(void));
 void kcoll_pin_probes_detach(void);
 /* Frees sightings and memory. When no probe is attached. */
 void kcoll_pin_probes_end(void);

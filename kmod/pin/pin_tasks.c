@@ -31,9 +31,6 @@
 #define LOOK_EVERY	HZ
 #define BIRTHS		(20 * NSEC_PER_MSEC)	/* a fork takes less */
 
-struct pin_rules __rcu *kcoll_pin_rules;
-struct task_struct *kcoll_pin_thread;
-
 static struct pin_rule *pin_rule_of(int index)
 {
 	struct pin_rules *now = rcu_dereference_protected(kcoll_pin_rules,
@@ -153,7 +150,8 @@ static void pin_check_process(struct task_struct *leader)
 	}
 }
 
-void kcoll_pin_serve(void)
+/* The work of the thread: all sightings. */
+static void pin_serve(void)
 {
 	struct llist_node *list = kcoll_pin_sightings();
 	struct pin_sighting *sight, *next;
@@ -210,7 +208,7 @@ static void pin_serve_all(void)
 
 	lockdep_assert_held(&kcoll_pin_mutex);
 	pin_for_each_task(pin_check_untracked, 0);
-	kcoll_pin_serve();
+	pin_serve();
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
 		if (pinned->task->flags & PF_EXITING)
@@ -233,7 +231,7 @@ static int pin_thread(void *started)
 		__set_current_state(TASK_RUNNING);
 		kcoll_pin_reserve();
 		mutex_lock(&kcoll_pin_mutex);
-		kcoll_pin_serve();
+		pin_serve();
 		if (kcoll_pin_seen_too_many() || time_after_eq(jiffies, due)) {
 			pin_serve_all();
 			due = jiffies + LOOK_EVERY;
@@ -286,7 +284,7 @@ static int pin_start(struct pin_rules *first)
 		kcoll_pin_probes_end();
 		return error;
 	}
-	error = kcoll_pin_probes_attach();
+	error = kcoll_pin_probes_attach(pin_serve);
 	if (error) {
 		kthread_stop(kcoll_pin_thread);
 		kcoll_pin_thread = NULL;
@@ -398,7 +396,7 @@ void kcoll_pin_tasks_clear(void)
 	if (!kcoll_pin_thread)
 		return;
 	mutex_lock(&kcoll_pin_mutex);
-	kcoll_pin_serve();
+	pin_serve();
 	mutex_unlock(&kcoll_pin_mutex);
 	pin_publish(NULL);
 	pin_restore_with_children();
