@@ -4,7 +4,7 @@
 #include "arrival.h"
 #include "stream.h"
 
-enum { ARRIVALS_MAX = 4096 };		/* beyond this those that are over are dropped */
+enum { ARRIVALS_MAX = 4096 };		/* beyond this the oldest ended one is dropped */
 
 /* A stream joins its link if that is connected; else it waits. Returns whether it waits. */
 static bool arrival_is_stream(struct coll_arrival *arrival, struct coll_group *group)
@@ -55,7 +55,7 @@ static bool arrival_is_link(struct coll_arrival *arrival, struct coll_group *gro
 }
 
 /* Returns whether it waits. */
-static bool arrival_introduce(struct coll_arrival *arrival)
+static bool arrival_attach(struct coll_arrival *arrival)
 {
 	struct coll_group *group = arrival->context->groups;
 	struct coll_header news;
@@ -71,14 +71,14 @@ static bool arrival_introduce(struct coll_arrival *arrival)
 	}
 	if (group->state != GROUP_OK) {
 		news = coll_link_events(group)->news(group);
-		arrival->ops->tell(arrival, &news);
+		arrival->ops->notify(arrival, &news);
 		return false;
 	}
 	return arrival->stream ? arrival_is_stream(arrival, group) :
 				 arrival_is_link(arrival, group);
 }
 
-/* Peers end what they need no more, also for groups that will never exist here. */
+/* Ended ones may wait for groups that never exist here: bounds their number. */
 static void arrivals_bound(struct coll_context *context)
 {
 	struct coll_arrival *arrival, *oldest = NULL;
@@ -86,7 +86,7 @@ static void arrivals_bound(struct coll_context *context)
 
 	for (arrival = context->arrivals; arrival; arrival = arrival->next) {
 		count++;
-		if (arrival->ops->over(arrival))
+		if (arrival->ops->is_ended(arrival))
 			oldest = arrival;
 	}
 	if (count <= ARRIVALS_MAX || !oldest)
@@ -96,7 +96,7 @@ static void arrivals_bound(struct coll_context *context)
 }
 
 /* Links first, then their streams. */
-static void arrivals_introduce(struct coll_context *context, uint64_t group)
+static void arrivals_attach(struct coll_context *context, uint64_t group)
 {
 	struct coll_arrival **slot, *arrival;
 	int streams;
@@ -109,7 +109,7 @@ static void arrivals_introduce(struct coll_context *context, uint64_t group)
 				continue;
 			}
 			*slot = arrival->next;
-			if (!arrival_introduce(arrival)) {
+			if (!arrival_attach(arrival)) {
 				slot = &context->arrivals;	/* others may have gone too */
 				continue;
 			}
@@ -126,7 +126,7 @@ void coll_arrival_add(struct coll_arrival *arrival)
 
 	arrival->next = context->arrivals;
 	context->arrivals = arrival;
-	arrivals_introduce(context, arrival->group);
+	arrivals_attach(context, arrival->group);
 	arrivals_bound(context);
 }
 
@@ -142,7 +142,7 @@ void coll_arrival_remove(struct coll_arrival *arrival)
 
 void coll_arrivals_adopt(struct coll_group *group)
 {
-	arrivals_introduce(group->context, group->id);
+	arrivals_attach(group->context, group->id);
 }
 
 void coll_arrivals_drop(struct coll_context *context)

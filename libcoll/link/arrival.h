@@ -11,14 +11,14 @@
 struct coll_arrival;
 
 struct coll_arrival_ops {
-	/* Gives it to a link that will have so many streams. -errno: as before. */
+	/* Gives it to a link that will have so many streams. -errno: nothing has changed. */
 	int (*attach)(struct coll_arrival *arrival, struct coll_link *link, uint32_t streams);
-	/* Tells the peer that the group has failed. */
-	void (*tell)(struct coll_arrival *arrival, const struct coll_header *news);
+	/* Notifies the peer that the group has failed, and ends it. */
+	void (*notify)(struct coll_arrival *arrival, const struct coll_header *news);
 	/* Ends it. With a reason it is refused and counted. */
 	void (*drop)(struct coll_arrival *arrival, const char *reason);
-	/* Whether the peer has given it up: nothing more will come. */
-	bool (*over)(const struct coll_arrival *arrival);
+	/* Whether the peer has ended it: nothing more will come. */
+	bool (*is_ended)(const struct coll_arrival *arrival);
 };
 
 struct coll_arrival {
@@ -35,7 +35,7 @@ struct coll_arrival {
 void coll_arrival_add(struct coll_arrival *arrival);
 /* It has ended by itself. Harmless when it does not wait. */
 void coll_arrival_remove(struct coll_arrival *arrival);
-/* Takes those that came for a new group before it existed. */
+/* Attaches those that came for a new group before it existed. */
 void coll_arrivals_adopt(struct coll_group *group);
 /* Ends all that wait. */
 void coll_arrivals_drop(struct coll_context *context);

@@ -21,13 +21,13 @@ static struct coll_channel *channel_of(const struct coll_arrival *arrival)
 	return (struct coll_channel *)arrival;
 }
 
-static void channel_say(const struct coll_channel *channel, enum coll_channel_kind kind,
-			uint64_t value)
+static void channel_send_control(const struct coll_channel *channel, enum coll_channel_kind kind,
+				 uint64_t value)
 {
 	const struct coll_channel_control control = { .kind = kind, .channel = channel->number,
 						      .value = value };
 
-	coll_mux_say(channel->mux, 0, &control, sizeof(control));
+	coll_mux_queue_frame(channel->mux, 0, &control, sizeof(control));
 }
 
 /* ---- begin and end --------------------------------------------------------- */
@@ -93,7 +93,7 @@ int coll_channel_open(struct coll_link *link)
 	channel->link = link;
 	link->channel = channel;
 	control.channel = channel->number;
-	coll_mux_say(mux, 0, &control, sizeof(control));
+	coll_mux_queue_frame(mux, 0, &control, sizeof(control));
 	if (mux->state == MUX_UP)
 		channel_up(channel);
 	return 0;
@@ -104,7 +104,7 @@ void coll_channel_end(struct coll_channel *channel)
 	if (channel->ended)
 		return;
 	channel->ended = true;
-	channel_say(channel, COLL_CHANNEL_END, 0);
+	channel_send_control(channel, COLL_CHANNEL_END, 0);
 }
 
 void coll_channel_stop(struct coll_channel *channel)
@@ -123,7 +123,7 @@ void coll_channel_close(struct coll_channel *channel)
 
 	if (!link && channel->arrival.context)
 		coll_arrival_remove(&channel->arrival);
-	channel_say(channel, COLL_CHANNEL_RESET, 0);
+	channel_send_control(channel, COLL_CHANNEL_RESET, 0);
 	coll_mux_remove(mux, channel);
 	if (link)
 		link->channel = NULL;
@@ -148,11 +148,11 @@ static int channel_attach(struct coll_arrival *arrival, struct coll_link *link, 
 	return error;
 }
 
-static void channel_tell(struct coll_arrival *arrival, const struct coll_header *news)
+static void channel_notify(struct coll_arrival *arrival, const struct coll_header *news)
 {
 	struct coll_channel *channel = channel_of(arrival);
 
-	coll_mux_say(channel->mux, channel->number, news, sizeof(*news));
+	coll_mux_queue_frame(channel->mux, channel->number, news, sizeof(*news));
 	coll_channel_close(channel);
 }
 
@@ -164,16 +164,16 @@ static void channel_drop(struct coll_arrival *arrival, const char *reason)
 	coll_channel_close(channel_of(arrival));
 }
 
-static bool channel_over(const struct coll_arrival *arrival)
+static bool channel_is_ended(const struct coll_arrival *arrival)
 {
 	return channel_of(arrival)->peer_ended;
 }
 
 static const struct coll_arrival_ops channel_arrival_ops = {
 	.attach = channel_attach,
-	.tell = channel_tell,
+	.notify = channel_notify,
 	.drop = channel_drop,
-	.over = channel_over,
+	.is_ended = channel_is_ended,
 };
 
 static int channel_opened(struct coll_mux *mux, const struct coll_channel_control *control)
@@ -233,13 +233,13 @@ int coll_channel_control(struct coll_mux *mux, const struct coll_channel_control
 
 /* ---- bytes ----------------------------------------------------------------- */
 
-bool coll_channel_reads(const struct coll_channel *channel)
+bool coll_channel_wants_recv(const struct coll_channel *channel)
 {
 	return channel->link && channel->link->attached && !channel->held_bytes &&
 	       !channel->feeding && coll_link_wants_recv(channel->link);
 }
 
-bool coll_channel_writes(const struct coll_channel *channel)
+bool coll_channel_wants_send(const struct coll_channel *channel)
 {
 	const struct coll_link *link = channel->link;
 
@@ -258,7 +258,7 @@ void coll_channel_grant(struct coll_channel *channel)
 	if (ahead >= target / 2)
 		return;
 	channel->window += target - ahead;
-	channel_say(channel, COLL_CHANNEL_WINDOW, target - ahead);
+	channel_send_control(channel, COLL_CHANNEL_WINDOW, target - ahead);
 }
 
 static int channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
@@ -292,7 +292,7 @@ static bool channel_delivers(const struct coll_channel *channel)
 	if (!link || channel->held_bytes || channel->feeding)
 		return false;
 	return coll_link_wants_recv(link) ||
-	       (channel->mux->header.bytes <= FRAME_SMALL && coll_link_takes(link));
+	       (channel->mux->header.bytes <= FRAME_SMALL && coll_link_accepts(link));
 }
 
 int coll_channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
@@ -306,7 +306,7 @@ int coll_channel_receive(struct coll_channel *channel, const uint8_t *data, uint
 	return 0;
 }
 
-/* While the link gets these bytes more may come, which it gets afterwards. */
+/* More bytes may arrive during the call; they are held until it returns. */
 static void channel_feed(struct coll_channel *channel)
 {
 	struct coll_link *link = channel->link;
@@ -322,10 +322,10 @@ static void channel_feed(struct coll_channel *channel)
 }
 
 /*
- * Whether the link is to know that nothing more comes. A peer that closes a link closes its
- * streams too: the link itself may bring the reason, so it is read first.
+ * Whether the end is to be delivered. A peer that closes a link closes its streams too: the
+ * link itself may bring the reason, so it is read first.
  */
-static bool channel_is_at_end(const struct coll_channel *channel)
+static bool channel_has_ended(const struct coll_channel *channel)
 {
 	const struct coll_link *link = channel->link;
 
@@ -337,8 +337,8 @@ static bool channel_is_at_end(const struct coll_channel *channel)
 	       link->whole->channel->peer_ended;
 }
 
-/* What a socket would tell: bytes, then the end; and that nobody reads what is sent. */
-void coll_channel_work(struct coll_channel *channel)
+/* Reports what a socket would: bytes, then the end; and -EPIPE if the peer has closed it. */
+void coll_channel_serve(struct coll_channel *channel)
 {
 	const struct coll_mux *mux = channel->mux;
 
@@ -350,11 +350,11 @@ void coll_channel_work(struct coll_channel *channel)
 	}
 	while (channel->link && channel->held_bytes && coll_link_wants_recv(channel->link))
 		channel_feed(channel);
-	if (channel->link && channel->peer_reset && coll_channel_writes(channel))
+	if (channel->link && channel->peer_reset && coll_channel_wants_send(channel))
 		channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
-	if (!channel->told && coll_channel_reads(channel) && channel_is_at_end(channel) &&
-	    coll_channel_reads(channel)) {
-		channel->told = true;
+	if (!channel->end_delivered && coll_channel_wants_recv(channel) &&
+	    channel_has_ended(channel) && coll_channel_wants_recv(channel)) {
+		channel->end_delivered = true;
 		channel->link->socket.ops->received_in(&channel->link->socket, NULL, mux->error);
 	}
 	coll_channel_grant(channel);

@@ -16,13 +16,13 @@ struct coll_channel {
 	uint8_t *held;			/* bytes that the link does not read yet */
 	uint64_t held_bytes, held_capacity;
 	struct coll_channel *next, **slot;	/* of the mux */
-	struct coll_channel *next_in_bucket, *next_work, *next_sender, *next_receiver;
-	bool works, sends, receives;	/* in these lists of the mux */
-	bool feeding;			/* its link gets held bytes right now */
+	struct coll_channel *next_in_bucket, *next_touched, *next_sender, *next_receiver;
+	bool touched, sends, receives;	/* in these lists of the mux */
+	bool feeding;			/* held bytes are being delivered to its link */
 	bool blocked;			/* waits for a grant */
 	bool peer_ended;		/* the peer sends nothing more */
-	bool peer_reset;		/* ... nor does it read */
-	bool told;			/* the link knows the end */
+	bool peer_reset;		/* the peer neither sends nor reads */
+	bool end_delivered;		/* the link knows the end */
 	bool stopping;			/* the link reads no further than what is here */
 	bool ended;			/* this side has said that it sends nothing more */
 };
@@ -47,18 +47,18 @@ void coll_channel_close(struct coll_channel *channel);
 
 /* ---- for the mux -------------------------------------------------------------- */
 
-/* It was touched: the link is told what it does not know yet. */
-void coll_channel_work(struct coll_channel *channel);
+/* It was touched: delivers held bytes, errors and the end to the link. */
+void coll_channel_serve(struct coll_channel *channel);
 /* Bytes of the peer. -errno: the peer breaks the protocol, or there is no memory. */
 int coll_channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes);
-/* Grants the peer more, if it may soon send nothing. */
+/* Grants the peer more bytes when less than half of the window is left. */
 void coll_channel_grant(struct coll_channel *channel);
 /* A control message of the peer. -EPROTO, -ENOMEM. */
 int coll_channel_control(struct coll_mux *mux, const struct coll_channel_control *control);
 /* Whether the link would take bytes now, straight from the connection. */
-bool coll_channel_reads(const struct coll_channel *channel);
+bool coll_channel_wants_recv(const struct coll_channel *channel);
 /* Whether the link has bytes to send. */
-bool coll_channel_writes(const struct coll_channel *channel);
+bool coll_channel_wants_send(const struct coll_channel *channel);
 void coll_channel_free(struct coll_channel *channel);
 
 #endif

@@ -231,7 +231,7 @@ static inline bool coll_link_discards(const struct coll_link *link)
 }
 
 /* Whether bytes that are here may be given to it, if it wants them or not. */
-bool coll_link_takes(const struct coll_link *link);
+bool coll_link_accepts(const struct coll_link *link);
 
 /* ---- for the context ---------------------------------------------------- */
 

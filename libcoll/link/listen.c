@@ -129,7 +129,7 @@ static int pending_attach(struct coll_arrival *arrival, struct coll_link *link, 
 }
 
 /* The group has failed: tells the late peer which rank is to blame. */
-static void pending_tell(struct coll_arrival *arrival, const struct coll_header *news)
+static void pending_notify(struct coll_arrival *arrival, const struct coll_header *news)
 {
 	struct coll_pending_peer *pending = pending_of(arrival);
 
@@ -148,7 +148,7 @@ static void pending_end(struct coll_arrival *arrival, const char *reason)
 		pending_drop(pending_of(arrival));
 }
 
-static bool pending_over(const struct coll_arrival *arrival)
+static bool pending_is_ended(const struct coll_arrival *arrival)
 {
 	(void)arrival;		/* nobody reads it yet */
 	return false;
@@ -156,9 +156,9 @@ static bool pending_over(const struct coll_arrival *arrival)
 
 static const struct coll_arrival_ops pending_arrival_ops = {
 	.attach = pending_attach,
-	.tell = pending_tell,
+	.notify = pending_notify,
 	.drop = pending_end,
-	.over = pending_over,
+	.is_ended = pending_is_ended,
 };
 
 /* It is shared by all links to the peer. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The connection of a mux: made, lost, closed; and a channel that gives it up. */
+/* The connection of a mux: made, lost, closed; and a channel that leaves it. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static int mux_connected(struct coll_connect *attempt, int fd)
 	mux->connect = NULL;
 	free(attempt);
 	coll_mux_touch_all(mux);
-	coll_mux_work(mux);
+	coll_mux_serve_touched(mux);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t numbe
 	return error;
 }
 
-/* Links learn it when they are told what came before. */
+/* A link learns it after the bytes that came before. */
 void coll_mux_lost(struct coll_mux *mux, int error)
 {
 	struct coll_channel *channel;
@@ -172,7 +172,7 @@ void coll_mux_lost(struct coll_mux *mux, int error)
 	for (channel = mux->all; channel; channel = channel->next)
 		channel->peer_ended = channel->peer_reset = true;
 	coll_mux_touch_all(mux);
-	coll_mux_work(mux);
+	coll_mux_serve_touched(mux);
 	coll_mux_leave(mux);
 }
 
@@ -181,7 +181,7 @@ static void mux_free(struct coll_mux *mux)
 	struct coll_mux **slot = &mux->context->muxes;
 	int i;
 
-	coll_assert(!mux->channels && !mux->nested);
+	coll_assert(!mux->channels && !mux->users);
 	while (*slot != mux)
 		slot = &(*slot)->next;
 	*slot = mux->next;
@@ -243,7 +243,7 @@ bool coll_muxes_delivered(const struct coll_context *context)
 	for (mux = context->muxes; mux; mux = mux->next) {
 		if (mux->state != MUX_UP)
 			continue;
-		if (mux->control_bytes || mux->at < mux->iovs || mux->socket.sending ||
+		if (mux->control_bytes || mux->iovs_sent < mux->iovs || mux->socket.sending ||
 		    (!ioctl(mux->socket.fd, SIOCOUTQ, &left) && left))
 			return false;
 	}
@@ -262,9 +262,9 @@ void coll_muxes_close(struct coll_context *context)
 	coll_muxes_reap(context);
 }
 
-/* ---- giving up a channel --------------------------------------------------- */
+/* ---- removing a channel ---------------------------------------------------- */
 
-/* The transfers under way end, with the bytes that have moved. */
+/* Ends the transfers under way, with the bytes that have moved. */
 static void mux_pause(struct coll_mux *mux)
 {
 	const struct coll_engine_ops *engine = mux->context->engine.ops;

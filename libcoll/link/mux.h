@@ -5,8 +5,8 @@
  * So descriptors and sockets' memory are those of the peers, not of the groups.
  *
  * uapi/coll_wire.h has the format. Channels do not wait for each other: a sender has at most
- * so many bytes under way as its receiver has granted, and a receiver keeps what its link does
- * not read yet. Bytes that a link awaits go straight to its memory.
+ * as many bytes under way as its receiver has granted, and a receiver holds the bytes that its
+ * link does not read yet. Bytes that a link awaits go straight to its memory.
  *
  * Between two processes there is one mux for links and, between clusters, one for each
  * number of a stream. If both connect at once, there are two; each side opens channels on
@@ -20,13 +20,11 @@
 
 enum {
 	MUX_FRAMES = 5,			/* of channels, in one transfer */
-	MUX_BUFFER_BYTES = SPECULATIVE_MAX + 64,	/* the longest receive on speculation */
-	/* What a peer may send before it is read: on a channel whose link awaits nothing, ... */
-	CHANNEL_WINDOW_IDLE = 256 << 10,
-	/* ... where it awaits messages, ... */
-	CHANNEL_WINDOW = 4 << 20,
-	/* ... and if it leads to another cluster. */
-	CHANNEL_WINDOW_FAR = 16 << 20,
+	MUX_BUFFER_BYTES = SPECULATIVE_MAX + 64,	/* the longest speculative receive */
+	/* Bytes that a peer may send ahead of the reader. */
+	CHANNEL_WINDOW_IDLE = 256 << 10,	/* the link awaits no message */
+	CHANNEL_WINDOW = 4 << 20,		/* it awaits messages */
+	CHANNEL_WINDOW_FAR = 16 << 20,		/* ... from another cluster */
 };
 
 struct coll_channel;
@@ -49,10 +47,10 @@ struct coll_mux {
 	int error;			/* why it ended */
 	uint32_t world;			/* the peer's rank in the job */
 	uint32_t number;		/* of the stream, or 0 */
-	bool mine;			/* this process has made the connection */
+	bool mine;			/* this process connected, the peer accepted */
 	bool local;			/* the peer is on this machine */
 	bool attached;			/* the engine knows it */
-	bool detaching;			/* ... and was told to close it */
+	bool detaching;			/* ... and is to close it */
 	bool paused;			/* it wants neither to send nor to receive */
 	struct coll_connect *connect;	/* while it connects */
 
@@ -60,13 +58,13 @@ struct coll_mux {
 	struct coll_channel **bucket;	/* ... by number */
 	uint32_t buckets, channels;
 	uint32_t next_number;		/* for channels that this side opens */
-	struct coll_channel *work;	/* touched channels */
+	struct coll_channel *touched;	/* channels with something to do */
 	struct coll_channel *senders, **senders_end;	/* with bytes to send and a grant */
 	struct coll_channel *receivers;	/* whose links want to receive */
 	struct coll_channel *closed;	/* to be freed when no caller uses them */
 	uint32_t blocked;		/* channels that wait for a grant */
 	uint32_t stopping;		/* channels whose links read no further */
-	uint32_t nested;		/* calls that use channels */
+	uint32_t users;			/* calls in progress that use channels */
 
 	/* Sending: control messages that wait, then those of the transfer under way. */
 	uint8_t *control, *control_sent;
@@ -74,7 +72,7 @@ struct coll_mux {
 	struct coll_mux_frame frame[MUX_FRAMES + 1];
 	struct iovec iov[COLL_SEND_IOV_MAX];
 	uint8_t *copy[COLL_SEND_IOV_MAX];	/* of memory that a link wanted back */
-	int frames, reported, iovs, at;	/* frames reported; entries sent */
+	int frames, frames_reported, iovs, iovs_sent;
 	uint64_t sent;			/* bytes of the transfer */
 	bool cut;			/* injected: not all of it is sent at once */
 
@@ -86,7 +84,7 @@ struct coll_mux {
 	struct coll_channel *direct;	/* a receive is under way to memory of its link */
 	bool speculative;		/* ... and begins with the frame's header */
 	struct iovec direct_iov[COLL_RECV_IOV_MAX];
-	uint64_t looked;		/* when it was read although no link wanted to */
+	uint64_t last_read;		/* when it was read although no link wanted to */
 	struct coll_channel_control control_in;
 	uint8_t next_frame[sizeof(struct coll_frame) + sizeof(struct coll_header)];
 };
@@ -99,10 +97,10 @@ struct coll_mux *coll_mux_get(const struct coll_link *link, int *error);
 /* An authenticated connection that a peer has made. -errno: the fd is still the caller's. */
 int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd);
 
-/* Reads all muxes from now on where that was not needed: for links that peers open. */
+/* Has the engine look at all muxes again: a peer may open a channel on any of them. */
 void coll_muxes_touch(struct coll_context *context);
 
-/* The peer's process has ended: what it has sent is read to the end. */
+/* The peer's process has ended: its bytes on this host are read to the end. */
 void coll_muxes_peer_ended(struct coll_context *context, uint32_t world);
 
 /* All that was queued has reached the peers' hosts. */
@@ -120,16 +118,19 @@ static inline int coll_mux_fd(const struct coll_mux *mux)
 
 /* ---- for channels ----------------------------------------------------------- */
 
-/* Queues a frame with these bytes before all that links send. Without memory it is lost. */
-void coll_mux_say(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes);
+/*
+ * Queues a frame with these bytes; it goes before all that links send. `channel` 0: a control
+ * message. If there is no memory the mux is lost.
+ */
+void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes);
 /* Looks at the channel when the engine is polled next. */
 void coll_mux_touch(struct coll_mux *mux, struct coll_channel *channel);
 /* -ENOMEM. */
 int coll_mux_add(struct coll_mux *mux, struct coll_channel *channel);
 struct coll_channel *coll_mux_find(const struct coll_mux *mux, uint32_t number);
-/* On return no transfer uses memory of the channel's link. Frees the channel, soon. */
+/* On return no transfer uses memory of the channel's link. The channel is freed soon. */
 void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel);
-/* Whether all that this host has received is with the links. Costs system calls. */
+/* Whether this host holds no unread bytes of the connection. Costs system calls. */
 bool coll_mux_is_drained(struct coll_mux *mux);
 /* The connection cannot be used any more. */
 void coll_mux_lost(struct coll_mux *mux, int error);

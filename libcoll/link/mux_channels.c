@@ -74,10 +74,10 @@ struct coll_channel *coll_mux_find(const struct coll_mux *mux, uint32_t number)
 
 void coll_mux_touch(struct coll_mux *mux, struct coll_channel *channel)
 {
-	if (!channel->works) {
-		channel->works = true;
-		channel->next_work = mux->work;
-		mux->work = channel;
+	if (!channel->touched) {
+		channel->touched = true;
+		channel->next_touched = mux->touched;
+		mux->touched = channel;
 	}
 	if (mux->attached)
 		coll_socket_touch(&mux->socket);
@@ -133,14 +133,14 @@ struct coll_channel *coll_mux_next_sender(struct coll_mux *mux)
 
 	for (channel = mux->senders; channel; channel = next) {
 		next = channel->next_sender;
-		if (channel->credit && coll_channel_writes(channel)) {
+		if (channel->credit && coll_channel_wants_send(channel)) {
 			if (!coll_arbiter_bulk_is_next(channel->link))
 				return channel;
 			first = first ? first : channel;
 			continue;
 		}
 		coll_mux_senders_remove(mux, channel);
-		set_blocked(mux, channel, coll_channel_writes(channel));
+		set_blocked(mux, channel, coll_channel_wants_send(channel));
 	}
 	return first;
 }
@@ -151,7 +151,7 @@ struct coll_channel *coll_mux_only_receiver(struct coll_mux *mux)
 
 	for (channel = mux->receivers; channel; channel = next) {
 		next = channel->next_receiver;
-		if (!coll_channel_reads(channel))
+		if (!coll_channel_wants_recv(channel))
 			receivers_remove(mux, channel);
 		else if (only)
 			return NULL;
@@ -163,7 +163,7 @@ struct coll_channel *coll_mux_only_receiver(struct coll_mux *mux)
 
 bool coll_mux_has_receiver(struct coll_mux *mux)
 {
-	while (mux->receivers && !coll_channel_reads(mux->receivers))
+	while (mux->receivers && !coll_channel_wants_recv(mux->receivers))
 		receivers_remove(mux, mux->receivers);
 	return mux->receivers;
 }
@@ -172,7 +172,7 @@ void coll_mux_leave(struct coll_mux *mux)
 {
 	struct coll_channel *channel;
 
-	if (--mux->nested)
+	if (--mux->users)
 		return;
 	while ((channel = mux->closed)) {
 		mux->closed = channel->next;
@@ -180,22 +180,22 @@ void coll_mux_leave(struct coll_mux *mux)
 	}
 }
 
-void coll_mux_work(struct coll_mux *mux)
+void coll_mux_serve_touched(struct coll_mux *mux)
 {
 	struct coll_channel *channel;
 
 	coll_mux_enter(mux);
-	while ((channel = mux->work)) {
-		mux->work = channel->next_work;
-		channel->works = false;
-		coll_channel_work(channel);
+	while ((channel = mux->touched)) {
+		mux->touched = channel->next_touched;
+		channel->touched = false;
+		coll_channel_serve(channel);
 		if (!channel->link)
 			continue;
 		if (channel->credit)
 			set_blocked(mux, channel, false);
-		if (coll_channel_writes(channel))
+		if (coll_channel_wants_send(channel))
 			senders_add(mux, channel);
-		if (!channel->receives && coll_channel_reads(channel)) {
+		if (!channel->receives && coll_channel_wants_recv(channel)) {
 			channel->receives = true;
 			channel->next_receiver = mux->receivers;
 			mux->receivers = channel;
@@ -221,21 +221,21 @@ static void bucket_remove(struct coll_mux *mux, struct coll_channel *channel)
 	*slot = channel->next_in_bucket;
 }
 
-static void work_remove(struct coll_mux *mux, struct coll_channel *channel)
+static void touched_remove(struct coll_mux *mux, struct coll_channel *channel)
 {
-	struct coll_channel **slot = &mux->work;
+	struct coll_channel **slot = &mux->touched;
 
-	if (!channel->works)
+	if (!channel->touched)
 		return;
 	while (*slot != channel)
-		slot = &(*slot)->next_work;
-	*slot = channel->next_work;
-	channel->works = false;
+		slot = &(*slot)->next_touched;
+	*slot = channel->next_touched;
+	channel->touched = false;
 }
 
 void coll_mux_unlink(struct coll_mux *mux, struct coll_channel *channel)
 {
-	work_remove(mux, channel);
+	touched_remove(mux, channel);
 	coll_mux_senders_remove(mux, channel);
 	receivers_remove(mux, channel);
 	set_blocked(mux, channel, false);

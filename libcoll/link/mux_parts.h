@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What the files of a mux know of each other. */
+/* Private to mux.c, mux_channels.c, mux_send.c and mux_receive.c. */
 #ifndef COLL_MUX_PARTS_H
 #define COLL_MUX_PARTS_H
 
@@ -14,14 +14,14 @@ static inline struct coll_mux *coll_mux_of(struct coll_socket *socket)
 /* Between these two no channel is freed. */
 static inline void coll_mux_enter(struct coll_mux *mux)
 {
-	mux->nested++;
+	mux->users++;
 }
 void coll_mux_leave(struct coll_mux *mux);
 
 /* ---- mux_channels.c -------------------------------------------------------- */
 
-/* Does what touched channels have to do. Links may touch others. */
-void coll_mux_work(struct coll_mux *mux);
+/* Serves all touched channels. Their links may touch others. */
+void coll_mux_serve_touched(struct coll_mux *mux);
 void coll_mux_touch_all(struct coll_mux *mux);
 /* The first that has bytes to send; messages that do not wait for bulk go first. Or NULL. */
 struct coll_channel *coll_mux_next_sender(struct coll_mux *mux);
@@ -38,7 +38,7 @@ void coll_mux_unlink(struct coll_mux *mux, struct coll_channel *channel);
 void coll_mux_fail_frames(struct coll_mux *mux);
 /* The unreported frame of this channel, or NULL. */
 struct coll_mux_frame *coll_mux_frame_of(struct coll_mux *mux, const struct coll_channel *channel);
-/* What the frame still has to send comes from memory of the mux from now on. -ENOMEM. */
+/* Copies what the frame still has to send, so its link has its memory back. -ENOMEM. */
 int coll_mux_frame_copy(struct coll_mux *mux, struct coll_mux_frame *frame);
 /* At most so many bytes of these entries; returns how many they have. */
 uint64_t coll_mux_iov_clip(struct iovec *iov, int *count, uint64_t max);

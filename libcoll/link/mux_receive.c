@@ -21,9 +21,9 @@ static bool mux_is_due(struct coll_mux *mux)
 {
 	const uint64_t now = coll_now();
 
-	if (now - mux->looked < LOOK_NS)
+	if (now - mux->last_read < LOOK_NS)
 		return false;
-	mux->looked = now;
+	mux->last_read = now;
 	return true;
 }
 
@@ -49,7 +49,7 @@ static int direct_iov(struct coll_mux *mux, struct iovec *iov, bool *whole)
 	struct coll_channel *channel = mux->current;
 	int count;
 
-	if (!channel || !coll_channel_reads(channel))
+	if (!channel || !coll_channel_wants_recv(channel))
 		return 0;
 	count = channel->link->socket.ops->recv_iov(&channel->link->socket, iov, whole);
 	if (!count)
@@ -137,7 +137,7 @@ static int frame_begin(struct coll_mux *mux)
 	return 0;
 }
 
-static void frame_took(struct coll_mux *mux, uint32_t bytes)
+static void frame_consumed(struct coll_mux *mux, uint32_t bytes)
 {
 	coll_assert(bytes <= mux->left);
 	mux->left -= bytes;
@@ -154,10 +154,10 @@ static int frame_receive(struct coll_mux *mux, const uint8_t *data, uint32_t byt
 
 	if (!mux->header.channel) {
 		memcpy((uint8_t *)&mux->control_in + got, data, bytes);
-		frame_took(mux, bytes);
+		frame_consumed(mux, bytes);
 		return mux->left ? 0 : coll_channel_control(mux, &mux->control_in);
 	}
-	frame_took(mux, bytes);
+	frame_consumed(mux, bytes);
 	return channel ? coll_channel_receive(channel, data, bytes) : 0;
 }
 
@@ -259,7 +259,7 @@ static int received_speculatively(struct coll_mux *mux, struct coll_channel *cha
 		error = -ENOMEM;
 	rest = error ? 0 : direct_gather(mux, buffer, header + right, bytes);
 	if (right)
-		frame_took(mux, right);
+		frame_consumed(mux, right);
 	direct_end(channel, right);
 	if (!error)
 		error = mux_consume(mux, buffer, rest);
@@ -272,7 +272,7 @@ static int received_directly(struct coll_mux *mux, struct coll_channel *channel,
 {
 	const uint64_t part = bytes < mux->left ? bytes : mux->left;
 
-	frame_took(mux, part);
+	frame_consumed(mux, part);
 	direct_end(channel, part);
 	return bytes == part ? 0 : mux_consume(mux, mux->next_frame, bytes - part);
 }

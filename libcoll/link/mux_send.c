@@ -33,7 +33,7 @@ static bool control_reserve(struct coll_mux *mux, uint32_t bytes)
 	return true;
 }
 
-void coll_mux_say(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes)
+void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes)
 {
 	const struct coll_frame header = { .channel = channel, .bytes = bytes };
 
@@ -54,9 +54,9 @@ bool coll_mux_wants_send(struct coll_socket *socket)
 {
 	struct coll_mux *mux = coll_mux_of(socket);
 
-	coll_mux_work(mux);
+	coll_mux_serve_touched(mux);
 	return !socket->sending && !mux->paused && mux->state == MUX_UP &&
-	       (mux->at < mux->iovs || mux->control_bytes || coll_mux_next_sender(mux));
+	       (mux->iovs_sent < mux->iovs || mux->control_bytes || coll_mux_next_sender(mux));
 }
 
 /* The control messages that wait, as the first entry. */
@@ -127,7 +127,7 @@ static void transfer_make(struct coll_mux *mux)
 	struct coll_channel *channel;
 	uint64_t bytes = 0;
 
-	mux->frames = mux->reported = mux->iovs = mux->at = 0;
+	mux->frames = mux->frames_reported = mux->iovs = mux->iovs_sent = 0;
 	mux->sent = 0;
 	transfer_add_control(mux);
 	/* A link needs two entries for a message; more follow a large one in its own transfer. */
@@ -141,11 +141,11 @@ int coll_mux_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
 	struct coll_mux *mux = coll_mux_of(socket);
 	int count;
 
-	if (mux->at == mux->iovs)
+	if (mux->iovs_sent == mux->iovs)
 		transfer_make(mux);
-	count = mux->iovs - mux->at;
+	count = mux->iovs - mux->iovs_sent;
 	coll_assert(count && count <= max);
-	memcpy(iov, &mux->iov[mux->at], count * sizeof(*iov));
+	memcpy(iov, &mux->iov[mux->iovs_sent], count * sizeof(*iov));
 	return coll_short_io_clip(socket->engine->short_io, iov, count, &mux->cut);
 }
 
@@ -156,7 +156,7 @@ bool coll_mux_sends_quietly(const struct coll_socket *socket)
 
 	if (mux->cut || mux->control_bytes || mux->senders)	/* more is to follow at once */
 		return false;
-	for (i = mux->reported; i < mux->frames; i++) {
+	for (i = mux->frames_reported; i < mux->frames; i++) {
 		const struct coll_channel *channel = mux->frame[i].channel;
 
 		if (channel && channel->link &&
@@ -171,7 +171,7 @@ static void transfer_advance(struct coll_mux *mux, uint64_t bytes)
 {
 	mux->sent += bytes;
 	while (bytes) {
-		struct iovec *iov = &mux->iov[mux->at];
+		struct iovec *iov = &mux->iov[mux->iovs_sent];
 		const uint64_t part = bytes < iov->iov_len ? bytes : iov->iov_len;
 
 		iov->iov_base = (uint8_t *)iov->iov_base + part;
@@ -179,12 +179,12 @@ static void transfer_advance(struct coll_mux *mux, uint64_t bytes)
 		bytes -= part;
 		if (iov->iov_len)
 			return;
-		free(mux->copy[mux->at]);
-		mux->copy[mux->at++] = NULL;
+		free(mux->copy[mux->iovs_sent]);
+		mux->copy[mux->iovs_sent++] = NULL;
 	}
 }
 
-/* A link is told when all of its frame has gone: nothing may come between. */
+/* Reports to a link when all of its frame has gone: nothing may come between. */
 void coll_mux_sent(struct coll_socket *socket, ssize_t result)
 {
 	struct coll_mux *mux = coll_mux_of(socket);
@@ -197,35 +197,36 @@ void coll_mux_sent(struct coll_socket *socket, ssize_t result)
 	} else {
 		transfer_advance(mux, result);
 	}
-	while (mux->reported < mux->frames && mux->frame[mux->reported].end <= mux->sent) {
-		const struct coll_mux_frame *frame = &mux->frame[mux->reported++];
+	while (mux->frames_reported < mux->frames &&
+	       mux->frame[mux->frames_reported].end <= mux->sent) {
+		const struct coll_mux_frame *frame = &mux->frame[mux->frames_reported++];
 		struct coll_channel *channel = frame->channel;
 
 		if (channel && channel->link)
 			channel->link->socket.ops->sent(&channel->link->socket,
 							frame->header.bytes);
 	}
-	if (mux->attached && (mux->at < mux->iovs || mux->control_bytes || mux->senders))
+	if (mux->attached && (mux->iovs_sent < mux->iovs || mux->control_bytes || mux->senders))
 		coll_socket_touch(socket);
 	coll_mux_leave(mux);
 }
 
 void coll_mux_fail_frames(struct coll_mux *mux)
 {
-	for (; mux->reported < mux->frames; mux->reported++) {
-		struct coll_channel *channel = mux->frame[mux->reported].channel;
+	for (; mux->frames_reported < mux->frames; mux->frames_reported++) {
+		struct coll_channel *channel = mux->frame[mux->frames_reported].channel;
 
 		if (channel && channel->link)
 			channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
 	}
-	mux->at = mux->iovs;
+	mux->iovs_sent = mux->iovs;
 }
 
 struct coll_mux_frame *coll_mux_frame_of(struct coll_mux *mux, const struct coll_channel *channel)
 {
 	int i;
 
-	for (i = mux->reported; i < mux->frames; i++)
+	for (i = mux->frames_reported; i < mux->frames; i++)
 		if (mux->frame[i].channel == channel)
 			return &mux->frame[i];
 	return NULL;
@@ -239,7 +240,7 @@ int coll_mux_frame_copy(struct coll_mux *mux, struct coll_mux_frame *frame)
 	for (i = frame->entry + 1; i < frame->entry + frame->entries; i++) {
 		struct iovec *iov = &mux->iov[i];
 
-		if (i < mux->at)
+		if (i < mux->iovs_sent)
 			continue;
 		mux->copy[i] = malloc(iov->iov_len);
 		if (!mux->copy[i])

@@ -87,7 +87,7 @@ static bool link_is_readable(const struct coll_link *link)
 	return !link->goodbye || link->state == LINK_LEFT || link->broken;
 }
 
-bool coll_link_takes(const struct coll_link *link)
+bool coll_link_accepts(const struct coll_link *link)
 {
 	return link_is_readable(link) && !coll_group_is_full(link->group);
 }

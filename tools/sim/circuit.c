@@ -92,16 +92,16 @@ struct sim_job circuit_family_job(enum circuit_family family, const struct circu
 bool circuit_run(const struct sim_job *job, const struct circuit_network *n, bool one_nic,
 		 struct sim_outcome *outcome)
 {
-	const bool lit = job->tuning.ports == COLL_UNSET;
+	const bool always_up = job->tuning.ports == COLL_UNSET;
 	const struct sim_circuits circuits = {
 		.setup = n->delta,
-		.ports = lit ? 1 : job->tuning.ports,
+		.ports = always_up ? 1 : job->tuning.ports,
 		.wavelengths = n->wavelengths,
 		.failures = n->failures,
 	};
 	struct sim_model model = {
 		.costs = SIM_COSTS(n->alpha - 2 * n->overhead, n->beta, n->gamma),
-		.circuits = lit ? NULL : &circuits,
+		.circuits = always_up ? NULL : &circuits,
 	};
 	char why[200] = "";
 	struct sim *sim;

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #
-# usage: BUILD=build docs/noise-cost.sh [DIRECTORY]
+# usage: BUILD=build sim/noise_cost.sh [DIRECTORY]
 #
 # The picture of the README: an allreduce of 8 bytes under OS noise, at 2^10 to 2^20 ranks, by
 # three algorithms and without noise. Writes noise-cost.svg into DIRECTORY (docs/pictures).
 # Takes about 80 s of CPU time and gnuplot.
 set -e
 build=${BUILD:-build}
-out=${1:-$(dirname "$0")/pictures}
+out=${1:-$(dirname "$0")/../docs/pictures}
 csv=$(mktemp)
 trap 'rm -f "$csv"' EXIT
 "$build/coll" sim allreduce --ranks 1024..1048576 --runs 5 --csv \
