@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The application's handle on a run: start, wait, test, cancel, free. */
+/* The application's calls on a run: start, wait, test, cancel, free. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,77 +14,22 @@
 #include "libcoll/progress/progress.h"
 #include "run.h"
 
-void coll_run_register(struct coll_run *run)
-{
-	struct coll_context *context = run->group->context;
-
-	run->next_handle = context->handles;
-	run->slot = &context->handles;
-	if (run->next_handle)
-		run->next_handle->slot = &run->next_handle;
-	context->handles = run;
-}
-
-/* Frees the handle. */
-static void run_free(struct coll_run *run)
-{
-	*run->slot = run->next_handle;
-	if (run->next_handle)
-		run->next_handle->slot = run->slot;
-	free(run->explanation);
-	free(run);
-}
-
-void coll_runs_forget_plans(struct coll_context *context)
-{
-	struct coll_run *run;
-
-	for (run = context->handles; run; run = run->next_handle) {
-		run->persistent = false;
-		coll_run_ended(run);
-	}
-}
-
-void coll_runs_free(struct coll_context *context)
-{
-	while (context->handles)
-		run_free(context->handles);
-}
-
-/* ---- words for errors ------------------------------------------------------- */
-
-struct answer {
+struct refusal {
 	struct coll_group *group;
 	const char *call, *why;
 };
 
-static void no_memory_here(void *argument)
-{
-	const struct answer *answer = argument;
-
-	coll_group_no_memory(answer->group, answer->call);
-}
-
 static void refuse_here(void *argument)
 {
-	const struct answer *answer = argument;
+	const struct refusal *refusal = argument;
 
-	coll_group_explain(answer->group, "%s: %s", answer->call, answer->why);
-}
-
-int coll_run_answer(struct coll_group *group, enum coll_collective collective, int status)
-{
-	if (status == -ENOMEM)
-		coll_progress_do_now(group->context, no_memory_here,
-				     &(struct answer){ .group = group,
-						       .call = coll_collective_names[collective] });
-	return status;
+	coll_group_explain(refusal->group, "%s: %s", refusal->call, refusal->why);
 }
 
 static int run_refuse(struct coll_run *run, const char *call, int error, const char *why)
 {
 	coll_progress_do_now(run->group->context, refuse_here,
-			     &(struct answer){ run->group, call, why });
+			     &(struct refusal){ run->group, call, why });
 	return error;
 }
 
@@ -147,7 +92,7 @@ static int run_finish(struct coll_run **run)
 	status = ended->status;
 	ended->active = false;
 	if (!ended->persistent) {
-		run_free(ended);
+		coll_run_unregister(ended);
 		*run = NULL;
 	}
 	return coll_run_answer(group, collective, status);
@@ -321,7 +266,7 @@ int coll_run_free(struct coll_run **run)
 		return run_refuse(*run, "run_free", -EBUSY, "the run is in flight; valid: after "
 				  "its end was returned");
 	coll_progress_do((*run)->group->context, run_unplan, *run);
-	run_free(*run);
+	coll_run_unregister(*run);
 	*run = NULL;
 	return 0;
 }

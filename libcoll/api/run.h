@@ -12,8 +12,12 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes);
 /* Prints that on rank 0, once for a plan, if the option `explain` is set. */
 void coll_run_explain_once(struct coll_run *run);
 
+/* ---- handle.c ------------------------------------------------------------- */
+
 /* The application's handle, from here until it is freed or the context is closed. */
 void coll_run_register(struct coll_run *run);
+/* Frees the handle. */
+void coll_run_unregister(struct coll_run *run);
 /*
  * For the handles that are left when the context is closed. Their plans go first, by the owner,
  * when all groups have ended; the handles when no progress thread has them in its list.
@@ -23,6 +27,8 @@ void coll_runs_free(struct coll_context *context);
 
 /* How a call ended, for the application: words for a status that has none. */
 int coll_run_answer(struct coll_group *group, enum coll_collective collective, int status);
+
+/* ---- run.c ---------------------------------------------------------------- */
 
 /* Whether it was started and has not ended, as the application sees it. */
 bool coll_run_in_flight(struct coll_run *run);

@@ -2,6 +2,8 @@
 /*
  * Shared connections by themselves: two muxes in one process, joined by a wire that a fake
  * engine moves as it likes. Each has three links, in groups of their own.
+ *
+ * Length: every test uses the same wire and the same two sides.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The application's handles on runs, of a context; and what a call answers. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libcoll/exec/group.h"
+#include "libcoll/progress/progress.h"
+#include "run.h"
+
+void coll_run_register(struct coll_run *run)
+{
+	struct coll_context *context = run->group->context;
+
+	run->next_handle = context->handles;
+	run->slot = &context->handles;
+	if (run->next_handle)
+		run->next_handle->slot = &run->next_handle;
+	context->handles = run;
+}
+
+void coll_run_unregister(struct coll_run *run)
+{
+	*run->slot = run->next_handle;
+	if (run->next_handle)
+		run->next_handle->slot = run->slot;
+	free(run->explanation);
+	free(run);
+}
+
+void coll_runs_forget_plans(struct coll_context *context)
+{
+	struct coll_run *run;
+
+	for (run = context->handles; run; run = run->next_handle) {
+		run->persistent = false;
+		coll_run_ended(run);
+	}
+}
+
+void coll_runs_free(struct coll_context *context)
+{
+	while (context->handles)
+		coll_run_unregister(context->handles);
+}
+
+struct failed_call {
+	struct coll_group *group;
+	const char *name;
+};
+
+static void no_memory_here(void *argument)
+{
+	const struct failed_call *call = argument;
+
+	coll_group_no_memory(call->group, call->name);
+}
+
+int coll_run_answer(struct coll_group *group, enum coll_collective collective, int status)
+{
+	if (status == -ENOMEM)
+		coll_progress_do_now(group->context, no_memory_here,
+				     &(struct failed_call){ group,
+							    coll_collective_names[collective] });
+	return status;
+}
