@@ -515,6 +515,44 @@ void coll_exec_open_links(const struct coll_planned *planned, const struct coll_
 			coll_link_open(planned->links[peer]);
 }
 
+/* A reusable exec of this plan, or a new one. NULL: no memory. */
+static struct coll_exec *exec_take(struct coll_planned *planned, bool injected)
+{
+	struct coll_exec *exec = planned->spare;
+
+	if (!exec)
+		return exec_make(planned, injected);
+	planned->spare = exec->next;
+	coll_step_reset(&exec->step);
+	memset(exec->cursor, 0, planned->schedule->peers * sizeof(*exec->cursor));
+	memset(exec->connects, 0, 2 * planned->schedule->peers * sizeof(*exec->connects));
+	memset(exec->arrived, 0, planned->schedule->ops);
+	memset(exec->got, 0, planned->schedule->ops * sizeof(*exec->got));
+	return exec;
+}
+
+/* The exec is the run's from here on, as the group's next one. */
+static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t deadline)
+{
+	exec_set_state(exec, EXEC_RUNNING);
+	coll_assert(!exec->in_flight && !exec->stepping && !exec->run && !run->exec);
+	exec->planned->references++;
+	exec->next = NULL;
+	exec->group = run->group;
+	exec->run = run;
+	exec->number = run->group->next_run++;
+	exec->age = run->group->context->arbiter.runs++;
+	exec->started = coll_now();
+	exec->deadline = deadline;
+	exec->pinged = 0;
+	exec->checked = exec->started;
+	exec->held = false;
+	/* IN is read only: core/check.c refuses a schedule that writes it. */
+	exec->buffer[COLL_IN] = run->in;
+	exec->buffer[COLL_OUT] = run->out;
+	run->exec = exec;
+}
+
 int coll_exec_start(struct coll_run *run, uint64_t deadline)
 {
 	struct coll_group *group = run->group;
@@ -524,40 +562,14 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	coll_debug_assert(coll_context_is_owned(group->context));
 	if (group->state != GROUP_OK)
 		return group->error;
-	exec = planned->spare;
-	if (exec) {
-		planned->spare = exec->next;
-		coll_step_reset(&exec->step);
-		memset(exec->cursor, 0, planned->schedule->peers * sizeof(*exec->cursor));
-		memset(exec->connects, 0, 2 * planned->schedule->peers * sizeof(*exec->connects));
-		memset(exec->arrived, 0, planned->schedule->ops);
-		memset(exec->got, 0, planned->schedule->ops * sizeof(*exec->got));
-	} else {
-		exec = exec_make(planned, group->context->inject);
-		if (!exec)
-			return -ENOMEM;
-	}
-	exec_set_state(exec, EXEC_RUNNING);
-	coll_assert(!exec->in_flight && !exec->stepping && !exec->run && !run->exec);
-	planned->references++;
-	exec->next = NULL;
-	exec->group = group;
-	exec->run = run;
-	exec->number = group->next_run++;
-	exec->age = group->context->arbiter.runs++;
+	exec = exec_take(planned, group->context->inject);
+	if (!exec)
+		return -ENOMEM;
+	exec_bind(exec, run, deadline);
 	group->recent[exec->number % RECENT_RUNS] = planned->hash;
-	exec->started = coll_now();
-	exec->deadline = deadline;
-	exec->pinged = 0;
-	exec->checked = exec->started;
-	exec->held = false;
 	group->watchful = false;
-	/* IN is read only: core/check.c refuses a schedule that writes it. */
-	exec->buffer[COLL_IN] = run->in;
-	exec->buffer[COLL_OUT] = run->out;
 	*group->active_end = exec;
 	group->active_end = &exec->next;
-	run->exec = exec;
 	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
 	coll_engine_check_at(&group->context->engine,
 			     exec->started + (deadline - exec->started) / 4);
