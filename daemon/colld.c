@@ -4,7 +4,6 @@
  * poll(). Exit codes: 0 ok, 1 error, 2 usage.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,15 +22,13 @@
 #include "daemon/policy/stop.h"
 #include "daemon/policy/window.h"
 #include "metrics.h"
+#include "options.h"
 
 #define DEFAULT_POLICY	"/etc/coll/policy"
 enum { POLICY_MAX = 1 << 20 };
 
 struct colld {
-	const char *policy, *state, *address, *circuits_file;
-	int port;		/* 0: no metrics */
-	u64 interval;
-	bool keep;		/* at the end, moved tasks stay where they are */
+	struct colld_options options;
 	struct node_rules rules;
 	struct colld_pin *pin;
 	struct colld_windows *windows;
@@ -41,37 +38,6 @@ struct colld {
 	struct colld_circuits *circuits;
 	int signals, timer;
 	u64 reloads, refusals;
-};
-
-static const char *const help[] = {
-	"usage: colld [OPTION ...]",
-	"",
-	"Enforces a node's policy (which tasks run on which CPUs, and when), and manages the",
-	"circuits of an optical switch.",
-	"",
-	"      --policy FILE      the policy (default /etc/coll/policy; optional with --circuits);",
-	"                         SIGHUP reads it again",
-	"      --circuits FILE    nodes, their ports, and the switch whose circuits are managed",
-	"      --state DIR        folder of the state (default /run/coll)",
-	"      --interval T       time between scans for new tasks and interrupts, 10ms to 1h",
-	"                         (default 5s)",
-	"      --metrics [A:]PORT Prometheus metrics at http://A:PORT/metrics (default",
-	"                         127.0.0.1:9469; 0: none)",
-	"      --keep             do not move tasks and interrupts back at the end",
-	"      --check            only check the files, and report the first error",
-	NULL,
-};
-
-static const struct option options_known[] = {
-	{ "policy", required_argument, NULL, 'p' },
-	{ "circuits", required_argument, NULL, 'o' },
-	{ "state", required_argument, NULL, 's' },
-	{ "interval", required_argument, NULL, 'i' },
-	{ "metrics", required_argument, NULL, 'm' },
-	{ "keep", no_argument, NULL, 'k' },
-	{ "check", no_argument, NULL, 'c' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
 };
 
 /* ---- the policy ----------------------------------------------------------- */
@@ -107,14 +73,14 @@ static int colld_enforce(struct colld *colld)
 {
 	int error;
 
-	if (!colld->policy)
+	if (!colld->options.policy)
 		return 0;
-	error = colld_pin_open(&colld->pin, &colld->rules, colld->state);
+	error = colld_pin_open(&colld->pin, &colld->rules, colld->options.state);
 	node_cpus_set_affinity(0, &colld->rules.housekeeping);
 	if (!error)
 		error = colld_windows_open(&colld->windows, &colld->rules);
 	if (!error)
-		error = colld_stops_open(&colld->stops, &colld->rules, colld->state);
+		error = colld_stops_open(&colld->stops, &colld->rules, colld->options.state);
 	if (error)
 		colld_log(LOG_ERR, "the policy is not in force: %s", strerror(-error));
 	return error;
@@ -136,10 +102,10 @@ static void colld_reload(struct colld *colld)
 	struct node_rules rules;
 
 	colld_notify("RELOADING=1");
-	if (!colld->policy) {
+	if (!colld->options.policy) {
 		colld_log(LOG_WARNING, "SIGHUP: there is no policy; the file of circuits is read "
 				       "at the start only");
-	} else if (read_policy(colld->policy, &rules)) {
+	} else if (read_policy(colld->options.policy, &rules)) {
 		colld->refusals++;
 	} else {
 		colld_lift(colld, true);
@@ -149,77 +115,6 @@ static void colld_reload(struct colld *colld)
 		colld->reloads++;
 	}
 	colld_notify("READY=1");
-}
-
-/* ---- options -------------------------------------------------------------- */
-
-static bool read_address(struct colld *colld, char *text)
-{
-	char *colon = strrchr(text, ':'), *rest;
-	const char *port = colon ? colon + 1 : text;
-
-	colld->port = strtol(port, &rest, 10);
-	if (colon) {
-		*colon = 0;
-		colld->address = text;
-	}
-	if (rest != port && !*rest && colld->port >= 0 && colld->port < 65536)
-		return true;
-	fprintf(stderr, "colld: --metrics: invalid port; valid: PORT or ADDRESS:PORT, such as "
-		"127.0.0.1:9469\n");
-	return false;
-}
-
-static bool read_option(struct colld *colld, int key, char **argv, bool *check)
-{
-	switch (key) {
-	case 'p':
-		colld->policy = optarg;
-		return true;
-	case 'o':
-		colld->circuits_file = optarg;
-		return true;
-	case 's':
-		colld->state = optarg;
-		return true;
-	case 'i':
-		if (coll_text_time(optarg, NODE_S, &colld->interval) &&
-		    colld->interval >= 10 * NODE_MS && colld->interval <= 3600 * NODE_S)
-			return true;
-		fprintf(stderr, "colld: --interval '%s'; valid: a time from 10ms to 1h\n", optarg);
-		return false;
-	case 'm':
-		return read_address(colld, optarg);
-	case 'k':
-		return colld->keep = true;
-	case 'c':
-		return *check = true;
-	default:
-		fprintf(stderr, "colld: option '%s' is unknown or lacks its value; --help lists "
-			"the options\n", argv[optind - 1]);
-		return false;
-	}
-}
-
-static bool read_options(int argc, char **argv, struct colld *colld, bool *check)
-{
-	const char *const *line;
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":h", options_known, NULL)) != -1) {
-		if (key == 'h') {
-			for (line = help; *line; line++)
-				puts(*line);
-			exit(0);
-		}
-		if (!read_option(colld, key, argv, check))
-			return false;
-	}
-	if (optind < argc)
-		fprintf(stderr, "colld: unexpected argument '%s'; valid: options only\n",
-			argv[optind]);
-	return optind == argc;
 }
 
 /* ---- metrics -------------------------------------------------------------- */
@@ -327,20 +222,21 @@ static void colld_watch(struct colld *colld)
 
 static int colld_serve(struct colld *colld)
 {
+	const struct colld_options *options = &colld->options;
 	int error;
 
 	colld->signals = open_signals();
-	colld->timer = open_timer(colld->interval);
+	colld->timer = open_timer(options->interval);
 	if (colld->signals < 0 || colld->timer < 0)
 		return 1;
 	error = colld_enforce(colld);
 	if (!error && colld->setup)
 		error = colld_circuits_open(&colld->circuits, colld->setup);
-	if (!error && colld->port) {
-		error = colld_metrics_open(&colld->metrics, colld->address, colld->port,
+	if (!error && options->port) {
+		error = colld_metrics_open(&colld->metrics, options->address, options->port,
 					   write_metrics, colld);
 		if (error)
-			colld_log(LOG_ERR, "metrics at %s:%d: %s", colld->address, colld->port,
+			colld_log(LOG_ERR, "metrics at %s:%d: %s", options->address, options->port,
 				  strerror(-error));
 	}
 	if (!error) {
@@ -350,7 +246,7 @@ static int colld_serve(struct colld *colld)
 	}
 	colld_metrics_close(colld->metrics);
 	colld_circuits_close(colld->circuits);
-	colld_lift(colld, !colld->keep);
+	colld_lift(colld, !options->keep);
 	close(colld->signals);
 	close(colld->timer);
 	return error ? 1 : 0;
@@ -361,7 +257,7 @@ static bool read_circuits(struct colld *colld)
 	char why[1200] = "no memory";
 
 	colld->setup = malloc(sizeof(*colld->setup));
-	if (colld->setup && !circuit_setup_read(colld->circuits_file, colld->setup, why,
+	if (colld->setup && !circuit_setup_read(colld->options.circuits, colld->setup, why,
 						sizeof(why)))
 		return true;
 	colld_log(LOG_ERR, "%s", why);
@@ -370,20 +266,19 @@ static bool read_circuits(struct colld *colld)
 
 int main(int argc, char **argv)
 {
-	struct colld colld = { .state = "/run/coll", .address = "127.0.0.1", .port = 9469,
-			       .interval = 5 * NODE_S };
-	bool check = false;
+	struct colld colld = { .options = { .state = "/run/coll", .address = "127.0.0.1",
+					    .port = 9469, .interval = 5 * NODE_S } };
 	int status;
 
-	if (!read_options(argc, argv, &colld, &check))
+	if (!colld_options_read(argc, argv, &colld.options))
 		return 2;
-	if (!colld.policy && (!colld.circuits_file || !access(DEFAULT_POLICY, F_OK)))
-		colld.policy = DEFAULT_POLICY;
-	if (colld.policy && read_policy(colld.policy, &colld.rules))
+	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))
+		colld.options.policy = DEFAULT_POLICY;
+	if (colld.options.policy && read_policy(colld.options.policy, &colld.rules))
 		return 1;
-	if (colld.circuits_file && !read_circuits(&colld))
+	if (colld.options.circuits && !read_circuits(&colld))
 		return 1;
-	status = check ? 0 : colld_serve(&colld);
+	status = colld.options.check ? 0 : colld_serve(&colld);
 	node_rules_free(&colld.rules);
 	free(colld.setup);
 	return status;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/noise/text.h"
+#include "node/units.h"
+#include "options.h"
+
+/* ---- values --------------------------------------------------------------- */
+
+static bool read_policy(struct colld_options *options, char *text)
+{
+	options->policy = text;
+	return true;
+}
+
+static bool read_circuits(struct colld_options *options, char *text)
+{
+	options->circuits = text;
+	return true;
+}
+
+static bool read_state(struct colld_options *options, char *text)
+{
+	options->state = text;
+	return true;
+}
+
+static bool read_interval(struct colld_options *options, char *text)
+{
+	if (coll_text_time(text, NODE_S, &options->interval) &&
+	    options->interval >= 10 * NODE_MS && options->interval <= 3600 * NODE_S)
+		return true;
+	fprintf(stderr, "colld: --interval '%s'; valid: a time from 10ms to 1h\n", text);
+	return false;
+}
+
+static bool read_metrics(struct colld_options *options, char *text)
+{
+	char *colon = strrchr(text, ':'), *rest;
+	const char *port = colon ? colon + 1 : text;
+
+	options->port = strtol(port, &rest, 10);
+	if (rest == port || *rest || options->port < 0 || options->port > 65535) {
+		fprintf(stderr, "colld: --metrics '%s'; valid: PORT or ADDRESS:PORT, such as "
+			"127.0.0.1:9469\n", text);
+		return false;
+	}
+	if (colon) {
+		*colon = 0;
+		options->address = text;
+	}
+	return true;
+}
+
+static bool read_keep(struct colld_options *options, char *text)
+{
+	(void)text;
+	return options->keep = true;
+}
+
+static bool read_check(struct colld_options *options, char *text)
+{
+	(void)text;
+	return options->check = true;
+}
+
+/* ---- the table ------------------------------------------------------------ */
+
+static const struct colld_option {
+	const char *name;
+	const char *argument;		/* NULL: it is a flag */
+	const char *help;
+	bool (*read)(struct colld_options *options, char *text);
+} table[] = {
+	{ "policy", "FILE", "the policy (default /etc/coll/policy; optional with --circuits);\n"
+	  "SIGHUP reads it again", read_policy },
+	{ "circuits", "FILE", "nodes, their ports, and the switch whose circuits are managed",
+	  read_circuits },
+	{ "state", "DIR", "folder of the state (default /run/coll)", read_state },
+	{ "interval", "T", "time between scans for new tasks and interrupts, 10ms to 1h\n"
+	  "(default 5s)", read_interval },
+	{ "metrics", "[A:]PORT", "Prometheus metrics at http://A:PORT/metrics (default\n"
+	  "127.0.0.1:9469; 0: none)", read_metrics },
+	{ "keep", NULL, "do not move tasks and interrupts back at the end", read_keep },
+	{ "check", NULL, "only check the files, and report the first error", read_check },
+};
+
+enum { OPTIONS = sizeof(table) / sizeof(table[0]), HELP_COLUMN = 18 };
+
+static void print_help(void)
+{
+	const struct colld_option *option;
+	const char *line, *end;
+	char left[32];
+
+	puts("usage: colld [OPTION ...]\n\n"
+	     "Enforces a node's policy (which tasks run on which CPUs, and when), and manages the\n"
+	     "circuits of an optical switch.\n");
+	for (option = table; option < table + OPTIONS; option++) {
+		snprintf(left, sizeof(left), "--%s%s%s", option->name, option->argument ? " " : "",
+			 option->argument ? option->argument : "");
+		for (line = option->help; line; line = *end ? end + 1 : NULL) {
+			end = line + strcspn(line, "\n");
+			printf("      %-*s %.*s\n", HELP_COLUMN, left, (int)(end - line), line);
+			*left = 0;
+		}
+	}
+}
+
+static void print_refused(int key, const char *text)
+{
+	const struct colld_option *option;
+
+	if (key == ':') {
+		fprintf(stderr, "colld: option '%s' lacks its value; --help lists the options\n",
+			text);
+		return;
+	}
+	fprintf(stderr, "colld: no option '%s'; valid:", text);
+	for (option = table; option < table + OPTIONS; option++)
+		fprintf(stderr, " --%s", option->name);
+	fprintf(stderr, " --help\n");
+}
+
+bool colld_options_read(int argc, char **argv, struct colld_options *options)
+{
+	struct option forms[OPTIONS + 2] = { { "help", no_argument, NULL, 'h' } };
+	int key, i;
+
+	for (i = 0; i < OPTIONS; i++)
+		forms[i + 1] = (struct option){
+			table[i].name, table[i].argument ? required_argument : no_argument, NULL,
+			256 + i };
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":h", forms, NULL)) != -1) {
+		if (key == 'h') {
+			print_help();
+			exit(0);
+		}
+		if (key < 256) {
+			print_refused(key, argv[optind - 1]);
+			return false;
+		}
+		if (!table[key - 256].read(options, optarg))
+			return false;
+	}
+	if (optind < argc)
+		fprintf(stderr, "colld: unexpected argument '%s'; valid: options only\n",
+			argv[optind]);
+	return optind == argc;
+}

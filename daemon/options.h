@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The options of colld. */
+#ifndef COLL_DAEMON_OPTIONS_H
+#define COLL_DAEMON_OPTIONS_H
+
+#include "core/port.h"
+
+struct colld_options {
+	const char *policy, *circuits, *state;	/* files, and the state's folder */
+	u64 interval;
+	const char *address;		/* of the metrics */
+	int port;			/* 0: no metrics */
+	bool keep;			/* at the end, moved tasks stay where they are */
+	bool check;
+};
+
+/* Options that are not given keep their values. Prints --help and exits, or what is refused. */
+bool colld_options_read(int argc, char **argv, struct colld_options *options);
+
+#endif
