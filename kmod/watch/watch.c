@@ -347,15 +347,18 @@ static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u
 	return 0;
 }
 
+/* Pairs with source_set(): its name is whole. */
+static bool watch_source_counts(const struct watch_source *source)
+{
+	return smp_load_acquire(&source->used) && source->total;
+}
+
+/* Number 0 is the summary, i the (i - 1)th source. */
 static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
 			 const struct watch_cpu *watch, struct watch_cursor *at)
 {
-	const struct watch_source *source;
-
 	for (; at->source <= WATCH_SOURCES; at->source++) {
-		source = &watch->sources[at->source - 1];
-		/* Pairs with source_set(): its name is whole. */
-		if (at->source && (!smp_load_acquire(&source->used) || !source->total))
+		if (at->source && !watch_source_counts(&watch->sources[at->source - 1]))
 			continue;
 		if (watch_put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
 			return -EMSGSIZE;
