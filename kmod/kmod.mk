@@ -10,7 +10,9 @@ KDIR		= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 
 # The kernel's build writes beside its sources: it gets links to them. Nothing here reads BTF,
 # which would need pahole.
+# [MODULE_MAKE=]: the make that runs it, where compilers are elsewhere or for another processor.
 MODULE		= $(BUILD)/module
+MODULE_MAKE	= $(MAKE)
 MODULE_SOURCES	= Kbuild dkms.conf uapi core kmod
 
 module:						## coll.ko into build/module; [KDIR=] the kernel's headers
@@ -20,7 +22,7 @@ module:						## coll.ko into build/module; [KDIR=] the kernel's headers
 	@mkdir -p $(MODULE)
 	@find $(MODULE) -xtype l -delete
 	@cp -asf $(addprefix $(CURDIR)/,$(MODULE_SOURCES)) $(MODULE)
-	+$(call step,MODULE,$(MODULE)/coll.ko)$(MAKE) --no-print-directory \
+	+$(call step,MODULE,$(MODULE)/coll.ko)$(MODULE_MAKE) --no-print-directory \
 		$(if $(or $(verbose),$(SPARSE)),,-s) -C $(KDIR) M=$(abspath $(MODULE)) \
 		CONFIG_DEBUG_INFO_BTF_MODULES= $(SPARSE) modules
 

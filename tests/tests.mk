@@ -4,7 +4,7 @@
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit \
 	check-mpi check-mpi-programs check-scripts check-sanitize sanitized check-threads threaded \
-	check-fuzz fuzz check-vm check-vm-long check-vm-debug
+	check-fuzz fuzz check-vm check-vm-long check-vm-kernels check-vm-debug
 
 programs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 TESTLIB		:= $(wildcard tests/lib/*.c)
@@ -216,9 +216,15 @@ check-vm: vm					## the module, in an emulated machine, on Debian's kernels
 # 10^6 messages, 10,000 cycles: three quarters of an hour a kernel. KERNELS=6.12 for one of them;
 # KERNELS=debug for the debug kernel, two hours or more.
 KERNELS		?= 6.1 6.12
-check-vm-long: vm				## the same, for 45 minutes a kernel
+check-vm-long: vm check-vm-kernels		## the same, for 45 minutes a kernel, and on other kernels
 	@$(TEST_ENVIRONMENT) prove -v tests/vm/exact.t :: -l
 	@$(TEST_ENVIRONMENT) set -e; for kernel in $(KERNELS); do prove -v tests/vm/all :: -l $$kernel; done
+
+# Five to ten minutes each, when they and Debian 13's compilers have been got (tests/vm/kernel,
+# tests/vm/toolchain: 600 MB in the cache, as root). OTHER_KERNELS=arm64 for one of them.
+OTHER_KERNELS	?= newest 6.12-rt 6.1-rt 6.12-isolated newest-isolated arm64
+check-vm-kernels: vm				## the module on Debian's newest, on PREEMPT_RT, on isolated CPUs, on arm64
+	@$(TEST_ENVIRONMENT) set -e; for kernel in $(OTHER_KERNELS); do prove -v tests/vm/all :: $$kernel; done
 
 # KASAN, lockdep, kmemleak. To build that kernel takes five minutes of two idle CPUs, once a
 # machine. LONG=-l: 10^6 messages and 10,000 cycles alone.

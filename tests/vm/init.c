@@ -18,13 +18,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/io.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef __x86_64__
+#include <sys/io.h>
+#endif
 
 #include "vm.h"
 
@@ -372,6 +375,7 @@ static void check_checks(bool leaks)
  */
 static void take_short_turns(void)
 {
+#ifdef __x86_64__
 	enum { ADDRESS = 0x70, DATA = 0x71, A = 10, B = 11, RATE_8192 = 3, PERIODIC = 0x40 };
 
 	if (ioperm(ADDRESS, 2, 1))
@@ -381,6 +385,7 @@ static void take_short_turns(void)
 	outb(B, ADDRESS);
 	outb(inb(DATA) | PERIODIC, DATA);
 	ioperm(ADDRESS, 2, 0);
+#endif
 }
 
 /* Ticks that the CPUs were not idle, of all that they had. */

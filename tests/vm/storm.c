@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <signal.h>
 
+#ifdef __x86_64__
 static long ask(long number, long a, long b, long c)
 {
 	register long d asm("r10") = 0;	/* of wait4: where to say what was used */
@@ -18,6 +19,20 @@ static long ask(long number, long a, long b, long c)
 		     : "rcx", "r11", "memory");
 	return result;
 }
+
+asm(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tandq $-16, %rsp\n\tcall begin\n");
+#else
+static long ask(long number, long a, long b, long c)
+{
+	register long x8 asm("x8") = number, x0 asm("x0") = a, x1 asm("x1") = b;
+	register long x2 asm("x2") = c, x3 asm("x3") = 0, x4 asm("x4") = 0;
+
+	asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+	return x0;
+}
+
+asm(".globl _start\n_start:\n\tmov x0, sp\n\tand sp, x0, #-16\n\tbl begin\n");
+#endif
 
 static int elsewhere(void)
 {
@@ -54,5 +69,3 @@ __attribute__((used, noreturn)) static void begin(long *stack)
 	for (;;)
 		ask(__NR_exit, wrong, 0, 0);
 }
-
-asm(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tandq $-16, %rsp\n\tcall begin\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* core/ in the kernel: /sys/module/pure/parameters/digest says what it computes there. */
 #include <linux/module.h>
-#include <asm/fpu/api.h>
+#include "kmod/common/compat.h"
 
 #include "core/noise/noise.h"
 #include "core/reduce.h"
