@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The latencies that a run has counted: as a histogram and as estimates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* One run: warms up, measures, drains; its result. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* One run by levels: a pass over all ranks for each column of ops. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The costs of a machine, checked, and with its noise made ready for a run. */
 #include <math.h>
 
 #include "machine.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A program to be replayed, read from the traces of its ranks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

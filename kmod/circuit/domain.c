@@ -250,16 +250,16 @@ static const char *const notice_names[] = {
 
 /* Sent outside the lock. */
 struct circuit_notice {
-	struct kcoll_happened happened;
+	struct kcoll_event event;
 	struct in6_addr address;
 };
 
 static void notice_address(struct circuit_notice *t, const struct kcoll_peer *peer)
 {
 	t->address = peer->address;
-	t->happened.address = kcoll_address_is_v4(&t->address) ? &t->address.s6_addr32[3]
+	t->event.address = kcoll_address_is_v4(&t->address) ? &t->address.s6_addr32[3]
 							       : &t->address.s6_addr32[0];
-	t->happened.address_bytes = kcoll_address_is_v4(&t->address) ? 4 : 16;
+	t->event.address_bytes = kcoll_address_is_v4(&t->address) ? 4 : 16;
 }
 
 /* The next event to be sent, or false. */
@@ -279,7 +279,7 @@ static bool notice_lease(struct kcoll_domain *d, u64 now, struct circuit_notice 
 			peer->refuse = true;	/* the request has failed */
 			continue;
 		}
-		t->happened = (struct kcoll_happened){
+		t->event = (struct kcoll_event){
 			.kind = COLL_EVENT_CIRCUIT_LEASE, .id = told.lease + 1, .cpu = -1,
 			.name = notice_names[told.kind], .net = d->net,
 		};
@@ -295,7 +295,7 @@ static bool notice_order(struct kcoll_domain *d, u64 now, struct circuit_notice 
 	lockdep_assert_held(&d->lock);
 	if (!coll_circuit_next_order(&d->c, now, &order))
 		return false;
-	t->happened = (struct kcoll_happened){
+	t->event = (struct kcoll_event){
 		.kind = order.kind == COLL_CIRCUIT_ORDER_UP ? COLL_EVENT_CIRCUIT_UP :
 							COLL_EVENT_CIRCUIT_DOWN,
 		.id = order.circuit + 1, .cpu = -1, .serial = order.serial, .port = order.port[0],
@@ -312,7 +312,7 @@ static bool notice_state(struct kcoll_domain *d, struct circuit_notice *t)
 	lockdep_assert_held(&d->lock);
 	if (!coll_circuit_next_change(&d->c, &circuit))
 		return false;
-	t->happened = (struct kcoll_happened){
+	t->event = (struct kcoll_event){
 		.kind = COLL_EVENT_CIRCUIT_STATE, .id = circuit + 1, .cpu = -1,
 		.name = coll_circuit_state_names[d->circuit[circuit].state], .net = d->net,
 	};
@@ -329,7 +329,7 @@ static bool notice_next(struct kcoll_domain *d, u64 now)
 	any = notice_order(d, now, &t) || notice_lease(d, now, &t) || notice_state(d, &t);
 	spin_unlock_bh(&d->lock);
 	if (any)
-		kcoll_tell(&t.happened);
+		kcoll_event_send(&t.event);
 	return any;
 }
 
@@ -462,8 +462,8 @@ void kcoll_domain_end(struct kcoll_domain *d, const char *reason, bool send)
 	__skb_queue_purge(&d->evicted);
 	list_del(&d->list);
 	if (send)
-		kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_CIRCUIT_ENDED, .cpu = -1,
-			   .reason = reason, .net = d->net });
+		kcoll_event_send(&(struct kcoll_event){ .kind = COLL_EVENT_CIRCUIT_ENDED, .cpu = -1,
+				 .reason = reason, .net = d->net });
 	kvfree(d);
 }
 

@@ -195,30 +195,30 @@ void *kcoll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 comman
 
 /* ---- events -------------------------------------------------------------------- */
 
-static int put_happened(struct sk_buff *skb, const struct kcoll_happened *happened)
+static int event_put(struct sk_buff *skb, const struct kcoll_event *event)
 {
 	void *header = genlmsg_put(skb, 0, 0, &family, 0, COLL_CMD_EVENT);
 
 	if (!header ||
-	    nla_put_u8(skb, COLL_EVENT_A_KIND, happened->kind) ||
-	    (happened->id && nla_put_u32(skb, COLL_EVENT_A_ID, happened->id)) ||
-	    (happened->cpu >= 0 && nla_put_u32(skb, COLL_EVENT_A_CPU, happened->cpu)) ||
-	    (happened->pid && nla_put_u32(skb, COLL_EVENT_A_PID, happened->pid)) ||
-	    (happened->name && nla_put_string(skb, COLL_EVENT_A_NAME, happened->name)) ||
-	    (happened->reason && nla_put_string(skb, COLL_EVENT_A_REASON, happened->reason)) ||
-	    (happened->serial && nla_put_u32(skb, COLL_EVENT_A_SERIAL, happened->serial)) ||
-	    (happened->serial && happened->port >= 0 &&
-	     nla_put_u32(skb, COLL_EVENT_A_PORT, happened->port)) ||
-	    (happened->address && nla_put(skb, COLL_EVENT_A_ADDRESS, happened->address_bytes,
-					  happened->address)))
+	    nla_put_u8(skb, COLL_EVENT_A_KIND, event->kind) ||
+	    (event->id && nla_put_u32(skb, COLL_EVENT_A_ID, event->id)) ||
+	    (event->cpu >= 0 && nla_put_u32(skb, COLL_EVENT_A_CPU, event->cpu)) ||
+	    (event->pid && nla_put_u32(skb, COLL_EVENT_A_PID, event->pid)) ||
+	    (event->name && nla_put_string(skb, COLL_EVENT_A_NAME, event->name)) ||
+	    (event->reason && nla_put_string(skb, COLL_EVENT_A_REASON, event->reason)) ||
+	    (event->serial && nla_put_u32(skb, COLL_EVENT_A_SERIAL, event->serial)) ||
+	    (event->serial && event->port >= 0 &&
+	     nla_put_u32(skb, COLL_EVENT_A_PORT, event->port)) ||
+	    (event->address && nla_put(skb, COLL_EVENT_A_ADDRESS, event->address_bytes,
+					  event->address)))
 		return -EMSGSIZE;
 	genlmsg_end(skb, header);
 	return 0;
 }
 
-void kcoll_tell(const struct kcoll_happened *happened)
+void kcoll_event_send(const struct kcoll_event *event)
 {
-	struct net *net = happened->net ? happened->net : &init_net;
+	struct net *net = event->net ? event->net : &init_net;
 	struct sk_buff *skb;
 
 	if (!READ_ONCE(is_open) || !genl_has_listeners(&family, net, 0))
@@ -226,7 +226,7 @@ void kcoll_tell(const struct kcoll_happened *happened)
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
 		return;
-	if (put_happened(skb, happened)) {
+	if (event_put(skb, event)) {
 		nlmsg_free(skb);
 		return;
 	}

@@ -32,11 +32,14 @@ enum kcoll_needs {
 	KCOLL_NEEDS_PERFMON = 2,	/* CAP_PERFMON or CAP_SYS_ADMIN: shows what others run */
 	KCOLL_NEEDS_PIDS = 4,		/* the initial pid namespace: shows its pids */
 };
+
 int kcoll_may(struct sk_buff *skb, struct net *net, struct netlink_ext_ack *extack, u32 needs);
+
 static inline int kcoll_may_change(struct sk_buff *skb, struct genl_info *info, u32 needs)
 {
 	return kcoll_may(skb, genl_info_net(info), info->extack, needs);
 }
+
 /* The same for a dump. */
 int kcoll_may_dump(struct netlink_callback *cb, u32 needs);
 
@@ -78,10 +81,10 @@ static inline struct kcoll_owner coll_dump_owner(struct netlink_callback *cb)
 /* Begins one message of a dump's answer; NULL: the buffer is full. */
 void *kcoll_dump_put(struct sk_buff *skb, struct netlink_callback *cb, u8 command);
 
-/* ---- for everybody -------------------------------------------------------- */
+/* ---- for all subsystems -------------------------------------------------- */
 
-/* What happened. Members that are 0 or NULL are not sent; `cpu` is not if it is below 0. */
-struct kcoll_happened {
+/* Members that are 0 or NULL are not sent; `cpu` is not if it is below 0. */
+struct kcoll_event {
 	enum coll_event kind;
 	u32 id;
 	int cpu;
@@ -92,10 +95,10 @@ struct kcoll_happened {
 	int port;		/* with a serial; not sent below 0 */
 	const void *address;
 	u32 address_bytes;
-	struct net *net;	/* whose listeners are told; NULL: the first namespace's */
+	struct net *net;	/* whose listeners get it; NULL: the initial namespace */
 };
 
-/* Tells the group "events"; free when nobody listens. Process context. */
-void kcoll_tell(const struct kcoll_happened *happened);
+/* Multicast to the group "events"; costs nothing without a listener. Process context. */
+void kcoll_event_send(const struct kcoll_event *event);
 
 #endif

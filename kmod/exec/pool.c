@@ -32,7 +32,8 @@ static struct kcoll_run *run_make(struct kcoll_loaded *loaded)
 	if (kcoll_memory_account(&device->account, pages, true))
 		return ERR_PTR(-ENOMEM);
 	run = kvzalloc(bytes, COLL_GFP);
-	scratch = run ? kcoll_memory_make(&device->account, s->buffer[COLL_SCRATCH]) : ERR_PTR(-ENOMEM);
+	scratch = run ? kcoll_memory_make(&device->account, s->buffer[COLL_SCRATCH]) :
+			ERR_PTR(-ENOMEM);
 	if (IS_ERR(scratch)) {
 		kvfree(run);
 		kcoll_memory_account(&device->account, pages, false);

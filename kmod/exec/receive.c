@@ -83,7 +83,7 @@ static int receive_error(const struct coll_header *fail)
 /* Found once a tick at most: it takes a pass over the ops, and peers may flood pings. */
 static u32 receive_suspect(struct kcoll_group *group)
 {
-	if (!group->suspected || group->suspected_at != jiffies) {
+	if (!group->suspected || time_after(jiffies, group->suspected_at)) {
 		group->suspect = kcoll_group_suspect(group);
 		group->suspected_at = jiffies;
 		group->suspected = true;

@@ -44,6 +44,7 @@ enum kcoll_op_result {
 	COLL_OP_COMPLETE,
 	COLL_OP_PART,		/* done in part: to be started again */
 };
+
 /*
  * Starts an op: enum kcoll_op_result, or a negative errno with the ranks to blame:
  * the peer is gone, or its message is not the one that this schedule wants.

@@ -151,6 +151,7 @@ static inline bool kcoll_link_ended(const struct kcoll_link *link)
 {
 	return link->state == COLL_LINK_LEFT || link->state == COLL_LINK_LOST;
 }
+
 /* There is work for the thread. Any context, without the lock. */
 void kcoll_ready_kick(struct kcoll_ready *ready);
 /* The thread polls the link soon. Any context, without the lock. */

@@ -51,9 +51,9 @@ static void injector_stop(struct kcoll_noise_injector *injector, const char *rea
 	injector->ended = true;
 	for (i = 0; i < injector->cpus; i++) {
 		kcoll_noise_cpu_stop(&injector->cpu[i]);
-		injector->cpu[i].state = COLL_NOISE_OVER;
+		injector->cpu[i].state = COLL_NOISE_ENDED;
 	}
-	kcoll_tell(&(struct kcoll_happened){
+	kcoll_event_send(&(struct kcoll_event){
 		.kind = COLL_EVENT_NOISE_ENDED, .id = injector->id, .cpu = -1, .reason = reason });
 }
 
@@ -134,8 +134,10 @@ static void noise_go_offline(struct kcoll_noise_injector *injector, struct kcoll
 {
 	kcoll_noise_cpu_stop(ncpu);
 	ncpu->state = COLL_NOISE_OFFLINE;
-	kcoll_tell(&(struct kcoll_happened){ .kind = COLL_EVENT_NOISE_OFFLINE, .id = injector->id,
-		   .cpu = ncpu->number, .reason = "its CPU went offline" });
+	kcoll_event_send(&(struct kcoll_event){ .kind = COLL_EVENT_NOISE_OFFLINE,
+						.id = injector->id,
+						.cpu = ncpu->number,
+						.reason = "its CPU went offline" });
 }
 
 /* On the CPU that goes, while it still works: its timers have not moved yet. */
@@ -324,8 +326,8 @@ static int start_injector(struct genl_info *info, struct kcoll_noise_injector *i
 		nlmsg_free(skb);
 		return error;
 	}
-	kcoll_tell(
-		&(struct kcoll_happened){ .kind = COLL_EVENT_NOISE_STARTED, .id = id, .cpu = -1 });
+	kcoll_event_send(
+		&(struct kcoll_event){ .kind = COLL_EVENT_NOISE_STARTED, .id = id, .cpu = -1 });
 	start_answer(info, skb, id);
 	return 0;
 }

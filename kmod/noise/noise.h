@@ -36,7 +36,7 @@ u64 kcoll_noise_context_longest(u8 context);
 /* ---- CPUs -------------------------------------------------------------------- */
 
 enum kcoll_noise_state {
-	COLL_NOISE_OVER,
+	COLL_NOISE_ENDED,
 	COLL_NOISE_INJECTING,
 	COLL_NOISE_OFFLINE,
 };
@@ -45,14 +45,14 @@ struct kcoll_noise_injector;
 
 /*
  * Of one injector on one CPU. The CPU's timer or thread alone writes what is
- * below `stream` while it is on; everybody else may read the counters, and the
+ * below `stream` while it is on; all others may read the counters, and the
  * log behind `logged`.
  */
 struct kcoll_noise_cpu {
 	struct kcoll_noise_injector *injector;
 	unsigned int number;		/* of the CPU */
 	u8 state;			/* under the mutex of noise.c */
-	bool on;			/* cleared by who stops it: nothing new begins */
+	bool on;			/* cleared to stop it: nothing new begins */
 	bool due;			/* the timer's word to the thread */
 	struct hrtimer timer;
 	struct task_struct *thread;	/* of the contexts that have one */

@@ -375,5 +375,5 @@ void kcoll_noise_cpu_stop(struct kcoll_noise_cpu *ncpu)
 		ncpu->thread = NULL;
 	}
 	stream_skip_missed(ncpu, plan_now(ncpu->injector), SKIP_MAX_AT_END);
-	ncpu->state = COLL_NOISE_OVER;
+	ncpu->state = COLL_NOISE_ENDED;
 }

@@ -5,6 +5,7 @@
 
 #include "noise.h"
 
+/* Of the injectors; taken after cpus_read_lock(). */
 DEFINE_MUTEX(kcoll_noise_mutex);
 LIST_HEAD(kcoll_noise_injectors);
 

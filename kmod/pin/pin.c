@@ -30,7 +30,7 @@ static void pin_clear_rules(const char *reason)
 		return;
 	kcoll_pin_tasks_clear();
 	orphaned = false;
-	kcoll_tell(&(struct kcoll_happened){
+	kcoll_event_send(&(struct kcoll_event){
 		.kind = COLL_EVENT_PIN_ENDED, .cpu = -1, .reason = reason });
 }
 

@@ -47,8 +47,8 @@ struct pin_rules {
 /*
  * The index of the first rule that the task matches; -1: none. It goes by
  * `comm`, for in a probe the task may have its old name still. `was` is the rule
- * that it is pinned by, or -1: whoever descends from a task goes on doing so when
- * those between have died. Under RCU.
+ * that it is pinned by, or -1: a descendant of a task stays one when those between
+ * have died. Under RCU.
  */
 int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
 			  int was);

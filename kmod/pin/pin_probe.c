@@ -64,8 +64,8 @@ static void pin_task_work(struct callback_head *head)
 }
 
 /*
- * A task that is on its way to user space: itself, or newly born. Who never goes
- * there, or may be held up by its tracer, is left to the thread. In a probe.
+ * A task that is on its way to user space: itself, or newly born. A task that never goes
+ * there, or that its tracer may hold up, is left to the thread. In a probe.
  */
 static void pin_add_task_work(struct task_struct *task)
 {

@@ -20,7 +20,7 @@ struct pin_sighting {
 	char comm[TASK_COMM_LEN];
 };
 
-/* What probes match tasks with, and whom they wake up. pin_tasks.c sets both. */
+/* What probes match tasks with, and the thread that they wake up. pin_tasks.c sets both. */
 extern struct pin_rules __rcu *kcoll_pin_rules;
 extern struct task_struct *kcoll_pin_thread;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+/* Which rule a task matches: by name, cgroup, ancestor, user. */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/glob.h>

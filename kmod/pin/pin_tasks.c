@@ -47,7 +47,7 @@ static void pin_report_changed(struct pin_task *pinned)
 	kcoll_pin_set_state(pinned, COLL_PIN_CHANGED, 0);
 	if (pinned->rule >= 0)
 		pin_rule_of(pinned->rule)->changed++;
-	kcoll_tell(&(struct kcoll_happened){
+	kcoll_event_send(&(struct kcoll_event){
 		.kind = COLL_EVENT_PIN_CHANGED, .cpu = -1, .pid = task_pid_nr(pinned->task),
 		.name = comm, .reason = "somebody else changed its CPUs; left alone" });
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The public functions of a group: its ranks, errors, options; groups made from groups. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The options of the library: one table, with parser, default and valid values. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A group: made, with its words of the last error, left. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

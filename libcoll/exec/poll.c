@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A poll of the context: the engine, then deadlines and what has ended. */
 #include "core/port.h"
 #include "group.h"
 #include "health.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Mean and percentiles of samples. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The results of coll bench overlap: table, JSON, picture. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

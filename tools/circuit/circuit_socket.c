@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The connection to colld's socket. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

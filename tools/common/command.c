@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A command with subcommands: finds the one that is meant, or prints all. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What the routers carry: a trace, or a collective's schedules. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* coll run: its options, and the job that they describe. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The options of coll sim. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
