@@ -14,39 +14,41 @@ static int point_complete(MPI_Request *request, MPI_Status *status)
 	return MPI_Wait(request, status);
 }
 
-int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-	      MPI_Request *request)
+/* The real functions of a kind of send: standard, synchronous, ready. */
+typedef int (*send_function)(const void *data, int count, MPI_Datatype type, int to, int tag,
+			     MPI_Comm comm);
+typedef int (*isend_function)(const void *data, int count, MPI_Datatype type, int to, int tag,
+			      MPI_Comm comm, MPI_Request *request);
+
+static int point_isend(isend_function isend, const void *data, int count, MPI_Datatype type,
+		       int to, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	int code;
 
 	trace_begin();
-	code = real.Isend(data, count, type, to, tag, comm, request);
+	code = isend(data, count, type, to, tag, comm, request);
 	trace_message("isend", "to", to, tag, count, type, comm, request, code);
 	return code;
+}
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+	      MPI_Request *request)
+{
+	return point_isend(real.Isend, data, count, type, to, tag, comm, request);
 }
 ALSO(PMPI_Isend, MPI_Isend)
 
 int MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-	      MPI_Request *request)
+	       MPI_Request *request)
 {
-	int code;
-
-	trace_begin();
-	code = real.Issend(data, count, type, to, tag, comm, request);
-	trace_message("isend", "to", to, tag, count, type, comm, request, code);
-	return code;
+	return point_isend(real.Issend, data, count, type, to, tag, comm, request);
 }
 ALSO(PMPI_Issend, MPI_Issend)
 
 int MPI_Irsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-	      MPI_Request *request)
+	       MPI_Request *request)
 {
-	int code;
-
-	trace_begin();
-	code = real.Irsend(data, count, type, to, tag, comm, request);
-	trace_message("isend", "to", to, tag, count, type, comm, request, code);
-	return code;
+	return point_isend(real.Irsend, data, count, type, to, tag, comm, request);
 }
 ALSO(PMPI_Irsend, MPI_Irsend)
 
@@ -62,72 +64,44 @@ int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_C
 }
 ALSO(PMPI_Irecv, MPI_Irecv)
 
-static int block_send(const void *data, int count, MPI_Datatype type, int to, int tag,
-		      MPI_Comm comm)
+static int block_send(send_function send, isend_function isend, const void *data, int count,
+		      MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
 	MPI_Request request;
 	int code;
 
 	if (!must_poll())
-		return real.Send(data, count, type, to, tag, comm);
-	code = real.Isend(data, count, type, to, tag, comm, &request);
+		return send(data, count, type, to, tag, comm);
+	code = isend(data, count, type, to, tag, comm, &request);
 	return code ? code : point_complete(&request, MPI_STATUS_IGNORE);
+}
+
+static int point_send(send_function send, isend_function isend, const void *data, int count,
+		      MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+	int code;
+
+	trace_begin();
+	code = block_send(send, isend, data, count, type, to, tag, comm);
+	trace_message("send", "to", to, tag, count, type, comm, NULL, code);
+	return code;
 }
 
 int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-	int code;
-
-	trace_begin();
-	code = block_send(data, count, type, to, tag, comm);
-	trace_message("send", "to", to, tag, count, type, comm, NULL, code);
-	return code;
+	return point_send(real.Send, real.Isend, data, count, type, to, tag, comm);
 }
 ALSO(PMPI_Send, MPI_Send)
 
-static int block_ssend(const void *data, int count, MPI_Datatype type, int to, int tag,
-		      MPI_Comm comm)
-{
-	MPI_Request request;
-	int code;
-
-	if (!must_poll())
-		return real.Ssend(data, count, type, to, tag, comm);
-	code = real.Issend(data, count, type, to, tag, comm, &request);
-	return code ? code : point_complete(&request, MPI_STATUS_IGNORE);
-}
-
 int MPI_Ssend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-	int code;
-
-	trace_begin();
-	code = block_ssend(data, count, type, to, tag, comm);
-	trace_message("send", "to", to, tag, count, type, comm, NULL, code);
-	return code;
+	return point_send(real.Ssend, real.Issend, data, count, type, to, tag, comm);
 }
 ALSO(PMPI_Ssend, MPI_Ssend)
 
-static int block_rsend(const void *data, int count, MPI_Datatype type, int to, int tag,
-		      MPI_Comm comm)
-{
-	MPI_Request request;
-	int code;
-
-	if (!must_poll())
-		return real.Rsend(data, count, type, to, tag, comm);
-	code = real.Irsend(data, count, type, to, tag, comm, &request);
-	return code ? code : point_complete(&request, MPI_STATUS_IGNORE);
-}
-
 int MPI_Rsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
-	int code;
-
-	trace_begin();
-	code = block_rsend(data, count, type, to, tag, comm);
-	trace_message("send", "to", to, tag, count, type, comm, NULL, code);
-	return code;
+	return point_send(real.Rsend, real.Irsend, data, count, type, to, tag, comm);
 }
 ALSO(PMPI_Rsend, MPI_Rsend)
 

@@ -39,8 +39,7 @@ int kcoll_noise_read_numbers(struct genl_info *info, struct kcoll_noise_injector
 
 	if (!info->attrs[COLL_NOISE_A_CONTEXT])
 		return coll_refuse(info, COLL_NOISE_A_CONTEXT, -EINVAL,
-				   "context: missing; hard interrupt (0), tasklet (1), FIFO thread "
-				   "(2) or ordinary thread (3)");
+				   "context: missing; hard interrupt (0), tasklet (1), FIFO thread (2) or ordinary thread (3)");
 	injector->context = nla_get_u8(info->attrs[COLL_NOISE_A_CONTEXT]);
 	injector->share = start_u32(info, COLL_NOISE_A_SHARE, COLL_NOISE_SHARE);
 	injector->lifetime = start_u64(info, COLL_NOISE_A_LIFETIME, COLL_NOISE_LIFETIME);
@@ -49,8 +48,7 @@ int kcoll_noise_read_numbers(struct genl_info *info, struct kcoll_noise_injector
 	injector->cost = start_u32(info, COLL_NOISE_A_COST, 0);
 	if (injector->context >= COLL_NOISE_CONTEXTS)
 		return coll_refuse(info, COLL_NOISE_A_CONTEXT, -EINVAL,
-				   "context: hard interrupt (0), tasklet (1), FIFO thread (2) or "
-				   "ordinary thread (3)");
+				   "context: hard interrupt (0), tasklet (1), FIFO thread (2) or ordinary thread (3)");
 	if (!injector->share || injector->share > COLL_NOISE_SHARE_MAX_HERE)
 		return coll_refuse(info, COLL_NOISE_A_SHARE, -ERANGE,
 				   "share: 1 to 9000, in 1/10000 of a CPU");
@@ -128,14 +126,12 @@ static int start_check_limits(struct genl_info *info, struct kcoll_noise_injecto
 			"period: events are injected every 20 us on average, not more often");
 	if (coll_noise_load(plan) > div_u64(period * injector->share, 10000))
 		return coll_refuse(info, COLL_NOISE_A_SHARE, -ERANGE,
-				   "share: the model asks for more on average; give it more share "
-				   "or less noise");
+				   "share: the model asks for more on average; give it more share or less noise");
 	if (injector->longest <= kcoll_noise_context_longest(injector->context))
 		return 0;
 	if (injector->context == COLL_NOISE_FIFO)
 		return coll_refuse(info, COLL_NOISE_A_MODEL, -ERANGE,
-				   "duration: in a FIFO thread at most 1 s; longest cuts, ordinary "
-				   "threads have 4 s");
+				   "duration: in a FIFO thread at most 1 s; longest cuts, ordinary threads have 4 s");
 	if (injector->context == COLL_NOISE_OTHER)
 		return coll_refuse(info, COLL_NOISE_A_MODEL, -ERANGE,
 				   "duration: in a thread at most 4 s; longest cuts");

@@ -8,6 +8,7 @@
 #include "pin_entry.h"
 #include "pin_pool.h"
 
+/* Held by all that change or free entries. */
 DEFINE_MUTEX(kcoll_pin_mutex);
 static DEFINE_RAW_SPINLOCK(pin_lock);
 static DEFINE_HASHTABLE(table, 12);

@@ -173,7 +173,7 @@ static void pin_serve(void)
  * Calls `look` for each task that is there all the time, with a reference, and not under RCU:
  * a pass over a large machine holds up nothing.
  */
-static void pin_for_each_task(void (*look)(struct task_struct *task, u64 data), u64 data)
+static void pin_visit_tasks(void (*look)(struct task_struct *task, u64 data), u64 data)
 {
 	struct task_struct *task;
 	struct pid *pid;
@@ -207,7 +207,7 @@ static void pin_serve_all(void)
 	struct pin_task *pinned, *next;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
-	pin_for_each_task(pin_check_untracked, 0);
+	pin_visit_tasks(pin_check_untracked, 0);
 	pin_serve();
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
@@ -372,7 +372,7 @@ static void pin_inherit_young(struct task_struct *task, u64 cleared_at)
 
 static void pin_restore_young_children(u64 cleared_at)
 {
-	pin_for_each_task(pin_inherit_young, cleared_at);
+	pin_visit_tasks(pin_inherit_young, cleared_at);
 	mutex_lock(&kcoll_pin_mutex);
 	pin_restore_all();
 	mutex_unlock(&kcoll_pin_mutex);

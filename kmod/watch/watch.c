@@ -202,7 +202,7 @@ static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 		error = watch_start_cpus(cpus, &owner, task, log);
 		if (error)
 			watch_stop_owner(&owner);
-		/* If the first CPU failed, nothing was stopped, and the probes are attached still. */
+		/* If the first CPU failed nothing was stopped, and probes are still attached. */
 		if (error && !watched_cpus)
 			kcoll_watch_detach();
 	}
@@ -347,9 +347,9 @@ static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u
 	return 0;
 }
 
-/* Pairs with source_set(): its name is whole. */
 static bool watch_source_counts(const struct watch_source *source)
 {
+	/* Pairs with source_set(): its name is whole. */
 	return smp_load_acquire(&source->used) && source->total;
 }
 

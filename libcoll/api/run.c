@@ -180,7 +180,10 @@ static size_t find_ended(struct coll_run *const *runs, size_t count)
 	return coll_runs_find_ended(&(struct coll_runs){ runs, count }, coll_run_in_flight);
 }
 
-/* The context of all active runs; NULL: there are none. -EINVAL: they have several. */
+/*
+ * The context of all active runs; NULL: there are none. -EINVAL: they have several; or the
+ * error of runs_check().
+ */
 static int runs_context(struct coll_run *const *runs, size_t count, struct coll_context **context)
 {
 	size_t i;
@@ -193,7 +196,7 @@ static int runs_context(struct coll_run *const *runs, size_t count, struct coll_
 			return -EINVAL;
 		*context = runs[i]->group->context;
 	}
-	return 0;
+	return runs_check(runs, count);
 }
 
 int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
@@ -202,8 +205,6 @@ int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
 	int error = runs_context(runs, count, &context);
 
 	*index = count;
-	if (!error)
-		error = runs_check(runs, count);
 	if (error || !context)
 		return error;
 	*index = find_ended(runs, count);
@@ -222,8 +223,6 @@ int coll_run_testany(struct coll_run **runs, size_t count, size_t *index, int *d
 
 	*index = count;
 	*done = !error && !context;
-	if (!error)
-		error = runs_check(runs, count);
 	if (error || !context)
 		return error;
 	error = coll_progress(context);
