@@ -9,6 +9,7 @@
 
 #include "arbiter.h"
 #include "connection.h"
+#include "libcoll/base/descriptors.h"
 
 /* ---- sockets ------------------------------------------------------------ */
 
@@ -19,9 +20,12 @@ static void set_congestion(int fd, const char *name)
 
 int coll_connection_socket(struct coll_context *context, int family)
 {
-	const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 	socklen_t bytes = sizeof(context->usual_congestion);
+	int fd = socket(family, type, 0);
 
+	if (fd < 0 && errno == EMFILE && coll_descriptors_raise())
+		fd = socket(family, type, 0);
 	if (fd < 0)
 		return -errno;
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, context->usual_congestion, &bytes);

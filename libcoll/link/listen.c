@@ -18,6 +18,7 @@
 #include "arrival.h"
 #include "connection.h"
 #include "core/port.h"
+#include "libcoll/base/descriptors.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
 #include "mux.h"
@@ -346,14 +347,16 @@ static bool no_descriptor(int error)
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Out of descriptors: drops long silent connections for the next one. */
+/* Out of descriptors: takes more, or drops long silent connections for the next one. */
 static int listener_accept(struct coll_context *context, int listener, uint64_t now)
 {
 	int fd;
 
 	do
 		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	while (fd < 0 && no_descriptor(errno) && drop_silent(context, now - SILENT_NS));
+	while (fd < 0 && no_descriptor(errno) &&
+	       ((errno == EMFILE && coll_descriptors_raise()) ||
+		drop_silent(context, now - SILENT_NS)));
 	return fd;
 }
 

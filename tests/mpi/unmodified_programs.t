@@ -55,6 +55,8 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		ok "$1: edge cases are right, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/edge_cases"
 	done
 	ok "$1: ... with epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
+	ok "$1: 600 communicators with 256 descriptors" quiet \
+		mpi_run "$1" 4 "$programs/many_communicators"
 	ok "$1: threads call at once" quiet mpi_run "$1" 3 "$programs/thread_multiple"
 	ok "$1: the shim may be linked before the MPI" quiet linked "$1"
 	for program in mpif mpi f08; do

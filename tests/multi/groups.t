@@ -18,7 +18,7 @@ for ranks in 1 2 3 5 8; do
 done
 
 # Links of all groups to a process share its connection.
-for what in "many 300" alone order "memory sender" "memory receiver"; do
+for what in "many 300" limit alone order "memory sender" "memory receiver"; do
 	for engine in uring epoll; do
 		case $what in memory*|order) ranks=2 ;; *) ranks=4 ;; esac
 		count=$((count + 1))
@@ -32,4 +32,16 @@ for what in "many 300" alone order "memory sender" "memory receiver"; do
 		fi
 	done
 done
+
+# Ten thousand groups of eight ranks, with a hundred descriptors; fewer under a sanitizer.
+groups=10000
+[ -z "$COLL_TEST_LITTLE" ] || groups=500
+count=$((count + 1))
+if said=$(ulimit -n 100; "$build/coll" run -t 300 -n 8 -- \
+	"$build/tests/multi/shared_connections" many $groups 2>&1); then
+	echo "ok $count - $said"
+else
+	echo "not ok $count - $groups groups of 8 ranks"
+	echo "$said" | head -20 | sed 's/^/# /'
+fi
 echo "1..$count"

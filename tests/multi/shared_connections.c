@@ -2,6 +2,7 @@
 /*
  * shared_connections many GROUPS: each group computes; descriptors and connections are those
  *	of the peers.
+ * shared_connections limit: a rank that has no descriptor left takes more, up to the hard limit.
  * shared_connections alone: a group that is revoked, or whose ranks disagree, harms no other.
  * shared_connections order: what one group does not read keeps no other waiting.
  * shared_connections memory WHO: the buffer of a run that was revoked in the midst of its
@@ -9,10 +10,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/lib/rank.h"
@@ -28,6 +31,19 @@ static int descriptors(void)
 		count++;
 	closedir(dir);
 	return count;
+}
+
+/* In memory, of this process. */
+static long memory_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	long pages = 0;
+
+	if (file && fscanf(file, "%*d %ld", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages;
 }
 
 static void compute(struct coll_group *group)
@@ -52,6 +68,7 @@ static void many(struct coll_context *context, int count)
 	struct coll_group *world = coll_world(context), **group = calloc(count, sizeof(*group));
 	struct coll_counters counters = { .size = sizeof(counters) };
 	const int peers = coll_ranks(world) - 1;
+	const long pages = memory_pages();
 	int before, i;
 
 	rank_assert(world, group);
@@ -61,6 +78,9 @@ static void many(struct coll_context *context, int count)
 		group[i] = copy_of(world);
 		compute(group[i]);
 	}
+	if (!coll_rank(world))
+		printf("%d groups of %d ranks: %d descriptors, %.1f KiB a group\n", count, peers + 1,
+		       descriptors(), (memory_pages() - pages) * sysconf(_SC_PAGESIZE) / 1024. / count);
 	for (i = 0; i < count; i += 2)		/* every other goes, in another order than they came */
 		coll_group_free(group[i]);
 	for (i = count - 1 - count % 2; i > 0; i -= 2)
@@ -74,6 +94,23 @@ static void many(struct coll_context *context, int count)
 		coll_group_free(group[i]);
 	compute(world);
 	free(group);
+}
+
+/* Rank 1, which both connects and accepts, begins without a free descriptor. */
+static void limit(struct coll_group *world)
+{
+	struct rlimit files;
+	int fd;
+
+	rank_assert(world, !getrlimit(RLIMIT_NOFILE, &files) && files.rlim_max > 1024);
+	if (coll_rank(world) == 1) {
+		files.rlim_cur = 64;
+		rank_assert(world, !setrlimit(RLIMIT_NOFILE, &files));
+		while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+			;
+		rank_assert(world, errno == EMFILE);
+	}
+	compute(world);
 }
 
 static void alone(struct coll_group *world)
@@ -170,6 +207,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "many") && argc > 2)
 		many(context, atoi(argv[2]));
+	else if (!strcmp(argv[1], "limit"))
+		limit(world);
 	else if (!strcmp(argv[1], "alone"))
 		alone(world);
 	else if (!strcmp(argv[1], "order"))

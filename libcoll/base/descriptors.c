@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <sys/resource.h>
+
+#include "descriptors.h"
+
+bool coll_descriptors_raise(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= files.rlim_max)
+		return false;
+	files.rlim_cur = files.rlim_max;
+	return !setrlimit(RLIMIT_NOFILE, &files);
+}
