@@ -148,6 +148,8 @@ struct coll_counters {
 	uint64_t streamed;	/* chunks and messages sent over streams */
 	uint64_t refused;	/* connections that did not prove the job's secret */
 	uint64_t connections;	/* of TCP, made: links of all groups to a process share one */
+	uint64_t sealed;	/* of these: encrypted and authenticated (option protect) */
+	uint64_t sealed_by_kernel;	/* of these: by the kernel's TLS */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

@@ -155,6 +155,13 @@ static int read_policy(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_protect(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "none") && strcmp(value, "proof") && strcmp(value, "seal"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 static int read_auto(void *field, size_t size, const char *value)
 {
 	if (strcmp(value, "auto") && strcmp(value, "off"))
@@ -253,6 +260,7 @@ static const struct option table[] = {
 	{ "deadline", read_deadline, GROUP_FIELD(deadline_ns), "60s",
 	  "a duration from 1ms to a year: 500ms, 5s, 2m" },
 	{ "spin", read_duration, FIELD(spin_ns), "100us", "a duration: 20us" },
+	{ "protect", read_protect, FIELD(protect), "proof", "none, proof or seal" },
 	{ "address", read_text, FIELD(address), NULL, "IP addresses with commas between" },
 	{ "congestion", read_text, FIELD(congestion), NULL, "a congestion control: cubic" },
 	{ "unexpected_bytes", read_bytes, GROUP_FIELD(unexpected_bytes), "16M", "a size: 16M" },

@@ -21,6 +21,7 @@ struct coll_options {
 	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;
 	uint64_t spin_ns;	/* time to poll before sleeping */
+	char protect[8];	/* of connections between ranks: none, proof, seal */
 	char address[256];	/* comma-separated; "": all of this host's */
 	char congestion[16];	/* "": the system's */
 	uint64_t unexpected_bytes;	/* of unexpected messages that a group keeps */

@@ -27,6 +27,7 @@ enum {
 };
 
 struct coll_engine;
+struct coll_seal;
 struct coll_socket;
 
 /* A socket's owner: asked and told by the engine, on its thread. */
@@ -66,6 +67,8 @@ struct coll_socket {
 	int fd;
 	bool sending;			/* a send is in flight */
 	bool receiving;			/* a receive is in flight */
+	bool paused;			/* by its owner: it wants neither to send nor to receive */
+	struct coll_seal *seal;		/* between owner and engine (link/seal.h), or NULL */
 	bool touched;			/* in the engine's list of sockets with work */
 	struct coll_socket *next;	/* in that list */
 	void *own;			/* of the engine */

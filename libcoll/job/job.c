@@ -114,8 +114,20 @@ struct job_shared {
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
 	char wan[sizeof(((struct coll_options *)0)->wan)];
+	char protect[sizeof(((struct coll_options *)0)->protect)];
 	bool one_node;		/* all ranks are on it */
 };
+
+/* What protects connections is not lowered or raised by rank 0: all must want the same. */
+static int check_protection(const struct coll_context *context, const struct job_shared *shared)
+{
+	const char *own = context->options.protect;
+
+	if (!strncmp(own, shared->protect, sizeof(shared->protect)))
+		return 0;
+	return coll_open_fail(-EINVAL, "option protect: rank 0 has '%.7s', rank %d '%s'; valid: the "
+			      "same on all ranks", shared->protect, context->boot->rank, own);
+}
 
 static int share_machine(struct coll_context *context, bool *one_node)
 {
@@ -133,13 +145,20 @@ static int share_machine(struct coll_context *context, bool *one_node)
 	shared.one_node = *one_node;
 	strcpy(shared.clusters, options->clusters);
 	strcpy(shared.wan, options->wan);
+	strcpy(shared.protect, options->protect);
 	if (!context->boot->rank)
 		error = coll_boot_put(context->boot, "machine", &shared, bytes);
 	if (!error)
 		error = coll_boot_fence(context->boot, deadline);
 	if (!error && context->boot->rank)
 		error = coll_boot_get(context->boot, "machine", &shared, &bytes, deadline);
-	if (error || !context->boot->rank)
+	if (error)
+		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
+				      strerror(-error));
+	if (!context->boot->rank)
+		return 0;
+	error = check_protection(context, &shared);
+	if (error)
 		return error;
 	options->machine = shared.machine;
 	strcpy(options->clusters, shared.clusters);
@@ -192,6 +211,12 @@ static int open_offload(struct coll_context *context)
 
 	if (context->progress != &coll_progress_kernel && context->progress != &coll_progress_auto)
 		return 0;
+	if (!strcmp(context->options.protect, "seal")) {
+		if (context->progress == &coll_progress_auto)
+			return 0;
+		return coll_open_fail(-EINVAL, "option progress: 'kernel' is not possible with "
+				      "protect=seal; valid: call, thread, helper, auto");
+	}
 	error = coll_offload_open(context, why, sizeof(why));
 	if (context->progress == &coll_progress_auto)
 		return 0;	/* auto works without it */
@@ -274,8 +299,7 @@ static int join_world(struct coll_context *context, bool *one_node)
 	int error = share_machine(context, one_node);
 
 	if (error)
-		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
-				      strerror(-error));
+		return error;
 	error = learn_clusters(context);
 	return error ? error : open_world(context);
 }

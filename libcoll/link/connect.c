@@ -10,6 +10,7 @@
 #include "connect.h"
 #include "libcoll/engine/engine.h"
 #include "peer_process.h"
+#include "seal.h"
 
 /* ---- the peer's address --------------------------------------------------- */
 
@@ -131,6 +132,19 @@ static bool connect_prove(const struct coll_connect *attempt)
 	return send(attempt->watch.fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof);
 }
 
+static bool connect_hand_over(struct coll_connect *attempt)
+{
+	struct coll_seal *seal;
+
+	if (coll_seal_make(attempt->context, attempt->watch.fd, &attempt->hello,
+			   &attempt->challenge, true, &seal))
+		return false;
+	if (!attempt->connected(attempt, attempt->watch.fd, seal))
+		return true;
+	coll_seal_free(seal);
+	return false;
+}
+
 /* This address leads nowhere, or to a process that is not the peer. */
 static void connect_next(struct coll_connect *attempt)
 {
@@ -172,7 +186,7 @@ static void connect_challenged(struct coll_watch *watch, int events)
 	attempt->got += got;
 	if (attempt->got < sizeof(attempt->challenge))
 		coll_engine_watch(&attempt->context->engine, watch, POLLIN);
-	else if (!connect_prove(attempt) || attempt->connected(attempt, watch->fd))
+	else if (!connect_prove(attempt) || !connect_hand_over(attempt))
 		connect_next(attempt);
 }
 

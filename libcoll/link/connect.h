@@ -25,10 +25,10 @@ struct coll_connect {
 	struct coll_hello hello;	/* streams, stream, from, to, group: the rest is set here */
 	void *owner;
 	/*
-	 * Connected and authenticated: takes the descriptor. -errno: it is closed, and the
-	 * next address is tried.
+	 * Connected and authenticated: takes the descriptor and its seal, or NULL. -errno: it is
+	 * closed, and the next address is tried.
 	 */
-	int (*connected)(struct coll_connect *attempt, int fd);
+	int (*connected)(struct coll_connect *attempt, int fd, struct coll_seal *seal);
 	void (*failed)(struct coll_connect *attempt, int error);
 
 	/* Of connect.c. */

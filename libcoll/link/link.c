@@ -14,6 +14,7 @@
 #include "libcoll/engine/inject.h"
 #include "link.h"
 #include "receive.h"
+#include "seal.h"
 #include "stream.h"
 
 #define TO(state) (1u << (state))
@@ -94,10 +95,10 @@ static int link_shares(const struct coll_link *link, bool *shares)
 	return coll_connect_shares(group->context, group->world[link->rank], shares);
 }
 
-static int link_connected(struct coll_connect *attempt, int fd)
+static int link_connected(struct coll_connect *attempt, int fd, struct coll_seal *seal)
 {
 	struct coll_link *link = attempt->owner;
-	int error = coll_link_attach(link, fd, attempt->hello.streams);
+	int error = coll_link_attach(link, fd, attempt->hello.streams, seal);
 	uint32_t i;
 
 	if (error)
@@ -380,7 +381,7 @@ static void link_stop_sending(struct coll_link *link)
 {
 	if (link->channel)
 		coll_channel_end(link->channel);
-	else
+	else if (!coll_seal_is_pending(&link->socket))	/* else when that has gone */
 		shutdown(link->socket.fd, SHUT_WR);
 }
 
@@ -430,6 +431,8 @@ static const char *loss_reason(const struct coll_link *link, int error)
 	case -EHOSTUNREACH:
 		return connecting ? "it accepts no connection at any of its addresses" :
 				    "its host is unreachable";
+	case -EBADMSG:
+		return "what came on its connection is not what it has sealed";
 	default:
 		return strerror(-error);
 	}
@@ -473,6 +476,7 @@ bool coll_link_delivered(const struct coll_link *link)
 	int left;
 
 	return !link->queue && !link->socket.sending && !link->offloaded &&
+	       !coll_seal_is_pending(&link->socket) &&
 	       (ioctl(link->socket.fd, SIOCOUTQ, &left) || !left);
 }
 

@@ -172,11 +172,11 @@ bool coll_link_may_end(const struct coll_link *link);
 void coll_link_open(struct coll_link *link);
 
 /*
- * Its connection is up: of a link that will have so many streams, or of one of these
- * streams. -errno: the fd is still the caller's. If the floor above cannot use the link,
+ * Its connection is up, with its seal or NULL: of a link that will have so many streams, or of
+ * one of these streams. -errno: fd and seal are still the caller's. If the floor above cannot use the link,
  * the link is lost.
  */
-int coll_link_attach(struct coll_link *link, int fd, uint32_t streams);
+int coll_link_attach(struct coll_link *link, int fd, uint32_t streams, struct coll_seal *seal);
 /* The same with a channel, which is link->channel. */
 int coll_link_attach_channel(struct coll_link *link, uint32_t streams);
 

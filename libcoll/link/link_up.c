@@ -6,6 +6,7 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "link.h"
+#include "seal.h"
 #include "stream.h"
 
 static void link_up(struct coll_link *link)
@@ -27,7 +28,7 @@ static void link_up(struct coll_link *link)
 		coll_link_lost(link, error);
 }
 
-int coll_link_attach(struct coll_link *link, int fd, uint32_t streams)
+int coll_link_attach(struct coll_link *link, int fd, uint32_t streams, struct coll_seal *seal)
 {
 	struct coll_context *context = link->group->context;
 	int error = link->number ? 0 : coll_streams_make(link, streams);
@@ -38,8 +39,10 @@ int coll_link_attach(struct coll_link *link, int fd, uint32_t streams)
 	link->local = coll_connection_is_local(fd);
 	coll_connection_tune_peer(context, fd, link->group->world[link->rank]);
 	link->socket.fd = fd;
+	coll_seal_attach(seal, &link->socket);
 	error = context->engine.ops->attach(&link->socket);
 	if (error) {
+		coll_seal_take_back(&link->socket);
 		link->socket.fd = -1;
 		return error;
 	}

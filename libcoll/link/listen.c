@@ -23,6 +23,7 @@
 #include "libcoll/engine/engine.h"
 #include "mux.h"
 #include "peer_process.h"
+#include "seal.h"
 
 enum {
 	BACKLOG = 4096,
@@ -45,6 +46,7 @@ struct coll_pending_peer {
 	struct coll_hello hello;
 	struct coll_proof proof;
 	struct coll_challenge challenge;
+	struct coll_seal *seal;		/* once proven, or NULL */
 };
 
 /* ---- refusing ------------------------------------------------------------- */
@@ -56,6 +58,7 @@ static void pending_set_state(struct coll_pending_peer *pending, int state)
 	pending->state = state;
 }
 
+/* Descriptor and seal have other owners, or none. */
 static void pending_remove(struct coll_pending_peer *pending)
 {
 	struct coll_pending_peer **slot = &pending->context->pending_peers;
@@ -76,6 +79,7 @@ static void pending_remove(struct coll_pending_peer *pending)
 static void pending_drop(struct coll_pending_peer *pending)
 {
 	close(pending->watch.fd);
+	coll_seal_free(pending->seal);
 	pending_remove(pending);
 }
 
@@ -123,7 +127,7 @@ static int pending_attach(struct coll_arrival *arrival, struct coll_link *link, 
 	int error;
 
 	pending_watch_process(pending, link->group->world[link->rank]);
-	error = coll_link_attach(link, pending->watch.fd, streams);
+	error = coll_link_attach(link, pending->watch.fd, streams, pending->seal);
 	if (!error)
 		pending_remove(pending);
 	return error;
@@ -135,9 +139,7 @@ static void pending_notify(struct coll_arrival *arrival, const struct coll_heade
 	struct coll_pending_peer *pending = pending_of(arrival);
 
 	/* The buffer of a fresh socket has the capacity for it. */
-	if (send(pending->watch.fd, news, sizeof(*news), MSG_NOSIGNAL) < 0)
-		fprintf(stderr, "coll: cannot tell rank %u that its group has failed: %s\n",
-			pending->hello.from, strerror(errno));
+	coll_seal_send(pending->seal, pending->watch.fd, news, sizeof(*news));
 	pending_drop(pending);
 }
 
@@ -168,7 +170,8 @@ static void pending_share(struct coll_pending_peer *pending)
 	const struct coll_hello *hello = &pending->hello;
 
 	pending_watch_process(pending, hello->from);
-	if (coll_mux_accept(pending->context, hello->from, hello->stream, pending->watch.fd))
+	if (coll_mux_accept(pending->context, hello->from, hello->stream, pending->watch.fd,
+			    pending->seal))
 		pending_drop(pending);
 	else
 		pending_remove(pending);
@@ -243,7 +246,10 @@ static void pending_take_proof(struct coll_pending_peer *pending)
 		return;
 	}
 	pending_set_state(pending, PROVEN);
-	if (pending->hello.group)
+	if (coll_seal_make(context, pending->watch.fd, &pending->hello, &pending->challenge, false,
+			   &pending->seal))
+		pending_drop(pending);
+	else if (pending->hello.group)
 		pending_arrive(pending);
 	else
 		pending_share(pending);
@@ -525,6 +531,7 @@ static void node_name(char *node, size_t bytes)
 
 int coll_listen(struct coll_context *context)
 {
+	static const uint8_t no_secret[COLL_SECRET_BYTES];	/* with protect=none */
 	char key[32], line[COLL_BOOT_VALUE_MAX], process[2 * COLL_PROCESS_BYTES + 1] = "";
 	char addresses[sizeof(line) - sizeof(context->node) - sizeof(process) - 64];
 	const struct coll_process_id self = coll_process_self();
@@ -532,7 +539,8 @@ int coll_listen(struct coll_context *context)
 
 	if (!coll_nonce_make(context->process, sizeof(context->process)))
 		return -EIO;
-	coll_key_derive(context->key, context->boot->secret, "link");
+	coll_key_derive(context->key, strcmp(context->options.protect, "none") ?
+			context->boot->secret : no_secret, "link");
 	error = listen_all(context, addresses, sizeof(addresses));
 	if (error)
 		return error;

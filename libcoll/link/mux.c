@@ -11,6 +11,7 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "mux_parts.h"
+#include "seal.h"
 
 /* ---- the connection -------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ static struct coll_mux *mux_make(struct coll_context *context, uint32_t world, u
 	return mux;
 }
 
-static int mux_attach(struct coll_mux *mux, int fd)
+static int mux_attach(struct coll_mux *mux, int fd, struct coll_seal *seal)
 {
 	struct coll_context *context = mux->context;
 	int error;
@@ -66,8 +67,10 @@ static int mux_attach(struct coll_mux *mux, int fd)
 	mux->local = coll_connection_is_local(fd);
 	coll_connection_tune_peer(context, fd, mux->world);
 	mux->socket.fd = fd;
+	coll_seal_attach(seal, &mux->socket);
 	error = context->engine.ops->attach(&mux->socket);
 	if (error) {
+		coll_seal_take_back(&mux->socket);
 		mux->socket.fd = -1;
 		return error;
 	}
@@ -78,10 +81,10 @@ static int mux_attach(struct coll_mux *mux, int fd)
 	return 0;
 }
 
-static int mux_connected(struct coll_connect *attempt, int fd)
+static int mux_connected(struct coll_connect *attempt, int fd, struct coll_seal *seal)
 {
 	struct coll_mux *mux = attempt->owner;
-	int error = mux_attach(mux, fd);
+	int error = mux_attach(mux, fd, seal);
 
 	if (error)
 		return error;
@@ -141,10 +144,11 @@ struct coll_mux *coll_mux_get(const struct coll_link *link, int *error)
 	return mux;
 }
 
-int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd)
+int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
+		    struct coll_seal *seal)
 {
 	struct coll_mux *mux = mux_make(context, world, number, false);
-	int error = mux ? mux_attach(mux, fd) : -ENOMEM;
+	int error = mux ? mux_attach(mux, fd, seal) : -ENOMEM;
 
 	if (mux && error)
 		coll_mux_lost(mux, error);
@@ -244,6 +248,7 @@ bool coll_muxes_delivered(const struct coll_context *context)
 		if (mux->state != MUX_UP)
 			continue;
 		if (mux->control_bytes || mux->iovs_sent < mux->iovs || mux->socket.sending ||
+		    coll_seal_is_pending(&mux->socket) ||
 		    (!ioctl(mux->socket.fd, SIOCOUTQ, &left) && left))
 			return false;
 	}
@@ -269,14 +274,14 @@ static void mux_pause(struct coll_mux *mux)
 {
 	const struct coll_engine_ops *engine = mux->context->engine.ops;
 
-	mux->paused = true;
+	mux->socket.paused = true;
 	if (engine->pause(&mux->socket)) {
 		coll_mux_lost(mux, -EIO);
 		while (mux->socket.sending || mux->socket.receiving)
 			engine->pause(&mux->socket);	/* the socket is shut down: they end */
 	}
 	engine->resume(&mux->socket);
-	mux->paused = false;
+	mux->socket.paused = false;
 	coll_socket_touch(&mux->socket);
 }
 

@@ -51,7 +51,6 @@ struct coll_mux {
 	bool local;			/* the peer is on this machine */
 	bool attached;			/* the engine knows it */
 	bool detaching;			/* ... and is to close it */
-	bool paused;			/* it wants neither to send nor to receive */
 	struct coll_connect *connect;	/* while it connects */
 
 	struct coll_channel *all;	/* channels */
@@ -94,8 +93,12 @@ struct coll_mux {
 /* The mux to the link's peer: the latest, or a new one that connects. NULL: no memory. */
 struct coll_mux *coll_mux_get(const struct coll_link *link, int *error);
 
-/* An authenticated connection that a peer has made. -errno: the fd is still the caller's. */
-int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd);
+/*
+ * An authenticated connection that a peer has made, and its seal or NULL. -errno: both are still
+ * the caller's.
+ */
+int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
+		    struct coll_seal *seal);
 
 /* Has the engine look at all muxes again: a peer may open a channel on any of them. */
 void coll_muxes_touch(struct coll_context *context);

@@ -38,7 +38,7 @@ bool coll_mux_wants_recv(const struct coll_socket *socket)
 {
 	struct coll_mux *mux = (struct coll_mux *)socket;
 
-	if (socket->receiving || mux->paused || mux->state != MUX_UP)
+	if (socket->receiving || mux->socket.paused || mux->state != MUX_UP)
 		return false;
 	return mux_is_awaited(mux) || mux_is_due(mux);
 }

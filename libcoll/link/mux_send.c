@@ -55,7 +55,7 @@ bool coll_mux_wants_send(struct coll_socket *socket)
 	struct coll_mux *mux = coll_mux_of(socket);
 
 	coll_mux_serve_touched(mux);
-	return !socket->sending && !mux->paused && mux->state == MUX_UP &&
+	return !socket->sending && !mux->socket.paused && mux->state == MUX_UP &&
 	       (mux->iovs_sent < mux->iovs || mux->control_bytes || coll_mux_next_sender(mux));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Shared connections by themselves: two muxes in one process, joined by a wire that a fake
- * engine moves as it likes. Each has three links, in groups of their own.
- *
- * Length: every test uses the same wire and the same two sides.
+ * engine moves as it likes. Each has three links, in groups of their own. The wire may be sealed
+ * (libcoll/link/seal.h), and an attacker may change what is on it. The file is long since plain
+ * and sealed tests share the two processes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -21,6 +21,7 @@
 #include "libcoll/link/arrival.h"
 #include "libcoll/link/channel.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/seal.h"
 #include "libcoll/link/stream.h"
 
 enum { SIDES = 2, GROUPS = 3, BYTES = 100000, MESSAGES = 8, WIRE = 1 << 22 };
@@ -41,6 +42,7 @@ static struct side {
 
 static char line[] = "node process 1@1 shared 4711", *published[SIDES] = { line, line };
 static struct coll_message message[SIDES][GROUPS][MESSAGES];
+static bool sealed;
 static uint8_t payload[BYTES], received[SIDES][GROUPS][BYTES];
 static struct { int begun, ended, lost, closing, sent; } told[SIDES][GROUPS];
 
@@ -293,6 +295,20 @@ static void side_begin(int which)
 	}
 }
 
+/* Both sides have the handshake's messages; NULL unless the test seals. */
+static struct coll_seal *seal_of(int which, int fd)
+{
+	const struct coll_hello hello = { .magic = COLL_WIRE_MAGIC, .nonce = { 1, 2, 3 } };
+	const struct coll_challenge challenge = { .nonce = { 4, 5, 6 } };
+	struct coll_context *context = &side[which].context;
+	struct coll_seal *seal;
+
+	strcpy(context->options.protect, sealed ? "seal" : "proof");
+	assert_int_equal(coll_seal_make(context, fd, &hello, &challenge, !which, &seal), 0);
+	assert_int_equal(!!seal, sealed);
+	return seal;
+}
+
 static int begin(void **state)
 {
 	int fds[2], i, j, k;
@@ -308,7 +324,8 @@ static int begin(void **state)
 		side_begin(i);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	for (i = 0; i < SIDES; i++)
-		assert_int_equal(coll_mux_accept(&side[i].context, !i, 0, fds[i]), 0);
+		assert_int_equal(coll_mux_accept(&side[i].context, !i, 0, fds[i], seal_of(i, fds[i])),
+				 0);
 	/* Side 0 opens the channels, as if it had connected. */
 	side[0].context.muxes->mine = true;
 	side[0].context.muxes->next_number = 1;
@@ -586,6 +603,147 @@ static void a_channel_waits_for_its_group(void **state)
 	assert_int_equal(told[1][0].ended, 1);
 }
 
+/* ---- sealed connections ------------------------------------------------------------ */
+
+static int begin_sealed(void **state)
+{
+	sealed = true;
+	return begin(state);
+}
+
+static int end_sealed(void **state)
+{
+	const int error = end(state);
+
+	sealed = false;
+	return error;
+}
+
+/* One message of each link of side 0 is on the wire to side 1, which has read nothing of it. */
+static void fill_wire(void **state)
+{
+	int i, k;
+
+	end(state);
+	begin(state);
+	for (k = 0; k < GROUPS; k++)
+		expect_from(1, k, 1);
+	move(WIRE);
+	for (k = 0; k < GROUPS; k++)
+		send_from(0, k, 0, 1);
+	for (i = 0; i < 100; i++) {
+		struct coll_socket *socket = &side[0].context.muxes->socket;
+
+		coll_socket_untouch(socket);
+		if (socket->ops->wants_send(socket))
+			engine_send(&side[0], socket, WIRE);
+	}
+	assert_true(side[1].written > GROUPS * BYTES);
+}
+
+/* What an attacker did harms nobody's bytes: those that came are right, then all links end. */
+static void assert_refused(void)
+{
+	int k, i;
+
+	move(WIRE);
+	for (k = 0; k < GROUPS; k++) {
+		assert_true(told[1][k].ended <= 1);
+		for (i = 0; i < BYTES; i++)
+			assert_true(received[1][k][i] == payload[i] || !received[1][k][i]);
+		if (told[1][k].ended)
+			assert_memory_equal(received[1][k], payload, BYTES);
+	}
+	assert_int_equal(side[1].context.muxes->state, MUX_ENDED);
+	assert_int_equal(side[1].context.muxes->error, -EBADMSG);
+	assert_true(told[1][0].lost + told[1][1].lost + told[1][2].lost > 0);
+}
+
+/* Sizes of the records on the wire to side 1; returns how many. */
+static int records_of(uint64_t *begin_of, int max)
+{
+	const struct side *s = &side[1];
+	uint64_t at = s->read;
+	int count = 0;
+
+	while (at < s->written && count < max) {
+		begin_of[count++] = at;
+		at += 5 + (s->wire[at + 3] << 8 | s->wire[at + 4]);
+	}
+	assert_int_equal(at, s->written);
+	begin_of[count] = at;
+	return count;
+}
+
+static void no_changed_bit_passes(void **state)
+{
+	uint64_t at;
+	int trial;
+
+	srand(1);
+	for (trial = 0; trial < 400; trial++) {
+		fill_wire(state);
+		at = side[1].read + (trial < 100 ? (uint64_t)trial :
+					(uint64_t)rand() % (side[1].written - side[1].read));
+		side[1].wire[at] ^= 1 << rand() % 8;
+		if (trial < 100 && at - side[1].read < 5)	/* a length that was changed: more comes */
+			memset(side[1].wire + side[1].written, 7, 70000), side[1].written += 70000;
+		assert_refused();
+	}
+}
+
+static void no_record_is_left_out_moved_or_repeated(void **state)
+{
+	static uint8_t kept[WIRE];
+	uint64_t begin_of[200];
+	int what, count, i;
+
+	for (what = 0; what < 3; what++)
+		for (i = 0; i < 10; i++) {
+			struct side *s = &side[1];
+			uint64_t at, next, end_of_next;
+
+			fill_wire(state);
+			count = records_of(begin_of, 199);
+			assert_true(count > 12);
+			at = begin_of[i], next = begin_of[i + 1], end_of_next = begin_of[i + 2];
+			memcpy(kept, s->wire, s->written);
+			if (what == 0) {		/* left out */
+				memcpy(s->wire + at, kept + next, s->written - next);
+				s->written -= next - at;
+			} else if (what == 1) {		/* the next one first */
+				memcpy(s->wire + at, kept + next, end_of_next - next);
+				memcpy(s->wire + at + end_of_next - next, kept + at, next - at);
+			} else {			/* again */
+				memcpy(s->wire + next, kept + at, s->written - at);
+				s->written += next - at;
+			}
+			assert_refused();
+		}
+}
+
+/* What one side has sealed cannot be sent back to it. */
+static void nothing_is_sent_back(void **state)
+{
+	fill_wire(state);
+	memcpy(side[0].wire + side[0].written, side[1].wire + side[1].read, 40000);
+	side[0].written += 40000;
+	expect_from(0, 0, 1);
+	move(WIRE);
+	assert_int_equal(side[0].context.muxes->error, -EBADMSG);
+}
+
+static void the_wire_shows_nothing(void **state)
+{
+	static const char secret[] = "these words are on no wire";
+
+	memcpy(payload + 500, secret, sizeof(secret));
+	fill_wire(state);
+	memcpy(payload + 500, secret, sizeof(secret));
+	assert_null(memmem(side[1].wire, side[1].written, secret, sizeof(secret) - 1));
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -597,6 +755,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(broken_rules_end_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_speaks_for_another_rank, begin, end),
 		cmocka_unit_test_setup_teardown(a_channel_waits_for_its_group, begin, end),
+#define SEALED(test) { #test " (sealed)", test, begin_sealed, end_sealed, NULL }
+		SEALED(messages_of_all_links_arrive),
+		SEALED(no_link_waits_for_another),
+		SEALED(a_closed_link_harms_no_other),
+		SEALED(a_receiver_may_close),
+		SEALED(all_links_are_lost_with_it),
+		SEALED(a_channel_waits_for_its_group),
+		SEALED(no_changed_bit_passes),
+		SEALED(no_record_is_left_out_moved_or_repeated),
+		SEALED(nothing_is_sent_back),
+		SEALED(the_wire_shows_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
