@@ -2,8 +2,9 @@
 /*
  * Shared connections by themselves: two muxes in one process, joined by a wire that a fake
  * engine moves as it likes. Each has three links, in groups of their own. The wire may be sealed
- * (libcoll/link/seal.h), and an attacker may change what is on it. The file is long since plain
- * and sealed tests share the two processes.
+ * (libcoll/link/seal.h), and an attacker may change what is on it.
+ *
+ * Length: every test uses the same wire and the same two sides.
  */
 #include <errno.h>
 #include <setjmp.h>
