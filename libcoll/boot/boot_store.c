@@ -13,6 +13,7 @@
 #include "job.h"
 #include "libcoll/base/clock.h"
 #include "store.h"
+#include "store_value.h"
 
 #define NAP_FIRST_US 2000
 #define NAP_LAST_US 100000
@@ -28,20 +29,56 @@ struct search {
 	struct coll_store_client *client;
 };
 
+/* This rank in the store: boot->state. */
+struct boot_store {
+	struct coll_store_client *client;
+	uint8_t session[COLL_KEY_BYTES];	/* rank 0's: values of an earlier job are none of this */
+};
+
+static int put_sealed(struct coll_store_client *client, const uint8_t *secret, const char *key,
+		      const void *value, size_t bytes)
+{
+	uint8_t sealed[STORE_VALUE_SEALED_MAX];
+	const int size = coll_store_value_seal(secret, key, value, bytes, sealed);
+
+	return size < 0 ? size : coll_store_put(client, key, sealed, size);
+}
+
+static int get_sealed(struct coll_store_client *client, const uint8_t *secret, const char *key,
+		      void *value, size_t *bytes, uint64_t deadline)
+{
+	uint8_t sealed[STORE_VALUE_SEALED_MAX];
+	size_t size = sizeof(sealed);
+	int err = coll_store_get(client, key, sealed, &size, deadline);
+
+	return err ? err : coll_store_value_open(secret, key, sealed, size, value, bytes);
+}
+
 static int store_put(struct coll_boot *boot, const char *key, const void *value, size_t bytes)
 {
-	return coll_store_put(boot->state, key, value, bytes);
+	const struct boot_store *here = boot->state;
+
+	return put_sealed(here->client, here->session, key, value, bytes);
 }
 
 static int store_get(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 		     uint64_t deadline)
 {
-	return coll_store_get(boot->state, key, value, bytes, deadline);
+	const struct boot_store *here = boot->state;
+
+	return get_sealed(here->client, here->session, key, value, bytes, deadline);
+}
+
+static void boot_store_free(struct boot_store *here)
+{
+	coll_store_leave(here->client);
+	explicit_bzero(here, sizeof(*here));
+	free(here);
 }
 
 static void store_close(struct coll_boot *boot)
 {
-	coll_store_leave(boot->state);
+	boot_store_free(boot->state);
 	free(boot);
 }
 
@@ -236,6 +273,25 @@ static int meet_all(struct search *search)
 		   : 0;
 }
 
+/* Rank 0 makes a key for this job's values, at random; the job's secret brings it to the others. */
+static int share_session(struct search *search, uint8_t session[COLL_KEY_BYTES])
+{
+	uint8_t key[COLL_KEY_BYTES];
+	size_t bytes = COLL_KEY_BYTES;
+	int err;
+
+	coll_key_derive(key, search->boot->secret, "values");
+	if (search->boot->rank)
+		err = get_sealed(search->client, key, "session", session, &bytes, search->deadline);
+	else
+		err = coll_nonce_make(session, bytes) ?
+			      put_sealed(search->client, key, "session", session, bytes) : -EIO;
+	if (!err && bytes != COLL_KEY_BYTES)
+		err = -EBADMSG;
+	return err ? coll_boot_fail(search->why, err, "rank 0's key for the values of the store has "
+				    "not come: %s", strerror(-err)) : 0;
+}
+
 int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job, uint64_t deadline,
 			 const struct coll_boot_reason *why)
 {
@@ -246,6 +302,7 @@ int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job
 		.deadline = deadline,
 		.why = why,
 	};
+	struct boot_store *here;
 	int err = 0;
 
 	if (search.by_file)
@@ -256,11 +313,18 @@ int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job
 		err = join_until(&search);
 	if (!err)
 		err = meet_all(&search);
-	if (err) {
+	here = err ? NULL : calloc(1, sizeof(*here));
+	if (!here) {
 		coll_store_leave(search.client);
+		return err ? err : -ENOMEM;
+	}
+	here->client = search.client;
+	err = share_session(&search, here->session);
+	if (err) {
+		boot_store_free(here);
 		return err;
 	}
-	boot->state = search.client;
+	boot->state = here;
 	boot->ops = &store_ops;
 	return 0;
 }

@@ -138,9 +138,9 @@ static int host_job_pipe(const struct coll_boot *boot, const struct coll_rendezv
 /* ---- start ------------------------------------------------------------------- */
 
 /* No signal handler, mask, terminal or descriptor of the application. */
-static int host_spawn(pid_t *child, const char *program, int job, int listen, int rank0)
+static int host_spawn(pid_t *child, char *program, int job, int listen, int rank0)
 {
-	char name[] = "coll-store", *const arguments[] = { name, NULL }, **environment;
+	char *const arguments[] = { program, NULL }, **environment;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t all, none;

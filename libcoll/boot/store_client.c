@@ -230,7 +230,7 @@ static int send_request(struct coll_store_client *client, enum coll_store_verb v
 static int recv_reply(struct coll_store_client *client, void *value, size_t *bytes,
 		      uint64_t deadline)
 {
-	uint8_t data[COLL_BOOT_VALUE_MAX];
+	uint8_t data[STORE_VALUE_MAX];
 	struct coll_store_reply reply;
 	size_t capacity = *bytes;
 	int err;
@@ -298,7 +298,7 @@ int coll_store_put(struct coll_store_client *client, const char *key, const void
 	size_t none = 0;
 	int err;
 
-	if (!key_fits(key) || bytes > COLL_BOOT_VALUE_MAX)
+	if (!key_fits(key) || bytes > STORE_VALUE_MAX)
 		return -EINVAL;
 	if (client->error)
 		return client->error;

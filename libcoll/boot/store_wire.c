@@ -27,7 +27,7 @@ bool coll_store_request_read(struct coll_store_request *request, const void *wir
 	keyed = request->verb == STORE_PUT || request->verb == STORE_GET;
 	return request->verb && request->verb < STORE_VERBS &&
 	       request->key_bytes <= COLL_BOOT_KEY_MAX && keyed == !!request->key_bytes &&
-	       request->value_bytes <= COLL_BOOT_VALUE_MAX &&
+	       request->value_bytes <= STORE_VALUE_MAX &&
 	       (request->verb == STORE_PUT || !request->value_bytes);
 }
 

@@ -14,13 +14,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "boot.h"
+#include "store_value.h"
 
-#define STORE_MAGIC "collsto2"	/* the last character is the version */
+#define STORE_MAGIC "collsto3"	/* the last character is the version */
 
 enum {
 	STORE_MAGIC_BYTES = 8,
 	STORE_JOB_BYTES = 64,
+	STORE_VALUE_MAX = STORE_VALUE_SEALED_MAX,
 };
 
 struct coll_store_hello {
@@ -63,8 +64,8 @@ struct coll_store_reply {
 
 enum {
 	STORE_REQUEST_MAX =
-		sizeof(struct coll_store_request) + COLL_BOOT_KEY_MAX + COLL_BOOT_VALUE_MAX,
-	STORE_REPLY_MAX = sizeof(struct coll_store_reply) + COLL_BOOT_VALUE_MAX,
+		sizeof(struct coll_store_request) + COLL_BOOT_KEY_MAX + STORE_VALUE_MAX,
+	STORE_REPLY_MAX = sizeof(struct coll_store_reply) + STORE_VALUE_MAX,
 };
 
 /* The key that both sides prove to have. */

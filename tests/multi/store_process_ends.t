@@ -4,7 +4,8 @@
 # have given up a stopped rank and are gone.
 . "$(dirname "$0")/../lib/tap.sh"
 work=$(mktemp -d)
-cp "$COLL" "$work/coll"		# its processes are known by its path
+cp "$COLL" "$work/coll"		# its processes are known by their path
+cp -r "$BUILD/libexec" "$work"
 pids=
 trap 'kill -KILL $pids 2>/dev/null; wait; rm -rf "$work"' EXIT
 
@@ -16,7 +17,7 @@ start() {	# RANK
 }
 
 runs() {	# PIDS: these and no others
-	[ "$(pgrep -f "^$work/coll " | sort -n | tr '\n' ' ')" = "$1 " ]
+	[ "$(pgrep -f "^$work/" | sort -n | tr '\n' ' ')" = "$1 " ]
 }
 
 alone() {	# RANK

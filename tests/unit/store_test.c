@@ -97,7 +97,7 @@ static struct coll_store_client *join(struct server *server, int rank)
 
 static void assert_value(struct coll_store_client *client, const char *key, const char *want)
 {
-	char value[COLL_BOOT_VALUE_MAX];
+	char value[STORE_VALUE_MAX];
 	size_t bytes = sizeof(value);
 
 	assert_int_equal(coll_store_get(client, key, value, &bytes, in_ms(5000)), 0);
@@ -128,7 +128,7 @@ static void what_is_put_is_got(void **state)
 static void sizes_are_bounded(void **state)
 {
 	struct coll_store_client *a = join(*state, 0);
-	char key[COLL_BOOT_KEY_MAX + 2], value[COLL_BOOT_VALUE_MAX + 1];
+	char key[COLL_BOOT_KEY_MAX + 2], value[STORE_VALUE_MAX + 1];
 	size_t bytes = sizeof(value);
 
 	memset(value, 'v', sizeof(value));
@@ -139,9 +139,9 @@ static void sizes_are_bounded(void **state)
 	assert_int_equal(coll_store_put(a, "", "v", 1), -EINVAL);
 	assert_int_equal(coll_store_put(a, "k", value, sizeof(value)), -EINVAL);
 	key[sizeof(key) - 2] = '\0';
-	assert_int_equal(coll_store_put(a, key, value, COLL_BOOT_VALUE_MAX), 0);
+	assert_int_equal(coll_store_put(a, key, value, STORE_VALUE_MAX), 0);
 	assert_int_equal(coll_store_get(a, key, value, &bytes, in_ms(5000)), 0);
-	assert_int_equal(bytes, COLL_BOOT_VALUE_MAX);
+	assert_int_equal(bytes, STORE_VALUE_MAX);
 	coll_store_leave(a);
 }
 
@@ -379,7 +379,7 @@ static void malformed_requests_end_their_connection(void **state)
 		{ .verb = STORE_PUT },
 		{ .verb = STORE_PUT, .key_bytes = COLL_BOOT_KEY_MAX + 1 },
 		{ .verb = STORE_PUT, .key_bytes = UINT32_MAX },
-		{ .verb = STORE_PUT, .key_bytes = 1, .value_bytes = COLL_BOOT_VALUE_MAX + 1 },
+		{ .verb = STORE_PUT, .key_bytes = 1, .value_bytes = STORE_VALUE_MAX + 1 },
 		{ .verb = STORE_PUT, .key_bytes = 1, .value_bytes = UINT32_MAX },
 		{ .verb = STORE_GET },
 		{ .verb = STORE_GET, .key_bytes = 1, .value_bytes = 1 },
