@@ -129,7 +129,7 @@ static int circuit_make(struct genl_info *info)
 /* The domain, if this socket manages it. */
 static int circuit_own_domain(struct genl_info *info, struct kcoll_domain **d)
 {
-	const struct kcoll_owner who = coll_owner_of(info);
+	const struct kcoll_owner caller = coll_owner_of(info);
 
 	lockdep_assert_held(&kcoll_domains_mutex);
 	*d = kcoll_domain_of(genl_info_net(info));
@@ -139,7 +139,7 @@ static int circuit_own_domain(struct genl_info *info, struct kcoll_domain **d)
 			"domain: none in this network namespace; set one with CIRCUIT_DOMAIN");
 		return -ENOENT;
 	}
-	if (coll_owner_is(&(*d)->owner, &who))
+	if (coll_owner_is(&(*d)->owner, &caller))
 		return 0;
 	NL_SET_ERR_MSG(info->extack,
 		       "domain: managed by another socket, which must be closed first");
@@ -186,17 +186,17 @@ static int circuit_clear(struct sk_buff *skb, struct genl_info *info)
 /* ---- requests ---- */
 
 /* The holder of this socket's leases, or COLL_CIRCUIT_NONE. */
-static u32 circuit_holder(struct kcoll_domain *d, const struct kcoll_owner *who, bool join)
+static u32 circuit_holder(struct kcoll_domain *d, const struct kcoll_owner *caller, bool join)
 {
 	u32 i;
 
 	lockdep_assert_held(&d->lock);
 	for (i = 1; i < CIRCUIT_HOLDERS_MAX; i++)
-		if (d->holder[i].known && coll_owner_is(&d->asked[i], who))
+		if (d->holder[i].known && coll_owner_is(&d->holder_owner[i], caller))
 			return i;
 	i = join ? coll_circuit_add_holder(&d->c, 0) : COLL_CIRCUIT_NONE;
 	if (i != COLL_CIRCUIT_NONE)
-		d->asked[i] = *who;
+		d->holder_owner[i] = *caller;
 	return i;
 }
 
@@ -210,7 +210,7 @@ static int circuit_request_lease(struct kcoll_domain *d, struct genl_info *info,
 				 const struct in6_addr *address, u32 *lease)
 {
 	const struct nlattr *deadline = info->attrs[COLL_CIRCUIT_A_DEADLINE];
-	const struct kcoll_owner who = coll_owner_of(info);
+	const struct kcoll_owner caller = coll_owner_of(info);
 	const u64 now = ktime_get_ns();
 	const u32 flags = COLL_CIRCUIT_ONE_SIDED |
 			  (info->attrs[COLL_CIRCUIT_A_AHEAD] ? COLL_CIRCUIT_AHEAD : 0);
@@ -219,7 +219,7 @@ static int circuit_request_lease(struct kcoll_domain *d, struct genl_info *info,
 	int error;
 
 	spin_lock_bh(&d->lock);
-	holder = circuit_holder(d, &who, true);
+	holder = circuit_holder(d, &caller, true);
 	if (holder != COLL_CIRCUIT_NONE)
 		peer = kcoll_domain_peer(d, address, current_uid(), now);
 	error = !peer ? -ENOSPC :
@@ -273,7 +273,7 @@ static const struct nla_policy set_policy[COLL_CIRCUIT_A_ERROR + 1] = {
 
 static int circuit_release(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct kcoll_owner who = coll_owner_of(info);
+	const struct kcoll_owner caller = coll_owner_of(info);
 	u32 id = 0, holder;
 	struct kcoll_domain *d;
 	int error = -ENOENT;
@@ -284,7 +284,7 @@ static int circuit_release(struct sk_buff *skb, struct genl_info *info)
 	d = kcoll_domain_of(genl_info_net(info));
 	if (d && id && id <= CIRCUIT_LEASES_MAX) {
 		spin_lock_bh(&d->lock);
-		holder = circuit_holder(d, &who, false);
+		holder = circuit_holder(d, &caller, false);
 		if (holder != COLL_CIRCUIT_NONE && d->lease[id - 1].used &&
 		    d->lease[id - 1].holder == holder) {
 			coll_circuit_release(&d->c, ktime_get_ns(), id - 1);
@@ -467,19 +467,19 @@ static const struct genl_ops circuit_ops[] = {
 
 /* ---- owners, namespaces, the subsystem ---------------------------------------- */
 
-static void circuit_owner_gone(const struct kcoll_owner *who)
+static void circuit_owner_gone(const struct kcoll_owner *caller)
 {
 	struct kcoll_domain *d, *next;
 	u32 holder;
 
 	mutex_lock(&kcoll_domains_mutex);
 	list_for_each_entry_safe(d, next, &kcoll_domains, list) {
-		if (coll_owner_is(&d->owner, who)) {
+		if (coll_owner_is(&d->owner, caller)) {
 			kcoll_domain_end(d, "its owner is gone", true);
 			continue;
 		}
 		spin_lock_bh(&d->lock);
-		holder = circuit_holder(d, who, false);
+		holder = circuit_holder(d, caller, false);
 		if (holder != COLL_CIRCUIT_NONE)
 			coll_circuit_remove_holder(&d->c, ktime_get_ns(), holder);
 		kcoll_domain_kick(d);

@@ -42,7 +42,7 @@ enum {
 struct kcoll_peer {
 	struct hlist_node hash;
 	struct in6_addr address;
-	kuid_t user;			/* who sent to it first */
+	kuid_t user;			/* of the first sender */
 	int lease;			/* the traffic's, or CIRCUIT_NO_LEASE */
 	bool sending;			/* the work item is emptying the queue */
 	bool flush, refuse;		/* the work item has to send or refuse the queue */
@@ -69,7 +69,7 @@ struct kcoll_domain {
 	struct coll_circuit circuit[CIRCUIT_PEERS_MAX];
 	struct coll_circuit_lease lease[CIRCUIT_LEASES_MAX];
 	struct coll_circuit_holder holder[CIRCUIT_HOLDERS_MAX];
-	struct kcoll_owner asked[CIRCUIT_HOLDERS_MAX];	/* the sockets of the holders */
+	struct kcoll_owner holder_owner[CIRCUIT_HOLDERS_MAX];	/* the sockets of the holders */
 	struct kcoll_peer peer[CIRCUIT_PEERS_MAX];
 	u32 peers;
 	struct hlist_head bucket[CIRCUIT_BUCKETS];

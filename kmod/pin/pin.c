@@ -43,10 +43,10 @@ static void pin_end_linger(struct work_struct *work)
 	mutex_unlock(&orders);
 }
 
-static void pin_owner_gone(const struct kcoll_owner *who)
+static void pin_owner_gone(const struct kcoll_owner *caller)
 {
 	mutex_lock(&orders);
-	if (kcoll_pin_tasks_active() && !orphaned && coll_owner_is(&owner, who)) {
+	if (kcoll_pin_tasks_active() && !orphaned && coll_owner_is(&owner, caller)) {
 		orphaned = linger;
 		orphaned_until = jiffies + msecs_to_jiffies(linger);
 		if (orphaned && linger != PIN_LINGER_ON)
@@ -213,17 +213,17 @@ static struct pin_rules *pin_make_rules(u32 count)
 
 static int pin_take_over(struct genl_info *info, struct pin_rules *rules)
 {
-	const struct kcoll_owner who = coll_owner_of(info);
+	const struct kcoll_owner caller = coll_owner_of(info);
 	u32 stay = rules->linger;
 	int error;
 
-	if (kcoll_pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
+	if (kcoll_pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &caller))
 		return coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
 				   "somebody else's rules hold; its socket must be closed first");
 	error = kcoll_pin_tasks_set(rules);
 	if (error)
 		return error;
-	owner = who;
+	owner = caller;
 	orphaned = false;
 	linger = stay;
 	return 0;
@@ -256,13 +256,13 @@ static int pin_set(struct sk_buff *skb, struct genl_info *info)
 
 static int pin_clear(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct kcoll_owner who = coll_owner_of(info);
+	const struct kcoll_owner caller = coll_owner_of(info);
 	int error = kcoll_may_change(skb, info, KCOLL_NEEDS_NICE);
 
 	if (error)
 		return error;
 	mutex_lock(&orders);
-	if (kcoll_pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &who))
+	if (kcoll_pin_tasks_active() && !orphaned && !coll_owner_is(&owner, &caller))
 		error = coll_refuse(info, COLL_PIN_A_UNSPEC, -EBUSY,
 				    "somebody else's rules hold; its socket must be closed");
 	else

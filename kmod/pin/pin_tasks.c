@@ -85,8 +85,8 @@ static void pin_settle(struct pin_task *pinned, int index)
 }
 
 /*
- * Who makes a kernel thread binds it to its CPU a little later, and then it must
- * not be moved: that is waited for, so that it cannot happen while we look.
+ * A kernel thread is bound to its CPU a little after it is made, and must not be moved
+ * then. Tasks of that age are left for a later look.
  */
 static bool pin_too_young(const struct task_struct *task)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The attributor's commands: who took the time of a CPU. A CPU has one watcher;
- * what it sees, every admin may read. Probes are attached while there is one.
+ * The attributor's commands: what took the time of a CPU. A CPU has one watcher;
+ * any admin may read what it sees. Probes are attached while there is one.
  *
  * Locks: control, then the CPUs' hotplug lock. The table of watched CPUs is
  * written under both; hotplug callbacks have it to themselves.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The attributor: who took the time of a CPU. watch_count.c counts, in the
+ * The attributor: what took the time of a CPU. watch_count.c counts, in the
  * kernel's tracepoints; watch.c starts, stops and reads.
  */
 #ifndef COLL_KMOD_WATCH_H
@@ -21,8 +21,8 @@ enum {
 };
 
 /*
- * Who takes time. The first COLL_NOISE_CAUSES of a CPU are what is left of each
- * cause when the others are all taken; `used` is set last.
+ * A source of noise. The first COLL_NOISE_CAUSES of a CPU take what comes when all
+ * others are in use, one per cause; `used` is set last.
  */
 struct watch_source {
 	u8 cause;

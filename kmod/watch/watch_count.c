@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counting who takes the time of a CPU. What runs is a stack: a thread, a
+ * Counts what takes the time of a CPU. What runs is a stack: a thread, a
  * softirq on it, an interrupt on that. At every change the time since the last
- * one goes to the topmost, so that nothing is counted twice and nothing is
- * left over. An interruption is what a source took from when it came until it
- * was over, without what came in between.
+ * one goes to the topmost: no time is counted twice, and none is left out. An
+ * interruption is the time that a source took from its begin to its end,
+ * without the sources that interrupted it.
  *
  * An interruption that was under way when watching began is not counted as one;
  * its time goes to the thread.
@@ -50,7 +50,7 @@ static void source_set(struct watch_source *source, u8 cause, u32 number, const 
 	source->cause = cause;
 	source->number = number;
 	strscpy(source->name, name, WATCH_NAME);
-	smp_store_release(&source->used, true);	/* for who reads it on another CPU */
+	smp_store_release(&source->used, true);	/* for readers on other CPUs */
 }
 
 /* Finds it, or makes it; a short way from where it should be. */

@@ -2,7 +2,7 @@
 /*
  * Two processes of a job prove to each other that they know its secret, and never send it:
  *
- *	A to B	hello		who A is, whom it expects B to be, A's nonce
+ *	A to B	hello		A's name, the name that it expects of B, A's nonce
  *	B to A	challenge	B's nonce, B's proof
  *	A to B	proof		A's proof
  *

@@ -92,14 +92,14 @@ static const struct coll_boot_ops store_ops = {
 static int boot_store_join(struct search *search, const char *address)
 {
 	const struct coll_boot *boot = search->boot;
-	struct coll_store_who who = {
+	struct coll_store_identity identity = {
 		.rank = boot->rank,
 		.ranks = boot->ranks,
 		.job = boot->job,
 		.secret = boot->secret,
 	};
 
-	return coll_store_join(&search->client, &who, address, search->deadline);
+	return coll_store_join(&search->client, &identity, address, search->deadline);
 }
 
 /* The rendezvous file is read anew each time: a stale one may have been replaced. */

@@ -73,7 +73,7 @@ void coll_store_close(struct coll_store *store);
 
 struct coll_store_client;
 
-struct coll_store_who {
+struct coll_store_identity {
 	int rank, ranks;
 	const char *job;
 	const uint8_t *secret;
@@ -92,7 +92,7 @@ struct coll_store_who {
  *	-EINVAL	`address` is not an address
  */
 #define COLL_STORE_TIMEOUT (2 * COLL_SECOND)
-int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,
+int coll_store_join(struct coll_store_client **client, const struct coll_store_identity *identity,
 		    const char *address, uint64_t deadline);
 
 /* Waits until every rank has joined. -ETIMEDOUT: `missing` lists the others, as "3, 5-7". */

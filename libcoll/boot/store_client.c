@@ -137,19 +137,19 @@ static int connect_any(const char *address, uint64_t deadline)
 	return fd;
 }
 
-static bool fill_hello(struct coll_store_hello *hello, const struct coll_store_who *who)
+static bool fill_hello(struct coll_store_hello *hello, const struct coll_store_identity *identity)
 {
 	memset(hello, 0, sizeof(*hello));
 	memcpy(hello->magic, STORE_MAGIC, STORE_MAGIC_BYTES);
-	hello->rank = htole32(who->rank);
-	hello->ranks = htole32(who->ranks);
+	hello->rank = htole32(identity->rank);
+	hello->ranks = htole32(identity->ranks);
 	hello->process = htole32(getpid());
-	strncpy(hello->job, who->job, sizeof(hello->job) - 1);
+	strncpy(hello->job, identity->job, sizeof(hello->job) - 1);
 	return coll_nonce_make(hello->nonce, sizeof(hello->nonce));
 }
 
 /* Both sides prove themselves. -EACCES: the store has another secret; -EBADMSG: it is none. */
-static int store_client_prove(int fd, const struct coll_store_who *who, uint64_t soon)
+static int store_client_prove(int fd, const struct coll_store_identity *identity, uint64_t soon)
 {
 	struct coll_store_challenge challenge;
 	struct coll_store_hello hello;
@@ -157,7 +157,7 @@ static int store_client_prove(int fd, const struct coll_store_who *who, uint64_t
 	struct coll_proof proof;
 	int err;
 
-	if (!fill_hello(&hello, who))
+	if (!fill_hello(&hello, identity))
 		return -EIO;
 	err = send_all(fd, &hello, sizeof(hello), soon);
 	if (!err)
@@ -166,20 +166,21 @@ static int store_client_prove(int fd, const struct coll_store_who *who, uint64_t
 		return err;
 	if (memcmp(challenge.magic, STORE_MAGIC, STORE_MAGIC_BYTES))
 		return -EBADMSG;
-	coll_store_key(key, who->secret);
+	coll_store_key(key, identity->secret);
 	if (!coll_challenge_verify(&challenge.challenge, key, &hello, sizeof(hello)))
 		return -EACCES;
 	coll_proof_make(&proof, &challenge.challenge, key, &hello, sizeof(hello));
 	return send_all(fd, &proof, sizeof(proof), soon);
 }
 
-static int store_client_introduce(int fd, const struct coll_store_who *who, uint64_t deadline)
+static int store_client_introduce(int fd, const struct coll_store_identity *identity,
+				  uint64_t deadline)
 {
 	uint64_t soon = store_client_earlier(deadline, coll_now() + COLL_STORE_TIMEOUT);
 	struct coll_store_welcome welcome;
 	int err;
 
-	err = store_client_prove(fd, who, soon);
+	err = store_client_prove(fd, identity, soon);
 	if (!err)
 		err = recv_all(fd, &welcome, sizeof(welcome), deadline);
 	if (err)
@@ -188,7 +189,7 @@ static int store_client_introduce(int fd, const struct coll_store_who *who, uint
 	return !err || err == -EPROTO || err == -EEXIST || err == -EACCES ? err : -EBADMSG;
 }
 
-int coll_store_join(struct coll_store_client **client, const struct coll_store_who *who,
+int coll_store_join(struct coll_store_client **client, const struct coll_store_identity *identity,
 		    const char *address, uint64_t deadline)
 {
 	int fd, err;
@@ -196,7 +197,7 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_w
 	fd = connect_any(address, store_client_earlier(deadline, coll_now() + COLL_STORE_TIMEOUT));
 	if (fd < 0)
 		return fd;
-	err = store_client_introduce(fd, who, deadline);
+	err = store_client_introduce(fd, identity, deadline);
 	*client = err ? NULL : malloc(sizeof(**client));
 	if (!*client) {
 		close(fd);

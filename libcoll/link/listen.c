@@ -313,7 +313,7 @@ void coll_listen_check(struct coll_context *context)
 /*
  * Drops the connection that has been silent longest, if that is so long. A rank says hello at
  * once; so those that have are left alone, and their number is bounded by HELLO_TIMEOUT_S: the
- * process that a hello names is known to ranks, and to who can hear them.
+ * process that a hello names is known to ranks, and to those that can read their traffic.
  */
 static bool drop_silent(struct coll_context *context, uint64_t since)
 {

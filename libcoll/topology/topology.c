@@ -67,31 +67,31 @@ static int learn_runs(struct coll_context *context, const char *how, char *why, 
 /* ---- names ---------------------------------------------------------------- */
 
 /* Whether "3", "0-7" or a host's name matches this rank. */
-static bool is_me(const char *who, uint32_t rank, const char *host)
+static bool is_me(const char *member, uint32_t rank, const char *host)
 {
 	unsigned int low, high;
 	char rest;
 
-	if (sscanf(who, "%u-%u%c", &low, &high, &rest) == 2)
+	if (sscanf(member, "%u-%u%c", &low, &high, &rest) == 2)
 		return rank >= low && rank <= high;
-	if (sscanf(who, "%u%c", &low, &rest) == 1)
+	if (sscanf(member, "%u%c", &low, &rest) == 1)
 		return rank == low;
-	return !strcmp(who, host);
+	return !strcmp(member, host);
 }
 
 /* Reads lines of "RANKS CLUSTER"; # begins a comment. Leaves `name` alone if none matches. */
 static int name_from_file(const struct coll_context *context, const char *path, char *name)
 {
 	FILE *file = fopen(path, "re");
-	char line[512], who[256], cluster[NAME_MAX_BYTES], host[256] = "";
+	char line[512], member[256], cluster[NAME_MAX_BYTES], host[256] = "";
 
 	if (!file)
 		return -errno;
 	gethostname(host, sizeof(host) - 1);
 	while (!*name && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "#\n")] = 0;
-		if (sscanf(line, "%255s %63s", who, cluster) == 2 &&
-		    is_me(who, context->boot->rank, host))
+		if (sscanf(line, "%255s %63s", member, cluster) == 2 &&
+		    is_me(member, context->boot->rank, host))
 			strcpy(name, cluster);
 	}
 	fclose(file);

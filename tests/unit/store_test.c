@@ -80,18 +80,18 @@ static int server_stop(void **state)
 	return 0;
 }
 
-static struct coll_store_who rank_of_job(int rank)
+static struct coll_store_identity rank_of_job(int rank)
 {
-	return (struct coll_store_who){ .rank = rank, .ranks = RANKS, .job = "test",
+	return (struct coll_store_identity){ .rank = rank, .ranks = RANKS, .job = "test",
 					.secret = secret };
 }
 
 static struct coll_store_client *join(struct server *server, int rank)
 {
-	struct coll_store_who who = rank_of_job(rank);
+	struct coll_store_identity identity = rank_of_job(rank);
 	struct coll_store_client *client = NULL;
 
-	assert_int_equal(coll_store_join(&client, &who, server->address, in_ms(5000)), 0);
+	assert_int_equal(coll_store_join(&client, &identity, server->address, in_ms(5000)), 0);
 	return client;
 }
 
@@ -240,10 +240,10 @@ static void the_server_knows_when_all_have_left(void **state)
 	pthread_create(&server->thread, NULL, serve, server);
 }
 
-static int try_join(struct server *server, const struct coll_store_who *who)
+static int try_join(struct server *server, const struct coll_store_identity *identity)
 {
 	struct coll_store_client *client = NULL;
-	int err = coll_store_join(&client, who, server->address, in_ms(5000));
+	int err = coll_store_join(&client, identity, server->address, in_ms(5000));
 
 	coll_store_leave(client);
 	return err;
@@ -252,30 +252,30 @@ static int try_join(struct server *server, const struct coll_store_who *who)
 static void who_does_not_belong_is_refused(void **state)
 {
 	static const uint8_t guess[COLL_SECRET_BYTES] = "a guess";
-	struct coll_store_who who = rank_of_job(1);
+	struct coll_store_identity identity = rank_of_job(1);
 
-	who.secret = guess;
-	assert_int_equal(try_join(*state, &who), -EACCES);
-	who = rank_of_job(1);
-	who.job = "another";
-	assert_int_equal(try_join(*state, &who), -EACCES);
-	who = rank_of_job(1);
-	who.ranks = RANKS + 1;
-	assert_int_equal(try_join(*state, &who), -EPROTO);
-	who = rank_of_job(RANKS);
-	assert_int_equal(try_join(*state, &who), -EPROTO);
-	who = rank_of_job(1);
-	assert_int_equal(try_join(*state, &who), 0);
+	identity.secret = guess;
+	assert_int_equal(try_join(*state, &identity), -EACCES);
+	identity = rank_of_job(1);
+	identity.job = "another";
+	assert_int_equal(try_join(*state, &identity), -EACCES);
+	identity = rank_of_job(1);
+	identity.ranks = RANKS + 1;
+	assert_int_equal(try_join(*state, &identity), -EPROTO);
+	identity = rank_of_job(RANKS);
+	assert_int_equal(try_join(*state, &identity), -EPROTO);
+	identity = rank_of_job(1);
+	assert_int_equal(try_join(*state, &identity), 0);
 }
 
 static void two_processes_are_not_one_rank(void **state)
 {
 	struct coll_store_client *a = join(*state, 1);
-	struct coll_store_who who = rank_of_job(1);
+	struct coll_store_identity identity = rank_of_job(1);
 	int status;
 
 	if (!fork())
-		_exit(try_join(*state, &who) == -EEXIST ? 0 : 1);
+		_exit(try_join(*state, &identity) == -EEXIST ? 0 : 1);
 	wait(&status);
 	assert_int_equal(status, 0);
 	coll_store_leave(a);
@@ -487,7 +487,7 @@ static void *impostor_main(void *argument)
 static int join_impostor(int kind)
 {
 	struct impostor impostor = { .kind = kind };
-	struct coll_store_who who = rank_of_job(0);
+	struct coll_store_identity identity = rank_of_job(0);
 	struct coll_store_client *client = NULL;
 	char address[COLL_STORE_ADDRESS_MAX];
 	pthread_t thread;
@@ -496,7 +496,7 @@ static int join_impostor(int kind)
 	assert_int_equal(coll_store_listen("127.0.0.1:0", &impostor.fd), 0);
 	assert_int_equal(coll_store_address(impostor.fd, address, sizeof(address)), 0);
 	pthread_create(&thread, NULL, impostor_main, &impostor);
-	err = coll_store_join(&client, &who, address, in_ms(600));
+	err = coll_store_join(&client, &identity, address, in_ms(600));
 	coll_store_leave(client);
 	pthread_join(thread, NULL);
 	close(impostor.fd);
