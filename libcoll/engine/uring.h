@@ -44,6 +44,7 @@ struct coll_uring_socket {
 	int parts;			/* of the receive in flight; 0: to any buffer */
 	bool whole;			/* all bytes are sure to come */
 	bool detaching;
+	int send_flags;
 	uint8_t *buffer;		/* NULL where the kernel has buffer rings */
 	struct msghdr send, recv;
 	struct iovec send_iov[COLL_SEND_IOV_MAX], recv_iov[COLL_RECV_IOV_MAX];

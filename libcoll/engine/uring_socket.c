@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -87,6 +89,16 @@ static void uring_file_unregister(struct coll_uring *uring, int file)
 
 /* ---- attaching --------------------------------------------------------- */
 
+/* The kernel goes on with what a socket did not take; the kernel's TLS does not know the flag. */
+static int send_flags(int fd)
+{
+	char protocol[16] = "";
+	socklen_t bytes = sizeof(protocol);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_ULP, protocol, &bytes) && bytes ?
+		       MSG_NOSIGNAL : MSG_NOSIGNAL | MSG_WAITALL;
+}
+
 int coll_uring_attach(struct coll_socket *socket)
 {
 	struct coll_uring *uring = coll_uring_of(socket->engine);
@@ -99,6 +111,7 @@ int coll_uring_attach(struct coll_socket *socket)
 		return -ENOMEM;
 	}
 	own->socket = socket;
+	own->send_flags = send_flags(socket->fd);
 	own->file = uring_file_register(uring, socket->fd);
 	socket->own = own;
 	return 0;
@@ -153,13 +166,12 @@ static void submit_send(struct coll_engine *engine, struct coll_uring_socket *ow
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring_sqe *sqe = coll_uring_sqe(engine);
-	const int flags = MSG_NOSIGNAL | MSG_WAITALL;
 
 	if (own->send.msg_iovlen == 1)
 		io_uring_prep_send(sqe, 0, own->send_iov[0].iov_base, own->send_iov[0].iov_len,
-				   flags);
+				   own->send_flags);
 	else
-		io_uring_prep_sendmsg(sqe, 0, &own->send, flags);
+		io_uring_prep_sendmsg(sqe, 0, &own->send, own->send_flags);
 	finish_socket_sqe(sqe, own, TAG_SEND);
 	own->quiet = own->socket->ops->sends_quietly(own->socket);
 	if (own->quiet)

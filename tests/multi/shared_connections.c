@@ -3,6 +3,7 @@
  * shared_connections many GROUPS: each group computes; descriptors and connections are those
  *	of the peers.
  * shared_connections limit: a rank that has no descriptor left takes more, up to the hard limit.
+ *	ODD_WITHOUT_TLS=1: the kernel does not seal the connections of odd ranks.
  * shared_connections alone: a group that is revoked, or whose ranks disagree, harms no other.
  * shared_connections order: what one group does not read keeps no other waiting.
  * shared_connections memory WHO: the buffer of a run that was revoked in the midst of its
@@ -11,11 +12,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/lib/rank.h"
@@ -78,9 +86,12 @@ static void many(struct coll_context *context, int count)
 		group[i] = copy_of(world);
 		compute(group[i]);
 	}
+	rank_must(world, coll_counters(context, &counters));
 	if (!coll_rank(world))
-		printf("%d groups of %d ranks: %d descriptors, %.1f KiB a group\n", count, peers + 1,
-		       descriptors(), (memory_pages() - pages) * sysconf(_SC_PAGESIZE) / 1024. / count);
+		printf("%d groups of %d ranks: %d descriptors, %.1f KiB a group, %d sealed connections, "
+		       "%d by the kernel\n", count, peers + 1, descriptors(),
+		       (memory_pages() - pages) * sysconf(_SC_PAGESIZE) / 1024. / count,
+		       (int)counters.sealed, (int)counters.sealed_by_kernel);
 	for (i = 0; i < count; i += 2)		/* every other goes, in another order than they came */
 		coll_group_free(group[i]);
 	for (i = count - 1 - count % 2; i > 0; i -= 2)
@@ -198,7 +209,7 @@ static void memory(struct coll_group *world, const char *who)
 	coll_group_free(group);
 }
 
-int main(int argc, char **argv)
+static int shared_connections(int argc, char **argv)
 {
 	struct coll_context *context = rank_open("deadline=20s");
 	struct coll_group *world = coll_world(context);
@@ -219,4 +230,31 @@ int main(int argc, char **argv)
 		return 2;
 	coll_close(context);
 	return 0;
+}
+
+/* From now on the kernel refuses to seal the connections of this process. */
+static void refuse_kernel_tls(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TCP_ULP, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		abort();
+}
+
+int main(int argc, char **argv)
+{
+	const char *rank = getenv("COLL_RANK");
+
+	if (getenv("ODD_WITHOUT_TLS") && rank && atoi(rank) % 2)
+		refuse_kernel_tls();
+	return shared_connections(argc, argv);
 }
