@@ -4,8 +4,6 @@
  * leaves it work, or a deadline passes; then it does a bounded amount of work under the
  * lock. Idle, it has no timer.
  */
-#include <linux/cgroup.h>
-#include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -14,6 +12,7 @@
 #include <linux/sched/types.h>
 #include <uapi/linux/sched/types.h>
 
+#include "kmod/common/thread.h"
 #include "run.h"
 #include "runner.h"
 
@@ -118,49 +117,16 @@ static void runner_let_in(struct kcoll_device *device)
 		wait_event_idle_timeout(device->let_in, !atomic_read(&device->wanted), 1);
 }
 
-/* Until SETUP has given the thread its CPUs and priority. */
-static void runner_wait_for_setup(struct kcoll_device *device)
-{
-	set_current_state(TASK_IDLE);
-	while (!READ_ONCE(device->ready.thread) && !kthread_should_stop()) {
-		schedule();
-		set_current_state(TASK_IDLE);
-	}
-	__set_current_state(TASK_RUNNING);
-}
-
-/* On the stack of SETUP, until `joined`. */
-struct runner_start {
-	struct kcoll_device *device;
-	struct completion joined;
-	int error;
-};
-
-/*
- * Into the cgroups of the opener. Left out where it is in them: joining holds up all forks
- * of the machine for some milliseconds.
- */
-static int runner_join_cgroups(struct task_struct *opener)
-{
-	if (rcu_access_pointer(opener->cgroups) == rcu_access_pointer(current->cgroups))
-		return 0;
-	return cgroup_attach_task_all(opener, current);
-}
-
 /*
  * What the thread takes is its opener's: CPU time by the cgroups it joins, memory by the
  * memory cgroup, files' and sockets' permissions by the credentials.
  */
 static int runner_main(void *argument)
 {
-	struct runner_start *start = argument;
-	struct kcoll_device *device = start->device;
+	struct kcoll_device *device = argument;
 	const struct cred *own = override_creds(device->cred);
 	struct mem_cgroup *memcg = set_active_memcg(device->memcg);
 
-	start->error = runner_join_cgroups(device->account.task);
-	complete(&start->joined);
-	runner_wait_for_setup(device);
 	while (!kthread_should_stop()) {
 		runner_let_in(device);
 		mutex_lock(&device->lock);
@@ -212,45 +178,38 @@ static int runner_set_priority(struct task_struct *thread, const struct coll_dev
 	return sched_setattr_nocheck(thread, &attr);
 }
 
-static int runner_set_cpus(struct task_struct *thread, const struct coll_device_setup *asked)
+static struct task_struct *runner_make(struct kcoll_device *device,
+				       const struct coll_device_setup *asked)
 {
+	struct task_struct *thread;
+	char name[TASK_COMM_LEN];
 	cpumask_var_t cpus;
-	int error;
 
 	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	cpumask_copy(cpus, asked->cpu == COLL_NONE ? current->cpus_ptr : cpumask_of(asked->cpu));
-	error = set_cpus_allowed_ptr(thread, cpus);
+	snprintf(name, sizeof(name), "coll/%d", task_tgid_nr(current));
+	thread = kcoll_thread_make(runner_main, device, device->account.task, cpus, name);
 	free_cpumask_var(cpus);
-	return error;
+	return thread;
 }
 
-/*
- * The thread has run when its CPUs are set: a cpuset that it joins, and since 6.14 the first
- * wake-up of any kernel thread, would set them again.
- */
 int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked)
 {
-	struct runner_start start = { .device = device };
 	struct task_struct *thread;
 	int error = runner_check_setup(asked);
 
 	if (error)
 		return error;
-	init_completion(&start.joined);
-	thread = kthread_create(runner_main, &start, "coll/%d", task_tgid_nr(current));
+	thread = runner_make(device, asked);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	get_task_struct(thread);
-	wake_up_process(thread);
-	wait_for_completion(&start.joined);
-	error = start.error ?: runner_set_cpus(thread, asked) ?:
-		runner_set_priority(thread, asked);
+	error = runner_set_priority(thread, asked);
 	if (error) {
 		kthread_stop(thread);
-		put_task_struct(thread);
 		return error;
 	}
+	get_task_struct(thread);
 	device->spin = asked->spin;
 	WRITE_ONCE(device->ready.thread, thread);
 	wake_up_process(thread);

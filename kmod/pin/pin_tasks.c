@@ -12,7 +12,6 @@
  */
 #define pr_fmt(fmt) "coll: " fmt
 
-#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/idr.h>
 #include <linux/kthread.h>
@@ -25,6 +24,7 @@
 
 #include "kmod/common/compat.h"
 #include "kmod/common/netlink.h"
+#include "kmod/common/thread.h"
 #include "pin_entry.h"
 #include "pin_probe.h"
 
@@ -219,11 +219,20 @@ static void pin_serve_all(void)
 	}
 }
 
-static int pin_thread(void *started)
+/* 6.1's cpusets give this thread other CPUs when they change. */
+static void pin_stay(void)
+{
+	const struct pin_rules *now =
+		rcu_dereference_protected(kcoll_pin_rules, lockdep_is_held(&kcoll_pin_mutex));
+
+	if (now && !cpumask_equal(current->cpus_ptr, now->housekeeping))
+		set_cpus_allowed_ptr(current, now->housekeeping);
+}
+
+static int pin_thread(void *unused)
 {
 	unsigned long due = jiffies + LOOK_EVERY;
 
-	complete(started);
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_IDLE);
 		if (!kcoll_pin_seen_any() && !kthread_should_stop())
@@ -233,6 +242,7 @@ static int pin_thread(void *started)
 		mutex_lock(&kcoll_pin_mutex);
 		pin_serve();
 		if (kcoll_pin_seen_too_many() || time_after_eq(jiffies, due)) {
+			pin_stay();
 			pin_serve_all();
 			due = jiffies + LOOK_EVERY;
 		}
@@ -241,18 +251,16 @@ static int pin_thread(void *started)
 	return 0;
 }
 
-/* Since 6.14 the first wake-up of a kernel thread sets its CPUs: ours are set after it. */
 static int pin_make_thread(const struct pin_rules *first)
 {
-	DECLARE_COMPLETION_ONSTACK(started);
-	struct task_struct *task = kthread_run(pin_thread, &started, "coll-pin");
+	struct task_struct *task =
+		kcoll_thread_make(pin_thread, NULL, NULL, first->housekeeping, "coll-pin");
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	wait_for_completion(&started);
-	set_cpus_allowed_ptr(task, first->housekeeping);
 	sched_set_fifo_low(task);	/* it works little, but at once */
 	kcoll_pin_thread = task;
+	wake_up_process(task);
 	return 0;
 }
 

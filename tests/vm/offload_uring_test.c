@@ -75,7 +75,7 @@ static long load_sum(struct offload *o)
 	return number;
 }
 
-/* Reschedule interrupts of all CPUs so far: the row RES of /proc/interrupts. */
+/* Reschedule interrupts of all CPUs so far: a row of /proc/interrupts, by its last words. */
 static long interrupts(void)
 {
 	FILE *file = fopen("/proc/interrupts", "r");
@@ -83,9 +83,10 @@ static long interrupts(void)
 	long sum = 0;
 
 	while (file && fgets(line, sizeof(line), file)) {
-		if (!strstr(line, "RES:"))
+		at = strchr(line, ':');
+		if (!at || !strstr(line, "escheduling interrupts"))
 			continue;
-		at = strstr(line, "RES:") + 4;
+		at++;
 		for (;;) {
 			char *end;
 			long n = strtol(at, &end, 10);

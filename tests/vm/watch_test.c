@@ -28,6 +28,15 @@ enum { CPU = 1, SOURCES_MAX = 512 };
 /* No host takes time from this machine: what is compared is alike the first time, always. */
 static bool exact;
 
+/* The interrupt of a CPU's timer: its name, and its row in /proc/interrupts. */
+#ifdef __x86_64__
+#define TIMER		"local_timer"
+#define TIMER_ROW	"LOC:"
+#else
+#define TIMER		"arch_timer"
+#define TIMER_ROW	"arch_timer"
+#endif
+
 /* ---- what was read ----------------------------------------------------------------- */
 
 struct source {
@@ -386,7 +395,7 @@ static void a_known_daemon(struct netlink *netlink)
 	reading = work_and_read(netlink, &daemon, 10, "a daemon gets what it says it took");
 	took = vm_now() - began;
 	vm_ok(reading->watched <= took && reading->watched > took / 2, "watched as long as it was");
-	vm_ok(total_of(reading, COLL_NOISE_IRQ, "local_timer", NULL) > 0, "the timer is there by name");
+	vm_ok(total_of(reading, COLL_NOISE_IRQ, TIMER, NULL) > 0, "the timer is there by name");
 	vm_ok(reading->cost > 0 && reading->cost < reading->watched / 5, "watching has its cost");
 	adds_up(netlink, reading);
 	vm_is(stop(netlink), 0, "stopped");
@@ -395,17 +404,20 @@ static void a_known_daemon(struct netlink *netlink)
 
 /* ---- a known interrupt ----------------------------------------------------------------- */
 
-/* What /proc/interrupts says of that line on CPU 1. */
-static uint64_t interrupts_of(const char *line)
+/* What /proc/interrupts says of the timer on CPU 1. */
+static uint64_t timer_interrupts(void)
 {
 	static char text[65536];
 	char *at;
 
 	vm_read("/proc/interrupts", text, sizeof(text));
-	at = strstr(text, line);
+	at = strstr(text, TIMER_ROW);
+	while (at && at > text && at[-1] != '\n')	/* its name may stand at the end of the row */
+		at--;
+	at = at ? strchr(at, ':') : NULL;
 	if (!at)
 		return 0;
-	strtoull(at + strlen(line), &at, 10);
+	strtoull(at + 1, &at, 10);
 	return strtoull(at, NULL, 10);
 }
 
@@ -415,15 +427,15 @@ static void a_known_interrupt(struct netlink *netlink)
 	struct reading *reading;
 
 	vm_run_on(CPU);
-	before_start = interrupts_of("LOC:");
+	before_start = timer_interrupts();
 	vm_is(start(netlink, "1", 0, 0), 0, "watching CPU 1");
-	started = interrupts_of("LOC:");
+	started = timer_interrupts();
 	for (int i = 0; i < 300; i++)
 		vm_sleep_ms(1);		/* a timer of this CPU */
-	before_reading = interrupts_of("LOC:");
+	before_reading = timer_interrupts();
 	reading = read_watch(netlink);
-	read = interrupts_of("LOC:");
-	total_of(reading, COLL_NOISE_IRQ, "local_timer", &count);
+	read = timer_interrupts();
+	total_of(reading, COLL_NOISE_IRQ, TIMER, &count);
 	vm_note("/proc/interrupts says %llu to %llu, the attributor %llu",
 		(unsigned long long)(before_reading - started),
 		(unsigned long long)(read - before_start), (unsigned long long)count);
@@ -537,23 +549,23 @@ static bool one_round_at_once(struct netlink *netlink, struct daemon *daemon, bo
 	struct reading *reading;
 	bool daemons;
 
-	timers[0] = interrupts_of("LOC:");
+	timers[0] = timer_interrupts();
 	vm_is(start(netlink, "1", 0, 0), 0, "watching CPU 1");
-	timers[1] = interrupts_of("LOC:");
+	timers[1] = timer_interrupts();
 	vm_ok(start_injector(netlink), "with noise");
 	work(daemon, 20);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_STOP, 0), NULL, NULL);
 	took = injector_says(netlink);
-	timers[2] = interrupts_of("LOC:");
+	timers[2] = timer_interrupts();
 	reading = read_watch(netlink);
-	timers[3] = interrupts_of("LOC:");
+	timers[3] = timer_interrupts();
 	show(reading);
 
 	injected = total_of_cause(reading, COLL_NOISE_INJECTED);
 	vm_note("the injector says %llu ns, the attributor %llu", (unsigned long long)took,
 		(unsigned long long)injected);
 	vm_ok(took > 0 && near(injected, took, 0.05), "the injector gets what it says it took");
-	total_of(reading, COLL_NOISE_IRQ, "local_timer", &count);
+	total_of(reading, COLL_NOISE_IRQ, TIMER, &count);
 	vm_note("/proc/interrupts says %llu to %llu, the attributor %llu",
 		(unsigned long long)(timers[2] - timers[1]),
 		(unsigned long long)(timers[3] - timers[0]), (unsigned long long)count);
