@@ -163,6 +163,7 @@ demo: deps					## set up, build, and run the main job
 
 bench: all					## side by side with Open MPI and MPICH
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh
+	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
 
 # Schedules as pictures, and the papers' figures.
 FIGURES = $(addprefix $(BUILD)/figures/,$(addsuffix .svg,barrier.dissemination.8 \
