@@ -33,9 +33,11 @@
  *
  * Threads: there is no global state, and different contexts are independent. A context
  * and everything made from it may be used by one thread at a time. With the engine uring
- * and progress by call that must be the thread that called coll_open(); a call of another one
- * returns -EPERM and changes nothing. So does a call in a forked child; only coll_close() may
- * be called there.
+ * and progress by call that must be the thread that called coll_open(), unless the option
+ * threads is any; a call of another one returns -EPERM and changes nothing. With progress by
+ * thread, several threads may call at once, each for groups of its own; calls that make groups
+ * come from one thread at a time. A call in a forked child returns -EPERM; only coll_close()
+ * may be called there.
  */
 #ifndef COLL_H
 #define COLL_H

@@ -11,18 +11,24 @@ void coll_run_register(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
+	pthread_mutex_lock(&context->handles_lock);
 	run->next_handle = context->handles;
 	run->slot = &context->handles;
 	if (run->next_handle)
 		run->next_handle->slot = &run->next_handle;
 	context->handles = run;
+	pthread_mutex_unlock(&context->handles_lock);
 }
 
 void coll_run_unregister(struct coll_run *run)
 {
+	struct coll_context *context = run->group->context;
+
+	pthread_mutex_lock(&context->handles_lock);
 	*run->slot = run->next_handle;
 	if (run->next_handle)
 		run->next_handle->slot = run->slot;
+	pthread_mutex_unlock(&context->handles_lock);
 	free(run->explanation);
 	free(run);
 }
@@ -39,8 +45,13 @@ void coll_runs_forget_plans(struct coll_context *context)
 
 void coll_runs_free(struct coll_context *context)
 {
-	while (context->handles)
-		coll_run_unregister(context->handles);
+	struct coll_run *run;
+
+	while ((run = context->handles)) {	/* their groups are gone */
+		context->handles = run->next_handle;
+		free(run->explanation);
+		free(run);
+	}
 }
 
 struct failed_call {

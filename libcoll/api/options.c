@@ -155,6 +155,13 @@ static int read_policy(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_threads(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "one") && strcmp(value, "any"))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 static int read_protect(void *field, size_t size, const char *value)
 {
 	if (strcmp(value, "none") && strcmp(value, "proof") && strcmp(value, "seal"))
@@ -253,6 +260,7 @@ static const struct option table[] = {
 	{ "engine", read_engine, FIELD(engine), "auto", "auto, uring or epoll" },
 	{ "progress", read_progress, FIELD(progress), "call",
 	  "call, thread, helper, kernel or auto" },
+	{ "threads", read_threads, FIELD(threads), "one", "one or any" },
 	{ "progress_cpus", read_cpus, FIELD(progress_cpus), NULL,
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to" },
 	{ "progress_priority", read_priority, FIELD(progress_priority), NULL,

@@ -17,6 +17,7 @@ enum { WAN_STREAMS_MAX = 16 };
 struct coll_options {
 	char engine[16];	/* auto, uring, epoll */
 	char progress[16];	/* call, thread, helper */
+	char threads[8];	/* that may call: one, any */
 	char progress_cpus[128];	/* of the progress thread; "": the caller's */
 	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;

@@ -133,6 +133,7 @@ struct coll_engine {
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	bool crowded;			/* more ranks than cores on this node */
 	struct coll_short_io *short_io;	/* NULL unless short reads and writes are injected */
+	bool any_thread;		/* any thread may use it, one at a time */
 	bool moves;			/* threads take turns with let_go() and take() */
 };
 

@@ -36,9 +36,10 @@ enum {
 /*
  * The best ring that this kernel offers. Completions wait for an enter (DEFER) or come with
  * any system call (COOP). Where ranks outnumber cores, the engine calls sched_yield()
- * between polls, so COOP brings completions without an enter; else DEFER is cheaper.
+ * between polls, so COOP brings completions without an enter; else DEFER is cheaper. Both
+ * wait for the thread that began the request; where another may wait for it, none of them.
  */
-static int ring_open(struct io_uring *ring, bool yields, bool moves)
+static int ring_open(struct io_uring *ring, bool yields, bool moves, bool any_thread)
 {
 	static const unsigned int all[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
@@ -48,7 +49,7 @@ static int ring_open(struct io_uring *ring, bool yields, bool moves)
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL,
 		0,
 	};
-	const unsigned int skip = moves ? 2 : yields;
+	const unsigned int skip = any_thread ? 3 : moves ? 2 : yields;
 	const unsigned int *flags = all + skip;
 	const unsigned int count = sizeof(all) / sizeof(*all) - skip;
 	unsigned int i;
@@ -71,7 +72,7 @@ static int ring_open(struct io_uring *ring, bool yields, bool moves)
 		return -ENOSYS;
 	}
 	io_uring_ring_dontfork(ring);
-	if (!moves)
+	if (!moves && !any_thread)
 		io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
 	return 0;
 }
@@ -103,7 +104,7 @@ static int uring_open(struct coll_engine *engine)
 	uring->spin_ns = engine->spin_ns;
 	uring->complete = uring_complete;
 	error = ring_open(&uring->ring, engine->crowded && uring->spin_ns,
-			  engine->moves);
+			  engine->moves, engine->any_thread);
 	if (error) {
 		free(uring);
 		return error;
@@ -268,7 +269,7 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 
 static bool uring_usable(const struct coll_engine *engine)
 {
-	return pthread_equal(coll_uring_of(engine)->thread, pthread_self());
+	return engine->any_thread || pthread_equal(coll_uring_of(engine)->thread, pthread_self());
 }
 
 static int uring_advance(struct coll_engine *engine, uint64_t deadline)

@@ -252,6 +252,7 @@ static void know_cores(struct coll_context *context)
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
 	context->engine.crowded = thread_crowding(context) > 1;
+	context->engine.any_thread = !strcmp(context->options.threads, "any");
 	context->engine.moves = context->progress == &coll_progress_auto;
 	context->engine.spin_ns = context->options.spin_ns;
 	context->engine.counters = &context->counters;
@@ -406,6 +407,7 @@ static void context_free(struct coll_context *context)
 {
 	coll_runs_free(context);
 	coll_fork_unmark(context->here);
+	pthread_mutex_destroy(&context->handles_lock);
 	free(context);
 }
 
@@ -420,6 +422,7 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 		coll_boot_close(boot);
 		return coll_open_fail(-ENOMEM, "out of memory");
 	}
+	pthread_mutex_init(&context->handles_lock, NULL);
 	context->events = &coll_exec_link_events;
 	context->job = &job_ops;
 	context->engine.next_check = COLL_FOREVER;

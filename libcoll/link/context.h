@@ -127,7 +127,8 @@ struct coll_context {
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
-	struct coll_run *handles;	/* those of the application */
+	struct coll_run *handles;	/* those of the application, under this lock: */
+	pthread_mutex_t handles_lock;	/* its threads may call at once (progress=thread) */
 	char error[320];		/* why the latest call failed */
 	char shown[320];		/* a copy for the application's thread */
 };

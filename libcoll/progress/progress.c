@@ -49,7 +49,7 @@ int coll_progress_check(const struct coll_context *context, const char **why)
 	if ((progress == &coll_progress_call || progress == &coll_progress_kernel) &&
 	    engine->ops->usable && !engine->ops->usable(engine)) {
 		*why = "another thread called coll_open(), and the engine is uring; valid: that "
-		       "thread, or engine=epoll, or progress=thread";
+		       "thread, or threads=any, or engine=epoll, or progress=thread";
 		return -EPERM;
 	}
 	return 0;

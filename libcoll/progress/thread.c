@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Progress by a thread of the library. The application's thread posts runs to a ring queue
- * and waits for their ends; the owner takes them out and polls the engine. If the queue is
- * full, the application waits. Other requests of the application go the same way, as tasks
- * that it waits for.
+ * Progress by a thread of the library. The application's threads post runs to a ring queue
+ * and wait for their ends; the owner takes them out and polls the engine. If the queue is
+ * full, they wait. Other requests of the application go the same way, as tasks that it waits
+ * for.
  *
  * Two modes: `thread` starts each run at once and progresses all together; `helper` starts
  * the next run when the one before has ended (Threaded Collective Communication). Both also
@@ -38,6 +38,7 @@ enum {
 
 /* A request of the application, which waits for it. */
 struct thread_task {
+	struct thread_task *next;	/* urgent ones */
 	void (*function)(void *);
 	void *argument;
 	bool done;
@@ -170,7 +171,8 @@ static bool next_handle(struct threaded *t, struct handle *handle)
 
 	pthread_mutex_lock(&t->lock);
 	*handle = (struct handle){ .task = t->urgent };
-	t->urgent = NULL;
+	if (handle->task)
+		t->urgent = handle->task->next;
 	if (!handle->task && t->count && !busy) {
 		*handle = t->ring[t->head];
 		t->head = (t->head + 1) % HANDLES;
@@ -391,11 +393,12 @@ static void threaded_call(struct coll_context *context, void (*function)(void *)
 			  bool urgent)
 {
 	struct threaded *t = threaded_of(context);
-	struct thread_task task = { function, argument, false };
+	struct thread_task task = { .function = function, .argument = argument };
 
 	if (urgent) {
 		pthread_mutex_lock(&t->lock);
-		t->urgent = &task;	/* one thread of the application at a time */
+		task.next = t->urgent;
+		t->urgent = &task;
 		pthread_mutex_unlock(&t->lock);
 		thread_wake(t);
 	} else {
