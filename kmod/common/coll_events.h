@@ -54,6 +54,63 @@ TRACE_EVENT(coll_watch_taken,
 		  __entry->cause, __entry->number, __entry->duration)
 );
 
+/* An event of netlink, whether anybody listens; `kind` is an enum coll_event. */
+TRACE_EVENT(coll_event,
+	TP_PROTO(u8 kind, u32 id, u32 serial, u32 pid),
+	TP_ARGS(kind, id, serial, pid),
+	TP_STRUCT__entry(
+		__field(u8, kind)
+		__field(u32, id)
+		__field(u32, serial)
+		__field(u32, pid)
+	),
+	TP_fast_assign(
+		__entry->kind = kind;
+		__entry->id = id;
+		__entry->serial = serial;
+		__entry->pid = pid;
+	),
+	TP_printk("kind %u id %u serial %u pid %u",
+		  __entry->kind, __entry->id, __entry->serial, __entry->pid)
+);
+
+/* A run of /dev/coll was started, with the hash of its call; its task is the caller. */
+TRACE_EVENT(coll_run_started,
+	TP_PROTO(u32 group, u32 run, u32 hash),
+	TP_ARGS(group, run, hash),
+	TP_STRUCT__entry(
+		__field(u32, group)
+		__field(u32, run)
+		__field(u32, hash)
+	),
+	TP_fast_assign(
+		__entry->group = group;
+		__entry->run = run;
+		__entry->hash = hash;
+	),
+	TP_printk("group %u run %u hash %x", __entry->group, __entry->run, __entry->hash)
+);
+
+/* It has completed, with 0 or a negative errno. */
+TRACE_EVENT(coll_run_completed,
+	TP_PROTO(u32 group, u32 run, int status, u64 duration),
+	TP_ARGS(group, run, status, duration),
+	TP_STRUCT__entry(
+		__field(u32, group)
+		__field(u32, run)
+		__field(int, status)
+		__field(u64, duration)
+	),
+	TP_fast_assign(
+		__entry->group = group;
+		__entry->run = run;
+		__entry->status = status;
+		__entry->duration = duration;
+	),
+	TP_printk("group %u run %u status %d duration %llu ns",
+		  __entry->group, __entry->run, __entry->status, __entry->duration)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

@@ -14,10 +14,12 @@
 #include <linux/module.h>
 #include <linux/netlink.h>
 #include <linux/pid_namespace.h>
+#include <linux/security.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/netlink.h>
 
+#include "coll_events.h"
 #include "netlink.h"
 
 static const struct genl_multicast_group groups[] = {
@@ -151,6 +153,10 @@ int kcoll_may(struct sk_buff *skb, struct net *net, struct netlink_ext_ack *exta
 		NL_SET_ERR_MSG(extack, "needs CAP_PERFMON");
 		return -EPERM;
 	}
+	if (needs & KCOLL_NEEDS_PERFMON && security_locked_down(LOCKDOWN_PERF)) {
+		NL_SET_ERR_MSG(extack, "the kernel is locked down: confidentiality");
+		return -EPERM;
+	}
 	if (needs & KCOLL_NEEDS_PIDS && task_active_pid_ns(current) != &init_pid_ns) {
 		NL_SET_ERR_MSG(extack, "only from the initial pid namespace");
 		return -EPERM;
@@ -221,6 +227,7 @@ void kcoll_event_send(const struct kcoll_event *event)
 	struct net *net = event->net ? event->net : &init_net;
 	struct sk_buff *skb;
 
+	trace_coll_event(event->kind, event->id, event->serial, event->pid);
 	if (!READ_ONCE(is_open) || !genl_has_listeners(&family, net, 0))
 		return;
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);

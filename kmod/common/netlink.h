@@ -29,7 +29,8 @@ void *kcoll_reply_put(struct sk_buff *skb, struct genl_info *info, u8 command);
  */
 enum kcoll_needs {
 	KCOLL_NEEDS_NICE = 1,		/* CAP_SYS_NICE: takes or moves other tasks' time */
-	KCOLL_NEEDS_PERFMON = 2,	/* CAP_PERFMON or CAP_SYS_ADMIN: shows what others run */
+	/* CAP_PERFMON or CAP_SYS_ADMIN, and no lockdown: shows what others run */
+	KCOLL_NEEDS_PERFMON = 2,
 	KCOLL_NEEDS_PIDS = 4,		/* the initial pid namespace: shows its pids */
 };
 

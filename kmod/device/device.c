@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
+#include <linux/seq_file.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -23,6 +24,7 @@
 #include "kmod/common/subsystem.h"
 #include "kmod/exec/group.h"
 #include "kmod/exec/runner.h"
+#include "user.h"
 #include "word.h"
 
 static long device_ioctl(struct file *file, unsigned int op, unsigned long address)
@@ -113,11 +115,13 @@ static int device_open(struct inode *inode, struct file *file)
 	device->owner = current->files;
 	device->account.mm = current->mm;
 	device->notifier.ops = &device_notifier_operations;
+	device->user = kcoll_user_get();
+	error = PTR_ERR_OR_ZERO(device->user);
+	if (error)
+		goto err_free;
 	error = mmu_notifier_register(&device->notifier, current->mm);
-	if (error) {
-		kfree(device);
-		return error;
-	}
+	if (error)
+		goto err_user;
 	mmgrab(current->mm);
 	device->account.task = get_task_struct(current->group_leader);
 	device->memcg = get_mem_cgroup_from_mm(current->mm);
@@ -134,6 +138,12 @@ static int device_open(struct inode *inode, struct file *file)
 	init_llist_head(&device->ready.links);
 	file->private_data = device;
 	return nonseekable_open(inode, file);
+
+err_user:
+	kcoll_user_put(device->user);
+err_free:
+	kfree(device);
+	return error;
 }
 
 /*
@@ -164,6 +174,7 @@ static int device_release(struct inode *inode, struct file *file)
 	idr_destroy(&device->groups_by_number);
 	idr_destroy(&device->loaded_by_number);
 	idr_destroy(&device->buffers);
+	kcoll_user_put(device->user);
 	put_cred(device->cred);
 	mem_cgroup_put(device->memcg);
 	put_task_struct(device->account.task);
@@ -208,6 +219,47 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 									     EPOLLIN | EPOLLRDNORM;
 }
 
+static u32 device_count(const struct list_head *list)
+{
+	const struct list_head *node;
+	u32 count = 0;
+
+	list_for_each(node, list)
+		count++;
+	return count;
+}
+
+/* /proc/PID/fdinfo/FD: for who wonders what holds memory and CPU time. */
+static void device_show(struct seq_file *to, struct file *file)
+{
+	struct kcoll_device *device = file->private_data;
+	struct kcoll_group *group;
+	u32 links = 0, loaded = 0, runs = 0, failed = 0;
+	unsigned long rank;
+	struct kcoll_link *link;
+
+	kcoll_device_lock(device);
+	list_for_each_entry(group, &device->groups, node) {
+		xa_for_each(&group->links.by_rank, rank, link)
+			links++;
+		loaded += device_count(&group->loaded);
+		runs += device_count(&group->runs);
+		failed += !!group->error;
+	}
+	seq_printf(to, "coll-thread:\t%d\n",
+		   device->ready.thread ? task_pid_vnr(device->ready.thread) : 0);
+	seq_printf(to, "coll-ended:\t%d\n", device->ended);
+	seq_printf(to, "coll-groups:\t%u\ncoll-groups-failed:\t%u\n",
+		   device_count(&device->groups), failed);
+	seq_printf(to, "coll-links:\t%u\ncoll-schedules:\t%u\n", links, loaded);
+	seq_printf(to, "coll-runs:\t%u\ncoll-runs-completed:\t%llu\n", runs,
+		   device->counters.runs);
+	seq_printf(to, "coll-sent-bytes:\t%llu\ncoll-received-bytes:\t%llu\n",
+		   device->counters.sent_bytes, device->counters.recv_bytes);
+	seq_printf(to, "coll-busy-ns:\t%llu\n", device->counters.busy);
+	kcoll_device_unlock(device);
+}
+
 static const struct file_operations device_operations = {
 	.owner = THIS_MODULE,
 	.open = device_open,
@@ -217,6 +269,7 @@ static const struct file_operations device_operations = {
 	.poll = device_poll,
 	.unlocked_ioctl = device_ioctl,
 	.uring_cmd = device_uring_cmd,
+	.show_fdinfo = device_show,
 };
 
 static struct miscdevice misc = {

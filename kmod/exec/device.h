@@ -30,6 +30,7 @@
 #include "uapi/coll_device.h"
 
 struct kcoll_device;
+struct kcoll_user;
 
 /* News for the floor above. */
 struct kcoll_device_ops {
@@ -46,6 +47,7 @@ struct kcoll_device {
 	void *owner;			/* the opener's current->files: only compared */
 	struct kcoll_account account;	/* of locked memory: the opener's */
 	struct mmu_notifier notifier;	/* of the end of the opener's address space */
+	struct kcoll_user *user;	/* the opener's, whose files are counted */
 	struct mem_cgroup *memcg;	/* the opener's: what the thread allocates is its */
 	const struct cred *cred;	/* of the user: for what the thread does with sockets */
 	bool ended;			/* the opener has closed it */

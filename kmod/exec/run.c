@@ -8,6 +8,7 @@
 
 #include "control.h"
 #include "core/port.h"
+#include "kmod/common/coll_events.h"
 #include "run.h"
 
 enum { FAILING_NS = 1000000000 };	/* for partly sent messages and FAIL */
@@ -70,6 +71,9 @@ static void run_complete(struct kcoll_run *run, int status)
 	coll_assert(!run->completed);
 	run->completed = true;
 	run->status = status;
+	if (trace_coll_run_completed_enabled())
+		trace_coll_run_completed(group->number, run->number, status,
+					 ktime_get_ns() - run->started);
 	list_del_init(&run->fresh);
 	group->device->counters.runs++;
 	kcoll_unexpected_drop(&group->links, run->number, run->number + 1);
@@ -296,6 +300,7 @@ int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *a
 	device->deadline = min(device->deadline, run->next_ping);
 	/* A program that polls must not see the result of the run before. */
 	smp_store_release(&device->shared->word[run->word].state, COLL_DEVICE_RUNNING);
+	trace_coll_run_started(group->number, run->number, loaded->hash);
 	loaded->running++;
 	list_add_tail(&run->node, &group->runs);
 	list_add_tail(&run->fresh, &device->fresh);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Open files of each user: each has a kernel thread, which RLIMIT_NPROC does not count. */
+#ifndef COLL_KMOD_USER_H
+#define COLL_KMOD_USER_H
+
+struct kcoll_user;
+
+/*
+ * Counts a file of the calling user, until kcoll_user_put(). -EMFILE: there are as many as
+ * the parameter files_per_user says, and the process has no CAP_SYS_RESOURCE.
+ */
+struct kcoll_user *kcoll_user_get(void);
+void kcoll_user_put(struct kcoll_user *user);
+
+#endif
