@@ -22,7 +22,10 @@ static int lines_with(const char *path, const char *word)
 	return count;
 }
 
-/* How many threads there are, of those with the word in their names. */
+/*
+ * How many threads there are, of those with the word in their names. A worker is named after
+ * the queue whose work it did last, also when the queue is gone.
+ */
 static int threads_with(const char *word)
 {
 	struct dirent *entry;
@@ -33,7 +36,7 @@ static int threads_with(const char *word)
 	while (proc && (entry = readdir(proc))) {
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
 		if (isdigit((unsigned char)entry->d_name[0]) && !vm_read(path, text, sizeof(text)))
-			count += strstr(text, word) != NULL;
+			count += strstr(text, word) && strncmp(text, "kworker/", 8);
 	}
 	if (proc)
 		closedir(proc);
