@@ -186,7 +186,7 @@ check-threads:					## tests of threads, with every race checked
 	$(SUBMAKE) -j2 $(THREAD) threaded
 
 THREADED	= $(addprefix $(BUILD)/tests/unit/,store_test boot_test)
-threaded: $(BUILD)/coll $(THREADED) $(BUILD)/tests/multi/context_per_thread \
+threaded: $(BUILD)/coll $(STORE) $(THREADED) $(BUILD)/tests/multi/context_per_thread \
 		$(BUILD)/tests/multi/threads_at_once
 	@$(TEST_ENVIRONMENT) \
 		export TSAN_OPTIONS="suppressions=$(CURDIR)/tests/lib/thread_sanitizer.supp"; \
