@@ -239,7 +239,7 @@ clean:						## remove what was built
 		libcoll.* coll collnoise colld libexec core algo libcoll sim flit node daemon tools mpi tests \
 		freestanding module sparse figures demo fuzz vm address thread debug))
 
--include $(shell find $(BUILD) \( -name address -o -name thread -o -name debug -o -name module \) \
+-include $(shell find $(BUILD) -mindepth 1 \( -name address -o -name thread -o -name debug -o -name module \) \
 	-prune -o -name '*.d' -print 2>/dev/null)
 
 endif
