@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Memory that is not there: every command is given again and again, and each time
- * the next one of the kernel's allocations fails, until none is left to fail.
- * What comes of it is an error or a success; nothing is left, and all works as
- * before. On kernels that can (the debug kernel): /proc/thread-self/fail-nth.
+ * the next one of the kernel's allocations, or of its copies from and to user space,
+ * fails, until none is left to fail. What comes of it is an error or a success; nothing
+ * is left, and all works as before. Then the allocations of the thread of /dev/coll fail
+ * at random while it runs. On kernels that can (the debug kernel):
+ * /proc/thread-self/fail-nth.
  */
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,40 +31,50 @@ enum { ALLOCATIONS_MAX = 2000, COUNT = 1000 };
 
 /* ---- faults --------------------------------------------------------------------- */
 
-static bool can_fail(void)
+static int fail_nth = -1;	/* open all the time: to open it takes memory */
+
+static void set_fault(const char *kind, const char *attribute, const char *value)
 {
-	static const char *const files[] = {
-		"failslab/verbose", "fail_page_alloc/verbose", "failslab/ignore-gfp-wait",
-		"fail_page_alloc/ignore-gfp-wait", "fail_page_alloc/min-order",
-	};
 	char path[80];
 
-	if (access(FAIL_NTH, W_OK))
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", kind, attribute);
+	if (vm_write(path, value))
+		vm_note("no %s", path);
+}
+
+static bool can_fail(void)
+{
+	fail_nth = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
+	if (fail_nth < 0)
 		return false;
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s", files[i]);
-		if (vm_write(path, strstr(path, "ignore") ? "N" : "0"))
-			vm_note("no %s", path);
-	}
+	set_fault("failslab", "verbose", "0");
+	set_fault("failslab", "ignore-gfp-wait", "N");
+	set_fault("fail_page_alloc", "verbose", "0");
+	set_fault("fail_page_alloc", "ignore-gfp-wait", "N");
+	set_fault("fail_page_alloc", "min-order", "0");
+	set_fault("fail_usercopy", "verbose", "0");
 	return true;
 }
 
 static void fail_at(int allocation)
 {
 	char text[16];
+	const int length = snprintf(text, sizeof(text), "%d", allocation);
 
-	snprintf(text, sizeof(text), "%d", allocation);
-	vm_write(FAIL_NTH, text);
+	if (pwrite(fail_nth, text, length, 0) != length)
+		abort();
 }
 
-/* Whether one did. */
+/* Whether one did. If it is the copy of this number that fails, no other had to. */
 static bool has_failed(void)
 {
-	char text[16];
+	char text[16] = "";
+	const bool failed = pread(fail_nth, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
 
-	vm_read(FAIL_NTH, text, sizeof(text));
-	vm_write(FAIL_NTH, "0");
-	return atoi(text) == 0;
+	/* This copy may be the one that fails; then it is the last. */
+	if (pwrite(fail_nth, "0", 1, 0) != 1 && pwrite(fail_nth, "0", 1, 0) != 1)
+		abort();
+	return failed;
 }
 
 /* ---- the family ------------------------------------------------------------------- */
@@ -136,7 +151,7 @@ static int watch_start(void)
 
 	nla_put_string(message, COLL_WATCH_A_CPUS, "0-1");
 	nla_put_u32(message, COLL_WATCH_A_TASK, getpid());
-	nla_put_u32(message, COLL_WATCH_A_LOG, 5000);
+	nla_put_u32(message, COLL_WATCH_A_LOG, 64);
 	return netlink_ask(netlink, message, NULL, NULL);
 }
 
@@ -175,6 +190,65 @@ static int pin_get(void)
 static int pin_clear(void)
 {
 	return ask(COLL_CMD_PIN_CLEAR, 0);
+}
+
+/* ---- circuits: a domain, a request, its release; nobody drives the switch ---- */
+
+static uint32_t lease;
+
+static int take_lease(enum coll_command command, struct nlattr **attributes, void *data)
+{
+	(void)command, (void)data;
+	lease = attributes[COLL_CIRCUIT_A_ID] ? nla_get_u32(attributes[COLL_CIRCUIT_A_ID]) : 0;
+	return 0;
+}
+
+static struct nl_msg *circuit_message(enum coll_command command, const char *address)
+{
+	struct nl_msg *message = netlink_message(netlink, command, 0);
+	struct in_addr binary;
+
+	inet_pton(AF_INET, address, &binary);
+	nla_put(message, COLL_CIRCUIT_A_ADDRESS, sizeof(binary), &binary);
+	return message;
+}
+
+static int circuit_domain(void)
+{
+	struct nl_msg *message = circuit_message(COLL_CMD_CIRCUIT_DOMAIN, "10.77.0.1");
+
+	nla_put_u8(message, COLL_CIRCUIT_A_PREFIX, 24);
+	nla_put_u32(message, COLL_CIRCUIT_A_PORTS, 2);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
+static int circuit_request(void)
+{
+	return netlink_ask(netlink, circuit_message(COLL_CMD_CIRCUIT_REQUEST, "10.77.0.2"),
+			   take_lease, NULL);
+}
+
+static int circuit_requested(void)
+{
+	return circuit_domain() || circuit_request();
+}
+
+static int circuit_get(void)
+{
+	return ask(COLL_CMD_CIRCUIT_GET, NLM_F_DUMP);
+}
+
+static int circuit_release(void)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_CIRCUIT_RELEASE, 0);
+
+	nla_put_u32(message, COLL_CIRCUIT_A_ID, lease);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
+static int circuit_clear(void)
+{
+	return ask(COLL_CMD_CIRCUIT_CLEAR, 0);
 }
 
 /* What a socket of its own starts ends with it. */
@@ -238,6 +312,89 @@ static int both_loaded(void)
 	       offload_run(&peers, peers_loaded, in[1], out[1], 0, 0);
 }
 
+static int device_buffer(void)
+{
+	struct coll_device_buffer buffer = {
+		.address = (uintptr_t)out, .bytes = sizeof(out), .writable = 1,
+	};
+	struct coll_device_number number = { 0 };
+	const long result = offload_do(ours.fd, COLL_DEVICE_BUFFER, &buffer, sizeof(buffer));
+
+	number.number = result;
+	return result < 0 ? result : offload_do(ours.fd, COLL_DEVICE_BUFFER_FREE, &number,
+						sizeof(number));
+}
+
+static int device_messages(void)
+{
+	struct coll_device_control ping = {
+		.group = ours.group, .rank = 1,
+		.header = { .kind = COLL_MESSAGE_PING, .version = COLL_WIRE_VERSION },
+	}, got = { .group = ours.group };
+	struct coll_device_counters counters;
+	long result = offload_do(ours.fd, COLL_DEVICE_CONTROL_SEND, &ping, sizeof(ping));
+
+	if (!result)
+		result = offload_do(ours.fd, COLL_DEVICE_CONTROL_GET, &got, sizeof(got));
+	if (result == -EAGAIN)
+		result = 0;
+	return result ?: offload_do(ours.fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
+}
+
+static int device_detach(void)
+{
+	struct coll_device_link link = { .group = ours.group, .rank = 1, .fd = -1 };
+
+	return offload_do(ours.fd, COLL_DEVICE_DETACH, &link, sizeof(link));
+}
+
+static int device_end(void)
+{
+	struct coll_device_fail fail = { .group = ours.group, .error = EIO, .failed_rank = 0,
+					 .reporter = COLL_NONE };
+	struct coll_device_number group = { .number = ours.group }, loaded = { 0 };
+
+	loaded.number = ours_loaded;
+	return offload_do(ours.fd, COLL_DEVICE_UNLOAD, &loaded, sizeof(loaded)) ?:
+	       offload_do(ours.fd, COLL_DEVICE_FAIL, &fail, sizeof(fail)) ?:
+	       offload_do(ours.fd, COLL_DEVICE_GROUP_FREE, &group, sizeof(group));
+}
+
+static int loaded_here(void)
+{
+	return device_open() || device_load();
+}
+
+/* A run as a request of a ring, which completes with the run. */
+static int ring_run(void)
+{
+	struct coll_device_run run = {
+		.schedule = ours_loaded,
+		.in = { .address = (uintptr_t)in[0], .buffer = COLL_NONE },
+		.out = { .address = (uintptr_t)out[0], .buffer = COLL_NONE },
+	};
+	struct coll_device_command command = {
+		.argument = (uintptr_t)&run, .bytes = sizeof(run),
+	};
+	struct __kernel_timespec limit = { .tv_sec = 60 };
+	struct io_uring_cqe *cqe;
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+	int error = io_uring_queue_init(4, &ring, 0);
+
+	if (error)
+		return error;
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, ours.fd, NULL, 0, 0);
+	sqe->cmd_op = COLL_DEVICE_RUN;
+	memcpy(sqe->cmd, &command, sizeof(command));
+	error = io_uring_submit(&ring);
+	if (error == 1)
+		error = io_uring_wait_cqe_timeout(&ring, &cqe, &limit) ?: cqe->res;
+	io_uring_queue_exit(&ring);
+	return error;
+}
+
 static bool begin_device(int (*before)(void))
 {
 	memset(&ours, 0, sizeof(ours));
@@ -281,9 +438,19 @@ static const struct command {
 	{ "pin set over others", false, pin_set, pin_set },
 	{ "pin get", false, pin_set, pin_get },
 	{ "pin clear", false, pin_set, pin_clear },
+	{ "circuit: domain", false, NULL, circuit_domain },
+	{ "circuit: request", false, circuit_domain, circuit_request },
+	{ "circuit: get", false, circuit_requested, circuit_get },
+	{ "circuit: release", false, circuit_requested, circuit_release },
+	{ "circuit: clear", false, circuit_requested, circuit_clear },
 	{ "device: open, set up, a group, links", true, NULL, device_open },
 	{ "device: load", true, device_open, device_load },
 	{ "device: run", true, both_loaded, device_run },
+	{ "device: run as a request of a ring", true, both_loaded, ring_run },
+	{ "device: a buffer", true, device_open, device_buffer },
+	{ "device: messages and counters", true, device_open, device_messages },
+	{ "device: detach", true, device_open, device_detach },
+	{ "device: unload, fail, free", true, loaded_here, device_end },
 };
 
 /* 1: the allocation failed; 0: there is none any more, and all went well; or -errno. */
@@ -312,8 +479,98 @@ static void fail_each(const struct command *command)
 	do {
 		went = give(command, ++allocation);
 	} while (went == 1 && allocation < ALLOCATIONS_MAX);
-	vm_ok(!went && allocation > 1, "%s: with each of its %d allocations failing once%s%s",
+	vm_ok(!went && allocation > 1, "%s: with each of %d allocations and copies failing once%s%s",
 	      command->name, allocation - 1, went ? ": " : "", went < 0 ? strerror(-went) : "");
+}
+
+/* ---- the device's thread --------------------------------------------------------------- */
+
+#define PER_CENT "4"
+
+enum { THREAD_RUNS = 300 };
+
+/* Its allocations, and no other task's, fail now and then. */
+static void let_threads_fail(const char *percent)
+{
+	static const char *const kinds[] = { "failslab", "fail_page_alloc" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		set_fault(kinds[i], "task-filter", "Y");
+		set_fault(kinds[i], "times", "-1");
+		set_fault(kinds[i], "probability", percent);
+	}
+}
+
+static int mark_threads(void)
+{
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	char path[300], name[32];
+	int marked = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+		    vm_read(path, name, sizeof(name)) || strncmp(name, "coll/", 5))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/make-it-fail", entry->d_name);
+		marked += !vm_write(path, "1");
+	}
+	if (proc)
+		closedir(proc);
+	return marked;
+}
+
+/* 1: the sum is there; 0: an error, of both sides or of one; -1: a wrong sum, or no end. */
+static int thread_run(void)
+{
+	int error, status;
+
+	memset(out, 0, sizeof(out));
+	error = offload_run(&peers, peers_loaded, in[1], out[1], 0, 0);
+	error = error ?: offload_run(&ours, ours_loaded, in[0], out[0], 0, 0);
+	if (error)
+		return 0;
+	status = offload_poll(&ours, 0, 100);
+	if (!status)
+		status = offload_poll(&peers, 0, 100);
+	if (status)
+		return status == -ETIME ? -1 : 0;
+	for (int i = 0; i < COUNT; i++)
+		if (out[0][i] != i + 1 || out[1][i] != i + 1)
+			return -1;
+	return 1;
+}
+
+static void fail_threads(void)
+{
+	int good = 0, bad = 0, wrong = 0, marked = 0, result;
+
+	for (int i = 0; i < COUNT; i++) {
+		in[0][i] = i;
+		in[1][i] = 1;
+	}
+	for (int i = 0; i < THREAD_RUNS && !wrong;) {
+		let_threads_fail("0");
+		if (!begin_device(NULL) || both_open() || device_load() ||
+		    load(&peers, &peers_loaded)) {
+			wrong++;
+			break;
+		}
+		marked = mark_threads();
+		let_threads_fail(PER_CENT);
+		do {
+			result = thread_run();
+			good += result == 1;
+			bad += !result;
+			wrong += result < 0;
+		} while (++i < THREAD_RUNS && result == 1);
+		let_threads_fail("0");
+		end_device();
+	}
+	vm_is(marked, 2, "two threads whose memory may fail");
+	vm_note("%d runs were right, %d failed", good, bad);
+	vm_ok(good && !wrong, "their runs are right, or fail and say so");
 }
 
 int main(void)
@@ -328,12 +585,15 @@ int main(void)
 	vm_loopback_up();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		fail_each(&commands[i]);
+	fail_threads();
 	netlink_open(&netlink);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_GET, NLM_F_DUMP), count,
 		    &left);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), count,
 		    &left);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_PIN_GET, NLM_F_DUMP), count, &left);
+	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_CIRCUIT_GET, NLM_F_DUMP), count,
+		    &left);
 	vm_is(left, 0, "nothing is left of all that");
 	netlink_close(netlink);
 	return vm_end();
