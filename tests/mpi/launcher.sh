@@ -21,6 +21,7 @@ by() {
 	shift 2
 	copy=$work/$tap_count.coll	# its ranks are known by their path
 	cp "$COLL" "$copy"
+	cp -r "$BUILD/libexec" "${copy%/*}"
 	answer=$(timeout -k 5 100 "$@" 4 "$copy" bench barrier --time 0.1 2>&1)
 	is "$name: coll bench ends well" $? 0
 	like "$name: on 4 ranks" "$answer" 'barrier, 4 ranks'
