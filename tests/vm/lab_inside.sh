@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # In the test machine: two clusters and a WAN of netem's. The emulated CPU is slow, so
 # only what cannot be faster than it is said to be is held to its time.
-export PATH=/bin COLL_DEADLINE=60s COLL_CONGESTION=cubic
+export PATH=/bin COLL_STORE_PROGRAM=/bin/coll-store COLL_DEADLINE=60s COLL_CONGESTION=cubic
 net="--by netem --nic 20M --wan 20M --delay 10ms -t 100"
 
 ok() {	# WHAT COMMAND...
