@@ -2,6 +2,7 @@
 #ifndef COLL_EXEC_GROUP_H
 #define COLL_EXEC_GROUP_H
 
+#include "libcoll/link/explain.h"
 #include "libcoll/link/link.h"
 
 /*
@@ -18,14 +19,6 @@ int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_gro
 
 /* Sets the group's clusters, numbered from 0, from those of the job's ranks. -ENOMEM. */
 int coll_group_find_clusters(struct coll_group *group);
-
-/* Why the latest call failed: for coll_last_error() and coll_context_error(). */
-void coll_group_explain(struct coll_group *group, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-/* The same for a call that found no memory. A failed group keeps its reason. Returns -ENOMEM. */
-int coll_group_no_memory(struct coll_group *group, const char *call);
-void coll_context_explain(struct coll_context *context, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* Says goodbye on all links. The group is freed when they are closed. */
 void coll_group_leave(struct coll_group *group);

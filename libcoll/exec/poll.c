@@ -3,7 +3,7 @@
 #include "core/port.h"
 #include "group.h"
 #include "health.h"
-#include "libcoll/link/link.h"
+#include "libcoll/link/listen.h"
 #include "libcoll/link/mux.h"
 #include "offload.h"
 #include "poll.h"

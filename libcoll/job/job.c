@@ -16,7 +16,9 @@
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/inject_engine.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/listen.h"
 #include "libcoll/link/mux.h"
+#include "libcoll/link/transport.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/progress/progress.h"
@@ -424,6 +426,7 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 	}
 	pthread_mutex_init(&context->handles_lock, NULL);
 	context->events = &coll_exec_link_events;
+	coll_transport_begin(context);
 	context->job = &job_ops;
 	context->engine.next_check = COLL_FOREVER;
 	context->boot = boot;

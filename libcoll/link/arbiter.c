@@ -5,7 +5,6 @@
 #include "core/port.h"
 #include "arbiter.h"
 #include "link.h"
-#include "stream.h"
 
 #define CHUNK_SECONDS 0.002
 
@@ -83,10 +82,22 @@ static bool has_work_for_exit(struct coll_link *link)
 	       coll_arbiter_has_bulk(link);
 }
 
+/* Whether one of its streams could take a chunk at once. */
+static bool has_idle_stream(const struct coll_link *link)
+{
+	uint32_t i;
+
+	for (i = 0; i < link->streams; i++)
+		if (link->stream[i].attached && !link->stream[i].socket.sending &&
+		    !link->stream[i].queue)
+			return true;
+	return false;
+}
+
 /* The link's bulk that could begin at once, or NULL. */
 static const struct coll_message *ready_bulk(struct coll_link *link)
 {
-	if (link->streams ? !coll_stream_idle(link)
+	if (link->streams ? !has_idle_stream(link)
 			  : link->socket.sending || link->queue != *first_bulk(link))
 		return NULL;
 	return *first_bulk(link);

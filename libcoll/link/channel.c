@@ -47,76 +47,33 @@ static struct coll_channel *channel_make(struct coll_mux *mux, uint32_t number)
 	return NULL;
 }
 
-void coll_channel_free(struct coll_channel *channel)
-{
-	free(channel->held);
-	free(channel);
-}
-
-/* The connection is up, so the link is. */
-static void channel_up(struct coll_channel *channel)
+/* The connection is up, so the link is. -ENOMEM: the link has no transport. */
+static int channel_attach_link(struct coll_channel *channel, uint32_t streams)
 {
 	struct coll_link *link = channel->link;
-	uint32_t i;
-	int error = coll_link_attach_channel(link, coll_streams_wanted(link));
+	int error = link->number ? 0 : coll_streams_make(link, streams);
 
-	if (error) {
-		coll_link_lost(link, error);
-		return;
-	}
-	for (i = 0; i < link->streams && link->state == LINK_UP; i++)
-		coll_link_open(&link->stream[i]);
-}
-
-int coll_channel_open(struct coll_link *link)
-{
-	const struct coll_group *group = link->group;
-	struct coll_channel_control control = {
-		.kind = COLL_CHANNEL_OPEN,
-		.streams = coll_streams_wanted(link),
-		.stream = link->number,
-		.value = group->id,
-		.from = group->rank,
-		.to = link->rank,
-	};
-	struct coll_channel *channel;
-	struct coll_mux *mux;
-	int error;
-
-	mux = coll_mux_get(link, &error);
-	if (!mux)
+	coll_assert(!link->attached && link->channel == channel);
+	if (error)
 		return error;
-	channel = channel_make(mux, mux->next_number);
-	if (!channel)
-		return -ENOMEM;
-	mux->next_number += 2;
-	channel->link = link;
-	link->channel = channel;
-	control.channel = channel->number;
-	coll_mux_queue_frame(mux, 0, &control, sizeof(control));
-	if (mux->state == MUX_UP)
-		channel_up(channel);
+	link->transport = &coll_channel_transport;
+	link->socket.ops = &coll_link_socket_ops;
+	coll_link_up(link, channel->mux->local);
 	return 0;
 }
 
-void coll_channel_end(struct coll_channel *channel)
+static void channel_up(struct coll_channel *channel)
 {
-	if (channel->ended)
-		return;
-	channel->ended = true;
-	channel_send_control(channel, COLL_CHANNEL_END, 0);
+	struct coll_link *link = channel->link;
+	int error = channel_attach_link(channel, coll_streams_wanted(link));
+
+	if (error)
+		coll_link_lost(link, error);
+	else
+		coll_link_open_streams(link);
 }
 
-void coll_channel_stop(struct coll_channel *channel)
-{
-	if (channel->stopping)
-		return;
-	channel->stopping = true;
-	channel->mux->stopping++;
-	coll_channel_touch(channel);
-}
-
-void coll_channel_close(struct coll_channel *channel)
+static void channel_close(struct coll_channel *channel)
 {
 	struct coll_mux *mux = channel->mux;
 	struct coll_link *link = channel->link;
@@ -138,9 +95,9 @@ static int channel_attach(struct coll_arrival *arrival, struct coll_link *link, 
 
 	channel->link = link;
 	link->channel = channel;
-	error = coll_link_attach_channel(link, streams);
+	error = channel_attach_link(channel, streams);
 	if (!error) {
-		coll_channel_touch(channel);
+		coll_mux_touch(channel->mux, channel);
 		return 0;
 	}
 	link->channel = NULL;
@@ -153,7 +110,7 @@ static void channel_notify(struct coll_arrival *arrival, const struct coll_heade
 	struct coll_channel *channel = channel_of(arrival);
 
 	coll_mux_queue_frame(channel->mux, channel->number, news, sizeof(*news));
-	coll_channel_close(channel);
+	channel_close(channel);
 }
 
 static void channel_drop(struct coll_arrival *arrival, const char *reason)
@@ -161,7 +118,7 @@ static void channel_drop(struct coll_arrival *arrival, const char *reason)
 	if (reason && !arrival->context->counters.refused++)
 		fprintf(stderr, "coll: rank %d: refused a channel of rank %u: %s (told once)\n",
 			arrival->context->boot->rank, arrival->world, reason);
-	coll_channel_close(channel_of(arrival));
+	channel_close(channel_of(arrival));
 }
 
 static bool channel_is_ended(const struct coll_arrival *arrival)
@@ -201,7 +158,7 @@ static int channel_opened(struct coll_mux *mux, const struct coll_channel_contro
 	return 0;
 }
 
-int coll_channel_control(struct coll_mux *mux, const struct coll_channel_control *control)
+static int channel_control(struct coll_mux *mux, const struct coll_channel_control *control)
 {
 	struct coll_channel *channel;
 
@@ -227,26 +184,26 @@ int coll_channel_control(struct coll_mux *mux, const struct coll_channel_control
 	default:
 		return -EPROTO;
 	}
-	coll_channel_touch(channel);
+	coll_mux_touch(channel->mux, channel);
 	return 0;
 }
 
 /* ---- bytes ----------------------------------------------------------------- */
 
-bool coll_channel_wants_recv(const struct coll_channel *channel)
+static bool channel_wants_recv(const struct coll_channel *channel)
 {
 	return channel->link && channel->link->attached && !channel->held_bytes &&
 	       !channel->feeding && coll_link_wants_recv(channel->link);
 }
 
-bool coll_channel_wants_send(const struct coll_channel *channel)
+static bool channel_wants_send(const struct coll_channel *channel)
 {
 	const struct coll_link *link = channel->link;
 
 	return link && link->attached && link->socket.ops->wants_send(&channel->link->socket);
 }
 
-void coll_channel_grant(struct coll_channel *channel)
+static void channel_grant(struct coll_channel *channel)
 {
 	const struct coll_link *link = channel->link;
 	uint64_t target = CHANNEL_WINDOW_IDLE, ahead = channel->window + channel->held_bytes;
@@ -295,14 +252,14 @@ static bool channel_delivers(const struct coll_channel *channel)
 	       (channel->mux->header.bytes <= FRAME_SMALL && coll_link_accepts(link));
 }
 
-int coll_channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
+static int channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
 {
 	struct coll_link *link = channel->link;
 
 	if (!channel_delivers(channel))
 		return channel_hold(channel, data, bytes);
 	link->socket.ops->received_in(&link->socket, data, bytes);
-	coll_channel_grant(channel);
+	channel_grant(channel);
 	return 0;
 }
 
@@ -338,7 +295,7 @@ static bool channel_has_ended(const struct coll_channel *channel)
 }
 
 /* Reports what a socket would: bytes, then the end; and -EPIPE if the peer has closed it. */
-void coll_channel_serve(struct coll_channel *channel)
+static void channel_serve(struct coll_channel *channel)
 {
 	const struct coll_mux *mux = channel->mux;
 
@@ -350,12 +307,118 @@ void coll_channel_serve(struct coll_channel *channel)
 	}
 	while (channel->link && channel->held_bytes && coll_link_wants_recv(channel->link))
 		channel_feed(channel);
-	if (channel->link && channel->peer_reset && coll_channel_wants_send(channel))
+	if (channel->link && channel->peer_reset && channel_wants_send(channel))
 		channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
-	if (!channel->end_delivered && coll_channel_wants_recv(channel) &&
-	    channel_has_ended(channel) && coll_channel_wants_recv(channel)) {
+	if (!channel->end_delivered && channel_wants_recv(channel) &&
+	    channel_has_ended(channel) && channel_wants_recv(channel)) {
 		channel->end_delivered = true;
 		channel->link->socket.ops->received_in(&channel->link->socket, NULL, mux->error);
 	}
-	coll_channel_grant(channel);
+	channel_grant(channel);
 }
+
+static const struct coll_channel_ops channel_ops = {
+	.wants_send = channel_wants_send,
+	.wants_recv = channel_wants_recv,
+	.receive = channel_receive,
+	.control = channel_control,
+	.grant = channel_grant,
+	.serve = channel_serve,
+	.close = channel_close,
+};
+
+int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
+			 struct coll_seal *seal)
+{
+	return coll_mux_accept(context, world, number, &channel_ops, fd, seal);
+}
+
+/* ---- the transport --------------------------------------------------------- */
+
+static int channel_open(struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+	struct coll_channel_control control = {
+		.kind = COLL_CHANNEL_OPEN,
+		.streams = coll_streams_wanted(link),
+		.stream = link->number,
+		.value = group->id,
+		.from = group->rank,
+		.to = link->rank,
+	};
+	struct coll_channel *channel;
+	struct coll_mux *mux;
+	int error;
+
+	mux = coll_mux_get(group->context, group->world[link->rank], link->number, &channel_ops,
+			   &error);
+	if (!mux)
+		return error;
+	channel = channel_make(mux, mux->next_number);
+	if (!channel)
+		return -ENOMEM;
+	mux->next_number += 2;
+	channel->link = link;
+	link->channel = channel;
+	control.channel = channel->number;
+	coll_mux_queue_frame(mux, 0, &control, sizeof(control));
+	if (mux->state == MUX_UP)
+		channel_up(channel);
+	return 0;
+}
+
+static void channel_touch(struct coll_link *link)
+{
+	if (link->channel)
+		coll_mux_touch(link->channel->mux, link->channel);
+}
+
+static int channel_fd(const struct coll_link *link)
+{
+	return link->channel ? coll_mux_fd(link->channel->mux) : -1;
+}
+
+/* coll_muxes_delivered() has the rest. */
+static bool channel_delivered(const struct coll_link *link)
+{
+	(void)link;
+	return true;
+}
+
+static void channel_stop_sending(struct coll_link *link)
+{
+	struct coll_channel *channel = link->channel;
+
+	if (channel->ended)
+		return;
+	channel->ended = true;
+	channel_send_control(channel, COLL_CHANNEL_END, 0);
+}
+
+static void channel_stop_reading(struct coll_link *link)
+{
+	struct coll_channel *channel = link->channel;
+
+	if (!channel || channel->stopping)
+		return;
+	channel->stopping = true;
+	channel->mux->stopping++;
+	coll_mux_touch(channel->mux, channel);
+}
+
+static void channel_close_link(struct coll_link *link)
+{
+	if (link->channel)
+		channel_close(link->channel);
+	coll_link_detached(link);
+}
+
+const struct coll_transport coll_channel_transport = {
+	.open = channel_open,
+	.touch = channel_touch,
+	.fd = channel_fd,
+	.delivered = channel_delivered,
+	.stop_sending = channel_stop_sending,
+	.stop_reading = channel_stop_reading,
+	.close = channel_close_link,
+};

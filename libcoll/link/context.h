@@ -33,6 +33,7 @@ struct coll_link_events;
 struct coll_mux;
 struct coll_peer_process;
 struct coll_progress_ops;
+struct coll_transport;
 struct coll_run;
 struct coll_inject;
 struct coll_offload;
@@ -85,6 +86,9 @@ struct coll_context {
 	volatile bool *here;		/* false in a forked child (base/fork.h) */
 	struct coll_engine engine;
 	const struct coll_link_events *events;	/* of the floor above links */
+	const struct coll_transport *transport;	/* of links that have not opened yet */
+	/* The process of a rank of the job has ended: its links end after what it has sent. */
+	void (*peer_ended)(struct coll_context *context, uint32_t world);
 	const struct coll_job_ops *job;		/* of the floors above the calls */
 	struct coll_offload *offload;	/* /dev/coll, or NULL */
 	bool to_kernel;			/* runs may go to the kernel */

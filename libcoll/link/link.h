@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * A link: bytes between two ranks of a group, over a channel of the connection that the two
- * processes share (mux.h). Where the kernel takes links over, and to measure, it has a
- * connection of its own. It is made when first needed: the lower rank connects, the higher
- * accepts.
+ * A link: bytes between two ranks of a group. It is made when first needed: the lower rank
+ * connects, the higher accepts. A transport carries the bytes; transport.h says which.
+ *
+ * link.c has its state, queue.c what it is to send, send.c and receive.c what moves, end.c how
+ * it is lost or closed, link_up.c how it opens. arbiter.c and stream.c decide what goes next.
  *
  * The receive state is computed, not stored: first header bytes are missing, then payload
  * bytes.
@@ -29,6 +30,29 @@ enum coll_link_state {
 	LINK_CLOSED,		/* ended by us or lost */
 };
 
+/*
+ * A transport: what carries a link's bytes to the peer's process and back. It calls
+ * link->socket.ops for them, as an engine does.
+ */
+struct coll_transport {
+	/* Begins to connect; coll_link_up() or coll_link_lost() follows. -errno: neither does. */
+	int (*open)(struct coll_link *link);
+	/* Of a context: there are links now that their peers are to connect. */
+	void (*await)(struct coll_context *context);
+	/* The link has something to send, or wants to receive. */
+	void (*touch)(struct coll_link *link);
+	/* The descriptor below, for questions to the kernel; -1: there is none. */
+	int (*fd)(const struct coll_link *link);
+	/* Whether the peer's host has acknowledged all that it was given. */
+	bool (*delivered)(const struct coll_link *link);
+	/* The peer reads the end after what was sent. */
+	void (*stop_sending)(struct coll_link *link);
+	/* The link reads what has arrived, and then the end. */
+	void (*stop_reading)(struct coll_link *link);
+	/* Gives the link up, at once or when transfers have ended: coll_link_detached(). */
+	void (*close)(struct coll_link *link);
+};
+
 struct coll_link {
 	struct coll_socket socket;	/* for the engine */
 	struct coll_group *group;
@@ -51,8 +75,9 @@ struct coll_link {
 	bool circuit_up;		/* its circuit has been up */
 	bool heard;			/* bytes have arrived from the peer */
 	bool leaving;			/* our goodbye is queued, or the socket is shut down */
-	struct coll_channel *channel;	/* of a mux; NULL: a connection of its own, or none yet */
-	struct coll_connect *connect;	/* while it makes its own connection */
+	const struct coll_transport *transport;
+	struct coll_channel *channel;	/* transport channel: its channel of a mux */
+	struct coll_connect *connect;	/* transport own connection: while it connects */
 	bool awaited;			/* there is work for it, and the peer is to connect it */
 
 	/*
@@ -162,23 +187,8 @@ static inline bool coll_link_is_far(const struct coll_link *link)
  */
 void coll_link_set_state(struct coll_link *link, enum coll_link_state state);
 
-/* Initializes a link or a stream. */
-void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
-
-/* Whether its end fails nothing: the peer or this rank has left, or no run needs it. */
-bool coll_link_may_end(const struct coll_link *link);
-
 /* Begins to connect, if that is this rank's part and has not begun. On failure it is lost. */
 void coll_link_open(struct coll_link *link);
-
-/*
- * Its connection is up, with its seal or NULL: of a link that will have so many streams, or of
- * one of these streams. -errno: fd and seal are still the caller's. If the floor above cannot use the link,
- * the link is lost.
- */
-int coll_link_attach(struct coll_link *link, int fd, uint32_t streams, struct coll_seal *seal);
-/* The same with a channel, which is link->channel. */
-int coll_link_attach_channel(struct coll_link *link, uint32_t streams);
 
 /* Queues a message; it goes out when the engine is polled next. */
 void coll_link_send(struct coll_link *link, struct coll_message *message);
@@ -193,7 +203,7 @@ void coll_link_await(struct coll_link *link);
 /* The descriptor of its connection, for questions to the kernel; -1: it has none. */
 int coll_link_fd(const struct coll_link *link);
 
-/* Puts the link on the list that the engine looks at when it is polled next. */
+/* Has the engine look at the link when it is polled next. */
 void coll_link_touch(struct coll_link *link);
 
 /*
@@ -217,28 +227,45 @@ void coll_link_stop_reading(struct coll_link *link);
 /* Closes at once, without goodbye. Transfers in flight end. */
 void coll_link_close(struct coll_link *link);
 
-/* ---- for the engine ------------------------------------------------------- */
+/* ---- for transports -------------------------------------------------------- */
 
-/* The answers to the engine. */
+/* The answers to an engine, or to what stands for one. */
 extern const struct coll_socket_ops coll_link_socket_ops;
+
+/*
+ * The transport is connected: link->socket.ops is set, a link's streams are made. If the floor
+ * above cannot use the link, it is lost. `local`: the peer is on this machine.
+ */
+void coll_link_up(struct coll_link *link, bool local);
+/* Opens the streams of a link that is up. */
+void coll_link_open_streams(struct coll_link *link);
+/* A closed link has no transfer in flight any more. */
+void coll_link_detached(struct coll_link *link);
 
 /* Whether bytes are to be received and no receive is in flight. */
 bool coll_link_wants_recv(const struct coll_link *link);
+/* Whether bytes that are here may be given to it, if it wants them or not. */
+bool coll_link_accepts(const struct coll_link *link);
 /* Whether the payload that comes next is discarded. */
 static inline bool coll_link_discards(const struct coll_link *link)
 {
 	return link->header_got == sizeof(link->header) && !link->target;
 }
 
-/* Whether bytes that are here may be given to it, if it wants them or not. */
-bool coll_link_accepts(const struct coll_link *link);
+/* ---- between the files of a link -------------------------------------------- */
 
-/* ---- for the context ---------------------------------------------------- */
+/* Initializes a link or a stream. */
+void coll_link_init(struct coll_link *link, struct coll_group *group, uint32_t rank);
 
-/* Opens the listening socket and publishes its address. */
-int coll_listen(struct coll_context *context);
-void coll_listen_stop(struct coll_context *context);
-/* Refuses connections without a hello in time; accepts again after a pause. */
-void coll_listen_check(struct coll_context *context);
+/* Whether its end fails nothing: the peer or this rank has left, or no run needs it. */
+bool coll_link_may_end(const struct coll_link *link);
+
+/* There is work for it. If the peer is to connect it, the transports look for that. */
+void coll_link_await_peer(struct coll_link *link);
+
+/* A stream's chunk has gone or is given up. Returns the message if that was its last chunk. */
+struct coll_message *coll_link_chunk_gone(struct coll_link *stream);
+/* The message of its queue has gone or is given up. */
+void coll_link_release(struct coll_link *link, struct coll_message *message);
 
 #endif

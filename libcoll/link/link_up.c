@@ -1,19 +1,53 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A link gets its connection, or its channel of a shared one. */
+/* A link opens, and gets what its transport has made. */
 #include "arbiter.h"
-#include "channel.h"
-#include "connection.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "link.h"
-#include "seal.h"
-#include "stream.h"
+#include "receive.h"
+#include "send.h"
 
-static void link_up(struct coll_link *link)
+static bool link_wants_to_receive(const struct coll_socket *socket)
+{
+	return coll_link_wants_recv(coll_link_of(socket));
+}
+
+static void link_socket_detached(struct coll_socket *socket)
+{
+	coll_link_detached(coll_link_of(socket));
+}
+
+const struct coll_socket_ops coll_link_socket_ops = {
+	.wants_send = coll_link_wants_send,
+	.send_iov = coll_link_send_iov,
+	.sends_quietly = coll_link_sends_quietly,
+	.sent = coll_link_sent,
+	.wants_recv = link_wants_to_receive,
+	.recv_iov = coll_link_recv_iov,
+	.received = coll_link_received,
+	.received_in = coll_link_received_in,
+	.received_none = coll_link_received_none,
+	.detached = link_socket_detached,
+};
+
+void coll_link_open(struct coll_link *link)
+{
+	int error;
+
+	if (link->state != LINK_IDLE || link->rank < link->group->rank)
+		return;
+	coll_link_set_state(link, LINK_CONNECTING);
+	error = link->transport->open(link);
+	if (error)
+		coll_link_lost(link, error);
+}
+
+void coll_link_up(struct coll_link *link, bool local)
 {
 	struct coll_context *context = link->group->context;
 	int error;
 
+	link->local = local;
 	coll_link_set_state(link, LINK_UP);
 	link->attached = true;
 	coll_arbiter_update(link->whole);
@@ -28,37 +62,10 @@ static void link_up(struct coll_link *link)
 		coll_link_lost(link, error);
 }
 
-int coll_link_attach(struct coll_link *link, int fd, uint32_t streams, struct coll_seal *seal)
+void coll_link_open_streams(struct coll_link *link)
 {
-	struct coll_context *context = link->group->context;
-	int error = link->number ? 0 : coll_streams_make(link, streams);
+	uint32_t i;
 
-	coll_assert(!link->attached && link->socket.fd < 0);
-	if (error)
-		return error;
-	link->local = coll_connection_is_local(fd);
-	coll_connection_tune_peer(context, fd, link->group->world[link->rank]);
-	link->socket.fd = fd;
-	coll_seal_attach(seal, &link->socket);
-	error = context->engine.ops->attach(&link->socket);
-	if (error) {
-		coll_seal_take_back(&link->socket);
-		link->socket.fd = -1;
-		return error;
-	}
-	context->counters.connections++;
-	link_up(link);
-	return 0;
-}
-
-int coll_link_attach_channel(struct coll_link *link, uint32_t streams)
-{
-	int error = link->number ? 0 : coll_streams_make(link, streams);
-
-	coll_assert(!link->attached && link->channel);
-	if (error)
-		return error;
-	link->local = link->channel->mux->local;
-	link_up(link);
-	return 0;
+	for (i = 0; i < link->streams && link->state == LINK_UP; i++)
+		coll_link_open(&link->stream[i]);
 }

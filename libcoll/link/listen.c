@@ -21,7 +21,10 @@
 #include "libcoll/base/descriptors.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
-#include "mux.h"
+#include "channel.h"
+#include "explain.h"
+#include "listen.h"
+#include "own_connection.h"
 #include "peer_process.h"
 #include "seal.h"
 
@@ -127,7 +130,7 @@ static int pending_attach(struct coll_arrival *arrival, struct coll_link *link, 
 	int error;
 
 	pending_watch_process(pending, link->group->world[link->rank]);
-	error = coll_link_attach(link, pending->watch.fd, streams, pending->seal);
+	error = coll_own_connection_attach(link, pending->watch.fd, streams, pending->seal);
 	if (!error)
 		pending_remove(pending);
 	return error;
@@ -170,7 +173,7 @@ static void pending_share(struct coll_pending_peer *pending)
 	const struct coll_hello *hello = &pending->hello;
 
 	pending_watch_process(pending, hello->from);
-	if (coll_mux_accept(pending->context, hello->from, hello->stream, pending->watch.fd,
+	if (coll_channels_accept(pending->context, hello->from, hello->stream, pending->watch.fd,
 			    pending->seal))
 		pending_drop(pending);
 	else
@@ -457,10 +460,9 @@ static int address_refuse(struct coll_context *context, const char *text, int er
 			     error == -E2BIG	      ? "is one too many" :
 							strerror(-error);
 
-	snprintf(context->error, sizeof(context->error),
-		 "option address: '%.150s' %.60s; valid: up to %u "
-		 "IP addresses of this node, separated by commas",
-		 text, reason, COLL_LISTENERS_MAX);
+	coll_context_explain(context, "option address: '%.150s' %.60s; valid: up to %u "
+			     "IP addresses of this node, separated by commas",
+			     text, reason, COLL_LISTENERS_MAX);
 	return error;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The connection of a mux: made, lost, closed; and a channel that leaves it. */
+/* The connection of a mux: made, accepted, closed. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const struct coll_socket_ops mux_socket_ops = {
 };
 
 static struct coll_mux *mux_make(struct coll_context *context, uint32_t world, uint32_t number,
-				 bool mine)
+				 const struct coll_channel_ops *ops, bool mine)
 {
 	struct coll_mux *mux = calloc(1, sizeof(*mux));
 
@@ -47,6 +47,7 @@ static struct coll_mux *mux_make(struct coll_context *context, uint32_t world, u
 		return NULL;
 	mux->socket = (struct coll_socket){ .ops = &mux_socket_ops, .engine = &context->engine,
 					    .fd = -1 };
+	mux->ops = ops;
 	mux->context = context;
 	mux->world = world;
 	mux->number = number;
@@ -124,17 +125,17 @@ static int mux_connect(struct coll_mux *mux)
 	return coll_connect_begin(mux->connect);
 }
 
-struct coll_mux *coll_mux_get(const struct coll_link *link, int *error)
+struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint32_t number,
+			      const struct coll_channel_ops *ops, int *error)
 {
-	const uint32_t world = link->group->world[link->rank];
-	struct coll_mux *mux = link->group->context->muxes;
+	struct coll_mux *mux = context->muxes;
 
-	while (mux && (mux->world != world || mux->number != link->number ||
+	while (mux && (mux->world != world || mux->number != number ||
 		       mux->state == MUX_ENDED))
 		mux = mux->next;
 	*error = -ENOMEM;
 	if (!mux) {
-		mux = mux_make(link->group->context, world, link->number, true);
+		mux = mux_make(context, world, number, ops, true);
 		*error = mux ? mux_connect(mux) : -ENOMEM;
 		if (mux && *error) {
 			coll_mux_lost(mux, *error);
@@ -144,40 +145,15 @@ struct coll_mux *coll_mux_get(const struct coll_link *link, int *error)
 	return mux;
 }
 
-int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
-		    struct coll_seal *seal)
+int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number,
+		    const struct coll_channel_ops *ops, int fd, struct coll_seal *seal)
 {
-	struct coll_mux *mux = mux_make(context, world, number, false);
+	struct coll_mux *mux = mux_make(context, world, number, ops, false);
 	int error = mux ? mux_attach(mux, fd, seal) : -ENOMEM;
 
 	if (mux && error)
 		coll_mux_lost(mux, error);
 	return error;
-}
-
-/* A link learns it after the bytes that came before. */
-void coll_mux_lost(struct coll_mux *mux, int error)
-{
-	struct coll_channel *channel;
-
-	if (mux->state == MUX_ENDED)
-		return;
-	coll_mux_enter(mux);
-	mux->state = MUX_ENDED;
-	mux->error = error;
-	mux->context->muxes_ended++;
-	if (mux->connect)
-		coll_connect_abandon(mux->connect);
-	if (mux->attached)
-		shutdown(mux->socket.fd, SHUT_RDWR);
-	if (!mux->socket.sending)
-		coll_mux_fail_frames(mux);
-	mux->control_bytes = 0;
-	for (channel = mux->all; channel; channel = channel->next)
-		channel->peer_ended = channel->peer_reset = true;
-	coll_mux_touch_all(mux);
-	coll_mux_serve_touched(mux);
-	coll_mux_leave(mux);
 }
 
 static void mux_free(struct coll_mux *mux)
@@ -262,53 +238,7 @@ void coll_muxes_close(struct coll_context *context)
 	for (mux = context->muxes; mux; mux = mux->next) {
 		coll_mux_lost(mux, -ECANCELED);
 		while (mux->all)
-			coll_channel_close(mux->all);
+			mux->ops->close(mux->all);
 	}
 	coll_muxes_reap(context);
-}
-
-/* ---- removing a channel ---------------------------------------------------- */
-
-/* Ends the transfers under way, with the bytes that have moved. */
-static void mux_pause(struct coll_mux *mux)
-{
-	const struct coll_engine_ops *engine = mux->context->engine.ops;
-
-	mux->socket.paused = true;
-	if (engine->pause(&mux->socket)) {
-		coll_mux_lost(mux, -EIO);
-		while (mux->socket.sending || mux->socket.receiving)
-			engine->pause(&mux->socket);	/* the socket is shut down: they end */
-	}
-	engine->resume(&mux->socket);
-	mux->socket.paused = false;
-	coll_socket_touch(&mux->socket);
-}
-
-bool coll_mux_is_drained(struct coll_mux *mux)
-{
-	int left;
-
-	if (mux->state != MUX_UP)
-		return true;
-	if (mux->socket.receiving)
-		mux_pause(mux);
-	return mux->state != MUX_UP || ioctl(mux->socket.fd, FIONREAD, &left) || !left;
-}
-
-void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel)
-{
-	struct coll_mux_frame *frame;
-
-	coll_mux_enter(mux);
-	if (mux->direct == channel || (mux->socket.sending && coll_mux_frame_of(mux, channel)))
-		mux_pause(mux);
-	frame = coll_mux_frame_of(mux, channel);
-	if (frame && coll_mux_frame_copy(mux, frame))
-		coll_mux_lost(mux, -ENOMEM);
-	channel->link = NULL;
-	if (mux->current == channel)
-		mux->current = NULL;	/* the rest of its frame is discarded */
-	coll_mux_unlink(mux, channel);
-	coll_mux_leave(mux);
 }

@@ -28,8 +28,27 @@ enum {
 };
 
 struct coll_channel;
+struct coll_mux;
 
 enum coll_mux_state { MUX_CONNECTING, MUX_UP, MUX_ENDED };
+
+/* What a mux asks of a channel, and tells it. */
+struct coll_channel_ops {
+	/* Whether the link has bytes to send. */
+	bool (*wants_send)(const struct coll_channel *channel);
+	/* Whether the link would take bytes now, straight from the connection. */
+	bool (*wants_recv)(const struct coll_channel *channel);
+	/* Bytes of the peer. -errno: the peer breaks the protocol, or there is no memory. */
+	int (*receive)(struct coll_channel *channel, const uint8_t *data, uint32_t bytes);
+	/* A control message of the peer. -EPROTO, -ENOMEM. */
+	int (*control)(struct coll_mux *mux, const struct coll_channel_control *control);
+	/* Grants the peer more bytes when less than half of the window is left. */
+	void (*grant)(struct coll_channel *channel);
+	/* It was touched: delivers held bytes, errors and the end to the link. */
+	void (*serve)(struct coll_channel *channel);
+	/* Gives it up. */
+	void (*close)(struct coll_channel *channel);
+};
 
 /* A frame that is being sent: entries of mux->iov. */
 struct coll_mux_frame {
@@ -41,6 +60,7 @@ struct coll_mux_frame {
 
 struct coll_mux {
 	struct coll_socket socket;	/* for the engine */
+	const struct coll_channel_ops *ops;
 	struct coll_context *context;
 	struct coll_mux *next;		/* of the context; the latest first */
 	enum coll_mux_state state;
@@ -88,17 +108,21 @@ struct coll_mux {
 	uint8_t next_frame[sizeof(struct coll_frame) + sizeof(struct coll_header)];
 };
 
-/* ---- for links -------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------ */
 
-/* The mux to the link's peer: the latest, or a new one that connects. NULL: no memory. */
-struct coll_mux *coll_mux_get(const struct coll_link *link, int *error);
+/*
+ * The mux to a rank of the job: the latest of this number, or a new one that connects, for
+ * channels with these ops. NULL and *error: there is none.
+ */
+struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint32_t number,
+			      const struct coll_channel_ops *ops, int *error);
 
 /*
  * An authenticated connection that a peer has made, and its seal or NULL. -errno: both are still
  * the caller's.
  */
-int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
-		    struct coll_seal *seal);
+int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number,
+		    const struct coll_channel_ops *ops, int fd, struct coll_seal *seal);
 
 /* Has the engine look at all muxes again: a peer may open a channel on any of them. */
 void coll_muxes_touch(struct coll_context *context);

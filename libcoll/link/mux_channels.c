@@ -133,14 +133,14 @@ struct coll_channel *coll_mux_next_sender(struct coll_mux *mux)
 
 	for (channel = mux->senders; channel; channel = next) {
 		next = channel->next_sender;
-		if (channel->credit && coll_channel_wants_send(channel)) {
+		if (channel->credit && mux->ops->wants_send(channel)) {
 			if (!coll_arbiter_bulk_is_next(channel->link))
 				return channel;
 			first = first ? first : channel;
 			continue;
 		}
 		coll_mux_senders_remove(mux, channel);
-		set_blocked(mux, channel, coll_channel_wants_send(channel));
+		set_blocked(mux, channel, mux->ops->wants_send(channel));
 	}
 	return first;
 }
@@ -151,7 +151,7 @@ struct coll_channel *coll_mux_only_receiver(struct coll_mux *mux)
 
 	for (channel = mux->receivers; channel; channel = next) {
 		next = channel->next_receiver;
-		if (!coll_channel_wants_recv(channel))
+		if (!mux->ops->wants_recv(channel))
 			receivers_remove(mux, channel);
 		else if (only)
 			return NULL;
@@ -163,7 +163,7 @@ struct coll_channel *coll_mux_only_receiver(struct coll_mux *mux)
 
 bool coll_mux_has_receiver(struct coll_mux *mux)
 {
-	while (mux->receivers && !coll_channel_wants_recv(mux->receivers))
+	while (mux->receivers && !mux->ops->wants_recv(mux->receivers))
 		receivers_remove(mux, mux->receivers);
 	return mux->receivers;
 }
@@ -176,7 +176,8 @@ void coll_mux_leave(struct coll_mux *mux)
 		return;
 	while ((channel = mux->closed)) {
 		mux->closed = channel->next;
-		coll_channel_free(channel);
+		free(channel->held);
+		free(channel);
 	}
 }
 
@@ -188,14 +189,14 @@ void coll_mux_serve_touched(struct coll_mux *mux)
 	while ((channel = mux->touched)) {
 		mux->touched = channel->next_touched;
 		channel->touched = false;
-		coll_channel_serve(channel);
+		mux->ops->serve(channel);
 		if (!channel->link)
 			continue;
 		if (channel->credit)
 			set_blocked(mux, channel, false);
-		if (coll_channel_wants_send(channel))
+		if (mux->ops->wants_send(channel))
 			senders_add(mux, channel);
-		if (!channel->receives && coll_channel_wants_recv(channel)) {
+		if (!channel->receives && mux->ops->wants_recv(channel)) {
 			channel->receives = true;
 			channel->next_receiver = mux->receivers;
 			mux->receivers = channel;

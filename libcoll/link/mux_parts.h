@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* Private to mux.c, mux_channels.c, mux_send.c and mux_receive.c. */
+/* Private to the files mux*.c. */
 #ifndef COLL_MUX_PARTS_H
 #define COLL_MUX_PARTS_H
 
@@ -32,7 +32,7 @@ struct coll_channel *coll_mux_only_receiver(struct coll_mux *mux);
 /* Takes the channel off all lists; it is freed when no caller uses it. */
 void coll_mux_unlink(struct coll_mux *mux, struct coll_channel *channel);
 
-/* ---- mux_send.c ------------------------------------------------------------ */
+/* ---- mux_frames.c ---------------------------------------------------------- */
 
 /* No more is sent: the links of frames that are under way get an answer. */
 void coll_mux_fail_frames(struct coll_mux *mux);

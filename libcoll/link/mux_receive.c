@@ -49,7 +49,7 @@ static int direct_iov(struct coll_mux *mux, struct iovec *iov, bool *whole)
 	struct coll_channel *channel = mux->current;
 	int count;
 
-	if (!channel || !coll_channel_wants_recv(channel))
+	if (!channel || !mux->ops->wants_recv(channel))
 		return 0;
 	count = channel->link->socket.ops->recv_iov(&channel->link->socket, iov, whole);
 	if (!count)
@@ -133,7 +133,7 @@ static int frame_begin(struct coll_mux *mux)
 		return -EPROTO;
 	mux->current->window -= header->bytes;
 	/* What is sure to follow is waited for: the peer must be able to send it. */
-	coll_channel_grant(mux->current);
+	mux->ops->grant(mux->current);
 	return 0;
 }
 
@@ -155,10 +155,10 @@ static int frame_receive(struct coll_mux *mux, const uint8_t *data, uint32_t byt
 	if (!mux->header.channel) {
 		memcpy((uint8_t *)&mux->control_in + got, data, bytes);
 		frame_consumed(mux, bytes);
-		return mux->left ? 0 : coll_channel_control(mux, &mux->control_in);
+		return mux->left ? 0 : mux->ops->control(mux, &mux->control_in);
 	}
 	frame_consumed(mux, bytes);
-	return channel ? coll_channel_receive(channel, data, bytes) : 0;
+	return channel ? mux->ops->receive(channel, data, bytes) : 0;
 }
 
 static int mux_consume(struct coll_mux *mux, const uint8_t *data, uint64_t bytes)
@@ -234,7 +234,7 @@ static void direct_end(struct coll_channel *channel, uint64_t bytes)
 		socket->ops->received(socket, bytes);
 	else
 		socket->ops->received_none(socket);
-	coll_channel_grant(channel);
+	channel->mux->ops->grant(channel);
 }
 
 /* A frame's header, and then bytes that are in place if the frame is the expected one. */

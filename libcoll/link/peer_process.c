@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "libcoll/engine/engine.h"
-#include "link.h"
-#include "mux.h"
 #include "peer_process.h"
 
 struct coll_peer_process {
@@ -26,40 +24,14 @@ struct coll_process_id coll_process_self(void)
 	return (struct coll_process_id){ .pid = getpid(), .namespace = namespace.st_ino };
 }
 
-/*
- * What the process has sent before its end is read first: it is on this host already. Then
- * the link is lost like one whose peer has closed it.
- */
-static void link_peer_ended(struct coll_link *link)
-{
-	uint32_t i;
-
-	if (link->channel)		/* its mux knows */
-		return;
-	if (link->state == LINK_CONNECTING) {
-		coll_link_lost(link, -ECONNRESET);
-		return;
-	}
-	for (i = 0; i < link->streams; i++)
-		link_peer_ended(&link->stream[i]);
-	if (link->attached)
-		coll_link_stop_reading(link);
-}
-
 static void peer_ended(struct coll_watch *watch, int events)
 {
 	struct coll_peer_process *peer = watch->owner;
-	struct coll_group *group;
-	uint32_t rank;
 
 	(void)events;
 	close(watch->fd);
 	watch->fd = -1;
-	for (group = peer->context->groups; group; group = group->next)
-		for (rank = 0; rank < group->ranks; rank++)
-			if (group->world[rank] == peer->world && group->links[rank])
-				link_peer_ended(group->links[rank]);
-	coll_muxes_peer_ended(peer->context, peer->world);
+	peer->context->peer_ended(peer->context, peer->world);
 }
 
 static struct coll_peer_process *peer_find(const struct coll_context *context, uint32_t world)

@@ -105,6 +105,13 @@ bool coll_link_wants_recv(const struct coll_link *link)
 	return group->watchful && !coll_group_is_full(group);
 }
 
+void coll_link_await(struct coll_link *link)
+{
+	if (link->streams || coll_link_wants_recv(link))
+		coll_link_touch(link);
+	coll_link_await_peer(link);
+}
+
 static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 {
 	struct coll_exec *exec = NULL;

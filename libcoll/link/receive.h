@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The receiving half of struct coll_socket_ops, which link.c puts into its table. */
+/* The receiving half of struct coll_socket_ops, which link_up.c puts into its table. */
 #ifndef COLL_LINK_RECEIVE_H
 #define COLL_LINK_RECEIVE_H
 

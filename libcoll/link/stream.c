@@ -99,17 +99,6 @@ bool coll_streams_send_for(const struct coll_link *link, const struct coll_exec 
 	return false;
 }
 
-bool coll_stream_idle(const struct coll_link *link)
-{
-	uint32_t i;
-
-	for (i = 0; i < link->streams; i++)
-		if (link->stream[i].attached && !link->stream[i].socket.sending &&
-		    !link->stream[i].queue)
-			return true;
-	return false;
-}
-
 /* ---- one of them ------------------------------------------------------------ */
 
 static bool stream_says_goodbye(const struct coll_link *stream)
@@ -145,17 +134,6 @@ void coll_stream_take(struct coll_link *stream)
 	stream->urgent_end = &stream->queue;
 	if (stream->whole->leaving)	/* its goodbye may be the next */
 		coll_link_touch(stream->whole);
-}
-
-struct coll_message *coll_stream_chunk_sent(struct coll_link *stream)
-{
-	struct coll_message *message = stream->message;
-
-	coll_assert(message && message->streaming);
-	stream->message = NULL;
-	if (--message->streaming || message->header.offset < message->header.bytes)
-		return NULL;
-	return message;
 }
 
 bool coll_stream_may_end(const struct coll_link *stream)

@@ -37,8 +37,6 @@ bool coll_streams_owe_goodbye(const struct coll_link *link);
 bool coll_streams_delivered(const struct coll_link *link);
 /* Whether one sends a chunk of this exec. */
 bool coll_streams_send_for(const struct coll_link *link, const struct coll_exec *exec);
-/* Whether one could take a chunk at once. */
-bool coll_stream_idle(const struct coll_link *link);
 
 /* ---- one of them ---------------------------------------------------------- */
 
@@ -46,8 +44,6 @@ bool coll_stream_idle(const struct coll_link *link);
 bool coll_stream_has_work(struct coll_link *stream);
 /* Takes the next chunk, or says goodbye at the end. Does nothing on a link's own connection. */
 void coll_stream_take(struct coll_link *stream);
-/* Its chunk has gone or is given up. Returns the message if that was its last chunk. */
-struct coll_message *coll_stream_chunk_sent(struct coll_link *stream);
 /* Whether its end fails nothing. */
 bool coll_stream_may_end(const struct coll_link *stream);
 /* It broke: the link ends when its own connection is read to the end. */

@@ -10,6 +10,7 @@
 #include "core/match.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/transport.h"
 
 enum { CHUNK = 65536, SMALL = 1000, MANY = 4000, BULKS = 3, CHUNKS = 20 };
 
@@ -28,6 +29,7 @@ static int begin(void **state)
 	memset(small, 0, sizeof(small));
 	memset(&context, 0, sizeof(context));
 	group.open_links = 0;
+	coll_transport_begin(&context);
 	context.options.link_chunk = CHUNK;
 	strcpy(context.options.link_policy, "occupancy");
 	coll_link_init(link, &group, 1);

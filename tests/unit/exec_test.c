@@ -23,6 +23,7 @@
 #include "libcoll/exec/unexpected.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/arrival.h"
+#include "libcoll/link/listen.h"
 #include "libcoll/link/mux.h"
 #include "libcoll/link/stream.h"
 #include "tests/lib/schedules.h"

@@ -14,6 +14,7 @@
 #include "core/match.h"
 #include "libcoll/link/connection.h"
 #include "libcoll/link/link.h"
+#include "libcoll/link/own_connection.h"
 
 enum { MESSAGES = 3, BYTES = 300, PEER = 1 };
 
@@ -157,6 +158,7 @@ static int begin(void **state)
 	memset(received, 0, sizeof(received));
 	detached = 0;
 	context.events = &events;
+	context.transport = &coll_own_connection;
 	context.engine.ops = &engine;
 	context.engine.counters = &context.counters;
 	context.engine.next_check = COLL_FOREVER;
@@ -170,6 +172,7 @@ static int begin(void **state)
 	group.links = links;
 	coll_link_init(link, &group, PEER);
 	links[PEER] = link;
+	link->socket.ops = &coll_link_socket_ops;
 	coll_link_set_state(link, LINK_UP);
 	link->attached = true;
 	for (i = 0; i < MESSAGES; i++) {
@@ -411,7 +414,7 @@ static void a_refused_connection_is_lost_once(void **state)
 	coll_link_init(link, &group, PEER);
 	told.needs = true;
 	told.up = -EOPNOTSUPP;
-	assert_int_equal(coll_link_attach(link, fds[0], 0, NULL), 0);
+	assert_int_equal(coll_own_connection_attach(link, fds[0], 0, NULL), 0);
 	assert_int_equal(told.lost, 1);
 	assert_int_equal(link->state, LINK_LOST);
 	assert_int_equal(detached, 0);

@@ -24,6 +24,7 @@
 #include "libcoll/link/link.h"
 #include "libcoll/link/seal.h"
 #include "libcoll/link/stream.h"
+#include "libcoll/link/transport.h"
 
 enum { SIDES = 2, GROUPS = 3, BYTES = 100000, MESSAGES = 8, WIRE = 1 << 22 };
 
@@ -280,6 +281,7 @@ static void side_begin(int which)
 	s->context = (struct coll_context){ .events = &events, .boot = &s->boot };
 	s->context.engine = (struct coll_engine){ .ops = &engine, .next_check = COLL_FOREVER,
 						  .counters = &s->context.counters };
+	coll_transport_begin(&s->context);
 	strcpy(s->context.options.link_policy, "occupancy");
 	s->context.discard_buffer = malloc(SPECULATIVE_MAX);
 	s->context.bounce_buffer = malloc(SPECULATIVE_MAX);
@@ -325,8 +327,8 @@ static int begin(void **state)
 		side_begin(i);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	for (i = 0; i < SIDES; i++)
-		assert_int_equal(coll_mux_accept(&side[i].context, !i, 0, fds[i], seal_of(i, fds[i])),
-				 0);
+		assert_int_equal(coll_channels_accept(&side[i].context, !i, 0, fds[i],
+						      seal_of(i, fds[i])), 0);
 	/* Side 0 opens the channels, as if it had connected. */
 	side[0].context.muxes->mine = true;
 	side[0].context.muxes->next_number = 1;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* How a mux ends, and how a channel leaves it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "channel.h"
+#include "core/port.h"
+#include "libcoll/engine/engine.h"
+#include "mux_parts.h"
+
+/* A link learns it after the bytes that came before. */
+void coll_mux_lost(struct coll_mux *mux, int error)
+{
+	struct coll_channel *channel;
+
+	if (mux->state == MUX_ENDED)
+		return;
+	coll_mux_enter(mux);
+	mux->state = MUX_ENDED;
+	mux->error = error;
+	mux->context->muxes_ended++;
+	if (mux->connect)
+		coll_connect_abandon(mux->connect);
+	if (mux->attached)
+		shutdown(mux->socket.fd, SHUT_RDWR);
+	if (!mux->socket.sending)
+		coll_mux_fail_frames(mux);
+	mux->control_bytes = 0;
+	for (channel = mux->all; channel; channel = channel->next)
+		channel->peer_ended = channel->peer_reset = true;
+	coll_mux_touch_all(mux);
+	coll_mux_serve_touched(mux);
+	coll_mux_leave(mux);
+}
+
+/* Ends the transfers under way, with the bytes that have moved. */
+static void mux_pause(struct coll_mux *mux)
+{
+	const struct coll_engine_ops *engine = mux->context->engine.ops;
+
+	mux->socket.paused = true;
+	if (engine->pause(&mux->socket)) {
+		coll_mux_lost(mux, -EIO);
+		while (mux->socket.sending || mux->socket.receiving)
+			engine->pause(&mux->socket);	/* the socket is shut down: they end */
+	}
+	engine->resume(&mux->socket);
+	mux->socket.paused = false;
+	coll_socket_touch(&mux->socket);
+}
+
+bool coll_mux_is_drained(struct coll_mux *mux)
+{
+	int left;
+
+	if (mux->state != MUX_UP)
+		return true;
+	if (mux->socket.receiving)
+		mux_pause(mux);
+	return mux->state != MUX_UP || ioctl(mux->socket.fd, FIONREAD, &left) || !left;
+}
+
+void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel)
+{
+	struct coll_mux_frame *frame;
+
+	coll_mux_enter(mux);
+	if (mux->direct == channel || (mux->socket.sending && coll_mux_frame_of(mux, channel)))
+		mux_pause(mux);
+	frame = coll_mux_frame_of(mux, channel);
+	if (frame && coll_mux_frame_copy(mux, frame))
+		coll_mux_lost(mux, -ENOMEM);
+	channel->link = NULL;
+	if (mux->current == channel)
+		mux->current = NULL;	/* the rest of its frame is discarded */
+	coll_mux_unlink(mux, channel);
+	coll_mux_leave(mux);
+}

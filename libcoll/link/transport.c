@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "connect.h"
+#include "channel.h"
+#include "own_connection.h"
+#include "peer_process.h"
+#include "transport.h"
+
+static bool must_be_alone(const struct coll_group *group)
+{
+	return group->own_connections || group->context->offload;
+}
+
+static int transport_open(struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+	bool shares = false;
+	int error = 0;
+
+	if (!must_be_alone(group))
+		error = coll_connect_shares(group->context, group->world[link->rank], &shares);
+	if (error)
+		return error;
+	link->transport = shares ? &coll_channel_transport : &coll_own_connection;
+	return link->transport->open(link);
+}
+
+/* It has no connection yet. */
+static void transport_touch(struct coll_link *link)
+{
+	(void)link;
+}
+
+static int transport_fd(const struct coll_link *link)
+{
+	(void)link;
+	return -1;
+}
+
+static bool transport_delivered(const struct coll_link *link)
+{
+	(void)link;
+	return true;
+}
+
+const struct coll_transport coll_transport_undecided = {
+	.open = transport_open,
+	.await = coll_muxes_touch,
+	.touch = transport_touch,
+	.fd = transport_fd,
+	.delivered = transport_delivered,
+	.stop_sending = transport_touch,
+	.stop_reading = transport_touch,
+	.close = coll_link_detached,
+};
+
+/*
+ * What the process has sent before its end is read first: it is on this host already. Then
+ * the link is lost like one whose peer has closed it.
+ */
+static void link_peer_ended(struct coll_link *link)
+{
+	uint32_t i;
+
+	if (link->transport == &coll_channel_transport)	/* its mux knows */
+		return;
+	if (link->state == LINK_CONNECTING) {
+		coll_link_lost(link, -ECONNRESET);
+		return;
+	}
+	for (i = 0; i < link->streams; i++)
+		link_peer_ended(&link->stream[i]);
+	if (link->attached)
+		coll_link_stop_reading(link);
+}
+
+static void transport_peer_ended(struct coll_context *context, uint32_t world)
+{
+	struct coll_group *group;
+	uint32_t rank;
+
+	for (group = context->groups; group; group = group->next)
+		for (rank = 0; rank < group->ranks; rank++)
+			if (group->world[rank] == world && group->links[rank])
+				link_peer_ended(group->links[rank]);
+	coll_muxes_peer_ended(context, world);
+}
+
+void coll_transport_begin(struct coll_context *context)
+{
+	context->transport = &coll_transport_undecided;
+	context->peer_ended = transport_peer_ended;
+}
