@@ -7,7 +7,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "group.h"
-#include "libcoll/link/arrival.h"
+#include "libcoll/transport/arrival.h"
 #include "libcoll/link/stream.h"
 #include "offload.h"
 #include "unexpected.h"

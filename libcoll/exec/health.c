@@ -8,7 +8,7 @@
 #include "exec.h"
 #include "health.h"
 #include "libcoll/link/link.h"
-#include "libcoll/link/mux.h"
+#include "libcoll/transport/mux.h"
 #include "offload.h"
 #include "libcoll/link/stream.h"
 #include "group.h"

@@ -3,8 +3,8 @@
 #include "core/port.h"
 #include "group.h"
 #include "health.h"
-#include "libcoll/link/listen.h"
-#include "libcoll/link/mux.h"
+#include "libcoll/transport/listen.h"
+#include "libcoll/transport/mux.h"
 #include "offload.h"
 #include "poll.h"
 

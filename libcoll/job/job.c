@@ -5,26 +5,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libcoll/exec/receive.h"
-#include "libcoll/circuit/circuit.h"
-#include "libcoll/engine/engine.h"
+#include "job.h"
 #include "libcoll/api/run.h"
 #include "libcoll/base/fork.h"
 #include "libcoll/base/open_error.h"
+#include "libcoll/circuit/circuit.h"
+#include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/inject_engine.h"
-#include "libcoll/link/link.h"
-#include "libcoll/link/listen.h"
-#include "libcoll/link/mux.h"
-#include "libcoll/link/transport.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/exec/poll.h"
+#include "libcoll/exec/receive.h"
+#include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
 #include "libcoll/topology/topology.h"
 #include "libcoll/topology/wan.h"
-#include "job.h"
+#include "libcoll/transport/listen.h"
+#include "libcoll/transport/mux.h"
+#include "libcoll/transport/transport.h"
 
 enum {
 	WORLD_ID = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * A link: bytes between two ranks of a group. It is made when first needed: the lower rank
- * connects, the higher accepts. A transport carries the bytes; transport.h says which.
+ * connects, the higher accepts. A transport carries the bytes (libcoll/transport/transport.h).
  *
  * link.c has its state, queue.c what it is to send, send.c and receive.c what moves, end.c how
  * it is lost or closed, link_up.c how it opens. arbiter.c and stream.c decide what goes next.

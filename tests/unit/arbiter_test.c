@@ -10,7 +10,7 @@
 #include "core/match.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/link.h"
-#include "libcoll/link/transport.h"
+#include "libcoll/transport/transport.h"
 
 enum { CHUNK = 65536, SMALL = 1000, MANY = 4000, BULKS = 3, CHUNKS = 20 };
 

@@ -22,10 +22,10 @@
 #include "libcoll/exec/run.h"
 #include "libcoll/exec/unexpected.h"
 #include "libcoll/link/arbiter.h"
-#include "libcoll/link/arrival.h"
-#include "libcoll/link/listen.h"
-#include "libcoll/link/mux.h"
 #include "libcoll/link/stream.h"
+#include "libcoll/transport/arrival.h"
+#include "libcoll/transport/listen.h"
+#include "libcoll/transport/mux.h"
 #include "tests/lib/schedules.h"
 
 enum {

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "core/match.h"
-#include "libcoll/link/connection.h"
 #include "libcoll/link/link.h"
-#include "libcoll/link/own_connection.h"
+#include "libcoll/transport/connection.h"
+#include "libcoll/transport/own_connection.h"
 
 enum { MESSAGES = 3, BYTES = 300, PEER = 1 };
 

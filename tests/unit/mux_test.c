@@ -2,7 +2,7 @@
 /*
  * Shared connections by themselves: two muxes in one process, joined by a wire that a fake
  * engine moves as it likes. Each has three links, in groups of their own. The wire may be sealed
- * (libcoll/link/seal.h), and an attacker may change what is on it.
+ * (libcoll/transport/seal.h), and an attacker may change what is on it.
  *
  * Length: every test uses the same wire and the same two sides.
  */
@@ -19,12 +19,12 @@
 
 #include "core/match.h"
 #include "core/port.h"
-#include "libcoll/link/arrival.h"
-#include "libcoll/link/channel.h"
 #include "libcoll/link/link.h"
-#include "libcoll/link/seal.h"
 #include "libcoll/link/stream.h"
-#include "libcoll/link/transport.h"
+#include "libcoll/transport/arrival.h"
+#include "libcoll/transport/channel.h"
+#include "libcoll/transport/seal.h"
+#include "libcoll/transport/transport.h"
 
 enum { SIDES = 2, GROUPS = 3, BYTES = 100000, MESSAGES = 8, WIRE = 1 << 22 };
 

@@ -7,7 +7,7 @@
 #ifndef COLL_TRANSPORT_H
 #define COLL_TRANSPORT_H
 
-#include "link.h"
+#include "libcoll/link/link.h"
 
 /* The transport of links that have not opened yet. */
 extern const struct coll_transport coll_transport_undecided;

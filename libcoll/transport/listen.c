@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "arrival.h"
+#include "channel.h"
 #include "connection.h"
 #include "core/port.h"
 #include "libcoll/base/descriptors.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
-#include "channel.h"
-#include "explain.h"
+#include "libcoll/link/explain.h"
 #include "listen.h"
 #include "own_connection.h"
 #include "peer_process.h"

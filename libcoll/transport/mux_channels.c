@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "arbiter.h"
 #include "channel.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/link/arbiter.h"
 #include "mux_parts.h"
 
 enum { BUCKETS_MIN = 8 };

@@ -16,7 +16,7 @@
 #define COLL_MUX_H
 
 #include "connect.h"
-#include "message.h"
+#include "libcoll/link/message.h"
 
 enum {
 	MUX_FRAMES = 5,			/* of channels, in one transfer */

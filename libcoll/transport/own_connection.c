@@ -8,9 +8,9 @@
 #include "connect.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/link/stream.h"
 #include "own_connection.h"
 #include "seal.h"
-#include "stream.h"
 
 int coll_own_connection_attach(struct coll_link *link, int fd, uint32_t streams,
 			       struct coll_seal *seal)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include "connect.h"
 #include "channel.h"
+#include "connect.h"
 #include "own_connection.h"
 #include "peer_process.h"
 #include "transport.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "arbiter.h"
 #include "connection.h"
 #include "libcoll/base/descriptors.h"
+#include "libcoll/link/arbiter.h"
 
 /* ---- sockets ------------------------------------------------------------ */
 

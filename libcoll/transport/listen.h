@@ -3,7 +3,7 @@
 #ifndef COLL_LISTEN_H
 #define COLL_LISTEN_H
 
-#include "context.h"
+#include "libcoll/link/context.h"
 
 /* Opens the listening sockets and publishes their addresses. Before the first group. */
 int coll_listen(struct coll_context *context);

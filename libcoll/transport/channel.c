@@ -6,7 +6,7 @@
 
 #include "channel.h"
 #include "core/port.h"
-#include "stream.h"
+#include "libcoll/link/stream.h"
 
 enum {
 	HELD_MIN = 4096,

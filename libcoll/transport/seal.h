@@ -10,7 +10,7 @@
 #ifndef COLL_SEAL_H
 #define COLL_SEAL_H
 
-#include "context.h"
+#include "libcoll/link/context.h"
 #include "uapi/coll_wire.h"
 
 struct coll_seal;

@@ -6,7 +6,7 @@
 #ifndef COLL_OWN_CONNECTION_H
 #define COLL_OWN_CONNECTION_H
 
-#include "link.h"
+#include "libcoll/link/link.h"
 
 struct coll_seal;
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "arrival.h"
-#include "stream.h"
+#include "libcoll/link/stream.h"
 
 enum { ARRIVALS_MAX = 4096 };		/* beyond this the oldest ended one is dropped */
 

@@ -7,7 +7,7 @@
 #ifndef COLL_LINK_PEER_PROCESS_H
 #define COLL_LINK_PEER_PROCESS_H
 
-#include "context.h"
+#include "libcoll/link/context.h"
 
 /* How this process is named to peers: its pid, and the pid namespace that it counts in. */
 struct coll_process_id {

@@ -6,7 +6,7 @@
 #ifndef COLL_ARRIVAL_H
 #define COLL_ARRIVAL_H
 
-#include "link.h"
+#include "libcoll/link/link.h"
 
 struct coll_arrival;
 

@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "context.h"
+#include "libcoll/link/context.h"
 
 struct coll_address {
 	struct sockaddr_storage socket;
