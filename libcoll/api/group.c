@@ -7,7 +7,7 @@
 
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
-#include "libcoll/exec/health.h"
+#include "libcoll/exec/failure.h"
 #include "libcoll/link/link.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/progress/progress.h"

@@ -9,7 +9,7 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/run.h"
-#include "libcoll/exec/health.h"
+#include "libcoll/exec/failure.h"
 #include "libcoll/link/link.h"
 
 /* ---- ops ------------------------------------------------------------------ */

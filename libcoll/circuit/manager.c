@@ -14,7 +14,7 @@
 #include "libcoll/exec/poll.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
-#include "libcoll/exec/health.h"
+#include "libcoll/exec/failure.h"
 #include "libcoll/link/link.h"
 
 enum {

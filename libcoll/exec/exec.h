@@ -11,6 +11,7 @@
 #define COLL_EXEC_H
 
 #include "core/match.h"
+#include "libcoll/link/link.h"
 #include "planned.h"
 
 enum coll_exec_state {
@@ -93,6 +94,21 @@ void coll_exec_put(struct coll_exec *exec);
 /* Makes a completed exec idle when nothing refers to it any more. */
 void coll_exec_maybe_idle(struct coll_exec *exec);
 void coll_exec_free(struct coll_exec *exec);
+
+/* A reusable exec of this plan, or a new one. NULL: no memory. */
+struct coll_exec *coll_exec_take(struct coll_planned *planned, bool injected);
+
+/* The one place where its state changes: IDLE -> RUNNING -> COMPLETED -> IDLE. */
+void coll_exec_set_state(struct coll_exec *exec, enum coll_exec_state state);
+
+/* Its schedule is finished, or its group has failed. */
+void coll_exec_complete(struct coll_exec *exec, int status);
+
+/* Whether the peer sends and receives no more. Messages that arrived before still count. */
+static inline bool coll_exec_link_is_gone(const struct coll_link *link)
+{
+	return link->state == LINK_LEFT || link->state == LINK_CLOSED;
+}
 
 /* Where an address of the schedule is in this process's memory. */
 uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t address);

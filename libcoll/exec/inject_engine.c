@@ -30,6 +30,7 @@ struct delayed {
 struct coll_inject {
 	struct coll_engine_ops ops;		/* what the context calls */
 	const struct coll_engine_ops *real;
+	void (*received)(struct coll_exec *exec, uint32_t op);
 	struct coll_inject_config config;
 	uint64_t origin;
 	struct coll_inject_plan plan[INJECT_SPECS_MAX];	/* of OS noise */
@@ -212,7 +213,7 @@ static int deliver_due(struct coll_inject *inject)
 		delayed->next = inject->spare;
 		inject->spare = delayed;
 		coll_exec_put(exec);
-		coll_exec_received(exec, delayed->op);
+		inject->received(exec, delayed->op);
 		slot = &inject->queue;	/* that may have queued others */
 		count++;
 	}
@@ -233,23 +234,20 @@ static void drop_after(const struct coll_context *context, const struct coll_lin
 			shutdown(coll_link_fd(link), SHUT_RDWR);
 }
 
-void coll_inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op)
 {
 	struct coll_context *context = link->group->context;
 	struct coll_inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
 	uint64_t now, due;
 
-	if (!state) {
-		coll_exec_received(exec, op);
-		return;
-	}
+	if (!state)
+		return false;
 	state->messages++;
 	drop_after(context, link, state);
 	now = coll_now();
 	due = message_due(context, state, exec->posted_at[op], now);
-	if (due <= now || exec->state != EXEC_RUNNING ||
-	    engine_inject_delay(context->inject, exec, op, due))
-		coll_exec_received(exec, op);
+	return due > now && exec->state == EXEC_RUNNING &&
+	       !engine_inject_delay(context->inject, exec, op, due);
 }
 
 /* ---- dead and stopped ranks ------------------------------------------------------ */
@@ -386,7 +384,8 @@ static void start_short_io(struct coll_inject *inject, const struct coll_context
 			inject->short_io.probability = config->spec[i].probability;
 }
 
-int coll_inject_open(struct coll_context *context)
+int coll_inject_open(struct coll_context *context,
+		     void (*received)(struct coll_exec *exec, uint32_t op))
 {
 	struct coll_inject *inject = calloc(1, sizeof(*inject));
 	char why[200];
@@ -402,6 +401,7 @@ int coll_inject_open(struct coll_context *context)
 	start_plans(inject, context->boot->rank);
 	start_short_io(inject, context);
 	inject->fd = inject->timer = -1;
+	inject->received = received;
 	inject->real = context->engine.ops;
 	inject->ops = *inject->real;
 	inject->ops.close = inject_close;

@@ -8,13 +8,20 @@
 
 #include "libcoll/link/link.h"
 
-/* Wraps the context's open engine as the option `inject` says. */
-int coll_inject_open(struct coll_context *context);
+/*
+ * Wraps the context's open engine as the option `inject` says. received(): coll_exec_received(),
+ * for messages that were delayed.
+ */
+int coll_inject_open(struct coll_context *context,
+		     void (*received)(struct coll_exec *exec, uint32_t op));
 
 /* A run of this group has started. */
 void coll_inject_started(struct coll_group *group);
 
-/* A message is complete: tells its run now, or when it is due. */
-void coll_inject_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op);
+/*
+ * A message is complete. Whether it is reported later: then received() of coll_inject_open() is
+ * called.
+ */
+bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op);
 
 #endif

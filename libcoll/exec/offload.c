@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* /dev/coll of a context: opened and closed, and what it tells of failures. */
+/* /dev/coll of a context: opened, told what ends, closed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
-#include "health.h"
 #include "offload.h"
 #include "offload_device.h"
+#include "planned.h"
 
 long coll_offload_command(const struct coll_offload *offload, unsigned int op, void *argument,
 			  uint32_t bytes)
@@ -150,33 +150,7 @@ void coll_offload_close(struct coll_context *context)
 	context->offload = NULL;
 }
 
-/* ---- failures ---------------------------------------------------------- */
-
-static const char *failure_reason(int error, uint32_t reporter)
-{
-	switch (error) {
-	case -ETIMEDOUT:
-		return "nothing came from it before the deadline";
-	case -ECONNRESET:
-		return reporter == COLL_NONE
-			       ? "its connection ended: it has died, left or was cut off"
-			       : "failed";
-	case -EPROTO:
-		return "called with different arguments";
-	case -ECANCELED:
-		return "revoked the group";
-	default:
-		return "its runs in the kernel failed";
-	}
-}
-
-void coll_offload_failed(struct coll_group *group, int error, uint32_t failed_rank,
-			 uint32_t reporter)
-{
-	coll_group_fail(group, error, failed_rank < group->ranks ? failed_rank : group->rank,
-			reporter < group->ranks ? reporter : COLL_NONE,
-			failure_reason(error, reporter));
-}
+/* ---- commands ---------------------------------------------------------- */
 
 void coll_offload_fail(struct coll_group *group)
 {
@@ -191,29 +165,12 @@ void coll_offload_fail(struct coll_group *group)
 		coll_offload_command(coll_offload_of(group), COLL_DEVICE_FAIL, &fail, sizeof(fail));
 }
 
-/* What the kernel has heard beside the runs: a failure, a goodbye. */
-void coll_offload_hear(struct coll_group *group)
+void coll_offload_forget(struct coll_planned *planned)
 {
-	struct coll_device_control got = { .group = group->offload.number };
-	const struct coll_header *header = &got.header;
+	struct coll_device_number number = { .number = planned->loaded - 1 };
 
-	while (!coll_offload_command(coll_offload_of(group), COLL_DEVICE_CONTROL_GET, &got,
-				     sizeof(got))) {
-		if (header->kind == COLL_MESSAGE_FAIL)
-			coll_offload_failed(group, -(int)header->hash, header->slot, header->run);
-		else if (header->kind == COLL_MESSAGE_BYE && group->links[got.rank] &&
-			 group->links[got.rank]->state == LINK_UP)
-			coll_health_left(group->links[got.rank]);
-	}
-}
-
-void coll_offload_hear_all(struct coll_context *context)
-{
-	struct coll_group *group;
-
-	if (!__atomic_load_n(&context->offload->shared->control, __ATOMIC_RELAXED))
-		return;
-	for (group = context->groups; group; group = group->next)
-		if (group->offload.made)
-			coll_offload_hear(group);
+	if (planned->loaded && planned->group->offload.made)
+		coll_offload_command(coll_offload_of(planned->group), COLL_DEVICE_UNLOAD, &number,
+				     sizeof(number));
+	planned->loaded = 0;
 }

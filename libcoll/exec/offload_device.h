@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What offload.c, offload_links.c and offload_runs.c share: a context's open /dev/coll. */
+/* What the files offload*.c share: a context's open /dev/coll. */
 #ifndef COLL_OFFLOAD_DEVICE_H
 #define COLL_OFFLOAD_DEVICE_H
 
@@ -27,7 +27,7 @@ static inline struct coll_offload *coll_offload_of(const struct coll_group *grou
 long coll_offload_command(const struct coll_offload *offload, unsigned int op, void *argument,
 			  uint32_t bytes);
 
-/* ---- offload.c ------------------------------------------------------------ */
+/* ---- offload_news.c ------------------------------------------------------- */
 
 /* The kernel says that the group's runs there have failed. */
 void coll_offload_failed(struct coll_group *group, int error, uint32_t failed_rank,

@@ -7,7 +7,7 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "exec.h"
-#include "health.h"
+#include "failure.h"
 #include "offload.h"
 #include "offload_device.h"
 #include "run.h"
@@ -85,16 +85,6 @@ void coll_offload_deadline(const struct coll_run *run, uint64_t deadline)
 }
 
 /* ---- starting ---------------------------------------------------------- */
-
-void coll_offload_forget(struct coll_planned *planned)
-{
-	struct coll_device_number number = { .number = planned->loaded - 1 };
-
-	if (planned->loaded && planned->group->offload.made)
-		coll_offload_command(coll_offload_of(planned->group), COLL_DEVICE_UNLOAD, &number,
-				     sizeof(number));
-	planned->loaded = 0;
-}
 
 static int offload_load(struct coll_planned *planned)
 {

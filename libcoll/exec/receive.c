@@ -8,6 +8,7 @@
 #include "core/match.h"
 #include "core/port.h"
 #include "exec.h"
+#include "failure.h"
 #include "health.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
@@ -178,7 +179,7 @@ static int receive_up(struct coll_link *link)
 	struct coll_group *group = link->group;
 
 	if (group->state == GROUP_FAILING)
-		coll_health_tell(link);
+		coll_group_tell(link);
 	else if (group->offload.attached)
 		return link->streams ? -EOPNOTSUPP : coll_offload_attach(link);
 	coll_link_touch(link);
@@ -206,7 +207,7 @@ const struct coll_link_events coll_exec_link_events = {
 	.up = receive_up,
 	.closing = receive_closing,
 	.needs = receive_needs,
-	.lost = coll_health_lost,
+	.lost = coll_group_link_lost,
 	.failed = coll_group_fail,
-	.news = coll_health_news,
+	.news = coll_group_news,
 };

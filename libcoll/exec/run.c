@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/port.h"
+#include "failure.h"
 #include "health.h"
 #include "offload.h"
 #include "group.h"

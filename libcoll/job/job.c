@@ -41,7 +41,7 @@ static const struct coll_engine_ops *const engines[] = {
 
 static int wrap_engine(struct coll_context *context)
 {
-	int error = coll_inject_open(context);
+	int error = coll_inject_open(context, coll_exec_received);
 
 	if (!error)
 		return 0;

@@ -67,7 +67,7 @@ struct coll_group {
 		struct coll_run *waiting, **waiting_end;	/* runs that cannot start yet */
 	} offload;
 
-	/* Its failure (exec/health.c). */
+	/* Its failure (exec/failure.c). */
 	enum coll_group_state state;
 	int error;			/* why it failed */
 	uint32_t failed_rank, reporter;	/* ranks, or COLL_NONE */

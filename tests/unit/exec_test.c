@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "core/build.h"
-#include "libcoll/exec/health.h"
+#include "libcoll/exec/failure.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/receive.h"
 #include "libcoll/exec/run.h"

@@ -168,8 +168,6 @@ circle() {	# FACT ...: "may A B"
 	}'
 }
 
-# The files of runs and failures are one state machine in parts that
-# tests replace one by one: they call each other.
 file_circle() {	# FOLDER
 	circle "$(awk -v here="$1" '$1 == here { print "may", $2, $3 }' "$work/within")"
 }
@@ -194,8 +192,7 @@ of_nothing() {
 ok "every folder with sources has a line" silent unlisted
 ok "every line is of a folder" silent of_nothing
 ok "the table has no circle" silent circle "$(cat "$work/facts")"
-for folder in $(awk '/^(libcoll|kmod|daemon)/ { print $1 }' "$work/within" | sort -u |
-	grep -vx libcoll/exec); do
+for folder in $(awk '/^(libcoll|kmod|daemon)/ { print $1 }' "$work/within" | sort -u); do
 	ok "no circle of calls between the files of $folder" silent file_circle "$folder"
 done
 while read -r folder; do

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* How an exec completes, and becomes idle. */
+#include "core/port.h"
+#include "exec.h"
+#include "libcoll/link/link.h"
+#include "run.h"
+#include "unexpected.h"
+
+/* Which of its peers were pinged, and whom they suspect. */
+static void exec_forget_suspects(const struct coll_exec *exec)
+{
+	const struct coll_planned *planned = exec->planned;
+	uint32_t peer;
+
+	if (!exec->pinged)
+		return;
+	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		planned->links[peer]->pinged = 0;
+		planned->links[peer]->suspect = COLL_NONE;
+	}
+}
+
+/* Gives the result to the run that waits for it. */
+static void exec_tell_run(struct coll_exec *exec)
+{
+	if (!exec->run)
+		return;
+	exec->run->status = exec->status;
+	exec->run->exec = NULL;
+	exec->run = NULL;
+}
+
+void coll_exec_maybe_idle(struct coll_exec *exec)
+{
+	struct coll_group *group = exec->group;
+	struct coll_exec **slot = &group->active;
+
+	if (exec->state != EXEC_COMPLETED || exec->in_flight || exec->stepping)
+		return;
+	if (exec->held)
+		exec_forget_suspects(exec);
+	coll_assert(group->draining);
+	group->draining--;
+	while (*slot != exec)
+		slot = &(*slot)->next;
+	*slot = exec->next;
+	if (!exec->next)
+		group->active_end = slot;
+	/* After a failure the buffers are the application's from here on. */
+	exec_tell_run(exec);
+	coll_exec_set_state(exec, EXEC_IDLE);
+	exec->next = exec->planned->spare;
+	exec->planned->spare = exec;
+	coll_planned_put(exec->planned);
+}
+
+void coll_exec_complete(struct coll_exec *exec, int status)
+{
+	struct coll_planned *planned = exec->planned;
+	uint32_t peer;
+
+	coll_exec_set_state(exec, EXEC_COMPLETED);
+	exec->status = status;
+	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		coll_assert(planned->links[peer]->expected >= exec->posted[peer]);
+		planned->links[peer]->expected -= exec->posted[peer];
+		exec->posted[peer] = 0;
+		if (planned->links[peer]->kept)
+			coll_unexpected_drop_completed(planned->links[peer]);
+	}
+	exec->group->context->counters.runs++;
+	exec->group->context->counters.skipped += exec->step.skipped;
+	exec->group->draining++;
+	exec_forget_suspects(exec);
+	exec->group->context->job->circuits_completed(exec);
+	if (!status)
+		exec_tell_run(exec);
+}
+
+void coll_exec_fail_all(struct coll_group *group, int error)
+{
+	struct coll_exec *exec, *next;
+
+	for (exec = group->active; exec; exec = next) {
+		next = exec->next;
+		coll_step_fail(&exec->step, error);
+		if (exec->state == EXEC_RUNNING)
+			coll_exec_complete(exec, error);
+		coll_exec_maybe_idle(exec);
+	}
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Executing: starts what is ready, and goes on with what is done. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/port.h"
+#include "core/reduce.h"
+#include "exec.h"
+#include "failure.h"
+#include "health.h"
+#include "inject_engine.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/link/link.h"
+#include "run.h"
+#include "unexpected.h"
+
+/* ---- ops ---------------------------------------------------------------- */
+
+static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
+{
+	const struct coll_planned *planned = exec->planned;
+	uint8_t *result = coll_exec_address(exec, op->result);
+	const uint8_t *left = coll_exec_address(exec, op->left),
+		      *right = coll_exec_address(exec, op->right);
+
+	if (op->reduction == COLL_USER_REDUCTION) {
+		const struct coll_user_op *user = &exec->group->context->ops[planned->user_op];
+		int type = op->type == COLL_OPAQUE_TYPE ?
+				   COLL_OPAQUE((int)planned->schedule->element) :
+				   op->type;
+
+		user->function(result, left, right, op->bytes / planned->call.element, type,
+			       user->argument);
+	} else {
+		coll_reduce_local(op->type, op->reduction, result, left, right, op->bytes);
+	}
+}
+
+static void exec_needs_gone(struct coll_exec *exec, const struct coll_link *link)
+{
+	coll_group_fail(exec->group, -ECONNRESET, link->rank, COLL_NONE, link->state == LINK_LEFT ?
+			"it has left the group" : "its connection has ended");
+}
+
+static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	struct coll_link *link = exec->planned->links[op->peer];
+	struct coll_message *message = &exec->messages[exec->message_of[index]];
+	struct coll_context *context = exec->group->context;
+
+	if (coll_exec_link_is_gone(link)) {
+		if (!(op->flags & COLL_OPTIONAL))
+			exec_needs_gone(exec, link);
+		return;
+	}
+	message->header = (struct coll_header){
+		.kind = COLL_MESSAGE_DATA,
+		.version = COLL_WIRE_VERSION,
+		.run = exec->number,
+		.slot = op->slot,
+		.hash = exec->planned->hash,
+		.bytes = op->bytes,
+	};
+	message->reported = op->bytes <= MESSAGE_INLINE_MAX;
+	message->payload = NULL;
+	if (!message->reported)
+		message->payload = coll_exec_address(exec, op->left);
+	else if (op->bytes)
+		memcpy(message->small, coll_exec_address(exec, op->left), op->bytes);
+	context->counters.sends++;
+	context->counters.sent_bytes += op->bytes;
+	if (coll_link_is_far(link)) {
+		context->counters.far_sends++;
+		context->counters.far_bytes += op->bytes;
+	}
+	message->run_age = exec->age;
+	coll_exec_get(exec);
+	coll_link_send(link, message);
+	if (message->reported)
+		coll_step_done(&exec->step, index);
+}
+
+void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
+{
+	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
+	struct coll_context *context = exec->group->context;
+
+	exec->arrived[op] = 1;
+	if (recv->slot == exec->cursor[recv->peer])
+		exec->cursor[recv->peer]++;
+	if (exec->state == EXEC_RUNNING) {
+		coll_assert(exec->posted[recv->peer] && exec->planned->links[recv->peer]->expected);
+		exec->posted[recv->peer]--;
+		exec->planned->links[recv->peer]->expected--;
+	}
+	context->counters.recvs++;
+	context->counters.recv_bytes += recv->bytes;
+}
+
+void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+{
+	if (!exec->group->context->inject || !coll_inject_delays(link, exec, op))
+		coll_exec_received(exec, op);
+}
+
+bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
+{
+	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
+	struct coll_link *link = exec->planned->links[recv->peer];
+	struct coll_unexpected *unexpected = coll_unexpected_find(link, exec->number, recv->slot);
+	struct coll_group *group = exec->group;
+
+	if (!unexpected)
+		return false;
+	if (unexpected->header.hash != exec->planned->hash) {
+		coll_group_mismatch(link);
+		return false;
+	}
+	if (unexpected->header.bytes != recv->bytes) {
+		coll_group_fail(group, -EPROTO, link->rank, group->rank,
+				"sent a message of another size");
+		return false;
+	}
+	if (recv->bytes)	/* with no bytes the address may be NULL */
+		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
+	group->context->counters.copied_bytes += recv->bytes;
+	coll_unexpected_release(link, unexpected);
+	coll_exec_arrived(exec, op);
+	coll_exec_deliver(link, exec, op);
+	return true;
+}
+
+static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	struct coll_link *link = exec->planned->links[op->peer];
+
+	exec->posted[op->peer]++;
+	link->expected++;
+	if (exec->posted_at)
+		exec->posted_at[index] = coll_now();
+	if (link->kept && coll_exec_take_unexpected(exec, index))
+		return;
+	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
+		exec_needs_gone(exec, link);
+	else
+		coll_link_await(link);
+}
+
+static void exec_op(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+
+	switch (op->kind) {
+	case COLL_OP_SEND:
+		exec_send(exec, index, op);
+		return;
+	case COLL_OP_RECV:
+		exec_recv(exec, index, op);
+		return;
+	case COLL_OP_REDUCE:
+		if (op->bytes)
+			exec_reduce(exec, op);
+		break;
+	case COLL_OP_COPY:
+		if (op->bytes)
+			memcpy(coll_exec_address(exec, op->result),
+			       coll_exec_address(exec, op->left), op->bytes);
+		break;
+	case COLL_OP_CONNECT:
+		if (!exec->group->context->job->circuit_connect(exec, index))
+			return;
+		break;
+	case COLL_OP_RELEASE:
+		exec->group->context->job->circuit_release(exec, index);
+		break;
+	}
+	coll_step_done(&exec->step, index);
+}
+
+/* Starts the ops that are ready, until none is or the exec has completed. */
+static void exec_step(struct coll_exec *exec)
+{
+	uint32_t op;
+
+	if (exec->state != EXEC_RUNNING || exec->stepping)
+		return;
+	exec->stepping = true;
+	while ((op = coll_step_next(&exec->step)) != COLL_NONE)
+		exec_op(exec, op);
+	exec->stepping = false;
+	if (coll_step_finished(&exec->step) && !exec->step.error && exec->state == EXEC_RUNNING)
+		coll_exec_complete(exec, 0);
+	coll_exec_maybe_idle(exec);
+}
+
+void coll_exec_received(struct coll_exec *exec, uint32_t op)
+{
+	coll_assert(exec->state != EXEC_IDLE);
+	if (exec->state == EXEC_COMPLETED) {
+		coll_exec_maybe_idle(exec);
+		return;
+	}
+	coll_step_done(&exec->step, op);
+	exec_step(exec);
+}
+
+void coll_exec_sent(struct coll_message *message)
+{
+	struct coll_exec *exec = message->exec;
+
+	coll_exec_put(exec);
+	if (exec->state == EXEC_COMPLETED) {
+		coll_exec_maybe_idle(exec);
+		return;
+	}
+	if (!message->reported) {
+		coll_step_done(&exec->step, message->op);
+		exec_step(exec);
+	}
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec)
+{
+	uint32_t peer;
+
+	for (peer = 0; peer < planned->schedule->peers; peer++)
+		if (planned->links[peer]->state == LINK_IDLE &&
+		    (!exec || exec->group->context->job->circuit_free(exec, peer)))
+			coll_link_open(planned->links[peer]);
+}
+
+/* The exec is the run's from here on, as the group's next one. */
+static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t deadline)
+{
+	coll_exec_set_state(exec, EXEC_RUNNING);
+	coll_assert(!exec->in_flight && !exec->stepping && !exec->run && !run->exec);
+	exec->planned->references++;
+	exec->next = NULL;
+	exec->group = run->group;
+	exec->run = run;
+	exec->number = run->group->next_run++;
+	exec->age = run->group->context->arbiter.runs++;
+	exec->started = coll_now();
+	exec->deadline = deadline;
+	exec->pinged = 0;
+	exec->checked = exec->started;
+	exec->held = false;
+	/* IN is read only: core/check.c refuses a schedule that writes it. */
+	exec->buffer[COLL_IN] = run->in;
+	exec->buffer[COLL_OUT] = run->out;
+	run->exec = exec;
+}
+
+int coll_exec_start(struct coll_run *run, uint64_t deadline)
+{
+	struct coll_group *group = run->group;
+	struct coll_planned *planned = run->planned;
+	struct coll_exec *exec;
+
+	coll_debug_assert(coll_context_is_owned(group->context));
+	if (group->state != GROUP_OK)
+		return group->error;
+	exec = coll_exec_take(planned, group->context->inject);
+	if (!exec)
+		return -ENOMEM;
+	exec_bind(exec, run, deadline);
+	group->recent[exec->number % RECENT_RUNS] = planned->hash;
+	group->watchful = false;
+	*group->active_end = exec;
+	group->active_end = &exec->next;
+	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
+	coll_engine_check_at(&group->context->engine,
+			     exec->started + (deadline - exec->started) / 4);
+	if (group->context->inject)
+		coll_inject_started(group);
+	coll_exec_open_links(planned, exec);
+	exec_step(exec);
+	if (run->persistent && run->exec)
+		run->group->context->job->circuits_started(run);
+	return 0;
+}
