@@ -54,23 +54,30 @@ void coll_runs_free(struct coll_context *context)
 	}
 }
 
-struct failed_call {
+struct refusal {
 	struct coll_group *group;
-	const char *name;
+	const char *call, *why;
 };
 
-static void no_memory_here(void *argument)
+static void refuse_here(void *argument)
 {
-	const struct failed_call *call = argument;
+	const struct refusal *refusal = argument;
 
-	coll_group_no_memory(call->group, call->name);
+	if (refusal->why)
+		coll_group_explain(refusal->group, "%s: %s", refusal->call, refusal->why);
+	else
+		coll_group_no_memory(refusal->group, refusal->call);
+}
+
+int coll_call_refuse(struct coll_group *group, const char *call, int error, const char *why)
+{
+	coll_progress_do_now(group->context, refuse_here, &(struct refusal){ group, call, why });
+	return error;
 }
 
 int coll_run_answer(struct coll_group *group, enum coll_collective collective, int status)
 {
 	if (status == -ENOMEM)
-		coll_progress_do_now(group->context, no_memory_here,
-				     &(struct failed_call){ group,
-							    coll_collective_names[collective] });
+		coll_call_refuse(group, coll_collective_names[collective], -ENOMEM, NULL);
 	return status;
 }

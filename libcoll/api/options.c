@@ -20,7 +20,10 @@
 
 struct option {
 	const char *name;
-	/* Reads a value into a field of `size` bytes. -EINVAL: it is not valid. */
+	/*
+	 * Reads a value into a field of `size` bytes. -EINVAL: it is not valid. NULL: it is one
+	 * of the words of `valid`.
+	 */
 	int (*read)(void *field, size_t size, const char *value);
 	size_t offset, size;
 	bool of_group;			/* a group may have another value than its context */
@@ -36,16 +39,25 @@ static int read_text(void *field, size_t size, const char *value)
 	return 0;
 }
 
-static int read_engine(void *field, size_t size, const char *value)
-{
-	if (strcmp(value, "auto") && strcmp(value, "uring") && strcmp(value, "epoll"))
-		return -EINVAL;
-	return read_text(field, size, value);
-}
-
 static int read_progress(void *field, size_t size, const char *value)
 {
 	return coll_progress_find(value) ? read_text(field, size, value) : -EINVAL;
+}
+
+/* `words`: "auto, uring or epoll". */
+static int read_word(void *field, size_t size, const char *value, const char *words)
+{
+	const size_t length = strlen(value);
+
+	while (words) {
+		if (!strncmp(words, value, length) && length &&
+		    (!words[length] || words[length] == ',' || !strncmp(words + length, " or ", 4)))
+			return read_text(field, size, value);
+		words = strpbrk(words, ", ");
+		if (words)
+			words += *words == ',' ? 2 : strlen(" or ");
+	}
+	return -EINVAL;
 }
 
 /* Whether other CPUs exist is checked when they are needed. */
@@ -148,34 +160,6 @@ static int read_streams(void *field, size_t size, const char *value)
 	return 0;
 }
 
-static int read_policy(void *field, size_t size, const char *value)
-{
-	if (strcmp(value, "rr") && strcmp(value, "occupancy") && strcmp(value, "occupancy-hier"))
-		return -EINVAL;
-	return read_text(field, size, value);
-}
-
-static int read_threads(void *field, size_t size, const char *value)
-{
-	if (strcmp(value, "one") && strcmp(value, "any"))
-		return -EINVAL;
-	return read_text(field, size, value);
-}
-
-static int read_protect(void *field, size_t size, const char *value)
-{
-	if (strcmp(value, "none") && strcmp(value, "proof") && strcmp(value, "seal"))
-		return -EINVAL;
-	return read_text(field, size, value);
-}
-
-static int read_auto(void *field, size_t size, const char *value)
-{
-	if (strcmp(value, "auto") && strcmp(value, "off"))
-		return -EINVAL;
-	return read_text(field, size, value);
-}
-
 static int read_bool(void *field, size_t size, const char *value)
 {
 	(void)size;
@@ -257,10 +241,10 @@ static int read_one_noise(void *field, size_t size, const char *value)
 #define GROUP_FIELD(member) PLACE(member), true
 
 static const struct option table[] = {
-	{ "engine", read_engine, FIELD(engine), "auto", "auto, uring or epoll" },
+	{ "engine", NULL, FIELD(engine), "auto", "auto, uring or epoll" },
 	{ "progress", read_progress, FIELD(progress), "call",
 	  "call, thread, helper, kernel or auto" },
-	{ "threads", read_threads, FIELD(threads), "one", "one or any" },
+	{ "threads", NULL, FIELD(threads), "one", "one or any" },
 	{ "progress_cpus", read_cpus, FIELD(progress_cpus), NULL,
 	  "CPUs as 3 or 0-1,4, or others: those the process is not bound to" },
 	{ "progress_priority", read_priority, FIELD(progress_priority), NULL,
@@ -268,12 +252,12 @@ static const struct option table[] = {
 	{ "deadline", read_deadline, GROUP_FIELD(deadline_ns), "60s",
 	  "a duration from 1ms to a year: 500ms, 5s, 2m" },
 	{ "spin", read_duration, FIELD(spin_ns), "100us", "a duration: 20us" },
-	{ "protect", read_protect, FIELD(protect), "proof", "none, proof or seal" },
+	{ "protect", NULL, FIELD(protect), "proof", "none, proof or seal" },
 	{ "address", read_text, FIELD(address), NULL, "IP addresses with commas between" },
 	{ "congestion", read_text, FIELD(congestion), NULL, "a congestion control: cubic" },
 	{ "unexpected_bytes", read_bytes, GROUP_FIELD(unexpected_bytes), "16M", "a size: 16M" },
 	{ "buffer_bytes", read_bytes, FIELD(buffer_bytes), NULL, "a size: 4M" },
-	{ "link_policy", read_policy, FIELD(link_policy), "occupancy",
+	{ "link_policy", NULL, FIELD(link_policy), "occupancy",
 	  "rr, occupancy or occupancy-hier" },
 	{ "link_chunk", read_chunk, FIELD(link_chunk), NULL, "0 or a size from 4K to 128M" },
 	{ "clusters", read_clusters, FIELD(clusters), NULL,
@@ -282,7 +266,7 @@ static const struct option table[] = {
 	{ "circuits", read_text, FIELD(circuits), NULL,
 	  "off, on, or the path of colld's socket, of at most 107 bytes" },
 	{ "node", read_text, FIELD(node), NULL, "a name of at most 63 bytes" },
-	{ "circuit_ports", read_auto, FIELD(circuit_ports), "auto", "auto or off" },
+	{ "circuit_ports", NULL, FIELD(circuit_ports), "auto", "auto or off" },
 	{ "explain", read_bool, GROUP_FIELD(explain), NULL, "0 or 1" },
 	{ "inject", read_text, GROUP_FIELD(inject), NULL, "a fault specification, see coll(7)" },
 	{ "alpha", read_seconds, GROUP_FIELD(machine.alpha), NULL, "a duration: 20us" },
@@ -296,7 +280,7 @@ static const struct option table[] = {
 	{ "link_noise", read_one_noise, GROUP_FIELD(machine.link_noise), NULL,
 	  "none, or RATExDURATION: 10x2ms" },
 	{ "grain", read_seconds, GROUP_FIELD(machine.grain), NULL, "a duration: 1ms" },
-	{ "wan", read_auto, FIELD(wan), "off", "auto or off" },
+	{ "wan", NULL, FIELD(wan), "off", "auto or off" },
 	{ "wan_alpha", read_seconds, GROUP_FIELD(machine.wan_alpha), NULL, "a duration: 10ms" },
 	{ "wan_beta", read_seconds, GROUP_FIELD(machine.wan_beta), NULL, "a duration: 0.8ns" },
 	{ "wan_congestion", read_text, FIELD(wan_congestion), NULL, "a congestion control: bbr" },
@@ -389,6 +373,15 @@ static const struct option *option_find(const char *key)
 	return NULL;
 }
 
+static int option_read(struct coll_options *options, const struct option *option,
+		       const char *value)
+{
+	void *field = (uint8_t *)options + option->offset;
+
+	return option->read ? option->read(field, option->size, value) :
+			      read_word(field, option->size, value, option->valid);
+}
+
 bool coll_options_is_of_context(const char *key)
 {
 	const struct option *option = option_find(key);
@@ -410,7 +403,7 @@ int coll_options_set(struct coll_options *options, const char *key, const char *
 		snprintf(why, why_bytes, "no option '%s'; coll(7) lists them", key);
 		return -EINVAL;
 	}
-	if (option->read((uint8_t *)options + option->offset, option->size, value)) {
+	if (option_read(options, option, value)) {
 		snprintf(why, why_bytes, "option %s: '%s' is not %s", key, value, option->valid);
 		return -EINVAL;
 	}
@@ -496,8 +489,7 @@ static void set_defaults(struct coll_options *options)
 	for (option = table; option->name; option++) {
 		if (!option->initial)
 			continue;
-		error = option->read((uint8_t *)options + option->offset, option->size,
-				     option->initial);
+		error = option_read(options, option, option->initial);
 		coll_assert(!error);
 	}
 }

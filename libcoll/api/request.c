@@ -189,36 +189,20 @@ void coll_request_in_place_on_root(struct coll_request *request, const char *nam
 
 /* ---- the three forms ---------------------------------------------------- */
 
-static void refuse_here(void *argument)
-{
-	const struct coll_request *request = argument;
-	struct coll_group *group = request->group;
-
-	coll_group_explain(group, "%s: %s", coll_collective_names[request->call.collective],
-			   request->refusal ? request->refusal : "an argument is not valid");
-}
-
-/* A call that may not come is not handed to the owner: the text is all that it changes. */
-static int request_refuse_call(struct coll_request *request, const char *why)
-{
-	struct coll_group *group = request->group;
-
-	coll_group_explain(group, "%s: %s", coll_collective_names[request->call.collective], why);
-	free(request->refusal);
-	return -EPERM;
-}
-
 static int request_check(struct coll_request *request)
 {
-	const char *why;
+	const char *name = coll_collective_names[request->call.collective], *why;
+	int error = coll_progress_check(request->group->context, &why);
 
-	if (coll_progress_check(request->group->context, &why))
-		return request_refuse_call(request, why);
-	if (request->error) {
-		coll_progress_do_now(request->group->context, refuse_here, request);
-		free(request->refusal);
-	}
-	return request->error;
+	/* A call that may not come is not handed to the owner: the text is all that it changes. */
+	if (error)
+		coll_group_explain(request->group, "%s: %s", name, why);
+	else if (request->error)
+		error = coll_call_refuse(request->group, name, request->error,
+					 request->refusal ? request->refusal :
+							    "an argument is not valid");
+	free(request->refusal);
+	return error;
 }
 
 static struct coll_run run_of(const struct coll_request *request)

@@ -14,25 +14,6 @@
 #include "libcoll/progress/progress.h"
 #include "run.h"
 
-struct refusal {
-	struct coll_group *group;
-	const char *call, *why;
-};
-
-static void refuse_here(void *argument)
-{
-	const struct refusal *refusal = argument;
-
-	coll_group_explain(refusal->group, "%s: %s", refusal->call, refusal->why);
-}
-
-static int run_refuse(struct coll_run *run, const char *call, int error, const char *why)
-{
-	coll_progress_do_now(run->group->context, refuse_here,
-			     &(struct refusal){ run->group, call, why });
-	return error;
-}
-
 bool coll_run_in_flight(struct coll_run *run)
 {
 	return coll_progress_of(run->group->context)->in_flight(run);
@@ -68,11 +49,11 @@ int coll_run_start(struct coll_run *run)
 	if (error)
 		return error;
 	if (!run->persistent)
-		return run_refuse(run, "run_start", -EINVAL, "the run is not persistent; valid: "
-				  "one of a coll_..._init()");
+		return coll_call_refuse(run->group, "run_start", -EINVAL, "the run is not "
+					"persistent; valid: one of a coll_..._init()");
 	if (coll_run_in_flight(run))
-		return run_refuse(run, "run_start", -EBUSY, "the run is in flight; valid: after "
-				  "its end was returned");
+		return coll_call_refuse(run->group, "run_start", -EBUSY, "the run is in flight; "
+					"valid: after its end was returned");
 	run->active = true;
 	error = coll_progress_of(run->group->context)->start(run);
 	if (error)
@@ -262,8 +243,8 @@ int coll_run_free(struct coll_run **run)
 	if (error || !*run)
 		return error;
 	if (coll_run_in_flight(*run))
-		return run_refuse(*run, "run_free", -EBUSY, "the run is in flight; valid: after "
-				  "its end was returned");
+		return coll_call_refuse((*run)->group, "run_free", -EBUSY, "the run is in "
+					"flight; valid: after its end was returned");
 	coll_progress_do((*run)->group->context, run_unplan, *run);
 	coll_run_unregister(*run);
 	*run = NULL;

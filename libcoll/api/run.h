@@ -25,6 +25,8 @@ void coll_run_unregister(struct coll_run *run);
 void coll_runs_forget_plans(struct coll_context *context);
 void coll_runs_free(struct coll_context *context);
 
+/* Says why a call of the group is refused, `why` NULL: for lack of memory. Returns `error`. */
+int coll_call_refuse(struct coll_group *group, const char *call, int error, const char *why);
 /* How a call ended, for the application: words for a status that has none. */
 int coll_run_answer(struct coll_group *group, enum coll_collective collective, int status);
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <nettle/memops.h>
 #include <string.h>
 
 #include "core/port.h"
 #include "record.h"
 
-enum { APPLICATION_DATA = 23, VERSION_HIGH = 3, VERSION_LOW = 3, TAG = GCM_DIGEST_SIZE };
-
-_Static_assert(GCM_IV_SIZE == COLL_RECORD_IV_BYTES, "one nonce");
-_Static_assert(COLL_RECORD_OVERHEAD == COLL_RECORD_HEADER + 1 + GCM_DIGEST_SIZE, "one tag");
+enum { APPLICATION_DATA = 23, VERSION_HIGH = 3, VERSION_LOW = 3 };
 
 void coll_record_begin(struct coll_record_stream *stream, const struct coll_record_secret *secret)
 {
@@ -19,23 +15,20 @@ void coll_record_begin(struct coll_record_stream *stream, const struct coll_reco
 }
 
 /* The nonce of the next record, which is used once: the number cannot wrap in 2^64 records. */
-static void record_next(struct coll_record_stream *stream, const uint8_t *header)
+static void record_next(struct coll_record_stream *stream, uint8_t nonce[COLL_RECORD_IV_BYTES])
 {
-	uint8_t nonce[COLL_RECORD_IV_BYTES];
 	int i;
 
-	memcpy(nonce, stream->iv, sizeof(nonce));
+	memcpy(nonce, stream->iv, COLL_RECORD_IV_BYTES);
 	for (i = 0; i < 8; i++)
 		nonce[COLL_RECORD_IV_BYTES - 1 - i] ^= stream->number >> 8 * i;
 	stream->number++;
-	gcm_aes256_set_iv(&stream->gcm, sizeof(nonce), nonce);
-	gcm_aes256_update(&stream->gcm, COLL_RECORD_HEADER, header);
 }
 
 size_t coll_record_seal(struct coll_record_stream *stream, uint8_t *record, size_t plain)
 {
-	uint8_t *content = record + COLL_RECORD_HEADER;
-	const size_t bytes = plain + 1, follows = bytes + TAG;
+	uint8_t *content = record + COLL_RECORD_HEADER, nonce[COLL_RECORD_IV_BYTES];
+	const size_t bytes = plain + 1, follows = bytes + COLL_AEAD_TAG;
 
 	coll_assert(plain && plain <= COLL_RECORD_PLAIN_MAX);
 	record[0] = APPLICATION_DATA;
@@ -44,9 +37,8 @@ size_t coll_record_seal(struct coll_record_stream *stream, uint8_t *record, size
 	record[3] = follows >> 8;
 	record[4] = follows;
 	content[plain] = APPLICATION_DATA;
-	record_next(stream, record);
-	gcm_aes256_encrypt(&stream->gcm, bytes, content, content);
-	gcm_aes256_digest(&stream->gcm, TAG, content + bytes);
+	record_next(stream, nonce);
+	coll_aead_seal(&stream->gcm, nonce, record, COLL_RECORD_HEADER, content, content, bytes);
 	return COLL_RECORD_HEADER + follows;
 }
 
@@ -55,8 +47,8 @@ int coll_record_size(const uint8_t header[COLL_RECORD_HEADER], size_t *bytes)
 	const size_t follows = header[3] << 8 | header[4];
 
 	if (header[0] != APPLICATION_DATA || header[1] != VERSION_HIGH ||
-	    header[2] != VERSION_LOW || follows < 1 + 1 + TAG ||
-	    follows > COLL_RECORD_PLAIN_MAX + 1 + TAG)
+	    header[2] != VERSION_LOW || follows < 1 + 1 + COLL_AEAD_TAG ||
+	    follows > COLL_RECORD_PLAIN_MAX + 1 + COLL_AEAD_TAG)
 		return -EBADMSG;
 	*bytes = COLL_RECORD_HEADER + follows;
 	return 0;
@@ -65,13 +57,12 @@ int coll_record_size(const uint8_t header[COLL_RECORD_HEADER], size_t *bytes)
 int coll_record_open(struct coll_record_stream *stream, uint8_t *record, size_t bytes,
 		     size_t *plain)
 {
-	uint8_t *content = record + COLL_RECORD_HEADER, tag[TAG];
-	const size_t inner = bytes - COLL_RECORD_HEADER - TAG;
+	uint8_t *content = record + COLL_RECORD_HEADER, nonce[COLL_RECORD_IV_BYTES];
+	const size_t inner = bytes - COLL_RECORD_HEADER - COLL_AEAD_TAG;
 
-	record_next(stream, record);
-	gcm_aes256_decrypt(&stream->gcm, inner, content, content);
-	gcm_aes256_digest(&stream->gcm, TAG, tag);
-	if (!memeql_sec(tag, content + inner, TAG) || content[inner - 1] != APPLICATION_DATA)
+	record_next(stream, nonce);
+	if (!coll_aead_open(&stream->gcm, nonce, record, COLL_RECORD_HEADER, content, inner) ||
+	    content[inner - 1] != APPLICATION_DATA)
 		return -EBADMSG;
 	*plain = inner - 1;
 	return 0;

@@ -10,18 +10,16 @@
 #ifndef COLL_RECORD_H
 #define COLL_RECORD_H
 
-#include <nettle/gcm.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "aead.h"
 
 enum {
 	COLL_RECORD_HEADER = 5,
 	COLL_RECORD_PLAIN_MAX = 16384,
 	/* The header, the type of the content, the tag. */
-	COLL_RECORD_OVERHEAD = COLL_RECORD_HEADER + 1 + 16,
+	COLL_RECORD_OVERHEAD = COLL_RECORD_HEADER + 1 + COLL_AEAD_TAG,
 	COLL_RECORD_MAX = COLL_RECORD_PLAIN_MAX + COLL_RECORD_OVERHEAD,
 	COLL_RECORD_KEY_BYTES = 32,
-	COLL_RECORD_IV_BYTES = 12,
+	COLL_RECORD_IV_BYTES = COLL_AEAD_NONCE,
 };
 
 /* One direction of a connection. */

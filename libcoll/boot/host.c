@@ -108,6 +108,16 @@ static char **host_environment(void)
 	return all;
 }
 
+/* Closes *fd; -1 on failure. */
+static int move_up(int *fd)
+{
+	const int high = fcntl(*fd, F_DUPFD_CLOEXEC, ABOVE), error = errno;
+
+	close(*fd);
+	*fd = high;
+	return high < 0 ? -error : 0;
+}
+
 /* A pipe with the job in it; returns its reading end. */
 static int host_job_pipe(const struct coll_boot *boot, const struct coll_rendezvous *file)
 {
@@ -118,7 +128,7 @@ static int host_job_pipe(const struct coll_boot *boot, const struct coll_rendezv
 		.pid = getpid(),
 		.timeout = boot->timeout,
 	};
-	int fds[2], high;
+	int fds[2], error;
 
 	memcpy(job.job, boot->job, sizeof(job.job));
 	memcpy(job.secret, boot->secret, sizeof(job.secret));
@@ -126,13 +136,17 @@ static int host_job_pipe(const struct coll_boot *boot, const struct coll_rendezv
 		job.file = *file;
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
+	error = move_up(&fds[0]);
 	/* Less than a page: it fits. */
-	high = write(fds[1], &job, sizeof(job)) == sizeof(job) ?
-		       fcntl(fds[0], F_DUPFD_CLOEXEC, ABOVE) : -1;
-	close(fds[0]);
+	if (!error && write(fds[1], &job, sizeof(job)) != sizeof(job))
+		error = -EIO;
 	close(fds[1]);
 	explicit_bzero(job.secret, sizeof(job.secret));
-	return high < 0 ? -EMFILE : high;
+	if (!error)
+		return fds[0];
+	if (fds[0] >= 0)
+		close(fds[0]);
+	return error;
 }
 
 /* ---- start ------------------------------------------------------------------- */
@@ -184,19 +198,10 @@ static int host_wait(pid_t child)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ENOEXEC;
 }
 
-static int move_up(int *fd)
-{
-	const int high = fcntl(*fd, F_DUPFD_CLOEXEC, ABOVE), error = errno;
-
-	close(*fd);
-	*fd = high;
-	return high < 0 ? -error : 0;
-}
-
 int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rendezvous *file,
 		   const struct coll_boot_reason *why)
 {
-	int self, rank0, job, error;
+	int rank0, job, error;
 	char program[PATH_MAX];
 	pid_t child;
 
@@ -211,15 +216,14 @@ int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rende
 	if (error)
 		return error;
 	job = host_job_pipe(boot, file);
-	self = syscall(SYS_pidfd_open, getpid(), 0);
-	rank0 = self < 0 ? -1 : fcntl(self, F_DUPFD_CLOEXEC, ABOVE);
+	rank0 = syscall(SYS_pidfd_open, getpid(), 0);
+	if (rank0 >= 0)
+		move_up(&rank0);	/* without it coll-store asks for the pid */
 	error = job < 0 ? job : host_spawn(&child, program, job, fd, rank0);
 	if (!error)
 		error = host_wait(child);
 	if (rank0 >= 0)
 		close(rank0);
-	if (self >= 0)
-		close(self);
 	if (job >= 0)
 		close(job);
 	close(fd);

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <nettle/gcm.h>
-#include <nettle/memops.h>
 #include <string.h>
 
+#include "libcoll/base/aead.h"
 #include "store_value.h"
 
-_Static_assert(STORE_VALUE_OVERHEAD == GCM_IV_SIZE + GCM_DIGEST_SIZE, "nonce and tag");
-
-static void value_begin(struct gcm_aes256_ctx *gcm, const uint8_t *secret, const uint8_t *nonce,
-			const char *key)
-{
-	gcm_aes256_set_key(gcm, secret);
-	gcm_aes256_set_iv(gcm, GCM_IV_SIZE, nonce);
-	gcm_aes256_update(gcm, strlen(key), (const uint8_t *)key);
-}
+_Static_assert(STORE_VALUE_OVERHEAD == COLL_AEAD_NONCE + COLL_AEAD_TAG, "nonce and tag");
 
 int coll_store_value_seal(const uint8_t secret[COLL_KEY_BYTES], const char *key, const void *value,
 			  size_t bytes, uint8_t *to)
@@ -23,11 +14,10 @@ int coll_store_value_seal(const uint8_t secret[COLL_KEY_BYTES], const char *key,
 
 	if (bytes > COLL_BOOT_VALUE_MAX)
 		return -EMSGSIZE;
-	if (!coll_nonce_make(to, GCM_IV_SIZE))
+	if (!coll_nonce_make(to, COLL_AEAD_NONCE))
 		return -EIO;
-	value_begin(&gcm, secret, to, key);
-	gcm_aes256_encrypt(&gcm, bytes, to + GCM_IV_SIZE, value);
-	gcm_aes256_digest(&gcm, GCM_DIGEST_SIZE, to + GCM_IV_SIZE + bytes);
+	gcm_aes256_set_key(&gcm, secret);
+	coll_aead_seal(&gcm, to, key, strlen(key), to + COLL_AEAD_NONCE, value, bytes);
 	return bytes + STORE_VALUE_OVERHEAD;
 }
 
@@ -35,15 +25,13 @@ int coll_store_value_open(const uint8_t secret[COLL_KEY_BYTES], const char *key,
 			  size_t sealed_bytes, void *value, size_t *bytes)
 {
 	const size_t plain = sealed_bytes - STORE_VALUE_OVERHEAD;
-	uint8_t *content = sealed + GCM_IV_SIZE, tag[GCM_DIGEST_SIZE];
+	uint8_t *content = sealed + COLL_AEAD_NONCE;
 	struct gcm_aes256_ctx gcm;
 
 	if (sealed_bytes < STORE_VALUE_OVERHEAD)
 		return -EBADMSG;
-	value_begin(&gcm, secret, sealed, key);
-	gcm_aes256_decrypt(&gcm, plain, content, content);
-	gcm_aes256_digest(&gcm, sizeof(tag), tag);
-	if (!memeql_sec(tag, content + plain, sizeof(tag)))
+	gcm_aes256_set_key(&gcm, secret);
+	if (!coll_aead_open(&gcm, sealed, key, strlen(key), content, plain))
 		return -EBADMSG;
 	if (plain > *bytes)
 		return -EMSGSIZE;
