@@ -549,9 +549,10 @@ int coll_listen(struct coll_context *context)
 	listen_resume(context);
 	node_name(context->node, sizeof(context->node));
 	base16_encode_update(process, sizeof(context->process), context->process);
-	length = snprintf(line, sizeof(line), "%s %s %u@%lu %s %u%s", context->node, process, self.pid,
-			  (unsigned long)self.namespace, context->offload ? "own" : "shared", port_of(context->listener[0].fd),
-			  addresses);
+	length = snprintf(line, sizeof(line), "%s %s %u@%lu %s %u%s", context->node, process,
+			  self.pid, (unsigned long)self.namespace,
+			  context->offload ? "own" : "shared",
+			  port_of(context->listener[0].fd), addresses);
 	snprintf(key, sizeof(key), "addr/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, line, length);
 }
