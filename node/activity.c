@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "activity.h"
+#include "small_file.h"
 #include "units.h"
 
 struct activity_source {
@@ -139,17 +140,6 @@ static int read_interrupts(struct node_activity *activity, const char *path, boo
 
 /* ---- threads -------------------------------------------------------------- */
 
-static bool read_small(const char *path, char *text, size_t bytes)
-{
-	FILE *from = fopen(path, "re");
-	size_t length = from ? fread(text, 1, bytes - 1, from) : 0;
-
-	text[length] = 0;
-	if (from)
-		fclose(from);
-	return length > 0;
-}
-
 /* The CPU that it ran on last: field 39 of stat, the 36th behind the name. */
 static bool ran_on(const char *stat, const struct node_cpus *cpus, char *name, size_t bytes)
 {
@@ -172,11 +162,11 @@ static int read_thread(struct node_activity *activity, const char *process, cons
 	bool here;
 
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/stat", process, thread);
-	if (!read_small(path, text, sizeof(text)))
+	if (!node_read_small(path, text, sizeof(text)))
 		return 0;
 	here = ran_on(text, &activity->cpus, source.name, sizeof(source.name));
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", process, thread);
-	if (!read_small(path, text, sizeof(text)) ||
+	if (!node_read_small(path, text, sizeof(text)) ||
 	    sscanf(text, "%llu %*u %llu", &ran, &times) != 2)
 		return 0;
 	source.number = strtoul(thread, NULL, 10);

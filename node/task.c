@@ -7,21 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "small_file.h"
 #include "task.h"
 
 /* PF_KTHREAD and PF_NO_SETAFFINITY of <linux/sched.h>: field 9 of stat. */
 enum { FLAG_KTHREAD = 0x00200000, FLAG_BOUND = 0x04000000 };
-
-static bool read_small(const char *path, char *text, size_t bytes)
-{
-	FILE *from = fopen(path, "re");
-	size_t length = from ? fread(text, 1, bytes - 1, from) : 0;
-
-	text[length] = 0;
-	if (from)
-		fclose(from);
-	return length > 0;
-}
 
 static bool read_stat(const char *directory, struct node_task *task)
 {
@@ -30,7 +20,7 @@ static bool read_stat(const char *directory, struct node_task *task)
 	unsigned long long born;
 
 	snprintf(path, sizeof(path), "%s/stat", directory);
-	if (!read_small(path, text, sizeof(text)))
+	if (!node_read_small(path, text, sizeof(text)))
 		return false;
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
@@ -52,7 +42,7 @@ static void read_cgroup(const char *directory, struct node_task *task)
 
 	strcpy(task->cgroup, "/");
 	snprintf(path, sizeof(path), "%s/cgroup", directory);
-	if (!read_small(path, text, sizeof(text)))
+	if (!node_read_small(path, text, sizeof(text)))
 		return;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		const char *colon = strchr(line, ':'),

@@ -55,8 +55,8 @@ $(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
 $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 
 # Programs of the test machine, where there is no other file: static.
-VM_COMMON	= $(call objects,tests/vm/vm.c tests/vm/offload.c node/netlink.c tests/lib/interpret.c \
-		  tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
+VM_COMMON	= $(call objects,tests/vm/vm.c tests/vm/ask.c tests/vm/offload.c node/netlink.c \
+		  tests/lib/interpret.c tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
 		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@

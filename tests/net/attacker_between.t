@@ -4,61 +4,29 @@
 # cuts some: sealed ranks get right results or an error that names the connection, never a wrong
 # result. The hosts are network namespaces, the attacker is a third one.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/hosts.sh"
 
 COLL=$(realpath "$COLL")
 ATTACKER=$(realpath "$BUILD/tests/multi/attacker_between")
-dir=$(mktemp -d)
-pids=
-cleanup() {
-	# shellcheck disable=SC2086
-	[ -z "$pids" ] || kill $pids 2>/dev/null
-	rm -rf "$dir"
-}
-if [ -z "$COLL_BETWEEN_INSIDE" ]; then
-	rm -rf "$dir"
-	[ "$(id -u)" = 0 ] || user=-Ur
-	# shellcheck disable=SC2086
-	if ! unshare $user -n true 2>/dev/null; then
-		echo "1..0 # SKIP no network namespaces here"
-		exit 0
-	fi
-	COLL_BETWEEN_INSIDE=1 exec unshare $user -n "$0"
-fi
-trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
 
 # host NUMBER: a namespace with the address 10.99.0.NUMBER behind the interface m$NUMBER; sets $host.
 host() {
-	unshare -n sleep 300 &
-	host=$!
-	pids="$pids $host"
-	tries=100
-	while [ "$(readlink /proc/$host/ns/net)" = "$(readlink /proc/self/ns/net)" ] && [ $tries -gt 0 ]; do
-		sleep 0.02
-		tries=$((tries - 1))
-	done
+	host_make
 	ip link add "m$1" type veth peer name wire netns $host
 	echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 2>/dev/null
 	ip link set "m$1" up
 	"$ATTACKER" plain "m$1"
-	nsenter -n -t $host sh -c "ip link set lo up; $ATTACKER plain wire; ip link set wire up
+	nsenter -n -t $host sh -c "$ATTACKER plain wire; ip link set wire up
 		ip addr add 10.99.0.$1/24 dev wire"
 }
 host 1; a=$host
 host 2; b=$host
-cat >"$dir/shell" <<SHELL
-#!/bin/sh
-case \$1 in
-*.1) exec nsenter -n -t $a sh -c "\$2" ;;
-*) exec nsenter -n -t $b sh -c "\$2" ;;
-esac
-SHELL
-chmod +x "$dir/shell"
+host_shell '*.1' $a '*.2' $b
 
 # attack LEVEL ENGINE HOW FIRST EVERY: what the two ranks say, in $said
 attack() {
 	"$ATTACKER" forward m1 m2 "$3" "$4" "$5" & attacker=$!
-	pids="$pids $attacker"
+	host_ends $attacker
 	said=$(nsenter -n -t $a timeout -k 5 60 "$COLL" run -k --hosts 10.99.0.1,10.99.0.2 --ssh "$dir/shell" \
 		-e COLL_PROTECT=$1 -e COLL_ENGINE=$2 -- "$ATTACKER" rank 500 2>&1)
 	kill $attacker

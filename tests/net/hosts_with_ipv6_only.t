@@ -2,53 +2,25 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Jobs on two hosts that have IPv6 addresses and no IPv4: two network namespaces with a cable.
 . "$(dirname "$0")/../lib/tap.sh"
+[ -e /proc/net/if_inet6 ] || {
+	echo "1..0 # SKIP no IPv6 here"
+	exit 0
+}
+. "$(dirname "$0")/../lib/hosts.sh"
 
 COLL=$(realpath "$COLL")
 MEET=$(realpath "$BUILD/tests/multi/boot_meet")
 CALLS=$(realpath "$BUILD/tests/multi/every_collective")
-dir=$(mktemp -d)
-far=
-cleanup() {
-	[ -z "$far" ] || kill "$far" 2>/dev/null
-	rm -rf "$dir"
-}
 
-if [ -z "$COLL_IPV6_INSIDE" ]; then
-	rm -rf "$dir"
-	[ "$(id -u)" = 0 ] || user=-Ur
-	# shellcheck disable=SC2086
-	if ! unshare $user -n true 2>/dev/null || [ ! -e /proc/net/if_inet6 ]; then
-		echo "1..0 # SKIP no network namespaces or no IPv6 here"
-		exit 0
-	fi
-	COLL_IPV6_INSIDE=1 exec unshare $user -n "$0"
-fi
-trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
-
-unshare -n sleep 300 &
-far=$!
-tries=100	# until it has a namespace of its own
-while [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ] && [ $tries -gt 0 ]; do
-	sleep 0.02
-	tries=$((tries - 1))
-done
+host_make; far=$host
 ip link set lo up
 ip link add near type veth peer name far netns $far
 ip link set near up
 ip addr add fd00:c011::1/64 dev near nodad
-nsenter -n -t $far sh -c 'ip link set lo up; ip link set far up; ip addr add fd00:c011::2/64 dev far nodad'
+nsenter -n -t $far sh -c 'ip link set far up; ip addr add fd00:c011::2/64 dev far nodad'
 is "no host has an IPv4 address but loopback's" "$(ip -4 -o addr show scope global | wc -l)" 0
 
-# HOST COMMAND: as ssh.
-cat >"$dir/shell" <<SHELL
-#!/bin/sh
-case \$1 in
-*::2) exec nsenter -n -t $far sh -c "\$2" ;;
-*) exec sh -c "\$2" ;;
-esac
-SHELL
-chmod +x "$dir/shell"
+host_shell '*::2' $far
 hosts='[fd00:c011::1]:2,[fd00:c011::2]:2'
 
 out=$(timeout -k 5 60 "$COLL" run --hosts "$hosts" --ssh "$dir/shell" -- "$MEET" 20 2 2>&1)

@@ -17,16 +17,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "core/build.h"
 #include "node/netlink.h"
-#include "tests/lib/schedules.h"
 #include "uapi/coll_noise.h"
 #include "offload.h"
 #include "vm.h"
 
 #define CGROUP "/sys/fs/cgroup/"
 
-enum { RUNS = 20, BYTES = 1024 };
+enum { RUNS = 20 };		/* they wake the thread often enough */
 
 /* ---- threads ----------------------------------------------------------------------- */
 
@@ -72,32 +70,6 @@ static void is_on(const char *thread, const char *cpus, const char *what)
 
 /* ---- the device's thread --------------------------------------------------------------- */
 
-static long load_copy(struct offload *o)
-{
-	static u64 memory[4096];
-	struct coll_schedule *s;
-	struct coll_build b;
-
-	coll_build_init(&b, memory, sizeof(memory), 0, 1);
-	coll_build_buffers(&b, BYTES, BYTES);
-	coll_emit_copy(&b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), BYTES);
-	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, 7);
-}
-
-/* Wakes the thread often enough. */
-static int runs(struct offload *o)
-{
-	static char in[BYTES], out[BYTES];
-	const long schedule = load_copy(o);
-	int i, bad = schedule < 0;
-
-	for (i = 0; i < RUNS && !bad; i++) {
-		bad = offload_run(o, schedule, in, out, 0, 0) || offload_poll(o, 0, 20);
-		vm_sleep_ms(2);
-	}
-	return bad;
-}
-
 static void close_quietly(struct offload *o)
 {
 	munmap(o->shared, 4096);
@@ -111,7 +83,7 @@ static void device_on(uint32_t cpu, const char *cpus, const char *what)
 
 	vm_is(offload_open_on(&o, 0, 1, alone, cpu), 0, what);
 	is_on("coll/", cpus, "its thread");
-	vm_is(runs(&o), 0, "runs");
+	vm_is(offload_copies(&o, RUNS, 2), 0, "runs");
 	is_on("coll/", cpus, "and after them");
 	close_quietly(&o);
 }
@@ -140,7 +112,7 @@ static void isolated_meanwhile(void)
 	} else {
 		vm_read(CGROUP "alone/cpuset.cpus.partition", state, sizeof(state));
 		vm_says(state, "isolated", "a cpuset isolates CPU 1");
-		vm_is(runs(&o), 0, "runs");
+		vm_is(offload_copies(&o, RUNS, 2), 0, "runs");
 		is_on("coll/", "0", "the thread stays");
 		is_on("coll-pin", "0", "and that of pinning");
 		vm_write(CGROUP "alone/cpuset.cpus.partition", "member");
@@ -176,7 +148,7 @@ static void in_a_cpuset(void)
 	is_on("coll/", "1", "its thread");
 	moved = !vm_write(CGROUP "job/cpuset.cpus", "0");
 	vm_ok(moved && VM_COMES(!strcmp(allowed_thread("coll/"), "0")), "it follows its cpuset");
-	vm_is(runs(&o), 0, "runs");
+	vm_is(offload_copies(&o, RUNS, 2), 0, "runs");
 	close_quietly(&o);
 	vm_is(vm_write(CGROUP "cgroup.procs", "0"), 0, "the process leaves");
 	vm_ok(VM_COMES(!rmdir(CGROUP "job") || errno == ENOENT), "the cpuset goes");

@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #include "node/netlink.h"
-#include "uapi/coll_noise.h"
 #include "tests/lib/schedules.h"
+#include "uapi/coll_noise.h"
+#include "ask.h"
 #include "offload.h"
 #include "vm.h"
 
@@ -81,12 +82,6 @@ static bool has_failed(void)
 
 static struct netlink *netlink;
 
-static int nothing(enum coll_command command, struct nlattr **attributes, void *data)
-{
-	(void)command, (void)attributes, (void)data;
-	return 0;
-}
-
 static int count(enum coll_command command, struct nlattr **attributes, void *data)
 {
 	(void)command, (void)attributes;
@@ -96,7 +91,7 @@ static int count(enum coll_command command, struct nlattr **attributes, void *da
 
 static int ask(enum coll_command command, int flags)
 {
-	return netlink_ask(netlink, netlink_message(netlink, command, flags), nothing, NULL);
+	return netlink_ask(netlink, netlink_message(netlink, command, flags), ask_nothing, NULL);
 }
 
 static struct nl_msg *noise_message(uint8_t context)
@@ -117,12 +112,12 @@ static struct nl_msg *noise_message(uint8_t context)
 
 static int noise_in_an_interrupt(void)
 {
-	return netlink_ask(netlink, noise_message(COLL_NOISE_HARDIRQ), nothing, NULL);
+	return netlink_ask(netlink, noise_message(COLL_NOISE_HARDIRQ), ask_nothing, NULL);
 }
 
 static int noise_in_a_thread(void)
 {
-	return netlink_ask(netlink, noise_message(COLL_NOISE_FIFO), nothing, NULL);
+	return netlink_ask(netlink, noise_message(COLL_NOISE_FIFO), ask_nothing, NULL);
 }
 
 static int noise_get(void)
@@ -136,7 +131,7 @@ static int noise_log(void)
 	int error;
 
 	nla_put_u32(message, COLL_NOISE_A_ID, 1);
-	error = netlink_ask(netlink, message, nothing, NULL);
+	error = netlink_ask(netlink, message, ask_nothing, NULL);
 	return error == -ENOENT ? 0 : error;
 }
 

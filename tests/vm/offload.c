@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/build.h"
 #include "offload.h"
+#include "vm.h"
 
 static void must(bool right, const char *what)
 {
@@ -147,6 +149,21 @@ static void leave(struct offload *o)
 	}
 }
 
+int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin)
+{
+	struct coll_device_setup setup = {
+		.version = COLL_DEVICE_VERSION, .words = words, .cpu = COLL_NONE, .spin = spin,
+	};
+	struct coll_device_group group = { .rank = 0, .ranks = 2 };
+
+	*o = (struct offload){ .ranks = 2, .fd = open("/dev/coll", O_RDWR | O_CLOEXEC) };
+	if (o->fd < 0 || offload_do(o->fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)))
+		return -ENODEV;
+	o->shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, o->fd, 0);
+	o->group = offload_do(o->fd, COLL_DEVICE_GROUP, &group, sizeof(group));
+	return o->shared == MAP_FAILED || o->group < 0 ? -ENODEV : 0;
+}
+
 void coll_offload_close(struct offload *o)
 {
 	leave(o);
@@ -263,4 +280,26 @@ int offload_ranks(uint32_t ranks, int (*body)(uint32_t rank, uint32_t ranks, con
 		failed += status != 0;
 	}
 	return failed;
+}
+
+int offload_copies(struct offload *o, int runs, unsigned int pause_ms)
+{
+	enum { BYTES = 1024 };
+	static char in[BYTES], out[BYTES];
+	static u64 memory[4096];
+	struct coll_schedule *s;
+	struct coll_build b;
+	long schedule;
+	int i, bad;
+
+	coll_build_init(&b, memory, sizeof(memory), 0, 1);
+	coll_build_buffers(&b, BYTES, BYTES);
+	coll_emit_copy(&b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), BYTES);
+	schedule = coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, 7);
+	bad = schedule < 0;
+	for (i = 0; i < runs && !bad; i++) {
+		bad = offload_run(o, schedule, in, out, 0, 0) || offload_poll(o, 0, 20);
+		vm_sleep_ms(pause_ms);
+	}
+	return bad;
 }

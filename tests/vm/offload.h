@@ -35,6 +35,8 @@ int coll_offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const in
 /* The same with the thread on this CPU. */
 int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int *links,
 		    uint32_t cpu);
+/* Opens the device as rank 0 of 2, with so many words and no link. 0 or -ENODEV. */
+int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin);
 /* Says goodbye first, so that the others' runs do not fail. */
 void coll_offload_close(struct offload *o);
 
@@ -47,6 +49,8 @@ long offload_run(struct offload *o, long schedule, const void *in, void *out, ui
 
 /* Polls the word, at most so many seconds: its status, or -ETIME. */
 int offload_poll(struct offload *o, uint32_t word, int seconds);
+/* So many runs of a copy of 1 KB, one after the other with so long between: 0, or not all ended. */
+int offload_copies(struct offload *o, int runs, unsigned int pause_ms);
 /* Sleeps until the word is set: its status. */
 long offload_wait(struct offload *o, uint32_t word);
 

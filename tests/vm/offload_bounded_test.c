@@ -28,21 +28,6 @@ enum {
 
 static u64 memory[1 << 17];
 
-static int open_alone(struct offload *o)
-{
-	struct coll_device_setup setup = {
-		.version = COLL_DEVICE_VERSION, .words = 2, .cpu = COLL_NONE,
-	};
-	struct coll_device_group group = { .rank = 0, .ranks = 2 };
-
-	*o = (struct offload){ .ranks = 2, .fd = open("/dev/coll", O_RDWR | O_CLOEXEC) };
-	if (o->fd < 0 || offload_do(o->fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)))
-		return -ENODEV;
-	o->shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, o->fd, 0);
-	o->group = offload_do(o->fd, COLL_DEVICE_GROUP, &group, sizeof(group));
-	return o->shared == MAP_FAILED || o->group < 0 ? -ENODEV : 0;
-}
-
 static void close_alone(struct offload *o)
 {
 	munmap(o->shared, 4096);
@@ -76,7 +61,7 @@ static int start_sums(struct offload *o, int ops, u32 type, void **in, void **ou
 	*in = aligned_alloc(4096, BYTES);
 	*out = aligned_alloc(4096, BYTES);
 	memset(*in, 1, BYTES);
-	if (open_alone(o))
+	if (offload_open_alone(o, 2, 0))
 		return -ENODEV;
 	schedule = load_sums(o, ops, type);
 	return schedule < 0 ? (int)schedule : offload_run(o, schedule, *in, *out, 0, deadline);

@@ -16,22 +16,6 @@
 
 enum { TIMES = 20, PATIENCE_S = 5 };
 
-static int device_open(struct offload *o)
-{
-	struct coll_device_setup setup = {
-		.version = COLL_DEVICE_VERSION, .words = 1, .cpu = COLL_NONE,
-		.spin = COLL_DEVICE_SPIN_MAX,
-	};
-	struct coll_device_group group = { .rank = 0, .ranks = 2 };
-
-	*o = (struct offload){ .ranks = 2, .fd = open("/dev/coll", O_RDWR | O_CLOEXEC) };
-	if (o->fd < 0 || offload_do(o->fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)))
-		return -ENODEV;
-	o->shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, o->fd, 0);
-	o->group = offload_do(o->fd, COLL_DEVICE_GROUP, &group, sizeof(group));
-	return o->shared == MAP_FAILED || o->group < 0 ? -ENODEV : 0;
-}
-
 static long load_receive(struct offload *o)
 {
 	static u64 memory[4096];
@@ -51,7 +35,7 @@ static int shortened(unsigned int after_us)
 	long schedule;
 	int status;
 
-	if (device_open(&o))
+	if (offload_open_alone(&o, 1, COLL_DEVICE_SPIN_MAX))
 		return -ENODEV;
 	schedule = load_receive(&o);
 	if (schedule < 0 || offload_run(&o, schedule, NULL, NULL, 0, 0))

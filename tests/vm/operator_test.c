@@ -10,17 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/build.h"
 #include "node/netlink.h"
-#include "tests/lib/schedules.h"
 #include "uapi/coll_noise.h"
+#include "ask.h"
 #include "offload.h"
 #include "vm.h"
 
 #define TRACING "/sys/kernel/tracing/"
 #define LIMIT "/sys/module/coll/parameters/files_per_user"
 
-enum { RUNS = 3, BYTES = 1024, NOBODY = 65534 };
+enum { RUNS = 3, NOBODY = 65534 };
 
 /* ---- fdinfo --------------------------------------------------------------------------- */
 
@@ -46,29 +45,6 @@ static bool is_thread(long long pid)
 	return !strcmp(name, wanted);
 }
 
-static long load_copy(struct offload *o)
-{
-	static u64 memory[4096];
-	struct coll_schedule *s;
-	struct coll_build b;
-
-	coll_build_init(&b, memory, sizeof(memory), 0, 1);
-	coll_build_buffers(&b, BYTES, BYTES);
-	coll_emit_copy(&b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), BYTES);
-	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, 0xabc);
-}
-
-static int runs(struct offload *o)
-{
-	static char in[BYTES], out[BYTES];
-	const long schedule = load_copy(o);
-	int i, bad = schedule < 0;
-
-	for (i = 0; i < RUNS && !bad; i++)
-		bad = offload_run(o, schedule, in, out, 0, 0) || offload_poll(o, 0, 20);
-	return bad;
-}
-
 static void fdinfo(void)
 {
 	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX];
@@ -81,7 +57,7 @@ static void fdinfo(void)
 	close(fd);
 	vm_is(coll_offload_open(&o, 0, 1, alone), 0, "one that is");
 	vm_ok(is_thread(shown(o.fd, "coll-thread")), "has one, by its number");
-	vm_is(runs(&o), 0, "runs");
+	vm_is(offload_copies(&o, RUNS, 0), 0, "runs");
 	vm_is(shown(o.fd, "coll-runs-completed"), RUNS, "they are counted");
 	vm_is(shown(o.fd, "coll-schedules"), 1, "and their schedule");
 	offload_connect(links, 2);
@@ -97,19 +73,6 @@ static void fdinfo(void)
 }
 
 /* ---- tracepoints ------------------------------------------------------------------------ */
-
-static int noise_start(struct netlink *netlink)
-{
-	const struct coll_noise_model model = {
-		.arrival = COLL_NOISE_PERIODIC, .period = 10000000, .duration = 1000,
-	};
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_NOISE_START, 0);
-
-	nla_put_string(message, COLL_NOISE_A_CPUS, "1");
-	nla_put_u8(message, COLL_NOISE_A_CONTEXT, COLL_NOISE_HARDIRQ);
-	nla_put(message, COLL_NOISE_A_MODEL, sizeof(model), &model);
-	return netlink_ask(netlink, message, NULL, NULL);
-}
 
 static int count(const char *text, const char *part)
 {
@@ -138,9 +101,9 @@ static void tracepoints(void)
 	}
 	vm_write(TRACING "trace", "");
 	vm_is(coll_offload_open(&o, 0, 1, alone), 0, "a rank of its own");
-	vm_is(runs(&o), 0, "runs");
+	vm_is(offload_copies(&o, RUNS, 0), 0, "runs");
 	vm_is(netlink_open(&netlink), 0, "a socket");
-	vm_is(noise_start(netlink), 0, "noise");
+	vm_is(ask_noise(netlink, 1000), 0, "noise");
 	netlink_close(netlink);		/* nobody listens to the event of its end */
 	vm_read(TRACING "trace", text, sizeof(text));
 	vm_is(count(text, "coll_run_started: group 0 run"), RUNS, "each start of a run is traced");

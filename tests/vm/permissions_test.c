@@ -12,6 +12,7 @@
 
 #include "node/netlink.h"
 #include "uapi/coll_circuit.h"
+#include "ask.h"
 #include "vm.h"
 
 #define ALL (~0ull)
@@ -21,43 +22,24 @@ enum { NO_NAMESPACE = 201, NO_SOCKET = 202, TOO_LARGE = 203 };
 
 /* ---- questions ------------------------------------------------------------------------- */
 
-static int nothing(enum coll_command command, struct nlattr **attributes, void *data)
-{
-	(void)command, (void)attributes, (void)data;
-	return 0;
-}
-
-static int dump(struct netlink *netlink, enum coll_command command)
-{
-	return netlink_ask(netlink, netlink_message(netlink, command, NLM_F_DUMP), nothing, NULL);
-}
-
-static int watch_start(struct netlink *netlink)
-{
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
-
-	nla_put_string(message, COLL_WATCH_A_CPUS, "1");
-	return netlink_ask(netlink, message, NULL, NULL);
-}
-
 static int watch_get(struct netlink *netlink)
 {
-	return dump(netlink, COLL_CMD_WATCH_GET);
+	return ask_dump(netlink, COLL_CMD_WATCH_GET);
 }
 
 static int watch_log(struct netlink *netlink)
 {
-	return dump(netlink, COLL_CMD_WATCH_LOG);
+	return ask_dump(netlink, COLL_CMD_WATCH_LOG);
 }
 
 static int noise_get(struct netlink *netlink)
 {
-	return dump(netlink, COLL_CMD_NOISE_GET);
+	return ask_dump(netlink, COLL_CMD_NOISE_GET);
 }
 
 static int pin_get(struct netlink *netlink)
 {
-	return dump(netlink, COLL_CMD_PIN_GET);
+	return ask_dump(netlink, COLL_CMD_PIN_GET);
 }
 
 static int circuit_domain(struct netlink *netlink)
@@ -144,11 +126,11 @@ int main(void)
 {
 	const uint64_t net = CAP(NET_ADMIN) | CAP(SYS_NICE);
 
-	may(net, 0, watch_start, EPERM, "attribution needs more than CAP_NET_ADMIN");
+	may(net, 0, ask_watch, EPERM, "attribution needs more than CAP_NET_ADMIN");
 	may(net, 0, watch_get, EPERM, "so do its results");
 	may(net, 0, watch_log, EPERM, "and its log");
-	may(net | 1ull << 38, 0, watch_start, 0, "CAP_PERFMON it is");
-	may(net | CAP(SYS_ADMIN), 0, watch_start, 0, "or CAP_SYS_ADMIN");
+	may(net | 1ull << 38, 0, ask_watch, 0, "CAP_PERFMON it is");
+	may(net | CAP(SYS_ADMIN), 0, ask_watch, 0, "or CAP_SYS_ADMIN");
 	may(ALL, CLONE_NEWNET, watch_get, EPERM, "results only in the initial network namespace");
 
 	may(0, 0, noise_get, 0, "any user sees the injectors");
