@@ -295,7 +295,7 @@ int offload_copies(struct offload *o, int runs, unsigned int pause_ms)
 	coll_build_init(&b, memory, sizeof(memory), 0, 1);
 	coll_build_buffers(&b, BYTES, BYTES);
 	coll_emit_copy(&b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), BYTES);
-	schedule = coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, 7);
+	schedule = coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, 0xabc);
 	bad = schedule < 0;
 	for (i = 0; i < runs && !bad; i++) {
 		bad = offload_run(o, schedule, in, out, 0, 0) || offload_poll(o, 0, 20);

@@ -49,7 +49,10 @@ long offload_run(struct offload *o, long schedule, const void *in, void *out, ui
 
 /* Polls the word, at most so many seconds: its status, or -ETIME. */
 int offload_poll(struct offload *o, uint32_t word, int seconds);
-/* So many runs of a copy of 1 KB, one after the other with so long between: 0, or not all ended. */
+/*
+ * So many runs of a copy of 1 KB with the hash 0xabc, one after the other with so long between: 0,
+ * or not all ended.
+ */
 int offload_copies(struct offload *o, int runs, unsigned int pause_ms);
 /* Sleeps until the word is set: its status. */
 long offload_wait(struct offload *o, uint32_t word);
