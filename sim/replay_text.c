@@ -79,7 +79,7 @@ static bool read_number(const char *text, s64 least, u64 most, char **rest, u64 
 	if (errno)
 		return false;
 	if (minus) {
-		if (*number > (u64)-least)
+		if (least >= 0 || *number > (u64)-least)
 			return false;
 		*number = -*number;
 		return true;

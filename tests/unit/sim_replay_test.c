@@ -361,6 +361,7 @@ static void wrong_traces_are_refused_with_their_line(void **state)
 		{ "hello\n", good, "t.0:1: not a coll-trace: wrong first line" },
 		{ "coll-trace version=2 rank=0 ranks=2\n", good, "t.0:1: version=2" },
 		{ HEAD(0, 0), good, "t.0:1: ranks=0" },
+		{ HEAD(0, -1), good, "t.0:1: ranks=-1; valid: a number from 1" },
 		{ HEAD(0, 2) "cpu ns=1\n", good, "t.0:2: the trace has no end" },
 		{ HEAD(0, 2) "cpu\nend\n", good, "t.0:2: ns= is missing" },
 		{ HEAD(0, 2) "cpu ns=-1\nend\n", good, "t.0:2: ns=-1; valid: a number" },
