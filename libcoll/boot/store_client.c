@@ -245,7 +245,7 @@ static int recv_reply(struct coll_store_client *client, void *value, size_t *byt
 	err = recv_all(client->fd, data, *bytes, deadline);
 	if (err)
 		return client->error = err;
-	if (*bytes)
+	if (*bytes && capacity)		/* else there may be no memory for it */
 		memcpy(value, data, *bytes < capacity ? *bytes : capacity);
 	err = (int32_t)le32toh(reply.status);
 	return err ? err : *bytes > capacity ? -EMSGSIZE : 0;
