@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Shared connections by themselves: two muxes in one process, joined by a wire that a fake
- * engine moves as it likes. Each has three links, in groups of their own. The wire may be sealed
- * (libcoll/transport/seal.h), and an attacker may change what is on it.
- *
- * Length: every test uses the same wire and the same two sides.
+ * Shared connections by themselves (tests/lib/two_sides.h), plain and sealed
+ * (libcoll/transport/seal.h); an attacker may change what is on the wire.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,350 +10,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-#include "core/match.h"
-#include "core/port.h"
-#include "libcoll/link/link.h"
-#include "libcoll/link/stream.h"
 #include "libcoll/transport/arrival.h"
-#include "libcoll/transport/channel.h"
-#include "libcoll/transport/seal.h"
-#include "libcoll/transport/transport.h"
-
-enum { SIDES = 2, GROUPS = 3, BYTES = 100000, MESSAGES = 8, WIRE = 1 << 22 };
-
-/* A process: its context and its end of the connection. */
-static struct side {
-	struct coll_context context;
-	struct coll_boot boot;
-	struct coll_group group[GROUPS];
-	struct coll_link *links[GROUPS][SIDES];
-	uint32_t world[SIDES];
-	uint8_t wire[WIRE];		/* on its way to this side */
-	uint64_t written, read;
-	struct iovec receive[COLL_RECV_IOV_MAX];
-	int entries;			/* of a receive under way; 0: to any buffer */
-	bool pausing;
-} side[SIDES];
-
-static char line[] = "node process 1@1 shared 4711", *published[SIDES] = { line, line };
-static struct coll_message message[SIDES][GROUPS][MESSAGES];
+#include "tests/lib/two_sides.h"
 static bool sealed;
-static uint8_t payload[BYTES], received[SIDES][GROUPS][BYTES];
-static struct { int begun, ended, lost, closing, sent; } told[SIDES][GROUPS];
-
-static int side_of(const struct coll_link *link)
-{
-	return link->group->context == &side[1].context;
-}
-
-static int group_of(const struct coll_link *link)
-{
-	return link->group - side[side_of(link)].group;
-}
-
-#define TOLD(link) (&told[side_of(link)][group_of(link)])
-
-/* ---- above ------------------------------------------------------------------- */
-
-static void fake_begin(struct coll_link *link)
-{
-	TOLD(link)->begun++;
-	link->target = received[side_of(link)][group_of(link)] + link->header.offset;
-}
-
-static void fake_end(struct coll_link *link)
-{
-	TOLD(link)->ended++;
-	link->target = NULL;
-	link->expected -= !!link->expected;
-}
-
-static struct coll_exec *fake_expect(struct coll_link *link, uint8_t **target, uint64_t *bytes)
-{
-	*target = received[side_of(link)][group_of(link)];
-	*bytes = BYTES;
-	return (struct coll_exec *)link;
-}
-
-static void fake_release(struct coll_exec *exec)
-{
-	(void)exec;
-}
-
-static void fake_sent(struct coll_message *gone)
-{
-	const struct coll_link *link = (const struct coll_link *)gone->exec;
-
-	TOLD(link)->sent++;
-}
-
-static void fake_control(struct coll_link *link, const struct coll_header *header)
-{
-	if (header->kind == COLL_MESSAGE_BYE)
-		coll_link_set_state(link, LINK_LEFT);
-}
-
-static int fake_up(struct coll_link *link)
-{
-	coll_link_touch(link);
-	return 0;
-}
-
-static void fake_closing(struct coll_link *link)
-{
-	TOLD(link)->closing++;
-}
-
-static bool fake_needs(const struct coll_link *link)
-{
-	return link->expected;
-}
-
-static void fake_lost(struct coll_link *link, int error, const char *reason)
-{
-	(void)error;
-	(void)reason;
-	coll_link_set_state(link, LINK_LOST);
-	TOLD(link)->lost++;
-}
-
-static void fake_failed(struct coll_group *group, int error, uint32_t failed_rank,
-			uint32_t reporter, const char *reason)
-{
-	(void)group;
-	(void)error;
-	(void)failed_rank;
-	(void)reporter;
-	fail_msg("the group failed: %s", reason);
-}
-
-static const struct coll_link_events events = {
-	.begin = fake_begin,
-	.end = fake_end,
-	.expect = fake_expect,
-	.release = fake_release,
-	.sent = fake_sent,
-	.control = fake_control,
-	.up = fake_up,
-	.closing = fake_closing,
-	.needs = fake_needs,
-	.lost = fake_lost,
-	.failed = fake_failed,
-};
-
-/* ---- below: a wire ------------------------------------------------------------ */
-
-static struct side *side_with(const struct coll_engine *engine)
-{
-	return engine == &side[1].context.engine ? &side[1] : &side[0];
-}
-
-static int fake_attach(struct coll_socket *socket)
-{
-	(void)socket;
-	return 0;
-}
-
-static void fake_detach(struct coll_socket *socket)
-{
-	close(socket->fd);
-	socket->sending = socket->receiving = false;
-	socket->ops->detached(socket);
-}
-
-/* A receive that is under way ends without bytes. */
-static int fake_pause(struct coll_socket *socket)
-{
-	struct side *s = side_with(socket->engine);
-
-	s->pausing = true;
-	if (socket->receiving)
-		socket->ops->received_none(socket);
-	if (socket->sending)
-		socket->ops->sent(socket, 0);
-	s->pausing = false;
-	return 0;
-}
-
-static void fake_resume(struct coll_socket *socket)
-{
-	(void)socket;
-}
-
-static const struct coll_engine_ops engine = {
-	.name = "fake",
-	.attach = fake_attach,
-	.detach = fake_detach,
-	.pause = fake_pause,
-	.resume = fake_resume,
-};
-
-static void engine_send(struct side *from, struct coll_socket *socket, uint64_t max)
-{
-	struct side *to = from == &side[0] ? &side[1] : &side[0];
-	struct iovec iov[COLL_SEND_IOV_MAX];
-	uint64_t bytes = 0;
-	int i, count = socket->ops->send_iov(socket, iov, COLL_SEND_IOV_MAX);
-
-	socket->sending = true;
-	for (i = 0; i < count && bytes < max; i++) {
-		const uint64_t part = iov[i].iov_len < max - bytes ? iov[i].iov_len : max - bytes;
-
-		assert_true(to->written + part <= WIRE);
-		memcpy(to->wire + to->written, iov[i].iov_base, part);
-		to->written += part;
-		bytes += part;
-	}
-	socket->ops->sent(socket, bytes);
-}
-
-static void engine_recv(struct side *s, struct coll_socket *socket, uint64_t max)
-{
-	uint64_t left = s->written - s->read, bytes = 0;
-	bool whole;
-	int i;
-
-	if (!socket->receiving) {
-		s->entries = socket->ops->recv_iov(socket, s->receive, &whole);
-		socket->receiving = true;
-	}
-	left = left < max ? left : max;
-	if (!left)
-		return;			/* the receive stays under way */
-	if (!s->entries) {
-		s->read += left;
-		socket->ops->received_in(socket, s->wire + s->read - left, left);
-		return;
-	}
-	for (i = 0; i < s->entries && bytes < left; i++) {
-		const uint64_t wanted = s->receive[i].iov_len;
-		const uint64_t part = wanted < left - bytes ? wanted : left - bytes;
-
-		memcpy(s->receive[i].iov_base, s->wire + s->read + bytes, part);
-		bytes += part;
-	}
-	s->read += bytes;
-	socket->ops->received(socket, bytes);
-}
-
-/* Work of both sides until there is none, with transfers of at most `max` bytes. */
-static void move(uint64_t max)
-{
-	uint64_t before;
-	int i;
-
-	do {
-		before = side[0].read + side[1].read + side[0].written + side[1].written;
-		for (i = 0; i < SIDES; i++) {
-			struct coll_mux *mux = side[i].context.muxes;
-			struct coll_socket *socket = &mux->socket;
-
-			coll_socket_untouch(socket);
-			if (!mux->attached)
-				continue;
-			if (socket->ops->wants_send(socket))
-				engine_send(&side[i], socket, max);
-			if (socket->receiving || socket->ops->wants_recv(socket))
-				engine_recv(&side[i], socket, max);
-		}
-		for (i = 0; i < SIDES; i++)
-			if (side[i].read == side[i].written)
-				side[i].read = side[i].written = 0;
-	} while (before != side[0].read + side[1].read + side[0].written + side[1].written ||
-		 side[0].context.engine.touched || side[1].context.engine.touched);
-}
-
-/* ---- two processes -------------------------------------------------------------- */
-
-static void side_begin(int which)
-{
-	struct side *s = &side[which];
-	int i;
-
-	s->boot = (struct coll_boot){ .rank = which, .ranks = SIDES };
-	s->context = (struct coll_context){ .events = &events, .boot = &s->boot };
-	s->context.engine = (struct coll_engine){ .ops = &engine, .next_check = COLL_FOREVER,
-						  .counters = &s->context.counters };
-	coll_transport_begin(&s->context);
-	strcpy(s->context.options.link_policy, "occupancy");
-	s->context.discard_buffer = malloc(SPECULATIVE_MAX);
-	s->context.bounce_buffer = malloc(SPECULATIVE_MAX);
-	s->context.mux_buffer = malloc(MUX_BUFFER_BYTES);
-	s->context.published = published;
-	s->world[1] = 1;
-	for (i = GROUPS - 1; i >= 0; i--) {
-		s->group[i] = (struct coll_group){ .context = &s->context, .id = 10 + i,
-						   .rank = which, .ranks = SIDES,
-						   .world = s->world, .links = s->links[i],
-						   .next = s->context.groups };
-		s->group[i].options.unexpected_bytes = 1 << 20;
-		s->context.groups = &s->group[i];
-	}
-}
-
-/* Both sides have the handshake's messages; NULL unless the test seals. */
-static struct coll_seal *seal_of(int which, int fd)
-{
-	const struct coll_hello hello = { .magic = COLL_WIRE_MAGIC, .nonce = { 1, 2, 3 } };
-	const struct coll_challenge challenge = { .nonce = { 4, 5, 6 } };
-	struct coll_context *context = &side[which].context;
-	struct coll_seal *seal;
-
-	strcpy(context->options.protect, sealed ? "seal" : "proof");
-	assert_int_equal(coll_seal_make(context, fd, &hello, &challenge, !which, &seal), 0);
-	assert_int_equal(!!seal, sealed);
-	return seal;
-}
 
 static int begin(void **state)
 {
-	int fds[2], i, j, k;
+	int i;
 
 	(void)state;
-	memset(side, 0, sizeof(side));
-	memset(told, 0, sizeof(told));
 	memset(received, 0, sizeof(received));
-	memset(message, 0, sizeof(message));
 	for (i = 0; i < BYTES; i++)
 		payload[i] = i * 7 + i / 251;
-	for (i = 0; i < SIDES; i++)
-		side_begin(i);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	for (i = 0; i < SIDES; i++)
-		assert_int_equal(coll_channels_accept(&side[i].context, !i, 0, fds[i],
-						      seal_of(i, fds[i])), 0);
-	/* Side 0 opens the channels, as if it had connected. */
-	side[0].context.muxes->mine = true;
-	side[0].context.muxes->next_number = 1;
-	for (k = 0; k < GROUPS; k++)
-		coll_link_open(coll_link_get(&side[0].group[k], 1));
-	move(WIRE);
-	for (k = 0; k < GROUPS; k++) {
-		assert_non_null(side[1].links[k][0]);
-		assert_int_equal(side[0].links[k][1]->state, LINK_UP);
-		assert_int_equal(side[1].links[k][0]->state, LINK_UP);
-	}
-	for (i = 0; i < SIDES; i++)
-		for (k = 0; k < GROUPS; k++)
-			for (j = 0; j < MESSAGES; j++) {
-				struct coll_message *m = &message[i][k][j];
-
-				m->exec = (struct coll_exec *)side[i].links[k][!i];
-				m->payload = payload;
-				m->header = (struct coll_header){ .kind = COLL_MESSAGE_DATA,
-								  .version = COLL_WIRE_VERSION,
-								  .slot = j, .bytes = BYTES };
-			}
+	sides_begin(sealed);
 	return 0;
-}
-
-static struct coll_link *link_at(int which, int group)
-{
-	return side[which].links[group][!which];
 }
 
 static int end(void **state)
@@ -364,32 +33,11 @@ static int end(void **state)
 	int i, k;
 
 	(void)state;
-	for (i = 0; i < SIDES; i++) {
-		for (k = 0; k < GROUPS; k++) {
-			if (link_at(i, k))
-				coll_link_close(link_at(i, k));
-			free(link_at(i, k));
-		}
-		coll_muxes_close(&side[i].context);
-		assert_null(side[i].context.muxes);
-		assert_null(side[i].context.arrivals);
-		free(side[i].context.discard_buffer);
-		free(side[i].context.bounce_buffer);
-		free(side[i].context.mux_buffer);
-	}
+	for (i = 0; i < SIDES; i++)
+		for (k = 0; k < GROUPS; k++)
+			assert_int_equal(told[i][k].failed, 0);
+	sides_end();
 	return 0;
-}
-
-static void expect_from(int which, int group, uint32_t messages)
-{
-	link_at(which, group)->expected += messages;
-	coll_link_await(link_at(which, group));
-}
-
-static void send_from(int which, int group, int first, int count)
-{
-	while (count--)
-		coll_link_send(link_at(which, group), &message[which][group][first++]);
 }
 
 /* ---- tests ---------------------------------------------------------------------- */
@@ -409,7 +57,7 @@ static void messages_of_all_links_arrive(void **state)
 			send_from(0, k, 0, 2);
 			send_from(1, k, 0, 1);
 		}
-		move(max);
+		sides_move(max);
 		for (k = 0; k < GROUPS; k++) {
 			assert_int_equal(told[1][k].ended, 2);
 			assert_int_equal(told[0][k].ended, 1);
@@ -429,7 +77,7 @@ static void no_link_waits_for_another(void **state)
 	send_from(0, 0, 0, MESSAGES);
 	expect_from(1, 1, MESSAGES);
 	send_from(0, 1, 0, MESSAGES);
-	move(WIRE);
+	sides_move(WIRE);
 	assert_int_equal(told[1][1].ended, MESSAGES);
 	assert_int_equal(told[1][0].ended, 0);
 	channel = link_at(1, 0)->channel;
@@ -437,7 +85,7 @@ static void no_link_waits_for_another(void **state)
 	assert_true(channel->held_bytes <= CHANNEL_WINDOW_IDLE);
 	assert_true(told[0][0].sent < MESSAGES);
 	expect_from(1, 0, MESSAGES);
-	move(WIRE);
+	sides_move(WIRE);
 	assert_int_equal(told[1][0].ended, MESSAGES);
 	assert_int_equal(told[0][0].sent, MESSAGES);
 	assert_int_equal(channel->held_bytes, 0);
@@ -462,11 +110,11 @@ static void a_closed_link_harms_no_other(void **state)
 		coll_socket_untouch(&mux->socket);
 		assert_true(mux->socket.ops->wants_send(&mux->socket));
 		send_from(0, 1, 0, 1);
-		engine_send(&side[0], &mux->socket, cut);
+		sides_send(&side[0], &mux->socket, cut);
 		coll_link_close(link_at(0, 0));
 		assert_int_equal(told[0][0].sent, 1);
 		memset(own, 0x55, BYTES);	/* it is the caller's again */
-		move(WIRE);
+		sides_move(WIRE);
 		assert_int_equal(told[1][1].ended, 1);
 		assert_memory_equal(received[1][1], payload, BYTES);
 		/* The peer got what was under way, as it was. */
@@ -489,15 +137,15 @@ static void a_receiver_may_close(void **state)
 		struct coll_mux *from = side[0].context.muxes, *to = side[1].context.muxes;
 
 		if (from->socket.ops->wants_send(&from->socket))
-			engine_send(&side[0], &from->socket, max);
+			sides_send(&side[0], &from->socket, max);
 		if (to->socket.receiving || to->socket.ops->wants_recv(&to->socket))
-			engine_recv(&side[1], &to->socket, max);
+			sides_recv(&side[1], &to->socket, max);
 	}
 	coll_link_close(link_at(1, 0));
 	memset(received[1][0], 0, BYTES);
 	expect_from(1, 1, 1);
 	send_from(0, 1, 0, 1);
-	move(WIRE);
+	sides_move(WIRE);
 	assert_int_equal(told[1][1].ended, 1);
 	assert_memory_equal(received[1][1], payload, BYTES);
 	for (i = 0; i < BYTES; i++)		/* nothing came to its memory since */
@@ -529,7 +177,7 @@ static void receive_garbage(const void *bytes, uint64_t count)
 	if (!mux->socket.receiving)
 		expect_from(1, 0, 1);
 	while (side[1].read < side[1].written && mux->state == MUX_UP)
-		engine_recv(&side[1], &mux->socket, WIRE);
+		sides_recv(&side[1], &mux->socket, WIRE);
 	side[1].read = side[1].written = 0;
 }
 
@@ -595,14 +243,14 @@ static void a_channel_waits_for_its_group(void **state)
 	message[0][0][0].exec = (struct coll_exec *)link_at(0, 0);
 	send_from(0, 0, 0, 1);
 	side[1].context.attentive = true;
-	move(WIRE);
+	sides_move(WIRE);
 	assert_non_null(side[1].context.arrivals);
 	side[1].context.groups = late;
 	coll_arrivals_adopt(late);
 	assert_null(side[1].context.arrivals);
 	assert_non_null(link_at(1, 0));
 	expect_from(1, 0, 1);
-	move(WIRE);
+	sides_move(WIRE);
 	assert_int_equal(told[1][0].ended, 1);
 }
 
@@ -631,7 +279,7 @@ static void fill_wire(void **state)
 	begin(state);
 	for (k = 0; k < GROUPS; k++)
 		expect_from(1, k, 1);
-	move(WIRE);
+	sides_move(WIRE);
 	for (k = 0; k < GROUPS; k++)
 		send_from(0, k, 0, 1);
 	for (i = 0; i < 100; i++) {
@@ -639,7 +287,7 @@ static void fill_wire(void **state)
 
 		coll_socket_untouch(socket);
 		if (socket->ops->wants_send(socket))
-			engine_send(&side[0], socket, WIRE);
+			sides_send(&side[0], socket, WIRE);
 	}
 	assert_true(side[1].written > GROUPS * BYTES);
 }
@@ -649,7 +297,7 @@ static void assert_refused(void)
 {
 	int k, i;
 
-	move(WIRE);
+	sides_move(WIRE);
 	for (k = 0; k < GROUPS; k++) {
 		assert_true(told[1][k].ended <= 1);
 		for (i = 0; i < BYTES; i++)
@@ -732,7 +380,7 @@ static void nothing_is_sent_back(void **state)
 	memcpy(side[0].wire + side[0].written, side[1].wire + side[1].read, 40000);
 	side[0].written += 40000;
 	expect_from(0, 0, 1);
-	move(WIRE);
+	sides_move(WIRE);
 	assert_int_equal(side[0].context.muxes->error, -EBADMSG);
 }
 
