@@ -237,9 +237,10 @@ include kmod/kmod.mk
 clean:						## remove what was built
 	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved \
 		libcoll.* coll collnoise colld libexec core algo libcoll sim flit node daemon tools mpi tests \
-		freestanding module sparse figures demo fuzz vm address thread debug))
+		freestanding module sparse figures demo fuzz fuzzing libfuzzer coverage vm address thread \
+		debug))
 
--include $(shell find $(BUILD) -mindepth 1 \( -name address -o -name thread -o -name debug -o -name module \) \
-	-prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) -mindepth 1 \( -name address -o -name thread -o -name debug -o -name module \
+	-o -name fuzzing -o -name libfuzzer -o -name coverage \) -prune -o -name '*.d' -print 2>/dev/null)
 
 endif

@@ -4,7 +4,7 @@
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit \
 	check-mpi check-mpi-programs check-scripts check-sanitize sanitized check-threads threaded \
-	check-fuzz fuzz check-vm check-vm-long check-vm-kernels check-vm-debug
+	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug
 
 programs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 TESTLIB		:= $(wildcard tests/lib/*.c)
@@ -49,10 +49,15 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lmicrohttpd $(LIBS) -o $@
 
-$(BUILD)/tests/fuzz/%_fuzz: $(call objects,tests/fuzz/main.c $(TESTLIB)) \
-		$(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/libcoll.a
-	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+# LIBFUZZER=1: it has the main program.
+FUZZ_MAIN	= $(if $(LIBFUZZER),,tests/fuzz/main.c tests/fuzz/coverage.c)
+$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(call objects,$(FUZZ_MAIN) $(TESTLIB)) \
+		$(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $(if $(LIBFUZZER),-fsanitize=fuzzer) $^ $(FUZZ_LIBS) $(LIBS) -o $@
 $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
+$(addprefix $(BUILD)/tests/fuzz/,store_fuzz): $(call objects,tests/fuzz/sockets.c)
+# It is called for each block.
+$(call objects,tests/fuzz/coverage.c): FILE_CFLAGS += -O2 -fno-sanitize=all
 
 # Programs of the test machine, where there is no other file: static.
 VM_COMMON	= $(call objects,tests/vm/vm.c tests/vm/ask.c tests/vm/offload.c node/netlink.c \
@@ -200,17 +205,46 @@ check-fuzz:					## the fuzzers; FUZZ_RUNS=20000 inputs each
 	$(SUBMAKE) $(ADDRESS) fuzzers
 	@$(TEST_ENVIRONMENT) FUZZ_RUNS=$(FUZZ_RUNS) prove tests/fuzz/fuzz.t
 
-fuzz: $(FUZZ) $(ALGO_LIST)			## libFuzzer, by clang; FUZZ_SECONDS=60 each
-	@command -v clang >/dev/null || { echo "make fuzz: clang is not installed" >&2; exit 1; }
-	set -e; for fuzz in $(notdir $(FUZZ)); do \
-		mkdir -p $(BUILD)/fuzz/$$fuzz.corpus; \
-		$(BUILD)/tests/fuzz/$$fuzz --seeds $(BUILD)/fuzz/$$fuzz.corpus; \
-		clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -iquote . -Iuapi \
-			$(CORE) $(ALGO) $(ALGO_LIST) $(SIM) tests/lib/schedules.c tests/fuzz/$$fuzz.c -ljansson -lm -lpthread \
-			-o $(BUILD)/fuzz/$$fuzz; \
-		$(BUILD)/fuzz/$$fuzz -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/ \
-			$(BUILD)/fuzz/$$fuzz.corpus; \
+# Objects that say which code an input runs, so that inputs which run new code are gone on with.
+FUZZING		= BUILD=$(BUILD)/fuzzing SANITIZE=address,undefined \
+		  CFLAGS="-O2 -g -fsanitize-coverage=trace-pc"
+FUZZ_LONG_RUNS	= 10000000
+check-fuzz-long:				## the same, led by coverage; FUZZ_LONG_RUNS=10000000: two hours
+	$(SUBMAKE) $(FUZZING) fuzzers
+	@$(TEST_ENVIRONMENT) FUZZERS=$(BUILD)/fuzzing/tests/fuzz FUZZ_RUNS=$(FUZZ_LONG_RUNS) \
+		prove -v tests/fuzz/fuzz.t
+
+# At most 40 inputs of at most 2 KB each, which run as much code as so few can.
+fuzz-corpus:					## tests/fuzz/corpus anew, of 100,000 inputs each
+	$(SUBMAKE) $(FUZZING) fuzzers
+	@set -e; for fuzz in $(patsubst %_fuzz,%,$(notdir $(FUZZ))); do \
+		mkdir -p tests/fuzz/corpus/$$fuzz; \
+		$(BUILD)/fuzzing/tests/fuzz/$${fuzz}_fuzz --corpus 100000; \
 	done
+
+fuzz:						## libFuzzer, by clang; FUZZ_SECONDS=60 each
+	@command -v clang >/dev/null || { echo "make fuzz: clang is not installed" >&2; exit 1; }
+	$(SUBMAKE) BUILD=$(BUILD)/libfuzzer CC=clang SANITIZE=address,undefined LIBFUZZER=1 \
+		CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" fuzzers
+	@set -e; for fuzz in $(patsubst %_fuzz,%,$(notdir $(FUZZ))); do \
+		mkdir -p $(BUILD)/libfuzzer/$$fuzz; \
+		$(BUILD)/libfuzzer/tests/fuzz/$${fuzz}_fuzz -max_total_time=$(FUZZ_SECONDS) \
+			-artifact_prefix=$(BUILD)/libfuzzer/ $(BUILD)/libfuzzer/$$fuzz \
+			tests/fuzz/corpus/$$fuzz; \
+	done
+
+# Every line counts, so nothing is optimized. It takes ten minutes or more.
+COVERAGE	= BUILD=$(BUILD)/coverage LDFLAGS=--coverage \
+		  CFLAGS="-O0 -g --coverage -fprofile-update=atomic"
+coverage:					## lines that tests run; fails below 95 % of core/ and algo/, 85 % of libcoll/
+	$(SUBMAKE) -j2 $(COVERAGE) tests
+	$(SUBMAKE) $(COVERAGE) covered
+	@tests/lib/coverage.sh $(BUILD)/coverage
+
+COVERED		= $(wildcard tests/unit/coll_*.t tests/multi/*.t tests/net/*.t tests/circuit/*.t)
+covered:
+	@find $(BUILD) -name '*.gcda' -delete
+	@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(COVERED),$(IN_TURN))
 
 check-vm: vm					## the module, in an emulated machine, on Debian's kernels
 	@$(TEST_ENVIRONMENT) prove -v $(wildcard tests/vm/*.t)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Aborts on what must not be; any input may be refused. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -25,6 +26,42 @@ static inline void fuzz_must(int holds, const char *what)
 		return;
 	fprintf(stderr, "fuzz: %s\n", what);
 	abort();
+}
+
+/* An input that is read piece by piece: what it says comes first, zeros behind its end. */
+struct fuzz_input {
+	const uint8_t *data;
+	size_t bytes;
+};
+
+static inline void fuzz_copy(struct fuzz_input *in, void *to, size_t bytes)
+{
+	const size_t part = in->bytes < bytes ? in->bytes : bytes;
+
+	memset(to, 0, bytes);
+	if (part)
+		memcpy(to, in->data, part);
+	in->data += part;
+	in->bytes -= part;
+}
+
+static inline uint8_t fuzz_byte(struct fuzz_input *in)
+{
+	uint8_t byte;
+
+	fuzz_copy(in, &byte, 1);
+	return byte;
+}
+
+/* The next bytes themselves, at most so many: the number of them. */
+static inline size_t fuzz_some(struct fuzz_input *in, const uint8_t **data, size_t most)
+{
+	const size_t part = in->bytes < most ? in->bytes : most;
+
+	*data = in->data;
+	in->data += part;
+	in->bytes -= part;
+	return part;
 }
 
 #endif

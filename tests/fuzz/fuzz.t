@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # The fuzzers, built with sanitizers, over their seeds and so many inputs more.
-directory=${BUILD:-build}/address/tests/fuzz
+directory=${FUZZERS:-${BUILD:-build}/address/tests/fuzz}
 count=0
 
 for fuzz in "$directory"/*_fuzz; do

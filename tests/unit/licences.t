@@ -12,9 +12,9 @@ files() {
 		find . -type f ! -path './build/*' ! -path './.git/*' | sed 's|^\./||'
 }
 
-# Prose, pictures and the licences themselves say it in COPYING.
+# Prose, pictures, inputs of fuzzers and the licences themselves say it in COPYING.
 sources() {
-	files | grep -Ev '^(LICENSES/.*|COPYING|\.gitignore|\.clang-format)$|\.(md|svg|csv|json)$'
+	files | grep -Ev '^(LICENSES/.*|tests/fuzz/corpus/.*|COPYING|\.gitignore|\.clang-format)$|\.(md|svg|csv|json)$'
 }
 
 licence_of() {	# FILE
