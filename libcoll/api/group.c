@@ -306,10 +306,28 @@ int coll_group_dup(struct coll_group *group, struct coll_group **copy)
 
 /* ---- failed groups ------------------------------------------------------ */
 
+/*
+ * Higher ranks wait for this one to connect, so without a link they would not hear of it; lower
+ * ones connect and are told. A rank that no memory is left for learns it at its deadline.
+ */
+static void reach_higher_ranks(struct coll_group *group)
+{
+	struct coll_link *link;
+	uint32_t rank;
+
+	for (rank = group->rank + 1; rank < group->ranks; rank++) {
+		link = group->failed[rank] ? NULL : coll_link_get(group, rank);
+		if (link)
+			coll_link_open(link);
+	}
+}
+
 static void revoke_here(void *argument)
 {
 	struct coll_group *group = argument;
 
+	if (group->state == GROUP_OK)
+		reach_higher_ranks(group);
 	coll_group_fail(group, -ECANCELED, group->rank, COLL_NONE, "revoked the group");
 }
 
