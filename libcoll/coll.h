@@ -233,6 +233,9 @@ int coll_group_set(struct coll_group *group, const char *key, const char *value)
 /* Why the last call on this group failed, in words: rank, op and reason. */
 const char *coll_last_error(const struct coll_group *group);
 
+/* The rank that a failed group's error names, or -1: the group has not failed. */
+int coll_error_rank(const struct coll_group *group);
+
 /* Fails the group on every rank with -ECANCELED. */
 int coll_revoke(struct coll_group *group);
 

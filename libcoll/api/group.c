@@ -57,6 +57,27 @@ const char *coll_last_error(const struct coll_group *group)
 	return group->shown;
 }
 
+struct error_rank {
+	const struct coll_group *group;
+	int rank;
+};
+
+static void error_rank_here(void *argument)
+{
+	struct error_rank *query = argument;
+
+	if (query->group->state != GROUP_OK)
+		query->rank = query->group->failed_rank;
+}
+
+int coll_error_rank(const struct coll_group *group)
+{
+	struct error_rank query = { .group = group, .rank = -1 };
+
+	coll_progress_do_now(group->context, error_rank_here, &query);
+	return query.rank;
+}
+
 struct setting {
 	struct coll_group *group;
 	const char *key, *value;

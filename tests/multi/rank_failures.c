@@ -153,6 +153,8 @@ static void check_error(struct coll_group *world, int error, double took, const 
 		rank_fail(world, "%s: the error took %.2f s", way, took);
 	if (coll_failed_ranks(world, failed, 1) != 1 || (failed[0] != victim && !link))
 		rank_fail(world, "%s: the failed rank is %d", way, failed[0]);
+	if (coll_error_rank(world) < 0 || (coll_error_rank(world) != victim && !link))
+		rank_fail(world, "%s: the error's rank is %d", way, coll_error_rank(world));
 	rank_assert(world, coll_barrier(world) == error);
 }
 
