@@ -68,6 +68,7 @@ STORE		= $(BUILD)/libexec/coll/coll-store
 .PHONY: all help deps demo bench figures spec install clean FORCE
 
 include mpi/mpi.mk
+include bindings/python/python.mk
 
 all: $(BUILD)/libcoll.a $(BUILD)/libcoll.so $(BUILD)/coll $(BUILD)/collnoise \
 	$(STORE) $(BUILD)/colld $(COLLMPI)	## the library, the tools, the daemon, the shim
@@ -152,7 +153,8 @@ PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-de
 	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libmicrohttpd-dev \
 	   libcurl4-openssl-dev \
 	   qemu-system-x86 cpio sparse \
-	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev
+	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev \
+	   python3-dev python3-numpy python3-setuptools python3-wheel
 
 deps:						## install the Debian packages that are missing
 	@./.ci/deps $(PACKAGES)

@@ -2,7 +2,7 @@
 #
 # The programs of the tests, and the targets that run them.
 
-.PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit \
+.PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
 	check-mpi check-mpi-programs check-scripts check-sanitize sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug
 
@@ -120,7 +120,7 @@ $(addprefix $(BUILD)/tests/mpi/,dlopen_local without_random): $(BUILD)/tests/mpi
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
-tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) ## all programs, run nothing
+tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(PYTHON_MODULE) ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload)
@@ -161,7 +161,8 @@ check-net: tests				## jobs across network namespaces
 check-noise: tests				## collnoise and pinning
 check-circuit: tests				## the circuit manager and its switches
 check-mpi: tests				## unmodified MPI programs under the shim
-check-multi check-net check-noise check-circuit check-mpi: check-%:
+check-python: tests				## import coll
+check-multi check-net check-noise check-circuit check-mpi check-python: check-%:
 	@$(TEST_ENVIRONMENT) $(call prove,$(wildcard tests/$*/*.t))
 
 check-scripts: tests

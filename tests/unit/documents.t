@@ -73,7 +73,7 @@ unused() {
 ok "every picture is shown" silent unused
 
 # A word in backticks is a path if it begins with a folder of the tree.
-folders='algo|core|daemon|docs|examples|flit|kmod|libcoll|man|mpi|node|sim|tests|tools|uapi'
+folders='algo|bindings|core|daemon|docs|examples|flit|kmod|libcoll|man|mpi|node|sim|tests|tools|uapi'
 missing_paths() {
 	for page in $pages; do
 		text "$page" | grep -Eo '`[^` ]+`' | tr -d '\140' |
@@ -86,7 +86,7 @@ missing_paths() {
 ok "every path in the text exists" silent missing_paths
 
 # A name with () in backticks is a function of the tree, or one that the tree calls.
-sources='algo core daemon flit kmod libcoll mpi node sim tools uapi'
+sources='algo bindings core daemon flit kmod libcoll mpi node sim tools uapi'
 missing_functions() {
 	for page in $pages; do
 		text "$page" | grep -Eo '`[a-z_0-9]+\(\)`' | tr -d '\140()' | sort -u | sed "s,^,$page ,"

@@ -70,6 +70,20 @@ else
 	skip "sum.py" "python3 is not installed"
 fi
 
+python=${PYTHON:-/usr/bin/python3}
+if [ -e "$BUILD/python/coll/_coll.abi3.so" ] && "$python" -c 'import numpy' 2>/dev/null; then
+	run --keep-going -q -- env PYTHONPATH="$BUILD/python" PYTHONDONTWRITEBYTECODE=1 "$python" \
+		"$work/examples/steps.py"
+	is "steps.py" "$said" "rank 0 of 3: total 1116
+rank 1 of 3: total 1116
+rank 2 of 3: total 1116
+step 5: lost rank 3
+step 5: lost rank 3
+step 5: lost rank 3"
+else
+	skip "steps.py" "python3-dev or python3-numpy is not installed"
+fi
+
 # Each program is in the table of examples/README.md.
 ls examples | grep -E '\.(c|cc|py)$' | while read -r file; do
 	grep -q "^| .$file. |" examples/README.md || echo "$file"

@@ -9,7 +9,7 @@ table=${0%/*}/floors
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-find uapi core algo libcoll kmod sim flit node daemon tools mpi -name '*.[ch]' |
+find uapi core algo libcoll kmod sim flit node daemon tools mpi bindings -name '*.[ch]' |
 	LC_ALL=C sort >"$work/sources"
 sed 's|/[^/]*$||' "$work/sources" | sort -u >"$work/folders"
 
@@ -75,7 +75,7 @@ done | grep -o '\bcoll_[a-z0-9_]*(' | tr -d '(' | sort -u >"$work/declared"
 # module. Objects whose source is gone do not count.
 for world in . module; do
 	(cd "$BUILD/$world" 2>/dev/null && find core algo libcoll kmod sim flit node daemon \
-		tools mpi -name '*.o' 2>/dev/null | sort) | while read -r object; do
+		tools mpi bindings -name '*.o' 2>/dev/null | sort) | while read -r object; do
 		source=$(echo "${object%.o}.c" | sed 's|^mpi/[^/]*/|mpi/|')
 		[ -e "$source" ] && echo "$object"
 	done >"$work/objects"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #
 # Names that a backtrace or a linker shows: the library's begin with coll_, the module's with
-# kcoll_, those of node/ with node_; none is one bare word, and a struct tag means one thing in
+# kcoll_, those of node/ with node_, the Python module's with pycoll_; none is one bare word, and a struct tag means one thing in
 # a program.
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
@@ -32,6 +32,9 @@ ok "the library's begin with coll_" silent eval '! foreign'
 node_foreign() { external $(objects "$BUILD" node) | grep -Ev ' (node|netlink)_'; }
 ok "what colld and collnoise share begins with node_ or netlink_" silent eval '! node_foreign'
 
+binding_foreign() { external $(objects "$BUILD" bindings) | grep -Ev ' (pycoll_|PyInit__coll$)'; }
+ok "the Python module's begin with pycoll_" silent eval '! binding_foreign'
+
 # What the kernel's macros make of tracepoints and of module_init() has the kernel's names.
 module_foreign() {
 	external $(objects "$BUILD/module" kmod) |
@@ -54,7 +57,7 @@ bare_functions() {	# FOLDER
 			print FILENAME ":" FNR ": " line "()"
 	}'
 }
-for part in core algo libcoll kmod sim flit node daemon tools mpi; do
+for part in core algo libcoll kmod sim flit node daemon tools mpi bindings; do
 	ok "$part: no function is one bare word" silent bare_functions $part
 done
 
@@ -84,7 +87,7 @@ too_long() {	# FOLDER
 			echo "$file: $lines lines, and no \"Length: reason\" at its head"
 	done
 }
-for part in uapi core algo libcoll kmod sim flit node daemon tools mpi $(ls -d tests/*/ | sed 's,/$,,'); do
+for part in uapi core algo libcoll kmod sim flit node daemon tools mpi bindings $(ls -d tests/*/ | sed 's,/$,,'); do
 	ok "$part: files above 600 lines say why" silent too_long $part
 done
 tap_end

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+import builtins
+from typing import Any, Optional, Sequence
+
+IN_PLACE: Any
+
+class Error(Exception):
+    errno: int
+    call: str
+    text: str
+    rank: Optional[int]
+    failed: tuple[int, ...]
+    def __init__(
+        self,
+        errno: int,
+        call: str,
+        text: str,
+        rank: Optional[int] = ...,
+        failed: Sequence[int] = ...,
+    ) -> None: ...
+
+class RankDiedError(Error, ConnectionError): ...
+class DeadlineError(Error, builtins.TimeoutError): ...
+class MismatchError(Error): ...
+class RevokedError(Error): ...
+class ArgumentError(Error, ValueError): ...
+class UnsupportedError(Error, NotImplementedError): ...
+class ThreadError(Error): ...
+class ResourceError(Error): ...
+
+def error_of(
+    number: int, call: str, name: str, text: str, rank: int, failed: Sequence[int]
+) -> Error: ...

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+"""usage: failures.py CASE...: by four ranks. What becomes of a call when a rank fails."""
+import errno
+import os
+import sys
+import time
+
+import coll
+import numpy as np
+
+
+def fails(kind, number, rank, function, *args, **kwargs):
+    try:
+        function(*args, **kwargs)
+    except coll.Error as error:
+        assert type(error) is kind, repr(error)
+        assert error.errno == number and error.rank == rank, vars(error)
+        assert f"rank {rank}" in error.text and str(error) == error.text, error.text
+        return error
+    raise AssertionError("it did not fail")
+
+
+def dies(context, world):
+    """All survivors name the dead rank, and go on without it."""
+    if world.rank == 2:
+        os._exit(0)
+    error = fails(coll.RankDiedError, errno.ECONNRESET, 2, world.allreduce, np.ones(4))
+    assert isinstance(error, ConnectionError) and error.failed == (2,), error.failed
+    assert world.failed_ranks() == [2] and "rank 2" in world.last_error
+    fails(coll.RankDiedError, errno.ECONNRESET, 2,
+          lambda: world.iallreduce(np.ones(4)).wait())
+    assert world.agree(0b111 if world.rank else 0b101) == 0b101
+    with world.shrink() as living:
+        assert living.size == 3
+        assert living.allreduce(np.ones(1)) == 3
+
+
+def stops(context, world):
+    """A stopped rank is named before the deadline."""
+    world.set(deadline="1s")
+    world.barrier()
+    if world.rank == 1:
+        time.sleep(2)
+        return
+    began = time.monotonic()
+    error = fails(coll.DeadlineError, errno.ETIMEDOUT, 1, world.barrier)
+    assert isinstance(error, TimeoutError)
+    assert 0.5 < time.monotonic() - began < 1.9
+
+
+def mismatch(context, world):
+    if world.rank == 3:
+        call = world.allreduce, np.ones(5)
+    else:
+        call = world.allreduce, np.ones(4)
+    try:
+        call[0](*call[1:])
+    except coll.MismatchError as error:
+        assert error.errno == errno.EPROTO and error.rank is not None
+        assert f"rank {error.rank}" in error.text
+    else:
+        raise AssertionError("it did not fail")
+
+
+def revoked(context, world):
+    """One rank gives up, the calls of the others end; the world works on."""
+    part = world.dup()
+    if world.rank == 0:
+        time.sleep(0.2)
+        part.revoke()
+    fails(coll.RevokedError, errno.ECANCELED, 0, part.barrier)
+    assert world.allreduce(np.ones(1)) == 4
+    part.close()
+    part = world.dup()
+    request = part.ibarrier() if world.rank == 3 else None
+    if request:
+        request.cancel()
+        fails(coll.RevokedError, errno.ECANCELED, 3, request.wait)
+    else:                               # the first may have been served before it was cancelled
+        fails(coll.RevokedError, errno.ECANCELED, 3, lambda: (part.barrier(), part.barrier()))
+    world.barrier()
+
+
+def reduction_raises(context, world):
+    """An exception of the reduction comes out of the call, and fails it on all ranks."""
+    class Mine(Exception):
+        pass
+
+    def broken(left, right, out):
+        raise Mine("no")
+
+    def calls(left, right, out):
+        world.barrier()
+    for function, kind in [(broken, Mine), (calls, RuntimeError)]:
+        part = world.dup()
+        op = context.op(function)
+        raised = None
+        for _ in range(2):              # a rank that did not reduce may hear of it later
+            try:
+                part.allreduce(np.ones(4), op=op)
+            except (kind, coll.RevokedError) as error:
+                raised = raised or error
+        assert raised, "it did not fail"
+        if isinstance(raised, RuntimeError):
+            assert "must not call the library" in str(raised)
+        raised = [world.allreduce(np.array([isinstance(raised, kind)]), op=coll.LOR)]
+        assert raised[0], "no rank has the exception"
+
+
+with coll.open(deadline="20s") as context:
+    for case in sys.argv[1:]:
+        globals()[case](context, context.world)
