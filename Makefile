@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #
 # For people: `make help` lists the targets. The kernel's own build reads Kbuild.
-# The parts: mpi/mpi.mk (the shim), kmod/kmod.mk (the module), tests/tests.mk.
+# The parts: mpi/mpi.mk (the shim), bindings/python/python.mk, kmod/kmod.mk (the module),
+# packaging/install.mk, tests/tests.mk.
 
 TOP		:= $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 ifneq ($(TOP),$(CURDIR))
@@ -65,7 +66,7 @@ STORE		= $(BUILD)/libexec/coll/coll-store
 .DEFAULT_GOAL	:= all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all help deps demo bench figures spec install clean FORCE
+.PHONY: all help deps demo bench figures spec clean FORCE
 
 include mpi/mpi.mk
 include bindings/python/python.mk
@@ -153,7 +154,7 @@ PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-de
 	   gnuplot-nox iproute2 jq procps libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libmicrohttpd-dev \
 	   libcurl4-openssl-dev \
 	   qemu-system-x86 cpio sparse \
-	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev \
+	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev strace cmake \
 	   python3-dev python3-numpy python3-setuptools python3-wheel
 
 deps:						## install the Debian packages that are missing
@@ -189,56 +190,13 @@ spec:						## uapi/coll.yaml anew from the headers
 
 include tests/tests.mk
 
-# ---- what is installed -------------------------------------------------------
-
-LIBDIR		= $(PREFIX)/lib
-LIBEXECDIR	= $(PREFIX)/libexec
-INCLUDEDIR	= $(PREFIX)/include
-MANDIR		= $(PREFIX)/share/man
-DOCDIR		= $(PREFIX)/share/doc/coll
-UNITDIR		= $(PREFIX)/lib/systemd/system
-BASHDIR		= $(PREFIX)/share/bash-completion/completions
-ZSHDIR		= $(PREFIX)/share/zsh/site-functions
-VERSION		= $(shell awk '/define COLL_VERSION_M/ { v = v dot $$3; dot = "." } END { print v }' \
-		  libcoll/coll.h)
-prefixed	= sed 's|/usr/local/|$(PREFIX)/|'
-
-install: all					## [PREFIX=/usr/local] [DESTDIR=]
-	@echo 'INSTALL $(DESTDIR)$(PREFIX)'
-	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/sbin $(UNITDIR) \
-		$(LIBDIR)/pkgconfig $(LIBDIR)/coll $(LIBEXECDIR)/coll $(INCLUDEDIR) $(DOCDIR) \
-		$(BASHDIR) $(ZSHDIR))
-	$(Q)install -m 755 $(BUILD)/coll $(BUILD)/collnoise $(DESTDIR)$(PREFIX)/bin
-	$(Q)install -m 755 $(STORE) $(DESTDIR)$(LIBEXECDIR)/coll
-	$(Q)install -m 755 $(BUILD)/colld $(DESTDIR)$(PREFIX)/sbin
-	$(Q)$(prefixed) daemon/colld.service >$(DESTDIR)$(UNITDIR)/colld.service
-	$(Q)$(prefixed) daemon/coll-job@.service >$(DESTDIR)$(UNITDIR)/coll-job@.service
-	$(Q)$(prefixed) daemon/coll-job >$(DESTDIR)$(PREFIX)/sbin/coll-job
-	$(Q)printf '#!/bin/sh\nexec $(PREFIX)/sbin/coll-job begin\n' >$(DESTDIR)$(LIBDIR)/coll/slurm-prolog
-	$(Q)printf '#!/bin/sh\nexec $(PREFIX)/sbin/coll-job end\n' >$(DESTDIR)$(LIBDIR)/coll/slurm-epilog
-	$(Q)chmod 755 $(DESTDIR)$(PREFIX)/sbin/coll-job $(DESTDIR)$(LIBDIR)/coll/slurm-prolog \
-		$(DESTDIR)$(LIBDIR)/coll/slurm-epilog
-	$(Q)install -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)
-	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libcoll.so
-	$(Q)install -m 644 $(BUILD)/libcoll.a $(DESTDIR)$(LIBDIR)
-	$(Q)$(foreach mpi,$(MPIS),install -d $(DESTDIR)$(LIBDIR)/coll/$(mpi) && \
-		install -m 755 $(BUILD)/mpi/$(mpi)/libcollmpi.so $(DESTDIR)$(LIBDIR)/coll/$(mpi) &&) true
-	$(Q)install -m 644 libcoll/coll.h uapi/coll_types.h $(DESTDIR)$(INCLUDEDIR)
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
-		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		libcoll/libcoll.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libcoll.pc
-	$(Q)install -m 644 README.md COPYING LICENSES/* $(DESTDIR)$(DOCDIR)
-	$(Q)BUILD=$(BUILD) sh man/install.sh $(DESTDIR)$(MANDIR)
-	$(Q)for program in coll collnoise; do \
-		$(BUILD)/$$program completion bash >$(DESTDIR)$(BASHDIR)/$$program && \
-		$(BUILD)/$$program completion zsh >$(DESTDIR)$(ZSHDIR)/_$$program || exit 1; done
-
+include packaging/install.mk
 include kmod/kmod.mk
 
 # A folder that the caller chose may hold other things.
 clean:						## remove what was built
 	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved \
-		libcoll.* coll collnoise colld libexec core algo libcoll sim flit node daemon tools mpi tests \
+		libcoll.* coll collnoise colld libexec bindings python wheel core algo libcoll sim flit node daemon tools mpi tests \
 		freestanding module sparse figures demo fuzz fuzzing libfuzzer coverage vm address thread \
 		debug))
 

@@ -7,6 +7,7 @@
 PYTHON		?= $(firstword $(wildcard /usr/bin/python3) python3)
 PYTHON_INCLUDE	:= $(shell $(PYTHON) -c 'import os, sysconfig; path = sysconfig.get_paths()["include"]; \
 		   print(path if os.path.exists(path + "/Python.h") else "")' 2>/dev/null)
+PYTHON_VERSION	:= $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 PYTHON_SOURCES	:= $(wildcard bindings/python/src/*.c)
 PYTHON_FILES	:= $(wildcard bindings/python/coll/*)
 PYTHON_MODULE	= $(if $(PYTHON_INCLUDE),$(BUILD)/python/coll/_coll.abi3.so)

@@ -73,7 +73,7 @@ unused() {
 ok "every picture is shown" silent unused
 
 # A word in backticks is a path if it begins with a folder of the tree.
-folders='algo|bindings|core|daemon|docs|examples|flit|kmod|libcoll|man|mpi|node|sim|tests|tools|uapi'
+folders='algo|bindings|core|daemon|debian|docs|examples|flit|kmod|libcoll|man|mpi|node|packaging|sim|tests|tools|uapi'
 missing_paths() {
 	for page in $pages; do
 		text "$page" | grep -Eo '`[^` ]+`' | tr -d '\140' |

@@ -52,7 +52,7 @@ check "$work/examples"
 
 if command -v cmake >/dev/null; then
 	cmake_builds() {
-		cmake -S "$work/examples" -B "$work/cmake" && cmake --build "$work/cmake"
+		cmake -S "$work/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$there" && cmake --build "$work/cmake"
 	}
 	ok "CMake builds them" quiet cmake_builds
 	check "$work/cmake"

@@ -17,7 +17,8 @@ for file in libexec/coll/coll-store bin/coll bin/collnoise sbin/colld lib/system
 	include/coll_types.h lib/pkgconfig/libcoll.pc share/man/man7/coll.7 \
 	share/man/man3/coll_ialltoallv.3 share/doc/coll/COPYING \
 	share/bash-completion/completions/coll share/bash-completion/completions/collnoise \
-	share/zsh/site-functions/_coll share/zsh/site-functions/_collnoise; do
+	share/zsh/site-functions/_coll share/zsh/site-functions/_collnoise \
+	lib/cmake/coll/coll-config.cmake lib/cmake/coll/coll-config-version.cmake; do
 	ok "$file" test -e "$there/$file"
 done
 
@@ -46,6 +47,41 @@ printf '#include <coll.h>\nint main() { return !coll_version(); }\n' >"$work/ver
 ok "coll.h compiles and links as C++" quiet ${CXX:-g++} -std=c++11 -pedantic -Wall -Wextra -Werror \
 	"$work/version.cc" -o "$work/version" $flags
 
+# A project of CMake: both libraries, and versions.
+cmake_project() {	# VERSION
+	rm -rf "$work/cmake"
+	cat >"$work/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.13)
+project(sum C)
+find_package(coll $1 REQUIRED)
+add_executable(sum_shared sum.c)
+target_link_libraries(sum_shared coll::coll)
+add_executable(sum_static sum.c)
+target_link_libraries(sum_static coll::static)
+add_custom_target(two ALL COMMAND \${COLL_RUN} run -n 2 --no-prefix -- \$<TARGET_FILE:sum_shared> >two DEPENDS sum_shared)
+END
+	cmake -S "$work" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$there" && cmake --build "$work/cmake"
+}
+if command -v cmake >/dev/null; then
+	ok "CMake finds it" quiet cmake_project "$(pkg-config --modversion libcoll)"
+	is "a program that CMake links runs" "$(sort "$work/cmake/two")" "rank 0 of 2: sum 3
+rank 1 of 2: sum 3"
+	is "and one with the static library" \
+		"$(env -u LD_LIBRARY_PATH "$work/cmake/sum_static" 2>&1)" "rank 0 of 1: sum 1"
+	ok "CMake refuses another version" eval '! quiet cmake_project 99.1 >/dev/null'
+else
+	skip "CMake" "cmake is not installed"
+fi
+
+python=${PYTHON:-/usr/bin/python3}
+site=$(echo "$there"/lib/python3*/dist-packages)
+if [ -e "$site/coll/_coll.abi3.so" ]; then
+	is "import coll" "$(PYTHONPATH=$site PYTHONDONTWRITEBYTECODE=1 "$python" -c 'import coll
+with coll.open() as context: print(context.world)' 2>&1)" "<coll.Group: rank 0 of 1>"
+else
+	skip "import coll" "python3-dev is not installed"
+fi
+
 # What coll.h declares is what the library has, under a version.
 sed -n 's/^[a-z][a-z_0-9 ]*[ *]\(coll_[a-z_]*\)(.*/\1/p' libcoll/coll.h |
 	grep -v '^coll_function$' | sort >"$work/declared"
@@ -53,4 +89,22 @@ nm -D --defined-only "$there/lib/libcoll.so.0" | awk '$2 == "T" { print $3 }' |
 	sed 's/@@COLL_[0-9.]*$//' | sort >"$work/exported"
 ok "coll.h declares something" test "$(wc -l <"$work/declared")" -gt 80
 ok "which the library has, and nothing else" quiet diff "$work/declared" "$work/exported"
+
+# make uninstall removes what make install has put there, and nothing else.
+echo mine >"$there/lib/mine"
+ok "make uninstall" quiet make --no-print-directory uninstall BUILD="$BUILD" DESTDIR="$root" \
+	PREFIX=/opt/coll
+is "it leaves only what was there" "$(cd "$root" && find . ! -type d)" ./opt/coll/lib/mine
+is "and the folders of that" "$(find "$there" -mindepth 1 -type d)" "$there/lib"
+rm "$there/lib/mine"
+ok "again" quiet make --no-print-directory install uninstall BUILD="$BUILD" DESTDIR="$root" PREFIX=/opt/coll
+ok "nothing is left" test ! -e "$there"
+ok "libraries elsewhere, as in Debian" quiet make --no-print-directory install BUILD="$BUILD" \
+	DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib/multiarch
+is "pkg-config names that place" "$(PKG_CONFIG_PATH=$root/usr/lib/multiarch/pkgconfig PKG_CONFIG_SYSROOT_DIR= \
+	pkg-config --variable=libdir libcoll)" /usr/lib/multiarch
+is "CMake's files too" "$(grep -c '/\.\./\.\./\.\./\.\." ABSOLUTE' "$root/usr/lib/multiarch/cmake/coll/coll-config.cmake")" 1
+ok "uninstall from there" quiet make --no-print-directory uninstall BUILD="$BUILD" \
+	DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib/multiarch
+is "nothing is left there" "$(find "$root" ! -type d)" ""
 tap_end

@@ -14,7 +14,7 @@ files() {
 
 # Prose, pictures, inputs of fuzzers and the licences themselves say it in COPYING.
 sources() {
-	files | grep -Ev '^(LICENSES/.*|tests/fuzz/corpus/.*|COPYING|\.gitignore|\.clang-format)$|\.(md|svg|csv|json)$'
+	files | grep -Ev '^(LICENSES/.*|tests/fuzz/corpus/.*|debian/(changelog|copyright|source/format)|COPYING|\.gitignore|\.clang-format)$|\.(md|svg|csv|json)$'
 }
 
 licence_of() {	# FILE
