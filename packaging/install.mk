@@ -84,3 +84,12 @@ uninstall: all					## [PREFIX=/usr/local] [DESTDIR=]: as for install
 			[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder";; \
 		esac; done
 	@rm -rf $(UNUSED)
+
+# ---- packages ----------------------------------------------------------------
+
+DEB_PACKAGES	= debhelper dh-python dh-dkms dkms fakeroot python3-dev
+
+.PHONY: deb
+deb:						## Debian's packages, into build/packages
+	@./.ci/deps $(PACKAGES) $(DEB_PACKAGES)
+	$(Q)packaging/deb.sh $(BUILD)/packages

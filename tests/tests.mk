@@ -3,7 +3,7 @@
 # The programs of the tests, and the targets that run them.
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
-	check-mpi check-mpi-programs check-scripts check-sanitize sanitized check-threads threaded \
+	check-mpi check-mpi-programs check-packages-long check-scripts check-sanitize sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug
 
 programs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
@@ -175,6 +175,13 @@ check-mpi-programs: tests			## applications and launchers from Debian
 	@$(TEST_ENVIRONMENT) prove --exec sh \
 		$(addprefix tests/mpi/,applications.sh every_rank_count.sh slurm.sh torchrun.sh)
 	@$(TEST_ENVIRONMENT) prove tests/multi/run_hosts.t
+
+# Installs, uses and purges them in a chroot. SUITE=trixie for another Debian; COLL_TEST_CHROOT= a
+# folder made by debootstrap.
+SUITE		?= bookworm
+check-packages-long: deb			## Debian's packages, in a chroot; half an hour
+	@./.ci/deps debootstrap lintian
+	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/packages/debian.sh :: $(SUITE)
 
 # The scripts whose timing counts stay out.
 check-sanitize:					## most tests with every memory access checked

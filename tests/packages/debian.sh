@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#
+# usage: BUILD=build tests/packages/debian.sh [SUITE]		default bookworm
+#
+# Debian's packages in a chroot of their own: installed, used, purged. As root, with a mirror in
+# reach (DEBIAN_MIRROR); half an hour. The packages are those of make deb. DKMS=no: without the
+# kernel's headers. The chroot is in a folder under /tmp, in a mount namespace, and goes with it.
+. "${0%/*}/../lib/tap.sh"
+suite=${1:-bookworm}
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+packages=$(realpath "$BUILD")/packages
+here=$(realpath "${0%/*}/../..")
+names="libcoll0 libcoll-dev coll-tools colld coll-dkms libcollmpi-openmpi libcollmpi-mpich python3-coll coll-doc"
+[ "$DKMS" != no ] || names=$(echo "$names" | sed 's/ coll-dkms//')
+
+# Mounts are seen by this process and its children alone.
+if [ -z "$COLL_TEST_MOUNTS" ]; then
+	[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP it needs root"; exit; }
+	COLL_TEST_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$@"
+fi
+work=$(mktemp -d /tmp/coll-packages.XXXXXX)
+root=$work/root
+trap 'umount -l "$root/proc" "$root/dev/shm" "$root/dev/pts" "$root/dev" 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
+trap 'exit 1' INT TERM
+
+inside() {	# COMMAND...
+	timeout 1500 env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+		DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" </dev/null
+}
+apt() {
+	inside apt-get -qy -o Dpkg::Use-Pty=0 -o APT::Install-Recommends=false "$@"
+}
+
+# ---- the packages -----------------------------------------------------------------------
+
+for name in $names; do
+	ok "$name was built" ls "$packages/${name}"_*.deb
+done
+errors() { lintian --tag-display-limit 0 --fail-on error "$packages"/*.changes >"$work/lintian" 2>&1; }
+ok "lintian finds no error" errors
+sed 's/^/# /' "$work/lintian"
+
+# ---- a bare Debian ------------------------------------------------------------------------
+
+if [ -n "$COLL_TEST_CHROOT" ]; then
+	cp -a "$COLL_TEST_CHROOT" "$root"
+else
+	ok "debootstrap $suite" quiet debootstrap --variant=minbase "$suite" "$root" "$mirror"
+fi
+mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" || exit 1
+cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null
+env | grep -i '^[a-z]*_proxy=' | sed 's/^\([^=]*\)_proxy=\(.*\)/Acquire::\1::Proxy "\2";/' \
+	>"$root/etc/apt/apt.conf.d/99proxy"
+for file in /etc/apt/apt.conf.d/*roxy*; do
+	[ ! -e "$file" ] || cp "$file" "$root/etc/apt/apt.conf.d/"
+done
+ok "its list of packages" quiet apt update
+# What is there before: tools to use them with, of which none is coll's.
+ok "compilers and MPIs" quiet apt install gcc libc6-dev pkg-config cmake make openmpi-bin libopenmpi-dev mpich \
+	libmpich-dev python3 python3-numpy procps man-db
+if [ "$DKMS" != no ]; then
+	ok "the kernel's headers, DKMS" quiet apt install linux-headers-amd64 dkms
+fi
+
+# Caches and logs are apt's and dpkg's.
+contents() {
+	inside find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /var/cache -o -path /var/log \
+		-o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /root \
+		-o -name __pycache__ \) -prune -o -print | LC_ALL=C sort
+}
+inside dpkg-query -W -f '${Package}\n' | sort >"$work/packages"
+contents >"$work/before"
+
+# ---- in -----------------------------------------------------------------------------------
+
+mkdir "$root/tmp/debs"
+for name in $names; do
+	cp "$packages/${name}"_*.deb "$root/tmp/debs"
+done
+ok "they are installed" quiet apt install $(cd "$root/tmp/debs" && ls | sed 's|^|/tmp/debs/|')
+configured() { inside dpkg --audit; }
+ok "nothing is left to configure" silent configured
+
+# ---- use ----------------------------------------------------------------------------------
+
+mkdir "$root/tmp/use"
+awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' "$here/README.md" >"$root/tmp/use/sum.c"
+ok "README's program compiles" quiet inside sh -c \
+	'cd /tmp/use && gcc -Wall -Werror sum.c -o sum $(pkg-config --cflags --libs libcoll)'
+is "and runs" "$(inside coll run -n 3 --no-prefix -- /tmp/use/sum 2>&1 | sort)" "rank 0 of 3: sum 6
+rank 1 of 3: sum 6
+rank 2 of 3: sum 6"
+ok "the examples, by CMake" quiet inside sh -c 'apt-get -qy install g++ >/dev/null 2>&1
+	cp -r /usr/share/doc/coll-doc/examples /tmp/use/examples
+	cd /tmp/use/examples && gunzip -q *.gz 2>/dev/null; cmake -B build && cmake --build build'
+like "Python" "$(inside coll run -n 2 --no-prefix -- python3 -c '
+import coll, numpy
+with coll.open() as context:
+    print("all", context.world.allreduce(numpy.ones(1)), flush=True)' 2>&1)" '^all \[2\.\]'
+cat >"$root/tmp/use/mpi.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	int rank, one = 1, sum;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (!rank)
+		printf("sum %d\n", sum);
+	MPI_Finalize();
+	return 0;
+}
+END
+for mpi in openmpi mpich; do
+	options=
+	[ $mpi != openmpi ] || options="--allow-run-as-root --oversubscribe"
+	like "a program of $mpi, by coll" "$(inside sh -c "cd /tmp/use && mpicc.$mpi mpi.c -o $mpi &&
+		export COLL_EXPLAIN=1 LD_PRELOAD=\$(echo /usr/lib/*/coll/$mpi/libcollmpi.so) &&
+		mpirun.$mpi $options -n 2 ./$mpi" 2>&1 | tr '\n' ' ')" 'allreduce of 1 x 4 bytes.*sum 2|sum 2.*allreduce of 1 x 4 bytes'
+done
+like "collnoise" "$(inside collnoise measure --duration 300ms 2>&1 | tr '\n' ' ')" 'noise'
+echo "housekeeping 0" >"$root/tmp/use/policy"
+ok "colld reads a policy" inside colld --policy /tmp/use/policy --check
+ok "manual pages" quiet inside sh -c 'man -w coll collnoise colld coll_allreduce coll_ibcast coll-job libcollmpi'
+ok "completion" quiet inside sh -c '. /usr/share/bash-completion/completions/coll'
+ok "the unit is enabled" test -L "$root/etc/systemd/system/multi-user.target.wants/colld.service"
+if [ "$DKMS" != no ]; then
+	kernel=$(ls "$root/lib/modules" | grep amd64 | sort -V | tail -1)
+	ok "DKMS builds the module for $kernel" quiet inside dkms install coll/0.1 -k "$kernel" --force
+	ok "it is there" quiet inside modinfo -k "$kernel" coll
+fi
+
+# ---- out ----------------------------------------------------------------------------------
+
+rm -rf "$root/tmp/use" "$root/tmp/debs"
+ok "they are purged" quiet apt purge $names
+ok "with what they needed" quiet apt autoremove --purge
+inside dpkg-query -W -f '${Package}\n' | sort | comm -13 "$work/packages" - >"$work/stayed"
+grep -Ev '^(g\+\+|libstdc\+\+|gcc|cpp)' "$work/stayed" >"$work/residue"
+is "no package stayed" "$(cat "$work/residue")" ""
+contents | comm -13 "$work/before" - | grep -i coll >"$work/residue"
+is "no file stayed" "$(cat "$work/residue")" ""
+tap_end
