@@ -124,6 +124,23 @@ static void limit(struct coll_group *world)
 	compute(world);
 }
 
+/* Each rank in turn revokes a group in which nothing was sent: no link leads to the others. */
+static void revoke_unused(struct coll_group *world)
+{
+	int who, error;
+
+	for (who = 0; who < coll_ranks(world); who++) {
+		struct coll_group *group = copy_of(world);
+
+		if (coll_rank(world) == who)
+			rank_must(group, coll_revoke(group));
+		error = coll_barrier(group);
+		rank_assert(group, error == -ECANCELED && coll_error_rank(group) == who);
+		compute(world);
+		coll_group_free(group);
+	}
+}
+
 static void alone(struct coll_group *world)
 {
 	struct coll_group *group[SOME];
@@ -152,6 +169,7 @@ static void alone(struct coll_group *world)
 	for (i = 0; i < SOME; i++)
 		coll_group_free(group[i]);
 	compute(world);
+	revoke_unused(world);
 }
 
 /* Rank 0 sends far more than fits anywhere; rank 1 computes in other groups meanwhile. */
