@@ -37,15 +37,15 @@ def dies(context, world):
 
 def stops(context, world):
     """A stopped rank is named before the deadline."""
-    world.set(deadline="1s")
+    world.set(deadline="2s")
     world.barrier()
     if world.rank == 1:
-        time.sleep(2)
+        time.sleep(5)
         return
     began = time.monotonic()
     error = fails(coll.DeadlineError, errno.ETIMEDOUT, 1, world.barrier)
     assert isinstance(error, TimeoutError)
-    assert 0.5 < time.monotonic() - began < 1.9
+    assert 1 < time.monotonic() - began < 4.5
 
 
 def mismatch(context, world):
