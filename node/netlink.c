@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,13 +76,39 @@ static int fail_nl(struct netlink *netlink, int nl_error, const char *what)
 	return netlink_fail(netlink, error, "%s: %s", what, nl_geterror(nl_error));
 }
 
+/* Attributes of another type or length than these are not read. */
+static const struct nla_policy refusal_policy[NLMSGERR_ATTR_MAX + 1] = {
+	[NLMSGERR_ATTR_MSG] = { .type = NLA_STRING },
+	[NLMSGERR_ATTR_OFFS] = { .type = NLA_U32 },
+	[NLMSGERR_ATTR_POLICY] = { .type = NLA_NESTED },
+	[NLMSGERR_ATTR_MISS_TYPE] = { .type = NLA_U32 },
+};
+
+static const struct nla_policy range_policy[NL_POLICY_TYPE_ATTR_MAX + 1] = {
+	[NL_POLICY_TYPE_ATTR_MIN_VALUE_U] = { .type = NLA_U64 },
+	[NL_POLICY_TYPE_ATTR_MAX_VALUE_U] = { .type = NLA_U64 },
+	[NL_POLICY_TYPE_ATTR_MIN_LENGTH] = { .type = NLA_U32 },
+	[NL_POLICY_TYPE_ATTR_MAX_LENGTH] = { .type = NLA_U32 },
+};
+
+/* The reason, or else the error's text. A string of the kernel ends with a zero. */
+static const char *refusal_text(struct nlattr **member, int error)
+{
+	const struct nlattr *said = member[NLMSGERR_ATTR_MSG];
+	const char *text = said ? nla_data(said) : NULL;
+
+	return text && *text && memchr(text, 0, nla_len(said)) ? text :
+	       strerror(error < 0 && error != INT_MIN ? -error : EPROTO);
+}
+
 /* What the kernel's policy allows: " (valid: 1 to 9000)", or nothing. */
 static void print_range(char *to, size_t bytes, struct nlattr *policy)
 {
 	struct nlattr *member[NL_POLICY_TYPE_ATTR_MAX + 1];
 
 	to[0] = '\0';
-	if (!policy || nla_parse_nested(member, NL_POLICY_TYPE_ATTR_MAX, policy, NULL))
+	if (!policy || nla_parse_nested(member, NL_POLICY_TYPE_ATTR_MAX, policy,
+					(struct nla_policy *)range_policy))
 		return;
 	if (member[NL_POLICY_TYPE_ATTR_MIN_VALUE_U] && member[NL_POLICY_TYPE_ATTR_MAX_VALUE_U])
 		snprintf(to, bytes, " (valid: %" PRIu64 " to %" PRIu64 ")",
@@ -96,28 +123,40 @@ static void print_range(char *to, size_t bytes, struct nlattr *policy)
 			 nla_get_u32(member[NL_POLICY_TYPE_ATTR_MAX_LENGTH]));
 }
 
+/* What was refused: the message without its header, as far as the refusal has it. */
+static uint32_t refused_bytes(const struct nlmsghdr *header, const struct nlmsgerr *error)
+{
+	const uint32_t follows = header->nlmsg_len - NLMSG_HDRLEN - sizeof(*error);
+	const uint32_t said = error->msg.nlmsg_len < NLMSG_HDRLEN ? 0 :
+			      error->msg.nlmsg_len - NLMSG_HDRLEN;
+
+	if (header->nlmsg_flags & NLM_F_CAPPED)
+		return 0;
+	return said < follows ? said : follows;
+}
+
 /* The type of the attribute at that offset into the message that was refused. */
-static int attribute_at(const struct nlmsgerr *error, uint32_t offset)
+static int attribute_at(const struct nlmsgerr *error, uint32_t bytes, uint32_t offset)
 {
 	const struct nlattr *attribute = (const void *)((const char *)&error->msg + offset);
 
-	if (offset < NLMSG_HDRLEN + GENL_HDRLEN || offset + NLA_HDRLEN > error->msg.nlmsg_len)
+	if (offset < NLMSG_HDRLEN + GENL_HDRLEN || offset % NLA_ALIGNTO ||
+	    offset > NLMSG_HDRLEN + bytes || NLMSG_HDRLEN + bytes - offset < NLA_HDRLEN)
 		return 0;
 	return attribute->nla_type & NLA_TYPE_MASK;
 }
 
 /* The module's own texts begin with the attribute; the kernel's policy does not know it. */
 static void netlink_explain(struct netlink *netlink, const struct nlmsgerr *error,
-			    struct nlattr **member)
+			    uint32_t bytes, struct nlattr **member)
 {
-	const char *text = member[NLMSGERR_ATTR_MSG] ? nla_get_string(member[NLMSGERR_ATTR_MSG]) :
-						       strerror(-error->error);
+	const char *text = refusal_text(member, error->error);
 	const char *name = "";
 	char range[80];
 
 	if (member[NLMSGERR_ATTR_OFFS])
 		name = netlink_attribute_name(netlink->asked, attribute_at(error,
-				nla_get_u32(member[NLMSGERR_ATTR_OFFS])));
+				bytes, nla_get_u32(member[NLMSGERR_ATTR_OFFS])));
 	if (member[NLMSGERR_ATTR_MISS_TYPE])
 		name = netlink_attribute_name(netlink->asked,
 					      nla_get_u32(member[NLMSGERR_ATTR_MISS_TYPE]));
@@ -132,15 +171,14 @@ static int netlink_refused(struct sockaddr_nl *from, struct nlmsgerr *error, voi
 	const struct nlmsghdr *header = (void *)((char *)error - NLMSG_HDRLEN);
 	struct nlattr *member[NLMSGERR_ATTR_MAX + 1] = { 0 };
 	struct netlink *netlink = data;
-	int offset = sizeof(*error);
+	const uint32_t bytes = refused_bytes(header, error), offset = sizeof(*error) + bytes;
 
 	(void)from;
-	if (!(header->nlmsg_flags & NLM_F_CAPPED))
-		offset += error->msg.nlmsg_len - NLMSG_HDRLEN;
 	if (header->nlmsg_flags & NLM_F_ACK_TLVS)
 		nla_parse(member, NLMSGERR_ATTR_MAX, (void *)((char *)error + offset),
-			  header->nlmsg_len - NLMSG_HDRLEN - offset, NULL);
-	netlink_explain(netlink, error, member);
+			  header->nlmsg_len - NLMSG_HDRLEN - offset,
+			  (struct nla_policy *)refusal_policy);
+	netlink_explain(netlink, error, bytes, member);
 	if (error->error == -EPERM && !member[NLMSGERR_ATTR_MSG])
 		netlink_fail(netlink, 0, "needs CAP_NET_ADMIN: are you root?");
 	netlink->error = error->error;
@@ -179,11 +217,10 @@ static int netlink_finished(struct nl_msg *message, void *data)
 	if (nlmsg_datalen(header) >= (int)sizeof(error))
 		memcpy(&error, nlmsg_data(header), sizeof(error));
 	if (header->nlmsg_flags & NLM_F_ACK_TLVS)
-		nlmsg_parse(header, sizeof(error), member, NLMSGERR_ATTR_MAX, NULL);
+		nlmsg_parse(header, sizeof(error), member, NLMSGERR_ATTR_MAX,
+			    (struct nla_policy *)refusal_policy);
 	if (error < 0 && !netlink->error)
-		netlink->error = netlink_fail(netlink, error, "%s", member[NLMSGERR_ATTR_MSG] ?
-					      nla_get_string(member[NLMSGERR_ATTR_MSG]) :
-					      strerror(-error));
+		netlink->error = netlink_fail(netlink, error, "%s", refusal_text(member, error));
 	netlink->done = true;
 	return NL_STOP;
 }

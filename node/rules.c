@@ -46,7 +46,8 @@ static int read_to(struct node_rule *rule, const char *value, struct coll_text_e
 	if (rule->keep || !node_cpus_read_list(&cpus, value) || !node_cpus_count(&cpus))
 		return rules_refuse(error, "to '%s' is not a list of CPUs for what is pinned",
 				    value);
-	rule->to = malloc(sizeof(*rule->to));
+	if (!rule->to)			/* else it is said twice: the last one counts */
+		rule->to = malloc(sizeof(*rule->to));
 	if (!rule->to)
 		return -ENOMEM;
 	*rule->to = cpus;

@@ -53,9 +53,22 @@ $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/ra
 FUZZ_MAIN	= $(if $(LIBFUZZER),,tests/fuzz/main.c tests/fuzz/coverage.c)
 $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(call objects,$(FUZZ_MAIN) $(TESTLIB)) \
 		$(BUILD)/libcoll.a
-	$(call step,LD,$@)$(LINK) $(if $(LIBFUZZER),-fsanitize=fuzzer) $^ $(FUZZ_LIBS) $(LIBS) -o $@
+	$(call step,LD,$@)$(LINK) $(if $(LIBFUZZER),-fsanitize=fuzzer) $(filter %.o,$^) $(BUILD)/libcoll.a \
+		$(FUZZ_LIBS) $(LIBS) -o $@
 $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
-$(addprefix $(BUILD)/tests/fuzz/,store_fuzz): $(call objects,tests/fuzz/sockets.c)
+$(addprefix $(BUILD)/tests/fuzz/,$(addsuffix _fuzz,bootstrap client handshake seal store switch)): \
+		$(call objects,tests/fuzz/sockets.c)
+# The fuzzer is the switch's worker, and libcurl.
+SWITCHES	= $(call objects,$(filter-out %/worker.c,$(wildcard daemon/switch/*.c)))
+$(BUILD)/tests/fuzz/client_fuzz: $(SWITCHES) $(call objects,$(addprefix daemon/circuit/,client.c clients.c \
+		delays.c manager.c setup.c) daemon/common/notify.c)
+$(BUILD)/tests/fuzz/switch_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c)
+$(BUILD)/tests/fuzz/policy_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c daemon/circuit/setup.c $(NODE))
+$(BUILD)/tests/fuzz/capture_fuzz: $(call objects,node/capture.c tools/noise/figures.c tools/noise/formats.c)
+$(BUILD)/tests/fuzz/netlink_fuzz.o: FILE_CFLAGS += $(NETLINK_CFLAGS) -I$(BUILD)/node
+$(BUILD)/tests/fuzz/netlink_fuzz.o: $(BUILD)/node/netlink_names.h
+$(addprefix $(BUILD)/tests/fuzz/,client_fuzz policy_fuzz switch_fuzz): FUZZ_LIBS += $(SWITCH_LIBS)
+$(addprefix $(BUILD)/tests/fuzz/,netlink_fuzz policy_fuzz): FUZZ_LIBS += $(NETLINK_LIBS)
 # It is called for each block.
 $(call objects,tests/fuzz/coverage.c): FILE_CFLAGS += -O2 -fno-sanitize=all
 

@@ -57,9 +57,10 @@ static bool bootstrap_address_take(struct coll_boot *boot, struct coll_boot_job 
 	if (!hex)
 		return false;
 	*hex++ = '\0';
+	if (strspn(hex, "0123456789abcdef") != 2 * COLL_SECRET_BYTES)
+		return false;
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
-		if (sscanf(hex + 2 * i, "%2hhx", &boot->secret[i]) != 1)
-			return false;
+		sscanf(hex + 2 * i, "%2hhx", &boot->secret[i]);
 	return !coll_boot_job_endpoints(job, words);
 }
 

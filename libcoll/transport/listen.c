@@ -209,7 +209,8 @@ static const char *hello_refusal(const struct coll_context *context, const struc
 		return "it speaks another version of the protocol";
 	if (memcmp(hello->process, context->process, sizeof(hello->process)))
 		return "it expects another process here";
-	if (hello->streams > WAN_STREAMS_MAX || hello->stream > hello->streams)
+	if (hello->streams > WAN_STREAMS_MAX || hello->stream > hello->streams ||
+	    hello->from == hello->to)
 		return "its hello is malformed";
 	if (!hello->group && (hello->to != (uint32_t)context->boot->rank ||
 			      hello->from >= (uint32_t)context->boot->ranks))

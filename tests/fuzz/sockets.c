@@ -51,7 +51,7 @@ void sockets_feed(int fd, const void *data, size_t bytes)
 {
 	struct fake_socket *s = fake_of(fd);
 
-	if (bytes > sizeof(s->data) - s->end)
+	if (!s || bytes > sizeof(s->data) - s->end)
 		return;
 	memcpy(s->data + s->end, data, bytes);
 	s->end += bytes;
@@ -59,7 +59,8 @@ void sockets_feed(int fd, const void *data, size_t bytes)
 
 void sockets_end(int fd)
 {
-	fake_of(fd)->ended = true;
+	if (fake_of(fd))
+		fake_of(fd)->ended = true;
 }
 
 size_t sockets_unread(int fd)
@@ -198,7 +199,8 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t bytes
 	(void)option;
 	(void)value;
 	(void)bytes;
-	return 0;
+	errno = ENOPROTOOPT;
+	return -1;
 }
 
 int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict bytes)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -152,12 +153,70 @@ static void fake_resume(struct coll_socket *socket)
 	(void)socket;
 }
 
+/* Descriptors that a side watches. */
+enum { WATCHES_MAX = 32 };
+static struct coll_watch *watched[SIDES][WATCHES_MAX];
+
+static struct coll_watch **watch_slot(const struct coll_engine *engine,
+				      const struct coll_watch *watch)
+{
+	struct coll_watch **slot = watched[engine == &side[1].context.engine];
+	int i;
+
+	for (i = 0; i < WATCHES_MAX; i++)
+		if (slot[i] == watch)
+			return &slot[i];
+	return NULL;
+}
+
+static void fake_unwatch(struct coll_engine *engine, struct coll_watch *watch)
+{
+	struct coll_watch **slot = watch_slot(engine, watch);
+
+	watch->armed = false;
+	if (slot)
+		*slot = NULL;
+}
+
+static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int awaited)
+{
+	struct coll_watch **slot;
+
+	(void)awaited;
+	fake_unwatch(engine, watch);
+	slot = watch_slot(engine, NULL);
+	if (!slot)
+		return -ENOMEM;
+	*slot = watch;
+	watch->armed = true;
+	watch->engine = engine;
+	return 0;
+}
+
+bool sides_ready(int which, int fd, int ready_events)
+{
+	struct coll_watch *watch;
+	int i;
+
+	for (i = 0; i < WATCHES_MAX; i++) {
+		watch = watched[which][i];
+		if (!watch || watch->fd != fd)
+			continue;
+		fake_unwatch(watch->engine, watch);
+		watch->ready(watch, ready_events);
+		return true;
+	}
+	return false;
+}
+
 static const struct coll_engine_ops engine = {
 	.name = "fake",
 	.attach = fake_attach,
 	.detach = fake_detach,
 	.pause = fake_pause,
 	.resume = fake_resume,
+	.watch = fake_watch,
+	.unwatch = fake_unwatch,
 };
 
 void sides_send(struct side *from, struct coll_socket *socket, uint64_t max)
@@ -284,6 +343,7 @@ void sides_begin(bool sealed)
 	int fds[2], i, j, k;
 
 	memset(side, 0, sizeof(side));
+	memset(watched, 0, sizeof(watched));
 	memset(told, 0, sizeof(told));
 	memset(message, 0, sizeof(message));
 	for (i = 0; i < SIDES; i++)

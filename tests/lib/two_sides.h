@@ -47,6 +47,9 @@ void sides_recv(struct side *to, struct coll_socket *socket, uint64_t max);
 /* Work of both sides until there is none, with transfers of at most `max` bytes. */
 void sides_move(uint64_t max);
 
+/* If the side watches the descriptor: it has these poll(2) events. */
+bool sides_ready(int which, int fd, int ready_events);
+
 /* The link of this side in this group. */
 struct coll_link *link_at(int which, int group);
 /* It waits for so many messages more; it sends messages first, first + 1, ... */
