@@ -26,6 +26,7 @@ ok "every collective, 3 ranks" ranks 3 every_collective.py
 ok "every collective, epoll and a progress thread" env COLL_ENGINE=epoll COLL_PROGRESS=thread \
 	"$COLL" run -n 3 -- "$python" "$here/every_collective.py"
 ok "what is refused" ranks 2 arguments.py
+ok "without NumPy" ranks 3 without_numpy.py
 for case in dies stops mismatch "revoked reduction_raises"; do
 	# shellcheck disable=SC2086
 	ok "failures: $case" ranks 4 failures.py $case
