@@ -149,9 +149,10 @@ struct coll_counters {
 	uint64_t streams;	/* connections for bulk alone, beside those of links */
 	uint64_t streamed;	/* chunks and messages sent over streams */
 	uint64_t refused;	/* connections that did not prove the job's secret */
-	uint64_t connections;	/* of TCP, made: links of all groups to a process share one */
+	uint64_t connections;	/* made: links of all groups to a process share one */
 	uint64_t sealed;	/* of these: encrypted and authenticated (option protect) */
 	uint64_t sealed_by_kernel;	/* of these: by the kernel's TLS */
+	uint64_t memory_connections;	/* of connections: through memory of this node */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

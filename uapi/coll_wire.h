@@ -119,7 +119,10 @@ enum coll_channel_kind {
 	COLL_CHANNEL_WINDOW,
 	/* The sender sends nothing more on the channel. */
 	COLL_CHANNEL_END,
-	/* ... nor does it read any more. */
+	/*
+	 * ... nor does it read any more. With a value, the group has failed for this rank: the
+	 * same as COLL_MESSAGE_FAIL, which may not have got through bulk.
+	 */
 	COLL_CHANNEL_RESET,
 };
 
@@ -129,9 +132,9 @@ struct coll_channel_control {
 	__u8 stream;		/* OPEN: number of this stream, from 1; 0: the link itself */
 	__u8 zero;
 	__u32 channel;
-	__u64 value;		/* OPEN: the group; WINDOW: bytes */
-	__u32 from;		/* OPEN: the sender's rank in the group, */
-	__u32 to;		/* and the receiver's */
+	__u64 value;		/* OPEN: the group; WINDOW: bytes; RESET: errno, or 0 */
+	__u32 from;		/* OPEN: the sender's rank in the group; RESET: reporter */
+	__u32 to;		/* OPEN: the receiver's; RESET: the failed rank */
 	__u64 unused;		/* 0: so no frame is shorter than one with a message's header */
 };
 

@@ -27,6 +27,7 @@ enum {
 };
 
 struct coll_engine;
+struct coll_memory;
 struct coll_seal;
 struct coll_socket;
 
@@ -68,6 +69,7 @@ struct coll_socket {
 	bool sending;			/* a send is in flight */
 	bool receiving;			/* a receive is in flight */
 	bool paused;			/* by its owner: it wants neither to send nor to receive */
+	struct coll_memory *memory;	/* its bytes go there (memory.h), or NULL */
 	struct coll_seal *seal;		/* between owner and engine (link/seal.h), or NULL */
 	bool touched;			/* in the engine's list of sockets with work */
 	struct coll_socket *next;	/* in that list */
@@ -128,6 +130,8 @@ struct coll_engine {
 	const struct coll_engine_ops *ops;	/* NULL: not open */
 	void *state;			/* of the implementation */
 	struct coll_socket *touched;	/* sockets with work */
+	struct coll_memory *memories;	/* attached */
+	bool slept_elsewhere;		/* a caller may sleep on fd() between two advances */
 	struct coll_counters *counters;	/* the context's */
 	uint64_t next_check;		/* when the floors above check deadlines */
 	uint64_t spin_ns;		/* time to poll before sleeping */
@@ -186,6 +190,7 @@ static inline void coll_engine_unwatch(struct coll_engine *engine, struct coll_w
 
 static inline int coll_engine_fd(struct coll_engine *engine)
 {
+	engine->slept_elsewhere = true;
 	return engine->ops->fd(engine);
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/port.h"
 #include "engine.h"
+#include "memory.h"
 
 enum {
 	EVENTS = 64,
@@ -234,6 +235,10 @@ static void work_touched(struct coll_engine *engine)
 	while ((socket = engine->touched)) {
 		engine->touched = socket->next;
 		socket->touched = false;
+		if (socket->memory) {
+			coll_memory_work(socket);
+			continue;
+		}
 		socket_send(socket);
 		socket_recv(socket);
 	}
@@ -241,20 +246,25 @@ static void work_touched(struct coll_engine *engine)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static int wait_events(struct epoll *epoll, struct epoll_event *events, uint64_t deadline)
+static int wait_events(struct coll_engine *engine, struct epoll_event *events, uint64_t deadline)
 {
+	struct epoll *epoll = epoll_of(engine);
 	uint64_t now = coll_now();
 	uint64_t until = deadline < now + epoll->spin_ns ? deadline : now + epoll->spin_ns;
 	struct timespec timeout = { 0, 0 };
-	int count;
+	bool served;
+	int count = 0;
 
 	/* The awaited rank may need this core: yield between polls. */
-	while (!(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
+	while (!(served = coll_memory_serve(engine)) &&
+	       !(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
 		sched_yield();
 		now = coll_now();
 	}
-	if (count || !deadline)
+	if (served || count || !deadline)
 		return count < 0 ? -errno : count;
+	if (!coll_memory_sleep(engine))
+		return 0;
 	if (deadline > now) {
 		uint64_t ns = deadline - now < 3600 * COLL_SECOND ? deadline - now :
 								    3600 * COLL_SECOND;
@@ -266,7 +276,9 @@ static int wait_events(struct epoll *epoll, struct epoll_event *events, uint64_t
 	if (count < 0 && errno == ENOSYS)	/* before Linux 5.11 */
 		count = epoll_wait(epoll->fd, events, EVENTS,
 				   timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000);
-	return count < 0 ? -errno : count;
+	count = count < 0 ? -errno : count;
+	coll_memory_wake(engine);
+	return count;
 }
 
 static void event_ready(const struct epoll_event *event)
@@ -313,7 +325,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 		deadline = 0;
 	engine->counters->enters++;
 	engine->counters->syscalls++;
-	count = wait_events(epoll, events, deadline);
+	count = wait_events(engine, events, deadline);
 	if (count < 0)
 		return count == -EINTR ? 0 : count;
 	epoll->event = events;
@@ -323,6 +335,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 		event_ready(epoll->event++);
 	}
 	work_touched(engine);
+	coll_memory_sleep_elsewhere(engine);
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/port.h"
+#include "memory.h"
 #include "uring.h"
 
 enum {
@@ -169,7 +170,8 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 
 	if (io_uring_sq_ready(ring))
 		coll_uring_submit(engine);
-	while (!coll_uring_poll_socket(engine) && io_uring_cq_ready(ring) < wanted) {
+	while (!coll_memory_serve(engine) && !coll_uring_poll_socket(engine) &&
+	       io_uring_cq_ready(ring) < wanted) {
 		now = coll_now();
 		if (now >= until || now >= deadline)
 			return false;
@@ -193,9 +195,11 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	int result;
 
 	wanted = wanted ? wanted : 1;
-	if (uring->spin_ns && uring_spin(engine, wanted, deadline))
+	if (uring->spin_ns ? uring_spin(engine, wanted, deadline) : coll_memory_serve(engine))
 		return 0;
 	coll_uring_submit_polled(engine);
+	if (!coll_memory_sleep(engine))
+		return 0;
 	now = coll_now();
 	ns = deadline > now ? deadline - now : 0;
 	if (uring->quiet_sends && ns > QUIET_WAIT_NS)
@@ -206,6 +210,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	timeout.tv_nsec = ns % COLL_SECOND;
 	engine->counters->enters++;
 	result = io_uring_submit_and_wait_timeout(&uring->ring, &cqe, wanted, &timeout, NULL);
+	coll_memory_wake(engine);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;
 }
@@ -235,6 +240,7 @@ static int advance_at_once(struct coll_engine *engine)
 	struct coll_uring *uring = coll_uring_of(engine);
 	int error;
 
+	coll_memory_serve(engine);
 	if (nothing_due(engine))
 		return 0;
 	do {
@@ -282,6 +288,7 @@ static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 		return -EPERM;
 	event_clear(uring);
 	error = deadline ? advance_and_wait(engine, deadline) : advance_at_once(engine);
+	coll_memory_sleep_elsewhere(engine);
 	engine->counters->syscalls += engine->counters->enters - enters;
 	return error;
 }

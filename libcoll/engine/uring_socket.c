@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/port.h"
+#include "memory.h"
 #include "uring.h"
 
 enum {
@@ -253,6 +254,10 @@ void coll_uring_submit_touched(struct coll_engine *engine, bool looks)
 
 		engine->touched = socket->next;
 		socket->touched = false;
+		if (socket->memory) {
+			coll_memory_work(socket);
+			continue;
+		}
 		if (socket->ops->wants_send(socket)) {
 			prepare_send(own);
 			if (alone)

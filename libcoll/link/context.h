@@ -99,8 +99,9 @@ struct coll_context {
 	uint32_t groups_freed;		/* of these: they go when their links are closed */
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	struct coll_arbiter arbiter;
-	struct coll_watch listener[COLL_LISTENERS_MAX];
+	struct coll_watch listener[COLL_LISTENERS_MAX + 1];
 	uint32_t listeners;
+	bool listens_locally;		/* the last of them is a Unix socket: memory may be offered */
 	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */

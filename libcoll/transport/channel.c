@@ -73,6 +73,23 @@ static void channel_up(struct coll_channel *channel)
 		coll_link_open_streams(link);
 }
 
+/* If the group has failed, with the news: the link may not have got it through its bulk. */
+static void channel_send_reset(const struct coll_channel *channel)
+{
+	const struct coll_link *link = channel->link;
+	struct coll_channel_control control = { .kind = COLL_CHANNEL_RESET,
+						.channel = channel->number };
+
+	if (link && link->group->state != GROUP_OK) {
+		const struct coll_header news = coll_link_events(link->group)->news(link->group);
+
+		control.value = news.hash;
+		control.from = news.run;
+		control.to = news.slot;
+	}
+	coll_mux_queue_frame(channel->mux, 0, &control, sizeof(control));
+}
+
 static void channel_close(struct coll_channel *channel)
 {
 	struct coll_mux *mux = channel->mux;
@@ -80,7 +97,7 @@ static void channel_close(struct coll_channel *channel)
 
 	if (!link && channel->arrival.context)
 		coll_arrival_remove(&channel->arrival);
-	channel_send_control(channel, COLL_CHANNEL_RESET, 0);
+	channel_send_reset(channel);
 	coll_mux_remove(mux, channel);
 	if (link)
 		link->channel = NULL;
@@ -158,6 +175,22 @@ static int channel_opened(struct coll_mux *mux, const struct coll_channel_contro
 	return 0;
 }
 
+/* The peer's group has failed. */
+static void channel_take_news(struct coll_channel *channel,
+			      const struct coll_channel_control *control)
+{
+	const struct coll_header news = {
+		.kind = COLL_MESSAGE_FAIL,
+		.version = COLL_WIRE_VERSION,
+		.run = control->from,
+		.slot = control->to,
+		.hash = control->value,
+	};
+
+	if (control->value && channel->link && channel->link->state == LINK_UP)
+		coll_link_events(channel->link->group)->control(channel->link, &news);
+}
+
 static int channel_control(struct coll_mux *mux, const struct coll_channel_control *control)
 {
 	struct coll_channel *channel;
@@ -180,6 +213,7 @@ static int channel_control(struct coll_mux *mux, const struct coll_channel_contr
 		break;
 	case COLL_CHANNEL_RESET:
 		channel->peer_ended = channel->peer_reset = true;
+		channel_take_news(channel, control);
 		break;
 	default:
 		return -EPROTO;
@@ -327,10 +361,10 @@ static const struct coll_channel_ops channel_ops = {
 	.close = channel_close,
 };
 
-int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
-			 struct coll_seal *seal)
+int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t number,
+			 const struct coll_connected *connected)
 {
-	return coll_mux_accept(context, world, number, &channel_ops, fd, seal);
+	return coll_mux_accept(context, world, number, &channel_ops, connected);
 }
 
 /* ---- the transport --------------------------------------------------------- */

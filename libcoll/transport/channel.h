@@ -30,10 +30,9 @@ struct coll_channel {
 extern const struct coll_transport coll_channel_transport;
 
 /*
- * An authenticated connection that a peer has made for channels, and its seal or NULL. -errno:
- * both are still the caller's.
+ * A connection that a peer has made for channels. -errno: all of it is still the caller's.
  */
-int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t number, int fd,
-			 struct coll_seal *seal);
+int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t number,
+			 const struct coll_connected *connected);
 
 #endif

@@ -9,8 +9,10 @@
 
 #include "connect.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 #include "peer_process.h"
 #include "seal.h"
+#include "shared_memory.h"
 
 /* ---- the peer's address --------------------------------------------------- */
 
@@ -38,6 +40,26 @@ static bool peer_has_ended(const struct coll_connect *attempt, const char *text)
 	return coll_peer_watch(attempt->context, attempt->world, id);
 }
 
+/*
+ * Address number `attempts` of a process on this node: its Unix socket if both take memory, then
+ * loopback.
+ */
+static int address_on_node(const struct coll_connect *attempt, const char *links,
+			   const char *port, struct coll_address *address)
+{
+	const struct coll_context *context = attempt->context;
+	const bool memory = !strcmp(links, "memory") && !attempt->hello.group &&
+			    coll_listens_for_memory(context);
+
+	if (attempt->attempts > (uint32_t)memory)
+		return -ENOENT;
+	if (memory && !attempt->attempts) {
+		coll_local_address(address, attempt->hello.process);
+		return 0;
+	}
+	return coll_address_parse(address, "127.0.0.1", atoi(port));
+}
+
 /* Address number `attempts` of a published line; -ENOENT when all were tried. */
 static int address_choose(struct coll_connect *attempt, char *line, struct coll_address *address)
 {
@@ -54,11 +76,8 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 		return -EPROTO;
 	if (!strcmp(node, context->node) && peer_has_ended(attempt, pid))
 		return -ECONNRESET;
-	if (!strcmp(node, context->node) && !context->options.address[0]) {
-		if (attempt->attempts > 0)
-			return -ENOENT;
-		return coll_address_parse(address, "127.0.0.1", atoi(port));
-	}
+	if (!strcmp(node, context->node) && !context->options.address[0])
+		return address_on_node(attempt, links, port, address);
 	if (attempt->attempts >= count)
 		return -ENOENT;
 	text = texts[(attempt->spread + attempt->attempts) % count];
@@ -97,7 +116,7 @@ int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shar
 
 	if (error)
 		return error;
-	*shares = sscanf(line, "%*s %*s %*s %7s", links) == 1 && !strcmp(links, "shared");
+	*shares = sscanf(line, "%*s %*s %*s %7s", links) == 1 && (!strcmp(links, "shared") || !strcmp(links, "memory"));
 	return 0;
 }
 
@@ -120,29 +139,47 @@ static bool connect_say_hello(struct coll_connect *attempt)
 	       send(attempt->watch.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello);
 }
 
-static bool connect_prove(const struct coll_connect *attempt)
+static bool connect_prove(struct coll_connect *attempt)
 {
 	const struct coll_hello *hello = &attempt->hello;
 	const uint8_t *key = attempt->context->key;
 	struct coll_proof proof;
+	int memory = -1;
+	bool sent;
 
 	if (!coll_challenge_verify(&attempt->challenge, key, hello, sizeof(*hello)))
 		return false;
+	if (coll_connection_is_unix(attempt->watch.fd))
+		attempt->memory = coll_shared_memory_make(attempt->context, &memory);
 	coll_proof_make(&proof, &attempt->challenge, key, hello, sizeof(*hello));
-	return send(attempt->watch.fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof);
+	sent = coll_send_with_descriptor(attempt->watch.fd, &proof, sizeof(proof), memory) ==
+	       sizeof(proof);
+	if (memory >= 0)
+		close(memory);
+	return sent;
 }
 
 static bool connect_hand_over(struct coll_connect *attempt)
 {
-	struct coll_seal *seal;
+	struct coll_connected connected = { .fd = attempt->watch.fd, .memory = attempt->memory };
 
 	if (coll_seal_make(attempt->context, attempt->watch.fd, &attempt->hello,
-			   &attempt->challenge, true, &seal))
+			   &attempt->challenge, true, &connected.seal))
 		return false;
-	if (!attempt->connected(attempt, attempt->watch.fd, seal))
+	attempt->memory = NULL;
+	if (!attempt->connected(attempt, &connected))
 		return true;
-	coll_seal_free(seal);
+	attempt->memory = connected.memory;
+	coll_seal_free(connected.seal);
 	return false;
+}
+
+static void connect_close(struct coll_connect *attempt)
+{
+	close(attempt->watch.fd);
+	attempt->watch.fd = -1;
+	coll_memory_free(attempt->memory);
+	attempt->memory = NULL;
 }
 
 /* This address leads nowhere, or to a process that is not the peer. */
@@ -150,8 +187,7 @@ static void connect_next(struct coll_connect *attempt)
 {
 	int error;
 
-	close(attempt->watch.fd);
-	attempt->watch.fd = -1;
+	connect_close(attempt);
 	error = connect_try_next(attempt);
 	if (error)
 		attempt->failed(attempt, error);
@@ -170,6 +206,32 @@ static void connect_again(struct coll_connect *attempt)
 	connect_next(attempt);
 }
 
+/* Whether the peer has taken the memory. */
+static void connect_answered_memory(struct coll_watch *watch, int events)
+{
+	struct coll_connect *attempt = watch->owner;
+	uint8_t taken = 0;
+
+	(void)events;
+	if (recv(watch->fd, &taken, 1, MSG_DONTWAIT) != 1 || taken > !!attempt->memory) {
+		connect_next(attempt);
+		return;
+	}
+	if (!taken) {
+		coll_memory_free(attempt->memory);
+		attempt->memory = NULL;
+	}
+	if (!connect_hand_over(attempt))
+		connect_next(attempt);
+}
+
+static void connect_await_answer(struct coll_connect *attempt)
+{
+	attempt->watch.ready = connect_answered_memory;
+	if (coll_engine_watch(&attempt->context->engine, &attempt->watch, POLLIN))
+		connect_next(attempt);
+}
+
 static void connect_challenged(struct coll_watch *watch, int events)
 {
 	struct coll_connect *attempt = watch->owner;
@@ -186,7 +248,11 @@ static void connect_challenged(struct coll_watch *watch, int events)
 	attempt->got += got;
 	if (attempt->got < sizeof(attempt->challenge))
 		coll_engine_watch(&attempt->context->engine, watch, POLLIN);
-	else if (!connect_prove(attempt) || !connect_hand_over(attempt))
+	else if (!connect_prove(attempt))
+		connect_next(attempt);
+	else if (coll_connection_is_unix(watch->fd))
+		connect_await_answer(attempt);
+	else if (!connect_hand_over(attempt))
 		connect_next(attempt);
 }
 
@@ -253,6 +319,5 @@ void coll_connect_abandon(struct coll_connect *attempt)
 	if (!attempt->watch.armed)
 		return;
 	coll_engine_unwatch(&attempt->context->engine, &attempt->watch);
-	close(attempt->watch.fd);
-	attempt->watch.fd = -1;
+	connect_close(attempt);
 }

@@ -10,7 +10,10 @@
  * spread over a node's rails. A connection begins with a handshake (base/handshake.h). In it
  * both processes prove that they belong to the job, and the accepting one that it is the
  * process that published the address. Nothing else is sent before. The peer answers when it
- * polls its engine. <links> is "shared" or, where the kernel takes connections over, "own".
+ * polls its engine. <links> says which connections the process
+ * takes: "own", one a link, where the kernel takes connections over; "shared"; or "memory", which
+ * are shared, and within the node begin at a Unix socket and go through memory
+ * (shared_memory.h).
  */
 #ifndef COLL_CONNECT_H
 #define COLL_CONNECT_H
@@ -25,15 +28,16 @@ struct coll_connect {
 	struct coll_hello hello;	/* streams, stream, from, to, group: the rest is set here */
 	void *owner;
 	/*
-	 * Connected and authenticated: takes the descriptor and its seal, or NULL. -errno: it is
-	 * closed, and the next address is tried.
+	 * Connected and authenticated: takes all of it. -errno: it is closed, and the next
+	 * address is tried.
 	 */
-	int (*connected)(struct coll_connect *attempt, int fd, struct coll_seal *seal);
+	int (*connected)(struct coll_connect *attempt, const struct coll_connected *connected);
 	void (*failed)(struct coll_connect *attempt, int error);
 
 	/* Of connect.c. */
 	struct coll_watch watch;
 	struct coll_challenge challenge;
+	struct coll_memory *memory;	/* offered to the peer, or NULL */
 	uint32_t got;			/* bytes of the challenge */
 	uint32_t attempts;		/* addresses tried so far */
 	uint32_t again;			/* how often the same address has been tried once more */

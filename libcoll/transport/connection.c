@@ -42,6 +42,8 @@ bool coll_connection_is_local(int fd)
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &bytes))
 		return false;
+	if (peer.ss_family == AF_UNIX)
+		return true;
 	if (peer.ss_family == AF_INET)
 		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	if (IN6_IS_ADDR_V4MAPPED(v6))

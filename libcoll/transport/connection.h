@@ -12,6 +12,13 @@ struct coll_address {
 	socklen_t bytes;
 };
 
+/* A connection at the end of its handshake: the peer is authenticated. */
+struct coll_connected {
+	int fd;
+	struct coll_seal *seal;		/* or NULL */
+	struct coll_memory *memory;	/* that the bytes go through, or NULL */
+};
+
 /* Parses an IPv4 or IPv6 address. -EINVAL: it is none. */
 int coll_address_parse(struct coll_address *address, const char *text, uint16_t port);
 

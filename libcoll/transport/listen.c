@@ -22,11 +22,13 @@
 #include "libcoll/base/descriptors.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 #include "libcoll/link/explain.h"
 #include "listen.h"
 #include "own_connection.h"
 #include "peer_process.h"
 #include "seal.h"
+#include "shared_memory.h"
 
 enum {
 	BACKLOG = 4096,
@@ -50,6 +52,7 @@ struct coll_pending_peer {
 	struct coll_proof proof;
 	struct coll_challenge challenge;
 	struct coll_seal *seal;		/* once proven, or NULL */
+	int memory;			/* a descriptor that came with the proof, or -1 */
 };
 
 /* ---- refusing ------------------------------------------------------------- */
@@ -76,6 +79,8 @@ static void pending_remove(struct coll_pending_peer *pending)
 		coll_engine_unwatch(&pending->context->engine, &pending->watch);
 	if (pending->arrival.ops)
 		coll_arrival_remove(&pending->arrival);
+	if (pending->memory >= 0)
+		close(pending->memory);
 	free(pending);
 }
 
@@ -130,7 +135,8 @@ static int pending_attach(struct coll_arrival *arrival, struct coll_link *link, 
 	int error;
 
 	pending_watch_process(pending, link->group->world[link->rank]);
-	error = coll_own_connection_attach(link, pending->watch.fd, streams, pending->seal);
+	error = coll_own_connection_attach(link, streams, &(struct coll_connected){
+		.fd = pending->watch.fd, .seal = pending->seal });
 	if (!error)
 		pending_remove(pending);
 	return error;
@@ -167,17 +173,35 @@ static const struct coll_arrival_ops pending_arrival_ops = {
 	.is_ended = pending_is_ended,
 };
 
+/* Over a Unix socket: tells the peer whether its memory can be used. False: it cannot be told. */
+static bool pending_take_memory(struct coll_pending_peer *pending, struct coll_memory **memory)
+{
+	uint8_t taken;
+
+	*memory = NULL;
+	if (!coll_connection_is_unix(pending->watch.fd))
+		return true;
+	*memory = coll_shared_memory_take(pending->memory);
+	pending->memory = -1;
+	taken = !!*memory;
+	return send(pending->watch.fd, &taken, 1, MSG_NOSIGNAL) == 1;
+}
+
 /* It is shared by all links to the peer. */
 static void pending_share(struct coll_pending_peer *pending)
 {
 	const struct coll_hello *hello = &pending->hello;
 
+	struct coll_connected connected = { .fd = pending->watch.fd, .seal = pending->seal };
+
 	pending_watch_process(pending, hello->from);
-	if (coll_channels_accept(pending->context, hello->from, hello->stream, pending->watch.fd,
-			    pending->seal))
+	if (!pending_take_memory(pending, &connected.memory) ||
+	    coll_channels_accept(pending->context, hello->from, hello->stream, &connected)) {
+		coll_memory_free(connected.memory);
 		pending_drop(pending);
-	else
+	} else {
 		pending_remove(pending);
+	}
 }
 
 /* It is of one link of one group. */
@@ -269,7 +293,8 @@ static void pending_read(struct coll_watch *watch, int events)
 	const uint32_t all = sizeof(pending->hello) +
 			     (pending->state == CHALLENGED ? sizeof(pending->proof) : 0);
 	uint8_t *to = (uint8_t *)&pending->hello + pending->got;
-	ssize_t got = recv(watch->fd, to, all - pending->got, MSG_DONTWAIT);
+	ssize_t got = coll_recv_with_descriptor(watch->fd, to, all - pending->got,
+						&pending->memory);
 
 	(void)events;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -392,6 +417,7 @@ static void listener_ready(struct coll_watch *watch, int events)
 		coll_connection_tune(context, fd);
 		pending->context = context;
 		pending->since = now;
+		pending->memory = -1;
 		pending->watch = (struct coll_watch){ .ready = pending_read, .owner = pending,
 						  .fd = fd };
 		pending->next = context->pending_peers;
@@ -441,6 +467,32 @@ static int listen_at(struct coll_context *context, const char *text)
 	context->listener[context->listeners++] =
 		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
 	return 0;
+}
+
+/*
+ * A Unix socket for the ranks of this node. Without it they use TCP, as where connections are
+ * sealed or an address is asked for.
+ */
+static void listen_locally(struct coll_context *context)
+{
+	const struct coll_options *options = &context->options;
+	struct coll_address address;
+	int fd;
+
+	if (strcmp(options->memory, "auto") || !strcmp(options->protect, "seal") ||
+	    options->address[0] || context->offload || context->boot->local_ranks == 1)
+		return;
+	fd = coll_connection_socket(context, AF_UNIX);
+	if (fd < 0)
+		return;
+	coll_local_address(&address, context->process);
+	if (bind(fd, (struct sockaddr *)&address.socket, address.bytes) || listen(fd, BACKLOG)) {
+		close(fd);
+		return;
+	}
+	context->listener[context->listeners++] =
+		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
+	context->listens_locally = true;
 }
 
 static void close_listeners(struct coll_context *context)
@@ -547,12 +599,14 @@ int coll_listen(struct coll_context *context)
 	error = listen_all(context, addresses, sizeof(addresses));
 	if (error)
 		return error;
+	listen_locally(context);
 	listen_resume(context);
 	node_name(context->node, sizeof(context->node));
 	base16_encode_update(process, sizeof(context->process), context->process);
 	length = snprintf(line, sizeof(line), "%s %s %u@%lu %s %u%s", context->node, process,
 			  self.pid, (unsigned long)self.namespace,
-			  context->offload ? "own" : "shared",
+			  context->offload ? "own" :
+			  context->listens_locally ? "memory" : "shared",
 			  port_of(context->listener[0].fd), addresses);
 	snprintf(key, sizeof(key), "addr/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, line, length);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The connection of a mux: made, accepted, closed. */
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "channel.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 #include "mux_parts.h"
 #include "seal.h"
 
@@ -59,22 +58,25 @@ static struct coll_mux *mux_make(struct coll_context *context, uint32_t world, u
 	return mux;
 }
 
-static int mux_attach(struct coll_mux *mux, int fd, struct coll_seal *seal)
+static int mux_attach(struct coll_mux *mux, const struct coll_connected *connected)
 {
 	struct coll_context *context = mux->context;
 	int error;
 
 	coll_assert(mux->state == MUX_CONNECTING && !mux->attached);
-	mux->local = coll_connection_is_local(fd);
-	coll_connection_tune_peer(context, fd, mux->world);
-	mux->socket.fd = fd;
-	coll_seal_attach(seal, &mux->socket);
-	error = context->engine.ops->attach(&mux->socket);
+	mux->local = coll_connection_is_local(connected->fd);
+	coll_connection_tune_peer(context, connected->fd, mux->world);
+	mux->socket.fd = connected->fd;
+	mux->socket.memory = connected->memory;
+	coll_seal_attach(connected->seal, &mux->socket);
+	error = coll_socket_attach(&mux->socket);
 	if (error) {
 		coll_seal_take_back(&mux->socket);
+		mux->socket.memory = NULL;
 		mux->socket.fd = -1;
 		return error;
 	}
+	context->counters.memory_connections += !!connected->memory;
 	mux->attached = true;
 	mux->state = MUX_UP;
 	context->counters.connections++;
@@ -82,10 +84,10 @@ static int mux_attach(struct coll_mux *mux, int fd, struct coll_seal *seal)
 	return 0;
 }
 
-static int mux_connected(struct coll_connect *attempt, int fd, struct coll_seal *seal)
+static int mux_connected(struct coll_connect *attempt, const struct coll_connected *connected)
 {
 	struct coll_mux *mux = attempt->owner;
-	int error = mux_attach(mux, fd, seal);
+	int error = mux_attach(mux, connected);
 
 	if (error)
 		return error;
@@ -146,10 +148,11 @@ struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint
 }
 
 int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number,
-		    const struct coll_channel_ops *ops, int fd, struct coll_seal *seal)
+		    const struct coll_channel_ops *ops,
+		    const struct coll_connected *connected)
 {
 	struct coll_mux *mux = mux_make(context, world, number, ops, false);
-	int error = mux ? mux_attach(mux, fd, seal) : -ENOMEM;
+	int error = mux ? mux_attach(mux, connected) : -ENOMEM;
 
 	if (mux && error)
 		coll_mux_lost(mux, error);
@@ -185,7 +188,7 @@ void coll_muxes_reap(struct coll_context *context)
 			continue;
 		if (mux->attached && !mux->detaching) {
 			mux->detaching = true;
-			context->engine.ops->detach(&mux->socket);
+			coll_socket_detach(&mux->socket);
 		}
 		if (!mux->attached)
 			mux_free(mux);
@@ -218,14 +221,13 @@ void coll_muxes_peer_ended(struct coll_context *context, uint32_t world)
 bool coll_muxes_delivered(const struct coll_context *context)
 {
 	const struct coll_mux *mux;
-	int left;
 
 	for (mux = context->muxes; mux; mux = mux->next) {
 		if (mux->state != MUX_UP)
 			continue;
 		if (mux->control_bytes || mux->iovs_sent < mux->iovs || mux->socket.sending ||
 		    coll_seal_is_pending(&mux->socket) ||
-		    (!ioctl(mux->socket.fd, SIOCOUTQ, &left) && left))
+		    !coll_socket_is_delivered(&mux->socket))
 			return false;
 	}
 	return true;

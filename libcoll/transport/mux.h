@@ -118,11 +118,11 @@ struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint
 			      const struct coll_channel_ops *ops, int *error);
 
 /*
- * An authenticated connection that a peer has made, and its seal or NULL. -errno: both are still
- * the caller's.
+ * A connection that a peer has made. -errno: all of it is still the caller's.
  */
 int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number,
-		    const struct coll_channel_ops *ops, int fd, struct coll_seal *seal);
+		    const struct coll_channel_ops *ops,
+		    const struct coll_connected *connected);
 
 /* Has the engine look at all muxes again: a peer may open a channel on any of them. */
 void coll_muxes_touch(struct coll_context *context);

@@ -2,12 +2,12 @@
 /* How a mux ends, and how a channel leaves it. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "channel.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 #include "mux_parts.h"
 
 /* A link learns it after the bytes that came before. */
@@ -38,28 +38,24 @@ void coll_mux_lost(struct coll_mux *mux, int error)
 /* Ends the transfers under way, with the bytes that have moved. */
 static void mux_pause(struct coll_mux *mux)
 {
-	const struct coll_engine_ops *engine = mux->context->engine.ops;
-
 	mux->socket.paused = true;
-	if (engine->pause(&mux->socket)) {
+	if (coll_socket_pause(&mux->socket)) {
 		coll_mux_lost(mux, -EIO);
 		while (mux->socket.sending || mux->socket.receiving)
-			engine->pause(&mux->socket);	/* the socket is shut down: they end */
+			coll_socket_pause(&mux->socket);	/* the socket is shut down: they end */
 	}
-	engine->resume(&mux->socket);
+	coll_socket_resume(&mux->socket);
 	mux->socket.paused = false;
 	coll_socket_touch(&mux->socket);
 }
 
 bool coll_mux_is_drained(struct coll_mux *mux)
 {
-	int left;
-
 	if (mux->state != MUX_UP)
 		return true;
 	if (mux->socket.receiving)
 		mux_pause(mux);
-	return mux->state != MUX_UP || ioctl(mux->socket.fd, FIONREAD, &left) || !left;
+	return mux->state != MUX_UP || !coll_socket_has_unread(&mux->socket);
 }
 
 void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel)

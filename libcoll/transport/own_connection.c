@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "connect.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 #include "libcoll/link/stream.h"
 #include "own_connection.h"
 #include "seal.h"
 
-int coll_own_connection_attach(struct coll_link *link, int fd, uint32_t streams,
-			       struct coll_seal *seal)
+int coll_own_connection_attach(struct coll_link *link, uint32_t streams,
+			       const struct coll_connected *connected)
 {
 	struct coll_context *context = link->group->context;
 	int error = link->number ? 0 : coll_streams_make(link, streams);
@@ -21,28 +20,30 @@ int coll_own_connection_attach(struct coll_link *link, int fd, uint32_t streams,
 	coll_assert(!link->attached && link->socket.fd < 0);
 	if (error)
 		return error;
-	coll_connection_tune_peer(context, fd, link->group->world[link->rank]);
+	coll_connection_tune_peer(context, connected->fd, link->group->world[link->rank]);
 	link->transport = &coll_own_connection;
-	link->socket.fd = fd;
+	link->socket.fd = connected->fd;
+	link->socket.memory = connected->memory;
 	link->socket.ops = &coll_link_socket_ops;
-	coll_seal_attach(seal, &link->socket);
-	error = context->engine.ops->attach(&link->socket);
+	coll_seal_attach(connected->seal, &link->socket);
+	error = coll_socket_attach(&link->socket);
 	if (error) {
 		coll_seal_take_back(&link->socket);
+		link->socket.memory = NULL;
 		link->socket.fd = -1;
 		return error;
 	}
 	context->counters.connections++;
-	coll_link_up(link, coll_connection_is_local(fd));
+	coll_link_up(link, coll_connection_is_local(connected->fd));
 	return 0;
 }
 
 /* ---- connecting ------------------------------------------------------------ */
 
-static int own_connected(struct coll_connect *attempt, int fd, struct coll_seal *seal)
+static int own_connected(struct coll_connect *attempt, const struct coll_connected *connected)
 {
 	struct coll_link *link = attempt->owner;
-	int error = coll_own_connection_attach(link, fd, attempt->hello.streams, seal);
+	int error = coll_own_connection_attach(link, attempt->hello.streams, connected);
 
 	if (error)
 		return error;
@@ -107,10 +108,7 @@ static int own_fd(const struct coll_link *link)
 
 static bool own_delivered(const struct coll_link *link)
 {
-	int left;
-
-	return !coll_seal_is_pending(&link->socket) &&
-	       (ioctl(link->socket.fd, SIOCOUTQ, &left) || !left);
+	return !coll_seal_is_pending(&link->socket) && coll_socket_is_delivered(&link->socket);
 }
 
 static void own_stop_sending(struct coll_link *link)
@@ -133,7 +131,7 @@ static void own_close(struct coll_link *link)
 {
 	if (link->attached) {
 		shutdown(link->socket.fd, SHUT_RDWR);
-		link->group->context->engine.ops->detach(&link->socket);
+		coll_socket_detach(&link->socket);
 	} else {
 		own_abandon(link);
 		coll_link_detached(link);

@@ -8,16 +8,16 @@
 
 #include "libcoll/link/link.h"
 
-struct coll_seal;
+struct coll_connected;
 
 extern const struct coll_transport coll_own_connection;
 
 /*
- * The connection is up, with its seal or NULL: of a link that will have so many streams, or of
- * one of these streams. -errno: fd and seal are still the caller's. If the floor above
+ * The connection is up: of a link that will have so many streams, or of one of these streams.
+ * -errno: all of it is still the caller's. If the floor above
  * cannot use the link, the link is lost.
  */
-int coll_own_connection_attach(struct coll_link *link, int fd, uint32_t streams,
-			       struct coll_seal *seal);
+int coll_own_connection_attach(struct coll_link *link, uint32_t streams,
+			       const struct coll_connected *connected);
 
 #endif

@@ -350,8 +350,8 @@ void sides_begin(bool sealed)
 		side_begin(i);
 	coll_assert(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
 	for (i = 0; i < SIDES; i++)
-		coll_assert(!coll_channels_accept(&side[i].context, !i, 0, fds[i],
-						  seal_of(i, fds[i], sealed)));
+		coll_assert(!coll_channels_accept(&side[i].context, !i, 0, &(struct coll_connected){
+			.fd = fds[i], .seal = seal_of(i, fds[i], sealed) }));
 	/* Side 0 opens the channels, as if it had connected. */
 	side[0].context.muxes->mine = true;
 	side[0].context.muxes->next_number = 1;

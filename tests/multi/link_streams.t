@@ -7,7 +7,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-export COLL_DEADLINE=30s
+export COLL_DEADLINE=30s COLL_MEMORY=off	# streams are of TCP
 
 run() {		# RANKS PROGRAM ARGUMENT ...
 	ranks=$1

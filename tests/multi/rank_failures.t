@@ -13,7 +13,12 @@ collectives="barrier bcast gather gatherv scatter scatterv allgather allgatherv 
 	reduce allreduce reduce_scatter reduce_scatter_block scan exscan"
 
 start() {	# ENGINE WAY COLLECTIVE [ALGORITHM]
-	COLL_ENGINE=$1 timeout -s KILL 60 "$build/coll" run -q -k -n $ranks -t 30 --no-prefix -- \
+	case $2 in	# connections of TCP are cut
+	cut | link) memory=off ;;
+	*) memory=auto ;;
+	esac
+	COLL_MEMORY=$memory COLL_ENGINE=$1 timeout -s KILL 60 \
+		"$build/coll" run -q -k -n $ranks -t 30 --no-prefix -- \
 		"$build/tests/multi/rank_failures" "$3" "$2" $victim $4 >"$work/$1.$2.$3.$4" 2>&1 &
 }
 

@@ -414,7 +414,7 @@ static void a_refused_connection_is_lost_once(void **state)
 	coll_link_init(link, &group, PEER);
 	told.needs = true;
 	told.up = -EOPNOTSUPP;
-	assert_int_equal(coll_own_connection_attach(link, fds[0], 0, NULL), 0);
+	assert_int_equal(coll_own_connection_attach(link, 0, &(struct coll_connected){ .fd = fds[0] }), 0);
 	assert_int_equal(told.lost, 1);
 	assert_int_equal(link->state, LINK_LOST);
 	assert_int_equal(detached, 0);

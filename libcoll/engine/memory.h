@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Sockets whose bytes go through memory: two processes of a node share a ring for each
+ * direction. The connected socket below them stays: its end tells that the peer has died, and a
+ * byte on it wakes a peer that sleeps. For the owner nothing differs from a socket: its ops are
+ * asked and told as by an engine. Nothing is ever in flight.
+ *
+ * Engines call this file: for touched sockets, while they poll before they sleep, and around
+ * their sleep.
+ */
+#ifndef COLL_MEMORY_H
+#define COLL_MEMORY_H
+
+#include "engine.h"
+
+/* Bytes to map for two rings of this size each. */
+size_t coll_memory_bytes(uint64_t size);
+
+/*
+ * One side of mapped memory, which is zero at first; `first`: the side that made it. Takes the
+ * mapping over. NULL: no memory, and the mapping is the caller's.
+ */
+struct coll_memory *coll_memory_make(void *map, uint64_t size, bool first);
+/* If no engine has it. NULL is allowed. */
+void coll_memory_free(struct coll_memory *memory);
+
+/* ---- sockets, with memory or without ---------------------------------------- */
+
+/* As the engine's ops of these names. socket->memory is set before and belongs to the socket. */
+int coll_socket_attach(struct coll_socket *socket);
+void coll_socket_detach(struct coll_socket *socket);
+int coll_socket_pause(struct coll_socket *socket);
+void coll_socket_resume(struct coll_socket *socket);
+
+/* Whether the peer's host has all that was sent. Costs a system call. */
+bool coll_socket_is_delivered(const struct coll_socket *socket);
+/* Whether this host has bytes that were not received yet. Costs a system call. */
+bool coll_socket_has_unread(const struct coll_socket *socket);
+
+/* ---- for engines ------------------------------------------------------------ */
+
+/* The work of a touched socket. */
+void coll_memory_work(struct coll_socket *socket);
+/* Receives what has come and sends what was blocked, on all sockets. Whether anything moved. */
+bool coll_memory_serve(struct coll_engine *engine);
+/*
+ * The thread is about to sleep: peers wake it from now on. False: there is something to do, and
+ * it must not sleep.
+ */
+bool coll_memory_sleep(struct coll_engine *engine);
+/* The same if the caller may sleep on the engine's descriptor: does what there is to do first. */
+void coll_memory_sleep_elsewhere(struct coll_engine *engine);
+/* It is awake. */
+void coll_memory_wake(struct coll_engine *engine);
+
+#endif

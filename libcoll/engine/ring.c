@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <string.h>
+
+#include "core/port.h"
+#include "ring.h"
+
+enum {
+	/* The other side sees bytes, or space, after so many at the latest. */
+	PIECE = 32 << 10,
+	/* A sleeping writer is woken when this part of the ring is free. */
+	FREE_PART = 4,
+};
+
+void coll_ring_init(struct coll_ring *ring, void *place, uint64_t size)
+{
+	coll_assert(size && !(size & (size - 1)) && !((uintptr_t)place & 127));
+	*ring = (struct coll_ring){
+		.shared = place,
+		.data = (uint8_t *)place + sizeof(struct coll_ring_shared),
+		.size = size,
+	};
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Bytes from this count on that lie together. */
+static uint64_t together(const struct coll_ring *ring, uint64_t bytes)
+{
+	return least(bytes, ring->size - (ring->count & (ring->size - 1)));
+}
+
+static uint8_t *place_of(const struct coll_ring *ring)
+{
+	return ring->data + (ring->count & (ring->size - 1));
+}
+
+/* ---- the writer ------------------------------------------------------------ */
+
+static int64_t space_now(struct coll_ring *ring, int order)
+{
+	ring->other = order == __ATOMIC_SEQ_CST ?
+			      __atomic_load_n(&ring->shared->reader.count, __ATOMIC_SEQ_CST) :
+			      __atomic_load_n(&ring->shared->reader.count, __ATOMIC_ACQUIRE);
+	if (ring->count - ring->other > ring->size)
+		return -EPROTO;
+	return ring->size - (ring->count - ring->other);
+}
+
+int64_t coll_ring_space(struct coll_ring *ring)
+{
+	const uint64_t space = ring->size - (ring->count - ring->other);
+
+	/* The reader's line is fetched only when the space that is known is used up. */
+	return space >= least(PIECE, ring->size / 2) ? (int64_t)space :
+						       space_now(ring, __ATOMIC_ACQUIRE);
+}
+
+ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count)
+{
+	ssize_t written = 0;
+	uint64_t at = 0;	/* of *iov */
+	int64_t space;
+
+	while (count) {
+		uint64_t piece = 0;
+
+		space = coll_ring_space(ring);
+		if (space < 0)
+			return space;
+		if (!space)
+			break;
+		while (count && piece < PIECE && space) {
+			const uint64_t left = iov->iov_len - at;
+			const uint64_t part = together(ring, least(least(left, space), PIECE - piece));
+
+			memcpy(place_of(ring), (const uint8_t *)iov->iov_base + at, part);
+			ring->count += part;
+			piece += part;
+			space -= part;
+			at += part;
+			if (at < iov->iov_len)
+				continue;
+			at = 0;
+			iov++;
+			count--;
+		}
+		written += piece;
+		__atomic_store_n(&ring->shared->writer.count, ring->count, __ATOMIC_SEQ_CST);
+	}
+	return written;
+}
+
+bool coll_ring_wakes_reader(struct coll_ring *ring)
+{
+	if (!__atomic_load_n(&ring->shared->reader.sleeps, __ATOMIC_SEQ_CST))
+		return false;
+	coll_ring_reader_awake(ring);
+	return true;
+}
+
+bool coll_ring_await_space(struct coll_ring *ring)
+{
+	__atomic_store_n(&ring->shared->writer.sleeps, 1, __ATOMIC_SEQ_CST);
+	return !space_now(ring, __ATOMIC_SEQ_CST);
+}
+
+/* ---- the reader ------------------------------------------------------------ */
+
+static int64_t available_now(struct coll_ring *ring, int order)
+{
+	ring->other = order == __ATOMIC_SEQ_CST ?
+			      __atomic_load_n(&ring->shared->writer.count, __ATOMIC_SEQ_CST) :
+			      __atomic_load_n(&ring->shared->writer.count, __ATOMIC_ACQUIRE);
+	return ring->other - ring->count > ring->size ? -EPROTO :
+							 (int64_t)(ring->other - ring->count);
+}
+
+int64_t coll_ring_available(struct coll_ring *ring)
+{
+	return ring->other != ring->count ? (int64_t)(ring->other - ring->count) :
+					    available_now(ring, __ATOMIC_ACQUIRE);
+}
+
+ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data)
+{
+	const int64_t available = coll_ring_available(ring);
+
+	*data = place_of(ring);
+	return available <= 0 ? available : (ssize_t)together(ring, available);
+}
+
+void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
+{
+	coll_assert(bytes <= ring->other - ring->count);
+	ring->count += bytes;
+	__atomic_store_n(&ring->shared->reader.count, ring->count, __ATOMIC_SEQ_CST);
+}
+
+ssize_t coll_ring_read(struct coll_ring *ring, const struct iovec *iov, int count)
+{
+	ssize_t got = 0;
+	uint64_t at = 0;
+
+	while (count) {
+		const uint8_t *data;
+		const ssize_t here = coll_ring_peek(ring, &data);
+		uint64_t part;
+
+		if (here < 0)
+			return here;
+		if (!here)
+			break;
+		part = least(least(here, PIECE), iov->iov_len - at);
+		memcpy((uint8_t *)iov->iov_base + at, data, part);
+		coll_ring_consume(ring, part);
+		got += part;
+		at += part;
+		if (at < iov->iov_len)
+			continue;
+		at = 0;
+		iov++;
+		count--;
+	}
+	return got;
+}
+
+bool coll_ring_wakes_writer(struct coll_ring *ring)
+{
+	if (!__atomic_load_n(&ring->shared->writer.sleeps, __ATOMIC_SEQ_CST) ||
+	    ring->other - ring->count > ring->size - ring->size / FREE_PART)
+		return false;
+	coll_ring_writer_awake(ring);
+	return true;
+}
+
+bool coll_ring_await_bytes(struct coll_ring *ring)
+{
+	__atomic_store_n(&ring->shared->reader.sleeps, 1, __ATOMIC_SEQ_CST);
+	return !available_now(ring, __ATOMIC_SEQ_CST);
+}
+
+/* ---- both ------------------------------------------------------------------ */
+
+void coll_ring_writer_awake(struct coll_ring *ring)
+{
+	__atomic_store_n(&ring->shared->writer.sleeps, 0, __ATOMIC_RELAXED);
+}
+
+void coll_ring_reader_awake(struct coll_ring *ring)
+{
+	__atomic_store_n(&ring->shared->reader.sleeps, 0, __ATOMIC_RELAXED);
+}

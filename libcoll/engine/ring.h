@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A ring of bytes in memory that two processes share: one writes, one reads. Each side stores
+ * only its own counter and, to wake or be woken, a flag; there is no lock and nothing to repair
+ * when a process dies. What the other side stores is not trusted: its counter is checked each
+ * time, and the bytes may change until they are copied out.
+ *
+ * Sleeping: a side that finds nothing to do sets its flag, looks again, and sleeps. The other
+ * side stores its counter, then looks at the flag. Both orders are sequentially consistent, so
+ * one of the two sees the other.
+ */
+#ifndef COLL_RING_H
+#define COLL_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* The shared part: a pair of lines for each side, since processors fetch two at once. */
+struct coll_ring_shared {
+	struct {
+		uint64_t count;			/* bytes written so far */
+		uint32_t sleeps;		/* the writer waits for space */
+	} writer __attribute__((aligned(128)));
+	struct {
+		uint64_t count;			/* bytes read so far */
+		uint32_t sleeps;		/* the reader waits for bytes */
+	} reader __attribute__((aligned(128)));
+};
+
+/* One side of it. */
+struct coll_ring {
+	struct coll_ring_shared *shared;
+	uint8_t *data;
+	uint64_t size;				/* a power of two */
+	uint64_t count;				/* this side's */
+	uint64_t other;				/* the other side's, as it was last seen */
+};
+
+/* Bytes of shared memory for a ring of this size. */
+static inline size_t coll_ring_bytes(uint64_t size)
+{
+	return sizeof(struct coll_ring_shared) + size;
+}
+
+/* One side of the ring at this place, which is aligned to 128 bytes and was zero at first. */
+void coll_ring_init(struct coll_ring *ring, void *place, uint64_t size);
+
+/* ---- the writer ------------------------------------------------------------ */
+
+/* Bytes that fit. -EPROTO: the reader's counter is impossible. */
+int64_t coll_ring_space(struct coll_ring *ring);
+/* Copies as much as fits, piece by piece, so that the reader can begin. Returns bytes; -EPROTO. */
+ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count);
+/* Whether the reader sleeps and is to be woken; asked after each write. */
+bool coll_ring_wakes_reader(struct coll_ring *ring);
+/* The writer is about to sleep until there is space. False: there is some. */
+bool coll_ring_await_space(struct coll_ring *ring);
+
+/* ---- the reader ------------------------------------------------------------ */
+
+/* Bytes that are there. -EPROTO: the writer's counter is impossible. */
+int64_t coll_ring_available(struct coll_ring *ring);
+/* Copies as much as there is and fits. Returns bytes; -EPROTO. */
+ssize_t coll_ring_read(struct coll_ring *ring, const struct iovec *iov, int count);
+/* The next bytes where they are, until they are consumed: so many lie together. -EPROTO. */
+ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data);
+void coll_ring_consume(struct coll_ring *ring, uint64_t bytes);
+/* Whether the writer sleeps and is to be woken; asked after each read. */
+bool coll_ring_wakes_writer(struct coll_ring *ring);
+/* The reader is about to sleep until there are bytes. False: there are some. */
+bool coll_ring_await_bytes(struct coll_ring *ring);
+
+/* ---- both ------------------------------------------------------------------ */
+
+/* The side does not sleep any more: it need not be woken. */
+void coll_ring_writer_awake(struct coll_ring *ring);
+void coll_ring_reader_awake(struct coll_ring *ring);
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <nettle/base16.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "libcoll/engine/memory.h"
+#include "shared_memory.h"
+
+enum {
+	/* Of a ring: one process has two for each peer on its node, and so much in all. */
+	RING_MIN = 16 << 10,
+	RING_MAX = 256 << 10,
+	RINGS_ALL = 4 << 20,
+	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+};
+
+/* ---- the address ----------------------------------------------------------- */
+
+#define NAME "coll-"
+
+/* An abstract name, of the network namespace. Who has it proves that it is the process. */
+void coll_local_address(struct coll_address *address, const uint8_t process[COLL_PROCESS_BYTES])
+{
+	struct sockaddr_un *local = (struct sockaddr_un *)&address->socket;
+	char *name = local->sun_path + 1;
+
+	memset(address, 0, sizeof(*address));
+	local->sun_family = AF_UNIX;
+	memcpy(name, NAME, sizeof(NAME) - 1);
+	base16_encode_update(name + sizeof(NAME) - 1, COLL_PROCESS_BYTES, process);
+	address->bytes = offsetof(struct sockaddr_un, sun_path) + 1 + sizeof(NAME) - 1 +
+			 2 * COLL_PROCESS_BYTES;
+}
+
+bool coll_listens_for_memory(const struct coll_context *context)
+{
+	return context->listens_locally;
+}
+
+bool coll_connection_is_unix(int fd)
+{
+	int domain = 0;
+	socklen_t bytes = sizeof(domain);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) && domain == AF_UNIX;
+}
+
+/* ---- the memory ------------------------------------------------------------ */
+
+static uint64_t ring_size(const struct coll_context *context)
+{
+	const struct coll_boot *boot = context->boot;
+	const uint64_t ranks = boot->local_ranks > 0 ? boot->local_ranks : boot->ranks;
+	uint64_t size = RING_MAX;
+
+	while (size > RING_MIN && 2 * size * ranks > RINGS_ALL)
+		size /= 2;
+	return size;
+}
+
+static struct coll_memory *memory_map(int fd, uint64_t size, bool first)
+{
+	const size_t bytes = coll_memory_bytes(size);
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	struct coll_memory *memory;
+
+	if (map == MAP_FAILED)
+		return NULL;
+	memory = coll_memory_make(map, size, first);
+	if (!memory)
+		munmap(map, bytes);
+	return memory;
+}
+
+/* Its pages are allocated here: a write to them cannot fail later. */
+struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd)
+{
+	const uint64_t size = ring_size(context);
+	struct coll_memory *memory = NULL;
+
+	*fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return NULL;
+	if (!fallocate(*fd, 0, 0, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, SEALS))
+		memory = memory_map(*fd, size, true);
+	if (memory)
+		return memory;
+	close(*fd);
+	*fd = -1;
+	return NULL;
+}
+
+/* The ring size of memory with so many bytes; 0: none. */
+static uint64_t size_of(uint64_t bytes)
+{
+	uint64_t size = RING_MIN;
+
+	while (size < RING_MAX && coll_memory_bytes(size) != bytes)
+		size *= 2;
+	return coll_memory_bytes(size) == bytes ? size : 0;
+}
+
+struct coll_memory *coll_shared_memory_take(int fd)
+{
+	struct coll_memory *memory = NULL;
+	struct stat st;
+	int seals;
+
+	if (fd < 0)
+		return NULL;
+	seals = fcntl(fd, F_GET_SEALS);
+	/* What can shrink would kill this process when it is read. */
+	if (seals >= 0 && (seals & SEALS) == SEALS && !fstat(fd, &st) && size_of(st.st_size))
+		memory = memory_map(fd, size_of(st.st_size), false);
+	close(fd);
+	return memory;
+}
+
+/* ---- descriptors ----------------------------------------------------------- */
+
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, int fd)
+{
+	union control control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+					      .cmsg_len = CMSG_LEN(sizeof(int)) } };
+	struct iovec iov = { (void *)data, bytes };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+		message.msg_control = &control;
+		message.msg_controllen = control.header.cmsg_len;
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* With this length of control the kernel gives one descriptor and closes others. */
+ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd)
+{
+	union control control;
+	struct iovec iov = { data, bytes };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = CMSG_LEN(sizeof(int)) };
+	ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(int)))
+		return got;
+	if (*fd >= 0)
+		close(*fd);
+	memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+	return got;
+}

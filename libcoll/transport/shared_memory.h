@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Memory for a connection between two processes of a node (engine/memory.h). The connecting side
+ * makes it and sends it with its proof, over a Unix socket; the accepting side checks it, maps
+ * it, and says so with one byte. It has no name, and is gone when both processes are.
+ */
+#ifndef COLL_SHARED_MEMORY_H
+#define COLL_SHARED_MEMORY_H
+
+#include "connection.h"
+
+/* The local address of a process, by what it has published. */
+void coll_local_address(struct coll_address *address, const uint8_t process[COLL_PROCESS_BYTES]);
+/* Whether this process listens there: the option `memory` and others allow it. */
+bool coll_listens_for_memory(const struct coll_context *context);
+/* Whether it is a connection to such an address. */
+bool coll_connection_is_unix(int fd);
+
+/*
+ * Memory of its own for a connection; *fd is to be sent to the peer and closed. NULL: there is
+ * none to be had, and the bytes go over the socket.
+ */
+struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd);
+/* That of the peer. Takes the descriptor. NULL: it is not what make() makes, or cannot be mapped. */
+struct coll_memory *coll_shared_memory_take(int fd);
+
+/* send(2) and recv(2) with a descriptor beside the bytes. fd -1: none. Not blocking. */
+ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, int fd);
+/* Closes what *fd has if another one comes. */
+ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd);
+
+#endif
