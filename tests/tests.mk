@@ -3,7 +3,8 @@
 # The programs of the tests, and the targets that run them.
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
-	check-mpi check-mpi-programs check-packages-long check-scripts check-sanitize sanitized check-threads threaded \
+	check-mpi check-mpi-programs check-packages-long check-chaos check-scripts check-sanitize \
+	sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug
 
 programs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
@@ -13,6 +14,7 @@ MULTI		:= $(call programs,tests/multi/*.c)
 FUZZ		:= $(call programs,tests/fuzz/*_fuzz.c)
 VM		:= $(call programs,tests/vm/init.c tests/vm/storm.c tests/vm/*_test.c)
 CIRCUIT_TESTS	:= $(call programs,tests/circuit/*.c)
+CHAOS		:= $(addprefix $(BUILD)/tests/chaos/,chaos chaos_job)
 SCRIPTS		:= $(sort $(wildcard tests/*/*.t))
 
 # ---- programs ----------------------------------------------------------------
@@ -48,6 +50,17 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 
 $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lmicrohttpd $(LIBS) -o $@
+
+# The fault campaign. Its ranks find the interposer before the C library.
+$(BUILD)/tests/chaos/fault.so: $(call objects,tests/chaos/fault.c)
+	$(call step,LD,$@)$(LINK_SHARED) $^ -luring -ldl -o $@
+$(BUILD)/tests/chaos/chaos: $(call objects,$(addprefix tests/chaos/,chaos.c plan.c round.c judge.c \
+		strangers.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+$(BUILD)/tests/chaos/chaos_job: $(call objects,$(addprefix tests/chaos/,chaos_job.c board.c cut.c) \
+		$(TESTLIB)) $(BUILD)/libcoll.a $(BUILD)/tests/chaos/fault.so
+	$(call step,LD,$@)$(LINK) $(filter-out %.so,$^) -Wl,-rpath,'$$ORIGIN' $(filter %.so,$^) \
+		$(LIBS) -o $@
 
 # LIBFUZZER=1: it has the main program.
 FUZZ_MAIN	= $(if $(LIBFUZZER),,tests/fuzz/main.c tests/fuzz/coverage.c)
@@ -133,7 +146,7 @@ $(addprefix $(BUILD)/tests/mpi/,dlopen_local without_random): $(BUILD)/tests/mpi
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
-tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(PYTHON_MODULE) ## all programs, run nothing
+tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(PYTHON_MODULE) ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload)
@@ -266,6 +279,15 @@ COVERED		= $(wildcard tests/unit/coll_*.t tests/multi/*.t tests/net/*.t tests/ci
 covered:
 	@find $(BUILD) -name '*.gcda' -delete
 	@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(COVERED),$(IN_TURN))
+
+# It prints the command that repeats what it finds. WALK=memory or WALK=descriptor: every such
+# call of a small job fails in turn.
+SEED		?=
+MINUTES		?= 5
+ROUNDS		?=
+check-chaos: $(CHAOS) $(BUILD)/coll $(STORE)	## random jobs with random faults: MINUTES=5 or ROUNDS=, SEED=
+	@$(BUILD)/tests/chaos/chaos $(if $(ROUNDS),--rounds $(ROUNDS),--minutes $(MINUTES)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(WALK),--walk $(WALK))
 
 check-vm: vm					## the module, in an emulated machine, on Debian's kernels
 	@$(TEST_ENVIRONMENT) prove -v $(wildcard tests/vm/*.t)

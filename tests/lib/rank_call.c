@@ -56,12 +56,22 @@ static size_t lay_out(const struct test_case *test_case, const size_t *counts, s
 
 /* ---- buffers ------------------------------------------------------------ */
 
+/* A single failure may be injected, and is not meant for the test's own memory. */
+static void *zeros(size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+
+	if (!memory)
+		memory = calloc(1, bytes);
+	if (!memory)
+		abort();
+	return memory;
+}
+
 static struct buffer buffer_make(size_t bytes)
 {
-	struct buffer buffer = { .memory = malloc(bytes + 2 * GUARD), .bytes = bytes };
+	struct buffer buffer = { .memory = zeros(bytes + 2 * GUARD), .bytes = bytes };
 
-	if (!buffer.memory)
-		abort();
 	memset(buffer.memory, GUARD_BYTE, bytes + 2 * GUARD);
 	buffer.data = buffer.memory + GUARD;
 	return buffer;
@@ -317,11 +327,7 @@ static void accept_undefined(const struct rank_call *call)
 
 static size_t *numbers(int ranks)
 {
-	size_t *array = calloc(ranks, sizeof(*array));
-
-	if (!array)
-		abort();
-	return array;
+	return zeros(ranks * sizeof(size_t));
 }
 
 struct rank_call rank_call_make(struct coll_group *group, enum coll_reduction op,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What the ranks of a round tell the campaign, in a file that all of them map. Each rank writes
+ * its own entry and nobody else's, so a rank that dies at any moment leaves it readable.
+ */
+#ifndef TESTS_CHAOS_BOARD_H
+#define TESTS_CHAOS_BOARD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum {
+	BOARD_RANKS_MAX = 8,
+	BOARD_ERRORS_MAX = 6,
+};
+
+enum board_state {
+	STATE_NONE,		/* the process has not begun */
+	STATE_JOINING,		/* in coll_open() */
+	STATE_RUNNING,
+	STATE_REFUSED,		/* coll_open() failed: ended */
+	STATE_EXCLUDED,		/* the survivors went on without it: ended */
+	STATE_LEAKED,		/* descriptors were left after coll_close(): ended */
+	STATE_DONE,		/* all calls done, context closed, nothing left: ended */
+};
+
+/* Why a call failed, and which rank of the job its error names; -1: none. */
+struct board_error {
+	int32_t error, blamed;
+	char text[240];
+};
+
+struct board_rank {
+	_Atomic int32_t pid;
+	_Atomic int32_t port;		/* where it listens; 0: not yet known */
+	_Atomic uint32_t state;
+	_Atomic uint32_t calls;		/* that gave the right result */
+	_Atomic uint32_t errors;	/* of error[], at most BOARD_ERRORS_MAX */
+	struct board_error error[BOARD_ERRORS_MAX];
+	uint32_t generation;		/* groups that coll_shrink() made */
+	uint32_t ranks;			/* of the last group */
+	_Atomic int32_t cut_from;	/* SIGUSR1: the rank that it was cut from, plus 1 */
+	_Atomic uint32_t injected;	/* calls that the interposer let fail */
+	char where[240];		/* the call that failed first */
+};
+
+struct board {
+	uint32_t ranks;
+	_Atomic uint32_t reset;		/* SIGUSR1: a reset instead of an orderly end */
+	struct board_rank rank[BOARD_RANKS_MAX];
+};
+
+/* Maps the file, which is made if need be. NULL: it cannot be, errno says why. */
+struct board *board_open(const char *path);
+void board_close(struct board *board);
+
+#endif

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# A few rounds of the fault campaign (make check-chaos: more of them); and the campaign finds
+# what is wrong on purpose.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+chaos=$BUILD/tests/chaos/chaos
+
+if [ -n "$SANITIZE" ]; then
+	echo "1..0 # SKIP the sanitizers have a malloc of their own"
+	exit 0
+fi
+seed=$(date +%s)000
+echo "# seed $seed"
+rounds=6
+for fault in none stop-short strangers memory descriptor disk; do
+	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault
+	result $? "$rounds rounds: $fault"
+done
+
+# One rank errs: each kind of finding is made, and its round can be repeated.
+finds() {	# PLANT PATTERN
+	exits 1 "$chaos" --seed 2 --rounds 1 --only none --deadline 2 --limit 12 --plant "$1" &&
+		found "$2" err && found '^# repeat: .* --seed 2 ' err
+	result $? "found: $1"
+}
+finds wrong 'of the result is'
+finds crash 'FOUND.*ended in the middle|FOUND.*failed without a reason'
+finds hang 'FOUND.*(hangs|failed without a reason)'
+finds leak 'FOUND.*descriptors left'
+finds process 'FOUND.*processes were left'
+
+exits 1 "$chaos" --seed 2 --rounds 6 --only kill --plant blame && found 'blames rank' err
+result $? 'found: blame'
+
+exits 0 "$chaos" --seed 1 --rounds 1 --only none --json
+holds "the table as JSON" '.faults[] | select(.fault == "all") | .survived == 1'
+exits 2 "$chaos" --only gremlins
+result $? "a fault that does not exist"
+tap_end

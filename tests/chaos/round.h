@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* One round of the campaign: a random job, the faults that it meets, and what is right then. */
+#ifndef TESTS_CHAOS_ROUND_H
+#define TESTS_CHAOS_ROUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "board.h"
+
+enum kind {
+	KIND_NONE,		/* a job that nothing happens to */
+	KIND_KILL,
+	KIND_STOP_SHORT,
+	KIND_STOP_LONG,
+	KIND_CUT,		/* a connection ends in order */
+	KIND_RESET,		/* a connection is reset */
+	KIND_STRANGERS,
+	KIND_MEMORY,		/* the n-th allocation of a rank fails */
+	KIND_DESCRIPTOR,	/* the n-th call for a descriptor, mapping, thread, process fails */
+	KIND_DISK,		/* nothing can be written to stdout and stderr */
+	KINDS,
+};
+
+extern const char *const kind_names[KINDS];
+
+enum { EVENTS_MAX = 4 };
+
+/* A fault: once the victim has made so many calls, and then so many microseconds more. */
+struct event {
+	int victim;
+	uint32_t calls, delay_us;
+	uint32_t duration_us;		/* of a short stop */
+	uint64_t due;			/* ns; 0: the calls are not yet made */
+	uint64_t resume;		/* ns; 0: not stopped */
+	bool injected, early;		/* early: a rank had not joined yet */
+};
+
+struct settings {
+	uint32_t deadline_s;		/* of the job's calls */
+	uint32_t limit_s;		/* longer is a hang */
+	const char *plant;		/* NULL, or what a rank does wrong */
+	int only;			/* a kind, or -1 */
+	const char *folder;		/* of chaos_job; coll is two above */
+};
+
+struct round {
+	const struct settings *settings;
+	uint64_t seed;
+	enum kind kind;
+	int ranks;
+	uint32_t phases;
+	bool launched;			/* by coll run */
+	char options[256];		/* COLL_... of the ranks, with spaces between */
+	uint32_t events;
+	struct event event[EVENTS_MAX];
+	uint64_t fail;			/* which call fails */
+	char folder[64];		/* of this round's files */
+	struct board *board;
+	pid_t pid[BOARD_RANKS_MAX];	/* what was started: ranks, or coll run in pid[0] */
+	int left;			/* of these, how many run */
+	int cut[BOARD_RANKS_MAX];	/* the rank that this one was cut from, or -1 */
+	bool hung, orphans;
+	char finding[600];		/* "": all was right */
+	uint32_t injected;
+};
+
+/* All of the round comes from its seed. */
+void round_plan(struct round *round, const struct settings *settings, uint64_t seed);
+/* A small job of this seed's options, in which the n-th call of one rank fails. */
+void round_plan_walk(struct round *round, const struct settings *settings, uint64_t seed,
+		     enum kind kind, uint64_t n);
+/* Runs the job, and returns when none of its processes is left. -errno: it cannot run here. */
+int round_run(struct round *round);
+/* Writes the first finding. */
+void round_judge(struct round *round);
+void round_end(struct round *round);
+
+/* ---- strangers.c: connections that prove nothing, to all ranks ---------------- */
+
+struct strangers;
+struct strangers *strangers_make(uint64_t seed);
+/* A few more of them. Returns how many connections were made. */
+uint32_t strangers_poll(struct strangers *strangers, const struct board *board);
+void strangers_end(struct strangers *strangers);
+
+#endif
