@@ -191,17 +191,32 @@ static void channel_take_news(struct coll_channel *channel,
 		coll_link_events(channel->link->group)->control(channel->link, &news);
 }
 
+/* Fields that the kind does not use are 0. */
+static bool control_is_valid(const struct coll_channel_control *control)
+{
+	if (control->kind < COLL_CHANNEL_OPEN || control->kind > COLL_CHANNEL_RESET ||
+	    control->zero || control->unused)
+		return false;
+	if (control->kind == COLL_CHANNEL_OPEN)
+		return true;
+	if (control->streams || control->stream)
+		return false;
+	return control->kind == COLL_CHANNEL_RESET ||
+	       (!control->from && !control->to &&
+		(control->kind == COLL_CHANNEL_WINDOW || !control->value));
+}
+
 static int channel_control(struct coll_mux *mux, const struct coll_channel_control *control)
 {
 	struct coll_channel *channel;
 
-	if (control->zero || control->unused)
+	if (!control_is_valid(control))
 		return -EPROTO;
 	if (control->kind == COLL_CHANNEL_OPEN)
 		return channel_opened(mux, control);
 	channel = coll_mux_find(mux, control->channel);
 	if (!channel)			/* this side has closed it */
-		return control->kind <= COLL_CHANNEL_RESET ? 0 : -EPROTO;
+		return 0;
 	switch (control->kind) {
 	case COLL_CHANNEL_WINDOW:
 		if (control->value > credit_max - channel->credit)
@@ -215,8 +230,6 @@ static int channel_control(struct coll_mux *mux, const struct coll_channel_contr
 		channel->peer_ended = channel->peer_reset = true;
 		channel_take_news(channel, control);
 		break;
-	default:
-		return -EPROTO;
 	}
 	coll_mux_touch(channel->mux, channel);
 	return 0;

@@ -395,6 +395,22 @@ static int listener_accept(struct coll_context *context, int listener, uint64_t 
 	return fd;
 }
 
+/* Without memory the connection is closed: its peer connects again, a few times. */
+static struct coll_pending_peer *pending_make(struct coll_context *context)
+{
+	struct coll_pending_peer *pending;
+
+	if (context->pending_count >= PENDING_MAX)
+		return NULL;
+	pending = calloc(1, sizeof(*pending));
+	if (!pending && !context->listen_error) {
+		fprintf(stderr, "coll: rank %d: closed a connection: %s (told once)\n",
+			context->boot->rank, strerror(ENOMEM));
+		context->listen_error = -ENOMEM;
+	}
+	return pending;
+}
+
 static void listener_ready(struct coll_watch *watch, int events)
 {
 	struct coll_context *context = watch->owner;
@@ -403,17 +419,16 @@ static void listener_ready(struct coll_watch *watch, int events)
 
 	(void)events;
 	while ((fd = listener_accept(context, watch->fd, now)) >= 0) {
-		struct coll_pending_peer *pending = NULL;
+		struct coll_pending_peer *pending;
 
-		context->listen_error = 0;
 		if (context->silent >= silent_max(context))
 			drop_silent(context, now);
-		if (context->pending_count < PENDING_MAX)
-			pending = calloc(1, sizeof(*pending));
+		pending = pending_make(context);
 		if (!pending) {
 			close(fd);
 			continue;
 		}
+		context->listen_error = 0;
 		coll_connection_tune(context, fd);
 		pending->context = context;
 		pending->since = now;
@@ -568,13 +583,18 @@ static int listen_all(struct coll_context *context, char *line, size_t capacity)
 	return error;
 }
 
-/* Names this machine's boot and this process's network namespace. */
-static void node_name(char *node, size_t bytes)
+/*
+ * Names this machine's boot and this process's network namespace. A rank that could not read
+ * its own would be on another node than the rest: where /proc is missing all are "unknown".
+ */
+static int node_name(char *node, size_t bytes)
 {
 	struct stat namespace = { 0 };
 	char boot[40] = "unknown";
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
+	if (!file && errno != ENOENT && errno != EACCES)
+		return -errno;
 	if (file) {
 		if (fscanf(file, "%39s", boot) != 1)
 			strcpy(boot, "unknown");
@@ -582,6 +602,7 @@ static void node_name(char *node, size_t bytes)
 	}
 	stat("/proc/self/ns/net", &namespace);
 	snprintf(node, bytes, "%s:%lu", boot, (unsigned long)namespace.st_ino);
+	return 0;
 }
 
 int coll_listen(struct coll_context *context)
@@ -596,12 +617,13 @@ int coll_listen(struct coll_context *context)
 		return -EIO;
 	coll_key_derive(context->key, strcmp(context->options.protect, "none") ?
 			context->boot->secret : no_secret, "link");
-	error = listen_all(context, addresses, sizeof(addresses));
+	error = node_name(context->node, sizeof(context->node));
+	if (!error)
+		error = listen_all(context, addresses, sizeof(addresses));
 	if (error)
 		return error;
 	listen_locally(context);
 	listen_resume(context);
-	node_name(context->node, sizeof(context->node));
 	base16_encode_update(process, sizeof(context->process), context->process);
 	length = snprintf(line, sizeof(line), "%s %s %u@%lu %s %u%s", context->node, process,
 			  self.pid, (unsigned long)self.namespace,

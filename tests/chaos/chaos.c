@@ -173,7 +173,8 @@ static uint32_t one_round(struct campaign *campaign, uint64_t seed)
 		snprintf(round.finding, sizeof(round.finding), "cannot run: %s", strerror(-error));
 		fprintf(stderr, "FOUND: %s\n", round.finding);
 	} else {
-		round_judge(&round);
+		if (!stopped)		/* its processes may have been stopped, too */
+			round_judge(&round);
 		if (round.finding[0])
 			show_finding(campaign, &round);
 	}

@@ -102,6 +102,8 @@ static bool may_be_excluded(const struct round *round, int rank)
 {
 	if (store_is_lost(round))
 		return true;
+	if (round->kind == KIND_MEMORY || round->kind == KIND_DESCRIPTOR)
+		return is_victim(round, rank);	/* its links were lost */
 	return round->kind == KIND_STOP_LONG ? is_victim(round, rank) :
 	       round->kind == KIND_CUT || round->kind == KIND_RESET ? may_be_blamed(round, rank) :
 								      false;

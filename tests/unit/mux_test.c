@@ -190,6 +190,16 @@ static void broken_rules_end_the_connection(void **state)
 		{ { 1, 0 }, { 0 } },
 		{ { 1, COLL_CHANNEL_FIRST + CHANNEL_WINDOW }, { 0 } },
 		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 9 } },
+		/* of a channel that this side does not know, too */
+		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 0, .channel = 77 } },
+		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 9, .channel = 77 } },
+		/* fields that the kind has no use for */
+		{ { 0, sizeof(struct coll_channel_control) },
+		  { .kind = COLL_CHANNEL_END, .channel = 77, .value = 1 } },
+		{ { 0, sizeof(struct coll_channel_control) },
+		  { .kind = COLL_CHANNEL_RESET, .channel = 77, .streams = 1 } },
+		{ { 0, sizeof(struct coll_channel_control) },
+		  { .kind = COLL_CHANNEL_WINDOW, .channel = 77, .stream = 1 } },
 		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 2, .zero = 1 } },
 		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 2, .unused = 1 } },
 		{ { 0, sizeof(struct coll_channel_control) },	/* a number of the other side */
