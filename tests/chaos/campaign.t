@@ -14,7 +14,7 @@ fi
 seed=$(date +%s)000
 echo "# seed $seed"
 rounds=6
-for fault in none stop-short strangers memory descriptor disk; do
+for fault in none stop-short strangers memory descriptor clock disk; do
 	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault
 	result $? "$rounds rounds: $fault"
 done

@@ -36,7 +36,8 @@ static bool is_victim(const struct round *round, int rank)
 static bool is_fatal(const struct round *round)
 {
 	return round->injected && round->kind != KIND_NONE && round->kind != KIND_STOP_SHORT &&
-	       round->kind != KIND_STRANGERS && round->kind != KIND_DISK;
+	       round->kind != KIND_STRANGERS && round->kind != KIND_CLOCK &&
+	       round->kind != KIND_DISK;
 }
 
 /* A connection has two ends: either may be named. */

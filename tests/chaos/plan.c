@@ -14,7 +14,7 @@ enum {
 
 const char *const kind_names[KINDS] = {
 	"none",	     "kill",   "stop-short", "stop-long", "cut",
-	"reset", "strangers", "memory", "descriptor", "disk",
+	"reset", "strangers", "memory", "descriptor", "clock", "disk",
 };
 
 static const char *one_of(u64 *random, const char *const *words)
@@ -90,7 +90,7 @@ void round_plan(struct round *round, const struct settings *settings, uint64_t s
 	static const enum kind often[] = {
 		KIND_NONE, KIND_KILL, KIND_KILL, KIND_KILL, KIND_STOP_SHORT, KIND_STOP_LONG,
 		KIND_CUT, KIND_CUT, KIND_RESET, KIND_RESET, KIND_STRANGERS, KIND_MEMORY,
-		KIND_MEMORY, KIND_DESCRIPTOR, KIND_DESCRIPTOR, KIND_DISK,
+		KIND_MEMORY, KIND_DESCRIPTOR, KIND_DESCRIPTOR, KIND_CLOCK, KIND_DISK,
 	};
 	u64 random = seed * 0x9e3779b97f4a7c15ull | 1;
 

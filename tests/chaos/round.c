@@ -169,6 +169,7 @@ static void inject(struct round *round, struct event *event, uint64_t time)
 	static const int signals[KINDS] = {
 		[KIND_KILL] = SIGKILL,	     [KIND_STOP_SHORT] = SIGSTOP,
 		[KIND_STOP_LONG] = SIGSTOP, [KIND_CUT] = SIGUSR1, [KIND_RESET] = SIGUSR1,
+		[KIND_CLOCK] = SIGUSR2,
 	};
 	const struct board_rank *victim = &round->board->rank[event->victim];
 

@@ -19,6 +19,7 @@ enum kind {
 	KIND_STRANGERS,
 	KIND_MEMORY,		/* the n-th allocation of a rank fails */
 	KIND_DESCRIPTOR,	/* the n-th call for a descriptor, mapping, thread, process fails */
+	KIND_CLOCK,		/* the clock of the day jumps by years */
 	KIND_DISK,		/* nothing can be written to stdout and stderr */
 	KINDS,
 };
