@@ -53,7 +53,7 @@ $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/ra
 
 # The fault campaign. Its ranks find the interposer before the C library.
 $(BUILD)/tests/chaos/fault.so: $(call objects,tests/chaos/fault.c)
-	$(call step,LD,$@)$(LINK_SHARED) $^ -luring -ldl -o $@
+	$(call step,LD,$@)$(LINK_SHARED) -Wl,-soname,fault.so $^ -luring -ldl -o $@
 $(BUILD)/tests/chaos/chaos: $(call objects,$(addprefix tests/chaos/,chaos.c plan.c round.c judge.c \
 		strangers.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
