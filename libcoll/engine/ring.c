@@ -22,15 +22,15 @@ void coll_ring_init(struct coll_ring *ring, void *place, uint64_t size)
 	};
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Bytes from this count on that lie together. */
-static uint64_t together(const struct coll_ring *ring, uint64_t bytes)
+static uint64_t ring_together(const struct coll_ring *ring, uint64_t bytes)
 {
-	return least(bytes, ring->size - (ring->count & (ring->size - 1)));
+	return least_of(bytes, ring->size - (ring->count & (ring->size - 1)));
 }
 
 static uint8_t *place_of(const struct coll_ring *ring)
@@ -55,7 +55,7 @@ int64_t coll_ring_space(struct coll_ring *ring)
 	const uint64_t space = ring->size - (ring->count - ring->other);
 
 	/* The reader's line is fetched only when the space that is known is used up. */
-	return space >= least(PIECE, ring->size / 2) ? (int64_t)space :
+	return space >= least_of(PIECE, ring->size / 2) ? (int64_t)space :
 						       space_now(ring, __ATOMIC_ACQUIRE);
 }
 
@@ -75,7 +75,7 @@ ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int cou
 			break;
 		while (count && piece < PIECE && space) {
 			const uint64_t left = iov->iov_len - at;
-			const uint64_t part = together(ring, least(least(left, space), PIECE - piece));
+			const uint64_t part = ring_together(ring, least_of(least_of(left, space), PIECE - piece));
 
 			memcpy(place_of(ring), (const uint8_t *)iov->iov_base + at, part);
 			ring->count += part;
@@ -130,7 +130,7 @@ ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data)
 	const int64_t available = coll_ring_available(ring);
 
 	*data = place_of(ring);
-	return available <= 0 ? available : (ssize_t)together(ring, available);
+	return available <= 0 ? available : (ssize_t)ring_together(ring, available);
 }
 
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
@@ -154,7 +154,7 @@ ssize_t coll_ring_read(struct coll_ring *ring, const struct iovec *iov, int coun
 			return here;
 		if (!here)
 			break;
-		part = least(least(here, PIECE), iov->iov_len - at);
+		part = least_of(least_of(here, PIECE), iov->iov_len - at);
 		memcpy((uint8_t *)iov->iov_base + at, data, part);
 		coll_ring_consume(ring, part);
 		got += part;
