@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The ring of bytes between two processes: order, wrapping, what a hostile side stores, and two
+ * threads that sleep and wake each other as engines do.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/engine/ring.h"
+
+enum { SIZE = 4096, ALL = 8 << 20, PIECE_MAX = 3000 };
+
+static struct coll_ring writer, reader;
+
+static int begin(void **state)
+{
+	void *place = aligned_alloc(128, (coll_ring_bytes(SIZE) + 127) & ~(size_t)127);
+
+	assert_non_null(place);
+	memset(place, 0, coll_ring_bytes(SIZE));
+	coll_ring_init(&writer, place, SIZE);
+	coll_ring_init(&reader, place, SIZE);
+	*state = place;
+	return 0;
+}
+
+static int end(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static ssize_t write_bytes(const void *data, size_t bytes)
+{
+	return coll_ring_write(&writer, &(struct iovec){ (void *)data, bytes }, 1);
+}
+
+static void bytes_keep_their_order(void **state)
+{
+	uint8_t in[PIECE_MAX], out[PIECE_MAX];
+	uint64_t sent = 0, got = 0, i, round;
+
+	(void)state;
+	for (round = 0; round < 3000; round++) {
+		struct iovec iov[3] = { { in, round * 7 % 1000 }, { in + 1000, 0 },
+					{ in + 1000, round * 13 % 2000 } };
+		ssize_t bytes, part;
+
+		for (i = 0; i < iov[0].iov_len; i++)
+			in[i] = sent + i;
+		for (i = 0; i < iov[2].iov_len; i++)
+			in[1000 + i] = sent + iov[0].iov_len + i;
+		bytes = coll_ring_write(&writer, iov, 3);
+		assert_true(bytes >= 0);
+		sent += bytes;
+		part = coll_ring_read(&reader, &(struct iovec){ out, round * 31 % PIECE_MAX }, 1);
+		assert_true(part >= 0);
+		for (i = 0; i < (uint64_t)part; i++)
+			assert_int_equal(out[i], (uint8_t)(got + i));
+		got += part;
+		assert_int_equal(coll_ring_available(&reader) + got <= sent, 1);
+	}
+	assert_true(got > 100 * SIZE);
+}
+
+static void a_full_ring_takes_no_more(void **state)
+{
+	static const uint8_t data[2 * SIZE];
+	const uint8_t *there;
+
+	(void)state;
+	assert_int_equal(write_bytes(data, sizeof(data)), SIZE);
+	assert_int_equal(write_bytes(data, 1), 0);
+	assert_int_equal(coll_ring_space(&writer), 0);
+	assert_int_equal(coll_ring_peek(&reader, &there), SIZE);
+	coll_ring_consume(&reader, 1);
+	assert_int_equal(write_bytes(data, 2), 1);
+}
+
+static void who_sleeps_is_woken_once(void **state)
+{
+	const uint8_t *there;
+
+	(void)state;
+	assert_true(coll_ring_await_bytes(&reader));
+	assert_int_equal(write_bytes("x", 1), 1);
+	assert_true(coll_ring_wakes_reader(&writer));
+	assert_false(coll_ring_wakes_reader(&writer));
+	assert_false(coll_ring_await_bytes(&reader));	/* there are bytes */
+	coll_ring_reader_awake(&reader);
+	assert_int_equal(write_bytes((uint8_t[SIZE]){ 0 }, SIZE), SIZE - 1);
+	assert_true(coll_ring_await_space(&writer));
+	assert_int_equal(coll_ring_peek(&reader, &there), 1);	/* as far as it has looked */
+	coll_ring_consume(&reader, 1);
+	assert_int_equal(coll_ring_peek(&reader, &there), SIZE - 1);
+	coll_ring_consume(&reader, SIZE / 8);
+	assert_false(coll_ring_wakes_writer(&reader));	/* too little to be worth it */
+	coll_ring_consume(&reader, SIZE / 4);
+	assert_true(coll_ring_wakes_writer(&reader));
+	assert_false(coll_ring_wakes_writer(&reader));
+}
+
+static void a_hostile_side_is_noticed(void **state)
+{
+	static const uint64_t lies[] = { SIZE + 1, 1ull << 40, 1ull << 63 };
+	const uint8_t *there;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		writer.shared->writer.count = lies[i];
+		reader.other = reader.count;
+		assert_int_equal(coll_ring_available(&reader), -EPROTO);
+		reader.other = reader.count;
+		assert_int_equal(coll_ring_peek(&reader, &there), -EPROTO);
+		writer.shared->writer.count = 0;
+		writer.shared->reader.count = lies[i];
+		writer.count = 0;
+		writer.other = -SIZE;		/* full, as far as is known */
+		assert_int_equal(coll_ring_space(&writer), -EPROTO);
+	}
+}
+
+/* ---- two threads ------------------------------------------------------------ */
+
+static int bell[2];			/* of the reader, of the writer */
+
+static void ring_bell(int which)
+{
+	assert_int_equal(write(bell[which], &(uint64_t){ 1 }, 8), 8);
+}
+
+static void sleep_until_bell(int which)
+{
+	uint64_t rung;
+
+	assert_int_equal(read(bell[which], &rung, 8), 8);
+}
+
+static void *read_all(void *unused)
+{
+	uint64_t got = 0;
+	uint8_t out[PIECE_MAX];
+	ssize_t part, i;
+
+	(void)unused;
+	while (got < ALL) {
+		part = coll_ring_read(&reader, &(struct iovec){ out, sizeof(out) }, 1);
+		for (i = 0; i < part; i++)
+			if (out[i] != (uint8_t)((got + i) * 2654435761u >> 24))
+				return "a wrong byte";
+		got += part;
+		if (part && coll_ring_wakes_writer(&reader))
+			ring_bell(1);
+		if (!part && coll_ring_await_bytes(&reader))
+			sleep_until_bell(0);
+		coll_ring_reader_awake(&reader);
+	}
+	return NULL;
+}
+
+static void threads_wake_each_other(void **state)
+{
+	pthread_t thread;
+	uint64_t sent = 0, i;
+	uint8_t in[PIECE_MAX];
+	ssize_t part;
+	void *wrong;
+
+	(void)state;
+	bell[0] = eventfd(0, EFD_CLOEXEC);
+	bell[1] = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(pthread_create(&thread, NULL, read_all, NULL), 0);
+	while (sent < ALL) {
+		const uint64_t bytes = ALL - sent < sizeof(in) ? ALL - sent : sizeof(in);
+
+		for (i = 0; i < bytes; i++)
+			in[i] = (uint8_t)((sent + i) * 2654435761u >> 24);
+		part = write_bytes(in, bytes);
+		assert_true(part >= 0);
+		sent += part;
+		if (part && coll_ring_wakes_reader(&writer))
+			ring_bell(0);
+		if (!part && coll_ring_await_space(&writer))
+			sleep_until_bell(1);
+		coll_ring_writer_awake(&writer);
+	}
+	pthread_join(thread, &wrong);
+	assert_ptr_equal(wrong, NULL);
+	close(bell[0]);
+	close(bell[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(bytes_keep_their_order, begin, end),
+		cmocka_unit_test_setup_teardown(a_full_ring_takes_no_more, begin, end),
+		cmocka_unit_test_setup_teardown(who_sleeps_is_woken_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_hostile_side_is_noticed, begin, end),
+		cmocka_unit_test_setup_teardown(threads_wake_each_other, begin, end),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
