@@ -64,8 +64,8 @@ $(BUILD)/tests/chaos/chaos_job: $(call objects,$(addprefix tests/chaos/,chaos_jo
 
 # LIBFUZZER=1: it has the main program.
 FUZZ_MAIN	= $(if $(LIBFUZZER),,tests/fuzz/main.c tests/fuzz/coverage.c)
-$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(call objects,$(FUZZ_MAIN) $(TESTLIB)) \
-		$(BUILD)/libcoll.a
+$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(call objects,$(FUZZ_MAIN) \
+		$(addprefix tests/lib/,mutate.c schedules.c two_sides.c)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $(if $(LIBFUZZER),-fsanitize=fuzzer) $(filter %.o,$^) $(BUILD)/libcoll.a \
 		$(FUZZ_LIBS) $(LIBS) -o $@
 $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
@@ -267,7 +267,8 @@ fuzz:						## libFuzzer, by clang; FUZZ_SECONDS=60 each
 			tests/fuzz/corpus/$$fuzz; \
 	done
 
-# Every line counts, so nothing is optimized. It takes ten minutes or more.
+# Every line counts, so nothing is optimized. It takes half an hour on two idle CPUs. A test
+# that fails says so, and the lines that it did not run are missing: make check is the test.
 COVERAGE	= BUILD=$(BUILD)/coverage LDFLAGS=--coverage \
 		  CFLAGS="-O0 -g --coverage -fprofile-update=atomic"
 coverage:					## lines that tests run; fails below 95 % of core/ and algo/, 85 % of libcoll/
@@ -275,10 +276,11 @@ coverage:					## lines that tests run; fails below 95 % of core/ and algo/, 85 %
 	$(SUBMAKE) $(COVERAGE) covered
 	@tests/lib/coverage.sh $(BUILD)/coverage
 
-COVERED		= $(wildcard tests/unit/coll_*.t tests/multi/*.t tests/net/*.t tests/circuit/*.t)
+COVERED		= $(filter-out %/bench_overlap.t,$(wildcard tests/unit/coll_*.t tests/multi/*.t \
+		  tests/net/*.t tests/circuit/*.t))
 covered:
 	@find $(BUILD) -name '*.gcda' -delete
-	@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(COVERED),$(IN_TURN))
+	-@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(COVERED),$(IN_TURN))
 
 # It prints the command that repeats what it finds. WALK=memory or WALK=descriptor: every such
 # call of a small job fails in turn.
