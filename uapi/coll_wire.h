@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The format of a TCP connection between two processes: a handshake that the connecting
+ * The format of a connection between two processes, over TCP or, on one node, a Unix socket and
+ * then memory: a handshake that the connecting
  * side begins with a hello, then messages of one group, each a header and its payload; or
  * frames of a shared connection, at the end of this file. Little endian. An unknown kind or
  * version or a non-zero reserved field ends the connection.

@@ -2,8 +2,8 @@
 /*
  * An engine moves bytes. It knows connected sockets and watched descriptors; it knows
  * nothing of links, messages or schedules. It asks a socket's owner where bytes come from
- * and go to, and reports how many moved. struct coll_socket_ops is the only way up from
- * here.
+ * and go to, and reports how many moved. struct coll_socket_ops, and ready() of a watch, are
+ * the only ways up from here.
  *
  * One thread at a time uses an engine and all that belongs to it.
  */
@@ -70,7 +70,7 @@ struct coll_socket {
 	bool receiving;			/* a receive is in flight */
 	bool paused;			/* by its owner: it wants neither to send nor to receive */
 	struct coll_memory *memory;	/* its bytes go there (memory.h), or NULL */
-	struct coll_seal *seal;		/* between owner and engine (link/seal.h), or NULL */
+	struct coll_seal *seal;		/* between owner and engine (transport/seal.h), or NULL */
 	bool touched;			/* in the engine's list of sockets with work */
 	struct coll_socket *next;	/* in that list */
 	void *own;			/* of the engine */
