@@ -314,6 +314,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	uint64_t detached = epoll->detached;
 	int count;
 
+	engine->received = false;
 	touch_readable(epoll);
 	work_touched(engine);
 	/*
@@ -321,7 +322,7 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	 * link, a failure.
 	 */
 	if (engine->counters->runs != runs || epoll->detached != detached || epoll->more ||
-	    engine->next_check < check)
+	    engine->received || engine->next_check < check)
 		deadline = 0;
 	engine->counters->enters++;
 	engine->counters->syscalls++;

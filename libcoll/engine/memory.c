@@ -275,7 +275,7 @@ static bool memory_recv(struct coll_memory *memory)
 void coll_memory_work(struct coll_socket *socket)
 {
 	memory_send(socket->memory);
-	memory_recv(socket->memory);
+	socket->engine->received |= memory_recv(socket->memory);
 }
 
 bool coll_memory_serve(struct coll_engine *engine)

@@ -39,7 +39,10 @@ bool coll_socket_has_unread(const struct coll_socket *socket);
 
 /* ---- for engines ------------------------------------------------------------ */
 
-/* The work of a touched socket. */
+/*
+ * The work of a touched socket. What it receives may be what the caller of advance() waits for:
+ * engine->received is set then.
+ */
 void coll_memory_work(struct coll_socket *socket);
 /* Receives what has come and sends what was blocked, on all sockets. Whether anything moved. */
 bool coll_memory_serve(struct coll_engine *engine);

@@ -258,10 +258,12 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 	const uint64_t runs = engine->counters->runs, check = engine->next_check;
 	int error = 0;
 
+	engine->received = false;
 	coll_uring_submit_touched(engine, uring->spin_ns);
 	if (io_uring_cq_ready(&uring->ring)) {
 		error = submit_and_reap(engine);
-	} else if (engine->counters->runs == runs && engine->next_check >= check) {
+	} else if (engine->counters->runs == runs && engine->next_check >= check &&
+		   !engine->received) {
 		error = wait_until(engine, deadline);
 		coll_uring_reap(engine);
 	} else if (io_uring_sq_ready(&uring->ring)) {
