@@ -32,6 +32,7 @@ done
 
 # Bytes a second: a link slower than its ranks, where messages do wait for each other.
 slow=100000000
+export COLL_MEMORY=off	# TCP can be paced
 
 # Long messages go straight to their place, cut or not. What comes before its receive has
 # started is copied: of several tries one in which the ranks keep step.
