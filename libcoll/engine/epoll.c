@@ -21,6 +21,7 @@ enum {
 	EVENTS = 64,
 	RECVS_MAX = 32,			/* from one socket, before the others */
 	BUFFER_BYTES = 16384,
+	SERVED_MAX = 16,		/* advances that memory ends, before sockets are looked at */
 	TAG_WATCH = 1,
 };
 
@@ -35,6 +36,7 @@ struct epoll {
 	int fd;
 	uint64_t spin_ns;
 	uint64_t detached;		/* sockets detached so far */
+	uint32_t served;		/* advances that memory has ended */
 	struct epoll_event *event;	/* `events` that are not handled yet */
 	int events;
 	struct epoll_socket *more;
@@ -261,6 +263,9 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 		sched_yield();
 		now = coll_now();
 	}
+	/* Memory that is always busy must not keep a socket from its turn. */
+	if (served && !(epoll->served++ % SERVED_MAX))
+		count = epoll_wait(epoll->fd, events, EVENTS, 0);
 	if (served || count || !deadline)
 		return count < 0 ? -errno : count;
 	if (!coll_memory_sleep(engine))

@@ -166,11 +166,13 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 	struct io_uring *ring = &uring->ring;
 	const uint64_t start = coll_now(), until = start + uring->spin_ns;
 	const uint64_t offer = engine->crowded ? start : start + KEEP_CORE_NS;
+	bool served;
 	uint64_t now;
 
 	if (io_uring_sq_ready(ring))
 		coll_uring_submit(engine);
-	while (!coll_memory_serve(engine) && !coll_uring_poll_socket(engine) &&
+	/* Memory that is always busy must not keep a socket from its turn. */
+	while (!((served = coll_memory_serve(engine)) | coll_uring_poll_socket(engine)) &&
 	       io_uring_cq_ready(ring) < wanted) {
 		now = coll_now();
 		if (now >= until || now >= deadline)
@@ -181,6 +183,10 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 		} else if (now >= offer) {
 			sched_yield();
 		}
+	}
+	if (served && enters_bring(ring) && work_pending(ring)) {
+		engine->counters->enters++;
+		io_uring_get_events(ring);
 	}
 	return true;
 }
