@@ -35,8 +35,9 @@ static void listen_resume(struct coll_context *context)
 
 	context->listen_again = 0;
 	for (i = 0; i < context->listeners; i++)
-		if (!context->listener[i].armed)
-			coll_engine_watch(&context->engine, &context->listener[i], POLLIN);
+		if (!context->listener[i].armed &&
+		    coll_engine_watch(&context->engine, &context->listener[i], POLLIN))
+			context->listen_again = coll_now() + LISTEN_PAUSE_NS;
 }
 
 void coll_listen_check(struct coll_context *context)
@@ -89,8 +90,8 @@ static void listener_ready(struct coll_watch *watch, int events)
 	}
 	if (no_descriptor(errno))
 		listen_pause(context, now, errno);
-	else
-		coll_engine_watch(&context->engine, watch, POLLIN);
+	else if (coll_engine_watch(&context->engine, watch, POLLIN))
+		listen_pause(context, now, ENOMEM);
 }
 
 /* ---- the listening sockets ------------------------------------------------ */
