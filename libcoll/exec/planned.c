@@ -17,6 +17,7 @@
 #include "offload.h"
 #include "group.h"
 #include "run.h"
+#include "unexpected.h"
 
 /* ---- a call's arrays -------------------------------------------------------- */
 
@@ -432,6 +433,7 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 	}
 	for (i = 0; i < s->ops; i++)
 		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
+	coll_unexpected_reserve(group, s);
 	return 0;
 }
 

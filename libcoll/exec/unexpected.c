@@ -6,7 +6,19 @@
 #include "exec.h"
 #include "health.h"
 
-enum { CAPACITY_MIN = 1024 };
+enum { CAPACITY_MIN = 1024, RESERVED_MESSAGES = 8, RESERVED_BYTES = 65536 };
+
+static struct coll_unexpected *unexpected_new(struct coll_group *group, uint64_t bytes)
+{
+	const uint64_t capacity = bytes < CAPACITY_MIN ? CAPACITY_MIN : bytes;
+	struct coll_unexpected *unexpected = malloc(sizeof(*unexpected) + capacity);
+
+	if (!unexpected)
+		return NULL;
+	group->unexpected_bytes += capacity;
+	unexpected->capacity = capacity;
+	return unexpected;
+}
 
 /* From the free list, or new. */
 static struct coll_unexpected *unexpected_make(struct coll_group *group, uint64_t bytes)
@@ -18,14 +30,39 @@ static struct coll_unexpected *unexpected_make(struct coll_group *group, uint64_
 			*slot = unexpected->next;
 			return unexpected;
 		}
-	bytes = bytes < CAPACITY_MIN ? CAPACITY_MIN : bytes;
-	unexpected = malloc(sizeof(*unexpected) + bytes);
-	if (!unexpected)
-		return NULL;
-	group->context->counters.allocations++;
-	group->unexpected_bytes += bytes;
-	unexpected->capacity = bytes;
+	unexpected = unexpected_new(group, bytes);
+	if (unexpected)
+		group->context->counters.allocations++;
 	return unexpected;
+}
+
+void coll_unexpected_reserve(struct coll_group *group, const struct coll_schedule *schedule)
+{
+	const uint64_t limit = group->options.unexpected_bytes / 2;
+	struct coll_unexpected *unexpected;
+	uint64_t largest = CAPACITY_MIN;
+	uint32_t i, wanted = 0;
+
+	for (i = 0; i < schedule->ops; i++) {
+		const struct coll_op *op = &coll_ops(schedule)[i];
+
+		if (op->kind != COLL_OP_RECV)
+			continue;
+		wanted += wanted < RESERVED_MESSAGES;
+		largest = op->bytes > largest ? op->bytes : largest;
+	}
+	for (unexpected = group->unexpected_free; wanted && unexpected; unexpected = unexpected->next)
+		wanted -= unexpected->capacity >= largest;
+	for (; wanted; wanted--) {
+		const uint64_t all = group->unexpected_bytes + largest;
+
+		unexpected = all <= RESERVED_BYTES && all <= limit ?
+				     unexpected_new(group, largest) : NULL;
+		if (!unexpected)
+			return;
+		unexpected->next = group->unexpected_free;
+		group->unexpected_free = unexpected;
+	}
 }
 
 struct coll_unexpected *coll_unexpected_keep(struct coll_link *link)

@@ -18,6 +18,13 @@ struct coll_unexpected {
 	uint8_t data[];
 };
 
+/*
+ * Memory for the messages of partners that are one run of this schedule ahead, so that its
+ * runs allocate none. A group reserves at most 64 KB, and half of what it may keep. Best
+ * effort: what is missing is allocated when a message needs it.
+ */
+void coll_unexpected_reserve(struct coll_group *group, const struct coll_schedule *schedule);
+
 /* Memory for the message that link->header announces. NULL: there is none. */
 struct coll_unexpected *coll_unexpected_keep(struct coll_link *link);
 
