@@ -165,7 +165,8 @@ demo: deps					## set up, build, and run the main job
 	@BUILD=$(BUILD) tools/demo.sh
 
 bench: all					## side by side with Open MPI and MPICH
-	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh
+	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t memory
+	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t tcp
 	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
 
 # Schedules as pictures, and the papers' figures.

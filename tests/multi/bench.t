@@ -107,6 +107,21 @@ refused '--size needs a value' allreduce --size
 refused 'a number from 0.001 to 86400' allreduce --time -1
 refused 'ending in .svg' allreduce --plot picture.png
 
+# ---- beside the MPIs ---------------------------------------------------------------
+
+# Here the rank program of libcoll alone: what make bench builds, runs and prints.
+collectives=barrier,bcast,reduce,allreduce,reduce_scatter,allgather,gather,scatter,alltoall
+for transport in memory tcp; do
+	if [ -n "$SANITIZE" ]; then
+		skip "make bench, over $transport" "a library with sanitizers measures nothing"
+		continue
+	fi
+	PEERS=coll timeout 120 sh tests/bench/peers.sh -t $transport -c $collectives -s 24,65544 1 0.02 3 \
+		>"$work/out" 2>"$work/err" && found '^floor: copy of 1024 KB ' out &&
+		[ "$(grep -c '^| 3 | [a-z_]* | [0-9]* | [0-9.]* ' "$work/out")" -eq 17 ]
+	result $? "make bench, over $transport: every collective is measured"
+done
+
 run 1 alltoallv -n 3 --algo bruck --size 8 --iterations 3 && found 'it needs the option .bound' err
 result $? "an algorithm that cannot serve the call is an error"
 
