@@ -219,12 +219,15 @@ int main(int argc, char **argv)
 	pids = calloc(coll_ranks(world), sizeof(*pids));
 	pid = getpid();
 	rank_must(world, coll_allgather(&pid, pids, 1, COLL_INT32, world));
-	do {
+	/* Who has passed it knows that all have the pids. The failure may come from here on. */
+	start = now();
+	error = coll_barrier(world);
+	while (!error) {
 		start = now();
 		error = loop_call(&loop);
 		if (!error && coll_rank(world) == victim)
 			return run_victim(context, &loop, argv[2]);
-	} while (!error);
+	}
 	check_error(world, error, now() - start, argv[2], victim);
 	rank = coll_rank(world);
 	ranks = coll_ranks(world);
