@@ -218,39 +218,29 @@ static bool memory_send(struct coll_memory *memory)
 static bool memory_tell_end(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
-	struct iovec iov[COLL_RECV_IOV_MAX];
-	bool whole;
 
 	if (!memory->ended || memory->told)
 		return false;
 	memory->told = true;
-	if (socket->ops->recv_iov(socket, iov, &whole))
-		socket->ops->received(socket, memory->error);
-	else
-		socket->ops->received_in(socket, NULL, memory->error);
+	socket->ops->received_in(socket, NULL, memory->error);
 	return true;
 }
 
+/*
+ * The owner copies from the ring to where the bytes belong: it is not asked for memory. It may
+ * close the socket meanwhile, which is detached later.
+ */
 static void memory_recv_some(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
-	struct iovec iov[COLL_RECV_IOV_MAX];
 	const uint8_t *data;
-	bool whole;
-	int count = socket->ops->recv_iov(socket, iov, &whole);
-	ssize_t got = count ? coll_ring_read(&memory->in, iov, count) :
-			      coll_ring_peek(&memory->in, &data);
+	const ssize_t got = coll_ring_peek(&memory->in, &data);
 
 	if (got < 0)
 		memory_fail(memory);
-	if (count) {
-		socket->ops->received(socket, got);
-	} else {
-		/* The owner may close the socket meanwhile: it is detached later. */
-		socket->ops->received_in(socket, data, got);
-		if (got > 0)
-			coll_ring_consume(&memory->in, got);
-	}
+	socket->ops->received_in(socket, data, got);
+	if (got > 0)
+		coll_ring_consume(&memory->in, got);
 }
 
 static bool memory_recv(struct coll_memory *memory)
@@ -276,6 +266,24 @@ void coll_memory_work(struct coll_socket *socket)
 {
 	memory_send(socket->memory);
 	socket->engine->received |= memory_recv(socket->memory);
+}
+
+bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, int count)
+{
+	struct coll_memory *memory = socket->memory;
+	uint64_t bytes = 0;
+	int i;
+
+	for (i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	if (memory->blocked || memory->ended || socket->engine->short_io ||
+	    coll_ring_space(&memory->out) < (int64_t)bytes)
+		return false;
+	if (coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes)
+		return false;		/* the counter was impossible: nothing was written */
+	if (coll_ring_wakes_reader(&memory->out))
+		ring_bell(memory);
+	return true;
 }
 
 bool coll_memory_serve(struct coll_engine *engine)

@@ -37,6 +37,12 @@ bool coll_socket_is_delivered(const struct coll_socket *socket);
 /* Whether this host has bytes that were not received yet. Costs a system call. */
 bool coll_socket_has_unread(const struct coll_socket *socket);
 
+/*
+ * Sends all of these bytes at once, if nothing of the socket waits to be sent and there is room.
+ * Not from within its send_iov(). False: nothing was sent.
+ */
+bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, int count);
+
 /* ---- for engines ------------------------------------------------------------ */
 
 /*

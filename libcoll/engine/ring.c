@@ -130,7 +130,9 @@ ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data)
 	const int64_t available = coll_ring_available(ring);
 
 	*data = place_of(ring);
-	return available <= 0 ? available : (ssize_t)ring_together(ring, available);
+	if (available <= 0)
+		return available;
+	return least_of(ring_together(ring, available), PIECE);
 }
 
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
@@ -138,34 +140,6 @@ void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
 	coll_assert(bytes <= ring->other - ring->count);
 	ring->count += bytes;
 	__atomic_store_n(&ring->shared->reader.count, ring->count, __ATOMIC_SEQ_CST);
-}
-
-ssize_t coll_ring_read(struct coll_ring *ring, const struct iovec *iov, int count)
-{
-	ssize_t got = 0;
-	uint64_t at = 0;
-
-	while (count) {
-		const uint8_t *data;
-		const ssize_t here = coll_ring_peek(ring, &data);
-		uint64_t part;
-
-		if (here < 0)
-			return here;
-		if (!here)
-			break;
-		part = least_of(least_of(here, PIECE), iov->iov_len - at);
-		memcpy((uint8_t *)iov->iov_base + at, data, part);
-		coll_ring_consume(ring, part);
-		got += part;
-		at += part;
-		if (at < iov->iov_len)
-			continue;
-		at = 0;
-		iov++;
-		count--;
-	}
-	return got;
 }
 
 bool coll_ring_wakes_writer(struct coll_ring *ring)

@@ -62,12 +62,13 @@ bool coll_ring_await_space(struct coll_ring *ring);
 
 /* Bytes that are there. -EPROTO: the writer's counter is impossible. */
 int64_t coll_ring_available(struct coll_ring *ring);
-/* Copies as much as there is and fits. Returns bytes; -EPROTO. */
-ssize_t coll_ring_read(struct coll_ring *ring, const struct iovec *iov, int count);
-/* The next bytes where they are, until they are consumed: so many lie together. -EPROTO. */
+/*
+ * The next bytes where they are, until they are consumed: so many lie together, and no more than
+ * are copied before the writer is to have their space again. -EPROTO.
+ */
 ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data);
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes);
-/* Whether the writer sleeps and is to be woken; asked after each read. */
+/* Whether the writer sleeps and is to be woken; asked after consume(). */
 bool coll_ring_wakes_writer(struct coll_ring *ring);
 /* The reader is about to sleep until there are bytes. False: there are some. */
 bool coll_ring_await_bytes(struct coll_ring *ring);

@@ -45,16 +45,21 @@ static size_t exec_aligned(size_t bytes)
 	return (bytes + 15) & ~(size_t)15;
 }
 
+/* What a run begins with as 0, from exec->got on: got, cursor, posted, connects, arrived. */
+static size_t progress_bytes(const struct coll_schedule *s)
+{
+	return s->ops * (sizeof(uint64_t) + 1) + 4 * (size_t)s->peers * sizeof(uint32_t);
+}
+
 /* All memory of a run of this schedule, in three allocations. */
 static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 {
 	const struct coll_schedule *s = planned->schedule;
 	const size_t scratch = s->buffer[COLL_SCRATCH];
 	size_t step = exec_aligned(coll_step_bytes(&planned->plan));
-	size_t longs = exec_aligned(s->ops * sizeof(uint64_t));
-	size_t words = exec_aligned((s->ops + 4 * (size_t)s->peers) * sizeof(uint32_t));
+	size_t words = exec_aligned(s->ops * sizeof(uint32_t));
 	struct coll_exec *exec =
-		calloc(1, exec_aligned(sizeof(*exec)) + step + longs + words + s->ops);
+		calloc(1, exec_aligned(sizeof(*exec)) + step + words + progress_bytes(s));
 	uint8_t *memory = (uint8_t *)exec;
 	uint32_t i, sends = 0;
 
@@ -63,13 +68,12 @@ static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 	memory += exec_aligned(sizeof(*exec));
 	coll_step_init(&exec->step, &planned->plan, memory);
 	memory += step;
-	exec->got = (uint64_t *)memory;
-	memory += longs;
 	exec->message_of = (uint32_t *)memory;
-	exec->cursor = exec->message_of + s->ops;
+	exec->got = (uint64_t *)(memory + words);
+	exec->cursor = (uint32_t *)(exec->got + s->ops);
 	exec->posted = exec->cursor + s->peers;
 	exec->connects = exec->posted + s->peers;
-	exec->arrived = memory + words;
+	exec->arrived = (uint8_t *)(exec->connects + 2 * (size_t)s->peers);
 	exec->planned = planned;
 	exec->messages = calloc(planned->sends ? planned->sends : 1, sizeof(*exec->messages));
 	if (scratch)
@@ -101,10 +105,7 @@ struct coll_exec *coll_exec_take(struct coll_planned *planned, bool injected)
 		return exec_make(planned, injected);
 	planned->spare = exec->next;
 	coll_step_reset(&exec->step);
-	memset(exec->cursor, 0, planned->schedule->peers * sizeof(*exec->cursor));
-	memset(exec->connects, 0, 2 * planned->schedule->peers * sizeof(*exec->connects));
-	memset(exec->arrived, 0, planned->schedule->ops);
-	memset(exec->got, 0, planned->schedule->ops * sizeof(*exec->got));
+	memset(exec->got, 0, progress_bytes(planned->schedule));
 	return exec;
 }
 

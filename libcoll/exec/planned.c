@@ -39,6 +39,12 @@ static const u64 *array_in(const struct coll_call *call, uint32_t i)
 	return *array_of((struct coll_call *)call, i);
 }
 
+static bool has_arrays(const struct coll_call *call)
+{
+	return call->counts || call->displs || call->send_counts || call->send_displs ||
+	       call->recv_counts || call->recv_displs;
+}
+
 /* ---- hashes ------------------------------------------------------------- */
 
 static uint64_t planned_mix(uint64_t hash, uint64_t value)
@@ -70,7 +76,7 @@ uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op)
 	hash = planned_mix(hash,
 			   (uint64_t)call->element << 16 | call->reduction << 1 | call->in_place);
 	hash = planned_mix(hash, call->count);
-	for (i = 0; i < ARRAYS; i++)
+	for (i = 0; has_arrays(call) && i < ARRAYS; i++)
 		hash = mix_array(hash, array_in(call, i), call->ranks);
 	return hash;
 }
@@ -125,11 +131,11 @@ static bool same_array(const u64 *a, const u64 *b, uint32_t count)
 
 static bool same_arrays(const struct coll_call *a, const struct coll_call *b)
 {
-	bool same = true;
+	bool same = has_arrays(a) == has_arrays(b);
 	uint32_t i;
 
-	for (i = 0; i < ARRAYS; i++)
-		same &= same_array(array_in(a, i), array_in(b, i), a->ranks);
+	for (i = 0; same && has_arrays(a) && i < ARRAYS; i++)
+		same = same_array(array_in(a, i), array_in(b, i), a->ranks);
 	return same;
 }
 
@@ -162,16 +168,6 @@ static int keep_arrays(struct coll_call *call, u64 **memory)
 			*array = memcpy(copy, *array, call->ranks * sizeof(*copy));
 	}
 	return 0;
-}
-
-static bool has_arrays(const struct coll_call *call)
-{
-	bool has = false;
-	uint32_t i;
-
-	for (i = 0; i < ARRAYS; i++)
-		has |= array_in(call, i) != NULL;
-	return has;
 }
 
 int coll_run_keep_counts(struct coll_run *run)

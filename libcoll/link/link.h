@@ -41,6 +41,11 @@ struct coll_transport {
 	void (*await)(struct coll_context *context);
 	/* The link has something to send, or wants to receive. */
 	void (*touch)(struct coll_link *link);
+	/*
+	 * Sends these bytes at once and whole, without the turns of touch(). The link is up and
+	 * has nothing else to send. False: nothing was sent. NULL: this transport cannot.
+	 */
+	bool (*send_now)(struct coll_link *link, const struct iovec *data);
 	/* The descriptor below, for questions to the kernel; -1: there is none. */
 	int (*fd)(const struct coll_link *link);
 	/* Whether the peer's host has acknowledged all that it was given. */

@@ -9,9 +9,23 @@
 
 /* ---- sending ------------------------------------------------------------ */
 
+/* A small message to a peer that can have it now is not queued. */
+static bool link_sends_now(struct coll_link *link, struct coll_message *message)
+{
+	const struct iovec data = { &message->header, sizeof(message->header) + message->header.bytes };
+
+	return link->transport->send_now && message->exec && !message->payload && !link->queue &&
+	       link->state == LINK_UP && link->attached && !link->offloaded && !link->broken &&
+	       link->transport->send_now(link, &data);
+}
+
 void coll_link_send(struct coll_link *link, struct coll_message *message)
 {
 	coll_debug_assert(coll_context_is_owned(link->group->context));
+	if (link_sends_now(link, message)) {
+		coll_link_release(link, message);
+		return;
+	}
 	coll_arbiter_queue(link, message);
 	coll_link_touch(link);
 	coll_link_await_peer(link);

@@ -420,6 +420,11 @@ static void channel_touch(struct coll_link *link)
 		coll_mux_touch(link->channel->mux, link->channel);
 }
 
+static bool channel_send_now(struct coll_link *link, const struct iovec *data)
+{
+	return link->channel && coll_mux_send_now(link->channel->mux, link->channel, data);
+}
+
 static int channel_fd(const struct coll_link *link)
 {
 	return link->channel ? coll_mux_fd(link->channel->mux) : -1;
@@ -463,6 +468,7 @@ static void channel_close_link(struct coll_link *link)
 const struct coll_transport coll_channel_transport = {
 	.open = channel_open,
 	.touch = channel_touch,
+	.send_now = channel_send_now,
 	.fd = channel_fd,
 	.delivered = channel_delivered,
 	.stop_sending = channel_stop_sending,

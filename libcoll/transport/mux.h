@@ -150,6 +150,11 @@ static inline int coll_mux_fd(const struct coll_mux *mux)
  * message. If there is no memory the mux is lost.
  */
 void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes);
+/*
+ * Sends these bytes of a channel as a frame, at once and whole, if the connection is memory and
+ * nothing of it waits to be sent. False: nothing was sent.
+ */
+bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel, const struct iovec *data);
 /* Looks at the channel when the engine is polled next. */
 void coll_mux_touch(struct coll_mux *mux, struct coll_channel *channel);
 /* -ENOMEM. */

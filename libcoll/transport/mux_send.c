@@ -8,6 +8,7 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
+#include "libcoll/engine/memory.h"
 #include "mux_parts.h"
 
 enum {
@@ -133,6 +134,23 @@ int coll_mux_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
 	coll_assert(count && count <= max);
 	memcpy(iov, &mux->iov[mux->iovs_sent], count * sizeof(*iov));
 	return coll_short_io_clip(socket->engine->short_io, iov, count, &mux->cut);
+}
+
+/*
+ * Control messages go first: one may open the channel. What is under way must end before another
+ * frame may begin. What other channels have waits for its turn, as behind all small messages.
+ */
+bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel, const struct iovec *data)
+{
+	const struct coll_frame header = { .channel = channel->number, .bytes = data->iov_len };
+	const struct iovec iov[2] = { { (void *)&header, sizeof(header) }, *data };
+
+	if (!mux->socket.memory || !mux->attached || mux->state != MUX_UP || mux->control_bytes ||
+	    mux->iovs_sent < mux->iovs || channel->credit < data->iov_len ||
+	    !coll_memory_send_now(&mux->socket, iov, 2))
+		return false;
+	channel->credit -= data->iov_len;
+	return true;
 }
 
 bool coll_mux_sends_quietly(const struct coll_socket *socket)
