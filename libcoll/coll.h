@@ -153,6 +153,7 @@ struct coll_counters {
 	uint64_t sealed;	/* of these: encrypted and authenticated (option protect) */
 	uint64_t sealed_by_kernel;	/* of these: by the kernel's TLS */
 	uint64_t memory_connections;	/* of connections: through memory of this node */
+	uint64_t exposed_bytes;	/* of what they sent: for peers to read in this process */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

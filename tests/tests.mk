@@ -136,13 +136,13 @@ MPITESTS	:= $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
 		   every_form random_calls write_results many_communicators edge_cases thread_multiple spawn \
 		   call_overhead unfinished mpi_plugin.so \
 		   $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
-		   $(if $(MPIS),$(addprefix $(BUILD)/tests/mpi/,dlopen_local without_random yield.so))
+		   $(if $(MPIS),$(addprefix $(BUILD)/tests/mpi/,dlopen_local yield.so))
 
 $(BUILD)/tests/mpi/yield.so: tests/bench/yield_in_poll.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) -fPIC -shared $< -o $@
 
-$(addprefix $(BUILD)/tests/mpi/,dlopen_local without_random): $(BUILD)/tests/mpi/%: tests/mpi/%.c
+$(BUILD)/tests/mpi/dlopen_local: $(BUILD)/tests/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
@@ -224,7 +224,7 @@ sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
 check-threads:					## tests of threads, with every race checked
 	$(SUBMAKE) -j2 $(THREAD) threaded
 
-THREADED	= $(addprefix $(BUILD)/tests/unit/,ring_test store_test boot_test)
+THREADED	= $(addprefix $(BUILD)/tests/unit/,ring_test exposed_test store_test boot_test)
 threaded: $(BUILD)/coll $(STORE) $(THREADED) $(BUILD)/tests/multi/context_per_thread \
 		$(BUILD)/tests/multi/threads_at_once
 	@$(TEST_ENVIRONMENT) \

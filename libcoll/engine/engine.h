@@ -136,6 +136,7 @@ struct coll_engine {
 	struct coll_counters *counters;	/* the context's */
 	uint64_t next_check;		/* when the floors above check deadlines */
 	uint64_t spin_ns;		/* time to poll before sleeping */
+	bool exposes;			/* peers of this node may read long messages in this process */
 	bool crowded;			/* more ranks than cores on this node */
 	struct coll_short_io *short_io;	/* NULL unless short reads and writes are injected */
 	bool any_thread;		/* any thread may use it, one at a time */

@@ -10,10 +10,15 @@
 #include <unistd.h>
 
 #include "core/port.h"
+#include "exposed.h"
 #include "memory.h"
 #include "ring.h"
 
-enum { RECVS_MAX = 64 };		/* from one socket, before the others */
+enum {
+	RECVS_MAX = 64,			/* from one socket, before the others */
+	EXPOSED_PIECE = 128 << 10,	/* read by one system call */
+	EXPOSED_MAX = 4 << 20,		/* docs/results/performance.md */
+};
 
 struct coll_memory {
 	struct coll_socket *socket;
@@ -21,8 +26,15 @@ struct coll_memory {
 	void *map;
 	size_t bytes;
 	struct coll_ring out, in;
+	struct coll_exposed exposed_out, exposed_in;
 	struct coll_watch watch;	/* of the socket below */
 	bool blocked;			/* the ring is full, and there is more to send */
+	bool exposes;			/* the peer is to take bytes from this process */
+	const uint8_t *exposed;		/* ... these, of the owner or in `copy` */
+	uint64_t exposed_bytes;
+	uint8_t *copy;			/* the owner has its memory back; NULL: it has not */
+	uint64_t copy_sent, copy_bytes;	/* goes through the ring: the peer refused it */
+	uint8_t *buffer;		/* for exposed bytes that have no place yet, or NULL */
 	bool ended;			/* so has the socket below: the peer writes nothing more */
 	int error;			/* why; 0: its end */
 	bool told;			/* the owner knows that */
@@ -52,6 +64,7 @@ struct coll_memory *coll_memory_make(void *map, uint64_t size, bool first)
 	memory->bytes = coll_memory_bytes(size);
 	coll_ring_init(&memory->out, first ? map : second, size);
 	coll_ring_init(&memory->in, first ? second : map, size);
+	coll_exposed_init(&memory->exposed_out, &memory->out);
 	/* A child that is forked writes nothing there, and needs no copy of the page tables. */
 	madvise(map, memory->bytes, MADV_DONTFORK);
 	return memory;
@@ -62,6 +75,8 @@ void coll_memory_free(struct coll_memory *memory)
 	if (!memory)
 		return;
 	munmap(memory->map, memory->bytes);
+	free(memory->copy);
+	free(memory->buffer);
 	free(memory);
 }
 
@@ -97,7 +112,139 @@ static void memory_bell(struct coll_watch *watch, int events)
 	coll_socket_touch(memory->socket);
 }
 
+/* A counter of the peer's is impossible. */
+static void memory_fail(struct coll_memory *memory)
+{
+	memory->ended = true;
+	memory->error = -EPROTO;
+}
+
+/* Bytes that wait in the ring, or exposed. */
+static bool memory_has_bytes(struct coll_memory *memory)
+{
+	return coll_ring_available(&memory->in) || coll_exposed_waits(&memory->exposed_in);
+}
+
+/* ---- exposing --------------------------------------------------------------- */
+
+/*
+ * What the ring could not hold, so that the owner waits for the peer in any case. Not what comes
+ * from outside of the caches: there the kernel alone copies slower than two cores with a ring.
+ */
+static bool memory_may_expose(const struct coll_memory *memory, const struct iovec *iov)
+{
+	return memory->socket->engine->exposes && iov->iov_len > memory->out.size &&
+	       iov->iov_len <= EXPOSED_MAX && !memory->exposed_out.refused;
+}
+
+static void memory_expose(struct coll_memory *memory, const struct iovec *iov)
+{
+	memory->exposes = true;
+	memory->exposed = iov->iov_base;
+	memory->exposed_bytes = iov->iov_len;
+	memory->socket->sending = true;
+	coll_exposed_begin(&memory->exposed_out, iov->iov_base, iov->iov_len);
+	memory->socket->engine->counters->exposed_bytes += iov->iov_len;
+	if (coll_ring_wakes_reader(&memory->out))
+		ring_bell(memory);
+}
+
+/* The owner has its memory back, of which `result` bytes are sent. */
+static void exposed_end(struct coll_memory *memory, ssize_t result)
+{
+	memory->exposes = false;
+	if (memory->copy) {
+		free(memory->copy);
+		memory->copy = NULL;
+		return;
+	}
+	memory->socket->sending = false;
+	memory->socket->ops->sent(memory->socket, result);
+}
+
+/* The peer has taken it all, or refused, or is gone. False: it has yet to take something. */
+static bool exposed_is_over(struct coll_memory *memory)
+{
+	bool refused;
+	const int64_t taken = coll_exposed_taken(&memory->exposed_out, &refused);
+
+	if (taken < 0)
+		memory_fail(memory);
+	if (memory->ended && taken != (int64_t)memory->exposed_bytes) {
+		/* What the peer has sent before is read first. */
+		if (memory_has_bytes(memory) && memory->socket->ops->wants_recv(memory->socket))
+			return false;
+		coll_exposed_withdraw(&memory->exposed_out);
+		exposed_end(memory, -EPIPE);
+		return true;
+	}
+	if (!refused && taken < (int64_t)memory->exposed_bytes)
+		return false;
+	if (refused && memory->copy) {
+		memory->exposes = false;	/* the rest of the copy goes through the ring */
+		memory->copy_sent = taken;
+		memory->copy_bytes = memory->exposed_bytes;
+		return true;
+	}
+	exposed_end(memory, taken);
+	return true;
+}
+
+/* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
+static void memory_give_back(struct coll_memory *memory)
+{
+	bool refused;
+	const int64_t taken = coll_exposed_taken(&memory->exposed_out, &refused);
+	uint8_t *copy;
+
+	if (exposed_is_over(memory))
+		return;
+	copy = malloc(memory->exposed_bytes);
+	if (!copy) {
+		coll_exposed_withdraw(&memory->exposed_out);
+		memory->ended = true;
+		memory->error = -ENOMEM;
+		exposed_end(memory, -ENOMEM);
+		return;
+	}
+	memcpy(copy + taken, memory->exposed + taken, memory->exposed_bytes - taken);
+	coll_exposed_move(&memory->exposed_out, taken, copy + taken);
+	memory->copy = copy;		/* before the owner may send more */
+	memory->socket->sending = false;
+	memory->socket->ops->sent(memory->socket, memory->exposed_bytes);
+}
+
+/* What the peer refused of a copy. True: all of it has gone. */
+static bool memory_send_copy(struct coll_memory *memory)
+{
+	struct iovec iov = { memory->copy + memory->copy_sent,
+			     memory->copy_bytes - memory->copy_sent };
+	const ssize_t sent = coll_ring_write(&memory->out, &iov, 1);
+
+	if (sent < 0)
+		memory_fail(memory);
+	else
+		memory->copy_sent += sent;
+	if (sent > 0 && coll_ring_wakes_reader(&memory->out))
+		ring_bell(memory);
+	memory->blocked = memory->copy_sent < memory->copy_bytes && !memory->ended;
+	if (memory->blocked)
+		return false;
+	free(memory->copy);
+	memory->copy = NULL;
+	return true;
+}
+
 /* ---- attaching ------------------------------------------------------------- */
+
+/* 0: it is in a PID namespace that this process does not see. */
+static int peer_pid(int fd)
+{
+	struct ucred peer = { 0 };
+	socklen_t bytes = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) ? 0 : peer.pid;
+}
 
 static int memory_attach(struct coll_socket *socket)
 {
@@ -106,6 +253,7 @@ static int memory_attach(struct coll_socket *socket)
 	int error;
 
 	memory->socket = socket;
+	coll_exposed_attach(&memory->exposed_in, &memory->in, peer_pid(socket->fd));
 	memory->watch = (struct coll_watch){ .ready = memory_bell, .owner = memory,
 					     .fd = socket->fd };
 	error = coll_engine_watch(engine, &memory->watch, POLLIN);
@@ -125,6 +273,7 @@ static void memory_detach(struct coll_socket *socket)
 	*slot = memory->next;
 	if (memory->watch.armed)
 		coll_engine_unwatch(socket->engine, &memory->watch);
+	coll_exposed_withdraw(&memory->exposed_out);
 	close(socket->fd);
 	coll_memory_free(memory);
 	socket->memory = NULL;
@@ -146,7 +295,11 @@ void coll_socket_detach(struct coll_socket *socket)
 
 int coll_socket_pause(struct coll_socket *socket)
 {
-	return socket->memory ? 0 : socket->engine->ops->pause(socket);
+	if (!socket->memory)
+		return socket->engine->ops->pause(socket);
+	if (socket->memory->exposes && !socket->memory->copy)
+		memory_give_back(socket->memory);
+	return 0;
 }
 
 void coll_socket_resume(struct coll_socket *socket)
@@ -160,7 +313,9 @@ bool coll_socket_is_delivered(const struct coll_socket *socket)
 {
 	int left;
 
-	return socket->memory || ioctl(socket->fd, SIOCOUTQ, &left) || !left;
+	if (socket->memory)
+		return !socket->memory->exposes && !socket->memory->copy;
+	return ioctl(socket->fd, SIOCOUTQ, &left) || !left;
 }
 
 bool coll_socket_has_unread(const struct coll_socket *socket)
@@ -168,18 +323,11 @@ bool coll_socket_has_unread(const struct coll_socket *socket)
 	int left;
 
 	if (socket->memory)
-		return coll_ring_available(&socket->memory->in) > 0;
+		return memory_has_bytes(socket->memory);
 	return !ioctl(socket->fd, FIONREAD, &left) && left;
 }
 
 /* ---- moving bytes ---------------------------------------------------------- */
-
-/* A counter of the peer's is impossible. */
-static void memory_fail(struct coll_memory *memory)
-{
-	memory->ended = true;
-	memory->error = -EPROTO;
-}
 
 static bool memory_send(struct coll_memory *memory)
 {
@@ -187,16 +335,20 @@ static bool memory_send(struct coll_memory *memory)
 	bool moved = false;
 
 	memory->blocked = false;
+	if (memory->exposes && !exposed_is_over(memory))
+		return false;
+	if (memory->copy && !memory_send_copy(memory))
+		return false;
 	while (socket->ops->wants_send(socket)) {
 		struct iovec iov[COLL_SEND_IOV_MAX];
 		const int64_t space = memory->ended ? 0 : coll_ring_space(&memory->out);
 		ssize_t sent;
+		int count, i;
 
 		if (space < 0)
 			memory_fail(memory);
 		if (memory->ended) {		/* what the peer has sent before is read first */
-			if (coll_ring_available(&memory->in) <= 0 ||
-			    !socket->ops->wants_recv(socket))
+			if (!memory_has_bytes(memory) || !socket->ops->wants_recv(socket))
 				socket->ops->sent(socket, -EPIPE);
 			return true;
 		}
@@ -204,8 +356,14 @@ static bool memory_send(struct coll_memory *memory)
 			memory->blocked = true;
 			return moved;
 		}
-		sent = coll_ring_write(&memory->out, iov,
-				       socket->ops->send_iov(socket, iov, COLL_SEND_IOV_MAX));
+		count = socket->ops->send_iov(socket, iov, COLL_SEND_IOV_MAX);
+		if (memory_may_expose(memory, iov)) {
+			memory_expose(memory, iov);
+			return true;
+		}
+		for (i = 1; i < count && !memory_may_expose(memory, &iov[i]); i++)
+			;
+		sent = coll_ring_write(&memory->out, iov, i);
 		if (sent >= 0 && coll_ring_wakes_reader(&memory->out))
 			ring_bell(memory);
 		socket->ops->sent(socket, sent);
@@ -230,7 +388,7 @@ static bool memory_tell_end(struct coll_memory *memory)
  * The owner copies from the ring to where the bytes belong: it is not asked for memory. It may
  * close the socket meanwhile, which is detached later.
  */
-static void memory_recv_some(struct coll_memory *memory)
+static void memory_recv_ring(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 	const uint8_t *data;
@@ -243,21 +401,59 @@ static void memory_recv_some(struct coll_memory *memory)
 		coll_ring_consume(&memory->in, got);
 }
 
+/* Straight to where the owner wants them, if it knows. */
+static void memory_recv_exposed(struct coll_memory *memory)
+{
+	struct coll_socket *socket = memory->socket;
+	struct iovec iov[COLL_RECV_IOV_MAX];
+	bool whole;
+	int count = socket->ops->recv_iov(socket, iov, &whole);
+	int64_t got;
+
+	if (!count && !memory->buffer)
+		memory->buffer = malloc(EXPOSED_PIECE);
+	if (!count && !memory->buffer) {
+		memory->ended = true;
+		memory->error = -ENOMEM;
+		return;
+	}
+	if (!count)
+		iov[0] = (struct iovec){ memory->buffer, EXPOSED_PIECE };
+	socket->engine->counters->syscalls++;
+	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1, EXPOSED_PIECE);
+	if (got < 0)
+		memory_fail(memory);
+	if (count && got)
+		socket->ops->received(socket, got);
+	else if (count)
+		socket->ops->received_none(socket);
+	else if (got)
+		socket->ops->received_in(socket, memory->buffer, got);
+}
+
+static void memory_recv_some(struct coll_memory *memory)
+{
+	if (coll_ring_available(&memory->in))
+		memory_recv_ring(memory);
+	else
+		memory_recv_exposed(memory);
+}
+
 static bool memory_recv(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 	int recvs = 0;
 
-	while (coll_ring_available(&memory->in) && socket->ops->wants_recv(socket)) {
+	while (memory_has_bytes(memory) && socket->ops->wants_recv(socket)) {
 		if (recvs++ == RECVS_MAX)
 			break;		/* the rest is served next time */
 		memory_recv_some(memory);
-		if (memory->error == -EPROTO)
+		if (memory->error == -EPROTO || memory->error == -ENOMEM)
 			return true;
 	}
 	if (recvs && coll_ring_wakes_writer(&memory->in))
 		ring_bell(memory);
-	if (memory->ended && !coll_ring_available(&memory->in) && socket->ops->wants_recv(socket))
+	if (memory->ended && !memory_has_bytes(memory) && socket->ops->wants_recv(socket))
 		return memory_tell_end(memory);
 	return recvs;
 }
@@ -276,7 +472,7 @@ bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, i
 
 	for (i = 0; i < count; i++)
 		bytes += iov[i].iov_len;
-	if (memory->blocked || memory->ended || socket->engine->short_io ||
+	if (memory->blocked || memory->exposes || memory->copy || memory->ended || socket->engine->short_io ||
 	    coll_ring_space(&memory->out) < (int64_t)bytes)
 		return false;
 	if (coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes)
@@ -292,9 +488,12 @@ bool coll_memory_serve(struct coll_engine *engine)
 	bool moved = false;
 
 	for (memory = engine->memories; memory; memory = memory->next) {
-		if (memory->blocked && coll_ring_space(&memory->out))
-			moved |= memory_send(memory);
-		if (coll_ring_available(&memory->in))
+		if (memory->exposes ? exposed_is_over(memory) :
+				      memory->blocked && coll_ring_space(&memory->out)) {
+			memory_send(memory);
+			moved = true;
+		}
+		if (memory_has_bytes(memory))
 			moved |= memory_recv(memory);
 	}
 	return moved;
@@ -306,10 +505,19 @@ static bool memory_may_sleep(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 
+	bool refused;
+
 	if (memory->blocked && !coll_ring_await_space(&memory->out))
 		return false;
+	if (memory->exposes) {
+		coll_ring_await_reader(&memory->out);
+		if (coll_exposed_taken(&memory->exposed_out, &refused) ==
+			    (int64_t)memory->exposed_bytes || refused)
+			return false;
+	}
 	/* What the owner does not want to receive need not wake it. */
-	return !socket->ops->wants_recv(socket) || coll_ring_await_bytes(&memory->in);
+	return !socket->ops->wants_recv(socket) ||
+	       (coll_ring_await_bytes(&memory->in) && !coll_exposed_waits(&memory->exposed_in));
 }
 
 void coll_memory_sleep_elsewhere(struct coll_engine *engine)

@@ -102,9 +102,14 @@ bool coll_ring_wakes_reader(struct coll_ring *ring)
 	return true;
 }
 
-bool coll_ring_await_space(struct coll_ring *ring)
+void coll_ring_await_reader(struct coll_ring *ring)
 {
 	__atomic_store_n(&ring->shared->writer.sleeps, 1, __ATOMIC_SEQ_CST);
+}
+
+bool coll_ring_await_space(struct coll_ring *ring)
+{
+	coll_ring_await_reader(ring);
 	return !space_now(ring, __ATOMIC_SEQ_CST);
 }
 

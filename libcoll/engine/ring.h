@@ -17,15 +17,24 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+enum { COLL_EXPOSED_NONCE = 16 };
+
 /* The shared part: a pair of lines for each side, since processors fetch two at once. */
 struct coll_ring_shared {
 	struct {
 		uint64_t count;			/* bytes written so far */
 		uint32_t sleeps;		/* the writer waits for space */
+		/* Bytes that the writer exposes instead (exposed.h). */
+		uint32_t version;		/* odd: what follows changes, or is withdrawn */
+		uint64_t address, begin, end;
+		uint64_t nonce_address;
+		uint8_t nonce[COLL_EXPOSED_NONCE];
 	} writer __attribute__((aligned(128)));
 	struct {
 		uint64_t count;			/* bytes read so far */
 		uint32_t sleeps;		/* the reader waits for bytes */
+		uint32_t refuses;		/* it cannot read what is exposed */
+		uint64_t taken;			/* exposed bytes read so far */
 	} reader __attribute__((aligned(128)));
 };
 
@@ -57,6 +66,8 @@ ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int cou
 bool coll_ring_wakes_reader(struct coll_ring *ring);
 /* The writer is about to sleep until there is space. False: there is some. */
 bool coll_ring_await_space(struct coll_ring *ring);
+/* The writer is about to sleep until the reader has read. */
+void coll_ring_await_reader(struct coll_ring *ring);
 
 /* ---- the reader ------------------------------------------------------------ */
 

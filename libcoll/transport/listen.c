@@ -140,7 +140,7 @@ static void listen_locally(struct coll_context *context)
 	struct coll_address address;
 	int fd;
 
-	if (strcmp(options->memory, "auto") || !strcmp(options->protect, "seal") ||
+	if (!strcmp(options->memory, "off") || !strcmp(options->protect, "seal") ||
 	    options->address[0] || context->offload || context->boot->local_ranks == 1)
 		return;
 	fd = coll_connection_socket(context, AF_UNIX);

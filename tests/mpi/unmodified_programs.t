@@ -30,7 +30,7 @@ linked() {	# MPI
 }
 
 mpi_without_random() {	# MPI PROGRAMS
-	said=$(mpi_run "$1" 2 env -u EXPECT_SHIM "$BUILD/tests/mpi/without_random" \
+	said=$(mpi_run "$1" 2 env -u EXPECT_SHIM "$BUILD/tests/multi/without_call" getrandom \
 		"$2/thread_multiple" 2>&1) || { printf '%s\n' "$said" | sed 's/^/# /'; return 1; }
 	printf '%s\n' "$said" | grep -q "no random bytes for the job's secret"
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * rank_failures COLLECTIVE WAY VICTIM [ALGORITHM]: all ranks call a collective without pause
+ * rank_failures COLLECTIVE WAY VICTIM [ALGORITHM|"" [ELEMENTS]]: all ranks call a collective without pause
  * until the victim fails in the middle of it:
  *
  *	kill	the victim dies
@@ -213,9 +213,9 @@ int main(int argc, char **argv)
 	context = rank_open("deadline=3s");
 	world = coll_world(context);
 	store_port = atoi(strrchr(getenv("COLL_STORE"), ':') + 1);
-	if (argc > 4)
+	if (argc > 4 && *argv[4])
 		rank_must(world, coll_group_set(world, argv[1], argv[4]));
-	loop = loop_make(world, argv[1], COUNT);
+	loop = loop_make(world, argv[1], argc > 5 ? atoi(argv[5]) : COUNT);
 	pids = calloc(coll_ranks(world), sizeof(*pids));
 	pid = getpid();
 	rank_must(world, coll_allgather(&pid, pids, 1, COLL_INT32, world));

@@ -79,6 +79,7 @@ static void rank_count(struct bench_counts *sums, const struct coll_counters *be
 	sums->allocations += after->allocations - before->allocations;
 	sums->far_sends += after->far_sends - before->far_sends;
 	sums->far_bytes += after->far_bytes - before->far_bytes;
+	sums->exposed_bytes += after->exposed_bytes - before->exposed_bytes;
 	sums->streamed += after->streamed - before->streamed;
 }
 

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/uio.h>
+
+#include "core/port.h"
+#include "engine.h"
+#include "exposed.h"
+
+/* A message has at most so many bytes. */
+static const uint64_t exposed_max = 1ull << 48;
+
+#define load(field, order) __atomic_load_n(&(field), __ATOMIC_##order)
+#define store(field, value, order) __atomic_store_n(&(field), value, __ATOMIC_##order)
+
+/*
+ * The memory is read by the kernel, of which the compiler knows nothing: a full barrier of the
+ * processor between the version and the owner's next writes, and between the bytes and the
+ * version. An exchange is one on x86; ThreadSanitizer knows no fences.
+ */
+static void processor_barrier(void)
+{
+	static uint32_t any;
+
+	__atomic_fetch_add(&any, 0, __ATOMIC_SEQ_CST);
+#ifndef __x86_64__
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* ---- the writer ------------------------------------------------------------ */
+
+/* Without a nonce nothing is exposed. */
+void coll_exposed_init(struct coll_exposed *exposed, struct coll_ring *ring)
+{
+	struct coll_ring_shared *shared = ring->shared;
+
+	*exposed = (struct coll_exposed){ .ring = ring };
+	if (getrandom(exposed->nonce, sizeof(exposed->nonce), 0) != sizeof(exposed->nonce)) {
+		exposed->refused = true;
+		return;
+	}
+	shared->writer.nonce_address = (uintptr_t)exposed->nonce;
+	memcpy(shared->writer.nonce, exposed->nonce, sizeof(exposed->nonce));
+}
+
+/* The reader sees the old mapping, or the new one, or that it changes. */
+static void exposed_map(struct coll_exposed *exposed, const void *address, uint64_t begin)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+	const uint32_t version = shared->writer.version | 1;
+
+	store(shared->writer.version, version, SEQ_CST);
+	store(shared->writer.address, (uintptr_t)address, RELEASE);	/* after the version */
+	store(shared->writer.begin, begin, RELEASE);
+	store(shared->writer.end, exposed->end, RELEASE);
+	store(shared->writer.version, version + 1, SEQ_CST);
+	processor_barrier();
+}
+
+void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint64_t bytes)
+{
+	coll_assert(!exposed->refused && bytes);
+	exposed->begin = exposed->end;
+	exposed->end += bytes;
+	exposed_map(exposed, address, exposed->begin);
+}
+
+int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+	uint64_t taken;
+
+	*refused = load(shared->reader.refuses, ACQUIRE);
+	taken = load(shared->reader.taken, ACQUIRE);
+	if (taken < exposed->begin || taken > exposed->end)
+		return -EPROTO;
+	if (*refused)
+		exposed->refused = true;
+	return taken - exposed->begin;
+}
+
+void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void *address)
+{
+	exposed_map(exposed, address, exposed->begin + taken);
+}
+
+void coll_exposed_withdraw(struct coll_exposed *exposed)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+
+	exposed->refused = true;
+	store(shared->writer.version, shared->writer.version | 1, SEQ_CST);
+	processor_barrier();
+}
+
+/* ---- the reader ------------------------------------------------------------ */
+
+void coll_exposed_attach(struct coll_exposed *exposed, struct coll_ring *ring, int pid)
+{
+	*exposed = (struct coll_exposed){ .ring = ring, .pid = pid };
+}
+
+struct mapping {
+	uint32_t version;
+	uint64_t address, begin, end;
+};
+
+/* False: it changes just now, or was withdrawn. */
+static bool mapping_read(const struct coll_exposed *exposed, struct mapping *mapping)
+{
+	const struct coll_ring_shared *shared = exposed->ring->shared;
+
+	mapping->version = load(shared->writer.version, ACQUIRE);
+	mapping->address = load(shared->writer.address, ACQUIRE);
+	mapping->begin = load(shared->writer.begin, ACQUIRE);
+	mapping->end = load(shared->writer.end, ACQUIRE);	/* before the version's second load */
+	return !(mapping->version & 1) && load(shared->writer.version, RELAXED) == mapping->version;
+}
+
+static int64_t exposed_left(const struct coll_exposed *exposed, const struct mapping *mapping)
+{
+	if (mapping->begin > exposed->taken || mapping->end < exposed->taken ||
+	    mapping->end - exposed->taken > exposed_max)
+		return -EPROTO;
+	return mapping->end - exposed->taken;
+}
+
+int64_t coll_exposed_waits(struct coll_exposed *exposed)
+{
+	struct mapping mapping;
+
+	/* The line is the ring's counter's, which the caller has just looked at. */
+	if (exposed->refused || load(exposed->ring->shared->writer.end, ACQUIRE) == exposed->taken ||
+	    !mapping_read(exposed, &mapping))
+		return 0;
+	/* What the writer wrote before goes first: look at its counter again. */
+	if (coll_ring_available(exposed->ring))
+		return 0;
+	return exposed_left(exposed, &mapping);
+}
+
+/* The writer's bytes and its nonce, in one call. Returns bytes; -1: not all, or another's. */
+static ssize_t read_memory(const struct coll_exposed *exposed, struct iovec *local, int count,
+			   const struct mapping *mapping, uint64_t bytes)
+{
+	const struct coll_ring_shared *shared = exposed->ring->shared;
+	const uint64_t at = mapping->address + (exposed->taken - mapping->begin);
+	uint8_t nonce[COLL_EXPOSED_NONCE];
+	const struct iovec remote[2] = {
+		{ (void *)(uintptr_t)at, bytes },
+		{ (void *)(uintptr_t)load(shared->writer.nonce_address, RELAXED), sizeof(nonce) },
+	};
+
+	local[count] = (struct iovec){ nonce, sizeof(nonce) };
+	if (!exposed->pid ||
+	    process_vm_readv(exposed->pid, local, count + 1, remote, 2, 0) !=
+		    (ssize_t)(bytes + sizeof(nonce)) ||
+	    memcmp(nonce, shared->writer.nonce, sizeof(nonce)))
+		return -1;
+	return bytes;
+}
+
+int64_t coll_exposed_read(struct coll_exposed *exposed, const struct iovec *iov, int count,
+			  uint64_t max)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+	struct iovec local[COLL_RECV_IOV_MAX + 1];
+	struct mapping mapping;
+	uint64_t bytes = 0;
+	int64_t left;
+	ssize_t got;
+	int i;
+
+	if (!mapping_read(exposed, &mapping))
+		return 0;
+	left = exposed_left(exposed, &mapping);
+	if (left <= 0)
+		return left;
+	if (max > (uint64_t)left)
+		max = left;
+	for (i = 0; i < count && bytes < max; i++) {
+		local[i] = iov[i];
+		if (local[i].iov_len > max - bytes)
+			local[i].iov_len = max - bytes;
+		bytes += local[i].iov_len;
+	}
+	got = read_memory(exposed, local, i, &mapping, bytes);
+	/* If the writer had its memory back meanwhile, these bytes may be others. */
+	processor_barrier();
+	if (load(shared->writer.version, SEQ_CST) != mapping.version)
+		return 0;
+	if (got < 0) {
+		exposed->refused = true;
+		store(shared->reader.refuses, 1, SEQ_CST);
+		return 0;
+	}
+	exposed->taken += got;
+	store(shared->reader.taken, exposed->taken, SEQ_CST);
+	return got;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Exposed memory: instead of writing many bytes to a ring, a process says where they are, and its
+ * peer reads them there (process_vm_readv(2)): one copy instead of two, by the reader alone. They
+ * follow all bytes of the ring; the writer writes nothing more until they are taken.
+ *
+ * Exposed bytes are counted from the first on. The writer maps the counts from `begin` to `end` to
+ * an address. It may map the rest to another address at any time and have its memory back at
+ * once: what was read while the version changed is read again.
+ *
+ * With each read comes a nonce from the writer's memory. So a process that got the number of one
+ * that has died is not read from. A reader that may not read (Yama, seccomp, another namespace)
+ * says so, and the rest comes through the ring.
+ */
+#ifndef COLL_EXPOSED_H
+#define COLL_EXPOSED_H
+
+#include "ring.h"
+
+/* One direction, at one of its sides. */
+struct coll_exposed {
+	struct coll_ring *ring;
+	uint64_t begin, end;		/* the writer's: what was exposed last */
+	uint64_t taken;			/* the reader's: bytes so far */
+	int pid;			/* the reader's: of the writer; 0: not known */
+	bool refused;			/* this ring exposes nothing (more) */
+	uint8_t nonce[COLL_EXPOSED_NONCE];	/* the writer's: the peer reads it here */
+};
+
+/* ---- the writer ------------------------------------------------------------ */
+
+/* Before the peer has the ring. It stays where it is until the ring ends. */
+void coll_exposed_init(struct coll_exposed *exposed, struct coll_ring *ring);
+/* Of a writer that exposed nothing that is not taken. */
+void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint64_t bytes);
+/*
+ * Bytes of it that are taken. All of them: the memory is the writer's again. *refused: no more
+ * will be taken, and the exposure has ended. -EPROTO: the reader's counter is impossible.
+ */
+int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused);
+/* What is not taken is at `address` from here on. On return the old memory is the writer's. */
+void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void *address);
+/* For good. The memory is the writer's; what the reader has not taken it never gets. */
+void coll_exposed_withdraw(struct coll_exposed *exposed);
+
+/* ---- the reader ------------------------------------------------------------ */
+
+void coll_exposed_attach(struct coll_exposed *exposed, struct coll_ring *ring, int pid);
+/* Bytes that come next, before those of the ring. -EPROTO: what the writer says is impossible. */
+int64_t coll_exposed_waits(struct coll_exposed *exposed);
+/*
+ * Reads at most `max` of them. 0: not now, ask again; or never, if the reader refuses: the writer
+ * learns it.
+ */
+int64_t coll_exposed_read(struct coll_exposed *exposed, const struct iovec *iov, int count,
+			  uint64_t max);
+
+#endif

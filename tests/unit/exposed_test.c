@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Exposed memory: it comes after the bytes of the ring, and whole; its writer has it back at once;
+ * a reader that may not read, a process that is another's successor, what a hostile side stores.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/engine/exposed.h"
+
+enum { SIZE = 4096, BYTES = 100000, PIECE = 30000 };
+
+static struct coll_ring out, in;
+static struct coll_exposed writer, reader;
+static uint8_t data[BYTES], got[BYTES];
+
+static int begin(void **state)
+{
+	void *place = aligned_alloc(128, (coll_ring_bytes(SIZE) + 127) & ~(size_t)127);
+	int i;
+
+	assert_non_null(place);
+	memset(place, 0, coll_ring_bytes(SIZE));
+	coll_ring_init(&out, place, SIZE);
+	coll_ring_init(&in, place, SIZE);
+	coll_exposed_init(&writer, &out);
+	coll_exposed_attach(&reader, &in, getpid());
+	for (i = 0; i < BYTES; i++)
+		data[i] = i * 7 + i / 251;
+	memset(got, 0, BYTES);
+	*state = place;
+	return 0;
+}
+
+static int end(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static int64_t read_piece(uint64_t at, uint64_t max)
+{
+	struct iovec iov[2] = { { got + at, max / 3 }, { got + at + max / 3, max - max / 3 } };
+
+	return coll_exposed_read(&reader, iov, 2, max);
+}
+
+static void it_comes_whole_after_the_ring(void **state)
+{
+	struct iovec some = { data, 10 };
+	uint64_t at = 0;
+	const uint8_t *there;
+	bool refused;
+
+	(void)state;
+	assert_int_equal(coll_exposed_waits(&reader), 0);
+	assert_int_equal(coll_ring_write(&out, &some, 1), 10);
+	coll_exposed_begin(&writer, data, BYTES);
+	assert_int_equal(coll_exposed_waits(&reader), 0);	/* the ring's bytes go first */
+	assert_int_equal(coll_ring_peek(&in, &there), 10);
+	coll_ring_consume(&in, 10);
+	while (coll_exposed_waits(&reader)) {
+		assert_int_equal(coll_exposed_waits(&reader), BYTES - at);
+		assert_int_equal(coll_exposed_taken(&writer, &refused), at);
+		at += read_piece(at, BYTES - at < PIECE ? BYTES - at : PIECE);
+	}
+	assert_int_equal(at, BYTES);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), BYTES);
+	assert_false(refused);
+	assert_memory_equal(got, data, BYTES);
+	coll_exposed_begin(&writer, data + 5, 100);		/* and again */
+	assert_int_equal(coll_exposed_waits(&reader), 100);
+	assert_int_equal(read_piece(0, 1000), 100);
+	assert_memory_equal(got, data + 5, 100);
+}
+
+static void its_writer_has_it_back(void **state)
+{
+	uint8_t *copy = malloc(BYTES);
+	bool refused;
+	int64_t taken;
+
+	(void)state;
+	coll_exposed_begin(&writer, data, BYTES);
+	assert_int_equal(read_piece(0, PIECE), PIECE);
+	taken = coll_exposed_taken(&writer, &refused);
+	assert_int_equal(taken, PIECE);
+	memcpy(copy, data + taken, BYTES - taken);
+	coll_exposed_move(&writer, taken, copy);
+	memset(data + taken, 0xee, BYTES - taken);		/* the owner goes on */
+	assert_int_equal(coll_exposed_waits(&reader), BYTES - PIECE);
+	assert_int_equal(read_piece(PIECE, BYTES - PIECE), BYTES - PIECE);
+	assert_memory_equal(got + PIECE, copy, BYTES - PIECE);
+	free(copy);
+	coll_exposed_begin(&writer, data, BYTES);
+	coll_exposed_withdraw(&writer);
+	assert_int_equal(coll_exposed_waits(&reader), 0);
+	assert_int_equal(read_piece(0, PIECE), 0);
+}
+
+/* The number of a process that has ended. */
+static int dead_pid(void)
+{
+	const int pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+static void assert_refused(int64_t taken)
+{
+	bool refused;
+
+	assert_int_equal(read_piece(0, PIECE), 0);
+	assert_int_equal(coll_exposed_waits(&reader), 0);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), taken);
+	assert_true(refused && writer.refused);
+}
+
+static void who_cannot_read_says_so(void **state)
+{
+	(void)state;
+	coll_exposed_begin(&writer, data, BYTES);
+	assert_int_equal(read_piece(0, PIECE), PIECE);
+	reader.pid = dead_pid();
+	assert_refused(PIECE);
+}
+
+static void an_unknown_process_is_not_read(void **state)
+{
+	(void)state;
+	reader.pid = 0;
+	coll_exposed_begin(&writer, data, BYTES);
+	assert_refused(0);
+}
+
+/* Another process has the number now: its memory is there, the nonce is not. */
+static void a_successor_is_not_read(void **state)
+{
+	(void)state;
+	coll_exposed_begin(&writer, data, BYTES);
+	writer.nonce[3] ^= 1;
+	assert_refused(0);
+}
+
+static void memory_that_is_not_there(void **state)
+{
+	(void)state;
+	coll_exposed_begin(&writer, (void *)16, BYTES);
+	assert_refused(0);
+}
+
+static void what_is_impossible(void **state)
+{
+	static const uint64_t counts[][2] = {	/* begin, end */
+		{ 1, 2 }, { 0, 1ull << 49 }, { 0, UINT64_MAX },
+	};
+	bool refused;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		out.shared->writer.begin = counts[i][0];
+		out.shared->writer.end = counts[i][1];
+		assert_int_equal(coll_exposed_waits(&reader), -EPROTO);
+		assert_int_equal(read_piece(0, PIECE), -EPROTO);
+	}
+	out.shared->writer.begin = out.shared->writer.end = 0;
+	coll_exposed_begin(&writer, data, BYTES);
+	out.shared->reader.taken = BYTES + 1;
+	assert_int_equal(coll_exposed_taken(&writer, &refused), -EPROTO);
+}
+
+/* ---- two threads ----------------------------------------------------------- */
+
+enum { ROUNDS = 300 };
+
+/* Exposes, and has the memory back after a while, which it overwrites. */
+static void *write_all(void *unused)
+{
+	static uint8_t copy[BYTES], mine[BYTES];
+	bool refused;
+	int round, i;
+
+	(void)unused;
+	for (round = 0; round < ROUNDS; round++) {
+		int64_t taken;
+
+		for (i = 0; i < BYTES; i++)
+			mine[i] = round + i;
+		coll_exposed_begin(&writer, mine, BYTES);
+		for (i = 0; i < round % 50 * 100; i++)
+			taken = coll_exposed_taken(&writer, &refused);
+		taken = coll_exposed_taken(&writer, &refused);
+		memcpy(copy + taken, mine + taken, BYTES - taken);
+		coll_exposed_move(&writer, taken, copy + taken);
+		memset(mine, 0xee, BYTES);
+		while (coll_exposed_taken(&writer, &refused) != BYTES)
+			assert_false(refused);
+	}
+	return NULL;
+}
+
+static void no_byte_is_of_another_time(void **state)
+{
+	pthread_t thread;
+	int round, i;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, write_all, NULL), 0);
+	for (round = 0; round < ROUNDS; round++) {
+		uint64_t at = 0;
+
+		while (at < BYTES)
+			if (coll_exposed_waits(&reader))
+				at += read_piece(at, BYTES - at < 5000 ? BYTES - at : 5000);
+		for (i = 0; i < BYTES; i++)
+			assert_int_equal(got[i], (uint8_t)(round + i));
+	}
+	pthread_join(thread, NULL);
+}
+
+#define exposed_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		exposed_test(it_comes_whole_after_the_ring),
+		exposed_test(its_writer_has_it_back),
+		exposed_test(who_cannot_read_says_so),
+		exposed_test(an_unknown_process_is_not_read),
+		exposed_test(a_successor_is_not_read),
+		exposed_test(memory_that_is_not_there),
+		exposed_test(what_is_impossible),
+		exposed_test(no_byte_is_of_another_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
