@@ -2,11 +2,13 @@
 /* A run in words: what was chosen for it, and why. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "algo/circuits/circuits.h"
 #include "algo/tuning.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
+#include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
 #include "run.h"
 
@@ -139,6 +141,43 @@ static const char *circuits_explain(struct coll_planned *planned, char *text, si
 	return text;
 }
 
+/* Adds " N WHAT" to a list. */
+static void list_add(char *text, size_t bytes, uint32_t count, const char *what)
+{
+	const size_t used = strlen(text);
+
+	if (count)
+		snprintf(text + used, bytes - used, "%s %u %s", used ? "," : ", links:", count, what);
+}
+
+/* ", links: 2 through memory, 1 over TCP cubic (memory=off)": those to the partners. */
+static const char *links_explain(const struct coll_planned *planned,
+				 const struct coll_context *context, char *text, size_t bytes)
+{
+	uint32_t peer, memory = 0, tcp = 0, down = 0;
+	char over[96];
+
+	for (peer = 0; peer < planned->schedule->peers; peer++) {
+		const struct coll_link *link = planned->links[peer];
+
+		if (link->state != LINK_UP)
+			down++;
+		else if (link->transport->through_memory && link->transport->through_memory(link))
+			memory++;
+		else
+			tcp++;
+	}
+	snprintf(over, sizeof(over), "over TCP %s%s%s%s", context->congestion,
+		 context->without_memory ? " (" : "",
+		 context->without_memory ? context->without_memory : "",
+		 context->without_memory ? ")" : "");
+	*text = 0;
+	list_add(text, bytes, memory, "through memory");
+	list_add(text, bytes, tcp, over);
+	list_add(text, bytes, down, "not connected yet");
+	return text;
+}
+
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 {
 	struct coll_planned *planned = run->planned;
@@ -146,13 +185,13 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	const bool requested = run->group->options.algo[call->collective] == planned->algo;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
-	char streams[128] = "";
+	char streams[128] = "", links[224];
 
 	if (call->cluster)
 		streams_explain(run->group->context, streams, sizeof(streams));
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
-		 "%s%s%s%s",
+		 "%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 clusters_explain(run->group, clusters, sizeof(clusters)),
@@ -163,8 +202,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		 requested ? "requested" : "least predicted time of those that fit",
 		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
 		 executor_explain(run, executor, sizeof(executor)),
-		 run->group->context->congestion[0] ? ", TCP " : "",
-		 run->group->context->congestion, streams);
+		 links_explain(planned, run->group->context, links, sizeof(links)), streams);
 	return text;
 }
 

@@ -48,6 +48,8 @@ struct coll_transport {
 	bool (*send_now)(struct coll_link *link, const struct iovec *data);
 	/* The descriptor below, for questions to the kernel; -1: there is none. */
 	int (*fd)(const struct coll_link *link);
+	/* Whether bytes go through memory that both processes have. NULL: never. */
+	bool (*through_memory)(const struct coll_link *link);
 	/* Whether the peer's host has acknowledged all that it was given. */
 	bool (*delivered)(const struct coll_link *link);
 	/* The peer reads the end after what was sent. */

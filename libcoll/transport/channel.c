@@ -430,6 +430,11 @@ static int channel_fd(const struct coll_link *link)
 	return link->channel ? coll_mux_fd(link->channel->mux) : -1;
 }
 
+static bool channel_through_memory(const struct coll_link *link)
+{
+	return link->channel && link->channel->mux->socket.memory;
+}
+
 /* coll_muxes_delivered() has the rest. */
 static bool channel_delivered(const struct coll_link *link)
 {
@@ -470,6 +475,7 @@ const struct coll_transport coll_channel_transport = {
 	.touch = channel_touch,
 	.send_now = channel_send_now,
 	.fd = channel_fd,
+	.through_memory = channel_through_memory,
 	.delivered = channel_delivered,
 	.stop_sending = channel_stop_sending,
 	.stop_reading = channel_stop_reading,

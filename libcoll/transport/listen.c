@@ -130,19 +130,29 @@ static int listen_at(struct coll_context *context, const char *text)
 	return 0;
 }
 
-/*
- * A Unix socket for the ranks of this node. Without it they use TCP, as where connections are
- * sealed or an address is asked for.
- */
-static void listen_locally(struct coll_context *context)
+/* NULL: the ranks of this node may use memory. */
+static const char *why_no_memory(const struct coll_context *context)
 {
 	const struct coll_options *options = &context->options;
+
+	return !strcmp(options->memory, "off")	  ? "memory=off" :
+	       !strcmp(options->protect, "seal")  ? "protect=seal" :
+	       options->address[0]		  ? "option address" :
+	       context->offload			  ? "progress=kernel" :
+	       context->boot->local_ranks == 1	  ? "alone on its node" :
+						    NULL;
+}
+
+/* A Unix socket for the ranks of this node. Without it they use TCP. */
+static void listen_locally(struct coll_context *context)
+{
 	struct coll_address address;
 	int fd;
 
-	if (!strcmp(options->memory, "off") || !strcmp(options->protect, "seal") ||
-	    options->address[0] || context->offload || context->boot->local_ranks == 1)
+	context->without_memory = why_no_memory(context);
+	if (context->without_memory)
 		return;
+	context->without_memory = "no Unix socket";
 	fd = coll_connection_socket(context, AF_UNIX);
 	if (fd < 0)
 		return;
@@ -151,6 +161,7 @@ static void listen_locally(struct coll_context *context)
 		close(fd);
 		return;
 	}
+	context->without_memory = NULL;
 	context->listener[context->listeners++] =
 		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
 	context->listens_locally = true;
