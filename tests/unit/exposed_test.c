@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -231,6 +233,114 @@ static void no_byte_is_of_another_time(void **state)
 	pthread_join(thread, NULL);
 }
 
+/* ---- a writer that is killed ------------------------------------------------ */
+
+enum { KILLS = 200, STREAM = 64 << 20 };
+
+static uint8_t stream_byte(uint64_t at)
+{
+	return at * 31 + (at >> 9);
+}
+
+static void fill(uint8_t *to, uint64_t at, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		to[i] = stream_byte(at + i);
+}
+
+/* Bytes of a stream, some through the ring, some exposed, some moved while they are exposed. */
+static void write_until_killed(void *place)
+{
+	static uint8_t mine[BYTES], copy[BYTES];
+	uint64_t at = 0;
+	bool refused;
+	int turn;
+
+	coll_ring_init(&out, place, SIZE);
+	coll_exposed_init(&writer, &out);
+	for (turn = 0; at < STREAM; turn++) {
+		const size_t bytes = turn % 3 ? 1 + turn * 37 % SIZE : BYTES - turn % 1000;
+
+		fill(mine, at, bytes);
+		if (turn % 3) {
+			const struct iovec iov = { mine, bytes };
+
+			at += coll_ring_write(&out, &iov, 1);
+			continue;
+		}
+		coll_exposed_begin(&writer, mine, bytes);
+		if (turn % 2) {
+			const int64_t taken = coll_exposed_taken(&writer, &refused);
+
+			memcpy(copy + taken, mine + taken, bytes - taken);
+			coll_exposed_move(&writer, taken, copy + taken);
+			memset(mine, 0xee, bytes);
+		}
+		while (coll_exposed_taken(&writer, &refused) != (int64_t)bytes)
+			;
+		at += bytes;
+	}
+	_exit(0);
+}
+
+/* Reads what there is. Returns bytes; what they are is checked. */
+static uint64_t read_some(uint64_t at)
+{
+	const uint8_t *there = got;
+	int64_t bytes = coll_ring_peek(&in, &there), i;
+	const bool from_ring = bytes > 0;
+
+	if (!bytes && coll_exposed_waits(&reader))
+		bytes = read_piece(0, PIECE), there = got;
+	assert_true(bytes >= 0);
+	for (i = 0; i < bytes; i++)
+		if (there[i] != stream_byte(at + i))
+			fail_msg("byte %llu of the stream is another", (unsigned long long)(at + i));
+	if (from_ring)
+		coll_ring_consume(&in, bytes);
+	return bytes;
+}
+
+/* At any store: what its reader finds then is the beginning of the stream, and an end. */
+static void a_killed_writer_leaves_nothing_wrong(void **state)
+{
+	const size_t bytes = (coll_ring_bytes(SIZE) + 127) & ~(size_t)127;
+	uint64_t all = 0;
+	int i;
+
+	(void)state;
+	for (i = 0; i < KILLS; i++) {
+		void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		uint64_t at = 0, some, stop = i * 5003;
+		int pid;
+
+		assert_true(place != MAP_FAILED);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid)
+			write_until_killed(place);
+		coll_ring_init(&in, place, SIZE);
+		coll_exposed_attach(&reader, &in, pid);
+		while (at < stop)
+			at += read_some(at);
+		kill(pid, SIGKILL);
+		if (i % 2)
+			waitpid(pid, NULL, 0);
+		while ((some = read_some(at)))
+			at += some;
+		if (!(i % 2))
+			waitpid(pid, NULL, 0);
+		while ((some = read_some(at)))
+			at += some;
+		assert_int_equal(coll_exposed_waits(&reader) > 0 ? read_some(at) : 0, 0);
+		all += at;
+		munmap(place, bytes);
+	}
+	assert_true(all > KILLS);
+}
+
 #define exposed_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -244,6 +354,7 @@ int main(void)
 		exposed_test(memory_that_is_not_there),
 		exposed_test(what_is_impossible),
 		exposed_test(no_byte_is_of_another_time),
+		exposed_test(a_killed_writer_leaves_nothing_wrong),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
