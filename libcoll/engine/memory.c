@@ -335,6 +335,7 @@ static bool memory_send(struct coll_memory *memory)
 	bool moved = false;
 
 	memory->blocked = false;
+	socket->ops->wants_send(socket);	/* the owner serves what was touched, also now */
 	if (memory->exposes && !exposed_is_over(memory))
 		return false;
 	if (memory->copy && !memory_send_copy(memory))
