@@ -67,8 +67,8 @@ enum coll_message_kind {
 	 */
 	COLL_MESSAGE_PONG,
 	/*
-	 * The group has failed: `slot` is the failed rank, `hash` the positive errno,
-	 * `run` the reporter or another rank involved, or COLL_NONE. No payload.
+	 * The group has failed: `slot` is the failed rank, or COLL_NONE for the sender, `hash` the
+	 * positive errno, `run` the reporter or another rank involved, or COLL_NONE. No payload.
 	 */
 	COLL_MESSAGE_FAIL,
 	/*
@@ -125,6 +125,13 @@ enum coll_channel_kind {
 	 * same as COLL_MESSAGE_FAIL, which may not have got through bulk.
 	 */
 	COLL_CHANNEL_RESET,
+	/*
+	 * Of no channel: the sender waits for the receiver to open one for a link of group `value`.
+	 * If that group has failed for the receiver, it answers with NEWS.
+	 */
+	COLL_CHANNEL_ASK,
+	/* Of no channel: group `value` has failed, as COLL_MESSAGE_FAIL says it. */
+	COLL_CHANNEL_NEWS,
 };
 
 struct coll_channel_control {
@@ -132,10 +139,10 @@ struct coll_channel_control {
 	__u8 streams;		/* OPEN: number of the link's streams */
 	__u8 stream;		/* OPEN: number of this stream, from 1; 0: the link itself */
 	__u8 zero;
-	__u32 channel;
-	__u64 value;		/* OPEN: the group; WINDOW: bytes; RESET: errno, or 0 */
-	__u32 from;		/* OPEN: the sender's rank in the group; RESET: reporter */
-	__u32 to;		/* OPEN: the receiver's; RESET: the failed rank */
+	__u32 channel;		/* NEWS: errno */
+	__u64 value;		/* OPEN, ASK, NEWS: the group; WINDOW: bytes; RESET: errno, or 0 */
+	__u32 from;		/* OPEN: the sender's rank in the group; RESET, NEWS: reporter */
+	__u32 to;		/* OPEN: the receiver's; RESET, NEWS: the failed rank */
 	__u64 unused;		/* 0: so no frame is shorter than one with a message's header */
 };
 

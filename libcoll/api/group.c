@@ -213,14 +213,18 @@ static void split_here(void *argument)
 		return;
 	}
 	split->error = coll_allgather(&mine, all, sizeof(mine), COLL_UINT8, group);
-	if (!split->error) {
+	if (!split->error || group->state != GROUP_OK)
 		group->splits++;
+	if (!split->error) {
 		split->error = check_members(split, all);
 		if (!split->error && colour >= 0)
 			split->error = make_part(group, all, colour, &split->part);
 		if (!split->error && split->part && group->fabric && split->part->ranks > 1)
 			split->error = group->context->job->agree(split->part);
 	}
+	if (split->error && colour >= 0 && !split->part)
+		coll_group_unmade(group->context, part_id(group, colour),
+				  group->state == GROUP_OK ? split->error : -ECANCELED);
 	if (split->error == -ENOMEM)
 		coll_group_no_memory(group, "group_split");
 	free(all);

@@ -6,6 +6,7 @@
 
 #include "core/port.h"
 #include "exec.h"
+#include "failure.h"
 #include "group.h"
 #include "libcoll/transport/arrival.h"
 #include "libcoll/link/stream.h"
@@ -77,6 +78,14 @@ err_free_world:
 	return -ENOMEM;
 }
 
+void coll_group_unmade(struct coll_context *context, uint64_t id, int error)
+{
+	const struct coll_header news = { .kind = COLL_MESSAGE_FAIL, .version = COLL_WIRE_VERSION,
+					  .run = COLL_NONE, .slot = COLL_NONE, .hash = -error };
+
+	coll_arrivals_bury(context, id, &news);
+}
+
 int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
 {
 	uint32_t *all = malloc(world->ranks * sizeof(*all));
@@ -95,6 +104,14 @@ int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_gro
 	return 0;
 }
 
+static void group_bury(const struct coll_group *group)
+{
+	const struct coll_header news = coll_group_news(group);
+
+	if (group->state != GROUP_OK)
+		coll_arrivals_bury(group->context, group->id, &news);
+}
+
 static void group_destroy(struct coll_group *group)
 {
 	struct coll_group **slot = &group->context->groups;
@@ -104,6 +121,7 @@ static void group_destroy(struct coll_group *group)
 	while (*slot != group)
 		slot = &(*slot)->next;
 	*slot = group->next;
+	group_bury(group);
 	group->context->job->circuits_forget_group(group);
 	coll_planned_forget(group);
 	free(group->fabric);

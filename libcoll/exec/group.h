@@ -5,6 +5,9 @@
 #include "libcoll/link/explain.h"
 #include "libcoll/link/link.h"
 
+/* A group that other ranks may have made is not made here: those that come for it are told. */
+void coll_group_unmade(struct coll_context *context, uint64_t id, int error);
+
 /*
  * Makes a group of these ranks of the job; this process is `rank`. Takes ownership of
  * `world` (from malloc), also on failure. The context knows the group from then on.

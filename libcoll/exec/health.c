@@ -8,6 +8,8 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/stream.h"
+#include "libcoll/transport/connect.h"
+#include "libcoll/transport/seek.h"
 #include "offload.h"
 
 enum {
@@ -129,9 +131,9 @@ void coll_health_message(struct coll_link *said, const struct coll_header *heade
 		link->suspect = header->slot < group->ranks ? header->slot : COLL_NONE;
 		break;
 	case COLL_MESSAGE_FAIL:
-		if (header->slot < group->ranks && !group->freed)
+		if ((header->slot < group->ranks || header->slot == COLL_NONE) && !group->freed)
 			coll_group_fail(group, header->hash ? -(int)header->hash : -ECONNRESET,
-					header->slot,
+					header->slot < group->ranks ? header->slot : link->rank,
 					header->run < group->ranks ? header->run : link->rank,
 					header->hash == EPROTO ? "called with different arguments" :
 					header->hash == ECANCELED ? "revoked the group" :
@@ -224,11 +226,23 @@ static void exec_expire(struct coll_exec *exec, uint64_t now)
 		coll_group_fail(exec->group, -ETIMEDOUT, suspect, COLL_NONE, reason);
 }
 
+/* Whether the peers live that are to connect to this rank. */
+static void exec_seek(const struct coll_exec *exec, uint64_t now, bool look)
+{
+	const struct coll_planned *planned = exec->planned;
+	uint32_t peer;
+
+	for (peer = 0; peer < planned->schedule->peers; peer++)
+		if (exec_waits_for(exec, peer))
+			coll_seek(planned->links[peer], now, look);
+}
+
 static void exec_check(struct coll_exec *exec, uint64_t now)
 {
 	struct coll_context *context = exec->group->context;
 	const uint64_t whole = exec->deadline - exec->started, waited = now - exec->started;
 	const uint64_t period = exec_ping_period(exec), timeout = exec_timeout(exec);
+	const bool is_long = waited >= HEALTH_FIRST_NS || waited >= whole / 4;
 	uint32_t silent;
 
 	if (now >= exec->deadline) {
@@ -239,8 +253,10 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 		exec_forgive(exec, now);
 	exec->checked = now;
 	coll_engine_check_at(&context->engine, exec->deadline);
-	if (waited >= HEALTH_FIRST_NS || waited >= whole / 4)
+	if (is_long)
 		coll_group_watch(exec->group);
+	if (exec->group->context->awaited)
+		exec_seek(exec, now, is_long);
 	if (waited < whole / 2) {
 		coll_engine_check_at(&context->engine, exec->started + whole / 2);
 		return;
@@ -266,6 +282,11 @@ void coll_health_hold(struct coll_exec *exec, uint64_t ns)
 	exec->deadline = exec->started + ns;
 	exec->pinged = 0;
 	coll_engine_check_at(&exec->group->context->engine, 0);
+}
+
+bool coll_health_rank_has_ended(const struct coll_group *group, uint32_t rank)
+{
+	return coll_connect_look(group->context, group->world[rank]) == -ECONNRESET;
 }
 
 /* ---- failing groups ----------------------------------------------------- */

@@ -108,6 +108,8 @@ struct coll_context {
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count, silent;	/* silent: those without a hello */
 	struct coll_arrival *arrivals;	/* authenticated, for groups that do not exist here yet */
+	struct coll_grave *graves;	/* failed groups that are gone (transport/arrival.h), or NULL */
+	uint32_t buried;		/* ... so far */
 	struct coll_mux *muxes;		/* shared connections, the latest first */
 	uint32_t muxes_ended;
 	uint32_t awaited;		/* links with work that their peers are to connect */

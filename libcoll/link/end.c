@@ -8,8 +8,7 @@
 #include "link.h"
 #include "stream.h"
 
-/* Resources that are missing on this rank. */
-static bool is_our_lack(int error)
+bool coll_is_our_lack(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS ||
 	       error == -ENOSPC;
@@ -25,6 +24,8 @@ static const char *loss_reason(const struct coll_link *link, int error)
 	case 0:
 	case -ECONNRESET:
 	case -EPIPE:
+		if (link->state == LINK_IDLE)
+			return "it has died, or left, and never connected";
 		return "its connection ended: it has died or was cut off";
 	case -ETIMEDOUT:	/* of the store, or TCP_USER_TIMEOUT */
 		return connecting ? "it has not joined the job" : "it receives nothing any more";
@@ -45,7 +46,7 @@ void coll_link_lost(struct coll_link *link, int error)
 
 	if (link->state == LINK_LOST || link->state == LINK_CLOSED)
 		return;		/* known; or what was in flight has ended since */
-	if (is_our_lack(error) && group->state == GROUP_OK) {
+	if (coll_is_our_lack(error) && group->state == GROUP_OK) {
 		coll_link_events(group)->failed(group, error, group->rank, COLL_NONE,
 						"it cannot make a connection");
 	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_end(link)) {

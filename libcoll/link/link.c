@@ -70,8 +70,8 @@ void coll_link_await_peer(struct coll_link *link)
 	if (link->state != LINK_IDLE || link->rank > link->group->rank || link->awaited)
 		return;
 	link->awaited = true;
-	if (!context->awaited++)
-		context->transport->await(context);
+	context->awaited++;
+	context->transport->await(link);
 }
 
 /*

@@ -37,8 +37,8 @@ enum coll_link_state {
 struct coll_transport {
 	/* Begins to connect; coll_link_up() or coll_link_lost() follows. -errno: neither does. */
 	int (*open)(struct coll_link *link);
-	/* Of a context: there are links now that their peers are to connect. */
-	void (*await)(struct coll_context *context);
+	/* The link is one now that its peer is to connect. */
+	void (*await)(struct coll_link *link);
 	/* The link has something to send, or wants to receive. */
 	void (*touch)(struct coll_link *link);
 	/*
@@ -86,6 +86,9 @@ struct coll_link {
 	struct coll_channel *channel;	/* transport channel: its channel of a mux */
 	struct coll_connect *connect;	/* transport own connection: while it connects */
 	bool awaited;			/* there is work for it, and the peer is to connect it */
+	uint64_t looked;		/* ... when it was looked for (transport/seek.h), or 0 */
+	uint64_t ended;			/* ... since when it is known to have ended, or 0 */
+	int end_error;			/* ... how */
 
 	/*
 	 * Sending: a queue. `sent` bytes of its first message's chunk have gone. Order:
@@ -218,6 +221,9 @@ void coll_link_touch(struct coll_link *link);
  * was never heard of and is not needed.
  */
 void coll_link_lost(struct coll_link *link, int error);
+
+/* Whether the error is of resources that are missing on this rank. */
+bool coll_is_our_lack(int error);
 
 /* Releases queued messages: all, or those that have not begun to go out. */
 void coll_link_drop_queue(struct coll_link *link, bool keep_begun);

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <stdlib.h>
 
 #include "arrival.h"
 #include "libcoll/link/stream.h"
 
-enum { ARRIVALS_MAX = 4096 };		/* beyond this the oldest ended one is dropped */
+enum {
+	ENDED_MAX = 4096,		/* with more arrivals the oldest ended one is dropped */
+	ARRIVALS_MAX = 65536,		/* with more the oldest one is refused */
+	GRAVES = 256,			/* failed groups that are remembered, the latest ones */
+};
+
+/* A group that has failed and does not exist here any more, or never did. */
+struct coll_grave {
+	uint64_t group;
+	struct coll_header news;	/* hash 0: an empty entry */
+};
+
+static void arrivals_attach(struct coll_context *context, uint64_t group);
 
 /* A stream joins its link if that is connected; else it waits. Returns whether it waits. */
 static bool arrival_is_stream(struct coll_arrival *arrival, struct coll_group *group)
@@ -54,14 +67,64 @@ static bool arrival_is_link(struct coll_arrival *arrival, struct coll_group *gro
 	return false;
 }
 
+/* ---- failed groups -------------------------------------------------------- */
+
+static struct coll_grave *grave_find(const struct coll_context *context, uint64_t group)
+{
+	uint32_t i;
+
+	for (i = 0; context->graves && i < GRAVES; i++)
+		if (context->graves[i].news.hash && context->graves[i].group == group)
+			return &context->graves[i];
+	return NULL;
+}
+
+static struct coll_group *group_find(const struct coll_context *context, uint64_t id)
+{
+	struct coll_group *group = context->groups;
+
+	while (group && group->id != id)
+		group = group->next;
+	return group;
+}
+
+bool coll_arrivals_news(const struct coll_context *context, uint64_t id, struct coll_header *news)
+{
+	const struct coll_group *group = group_find(context, id);
+	const struct coll_grave *grave = group ? NULL : grave_find(context, id);
+
+	if (group && group->state != GROUP_OK)
+		*news = coll_link_events(group)->news(group);
+	else if (grave)
+		*news = grave->news;
+	else
+		return false;
+	return true;
+}
+
+void coll_arrivals_bury(struct coll_context *context, uint64_t group,
+			const struct coll_header *news)
+{
+	if (!context->graves)
+		context->graves = calloc(GRAVES, sizeof(*context->graves));
+	if (!context->graves || !news->hash)
+		return;
+	context->graves[context->buried++ % GRAVES] = (struct coll_grave){ group, *news };
+	arrivals_attach(context, group);
+}
+
+/* ---- attaching ------------------------------------------------------------ */
+
 /* Returns whether it waits. */
 static bool arrival_attach(struct coll_arrival *arrival)
 {
-	struct coll_group *group = arrival->context->groups;
+	struct coll_group *group = group_find(arrival->context, arrival->group);
 	struct coll_header news;
 
-	while (group && group->id != arrival->group)
-		group = group->next;
+	if (!group && coll_arrivals_news(arrival->context, arrival->group, &news)) {
+		arrival->ops->notify(arrival, &news);
+		return false;
+	}
 	if (!group)
 		return true;
 	if (arrival->to != group->rank || arrival->from >= group->ranks ||
@@ -78,21 +141,25 @@ static bool arrival_attach(struct coll_arrival *arrival)
 				 arrival_is_link(arrival, group);
 }
 
-/* Ended ones may wait for groups that never exist here: bounds their number. */
+/* They may wait for groups that never exist here: bounds their number. */
 static void arrivals_bound(struct coll_context *context)
 {
-	struct coll_arrival *arrival, *oldest = NULL;
+	struct coll_arrival *arrival, *ended = NULL, *oldest = NULL;
 	uint32_t count = 0;
 
 	for (arrival = context->arrivals; arrival; arrival = arrival->next) {
 		count++;
+		oldest = arrival;
 		if (arrival->ops->is_ended(arrival))
-			oldest = arrival;
+			ended = arrival;
 	}
-	if (count <= ARRIVALS_MAX || !oldest)
-		return;
-	coll_arrival_remove(oldest);
-	oldest->ops->drop(oldest, NULL);
+	if (count > ENDED_MAX && ended) {
+		coll_arrival_remove(ended);
+		ended->ops->drop(ended, NULL);
+	} else if (count > ARRIVALS_MAX) {
+		coll_arrival_remove(oldest);
+		oldest->ops->drop(oldest, "its group does not come, and others wait");
+	}
 }
 
 /* Links first, then their streams. */
@@ -153,4 +220,6 @@ void coll_arrivals_drop(struct coll_context *context)
 		context->arrivals = arrival->next;
 		arrival->ops->drop(arrival, NULL);
 	}
+	free(context->graves);
+	context->graves = NULL;
 }

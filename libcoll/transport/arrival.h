@@ -37,7 +37,16 @@ void coll_arrival_add(struct coll_arrival *arrival);
 void coll_arrival_remove(struct coll_arrival *arrival);
 /* Attaches those that came for a new group before it existed. */
 void coll_arrivals_adopt(struct coll_group *group);
-/* Ends all that wait. */
+/* Ends all that wait, and forgets the groups below. */
 void coll_arrivals_drop(struct coll_context *context);
+
+/*
+ * A group has failed, and exists here no more, or never will. Who comes for it later is told so,
+ * and who asks; the latest 256 such groups are remembered. Without memory it is forgotten.
+ */
+void coll_arrivals_bury(struct coll_context *context, uint64_t group,
+			const struct coll_header *news);
+/* How this group has failed. False: it lives, or was never heard of. */
+bool coll_arrivals_news(const struct coll_context *context, uint64_t id, struct coll_header *news);
 
 #endif

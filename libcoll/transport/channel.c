@@ -175,17 +175,51 @@ static int channel_opened(struct coll_mux *mux, const struct coll_channel_contro
 	return 0;
 }
 
-/* The peer's group has failed. */
-static void channel_take_news(struct coll_channel *channel,
-			      const struct coll_channel_control *control)
+static struct coll_header news_of(const struct coll_channel_control *control, uint32_t error)
 {
-	const struct coll_header news = {
+	return (struct coll_header){
 		.kind = COLL_MESSAGE_FAIL,
 		.version = COLL_WIRE_VERSION,
 		.run = control->from,
 		.slot = control->to,
-		.hash = control->value,
+		.hash = error,
 	};
+}
+
+/* A peer that this rank has not connected to waits for it. */
+static void channels_asked(struct coll_mux *mux, uint64_t group)
+{
+	struct coll_channel_control answer = { .kind = COLL_CHANNEL_NEWS, .value = group };
+	struct coll_header news;
+
+	if (!coll_arrivals_news(mux->context, group, &news))
+		return;
+	answer.channel = news.hash;
+	answer.from = news.run;
+	answer.to = news.slot;
+	coll_mux_queue_frame(mux, 0, &answer, sizeof(answer));
+}
+
+/* The answer. */
+static void channels_take_news(struct coll_mux *mux, const struct coll_channel_control *control)
+{
+	const struct coll_header news = news_of(control, control->channel);
+	struct coll_group *group = mux->context->groups;
+	uint32_t rank;
+
+	while (group && group->id != control->value)
+		group = group->next;
+	for (rank = 0; group && rank < group->ranks; rank++)
+		if (group->world[rank] == mux->world && group->links[rank] &&
+		    group->links[rank]->awaited)
+			coll_link_events(group)->control(group->links[rank], &news);
+}
+
+/* The peer's group has failed. */
+static void channel_take_news(struct coll_channel *channel,
+			      const struct coll_channel_control *control)
+{
+	const struct coll_header news = news_of(control, control->value);
 
 	if (control->value && channel->link && channel->link->state == LINK_UP)
 		coll_link_events(channel->link->group)->control(channel->link, &news);
@@ -194,13 +228,17 @@ static void channel_take_news(struct coll_channel *channel,
 /* Fields that the kind does not use are 0. */
 static bool control_is_valid(const struct coll_channel_control *control)
 {
-	if (control->kind < COLL_CHANNEL_OPEN || control->kind > COLL_CHANNEL_RESET ||
+	if (control->kind < COLL_CHANNEL_OPEN || control->kind > COLL_CHANNEL_NEWS ||
 	    control->zero || control->unused)
 		return false;
 	if (control->kind == COLL_CHANNEL_OPEN)
 		return true;
 	if (control->streams || control->stream)
 		return false;
+	if (control->kind == COLL_CHANNEL_NEWS)
+		return control->channel;
+	if (control->kind == COLL_CHANNEL_ASK)
+		return !control->channel && !control->from && !control->to;
 	return control->kind == COLL_CHANNEL_RESET ||
 	       (!control->from && !control->to &&
 		(control->kind == COLL_CHANNEL_WINDOW || !control->value));
@@ -212,8 +250,16 @@ static int channel_control(struct coll_mux *mux, const struct coll_channel_contr
 
 	if (!control_is_valid(control))
 		return -EPROTO;
-	if (control->kind == COLL_CHANNEL_OPEN)
+	switch (control->kind) {
+	case COLL_CHANNEL_OPEN:
 		return channel_opened(mux, control);
+	case COLL_CHANNEL_ASK:
+		channels_asked(mux, control->value);
+		return 0;
+	case COLL_CHANNEL_NEWS:
+		channels_take_news(mux, control);
+		return 0;
+	}
 	channel = coll_mux_find(mux, control->channel);
 	if (!channel)			/* this side has closed it */
 		return 0;
@@ -378,6 +424,19 @@ int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t 
 			 const struct coll_connected *connected)
 {
 	return coll_mux_accept(context, world, number, &channel_ops, connected);
+}
+
+/* On a connection that is being made one question waits, not one of each time. */
+void coll_channels_ask(const struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+	const struct coll_channel_control ask = { .kind = COLL_CHANNEL_ASK, .value = group->id };
+	struct coll_mux *mux;
+	int error;
+
+	mux = coll_mux_get(group->context, group->world[link->rank], 0, &channel_ops, &error);
+	if (mux && (mux->state == MUX_UP || !mux->control_bytes))
+		coll_mux_queue_frame(mux, 0, &ask, sizeof(ask));
 }
 
 /* ---- the transport --------------------------------------------------------- */

@@ -30,6 +30,12 @@ struct coll_channel {
 extern const struct coll_transport coll_channel_transport;
 
 /*
+ * Asks the peer of a link, which is to connect it, whether the group has failed there. Connects
+ * to its process if need be: its end is noticed from then on.
+ */
+void coll_channels_ask(const struct coll_link *link);
+
+/*
  * A connection that a peer has made for channels. -errno: all of it is still the caller's.
  */
 int coll_channels_accept(struct coll_context *context, uint32_t world, uint32_t number,

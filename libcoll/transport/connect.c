@@ -10,6 +10,7 @@
 #include "connect.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/memory.h"
+#include "libcoll/link/link.h"
 #include "peer_process.h"
 #include "seal.h"
 #include "shared_memory.h"
@@ -28,16 +29,16 @@ static bool process_parse(const char *text, uint8_t process[COLL_PROCESS_BYTES])
 	       bytes == COLL_PROCESS_BYTES && base16_decode_final(&decode);
 }
 
-/* Watches the peer's process, which is on this node. */
-static bool peer_has_ended(const struct coll_connect *attempt, const char *text)
+/* Watches the peer's process, which is on this node: coll_peer_watch(). */
+static int peer_watch(struct coll_context *context, uint32_t world, const char *text)
 {
 	struct coll_process_id id;
 	unsigned long namespace;
 
 	if (sscanf(text, "%u@%lu", &id.pid, &namespace) != 2)
-		return false;
+		return 0;
 	id.namespace = namespace;
-	return coll_peer_watch(attempt->context, attempt->world, id);
+	return coll_peer_watch(context, world, id);
 }
 
 /*
@@ -74,7 +75,7 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 		texts[count++] = text;
 	if (!node || !process || !links || !port || !process_parse(process, attempt->hello.process))
 		return -EPROTO;
-	if (!strcmp(node, context->node) && peer_has_ended(attempt, pid))
+	if (!strcmp(node, context->node) && peer_watch(attempt->context, attempt->world, pid))
 		return -ECONNRESET;
 	if (!strcmp(node, context->node) && !context->options.address[0])
 		return address_on_node(attempt, links, port, address);
@@ -85,7 +86,8 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 }
 
 /* The line that the peer has published; kept, since streams connect as well. */
-static int address_published(struct coll_context *context, uint32_t world, const char **line)
+static int address_published(struct coll_context *context, uint32_t world, uint64_t deadline,
+			     const char **line)
 {
 	char text[COLL_BOOT_VALUE_MAX + 1], key[32];
 	size_t bytes = COLL_BOOT_VALUE_MAX;
@@ -99,8 +101,7 @@ static int address_published(struct coll_context *context, uint32_t world, const
 	if (*line)
 		return 0;
 	snprintf(key, sizeof(key), "addr/%u", world);
-	error = coll_boot_get(context->boot, key, text, &bytes,
-			      coll_now() + context->options.deadline_ns);
+	error = coll_boot_get(context->boot, key, text, &bytes, deadline);
 	if (error)
 		return error;
 	text[bytes] = 0;
@@ -108,11 +109,32 @@ static int address_published(struct coll_context *context, uint32_t world, const
 	return *line ? 0 : -ENOMEM;
 }
 
+static uint64_t boot_deadline(const struct coll_context *context)
+{
+	return coll_now() + context->options.deadline_ns;
+}
+
+int coll_connect_look(struct coll_context *context, uint32_t world)
+{
+	char node[sizeof(context->node)], pid[40];
+	const char *line;
+	int error = address_published(context, world, coll_now(), &line);
+
+	if (error)
+		return error == -ECONNRESET ? -EAGAIN : error;	/* the store's end is not the peer's */
+	if (sscanf(line, "%79s %*s %39s", node, pid) != 2)
+		return -EPROTO;
+	if (strcmp(node, context->node))
+		return -ENOTSUP;
+	error = peer_watch(context, world, pid);
+	return error ? error : coll_peer_is_watched(context, world) ? 0 : -ENOTSUP;
+}
+
 int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shares)
 {
 	char links[8] = "";
 	const char *line;
-	int error = address_published(context, world, &line);
+	int error = address_published(context, world, boot_deadline(context), &line);
 
 	if (error)
 		return error;
@@ -125,7 +147,7 @@ int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shar
 static int connect_try_next(struct coll_connect *attempt);
 
 /* The buffer of a fresh socket has the capacity for it. */
-static bool connect_say_hello(struct coll_connect *attempt)
+static int connect_say_hello(struct coll_connect *attempt)
 {
 	struct coll_hello *hello = &attempt->hello;
 	const struct coll_process_id self = coll_process_self();
@@ -135,11 +157,13 @@ static bool connect_say_hello(struct coll_connect *attempt)
 	hello->pid = self.pid;
 	hello->pid_namespace = self.namespace;
 	attempt->got = 0;
-	return coll_nonce_make(hello->nonce, sizeof(hello->nonce)) &&
-	       send(attempt->watch.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello);
+	if (!coll_nonce_make(hello->nonce, sizeof(hello->nonce)))
+		return -EIO;
+	return send(attempt->watch.fd, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello) ?
+		       0 : -ECONNRESET;
 }
 
-static bool connect_prove(struct coll_connect *attempt)
+static int connect_prove(struct coll_connect *attempt)
 {
 	const struct coll_hello *hello = &attempt->hello;
 	const uint8_t *key = attempt->context->key;
@@ -148,7 +172,7 @@ static bool connect_prove(struct coll_connect *attempt)
 	bool sent;
 
 	if (!coll_challenge_verify(&attempt->challenge, key, hello, sizeof(*hello)))
-		return false;
+		return -EACCES;
 	if (coll_connection_is_unix(attempt->watch.fd))
 		attempt->memory = coll_shared_memory_make(attempt->context, &memory);
 	coll_proof_make(&proof, &attempt->challenge, key, hello, sizeof(*hello));
@@ -156,22 +180,24 @@ static bool connect_prove(struct coll_connect *attempt)
 	       sizeof(proof);
 	if (memory >= 0)
 		close(memory);
-	return sent;
+	return sent ? 0 : -ECONNRESET;
 }
 
-static bool connect_hand_over(struct coll_connect *attempt)
+static int connect_hand_over(struct coll_connect *attempt)
 {
 	struct coll_connected connected = { .fd = attempt->watch.fd, .memory = attempt->memory };
+	int error = coll_seal_make(attempt->context, attempt->watch.fd, &attempt->hello,
+				   &attempt->challenge, true, &connected.seal);
 
-	if (coll_seal_make(attempt->context, attempt->watch.fd, &attempt->hello,
-			   &attempt->challenge, true, &connected.seal))
-		return false;
+	if (error)
+		return error;
 	attempt->memory = NULL;
-	if (!attempt->connected(attempt, &connected))
-		return true;
+	error = attempt->connected(attempt, &connected);
+	if (!error)
+		return 0;		/* the attempt may be gone */
 	attempt->memory = connected.memory;
 	coll_seal_free(connected.seal);
-	return false;
+	return error;
 }
 
 static void connect_close(struct coll_connect *attempt)
@@ -182,11 +208,11 @@ static void connect_close(struct coll_connect *attempt)
 	attempt->memory = NULL;
 }
 
-/* This address leads nowhere, or to a process that is not the peer. */
-static void connect_next(struct coll_connect *attempt)
+/* This address leads nowhere, or to a process that is not the peer; or this rank lacks memory. */
+static void connect_next(struct coll_connect *attempt, int error)
 {
-	int error;
-
+	if (!coll_is_our_lack(attempt->error))
+		attempt->error = error;
 	connect_close(attempt);
 	error = connect_try_next(attempt);
 	if (error)
@@ -203,7 +229,7 @@ static void connect_again(struct coll_connect *attempt)
 {
 	if (!attempt->got && attempt->again++ < AGAIN_MAX)
 		attempt->attempts--;
-	connect_next(attempt);
+	connect_next(attempt, -ECONNRESET);
 }
 
 /* Whether the peer has taken the memory. */
@@ -211,25 +237,37 @@ static void connect_answered_memory(struct coll_watch *watch, int events)
 {
 	struct coll_connect *attempt = watch->owner;
 	uint8_t taken = 0;
+	int error;
 
 	(void)events;
 	if (recv(watch->fd, &taken, 1, MSG_DONTWAIT) != 1 || taken > !!attempt->memory) {
-		connect_next(attempt);
+		connect_next(attempt, -ECONNRESET);
 		return;
 	}
 	if (!taken) {
 		coll_memory_free(attempt->memory);
 		attempt->memory = NULL;
 	}
-	if (!connect_hand_over(attempt))
-		connect_next(attempt);
+	error = connect_hand_over(attempt);
+	if (error)
+		connect_next(attempt, error);
 }
 
-static void connect_await_answer(struct coll_connect *attempt)
+static int connect_await_answer(struct coll_connect *attempt)
 {
 	attempt->watch.ready = connect_answered_memory;
-	if (coll_engine_watch(&attempt->context->engine, &attempt->watch, POLLIN))
-		connect_next(attempt);
+	return coll_engine_watch(&attempt->context->engine, &attempt->watch, POLLIN);
+}
+
+/* All of the challenge has come. */
+static int connect_answer(struct coll_connect *attempt)
+{
+	int error = connect_prove(attempt);
+
+	if (error)
+		return error;
+	return coll_connection_is_unix(attempt->watch.fd) ? connect_await_answer(attempt) :
+							    connect_hand_over(attempt);
 }
 
 static void connect_challenged(struct coll_watch *watch, int events)
@@ -237,6 +275,7 @@ static void connect_challenged(struct coll_watch *watch, int events)
 	struct coll_connect *attempt = watch->owner;
 	uint8_t *to = (uint8_t *)&attempt->challenge + attempt->got;
 	ssize_t got = recv(watch->fd, to, sizeof(attempt->challenge) - attempt->got, MSG_DONTWAIT);
+	int error;
 
 	(void)events;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -246,14 +285,11 @@ static void connect_challenged(struct coll_watch *watch, int events)
 		return;
 	}
 	attempt->got += got;
-	if (attempt->got < sizeof(attempt->challenge))
-		coll_engine_watch(&attempt->context->engine, watch, POLLIN);
-	else if (!connect_prove(attempt))
-		connect_next(attempt);
-	else if (coll_connection_is_unix(watch->fd))
-		connect_await_answer(attempt);
-	else if (!connect_hand_over(attempt))
-		connect_next(attempt);
+	error = attempt->got < sizeof(attempt->challenge) ?
+			coll_engine_watch(&attempt->context->engine, watch, POLLIN) :
+			connect_answer(attempt);
+	if (error)
+		connect_next(attempt, error);
 }
 
 /* The attempt to connect has ended: says hello, or tries the next address. */
@@ -266,9 +302,17 @@ static void connect_answered(struct coll_watch *watch, int events)
 	(void)events;
 	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
 	watch->ready = connect_challenged;
-	if (error || !connect_say_hello(attempt) ||
-	    coll_engine_watch(&attempt->context->engine, watch, POLLIN))
-		connect_next(attempt);
+	error = error ? -error : connect_say_hello(attempt);
+	if (!error)
+		error = coll_engine_watch(&attempt->context->engine, watch, POLLIN);
+	if (error)
+		connect_next(attempt, error);
+}
+
+/* No address is left. If this rank lacked something that is why. */
+static int connect_exhausted(const struct coll_connect *attempt)
+{
+	return coll_is_our_lack(attempt->error) ? attempt->error : -EHOSTUNREACH;
 }
 
 /* Connects to the next address of the peer. */
@@ -279,7 +323,7 @@ static int connect_try_next(struct coll_connect *attempt)
 	const char *line;
 	int error, fd;
 
-	error = address_published(context, attempt->world, &line);
+	error = address_published(context, attempt->world, boot_deadline(context), &line);
 	if (error)
 		return error;
 	for (;;) {
@@ -288,7 +332,7 @@ static int connect_try_next(struct coll_connect *attempt)
 		strcpy(copy, line);
 		error = address_choose(attempt, copy, &address);
 		if (error)
-			return error == -ENOENT ? -EHOSTUNREACH : error;
+			return error == -ENOENT ? connect_exhausted(attempt) : error;
 		attempt->attempts++;
 		fd = coll_connection_socket(context, address.socket.ss_family);
 		if (fd < 0)
@@ -297,6 +341,8 @@ static int connect_try_next(struct coll_connect *attempt)
 		if (!connect(fd, (struct sockaddr *)&address.socket, address.bytes) ||
 		    errno == EINPROGRESS)
 			break;
+		if (!coll_is_our_lack(attempt->error))
+			attempt->error = -errno;
 		close(fd);
 	}
 	attempt->watch = (struct coll_watch){ .ready = connect_answered, .owner = attempt,
@@ -310,7 +356,7 @@ static int connect_try_next(struct coll_connect *attempt)
 int coll_connect_begin(struct coll_connect *attempt)
 {
 	coll_assert(!attempt->watch.armed);
-	attempt->attempts = attempt->again = 0;
+	attempt->attempts = attempt->again = attempt->error = 0;
 	return connect_try_next(attempt);
 }
 

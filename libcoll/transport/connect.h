@@ -41,6 +41,7 @@ struct coll_connect {
 	uint32_t got;			/* bytes of the challenge */
 	uint32_t attempts;		/* addresses tried so far */
 	uint32_t again;			/* how often the same address has been tried once more */
+	int error;			/* why the latest address led nowhere */
 };
 
 /*
@@ -54,6 +55,13 @@ int coll_connect_begin(struct coll_connect *attempt);
  * that the process is connected to. -errno.
  */
 int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shares);
+
+/*
+ * Looks at a process that does not connect here: 0: it is on this node, and is watched from now
+ * on. -ECONNRESET: it has ended. -ENOTSUP: it cannot be watched. Other -errno: it has published
+ * nothing yet, or there is no store.
+ */
+int coll_connect_look(struct coll_context *context, uint32_t world);
 
 /* Stops the attempt; harmless when it has ended. */
 void coll_connect_abandon(struct coll_connect *attempt);

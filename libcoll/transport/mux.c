@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "awaited.h"
 #include "channel.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
@@ -98,9 +99,15 @@ static int mux_connected(struct coll_connect *attempt, const struct coll_connect
 	return 0;
 }
 
+/* Where the port is closed, the process that has published it has ended. */
 static void mux_connect_failed(struct coll_connect *attempt, int error)
 {
-	coll_mux_lost(attempt->owner, error);
+	const bool refused = attempt->error == -ECONNREFUSED;
+	struct coll_mux *mux = attempt->owner;
+
+	coll_mux_lost(mux, error);
+	if (error == -ECONNRESET || (error == -EHOSTUNREACH && refused))
+		coll_awaited_ended(mux->context, mux->world, -ECONNRESET);
 }
 
 static int mux_connect(struct coll_mux *mux)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "awaited.h"
 #include "channel.h"
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
@@ -13,6 +14,7 @@
 /* A link learns it after the bytes that came before. */
 void coll_mux_lost(struct coll_mux *mux, int error)
 {
+	const bool was_up = mux->state == MUX_UP;
 	struct coll_channel *channel;
 
 	if (mux->state == MUX_ENDED)
@@ -33,6 +35,8 @@ void coll_mux_lost(struct coll_mux *mux, int error)
 	coll_mux_touch_all(mux);
 	coll_mux_serve_touched(mux);
 	coll_mux_leave(mux);
+	if (was_up && error != -ECANCELED)
+		coll_awaited_ended(mux->context, mux->world, error);
 }
 
 /* Ends the transfers under way, with the bytes that have moved. */

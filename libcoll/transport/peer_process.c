@@ -69,6 +69,18 @@ int coll_peer_watch(struct coll_context *context, uint32_t world, struct coll_pr
 	return 0;
 }
 
+bool coll_peer_is_watched(const struct coll_context *context, uint32_t world)
+{
+	return peer_find(context, world);
+}
+
+bool coll_peer_has_ended(const struct coll_context *context, uint32_t world)
+{
+	const struct coll_peer_process *peer = peer_find(context, world);
+
+	return peer && peer->watch.fd < 0;
+}
+
 void coll_peers_unwatch(struct coll_context *context)
 {
 	struct coll_peer_process *peer;

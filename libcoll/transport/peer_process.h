@@ -23,6 +23,10 @@ struct coll_process_id coll_process_self(void);
  * ended.
  */
 int coll_peer_watch(struct coll_context *context, uint32_t world, struct coll_process_id id);
+/* Whether the process of this rank is watched, or was until it ended. */
+bool coll_peer_is_watched(const struct coll_context *context, uint32_t world);
+/* Whether it was, and has ended. */
+bool coll_peer_has_ended(const struct coll_context *context, uint32_t world);
 void coll_peers_unwatch(struct coll_context *context);
 
 #endif

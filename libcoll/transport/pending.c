@@ -384,6 +384,22 @@ void coll_pending_check(struct coll_context *context, uint64_t now)
 	}
 }
 
+bool coll_pending_expects(const struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+	const struct coll_pending_peer *pending = group->context->pending_peers;
+
+	for (; pending; pending = pending->next) {
+		const struct coll_hello *hello = &pending->hello;
+
+		if (pending->state == CHALLENGED &&
+		    (hello->group ? hello->group == group->id && hello->from == link->rank :
+				    hello->from == group->world[link->rank]))
+			return true;
+	}
+	return false;
+}
+
 void coll_pending_drop_all(struct coll_context *context)
 {
 	while (context->pending_peers)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "awaited.h"
 #include "channel.h"
 #include "connect.h"
 #include "own_connection.h"
@@ -24,6 +25,16 @@ static int transport_open(struct coll_link *link)
 	return link->transport->open(link);
 }
 
+/* The first of them: its peer may open a channel on any mux. */
+static void transport_await(struct coll_link *link)
+{
+	struct coll_context *context = link->group->context;
+
+	if (context->awaited == 1)
+		coll_muxes_touch(context);
+	coll_awaited_begin(link);
+}
+
 /* It has no connection yet. */
 static void transport_touch(struct coll_link *link)
 {
@@ -44,7 +55,7 @@ static bool transport_delivered(const struct coll_link *link)
 
 const struct coll_transport coll_transport_undecided = {
 	.open = transport_open,
-	.await = coll_muxes_touch,
+	.await = transport_await,
 	.touch = transport_touch,
 	.fd = transport_fd,
 	.delivered = transport_delivered,
@@ -83,6 +94,7 @@ static void transport_peer_ended(struct coll_context *context, uint32_t world)
 			if (group->world[rank] == world && group->links[rank])
 				link_peer_ended(group->links[rank]);
 	coll_muxes_peer_ended(context, world);
+	coll_awaited_ended(context, world, -ECONNRESET);
 }
 
 void coll_transport_begin(struct coll_context *context)

@@ -216,13 +216,15 @@ void fuzz_seeds(take_seed *take, void *argument)
 
 	take(right, sizeof(right), argument);
 	take(held, sizeof(held), argument);
-	for (kind = COLL_CHANNEL_WINDOW; kind <= COLL_CHANNEL_RESET; kind++) {
+	for (kind = COLL_CHANNEL_WINDOW; kind <= COLL_CHANNEL_NEWS; kind++) {
 		control.control.kind = kind;
 		control.control.value = 100;
 		take(&control, sizeof(control), argument);
 	}
 	control.control = (struct coll_channel_control){ .kind = COLL_CHANNEL_OPEN, .channel = 101,
 							 .value = 10, .from = 0, .to = 1 };
+	take(&control, sizeof(control), argument);
+	control.control = (struct coll_channel_control){ .kind = COLL_CHANNEL_ASK, .value = 10 };
 	take(&control, sizeof(control), argument);
 	take(&one, sizeof(one), argument);
 	for (kind = COLL_MESSAGE_PING; kind <= COLL_MESSAGE_BYE; kind++) {

@@ -24,8 +24,10 @@
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/stream.h"
 #include "libcoll/transport/arrival.h"
+#include "libcoll/transport/connect.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
+#include "libcoll/transport/seek.h"
 #include "tests/lib/schedules.h"
 
 enum {
@@ -205,6 +207,27 @@ void coll_muxes_reap(struct coll_context *of)
 void coll_arrivals_adopt(struct coll_group *of)
 {
 	(void)of;
+}
+
+void coll_arrivals_bury(struct coll_context *of, uint64_t id, const struct coll_header *news)
+{
+	(void)of;
+	(void)id;
+	(void)news;
+}
+
+void coll_seek(struct coll_link *link, uint64_t now, bool look)
+{
+	(void)link;
+	(void)now;
+	(void)look;
+}
+
+int coll_connect_look(struct coll_context *of, uint32_t world)
+{
+	(void)of;
+	(void)world;
+	return 0;
 }
 
 void coll_listen_check(struct coll_context *of)
