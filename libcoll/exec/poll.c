@@ -5,6 +5,7 @@
 #include "health.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
+#include "libcoll/transport/transport.h"
 #include "offload.h"
 #include "poll.h"
 
@@ -20,6 +21,8 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 		deadline = context->engine.next_check ? context->engine.next_check : 1;
 	if (context->listen_again && deadline > context->listen_again)
 		deadline = context->listen_again;
+	if (context->unpublished && deadline > context->unpublished)
+		deadline = context->unpublished;
 	error = coll_engine_advance(&context->engine, deadline);
 	if (context->polled && context->offload)
 		coll_offload_arm(context);
@@ -30,6 +33,8 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	}
 	if (context->pending_peers || context->listen_again)
 		coll_listen_check(context);
+	if (context->unpublished)
+		coll_transport_check(context, coll_now());
 	coll_groups_reap(context);
 	coll_muxes_reap(context);
 	return error;

@@ -86,7 +86,7 @@ struct coll_link {
 	struct coll_channel *channel;	/* transport channel: its channel of a mux */
 	struct coll_connect *connect;	/* transport own connection: while it connects */
 	bool awaited;			/* there is work for it, and the peer is to connect it */
-	uint64_t looked;		/* ... when it was looked for (transport/seek.h), or 0 */
+	uint64_t looked;		/* when its peer was looked for (transport/seek.h), or 0 */
 	uint64_t ended;			/* ... since when it is known to have ended, or 0 */
 	int end_error;			/* ... how */
 

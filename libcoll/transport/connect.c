@@ -134,7 +134,7 @@ int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shar
 {
 	char links[8] = "";
 	const char *line;
-	int error = address_published(context, world, boot_deadline(context), &line);
+	int error = address_published(context, world, coll_now(), &line);
 
 	if (error)
 		return error;

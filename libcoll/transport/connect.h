@@ -52,7 +52,7 @@ int coll_connect_begin(struct coll_connect *attempt);
 
 /*
  * Whether links to this process may share a connection. Asks the store if this is the first time
- * that the process is connected to. -errno.
+ * that the process is connected to. -ETIMEDOUT: it has not published itself yet. Other -errno.
  */
 int coll_connect_shares(struct coll_context *context, uint32_t world, bool *shares);
 

@@ -13,7 +13,7 @@
 
 /*
  * A link that is awaited: loses it if its peer has ended. `look`: the wait has been long, so the
- * peer is looked up and asked. The first time asks the store, whose silence costs 250 ms.
+ * peer is looked up and asked. The first time asks the store, which answers at once.
  */
 void coll_seek(struct coll_link *link, uint64_t now, bool look);
 

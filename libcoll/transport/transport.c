@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+
 #include "awaited.h"
 #include "channel.h"
 #include "connect.h"
@@ -11,18 +13,59 @@ static bool must_be_alone(const struct coll_group *group)
 	return group->own_connections || group->context->offload;
 }
 
+enum { PUBLISHED_LOOK_NS = 20000000 };	/* before the store is asked once more */
+
+/*
+ * What the peer publishes decides; the engine must not stand still until it has. So the link
+ * waits, and is opened by coll_transport_check().
+ */
 static int transport_open(struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
-	bool shares = false;
-	int error = 0;
+	struct coll_context *context = group->context;
+	const uint64_t now = coll_now();
+	bool shares;
+	int error;
 
-	if (!must_be_alone(group))
-		error = coll_connect_shares(group->context, group->world[link->rank], &shares);
+	if (!link->looked)
+		link->looked = now;
+	error = coll_connect_shares(context, group->world[link->rank], &shares);
+
+	if (error == -ETIMEDOUT && now - link->looked < group->options.deadline_ns) {
+		context->unpublished = now + PUBLISHED_LOOK_NS;
+		return 0;
+	}
 	if (error)
 		return error;
-	link->transport = shares ? &coll_channel_transport : &coll_own_connection;
+	link->transport = shares && !must_be_alone(group) ? &coll_channel_transport :
+							    &coll_own_connection;
 	return link->transport->open(link);
+}
+
+static void open_again(struct coll_link *link)
+{
+	int error = transport_open(link);
+
+	if (error)
+		coll_link_lost(link, error);
+}
+
+void coll_transport_check(struct coll_context *context, uint64_t now)
+{
+	struct coll_group *group;
+	uint32_t rank;
+
+	if (now < context->unpublished)
+		return;
+	context->unpublished = 0;	/* set again by a link that still waits */
+	for (group = context->groups; group; group = group->next)
+		for (rank = group->rank; rank < group->ranks; rank++) {
+			struct coll_link *link = group->links[rank];
+
+			if (link && link->state == LINK_CONNECTING &&
+			    link->transport == &coll_transport_undecided)
+				open_again(link);
+		}
 }
 
 /* The first of them: its peer may open a channel on any mux. */

@@ -12,6 +12,9 @@
 /* The transport of links that have not opened yet. */
 extern const struct coll_transport coll_transport_undecided;
 
+/* Opens links whose peers have published their addresses since, if context->unpublished is due. */
+void coll_transport_check(struct coll_context *context, uint64_t now);
+
 /* Links of this context have these transports. Before its first group. */
 void coll_transport_begin(struct coll_context *context);
 

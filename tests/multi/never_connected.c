@@ -5,11 +5,13 @@
  *
  *	dead		rank 1 dies before it has connected to anybody
  *	failed		ranks 0 and 1 call different collectives, and their group fails
+ *	late		rank 2 joins late: rank 0, which is to connect to it, does not stand still
  *	freed		rank 2 has revoked and freed the group that rank 0 then comes for
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,17 +119,44 @@ static void freed(struct coll_context *context, struct coll_group *world)
 		printf("told\n");
 }
 
+/* For seconds there is nobody to connect to. */
+static void late(struct coll_group *world)
+{
+	const int rank = coll_rank(world);
+	int data = rank ? -1 : 5;
+	struct coll_run *run;
+	double start = now();
+
+	rank_must(world, coll_group_set(world, "bcast", "linear"));
+	rank_must(world, coll_ibcast(&data, 1, COLL_INT32, 0, world, &run));
+	if (!rank && now() - start > 0.5)
+		rank_fail(world, "the call took %.2f s", now() - start);
+	rank_must(world, coll_run_wait(&run));
+	if (rank == 1 && now() - start > 1)
+		rank_fail(world, "rank 0 sent after %.2f s", now() - start);
+	rank_assert(world, data == 5);
+	printf("told\n");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	struct coll_context *context = rank_open("deadline=30s");
-	struct coll_group *world = coll_world(context);
+	const char *rank = getenv("COLL_RANK");
+	struct coll_context *context;
+	struct coll_group *world;
+
+	if (!strcmp(what, "late") && rank && !strcmp(rank, "2"))
+		sleep(2);
+	context = rank_open("deadline=30s");
+	world = coll_world(context);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!strcmp(what, "dead"))
 		dead(world);
 	else if (!strcmp(what, "failed"))
 		failed(context, world);
+	else if (!strcmp(what, "late"))
+		late(world);
 	else if (!strcmp(what, "freed"))
 		freed(context, world);
 	else
