@@ -55,7 +55,7 @@ $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/ra
 $(BUILD)/tests/chaos/fault.so: $(call objects,tests/chaos/fault.c)
 	$(call step,LD,$@)$(LINK_SHARED) -Wl,-soname,fault.so $^ -luring -ldl -o $@
 $(BUILD)/tests/chaos/chaos: $(call objects,$(addprefix tests/chaos/,chaos.c plan.c round.c judge.c \
-		strangers.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
+		strangers.c colld.c full.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 $(BUILD)/tests/chaos/chaos_job: $(call objects,$(addprefix tests/chaos/,chaos_job.c board.c cut.c) \
 		$(TESTLIB)) $(BUILD)/libcoll.a $(BUILD)/tests/chaos/fault.so

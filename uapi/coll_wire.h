@@ -127,10 +127,13 @@ enum coll_channel_kind {
 	COLL_CHANNEL_RESET,
 	/*
 	 * Of no channel: the sender waits for the receiver to open one for a link of group `value`.
-	 * If that group has failed for the receiver, it answers with NEWS.
+	 * Answered with NEWS.
 	 */
 	COLL_CHANNEL_ASK,
-	/* Of no channel: group `value` has failed, as COLL_MESSAGE_FAIL says it. */
+	/*
+	 * Of no channel: group `value` has failed, as COLL_MESSAGE_FAIL says it; or, without an
+	 * errno, it has not, and `to` is the rank that the sender suspects, or COLL_NONE.
+	 */
 	COLL_CHANNEL_NEWS,
 };
 
@@ -139,7 +142,7 @@ struct coll_channel_control {
 	__u8 streams;		/* OPEN: number of the link's streams */
 	__u8 stream;		/* OPEN: number of this stream, from 1; 0: the link itself */
 	__u8 zero;
-	__u32 channel;		/* NEWS: errno */
+	__u32 channel;		/* NEWS: errno, or 0 */
 	__u64 value;		/* OPEN, ASK, NEWS: the group; WINDOW: bytes; RESET: errno, or 0 */
 	__u32 from;		/* OPEN: the sender's rank in the group; RESET, NEWS: reporter */
 	__u32 to;		/* OPEN: the receiver's; RESET, NEWS: the failed rank */

@@ -81,24 +81,35 @@ static uint64_t exec_timeout(const struct coll_exec *exec)
 	return exec_ping_period(exec) * PINGS_UNANSWERED;
 }
 
+/* The rank that the oldest run waits for in vain, or COLL_NONE. */
+static uint32_t group_suspect(const struct coll_group *group)
+{
+	const struct coll_exec *oldest = group->active;
+
+	while (oldest && oldest->state != EXEC_RUNNING)
+		oldest = oldest->next;
+	return oldest ? exec_suspect(oldest, coll_now(), exec_timeout(oldest)) : COLL_NONE;
+}
+
+struct coll_header coll_health_news(const struct coll_group *group)
+{
+	if (group->state != GROUP_OK)
+		return coll_group_news(group);
+	return (struct coll_header){ .run = COLL_NONE, .slot = group_suspect(group) };
+}
+
 /* ---- control messages --------------------------------------------------- */
 
 static void health_ping(struct coll_link *link, const struct coll_header *header)
 {
 	struct coll_group *group = link->group;
-	struct coll_exec *exec = coll_exec_find(group, header->run), *oldest = group->active;
-	uint64_t now = coll_now();
-	uint32_t suspect = COLL_NONE;
+	struct coll_exec *exec = coll_exec_find(group, header->run);
 
 	if (exec && exec->planned->hash != header->hash) {
 		coll_group_mismatch(link);
 		return;
 	}
-	while (oldest && oldest->state != EXEC_RUNNING)
-		oldest = oldest->next;
-	if (oldest)
-		suspect = exec_suspect(oldest, now, exec_timeout(oldest));
-	coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, suspect, 0);
+	coll_link_control(link, COLL_MESSAGE_PONG, group->next_run, group_suspect(group), 0);
 }
 
 /* A peer has left when its goodbye came on the link and on each stream that it used. */
@@ -159,10 +170,12 @@ static void exec_ping(struct coll_exec *exec, uint64_t now)
 		if (!exec_waits_for(exec, peer) || link->pinged)
 			continue;
 		link->pinged = now;
-		/* A peer without a connection cannot be asked: it counts as silent. */
+		/* A peer that is to connect is asked by coll_seek(), soon; any other counts as silent. */
 		if (link->state == LINK_UP)
 			coll_link_control(link, COLL_MESSAGE_PING, exec->number, COLL_NONE,
 					  planned->hash);
+		else if (link->state == LINK_IDLE)
+			link->looked = 0;
 	}
 }
 
@@ -257,6 +270,8 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 		coll_group_watch(exec->group);
 	if (exec->group->context->awaited)
 		exec_seek(exec, now, is_long);
+	if (exec->group->lost || exec->group->state != GROUP_OK)
+		return;
 	if (waited < whole / 2) {
 		coll_engine_check_at(&context->engine, exec->started + whole / 2);
 		return;

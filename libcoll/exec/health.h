@@ -14,6 +14,9 @@ enum { HEALTH_FIRST_NS = 100000000 };	/* a wait of this length has all links rea
 /* A control message has arrived. */
 void coll_health_message(struct coll_link *link, const struct coll_header *header);
 
+/* The event news() of links. */
+struct coll_header coll_health_news(const struct coll_group *group);
+
 /* Whether this rank's process is on this node, and has ended. */
 bool coll_health_rank_has_ended(const struct coll_group *group, uint32_t rank);
 

@@ -209,5 +209,5 @@ const struct coll_link_events coll_exec_link_events = {
 	.needs = receive_needs,
 	.lost = coll_group_link_lost,
 	.failed = coll_group_fail,
-	.news = coll_group_news,
+	.news = coll_health_news,
 };

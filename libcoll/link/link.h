@@ -161,7 +161,10 @@ struct coll_link_events {
 	/* The group has failed: `failed_rank` is to blame, `reporter` noticed it. */
 	void (*failed)(struct coll_group *group, int error, uint32_t failed_rank,
 		       uint32_t reporter, const char *reason);
-	/* The message for a peer that connects to a failed group. */
+	/*
+	 * The message for a peer that connects to a failed group. Without an errno the group has
+	 * not failed, and `slot` is the rank that it suspects, or COLL_NONE.
+	 */
 	struct coll_header (*news)(const struct coll_group *group);
 };
 

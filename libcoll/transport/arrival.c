@@ -93,13 +93,13 @@ bool coll_arrivals_news(const struct coll_context *context, uint64_t id, struct 
 	const struct coll_group *group = group_find(context, id);
 	const struct coll_grave *grave = group ? NULL : grave_find(context, id);
 
-	if (group && group->state != GROUP_OK)
+	if (group)
 		*news = coll_link_events(group)->news(group);
 	else if (grave)
 		*news = grave->news;
 	else
-		return false;
-	return true;
+		*news = (struct coll_header){ .run = COLL_NONE, .slot = COLL_NONE };
+	return news->hash;
 }
 
 void coll_arrivals_bury(struct coll_context *context, uint64_t group,

@@ -46,7 +46,10 @@ void coll_arrivals_drop(struct coll_context *context);
  */
 void coll_arrivals_bury(struct coll_context *context, uint64_t group,
 			const struct coll_header *news);
-/* How this group has failed. False: it lives, or was never heard of. */
+/*
+ * How this group has failed. False: it lives, and `news` has no errno, but may name the rank
+ * that is suspected; or it was never heard of.
+ */
 bool coll_arrivals_news(const struct coll_context *context, uint64_t id, struct coll_header *news);
 
 #endif

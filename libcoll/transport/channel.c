@@ -192,8 +192,7 @@ static void channels_asked(struct coll_mux *mux, uint64_t group)
 	struct coll_channel_control answer = { .kind = COLL_CHANNEL_NEWS, .value = group };
 	struct coll_header news;
 
-	if (!coll_arrivals_news(mux->context, group, &news))
-		return;
+	coll_arrivals_news(mux->context, group, &news);
 	answer.channel = news.hash;
 	answer.from = news.run;
 	answer.to = news.slot;
@@ -203,10 +202,12 @@ static void channels_asked(struct coll_mux *mux, uint64_t group)
 /* The answer. */
 static void channels_take_news(struct coll_mux *mux, const struct coll_channel_control *control)
 {
-	const struct coll_header news = news_of(control, control->channel);
+	struct coll_header news = news_of(control, control->channel);
 	struct coll_group *group = mux->context->groups;
 	uint32_t rank;
 
+	if (!news.hash)
+		news.kind = COLL_MESSAGE_PONG;
 	while (group && group->id != control->value)
 		group = group->next;
 	for (rank = 0; group && rank < group->ranks; rank++)
@@ -236,7 +237,7 @@ static bool control_is_valid(const struct coll_channel_control *control)
 	if (control->streams || control->stream)
 		return false;
 	if (control->kind == COLL_CHANNEL_NEWS)
-		return control->channel;
+		return true;
 	if (control->kind == COLL_CHANNEL_ASK)
 		return !control->channel && !control->from && !control->to;
 	return control->kind == COLL_CHANNEL_RESET ||

@@ -49,7 +49,7 @@ static bool is_connected(const struct coll_link *link)
 
 void coll_seek(struct coll_link *link, uint64_t now, bool look)
 {
-	struct coll_engine *engine = &link->group->context->engine;
+	struct coll_context *context = link->group->context;
 
 	if (!coll_is_awaited(link))
 		return;
@@ -60,7 +60,8 @@ void coll_seek(struct coll_link *link, uint64_t now, bool look)
 	if (!link->ended)
 		return;
 	if (now - link->ended < AWAITED_ARRIVING_NS || coll_pending_expects(link))
-		coll_engine_check_at(engine, now + AWAITED_ARRIVING_NS);
-	else
-		coll_link_lost(link, link->end_error);
+		coll_engine_check_at(&context->engine, now + AWAITED_ARRIVING_NS);
+	else	/* a rank that cannot accept is to blame itself */
+		coll_link_lost(link, context->listen_error ? context->listen_error :
+							      link->end_error);
 }

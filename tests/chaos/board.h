@@ -9,9 +9,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "uapi/coll_wire.h"
+
 enum {
 	BOARD_RANKS_MAX = 8,
 	BOARD_ERRORS_MAX = 6,
+};
+
+/* How a connection ends. */
+enum board_cut {
+	CUT_ORDERLY,
+	CUT_RESET,
+	CUT_HALF_OPEN,		/* the other end hears nothing: as if the host had vanished */
 };
 
 enum board_state {
@@ -41,12 +50,18 @@ struct board_rank {
 	uint32_t ranks;			/* of the last group */
 	_Atomic int32_t cut_from;	/* SIGUSR1: the rank that it was cut from, plus 1 */
 	_Atomic uint32_t injected;	/* calls that the interposer let fail */
+	/* The latest handshake that it began with another rank's port: for who replays it. */
+	_Atomic int32_t hello_port;
+	struct coll_hello hello;
+	struct coll_proof proof;
 	char where[240];		/* the call that failed first */
 };
 
 struct board {
 	uint32_t ranks;
-	_Atomic uint32_t reset;		/* SIGUSR1: a reset instead of an orderly end */
+	_Atomic uint32_t cut;		/* SIGUSR1: enum board_cut */
+	_Atomic int64_t jump_ns;	/* SIGUSR2: of the monotonic clock; 0: that of the day jumps */
+	_Atomic int32_t store_port;	/* 0: not yet known */
 	struct board_rank rank[BOARD_RANKS_MAX];
 };
 

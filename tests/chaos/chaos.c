@@ -283,6 +283,7 @@ int main(int argc, char **argv)
 		.program = argv[0],
 	};
 
+	campaign.settings.mounts = full_begin();
 	parse(&campaign, argc, argv);
 	if (!campaign.rounds && campaign.minutes <= 0 && campaign.walk < 0)
 		campaign.rounds = 100;

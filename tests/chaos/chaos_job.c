@@ -6,13 +6,16 @@
  * gets what happened. Exit code 0: as it should be; 1: a wrong result; 3: a leak; 4: agreement
  * or shrinking failed.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "board.h"
@@ -323,6 +326,41 @@ static void tell_port(struct job *job)
 		job->mine->port = port;
 }
 
+/* The job's store is the first that a rank has connected to. */
+static void tell_store(struct job *job)
+{
+	struct sockaddr_in peer;
+	socklen_t bytes;
+	int fd;
+
+	for (fd = 3; fd < 64 && !job->board->store_port; fd++) {
+		bytes = sizeof(peer);
+		if (!getpeername(fd, (struct sockaddr *)&peer, &bytes) && peer.sin_family == AF_INET)
+			job->board->store_port = ntohs(peer.sin_port);
+	}
+}
+
+static struct board_rank *recorder;
+
+/* Hellos to the ports of ranks, and the proof after each: for who replays them. */
+static void record(int fd, const void *data, size_t bytes)
+{
+	static __thread int greeted = -1;
+	struct sockaddr_in to;
+	socklen_t to_bytes = sizeof(to);
+
+	if (fd == greeted && bytes == sizeof(recorder->proof)) {
+		memcpy(&recorder->proof, data, bytes);
+		greeted = -1;
+	}
+	if (bytes != sizeof(recorder->hello) || *(const uint32_t *)data != COLL_WIRE_MAGIC ||
+	    getpeername(fd, (struct sockaddr *)&to, &to_bytes) || to.sin_family != AF_INET)
+		return;
+	memcpy(&recorder->hello, data, bytes);
+	recorder->hello_port = ntohs(to.sin_port);
+	greeted = fd;
+}
+
 static int join(struct job *job)
 {
 	int error;
@@ -339,6 +377,20 @@ static int join(struct job *job)
 	return error;
 }
 
+/* Memory that was shared with other ranks and is still mapped. */
+static int shared_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[400];
+	int count = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		count += !!strstr(line, "/memfd:coll");
+	if (maps)
+		fclose(maps);
+	return count;
+}
+
 static void leave(struct job *job, int before)
 {
 	coll_close(job->context);
@@ -348,10 +400,10 @@ static void leave(struct job *job, int before)
 		sleep(600);
 		_Exit(0);
 	}
-	if (descriptors() == before)
+	if (descriptors() == before && !shared_mappings())
 		return;
-	printf("rank %d: %d descriptors after coll_close, %d before coll_open\n", job->self,
-	       descriptors(), before);
+	printf("rank %d: %d descriptors after coll_close, %d before coll_open; %d mappings of "
+	       "shared memory\n", job->self, descriptors(), before, shared_mappings());
 	end(job, STATE_LEAKED, 3);
 }
 
@@ -375,14 +427,22 @@ static enum coll_reduction reduction(struct job *job, coll_function *function, i
 	return op;
 }
 
-/* Two years ahead, then two years back. Stores of numbers are all that happens here. */
+static struct board *jumper;
+
+/*
+ * Two years ahead, then two years back; or the monotonic clock a little ahead. Stores of numbers
+ * are all that happens here.
+ */
 static void jump(int signal)
 {
 	static const int64_t years = 2 * 365 * 86400ll * 1000000000;
 	static int jumps;
 
 	(void)signal;
-	fault_clocks(jumps++ % 2 ? -years : years, 0);
+	if (jumper->jump_ns)
+		fault_clocks(0, jumper->jump_ns);
+	else
+		fault_clocks(jumps++ % 2 ? -years : years, 0);
 }
 
 static void play(struct job *job, int before)
@@ -390,6 +450,7 @@ static void play(struct job *job, int before)
 	if (!join(job)) {
 		job->mine->state = STATE_RUNNING;
 		tell_port(job);
+		tell_store(job);
 		job->commuting = reduction(job, reference_commuting, 1);
 		job->ordered = reduction(job, reference_ordered, 0);
 		survive(job);
@@ -414,7 +475,10 @@ int main(int argc, char **argv)
 	job.phases = atoi(argv[3]);
 	job.mine = &job.board->rank[job.self];
 	cut_on_signal(job.board, job.self);
+	jumper = job.board;
+	recorder = job.mine;
 	signal(SIGUSR2, jump);
+	fault_watch_sends(record);
 	job.mine->pid = getpid();	/* from now on signals may come */
 	if (argc == 6 && atoi(argv[5]) == job.self)
 		job.plant = argv[4];

@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -31,15 +33,21 @@ static int peer_of(int fd)
 	return -1;
 }
 
-/* To connect to nowhere resets a connection. */
-static void cut_one(int fd)
+/*
+ * To connect to nowhere resets a connection; and with TCP_REPAIR, which needs a capability, the
+ * other end is told nothing.
+ */
+static bool cut_one(int fd)
 {
 	static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	const int on = 1;
 
-	if (cut.board->reset)
-		connect(fd, &nowhere, sizeof(nowhere));
-	else
-		shutdown(fd, SHUT_RDWR);
+	if (cut.board->cut == CUT_ORDERLY)
+		return !shutdown(fd, SHUT_RDWR);
+	if (cut.board->cut == CUT_HALF_OPEN &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)))
+		return false;
+	return !connect(fd, &nowhere, sizeof(nowhere));
 }
 
 static void handle(int signal)
@@ -53,7 +61,8 @@ static void handle(int signal)
 		if (peer < 0)
 			continue;
 		cut.board->rank[cut.self].cut_from = peer + 1;
-		cut_one(fd);
+		if (!cut_one(fd))
+			cut.board->rank[cut.self].cut_from = 0;
 		break;
 	}
 	errno = error;

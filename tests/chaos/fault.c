@@ -50,6 +50,7 @@ static struct {
 	void *frame[FRAMES];
 	int frames;
 	_Atomic int64_t realtime_ns, monotonic_ns;
+	void (*_Atomic watch_sends)(int fd, const void *data, size_t bytes);
 } fault;
 
 /* While a thread looks at itself nothing counts. */
@@ -301,6 +302,27 @@ EXPORT long syscall(long number, ...)
 	if (!real)
 		real = (long (*)(long, ...))next_of("syscall");
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* ---- what is sent ------------------------------------------------------------ */
+
+EXPORT void fault_watch_sends(void (*watch)(int fd, const void *data, size_t bytes))
+{
+	fault.watch_sends = watch;
+}
+
+EXPORT ssize_t send(int fd, const void *data, size_t bytes, int flags)
+{
+	if (fault.watch_sends)
+		fault.watch_sends(fd, data, bytes);
+	return syscall(SYS_sendto, fd, data, bytes, flags, NULL, 0);
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	if (fault.watch_sends && message->msg_iovlen)
+		fault.watch_sends(fd, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len);
+	return syscall(SYS_sendmsg, fd, message, flags);
 }
 
 /* ---- clocks ------------------------------------------------------------------ */

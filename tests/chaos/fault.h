@@ -33,6 +33,9 @@ int64_t fault_blocks(void);
 /* Writes "name, from ADDRESS ..." of the first call that failed since fault_arm(). */
 void fault_where(char *text, size_t bytes);
 
+/* Called with what send() and sendmsg() are given, before they send it; NULL: nobody. */
+void fault_watch_sends(void (*watch)(int fd, const void *data, size_t bytes));
+
 /* Adds this to the clock of the day; and, at once, to the monotonic one. */
 void fault_clocks(int64_t realtime_ns, int64_t monotonic_ns);
 

@@ -35,9 +35,19 @@ static bool is_victim(const struct round *round, int rank)
 /* Whether a fault may make calls fail at all. */
 static bool is_fatal(const struct round *round)
 {
-	return round->injected && round->kind != KIND_NONE && round->kind != KIND_STOP_SHORT &&
-	       round->kind != KIND_STRANGERS && round->kind != KIND_CLOCK &&
-	       round->kind != KIND_DISK;
+	switch (round->kind) {
+	case KIND_KILL:
+	case KIND_STOP_LONG:
+	case KIND_CUT:
+	case KIND_RESET:
+	case KIND_HALF_OPEN:
+	case KIND_MEMORY:
+	case KIND_DESCRIPTOR:
+	case KIND_FULL:
+		return round->injected;
+	default:
+		return false;
+	}
 }
 
 /* A connection has two ends: either may be named. */
@@ -47,7 +57,7 @@ static bool may_be_blamed(const struct round *round, int rank)
 
 	if (rank < 0)
 		return false;
-	if (round->kind != KIND_CUT && round->kind != KIND_RESET)
+	if (!round_cuts(round))
 		return is_victim(round, rank);
 	for (i = 0; i < round->ranks; i++)
 		if (round->cut[i] == rank || (round->cut[i] >= 0 && i == rank))
@@ -85,6 +95,8 @@ static bool may_be_refused(const struct round *round)
 
 	if (round->kind == KIND_MEMORY || round->kind == KIND_DESCRIPTOR)
 		return is_fatal(round);
+	if (round->kind == KIND_FULL)	/* the file by which ranks find the store */
+		return !round->launched;
 	for (i = 0; i < round->events; i++)
 		if (round->event[i].injected && round->event[i].early)
 			return true;
@@ -106,8 +118,7 @@ static bool may_be_excluded(const struct round *round, int rank)
 	if (round->kind == KIND_MEMORY || round->kind == KIND_DESCRIPTOR)
 		return is_victim(round, rank);	/* its links were lost */
 	return round->kind == KIND_STOP_LONG ? is_victim(round, rank) :
-	       round->kind == KIND_CUT || round->kind == KIND_RESET ? may_be_blamed(round, rank) :
-								      false;
+	       round_cuts(round) ? may_be_blamed(round, rank) : false;
 }
 
 static void judge_state(struct round *round, int rank)
@@ -140,7 +151,8 @@ static void judge_rank(struct round *round, int rank)
 		return;
 	if (entry->state == STATE_EXCLUDED && store_is_lost(round))
 		return;
-	for (i = 0; i < entry->errors; i++)
+	/* The last error of an excluded rank is that it was: it names nobody. */
+	for (i = 0; i < entry->errors - (entry->errors && entry->state == STATE_EXCLUDED); i++)
 		judge_error(round, rank, &entry->error[i]);
 }
 
@@ -186,7 +198,8 @@ static void judge_folder(struct round *round, const char *path)
 
 	while (folder && (entry = readdir(folder)))
 		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "board") &&
-		    strcmp(entry->d_name, "out") && strcmp(entry->d_name, "coll"))
+		    strcmp(entry->d_name, "out") && strcmp(entry->d_name, "coll") &&
+		    strcmp(entry->d_name, "full") && strncmp(entry->d_name, "colld", 5))
 			find(round, "the file %s/%s was left", path, entry->d_name);
 	if (folder)
 		closedir(folder);

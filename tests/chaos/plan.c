@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "round.h"
 #include "tests/lib/interpret.h"
@@ -15,6 +16,7 @@ enum {
 const char *const kind_names[KINDS] = {
 	"none",	     "kill",   "stop-short", "stop-long", "cut",
 	"reset", "strangers", "memory", "descriptor", "clock", "disk",
+	"suspend", "half-open", "replay", "store", "full", "colld",
 };
 
 static const char *one_of(u64 *random, const char *const *words)
@@ -29,7 +31,8 @@ static const char *one_of(u64 *random, const char *const *words)
 /* Where ranks wait for their deadline in vain, it is shorter. */
 static bool may_wait(const struct round *round)
 {
-	return round->kind == KIND_STOP_LONG ||
+	return round->kind == KIND_STOP_LONG || round->kind == KIND_HALF_OPEN ||
+	       round->kind == KIND_FULL ||
 	       (round->kind == KIND_KILL && !round->event[0].calls);
 }
 
@@ -50,14 +53,19 @@ static void plan_options(struct round *round, u64 *random)
 	snprintf(round->options, sizeof(round->options),
 		 "COLL_ENGINE=%s COLL_PROGRESS=%s COLL_PROTECT=%s COLL_THREADS=%s COLL_DEADLINE=%us%s",
 		 engine, how, guard, who, deadline, one_of(random, extra));
-	if (round->kind == KIND_DISK)
+	if (round->kind == KIND_DISK || round->kind == KIND_FULL)
 		strcat(round->options, " COLL_EXPLAIN=1");
+	/* What goes through memory has no connection that could be cut, or a hello over TCP. */
+	if (round->kind == KIND_CUT || round->kind == KIND_RESET || round->kind == KIND_HALF_OPEN ||
+	    round->kind == KIND_REPLAY || !interpret_random(random, 3))
+		strcat(round->options, " COLL_MEMORY=off");
 }
 
 static void plan_events(struct round *round, u64 *random)
 {
 	const bool once = round->kind == KIND_STOP_LONG || round->kind == KIND_NONE ||
-			  round->kind >= KIND_STRANGERS;
+			  (round->kind >= KIND_STRANGERS && round->kind != KIND_SUSPEND &&
+			   round->kind != KIND_COLLD);
 	const uint32_t calls = round->phases * 10;
 	uint32_t i;
 
@@ -84,6 +92,25 @@ static void plan_fail(struct round *round, u64 *random)
 	round->fail = 1 + interpret_random(random, round->kind == KIND_MEMORY ? limit : limit / 8);
 }
 
+bool round_can(const struct settings *settings, enum kind kind)
+{
+	char interposer[300];
+
+	snprintf(interposer, sizeof(interposer), "%s/fault.so", settings->folder);
+	switch (kind) {
+	case KIND_FULL:
+		return settings->mounts;
+	case KIND_MEMORY:
+	case KIND_DESCRIPTOR:
+	case KIND_CLOCK:
+	case KIND_SUSPEND:
+	case KIND_REPLAY:
+		return !access(interposer, R_OK);
+	default:
+		return true;
+	}
+}
+
 void round_plan(struct round *round, const struct settings *settings, uint64_t seed)
 {
 	/* What is cheap and finds most comes most often. */
@@ -91,6 +118,8 @@ void round_plan(struct round *round, const struct settings *settings, uint64_t s
 		KIND_NONE, KIND_KILL, KIND_KILL, KIND_KILL, KIND_STOP_SHORT, KIND_STOP_LONG,
 		KIND_CUT, KIND_CUT, KIND_RESET, KIND_RESET, KIND_STRANGERS, KIND_MEMORY,
 		KIND_MEMORY, KIND_DESCRIPTOR, KIND_DESCRIPTOR, KIND_CLOCK, KIND_DISK,
+		KIND_SUSPEND, KIND_HALF_OPEN, KIND_REPLAY, KIND_REPLAY, KIND_STORE, KIND_FULL,
+		KIND_COLLD,
 	};
 	u64 random = seed * 0x9e3779b97f4a7c15ull | 1;
 
@@ -99,9 +128,12 @@ void round_plan(struct round *round, const struct settings *settings, uint64_t s
 	round->kind = often[interpret_random(&random, sizeof(often) / sizeof(*often))];
 	if (settings->only >= 0)
 		round->kind = settings->only;
+	if (!round_can(settings, round->kind))
+		round->kind = KIND_KILL;
 	round->ranks = 2 + interpret_random(&random, BOARD_RANKS_MAX - 1);
 	round->phases = 1 + interpret_random(&random, 6);
-	round->launched = !interpret_random(&random, 3) && !settings->plant;
+	round->launched = !interpret_random(&random, 3) && !settings->plant &&
+			  round->kind != KIND_COLLD;	/* each rank is a node of its own */
 	plan_events(round, &random);
 	plan_options(round, &random);
 	plan_fail(round, &random);

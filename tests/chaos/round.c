@@ -17,6 +17,7 @@
 enum {
 	TICK_US = 500,
 	ORPHANS_S = 15,		/* what ranks leave behind ends by then */
+	SUSPENDS = 16,		/* a jump of the clock is this part of a deadline */
 };
 
 static const uint64_t second = 1000000000;
@@ -33,13 +34,15 @@ static uint64_t now(void)
 
 static void set_options(const struct round *round)
 {
-	char copy[sizeof(round->options)], *save, *word;
+	char copy[sizeof(round->options)], folder[80], *save, *word;
 
 	strcpy(copy, round->options);
 	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		putenv(strdup(word));
-	setenv("XDG_RUNTIME_DIR", round->folder, 1);
-	setenv("TMPDIR", round->folder, 1);
+	snprintf(folder, sizeof(folder), "%s%s", round->folder,
+		 round->kind == KIND_FULL ? "/full" : "");
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+	setenv("TMPDIR", folder, 1);
 }
 
 static void redirect(const struct round *round)
@@ -47,8 +50,11 @@ static void redirect(const struct round *round)
 	char path[100];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/out", round->folder);
+	snprintf(path, sizeof(path), "%s%s/out", round->folder,
+		 round->kind == KIND_FULL ? "/full" : "");
 	fd = open(round->kind == KIND_DISK ? "/dev/full" : path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	if (fd < 0)		/* a full file system may not have it */
+		fd = open("/dev/full", O_WRONLY);
 	if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
 		_Exit(126);
 	close(fd);
@@ -95,7 +101,7 @@ static void number(const char *name, int value)
 
 static void start_rank(const struct round *round, int rank, char **argument)
 {
-	char program[300], job[80];
+	char program[300], job[80], node[16], socket[100];
 
 	snprintf(program, sizeof(program), "%s/chaos_job", round->settings->folder);
 	snprintf(job, sizeof(job), "chaos-%d-%lu", getppid(), (unsigned long)round->seed);
@@ -103,6 +109,12 @@ static void start_rank(const struct round *round, int rank, char **argument)
 	number("COLL_RANKS", round->ranks);
 	number("COLL_LOCAL_RANK", rank);
 	number("COLL_LOCAL_RANKS", round->ranks);
+	if (round->kind == KIND_COLLD) {
+		snprintf(node, sizeof(node), "n%d", rank);
+		snprintf(socket, sizeof(socket), "%s/colld.socket", round->folder);
+		setenv("COLL_NODE", node, 1);
+		setenv("COLL_CIRCUITS", socket, 1);
+	}
 	setenv("COLL_JOB", job, 1);
 	argument[0] = program;
 	execv(program, argument);
@@ -169,10 +181,16 @@ static void inject(struct round *round, struct event *event, uint64_t time)
 	static const int signals[KINDS] = {
 		[KIND_KILL] = SIGKILL,	     [KIND_STOP_SHORT] = SIGSTOP,
 		[KIND_STOP_LONG] = SIGSTOP, [KIND_CUT] = SIGUSR1, [KIND_RESET] = SIGUSR1,
-		[KIND_CLOCK] = SIGUSR2,
+		[KIND_CLOCK] = SIGUSR2, [KIND_SUSPEND] = SIGUSR2, [KIND_HALF_OPEN] = SIGUSR1,
 	};
 	const struct board_rank *victim = &round->board->rank[event->victim];
 
+	if (round->kind == KIND_COLLD && round->colld) {
+		round_kill_colld(round);
+		round_start_colld(round);
+		event->injected = true;
+		round->injected++;
+	}
 	if (!signals[round->kind] || kill(victim->pid, signals[round->kind]))
 		return;
 	event->injected = true;
@@ -180,7 +198,7 @@ static void inject(struct round *round, struct event *event, uint64_t time)
 		event->resume = time + event->duration_us * 1000ull;
 	if (round->kind == KIND_STOP_LONG)
 		event->resume = UINT64_MAX;
-	if (round->kind != KIND_CUT && round->kind != KIND_RESET)
+	if (!round_cuts(round))
 		round->injected++;
 }
 
@@ -220,12 +238,15 @@ static void reap(struct round *round)
 	pid_t pid;
 	int i;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		if (pid == round->colld)
+			round->colld = 0;
 		for (i = 0; i < BOARD_RANKS_MAX; i++)
 			if (round->pid[i] == pid) {
 				round->pid[i] = 0;
 				round->left--;
 			}
+	}
 }
 
 static void kill_all(struct round *round)
@@ -275,6 +296,8 @@ static int prepare(struct round *round)
 	char path[100];
 	int i;
 
+	for (i = 0; i < BOARD_RANKS_MAX; i++)
+		round->cut[i] = -1;
 	strcpy(round->folder, "/tmp/coll-chaos-XXXXXX");
 	if (!mkdtemp(round->folder))
 		return -errno;
@@ -283,9 +306,12 @@ static int prepare(struct round *round)
 	if (!round->board)
 		return -errno;
 	round->board->ranks = round->ranks;
-	round->board->reset = round->kind == KIND_RESET;
-	for (i = 0; i < BOARD_RANKS_MAX; i++)
-		round->cut[i] = -1;
+	round->board->cut = round->kind == KIND_RESET ? CUT_RESET :
+			    round->kind == KIND_HALF_OPEN ? CUT_HALF_OPEN : CUT_ORDERLY;
+	if (round->kind == KIND_SUSPEND)
+		round->board->jump_ns = round->settings->deadline_s * second / SUSPENDS;
+	if (round->kind == KIND_FULL)
+		return full_mount(round->folder);
 	return 0;
 }
 
@@ -302,7 +328,7 @@ static void count_faults(struct round *round)
 		}
 		round->injected += rank->injected;
 	}
-	if (round->kind == KIND_DISK || round->kind == KIND_NONE)
+	if (round->kind == KIND_DISK || round->kind == KIND_NONE || round->kind == KIND_FULL)
 		round->injected = 1;
 }
 
@@ -313,10 +339,13 @@ int round_run(struct round *round)
 	int error = prepare(round);
 	uint32_t i;
 
+	if (!error && round->kind == KIND_COLLD)
+		round_start_colld(round);
 	if (!error)
 		error = start(round);
-	if (!error && round->kind == KIND_STRANGERS)
-		strangers = strangers_make(round->seed);
+	if (!error && (round->kind == KIND_STRANGERS || round->kind == KIND_STORE ||
+		       round->kind == KIND_REPLAY))
+		strangers = strangers_make(round->seed, round->kind);
 	while (!error && round->left) {
 		usleep(TICK_US);
 		time = now();
@@ -332,6 +361,7 @@ int round_run(struct round *round)
 		}
 	}
 	strangers_end(strangers);
+	round_kill_colld(round);
 	if (error)
 		return error;
 	wait_for_orphans(round);
@@ -353,5 +383,7 @@ void round_end(struct round *round)
 {
 	if (round->board)
 		board_close(round->board);
+	if (round->kind == KIND_FULL)
+		full_unmount(round->folder);
 	nftw(round->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

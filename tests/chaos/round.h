@@ -21,6 +21,12 @@ enum kind {
 	KIND_DESCRIPTOR,	/* the n-th call for a descriptor, mapping, thread, process fails */
 	KIND_CLOCK,		/* the clock of the day jumps by years */
 	KIND_DISK,		/* nothing can be written to stdout and stderr */
+	KIND_SUSPEND,		/* the monotonic clock jumps ahead, as in a suspended machine */
+	KIND_HALF_OPEN,		/* a connection ends, and its other end is not told */
+	KIND_REPLAY,		/* handshakes of ranks are recorded, and said once more */
+	KIND_STORE,		/* strangers at the job's store */
+	KIND_FULL,		/* what is written goes to a file system that is full */
+	KIND_COLLD,		/* colld dies and is started again */
 	KINDS,
 };
 
@@ -44,6 +50,7 @@ struct settings {
 	const char *plant;		/* NULL, or what a rank does wrong */
 	int only;			/* a kind, or -1 */
 	const char *folder;		/* of chaos_job; coll is two above */
+	bool mounts;			/* full_begin() */
 };
 
 struct round {
@@ -61,6 +68,7 @@ struct round {
 	struct board *board;
 	pid_t pid[BOARD_RANKS_MAX];	/* what was started: ranks, or coll run in pid[0] */
 	int left;			/* of these, how many run */
+	pid_t colld;			/* or 0 */
 	int cut[BOARD_RANKS_MAX];	/* the rank that this one was cut from, or -1 */
 	bool hung, orphans;
 	char finding[600];		/* "": all was right */
@@ -78,11 +86,34 @@ int round_run(struct round *round);
 void round_judge(struct round *round);
 void round_end(struct round *round);
 
-/* ---- strangers.c: connections that prove nothing, to all ranks ---------------- */
+/* Whether its fault ends a connection. */
+static inline bool round_cuts(const struct round *round)
+{
+	return round->kind == KIND_CUT || round->kind == KIND_RESET ||
+	       round->kind == KIND_HALF_OPEN;
+}
+
+/* Needs a capability, or the interposer: whether it can be injected here. */
+bool round_can(const struct settings *settings, enum kind kind);
+
+/* ---- colld.c: a manager of circuits for the round ------------------------------- */
+
+/* Starts it, also once more after it was killed. */
+void round_start_colld(struct round *round);
+void round_kill_colld(struct round *round);
+
+/* ---- full.c: a file system without free blocks ----------------------------------- */
+
+/* The campaign's mounts are its own. False: this process may not mount. */
+bool full_begin(void);
+int full_mount(const char *folder);
+void full_unmount(const char *folder);
+
+/* ---- strangers.c: connections that prove nothing ---------------------------------- */
 
 struct strangers;
-struct strangers *strangers_make(uint64_t seed);
-/* A few more of them. Returns how many connections were made. */
+struct strangers *strangers_make(uint64_t seed, enum kind kind);
+/* A few more of them: to ranks, to the store, or with what ranks have said before. Returns how many connections were made. */
 uint32_t strangers_poll(struct strangers *strangers, const struct board *board);
 void strangers_end(struct strangers *strangers);
 

@@ -109,6 +109,12 @@ static void fake_failed(struct coll_group *group, int error, uint32_t failed_ran
 	told[group->context == &side[1].context][group_of(group)].failed++;
 }
 
+static struct coll_header fake_news(const struct coll_group *group)
+{
+	(void)group;
+	return (struct coll_header){ .run = COLL_NONE, .slot = COLL_NONE };
+}
+
 static const struct coll_link_events events = {
 	.begin = fake_begin,
 	.end = fake_end,
@@ -121,6 +127,7 @@ static const struct coll_link_events events = {
 	.needs = fake_needs,
 	.lost = fake_lost,
 	.failed = fake_failed,
+	.news = fake_news,
 };
 
 /* ---- below: a wire ------------------------------------------------------------ */

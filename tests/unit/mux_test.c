@@ -202,8 +202,6 @@ static void broken_rules_end_the_connection(void **state)
 		  { .kind = COLL_CHANNEL_WINDOW, .channel = 77, .stream = 1 } },
 		{ { 0, sizeof(struct coll_channel_control) },
 		  { .kind = COLL_CHANNEL_ASK, .channel = 77, .value = 10 } },
-		{ { 0, sizeof(struct coll_channel_control) },
-		  { .kind = COLL_CHANNEL_NEWS, .value = 10 } },	/* of no error */
 		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 2, .zero = 1 } },
 		{ { 0, sizeof(struct coll_channel_control) }, { .kind = 2, .unused = 1 } },
 		{ { 0, sizeof(struct coll_channel_control) },	/* a number of the other side */
