@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libcoll/exec/failure.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/poll.h"
@@ -217,6 +218,8 @@ static int survive_agree(struct coll_group *group, uint64_t flag, struct agreeme
 	a->group = group;
 	a->number = group->agrees++;
 	a->bytes = sizeof(flag) + bits;
+	group->watchful = false;
+	coll_group_watch(group);	/* ranks that are still in calls of it may ask this one */
 	a->start = coll_now();
 	a->deadline_ns = group->options.deadline_ns;
 	a->mine.flag = flag;

@@ -255,7 +255,8 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 	struct coll_context *context = exec->group->context;
 	const uint64_t whole = exec->deadline - exec->started, waited = now - exec->started;
 	const uint64_t period = exec_ping_period(exec), timeout = exec_timeout(exec);
-	const bool is_long = waited >= HEALTH_FIRST_NS || waited >= whole / 4;
+	const uint64_t first = whole / 4 < HEALTH_FIRST_NS ? whole / 4 : HEALTH_FIRST_NS;
+	const bool is_long = waited >= first;
 	uint32_t silent;
 
 	if (now >= exec->deadline) {
@@ -268,6 +269,8 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 	coll_engine_check_at(&context->engine, exec->deadline);
 	if (is_long)
 		coll_group_watch(exec->group);
+	else	/* it was another group's time */
+		coll_engine_check_at(&context->engine, exec->started + first);
 	if (exec->group->context->awaited)
 		exec_seek(exec, now, is_long);
 	if (exec->group->lost || exec->group->state != GROUP_OK)

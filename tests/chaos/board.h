@@ -48,7 +48,8 @@ struct board_rank {
 	struct board_error error[BOARD_ERRORS_MAX];
 	uint32_t generation;		/* groups that coll_shrink() made */
 	uint32_t ranks;			/* of the last group */
-	_Atomic int32_t cut_from;	/* SIGUSR1: the rank that it was cut from, plus 1 */
+	_Atomic uint32_t cut_from;	/* SIGUSR1: the ranks that it was cut from, as bits */
+	_Atomic uint32_t cuts;		/* ... how often */
 	_Atomic uint32_t injected;	/* calls that the interposer let fail */
 	/* The latest handshake that it began with another rank's port: for who replays it. */
 	_Atomic int32_t hello_port;

@@ -13,11 +13,14 @@ if [ -n "$SANITIZE" ]; then
 fi
 seed=$(date +%s)000
 echo "# seed $seed"
-rounds=6
-for fault in none stop-short strangers memory descriptor clock disk; do
-	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault
+rounds=4
+for fault in none kill stop-short cut reset strangers memory descriptor clock disk suspend \
+		half-open replay store full colld; do
+	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault --deadline 10
 	result $? "$rounds rounds: $fault"
 done
+exits 0 "$chaos" --seed 1 --rounds 1 --only stop-long --deadline 4
+result $? "1 round: stop-long"
 
 # One rank errs: each kind of finding is made, and its round can be repeated.
 finds() {	# PLANT PATTERN

@@ -60,9 +60,8 @@ static void handle(int signal)
 		peer = peer_of(fd);
 		if (peer < 0)
 			continue;
-		cut.board->rank[cut.self].cut_from = peer + 1;
-		if (!cut_one(fd))
-			cut.board->rank[cut.self].cut_from = 0;
+		cut.board->rank[cut.self].cut_from |= 1u << peer;
+		cut.board->rank[cut.self].cuts += cut_one(fd);
 		break;
 	}
 	errno = error;

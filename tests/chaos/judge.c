@@ -60,7 +60,7 @@ static bool may_be_blamed(const struct round *round, int rank)
 	if (!round_cuts(round))
 		return is_victim(round, rank);
 	for (i = 0; i < round->ranks; i++)
-		if (round->cut[i] == rank || (round->cut[i] >= 0 && i == rank))
+		if (round->cut[i] >> rank & 1 || (round->cut[i] && i == rank))
 			return true;
 	return false;
 }

@@ -294,10 +294,7 @@ static void wait_for_orphans(struct round *round)
 static int prepare(struct round *round)
 {
 	char path[100];
-	int i;
 
-	for (i = 0; i < BOARD_RANKS_MAX; i++)
-		round->cut[i] = -1;
 	strcpy(round->folder, "/tmp/coll-chaos-XXXXXX");
 	if (!mkdtemp(round->folder))
 		return -errno;
@@ -322,11 +319,8 @@ static void count_faults(struct round *round)
 	for (i = 0; i < round->ranks; i++) {
 		const struct board_rank *rank = &round->board->rank[i];
 
-		if (rank->cut_from) {
-			round->cut[i] = rank->cut_from - 1;
-			round->injected++;
-		}
-		round->injected += rank->injected;
+		round->cut[i] = rank->cut_from;
+		round->injected += rank->cuts + rank->injected;
 	}
 	if (round->kind == KIND_DISK || round->kind == KIND_NONE || round->kind == KIND_FULL)
 		round->injected = 1;

@@ -69,7 +69,7 @@ struct round {
 	pid_t pid[BOARD_RANKS_MAX];	/* what was started: ranks, or coll run in pid[0] */
 	int left;			/* of these, how many run */
 	pid_t colld;			/* or 0 */
-	int cut[BOARD_RANKS_MAX];	/* the rank that this one was cut from, or -1 */
+	uint32_t cut[BOARD_RANKS_MAX];	/* the ranks that this one was cut from, as bits */
 	bool hung, orphans;
 	char finding[600];		/* "": all was right */
 	uint32_t injected;
