@@ -54,11 +54,13 @@ $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/ra
 # The fault campaign. Its ranks find the interposer before the C library.
 $(BUILD)/tests/chaos/fault.so: $(call objects,tests/chaos/fault.c)
 	$(call step,LD,$@)$(LINK_SHARED) -Wl,-soname,fault.so $^ -luring -ldl -o $@
+# The sanitizers interpose the same functions.
+INTERPOSER	= $(if $(SANITIZE),$(call objects,tests/chaos/fault_none.c),$(BUILD)/tests/chaos/fault.so)
 $(BUILD)/tests/chaos/chaos: $(call objects,$(addprefix tests/chaos/,chaos.c plan.c round.c judge.c \
 		strangers.c colld.c full.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 $(BUILD)/tests/chaos/chaos_job: $(call objects,$(addprefix tests/chaos/,chaos_job.c board.c cut.c) \
-		$(TESTLIB)) $(BUILD)/libcoll.a $(BUILD)/tests/chaos/fault.so
+		$(TESTLIB)) $(BUILD)/libcoll.a $(INTERPOSER)
 	$(call step,LD,$@)$(LINK) $(filter-out %.so,$^) -Wl,-rpath,'$$ORIGIN' $(filter %.so,$^) \
 		$(LIBS) -o $@
 
@@ -213,7 +215,7 @@ check-packages-long: deb			## Debian's packages, in a chroot; half an hour
 check-sanitize:					## most tests with every memory access checked
 	$(SUBMAKE) $(ADDRESS) sanitized
 
-SANITIZED	= $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t argument_rules.t \
+SANITIZED	= tests/chaos/campaign.t $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t argument_rules.t \
 		  agree_and_shrink.t unauthenticated_peers.t collectives_with_clusters.t \
 		  early_exit.t progress_modes.t link_policies.t link_streams.t) \
 		  tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \

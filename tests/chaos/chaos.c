@@ -276,13 +276,16 @@ static void parse(struct campaign *campaign, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	char program[300];
 	struct campaign campaign = {
-		.settings = { .deadline_s = 20, .only = -1, .folder = dirname(strdup(argv[0])) },
+		.settings = { .deadline_s = 20, .only = -1 },
 		.seed = (uint64_t)time(NULL) * 1000,
 		.walk = -1,
 		.program = argv[0],
 	};
 
+	snprintf(program, sizeof(program), "%s", argv[0]);
+	campaign.settings.folder = dirname(program);
 	campaign.settings.mounts = full_begin();
 	parse(&campaign, argc, argv);
 	if (!campaign.rounds && campaign.minutes <= 0 && campaign.walk < 0)
