@@ -10,11 +10,11 @@ chaos=$BUILD/tests/chaos/chaos
 seed=$(date +%s)000
 echo "# seed $seed"
 rounds=${COLL_TEST_LITTLE:+1}
-rounds=${rounds:-4}
+rounds=${rounds:-3}
 # A kind that needs the interposer is a kill where there is none: in the sanitized tree.
 for fault in none kill stop-short cut reset strangers memory descriptor clock disk suspend \
 		half-open replay store full colld; do
-	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault --deadline 10
+	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault --deadline 6
 	result $? "$rounds rounds: $fault"
 done
 exits 0 "$chaos" --seed 1 --rounds 1 --only stop-long --deadline 4

@@ -8,9 +8,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "libcoll/engine/memory.h"
 #include "libcoll/transport/arrival.h"
 #include "libcoll/transport/connect.h"
 #include "libcoll/transport/listen.h"
+#include "libcoll/transport/seal.h"
 #include "tests/lib/two_sides.h"
 #include "fuzz.h"
 #include "sockets.h"
@@ -192,13 +194,14 @@ static void answer_hello(int fd, const void *data, size_t bytes)
 	sockets_end(fd);
 }
 
-static int is_connected(struct coll_connect *attempt, int fd, struct coll_seal *seal)
+static int is_connected(struct coll_connect *attempt, const struct coll_connected *connected)
 {
 	(void)attempt;
-	(void)seal;
 	fuzz_must(attempt_state.proved, "handed over to a peer without a proof");
 	attempt_state.handed_over = true;
-	close(fd);
+	close(connected->fd);
+	coll_memory_free(connected->memory);
+	coll_seal_free(connected->seal);
 	return 0;
 }
 
