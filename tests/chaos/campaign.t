@@ -11,9 +11,13 @@ seed=$(date +%s)000
 echo "# seed $seed"
 rounds=${COLL_TEST_LITTLE:+1}
 rounds=${rounds:-3}
-# A kind that needs the interposer is a kill where there is none: in the sanitized tree.
 for fault in none kill stop-short cut reset strangers memory descriptor clock disk suspend \
 		half-open replay store full colld; do
+	case $SANITIZE:$fault in
+	?*:memory | ?*:descriptor | ?*:clock | ?*:suspend | ?*:replay)
+		skip "rounds: $fault" "there is no interposer beside sanitizers"
+		continue ;;
+	esac
 	exits 0 "$chaos" --seed "$seed" --rounds $rounds --only $fault --deadline 6
 	result $? "$rounds rounds: $fault"
 done

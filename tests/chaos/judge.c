@@ -151,9 +151,13 @@ static void judge_rank(struct round *round, int rank)
 		return;
 	if (entry->state == STATE_EXCLUDED && store_is_lost(round))
 		return;
-	/* The last error of an excluded rank is that it was: it names nobody. */
-	for (i = 0; i < entry->errors - (entry->errors && entry->state == STATE_EXCLUDED); i++)
+	for (i = 0; i < entry->errors; i++) {
+		/* The last error of an excluded rank may be that it was: it names nobody. */
+		if (entry->state == STATE_EXCLUDED && i == entry->errors - 1 &&
+		    entry->error[i].blamed < 0)
+			continue;
 		judge_error(round, rank, &entry->error[i]);
+	}
 }
 
 /* Ranks that were in the last group, or not, without having been done. */

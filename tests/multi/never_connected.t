@@ -30,6 +30,7 @@ for step in start finish; do
 		case_of $step dead 2 $how
 		case_of $step failed 3 $how
 		case_of $step freed 3 $how
+		case_of $step late 3 $how
 	done
 	wait
 done
