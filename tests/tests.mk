@@ -220,7 +220,7 @@ SANITIZED	= tests/chaos/campaign.t $(addprefix tests/multi/,every_collective.t g
 		  early_exit.t progress_modes.t link_policies.t link_streams.t) \
 		  tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \
 		  tests/circuit/colld_restart.t
-sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS)
+sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS) $(CHAOS)
 	@$(TEST_ENVIRONMENT) export COLL_TEST_LITTLE=1; $(call prove,$(UNIT) $(SANITIZED),$(IN_TURN))
 
 check-threads:					## tests of threads, with every race checked

@@ -113,7 +113,10 @@ void full_unmount(const char *folder);
 
 struct strangers;
 struct strangers *strangers_make(uint64_t seed, enum kind kind);
-/* A few more of them: to ranks, to the store, or with what ranks have said before. Returns how many connections were made. */
+/*
+ * A few more of them: to ranks, to the store, or with what ranks have said before. Returns how
+ * many connections were made.
+ */
 uint32_t strangers_poll(struct strangers *strangers, const struct board *board);
 void strangers_end(struct strangers *strangers);
 
