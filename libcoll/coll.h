@@ -249,7 +249,8 @@ int coll_failed_ranks(struct coll_group *group, int *ranks, int max);
 
 /*
  * A new group of the ranks of `group` that still live, in the old order. Collective over
- * the survivors, within the deadline. Works on a failed and on a revoked group.
+ * the survivors, within the deadline if a failure is known, else within two. Works on a failed
+ * and on a revoked group.
  */
 int coll_shrink(struct coll_group *group, struct coll_group **survivors) COLL_MUST_CHECK;
 

@@ -16,6 +16,9 @@
  * that it has failed. Time for the rest, in parts of the group's deadline: 3/8 for the
  * opinions, 3/16 more for the decision, then 1/8 for each further rank that may have to decide.
  * Ranks learn of a failure within 1/32 of each other (health.c), so these steps do not overlap.
+ * As long as nobody knows of a failure, a rank that is missing may still be in a call that this
+ * rank has passed, waiting for one that is stopped, and notices late (health.c): so all this
+ * begins one deadline later, or when the first opinion with a failed rank comes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +44,7 @@ struct agreement {
 	struct coll_group *group;
 	uint32_t number;
 	size_t bytes;			/* bytes of an opinion in use */
+	bool calm;			/* this rank knew of no failure when it came */
 	uint64_t start, deadline_ns;
 	struct opinion mine, decision;
 };
@@ -48,6 +52,16 @@ struct agreement {
 static bool has_failed(const struct opinion *opinion, uint32_t rank)
 {
 	return opinion->failed[rank / 8] >> rank % 8 & 1;
+}
+
+static bool knows_failure(const struct agreement *a, const struct opinion *opinion)
+{
+	size_t i;
+
+	for (i = 0; i < a->bytes - sizeof(opinion->flag); i++)
+		if (opinion->failed[i])
+			return true;
+	return false;
 }
 
 static void set_failed(struct opinion *opinion, uint32_t rank)
@@ -104,6 +118,19 @@ static int rank_opinion_get(const struct agreement *a, uint32_t rank, struct opi
 
 /* ---- deciding ----------------------------------------------------------- */
 
+/* Parts of the deadline, in sixteenths. */
+enum { ALL_CAME = 6, DECIDED = 9, TAKE_OVER = 2, LAST = 15 };
+
+static uint64_t sixteenths_ns(const struct agreement *a, unsigned int sixteenths)
+{
+	return a->deadline_ns / 16 * sixteenths;
+}
+
+static uint64_t survive_moment(const struct agreement *a, unsigned int sixteenths)
+{
+	return a->start + (a->calm ? a->deadline_ns : 0) + sixteenths_ns(a, sixteenths);
+}
+
 /* Adds one rank's opinion. -ETIMEDOUT: it is not there yet. */
 static int collect_one(struct agreement *a, uint32_t rank, uint64_t until)
 {
@@ -123,8 +150,9 @@ static int collect_all(struct agreement *a, uint64_t until)
 {
 	struct coll_group *group = a->group;
 	uint8_t *has = calloc(group->ranks, 1);
-	uint64_t wait = 0;
+	uint64_t wait = 0, news;
 	uint32_t rank, missing;
+	bool calm = a->calm;
 	int error = has ? 0 : -ENOMEM;
 
 	do {	/* those that are there first: they may say which others have failed */
@@ -143,6 +171,11 @@ static int collect_all(struct agreement *a, uint64_t until)
 				missing++;
 		}
 		wait = SLICE_NS;
+		if (calm && knows_failure(a, &a->decision)) {
+			calm = false;
+			news = coll_now() + sixteenths_ns(a, ALL_CAME);
+			until = news < until ? news : until;
+		}
 	} while (missing && !error);
 	free(has);
 	return error;
@@ -160,19 +193,13 @@ static int survive_decide(struct agreement *a, uint64_t until)
 	error = opinion_put(a, "decision", &a->decision);
 	if (error == -EEXIST)
 		error = opinion_get(a, "decision", COLL_NONE, &a->decision,
-				    a->start + a->deadline_ns);
+				    survive_moment(a, 16));
 	return error;
-}
-
-static uint64_t survive_moment(const struct agreement *a, unsigned int sixteenths)
-{
-	return a->start + a->deadline_ns / 16 * sixteenths;
 }
 
 /* Waits for the lower ranks, then decides. */
 static int reach_decision(struct agreement *a)
 {
-	enum { ALL_CAME = 6, DECIDED = 9, TAKE_OVER = 2, LAST = 15 };
 	unsigned int collected = ALL_CAME, timeout = DECIDED;
 	uint32_t rank;
 	int error;
@@ -228,6 +255,7 @@ static int survive_agree(struct coll_group *group, uint64_t flag, struct agreeme
 	for (rank = 0; rank < group->ranks; rank++)
 		if (group->failed[rank])
 			set_failed(&a->mine, rank);
+	a->calm = group->state == GROUP_OK && !knows_failure(a, &a->mine);
 	snprintf(name, sizeof(name), "%u", group->rank);
 	error = opinion_put(a, name, &a->mine);
 	if (!error)

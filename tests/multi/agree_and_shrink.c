@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * agree_and_shrink WHEN RANK ...: the ranks named are killed before the others agree
- * ("before"), while they agree ("during"), or do not call ("absent"). The others agree,
+ * ("before"), while they agree ("during"), do not call ("absent"), or stand still while some of
+ * the others wait for them in a call that the rest has passed ("passed"). The others agree,
  * shrink the group and compute on. "survived" says that all checks held.
  */
 #include <errno.h>
@@ -20,6 +21,13 @@ static void die(int signal)
 {
 	(void)signal;
 	raise(SIGKILL);
+}
+
+/* Long enough for the others to notice, and to decide without this rank. */
+static void stand_still(void)
+{
+	usleep(10000000);
+	_Exit(0);
 }
 
 static void die_later(int us)
@@ -90,16 +98,20 @@ int main(int argc, char **argv)
 	if (victims >> rank & 1) {
 		if (!strcmp(when, "before"))
 			raise(SIGKILL);
-		if (!strcmp(when, "absent")) {
-			usleep(6000000);
-			_Exit(0);
-		}
+		if (!strcmp(when, "absent") || !strcmp(when, "passed"))
+			stand_still();
 		die_later(1000 * (rank + 1));
 	}
 	if (!strcmp(when, "before")) {
 		while (!error)
 			error = coll_barrier(world);
 		rank_assert(world, error == -ECONNRESET);
+	}
+	if (!strcmp(when, "passed")) {
+		int mine = rank, all[coll_ranks(world)];
+
+		error = coll_gather(&mine, all, 1, COLL_INT32, 1, world);
+		rank_assert(world, error == (rank == 1 ? -ETIMEDOUT : error));
 	}
 	rank_must(world, coll_agree(world, &flag));
 	rank_assert(world, !(flag >> rank & 1));

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# coll_agree and coll_shrink: the survivors of kills before and during go on.
+# coll_agree and coll_shrink: the survivors of kills and of ranks that stand still go on.
 build=${BUILD:-build}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -37,6 +37,8 @@ for step in start finish; do
 	$step 1 2 during 1
 	$step 4 5 absent 0
 	$step 4 5 absent 4
+	$step 4 5 passed 0
+	$step 4 5 passed 4
 	wait
 done
 echo "1..$count"
