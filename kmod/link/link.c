@@ -55,15 +55,23 @@ void kcoll_link_wake_stalled(struct kcoll_links *set)
 			kcoll_link_wake(link);
 }
 
-/* Takes the link off the list of those that woke up. Its socket wakes it no more. */
+/*
+ * Takes the link off the list of those that woke up. Its socket wakes it no more. The thread
+ * may have seen the list empty and go to sleep; the others wake it only once: so it is kicked.
+ */
 static void link_forget(struct kcoll_link *link)
 {
 	struct kcoll_ready *ready = link->set->ready;
 	struct kcoll_link *other, *next;
+	bool others = false;
 
 	llist_for_each_entry_safe(other, next, llist_del_all(&ready->links), ready)
-		if (other != link)
+		if (other != link) {
 			llist_add(&other->ready, &ready->links);
+			others = true;
+		}
+	if (others)
+		kcoll_ready_kick(ready);
 }
 
 /* ---- links --------------------------------------------------------------------- */
