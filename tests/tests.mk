@@ -151,7 +151,8 @@ $(BUILD)/tests/mpi/dlopen_local: $(BUILD)/tests/mpi/%: tests/mpi/%.c
 tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(PYTHON_MODULE) ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
-	rank_failures progress_without_calls progress_auto_follows connect_during_offload)
+	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
+	leave_before_offload)
 
 fuzzers: $(FUZZ)
 

@@ -30,7 +30,7 @@
 #include <linux/types.h>
 #include "coll_wire.h"
 
-enum { COLL_DEVICE_VERSION = 2 };
+enum { COLL_DEVICE_VERSION = 3 };
 
 struct coll_device_command {
 	__u64 argument;		/* address of the command's struct */
@@ -130,9 +130,15 @@ struct coll_device_group {
 	__u64 unexpected_bytes;	/* capacity for messages that arrive before their receive */
 };
 
+enum coll_device_link_flags {
+	COLL_DEVICE_HEARD = 1 << 0,	/* the peer has sent something: it says goodbye before it ends */
+};
+
 struct coll_device_link {
 	__u32 group, rank;	/* the peer's rank */
 	__s32 fd;		/* a connected TCP socket, past its hello; DETACH: -1 */
+	__u32 next_run;		/* ATTACH: messages of runs before this one are late; DETACH: 0 */
+	__u32 flags;		/* ATTACH: COLL_DEVICE_HEARD; DETACH: 0 */
 	__u32 zero;
 	/*
 	 * Bytes of the stream that were read from the socket and not used: ATTACH

@@ -101,23 +101,17 @@ static int command_attach(struct kcoll_device *device, const void *argument)
 {
 	const struct coll_device_link *asked = argument;
 	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
-	struct kcoll_link *link;
 
-	if (asked->zero)
+	if (asked->zero || asked->flags & ~COLL_DEVICE_HEARD)
 		return -EINVAL;
-	if (!group)
-		return -ENOENT;
-	if (asked->rank >= group->ranks || asked->rank == group->rank)
-		return -EINVAL;
-	link = kcoll_link_get(&group->links, asked->rank);
-	return link ? kcoll_link_attach(link, asked) : -ENOMEM;
+	return group ? kcoll_group_attach(group, asked) : -ENOENT;
 }
 
 static long command_detach(struct kcoll_device *device, const struct coll_device_link *asked)
 {
 	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
 
-	if (asked->zero || asked->fd != -1)
+	if (asked->zero || asked->flags || asked->next_run || asked->fd != -1)
 		return -EINVAL;
 	return group ? kcoll_group_detach(group, asked) : -ENOENT;
 }

@@ -110,6 +110,32 @@ void kcoll_group_free(struct kcoll_group *group)
 	kfree(group);
 }
 
+/*
+ * What comes of runs that the program executed itself since the link was here is late, also a
+ * chunk whose message began there.
+ */
+static void group_skip_runs(struct kcoll_group *group, u32 next_run)
+{
+	if ((s32)(next_run - group->next_run) <= 0)
+		return;
+	kcoll_unexpected_drop(&group->links, group->next_run, next_run);
+	group->next_run = next_run;
+}
+
+int kcoll_group_attach(struct kcoll_group *group, const struct coll_device_link *asked)
+{
+	struct kcoll_link *link;
+
+	lockdep_assert_held(&group->device->lock);
+	if (asked->rank >= group->ranks || asked->rank == group->rank)
+		return -EINVAL;
+	link = kcoll_link_get(&group->links, asked->rank);
+	if (!link)
+		return -ENOMEM;
+	group_skip_runs(group, asked->next_run);
+	return kcoll_link_attach(link, asked);
+}
+
 /* No run may be in progress: it might use the link. */
 long kcoll_group_detach(struct kcoll_group *group, const struct coll_device_link *asked)
 {

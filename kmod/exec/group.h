@@ -32,6 +32,8 @@ static inline struct kcoll_group *kcoll_link_group(const struct kcoll_link *link
 
 int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group *asked);
 void kcoll_group_free(struct kcoll_group *group);
+/* As COLL_DEVICE_ATTACH. */
+int kcoll_group_attach(struct kcoll_group *group, const struct coll_device_link *asked);
 /* As COLL_DEVICE_DETACH. */
 long kcoll_group_detach(struct kcoll_group *group, const struct coll_device_link *asked);
 /* Polls for runs whose deadline has passed and for the end of a failure. */

@@ -177,5 +177,6 @@ const struct kcoll_link_ops kcoll_receive_ops = {
 	.unexpected = receive_unexpected_done,
 	.abandoned = receive_abandoned,
 	.sent = send_done,
+	.needs = kcoll_link_needed,
 	.failed = link_failed,
 };

@@ -83,6 +83,8 @@ u32 kcoll_run_awaits(const struct kcoll_run *run);
  * or the rank that one waits for. COLL_NONE: none.
  */
 u32 kcoll_group_suspect(struct kcoll_group *group);
+/* Whether a run in progress sends to the peer or receives from it. */
+bool kcoll_link_needed(const struct kcoll_link *link);
 /* Whether a receive of any run, started or to come, needs this link. */
 bool kcoll_link_awaited(const struct kcoll_link *link);
 

@@ -61,6 +61,18 @@ u32 kcoll_group_suspect(struct kcoll_group *group)
 	return link->pong_suspect;
 }
 
+bool kcoll_link_needed(const struct kcoll_link *link)
+{
+	const struct kcoll_run *run;
+
+	lockdep_assert_held(link->set->lock);
+	list_for_each_entry(run, &kcoll_link_group(link)->runs, node)
+		if (!run->completed &&
+		    coll_peer_find(run->loaded->plan.schedule, link->rank) != COLL_NONE)
+			return true;
+	return false;
+}
+
 bool kcoll_link_awaited(const struct kcoll_link *link)
 {
 	struct kcoll_run *run;

@@ -110,6 +110,7 @@ int kcoll_link_attach(struct kcoll_link *link, const struct coll_device_link *as
 	if (link->state != COLL_LINK_ABSENT)
 		return -EEXIST;
 	error = attach_socket(link, asked->fd);
+	link->heard = asked->bytes || asked->flags & COLL_DEVICE_HEARD;
 	if (!error && asked->bytes)
 		error = attach_bytes(link, asked);
 	kcoll_link_wake(link);
@@ -170,7 +171,7 @@ static void detach_stream(struct kcoll_link *link, struct detached *out)
 		detach_put(out, &header, sizeof(header));
 		detach_put(out, message->data, message->got);
 	}
-	if (link->state == COLL_LINK_LEFT)
+	if (link->left)
 		detach_put(out, &bye, sizeof(bye));
 	detach_begun(link, out);
 }

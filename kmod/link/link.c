@@ -26,6 +26,10 @@ void kcoll_link_set_state(struct kcoll_link *link, enum kcoll_link_state state)
 	lockdep_assert_held(link->set->lock);
 	coll_assert(link_moves[link->state] & BIT(state));
 	link->state = state;
+	if (state == COLL_LINK_LEFT)
+		link->left = true;
+	else if (state == COLL_LINK_ABSENT)
+		link->left = false;
 }
 
 /* ---- waking -------------------------------------------------------------------- */

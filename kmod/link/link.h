@@ -90,6 +90,8 @@ struct kcoll_link_ops {
 	void (*abandoned)(struct kcoll_run *run);
 	/* The message is sent or discarded; the link does not use it any more. */
 	void (*sent)(struct kcoll_sending *sending);
+	/* Whether a run in progress sends to the peer or receives from it. */
+	bool (*needs)(const struct kcoll_link *link);
 	/* The connection or its bytes are of no use; ranks as in coll_device_fail. */
 	void (*failed)(struct kcoll_link *link, int error, u32 failed_rank, u32 reporter);
 };
@@ -136,6 +138,8 @@ struct kcoll_link {
 	struct kcoll_unexpected *unexpected;	/* or is kept here, or else discarded */
 	u64 answered;			/* when the latest pong came, ns; 0: none */
 	u32 pong_suspect;		/* the rank that the peer waited for then */
+	bool heard;			/* the peer has sent something */
+	bool left;			/* it has said goodbye, also once the link is lost */
 	bool stalled;			/* no capacity for unexpected messages: not read */
 	bool handed;			/* bytes that the program has read: no limit */
 	bool broken;			/* no more can be sent; received bytes are still read */

@@ -151,10 +151,13 @@ static int receive_payload(struct kcoll_link *link)
 	return got;
 }
 
-/* The connection ended, with an errno or at its end. */
+/*
+ * The connection ended, with an errno or at its end. A peer that needs nothing from this rank
+ * may free its group before it accepts the connection; then this rank must not need it either.
+ */
 static void receive_lost(struct kcoll_link *link, int error)
 {
-	bool left = link->state == COLL_LINK_LEFT;
+	bool left = link->left || (!link->heard && !link->set->ops->needs(link));
 
 	kcoll_link_set_state(link, COLL_LINK_LOST);
 	if (!left)
@@ -187,6 +190,7 @@ bool kcoll_link_poll_receive(struct kcoll_link *link)
 			receive_lost(link, got);
 			return false;
 		}
+		link->heard = true;
 		link->set->counters->recv_bytes += got;
 		if (!direct)
 			kcoll_link_consume(link);

@@ -87,6 +87,17 @@ static void stream_forget(struct coll_link *link)
 
 /* ---- attaching and detaching ------------------------------------------- */
 
+/* A rank that has left meanwhile has left for the kernel, too, after what it sent. */
+static int stream_add_goodbye(struct stream *stream, const struct coll_link *link)
+{
+	const struct coll_header bye = {
+		.kind = COLL_MESSAGE_BYE,
+		.version = COLL_WIRE_VERSION,
+	};
+
+	return link->state == LINK_LEFT ? stream_add(stream, &bye, sizeof(bye)) : 0;
+}
+
 static int offload_attach(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
@@ -94,10 +105,14 @@ static int offload_attach(struct coll_link *link)
 		.group = group->offload.number,
 		.rank = link->rank,
 		.fd = link->socket.fd,
+		.next_run = group->next_run,
+		.flags = link->heard ? COLL_DEVICE_HEARD : 0,
 	};
 	struct stream stream = { 0 };
 	int error = stream_take(&stream, link);
 
+	if (!error)
+		error = stream_add_goodbye(&stream, link);
 	attach.address = (uintptr_t)stream.data;
 	attach.bytes = stream.bytes;
 	if (!error)
@@ -109,6 +124,12 @@ static int offload_attach(struct coll_link *link)
 	return error;
 }
 
+/* Whether its connection is: a rank that leaves may do so while the engine stops. */
+static bool link_is_up(const struct coll_link *link)
+{
+	return link->state == LINK_UP || link->state == LINK_LEFT;
+}
+
 /* Stops the engine at the link, then attaches it. */
 int coll_offload_attach(struct coll_link *link)
 {
@@ -118,9 +139,9 @@ int coll_offload_attach(struct coll_link *link)
 	coll_assert(link->attached && !link->number && !link->offloaded);
 	link->offloaded = true;
 	error = engine->pause(&link->socket);
-	if (!error && link->state == LINK_UP)
+	if (!error && link_is_up(link))
 		error = offload_attach(link);
-	if (error || link->state != LINK_UP) {
+	if (error || !link_is_up(link)) {
 		link->offloaded = false;
 		engine->resume(&link->socket);
 		coll_link_touch(link);
@@ -204,16 +225,21 @@ void coll_offload_drop(struct coll_group *group)
 	}
 }
 
+/* Messages of a rank that has left stay here with its link: the kernel would wait for them. */
 static const char *not_quiet(const struct coll_group *group)
 {
 	uint32_t rank;
 
 	if (group->active)
 		return "an earlier run is under way in user space";
-	for (rank = 0; rank < group->ranks; rank++)
-		if (group->links[rank] &&
-		    (group->links[rank]->queue || group->links[rank]->socket.sending))
+	for (rank = 0; rank < group->ranks; rank++) {
+		const struct coll_link *link = group->links[rank];
+
+		if (link && (link->queue || link->socket.sending))
 			return "a message is still being sent in user space";
+		if (link && (link->state == LINK_LEFT || link->state == LINK_CLOSED))
+			return "a rank has left the group";
+	}
 	return NULL;
 }
 

@@ -55,7 +55,7 @@ fields() {	# FILE...
 	}' "$@" | tr -s ' \t' ' ' | sed 's/ $//'
 }
 fields $text | sed 's/^coll_schedule \(.*\) op peer wait$/coll_schedule \1/
-	s/^coll_device_link .*/coll_device_link group rank fd zero address bytes/' >"$work/described"
+	s/^coll_device_link .*/coll_device_link group rank fd next_run flags zero address bytes/' >"$work/described"
 for header in device wire schedule noise; do	# without comments
 	${CC:-gcc} -fpreprocessed -E -P "uapi/coll_$header.h" | sed 's/^ /\t/' >"$work/$header.h"
 done

@@ -58,6 +58,8 @@ static const struct play plays[] = {
 	  NULL, 0 },
 	{ "a link connects during offload", "epoll", "8", NULL, { "connect_during_offload" },
 	  NULL, 0 },
+	{ "a rank leaves before an offload", "uring", "2", NULL, { "leave_before_offload" }, NULL, 0 },
+	{ "a rank leaves before an offload", "epoll", "4", NULL, { "leave_before_offload" }, NULL, 0 },
 	{ "auto finds the kernel", "uring", "2", NULL, { "progress_auto_follows", "kernel", "1" },
 	  NULL, 0 },
 	MIXED("4", "uring", "every_collective", "60", "7"),
