@@ -57,7 +57,7 @@ $(BUILD)/tests/chaos/fault.so: $(call objects,tests/chaos/fault.c)
 # The sanitizers interpose the same functions.
 INTERPOSER	= $(if $(SANITIZE),$(call objects,tests/chaos/fault_none.c),$(BUILD)/tests/chaos/fault.so)
 $(BUILD)/tests/chaos/chaos: $(call objects,$(addprefix tests/chaos/,chaos.c plan.c round.c judge.c \
-		strangers.c colld.c full.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
+		strangers.c colld.c full.c module.c board.c) $(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 $(BUILD)/tests/chaos/chaos_job: $(call objects,$(addprefix tests/chaos/,chaos_job.c board.c cut.c) \
 		$(TESTLIB)) $(BUILD)/libcoll.a $(INTERPOSER)
@@ -152,7 +152,7 @@ tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
-	leave_before_offload)
+	leave_before_offload) $(CHAOS)
 
 fuzzers: $(FUZZ)
 

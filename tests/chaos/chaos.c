@@ -97,6 +97,8 @@ static void show_repeat(const struct campaign *campaign, const struct round *rou
 			(unsigned long)campaign->at);
 	else if (settings->only >= 0)
 		fprintf(stderr, " --only %s", kind_names[settings->only]);
+	if (settings->module)
+		fprintf(stderr, " --module %s", settings->module);
 	if (settings->plant)
 		fprintf(stderr, " --plant %s", settings->plant);
 	fprintf(stderr, "\n");
@@ -217,10 +219,11 @@ static void usage(FILE *file)
 	fprintf(file,
 		"usage: chaos [--seed N] [--rounds N] [--minutes M] [--only FAULT] [--deadline S]\n"
 		"             [--limit S] [--plant WHAT] [--walk memory|descriptor [--from N]]\n"
-		"             [--json] [--verbose]\n\n"
+		"             [--module coll.ko] [--json] [--verbose]\n\n"
 		"Runs random jobs and hurts them. --limit: a job that takes longer hangs. --plant:\n"
 		"what one rank does wrong, which must be found: wrong, hang, crash, leak, process,\n"
-		"blame. --walk: every call of each rank of a small job fails, one a round. Faults:");
+		"blame. --walk: every call of each rank of a small job fails, one a round.\n"
+		"Exit code 77: --only asks for what cannot be done here. Faults:");
 	for (int i = 0; i < KINDS; i++)
 		fprintf(file, " %s", kind_names[i]);
 	fprintf(file, "\n");
@@ -238,13 +241,23 @@ static int kind_of(const char *name)
 	exit(2);
 }
 
+static void must_be_possible(const struct settings *settings)
+{
+	const char *lacks = round_lacks(settings, settings->only);
+
+	if (!lacks)
+		return;
+	fprintf(stderr, "chaos: %s: needs %s\n", kind_names[settings->only], lacks);
+	exit(77);
+}
+
 static void parse(struct campaign *campaign, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "seed", 1, NULL, 's' },  { "rounds", 1, NULL, 'r' }, { "minutes", 1, NULL, 'm' },
 		{ "only", 1, NULL, 'o' },  { "plant", 1, NULL, 'p' },  { "deadline", 1, NULL, 'd' },
 		{ "limit", 1, NULL, 'l' }, { "json", 0, NULL, 'j' },   { "verbose", 0, NULL, 'v' },
-		{ "walk", 1, NULL, 'w' },  { "from", 1, NULL, 'f' },
+		{ "walk", 1, NULL, 'w' },  { "from", 1, NULL, 'f' }, { "module", 1, NULL, 'k' },
 		{ "help", 0, NULL, 'h' },  { NULL, 0, NULL, 0 },
 	};
 	int option;
@@ -260,6 +273,7 @@ static void parse(struct campaign *campaign, int argc, char **argv)
 		case 'l': campaign->settings.limit_s = atoi(optarg); break;
 		case 'w': campaign->walk = kind_of(optarg); break;
 		case 'f': campaign->from = strtoull(optarg, NULL, 10); break;
+		case 'k': campaign->settings.module = optarg; break;
 		case 'j': campaign->json = true; break;
 		case 'v': campaign->verbose = true; break;
 		case 'h': usage(stdout); exit(0);
@@ -270,6 +284,8 @@ static void parse(struct campaign *campaign, int argc, char **argv)
 		usage(stderr);
 		exit(2);
 	}
+	if (campaign->settings.only >= 0)
+		must_be_possible(&campaign->settings);
 	if (!campaign->settings.limit_s)
 		campaign->settings.limit_s = 4 * campaign->settings.deadline_s + 60;
 }

@@ -95,6 +95,8 @@ static bool may_be_refused(const struct round *round)
 
 	if (round->kind == KIND_MEMORY || round->kind == KIND_DESCRIPTOR)
 		return is_fatal(round);
+	if (round->kind == KIND_MODULE)	/* progress=kernel without it */
+		return round->injected;
 	if (round->kind == KIND_FULL)	/* the file by which ranks find the store */
 		return !round->launched;
 	for (i = 0; i < round->events; i++)
@@ -230,5 +232,7 @@ void round_judge(struct round *round)
 	judge_survivors(round);
 	if (round->orphans)
 		find(round, "processes were left behind");
+	if (round->held)
+		find(round, "coll.ko does not go, or does not come, though nobody is left");
 	judge_files(round);
 }

@@ -16,7 +16,7 @@ enum {
 const char *const kind_names[KINDS] = {
 	"none",	     "kill",   "stop-short", "stop-long", "cut",
 	"reset", "strangers", "memory", "descriptor", "clock", "disk",
-	"suspend", "half-open", "replay", "store", "full", "colld",
+	"suspend", "half-open", "replay", "store", "full", "colld", "module",
 };
 
 static const char *one_of(u64 *random, const char *const *words)
@@ -40,13 +40,17 @@ static void plan_options(struct round *round, u64 *random)
 {
 	static const char *const engines[] = { "uring", "epoll", NULL };
 	static const char *const progress[] = { "call", "call", "thread", "helper", NULL };
+	static const char *const open[] = { "none", "proof", NULL };
 	static const char *const protect[] = { "none", "proof", "proof", "seal", NULL };
 	static const char *const threads[] = { "one", "any", NULL };
 	static const char *const extra[] = { "", "", " COLL_LINK_CHUNK=4K",
 					     " COLL_INJECT=short:probability=0.3",
 					     " COLL_UNEXPECTED_BYTES=64K", NULL };
-	const char *engine = one_of(random, engines), *how = one_of(random, progress);
-	const char *guard = one_of(random, protect), *who = one_of(random, threads);
+	static const char *const lent[] = { "kernel", "auto", NULL };
+	const char *engine = one_of(random, engines);
+	const char *how = one_of(random, round->kind == KIND_MODULE ? lent : progress);
+	const char *guard = one_of(random, round->kind == KIND_MODULE ? open : protect);
+	const char *who = one_of(random, threads);
 	const uint32_t deadline = may_wait(round) && round->settings->deadline_s > STOPPED_S ?
 					  STOPPED_S : round->settings->deadline_s;
 
@@ -65,7 +69,7 @@ static void plan_events(struct round *round, u64 *random)
 {
 	const bool once = round->kind == KIND_STOP_LONG || round->kind == KIND_NONE ||
 			  (round->kind >= KIND_STRANGERS && round->kind != KIND_SUSPEND &&
-			   round->kind != KIND_COLLD);
+			   round->kind != KIND_COLLD && round->kind != KIND_MODULE);
 	const uint32_t calls = round->phases * 10;
 	uint32_t i;
 
@@ -92,22 +96,24 @@ static void plan_fail(struct round *round, u64 *random)
 	round->fail = 1 + interpret_random(random, round->kind == KIND_MEMORY ? limit : limit / 8);
 }
 
-bool round_can(const struct settings *settings, enum kind kind)
+const char *round_lacks(const struct settings *settings, enum kind kind)
 {
 	char interposer[300];
 
 	snprintf(interposer, sizeof(interposer), "%s/fault.so", settings->folder);
 	switch (kind) {
 	case KIND_FULL:
-		return settings->mounts;
+		return settings->mounts ? NULL : "the right to mount";
+	case KIND_MODULE:
+		return settings->module ? NULL : "--module and its kernel";
 	case KIND_MEMORY:
 	case KIND_DESCRIPTOR:
 	case KIND_CLOCK:
 	case KIND_SUSPEND:
 	case KIND_REPLAY:
-		return !access(interposer, R_OK);
+		return access(interposer, R_OK) ? "the interposer, which no sanitizer allows" : NULL;
 	default:
-		return true;
+		return NULL;
 	}
 }
 
@@ -119,7 +125,7 @@ void round_plan(struct round *round, const struct settings *settings, uint64_t s
 		KIND_CUT, KIND_CUT, KIND_RESET, KIND_RESET, KIND_STRANGERS, KIND_MEMORY,
 		KIND_MEMORY, KIND_DESCRIPTOR, KIND_DESCRIPTOR, KIND_CLOCK, KIND_DISK,
 		KIND_SUSPEND, KIND_HALF_OPEN, KIND_REPLAY, KIND_REPLAY, KIND_STORE, KIND_FULL,
-		KIND_COLLD,
+		KIND_COLLD, KIND_MODULE,
 	};
 	u64 random = seed * 0x9e3779b97f4a7c15ull | 1;
 
@@ -128,7 +134,7 @@ void round_plan(struct round *round, const struct settings *settings, uint64_t s
 	round->kind = often[interpret_random(&random, sizeof(often) / sizeof(*often))];
 	if (settings->only >= 0)
 		round->kind = settings->only;
-	if (!round_can(settings, round->kind))
+	if (round_lacks(settings, round->kind))
 		round->kind = KIND_KILL;
 	round->ranks = 2 + interpret_random(&random, BOARD_RANKS_MAX - 1);
 	round->phases = 1 + interpret_random(&random, 6);

@@ -191,6 +191,12 @@ static void inject(struct round *round, struct event *event, uint64_t time)
 		event->injected = true;
 		round->injected++;
 	}
+	if (round->kind == KIND_MODULE && !round->reload) {
+		event->injected = true;
+		round->injected++;
+		if (module_unload())
+			round->reload = time + event->duration_us * 1000ull;
+	}
 	if (!signals[round->kind] || kill(victim->pid, signals[round->kind]))
 		return;
 	event->injected = true;
@@ -229,6 +235,12 @@ static void watch_event(struct round *round, struct event *event, uint64_t time)
 	}
 	if (event->due && time >= event->due)
 		inject(round, event, time);
+}
+
+static void reload_module(struct round *round, uint64_t time)
+{
+	if (round->reload && time >= round->reload && !module_load(round->settings->module))
+		round->reload = 0;
 }
 
 /* ---- waiting ---------------------------------------------------------------------- */
@@ -309,6 +321,8 @@ static int prepare(struct round *round)
 		round->board->jump_ns = round->settings->deadline_s * second / SUSPENDS;
 	if (round->kind == KIND_FULL)
 		return full_mount(round->folder);
+	if (round->kind == KIND_MODULE)
+		return module_load(round->settings->module);
 	return 0;
 }
 
@@ -346,6 +360,7 @@ int round_run(struct round *round)
 		reap(round);
 		for (i = 0; i < round->events; i++)
 			watch_event(round, &round->event[i], time);
+		reload_module(round, time);
 		if (strangers)
 			round->injected += strangers_poll(strangers, round->board);
 		if (time > until) {
@@ -359,6 +374,8 @@ int round_run(struct round *round)
 	if (error)
 		return error;
 	wait_for_orphans(round);
+	if (round->kind == KIND_MODULE)
+		round->held = !module_is_free() || module_load(round->settings->module);
 	count_faults(round);
 	return 0;
 }

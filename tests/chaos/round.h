@@ -27,6 +27,7 @@ enum kind {
 	KIND_STORE,		/* strangers at the job's store */
 	KIND_FULL,		/* what is written goes to a file system that is full */
 	KIND_COLLD,		/* colld dies and is started again */
+	KIND_MODULE,		/* coll.ko is unloaded and loaded again */
 	KINDS,
 };
 
@@ -51,6 +52,7 @@ struct settings {
 	int only;			/* a kind, or -1 */
 	const char *folder;		/* of chaos_job; coll is two above */
 	bool mounts;			/* full_begin() */
+	const char *module;		/* coll.ko for this kernel, or NULL */
 };
 
 struct round {
@@ -70,7 +72,8 @@ struct round {
 	int left;			/* of these, how many run */
 	pid_t colld;			/* or 0 */
 	uint32_t cut[BOARD_RANKS_MAX];	/* the ranks that this one was cut from, as bits */
-	bool hung, orphans;
+	uint64_t reload;		/* ns: when coll.ko is loaded again; 0: it is there */
+	bool hung, orphans, held;	/* held: coll.ko cannot go when all have ended */
 	char finding[600];		/* "": all was right */
 	uint32_t injected;
 };
@@ -93,8 +96,8 @@ static inline bool round_cuts(const struct round *round)
 	       round->kind == KIND_HALF_OPEN;
 }
 
-/* Needs a capability, or the interposer: whether it can be injected here. */
-bool round_can(const struct settings *settings, enum kind kind);
+/* NULL: it can be injected here. Otherwise what it needs. */
+const char *round_lacks(const struct settings *settings, enum kind kind);
 
 /* ---- colld.c: a manager of circuits for the round ------------------------------- */
 
@@ -108,6 +111,15 @@ void round_kill_colld(struct round *round);
 bool full_begin(void);
 int full_mount(const char *folder);
 void full_unmount(const char *folder);
+
+/* ---- module.c: coll.ko goes and comes ---------------------------------------------- */
+
+/* False, and errno: somebody uses it, or it is not there. */
+bool module_unload(void);
+/* -errno: it cannot be loaded. */
+int module_load(const char *path);
+/* Unloads it; false: it is still used some seconds after the job. */
+bool module_is_free(void);
 
 /* ---- strangers.c: connections that prove nothing ---------------------------------- */
 
