@@ -209,6 +209,9 @@ static void memory_give_back(struct coll_memory *memory)
 	}
 	memcpy(copy + taken, memory->exposed + taken, memory->exposed_bytes - taken);
 	coll_exposed_move(&memory->exposed_out, taken, copy + taken);
+	/* A reader that looked meanwhile saw nothing to read, and may sleep. */
+	if (coll_ring_wakes_reader(&memory->out))
+		ring_bell(memory);
 	memory->copy = copy;		/* before the owner may send more */
 	memory->socket->sending = false;
 	memory->socket->ops->sent(memory->socket, memory->exposed_bytes);
