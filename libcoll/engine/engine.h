@@ -119,7 +119,10 @@ struct coll_engine_ops {
 	int (*advance)(struct coll_engine *engine, uint64_t deadline);
 	/* Whether the calling thread may use the engine. NULL: any may. */
 	bool (*usable)(const struct coll_engine *engine);
-	/* Calls watch->ready once, when the descriptor has one of `events`. */
+	/*
+	 * Calls watch->ready once, when the descriptor has one of `events`. To arm it again in
+	 * ready() needs no memory.
+	 */
 	int (*watch)(struct coll_engine *engine, struct coll_watch *watch, int events);
 	void (*unwatch)(struct coll_engine *engine, struct coll_watch *watch);
 	/* A descriptor that polls readable when advance() has something to do. */

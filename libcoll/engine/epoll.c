@@ -71,6 +71,17 @@ static void epoll_close(struct coll_engine *engine)
 	engine->state = NULL;
 }
 
+/*
+ * A descriptor that is there already, as that of a watch that has fired, is only told what to wait
+ * for: that takes no memory, so it cannot fail.
+ */
+static int descriptor_await(struct epoll *epoll, int fd, struct epoll_event *event)
+{
+	if (!epoll_ctl(epoll->fd, EPOLL_CTL_MOD, fd, event))
+		return 0;
+	return epoll_ctl(epoll->fd, EPOLL_CTL_ADD, fd, event) ? -errno : 0;
+}
+
 /* ---- links -------------------------------------------------------------- */
 
 static int epoll_add(struct coll_socket *socket)
@@ -78,9 +89,7 @@ static int epoll_add(struct coll_socket *socket)
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 				     .data.ptr = socket };
 
-	return epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_ADD, socket->fd, &event)
-		       ? -errno
-		       : 0;
+	return descriptor_await(epoll_of(socket->engine), socket->fd, &event);
 }
 
 static int epoll_attach(struct coll_socket *socket)
@@ -297,8 +306,7 @@ static void event_ready(const struct epoll_event *event)
 	if (event->data.u64 & TAG_WATCH) {
 		watch = (struct coll_watch *)(uintptr_t)(event->data.u64 & ~(uint64_t)TAG_WATCH);
 		coll_assert(watch->armed);
-		watch->armed = false;
-		epoll_ctl(epoll_of(watch->engine)->fd, EPOLL_CTL_DEL, watch->fd, NULL);
+		watch->armed = false;		/* EPOLLONESHOT: it is silent until it is armed again */
 		watch->ready(watch, event->events);
 		return;
 	}
@@ -353,9 +361,12 @@ static int epoll_watch(struct coll_engine *engine, struct coll_watch *watch, int
 	struct epoll_event event = { .events = events | EPOLLONESHOT,
 				     .data.u64 = (uintptr_t)watch | TAG_WATCH };
 
+	int error;
+
 	coll_assert(!watch->armed);
-	if (epoll_ctl(epoll_of(engine)->fd, EPOLL_CTL_ADD, watch->fd, &event))
-		return -errno;
+	error = descriptor_await(epoll_of(engine), watch->fd, &event);
+	if (error)
+		return error;
 	watch->engine = engine;
 	watch->armed = true;
 	return 0;

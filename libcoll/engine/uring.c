@@ -90,7 +90,7 @@ static void uring_complete(struct coll_engine *engine, const struct io_uring_cqe
 		coll_uring_recv_complete(engine, owner, cqe->res, cqe->flags);
 		break;
 	case TAG_WATCH:
-		coll_uring_watch_complete(owner, cqe->res);
+		coll_uring_watch_complete(engine, owner, cqe->res);
 		break;
 	}
 }

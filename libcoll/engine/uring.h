@@ -64,6 +64,7 @@ struct coll_uring {
 	uint64_t spin_ns;
 	pthread_t thread;		/* the only one that may use the ring */
 	struct coll_uring_watched *polls;
+	struct coll_uring_watched *spare_polls;	/* of watches that have fired */
 	int event_fd;			/* for coll_fd(); -1: not in use */
 	bool letting_go;		/* requests that end continue on another thread */
 };
@@ -113,7 +114,8 @@ void coll_uring_recv_complete(struct coll_engine *engine, struct coll_uring_sock
 
 int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int events);
 void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch);
-void coll_uring_watch_complete(struct coll_uring_watched *own, int result);
+void coll_uring_watch_complete(struct coll_engine *engine, struct coll_uring_watched *own,
+			       int result);
 /* Submits a cancelled poll again. */
 void coll_uring_watch_again(struct coll_engine *engine, struct coll_uring_watched *own);
 /* Frees withdrawn polls that the ring never reported. */

@@ -7,14 +7,39 @@
 #include "core/port.h"
 #include "uring.h"
 
+static void list_free(struct coll_uring_watched *own)
+{
+	while (own) {
+		struct coll_uring_watched *next = own->next;
+
+		free(own);
+		own = next;
+	}
+}
+
 void coll_uring_watches_free(struct coll_uring *uring)
 {
-	while (uring->polls) {
-		struct coll_uring_watched *next = uring->polls->next;
+	list_free(uring->polls);
+	list_free(uring->spare_polls);
+	uring->polls = uring->spare_polls = NULL;
+}
 
-		free(uring->polls);
-		uring->polls = next;
-	}
+/* A watch that has fired leaves one behind: to arm it again takes no memory. */
+static struct coll_uring_watched *watch_alloc(struct coll_uring *uring)
+{
+	struct coll_uring_watched *own = uring->spare_polls;
+
+	if (own)
+		uring->spare_polls = own->next;
+	else
+		own = malloc(sizeof(*own));
+	return own;
+}
+
+static void watch_release(struct coll_uring *uring, struct coll_uring_watched *own)
+{
+	own->next = uring->spare_polls;
+	uring->spare_polls = own;
 }
 
 static void watch_keep(struct coll_uring *uring, struct coll_uring_watched *own)
@@ -26,12 +51,12 @@ static void watch_keep(struct coll_uring *uring, struct coll_uring_watched *own)
 	uring->polls = own;
 }
 
-static void watch_free(struct coll_uring_watched *own)
+static void watch_forget(struct coll_uring *uring, struct coll_uring_watched *own)
 {
 	*own->slot = own->next;
 	if (own->next)
 		own->next->slot = own->slot;
-	free(own);
+	watch_release(uring, own);
 }
 
 void coll_uring_watch_again(struct coll_engine *engine, struct coll_uring_watched *own)
@@ -46,17 +71,18 @@ void coll_uring_watch_again(struct coll_engine *engine, struct coll_uring_watche
 	coll_uring_sqe_owner(sqe, own, TAG_WATCH);
 }
 
-void coll_uring_watch_complete(struct coll_uring_watched *own, int result)
+void coll_uring_watch_complete(struct coll_engine *engine, struct coll_uring_watched *own,
+			       int result)
 {
 	struct coll_watch *watch = own->watch;
 
 	if (watch && result == -ECANCELED) {
 		own->stopped = true;
-		if (!coll_uring_of(watch->engine)->letting_go)
-			coll_uring_watch_again(watch->engine, own);
+		if (!coll_uring_of(engine)->letting_go)
+			coll_uring_watch_again(engine, own);
 		return;
 	}
-	watch_free(own);
+	watch_forget(coll_uring_of(engine), own);
 	if (!watch)
 		return;
 	watch->armed = false;
@@ -66,14 +92,13 @@ void coll_uring_watch_complete(struct coll_uring_watched *own, int result)
 /* Submitted at once: a thread that polls coll_fd() may enter again only for this event. */
 int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
-	struct coll_uring_watched *own = malloc(sizeof(*own));
+	struct coll_uring_watched *own;
 	struct io_uring_sqe *sqe;
 
 	coll_assert(!watch->armed);
-	if (!own || !coll_uring_has_capacity(engine, 1)) {
-		free(own);
+	own = coll_uring_has_capacity(engine, 1) ? watch_alloc(coll_uring_of(engine)) : NULL;
+	if (!own)
 		return -ENOMEM;
-	}
 	own->watch = watch;
 	watch_keep(coll_uring_of(engine), own);
 	sqe = coll_uring_sqe(engine);
@@ -96,7 +121,7 @@ void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 	own->watch = NULL;
 	watch->armed = false;
 	if (own->stopped) {
-		watch_free(own);
+		watch_forget(coll_uring_of(engine), own);
 		return;
 	}
 	if (!coll_uring_has_capacity(engine, 1))	/* it ends with the ring */

@@ -253,12 +253,12 @@ INTERPOSE(int, posix_spawn,
 	   const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment),
 	  (pid, path, actions, attributes, arguments, environment), errno, EAGAIN)
 
-/* To forget a descriptor needs no memory. */
+/* Only to add a descriptor needs memory. */
 EXPORT int epoll_ctl(int fd, int op, int other, struct epoll_event *event)
 {
 	static int (*_Atomic real)(int fd, int op, int other, struct epoll_event *event);
 
-	if (op != EPOLL_CTL_DEL && fails(FAULT_DESCRIPTOR, "epoll_ctl", ENOMEM))
+	if (op == EPOLL_CTL_ADD && fails(FAULT_DESCRIPTOR, "epoll_ctl", ENOMEM))
 		return -1;
 	if (!real)
 		real = (int (*)(int, int, int, struct epoll_event *))next_of("epoll_ctl");
