@@ -91,6 +91,20 @@ static void ring_bell(const struct coll_memory *memory)
 	send(memory->socket->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* The first error is kept: a lack of memory here is not the peer's end. 0: it has closed. */
+static void memory_end(struct coll_memory *memory, int error)
+{
+	if (!memory->error)
+		memory->error = error;
+	memory->ended = true;
+}
+
+/* Why nothing can be sent any more. */
+static int memory_loss(const struct coll_memory *memory)
+{
+	return memory->error ? memory->error : -EPIPE;
+}
+
 /* The socket below: a byte wakes this process; its end is the peer's. */
 static void memory_bell(struct coll_watch *watch, int events)
 {
@@ -101,13 +115,10 @@ static void memory_bell(struct coll_watch *watch, int events)
 	(void)events;
 	memory->socket->engine->counters->syscalls++;
 	if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
-		if (coll_engine_watch(watch->engine, watch, POLLIN)) {
-			memory->ended = true;
-			memory->error = -ENOMEM;
-		}
+		if (coll_engine_watch(watch->engine, watch, POLLIN))
+			memory_end(memory, -ENOMEM);
 	} else {
-		memory->ended = true;
-		memory->error = got < 0 ? -errno : 0;
+		memory_end(memory, got < 0 ? -errno : 0);
 	}
 	coll_socket_touch(memory->socket);
 }
@@ -115,8 +126,7 @@ static void memory_bell(struct coll_watch *watch, int events)
 /* A counter of the peer's is impossible. */
 static void memory_fail(struct coll_memory *memory)
 {
-	memory->ended = true;
-	memory->error = -EPROTO;
+	memory_end(memory, -EPROTO);
 }
 
 /* Bytes that wait in the ring, or exposed. */
@@ -175,7 +185,7 @@ static bool exposed_is_over(struct coll_memory *memory)
 		if (memory_has_bytes(memory) && memory->socket->ops->wants_recv(memory->socket))
 			return false;
 		coll_exposed_withdraw(&memory->exposed_out);
-		exposed_end(memory, -EPIPE);
+		exposed_end(memory, memory_loss(memory));
 		return true;
 	}
 	if (!refused && taken < (int64_t)memory->exposed_bytes)
@@ -202,8 +212,7 @@ static void memory_give_back(struct coll_memory *memory)
 	copy = malloc(memory->exposed_bytes);
 	if (!copy) {
 		coll_exposed_withdraw(&memory->exposed_out);
-		memory->ended = true;
-		memory->error = -ENOMEM;
+		memory_end(memory, -ENOMEM);
 		exposed_end(memory, -ENOMEM);
 		return;
 	}
@@ -353,7 +362,7 @@ static bool memory_send(struct coll_memory *memory)
 			memory_fail(memory);
 		if (memory->ended) {		/* what the peer has sent before is read first */
 			if (!memory_has_bytes(memory) || !socket->ops->wants_recv(socket))
-				socket->ops->sent(socket, -EPIPE);
+				socket->ops->sent(socket, memory_loss(memory));
 			return true;
 		}
 		if (!space) {
@@ -417,8 +426,8 @@ static void memory_recv_exposed(struct coll_memory *memory)
 	if (!count && !memory->buffer)
 		memory->buffer = malloc(EXPOSED_PIECE);
 	if (!count && !memory->buffer) {
-		memory->ended = true;
-		memory->error = -ENOMEM;
+		memory_end(memory, -ENOMEM);
+		memory_tell_end(memory);
 		return;
 	}
 	if (!count)
