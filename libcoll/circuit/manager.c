@@ -132,16 +132,18 @@ static void manager_reconnect(struct coll_watch *watch, int events)
 	uint64_t expired;
 
 	(void)events;
-	if (read(watch->fd, &expired, sizeof(expired)) < 0)
-		return;
-	circuits->watch.fd = coll_circuits_dial(circuits->context);
+	if (read(watch->fd, &expired, sizeof(expired)) > 0)
+		circuits->watch.fd = coll_circuits_dial(circuits->context);
 	if (circuits->watch.fd < 0) {
 		circuits->watch.fd = -1;
 		coll_engine_watch(&circuits->context->engine, &circuits->timer, POLLIN);
 		manager_set_timer(circuits, AGAIN_NS);
 		return;
 	}
-	coll_engine_watch(&circuits->context->engine, &circuits->watch, POLLIN);
+	if (coll_engine_watch(&circuits->context->engine, &circuits->watch, POLLIN)) {
+		manager_lost(circuits);
+		return;
+	}
 	coll_circuits_hello(circuits, circuits->watch.fd);
 	coll_circuits_ask_all(circuits, circuits->requests);
 }

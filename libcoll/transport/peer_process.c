@@ -63,9 +63,13 @@ int coll_peer_watch(struct coll_context *context, uint32_t world, struct coll_pr
 	peer->context = context;
 	peer->world = world;
 	peer->watch = (struct coll_watch){ .ready = peer_ended, .owner = peer, .fd = fd };
+	if (coll_engine_watch(&context->engine, &peer->watch, POLLIN)) {
+		close(fd);
+		free(peer);
+		return 0;
+	}
 	peer->next = context->peer_processes;
 	context->peer_processes = peer;
-	coll_engine_watch(&context->engine, &peer->watch, POLLIN);
 	return 0;
 }
 

@@ -240,15 +240,18 @@ static void pending_take_hello(struct coll_pending_peer *pending)
 		pending_refuse(pending, refusal);
 		return;
 	}
-	/* The buffer of a fresh socket has the capacity for it. */
+	/*
+	 * Watched first: a peer that has no challenge yet connects again. The buffer of a fresh
+	 * socket has the capacity for it.
+	 */
 	if (!coll_challenge_make(challenge, context->key, hello, sizeof(*hello)) ||
+	    coll_engine_watch(&context->engine, &pending->watch, POLLIN) ||
 	    send(pending->watch.fd, challenge, sizeof(*challenge), MSG_NOSIGNAL) !=
 		    sizeof(*challenge)) {
 		pending_drop(pending);
 		return;
 	}
 	pending_set_state(pending, CHALLENGED);
-	coll_engine_watch(&context->engine, &pending->watch, POLLIN);
 }
 
 static void pending_take_proof(struct coll_pending_peer *pending)
@@ -291,9 +294,10 @@ static void pending_read(struct coll_watch *watch, int events)
 		return;
 	}
 	pending->got += got;
-	if (pending->got < all)
-		coll_engine_watch(&pending->context->engine, watch, POLLIN);
-	else if (pending->state == SILENT)
+	if (pending->got < all) {
+		if (coll_engine_watch(&pending->context->engine, watch, POLLIN))
+			pending_drop(pending);	/* nobody would read it */
+	} else if (pending->state == SILENT)
 		pending_take_hello(pending);
 	else
 		pending_take_proof(pending);
