@@ -107,7 +107,10 @@ struct coll_context {
 	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count, silent;	/* silent: those without a hello */
-	struct coll_arrival *arrivals;	/* authenticated, for groups that do not exist here yet */
+	/* Authenticated, for groups that do not exist here yet: from the latest to the oldest. */
+	struct coll_arrival *arrivals, *arrivals_oldest;
+	struct coll_arrival *arrivals_next;	/* the next one to be looked at, or NULL */
+	uint32_t arrivals_count, arrivals_since;	/* since: added since all were looked at */
 	struct coll_grave *graves;	/* failed groups that are gone (transport/arrival.h), or NULL */
 	uint32_t buried;		/* ... so far */
 	struct coll_mux *muxes;		/* shared connections, the latest first */

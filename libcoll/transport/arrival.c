@@ -6,7 +6,7 @@
 #include "libcoll/link/stream.h"
 
 enum {
-	ENDED_MAX = 4096,		/* with more arrivals the oldest ended one is dropped */
+	ENDED_MAX = 4096,		/* with more arrivals those that have ended are dropped */
 	ARRIVALS_MAX = 65536,		/* with more the oldest one is refused */
 	GRAVES = 256,			/* failed groups that are remembered, the latest ones */
 };
@@ -141,48 +141,88 @@ static bool arrival_attach(struct coll_arrival *arrival)
 				 arrival_is_link(arrival, group);
 }
 
-/* They may wait for groups that never exist here: bounds their number. */
-static void arrivals_bound(struct coll_context *context)
+/* Before `next`, which is older; NULL: it is the oldest. */
+static void arrival_wait(struct coll_arrival *arrival, struct coll_arrival *next)
 {
-	struct coll_arrival *arrival, *ended = NULL, *oldest = NULL;
-	uint32_t count = 0;
+	struct coll_context *context = arrival->context;
 
-	for (arrival = context->arrivals; arrival; arrival = arrival->next) {
-		count++;
-		oldest = arrival;
-		if (arrival->ops->is_ended(arrival))
-			ended = arrival;
-	}
-	if (count > ENDED_MAX && ended) {
-		coll_arrival_remove(ended);
-		ended->ops->drop(ended, NULL);
-	} else if (count > ARRIVALS_MAX) {
-		coll_arrival_remove(oldest);
-		oldest->ops->drop(oldest, "its group does not come, and others wait");
+	arrival->waits = true;
+	arrival->next = next;
+	arrival->previous = next ? next->previous : context->arrivals_oldest;
+	*(next ? &next->previous : &context->arrivals_oldest) = arrival;
+	*(arrival->previous ? &arrival->previous->next : &context->arrivals) = arrival;
+	context->arrivals_count++;
+}
+
+void coll_arrival_remove(struct coll_arrival *arrival)
+{
+	struct coll_context *context = arrival->context;
+
+	if (!arrival->waits)
+		return;
+	arrival->waits = false;
+	if (context->arrivals_next == arrival)
+		context->arrivals_next = arrival->next;
+	*(arrival->next ? &arrival->next->previous : &context->arrivals_oldest) = arrival->previous;
+	*(arrival->previous ? &arrival->previous->next : &context->arrivals) = arrival->next;
+	context->arrivals_count--;
+}
+
+/* One that is dropped may take others with it, or let others come. */
+static void arrivals_drop_ended(struct coll_context *context)
+{
+	struct coll_arrival *arrival = context->arrivals;
+
+	if (context->arrivals_next)
+		return;
+	context->arrivals_since = 0;
+	for (; arrival; arrival = context->arrivals_next) {
+		context->arrivals_next = arrival->next;
+		if (!arrival->ops->is_ended(arrival))
+			continue;
+		coll_arrival_remove(arrival);
+		arrival->ops->drop(arrival, NULL);
 	}
 }
 
-/* Links first, then their streams. */
+/*
+ * They may wait for groups that never exist here: bounds their number. To look at each takes
+ * time, so it is done once in ENDED_MAX.
+ */
+static void arrivals_bound(struct coll_context *context)
+{
+	struct coll_arrival *oldest;
+
+	if (++context->arrivals_since > ENDED_MAX && context->arrivals_count > ENDED_MAX)
+		arrivals_drop_ended(context);
+	if (context->arrivals_count <= ARRIVALS_MAX)
+		return;
+	oldest = context->arrivals_oldest;
+	coll_arrival_remove(oldest);
+	oldest->ops->drop(oldest, "its group does not come, and others wait");
+}
+
+static bool group_is_known(const struct coll_context *context, uint64_t id)
+{
+	return group_find(context, id) || grave_find(context, id);
+}
+
+/* Links first, then their streams. Others may go when one is attached: from the start again. */
 static void arrivals_attach(struct coll_context *context, uint64_t group)
 {
-	struct coll_arrival **slot, *arrival;
+	struct coll_arrival *arrival, *next;
 	int streams;
 
 	for (streams = 0; streams < 2; streams++) {
-		slot = &context->arrivals;
-		while ((arrival = *slot)) {
-			if (arrival->group != group || !arrival->stream != !streams) {
-				slot = &arrival->next;
+		for (arrival = context->arrivals; arrival; arrival = next) {
+			next = arrival->next;
+			if (arrival->group != group || !arrival->stream != !streams)
 				continue;
-			}
-			*slot = arrival->next;
-			if (!arrival_attach(arrival)) {
-				slot = &context->arrivals;	/* others may have gone too */
-				continue;
-			}
-			arrival->next = *slot;
-			*slot = arrival;
-			slot = &arrival->next;
+			coll_arrival_remove(arrival);
+			if (arrival_attach(arrival))
+				arrival_wait(arrival, next);
+			else
+				next = context->arrivals;
 		}
 	}
 }
@@ -191,20 +231,10 @@ void coll_arrival_add(struct coll_arrival *arrival)
 {
 	struct coll_context *context = arrival->context;
 
-	arrival->next = context->arrivals;
-	context->arrivals = arrival;
-	arrivals_attach(context, arrival->group);
+	arrival_wait(arrival, context->arrivals);
+	if (group_is_known(context, arrival->group))
+		arrivals_attach(context, arrival->group);
 	arrivals_bound(context);
-}
-
-void coll_arrival_remove(struct coll_arrival *arrival)
-{
-	struct coll_arrival **slot = &arrival->context->arrivals;
-
-	while (*slot && *slot != arrival)
-		slot = &(*slot)->next;
-	if (*slot)
-		*slot = arrival->next;
 }
 
 void coll_arrivals_adopt(struct coll_group *group)
@@ -217,7 +247,7 @@ void coll_arrivals_drop(struct coll_context *context)
 	struct coll_arrival *arrival;
 
 	while ((arrival = context->arrivals)) {
-		context->arrivals = arrival->next;
+		coll_arrival_remove(arrival);
 		arrival->ops->drop(arrival, NULL);
 	}
 	free(context->graves);

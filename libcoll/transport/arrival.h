@@ -22,7 +22,8 @@ struct coll_arrival_ops {
 };
 
 struct coll_arrival {
-	struct coll_arrival *next;	/* the latest first */
+	struct coll_arrival *next, *previous;	/* the latest first */
+	bool waits;			/* it is in that list */
 	const struct coll_arrival_ops *ops;
 	struct coll_context *context;
 	uint32_t world;			/* the peer's rank in the job; COLL_NONE: as it says */

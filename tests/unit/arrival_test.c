@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Connections and channels that wait for groups which do not exist here (libcoll/transport/arrival.h):
+ * a peer that opens them without end keeps no more than a bounded number.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "libcoll/transport/arrival.h"
+
+enum {
+	MADE = 200000,
+	WAIT_MAX = 65536,		/* that wait at a time */
+	ENDED_MAX = 2 * 4096,		/* ... whose peers have ended them already */
+};
+
+static struct coll_context context;
+static struct coll_arrival made[MADE];
+static bool ended[MADE], dropped[MADE];
+static uint32_t waiting, waiting_ended, refused;
+
+static uint32_t number_of(const struct coll_arrival *arrival)
+{
+	return arrival - made;
+}
+
+/* The one that is dropped may take another one with it. */
+static uint32_t taken_along;
+
+static void forget(uint32_t i)
+{
+	assert_false(dropped[i]);
+	dropped[i] = true;
+	waiting--;
+	waiting_ended -= ended[i];
+}
+
+static void arrival_drop(struct coll_arrival *arrival, const char *reason)
+{
+	const uint32_t i = number_of(arrival), other = i + taken_along;
+
+	forget(i);
+	refused += !!reason;
+	if (!taken_along || other >= MADE || !made[other].waits)
+		return;
+	coll_arrival_remove(&made[other]);
+	forget(other);
+}
+
+static bool arrival_is_ended(const struct coll_arrival *arrival)
+{
+	return ended[number_of(arrival)];
+}
+
+static const struct coll_arrival_ops ops = {
+	.drop = arrival_drop,
+	.is_ended = arrival_is_ended,
+};
+
+static void arrive(uint32_t i, bool has_ended)
+{
+	made[i] = (struct coll_arrival){
+		.ops = &ops, .context = &context, .group = 7 + i % 3, .from = 1,
+	};
+	ended[i] = has_ended;
+	waiting++;
+	waiting_ended += has_ended;
+	coll_arrival_add(&made[i]);
+	assert_int_equal(context.arrivals_count, waiting);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&context, 0, sizeof(context));
+	memset(dropped, 0, sizeof(dropped));
+	waiting = waiting_ended = refused = taken_along = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	coll_arrivals_drop(&context);
+	assert_int_equal(waiting, 0);
+	assert_null(context.arrivals);
+	assert_null(context.arrivals_oldest);
+	return 0;
+}
+
+static void the_oldest_is_refused(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < MADE; i++) {
+		arrive(i, false);
+		assert_in_range(waiting, 1, WAIT_MAX);
+		if (i >= WAIT_MAX)
+			assert_true(dropped[i - WAIT_MAX]);
+	}
+	assert_int_equal(refused, MADE - WAIT_MAX);
+}
+
+static void the_ended_make_room(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < MADE; i++) {
+		arrive(i, i % 100);
+		assert_in_range(waiting_ended, 0, ENDED_MAX);
+	}
+	for (i = 0; i < MADE; i += 100)		/* the others are all there */
+		assert_false(dropped[i]);
+	assert_int_equal(refused, 0);
+}
+
+/* They are looked at while the list changes under the one who looks. */
+static void one_takes_another_along(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < MADE; i++) {
+		taken_along = 1 + i / 20000 % 3;
+		arrive(i, i % 5 < 2);
+		assert_in_range(waiting_ended, 0, ENDED_MAX);
+	}
+}
+
+static void who_leaves_is_forgotten(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 100; i++)
+		arrive(i, false);
+	for (i = 0; i < 100; i += 3) {
+		coll_arrival_remove(&made[i]);
+		coll_arrival_remove(&made[i]);		/* harmless */
+		forget(i);
+		assert_int_equal(context.arrivals_count, waiting);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_oldest_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(the_ended_make_room, begin, end),
+		cmocka_unit_test_setup_teardown(one_takes_another_along, begin, end),
+		cmocka_unit_test_setup_teardown(who_leaves_is_forgotten, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
