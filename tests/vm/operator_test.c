@@ -63,6 +63,7 @@ static void fdinfo(void)
 	offload_connect(links, 2);
 	vm_is(coll_offload_open(&pair, 0, 2, links[0]), 0, "a file with a link");
 	vm_is(shown(pair.fd, "coll-links"), 1, "which is counted");
+	vm_is(send(links[1][0], "", 1, 0), 1, "whose peer says something, and dies");
 	close(links[1][0]);
 	vm_ok(VM_COMES(shown(pair.fd, "coll-groups-failed") == 1), "a group that fails, too");
 	munmap(pair.shared, 4096);
