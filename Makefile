@@ -31,7 +31,8 @@ ALL_CFLAGS	= -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -fvisibility
 		  $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
 		  -fno-omit-frame-pointer) $(CFLAGS)
 ALL_LDFLAGS	= -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
-LIBS		= -luring -lnettle -ljansson -lm -lpthread
+LIBRARY_LIBS	= -luring -lnettle -lm -lpthread
+LIBS		= -ljansson $(LIBRARY_LIBS)
 
 # FILE_CFLAGS: what some files need besides, set below for their objects.
 COMPILE		= $(CC) $(ALL_CFLAGS) $(FILE_CFLAGS)
@@ -125,9 +126,10 @@ $(BUILD)/libcoll.a: $(LIBRARY)
 	@rm -f $@
 	$(call step,AR,$@)ar qcs $@ $^
 
-$(BUILD)/$(SONAME): $(LIBRARY) libcoll/libcoll.map
+# Schedules as JSON are the tools' alone: no call of the library needs jansson.
+$(BUILD)/$(SONAME): $(filter-out %/text_json.o,$(LIBRARY)) libcoll/libcoll.map
 	$(call step,LD,$@)$(LINK_SHARED) -Wl,-soname,$(SONAME) \
-		-Wl,--version-script=libcoll/libcoll.map $(filter %.o,$^) $(LIBS) -o $@
+		-Wl,--version-script=libcoll/libcoll.map $(filter %.o,$^) $(LIBRARY_LIBS) -o $@
 
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@

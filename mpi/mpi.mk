@@ -22,6 +22,6 @@ $(BUILD)/mpi/$(1)/%.o: mpi/%.c $(BUILD)/flags
 $(BUILD)/mpi/$(1)/libcollmpi.so: $(patsubst mpi/%.c,$(BUILD)/mpi/$(1)/%.o,$(SHIM)) \
 		$(BUILD)/libcoll.a mpi/libcollmpi.map
 	$$(call step,LD,$$@)$(call mpicc,$(1)) -shared $$(ALL_LDFLAGS) -Wl,-soname,libcollmpi.so \
-		-Wl,--version-script=mpi/libcollmpi.map $$(filter %.o %.a,$$^) $$(LIBS) -ldl -o $$@
+		-Wl,--version-script=mpi/libcollmpi.map $$(filter %.o %.a,$$^) $$(LIBRARY_LIBS) -ldl -o $$@
 endef
 $(foreach mpi,$(MPIS),$(eval $(call shim_rules,$(mpi))))

@@ -40,7 +40,7 @@ rank 2 of 3: sum 6"
 is "it runs alone" "$("$work/sum" 2>&1)" "rank 0 of 1: sum 1"
 
 ok "it links statically" quiet ${CC:-gcc} "$work/sum.c" -o "$work/static" \
-	-I"$there/include" "$there/lib/libcoll.a" -luring -lnettle -ljansson -lm -lpthread
+	-I"$there/include" "$there/lib/libcoll.a" -luring -lnettle -lm -lpthread
 is "and runs so" "$(env -u LD_LIBRARY_PATH "$work/static" 2>&1)" "rank 0 of 1: sum 1"
 
 printf '#include <coll.h>\nint main() { return !coll_version(); }\n' >"$work/version.cc"
