@@ -253,7 +253,7 @@ static void know_cores(struct coll_context *context)
 {
 	context->cores = node_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
-	context->engine.exposes = !strcmp(context->options.memory, "read");
+	context->engine.exposes = !strcmp(context->options.memory, "auto");
 	context->engine.crowded = thread_crowding(context) > 1;
 	context->engine.any_thread = !strcmp(context->options.threads, "any");
 	context->engine.moves = context->progress == &coll_progress_auto;

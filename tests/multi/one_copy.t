@@ -3,7 +3,6 @@
 # Long messages within a node are read in the process that sends them, where that is allowed, and
 # go through the ring where it is not: the results are right in both cases.
 . "${0%/*}/../lib/tap.sh"
-export COLL_MEMORY=read
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -29,8 +28,8 @@ for engine in uring epoll; do
 	result $? "2 ranks, $engine: read where they are"
 	exposes -gt $(bench 5 --engine $engine)
 	result $? "5 ranks, $engine: the same"
-	exposes -eq env COLL_MEMORY=auto $(bench 2 --engine $engine)
-	result $? "memory=auto, $engine: through the ring"
+	exposes -eq env COLL_MEMORY=copy $(bench 2 --engine $engine)
+	result $? "memory=copy, $engine: through the ring"
 	exposes -ge env COLL_INJECT=short:probability=0.3 $(bench 3 --engine $engine)
 	result $? "short transfers, $engine"
 	exposes -ge "$BUILD/tests/multi/without_call" process_vm_readv $(bench 4 --engine $engine)
