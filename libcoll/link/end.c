@@ -48,7 +48,9 @@ void coll_link_lost(struct coll_link *link, int error)
 		return;		/* known; or what was in flight has ended since */
 	if (coll_is_our_lack(error) && group->state == GROUP_OK) {
 		coll_link_events(group)->failed(group, error, group->rank, COLL_NONE,
-						"it cannot make a connection");
+						link->state == LINK_UP ?
+							"it cannot keep its connection" :
+							"it cannot make a connection");
 	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_end(link)) {
 		coll_stream_lost(link, error);
 		return;

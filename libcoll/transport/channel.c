@@ -388,7 +388,7 @@ static bool channel_has_ended(const struct coll_channel *channel)
 	       link->whole->channel->peer_ended;
 }
 
-/* Reports what a socket would: bytes, then the end; and -EPIPE if the peer has closed it. */
+/* Reports what a socket would: bytes, then the end; and an error if nothing can be sent. */
 static void channel_serve(struct coll_channel *channel)
 {
 	const struct coll_mux *mux = channel->mux;
@@ -402,7 +402,7 @@ static void channel_serve(struct coll_channel *channel)
 	while (channel->link && channel->held_bytes && coll_link_wants_recv(channel->link))
 		channel_feed(channel);
 	if (channel->link && channel->peer_reset && channel_wants_send(channel))
-		channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
+		channel->link->socket.ops->sent(&channel->link->socket, coll_mux_send_error(mux));
 	if (!channel->end_delivered && channel_wants_recv(channel) &&
 	    channel_has_ended(channel) && channel_wants_recv(channel)) {
 		channel->end_delivered = true;

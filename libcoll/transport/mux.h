@@ -166,5 +166,7 @@ void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel);
 bool coll_mux_is_drained(struct coll_mux *mux);
 /* The connection cannot be used any more. */
 void coll_mux_lost(struct coll_mux *mux, int error);
+/* What a send gets that can no longer go out: a lack of this rank's own is not the peer's end. */
+int coll_mux_send_error(const struct coll_mux *mux);
 
 #endif

@@ -21,13 +21,19 @@ uint64_t coll_mux_iov_clip(struct iovec *iov, int *count, uint64_t max)
 	return bytes;
 }
 
+int coll_mux_send_error(const struct coll_mux *mux)
+{
+	return mux->state == MUX_ENDED && coll_is_our_lack(mux->error) ? mux->error : -EPIPE;
+}
+
 void coll_mux_fail_frames(struct coll_mux *mux)
 {
 	for (; mux->frames_reported < mux->frames; mux->frames_reported++) {
 		struct coll_channel *channel = mux->frame[mux->frames_reported].channel;
 
 		if (channel && channel->link)
-			channel->link->socket.ops->sent(&channel->link->socket, -EPIPE);
+			channel->link->socket.ops->sent(&channel->link->socket,
+							coll_mux_send_error(mux));
 	}
 	mux->iovs_sent = mux->iovs;
 }

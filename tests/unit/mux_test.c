@@ -168,6 +168,25 @@ static void all_links_are_lost_with_it(void **state)
 		assert_int_equal(told[1][k].lost, 1);
 }
 
+/* Nor is anybody blamed for what this rank lacks, whether bytes are under way or wait. */
+static void a_lack_of_memory_is_not_the_peers_end(void **state)
+{
+	struct coll_mux *mux = side[1].context.muxes;
+	int k;
+
+	(void)state;
+	send_from(1, 0, 0, 1);
+	send_from(1, 1, 0, 1);
+	assert_true(mux->socket.ops->wants_send(&mux->socket));
+	sides_send(&side[1], &mux->socket, 100);
+	coll_mux_lost(mux, -ENOMEM);
+	for (k = 0; k < 2; k++) {
+		assert_int_equal(told[1][k].lost, 0);
+		assert_true(told[1][k].failed);
+		told[1][k].failed = 0;
+	}
+}
+
 static void receive_garbage(const void *bytes, uint64_t count)
 {
 	struct coll_mux *mux = side[1].context.muxes;
@@ -415,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_closed_link_harms_no_other, begin, end),
 		cmocka_unit_test_setup_teardown(a_receiver_may_close, begin, end),
 		cmocka_unit_test_setup_teardown(all_links_are_lost_with_it, begin, end),
+		cmocka_unit_test_setup_teardown(a_lack_of_memory_is_not_the_peers_end, begin, end),
 		cmocka_unit_test_setup_teardown(broken_rules_end_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_speaks_for_another_rank, begin, end),
 		cmocka_unit_test_setup_teardown(a_channel_waits_for_its_group, begin, end),
