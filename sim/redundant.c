@@ -4,7 +4,8 @@
  *
  *	exchange i + 1 of r is sent at e(i, r), if e(i, r) <= f(r)
  *	e(i + 1, r) = reduce(max(e(i, r), arrival from its partner))
- *	result(r) = min(e(K, r), arrivals of the results of its T partners)
+ *	result(r) = min(e(K, r), arrivals of the results of its T partners, and of those
+ *			partners that do not send their exchange with r)
  *
  * The first pass assumes that no rank abandons anything. Each later pass lets those ranks
  * abandon that the pass before found done, until nothing changes. The first pass computes
@@ -32,6 +33,11 @@ enum {
 
 #define HUGE_PAGE (2ull << 20)
 
+/* e(i, r) of a block's ranks in its exchanges. */
+struct block_times {
+	sim_time reduced[BLOCK_BITS][1 << BLOCK_BITS];
+};
+
 struct redundant {
 	const struct sim_machine *machine;
 	u32 ranks, exchanges, redundancy;
@@ -43,6 +49,9 @@ struct redundant {
 	sim_time *done, *old;	/* when the rank is done; before the last change */
 	/* Sets of ranks: whose `done` has passed some e(i); whose e(i) has changed. */
 	u64 *moved, *changed, *next;
+	u64 *giving;		/* columns whose ranks may hand their results on to others */
+	struct block_times times;	/* of the block that begins with `timed`, in this pass */
+	u32 timed;		/* COLL_NONE: of no block */
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	/*
 	 * With phases: a time at which noise strikes the rank again. What starts at most
@@ -173,13 +182,15 @@ static inline void redundant_exchange(struct redundant *r, const sim_time *from,
 static void exchange_block(struct redundant *r, u32 first, sim_time *to)
 {
 	const u32 ranks = 1u << r->block;
-	sim_time time[2][1 << BLOCK_BITS], *from = r->block ? time[0] : to;
+	sim_time *from = r->block ? r->times.reduced[0] : to;
 	u32 i, k, x;
+
+	r->timed = first;
 
 	for (x = 0; x < ranks; x++)
 		from[x] = redundant_awake(r, first + x, machine_start(r->machine, first + x));
 	for (i = 0; i < r->block; i++) {
-		sim_time *next = i + 1 == r->block ? to : time[1 - i % 2];
+		sim_time *next = i + 1 == r->block ? to : r->times.reduced[i + 1];
 
 		for (k = 0; k < ranks; k += 2u << i)
 			for (x = k; x < k + (1u << i); x++)
@@ -238,8 +249,6 @@ static void spread_results(struct redundant *r, u32 first, u32 count)
 	bool helped = true;
 	u32 half, k, rank;
 
-	memcpy(r->result + first, r->reduced[r->exchanges] + first,
-	       count * sizeof(*r->result));
 	while (helped) {
 		helped = false;
 		for (half = 1; half < count; half *= 2)
@@ -249,14 +258,107 @@ static void spread_results(struct redundant *r, u32 first, u32 count)
 	}
 }
 
+/* ---- results instead of exchanges -------------------------------------------------------- */
+
+/* e(i) of a rank; of a block's exchanges they are computed again. */
+static sim_time reduced_at(struct redundant *r, u32 i, u32 rank)
+{
+	const u32 size = 1u << r->block, first = rank & ~(size - 1);
+
+	if (i >= r->block)
+		return r->reduced[i][rank];
+	if (r->timed != first) {
+		const u64 messages = r->messages, reductions = r->reductions;
+		sim_time unused[1 << BLOCK_BITS];
+
+		exchange_block(r, first, unused);
+		r->messages = messages;
+		r->reductions = reductions;
+	}
+	return r->times.reduced[i][rank - first];
+}
+
+/* Whether it has the result before it begins its last exchange. */
+static inline bool served_early(const struct redundant *r, u32 rank)
+{
+	return r->reduced[r->exchanges - 1][rank] > r->result[rank];
+}
+
+/* How many exchanges, but those with its T partners, it has not begun by then. */
+static u32 exchanges_left(struct redundant *r, u32 rank)
+{
+	u32 i = r->exchanges;
+
+	while (i > r->redundancy && reduced_at(r, i - 1, rank) > r->result[rank])
+		i--;
+	return r->exchanges - i;
+}
+
+static inline u32 column_of(const struct redundant *r, u32 rank)
+{
+	return rank >> r->redundancy;
+}
+
+/* Hands the result on to the partners of these exchanges. Returns whether one of them is served earlier. */
+static bool hand_on(struct redundant *r, u32 rank, u32 left)
+{
+	const u32 count = 1u << r->redundancy;
+	bool helped = false;
+	u32 i;
+
+	for (i = r->exchanges - left; i < r->exchanges; i++) {
+		const u32 to = rank ^ 1u << i;
+		const sim_time there = redundant_rescue(r, rank, to, r->result[to]);
+
+		if (there >= r->result[to])
+			continue;
+		r->result[to] = there;
+		spread_results(r, to & ~(count - 1), count);
+		add_to_set(r->giving, column_of(r, to), true);
+		helped = true;
+	}
+	return helped;
+}
+
+static bool hand_on_column(struct redundant *r, u32 column)
+{
+	const u32 first = column << r->redundancy;
+	bool helped = false;
+	u32 rank;
+
+	for (rank = first; rank < first + (1u << r->redundancy); rank++)
+		if (served_early(r, rank))
+			helped |= hand_on(r, rank, exchanges_left(r, rank));
+	return helped;
+}
+
+/* Until no rank is served earlier. */
+static void hand_on_results(struct redundant *r)
+{
+	const u32 words = set_words(column_of(r, r->ranks - 1) + 1);
+	bool helped = true;
+	u32 word;
+
+	while (helped) {
+		helped = false;
+		for (word = 0; word < words; word++)
+			while (r->giving[word]) {
+				const u32 k = __builtin_ctzll(r->giving[word]);
+
+				r->giving[word] &= r->giving[word] - 1;
+				helped |= hand_on_column(r, word * WORD + k);
+			}
+	}
+}
+
 /* Returns whether the sends of any rank may change. e(i) grows with i. */
-static bool redundant_conclude(struct redundant *r, u32 first, u32 count)
+static bool redundant_conclude(struct redundant *r)
 {
 	const sim_time *most = r->reduced[r->exchanges - 1];
 	bool moved = false;
 	u32 rank;
 
-	for (rank = first; rank < first + count; rank++) {
+	for (rank = 0; rank < r->ranks; rank++) {
 		const sim_time old = r->done[rank], done = r->result[rank] == SIM_NEVER ?
 					SIM_NEVER : redundant_awake(r, rank, r->result[rank]);
 
@@ -330,19 +432,6 @@ static void revise_exchange(struct redundant *r, u32 i)
 			set = (set | set >> (1u << i)) & lower_half(i);
 		exchange_again(r, i, word, set);
 	}
-}
-
-/* Whether e(K) of any of these ranks has changed. */
-static bool any_changed(const struct redundant *r, u32 first, u32 count)
-{
-	u32 word;
-
-	if (count < WORD)
-		return r->changed[first / WORD] >> first % WORD & ((1ull << count) - 1);
-	for (word = first / WORD; word < (first + count) / WORD; word++)
-		if (r->changed[word])
-			return true;
-	return false;
 }
 
 /* Whether one of the block's ranks may abandon more or fewer exchanges. */
@@ -426,14 +515,34 @@ static void count_exchanges(struct redundant *r)
 
 /* ---- passes ---------------------------------------------------------------------------- */
 
-/* Whether the result came from a partner, to which it is then not sent. */
+/* Whether the result came from this partner. */
+static bool result_is_from(const struct redundant *r, u32 rank, u32 partner)
+{
+	return redundant_rescue(r, partner, rank, r->result[rank]) <= r->result[rank];
+}
+
+/* Whether it came from one of the T partners, to which it is then not sent. */
 static bool got_result(const struct redundant *r, u32 rank)
 {
 	u32 j;
 
 	for (j = 0; j < r->redundancy; j++)
-		if (redundant_rescue(r, rank ^ 1u << j, rank, r->result[rank]) <= r->result[rank])
+		if (result_is_from(r, rank, rank ^ 1u << j))
 			return true;
+	return false;
+}
+
+/* Whether it came instead of one of the exchanges that this rank has not begun. */
+static bool got_result_for(struct redundant *r, u32 rank, u32 left)
+{
+	u32 i, partner;
+
+	for (i = r->redundancy; i < r->exchanges; i++) {
+		partner = rank ^ 1u << i;
+		if (served_early(r, partner) && reduced_at(r, i, partner) > r->result[partner] &&
+		    result_is_from(r, rank, partner))
+			return i >= r->exchanges - left;
+	}
 	return false;
 }
 
@@ -441,31 +550,48 @@ static void count_redundant(struct redundant *r)
 {
 	u32 rank;
 
-	for (rank = 0; rank < r->ranks; rank++)
-		r->messages += r->redundancy - got_result(r, rank);
+	for (rank = 0; rank < r->ranks; rank++) {
+		const bool got = got_result(r, rank);
+
+		r->messages += r->redundancy - got;
+		if (r->redundancy && served_early(r, rank)) {
+			const u32 left = exchanges_left(r, rank);
+
+			r->messages += left - (!got && got_result_for(r, rank, left));
+		}
+	}
+}
+
+/* All results, from e(K) and what the ranks send to each other. */
+static void find_results(struct redundant *r)
+{
+	const u32 count = 1u << r->redundancy, words = set_words(column_of(r, r->ranks - 1) + 1);
+	u32 first;
+
+	memcpy(r->result, r->reduced[r->exchanges], r->ranks * sizeof(*r->result));
+	if (!r->redundancy)
+		return;
+	for (first = 0; first < r->ranks; first += count)
+		spread_results(r, first, count);
+	memset(r->giving, 0xff, words * sizeof(*r->giving));
+	if (r->ranks / count % WORD)
+		r->giving[words - 1] = (1ull << r->ranks / count % WORD) - 1;
+	hand_on_results(r);
 }
 
 /* One pass; returns whether another is needed. */
 static bool run_pass(struct redundant *r, bool again)
 {
-	const u32 count = 1u << r->redundancy;
-	bool moved = false;
-	u32 first;
-
+	r->timed = COLL_NONE;
 	if (again) {
 		redundant_revise(r);
 	} else {
 		r->messages = r->reductions = 0;
 		exchange_first(r, 0, r->exchanges);
 	}
+	find_results(r);
 	memset(r->moved, 0, set_words(r->ranks) * sizeof(*r->moved));
-	for (first = 0; first < r->ranks; first += count) {
-		if (again && !any_changed(r, first, count))
-			continue;
-		spread_results(r, first, count);
-		moved |= redundant_conclude(r, first, count);
-	}
-	return moved;
+	return redundant_conclude(r);
 }
 
 static int find_times(struct redundant *r)
@@ -526,7 +652,7 @@ static bool memory_new(const struct redundant *r, struct redundant_memory *memor
 	if (!memory->times)
 		memory->times = times_new((r->exchanges - r->block + 5ull) * r->ranks);
 	if (!memory->sets)
-		memory->sets = calloc(3 * set_words(r->ranks), sizeof(u64));
+		memory->sets = calloc(4 * set_words(r->ranks), sizeof(u64));
 	return memory->times && memory->sets;
 }
 
@@ -541,6 +667,7 @@ static bool redundant_new(struct redundant *r, struct redundant_memory *memory)
 	r->moved = memory->sets;
 	r->changed = r->moved + words;
 	r->next = r->changed + words;
+	r->giving = r->next + words;
 	r->result = memory->times;
 	r->done = r->result + ranks;
 	r->old = r->done + ranks;
@@ -573,6 +700,7 @@ int redundant_run(const struct sim_job *job, const struct sim_machine *machine,
 	if (!error)
 		error = find_times(&r);
 	if (!error) {
+		r.timed = COLL_NONE;
 		count_redundant(&r);
 		redundant_report(&r, outcome, finish);
 	}

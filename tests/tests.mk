@@ -32,7 +32,7 @@ $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
 
 # The simulator.
-$(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test paths_test published_test \
+$(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test paper_test paths_test published_test \
 		replay_test): \
 		$(call objects,tests/unit/sim_job.c)
 

@@ -4,7 +4,8 @@
  * partners of exchanges 1 .. T carry the *final* result. After exchange j the ranks form 2^j
  * classes that no longer need each other; a class that is not delayed sends its result to one
  * that is. A rank is done at its own last reduction or at the first final result that it
- * receives. Then it sends the result on, except to the ranks from which it came.
+ * receives. Then it sends the result on, except to the ranks from which it came. Partners of
+ * exchanges that it has not begun, and now never will, get the result instead of its part.
  *
  * The relayed butterfly does the same in the middle: after some exchanges (`relays` of them,
  * evenly spaced) the ranks of a block, which all have the same sum by then, send it to each
@@ -14,7 +15,7 @@
  * partners in the redundant exchanges, so it is rescued whenever its proxy is.
  *
  * docs/guide/redundant-butterfly.md proves that it cannot deadlock although a rank that is done
- * abandons the rest of its butterfly, and that all ranks compute the same bits.
+ * begins no more exchanges, and that all ranks compute the same bits.
  *
  * Everything that a stale message or an abandoned op may touch is scratch.
  *
@@ -51,13 +52,25 @@ static void emit_served(struct coll_build *b, const struct coll_call *call,
 	coll_emit_join(b);
 }
 
-/* The redundant receives of a virtual rank, of the final result or of a block's. */
+/*
+ * The redundant receives of a virtual rank: of a block's result from its T partners, of the
+ * final one from the partners of all exchanges.
+ */
 struct rescue {
-	u32 count;			/* at most T */
+	u32 count;
 	u64 final[STEPS_MAX];		/* where they go */
 	u32 received[STEPS_MAX];
+	u32 served[STEPS_MAX];		/* done: the result is not sent to this partner */
 	u32 any;			/* done as soon as one of them is */
 };
+
+/* Partners that may send the result of exchange i. */
+static u32 rescue_count(struct coll_redundancy with, u32 i, bool last)
+{
+	if (!with.exchanges)
+		return 0;
+	return last || with.exchanges > i ? i + 1 : with.exchanges;
+}
 
 static void emit_rescues(struct coll_build *b, const struct coll_call *call,
 			 const struct coll_fold *fold, struct rescue *rescue)
@@ -70,6 +83,7 @@ static void emit_rescues(struct coll_build *b, const struct coll_call *call,
 		coll_emit_optional(b);
 		rescue->received[j] = coll_emit_recv(b, fold_rank(fold, vrank ^ 1u << j),
 						     rescue->final[j], call_bytes(call));
+		rescue->served[j] = rescue->received[j];
 	}
 	if (!rescue->count)
 		return;
@@ -139,6 +153,19 @@ static void emit_relay(struct coll_build *b, const struct coll_call *call,
 	relay->rescue.count = 0;
 }
 
+/*
+ * Done once the exchange with this partner has begun, which waits for `ready`, or once the
+ * partner has sent the final result: else the partner needs it. As `ready` frees the exchange's
+ * send before this op, the send has started when this op is done.
+ */
+static u32 emit_served_partner(struct coll_build *b, u32 ready, u32 received)
+{
+	coll_emit_any(b, ready);
+	coll_emit_any(b, received);
+	coll_emit_optional(b);
+	return coll_emit_join(b);
+}
+
 static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
 {
 	after_result(b, ways);
@@ -159,7 +186,7 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
 	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	const u64 n = call_bytes(call);
 	struct relay relay = { .rescue.count = 0 };
-	u32 i;
+	u32 ready[STEPS_MAX], i, j;
 
 	for (i = 0; i < fold->exchanges; i++) {
 		const u32 partner = fold_rank(fold, vrank ^ 1u << i);
@@ -171,15 +198,18 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
 
 		coll_emit_optional(b);
 		received = coll_emit_recv(b, partner, theirs, n);
+		*rescue = (struct rescue){ .any = COLL_NONE };
+		if (shared) {
+			rescue->count = rescue_count(with, i, last);
+			emit_rescues(b, call, fold, rescue);
+		}
+		ready[i] = mine.ready;
 		coll_emit_after(b, mine.ready);
 		coll_emit_optional(b);
 		coll_emit_send(b, partner, mine.place, n);
 		emit_relay(b, call, fold, &relay);
-		*rescue = (struct rescue){ .any = COLL_NONE };
-		if (shared) {
-			rescue->count = with.exchanges <= i ? with.exchanges : i + 1;
-			emit_rescues(b, call, fold, rescue);
-		}
+		for (j = with.exchanges; last && j < rescue->count; j++)
+			rescue->served[j] = emit_served_partner(b, ready[j], rescue->received[j]);
 		coll_emit_after(b, mine.ready);
 		coll_emit_after(b, received);
 		coll_emit_optional(b);
@@ -201,8 +231,8 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
  * run. Ops start in list order, so by then the sends have begun.
  */
 static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
-			    const struct coll_fold *fold, const struct rescue *rescue, u64 result,
-			    const struct ways *ways)
+			    const struct coll_fold *fold, const struct rescue *rescue,
+			    u32 redundancy, u64 result, const struct ways *ways)
 {
 	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	const u64 n = call_bytes(call);
@@ -218,9 +248,9 @@ static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
 
 		after_result(b, ways);
 		coll_emit_optional(b);
-		coll_emit_unless(b, rescue->received[j]);
+		coll_emit_unless(b, rescue->served[j]);
 		coll_emit_send(b, fold_rank(fold, partner), result, n);
-		if (fold_is_proxy(fold, partner)) {
+		if (j < redundancy && fold_is_proxy(fold, partner)) {
 			after_result(b, ways);
 			coll_emit_optional(b);
 			coll_emit_send(b, fold_excess_rank(partner), result, n);
@@ -247,7 +277,7 @@ static void emit_virtual_rank(struct coll_build *b, const struct coll_call *call
 	}
 	mine = emit_exchanges(b, call, fold, with, mine, &rescue);
 	ways = emit_ways(b, call, &rescue, mine);
-	emit_handing_on(b, call, fold, &rescue, mine.place, &ways);
+	emit_handing_on(b, call, fold, &rescue, with.exchanges, mine.place, &ways);
 }
 
 static void emit_with(struct coll_build *b, const struct coll_call *call,
