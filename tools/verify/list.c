@@ -212,7 +212,7 @@ static void add_shapes(struct list *list, struct verify_case c)
 	}
 }
 
-/* The redundant butterfly with frozen ranks: j = T, and j below T. */
+/* The redundant and the relayed butterfly with frozen ranks: j = T, and j below T. */
 static void add_rescues(struct list *list, struct verify_case c)
 {
 	const u32 exchanges = log2_floor(c.ranks);
@@ -250,8 +250,7 @@ static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 				add_shapes(list, c);
 			}
 		}
-	/* With relays a rank may be ahead of its own exchanges, and freeze there. */
-	if (coll_algo_has_option(algo, "T") && !coll_algo_has_option(algo, "relays"))
+	if (coll_algo_has_option(algo, "T"))
 		add_rescues(list, c);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Frozen ranks.
  *
- * The redundant butterfly's promise, for each j <= T: after exchange j the ranks form 2^j classes
+ * The promise of the redundant butterfly, also with relays, for each j <= T: after exchange j the ranks form 2^j classes
  * by the low j bits of their virtual rank (an excess rank belongs to its proxy's class). Freeze
  * any subset of one class, each rank once it has started its sends of exchanges 1 .. j (an excess
  * rank: its vector to its proxy). All other ranks still get the correct result; the frozen ones
