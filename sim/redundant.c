@@ -7,14 +7,16 @@
  *	result(r) = min(e(K, r), arrivals of the results of its T partners, and of those
  *			partners that do not send their exchange with r)
  *
- * The first pass assumes that no rank abandons anything. Each later pass lets those ranks
- * abandon that the pass before found done, until nothing changes. The first pass computes
+ * The first pass assumes that all ranks make all exchanges. In each later pass those ranks
+ * stop that the pass before found done, until nothing changes. The first pass computes
  * all exchanges; later ones only what depends on ranks that changed. All e(i, r) are kept,
  * except those of the first exchanges, which take place within blocks of ranks: these are
  * computed again if needed, in the cache.
  *
  * Each rank remembers until when it is free of noise, so that most calls of noise_end() are
  * two comparisons.
+ *
+ * Length: one fixed point; its passes share all state.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -299,7 +301,7 @@ static inline u32 column_of(const struct redundant *r, u32 rank)
 	return rank >> r->redundancy;
 }
 
-/* Hands the result on to the partners of these exchanges. Returns whether one of them is served earlier. */
+/* To the partners of the last `left` exchanges. Returns whether one of them is served earlier. */
 static bool hand_on(struct redundant *r, u32 rank, u32 left)
 {
 	const u32 count = 1u << r->redundancy;
@@ -434,7 +436,7 @@ static void revise_exchange(struct redundant *r, u32 i)
 	}
 }
 
-/* Whether one of the block's ranks may abandon more or fewer exchanges. */
+/* Whether one of the block's ranks may make more or fewer exchanges. */
 static bool block_turned(const struct redundant *r, u32 first)
 {
 	const sim_time *most = r->reduced[r->block];

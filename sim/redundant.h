@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * The fast path of the redundant butterfly on 2^K ranks. Its any-waits have no levels: a
- * rank is done at the first of several results, sends it on, and abandons the rest. The
+ * rank is done at the first of several results, sends it on, also instead of its exchanges. The
  * times are computed as a fixed point. It is unique, since each event depends on earlier
  * ones only.
  */

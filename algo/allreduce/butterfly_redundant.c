@@ -17,7 +17,7 @@
  * docs/guide/redundant-butterfly.md proves that it cannot deadlock although a rank that is done
  * begins no more exchanges, and that all ranks compute the same bits.
  *
- * Everything that a stale message or an abandoned op may touch is scratch.
+ * Everything that a stale message, or an op that may never begin, touches is scratch.
  *
  *	K (alpha + n beta + n gamma)	without noise, 2^K ranks, and for each rank
  *	T (1 + relays) messages more (T more where it serves an excess rank), 2 n gamma of copies
@@ -174,7 +174,7 @@ static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
 }
 
 /*
- * The K exchanges. Messages that a finished rank abandons may still arrive, so all of them
+ * The K exchanges. Messages may still arrive at a finished rank, so all of them
  * are optional and in scratch. If the result of a reduction may also come from others, the
  * reduction has its own memory, which no stale message reaches, and does not run after a
  * rescue.

@@ -39,8 +39,8 @@ ok "4: redundancy gains most from 2^7 to 2^14: $few, $some, $many" \
 one=$(number mean_s 6 30 1e-6 8 1e-3 1e-5 butterfly-redundant:T=1)
 all=$(number mean_s 6 30 1e-6 8 1e-3 1e-5 butterfly-redundant:T=6)
 ok "5: few ranks need a small T: $one, $all" holds "$one < 1.25 * $all"
-one=$(number mean_s 12 30 1e-6 8 1e-3 1e-5 butterfly-redundant:T=1)
-all=$(number mean_s 12 30 1e-6 8 1e-3 1e-5 butterfly-redundant:T=6)
+one=$(number mean_s 12 30 1e-7 8 1e-3 1e-5 butterfly-redundant:T=1)
+all=$(number mean_s 12 30 1e-7 8 1e-3 1e-5 butterfly-redundant:T=6)
 ok "5: many a larger one: $one, $all" holds "$one > 1.25 * $all"
 
 if ! command -v gnuplot >/dev/null; then
