@@ -2,10 +2,11 @@
 /*
  * Frozen ranks.
  *
- * The promise of the redundant butterfly, also with relays, for each j <= T: after exchange j the ranks form 2^j classes
- * by the low j bits of their virtual rank (an excess rank belongs to its proxy's class). Freeze
- * any subset of one class, each rank once it has started its sends of exchanges 1 .. j (an excess
- * rank: its vector to its proxy). All other ranks still get the correct result; the frozen ones
+ * The promise of the redundant butterfly, also with relays, for each j <= T: after exchange j the
+ * ranks form 2^j classes by the low j bits of their virtual rank (an excess rank belongs to its
+ * proxy's class). Freeze any subset of one class, each rank once it has started its sends of
+ * exchanges 1 .. j (an excess rank: its vector to its proxy). All other ranks still get the
+ * correct result; the frozen ones
  * get it when they continue.
  *
  * With j = T, where no exchange is spare, every subset of small classes is tried. Otherwise the
