@@ -5,7 +5,8 @@
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
 	check-mpi check-mpi-programs check-packages-long check-chaos check-scripts check-sanitize \
 	sanitized check-threads threaded \
-	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug
+	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug \
+	check-vm-kcsan check-vm-hostile
 
 programs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 TESTLIB		:= $(wildcard tests/lib/*.c)
@@ -88,7 +89,7 @@ $(addprefix $(BUILD)/tests/fuzz/,netlink_fuzz policy_fuzz): FUZZ_LIBS += $(NETLI
 $(call objects,tests/fuzz/coverage.c): FILE_CFLAGS += -O2 -fno-sanitize=all
 
 # Programs of the test machine, where there is no other file: static.
-VM_COMMON	= $(call objects,tests/vm/vm.c tests/vm/ask.c tests/vm/offload.c node/netlink.c \
+VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c offload.c) node/netlink.c \
 		  tests/lib/interpret.c tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
@@ -294,26 +295,36 @@ check-chaos: $(CHAOS) $(BUILD)/coll $(STORE)	## random jobs with random faults: 
 	@$(BUILD)/tests/chaos/chaos $(if $(ROUNDS),--rounds $(ROUNDS),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(WALK),--walk $(WALK))
 
-check-vm: vm					## the module, in an emulated machine, on Debian's kernels
-	@$(TEST_ENVIRONMENT) prove -v $(wildcard tests/vm/*.t)
+# Kernels that are built here (tests/vm/built) take some minutes of two idle CPUs, once a machine.
+KERNELS		?= 6.1 6.12
+BUILT		= debug kcsan mainline
+BUILD_PACKAGES	= flex bison bc libelf-dev xz-utils
+on_kernels	= $(if $(filter $(BUILT),$(1)),./.ci/deps $(BUILD_PACKAGES);) \
+		  $(TEST_ENVIRONMENT) tests/vm/kernels $(2) $(1)
+
+check-vm: vm					## the module, in an emulated machine: KERNELS="6.1 6.12 mainline newest"
+	@$(TEST_ENVIRONMENT) prove -v $(filter-out tests/vm/linux-%,$(wildcard tests/vm/*.t))
+	@$(call on_kernels,$(KERNELS))
 
 # 10^6 messages, 10,000 cycles: three quarters of an hour a kernel. KERNELS=6.12 for one of them;
 # KERNELS=debug for the debug kernel, two hours or more.
-KERNELS		?= 6.1 6.12
 check-vm-long: vm check-vm-kernels		## the same, for 45 minutes a kernel, and on other kernels
 	@$(TEST_ENVIRONMENT) prove -v tests/vm/exact.t :: -l
-	@$(TEST_ENVIRONMENT) set -e; for kernel in $(KERNELS); do prove -v tests/vm/all :: -l $$kernel; done
+	@$(call on_kernels,$(KERNELS),-l)
 
 # Five to ten minutes each, when they and Debian 13's compilers have been got (tests/vm/kernel,
 # tests/vm/toolchain: 600 MB in the cache, as root). OTHER_KERNELS=arm64 for one of them.
-OTHER_KERNELS	?= newest 6.12-rt 6.1-rt 6.12-isolated newest-isolated arm64
-check-vm-kernels: vm				## the module on Debian's newest, on PREEMPT_RT, on isolated CPUs, on arm64
-	@$(TEST_ENVIRONMENT) set -e; for kernel in $(OTHER_KERNELS); do prove -v tests/vm/all :: $$kernel; done
+OTHER_KERNELS	?= mainline newest 6.12-rt 6.1-rt 6.12-isolated newest-isolated arm64
+check-vm-kernels: vm				## the module on mainline, on Debian's newest, on PREEMPT_RT, isolated CPUs, arm64
+	@$(call on_kernels,$(OTHER_KERNELS))
 
-# KASAN, lockdep, kmemleak. To build that kernel takes five minutes of two idle CPUs, once a
-# machine. LONG=-l: 10^6 messages and 10,000 cycles alone.
-DEBUG_PACKAGES	= flex bison bc libelf-dev xz-utils
+# KASAN, lockdep, kmemleak; or every data race. LONG=-l: 10^6 messages and 10,000 cycles alone.
 check-vm-debug: vm				## the same on a debug kernel, which it builds
-	@./.ci/deps $(DEBUG_PACKAGES)
-	tests/vm/debug build
-	@$(TEST_ENVIRONMENT) prove -v tests/vm/all :: $(LONG) debug
+check-vm-kcsan: vm				## the same on a kernel that sees data races, which it builds
+check-vm-debug check-vm-kcsan: check-vm-%:
+	@$(call on_kernels,$*,$(LONG))
+
+# 100,000 messages and 10,000 schedules a part. SEED= goes on where another campaign ended.
+PARTS		?= 100
+check-vm-hostile: vm				## hostile input while memory fails, in PARTS=100; KERNELS="debug kcsan"
+	@export SEED=$(SEED); $(call on_kernels,$(if $(filter file,$(origin KERNELS)),debug kcsan,$(KERNELS)),-f $(PARTS))

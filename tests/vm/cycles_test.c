@@ -91,18 +91,6 @@ static int noise(long turn)
 
 /* ---- over and over -------------------------------------------------------------------- */
 
-/* What is free of the machine's memory, in KiB. */
-static long available(void)
-{
-	char text[4096], *at;
-
-	vm_sleep_ms(500);	/* what waits for a grace period */
-	if (vm_read("/proc/meminfo", text, sizeof(text)))
-		return 0;
-	at = strstr(text, "MemAvailable:");
-	return at ? atol(at + strlen("MemAvailable:")) : 0;
-}
-
 static void repeat(int (*cycle)(long turn), long cycles, const char *what)
 {
 	uint64_t begin, end;
@@ -110,7 +98,7 @@ static void repeat(int (*cycle)(long turn), long cycles, const char *what)
 	int error = 0;
 
 	error = cycle(0);	/* what is kept of the first, is not lost */
-	free_before = available();
+	free_before = vm_available_kib();
 	begin = vm_now();
 	end = begin + SECONDS * 1000000000ull;
 	while (!error && (cycles ? done < cycles : vm_now() < end)) {
@@ -121,7 +109,7 @@ static void repeat(int (*cycle)(long turn), long cycles, const char *what)
 	}
 	vm_note("%s: %.1f ms each", what, (vm_now() - begin) / 1e6 / (done ? done : 1));
 	vm_ok(!error && done > 0, "%s %ld times: %s", what, done, strerror(-error));
-	less = free_before - available();
+	less = free_before - vm_available_kib();
 	vm_note("%ld KiB less are free than before", less);
 	if (access("/sys/kernel/debug/kmemleak", F_OK))	/* which keeps what was freed, and looks */
 		vm_ok(less < done / 4 + SLACK_KIB, "memory comes back");

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
+ *	faults_test [NAME]
+ *
  * Memory that is not there: every command is given again and again, and each time
  * the next one of the kernel's allocations, or of its copies from and to user space,
  * fails, until none is left to fail. What comes of it is an error or a success; nothing
  * is left, and all works as before. Then the allocations of the thread of /dev/coll fail
  * at random while it runs. On kernels that can (the debug kernel):
- * /proc/thread-self/fail-nth.
+ * /proc/thread-self/fail-nth. NAME: only commands in whose names it is.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -23,6 +24,7 @@
 #include "tests/lib/schedules.h"
 #include "uapi/coll_noise.h"
 #include "ask.h"
+#include "faults.h"
 #include "offload.h"
 #include "vm.h"
 
@@ -34,27 +36,10 @@ enum { ALLOCATIONS_MAX = 2000, COUNT = 1000 };
 
 static int fail_nth = -1;	/* open all the time: to open it takes memory */
 
-static void set_fault(const char *kind, const char *attribute, const char *value)
-{
-	char path[80];
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", kind, attribute);
-	if (vm_write(path, value))
-		vm_note("no %s", path);
-}
-
 static bool can_fail(void)
 {
 	fail_nth = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
-	if (fail_nth < 0)
-		return false;
-	set_fault("failslab", "verbose", "0");
-	set_fault("failslab", "ignore-gfp-wait", "N");
-	set_fault("fail_page_alloc", "verbose", "0");
-	set_fault("fail_page_alloc", "ignore-gfp-wait", "N");
-	set_fault("fail_page_alloc", "min-order", "0");
-	set_fault("fail_usercopy", "verbose", "0");
-	return true;
+	return fail_nth >= 0 && faults_possible();
 }
 
 static void fail_at(int allocation)
@@ -469,52 +454,21 @@ static int give(const struct command *command, int allocation)
 
 static void fail_each(const struct command *command)
 {
+	const uint64_t begin = vm_now();
 	int allocation = 0, went;
 
+	vm_note("%s", command->name);	/* where it stands, if it does */
 	do {
 		went = give(command, ++allocation);
 	} while (went == 1 && allocation < ALLOCATIONS_MAX);
 	vm_ok(!went && allocation > 1, "%s: with each of %d allocations and copies failing once%s%s",
 	      command->name, allocation - 1, went ? ": " : "", went < 0 ? strerror(-went) : "");
+	vm_note("%.0f ms each", (vm_now() - begin) / 1e6 / allocation);
 }
 
 /* ---- the device's thread --------------------------------------------------------------- */
 
-#define PER_CENT "4"
-
-enum { THREAD_RUNS = 300 };
-
-/* Its allocations, and no other task's, fail now and then. */
-static void let_threads_fail(const char *percent)
-{
-	static const char *const kinds[] = { "failslab", "fail_page_alloc" };
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		set_fault(kinds[i], "task-filter", "Y");
-		set_fault(kinds[i], "times", "-1");
-		set_fault(kinds[i], "probability", percent);
-	}
-}
-
-static int mark_threads(void)
-{
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	char path[300], name[32];
-	int marked = 0;
-
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    vm_read(path, name, sizeof(name)) || strncmp(name, "coll/", 5))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/make-it-fail", entry->d_name);
-		marked += !vm_write(path, "1");
-	}
-	if (proc)
-		closedir(proc);
-	return marked;
-}
+enum { THREAD_RUNS = 300, PER_MILLE = 40 };
 
 /* 1: the sum is there; 0: an error, of both sides or of one; -1: a wrong sum, or no end. */
 static int thread_run(void)
@@ -546,21 +500,21 @@ static void fail_threads(void)
 		in[1][i] = 1;
 	}
 	for (int i = 0; i < THREAD_RUNS && !wrong;) {
-		let_threads_fail("0");
+		faults_of_marked(0, false);
 		if (!begin_device(NULL) || both_open() || device_load() ||
 		    load(&peers, &peers_loaded)) {
 			wrong++;
 			break;
 		}
-		marked = mark_threads();
-		let_threads_fail(PER_CENT);
+		marked = faults_mark("coll/");
+		faults_of_marked(PER_MILLE, false);
 		do {
 			result = thread_run();
 			good += result == 1;
 			bad += !result;
 			wrong += result < 0;
 		} while (++i < THREAD_RUNS && result == 1);
-		let_threads_fail("0");
+		faults_of_marked(0, false);
 		end_device();
 	}
 	vm_is(marked, 2, "two threads whose memory may fail");
@@ -568,8 +522,9 @@ static void fail_threads(void)
 	vm_ok(good && !wrong, "their runs are right, or fail and say so");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const char *only = argc > 1 ? argv[1] : "";
 	int left = 0;
 
 	if (!can_fail()) {
@@ -579,8 +534,10 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	vm_loopback_up();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		fail_each(&commands[i]);
-	fail_threads();
+		if (strstr(commands[i].name, only))
+			fail_each(&commands[i]);
+	if (!*only)
+		fail_threads();
 	netlink_open(&netlink);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_GET, NLM_F_DUMP), count,
 		    &left);

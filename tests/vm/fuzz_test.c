@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Messages of the family that are nearly right, as many as the first argument
- * says; the second is the seed. Nothing is expected but that the kernel lives,
- * says nothing, and that every socket's belongings go with it.
+ *	fuzz_test [MESSAGES [SEED [PER_MILLE]]]
+ *
+ * Messages of the family that are nearly right. Nothing is expected but that the kernel
+ * lives, says nothing, and that every socket's belongings go with it; and with so many
+ * per mille of the kernel's allocations and copies failing meanwhile, that memory comes back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +19,14 @@
 
 #include "node/netlink.h"
 #include "uapi/coll_noise.h"
+#include "faults.h"
 #include "vm.h"
 
-enum { BATCH = 32, MESSAGE_MAX = 1024, SOCKET_MESSAGES = 20000 };
+enum {
+	BATCH = 64, MESSAGE_MAX = 1024, SOCKET_MESSAGES = 20000,
+	ANSWERS = 64, ANSWER_MAX = 1 << 14,	/* at once */
+	BUFFER = 1 << 20,			/* a socket's */
+};
 
 static uint64_t state;
 
@@ -189,19 +196,24 @@ static size_t put_message(char *to, int family)
 	return NLMSG_ALIGN(bytes);
 }
 
+/* Refusals come without what they refuse. */
 static int open_socket(void)
 {
 	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	const int one = 1, buffer = BUFFER;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_GENERIC);
 
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel))) {
 		close(fd);
 		return -1;
 	}
+	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer));
 	return fd;
 }
 
-static long refusals, dumps;
+static long refusals, dumps, unsent;
 
 static void count_answers(const char *answer, ssize_t bytes)
 {
@@ -213,26 +225,91 @@ static void count_answers(const char *answer, ssize_t bytes)
 	}
 }
 
+/* All that are there. */
+static void take_answers(int fd)
+{
+	static char answer[ANSWERS][ANSWER_MAX];
+	struct iovec part[ANSWERS];
+	struct mmsghdr messages[ANSWERS] = { 0 };
+	int got;
+
+	for (int i = 0; i < ANSWERS; i++) {
+		part[i] = (struct iovec){ answer[i], ANSWER_MAX };
+		messages[i].msg_hdr.msg_iov = &part[i];
+		messages[i].msg_hdr.msg_iovlen = 1;
+	}
+	do {
+		got = recvmmsg(fd, messages, ANSWERS, 0, NULL);
+		for (int i = 0; i < got; i++)
+			count_answers(answer[i], messages[i].msg_len);
+	} while (got == ANSWERS || (got < 0 && errno == ENOBUFS));
+}
+
+/* They are lost together where memory for them is not there. */
+static bool may_fail(int error)
+{
+	return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EFAULT;
+}
+
 /* Some messages to a socket that is closed then, with all it has started. */
 static long fuzz_socket(int family, long most)
 {
-	static char batch[BATCH * MESSAGE_MAX], answer[1 << 16];
+	static char batch[BATCH * MESSAGE_MAX];
 	int fd = open_socket();
 	long sent = 0;
-	ssize_t got;
 	size_t bytes;
 
-	while (fd >= 0 && sent < most) {
+	if (fd < 0)
+		return errno == ENOMEM || errno == ENFILE || errno == ENOBUFS ? 0 : -1;
+	while (sent < most) {
 		bytes = 0;
-		for (int i = 0; i < BATCH; i++, sent++)
+		for (int i = 0; i < BATCH; i++)
 			bytes += put_message(batch + bytes, family);
-		if (send(fd, batch, bytes, 0) < 0 && errno != EAGAIN && errno != ENOBUFS)
-			break;
-		while ((got = recv(fd, answer, sizeof(answer), 0)) > 0)
-			count_answers(answer, got);
+		if (send(fd, batch, bytes, 0) >= 0)
+			sent += BATCH;
+		else if (may_fail(errno))
+			unsent += BATCH;
+		else
+			most = -1;
+		take_answers(fd);
 	}
 	close(fd);
-	return fd < 0 ? -1 : sent;
+	return most < 0 ? -1 : sent;
+}
+
+/* ---- all of them, perhaps while memory fails ---------------------------------------- */
+
+/* How many were sent. */
+static long fuzz(int family, long wanted)
+{
+	long sent = 0, more = 0;
+
+	while (sent < wanted && more >= 0) {
+		more = fuzz_socket(family, number(SOCKET_MESSAGES) + 1);
+		sent += more;
+	}
+	return sent;
+}
+
+static long fuzz_amid_faults(int family, long wanted, unsigned int per_mille)
+{
+	long sent, before;
+
+	if (!faults_possible()) {
+		vm_skip("memory that is not there", "this kernel cannot let allocations fail");
+		return fuzz(family, wanted);
+	}
+	sent = fuzz(family, BATCH);	/* what is kept of the first, is not lost */
+	before = vm_available_kib();
+	faults_mark_self(true);
+	faults_of_marked(per_mille, true);
+	sent += fuzz(family, wanted - sent);
+	vm_ok(faults_count() > 0, "%ld allocations and copies failed meanwhile, and %ld messages with them",
+	      faults_count(), unsent);
+	faults_of_marked(0, true);
+	faults_mark_self(false);
+	vm_comes_back(before);
+	return sent;
 }
 
 static int count_summaries(enum coll_command command, struct nlattr **attributes, void *data)
@@ -244,19 +321,18 @@ static int count_summaries(enum coll_command command, struct nlattr **attributes
 
 int main(int argc, char **argv)
 {
-	long wanted = argc > 1 ? atol(argv[1]) : 500000, sent = 0, more = 0;
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : vm_now() | 1;
+	const long wanted = argc > 1 ? atol(argv[1]) : 500000;
+	const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : vm_now() | 1;
+	const unsigned int per_mille = argc > 3 ? atoi(argv[3]) : 0;
 	struct netlink *netlink;
 	int family, left = 0;
+	long sent;
 
 	state = seed;
 	if (!vm_ok(!netlink_open(&netlink), "the family"))
 		return vm_end();
 	family = netlink_family(netlink);
-	while (sent < wanted && more >= 0) {
-		more = fuzz_socket(family, number(SOCKET_MESSAGES) + 1);
-		sent += more;
-	}
+	sent = per_mille ? fuzz_amid_faults(family, wanted, per_mille) : fuzz(family, wanted);
 	vm_ok(sent >= wanted, "%ld messages, seed %#llx", sent, (unsigned long long)seed);
 	vm_note("%ld acknowledged or refused, %ld dumped", refusals, dumps);
 	vm_ok(refusals > 0 && dumps > 0, "with answers of either kind");

@@ -226,6 +226,24 @@ static time_t test_seconds(void)
 	return seconds ? atoi(seconds) : 120;
 }
 
+/* Where the program is in the kernel, and what waits there. */
+static void say_where(pid_t pid)
+{
+	static const char *const files[] = { "status", "wchan", "syscall", "stack" };
+	char path[64], text[4096], *rest, *line;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+		if (vm_read(path, text, sizeof(text)))
+			continue;
+		rest = text;
+		while ((line = strsep(&rest, "\n")))
+			if (*line && (i || !strncmp(line, "State", 5)))
+				say("#   %s: %s", files[i], line);
+	}
+	vm_write("/proc/sysrq-trigger", "w");
+}
+
 static void run_program(char **arguments)
 {
 	const char *name = arguments[0];
@@ -241,6 +259,8 @@ static void run_program(char **arguments)
 	close(pipes[1]);
 	in_time = pass_lines(name, pipes[0], test_seconds(), &results, &bad);
 	close(pipes[0]);
+	if (!in_time)
+		say_where(pid);
 	kill(-pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	if (!in_time)

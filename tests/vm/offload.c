@@ -149,10 +149,10 @@ static void leave(struct offload *o)
 	}
 }
 
-int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin)
+int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin, uint32_t cpu)
 {
 	struct coll_device_setup setup = {
-		.version = COLL_DEVICE_VERSION, .words = words, .cpu = COLL_NONE, .spin = spin,
+		.version = COLL_DEVICE_VERSION, .words = words, .cpu = cpu, .spin = spin,
 	};
 	struct coll_device_group group = { .rank = 0, .ranks = 2 };
 

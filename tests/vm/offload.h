@@ -35,8 +35,11 @@ int coll_offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const in
 /* The same with the thread on this CPU. */
 int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int *links,
 		    uint32_t cpu);
-/* Opens the device as rank 0 of 2, with so many words and no link. 0 or -ENODEV. */
-int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin);
+/*
+ * Opens the device as rank 0 of 2, with so many words and no link, the thread on this CPU or, by
+ * COLL_NONE, on any. 0 or -ENODEV.
+ */
+int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin, uint32_t cpu);
 /* Says goodbye first, so that the others' runs do not fail. */
 void coll_offload_close(struct offload *o);
 

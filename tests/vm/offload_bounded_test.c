@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
+ *	offload_bounded_test [exact]
+ *
  * Reductions that take seconds: their process is killed at once, deadlines hold, other
  * commands are answered, and the results are right although they are computed in parts.
+ * exact: in a machine whose time is what was executed (tests/vm/run -i), a process that is
+ * killed in a long reduction and has a CPU is gone within 10 ms, every time but the first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +27,13 @@
 enum {
 	BYTES = 1 << 20, OPS = 4000, SHORT_OPS = 20,
 	KILLS = 5, KILL_MS = 60,	/* the emulator takes ten times as long as a machine */
+	EXACT_MS = 10,
+	LONG_BYTES = 8 << 20,		/* of one op */
 	DEADLINE_MS = 100, LATE_MS = 400, PATIENCE_S = 60,
 };
 
 static u64 memory[1 << 17];
+static u32 thread_cpu = COLL_NONE;
 
 static void close_alone(struct offload *o)
 {
@@ -34,8 +41,8 @@ static void close_alone(struct offload *o)
 	close(o->fd);
 }
 
-/* out = in, then `ops` times out += in. */
-static long load_sums(struct offload *o, int ops, u32 type)
+/* out = in, then `ops` times out += in, each of so many bytes. */
+static long load_sums(struct offload *o, int ops, u64 bytes, u32 type)
 {
 	const u64 in = COLL_ADDRESS(COLL_IN, 0), out = COLL_ADDRESS(COLL_OUT, 0);
 	struct coll_schedule *s;
@@ -45,25 +52,26 @@ static long load_sums(struct offload *o, int ops, u32 type)
 
 	coll_build_init(&b, memory, sizeof(memory), 0, 2);
 	coll_build_reduction(&b, type, COLL_SUM, 0);
-	coll_build_buffers(&b, BYTES, BYTES);
-	op = coll_emit_copy(&b, out, in, BYTES);
+	coll_build_buffers(&b, bytes, bytes);
+	op = coll_emit_copy(&b, out, in, bytes);
 	for (i = 0; i < ops; i++) {
 		coll_emit_after(&b, op);
-		op = coll_emit_reduce(&b, out, out, in, BYTES);
+		op = coll_emit_reduce(&b, out, out, in, bytes);
 	}
 	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, 7);
 }
 
-static int start_sums(struct offload *o, int ops, u32 type, void **in, void **out, u64 deadline)
+static int start_sums(struct offload *o, int ops, u64 bytes, u32 type, void **in, void **out,
+		      u64 deadline)
 {
 	long schedule;
 
-	*in = aligned_alloc(4096, BYTES);
-	*out = aligned_alloc(4096, BYTES);
-	memset(*in, 1, BYTES);
-	if (offload_open_alone(o, 2, 0))
+	*in = aligned_alloc(4096, bytes);
+	*out = aligned_alloc(4096, bytes);
+	memset(*in, 1, bytes);
+	if (offload_open_alone(o, 2, 0, thread_cpu))
 		return -ENODEV;
-	schedule = load_sums(o, ops, type);
+	schedule = load_sums(o, ops, bytes, type);
 	return schedule < 0 ? (int)schedule : offload_run(o, schedule, *in, *out, 0, deadline);
 }
 
@@ -75,9 +83,9 @@ static void in_parts(void)
 	uint32_t *in, *out;
 	size_t i, wrong = 0;
 
-	vm_is(start_sums(&o, SHORT_OPS, COLL_UINT32, (void **)&in, (void **)&out, 0), 0,
+	vm_is(start_sums(&o, SHORT_OPS, BYTES, COLL_UINT32, (void **)&in, (void **)&out, 0), 0,
 	      "twenty sums, one after the other");
-	vm_is(offload_poll(&o, 0, PATIENCE_S), 0, "end");
+	vm_is(offload_poll(&o, 0, PATIENCE_S * vm_slowness()), 0, "end");
 	for (i = 0; i < BYTES / sizeof(*out); i++)
 		wrong += out[i] != in[i] * (1 + SHORT_OPS);
 	vm_is(wrong, 0, "with the right result");
@@ -86,11 +94,11 @@ static void in_parts(void)
 
 /* ---- killed ------------------------------------------------------------------------------ */
 
-static void compute_for_long(int tell)
+static void compute_for_long(int tell, int ops, u64 bytes)
 {
 	void *in, *out;
 	struct offload o;
-	char error = start_sums(&o, OPS, COLL_FP16, &in, &out, 0);
+	char error = start_sums(&o, ops, bytes, COLL_FP16, &in, &out, 0);
 
 	if (write(tell, &error, 1) == 1)
 		pause();
@@ -98,7 +106,7 @@ static void compute_for_long(int tell)
 }
 
 /* How long the process lives after its kill, in ns; 0: it did not start. */
-static u64 kill_one(void)
+static u64 kill_one(int ops, u64 bytes)
 {
 	int hear[2];
 	pid_t child;
@@ -109,7 +117,7 @@ static u64 kill_one(void)
 		return 0;
 	child = fork();
 	if (!child)
-		compute_for_long(hear[1]);
+		compute_for_long(hear[1], ops, bytes);
 	if (read(hear[0], &error, 1) != 1 || error)
 		return 0;
 	vm_sleep_ms(50);
@@ -121,19 +129,49 @@ static u64 kill_one(void)
 	return vm_now() - killed;
 }
 
+struct took {
+	u64 least, most;
+};
+
+static struct took kill_some(int ops, u64 bytes)
+{
+	struct took took = { .least = ~0ull };
+	u64 one;
+
+	for (int i = 0; i < KILLS; i++) {
+		one = kill_one(ops, bytes);
+		vm_note("%.1f ms", one / 1e6);
+		took.least = one < took.least ? one : took.least;
+		took.most = one > took.most ? one : took.most;
+	}
+	vm_note("a killed process is gone after %.1f to %.1f ms", took.least / 1e6, took.most / 1e6);
+	return took;
+}
+
 static void killed_at_once(void)
 {
-	u64 took, least = ~0ull, most = 0;
-	int i;
+	const u64 limit = KILL_MS * MS * vm_slowness();
+	const struct took took = kill_some(OPS, BYTES);
 
-	for (i = 0; i < KILLS; i++) {
-		took = kill_one();
-		least = took < least ? took : least;
-		most = took > most ? took : most;
-	}
-	vm_note("a killed process is gone after %.1f to %.1f ms", least / 1e6, most / 1e6);
-	vm_ok(least > 0 && most < 10 * KILL_MS * MS && least < KILL_MS * MS,
+	vm_ok(took.least > 0 && took.most < 10 * limit && took.least < limit,
 	      "a process that is killed in a long reduction is gone at once");
+}
+
+/* Each op of a chain as long as they come, and one op as long as there is memory for. */
+static void killed_exactly(void)
+{
+	struct took chain, one;
+
+	/* The process and the thread have a CPU each. */
+	vm_run_on(0);
+	thread_cpu = 1;
+	vm_note("the first after loading: %.1f ms", kill_one(OPS, BYTES) / 1e6);
+	chain = kill_some(OPS, BYTES);
+	one = kill_some(OPS, LONG_BYTES);
+	vm_ok(chain.least > 0 && chain.most < EXACT_MS * MS,
+	      "a process that is killed in a chain of long reductions is gone within %d ms", EXACT_MS);
+	vm_ok(one.least > 0 && one.most < EXACT_MS * MS,
+	      "and in one of %d MB", LONG_BYTES >> 20);
 }
 
 /* ---- deadlines, other commands ------------------------------------------------------------- */
@@ -143,10 +181,12 @@ static void deadline_holds(void)
 	struct coll_device_counters counters;
 	struct offload o;
 	void *in, *out;
+	const u64 late = LATE_MS * MS * vm_slowness();
 	u64 start = vm_now(), asked, took, most = 0;
 	int i;
 
-	vm_is(start_sums(&o, OPS, COLL_FP16, &in, &out, offload_now() + 20 * DEADLINE_MS * MS), 0,
+	vm_is(start_sums(&o, OPS, BYTES, COLL_FP16, &in, &out,
+			 offload_now() + 20 * DEADLINE_MS * MS), 0,
 	      "a long reduction with a deadline");
 	for (i = 0; i < 10; i++) {
 		asked = vm_now();
@@ -156,16 +196,20 @@ static void deadline_holds(void)
 		vm_sleep_ms(10);
 	}
 	vm_note("a command takes at most %.1f ms", most / 1e6);
-	vm_ok(most < LATE_MS * MS, "other commands are answered meanwhile");
-	vm_is(offload_poll(&o, 0, PATIENCE_S), -ETIMEDOUT, "it ends with its deadline");
+	vm_ok(most < late, "other commands are answered meanwhile");
+	vm_is(offload_poll(&o, 0, PATIENCE_S * vm_slowness()), -ETIMEDOUT, "it ends with its deadline");
 	took = vm_now() - start;
 	vm_note("after %.0f ms, of %d", took / 1e6, 20 * DEADLINE_MS);
-	vm_ok(took < (20 * DEADLINE_MS + LATE_MS) * MS, "which is noticed in time");
+	vm_ok(took < 20 * DEADLINE_MS * MS + late, "which is noticed in time");
 	close_alone(&o);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "exact")) {
+		killed_exactly();
+		return vm_end();
+	}
 	in_parts();
 	killed_at_once();
 	deadline_holds();

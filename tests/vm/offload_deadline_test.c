@@ -35,7 +35,7 @@ static int shortened(unsigned int after_us)
 	long schedule;
 	int status;
 
-	if (offload_open_alone(&o, 1, COLL_DEVICE_SPIN_MAX))
+	if (offload_open_alone(&o, 1, COLL_DEVICE_SPIN_MAX, COLL_NONE))
 		return -ENODEV;
 	schedule = load_receive(&o);
 	if (schedule < 0 || offload_run(&o, schedule, NULL, NULL, 0, 0))

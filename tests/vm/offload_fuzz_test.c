@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Schedules that are nearly right, or random, as many as the first argument says; the
- * second is the seed. They are refused with a reason, or they run: alone, or two that
- * were not made for each other against each other, until a deadline.
+ *	offload_fuzz_test [SCHEDULES [SEED [PER_MILLE]]]
+ *
+ * Schedules that are nearly right, or random. They are refused with a reason, or they run:
+ * alone, or two that were not made for each other against each other, until a deadline. With
+ * so many per mille of the kernel's allocations and copies failing meanwhile, those of its
+ * threads among them, they may fail besides for want of memory, and memory comes back.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 
 #include "tests/lib/mutate.h"
 #include "tests/lib/schedules.h"
+#include "faults.h"
 #include "offload.h"
 #include "vm.h"
 
@@ -27,6 +31,7 @@ enum {
 	UNEXPECTED = 1 << 16,
 	LOCKED = 16 << 20,		/* what may be locked: three capacities for unexpected messages */
 	MEETING = 8,			/* one in so many of what might run against another */
+	PATIENCE_S = 60, UNLOADS = 100,
 };
 static const u64 us = 1000, second = 1000000000;
 
@@ -41,9 +46,10 @@ static struct offload alone, side[2];
 static u32 group_of[RANKS + 1];		/* those of `alone` */
 static u8 in[2][DATA], out[2][DATA];
 static u64 random_state;
+static bool faulty;			/* allocations and copies fail now and then */
 
 static struct {
-	u64 refused, without_reason, strange, loaded, ran, wrong, met, agreed;
+	u64 refused, without_reason, strange, loaded, ran, wrong, met, agreed, starved;
 	u64 load_time, run_time, meet_time;
 } count;
 
@@ -123,6 +129,32 @@ static void close_sides(void)
 	}
 }
 
+/* What is not tried out here gets its memory; its threads do not. */
+static void make_again(void (*end)(void), void (*begin)(void))
+{
+	if (faulty)
+		faults_mark_self(false);
+	end();
+	begin();
+	if (faulty)
+		must(!faults_mark_self(true) && faults_mark("coll/"), "threads whose memory may fail");
+}
+
+/* Of this error memory may be the cause. */
+static bool starves(long error)
+{
+	const bool does = error == -ENOMEM || (faulty && (error == -EFAULT || error == -ENOBUFS));
+
+	count.starved += does;
+	return does;
+}
+
+static void close_alone(void)
+{
+	munmap(alone.shared, 4096);
+	close(alone.fd);
+}
+
 static struct target target_for(const struct seed *from)
 {
 	const struct coll_schedule *s = (const void *)from->data;
@@ -172,10 +204,11 @@ static long load(const struct target *target, const u8 *data, u64 bytes)
 		count.loaded++;
 		return loaded;
 	}
+	if (starves(loaded))
+		return loaded;
 	count.refused++;
-	count.without_reason += loaded != -ENOMEM && !refusal.reason[0];
-	count.strange += loaded != -EINVAL && loaded != -E2BIG && loaded != -ENOMEM &&
-			 loaded != -EOPNOTSUPP;
+	count.without_reason += !refusal.reason[0];
+	count.strange += loaded != -EINVAL && loaded != -E2BIG && loaded != -EOPNOTSUPP;
 	return loaded;
 }
 
@@ -183,7 +216,15 @@ static void unload(const struct offload *o, long loaded)
 {
 	struct coll_device_number it = { .number = loaded };
 
-	offload_do(o->fd, COLL_DEVICE_UNLOAD, &it, sizeof(it));
+	for (int i = 0; i < UNLOADS; i++)
+		if (!starves(offload_do(o->fd, COLL_DEVICE_UNLOAD, &it, sizeof(it))))
+			return;
+}
+
+/* The command that waits may fail, and the run go on. */
+static long await(struct offload *o)
+{
+	return faulty ? offload_poll(o, 1, PATIENCE_S) : offload_wait(o, 1);
 }
 
 static bool fits(const u8 *data)
@@ -204,9 +245,12 @@ static void run_alone(long loaded, const u8 *data)
 	status = offload_run(&alone, loaded, in[0], out[0], 1, 0);
 	if (!status) {
 		count.ran++;
-		count.wrong += offload_wait(&alone, 1) != 0;
+		status = await(&alone);
+		if (status && faulty)	/* its group has failed with it */
+			make_again(close_alone, open_alone);
+		count.wrong += status && !(faulty && starves(status));
 	} else {
-		count.wrong += status != -ENOMEM && status != -E2BIG;	/* its scratch */
+		count.wrong += !starves(status) && status != -E2BIG;	/* its scratch */
 	}
 	count.run_time += offload_now() - start;
 }
@@ -221,13 +265,11 @@ static void meet(const long *loaded)
 	for (rank = 0; rank < 2 && !status; rank++)
 		status = offload_run(&side[rank], loaded[rank], in[rank], out[rank], 1, deadline);
 	for (rank = 0; rank < 2 && !status; rank++)
-		status = offload_wait(&side[rank], 1);
+		status = await(&side[rank]);
 	count.met++;
 	count.agreed += !status;
-	if (status) {
-		close_sides();
-		open_sides();
-	}
+	if (status)
+		make_again(close_sides, open_sides);
 	count.meet_time += offload_now() - start;
 }
 
@@ -289,12 +331,50 @@ static double each(u64 ns, u64 times)
 	return times ? ns / 1e3 / times : 0;
 }
 
+static void nothing(void)
+{
+}
+
+static void try_all(u64 tries)
+{
+	const u64 start = offload_now();
+
+	for (u64 i = 0; i < tries; i++)
+		one();
+	vm_note("%.1f s; us: %.0f a load, %.0f a run alone, %.0f a meeting (emulated)",
+		(double)(offload_now() - start) / second, each(count.load_time, tries),
+		each(count.run_time, count.ran), each(count.meet_time, count.met));
+}
+
+static void try_all_amid_faults(u64 tries, unsigned int per_mille)
+{
+	long before = vm_available_kib();
+
+	faulty = true;
+	make_again(nothing, nothing);
+	faults_of_marked(per_mille, true);
+	try_all(tries);
+	vm_ok(faults_count() > 0, "%ld allocations and copies failed meanwhile, %llu commands with them",
+	      faults_count(), (unsigned long long)count.starved);
+	faults_of_marked(0, true);
+	faulty = false;
+	faults_mark_self(false);
+	close_sides();
+	open_sides();
+	vm_comes_back(before);
+}
+
 int main(int argc, char **argv)
 {
 	const struct rlimit limit = { LOCKED, LOCKED };
-	u64 tries = argc > 1 ? strtoull(argv[1], NULL, 0) : 100000, i;
-	u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : vm_now(), start;
+	const u64 tries = argc > 1 ? strtoull(argv[1], NULL, 0) : 100000;
+	const u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : vm_now();
+	unsigned int per_mille = argc > 3 ? atoi(argv[3]) : 0;
 
+	if (per_mille && !faults_possible()) {
+		vm_skip("memory that is not there", "this kernel cannot let allocations fail");
+		per_mille = 0;
+	}
 	random_state = first;
 	vm_loopback_up();
 	each_collective(RANKS, keep_some, NULL);
@@ -302,12 +382,10 @@ int main(int argc, char **argv)
 	must(!vm_run_on(0) && !drop_capabilities(), "no capability, on CPU 0");
 	open_alone();
 	open_sides();
-	start = offload_now();
-	for (i = 0; i < tries; i++)
-		one();
-	vm_note("%.1f s; us: %.0f a load, %.0f a run alone, %.0f a meeting (emulated)",
-		(double)(offload_now() - start) / second, each(count.load_time, tries),
-		each(count.run_time, count.ran), each(count.meet_time, count.met));
+	if (per_mille)
+		try_all_amid_faults(tries, per_mille);
+	else
+		try_all(tries);
 	vm_ok(true, "%llu hostile schedules of %zu seeds, first number %#llx",
 	      (unsigned long long)tries, seeds, (unsigned long long)first);
 	vm_ok(count.refused && !count.without_reason, "%llu are refused, each with a reason",

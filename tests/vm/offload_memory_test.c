@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Memory that the kernel keeps for a process: it counts against the limits of this process,
- * whoever asks for it, and goes with its address space.
+ * whoever asks for it, and goes with its address space. A peer that sends as much as it can
+ * makes the host keep no more than that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,7 +94,7 @@ static int run_beside(u64 bytes)
 	if (!status && (schedule < 0 || offload_run(&o, schedule, NULL, out, 0, 0)))
 		status = -NO_RUN;
 	if (!status)
-		status = offload_poll(&o, 0, PATIENCE_S);
+		status = offload_poll(&o, 0, PATIENCE_S * vm_slowness());
 	kill(peer, SIGKILL);
 	waitpid(peer, NULL, 0);
 	return -status;
@@ -134,6 +136,116 @@ static void limits(void)
 	vm_is(user_with(RLIM_INFINITY, true, 128 * MB), ENOBUFS,
 	      "a memory cgroup of 32 MB bounds it too, and none of its processes is killed");
 	vm_ok(VM_COMES(!rmdir(CGROUP)), "the cgroup goes");
+	chmod("/dev/coll", 0660);
+}
+
+/* ---- a peer that sends as much as it can --------------------------------------------------- */
+
+enum {
+	LIMIT_MB = 16, FLOOD_MB = 256, SMALL = 400000,	/* messages, if they are small */
+	SOCKETS_MB = 16,	/* what TCP keeps of a connection, both ways, and more */
+	FLOOD_S = 5, STUCK_S = 2,
+};
+
+/* Rank 1: messages of the run after this one, each of its own, until nobody takes any. */
+static void peer_floods(u64 bytes)
+{
+	const struct timeval limit = { .tv_sec = STUCK_S };
+	static char message[sizeof(struct coll_header) + (1 << 20)];
+	struct coll_header header = {
+		.kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION, .run = 1, .hash = HASH,
+		.bytes = bytes,
+	};
+	const u64 each = sizeof(header) + bytes, most = FLOOD_MB * MB / each;
+
+	setsockopt(links[1][0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	for (u64 i = 0; i < (most < SMALL ? most : SMALL); i++) {
+		header.slot = i;
+		memcpy(message, &header, sizeof(header));
+		if (!send_all(links[1][0], message, each))
+			break;
+	}
+	pause();
+	_exit(0);
+}
+
+/* Rank 0: its run waits for a message that does not come, so it reads on. */
+static int wait_amid_flood(u64 bytes)
+{
+	const struct rlimit limit = { LIMIT_MB * MB, LIMIT_MB * MB };
+	static char out[64] __attribute__((aligned(64)));
+	struct offload o;
+	long schedule;
+	pid_t peer;
+	int status;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
+		return 99;
+	offload_connect(links, 2);
+	peer = fork();
+	if (!peer)
+		peer_floods(bytes);
+	if (coll_offload_open(&o, 0, 2, links[0]))
+		return NO_DEVICE;
+	schedule = load_receive(&o);
+	if (schedule < 0 || offload_run(&o, schedule, NULL, out, 0,
+					offload_now() + FLOOD_S * vm_slowness() * 1000000000ull))
+		return NO_RUN;
+	status = offload_poll(&o, 0, 2 * FLOOD_S * vm_slowness());
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	return -status;
+}
+
+static long available_now(void)
+{
+	char text[4096], *at;
+
+	vm_read("/proc/meminfo", text, sizeof(text));
+	at = strstr(text, "MemAvailable:");
+	return at ? atol(at + strlen("MemAvailable:")) : 0;
+}
+
+/* The checks of the debug kernel keep something beside each allocation. */
+static long most_kib(void)
+{
+	const long most = (2 * LIMIT_MB + SOCKETS_MB) * 1024l;	/* sizes are rounded up */
+
+	return vm_slowness() > 1 ? 3 * most : most;
+}
+
+static void flooded(u64 bytes)
+{
+	const long before = vm_available_kib();
+	long least = before, now;
+	pid_t child;
+	int status = -1;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(wait_amid_flood(bytes));
+	while (!waitpid(child, &status, WNOHANG)) {
+		now = available_now();
+		least = now < least ? now : least;
+		vm_sleep_ms(20);
+	}
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	vm_note("%ld KiB were kept at most, the run ended with errno %d", before - least, status);
+	vm_ok(status == ENOBUFS || status == ETIMEDOUT,
+	      "a peer floods with messages of %llu bytes: refused, or not read any more",
+	      (unsigned long long)bytes);
+	vm_ok(before - least < most_kib(), "the host kept no more than the limit of %d MB, twice, and the sockets'",
+	      LIMIT_MB);
+}
+
+static void floods(void)
+{
+	chmod("/", 0755);
+	chmod("/dev/coll", 0666);
+	flooded(0);
+	flooded(1000);
+	flooded(1 << 20);
 	chmod("/dev/coll", 0660);
 }
 
@@ -203,6 +315,7 @@ int main(int argc, char **argv)
 		return executed(atoi(argv[2]));
 	vm_loopback_up();
 	limits();
+	floods();
 	exec_ends_it();
 	return vm_end();
 }

@@ -831,7 +831,12 @@ static void storm(int most, const char *children, int rate)
 	      tally->processes * each);
 	if (rate)
 		vm_is(tally->late, 0, "at the rate that was asked for, all the time");
-	vm_is(tally->wrong, 0, "all were where they belong before they computed");
+	if (getenv("NO_TASK_WORK"))
+		vm_skip("all were where they belong before they computed",
+			"this kernel exports no task_work_add: soon after");
+	else
+		vm_is(tally->wrong, 0, "all were where they belong before they computed");
+	vm_note("%d were not", tally->wrong);
 	vm_ok(look(0).matched >= (uint64_t)tally->processes, "the rule counts them all");
 	vm_is(clear(), 0, "rules are cleared");
 	note_everybody(&after);

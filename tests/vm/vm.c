@@ -5,10 +5,12 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,7 +120,9 @@ int vm_insert(const char *path, const char *parameters)
 
 int vm_load(const char *parameters)
 {
-	return vm_insert("/coll.ko", parameters);
+	const char *usual = getenv("COLL_MODULE");
+
+	return vm_insert("/coll.ko", usual && !*parameters ? usual : parameters);
 }
 
 int vm_unload(void)
@@ -133,7 +137,45 @@ int vm_unload(void)
 	return -EBUSY;
 }
 
+/* ---- memory ---------------------------------------------------------------------- */
+
+long vm_available_kib(void)
+{
+	char text[4096], *at;
+
+	vm_sleep_ms(500);	/* what waits for a grace period */
+	if (vm_read("/proc/meminfo", text, sizeof(text)))
+		return 0;
+	at = strstr(text, "MemAvailable:");
+	return at ? atol(at + strlen("MemAvailable:")) : 0;
+}
+
+/*
+ * KASAN keeps what was freed, up to a 32nd of the memory. kmemleak has an object for each
+ * allocation, and looks itself: it refuses this where it is off.
+ */
+bool vm_comes_back(long available_kib)
+{
+	enum { SLACK_KIB = 16000, QUARANTINE = 32 };
+	const long less = available_kib - vm_available_kib();
+
+	vm_note("%ld KiB less are free than before", less);
+	if (!vm_write("/sys/kernel/debug/kmemleak", "scan=off"))
+		return true;
+	return vm_ok(less < SLACK_KIB + (vm_slowness() > 1 ? available_kib / QUARANTINE : 0),
+		     "memory comes back");
+}
+
 /* ---- time, CPUs ------------------------------------------------------------------- */
+
+int vm_slowness(void)
+{
+	struct utsname kernel;
+
+	if (uname(&kernel))
+		return 1;
+	return strstr(kernel.release, "-coll-debug") || strstr(kernel.release, "-coll-kcsan") ? 10 : 1;
+}
 
 uint64_t vm_now(void)
 {

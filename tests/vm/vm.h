@@ -24,7 +24,7 @@ int vm_end(void);
 
 /* Any module of this machine's: 0 or -errno. */
 int vm_insert(const char *path, const char *parameters);
-/* coll.ko: 0 or -errno. Unloading waits up to two seconds for who still holds it. */
+/* coll.ko, with $COLL_MODULE if no parameters are given: 0 or -errno. Unloading waits up to two seconds for who still holds it. */
 int vm_load(const char *parameters);
 int vm_unload(void);
 
@@ -39,6 +39,14 @@ int vm_write(const char *path, const char *text);
 		vm_sleep_ms(5); \
 	tries > 0; \
 })
+
+/* What is free of the machine's memory, in KiB, half a second from now. */
+long vm_available_kib(void);
+/* A check that as much is free now, but for what checks of memory keep back. */
+bool vm_comes_back(long available_kib);
+
+/* How many times longer all may take on this kernel: those that check themselves are slow. */
+int vm_slowness(void);
 
 uint64_t vm_now(void);			/* CLOCK_MONOTONIC, ns */
 void vm_sleep_ms(unsigned int ms);
