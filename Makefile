@@ -134,7 +134,7 @@ $(BUILD)/$(SONAME): $(filter-out %/text_json.o,$(LIBRARY)) libcoll/libcoll.map
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) node/cpus.c node/small_file.c) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
 $(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a

@@ -32,6 +32,10 @@ $(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o \
 $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
 
+# The checks of coll doctor, without its command and its hosts.
+$(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c \
+		$(filter-out %/cmd_doctor.c %/hosts.c %/pairs.c %/pairs_answer.c,$(wildcard tools/doctor/*.c)))
+
 # The simulator.
 $(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test paper_test paths_test published_test \
 		replay_test): \

@@ -11,6 +11,8 @@ static const struct command commands[] = {
 	  COMMAND_OPTIONS(&cmd_bench_options, &cmd_bench_overlap_options) },
 	{ "circuit", cmd_circuit, "show and manage the circuits of an optical switch",
 	  COMMAND_OPTIONS(&cmd_circuit_options) },
+	{ "doctor", cmd_doctor, "what of a node helps or hurts, what it costs, how to change it",
+	  COMMAND_OPTIONS(&cmd_doctor_options) },
 	{ "lab", cmd_lab, "run a job on clusters and a WAN made of namespaces",
 	  COMMAND_OPTIONS(&cmd_lab_options) },
 	{ "run", cmd_run, "start the ranks of a job on this node",

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <string.h>
+
+#include "facts.h"
+#include "files.h"
+
+#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/"
+
+/* The selected word of a line of choices: the one in [brackets]. */
+static void memory_chosen(char *text)
+{
+	char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+
+	if (!close)
+		return;
+	*close = 0;
+	memmove(text, open + 1, close - open);
+}
+
+static long long kilobytes(const char *root, const char *word)
+{
+	const long long number = doctor_file_entry(root, "/proc/meminfo", word);
+
+	return number < 0 ? -1 : 1024 * number;
+}
+
+/* Of all cgroups on the way up the one with the least room. */
+static void read_limits(struct doctor_memory_facts *facts, const char *root)
+{
+	struct doctor_cgroup cgroup;
+	long long limit, used;
+
+	if (!doctor_cgroup_find(&cgroup, root, "memory"))
+		return;
+	facts->killed = cgroup.unified ?
+		doctor_cgroup_entry(&cgroup, "memory.events", "oom_kill") :
+		doctor_cgroup_entry(&cgroup, "memory.oom_control", "oom_kill");
+	do {
+		limit = doctor_cgroup_number(&cgroup, cgroup.unified ? "memory.max" :
+							     "memory.limit_in_bytes");
+		used = doctor_cgroup_number(&cgroup, cgroup.unified ? "memory.current" :
+							    "memory.usage_in_bytes");
+		if (limit < 0 || used < 0 || limit >= facts->total)
+			continue;
+		if (limit - used < facts->available) {
+			facts->available = limit > used ? limit - used : 0;
+			facts->total = limit;
+		}
+	} while (doctor_cgroup_up(&cgroup));
+}
+
+void doctor_read_memory(struct doctor_memory_facts *facts, const char *root)
+{
+	struct node_cpus nodes = { { 0 } };
+	char list[DOCTOR_WORD];
+
+	*facts = (struct doctor_memory_facts){
+		.nodes = -1,
+		.balancing = doctor_file_number(root, "/proc/sys/kernel/numa_balancing"),
+		.reclaim = doctor_file_number(root, "/proc/sys/vm/zone_reclaim_mode"),
+		.swap_total = kilobytes(root, "SwapTotal:"),
+		.total = kilobytes(root, "MemTotal:"),
+		.available = kilobytes(root, "MemAvailable:"),
+		.killed = -1,
+		.overcommit = doctor_file_number(root, "/proc/sys/vm/overcommit_memory"),
+	};
+	facts->swap_used = facts->swap_total < 0 ? -1 :
+			   facts->swap_total - kilobytes(root, "SwapFree:");
+	doctor_file_line(root, facts->huge, DOCTOR_WORD, HUGE_PAGES "enabled");
+	doctor_file_line(root, facts->defrag, DOCTOR_WORD, HUGE_PAGES "defrag");
+	memory_chosen(facts->huge);
+	memory_chosen(facts->defrag);
+	if (doctor_file_line(root, list, sizeof(list), "/sys/devices/system/node/online") &&
+	    node_cpus_read_list(&nodes, list))
+		facts->nodes = node_cpus_count(&nodes);
+	read_limits(facts, root);
+	if (facts->killed < 0)
+		facts->killed = doctor_file_entry(root, "/proc/vmstat", "oom_kill");
+}

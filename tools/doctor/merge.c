@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <string.h>
+
+#include "merge.h"
+#include "report.h"
+
+#define OFFSET_NOTE_US 10e3	/* between clocks of two nodes */
+
+struct merge {
+	const struct doctor_row *row;
+	int count;
+	json_t *findings;		/* those that differ, then the common ones */
+	json_t *common;
+	enum doctor_level worst;
+};
+
+static enum doctor_level level_named(const char *name)
+{
+	int level = DOCTOR_LEVELS - 1;
+
+	while (level > DOCTOR_OK && (!name || strcmp(doctor_level_names[level], name)))
+		level--;
+	return level;
+}
+
+static const char *merge_text(json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* The nodes that a finding is about; `nodes` is taken over. */
+static void merge_add(struct merge *merge, json_t *to, json_t *finding, json_t *nodes)
+{
+	const enum doctor_level level = level_named(merge_text(finding, "level"));
+
+	if (level > merge->worst)
+		merge->worst = level;
+	json_object_set_new(finding, "nodes", nodes);
+	if (to == merge->findings)
+		json_object_set_new(finding, "differs", json_true());
+	json_array_append_new(to, finding);
+}
+
+static json_t *merge_finding(const char *check, enum doctor_level level, const char *cost,
+			     const char *advice)
+{
+	return json_pack("{ss ss ss ss ss}", "check", check, "level", doctor_level_names[level],
+			 "found", "", "cost", cost, "advice", advice);
+}
+
+/* ---- checks ----------------------------------------------------------------------- */
+
+static json_t *finding_of(json_t *report, const char *check)
+{
+	json_t *list = json_object_get(report, "findings"), *finding;
+	size_t i;
+
+	json_array_foreach(list, i, finding)
+		if (!strcmp(merge_text(finding, "check"), check))
+			return finding;
+	return NULL;
+}
+
+/* What two nodes must have in common to be alike. */
+static bool alike(const struct doctor_check *check, json_t *a, json_t *b)
+{
+	return !strcmp(merge_text(a, "level"), merge_text(b, "level")) &&
+	       (check->varies || !strcmp(merge_text(a, "found"), merge_text(b, "found")));
+}
+
+/* The hosts that are like this one, and how many. */
+static int group_of(const struct merge *merge, const struct doctor_check *check, int host,
+		    bool *member)
+{
+	json_t *own = finding_of(merge->row[host].report, check->name), *other;
+	int i, count = 0;
+
+	for (i = 0; i < merge->count; i++) {
+		other = finding_of(merge->row[i].report, check->name);
+		member[i] = own && other && alike(check, own, other);
+		count += member[i];
+	}
+	return count;
+}
+
+static json_t *names_of(const struct merge *merge, const bool *member)
+{
+	json_t *names = json_array();
+	int i;
+
+	for (i = 0; i < merge->count; i++)
+		if (member[i])
+			json_array_append_new(names, json_string(merge->row[i].host));
+	return names;
+}
+
+/* Every group of like hosts is a finding; all but the largest one differ. */
+static void merge_check(struct merge *merge, const struct doctor_check *check)
+{
+	bool done[merge->count], member[merge->count];
+	int i, host, size, most = 0, usual = -1;
+
+	for (host = 0; host < merge->count; host++) {
+		done[host] = false;
+		size = group_of(merge, check, host, member);
+		if (size > most) {
+			most = size;
+			usual = host;
+		}
+	}
+	for (host = 0; host < merge->count; host++) {
+		if (done[host] || !group_of(merge, check, host, member))
+			continue;
+		for (i = 0; i < merge->count; i++)
+			done[i] |= member[i];
+		merge_add(merge, member[usual] ? merge->common : merge->findings,
+			  json_deep_copy(finding_of(merge->row[host].report, check->name)),
+			  names_of(merge, member));
+	}
+}
+
+/* ---- the hosts ---------------------------------------------------------------------- */
+
+static void merge_missing(struct merge *merge)
+{
+	json_t *names = json_array(), *finding;
+	int i;
+
+	for (i = 0; i < merge->count; i++)
+		if (!merge->row[i].report)
+			json_array_append_new(names, json_string(merge->row[i].host));
+	if (!json_array_size(names)) {
+		json_decref(names);
+		return;
+	}
+	finding = merge_finding("host", DOCTOR_FAIL, "coll run --hosts fails for the same reason",
+				"ssh HOST true; coll must be there, --coll names its path");
+	json_object_set_new(finding, "found", json_string("no report came: see above"));
+	merge_add(merge, merge->findings, finding, names);
+}
+
+static void merge_store(struct merge *merge)
+{
+	json_t *finding;
+	int i;
+
+	for (i = 0; i < merge->count; i++) {
+		const char *error = merge_text(merge->row[i].pairs, "store");
+
+		if (!*error)
+			continue;
+		finding = merge_finding("store", DOCTOR_FAIL, "coll run --hosts from here fails",
+					"let TCP from that host through to this one, or start jobs "
+					"elsewhere");
+		json_object_set_new(finding, "found",
+				    json_sprintf("does not reach the job's store here (%s): %s",
+						 merge_text(merge->row[i].pairs, "address"),
+						 error));
+		merge_add(merge, merge->findings, finding,
+			  json_pack("[s]", merge->row[i].host));
+	}
+}
+
+/* The connection from one host to another, as the first one saw it. */
+static json_t *pair_of(const struct merge *merge, int from, int to)
+{
+	json_t *list = json_object_get(merge->row[from].pairs, "to"), *pair;
+	size_t i;
+
+	json_array_foreach(list, i, pair)
+		if (json_integer_value(json_object_get(pair, "host")) == to)
+			return pair;
+	return NULL;
+}
+
+/* One finding for a host that some others do not reach. */
+static void merge_reach_of(struct merge *merge, int to)
+{
+	json_t *nodes = json_array(), *pair, *finding, *back;
+	const char *first = NULL, *error = "";
+	bool returns = false;
+	char place[128] = "";
+	int from;
+
+	for (from = 0; from < merge->count; from++) {
+		pair = pair_of(merge, from, to);
+		if (!*merge_text(pair, "error"))
+			continue;
+		back = pair_of(merge, to, from);
+		returns |= back && !*merge_text(back, "error");
+		first = first ? first : merge->row[from].host;
+		error = merge_text(pair, "error");
+		snprintf(place, sizeof(place), "%s port %s", merge_text(pair, "address"),
+			 merge_text(pair, "port"));
+		json_array_append_new(nodes, json_string(merge->row[from].host));
+	}
+	if (!json_array_size(nodes)) {
+		json_decref(nodes);
+		return;
+	}
+	finding = merge_finding("reach", DOCTOR_FAIL, "a job with ranks on both fails at their first "
+				"message, after its deadline (60 s) where packets are dropped",
+				"let TCP through between the nodes, at the ports of "
+				"net.ipv4.ip_local_port_range; or COLL_ADDRESS names a network that "
+				"is open");
+	json_object_set_new(finding, "found",
+			    json_sprintf("%s is not reached from %s%s (%s): %s%s",
+					 merge->row[to].host, first,
+					 json_array_size(nodes) > 1 ? " and others" : "", place,
+					 error, returns ? "; the other way works" : ""));
+	json_array_insert_new(nodes, 0, json_string(merge->row[to].host));
+	merge_add(merge, merge->findings, finding, nodes);
+}
+
+static void merge_offset_of(struct merge *merge, int to)
+{
+	json_t *pair = pair_of(merge, 0, to), *finding;
+	const double offset = json_number_value(json_object_get(pair, "offset_us"));
+	const struct doctor_check *time = doctor_check_named("time");
+
+	if (!pair || (offset < OFFSET_NOTE_US && offset > -OFFSET_NOTE_US))
+		return;
+	finding = merge_finding("time", DOCTOR_NOTE, time->cost, time->advice);
+	json_object_set_new(finding, "found", json_sprintf("its clock is %.1f ms %s that of %s",
+			    (offset < 0 ? -offset : offset) / 1e3, offset < 0 ? "behind" : "before",
+			    merge->row[0].host));
+	merge_add(merge, merge->findings, finding, json_pack("[s]", merge->row[to].host));
+}
+
+/* The shortest and the longest way there and back. */
+static json_t *merge_paths(const struct merge *merge)
+{
+	double least = 0, most = 0, rtt;
+	int from, to, count = 0;
+
+	for (from = 0; from < merge->count; from++)
+		for (to = 0; to < merge->count; to++) {
+			rtt = json_number_value(json_object_get(pair_of(merge, from, to), "rtt_us"));
+			if (rtt <= 0)
+				continue;
+			least = !count || rtt < least ? rtt : least;
+			most = rtt > most ? rtt : most;
+			count++;
+		}
+	return json_pack("{si sf sf}", "connections", count, "least_us", least, "most_us", most);
+}
+
+/* The worst first; equals stay in their order. `list` is used up. */
+static void append_sorted(json_t *to, json_t *list)
+{
+	int level;
+	size_t i;
+	json_t *finding;
+
+	for (level = DOCTOR_LEVELS - 1; level >= DOCTOR_OK; level--)
+		json_array_foreach(list, i, finding)
+			if ((int)level_named(merge_text(finding, "level")) == level)
+				json_array_append(to, finding);
+	json_decref(list);
+}
+
+json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level *worst)
+{
+	struct merge merge = { .row = rows, .count = count, .findings = json_array(),
+			       .common = json_array() };
+	json_t *all = json_array(), *nodes = json_array(), *paths = merge_paths(&merge);
+	const struct doctor_check *check;
+	int i;
+
+	merge_missing(&merge);
+	merge_store(&merge);
+	for (i = 0; i < count; i++)
+		merge_reach_of(&merge, i);
+	for (i = 1; i < count; i++)
+		merge_offset_of(&merge, i);
+	for (i = 0; (check = doctor_check_at(i)); i++)
+		merge_check(&merge, check);
+	append_sorted(all, merge.findings);
+	append_sorted(all, merge.common);
+	for (i = 0; i < count; i++)
+		if (rows[i].report)
+			json_array_append(nodes, rows[i].report);
+	*worst = merge.worst;
+	return json_pack("{si ss so so so}", "hosts", count, "worst",
+			 doctor_level_names[merge.worst], "paths", paths, "findings", all, "nodes",
+			 nodes);
+}
+
+/* ---- the table ------------------------------------------------------------------------ */
+
+/* "a, b, c and 4 more" */
+static void print_nodes(json_t *finding, char *text, size_t bytes)
+{
+	json_t *nodes = json_object_get(finding, "nodes"), *node;
+	size_t i, length = 0;
+
+	*text = 0;
+	json_array_foreach(nodes, i, node) {
+		if (length > bytes / 2) {
+			snprintf(text + length, bytes - length, " and %zu more",
+				 json_array_size(nodes) - i);
+			return;
+		}
+		length += snprintf(text + length, bytes - length, "%s%s", i ? ", " : "",
+				   json_string_value(node));
+	}
+}
+
+static void print_merged(json_t *finding, FILE *to)
+{
+	const bool good = level_named(merge_text(finding, "level")) <= DOCTOR_UNKNOWN;
+	char nodes[200], found[600];
+
+	print_nodes(finding, nodes, sizeof(nodes));
+	snprintf(found, sizeof(found), "%s: %s", nodes, merge_text(finding, "found"));
+	doctor_print_finding(to, merge_text(finding, "level"), merge_text(finding, "check"), found,
+			     good ? "" : merge_text(finding, "cost"),
+			     good ? "" : merge_text(finding, "advice"));
+}
+
+static void print_part(json_t *merged, bool differing, bool all, const char *heading, FILE *to)
+{
+	json_t *list = json_object_get(merged, "findings"), *finding;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach(list, i, finding) {
+		if (json_is_true(json_object_get(finding, "differs")) != differing)
+			continue;
+		if (!differing && !all &&
+		    level_named(merge_text(finding, "level")) <= DOCTOR_UNKNOWN)
+			continue;
+		if (!any)
+			fprintf(to, "%s\n", heading);
+		any = true;
+		print_merged(finding, to);
+	}
+	if (any)
+		fputc('\n', to);
+}
+
+void doctor_merge_print(json_t *merged, bool all, FILE *to)
+{
+	json_t *paths = json_object_get(merged, "paths");
+
+	print_part(merged, true, all, "what differs", to);
+	print_part(merged, false, all, "on the others, or on all", to);
+	fprintf(to, "%lld hosts; %lld connections, %.3g to %.3g ms there and back\n",
+		json_integer_value(json_object_get(merged, "hosts")),
+		json_integer_value(json_object_get(paths, "connections")),
+		json_number_value(json_object_get(paths, "least_us")) / 1e3,
+		json_number_value(json_object_get(paths, "most_us")) / 1e3);
+}
