@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * without_call getrandom|process_vm_readv COMMAND...: runs it where that system call fails with
- * ENOSYS, by a seccomp filter.
+ * without_call CALL COMMAND...: runs it where that system call (getrandom, process_vm_readv,
+ * memfd_create, io_uring_setup) fails with ENOSYS, by a seccomp filter.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -19,6 +19,10 @@ static long number_of(const char *call)
 		return SYS_getrandom;
 	if (!strcmp(call, "process_vm_readv"))
 		return SYS_process_vm_readv;
+	if (!strcmp(call, "memfd_create"))
+		return SYS_memfd_create;
+	if (!strcmp(call, "io_uring_setup"))
+		return SYS_io_uring_setup;
 	return -1;
 }
 
@@ -35,7 +39,7 @@ int main(int argc, char **argv)
 
 	if (call < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
-		fprintf(stderr, "usage: without_call getrandom|process_vm_readv COMMAND...\n");
+		fprintf(stderr, "usage: without_call CALL COMMAND...\n");
 		return 77;
 	}
 	execvp(argv[2], argv + 2);

@@ -33,7 +33,7 @@ static void make_healthy(struct doctor_facts *f)
 			       .memlock = DOCTOR_NO_LIMIT, .files_soft = 1024,
 			       .files_hard = 1 << 19, .file_bytes = DOCTOR_NO_LIMIT,
 			       .tasks_left = DOCTOR_NO_LIMIT },
-		.network = { .loopback = true, .congestion = "cubic", .available = "reno cubic",
+		.network = { .loopback = true, .congestion = "cubic", .available = "reno cubic", .allowed = "reno cubic",
 			     .receive_max = 6 << 20, .send_max = 4 << 20, .scaling = 1,
 			     .moderate = 1, .port_first = 32768, .port_last = 60999,
 			     .path_rate = 10e9 / 8, .path_rtt = 1e-4 },
@@ -91,7 +91,7 @@ PLANT(memlock, T.memlock = 64 << 10)
 PLANT(memlock_unused, T.memlock = 64 << 10; S.module_loaded = false; strcpy(S.module_magic, "6.12.1"))
 PLANT(files, T.files_hard = 40)
 PLANT(files_few, T.files_hard = 1024)
-PLANT(tasks, T.tasks_left = 3)
+PLANT(tasks, T.tasks_left = 3; strcpy(T.tasks_file, "/p/pids.max"))
 PLANT(yama, T.copy_error = EPERM; T.yama = 1)
 PLANT(yama_for_good, T.copy_error = EPERM; T.yama = 3)
 PLANT(copy_seccomp, T.copy_error = EPERM; T.seccomp = 2)
@@ -104,12 +104,14 @@ PLANT(ports_few, N.port_last = N.port_first + 999)
 PLANT(bbr, strcpy(N.congestion, "bbr"))
 PLANT(bbr_cost, strcpy(N.congestion, "bbr"); P.tcp_usual_us = 300; P.tcp_reno_us = 100)
 PLANT(no_cubic, strcpy(N.congestion, "bbr"); strcpy(N.available, "reno bbr"))
+PLANT(cubic_restricted, strcpy(N.congestion, "bbr"); strcpy(N.allowed, "reno bbr"))
 PLANT(idle, N.idle_restart = 1)
+PLANT(idle_bbr, N.idle_restart = 1; strcpy(N.congestion, "bbr"))
 PLANT(scaling, N.scaling = 0)
 PLANT(moderate, N.moderate = 0)
 PLANT(buffers, N.path_rtt = 20e-3)
 PLANT(buffers_unknown, N.receive_max = -1)
-PLANT(quota, C.quota = 1.5)
+PLANT(quota, C.quota = 1.5; C.quota_unified = true; strcpy(C.quota_file, "/sys/fs/cgroup/j/cpu.max"))
 PLANT(quota_stops, C.quota = 8; C.throttled = 10; C.throttled_ns = 500000000)
 PLANT(quota_cost, C.quota = 4; P.granted = 0.5; P.throttled = 3)
 PLANT(one_cpu, set_cpus(&C.allowed, "3"); set_cpus(&C.isolated, "4"))
@@ -167,7 +169,7 @@ static const struct planted {
 	{ plant_memlock_unused, "memlock", DOCTOR_NOTE, "LimitMEMLOCK", "progress=kernel" },
 	{ plant_files, "descriptors", DOCTOR_FAIL, "nofile", "about 8 others" },
 	{ plant_files_few, "descriptors", DOCTOR_NOTE, "nofile", "about 992 others" },
-	{ plant_tasks, "tasks", DOCTOR_FAIL, "TasksMax", "EAGAIN" },
+	{ plant_tasks, "tasks", DOCTOR_FAIL, "echo max >/p/pids.max #", "EAGAIN" },
 	{ plant_yama, "one-copy", DOCTOR_NOTE, "ptrace_scope=0", "two copies" },
 	{ plant_yama_for_good, "one-copy", DOCTOR_NOTE, "until a reboot", "two copies" },
 	{ plant_copy_seccomp, "one-copy", DOCTOR_NOTE, "process_vm_readv", "two copies" },
@@ -180,14 +182,16 @@ static const struct planted {
 	{ plant_bbr, "congestion", DOCTOR_NOTE, "tcp_congestion_control=cubic", "2.3 times" },
 	{ plant_bbr_cost, "congestion", DOCTOR_NOTE, "=cubic", "300 us here, with reno 100" },
 	{ plant_no_cubic, "congestion", DOCTOR_NOTE, "modprobe tcp_cubic", "2.3 times" },
+	{ plant_cubic_restricted, "congestion", DOCTOR_NOTE, "|| sysctl -w net.ipv4.tcp_congestion_control=reno", "2.3" },
 	{ plant_idle, "idle-restart", DOCTOR_SLOW, "tcp_slow_start_after_idle=0", "10 packets" },
+	{ plant_idle_bbr, "idle-restart", DOCTOR_NOTE, "tcp_slow_start_after_idle=0", "nothing with bbr" },
 	{ plant_scaling, "windows", DOCTOR_SLOW, "tcp_window_scaling=1", "655 MB/s" },
 	{ plant_moderate, "windows", DOCTOR_SLOW, "tcp_moderate_rcvbuf=1", "first size" },
 	{ plant_buffers, "buffers", DOCTOR_SLOW, "50000000", "105 MB/s" },
 	{ plant_buffers_unknown, "buffers", DOCTOR_UNKNOWN, "", "" },
-	{ plant_quota, "quota", DOCTOR_SLOW, "cpu.max", "rest of each period" },
-	{ plant_quota_stops, "quota", DOCTOR_NOTE, "cpu.max", "10 times so far, for 50 ms each" },
-	{ plant_quota_cost, "quota", DOCTOR_SLOW, "cpu.max", "got 50 %" },
+	{ plant_quota, "quota", DOCTOR_SLOW, "echo max >/sys/fs/cgroup/j/cpu.max", "rest of each period" },
+	{ plant_quota_stops, "quota", DOCTOR_NOTE, "CPUQuota", "10 times so far, for 50 ms each" },
+	{ plant_quota_cost, "quota", DOCTOR_SLOW, "CPUQuota", "got 50 %" },
 	{ plant_one_cpu, "cpuset", DOCTOR_SLOW, "cpuset", "share one CPU" },
 	{ plant_all_isolated, "cpuset", DOCTOR_SLOW, "--bind core", "stay on the first" },
 	{ plant_nothing_isolated, "isolation", DOCTOR_NOTE, "isolcpus", "noise" },
@@ -260,7 +264,7 @@ static void planted_faults_are_found(void **state)
 static void one_fault_is_one_finding(void **state)
 {
 	static const char *const pairs[] = { "container", "memlock", "io-uring", "module",
-					     "interrupts", "tick", "isolation", NULL };
+					     "interrupts", "tick", "isolation", "congestion", NULL };
 	struct doctor_report report;
 	struct doctor_facts facts;
 	size_t i;
@@ -367,6 +371,7 @@ static void quota_of_a_parent_counts(void **state)
 	assert_true(c.quota == 1.5);
 	assert_int_equal(c.throttled, 7);
 	assert_int_equal(c.throttled_ns, 350000000);
+	assert_string_equal(c.quota_file, "/sys/fs/cgroup/a/cpu.max");
 }
 
 static void quota_of_version_1(void **state)
@@ -385,6 +390,7 @@ static void quota_of_version_1(void **state)
 	assert_int_equal(c.throttled, 3);
 	assert_int_equal(c.throttled_ns, 60000000);
 	assert_int_equal(c.rt_group_us, 0);
+	assert_string_equal(c.quota_file, "/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us");
 }
 
 static void processors_are_read(void **state)

@@ -27,6 +27,9 @@ static void judge_quota(const struct doctor_facts *facts, struct doctor_finding 
 	doctor_find(finding, c->quota < cpus ? DOCTOR_SLOW : stops ? DOCTOR_NOTE : DOCTOR_OK,
 		    "%.3g CPUs' time for %.0f CPUs%s", c->quota, cpus,
 		    stops ? "; tasks were stopped" : "");
+	doctor_advise(finding, "echo %s >%s # or no --cpus for the container, no CPUQuota= in the "
+		      "unit; whole CPUs by cpuset instead", c->quota_unified ? "max" : "-1",
+		      c->quota_file);
 	if (p->granted >= 0)
 		doctor_cost(finding, "a thread on each CPU got %.0f %% of the time that it asked for, "
 			    "and was stopped in %lld periods of a quarter second", 100 * p->granted,
@@ -202,8 +205,7 @@ const struct doctor_check doctor_cpus_checks[] = {
 	{ "quota", "cpu.max or cpu.cfs_quota_us of the cgroup and its parents; a probe",
 	  judge_quota,
 	  "ranks are stopped for the rest of each period (100 ms by default), and all others wait",
-	  "lift it: echo max >cpu.max (v1: echo -1 >cpu.cfs_quota_us), no --cpus for the container, "
-	  "no CPUQuota= in the unit; give whole CPUs by cpuset instead",
+	  "no --cpus for the container, no CPUQuota= in the unit; give whole CPUs by cpuset instead",
 	  "A quota lets all tasks of a cgroup compute for so long in each period and then stops "
 	  "them together. One rank that is stopped stops a collective. cpu.stat counts it: "
 	  "nr_throttled, throttled_usec.", true },

@@ -11,7 +11,7 @@
 #include "core/port.h"
 #include "node/cpus.h"
 
-enum { DOCTOR_WORD = 80 };
+enum { DOCTOR_WORD = 80, DOCTOR_FILE = 200 };
 
 #define DOCTOR_NO_LIMIT LLONG_MAX
 
@@ -24,6 +24,7 @@ struct doctor_transport_facts {
 	bool ring_futex, ring_send_zc;	/* ops that the kernel has */
 	long long memlock, files_soft, files_hard, file_bytes;	/* limits */
 	long long tasks_left;		/* of the cgroup; DOCTOR_NO_LIMIT */
+	char tasks_file[DOCTOR_FILE];	/* that limits them */
 	long long yama;			/* kernel.yama.ptrace_scope */
 	int copy_error;			/* errno of process_vm_readv() from another process */
 	int memory_error;		/* errno of sealed shared memory */
@@ -33,6 +34,7 @@ struct doctor_network_facts {
 	bool loopback;			/* lo is up */
 	char congestion[DOCTOR_WORD];
 	char available[DOCTOR_WORD];	/* congestion controls, with blanks between */
+	char allowed[DOCTOR_WORD];	/* those that any network namespace may set */
 	long long idle_restart;		/* tcp_slow_start_after_idle */
 	long long receive_max, send_max;	/* tcp_rmem, tcp_wmem: the last number */
 	long long scaling, moderate;	/* tcp_window_scaling, tcp_moderate_rcvbuf */
@@ -45,6 +47,8 @@ struct doctor_network_facts {
 struct doctor_cpus_facts {
 	struct node_cpus online, allowed, isolated, no_tick;
 	double quota;			/* CPUs that the cgroup may use; -1: no limit */
+	char quota_file[DOCTOR_FILE];
+	bool quota_unified;		/* of cgroups v2 */
 	long long throttled, throttled_ns;	/* since the cgroup began */
 	long long interrupts, interrupts_on;	/* all; those that land on isolated CPUs */
 	bool balancer;			/* irqbalance runs */

@@ -132,7 +132,8 @@ static bool take_line(struct doctor_cgroup *cgroup, const char *line, const char
 	cgroup->unified = path == list;
 	if (!cgroup->unified && !list_has(list, path - list, controller))
 		return false;
-	snprintf(folder, sizeof(folder), "/sys/fs/cgroup/%.*s", (int)(path - list), list);
+	snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s%.*s", cgroup->unified ? "" : "/",
+		 (int)(path - list), list);
 	if (cgroup->unified && doctor_file_exists(cgroup->root, "/sys/fs/cgroup/unified"))
 		strcpy(folder, "/sys/fs/cgroup/unified");
 	else if (!cgroup->unified && !doctor_file_exists(cgroup->root, folder))

@@ -45,18 +45,26 @@ static void judge_congestion(const struct doctor_facts *facts, struct doctor_fin
 	if (!strstr(n->available, "cubic"))
 		doctor_advise(finding, "modprobe tcp_cubic; sysctl -w "
 				       "net.ipv4.tcp_congestion_control=cubic");
+	else if (!strstr(n->allowed, "cubic"))
+		doctor_advise(finding, "sysctl -w net.ipv4.tcp_congestion_control=cubic || sysctl -w "
+			      "net.ipv4.tcp_congestion_control=reno # cubic is for the first network "
+			      "namespace here");
 }
 
 static void judge_idle_restart(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
 	const long long on = facts->network.idle_restart;
+	const bool bbr = !strncmp(facts->network.congestion, "bbr", 3);
 
 	if (on < 0)
 		doctor_find(finding, DOCTOR_UNKNOWN, "net.ipv4.tcp_slow_start_after_idle is not "
 			    "there");
 	else
-		doctor_find(finding, on ? DOCTOR_SLOW : DOCTOR_OK, on ?
+		doctor_find(finding, !on ? DOCTOR_OK : bbr ? DOCTOR_NOTE : DOCTOR_SLOW, on ?
 			    "idle connections start slowly again" : "idle connections stay fast");
+	if (on > 0 && bbr)
+		doctor_cost(finding, "nothing with bbr, which does not restart slowly; with others a "
+			    "connection that was idle for 0.2 s begins with 10 packets again");
 }
 
 static void judge_window(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -115,7 +123,7 @@ const struct doctor_check doctor_network_checks[] = {
 	  "bbr paces: an alltoall of 64 KB among 8 ranks takes 2.3 times as long over loopback "
 	  "(docs/results/performance.md). The library takes reno within a node by itself; MPI, and "
 	  "links between nodes, do not",
-	  "sysctl -w net.ipv4.tcp_congestion_control=cubic; for one job COLL_CONGESTION=cubic",
+	  "sysctl -w net.ipv4.tcp_congestion_control=cubic # for one job: COLL_CONGESTION=cubic",
 	  "bbr spreads packets over time by timers. Over paths that lose packets without congestion "
 	  "it is faster (docs/results/clusters.md has both), so a WAN may want it: set "
 	  "wan_congestion=bbr for links between clusters alone.", true },

@@ -97,6 +97,7 @@ void doctor_read_network(struct doctor_network_facts *facts, const char *root,
 	doctor_file_line(root, facts->congestion, DOCTOR_WORD, IPV4 "tcp_congestion_control");
 	doctor_file_line(root, facts->available, DOCTOR_WORD,
 			 IPV4 "tcp_available_congestion_control");
+	doctor_file_line(root, facts->allowed, DOCTOR_WORD, IPV4 "tcp_allowed_congestion_control");
 	read_ports(facts, root);
 	read_path(facts, root, path);
 }

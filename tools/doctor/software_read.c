@@ -84,7 +84,7 @@ static void find_elsewhere(struct doctor_software_facts *facts, const char *root
 	list = opendir(path);
 	while (list && (entry = readdir(list)))
 		if (*entry->d_name != '.' && find_module(root, entry->d_name, magic))
-			snprintf(facts->module_elsewhere, DOCTOR_WORD, "%s", entry->d_name);
+			snprintf(facts->module_elsewhere, DOCTOR_WORD, "%.70s", entry->d_name);
 	if (list)
 		closedir(list);
 }

@@ -22,12 +22,12 @@ static void advise_ring(const struct doctor_transport_facts *t, struct doctor_fi
 	if (t->ring_error == ENOSYS && t->seccomp != 2)
 		doctor_advise(finding, "a kernel with CONFIG_IO_URING, 6.1 or newer");
 	else if (t->uring_disabled == 1)
-		doctor_advise(finding, "sysctl -w kernel.io_uring_disabled=0, or add the users to "
+		doctor_advise(finding, "sysctl -w kernel.io_uring_disabled=0 # or add the users to "
 				       "the group of kernel.io_uring_group");
 	else if (t->uring_disabled == 2)
 		doctor_advise(finding, "sysctl -w kernel.io_uring_disabled=0");
 	else if (t->ring_error == ENOMEM)
-		doctor_advise(finding, "raise the limit on locked memory: ulimit -l unlimited");
+		doctor_advise(finding, "ulimit -l unlimited # the limit on locked memory");
 	else if (t->seccomp == 2)
 		doctor_advise(finding, "allow io_uring_setup, io_uring_enter, io_uring_register in "
 				       "the container's seccomp profile");
@@ -92,6 +92,9 @@ static void judge_tasks(const struct doctor_facts *facts, struct doctor_finding 
 {
 	const long long left = facts->transport.tasks_left;
 
+	if (*facts->transport.tasks_file)
+		doctor_advise(finding, "echo max >%s # TasksMax=infinity in the unit, --pids-limit -1 "
+			      "of the container", facts->transport.tasks_file);
 	if (left < 0)
 		doctor_find(finding, DOCTOR_UNKNOWN, "no cgroup of pids can be read");
 	else if (left == DOCTOR_NO_LIMIT)
@@ -107,7 +110,7 @@ static void judge_tasks(const struct doctor_facts *facts, struct doctor_finding 
 static void advise_copy(const struct doctor_transport_facts *t, struct doctor_finding *finding)
 {
 	if (t->yama == 1)
-		doctor_advise(finding, "sysctl -w kernel.yama.ptrace_scope=0: any process of a "
+		doctor_advise(finding, "sysctl -w kernel.yama.ptrace_scope=0 # any process of a "
 				       "user may then read that user's others");
 	else if (t->yama > 1)
 		doctor_advise(finding, "kernel.yama.ptrace_scope %lld is for good until a reboot; "
@@ -145,8 +148,8 @@ static void judge_shared_memory(const struct doctor_facts *facts, struct doctor_
 	}
 	doctor_find(finding, DOCTOR_SLOW, "no sealed memory: %s", strerror(t->memory_error));
 	if (limited)
-		doctor_advise(finding, "the limit on files holds for it too, and is %lld KB: "
-			      "ulimit -f unlimited", t->file_bytes / 1024);
+		doctor_advise(finding, "ulimit -f unlimited # the limit on files, %lld KB, holds for "
+			      "shared memory too", t->file_bytes / 1024);
 	else if (t->memory_error == EPERM || t->memory_error == ENOSYS)
 		doctor_advise(finding, "allow memfd_create in the container's seccomp profile");
 }
@@ -168,7 +171,7 @@ const struct doctor_check doctor_transport_checks[] = {
 	  "progress=kernel pins buffers against it: runs that need more are progressed by the "
 	  "application's calls, which hide 4 to 20 % of a collective, not 94 to 100 "
 	  "(docs/results/progress.md)",
-	  "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d, and "
+	  "ulimit -l unlimited # for good: \"* - memlock unlimited\" in /etc/security/limits.d, and "
 	  "LimitMEMLOCK=infinity for slurmd or sshd",
 	  "coll.ko pins the buffers, schedules and plans of the runs that it is given, and counts "
 	  "them against RLIMIT_MEMLOCK of the process. What does not fit is refused, and the "
@@ -176,7 +179,7 @@ const struct doctor_check doctor_transport_checks[] = {
 	  "shell's limit on unless PropagateResourceLimitsExcept=MEMLOCK is set. A daemon's "
 	  "limit is that of its unit, not that of limits.d.", false },
 	{ "descriptors", "the limit on open files, ulimit -n and ulimit -Hn", judge_descriptors, "",
-	  "raise the hard limit: \"* - nofile 65536\" in /etc/security/limits.d, LimitNOFILE=65536 "
+	  "ulimit -n 65536 # as root; for good: \"* - nofile 65536\" in /etc/security/limits.d, LimitNOFILE=65536 "
 	  "for slurmd or sshd",
 	  "A rank has a connection to each rank that its algorithms talk to: log2 p of them for a "
 	  "butterfly, p - 1 for alltoall or linear. Each takes a descriptor, two where memory is "

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -115,20 +116,24 @@ static int try_memory(void)
 }
 
 /* Processes and threads that the cgroup and its parents still allow. */
-static long long tasks_left(const char *root)
+static void read_tasks(struct doctor_transport_facts *facts, const char *root)
 {
 	long long least = DOCTOR_NO_LIMIT, most, now;
 	struct doctor_cgroup cgroup;
 
+	facts->tasks_left = -1;
 	if (!doctor_cgroup_find(&cgroup, root, "pids"))
-		return -1;
+		return;
 	do {
 		most = doctor_cgroup_number(&cgroup, "pids.max");
 		now = doctor_cgroup_number(&cgroup, "pids.current");
-		if (most >= 0 && now >= 0 && most - now < least)
-			least = most > now ? most - now : 0;
+		if (most < 0 || now < 0 || most - now >= least)
+			continue;
+		least = most > now ? most - now : 0;
+		snprintf(facts->tasks_file, DOCTOR_FILE, "%.40s%.120s/pids.max", cgroup.mount,
+			 cgroup.path);
 	} while (doctor_cgroup_up(&cgroup));
-	return least;
+	facts->tasks_left = least;
 }
 
 void doctor_read_transport(struct doctor_transport_facts *facts, const char *root)
@@ -140,10 +145,10 @@ void doctor_read_transport(struct doctor_transport_facts *facts, const char *roo
 		.files_soft = limit_of(RLIMIT_NOFILE),
 		.files_hard = hard_limit_of(RLIMIT_NOFILE),
 		.file_bytes = limit_of(RLIMIT_FSIZE),
-		.tasks_left = tasks_left(root),
 		.yama = doctor_file_number(root, "/proc/sys/kernel/yama/ptrace_scope"),
 		.copy_error = try_copy(),
 		.memory_error = try_memory(),
 	};
 	read_ring(facts);
+	read_tasks(facts, root);
 }
