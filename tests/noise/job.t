@@ -59,6 +59,22 @@ ok "... and ends" status 0 env SLURM_JOB_ID=7 "$job" end
 configure 'NOISE="--duration 100ms --max-share 0" STRICT=yes'
 ok "strict: it does not begin" status 1 "$job" begin one
 is "... and nothing is pinned" "$(where)" "$allowed"
+configure "COLL=$(realpath "$COLL")" 'CHECK="--quick --fail-at fail loopback version"'
+ok "a fit node: the job begins" status 0 "$job" begin one
+is "... and nothing is told" "$(cat "$work/said")" ""
+ok "... and ends" status 0 "$job" end one
+unfit() {	# STATUS: a node with few ports
+	mkdir -p "$work/root/proc/sys/net/ipv4"
+	echo 40000 40003 >"$work/root/proc/sys/net/ipv4/ip_local_port_range"
+	status "$1" env COLL_DOCTOR_ROOT="$work/root" "$job" begin one
+}
+configure "COLL=$(realpath "$COLL")" 'CHECK="--quick --fail-at fail ports"'
+ok "a node that is not fit: the job begins all the same" unfit 0
+like "... and it is told, with the advice" "$(cat "$work/said")" \
+	'not fit: fail ports 4, from 40000 to 40003 costs: .* do: sysctl -w'
+ok "... and ends" status 0 "$job" end one
+configure "COLL=$(realpath "$COLL")" 'CHECK="--quick --fail-at fail ports" STRICT=yes'
+ok "strict: it does not begin" unfit 1
 configure 'PIN=--nonsense'
 ok "wrong options are told, and end nothing" status 0 "$job" begin one
 like "... with collnoise's words" "$(cat "$work/said")" "cannot pin: .*nonsense"

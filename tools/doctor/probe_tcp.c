@@ -13,7 +13,7 @@
 
 enum { BYTES = 1 << 20, PAIRS = 2, EXCHANGES = 12, PATIENCE_S = 1 };
 
-#define TCP_PROBE_NS 200000000ull	/* of both ways together */
+#define TCP_PROBE_NS 800000000ull	/* of both ways together */
 
 static int probe_tcp_compare(const void *a, const void *b)
 {
@@ -120,7 +120,7 @@ static double exchange_us(int end[2], const char *buffer)
 	shutdown(end[0], SHUT_RDWR);
 	pthread_join(thread, NULL);
 	/* The first one opens the window. */
-	return count > 3 ? doctor_median(sample + 1, count - 1) : -1;
+	return count > 2 ? doctor_median(sample + 1, count - 1) : -1;
 }
 
 void doctor_probe_tcp(struct doctor_probes *probes)
