@@ -57,4 +57,38 @@ if [ -e "$BUILD/python/coll/_coll.abi3.so" ]; then
 else
 	skip "Python" "python3-dev is not installed"
 fi
+# docs/guide/operating.md: every line of its commands, in a network of its own. The remote shell stays here.
+page=$docs/guide/operating.md
+mkdir "$work/operate" "$work/bin"
+printf '#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do [ "$1" != -o ] || shift; shift; done\nexec sh -c "$2"\n' \
+	>"$work/bin/ssh"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$docs/../daemon/coll-job")" >"$work/bin/coll-job"
+chmod +x "$work/bin/ssh" "$work/bin/coll-job"
+PATH=$work/bin:$(realpath "$BUILD"):$PATH
+for part in conf policy job; do
+	example $part operate/$part "$page"
+done
+printf 'COLL=%s COLLNOISE=%s STATE=%s\n' "$(realpath "$COLL")" "$(realpath "$BUILD")/collnoise" "$work/state" \
+	>>"$work/operate/job"
+COLL_JOB_CONFIG=$work/operate/job
+export PATH COLL_JOB_CONFIG
+inside=
+[ "$(id -u)" = 0 ] || inside=-Ur
+if unshare $inside -n true 2>/dev/null; then
+	operate() {	# COMMAND LINE
+		# shellcheck disable=SC2086
+		(cd "$work/operate" && timeout 100 unshare $inside -n sh -ec \
+			"ip link set lo up; sysctl -q -p conf; $1") >"$work/said" 2>&1 ||
+			{ sed 's/^/# /' "$work/said"; return 1; }
+	}
+	awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$page" | sed 's/ *#.*//' >"$work/commands"
+	ok "operating: there are commands" test "$(wc -l <"$work/commands")" -gt 12
+	while read -r line; do
+		ok "operating: $line" operate "$line"
+	done <"$work/commands"
+	ok "operating: the settings satisfy the doctor" operate "coll doctor --quick --fail-at note --rate 25G --rtt 1ms \
+		buffers windows ports idle-restart"
+else
+	skip "operating" "no network namespaces here"
+fi
 tap_end
