@@ -147,7 +147,7 @@ static void doctor_examine(const struct doctor_settings *settings, struct doctor
 	free(facts);
 }
 
-static void dump(json_t *json)
+static void doctor_dump(json_t *json)
 {
 	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 	putchar('\n');
@@ -177,7 +177,7 @@ static int doctor_here(const struct doctor_settings *settings)
 	if (settings->agent)
 		return doctor_hosts_rank(doctor_report_json(&report, name));
 	if (settings->json)
-		dump(doctor_report_json(&report, name));
+		doctor_dump(doctor_report_json(&report, name));
 	else if (settings->metrics)
 		doctor_report_metrics(&report, stdout);
 	else
@@ -220,7 +220,7 @@ static int hosts_report(const struct doctor_settings *settings, struct doctor_ro
 	for (i = 0; i < count; i++)
 		missing |= !rows[i].report;
 	if (settings->json) {
-		dump(merged);
+		doctor_dump(merged);
 	} else {
 		doctor_merge_print(merged, settings->all, stdout);
 		json_decref(merged);

@@ -157,8 +157,7 @@ static void judge_governor(const struct doctor_facts *facts, struct doctor_findi
 	const double ratio = facts->probe.wake_ratio;
 
 	if (!*governor)
-		doctor_find(finding, ratio > WAKE_SLOW ? DOCTOR_NOTE : DOCTOR_OK,
-			    "the kernel does not set frequencies here");
+		doctor_find(finding, DOCTOR_OK, "the kernel does not set frequencies here");
 	else if (!strcmp(governor, "performance"))
 		doctor_find(finding, DOCTOR_OK, "performance");
 	else

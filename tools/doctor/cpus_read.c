@@ -184,7 +184,7 @@ static long long shared_cores(const struct doctor_cpus_facts *facts, const char 
 	return count;
 }
 
-static long long ticks(void)
+static long long ticks_a_second(void)
 {
 	struct timespec tick;
 
@@ -197,7 +197,7 @@ void doctor_read_cpus(struct doctor_cpus_facts *facts, const char *root)
 	*facts = (struct doctor_cpus_facts){
 		.rt_runtime_us = doctor_file_number(root, "/proc/sys/kernel/sched_rt_runtime_us"),
 		.rt_period_us = doctor_file_number(root, "/proc/sys/kernel/sched_rt_period_us"),
-		.hz = ticks(),
+		.hz = ticks_a_second(),
 	};
 	read_list(&facts->online, root, CPUS "online");
 	read_list(&facts->isolated, root, CPUS "isolated");

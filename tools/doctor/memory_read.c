@@ -17,7 +17,7 @@ static void memory_chosen(char *text)
 	memmove(text, open + 1, close - open);
 }
 
-static long long kilobytes(const char *root, const char *word)
+static long long meminfo_bytes(const char *root, const char *word)
 {
 	const long long number = doctor_file_entry(root, "/proc/meminfo", word);
 
@@ -58,14 +58,14 @@ void doctor_read_memory(struct doctor_memory_facts *facts, const char *root)
 		.nodes = -1,
 		.balancing = doctor_file_number(root, "/proc/sys/kernel/numa_balancing"),
 		.reclaim = doctor_file_number(root, "/proc/sys/vm/zone_reclaim_mode"),
-		.swap_total = kilobytes(root, "SwapTotal:"),
-		.total = kilobytes(root, "MemTotal:"),
-		.available = kilobytes(root, "MemAvailable:"),
+		.swap_total = meminfo_bytes(root, "SwapTotal:"),
+		.total = meminfo_bytes(root, "MemTotal:"),
+		.available = meminfo_bytes(root, "MemAvailable:"),
 		.killed = -1,
 		.overcommit = doctor_file_number(root, "/proc/sys/vm/overcommit_memory"),
 	};
 	facts->swap_used = facts->swap_total < 0 ? -1 :
-			   facts->swap_total - kilobytes(root, "SwapFree:");
+			   facts->swap_total - meminfo_bytes(root, "SwapFree:");
 	doctor_file_line(root, facts->huge, DOCTOR_WORD, HUGE_PAGES "enabled");
 	doctor_file_line(root, facts->defrag, DOCTOR_WORD, HUGE_PAGES "defrag");
 	memory_chosen(facts->huge);

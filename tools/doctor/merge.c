@@ -64,7 +64,7 @@ static json_t *finding_of(json_t *report, const char *check)
 }
 
 /* What two nodes must have in common to be alike. */
-static bool alike(const struct doctor_check *check, json_t *a, json_t *b)
+static bool findings_alike(const struct doctor_check *check, json_t *a, json_t *b)
 {
 	return !strcmp(merge_text(a, "level"), merge_text(b, "level")) &&
 	       (check->varies || !strcmp(merge_text(a, "found"), merge_text(b, "found")));
@@ -79,7 +79,7 @@ static int group_of(const struct merge *merge, const struct doctor_check *check,
 
 	for (i = 0; i < merge->count; i++) {
 		other = finding_of(merge->row[i].report, check->name);
-		member[i] = own && other && alike(check, own, other);
+		member[i] = own && other && findings_alike(check, own, other);
 		count += member[i];
 	}
 	return count;

@@ -96,6 +96,16 @@ static const char *pairs_key(char text[32], const char *what, int rank)
 	return text;
 }
 
+/* Texts end, whatever another version has put there. */
+static void place_terminate(struct place *place)
+{
+	int i;
+
+	for (i = 0; i < ADDRESSES_MAX; i++)
+		place->address[i][ADDRESS_BYTES - 1] = '\0';
+	place->port[sizeof(place->port) - 1] = '\0';
+}
+
 /* Where the others are; who does not say it in time is not there. */
 static void learn_places(struct pairs *pairs)
 {
@@ -113,6 +123,7 @@ static void learn_places(struct pairs *pairs)
 				       &bytes, until);
 		if (!pair->error && i != pairs->rank && bytes != sizeof(pair->place))
 			pair->error = -EPROTO;
+		place_terminate(&pair->place);
 	}
 }
 
@@ -183,7 +194,7 @@ static void connect_round(struct pairs *pairs, int index, struct pollfd *poll_fd
 
 /* ---- there and back ---------------------------------------------------------------- */
 
-static bool ping(struct pair *pair, double *rtt_us, double *offset_us)
+static bool pair_ping(struct pair *pair, double *rtt_us, double *offset_us)
 {
 	const uint64_t before = pairs_time_of_day(), begin = coll_now();
 	uint64_t there, took;
@@ -198,7 +209,7 @@ static bool ping(struct pair *pair, double *rtt_us, double *offset_us)
 }
 
 /* The quickest of some tells the offset best. */
-static void exchange(struct pair *pair)
+static void pair_exchange(struct pair *pair)
 {
 	const struct timeval patience = { .tv_sec = 1 };
 	double rtt, offset;
@@ -210,7 +221,7 @@ static void exchange(struct pair *pair)
 	if (send(pair->fd, pair->place.token, PAIRS_TOKEN, MSG_NOSIGNAL) != PAIRS_TOKEN)
 		pair->error = -errno;
 	for (i = 0; !pair->error && i < PINGS; i++) {
-		if (!ping(pair, &rtt, &offset))
+		if (!pair_ping(pair, &rtt, &offset))
 			pair->error = errno == EAGAIN ? -ETIMEDOUT : -ECONNRESET;
 		else if (pair->rtt_us < 0 || rtt < pair->rtt_us) {
 			pair->rtt_us = rtt;
@@ -260,7 +271,7 @@ static json_t *try_all(struct pairs *pairs, struct pollfd *poll_fd)
 		if (i == pairs->rank || !*pairs->pair[i].place.port)
 			continue;
 		if (pairs->pair[i].fd >= 0)
-			exchange(&pairs->pair[i]);
+			pair_exchange(&pairs->pair[i]);
 		json_array_append_new(list, pair_json(&pairs->pair[i], i));
 	}
 	return json_pack("{so}", "to", list);

@@ -82,7 +82,7 @@ static double ring_poll_ns(void)
 
 /* ---- noise, interrupts -------------------------------------------------------- */
 
-static void spin(struct doctor_probes *probes)
+static void spin_once(struct doctor_probes *probes)
 {
 	const u64 begin = coll_now();
 	u64 last = begin, now = begin, taken = 0, longest = 0;
@@ -134,7 +134,7 @@ static void probe_noise(struct doctor_facts *facts)
 	const long long before = interrupts_so_far(cpus);
 	const u64 begin = coll_now();
 
-	spin(&facts->probe);
+	spin_once(&facts->probe);
 	facts->probe.interrupts_rate = (interrupts_so_far(cpus) - before) * 1e9 /
 				       (coll_now() - begin);
 }

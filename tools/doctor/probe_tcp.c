@@ -28,7 +28,7 @@ double doctor_median(double *sample, u32 count)
 	return sample[count / 2];
 }
 
-static void prepare(int fd, const char *congestion)
+static void end_prepare(int fd, const char *congestion)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_S };
 	const int one = 1;
@@ -49,14 +49,14 @@ static void connect_pair(int end[2], const char *congestion)
 	const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	end[0] = end[1] = -1;
-	prepare(listener, congestion);
+	end_prepare(listener, congestion);
 	if (!bind(listener, (struct sockaddr *)&at, bytes) && !listen(listener, 1) &&
 	    !getsockname(listener, (struct sockaddr *)&at, &bytes)) {
 		end[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		prepare(end[0], congestion);
+		end_prepare(end[0], congestion);
 		if (!connect(end[0], (struct sockaddr *)&at, bytes))
 			end[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		prepare(end[1], NULL);
+		end_prepare(end[1], NULL);
 	}
 	close(listener);
 }
@@ -68,7 +68,7 @@ static void close_pair(int end[2])
 }
 
 /* Answers each message with a byte, until the other end closes. */
-static void *answer(void *argument)
+static void *answer_all(void *argument)
 {
 	const int fd = *(int *)argument;
 	char *buffer = malloc(BYTES);
@@ -94,7 +94,7 @@ static bool send_whole(int fd, const char *buffer)
 	return true;
 }
 
-static bool exchange(int fd, const char *buffer, double *us)
+static bool exchange_once(int fd, const char *buffer, double *us)
 {
 	const u64 begin = coll_now();
 	char byte;
@@ -112,10 +112,10 @@ static double exchange_us(int end[2], const char *buffer)
 	pthread_t thread;
 	u32 count = 0;
 
-	if (end[1] < 0 || pthread_create(&thread, NULL, answer, &end[1]))
+	if (end[1] < 0 || pthread_create(&thread, NULL, answer_all, &end[1]))
 		return -1;
 	while (count <= EXCHANGES && coll_now() < until &&
-	       exchange(end[0], buffer, &sample[count]))
+	       exchange_once(end[0], buffer, &sample[count]))
 		count++;
 	shutdown(end[0], SHUT_RDWR);
 	pthread_join(thread, NULL);

@@ -109,8 +109,8 @@ const struct doctor_check doctor_software_checks[] = {
 	  "With --hosts, nodes that differ are named. All processes of a job need the same version "
 	  "of the wire: others are refused in words.", false },
 	{ "module", "/sys/module/coll, its version; coll.ko below /lib/modules", judge_module,
-	  "no progress=kernel, which hides what call does not (docs/results/progress.md), no causes "
-	  "in collnoise measure, no circuits of the node's own",
+	  "no progress=kernel (docs/guide/offload.md), no causes in collnoise measure, no circuits of "
+	  "the node's own; not measured",
 	  "install coll-dkms, or make module; then modprobe coll",
 	  "The module is optional. It is built for one kernel: DKMS builds it again for each that "
 	  "is installed.", false },

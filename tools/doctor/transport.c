@@ -169,7 +169,7 @@ const struct doctor_check doctor_transport_checks[] = {
 	  false },
 	{ "memlock", "the limit on locked memory, ulimit -l", judge_memlock,
 	  "progress=kernel pins buffers against it: runs that need more are progressed by the "
-	  "application's calls, which hide 4 to 20 % of a collective, not 94 to 100 "
+	  "application's calls, which hide 4 to 55 % of a collective where it makes none in between "
 	  "(docs/results/progress.md)",
 	  "ulimit -l unlimited # for good: \"* - memlock unlimited\" in /etc/security/limits.d, and "
 	  "LimitMEMLOCK=infinity for slurmd or sshd",
@@ -179,8 +179,8 @@ const struct doctor_check doctor_transport_checks[] = {
 	  "shell's limit on unless PropagateResourceLimitsExcept=MEMLOCK is set. A daemon's "
 	  "limit is that of its unit, not that of limits.d.", false },
 	{ "descriptors", "the limit on open files, ulimit -n and ulimit -Hn", judge_descriptors, "",
-	  "ulimit -n 65536 # as root; for good: \"* - nofile 65536\" in /etc/security/limits.d, LimitNOFILE=65536 "
-	  "for slurmd or sshd",
+	  "ulimit -n 65536 # as root; for good: \"* - nofile 65536\" in /etc/security/limits.d, "
+	  "LimitNOFILE=65536 for slurmd or sshd",
 	  "A rank has a connection to each rank that its algorithms talk to: log2 p of them for a "
 	  "butterfly, p - 1 for alltoall or linear. Each takes a descriptor, two where memory is "
 	  "shared. The library raises the soft limit to the hard one when it must. coll run "
