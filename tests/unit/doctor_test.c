@@ -175,7 +175,7 @@ static const struct planted {
 	{ plant_yama, "one-copy", DOCTOR_NOTE, "ptrace_scope=0", "two copies" },
 	{ plant_yama_for_good, "one-copy", DOCTOR_NOTE, "until a reboot", "two copies" },
 	{ plant_copy_seccomp, "one-copy", DOCTOR_NOTE, "process_vm_readv", "two copies" },
-	{ plant_copy_cost, "one-copy", DOCTOR_NOTE, "ptrace_scope", "90 us here, instead of one, 50" },
+	{ plant_copy_cost, "one-copy", DOCTOR_NOTE, "ptrace_scope", "of 1 MB 90 us here, instead of one, 50" },
 	{ plant_memfd, "shared-memory", DOCTOR_SLOW, "memfd_create", "over TCP" },
 	{ plant_file_limit, "shared-memory", DOCTOR_SLOW, "ulimit -f unlimited", "over TCP" },
 	{ plant_loopback, "loopback", DOCTOR_FAIL, "ip link set lo up", "cannot start" },
