@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The attributor: what took the time of a CPU. watch_count.c counts, in the
- * kernel's tracepoints; watch.c starts, stops and reads.
+ * The attributor: what took the time of a CPU.
+ *
+ *	watch.c		watches, started and stopped by netlink
+ *	watch_list.c	the CPUs that are watched
+ *	watch_dump.c	what was counted, and logs
+ *	watch_count.c	counts, in the kernel's tracepoints
  */
 #ifndef COLL_KMOD_WATCH_H
 #define COLL_KMOD_WATCH_H
 
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
@@ -100,6 +105,15 @@ void kcoll_watch_begin(struct watch_cpu *watch);
 void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
 void kcoll_watch_flush(struct watch_cpu *watch);
+
+/* watch_list.c */
+extern struct mutex kcoll_watch_mutex;
+DECLARE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
+
+/* watch_dump.c */
+int kcoll_watch_get_start(struct netlink_callback *cb);
+int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb);
+int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb);
 
 /*
  * The injector brackets what it takes in an interrupt, softirq or thread;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the attributor's dumps say: sums of each source, and the log of events. */
+#include <linux/cpu.h>
+#include <linux/mutex.h>
+
+#include "kmod/common/netlink.h"
+#include "watch.h"
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+/* Where a dump has come to. */
+struct watch_cursor {
+	long cpu;
+	long source;	/* 0: the CPU's summary; then source - 1 */
+};
+
+static_assert(sizeof(struct watch_cursor) <= sizeof_field(struct netlink_callback, args));
+
+static int watch_put_u64(struct sk_buff *skb, int attribute, u64 value)
+{
+	return nla_put_u64_64bit(skb, attribute, READ_ONCE(value), COLL_WATCH_A_PAD);
+}
+
+static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
+{
+	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
+	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, watch->watched) ||
+	       watch_put_u64(skb, COLL_WATCH_A_RAN, watch->ran) ||
+	       watch_put_u64(skb, COLL_WATCH_A_IDLE, watch->idle) ||
+	       watch_put_u64(skb, COLL_WATCH_A_COST, watch->cost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_LOST, watch->lost) ||
+	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch->online ? 1 : 2);
+}
+
+static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
+{
+	const struct watch_source *source = &watch->sources[index];
+	struct nlattr *nest;
+
+	if (nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu))
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, COLL_WATCH_A_SOURCE);
+	if (!nest ||
+	    nla_put_u32(skb, COLL_WATCH_A_INDEX, index + 1) ||
+	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
+	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
+	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
+	    (source->cgroup && watch_put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
+	    watch_put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
+	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
+	    watch_put_u64(skb, COLL_WATCH_A_INCLUSIVE, source->inclusive) ||
+	    watch_put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
+	    nla_put_64bit(skb, COLL_WATCH_A_HISTOGRAM, sizeof(source->histogram),
+			  source->histogram, COLL_WATCH_A_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Everything one message of a dump: 0, or -EMSGSIZE when the buffer is full. */
+static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
+			     const struct watch_cpu *watch, long source)
+{
+	void *header = kcoll_dump_put(skb, cb, command);
+	int full;
+
+	if (!header)
+		return -EMSGSIZE;
+	full = source ? watch_put_source(skb, watch, source - 1) : watch_put_summary(skb, watch);
+	if (full) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+static bool watch_source_counts(const struct watch_source *source)
+{
+	/* Pairs with source_set(): its name is whole. */
+	return smp_load_acquire(&source->used) && source->total;
+}
+
+/* Number 0 is the summary, i the (i - 1)th source. */
+static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
+			 const struct watch_cpu *watch, struct watch_cursor *at)
+{
+	for (; at->source <= WATCH_SOURCES; at->source++) {
+		if (at->source && !watch_source_counts(&watch->sources[at->source - 1]))
+			continue;
+		if (watch_put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
+			return -EMSGSIZE;
+	}
+	at->source = 0;
+	return 0;
+}
+
+static void watch_flush_here(void *data)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	kcoll_watch_flush(data);
+	local_irq_restore(flags);
+}
+
+/* Every CPU counts what it has open, so that the sums add up. */
+int kcoll_watch_get_start(struct netlink_callback *cb)
+{
+	int error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
+	struct watch_cpu *watch;
+	unsigned int cpu;
+
+	if (error)
+		return error;
+
+	mutex_lock(&kcoll_watch_mutex);
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		watch = per_cpu(kcoll_watch_records, cpu);
+		if (watch)
+			smp_call_function_single(cpu, watch_flush_here, watch, 1);
+	}
+	cpus_read_unlock();
+	mutex_unlock(&kcoll_watch_mutex);
+	return 0;
+}
+
+int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct watch_cursor *at = (void *)cb->args;
+	struct watch_cpu *watch;
+	int full = 0;
+
+	mutex_lock(&kcoll_watch_mutex);
+	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
+		watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
+		if (watch)
+			full = watch_put_cpu(skb, cb, watch, at);
+	}
+	mutex_unlock(&kcoll_watch_mutex);
+	return skb->len;
+}
+
+/* ---- the log ----------------------------------------------------------------------------- */
+
+enum { EVENTS_A_MESSAGE = 128 };
+
+/* As many as one message takes; they are read once. */
+static int watch_put_events(struct sk_buff *skb, struct netlink_callback *cb,
+			    struct watch_cpu *watch)
+{
+	struct watch_log *log = &watch->log;
+	struct coll_noise_event *event;
+	struct nlattr *events;
+	u32 head, count, i;
+	void *header;
+
+	head = smp_load_acquire(&log->head);	/* pairs with log_add(): they are whole */
+	count = min3(head - log->tail, log->size, (u32)EVENTS_A_MESSAGE);
+	header = kcoll_dump_put(skb, cb, COLL_CMD_WATCH_LOG);
+	if (!header)
+		return -EMSGSIZE;
+	events = nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ? NULL :
+		 nla_reserve_64bit(skb, COLL_WATCH_A_EVENTS, count * sizeof(*event),
+				   COLL_WATCH_A_PAD);
+	if (!events) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	event = nla_data(events);
+	for (i = 0; i < count; i++)
+		event[i] = log->events[(log->tail + i) & (log->size - 1)];
+	/* Read, before log_add() may write over it. */
+	smp_store_release(&log->tail, log->tail + count);
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+/* A CPU that fills its log faster than it is read would hold a dump up for ever. */
+static int watch_put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
+			 struct watch_cursor *at)
+{
+	const struct watch_log *log = &watch->log;
+
+	while (READ_ONCE(log->head) != log->tail && at->source <= log->size) {
+		if (watch_put_events(skb, cb, watch))
+			return -EMSGSIZE;
+		at->source += EVENTS_A_MESSAGE;
+	}
+	at->source = 0;
+	return 0;
+}
+
+int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	const struct kcoll_owner owner = coll_dump_owner(cb);
+	struct watch_cursor *at = (void *)cb->args;
+	int full = 0, error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
+	struct watch_cpu *watch;
+
+	if (error)
+		return error;
+	mutex_lock(&kcoll_watch_mutex);
+	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
+		watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
+		if (watch && coll_owner_is(&owner, &watch->owner))
+			full = watch_put_log(skb, cb, watch, at);
+	}
+	mutex_unlock(&kcoll_watch_mutex);
+	return skb->len;
+}
